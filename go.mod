@@ -1,0 +1,3 @@
+module triad
+
+go 1.26

@@ -1,0 +1,201 @@
+package backend
+
+import (
+	"encoding/json"
+
+	"triad/internal/op"
+)
+
+// Protocol is the version of the wire that driver and workers greet each other with.
+const Protocol = 1
+
+// MaxLine is the longest JSON line either side accepts, in bytes.
+const MaxLine = 1 << 20
+
+// Do names a request.
+type Do string
+
+// The requests a worker answers.
+const (
+	DoHello Do = "hello"
+	DoLoad  Do = "load"
+	DoRun   Do = "run"
+	DoProbe Do = "probe"
+	DoBye   Do = "bye"
+)
+
+// Request is one JSON line from the driver. IDs rise by one from 1.
+type Request struct {
+	ID    int64      `json:"id"`
+	Do    Do         `json:"do"`
+	Hello *HelloArgs `json:"hello,omitempty"`
+	Load  *LoadArgs  `json:"load,omitempty"`
+	Run   *RunArgs   `json:"run,omitempty"`
+}
+
+// Reply is one JSON line from a worker; ID is that of its request. Error is set where the harness failed; what a kernel did wrong
+// is an outcome inside the result.
+type Reply struct {
+	ID     int64           `json:"id"`
+	Error  string          `json:"error,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// HelloArgs greet a worker. MemoryBytes is the size of the shared memory behind file descriptor 4.
+type HelloArgs struct {
+	Protocol    int   `json:"protocol"`
+	MemoryBytes int64 `json:"memory_bytes"`
+}
+
+// HelloReply says what a worker is.
+type HelloReply struct {
+	Protocol int               `json:"protocol"`
+	Device   string            `json:"device"` // "gpu", "emulator", "interpreter", "cpu"
+	Versions map[string]string `json:"versions"`
+	PID      int               `json:"pid"`
+}
+
+// LoadArgs name an operator whose implementations are wanted: a library has to be built before it can tell what it holds.
+type LoadArgs struct {
+	Op string `json:"op"`
+}
+
+// LoadReply lists the implementations of an operator, one entry a pass and contract. Failed names those that could not be loaded.
+type LoadReply struct {
+	Implementations []Implementation `json:"implementations"`
+	Failed          []LoadFailure    `json:"failed,omitempty"`
+	Build           *BuildFacts      `json:"build,omitempty"`
+}
+
+// LoadFailure says which implementations (a prefix such as "cuda" or "triton") could not be loaded, and why: the first message of the
+// compiler or the interpreter, with file and line.
+type LoadFailure struct {
+	Implementation string    `json:"implementation"`
+	Status         op.Status `json:"status"` // BUILD_FAIL or UNAVAILABLE
+	Message        string    `json:"message"`
+	Log            string    `json:"log,omitempty"`
+}
+
+// Implementation is one version of one pass of an operator, as it registered itself.
+type Implementation struct {
+	Name             string   `json:"name"` // "cuda/warp"
+	Op               string   `json:"op"`
+	Pass             op.Pass  `json:"pass"`
+	DTypes           []string `json:"dtypes"`   // of the main input, for fp8_gemm the case's dtype names
+	Contract         string   `json:"contract"` // the name it declares for these dtypes
+	Forward          string   `json:"forward,omitempty"`
+	Outputs          []string `json:"outputs"` // the names it gives
+	Nondeterministic []string `json:"nondeterministic,omitempty"`
+	Recomputes       bool     `json:"recomputes,omitempty"`
+	Constraint       string   `json:"constraint,omitempty"`
+	Device           string   `json:"device"`          // "gpu", "emulator", "interpreter", "cpu"
+	Source           string   `json:"source"`          // content hash of its sources and flags
+	Limit            string   `json:"limit,omitempty"` // "quick2": at most two cases a dtype with --quick (torch.compile)
+}
+
+// BuildFacts are what the compiler said.
+type BuildFacts struct {
+	Compiler string       `json:"compiler"`
+	Flags    []string     `json:"flags"`
+	Seconds  float64      `json:"seconds"` // 0 where the cache had it
+	Cached   bool         `json:"cached"`
+	Kernels  []KernelFact `json:"kernels,omitempty"`
+	LogTail  string       `json:"log_tail,omitempty"`
+}
+
+// KernelFact is what ptxas said of one kernel.
+type KernelFact struct {
+	Kernel      string `json:"kernel"`
+	Arch        string `json:"arch"`
+	Registers   int    `json:"registers"`
+	SharedBytes int    `json:"shared_bytes"`
+	SpillBytes  int    `json:"spill_bytes"`
+}
+
+// TensorRef is a tensor in the shared memory: Offset and Bytes place its storage (in bytes from the start of the memory), Start is
+// the index of its first element in that storage, strides count elements.
+type TensorRef struct {
+	Name   string   `json:"name"`
+	DType  op.DType `json:"dtype"`
+	Shape  []int64  `json:"shape"`
+	Stride []int64  `json:"stride"`
+	Start  int64    `json:"start,omitempty"`
+	Offset int64    `json:"offset"`
+	Bytes  int64    `json:"bytes"`
+	CRC32C uint32   `json:"crc32c"`
+}
+
+// AttrRef is one resolved attribute: Number as the C ABI gets it, Text its canonical form.
+type AttrRef struct {
+	Name   string  `json:"name"`
+	Type   string  `json:"type"` // "bool", "int", "float", "enum"
+	Number float64 `json:"number"`
+	Text   string  `json:"text"`
+}
+
+// RunArgs are one case for one implementation: the same call, launched once for each entry of Launches into fresh, poisoned outputs.
+type RunArgs struct {
+	Op             string      `json:"op"`
+	Implementation string      `json:"implementation"`
+	Pass           op.Pass     `json:"pass"`
+	DType          string      `json:"dtype"`
+	Contract       string      `json:"contract"`
+	Attrs          []AttrRef   `json:"attrs"`
+	Inputs         []TensorRef `json:"inputs"`
+	Launches       []Launch    `json:"launches"`
+}
+
+// Launch is one launch: which poison fills outputs and workspace before it ("a" or "b"), the schedule order (emulator only: "forward",
+// "reverse", "random:SEED", "greedy:SEED") and where its outputs go.
+type Launch struct {
+	Poison  string      `json:"poison"`
+	Order   string      `json:"order,omitempty"`
+	Outputs []TensorRef `json:"outputs"`
+}
+
+// RunReply says for each launch that took place what it did. A launch that ended otherwise than "ok" is the last.
+type RunReply struct {
+	Launches  []LaunchReply `json:"launches"`
+	PeakBytes int64         `json:"peak_bytes,omitempty"` // device memory
+	WallNS    int64         `json:"wall_ns,omitempty"`
+	Fatal     bool          `json:"fatal,omitempty"` // the worker ends after this reply: its process is no longer clean
+}
+
+// LaunchReply is the outcome of one launch.
+type LaunchReply struct {
+	Status  op.Status     `json:"status,omitempty"` // empty where the call returned plainly; else UNSUPPORTED, OUT_OF_BOUNDS, DIVERGENT, DEADLOCK, OOM, CRASH
+	Message string        `json:"message,omitempty"`
+	Where   *Where        `json:"where,omitempty"`
+	Inputs  []uint32      `json:"inputs"` // crc32c of each input's storage afterwards
+	Guards  []GuardReport `json:"guards,omitempty"`
+	Outputs []OutputRef   `json:"outputs"`
+}
+
+// OutputRef says what came back for one output: Present is false for an optional output that was not given. DType, Shape and Stride
+// are those of the tensor the implementation made.
+type OutputRef struct {
+	Name    string  `json:"name"`
+	Present bool    `json:"present"`
+	DType   string  `json:"dtype,omitempty"`
+	Shape   []int64 `json:"shape,omitempty"`
+	Stride  []int64 `json:"stride,omitempty"`
+	CRC32C  uint32  `json:"crc32c,omitempty"`
+	Type    string  `json:"type,omitempty"` // where a function returned something that is no plain tensor: what it was
+}
+
+// GuardReport says that bytes beside a buffer changed. Bytes is the distance of the first changed byte from the buffer: negative before
+// it, 0 or more counted from its end.
+type GuardReport struct {
+	Buffer string `json:"buffer"`
+	Bytes  int64  `json:"bytes"`
+	Count  int64  `json:"count"`
+}
+
+// Where is the place in a kernel that a finding points to; what is not known is empty.
+type Where struct {
+	Kernel string  `json:"kernel,omitempty"`
+	Block  *[3]int `json:"block,omitempty"`
+	Thread *[3]int `json:"thread,omitempty"`
+	File   string  `json:"file,omitempty"`
+	Line   int     `json:"line,omitempty"`
+}

@@ -1,0 +1,73 @@
+package op
+
+import "fmt"
+
+// DType is the type of one element. The zero value is none.
+type DType uint8
+
+// The numbers after DTypeUnknown follow the order of TRIAD_F64 ... in cuda/abi.h: ABI() is that number.
+const (
+	DTypeUnknown DType = iota
+	FP64
+	FP32
+	FP16
+	BF16
+	E4M3
+	E5M2
+	I64
+	I32
+	I8
+	U8
+	Bool
+)
+
+var dtypes = [...]struct {
+	name  string
+	bytes int64
+}{
+	DTypeUnknown: {"unknown", 0},
+	FP64:         {"fp64", 8}, FP32: {"fp32", 4}, FP16: {"fp16", 2}, BF16: {"bf16", 2}, E4M3: {"e4m3", 1}, E5M2: {"e5m2", 1},
+	I64: {"int64", 8}, I32: {"int32", 4}, I8: {"int8", 1}, U8: {"uint8", 1}, Bool: {"bool", 1},
+}
+
+// ParseDType reads a dtype by the name that flags, specs, tables and the wire use.
+func ParseDType(name string) (DType, error) {
+	for i, d := range dtypes {
+		if i > 0 && d.name == name {
+			return DType(i), nil
+		}
+	}
+	return DTypeUnknown, fmt.Errorf("dtype %q: want one of fp64, fp32, fp16, bf16, e4m3, e5m2, int64, int32, int8, uint8, bool", name)
+}
+
+// String is the name that flags, specs, tables and the wire use.
+func (d DType) String() string {
+	if int(d) < len(dtypes) {
+		return dtypes[d].name
+	}
+	return "unknown"
+}
+
+// Size is the size of one element in bytes; 0 for an unknown dtype.
+func (d DType) Size() int64 {
+	if int(d) < len(dtypes) {
+		return dtypes[d].bytes
+	}
+	return 0
+}
+
+// ABI is the number of the dtype in cuda/abi.h, -1 for an unknown one.
+func (d DType) ABI() int32 { return int32(d) - 1 }
+
+// IsFloat says whether the dtype is a floating-point format.
+func (d DType) IsFloat() bool { return d >= FP64 && d <= E5M2 }
+
+// MarshalText writes the name.
+func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads the name.
+func (d *DType) UnmarshalText(text []byte) error {
+	v, err := ParseDType(string(text))
+	*d = v
+	return err
+}
