@@ -1,0 +1,104 @@
+package tensor
+
+import (
+	"math"
+
+	"triad/internal/op"
+)
+
+// Format is a binary floating-point format: P significant bits, normal numbers from 2^EMin, largest finite number Max. Where Infinity is
+// false (e4m3) overflow has no code but NaN.
+type Format struct {
+	P, EMin  int
+	Max      float64
+	Infinity bool
+}
+
+// formats are the floating dtypes' parameters: IEEE 754-2019 (fp64, fp32, fp16), bfloat16, and OCP 8-bit Floating Point 1.0 (e4m3, e5m2).
+var formats = [...]Format{
+	op.FP64: {53, -1022, math.MaxFloat64, true},
+	op.FP32: {24, -126, math.MaxFloat32, true},
+	op.FP16: {11, -14, 65504, true},
+	op.BF16: {8, -126, 0x1.fep127, true},
+	op.E4M3: {4, -6, 448, false},
+	op.E5M2: {3, -14, 57344, true},
+}
+
+// FormatOf gives the format of a floating dtype, and false for every other.
+func FormatOf(d op.DType) (Format, bool) {
+	if !d.IsFloat() {
+		return Format{}, false
+	}
+	return formats[d], true
+}
+
+// Round is x rounded to the format once, straight from fp64, ties to even. Beyond the overflow threshold it gives the infinity of x's
+// sign, or the largest finite number where the contract saturates; for e4m3 the infinity stands for its NaN overflow code. NaN and
+// infinities stay what they are.
+func (f Format) Round(x float64, saturate bool) float64 {
+	if f.P >= 53 || x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+		return x
+	}
+	var y float64
+	if bits := math.Float64bits(x); int(bits>>52&0x7FF)-1023 >= f.EMin {
+		drop := uint(53 - f.P) // low bits of the significand that go; a carry runs on into the exponent, as it should
+		bits += 1<<(drop-1) - 1 + bits>>drop&1
+		y = math.Float64frombits(bits &^ (1<<drop - 1))
+	} else {
+		// below the normal range one ulp is 2^(EMin-P+1): adding 1.5 * 2^52 of these makes the fp64 addition round there
+		magic := math.Ldexp(1.5, 52+f.EMin-f.P+1)
+		y = math.Copysign(x+magic-magic, x)
+	}
+	if math.Abs(y) > f.Max {
+		if saturate {
+			return math.Copysign(f.Max, x)
+		}
+		return math.Copysign(math.Inf(1), x)
+	}
+	return y
+}
+
+// ULP is the distance between neighbours of the format at x: that of the smallest normal number below the normal range.
+func (f Format) ULP(x float64) float64 {
+	e := f.EMin
+	if x != 0 {
+		e = max(e, math.Ilogb(min(math.Abs(x), f.Max)))
+	}
+	return math.Ldexp(1, e-f.P+1)
+}
+
+// U is the unit roundoff of the format: half the distance between 1 and the next number.
+func (f Format) U() float64 { return math.Ldexp(1, -f.P) }
+
+// SmallestSubnormal is the smallest positive number of the format.
+func (f Format) SmallestSubnormal() float64 { return math.Ldexp(1, f.EMin-f.P+1) }
+
+// Round rounds x to a dtype once, straight from fp64, ties to even: see Format.Round. An integer dtype rounds to an integer within its
+// range, to NaN outside of it.
+func Round(d op.DType, x float64, saturate bool) float64 {
+	if f, ok := FormatOf(d); ok {
+		return f.Round(x, saturate)
+	}
+	y := math.RoundToEven(x)
+	if lo, hi := integerRange(d); y >= lo && y <= hi {
+		return y
+	}
+	return math.NaN()
+}
+
+// integerRange is the range of an integer dtype as far as fp64 holds it exactly.
+func integerRange(d op.DType) (lo, hi float64) {
+	switch d {
+	case op.I64:
+		return -(1 << 53), 1 << 53
+	case op.I32:
+		return math.MinInt32, math.MaxInt32
+	case op.I8:
+		return math.MinInt8, math.MaxInt8
+	case op.U8:
+		return 0, math.MaxUint8
+	case op.Bool:
+		return 0, 1
+	}
+	return math.NaN(), math.NaN()
+}
