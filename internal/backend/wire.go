@@ -113,7 +113,7 @@ type KernelFact struct {
 }
 
 // TensorRef is a tensor in the shared memory: Offset and Bytes place its storage (in bytes from the start of the memory), Start is
-// the index of its first element in that storage, strides count elements.
+// the index of its first element in that storage, strides count elements. CRC32 is that of the storage bytes (IEEE polynomial: the one that Go and Python both have at full speed).
 type TensorRef struct {
 	Name   string   `json:"name"`
 	DType  op.DType `json:"dtype"`
@@ -122,7 +122,7 @@ type TensorRef struct {
 	Start  int64    `json:"start,omitempty"`
 	Offset int64    `json:"offset"`
 	Bytes  int64    `json:"bytes"`
-	CRC32C uint32   `json:"crc32c"`
+	CRC32  uint32   `json:"crc32"`
 }
 
 // AttrRef is one resolved attribute: Number as the C ABI gets it, Text its canonical form.
@@ -166,7 +166,7 @@ type LaunchReply struct {
 	Status  op.Status     `json:"status,omitempty"` // empty where the call returned plainly; else UNSUPPORTED, OUT_OF_BOUNDS, DIVERGENT, DEADLOCK, OOM, CRASH
 	Message string        `json:"message,omitempty"`
 	Where   *Where        `json:"where,omitempty"`
-	Inputs  []uint32      `json:"inputs"` // crc32c of each input's storage afterwards
+	Inputs  []uint32      `json:"inputs"` // IEEE crc32 of each input's storage afterwards
 	Guards  []GuardReport `json:"guards,omitempty"`
 	Outputs []OutputRef   `json:"outputs"`
 }
@@ -179,7 +179,7 @@ type OutputRef struct {
 	DType   string  `json:"dtype,omitempty"`
 	Shape   []int64 `json:"shape,omitempty"`
 	Stride  []int64 `json:"stride,omitempty"`
-	CRC32C  uint32  `json:"crc32c,omitempty"`
+	CRC32   uint32  `json:"crc32,omitempty"`
 	Type    string  `json:"type,omitempty"` // where a function returned something that is no plain tensor: what it was
 }
 

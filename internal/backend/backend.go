@@ -1,0 +1,72 @@
+package backend
+
+import (
+	"context"
+	"time"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// Backend runs the implementations of operators: a port with an adapter for CUDA and one for Python. Its methods may be called from
+// several goroutines.
+type Backend interface {
+	// Name is the prefix under which the backend is asked for where it is missing: "cuda", "python".
+	Name() string
+	// Load lists what the operator's sources hold; it may build them. A *Unavailable says that the toolchain is not here.
+	Load(ctx context.Context, operator string) (LoadReply, HelloReply, error)
+	// Run executes one job. A kernel that fails is an Outcome; an error means that the harness failed.
+	Run(ctx context.Context, job Job) (Outcome, error)
+	// Close ends every worker. It reports those that could not be killed.
+	Close() error
+}
+
+// Unavailable is the error of a backend whose toolchain is not here; Sentence says what is missing and how to get it.
+type Unavailable struct{ Sentence string }
+
+func (u *Unavailable) Error() string { return u.Sentence }
+
+// BuildFailure is the error of sources that do not compile or import as a whole.
+type BuildFailure struct{ Sentence, Log string }
+
+func (b *BuildFailure) Error() string { return b.Sentence }
+
+// Job is one case for one implementation.
+type Job struct {
+	Implementation Implementation
+	DType          string
+	Contract       string
+	Attrs          []AttrRef
+	Inputs         []tensor.Tensor
+	Outputs        []op.TensorType
+	Launches       []LaunchPlan
+}
+
+// LaunchPlan is one launch of a job.
+type LaunchPlan struct{ Poison, Order string }
+
+// Outcome is what became of a job. Status is empty (StatusUnknown) where every launch returned plainly.
+type Outcome struct {
+	Status    op.Status
+	Sentence  string
+	Where     *Where
+	Log       string // the tail of what the worker printed
+	Launches  []LaunchOutcome
+	Wall      time.Duration
+	PeakBytes int64
+	Wedged    bool // the worker survived SIGKILL
+}
+
+// LaunchOutcome is what one launch left behind.
+type LaunchOutcome struct {
+	Plan    LaunchPlan
+	Changed []string // inputs whose storage is not what it was
+	Guards  []GuardReport
+	Outputs []Output
+}
+
+// Output is what came back for one declared output. Present is false where it was not given.
+type Output struct {
+	OutputRef
+	Tensor tensor.Tensor // contiguous, in the declared dtype and shape; its Data is the driver's own copy
+}

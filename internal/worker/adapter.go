@@ -1,0 +1,317 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"sync"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// Adapter is a backend whose implementations run in worker processes. Slot says which worker an implementation runs in: those of one
+// slot share a process and wait for each other, those of different slots run side by side.
+type Adapter struct {
+	BackendName string
+	Command     func(ctx context.Context) (Command, error) // may prepare the toolchain; *backend.Unavailable where there is none
+	Slot        func(implementation string) string
+	GPU         bool
+	Options     Options
+
+	once    sync.Once
+	opts    Options
+	mu      sync.Mutex
+	slots   map[string]*slot
+	earlier map[string][]time.Duration // wall times of plain calls, by implementation and pass
+	wedged  []int
+}
+
+var _ backend.Backend = (*Adapter)(nil)
+
+// slot is the place of one worker; its mutex is held for the length of a job.
+type slot struct {
+	mu     sync.Mutex
+	worker *worker
+	loaded map[string]backend.LoadReply
+}
+
+func (a *Adapter) init() {
+	a.once.Do(func() {
+		a.opts = a.Options.withDefaults()
+		a.slots, a.earlier = map[string]*slot{}, map[string][]time.Duration{}
+	})
+}
+
+// Name is the name the adapter was made with.
+func (a *Adapter) Name() string { return a.BackendName }
+
+func (a *Adapter) slot(name string) *slot {
+	a.init()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.slots[name]
+	if s == nil {
+		s = &slot{}
+		a.slots[name] = s
+	}
+	return s
+}
+
+// Load builds or imports the operator's sources in the slot of the empty name, and lists what they hold.
+func (a *Adapter) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+	s := a.slot(a.Slot(""))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reply, err := a.load(ctx, s, operator)
+	if err != nil {
+		return backend.LoadReply{}, backend.HelloReply{}, err
+	}
+	return reply, s.worker.hello, nil
+}
+
+// load makes sure that the slot has a live worker that has loaded the operator.
+func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.LoadReply, error) {
+	if s.worker == nil {
+		command, err := a.Command(ctx)
+		if err != nil {
+			return backend.LoadReply{}, err
+		}
+		if s.worker, err = open(ctx, command, a.opts); err != nil {
+			return backend.LoadReply{}, a.startFailure(err)
+		}
+		s.loaded = map[string]backend.LoadReply{}
+	}
+	if reply, ok := s.loaded[operator]; ok {
+		return reply, nil
+	}
+	var reply backend.LoadReply
+	err := s.worker.call(ctx, backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: operator}}, a.opts.Limits.Build, "build", &reply)
+	if err != nil {
+		if asDeath(err) != nil || ctx.Err() != nil {
+			s.worker = nil
+		}
+		if d := asDeath(err); d != nil {
+			return reply, &backend.BuildFailure{Sentence: fmt.Sprintf("the worker of %s %s", a.BackendName, d.Sentence), Log: d.Log}
+		}
+		return reply, fmt.Errorf("load %s in the worker of %s: %w", operator, a.BackendName, err)
+	}
+	s.loaded[operator] = reply
+	return reply, nil
+}
+
+// startFailure turns a worker that did not come up into a sentence that carries what it printed.
+func (a *Adapter) startFailure(err error) error {
+	if d := asDeath(err); d != nil {
+		return &backend.Unavailable{Sentence: fmt.Sprintf("the worker of %s %s", a.BackendName, d.Sentence)}
+	}
+	var u *backend.Unavailable
+	if errors.As(err, &u) {
+		return err
+	}
+	return fmt.Errorf("start the worker of %s: %w", a.BackendName, err)
+}
+
+// Run executes a job in its implementation's slot.
+func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
+	s := a.slot(a.Slot(job.Implementation.Name))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := a.load(ctx, s, job.Implementation.Op); err != nil {
+		return backend.Outcome{}, err
+	}
+	w := s.worker
+	args, arena, err := layOut(job, w.memory)
+	if err != nil {
+		return backend.Outcome{Status: op.StatusSkipped, Sentence: err.Error()}, nil
+	}
+	key := fmt.Sprint(job.Implementation.Op, " ", job.Implementation.Name, " ", job.Implementation.Pass)
+	began := time.Now()
+	var reply backend.RunReply
+	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, a.deadline(key), a.phase(key), &reply)
+	wall := time.Since(began)
+	if d := asDeath(err); d != nil {
+		s.worker = nil
+		a.noteWedged(d, w)
+		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wall: wall, Wedged: d.Wedged}, nil
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			s.worker = nil
+		}
+		return backend.Outcome{}, fmt.Errorf("run %s/%s: %w", job.Implementation.Op, job.Implementation.Name, err)
+	}
+	outcome := collect(job, args, arena, reply, wall)
+	outcome.Log = w.log.Tail()
+	if reply.Fatal || outcome.Status == op.StatusCrash {
+		w.wait(time.Second)
+		if !w.end() {
+			outcome.Wedged = true
+		}
+		s.worker = nil
+	}
+	if outcome.Status == op.StatusUnknown {
+		a.mu.Lock()
+		a.earlier[key] = append(a.earlier[key], wall)
+		a.mu.Unlock()
+	}
+	return outcome, nil
+}
+
+func (a *Adapter) noteWedged(d *Death, w *worker) {
+	if d.Wedged {
+		a.mu.Lock()
+		a.wedged = append(a.wedged, w.cmd.Process.Pid)
+		a.mu.Unlock()
+	}
+}
+
+func (a *Adapter) deadline(key string) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.opts.Limits.call(a.earlier[key], a.GPU)
+}
+
+// phase names the limit that governs the next call.
+func (a *Adapter) phase(key string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case len(a.earlier[key]) > 0:
+		return "call"
+	case a.GPU:
+		return "first"
+	default:
+		return "first-cpu"
+	}
+}
+
+// Close ends every worker, side by side.
+func (a *Adapter) Close() error {
+	a.init()
+	a.mu.Lock()
+	slots := a.slots
+	a.slots = map[string]*slot{}
+	a.mu.Unlock()
+	var group sync.WaitGroup
+	for _, s := range slots {
+		group.Go(func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.worker != nil && !s.worker.close() {
+				a.noteWedged(&Death{Wedged: true}, s.worker)
+			}
+			s.worker = nil
+		})
+	}
+	group.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.wedged) > 0 {
+		return fmt.Errorf("workers of %s that survived SIGKILL: processes %v; the system has to end them", a.BackendName, a.wedged)
+	}
+	return nil
+}
+
+// align is the distance of tensors in the shared memory, in bytes.
+const align = 64
+
+// arena hands out places in the shared memory, one after the other.
+type arena struct {
+	memory []byte
+	used   int64
+}
+
+func (m *arena) place(bytes int64) (offset int64, err error) {
+	offset = m.used
+	if bytes < 0 || bytes > int64(len(m.memory))-offset {
+		return 0, fmt.Errorf("the tensors of this case need more than the %d bytes of shared memory", len(m.memory))
+	}
+	m.used = (offset + bytes + align - 1) / align * align
+	return offset, nil
+}
+
+// layOut copies the inputs of a job into shared memory and poisons the places of its outputs, so that a reply that claims an output it
+// did not write cannot show an older one.
+func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
+	m := &arena{memory: memory}
+	i := job.Implementation
+	args := backend.RunArgs{Op: i.Op, Implementation: i.Name, Pass: i.Pass, DType: job.DType, Contract: job.Contract, Attrs: job.Attrs}
+	for _, t := range job.Inputs {
+		offset, err := m.place(int64(len(t.Data)))
+		if err != nil {
+			return args, m, err
+		}
+		copy(memory[offset:], t.Data)
+		args.Inputs = append(args.Inputs, backend.TensorRef{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: t.Stride, Start: t.Offset,
+			Offset: offset, Bytes: int64(len(t.Data)), CRC32: crc32.ChecksumIEEE(t.Data)})
+	}
+	for _, plan := range job.Launches {
+		launch := backend.Launch{Poison: plan.Poison, Order: plan.Order}
+		for _, t := range job.Outputs {
+			bytes := t.Elements() * t.DType.Size()
+			offset, err := m.place(bytes)
+			if err != nil {
+				return args, m, err
+			}
+			tensor.Poison(memory[offset:offset+bytes], t.DType, plan.Poison)
+			launch.Outputs = append(launch.Outputs, backend.TensorRef{Name: t.Name, DType: t.DType, Shape: t.Shape,
+				Stride: tensor.Contiguous(t.Shape), Offset: offset, Bytes: bytes})
+		}
+		args.Launches = append(args.Launches, launch)
+	}
+	return args, m, nil
+}
+
+// collect turns a reply into an outcome and copies the outputs out of shared memory. A reply whose frames are incomplete is a crash.
+func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunReply, wall time.Duration) backend.Outcome {
+	outcome := backend.Outcome{Wall: wall, PeakBytes: reply.PeakBytes}
+	incomplete := func(format string, a ...any) backend.Outcome {
+		outcome.Status, outcome.Sentence = op.StatusCrash, "the worker's reply is incomplete: "+fmt.Sprintf(format, a...)
+		return outcome
+	}
+	if len(reply.Launches) > len(args.Launches) {
+		return incomplete("%d launches, asked for %d", len(reply.Launches), len(args.Launches))
+	}
+	for i, l := range reply.Launches {
+		if l.Status != op.StatusUnknown {
+			outcome.Status, outcome.Sentence, outcome.Where = l.Status, l.Message, l.Where
+			return outcome
+		}
+		if len(l.Inputs) != len(args.Inputs) || len(l.Outputs) != len(job.Outputs) {
+			return incomplete("launch %d has %d input hashes and %d outputs, want %d and %d", i, len(l.Inputs), len(l.Outputs), len(args.Inputs),
+				len(job.Outputs))
+		}
+		result := backend.LaunchOutcome{Plan: job.Launches[i], Guards: l.Guards}
+		for k, sum := range l.Inputs {
+			if sum != args.Inputs[k].CRC32 {
+				result.Changed = append(result.Changed, args.Inputs[k].Name)
+			}
+		}
+		for k, out := range l.Outputs {
+			declared, place := job.Outputs[k], args.Launches[i].Outputs[k]
+			if out.Name != declared.Name {
+				return incomplete("launch %d: output %d is %q, want %q", i, k, out.Name, declared.Name)
+			}
+			output := backend.Output{OutputRef: out}
+			if out.Present {
+				output.Tensor = tensor.New(declared.Name, declared.DType, declared.Shape)
+				copy(output.Tensor.Data, m.memory[place.Offset:place.Offset+place.Bytes])
+				fits := out.Type == "" && out.DType == declared.DType.String() && slices.Equal(out.Shape, declared.Shape)
+				if fits && crc32.ChecksumIEEE(output.Tensor.Data) != out.CRC32 {
+					return incomplete("launch %d: the bytes of %s do not match their checksum", i, out.Name)
+				}
+			}
+			result.Outputs = append(result.Outputs, output)
+		}
+		outcome.Launches = append(outcome.Launches, result)
+	}
+	if len(outcome.Launches) != len(args.Launches) {
+		return incomplete("%d launches, asked for %d", len(outcome.Launches), len(args.Launches))
+	}
+	return outcome
+}

@@ -1,0 +1,71 @@
+package worker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits are the deadlines of a worker's phases.
+type Limits struct {
+	Build     time.Duration // load: compiling a library, importing an operator file
+	Import    time.Duration // from the start of the process to its hello
+	First     time.Duration // the first call of an implementation: it may compile
+	FirstCPU  time.Duration // the same without a GPU
+	CallLeast time.Duration // later calls: ten times the median plus one second, and at least this
+}
+
+// DefaultLimits are the deadlines where nobody asks for others.
+var DefaultLimits = Limits{Build: 300 * time.Second, Import: 120 * time.Second, First: 60 * time.Second, FirstCPU: 120 * time.Second,
+	CallLeast: 5 * time.Second}
+
+// limitNames are the words of --limit NAME=DURATION.
+func (l *Limits) byName() map[string]*time.Duration {
+	return map[string]*time.Duration{"build": &l.Build, "import": &l.Import, "first": &l.First, "first-cpu": &l.FirstCPU, "call": &l.CallLeast}
+}
+
+// LimitNames lists the names that Set takes, sorted.
+func LimitNames() []string {
+	var names []string
+	for n := range new(Limits).byName() {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Value is the limit called name.
+func (l Limits) Value(name string) time.Duration {
+	if p := l.byName()[name]; p != nil {
+		return *p
+	}
+	return 0
+}
+
+// Set reads one "NAME=DURATION".
+func (l *Limits) Set(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	p := l.byName()[name]
+	if !ok || p == nil {
+		return fmt.Errorf("limit %q: want NAME=DURATION, NAME one of %s, for example call=30s", text, strings.Join(LimitNames(), ", "))
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || !(d > 0) {
+		return fmt.Errorf("limit %q: want a positive duration such as 30s or 5m", text)
+	}
+	*p = d
+	return nil
+}
+
+// call is the deadline of the next call of an implementation whose earlier calls took these times.
+func (l Limits) call(earlier []time.Duration, gpu bool) time.Duration {
+	if len(earlier) == 0 {
+		if gpu {
+			return l.First
+		}
+		return max(l.First, l.FirstCPU)
+	}
+	sorted := slices.Sorted(slices.Values(earlier))
+	return max(10*sorted[len(sorted)/2]+time.Second, l.CallLeast)
+}

@@ -1,0 +1,270 @@
+// Package worker starts worker processes, watches over them and speaks the driver's side of the wire: process groups, deadlines, a
+// ring of what they printed, shared memory. Both adapters, cuda and pybridge, stand on it.
+package worker
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"triad/internal/backend"
+)
+
+// Command says how to start a worker. Env is its whole environment; Dir its working directory, a fresh temporary folder where empty.
+type Command struct {
+	Path string
+	Args []string
+	Env  []string
+	Dir  string
+}
+
+// logBytes is how much of a worker's output is kept for the report of an error.
+const logBytes = 8 << 10
+
+// Grace periods of an ending: after SIGTERM, and after SIGKILL before the process counts as unkillable.
+type Grace struct {
+	Term time.Duration
+	Kill time.Duration
+}
+
+// DefaultGrace is two seconds to end by itself and ten to be reaped.
+var DefaultGrace = Grace{Term: 2 * time.Second, Kill: 10 * time.Second}
+
+// process is one running worker: a child in a process group of its own with a socket and shared memory.
+type process struct {
+	cmd     *exec.Cmd
+	conn    *os.File
+	memory  []byte
+	log     *ring
+	replies chan []byte   // closed when the connection ends
+	exited  chan struct{} // closed when the child was reaped
+	waitErr error
+	dir     string
+	kill    func(pid int, signal syscall.Signal) error
+	grace   Grace
+
+	mu      sync.Mutex
+	ended   bool
+	sentSig syscall.Signal
+}
+
+// start runs the command with descriptor 3 a socket and descriptor 4 sealed shared memory of memoryBytes (sparse).
+func start(c Command, memoryBytes int64, grace Grace, kill func(int, syscall.Signal) error) (*process, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("socketpair for %s: %w", c.Path, err)
+	}
+	if err := unix.SetNonblock(pair[0], true); err != nil { // so that closing it wakes the reader
+		return nil, fmt.Errorf("socketpair for %s: %w", c.Path, err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "worker"), os.NewFile(uintptr(pair[1]), "worker")
+	defer theirs.Close()
+	memoryFile, memory, err := sharedMemory(memoryBytes)
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	defer memoryFile.Close()
+
+	p := &process{conn: ours, memory: memory, log: &ring{limit: logBytes}, replies: make(chan []byte, 4), exited: make(chan struct{}),
+		kill: kill, grace: grace}
+	fail := func(err error) (*process, error) {
+		ours.Close()
+		unix.Munmap(memory)
+		os.RemoveAll(p.dir)
+		return nil, err
+	}
+	dir := c.Dir
+	if dir == "" {
+		if p.dir, err = os.MkdirTemp("", "triad-worker-"); err != nil {
+			return fail(fmt.Errorf("working directory for %s: %w", c.Path, err))
+		}
+		dir = p.dir
+	}
+	p.cmd = exec.Command(c.Path, c.Args...)
+	p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles = c.Env, dir, []*os.File{theirs, memoryFile}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.WaitDelay = 2 * time.Second // a grandchild that holds the pipe must not hold us
+
+	started := make(chan error)
+	go func() {
+		// Pdeathsig follows the thread that created the child (golang/go#27505): it must live as long as the child.
+		runtime.LockOSThread()
+		if err := p.cmd.Start(); err != nil {
+			started <- err
+			return
+		}
+		started <- nil
+		p.waitErr = p.cmd.Wait()
+		close(p.exited)
+	}()
+	if err := <-started; err != nil {
+		return fail(fmt.Errorf("start %s: %w", c.Path, err))
+	}
+	go p.read()
+	return p, nil
+}
+
+// sharedMemory makes a memory file that can neither shrink nor grow, and maps it.
+func sharedMemory(bytes int64) (*os.File, []byte, error) {
+	fd, err := unix.MemfdCreate("triad", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, nil, fmt.Errorf("create shared memory: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "memory")
+	if err := unix.Ftruncate(fd, bytes); err != nil {
+		file.Close()
+		return nil, nil, fmt.Errorf("size shared memory to %d bytes: %w", bytes, err)
+	}
+	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW); err != nil {
+		file.Close()
+		return nil, nil, fmt.Errorf("seal shared memory: %w", err)
+	}
+	memory, err := unix.Mmap(fd, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE)
+	if err != nil {
+		file.Close()
+		return nil, nil, fmt.Errorf("map %d bytes of shared memory: %w", bytes, err)
+	}
+	return file, memory, nil
+}
+
+// read takes lines off the connection for as long as it lives, so that a child never blocks on a full socket.
+func (p *process) read() {
+	defer close(p.replies)
+	r := bufio.NewReaderSize(p.conn, 64<<10)
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > backend.MaxLine:
+			return
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil:
+			return
+		}
+		p.replies <- line
+		line = nil
+	}
+}
+
+// end stops the worker: SIGTERM to its group, SIGKILL after the grace period, a bounded wait. It reports whether the child was reaped.
+func (p *process) end() (reaped bool) {
+	p.mu.Lock()
+	if p.ended {
+		p.mu.Unlock()
+		return p.isReaped()
+	}
+	p.ended = true
+	p.mu.Unlock()
+
+	reaped = p.wait(0)
+	if !reaped {
+		p.signal(syscall.SIGTERM)
+		reaped = p.wait(p.grace.Term)
+	}
+	// The group is killed in any case: a grandchild (a compiler, a tuner) may outlive its parent.
+	p.signal(syscall.SIGKILL)
+	if !reaped {
+		reaped = p.wait(p.grace.Kill)
+	}
+	p.conn.Close()
+	if reaped {
+		unix.Munmap(p.memory)
+		p.memory = nil
+	} // else the child may still hold the pages: the mapping is left to the end of this process
+	if p.dir != "" {
+		os.RemoveAll(p.dir)
+	}
+	for range p.replies { // let the reader go
+	}
+	return reaped
+}
+
+func (p *process) signal(s syscall.Signal) {
+	if !p.isReaped() {
+		p.mu.Lock()
+		p.sentSig = s
+		p.mu.Unlock()
+	}
+	_ = p.kill(-p.cmd.Process.Pid, s)
+}
+
+func (p *process) isReaped() bool { return p.wait(0) }
+
+func (p *process) wait(d time.Duration) bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+	}
+	if d <= 0 {
+		return false
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-p.exited:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// exit describes how the child ended: "exited 7", "died by signal segmentation fault". Only after it was reaped.
+func (p *process) exit() (sentence string, signal syscall.Signal) {
+	var e *exec.ExitError
+	switch {
+	case errors.As(p.waitErr, &e):
+		if w, ok := e.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+			return "died by signal " + w.Signal().String(), w.Signal()
+		}
+		return fmt.Sprintf("exited %d", e.ExitCode()), 0
+	default:
+		return "exited 0", 0
+	}
+}
+
+// ring keeps the last bytes of what a worker printed, however much that was.
+type ring struct {
+	mu    sync.Mutex
+	limit int
+	buf   []byte
+	total int64
+}
+
+func (r *ring) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.total += int64(len(b))
+	r.buf = append(r.buf, b[max(0, len(b)-r.limit):]...)
+	if over := len(r.buf) - r.limit; over > 0 {
+		r.buf = append(r.buf[:0], r.buf[over:]...)
+	}
+	return len(b), nil
+}
+
+// Tail is what is kept, made printable, with a note of what was dropped.
+func (r *ring) Tail() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text := strings.ToValidUTF8(string(r.buf), "?")
+	if dropped := r.total - int64(len(r.buf)); dropped > 0 {
+		return fmt.Sprintf("[%d bytes before this are not kept]\n%s", dropped, text)
+	}
+	return text
+}
+
+var _ io.Writer = (*ring)(nil)
