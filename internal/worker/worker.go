@@ -27,7 +27,7 @@ func (d *Death) Error() string { return d.Sentence }
 type Options struct {
 	Limits      Limits
 	Grace       Grace
-	MemoryBytes int64                                // of shared memory; sparse, so large costs nothing
+	MemoryBytes int64                                 // of shared memory; sparse, so large costs nothing
 	Kill        func(pid int, s syscall.Signal) error // nil: the system call
 }
 

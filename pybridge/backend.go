@@ -1,0 +1,140 @@
+package pybridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"triad/internal/worker"
+)
+
+// Backend is the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two processes, side by side.
+// cacheDir holds the unpacked Python files and the caches of Triton and Inductor.
+func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {
+	return &worker.Adapter{
+		BackendName: "python",
+		GPU:         e.GPU,
+		Options:     options,
+		Command: func(ctx context.Context) (worker.Command, error) {
+			i, err := e.Ensure(ctx)
+			if err != nil {
+				return worker.Command{}, err
+			}
+			return e.command(i, cacheDir, "worker.py")
+		},
+		Slot: func(implementation string) string {
+			if strings.HasPrefix(implementation, "triton/") {
+				return "triton"
+			}
+			return "torch"
+		},
+	}
+}
+
+// TruthBackend is the adapter for the second truth: a process that runs no candidate.
+func TruthBackend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {
+	return &worker.Adapter{
+		BackendName: "truth",
+		Options:     options,
+		Command: func(ctx context.Context) (worker.Command, error) {
+			i, err := e.Ensure(ctx)
+			if err != nil {
+				return worker.Command{}, err
+			}
+			return e.command(i, cacheDir, "truth.py")
+		},
+		Slot: func(string) string { return "truth" },
+	}
+}
+
+func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Command, error) {
+	root, err := unpack(e.Files, cacheDir)
+	if err != nil {
+		return worker.Command{}, err
+	}
+	device := "cpu"
+	if e.GPU {
+		device = "gpu"
+	}
+	env := append(inherited(e.getenv()),
+		"TRIAD_DEVICE="+device,
+		"TRITON_CACHE_DIR="+filepath.Join(cacheDir, "triton"),
+		"TORCHINDUCTOR_CACHE_DIR="+filepath.Join(cacheDir, "inductor"),
+		"TORCHINDUCTOR_VEC_ISA_OK=0", // Inductor's probe of the vector unit compiles for a minute and gains nothing here
+		"PYTHONNOUSERSITE=1")
+	return worker.Command{Path: i.Path, Env: env, Args: []string{"-u", "-X", "faulthandler", filepath.Join(root, "pybridge", script),
+		"--operators", filepath.Join(root, "triton")}}, nil
+}
+
+// inherited is what a worker sees of our environment: what compilers, loaders and locales need, and nothing of the user's secrets.
+func inherited(getenv func(string) string) []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "CC", "CXX",
+		"OMP_NUM_THREADS", "XDG_CACHE_HOME", "USER", "LOGNAME"} {
+		if v := getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// unpack writes the embedded Python files into a folder named by their content, once.
+func unpack(files fs.FS, cacheDir string) (string, error) {
+	names, err := pythonFiles(files)
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	content := map[string][]byte{}
+	for _, name := range names {
+		if content[name], err = fs.ReadFile(files, name); err != nil {
+			return "", fmt.Errorf("read the embedded %s: %w", name, err)
+		}
+		fmt.Fprintf(hash, "%s %d\n", name, len(content[name]))
+		hash.Write(content[name])
+	}
+	root := filepath.Join(cacheDir, "python-"+hex.EncodeToString(hash.Sum(nil)[:6]))
+	if exists(root) {
+		return root, nil
+	}
+	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+		return "", fmt.Errorf("unpack the Python files: %w", err)
+	}
+	partial, err := os.MkdirTemp(cacheDir, "python-partial-")
+	if err != nil {
+		return "", fmt.Errorf("unpack the Python files: %w", err)
+	}
+	defer os.RemoveAll(partial)
+	for name, text := range content {
+		path := filepath.Join(partial, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return "", fmt.Errorf("unpack the Python files: %w", err)
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return "", fmt.Errorf("unpack the Python files: %w", err)
+		}
+	}
+	if err := os.Rename(partial, root); err != nil && !exists(root) { // where it exists another process was first, with the same content
+		return "", fmt.Errorf("unpack the Python files: %w", err)
+	}
+	return root, nil
+}
+
+func pythonFiles(files fs.FS) ([]string, error) {
+	var names []string
+	for _, pattern := range []string{"pybridge/*.py", "triton/*.py"} {
+		found, err := fs.Glob(files, pattern)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", pattern, err)
+		}
+		names = append(names, found...)
+	}
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,326 @@
+package pybridge
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"triad/internal/backend"
+)
+
+// Sizes of the private environment, measured for the pinned versions.
+const (
+	downloadBytes = 2_500_000_000
+	diskBytes     = 4_600_000_000
+)
+
+// Environment finds the Python that the workers run in, and makes a private one where none fits.
+type Environment struct {
+	Files   fs.FS  // requirements.txt, pybridge/*.py, triton/*.py
+	DataDir string // holds the private environment: DataDir/python-<hash of requirements.txt>
+	Offline bool   // never fetch
+	GPU     bool
+	// Consent is asked before anything is fetched, with a sentence that says what, how much and where. Nil: yes.
+	Consent func(question string) bool
+	Log     io.Writer // progress for a person
+	Getenv  func(string) string
+	// Space is the free space in bytes of the file system that holds a folder.
+	Space func(dir string) (uint64, error)
+}
+
+// Find returns an interpreter that fits, without making or fetching anything. It returns a *backend.Unavailable where there is none.
+func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
+	getenv := e.getenv()
+	if path := getenv("TRIAD_PYTHON"); path != "" {
+		i, err := probe(ctx, path, "TRIAD_PYTHON")
+		if err != nil {
+			return Interpreter{}, &backend.Unavailable{Sentence: fmt.Sprintf("TRIAD_PYTHON: %v", err)}
+		}
+		i.Outside = i.misfit(e.GPU) != ""
+		return i, nil
+	}
+	var misfits []string
+	for _, c := range candidates(getenv) {
+		i, err := probe(ctx, c[0], c[1])
+		if err != nil {
+			continue
+		}
+		why := i.misfit(e.GPU)
+		if why == "" {
+			return i, nil
+		}
+		misfits = append(misfits, fmt.Sprintf("%s has %s", c[0], why))
+	}
+	dir, err := e.Dir()
+	if err != nil {
+		return Interpreter{}, err
+	}
+	if path := filepath.Join(dir, "bin", "python"); exists(path) {
+		i, err := probe(ctx, path, "private environment")
+		if err == nil && i.misfit(e.GPU) == "" {
+			return i, nil
+		}
+		misfits = append(misfits, "the private environment "+dir+" is damaged (triad setup --remove deletes it)")
+	}
+	if len(misfits) == 0 {
+		misfits = []string{"no python3 on the PATH"}
+	}
+	return Interpreter{}, &backend.Unavailable{Sentence: "no Python with torch and triton: " + strings.Join(misfits, "; ") + "; triad setup makes one"}
+}
+
+// Ensure is Find, and makes the private environment where nothing fits. Two at once wait for each other and do the work once.
+func (e *Environment) Ensure(ctx context.Context) (Interpreter, error) {
+	i, err := e.Find(ctx)
+	var missing *backend.Unavailable
+	if err == nil || !errors.As(err, &missing) || e.getenv()("TRIAD_PYTHON") != "" {
+		return i, err
+	}
+	if e.Offline {
+		return i, &backend.Unavailable{Sentence: missing.Sentence + ", but --offline forbids fetching"}
+	}
+	python, err := base(ctx)
+	if err != nil {
+		return i, &backend.Unavailable{Sentence: err.Error()}
+	}
+	dir, err := e.Dir()
+	if err != nil {
+		return i, err
+	}
+	question := fmt.Sprintf("triad needs torch and Triton for the rows of Triton and PyTorch. It will make a private Python environment:\n"+
+		"  where     %s\n  download  about %.1f GB, from the package index that pip is configured for\n  disk      about %.1f GB\n"+
+		"  remove    triad setup --remove\n", dir, downloadBytes/1e9, diskBytes/1e9)
+	if e.Consent != nil && !e.Consent(question) {
+		return i, &backend.Unavailable{Sentence: "making the Python environment was declined; triad setup makes it, --impl cuda does without"}
+	}
+	if err := e.make(ctx, python, dir); err != nil {
+		if ctx.Err() != nil {
+			return i, ctx.Err()
+		}
+		return i, &backend.Unavailable{Sentence: err.Error()}
+	}
+	return e.Find(ctx)
+}
+
+// Dir is where the private environment lies, or would: its name carries a hash of the requirements, so another version of triad with
+// other requirements makes another one.
+func (e *Environment) Dir() (string, error) {
+	text, err := fs.ReadFile(e.Files, "requirements.txt")
+	if err != nil {
+		return "", fmt.Errorf("read the embedded requirements.txt: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return filepath.Join(e.DataDir, "python-"+hex.EncodeToString(sum[:6])), nil
+}
+
+// make builds the environment in a folder beside its place, under a lock, and renames it into place: what is there is whole.
+func (e *Environment) make(ctx context.Context, python, dir string) error {
+	if err := os.MkdirAll(e.DataDir, 0o755); err != nil {
+		return fmt.Errorf("make the Python environment: %w", err)
+	}
+	unlock, err := lock(ctx, dir+".lock", e.log())
+	if err != nil {
+		return fmt.Errorf("make the Python environment: %w", err)
+	}
+	defer unlock()
+	if exists(filepath.Join(dir, "bin", "python")) {
+		if i, err := probe(ctx, filepath.Join(dir, "bin", "python"), ""); err == nil && i.misfit(e.GPU) == "" {
+			return nil // another process made it while we waited
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("replace the damaged Python environment: %w", err)
+		}
+	}
+	partial := dir + ".partial"
+	if err := os.RemoveAll(partial); err != nil { // left by a set-up that was interrupted
+		return fmt.Errorf("remove an interrupted set-up: %w", err)
+	}
+	if err := e.checkSpace(); err != nil {
+		return err
+	}
+	if err := e.install(ctx, python, partial); err != nil {
+		os.RemoveAll(partial)
+		return err
+	}
+	if err := os.Rename(partial, dir); err != nil {
+		return fmt.Errorf("put the Python environment in place: %w", err)
+	}
+	return nil
+}
+
+func (e *Environment) checkSpace() error {
+	space := e.Space
+	if space == nil {
+		space = freeBytes
+	}
+	free, err := space(e.DataDir)
+	if err != nil {
+		return fmt.Errorf("ask for the free space of %s: %w", e.DataDir, err)
+	}
+	if free < diskBytes {
+		return fmt.Errorf("the Python environment needs about %.1f GB in %s, and %.1f GB are free: make room, or set XDG_DATA_HOME to a larger disk",
+			diskBytes/1e9, e.DataDir, float64(free)/1e9)
+	}
+	return nil
+}
+
+// install makes a virtual environment in dir and installs the pinned, hashed requirements, by uv where it is there.
+func (e *Environment) install(ctx context.Context, python, dir string) error {
+	text, err := fs.ReadFile(e.Files, "requirements.txt")
+	if err != nil {
+		return fmt.Errorf("read the embedded requirements.txt: %w", err)
+	}
+	folder, err := os.MkdirTemp("", "triad-setup-")
+	if err != nil {
+		return fmt.Errorf("make the Python environment: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	requirements := filepath.Join(folder, "requirements.txt")
+	if err := os.WriteFile(requirements, text, 0o644); err != nil {
+		return fmt.Errorf("make the Python environment: %w", err)
+	}
+	target := filepath.Join(dir, "bin", "python")
+	steps := [][]string{
+		{python, "-I", "-m", "venv", dir},
+		{target, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--require-hashes", "-r", requirements},
+	}
+	if uv, err := exec.LookPath("uv"); err == nil {
+		steps = [][]string{
+			{uv, "venv", "--quiet", "--python", python, dir},
+			{uv, "pip", "install", "--quiet", "--python", target, "--require-hashes", "-r", requirements},
+		}
+	}
+	began := time.Now()
+	for _, step := range steps {
+		fmt.Fprintf(e.log(), "triad: %s\n", strings.Join(step, " "))
+		if err := runStep(ctx, step, e.log()); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(e.log(), "triad: the Python environment is ready (%.0f s)\n", time.Since(began).Seconds())
+	return nil
+}
+
+// runStep runs one command of the set-up in a process group of its own, so that an interruption ends all of it.
+func runStep(ctx context.Context, step []string, log io.Writer) error {
+	cmd := exec.CommandContext(ctx, step[0], step[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	var tail bytes.Buffer
+	out := io.MultiWriter(log, &tail)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("make the Python environment: %s: %w: %s", filepath.Base(step[0])+" "+step[1], err, lastLines(tail.String(), 3))
+	}
+	return nil
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], " | ")
+}
+
+// Remove deletes the private environments of every version and returns the bytes that were freed.
+func (e *Environment) Remove(ctx context.Context) (int64, error) {
+	matches, err := filepath.Glob(filepath.Join(e.DataDir, "python-*"))
+	if err != nil {
+		return 0, fmt.Errorf("list the Python environments: %w", err)
+	}
+	var freed int64
+	for _, dir := range matches {
+		if strings.HasSuffix(dir, ".lock") {
+			continue
+		}
+		unlock, err := lock(ctx, strings.TrimSuffix(dir, ".partial")+".lock", e.log())
+		if err != nil {
+			return freed, fmt.Errorf("remove %s: %w", dir, err)
+		}
+		size := Size(dir)
+		err = os.RemoveAll(dir)
+		unlock()
+		if err != nil {
+			return freed, fmt.Errorf("remove %s: %w", dir, err)
+		}
+		freed += size
+	}
+	return freed, nil
+}
+
+// Size is the number of bytes that the files under dir occupy; 0 where it is not there.
+func Size(dir string) int64 {
+	var total int64
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			if info, err := entry.Info(); err == nil {
+				total += info.Size()
+			}
+		}
+		return nil
+	})
+	return total
+}
+
+func (e *Environment) getenv() func(string) string {
+	if e.Getenv != nil {
+		return e.Getenv
+	}
+	return os.Getenv
+}
+
+func (e *Environment) log() io.Writer {
+	if e.Log != nil {
+		return e.Log
+	}
+	return io.Discard
+}
+
+func freeBytes(dir string) (uint64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, err
+	}
+	return s.Bavail * uint64(s.Bsize), nil
+}
+
+// lock takes an advisory lock on a file, waiting for another holder; it says so once.
+func lock(ctx context.Context, path string, log io.Writer) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for said := false; ; said = true {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { file.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			file.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if !said {
+			fmt.Fprintf(log, "triad: another triad is at it, waiting (%s)\n", path)
+		}
+		select {
+		case <-ctx.Done():
+			file.Close()
+			return nil, ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,141 @@
+// Package pybridge finds or makes a Python environment with torch and Triton, and starts the Python workers in it.
+package pybridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Interpreter is a Python and what is installed in it; a version is "" where the package is missing.
+type Interpreter struct {
+	Path    string `json:"path"`
+	Source  string `json:"source"` // where it was found: "TRIAD_PYTHON", "active environment", "python3", "private environment"
+	Version string `json:"version"`
+	Torch   string `json:"torch"`
+	Triton  string `json:"triton"`
+	NumPy   string `json:"numpy"`
+	Outside bool   `json:"outside"` // named by TRIAD_PYTHON although its versions are outside the tested range
+}
+
+// probeScript prints what is installed without importing it: importing torch takes seconds.
+const probeScript = `
+import json, sys
+from importlib import metadata
+def version(name):
+    try: return metadata.version(name)
+    except Exception: return ""
+print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "torch": version("torch"), "triton": version("triton"), "numpy": version("numpy")}))
+`
+
+// probe asks a Python for its versions.
+func probe(ctx context.Context, path, source string) (Interpreter, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "-I", "-c", probeScript)
+	cmd.WaitDelay = 2 * time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return Interpreter{}, fmt.Errorf("ask %s for its versions: %w", path, err)
+	}
+	i := Interpreter{}
+	if err := json.Unmarshal(out, &i); err != nil {
+		return Interpreter{}, fmt.Errorf("ask %s for its versions: it printed %.80q", path, out)
+	}
+	i.Path, i.Source = path, source
+	return i, nil
+}
+
+// misfit says why an interpreter cannot be used, "" where it can. The interpreter mode of Triton 3.6 needs NumPy below 2.4.
+func (i Interpreter) misfit(gpu bool) string {
+	switch {
+	case !atLeast(i.Version, 3, 11):
+		return "Python " + i.Version + ", want 3.11 or newer"
+	case !atLeast(i.Torch, 2, 9):
+		return "torch " + orMissing(i.Torch) + ", want 2.9 or newer"
+	case !atLeast(i.Triton, 3, 5):
+		return "triton " + orMissing(i.Triton) + ", want 3.5 or newer"
+	case !gpu && (i.NumPy == "" || atLeast(i.NumPy, 2, 4)):
+		return "numpy " + orMissing(i.NumPy) + ", want one below 2.4 for Triton's interpreter"
+	}
+	return ""
+}
+
+func orMissing(version string) string {
+	if version == "" {
+		return "missing"
+	}
+	return version
+}
+
+var leadingNumber = regexp.MustCompile(`^\d+`)
+
+// atLeast compares the first two numbers of a version such as "2.11.0+cu130". An empty version is below everything.
+func atLeast(version string, want ...int) bool {
+	parts := strings.SplitN(version, ".", len(want)+1)
+	for k, w := range want {
+		if k >= len(parts) {
+			return false
+		}
+		n, err := strconv.Atoi(leadingNumber.FindString(parts[k]))
+		if err != nil {
+			return false
+		}
+		if n != w {
+			return n > w
+		}
+	}
+	return true
+}
+
+// candidates are the interpreters that may already have what is needed, in the order of preference.
+func candidates(getenv func(string) string) [][2]string {
+	var found [][2]string
+	if venv := getenv("VIRTUAL_ENV"); venv != "" {
+		found = append(found, [2]string{filepath.Join(venv, "bin", "python"), "active environment"})
+	}
+	if path, err := exec.LookPath("python3"); err == nil {
+		found = append(found, [2]string{path, "python3"})
+	}
+	return found
+}
+
+// base finds a Python that can make a virtual environment: 3.11 or newer, with venv and ensurepip.
+func base(ctx context.Context) (string, error) {
+	var tried []string
+	for _, name := range []string{"python3", "python3.13", "python3.12", "python3.11", "python3.14"} {
+		path, err := exec.LookPath(name)
+		if err != nil || slices.Contains(tried, path) {
+			continue
+		}
+		tried = append(tried, path)
+		i, err := probe(ctx, path, name)
+		if err != nil || !atLeast(i.Version, 3, 11) {
+			continue
+		}
+		check := exec.CommandContext(ctx, path, "-I", "-c", "import venv, ensurepip")
+		if check.Run() == nil {
+			return path, nil
+		}
+	}
+	if len(tried) == 0 {
+		return "", errors.New("no python3 on the PATH: install Python 3.11 or newer with venv (Debian and Ubuntu: apt install python3-venv), or set TRIAD_PYTHON")
+	}
+	return "", fmt.Errorf("none of %s is a Python 3.11 or newer with venv: install one (Debian and Ubuntu: apt install python3-venv), or set TRIAD_PYTHON",
+		strings.Join(tried, ", "))
+}
+
+// exists says whether a file is there.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
