@@ -1,0 +1,148 @@
+package record
+
+import (
+	"encoding/json"
+	"time"
+
+	"triad/internal/op"
+)
+
+// Record is one run: one implementation on one case, what happened and what the judge said. ID and Session are given by the store.
+type Record struct {
+	ID      string // ULID
+	Session string // ULID of the invocation
+	Case    op.Case
+	DTypes  Members[op.DType] // of every input and output of the pass, in the order of the spec
+	Seed    uint64
+	Impl    string // "cuda/warp"
+	Backend string // "cuda", "triton", "torch"
+	Variant string // "warp"
+	Device  string // "gpu", "emulator", "interpreter", "cpu"; "" where nothing ran
+	Source  string // content hash of the implementation's sources and flags; "" where it could not be loaded
+
+	Status   op.Status
+	Contract string // the contract that the verdict was given under; "" where there is none
+	Message  string // one sentence for every status but a plain PASS
+	Outputs  []Verdict
+	Where    *Where
+	LogTail  string
+	Build    *Build
+
+	Launches  int
+	Started   time.Time
+	Wall      time.Duration // of the whole case in the harness, emulation included: never a kernel's time
+	PeakBytes int64         // device memory; 0 where it is not known
+}
+
+// Verdict is what the judge said of one output. The zero value passes nothing: its status is UNKNOWN.
+type Verdict struct {
+	Name      string    `json:"name"`
+	Status    op.Status `json:"status"`
+	Gate      string    `json:"gate"`       // the gate that rejected ("G0", "G1", "G2"), else the last one that was passed
+	Message   string    `json:"message"`    // why, in a sentence; "" for a plain PASS
+	N         int64     `json:"n"`          // elements of the output
+	NCompared int64     `json:"n_compared"` // elements that were compared; n where the output is judged whole
+	NWrong    int64     `json:"n_wrong"`
+	Worst     *Element  `json:"worst"`    // null where no element was compared
+	Headroom  *Float    `json:"headroom"` // min over the elements of allowance/error; "inf" where all are equal to the truth
+	ULPMax    *Float    `json:"ulp_max"`  // largest distance from the truth in units in the last place of the output's dtype
+}
+
+// Element is one element of an output, what it is and what was accepted.
+type Element struct {
+	Index []int64 `json:"index"`
+	Got   Float   `json:"got"`
+	Want  Float   `json:"want"` // the fp64 truth
+	Low   Float   `json:"low"`  // lowest and highest accepted
+	High  Float   `json:"high"`
+}
+
+// Where is the place in a kernel that a finding points to; what is not known is empty.
+type Where struct {
+	Kernel string  `json:"kernel,omitempty"`
+	Block  *[3]int `json:"block,omitempty"`
+	Thread *[3]int `json:"thread,omitempty"`
+	File   string  `json:"file,omitempty"`
+	Line   int     `json:"line,omitempty"`
+}
+
+// Build is what the compiler said of the library that holds the implementation.
+type Build struct {
+	Compiler string   `json:"compiler"`
+	Flags    []string `json:"flags"`
+	Seconds  float64  `json:"seconds"` // 0 where the cache had it
+	Cached   bool     `json:"cached"`
+	Kernels  []Kernel `json:"kernels,omitempty"`
+}
+
+// Kernel is what ptxas said of one kernel.
+type Kernel struct {
+	Kernel      string `json:"kernel"`
+	Arch        string `json:"arch"`
+	Registers   int    `json:"registers"`
+	SharedBytes int    `json:"shared_bytes"`
+	SpillBytes  int    `json:"spill_bytes"`
+}
+
+// object is the JSON form of a Record; docs/json.md describes it field by field, and a test compares the two.
+type object struct {
+	ID           string            `json:"id"`
+	Session      string            `json:"session"`
+	Op           string            `json:"op"`
+	Pass         op.Pass           `json:"pass"`
+	DType        string            `json:"dtype"`
+	DTypes       Members[op.DType] `json:"dtypes"`
+	Dims         Members[int64]    `json:"dims"`
+	Attributes   Members[string]   `json:"attributes"`
+	Layout       string            `json:"layout"`
+	Distribution string            `json:"distribution"`
+	Upstream     *string           `json:"upstream"`
+	Saved        *string           `json:"saved"`
+	CaseKey      string            `json:"case"`
+	Seed         uint64            `json:"seed"`
+	Impl         string            `json:"impl"`
+	Backend      string            `json:"backend"`
+	Variant      string            `json:"variant"`
+	Device       string            `json:"device"`
+	Source       string            `json:"source"`
+	Status       op.Status         `json:"status"`
+	Contract     string            `json:"contract"`
+	Message      string            `json:"message"`
+	Outputs      []Verdict         `json:"outputs"`
+	Where        *Where            `json:"where"`
+	LogTail      string            `json:"log_tail"`
+	Build        *Build            `json:"build"`
+	Launches     int               `json:"launches"`
+	Started      string            `json:"started"`
+	WallNS       int64             `json:"harness_wall_ns"`
+	PeakBytes    int64             `json:"peak_memory_bytes"`
+}
+
+// MarshalJSON writes the object that docs/json.md describes.
+func (r Record) MarshalJSON() ([]byte, error) {
+	o := object{
+		ID: r.ID, Session: r.Session, Op: r.Case.Op, Pass: r.Case.Pass, DType: r.Case.DType, DTypes: r.DTypes,
+		Dims: DimMembers(r.Case.Dims), Attributes: AttrMembers(r.Case.Attrs), Layout: r.Case.Layout, Distribution: r.Case.Distribution,
+		Upstream: orNull(r.Case.Upstream), Saved: orNull(r.Case.Saved), CaseKey: r.Case.Key(), Seed: r.Seed,
+		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, Source: r.Source,
+		Status: r.Status, Contract: r.Contract, Message: r.Message, Outputs: r.Outputs, Where: r.Where, LogTail: r.LogTail, Build: r.Build,
+		Launches: r.Launches, WallNS: r.Wall.Nanoseconds(), PeakBytes: r.PeakBytes,
+	}
+	if o.Outputs == nil {
+		o.Outputs = []Verdict{}
+	}
+	if !r.Started.IsZero() {
+		o.Started = r.Started.UTC().Format(TimeFormat)
+	}
+	return json.Marshal(o)
+}
+
+// TimeFormat is how a time is written in JSON and tables of the store: UTC, milliseconds.
+const TimeFormat = "2006-01-02T15:04:05.000Z"
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

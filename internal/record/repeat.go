@@ -1,0 +1,55 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Repeat is the command that runs a record again on bit-identical inputs: inputs depend on case and seed alone, and every part of the
+// case is named. `--full` keeps a level from thinning out what is named.
+func Repeat(r Record, added []string) string {
+	c := r.Case
+	words := []string{"triad", "compare", c.Op, "--full", "--pass", c.Pass.String(), "--dtype", c.DType}
+	if len(c.Dims) > 0 {
+		var parts []string
+		for _, d := range c.Dims {
+			parts = append(parts, fmt.Sprintf("%s=%d", d.Name, d.Value))
+		}
+		words = append(words, "--dims", strings.Join(parts, ","))
+	}
+	for _, a := range c.Attrs {
+		words = append(words, "--attr", a.Name+"="+a.Text)
+	}
+	words = append(words, "--layout", c.Layout, "--distribution", c.Distribution)
+	if c.Upstream != "" {
+		words = append(words, "--upstream", c.Upstream)
+	}
+	if c.Saved != "" {
+		words = append(words, "--saved", c.Saved)
+	}
+	words = append(words, "--impl", r.Impl, "--seed", fmt.Sprint(r.Seed))
+	switch r.Device {
+	case "gpu":
+		words = append(words, "--device", "gpu")
+	case "emulator", "interpreter", "cpu":
+		words = append(words, "--device", "cpu")
+	}
+	for _, file := range added {
+		words = append(words, "--add", file)
+	}
+	for i, w := range words {
+		words[i] = shellQuote(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellQuote quotes a word for a POSIX shell where it needs it.
+func shellQuote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-+=./,:@%", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

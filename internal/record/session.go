@@ -1,0 +1,99 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"triad/internal/op"
+)
+
+// Item is one entry of a plan: an implementation to be run on a case.
+type Item struct {
+	Case op.Case
+	Impl string
+	Seed uint64
+}
+
+// Session is one invocation that ran something.
+type Session struct {
+	ID        string   // ULID, given by the store
+	Request   string   // canonical text of what was asked: a session is resumed by the same request only
+	Command   []string // the arguments as typed, without the program's name
+	Version   string   // of triad
+	Commit    string   // of the source tree, "" where it is not known
+	Level     string   // "quick", "default", "full"
+	Seed      uint64
+	Added     []string // files given with --add
+	Machine   Machine
+	Toolchain Toolchain
+	Started   time.Time
+	Ended     time.Time // zero while it runs and where it was killed
+	Exit      int       // exit code; meaningful when Ended is set
+}
+
+// Machine is where a session ran. Two sessions with the same facts share one machine; it has no name, so that a database can be passed on.
+type Machine struct {
+	OS             string `json:"os"` // "linux"
+	Kernel         string `json:"kernel"`
+	Arch           string `json:"arch"`
+	CPU            string `json:"cpu"`
+	Cores          int    `json:"cores"`
+	MemoryBytes    int64  `json:"memory_bytes"`
+	GPU            string `json:"gpu"` // "" where there is none
+	GPUMemoryBytes int64  `json:"gpu_memory_bytes"`
+	GPUDriver      string `json:"gpu_driver"`
+}
+
+// Toolchain is the version of everything that took part: "go", "g++", "python", "torch", "triton", "nvcc", ...
+type Toolchain map[string]string
+
+// Hash identifies the machine by its facts.
+func (m Machine) Hash() string { return contentHash(m) }
+
+// Hash identifies the toolchain by its versions.
+func (t Toolchain) Hash() string { return contentHash(t) }
+
+// contentHash hashes the JSON form: 16 hexadecimal digits. Map keys are sorted by encoding/json.
+func contentHash(v any) string {
+	text, _ := json.Marshal(v)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Difference says how far two implementations lie apart in one output of one case. A and B are the names, RunA and RunB the IDs of
+// their records; A sorts before B.
+type Difference struct {
+	Session    string     `json:"session"`
+	CaseKey    string     `json:"case"`
+	Op         string     `json:"op"`
+	Pass       op.Pass    `json:"pass"`
+	DType      string     `json:"dtype"`
+	Output     string     `json:"output"`
+	A          string     `json:"a"`
+	B          string     `json:"b"`
+	RunA       string     `json:"run_a"`
+	RunB       string     `json:"run_b"`
+	N          int64      `json:"n"`           // elements compared
+	NDifferent int64      `json:"n_different"` // elements whose bits differ
+	ULPMax     *Float     `json:"ulp_max"`     // "inf" where one is NaN or infinite and the other is not; null where nothing was compared
+	Worst      *Disparity `json:"worst"`       // null where no bits differ
+}
+
+// Bitwise says whether something was compared and every bit was equal.
+func (d Difference) Bitwise() bool { return d.N > 0 && d.NDifferent == 0 }
+
+// Disparity is the element in which two outputs lie furthest apart.
+type Disparity struct {
+	Index []int64 `json:"index"`
+	A     Float   `json:"a"`
+	B     Float   `json:"b"`
+}
+
+// Run is everything about one record: what `triad results show` prints.
+type Run struct {
+	Record      Record       `json:"run"`
+	Session     Session      `json:"-"`
+	Differences []Difference `json:"differences"`
+}
