@@ -1,0 +1,56 @@
+// reduce.cuh: reductions over a warp, a block, or the group of threads that shares a row. Every thread gets the result.
+// The order of the operations depends on the number of threads alone, so results are the same in every run.
+// A merged type needs a shuffle_xor of its own beside it, found by its argument.
+#ifndef TRIAD_REDUCE_CUH
+#define TRIAD_REDUCE_CUH
+#include <cuda_runtime.h>
+
+namespace triad {
+
+constexpr int warp_size = 32;
+constexpr unsigned all_lanes = 0xffffffffu;
+
+struct Sum {
+	__device__ float operator()(float a, float b) const { return a + b; }
+};
+
+// Max ignores a NaN where there is a number: who needs NaN to show must let it through another way.
+struct Max {
+	__device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+__device__ inline float shuffle_xor(float v, int lane_mask) { return __shfl_xor_sync(all_lanes, v, lane_mask); }
+
+// warp_reduce merges the values of each aligned group of Width lanes; all 32 lanes must take part.
+template <int Width = warp_size, class V, class Merge> __device__ inline V warp_reduce(V v, Merge merge) {
+	static_assert(Width >= 1 && Width <= warp_size && (Width & (Width - 1)) == 0, "a group of lanes is a power of two");
+#pragma unroll
+	for (int lane_mask = Width / 2; lane_mask > 0; lane_mask /= 2) v = merge(v, shuffle_xor(v, lane_mask));
+	return v;
+}
+
+// block_reduce merges the values of all Threads of the block. scratch: Threads/32 values in shared memory, free for reuse by the next call.
+template <int Threads, class V, class Merge> __device__ inline V block_reduce(V v, Merge merge, V *scratch) {
+	static_assert(Threads % warp_size == 0, "whole warps only");
+	v = warp_reduce(v, merge);
+	if (Threads == warp_size) return v;
+	__syncthreads(); // the reduction before may still be reading scratch
+	if (threadIdx.x % warp_size == 0) scratch[threadIdx.x / warp_size] = v;
+	__syncthreads();
+	V total = scratch[0];
+#pragma unroll
+	for (int warp = 1; warp < Threads / warp_size; warp++) total = merge(total, scratch[warp]);
+	return total;
+}
+
+// group_reduce serves kernels in which Group threads share a row: part of a warp with several rows a block, or the whole block.
+template <int Group, class Merge> __device__ inline float group_reduce(float v, Merge merge, float *scratch) {
+	if constexpr (Group <= warp_size) {
+		return warp_reduce<Group>(v, merge);
+	} else {
+		return block_reduce<Group>(v, merge, scratch);
+	}
+}
+
+} // namespace triad
+#endif

@@ -1,0 +1,93 @@
+// register.cuh: how a kernel file announces its variants. Included by each cuda/kernels/<op>.cu, exactly once a library.
+//
+//   #include "register.cuh"
+//   TRIAD_KERNEL(softmax, warp, forward,
+//                .contract("fp32").dtypes(triad::floats).outputs(1)
+//                .accepts(accepts_warp).launch(TRIAD_BY_DTYPE(softmax_fwd_warp))
+//                .constraint("columns contiguous, cols <= 1024"))
+//
+// op, variant and pass are plain words; after them comes a chain of fields, each named as in triad_kernel of abi.h:
+//   contract(text)        a name that the spec permits; where it depends on the dtype register once a contract, with disjoint dtypes
+//   dtypes(bits)          triad::bit(TRIAD_F32) | ..., or triad::floats: what the main (first) input may be
+//   outputs(bits)         bit i: output i of the pass is given; the required ones always
+//   nondeterministic(bits) bit i: output i may differ in its last bits from run to run (default none)
+//   forward(text)         backward only: the forward variant whose saved tensors it takes when chained (default: its own name)
+//   accepts(f)            TRIAD_OK, or TRIAD_UNSUPPORTED and a sentence (see arguments.cuh)
+//   workspace(f)          bytes of scratch memory for this call (default none)
+//   launch(f)             asynchronous on the call's stream; returns triad::launched()
+//   constraint(text)      what accepts asks, in one sentence (default: nothing)
+//
+// Registrations have internal linkage on purpose: two libraries in one process must not share a list.
+#ifndef TRIAD_REGISTER_CUH
+#define TRIAD_REGISTER_CUH
+#include <cuda_runtime.h>
+
+#include <vector>
+
+#include "abi.h"
+
+namespace triad {
+
+constexpr uint32_t bit(int index) { return uint32_t{1} << index; }
+constexpr uint32_t floats = bit(TRIAD_F32) | bit(TRIAD_F16) | bit(TRIAD_BF16);
+
+static std::vector<const triad_kernel *> registered;
+
+// Registration builds one triad_kernel, field by field.
+class Registration {
+public:
+	Registration(const char *op, const char *variant, const char *pass) : fields() {
+		fields.size = sizeof fields;
+		fields.op = op;
+		fields.variant = variant;
+		fields.pass = pass;
+	}
+	Registration &contract(const char *name) { fields.contract = name; return *this; }
+	Registration &forward(const char *variant) { fields.forward = variant; return *this; }
+	Registration &constraint(const char *sentence) { fields.constraint = sentence; return *this; }
+	Registration &dtypes(uint32_t bits) { fields.dtypes = bits; return *this; }
+	Registration &outputs(uint32_t bits) { fields.outputs = bits; return *this; }
+	Registration &nondeterministic(uint32_t bits) { fields.nondeterministic = bits; return *this; }
+	Registration &accepts(int (*f)(const triad_call *, char *, int32_t)) { fields.accepts = f; return *this; }
+	Registration &workspace(int64_t (*f)(const triad_call *)) { fields.workspace = f; return *this; }
+	Registration &launch(int (*f)(const triad_call *)) { fields.launch = f; return *this; }
+
+	triad_kernel fields;
+};
+
+// Registered keeps the finished entry alive for as long as the library is loaded.
+class Registered {
+public:
+	explicit Registered(const Registration &from) : kernel(from.fields) { registered.push_back(&kernel); }
+	Registered(const Registered &) = delete;
+	Registered &operator=(const Registered &) = delete;
+
+private:
+	triad_kernel kernel;
+};
+
+// launched is the status of the launches just made: 0, or CUDA's error code.
+inline int launched() { return static_cast<int>(cudaGetLastError()); }
+
+inline cudaStream_t stream_of(const triad_call *call) { return static_cast<cudaStream_t>(call->stream); }
+
+} // namespace triad
+
+#define TRIAD_JOIN_(a, b) a##b
+#define TRIAD_JOIN(a, b) TRIAD_JOIN_(a, b)
+
+#define TRIAD_KERNEL(op, variant, pass, ...)                                                                                               \
+	static const ::triad::Registered TRIAD_JOIN(triad_registered_at_, __LINE__)(                                                       \
+		::triad::Registration(#op, #variant, #pass) __VA_ARGS__)
+
+// TRIAD_SPILLS(kernel, bytes, "reason"); permits a __global__ function (every instantiation of it) to spill up to so many bytes.
+// Without it the build test allows none. It generates no code: the test reads it from the source.
+#define TRIAD_SPILLS(kernel, bytes, reason) static_assert((bytes) > 0 && sizeof(reason) > 1, "a spill needs its size and its reason")
+
+extern "C" __attribute__((visibility("default"))) int triad_kernels(int32_t abi, const triad_kernel *const **list, int32_t *n) {
+	if (abi != TRIAD_ABI) return TRIAD_UNSUPPORTED;
+	*list = triad::registered.data();
+	*n = static_cast<int32_t>(triad::registered.size());
+	return TRIAD_OK;
+}
+#endif
