@@ -1,7 +1,12 @@
 // Package tensor holds named bytes with a dtype and a shape, and the exact codecs between those bytes and fp64.
 package tensor
 
-import "triad/internal/op"
+import (
+	"fmt"
+	"math/bits"
+
+	"triad/internal/op"
+)
 
 // Tensor is a strided view of Data. Element (i0, i1, ...) lies at Offset + i0*Stride[0] + i1*Stride[1] + ..., counted in elements.
 // Data is the whole storage, which may be larger than what the view reaches (sliced) or smaller than Shape suggests (expanded, stride 0).
@@ -39,4 +44,93 @@ func New(name string, d op.DType, shape []int64) Tensor {
 	t := Tensor{Name: name, DType: d, Shape: shape, Stride: Contiguous(shape)}
 	t.Data = make([]byte, t.Elements()*d.Size())
 	return t
+}
+
+// IsContiguous says whether the view is row-major without gaps; its first element may lie anywhere. The stride of a dim of size 1
+// does not matter, and a view without elements is contiguous.
+func (t Tensor) IsContiguous() bool {
+	if t.Elements() == 0 {
+		return true
+	}
+	for i, want := range Contiguous(t.Shape) {
+		if t.Shape[i] != 1 && t.Stride[i] != want {
+			return false
+		}
+	}
+	return true
+}
+
+// Float64s gives the values of the view in logical row-major order, each exact. The view must lie within Data: see Check.
+func (t Tensor) Float64s() []float64 {
+	values := make([]float64, t.Elements())
+	if len(values) == 0 {
+		return values
+	}
+	size := t.DType.Size()
+	if t.IsContiguous() {
+		DecodeInto(values, t.DType, t.Data[t.Offset*size:])
+		return values
+	}
+	storage := Decode(t.DType, t.Data)
+	t.walk(func(i, at int64) { values[i] = storage[at] })
+	return values
+}
+
+// SetFloat64s writes values, in logical row-major order, to the places the view shows, each rounded once. Where places coincide
+// (stride 0) the last one stays.
+func (t Tensor) SetFloat64s(values []float64) {
+	size := t.DType.Size()
+	if t.IsContiguous() {
+		EncodeInto(t.Data[t.Offset*size:], t.DType, values)
+		return
+	}
+	encoded := Encode(t.DType, values)
+	t.walk(func(i, at int64) { copy(t.Data[at*size:(at+1)*size], encoded[i*size:]) })
+}
+
+// walk calls visit with the row-major position of every element and its place in the storage.
+func (t Tensor) walk(visit func(position, place int64)) {
+	n := t.Elements()
+	index := make([]int64, len(t.Shape))
+	place := t.Offset
+	for i := range n {
+		visit(i, place)
+		for d := len(index) - 1; d >= 0; d-- {
+			index[d]++
+			place += t.Stride[d]
+			if index[d] < t.Shape[d] {
+				break
+			}
+			place -= index[d] * t.Stride[d]
+			index[d] = 0
+		}
+	}
+}
+
+// Check says what is wrong with the view: a missing name or dtype, shape and stride of different length, a negative size or stride, more
+// than 2^62 elements, or an element outside Data.
+func (t Tensor) Check() error {
+	size := t.DType.Size()
+	if size == 0 || len(t.Shape) != len(t.Stride) {
+		return fmt.Errorf("tensor %s: dtype %s, shape %v, stride %v: want a known dtype and a stride for every dim", t.Name, t.DType, t.Shape, t.Stride)
+	}
+	last, empty := t.Offset, false
+	for i, n := range t.Shape {
+		if n < 0 || t.Stride[i] < 0 || t.Offset < 0 {
+			return fmt.Errorf("tensor %s: shape %v, stride %v, offset %d: want none negative", t.Name, t.Shape, t.Stride, t.Offset)
+		}
+		if n == 0 {
+			empty = true
+			continue
+		}
+		high, reach := bits.Mul64(uint64(n-1), uint64(t.Stride[i]))
+		if high != 0 || reach > 1<<62 || last > 1<<62-int64(reach) {
+			return fmt.Errorf("tensor %s: shape %v, stride %v reach beyond 2^62 elements", t.Name, t.Shape, t.Stride)
+		}
+		last += int64(reach)
+	}
+	if have := int64(len(t.Data)) / size; !empty && last >= have {
+		return fmt.Errorf("tensor %s: shape %v, stride %v, offset %d reach element %d of a storage of %d", t.Name, t.Shape, t.Stride, t.Offset, last, have)
+	}
+	return nil
 }
