@@ -1,0 +1,362 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// TestMain turns the test binary into a fake worker where FAKE_WORKER names a way to behave.
+func TestMain(m *testing.M) {
+	if mode := os.Getenv("FAKE_WORKER"); mode != "" {
+		fakeWorker(mode)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// fakeWorker answers hello and load well, and run in the given way.
+func fakeWorker(mode string) {
+	conn := os.NewFile(3, "conn")
+	lines := bufio.NewScanner(conn)
+	lines.Buffer(nil, backend.MaxLine)
+	reply := func(id int64, result any) {
+		text, _ := json.Marshal(result)
+		line, _ := json.Marshal(backend.Reply{ID: id, Result: text})
+		conn.Write(append(line, '\n'))
+	}
+	if mode == "dies before hello" {
+		fmt.Fprintln(os.Stderr, "no usable device")
+		os.Exit(3)
+	}
+	for lines.Scan() {
+		var r backend.Request
+		if json.Unmarshal(lines.Bytes(), &r) != nil {
+			os.Exit(9)
+		}
+		switch r.Do {
+		case backend.DoHello:
+			reply(r.ID, backend.HelloReply{Protocol: backend.Protocol, Device: "cpu", PID: os.Getpid()})
+		case backend.DoLoad:
+			reply(r.ID, backend.LoadReply{})
+		case backend.DoBye:
+			return
+		case backend.DoRun:
+			misbehave(mode, r, conn, reply)
+		}
+	}
+}
+
+func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, any)) {
+	switch mode {
+	case "exits 0":
+		os.Exit(0)
+	case "segfaults":
+		syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -SEGV $$"}, nil) // Go itself would catch the signal
+	case "is killed":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		time.Sleep(time.Minute)
+	case "hangs":
+		time.Sleep(time.Hour)
+	case "ignores SIGTERM":
+		signal.Ignore(syscall.SIGTERM)
+		time.Sleep(time.Hour)
+	case "leaves a grandchild":
+		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.Stdout = os.Stdout
+		cmd.Start()
+		fmt.Printf("grandchild %d\n", cmd.Process.Pid)
+		time.Sleep(time.Hour)
+	case "sends garbage":
+		conn.Write([]byte("Traceback (most recent call last):\n"))
+		time.Sleep(time.Hour)
+	case "answers another request":
+		reply(r.ID+1, backend.RunReply{})
+		time.Sleep(time.Hour)
+	case "sends an endless line":
+		block := []byte(strings.Repeat("x", 1<<16))
+		for {
+			if _, err := conn.Write(block); err != nil {
+				time.Sleep(time.Hour)
+			}
+		}
+	case "closes its socket":
+		conn.Close()
+		time.Sleep(time.Hour)
+	case "prints 100 MB":
+		block := []byte(strings.Repeat("spam\n", 1<<13))
+		for printed := 0; printed < 100<<20; printed += len(block) {
+			os.Stdout.Write(block)
+		}
+		reply(r.ID, plainReply(r))
+	case "answers fewer launches":
+		full := plainReply(r)
+		full.Launches = full.Launches[:1]
+		reply(r.ID, full)
+	case "lies about a checksum":
+		full := plainReply(r)
+		full.Launches[0].Outputs[0].CRC32++
+		reply(r.ID, full)
+	case "claims what it did not write":
+		full := plainReply(r)
+		for i, l := range r.Run.Launches {
+			bytes := make([]byte, l.Outputs[0].Bytes)
+			tensor.Poison(bytes, l.Outputs[0].DType, l.Poison)
+			full.Launches[i].Outputs[0].CRC32 = crc32.ChecksumIEEE(bytes)
+		}
+		reply(r.ID, full)
+	default:
+		reply(r.ID, plainReply(r))
+	}
+}
+
+// plainReply claims that every output is all zero bits, which is what the shared memory holds only if the driver did not poison it.
+func plainReply(r backend.Request) backend.RunReply {
+	var reply backend.RunReply
+	for _, l := range r.Run.Launches {
+		launch := backend.LaunchReply{}
+		for _, in := range r.Run.Inputs {
+			launch.Inputs = append(launch.Inputs, in.CRC32)
+		}
+		for _, out := range l.Outputs {
+			writeZeros(out)
+			launch.Outputs = append(launch.Outputs, backend.OutputRef{Name: out.Name, Present: true, DType: out.DType.String(), Shape: out.Shape,
+				Stride: out.Stride, CRC32: crc32.ChecksumIEEE(make([]byte, out.Bytes))})
+		}
+		reply.Launches = append(reply.Launches, launch)
+	}
+	return reply
+}
+
+// writeZeros writes an output through the shared memory's descriptor.
+func writeZeros(out backend.TensorRef) {
+	if os.Getenv("FAKE_WORKER") == "claims what it did not write" {
+		return
+	}
+	os.NewFile(4, "memory").WriteAt(make([]byte, out.Bytes), out.Offset)
+}
+
+func fakeAdapter(t *testing.T, mode string, change func(*Options)) *Adapter {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Grace: Grace{Term: 200 * time.Millisecond, Kill: 300 * time.Millisecond}, MemoryBytes: 1 << 30,
+		Limits: Limits{Build: 10 * time.Second, Import: 10 * time.Second, First: time.Second, FirstCPU: time.Second, CallLeast: time.Second}}
+	if change != nil {
+		change(&o)
+	}
+	a := &Adapter{BackendName: "fake", Options: o, Slot: func(string) string { return "" },
+		Command: func(context.Context) (Command, error) {
+			return Command{Path: self, Env: []string{"FAKE_WORKER=" + mode}}, nil
+		}}
+	t.Cleanup(func() { a.Close() })
+	return a
+}
+
+func fakeJob() backend.Job {
+	x := tensor.New("x", op.FP32, []int64{2, 3})
+	return backend.Job{
+		Implementation: backend.Implementation{Name: "fake/one", Op: "copy", Pass: op.Forward},
+		Inputs:         []tensor.Tensor{x},
+		Outputs:        []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{2, 3}}},
+		Launches:       []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}},
+	}
+}
+
+// Every way a worker can fail ends as an outcome with a sentence, within its deadline, and the next job finds a fresh worker.
+func TestMisbehaviour(t *testing.T) {
+	for _, c := range []struct {
+		mode     string
+		status   op.Status
+		sentence string
+	}{
+		{"works", op.StatusUnknown, ""},
+		{"exits 0", op.StatusCrash, "exited 0 during run, before it answered"},
+		{"segfaults", op.StatusCrash, "died by signal segmentation fault"},
+		{"is killed", op.StatusOOM, "killed by SIGKILL, which triad did not send"},
+		{"hangs", op.StatusHang, "no answer to run within 1s"},
+		{"ignores SIGTERM", op.StatusHang, "no answer to run within 1s"},
+		{"sends garbage", op.StatusCrash, "sent a line that is no reply: \"Traceback"},
+		{"answers another request", op.StatusCrash, "sent reply 4 to request 3"},
+		{"sends an endless line", op.StatusCrash, "closed its connection during run"},
+		{"closes its socket", op.StatusCrash, "closed its connection during run without an answer"},
+		{"prints 100 MB", op.StatusUnknown, ""},
+		{"answers fewer launches", op.StatusCrash, "incomplete: 1 launches, asked for 2"},
+		{"lies about a checksum", op.StatusCrash, "the bytes of y do not match their checksum"},
+	} {
+		t.Run(c.mode, func(t *testing.T) {
+			a := fakeAdapter(t, c.mode, func(o *Options) {
+				if c.mode == "prints 100 MB" {
+					o.Limits.FirstCPU = 30 * time.Second
+				}
+			})
+			for round := range 2 { // twice: the second finds a fresh worker
+				began := time.Now()
+				got, err := a.Run(t.Context(), fakeJob())
+				if err != nil {
+					t.Fatalf("round %d: %v", round, err)
+				}
+				if got.Status != c.status || !strings.Contains(got.Sentence, c.sentence) {
+					t.Errorf("round %d: %v %q, want %v %q", round, got.Status, got.Sentence, c.status, c.sentence)
+				}
+				if c.status == op.StatusHang && time.Since(began) > 16*time.Second {
+					t.Errorf("round %d took %v, at most its deadline and 15 s", round, time.Since(began))
+				}
+				if len(got.Log) > logBytes+200 {
+					t.Errorf("round %d: kept %d bytes of log", round, len(got.Log))
+				}
+			}
+		})
+	}
+}
+
+// An output that the worker claims but does not write shows the driver's poison, never an older output.
+func TestStaleOutputShowsPoison(t *testing.T) {
+	good := fakeAdapter(t, "works", nil)
+	got, err := good.Run(t.Context(), fakeJob())
+	if err != nil || string(got.Launches[1].Outputs[0].Tensor.Data) != string(make([]byte, 24)) {
+		t.Fatalf("the honest worker: %v %v", got, err)
+	}
+	liar := fakeAdapter(t, "claims what it did not write", nil)
+	got, err = liar.Run(t.Context(), fakeJob())
+	if err != nil || got.Status != op.StatusUnknown {
+		t.Fatalf("%v %v", got, err)
+	}
+	for i, poison := range []string{"a", "b"} {
+		want := make([]byte, 24)
+		tensor.Poison(want, op.FP32, poison)
+		if string(got.Launches[i].Outputs[0].Tensor.Data) != string(want) {
+			t.Errorf("launch %d: %x, want poison %x", i, got.Launches[i].Outputs[0].Tensor.Data, want)
+		}
+	}
+}
+
+// A child that survives SIGKILL is given up after the grace period, said so, and Close reports it.
+func TestUnkillable(t *testing.T) {
+	a := fakeAdapter(t, "hangs", func(o *Options) {
+		o.Kill = func(int, syscall.Signal) error { return nil } // the signals are lost
+	})
+	began := time.Now()
+	got, err := a.Run(t.Context(), fakeJob())
+	if err != nil || got.Status != op.StatusHang || !got.Wedged || !strings.Contains(got.Sentence, "survived SIGKILL") {
+		t.Errorf("%+v %v", got, err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	err = a.Close()
+	if err == nil || !strings.Contains(err.Error(), "survived SIGKILL: processes") {
+		t.Errorf("close: %v", err)
+	}
+	for _, pid := range a.wedged {
+		syscall.Kill(-pid, syscall.SIGKILL)
+	}
+}
+
+// A grandchild that holds the pipe ends with its parent.
+func TestGrandchildEnds(t *testing.T) {
+	a := fakeAdapter(t, "leaves a grandchild", nil)
+	got, err := a.Run(t.Context(), fakeJob())
+	if err != nil || got.Status != op.StatusHang {
+		t.Fatalf("%+v %v", got, err)
+	}
+	_, after, _ := strings.Cut(got.Log, "grandchild ")
+	pid, err := strconv.Atoi(strings.TrimSpace(after))
+	if err != nil {
+		t.Fatalf("log %q: %v", got.Log, err)
+	}
+	deadline := time.Now().Add(3 * time.Second)
+	for !deadOrZombie(pid) {
+		if time.Now().After(deadline) {
+			t.Fatalf("grandchild %d lives", pid)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// deadOrZombie reads the state: in a container nobody may reap, so kill(pid, 0) succeeds on the dead.
+func deadOrZombie(pid int) bool {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return true
+	}
+	_, after, _ := strings.Cut(string(text), ") ")
+	return strings.HasPrefix(after, "Z")
+}
+
+// A worker that does not come up is an unavailable backend whose sentence carries what it printed.
+func TestDiesBeforeHello(t *testing.T) {
+	a := fakeAdapter(t, "dies before hello", nil)
+	_, _, err := a.Load(t.Context(), "copy")
+	var u *backend.Unavailable
+	if !errors.As(err, &u) || !strings.Contains(err.Error(), "exited 3") || !strings.Contains(err.Error(), "no usable device") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A cancelled job ends at once and takes its worker with it.
+func TestCancelled(t *testing.T) {
+	a := fakeAdapter(t, "hangs", func(o *Options) { o.Limits.FirstCPU = time.Hour })
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if _, err := a.Run(ctx, fakeJob()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+// A case larger than the shared memory is skipped with a sentence.
+func TestTooLarge(t *testing.T) {
+	a := fakeAdapter(t, "works", func(o *Options) { o.MemoryBytes = 4096 })
+	job := fakeJob()
+	job.Outputs[0].Shape = []int64{1 << 20, 1 << 20}
+	got, err := a.Run(t.Context(), job)
+	if err != nil || got.Status != op.StatusSkipped || !strings.Contains(got.Sentence, "4096 bytes of shared memory") {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	l := DefaultLimits
+	if d := l.call(nil, false); d != 120*time.Second {
+		t.Errorf("first call on a CPU: %v", d)
+	}
+	if d := l.call(nil, true); d != 60*time.Second {
+		t.Errorf("first call on a GPU: %v", d)
+	}
+	if d := l.call([]time.Duration{time.Second, 3 * time.Second, 2 * time.Second}, true); d != 21*time.Second {
+		t.Errorf("later call: %v", d)
+	}
+	if d := l.call([]time.Duration{time.Millisecond}, true); d != 5*time.Second {
+		t.Errorf("later call at least: %v", d)
+	}
+	if err := l.Set("call=30s"); err != nil || l.Value("call") != 30*time.Second {
+		t.Errorf("set: %v %v", err, l.Value("call"))
+	}
+	for _, bad := range []string{"", "call", "call=", "call=-1s", "call=0s", "call=NaN", "coffee=3s"} {
+		if err := l.Set(bad); err == nil {
+			t.Errorf("set %q: no error", bad)
+		}
+	}
+}
