@@ -1,0 +1,216 @@
+package rewrite
+
+import (
+	"bytes"
+	"strings"
+)
+
+// launch rewrites the launch whose <<< is at open:
+//
+//	k<256><<<rows, 256>>>(x)  ->  (::cuemu::launch(rows, 256).kernel("k<256>")->*[&](auto... cuemu_a){ k<256>(cuemu_a...); })(x)
+//
+// The generic lambda keeps deduction, default arguments and overloads working; the parentheses keep it safe inside a checking macro.
+func (f *file) launch(view []byte, open int) error {
+	start := kernelStart(view, open)
+	if start == open {
+		return f.errorf(open, "cannot read what <<< launches; a macro that hides a launch can use cudaLaunchKernelEx(&config, kernel, args...) "+
+			"or CUDA_LAUNCH(kernel, grid, block, shared, stream, args...)")
+	}
+	end, ok := configurationEnd(view, open+3)
+	if !ok {
+		return f.errorf(open, "the launch of %s has no >>> followed by its arguments in parentheses; a macro that hides a part of a launch can use "+
+			"cudaLaunchKernelEx(&config, kernel, args...) or CUDA_LAUNCH(kernel, grid, block, shared, stream, args...)",
+			kernelName(view[start:open]))
+	}
+	kernel, configuration := string(f.text[start:open]), string(f.text[open+3:end])
+	f.edits = append(f.edits, edit{start, end + 3, "(::cuemu::launch(" + configuration + ").kernel(" + quote(kernelName(view[start:open])) +
+		")->*[&](auto... cuemu_a){ " + kernel + "(cuemu_a...); })"})
+	return nil
+}
+
+// kernelName is the kernel's expression on one line.
+func kernelName(expression []byte) string {
+	return strings.Join(strings.Fields(string(expression)), " ")
+}
+
+// configurationEnd is the offset of the >>> that closes a configuration beginning at from: the first outside all parentheses that an
+// argument list follows.
+func configurationEnd(view []byte, from int) (int, bool) {
+	depth := 0
+	for i := from; i < len(view); i++ {
+		switch view[i] {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth--; depth < 0 {
+				return 0, false
+			}
+		case ';':
+			if depth == 0 {
+				return 0, false
+			}
+		case '>':
+			if depth > 0 || !bytes.HasPrefix(view[i:], []byte(">>>")) {
+				continue
+			}
+			if next := skip(view, i+3); next < len(view) && view[next] == '(' {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// kernelStart scans back from open over the kernel's expression: a qualified name with template arguments, a member, an index, a call
+// or something in parentheses. It is open where there is none.
+func kernelStart(view []byte, open int) int {
+	start := primaryStart(view, skipBack(view, open))
+	if start < 0 {
+		return open
+	}
+	for {
+		at := skipBack(view, start)
+		if at > 0 && precedingWord(view, at) == "template" {
+			at = skipBack(view, at-len("template"))
+			start = at
+		}
+		switch {
+		case at >= 2 && view[at-1] == ':' && view[at-2] == ':':
+			start = at - 2
+			if next := primaryStart(view, skipBack(view, start)); next >= 0 && isScopeName(view, next, start) {
+				start = next
+				continue
+			}
+			return start // a leading ::
+		case at >= 2 && view[at-1] == '>' && view[at-2] == '-':
+			at -= 2
+		case at >= 1 && view[at-1] == '.':
+			at--
+		case at >= 1 && view[at-1] == '<':
+			return open // k<a < b><<<: the template arguments need parentheses
+		default:
+			return start
+		}
+		if start = primaryStart(view, skipBack(view, at)); start < 0 {
+			return open
+		}
+	}
+}
+
+// isScopeName says whether view[from:to] can stand in front of a ::. A closing parenthesis or bracket cannot: the :: is a leading one.
+func isScopeName(view []byte, from, to int) bool {
+	last := view[skipBack(view, to)-1]
+	return last != ')' && last != ']' && from < to
+}
+
+// primaryStart is the start of the primary expression that ends at end, with its template arguments, indices and calls; -1 where
+// there is none.
+func primaryStart(view []byte, end int) int {
+	at := end
+	for at > 0 {
+		switch c := view[at-1]; {
+		case c == '>':
+			if at = templateStart(view, at); at < 0 {
+				return -1
+			}
+			at = skipBack(view, at)
+			if at == 0 || !isWord(view[at-1]) {
+				return -1
+			}
+		case c == ']':
+			if at = groupStart(view, at); at < 0 {
+				return -1
+			}
+			at = skipBack(view, at)
+		case c == ')':
+			group := groupStart(view, at)
+			if group < 0 {
+				return -1
+			}
+			before := skipBack(view, group)
+			word := precedingWord(view, before)
+			template := before > 0 && view[before-1] == '>' && !(before > 1 && view[before-2] == '-')
+			if !template && (word == "" || isKeyword(word)) {
+				return group
+			}
+			at = before
+		case isWord(c):
+			word := precedingWord(view, at)
+			if isKeyword(word) || isDigit(word[0]) {
+				return -1
+			}
+			return at - len(word)
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// groupStart is the offset of the bracket that matches the closing one before end.
+func groupStart(view []byte, end int) int {
+	depth := 0
+	for i := end - 1; i >= 0; i-- {
+		switch view[i] {
+		case ')', ']', '}':
+			depth++
+		case '(', '[', '{':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// templateStart is the offset of the < that matches the > before end. Shifts and comparisons with = are no brackets; a plain
+// comparison inside template arguments needs parentheses, as in C++.
+func templateStart(view []byte, end int) int {
+	depth := 0
+	for i := end - 1; i >= 0; i-- {
+		switch view[i] {
+		case ')', ']', '}':
+			if i = groupStart(view, i+1); i < 0 {
+				return -1
+			}
+		case '(', '[', '{', ';':
+			return -1
+		case '>':
+			if i > 0 && view[i-1] == '-' || i+1 < end && view[i+1] == '=' {
+				continue
+			}
+			depth++
+		case '<':
+			if i+1 < end && view[i+1] == '=' {
+				continue
+			}
+			if i > 0 && view[i-1] == '<' {
+				i--
+				continue
+			}
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// precedingWord is the word that ends at end, or "".
+func precedingWord(view []byte, end int) string {
+	start := end
+	for start > 0 && isWord(view[start-1]) {
+		start--
+	}
+	return string(view[start:end])
+}
+
+// isKeyword says whether a word cannot be the name of a kernel or of a function that gives one.
+func isKeyword(word string) bool {
+	switch word {
+	case "if", "while", "for", "switch", "return", "else", "do", "case", "default", "goto", "constexpr", "co_return", "catch", "sizeof", "new",
+		"delete", "throw", "template", "typename", "namespace", "using":
+		return true
+	}
+	return false
+}

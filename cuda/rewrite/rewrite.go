@@ -1,0 +1,181 @@
+// Package rewrite turns CUDA C++ into C++17 for the emulator. Only what no C++ compiler can read is changed: kernel launches,
+// declarations of shared memory and the keyword __noinline__; every other word of CUDA is a macro or a function of the emulator's
+// headers. Text goes in and text comes out: no file is touched.
+package rewrite
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Result is a rewritten file.
+type Result struct {
+	// Text begins with a #line directive that names the original; after it there is one line for each line of the original, so that
+	// compilers, sanitizers and debuggers show the author's lines.
+	Text  []byte
+	Notes []Note
+}
+
+// Note is something the author should know about a line that was left as it is.
+type Note struct {
+	Line int // from 1
+	Text string
+}
+
+// Error is a place that cannot be rewritten, and what to write instead.
+type Error struct {
+	File string
+	Line int // from 1
+	Text string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text) }
+
+// Source rewrites the text of the file called name. The error is an *Error.
+func Source(name string, text []byte) (Result, error) {
+	code, macros := mask(text)
+	f := &file{name: name, text: text}
+	if err := f.rewrite(code, functionScope(code)); err != nil {
+		return Result{}, err
+	}
+	for _, macro := range macros {
+		if err := f.rewrite(macro, nil); err != nil {
+			return Result{}, err
+		}
+	}
+	body, err := f.apply()
+	if err != nil {
+		return Result{}, err
+	}
+	sort.SliceStable(f.notes, func(i, j int) bool { return f.notes[i].Line < f.notes[j].Line })
+	return Result{Text: append([]byte("#line 1 "+quote(name)+"\n"), body...), Notes: f.notes}, nil
+}
+
+// Includes lists the files that text includes with quotes, in order.
+func Includes(text []byte) []string {
+	var names []string
+	for _, d := range directives(maskLiterals(text)) {
+		line := bytes.TrimSpace(text[d.start+1 : d.end])
+		rest, ok := bytes.CutPrefix(line, []byte("include"))
+		if !ok {
+			continue
+		}
+		rest = bytes.TrimLeft(rest, " \t")
+		if len(rest) == 0 || rest[0] != '"' {
+			continue
+		}
+		if end := bytes.IndexByte(rest[1:], '"'); end > 0 {
+			names = append(names, string(rest[1:1+end]))
+		}
+	}
+	return names
+}
+
+// file collects the changes to one text.
+type file struct {
+	name  string
+	text  []byte
+	edits []edit
+	notes []Note
+	count int // of the structs made for shared memory, which gives each its name
+}
+
+// edit replaces text[start:end].
+type edit struct {
+	start, end int
+	text       string
+}
+
+// rewrite finds everything to change in one masked view of the text. inFunction says for an offset whether it lies in a function's
+// body; nil where that cannot be known (the body of a macro).
+func (f *file) rewrite(view []byte, inFunction func(int) bool) error {
+	for at := 0; at < len(view); at++ {
+		switch {
+		case bytes.HasPrefix(view[at:], []byte("<<<")):
+			if err := f.launch(view, at); err != nil {
+				return err
+			}
+			at += 2
+		case wordStart(view, at):
+			end := wordEnd(view, at)
+			var err error
+			switch string(view[at:end]) {
+			case "__shared__":
+				err = f.shared(view, at, inFunction)
+			case "__noinline__":
+				f.noinline(view, at)
+			case "asm", "__asm", "__asm__":
+				f.assembly(view, at, end)
+			}
+			if err != nil {
+				return err
+			}
+			at = end - 1
+		}
+	}
+	return nil
+}
+
+// noinline spells the keyword as an attribute. Inside __attribute__((...)) the same word is already one.
+func (f *file) noinline(view []byte, at int) {
+	if before := skipBack(view, at); before > 0 && (view[before-1] == '(' || view[before-1] == ',') {
+		return
+	}
+	f.edits = append(f.edits, edit{at, at + len("__noinline__"), "__attribute__((noinline))"})
+}
+
+// assembly notes inline PTX, which a CPU compiler rejects or, worse, takes for its own.
+func (f *file) assembly(view []byte, at, end int) {
+	next := skip(view, end)
+	for wordStart(view, next) {
+		if word := string(view[next:wordEnd(view, next)]); word != "volatile" && word != "__volatile__" {
+			return
+		}
+		next = skip(view, wordEnd(view, next))
+	}
+	if next < len(view) && view[next] == '(' {
+		f.notes = append(f.notes, Note{f.line(at), "inline PTX does not run on a CPU: keep it to variants for one architecture, inside #if !defined(__CUEMU__)"})
+	}
+}
+
+func (f *file) line(at int) int { return 1 + bytes.Count(f.text[:min(at, len(f.text))], []byte("\n")) }
+
+func (f *file) errorf(at int, format string, args ...any) error {
+	return &Error{File: f.name, Line: f.line(at), Text: fmt.Sprintf(format, args...)}
+}
+
+// apply makes the changes. One change inside another cannot be expressed.
+func (f *file) apply() ([]byte, error) {
+	sort.Slice(f.edits, func(i, j int) bool { return f.edits[i].start < f.edits[j].start })
+	var out []byte
+	last := 0
+	for _, e := range f.edits {
+		if e.start < last {
+			return nil, f.errorf(e.start, "a launch or a shared declaration inside the configuration of another: take it out into a statement of its own")
+		}
+		out = append(append(out, f.text[last:e.start]...), e.text...)
+		last = e.end
+	}
+	return append(out, f.text[last:]...), nil
+}
+
+// quote writes s as a C string literal.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c == 0x7f:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

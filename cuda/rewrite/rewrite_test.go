@@ -1,0 +1,154 @@
+package rewrite
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestGolden compares each testdata/*.cu with the rewritten text beside it.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.cu")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("find golden inputs: %v, %v", files, err)
+	}
+	for _, name := range files {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Source(filepath.Base(name), text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameLines(t, text, got.Text)
+			golden := strings.TrimSuffix(name, ".cu") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, got.Text, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gotLines, wantLines := strings.Split(string(got.Text), "\n"), strings.Split(string(want), "\n")
+			for i := range min(len(gotLines), len(wantLines)) {
+				if gotLines[i] != wantLines[i] {
+					t.Errorf("line %d:\n got %s\nwant %s", i, gotLines[i], wantLines[i])
+				}
+			}
+		})
+	}
+}
+
+func sameLines(t *testing.T, original, rewritten []byte) {
+	t.Helper()
+	if got, want := bytes.Count(rewritten, []byte("\n")), bytes.Count(original, []byte("\n"))+1; got != want {
+		t.Errorf("%d newlines, want %d: one for each of the original and one for #line", got, want)
+	}
+}
+
+// TestUnchanged: what is no launch and no shared memory passes through byte for byte.
+func TestUnchanged(t *testing.T) {
+	for _, text := range []string{
+		"", "\n", "int x = 1 << 2 >> 1;", "// k<<<1, 2>>>(x)\n", "/* __shared__ */", `const char* s = "k<<<1>>>(x) \" __shared__";`, "char c = '\"'; char d = '\\'';",
+		"// a comment goes on \\\n k<<<1, 2>>>(x)\n", `auto s = R"(k<<<1, 2>>>("x"))";`, "int n = 0x1'000'000;", "#warning can't do k<<<1, 2>>>(x)\n", "std::vector<std::vector<std::vector<int>>>(x);",
+		"__attribute__((__noinline__, unused)) void f();", "int my__shared__x;", "\"unterminated\nint x;", "/* unterminated <<<",
+	} {
+		got, err := Source("a.cu", []byte(text))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		} else if want := "#line 1 \"a.cu\"\n" + text; string(got.Text) != want {
+			t.Errorf("%q became %q", text, got.Text)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		line int
+		want string
+	}{
+		{"#define BEGIN <<<\n", 1, "macro"},
+		{"\n#define CFG(n) <<<n, 256>>>\n", 2, "macro"},
+		{"#define ALL(k) k<<<1, 2>>>\n", 1, "CUDA_LAUNCH"},
+		{"\n\nvoid f() { k<<<1, 2; }\n", 3, "the launch of k"},
+		{"void f() { k<a < b><<<1, 2>>>(x); }", 1, "cannot read"},
+		{"#define TILE(n) __shared__ float t[n]\n#define B 1\n", 1, "semicolon"},
+		{"__global__ void f(__shared__ float* x) {}", 1, "start of a declaration"},
+		{"__shared__ float s[4];\n", 1, "outside a function"},
+		{"namespace a { namespace {\nextern __shared__ float s[];\n} }", 2, "outside a function"},
+		{"void f() { __shared__ int x = 0; }", 1, "name"},
+		{"void f() { extern __shared__ float s; }", 1, "without a size"},
+		{"void f() { k<<<1, g([&]{ j<<<1, 2>>>(); })>>>(x); }", 1, "statement of its own"},
+	} {
+		_, err := Source("dir/a.cu", []byte(c.text))
+		var place *Error
+		if !errors.As(err, &place) || place.Line != c.line || place.File != "dir/a.cu" || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: error %v, want one at line %d with %q", c.text, err, c.line, c.want)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	got, err := Source("a.cu", []byte("int asmx;\n__asm__ volatile (\"x\");\n// asm(\"\")\n#define BAR() asm(\"bar.sync 0;\")\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []int
+	for _, n := range got.Notes {
+		lines = append(lines, n.Line)
+	}
+	if want := []int{2, 4}; !slices.Equal(lines, want) {
+		t.Errorf("notes at lines %v, want %v", lines, want)
+	}
+}
+
+func TestIncludes(t *testing.T) {
+	got := Includes([]byte("#include \"a.cuh\"\n// #include \"b.cuh\"\n #  include \"dir/c.cuh\" // k\n#include <cuda_runtime.h>\n\"#include\" \"d\"\n"))
+	if want := []string{"a.cuh", "dir/c.cuh"}; !slices.Equal(got, want) {
+		t.Errorf("includes %q, want %q", got, want)
+	}
+}
+
+func TestFileNameIsQuoted(t *testing.T) {
+	got, err := Source("a\"b\\c\nd.cu", nil)
+	if want := "#line 1 \"a\\\"b\\\\c\\012d.cu\"\n"; err != nil || string(got.Text) != want {
+		t.Errorf("got %q, %v; want %q", got.Text, err, want)
+	}
+}
+
+// FuzzSource: no text makes it panic, and every text keeps its number of lines.
+func FuzzSource(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*.cu")
+	for _, name := range files {
+		if text, err := os.ReadFile(name); err == nil {
+			f.Add(text)
+		}
+	}
+	for _, seed := range []string{"#define A(", "#define", "k<<<1,2>>>(", ")<<<", "R\"", "'", "extern __shared__ x[", "#define X __shared__ ;", "#define A \\\n<<<", "]]>>><<<>>>()"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := Source("a.cu", text)
+		if err != nil {
+			var place *Error
+			if !errors.As(err, &place) || place.Line < 1 || place.Line > bytes.Count(text, []byte("\n"))+1 {
+				t.Fatalf("error without a place in the text: %v", err)
+			}
+			return
+		}
+		sameLines(t, text, got.Text)
+		Includes(text)
+	})
+}
