@@ -1,0 +1,314 @@
+// fp8_gemm: c[m,n] = sum_k (a[m,k] * scale_a) * (b[n,k] * scale_b)      backward: grad_a[m,k] = g bt^T, grad_b[n,k] = gt at^T
+// Layout   a [m, k], b [n, k] of e4m3 or e5m2 codes (not both e5m2), both K-major; c [m, n] row-major in bf16, fp16 or fp32 (attribute
+//          out). The backward's operands g [m, n], bt [k, n], gt [n, m], at [k, m] come quantised along the reduction they take part in
+//          (g and gt e5m2, bt and at e4m3), so it is two products of the same kind. Inputs may have any strides; outputs are contiguous.
+// Scales   fp32 multipliers: tensor [1] and [1]; row, one per row of each operand; block, [rows, ceil(k/128)] for the first operand and
+//          [ceil(rows/128), ceil(k/128)] for the second.
+// Numerics products and sums in fp32; after every 128 of the reduction the partial sum is scaled and added to the result, which is
+//          rounded once, to c's format: overflow gives infinity. NaN and infinity propagate.
+// Limits   m or n = 0 launches nothing; k = 0 writes zeros.
+// Source   Micikevicius et al. 2022, arXiv:2209.05433; block scales as in DeepSeek-V3 2024, arXiv:2412.19437
+//   naive   one thread per element of c; the readable one, and the one to trust first
+//   tiled   one block per 64x64 tile of c, tiles of the operands decoded into shared memory, 8x4 elements a thread in registers
+//   splitk  as tiled, with the reduction divided among blocks; the partial results go to the workspace and a second kernel adds them in
+//           a fixed order, so that the bits do not depend on the schedule
+#include <algorithm>
+
+#include "arguments.cuh"
+#include "element.cuh"
+#include "fp8.cuh"
+#include "register.cuh"
+
+namespace {
+
+using triad::Fp8Matrix;
+using triad::Fp8Scale;
+using triad::SplitScale;
+using triad::scale_block;
+
+enum Scaling { tensor_scaling, row_scaling, block_scaling };   // values of the attribute "scaling"
+enum Attribute { scaling_attribute, out_attribute };
+
+// One product c[m, n] = a[m, k] b[n, k]^T.
+struct Product {
+	Fp8Matrix a, b;
+	Fp8Scale scale_a, scale_b;
+	int64_t m, n, k;
+	void *c;
+	int32_t out;   // dtype of c
+};
+
+// ---- kernels
+
+__device__ void store(void *c, int32_t dtype, int64_t i, float x) {
+	if (dtype == TRIAD_BF16) static_cast<__nv_bfloat16 *>(c)[i] = triad::from_float<__nv_bfloat16>(x);
+	if (dtype == TRIAD_F16) static_cast<__half *>(c)[i] = triad::from_float<__half>(x);
+	if (dtype == TRIAD_F32) static_cast<float *>(c)[i] = x;
+}
+
+template <int32_t FormatA, int32_t FormatB>
+__global__ void product_naive(Product p) {
+	const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+	if (i >= p.m * p.n) return;
+	const int64_t row = i / p.n, col = i % p.n;
+	const uint8_t *a = p.a.codes + row * p.a.row_stride, *b = p.b.codes + col * p.b.row_stride;
+	float sum = 0;
+	for (int64_t k0 = 0; k0 < p.k; k0 += scale_block) {
+		const int64_t end = min(p.k, k0 + scale_block), block = k0 / scale_block;
+		float part = 0;
+		for (int64_t k = k0; k < end; k++)
+			part = fmaf(triad::decode_fp8<FormatA>(a[k * p.a.k_stride]), triad::decode_fp8<FormatB>(b[k * p.b.k_stride]), part);
+		sum += triad::scaled(part, triad::split_scale(p.scale_a.at(row, block)), triad::split_scale(p.scale_b.at(col, block)));
+	}
+	store(p.c, p.out, i, sum);
+}
+
+// Shape of a tiled block: m x n elements of c, rows x cols of them a thread, k of the reduction at a time.
+template <int TileM, int TileN, int TileK, int Rows, int Cols>
+struct Tile {
+	static constexpr int m = TileM, n = TileN, k = TileK, rows = Rows, cols = Cols;
+	static constexpr int threads = m / rows * (n / cols);
+	static constexpr int fetched = 16;   // codes of each operand that a thread fetches: one 16-byte access where alignment permits
+	static_assert(m * k == fetched * threads && n * k == fetched * threads, "every thread fetches 16 codes of each operand");
+	static_assert(scale_block % k == 0, "a step must not straddle two scale blocks");
+};
+using DefaultTile = Tile<64, 64, 32, 8, 4>;
+
+struct alignas(16) Codes {
+	uint32_t word[4];
+};
+
+// 16 codes of one row from k on, little-endian in words; what lies beyond the operand is zero.
+__device__ Codes fetch_codes(const Fp8Matrix &x, int64_t rows, int64_t row, int64_t k, int64_t k_end) {
+	Codes r = {{0, 0, 0, 0}};
+	if (row >= rows || k >= k_end) return r;
+	const uint8_t *from = x.codes + row * x.row_stride + k * x.k_stride;
+	if (x.k_stride == 1 && k + 16 <= k_end && reinterpret_cast<uintptr_t>(from) % 16 == 0) return *reinterpret_cast<const Codes *>(from);
+	const int count = static_cast<int>(min(static_cast<int64_t>(16), k_end - k));
+#pragma unroll
+	for (int i = 0; i < 16; i++)
+		if (i < count) r.word[i / 4] |= static_cast<uint32_t>(from[i * x.k_stride]) << (i % 4 * 8);
+	return r;
+}
+
+// Writes 16 codes as values into one column of tile[k][row].
+template <int32_t Format, int Stride>
+__device__ void decode_into(float (*tile)[Stride], int k, int row, const Codes &codes) {
+#pragma unroll
+	for (int i = 0; i < 16; i++) tile[k + i][row] = triad::decode_fp8<Format>(codes.word[i / 4] >> (i % 4 * 8) & 0xFFu);
+}
+
+// sum += part, scaled for scale block `block` of the rows and columns from (row, col) on; part becomes zero.
+template <class T>
+__device__ void promote(float (&sum)[T::rows][T::cols], float (&part)[T::rows][T::cols], const Product &p, int64_t row, int64_t col,
+		int64_t block) {
+	SplitScale b[T::cols];
+#pragma unroll
+	for (int j = 0; j < T::cols; j++) b[j] = triad::split_scale(p.scale_b.at(min(col + j, p.n - 1), block));
+#pragma unroll
+	for (int i = 0; i < T::rows; i++) {
+		const SplitScale a = triad::split_scale(p.scale_a.at(min(row + i, p.m - 1), block));
+#pragma unroll
+		for (int j = 0; j < T::cols; j++) {
+			sum[i][j] += triad::scaled(part[i][j], a, b[j]);
+			part[i][j] = 0;
+		}
+	}
+}
+
+// Block (x, y) computes tile x of c over the y-th part of the reduction, k_part long (a multiple of scale_block): into c where partials
+// is null, else in fp32 into partials[y][m][n].
+template <int32_t FormatA, int32_t FormatB, class T>
+__global__ void __launch_bounds__(T::threads) product_tiled(Product p, int64_t k_part, float *partials) {
+	__shared__ __align__(16) float a_tile[T::k][T::m + 4];
+	__shared__ __align__(16) float b_tile[T::k][T::n + 4];
+	const int64_t tiles_n = (p.n + T::n - 1) / T::n;
+	const int64_t m0 = blockIdx.x / tiles_n * T::m, n0 = blockIdx.x % tiles_n * T::n;
+	const int64_t k_begin = blockIdx.y * k_part, k_end = min(p.k, k_begin + k_part);
+	const int t = static_cast<int>(threadIdx.x);
+	const int a_row = t % T::m, a_k = t / T::m * T::fetched, b_row = t % T::n, b_k = t / T::n * T::fetched;
+	const int row = t / (T::n / T::cols) * T::rows, col = t % (T::n / T::cols) * T::cols;
+	float sum[T::rows][T::cols] = {}, part[T::rows][T::cols] = {};
+	Codes a_next = fetch_codes(p.a, p.m, m0 + a_row, k_begin + a_k, k_end);
+	Codes b_next = fetch_codes(p.b, p.n, n0 + b_row, k_begin + b_k, k_end);
+	for (int64_t k0 = k_begin; k0 < k_end; k0 += T::k) {
+		decode_into<FormatA>(a_tile, a_k, a_row, a_next);
+		decode_into<FormatB>(b_tile, b_k, b_row, b_next);
+		__syncthreads();
+		a_next = fetch_codes(p.a, p.m, m0 + a_row, k0 + T::k + a_k, k_end);   // in flight while this step is computed
+		b_next = fetch_codes(p.b, p.n, n0 + b_row, k0 + T::k + b_k, k_end);
+#pragma unroll 8
+		for (int k = 0; k < T::k; k++)
+#pragma unroll
+			for (int i = 0; i < T::rows; i++)
+#pragma unroll
+				for (int j = 0; j < T::cols; j++) part[i][j] = fmaf(a_tile[k][row + i], b_tile[k][col + j], part[i][j]);
+		if ((k0 + T::k) % scale_block == 0 || k0 + T::k >= k_end) promote<T>(sum, part, p, m0 + row, n0 + col, k0 / scale_block);
+		__syncthreads();
+	}
+#pragma unroll
+	for (int i = 0; i < T::rows; i++)
+#pragma unroll
+		for (int j = 0; j < T::cols; j++) {
+			const int64_t r = m0 + row + i, c = n0 + col + j;
+			if (r >= p.m || c >= p.n) continue;
+			if (partials)
+				partials[(blockIdx.y * p.m + r) * p.n + c] = sum[i][j];
+			else
+				store(p.c, p.out, r * p.n + c, sum[i][j]);
+		}
+}
+
+// c = sum over s of partials[s][m][n], s ascending.
+__global__ void add_partials(Product p, const float *partials, int64_t splits) {
+	const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+	if (i >= p.m * p.n) return;
+	float sum = 0;
+	for (int64_t s = 0; s < splits; s++) sum += partials[s * p.m * p.n + i];
+	store(p.c, p.out, i, sum);
+}
+
+// ---- launchers
+
+constexpr int flat_threads = 256;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+Fp8Matrix matrix_of(const triad_tensor &x) { return {static_cast<const uint8_t *>(x.data), x.stride[0], x.stride[1]}; }
+
+// The scales of an operand; row_group is how many of its rows share one under block scaling.
+Fp8Scale scale_of(const triad_tensor &x, int scaling, int64_t row_group) {
+	const float *data = static_cast<const float *>(x.data);
+	if (scaling == tensor_scaling) return {data, 1, 0, 0};
+	if (scaling == row_scaling) return {data, 1, x.stride[0], 0};
+	return {data, row_group, x.stride[0], x.stride[1]};
+}
+
+// The i-th product of a call: a forward has one, a backward two, each of four inputs and one output.
+Product product_of(const triad_call *call, int i) {
+	const triad_tensor *in = call->in + 4 * i;
+	const int scaling = static_cast<int>(call->attr[scaling_attribute]);
+	return {matrix_of(in[0]), matrix_of(in[2]), scale_of(in[1], scaling, 1), scale_of(in[3], scaling, scale_block),
+		in[0].shape[0], in[2].shape[0], in[0].shape[1], call->out[i].data, call->out[i].dtype};
+}
+
+// The split-k plan: enough parts for about 512 tiles in flight, none shorter than a scale block, and none empty.
+int64_t part_length(const Product &p) {
+	const int64_t tiles = ceil_div(p.m, DefaultTile::m) * ceil_div(p.n, DefaultTile::n), blocks = ceil_div(p.k, scale_block);
+	const int64_t splits = std::max<int64_t>(1, std::min<int64_t>({blocks, 16, 512 / std::max<int64_t>(1, tiles)}));
+	return std::max<int64_t>(1, ceil_div(blocks, splits)) * scale_block;
+}
+
+int64_t split_count(const Product &p) { return std::max<int64_t>(1, ceil_div(p.k, part_length(p))); }
+
+int64_t splitk_workspace(const triad_call *call) {
+	int64_t bytes = 0;
+	for (int i = 0; i < call->n_out; i++) {   // products run one after the other and share it
+		const Product p = product_of(call, i);
+		bytes = std::max<int64_t>(bytes, split_count(p) * p.m * p.n * static_cast<int64_t>(sizeof(float)));
+	}
+	return bytes;
+}
+
+struct Naive {
+	template <int32_t FormatA, int32_t FormatB>
+	static void launch(const Product &p, const triad_call *, cudaStream_t stream) {
+		const unsigned blocks = static_cast<unsigned>(ceil_div(p.m * p.n, flat_threads));
+		product_naive<FormatA, FormatB><<<blocks, flat_threads, 0, stream>>>(p);
+	}
+};
+
+template <class T>
+dim3 tile_grid(const Product &p, int64_t splits) {
+	return dim3(static_cast<unsigned>(ceil_div(p.m, T::m) * ceil_div(p.n, T::n)), static_cast<unsigned>(splits));
+}
+
+struct Tiled {
+	template <int32_t FormatA, int32_t FormatB>
+	static void launch(const Product &p, const triad_call *, cudaStream_t stream) {
+		const int64_t whole = std::max<int64_t>(1, p.k);
+		product_tiled<FormatA, FormatB, DefaultTile><<<tile_grid<DefaultTile>(p, 1), DefaultTile::threads, 0, stream>>>(p, whole, nullptr);
+	}
+};
+
+struct SplitK {
+	template <int32_t FormatA, int32_t FormatB>
+	static void launch(const Product &p, const triad_call *call, cudaStream_t stream) {
+		float *partials = static_cast<float *>(call->workspace);
+		const int64_t splits = split_count(p), length = part_length(p);
+		product_tiled<FormatA, FormatB, DefaultTile><<<tile_grid<DefaultTile>(p, splits), DefaultTile::threads, 0, stream>>>(p, length, partials);
+		const unsigned blocks = static_cast<unsigned>(ceil_div(p.m * p.n, flat_threads));
+		add_partials<<<blocks, flat_threads, 0, stream>>>(p, partials, splits);
+	}
+};
+
+// Runs every product of the call whose output is wanted and has elements.
+template <class Variant>
+int launch(const triad_call *call) {
+	const cudaStream_t stream = triad::stream_of(call);
+	for (int i = 0; i < call->n_out; i++) {
+		const Product p = product_of(call, i);
+		if (!p.c || p.m == 0 || p.n == 0) continue;
+		const int32_t a = call->in[4 * i].dtype, b = call->in[4 * i + 2].dtype;
+		if (a == TRIAD_E5M2)
+			Variant::template launch<TRIAD_E5M2, TRIAD_E4M3>(p, call, stream);
+		else if (b == TRIAD_E5M2)
+			Variant::template launch<TRIAD_E4M3, TRIAD_E5M2>(p, call, stream);
+		else
+			Variant::template launch<TRIAD_E4M3, TRIAD_E4M3>(p, call, stream);
+		if (const int status = triad::launched()) return status;
+	}
+	return TRIAD_OK;
+}
+
+// ---- what a call may be
+
+bool scales_fit(const triad_tensor &scale, int scaling, const triad_tensor &x, int64_t row_group) {
+	if (scaling == tensor_scaling) return scale.rank == 1 && scale.shape[0] == 1;
+	if (scaling == row_scaling) return scale.rank == 1 && scale.shape[0] == x.shape[0];
+	return scale.rank == 2 && scale.shape[0] == ceil_div(x.shape[0], row_group) && scale.shape[1] == ceil_div(x.shape[1], scale_block);
+}
+
+// accepts asks the same of each product: operands and output fit together, and the scales are those of the scaling.
+template <int Products>
+int accepts(const triad_call *call, char *why, int32_t why_bytes) {
+	static const int32_t formats[] = {TRIAD_BF16, TRIAD_F16, TRIAD_F32};   // of the attribute out
+	triad::Check check(why, why_bytes);
+	if (!check.counts(call, 4 * Products, Products, 2)) return check.status();
+	const int scaling = static_cast<int>(call->attr[scaling_attribute]), out = static_cast<int>(call->attr[out_attribute]);
+	check.that(scaling >= tensor_scaling && scaling <= block_scaling, "scaling %d is not tensor, row or block (0, 1, 2)", scaling);
+	check.that(out >= 0 && out <= 2, "out %d is not bf16, fp16 or fp32 (0, 1, 2)", out);
+	for (int i = 0; i < Products && check.holds(); i++) {
+		const triad_tensor *in = call->in + 4 * i, &a = in[0], &b = in[2], &c = call->out[i];
+		check.that(a.dtype == TRIAD_E4M3 || (a.dtype == TRIAD_E5M2 && b.dtype == TRIAD_E4M3), "operand a is %s with b %s",
+		           triad::dtype_name(a.dtype), triad::dtype_name(b.dtype));
+		check.that(b.dtype == TRIAD_E4M3 || b.dtype == TRIAD_E5M2, "operand b is %s, not e4m3 or e5m2", triad::dtype_name(b.dtype));
+		check.rank(a, "a", 2).rank(b, "b", 2).rank(c, "c", 2);
+		check.that(a.shape[1] == b.shape[1], "a and b differ in k");
+		check.that(c.shape[0] == a.shape[0] && c.shape[1] == b.shape[0], "c is not [m, n]");
+		check.dtype(c, "c", formats[out]).contiguous(c, "c").dtype(in[1], "scale_a", TRIAD_F32).dtype(in[3], "scale_b", TRIAD_F32);
+		check.that(scales_fit(in[1], scaling, a, 1), "scale_a has not the shape that its scaling asks for");
+		check.that(scales_fit(in[3], scaling, b, scale_block), "scale_b has not the shape that its scaling asks for");
+	}
+	return check.status();
+}
+
+// ---- registration
+
+// The main input of a backward is the upstream gradient's codes, e5m2; e4m3 is the dtype of its case and the bit that registers it.
+constexpr uint32_t forward_dtypes = triad::bit(TRIAD_E4M3) | triad::bit(TRIAD_E5M2), backward_dtypes = triad::bit(TRIAD_E4M3);
+
+TRIAD_KERNEL(fp8_gemm, naive, forward,
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).launch(launch<Naive>));
+TRIAD_KERNEL(fp8_gemm, tiled, forward,
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).launch(launch<Tiled>));
+TRIAD_KERNEL(fp8_gemm, splitk, forward,
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).workspace(splitk_workspace).launch(launch<SplitK>));
+TRIAD_KERNEL(fp8_gemm, naive, backward,
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).launch(launch<Naive>));
+TRIAD_KERNEL(fp8_gemm, tiled, backward,
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).launch(launch<Tiled>));
+TRIAD_KERNEL(fp8_gemm, splitk, backward,
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).workspace(splitk_workspace).launch(launch<SplitK>));
+
+} // namespace
