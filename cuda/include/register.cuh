@@ -78,7 +78,7 @@ inline cudaStream_t stream_of(const triad_call *call) { return static_cast<cudaS
 
 #define TRIAD_KERNEL(op, variant, pass, ...)                                                                                               \
 	static const ::triad::Registered TRIAD_JOIN(triad_registered_at_, __LINE__)(                                                       \
-		::triad::Registration(#op, #variant, #pass) __VA_ARGS__)
+		::triad::Registration(#op, #variant, #pass) __VA_ARGS__);
 
 // TRIAD_SPILLS(kernel, bytes, "reason"); permits a __global__ function (every instantiation of it) to spill up to so many bytes.
 // Without it the build test allows none. It generates no code: the test reads it from the source.
