@@ -1,0 +1,125 @@
+"""What an operator file registers, and the few names that every operator file shares.
+
+The worker and truth.py put this folder on sys.path, so `triton/<op>.py` writes
+
+    from implementation import Implementation, tl, triton
+
+where `triton` and `tl` are the real packages if Triton is installed and usable, and otherwise a stand-in whose `jit` returns the function
+unchanged: the file still loads, its torch rows still run, and the worker reports its Triton rows as UNAVAILABLE.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+FLOATS = ("fp32", "fp16", "bf16")
+
+
+def _import_triton() -> tuple[Any, Any, str]:
+    """Gives triton, triton.language and, where they cannot be had, why. A folder named triton imports as an empty namespace, so the import
+    alone proves nothing."""
+    try:
+        import triton
+        if not hasattr(triton, "jit"):
+            raise ImportError(f"triton is the folder {list(triton.__path__)}, not the package")
+        import triton.language as tl
+    except ImportError as e:
+        return SimpleNamespace(jit=lambda function: function), SimpleNamespace(constexpr=object), str(e)
+    return triton, tl, ""
+
+
+triton, tl, TRITON_MISSING = _import_triton()
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+"""Kernels run in Triton's interpreter, on a CPU: every program costs about a millisecond and registers are free, so tiles are larger."""
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One version of an operator: the row `name` of every table.
+
+    forward, backward  take tensors by position in the order of the spec (a backward: the order of [backward] inputs), attributes by
+                       keyword as bool, int, float or str, and return a tensor or a tuple in the spec's order of outputs, with None for an
+                       optional output that is not given. Outputs are contiguous. Raise NotImplementedError for what is not supported.
+    outputs, gradients the names that forward and backward give.
+    contract           a name, or a dict by (pass, dtype) with "fp32" for what it leaves out.
+    recomputes         the backward cannot take saved tensors: it gets all inputs of the operator, then the upstream gradients.
+    accepts            accepts(pass, *tensors, **attributes) says in a sentence why a call is not supported, or None.
+    constraint         what accepts asks, in one sentence.
+    nondeterministic   outputs whose bits may differ between two runs.
+    compiled           torch.compile makes it: on a CPU at most two cases a dtype with --quick, and its allocations are not poisoned.
+    """
+
+    name: str
+    forward: Callable[..., Any] | None = None
+    backward: Callable[..., Any] | None = None
+    outputs: tuple[str, ...] = ()
+    gradients: tuple[str, ...] = ()
+    contract: str | Mapping[tuple[str, str], str] = "fp32"
+    dtypes: tuple[str, ...] = FLOATS
+    recomputes: bool = False
+    accepts: Callable[..., str | None] | None = None
+    constraint: str = ""
+    nondeterministic: tuple[str, ...] = ()
+    compiled: bool = False
+
+    def function(self, direction: str) -> Callable[..., Any] | None:
+        """The function of a pass, None where the implementation has no such pass."""
+        return self.forward if direction == "forward" else self.backward
+
+    def gives(self, direction: str) -> tuple[str, ...]:
+        """The names of what a pass gives."""
+        return self.outputs if direction == "forward" else self.gradients
+
+    def contract_of(self, direction: str, dtype: str) -> str:
+        """The contract that a pass declares for a dtype."""
+        if isinstance(self.contract, str):
+            return self.contract
+        return self.contract.get((direction, dtype), "fp32")
+
+
+def sixteen_bit(contract: str, direction: str | None = None) -> dict[tuple[str, str], str]:
+    """A contract for fp16 and bf16, of one pass or of both; fp32 keeps its default."""
+    passes = (direction,) if direction else ("forward", "backward")
+    return {(p, d): contract for p in passes for d in ("fp16", "bf16")}
+
+
+def next_power_of_2(n: int) -> int:
+    """The smallest power of two that is at least n and at least 1."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def ceildiv(a: int, b: int) -> int:
+    """a / b rounded up, for b > 0."""
+    return -(-a // b)
+
+
+def gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...], **attributes) -> tuple:
+    """Runs function(*inputs, **attributes) and backpropagates upstream, the gradients of its first outputs, through it: what a row that
+    recomputes calls its backward. Gives the gradients of inputs[i], i in differentiable, contiguous."""
+    import torch
+    with torch.enable_grad():
+        leaves = [t.detach().requires_grad_(i in differentiable) for i, t in enumerate(inputs)]
+        outputs = function(*leaves, **attributes)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        grads = torch.autograd.grad(outputs[:len(upstream)], [leaves[i] for i in differentiable], upstream, materialize_grads=True)
+    return tuple(g.contiguous() for g in grads)
+
+
+def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:
+    """torch.compile of function, made at the first call. On a CPU it is one dynamic function, which Inductor keeps in its cache."""
+    compiled = None
+
+    def call(*tensors, **attributes):
+        nonlocal compiled
+        if compiled is None:
+            import torch
+            # Past the recompile limit dynamo runs the function eagerly without a word: that would be another implementation's answer.
+            torch._dynamo.config.fail_on_recompile_limit_hit = True
+            compiled = torch.compile(function, fullgraph=True, dynamic=True)
+        return compiled(*tensors, **attributes)
+
+    return call

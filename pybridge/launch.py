@@ -1,0 +1,110 @@
+"""One launch of one implementation: fresh guarded inputs, the call, and a report of everything the driver judges it by."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import traceback
+from typing import Any
+
+import torch
+
+import tensors
+from implementation import Implementation
+from wire import Memory
+
+MESSAGE_CHARACTERS = 2000
+
+
+def launch(implementation: Implementation, source: str, memory: Memory, device: torch.device, run: dict[str, Any], attributes: dict[str, Any],
+           request: dict[str, Any]) -> dict[str, Any]:
+    """Calls an implementation once, as the run and this entry of its launches ask, and gives the LaunchReply. source is the path of the
+    operator file: the place of an exception is looked for in it."""
+    direction = run["pass"]
+    function = implementation.function(direction)
+    loaded = [tensors.load(memory, ref, device) for ref in run["inputs"]]
+    inputs = [tensor for _, tensor in loaded]
+    allocations = tensors.PoisonedAllocations(request["poison"])
+    outcome: dict[str, Any] = {}
+    returned: tuple = ()
+    try:
+        why = implementation.accepts(direction, *inputs, **attributes) if implementation.accepts else None
+        if why:
+            return {"status": "UNSUPPORTED", "message": why, "inputs": [tensors.checksum(buffer) for buffer, _ in loaded], "outputs": []}
+        # What torch.compile traces must be torch's own functions.
+        with torch.no_grad(), contextlib.nullcontext() if implementation.compiled else allocations:
+            value = function(*inputs, **attributes)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        returned = value if type(value) is tuple else (value,)
+    except BaseException as e:
+        if isinstance(e, KeyboardInterrupt):
+            raise
+        outcome = _outcome(e, source)
+        if outcome["fatal"]:  # the device answers nothing any more
+            return {**outcome, "inputs": [], "outputs": []}
+    names = implementation.gives(direction)
+    named = dict(zip(names, returned))
+    guards = [entry for buffer, _ in loaded for entry in buffer.report()] + allocations.report(named)
+    reply: dict[str, Any] = {**outcome, "inputs": [tensors.checksum(buffer) for buffer, _ in loaded]}
+    if guards:
+        reply["guards"] = guards
+    reply["outputs"] = [] if outcome else _outputs(names, returned, request["outputs"], memory, device)
+    return reply
+
+
+def _outputs(names, returned: tuple, refs, memory: Memory, device: torch.device) -> list[dict[str, Any]]:
+    """Reports every output that is wanted and every value that was returned beyond them. Only what has the wanted dtype, shape and strides
+    is copied out."""
+    by_name = {name: value for name, value in itertools.zip_longest(names, returned[:len(names)])}
+    reports = [_output(ref, by_name.get(ref["name"]), memory, device) for ref in refs]
+    wanted = {ref["name"] for ref in refs}
+    reports += [_described(name, value, device) for name, value in by_name.items() if name not in wanted and value is not None]
+    reports += [_described(f"output {i}", value, device) for i, value in enumerate(returned) if i >= len(names)]
+    return reports
+
+
+def _described(name: str, value: Any, device: torch.device) -> dict[str, Any]:
+    """What came back for one output, without its bytes. A subclass could compute later, in the eyes of whoever reads it: it is no tensor."""
+    if value is None:
+        return {"name": name, "present": False}
+    if type(value) is not torch.Tensor:
+        return {"name": name, "present": True, "type": f"{type(value).__module__}.{type(value).__qualname__}"}
+    if value.layout is not torch.strided or value.device.type != device.type:
+        return {"name": name, "present": True, "type": f"{value.layout} tensor on {value.device.type}"}
+    stride = tensors.row_major(value.shape) if value.is_contiguous() else list(value.stride())
+    return {"name": name, "present": True, "dtype": tensors.NAMES.get(value.dtype, str(value.dtype)), "shape": list(value.shape), "stride": stride}
+
+
+def _output(ref: dict[str, Any], value: Any, memory: Memory, device: torch.device) -> dict[str, Any]:
+    report = _described(ref["name"], value, device)
+    as_wanted = report["present"] and all(report.get(key) == ref[key] for key in ("dtype", "shape")) and report["stride"] == tensors.row_major(ref["shape"])
+    if as_wanted:
+        report["crc32"] = tensors.store(memory, ref, value)
+    return report
+
+
+def _outcome(e: BaseException, source: str) -> dict[str, Any]:
+    """The status, message and place of an exception. fatal: a CUDA error that ends with the process alone."""
+    while type(e).__name__ == "InterpreterError" and e.__cause__ is not None:
+        e = e.__cause__
+    text = str(e).strip()
+    reply: dict[str, Any] = {"status": "CRASH", "message": f"{type(e).__name__}: {text}"[:MESSAGE_CHARACTERS], "fatal": False}
+    if isinstance(e, NotImplementedError):
+        reply.update(status="UNSUPPORTED", message=(text or "not implemented")[:MESSAGE_CHARACTERS])
+    # torch has no type of its own for a CPU that is out of memory.
+    elif isinstance(e, (MemoryError, torch.OutOfMemoryError)) or "DefaultCPUAllocator" in text:
+        reply["status"] = "OOM"
+    elif isinstance(e, torch.AcceleratorError):
+        reply["fatal"] = True
+    place = _place(e, source)
+    if place:
+        reply["where"] = place
+    return reply
+
+
+def _place(e: BaseException, source: str) -> dict[str, Any] | None:
+    """The innermost line of the operator file in the traceback, else the innermost line at all."""
+    frames = traceback.extract_tb(e.__traceback__)
+    ours = [f for f in frames if f.filename == source] or frames
+    return {"kernel": ours[-1].name, "file": ours[-1].filename, "line": ours[-1].lineno or 0} if ours else None

@@ -1,0 +1,153 @@
+"""Tensors of a run: buffers between guard bands, poisoned allocations, and the way into and out of the shared memory."""
+
+from __future__ import annotations
+
+import ctypes
+import zlib
+from typing import Any
+
+import torch
+
+from wire import Memory, WireError
+
+CANARY = 0xC3
+GUARD = 4096
+"""Bytes of canary on each side of a buffer; a multiple of every alignment that a kernel may ask for."""
+
+DTYPES = {
+    "fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8, "uint8": torch.uint8, "bool": torch.bool,
+}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+# The element that fills a buffer under poison a and b, as (bytes, bits): a NaN with a payload, or a byte in integers.
+_POISON = {
+    "fp64": (8, 0x7FF5A5A5A5A5A5A5, 0xFFFBDBDBDBDBDBDB), "fp32": (4, 0x7FA5A5A5, 0xFFDBDBDB), "fp16": (2, 0x7DA5, 0xFEDB),
+    "bf16": (2, 0x7FA5, 0xFFDB), "e4m3": (1, 0x7F, 0xFF), "e5m2": (1, 0x7D, 0xFE),
+}
+_SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def poison(flat: torch.Tensor, which: str) -> None:
+    """Fills the bytes of flat, a one-dimensional dense tensor, with poison a or b of its dtype."""
+    size, a, b = _POISON.get(NAMES.get(flat.dtype, ""), (1, 0x5A, 0xA5))
+    bits = a if which == "a" else b
+    signed = bits - (1 << 8 * size) if bits >> (8 * size - 1) else bits
+    flat.view(torch.uint8).view(_SIGNED[size]).fill_(signed)
+
+
+class Buffer:
+    """count bytes between two guard bands, on a device."""
+
+    def __init__(self, name: str, count: int, device: torch.device):
+        self.name = name
+        self.count = count
+        self._all = torch.full((GUARD + count + GUARD,), CANARY, dtype=torch.uint8, device=device)
+
+    def bytes(self) -> torch.Tensor:
+        """What lies between the bands, as uint8."""
+        return self._all[GUARD:GUARD + self.count]
+
+    def tensor(self, dtype: torch.dtype, shape, stride, start: int = 0) -> torch.Tensor:
+        """A view of the buffer, start counted in elements from its first byte."""
+        flat = self.bytes().view(dtype)
+        return flat.as_strided(shape, stride, flat.storage_offset() + start)
+
+    def owns(self, tensor: torch.Tensor) -> bool:
+        """Says whether a tensor lies in this buffer."""
+        return tensor.untyped_storage().data_ptr() == self._all.untyped_storage().data_ptr()
+
+    def report(self) -> list[dict[str, Any]]:
+        """One entry for each guard band that does not show the canary any more."""
+        found = []
+        for band, first in ((self._all[:GUARD], -GUARD), (self._all[GUARD + self.count:], 0)):
+            changed = torch.nonzero(band != CANARY).flatten()
+            if changed.numel():
+                found.append({"buffer": self.name, "bytes": first + int(changed[0]), "count": changed.numel()})
+        return found
+
+
+def checksum(buffer: Buffer) -> int:
+    """crc32 of what lies between the bands."""
+    if not buffer.count:
+        return 0
+    on_host = buffer.bytes().cpu()
+    return zlib.crc32((ctypes.c_char * buffer.count).from_address(on_host.data_ptr()))
+
+
+def load(memory: Memory, ref: dict[str, Any], device: torch.device) -> tuple[Buffer, torch.Tensor]:
+    """Copies the storage of a reference into a guarded buffer and gives the tensor in it, with the strides that the reference asks for."""
+    dtype, count, start = DTYPES[ref["dtype"]], ref["bytes"], ref.get("start", 0)
+    shape, stride = ref["shape"], ref["stride"]
+    reach = start + sum((n - 1) * s for n, s in zip(shape, stride)) + 1 if all(shape) else 0
+    if min(stride, default=0) < 0 or start < 0 or reach * dtype.itemsize > count:
+        raise WireError(f"tensor {ref['name']}: shape {shape} with strides {stride} from {start} does not fit into {count} bytes")
+    view = memory.view(ref)
+    if "crc32" in ref and zlib.crc32(view) != ref["crc32"]:
+        raise WireError(f"tensor {ref['name']}: crc32 {zlib.crc32(view)}, want {ref['crc32']}")
+    buffer = Buffer(ref["name"], count, device)
+    if count:
+        buffer.bytes().copy_(torch.frombuffer(view, dtype=torch.uint8))
+    return buffer, buffer.tensor(dtype, shape, stride, start)
+
+
+def store(memory: Memory, ref: dict[str, Any], tensor: torch.Tensor) -> int:
+    """Copies a contiguous tensor into the storage of a reference of its size, and gives that storage's crc32."""
+    view = memory.view(ref)
+    if tensor.nbytes != len(view):
+        raise WireError(f"output {ref['name']}: {len(view)} bytes of shared memory for a tensor of {tensor.nbytes}")
+    if len(view):
+        flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
+        torch.frombuffer(view, dtype=torch.uint8).copy_(flat)
+    return zlib.crc32(view)
+
+
+def row_major(shape) -> list[int]:
+    """The strides of a contiguous tensor, in elements."""
+    strides, n = [], 1
+    for size in reversed(shape):
+        strides.append(n)
+        n *= max(size, 1)
+    return strides[::-1]
+
+
+class PoisonedAllocations:
+    """While it is entered, what Python code takes from torch.empty and its kin is filled with a poison and lies between guard bands, so
+    that an element which a kernel never writes shows, and so does a write beside the tensor. Memory that torch allocates within its own
+    operators is left alone: they write all of it."""
+
+    PATCHED = ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"), (torch.Tensor, "new_empty"), (torch.Tensor, "new_empty_strided"))
+
+    def __init__(self, which: str):
+        self.which = which
+        self.buffers: list[Buffer] = []
+
+    def __enter__(self) -> PoisonedAllocations:
+        self._originals = [getattr(owner, name) for owner, name in self.PATCHED]
+        for (owner, name), original in zip(self.PATCHED, self._originals):
+            setattr(owner, name, self._poisoning(original))
+        return self
+
+    def __exit__(self, *_) -> None:
+        for (owner, name), original in zip(self.PATCHED, self._originals):
+            setattr(owner, name, original)
+
+    def _poisoning(self, original):
+        def allocate(*args, **kwargs):
+            plain = original(*args, **kwargs)
+            usable = type(plain) is torch.Tensor and plain.layout is torch.strided and plain.device.type in ("cpu", "cuda") and plain.dtype in NAMES
+            if not usable or plain.requires_grad or plain.numel() == 0:
+                return plain
+            buffer = Buffer("", plain.untyped_storage().nbytes(), plain.device)
+            poison(buffer.bytes().view(plain.dtype), self.which)
+            self.buffers.append(buffer)
+            return buffer.tensor(plain.dtype, plain.shape, plain.stride())
+        return allocate
+
+    def report(self, outputs: dict[str, Any]) -> list[dict[str, Any]]:
+        """Guard bands that changed, each buffer named for the output that lies in it, or "workspace"."""
+        found = []
+        for buffer in self.buffers:
+            buffer.name = next((n for n, t in outputs.items() if isinstance(t, torch.Tensor) and buffer.owns(t)), "workspace")
+            found += buffer.report()
+        return found

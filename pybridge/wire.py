@@ -1,0 +1,101 @@
+"""The worker's end of the wire: JSON lines on a socket, tensors in shared memory. internal/backend/wire.go is the other end and the law.
+
+Needs nothing but the standard library, so that a worker can say over it that torch is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import socket
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+PROTOCOL = 1
+MAX_LINE = 1 << 20
+SOCKET_FD = 3
+MEMORY_FD = 4
+
+
+class WireError(Exception):
+    """A request that breaks the protocol: the worker ends."""
+
+
+class Channel:
+    """The socket: requests in, replies out, ids rising by one from 1."""
+
+    def __init__(self, fd: int = SOCKET_FD):
+        os.set_inheritable(fd, False)
+        self._socket = socket.socket(fileno=fd)
+        self._lines = self._socket.makefile("rb", buffering=1 << 16)
+
+    def requests(self) -> Iterator[dict[str, Any]]:
+        """Yields the requests until the driver closes its end."""
+        want = 1
+        while line := self._lines.readline(MAX_LINE + 1):
+            if len(line) > MAX_LINE or not line.endswith(b"\n"):
+                raise WireError(f"read request {want}: {len(line)} bytes without an end of line, want at most {MAX_LINE}")
+            try:
+                request = json.loads(line)
+            except ValueError as e:
+                raise WireError(f"read request {want}: {e}") from e
+            if not isinstance(request, dict) or request.get("id") != want:
+                raise WireError(f"read request {want}: got {line[:80]!r}")
+            yield request
+            want += 1
+
+    def reply(self, id: int, result: dict[str, Any] | None = None, error: str = "") -> None:
+        """Sends the reply to request id. NaN and infinities must be strings by now."""
+        message = {"id": id, "error": error} if error else {"id": id, "result": result}
+        self._socket.sendall(json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n")
+
+
+class Memory:
+    """The shared memory: size bytes, mapped once."""
+
+    def __init__(self, size: int, fd: int = MEMORY_FD):
+        os.set_inheritable(fd, False)
+        have = os.fstat(fd).st_size
+        if not 0 <= size <= have:
+            raise WireError(f"map the shared memory: it has {have} bytes, want {size}")
+        self.size = size
+        self.map = mmap.mmap(fd, size) if size else None
+
+    def view(self, ref: dict[str, Any]) -> memoryview:
+        """The storage of a tensor reference."""
+        offset, count = ref["offset"], ref["bytes"]
+        if not (0 <= offset and 0 <= count and offset + count <= self.size):
+            raise WireError(f"tensor {ref['name']}: bytes {offset} to {offset + count} of {self.size} of shared memory")
+        return memoryview(self.map)[offset:offset + count] if count else memoryview(bytearray())
+
+    def checksum(self, ref: dict[str, Any]) -> int:
+        """crc32 (IEEE) of the storage of a tensor reference."""
+        return zlib.crc32(self.view(ref))
+
+
+def attributes(refs: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """The attributes of a request as Python values by name."""
+    read: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "bool": lambda a: bool(a["number"]), "int": lambda a: int(a["number"]), "float": lambda a: float(a["number"]), "enum": lambda a: a["text"],
+    }
+    return {a["name"]: read[a["type"]](a) for a in refs or []}
+
+
+def serve(channel: Channel, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Answers requests until `bye`, the end of the socket, or a result that is fatal. An exception in answer is the harness failing."""
+    for request in channel.requests():
+        if request["do"] == "bye":
+            channel.reply(request["id"], {})
+            return
+        try:
+            result = answer(request)
+        except Exception as e:
+            channel.reply(request["id"], error=f"{request['do']}: {type(e).__name__}: {e}"[:4000])
+            if isinstance(e, WireError):
+                raise
+            continue
+        channel.reply(request["id"], result)
+        if result.get("fatal"):
+            return

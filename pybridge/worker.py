@@ -1,0 +1,251 @@
+"""The Python worker: runs the Triton and torch rows of operator files for the driver.
+
+    python -u -X faulthandler pybridge/worker.py --operators DIR
+
+DIR holds the operator files, <op>.py, which are loaded by path. Requests come over file descriptor 3, tensors over the shared memory behind
+4 (wire.py); stdout and stderr are only a log. TRIAD_DEVICE=cpu keeps a worker off the GPU. Without one Triton's kernels run in its
+interpreter and torch on the CPU. The worker measures and reports; it sees neither truth nor allowance nor verdict.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import os
+import platform
+import sys
+import time
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import wire
+
+SETUP = "run `triad setup`, or name an interpreter that has it in TRIAD_PYTHON"
+
+
+class Worker:
+    """What one worker process knows: its device, the shared memory and the operators it has loaded."""
+
+    def __init__(self, operators: Path):
+        self.operators = operators
+        self.memory: wire.Memory | None = None
+        self.loaded: dict[str, ModuleType | dict[str, Any]] = {}
+        self.torch_missing = self.triton_missing = ""
+        self.on_gpu = False
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Answers one request with its result."""
+        do = request["do"]
+        if do == "hello":
+            return self.hello(request["hello"])
+        if do == "load":
+            return self.load(request["load"]["op"])
+        if do == "run":
+            return self.run(request["run"])
+        if do == "probe":
+            return self.probe()
+        raise wire.WireError(f"request {do!r}: want hello, load, run, probe or bye")
+
+    # ---- hello
+
+    def hello(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Maps the memory and imports torch and Triton: what is missing is said when an operator is loaded."""
+        if args["protocol"] != wire.PROTOCOL:
+            raise wire.WireError(f"protocol {args['protocol']}, this worker speaks {wire.PROTOCOL}")
+        self.memory = wire.Memory(args["memory_bytes"])
+        versions = {"python": platform.python_version()}
+        try:
+            versions.update(self._import_torch())
+        except ImportError as e:
+            self.torch_missing = f"PyTorch cannot be imported by {sys.executable} ({e}): {SETUP}"
+            self.triton_missing = self.torch_missing
+            return {"protocol": wire.PROTOCOL, "device": "cpu", "versions": versions, "pid": os.getpid()}
+        versions.update(self._import_triton())
+        device = "gpu" if self.on_gpu else "cpu" if self.triton_missing else "interpreter"
+        return {"protocol": wire.PROTOCOL, "device": device, "versions": versions, "pid": os.getpid()}
+
+    def _import_torch(self) -> dict[str, str]:
+        import torch
+        self.on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
+        self.device = torch.device("cuda", 0) if self.on_gpu else torch.device("cpu")
+        # A row must do what its contract says: no product in less than it asks for.
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        versions = {"torch": torch.__version__}
+        if self.on_gpu:
+            versions.update(cuda=torch.version.cuda or "", gpu=torch.cuda.get_device_name(0), cudnn=str(torch.backends.cudnn.version()))
+        else:
+            os.environ["TRITON_INTERPRET"] = "1"
+            os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")  # else Inductor spends seconds on finding out what the CPU has
+        return versions
+
+    def _import_triton(self) -> dict[str, str]:
+        import implementation
+        if implementation.TRITON_MISSING:
+            self.triton_missing = f"Triton cannot be imported by {sys.executable} ({implementation.TRITON_MISSING}): {SETUP}"
+            return {}
+        versions = {"triton": implementation.triton.__version__}
+        if not self.on_gpu:
+            import numpy
+            import interpreter
+            versions["numpy"] = numpy.__version__
+            interpreter.correct()
+            wrong = interpreter.prove()
+            if wrong:
+                self.triton_missing = f"{wrong} (triton {versions['triton']}, numpy {numpy.__version__}): {SETUP}"
+        return versions
+
+    # ---- load
+
+    def load(self, op: str) -> dict[str, Any]:
+        """Loads an operator's file and lists what it registers."""
+        if self.torch_missing:
+            return _failed("UNAVAILABLE", self.torch_missing)
+        module = self._module(op)
+        if isinstance(module, dict):
+            return module
+        failed = [{"implementation": "triton", "status": "UNAVAILABLE", "message": self.triton_missing}] if self.triton_missing else []
+        source = hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()[:16]
+        listed = [entry for i in module.IMPLEMENTATIONS if not (self.triton_missing and _is_triton(i.name)) for entry in self._entries(op, i, source)]
+        return {"implementations": listed, "failed": failed} if failed else {"implementations": listed}
+
+    def _module(self, op: str) -> ModuleType | dict[str, Any]:
+        """The operator's module, or the reply that says why there is none."""
+        if op not in self.loaded:
+            path = self.operators / f"{op}.py"
+            if not op.isidentifier() or not path.is_file():
+                self.loaded[op] = _failed("UNAVAILABLE", f"{path}: no such operator file")
+            else:
+                self.loaded[op] = _import(op, path)
+        return self.loaded[op]
+
+    def _entries(self, op: str, i, source: str) -> list[dict[str, Any]]:
+        """The registrations of an implementation: one a pass and contract."""
+        entries = []
+        for direction in ("forward", "backward"):
+            if i.function(direction) is None:
+                continue
+            contracts: dict[str, list[str]] = {}
+            for dtype in i.dtypes:
+                contracts.setdefault(i.contract_of(direction, dtype), []).append(dtype)
+            for contract, dtypes in contracts.items():
+                given = i.gives(direction)
+                entry = {"name": i.name, "op": op, "pass": direction, "dtypes": dtypes, "contract": contract, "outputs": list(given),
+                         "device": self._device_of(i.name), "source": source}
+                if direction == "backward":
+                    entry.update(forward=i.name, recomputes=i.recomputes)
+                if i.constraint:
+                    entry["constraint"] = i.constraint
+                if set(i.nondeterministic) & set(given):
+                    entry["nondeterministic"] = [name for name in i.nondeterministic if name in given]
+                if i.compiled and not self.on_gpu:
+                    entry["limit"] = "quick2"
+                entries.append(entry)
+        return entries
+
+    def _device_of(self, name: str) -> str:
+        if self.on_gpu:
+            return "gpu"
+        return "interpreter" if _is_triton(name) else "cpu"
+
+    # ---- run
+
+    def run(self, run: dict[str, Any]) -> dict[str, Any]:
+        """Runs one case of one implementation: every launch, up to the first that does not return plainly."""
+        import torch
+        from launch import launch
+        module = self._module(run["op"]) if not self.torch_missing else None
+        rows = [i for i in getattr(module, "IMPLEMENTATIONS", []) if i.name == run["implementation"] and i.function(run["pass"])]
+        if not rows or self.memory is None:
+            raise LookupError(f"{run['op']}/{run['implementation']} has no {run['pass']} here")
+        attributes = wire.attributes(run.get("attrs"))
+        if self.on_gpu:
+            torch.cuda.reset_peak_memory_stats()
+        begin, replies, fatal = time.perf_counter_ns(), [], False
+        for request in run["launches"]:
+            reply = launch(rows[0], module.__file__, self.memory, self.device, run, attributes, request)
+            fatal = reply.pop("fatal", False)
+            replies.append(reply)
+            if "status" in reply:
+                break
+        result: dict[str, Any] = {"launches": replies, "wall_ns": time.perf_counter_ns() - begin}
+        if fatal:
+            result["fatal"] = True
+        elif self.on_gpu:
+            result["peak_bytes"] = torch.cuda.max_memory_allocated()
+        return result
+
+    # ---- probe
+
+    def probe(self) -> dict[str, Any]:
+        """Says whether the device still computes: an illegal access may show only after several launches."""
+        if self.torch_missing:
+            return {"healthy": False, "message": self.torch_missing}
+        import torch
+        try:
+            ones = torch.ones(1024, device=self.device)
+            for _ in range(10):
+                ones = ones * 2
+            total = float(ones.sum())
+        except RuntimeError as e:
+            return {"healthy": False, "message": f"{type(e).__name__}: {e}", "fatal": True}
+        return {"healthy": total == 1024 * 1024}
+
+
+def _is_triton(name: str) -> bool:
+    return name.startswith("triton/")
+
+
+def _failed(status: str, message: str, log: str = "") -> dict[str, Any]:
+    """A load reply without implementations: the file holds the Triton rows and the torch rows."""
+    failed = [{"implementation": prefix, "status": status, "message": message} for prefix in ("triton", "torch")]
+    if log:
+        failed[0]["log"] = log
+    return {"implementations": [], "failed": failed}
+
+
+def _import(op: str, path: Path) -> ModuleType | dict[str, Any]:
+    """Imports an operator file by its path, under a name that hides no package."""
+    from implementation import Implementation
+    spec = importlib.util.spec_from_file_location(f"triad_operator_{op}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # inspect and dataclasses look a module up by name
+    try:
+        spec.loader.exec_module(module)
+        rows = module.IMPLEMENTATIONS
+        if not rows or not all(isinstance(row, Implementation) for row in rows):
+            raise TypeError(f"IMPLEMENTATIONS is {rows!r}, want a list of Implementation")
+    except BaseException as e:
+        if isinstance(e, KeyboardInterrupt):
+            raise
+        return _failed("BUILD_FAIL", _first_message(e, path), traceback.format_exc()[-8000:])
+    return module
+
+
+def _first_message(e: BaseException, path: Path) -> str:
+    """file:line: what is wrong, the line being the innermost of the operator file."""
+    if isinstance(e, SyntaxError):
+        return f"{e.filename}:{e.lineno}: {type(e).__name__}: {e.msg}"
+    lines = [f.lineno for f in traceback.extract_tb(e.__traceback__) if f.filename == str(path)]
+    return f"{path}:{lines[-1] if lines else 1}: {type(e).__name__}: {e}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="the Python worker of triad; the driver starts it")
+    parser.add_argument("--operators", required=True, type=Path, help="the folder of the operator files")
+    worker = Worker(parser.parse_args().operators.resolve())
+    try:
+        wire.serve(wire.Channel(), worker.answer)
+    except wire.WireError as e:
+        print(f"worker: {e}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
