@@ -1,6 +1,11 @@
 package judge
 
-import "triad/internal/op"
+import (
+	"fmt"
+	"math"
+
+	"triad/internal/op"
+)
 
 // Truth is what one case must give under one contract: an entry for every output of the pass, in the order of the spec.
 type Truth struct {
@@ -22,4 +27,69 @@ type Target struct {
 	Sim      []float64
 	Saturate bool // overflow gives the largest finite number
 	FTZ      bool // results below 2^-126 may be flushed to zero (fp32, bf16)
+	Exact    bool // every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
+	Unproven bool // T is as large as what it is to tell apart somewhere: acceptance proves nothing (NO_POWER)
+}
+
+// Elements is the number of elements of the whole output.
+func (t Target) Elements() int64 {
+	n := int64(1)
+	for _, s := range t.Shape {
+		n *= s
+	}
+	return n
+}
+
+// position is the row-major position of the i-th judged element.
+func (t Target) position(i int) int64 {
+	if t.Index != nil {
+		return t.Index[i]
+	}
+	return int64(i)
+}
+
+// index is the multi-index of a row-major position.
+func index(position int64, shape []int64) []int64 {
+	out := make([]int64, len(shape))
+	for i := len(shape) - 1; i >= 0; i-- {
+		if shape[i] > 0 {
+			out[i] = position % shape[i]
+			position /= shape[i]
+		}
+	}
+	return out
+}
+
+// Check says why a target cannot judge: lengths that do not fit, a T that is negative, not finite or NaN where R is not, an index that
+// does not rise or leaves the output. Whether NaN and infinities are expected in R is the catalog's to say.
+func (t Target) Check() error {
+	n := t.Elements()
+	if t.Index != nil {
+		n = int64(len(t.Index))
+		last := int64(-1)
+		for _, p := range t.Index {
+			if !(p > last && p < t.Elements()) {
+				return fmt.Errorf("check the truth of %s: sampled position %d: want rising positions below %d", t.Name, p, t.Elements())
+			}
+			last = p
+		}
+	}
+	for what, have := range map[string]int{"R": len(t.R), "T": len(t.T), "TFP32": len(t.TFP32), "sim": len(t.Sim)} {
+		if int64(have) != n {
+			return fmt.Errorf("check the truth of %s: %s has %d elements: want %d", t.Name, what, have, n)
+		}
+	}
+	for i, r := range t.R {
+		if math.IsNaN(r) || math.IsInf(r, 0) {
+			continue
+		}
+		if !(t.T[i] >= 0 && t.T[i] <= math.MaxFloat64 && t.TFP32[i] >= 0 && t.TFP32[i] <= math.MaxFloat64) {
+			return fmt.Errorf("check the truth of %s: element %v: R = %v, T = %v, TFP32 = %v: want finite allowances >= 0",
+				t.Name, index(t.position(i), t.Shape), r, t.T[i], t.TFP32[i])
+		}
+		if t.Exact && t.T[i] != 0 {
+			return fmt.Errorf("check the truth of %s: element %v of an exact case: T = %v: want 0", t.Name, index(t.position(i), t.Shape), t.T[i])
+		}
+	}
+	return nil
 }

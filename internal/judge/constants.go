@@ -1,0 +1,76 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"sync"
+)
+
+// Version names the constants and formulas below. It is stored with every verdict, so that old results can be judged again when one
+// changes.
+const Version = "1"
+
+// Unit roundoffs: half the distance between 1 and the next number.
+const (
+	U32  = 0x1p-24
+	UTF  = 0x1p-11 // tf32
+	U64  = 0x1p-53
+	Tiny = 0x1p-126 // smallest normal fp32 and bf16 number: what lies below may be flushed to zero
+)
+
+// Constants of the error model.
+const (
+	// sumLambda is the lambda of the probabilistic bound lambda*sqrt(n)*u on a sum's rounding error (Higham and Mary 2019): at 8 the
+	// chance that one element exceeds it is below 2*exp(-32).
+	sumLambda = 8.0
+	// sumTruncation is one truncated add for every k-step of 16, for tensor cores that round toward zero.
+	sumTruncation = 1.0 / 16
+	// sumExtra covers the few operations around a sum.
+	sumExtra = 4.0
+
+	// KappaFast and KappaPromoted are how many units of 2^-13 of the largest aligned product a k-step of Hopper's fp8 tensor core may
+	// lose: each of 32 products and the accumulator is truncated to 13 bits below the largest. Measured on an H200: 33 is the bound, no
+	// alarm down to 16.5 (whole K) and 8 (promoted every 128).
+	KappaFast     = 24.0
+	KappaPromoted = 12.0
+
+	// rmsFactor, rmsNoise: an implementation may be half again as noisy as the simulated contract, plus the sampling noise of the ratio
+	// of two root mean squares of n elements, 4 standard deviations of about 1/sqrt(n).
+	rmsFactor = 1.5
+	rmsNoise  = 4.0
+	// rmsAllowance is the share of TFP32 that goes on top: T bounds single elements, its root mean square lies well below.
+	rmsAllowance = 0.5
+	// minBlock is the fewest elements whose root mean square means something.
+	minBlock = 64
+	// tile is the edge of the blocks G4 looks at: the smallest tile a kernel loses as a whole.
+	tile = 16
+
+	// biasSigmas: 8 standard deviations never happen by chance.
+	biasSigmas = 8.0
+	// biasSpread: the slope is meant only where at least this many elements carry the sum of R squared.
+	biasSpread = 256.0
+)
+
+// G is the growth of rounding error in a sum of n terms, in units of the accumulator's roundoff: min(n, 8*sqrt(n) + n/16) + 4.
+func G(n int64) float64 {
+	x := float64(n)
+	return math.Min(x, sumLambda*math.Sqrt(x)+sumTruncation*x) + sumExtra
+}
+
+// checkConstants refuses a constant that would disarm a gate: one that is not finite and positive.
+var checkConstants = sync.OnceValue(func() error {
+	return finitePositive(map[string]float64{
+		"sum_lambda": sumLambda, "sum_truncation": sumTruncation, "sum_extra": sumExtra, "kappa_fast": KappaFast,
+		"kappa_promoted": KappaPromoted, "rms_factor": rmsFactor, "rms_noise": rmsNoise, "rms_allowance": rmsAllowance,
+		"min_block": minBlock, "tile": tile, "bias_sigmas": biasSigmas, "bias_spread": biasSpread, "u32": U32, "u_tf32": UTF, "u64": U64, "tiny": Tiny,
+	})
+})
+
+func finitePositive(constants map[string]float64) error {
+	for name, v := range constants {
+		if !(v > 0 && v <= math.MaxFloat64) {
+			return fmt.Errorf("check the judge's constants: %s = %v: want a finite, positive number", name, v)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package judge
+
+import (
+	"triad/internal/op"
+)
+
+// UnderContracts judges an answer under the operator's default contract, and where that rejects values, and only then, under the looser
+// contract that the implementation declares: an output that this one accepts is DIFFERENT_CONTRACT. truth gives the truth of a contract.
+// Where declared is empty or the default, the default alone decides; nothing excuses a wrong shape, a race or a missing truth.
+func UnderContracts(plan Plan, answer Answer, truth func(contract string) (Truth, error), standard, declared string) []Verdict {
+	verdicts := Judge(plan, answer, truthOrNone(truth, standard))
+	if declared == "" || declared == standard || !anyValueRejected(verdicts) {
+		return verdicts
+	}
+	for i, v := range Judge(plan, answer, truthOrNone(truth, declared)) {
+		if !valueRejected(verdicts[i]) {
+			continue
+		}
+		switch v.Status {
+		case op.StatusPass, op.StatusWarn:
+			v.Sentence = "passes under " + declared + "; under " + standard + " " + verdicts[i].Sentence
+			v.Status, v.Gate = op.StatusDifferentContract, verdicts[i].Gate
+			verdicts[i] = v
+		case op.StatusNoPower:
+			verdicts[i] = v
+		default:
+			verdicts[i] = v
+			verdicts[i].Sentence = "under " + declared + ": " + v.Sentence
+		}
+	}
+	return verdicts
+}
+
+// truthOrNone is a truth that judges nothing where there is none: every output is then INCONCLUSIVE.
+func truthOrNone(truth func(string) (Truth, error), contract string) Truth {
+	t, err := truth(contract)
+	if err != nil {
+		return Truth{Contract: contract}
+	}
+	return t
+}
+
+// valueRejected says whether an output fails for its values, which a looser contract may excuse.
+func valueRejected(v Verdict) bool { return v.Status == op.StatusFail && v.Gate != "G0" }
+
+func anyValueRejected(verdicts []Verdict) bool {
+	for _, v := range verdicts {
+		if valueRejected(v) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,17 @@
+// Package judge decides whether an implementation did what its contract promises. From the truth of a case (R, T, the simulated
+// contract), what the implementation returned and what was planned it makes a Verdict for every output. It is pure: it starts no
+// process, reads no file and no clock, and never sees a kernel.
+//
+// Every comparison is written as accept-iff, so that a NaN anywhere rejects; nothing that was not compared passes; no tolerance is
+// typed by hand: the accepted interval of an element is [RN(R-T), RN(R+T)], with RN the one rounding to the output's dtype and T
+// derived from the contract (internal/catalog).
+//
+// The gates, in the order in which they are asked:
+//
+//	G0  the shape of the answer: what was planned came back, guards and inputs are untouched, every element was written
+//	G1  class: NaN, infinities and overflow are where the truth has them
+//	G2  the rounded interval
+//	G3  the same with T = 0, where the inputs make every partial sum exact
+//	G4  root mean square of the error against that of the simulated contract, as a whole and by blocks
+//	G5  bias: a slope of the error along R; only warns
+package judge

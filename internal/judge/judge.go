@@ -1,0 +1,227 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// Judge gives a verdict for every output of plan, in its order, on one call of an implementation. It panics for nothing: what does not
+// fit together is a verdict that does not pass.
+func Judge(plan Plan, answer Answer, truth Truth) []Verdict {
+	verdicts := make([]Verdict, len(plan.Outputs))
+	fault := callFault(plan, answer)
+	for i, t := range plan.Outputs {
+		verdicts[i] = judgeOutput(plan, answer, truth, i, fault)
+		v := &verdicts[i]
+		v.Output, v.Contract, v.Version, v.Elements = t.Name, truth.Contract, Version, t.Elements()
+	}
+	return verdicts
+}
+
+// judgeOutput takes output i through the gates in their order.
+func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Verdict {
+	t := plan.Outputs[i]
+	if fault != "" {
+		return Verdict{Status: op.StatusFail, Gate: "G0", Sentence: fault}
+	}
+	if !plan.expects(t) && !given(answer, t.Name) {
+		return Verdict{Status: op.StatusMissing, Sentence: t.Name + " is optional and not given"}
+	}
+	if why := shapeFault(answer, t); why != "" {
+		return Verdict{Status: op.StatusFail, Gate: "G0", Sentence: why}
+	}
+	if t.Elements() == 0 {
+		return Verdict{Status: op.StatusEmptyOK, Sentence: t.Name + " has no element"}
+	}
+	target, err := targetOf(truth, i, t)
+	if err != nil {
+		return Verdict{Status: op.StatusInconclusive, Sentence: err.Error()}
+	}
+	data := make([][]byte, len(answer.Launches))
+	poisons := make([]string, len(answer.Launches))
+	for l, launch := range answer.Launches {
+		o, _ := launch.find(t.Name)
+		data[l], poisons[l] = o.Data, launch.Poison
+	}
+	found := compareBits(t.DType, t.Elements(), poisons, data)
+	if found.unwritten > 0 {
+		return Verdict{
+			Status: op.StatusFail, Gate: "G0", N: int64(len(target.R)), Wrong: found.unwritten,
+			Worst: Element{Index: index(found.firstUnwritten, t.Shape)},
+			Sentence: fmt.Sprintf("%s was never written; %d of %d elements still show the poison of their launch",
+				place(t.Name, index(found.firstUnwritten, t.Shape)), found.unwritten, t.Elements()),
+		}
+	}
+	v := judgeValues(target, data[0])
+	if found.differing == 0 {
+		return v
+	}
+	if !slices.Contains(plan.Nondeterministic, t.Name) {
+		return race(v, t, answer, found)
+	}
+	for _, b := range data[1:] {
+		v = worse(v, judgeValues(target, b))
+	}
+	return v
+}
+
+// callFault is what G0 says of the call as a whole, "" where it is sound.
+func callFault(plan Plan, answer Answer) string {
+	if plan.Launches < 2 || len(answer.Launches) != plan.Launches {
+		return fmt.Sprintf("%d of %d planned launches came back; at least two are needed", len(answer.Launches), plan.Launches)
+	}
+	seen := map[string]bool{}
+	for l, launch := range answer.Launches {
+		seen[launch.Poison] = true
+		switch {
+		case !launch.InputsUnchanged:
+			return clause(fmt.Sprintf("launch %d changed its inputs", l+1), launch.Fault)
+		case !launch.GuardsIntact:
+			return clause(fmt.Sprintf("launch %d wrote outside its buffers", l+1), launch.Fault)
+		case launch.Fault != "":
+			return launch.Fault
+		}
+		for k, o := range launch.Outputs {
+			planned := slices.ContainsFunc(plan.Outputs, func(t op.TensorType) bool { return t.Name == o.Name })
+			twice := slices.ContainsFunc(launch.Outputs[:k], func(p Returned) bool { return p.Name == o.Name })
+			if !planned || twice {
+				return fmt.Sprintf("launch %d returned an output %q that is not asked for, or twice", l+1, o.Name)
+			}
+		}
+	}
+	if len(seen) != 2 || !seen["a"] || !seen["b"] {
+		return "the launches do not cover poison a and poison b: what was not written cannot be told"
+	}
+	return ""
+}
+
+func clause(what, detail string) string {
+	if detail == "" {
+		return what
+	}
+	return what + ": " + detail
+}
+
+// given says whether some launch gave the output: one that gives it in one launch only is judged, and fails.
+func given(answer Answer, name string) bool {
+	return slices.ContainsFunc(answer.Launches, func(l Launch) bool { o, ok := l.find(name); return ok && o.Present })
+}
+
+// shapeFault is what G0 says of one output: it must have come back in every launch, with the planned dtype, shape, strides and bytes.
+func shapeFault(answer Answer, t op.TensorType) string {
+	for l, launch := range answer.Launches {
+		o, ok := launch.find(t.Name)
+		switch {
+		case !ok || !o.Present:
+			return fmt.Sprintf("%s did not come back from launch %d", t.Name, l+1)
+		case o.DType != t.DType:
+			return fmt.Sprintf("%s came back as %v, want %v", t.Name, o.DType, t.DType)
+		case !slices.Equal(o.Shape, t.Shape):
+			return fmt.Sprintf("%s came back with shape %v, want %v", t.Name, o.Shape, t.Shape)
+		case t.Elements() > 0 && !contiguous(o.Shape, o.Stride):
+			return fmt.Sprintf("%s came back with strides %v, want %v", t.Name, o.Stride, tensor.Contiguous(t.Shape))
+		case int64(len(o.Data)) != t.Elements()*t.DType.Size():
+			return fmt.Sprintf("%s came back with %d bytes, want %d", t.Name, len(o.Data), t.Elements()*t.DType.Size())
+		}
+	}
+	return ""
+}
+
+// contiguous says whether strides are row-major; the stride of a dim of one element never matters.
+func contiguous(shape, stride []int64) bool {
+	if len(shape) != len(stride) {
+		return false
+	}
+	for i, want := range tensor.Contiguous(shape) {
+		if shape[i] != 1 && stride[i] != want {
+			return false
+		}
+	}
+	return true
+}
+
+// targetOf is the truth of output i, once it is known to be fit to judge it.
+func targetOf(truth Truth, i int, t op.TensorType) (Target, error) {
+	if err := checkConstants(); err != nil {
+		return Target{}, err
+	}
+	if i >= len(truth.Outputs) || truth.Outputs[i].Name != t.Name {
+		return Target{}, fmt.Errorf("there is no truth for %s under contract %q", t.Name, truth.Contract)
+	}
+	target := truth.Outputs[i]
+	if target.DType != t.DType || !slices.Equal(target.Shape, t.Shape) {
+		return Target{}, fmt.Errorf("the truth of %s is %v %v: want %v %v", t.Name, target.DType, target.Shape, t.DType, t.Shape)
+	}
+	if target.DType == op.FP64 {
+		return Target{}, fmt.Errorf("%s is fp64: its truth needs more than fp64", t.Name)
+	}
+	if err := target.Check(); err != nil {
+		return Target{}, err
+	}
+	if len(target.R) == 0 {
+		return Target{}, fmt.Errorf("no element of %s is planned to be compared", t.Name)
+	}
+	return target, nil
+}
+
+// race is the verdict on a deterministic output whose bits differ between launches, with the figures of the first launch.
+func race(v Verdict, t op.TensorType, answer Answer, found bits) Verdict {
+	v.Status, v.Gate = op.StatusRace, "G0"
+	orders := "between two launches"
+	if a, b := answer.Launches[0].Order, answer.Launches[found.otherLaunch].Order; a != b {
+		orders = fmt.Sprintf("between the orders %s and %s", a, b)
+	}
+	sentence := fmt.Sprintf("%s differs %s; %d of %d elements do", place(t.Name, index(found.firstDiffering, t.Shape)), orders, found.differing, t.Elements())
+	if v.Wrong > 0 {
+		sentence += "; " + rejected(v)
+	} else {
+		v.Worst = Element{Index: index(found.firstDiffering, t.Shape)}
+	}
+	v.Sentence = sentence
+	return v
+}
+
+// worse is the verdict of two launches of a nondeterministic output: the worse of the two.
+func worse(a, b Verdict) Verdict {
+	if Row([]Verdict{a, b}) == a.Status && !(a.Status == b.Status && b.Headroom < a.Headroom) {
+		return a
+	}
+	return b
+}
+
+// judgeValues judges one output's values: classes, intervals, then the statistics over many elements.
+func judgeValues(target Target, data []byte) Verdict {
+	y := decode(target, data)
+	v := compareElements(target, y)
+	if v.Status != op.StatusPass {
+		return v
+	}
+	v.RMS = judgeRMS(target, y)
+	if !v.RMS.Accepted() {
+		v.Status, v.Gate, v.Sentence = op.StatusFail, "G4", v.RMS.sentence(target.Name)
+		return v
+	}
+	if v.Bias = judgeBias(target, y); v.Bias.Evaluated && !v.Bias.Accepted() {
+		v.Status, v.Gate, v.Sentence = op.StatusWarn, "G5", v.Bias.sentence(target.Name)
+	}
+	if target.Unproven && v.Status == op.StatusPass {
+		v.Status, v.Sentence = op.StatusNoPower, target.Name+": the allowance of this contract proves nothing on these inputs"
+	}
+	return v
+}
+
+// decode gives the judged elements of an output in fp64.
+func decode(target Target, data []byte) []float64 {
+	if target.Index == nil {
+		return tensor.Decode(target.DType, data)
+	}
+	size := target.DType.Size()
+	chosen := make([]byte, 0, int64(len(target.Index))*size)
+	for _, p := range target.Index {
+		chosen = append(chosen, data[p*size:(p+1)*size]...)
+	}
+	return tensor.Decode(target.DType, chosen)
+}

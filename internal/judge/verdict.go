@@ -1,0 +1,115 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Verdict is what became of one output. Its zero value has the unknown status and never passes.
+type Verdict struct {
+	Output   string
+	Status   op.Status
+	Gate     string // the gate that rejects or warns: "G0" ... "G6"; "" where none does
+	Contract string // the contract it was judged under
+	Version  string // of the judge's constants
+	N        int64  // elements planned to be compared
+	Compared int64  // elements compared
+	Wrong    int64  // elements rejected
+	Elements int64  // elements of the whole output: larger than N where it is judged by sample
+	Worst    Element
+	Worst16  []Element // the worst 16, worst first
+	Headroom float64   // min of (T + half an ulp of y) / |y-R|: larger is better; it never decides
+	ULPMax   float64   // largest |y-R| in ulps of the dtype at R
+	ULPMean  float64
+	ULPs     Histogram
+	RMS      RMS
+	Bias     Bias
+	Sentence string // why it is not PASS, in one sentence
+}
+
+// Element is one judged element: what came back, the correctly rounded truth, and the lowest and highest accepted value, all as stored
+// values of the dtype; R and T in fp64.
+type Element struct {
+	Index                []int64
+	Got, Want, Low, High float64
+	R, T                 float64
+}
+
+// Histogram counts errors in ulps: bucket 0 holds those up to half an ulp, bucket i those up to 2^(i-1) ulps, the last what is larger
+// or not finite. Elements whose truth is not finite are left out.
+type Histogram [18]int64
+
+// add puts one error into its bucket.
+func (h *Histogram) add(ulps float64) {
+	i := 0
+	for limit := 0.5; i < len(h)-1 && !(ulps <= limit); limit *= 2 {
+		i++
+	}
+	h[i]++
+}
+
+// rowOrder is the order of badness in which a row takes the status of its worst output. RACE stands beside FAIL: the output is wrong, and
+// it is known why.
+var rowOrder = []op.Status{
+	op.StatusFail, op.StatusRace, op.StatusInconclusive, op.StatusNoPower, op.StatusDifferentContract, op.StatusWarn, op.StatusPass,
+}
+
+// Row is the status of an implementation on a case: the worst of its outputs'. Optional outputs that are MISSING and outputs without an
+// element are left out unless nothing else remains. A status that no output may have makes the row unknown, which never passes.
+func Row(verdicts []Verdict) op.Status {
+	worst, left := len(rowOrder), op.StatusUnknown
+	for _, v := range verdicts {
+		switch v.Status {
+		case op.StatusMissing, op.StatusEmptyOK:
+			if left != op.StatusEmptyOK {
+				left = v.Status
+			}
+			continue
+		}
+		place := -1
+		for i, s := range rowOrder {
+			if s == v.Status {
+				place = i
+			}
+		}
+		if place < 0 {
+			return op.StatusUnknown
+		}
+		worst = min(worst, place)
+	}
+	if worst < len(rowOrder) {
+		return rowOrder[worst]
+	}
+	return left
+}
+
+// number writes a value as a table shows it.
+func number(x float64) string {
+	if math.IsNaN(x) {
+		return "NaN"
+	}
+	return strings.Replace(strconv.FormatFloat(x, 'g', 9, 64), "+Inf", "inf", 1)
+}
+
+// place writes an element's name: y[3,17].
+func place(output string, index []int64) string {
+	parts := make([]string, len(index))
+	for i, x := range index {
+		parts[i] = strconv.FormatInt(x, 10)
+	}
+	return output + "[" + strings.Join(parts, ",") + "]"
+}
+
+// rejected is the sentence of an output whose elements are wrong.
+func rejected(v Verdict) string {
+	accepted := "accepted is " + number(v.Worst.Low) + " to " + number(v.Worst.High)
+	if math.IsNaN(v.Worst.Want) || v.Worst.Low == v.Worst.High {
+		accepted = "accepted is that alone"
+	}
+	return fmt.Sprintf("%s is %s, want %s, %s; %d of %d elements are wrong",
+		place(v.Output, v.Worst.Index), number(v.Worst.Got), number(v.Worst.Want), accepted, v.Wrong, v.Compared)
+}
