@@ -1,0 +1,166 @@
+package catalog
+
+import (
+	"math"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+var _ = register("softmax", truth{forward: softmaxForward, backward: softmaxBackward, permits: []string{"fp32", "product16"}})
+
+// softmaxRow computes p = exp(x - max) / sum and its allowance
+//
+//	t = p*u32*(2|x-m| + 10 + g(n)) + 2^-126
+//
+// 2|x-m| for the rounding of x-m and of exp's argument reduction, 10 for exp, reciprocal and products, g(n) for the sum, 2^-126 where p
+// underflows. A row of only -inf, with +inf or with NaN is NaN.
+func softmaxRow(x, p, t []float64) {
+	m := math.Inf(-1)
+	for _, v := range x {
+		m = math.Max(m, v) // NaN wins
+	}
+	for i, v := range x {
+		p[i] = math.Exp(v - m)
+	}
+	l := sumOf(len(p), func(i int) float64 { return p[i] })
+	g := judge.G(int64(len(x)))
+	for i, v := range x {
+		p[i] /= l
+		t[i] = weighted(p[i], judge.U32*(2*math.Abs(v-m)+10+g)) + judge.Tiny
+	}
+}
+
+func softmaxForward(k *call) ([]judge.Target, error) {
+	x, err := k.tensor("x")
+	if err != nil {
+		return nil, err
+	}
+	values, rows, cols := x.Float64s(), x.Shape[0], x.Shape[1]
+	chosen := k.sample.choose(rows)
+	y := k.target("y", x.DType, x.Shape, chosen)
+	eachRow(chosen, rows, func(i, r int64) {
+		out := rowOf(y, i, cols)
+		softmaxRow(values[r*cols:(r+1)*cols], out.R, out.T)
+		copy(out.TFP32, out.T)
+		roundRow(out.Sim, out.R, x.DType)
+	})
+	return []judge.Target{y}, nil
+}
+
+// roundRow rounds every value to a dtype.
+func roundRow(to, from []float64, d op.DType) {
+	for i, v := range from {
+		to[i] = tensor.Round(d, v, false)
+	}
+}
+
+func softmaxBackward(k *call) ([]judge.Target, error) {
+	dy, err := k.tensor("grad_y")
+	if err != nil {
+		return nil, err
+	}
+	saved := "y"
+	if k.chained() {
+		saved = "x"
+	}
+	from, err := k.tensor(saved)
+	if err != nil {
+		return nil, err
+	}
+	source, upstream := from.Float64s(), dy.Float64s()
+	d, rows, cols := dy.DType, dy.Shape[0], dy.Shape[1]
+	chosen := k.sample.choose(rows)
+	dx := k.target("grad_x", d, dy.Shape, chosen)
+	eachRow(chosen, rows, func(i, r int64) {
+		b := softmaxGradient{dtype: d, lowProduct: k.rules.LowProduct, dy: upstream[r*cols : (r+1)*cols], p: source[r*cols : (r+1)*cols]}
+		if k.chained() {
+			b.forward()
+		}
+		b.fill(rowOf(dx, i, cols))
+	})
+	return []judge.Target{dx}, nil
+}
+
+// softmaxGradient is one row of dx = p*(dy - d) with d = sum(p*dy).
+type softmaxGradient struct {
+	dtype      op.DType
+	lowProduct bool
+	p, dy      []float64
+	stored     []float64 // p as it is saved; nil: p is what was saved
+	t, tFP32   []float64 // chained: the error of the saved p under the contract, and without the rounding to the dtype
+}
+
+// forward turns x into p with the error of what a forward saves: t = T_y + u*(|y| + T_y) + half the smallest subnormal.
+func (b *softmaxGradient) forward() {
+	x, n := b.p, len(b.p)
+	b.p, b.t, b.tFP32, b.stored = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	softmaxRow(x, b.p, b.t)
+	u, lost := unit(b.dtype), halfSubnormal(b.dtype)
+	for i, p := range b.p {
+		b.stored[i] = tensor.Round(b.dtype, p, false)
+		b.tFP32[i] = b.t[i] + judge.U32*(p+b.t[i]) + judge.Tiny
+		b.t[i] += u*(p+b.t[i]) + lost
+	}
+}
+
+// fill computes the row. The allowance is
+//
+//	|p|*u32*(g(n)*sum(|p*dy|) + 2|dy| + 4|d|) + 4*u32*|R| + 4*2^-126                  fp32 product, sum and difference; underflow
+//	+ u*(|p*dy| + |p|*sum(|p*dy|)), fp16 also + 2^-24                                  where p*dy is stored low
+//	+ t*|dy - d| + (p + t)*sum(t*|dy|)                                                 chained: the saved p is off by t
+func (b *softmaxGradient) fill(out row) {
+	n := len(b.p)
+	product := func(i int) float64 { return b.p[i] * b.dy[i] }
+	d := sumOf(n, product)
+	size := sumOf(n, func(i int) float64 { return math.Abs(product(i)) })
+	saved, savedFP32 := 0.0, 0.0
+	if b.t != nil {
+		saved = sumOf(n, func(i int) float64 { return weighted(math.Abs(b.dy[i]), b.t[i]) })
+		savedFP32 = sumOf(n, func(i int) float64 { return weighted(math.Abs(b.dy[i]), b.tFP32[i]) })
+	}
+	g, u := judge.G(int64(n)), unit(b.dtype)
+	for i, p := range b.p {
+		dy := b.dy[i]
+		out.R[i] = p * (dy - d)
+		a := math.Abs(p)
+		t := weighted(a, judge.U32*(g*size+2*math.Abs(dy)+4*math.Abs(d))) + 4*judge.U32*math.Abs(out.R[i]) + 4*judge.Tiny
+		out.TFP32[i], out.T[i] = t, t
+		if b.t != nil {
+			out.TFP32[i] += b.tFP32[i]*math.Abs(dy-d) + (a+b.tFP32[i])*savedFP32
+			out.T[i] += b.t[i]*math.Abs(dy-d) + (a+b.t[i])*saved
+		}
+		if b.lowProduct {
+			out.T[i] += u * (math.Abs(product(i)) + weighted(a, size))
+			if b.dtype == op.FP16 {
+				out.T[i] += 0x1p-24
+			}
+		}
+	}
+	b.simulate(out.Sim)
+}
+
+// simulate is the same mathematics rounded where the contract stores a value: the saved p, p*dy if it is stored low, the result.
+func (b *softmaxGradient) simulate(sim []float64) {
+	p := b.p
+	if b.stored != nil {
+		p = b.stored
+	}
+	product := func(i int) float64 { return p[i] * b.dy[i] }
+	if b.lowProduct {
+		low := make([]float64, len(p))
+		for i := range p {
+			low[i] = tensor.Round(b.dtype, p[i]*b.dy[i], false)
+		}
+		product = func(i int) float64 { return low[i] }
+	}
+	d := sumOf(len(p), product)
+	for i := range p {
+		v := p[i] * (b.dy[i] - d)
+		if b.lowProduct {
+			v = product(i) - p[i]*d
+		}
+		sim[i] = tensor.Round(b.dtype, v, false)
+	}
+}

@@ -1,0 +1,251 @@
+package catalog
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// A truthFunc computes R, T, TFP32 and Sim of every output of one pass of an operator, from the exact low-precision inputs.
+type truthFunc func(k *call) ([]judge.Target, error)
+
+// truth holds the two passes of an operator.
+type truth struct {
+	forward, backward truthFunc
+	permits           []string // the contracts the mathematics below knows
+}
+
+// truths is filled by the operators' files, one declaration each: var _ = register("softmax", truth{...}).
+var truths = map[string]truth{}
+
+func register(name string, t truth) struct{} {
+	truths[name] = t
+	return struct{}{}
+}
+
+// Sample asks for some rows of every output instead of all (an output seen as [rows, last dim]): the first, the last TailRows and Rows
+// more, drawn from Seed. Large cases are judged this way.
+type Sample struct {
+	Rows int64
+	Seed uint64
+}
+
+// TailRows are the rows at the end of an output that a sample always holds: a whole tile, where ragged sizes go wrong.
+const TailRows = 64
+
+// choose gives the rows of n to look at, rising; nil for all of them.
+func (s *Sample) choose(n int64) []int64 {
+	if s == nil || n <= TailRows+s.Rows+1 {
+		return nil
+	}
+	chosen := map[int64]bool{0: true}
+	for i := n - TailRows; i < n; i++ {
+		chosen[i] = true
+	}
+	for i := range uint64(s.Rows) {
+		z := s.Seed + (i+1)*0x9E3779B97F4A7C15 // splitmix64 (Steele, Lea, Flood 2014)
+		z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+		z = (z ^ z>>27) * 0x94D049BB133111EB
+		chosen[int64((z^z>>31)%uint64(n))] = true
+	}
+	rows := make([]int64, 0, len(chosen))
+	for r := range chosen {
+		rows = append(rows, r)
+	}
+	slices.Sort(rows)
+	return rows
+}
+
+// TruthOf computes the truth of a case under a contract. The inputs are found by name. For a forward they are the operator's inputs; for a
+// backward with driver-made saved tensors, and for one whose operator saves nothing, the spec's [backward] inputs; for a chained backward
+// (c.Saved == "own") the operator's inputs and the upstream gradients. sample nil: every element.
+func TruthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample) (judge.Truth, error) {
+	t, ok := truths[c.Op]
+	if !ok {
+		return judge.Truth{}, fmt.Errorf("compute the truth of %s: the operator has none in fp64", c.Op)
+	}
+	rules, err := ContractNamed(contract)
+	if err != nil {
+		return judge.Truth{}, err
+	}
+	if !slices.Contains(t.permits, contract) {
+		return judge.Truth{}, fmt.Errorf("compute the truth of %s: contract %s is not permitted: want one of %v", c.Op, contract, t.permits)
+	}
+	compute := t.forward
+	if c.Pass == op.Backward {
+		compute = t.backward
+	}
+	if compute == nil || c.Pass == op.PassUnknown {
+		return judge.Truth{}, fmt.Errorf("compute the truth of %s: it has no pass %v", c.Op, c.Pass)
+	}
+	k := &call{Case: c, rules: rules, in: in, sample: sample}
+	for _, x := range in {
+		if err := x.Check(); err != nil {
+			return judge.Truth{}, fmt.Errorf("compute the truth of %s: %w", c.Op, err)
+		}
+	}
+	targets, err := compute(k)
+	if err != nil {
+		return judge.Truth{}, fmt.Errorf("compute the truth of %s: %w", c.Op, err)
+	}
+	for i := range targets {
+		if err := k.finish(&targets[i]); err != nil {
+			return judge.Truth{}, err
+		}
+	}
+	return judge.Truth{Contract: contract, Outputs: targets}, nil
+}
+
+// call is one case under one contract with its inputs.
+type call struct {
+	op.Case
+	rules  Contract
+	in     []tensor.Tensor
+	sample *Sample
+}
+
+// chained says whether the backward starts from the operator's inputs instead of saved tensors.
+func (k *call) chained() bool { return k.Pass == op.Backward && k.Saved == "own" }
+
+// tensor gives the input called name.
+func (k *call) tensor(name string) (tensor.Tensor, error) {
+	for _, t := range k.in {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return tensor.Tensor{}, fmt.Errorf("input %q is missing", name)
+}
+
+// values gives several inputs in fp64, row-major, in the order of names.
+func (k *call) values(names ...string) ([][]float64, error) {
+	out := make([][]float64, len(names))
+	for i, name := range names {
+		t, err := k.tensor(name)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = t.Float64s()
+	}
+	return out, nil
+}
+
+// target makes an output of zeros for the chosen rows of a shape (nil: all of them).
+func (k *call) target(name string, d op.DType, shape, rows []int64) judge.Target {
+	t := judge.Target{Name: name, DType: d, Shape: slices.Clone(shape), Saturate: k.rules.Saturate}
+	t.FTZ = k.rules.FlushToZero && (d == op.FP32 || d == op.BF16)
+	n := t.Elements()
+	if rows != nil {
+		cols := shape[len(shape)-1]
+		n = int64(len(rows)) * cols
+		t.Index = make([]int64, 0, n)
+		for _, r := range rows {
+			for c := range cols {
+				t.Index = append(t.Index, r*cols+c)
+			}
+		}
+	}
+	t.R, t.T, t.TFP32, t.Sim = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	return t
+}
+
+// finish gives T its meaning where R is not finite (none), and refuses a truth that could not judge: NaN or infinity in R that the case
+// does not declare, a T that is not finite.
+func (k *call) finish(t *judge.Target) error {
+	declared := k.Distribution == "non_finite" || k.Distribution == "neg_inf_mask"
+	for i, r := range t.R {
+		if !math.IsNaN(r) && !math.IsInf(r, 0) {
+			continue
+		}
+		if !declared && !(t.Name == "lse" && math.IsInf(r, -1)) {
+			return fmt.Errorf("compute the truth of %s: %s is %v at element %d of distribution %q: such inputs are no test of this operator",
+				k.Op, t.Name, r, i, k.Distribution)
+		}
+		t.T[i], t.TFP32[i] = 0, 0
+	}
+	return t.Check()
+}
+
+// row is one row of an output being filled.
+type row struct {
+	R, T, TFP32, Sim []float64
+}
+
+// rowOf gives the i-th judged row of a target whose rows have cols elements.
+func rowOf(t judge.Target, i, cols int64) row {
+	a, b := i*cols, (i+1)*cols
+	return row{t.R[a:b], t.T[a:b], t.TFP32[a:b], t.Sim[a:b]}
+}
+
+// eachRow calls work for every judged row on all cores: i counts the judged rows, r is the row of the output.
+func eachRow(rows []int64, n int64, work func(i, r int64)) {
+	if rows != nil {
+		n = int64(len(rows))
+	}
+	inParallel(n, func(i int64) {
+		if rows != nil {
+			work(i, rows[i])
+			return
+		}
+		work(i, i)
+	})
+}
+
+// inParallel calls work for 0 <= i < n on all cores, in runs of neighbours so that rows that share memory pages stay on one.
+func inParallel(n int64, work func(i int64)) {
+	cores := min(n, int64(runtime.GOMAXPROCS(0)))
+	var wait sync.WaitGroup
+	for c := range cores {
+		wait.Go(func() {
+			for i := c * n / cores; i < (c+1)*n/cores; i++ {
+				work(i)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// unit is the unit roundoff of a dtype that an intermediate is stored in.
+func unit(d op.DType) float64 {
+	f, _ := tensor.FormatOf(d)
+	return f.U()
+}
+
+// halfSubnormal is what is lost below the smallest subnormal of a dtype.
+func halfSubnormal(d op.DType) float64 {
+	f, _ := tensor.FormatOf(d)
+	return f.SmallestSubnormal() / 2
+}
+
+// weighted is weight*factor, and 0 where the weight is exactly 0, even against an infinite factor: nothing that does not contribute may
+// loosen T.
+func weighted(weight, factor float64) float64 {
+	if weight == 0 {
+		return 0
+	}
+	return weight * factor
+}
+
+// sumOf adds f(0) ... f(n-1) pairwise, so that the error grows with log n only and the order never depends on the machine.
+func sumOf(n int, f func(i int) float64) float64 { return sumBetween(0, n, f) }
+
+func sumBetween(a, b int, f func(i int) float64) float64 {
+	if b-a <= 64 {
+		s := 0.0
+		for i := a; i < b; i++ {
+			s += float64(f(i)) // the conversion forbids a fused multiply-add, whose bits depend on the machine
+		}
+		return s
+	}
+	mid := a + (b-a)/2
+	return sumBetween(a, mid, f) + sumBetween(mid, b, f)
+}
+
+// isFinite says whether x is neither NaN nor infinite.
+func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
