@@ -1,0 +1,11 @@
+// Package triad holds the sources that the binary carries with it: the kernels, the emulator they run on without a GPU, and the Python
+// side. What reads them gets an fs.FS.
+package triad
+
+import "embed"
+
+// Files are laid out as in the repository.
+//
+//go:embed cuda/abi.h cuda/kernels cuda/include cuda/emulator
+//go:embed triton/*.py pybridge/*.py requirements*.txt
+var Files embed.FS
