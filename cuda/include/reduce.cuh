@@ -21,6 +21,17 @@ struct Max {
 
 __device__ inline float shuffle_xor(float v, int lane_mask) { return __shfl_xor_sync(all_lanes, v, lane_mask); }
 
+// Two sums that are needed together cost one reduction.
+struct Two {
+	float first, second;
+};
+
+struct SumTwo {
+	__device__ Two operator()(Two a, Two b) const { return {a.first + b.first, a.second + b.second}; }
+};
+
+__device__ inline Two shuffle_xor(Two v, int lane_mask) { return {shuffle_xor(v.first, lane_mask), shuffle_xor(v.second, lane_mask)}; }
+
 // warp_reduce merges the values of each aligned group of Width lanes; all 32 lanes must take part.
 template <int Width = warp_size, class V, class Merge> __device__ inline V warp_reduce(V v, Merge merge) {
 	static_assert(Width >= 1 && Width <= warp_size && (Width & (Width - 1)) == 0, "a group of lanes is a power of two");
@@ -44,7 +55,8 @@ template <int Threads, class V, class Merge> __device__ inline V block_reduce(V 
 }
 
 // group_reduce serves kernels in which Group threads share a row: part of a warp with several rows a block, or the whole block.
-template <int Group, class Merge> __device__ inline float group_reduce(float v, Merge merge, float *scratch) {
+// scratch: as for block_reduce; not used where Group is at most a warp.
+template <int Group, class V, class Merge> __device__ inline V group_reduce(V v, Merge merge, V *scratch) {
 	if constexpr (Group <= warp_size) {
 		return warp_reduce<Group>(v, merge);
 	} else {

@@ -25,6 +25,15 @@ template <class T> struct Rows {
 	__device__ T *row(int64_t r) const { return data + r * stride; }
 };
 
+// Vector is a view of a tensor of rank 1 with any stride.
+template <class T> struct Vector {
+	T *data;
+	int64_t stride;
+
+	explicit Vector(const triad_tensor &t) : data(static_cast<T *>(t.data)), stride(t.stride[0]) {}
+	__device__ T &operator()(int64_t i) const { return data[i * stride]; }
+};
+
 // LongSum adds up many values in one thread in two levels, 64 at a time: the error of a plain running sum grows with the length
 // (all the roundings of a constant row go the same way), this one's with a 64th of it.
 class LongSum {
@@ -43,6 +52,9 @@ private:
 	float whole = 0, part = 0;
 	int count = 0;
 };
+
+// group_warps is the length of the scratch memory that group_reduce asks for.
+template <int Group> constexpr int group_warps = Group <= 32 ? 1 : Group / 32;
 
 // group_block<Group> is the block size where Group threads share a row: groups of less than 128 threads share a block.
 template <int Group> constexpr int group_block = Group < 128 ? 128 : Group;

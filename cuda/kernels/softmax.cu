@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(Threads) softmax_fwd_online_kernel(triad::Rows
 template <class T, int Group, int Items>
 __global__ void __launch_bounds__(triad::group_block<Group>) softmax_fwd_vec_kernel(triad::Rows<const T> x, T *y, int64_t rows, int cols) {
 	constexpr int V = triad::vector<T>, Packs = Items / V, RowsPerBlock = triad::group_block<Group> / Group;
-	__shared__ float scratch[Group <= 32 ? 1 : Group / 32];
+	__shared__ float scratch[triad::group_warps<Group>];
 	const int member = threadIdx.x % Group;
 	for (int64_t first = blockIdx.x * static_cast<int64_t>(RowsPerBlock); first < rows; first += gridDim.x * static_cast<int64_t>(RowsPerBlock)) {
 		const int64_t row = first + threadIdx.x / Group;
@@ -245,7 +245,7 @@ template <class T, int Group, int Items>
 __global__ void __launch_bounds__(triad::group_block<Group>)
     softmax_bwd_vec_kernel(triad::Rows<const T> y, triad::Rows<const T> dy, T *dx, int64_t rows, int cols) {
 	constexpr int V = triad::vector<T>, Packs = Items / V, RowsPerBlock = triad::group_block<Group> / Group;
-	__shared__ float scratch[Group <= 32 ? 1 : Group / 32];
+	__shared__ float scratch[triad::group_warps<Group>];
 	const int member = threadIdx.x % Group;
 	for (int64_t first = blockIdx.x * static_cast<int64_t>(RowsPerBlock); first < rows; first += gridDim.x * static_cast<int64_t>(RowsPerBlock)) {
 		const int64_t row = first + threadIdx.x / Group;

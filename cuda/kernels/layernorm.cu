@@ -1,0 +1,634 @@
+// layernorm: y[r,c] = (x[r,c] - mean_r) * rstd_r * weight[c] + bias[c], rstd_r = 1/sqrt(var_r + eps), var_r biased (divides by cols)
+// backward   xhat = (x - mean) * rstd;  dx = rstd * (w*dy - mean_c(w*dy) - xhat * mean_c(w*dy*xhat));  dw = sum_r dy*xhat;  db = sum_r dy
+// Layout     x, y, dy, dx: [rows, cols]; weight, bias, dw, db: [cols]; fp32, fp16, bf16. mean, rstd: [rows], fp32. Sums in fp32.
+// Limits     rows = 0 gives zeros in dw and db; mean and rstd are optional; a call outside a variant's own limit answers UNSUPPORTED.
+// Accuracy   var is the mean of (x - mean)^2 less the square of the mean of (x - mean), which is nothing but the error of the mean: without
+//            this correction (Chan, Golub, LeVeque 1983) a row of equal large values gets a variance from rounding alone.
+// Source     Ba, Kiros, Hinton 2016, arXiv:1607.06450; Welford 1962
+//   forward
+//   naive    a thread a row, any strides; the readable one, and the one to trust first
+//   block    a block a row, mean, then variance, then output: three reads
+//   welford  a block a row, mean and variance in one read by Welford's update, partial results merged by Chan's formula
+//   vec      16-byte accesses, row in registers up to 16384 columns; cols % vector == 0, 16-byte aligned rows
+//   backward
+//   partials a fixed number of groups of threads, each with its own sums of dw and db; a second kernel adds them: same bits in every run
+//   atomic   the same, but the groups add to one row of sums by atomics: no order, so dw and db are not deterministic
+#include "arguments.cuh"
+#include "element.cuh"
+#include "pack.cuh"
+#include "reduce.cuh"
+#include "register.cuh"
+#include "rows.cuh"
+
+namespace {
+
+using triad::from_float;
+using triad::to_float;
+using triad::Two;
+
+// ---- kernels: forward -------------------------------------------------------------------------------------------------------------------
+
+// What a forward writes: y always, the statistics where they are wanted.
+template <class T> struct Output {
+	T *y;
+	float *mean, *rstd;
+};
+
+struct Statistics {
+	float mean, rstd;
+};
+
+template <class T> __device__ void keep(const Output<T> &out, int64_t row, Statistics s) {
+	if (out.mean != nullptr) out.mean[row] = s.mean;
+	if (out.rstd != nullptr) out.rstd[row] = s.rstd;
+}
+
+__device__ inline float normalise(float x, Statistics s, float weight, float bias) { return (x - s.mean) * s.rstd * weight + bias; }
+
+__device__ inline bool is_finite(float v) { return v - v == 0.0f; }
+
+// From a first mean and the sums of (x - mean) and (x - mean)^2. A mean that is not finite is left as it is: its differences are NaN.
+__device__ inline Statistics corrected(float mean, Two sums, float cols, float eps) {
+	const float error = sums.first / cols;
+	const float variance = sums.second / cols - error * error;
+	const float above = variance < 0.0f ? 0.0f : variance; // NaN stays
+	return {is_finite(mean) ? mean + error : mean, 1.0f / sqrtf(above + eps)};
+}
+
+template <class T>
+__global__ void layernorm_fwd_naive_kernel(triad::Matrix<const T> x, triad::Vector<const T> weight, triad::Vector<const T> bias, Output<T> out,
+                                           int64_t rows, int64_t cols, float eps) {
+	const int64_t row = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (row >= rows) return;
+	triad::LongSum sum, differences, squares;
+	for (int64_t c = 0; c < cols; c++) sum.add(to_float(x(row, c)));
+	const float mean = sum.total() / static_cast<float>(cols);
+	for (int64_t c = 0; c < cols; c++) {
+		const float d = to_float(x(row, c)) - mean;
+		differences.add(d);
+		squares.add(d * d);
+	}
+	const Statistics s = corrected(mean, {differences.total(), squares.total()}, static_cast<float>(cols), eps);
+	for (int64_t c = 0; c < cols; c++)
+		out.y[row * cols + c] = from_float<T>(normalise(to_float(x(row, c)), s, to_float(weight(c)), to_float(bias(c))));
+	keep(out, row, s);
+}
+
+// V elements of the row at a time: 1, or the elements in 16 bytes.
+template <class T, int V, int Threads> __device__ inline Statistics two_passes(const T *from, int64_t cols, float eps, float *sums, Two *pairs) {
+	float sum = 0;
+	for (int64_t c = threadIdx.x * V; c < cols; c += Threads * V) {
+		float v[V];
+		triad::load(from + c, v);
+#pragma unroll
+		for (int j = 0; j < V; j++) sum += v[j];
+	}
+	const float mean = triad::block_reduce<Threads>(sum, triad::Sum(), sums) / static_cast<float>(cols);
+	Two mine = {0, 0};
+	for (int64_t c = threadIdx.x * V; c < cols; c += Threads * V) {
+		float v[V];
+		triad::load(from + c, v);
+#pragma unroll
+		for (int j = 0; j < V; j++) {
+			const float d = v[j] - mean;
+			mine.first += d;
+			mine.second += d * d;
+		}
+	}
+	return corrected(mean, triad::block_reduce<Threads>(mine, triad::SumTwo(), pairs), static_cast<float>(cols), eps);
+}
+
+template <class T, int V, int Threads>
+__device__ inline void write_row(const T *from, const T *weight, const T *bias, T *to, int64_t cols, Statistics s) {
+	for (int64_t c = threadIdx.x * V; c < cols; c += Threads * V) {
+		float v[V], w[V], b[V];
+		triad::load(from + c, v);
+		triad::load(weight + c, w);
+		triad::load(bias + c, b);
+#pragma unroll
+		for (int j = 0; j < V; j++) v[j] = normalise(v[j], s, w[j], b[j]);
+		triad::store(to + c, v);
+	}
+}
+
+template <class T, int V, int Threads>
+__global__ void __launch_bounds__(Threads)
+    layernorm_fwd_block_kernel(triad::Rows<const T> x, const T *weight, const T *bias, Output<T> out, int64_t rows, int64_t cols, float eps) {
+	__shared__ float sums[Threads / 32];
+	__shared__ Two pairs[Threads / 32];
+	for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+		const Statistics s = two_passes<T, V, Threads>(x.row(row), cols, eps, sums, pairs);
+		write_row<T, V, Threads>(x.row(row), weight, bias, out.y + row * cols, cols, s);
+		if (threadIdx.x == 0) keep(out, row, s);
+	}
+}
+
+// Mean, sum of squared differences from it, and how many values these stand for.
+struct Welford {
+	float mean, squares, count;
+};
+
+__device__ inline Welford shuffle_xor(Welford v, int lane_mask) {
+	return {triad::shuffle_xor(v.mean, lane_mask), triad::shuffle_xor(v.squares, lane_mask), triad::shuffle_xor(v.count, lane_mask)};
+}
+
+__device__ inline void welford_add(Welford &w, float x) {
+	w.count += 1.0f;
+	const float before = x - w.mean;
+	w.mean += before / w.count;
+	w.squares += before * (x - w.mean);
+}
+
+struct WelfordMerge {
+	__device__ Welford operator()(Welford a, Welford b) const {
+		if (b.count == 0.0f) return a;
+		if (a.count == 0.0f) return b;
+		const float count = a.count + b.count, apart = b.mean - a.mean, share = b.count / count;
+		return {a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share, count};
+	}
+};
+
+template <class T, int Threads>
+__global__ void __launch_bounds__(Threads)
+    layernorm_fwd_welford_kernel(triad::Rows<const T> x, const T *weight, const T *bias, Output<T> out, int64_t rows, int64_t cols, float eps) {
+	__shared__ Welford scratch[Threads / 32];
+	__shared__ float sums[Threads / 32];
+	for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+		const T *from = x.row(row);
+		Welford mine = {0, 0, 0};
+		for (int64_t c = threadIdx.x; c < cols; c += Threads) welford_add(mine, to_float(from[c]));
+		const Welford all = triad::block_reduce<Threads>(mine, WelfordMerge(), scratch);
+		Statistics s = {all.mean, 1.0f / sqrtf(all.squares / static_cast<float>(cols) + eps)};
+		if (!is_finite(s.mean)) { // after an infinity the updates give NaN where the mean is infinite
+			float sum = 0;
+			for (int64_t c = threadIdx.x; c < cols; c += Threads) sum += to_float(from[c]);
+			s.mean = triad::block_reduce<Threads>(sum, triad::Sum(), sums) / static_cast<float>(cols);
+		}
+		write_row<T, 1, Threads>(from, weight, bias, out.y + row * cols, cols, s);
+		if (threadIdx.x == 0) keep(out, row, s);
+	}
+}
+
+// Group threads share a row and keep all of it in registers, Items values each, in runs of 16 bytes: one read, one write.
+template <class T, int Group, int Items>
+__global__ void __launch_bounds__(triad::group_block<Group>)
+    layernorm_fwd_vec_kernel(triad::Rows<const T> x, const T *weight, const T *bias, Output<T> out, int64_t rows, int cols, float eps) {
+	constexpr int V = triad::vector<T>, Packs = Items / V, RowsPerBlock = triad::group_block<Group> / Group;
+	__shared__ float sums[triad::group_warps<Group>];
+	__shared__ Two pairs[triad::group_warps<Group>];
+	const int member = threadIdx.x % Group;
+	for (int64_t first = blockIdx.x * static_cast<int64_t>(RowsPerBlock); first < rows; first += gridDim.x * static_cast<int64_t>(RowsPerBlock)) {
+		const int64_t row = first + threadIdx.x / Group;
+		const int here = row < rows ? cols : 0; // a group without a row still takes part in the shuffles
+		float v[Packs][V];
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			const int c = (member + p * Group) * V;
+			if (c < here) triad::load(x.row(row) + c, v[p]);
+		}
+		float sum = 0;
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			if ((member + p * Group) * V < here) {
+#pragma unroll
+				for (int j = 0; j < V; j++) sum += v[p][j];
+			}
+		}
+		const float mean = triad::group_reduce<Group>(sum, triad::Sum(), sums) / static_cast<float>(cols);
+		Two mine = {0, 0};
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			if ((member + p * Group) * V < here) {
+#pragma unroll
+				for (int j = 0; j < V; j++) {
+					const float d = v[p][j] - mean;
+					mine.first += d;
+					mine.second += d * d;
+				}
+			}
+		}
+		const Statistics s = corrected(mean, triad::group_reduce<Group>(mine, triad::SumTwo(), pairs), static_cast<float>(cols), eps);
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			const int c = (member + p * Group) * V;
+			if (c < here) {
+				float w[V], b[V];
+				triad::load(weight + c, w);
+				triad::load(bias + c, b);
+#pragma unroll
+				for (int j = 0; j < V; j++) v[p][j] = normalise(v[p][j], s, w[j], b[j]);
+				triad::store(out.y + row * cols + c, v[p]);
+			}
+		}
+		if (member == 0 && row < rows) keep(out, row, s);
+	}
+}
+
+// ---- kernels: backward ------------------------------------------------------------------------------------------------------------------
+
+template <class T> struct Saved {
+	triad::Rows<const T> x, dy;
+	const T *weight;
+	const float *mean, *rstd;
+};
+
+// The sums over rows, fp32, [groups, 2, cols]: dw, then db. With `shared` set all groups add to one pair of rows, by atomics.
+struct RowSums {
+	float *data;
+	bool shared;
+
+	template <int V> __device__ void put(int64_t group, int64_t cols, int64_t col, const float (&dw)[V], const float (&db)[V]) const {
+		if (shared) {
+#pragma unroll
+			for (int j = 0; j < V; j++) {
+				atomicAdd(data + col + j, dw[j]);
+				atomicAdd(data + cols + col + j, db[j]);
+			}
+		} else {
+			float *to = data + group * 2 * cols + col;
+			triad::store(to, dw);
+			triad::store(to + cols, db);
+		}
+	}
+};
+
+__device__ inline float gradient(float weighted, float xhat, Two means, float rstd) {
+	return rstd * (weighted - means.first - xhat * means.second);
+}
+
+// Group threads take rows group, group + groups, ...; a thread keeps Items columns of dw and db in registers all the way.
+template <class T, int V, int Group, int Items>
+__global__ void __launch_bounds__(triad::group_block<Group>)
+    layernorm_bwd_kernel(Saved<T> in, T *dx, RowSums sums, int64_t rows, int cols) {
+	constexpr int Packs = Items / V, GroupsPerBlock = triad::group_block<Group> / Group;
+	static_assert(Group >= 32, "a group without a row leaves the loop, so it must not share a warp");
+	__shared__ Two scratch[triad::group_warps<Group>];
+	const int member = threadIdx.x % Group;
+	const int64_t group = blockIdx.x * static_cast<int64_t>(GroupsPerBlock) + threadIdx.x / Group;
+	const int64_t groups = gridDim.x * static_cast<int64_t>(GroupsPerBlock);
+	float dw[Packs][V] = {}, db[Packs][V] = {};
+	for (int64_t row = group; row < rows; row += groups) {
+		const float mean = in.mean[row], rstd = in.rstd[row];
+		float xhat[Packs][V], weighted[Packs][V];
+		Two mine = {0, 0};
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			const int c = (member + p * Group) * V;
+			if (c < cols) {
+				triad::load(in.x.row(row) + c, xhat[p]);
+				triad::load(in.dy.row(row) + c, weighted[p]);
+			}
+		}
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			const int c = (member + p * Group) * V;
+			if (c < cols) {
+				float w[V];
+				triad::load(in.weight + c, w);
+#pragma unroll
+				for (int j = 0; j < V; j++) {
+					const float dy = weighted[p][j];
+					xhat[p][j] = (xhat[p][j] - mean) * rstd;
+					weighted[p][j] = w[j] * dy;
+					dw[p][j] += dy * xhat[p][j];
+					db[p][j] += dy;
+					mine.first += weighted[p][j];
+					mine.second += weighted[p][j] * xhat[p][j];
+				}
+			}
+		}
+		if (dx == nullptr) continue;
+		Two means = triad::group_reduce<Group>(mine, triad::SumTwo(), scratch);
+		means = {means.first / static_cast<float>(cols), means.second / static_cast<float>(cols)};
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			const int c = (member + p * Group) * V;
+			if (c < cols) {
+#pragma unroll
+				for (int j = 0; j < V; j++) weighted[p][j] = gradient(weighted[p][j], xhat[p][j], means, rstd);
+				triad::store(dx + row * cols + c, weighted[p]);
+			}
+		}
+	}
+#pragma unroll
+	for (int p = 0; p < Packs; p++) {
+		const int c = (member + p * Group) * V;
+		if (c < cols) sums.put(group, cols, c, dw[p], db[p]);
+	}
+}
+
+// Rows too long for registers, first half: dx, a block a row, two reads.
+template <class T, int V, int Threads>
+__global__ void __launch_bounds__(Threads) layernorm_bwd_long_dx_kernel(Saved<T> in, T *dx, int64_t rows, int64_t cols) {
+	__shared__ Two scratch[Threads / 32];
+	for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+		const float mean = in.mean[row], rstd = in.rstd[row];
+		float x[V], dy[V], w[V];
+		Two means = {0, 0};
+		for (int64_t c = threadIdx.x * V; c < cols; c += Threads * V) {
+			triad::load(in.x.row(row) + c, x);
+			triad::load(in.dy.row(row) + c, dy);
+			triad::load(in.weight + c, w);
+#pragma unroll
+			for (int j = 0; j < V; j++) {
+				means.first += w[j] * dy[j];
+				means.second += w[j] * dy[j] * ((x[j] - mean) * rstd);
+			}
+		}
+		means = triad::block_reduce<Threads>(means, triad::SumTwo(), scratch);
+		means = {means.first / static_cast<float>(cols), means.second / static_cast<float>(cols)};
+		for (int64_t c = threadIdx.x * V; c < cols; c += Threads * V) {
+			triad::load(in.x.row(row) + c, x);
+			triad::load(in.dy.row(row) + c, dy);
+			triad::load(in.weight + c, w);
+#pragma unroll
+			for (int j = 0; j < V; j++) x[j] = gradient(w[j] * dy[j], (x[j] - mean) * rstd, means, rstd);
+			triad::store(dx + row * cols + c, x);
+		}
+	}
+}
+
+// Second half: the sums over rows. blockIdx.x chooses the columns, V a thread; blockIdx.y is the group, which takes every gridDim.y-th row.
+template <class T, int V, int Threads>
+__global__ void __launch_bounds__(Threads) layernorm_bwd_long_sums_kernel(Saved<T> in, RowSums sums, int64_t rows, int64_t cols) {
+	const int64_t c = (blockIdx.x * static_cast<int64_t>(Threads) + threadIdx.x) * V;
+	if (c >= cols) return;
+	float dw[V] = {}, db[V] = {};
+	for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
+		const float mean = in.mean[row], rstd = in.rstd[row];
+		float x[V], dy[V];
+		triad::load(in.x.row(row) + c, x);
+		triad::load(in.dy.row(row) + c, dy);
+#pragma unroll
+		for (int j = 0; j < V; j++) {
+			dw[j] += dy[j] * ((x[j] - mean) * rstd);
+			db[j] += dy[j];
+		}
+	}
+	sums.put(blockIdx.y, cols, c, dw, db);
+}
+
+// Adds the groups' sums in a fixed order: Lanes threads a column take every Lanes-th group, then the first of them adds up the lanes.
+template <class T, int Lanes>
+__global__ void __launch_bounds__(32 * Lanes) layernorm_bwd_finish_kernel(const float *sums, T *dw, T *db, int64_t groups, int64_t cols) {
+	__shared__ Two part[Lanes][32];
+	const int column = threadIdx.x % 32, lane = threadIdx.x / 32;
+	const int64_t c = blockIdx.x * static_cast<int64_t>(32) + column;
+	Two mine = {0, 0};
+	if (c < cols) {
+#pragma unroll 4
+		for (int64_t g = lane; g < groups; g += Lanes) {
+			mine.first += sums[g * 2 * cols + c];
+			mine.second += sums[g * 2 * cols + cols + c];
+		}
+	}
+	part[lane][column] = mine;
+	__syncthreads();
+	if (lane != 0 || c >= cols) return;
+#pragma unroll
+	for (int other = 1; other < Lanes; other++) mine = triad::SumTwo()(mine, part[other][column]);
+	if (dw != nullptr) dw[c] = from_float<T>(mine.first);
+	if (db != nullptr) db[c] = from_float<T>(mine.second);
+}
+
+// ---- launchers --------------------------------------------------------------------------------------------------------------------------
+
+constexpr int block_threads = 256;
+constexpr int long_threads = 512; // rows beyond the registers
+
+struct Forward {
+	const triad_call *call;
+	int64_t rows, cols;
+	float eps;
+
+	explicit Forward(const triad_call *c)
+	    : call(c), rows(c->in[0].shape[0]), cols(c->in[0].shape[1]), eps(static_cast<float>(c->attr[0])) {}
+	bool empty() const { return rows == 0 || cols == 0; }
+	cudaStream_t stream() const { return triad::stream_of(call); }
+	template <class T> triad::Rows<const T> x() const { return triad::Rows<const T>(call->in[0]); }
+	template <class T> const T *weight() const { return static_cast<const T *>(call->in[1].data); }
+	template <class T> const T *bias() const { return static_cast<const T *>(call->in[2].data); }
+	template <class T> Output<T> out() const {
+		return {static_cast<T *>(call->out[0].data), static_cast<float *>(call->out[1].data), static_cast<float *>(call->out[2].data)};
+	}
+};
+
+template <class T> int layernorm_fwd_naive(const triad_call *call) {
+	const Forward f(call);
+	if (f.empty()) return TRIAD_OK;
+	constexpr int threads = 128;
+	layernorm_fwd_naive_kernel<T><<<triad::blocks_for(f.rows, threads), threads, 0, f.stream()>>>(
+	    triad::Matrix<const T>(call->in[0]), triad::Vector<const T>(call->in[1]), triad::Vector<const T>(call->in[2]), f.out<T>(), f.rows, f.cols,
+	    f.eps);
+	return triad::launched();
+}
+
+template <class T> int layernorm_fwd_block(const triad_call *call) {
+	const Forward f(call);
+	if (f.empty()) return TRIAD_OK;
+	layernorm_fwd_block_kernel<T, 1, block_threads><<<triad::blocks_for(f.rows, 1), block_threads, 0, f.stream()>>>(
+	    f.x<T>(), f.weight<T>(), f.bias<T>(), f.out<T>(), f.rows, f.cols, f.eps);
+	return triad::launched();
+}
+
+template <class T> int layernorm_fwd_welford(const triad_call *call) {
+	const Forward f(call);
+	if (f.empty()) return TRIAD_OK;
+	layernorm_fwd_welford_kernel<T, block_threads><<<triad::blocks_for(f.rows, 1), block_threads, 0, f.stream()>>>(
+	    f.x<T>(), f.weight<T>(), f.bias<T>(), f.out<T>(), f.rows, f.cols, f.eps);
+	return triad::launched();
+}
+
+template <class T> struct ForwardVec {
+	template <int Group, int Items> static int registers(const triad_call *call) {
+		const Forward f(call);
+		constexpr int threads = triad::group_block<Group>;
+		layernorm_fwd_vec_kernel<T, Group, Items><<<triad::blocks_for(f.rows, threads / Group), threads, 0, f.stream()>>>(
+		    f.x<T>(), f.weight<T>(), f.bias<T>(), f.out<T>(), f.rows, static_cast<int>(f.cols), f.eps);
+		return triad::launched();
+	}
+	static int longer(const triad_call *call) {
+		const Forward f(call);
+		layernorm_fwd_block_kernel<T, triad::vector<T>, long_threads><<<triad::blocks_for(f.rows, 1), long_threads, 0, f.stream()>>>(
+		    f.x<T>(), f.weight<T>(), f.bias<T>(), f.out<T>(), f.rows, f.cols, f.eps);
+		return triad::launched();
+	}
+};
+
+template <class T> int layernorm_fwd_vec(const triad_call *call) {
+	const Forward f(call);
+	return f.empty() ? TRIAD_OK : triad::by_row_length<ForwardVec<T>>(call, f.cols);
+}
+
+// How a backward of so many rows and columns is spread. It depends on the shape alone, not on the device: so do the bits of dw and db.
+struct Plan {
+	int64_t group; // threads a row; 0: rows beyond the registers
+	int64_t items; // columns a thread
+	int64_t blocks, groups;
+
+	Plan(int64_t rows, int64_t cols) {
+		constexpr int64_t resident = 264; // two blocks for each of the 132 multiprocessors of a Hopper GPU
+		group = cols <= 32 * 16 ? 32 : cols <= 128 * 16 ? 128 : cols <= 256 * 16 ? 256 : cols <= 512 * 16 ? 512 : 0;
+		items = cols <= 32 * 4 ? 4 : 16;
+		const int64_t per_block = group == 32 ? 4 : 1, most = group == 0 ? 64 : resident;
+		const int64_t wanted = (rows + per_block - 1) / per_block;
+		blocks = wanted < most ? wanted : most;
+		groups = blocks * per_block;
+	}
+};
+
+struct Backward {
+	const triad_call *call;
+	int64_t rows, cols;
+	Plan plan;
+	RowSums sums;
+
+	Backward(const triad_call *c, bool shared)
+	    : call(c), rows(c->in[0].shape[0]), cols(c->in[0].shape[1]), plan(rows, cols), sums{static_cast<float *>(c->workspace), shared} {}
+	cudaStream_t stream() const { return triad::stream_of(call); }
+	template <class T> Saved<T> in() const {
+		return {triad::Rows<const T>(call->in[0]), triad::Rows<const T>(call->in[4]), static_cast<const T *>(call->in[1].data),
+		        static_cast<const float *>(call->in[2].data), static_cast<const float *>(call->in[3].data)};
+	}
+	template <class T> T *out(int i) const { return static_cast<T *>(call->out[i].data); }
+
+	// Whether x, weight, dy and dx can be read and written 16 bytes at a time. Very short rows are better spread over more lanes.
+	bool vectors() const {
+		triad::Check check(nullptr, 0);
+		check.vector_rows(call->in[0], "x").vector_rows(call->in[4], "grad_y").vector_rows(call->out[0], "grad_x").aligned(call->in[1], "weight", 16);
+		return check.holds() && plan.items == 16;
+	}
+};
+
+template <class T, int V, int Group, int Items> void launch_rows(const Backward &b) {
+	layernorm_bwd_kernel<T, V, Group, Items><<<static_cast<unsigned>(b.plan.blocks), triad::group_block<Group>, 0, b.stream()>>>(
+	    b.in<T>(), b.out<T>(0), b.sums, b.rows, static_cast<int>(b.cols));
+}
+
+template <class T, int V> void launch_long_rows(const Backward &b) {
+	if (b.out<T>(0) != nullptr)
+		layernorm_bwd_long_dx_kernel<T, V, long_threads>
+		    <<<triad::blocks_for(b.rows, 1), long_threads, 0, b.stream()>>>(b.in<T>(), b.out<T>(0), b.rows, b.cols);
+	const dim3 grid(triad::blocks_for(b.cols, block_threads * V), static_cast<unsigned>(b.plan.blocks));
+	layernorm_bwd_long_sums_kernel<T, V, block_threads><<<grid, block_threads, 0, b.stream()>>>(b.in<T>(), b.sums, b.rows, b.cols);
+}
+
+template <class T, int V> void launch_by_length(const Backward &b) {
+	switch (b.plan.group) {
+	case 32: return launch_rows<T, V, 32, 16>(b);
+	case 128: return launch_rows<T, V, 128, 16>(b);
+	case 256: return launch_rows<T, V, 256, 16>(b);
+	case 512: return launch_rows<T, V, 512, 16>(b);
+	default: return launch_long_rows<T, V>(b);
+	}
+}
+
+template <class T> int launch_bwd(const Backward &b, int64_t groups) {
+	if (b.rows > 0) {
+		if (b.plan.items == 4) launch_rows<T, 1, 32, 4>(b);
+		else if (b.vectors()) launch_by_length<T, triad::vector<T>>(b);
+		else launch_by_length<T, 1>(b);
+		if (const int status = triad::launched(); status != TRIAD_OK) return status;
+	}
+	constexpr int lanes = 16;
+	layernorm_bwd_finish_kernel<T, lanes>
+	    <<<triad::blocks_for(b.cols, 32), 32 * lanes, 0, b.stream()>>>(b.sums.data, b.out<T>(1), b.out<T>(2), groups, b.cols);
+	return triad::launched();
+}
+
+template <class T> int layernorm_bwd_partials(const triad_call *call) {
+	const Backward b(call, false);
+	return b.cols == 0 ? TRIAD_OK : launch_bwd<T>(b, b.plan.groups);
+}
+
+template <class T> int layernorm_bwd_atomic(const triad_call *call) {
+	const Backward b(call, true);
+	if (b.cols == 0) return TRIAD_OK;
+	const cudaError_t cleared = cudaMemsetAsync(b.sums.data, 0, static_cast<size_t>(2 * b.cols) * sizeof(float), b.stream());
+	return cleared != cudaSuccess ? static_cast<int>(cleared) : launch_bwd<T>(b, 1);
+}
+
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
+bool check_forward(triad::Check &check, const triad_call *call) {
+	if (!check.counts(call, 3, 3, 1)) return false;
+	const triad_tensor &x = call->in[0];
+	if (!check.rank(x, "x", 2).floating(x, "x").holds()) return false;
+	check.length(call->in[1], "weight", x.shape[1]).dtype(call->in[1], "weight", x.dtype);
+	check.length(call->in[2], "bias", x.shape[1]).dtype(call->in[2], "bias", x.dtype);
+	check.like(call->out[0], "y", x, "x").contiguous(call->out[0], "y");
+	static const char *const names[] = {"y", "mean", "rstd"};
+	for (int i = 1; i < 3; i++)
+		if (call->out[i].data != nullptr)
+			check.length(call->out[i], names[i], x.shape[0]).dtype(call->out[i], names[i], TRIAD_F32).contiguous(call->out[i], names[i]);
+	return check.holds();
+}
+
+int accepts_fwd_any_strides(const triad_call *call, char *why, int32_t why_bytes) {
+	triad::Check check(why, why_bytes);
+	check_forward(check, call);
+	return check.status();
+}
+
+int accepts_fwd_rows(const triad_call *call, char *why, int32_t why_bytes) {
+	triad::Check check(why, why_bytes);
+	if (check_forward(check, call))
+		check.contiguous_columns(call->in[0], "x").contiguous(call->in[1], "weight").contiguous(call->in[2], "bias");
+	return check.status();
+}
+
+int accepts_fwd_vec(const triad_call *call, char *why, int32_t why_bytes) {
+	triad::Check check(why, why_bytes);
+	if (check_forward(check, call)) {
+		check.vector_rows(call->in[0], "x").vector_rows(call->out[0], "y");
+		check.contiguous(call->in[1], "weight").aligned(call->in[1], "weight", 16);
+		check.contiguous(call->in[2], "bias").aligned(call->in[2], "bias", 16);
+	}
+	return check.status();
+}
+
+int accepts_bwd(const triad_call *call, char *why, int32_t why_bytes) {
+	triad::Check check(why, why_bytes);
+	if (!check.counts(call, 5, 3, call->n_attr)) return check.status(); // eps may come along; rstd holds it already
+	const triad_tensor &x = call->in[0];
+	if (!check.rank(x, "x", 2).floating(x, "x").holds()) return check.status();
+	check.length(call->in[1], "weight", x.shape[1]).dtype(call->in[1], "weight", x.dtype).contiguous(call->in[1], "weight");
+	check.length(call->in[2], "mean", x.shape[0]).dtype(call->in[2], "mean", TRIAD_F32).contiguous(call->in[2], "mean");
+	check.length(call->in[3], "rstd", x.shape[0]).dtype(call->in[3], "rstd", TRIAD_F32).contiguous(call->in[3], "rstd");
+	check.like(call->in[4], "grad_y", x, "x").contiguous_columns(x, "x").contiguous_columns(call->in[4], "grad_y");
+	check.like(call->out[0], "grad_x", x, "x").contiguous(call->out[0], "grad_x");
+	check.length(call->out[1], "grad_weight", x.shape[1]).dtype(call->out[1], "grad_weight", x.dtype);
+	check.length(call->out[2], "grad_bias", x.shape[1]).dtype(call->out[2], "grad_bias", x.dtype);
+	return check.status();
+}
+
+int64_t partials_workspace(const triad_call *call) {
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	return Plan(rows, cols).groups * 2 * cols * static_cast<int64_t>(sizeof(float));
+}
+
+int64_t atomic_workspace(const triad_call *call) { return 2 * call->in[0].shape[1] * static_cast<int64_t>(sizeof(float)); }
+
+constexpr const char *rows_constraint = "columns contiguous";
+constexpr const char *vec_constraint = "cols a multiple of the elements in 16 bytes (4 in fp32, 8 in fp16 and bf16), rows aligned to 16 bytes";
+
+} // namespace
+
+TRIAD_KERNEL(layernorm, naive, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd_any_strides).launch(TRIAD_BY_DTYPE(layernorm_fwd_naive)))
+TRIAD_KERNEL(layernorm, block, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd_rows).launch(TRIAD_BY_DTYPE(layernorm_fwd_block))
+             .constraint(rows_constraint))
+TRIAD_KERNEL(layernorm, welford, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd_rows).launch(TRIAD_BY_DTYPE(layernorm_fwd_welford))
+             .constraint(rows_constraint))
+TRIAD_KERNEL(layernorm, vec, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd_vec).launch(TRIAD_BY_DTYPE(layernorm_fwd_vec))
+             .constraint(vec_constraint))
+
+TRIAD_KERNEL(layernorm, partials, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(7).forward("block").accepts(accepts_bwd).workspace(partials_workspace)
+             .launch(TRIAD_BY_DTYPE(layernorm_bwd_partials)).constraint(rows_constraint))
+TRIAD_KERNEL(layernorm, atomic, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(7).nondeterministic(6).forward("block").accepts(accepts_bwd)
+             .workspace(atomic_workspace).launch(TRIAD_BY_DTYPE(layernorm_bwd_atomic)).constraint(rows_constraint))
