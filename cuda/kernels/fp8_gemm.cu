@@ -57,7 +57,7 @@ __global__ void product_naive(Product p) {
 		const int64_t end = min(p.k, k0 + scale_block), block = k0 / scale_block;
 		float part = 0;
 		for (int64_t k = k0; k < end; k++)
-			part = fmaf(triad::decode_fp8<FormatA>(a[k * p.a.k_stride]), triad::decode_fp8<FormatB>(b[k * p.b.k_stride]), part);
+			part += triad::decode_fp8<FormatA>(a[k * p.a.k_stride]) * triad::decode_fp8<FormatB>(b[k * p.b.k_stride]);
 		sum += triad::scaled(part, triad::split_scale(p.scale_a.at(row, block)), triad::split_scale(p.scale_b.at(col, block)));
 	}
 	store(p.c, p.out, i, sum);
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(T::threads) product_tiled(Product p, int64_t k
 #pragma unroll
 			for (int i = 0; i < T::rows; i++)
 #pragma unroll
-				for (int j = 0; j < T::cols; j++) part[i][j] = fmaf(a_tile[k][row + i], b_tile[k][col + j], part[i][j]);
+				for (int j = 0; j < T::cols; j++) part[i][j] += a_tile[k][row + i] * b_tile[k][col + j];
 		if ((k0 + T::k) % scale_block == 0 || k0 + T::k >= k_end) promote<T>(sum, part, p, m0 + row, n0 + col, k0 / scale_block);
 		__syncthreads();
 	}
@@ -299,16 +299,16 @@ int accepts(const triad_call *call, char *why, int32_t why_bytes) {
 constexpr uint32_t forward_dtypes = triad::bit(TRIAD_E4M3) | triad::bit(TRIAD_E5M2), backward_dtypes = triad::bit(TRIAD_E4M3);
 
 TRIAD_KERNEL(fp8_gemm, naive, forward,
-             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).launch(launch<Naive>));
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).launch(launch<Naive>))
 TRIAD_KERNEL(fp8_gemm, tiled, forward,
-             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).launch(launch<Tiled>));
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).launch(launch<Tiled>))
 TRIAD_KERNEL(fp8_gemm, splitk, forward,
-             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).workspace(splitk_workspace).launch(launch<SplitK>));
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).workspace(splitk_workspace).launch(launch<SplitK>))
 TRIAD_KERNEL(fp8_gemm, naive, backward,
-             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).launch(launch<Naive>));
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).launch(launch<Naive>))
 TRIAD_KERNEL(fp8_gemm, tiled, backward,
-             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).launch(launch<Tiled>));
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).launch(launch<Tiled>))
 TRIAD_KERNEL(fp8_gemm, splitk, backward,
-             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).workspace(splitk_workspace).launch(launch<SplitK>));
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).workspace(splitk_workspace).launch(launch<SplitK>))
 
 } // namespace
