@@ -46,6 +46,8 @@ type Verdict struct {
 	Worst     *Element  `json:"worst"`    // null where no element was compared
 	Headroom  *Float    `json:"headroom"` // min over the elements of allowance/error; "inf" where all are equal to the truth
 	ULPMax    *Float    `json:"ulp_max"`  // largest distance from the truth in units in the last place of the output's dtype
+	ULPMean   *Float    `json:"ulp_mean"`
+	Judge     string    `json:"judge"` // version of the judge's constants
 }
 
 // Element is one element of an output, what it is and what was accepted.

@@ -93,7 +93,53 @@ type Disparity struct {
 
 // Run is everything about one record: what `triad results show` prints.
 type Run struct {
-	Record      Record       `json:"run"`
-	Session     Session      `json:"-"`
-	Differences []Difference `json:"differences"`
+	Record      Record
+	Session     Session
+	Differences []Difference
+}
+
+// runObject is the JSON form of a Run.
+type runObject struct {
+	Run         Record        `json:"run"`
+	Command     string        `json:"command"`
+	Session     sessionObject `json:"session"`
+	Differences []Difference  `json:"differences"`
+}
+
+// sessionObject is the JSON form of a Session.
+type sessionObject struct {
+	ID        string    `json:"id"`
+	Request   string    `json:"request"`
+	Command   []string  `json:"command"`
+	Version   string    `json:"version"`
+	Commit    string    `json:"commit"`
+	Level     string    `json:"level"`
+	Seed      uint64    `json:"seed"`
+	Added     []string  `json:"added"`
+	Machine   Machine   `json:"machine"`
+	Toolchain Toolchain `json:"toolchain"`
+	Started   string    `json:"started"`
+	Ended     *string   `json:"ended"`
+	Exit      *int      `json:"exit"`
+}
+
+// MarshalJSON writes the object that docs/json.md describes.
+func (r Run) MarshalJSON() ([]byte, error) {
+	s := r.Session
+	o := runObject{Run: r.Record, Command: Repeat(r.Record, s.Added), Differences: r.Differences, Session: sessionObject{
+		ID: s.ID, Request: s.Request, Command: orEmpty(s.Command), Version: s.Version, Commit: s.Commit, Level: s.Level, Seed: s.Seed,
+		Added: orEmpty(s.Added), Machine: s.Machine, Toolchain: s.Toolchain, Started: s.Started.UTC().Format(TimeFormat),
+	}}
+	if !s.Ended.IsZero() {
+		o.Session.Ended, o.Session.Exit = new(s.Ended.UTC().Format(TimeFormat)), &s.Exit
+	}
+	o.Differences = orEmpty(o.Differences)
+	return json.Marshal(o)
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }

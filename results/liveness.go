@@ -1,0 +1,64 @@
+package results
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// A live session holds a lock on one byte of the file beside the database, at the offset of its row. The kernel drops the lock
+// with the process, however it ends; unlike a process id it cannot be reused and means the same in every container that sees the file.
+// The file is opened close-on-exec, so that no worker keeps a dead driver's session alive.
+type liveness struct {
+	file *os.File
+	own  map[int64]bool // held through this very descriptor, which its own locks do not stop
+}
+
+// livenessSuffix follows the database's name.
+const livenessSuffix = "-sessions"
+
+func openLiveness(database string) (*liveness, error) {
+	file, err := os.OpenFile(database+livenessSuffix, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &liveness{file: file, own: map[int64]bool{}}, nil
+}
+
+func byteLock(kind int16, session int64) *unix.Flock_t {
+	return &unix.Flock_t{Type: kind, Whence: 0, Start: session, Len: 1}
+}
+
+// claim takes the lock of a session; false where another process has it.
+func (l *liveness) claim(session int64) (bool, error) {
+	err := unix.FcntlFlock(l.file.Fd(), unix.F_OFD_SETLK, byteLock(unix.F_WRLCK, session))
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	l.own[session] = true
+	return true, nil
+}
+
+// release gives the lock of a session back.
+func (l *liveness) release(session int64) {
+	delete(l.own, session)
+	_ = unix.FcntlFlock(l.file.Fd(), unix.F_OFD_SETLK, byteLock(unix.F_UNLCK, session))
+}
+
+// alive says whether some process, this one included, holds the session.
+func (l *liveness) alive(session int64) (bool, error) {
+	if l.own[session] {
+		return true, nil
+	}
+	lock := byteLock(unix.F_WRLCK, session)
+	if err := unix.FcntlFlock(l.file.Fd(), unix.F_OFD_GETLK, lock); err != nil {
+		return false, err
+	}
+	return lock.Type != unix.F_UNLCK, nil
+}
+
+func (l *liveness) close() error { return l.file.Close() }

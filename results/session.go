@@ -1,0 +1,332 @@
+package results
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"triad/internal/record"
+)
+
+// Session is an invocation that records. It lives until Finish, or until its process ends: then it can be resumed.
+type Session struct {
+	store *Store
+	id    int64
+	info  record.Session
+}
+
+// ID is the ULID of the session.
+func (x *Session) ID() string { return x.info.ID }
+
+// Info is what the session was started with; of a resumed one, what the first invocation gave.
+func (x *Session) Info() record.Session { return x.info }
+
+// write runs do in one transaction that holds the write lock from its first statement, and syncs it to the disk.
+func (s *Store) write(ctx context.Context, verb string, do func(tx *sql.Tx) error) error {
+	if s.writer == nil {
+		if s.notice != "" {
+			return fmt.Errorf("%s: %w: %s", verb, ErrReadOnly, s.notice)
+		}
+		return fmt.Errorf("%s in %s: %w: it was opened for reading", verb, s.path, ErrReadOnly)
+	}
+	tx, err := s.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return s.explain(verb, err)
+	}
+	defer tx.Rollback()
+	if err := do(tx); err != nil {
+		return s.explain(verb, err)
+	}
+	return s.explain(verb, tx.Commit())
+}
+
+// Start writes a new session and all that it is going to run, in one transaction. ID and Started are filled in.
+func (s *Store) Start(ctx context.Context, info record.Session, plan []record.Item) (*Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := &Session{store: s}
+	err := s.write(ctx, "start a session", func(tx *sql.Tx) error {
+		var err error
+		if info.ID, err = nextID(tx, "session", "session_ulid", s.now()); err != nil {
+			return err
+		}
+		info.Started = s.now()
+		if x.id, err = insertSession(tx, info); err != nil {
+			return err
+		}
+		for position, item := range plan {
+			if _, err := insertPlan(tx, x.id, position, item); err != nil {
+				return err
+			}
+		}
+		return s.claim(x.id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	x.info = info
+	return x, nil
+}
+
+// claim takes the lock that says that a session is alive.
+func (s *Store) claim(session int64) error {
+	ok, err := s.live.claim(session)
+	if err == nil && !ok {
+		err = fmt.Errorf("session %d is alive in another process", session)
+	}
+	return err
+}
+
+// Resume takes over the newest session with this request that ended, or whose process ended, before its plan was done, and says what of
+// the plan is missing, in its order. Where there is none the error is ErrNothingToResume. Of several processes that ask, one gets it.
+func (s *Store) Resume(ctx context.Context, request string) (*Session, []record.Item, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := &Session{store: s}
+	var missing []record.Item
+	if err := s.write(ctx, "mark interrupted sessions", s.sweep); err != nil {
+		return nil, nil, err
+	}
+	err := s.write(ctx, "resume a session", func(tx *sql.Tx) error {
+		err := tx.QueryRow("SELECT session_id FROM session WHERE request = ? AND state = 'interrupted' ORDER BY session_ulid DESC LIMIT 1", request).Scan(&x.id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("%w: no interrupted session has this request; run it without --resume", ErrNothingToResume)
+		}
+		if err != nil {
+			return err
+		}
+		if x.info, err = loadSession(tx, x.id); err != nil {
+			return err
+		}
+		if missing, err = missingItems(tx, x.id); err != nil {
+			return err
+		}
+		if _, err := tx.Exec("UPDATE session SET state = 'running', ended_utc = NULL, exit_code = NULL WHERE session_id = ?", x.id); err != nil {
+			return err
+		}
+		return s.claim(x.id)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return x, missing, nil
+}
+
+// Sweep marks the sessions of dead processes as interrupted, and what they were running as INTERRUPTED.
+func (s *Store) Sweep(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.write(ctx, "mark interrupted sessions", s.sweep)
+}
+
+func (s *Store) sweep(tx *sql.Tx) error {
+	running, err := column[int64](tx, "SELECT session_id FROM session WHERE state = 'running'")
+	if err != nil {
+		return err
+	}
+	for _, id := range running {
+		alive, err := s.live.alive(id)
+		if err != nil {
+			return err
+		}
+		if !alive {
+			if err := s.interrupt(tx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// interrupt ends a session whose process is gone.
+func (s *Store) interrupt(tx *sql.Tx, session int64) error {
+	if err := s.interruptRuns(tx, session); err != nil {
+		return err
+	}
+	_, err := tx.Exec("UPDATE session SET state = 'interrupted' WHERE session_id = ?", session)
+	return err
+}
+
+func (s *Store) interruptRuns(tx *sql.Tx, session int64) error {
+	_, err := tx.Exec("UPDATE run SET status = 'INTERRUPTED', message = 'the session ended first', recorded_utc = ? WHERE session_id = ? AND status IS NULL",
+		utc(s.now()), session)
+	return err
+}
+
+// Begin notes that an item is about to run, so that a crash of the driver shows what it was at. It may be left out.
+func (x *Session) Begin(ctx context.Context, item record.Item) error {
+	return x.store.write(ctx, "begin "+item.Impl, func(tx *sql.Tx) error {
+		plan, caseID, err := x.planned(tx, item, nil)
+		if err != nil {
+			return err
+		}
+		id, err := nextID(tx, "run", "run_ulid", x.store.now())
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec("INSERT INTO run (run_ulid, session_id, plan_id, case_id, seed, started_utc) VALUES (?, ?, ?, ?, ?, ?)",
+			id, x.id, plan, caseID, seedText(item.Seed), utc(x.store.now()))
+		return onlyOnce(err, item)
+	})
+}
+
+// Record stores one result with its verdicts and fills in ID and Session. When it returns nil the result is on the disk. What was not
+// planned is added to the plan; what the session has recorded already is ErrAlreadyRecorded.
+func (x *Session) Record(ctx context.Context, r *record.Record) error {
+	id := ""
+	item := record.Item{Case: r.Case, Impl: r.Impl, Seed: r.Seed}
+	err := x.store.write(ctx, "record "+r.Impl, func(tx *sql.Tx) error {
+		plan, caseID, err := x.planned(tx, item, r.DTypes)
+		if err != nil {
+			return err
+		}
+		implementation, err := upsertImplementation(tx, *r)
+		if err != nil {
+			return err
+		}
+		var run int64
+		if run, id, err = x.runRow(tx, plan, caseID, item); err != nil {
+			return err
+		}
+		if err := fillRun(tx, run, implementation, *r, x.store.now()); err != nil {
+			return err
+		}
+		return insertVerdicts(tx, run, r.Outputs)
+	})
+	if err != nil {
+		return err
+	}
+	r.ID, r.Session = id, x.info.ID
+	return nil
+}
+
+// runRow is the row that Begin made for the plan's entry, or a new one.
+func (x *Session) runRow(tx *sql.Tx, plan, caseID int64, item record.Item) (run int64, id string, err error) {
+	err = tx.QueryRow("SELECT run_id, run_ulid FROM run WHERE plan_id = ? AND status IS NULL", plan).Scan(&run, &id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return run, id, err
+	}
+	if id, err = nextID(tx, "run", "run_ulid", x.store.now()); err != nil {
+		return 0, "", err
+	}
+	done, err := tx.Exec("INSERT INTO run (run_ulid, session_id, plan_id, case_id, seed, started_utc) VALUES (?, ?, ?, ?, ?, ?)",
+		id, x.id, plan, caseID, seedText(item.Seed), utc(x.store.now()))
+	if err != nil {
+		return 0, "", onlyOnce(err, item)
+	}
+	run, err = done.LastInsertId()
+	return run, id, err
+}
+
+// planned is the plan's entry of an item, made where there is none.
+func (x *Session) planned(tx *sql.Tx, item record.Item, dtypes any) (plan, caseID int64, err error) {
+	if caseID, err = upsertCase(tx, item.Case, dtypes); err != nil {
+		return 0, 0, err
+	}
+	err = tx.QueryRow("SELECT plan_id FROM plan WHERE session_id = ? AND case_id = ? AND implementation = ? AND seed = ?",
+		x.id, caseID, item.Impl, seedText(item.Seed)).Scan(&plan)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return plan, caseID, err
+	}
+	var next int
+	if err := tx.QueryRow("SELECT coalesce(max(position) + 1, 0) FROM plan WHERE session_id = ?", x.id).Scan(&next); err != nil {
+		return 0, 0, err
+	}
+	plan, err = insertPlan(tx, x.id, next, item)
+	return plan, caseID, err
+}
+
+// AddDifferences stores how far implementations lie apart, in one transaction. RunA and RunB name records that are stored.
+func (x *Session) AddDifferences(ctx context.Context, differences []record.Difference) error {
+	if len(differences) == 0 {
+		return nil
+	}
+	return x.store.write(ctx, "record differences", func(tx *sql.Tx) error {
+		for _, d := range differences {
+			if err := insertDifference(tx, d); err != nil {
+				return fmt.Errorf("%s and %s, %s: %w", d.A, d.B, d.Output, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Finish ends the session: complete says that nothing of the plan is missing for want of time; otherwise it can be resumed.
+func (x *Session) Finish(ctx context.Context, complete bool, exit int) error {
+	x.store.mu.Lock()
+	defer x.store.mu.Unlock()
+	err := x.store.write(ctx, "finish the session", func(tx *sql.Tx) error {
+		if err := x.store.interruptRuns(tx, x.id); err != nil {
+			return err
+		}
+		state := "interrupted"
+		if complete {
+			state = "complete"
+		}
+		_, err := tx.Exec("UPDATE session SET state = ?, ended_utc = ?, exit_code = ? WHERE session_id = ?", state, utc(x.store.now()), exit, x.id)
+		return err
+	})
+	if err == nil {
+		x.store.live.release(x.id)
+	}
+	return err
+}
+
+// missingItems are the entries of a plan that have no result, in the plan's order.
+func missingItems(tx *sql.Tx, session int64) ([]record.Item, error) {
+	rows, err := tx.Query(`SELECT p.implementation, p.seed, `+caseColumns+` FROM plan p JOIN test_case c USING (case_id)
+		WHERE p.session_id = ? AND NOT EXISTS (SELECT 1 FROM run r WHERE r.plan_id = p.plan_id AND (r.status IS NULL OR r.status <> 'INTERRUPTED'))
+		ORDER BY p.position`, session)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var missing []record.Item
+	for rows.Next() {
+		var item record.Item
+		var seed string
+		var c caseRow
+		if err := rows.Scan(append([]any{&item.Impl, &seed}, c.targets()...)...); err != nil {
+			return nil, err
+		}
+		if item.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
+			return nil, err
+		}
+		if item.Case, _, err = c.read(); err != nil {
+			return nil, err
+		}
+		missing = append(missing, item)
+	}
+	return missing, rows.Err()
+}
+
+func insertSession(tx *sql.Tx, info record.Session) (int64, error) {
+	machine, err := upsertMachine(tx, info.Machine)
+	if err != nil {
+		return 0, err
+	}
+	toolchain, err := upsertToolchain(tx, info.Toolchain)
+	if err != nil {
+		return 0, err
+	}
+	done, err := tx.Exec(`INSERT INTO session (session_ulid, request, command_json, version, commit_hash, level, seed, added_json, machine_id, toolchain_id,
+		started_utc, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')`,
+		info.ID, info.Request, list(info.Command), info.Version, info.Commit, info.Level, seedText(info.Seed), list(info.Added), machine, toolchain,
+		utc(info.Started))
+	if err != nil {
+		return 0, err
+	}
+	return done.LastInsertId()
+}
+
+// list is a JSON array of words, [] for none.
+func list(words []string) string {
+	if words == nil {
+		words = []string{}
+	}
+	text, _ := json.Marshal(words)
+	return string(text)
+}

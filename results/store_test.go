@@ -1,0 +1,448 @@
+package results
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+var ctx = context.Background()
+
+// softmaxCase is the i-th of many cases.
+func softmaxCase(i int) op.Case {
+	return op.Case{Op: "softmax", Pass: op.Forward, DType: "bf16", Dims: op.Dims{{Name: "rows", Value: int64(i)}, {Name: "cols", Value: 1000}},
+		Attrs: op.Attrs{{Name: "scaling", Number: 2, Text: "block"}, {Name: "eps", Number: 0x1p-17, Text: "7.6293945e-06"}}, Layout: "contiguous", Distribution: "normal"}
+}
+
+// failed is a record with every field filled, NaN and infinities among them.
+func failed(i int) record.Record {
+	return record.Record{
+		Case: softmaxCase(i), DTypes: record.Members[op.DType]{{Name: "x", Value: op.BF16}, {Name: "y", Value: op.BF16}}, Seed: math.MaxUint64 - 1,
+		Impl: "cuda/warp", Backend: "cuda", Variant: "warp", Device: "emulator", Source: "abc123", Status: op.StatusFail, Contract: "fp32",
+		Message: "y[3,999] is NaN", Where: &record.Where{Kernel: "softmax_warp", Block: &[3]int{1, 2, 3}, File: "softmax.cu", Line: 7}, LogTail: "tail",
+		Build:    &record.Build{Compiler: "g++ 12", Flags: []string{"-O2"}, Seconds: 1.5, Kernels: []record.Kernel{{Kernel: "k", Arch: "sm_80", Registers: 32}}},
+		Launches: 4, Started: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC), Wall: 1234567, PeakBytes: 99,
+		Outputs: []record.Verdict{
+			{Name: "y", Status: op.StatusFail, Gate: "G1", Message: "NaN", N: 8000, NCompared: 8000, NWrong: 1, Judge: "1",
+				Worst:    &record.Element{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Want: record.Float(math.Inf(-1)), Low: record.Float(math.Inf(1)), High: 0.1},
+				Headroom: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())), ULPMean: new(record.Float(5e-324))},
+			{Name: "lse", Status: op.StatusMissing, Message: "not given"},
+		},
+	}
+}
+
+func openTest(t *testing.T, path string, o Options) *Store {
+	t.Helper()
+	s, err := Open(ctx, path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func start(t *testing.T, s *Store, request string, plan ...record.Item) *Session {
+	t.Helper()
+	x, err := s.Start(ctx, record.Session{Request: request, Command: []string{"compare", "softmax"}, Version: "1", Level: "quick", Seed: 7,
+		Added: []string{"my.cu"}, Machine: record.Machine{OS: "linux", CPU: "test", Cores: 2}, Toolchain: record.Toolchain{"g++": "12"}}, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+var floats = cmp.Comparer(func(a, b record.Float) bool {
+	return math.Float64bits(float64(a)) == math.Float64bits(float64(b)) || math.IsNaN(float64(a)) && math.IsNaN(float64(b))
+})
+
+func TestARecordComesBackAsItWasGiven(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "sub folder?#%", "r.db"), Options{})
+	x := start(t, s, "softmax")
+	r := failed(8)
+	if err := x.Record(ctx, &r); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Show(ctx, r.ID[:24])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, got.Record, floats); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	info := x.Info()
+	info.Started = info.Started.UTC().Truncate(time.Millisecond)
+	if diff := cmp.Diff(info, got.Session); diff != "" {
+		t.Errorf("session (-want +got)\n%s", diff)
+	}
+	if got.Record.Case.Key() != r.Case.Key() {
+		t.Error("the case has another key than before")
+	}
+}
+
+func TestDifferencesComeBackWithBothRuns(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	x := start(t, s, "softmax")
+	a, b := failed(8), failed(8)
+	b.Impl, b.Variant = "cuda/naive", "naive"
+	for _, r := range []*record.Record{&a, &b} {
+		r.Status = op.StatusPass
+		if err := x.Record(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := record.Difference{Session: x.ID(), CaseKey: a.Case.Key(), Op: "softmax", Pass: op.Forward, DType: "bf16", Output: "y", A: b.Impl, B: a.Impl, RunA: b.ID,
+		RunB: a.ID, N: 8000, NDifferent: 3, ULPMax: new(record.Float(math.Inf(1))), Worst: &record.Disparity{Index: []int64{1, 2}, A: record.Float(math.NaN()), B: 2}}
+	if err := x.AddDifferences(ctx, []record.Difference{d}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Show(ctx, a.ID)
+	if diff := cmp.Diff([]record.Difference{d}, got.Differences, floats); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	d.RunA = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+	if err := x.AddDifferences(ctx, []record.Difference{d}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a difference with an unknown run: %v", err)
+	}
+	if n := count(t, s, "SELECT count(*) FROM disagreements WHERE kind = 'pair'"); n != 1 {
+		t.Errorf("disagreements has %d pairs, want the one of NaN against a number", n)
+	}
+}
+
+func count(t *testing.T, s *Store, query string) (n int) {
+	t.Helper()
+	if err := s.reader.QueryRow(query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestFiltersPickWhatTheySay(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	x := start(t, s, "softmax")
+	for i, change := range []func(*record.Record){
+		func(r *record.Record) {},
+		func(r *record.Record) { r.Status, r.Impl = op.StatusPass, "cuda/naive" },
+		func(r *record.Record) { r.Status, r.Impl, r.Case.DType = op.StatusPass, "triton/row", "fp32" },
+		func(r *record.Record) { r.Case.Op, r.Started = "rope", time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC) },
+		func(r *record.Record) { r.Case.Pass, r.Case.Upstream = op.Backward, "ones" },
+	} {
+		r := failed(8 + i)
+		change(&r)
+		if err := x.Record(ctx, &r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		f    Filter
+		want int
+	}{
+		{"nothing asked", Filter{}, 5}, {"op", Filter{Op: []string{"rope"}}, 1}, {"two ops", Filter{Op: []string{"rope", "softmax"}}, 5},
+		{"implementation", Filter{Impl: []string{"cuda"}}, 4}, {"not a pattern", Filter{Impl: []string{"c%"}}, 0}, {"two", Filter{Impl: []string{"triton", "cuda/naive"}}, 2},
+		{"dtype", Filter{DType: []string{"fp32"}}, 1}, {"status", Filter{Status: []op.Status{op.StatusPass}}, 2}, {"bad", Filter{Bad: true}, 3},
+		{"since", Filter{Since: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)}, 1}, {"pass", Filter{Pass: op.Backward}, 1},
+		{"session", Filter{Session: x.ID()}, 5}, {"other session", Filter{Session: "nope"}, 0}, {"case", Filter{Case: softmaxCase(8).Key()}, 1},
+	} {
+		got, total, err := s.List(ctx, c.f)
+		if err != nil || len(got) != c.want || total != c.want {
+			t.Errorf("%s: %d records of %d, %v; want %d", c.name, len(got), total, err, c.want)
+		}
+	}
+	got, total, err := s.List(ctx, Filter{Limit: 2})
+	if err != nil || len(got) != 2 || total != 5 || got[0].ID < got[1].ID {
+		t.Errorf("limit 2 gives %d of %d, newest first: %v, %v", len(got), total, got[0].ID > got[1].ID, err)
+	}
+}
+
+func TestTheViewsAnswerFromTheNewestRun(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	for i, status := range []op.Status{op.StatusFail, op.StatusPass} {
+		x := start(t, s, "softmax")
+		r := failed(8)
+		r.Status, r.Source = status, fmt.Sprint("source", i)
+		if err := x.Record(ctx, &r); err != nil {
+			t.Fatal(err)
+		}
+		if want := 1 - i; count(t, s, "SELECT count(*) FROM disagreements") != want {
+			t.Errorf("after %s disagreements has %d rows, want %d", status, count(t, s, "SELECT count(*) FROM disagreements"), want)
+		}
+	}
+	if a, b := count(t, s, "SELECT count(*) FROM latest"), count(t, s, "SELECT count(*) FROM history"); a != 1 || b != 2 {
+		t.Errorf("latest has %d rows, history %d, want 1 and 2", a, b)
+	}
+	if n := count(t, s, "SELECT count(*) FROM speed"); n != 0 {
+		t.Errorf("speed has %d rows where nothing was timed", n)
+	}
+	history, err := s.History(ctx, softmaxCase(8).Key(), "cuda/warp")
+	if err != nil || len(history) != 2 || history[0].Status != op.StatusFail || history[1].Source != "source1" {
+		t.Errorf("history: %v, %v", history, err)
+	}
+}
+
+func TestEveryStatusHasItsWeight(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	names := map[op.Weight]string{op.Good: "good", op.Neutral: "neutral", op.Bad: "bad"}
+	for _, status := range op.Statuses() {
+		var weight string
+		if err := s.reader.QueryRow("SELECT weight FROM status WHERE status = ?", status.String()).Scan(&weight); err != nil || weight != names[status.Weight()] {
+			t.Errorf("%s weighs %q in the database, %q in op: %v", status, weight, names[status.Weight()], err)
+		}
+	}
+	if n := count(t, s, "SELECT count(*) FROM status"); n != len(op.Statuses()) {
+		t.Errorf("the database knows %d statuses, op %d", n, len(op.Statuses()))
+	}
+}
+
+func plan(n int) []record.Item {
+	var items []record.Item
+	for i := range n {
+		items = append(items, record.Item{Case: softmaxCase(i), Impl: "cuda/warp", Seed: math.MaxUint64 - 1})
+	}
+	return items
+}
+
+func TestResumeGivesWhatIsMissingExactlyOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	first := openTest(t, path, Options{})
+	x := start(t, first, "softmax quick", plan(10)...)
+	for _, i := range []int{0, 3, 4} {
+		r := failed(i)
+		if err := x.Record(ctx, &r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.Begin(ctx, plan(10)[5]); err != nil {
+		t.Fatal(err)
+	}
+	second := openTest(t, path, Options{})
+	if _, _, err := second.Resume(ctx, "softmax quick"); !errors.Is(err, ErrNothingToResume) {
+		t.Errorf("a session that is alive was resumed: %v", err)
+	}
+	first.Close() // as if the process had ended
+	if _, _, err := second.Resume(ctx, "rope quick"); !errors.Is(err, ErrNothingToResume) {
+		t.Errorf("another request was resumed: %v", err)
+	}
+	y, missing, err := second.Resume(ctx, "softmax quick")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y.ID() != x.ID() || y.Info().Version != "1" {
+		t.Errorf("resumed %s, want %s", y.ID(), x.ID())
+	}
+	want := slices.DeleteFunc(plan(10), func(i record.Item) bool { return slices.Contains([]int64{0, 3, 4}, i.Case.Dims[0].Value) })
+	if diff := cmp.Diff(want, missing); diff != "" {
+		t.Errorf("missing (-want +got)\n%s", diff)
+	}
+	if n := count(t, second, "SELECT count(*) FROM run WHERE status = 'INTERRUPTED'"); n != 1 {
+		t.Errorf("%d runs are INTERRUPTED, want the one that was begun", n)
+	}
+	for _, item := range missing {
+		r := failed(int(item.Case.Dims[0].Value))
+		if err := y.Record(ctx, &r); err != nil {
+			t.Fatal(err)
+		}
+		if err := y.Record(ctx, &r); !errors.Is(err, ErrAlreadyRecorded) {
+			t.Errorf("a second record of the same entry: %v", err)
+		}
+	}
+	if err := y.Finish(ctx, true, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := second.Resume(ctx, "softmax quick"); !errors.Is(err, ErrNothingToResume) {
+		t.Errorf("a complete session was resumed: %v", err)
+	}
+	if n := count(t, second, "SELECT count(*) FROM run WHERE status <> 'INTERRUPTED'"); n != 10 {
+		t.Errorf("%d results, want 10", n)
+	}
+}
+
+func TestOneOfManyGetsTheInterruptedSession(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	s := openTest(t, path, Options{})
+	if err := start(t, s, "softmax", plan(3)...).Finish(ctx, false, 130); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	got := 0
+	for range 6 {
+		other := openTest(t, path, Options{})
+		group.Go(func() {
+			_, missing, err := other.Resume(ctx, "softmax")
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && len(missing) == 3 {
+				got++
+			} else if !errors.Is(err, ErrNothingToResume) {
+				t.Errorf("resume: %v", err)
+			}
+		})
+	}
+	group.Wait()
+	if got != 1 {
+		t.Errorf("%d stores resumed the session, want 1", got)
+	}
+}
+
+func TestIDsRiseThoughTheClockGoesBack(t *testing.T) {
+	clock := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{Now: func() time.Time { clock = clock.Add(-time.Hour); return clock }})
+	last := ""
+	for i := range 20 {
+		x := start(t, s, "softmax")
+		r := failed(i)
+		if err := x.Record(ctx, &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.ID <= last {
+			t.Errorf("run %s was recorded after %s", r.ID, last)
+		}
+		last = r.ID
+	}
+}
+
+func TestANewerSchemaIsOpenedForReading(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	s := openTest(t, path, Options{})
+	x := start(t, s, "softmax")
+	r := failed(1)
+	if err := x.Record(ctx, &r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.writer.Exec("PRAGMA user_version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	newer := openTest(t, path, Options{})
+	if !newer.ReadOnly() || newer.Notice() == "" {
+		t.Errorf("read-only %v, notice %q", newer.ReadOnly(), newer.Notice())
+	}
+	if got, _, err := newer.List(ctx, Filter{}); err != nil || len(got) != 1 {
+		t.Errorf("list: %d, %v", len(got), err)
+	}
+	if _, err := newer.Start(ctx, record.Session{}, nil); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("a session was started: %v", err)
+	}
+}
+
+// A second step is applied to a database of the first, after a copy was made; a step that fails leaves everything as it was.
+func TestMigrationIsAllOrNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	s := openTest(t, path, Options{})
+	x := start(t, s, "softmax")
+	r := failed(1)
+	if err := x.Record(ctx, &r); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	steps, err := migrations(schemaFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := len(steps) + 1
+	broken := append(slices.Clone(steps), migration{next, "broken", "CREATE TABLE extra (a INTEGER) STRICT; INSERT INTO nowhere VALUES (1)"})
+	if _, err := open(ctx, path, Options{}, broken); err == nil {
+		t.Fatal("a broken step was applied")
+	}
+	good := append(slices.Clone(steps), migration{next, "good", "CREATE TABLE extra (a INTEGER) STRICT"})
+	s, err = open(ctx, path, Options{}, good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if n := count(t, s, "SELECT user_version FROM pragma_user_version"); n != next {
+		t.Errorf("version %d, want %d", n, next)
+	}
+	if got, _, err := s.List(ctx, Filter{}); err != nil || len(got) != 1 || count(t, s, "SELECT count(*) FROM extra") != 0 {
+		t.Errorf("after the migration: %d records, %v", len(got), err)
+	}
+	copies, _ := filepath.Glob(path + ".schema*")
+	if len(copies) == 0 {
+		t.Error("no copy was made before the migration")
+	}
+	for _, name := range copies {
+		c, err := Open(ctx, name, Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := c.List(ctx, Filter{}); err != nil || len(got) != 1 {
+			t.Errorf("the copy %s has %d records, %v", name, len(got), err)
+		}
+		c.Close()
+	}
+}
+
+func TestMigrationsHaveNoGap(t *testing.T) {
+	if _, err := migrations(fstest.MapFS{"schema/0001_a.sql": {}, "schema/0003_b.sql": {}}); err == nil {
+		t.Error("a gap in the numbers was accepted")
+	}
+}
+
+func TestTheConnectionIsSetAsPromised(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000", "application_id": "1414678849"} {
+		var got string
+		if err := s.writer.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
+			t.Errorf("%s is %s, want %s (%v)", pragma, got, want, err)
+		}
+	}
+	var loose sql.NullString
+	if err := s.reader.QueryRow("SELECT group_concat(name) FROM pragma_table_list WHERE type = 'table' AND NOT strict AND name NOT LIKE 'sqlite_%'").Scan(&loose); err != nil || loose.Valid {
+		t.Errorf("tables that are not STRICT: %q, %v", loose.String, err)
+	}
+	if _, err := s.reader.Exec("DELETE FROM status"); err == nil {
+		t.Error("the reading connection wrote")
+	}
+}
+
+func TestDefaultPathFollowsTheUsersDataDirectory(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", "/data")
+	if got, err := DefaultPath(); err != nil || got != "/data/triad/results.db" {
+		t.Errorf("got %s, %v", got, err)
+	}
+	t.Setenv("XDG_DATA_HOME", "relative")
+	t.Setenv("HOME", "/home/x")
+	if got, err := DefaultPath(); err != nil || got != "/home/x/.local/share/triad/results.db" {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestShowSaysWhatIsWrongWithAnID(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	x := start(t, s, "softmax")
+	for i := range 2 {
+		r := failed(i)
+		if err := x.Record(ctx, &r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{"", "0", "ZZZ", "'; --", "01ARZ3NDEKTSV4RRFFQ69G5FAV0"} {
+		if _, err := s.Show(ctx, id); err == nil {
+			t.Errorf("%q was shown", id)
+		}
+	}
+}
+
+func TestOpeningForReadingMakesNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sub", "r.db")
+	if _, err := Open(ctx, path, Options{ReadOnly: true}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder was made: %v", err)
+	}
+}
