@@ -14,12 +14,23 @@ template <class T, int N> struct alignas(sizeof(T) * N) Pack {
 	T at[N];
 };
 
+// fetch reads a pack as it is, unpack makes fp32 of it: 16-bit values that wait for their use take half the registers.
+template <int N, class T> __device__ inline Pack<T, N> fetch(const T *from) {
+	static_assert(N <= vector<T>, "at most 16 bytes");
+	return *reinterpret_cast<const Pack<T, N> *>(from);
+}
+
+template <int N, class T> __device__ inline void unpack(const Pack<T, N> &pack, float (&to)[N]) {
+#pragma unroll
+	for (int j = 0; j < N; j++) to[j] = to_float(pack.at[j]);
+}
+
 template <int N, class T> __device__ inline void load(const T *from, float (&to)[N]) {
 	constexpr int width = N < vector<T> ? N : vector<T>;
 	static_assert(N % width == 0, "whole packs only");
 #pragma unroll
 	for (int i = 0; i < N; i += width) {
-		const Pack<T, width> pack = *reinterpret_cast<const Pack<T, width> *>(from + i);
+		const Pack<T, width> pack = fetch<width>(from + i);
 #pragma unroll
 		for (int j = 0; j < width; j++) to[i + j] = to_float(pack.at[j]);
 	}

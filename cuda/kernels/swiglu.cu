@@ -1,0 +1,219 @@
+// swiglu: y = gate * sigmoid(gate) * up, sigmoid(g) = 1 / (1 + exp(-g))
+// backward with s = sigmoid(gate):  dup = dy * gate * s;  dgate = dy * up * s * (1 + gate * (1 - s)).  s is computed again, never stored.
+// Layout   gate, up, y and all gradients: [rows, cols]; fp32, fp16, bf16; computed in fp32. Outputs are contiguous.
+// Limits   rows or cols = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
+// Special  exp(-g) may overflow: the quotient is then 0, not NaN. gate = -inf gives -inf * 0 = NaN, as the formula says.
+// Source   Shazeer 2020, arXiv:2002.05202
+//   naive   a thread an element, any strides; the readable one, and the one to trust first
+//   vec     16-byte accesses, two of them a thread and tensor before the first use; contiguous, 16-byte aligned tensors of any size
+#include "arguments.cuh"
+#include "element.cuh"
+#include "pack.cuh"
+#include "register.cuh"
+#include "rows.cuh"
+
+namespace {
+
+using triad::from_float;
+using triad::to_float;
+
+// ---- formulas ---------------------------------------------------------------------------------------------------------------------------
+
+__device__ inline float silu(float gate) { return gate / (1.0f + expf(-gate)); }
+
+struct Gradients {
+	float gate, up;
+};
+
+__device__ inline Gradients gradients(float gate, float up, float dy) {
+	const float sigmoid = 1.0f / (1.0f + expf(-gate));
+	return {dy * up * (sigmoid * (1.0f + gate * (1.0f - sigmoid))), dy * silu(gate)};
+}
+
+// ---- kernels ----------------------------------------------------------------------------------------------------------------------------
+
+template <class T>
+__global__ void swiglu_fwd_naive_kernel(triad::Matrix<const T> gate, triad::Matrix<const T> up, T *y, int64_t cols, int64_t elements) {
+	const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
+	for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < elements; i += step) {
+		const int64_t r = i / cols, c = i % cols;
+		y[i] = from_float<T>(silu(to_float(gate(r, c))) * to_float(up(r, c)));
+	}
+}
+
+template <class T>
+__global__ void swiglu_bwd_naive_kernel(triad::Matrix<const T> gate, triad::Matrix<const T> up, triad::Matrix<const T> dy, T *dgate, T *dup,
+                                        int64_t cols, int64_t elements) {
+	const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
+	for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < elements; i += step) {
+		const int64_t r = i / cols, c = i % cols;
+		const Gradients d = gradients(to_float(gate(r, c)), to_float(up(r, c)), to_float(dy(r, c)));
+		if (dgate != nullptr) dgate[i] = from_float<T>(d.gate);
+		if (dup != nullptr) dup[i] = from_float<T>(d.up);
+	}
+}
+
+// N neighbouring elements of every tensor, as fetched.
+template <int N, class T> __device__ inline void forward_pack(triad::Pack<T, N> gate, triad::Pack<T, N> up, T *y) {
+	float g[N], u[N];
+	triad::unpack(gate, g);
+	triad::unpack(up, u);
+#pragma unroll
+	for (int j = 0; j < N; j++) g[j] = silu(g[j]) * u[j];
+	triad::store(y, g);
+}
+
+template <int N, class T>
+__device__ inline void backward_pack(triad::Pack<T, N> gate, triad::Pack<T, N> up, triad::Pack<T, N> dy, T *dgate, T *dup, int64_t at) {
+	float g[N], u[N], d[N];
+	triad::unpack(gate, g);
+	triad::unpack(up, u);
+	triad::unpack(dy, d);
+#pragma unroll
+	for (int j = 0; j < N; j++) {
+		const Gradients out = gradients(g[j], u[j], d[j]);
+		g[j] = out.gate;
+		u[j] = out.up;
+	}
+	if (dgate != nullptr) triad::store(dgate + at, g);
+	if (dup != nullptr) triad::store(dup + at, u);
+}
+
+// A block takes Threads * Packs packs; a thread's packs lie Threads packs apart, so that a warp reads 512 bytes in a row, and all of them
+// are fetched before the first use. The last block may be partly empty; what is left of the last pack goes element by element.
+template <class T, int Threads, int Packs>
+__global__ void __launch_bounds__(Threads)
+    swiglu_fwd_vec_kernel(const T *__restrict__ gate, const T *__restrict__ up, T *__restrict__ y, int64_t elements) {
+	constexpr int V = triad::vector<T>;
+	constexpr int64_t per_block = static_cast<int64_t>(Threads) * Packs * V;
+	for (int64_t first = blockIdx.x * per_block + threadIdx.x * V; first < elements; first += gridDim.x * per_block) {
+		triad::Pack<T, V> g[Packs], u[Packs];
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			const int64_t i = first + p * Threads * V;
+			if (i + V <= elements) {
+				g[p] = triad::fetch<V>(gate + i);
+				u[p] = triad::fetch<V>(up + i);
+			}
+		}
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			const int64_t i = first + p * Threads * V;
+			if (i + V <= elements) {
+				forward_pack(g[p], u[p], y + i);
+			} else {
+				for (int64_t one = i; one < elements; one++) forward_pack(triad::fetch<1>(gate + one), triad::fetch<1>(up + one), y + one);
+			}
+		}
+	}
+}
+
+template <class T, int Threads, int Packs>
+__global__ void __launch_bounds__(Threads)
+    swiglu_bwd_vec_kernel(const T *__restrict__ gate, const T *__restrict__ up, const T *__restrict__ dy, T *__restrict__ dgate,
+                          T *__restrict__ dup, int64_t elements) {
+	constexpr int V = triad::vector<T>;
+	constexpr int64_t per_block = static_cast<int64_t>(Threads) * Packs * V;
+	for (int64_t first = blockIdx.x * per_block + threadIdx.x * V; first < elements; first += gridDim.x * per_block) {
+		triad::Pack<T, V> g[Packs], u[Packs], d[Packs];
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			const int64_t i = first + p * Threads * V;
+			if (i + V <= elements) {
+				g[p] = triad::fetch<V>(gate + i);
+				u[p] = triad::fetch<V>(up + i);
+				d[p] = triad::fetch<V>(dy + i);
+			}
+		}
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			const int64_t i = first + p * Threads * V;
+			if (i + V <= elements) {
+				backward_pack(g[p], u[p], d[p], dgate, dup, i);
+			} else {
+				for (int64_t one = i; one < elements; one++)
+					backward_pack(triad::fetch<1>(gate + one), triad::fetch<1>(up + one), triad::fetch<1>(dy + one), dgate, dup, one);
+			}
+		}
+	}
+}
+
+// ---- launchers --------------------------------------------------------------------------------------------------------------------------
+
+constexpr int threads = 256;
+constexpr int packs = 2; // loads of 16 bytes in flight for each input of a thread
+
+template <class T> const T *input(const triad_call *call, int i) { return static_cast<const T *>(call->in[i].data); }
+template <class T> T *output(const triad_call *call, int i) { return static_cast<T *>(call->out[i].data); }
+template <class T> triad::Matrix<const T> matrix(const triad_call *call, int i) { return triad::Matrix<const T>(call->in[i]); }
+
+template <class T> int swiglu_fwd_naive(const triad_call *call) {
+	const int64_t cols = call->in[0].shape[1], elements = triad::elements(call->in[0]);
+	if (elements == 0) return TRIAD_OK;
+	swiglu_fwd_naive_kernel<T><<<triad::blocks_for(elements, threads), threads, 0, triad::stream_of(call)>>>(
+	    matrix<T>(call, 0), matrix<T>(call, 1), output<T>(call, 0), cols, elements);
+	return triad::launched();
+}
+
+template <class T> int swiglu_bwd_naive(const triad_call *call) {
+	const int64_t cols = call->in[0].shape[1], elements = triad::elements(call->in[0]);
+	if (elements == 0) return TRIAD_OK;
+	swiglu_bwd_naive_kernel<T><<<triad::blocks_for(elements, threads), threads, 0, triad::stream_of(call)>>>(
+	    matrix<T>(call, 0), matrix<T>(call, 1), matrix<T>(call, 2), output<T>(call, 0), output<T>(call, 1), cols, elements);
+	return triad::launched();
+}
+
+template <class T> int swiglu_fwd_vec(const triad_call *call) {
+	const int64_t elements = triad::elements(call->in[0]);
+	if (elements == 0) return TRIAD_OK;
+	swiglu_fwd_vec_kernel<T, threads, packs>
+	    <<<triad::blocks_for(elements, threads * packs * triad::vector<T>), threads, 0, triad::stream_of(call)>>>(
+	        input<T>(call, 0), input<T>(call, 1), output<T>(call, 0), elements);
+	return triad::launched();
+}
+
+template <class T> int swiglu_bwd_vec(const triad_call *call) {
+	const int64_t elements = triad::elements(call->in[0]);
+	if (elements == 0) return TRIAD_OK;
+	swiglu_bwd_vec_kernel<T, threads, packs>
+	    <<<triad::blocks_for(elements, threads * packs * triad::vector<T>), threads, 0, triad::stream_of(call)>>>(
+	        input<T>(call, 0), input<T>(call, 1), input<T>(call, 2), output<T>(call, 0), output<T>(call, 1), elements);
+	return triad::launched();
+}
+
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
+// gate, up -> y, or gate, up, grad_y -> grad_gate, grad_up: all of one shape and dtype.
+template <int Inputs, int Outputs, bool Vectors> int accepts(const triad_call *call, char *why, int32_t why_bytes) {
+	static const char *const in_names[] = {"gate", "up", "grad_y"};
+	static const char *const fwd_names[] = {"y"}, *const bwd_names[] = {"grad_gate", "grad_up"};
+	const char *const *out_names = Outputs == 1 ? fwd_names : bwd_names;
+	triad::Check check(why, why_bytes);
+	if (!check.counts(call, Inputs, Outputs, 0)) return check.status();
+	const triad_tensor &gate = call->in[0];
+	if (!check.rank(gate, "gate", 2).floating(gate, "gate").holds()) return check.status();
+	for (int i = 0; i < Inputs; i++) {
+		check.like(call->in[i], in_names[i], gate, "gate");
+		if (Vectors) check.contiguous(call->in[i], in_names[i]).aligned(call->in[i], in_names[i], 16);
+	}
+	for (int i = 0; i < Outputs; i++) {
+		check.like(call->out[i], out_names[i], gate, "gate").contiguous(call->out[i], out_names[i]);
+		if (Vectors) check.aligned(call->out[i], out_names[i], 16);
+	}
+	return check.status();
+}
+
+constexpr const char *vec_constraint = "tensors contiguous and aligned to 16 bytes";
+
+} // namespace
+
+TRIAD_KERNEL(swiglu, naive, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts<2, 1, false>).launch(TRIAD_BY_DTYPE(swiglu_fwd_naive)))
+TRIAD_KERNEL(swiglu, vec, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts<2, 1, true>).launch(TRIAD_BY_DTYPE(swiglu_fwd_vec))
+             .constraint(vec_constraint))
+TRIAD_KERNEL(swiglu, naive, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts<3, 2, false>).launch(TRIAD_BY_DTYPE(swiglu_bwd_naive)))
+TRIAD_KERNEL(swiglu, vec, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts<3, 2, true>).launch(TRIAD_BY_DTYPE(swiglu_bwd_vec))
+             .constraint(vec_constraint))
