@@ -1,0 +1,255 @@
+// rope: out1 = x1*cos - x2*sin, out2 = x2*cos + x1*sin for every pair (x1, x2) of a head, with cos and sin of row offset + t of the tables
+// backward: the rotation by the negative angle, dx1 = g1*cos + g2*sin, dx2 = g2*cos - g1*sin: the same kernels with -sin
+// Layout   q: [batch, seq, heads_q, head_dim], k: [batch, seq, heads_k, head_dim], cos, sin: [max_pos, head_dim/2] in fp32; q and k in fp32,
+//          fp16, bf16, rotated in fp32 by one launch. Pairs are (i, i + head_dim/2), or with `interleaved` (2i, 2i + 1). Outputs contiguous.
+// Limits   head_dim even, 0 <= offset, offset + seq <= max_pos; batch or seq = 0 launches nothing; other limits answer UNSUPPORTED.
+// Source   Su et al. 2021, arXiv:2104.09864
+//   naive   a thread a pair, any strides; the readable one, and the one to trust first
+//   vec     16-byte accesses, the angles of a thread used for up to four heads; contiguous, 16-byte aligned tensors,
+//           head_dim % vector == 0 if interleaved, head_dim/2 % vector == 0 if not
+#include "arguments.cuh"
+#include "element.cuh"
+#include "pack.cuh"
+#include "register.cuh"
+#include "rows.cuh"
+
+namespace {
+
+using triad::from_float;
+using triad::to_float;
+
+// ---- formula ----------------------------------------------------------------------------------------------------------------------------
+
+__device__ inline void rotate(float &x1, float &x2, float cos, float sin) {
+	const float first = x1 * cos - x2 * sin;
+	x2 = x2 * cos + x1 * sin;
+	x1 = first;
+}
+
+// ---- kernels ----------------------------------------------------------------------------------------------------------------------------
+
+// One of q and k: input and output of the same shape.
+template <class T> struct Heads {
+	const T *from;
+	int64_t stride[4]; // of the input: batch, token, head, element
+	T *to;             // contiguous; null: not wanted
+	int64_t count;     // heads
+
+	Heads(const triad_tensor &in, const triad_tensor &out)
+	    : from(static_cast<const T *>(in.data)), stride{in.stride[0], in.stride[1], in.stride[2], in.stride[3]}, to(static_cast<T *>(out.data)),
+	      count(in.shape[2]) {}
+};
+
+struct Shape {
+	int64_t batch, seq, half; // half: pairs of a head
+	int64_t offset;           // position of token 0
+	float direction;          // 1, or -1 in the backward pass
+};
+
+template <class T>
+__global__ void rope_naive_kernel(Heads<T> q, Heads<T> k, triad::Matrix<const float> cos, triad::Matrix<const float> sin, Shape s, bool interleaved) {
+	const int64_t heads = q.count + k.count, pairs = s.batch * s.seq * heads * s.half, step = gridDim.x * static_cast<int64_t>(blockDim.x);
+	for (int64_t at = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; at < pairs; at += step) {
+		const int64_t pair = at % s.half, head_of_both = at / s.half % heads, token = at / s.half / heads % s.seq;
+		const int64_t batch = at / s.half / heads / s.seq;
+		const bool in_q = head_of_both < q.count;
+		const Heads<T> &x = in_q ? q : k;
+		if (x.to == nullptr) continue;
+		const int64_t head = in_q ? head_of_both : head_of_both - q.count;
+		const int64_t i1 = interleaved ? 2 * pair : pair, i2 = interleaved ? i1 + 1 : pair + s.half;
+		const T *from = x.from + batch * x.stride[0] + token * x.stride[1] + head * x.stride[2];
+		float x1 = to_float(from[i1 * x.stride[3]]), x2 = to_float(from[i2 * x.stride[3]]);
+		rotate(x1, x2, cos(s.offset + token, pair), s.direction * sin(s.offset + token, pair));
+		T *to = x.to + ((batch * s.seq + token) * x.count + head) * 2 * s.half;
+		to[i1] = from_float<T>(x1);
+		to[i2] = from_float<T>(x2);
+	}
+}
+
+// What one thread of the vec kernel holds of one head: Wide elements, the firsts and the seconds of its pairs in two packs, or in one.
+template <class T, bool Interleaved> struct Share {
+	static constexpr int V = triad::vector<T>;
+	static constexpr int Pairs = Interleaved ? V / 2 : V;
+	triad::Pack<T, V> low, high; // interleaved: low alone
+
+	__device__ void fetch(const T *head, int64_t half, int64_t pair) {
+		if constexpr (Interleaved) {
+			low = triad::fetch<V>(head + 2 * pair);
+		} else {
+			low = triad::fetch<V>(head + pair);
+			high = triad::fetch<V>(head + half + pair);
+		}
+	}
+
+	__device__ void rotate_to(T *head, int64_t half, int64_t pair, const float (&cos)[Pairs], const float (&sin)[Pairs]) const {
+		float x[V];
+		triad::unpack(low, x);
+		if constexpr (Interleaved) {
+#pragma unroll
+			for (int j = 0; j < Pairs; j++) rotate(x[2 * j], x[2 * j + 1], cos[j], sin[j]);
+			triad::store(head + 2 * pair, x);
+		} else {
+			float y[V];
+			triad::unpack(high, y);
+#pragma unroll
+			for (int j = 0; j < Pairs; j++) rotate(x[j], y[j], cos[j], sin[j]);
+			triad::store(head + pair, x);
+			triad::store(head + half + pair, y);
+		}
+	}
+};
+
+// A thread takes one run of pairs in PerThread neighbouring heads of a token, counted over q and then k: it reads the angles once, and
+// all its packs before it uses the first. Index counts these shares: 32 bits where they suffice, since divisions are what costs here.
+template <class T, bool Interleaved, int PerThread, class Index, int Threads>
+__global__ void __launch_bounds__(Threads)
+    rope_vec_kernel(Heads<T> q, Heads<T> k, const float *__restrict__ cos, const float *__restrict__ sin, Shape s, Index shares) {
+	using Piece = Share<T, Interleaved>;
+	const Index runs = static_cast<Index>(s.half / Piece::Pairs), heads = static_cast<Index>(q.count + k.count);
+	const Index groups = (heads + PerThread - 1) / PerThread;
+	const int64_t dim = 2 * s.half;
+	for (Index at = blockIdx.x * static_cast<Index>(Threads) + threadIdx.x; at < shares; at += gridDim.x * static_cast<Index>(Threads)) {
+		const int64_t pair = static_cast<int64_t>(at % runs) * Piece::Pairs;
+		const Index first = at / runs % groups * PerThread;
+		const int64_t token = at / runs / groups; // of all sequences
+		const int64_t angle = (s.offset + token % s.seq) * s.half + pair;
+		Piece piece[PerThread];
+#pragma unroll
+		for (int h = 0; h < PerThread; h++) {
+			const int64_t head = first + h;
+			if (head < q.count) piece[h].fetch(q.from + (token * q.count + head) * dim, s.half, pair);
+			else if (head < q.count + k.count) piece[h].fetch(k.from + (token * k.count + head - q.count) * dim, s.half, pair);
+		}
+		float c[Piece::Pairs], n[Piece::Pairs];
+		triad::load(cos + angle, c);
+		triad::load(sin + angle, n);
+#pragma unroll
+		for (int j = 0; j < Piece::Pairs; j++) n[j] *= s.direction;
+#pragma unroll
+		for (int h = 0; h < PerThread; h++) {
+			const int64_t head = first + h;
+			if (head < q.count) {
+				if (q.to != nullptr) piece[h].rotate_to(q.to + (token * q.count + head) * dim, s.half, pair, c, n);
+			} else if (head < q.count + k.count) {
+				if (k.to != nullptr) piece[h].rotate_to(k.to + (token * k.count + head - q.count) * dim, s.half, pair, c, n);
+			}
+		}
+	}
+}
+
+// ---- launchers --------------------------------------------------------------------------------------------------------------------------
+
+constexpr int threads = 256;
+constexpr int heads_per_thread = 4;
+
+// Where the tensors of a pass stand among the inputs: q, k, cos, sin forward, cos, sin, grad_q_out, grad_k_out backward.
+struct Places {
+	int q, k, cos, sin;
+	float direction;
+};
+constexpr Places forward = {0, 1, 2, 3, 1.0f}, backward = {2, 3, 0, 1, -1.0f};
+
+inline Shape shape_of(const triad_call *call, const Places &in) {
+	const triad_tensor &q = call->in[in.q];
+	return {q.shape[0], q.shape[1], q.shape[3] / 2, static_cast<int64_t>(call->attr[1]), in.direction};
+}
+
+inline bool interleaved(const triad_call *call) { return call->attr[0] != 0.0; }
+
+template <class T> int launch_naive(const triad_call *call, const Places &in) {
+	const Heads<T> q(call->in[in.q], call->out[0]), k(call->in[in.k], call->out[1]);
+	const Shape s = shape_of(call, in);
+	const int64_t pairs = s.batch * s.seq * (q.count + k.count) * s.half;
+	if (pairs == 0) return TRIAD_OK;
+	rope_naive_kernel<T><<<triad::blocks_for(pairs, threads), threads, 0, triad::stream_of(call)>>>(
+	    q, k, triad::Matrix<const float>(call->in[in.cos]), triad::Matrix<const float>(call->in[in.sin]), s, interleaved(call));
+	return triad::launched();
+}
+
+template <class T, bool Interleaved, class Index> int launch_vec_indexed(const triad_call *call, const Places &in, int64_t shares) {
+	const Heads<T> q(call->in[in.q], call->out[0]), k(call->in[in.k], call->out[1]);
+	const float *cos = static_cast<const float *>(call->in[in.cos].data), *sin = static_cast<const float *>(call->in[in.sin].data);
+	rope_vec_kernel<T, Interleaved, heads_per_thread, Index, threads>
+	    <<<triad::blocks_for(shares, threads), threads, 0, triad::stream_of(call)>>>(q, k, cos, sin, shape_of(call, in), static_cast<Index>(shares));
+	return triad::launched();
+}
+
+template <class T, bool Interleaved> int launch_vec(const triad_call *call, const Places &in) {
+	const Shape s = shape_of(call, in);
+	const int64_t heads = call->in[in.q].shape[2] + call->in[in.k].shape[2];
+	const int64_t groups = (heads + heads_per_thread - 1) / heads_per_thread;
+	const int64_t shares = s.batch * s.seq * groups * (s.half / Share<T, Interleaved>::Pairs);
+	if (shares == 0) return TRIAD_OK;
+	constexpr int64_t limit = int64_t{1} << 31; // below it `at` and one more step of the loop fit 32 bits without a sign
+	return shares < limit ? launch_vec_indexed<T, Interleaved, uint32_t>(call, in, shares)
+	                      : launch_vec_indexed<T, Interleaved, uint64_t>(call, in, shares);
+}
+
+template <class T> int rope_fwd_naive(const triad_call *call) { return launch_naive<T>(call, forward); }
+template <class T> int rope_bwd_naive(const triad_call *call) { return launch_naive<T>(call, backward); }
+template <class T> int rope_fwd_vec(const triad_call *call) {
+	return interleaved(call) ? launch_vec<T, true>(call, forward) : launch_vec<T, false>(call, forward);
+}
+template <class T> int rope_bwd_vec(const triad_call *call) {
+	return interleaved(call) ? launch_vec<T, true>(call, backward) : launch_vec<T, false>(call, backward);
+}
+
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
+bool check_common(triad::Check &check, const triad_call *call, const Places &in) {
+	if (!check.counts(call, 4, 2, 2)) return false;
+	const triad_tensor &q = call->in[in.q], &k = call->in[in.k], &cos = call->in[in.cos], &sin = call->in[in.sin];
+	check.rank(q, "q", 4).rank(k, "k", 4).rank(cos, "cos", 2).rank(sin, "sin", 2).floating(q, "q").dtype(k, "k", q.dtype);
+	check.dtype(cos, "cos", TRIAD_F32).dtype(sin, "sin", TRIAD_F32);
+	if (!check.holds()) return false;
+	const long long dim = q.shape[3], seq = q.shape[1], positions = cos.shape[0], offset = static_cast<long long>(call->attr[1]);
+	check.that(dim % 2 == 0, "head_dim %lld is odd", dim);
+	check.that(k.shape[0] == q.shape[0] && k.shape[1] == q.shape[1] && k.shape[3] == q.shape[3], "k differs from q in batch, seq or head_dim");
+	check.that(cos.shape[1] == dim / 2, "cos has %lld columns, not head_dim/2 = %lld", static_cast<long long>(cos.shape[1]), dim / 2);
+	check.that(triad::same_shape(cos, sin), "sin has another shape than cos");
+	check.that(offset >= 0 && offset + seq <= positions, "offset %lld + seq %lld is not within max_pos %lld", offset, seq, positions);
+	check.like(call->out[0], "the output of q", q, "q").contiguous(call->out[0], "the output of q");
+	check.like(call->out[1], "the output of k", k, "k").contiguous(call->out[1], "the output of k");
+	return check.holds();
+}
+
+int accepts_any_strides(const triad_call *call, const Places &in, char *why, int32_t why_bytes) {
+	triad::Check check(why, why_bytes);
+	check_common(check, call, in);
+	return check.status();
+}
+
+int accepts_vec(const triad_call *call, const Places &in, char *why, int32_t why_bytes) {
+	triad::Check check(why, why_bytes);
+	if (!check_common(check, call, in)) return check.status();
+	const triad_tensor &q = call->in[in.q];
+	const long long vector = 16 / triad::element_bytes(q.dtype), dim = q.shape[3];
+	if (interleaved(call)) check.that(dim % vector == 0, "head_dim %lld is not a multiple of %lld", dim, vector);
+	else check.that(dim / 2 % vector == 0, "head_dim/2 %lld is not a multiple of %lld", dim / 2, vector);
+	static const char *const fwd_names[] = {"q", "k", "cos", "sin"}, *const bwd_names[] = {"cos", "sin", "grad_q_out", "grad_k_out"};
+	const char *const *names = in.q == 0 ? fwd_names : bwd_names;
+	for (int i = 0; i < 4; i++) check.contiguous(call->in[i], names[i]).aligned(call->in[i], names[i], 16);
+	return check.aligned(call->out[0], "the output of q", 16).aligned(call->out[1], "the output of k", 16).status();
+}
+
+int accepts_fwd_naive(const triad_call *call, char *why, int32_t bytes) { return accepts_any_strides(call, forward, why, bytes); }
+int accepts_bwd_naive(const triad_call *call, char *why, int32_t bytes) { return accepts_any_strides(call, backward, why, bytes); }
+int accepts_fwd_vec(const triad_call *call, char *why, int32_t bytes) { return accepts_vec(call, forward, why, bytes); }
+int accepts_bwd_vec(const triad_call *call, char *why, int32_t bytes) { return accepts_vec(call, backward, why, bytes); }
+
+constexpr const char *vec_constraint = "tensors contiguous and aligned to 16 bytes; head_dim (interleaved) or head_dim/2 (halves) a multiple of "
+                                       "the elements in 16 bytes (4 in fp32, 8 in fp16 and bf16)";
+
+} // namespace
+
+// The dtype of a call is that of q, or in the backward pass that of grad_q_out, which comes third.
+TRIAD_KERNEL(rope, naive, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts_fwd_naive).launch(TRIAD_BY_DTYPE_OF(0, rope_fwd_naive)))
+TRIAD_KERNEL(rope, vec, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts_fwd_vec).launch(TRIAD_BY_DTYPE_OF(0, rope_fwd_vec))
+             .constraint(vec_constraint))
+TRIAD_KERNEL(rope, naive, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts_bwd_naive).launch(TRIAD_BY_DTYPE_OF(2, rope_bwd_naive)))
+TRIAD_KERNEL(rope, vec, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts_bwd_vec).launch(TRIAD_BY_DTYPE_OF(2, rope_bwd_vec))
+             .constraint(vec_constraint))
