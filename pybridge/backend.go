@@ -19,6 +19,7 @@ import (
 func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {
 	return &worker.Adapter{
 		BackendName: "python",
+		FamilyNames: []string{"triton", "torch"},
 		GPU:         e.GPU,
 		Options:     options,
 		Command: func(ctx context.Context) (worker.Command, error) {

@@ -21,10 +21,18 @@ import (
 	"triad/internal/backend"
 )
 
-// Sizes of the private environment, measured for the pinned versions.
-const (
-	downloadBytes = 2_500_000_000
-	diskBytes     = 4_600_000_000
+// parcel is something that can be installed into a virtual environment of its own: DataDir/<prefix><hash of the requirements>.
+type parcel struct {
+	name         string
+	requirements string // an embedded file: pinned, with hashes
+	prefix       string
+	download     int64 // bytes, measured for the pinned versions
+	disk         int64
+}
+
+var (
+	pythonParcel = parcel{"the Python environment", "requirements.txt", "python-", 2_500_000_000, 4_600_000_000}
+	nvccParcel   = parcel{"the CUDA compiler", "requirements-cuda.txt", "nvcc-", 180_000_000, 320_000_000}
 )
 
 // Environment finds the Python that the workers run in, and makes a private one where none fits.
@@ -64,7 +72,7 @@ func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 		}
 		misfits = append(misfits, fmt.Sprintf("%s has %s", c[0], why))
 	}
-	dir, err := e.Dir()
+	dir, err := e.dir(pythonParcel)
 	if err != nil {
 		return Interpreter{}, err
 	}
@@ -91,76 +99,117 @@ func (e *Environment) Ensure(ctx context.Context) (Interpreter, error) {
 	if e.Offline {
 		return i, &backend.Unavailable{Sentence: missing.Sentence + ", but --offline forbids fetching"}
 	}
-	python, err := base(ctx)
-	if err != nil {
-		return i, &backend.Unavailable{Sentence: err.Error()}
-	}
-	dir, err := e.Dir()
-	if err != nil {
+	question := "triad needs torch and Triton for the rows of Triton and PyTorch. It will make a private Python environment:\n"
+	if err := e.provide(ctx, pythonParcel, question, e.pythonWhole); err != nil {
 		return i, err
-	}
-	question := fmt.Sprintf("triad needs torch and Triton for the rows of Triton and PyTorch. It will make a private Python environment:\n"+
-		"  where     %s\n  download  about %.1f GB, from the package index that pip is configured for\n  disk      about %.1f GB\n"+
-		"  remove    triad setup --remove\n", dir, downloadBytes/1e9, diskBytes/1e9)
-	if e.Consent != nil && !e.Consent(question) {
-		return i, &backend.Unavailable{Sentence: "making the Python environment was declined; triad setup makes it, --impl cuda does without"}
-	}
-	if err := e.make(ctx, python, dir); err != nil {
-		if ctx.Err() != nil {
-			return i, ctx.Err()
-		}
-		return i, &backend.Unavailable{Sentence: err.Error()}
 	}
 	return e.Find(ctx)
 }
 
-// Dir is where the private environment lies, or would: its name carries a hash of the requirements, so another version of triad with
-// other requirements makes another one.
-func (e *Environment) Dir() (string, error) {
-	text, err := fs.ReadFile(e.Files, "requirements.txt")
+func (e *Environment) pythonWhole(ctx context.Context, dir string) bool {
+	i, err := probe(ctx, filepath.Join(dir, "bin", "python"), "")
+	return err == nil && i.misfit(e.GPU) == ""
+}
+
+// NVCC returns the path of the nvcc of requirements-cuda.txt in an environment of its own, and makes that where it is missing and
+// fetch says so.
+func (e *Environment) NVCC(ctx context.Context, fetch bool) (string, error) {
+	dir, err := e.dir(nvccParcel)
 	if err != nil {
-		return "", fmt.Errorf("read the embedded requirements.txt: %w", err)
+		return "", err
+	}
+	whole := func(_ context.Context, dir string) bool { return nvccIn(dir) != "" }
+	if !whole(ctx, dir) {
+		if !fetch || e.Offline {
+			return "", &backend.Unavailable{Sentence: "no nvcc in " + dir + "; triad setup --nvcc fetches one"}
+		}
+		if err := e.provide(ctx, nvccParcel, "triad will fetch NVIDIA's CUDA compiler into a private environment:\n", whole); err != nil {
+			return "", err
+		}
+	}
+	return nvccIn(dir), nil
+}
+
+// nvccIn is the path of the compiler inside an environment, "" where it is not there.
+func nvccIn(dir string) string {
+	found, _ := filepath.Glob(filepath.Join(dir, "lib", "python3*", "site-packages", "nvidia", "cu13", "bin", "nvcc"))
+	if len(found) == 0 {
+		return ""
+	}
+	return found[0]
+}
+
+// provide asks for consent and makes a parcel's environment. What stands in its way is a *backend.Unavailable.
+func (e *Environment) provide(ctx context.Context, p parcel, question string, whole func(context.Context, string) bool) error {
+	python, err := base(ctx)
+	if err != nil {
+		return &backend.Unavailable{Sentence: err.Error()}
+	}
+	dir, err := e.dir(p)
+	if err != nil {
+		return err
+	}
+	question += fmt.Sprintf("  where     %s\n  download  about %.1f GB, from the package index that pip is configured for\n  disk      about %.1f GB\n"+
+		"  remove    triad setup --remove\n", dir, float64(p.download)/1e9, float64(p.disk)/1e9)
+	if e.Consent != nil && !e.Consent(question) {
+		return &backend.Unavailable{Sentence: "making " + p.name + " was declined; triad setup makes it, --impl cuda does without"}
+	}
+	if err := e.make(ctx, p, python, dir, whole); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &backend.Unavailable{Sentence: err.Error()}
+	}
+	return nil
+}
+
+// dir is where a parcel's environment lies, or would: its name carries a hash of the requirements, so another version of triad with
+// other requirements makes another one.
+func (e *Environment) dir(p parcel) (string, error) {
+	text, err := fs.ReadFile(e.Files, p.requirements)
+	if err != nil {
+		return "", fmt.Errorf("read the embedded %s: %w", p.requirements, err)
 	}
 	sum := sha256.Sum256(text)
-	return filepath.Join(e.DataDir, "python-"+hex.EncodeToString(sum[:6])), nil
+	return filepath.Join(e.DataDir, p.prefix+hex.EncodeToString(sum[:6])), nil
 }
 
 // make builds the environment in a folder beside its place, under a lock, and renames it into place: what is there is whole.
-func (e *Environment) make(ctx context.Context, python, dir string) error {
+func (e *Environment) make(ctx context.Context, p parcel, python, dir string, whole func(context.Context, string) bool) error {
 	if err := os.MkdirAll(e.DataDir, 0o755); err != nil {
-		return fmt.Errorf("make the Python environment: %w", err)
+		return fmt.Errorf("make %s: %w", p.name, err)
 	}
 	unlock, err := lock(ctx, dir+".lock", e.log())
 	if err != nil {
-		return fmt.Errorf("make the Python environment: %w", err)
+		return fmt.Errorf("make %s: %w", p.name, err)
 	}
 	defer unlock()
-	if exists(filepath.Join(dir, "bin", "python")) {
-		if i, err := probe(ctx, filepath.Join(dir, "bin", "python"), ""); err == nil && i.misfit(e.GPU) == "" {
+	if exists(dir) {
+		if whole(ctx, dir) {
 			return nil // another process made it while we waited
 		}
 		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("replace the damaged Python environment: %w", err)
+			return fmt.Errorf("replace %s, which is damaged: %w", p.name, err)
 		}
 	}
 	partial := dir + ".partial"
 	if err := os.RemoveAll(partial); err != nil { // left by a set-up that was interrupted
 		return fmt.Errorf("remove an interrupted set-up: %w", err)
 	}
-	if err := e.checkSpace(); err != nil {
+	if err := e.checkSpace(p); err != nil {
 		return err
 	}
-	if err := e.install(ctx, python, partial); err != nil {
+	if err := e.install(ctx, p, python, partial); err != nil {
 		os.RemoveAll(partial)
 		return err
 	}
 	if err := os.Rename(partial, dir); err != nil {
-		return fmt.Errorf("put the Python environment in place: %w", err)
+		return fmt.Errorf("put %s in place: %w", p.name, err)
 	}
 	return nil
 }
 
-func (e *Environment) checkSpace() error {
+func (e *Environment) checkSpace(p parcel) error {
 	space := e.Space
 	if space == nil {
 		space = freeBytes
@@ -169,27 +218,27 @@ func (e *Environment) checkSpace() error {
 	if err != nil {
 		return fmt.Errorf("ask for the free space of %s: %w", e.DataDir, err)
 	}
-	if free < diskBytes {
-		return fmt.Errorf("the Python environment needs about %.1f GB in %s, and %.1f GB are free: make room, or set XDG_DATA_HOME to a larger disk",
-			diskBytes/1e9, e.DataDir, float64(free)/1e9)
+	if free < uint64(p.disk) {
+		return fmt.Errorf("%s needs about %.1f GB in %s, and %.1f GB are free: make room, or set XDG_DATA_HOME to a folder on a larger disk",
+			p.name, float64(p.disk)/1e9, e.DataDir, float64(free)/1e9)
 	}
 	return nil
 }
 
 // install makes a virtual environment in dir and installs the pinned, hashed requirements, by uv where it is there.
-func (e *Environment) install(ctx context.Context, python, dir string) error {
-	text, err := fs.ReadFile(e.Files, "requirements.txt")
+func (e *Environment) install(ctx context.Context, p parcel, python, dir string) error {
+	text, err := fs.ReadFile(e.Files, p.requirements)
 	if err != nil {
-		return fmt.Errorf("read the embedded requirements.txt: %w", err)
+		return fmt.Errorf("read the embedded %s: %w", p.requirements, err)
 	}
 	folder, err := os.MkdirTemp("", "triad-setup-")
 	if err != nil {
-		return fmt.Errorf("make the Python environment: %w", err)
+		return fmt.Errorf("make %s: %w", p.name, err)
 	}
 	defer os.RemoveAll(folder)
 	requirements := filepath.Join(folder, "requirements.txt")
 	if err := os.WriteFile(requirements, text, 0o644); err != nil {
-		return fmt.Errorf("make the Python environment: %w", err)
+		return fmt.Errorf("make %s: %w", p.name, err)
 	}
 	target := filepath.Join(dir, "bin", "python")
 	steps := [][]string{
@@ -205,16 +254,16 @@ func (e *Environment) install(ctx context.Context, python, dir string) error {
 	began := time.Now()
 	for _, step := range steps {
 		fmt.Fprintf(e.log(), "triad: %s\n", strings.Join(step, " "))
-		if err := runStep(ctx, step, e.log()); err != nil {
+		if err := runStep(ctx, p, step, e.log()); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(e.log(), "triad: the Python environment is ready (%.0f s)\n", time.Since(began).Seconds())
+	fmt.Fprintf(e.log(), "triad: %s is ready (%.0f s)\n", p.name, time.Since(began).Seconds())
 	return nil
 }
 
 // runStep runs one command of the set-up in a process group of its own, so that an interruption ends all of it.
-func runStep(ctx context.Context, step []string, log io.Writer) error {
+func runStep(ctx context.Context, p parcel, step []string, log io.Writer) error {
 	cmd := exec.CommandContext(ctx, step[0], step[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -226,7 +275,7 @@ func runStep(ctx context.Context, step []string, log io.Writer) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("make the Python environment: %s: %w: %s", filepath.Base(step[0])+" "+step[1], err, lastLines(tail.String(), 3))
+		return fmt.Errorf("make %s: %s: %w: %s", p.name, filepath.Base(step[0])+" "+step[1], err, lastLines(tail.String(), 3))
 	}
 	return nil
 }
@@ -238,9 +287,13 @@ func lastLines(text string, n int) string {
 
 // Remove deletes the private environments of every version and returns the bytes that were freed.
 func (e *Environment) Remove(ctx context.Context) (int64, error) {
-	matches, err := filepath.Glob(filepath.Join(e.DataDir, "python-*"))
-	if err != nil {
-		return 0, fmt.Errorf("list the Python environments: %w", err)
+	var matches []string
+	for _, p := range []parcel{pythonParcel, nvccParcel} {
+		found, err := filepath.Glob(filepath.Join(e.DataDir, p.prefix+"*"))
+		if err != nil {
+			return 0, fmt.Errorf("list %s: %w", p.name, err)
+		}
+		matches = append(matches, found...)
 	}
 	var freed int64
 	for _, dir := range matches {

@@ -13,6 +13,8 @@ import (
 type Backend interface {
 	// Name is the prefix under which the backend is asked for where it is missing: "cuda", "python".
 	Name() string
+	// Families are the first parts of the names of its implementations: "cuda"; "triton" and "torch".
+	Families() []string
 	// Load lists what the operator's sources hold; it may build them. A *Unavailable says that the toolchain is not here.
 	Load(ctx context.Context, operator string) (LoadReply, HelloReply, error)
 	// Run executes one job. A kernel that fails is an Outcome; an error means that the harness failed.

@@ -18,6 +18,7 @@ import (
 // slot share a process and wait for each other, those of different slots run side by side.
 type Adapter struct {
 	BackendName string
+	FamilyNames []string
 	Command     func(ctx context.Context) (Command, error) // may prepare the toolchain; *backend.Unavailable where there is none
 	Slot        func(implementation string) string
 	GPU         bool
@@ -49,6 +50,9 @@ func (a *Adapter) init() {
 
 // Name is the name the adapter was made with.
 func (a *Adapter) Name() string { return a.BackendName }
+
+// Families are the first parts of the names of its implementations.
+func (a *Adapter) Families() []string { return a.FamilyNames }
 
 func (a *Adapter) slot(name string) *slot {
 	a.init()
