@@ -156,7 +156,8 @@ type TensorType struct {
 	DType          DType
 	Shape          []int64
 	Optional       bool // an output that an implementation may leave out
-	Differentiable bool // an input that has a gradient
+	Differentiable bool // an input that has a gradient, or an upstream gradient
+	Strided        bool // a layout of the case applies to it
 	Fill           string
 }
 

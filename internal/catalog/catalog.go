@@ -1,0 +1,75 @@
+// Package catalog holds the operators: for each a spec, <op>.toml, that says as data what it is, and <op>.go, the fp64 truth of what it
+// computes. It knows nothing of how anybody computes it.
+package catalog
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+
+	"triad/internal/op"
+)
+
+//go:embed *.toml
+var files embed.FS
+
+// Operator is one operator of the catalog.
+type Operator struct {
+	Spec *op.Spec
+}
+
+// load reads every embedded spec, in the order of the file names.
+var load = sync.OnceValues(func() ([]*Operator, error) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return nil, fmt.Errorf("read the catalog: %w", err)
+	}
+	var all []*Operator
+	for _, entry := range entries {
+		text, err := files.ReadFile(entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read the catalog: %w", err)
+		}
+		spec, err := op.Load("internal/catalog/"+entry.Name(), text)
+		if err != nil {
+			return nil, err
+		}
+		if stem := strings.TrimSuffix(entry.Name(), path.Ext(entry.Name())); stem != spec.Name {
+			return nil, fmt.Errorf("read spec %s: its name is %q: want the stem of the file", entry.Name(), spec.Name)
+		}
+		all = append(all, &Operator{Spec: spec})
+	}
+	return all, nil
+})
+
+// All lists every operator by name. A spec that cannot be read is an error of the build, which the package's tests refuse; All then lists
+// none, and Get says why.
+func All() []*Operator {
+	all, _ := load()
+	return all
+}
+
+// Names lists the names of the operators.
+func Names() []string {
+	var names []string
+	for _, o := range All() {
+		names = append(names, o.Spec.Name)
+	}
+	return names
+}
+
+// Get gives the operator called name. A name that is not there is an *op.UsageError that says what is.
+func Get(name string) (*Operator, error) {
+	all, err := load()
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range all {
+		if o.Spec.Name == name {
+			return o, nil
+		}
+	}
+	return nil, &op.UsageError{Message: fmt.Sprintf("unknown operator %q: want one of %s", name, strings.Join(Names(), ", "))}
+}

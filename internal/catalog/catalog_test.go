@@ -1,0 +1,107 @@
+package catalog
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"triad/internal/op"
+)
+
+func TestEverySpecLoads(t *testing.T) {
+	if _, err := load(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"flash_attention", "fp8_gemm", "layernorm", "rope", "softmax", "swiglu"}
+	if got := Names(); !slices.Equal(got, want) {
+		t.Errorf("operators %v, want %v", got, want)
+	}
+}
+
+func TestUnknownOperatorNamesWhatThereIs(t *testing.T) {
+	_, err := Get("softmin")
+	var usage *op.UsageError
+	if !errors.As(err, &usage) || usage.Message != `unknown operator "softmin": want one of flash_attention, fp8_gemm, layernorm, rope, softmax, swiglu` {
+		t.Errorf("%v", err)
+	}
+}
+
+// Each level stays within what it promises, holds no case twice, and covers what it must.
+func TestLevelsStayWithinTheirLimits(t *testing.T) {
+	limits := map[op.Level]int{op.LevelQuick: 12, op.LevelDefault: 60, op.LevelFull: 400}
+	for _, o := range All() {
+		for level, limit := range limits {
+			plan, err := o.Spec.Expand(op.Options{Level: level})
+			if err != nil {
+				t.Fatalf("%s: %v", o.Spec.Name, err)
+			}
+			counts, keys := map[string]int{}, map[string]bool{}
+			for _, c := range plan.Cases {
+				counts[c.Pass.String()+" "+c.DType]++
+				if keys[c.Key()] {
+					t.Errorf("%s %s: case %v occurs twice", o.Spec.Name, level, c)
+				}
+				keys[c.Key()] = true
+			}
+			for which, n := range counts {
+				t.Logf("%s %s %s: %d cases, %d skipped in all", o.Spec.Name, level, which, n, len(plan.Skipped))
+				if n > limit || n < 8 {
+					t.Errorf("%s %s %s: %d cases, want 8 to %d", o.Spec.Name, level, which, n, limit)
+				}
+			}
+			covers(t, o.Spec, level, plan.Cases)
+		}
+	}
+}
+
+// covers checks that every dtype of a pass meets every value of every attribute, at full every distribution on three shapes and every layout.
+func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
+	t.Helper()
+	seen := map[string]int{}
+	for _, c := range cases {
+		head := c.Pass.String() + " " + c.DType + " "
+		for _, a := range c.Attrs {
+			seen[head+a.Name+"="+a.Text]++
+		}
+		seen[head+c.Distribution]++
+		seen[head+c.Layout]++
+		seen[head+"upstream "+c.Upstream]++
+		seen[head+"saved "+c.Saved]++
+	}
+	for _, pass := range s.Passes() {
+		for _, dtype := range s.PassDTypes(pass) {
+			head := pass.String() + " " + dtype + " "
+			want := func(what string, n int) {
+				if seen[head+what] < n {
+					t.Errorf("%s %s: %s%s occurs %d times, want %d", s.Name, level, head, what, seen[head+what], n)
+				}
+			}
+			for _, a := range s.Attributes {
+				values := a.Values
+				if a.Type == "bool" {
+					values = []string{"true", "false"}
+				}
+				for _, v := range values {
+					want(a.Name+"="+v, 1)
+				}
+			}
+			if level != op.LevelQuick {
+				for _, d := range s.Check.Distributions {
+					want(d, map[op.Level]int{op.LevelDefault: 1, op.LevelFull: 3}[level])
+				}
+				for _, l := range op.Layouts {
+					want(l, 1)
+				}
+			}
+			if pass == op.Backward {
+				for _, u := range op.Upstreams {
+					want("upstream "+u, 1)
+				}
+				if s.Backward.Chained {
+					want("saved own", 3)
+					want("saved driver", 3)
+				}
+			}
+		}
+	}
+}

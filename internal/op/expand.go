@@ -1,0 +1,345 @@
+package op
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Level says how much of a spec is judged. The zero value is the default.
+type Level uint8
+
+// The levels: a normal distribution on every shape and every distribution once; a dozen cases for a first look; everything.
+const (
+	LevelDefault Level = iota
+	LevelQuick
+	LevelFull
+)
+
+// The most cases of one operator, dtype and pass.
+const (
+	maxQuick   = 12
+	maxDefault = 60
+)
+
+// cpuElements is how many elements a case may have on a CPU.
+const cpuElements = 1 << 31
+
+// String is "default", "quick" or "full".
+func (l Level) String() string { return [...]string{"default", "quick", "full", "unknown"}[min(l, 3)] }
+
+// Options say which cases of a spec are wanted. Empty lists and maps leave everything open.
+type Options struct {
+	Level      Level
+	DTypes     []string          // of Spec.DTypes
+	Passes     []Pass            // Forward, Backward
+	Dims       map[string]int64  // a dim not named keeps the values of the level's shapes, repeats removed
+	Attributes map[string]string // an attribute not named takes its values in turn
+	Device     string            // "cpu" or "gpu"; "" counts as "cpu"
+	Memory     int64             // bytes the device can hold; 0: not known
+}
+
+// Plan is what a spec expands to, in an order that is the same every time.
+type Plan struct {
+	Cases   []Case
+	Skipped []Skipped
+}
+
+// Skipped is a case that belongs to the level and that the device cannot hold.
+type Skipped struct {
+	Case   Case
+	Reason string
+}
+
+// Expand gives the cases of the options: passes outermost, then dtypes in the order of the spec. What is unknown or impossible is a
+// *UsageError.
+func (s *Spec) Expand(o Options) (Plan, error) {
+	if o.Device == "" {
+		o.Device = "cpu"
+	}
+	if err := s.checkOptions(o); err != nil {
+		return Plan{}, err
+	}
+	sites, err := s.sites(o)
+	if err != nil {
+		return Plan{}, err
+	}
+	p := planner{spec: s, options: o, sites: sites, seen: map[string]bool{}}
+	for _, pass := range []Pass{Forward, Backward} {
+		if len(o.Passes) > 0 && !slices.Contains(o.Passes, pass) || !slices.Contains(s.Passes(), pass) {
+			continue
+		}
+		for i, dtype := range s.DTypes {
+			if (len(o.DTypes) == 0 || slices.Contains(o.DTypes, dtype)) && slices.Contains(s.PassDTypes(pass), dtype) {
+				if err := p.expand(pass, dtype, i); err != nil {
+					return Plan{}, err
+				}
+			}
+		}
+	}
+	if len(p.plan.Cases)+len(p.plan.Skipped) == 0 {
+		return Plan{}, usagef("%s: nothing fits dtype %v, pass %v, attributes %v: the backward has dtypes %s", s.Name, o.DTypes, o.Passes, o.Attributes,
+			strings.Join(s.PassDTypes(Backward), ", "))
+	}
+	return p.plan, nil
+}
+
+func (s *Spec) checkOptions(o Options) error {
+	for _, d := range o.DTypes {
+		if !slices.Contains(s.DTypes, d) {
+			return usagef("%s: unknown dtype %q: want one of %s", s.Name, d, strings.Join(s.DTypes, ", "))
+		}
+	}
+	for _, pass := range o.Passes {
+		if !slices.Contains(s.Passes(), pass) {
+			return usagef("%s has no %s pass: want one of %v", s.Name, pass, s.Passes())
+		}
+	}
+	if err := s.knowAttributes(slices.Sorted(maps.Keys(o.Attributes))); err != nil {
+		return err
+	}
+	if o.Device != "cpu" && o.Device != "gpu" || o.Level > LevelFull {
+		return fmt.Errorf("expand %s: device %q, level %s: want cpu or gpu, and a level", s.Name, o.Device, o.Level)
+	}
+	return nil
+}
+
+// site is a shape cases are made for.
+type site struct {
+	dims       map[string]int64
+	attributes map[string]string // pinned
+	all, quick bool
+	device     string
+}
+
+// sites lists the shapes of the level with what the options replace. A shape that breaks a condition of the spec only through a dim nobody
+// asked for is left out; where none remains, what broke the first is the answer.
+func (s *Spec) sites(o Options) ([]site, error) {
+	var list []site
+	var refused error
+	at := map[string]int{}
+	for _, shape := range s.shapes {
+		if shape.device == "gpu" && o.Level != LevelFull && len(o.Dims) == 0 {
+			continue
+		}
+		next := site{maps.Clone(shape.dims), maps.Clone(shape.attributes), shape.all, shape.quick, shape.device}
+		maps.Copy(next.dims, o.Dims)
+		maps.Copy(next.attributes, o.Attributes)
+		if len(o.Dims) > 0 {
+			next.device = "" // the mark spoke of the size that was there
+		}
+		dims, attributes, err := s.Resolve(next.dims, next.attributes)
+		if err != nil {
+			if refused == nil {
+				refused = err
+			}
+			continue
+		}
+		key := fmt.Sprint(dims, attributes, len(next.attributes))
+		if i, ok := at[key]; ok {
+			list[i].all = list[i].all || next.all
+			list[i].quick = list[i].quick || next.quick
+			continue
+		}
+		at[key] = len(list)
+		list = append(list, next)
+	}
+	if len(list) == 0 {
+		return nil, refused
+	}
+	return mark(list), nil
+}
+
+// mark makes sure that some shape takes the distributions and some shape is quick.
+func mark(list []site) []site {
+	if !slices.ContainsFunc(list, func(x site) bool { return x.all }) {
+		list[0].all = true
+	}
+	if !slices.ContainsFunc(list, func(x site) bool { return x.quick }) {
+		list[0].quick = true
+	}
+	return list
+}
+
+// planner collects the cases of one Expand.
+type planner struct {
+	spec    *Spec
+	options Options
+	sites   []site
+	plan    Plan
+	seen    map[string]bool // keys
+	count   int             // of cases of this pass and dtype
+	turn    int             // attributes take their values in turn
+	saver   int             // saved tensors come from the driver and from the implementation in turn
+}
+
+// draft is a case before its attributes and its saved tensors are chosen.
+type draft struct {
+	at                             site
+	distribution, layout, upstream string
+	every                          bool // every combination of attributes, else the next one in turn
+	both                           bool // saved tensors of both kinds, else in turn
+}
+
+// expand makes the cases of one pass and dtype. Dtypes begin at different combinations, so that what one leaves out another takes.
+func (p *planner) expand(pass Pass, dtype string, dtypeIndex int) error {
+	p.count, p.turn, p.saver = 0, dtypeIndex, dtypeIndex
+	for _, d := range p.drafts(pass, dtypeIndex) {
+		if err := p.add(pass, dtype, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drafts lists what the level asks for: normal data on its shapes, distributions, other upstream gradients, layouts.
+func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
+	level := p.options.Level
+	full := level == LevelFull
+	var normal, marked []site
+	for _, x := range p.sites {
+		if level != LevelQuick || x.quick {
+			normal = append(normal, x)
+		}
+		if x.all {
+			marked = append(marked, x)
+		}
+	}
+	distributions := p.spec.Check.Distributions[1:]
+	layouts := Layouts[1:]
+	if level == LevelQuick {
+		distributions = p.spec.Check.Quick
+		layouts = Layouts[1+dtypeIndex%4:][:1]
+		if pass == Backward { // leaves room for the upstream gradients
+			normal = normal[:min(len(normal), 5)]
+			distributions = distributions[:min(len(distributions), 2)]
+		}
+	}
+	few := len(p.spec.combinations(p.options.Attributes)) <= 2
+	var list []draft
+	for _, x := range normal {
+		list = append(list, draft{at: x, distribution: "normal", every: full && (few || x.all), both: full})
+	}
+	list = append(list, spread(marked, distributions, full, func(x site, name string) draft { return draft{at: x, distribution: name} })...)
+	if pass == Backward {
+		list = append(list, spread(marked, Upstreams[1:], false, func(x site, name string) draft {
+			return draft{at: x, distribution: "normal", upstream: name, both: full}
+		})...)
+	}
+	for _, layout := range layouts {
+		list = append(list, draft{at: tallest(marked, p.spec.Dims[0].Name), distribution: "normal", layout: layout, both: full})
+	}
+	return list
+}
+
+// tallest is the site with the largest first dim: where that is 1, stride 0 along it would change nothing.
+func tallest(sites []site, first string) site {
+	return slices.MaxFunc(sites, func(a, b site) int { return cmp.Compare(a.dims[first], b.dims[first]) })
+}
+
+// spread puts every name on every shape, or on one shape after the other.
+func spread(sites []site, names []string, everywhere bool, make func(site, string) draft) []draft {
+	var list []draft
+	for i, name := range names {
+		if !everywhere {
+			list = append(list, make(sites[i%len(sites)], name))
+			continue
+		}
+		for _, x := range sites {
+			list = append(list, make(x, name))
+		}
+	}
+	return list
+}
+
+// add makes the cases of one draft.
+func (p *planner) add(pass Pass, dtype string, d draft) error {
+	pins := maps.Clone(d.at.attributes)
+	for name, v := range p.spec.Check.Pins[d.distribution] {
+		value := wordOf(v)
+		if asked, ok := pins[name]; ok && asked != value {
+			return nil // the distribution does not apply to what is asked for
+		}
+		pins[name] = value
+	}
+	combinations := p.spec.combinations(pins)
+	if !d.every {
+		combinations = combinations[p.turn%len(combinations):][:1]
+		p.turn++
+	}
+	saved := []string{""}
+	if pass == Backward && p.spec.Backward.Chained {
+		saved = []string{"own", "driver"}
+		if !d.both {
+			saved = saved[p.saver%2:][:1]
+			p.saver++
+		}
+	}
+	for _, attributes := range combinations {
+		for k, v := range pins {
+			attributes[k] = v
+		}
+		for _, from := range saved {
+			c, err := p.spec.NewCase(Case{Pass: pass, DType: dtype, Layout: d.layout, Distribution: d.distribution, Upstream: d.upstream, Saved: from},
+				d.at.dims, attributes)
+			if err != nil {
+				return err
+			}
+			if err := p.place(c, d.at.device); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// place appends a case that is not there yet, or says why the device cannot hold it.
+func (p *planner) place(c Case, device string) error {
+	if key := c.Key(); p.seen[key] {
+		return nil
+	} else {
+		p.seen[key] = true
+	}
+	elements, bytes, err := p.spec.Footprint(c)
+	if err != nil {
+		return err
+	}
+	if p.options.Level != LevelFull && p.count >= maxDefault {
+		return nil
+	}
+	p.count++
+	reason := ""
+	switch {
+	case p.options.Device == "cpu" && device == "gpu":
+		reason = "the shape is judged on a GPU only"
+	case p.options.Device == "cpu" && elements > cpuElements:
+		reason = fmt.Sprintf("%d elements: a CPU takes at most 2^31", elements)
+	case p.options.Memory > 0 && bytes > p.options.Memory:
+		reason = fmt.Sprintf("needs %d bytes, the device holds %d", bytes, p.options.Memory)
+	}
+	if reason != "" {
+		p.plan.Skipped = append(p.plan.Skipped, Skipped{c, reason})
+		return nil
+	}
+	p.plan.Cases = append(p.plan.Cases, c)
+	return nil
+}
+
+// Footprint counts the elements and bytes of all tensors of a case's pass.
+func (s *Spec) Footprint(c Case) (elements, bytes int64, err error) {
+	inputs, outputs, err := s.passTensors(c)
+	if err != nil {
+		return 0, 0, err
+	}
+	types, err := s.types(slices.Concat(inputs, outputs), c)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, t := range types {
+		elements += t.Elements()
+		bytes += t.Elements() * t.DType.Size()
+	}
+	return elements, bytes, nil
+}

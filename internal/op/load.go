@@ -1,0 +1,353 @@
+package op
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/token"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+const (
+	maxShapes   = 24      // of [check]
+	maxAllMarks = 3       // shapes on which every distribution occurs
+	maxSpecSize = 1 << 20 // bytes of a file
+)
+
+// Load reads a spec and proves it: no unknown key, every name declared, every expression well formed, every shape of [check] and [[bench]]
+// a case that its own conditions allow. file stands in the messages.
+func Load(file string, text []byte) (*Spec, error) {
+	if len(text) > maxSpecSize {
+		return nil, fmt.Errorf("read spec %s: %d bytes: want at most %d", file, len(text), maxSpecSize)
+	}
+	s := new(Spec)
+	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(s); err != nil {
+		return nil, fmt.Errorf("read spec %s%w", file, located(err))
+	}
+	if err := s.compile(); err != nil {
+		return nil, fmt.Errorf("read spec %s: %w", file, err)
+	}
+	return s, nil
+}
+
+// located puts the line first: ":12:3: unknown key ...".
+func located(err error) error {
+	var strict *toml.StrictMissingError
+	if errors.As(err, &strict) && len(strict.Errors) > 0 {
+		e := strict.Errors[0]
+		line, column := e.Position()
+		return fmt.Errorf(":%d:%d: unknown key %s", line, column, strings.Join(e.Key(), "."))
+	}
+	var decode *toml.DecodeError
+	if errors.As(err, &decode) {
+		line, column := decode.Position()
+		return fmt.Errorf(":%d:%d: %s", line, column, strings.TrimPrefix(decode.Error(), "toml: "))
+	}
+	return fmt.Errorf(": %w", err)
+}
+
+// compile checks the parts in the order of the file, then that the shapes give cases.
+func (s *Spec) compile() error {
+	steps := []func() error{s.compileHead, s.compileDims, s.compileAttributes, s.compileTensors, s.compileBackward, s.compileContract,
+		s.compileFormulas, s.compileCheck, s.proveShapes}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var identifier = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// reserved are words that mean something else where names of dims and attributes stand.
+var reserved = []string{"all", "quick", "device", "size", "ceildiv", "min", "max", "sqrt"}
+
+func checkName(what, name string, taken map[string]bool) error {
+	switch {
+	case !identifier.MatchString(name) || token.IsKeyword(name):
+		return fmt.Errorf("%s %q: want a name of lower-case letters, digits and _", what, name)
+	case slices.Contains(reserved, name):
+		return fmt.Errorf("%s %q: the name is taken by the format", what, name)
+	case taken[name]:
+		return fmt.Errorf("%s %q: the name occurs twice", what, name)
+	}
+	taken[name] = true
+	return nil
+}
+
+func (s *Spec) compileHead() error {
+	if err := checkName("name", s.Name, map[string]bool{}); err != nil {
+		return err
+	}
+	if s.Summary == "" || s.Formula == "" || s.Source == "" {
+		return errors.New("summary, formula and source: want a text for each")
+	}
+	if s.Backward != nil {
+		for _, d := range s.Backward.DTypes {
+			if !slices.Contains(s.DTypes, d) {
+				return fmt.Errorf("backward.dtypes: %q is none of %v", d, s.DTypes)
+			}
+		}
+	}
+	return checkDTypes(s.DTypes)
+}
+
+func checkDTypes(names []string) error {
+	if len(names) == 0 {
+		return errors.New("dtypes: want at least one")
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		parts := strings.Split(name, "_")
+		if len(parts) > 2 || seen[name] {
+			return fmt.Errorf("dtypes: %q: want each once, of one or two parts", name)
+		}
+		seen[name] = true
+		for _, part := range parts {
+			if _, err := ParseDType(part); err != nil {
+				return fmt.Errorf("dtypes: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// isDim and isNumber say what expressions may name: dims, and attributes that are numbers of whole kind.
+func (s *Spec) isDim(name string) bool {
+	return slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Name == name })
+}
+
+func (s *Spec) isNumber(name string) bool {
+	return s.isDim(name) || slices.ContainsFunc(s.Attributes, func(a AttributeSpec) bool { return a.Name == name && a.Type != "float" })
+}
+
+func (s *Spec) compileDims() error {
+	taken := map[string]bool{}
+	for _, d := range s.Dims {
+		if err := checkName("dim", d.Name, taken); err != nil {
+			return err
+		}
+	}
+	for _, a := range s.Attributes {
+		if err := checkName("attribute", a.Name, taken); err != nil {
+			return err
+		}
+	}
+	if len(s.Dims) == 0 {
+		return errors.New("dims: want at least one")
+	}
+	for i := range s.Dims {
+		d := &s.Dims[i]
+		if d.Default == "" {
+			continue
+		}
+		var err error
+		if d.value, err = ParseExpression(d.Default, s.isNumber, false); err != nil {
+			return fmt.Errorf("default of dim %s: %w", d.Name, err)
+		}
+		for _, name := range d.value.names {
+			if at := slices.IndexFunc(s.Dims, func(o DimSpec) bool { return o.Name == name }); at >= 0 && s.Dims[at].Default != "" {
+				return fmt.Errorf("default of dim %s: dim %s has a default itself", d.Name, name)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Spec) compileAttributes() error {
+	for i := range s.Attributes {
+		if err := s.Attributes[i].compile(s.isDim); err != nil {
+			return fmt.Errorf("attribute %s: %w", s.Attributes[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (a *AttributeSpec) compile(isDim func(string) bool) error {
+	if (a.Type == "enum") != (len(a.Values) > 0) {
+		return fmt.Errorf("type %q with values %v: an enum, and nothing else, has values", a.Type, a.Values)
+	}
+	if a.Default == nil {
+		return errors.New("default: want one")
+	}
+	text := wordOf(a.Default)
+	switch a.Type {
+	case "enum":
+		seen := map[string]bool{}
+		for _, v := range a.Values {
+			if err := checkName("value", v, seen); err != nil {
+				return err
+			}
+		}
+		a.word = text
+		_, err := a.parse(text)
+		return err
+	case "bool":
+		a.word = text
+		_, err := a.parse(text)
+		return err
+	case "int", "float":
+		if f, ok := a.Default.(float64); ok && !(math.Abs(f) <= math.MaxFloat32) {
+			return fmt.Errorf("default %v: want a finite number", f)
+		}
+		var err error
+		a.value, err = ParseExpression(text, isDim, a.Type == "float")
+		return err
+	default:
+		return fmt.Errorf("type %q: want bool, int, float or enum", a.Type)
+	}
+}
+
+// wordOf is a TOML value as a user would type it.
+func wordOf(v any) string {
+	if f, ok := v.(float64); ok {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// parse reads a value of the attribute. Floats are rounded to fp32, so that kernel and truth see one number.
+func (a *AttributeSpec) parse(text string) (Attr, error) {
+	switch a.Type {
+	case "bool":
+		if text == "true" || text == "false" {
+			return Attr{Name: a.Name, Number: float64(truth(text == "true")), Text: text}, nil
+		}
+		return Attr{}, fmt.Errorf("%s = %q: want true or false", a.Name, text)
+	case "enum":
+		if at := slices.Index(a.Values, text); at >= 0 {
+			return Attr{Name: a.Name, Number: float64(at), Text: text}, nil
+		}
+		return Attr{}, fmt.Errorf("%s = %q: want one of %s", a.Name, text, strings.Join(a.Values, ", "))
+	case "int":
+		v, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || v > 1<<53 || v < -1<<53 {
+			return Attr{}, fmt.Errorf("%s = %q: want an integer of at most 2^53", a.Name, text)
+		}
+		return a.integer(v), nil
+	default:
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(math.Abs(v) <= math.MaxFloat32) {
+			return Attr{}, fmt.Errorf("%s = %q: want a finite number of fp32", a.Name, text)
+		}
+		return a.float(v), nil
+	}
+}
+
+func (a *AttributeSpec) integer(v int64) Attr {
+	return Attr{Name: a.Name, Number: float64(v), Text: strconv.FormatInt(v, 10)}
+}
+
+func (a *AttributeSpec) float(v float64) Attr {
+	f := float32(v)
+	return Attr{Name: a.Name, Number: float64(f), Text: strconv.FormatFloat(float64(f), 'g', -1, 32)}
+}
+
+// compileContract refuses contracts nobody defined and dtypes without one.
+func (s *Spec) compileContract() error {
+	known := func(name string) error {
+		names := make([]string, len(Contracts))
+		for i, c := range Contracts {
+			names[i] = c.Name
+		}
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("contract %q: want one of %s", name, strings.Join(names, ", "))
+		}
+		return nil
+	}
+	for _, d := range s.DTypes {
+		if err := known(s.Contract.Default[d]); err != nil {
+			return fmt.Errorf("contract.default of %s: %w", d, err)
+		}
+	}
+	for d := range maps.Keys(s.Contract.Default) {
+		if !slices.Contains(s.DTypes, d) {
+			return fmt.Errorf("contract.default: dtype %q is none of %v", d, s.DTypes)
+		}
+	}
+	for _, p := range s.Contract.Permits {
+		if err := known(p); err != nil {
+			return fmt.Errorf("contract.permits: %w", err)
+		}
+	}
+	return nil
+}
+
+// compileFormulas compiles conditions, costs and limits.
+func (s *Spec) compileFormulas() error {
+	for _, text := range s.Require {
+		e, err := ParseExpression(text, s.isNumber, false)
+		if err != nil {
+			return fmt.Errorf("require: %w", err)
+		}
+		s.require = append(s.require, e)
+	}
+	passes := []struct {
+		name   string
+		pass   Pass
+		cost   *PassCost
+		limits *Limits
+	}{{"forward", Forward, &s.Costs.Forward, &s.Limits.Forward}, {"backward", Backward, &s.Costs.Backward, &s.Limits.Backward}}
+	for _, p := range passes {
+		if err := s.compileCost(p.cost, p.pass); err != nil {
+			return fmt.Errorf("cost.%s: %w", p.name, err)
+		}
+		if err := s.compileLimits(p.limits); err != nil {
+			return fmt.Errorf("limits.%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) compileCost(c *PassCost, pass Pass) (err error) {
+	if pass == Backward && s.Backward == nil {
+		if c.Bytes != "" || c.Flops != "" {
+			return errors.New("the operator has no backward")
+		}
+		return nil
+	}
+	tensors := map[string]bool{"size": true}
+	for _, t := range slices.Concat(s.tensorSpecs(pass)) {
+		tensors["size_"+t.Name] = true
+	}
+	known := func(name string) bool { return s.isNumber(name) || tensors[name] }
+	if c.bytes, err = ParseExpression(c.Bytes, known, false); err != nil {
+		return fmt.Errorf("bytes: %w", err)
+	}
+	if c.flops, err = ParseExpression(c.Flops, known, false); err != nil {
+		return fmt.Errorf("flops: %w", err)
+	}
+	return nil
+}
+
+func (s *Spec) compileLimits(l *Limits) error {
+	known := func(name string) bool {
+		if _, ok := s.Input(name); ok {
+			return true
+		}
+		_, ok := s.Output(strings.TrimPrefix(name, "grad_"))
+		_, isAttribute := s.attribute(name)
+		return ok && strings.HasPrefix(name, "grad_") || isAttribute || s.isDim(name)
+	}
+	for _, list := range []struct {
+		texts []string
+		into  *[]Expression
+	}{{l.FP32, &l.fp32}, {l.Stored, &l.stored}} {
+		for _, text := range list.texts {
+			e, err := ParseExpression(text, known, true)
+			if err != nil {
+				return err
+			}
+			*list.into = append(*list.into, e)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+func (s *Spec) compileTensors() error {
+	if len(s.InputSpecs) == 0 || len(s.OutputSpecs) == 0 {
+		return errors.New("inputs, outputs: want at least one of each")
+	}
+	taken := s.sizeNames()
+	for i := range s.InputSpecs {
+		t := &s.InputSpecs[i]
+		if err := s.compileTensor("input", t, taken); err != nil {
+			return err
+		}
+		if t.Optional || t.Strided {
+			return fmt.Errorf("input %s: optional belongs to outputs, strided to backward.tensors", t.Name)
+		}
+	}
+	for i := range s.OutputSpecs {
+		t := &s.OutputSpecs[i]
+		if err := s.compileTensor("output", t, taken); err != nil {
+			return err
+		}
+		if t.Differentiable || t.Strided || t.Fill != "" {
+			return fmt.Errorf("output %s: differentiable, strided and fill belong to what is read", t.Name)
+		}
+	}
+	return nil
+}
+
+// sizeNames are the names of dims and attributes, which no tensor may have: formulas over both would be ambiguous.
+func (s *Spec) sizeNames() map[string]bool {
+	names := map[string]bool{}
+	for _, d := range s.Dims {
+		names[d.Name] = true
+	}
+	for _, a := range s.Attributes {
+		names[a.Name] = true
+	}
+	return names
+}
+
+// compileTensor compiles name, dtype and shape of one tensor.
+func (s *Spec) compileTensor(what string, t *TensorSpec, taken map[string]bool) (err error) {
+	if err := checkName(what, t.Name, taken); err != nil {
+		return err
+	}
+	if err := s.checkTensorDType(t.DType); err != nil {
+		return fmt.Errorf("%s %s: %w", what, t.Name, err)
+	}
+	if t.shape, err = s.compileShape(t.Shape); err != nil {
+		return fmt.Errorf("%s %s: shape: %w", what, t.Name, err)
+	}
+	return nil
+}
+
+func (s *Spec) checkTensorDType(text string) error {
+	name, reference := strings.CutPrefix(text, "$")
+	switch {
+	case text == "" || text == "$1" || text == "$2":
+		return nil
+	case !reference:
+		_, err := ParseDType(text)
+		return err
+	}
+	a, ok := s.attribute(name)
+	if !ok || a.Type != "enum" {
+		return fmt.Errorf("dtype %q: want $1, $2 or an enumeration of dtypes", text)
+	}
+	for _, v := range a.Values {
+		if _, err := ParseDType(v); err != nil {
+			return fmt.Errorf("dtype %q: %w", text, err)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) attribute(name string) (*AttributeSpec, bool) {
+	for i := range s.Attributes {
+		if s.Attributes[i].Name == name {
+			return &s.Attributes[i], true
+		}
+	}
+	return nil, false
+}
+
+// compileShape reads a list of expressions, or a table of such lists by the values of one enumeration.
+func (s *Spec) compileShape(shape any) (shapeSpec, error) {
+	if list, ok := shape.([]any); ok {
+		sizes, err := s.compileSizes(list)
+		return shapeSpec{choices: map[string][]Expression{"": sizes}}, err
+	}
+	table, _ := shape.(map[string]any)
+	if len(table) != 1 {
+		return shapeSpec{}, errors.New("want a list of expressions, or a table of them by the values of one enumeration")
+	}
+	name := slices.Collect(maps.Keys(table))[0]
+	a, _ := s.attribute(name)
+	choices, _ := table[name].(map[string]any)
+	if a == nil || a.Type != "enum" || len(choices) != len(a.Values) {
+		return shapeSpec{}, fmt.Errorf("%q: want an enumeration and a shape for each of its values", name)
+	}
+	compiled := shapeSpec{attribute: name, choices: map[string][]Expression{}}
+	for _, value := range a.Values {
+		list, ok := choices[value].([]any)
+		if !ok {
+			return shapeSpec{}, fmt.Errorf("%s = %s has no shape: want a list of expressions", name, value)
+		}
+		sizes, err := s.compileSizes(list)
+		if err != nil {
+			return shapeSpec{}, err
+		}
+		compiled.choices[value] = sizes
+	}
+	return compiled, nil
+}
+
+// maxRank is the highest rank the kernel ABI carries.
+const maxRank = 6
+
+func (s *Spec) compileSizes(list []any) ([]Expression, error) {
+	if len(list) > maxRank {
+		return nil, fmt.Errorf("rank %d: want at most %d", len(list), maxRank)
+	}
+	sizes := make([]Expression, 0, len(list))
+	for _, v := range list {
+		text, ok := v.(string)
+		if !ok {
+			return nil, fmt.Errorf("size %v: want an expression in quotes", v)
+		}
+		e, err := ParseExpression(text, s.isNumber, false)
+		if err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, e)
+	}
+	return sizes, nil
+}
+
+// compileBackward compiles the declared tensors and finds every name of the two lists.
+func (s *Spec) compileBackward() error {
+	b := s.Backward
+	if b == nil {
+		return nil
+	}
+	if len(b.Inputs) == 0 || len(b.Outputs) == 0 {
+		return errors.New("backward.inputs, backward.outputs: want at least one of each")
+	}
+	taken := s.sizeNames()
+	for i := range b.Tensors {
+		if err := s.compileTensor("backward tensor", &b.Tensors[i], taken); err != nil {
+			return err
+		}
+	}
+	for _, list := range [][]string{b.Inputs, b.Outputs} {
+		seen := map[string]bool{}
+		for _, name := range list {
+			if seen[name] {
+				return fmt.Errorf("backward: %q occurs twice", name)
+			}
+			seen[name] = true
+		}
+	}
+	for _, name := range b.Inputs {
+		if _, err := s.backwardInput(name); err != nil {
+			return err
+		}
+	}
+	for _, in := range s.InputSpecs {
+		if in.Differentiable && !slices.Contains(b.Outputs, "grad_"+in.Name) {
+			return fmt.Errorf("backward.outputs: input %s is differentiable, so grad_%s is wanted", in.Name, in.Name)
+		}
+	}
+	for _, name := range b.Outputs {
+		if _, err := s.backwardOutput(name); err != nil {
+			return err
+		}
+	}
+	saves := slices.ContainsFunc(b.Inputs, func(name string) bool { _, ok := s.Output(name); return ok })
+	if saves != b.Chained {
+		return fmt.Errorf("backward.chained = %t: want %t, because its inputs hold %s saved output", b.Chained, saves, map[bool]string{true: "a", false: "no"}[saves])
+	}
+	return nil
+}
+
+// backwardInput finds what a name in backward.inputs stands for: a declared tensor, an input, a saved output or an upstream gradient.
+func (s *Spec) backwardInput(name string) (TensorSpec, error) {
+	if t, ok := tensorNamed(s.Backward.Tensors, name); ok {
+		return t, nil
+	}
+	if t, ok := s.Input(name); ok {
+		return t, nil
+	}
+	if t, ok := s.Output(name); ok {
+		return t, nil
+	}
+	if of, ok := strings.CutPrefix(name, "grad_"); ok {
+		if t, ok := s.Output(of); ok {
+			t.Name, t.Optional, t.Differentiable = name, false, true // an upstream gradient follows the case's layout
+			return t, nil
+		}
+	}
+	return TensorSpec{}, fmt.Errorf("backward.inputs: %q is no input, output, grad_<output> or [[backward.tensors]]", name)
+}
+
+// backwardOutput finds the gradient a name in backward.outputs stands for.
+func (s *Spec) backwardOutput(name string) (TensorSpec, error) {
+	of, _ := strings.CutPrefix(name, "grad_")
+	in, ok := s.Input(of)
+	if !ok || name == of || !in.Differentiable {
+		return TensorSpec{}, fmt.Errorf("backward.outputs: %q: want grad_<input> of a differentiable input", name)
+	}
+	if t, ok := tensorNamed(s.Backward.Tensors, name); ok {
+		return t, nil
+	}
+	in.Name, in.Fill, in.Differentiable = name, "", false
+	return in, nil
+}
+
+// tensorSpecs lists what a pass reads and what it gives.
+func (s *Spec) tensorSpecs(pass Pass) (inputs, outputs []TensorSpec) {
+	if pass != Backward {
+		return s.InputSpecs, s.OutputSpecs
+	}
+	if s.Backward == nil {
+		return nil, nil
+	}
+	for _, name := range s.Backward.Inputs {
+		t, _ := s.backwardInput(name)
+		inputs = append(inputs, t)
+	}
+	for _, name := range s.Backward.Outputs {
+		t, _ := s.backwardOutput(name)
+		outputs = append(outputs, t)
+	}
+	return inputs, outputs
+}

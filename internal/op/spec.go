@@ -1,0 +1,224 @@
+package op
+
+// Spec says what an operator is, as data: internal/catalog/<op>.toml, or a user's own file. Load reads and proves one; a Spec made
+// otherwise has no compiled expressions and answers with errors.
+type Spec struct {
+	Name        string          `toml:"name"`
+	Summary     string          `toml:"summary"`
+	Formula     string          `toml:"formula"`
+	Source      string          `toml:"source"`
+	DTypes      []string        `toml:"dtypes"`  // names of a case's dtype; "e5m2_e4m3" has two parts
+	Require     []string        `toml:"require"` // conditions over dims and attributes
+	Dims        []DimSpec       `toml:"dims"`
+	Attributes  []AttributeSpec `toml:"attributes"`
+	InputSpecs  []TensorSpec    `toml:"inputs"`
+	OutputSpecs []TensorSpec    `toml:"outputs"`
+	Backward    *BackwardSpec   `toml:"backward"` // nil: the operator has no backward
+	Contract    ContractSpec    `toml:"contract"`
+	Limits      LimitSpec       `toml:"limits"`
+	Costs       CostSpec        `toml:"cost"`
+	Check       CheckSpec       `toml:"check"`
+	Bench       []BenchSpec     `toml:"bench"`
+	Absent      []AbsentSpec    `toml:"absent"`
+
+	require []Expression
+	shapes  []checkShape
+}
+
+// DimSpec is one named size. Default is an expression over dims and attributes that gives it a value when none is asked for.
+type DimSpec struct {
+	Name       string `toml:"name"`
+	MayBeEmpty bool   `toml:"may_be_empty"`
+	Default    string `toml:"default"`
+
+	value Expression
+}
+
+// AttributeSpec is one attribute. Type is "bool", "int", "float" or "enum", whose Values are its words. Default is a value, or for an
+// int or a float an expression over dims.
+type AttributeSpec struct {
+	Name    string   `toml:"name"`
+	Type    string   `toml:"type"`
+	Values  []string `toml:"values"`
+	Default any      `toml:"default"`
+
+	value Expression // of an int or float
+	word  string     // of a bool or enum
+}
+
+// TensorSpec is one tensor. DType is empty for the case's dtype, "$1" or "$2" for a part of it, "$name" for what the enumeration
+// called name says, else a dtype. Shape is a list of expressions, or a table from an enumeration to such lists by its values:
+// {scaling = {tensor = ["1"], row = ["m"]}}. Fill names the rule that makes an input where it is not the distribution's.
+type TensorSpec struct {
+	Name           string `toml:"name"`
+	Shape          any    `toml:"shape"`
+	DType          string `toml:"dtype"`
+	Optional       bool   `toml:"optional"`       // output: an implementation says whether it gives it
+	Differentiable bool   `toml:"differentiable"` // input: has a gradient, and follows a case's layout
+	Strided        bool   `toml:"strided"`        // tensor of [[backward.tensors]]: follows a case's layout
+	Fill           string `toml:"fill"`
+
+	shape shapeSpec
+}
+
+// shapeSpec is a compiled shape: choices by the value of an enumeration, or one under "" where it depends on none.
+type shapeSpec struct {
+	attribute string
+	choices   map[string][]Expression
+}
+
+// BackwardSpec says what a backward takes and gives, in the order a kernel gets them: inputs of the operator, saved outputs, upstream
+// gradients grad_<output>, or what Tensors declares; gradients grad_<input>.
+type BackwardSpec struct {
+	Inputs  []string     `toml:"inputs"`
+	Outputs []string     `toml:"outputs"`
+	Chained bool         `toml:"chained"` // false where the forward saves nothing
+	DTypes  []string     `toml:"dtypes"`  // where they are not the operator's
+	Tensors []TensorSpec `toml:"tensors"` // what is neither input, output nor gradient, and gradients of another dtype
+}
+
+// ContractSpec names the contract every implementation is judged under first, by dtype, and the looser ones that may be declared.
+type ContractSpec struct {
+	Default map[string]string `toml:"default"`
+	Permits []string          `toml:"permits"`
+}
+
+// LimitSpec bounds intermediates, so that extreme inputs are scaled down until the mathematics stays within range: each is an expression
+// over dims, attributes and the names of drawn tensors, which stand for their largest magnitude. FP32 may reach 2^126, Stored (what a
+// permitted contract keeps in the input's dtype) half of the largest number of that dtype.
+type LimitSpec struct {
+	Forward  Limits `toml:"forward"`
+	Backward Limits `toml:"backward"`
+}
+
+// Limits are the bounds of one pass.
+type Limits struct {
+	FP32   []string `toml:"fp32"`
+	Stored []string `toml:"stored"`
+
+	fp32, stored []Expression
+}
+
+// CostSpec counts what a pass must at least move and compute.
+type CostSpec struct {
+	Forward  PassCost `toml:"forward"`
+	Backward PassCost `toml:"backward"`
+}
+
+// PassCost holds expressions over dims, attributes (bool and enum by number), size (bytes of an element of the first input) and
+// size_<tensor>.
+type PassCost struct {
+	Bytes string `toml:"bytes"`
+	Flops string `toml:"flops"`
+
+	bytes, flops Expression
+}
+
+// CheckSpec says what is judged: the distributions that apply, and at most 24 shapes. A shape gives every dim without a default, may pin
+// attributes, and carries marks: all (every distribution occurs on it; at most three), quick (part of --quick), device = "gpu".
+// Quick lists the distributions --quick takes beside normal.
+type CheckSpec struct {
+	Distributions []string `toml:"distributions"`
+	Quick         []string `toml:"quick"`
+	// Pins fixes attributes under a distribution: {non_finite = {causal = false}} leaves causal cases out of it.
+	Pins map[string]map[string]any `toml:"pins"`
+	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among zeros.
+	Integers string           `toml:"integers"`
+	Shapes   []map[string]any `toml:"shapes"`
+}
+
+// BenchSpec is one point that is timed.
+type BenchSpec struct {
+	Name       string           `toml:"name"`
+	Dims       map[string]int64 `toml:"dims"`
+	Attributes map[string]any   `toml:"attributes"`
+	DTypes     []string         `toml:"dtypes"` // empty: every dtype of the operator
+}
+
+// AbsentSpec declares that a file of the operator is missing on purpose: Room is "cuda" or "triton".
+type AbsentSpec struct {
+	Room   string `toml:"room"`
+	Reason string `toml:"reason"`
+}
+
+// checkShape is one compiled entry of CheckSpec.Shapes.
+type checkShape struct {
+	dims       map[string]int64
+	attributes map[string]string
+	all, quick bool
+	device     string
+}
+
+// Distributions names every kind of input data, in the order of judge's list.
+var Distributions = []string{"normal", "scaled", "shifted", "constant", "zeros", "integers", "outlier", "low_logits", "neg_inf_mask",
+	"non_finite", "extremes", "late_max", "row_offsets", "ties", "sparse"}
+
+// Layouts names every way the differentiable inputs may lie in memory.
+var Layouts = []string{"contiguous", "offset", "sliced", "transposed", "expanded"}
+
+// Upstreams names every kind of upstream gradient.
+var Upstreams = []string{"normal", "ones", "one_hot", "zeros", "huge"}
+
+// ContractName is a contract with its promise in words.
+type ContractName struct{ Name, Promise string }
+
+// Contracts lists every contract a spec may name.
+var Contracts = []ContractName{
+	{"fp32", "inputs exact, every internal value and sum in fp32, one rounding at the output"},
+	{"p16", "as fp32, but the probabilities P, and in the backward P and dS, may be stored in the input's dtype"},
+	{"promoted", "fp8 products summed in the tensor core over at most 128 of K, then in fp32"},
+	{"fast", "fp8 products summed in the tensor core over the whole K"},
+	{"product16", "softmax backward with p*dy stored in the input's dtype"},
+	{"tf32", "fp32 operands of products rounded to tf32"},
+	{"eager", "every intermediate of the written composition rounded to the dtype"},
+}
+
+// Input gives the input called name; false where there is none.
+func (s *Spec) Input(name string) (TensorSpec, bool) { return tensorNamed(s.InputSpecs, name) }
+
+// Output gives the output called name; false where there is none.
+func (s *Spec) Output(name string) (TensorSpec, bool) { return tensorNamed(s.OutputSpecs, name) }
+
+func tensorNamed(list []TensorSpec, name string) (TensorSpec, bool) {
+	for _, t := range list {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return TensorSpec{}, false
+}
+
+// Passes lists the passes the operator has.
+func (s *Spec) Passes() []Pass {
+	if s.Backward == nil {
+		return []Pass{Forward}
+	}
+	return []Pass{Forward, Backward}
+}
+
+// PassDTypes lists the dtype names of a pass.
+func (s *Spec) PassDTypes(pass Pass) []string {
+	if pass == Backward && s.Backward != nil && len(s.Backward.DTypes) > 0 {
+		return s.Backward.DTypes
+	}
+	return s.DTypes
+}
+
+// DefaultContract is the contract that implementations are judged under first.
+func (s *Spec) DefaultContract(dtype string) string { return s.Contract.Default[dtype] }
+
+// Permits says whether an implementation may declare a contract for a dtype.
+func (s *Spec) Permits(dtype, contract string) bool {
+	if contract == "" {
+		return false
+	}
+	if contract == s.Contract.Default[dtype] {
+		return true
+	}
+	for _, p := range s.Contract.Permits {
+		if p == contract {
+			return true
+		}
+	}
+	return false
+}
