@@ -337,7 +337,7 @@ template <class T> __global__ void convert_sum(T *to, const float *from, int64_t
 
 // ---- launchers
 
-constexpr int flat_threads = 256;
+constexpr int flat_threads = 128;
 
 unsigned flat_blocks(int64_t n) { return static_cast<unsigned>((n + flat_threads - 1) / flat_threads); }
 

@@ -170,7 +170,7 @@ __global__ void add_partials(Product p, const float *partials, int64_t splits) {
 
 // ---- launchers
 
-constexpr int flat_threads = 256;
+constexpr int flat_threads = 128;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
