@@ -38,6 +38,9 @@ type Options struct {
 	Dims       map[string]int64  // a dim not named keeps the values of the level's shapes, repeats removed
 	Attributes map[string]string // an attribute not named takes its values in turn
 	Device     string            // "cpu" or "gpu"; "" counts as "cpu"
+	// Where one of these is given, the shapes of the level meet just what is named (normal and contiguous for the rest): with every dim and
+	// attribute given as well, that is one case again. Upstreams and Saved speak of backwards alone.
+	Distributions, Layouts, Upstreams, Saved []string
 	Memory     int64             // bytes the device can hold; 0: not known
 }
 
@@ -179,6 +182,7 @@ type planner struct {
 type draft struct {
 	at                             site
 	distribution, layout, upstream string
+	saved                          string // where asked for by name
 	every                          bool // every combination of attributes, else the next one in turn
 	both                           bool // saved tensors of both kinds, else in turn
 }
@@ -217,6 +221,9 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 			distributions = distributions[:min(len(distributions), 2)]
 		}
 	}
+	if p.options.filtered() {
+		return p.named(pass, normal)
+	}
 	few := len(p.spec.combinations(p.options.Attributes)) <= 2
 	var list []draft
 	for _, x := range normal {
@@ -230,6 +237,36 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	}
 	for _, layout := range layouts {
 		list = append(list, draft{at: tallest(marked, p.spec.Dims[0].Name), distribution: "normal", layout: layout, both: full})
+	}
+	return list
+}
+
+// filtered says whether kinds of data are asked for by name.
+func (o Options) filtered() bool { return len(o.Distributions)+len(o.Layouts)+len(o.Upstreams)+len(o.Saved) > 0 }
+
+// named lists the drafts of the kinds of data that are asked for by name, on every shape of the level.
+func (p *planner) named(pass Pass, shapes []site) []draft {
+	or := func(list []string, otherwise string) []string {
+		if len(list) > 0 {
+			return list
+		}
+		return []string{otherwise}
+	}
+	upstreams, saved := []string{""}, []string{""}
+	if pass == Backward {
+		upstreams, saved = or(p.options.Upstreams, "normal"), or(p.options.Saved, "")
+	}
+	var list []draft
+	for _, x := range shapes {
+		for _, distribution := range or(p.options.Distributions, "normal") {
+			for _, layout := range or(p.options.Layouts, "contiguous") {
+				for _, upstream := range upstreams {
+					for _, from := range saved {
+						list = append(list, draft{at: x, distribution: distribution, layout: layout, upstream: upstream, saved: from, every: true, both: true})
+					}
+				}
+			}
+		}
 	}
 	return list
 }
@@ -272,7 +309,9 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 	saved := []string{""}
 	if pass == Backward && p.spec.Backward.Chained {
 		saved = []string{"own", "driver"}
-		if !d.both {
+		if d.saved != "" {
+			saved = []string{d.saved}
+		} else if !d.both {
 			saved = saved[p.saver%2:][:1]
 			p.saver++
 		}
