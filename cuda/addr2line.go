@@ -1,0 +1,50 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// sourceLine asks addr2line for the source line of an address of a library; it is empty where that program is missing or does not know.
+// Frames inlined from the emulator's own headers are left out in favour of the kernel's line.
+func sourceLine(library string, offset uint64) (file string, line int) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "addr2line", "-i", "-e", library, fmt.Sprintf("%#x", offset)).Output()
+	if err != nil {
+		return "", 0
+	}
+	for _, frame := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		frame, _, _ = strings.Cut(frame, " (discriminator")
+		at := strings.LastIndexByte(frame, ':')
+		if at < 0 {
+			continue
+		}
+		n, err := strconv.Atoi(frame[at+1:])
+		if err != nil || n == 0 {
+			continue
+		}
+		name := frame[:at]
+		if file == "" || strings.HasSuffix(name, ".cu") || strings.HasSuffix(name, ".cuh") {
+			file, line = shortName(name), n
+		}
+		if strings.HasSuffix(name, ".cu") || strings.HasSuffix(name, ".cuh") {
+			break
+		}
+	}
+	return file, line
+}
+
+// shortName is the name of a source as messages have it. Debug information puts the build folder in front of relative names.
+func shortName(name string) string {
+	for _, mark := range []string{"/src/cuda/", "/src/" + onDisk + "/"} {
+		if i := strings.LastIndex(name, mark); i >= 0 {
+			return strings.TrimPrefix(name[i+len("/src/"):], onDisk)
+		}
+	}
+	return name
+}

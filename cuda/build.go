@@ -1,0 +1,181 @@
+package cuda
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"triad/internal/backend"
+)
+
+// Builder makes libraries for the emulator from the embedded sources, and kernel files of the user's own, into a cache.
+type Builder struct {
+	Sources  fs.FS // laid out as the repository: cuda/abi.h, cuda/kernels, cuda/include, cuda/emulator
+	Cache    string
+	Compiler HostCompiler
+}
+
+// Library is a built library. Source is the content hash of the kernel file, its includes and flags, whatever compiler built it.
+type Library struct {
+	Path   string
+	Source string
+	Facts  backend.BuildFacts
+}
+
+// Flags of every build for the emulator. Contraction of a*b+c depends on the processor, so there is none; unique symbols would join the
+// statics of two libraries.
+var (
+	commonFlags   = []string{"-std=c++17", "-g1", "-fPIC", "-shared", "-pthread", "-ffp-contract=off"}
+	kernelFlags   = []string{"-O2", "-Icuda/emulator", "-include", "cuda_runtime.h", "-Icuda", "-Icuda/include", "-Wno-unknown-pragmas"}
+	emulatorFlags = []string{"-O2", "-Icuda/emulator", "-Icuda"}
+)
+
+func (b *Builder) common() []string {
+	if b.Compiler.Clang {
+		return commonFlags
+	}
+	return append(slices.Clone(commonFlags), "-fno-gnu-unique")
+}
+
+// Emulator builds the emulator's runtime, the one library that the kernel libraries share.
+func (b *Builder) Emulator(ctx context.Context) (Library, error) {
+	files, err := b.emulatorTree()
+	if err != nil {
+		return Library{}, err
+	}
+	flags := slices.Concat(b.common(), emulatorFlags)
+	var units []string
+	for _, at := range sortedKeys(files) {
+		if ext := path.Ext(at); ext == ".cc" || ext == ".cpp" {
+			units = append(units, at)
+		}
+	}
+	return b.build(ctx, "emulator", "cuda/emulator", files, units, flags, hashFiles(files, flags))
+}
+
+// Kernels builds the library of one kernel file: the name of an operator, whose file is cuda/kernels/<op>.cu of the sources, or the path
+// of a .cu on disk. A file that does not compile gives a *BuildError.
+func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
+	set, err := gather(b.Sources, kernelFile(file))
+	if err != nil {
+		return Library{}, err
+	}
+	files, notes, err := set.rewritten()
+	if err != nil {
+		return Library{}, err
+	}
+	emulator, err := b.emulatorTree()
+	if err != nil {
+		return Library{}, err
+	}
+	flags := slices.Concat(b.common(), kernelFlags)
+	source := set.hash(flags)
+	for at, text := range emulator {
+		if _, mine := files[at]; !mine {
+			files[at] = text
+		}
+	}
+	if set.home != "" {
+		flags = append(flags, "-iquote", set.home)
+	}
+	unit := strings.TrimSuffix(set.main, path.Ext(set.main)) + ".cc"
+	files[unit] = files[set.main]
+	delete(files, set.main)
+	library, err := b.build(ctx, strings.TrimSuffix(path.Base(set.main), ".cu"), set.name, files, []string{unit}, flags, source)
+	for _, n := range notes {
+		library.Facts.LogTail = fmt.Sprintf("%s:%d: note: %s\n", set.name, n.Line, n.Text) + library.Facts.LogTail
+	}
+	return library, err
+}
+
+// kernelFile is the path of a kernel file that was named by its operator or by its path.
+func kernelFile(name string) string {
+	if strings.HasSuffix(name, ".cu") {
+		if filepath.IsAbs(name) || strings.HasPrefix(name, ".") {
+			return name
+		}
+		return "./" + name
+	}
+	return "cuda/kernels/" + name + ".cu"
+}
+
+func (b *Builder) emulatorTree() (map[string][]byte, error) {
+	files, err := tree(b.Sources, "cuda/emulator", ".h", ".hpp", ".cuh", ".inc", ".cc", ".cpp", "")
+	if err != nil {
+		return nil, err
+	}
+	abi, err := fs.ReadFile(b.Sources, "cuda/abi.h")
+	if err != nil {
+		return nil, fmt.Errorf("read the kernel interface: %w", err)
+	}
+	files["cuda/abi.h"] = abi
+	return files, nil
+}
+
+// build compiles units, paths in files, into one library. The key of the cache is a hash of all files, the flags and the compiler.
+func (b *Builder) build(ctx context.Context, name, author string, files map[string][]byte, units, flags []string, source string) (Library, error) {
+	key := name + "-" + hashFiles(files, append(slices.Clone(flags), b.Compiler.Path, b.Compiler.Version))
+	output := "lib" + name + ".so"
+	folder, made, cached, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
+		began := time.Now()
+		if err := writeTree(filepath.Join(folder, "src"), files); err != nil {
+			return record{}, err
+		}
+		args := slices.Concat(flags, units, []string{"-o", filepath.Join(folder, output), "-ldl"})
+		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, args)
+		if err != nil {
+			if ctx.Err() != nil {
+				return record{}, err
+			}
+			return record{}, firstError(author, log)
+		}
+		r := record{Compiler: b.Compiler.Version, Flags: flags, Seconds: time.Since(began).Seconds(), Log: tail(log, 8<<10)}
+		return r, os.RemoveAll(filepath.Join(folder, "src"))
+	})
+	if err != nil {
+		var mistake *BuildError
+		if errors.As(err, &mistake) {
+			return Library{}, mistake
+		}
+		return Library{}, fmt.Errorf("build the library of %s: %w", author, err)
+	}
+	facts := backend.BuildFacts{Compiler: made.Compiler, Flags: made.Flags, Seconds: made.Seconds, Cached: cached, LogTail: made.Log}
+	if cached {
+		facts.Seconds = 0
+	}
+	return Library{Path: filepath.Join(folder, output), Source: source, Facts: facts}, nil
+}
+
+func hashFiles(files map[string][]byte, flags []string) string {
+	h := sha256.New()
+	for _, at := range sortedKeys(files) {
+		fmt.Fprintf(h, "%d:%s%d:", len(at), at, len(files[at]))
+		h.Write(files[at])
+	}
+	for _, flag := range flags {
+		fmt.Fprintf(h, "%d:%s", len(flag), flag)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func writeTree(folder string, files map[string][]byte) error {
+	for at, text := range files {
+		name := filepath.Join(folder, filepath.FromSlash(at))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return fmt.Errorf("lay out the sources of a build: %w", err)
+		}
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			return fmt.Errorf("lay out the sources of a build: %w", err)
+		}
+	}
+	return nil
+}

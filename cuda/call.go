@@ -1,0 +1,140 @@
+package cuda
+
+/*
+#include <stdlib.h>
+#include <string.h>
+#include "abi.h"
+
+static int triad_call_accepts(const triad_kernel *k, const triad_call *c, char *why, int32_t n) {
+	return k->accepts ? k->accepts(c, why, n) : TRIAD_OK;
+}
+static int64_t triad_call_workspace(const triad_kernel *k, const triad_call *c) { return k->workspace ? k->workspace(c) : 0; }
+static int triad_call_launch(const triad_kernel *k, const triad_call *c) { return k->launch(c); }
+*/
+import "C"
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// maxRank is the length of shape and stride in a triad_tensor.
+const maxRank = 6
+
+// call is one call of a kernel, in C memory: the kernel reads it through the pointers that it holds.
+type call struct {
+	kernel *kernel
+	c      *C.triad_call
+	in     []C.triad_tensor
+	out    []C.triad_tensor
+}
+
+// newCall makes a call whose tensors have no memory yet. free gives it back.
+func newCall(k *kernel, attrs []backend.AttrRef, in, out []backend.TensorRef) *call {
+	c := &call{kernel: k, c: (*C.triad_call)(C.calloc(1, C.sizeof_triad_call))}
+	c.c.size = C.sizeof_triad_call
+	c.c.n_in, c.c.n_out, c.c.n_attr = C.int32_t(len(in)), C.int32_t(len(out)), C.int32_t(len(attrs))
+	c.c.in, c.in = describe(in)
+	c.c.out, c.out = describe(out)
+	numbers := C.calloc(C.size_t(max(len(attrs), 1)), C.sizeof_double)
+	for i, a := range attrs {
+		unsafe.Slice((*C.double)(numbers), len(attrs))[i] = C.double(a.Number)
+	}
+	c.c.attr = (*C.double)(numbers)
+	return c
+}
+
+// describe puts tensors without memory into C's form.
+func describe(refs []backend.TensorRef) (*C.triad_tensor, []C.triad_tensor) {
+	first := (*C.triad_tensor)(C.calloc(C.size_t(max(len(refs), 1)), C.sizeof_triad_tensor))
+	all := unsafe.Slice(first, len(refs))
+	for i, r := range refs {
+		all[i].dtype, all[i].rank = C.int32_t(r.DType.ABI()), C.int32_t(len(r.Shape))
+		for d := range r.Shape {
+			all[i].shape[d], all[i].stride[d] = C.int64_t(r.Shape[d]), C.int64_t(r.Stride[d])
+		}
+	}
+	return first, all
+}
+
+func (c *call) free() {
+	C.free(unsafe.Pointer(c.c.in))
+	C.free(unsafe.Pointer(c.c.out))
+	C.free(unsafe.Pointer(c.c.attr))
+	C.free(unsafe.Pointer(c.c))
+}
+
+// place gives a tensor its memory: the device address of its first element.
+func place(t *C.triad_tensor, address uintptr) {
+	*(*uintptr)(unsafe.Pointer(&t.data)) = address
+}
+
+func (c *call) setWorkspace(b Buffer) {
+	*(*uintptr)(unsafe.Pointer(&c.c.workspace)) = b.Pointer
+	c.c.workspace_bytes = C.int64_t(b.Bytes)
+}
+
+// accepts asks the kernel whether it takes the call; why is its sentence where it does not.
+func (c *call) accepts() (why string, ok bool) {
+	const size = 512
+	reason := (*C.char)(C.calloc(1, size))
+	defer C.free(unsafe.Pointer(reason))
+	if C.triad_call_accepts(c.kernel.c, c.c, reason, size) == C.TRIAD_OK {
+		return "", true
+	}
+	*(*C.char)(unsafe.Add(unsafe.Pointer(reason), size-1)) = 0
+	why = strings.ToValidUTF8(C.GoString(reason), "?")
+	if why == "" {
+		why = "the kernel declines this call and gives no reason"
+	}
+	return why, false
+}
+
+// workspace is the scratch memory that the kernel asks for, in bytes.
+func (c *call) workspace() (int64, error) {
+	bytes := int64(C.triad_call_workspace(c.kernel.c, c.c))
+	if bytes < 0 || bytes > 1<<44 {
+		return 0, fmt.Errorf("%s asks for a workspace of %d bytes", c.kernel.Name, bytes)
+	}
+	return bytes, nil
+}
+
+// launched turns what a launch function returned into a finding: 0, TRIAD_UNSUPPORTED or the number of a CUDA error.
+func launched(k *kernel, code int) Finding {
+	switch {
+	case code == C.TRIAD_OK:
+		return Finding{}
+	case code == C.TRIAD_UNSUPPORTED:
+		return Finding{Status: op.StatusUnsupported, Message: "the kernel's launch declines a call that it accepted"}
+	case code == 2:
+		return Finding{Status: op.StatusOOM, Message: "the launch returned CUDA error 2, out of memory", Dirty: true}
+	}
+	return Finding{Status: op.StatusCrash, Message: fmt.Sprintf("the launch of %s returned CUDA error %d%s", k.Name, code, errorName(code)), Dirty: true}
+}
+
+// errorName names the CUDA errors that a launch is likely to return.
+func errorName(code int) string {
+	switch code {
+	case 1:
+		return ", invalid value"
+	case 9:
+		return ", invalid configuration: grid, block or shared memory are out of bounds"
+	case 98:
+		return ", invalid device function: the library holds no code for this GPU"
+	case 209:
+		return ", no kernel image for this GPU"
+	case 700:
+		return ", illegal address"
+	case 701:
+		return ", out of resources: too many registers or too much shared memory for this block"
+	case 716:
+		return ", misaligned address"
+	case 719:
+		return ", launch failure"
+	}
+	return ""
+}

@@ -1,0 +1,152 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"triad/internal/backend"
+)
+
+// HostCompiler is a C++ compiler that can build kernels for the emulator.
+type HostCompiler struct {
+	Path    string
+	Clang   bool
+	Version string // the first line of --version
+}
+
+// The oldest compilers with the C++17 that the emulator needs.
+const (
+	oldestGCC   = 12
+	oldestClang = 15
+)
+
+// FindHostCompiler finds the compiler that the environment variable CXX names, else the first of g++ and clang++ on PATH that is new
+// enough. The error is a *backend.Unavailable.
+func FindHostCompiler(ctx context.Context) (HostCompiler, error) {
+	if cxx := os.Getenv("CXX"); cxx != "" {
+		c, err := inspectHostCompiler(ctx, cxx)
+		if err != nil {
+			return HostCompiler{}, &backend.Unavailable{Sentence: fmt.Sprintf("cannot use the C++ compiler that CXX names: %v", err)}
+		}
+		return c, nil
+	}
+	var found []string
+	for _, name := range []string{"g++", "clang++", "g++-14", "g++-13", "g++-12", "clang++-19", "clang++-18", "clang++-17", "clang++-16", "clang++-15"} {
+		c, err := inspectHostCompiler(ctx, name)
+		if err == nil {
+			return c, nil
+		}
+		if _, missing := exec.LookPath(name); missing == nil {
+			found = append(found, err.Error())
+		}
+	}
+	message := fmt.Sprintf("no C++ compiler for the CUDA emulator: install g++ %d or newer (Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++) "+
+		"or clang++ %d or newer, or name one with CXX", oldestGCC, oldestClang)
+	if len(found) > 0 {
+		message += "; found " + strings.Join(found, "; ")
+	}
+	return HostCompiler{}, &backend.Unavailable{Sentence: message}
+}
+
+var versionNumber = regexp.MustCompile(`\d+`)
+
+func inspectHostCompiler(ctx context.Context, name string) (HostCompiler, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return HostCompiler{}, fmt.Errorf("find %s: %w", name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return HostCompiler{}, fmt.Errorf("run %s --version: %w", path, err)
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	c := HostCompiler{Path: path, Clang: strings.Contains(first, "clang"), Version: strings.TrimSpace(first)}
+	number, err := exec.CommandContext(ctx, path, "-dumpversion").Output()
+	if err != nil {
+		return HostCompiler{}, fmt.Errorf("run %s -dumpversion: %w", path, err)
+	}
+	major, _ := strconv.Atoi(versionNumber.FindString(string(number)))
+	oldest := oldestGCC
+	if c.Clang {
+		oldest = oldestClang
+	}
+	if major < oldest {
+		return HostCompiler{}, fmt.Errorf("%s is version %d, want %d or newer", path, major, oldest)
+	}
+	return c, nil
+}
+
+// compile runs a compiler in folder and gives its combined output.
+func compile(ctx context.Context, folder, compiler string, args []string) (log string, err error) {
+	cmd := exec.CommandContext(ctx, compiler, args...)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.WaitDelay = 2 * time.Second
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return string(out), fmt.Errorf("run %s: %w", compiler, context.Cause(ctx))
+	}
+	return string(out), err
+}
+
+// The first capture of each is the file, the second the line, the third the message. nvcc writes file(line): error: message.
+var (
+	errorLine = regexp.MustCompile(`(?m)^([^\s:(][^:(\n]*)[:(](\d+)(?::\d+:|\):|:) (?:fatal )?error(?: #[\w-]+)?: (.*)$`)
+	placeLine = regexp.MustCompile(`(?m)^\s*(?:In file included from |from )?([^\s:(][^:(\n]*)[:(](\d+)(?:[:,)].*)?$`)
+	linkError = regexp.MustCompile(`(?m)^.*(?:undefined reference|multiple definition|undefined symbol|cannot find -l|ptxas (?:error|fatal)|nvlink error).*$`)
+)
+
+// firstError makes a *BuildError of a compiler's output. A message inside a header that is not the author's is placed at the first
+// line of the author's file that the compiler mentions on the way there.
+func firstError(author, log string) *BuildError {
+	e := &BuildError{File: author, Log: tail(log, 8<<10)}
+	m := errorLine.FindStringSubmatchIndex(log)
+	if m == nil {
+		e.Message = strings.TrimSpace(linkError.FindString(log))
+		if e.Message == "" {
+			first, _, _ := strings.Cut(strings.TrimSpace(log), "\n")
+			e.Message = "the compiler failed: " + first
+		}
+		return e
+	}
+	file, line := log[m[2]:m[3]], log[m[4]:m[5]]
+	e.File, e.Message = file, log[m[6]:m[7]]
+	e.Line, _ = strconv.Atoi(line)
+	if file == author {
+		return e
+	}
+	start := m[0]
+	for start > 0 { // the lines before that belong to the message: "In instantiation of", "required from"
+		before := strings.LastIndexByte(log[:start-1], '\n') + 1
+		if !placeContext(log[before : start-1]) {
+			break
+		}
+		start = before
+	}
+	for _, place := range placeLine.FindAllStringSubmatch(log[start:min(len(log), m[1]+2000)], -1) {
+		if place[1] == author {
+			e.Message = fmt.Sprintf("%s (at %s:%s)", e.Message, file, line)
+			e.File = author
+			e.Line, _ = strconv.Atoi(place[2])
+			return e
+		}
+	}
+	return e
+}
+
+func placeContext(line string) bool {
+	for _, word := range []string{"In file included from", "from ", "required from", "In instantiation of", "In substitution of", "In function", "In member function", "required by"} {
+		if strings.Contains(line, word) {
+			return true
+		}
+	}
+	return false
+}

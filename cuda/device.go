@@ -1,0 +1,54 @@
+package cuda
+
+import (
+	"context"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// Device is where kernels run: the emulator, or a GPU. It is used by one goroutine, locked to its thread.
+type Device interface {
+	// Name is "emulator" or "gpu"; Versions says what the device is made of.
+	Name() string
+	Versions() map[string]string
+
+	// Library gives the built library of a kernel file: an operator's name, or the path of a .cu. The error is a *BuildError or a
+	// *backend.Unavailable where the sources or the toolchain are to blame.
+	Library(ctx context.Context, file string) (Library, error)
+
+	// Alloc gives memory with guards on both sides; name is what a guard report calls it. Free takes it back and says whether a guard
+	// had changed.
+	Alloc(name string, bytes int64) (Buffer, error)
+	Free(b Buffer) *backend.GuardReport
+
+	CopyIn(to Buffer, from []byte) error
+	CopyOut(to []byte, from Buffer) error
+	Fill(b Buffer, pattern []byte) error // repeats the pattern to the end
+
+	// Launch runs a kernel and waits for it. order is a schedule order for the emulator, "" elsewhere.
+	Launch(c *call, order string) Finding
+
+	// Probe says whether the device still computes.
+	Probe() error
+}
+
+// Buffer is a piece of a device's memory. Pointer is a number: it may not be followed here.
+type Buffer struct {
+	Name    string
+	Pointer uintptr
+	Bytes   int64
+}
+
+// OutOfMemory is the error of a device that has no room for a buffer.
+type OutOfMemory struct{ Message string }
+
+func (e *OutOfMemory) Error() string { return e.Message }
+
+// Finding is what a launch came to. The zero value is a plain return. Where Dirty is set the process can no longer be trusted.
+type Finding struct {
+	Status  op.Status
+	Message string
+	Where   *backend.Where
+	Dirty   bool
+}

@@ -1,0 +1,38 @@
+// Package cuda builds the libraries that hold CUDA kernels, loads them and serves the jobs of the driver with them. The same .cu is
+// compiled by nvcc for a GPU and, after package rewrite, by a plain C++ compiler for the emulator in cuda/emulator.
+//
+// What a kernel library has to export is cuda/abi.h. The sources of the libraries come as an fs.FS, laid out as in the repository.
+package cuda
+
+import (
+	"fmt"
+	"strings"
+)
+
+// BuildError is a kernel file that could not be made into a library. File and Line are those of the first error, in the author's file
+// where the compiler names it; Line is 0 where no place is known.
+type BuildError struct {
+	File    string
+	Line    int
+	Message string
+	Log     string // the end of the compiler's output
+}
+
+func (e *BuildError) Error() string {
+	if e.Line == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+}
+
+// tail is the end of a log, at most n bytes, beginning with a whole line.
+func tail(log string, n int) string {
+	if len(log) <= n {
+		return log
+	}
+	log = log[len(log)-n:]
+	if i := strings.IndexByte(log, '\n'); i >= 0 {
+		log = log[i+1:]
+	}
+	return log
+}

@@ -1,0 +1,196 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"triad/internal/backend"
+)
+
+// NVCC is NVIDIA's compiler.
+type NVCC struct {
+	Path    string
+	Version string
+	Library string // the folder with libcudart_static.a where nvcc does not know it by itself, else ""
+}
+
+// FindNVCC finds nvcc: on PATH, in CUDA_HOME or CUDA_PATH, where the toolkit is usually installed, or in the site-packages of a Python
+// environment, whose folder python is ("" for none). The error is a *backend.Unavailable.
+func FindNVCC(ctx context.Context, python string) (NVCC, error) {
+	for _, at := range nvccPlaces(python) {
+		if at == "" {
+			continue
+		}
+		if info, err := os.Stat(at); err != nil || info.IsDir() {
+			continue
+		}
+		n := NVCC{Path: at}
+		home := filepath.Dir(filepath.Dir(at))
+		if static := filepath.Join(home, "lib", "libcudart_static.a"); fileExists(static) {
+			n.Library = filepath.Dir(static)
+		}
+		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, at, "--version").Output()
+		if err != nil {
+			return NVCC{}, &backend.Unavailable{Sentence: fmt.Sprintf("cannot use %s: %v", at, err)}
+		}
+		n.Version = nvccVersion.FindString(string(out))
+		return n, nil
+	}
+	return NVCC{}, &backend.Unavailable{Sentence: "no nvcc: put the CUDA toolkit's on PATH or name the toolkit with CUDA_HOME, " +
+		"or install the pinned wheels with pip install -r requirements-cuda.txt"}
+}
+
+var nvccVersion = regexp.MustCompile(`V\d+\.\d+\.\d+`)
+
+func fileExists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// nvccPlaces lists where nvcc may be, in order.
+func nvccPlaces(python string) []string {
+	var places []string
+	if at, err := exec.LookPath("nvcc"); err == nil {
+		places = append(places, at)
+	}
+	for _, home := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda"} {
+		if home != "" {
+			places = append(places, filepath.Join(home, "bin", "nvcc"))
+		}
+	}
+	for _, environment := range []string{python, os.Getenv("VIRTUAL_ENV")} {
+		if environment == "" {
+			continue
+		}
+		for _, pattern := range []string{"lib/python3*/site-packages/nvidia/cu1*/bin/nvcc", "nvidia/cu1*/bin/nvcc"} {
+			found, _ := filepath.Glob(filepath.Join(environment, pattern))
+			slices.Reverse(found)
+			places = append(places, found...)
+		}
+	}
+	return places
+}
+
+// GPUBuilder makes libraries for GPUs, with code for each of Architectures ("sm_80", "sm_90a") and PTX of the last.
+type GPUBuilder struct {
+	Sources       fs.FS
+	Cache         string
+	Compiler      NVCC
+	Architectures []string
+}
+
+// Kernels builds the library of one kernel file, named as for Builder. Facts.Kernels is what ptxas said of each kernel; a file that does
+// not compile gives a *BuildError.
+func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) {
+	set, err := gather(b.Sources, kernelFile(file))
+	if err != nil {
+		return Library{}, err
+	}
+	flags := b.flags()
+	source := set.hash(flags)
+	if set.home != "" {
+		flags = append(flags, "-I", set.home)
+	}
+	abi, err := fs.ReadFile(b.Sources, "cuda/abi.h")
+	if err != nil {
+		return Library{}, fmt.Errorf("read the kernel interface: %w", err)
+	}
+	files := set.plain()
+	files["cuda/abi.h"] = abi
+	name := strings.TrimSuffix(path.Base(set.main), ".cu")
+	output := "lib" + name + ".so"
+	key := name + "-gpu-" + hashFiles(files, append(slices.Clone(flags), b.Compiler.Path, b.Compiler.Version))
+	folder, made, cached, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
+		began := time.Now()
+		if err := writeTree(filepath.Join(folder, "src"), files); err != nil {
+			return record{}, err
+		}
+		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, append(slices.Clone(flags), set.main, "-o", filepath.Join(folder, output)))
+		if err != nil {
+			if ctx.Err() != nil {
+				return record{}, err
+			}
+			return record{}, firstError(set.name, strings.ReplaceAll(log, onDisk+"/", "/"))
+		}
+		return record{Compiler: "nvcc " + b.Compiler.Version, Flags: flags, Seconds: time.Since(began).Seconds(), Log: log}, os.RemoveAll(filepath.Join(folder, "src"))
+	})
+	if err != nil {
+		var mistake *BuildError
+		if errors.As(err, &mistake) {
+			return Library{}, mistake
+		}
+		return Library{}, fmt.Errorf("build the library of %s: %w", set.name, err)
+	}
+	facts := backend.BuildFacts{Compiler: made.Compiler, Flags: made.Flags, Seconds: made.Seconds, Cached: cached, Kernels: ptxasFacts(made.Log),
+		LogTail: tail(made.Log, 8<<10)}
+	if cached {
+		facts.Seconds = 0
+	}
+	return Library{Path: filepath.Join(folder, output), Source: source, Facts: facts}, nil
+}
+
+func (b *GPUBuilder) flags() []string {
+	flags := []string{"-std=c++17", "-O3", "-lineinfo", "--shared", "-Xcompiler", "-fPIC", "-Xptxas", "-v", "-Icuda", "-Icuda/include"}
+	for i, arch := range b.Architectures {
+		number := strings.TrimPrefix(arch, "sm_")
+		code := arch
+		if i == len(b.Architectures)-1 {
+			code = fmt.Sprintf("[%s,compute_%s]", arch, number)
+		}
+		flags = append(flags, "-gencode", fmt.Sprintf("arch=compute_%s,code=%s", number, code))
+	}
+	if b.Compiler.Library != "" {
+		flags = append(flags, "-L"+b.Compiler.Library)
+	}
+	return flags
+}
+
+var (
+	ptxasEntry = regexp.MustCompile(`Compiling entry function '([^']+)' for '([^']+)'`)
+	ptxasSpill = regexp.MustCompile(`(\d+) bytes spill stores, (\d+) bytes spill loads`)
+	ptxasUsed  = regexp.MustCompile(`Used (\d+) registers`)
+	ptxasSmem  = regexp.MustCompile(`(\d+) bytes smem`)
+)
+
+// ptxasFacts reads what "ptxas -v" says of each kernel. Spills are the larger of stores and loads.
+func ptxasFacts(log string) []backend.KernelFact {
+	var facts []backend.KernelFact
+	for _, line := range strings.Split(log, "\n") {
+		if m := ptxasEntry.FindStringSubmatch(line); m != nil {
+			facts = append(facts, backend.KernelFact{Kernel: m[1], Arch: m[2]})
+			continue
+		}
+		if len(facts) == 0 {
+			continue
+		}
+		last := &facts[len(facts)-1]
+		if m := ptxasSpill.FindStringSubmatch(line); m != nil {
+			last.SpillBytes = max(number(m[1]), number(m[2]))
+		}
+		if m := ptxasUsed.FindStringSubmatch(line); m != nil {
+			last.Registers = number(m[1])
+		}
+		if m := ptxasSmem.FindStringSubmatch(line); m != nil {
+			last.SharedBytes = number(m[1])
+		}
+	}
+	return facts
+}
+
+func number(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
+}

@@ -1,0 +1,272 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// run makes every launch of a case, until one ends otherwise than plainly.
+func (s *server) run(r backend.RunArgs) (backend.RunReply, error) {
+	k, err := s.find(r)
+	if err != nil {
+		return backend.RunReply{}, err
+	}
+	if err := s.checkTensors(r); err != nil {
+		return backend.RunReply{}, err
+	}
+	var reply backend.RunReply
+	for _, launch := range r.Launches {
+		l := &launching{server: s, kernel: k, args: r, plan: launch}
+		began := time.Now()
+		one, dirty, err := l.run()
+		reply.WallNS += time.Since(began).Nanoseconds()
+		if err != nil {
+			return backend.RunReply{}, fmt.Errorf("run %s %s: %w", r.Op, r.Implementation, err)
+		}
+		reply.Launches = append(reply.Launches, one)
+		reply.PeakBytes = max(reply.PeakBytes, l.bytes)
+		reply.Fatal = dirty
+		if one.Status != op.StatusUnknown {
+			break
+		}
+	}
+	return reply, nil
+}
+
+// checkTensors proves that every tensor lies in the shared memory, and every element in its storage.
+func (s *server) checkTensors(r backend.RunArgs) error {
+	if len(r.Launches) == 0 {
+		return errors.New("a run without a launch")
+	}
+	for _, t := range r.Inputs {
+		storage, err := s.storage(t)
+		if err != nil {
+			return err
+		}
+		if err := checkView(t); err != nil {
+			return err
+		}
+		if sum := crc32.ChecksumIEEE(storage); sum != t.CRC32 {
+			return fmt.Errorf("tensor %s: crc32 %08x in the shared memory, %08x announced", t.Name, sum, t.CRC32)
+		}
+	}
+	for _, launch := range r.Launches {
+		if launch.Poison != "a" && launch.Poison != "b" {
+			return fmt.Errorf("poison %q: want a or b", launch.Poison)
+		}
+		for _, t := range launch.Outputs {
+			if _, err := s.storage(t); err != nil {
+				return err
+			}
+			if err := checkView(t); err != nil {
+				return err
+			}
+			if t.Start != 0 || !slices.Equal(t.Stride, tensor.Contiguous(t.Shape)) && t.Bytes > 0 {
+				return fmt.Errorf("output %s: start %d, strides %v, want a contiguous tensor", t.Name, t.Start, t.Stride)
+			}
+		}
+	}
+	return nil
+}
+
+// checkView proves that the elements of a view lie in its storage.
+func checkView(t backend.TensorRef) error {
+	size := t.DType.Size()
+	if size == 0 || len(t.Shape) > maxRank || len(t.Stride) != len(t.Shape) || t.Start < 0 {
+		return fmt.Errorf("tensor %s: dtype %s, shape %v, strides %v, start %d: want a known dtype, at most %d dims, a stride for each",
+			t.Name, t.DType, t.Shape, t.Stride, t.Start, maxRank)
+	}
+	empty := slices.Contains(t.Shape, 0)
+	elements := t.Bytes / size
+	last := t.Start
+	for i, n := range t.Shape {
+		stride := t.Stride[i]
+		if n < 0 || stride < 0 || !empty && n > 1 && stride > 0 && (n-1 > elements/stride || last > elements) {
+			return fmt.Errorf("tensor %s: shape %v with strides %v does not fit its storage of %d elements", t.Name, t.Shape, t.Stride, elements)
+		}
+		if !empty {
+			last += (n - 1) * stride
+		}
+	}
+	if !empty && last >= elements {
+		return fmt.Errorf("tensor %s: its last element is number %d of a storage of %d", t.Name, last, elements)
+	}
+	return nil
+}
+
+// launching is one launch of a kernel with fresh memory.
+type launching struct {
+	server  *server
+	kernel  *kernel
+	args    backend.RunArgs
+	plan    backend.Launch
+	call    *call
+	inputs  []Buffer
+	outputs []Buffer // of zero size in place of an output that the kernel does not give
+	all     []Buffer
+	bytes   int64
+}
+
+// run makes the launch. dirty says that the process can no longer be trusted.
+func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
+	device := l.server.device
+	l.call = newCall(l.kernel, l.args.Attrs, l.args.Inputs, l.plan.Outputs)
+	defer l.call.free()
+	defer func() {
+		if !dirty { // a launch that was cut short may still hold its memory
+			l.release(&reply, &dirty)
+		}
+	}()
+	var full *OutOfMemory
+	if err := l.prepare(); errors.As(err, &full) {
+		return backend.LaunchReply{Status: op.StatusOOM, Message: full.Message}, false, nil
+	} else if err != nil {
+		return reply, false, err
+	}
+	if why, ok := l.call.accepts(); !ok {
+		return backend.LaunchReply{Status: op.StatusUnsupported, Message: why}, false, nil
+	}
+	if err := l.prepareWorkspace(); errors.As(err, &full) {
+		return backend.LaunchReply{Status: op.StatusOOM, Message: full.Message}, false, nil
+	} else if err != nil {
+		return backend.LaunchReply{Status: op.StatusCrash, Message: err.Error()}, true, nil
+	}
+	finding := device.Launch(l.call, l.plan.Order)
+	reply = backend.LaunchReply{Status: finding.Status, Message: finding.Message, Where: finding.Where}
+	if finding.Status != op.StatusUnknown {
+		return reply, finding.Dirty, nil
+	}
+	if reply.Inputs, err = l.hashInputs(); err != nil {
+		return reply, false, err
+	}
+	reply.Outputs, err = l.collect()
+	return reply, false, err
+}
+
+// alloc gives memory that release takes back.
+func (l *launching) alloc(name string, bytes int64) (Buffer, error) {
+	b, err := l.server.device.Alloc(name, bytes)
+	if err == nil {
+		l.all = append(l.all, b)
+		l.bytes += bytes
+	}
+	return b, err
+}
+
+// prepare gives inputs their contents and outputs the poison.
+func (l *launching) prepare() error {
+	device := l.server.device
+	for i, t := range l.args.Inputs {
+		storage, err := l.server.storage(t)
+		if err != nil {
+			return err
+		}
+		b, err := l.alloc(t.Name, t.Bytes)
+		if err != nil {
+			return err
+		}
+		if err := device.CopyIn(b, storage); err != nil {
+			return err
+		}
+		l.inputs = append(l.inputs, b)
+		place(&l.call.in[i], b.Pointer+uintptr(t.Start*t.DType.Size()))
+	}
+	for i, t := range l.plan.Outputs {
+		if !l.kernel.gives(i) {
+			l.outputs = append(l.outputs, Buffer{})
+			continue
+		}
+		b, err := l.alloc(t.Name, t.Bytes)
+		if err != nil {
+			return err
+		}
+		if err := device.Fill(b, tensor.PoisonPattern(t.DType, l.plan.Poison)); err != nil {
+			return err
+		}
+		l.outputs = append(l.outputs, b)
+		place(&l.call.out[i], b.Pointer)
+	}
+	return nil
+}
+
+// prepareWorkspace gives the call the scratch memory that the kernel asks for, filled with bytes that are NaN in every format under one
+// poison and large numbers under the other.
+func (l *launching) prepareWorkspace() error {
+	bytes, err := l.call.workspace()
+	if err != nil || bytes == 0 {
+		return err
+	}
+	b, err := l.alloc("workspace", bytes)
+	if err != nil {
+		return err
+	}
+	l.call.setWorkspace(b)
+	fill := byte(0xFF)
+	if l.plan.Poison == "b" {
+		fill = 0x7F
+	}
+	return l.server.device.Fill(b, []byte{fill})
+}
+
+// hashInputs gives the checksum of each input's storage after the launch.
+func (l *launching) hashInputs() ([]uint32, error) {
+	sums := make([]uint32, len(l.inputs))
+	var piece []byte
+	for i, b := range l.inputs {
+		if int64(len(piece)) < b.Bytes {
+			piece = make([]byte, b.Bytes)
+		}
+		if err := l.server.device.CopyOut(piece[:b.Bytes], b); err != nil {
+			return nil, fmt.Errorf("read input %s back: %w", b.Name, err)
+		}
+		sums[i] = crc32.ChecksumIEEE(piece[:b.Bytes])
+	}
+	return sums, nil
+}
+
+// collect copies the outputs into the shared memory.
+func (l *launching) collect() ([]backend.OutputRef, error) {
+	var refs []backend.OutputRef
+	for i, t := range l.plan.Outputs {
+		if !l.kernel.gives(i) {
+			refs = append(refs, backend.OutputRef{Name: t.Name})
+			continue
+		}
+		storage, err := l.server.storage(t)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.server.device.CopyOut(storage, l.outputs[i]); err != nil {
+			return nil, fmt.Errorf("read output %s: %w", t.Name, err)
+		}
+		refs = append(refs, backend.OutputRef{Name: t.Name, Present: true, DType: t.DType.String(), Shape: t.Shape, Stride: t.Stride,
+			CRC32: crc32.ChecksumIEEE(storage)})
+	}
+	return refs, nil
+}
+
+// release frees all memory. Changed guards are an access out of bounds, whatever else was found.
+func (l *launching) release(reply *backend.LaunchReply, dirty *bool) {
+	for _, b := range l.all {
+		if report := l.server.device.Free(b); report != nil {
+			reply.Guards = append(reply.Guards, *report)
+		}
+	}
+	if len(reply.Guards) == 0 {
+		return
+	}
+	first := reply.Guards[0]
+	reply.Status, *dirty = op.StatusOutOfBounds, true
+	where := fmt.Sprintf("%d bytes past the end", first.Bytes)
+	if first.Bytes < 0 {
+		where = fmt.Sprintf("%d bytes before the start", -first.Bytes)
+	}
+	reply.Message = fmt.Sprintf("%s wrote %s of %s: %d bytes of its guards changed", l.kernel.Name, where, first.Buffer, first.Count)
+}

@@ -1,0 +1,219 @@
+package cuda
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"syscall"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// ServeEmulated serves a driver's requests with the emulator: conn is the stream socket, memory the shared memory with all tensors. It
+// returns after "bye", at the end of conn, and after a reply that says that the process is no longer clean.
+func ServeEmulated(specs func(name string) (*op.Spec, error), sources fs.FS, cacheDir string, conn, memory *os.File) error {
+	return Serve(context.Background(), NewEmulator(sources, cacheDir), specs, conn, memory)
+}
+
+// Serve serves a driver's requests with a device; see ServeEmulated. specs finds an operator by its name.
+func Serve(ctx context.Context, device Device, specs func(name string) (*op.Spec, error), conn, memory *os.File) error {
+	runtime.LockOSThread() // a GPU's context belongs to the thread
+	defer runtime.UnlockOSThread()
+	s := &server{device: device, specs: specs, loaded: map[string]backend.LoadReply{}, kernels: map[string][]*kernel{}, file: memory}
+	defer s.unmap()
+	requests := bufio.NewReaderSize(conn, backend.MaxLine)
+	last := int64(0)
+	for {
+		line, err := requests.ReadSlice('\n')
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read a request: %w", err)
+		}
+		var request backend.Request
+		if err := json.Unmarshal(line, &request); err != nil {
+			return fmt.Errorf("read a request: %w", err)
+		}
+		if request.ID <= last {
+			return fmt.Errorf("read a request: id %d after %d, want them to rise", request.ID, last)
+		}
+		last = request.ID
+		result, end, err := s.answer(ctx, request)
+		if err := reply(conn, request.ID, result, err); err != nil {
+			return err
+		}
+		if end {
+			return nil
+		}
+	}
+}
+
+// reply writes one line.
+func reply(conn io.Writer, id int64, result any, failure error) error {
+	r := backend.Reply{ID: id}
+	if failure != nil {
+		r.Error = failure.Error()
+	} else {
+		text, err := json.Marshal(result)
+		if err != nil {
+			return fmt.Errorf("encode the reply to request %d: %w", id, err)
+		}
+		r.Result = text
+	}
+	line, err := json.Marshal(r)
+	if err == nil && len(line) >= backend.MaxLine {
+		line, err = json.Marshal(backend.Reply{ID: id, Error: fmt.Sprintf("the reply has %d bytes, at most %d", len(line), backend.MaxLine)})
+	}
+	if err != nil {
+		return fmt.Errorf("encode the reply to request %d: %w", id, err)
+	}
+	if _, err := conn.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write the reply to request %d: %w", id, err)
+	}
+	return nil
+}
+
+// server is one worker: a device, the libraries it has loaded and the shared memory.
+type server struct {
+	device  Device
+	specs   func(string) (*op.Spec, error)
+	loaded  map[string]backend.LoadReply // by what the load request named: a library is opened once
+	kernels map[string][]*kernel         // by operator and implementation
+	file    *os.File
+	memory  []byte
+}
+
+// answer does what a request asks; end says that the worker ends after the reply.
+func (s *server) answer(ctx context.Context, r backend.Request) (result any, end bool, err error) {
+	if s.memory == nil && r.Do != backend.DoHello && r.Do != backend.DoBye {
+		return nil, false, fmt.Errorf("request %s before hello", r.Do)
+	}
+	switch {
+	case r.Do == backend.DoHello && r.Hello != nil:
+		result, err = s.hello(*r.Hello)
+	case r.Do == backend.DoLoad && r.Load != nil:
+		result, err = s.load(ctx, r.Load.Op)
+	case r.Do == backend.DoRun && r.Run != nil:
+		var run backend.RunReply
+		run, err = s.run(*r.Run)
+		result, end = run, run.Fatal
+	case r.Do == backend.DoProbe:
+		result, err = struct{}{}, s.device.Probe()
+	case r.Do == backend.DoBye:
+		result, end = struct{}{}, true
+	default:
+		err = fmt.Errorf("request %q: unknown, or without its arguments", r.Do)
+	}
+	return result, end, err
+}
+
+func (s *server) hello(args backend.HelloArgs) (backend.HelloReply, error) {
+	reply := backend.HelloReply{Protocol: backend.Protocol, Device: s.device.Name(), Versions: s.device.Versions(), PID: os.Getpid()}
+	if s.memory != nil || args.Protocol != backend.Protocol {
+		return reply, nil // of two versions the driver says which to change
+	}
+	info, err := s.file.Stat()
+	if err != nil || args.MemoryBytes < 1 || info.Size() < args.MemoryBytes {
+		return reply, fmt.Errorf("map the shared memory: %d bytes announced, the file has %d (%v)", args.MemoryBytes, info.Size(), err)
+	}
+	if s.memory, err = syscall.Mmap(int(s.file.Fd()), 0, int(args.MemoryBytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
+		return reply, fmt.Errorf("map %d bytes of shared memory: %w", args.MemoryBytes, err)
+	}
+	return reply, nil
+}
+
+func (s *server) unmap() {
+	if s.memory != nil {
+		_ = syscall.Munmap(s.memory)
+		s.memory = nil
+	}
+}
+
+// load builds and opens the library of an operator, or of the .cu that file names. What the sources or the toolchain are to blame for
+// is part of the reply.
+func (s *server) load(ctx context.Context, file string) (backend.LoadReply, error) {
+	if reply, known := s.loaded[file]; known {
+		return reply, nil
+	}
+	library, all, err := s.open(ctx, file)
+	var build *BuildError
+	var missing *backend.Unavailable
+	failed := backend.LoadFailure{Implementation: "cuda", Status: op.StatusBuildFail}
+	switch {
+	case errors.As(err, &build):
+		failed.Message, failed.Log = build.Error(), build.Log
+	case errors.As(err, &missing):
+		failed.Status, failed.Message = op.StatusUnavailable, missing.Sentence
+	case errors.Is(err, fs.ErrNotExist):
+		failed.Status, failed.Message = op.StatusUnavailable, fmt.Sprintf("there is no kernel file %s", kernelFile(file))
+	case err != nil:
+		return backend.LoadReply{}, err
+	default:
+		reply := backend.LoadReply{Build: &library.Facts}
+		for _, k := range all {
+			k.Device, k.Source = s.device.Name(), library.Source
+			reply.Implementations = append(reply.Implementations, k.Implementation)
+			name := k.Op + " " + k.Name
+			s.kernels[name] = append(s.kernels[name], k)
+		}
+		s.loaded[file] = reply
+		return reply, nil
+	}
+	return backend.LoadReply{Implementations: []backend.Implementation{}, Failed: []backend.LoadFailure{failed}}, nil
+}
+
+// open gives the kernels of a file. A library that cannot be loaded or registers nonsense is its author's mistake.
+func (s *server) open(ctx context.Context, file string) (Library, []*kernel, error) {
+	library, err := s.device.Library(ctx, file)
+	if err != nil {
+		return Library{}, nil, err
+	}
+	mistake := func(err error) error {
+		return &BuildError{File: kernelFile(file), Message: err.Error(), Log: library.Facts.LogTail}
+	}
+	handle, err := open(library.Path, false)
+	if err != nil {
+		return Library{}, nil, mistake(err)
+	}
+	all, err := kernels(handle, s.specs)
+	if err != nil {
+		return Library{}, nil, mistake(fmt.Errorf("%s: %w", kernelFile(file), err))
+	}
+	for _, k := range all {
+		if wanted := kernelFile(file) == "cuda/kernels/"+file+".cu"; wanted && k.Op != file {
+			return Library{}, nil, mistake(fmt.Errorf("%s registers %s for the operator %s, want %s", kernelFile(file), k.Name, k.Op, file))
+		}
+	}
+	return library, all, nil
+}
+
+// find gives the registration that a run asks for.
+func (s *server) find(r backend.RunArgs) (*kernel, error) {
+	for _, k := range s.kernels[r.Op+" "+r.Implementation] {
+		if k.Pass != r.Pass || r.Contract != "" && k.Contract != r.Contract {
+			continue
+		}
+		for _, dtype := range k.DTypes {
+			if dtype == r.DType {
+				return k, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("run %s %s, %s in %s under contract %q: nothing loaded is registered for it", r.Op, r.Implementation, r.Pass, r.DType, r.Contract)
+}
+
+// storage is the part of the shared memory that a tensor lies in.
+func (s *server) storage(r backend.TensorRef) ([]byte, error) {
+	if r.Offset < 0 || r.Bytes < 0 || r.Offset > int64(len(s.memory)) || r.Bytes > int64(len(s.memory))-r.Offset {
+		return nil, fmt.Errorf("tensor %s: bytes %d+%d lie outside the shared memory of %d", r.Name, r.Offset, r.Bytes, len(s.memory))
+	}
+	return s.memory[r.Offset : r.Offset+r.Bytes], nil
+}

@@ -1,0 +1,533 @@
+package cuda
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"triad"
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// testCache is shared by the tests of a run, so that the emulator is built once.
+var testCache string
+
+// TestMain is also the worker that the tests start: with TRIAD_TEST_WORKER set to a cache folder it serves descriptors 3 and 4.
+func TestMain(m *testing.M) {
+	if folder := os.Getenv("TRIAD_TEST_WORKER"); folder != "" {
+		if err := ServeEmulated(testSpec, testSources(), folder, os.NewFile(3, "connection"), os.NewFile(4, "memory")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	folder, err := os.MkdirTemp("", "triad-cuda-test")
+	if err != nil {
+		panic(err)
+	}
+	testCache = folder
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// testSpec knows the operator of testdata/worker/scale.cu.
+func testSpec(name string) (*op.Spec, error) {
+	if name != "scale" {
+		return nil, fmt.Errorf("there is no operator %q", name)
+	}
+	tensors := func(names ...string) (list []op.TensorSpec) {
+		for _, n := range names {
+			list = append(list, op.TensorSpec{Name: n})
+		}
+		return list
+	}
+	return &op.Spec{Name: "scale", DTypes: []string{"fp16", "fp32"}, InputSpecs: tensors("x"), OutputSpecs: tensors("y", "again"),
+		Backward: &op.BackwardSpec{Inputs: []string{"grad_y"}, Outputs: []string{"grad_x"}}}, nil
+}
+
+// testSources are the embedded sources with the test's kernel beside the real ones.
+func testSources() fs.FS { return withKernel{triad.Files} }
+
+type withKernel struct{ fs.FS }
+
+func (w withKernel) Open(name string) (fs.File, error) {
+	if name == "cuda/kernels/scale.cu" {
+		return os.DirFS("testdata/worker").Open("scale.cu")
+	}
+	return w.FS.Open(name)
+}
+
+// worker is a worker as its driver sees it.
+type worker struct {
+	t       *testing.T
+	conn    net.Conn
+	replies *bufio.Reader
+	memory  *os.File
+	id      int64
+	process *exec.Cmd  // nil for one in this process
+	ended   chan error // what Serve returned, or the process
+}
+
+const testMemory = 1 << 20
+
+// startWorker starts a worker, in this process or in one of its own, and greets it.
+func startWorker(t *testing.T, inProcess bool) *worker {
+	t.Helper()
+	needCompiler(t)
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, theirs := os.NewFile(uintptr(pair[0]), "driver"), os.NewFile(uintptr(pair[1]), "worker")
+	memory, err := os.CreateTemp(t.TempDir(), "memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := memory.Truncate(testMemory); err != nil {
+		t.Fatal(err)
+	}
+	w := &worker{t: t, memory: memory, ended: make(chan error, 1)}
+	if inProcess {
+		go func() {
+			err := ServeEmulated(testSpec, testSources(), testCache, theirs, memory)
+			theirs.Close()
+			w.ended <- err
+		}()
+	} else {
+		w.process = exec.Command(os.Args[0])
+		w.process.Env = append(os.Environ(), "TRIAD_TEST_WORKER="+testCache)
+		w.process.ExtraFiles = []*os.File{theirs, memory}
+		w.process.Stderr = os.Stderr
+		if err := w.process.Start(); err != nil {
+			t.Fatal(err)
+		}
+		theirs.Close()
+		go func() { w.ended <- w.process.Wait() }()
+	}
+	if w.conn, err = net.FileConn(mine); err != nil {
+		t.Fatal(err)
+	}
+	mine.Close()
+	w.replies = bufio.NewReaderSize(w.conn, backend.MaxLine)
+	t.Cleanup(func() {
+		w.conn.Close()
+		if w.process != nil {
+			_ = w.process.Process.Kill()
+		}
+		select {
+		case <-w.ended:
+		case <-time.After(10 * time.Second):
+			t.Error("the worker did not end")
+		}
+		w.ended <- nil
+		memory.Close()
+	})
+	var hello backend.HelloReply
+	w.must(backend.Request{Do: backend.DoHello, Hello: &backend.HelloArgs{Protocol: backend.Protocol, MemoryBytes: testMemory}}, &hello)
+	if hello.Protocol != backend.Protocol || hello.Device != "emulator" || hello.Versions["compiler"] == "" || hello.PID == 0 {
+		t.Fatalf("hello: %+v", hello)
+	}
+	return w
+}
+
+func needCompiler(t *testing.T) HostCompiler {
+	t.Helper()
+	c, err := FindHostCompiler(context.Background())
+	if err != nil {
+		t.Skipf("no C++ compiler: %v", err)
+	}
+	return c
+}
+
+// call sends a request and reads the reply into result; the error is the reply's, or io.EOF from a worker that ended.
+func (w *worker) call(r backend.Request, result any) error {
+	w.id++
+	r.ID = w.id
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := w.conn.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		return err
+	}
+	if _, err := w.conn.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	if line, err = w.replies.ReadBytes('\n'); err != nil {
+		return err
+	}
+	var reply backend.Reply
+	if err := json.Unmarshal(line, &reply); err != nil {
+		return err
+	}
+	if reply.ID != r.ID {
+		return fmt.Errorf("reply %d to request %d", reply.ID, r.ID)
+	}
+	if reply.Error != "" {
+		return errors.New(reply.Error)
+	}
+	return json.Unmarshal(reply.Result, result)
+}
+
+func (w *worker) must(r backend.Request, result any) {
+	w.t.Helper()
+	if err := w.call(r, result); err != nil {
+		w.t.Fatalf("%s: %v", r.Do, err)
+	}
+}
+
+func (w *worker) load(name string) (reply backend.LoadReply) {
+	w.t.Helper()
+	w.must(backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: name}}, &reply)
+	return reply
+}
+
+// scale asks for y = 2x with n elements; n outputs start at the second page of the memory. Each launch has its own outputs.
+func (w *worker) scale(variant string, n int, outputs []string, launches ...backend.Launch) backend.RunArgs {
+	w.t.Helper()
+	x := make([]byte, 4*n)
+	for i := range n {
+		bits := math.Float32bits(float32(i) + 1)
+		x[4*i], x[4*i+1], x[4*i+2], x[4*i+3] = byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24)
+	}
+	if _, err := w.memory.WriteAt(x, 0); err != nil {
+		w.t.Fatal(err)
+	}
+	ref := func(name string, offset int64) backend.TensorRef {
+		return backend.TensorRef{Name: name, DType: op.FP32, Shape: []int64{int64(n)}, Stride: []int64{1}, Offset: offset, Bytes: int64(4 * n)}
+	}
+	in := ref("x", 0)
+	in.CRC32 = crc32.ChecksumIEEE(x)
+	args := backend.RunArgs{Op: "scale", Implementation: "cuda/" + variant, Pass: op.Forward, DType: "fp32", Contract: "fp32", Inputs: []backend.TensorRef{in}}
+	for i, l := range launches {
+		for k, name := range outputs {
+			l.Outputs = append(l.Outputs, ref(name, int64(8192*(1+i*len(outputs)+k))))
+		}
+		args.Launches = append(args.Launches, l)
+	}
+	return args
+}
+
+func (w *worker) run(args backend.RunArgs) (reply backend.RunReply, err error) {
+	return reply, w.call(backend.Request{Do: backend.DoRun, Run: &args}, &reply)
+}
+
+// values reads the elements of a reply's output.
+func (w *worker) values(ref backend.TensorRef, out backend.OutputRef) []float32 {
+	w.t.Helper()
+	bytes := make([]byte, ref.Bytes)
+	if _, err := w.memory.ReadAt(bytes, ref.Offset); err != nil {
+		w.t.Fatal(err)
+	}
+	if sum := crc32.ChecksumIEEE(bytes); sum != out.CRC32 {
+		w.t.Errorf("output %s: crc32 %08x announced, %08x found", out.Name, out.CRC32, sum)
+	}
+	var all []float32
+	for i := 0; i < len(bytes); i += 4 {
+		all = append(all, math.Float32frombits(uint32(bytes[i])|uint32(bytes[i+1])<<8|uint32(bytes[i+2])<<16|uint32(bytes[i+3])<<24))
+	}
+	return all
+}
+
+var fourOrders = []backend.Launch{{Poison: "a", Order: "forward"}, {Poison: "b", Order: "greedy:1"}, {Poison: "a", Order: "greedy:2"}, {Poison: "b", Order: "greedy:3"}}
+
+func TestLoadListsImplementations(t *testing.T) {
+	w := startWorker(t, true)
+	reply := w.load("scale")
+	if len(reply.Failed) > 0 || reply.Build == nil || len(reply.Build.Flags) == 0 {
+		t.Fatalf("load: %+v", reply)
+	}
+	byName := map[string]backend.Implementation{}
+	for _, i := range reply.Implementations {
+		byName[i.Name+" "+i.Pass.String()] = i
+	}
+	both := byName["cuda/both forward"]
+	if strings.Join(both.Outputs, " ") != "y again" || strings.Join(both.Nondeterministic, " ") != "again" || strings.Join(both.DTypes, " ") != "fp32" ||
+		both.Contract != "fp32" || both.Constraint != "at most 1024 elements" || both.Device != "emulator" || len(both.Source) != 32 {
+		t.Errorf("cuda/both: %+v", both)
+	}
+	if back := byName["cuda/right backward"]; strings.Join(back.Outputs, " ") != "grad_x" || back.Forward != "cuda/both" {
+		t.Errorf("cuda/right, backward: %+v", back)
+	}
+	if again := w.load("scale"); len(again.Implementations) != len(reply.Implementations) {
+		t.Errorf("the second load lists %d implementations, the first %d", len(again.Implementations), len(reply.Implementations))
+	}
+	var none backend.LoadReply
+	if none = w.load("nowhere"); len(none.Failed) != 1 || none.Failed[0].Status != op.StatusUnavailable {
+		t.Errorf("load of an operator without a kernel file: %+v", none)
+	}
+}
+
+func TestRightKernels(t *testing.T) {
+	w := startWorker(t, true)
+	w.load("scale")
+	for _, variant := range []string{"right", "workspace", "both"} {
+		for _, n := range []int{1, 33, 1000} {
+			args := w.scale(variant, n, []string{"y", "again"}, fourOrders...)
+			reply, err := w.run(args)
+			if err != nil || reply.Fatal || len(reply.Launches) != 4 {
+				t.Fatalf("%s, %d elements: %+v, %v", variant, n, reply, err)
+			}
+			for i, l := range reply.Launches {
+				if l.Status != op.StatusUnknown || len(l.Guards) > 0 || len(l.Inputs) != 1 || l.Inputs[0] != args.Inputs[0].CRC32 || len(l.Outputs) != 2 {
+					t.Fatalf("%s, %d elements, launch %d: %+v", variant, n, i, l)
+				}
+				for k, out := range l.Outputs {
+					if want := k == 0 || variant == "both"; out.Present != want {
+						t.Fatalf("%s: output %s present is %t, want %t", variant, out.Name, out.Present, want)
+					}
+					if !out.Present {
+						continue
+					}
+					for e, got := range w.values(args.Launches[i].Outputs[k], out) {
+						if want := 2 * float32(e+1); got != want {
+							t.Fatalf("%s, %d elements, launch %d: %s[%d] = %v, want %v", variant, n, i, out.Name, e, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestEmptyTensor(t *testing.T) {
+	w := startWorker(t, true)
+	w.load("scale")
+	reply, err := w.run(w.scale("right", 0, []string{"y"}, fourOrders...))
+	if err != nil || len(reply.Launches) != 4 || reply.Fatal {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	for i, l := range reply.Launches {
+		if l.Status != op.StatusUnknown || !l.Outputs[0].Present || l.Outputs[0].Shape[0] != 0 {
+			t.Errorf("launch %d: %+v", i, l)
+		}
+	}
+}
+
+// TestPoisonShows: what a kernel does not write comes back as the poison of its launch.
+func TestPoisonShows(t *testing.T) {
+	w := startWorker(t, true)
+	w.load("scale")
+	args := w.scale("nothing", 5, []string{"y"}, fourOrders[:2]...)
+	reply, err := w.run(args)
+	if err != nil || len(reply.Launches) != 2 || reply.Fatal {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	for i, l := range reply.Launches {
+		want := make([]byte, 20)
+		tensor.Poison(want, op.FP32, args.Launches[i].Poison)
+		got := make([]byte, 20)
+		if _, err := w.memory.ReadAt(got, args.Launches[i].Outputs[0].Offset); err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want) || l.Status != op.StatusUnknown {
+			t.Errorf("launch %d: output % x, want the poison % x; %+v", i, got, want, l)
+		}
+	}
+}
+
+func TestInputsAreHashedAfterwards(t *testing.T) {
+	w := startWorker(t, true)
+	w.load("scale")
+	args := w.scale("scribble", 7, []string{"y"}, fourOrders[:2]...)
+	reply, err := w.run(args)
+	if err != nil || len(reply.Launches) != 2 {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	for i, l := range reply.Launches {
+		if want := crc32.ChecksumIEEE(make([]byte, 28)); l.Inputs[0] != want {
+			t.Errorf("launch %d: hash of x %08x, want %08x, that of zeros", i, l.Inputs[0], want)
+		}
+		if got := w.values(args.Launches[i].Outputs[0], l.Outputs[0]); got[6] != 14 {
+			t.Errorf("launch %d: y[6] = %v, want 14: every launch gets fresh inputs", i, got[6])
+		}
+	}
+}
+
+func TestUnsupported(t *testing.T) {
+	w := startWorker(t, true)
+	w.load("scale")
+	reply, err := w.run(w.scale("right", 1025, []string{"y"}, fourOrders...))
+	if err != nil || len(reply.Launches) != 1 || reply.Fatal {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	if l := reply.Launches[0]; l.Status != op.StatusUnsupported || l.Message != "1025 elements, want at most 1024" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestRaceDiffersBetweenOrders: the missing barrier gives other bits in some order.
+func TestRaceDiffersBetweenOrders(t *testing.T) {
+	w := startWorker(t, true)
+	w.load("scale")
+	args := w.scale("race", 256, []string{"y"}, fourOrders...)
+	reply, err := w.run(args)
+	if err != nil || len(reply.Launches) != 4 {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	sums := map[uint32]bool{}
+	for _, l := range reply.Launches {
+		sums[l.Outputs[0].CRC32] = true
+	}
+	if len(sums) < 2 {
+		t.Error("four orders gave the same bits, want a difference")
+	}
+}
+
+// TestFindings: kernels that do not return plainly end their worker, after a reply that says what they did.
+func TestFindings(t *testing.T) {
+	for _, c := range []struct {
+		variant string
+		status  op.Status
+		message string
+		line    bool // the finding names the kernel's line
+	}{
+		{"wild", op.StatusOutOfBounds, "0x8", true},
+		{"beyond", op.StatusOutOfBounds, "y", false},
+		{"before", op.StatusOutOfBounds, "y", false},
+		{"diverge", op.StatusDivergent, "barriers", true},
+		{"deadlock", op.StatusDeadlock, "shfl", true},
+		{"large", op.StatusCrash, "invalid configuration", false},
+	} {
+		t.Run(c.variant, func(t *testing.T) {
+			w := startWorker(t, false)
+			w.load("scale")
+			reply, err := w.run(w.scale(c.variant, 33, []string{"y"}, fourOrders...))
+			if err != nil || len(reply.Launches) != 1 || !reply.Fatal {
+				t.Fatalf("%+v, %v", reply, err)
+			}
+			l := reply.Launches[0]
+			if l.Status != c.status || !strings.Contains(l.Message, c.message) {
+				t.Errorf("status %s, message %q, want %s and %q", l.Status, l.Message, c.status, c.message)
+			}
+			if c.line && (l.Where == nil || l.Where.Line == 0 || !strings.HasSuffix(l.Where.File, "scale.cu")) {
+				t.Errorf("the finding points to %+v, want a line of scale.cu", l.Where)
+			}
+			if err := w.call(backend.Request{Do: backend.DoProbe}, &struct{}{}); err == nil {
+				t.Error("the worker answers after a reply that was fatal")
+			}
+		})
+	}
+}
+
+// TestWorkerDies: a kernel that ends the process, or never ends, is for the driver to notice.
+func TestWorkerDies(t *testing.T) {
+	w := startWorker(t, false)
+	w.load("scale")
+	if reply, err := w.run(w.scale("exit", 3, []string{"y"}, fourOrders...)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("exit(0) in a launch: %+v, %v, want the end of the connection", reply, err)
+	}
+
+	w = startWorker(t, false)
+	w.load("scale")
+	args := w.scale("forever", 3, []string{"y"}, fourOrders...)
+	done := make(chan error, 1)
+	go func() { _, err := w.run(args); done <- err }()
+	select {
+	case err := <-done:
+		t.Errorf("an endless loop returned within a second: %v", err)
+	case <-time.After(time.Second):
+	}
+	if err := w.process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err == nil {
+		t.Error("a killed worker answered")
+	}
+}
+
+// TestPrintsDoNotDisturb: 100 MB on stdout are a log, not part of the protocol.
+func TestPrintsDoNotDisturb(t *testing.T) {
+	w := startWorker(t, false) // its stdout is /dev/null
+	w.load("scale")
+	args := w.scale("print", 3, []string{"y"}, fourOrders[0])
+	reply, err := w.run(args)
+	if err != nil || len(reply.Launches) != 1 || reply.Launches[0].Status != op.StatusUnknown {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	if got := w.values(args.Launches[0].Outputs[0], reply.Launches[0].Outputs[0]); got[2] != 6 {
+		t.Errorf("y[2] = %v, want 6", got[2])
+	}
+}
+
+// TestCompileErrorNamesTheLine: a file that does not compile is a BUILD_FAIL with the first message, and the worker lives on.
+func TestCompileErrorNamesTheLine(t *testing.T) {
+	w := startWorker(t, true)
+	for _, c := range []struct{ file, want string }{
+		{"testdata/worker/typo.cu", "testdata/worker/typo.cu:6: "},
+		{"testdata/worker/hidden_launch.cu", "testdata/worker/hidden_launch.cu:3: "},
+		{"testdata/worker/unregistered.cu", "triad_kernels"},
+		{"testdata/worker/unresolved.cu", "nowhere_defined"},
+	} {
+		file, err := filepath.Abs(c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := w.load(file)
+		if len(reply.Failed) != 1 || reply.Failed[0].Status != op.StatusBuildFail || !strings.Contains(reply.Failed[0].Message, c.want) {
+			t.Errorf("%s: %+v, want a message with %q", c.file, reply, c.want)
+		}
+	}
+	if reply := w.load("scale"); len(reply.Failed) > 0 {
+		t.Errorf("load after failures: %+v", reply)
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	w := startWorker(t, true)
+	w.load("scale")
+	good := func() backend.RunArgs { return w.scale("right", 4, []string{"y"}, fourOrders[0]) }
+	for _, c := range []struct {
+		name, want string
+		spoil      func(*backend.RunArgs)
+	}{
+		{"unknown implementation", "nothing loaded", func(a *backend.RunArgs) { a.Implementation = "cuda/none" }},
+		{"other dtype", "nothing loaded", func(a *backend.RunArgs) { a.DType = "fp16" }},
+		{"outside the memory", "outside", func(a *backend.RunArgs) { a.Inputs[0].Offset = testMemory - 1 }},
+		{"negative offset", "outside", func(a *backend.RunArgs) { a.Inputs[0].Offset = -4 }},
+		{"overflow", "outside", func(a *backend.RunArgs) { a.Inputs[0].Offset = math.MaxInt64 }},
+		{"view past its storage", "last element", func(a *backend.RunArgs) { a.Inputs[0].Start = 1 }},
+		{"stride past its storage", "fit", func(a *backend.RunArgs) { a.Inputs[0].Stride = []int64{math.MaxInt64 / 2} }},
+		{"changed memory", "crc32", func(a *backend.RunArgs) { a.Inputs[0].CRC32++ }},
+		{"no launch", "without a launch", func(a *backend.RunArgs) { a.Launches = nil }},
+		{"poison", "poison", func(a *backend.RunArgs) { a.Launches[0].Poison = "c" }},
+		{"strided output", "contiguous", func(a *backend.RunArgs) { a.Launches[0].Outputs[0].Stride = []int64{0} }},
+	} {
+		args := good()
+		c.spoil(&args)
+		if _, err := w.run(args); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+	if _, err := w.run(good()); err != nil {
+		t.Errorf("a good request after bad ones: %v", err)
+	}
+}
+
+func TestByeEndsTheWorker(t *testing.T) {
+	w := startWorker(t, true)
+	w.must(backend.Request{Do: backend.DoProbe}, &struct{}{})
+	w.must(backend.Request{Do: backend.DoBye}, &struct{}{})
+	err := <-w.ended
+	w.ended <- err
+	if err != nil {
+		t.Errorf("serve ended with %v", err)
+	}
+}

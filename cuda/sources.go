@@ -1,0 +1,184 @@
+package cuda
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"triad/cuda/rewrite"
+)
+
+// sourceSet is a kernel file with all that it includes by quotes, each under the path that it gets in a build folder.
+type sourceSet struct {
+	main  string // the path of the kernel file in the build folder
+	name  string // the kernel file as messages name it
+	home  string // the folder of a kernel file on disk, "" for an embedded one
+	files map[string]sourceFile
+}
+
+// sourceFile is one file of a set: its text and the name that messages use.
+type sourceFile struct {
+	name string
+	text []byte
+}
+
+// onDisk is the folder of a build folder under which files from outside the embedded tree keep their absolute paths, so that their
+// relative includes still find each other.
+const onDisk = "disk"
+
+// gather reads the kernel file called name, from the embedded tree or (absolute or beginning with ".") from disk, with its includes.
+func gather(embedded fs.FS, name string) (*sourceSet, error) {
+	set := &sourceSet{name: name, files: map[string]sourceFile{}}
+	set.main = path.Clean(name)
+	if filepath.IsAbs(name) || strings.HasPrefix(name, ".") {
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return nil, fmt.Errorf("resolve kernel file %s: %w", name, err)
+		}
+		set.main, set.home = path.Join(onDisk, filepath.ToSlash(abs)), filepath.Dir(abs)
+	}
+	text, err := set.read(embedded, set.main)
+	if err != nil {
+		return nil, fmt.Errorf("read kernel file %s: %w", name, err)
+	}
+	set.files[set.main] = sourceFile{name, text}
+	return set, set.follow(embedded, set.main, text)
+}
+
+// follow adds what a file includes. A file that is not there may lie behind an #if: the compiler will say.
+func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) error {
+	for _, include := range rewrite.Includes(text) {
+		for _, folder := range []string{path.Dir(from), "cuda", "cuda/include"} {
+			at := path.Join(folder, include)
+			if filepath.IsAbs(include) {
+				at = path.Join(onDisk, include)
+			}
+			if strings.HasPrefix(at, "../") {
+				continue
+			}
+			if _, known := s.files[at]; known {
+				break
+			}
+			text, err := s.read(embedded, at)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("read %s, included by %s: %w", at, s.files[from].name, err)
+			}
+			s.files[at] = sourceFile{strings.TrimPrefix(at, onDisk), text}
+			if err := s.follow(embedded, at, text); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return nil
+}
+
+func (s *sourceSet) read(embedded fs.FS, at string) ([]byte, error) {
+	if file, ok := strings.CutPrefix(at, onDisk+"/"); ok {
+		text, err := os.ReadFile("/" + file)
+		if err != nil && isFolder("/"+file) {
+			return nil, fs.ErrNotExist
+		}
+		return text, err
+	}
+	return fs.ReadFile(embedded, at)
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// rewritten is the set as the emulator's compiler gets it. The error is a *BuildError.
+func (s *sourceSet) rewritten() (map[string][]byte, []rewrite.Note, error) {
+	out := map[string][]byte{}
+	var notes []rewrite.Note
+	for _, at := range s.order() {
+		result, err := rewrite.Source(s.files[at].name, s.files[at].text)
+		if err != nil {
+			var place *rewrite.Error
+			if errors.As(err, &place) {
+				return nil, nil, &BuildError{File: place.File, Line: place.Line, Message: "error: " + place.Text, Log: err.Error()}
+			}
+			return nil, nil, &BuildError{File: s.files[at].name, Message: err.Error(), Log: err.Error()}
+		}
+		out[at] = result.Text
+		if at == s.main {
+			notes = result.Notes
+		}
+	}
+	return out, notes, nil
+}
+
+// plain is the set as nvcc gets it, each file with a #line directive in front.
+func (s *sourceSet) plain() map[string][]byte {
+	out := map[string][]byte{}
+	for at, file := range s.files {
+		out[at] = file.text
+	}
+	return out
+}
+
+// order lists the paths, sorted.
+func (s *sourceSet) order() []string {
+	all := make([]string, 0, len(s.files))
+	for at := range s.files {
+		all = append(all, at)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// hash names the contents of a kernel file, its includes and the flags it is compiled with. Where the files lie does not count.
+func (s *sourceSet) hash(flags []string) string {
+	h := sha256.New()
+	write := func(part []byte) { fmt.Fprintf(h, "%d:", len(part)); h.Write(part) }
+	write(s.files[s.main].text)
+	for _, at := range s.order() {
+		if at != s.main {
+			write([]byte(path.Base(at)))
+			write(s.files[at].text)
+		}
+	}
+	for _, flag := range flags {
+		write([]byte(flag))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// tree reads all files of the embedded tree under a folder whose names end in one of the endings.
+func tree(embedded fs.FS, folder string, endings ...string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := fs.WalkDir(embedded, folder, func(at string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !slices.Contains(endings, path.Ext(at)) {
+			return err
+		}
+		text, err := fs.ReadFile(embedded, at)
+		files[at] = text
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the sources in %s: %w", folder, err)
+	}
+	return files, nil
+}
+
+// sortedKeys lists the paths of files, sorted.
+func sortedKeys(files map[string][]byte) []string {
+	all := make([]string, 0, len(files))
+	for at := range files {
+		all = append(all, at)
+	}
+	slices.Sort(all)
+	return all
+}
