@@ -1,0 +1,206 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// Summary is what the last lines of a comparison say beside the totals.
+type Summary struct {
+	Database string // path; "" where nothing was recorded
+	Session  string // ULID
+	Seed     uint64
+	Exit     int
+	Reason   string // one sentence for exit 2 or 3, and where a session was interrupted
+}
+
+// shownPerLine is how many bad records of one line of the table are told in full; the rest is counted.
+const shownPerLine = 2
+
+// Compare writes what `triad compare` found: for each operator and pass a table with a line for each implementation and dtype, below it
+// every bad line with its place and the command that shows it, then how far the implementations lie apart, and at the end the totals.
+func Compare(w io.Writer, style Style, records []record.Record, differences []record.Difference, summary Summary) error {
+	for _, lines := range groups(records) {
+		for _, part := range []func(io.Writer, Style, []group) error{heading, implementationTable, unavailable, badLines} {
+			if err := part(w, style, lines); err != nil {
+				return err
+			}
+		}
+		if err := apart(w, style, lines[0], differences); err != nil {
+			return err
+		}
+		if err := write(w, "\n"); err != nil {
+			return err
+		}
+	}
+	return totals(w, style, records, summary)
+}
+
+func heading(w io.Writer, style Style, lines []group) error {
+	return write(w, style.paint(bold, lines[0].op+" "+lines[0].pass.String())+"\n\n")
+}
+
+func implementationTable(w io.Writer, style Style, lines []group) error {
+	var rows [][]string
+	for _, g := range lines {
+		good, neutral, bad := g.counts()
+		headroom, ulp := g.measures()
+		rows = append(rows, []string{g.impl, g.dtype, style.status(g.status()), fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad),
+			figure(headroom), figure(ulp), g.devices(), g.note()})
+	}
+	header := columns("implementation", "dtype", "status", ">good", ">neutral", ">bad", ">headroom", ">max ulp", "device", "note")
+	return style.Table(w, "  ", header, rows)
+}
+
+// unavailable says once for all lines that need it what is missing and how to get it.
+func unavailable(w io.Writer, style Style, lines []group) error {
+	var order []string
+	families := map[string][]string{}
+	for _, g := range lines {
+		family, _, _ := strings.Cut(g.impl, "/")
+		for _, r := range g.records {
+			if r.Status != op.StatusUnavailable {
+				continue
+			}
+			why := clean(r.Message)
+			if families[why] == nil {
+				order = append(order, why)
+			}
+			if !slices.Contains(families[why], family) {
+				families[why] = append(families[why], family)
+			}
+		}
+	}
+	for _, why := range order {
+		if err := write(w, fmt.Sprintf("\n  %s  %s: %s\n", style.status(op.StatusUnavailable), strings.Join(families[why], ", "), why)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// badLines tells the first bad records of each line, the smallest cases first. What went wrong before anything was judged, such as a
+// library that does not compile, is told once, with the names of all that share it.
+func badLines(w io.Writer, style Style, lines []group) error {
+	sharing := map[string][]string{}
+	for _, g := range lines {
+		for _, r := range g.records {
+			if why := sharedReason(r); why != "" && !slices.Contains(sharing[why], g.impl) {
+				sharing[why] = append(sharing[why], g.impl)
+			}
+		}
+	}
+	told := map[string]bool{}
+	for _, g := range lines {
+		if err := badLine(w, style, g, sharing, told); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sharedReason is what a bad record without a judged output has in common with others; "" for any other record.
+func sharedReason(r record.Record) string {
+	if r.Status.Weight() != op.Bad || len(r.Outputs) > 0 {
+		return ""
+	}
+	return r.Status.String() + " " + r.Message
+}
+
+// badLine tells the bad records of one line of the table.
+func badLine(w io.Writer, style Style, g group, sharing map[string][]string, told map[string]bool) error {
+	var bads []record.Record
+	untold := 0
+	for _, r := range g.records {
+		why := sharedReason(r)
+		switch {
+		case r.Status.Weight() != op.Bad:
+		case why != "" && told[why]:
+			untold++
+		default:
+			told[why] = why != ""
+			bads = append(bads, r)
+		}
+	}
+	if len(bads) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(bads, func(a, b record.Record) int { return cmp.Compare(size(a.Case), size(b.Case)) })
+	shown := min(len(bads), shownPerLine)
+	for _, r := range bads[:shown] {
+		others := slices.DeleteFunc(slices.Clone(sharing[sharedReason(r)]), func(impl string) bool { return impl == g.impl })
+		if err := badRecord(w, style, r, others); err != nil {
+			return err
+		}
+	}
+	more := len(bads) - shown + untold
+	if more == 0 {
+		return nil
+	}
+	return write(w, fmt.Sprintf("        and %d more: triad results list --op %s --impl %s --dtype %s --status %s\n", more, g.op, g.impl, g.dtype, g.status()))
+}
+
+// size is a rough number of elements of a case: the product of its dims, as a float so that it cannot overflow.
+func size(c op.Case) float64 {
+	n := 1.0
+	for _, d := range c.Dims {
+		n *= float64(d.Value)
+	}
+	return n
+}
+
+// badRecord tells one bad record: which case, which element of which output, what was accepted, and how to see more.
+// Others share its fate.
+func badRecord(w io.Writer, style Style, r record.Record, others []string) error {
+	const indent = "        "
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n  %s  %s/%s %s %s, %s\n", style.status(r.Status), r.Case.Op, r.Impl, r.Case.Pass, r.Case.DType, caseWords(r.Case))
+	judged := false
+	for _, v := range r.Outputs {
+		if v.Status.Weight() == op.Bad {
+			judged = true
+			text.WriteString(indent + verdictWords(v) + "\n")
+		}
+	}
+	if !judged && r.Message != "" {
+		text.WriteString(indent + clean(r.Message) + "\n")
+	}
+	if where := whereWords(r.Where); where != "" {
+		text.WriteString(indent + "in " + where + "\n")
+	}
+	if len(others) > 0 {
+		text.WriteString(indent + "the same for " + strings.Join(others, ", ") + "\n")
+	}
+	if r.ID != "" {
+		text.WriteString(indent + "triad results show " + r.ID + "\n")
+	}
+	return write(w, text.String())
+}
+
+// totals are the last lines: how many runs weigh what, what the exit code means, and where the results are.
+func totals(w io.Writer, style Style, records []record.Record, summary Summary) error {
+	goods, neutrals, bads := group{records: records}.counts()
+	colours := map[int]colour{0: good, 1: bad}
+	colour, ok := colours[summary.Exit]
+	if !ok {
+		colour = mild
+	}
+	meaning := map[int]string{
+		0: "nothing is wrong.", 1: "something is wrong.", 2: "the request cannot be understood.", 3: "nothing was proven right or wrong.",
+	}[summary.Exit]
+	if summary.Reason != "" {
+		meaning = strings.TrimSuffix(meaning, ".") + ": " + clean(summary.Reason)
+	}
+	text := fmt.Sprintf("%s: %d good, %d neutral, %d bad. %s\n", counted(len(records), "run"), goods, neutrals, bads,
+		style.paint(colour, fmt.Sprintf("Exit %d: %s", summary.Exit, strings.TrimSpace(meaning))))
+	if summary.Database != "" {
+		text += fmt.Sprintf("Inputs from seed %d; recorded in %s, session %s.\n", summary.Seed, clean(summary.Database), summary.Session)
+	}
+	return write(w, text)
+}

@@ -1,0 +1,192 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// group is every record of one implementation in one dtype, of one operator and pass: a line of the table.
+type group struct {
+	op          string
+	pass        op.Pass
+	impl, dtype string
+	records     []record.Record
+}
+
+// groups gathers records into lines: operators and passes in the order of the records, then backends, names and dtypes.
+func groups(records []record.Record) [][]group {
+	type section struct {
+		op   string
+		pass op.Pass
+	}
+	type line struct {
+		section
+		impl, dtype string
+	}
+	var sections []section
+	lines := map[line]*group{}
+	bySection := map[section][]*group{}
+	for _, r := range records {
+		s := section{r.Case.Op, r.Case.Pass}
+		if _, known := bySection[s]; !known {
+			sections = append(sections, s)
+		}
+		key := line{s, r.Impl, r.Case.DType}
+		if lines[key] == nil {
+			lines[key] = &group{op: s.op, pass: s.pass, impl: r.Impl, dtype: r.Case.DType}
+			bySection[s] = append(bySection[s], lines[key])
+		}
+		lines[key].records = append(lines[key].records, r)
+	}
+	out := make([][]group, len(sections))
+	for i, s := range sections {
+		for _, g := range bySection[s] {
+			out[i] = append(out[i], *g)
+		}
+		slices.SortStableFunc(out[i], func(a, b group) int {
+			return cmp.Or(backendRank(a.impl)-backendRank(b.impl), strings.Compare(a.impl, b.impl), dtypeRank(a.dtype)-dtypeRank(b.dtype),
+				strings.Compare(a.dtype, b.dtype))
+		})
+	}
+	return out
+}
+
+// backendRank puts hand-written CUDA first, then Triton, then torch.
+func backendRank(impl string) int {
+	family, _, _ := strings.Cut(impl, "/")
+	if i := slices.Index([]string{"cuda", "triton", "torch"}, family); i >= 0 {
+		return i
+	}
+	return 3
+}
+
+// dtypeRank puts wider formats first.
+func dtypeRank(name string) int {
+	main, _, _ := strings.Cut(name, "_")
+	d, err := op.ParseDType(main)
+	if err != nil {
+		return 255
+	}
+	return int(d)
+}
+
+// counts are how many records weigh what.
+func (g group) counts() (good, neutral, bad int) {
+	for _, r := range g.records {
+		switch r.Status.Weight() {
+		case op.Good:
+			good++
+		case op.Neutral:
+			neutral++
+		default:
+			bad++
+		}
+	}
+	return good, neutral, bad
+}
+
+// rank orders statuses by how much they must be seen: bad before good before neutral, a bias before a plain pass.
+func rank(s op.Status) int {
+	switch {
+	case s == op.StatusUnknown:
+		return 6
+	case s.Weight() == op.Bad && s != op.StatusInconclusive:
+		return 5
+	case s.Weight() == op.Bad:
+		return 4
+	case s == op.StatusWarn:
+		return 3
+	case s.Weight() == op.Good:
+		return 2
+	case s == op.StatusDifferentContract:
+		return 1
+	}
+	return 0
+}
+
+// status is what the line shows: the status that must be seen first, the most frequent of its rank.
+func (g group) status() op.Status {
+	top, seen := -1, map[op.Status]int{}
+	for _, r := range g.records {
+		top = max(top, rank(r.Status))
+		seen[r.Status]++
+	}
+	var shown op.Status
+	for _, r := range g.records {
+		if rank(r.Status) == top && seen[r.Status] > seen[shown] {
+			shown = r.Status
+		}
+	}
+	return shown
+}
+
+// measures are the smallest headroom and the largest error in ulp over what was judged.
+func (g group) measures() (headroom, ulp *record.Float) {
+	for _, r := range g.records {
+		for _, v := range r.Outputs {
+			headroom = least(headroom, v.Headroom, func(a, b record.Float) bool { return a < b })
+			ulp = least(ulp, v.ULPMax, func(a, b record.Float) bool { return a > b })
+		}
+	}
+	return headroom, ulp
+}
+
+// least is the one of two numbers that comes first; NaN comes before any, none after any.
+func least(a, b *record.Float, before func(a, b record.Float) bool) *record.Float {
+	if a == nil || b != nil && (b.Class() == "nan" || before(*b, *a)) {
+		return b
+	}
+	return a
+}
+
+// devices are where the records ran.
+func (g group) devices() string {
+	var all []string
+	for _, r := range g.records {
+		if r.Device != "" && !slices.Contains(all, r.Device) {
+			all = append(all, r.Device)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// note says why what is neutral or a warning is so: the most frequent reason, and how many others there are.
+// What is bad is told below the table, what is UNAVAILABLE once for all lines.
+func (g group) note() string {
+	type reason struct {
+		status op.Status
+		words  string
+	}
+	seen := map[reason]int{}
+	var order []reason
+	for _, r := range g.records {
+		if r.Status == op.StatusPass || r.Status.Weight() == op.Bad || r.Status == op.StatusUnavailable || r.Status == op.StatusEmptyOK {
+			continue
+		}
+		why := reason{r.Status, clean(r.Message)}
+		if r.Status == op.StatusDifferentContract {
+			why.words = "passes under " + r.Contract
+		}
+		if seen[why] == 0 {
+			order = append(order, why)
+		}
+		seen[why]++
+	}
+	if len(order) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(order, func(a, b reason) int { return seen[b] - seen[a] })
+	words := order[0].words
+	if order[0].status != g.status() || seen[order[0]] != len(g.records) {
+		words = fmt.Sprintf("%d %s: %s", seen[order[0]], order[0].status, words)
+	}
+	if more := len(order) - 1; more > 0 {
+		words += " (and " + counted(more, "other reason") + ")"
+	}
+	return words
+}

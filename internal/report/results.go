@@ -1,0 +1,230 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// JSON writes one value as one line: a record, a record.Run, or any plain struct.
+func JSON(w io.Writer, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return write(w, string(line)+"\n")
+}
+
+// List writes records as a table, one line each; total says how many there are without the limit.
+func List(w io.Writer, style Style, records []record.Record, total int) error {
+	if len(records) == 0 {
+		return write(w, "No run fits.\n")
+	}
+	rows := make([][]string, len(records))
+	for i, r := range records {
+		g := group{records: records[i : i+1]}
+		headroom, ulp := g.measures()
+		rows[i] = []string{r.ID, r.Started.UTC().Format("2006-01-02 15:04"), r.Case.Op, r.Case.Pass.String(), r.Case.DType, r.Impl, style.status(r.Status),
+			figure(headroom), figure(ulp), r.Device, caseWords(r.Case)}
+	}
+	header := columns("id", "started (UTC)", "op", "pass", "dtype", "implementation", "status", ">headroom", ">max ulp", "device", "case")
+	if err := style.Table(w, "", header, rows); err != nil {
+		return err
+	}
+	if total > len(records) {
+		return write(w, fmt.Sprintf("%d of %s shown, newest first; --limit shows more.\n", len(records), counted(total, "run")))
+	}
+	return nil
+}
+
+// Show writes everything about one run, and the command that repeats it.
+func Show(w io.Writer, style Style, run record.Run) error {
+	r, s := run.Record, run.Session
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s  %s/%s %s %s\n\n", style.status(r.Status), r.Case.Op, r.Impl, r.Case.Pass, r.Case.DType)
+	fact := func(name, words string) {
+		if words != "" {
+			fmt.Fprintf(&text, "  %s%s\n", style.paint(faint, fmt.Sprintf("%-15s", name)), words)
+		}
+	}
+	fact("message", clean(r.Message))
+	fact("where", whereWords(r.Where))
+	fact("case", caseWords(r.Case)+" (key "+r.Case.Key()+")")
+	fact("tensors", dtypeWords(r.DTypes))
+	fact("layout", r.Case.Layout)
+	fact("seed", fmt.Sprint(r.Seed))
+	fact("contract", r.Contract)
+	fact("device", r.Device)
+	fact("source", r.Source)
+	fact("build", buildWords(r.Build))
+	fact("launches", fmt.Sprint(r.Launches))
+	fact("harness time", fmt.Sprintf("%v (not the kernel's)", r.Wall.Round(time.Microsecond)))
+	if r.PeakBytes > 0 {
+		fact("peak memory", fmt.Sprintf("%.1f MiB on the device", float64(r.PeakBytes)/(1<<20)))
+	}
+	fact("run", r.ID+", started "+r.Started.UTC().Format(time.RFC3339))
+	fact("session", fmt.Sprintf("%s: triad %s", s.ID, clean(strings.Join(s.Command, " "))))
+	fact("triad", strings.TrimSpace(s.Version+" "+s.Commit))
+	fact("machine", machineWords(s.Machine))
+	fact("toolchain", toolchainWords(s.Toolchain))
+	if err := write(w, text.String()); err != nil {
+		return err
+	}
+	if err := outputs(w, style, r.Outputs); err != nil {
+		return err
+	}
+	if err := others(w, style, r.Impl, run.Differences); err != nil {
+		return err
+	}
+	if r.LogTail != "" {
+		if err := write(w, "\n  end of the worker's log\n"+cleanLines(r.LogTail, "    ")); err != nil {
+			return err
+		}
+	}
+	return write(w, "\n  Run it again on the same bits:\n    "+clean(record.Repeat(r, s.Added))+"\n")
+}
+
+// outputs writes the verdict of each output, and below them what each element that decides looks like.
+func outputs(w io.Writer, style Style, verdicts []record.Verdict) error {
+	if len(verdicts) == 0 {
+		return nil
+	}
+	var rows [][]string
+	details := ""
+	for _, v := range verdicts {
+		rows = append(rows, []string{v.Name, style.status(v.Status), v.Gate, fmt.Sprintf("%d/%d", v.NCompared, v.N), fmt.Sprint(v.NWrong),
+			figure(v.Headroom), figure(v.ULPMax)})
+		switch {
+		case v.Worst != nil && v.NWrong == 0:
+			details += fmt.Sprintf("  closest call %s: got %s, want %s, accepted %s to %s\n", element(v.Name, v.Worst.Index), value(v.Worst.Got),
+				value(v.Worst.Want), value(v.Worst.Low), value(v.Worst.High))
+		case v.Worst != nil || v.Message != "":
+			details += "  " + verdictWords(v) + "\n"
+		}
+	}
+	if err := write(w, "\n"); err != nil {
+		return err
+	}
+	header := columns("output", "status", "gate", ">compared", ">wrong", ">headroom", ">max ulp")
+	if err := style.Table(w, "  ", header, rows); err != nil {
+		return err
+	}
+	return write(w, details)
+}
+
+// others writes how far every other implementation of the session lies from this one on the same case.
+func others(w io.Writer, style Style, impl string, differences []record.Difference) error {
+	if len(differences) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, d := range differences {
+		other := d.A
+		if other == impl {
+			other = d.B
+		}
+		equal := "bitwise equal"
+		if !d.Bitwise() {
+			equal = fmt.Sprintf("%d of %d elements differ", d.NDifferent, d.N)
+			if d.Worst != nil {
+				equal += fmt.Sprintf(", most at %s: %s and %s", element(d.Output, d.Worst.Index), value(d.Worst.A), value(d.Worst.B))
+			}
+		}
+		rows = append(rows, []string{other, d.Output, figure(d.ULPMax), equal})
+	}
+	if err := write(w, "\n"); err != nil {
+		return err
+	}
+	return style.Table(w, "  ", columns("against", "output", ">ulp", "difference"), rows)
+}
+
+func dtypeWords(dtypes record.Members[op.DType]) string {
+	words := make([]string, len(dtypes))
+	for i, d := range dtypes {
+		words[i] = d.Name + " " + d.Value.String()
+	}
+	return strings.Join(words, ", ")
+}
+
+func buildWords(b *record.Build) string {
+	if b == nil {
+		return ""
+	}
+	words := clean(b.Compiler + " " + strings.Join(b.Flags, " "))
+	if b.Cached {
+		return words + " (from the cache)"
+	}
+	return fmt.Sprintf("%s (%.1f s)", words, b.Seconds)
+}
+
+func machineWords(m record.Machine) string {
+	words := fmt.Sprintf("%s, %d cores, %.0f GiB, %s %s %s", m.CPU, m.Cores, float64(m.MemoryBytes)/(1<<30), m.OS, m.Kernel, m.Arch)
+	if m.GPU != "" {
+		words += fmt.Sprintf("; %s, %.0f GiB, driver %s", m.GPU, float64(m.GPUMemoryBytes)/(1<<30), m.GPUDriver)
+	}
+	return clean(words)
+}
+
+func toolchainWords(t record.Toolchain) string {
+	var words []string
+	for name, version := range t {
+		words = append(words, name+" "+version)
+	}
+	slices.Sort(words)
+	return clean(strings.Join(words, ", "))
+}
+
+// Rows writes the answer to typed SQL; cut says where it was cut off, "" where it is whole.
+func Rows(w io.Writer, style Style, names []string, rows [][]any, cut string) error {
+	header := make([]column, len(names))
+	for i, name := range names {
+		header[i] = column{clean(name), len(rows) > 0 && numeric(rows, i)}
+	}
+	cells := make([][]string, len(rows))
+	for i, row := range rows {
+		cells[i] = make([]string, len(row))
+		for j, v := range row {
+			cells[i][j] = Cell(v)
+		}
+	}
+	if len(names) > 0 {
+		if err := style.Table(w, "", header, cells); err != nil {
+			return err
+		}
+	}
+	if cut != "" {
+		return write(w, style.paint(mild, cut)+"\n")
+	}
+	return nil
+}
+
+// numeric says whether a column holds numbers alone.
+func numeric(rows [][]any, column int) bool {
+	for _, row := range rows {
+		switch row[column].(type) {
+		case int64, float64, nil:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Cell is a value of a database as text: NULL is empty, bytes are hexadecimal.
+func Cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case []byte:
+		return fmt.Sprintf("x'%x'", v)
+	case float64:
+		return record.Float(v).String()
+	}
+	return clean(fmt.Sprint(v))
+}

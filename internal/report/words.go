@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// value is a judged number with nine digits, which tell every fp32 apart.
+func value(f record.Float) string {
+	if f.Class() != "finite" {
+		return strings.Replace(f.Class(), "nan", "NaN", 1)
+	}
+	return strconv.FormatFloat(float64(f), 'g', 9, 64)
+}
+
+// figure is a measure with three digits; "" where there is none.
+func figure(f *record.Float) string {
+	if f == nil {
+		return ""
+	}
+	if v := float64(*f); !math.IsInf(v, 0) && !math.IsNaN(v) && v != 0 && math.Abs(v) >= 1e-3 && math.Abs(v) < 1e6 {
+		digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+		words := strconv.FormatFloat(v, 'f', digits, 64)
+		if strings.Contains(words, ".") {
+			words = strings.TrimRight(strings.TrimRight(words, "0"), ".")
+		}
+		return words
+	}
+	if f.Class() != "finite" {
+		return value(*f)
+	}
+	return strconv.FormatFloat(float64(*f), 'g', 3, 64)
+}
+
+// element is y[3, 999].
+func element(output string, index []int64) string {
+	parts := make([]string, len(index))
+	for i, x := range index {
+		parts[i] = strconv.FormatInt(x, 10)
+	}
+	return output + "[" + strings.Join(parts, ", ") + "]"
+}
+
+// caseWords describe a case after its operator, pass and dtype: sizes, attributes, then what differs from the usual.
+func caseWords(c op.Case) string {
+	var words []string
+	for _, d := range c.Dims {
+		words = append(words, fmt.Sprintf("%s=%d", d.Name, d.Value))
+	}
+	for _, a := range c.Attrs {
+		words = append(words, a.Name+"="+a.Text)
+	}
+	words = append(words, c.Distribution)
+	if c.Layout != "contiguous" {
+		words = append(words, c.Layout)
+	}
+	if c.Upstream != "" {
+		words = append(words, "upstream "+c.Upstream)
+	}
+	if c.Saved != "" {
+		words = append(words, "saved by "+c.Saved)
+	}
+	return strings.Join(words, " ")
+}
+
+// counted is "1 run", "2 runs".
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// status is a status in the colour of its weight.
+func (s Style) status(status op.Status) string {
+	switch status.Weight() {
+	case op.Good:
+		return s.paint(good, status.String())
+	case op.Neutral:
+		return s.paint(mild, status.String())
+	}
+	return s.paint(bad, status.String())
+}
+
+// whereWords is the place in a kernel, as far as it is known.
+func whereWords(w *record.Where) string {
+	if w == nil {
+		return ""
+	}
+	var parts []string
+	if w.Kernel != "" {
+		parts = append(parts, "kernel "+w.Kernel)
+	}
+	if w.Block != nil {
+		parts = append(parts, fmt.Sprintf("block (%d, %d, %d)", w.Block[0], w.Block[1], w.Block[2]))
+	}
+	if w.Thread != nil {
+		parts = append(parts, fmt.Sprintf("thread (%d, %d, %d)", w.Thread[0], w.Thread[1], w.Thread[2]))
+	}
+	if w.File != "" {
+		place := w.File
+		if w.Line > 0 {
+			place += ":" + strconv.Itoa(w.Line)
+		}
+		parts = append(parts, place)
+	}
+	return clean(strings.Join(parts, ", "))
+}
+
+// verdictWords says what is wrong with an output, or how it stands.
+func verdictWords(v record.Verdict) string {
+	if v.Worst == nil || v.NWrong == 0 {
+		return v.Name + ": " + clean(v.Message)
+	}
+	e := v.Worst
+	accepted := fmt.Sprintf("accepted %s to %s", value(e.Low), value(e.High))
+	if e.Want.Class() == "nan" || e.Low == e.High {
+		accepted = "accepted that alone"
+	}
+	return fmt.Sprintf("%s: got %s, want %s, %s; %d of %d elements are wrong (%s)",
+		element(v.Name, e.Index), value(e.Got), value(e.Want), accepted, v.NWrong, v.NCompared, v.Gate)
+}
