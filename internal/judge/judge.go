@@ -207,9 +207,6 @@ func judgeValues(target Target, data []byte) Verdict {
 	if v.Bias = judgeBias(target, y); v.Bias.Evaluated && !v.Bias.Accepted() {
 		v.Status, v.Gate, v.Sentence = op.StatusWarn, "G5", v.Bias.sentence(target.Name)
 	}
-	if target.Unproven && v.Status == op.StatusPass {
-		v.Status, v.Sentence = op.StatusNoPower, target.Name+": the allowance of this contract proves nothing on these inputs"
-	}
 	return v
 }
 

@@ -28,7 +28,6 @@ type Target struct {
 	Saturate bool // overflow gives the largest finite number
 	FTZ      bool // results below 2^-126 may be flushed to zero (fp32, bf16)
 	Exact    bool // every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
-	Unproven bool // T is as large as what it is to tell apart somewhere: acceptance proves nothing (NO_POWER)
 }
 
 // Elements is the number of elements of the whole output.

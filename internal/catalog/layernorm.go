@@ -1,0 +1,263 @@
+package catalog
+
+import (
+	"fmt"
+	"math"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+var _ = register("layernorm", truth{forward: layernormForward, backward: layernormBackward, permits: []string{"fp32"}})
+
+// moments are the statistics of one row with what their allowances need.
+type moments struct {
+	mean, variance, rstd float64 // variance divides by the number of columns
+	meanAbs              float64 // mean of |x|: what the error of the mean scales with
+	rho                  float64 // relative error of the variance, see momentsOf
+}
+
+// momentsOf computes the exact statistics of a row. The variance of two passes (or Welford's) is off by g(n) roundoffs and by the squared
+// error of the mean; rho is that relative to variance + eps:
+//
+//	rho = (2*g(n)*u32 + 2*(u32*g(n)*mean|x|)^2/(v+eps)) * v/(v+eps)
+func momentsOf(x []float64, eps float64) moments {
+	n := float64(len(x))
+	var s moments
+	s.mean = sumOf(len(x), func(i int) float64 { return x[i] }) / n
+	s.meanAbs = sumOf(len(x), func(i int) float64 { return math.Abs(x[i]) }) / n
+	s.variance = sumOf(len(x), func(i int) float64 { return (x[i] - s.mean) * (x[i] - s.mean) }) / n
+	s.rstd = 1 / math.Sqrt(s.variance+eps)
+	g, total := judge.G(int64(len(x))), s.variance+eps
+	shift := judge.U32 * g * s.meanAbs
+	s.rho = (2*g*judge.U32 + 2*shift*shift/total) * s.variance / total
+	return s
+}
+
+// normalized is the allowance of xhat = (x-mean)*rstd in fp32, chained from x itself:
+//
+//	e = rstd*(2*u32*|x-mean| + u32*g(n)*mean|x|) + |xhat|*(rho/2 + 6*u32)
+//
+// Where mean and rstd were given, the terms of their errors drop out.
+func (s moments) normalized(x float64, n int64, given bool) (xhat, e float64) {
+	xhat = (x - s.mean) * s.rstd
+	e = s.rstd*2*judge.U32*math.Abs(x-s.mean) + 6*judge.U32*math.Abs(xhat)
+	if !given {
+		e += s.rstd*judge.U32*judge.G(n)*s.meanAbs + math.Abs(xhat)*s.rho/2
+	}
+	return xhat, e
+}
+
+func epsOf(k *call) (float64, error) {
+	eps, ok := k.Attrs.Lookup("eps")
+	if !ok {
+		return 0, fmt.Errorf("attribute eps is missing")
+	}
+	return eps.Number, nil
+}
+
+func layernormForward(k *call) ([]judge.Target, error) {
+	in, err := k.values("x", "weight", "bias")
+	if err != nil {
+		return nil, err
+	}
+	eps, err := epsOf(k)
+	if err != nil {
+		return nil, err
+	}
+	x, _ := k.tensor("x")
+	rows, cols := x.Shape[0], x.Shape[1]
+	chosen := k.sample.choose(rows)
+	y := k.target("y", x.DType, x.Shape, chosen)
+	mean := k.rowStatistic("mean", rows, chosen)
+	rstd := k.rowStatistic("rstd", rows, chosen)
+	eachRow(chosen, rows, func(i, r int64) {
+		row := in[0][r*cols : (r+1)*cols]
+		s := momentsOf(row, eps)
+		layernormRow(rowOf(y, i, cols), s, row, in[1], in[2], x.DType)
+		setOne(mean, i, s.mean, judge.U32*judge.G(cols)*s.meanAbs)
+		setOne(rstd, i, s.rstd, s.rstd*(s.rho/2+4*judge.U32))
+	})
+	return []judge.Target{y, mean, rstd}, nil
+}
+
+// rowStatistic is an fp32 output with one value a row.
+func (k *call) rowStatistic(name string, rows int64, chosen []int64) judge.Target {
+	t := k.target(name, op.FP32, []int64{rows, 1}, chosen)
+	t.Shape = []int64{rows}
+	return t
+}
+
+// setOne fills one element whose allowance has no low-precision part.
+func setOne(t judge.Target, i int64, r, allowance float64) {
+	t.R[i], t.T[i], t.TFP32[i], t.Sim[i] = r, allowance, allowance, tensor.Round(t.DType, r, false)
+}
+
+// layernormRow is y = xhat*weight + bias with
+//
+//	T = |w|*rstd*(2*u32*|x-mean| + u32*g(n)*mean|x|) + |w*xhat|*(rho/2 + 6*u32) + 4*u32*(|w*xhat| + |bias|)
+//
+// that is |w|*e, and the product and the sum.
+func layernormRow(out row, s moments, x, weight, bias []float64, d op.DType) {
+	n := int64(len(x))
+	for i := range x {
+		xhat, e := s.normalized(x[i], n, false)
+		scaled := float64(xhat * weight[i])
+		out.R[i] = scaled + bias[i]
+		out.T[i] = weighted(math.Abs(weight[i]), e) + 4*judge.U32*(math.Abs(scaled)+math.Abs(bias[i]))
+		out.TFP32[i] = out.T[i]
+		out.Sim[i] = tensor.Round(d, out.R[i], false)
+	}
+}
+
+// layernormBack is what a backward starts from: the exact statistics of each row, and those the simulated contract sees (chained: mean and
+// rstd rounded to fp32, as a forward saves them; else those that were given).
+type layernormBack struct {
+	x, weight, dy []float64
+	rows, cols    int64
+	given         bool
+	exact, sim    []moments
+}
+
+func layernormBackward(k *call) ([]judge.Target, error) {
+	b, err := k.layernormBack()
+	if err != nil {
+		return nil, err
+	}
+	x, _ := k.tensor("x")
+	weight, _ := k.tensor("weight")
+	chosen := k.sample.choose(b.rows)
+	dx := k.target("grad_x", x.DType, x.Shape, chosen)
+	eachRow(chosen, b.rows, func(i, r int64) { b.gradX(rowOf(dx, i, b.cols), r, x.DType) })
+	dweight := k.target("grad_weight", weight.DType, weight.Shape, nil)
+	dbias := k.target("grad_bias", weight.DType, weight.Shape, nil)
+	b.gradParameters(dweight, dbias)
+	return []judge.Target{dx, dweight, dbias}, nil
+}
+
+func (k *call) layernormBack() (*layernormBack, error) {
+	in, err := k.values("x", "weight", "grad_y")
+	if err != nil {
+		return nil, err
+	}
+	eps, err := epsOf(k)
+	if err != nil {
+		return nil, err
+	}
+	x, _ := k.tensor("x")
+	b := &layernormBack{x: in[0], weight: in[1], dy: in[2], rows: x.Shape[0], cols: x.Shape[1], given: !k.chained()}
+	b.exact, b.sim = make([]moments, b.rows), make([]moments, b.rows)
+	var saved [][]float64
+	if b.given {
+		if saved, err = k.values("mean", "rstd"); err != nil {
+			return nil, err
+		}
+	}
+	inParallel(b.rows, func(r int64) {
+		if b.given {
+			b.exact[r] = moments{mean: saved[0][r], rstd: saved[1][r]}
+			b.sim[r] = b.exact[r]
+			return
+		}
+		b.exact[r] = momentsOf(b.x[r*b.cols:(r+1)*b.cols], eps)
+		b.sim[r] = b.exact[r]
+		b.sim[r].mean = tensor.Round(op.FP32, b.exact[r].mean, false)
+		b.sim[r].rstd = tensor.Round(op.FP32, b.exact[r].rstd, false)
+	})
+	return b, nil
+}
+
+// gradX fills one row of dx = rstd*(wdy - mean(wdy) - xhat*c2), c2 = mean(wdy*xhat), wdy = weight*dy, with
+//
+//	T = rstd*(u32*(6|wdy| + g*mean|wdy| + g*|xhat|*mean|wdy*xhat| + 6|xhat*c2|) + e*|c2| + |xhat|*mean(|wdy|*e)) + |R|*u32*(g+8)
+func (b *layernormBack) gradX(out row, r int64, d op.DType) {
+	n := int(b.cols)
+	x, dy, s := b.x[r*b.cols:(r+1)*b.cols], b.dy[r*b.cols:(r+1)*b.cols], b.exact[r]
+	xhat, e, wdy := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range n {
+		xhat[i], e[i] = s.normalized(x[i], b.cols, b.given)
+		wdy[i] = b.weight[i] * dy[i]
+	}
+	mean := func(f func(i int) float64) float64 { return sumOf(n, f) / float64(n) }
+	c1 := mean(func(i int) float64 { return wdy[i] })
+	c2 := mean(func(i int) float64 { return wdy[i] * xhat[i] })
+	absolute := mean(func(i int) float64 { return math.Abs(wdy[i]) })
+	product := mean(func(i int) float64 { return math.Abs(wdy[i] * xhat[i]) })
+	carried := mean(func(i int) float64 { return weighted(math.Abs(wdy[i]), e[i]) })
+	g := judge.G(b.cols)
+	for i := range n {
+		a := math.Abs(xhat[i])
+		out.R[i] = s.rstd * (wdy[i] - c1 - float64(xhat[i]*c2))
+		own := judge.U32 * (6*math.Abs(wdy[i]) + g*absolute + g*a*product + 6*a*math.Abs(c2))
+		out.T[i] = s.rstd*(own+e[i]*math.Abs(c2)+a*carried) + math.Abs(out.R[i])*judge.U32*(g+8)
+		out.TFP32[i] = out.T[i]
+	}
+	if s = b.sim[r]; s != b.exact[r] {
+		for i := range n {
+			xhat[i] = (x[i] - s.mean) * s.rstd
+		}
+		c2 = mean(func(i int) float64 { return wdy[i] * xhat[i] })
+	}
+	for i := range n {
+		out.Sim[i] = tensor.Round(d, s.rstd*(wdy[i]-c1-float64(xhat[i]*c2)), false)
+	}
+}
+
+// rowBlock is how many rows are added up before their sum joins the total, so that the error of a long column stays small.
+const rowBlock = 128
+
+// gradParameters fills dweight = sum over rows of dy*xhat and dbias = sum over rows of dy, with
+//
+//	T_dweight = u32*g(rows)*sum|dy*xhat| + sum(|dy|*e)      T_dbias = u32*g(rows)*sum|dy|
+func (b *layernormBack) gradParameters(dweight, dbias judge.Target) {
+	const stripe = 64 // columns one task takes
+	g := judge.U32 * judge.G(b.rows)
+	inParallel((b.cols+stripe-1)/stripe, func(task int64) {
+		first, last := task*stripe, min((task+1)*stripe, b.cols)
+		total, part := make([]parameterSums, last-first), make([]parameterSums, last-first)
+		for r := range b.rows {
+			for c := first; c < last; c++ {
+				part[c-first].add(b, r, c)
+			}
+			if (r+1)%rowBlock == 0 || r+1 == b.rows {
+				for i := range part {
+					total[i].join(part[i])
+				}
+				clear(part)
+			}
+		}
+		for i, s := range total {
+			c := first + int64(i)
+			dweight.R[c], dweight.T[c] = s.weight, g*s.weightAbs+s.carried
+			dweight.TFP32[c], dweight.Sim[c] = dweight.T[c], tensor.Round(dweight.DType, s.weightSim, false)
+			setOne(dbias, c, s.bias, g*s.biasAbs)
+		}
+	})
+}
+
+// parameterSums are the sums over rows that one column of dweight and dbias needs.
+type parameterSums struct {
+	weight, weightSim, weightAbs, carried, bias, biasAbs float64
+}
+
+func (p *parameterSums) add(b *layernormBack, r, c int64) {
+	x, dy := b.x[r*b.cols+c], b.dy[r*b.cols+c]
+	xhat, e := b.exact[r].normalized(x, b.cols, b.given)
+	simulated := (x - b.sim[r].mean) * b.sim[r].rstd
+	p.weight += float64(dy * xhat)
+	p.weightSim += float64(dy * simulated)
+	p.weightAbs += math.Abs(dy * xhat)
+	p.carried += weighted(math.Abs(dy), e)
+	p.bias += dy
+	p.biasAbs += math.Abs(dy)
+}
+
+func (p *parameterSums) join(o parameterSums) {
+	p.weight += o.weight
+	p.weightSim += o.weightSim
+	p.weightAbs += o.weightAbs
+	p.carried += o.carried
+	p.bias += o.bias
+	p.biasAbs += o.biasAbs
+}

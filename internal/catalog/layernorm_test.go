@@ -1,0 +1,181 @@
+package catalog
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"math/rand/v2"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+var eps = f32(1e-5)
+
+func layernormCase(p op.Pass, d op.DType, rows, cols int64, saved string) op.Case {
+	return op.Case{
+		Op: "layernorm", Pass: p, DType: d.String(), Dims: op.Dims{{Name: "rows", Value: rows}, {Name: "cols", Value: cols}},
+		Attrs: op.Attrs{{Name: "eps", Number: eps, Text: "1e-05"}}, Distribution: "normal", Saved: saved,
+	}
+}
+
+// layernorm32 is layernorm as a kernel computes it in two passes, all in fp32.
+func layernorm32(order int, x, weight, bias []float64) (y []float64, mean, rstd float64) {
+	n := len(x)
+	mean = f32(sum32(order, n, func(i int) float64 { return x[i] }) / float64(n))
+	variance := f32(sum32(order, n, func(i int) float64 { return f32(x[i]-mean) * f32(x[i]-mean) }) / float64(n))
+	rstd = f32(1 / f32(math.Sqrt(f32(variance+eps))))
+	y = make([]float64, n)
+	for i := range x {
+		y[i] = f32(f32(f32(f32(x[i]-mean)*rstd)*weight[i]) + bias[i])
+	}
+	return y, mean, rstd
+}
+
+// layernormBackward32 is the gradient of one row with respect to x, in fp32.
+func layernormBackward32(order int, x, weight, dy []float64, mean, rstd float64) (dx, xhat []float64) {
+	n := len(x)
+	xhat, dx = make([]float64, n), make([]float64, n)
+	wdy := make([]float64, n)
+	for i := range x {
+		xhat[i], wdy[i] = f32(f32(x[i]-mean)*rstd), f32(weight[i]*dy[i])
+	}
+	c1 := f32(sum32(order, n, func(i int) float64 { return wdy[i] }) / float64(n))
+	c2 := f32(sum32(order, n, func(i int) float64 { return wdy[i] * xhat[i] }) / float64(n))
+	for i := range x {
+		dx[i] = f32(rstd * f32(f32(wdy[i]-c1)-f32(xhat[i]*c2)))
+	}
+	return dx, xhat
+}
+
+// layernormAnswer runs the emulated kernels over a whole case: y, mean, rstd and, from these, dx, dweight, dbias.
+func layernormAnswer(order int, rows, cols int, in [][]float64, oneDot bool) (forward, backward [][]float64) {
+	x, weight, bias, dy := in[0], in[1], in[2], in[3]
+	var y, means, rstds, dx []float64
+	xhats := make([]float64, rows*cols)
+	for r := range rows {
+		a, b := r*cols, (r+1)*cols
+		row, mean, rstd := layernorm32(order, x[a:b], weight, bias)
+		y, means, rstds = append(y, row...), append(means, mean), append(rstds, rstd)
+		g, xhat := layernormBackward32(order, x[a:b], weight, dy[a:b], mean, rstd)
+		if oneDot { // mutant: the term of xhat is missing
+			for i := range g {
+				g[i] = f32(rstd * weight[i] * dy[a+i])
+			}
+		}
+		dx = append(dx, g...)
+		copy(xhats[a:], xhat)
+	}
+	dweight, dbias := make([]float64, cols), make([]float64, cols)
+	for c := range cols {
+		dweight[c] = sum32(order, rows, func(r int) float64 { return f32(dy[r*cols+c] * xhats[r*cols+c]) })
+		dbias[c] = sum32(order, rows, func(r int) float64 { return dy[r*cols+c] })
+	}
+	return [][]float64{y, means, rstds}, [][]float64{dx, dweight, dbias}
+}
+
+func TestLayernormAcceptsAndRejects(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, d := range lowDTypes {
+		for _, shape := range [][2]int64{{1, 2}, {2, 33}, {517, 64}, {5, 1023}} {
+			for _, data := range [][2]float64{{0, 1}, {30, 1}, {0, 1e-3}} {
+				rows, cols := shape[0], shape[1]
+				x := normalTensor(r, "x", d, data[0], data[1], rows, cols)
+				weight, bias := normalTensor(r, "weight", d, 1, 0.25, cols), normalTensor(r, "bias", d, 0, 0.25, cols)
+				dy := normalTensor(r, "grad_y", d, 0, 1, rows, cols)
+				what := fmt.Sprintf("%v %v data %v", d, shape, data)
+				values := [][]float64{x.Float64s(), weight.Float64s(), bias.Float64s(), dy.Float64s()}
+				truth := truthFor(t, layernormCase(op.Forward, d, rows, cols, ""), "fp32", []tensor.Tensor{x, weight, bias})
+				own := truthFor(t, layernormCase(op.Backward, d, rows, cols, "own"), "fp32", []tensor.Tensor{x, weight, bias, dy})
+				accepts(t, what+" sim", judged(truth, sims(truth)...))
+				accepts(t, what+" chained sim", judged(own, sims(own)...))
+				for order := range 3 {
+					forward, backward := layernormAnswer(order, int(rows), int(cols), values, false)
+					accepts(t, what, judged(truth, forward...))
+					accepts(t, what+" chained", judged(own, backward...))
+				}
+				mean := literal("mean", op.FP32, truth.Outputs[1].Sim, rows)
+				rstd := literal("rstd", op.FP32, truth.Outputs[2].Sim, rows)
+				given := truthFor(t, layernormCase(op.Backward, d, rows, cols, "driver"), "fp32", []tensor.Tensor{x, weight, mean, rstd, dy})
+				accepts(t, what+" driver sim", judged(given, sims(given)...))
+				means, rstds := mean.Float64s(), rstd.Float64s()
+				dx := byRows(rows, cols, func(r int64) []float64 {
+					out, _ := layernormBackward32(1, values[0][r*cols:(r+1)*cols], values[1], values[3][r*cols:(r+1)*cols], means[r], rstds[r])
+					return out
+				})
+				accepts(t, what+" driver", judged(given, dx, given.Outputs[1].Sim, given.Outputs[2].Sim))
+				if rows*cols > 1000 {
+					_, wrong := layernormAnswer(0, int(rows), int(cols), values, true)
+					rejects(t, what+" xhat term missing", judged(own, wrong...))
+					rejects(t, what+" zeros", judged(truth, make([]float64, rows*cols), truth.Outputs[1].Sim, truth.Outputs[2].Sim))
+				}
+			}
+		}
+	}
+}
+
+// TestLayernormRejectsOnePassVariance: mean(x^2) - mean^2 in fp32 on rows with a large mean.
+func TestLayernormRejectsOnePassVariance(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	const rows, cols = 4, 1023
+	x := normalTensor(r, "x", op.FP32, 200, 1, rows, cols)
+	weight, bias := normalTensor(r, "weight", op.FP32, 1, 0.25, cols), normalTensor(r, "bias", op.FP32, 0, 0.25, cols)
+	truth := truthFor(t, layernormCase(op.Forward, op.FP32, rows, cols, ""), "fp32", []tensor.Tensor{x, weight, bias})
+	var y, means, rstds []float64
+	for i := range rows {
+		row := x.Float64s()[i*cols : (i+1)*cols]
+		mean := f32(sum32(0, cols, func(i int) float64 { return row[i] }) / cols)
+		square := f32(sum32(0, cols, func(i int) float64 { return f32(row[i] * row[i]) }) / cols)
+		rstd := f32(1 / math.Sqrt(f32(f32(square-f32(mean*mean))+eps)))
+		means, rstds = append(means, mean), append(rstds, rstd)
+		for c, v := range row {
+			y = append(y, f32(f32((v-mean)*rstd)*weight.Float64s()[c])+bias.Float64s()[c])
+		}
+	}
+	rejects(t, "one pass", judged(truth, y, means, rstds))
+}
+
+func TestLayernormGradient(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 2))
+	const rows, cols = 3, 13
+	x, weight := normalTensor(r, "x", op.FP32, 1, 2, rows, cols), normalTensor(r, "weight", op.FP32, 1, 0.25, cols)
+	bias, dy := normalTensor(r, "bias", op.FP32, 0, 1, cols), normalTensor(r, "grad_y", op.FP32, 0, 1, rows, cols)
+	truth := truthFor(t, layernormCase(op.Backward, op.FP32, rows, cols, "own"), "fp32", []tensor.Tensor{x, weight, bias, dy})
+	dys := dy.Float64s()
+	loss := func(z []complex128) complex128 {
+		x, weight, bias := z[:rows*cols], z[rows*cols:rows*cols+cols], z[rows*cols+cols:]
+		total := complex128(0)
+		for r := range rows {
+			mean, square := complex128(0), complex128(0)
+			for c := range cols {
+				mean += x[r*cols+c] / cols
+			}
+			for c := range cols {
+				square += (x[r*cols+c] - mean) * (x[r*cols+c] - mean) / cols
+			}
+			for c := range cols {
+				y := (x[r*cols+c]-mean)/cmplx.Sqrt(square+complex(eps, 0))*weight[c] + bias[c]
+				total += y * complex(dys[r*cols+c], 0)
+			}
+		}
+		return total
+	}
+	inputs := append(append(x.Float64s(), weight.Float64s()...), bias.Float64s()...)
+	gradient := append(append(truth.Outputs[0].R, truth.Outputs[1].R...), truth.Outputs[2].R...)
+	checkGradient(t, "layernorm", r, loss, inputs, gradient)
+}
+
+// TestLayernormEmptyRows: nothing to add up gives exact zeros.
+func TestLayernormEmptyRows(t *testing.T) {
+	weight := literal("weight", op.FP32, []float64{1, 2}, 2)
+	in := []tensor.Tensor{tensor.New("x", op.FP32, []int64{0, 2}), weight, tensor.New("bias", op.FP32, []int64{2}), tensor.New("grad_y", op.FP32, []int64{0, 2})}
+	truth := truthFor(t, layernormCase(op.Backward, op.FP32, 0, 2, "own"), "fp32", in)
+	for _, o := range truth.Outputs[1:] {
+		for i := range o.R {
+			if o.R[i] != 0 || o.T[i] != 0 {
+				t.Errorf("%s: R = %v, T = %v, want 0", o.Name, o.R[i], o.T[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,451 @@
+package judge
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+var (
+	inf = math.Inf(1)
+	nan = math.NaN()
+)
+
+// target is the truth of one output y with T, TFP32 and sim to match.
+func target(d op.DType, r []float64, t float64) Target {
+	n := len(r)
+	sim := make([]float64, n)
+	for i, v := range r {
+		sim[i] = tensor.Round(d, v, false)
+	}
+	ts := slices.Repeat([]float64{t}, n)
+	return Target{Name: "y", DType: d, Shape: []int64{int64(n)}, R: r, T: ts, TFP32: ts, Sim: sim}
+}
+
+// plan is what is asked for where y is the only output.
+func plan(t Target) Plan {
+	return Plan{Outputs: []op.TensorType{{Name: t.Name, DType: t.DType, Shape: t.Shape}}, Launches: 2}
+}
+
+// launch is one sound launch that returned values.
+func launch(t Target, poison string, data []byte) Launch {
+	return Launch{Poison: poison, InputsUnchanged: true, GuardsIntact: true, Outputs: []Returned{
+		{Name: t.Name, Present: true, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape), Data: data},
+	}}
+}
+
+// answer is two launches that both returned the same values.
+func answer(t Target, y ...float64) Answer {
+	data := tensor.Encode(t.DType, y)
+	return Answer{Launches: []Launch{launch(t, "a", data), launch(t, "b", data)}}
+}
+
+// verdict judges one output.
+func verdict(t Target, a Answer) Verdict {
+	return Judge(plan(t), a, Truth{Contract: "fp32", Outputs: []Target{t}})[0]
+}
+
+// TestElement is the table of G1 and G2: a value, the truth, the allowance, and whether it is accepted.
+func TestElement(t *testing.T) {
+	tie := 1 + 0x1p-8 // halfway between two bf16 numbers: rounds to 1
+	for _, c := range []struct {
+		what     string
+		d        op.DType
+		y, r, t  float64
+		saturate bool
+		ftz      bool
+		ok       bool
+	}{
+		{what: "exact", d: op.FP32, y: 1, r: 1, ok: true},
+		{what: "one ulp off without allowance", d: op.FP32, y: 1 + 0x1p-23, r: 1},
+		{what: "nan for a number", d: op.FP32, y: nan, r: 1, t: 1e30},
+		{what: "number for nan", d: op.FP32, y: 1, r: nan},
+		{what: "nan for nan", d: op.FP32, y: nan, r: nan, ok: true},
+		{what: "inf for inf", d: op.FP16, y: inf, r: inf, ok: true},
+		{what: "-inf for inf", d: op.FP16, y: -inf, r: inf},
+		{what: "largest for inf", d: op.FP16, y: 65504, r: inf},
+		{what: "largest for inf, saturating", d: op.FP16, y: 65504, r: inf, saturate: true, ok: true},
+		{what: "inf for inf, saturating", d: op.FP16, y: inf, r: inf, saturate: true},
+		{what: "nan for inf", d: op.FP16, y: nan, r: inf},
+		{what: "-0 for 0", d: op.FP32, y: math.Copysign(0, -1), r: 0, ok: true},
+		{what: "tie to even", d: op.BF16, y: 1, r: tie, ok: true},
+		{what: "tie the wrong way", d: op.BF16, y: 1 + 0x1p-7, r: tie},
+		{what: "tie, a little allowance", d: op.BF16, y: 1 + 0x1p-7, r: tie, t: 1e-9, ok: true},
+		{what: "just above a tie", d: op.BF16, y: 1, r: tie + 1e-9},
+		{what: "just above a tie, within the allowance", d: op.BF16, y: 1, r: tie + 1e-9, t: 2e-9, ok: true},
+		{what: "no double rounding", d: op.BF16, y: 1, r: tie + 0x1p-40},
+		{what: "below the overflow threshold", d: op.FP16, y: 65504, r: 65519.9, ok: true},
+		{what: "at the overflow threshold", d: op.FP16, y: inf, r: 65520, ok: true},
+		{what: "largest at the overflow threshold", d: op.FP16, y: 65504, r: 65520},
+		{what: "largest within T of the threshold", d: op.FP16, y: 65504, r: 65520, t: 1, ok: true},
+		{what: "inf within T of the threshold", d: op.FP16, y: inf, r: 65519.5, t: 1, ok: true},
+		{what: "inf far below", d: op.FP16, y: inf, r: 65000, t: 1},
+		{what: "inf for a finite truth, saturating", d: op.FP16, y: inf, r: 70000, saturate: true},
+		{what: "largest for a finite truth, saturating", d: op.FP16, y: 65504, r: 70000, saturate: true, ok: true},
+		{what: "e4m3 rounds 464 down", d: op.E4M3, y: 448, r: 464, ok: true},
+		{what: "e4m3 overflow code", d: op.E4M3, y: nan, r: 465, ok: true},
+		{what: "e4m3 overflow code for inf", d: op.E4M3, y: nan, r: inf, ok: true},
+		{what: "e4m3 nan for a small number", d: op.E4M3, y: nan, r: 3, t: 0.1},
+		{what: "e4m3 nan, saturating", d: op.E4M3, y: nan, r: 465, saturate: true},
+		{what: "e4m3 saturated", d: op.E4M3, y: 448, r: 500, saturate: true, ok: true},
+		{what: "smallest subnormal kept", d: op.FP16, y: 0x1p-24, r: 0x1p-24, ok: true},
+		{what: "fp16 subnormal flushed", d: op.FP16, y: 0, r: 0x1p-24, ftz: true},
+		{what: "bf16 subnormal flushed", d: op.BF16, y: 0, r: 0x1p-130, ftz: true, ok: true},
+		{what: "bf16 subnormal flushed, not permitted", d: op.BF16, y: 0, r: 0x1p-130},
+		{what: "R - T below the normal range", d: op.FP32, y: 0, r: 0x1p-126 + 0x1p-140, t: 0x1p-139, ftz: true, ok: true},
+		{what: "normal number flushed", d: op.FP32, y: 0, r: 0x1p-125, t: 0x1p-140, ftz: true},
+		{what: "integer exact", d: op.I32, y: 7, r: 7, ok: true},
+		{what: "integer off by one", d: op.I32, y: 8, r: 7},
+		{what: "nan in T rejects", d: op.FP32, y: 5, r: 1, t: nan},
+	} {
+		g := gridOf(Target{DType: c.d, Saturate: c.saturate, FTZ: c.ftz})
+		if got := g.accepts(c.y, c.r, c.t); got != c.ok {
+			t.Errorf("%s: accepted %v, want %v", c.what, got, c.ok)
+		}
+	}
+}
+
+// TestIntervalIsTight: on every boundary of a narrow format the first value outside the interval is rejected.
+func TestIntervalIsTight(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, d := range []op.DType{op.FP32, op.FP16, op.BF16, op.E5M2} {
+		g := gridOf(Target{DType: d})
+		for range 20_000 {
+			x := math.Ldexp(1+r.Float64(), r.IntN(20)-10)
+			allowance := math.Ldexp(r.Float64(), r.IntN(20)-25)
+			low, high := g.round(x-allowance), g.round(x+allowance)
+			for _, y := range []float64{low, high, g.round(x)} {
+				if !g.accepts(y, x, allowance) {
+					t.Fatalf("%v: %v rejected for %v ± %v", d, y, x, allowance)
+				}
+			}
+			for _, y := range []float64{low - g.ulp(low*0.999), high + g.ulp(high)} {
+				if g.accepts(y, x, allowance) && (y < low || y > high) {
+					t.Fatalf("%v: %v accepted for %v ± %v", d, y, x, allowance)
+				}
+			}
+		}
+	}
+}
+
+func TestPassNeedsEverything(t *testing.T) {
+	good := target(op.FP32, []float64{1, 2, 3}, 1e-6)
+	if v := verdict(good, answer(good, 1, 2, 3)); v.Status != op.StatusPass || v.N != 3 || v.Compared != 3 || v.Wrong != 0 || v.Headroom != inf {
+		t.Fatalf("right values: %+v", v)
+	}
+	if v := verdict(good, answer(good, 1, 2.5, 3)); v.Status != op.StatusFail || v.Gate != "G2" || v.Wrong != 1 || v.Worst.Index[0] != 1 ||
+		v.Worst.Got != 2.5 || v.Worst.Want != 2 || !(v.Worst.Low <= 2 && v.Worst.High >= 2 && v.Worst.High < 2.5) {
+		t.Fatalf("one wrong value: %+v", v)
+	}
+	if v := verdict(good, answer(good, 1, nan, 3)); v.Status != op.StatusFail || v.Gate != "G1" || !strings.Contains(v.Sentence, "y[1] is NaN, want 2") {
+		t.Fatalf("NaN: %+v", v)
+	}
+	for what, change := range map[string]func(p *Plan, a *Answer, truth *Truth){
+		"no launch":          func(_ *Plan, a *Answer, _ *Truth) { a.Launches = nil },
+		"one launch lost":    func(_ *Plan, a *Answer, _ *Truth) { a.Launches = a.Launches[:1] },
+		"one poison only":    func(_ *Plan, a *Answer, _ *Truth) { a.Launches[1].Poison = "a" },
+		"inputs changed":     func(_ *Plan, a *Answer, _ *Truth) { a.Launches[1].InputsUnchanged = false },
+		"guard changed":      func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].GuardsIntact = false },
+		"frame fault":        func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Fault = "checksum" },
+		"zero launch":        func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0] = Launch{} },
+		"output missing":     func(_ *Plan, a *Answer, _ *Truth) { a.Launches[1].Outputs = nil },
+		"output not present": func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].Present = false },
+		"output twice": func(_ *Plan, a *Answer, _ *Truth) {
+			a.Launches[0].Outputs = append(a.Launches[0].Outputs, a.Launches[0].Outputs[0])
+		},
+		"surplus output": func(_ *Plan, a *Answer, _ *Truth) {
+			a.Launches[0].Outputs = append(a.Launches[0].Outputs, Returned{Name: "z"})
+		},
+		"other dtype":          func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].DType = op.I32 },
+		"other shape":          func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].Shape = []int64{1, 3} },
+		"other strides":        func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].Stride = []int64{2} },
+		"too few bytes":        func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].Data = a.Launches[0].Outputs[0].Data[:8] },
+		"no truth":             func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs = nil },
+		"truth of another":     func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].Name = "z" },
+		"truth of other shape": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].Shape = []int64{4} },
+		"truth too short":      func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].R = truth.Outputs[0].R[:2] },
+		"no element planned": func(_ *Plan, _ *Answer, truth *Truth) {
+			o := &truth.Outputs[0]
+			o.Index, o.R, o.T, o.TFP32, o.Sim = []int64{}, nil, nil, nil, nil
+		},
+		"negative allowance": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, -1, 1} },
+		"nan allowance":      func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, nan, 1} },
+		"infinite allowance": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, inf, 1} },
+		"exact with allowance": func(_ *Plan, _ *Answer, truth *Truth) {
+			truth.Outputs[0].Exact = true
+		},
+		"plan of one launch": func(p *Plan, a *Answer, _ *Truth) { p.Launches = 1; a.Launches = a.Launches[:1] },
+	} {
+		tt := target(op.FP32, []float64{1, 2, 3}, 1e-6)
+		p, a, truth := plan(tt), answer(tt, 1, 2, 3), Truth{Contract: "fp32", Outputs: []Target{tt}}
+		change(&p, &a, &truth)
+		v := Judge(p, a, truth)
+		if s := Row(v); s != op.StatusFail && s != op.StatusInconclusive {
+			t.Errorf("%s: %v, want FAIL or INCONCLUSIVE", what, s)
+		}
+		if v[0].Sentence == "" {
+			t.Errorf("%s: no sentence", what)
+		}
+	}
+	if s := Row(Judge(Plan{}, Answer{}, Truth{})); s != op.StatusUnknown || s.Weight() != op.Bad {
+		t.Errorf("nothing at all: %v", s)
+	}
+	if s := Row([]Verdict{{}}); s.Weight() != op.Bad {
+		t.Errorf("a zero verdict: %v", s)
+	}
+}
+
+func TestPoisonAndRace(t *testing.T) {
+	for _, d := range []op.DType{op.FP32, op.FP16, op.BF16, op.E5M2, op.I32} {
+		good := target(d, []float64{1, 2, 3, 4}, 0)
+		size := d.Size()
+		unwritten := func(poison string) []byte {
+			data := tensor.Encode(d, []float64{1, 2, 3, 4})
+			tensor.Poison(data[2*size:3*size], d, poison)
+			return data
+		}
+		a := Answer{Launches: []Launch{launch(good, "a", unwritten("a")), launch(good, "b", unwritten("b"))}}
+		if v := verdict(good, a); v.Status != op.StatusFail || v.Gate != "G0" || v.Worst.Index[0] != 2 {
+			t.Errorf("%v: unwritten element: %+v", d, v)
+		}
+		other := answer(good, 1, 2, 3, 4)
+		other.Launches[1] = launch(good, "b", tensor.Encode(d, []float64{1, 2, 3, 1}))
+		other.Launches[0].Order, other.Launches[1].Order = "forward", "greedy:1"
+		if v := verdict(good, other); v.Status != op.StatusRace || !strings.Contains(v.Sentence, "y[3] differs between the orders forward and greedy:1") {
+			t.Errorf("%v: other bits in another order: %+v", d, v)
+		}
+	}
+	// a nondeterministic output: both must lie in the interval
+	loose := target(op.FP32, []float64{1, 2}, 1e-3)
+	p := plan(loose)
+	p.Nondeterministic = []string{"y"}
+	for _, c := range []struct {
+		second float64
+		want   op.Status
+	}{{2.0005, op.StatusPass}, {2.01, op.StatusFail}} {
+		a := answer(loose, 1, 2)
+		a.Launches[1] = launch(loose, "b", tensor.Encode(op.FP32, []float64{1, c.second}))
+		if v := Judge(p, a, Truth{Outputs: []Target{loose}})[0]; v.Status != c.want {
+			t.Errorf("nondeterministic, second launch %v: %+v", c.second, v)
+		}
+	}
+	// an int8 output may hold a poison's value
+	small := target(op.I8, []float64{0x5A, 1}, 0)
+	if v := verdict(small, answer(small, 0x5A, 1)); v.Status != op.StatusPass {
+		t.Errorf("a value that is the poison of one launch: %+v", v)
+	}
+	// a written NaN is not poison
+	nans := target(op.FP32, []float64{nan, 1}, 0)
+	if v := verdict(nans, answer(nans, nan, 1)); v.Status != op.StatusPass {
+		t.Errorf("NaN where the truth is NaN: %+v", v)
+	}
+}
+
+func TestOptionalEmptyAndSampled(t *testing.T) {
+	y := target(op.FP32, []float64{1, 2}, 1e-6)
+	p := plan(y)
+	p.Outputs = append(p.Outputs, op.TensorType{Name: "lse", DType: op.FP32, Shape: []int64{2}, Optional: true})
+	a := answer(y, 1, 2)
+	truth := Truth{Outputs: []Target{y, target(op.FP32, []float64{1, 2}, 0)}}
+	truth.Outputs[1].Name = "lse"
+	v := Judge(p, a, truth)
+	if v[1].Status != op.StatusMissing || Row(v) != op.StatusPass {
+		t.Errorf("an optional output that is not given: %+v", v)
+	}
+	p.Gives = []string{"lse"}
+	if v := Judge(p, a, truth); Row(v) != op.StatusFail {
+		t.Errorf("a declared output that is not given: %+v", v)
+	}
+	empty := Target{Name: "y", DType: op.FP32, Shape: []int64{0, 3}}
+	if v := verdict(empty, answer(empty)); v.Status != op.StatusEmptyOK || Row([]Verdict{v}) != op.StatusEmptyOK {
+		t.Errorf("an output without an element: %+v", v)
+	}
+	some := target(op.FP32, []float64{2}, 0)
+	some.Shape, some.Index = []int64{2, 2}, []int64{3}
+	if v := verdict(some, answer(some, 9, 9, 9, 2)); v.Status != op.StatusPass || v.N != 1 || v.Elements != 4 {
+		t.Errorf("sampled: %+v", v)
+	}
+	if v := verdict(some, answer(some, 2, 2, 2, 9)); v.Status != op.StatusFail || !slices.Equal(v.Worst.Index, []int64{1, 1}) {
+		t.Errorf("sampled: %+v", v)
+	}
+	exact := target(op.BF16, []float64{300, 257}, 0)
+	exact.Exact = true
+	if v := verdict(exact, answer(exact, 300, 256)); v.Status != op.StatusPass {
+		t.Errorf("exact: %+v", v)
+	}
+	if v := verdict(exact, answer(exact, 302, 256)); v.Gate != "G3" {
+		t.Errorf("exact case off: %+v", v)
+	}
+}
+
+func TestRow(t *testing.T) {
+	row := func(s ...op.Status) op.Status {
+		var v []Verdict
+		for _, x := range s {
+			v = append(v, Verdict{Status: x})
+		}
+		return Row(v)
+	}
+	for _, c := range []struct {
+		outputs []op.Status
+		want    op.Status
+	}{
+		{[]op.Status{op.StatusPass, op.StatusWarn}, op.StatusWarn},
+		{[]op.Status{op.StatusDifferentContract, op.StatusWarn}, op.StatusDifferentContract},
+		{[]op.Status{op.StatusNoPower, op.StatusDifferentContract}, op.StatusNoPower},
+		{[]op.Status{op.StatusInconclusive, op.StatusNoPower}, op.StatusInconclusive},
+		{[]op.Status{op.StatusInconclusive, op.StatusFail}, op.StatusFail},
+		{[]op.Status{op.StatusPass, op.StatusMissing}, op.StatusPass},
+		{[]op.Status{op.StatusPass, op.StatusEmptyOK}, op.StatusPass},
+		{[]op.Status{op.StatusMissing, op.StatusEmptyOK}, op.StatusEmptyOK},
+		{[]op.Status{op.StatusMissing}, op.StatusMissing},
+		{[]op.Status{op.StatusPass, op.StatusCrash}, op.StatusUnknown},
+		{[]op.Status{op.StatusPass, op.StatusUnknown}, op.StatusUnknown},
+		{nil, op.StatusUnknown},
+	} {
+		if got := row(c.outputs...); got != c.want {
+			t.Errorf("%v: %v, want %v", c.outputs, got, c.want)
+		}
+	}
+}
+
+func TestUnderContracts(t *testing.T) {
+	strict, loose := target(op.FP32, []float64{1, 2}, 1e-6), target(op.FP32, []float64{1, 2}, 1e-2)
+	truth := func(contract string) (Truth, error) {
+		if contract == "eager" {
+			return Truth{Contract: contract, Outputs: []Target{loose}}, nil
+		}
+		return Truth{Contract: contract, Outputs: []Target{strict}}, nil
+	}
+	for _, c := range []struct {
+		second   float64
+		declared string
+		want     op.Status
+	}{
+		{2, "eager", op.StatusPass}, {2.001, "eager", op.StatusDifferentContract}, {2.1, "eager", op.StatusFail},
+		{2.001, "fp32", op.StatusFail}, {2.001, "", op.StatusFail},
+	} {
+		v := UnderContracts(plan(strict), answer(strict, 1, c.second), truth, "fp32", c.declared)
+		if Row(v) != c.want {
+			t.Errorf("%v declared %q: %+v", c.second, c.declared, v)
+		}
+	}
+	a := answer(strict, 1, 2.001)
+	a.Launches[0].GuardsIntact = false
+	if v := UnderContracts(plan(strict), a, truth, "fp32", "eager"); v[0].Status != op.StatusFail {
+		t.Errorf("a looser contract excused a broken guard: %+v", v)
+	}
+}
+
+func TestRMS(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	const n = 4096
+	x, y, noisy := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i] = r.NormFloat64()
+		y[i] = tensor.Round(op.BF16, x[i], false)
+		noisy[i] = tensor.Round(op.BF16, x[i]*(1+0x1p-7*r.NormFloat64()), false)
+	}
+	truth := target(op.BF16, x, 0.1) // an allowance as loose as attention's
+	truth.TFP32 = make([]float64, n)
+	if v := verdict(truth, answer(truth, y...)); v.Status != op.StatusPass {
+		t.Errorf("the simulated contract itself: %+v", v.RMS)
+	}
+	if v := verdict(truth, answer(truth, noisy...)); v.Status != op.StatusFail || v.Gate != "G4" {
+		t.Errorf("everything a little worse: %v %s %+v", v.Status, v.Gate, v.RMS)
+	}
+	truth.Shape = []int64{64, 64}
+	lastRows := slices.Clone(y)
+	copy(lastRows[n-16*64:], noisy[n-16*64:])
+	if v := verdict(truth, answer(truth, lastRows...)); v.Gate != "G4" || v.RMS.Block != "the last 16 rows" {
+		t.Errorf("a noisy last tile: %v %s %+v", v.Status, v.Gate, v.RMS)
+	}
+}
+
+func TestBiasWarns(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	const n = 1 << 16
+	x, y := make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i] = r.NormFloat64()
+		y[i] = tensor.Round(op.BF16, x[i]*(1+1e-4), false)
+	}
+	truth := target(op.BF16, x, 0)
+	for i := range truth.T {
+		truth.T[i] = 1e-3 * math.Abs(x[i])
+	}
+	truth.TFP32 = make([]float64, n)
+	if v := verdict(truth, answer(truth, y...)); v.Status != op.StatusWarn || v.Gate != "G5" || v.Status.Weight() != op.Good {
+		t.Errorf("scaled by 1 + 1e-4: %v %s %+v", v.Status, v.Gate, v.Bias)
+	}
+	if v := verdict(truth, answer(truth, truth.Sim...)); v.Status != op.StatusPass {
+		t.Errorf("unbiased: %+v", v)
+	}
+}
+
+func TestPower(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	x := make([]float64, 300)
+	for i := range x {
+		x[i] = r.NormFloat64()
+	}
+	good := target(op.BF16, x, 1e-6)
+	if p := PowerOf(good, nil, nil); p.None || len(p.Accepted) != 0 {
+		t.Errorf("a case with power: %+v", p)
+	}
+	if p := PowerOf(good, nil, good.Sim); !p.None || p.Why != "the previous output" {
+		t.Errorf("the previous output is the same: %+v", p)
+	}
+	zero := target(op.BF16, make([]float64, 300), 1e-6)
+	if p := PowerOf(zero, nil, nil); !p.None || p.Why != "zeros" {
+		t.Errorf("zeros: %+v", p)
+	}
+	loose := target(op.BF16, x, 100)
+	p := PowerOf(loose, nil, nil)
+	if !p.None {
+		t.Errorf("an allowance larger than the data: %+v", p)
+	}
+	v := WithPower([]Verdict{verdict(loose, answer(loose, make([]float64, 300)...)), {Output: "y", Status: op.StatusFail}}, []Power{p})
+	if v[0].Status != op.StatusNoPower || v[1].Status != op.StatusFail {
+		t.Errorf("without power: %v, %v", v[0].Status, v[1].Status)
+	}
+}
+
+func TestDifference(t *testing.T) {
+	a := tensor.Encode(op.FP16, []float64{1, 2, nan, 0})
+	b := tensor.Encode(op.FP16, []float64{1, 2 + 3*0x1p-9, nan, math.Copysign(0, -1)})
+	if d := DifferenceOf(op.FP16, a, a); !d.Bitwise || d.Different != 0 || d.At != -1 {
+		t.Errorf("the same bits: %+v", d)
+	}
+	if d := DifferenceOf(op.FP16, a, b); d.Bitwise || d.Different != 1 || d.ULP != 3 || d.At != 1 {
+		t.Errorf("three ulps: %+v", d)
+	}
+	c := tensor.Encode(op.FP16, []float64{1, nan, nan, 0})
+	if d := DifferenceOf(op.FP16, a, c); d.ULP != inf || d.At != 1 {
+		t.Errorf("NaN in one: %+v", d)
+	}
+}
+
+func TestConstants(t *testing.T) {
+	if err := checkConstants(); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []float64{0, -1, nan, inf} {
+		if finitePositive(map[string]float64{"x": bad}) == nil {
+			t.Errorf("constant %v was accepted", bad)
+		}
+	}
+	for _, c := range []struct {
+		n    int64
+		want float64
+	}{{0, 4}, {1, 5}, {64, 68}, {128, 102.5}, {1024, 324}, {4096, 772}, {393216, 29597}} {
+		if got := G(c.n); math.Abs(got-c.want) > 0.6 {
+			t.Errorf("g(%d) = %v, want %v", c.n, got, c.want)
+		}
+	}
+}
