@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+RECOMPILE_LIMIT = 64
+"""Graphs of one function: dtypes times attributes times the sizes 0 and 1, which dynamo always specialises on."""
+
 FLOATS = ("fp32", "fp16", "bf16")
 
 
@@ -46,6 +49,7 @@ class Implementation:
                        optional output that is not given. Outputs are contiguous. Raise NotImplementedError for what is not supported.
     outputs, gradients the names that forward and backward give.
     contract           a name, or a dict by (pass, dtype) with "fp32" for what it leaves out.
+    dtypes             the case dtypes it takes; backward_dtypes where those of its backward are others.
     recomputes         the backward cannot take saved tensors: it gets all inputs of the operator, then the upstream gradients.
     accepts            accepts(pass, *tensors, **attributes) says in a sentence why a call is not supported, or None.
     constraint         what accepts asks, in one sentence.
@@ -60,6 +64,7 @@ class Implementation:
     gradients: tuple[str, ...] = ()
     contract: str | Mapping[tuple[str, str], str] = "fp32"
     dtypes: tuple[str, ...] = FLOATS
+    backward_dtypes: tuple[str, ...] | None = None
     recomputes: bool = False
     accepts: Callable[..., str | None] | None = None
     constraint: str = ""
@@ -73,6 +78,10 @@ class Implementation:
     def gives(self, direction: str) -> tuple[str, ...]:
         """The names of what a pass gives."""
         return self.outputs if direction == "forward" else self.gradients
+
+    def dtypes_of(self, direction: str) -> tuple[str, ...]:
+        """The case dtypes that a pass takes."""
+        return self.backward_dtypes if direction == "backward" and self.backward_dtypes is not None else self.dtypes
 
     def contract_of(self, direction: str, dtype: str) -> str:
         """The contract that a pass declares for a dtype."""
@@ -103,9 +112,13 @@ def gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, diff
     import torch
     with torch.enable_grad():
         leaves = [t.detach().requires_grad_(i in differentiable) for i, t in enumerate(inputs)]
+        wanted = [leaves[i] for i in differentiable]
         outputs = function(*leaves, **attributes)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        grads = torch.autograd.grad(outputs[:len(upstream)], [leaves[i] for i in differentiable], upstream, materialize_grads=True)
+        pairs = [(o, g) for o, g in zip(outputs, upstream) if o.requires_grad]
+        if not pairs:  # nothing depends on the inputs: attention without a key
+            return tuple(torch.zeros_like(t, memory_format=torch.contiguous_format) for t in wanted)
+        grads = torch.autograd.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], materialize_grads=True)
     return tuple(g.contiguous() for g in grads)
 
 
@@ -119,6 +132,7 @@ def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:
             import torch
             # Past the recompile limit dynamo runs the function eagerly without a word: that would be another implementation's answer.
             torch._dynamo.config.fail_on_recompile_limit_hit = True
+            torch._dynamo.config.recompile_limit = RECOMPILE_LIMIT
             compiled = torch.compile(function, fullgraph=True, dynamic=True)
         return compiled(*tensors, **attributes)
 

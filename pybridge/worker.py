@@ -105,7 +105,7 @@ class Worker:
     def load(self, op: str) -> dict[str, Any]:
         """Loads an operator's file and lists what it registers."""
         if self.torch_missing:
-            return _failed("UNAVAILABLE", self.torch_missing)
+            return failed("UNAVAILABLE", self.torch_missing)
         module = self._module(op)
         if isinstance(module, dict):
             return module
@@ -119,7 +119,7 @@ class Worker:
         if op not in self.loaded:
             path = self.operators / f"{op}.py"
             if not op.isidentifier() or not path.is_file():
-                self.loaded[op] = _failed("UNAVAILABLE", f"{path}: no such operator file")
+                self.loaded[op] = failed("UNAVAILABLE", f"{path}: no such operator file")
             else:
                 self.loaded[op] = _import(op, path)
         return self.loaded[op]
@@ -131,7 +131,7 @@ class Worker:
             if i.function(direction) is None:
                 continue
             contracts: dict[str, list[str]] = {}
-            for dtype in i.dtypes:
+            for dtype in i.dtypes_of(direction):
                 contracts.setdefault(i.contract_of(direction, dtype), []).append(dtype)
             for contract, dtypes in contracts.items():
                 given = i.gives(direction)
@@ -201,7 +201,7 @@ def _is_triton(name: str) -> bool:
     return name.startswith("triton/")
 
 
-def _failed(status: str, message: str, log: str = "") -> dict[str, Any]:
+def failed(status: str, message: str, log: str = "") -> dict[str, Any]:
     """A load reply without implementations: the file holds the Triton rows and the torch rows."""
     failed = [{"implementation": prefix, "status": status, "message": message} for prefix in ("triton", "torch")]
     if log:
@@ -223,7 +223,7 @@ def _import(op: str, path: Path) -> ModuleType | dict[str, Any]:
     except BaseException as e:
         if isinstance(e, KeyboardInterrupt):
             raise
-        return _failed("BUILD_FAIL", _first_message(e, path), traceback.format_exc()[-8000:])
+        return failed("BUILD_FAIL", _first_message(e, path), traceback.format_exc()[-8000:])
     return module
 
 
@@ -235,10 +235,10 @@ def _first_message(e: BaseException, path: Path) -> str:
     return f"{path}:{lines[-1] if lines else 1}: {type(e).__name__}: {e}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="the Python worker of triad; the driver starts it")
+def main(kind: type[Worker] = Worker) -> int:
+    parser = argparse.ArgumentParser(description="a Python worker of triad; the driver starts it")
     parser.add_argument("--operators", required=True, type=Path, help="the folder of the operator files")
-    worker = Worker(parser.parse_args().operators.resolve())
+    worker = kind(parser.parse_args().operators.resolve())
     try:
         wire.serve(wire.Channel(), worker.answer)
     except wire.WireError as e:

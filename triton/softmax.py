@@ -14,6 +14,7 @@ import torch
 
 from implementation import INTERPRETED, Implementation, ceildiv, compile_for, gradients, next_power_of_2, sixteen_bit, tl, triton
 
+DIFFERENTIABLE = (0,)  # of the inputs of reference
 ROW_COLS = 131072  # the widest row that triton/row holds: 128 values a thread at 32 warps
 TILE = 65536 if INTERPRETED else 4096  # elements of a tile: on a GPU 16 to 32 values a thread
 ONLINE_COLS = 2048  # columns of a step of triton/online
@@ -136,6 +137,11 @@ def _accepts_row(direction, first, *rest):
 def reference(x):
     """The formula in torch, in the dtype of x; differentiable."""
     return torch.softmax(x, -1)
+
+
+def reference_backward(y, grad_y):
+    """The backward formula in torch, on saved tensors."""
+    return y * (grad_y - (y * grad_y).sum(-1, keepdim=True))
 
 
 forward_compile = compile_for(reference)

@@ -1,0 +1,318 @@
+"""flash_attention: o = softmax(scale * q k^T) v, row by row, with lse = log sum_j exp(scale * q k^T) (natural logarithm, scaled scores)
+backward, with P = exp(scale * q k^T - lse), delta = sum(grad_o * o) and dS = P * (grad_o v^T - delta):
+    grad_q = scale * dS k, grad_k = scale * dS^T q, grad_v = P^T grad_o, the last two summed over the queries' heads of a key's head
+
+Layout   q, o [batch, heads_q, seq_q, head_dim], k, v [batch, heads_kv, seq_kv, head_dim], lse [batch, heads_q, seq_q] fp32. Query head h reads
+         key head h / (heads_q / heads_kv). Inputs with any strides, outputs contiguous. fp32 (products in IEEE fp32), fp16, bf16 (P and dS are
+         multiplied in the dtype: contract p16); every other value inside is fp32.
+Causal   is aligned bottom-right: key j is visible to query i iff j <= i + seq_kv - seq_q. A row that sees no key has o = 0, lse = -inf, and
+         all its gradients are 0; where lse = -inf, P = 0.
+Limits   triton: head_dim a multiple of 8 in 16..256. batch, seq_q, seq_kv may be 0.
+Source   Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691
+  triton/tiled    a tile of queries per program, keys in steps; backward: one kernel over queries, one over keys, no atomics
+  torch/sdpa      torch.nn.functional.scaled_dot_product_attention, its choice of kernel
+  torch/eager     the written composition (contract eager in 16 bits)
+  torch/cudnn, torch/flash, torch/efficient   sdpa held to that kernel, and torch/compile: registered on a GPU only
+"""
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from implementation import INTERPRETED, Implementation, ceildiv, compile_for, gradients, next_power_of_2, sixteen_bit, tl, triton
+
+DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
+
+
+@triton.jit
+def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq_q, seq_kv, head_dim, scale,
+                          q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d,
+                          CAUSAL: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    """o and lse of M queries of one head."""
+    bh = tl.program_id(1).to(tl.int64)
+    batch = bh // heads
+    head = bh % heads
+    i = tl.program_id(0) * M + tl.arange(0, M)
+    d = tl.arange(0, D)
+    q = tl.load(q_ptr + batch * q_b + head * q_h + i.to(tl.int64)[:, None] * q_s + d[None, :] * q_d,
+                mask=(i < seq_q)[:, None] & (d < head_dim)[None, :], other=0.0)
+    k_ptr += batch * k_b + (head // group) * k_h
+    v_ptr += batch * v_b + (head // group) * v_h
+    shift = seq_kv - seq_q
+    stop = seq_kv
+    if CAUSAL:
+        stop = tl.minimum(seq_kv, (tl.program_id(0) + 1) * M + shift)
+    m = tl.full([M], float("-inf"), tl.float32)
+    l = tl.zeros([M], tl.float32)
+    acc = tl.zeros([M, D], tl.float32)
+    for start in range(0, stop, N):
+        j = start + tl.arange(0, N)
+        inside = (j < seq_kv)[:, None] & (d < head_dim)[None, :]
+        k = tl.load(k_ptr + j.to(tl.int64)[:, None] * k_s + d[None, :] * k_d, mask=inside, other=0.0)
+        v = tl.load(v_ptr + j.to(tl.int64)[:, None] * v_s + d[None, :] * v_d, mask=inside, other=0.0)
+        visible = (j < seq_kv)[None, :]
+        if CAUSAL:
+            visible = visible & (j[None, :] <= i[:, None] + shift)
+        s = tl.where(visible, tl.dot(q, tl.trans(k), input_precision="ieee") * scale, float("-inf"))
+        m_new = tl.maximum(m, tl.max(s, axis=1))
+        # As long as a row has seen no key there is nothing to rescale, and -inf - -inf would be NaN.
+        base = tl.where(m_new == float("-inf"), 0.0, m_new)
+        p = tl.exp(s - base[:, None])
+        rescale = tl.exp(m - base)
+        l = l * rescale + tl.sum(p, axis=1)
+        acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None], input_precision="ieee")
+        m = m_new
+    sees = (i >= 0) & (seq_kv > 0)
+    if CAUSAL:
+        sees = i + shift >= 0
+    o = tl.where(sees[:, None], acc / l[:, None], 0.0)
+    lse = tl.where(sees, m + tl.log(l), float("-inf"))
+    row = bh * seq_q + i
+    tl.store(o_ptr + row[:, None] * head_dim + d[None, :], o.to(o_ptr.dtype.element_ty), mask=(i < seq_q)[:, None] & (d < head_dim)[None, :])
+    tl.store(lse_ptr + row, lse, mask=i < seq_q)
+
+
+@triton.jit
+def _attention_delta_kernel(o_ptr, do_ptr, delta_ptr, heads, seq_q, head_dim, o_b, o_h, o_s, o_d, do_b, do_h, do_s, do_d, M: tl.constexpr, D: tl.constexpr):
+    """delta = sum(grad_o * o) of M queries of one head."""
+    bh = tl.program_id(1).to(tl.int64)
+    i = (tl.program_id(0) * M + tl.arange(0, M)).to(tl.int64)
+    d = tl.arange(0, D)
+    inside = (i < seq_q)[:, None] & (d < head_dim)[None, :]
+    o = tl.load(o_ptr + (bh // heads) * o_b + (bh % heads) * o_h + i[:, None] * o_s + d[None, :] * o_d, mask=inside, other=0.0).to(tl.float32)
+    do = tl.load(do_ptr + (bh // heads) * do_b + (bh % heads) * do_h + i[:, None] * do_s + d[None, :] * do_d, mask=inside, other=0.0).to(tl.float32)
+    tl.store(delta_ptr + bh * seq_q + i, tl.sum(o * do, axis=1), mask=i < seq_q)
+
+
+@triton.jit
+def _attention_bwd_q_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, heads, group, seq_q, seq_kv, head_dim, scale,
+                            q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d, do_b, do_h, do_s, do_d, lse_b, lse_h, lse_s,
+                            CAUSAL: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    """grad_q of M queries of one head."""
+    bh = tl.program_id(1).to(tl.int64)
+    batch = bh // heads
+    head = bh % heads
+    i = tl.program_id(0) * M + tl.arange(0, M)
+    d = tl.arange(0, D)
+    row = i.to(tl.int64)[:, None]
+    inside_q = (i < seq_q)[:, None] & (d < head_dim)[None, :]
+    q = tl.load(q_ptr + batch * q_b + head * q_h + row * q_s + d[None, :] * q_d, mask=inside_q, other=0.0)
+    do = tl.load(do_ptr + batch * do_b + head * do_h + row * do_s + d[None, :] * do_d, mask=inside_q, other=0.0)
+    lse = tl.load(lse_ptr + batch * lse_b + head * lse_h + i.to(tl.int64) * lse_s, mask=i < seq_q, other=float("-inf"))
+    delta = tl.load(delta_ptr + bh * seq_q + i, mask=i < seq_q, other=0.0)
+    k_ptr += batch * k_b + (head // group) * k_h
+    v_ptr += batch * v_b + (head // group) * v_h
+    shift = seq_kv - seq_q
+    stop = seq_kv
+    if CAUSAL:
+        stop = tl.minimum(seq_kv, (tl.program_id(0) + 1) * M + shift)
+    dq = tl.zeros([M, D], tl.float32)
+    for start in range(0, stop, N):
+        j = start + tl.arange(0, N)
+        inside = (j < seq_kv)[:, None] & (d < head_dim)[None, :]
+        k = tl.load(k_ptr + j.to(tl.int64)[:, None] * k_s + d[None, :] * k_d, mask=inside, other=0.0)
+        v = tl.load(v_ptr + j.to(tl.int64)[:, None] * v_s + d[None, :] * v_d, mask=inside, other=0.0)
+        visible = (j < seq_kv)[None, :] & (lse != float("-inf"))[:, None]
+        if CAUSAL:
+            visible = visible & (j[None, :] <= i[:, None] + shift)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        p = tl.where(visible, tl.exp(s - lse[:, None]), 0.0)
+        dp = tl.dot(do, tl.trans(v), input_precision="ieee")
+        ds = tl.where(visible, p * (dp - delta[:, None]), 0.0)
+        dq = tl.dot(ds.to(k.dtype), k, dq, input_precision="ieee")
+    out = dq_ptr + (bh * seq_q + i)[:, None] * head_dim + d[None, :]
+    tl.store(out, (dq * scale).to(dq_ptr.dtype.element_ty), mask=inside_q)
+
+
+@triton.jit
+def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, heads_kv, group, seq_q, seq_kv, head_dim, scale,
+                             q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d, do_b, do_h, do_s, do_d, lse_b, lse_h, lse_s,
+                             CAUSAL: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    """grad_k and grad_v of N keys of one head, summed over the group of query heads that read it."""
+    bh = tl.program_id(1).to(tl.int64)
+    batch = bh // heads_kv
+    head_kv = bh % heads_kv
+    j = tl.program_id(0) * N + tl.arange(0, N)
+    d = tl.arange(0, D)
+    inside_kv = (j < seq_kv)[:, None] & (d < head_dim)[None, :]
+    k = tl.load(k_ptr + batch * k_b + head_kv * k_h + j.to(tl.int64)[:, None] * k_s + d[None, :] * k_d, mask=inside_kv, other=0.0)
+    v = tl.load(v_ptr + batch * v_b + head_kv * v_h + j.to(tl.int64)[:, None] * v_s + d[None, :] * v_d, mask=inside_kv, other=0.0)
+    shift = seq_kv - seq_q
+    begin = 0
+    if CAUSAL:
+        begin = tl.maximum(tl.program_id(0) * N - shift, 0)
+    dk = tl.zeros([N, D], tl.float32)
+    dv = tl.zeros([N, D], tl.float32)
+    for member in range(0, group):
+        head = head_kv * group + member
+        for start in range(begin, seq_q, M):
+            i = start + tl.arange(0, M)
+            row = i.to(tl.int64)[:, None]
+            inside = (i < seq_q)[:, None] & (d < head_dim)[None, :]
+            q = tl.load(q_ptr + batch * q_b + head * q_h + row * q_s + d[None, :] * q_d, mask=inside, other=0.0)
+            do = tl.load(do_ptr + batch * do_b + head * do_h + row * do_s + d[None, :] * do_d, mask=inside, other=0.0)
+            lse = tl.load(lse_ptr + batch * lse_b + head * lse_h + i.to(tl.int64) * lse_s, mask=i < seq_q, other=float("-inf"))
+            delta = tl.load(delta_ptr + (batch * heads_kv * group + head) * seq_q + i, mask=i < seq_q, other=0.0)
+            visible = (j < seq_kv)[:, None] & (lse != float("-inf"))[None, :]
+            if CAUSAL:
+                visible = visible & (j[:, None] <= i[None, :] + shift)
+            s = tl.dot(k, tl.trans(q), input_precision="ieee") * scale
+            p = tl.where(visible, tl.exp(s - lse[None, :]), 0.0)
+            dv = tl.dot(p.to(do.dtype), do, dv, input_precision="ieee")
+            dp = tl.dot(v, tl.trans(do), input_precision="ieee")
+            ds = tl.where(visible, p * (dp - delta[None, :]), 0.0)
+            dk = tl.dot(ds.to(q.dtype), q, dk, input_precision="ieee")
+    out = (bh * seq_kv + j)[:, None] * head_dim + d[None, :]
+    tl.store(dk_ptr + out, (dk * scale).to(dk_ptr.dtype.element_ty), mask=inside_kv)
+    tl.store(dv_ptr + out, dv.to(dv_ptr.dtype.element_ty), mask=inside_kv)
+
+
+def _tile(head_dim: int, dtype: torch.dtype, backward: bool) -> tuple[int, int]:
+    """Queries and keys of a step on a GPU: what registers and shared memory hold, less for wide heads, for fp32 and for the backward."""
+    wide = next_power_of_2(head_dim) * dtype.itemsize  # bytes of a row
+    if backward:
+        return (64, 64) if wide <= 128 else (32, 32) if wide <= 512 else (16, 16)
+    return (128, 64) if wide <= 256 else (64, 32) if wide <= 512 else (32, 16)
+
+
+def _steps(q, k, backward: bool) -> tuple[int, int]:
+    """Queries and keys of a step; the interpreter takes up to 128 of each, and no more than there are."""
+    if INTERPRETED:
+        return min(128, next_power_of_2(q.shape[2])), min(128, next_power_of_2(k.shape[2]))
+    return _tile(q.shape[3], q.dtype, backward)
+
+
+def forward(q, k, v, *, causal, scale):
+    """q [batch, heads_q, seq_q, head_dim], k, v [batch, heads_kv, seq_kv, head_dim] -> o of q's shape and dtype, lse [batch, heads_q, seq_q] fp32."""
+    batch, heads, seq_q, head_dim = q.shape
+    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    lse = torch.empty((batch, heads, seq_q), dtype=torch.float32, device=q.device)
+    if lse.numel():
+        m, n = _steps(q, k, False)
+        _attention_fwd_kernel[(ceildiv(seq_q, m), batch * heads)](
+            q, k, v, o, lse, heads, heads // k.shape[1], seq_q, k.shape[2], head_dim, scale, *q.stride(), *k.stride(), *v.stride(),
+            CAUSAL=causal, M=m, N=n, D=next_power_of_2(head_dim), num_warps=4 if head_dim <= 64 else 8, num_stages=2)
+    return o, lse
+
+
+def backward(q, k, v, o, lse, grad_o, *, causal, scale):
+    """The forward's inputs and outputs and grad_o of o's shape -> grad_q, grad_k, grad_v of the shapes and dtypes of q, k, v."""
+    (batch, heads, seq_q, head_dim), (_, heads_kv, seq_kv, _) = q.shape, k.shape
+    group, width = heads // heads_kv, next_power_of_2(head_dim)
+    grad_q = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    grad_k = torch.empty(k.shape, dtype=k.dtype, device=k.device)
+    grad_v = torch.empty(v.shape, dtype=v.dtype, device=v.device)
+    delta = torch.empty((batch, heads, seq_q), dtype=torch.float32, device=q.device)
+    m, n = _steps(q, k, True)
+    strides = (*q.stride(), *k.stride(), *v.stride(), *grad_o.stride(), *lse.stride())
+    options = {"CAUSAL": causal, "M": m, "N": n, "D": width, "num_warps": 4 if head_dim <= 64 else 8, "num_stages": 1}
+    if delta.numel():
+        grid = (ceildiv(seq_q, m), batch * heads)
+        _attention_delta_kernel[grid](o, grad_o, delta, heads, seq_q, head_dim, *o.stride(), *grad_o.stride(), M=m, D=width)
+        _attention_bwd_q_kernel[grid](q, k, v, grad_o, lse, delta, grad_q, heads, group, seq_q, seq_kv, head_dim, scale, *strides, **options)
+    if grad_k.numel():
+        _attention_bwd_kv_kernel[(ceildiv(seq_kv, n), batch * heads_kv)](q, k, v, grad_o, lse, delta, grad_k, grad_v, heads_kv, group, seq_q, seq_kv,
+                                                                         head_dim, scale, *strides, **options)
+    return grad_q, grad_k, grad_v
+
+
+def _accepts_tiled(direction, q, *rest, causal, scale):
+    head_dim = q.shape[3]
+    if not (16 <= head_dim <= 256 and head_dim % 8 == 0):
+        return f"flash_attention/triton/tiled: head_dim {head_dim} is not a multiple of 8 in 16..256"
+    return None
+
+
+# ---- torch
+
+
+def _blind(q, k, causal: bool) -> int:
+    """How many of the first queries see no key. The torch functions leave them out: softmax over nothing is NaN, and so would its gradient be."""
+    seq_q, seq_kv = q.shape[2], k.shape[2]
+    return seq_q if seq_kv == 0 else max(0, seq_q - seq_kv) if causal else 0
+
+
+def _mask(seq_q: int, seq_kv: int, device) -> torch.Tensor:
+    """[seq_q, seq_kv], true where key j <= i + seq_kv - seq_q."""
+    return torch.ones((seq_q, seq_kv), dtype=torch.bool, device=device).tril(seq_kv - seq_q)
+
+
+def _scores(q, k, causal: bool, scale: float):
+    """Scaled, masked scores of every query head, in q's dtype."""
+    s = (q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).transpose(2, 3)) * scale
+    return s.masked_fill(~_mask(q.shape[2], k.shape[2], q.device), float("-inf")) if causal else s
+
+
+def reference(q, k, v, *, causal, scale):
+    """The composition in torch, in the dtype of q: o and lse; differentiable."""
+    blind = _blind(q, k, causal)
+    if blind == q.shape[2]:
+        return torch.zeros(q.shape, dtype=q.dtype, device=q.device), torch.full(q.shape[:3], float("-inf"), dtype=q.dtype, device=q.device)
+    s = _scores(q[:, :, blind:], k, causal, scale)
+    o = torch.softmax(s, -1) @ v.repeat_interleave(q.shape[1] // v.shape[1], 1)
+    return F.pad(o, (0, 0, blind, 0)), F.pad(torch.logsumexp(s, -1), (blind, 0), value=float("-inf"))
+
+
+def reference_backward(q, k, v, o, lse, grad_o, *, causal, scale):
+    """The backward formula in torch, on saved tensors."""
+    group = q.shape[1] // k.shape[1]
+    s = _scores(q, k, causal, scale)
+    lse = lse[..., None]
+    p = torch.where((s == float("-inf")) | (lse == float("-inf")), 0.0, torch.exp(s - lse))
+    ds = p * (grad_o @ v.repeat_interleave(group, 1).transpose(2, 3) - (grad_o * o).sum(-1, keepdim=True))
+    of_group = lambda t: t.unflatten(1, (k.shape[1], group)).sum(2)
+    return (scale * (ds @ k.repeat_interleave(group, 1)), of_group(scale * (ds.transpose(2, 3) @ q)), of_group(p.transpose(2, 3) @ grad_o))
+
+
+def forward_eager(q, k, v, *, causal, scale):
+    """o alone, of the composition."""
+    return reference(q, k, v, causal=causal, scale=scale)[0]
+
+
+def forward_sdpa(q, k, v, *, causal, scale):
+    """o of torch's attention. Its is_causal is aligned top-left, so it is used for equal lengths alone, and a mask otherwise."""
+    blind = _blind(q, k, causal)
+    if blind == q.shape[2]:
+        return torch.zeros(q.shape, dtype=q.dtype, device=q.device)
+    seeing, seq_kv = q[:, :, blind:], k.shape[2]
+    aligned = causal and seeing.shape[2] == seq_kv
+    mask = _mask(seeing.shape[2], seq_kv, q.device) if causal and not aligned else None
+    o = F.scaled_dot_product_attention(seeing, k, v, attn_mask=mask, is_causal=aligned, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+    return F.pad(o, (0, 0, blind, 0)).contiguous()
+
+
+def _held_to(backend: SDPBackend):
+    """forward_sdpa with one of its kernels; what that kernel does not take is not supported."""
+    def forward(q, k, v, **attributes):
+        with sdpa_kernel(backend):
+            try:
+                return forward_sdpa(q, k, v, **attributes)
+            except RuntimeError as e:  # torch has no type of its own for this
+                if "No available kernel" not in str(e):
+                    raise
+                raise NotImplementedError(f"flash_attention: {backend.name} does not take q {list(q.shape)}, k {list(k.shape)}, {q.dtype}, {attributes}") from e
+    return forward
+
+
+def _row(name: str, function, contract: str, **more) -> Implementation:
+    """A torch row: o, and the gradients through autograd."""
+    def backward(q, k, v, grad_o, **attributes):
+        return gradients(function, (q, k, v), (grad_o,), DIFFERENTIABLE, **attributes)
+    return Implementation(name, function, backward, outputs=("o",), gradients=_GRADIENTS, contract=sixteen_bit(contract), recomputes=True, **more)
+
+
+_GRADIENTS = ("grad_q", "grad_k", "grad_v")
+
+IMPLEMENTATIONS = [
+    Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS, contract=sixteen_bit("p16"), accepts=_accepts_tiled,
+                   constraint="head_dim a multiple of 8 in 16..256"),
+    _row("torch/sdpa", forward_sdpa, "p16"),
+    _row("torch/eager", forward_eager, "eager"),
+]
+if torch.cuda.is_available() and not INTERPRETED:
+    IMPLEMENTATIONS += [
+        _row("torch/cudnn", _held_to(SDPBackend.CUDNN_ATTENTION), "p16"),
+        _row("torch/flash", _held_to(SDPBackend.FLASH_ATTENTION), "p16"),
+        _row("torch/efficient", _held_to(SDPBackend.EFFICIENT_ATTENTION), "p16"),
+        _row("torch/compile", compile_for(forward_eager), "p16", compiled=True),
+    ]

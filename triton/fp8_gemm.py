@@ -1,0 +1,256 @@
+"""fp8_gemm: c[m, n] = (a * scale_a) (b * scale_b)^T, both operands K-major
+backward, as fp8 training does it: grad_a[m, k] = (g * scale_g) (bt * scale_bt)^T and grad_b[n, k] = (gt * scale_gt) (at * scale_at)^T, each the
+forward's product of operands that are already quantised in the layout it needs.
+
+Layout   a [m, k], b [n, k]: e4m3 x e4m3, e5m2 x e4m3 or e4m3 x e5m2, any strides; c [m, n] bf16, fp16 or fp32, contiguous. Scales are fp32
+         multipliers. scaling = tensor: [1] and [1]; row: [m] and [n]; block: [m, ceil(k/128)] for a, [ceil(n/128), ceil(k/128)] for b.
+         Products are summed in fp32; a tensor core that sums them in less hands over to fp32 every 128 of k (contract promoted).
+Limits   m, n, k of any size; k = 0 gives zeros.
+Source   Micikevicius et al. 2022, arXiv:2209.05433; DeepSeek-V3 2024, arXiv:2412.19437 (block scaling)
+  triton/tiled          a tile of c per program, programs grouped so that neighbours share operands in L2
+  triton/splitk         k in parts, summed by a second kernel in the order of the parts: deterministic
+  torch/scaled_mm       torch._scaled_mm without fast accumulation, where a probe shows that this build gets the call right
+  torch/scaled_mm_fast  the same with fast accumulation (contract fast); registered on a GPU only
+  torch/dequant         operands scaled in fp32, then multiplied in fp32
+"""
+
+import functools
+
+import torch
+
+from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, triton
+
+DIFFERENTIABLE = (0, 2)  # of the inputs of reference
+BLOCK_K = 128  # the granule of block scaling and of promotion to fp32
+TILE_MAX = 256 if INTERPRETED else 128  # of m and n
+TILE_MIN = 1 if INTERPRETED else 16  # the smallest operand of a tensor core instruction
+GROUP = 8  # rows of tiles that are walked together
+SPLITS = 4 if INTERPRETED else 16  # at most; a GPU fills up with about 132 programs
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+CASES = ("e4m3", "e5m2_e4m3", "e4m3_e5m2")
+
+
+@triton.jit
+def _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, first, last, a_m, a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k,
+                BLOCKS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """The fp32 sum of a tile over the blocks first to last of k; BLOCKS says that every block has its scales."""
+    acc = tl.zeros([M, N], tl.float32)
+    for block in range(first, last):
+        rk = (block * K + tl.arange(0, K)).to(tl.int64)
+        a = tl.load(a_ptr + rm[:, None] * a_m + rk[None, :] * a_k, mask=(rm < m)[:, None] & (rk < k)[None, :], other=0.0)
+        b = tl.load(b_ptr + rn[None, :] * b_n + rk[:, None] * b_k, mask=(rn < n)[None, :] & (rk < k)[:, None], other=0.0)
+        if BLOCKS:
+            scale_a = tl.load(scale_a_ptr + rm * sa_m + block * sa_k, mask=rm < m, other=0.0)
+            scale_b = tl.load(scale_b_ptr + (rn // 128) * sb_n + block * sb_k, mask=rn < n, other=0.0)
+            acc += tl.dot(a, b, out_dtype=tl.float32) * scale_a[:, None] * scale_b[None, :]
+        else:
+            acc = tl.dot(a, b, acc, max_num_imprecise_acc=K, out_dtype=tl.float32)
+    return acc
+
+
+@triton.jit
+def _scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS: tl.constexpr):
+    """acc with the scales of its rows and columns, or of the whole tensors."""
+    if ROWS:
+        scale_a = tl.load(scale_a_ptr + rm * sa_m, mask=rm < m, other=0.0)
+        scale_b = tl.load(scale_b_ptr + rn * sb_n, mask=rn < n, other=0.0)
+        return acc * scale_a[:, None] * scale_b[None, :]
+    else:
+        return acc * tl.load(scale_a_ptr) * tl.load(scale_b_ptr)
+
+
+@triton.jit
+def _fp8_gemm_tiled_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, c_ptr, m, n, k, a_m, a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k, GROUP: tl.constexpr,
+                           BLOCKS: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """One [M, N] tile of c. Programs walk GROUP rows of tiles column by column, so that those in flight share what L2 holds."""
+    program = tl.program_id(0)
+    tiles_m = tl.cdiv(m, M)
+    per_group = GROUP * tl.cdiv(n, N)
+    first_m = (program // per_group) * GROUP
+    height = tl.minimum(tiles_m - first_m, GROUP)
+    tile_m = first_m + (program % per_group) % height
+    tile_n = (program % per_group) // height
+    rm = (tile_m * M + tl.arange(0, M)).to(tl.int64)
+    rn = (tile_n * N + tl.arange(0, N)).to(tl.int64)
+    acc = _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, 0, tl.cdiv(k, K), a_m, a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k,
+                      BLOCKS, M, N, K)
+    if not BLOCKS:
+        acc = _scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS)
+    tl.store(c_ptr + rm[:, None] * n + rn[None, :], acc.to(c_ptr.dtype.element_ty), mask=(rm < m)[:, None] & (rn < n)[None, :])
+
+
+@triton.jit
+def _fp8_gemm_splitk_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, partial_ptr, m, n, k, per_split, a_m, a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k,
+                            BLOCKS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """partial[split, m, n]: one [M, N] tile over per_split blocks of k, without the scales of rows and tensors."""
+    split = tl.program_id(2)
+    rm = (tl.program_id(0) * M + tl.arange(0, M)).to(tl.int64)
+    rn = (tl.program_id(1) * N + tl.arange(0, N)).to(tl.int64)
+    last = tl.minimum((split + 1) * per_split, tl.cdiv(k, K))
+    acc = _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, split * per_split, last, a_m, a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k,
+                      BLOCKS, M, N, K)
+    tl.store(partial_ptr + (split.to(tl.int64) * m + rm[:, None]) * n + rn[None, :], acc, mask=(rm < m)[:, None] & (rn < n)[None, :])
+
+
+@triton.jit
+def _fp8_gemm_sum_kernel(partial_ptr, scale_a_ptr, scale_b_ptr, c_ptr, m, n, splits, sa_m, sb_n, BLOCKS: tl.constexpr, ROWS: tl.constexpr,
+                         M: tl.constexpr, N: tl.constexpr):
+    """One [M, N] tile of c: the partial sums in the order of the splits, then the scales."""
+    rm = (tl.program_id(0) * M + tl.arange(0, M)).to(tl.int64)
+    rn = (tl.program_id(1) * N + tl.arange(0, N)).to(tl.int64)
+    inside = (rm < m)[:, None] & (rn < n)[None, :]
+    acc = tl.zeros([M, N], tl.float32)
+    for split in range(0, splits):
+        acc += tl.load(partial_ptr + (split * m + rm[:, None]) * n + rn[None, :], mask=inside, other=0.0)
+    if not BLOCKS:
+        acc = _scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS)
+    tl.store(c_ptr + rm[:, None] * n + rn[None, :], acc.to(c_ptr.dtype.element_ty), mask=inside)
+
+
+def _tile(size: int) -> int:
+    """Rows or columns of c that a program takes."""
+    return max(TILE_MIN, min(TILE_MAX, next_power_of_2(size)))
+
+
+def _strides(scale: torch.Tensor) -> tuple[int, int]:
+    return (scale.stride(0), scale.stride(1)) if scale.dim() == 2 else (scale.stride(0), 0)
+
+
+def forward_tiled(a, scale_a, b, scale_b, *, scaling, out):
+    """a [m, k], b [n, k] and their scales -> c [m, n] in the dtype named by out."""
+    (m, k), n = a.shape, b.shape[0]
+    c = torch.empty((m, n), dtype=DTYPES[out], device=a.device)
+    if c.numel():
+        tile_m, tile_n = _tile(m), _tile(n)
+        _fp8_gemm_tiled_kernel[(ceildiv(m, tile_m) * ceildiv(n, tile_n),)](
+            a, scale_a, b, scale_b, c, m, n, k, *a.stride(), *b.stride(), *_strides(scale_a), *_strides(scale_b), GROUP=GROUP,
+            BLOCKS=scaling == "block", ROWS=scaling == "row", M=tile_m, N=tile_n, K=BLOCK_K, num_warps=8 if tile_m * tile_n > 8192 else 4)
+    return c
+
+
+def forward_splitk(a, scale_a, b, scale_b, *, scaling, out):
+    """a [m, k], b [n, k] and their scales -> c [m, n] in the dtype named by out."""
+    (m, k), n = a.shape, b.shape[0]
+    c = torch.empty((m, n), dtype=DTYPES[out], device=a.device)
+    if not c.numel():
+        return c
+    tile_m, tile_n = _tile(m), _tile(n)
+    grid = (ceildiv(m, tile_m), ceildiv(n, tile_n))
+    per_split = max(1, ceildiv(ceildiv(k, BLOCK_K), SPLITS))
+    splits = max(1, ceildiv(ceildiv(k, BLOCK_K), per_split))
+    partial = torch.empty((splits, m, n), dtype=torch.float32, device=a.device)
+    block, row, warps = scaling == "block", scaling == "row", 8 if tile_m * tile_n > 8192 else 4
+    _fp8_gemm_splitk_kernel[(*grid, splits)](a, scale_a, b, scale_b, partial, m, n, k, per_split, *a.stride(), *b.stride(), *_strides(scale_a),
+                                             *_strides(scale_b), BLOCKS=block, M=tile_m, N=tile_n, K=BLOCK_K, num_warps=warps)
+    _fp8_gemm_sum_kernel[grid](partial, scale_a, scale_b, c, m, n, splits, scale_a.stride(0), scale_b.stride(0), BLOCKS=block, ROWS=row,
+                               M=tile_m, N=tile_n, num_warps=warps)
+    return c
+
+
+def _two_products(function):
+    """The backward that multiplies with function."""
+    def backward(g, scale_g, bt, scale_bt, gt, scale_gt, at, scale_at, *, scaling, out):
+        return function(g, scale_g, bt, scale_bt, scaling=scaling, out=out), function(gt, scale_gt, at, scale_at, scaling=scaling, out=out)
+    return backward
+
+
+# ---- torch
+
+
+def _dequantised(x, scale, scaling: str, rows: int, dtype: torch.dtype):
+    """x * scale in dtype; a scale of block scaling covers rows x 128 elements."""
+    x, scale = x.to(dtype), scale.to(dtype)
+    if scaling == "block":
+        scale = scale.repeat_interleave(rows, 0)[:x.shape[0]].repeat_interleave(BLOCK_K, 1)[:, :x.shape[1]]
+    elif scaling == "row":
+        scale = scale[:, None]
+    return x * scale
+
+
+def reference(a, scale_a, b, scale_b, *, scaling, out):
+    """The formula in torch: in a's dtype, fp8 in fp32. out is not applied; differentiable."""
+    dtype = torch.float32 if a.dtype.itemsize == 1 else a.dtype
+    return _dequantised(a, scale_a, scaling, 1, dtype) @ _dequantised(b, scale_b, scaling, BLOCK_K, dtype).T
+
+
+reference_backward = _two_products(reference)
+
+
+def forward_dequant(a, scale_a, b, scale_b, *, scaling, out):
+    """a [m, k], b [n, k] and their scales -> c [m, n]: the product in fp32, rounded once."""
+    return reference(a, scale_a, b, scale_b, scaling=scaling, out=out).to(DTYPES[out])
+
+
+def _scaled_mm(a, scale_a, b, scale_b, scaling: str, out: str, fast: bool):
+    """torch._scaled_mm on operands as it wants them: dense, with scales that broadcast (for block scaling a's with rows innermost)."""
+    if scaling == "row":
+        scale_a, scale_b = scale_a[:, None].contiguous(), scale_b[None, :].contiguous()
+    elif scaling == "block":
+        scale_a, scale_b = scale_a.T.contiguous().T, scale_b.contiguous().T
+    return torch._scaled_mm(a.contiguous(), b.contiguous().T, scale_a=scale_a, scale_b=scale_b, out_dtype=DTYPES[out], use_fast_accum=fast).contiguous()
+
+
+@functools.cache
+def _probe(scaling: str, out: str, a_dtype: torch.dtype, b_dtype: torch.dtype, m: int, n: int, k: int, fast: bool, device: str) -> str:
+    """Multiplies ones by twos of a representative size and says what this build does wrong with them, "" for nothing."""
+    a = torch.ones((m, k), device=device).to(a_dtype)
+    b = torch.full((n, k), 2.0, device=device).to(b_dtype)
+    shapes = {"tensor": ((1,), (1,)), "row": ((m,), (n,)), "block": ((m, ceildiv(k, BLOCK_K)), (ceildiv(n, BLOCK_K), ceildiv(k, BLOCK_K)))}[scaling]
+    scales = [torch.full(shape, 0.5, device=device) for shape in shapes]
+    deterministic = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    try:
+        torch.use_deterministic_algorithms(True, warn_only=True)  # fills what torch allocates with NaN: an answer that is not written shows
+        c = _scaled_mm(a, scales[0], b, scales[1], scaling, out, fast)
+    except (RuntimeError, ValueError, NotImplementedError) as e:
+        return f"{type(e).__name__}: {str(e).splitlines()[0]}"
+    finally:
+        torch.use_deterministic_algorithms(deterministic[0], warn_only=deterministic[1])
+    if c.dtype != DTYPES[out] or c.shape != (m, n) or not torch.equal(c.float(), torch.full((m, n), 0.5 * k, device=device)):
+        return "it gives another answer than the product"
+    return ""
+
+
+def _representative(size: int) -> int:
+    """A small size of the same alignment: 0, or a multiple of the largest power of two up to 128 that divides it."""
+    return 0 if size == 0 else 128 if size % 128 == 0 else 16 * (1 + 2 * (size > 16)) if size % 16 == 0 else 17
+
+
+def _accepts_scaled_mm(fast: bool):
+    def accepts(direction, *inputs, scaling, out):
+        name = "fp8_gemm/torch/scaled_mm_fast" if fast else "fp8_gemm/torch/scaled_mm"
+        for a, b in ((inputs[i], inputs[i + 2]) for i in range(0, len(inputs), 4)):
+            (m, k), n = a.shape, b.shape[0]
+            if m and n and not k and a.device.type == "cpu":
+                return f"{name}: k 0: on a CPU builds of torch differ in whether they write c"
+            if m and n:
+                sizes = [_representative(size) for size in (m, n, k)]
+                wrong = _probe(scaling, out, a.dtype, b.dtype, *sizes, fast, a.device.type)
+                if wrong:
+                    return f"{name}: {scaling} scaling, out {out}, m {m}, n {n}, k {k}: torch {torch.__version__} on {a.device.type} declines: {wrong}"
+        return None
+    return accepts
+
+
+def _forward_scaled_mm(fast: bool):
+    def forward(a, scale_a, b, scale_b, *, scaling, out):
+        if not a.shape[0] or not b.shape[0]:
+            return torch.empty((a.shape[0], b.shape[0]), dtype=DTYPES[out], device=a.device)
+        return _scaled_mm(a, scale_a, b, scale_b, scaling, out, fast)
+    return forward
+
+
+def _row(name: str, function, contract: str = "promoted", **more) -> Implementation:
+    return Implementation(name, function, _two_products(function), outputs=("c",), gradients=("grad_a", "grad_b"), contract=contract, dtypes=CASES,
+                          backward_dtypes=("e4m3",), **more)
+
+
+_PROBED = "what this build of torch takes"
+
+IMPLEMENTATIONS = [
+    _row("triton/tiled", forward_tiled),
+    _row("triton/splitk", forward_splitk),
+    _row("torch/scaled_mm", _forward_scaled_mm(False), accepts=_accepts_scaled_mm(False), constraint=_PROBED),
+    _row("torch/dequant", forward_dequant),
+]
+if torch.cuda.is_available() and not INTERPRETED:
+    IMPLEMENTATIONS.append(_row("torch/scaled_mm_fast", _forward_scaled_mm(True), contract="fast", accepts=_accepts_scaled_mm(True), constraint=_PROBED))

@@ -1,0 +1,183 @@
+"""layernorm over the last dimension: y = (x - mean) * rstd * weight + bias, with mean = sum_c x / cols, rstd = 1 / sqrt(sum_c (x - mean)^2 / cols + eps)
+backward, with h = (x - mean) * rstd and w = weight * grad_y: grad_x = rstd * (w - mean_c(w) - h * mean_c(w * h)),
+    grad_weight = sum_r grad_y * h, grad_bias = sum_r grad_y
+
+Layout   x, y, grad_y, grad_x: [rows, cols]; weight, bias and their gradients [cols]; mean, rstd [rows] fp32. Inputs with any strides,
+         outputs contiguous. fp32, fp16, bf16; every value inside is fp32, the variance in a second pass over the row in registers.
+Limits   rows = 0 gives zeros for grad_weight and grad_bias.
+Source   Ba, Kiros and Hinton 2016, arXiv:1607.06450
+  triton/row     a tile of whole rows per program; cols <= 131072; the backward sums grad_weight and grad_bias in two stages, always in the same order
+  torch/eager    torch.nn.functional.layer_norm; its backward in 16 bits not on a CPU, where it sums over rows in the dtype
+  torch/compile  the same through Inductor
+"""
+
+import torch
+import torch.nn.functional as F
+
+from implementation import INTERPRETED, Implementation, ceildiv, compile_for, gradients, next_power_of_2, tl, triton
+
+DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
+ROW_COLS = 131072  # the widest row that a program holds
+TILE = 65536 if INTERPRETED else 4096  # elements of a tile
+PARTIALS = 4 if INTERPRETED else 128  # programs of the backward, each with a partial sum of its own: about one a multiprocessor
+PARTIAL_COLS = 1024 if INTERPRETED else 128  # columns that a program of the second stage sums
+
+
+@triton.jit
+def _layernorm_fwd_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, mean_ptr, rstd_ptr, rows, cols, eps, x_row, x_col, weight_col, bias_col,
+                          ROWS: tl.constexpr, COLS: tl.constexpr):
+    """A tile of ROWS whole rows, COLS >= cols."""
+    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    col = tl.arange(0, COLS).to(tl.int64)
+    r = row[:, None]
+    c = col[None, :]
+    inside = (r < rows) & (c < cols)
+    x = tl.load(x_ptr + r * x_row + c * x_col, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=1) / cols
+    centred = tl.where(inside, x - mean[:, None], 0.0)
+    rstd = tl.rsqrt(tl.sum(centred * centred, axis=1) / cols + eps)
+    weight = tl.load(weight_ptr + col * weight_col, mask=col < cols, other=0.0).to(tl.float32)
+    bias = tl.load(bias_ptr + col * bias_col, mask=col < cols, other=0.0).to(tl.float32)
+    y = centred * rstd[:, None] * weight[None, :] + bias[None, :]
+    tl.store(y_ptr + r * cols + c, y.to(y_ptr.dtype.element_ty), mask=inside)
+    tl.store(mean_ptr + row, mean, mask=row < rows)
+    tl.store(rstd_ptr + row, rstd, mask=row < rows)
+
+
+@triton.jit
+def _layernorm_bwd_kernel(x_ptr, weight_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, dweight_ptr, dbias_ptr, rows, cols, programs,
+                          x_row, x_col, weight_col, mean_row, rstd_row, dy_row, dy_col, ROWS: tl.constexpr, COLS: tl.constexpr):
+    """Every programs-th tile of ROWS whole rows: dx, and this program's partial sums dweight[program, :] and dbias[program, :]."""
+    program = tl.program_id(0)
+    col = tl.arange(0, COLS).to(tl.int64)
+    c = col[None, :]
+    weight = tl.load(weight_ptr + col * weight_col, mask=col < cols, other=0.0).to(tl.float32)
+    dweight = tl.zeros([COLS], tl.float32)
+    dbias = tl.zeros([COLS], tl.float32)
+    for start in range(program * ROWS, rows, programs * ROWS):
+        row = (start + tl.arange(0, ROWS)).to(tl.int64)
+        r = row[:, None]
+        inside = (r < rows) & (c < cols)
+        x = tl.load(x_ptr + r * x_row + c * x_col, mask=inside, other=0.0).to(tl.float32)
+        dy = tl.load(dy_ptr + r * dy_row + c * dy_col, mask=inside, other=0.0).to(tl.float32)
+        mean = tl.load(mean_ptr + row * mean_row, mask=row < rows, other=0.0)
+        rstd = tl.load(rstd_ptr + row * rstd_row, mask=row < rows, other=0.0)
+        h = tl.where(inside, (x - mean[:, None]) * rstd[:, None], 0.0)
+        w = dy * weight[None, :]
+        mean_w = tl.sum(w, axis=1) / cols
+        mean_wh = tl.sum(w * h, axis=1) / cols
+        dx = rstd[:, None] * (w - mean_w[:, None] - h * mean_wh[:, None])
+        tl.store(dx_ptr + r * cols + c, dx.to(dx_ptr.dtype.element_ty), mask=inside)
+        dweight += tl.sum(dy * h, axis=0)
+        dbias += tl.sum(dy, axis=0)
+    tl.store(dweight_ptr + program * cols + col, dweight, mask=col < cols)
+    tl.store(dbias_ptr + program * cols + col, dbias, mask=col < cols)
+
+
+@triton.jit
+def _layernorm_partials_kernel(dweight_ptr, dbias_ptr, dweight_out_ptr, dbias_out_ptr, programs, cols, COLS: tl.constexpr, PROGRAMS: tl.constexpr):
+    """Sums the partial sums of COLS columns."""
+    col = (tl.program_id(0) * COLS + tl.arange(0, COLS)).to(tl.int64)
+    p = tl.arange(0, PROGRAMS).to(tl.int64)[:, None]
+    inside = (p < programs) & (col[None, :] < cols)
+    dweight = tl.sum(tl.load(dweight_ptr + p * cols + col[None, :], mask=inside, other=0.0), axis=0)
+    dbias = tl.sum(tl.load(dbias_ptr + p * cols + col[None, :], mask=inside, other=0.0), axis=0)
+    tl.store(dweight_out_ptr + col, dweight.to(dweight_out_ptr.dtype.element_ty), mask=col < cols)
+    tl.store(dbias_out_ptr + col, dbias.to(dbias_out_ptr.dtype.element_ty), mask=col < cols)
+
+
+def _tile(rows: int, width: int) -> tuple[int, int]:
+    """How many rows of width columns a program takes at once, and with how many warps."""
+    count = max(1, min(TILE // width, next_power_of_2(rows)))
+    return count, max(4, min(32, count * width // 1024))
+
+
+def forward(x, weight, bias, *, eps):
+    """x [rows, cols], weight, bias [cols] -> y [rows, cols] of x's dtype, mean and rstd [rows] fp32."""
+    rows, cols = x.shape
+    y = torch.empty((rows, cols), dtype=x.dtype, device=x.device)
+    mean = torch.empty(rows, dtype=torch.float32, device=x.device)
+    rstd = torch.empty(rows, dtype=torch.float32, device=x.device)
+    if rows:
+        width = next_power_of_2(cols)
+        count, warps = _tile(rows, width)
+        _layernorm_fwd_kernel[(ceildiv(rows, count),)](x, weight, bias, y, mean, rstd, rows, cols, eps, *x.stride(), *weight.stride(), *bias.stride(),
+                                                       ROWS=count, COLS=width, num_warps=warps)
+    return y, mean, rstd
+
+
+def backward(x, weight, mean, rstd, grad_y, *, eps):
+    """x, grad_y [rows, cols], weight [cols], mean, rstd [rows] -> grad_x [rows, cols], grad_weight, grad_bias [cols]; the gradients have x's
+    dtype. eps is in rstd already."""
+    rows, cols = x.shape
+    grad_x = torch.empty((rows, cols), dtype=x.dtype, device=x.device)
+    if not rows:
+        return grad_x, torch.zeros(cols, dtype=weight.dtype, device=x.device), torch.zeros(cols, dtype=weight.dtype, device=x.device)
+    width = next_power_of_2(cols)
+    count, warps = _tile(rows, width)
+    programs = min(PARTIALS, ceildiv(rows, count))
+    partials = torch.empty((2, programs, cols), dtype=torch.float32, device=x.device)
+    _layernorm_bwd_kernel[(programs,)](x, weight, mean, rstd, grad_y, grad_x, partials[0], partials[1], rows, cols, programs, *x.stride(), *weight.stride(),
+                                       *mean.stride(), *rstd.stride(), *grad_y.stride(), ROWS=count, COLS=width, num_warps=warps)
+    grad_weight = torch.empty(cols, dtype=weight.dtype, device=x.device)
+    grad_bias = torch.empty(cols, dtype=weight.dtype, device=x.device)
+    block = min(PARTIAL_COLS, width)
+    _layernorm_partials_kernel[(ceildiv(cols, block),)](partials[0], partials[1], grad_weight, grad_bias, programs, cols,
+                                                        COLS=block, PROGRAMS=next_power_of_2(programs))
+    return grad_x, grad_weight, grad_bias
+
+
+def _accepts_row(direction, x, *rest, eps):
+    cols = x.shape[1]
+    return f"layernorm/triton/row: cols {cols} is more than {ROW_COLS}" if cols > ROW_COLS else None
+
+
+def reference(x, weight, bias, *, eps):
+    """The formula in torch, in the dtype of x: y, mean, rstd; differentiable."""
+    mean = x.mean(-1)
+    centred = x - mean[:, None]
+    rstd = torch.rsqrt((centred * centred).mean(-1) + eps)
+    return centred * rstd[:, None] * weight + bias, mean, rstd
+
+
+def reference_backward(x, weight, mean, rstd, grad_y, *, eps):
+    """The backward formula in torch, on saved tensors."""
+    h = (x - mean[:, None]) * rstd[:, None]
+    w = weight * grad_y
+    grad_x = rstd[:, None] * (w - w.mean(-1, keepdim=True) - h * (w * h).mean(-1, keepdim=True))
+    return grad_x, (grad_y * h).sum(0), grad_y.sum(0)
+
+
+def forward_eager(x, weight, bias, *, eps):
+    """y alone: torch saves mean and rstd in a dtype of its own choice."""
+    return F.layer_norm(x, (x.shape[1],), weight, bias, eps)
+
+
+def _accepts_eager(direction, x, *rest, eps):
+    """torch's CPU kernel adds the rows of grad_weight and grad_bias up in 16 bits: off by 5 in bf16 at 2050 rows. No contract permits that."""
+    if direction == "backward" and x.device.type == "cpu" and x.dtype.itemsize == 2:
+        return f"layernorm/torch/eager: on a CPU torch {torch.__version__} sums grad_weight and grad_bias over the rows in {x.dtype}"
+    return None
+
+
+forward_compile = compile_for(forward_eager)
+
+
+def backward_eager(x, weight, bias, grad_y, *, eps):
+    """The inputs and grad_y -> grad_x, grad_weight, grad_bias, through autograd."""
+    return gradients(forward_eager, (x, weight, bias), (grad_y,), DIFFERENTIABLE, eps=eps)
+
+
+def backward_compile(x, weight, bias, grad_y, *, eps):
+    """The inputs and grad_y -> grad_x, grad_weight, grad_bias, through autograd of the compiled function."""
+    return gradients(forward_compile, (x, weight, bias), (grad_y,), DIFFERENTIABLE, eps=eps)
+
+
+_GRADIENTS = ("grad_x", "grad_weight", "grad_bias")
+
+IMPLEMENTATIONS = [
+    Implementation("triton/row", forward, backward, outputs=("y", "mean", "rstd"), gradients=_GRADIENTS, accepts=_accepts_row, constraint=f"cols <= {ROW_COLS}"),
+    Implementation("torch/eager", forward_eager, backward_eager, outputs=("y",), gradients=_GRADIENTS, recomputes=True, accepts=_accepts_eager,
+                   constraint="on a CPU no backward in 16 bits"),
+    Implementation("torch/compile", forward_compile, backward_compile, outputs=("y",), gradients=_GRADIENTS, recomputes=True, compiled=True),
+]
