@@ -131,8 +131,13 @@ func firstError(author, log string) *BuildError {
 		}
 		start = before
 	}
-	for _, place := range placeLine.FindAllStringSubmatch(log[start:min(len(log), m[1]+2000)], -1) {
-		if place[1] == author {
+	// A template's mistake belongs to the line that asks for it; else, to the line that includes the file.
+	way := log[start:min(len(log), m[1]+2000)]
+	for _, asks := range []bool{true, false} {
+		for _, place := range placeLine.FindAllStringSubmatch(way, -1) {
+			if place[1] != author || asks != (strings.Contains(place[0], "required from") || strings.Contains(place[0], "requested here")) {
+				continue
+			}
 			e.Message = fmt.Sprintf("%s (at %s:%s)", e.Message, file, line)
 			e.File = author
 			e.Line, _ = strconv.Atoi(place[2])

@@ -264,9 +264,9 @@ func (l *launching) release(reply *backend.LaunchReply, dirty *bool) {
 	}
 	first := reply.Guards[0]
 	reply.Status, *dirty = op.StatusOutOfBounds, true
-	where := fmt.Sprintf("%d bytes past the end", first.Bytes)
+	side := fmt.Sprintf("past the end of %s, the first %d bytes after it", first.Buffer, first.Bytes)
 	if first.Bytes < 0 {
-		where = fmt.Sprintf("%d bytes before the start", -first.Bytes)
+		side = fmt.Sprintf("before the start of %s, the nearest %d bytes in front of it", first.Buffer, -first.Bytes)
 	}
-	reply.Message = fmt.Sprintf("%s wrote %s of %s: %d bytes of its guards changed", l.kernel.Name, where, first.Buffer, first.Count)
+	reply.Message = fmt.Sprintf("%s changed %d guard bytes %s", l.kernel.Name, first.Count, side)
 }

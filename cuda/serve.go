@@ -13,13 +13,24 @@ import (
 	"syscall"
 
 	"triad/internal/backend"
+	"triad/internal/catalog"
 	"triad/internal/op"
 )
 
-// ServeEmulated serves a driver's requests with the emulator: conn is the stream socket, memory the shared memory with all tensors. It
-// returns after "bye", at the end of conn, and after a reply that says that the process is no longer clean.
-func ServeEmulated(specs func(name string) (*op.Spec, error), sources fs.FS, cacheDir string, conn, memory *os.File) error {
-	return Serve(context.Background(), NewEmulator(sources, cacheDir), specs, conn, memory)
+// ServeEmulated serves a driver's requests with the emulator and the operators of the catalog: conn is the stream socket, memory the
+// shared memory with all tensors. It returns after "bye", at the end of conn, and after a reply that says that the process is no longer
+// clean. sources are laid out as the repository; libraries are built into cacheDir.
+func ServeEmulated(sources fs.FS, cacheDir string, conn, memory *os.File) error {
+	return Serve(context.Background(), NewEmulator(sources, cacheDir), catalogSpec, conn, memory)
+}
+
+// catalogSpec finds an operator of the catalog. Of an operator a worker knows what it is, never its truth.
+func catalogSpec(name string) (*op.Spec, error) {
+	o, err := catalog.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return o.Spec, nil
 }
 
 // Serve serves a driver's requests with a device; see ServeEmulated. specs finds an operator by its name.

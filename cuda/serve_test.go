@@ -31,7 +31,7 @@ var testCache string
 // TestMain is also the worker that the tests start: with TRIAD_TEST_WORKER set to a cache folder it serves descriptors 3 and 4.
 func TestMain(m *testing.M) {
 	if folder := os.Getenv("TRIAD_TEST_WORKER"); folder != "" {
-		if err := ServeEmulated(testSpec, testSources(), folder, os.NewFile(3, "connection"), os.NewFile(4, "memory")); err != nil {
+		if err := Serve(context.Background(), NewEmulator(testSources(), folder), testSpec, os.NewFile(3, "connection"), os.NewFile(4, "memory")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -106,7 +106,7 @@ func startWorker(t *testing.T, inProcess bool) *worker {
 	w := &worker{t: t, memory: memory, ended: make(chan error, 1)}
 	if inProcess {
 		go func() {
-			err := ServeEmulated(testSpec, testSources(), testCache, theirs, memory)
+			err := Serve(context.Background(), NewEmulator(testSources(), testCache), testSpec, theirs, memory)
 			theirs.Close()
 			w.ended <- err
 		}()

@@ -295,8 +295,8 @@ int accepts(const triad_call *call, char *why, int32_t why_bytes) {
 
 // ---- registration
 
-// The main input of a backward is the upstream gradient's codes, e5m2; e4m3 is the dtype of its case and the bit that registers it.
-constexpr uint32_t forward_dtypes = triad::bit(TRIAD_E4M3) | triad::bit(TRIAD_E5M2), backward_dtypes = triad::bit(TRIAD_E4M3);
+// The main (first) input of a backward is the codes of the upstream gradient, always e5m2.
+constexpr uint32_t forward_dtypes = triad::bit(TRIAD_E4M3) | triad::bit(TRIAD_E5M2), backward_dtypes = triad::bit(TRIAD_E5M2);
 
 TRIAD_KERNEL(fp8_gemm, naive, forward,
              .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).launch(launch<Naive>))

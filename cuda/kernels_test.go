@@ -1,0 +1,165 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"triad"
+)
+
+// kernelNames lists the operators that have a kernel file.
+func kernelNames(t *testing.T) []string {
+	t.Helper()
+	files, err := fs.Glob(triad.Files, "cuda/kernels/*.cu")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("find kernel files: %v, %v", files, err)
+	}
+	var names []string
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(path.Base(file), ".cu"))
+	}
+	return names
+}
+
+// TestKernelsCompileForTheEmulator compiles every kernel file with g++ and with clang++, and lists what each registers.
+func TestKernelsCompileForTheEmulator(t *testing.T) {
+	for _, name := range []string{"g++", "clang++"} {
+		t.Run(name, func(t *testing.T) {
+			compiler, err := inspectHostCompiler(context.Background(), name)
+			if err != nil {
+				t.Skipf("%s: %v", name, err)
+			}
+			b := Builder{Sources: triad.Files, Cache: testCache, Compiler: compiler}
+			for _, kernel := range kernelNames(t) {
+				t.Run(kernel, func(t *testing.T) {
+					if _, err := b.Kernels(t.Context(), kernel); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestEveryKernelFileRegisters loads every library: each variant says which operator, pass, contract and outputs it has.
+func TestEveryKernelFileRegisters(t *testing.T) {
+	needCompiler(t)
+	device := NewEmulator(triad.Files, testCache)
+	for _, kernel := range kernelNames(t) {
+		t.Run(kernel, func(t *testing.T) {
+			s := &server{device: device, specs: catalogSpec}
+			_, all, err := s.open(t.Context(), kernel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec, err := catalogSpec(kernel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{}
+			for _, k := range all {
+				for _, dtype := range k.DTypes {
+					key := fmt.Sprintf("%s %s %s", k.Name, k.Pass, dtype)
+					if seen[key] {
+						t.Errorf("%s is registered twice", key)
+					}
+					seen[key] = true
+					if !spec.Permits(dtype, k.Contract) {
+						t.Errorf("%s declares the contract %s, which the spec does not permit", key, k.Contract)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestKernelsCompileForGPUs compiles every kernel file with nvcc for sm_80 and sm_90a. A kernel may spill what its file permits with
+// TRIAD_SPILLS(kernel, bytes, "reason"), and no more.
+func TestKernelsCompileForGPUs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nvcc takes minutes for all kernels")
+	}
+	nvcc, err := FindNVCC(t.Context(), "")
+	if err != nil {
+		t.Skip(err)
+	}
+	b := GPUBuilder{Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_80", "sm_90a"}}
+	for _, kernel := range kernelNames(t) {
+		t.Run(kernel, func(t *testing.T) {
+			library, err := b.Kernels(t.Context(), kernel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(library.Facts.Kernels) == 0 {
+				t.Fatal("ptxas named no kernel")
+			}
+			permitted := permittedSpills(t, "cuda/kernels/"+kernel+".cu")
+			worst := map[string]int{}
+			for _, fact := range library.Facts.Kernels {
+				name, limit := permittedFor(fact.Kernel, permitted)
+				if fact.SpillBytes > limit {
+					t.Errorf("%s for %s spills %d bytes with %d registers, permitted are %d", fact.Kernel, fact.Arch, fact.SpillBytes, fact.Registers, limit)
+				}
+				worst[name] = max(worst[name], fact.SpillBytes)
+			}
+			for name := range permitted {
+				if worst[name] == 0 {
+					t.Errorf("TRIAD_SPILLS permits %s to spill, and it does not", name)
+				}
+			}
+		})
+	}
+}
+
+var spillException = regexp.MustCompile(`(?m)^TRIAD_SPILLS\((\w+), (\d+), "[^"]+"\);`)
+
+// permittedSpills reads a kernel file's exceptions: bytes by the name of the __global__ function.
+func permittedSpills(t *testing.T, file string) map[string]int {
+	t.Helper()
+	text, err := fs.ReadFile(triad.Files, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	permitted := map[string]int{}
+	for _, m := range spillException.FindAllStringSubmatch(string(text), -1) {
+		permitted[m[1]], _ = strconv.Atoi(m[2])
+	}
+	if n := strings.Count(string(text), "TRIAD_SPILLS("); n != len(permitted) {
+		t.Errorf("%s: %d of %d TRIAD_SPILLS are readable: want TRIAD_SPILLS(kernel, bytes, \"reason\"); at the start of a line", file, len(permitted), n)
+	}
+	return permitted
+}
+
+// permittedFor finds the exception for a mangled name, in which the length of a name stands in front of it.
+func permittedFor(mangled string, permitted map[string]int) (name string, bytes int) {
+	for name, bytes := range permitted {
+		if strings.Contains(mangled, strconv.Itoa(len(name))+name) {
+			return name, bytes
+		}
+	}
+	return "", 0
+}
+
+// TestGPUCompileErrorNamesTheLine: nvcc's messages become a *BuildError like the host compiler's.
+func TestGPUCompileErrorNamesTheLine(t *testing.T) {
+	nvcc, err := FindNVCC(t.Context(), "")
+	if err != nil {
+		t.Skip(err)
+	}
+	file, err := filepath.Abs("testdata/worker/typo.cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := GPUBuilder{Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_80"}}
+	_, err = b.Kernels(t.Context(), file)
+	if e, ok := err.(*BuildError); !ok || e.File != file || e.Line != 6 {
+		t.Errorf("error %v, want a *BuildError at %s:6", err, file)
+	}
+}
