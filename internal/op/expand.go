@@ -41,7 +41,7 @@ type Options struct {
 	// Where one of these is given, the shapes of the level meet just what is named (normal and contiguous for the rest): with every dim and
 	// attribute given as well, that is one case again. Upstreams and Saved speak of backwards alone.
 	Distributions, Layouts, Upstreams, Saved []string
-	Memory     int64             // bytes the device can hold; 0: not known
+	Memory                                   int64 // bytes the device can hold; 0: not known
 }
 
 // Plan is what a spec expands to, in an order that is the same every time.
@@ -183,8 +183,8 @@ type draft struct {
 	at                             site
 	distribution, layout, upstream string
 	saved                          string // where asked for by name
-	every                          bool // every combination of attributes, else the next one in turn
-	both                           bool // saved tensors of both kinds, else in turn
+	every                          bool   // every combination of attributes, else the next one in turn
+	both                           bool   // saved tensors of both kinds, else in turn
 }
 
 // expand makes the cases of one pass and dtype. Dtypes begin at different combinations, so that what one leaves out another takes.
@@ -242,7 +242,9 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 }
 
 // filtered says whether kinds of data are asked for by name.
-func (o Options) filtered() bool { return len(o.Distributions)+len(o.Layouts)+len(o.Upstreams)+len(o.Saved) > 0 }
+func (o Options) filtered() bool {
+	return len(o.Distributions)+len(o.Layouts)+len(o.Upstreams)+len(o.Saved) > 0
+}
 
 // named lists the drafts of the kinds of data that are asked for by name, on every shape of the level.
 func (p *planner) named(pass Pass, shapes []site) []draft {

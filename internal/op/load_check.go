@@ -22,6 +22,14 @@ func (s *Spec) compileCheck() error {
 	if c.Integers != "" && c.Integers != "one_hot" {
 		return fmt.Errorf("check.integers = %q: want one_hot, or nothing for small integers", c.Integers)
 	}
+	if n := len(c.Logits); n != 0 && n != 2 {
+		return fmt.Errorf("check.logits: %v: want the two inputs whose product makes the logits, or nothing", c.Logits)
+	}
+	for _, name := range c.Logits {
+		if _, ok := s.Input(name); !ok {
+			return fmt.Errorf("check.logits: there is no input %q", name)
+		}
+	}
 	for name, pins := range c.Pins {
 		if !slices.Contains(c.Distributions, name) {
 			return fmt.Errorf("check.pins: %q is none of check.distributions", name)

@@ -57,6 +57,9 @@ func (s *Spec) compileTensor(what string, t *TensorSpec, taken map[string]bool) 
 	if t.shape, err = s.compileShape(t.Shape); err != nil {
 		return fmt.Errorf("%s %s: shape: %w", what, t.Name, err)
 	}
+	if _, err = ParseFill(t.Fill); err != nil {
+		return fmt.Errorf("%s %s: %w", what, t.Name, err)
+	}
 	return nil
 }
 

@@ -122,6 +122,9 @@ type CheckSpec struct {
 	Quick         []string `toml:"quick"`
 	// Pins fixes attributes under a distribution: {non_finite = {causal = false}} leaves causal cases out of it.
 	Pins map[string]map[string]any `toml:"pins"`
+	// Logits names the two inputs whose product makes the logits of a softmax, as in attention: [..., query, dim] and [..., key, dim]. Without
+	// them the distributions that speak of logits act on the inputs themselves.
+	Logits []string `toml:"logits"`
 	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among zeros.
 	Integers string           `toml:"integers"`
 	Shapes   []map[string]any `toml:"shapes"`

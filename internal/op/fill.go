@@ -1,0 +1,40 @@
+package op
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Fill is the rule that makes an input where it is not the distribution's. Kind is
+//
+//	""          the case's distribution
+//	"weight"    1 + N(0,1)/4
+//	"bias"      N(0,1)/4
+//	"cos", "sin" of t * 10000^(-2i/d), in a table [positions, d/2]
+//	"quantize"  Source, drawn in fp32 (an input, or the gradient of an output), divided by Scale and rounded to the tensor's dtype
+//	"scale"     the fp32 multipliers of the tensor Of: amax / the dtype's largest number, a group each
+type Fill struct {
+	Kind       string
+	Source     string
+	Transposed bool
+	Scale      string
+	Of         string
+}
+
+// ParseFill reads "weight", "bias", "cos", "sin", "quantize [transposed] SOURCE by SCALE" or "scale of TENSOR".
+func ParseFill(text string) (Fill, error) {
+	words := strings.Fields(text)
+	switch {
+	case len(words) == 0:
+		return Fill{}, nil
+	case len(words) == 1 && (text == "weight" || text == "bias" || text == "cos" || text == "sin"):
+		return Fill{Kind: text}, nil
+	case len(words) == 3 && words[0] == "scale" && words[1] == "of":
+		return Fill{Kind: "scale", Of: words[2]}, nil
+	case len(words) == 4 && words[0] == "quantize" && words[2] == "by":
+		return Fill{Kind: "quantize", Source: words[1], Scale: words[3]}, nil
+	case len(words) == 5 && words[0] == "quantize" && words[1] == "transposed" && words[3] == "by":
+		return Fill{Kind: "quantize", Source: words[2], Transposed: true, Scale: words[4]}, nil
+	}
+	return Fill{}, fmt.Errorf("fill %q: want weight, bias, cos, sin, quantize [transposed] SOURCE by SCALE, or scale of TENSOR", text)
+}

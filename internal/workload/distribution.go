@@ -1,0 +1,197 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+
+	"triad/internal/tensor"
+)
+
+// drawing is one tensor being drawn, seen as rows of its last dim. Values are fp64; rounding to the dtype comes later.
+type drawing struct {
+	random     func(purpose string) *stream
+	rows, cols int64
+	keys       int64 // of the last two dims the first: how many rows belong to one head
+	format     tensor.Format
+	role       role
+	oneHot     bool // what integers means
+}
+
+// role says what a tensor is to the logits of a softmax.
+type role uint8
+
+const (
+	roleInput role = iota // logits, if any, are the tensor itself
+	roleQuery             // logits are query rows times key rows
+	roleKey
+	roleOther // neither: values of attention
+)
+
+// distributions fill a tensor, row after row.
+var distributions = map[string]func(d *drawing, x []float64){
+	"normal":       (*drawing).normal,
+	"scaled":       (*drawing).scaled,
+	"shifted":      (*drawing).shifted,
+	"constant":     (*drawing).constant,
+	"zeros":        (*drawing).zeros,
+	"integers":     (*drawing).integers,
+	"outlier":      (*drawing).outlier,
+	"low_logits":   (*drawing).lowLogits,
+	"neg_inf_mask": (*drawing).negInfMask,
+	"non_finite":   (*drawing).nonFinite,
+	"extremes":     (*drawing).extremes,
+	"late_max":     (*drawing).lateMax,
+	"row_offsets":  (*drawing).rowOffsets,
+	"ties":         (*drawing).ties,
+	"sparse":       (*drawing).sparse,
+}
+
+// draw gives the values of a tensor.
+func (d *drawing) draw(distribution string) ([]float64, error) {
+	fill, ok := distributions[distribution]
+	if !ok {
+		return nil, fmt.Errorf("draw: there is no distribution %q", distribution)
+	}
+	x := make([]float64, d.rows*d.cols)
+	if len(x) > 0 {
+		fill(d, x)
+	}
+	return x, nil
+}
+
+func (d *drawing) normal(x []float64) {
+	s := d.random("normal")
+	for i := range x {
+		x[i] = s.normal(uint64(i))
+	}
+}
+
+// eachRow calls change with every row's index and values.
+func (d *drawing) eachRow(x []float64, change func(r int64, row []float64)) {
+	for r := range d.rows {
+		change(r, x[r*d.cols:(r+1)*d.cols])
+	}
+}
+
+// start is a random number by which the kinds of rows are rotated, so that small tensors see another kind in another case.
+func (d *drawing) start(n uint64) int64 { return d.random("start").below(0, n) }
+
+// scaled: rows of N(0,1) times 1e-3, 1e-2, 20 and 60 in turn.
+func (d *drawing) scaled(x []float64) {
+	d.normal(x)
+	factors, start := [4]float64{1e-3, 1e-2, 20, 60}, d.start(4)
+	d.eachRow(x, func(r int64, row []float64) {
+		for i := range row {
+			row[i] *= factors[(r+start)%4]
+		}
+	})
+}
+
+// shifted: rows with a mean of 2, 30 and 200, and rows of 4 +- 0.01, where a variance in one pass loses everything.
+func (d *drawing) shifted(x []float64) {
+	d.normal(x)
+	means, widths, start := [4]float64{2, 30, 200, 4}, [4]float64{1, 1, 1, 0.01}, d.start(4)
+	d.eachRow(x, func(r int64, row []float64) {
+		kind := (r + start) % 4
+		for i := range row {
+			row[i] = means[kind] + float64(widths[kind]*row[i])
+		}
+	})
+}
+
+// constant: every row has one value.
+func (d *drawing) constant(x []float64) {
+	s := d.random("normal")
+	d.eachRow(x, func(r int64, row []float64) {
+		v := 2 * s.normal(uint64(r))
+		for i := range row {
+			row[i] = v
+		}
+	})
+}
+
+// zeros: 0 and -0.
+func (d *drawing) zeros(x []float64) {
+	s := d.random("sign")
+	for i := range x {
+		if s.word(uint64(i))&1 == 1 {
+			x[i] = math.Copysign(0, -1)
+		}
+	}
+}
+
+// The integers from lowest to highest fit every dtype exactly. Their mean is not 0, so partial sums pass 2^8 soon, where an accumulator in
+// bf16 is no longer exact, and 2^11, where one in fp16 is not.
+const (
+	lowestInteger  = -2
+	highestInteger = 8
+)
+
+// integers: small ones; or, for a softmax, zeros with one 1024 a row, so that the answer is exactly one-hot.
+func (d *drawing) integers(x []float64) {
+	s := d.random("integer")
+	if d.oneHot {
+		d.eachRow(x, func(r int64, row []float64) { row[s.below(uint64(r), uint64(d.cols))] = 1024 })
+		return
+	}
+	for i := range x {
+		x[i] = float64(lowestInteger + s.below(uint64(i), highestInteger-lowestInteger+1))
+	}
+}
+
+// outlier: by turns a row with one value a thousand times too large, and a row scaled by 1e-6 to 1e4, evenly in the logarithm.
+func (d *drawing) outlier(x []float64) {
+	d.normal(x)
+	s, start := d.random("outlier"), d.start(2)
+	d.eachRow(x, func(r int64, row []float64) {
+		if (r+start)%2 == 0 {
+			row[s.below(uint64(r), uint64(d.cols))] *= 1000
+			return
+		}
+		const ln10 = 2.30258509299404568402
+		factor := exponential(float64((float64(10*s.uniform(uint64(r))) - 6) * ln10))
+		for i := range row {
+			row[i] *= factor
+		}
+	})
+}
+
+// nonFinite: one of +inf, -inf and NaN in an otherwise normal tensor.
+func (d *drawing) nonFinite(x []float64) {
+	d.normal(x)
+	s := d.random("non-finite")
+	x[s.below(0, uint64(len(x)))] = [3]float64{math.Inf(1), math.Inf(-1), math.NaN()}[s.below(1, 3)]
+}
+
+// extremes: by turns rows of the smallest numbers of the dtype, rows of its largest, and normal rows with some of both and with
+// neighbours of 1.
+func (d *drawing) extremes(x []float64) {
+	d.normal(x)
+	s, start := d.random("extreme"), d.start(3)
+	f := d.format
+	small := []float64{f.SmallestSubnormal(), math.Ldexp(1, f.EMin), math.Ldexp(1, f.EMin) - f.SmallestSubnormal(), 3 * f.SmallestSubnormal()}
+	large := []float64{f.Max, f.Max - f.ULP(f.Max), math.Ldexp(1, math.Ilogb(f.Max))}
+	ulp := math.Ldexp(1, 1-f.P)
+	mixed := append([]float64{1 - ulp/2, 1 + ulp, 1 + float64(2*ulp), small[0], large[0]}, small[1:]...)
+	d.eachRow(x, func(r int64, row []float64) {
+		kinds := [3][]float64{small, large, mixed}[(r+start)%3]
+		for i := range row {
+			w := s.word(uint64(r*d.cols + int64(i)))
+			if (r+start)%3 == 2 && w>>31 == 0 {
+				continue // half of a mixed row stays normal
+			}
+			row[i] = math.Copysign(kinds[w>>8%uint32(len(kinds))], row[i])
+		}
+	})
+}
+
+// sparse: 99 of 100 are zero.
+func (d *drawing) sparse(x []float64) {
+	d.normal(x)
+	s := d.random("sparse")
+	for i := range x {
+		if s.below(uint64(i), 100) != 0 {
+			x[i] = 0
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package workload
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// layOut encodes values, given in logical row-major order, into a storage of the layout. What lies in the storage beside the view is NaN,
+// so that a kernel that reads it shows. A layout that a shape cannot have (fewer than two dims, no element) leaves it contiguous.
+func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
+	out := tensor.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape)}
+	rank, storage := len(t.Shape), int64(len(values))
+	if storage == 0 || rank < 2 && layout != "offset" {
+		layout = "contiguous"
+	}
+	switch layout {
+	case "offset":
+		out.Offset = 1
+		storage++
+	case "sliced":
+		wide := slices.Clone(t.Shape)
+		wide[rank-1]++
+		out.Stride = tensor.Contiguous(wide)
+		storage = storage / t.Shape[rank-1] * wide[rank-1]
+	case "transposed":
+		swapped := slices.Clone(t.Shape)
+		swapped[rank-1], swapped[rank-2] = swapped[rank-2], swapped[rank-1]
+		out.Stride = tensor.Contiguous(swapped)
+		out.Stride[rank-1], out.Stride[rank-2] = out.Stride[rank-2], out.Stride[rank-1]
+	case "expanded":
+		storage /= t.Shape[0]
+		out.Stride[0] = 0
+		for i := storage; i < int64(len(values)); i += storage {
+			copy(values[i:], values[:storage])
+		}
+	}
+	out.Data = make([]byte, storage*t.DType.Size())
+	if layout == "offset" || layout == "sliced" {
+		beside := tensor.Encode(t.DType, []float64{math.NaN()})
+		for i := range out.Data {
+			out.Data[i] = beside[i%len(beside)]
+		}
+	}
+	out.SetFloat64s(values)
+	return out
+}
+
+// storedLimit is half of the largest number of the case's first dtype.
+func (m *maker) storedLimit() float64 {
+	first, _, _ := strings.Cut(m.c.DType, "_")
+	d, err := op.ParseDType(first)
+	if f, ok := tensor.FormatOf(d); err == nil && ok {
+		return f.Max / 2
+	}
+	return math.MaxFloat64
+}

@@ -1,0 +1,130 @@
+package workload
+
+import "math"
+
+// The distributions of this file shape the logits of a softmax: the tensor itself, or, where two inputs make them by their product, the
+// rows of these two, whose logit is scale * sum_d q*k with a scale near 1/sqrt(d).
+
+// negInfMask: the first quarter of the rows masked whole, then by turns every third column, all but one, the first half, the whole row.
+func (d *drawing) negInfMask(x []float64) {
+	d.normal(x)
+	s, start := d.random("mask"), d.start(4)
+	d.eachRow(x, func(r int64, row []float64) {
+		kind, keep := (r+start)%4, s.below(uint64(r), uint64(d.cols))
+		for c := range row {
+			masked := r < d.rows/4
+			switch kind {
+			case 0:
+				masked = masked || c%3 == 0
+			case 1:
+				masked = masked || int64(c) != keep
+			case 2:
+				masked = masked || c < len(row)/2
+			default:
+				masked = true
+			}
+			if masked {
+				row[c] = math.Inf(-1)
+			}
+		}
+	})
+}
+
+// lowLogits: by turns rows far below -5e4, where a finite stand-in for -inf would win, and rows that are merely all negative, where a
+// maximum that starts at 0 would. A product has q > 0 and k < 0 of the fitting size.
+func (d *drawing) lowLogits(x []float64) {
+	d.normal(x)
+	start := d.start(2)
+	factor := math.Sqrt(6e4 / math.Sqrt(float64(max(d.cols, 1))))
+	d.eachRow(x, func(r int64, row []float64) {
+		far := (r+start)%2 == 0
+		for i, v := range row {
+			switch {
+			case d.role == roleQuery && far:
+				row[i] = factor + float64(v*factor/64)
+			case d.role == roleQuery:
+				row[i] = (factor + float64(v*factor/64)) / 1024
+			case d.role == roleKey:
+				row[i] = -factor - float64(v*factor/64)
+			case d.role == roleOther:
+			case far:
+				row[i] = -5.5e4 - float64(1e3*math.Abs(v))
+			default:
+				row[i] = -5 - math.Abs(v)
+			}
+		}
+	})
+}
+
+// lateMax: the largest logit comes late, so that a running maximum has to be corrected: by turns in the last column alone, and rising from
+// the first column to the last.
+func (d *drawing) lateMax(x []float64) {
+	d.normal(x)
+	start := d.start(2)
+	d.eachRow(x, func(r int64, row []float64) {
+		switch d.role {
+		case roleOther:
+		case roleQuery:
+			for i := range row {
+				row[i] = 1 + float64(row[i]/2)
+			}
+		case roleKey:
+			key, head := r%d.keys, r/d.keys
+			lift := float64(2*key) / float64(max(d.keys-1, 1))
+			if (head+start)%2 == 0 && key != d.keys-1 {
+				lift = 0
+			}
+			for i := range row {
+				row[i] = lift + float64(row[i]/2)
+			}
+		default:
+			if (r+start)%2 == 0 {
+				row[len(row)-1] = 12
+				return
+			}
+			for i := range row {
+				row[i] += float64(20*i) / float64(len(row))
+			}
+		}
+	})
+}
+
+// rowOffsets: every row of logits lies elsewhere between -300 and 300.
+func (d *drawing) rowOffsets(x []float64) {
+	d.normal(x)
+	s := d.random("offset")
+	d.eachRow(x, func(r int64, row []float64) {
+		offset := float64(600*s.uniform(uint64(r))) - 300
+		for i := range row {
+			switch d.role {
+			case roleOther:
+			case roleQuery:
+				row[i] = float64(row[i]/2) + offset/math.Sqrt(float64(d.cols))
+			case roleKey:
+				row[i] = 1 + float64(row[i]/2)
+			default:
+				row[i] += offset
+			}
+		}
+	})
+}
+
+// ties: several columns share the maximum; in a product, by turns all keys of a head are equal, and every second one.
+func (d *drawing) ties(x []float64) {
+	d.normal(x)
+	s, start := d.random("tie"), d.start(2)
+	d.eachRow(x, func(r int64, row []float64) {
+		switch d.role {
+		case roleQuery, roleOther:
+		case roleKey:
+			key, head := r%d.keys, r/d.keys
+			if (head+start)%2 == 0 || key%2 == 0 {
+				copy(row, x[head*d.keys*d.cols:])
+			}
+		default:
+			for i := range int64(3) {
+				row[s.below(uint64(3*r+i), uint64(len(row)))] = 6
+			}
+		}
+	})
+}

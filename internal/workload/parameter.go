@@ -1,0 +1,168 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+)
+
+// upstream draws an upstream gradient.
+func (d *drawing) upstream(kind string) ([]float64, error) {
+	x := make([]float64, d.rows*d.cols)
+	if len(x) == 0 {
+		return x, nil
+	}
+	switch kind {
+	case "normal":
+		d.normal(x)
+	case "ones":
+		for i := range x {
+			x[i] = 1
+		}
+	case "one_hot": // a 1 in every row
+		s := d.random("one-hot")
+		d.eachRow(x, func(r int64, row []float64) { row[s.below(uint64(r), uint64(len(row)))] = 1 })
+	case "zeros":
+	case "huge": // an eighth of the largest number; the limits of the operator scale it down from there
+		d.normal(x)
+		for i, v := range x {
+			x[i] = min(max(v, -8), 8) * (d.format.Max / 8)
+		}
+	default:
+		return nil, fmt.Errorf("draw: there is no upstream gradient %q", kind)
+	}
+	return x, nil
+}
+
+// parameter draws what does not follow the distribution: weights, biases, tables of angles. Under integers they are what changes nothing.
+func (d *drawing) parameter(kind, distribution string, shape []int64) ([]float64, error) {
+	x := make([]float64, d.rows*d.cols)
+	exact := distribution == "integers"
+	switch kind {
+	case "weight":
+		d.affine(x, exact, 1)
+	case "bias":
+		d.affine(x, exact, 0)
+	case "cos", "sin":
+		if len(shape) != 2 {
+			return nil, fmt.Errorf("table %s has shape %v: want [positions, pairs]", kind, shape)
+		}
+		if shape[0] > largestAngle {
+			return nil, fmt.Errorf("table %s has %d positions: want at most 2^20", kind, shape[0])
+		}
+		d.table(x, kind, exact)
+	default:
+		return nil, fmt.Errorf("draw: there is no fill %q", kind)
+	}
+	return x, nil
+}
+
+// affine: centre + N(0,1)/4, or the centre alone.
+func (d *drawing) affine(x []float64, exact bool, centre float64) {
+	s := d.random("normal")
+	for i := range x {
+		x[i] = centre
+		if !exact {
+			x[i] += s.normal(uint64(i)) / 4
+		}
+	}
+}
+
+// table fills [positions, pairs] with the cosine or sine of t * 10000^(-2i/d), d = 2 * pairs; those of position 0 where exact.
+func (d *drawing) table(x []float64, kind string, exact bool) {
+	const ln10000 = 9.21034037197618273607
+	for i := range d.cols {
+		frequency := exponential(-float64(ln10000 * (float64(2*i) / float64(2*d.cols))))
+		for t := range d.rows {
+			angle := float64(float64(t) * frequency)
+			if exact {
+				angle = 0
+			}
+			sine, cosine := sineCosine(angle)
+			x[t*d.cols+i] = cosine
+			if kind == "sin" {
+				x[t*d.cols+i] = sine
+			}
+		}
+	}
+}
+
+// limit scales what was drawn down by powers of two until every intermediate the spec bounds stays within its range: first an upstream
+// gradient that is huge, then the inputs. Of extreme inputs only what is larger than 1 is scaled, so that the smallest numbers remain.
+func (m *maker) limit() error {
+	if declaresInfinity(m.c.Distribution) {
+		return nil
+	}
+	upstream, inputs := 0, 0
+	for range 4096 {
+		within, err := m.within(upstream, inputs)
+		if err != nil || within {
+			m.shrink(upstream, inputs)
+			return err
+		}
+		if m.c.Upstream == "huge" && m.largest(true)*math.Ldexp(1, -upstream) > 1 {
+			upstream++
+		} else {
+			inputs++
+		}
+	}
+	return fmt.Errorf("make inputs of %s: %s data exceed its limits however small they are", m.c.Op, m.c.Distribution)
+}
+
+// largest is the largest magnitude among upstream gradients, or among the rest.
+func (m *maker) largest(upstream bool) float64 {
+	largest := 0.0
+	for _, s := range m.drawn {
+		if s.upstream == upstream {
+			largest = max(largest, s.largest)
+		}
+	}
+	return largest
+}
+
+// within says whether all bounds hold when upstream gradients and inputs are scaled down by so many powers of two.
+func (m *maker) within(upstream, inputs int) (bool, error) {
+	bounds, err := m.spec.Bounds(m.c, m.storedLimit(), func(name string) (float64, bool) {
+		s := m.drawn[name]
+		switch {
+		case s == nil:
+			return 0, false
+		case s.upstream:
+			return math.Ldexp(s.largest, -upstream), true
+		case s.scalable && (m.c.Distribution != "extremes" || s.largest > 1):
+			return math.Ldexp(s.largest, -inputs), true
+		}
+		return s.largest, true
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, b := range bounds {
+		if !(b.Value <= b.Limit) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// shrink applies the powers of two.
+func (m *maker) shrink(upstream, inputs int) {
+	for _, s := range m.drawn {
+		by := 0
+		switch {
+		case s.upstream:
+			by = upstream
+		case s.scalable:
+			by = inputs
+		}
+		if by == 0 {
+			continue
+		}
+		factor := math.Ldexp(1, -by)
+		for i, v := range s.values {
+			if s.upstream || m.c.Distribution != "extremes" || math.Abs(v) > 1 {
+				s.values[i] = v * factor
+			}
+		}
+		s.largest *= factor
+	}
+}

@@ -1,0 +1,202 @@
+// Package workload makes the inputs of a case: the same bits on every machine for the same seed, each tensor from a random stream of its
+// own. It touches no clock, file or process, and it uses no function that two machines might round differently.
+package workload
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// Inputs gives, for a forward, the operator's inputs. For a backward it gives the operator's inputs and then its upstream gradients
+// grad_<output>, from which, with the saved tensors of a forward, the caller assembles what a kernel takes; where the spec declares the
+// backward's tensors itself ([[backward.tensors]], as for operands that are quantised for it) it gives the backward's inputs, complete.
+func Inputs(spec *op.Spec, c op.Case, seed uint64) ([]tensor.Tensor, error) {
+	m := &maker{spec: spec, c: c, seed: seed, key: c.Key(), drawn: map[string]*source{}, scales: map[string]tensor.Tensor{}}
+	types, err := m.types()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range types {
+		if err := m.drawFor(t); err != nil {
+			return nil, fmt.Errorf("make %s of %s: %w", t.Name, c.Op, err)
+		}
+	}
+	if err := m.limit(); err != nil {
+		return nil, err
+	}
+	made := make([]tensor.Tensor, len(types))
+	for _, scalesToo := range []bool{false, true} { // a scale is known when what it scales has been quantised
+		for i, t := range types {
+			fill, err := op.ParseFill(t.Fill)
+			if err != nil || (fill.Kind == "scale") != scalesToo {
+				continue
+			}
+			if made[i], err = m.make(t, fill); err != nil {
+				return nil, fmt.Errorf("make %s of %s: %w", t.Name, c.Op, err)
+			}
+		}
+	}
+	return made, nil
+}
+
+// maker makes the tensors of one case.
+type maker struct {
+	spec   *op.Spec
+	c      op.Case
+	seed   uint64
+	key    string
+	drawn  map[string]*source       // by name of the input or upstream gradient
+	scales map[string]tensor.Tensor // by name of the scale tensor
+}
+
+// source is one tensor as it was drawn, before it is rounded to its dtype.
+type source struct {
+	values   []float64
+	shape    []int64
+	upstream bool
+	scalable bool // limits may scale it down
+	largest  float64
+}
+
+// types lists what Inputs gives.
+func (m *maker) types() ([]op.TensorType, error) {
+	if m.c.Pass == op.Forward {
+		return m.spec.Inputs(m.c)
+	}
+	if m.spec.Backward == nil {
+		return nil, fmt.Errorf("make inputs of %s: it has no backward", m.spec.Name)
+	}
+	for _, t := range m.spec.Backward.Tensors {
+		if slices.Contains(m.spec.Backward.Inputs, t.Name) {
+			return m.spec.Inputs(m.c)
+		}
+	}
+	inputs, err := m.spec.ForwardInputs(m.c)
+	if err != nil {
+		return nil, err
+	}
+	upstream, err := m.spec.Upstream(m.c)
+	return append(inputs, upstream...), err
+}
+
+func (m *maker) stream(name string) func(purpose string) *stream {
+	return func(purpose string) *stream { return newStream(m.seed, m.key, name, purpose) }
+}
+
+// drawFor draws what a tensor is made of, once for all tensors that are made of it.
+func (m *maker) drawFor(t op.TensorType) error {
+	fill, err := op.ParseFill(t.Fill)
+	if err != nil {
+		return err
+	}
+	name, shape := t.Name, t.Shape
+	switch fill.Kind {
+	case "scale":
+		return nil
+	case "quantize":
+		name = fill.Source
+		if fill.Transposed {
+			shape = []int64{shape[1], shape[0]}
+		}
+	}
+	if m.drawn[name] != nil {
+		return nil
+	}
+	s := &source{shape: shape}
+	if output, ok := strings.CutPrefix(name, "grad_"); ok && m.c.Pass == op.Backward {
+		if _, ok := m.spec.Output(output); ok {
+			s.upstream = true
+		}
+	}
+	s.values, err = m.draw(name, t.DType, fill.Kind, s)
+	if err != nil {
+		return err
+	}
+	for _, v := range s.values {
+		if a := math.Abs(v); a > s.largest && !math.IsInf(a, 1) {
+			s.largest = a
+		}
+	}
+	m.drawn[name] = s
+	return nil
+}
+
+// draw gives the values of an input by its rule, or of an upstream gradient by the case's.
+func (m *maker) draw(name string, d op.DType, kind string, s *source) ([]float64, error) {
+	rows, cols := rowsAndCols(s.shape)
+	format, _ := tensor.FormatOf(d)
+	g := &drawing{random: m.stream(name), rows: rows, cols: cols, keys: 1, format: format, oneHot: m.spec.Check.Integers == "one_hot"}
+	if n := len(s.shape); n >= 2 {
+		g.keys = max(s.shape[n-2], 1)
+	}
+	if len(m.spec.Check.Logits) == 2 {
+		g.role = roleOther
+		if at := slices.Index(m.spec.Check.Logits, name); at >= 0 {
+			g.role = [2]role{roleQuery, roleKey}[at]
+		}
+	}
+	switch {
+	case s.upstream:
+		return g.upstream(m.c.Upstream)
+	case kind == "" || kind == "quantize":
+		s.scalable = true
+		return g.draw(m.c.Distribution)
+	default:
+		return g.parameter(kind, m.c.Distribution, s.shape)
+	}
+}
+
+// rowsAndCols sees a shape as rows of its last dim; a scalar is one row of one column.
+func rowsAndCols(shape []int64) (rows, cols int64) {
+	rows, cols = 1, 1
+	for i, n := range shape {
+		if i == len(shape)-1 {
+			cols = n
+		} else {
+			rows *= n
+		}
+	}
+	return rows, cols
+}
+
+// make rounds what was drawn to the tensor's dtype and lays it out as the case says.
+func (m *maker) make(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
+	switch fill.Kind {
+	case "scale":
+		made, ok := m.scales[t.Name]
+		if !ok {
+			return made, fmt.Errorf("nothing is quantised by %s", t.Name)
+		}
+		return made, nil
+	case "quantize":
+		codes, err := m.quantize(t, fill)
+		if err != nil {
+			return tensor.Tensor{}, err
+		}
+		return layOut(t, codes, m.layout(t)), nil
+	}
+	x := m.drawn[t.Name].values
+	if !declaresInfinity(m.c.Distribution) { // rounding up must not make an infinity nobody declared
+		for i, v := range x {
+			x[i] = tensor.Round(t.DType, v, true)
+		}
+	}
+	return layOut(t, x, m.layout(t)), nil
+}
+
+func declaresInfinity(distribution string) bool {
+	return distribution == "non_finite" || distribution == "neg_inf_mask"
+}
+
+// layout is the layout of a tensor: the case's for those it applies to.
+func (m *maker) layout(t op.TensorType) string {
+	if t.Strided {
+		return m.c.Layout
+	}
+	return "contiguous"
+}
