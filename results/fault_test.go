@@ -1,0 +1,389 @@
+package results
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// writeRole records run after run, of cases from a number on, and says the ID of each after it was acknowledged.
+func writeRole(arguments []string) error {
+	first, err := strconv.Atoi(arguments[1])
+	if err != nil {
+		return err
+	}
+	count, err := strconv.Atoi(arguments[2])
+	if err != nil {
+		return err
+	}
+	s, err := Open(ctx, arguments[0], Options{BusyTimeout: 20 * time.Second})
+	if err != nil {
+		return err
+	}
+	x, err := s.Start(ctx, record.Session{Request: "write"}, nil)
+	if err != nil {
+		return err
+	}
+	for i := first; i < first+count; i++ {
+		r := failed(i)
+		if err := x.Begin(ctx, record.Item{Case: r.Case, Impl: r.Impl, Seed: r.Seed}); err != nil {
+			return err
+		}
+		if err := x.Record(ctx, &r); err != nil {
+			return err
+		}
+		fmt.Println(r.ID)
+	}
+	return s.Close()
+}
+
+// A writer is killed at random instants, again and again, on one database. Whatever it said was stored is there, whole.
+func TestKillsLoseNothingThatWasAcknowledged(t *testing.T) {
+	const kills = 200
+	path := filepath.Join(t.TempDir(), "r.db")
+	acknowledged := map[string]bool{}
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range kills {
+		cmd := process("write", path, strconv.Itoa(round*100_000), "100000")
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(5+random.IntN(75)) * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			t.Fatalf("round %d: the writer ended by itself: %v: %s", round, err, out.String())
+		}
+		lines := strings.Split(out.String(), "\n")
+		for _, id := range lines[:len(lines)-1] { // the last line may be torn
+			acknowledged[id] = true
+		}
+		if round%20 == 19 {
+			verify(t, path, acknowledged)
+		}
+	}
+	if len(acknowledged) < kills {
+		t.Errorf("only %d results were acknowledged in %d rounds: the writers were killed too early to prove anything", len(acknowledged), kills)
+	}
+	t.Logf("%d kills, %d acknowledged results", kills, len(acknowledged))
+}
+
+// verify opens the database, lets it be checked in full, and looks for every acknowledged result with its verdicts.
+func verify(t *testing.T, path string, acknowledged map[string]bool) {
+	t.Helper()
+	s, err := Open(ctx, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Sweep(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var said string
+	if err := s.reader.QueryRow("PRAGMA integrity_check").Scan(&said); err != nil || said != "ok" {
+		t.Fatalf("integrity: %s, %v", said, err)
+	}
+	rows, err := s.reader.Query("SELECT run_ulid FROM run r WHERE status = 'FAIL' AND (SELECT count(*) FROM verdict v WHERE v.run_id = r.run_id) = 2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	stored := map[string]bool{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		stored[id] = true
+	}
+	for id := range acknowledged {
+		if !stored[id] {
+			t.Errorf("run %s was acknowledged and is lost or torn", id)
+		}
+	}
+	if n := count(t, s, "SELECT count(*) FROM run WHERE status IS NULL"); n > 0 {
+		t.Errorf("%d runs of dead processes still count as running", n)
+	}
+}
+
+func TestWritersSideBySide(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			if out, err := process("write", path, strconv.Itoa(i*1000), "100").CombinedOutput(); err != nil {
+				t.Errorf("writer %d: %v: %s", i, err, out)
+			}
+		})
+	}
+	group.Wait()
+	s := openTest(t, path, Options{})
+	if n := count(t, s, "SELECT count(*) FROM run WHERE status = 'FAIL'"); n != 400 {
+		t.Errorf("%d results, want 400", n)
+	}
+	if n := count(t, s, "SELECT count(DISTINCT run_ulid) FROM run"); n != 400 {
+		t.Errorf("%d different IDs, want 400", n)
+	}
+}
+
+// fillRole writes until the file may not grow any more, and says what error that gave and how many results were acknowledged.
+func fillRole(arguments []string) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	limit := syscall.Rlimit{Cur: 400 << 10, Max: 400 << 10}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	s, err := Open(ctx, arguments[0], Options{})
+	if err != nil {
+		return err
+	}
+	x, err := s.Start(ctx, record.Session{Request: "fill"}, nil)
+	if err != nil {
+		return err
+	}
+	for i := range 100_000 {
+		r := failed(i)
+		r.LogTail = strings.Repeat("log ", 1000)
+		if err := x.Record(ctx, &r); err != nil {
+			fmt.Println(i, errors.Is(err, ErrFull), err)
+			return nil
+		}
+	}
+	return errors.New("the disk never got full")
+}
+
+func TestAFullDiskLosesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	out, err := process("fill", path).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var stored int
+	var said bool
+	if _, err := fmt.Sscan(string(out), &stored, &said); err != nil || !said || stored == 0 || !strings.Contains(string(out), "--db") {
+		t.Fatalf("want results, then a full disk that says so: %s (%v)", out, err)
+	}
+	s := openTest(t, path, Options{})
+	if n := count(t, s, "SELECT count(*) FROM run"); n != stored {
+		t.Errorf("%d results, %d were acknowledged", n, stored)
+	}
+}
+
+// lockRole holds the write lock of a database, says so, and lets go at the end of its input.
+func lockRole(arguments []string) error {
+	s, err := Open(ctx, arguments[0], Options{})
+	if err != nil {
+		return err
+	}
+	tx, err := s.writer.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	fmt.Println("locked")
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	return nil
+}
+
+func TestALockThatIsHeldIsWaitedForAndSaid(t *testing.T) {
+	path := databaseFor(t, 1)
+	cmd := process("lock", path)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("%q, %v", line, err)
+	}
+	_, err = Open(ctx, path, Options{BusyTimeout: 100 * time.Millisecond})
+	if !errors.Is(err, ErrBusy) {
+		t.Errorf("the lock is held: %v", err)
+	}
+	reading := openTest(t, path, Options{ReadOnly: true})
+	if got, _, err := reading.List(ctx, Filter{}); err != nil || len(got) != 1 {
+		t.Errorf("reading beside a writer: %d, %v", len(got), err)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	openTest(t, path, Options{})
+}
+
+// readOnlyRole opens a database in a folder that it may not write to, as another user where this one may write everywhere.
+func readOnlyRole(arguments []string) error {
+	if os.Geteuid() == 0 {
+		if err := syscall.Setuid(65534); err != nil {
+			return err
+		}
+	}
+	s, err := Open(ctx, arguments[0], Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	records, _, err := s.List(ctx, Filter{})
+	if err != nil {
+		return err
+	}
+	answer, err := Query(ctx, arguments[0], "SELECT count(*) FROM run", Limits{})
+	if err != nil {
+		return err
+	}
+	_, err = Open(ctx, arguments[0], Options{})
+	fmt.Println(len(records), answer.Rows[0][0], err != nil && strings.Contains(err.Error(), "--db"), err)
+	return nil
+}
+
+func TestAFolderThatCannotBeWrittenTo(t *testing.T) {
+	folder, err := os.MkdirTemp("", "triad-read-only")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { os.Chmod(folder, 0o755); os.RemoveAll(folder) }()
+	path := filepath.Join(folder, "r.db")
+	text, err := os.ReadFile(databaseFor(t, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(folder, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(t.TempDir(), "results.test")
+	copyFile(t, os.Args[0], binary)
+	cmd := process("read-only", path)
+	cmd.Path, cmd.Dir = binary, "/"
+	for up := filepath.Dir(binary); up != "/" && up != os.TempDir(); up = filepath.Dir(up) {
+		os.Chmod(up, 0o755)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if !strings.HasPrefix(string(out), "3 3 true") {
+		t.Errorf("want the 3 results listed and counted, and a refusal to write that says what to do: %s", out)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A damaged file is either refused, and then left as it is, or (where the damage lies in bytes that mean nothing, or is a value like any
+// other) opened and read without a panic.
+func TestDamagedFilesAreRefusedAndLeftAlone(t *testing.T) {
+	whole, err := os.ReadFile(databaseFor(t, 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	damages := map[string][]byte{"text": []byte("this is no database, but a file with some text in it that is long enough to be one\n"), "zeros": make([]byte, 8192)}
+	for at := 4096; at < len(whole); at += 4096 {
+		damages[fmt.Sprintf("cut at %d", at)] = whole[:at]
+	}
+	damages["cut at 50"], damages["cut at 1000"] = whole[:50], whole[:1000]
+	for i := range 150 {
+		at := random.IntN(len(whole))
+		if i < 50 {
+			at = random.IntN(100) // the header
+		}
+		flipped := bytes.Clone(whole)
+		flipped[at] ^= 1 << random.IntN(8)
+		damages[fmt.Sprintf("flip %d at %d", i, at)] = flipped
+	}
+	refused := 0
+	for name, text := range damages {
+		path := filepath.Join(t.TempDir(), "r.db")
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(ctx, path, Options{})
+		if err != nil {
+			refused++
+			if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "--db") {
+				t.Errorf("%s: the error does not say which file and what to do: %v", name, err)
+			}
+			after, readErr := os.ReadFile(path)
+			if readErr != nil || !bytes.Equal(after, text) {
+				t.Errorf("%s: the refused file was changed (%v)", name, readErr)
+			}
+			continue
+		}
+		if strings.HasPrefix(name, "cut") || name == "text" {
+			t.Errorf("%s: opened", name)
+		}
+		_, _, _ = s.List(ctx, Filter{})
+		s.Close()
+	}
+	t.Logf("%d of %d damaged files refused", refused, len(damages))
+}
+
+func TestAForeignDatabaseIsLeftAlone(t *testing.T) {
+	path := databaseFor(t, 1)
+	s := openTest(t, path, Options{})
+	if _, err := s.writer.Exec("PRAGMA application_id = 7"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	before := hash(t, path)
+	if _, err := Open(ctx, path, Options{}); !errors.Is(err, ErrForeign) {
+		t.Errorf("got %v", err)
+	}
+	if hash(t, path) != before {
+		t.Error("the file changed")
+	}
+	if _, err := Open(ctx, filepath.Dir(path), Options{}); !errors.Is(err, ErrForeign) {
+		t.Errorf("a folder: %v", err)
+	}
+}
+
+// A log without its database, as a careless copy leaves it, must not stop a new database.
+func TestALogWithoutItsDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	if err := os.WriteFile(path+"-wal", bytes.Repeat([]byte{1}, 5000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, path, Options{})
+	x := start(t, s, "softmax")
+	r := failed(1)
+	r.Status = op.StatusPass
+	if err := x.Record(ctx, &r); err != nil {
+		t.Fatal(err)
+	}
+}

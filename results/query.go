@@ -1,0 +1,275 @@
+package results
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// Limits bound what SQL that a user typed may cost; a zero field takes the default.
+type Limits struct {
+	Deadline  time.Duration // 2 s
+	Rows      int           // 10,000
+	Bytes     int           // of the result: 8 MiB
+	HeapBytes int           // of SQLite in this process: 32 MB
+}
+
+func (l Limits) orDefaults() Limits {
+	if l.Deadline <= 0 {
+		l.Deadline = 2 * time.Second
+	}
+	if l.Rows <= 0 {
+		l.Rows = 10_000
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = 8 << 20
+	}
+	if l.HeapBytes <= 0 {
+		l.HeapBytes = 32_000_000
+	}
+	return l
+}
+
+// Answer is the result of typed SQL. A value is nil, int64, float64, string or []byte.
+type Answer struct {
+	Columns []string
+	Rows    [][]any
+	Cut     string // a sentence where rows were left out, else ""
+	Elapsed time.Duration
+}
+
+// Query runs one statement that a user typed against the database at path. It can read and nothing else: the connection is read-only, an
+// authorizer refuses all but SELECT and harmless functions, and time, memory, rows and bytes are bounded; nothing spills to the disk.
+// SQLite's heap limit holds for the whole process and stays: call it from a process that has nothing else to do, as
+// `triad results query` is one.
+func Query(ctx context.Context, path, statement string, l Limits) (*Answer, error) {
+	l = l.orDefaults()
+	if err := oneStatement(statement); err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", path, err)
+	}
+	found, err := inspect(ctx, path, time.Second)
+	if err != nil {
+		return nil, err
+	}
+	if !found.exists {
+		return nil, fmt.Errorf("query %s: %w: record something first, or give another file with --db", path, os.ErrNotExist)
+	}
+	db := sql.OpenDB(typedConnector{readDSN(path, time.Second), l})
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, explain("query", path, err)
+	}
+	defer conn.Close()
+	began := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, l.Deadline)
+	defer cancel()
+	answer, err := collect(bounded, conn, statement, l)
+	if err != nil {
+		return nil, refusal(bounded, path, l, err)
+	}
+	answer.Elapsed = time.Since(began)
+	return answer, nil
+}
+
+// collect runs the statement and keeps its rows up to the limits.
+func collect(ctx context.Context, conn *sql.Conn, statement string, l Limits) (*Answer, error) {
+	rows, err := conn.QueryContext(ctx, statement)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	a := &Answer{}
+	if a.Columns, err = rows.Columns(); err != nil {
+		return nil, err
+	}
+	bytes := 0
+	for rows.Next() {
+		row := make([]any, len(a.Columns))
+		targets := make([]any, len(row))
+		for i := range row {
+			targets[i] = &row[i]
+		}
+		if err := rows.Scan(targets...); err != nil {
+			return nil, err
+		}
+		for _, v := range row {
+			bytes += weight(v)
+		}
+		if bytes > l.Bytes {
+			a.Cut = fmt.Sprintf("cut after %d rows: a result may have %d bytes; select fewer columns, or aggregate", len(a.Rows), l.Bytes)
+			return a, nil
+		}
+		if len(a.Rows) == l.Rows {
+			a.Cut = fmt.Sprintf("cut after %d rows: there are more; add a WHERE or a LIMIT, or aggregate", l.Rows)
+			return a, nil
+		}
+		a.Rows = append(a.Rows, row)
+	}
+	return a, rows.Err()
+}
+
+// weight is roughly the memory of a value in bytes.
+func weight(v any) int {
+	switch v := v.(type) {
+	case string:
+		return len(v) + 16
+	case []byte:
+		return len(v) + 24
+	}
+	return 16
+}
+
+// refusal says in words of ours what stopped a statement.
+func refusal(ctx context.Context, path string, l Limits, err error) error {
+	var code sqlite3.Error
+	if ctx.Err() != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return fmt.Errorf("query: stopped after %v: filter by an indexed column (run_id, case_key, session_ulid), or aggregate less", l.Deadline)
+		}
+		return fmt.Errorf("query: %w", ctx.Err())
+	}
+	if !errors.As(err, &code) {
+		return fmt.Errorf("query: %w", err)
+	}
+	switch code.Code {
+	case sqlite3.ErrAuth:
+		return fmt.Errorf("query: only reading is allowed: SELECT, WITH ... SELECT, VALUES, EXPLAIN (%s)", code.Error())
+	case sqlite3.ErrNomem:
+		return fmt.Errorf("query: stopped: it needs more than %d MB of memory; sort, group or gather fewer rows", l.HeapBytes/1_000_000)
+	case sqlite3.ErrTooBig:
+		return errors.New("query: stopped: a value or the statement is too long")
+	case sqlite3.ErrCorrupt, sqlite3.ErrNotADB, sqlite3.ErrBusy, sqlite3.ErrCantOpen:
+		return explain("query", path, err)
+	}
+	return fmt.Errorf("query: %s", code.Error())
+}
+
+// typedConnector makes connections for typed SQL.
+type typedConnector struct {
+	dsn    string
+	limits Limits
+}
+
+// Driver is the driver without the hook; database/sql asks for it.
+func (c typedConnector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
+
+// Connect opens a connection and shuts it in; the authorizer comes last, because it would refuse the settings before it.
+func (c typedConnector) Connect(context.Context) (driver.Conn, error) {
+	d := sqlite3.SQLiteDriver{ConnectHook: func(conn *sqlite3.SQLiteConn) error {
+		if err := registerFunctions(conn); err != nil {
+			return err
+		}
+		settings := fmt.Sprintf("PRAGMA hard_heap_limit=%d; PRAGMA temp_store=2; PRAGMA trusted_schema=0; PRAGMA cell_size_check=1; PRAGMA mmap_size=0; "+
+			"PRAGMA query_only=1; PRAGMA cache_size=-4000; PRAGMA threads=0", c.limits.HeapBytes)
+		if _, err := conn.Exec(settings, nil); err != nil {
+			return err
+		}
+		for id, most := range map[int]int{
+			sqlite3.SQLITE_LIMIT_LENGTH: 10_000_000, sqlite3.SQLITE_LIMIT_SQL_LENGTH: longestStatement, sqlite3.SQLITE_LIMIT_COLUMN: 200,
+			sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100, sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50, sqlite3.SQLITE_LIMIT_VDBE_OP: 100_000,
+			sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000, sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 100,
+			sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 10, sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0, sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 100,
+		} {
+			conn.SetLimit(id, most)
+		}
+		conn.RegisterAuthorizer(authorize)
+		return nil
+	}}
+	return d.Open(c.dsn)
+}
+
+// sqliteRecursive is SQLITE_RECURSIVE, which the driver does not export.
+const sqliteRecursive = 33
+
+// authorize allows reading and functions, and denies everything else: what is not named here is refused.
+func authorize(action int, first, second, _ string) int {
+	switch action {
+	case sqlite3.SQLITE_SELECT, sqliteRecursive:
+		return sqlite3.SQLITE_OK
+	case sqlite3.SQLITE_READ:
+		if strings.HasPrefix(strings.ToLower(first), "pragma_") {
+			return sqlite3.SQLITE_DENY
+		}
+		return sqlite3.SQLITE_OK
+	case sqlite3.SQLITE_FUNCTION:
+		switch strings.ToLower(second) {
+		case "load_extension", "fts3_tokenizer", "readfile", "writefile", "edit":
+			return sqlite3.SQLITE_DENY
+		}
+		return sqlite3.SQLITE_OK
+	}
+	return sqlite3.SQLITE_DENY
+}
+
+// longestStatement is the most bytes that a statement may have.
+const longestStatement = 1_000_000
+
+// oneStatement refuses text that is not one statement: the driver would run the first of several without a word about its result.
+func oneStatement(text string) error {
+	switch {
+	case len(text) > longestStatement:
+		return fmt.Errorf("the statement has %d bytes, want at most %d", len(text), longestStatement)
+	case !utf8.ValidString(text):
+		return errors.New("the statement is not valid UTF-8")
+	case strings.ContainsRune(text, 0):
+		return errors.New("the statement contains a NUL character")
+	}
+	ended, any := false, false
+	for i := 0; i < len(text); {
+		n, token := nextToken(text[i:])
+		switch {
+		case token == ';':
+			ended = any
+		case token != ' ' && ended:
+			return errors.New("more than one statement: give one at a time")
+		case token != ' ':
+			any = true
+		}
+		i += n
+	}
+	if !any {
+		return errors.New(`the statement is empty: want one such as "SELECT * FROM latest"`)
+	}
+	return nil
+}
+
+// nextToken is the length and kind of what text begins with: ' ' for space and comments, ';', or 'x' for anything else. A quoted
+// text is one token, whatever it holds; one that does not end reaches to the end.
+func nextToken(text string) (length int, kind byte) {
+	upTo := func(end string, from int) int {
+		if i := strings.Index(text[from:], end); i >= 0 {
+			return from + i + len(end)
+		}
+		return len(text)
+	}
+	switch c := text[0]; {
+	case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f':
+		return 1, ' '
+	case strings.HasPrefix(text, "--"):
+		return upTo("\n", 2), ' '
+	case strings.HasPrefix(text, "/*"):
+		return upTo("*/", 2), ' '
+	case c == ';':
+		return 1, ';'
+	case c == '\'' || c == '"' || c == '`':
+		return upTo(string(c), 1), 'x'
+	case c == '[':
+		return upTo("]", 1), 'x'
+	}
+	return 1, 'x'
+}
