@@ -1,0 +1,149 @@
+// Where a kernel meets the scheduler: the index variables, the launch, shared memory, barriers. The state behind these declarations lives once,
+// in the runtime library (scheduler.cc, pool.cc); a kernel library only refers to it.
+#ifndef CUEMU_EXECUTION_H
+#define CUEMU_EXECUTION_H
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "cuemu/sanitizer.h"
+#include "cuemu/vector_types.h"
+
+// __thread, not thread_local: no wrapper call for each read. Initial-exec: one instruction each, also from a library opened at run time.
+#define CUEMU_TLS __attribute__((tls_model("initial-exec"), visibility("default")))
+extern __thread uint3 threadIdx CUEMU_TLS;
+extern __thread uint3 blockIdx CUEMU_TLS;
+extern __thread dim3 blockDim CUEMU_TLS;
+extern __thread dim3 gridDim CUEMU_TLS;
+extern __thread bool cuemu_promoted CUEMU_TLS;           // the block left direct mode: its threads are fibers now
+extern __thread char *cuemu_arena CUEMU_TLS;             // this block's shared memory
+
+static constexpr int warpSize = 32;
+
+struct CUstream_st;
+typedef CUstream_st *cudaStream_t;
+
+namespace cuemu {
+
+// Job is a launch as the runtime sees it.
+struct Job {
+	dim3 grid, block;
+	size_t shared_bytes;
+	const char *kernel, *file;                             // kernel: its name or null; file and line: where it was launched
+	int line;
+	void (*thread)(void *body);                            // runs the thread that threadIdx names
+	void (*lanes)(void *body, unsigned count, bool down);  // runs count threads from threadIdx on, until one promotes the block
+	void *body;
+};
+
+}  // namespace cuemu
+
+#pragma GCC visibility push(default)
+extern "C" {
+void cuemu_launch(const cuemu::Job *job);
+extern uint32_t cuemu_launch_serial;                       // the number of the launch that runs; 0 is none
+uint32_t cuemu_shared_offset(uint64_t *slot, size_t bytes, size_t align);
+void *cuemu_dynamic_shared(void);
+int cuemu_barrier(int kind, int predicate, const char *file, int line);
+uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t arg, const char *file, int line);
+void cuemu_yield(void);
+unsigned cuemu_lane(void);
+void cuemu_trap(const char *file, int line);
+}
+#pragma GCC visibility pop
+
+namespace cuemu {
+
+// next_thread moves threadIdx to the following (or preceding) thread of the block, x fastest.
+inline void next_thread(bool down) {
+	if (!down) {
+		if (++threadIdx.x < blockDim.x) return;
+		threadIdx.x = 0;
+		if (++threadIdx.y < blockDim.y) return;
+		threadIdx.y = 0;
+		++threadIdx.z;
+		return;
+	}
+	if (threadIdx.x-- != 0) return;
+	threadIdx.x = blockDim.x - 1;
+	if (threadIdx.y-- != 0) return;
+	threadIdx.y = blockDim.y - 1;
+	--threadIdx.z;
+}
+
+template <class Body> struct Threads {
+	static void one(void *body) { (*static_cast<Body *>(body))(); }
+	static void lanes(void *body, unsigned count, bool down) {
+		for (;;) {
+			asm volatile("" ::: "memory");                         // threadIdx is in memory: a fault names the right thread
+			(*static_cast<Body *>(body))();
+			if (cuemu_promoted || --count == 0) return;
+			next_thread(down);
+		}
+	}
+};
+
+// Bound is a configured launch with its kernel: calling it with the kernel's arguments runs the grid. Every thread gets its own copies.
+template <class Kernel> struct Bound {
+	Job job;
+	Kernel kernel;
+	template <class... Args> void operator()(Args... args) {
+		auto body = [&] { kernel(args...); };
+		using Body = decltype(body);
+		job.thread = &Threads<Body>::one;
+		job.lanes = &Threads<Body>::lanes;
+		job.body = &body;
+		cuemu_launch(&job);
+	}
+};
+
+// Configuration is what stands between <<< and >>>. `launch(grid, block).kernel("name")->*[&](auto... a) { kernel(a...); }` binds a kernel.
+struct Configuration {
+	Job job;
+	Configuration &kernel(const char *name) {
+		job.kernel = name;
+		return *this;
+	}
+	template <class Kernel> Bound<Kernel> operator->*(Kernel kernel) const { return {job, kernel}; }
+	Configuration *operator->() { return this; }
+};
+
+inline Configuration launch(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t = nullptr, const char *file = __builtin_FILE(),
+                            int line = __builtin_LINE()) {
+	return {{grid, block, shared_bytes, nullptr, file, line, nullptr, nullptr, nullptr}};
+}
+
+// shared_slot remembers where a declaration's variables lie, and for which launch. Hidden: two libraries may hold kernels of one name.
+template <class T> struct SharedSlot {
+	__attribute__((visibility("hidden"))) static uint64_t packed;
+};
+template <class T> __attribute__((visibility("hidden"))) uint64_t SharedSlot<T>::packed = 0;
+
+// shared<T>() is the block's instance of T, a struct of the variables that one `__shared__` declaration makes. A block starts with all its
+// shared memory filled with 0xFF.
+template <class T> inline T &shared() {
+	uint64_t slot = __atomic_load_n(&SharedSlot<T>::packed, __ATOMIC_RELAXED);
+	uint32_t offset = static_cast<uint32_t>(slot);
+	if (CUEMU_SANITIZER || static_cast<uint32_t>(slot >> 32) != cuemu_launch_serial)
+		offset = cuemu_shared_offset(&SharedSlot<T>::packed, sizeof(T), alignof(T));
+	return *reinterpret_cast<T *>(cuemu_arena + offset);
+}
+
+// dynsmem is the dynamic shared memory of the launch, aligned to 16 bytes; its end lies within 16 bytes of an unmapped page.
+inline void *dynsmem() { return cuemu_dynamic_shared(); }
+
+enum { BARRIER_SYNC, BARRIER_COUNT, BARRIER_AND, BARRIER_OR };
+
+}  // namespace cuemu
+
+// Where a wait stands in the source, as two default arguments: the caller's file and line.
+#define CUEMU_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+inline void __syncthreads(CUEMU_HERE) { cuemu_barrier(cuemu::BARRIER_SYNC, 0, file, line); }
+inline int __syncthreads_count(int predicate, CUEMU_HERE) { return cuemu_barrier(cuemu::BARRIER_COUNT, predicate, file, line); }
+inline int __syncthreads_and(int predicate, CUEMU_HERE) { return cuemu_barrier(cuemu::BARRIER_AND, predicate, file, line); }
+inline int __syncthreads_or(int predicate, CUEMU_HERE) { return cuemu_barrier(cuemu::BARRIER_OR, predicate, file, line); }
+
+#endif

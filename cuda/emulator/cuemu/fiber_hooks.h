@@ -1,0 +1,107 @@
+// What ASan and TSan must be told about fibers. Without a sanitizer every hook is empty.
+//
+// ASan gets each switch announced, with the bounds of the stack it goes to. TSan sees every CUDA thread as a TSan fiber; switches carry no
+// happens-before, only barriers do. A barrier needs two tokens: arrivals release A, the thread that completes it acquires A and releases
+// B, waiters acquire B; with one, a fast thread's next arrival would leak into slow waiters and hide real races.
+#ifndef CUEMU_FIBER_HOOKS_H
+#define CUEMU_FIBER_HOOKS_H
+
+#include "cuemu/scheduler.h"
+
+#if CUEMU_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if CUEMU_TSAN
+#include <sanitizer/tsan_interface.h>
+extern "C" void AnnotateIgnoreReadsBegin(const char *file, int line);
+extern "C" void AnnotateIgnoreReadsEnd(const char *file, int line);
+extern "C" void AnnotateIgnoreWritesBegin(const char *file, int line);
+extern "C" void AnnotateIgnoreWritesEnd(const char *file, int line);
+#endif
+
+namespace cuemu {
+
+#if CUEMU_ASAN
+
+CUEMU_PLAIN inline void announce(Worker &w, void **fake, unsigned to) {
+	__sanitizer_start_switch_fiber(fake, w.stacks + to * STACK_STRIDE + STACK_GUARD, STACK_STRIDE - STACK_GUARD);
+}
+CUEMU_PLAIN inline void hook_start(Worker &, unsigned) {}
+CUEMU_PLAIN inline void hook_leave(Worker &w, unsigned from, unsigned to) { announce(w, &w.sanitizer_fake[from], to); }
+CUEMU_PLAIN inline void hook_arrive(Worker &w, unsigned self) { __sanitizer_finish_switch_fiber(w.sanitizer_fake[self], nullptr, nullptr); }
+CUEMU_PLAIN inline void hook_leave_home(Worker &w, unsigned to) { announce(w, &w.sanitizer_home_fake, to); }
+CUEMU_PLAIN inline void hook_arrive_home(Worker &w) { __sanitizer_finish_switch_fiber(w.sanitizer_home_fake, nullptr, nullptr); }
+// The bounds of the stack that a first fiber came from: home's, where the sanitizer knew them; later arrivals come from fibers.
+CUEMU_PLAIN inline void hook_arrive_first(Worker &w) {
+	const void *bottom;
+	size_t bytes;
+	__sanitizer_finish_switch_fiber(nullptr, &bottom, &bytes);
+	const char *stacks = w.stacks, *from = static_cast<const char *>(bottom);
+	if (from >= stacks && from < stacks + (MAX_THREADS + 1) * STACK_STRIDE) return;
+	w.home_stack = bottom;
+	w.home_stack_bytes = bytes;
+}
+CUEMU_PLAIN inline void hook_die(Worker &w, unsigned, unsigned to) { announce(w, nullptr, to); }
+CUEMU_PLAIN inline void hook_die_home(Worker &w, unsigned) { __sanitizer_start_switch_fiber(nullptr, w.home_stack, w.home_stack_bytes); }
+
+#elif CUEMU_TSAN
+
+CUEMU_PLAIN inline void enter(void *fiber) { __tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync); }
+CUEMU_PLAIN inline void hook_start(Worker &w, unsigned thread) {
+	if (!w.sanitizer_fiber[thread]) w.sanitizer_fiber[thread] = __tsan_create_fiber(0);
+}
+CUEMU_PLAIN inline void hook_leave(Worker &w, unsigned, unsigned to) { enter(w.sanitizer_fiber[to]); }
+CUEMU_PLAIN inline void hook_arrive(Worker &, unsigned) {}
+// A launch's start orders what the host did before it; its end orders what the threads did.
+CUEMU_PLAIN inline void hook_leave_home(Worker &w, unsigned to) {
+	w.sanitizer_home = __tsan_get_current_fiber();
+	enter(w.sanitizer_fiber[to]);
+}
+CUEMU_PLAIN inline void hook_arrive_home(Worker &) { __tsan_acquire(&current_launch.chunk); }
+CUEMU_PLAIN inline void hook_arrive_first(Worker &) { __tsan_acquire(&current_launch.blocks); }
+CUEMU_PLAIN inline void hook_die(Worker &w, unsigned, unsigned to) {
+	__tsan_release(&current_launch.chunk);
+	enter(w.sanitizer_fiber[to]);
+}
+CUEMU_PLAIN inline void hook_die_home(Worker &w, unsigned) {
+	__tsan_release(&current_launch.chunk);
+	enter(w.sanitizer_home);
+}
+
+#else
+
+inline void hook_start(Worker &, unsigned) {}
+inline void hook_leave(Worker &, unsigned, unsigned) {}
+inline void hook_arrive(Worker &, unsigned) {}
+inline void hook_leave_home(Worker &, unsigned) {}
+inline void hook_arrive_home(Worker &) {}
+inline void hook_arrive_first(Worker &) {}
+inline void hook_die(Worker &, unsigned, unsigned) {}
+inline void hook_die_home(Worker &, unsigned) {}
+
+#endif
+
+#if CUEMU_TSAN
+CUEMU_PLAIN inline void hook_launch_starts() { __tsan_release(&current_launch.blocks); }
+CUEMU_PLAIN inline void hook_barrier_arrive(void *arrivals) { __tsan_release(arrivals); }
+CUEMU_PLAIN inline void hook_barrier_complete(void *arrivals, void *departures) {
+	__tsan_acquire(arrivals);
+	__tsan_release(departures);
+}
+CUEMU_PLAIN inline void hook_barrier_leave(void *departures) { __tsan_acquire(departures); }
+#else
+inline void hook_launch_starts() {}
+inline void hook_barrier_arrive(void *) {}
+inline void hook_barrier_complete(void *, void *) {}
+inline void hook_barrier_leave(void *) {}
+#endif
+
+// __syncwarp is a barrier of its own tokens, a pair for each warp.
+inline void hook_syncwarp_arrive(void *arrivals) { hook_barrier_arrive(arrivals); }
+inline void hook_syncwarp_complete(void *arrivals, void *departures) { hook_barrier_complete(arrivals, departures); }
+inline void hook_syncwarp_leave(void *departures) { hook_barrier_leave(departures); }
+
+}  // namespace cuemu
+
+#endif

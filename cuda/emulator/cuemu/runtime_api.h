@@ -1,0 +1,167 @@
+// The part of CUDA's runtime API that host code of kernels uses. Launches are synchronous, so streams and events only have to exist; no
+// function tells a duration.
+#ifndef CUEMU_RUNTIME_API_H
+#define CUEMU_RUNTIME_API_H
+
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "cuemu/execution.h"
+
+enum cudaError {
+	cudaSuccess = 0,
+	cudaErrorInvalidValue = 1,
+	cudaErrorMemoryAllocation = 2,
+	cudaErrorInitializationError = 3,
+	cudaErrorInvalidConfiguration = 9,
+	cudaErrorInvalidDevice = 101,
+	cudaErrorInvalidDeviceFunction = 98,
+	cudaErrorInvalidDevicePointer = 17,
+	cudaErrorNoDevice = 100,
+	cudaErrorNotReady = 600,
+	cudaErrorIllegalAddress = 700,
+	cudaErrorLaunchOutOfResources = 701,
+	cudaErrorNotSupported = 801,
+	cudaErrorUnknown = 999
+};
+typedef cudaError cudaError_t;
+
+enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 };
+enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
+enum { cudaSharedmemCarveoutDefault = -1, cudaSharedmemCarveoutMaxL1 = 0, cudaSharedmemCarveoutMaxShared = 100 };
+enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
+enum { cudaMemAttachGlobal = 1, cudaHostAllocDefault = 0 };
+enum cudaDeviceAttr {
+	cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrWarpSize = 10, cudaDevAttrMultiProcessorCount = 16,
+	cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+	cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
+};
+
+struct CUevent_st;
+typedef CUevent_st *cudaEvent_t;
+
+struct cudaDeviceProp {
+	char name[256];
+	size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor, totalConstMem, memPitch;
+	int regsPerBlock, regsPerMultiprocessor, warpSize, maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], major, minor;
+	int multiProcessorCount, maxThreadsPerMultiProcessor, maxBlocksPerMultiProcessor, l2CacheSize, memoryBusWidth, unifiedAddressing;
+};
+
+struct cudaFuncAttributes {
+	size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+	int maxThreadsPerBlock, numRegs, maxDynamicSharedSizeBytes;
+};
+
+#pragma GCC visibility push(default)
+extern "C" {
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+const char *cudaGetErrorString(cudaError_t error);
+const char *cudaGetErrorName(cudaError_t error);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemset(void *to, int value, size_t bytes);
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind);
+cudaError_t cudaFree(void *p);
+cudaError_t cudaFreeHost(void *p);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
+cudaError_t cuemu_malloc(void **p, size_t bytes, const char *file, int line);
+cudaError_t cuemu_malloc_host(void **p, size_t bytes);
+cudaError_t cuemu_set_function_attribute(cudaFuncAttribute attribute, int value);
+}
+#pragma GCC visibility pop
+
+namespace cuemu {
+void set_last_error(cudaError_t error);
+size_t dynamic_shared_allowed();
+}  // namespace cuemu
+
+template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes, CUEMU_HERE) {
+	return cuemu_malloc(reinterpret_cast<void **>(p), bytes, file, line);
+}
+template <class T> inline cudaError_t cudaMallocAsync(T **p, size_t bytes, cudaStream_t, CUEMU_HERE) {
+	return cuemu_malloc(reinterpret_cast<void **>(p), bytes, file, line);
+}
+template <class T> inline cudaError_t cudaMallocManaged(T **p, size_t bytes, unsigned = cudaMemAttachGlobal, CUEMU_HERE) {
+	return cuemu_malloc(reinterpret_cast<void **>(p), bytes, file, line);
+}
+template <class T> inline cudaError_t cudaMallocHost(T **p, size_t bytes) { return cuemu_malloc_host(reinterpret_cast<void **>(p), bytes); }
+template <class T> inline cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned) { return cuemu_malloc_host(reinterpret_cast<void **>(p), bytes); }
+inline cudaError_t cudaFreeAsync(void *p, cudaStream_t) { return cudaFree(p); }
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = nullptr) {
+	return cudaMemcpy(to, from, bytes, kind);
+}
+inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t = nullptr) { return cudaMemset(to, value, bytes); }
+template <class T> inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes, size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice) {
+	return cudaMemcpy(reinterpret_cast<char *>(&symbol) + offset, from, bytes, cudaMemcpyHostToDevice);
+}
+template <class T> inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost) {
+	return cudaMemcpy(to, reinterpret_cast<const char *>(&symbol) + offset, bytes, cudaMemcpyDeviceToHost);
+}
+template <class T> inline cudaError_t cudaGetSymbolAddress(void **p, const T &symbol) {
+	*p = const_cast<void *>(static_cast<const void *>(&symbol));
+	return cudaSuccess;
+}
+
+inline cudaError_t cudaDeviceSynchronize() { return cudaPeekAtLastError(); }
+inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
+inline cudaError_t cudaGetDevice(int *device) { return *device = 0, cudaSuccess; }
+inline cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+inline cudaError_t cudaGetDeviceCount(int *count) { return *count = 1, cudaSuccess; }
+inline cudaError_t cudaRuntimeGetVersion(int *version) { return *version = 13000, cudaSuccess; }
+inline cudaError_t cudaDriverGetVersion(int *version) { return *version = 13000, cudaSuccess; }
+
+inline cudaError_t cudaStreamCreate(cudaStream_t *stream) { return *stream = nullptr, cudaSuccess; }
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) { return *stream = nullptr, cudaSuccess; }
+inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaPeekAtLastError(); }
+inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
+inline cudaError_t cudaEventCreate(cudaEvent_t *event) { return *event = nullptr, cudaSuccess; }
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) { return *event = nullptr, cudaSuccess; }
+inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr) { return cudaSuccess; }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
+// No time on an emulated device: the answer is 0, and the error says that it is none.
+inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t, cudaEvent_t) { return *milliseconds = 0, cudaErrorNotSupported; }
+
+template <class Kernel> inline cudaError_t cudaFuncSetAttribute(Kernel *, cudaFuncAttribute attribute, int value) {
+	return cuemu_set_function_attribute(attribute, value);
+}
+template <class Kernel> inline cudaError_t cudaFuncSetCacheConfig(Kernel *, cudaFuncCache) { return cudaSuccess; }
+template <class Kernel> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, Kernel *) {
+	*attributes = {0, 0, 0, 1024, 32, static_cast<int>(cuemu::dynamic_shared_allowed())};
+	return cudaSuccess;
+}
+template <class Kernel> inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Kernel *, int threads, size_t) {
+	*blocks = threads > 0 ? 2048 / threads : 0;
+	return cudaSuccess;
+}
+
+// cudaLaunchKernelEx: attributes (clusters, programmatic launch) are not emulated, a launch with any is refused.
+struct cudaLaunchAttribute { int id; };
+struct cudaLaunchConfig_t {
+	dim3 gridDim, blockDim;
+	size_t dynamicSmemBytes;
+	cudaStream_t stream;
+	cudaLaunchAttribute *attrs;
+	unsigned numAttrs;
+};
+template <class... Params, class... Args>
+inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Params...), Args &&...args) {
+	if (config->numAttrs) return cudaErrorNotSupported;
+	(cuemu::launch(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream)->*[=](auto... a) { kernel(a...); })(
+		static_cast<Params>(std::forward<Args>(args))...);
+	return cudaGetLastError();
+}
+
+// CUDA_LAUNCH(kernel, grid, block, shared bytes, stream, arguments...) is a launch in a form that other macros cannot hide. A kernel with
+// commas in its template arguments goes into parentheses.
+#define CUDA_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
+	(::cuemu::launch(grid, block, shared_bytes, stream).kernel(#kernel)->*[&](auto... cuemu_a) { (kernel)(cuemu_a...); })(__VA_ARGS__)
+
+#endif

@@ -1,0 +1,139 @@
+// The scheduler's own types: the runtime library's sources include this, kernels never do.
+#ifndef CUEMU_SCHEDULER_H
+#define CUEMU_SCHEDULER_H
+
+#include <atomic>
+#include <cstdint>
+
+#include "cuemu/execution.h"
+#include "cuemu/warp.h"
+#include "host.h"
+
+namespace cuemu {
+
+const unsigned MAX_THREADS = 1024, MAX_WARPS = 32;
+const size_t STATIC_LIMIT = 48 * 1024, SHARED_LIMIT = 227 * 1024, ARENA_BYTES = 320 * 1024, RED_ZONE = 32;
+
+// A stack every 68 KiB, the lowest page unmapped. No power of two, and tops shifted by a colour: else the stacks of a block meet in the same
+// cache sets and TLB entries, and a switch costs three times as much.
+const size_t STACK_STRIDE = 17 * 4096, STACK_GUARD = 4096;
+const unsigned DIRECT_STACK = MAX_THREADS;   // the stack on which direct mode runs
+
+enum WaitKind { IN_BARRIER, IN_COLLECTIVE };
+
+// Wait says where a fiber waits; it lies on the fiber's own stack, which is in the cache when it matters.
+struct Wait {
+	WaitKind what;
+	int kind, line;
+	const char *file;
+};
+
+struct Fiber {
+	void *sp;
+	const Wait *wait;
+};
+
+// LaneValue is what a lane hands to a warp function, and what it gets back.
+struct LaneValue {
+	uint64_t value, result;
+	uint32_t mask, source;
+	int32_t kind;
+};
+
+// Warp: one bit a lane. live = has not left the kernel; every live lane is in exactly one of the four states that follow.
+struct Warp {
+	uint32_t live, runnable, at_barrier, in_collective, in_activemask;
+	uint32_t started;                           // has a stack
+	uint32_t yielded;                           // runnable, but others go first
+	bool down;                                  // lanes run from the highest to the lowest
+};
+
+enum Policy { FORWARD, REVERSE, RANDOM, GREEDY };
+
+struct Order {
+	Policy policy;
+	uint64_t seed;
+};
+
+// Worker: one OS thread and the block that it runs.
+struct Worker {
+	void *home;                                 // the suspended context of the OS thread
+	const Job *job;
+	Order order;
+	unsigned threads, warps;                    // of a block
+	unsigned current;                           // linear index of the running thread
+	unsigned live, arrived;
+	int votes, barrier_result;
+	Wait barrier_wait;                          // of the first thread at this barrier
+	bool divergence_told, direct, in_block;
+	unsigned direct_rank, direct_thread;        // direct_thread: the one that runs on the direct stack once promoted
+	uint32_t ready;                             // by rank: warps with a runnable lane
+	unsigned cursor;                            // rank that ran last
+	uint64_t random;
+	uint8_t rank_of[MAX_WARPS], warp_at[MAX_WARPS];
+	Warp warp[MAX_WARPS];
+	Fiber fiber[MAX_THREADS];
+	LaneValue lane[MAX_THREADS];
+	char *stacks, *arena;
+	void *sanitizer_home, *sanitizer_fiber[MAX_THREADS + 1], *sanitizer_fake[MAX_THREADS + 1], *sanitizer_home_fake;
+	const void *home_stack;
+	size_t home_stack_bytes;
+	std::atomic<uint64_t> progress;             // blocks finished
+	std::atomic<bool> busy;
+	unsigned long os_thread;
+	bool is_launcher;
+	void *launcher_base;                        // is_launcher: the context to which an abandoned launch returns
+};
+
+extern __thread Worker *this_worker __attribute__((tls_model("initial-exec")));
+
+// One launch at a time; what its workers share.
+struct LaunchState {
+	Job job;
+	uint64_t blocks;
+	std::atomic<uint64_t> next;
+	uint64_t chunk, stride, shift;              // block i of the order is (i * stride + shift) mod blocks
+	std::atomic<uint64_t> static_bytes;         // shared memory handed out to declarations, red zones included
+	std::atomic<uint64_t> static_used;          // without red zones
+	char *dynamic_of(char *arena) const { return arena + ARENA_BYTES - (job.shared_bytes + 15) / 16 * 16; }
+};
+extern LaunchState current_launch;
+extern std::atomic<bool> abandoned;
+
+// scheduler.cc
+bool prepare_worker(Worker &w);
+void run_blocks(Worker &w);
+[[noreturn]] void abandon(Worker &w);           // leave the block, and on the launcher's own code the launch function
+void block_index(uint64_t i, uint3 *index);
+uint3 thread_index(unsigned linear);
+
+// shared.cc
+bool map_arena(Worker &w);
+void open_arena(Worker &w);
+void close_arena(Worker &w);
+
+// report.cc: the first report of a launch stays, later ones are dropped.
+struct Report;
+bool report(int kind, const char *file, int line, const char *format, ...) __attribute__((format(printf, 4, 5)));
+cuemu_report *open_report(int kind);            // null if there is one already
+void fill_place(cuemu_report *r);
+void clear_report();
+bool have_report();
+
+// memory.cc
+struct Buffer {
+	char *data, *mapping;
+	size_t bytes, mapped;
+	char name[64];
+	std::atomic<bool> used;
+};
+const Buffer *nearest_buffer(const char *address, int64_t *past_end);
+
+// switch.cc
+extern "C" void cuemu_switch(void **save, void *load);
+extern "C" [[noreturn]] void cuemu_jump(void *load);
+void *new_stack(char *top, void (*entry)());
+
+}  // namespace cuemu
+
+#endif

@@ -1,0 +1,184 @@
+// The fault handler. A fault on a thread of ours becomes a report, and the thread leaves its block by jumping back to the context it came from.
+// A fault anywhere else belongs to whoever handled it before: Go's own nil checks keep working during a launch.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "cuemu/faults.h"
+#include "cuemu/scheduler.h"
+
+namespace cuemu {
+
+std::atomic<bool> watchdog_fired{false};
+
+namespace {
+
+const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+struct sigaction previous[4];
+
+// What locate needs, written by the handler: the pc, and stack words among which return addresses lie.
+uintptr_t fault_pc;
+uintptr_t fault_stack[256];
+unsigned fault_words;
+
+struct Machine {
+	uintptr_t pc, sp;
+	int access;
+};
+
+Machine machine_of(const ucontext_t *c) {
+#if defined(__x86_64__)
+	uintptr_t error = static_cast<uintptr_t>(c->uc_mcontext.gregs[REG_ERR]);
+	return {static_cast<uintptr_t>(c->uc_mcontext.gregs[REG_RIP]), static_cast<uintptr_t>(c->uc_mcontext.gregs[REG_RSP]), error & 2 ? 2 : 1};
+#elif defined(__aarch64__)
+	return {c->uc_mcontext.pc, c->uc_mcontext.sp, 0};
+#else
+	(void)c;
+	return {0, 0, 0};
+#endif
+}
+
+void pass_on(int number, siginfo_t *info, void *context) {
+	for (int i = 0; i < 4; i++) {
+		if (signals[i] != number) continue;
+		const struct sigaction &before = previous[i];
+		if (before.sa_flags & SA_SIGINFO) return before.sa_sigaction(number, info, context);
+		if (before.sa_handler == SIG_IGN) return;
+		if (before.sa_handler != SIG_DFL) return before.sa_handler(number);
+		signal(number, SIG_DFL);           // returning repeats the fault, now fatal
+	}
+}
+
+int64_t stack_of(const Worker &w, const char *address) {
+	int64_t offset = address - w.stacks;
+	if (offset < 0 || offset >= static_cast<int64_t>((MAX_THREADS + 1) * STACK_STRIDE)) return -1;
+	return offset / static_cast<int64_t>(STACK_STRIDE);
+}
+
+void describe_access(cuemu_report *r, const Worker &w, const char *address) {
+	const char *verb = r->access == 2 ? "write to" : r->access == 1 ? "read of" : "access to";
+	size_t room = sizeof r->message;
+	char *text = r->message;
+	r->address = reinterpret_cast<uintptr_t>(address);
+	if (stack_of(w, address) >= 0) {
+		snprintf(text, room, "stack overflow: a thread has %zu bytes", STACK_STRIDE - STACK_GUARD);
+		return;
+	}
+	if (address >= w.arena - 4096 && address < w.arena + ARENA_BYTES + 4096) {
+		int64_t past = address < w.arena ? address - w.arena : address - (w.arena + ARENA_BYTES);
+		snprintf(r->buffer, sizeof r->buffer, "shared memory");
+		r->distance = past;
+		snprintf(text, room, "invalid %s address %p: %lld bytes %s shared memory", verb, static_cast<const void *>(address),
+		         static_cast<long long>(past < 0 ? -past : past), past < 0 ? "before the start of" : "past the end of dynamic");
+		return;
+	}
+	int64_t past = 0;
+	const Buffer *b = nearest_buffer(address, &past);
+	if (!b) {
+		snprintf(text, room, "invalid %s address %p, near no buffer", verb, static_cast<const void *>(address));
+		return;
+	}
+	snprintf(r->buffer, sizeof r->buffer, "%s", b->name);
+	r->buffer_bytes = static_cast<int64_t>(b->bytes);
+	r->distance = past;
+	snprintf(text, room, "invalid %s address %p: %lld bytes %s buffer %s of %zu bytes", verb, static_cast<const void *>(address),
+	         static_cast<long long>(past < 0 ? -past : past), past < 0 ? "before the start of" : "past the end of", b->name, b->bytes);
+}
+
+void describe(cuemu_report *r, const Worker &w, int number, const siginfo_t *info, const Machine &m) {
+	fault_pc = m.pc;
+	const uintptr_t *words = reinterpret_cast<const uintptr_t *>(m.sp & ~uintptr_t(7));
+	fault_words = 0;
+	uintptr_t top = (m.sp | 4095) + 1;         // stay on the page: the next may be unmapped
+	if (!(number == SIGSEGV && stack_of(w, static_cast<const char *>(info->si_addr)) >= 0))
+		while (fault_words < 256 && reinterpret_cast<uintptr_t>(words) < top) fault_stack[fault_words++] = *words++;
+	if (watchdog_fired.load()) {
+		snprintf(r->message, sizeof r->message, "no block finished in the time that the watchdog allows");
+	} else if (number == SIGFPE) {
+		r->kind = CUEMU_TRAP;
+		snprintf(r->message, sizeof r->message, "integer division by zero");
+	} else if (number == SIGILL) {
+		r->kind = CUEMU_TRAP;
+		snprintf(r->message, sizeof r->message, "illegal instruction");
+	} else {
+		r->access = m.access;
+		describe_access(r, w, static_cast<const char *>(info->si_addr));
+	}
+}
+
+void handler(int number, siginfo_t *info, void *context) {
+	Worker *w = this_worker;
+	if (!w) return pass_on(number, info, context);
+	if (cuemu_report *r = open_report(watchdog_fired.load() ? CUEMU_WATCHDOG : CUEMU_OUT_OF_BOUNDS))
+		describe(r, *w, number, info, machine_of(static_cast<const ucontext_t *>(context)));
+	if (!w->in_block && !w->launcher_base) return pass_on(number, info, context);
+	abandon(*w);
+}
+
+}  // namespace
+
+void protect_begin() {
+#if !CUEMU_SANITIZER
+	fault_pc = 0;
+	struct sigaction action;
+	memset(&action, 0, sizeof action);
+	action.sa_sigaction = handler;
+	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+	sigemptyset(&action.sa_mask);
+	for (int i = 0; i < 4; i++) sigaction(signals[i], &action, &previous[i]);
+#endif
+}
+
+void protect_end() {
+#if !CUEMU_SANITIZER
+	for (int i = 0; i < 4; i++) sigaction(signals[i], &previous[i], nullptr);
+#endif
+}
+
+bool use_signal_stack() {
+#if !CUEMU_SANITIZER
+	const size_t bytes = 64 * 1024;
+	void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED) return false;
+	stack_t stack;
+	memset(&stack, 0, sizeof stack);
+	stack.ss_sp = memory;
+	stack.ss_size = bytes;
+	return sigaltstack(&stack, nullptr) == 0;
+#else
+	return true;
+#endif
+}
+
+// locate finds the module of the fault. A fault inside libc (a kernel's memcpy) is charged to the caller: the first word on the stack that
+// lies in the library of a kernel. Return addresses point behind the call, hence the -1.
+void locate(cuemu_report *r) {
+	if (!fault_pc || r->line) return;
+	Dl_info own, kernel, at;
+	if (!dladdr(reinterpret_cast<const void *>(&protect_begin), &own)) return;
+	const Job &job = current_launch.job;
+	bool known = job.thread && dladdr(reinterpret_cast<const void *>(job.thread), &kernel);
+	uintptr_t pc = fault_pc;
+	if (!dladdr(reinterpret_cast<const void *>(pc), &at)) at.dli_fbase = nullptr;
+	for (unsigned i = 0; known && at.dli_fbase != kernel.dli_fbase && i < fault_words; i++) {
+		Dl_info word;
+		if (!dladdr(reinterpret_cast<const void *>(fault_stack[i]), &word) || word.dli_fbase != kernel.dli_fbase) continue;
+		pc = fault_stack[i] - 1;
+		at = word;
+	}
+	if (!at.dli_fbase) return;
+	snprintf(r->pc_module, sizeof r->pc_module, "%s", at.dli_fname);
+	r->pc_offset = pc - reinterpret_cast<uintptr_t>(at.dli_fbase);
+	fault_pc = 0;
+}
+
+}  // namespace cuemu

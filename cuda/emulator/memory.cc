@@ -1,0 +1,126 @@
+// Device buffers: each in a mapping of its own, between two unmapped pages, ending less than 16 bytes before the second.
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "cuemu/scheduler.h"
+
+namespace cuemu {
+
+namespace {
+
+const size_t PAGE = 4096;
+const unsigned MAX_BUFFERS = 4096;
+const char CANARY = '\xc3';
+Buffer buffers[MAX_BUFFERS];
+
+Buffer *find(const void *data) {
+	for (Buffer &b : buffers)
+		if (b.used.load() && b.data == data) return &b;
+	return nullptr;
+}
+
+Buffer *reserve() {
+	for (Buffer &b : buffers) {
+		bool expected = false;
+		if (b.used.compare_exchange_strong(expected, true)) return &b;
+	}
+	return nullptr;
+}
+
+}  // namespace
+
+// nearest_buffer: the buffer that holds an address or lies nearest to it, within 1 MiB; *past_end as in a report. Safe in a signal handler.
+const Buffer *nearest_buffer(const char *address, int64_t *past_end) {
+	const Buffer *nearest = nullptr;
+	uint64_t best = uint64_t(1) << 20;
+	for (const Buffer &b : buffers) {
+		if (!b.used.load() || !b.data) continue;
+		int64_t past = address < b.data ? address - b.data : address - (b.data + b.bytes);
+		uint64_t away = address < b.data ? static_cast<uint64_t>(-past) : past < 0 ? 0 : static_cast<uint64_t>(past);
+		if (away >= best) continue;
+		best = away;
+		nearest = &b;
+		*past_end = past;
+	}
+	return nearest;
+}
+
+}  // namespace cuemu
+
+using namespace cuemu;
+
+extern "C" {
+
+CUEMU_API void *cuemu_alloc(const char *name, size_t bytes, size_t misalign) {
+	misalign &= 15;
+	if (bytes > (size_t(1) << 46)) return nullptr;
+	Buffer *b = reserve();
+	if (!b) return nullptr;
+	size_t inside = (bytes + 32 + PAGE - 1) / PAGE * PAGE + PAGE;
+	char *mapping = static_cast<char *>(mmap(nullptr, inside + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+	if (mapping == MAP_FAILED || mprotect(mapping + PAGE, inside, PROT_READ | PROT_WRITE) != 0) {
+		if (mapping != MAP_FAILED) munmap(mapping, inside + 2 * PAGE);
+		b->used.store(false);
+		return nullptr;
+	}
+	char *end = mapping + PAGE + inside;
+	uintptr_t last = reinterpret_cast<uintptr_t>(end) - bytes;
+	last -= (last - misalign) & 15;
+	char *data = reinterpret_cast<char *>(last);
+	memset(mapping + PAGE, CANARY, static_cast<size_t>(data - mapping) - PAGE);
+	memset(data, 0xff, bytes);
+	memset(data + bytes, CANARY, static_cast<size_t>(end - (data + bytes)));
+	b->mapping = mapping;
+	b->mapped = inside + 2 * PAGE;
+	b->bytes = bytes;
+	snprintf(b->name, sizeof b->name, "%s", name ? name : "");
+	b->data = data;
+	return data;
+}
+
+CUEMU_API int cuemu_free(void *data) {
+	Buffer *b = find(data);
+	if (!b) return -1;
+	b->data = nullptr;
+	munmap(b->mapping, b->mapped);
+	b->used.store(false);
+	return 0;
+}
+
+CUEMU_API void cuemu_fill(void *data, size_t bytes, const void *pattern, size_t pattern_bytes) {
+	if (bytes == 0 || pattern_bytes == 0) return;
+	char *to = static_cast<char *>(data);
+	size_t done = pattern_bytes < bytes ? pattern_bytes : bytes;
+	memcpy(to, pattern, done);
+	for (; done < bytes; ) {   // doubling: the filled part is the pattern's next source
+		size_t n = done < bytes - done ? done : bytes - done;
+		memcpy(to + done, to, n);
+		done += n;
+	}
+}
+
+CUEMU_API void cuemu_copy(void *to, const void *from, size_t bytes) {
+	if (bytes) memcpy(to, from, bytes);
+}
+
+CUEMU_API int64_t cuemu_check(const void *data, int64_t *before, int64_t *after) {
+	*before = *after = 0;
+	Buffer *b = find(data);
+	if (!b) return 0;
+	int64_t changed = 0;
+	for (const char *p = b->data - 1; p >= b->mapping + PAGE; p--) {
+		if (*p == CANARY) continue;
+		changed++;
+		if (*before == 0) *before = b->data - p;
+	}
+	for (const char *p = b->data + b->bytes; p < b->mapping + b->mapped - PAGE; p++) {
+		if (*p == CANARY) continue;
+		changed++;
+		if (*after == 0) *after = p - (b->data + b->bytes) + 1;
+	}
+	return changed;
+}
+
+}  // extern "C"

@@ -1,0 +1,403 @@
+// The pool: OS threads that run blocks, the launch, and the protected run of a launch function. A launch is synchronous. The thread that launches
+// runs blocks too; with one block it is the only one.
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <chrono>
+#include <mutex>
+#include <new>
+
+#include "cuemu/faults.h"
+#include "cuemu/fiber_hooks.h"
+#include "cuemu/runtime_api.h"
+#include "cuemu/scheduler.h"
+
+namespace cuemu {
+
+LaunchState current_launch;
+const cuemu_report &first_report();
+
+namespace {
+
+const unsigned MAX_WORKERS = 256;
+const size_t HOST_STACK = 8u << 20;
+Order order = {FORWARD, 0};
+double watchdog_seconds = 30;
+unsigned wanted_workers;
+Worker *workers[MAX_WORKERS];                  // workers[0] launches, the others help
+std::atomic<unsigned> worker_count{0};
+
+// Never destroyed: at exit the helpers still wait on them, and destroying a condition variable waits for its waiters.
+std::mutex &mutex = *new std::mutex;
+std::condition_variable &work_ready = *new std::condition_variable, &work_done = *new std::condition_variable;
+std::condition_variable &request_changed = *new std::condition_variable;
+uint64_t work_number;                          // helpers run blocks once for each number
+unsigned helpers_running;
+
+unsigned cores() {
+	cpu_set_t set;
+	if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<unsigned>(CPU_COUNT(&set));
+	return 1;
+}
+
+unsigned pool_size() {
+	if (!wanted_workers) {
+		const char *asked = getenv("CUEMU_WORKERS");
+		wanted_workers = asked ? static_cast<unsigned>(atoi(asked)) : cores();
+		if (wanted_workers < 1) wanted_workers = 1;
+		if (wanted_workers > MAX_WORKERS) wanted_workers = MAX_WORKERS;
+	}
+	return wanted_workers;
+}
+
+Worker *new_worker() {
+	void *memory = mmap(nullptr, sizeof(Worker), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED) return nullptr;
+	Worker *w = new (memory) Worker();
+	if (!prepare_worker(*w)) return nullptr;
+	w->os_thread = pthread_self();
+	this_worker = w;
+	if (!use_signal_stack()) return nullptr;
+	return w;
+}
+
+CUEMU_PLAIN void run_share(Worker &w) {
+	w.order = order;
+	w.busy.store(true);
+	run_blocks(w);
+	w.busy.store(false);
+}
+
+void *helper_main(void *slot) {
+	Worker *w = new_worker();
+	std::unique_lock<std::mutex> lock(mutex);
+	workers[reinterpret_cast<uintptr_t>(slot)] = w;
+	uint64_t seen = work_number - 1;               // started for the launch that is being made
+	for (;;) {
+		while (seen == work_number) work_ready.wait(lock);
+		seen = work_number;
+		lock.unlock();
+		if (w) run_share(*w);
+		lock.lock();
+		if (--helpers_running == 0) work_done.notify_all();
+	}
+}
+
+// start_thread makes a thread on which no asynchronous signal arrives: its stack may be a fiber's.
+bool start_thread(void *(*body)(void *), void *argument) {
+	sigset_t all, before;
+	sigfillset(&all);
+	for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&all, fault);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_t thread;
+	bool started = pthread_create(&thread, nullptr, body, argument) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, nullptr);
+	if (started) pthread_detach(thread);
+	return started;
+}
+
+// A grid with few blocks is not worth waking helpers for.
+void run_grid(Worker &w) {
+	unsigned helpers = 0;
+	{
+		std::unique_lock<std::mutex> lock(mutex);
+		unsigned count = worker_count.load(), wanted = current_launch.blocks >= 2 ? pool_size() : 1;
+		for (; count > 0 && count < wanted; count++)
+			if (!start_thread(helper_main, reinterpret_cast<void *>(uintptr_t(count)))) break;
+		worker_count.store(count);
+		if (current_launch.blocks >= 2) {
+			helpers = helpers_running = count - 1;
+			work_number++;
+		}
+	}
+	if (helpers) work_ready.notify_all();
+	run_share(w);
+	if (!helpers) return;
+	std::unique_lock<std::mutex> lock(mutex);
+	while (helpers_running) work_done.wait(lock);
+}
+
+uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
+	while (b) {
+		uint64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+// set_block_order: forward 0, 1, 2 ...; reverse from the last; else an affine permutation that the seed chooses.
+void set_block_order(LaunchState &l) {
+	l.stride = 1;
+	l.shift = 0;
+	if (order.policy == REVERSE) {
+		l.stride = l.blocks - 1;
+		l.shift = l.blocks - 1;
+	} else if (order.policy == RANDOM || order.policy == GREEDY) {
+		uint64_t x = (order.seed + 1) * 0x9e3779b97f4a7c15u;
+		l.shift = x % l.blocks;
+		for (l.stride = (x >> 20) % l.blocks; greatest_common_divisor(l.stride, l.blocks) != 1; l.stride = (l.stride + 1) % l.blocks) {
+		}
+	}
+	if (l.blocks == 1) l.stride = l.shift = 0;
+}
+
+// launcher: the worker of the calling thread. Outside cuemu_run (a plain program) the calling thread becomes one.
+Worker *launcher() {
+	if (this_worker) return this_worker;
+	if (worker_count.load() != 0) return nullptr;
+	Worker *w = new_worker();
+	if (!w) return nullptr;
+	w->is_launcher = true;
+	workers[0] = w;
+	worker_count.store(1);
+	const char *asked = getenv("CUEMU_ORDER");
+	if (asked && cuemu_set_order(asked) != 0) {
+		fprintf(stderr, "cuemu: CUEMU_ORDER=%s: want forward, reverse, random:SEED or greedy:SEED\n", asked);
+		exit(3);
+	}
+	return w;
+}
+
+// ---- the protected run
+
+struct Request {
+	int (*launch)(const void *call);
+	const void *call;
+	int code;
+	bool threw, posted, done;
+} request;
+char *host_stack;
+bool in_protected_run;
+
+void host_main() {
+	Worker &w = *this_worker;
+	try {
+		request.code = request.launch(request.call);
+	} catch (...) {
+		request.threw = true;
+	}
+	cuemu_jump(w.launcher_base);
+}
+
+void *launcher_main(void *) {
+	Worker *w = new_worker();
+	if (w) w->is_launcher = true;
+	std::unique_lock<std::mutex> lock(mutex);
+	workers[0] = w;
+	for (;;) {
+		while (!request.posted) request_changed.wait(lock);
+		request.posted = false;
+		lock.unlock();
+		if (w) {
+			w->in_block = false;
+			w->busy.store(true);
+			cuemu_switch(&w->launcher_base, new_stack(host_stack + HOST_STACK, host_main));
+			w->busy.store(false);
+		} else {
+			report(CUEMU_LAUNCH_ERROR, nullptr, 0, "no memory for the emulator's stacks");
+		}
+		lock.lock();
+		request.done = true;
+		request_changed.notify_all();
+	}
+	return nullptr;
+}
+
+bool start_launcher() {
+	if (worker_count.load() != 0) return true;
+	void *stack = mmap(nullptr, HOST_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (stack == MAP_FAILED) return false;
+	host_stack = static_cast<char *>(stack);
+	mprotect(host_stack, 4096, PROT_NONE);
+	worker_count.store(1);
+	return start_thread(launcher_main, nullptr);
+}
+
+uint64_t progress() {
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < worker_count.load(); i++)
+		if (workers[i]) sum += workers[i]->progress.load(std::memory_order_relaxed);
+	return sum + cuemu_launch_serial;
+}
+
+// stop_workers interrupts what hangs: the fault handler reports where and leaves the block.
+void stop_workers() {
+	abandoned.store(true);
+	for (unsigned i = worker_count.load(); i-- > 0; )
+		if (workers[i] && workers[i]->busy.load() && (i == 0 || workers[i]->in_block)) pthread_kill(workers[i]->os_thread, SIGBUS);
+}
+
+// await waits for the launch function, and stops it after too long without a finished block. False: it did not even stop.
+bool await(std::unique_lock<std::mutex> &lock) {
+	using clock = std::chrono::steady_clock;
+	uint64_t seen = progress();
+	clock::time_point since = clock::now();
+	bool stopped = false;
+	while (!request.done) {
+		request_changed.wait_for(lock, std::chrono::milliseconds(50));
+		uint64_t now = progress();
+		if (now != seen && !stopped) {
+			seen = now;
+			since = clock::now();
+		}
+		double idle = std::chrono::duration<double>(clock::now() - since).count();
+		if (!stopped && watchdog_seconds > 0 && idle >= watchdog_seconds) {
+			stopped = true;
+			watchdog_fired.store(true);
+			stop_workers();
+		} else if (stopped && idle >= watchdog_seconds + 2) {
+			report(CUEMU_WATCHDOG, nullptr, 0, "no block finished for %.0f s, and the launch could not be stopped", watchdog_seconds);
+			return false;
+		}
+	}
+	return true;
+}
+
+void finish_message(cuemu_report *r) {
+	char text[sizeof r->message];
+	snprintf(text, sizeof text, "%s", r->message);
+	size_t n = 0, room = sizeof r->message;
+	auto add = [&](int written) { n = written < 0 || n + static_cast<size_t>(written) >= room ? room - 1 : n + static_cast<size_t>(written); };
+	if (r->kernel[0]) add(snprintf(r->message, room, "kernel %s: ", r->kernel));
+	add(snprintf(r->message + n, room - n, "%s", text));
+	if (r->has_place)
+		add(snprintf(r->message + n, room - n, "; block (%u,%u,%u), thread (%u,%u,%u)", r->block[0], r->block[1], r->block[2], r->thread[0],
+		             r->thread[1], r->thread[2]));
+	if (r->line) add(snprintf(r->message + n, room - n, ", at %s:%d", r->file, r->line));
+}
+
+// leave_launch ends a launch that was abandoned or has a report: back to cuemu_run, or in a plain program out of it.
+void leave_launch(Worker &w) {
+	if (in_protected_run) {
+		if (abandoned.load()) cuemu_jump(w.launcher_base);
+		return;
+	}
+	if (!have_report()) return;
+	cuemu_report r = first_report();
+	locate(&r);
+	finish_message(&r);
+	fprintf(stderr, "cuemu: %s\n", r.message);
+	if (r.pc_module[0]) fprintf(stderr, "cuemu: addr2line -e %s 0x%llx\n", r.pc_module, static_cast<unsigned long long>(r.pc_offset));
+	fflush(stdout);
+	_exit(3);
+}
+
+}  // namespace
+
+// refuse says why CUDA would not launch this; 0 if it would.
+static cudaError_t refuse(const Job &job) {
+	uint64_t threads = uint64_t(job.block.x) * job.block.y * job.block.z;
+	if (threads == 0 || threads > MAX_THREADS || job.block.z > 64) return cudaErrorInvalidConfiguration;
+	if (job.grid.x == 0 || job.grid.y == 0 || job.grid.z == 0) return cudaErrorInvalidConfiguration;
+	if (job.grid.x > 0x7fffffffu || job.grid.y > 65535 || job.grid.z > 65535) return cudaErrorInvalidConfiguration;
+	if (job.shared_bytes > STATIC_LIMIT && job.shared_bytes > dynamic_shared_allowed()) return cudaErrorInvalidValue;
+	if (job.shared_bytes > SHARED_LIMIT) return cudaErrorInvalidValue;
+	return cudaSuccess;
+}
+
+}  // namespace cuemu
+
+using namespace cuemu;
+
+extern "C" {
+
+void cuemu_launch(const Job *job) {
+	Worker *w = launcher();
+	if (!w || w->in_block) {
+		fprintf(stderr, "cuemu: %s:%d: a kernel is launched from a kernel, or by two threads: not emulated\n", job->file, job->line);
+		abort();
+	}
+	cudaError_t refused = refuse(*job);
+	if (refused != cudaSuccess) {
+		set_last_error(refused);
+		return;
+	}
+	LaunchState &l = current_launch;
+	l.job = *job;
+	l.blocks = uint64_t(job->grid.x) * job->grid.y * job->grid.z;
+	l.next.store(0);
+	l.static_bytes.store(0);
+	l.static_used.store(0);
+	l.chunk = l.blocks / (8 * pool_size());
+	if (l.chunk < 1) l.chunk = 1;
+	if (l.chunk > 256) l.chunk = 256;
+	set_block_order(l);
+	if (++cuemu_launch_serial == 0) ++cuemu_launch_serial;
+	bool protect = !in_protected_run;
+	if (protect) protect_begin();
+	hook_launch_starts();
+	run_grid(*w);
+	if (protect) protect_end();
+	leave_launch(*w);
+}
+
+CUEMU_API int cuemu_set_order(const char *text) {
+	const char *colon = strchr(text, ':');
+	size_t n = colon ? static_cast<size_t>(colon - text) : strlen(text);
+	Order wanted = {FORWARD, 0};
+	auto is = [&](const char *name) { return strlen(name) == n && strncmp(text, name, n) == 0; };
+	if (is("forward")) wanted.policy = FORWARD;
+	else if (is("reverse")) wanted.policy = REVERSE;
+	else if (is("random")) wanted.policy = RANDOM;
+	else if (is("greedy")) wanted.policy = GREEDY;
+	else return -1;
+	bool seeded = wanted.policy == RANDOM || wanted.policy == GREEDY;
+	if (seeded != (colon != nullptr)) return -1;
+	if (seeded) {
+		char *end;
+		wanted.seed = strtoull(colon + 1, &end, 10);
+		if (colon[1] < '0' || colon[1] > '9' || *end) return -1;
+	}
+	order = wanted;
+	return 0;
+}
+
+CUEMU_API void cuemu_set_workers(int n) {
+	wanted_workers = n > 0 ? (static_cast<unsigned>(n) < MAX_WORKERS ? static_cast<unsigned>(n) : MAX_WORKERS) : 0;
+}
+
+CUEMU_API void cuemu_set_watchdog(double seconds) { watchdog_seconds = seconds; }
+
+CUEMU_API int cuemu_run(int (*launch)(const void *call), const void *call, cuemu_report *out) {
+	memset(out, 0, sizeof *out);
+	clear_report();
+	abandoned.store(false);
+	watchdog_fired.store(false);
+	in_protected_run = true;
+	if (!start_launcher()) {
+		out->kind = CUEMU_LAUNCH_ERROR;
+		snprintf(out->message, sizeof out->message, "no thread for the emulator");
+		return out->kind;
+	}
+	bool ended;
+	protect_begin();
+	{
+		std::unique_lock<std::mutex> lock(mutex);
+		request = Request{launch, call, 0, false, true, false};
+		request_changed.notify_all();
+		ended = await(lock);
+	}
+	if (ended) protect_end();
+	set_last_error(cudaSuccess);
+	if (request.threw) report(CUEMU_LAUNCH_ERROR, nullptr, 0, "the launch function threw a C++ exception");
+	if (request.code > 0)
+		report(CUEMU_LAUNCH_ERROR, nullptr, 0, "the launch function returned CUDA error %d: %s", request.code,
+		       cudaGetErrorString(static_cast<cudaError_t>(request.code)));
+	*out = first_report();
+	out->code = request.code;
+	if (out->kind != CUEMU_OK) {
+		locate(out);
+		finish_message(out);
+	}
+	return out->kind;
+}
+
+}  // extern "C"

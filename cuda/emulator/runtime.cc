@@ -1,0 +1,169 @@
+// CUDA's runtime API, the part with state: the last error, allocations, properties of the device that is none.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "cuemu/runtime_api.h"
+#include "cuemu/scheduler.h"
+
+namespace cuemu {
+
+namespace {
+cudaError_t last_error = cudaSuccess;
+size_t allowed = STATIC_LIMIT;
+}  // namespace
+
+void set_last_error(cudaError_t error) { last_error = error; }
+
+// The largest dynamic shared memory that cudaFuncSetAttribute allowed to any kernel: a launch does not know its kernel's address.
+size_t dynamic_shared_allowed() { return allowed; }
+
+}  // namespace cuemu
+
+using namespace cuemu;
+
+extern "C" {
+
+cudaError_t cudaGetLastError() {
+	cudaError_t error = last_error;
+	last_error = cudaSuccess;
+	return error;
+}
+
+cudaError_t cudaPeekAtLastError() { return last_error; }
+
+const char *cudaGetErrorName(cudaError_t error) {
+	switch (error) {
+	case cudaSuccess: return "cudaSuccess";
+	case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+	case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+	case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
+	case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+	case cudaErrorInvalidDevicePointer: return "cudaErrorInvalidDevicePointer";
+	case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+	case cudaErrorLaunchOutOfResources: return "cudaErrorLaunchOutOfResources";
+	case cudaErrorNotSupported: return "cudaErrorNotSupported";
+	default: return "cudaErrorUnknown";
+	}
+}
+
+const char *cudaGetErrorString(cudaError_t error) {
+	switch (error) {
+	case cudaSuccess: return "no error";
+	case cudaErrorInvalidValue: return "invalid argument";
+	case cudaErrorMemoryAllocation: return "out of memory";
+	case cudaErrorInvalidConfiguration: return "invalid configuration argument";
+	case cudaErrorInvalidDevice: return "invalid device ordinal";
+	case cudaErrorInvalidDevicePointer: return "invalid device pointer";
+	case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
+	case cudaErrorLaunchOutOfResources: return "too many resources requested for launch";
+	case cudaErrorNotSupported: return "operation not supported";
+	default: return "unknown error";
+	}
+}
+
+// Under a sanitizer memory comes from its own allocator, which knows red zones and leaks.
+cudaError_t cuemu_malloc(void **p, size_t bytes, const char *file, int line) {
+	char name[64];
+	const char *slash = strrchr(file, '/');
+	snprintf(name, sizeof name, "cudaMalloc at %.40s:%d", slash ? slash + 1 : file, line);
+#if CUEMU_SANITIZER
+	*p = malloc(bytes ? bytes : 1);
+	if (*p) memset(*p, 0xff, bytes);
+#else
+	*p = cuemu_alloc(name, bytes, 0);
+#endif
+	return *p ? cudaSuccess : last_error = cudaErrorMemoryAllocation;
+}
+
+cudaError_t cuemu_malloc_host(void **p, size_t bytes) {
+	*p = malloc(bytes ? bytes : 1);
+	return *p ? cudaSuccess : last_error = cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFreeHost(void *p) {
+	free(p);
+	return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *p) {
+	if (!p) return cudaSuccess;
+#if CUEMU_SANITIZER
+	free(p);
+	return cudaSuccess;
+#else
+	int64_t before, after;
+	if (cuemu_check(p, &before, &after) != 0)
+		report(CUEMU_OUT_OF_BOUNDS, nullptr, 0, "memory from cudaMalloc was overrun: nearest changed byte %lld before its start or %lld past its end",
+		       static_cast<long long>(before), static_cast<long long>(after));
+	return cuemu_free(p) == 0 ? cudaSuccess : last_error = cudaErrorInvalidDevicePointer;
+#endif
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
+	if (bytes) memmove(to, from, bytes);
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void *to, int value, size_t bytes) {
+	if (bytes) memset(to, value, bytes);
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind) {
+	if (width > to_pitch || width > from_pitch) return last_error = cudaErrorInvalidValue;
+	for (size_t row = 0; row < height; row++)
+		memcpy(static_cast<char *>(to) + row * to_pitch, static_cast<const char *>(from) + row * from_pitch, width);
+	return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device) {
+	if (device != 0) return last_error = cudaErrorInvalidDevice;
+	memset(p, 0, sizeof *p);
+	snprintf(p->name, sizeof p->name, "emulator");
+	p->totalGlobalMem = size_t(4) << 30;
+	p->sharedMemPerBlock = STATIC_LIMIT;
+	p->sharedMemPerBlockOptin = p->sharedMemPerMultiprocessor = SHARED_LIMIT;
+	p->totalConstMem = 65536;
+	p->regsPerBlock = p->regsPerMultiprocessor = 65536;
+	p->warpSize = 32;
+	p->maxThreadsPerBlock = p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
+	p->maxThreadsDim[2] = 64;
+	p->maxGridSize[0] = 0x7fffffff;
+	p->maxGridSize[1] = p->maxGridSize[2] = 65535;
+	p->major = 8;
+	p->multiProcessorCount = 4;
+	p->maxThreadsPerMultiProcessor = 2048;
+	p->maxBlocksPerMultiProcessor = 32;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
+	if (device != 0) return last_error = cudaErrorInvalidDevice;
+	switch (attribute) {
+	case cudaDevAttrMaxThreadsPerBlock: *value = 1024; break;
+	case cudaDevAttrMaxSharedMemoryPerBlock: *value = STATIC_LIMIT; break;
+	case cudaDevAttrWarpSize: *value = 32; break;
+	case cudaDevAttrMultiProcessorCount: *value = 4; break;
+	case cudaDevAttrComputeCapabilityMajor: *value = 8; break;
+	case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
+	case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+	case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = SHARED_LIMIT; break;
+	default: return last_error = cudaErrorInvalidValue;
+	}
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
+	*free = *total = size_t(4) << 30;
+	return cudaSuccess;
+}
+
+cudaError_t cuemu_set_function_attribute(cudaFuncAttribute attribute, int value) {
+	if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+	if (value < 0 || static_cast<size_t>(value) > SHARED_LIMIT) return last_error = cudaErrorInvalidValue;
+	if (static_cast<size_t>(value) > allowed) allowed = static_cast<size_t>(value);
+	return cudaSuccess;
+}
+
+}  // extern "C"

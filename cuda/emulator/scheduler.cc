@@ -1,0 +1,591 @@
+// The scheduler of one block: direct mode, fibers, barriers, warp functions, and the choice of who runs next.
+//
+// A block first runs in direct mode: its threads are called one after the other on one stack. The first that has to wait promotes the block:
+// those before it have finished, it becomes a fiber where it stands, each later thread gets a stack when it is first chosen. Fibers
+// switch only where they wait, and switch straight to the next one.
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "cuemu/fiber_hooks.h"
+#include "cuemu/scheduler.h"
+
+__thread uint3 threadIdx, blockIdx;
+__thread dim3 blockDim, gridDim;
+__thread bool cuemu_promoted;
+__thread char *cuemu_arena;
+
+namespace cuemu {
+
+__thread Worker *this_worker;
+std::atomic<bool> abandoned{false};
+
+namespace {
+
+CUEMU_PLAIN uint64_t mix(uint64_t x) {   // SplitMix64's finalizer
+	x += 0x9e3779b97f4a7c15u;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+
+CUEMU_PLAIN unsigned linear_index(const uint3 &t) { return t.x + blockDim.x * (t.y + blockDim.y * t.z); }
+
+CUEMU_PLAIN unsigned lanes_of(const Worker &w, unsigned warp) {
+	unsigned rest = w.threads - warp * 32;
+	return rest < 32 ? rest : 32;
+}
+
+CUEMU_PLAIN uint32_t low_bits(unsigned n) { return n >= 32 ? 0xffffffffu : (1u << n) - 1; }
+
+CUEMU_PLAIN unsigned top_bit(uint32_t bits) { return 31 - __builtin_clz(bits); }
+
+CUEMU_PLAIN unsigned random_bit(Worker &w, uint32_t bits) {
+	w.random = mix(w.random);
+	unsigned skip = static_cast<unsigned>(w.random >> 33) % __builtin_popcount(bits);
+	while (skip--) bits &= bits - 1;
+	return __builtin_ctz(bits);
+}
+
+CUEMU_PLAIN char *stack_top(Worker &w, unsigned slot) { return w.stacks + (slot + 1) * STACK_STRIDE - (slot % 61) * 64; }
+
+CUEMU_PLAIN unsigned slot_of(const Worker &w, unsigned thread) { return thread == w.direct_thread ? DIRECT_STACK : thread; }
+
+CUEMU_PLAIN void make_runnable(Worker &w, unsigned warp, uint32_t lanes) {
+	w.warp[warp].runnable |= lanes;
+	w.ready |= 1u << w.rank_of[warp];
+}
+
+CUEMU_PLAIN bool same_place(const Wait &wait, const char *file, int line) {
+	return wait.line == line && (wait.file == file || strcmp(wait.file, file) == 0);
+}
+
+// release_activemask lets the lanes go on that stand at one __activemask, when nothing else of their warp can move.
+CUEMU_PLAIN void release_activemask(Worker &w, unsigned warp) {
+	Warp &p = w.warp[warp];
+	const Wait *first = w.fiber[warp * 32 + __builtin_ctz(p.in_activemask)].wait;
+	uint32_t group = 0;
+	for (uint32_t rest = p.in_activemask; rest; rest &= rest - 1) {
+		const Wait *wait = w.fiber[warp * 32 + __builtin_ctz(rest)].wait;
+		if (same_place(*wait, first->file, first->line)) group |= rest & -rest;
+	}
+	for (uint32_t rest = group; rest; rest &= rest - 1) w.lane[warp * 32 + __builtin_ctz(rest)].result = group;
+	p.in_activemask &= ~group;
+	make_runnable(w, warp, group);
+}
+
+// leave_runnable takes a lane off the list of those that can run.
+CUEMU_PLAIN void leave_runnable(Worker &w, unsigned warp, uint32_t lane) {
+	Warp &p = w.warp[warp];
+	p.runnable &= ~lane;
+	if (p.runnable) return;
+	if (p.in_activemask) return release_activemask(w, warp);
+	w.ready &= ~(1u << w.rank_of[warp]);
+}
+
+CUEMU_PLAIN void release_barrier(Worker &w) {
+	switch (w.barrier_wait.kind) {
+	case BARRIER_COUNT: w.barrier_result = w.votes; break;
+	case BARRIER_AND: w.barrier_result = w.votes == static_cast<int>(w.arrived); break;
+	case BARRIER_OR: w.barrier_result = w.votes != 0; break;
+	default: w.barrier_result = 0;
+	}
+	w.arrived = 0;
+	w.votes = 0;
+	w.cursor = 0;
+	hook_barrier_complete(&w.arrived, &w.votes);
+	for (unsigned i = 0; i < w.warps; i++) {
+		Warp &p = w.warp[i];
+		if (!p.at_barrier) continue;
+		make_runnable(w, i, p.at_barrier);
+		p.at_barrier = 0;
+	}
+}
+
+const char *const collective_names[] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "a vote", "__match_any_sync",
+	"__match_all_sync", "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync", "__reduce_max_sync",
+	"__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", "__syncwarp", "__activemask"};
+
+CUEMU_PLAIN uint32_t reduce(const LaneValue *v, int kind, uint32_t lanes) {
+	uint32_t sum = static_cast<uint32_t>(v[__builtin_ctz(lanes)].value);
+	for (uint32_t rest = lanes & (lanes - 1); rest; rest &= rest - 1) {
+		uint32_t x = static_cast<uint32_t>(v[__builtin_ctz(rest)].value);
+		int32_t a = static_cast<int32_t>(sum), b = static_cast<int32_t>(x);
+		switch (kind) {
+		case REDUCE_ADD: sum += x; break;
+		case REDUCE_MIN_S: sum = static_cast<uint32_t>(a < b ? a : b); break;
+		case REDUCE_MAX_S: sum = static_cast<uint32_t>(a > b ? a : b); break;
+		case REDUCE_MIN_U: sum = sum < x ? sum : x; break;
+		case REDUCE_MAX_U: sum = sum > x ? sum : x; break;
+		case REDUCE_AND: sum &= x; break;
+		case REDUCE_OR: sum |= x; break;
+		default: sum ^= x;
+		}
+	}
+	return sum;
+}
+
+CUEMU_PLAIN uint32_t equal_lanes(const LaneValue *v, uint64_t value, uint32_t lanes) {
+	uint32_t equal = 0;
+	for (uint32_t rest = lanes; rest; rest &= rest - 1)
+		if (v[__builtin_ctz(rest)].value == value) equal |= rest & -rest;
+	return equal;
+}
+
+// compute gives every lane of a complete group its result.
+CUEMU_PLAIN void compute(LaneValue *v, int kind, uint32_t lanes) {
+	uint64_t common = 0;
+	if (kind == VOTE_BALLOT) {
+		for (uint32_t rest = lanes; rest; rest &= rest - 1)
+			if (v[__builtin_ctz(rest)].value) common |= rest & -rest;
+		common |= uint64_t(lanes) << 32;
+	} else if (kind == MATCH_ALL) {
+		common = equal_lanes(v, v[__builtin_ctz(lanes)].value, lanes) == lanes ? lanes : 0;
+	} else if (kind >= REDUCE_ADD && kind <= REDUCE_XOR) {
+		common = reduce(v, kind, lanes);
+	}
+	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+		LaneValue &lane = v[__builtin_ctz(rest)];
+		if (kind <= SHFL_XOR) lane.result = lanes >> lane.source & 1 ? v[lane.source].value : ~uint64_t(0);
+		else if (kind == MATCH_ANY) lane.result = equal_lanes(v, lane.value, lanes);
+		else lane.result = common;
+	}
+}
+
+// mismatch: the first lane of the group whose mask or function is another one than that of `lane`; -1 if none.
+CUEMU_PLAIN int mismatch(const LaneValue *v, uint32_t lanes, const LaneValue &lane) {
+	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+		const LaneValue &other = v[__builtin_ctz(rest)];
+		if (other.mask != lane.mask || other.kind != lane.kind) return __builtin_ctz(rest);
+	}
+	return -1;
+}
+
+// complete_collective computes the group of one waiting lane if all of it has arrived.
+CUEMU_PLAIN bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
+	Warp &p = w.warp[warp];
+	LaneValue *v = w.lane + warp * 32;
+	uint32_t group = v[lane].mask & p.live;
+	if ((p.in_collective & group) != group) return false;
+	int other = mismatch(v, group, v[lane]);
+	if (other >= 0) {
+		const Wait *a = w.fiber[warp * 32 + lane].wait, *b = w.fiber[warp * 32 + other].wait;
+		report(CUEMU_DIVERGENT, a->file, a->line, "lanes %u and %d of warp %u meet in different warp functions: %s at %s:%d with mask %08x, %s at %s:%d with mask %08x",
+		       lane, other, warp, collective_names[a->kind], a->file, a->line, v[lane].mask, collective_names[b->kind], b->file, b->line, v[other].mask);
+		abandon(w);
+	}
+	compute(v, v[lane].kind, group);
+	if (v[lane].kind == SYNCWARP) hook_syncwarp_complete(&p, &p.started);
+	p.in_collective &= ~group;
+	make_runnable(w, warp, group);
+	return true;
+}
+
+// tell_deadlock: nothing can run. One line for each place where threads wait.
+CUEMU_PLAIN void tell_deadlock(Worker &w) {
+	cuemu_report *r = open_report(CUEMU_DEADLOCK);
+	if (!r) return;
+	size_t n = snprintf(r->message, sizeof r->message, "no thread of the block can run");
+	const Wait *said[8];
+	int count = 0;
+	for (unsigned t = 0; t < w.threads && count < 8; t++) {
+		const Warp &p = w.warp[t / 32];
+		uint32_t bit = 1u << t % 32;
+		if (!((p.at_barrier | p.in_collective) & bit)) continue;
+		const Wait *wait = w.fiber[t].wait;
+		bool known = false;
+		for (int i = 0; i < count; i++) known |= same_place(*wait, said[i]->file, said[i]->line) && said[i]->what == wait->what;
+		if (known) continue;
+		said[count++] = wait;
+		uint3 at = thread_index(t);
+		if (count == 1) {
+			snprintf(r->file, sizeof r->file, "%s", wait->file);
+			r->line = wait->line;
+			r->thread[0] = at.x, r->thread[1] = at.y, r->thread[2] = at.z;
+		}
+		char detail[80] = "";
+		if (wait->what == IN_COLLECTIVE) {
+			uint32_t mask = w.lane[t].mask;
+			snprintf(detail, sizeof detail, " mask %08x, still missing lanes %08x", mask, mask & p.live & ~p.in_collective);
+		}
+		if (n < sizeof r->message)
+			n += snprintf(r->message + n, sizeof r->message - n, "; thread (%u,%u,%u) and others wait in %s at %s:%d%s", at.x, at.y, at.z,
+			              wait->what == IN_BARRIER ? "__syncthreads" : collective_names[wait->kind], wait->file, wait->line, detail);
+	}
+}
+
+CUEMU_PLAIN unsigned pick(Worker &w) {
+	if (!w.ready) {
+		tell_deadlock(w);
+		abandon(w);
+	}
+	unsigned rank;
+	if (w.order.policy == RANDOM) {
+		rank = random_bit(w, w.ready);
+	} else if (w.order.policy == GREEDY) {
+		rank = __builtin_ctz(w.ready);
+	} else {
+		uint32_t from_cursor = w.ready & (0xffffffffu << w.cursor);
+		rank = __builtin_ctz(from_cursor ? from_cursor : w.ready);
+	}
+	w.cursor = rank;
+	unsigned warp = w.warp_at[rank];
+	Warp &p = w.warp[warp];
+	uint32_t lanes = p.runnable;
+	if (p.yielded) {
+		if (!(lanes & ~p.yielded)) p.yielded = 0;
+		lanes &= ~p.yielded;
+	}
+	unsigned lane = w.order.policy == RANDOM ? random_bit(w, lanes) : p.down ? top_bit(lanes) : __builtin_ctz(lanes);
+	return warp * 32 + lane;
+}
+
+CUEMU_PLAIN void leave_kernel(Worker &w);
+
+// fiber_main is where a thread starts that was not reached in direct mode.
+CUEMU_PLAIN void fiber_main() {
+	Worker &w = *this_worker;
+	hook_arrive_first(w);
+	threadIdx = thread_index(w.current);
+	w.job->thread(w.job->body);
+	leave_kernel(w);
+}
+
+CUEMU_PLAIN void *context_of(Worker &w, unsigned thread) {
+	Warp &p = w.warp[thread / 32];
+	uint32_t bit = 1u << thread % 32;
+	if (!(p.started & bit)) {
+		p.started |= bit;
+		w.fiber[thread].sp = new_stack(stack_top(w, thread), fiber_main);
+		hook_start(w, thread);
+	}
+	return w.fiber[thread].sp;
+}
+
+// run_next suspends the current thread, whose state says why, and returns when it is chosen again.
+CUEMU_PLAIN inline void run_next(Worker &w) {
+	unsigned self = w.current, next = pick(w);
+	if (next == self) return;
+	uint3 index = threadIdx;
+	w.current = next;
+	void *context = context_of(w, next);
+	hook_leave(w, slot_of(w, self), slot_of(w, next));
+	cuemu_switch(&w.fiber[self].sp, context);
+	hook_arrive(w, slot_of(w, self));
+	threadIdx = index;
+}
+
+// leave_kernel ends the current thread: whoever waits for it alone goes on.
+CUEMU_PLAIN void leave_kernel(Worker &w) {
+	unsigned warp = w.current / 32;
+	uint32_t bit = 1u << w.current % 32;
+	Warp &p = w.warp[warp];
+	p.live &= ~bit;
+	w.live--;
+	leave_runnable(w, warp, bit);
+	void *dead;
+	if (w.live == 0) {
+		hook_die_home(w, slot_of(w, w.current));
+		cuemu_switch(&dead, w.home);
+	}
+	if (w.arrived == w.live && w.arrived) release_barrier(w);
+	for (uint32_t rest = p.in_collective; rest; rest &= rest - 1) {
+		unsigned lane = __builtin_ctz(rest);
+		if ((p.in_collective >> lane & 1) && (w.lane[warp * 32 + lane].mask & bit)) complete_collective(w, warp, lane);
+	}
+	unsigned self = w.current, next = pick(w);
+	w.current = next;
+	void *context = context_of(w, next);
+	hook_die(w, slot_of(w, self), slot_of(w, next));
+	cuemu_switch(&dead, context);
+}
+
+// promote leaves direct mode: the running thread keeps its stack, the others that have not run become fibers.
+CUEMU_PLAIN void promote(Worker &w) {
+	unsigned self = linear_index(threadIdx), rank = w.rank_of[self / 32], lane = self % 32;
+	w.direct = false;
+	cuemu_promoted = true;
+	w.current = w.direct_thread = self;
+	w.live = 0;
+	w.ready = 0;
+	for (unsigned i = 0; i < w.warps; i++) {
+		Warp &p = w.warp[i];
+		bool down = p.down;
+		p = Warp();
+		p.down = down;
+		if (w.rank_of[i] < rank) continue;
+		p.live = low_bits(lanes_of(w, i));
+		if (w.rank_of[i] == rank) {
+			p.live &= down ? low_bits(lane + 1) : ~low_bits(lane);
+			p.started = 1u << lane;
+		}
+		w.live += __builtin_popcount(p.live);
+		make_runnable(w, i, p.live);
+	}
+	w.cursor = rank;
+}
+
+CUEMU_PLAIN void set_ranks(Worker &w, uint64_t block) {
+	bool shuffled = w.order.policy == RANDOM || w.order.policy == GREEDY;
+	uint64_t state = mix(w.order.seed * 0x100000001b3u + block);
+	w.random = state;
+	for (unsigned i = 0; i < w.warps; i++) w.warp_at[i] = static_cast<uint8_t>(w.order.policy == REVERSE ? w.warps - 1 - i : i);
+	for (unsigned i = w.warps; shuffled && i > 1; i--) {
+		state = mix(state);
+		unsigned other = static_cast<unsigned>((state >> 32) % i);
+		uint8_t kept = w.warp_at[i - 1];
+		w.warp_at[i - 1] = w.warp_at[other];
+		w.warp_at[other] = kept;
+	}
+	for (unsigned i = 0; i < w.warps; i++) {
+		w.rank_of[w.warp_at[i]] = static_cast<uint8_t>(i);
+		w.warp[i].down = w.order.policy == REVERSE || (shuffled && (state >> i & 1));
+	}
+}
+
+CUEMU_PLAIN void start_block(Worker &w, uint64_t block) {
+	block_index(block, &blockIdx);
+	if (block == 0 || w.order.policy == RANDOM || w.order.policy == GREEDY || !w.in_block) set_ranks(w, block);
+	w.in_block = true;
+	w.arrived = 0;
+	w.votes = 0;
+	w.cursor = 0;
+	w.direct = !CUEMU_TSAN;
+	w.direct_thread = MAX_THREADS;
+	cuemu_promoted = false;
+	open_arena(w);
+}
+
+// run_direct calls the threads of a block one after the other, warps by rank. False: the block was promoted, and the thread that did it has ended.
+CUEMU_PLAIN bool run_direct(Worker &w) {
+	for (unsigned rank = 0; rank < w.warps; rank++) {
+		unsigned warp = w.warp_at[rank], lanes = lanes_of(w, warp);
+		bool down = w.warp[warp].down;
+		threadIdx = thread_index(warp * 32 + (down ? lanes - 1 : 0));
+		w.job->lanes(w.job->body, lanes, down);
+		if (cuemu_promoted) return false;
+	}
+	return true;
+}
+
+CUEMU_PLAIN void finish_block(Worker &w) {
+	close_arena(w);
+	w.progress.store(w.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+// next_block takes the next block of the grid; chunks of them from the shared counter.
+CUEMU_PLAIN bool next_block(uint64_t *block, uint64_t *left) {
+	LaunchState &l = current_launch;
+	if (abandoned.load(std::memory_order_relaxed)) return false;
+	if (*left == 0) {
+		uint64_t first = l.next.fetch_add(l.chunk, std::memory_order_relaxed);
+		if (first >= l.blocks) return false;
+		*left = l.blocks - first < l.chunk ? l.blocks - first : l.chunk;
+		*block = first;
+	} else {
+		++*block;
+	}
+	--*left;
+	return true;
+}
+
+__thread uint64_t block_of_order, blocks_left;
+
+CUEMU_PLAIN uint64_t grid_position(uint64_t i) {
+	const LaunchState &l = current_launch;
+	return static_cast<uint64_t>((static_cast<unsigned __int128>(i) * l.stride + l.shift) % l.blocks);
+}
+
+// direct_main runs whole blocks on the direct stack until one is promoted; then it has become that block's fiber.
+CUEMU_PLAIN void direct_main() {
+	Worker &w = *this_worker;
+	hook_arrive_first(w);
+	for (;;) {
+		if (!run_direct(w)) leave_kernel(w);
+		finish_block(w);
+		if (!next_block(&block_of_order, &blocks_left)) break;
+		start_block(w, grid_position(block_of_order));
+	}
+	w.in_block = false;
+	void *dead;
+	hook_die_home(w, DIRECT_STACK);
+	cuemu_switch(&dead, w.home);
+}
+
+// start_fibers: no direct mode; every thread is a fiber from its start.
+CUEMU_PLAIN unsigned start_fibers(Worker &w) {
+	w.direct = false;
+	cuemu_promoted = true;
+	w.live = w.threads;
+	w.ready = 0;
+	for (unsigned i = 0; i < w.warps; i++) {
+		bool down = w.warp[i].down;
+		w.warp[i] = Warp();
+		w.warp[i].down = down;
+		w.warp[i].live = low_bits(lanes_of(w, i));
+		make_runnable(w, i, w.warp[i].live);
+	}
+	return w.current = pick(w);
+}
+
+}  // namespace
+
+CUEMU_PLAIN uint3 thread_index(unsigned linear) {
+	uint3 index;
+	index.x = linear % blockDim.x;
+	index.y = linear / blockDim.x % blockDim.y;
+	index.z = linear / blockDim.x / blockDim.y;
+	return index;
+}
+
+CUEMU_PLAIN void block_index(uint64_t i, uint3 *index) {
+	index->x = static_cast<unsigned>(i % gridDim.x);
+	index->y = static_cast<unsigned>(i / gridDim.x % gridDim.y);
+	index->z = static_cast<unsigned>(i / gridDim.x / gridDim.y);
+}
+
+// run_blocks takes blocks until none is left or the launch is abandoned.
+CUEMU_PLAIN void run_blocks(Worker &w) {
+	w.job = &current_launch.job;
+	blockDim = w.job->block;
+	gridDim = w.job->grid;
+	w.threads = blockDim.x * blockDim.y * blockDim.z;
+	w.warps = (w.threads + 31) / 32;
+	w.divergence_told = false;
+	w.in_block = false;
+	blocks_left = 0;
+	while (next_block(&block_of_order, &blocks_left)) {
+		start_block(w, grid_position(block_of_order));
+		void *context;
+		unsigned slot = DIRECT_STACK;
+		if (w.direct) {
+			context = new_stack(stack_top(w, DIRECT_STACK), direct_main);
+		} else {
+			slot = start_fibers(w);
+			context = context_of(w, slot);
+		}
+		hook_leave_home(w, slot);
+		cuemu_switch(&w.home, context);
+		hook_arrive_home(w);
+		if (abandoned.load(std::memory_order_relaxed)) break;
+		if (w.in_block) finish_block(w);
+		w.in_block = false;
+	}
+	w.in_block = false;
+}
+
+CUEMU_PLAIN void abandon(Worker &w) {
+	abandoned.store(true);
+	if (w.in_block) {
+		hook_die_home(w, w.direct ? DIRECT_STACK : slot_of(w, w.current));
+		cuemu_jump(w.home);
+	}
+	cuemu_jump(w.launcher_base);
+}
+
+bool prepare_worker(Worker &w) {
+	if (w.stacks) return true;
+	void *stacks = mmap(nullptr, (MAX_THREADS + 1) * STACK_STRIDE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (stacks == MAP_FAILED) return false;
+	w.stacks = static_cast<char *>(stacks);
+	for (unsigned i = 0; i <= MAX_THREADS; i++) mprotect(w.stacks + i * STACK_STRIDE, STACK_GUARD, PROT_NONE);
+	return map_arena(w);
+}
+
+}  // namespace cuemu
+
+using namespace cuemu;
+
+extern "C" {
+
+CUEMU_PLAIN int cuemu_barrier(int kind, int predicate, const char *file, int line) {
+	Worker &w = *this_worker;
+	if (w.direct) promote(w);
+	Wait wait = {IN_BARRIER, kind, line, file};
+	unsigned warp = w.current / 32;
+	uint32_t bit = 1u << w.current % 32;
+	w.fiber[w.current].wait = &wait;
+	hook_barrier_arrive(&w.arrived);
+	if (w.arrived == 0) w.barrier_wait = wait;
+	else if ((w.barrier_wait.kind != kind || !same_place(w.barrier_wait, file, line)) && !w.divergence_told) {
+		w.divergence_told = true;
+		report(CUEMU_DIVERGENT, file, line, "threads of one block meet in different barriers: %s:%d and %s:%d", w.barrier_wait.file, w.barrier_wait.line, file, line);
+	}
+	w.arrived++;
+	w.votes += predicate != 0;
+	w.warp[warp].at_barrier |= bit;
+	w.warp[warp].runnable &= ~bit;
+	if (w.arrived == w.live) release_barrier(w);
+	else leave_runnable(w, warp, bit);
+	run_next(w);
+	hook_barrier_leave(&w.votes);
+	return w.barrier_result;
+}
+
+CUEMU_PLAIN uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const char *file, int line) {
+	Worker &w = *this_worker;
+	if (w.direct) promote(w);
+	Wait wait = {IN_COLLECTIVE, kind, line, file};
+	unsigned warp = w.current / 32, lane = w.current % 32;
+	uint32_t bit = 1u << lane;
+	Warp &p = w.warp[warp];
+	LaneValue &v = w.lane[w.current];
+	w.fiber[w.current].wait = &wait;
+	if (!(mask & bit)) {
+		report(CUEMU_DIVERGENT, file, line, "lane %u calls %s with mask %08x, which leaves it out", lane, collective_names[kind], mask);
+		abandon(w);
+	}
+	v.value = value;
+	v.mask = mask;
+	v.source = source;
+	v.kind = kind;
+	if (kind == ACTIVEMASK) {
+		p.in_activemask |= bit;
+		leave_runnable(w, warp, bit);
+	} else {
+		if (kind == SYNCWARP) hook_syncwarp_arrive(&p);
+		p.in_collective |= bit;
+		p.runnable &= ~bit;
+		if (!complete_collective(w, warp, lane)) leave_runnable(w, warp, bit);
+	}
+	run_next(w);
+	if (kind == SYNCWARP) hook_syncwarp_leave(&p.started);
+	return v.result;
+}
+
+// cuemu_yield lets others run: their warps first, and in its own warp the other lanes. Under strict priorities the warp goes to the last rank,
+// else a spinning lane would keep the one it waits for from running.
+CUEMU_PLAIN void cuemu_yield(void) {
+	Worker &w = *this_worker;
+	if (!this_worker || !w.in_block) return;
+	if (w.direct) promote(w);
+	unsigned warp = w.current / 32, rank = w.rank_of[warp];
+	w.warp[warp].yielded |= 1u << w.current % 32;
+	if (w.order.policy == GREEDY) {
+		for (unsigned r = rank; r + 1 < w.warps; r++) {
+			w.warp_at[r] = w.warp_at[r + 1];
+			w.rank_of[w.warp_at[r]] = static_cast<uint8_t>(r);
+		}
+		w.warp_at[w.warps - 1] = static_cast<uint8_t>(warp);
+		w.rank_of[warp] = static_cast<uint8_t>(w.warps - 1);
+		w.ready = 0;
+		for (unsigned i = 0; i < w.warps; i++)
+			if (w.warp[i].runnable) w.ready |= 1u << w.rank_of[i];
+	} else {
+		w.cursor = rank + 1 < w.warps ? rank + 1 : 0;
+	}
+	run_next(w);
+}
+
+CUEMU_PLAIN unsigned cuemu_lane(void) {
+	const Worker &w = *this_worker;
+	return (w.direct ? linear_index(threadIdx) : w.current) % 32;
+}
+
+void cuemu_trap(const char *file, int line) {
+	report(CUEMU_TRAP, file, line, "the kernel called __trap");
+	abandon(*this_worker);
+}
+
+}  // extern "C"
