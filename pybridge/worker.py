@@ -82,6 +82,7 @@ class Worker:
         else:
             os.environ["TRITON_INTERPRET"] = "1"
             os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")  # else Inductor spends seconds on finding out what the CPU has
+            os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # else it starts a pool of processes that each import torch
         return versions
 
     def _import_triton(self) -> dict[str, str]:
@@ -109,10 +110,10 @@ class Worker:
         module = self._module(op)
         if isinstance(module, dict):
             return module
-        failed = [{"implementation": "triton", "status": "UNAVAILABLE", "message": self.triton_missing}] if self.triton_missing else []
+        without = [{"implementation": "triton", "status": "UNAVAILABLE", "message": self.triton_missing}] if self.triton_missing else []
         source = hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()[:16]
         listed = [entry for i in module.IMPLEMENTATIONS if not (self.triton_missing and _is_triton(i.name)) for entry in self._entries(op, i, source)]
-        return {"implementations": listed, "failed": failed} if failed else {"implementations": listed}
+        return {"implementations": listed, "failed": without} if without else {"implementations": listed}
 
     def _module(self, op: str) -> ModuleType | dict[str, Any]:
         """The operator's module, or the reply that says why there is none."""

@@ -1,0 +1,70 @@
+"""torch.compile on a CPU: one dynamic function a dtype, right, and never eager behind our back."""
+
+from __future__ import annotations
+
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+import torch
+
+from cases import BOUND, backward_of, forward_cases, largest_error
+from client import Client
+
+
+class Compile(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def start(self, **how) -> Client:
+        client = Client(environment={"TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor")}, **how)
+        self.addCleanup(client.close)
+        return client
+
+    def test_a_dynamic_function_is_right_and_keeps_its_cache_where_it_is_told(self):
+        client = self.start()
+        for op, dtype in (("softmax", "bf16"), ("swiglu", "fp32")):
+            entries = [e for e in client.ask("load", {"op": op})["implementations"] if e["name"] == "torch/compile"]
+            self.assertEqual([e.get("limit") for e in entries], ["quick2", "quick2"])
+            for case in forward_cases(op, dtype)[:2]:
+                with self.subTest(op, shape=list(case.inputs[0].shape)):
+                    [truth] = case.truth()
+                    reply, got = client.run(op, "torch/compile", "forward", case.inputs, [("y", case.dtype_of("y"), tuple(truth.shape))])
+                    self.assertIsNone(reply["launches"][0].get("message"))
+                    self.assertLessEqual(largest_error(got[0]["y"], truth), BOUND[case.dtype_of("y")])
+                    b = backward_of(case)
+                    wanted = [(n, d, tuple(t.shape)) for n, d, t in zip(b.gradients, b.dtypes, b.truth)]
+                    reply, got = client.run(op, "torch/compile", "backward", b.chained, wanted, "a")
+                    self.assertIsNone(reply["launches"][0].get("message"))
+                    for name, _, truth in zip(b.gradients, b.dtypes, b.truth):
+                        self.assertLessEqual(largest_error(got[0][name], truth), BOUND[case.dtype_of("y")])
+        self.assertTrue(any((self.folder / "inductor").iterdir()))
+
+    def test_falling_back_to_eager_is_an_error(self):
+        (self.folder / "falling.py").write_text(textwrap.dedent("""
+            import torch
+            import implementation
+            from implementation import Implementation, compile_for
+
+            implementation.RECOMPILE_LIMIT = 2
+
+            def double(x, *, times):
+                return x * 2 + times.__len__()
+
+            IMPLEMENTATIONS = [Implementation("torch/compile", compile_for(double), outputs=("y",), compiled=True)]
+        """))
+        client = self.start(operators=self.folder)
+        client.ask("load", {"op": "falling"})
+        statuses = []
+        for times in ("a", "bb", "ccc", "dddd"):  # each text is a graph of its own
+            reply, _ = client.run("falling", "torch/compile", "forward", [torch.ones(3)], [("y", torch.float32, (3,))], "a", times=times)
+            statuses.append((reply["launches"][0].get("status"), reply["launches"][0].get("message", "")))
+        self.assertEqual([s for s, _ in statuses], [None, None, "CRASH", "CRASH"], statuses)
+        self.assertIn("RecompileLimit", statuses[2][1])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,71 @@
+"""truth.py: the references in fp64, saved and chained, and nothing of a candidate in its process."""
+
+from __future__ import annotations
+
+import unittest
+
+import torch
+
+from cases import backward_of, forward_cases, largest_error
+from client import Client
+
+OPS = ("softmax", "layernorm", "swiglu", "rope", "fp8_gemm", "flash_attention")
+TRUTH: Client
+
+
+def setUpModule():
+    global TRUTH
+    TRUTH = Client("truth.py")
+
+
+def tearDownModule():
+    TRUTH.close()
+
+
+class Truth(unittest.TestCase):
+    def test_it_registers_references_alone(self):
+        self.assertEqual(set(TRUTH.greeting["versions"]), {"python", "torch"})
+        for op in OPS:
+            reply = TRUTH.ask("load", {"op": op})
+            rows = [(e["name"], e["pass"], e["recomputes"] if e["pass"] == "backward" else None) for e in reply["implementations"]]
+            self.assertEqual(rows, [("truth/saved", "forward", None), ("truth/saved", "backward", False), ("truth/chained", "backward", True)])
+
+    def run_in_fp64(self, op, name, direction, inputs, names, shapes, attributes):
+        TRUTH.ask("load", {"op": op})
+        reply, got = TRUTH.run(op, name, direction, inputs, [(n, torch.float64, tuple(s)) for n, s in zip(names, shapes)], "a", **attributes)
+        self.assertIsNone(reply["launches"][0].get("message"))
+        self.assertEqual(list(got[0]), list(names))
+        return list(got[0].values())
+
+    def test_forward_and_both_backwards(self):
+        for op in OPS:
+            for dtype in ("e4m3",) if op == "fp8_gemm" else ("fp32", "bf16"):
+                for case in forward_cases(op, dtype)[:3]:
+                    with self.subTest(op=op, dtype=dtype, shape=list(case.inputs[0].shape)):
+                        truth = case.truth()
+                        got = self.run_in_fp64(op, "truth/saved", "forward", case.inputs, case.outputs, [t.shape for t in truth], case.attributes)
+                        for g, t in zip(got, truth):
+                            self.assertLessEqual(largest_error(g, t), 1e-12)
+                        b = backward_of(case)
+                        got = self.run_in_fp64(op, "truth/saved", "backward", b.saved, b.gradients, [t.shape for t in b.truth], case.attributes)
+                        for g, t in zip(got, b.truth):
+                            self.assertLessEqual(largest_error(g, t), 1e-12)
+
+    def test_the_formulas_agree_with_autograd(self):
+        """The closed backward on saved tensors of full precision is what autograd of the forward gives."""
+        for op in OPS:
+            if op == "fp8_gemm":
+                continue  # its backward takes operands of its own, which no gradient of the forward knows
+            for case in forward_cases(op, "fp32")[:3]:
+                case.inputs = [t.double() for t in case.inputs]
+                case.statistics = ()
+                with self.subTest(op=op, shape=list(case.inputs[0].shape)):
+                    b = backward_of(case)
+                    inputs = b.chained[:len(case.inputs) + (2 if op == "rope" else 1)]
+                    got = self.run_in_fp64(op, "truth/chained", "backward", inputs, b.gradients, [t.shape for t in b.truth], case.attributes)
+                    for g, t in zip(got, b.truth):
+                        self.assertLessEqual(largest_error(g, t), 1e-12)
+
+
+if __name__ == "__main__":
+    unittest.main()
