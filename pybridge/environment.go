@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -252,8 +253,8 @@ func (e *Environment) install(ctx context.Context, p parcel, python, dir string)
 		}
 	}
 	began := time.Now()
+	fmt.Fprintf(e.log(), "triad: making %s\n", p.name)
 	for _, step := range steps {
-		fmt.Fprintf(e.log(), "triad: %s\n", strings.Join(step, " "))
 		if err := runStep(ctx, p, step, e.log()); err != nil {
 			return err
 		}
@@ -269,7 +270,7 @@ func runStep(ctx context.Context, p parcel, step []string, log io.Writer) error 
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	var tail bytes.Buffer
-	out := io.MultiWriter(log, &tail)
+	out := io.MultiWriter(&milestones{log: log}, &tail)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
@@ -278,6 +279,32 @@ func runStep(ctx context.Context, p parcel, step []string, log io.Writer) error 
 		return fmt.Errorf("make %s: %s: %w: %s", p.name, filepath.Base(step[0])+" "+step[1], err, lastLines(tail.String(), 3))
 	}
 	return nil
+}
+
+// milestones passes on what a person wants to know of an installation: what is being fetched, where it is large, and that it is
+// being unpacked.
+type milestones struct {
+	log  io.Writer
+	line []byte
+}
+
+var fetched = regexp.MustCompile(`^\s*Downloading (\S+?)-\d\S* \((\d+\.\d MB|\S+ GB)\)`)
+
+func (m *milestones) Write(b []byte) (int, error) {
+	for _, c := range b {
+		if c != '\n' {
+			m.line = append(m.line, c)
+			continue
+		}
+		text := string(m.line)
+		if found := fetched.FindStringSubmatch(text); found != nil && (strings.HasSuffix(found[2], "GB") || len(found[2]) > len("99.9 MB")) {
+			fmt.Fprintf(m.log, "triad: fetching %s, %s\n", strings.ReplaceAll(found[1], "_", "-"), found[2])
+		} else if strings.HasPrefix(text, "Installing collected packages") {
+			fmt.Fprintln(m.log, "triad: unpacking")
+		}
+		m.line = m.line[:0]
+	}
+	return len(b), nil
 }
 
 func lastLines(text string, n int) string {

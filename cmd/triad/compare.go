@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/report"
+	"triad/internal/run"
+	"triad/results"
+)
+
+// compareOptions are what a compare needs to know.
+type compareOptions struct {
+	caseFlags
+	environmentFlags
+	json, resume bool
+	db           string
+	args         []string // as typed
+}
+
+func (a *app) compareCommand() *cobra.Command {
+	var o compareOptions
+	cmd := &cobra.Command{
+		Use:   "compare OP...",
+		Short: "run and judge every implementation of an operator",
+		Long: `compare runs every implementation of one operator, of several, or of all, judges each output element by
+element against an fp64 truth, records every result, and prints who is right, by how much, and where the
+worst element is.`,
+		Example: `  triad compare softmax
+  triad compare softmax layernorm --quick --dtype bf16
+  triad compare flash_attention --impl cuda --attr causal=true --dims seq_q=100,seq_kv=130
+  triad compare all --quick --json`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, names []string) error {
+			o.args = os.Args[min(1, len(os.Args)):]
+			return a.compare(cmd.Context(), names, &o)
+		},
+	}
+	o.caseFlags.add(cmd)
+	o.environmentFlags.add(cmd)
+	cmd.Flags().BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and case (docs/json.md)")
+	cmd.Flags().BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
+	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
+	return cmd
+}
+
+// compare runs one request from flags to exit code.
+func (a *app) compare(ctx context.Context, names []string, o *compareOptions) error {
+	request, err := o.request(names)
+	if err != nil {
+		return err
+	}
+	options, err := o.workerOptions()
+	if err != nil {
+		return err
+	}
+	backends, err := a.backends(o.environmentFlags, options)
+	if err != nil {
+		return err
+	}
+	store, err := a.openStore(ctx, o.db)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical("compare", request, &o.caseFlags), request, o)}
+	if o.resume {
+		if err := kept.takeOver(); err != nil {
+			return resumeFailure(err)
+		}
+		request.Seed = kept.session.Info().Seed
+	}
+	progress := a.progress(o.json)
+	runner := &run.Runner{Backends: backends, Recorder: kept, Stop: a.stop, Progress: progress.show}
+	result, err := runner.Compare(ctx, request)
+	for _, b := range backends {
+		err = errors.Join(err, b.Close())
+	}
+	progress.clear()
+	code := verdictOf(result)
+	if err != nil {
+		code = exitBad
+	}
+	err = errors.Join(err, kept.finish(err == nil && !result.Interrupted, code))
+	if printErr := a.printCompare(ctx, store, kept, result, o, code); printErr != nil {
+		err = errors.Join(err, printErr)
+	}
+	if err != nil {
+		var u *op.UsageError
+		if errors.As(err, &u) {
+			return err
+		}
+		return &failure{exitBad, err}
+	}
+	if code != exitGood {
+		return &failure{code: code}
+	}
+	return nil
+}
+
+func resumeFailure(err error) error {
+	if errors.Is(err, results.ErrNothingToResume) {
+		return usage("--resume: %w", err)
+	}
+	return &failure{exitBad, err}
+}
+
+// verdictOf is the exit code of a result: see the table of statuses.
+func verdictOf(result run.Result) exitCode {
+	good, bad := false, false
+	for _, r := range result.Records {
+		switch r.Status.Weight() {
+		case op.Good:
+			good = true
+		case op.Neutral:
+		default:
+			bad = true
+		}
+	}
+	switch {
+	case bad:
+		return exitBad
+	case len(result.Unavailable) > 0 || !good:
+		return exitNothing
+	default:
+		return exitGood
+	}
+}
+
+// printCompare prints a result as a table, or as JSON lines.
+func (a *app) printCompare(ctx context.Context, store *results.Store, kept *recorder, result run.Result, o *compareOptions, code exitCode) error {
+	if kept.session == nil {
+		return nil
+	}
+	if o.json {
+		for _, r := range result.Records {
+			if err := report.JSON(a.out, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return report.Compare(a.out, a.style(), result.Records, result.Differences, report.Summary{
+		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: reason(result, code),
+	})
+}
+
+// reason is the sentence behind an exit code that the table alone does not explain.
+func reason(result run.Result, code exitCode) string {
+	switch {
+	case result.Interrupted:
+		return "The run was stopped before its plan was done: the same command with --resume finishes it."
+	case code != exitNothing:
+		return ""
+	case len(result.Unavailable) > 0:
+		return strings.Join(result.Unavailable, "; ")
+	case len(result.Records) == 0:
+		return "Nothing was run."
+	default:
+		return "Nothing that ran ended PASS or WARN."
+	}
+}
+
+// session describes this invocation.
+func (a *app) session(request string, r run.Request, o *compareOptions) record.Session {
+	return record.Session{Request: request, Command: o.args, Version: version, Commit: commit(), Level: r.Options.Level.String(), Seed: r.Seed,
+		Machine: machine(), Toolchain: record.Toolchain{"triad": version, "go": goVersion()}}
+}
+
+// openStore opens the database that a flag names, or the user's own.
+func (a *app) openStore(ctx context.Context, path string) (*results.Store, error) {
+	path, err := a.databasePath(path)
+	if err != nil {
+		return nil, err
+	}
+	store, err := results.Open(ctx, path, results.Options{})
+	if err != nil {
+		return nil, &failure{exitBad, fmt.Errorf("%w", err)}
+	}
+	if notice := store.Notice(); notice != "" {
+		fmt.Fprintf(a.err, "triad: %s\n", strings.TrimSpace(notice))
+	}
+	return store, nil
+}
+
+// databasePath is the file that a flag names, or the user's own.
+func (a *app) databasePath(path string) (string, error) {
+	if path != "" {
+		return path, nil
+	}
+	data, err := a.dataDir()
+	return filepath.Join(data, "results.db"), err
+}

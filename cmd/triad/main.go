@@ -1,0 +1,9 @@
+// Command triad runs one GPU operator through CUDA, Triton and PyTorch, judges every implementation against an fp64 truth and records
+// the results.
+package main
+
+import "os"
+
+func main() {
+	os.Exit(int(newApp(os.Stdin, os.Stdout, os.Stderr).execute(os.Args[1:])))
+}

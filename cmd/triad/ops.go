@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/report"
+	"triad/internal/worker"
+)
+
+func (a *app) opsCommand() *cobra.Command {
+	ops := &cobra.Command{
+		Use:   "ops",
+		Short: "which operators there are, and what each declares",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var asJSON bool
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "every operator, a line each",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var all []report.Operator
+			for _, o := range catalog.All() {
+				all = append(all, summarised(o.Spec))
+			}
+			if asJSON {
+				return a.jsonLines(all)
+			}
+			return report.Operators(a.out, a.style(), all)
+		},
+	}
+	show := &cobra.Command{
+		Use:   "show OP",
+		Short: "formula, tensors, attributes, contracts and implementations of one operator",
+		Args:  cobra.ExactArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := catalog.Get(args[0])
+			if err != nil {
+				return err
+			}
+			detail := detailed(o.Spec)
+			if detail.Declarations, err = a.declarations(cmd.Context(), o.Spec.Name); err != nil {
+				return err
+			}
+			for _, d := range detail.Declarations {
+				if !slices.Contains(detail.Implementations, d.Name) {
+					detail.Implementations = append(detail.Implementations, d.Name)
+				}
+			}
+			if asJSON {
+				return report.JSON(a.out, detail)
+			}
+			return report.ShowOperator(a.out, a.style(), detail)
+		},
+	}
+	for _, cmd := range []*cobra.Command{list, show} {
+		cmd.Flags().BoolVar(&asJSON, "json", false, "JSON, one object a line")
+		ops.AddCommand(cmd)
+	}
+	return ops
+}
+
+func (a *app) jsonLines(all []report.Operator) error {
+	for _, o := range all {
+		if err := report.JSON(a.out, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func summarised(s *op.Spec) report.Operator {
+	o := report.Operator{Name: s.Name, Formula: s.Formula, DTypes: s.DTypes}
+	for _, p := range s.Passes() {
+		o.Passes = append(o.Passes, p.String())
+	}
+	return o
+}
+
+func detailed(s *op.Spec) report.OperatorDetail {
+	d := report.OperatorDetail{Operator: summarised(s), Source: s.Source}
+	for _, at := range s.Attributes {
+		d.Attributes = append(d.Attributes, report.Attribute{Name: at.Name, Allowed: allowed(at), Default: fmt.Sprint(at.Default)})
+	}
+	for _, p := range s.Passes() {
+		detail := report.PassDetail{Pass: p.String(), Allowed: contractsOf(s, p)}
+		inputs, outputs := s.Tensors(p)
+		for _, t := range inputs {
+			detail.Tensors = append(detail.Tensors, declared(t, "in"))
+		}
+		for _, t := range outputs {
+			role := "out"
+			if t.Optional {
+				role = "out, optional"
+			}
+			detail.Tensors = append(detail.Tensors, declared(t, role))
+		}
+		d.Signatures = append(d.Signatures, detail)
+	}
+	return d
+}
+
+func allowed(a op.AttributeSpec) string {
+	switch a.Type {
+	case "bool":
+		return "true or false"
+	case "int":
+		return "a whole number"
+	case "float":
+		return "a number"
+	default:
+		return strings.Join(a.Values, ", ")
+	}
+}
+
+func declared(t op.TensorSpec, role string) report.TensorDeclared {
+	dtype := t.DType
+	if dtype == "" {
+		dtype = "the case's"
+	}
+	return report.TensorDeclared{Name: t.Name, Role: role, DType: dtype, Shape: t.ShapeText()}
+}
+
+// contractsOf lists the default contracts by dtype, then the looser ones that may be declared.
+func contractsOf(s *op.Spec, _ op.Pass) []report.ContractDeclared {
+	dtypes := map[string][]string{}
+	for _, d := range s.DTypes {
+		dtypes[s.DefaultContract(d)] = append(dtypes[s.DefaultContract(d)], d)
+	}
+	var out []report.ContractDeclared
+	for _, name := range slices.Sorted(maps.Keys(dtypes)) {
+		out = append(out, report.ContractDeclared{Name: name, Default: true, DTypes: strings.Join(dtypes[name], ", ")})
+	}
+	for _, name := range s.Contract.Permits {
+		out = append(out, report.ContractDeclared{Name: name, DTypes: strings.Join(s.DTypes, ", ")})
+	}
+	return out
+}
+
+// declarations asks the backends what they hold. Nothing is fetched for it: where Python is not here its rows are left out.
+func (a *app) declarations(ctx context.Context, name string) ([]report.ImplementationDetail, error) {
+	backends, err := a.backends(environmentFlags{offline: true}, worker.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var out []report.ImplementationDetail
+	for _, b := range backends {
+		reply, _, err := b.Load(ctx, name)
+		var missing *backend.Unavailable
+		var broken *backend.BuildFailure
+		switch {
+		case errors.As(err, &missing), errors.As(err, &broken):
+			fmt.Fprintf(a.err, "triad: the implementations of %s are not listed: %v\n", strings.Join(b.Families(), " and "), err)
+		case err != nil:
+			return nil, errors.Join(err, b.Close())
+		}
+		for _, f := range reply.Failed {
+			fmt.Fprintf(a.err, "triad: %s is not listed: %s\n", f.Implementation, f.Message)
+		}
+		for _, i := range reply.Implementations {
+			out = append(out, report.ImplementationDetail{Name: i.Name, Pass: i.Pass.String(), DTypes: i.DTypes, Contract: i.Contract, Device: i.Device,
+				Constraint: i.Constraint})
+		}
+		if err := b.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"triad/internal/record"
+	"triad/results"
+)
+
+// recorder keeps what a run finds in the database: the driver's side of run.Recorder.
+type recorder struct {
+	// ctx is not the run's: what was found is recorded even while the run is being stopped.
+	ctx     context.Context
+	store   *results.Store
+	info    record.Session
+	resume  bool
+	session *results.Session
+	missing map[itemKey]bool // what a resumed session still lacks
+}
+
+type itemKey struct {
+	key, impl string
+	seed      uint64
+}
+
+func keyOf(i record.Item) itemKey { return itemKey{i.Case.Key(), i.Impl, i.Seed} }
+
+// Plan starts the session, or takes over the one that is resumed.
+func (r *recorder) Plan(items []record.Item, versions record.Toolchain) error {
+	if r.resume {
+		return nil
+	}
+	for name, version := range versions {
+		r.info.Toolchain[name] = version
+	}
+	var err error
+	r.session, err = r.store.Start(r.ctx, r.info, items)
+	return err
+}
+
+// takeOver finds the interrupted session of the same request; its seed is the one to go on with.
+func (r *recorder) takeOver() error {
+	session, missing, err := r.store.Resume(r.ctx, r.info.Request)
+	if err != nil {
+		return err
+	}
+	r.session, r.missing = session, map[itemKey]bool{}
+	for _, item := range missing {
+		r.missing[keyOf(item)] = true
+	}
+	return nil
+}
+
+// Done says whether a resumed session has recorded an item already.
+func (r *recorder) Done(item record.Item) bool { return r.resume && !r.missing[keyOf(item)] }
+
+// Append stores one result in a transaction of its own.
+func (r *recorder) Append(rec *record.Record) error {
+	err := r.session.Record(r.ctx, rec)
+	if errors.Is(err, results.ErrAlreadyRecorded) {
+		return nil
+	}
+	return err
+}
+
+// AppendDifferences stores how far implementations lie apart.
+func (r *recorder) AppendDifferences(d []record.Difference) error {
+	return r.session.AddDifferences(r.ctx, d)
+}
+
+func (r *recorder) finish(complete bool, code exitCode) error {
+	if r.session == nil {
+		return nil
+	}
+	if err := r.session.Finish(r.ctx, complete, int(code)); err != nil {
+		return fmt.Errorf("end the session: %w", err)
+	}
+	return nil
+}

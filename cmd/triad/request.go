@@ -1,0 +1,190 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/run"
+	"triad/internal/worker"
+)
+
+// defaultSeed is the seed of the inputs where nobody asks for another: results of two days then speak of the same bits.
+const defaultSeed = 20240229
+
+// caseFlags choose what is run: the flags of every verb that runs something.
+type caseFlags struct {
+	pass, device, seed                    string
+	dtypes, dims, attrs, impls, limits    []string
+	quick, full                           bool
+	layout, distribution, upstream, saved []string
+}
+
+func (f *caseFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.pass, "pass", "both", "forward, backward or both")
+	fs.StringSliceVar(&f.dtypes, "dtype", nil, "only these dtypes, e.g. fp16,bf16")
+	fs.StringSliceVar(&f.dims, "dims", nil, "sizes, e.g. rows=8,cols=1000; a dim not named keeps the level's values")
+	fs.StringArrayVar(&f.attrs, "attr", nil, "an attribute, e.g. causal=true; may be repeated")
+	fs.StringSliceVar(&f.impls, "impl", nil, "only implementations with these prefixes, e.g. cuda,triton/row")
+	fs.StringVar(&f.device, "device", "auto", "auto, cpu or gpu")
+	fs.BoolVar(&f.quick, "quick", false, "at most 12 cases for each operator, dtype and pass")
+	fs.BoolVar(&f.full, "full", false, "every case")
+	fs.StringVar(&f.seed, "seed", strconv.Itoa(defaultSeed), "seed of the inputs: a number, or random to draw one")
+	fs.StringArrayVar(&f.limits, "limit", nil, "a deadline, NAME=DURATION, NAME one of "+strings.Join(worker.LimitNames(), ", "))
+	fs.StringSliceVar(&f.distribution, "distribution", nil, "only these input distributions, e.g. normal,extremes")
+	fs.StringSliceVar(&f.layout, "layout", nil, "only these memory layouts, e.g. contiguous,sliced")
+	fs.StringSliceVar(&f.upstream, "upstream", nil, "backward: only these upstream gradients, e.g. normal,ones")
+	fs.StringSliceVar(&f.saved, "saved", nil, "backward: only driver-made (driver) or chained (own) saved tensors")
+}
+
+// request turns flags into what run understands.
+func (f *caseFlags) request(names []string) (run.Request, error) {
+	r := run.Request{Impls: f.impls}
+	var err error
+	if r.Operators, err = operators(names); err != nil {
+		return r, err
+	}
+	if r.Options, err = f.options(); err != nil {
+		return r, err
+	}
+	r.Seed, err = parseSeed(f.seed)
+	return r, err
+}
+
+func operators(names []string) ([]*catalog.Operator, error) {
+	if len(names) == 0 {
+		return nil, usage("no operator named: want one or more of %s, or all", strings.Join(catalog.Names(), ", "))
+	}
+	if slices.Contains(names, "all") {
+		if len(names) > 1 {
+			return nil, usage("all stands alone: it means every operator")
+		}
+		names = catalog.Names()
+	}
+	var list []*catalog.Operator
+	for _, name := range names {
+		o, err := catalog.Get(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(list, o) {
+			return nil, usage("%s is named twice", name)
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+func (f *caseFlags) options() (op.Options, error) {
+	o := op.Options{DTypes: f.dtypes, Distributions: f.distribution, Layouts: f.layout, Upstreams: f.upstream, Saved: f.saved}
+	switch {
+	case f.quick && f.full:
+		return o, usage("--quick and --full exclude each other")
+	case f.quick:
+		o.Level = op.LevelQuick
+	case f.full:
+		o.Level = op.LevelFull
+	}
+	switch f.pass {
+	case "both":
+	case "forward":
+		o.Passes = []op.Pass{op.Forward}
+	case "backward":
+		o.Passes = []op.Pass{op.Backward}
+	default:
+		return o, usage("--pass %q: want forward, backward or both", f.pass)
+	}
+	switch f.device {
+	case "auto", "cpu":
+		o.Device = "cpu"
+	case "gpu":
+		return o, &failure{exitNothing, fmt.Errorf("--device gpu: no worker for a GPU is here; --device cpu judges the same kernels in the emulator")}
+	default:
+		return o, usage("--device %q: want auto, cpu or gpu", f.device)
+	}
+	var err error
+	if o.Dims, err = parseDims(f.dims); err != nil {
+		return o, err
+	}
+	o.Attributes, err = parseAttrs(f.attrs)
+	return o, err
+}
+
+func parseDims(words []string) (map[string]int64, error) {
+	dims := map[string]int64{}
+	for _, word := range words {
+		name, value, ok := strings.Cut(word, "=")
+		n, err := strconv.ParseInt(value, 10, 64)
+		if !ok || err != nil {
+			return nil, usage("--dims %q: want NAME=SIZE with a whole number, e.g. rows=8", word)
+		}
+		if _, twice := dims[name]; twice {
+			return nil, usage("--dims names %s twice", name)
+		}
+		dims[name] = n
+	}
+	return dims, nil
+}
+
+func parseAttrs(words []string) (map[string]string, error) {
+	attrs := map[string]string{}
+	for _, word := range words {
+		name, value, ok := strings.Cut(word, "=")
+		if !ok {
+			return nil, usage("--attr %q: want NAME=VALUE, e.g. causal=true", word)
+		}
+		if _, twice := attrs[name]; twice {
+			return nil, usage("--attr names %s twice", name)
+		}
+		attrs[name] = value
+	}
+	return attrs, nil
+}
+
+func parseSeed(text string) (uint64, error) {
+	if text == "random" {
+		var b [8]byte
+		if _, err := rand.Read(b[:]); err != nil {
+			return 0, fmt.Errorf("draw a seed: %w", err)
+		}
+		return binary.LittleEndian.Uint64(b[:]) >> 1, nil // positive in every SQL client
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, usage("--seed %q: want a whole number below 2^63, or random", text)
+	}
+	return n, nil
+}
+
+func (f *caseFlags) workerOptions() (worker.Options, error) {
+	limits := worker.DefaultLimits
+	for _, text := range f.limits {
+		if err := limits.Set(text); err != nil {
+			return worker.Options{}, usage("%w", err)
+		}
+	}
+	return worker.Options{Limits: limits}, nil
+}
+
+// canonical is the text by which an interrupted session is found again: everything that decides what is run, and nothing else.
+func canonical(verb string, r run.Request, f *caseFlags) string {
+	names := make([]string, len(r.Operators))
+	for i, o := range r.Operators {
+		names[i] = o.Spec.Name
+	}
+	seed := strconv.FormatUint(r.Seed, 10)
+	if f.seed == "random" {
+		seed = "random"
+	}
+	text, _ := json.Marshal(map[string]any{"verb": verb, "ops": names, "options": r.Options, "impls": r.Impls, "seed": seed})
+	return string(text)
+}

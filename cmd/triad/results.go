@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/op"
+	"triad/internal/report"
+	"triad/results"
+)
+
+func (a *app) resultsCommand() *cobra.Command {
+	var db string
+	cmd := &cobra.Command{
+		Use:   "results",
+		Short: "what was recorded: list it, show one run, query it in SQL",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().StringVar(&db, "db", "", "the database (default: results.db in the user's data directory)")
+	cmd.AddCommand(a.resultsList(&db), a.resultsShow(&db))
+	return cmd
+}
+
+func (a *app) resultsList(db *string) *cobra.Command {
+	var ops, impls, dtypes, statuses []string
+	var pass, since string
+	var limit int
+	var bad, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "the runs, newest first",
+		Example: `  triad results list --op softmax --status FAIL,CRASH
+  triad results list --impl cuda --dtype bf16 --since 2h`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f := results.Filter{Op: ops, Impl: impls, DType: dtypes, Bad: bad, Limit: limit}
+			if limit < 1 {
+				return usage("--limit %d: want at least 1", limit)
+			}
+			for _, text := range statuses {
+				s, err := op.ParseStatus(strings.ToUpper(text))
+				if err != nil {
+					return usage("--status: %w", err)
+				}
+				f.Status = append(f.Status, s)
+			}
+			if pass != "" {
+				if err := f.Pass.UnmarshalText([]byte(pass)); err != nil {
+					return usage("--pass: %w", err)
+				}
+			}
+			var err error
+			if f.Since, err = parseSince(since, time.Now()); err != nil {
+				return err
+			}
+			store, err := a.readStore(cmd, *db)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			records, total, err := store.List(cmd.Context(), f)
+			if err != nil {
+				return &failure{exitBad, err}
+			}
+			if !asJSON {
+				return report.List(a.out, a.style(), records, total)
+			}
+			for _, r := range records {
+				if err := report.JSON(a.out, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringSliceVar(&ops, "op", nil, "only these operators")
+	fs.StringSliceVar(&impls, "impl", nil, "only implementations with these prefixes")
+	fs.StringSliceVar(&dtypes, "dtype", nil, "only these dtypes")
+	fs.StringSliceVar(&statuses, "status", nil, "only these statuses, e.g. FAIL,CRASH")
+	fs.BoolVar(&bad, "bad", false, "only what counts as bad")
+	fs.StringVar(&pass, "pass", "", "forward or backward")
+	fs.StringVar(&since, "since", "", "started since: a duration such as 2h or 7d, or a date such as 2026-01-31")
+	fs.IntVar(&limit, "limit", 50, "at most so many")
+	fs.BoolVar(&asJSON, "json", false, "one JSON object a line (docs/json.md)")
+	return cmd
+}
+
+// parseSince reads "2h", "7d", "2026-01-31" or "2026-01-31T12:00:00".
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
+			return now.AddDate(0, 0, -n), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04:05", time.RFC3339} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usage("--since %q: want a duration such as 2h or 7d, or a date such as 2026-01-31", text)
+}
+
+func (a *app) resultsShow(db *string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "everything about one run, and the command that repeats it on the same bits",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, err := a.readStore(cmd, *db)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			run, err := store.Show(cmd.Context(), args[0])
+			if err != nil {
+				if errors.Is(err, results.ErrNotFound) {
+					return usage("%w", err)
+				}
+				return &failure{exitBad, err}
+			}
+			if asJSON {
+				return report.JSON(a.out, run)
+			}
+			return report.Show(a.out, a.style(), run)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON object")
+	return cmd
+}
+
+// readStore opens the database for reading; one that is not there yet is a sentence, not a new file.
+func (a *app) readStore(cmd *cobra.Command, path string) (*results.Store, error) {
+	path, err := a.databasePath(path)
+	if err != nil {
+		return nil, err
+	}
+	store, err := results.Open(cmd.Context(), path, results.Options{ReadOnly: true})
+	if err != nil {
+		return nil, &failure{exitBad, fmt.Errorf("%w", err)}
+	}
+	return store, nil
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"triad"
+	"triad/internal/op"
+)
+
+// exitCode is what triad tells the shell.
+type exitCode int
+
+// The exit codes; docs/architecture.md has the table of what counts as what.
+const (
+	exitGood    exitCode = 0 // at least one PASS or WARN and nothing bad
+	exitBad     exitCode = 1 // something is wrong, crashed or hung
+	exitUsage   exitCode = 2 // the command line asks for what cannot be
+	exitNothing exitCode = 3 // nothing could run or nothing ended PASS or WARN, or what was asked for by name is not here
+)
+
+// failure is an error with the exit code it means. An empty text says that everything was said already.
+type failure struct {
+	code exitCode
+	err  error
+}
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return ""
+	}
+	return f.err.Error()
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+func usage(format string, a ...any) error { return &failure{exitUsage, fmt.Errorf(format, a...)} }
+
+// app is what every verb needs: streams, embedded files, folders.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	files    fs.FS
+	getenv   func(string) string
+	passed   []string // environment variables that workers get beside the usual ones
+	// stop is cancelled by the first interrupt: finish the current case. ctx is cancelled by the second.
+	stop context.Context
+}
+
+// newApp is triad as people run it.
+func newApp(in io.Reader, out, errOut io.Writer) *app {
+	return &app{in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv}
+}
+
+// execute runs one command line and returns its exit code.
+func (a *app) execute(args []string) exitCode {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stop, cancelStop := context.WithCancel(ctx)
+	defer cancelStop()
+	a.stop = stop
+	defer a.catchInterrupts(cancelStop, cancel)()
+
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitGood
+	}
+	var f *failure
+	if !errors.As(err, &f) {
+		f = &failure{exitUsage, err} // cobra's own: an unknown verb or flag, a value that does not parse
+	}
+	var u *op.UsageError
+	if errors.As(err, &u) {
+		f.code = exitUsage
+	}
+	if text := f.Error(); text != "" {
+		fmt.Fprintf(a.err, "triad: %s\n", text)
+		if f.code == exitUsage && strings.HasPrefix(text, "unknown ") && !strings.Contains(text, "\n") {
+			fmt.Fprintln(a.err, "Run 'triad --help' for the verbs, 'triad VERB --help' for the flags of one.")
+		}
+	}
+	return f.code
+}
+
+// catchInterrupts makes the first Ctrl-C finish the current case and the second stop at once.
+func (a *app) catchInterrupts(first, second func()) (undo func()) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-signals:
+				if n == 0 {
+					fmt.Fprintln(a.err, "triad: finishing what is running; interrupt again to stop at once")
+					first()
+				} else {
+					second()
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(signals); close(done) }
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "triad",
+		Short: "know whether a GPU kernel is right",
+		Long: `triad runs one GPU operator through hand-written CUDA, Triton and PyTorch, judges every implementation
+against an fp64 truth, and records everything in SQLite. Where there is no GPU the CUDA kernels run in an
+emulator that is a stricter judge than a GPU, and Triton runs in its interpreter.
+
+  triad compare softmax            every implementation of softmax, judged and recorded
+  triad ops list                   which operators there are
+  triad results list               what was recorded
+  triad doctor                     what was found on this machine, what is missing, how to get it`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("unknown verb %q: want %s", args[0], strings.Join(verbs(cmd), ", "))
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%s: %w (triad %s --help lists the flags)", cmd.Name(), err, strings.TrimPrefix(cmd.CommandPath(), "triad "))
+	})
+	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(), a.compareCommand(), a.opsCommand(), a.resultsCommand())
+	return root
+}
+
+func verbs(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// dataDir is where results and the private Python environment live, cacheDir where built libraries do.
+func (a *app) dataDir() (string, error) { return a.folder("XDG_DATA_HOME", ".local/share") }
+
+func (a *app) cacheDir() (string, error) { return a.folder("XDG_CACHE_HOME", ".cache") }
+
+func (a *app) folder(variable, underHome string) (string, error) {
+	base := a.getenv(variable)
+	if !filepath.IsAbs(base) { // the XDG specification: a relative path is to be ignored
+		home := a.getenv("HOME")
+		if home == "" {
+			return "", &failure{exitNothing, fmt.Errorf("neither %s nor HOME is set: set one, so that triad knows where to keep its files", variable)}
+		}
+		base = filepath.Join(home, underHome)
+	}
+	return filepath.Join(base, "triad"), nil
+}
+
+// isTerminal says whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

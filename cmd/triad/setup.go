@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/backend"
+	"triad/pybridge"
+)
+
+// environmentFlags are the flags of every verb that may need Python.
+type environmentFlags struct {
+	yes, offline bool
+}
+
+func (f *environmentFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "make the private Python environment without asking")
+	cmd.Flags().BoolVar(&f.offline, "offline", false, "never fetch anything")
+}
+
+// environment is the Python environment of this user.
+func (a *app) environment(f environmentFlags, gpu bool) (*pybridge.Environment, error) {
+	data, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	return &pybridge.Environment{Files: a.files, DataDir: data, Offline: f.offline, GPU: gpu, Log: a.err, Getenv: a.getenv,
+		Consent: a.consent(f.yes)}, nil
+}
+
+// consent asks on a terminal. Elsewhere nobody can answer: what will be done is said, and done.
+func (a *app) consent(yes bool) func(string) bool {
+	return func(question string) bool {
+		fmt.Fprint(a.err, question)
+		if yes || !isTerminal(a.in) {
+			return true
+		}
+		fmt.Fprint(a.err, "Go ahead? [Y/n] ")
+		answer, err := bufio.NewReader(a.in).ReadString('\n')
+		if err != nil {
+			return false
+		}
+		answer = strings.ToLower(strings.TrimSpace(answer))
+		return answer == "" || answer == "y" || answer == "yes"
+	}
+}
+
+func (a *app) setupCommand() *cobra.Command {
+	var f environmentFlags
+	var remove, nvcc bool
+	cmd := &cobra.Command{
+		Use:   "setup",
+		Short: "prepare the Python environment now, or remove it",
+		Long: `setup makes the private Python environment with torch and Triton that compare makes on first use,
+unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, or python3.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e, err := a.environment(f, false)
+			if err != nil {
+				return err
+			}
+			if remove {
+				freed, err := e.Remove(cmd.Context())
+				if err != nil {
+					return &failure{exitBad, err}
+				}
+				fmt.Fprintf(a.out, "removed the private Python environments: %.1f GB freed\n", float64(freed)/1e9)
+				return nil
+			}
+			i, err := e.Ensure(cmd.Context())
+			var missing *backend.Unavailable
+			switch {
+			case errors.As(err, &missing):
+				return &failure{exitNothing, err}
+			case err != nil:
+				return &failure{exitBad, err}
+			}
+			fmt.Fprintf(a.out, "Python %s at %s (%s): torch %s, triton %s, numpy %s\n", i.Version, i.Path, i.Source, i.Torch, i.Triton, i.NumPy)
+			if nvcc {
+				path, err := e.NVCC(cmd.Context(), true)
+				if err != nil {
+					return &failure{exitNothing, err}
+				}
+				fmt.Fprintf(a.out, "nvcc at %s\n", path)
+			}
+			if i.Outside {
+				fmt.Fprintln(a.out, "its versions are outside the range that triad is tested with; results are recorded with them")
+			}
+			return nil
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&nvcc, "nvcc", false, "fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
+	cmd.Flags().BoolVar(&remove, "remove", false, "delete the private Python environments")
+	return cmd
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"triad/internal/report"
+)
+
+// style is how output looks: coloured and as wide as the window on a terminal, plain in a pipe.
+func (a *app) style() report.Style {
+	if !isTerminal(a.out) {
+		return report.Style{}
+	}
+	s := report.Style{Color: a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"}
+	if size, err := unix.IoctlGetWinsize(int(a.out.(*os.File).Fd()), unix.TIOCGWINSZ); err == nil {
+		s.Width = int(size.Col)
+	}
+	return s
+}

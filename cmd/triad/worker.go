@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"triad/cuda"
+	"triad/internal/backend"
+	"triad/internal/worker"
+	"triad/pybridge"
+)
+
+// workerCommand is how triad starts itself again as the process that runs CUDA kernels on a CPU: a kernel that writes anywhere, exits or
+// hangs then takes nothing else with it.
+func (a *app) workerCommand() *cobra.Command {
+	var cache string
+	cmd := &cobra.Command{
+		Use:       "worker cuda",
+		Short:     "run CUDA kernels in the emulator; started by triad itself",
+		Hidden:    true,
+		ValidArgs: []string{"cuda"},
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conn, memory := os.NewFile(3, "conn"), os.NewFile(4, "memory")
+			if conn == nil || memory == nil || cache == "" {
+				return usage("worker cuda is started by triad, not by hand: it needs a socket, shared memory and --cache")
+			}
+			if err := cuda.ServeEmulated(a.files, cache, conn, memory); err != nil {
+				return &failure{exitBad, fmt.Errorf("worker cuda: %w", err)}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&cache, "cache", "", "folder of the built libraries")
+	return cmd
+}
+
+// backends are the adapters of this machine: CUDA kernels, in the emulator here, and Python.
+func (a *app) backends(f environmentFlags, options worker.Options) ([]backend.Backend, error) {
+	cache, err := a.cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	environment, err := a.environment(f, false)
+	if err != nil {
+		return nil, err
+	}
+	return []backend.Backend{a.cudaBackend(cache, options), pybridge.Backend(environment, cache, options)}, nil
+}
+
+func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter {
+	return &worker.Adapter{
+		BackendName: "cuda",
+		FamilyNames: []string{"cuda"},
+		Options:     options,
+		Command: func(context.Context) (worker.Command, error) {
+			self, err := os.Executable()
+			if err != nil {
+				return worker.Command{}, fmt.Errorf("find triad's own executable: %w", err)
+			}
+			return worker.Command{Path: self, Args: []string{"worker", "cuda", "--cache", filepath.Join(cache, "cuda")}, Env: a.compilerEnv()}, nil
+		},
+		// A process of its own for each implementation: in the emulator a wild write must not reach another's result.
+		Slot: func(implementation string) string { return strings.TrimPrefix(implementation, "cuda/") },
+	}
+}
+
+// compilerEnv is what a worker that compiles sees of our environment.
+func (a *app) compilerEnv() []string {
+	var env []string
+	for _, name := range append(a.passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "LD_LIBRARY_PATH", "CPATH", "LIBRARY_PATH") {
+		if v := a.getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}

@@ -1,0 +1,298 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// Compare runs a request: every wanted implementation on every case, judged and recorded one by one.
+func (r *Runner) Compare(ctx context.Context, request Request) (Result, error) {
+	var result Result
+	backends, err := r.wanted(request.Impls)
+	if err != nil {
+		return result, err
+	}
+	planned, versions, err := r.plan(ctx, request, backends, &result)
+	if err != nil {
+		return result, err
+	}
+	result.Versions = versions
+	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
+		return result, err
+	}
+	x := &execution{Runner: r, request: request, result: &result, cases: len(planned), began: time.Now()}
+	err = x.all(ctx, planned)
+	return result, err
+}
+
+// plan expands every operator and asks the backends what they have for it.
+func (r *Runner) plan(ctx context.Context, request Request, backends []backend.Backend, result *Result) ([]work, record.Toolchain, error) {
+	versions := record.Toolchain{}
+	var planned []work
+	for _, operator := range request.Operators {
+		cases, err := operator.Spec.Expand(request.Options)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.progress(Progress{Text: "loading the implementations of " + operator.Spec.Name})
+		all, err := r.load(ctx, operator.Spec.Name, backends)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, l := range all {
+			for name, version := range l.hello.Versions {
+				versions[name] = version
+			}
+		}
+		result.noteUnavailable(all, request.Impls)
+		if err := nothingMatches(all, request.Impls, operator.Spec.Name); err != nil {
+			return nil, nil, err
+		}
+		planned = append(planned, assign(operator, cases.Cases, all, request)...)
+	}
+	return planned, versions, nil
+}
+
+// noteUnavailable keeps a sentence for every family that was asked for by name and is not here.
+func (r *Result) noteUnavailable(all []loaded, impls []string) {
+	for _, family := range familiesOf(impls) {
+		for _, l := range all {
+			if !slices.Contains(l.backend.Families(), family) {
+				continue
+			}
+			if gone := l.ruling(family); gone != nil && gone.status == op.StatusUnavailable && !slices.Contains(r.Unavailable, gone.sentence) {
+				r.Unavailable = append(r.Unavailable, gone.sentence)
+			}
+		}
+	}
+}
+
+// nothingMatches is the usage error of a prefix that no implementation has, although its family is here.
+func nothingMatches(all []loaded, impls []string, operator string) error {
+	for _, prefix := range impls {
+		var have []string
+		family, _, _ := strings.Cut(prefix, "/")
+		found := false
+		for _, l := range all {
+			if !slices.Contains(l.backend.Families(), family) {
+				continue
+			}
+			found = found || l.ruling(family) != nil
+			names := l.names()
+			for _, f := range l.failed {
+				names = append(names, f.Implementation)
+			}
+			for _, name := range names {
+				found = found || matches(name, []string{prefix}, names)
+			}
+			have = append(have, names...)
+		}
+		if !found {
+			return usagef("%s has no implementation %q: it has %s", operator, prefix, strings.Join(have, ", "))
+		}
+	}
+	return nil
+}
+
+func (r *Runner) progress(p Progress) {
+	if r.Progress != nil {
+		r.Progress(p)
+	}
+}
+
+// execution is one request under way.
+type execution struct {
+	*Runner
+	request Request
+	cases   int
+	began   time.Time
+
+	mu       sync.Mutex // guards what follows, and the order of records
+	result   *Result
+	finished int
+	previous previousOutputs
+	failure  error
+}
+
+// all works through the plan, a few cases at once: while the workers run one, the truth of the next is computed.
+func (x *execution) all(ctx context.Context, planned []work) error {
+	inFlight := x.request.InFlight
+	if inFlight <= 0 {
+		inFlight = 2
+	}
+	places := make(chan struct{}, inFlight)
+	var group sync.WaitGroup
+	for i, w := range planned {
+		select {
+		case places <- struct{}{}:
+		case <-x.Stop.Done():
+		case <-ctx.Done():
+		}
+		if x.Stop.Err() != nil || ctx.Err() != nil || x.failed() {
+			x.result.Interrupted = i < len(planned)
+			break
+		}
+		group.Go(func() {
+			defer func() { <-places }()
+			err := x.oneCase(ctx, w)
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			x.finished++
+			if err != nil && x.failure == nil {
+				x.failure = err
+			}
+			x.progress(Progress{Case: x.finished, Cases: x.cases, Elapsed: time.Since(x.began)})
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil || errors.Is(x.failure, context.Canceled) {
+		x.result.Interrupted = true
+		return nil
+	}
+	return x.failure
+}
+
+func (x *execution) failed() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.failure != nil
+}
+
+// oneCase makes the inputs, computes the truth, runs what is planned and compares the implementations with each other.
+func (x *execution) oneCase(ctx context.Context, w work) error {
+	w.entries = slices.DeleteFunc(slices.Clone(w.entries), func(e entry) bool {
+		return x.Recorder.Done(record.Item{Case: w.Case, Impl: e.implementation.Name, Seed: x.request.Seed})
+	})
+	if len(w.entries) == 0 {
+		return nil
+	}
+	c, err := x.prepare(w)
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
+	}
+	// Implementations of different workers run side by side; the adapters keep those of one worker apart.
+	var group sync.WaitGroup
+	failures := make([]error, len(w.entries))
+	for _, lane := range lanes(w.entries) {
+		group.Go(func() {
+			for _, i := range lane {
+				if failures[i] = x.oneEntry(ctx, c, w.entries[i]); failures[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	return x.compareEntries(c)
+}
+
+// lanes groups entries that would wait for each other anyway: those of one family run one after the other, in order.
+func lanes(entries []entry) [][]int {
+	var order []string
+	byFamily := map[string][]int{}
+	for i, e := range entries {
+		family, _, _ := strings.Cut(e.implementation.Name, "/")
+		if byFamily[family] == nil {
+			order = append(order, family)
+		}
+		byFamily[family] = append(byFamily[family], i)
+	}
+	out := make([][]int, len(order))
+	for i, family := range order {
+		out[i] = byFamily[family]
+	}
+	return out
+}
+
+// oneEntry runs, judges and records one implementation on a case.
+func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) error {
+	began := time.Now()
+	r := newRecord(c, e, x.request.Seed, began)
+	if e.verdict != nil {
+		r.Status, r.Message, r.LogTail = e.verdict.status, e.verdict.sentence, e.verdict.log
+		return x.append(&r)
+	}
+	outcome, err := x.launch(ctx, c, e)
+	if err != nil {
+		return err
+	}
+	x.ruleOn(c, e, outcome, &r)
+	r.Wall = time.Since(began)
+	if err := x.append(&r); err != nil {
+		return err
+	}
+	c.keep(e.implementation.Name, r.ID, outcome)
+	return nil
+}
+
+// launch runs an entry's job. A crash is run once more in a fresh worker: good the second time is FLAKY, not good.
+func (x *execution) launch(ctx context.Context, c *prepared, e entry) (backend.Outcome, error) {
+	job, err := x.job(ctx, c, e)
+	if err != nil {
+		var stopped *stoppedBefore
+		if errors.As(err, &stopped) {
+			return stopped.outcome, nil
+		}
+		return backend.Outcome{}, err
+	}
+	outcome, err := x.attempt(ctx, e, job)
+	if err != nil || outcome.Status != op.StatusCrash {
+		return outcome, err
+	}
+	again, err := x.attempt(ctx, e, job)
+	if err != nil {
+		return again, err
+	}
+	if again.Status == op.StatusUnknown {
+		again.Status = op.StatusFlaky
+		again.Sentence = "bad once, good when repeated alone; the first time: " + outcome.Sentence
+		again.Log = outcome.Log
+	}
+	return again, nil
+}
+
+// attempt runs a job; a library that no longer loads in a fresh worker is an outcome of this entry, not the end of the run.
+func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
+	outcome, err := e.backend.Run(ctx, job)
+	var missing *backend.Unavailable
+	var broken *backend.BuildFailure
+	switch {
+	case errors.As(err, &missing):
+		return backend.Outcome{Status: op.StatusUnavailable, Sentence: missing.Sentence}, nil
+	case errors.As(err, &broken):
+		return backend.Outcome{Status: op.StatusBuildFail, Sentence: broken.Sentence, Log: broken.Log}, nil
+	}
+	return outcome, err
+}
+
+// append records one result and keeps it for the report.
+func (x *execution) append(r *record.Record) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := x.Recorder.Append(r); err != nil {
+		return err
+	}
+	x.result.Records = append(x.result.Records, *r)
+	return nil
+}
+
+// describe names a case in errors.
+func describe(c op.Case) string {
+	var dims []string
+	for _, d := range c.Dims {
+		dims = append(dims, fmt.Sprintf("%s=%d", d.Name, d.Value))
+	}
+	return fmt.Sprintf("%s %v %s %s %s", c.Op, c.Pass, c.DType, strings.Join(dims, ","), c.Distribution)
+}

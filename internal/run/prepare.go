@@ -1,0 +1,258 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/workload"
+)
+
+// prepared is a case ready to be run: its tensors, and its truth under every contract that is asked for.
+type prepared struct {
+	work
+	given   []tensor.Tensor // the operator's inputs; for a backward also the upstream gradients
+	saved   []tensor.Tensor // driver-made saved tensors of a backward, or nil
+	outputs []op.TensorType
+	powers  []judge.Power
+	level   op.Level
+
+	mu     sync.Mutex
+	truths map[string]truthOnce
+	kept   []keptOutputs
+}
+
+type truthOnce func() (judge.Truth, error)
+
+// keptOutputs are one implementation's outputs, kept until the implementations of the case are compared with each other.
+type keptOutputs struct {
+	name, id string
+	outputs  []backend.Output
+}
+
+// previousOutputs are the truths of the case before, by operator, pass and output: what a kernel that returns its last result would give.
+type previousOutputs map[string][]float64
+
+// prepare makes the inputs of a case, computes the truth under the default contract and asks whether the case can tell right from wrong.
+func (x *execution) prepare(w work) (*prepared, error) {
+	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}}
+	var err error
+	if c.given, err = workload.Inputs(w.operator.Spec, w.Case, x.request.Seed); err != nil {
+		return nil, err
+	}
+	if c.outputs, err = w.operator.Spec.Outputs(w.Case); err != nil {
+		return nil, err
+	}
+	if w.Pass == op.Backward && w.Saved == "driver" {
+		if c.saved, err = savedTensors(w, c.given); err != nil {
+			return nil, err
+		}
+	}
+	truth, err := c.truth(w.operator.Spec.DefaultContract(w.DType))
+	if err != nil {
+		return nil, err
+	}
+	c.powers = x.powersOf(c, truth)
+	return c, nil
+}
+
+// savedTensors are what the forward's simulated contract saves: R of the backward is computed from exactly these bits.
+func savedTensors(w work, given []tensor.Tensor) ([]tensor.Tensor, error) {
+	forward := w.Case
+	forward.Pass, forward.Upstream, forward.Saved = op.Forward, "", ""
+	truth, err := catalog.TruthOf(forward, w.operator.Spec.DefaultContract(w.DType), given, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make the saved tensors: %w", err)
+	}
+	var saved []tensor.Tensor
+	for _, t := range truth.Outputs {
+		if slices.Contains(w.operator.Spec.Backward.Inputs, t.Name) {
+			s := tensor.New(t.Name, t.DType, t.Shape)
+			s.Data = tensor.Encode(t.DType, t.Sim)
+			saved = append(saved, s)
+		}
+	}
+	return saved, nil
+}
+
+// truth computes the truth under a contract, once.
+func (c *prepared) truth(contract string) (judge.Truth, error) {
+	c.mu.Lock()
+	once, ok := c.truths[contract]
+	if !ok {
+		once = sync.OnceValues(func() (judge.Truth, error) { return catalog.TruthOf(c.Case, contract, c.truthInputs(), nil) })
+		c.truths[contract] = once
+	}
+	c.mu.Unlock()
+	return once()
+}
+
+// truthInputs are what the truth is a function of: see catalog.TruthOf.
+func (c *prepared) truthInputs() []tensor.Tensor {
+	if c.Pass == op.Forward || c.Saved == "own" {
+		return c.given
+	}
+	in, err := assemble(c.operator.Spec.Backward.Inputs, c.given, c.saved)
+	if err != nil {
+		return c.given
+	}
+	return in
+}
+
+// assemble picks tensors by name, in order.
+func assemble(names []string, from ...[]tensor.Tensor) ([]tensor.Tensor, error) {
+	out := make([]tensor.Tensor, 0, len(names))
+	for _, name := range names {
+		at := -1
+		for _, list := range from {
+			if at = slices.IndexFunc(list, func(t tensor.Tensor) bool { return t.Name == name }); at >= 0 {
+				out = append(out, list[at])
+				break
+			}
+		}
+		if at < 0 {
+			return nil, fmt.Errorf("there is no tensor %q", name)
+		}
+	}
+	return out, nil
+}
+
+// powersOf asks of every output whether trivial wrong answers would pass, the previous case's truth among them.
+func (x *execution) powersOf(c *prepared, truth judge.Truth) []judge.Power {
+	powers := make([]judge.Power, 0, len(truth.Outputs))
+	for i, t := range truth.Outputs {
+		key := fmt.Sprint(c.Op, " ", c.Pass, " ", t.Name)
+		x.mu.Lock()
+		previous := x.previous[key]
+		if x.previous == nil {
+			x.previous = previousOutputs{}
+		}
+		x.previous[key] = t.R
+		x.mu.Unlock()
+		if t.Elements() == 0 {
+			continue // nothing is compared: EMPTY_OK says so
+		}
+		var input []float64
+		if i < len(c.given) && t.Index == nil {
+			input = c.given[i].Float64s()
+		}
+		powers = append(powers, judge.PowerOf(t, input, previous))
+	}
+	return powers
+}
+
+// stoppedBefore is the outcome of a job that could not be made because the implementation's own forward failed.
+type stoppedBefore struct{ outcome backend.Outcome }
+
+func (s *stoppedBefore) Error() string { return s.outcome.Sentence }
+
+// job makes what a backend runs for an entry. A chained backward first runs its own forward.
+func (x *execution) job(ctx context.Context, c *prepared, e entry) (backend.Job, error) {
+	job := backend.Job{Implementation: e.implementation, DType: c.DType, Contract: e.implementation.Contract, Attrs: attrRefs(c),
+		Outputs: c.outputs, Launches: launches(e.implementation.Device, c.level)}
+	if c.Pass == op.Forward || e.implementation.Recomputes {
+		job.Inputs = c.given
+		return job, nil
+	}
+	saved := c.saved
+	if c.Saved == "own" {
+		var err error
+		if saved, err = x.ownSaved(ctx, c, e); err != nil {
+			return job, err
+		}
+	}
+	var err error
+	job.Inputs, err = assemble(c.operator.Spec.Backward.Inputs, c.given, saved)
+	if err != nil {
+		return job, fmt.Errorf("inputs of %s: %w", describe(c.Case), err)
+	}
+	return job, nil
+}
+
+// ownSaved runs the forward that a backward is chained to and returns what it saved.
+func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tensor.Tensor, error) {
+	outputs, err := c.operator.Spec.ForwardOutputs(c.Case)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := c.operator.Spec.ForwardInputs(c.Case)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(inputs))
+	for i, t := range inputs {
+		names[i] = t.Name
+	}
+	in, err := assemble(names, c.given)
+	if err != nil {
+		return nil, err
+	}
+	i := e.implementation
+	i.Pass = op.Forward
+	if f := e.implementation.Forward; f != "" {
+		family, _, _ := strings.Cut(i.Name, "/")
+		i.Name = family + "/" + strings.TrimPrefix(f, family+"/") // a CUDA registration names the variant alone
+	}
+	outcome, err := x.attempt(ctx, e, backend.Job{Implementation: i, DType: c.DType, Contract: i.Contract, Attrs: attrRefs(c), Inputs: in,
+		Outputs: outputs, Launches: launches(i.Device, op.LevelDefault)[:1]})
+	if err != nil {
+		return nil, err
+	}
+	if outcome.Status != op.StatusUnknown {
+		outcome.Sentence = "its forward " + i.Name + ": " + outcome.Sentence
+		return nil, &stoppedBefore{outcome}
+	}
+	var saved []tensor.Tensor
+	for _, o := range outcome.Launches[0].Outputs {
+		if o.Present {
+			saved = append(saved, o.Tensor)
+		} else if slices.Contains(c.operator.Spec.Backward.Inputs, o.Name) {
+			return nil, &stoppedBefore{backend.Outcome{Status: op.StatusMissing, Sentence: fmt.Sprintf("its forward %s does not give %s", i.Name, o.Name)}}
+		}
+	}
+	return saved, nil
+}
+
+// launches are the launches of one job. The emulator runs other schedule orders, so that a race shows as other bits; every device gets
+// both poisons, so that what is not written shows.
+func launches(device string, level op.Level) []backend.LaunchPlan {
+	if device != "emulator" {
+		return []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}}
+	}
+	plan := []backend.LaunchPlan{{Poison: "a", Order: "forward"}, {Poison: "b", Order: "greedy:1"}, {Poison: "a", Order: "greedy:2"},
+		{Poison: "b", Order: "greedy:3"}}
+	if level == op.LevelFull {
+		plan = append(plan, backend.LaunchPlan{Poison: "a", Order: "reverse"}, backend.LaunchPlan{Poison: "b", Order: "random:1"})
+	}
+	return plan
+}
+
+func attrRefs(c *prepared) []backend.AttrRef {
+	refs := make([]backend.AttrRef, len(c.Attrs))
+	for i, a := range c.Attrs {
+		refs[i] = backend.AttrRef{Name: a.Name, Number: a.Number, Text: a.Text}
+		for _, s := range c.operator.Spec.Attributes {
+			if s.Name == a.Name {
+				refs[i].Type = s.Type
+			}
+		}
+	}
+	return refs
+}
+
+// keep holds an implementation's outputs for the comparison with the others.
+func (c *prepared) keep(name, id string, outcome backend.Outcome) {
+	if outcome.Status != op.StatusUnknown || len(outcome.Launches) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = append(c.kept, keptOutputs{name, id, outcome.Launches[0].Outputs})
+}

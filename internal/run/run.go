@@ -1,0 +1,53 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// Recorder keeps what a run finds. Plan comes first, with the versions of what takes part. Each Append is one transaction: what it has returned from is not lost.
+type Recorder interface {
+	Plan(items []record.Item, versions record.Toolchain) error
+	// Done says whether an item of the plan was recorded before, by the session that is being resumed.
+	Done(item record.Item) bool
+	Append(r *record.Record) error
+	AppendDifferences(d []record.Difference) error
+}
+
+// Request is what a user asked for, operators and cases already chosen.
+type Request struct {
+	Operators []*catalog.Operator
+	Options   op.Options // dtypes, passes, dims, attributes, level, ...
+	Impls     []string   // prefixes of implementation names; empty: all
+	Seed      uint64
+	InFlight  int // cases worked on at once; 0: two
+}
+
+// Runner runs requests. Backends are asked for every operator; those that are not here are recorded as UNAVAILABLE.
+type Runner struct {
+	Backends []backend.Backend
+	Recorder Recorder
+	Progress func(Progress)  // may be nil; called from several goroutines, one at a time
+	Stop     context.Context // done: finish the cases that are running, start no others
+}
+
+// Progress says how far a run is.
+type Progress struct {
+	Case, Cases int           // finished and planned cases
+	Elapsed     time.Duration // since the first case began
+	Text        string        // what goes on where no case runs yet: "building the kernels of softmax"
+}
+
+// Result is what a run found, in the order of the plan.
+type Result struct {
+	Records     []record.Record
+	Differences []record.Difference
+	Unavailable []string // what was asked for by name and is not here: a sentence each
+	Interrupted bool     // the run was stopped before its plan was done
+	Versions    record.Toolchain
+}

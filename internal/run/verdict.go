@@ -1,0 +1,174 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/tensor"
+)
+
+// newRecord starts the record of one entry on a case.
+func newRecord(c *prepared, e entry, seed uint64, began time.Time) record.Record {
+	i := e.implementation
+	family, variant, _ := strings.Cut(i.Name, "/")
+	r := record.Record{Case: c.Case, Seed: seed, Impl: i.Name, Backend: family, Variant: variant, Device: i.Device, Source: i.Source,
+		Started: began, Build: buildOf(e.build)}
+	for _, t := range c.given {
+		r.DTypes = append(r.DTypes, record.Member[op.DType]{Name: t.Name, Value: t.DType})
+	}
+	for _, t := range c.outputs {
+		r.DTypes = append(r.DTypes, record.Member[op.DType]{Name: t.Name, Value: t.DType})
+	}
+	return r
+}
+
+func buildOf(b *backend.BuildFacts) *record.Build {
+	if b == nil {
+		return nil
+	}
+	out := &record.Build{Compiler: b.Compiler, Flags: b.Flags, Seconds: b.Seconds, Cached: b.Cached}
+	for _, k := range b.Kernels {
+		out.Kernels = append(out.Kernels, record.Kernel(k))
+	}
+	return out
+}
+
+// ruleOn turns an outcome into the record's status: what went wrong before a comparison, or what the judge says.
+func (x *execution) ruleOn(c *prepared, e entry, outcome backend.Outcome, r *record.Record) {
+	r.LogTail, r.PeakBytes, r.Launches = outcome.Log, outcome.PeakBytes, len(outcome.Launches)
+	if w := outcome.Where; w != nil {
+		r.Where = (*record.Where)(w)
+	}
+	standard := c.operator.Spec.DefaultContract(c.DType)
+	declared := e.implementation.Contract
+	switch {
+	case outcome.Status != op.StatusUnknown:
+		r.Status, r.Message = outcome.Status, outcome.Sentence
+		return
+	case !c.operator.Spec.Permits(c.DType, declared):
+		r.Status = op.StatusFail
+		r.Message = fmt.Sprintf("it declares the contract %q, which %s does not permit for %s: want %s", declared, c.Op, c.DType,
+			strings.Join(append([]string{standard}, c.operator.Spec.Contract.Permits...), ", "))
+		return
+	}
+	plan := judge.Plan{Outputs: c.outputs, Gives: e.implementation.Outputs, Nondeterministic: e.implementation.Nondeterministic,
+		Launches: len(launches(e.implementation.Device, c.level))}
+	verdicts := judge.UnderContracts(plan, answer(outcome), c.truth, standard, declared)
+	verdicts = judge.WithPower(verdicts, c.powers)
+	r.Status = judge.Row(verdicts)
+	r.Contract = standard
+	for _, v := range verdicts {
+		if v.Status == op.StatusDifferentContract {
+			r.Contract = v.Contract
+		}
+		if r.Message == "" && v.Status == r.Status {
+			r.Message = v.Sentence
+		}
+		r.Outputs = append(r.Outputs, verdictOf(v))
+	}
+}
+
+// answer is what came back, in the judge's terms.
+func answer(outcome backend.Outcome) judge.Answer {
+	var a judge.Answer
+	for _, l := range outcome.Launches {
+		launch := judge.Launch{Poison: l.Plan.Poison, Order: l.Plan.Order, InputsUnchanged: len(l.Changed) == 0, GuardsIntact: len(l.Guards) == 0}
+		if len(l.Changed) > 0 {
+			launch.Fault = strings.Join(l.Changed, ", ") + " is not what it was"
+		} else if len(l.Guards) > 0 {
+			launch.Fault = guardSentence(l.Guards[0])
+		}
+		for _, o := range l.Outputs {
+			launch.Outputs = append(launch.Outputs, returned(o))
+			if o.Type != "" && launch.Fault == "" {
+				launch.Fault = fmt.Sprintf("%s is %s", o.Name, o.Type)
+			}
+		}
+		a.Launches = append(a.Launches, launch)
+	}
+	return a
+}
+
+func guardSentence(g backend.GuardReport) string {
+	side := "after the end"
+	distance := g.Bytes
+	if distance < 0 {
+		side, distance = "before the start", -distance
+	}
+	return fmt.Sprintf("%d bytes changed, the first %d bytes %s of %s", g.Count, distance, side, g.Buffer)
+}
+
+func returned(o backend.Output) judge.Returned {
+	r := judge.Returned{Name: o.Name, Present: o.Present, Shape: o.Shape, Stride: o.Stride}
+	if !o.Present {
+		return r
+	}
+	r.DType, _ = op.ParseDType(o.DType) // an unknown name is no dtype of ours, which the judge rejects
+	if o.Type == "" && r.DType == o.Tensor.DType && slices.Equal(o.Shape, o.Tensor.Shape) {
+		r.Data = o.Tensor.Data
+	}
+	return r
+}
+
+func verdictOf(v judge.Verdict) record.Verdict {
+	out := record.Verdict{Name: v.Output, Status: v.Status, Gate: v.Gate, Message: v.Sentence, N: v.Elements, NCompared: v.Compared, NWrong: v.Wrong, Judge: v.Version}
+	if v.Worst.Index != nil {
+		out.Worst = &record.Element{Index: v.Worst.Index, Got: record.Float(v.Worst.Got), Want: record.Float(v.Worst.Want),
+			Low: record.Float(v.Worst.Low), High: record.Float(v.Worst.High)}
+	}
+	if v.Compared > 0 {
+		headroom, ulp, mean := record.Float(v.Headroom), record.Float(v.ULPMax), record.Float(v.ULPMean)
+		out.Headroom, out.ULPMax, out.ULPMean = &headroom, &ulp, &mean
+	}
+	return out
+}
+
+// compareEntries says how far the implementations of a case lie apart, pair by pair.
+func (x *execution) compareEntries(c *prepared) error {
+	slices.SortFunc(c.kept, func(a, b keptOutputs) int { return strings.Compare(a.name, b.name) })
+	var found []record.Difference
+	for i, a := range c.kept {
+		for _, b := range c.kept[i+1:] {
+			for k, t := range c.outputs {
+				if t.Elements() > 0 && k < len(a.outputs) && k < len(b.outputs) && comparable(a.outputs[k], b.outputs[k]) {
+					found = append(found, difference(c, t, a, b, a.outputs[k].Tensor, b.outputs[k].Tensor))
+				}
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := x.Recorder.AppendDifferences(found); err != nil {
+		return err
+	}
+	x.result.Differences = append(x.result.Differences, found...)
+	return nil
+}
+
+// comparable says whether both outputs came back as they were asked for.
+func comparable(a, b backend.Output) bool {
+	return a.Present && b.Present && returned(a).Data != nil && returned(b).Data != nil
+}
+
+func difference(c *prepared, t op.TensorType, a, b keptOutputs, x, y tensor.Tensor) record.Difference {
+	d := judge.DifferenceOf(t.DType, x.Data, y.Data)
+	ulp := record.Float(d.ULP)
+	out := record.Difference{CaseKey: c.Key(), Op: c.Op, Pass: c.Pass, DType: c.DType, Output: t.Name, A: a.name, B: b.name, RunA: a.id, RunB: b.id,
+		N: t.Elements(), Bitwise: d.Bitwise, NDifferent: d.Different, ULPMax: &ulp}
+	if d.At >= 0 {
+		size := t.DType.Size()
+		out.Worst = &record.Disparity{Index: tensor.Index(d.At, t.Shape),
+			A: record.Float(tensor.Decode(t.DType, x.Data[d.At*size:(d.At+1)*size])[0]),
+			B: record.Float(tensor.Decode(t.DType, y.Data[d.At*size:(d.At+1)*size])[0])}
+	}
+	return out
+}

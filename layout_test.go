@@ -1,0 +1,174 @@
+package triad_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rule is one line of the table of who may import whom.
+type rule struct {
+	packages []string // import paths below "triad/", "*" for all; a trailing "/..." takes subfolders
+	except   []string
+	never    []string // import paths: ours below "triad/", or others'
+	reason   string
+}
+
+var rules = []rule{
+	{packages: []string{"internal/op"}, never: []string{"triad/..."}, reason: "op is everybody's vocabulary and knows nobody"},
+	{packages: []string{"internal/judge", "internal/report", "internal/workload", "internal/tensor"},
+		never:  []string{"os", "os/exec", "syscall", "net", "net/http", "database/sql", "golang.org/x/sys/unix", "C"},
+		reason: "the middle is pure: no process, file or database, so that it can be tested on literals"},
+	{packages: []string{"internal/judge", "internal/workload", "internal/tensor"}, never: []string{"time", "math/rand", "math/rand/v2"},
+		reason: "no clock and no chance: the same case gives the same bits and the same verdict"},
+	{packages: []string{"cuda", "cuda/rewrite"}, never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge"},
+		reason: "the edges are siblings, and a worker never sees truth or verdict"},
+	{packages: []string{"pybridge"}, never: []string{"triad/cuda", "triad/results", "triad/internal/run", "triad/internal/judge"},
+		reason: "the edges are siblings, and a worker never sees truth or verdict"},
+	{packages: []string{"results"}, never: []string{"triad/cuda", "triad/pybridge", "triad/internal/run", "triad/internal/worker"},
+		reason: "the edges are siblings; the store knows records, not how they came about"},
+	{packages: []string{"*"}, except: []string{"cuda"}, never: []string{"C"}, reason: "cgo of ours is in cuda alone"},
+	{packages: []string{"*"}, except: []string{"results"}, never: []string{"database/sql", "github.com/mattn/go-sqlite3"},
+		reason: "one package talks to the database"},
+	{packages: []string{"*"}, except: []string{"cmd/triad"}, never: []string{"github.com/spf13/cobra", "triad/internal/run"},
+		reason: "flags, and the order of a run, are wired in cmd"},
+	{packages: []string{"internal/worker", "internal/backend", "internal/record", "internal/catalog"},
+		never: []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/cmd/..."}, reason: "what lies inside does not know the edges"},
+}
+
+// imports gives, for every package of ours (by its path below "triad/"), what its non-test files import.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") && file != ".") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(file))
+		found[dir] = append(found[dir], "")
+		for _, i := range parsed.Imports {
+			name, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			found[dir] = append(found[dir], name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func covers(pattern, name string) bool {
+	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return strings.HasPrefix(name, base+"/") || name == base
+	}
+	return pattern == "*" || pattern == name
+}
+
+func coveredBy(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, name) })
+}
+
+// Who may import whom: every rule with its reason.
+func TestImports(t *testing.T) {
+	all := imports(t)
+	for _, r := range rules {
+		for _, name := range r.packages {
+			if name != "*" && all[name] == nil {
+				t.Errorf("the rule %q names the package %s, which is not there", r.reason, name)
+			}
+		}
+		for _, dir := range slices.Sorted(maps.Keys(all)) {
+			if !coveredBy(r.packages, dir) || coveredBy(r.except, dir) {
+				continue
+			}
+			for _, imported := range all[dir] {
+				if coveredBy(r.never, imported) {
+					t.Errorf("%s imports %s: %s", dir, imported, r.reason)
+				}
+			}
+		}
+	}
+}
+
+// The rules are examined too: a package that breaks one is seen.
+func TestImportRulesBite(t *testing.T) {
+	if !coveredBy(rules[0].never, "triad/internal/tensor") || coveredBy(rules[0].never, "fmt") {
+		t.Error("op may import nothing of ours")
+	}
+	if coveredBy(rules[1].never, "math") || !coveredBy(rules[1].never, "os") {
+		t.Error("the pure middle may not import os")
+	}
+}
+
+// One operator, one stem, a file in every room; a gap is declared in the spec.
+func TestOperatorParity(t *testing.T) {
+	rooms := map[string]string{"spec": "internal/catalog/*.toml", "truth": "internal/catalog/*.go", "cuda": "cuda/kernels/*.cu", "triton": "triton/*.py"}
+	stems := map[string]map[string]bool{}
+	for room, pattern := range rooms {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stems[room] = map[string]bool{}
+		for _, f := range files {
+			stem := strings.TrimSuffix(filepath.Base(f), path.Ext(f))
+			stems[room][stem] = true
+		}
+	}
+	if len(stems["spec"]) == 0 {
+		t.Fatal("no operator at all")
+	}
+	for room := range rooms {
+		for stem := range stems["spec"] {
+			if !stems[room][stem] && !declaredAbsent(t, stem, room) {
+				t.Errorf("%s has no file in %s", stem, rooms[room])
+			}
+		}
+	}
+	for _, room := range []string{"cuda", "triton"} {
+		for stem := range stems[room] {
+			if !stems["spec"][stem] {
+				t.Errorf("%s has a file in %s and no spec in internal/catalog", stem, rooms[room])
+			}
+		}
+	}
+}
+
+func declaredAbsent(t *testing.T, stem, room string) bool {
+	text, err := os.ReadFile(filepath.Join("internal/catalog", stem+".toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(text), "room = "+strconv.Quote(room))
+}
+
+// An __init__.py in triton/ or cuda/ would hide the packages of that name, silently.
+func TestNoInitFiles(t *testing.T) {
+	for _, dir := range []string{"triton", "cuda"} {
+		if _, err := os.Stat(filepath.Join(dir, "__init__.py")); err == nil {
+			t.Errorf("%s/__init__.py hides the real package %s from Python", dir, dir)
+		}
+	}
+}
