@@ -58,22 +58,29 @@ import (
 type emulator struct {
 	builder Builder
 	api     *C.emulator_api // nil until the library is loaded; never given back
-	version map[string]string
 }
 
 // NewEmulator makes the device that runs kernels without a GPU. sources are laid out as the repository; libraries go into the folder
 // cache.
 func NewEmulator(sources fs.FS, cache string) Device {
-	return &emulator{builder: Builder{Sources: sources, Cache: cache}, version: map[string]string{}}
+	return &emulator{builder: Builder{Sources: sources, Cache: cache}}
 }
 
 func (e *emulator) Name() string { return "emulator" }
 
 func (e *emulator) Versions() map[string]string {
-	if c, err := FindHostCompiler(context.Background()); err == nil {
-		e.version["compiler"] = c.Version
+	if e.compiler(context.Background()) == nil {
+		return map[string]string{"compiler": e.builder.Compiler.Version}
 	}
-	return e.version
+	return map[string]string{}
+}
+
+// compiler finds the compiler, once.
+func (e *emulator) compiler(ctx context.Context) (err error) {
+	if e.builder.Compiler.Path == "" {
+		e.builder.Compiler, err = FindHostCompiler(ctx)
+	}
+	return err
 }
 
 func (e *emulator) Library(ctx context.Context, file string) (Library, error) {
@@ -88,11 +95,9 @@ func (e *emulator) start(ctx context.Context) error {
 	if e.api != nil {
 		return nil
 	}
-	compiler, err := FindHostCompiler(ctx)
-	if err != nil {
+	if err := e.compiler(ctx); err != nil {
 		return err
 	}
-	e.builder.Compiler = compiler
 	library, err := e.builder.Emulator(ctx)
 	if err != nil {
 		return fmt.Errorf("build the emulator: %w", err)

@@ -1,9 +1,9 @@
 package cuda
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -28,15 +28,35 @@ func kernelNames(t *testing.T) []string {
 	return names
 }
 
-// TestKernelsCompileForTheEmulator compiles every kernel file with g++ and with clang++, and lists what each registers.
+// userCache is where triad keeps what it builds: libraries that it has need no second build in a test.
+func userCache(t *testing.T) string {
+	t.Helper()
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return testCache
+	}
+	return filepath.Join(folder, "triad", "cuda")
+}
+
+// TestKernelsCompileForTheEmulator compiles every kernel file with g++ and with clang++. TRIAD_TEST_CLANG names a clang++ that must be
+// there; without it a missing one is skipped.
 func TestKernelsCompileForTheEmulator(t *testing.T) {
 	for _, name := range []string{"g++", "clang++"} {
 		t.Run(name, func(t *testing.T) {
-			compiler, err := inspectHostCompiler(context.Background(), name)
-			if err != nil {
-				t.Skipf("%s: %v", name, err)
+			if clang := os.Getenv("TRIAD_TEST_CLANG"); clang != "" && name == "clang++" {
+				name = clang
 			}
-			b := Builder{Sources: triad.Files, Cache: testCache, Compiler: compiler}
+			compiler, err := inspectHostCompiler(t.Context(), name)
+			if err != nil && name == os.Getenv("TRIAD_TEST_CLANG") {
+				t.Fatal(err)
+			}
+			if err != nil {
+				t.Skip(err)
+			}
+			b := Builder{Sources: triad.Files, Cache: userCache(t), Compiler: compiler}
+			if _, err := b.Emulator(t.Context()); err != nil {
+				t.Error(err)
+			}
 			for _, kernel := range kernelNames(t) {
 				t.Run(kernel, func(t *testing.T) {
 					if _, err := b.Kernels(t.Context(), kernel); err != nil {
@@ -46,6 +66,30 @@ func TestKernelsCompileForTheEmulator(t *testing.T) {
 			}
 		})
 	}
+}
+
+// needNVCC finds nvcc, also in the private environment that "triad setup --nvcc" makes. Where TRIAD_TEST_SETUP says that the set-up was
+// made it has to be there.
+func needNVCC(t *testing.T) NVCC {
+	t.Helper()
+	environments := []string{""}
+	if folder, err := os.UserCacheDir(); err == nil {
+		private, _ := filepath.Glob(filepath.Join(folder, "triad", "nvcc-*"))
+		environments = append(environments, private...)
+	}
+	var missing error
+	for _, environment := range environments {
+		nvcc, err := FindNVCC(t.Context(), environment)
+		if err == nil {
+			return nvcc
+		}
+		missing = err
+	}
+	if os.Getenv("TRIAD_TEST_SETUP") != "" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+	return NVCC{}
 }
 
 // TestEveryKernelFileRegisters loads every library: each variant says which operator, pass, contract and outputs it has.
@@ -86,11 +130,8 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("nvcc takes minutes for all kernels")
 	}
-	nvcc, err := FindNVCC(t.Context(), "")
-	if err != nil {
-		t.Skip(err)
-	}
-	b := GPUBuilder{Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_80", "sm_90a"}}
+	nvcc := needNVCC(t)
+	b := GPUBuilder{Sources: triad.Files, Cache: userCache(t), Compiler: nvcc, Architectures: []string{"sm_80", "sm_90a"}}
 	for _, kernel := range kernelNames(t) {
 		t.Run(kernel, func(t *testing.T) {
 			library, err := b.Kernels(t.Context(), kernel)
@@ -149,10 +190,7 @@ func permittedFor(mangled string, permitted map[string]int) (name string, bytes 
 
 // TestGPUCompileErrorNamesTheLine: nvcc's messages become a *BuildError like the host compiler's.
 func TestGPUCompileErrorNamesTheLine(t *testing.T) {
-	nvcc, err := FindNVCC(t.Context(), "")
-	if err != nil {
-		t.Skip(err)
-	}
+	nvcc := needNVCC(t)
 	file, err := filepath.Abs("testdata/worker/typo.cu")
 	if err != nil {
 		t.Fatal(err)

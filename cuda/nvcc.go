@@ -50,7 +50,7 @@ func FindNVCC(ctx context.Context, python string) (NVCC, error) {
 		return n, nil
 	}
 	return NVCC{}, &backend.Unavailable{Sentence: "no nvcc: put the CUDA toolkit's on PATH or name the toolkit with CUDA_HOME, " +
-		"or install the pinned wheels with pip install -r requirements-cuda.txt"}
+		"or fetch the pinned wheels with triad setup --nvcc"}
 }
 
 var nvccVersion = regexp.MustCompile(`V\d+\.\d+\.\d+`)
