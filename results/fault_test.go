@@ -126,6 +126,74 @@ func verify(t *testing.T, path string, acknowledged map[string]bool) {
 	}
 }
 
+// resumeRole goes on with a plan of as many items as its argument says, or starts it, and ends when nothing is missing.
+func resumeRole(arguments []string) error {
+	n, err := strconv.Atoi(arguments[1])
+	if err != nil {
+		return err
+	}
+	s, err := Open(ctx, arguments[0], Options{})
+	if err != nil {
+		return err
+	}
+	x, missing, err := s.Resume(ctx, "cut often")
+	if errors.Is(err, ErrNothingToResume) {
+		missing = plan(n)
+		x, err = s.Start(ctx, record.Session{Request: "cut often"}, missing)
+	}
+	if err != nil {
+		return err
+	}
+	for _, item := range missing {
+		if err := x.Begin(ctx, item); err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond) // as if something ran
+		r := failed(0)
+		r.Case = item.Case
+		if err := x.Record(ctx, &r); err != nil {
+			return err
+		}
+	}
+	return x.Finish(ctx, true, 0)
+}
+
+// A plan whose driver is killed again and again ends as one that was never cut: each entry once, in one session.
+func TestAPlanThatIsCutOftenIsCompletedOnce(t *testing.T) {
+	const items = 150
+	path := filepath.Join(t.TempDir(), "r.db")
+	random := rand.New(rand.NewPCG(5, 6))
+	cuts := 0
+	for {
+		cmd := process("resume", path, strconv.Itoa(items))
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		killer := time.AfterFunc(time.Duration(20+random.IntN(60))*time.Millisecond, func() { cmd.Process.Kill() })
+		err := cmd.Wait()
+		killer.Stop()
+		if err == nil {
+			break
+		}
+		if cuts++; out.Len() > 0 || cuts > 1000 {
+			t.Fatalf("after %d cuts: %v: %s", cuts, err, out.String())
+		}
+	}
+	s := openTest(t, path, Options{})
+	if n := count(t, s, "SELECT count(*) FROM session"); n != 1 {
+		t.Errorf("%d sessions, want 1", n)
+	}
+	if a, b := count(t, s, "SELECT count(*) FROM run WHERE status = 'FAIL'"), count(t, s, "SELECT count(DISTINCT case_id) FROM run WHERE status = 'FAIL'"); a != items || b != items {
+		t.Errorf("%d results of %d cases, want %d of each", a, b, items)
+	}
+	t.Logf("%d cuts, %d runs were interrupted", cuts, count(t, s, "SELECT count(*) FROM run WHERE status = 'INTERRUPTED'"))
+	if cuts == 0 {
+		t.Error("the plan was never cut")
+	}
+}
+
 func TestWritersSideBySide(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	var group sync.WaitGroup

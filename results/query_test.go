@@ -23,7 +23,7 @@ const (
 	roleArguments = "TRIAD_RESULTS_TEST_ARGUMENTS"
 )
 
-var roles = map[string]func(arguments []string) error{"query": queryRole, "write": writeRole, "fill": fillRole, "lock": lockRole, "read-only": readOnlyRole}
+var roles = map[string]func(arguments []string) error{"query": queryRole, "write": writeRole, "resume": resumeRole, "fill": fillRole, "lock": lockRole, "read-only": readOnlyRole}
 
 func TestMain(m *testing.M) {
 	if play, ok := roles[os.Getenv(role)]; ok {

@@ -178,7 +178,7 @@ func loadSession(q querier, id int64) (record.Session, error) {
 // loadDifferences reads what is known of a run against the others.
 func loadDifferences(q querier, run int64) ([]record.Difference, error) {
 	rows, err := q.Query(`SELECT s.session_ulid, c.case_key, c.op, c.pass, c.dtype, d.output, pa.implementation, pb.implementation, a.run_ulid, b.run_ulid,
-		d.n, d.n_different, d.worst_index_json, d.ulp_max, d.ulp_max_class, d.worst_a, d.worst_a_class, d.worst_b, d.worst_b_class
+		d.n, d.bitwise, d.n_different, d.worst_index_json, d.ulp_max, d.ulp_max_class, d.worst_a, d.worst_a_class, d.worst_b, d.worst_b_class
 		FROM difference d JOIN run a ON a.run_id = d.run_a_id JOIN run b ON b.run_id = d.run_b_id JOIN plan pa ON pa.plan_id = a.plan_id
 		JOIN plan pb ON pb.plan_id = b.plan_id JOIN session s ON s.session_id = a.session_id JOIN test_case c ON c.case_id = a.case_id
 		WHERE d.run_a_id = ? OR d.run_b_id = ? ORDER BY pa.implementation, pb.implementation, d.output`, run, run)
@@ -192,7 +192,7 @@ func loadDifferences(q querier, run int64) ([]record.Difference, error) {
 		var pass string
 		var index sql.NullString
 		var n [3]numberColumns
-		targets := []any{&d.Session, &d.CaseKey, &d.Op, &pass, &d.DType, &d.Output, &d.A, &d.B, &d.RunA, &d.RunB, &d.N, &d.NDifferent, &index}
+		targets := []any{&d.Session, &d.CaseKey, &d.Op, &pass, &d.DType, &d.Output, &d.A, &d.B, &d.RunA, &d.RunB, &d.N, &d.Bitwise, &d.NDifferent, &index}
 		for i := range n {
 			targets = append(targets, &n[i].value, &n[i].class)
 		}

@@ -252,9 +252,9 @@ func insertDifference(tx *sql.Tx, d record.Difference) error {
 		b, bClass := number(&d.Worst.B)
 		worst = []any{indexText(d.Worst.Index), a, aClass, b, bClass}
 	}
-	args := append([]any{d.Output, d.N, d.NDifferent, ulp, ulpClass}, append(worst, d.RunA, d.RunB)...)
-	done, err := tx.Exec(`INSERT INTO difference (output, n, n_different, ulp_max, ulp_max_class, worst_index_json, worst_a, worst_a_class, worst_b, worst_b_class,
-		run_a_id, run_b_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, a.run_id, b.run_id FROM run a, run b WHERE a.run_ulid = ? AND b.run_ulid = ?`, args...)
+	args := append([]any{d.Output, d.N, d.Bitwise, d.NDifferent, ulp, ulpClass}, append(worst, d.RunA, d.RunB)...)
+	done, err := tx.Exec(`INSERT OR REPLACE INTO difference (output, n, bitwise, n_different, ulp_max, ulp_max_class, worst_index_json, worst_a, worst_a_class, worst_b, worst_b_class,
+		run_a_id, run_b_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, a.run_id, b.run_id FROM run a, run b WHERE a.run_ulid = ? AND b.run_ulid = ?`, args...)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"triad/internal/op"
 	"triad/internal/record"
 )
 
@@ -43,13 +44,17 @@ func (s *Store) write(ctx context.Context, verb string, do func(tx *sql.Tx) erro
 	return s.explain(verb, tx.Commit())
 }
 
-// Start writes a new session and all that it is going to run, in one transaction. ID and Started are filled in.
+// Start writes a new session and all that it is going to run, in one transaction. ID and Started are filled in. Sessions whose process
+// is gone are marked as interrupted on the way.
 func (s *Store) Start(ctx context.Context, info record.Session, plan []record.Item) (*Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := &Session{store: s}
 	err := s.write(ctx, "start a session", func(tx *sql.Tx) error {
-		var err error
+		err := s.sweep(tx)
+		if err != nil {
+			return err
+		}
 		if info.ID, err = nextID(tx, "session", "session_ulid", s.now()); err != nil {
 			return err
 		}
@@ -176,6 +181,9 @@ func (x *Session) Begin(ctx context.Context, item record.Item) error {
 // Record stores one result with its verdicts and fills in ID and Session. When it returns nil the result is on the disk. What was not
 // planned is added to the plan; what the session has recorded already is ErrAlreadyRecorded.
 func (x *Session) Record(ctx context.Context, r *record.Record) error {
+	if err := storable(*r); err != nil {
+		return err
+	}
 	id := ""
 	item := record.Item{Case: r.Case, Impl: r.Impl, Seed: r.Seed}
 	err := x.store.write(ctx, "record "+r.Impl, func(tx *sql.Tx) error {
@@ -200,6 +208,19 @@ func (x *Session) Record(ctx context.Context, r *record.Record) error {
 		return err
 	}
 	r.ID, r.Session = id, x.info.ID
+	return nil
+}
+
+// storable refuses a record that says nothing: a status that nobody set must not be stored as if it were one.
+func storable(r record.Record) error {
+	if r.Status == op.StatusUnknown || r.Case.Pass == op.PassUnknown || r.Impl == "" {
+		return fmt.Errorf("record %q on case %s: status %s, pass %s: want an implementation, a status and a pass", r.Impl, r.Case.Key(), r.Status, r.Case.Pass)
+	}
+	for _, v := range r.Outputs {
+		if v.Status == op.StatusUnknown {
+			return fmt.Errorf("record %s on case %s: output %s has no status", r.Impl, r.Case.Key(), v.Name)
+		}
+	}
 	return nil
 }
 
@@ -239,13 +260,16 @@ func (x *Session) planned(tx *sql.Tx, item record.Item, dtypes any) (plan, caseI
 	return plan, caseID, err
 }
 
-// AddDifferences stores how far implementations lie apart, in one transaction. RunA and RunB name records that are stored.
+// AddDifferences stores how far implementations lie apart, in one transaction, and fills in Session. RunA and RunB name records that
+// are stored. What a resumed session finds again replaces what it had.
 func (x *Session) AddDifferences(ctx context.Context, differences []record.Difference) error {
 	if len(differences) == 0 {
 		return nil
 	}
 	return x.store.write(ctx, "record differences", func(tx *sql.Tx) error {
-		for _, d := range differences {
+		for i := range differences {
+			differences[i].Session = x.info.ID
+			d := differences[i]
 			if err := insertDifference(tx, d); err != nil {
 				return fmt.Errorf("%s and %s, %s: %w", d.A, d.B, d.Output, err)
 			}
@@ -254,7 +278,8 @@ func (x *Session) AddDifferences(ctx context.Context, differences []record.Diffe
 	})
 }
 
-// Finish ends the session: complete says that nothing of the plan is missing for want of time; otherwise it can be resumed.
+// Finish ends the session: complete says that nothing of the plan is missing for want of time; otherwise it can be resumed. As for every
+// other write, a context that is cancelled stops it: a run that was stopped finishes under one that is not.
 func (x *Session) Finish(ctx context.Context, complete bool, exit int) error {
 	x.store.mu.Lock()
 	defer x.store.mu.Unlock()

@@ -130,6 +130,25 @@ func count(t *testing.T, s *Store, query string) (n int) {
 	return n
 }
 
+func TestWhatSaysNothingIsNotStored(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	x := start(t, s, "softmax")
+	for name, change := range map[string]func(*record.Record){
+		"no status": func(r *record.Record) { r.Status = op.StatusUnknown }, "no pass": func(r *record.Record) { r.Case.Pass = op.PassUnknown },
+		"no implementation": func(r *record.Record) { r.Impl = "" }, "an output without status": func(r *record.Record) { r.Outputs[0].Status = op.StatusUnknown },
+		"an output twice": func(r *record.Record) { r.Outputs[1].Name = "y" },
+	} {
+		r := failed(1)
+		change(&r)
+		if err := x.Record(ctx, &r); err == nil || r.ID != "" {
+			t.Errorf("%s: stored as %q", name, r.ID)
+		}
+	}
+	if n := count(t, s, "SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM verdict) + (SELECT count(*) FROM plan)"); n != 0 {
+		t.Errorf("%d rows are left of what was refused", n)
+	}
+}
+
 func TestFiltersPickWhatTheySay(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	x := start(t, s, "softmax")

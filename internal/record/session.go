@@ -76,13 +76,11 @@ type Difference struct {
 	RunA       string     `json:"run_a"`
 	RunB       string     `json:"run_b"`
 	N          int64      `json:"n"`           // elements compared
-	NDifferent int64      `json:"n_different"` // elements whose bits differ
+	Bitwise    bool       `json:"bitwise"`     // every bit is equal
+	NDifferent int64      `json:"n_different"` // elements whose values differ: NaN equals NaN here, and -0 equals +0
 	ULPMax     *Float     `json:"ulp_max"`     // "inf" where one is NaN or infinite and the other is not; null where nothing was compared
-	Worst      *Disparity `json:"worst"`       // null where no bits differ
+	Worst      *Disparity `json:"worst"`       // null where no values differ
 }
-
-// Bitwise says whether something was compared and every bit was equal.
-func (d Difference) Bitwise() bool { return d.N > 0 && d.NDifferent == 0 }
 
 // Disparity is the element in which two outputs lie furthest apart.
 type Disparity struct {

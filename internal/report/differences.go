@@ -68,7 +68,7 @@ func pairsOf(differences []record.Difference) []pair {
 			pairs = append(pairs, pair{a: d.A, b: d.B, equal: true})
 		}
 		p := &pairs[i]
-		p.equal = p.equal && d.Bitwise()
+		p.equal = p.equal && d.Bitwise
 		if first := least(p.ulp, d.ULPMax, func(a, b record.Float) bool { return a > b }); first != p.ulp {
 			p.ulp, p.output = first, d.Output
 		}

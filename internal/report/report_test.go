@@ -93,7 +93,7 @@ func comparison() ([]record.Record, []record.Difference) {
 		records = append(records, broken)
 	}
 	differ := func(dtype, a, b string, different int64, ulp float64) record.Difference {
-		return record.Difference{Op: "softmax", Pass: op.Forward, DType: dtype, Output: "y", A: a, B: b, N: 33000, NDifferent: different, ULPMax: num(ulp)}
+		return record.Difference{Op: "softmax", Pass: op.Forward, DType: dtype, Output: "y", A: a, B: b, N: 33000, Bitwise: different == 0, NDifferent: different, ULPMax: num(ulp)}
 	}
 	return records, []record.Difference{
 		differ("bf16", "cuda/naive", "torch/eager", 120, 2), differ("fp32", "cuda/naive", "cuda/vec", 0, 0), differ("fp32", "cuda/naive", "cuda/online", 17, math.Inf(1)),

@@ -130,7 +130,10 @@ func others(w io.Writer, style Style, impl string, differences []record.Differen
 			other = d.B
 		}
 		equal := "bitwise equal"
-		if !d.Bitwise() {
+		switch {
+		case !d.Bitwise && d.NDifferent == 0:
+			equal = "equal but for the bits of zeros or NaN"
+		case !d.Bitwise:
 			equal = fmt.Sprintf("%d of %d elements differ", d.NDifferent, d.N)
 			if d.Worst != nil {
 				equal += fmt.Sprintf(", most at %s: %s and %s", element(d.Output, d.Worst.Index), value(d.Worst.A), value(d.Worst.B))

@@ -141,7 +141,8 @@ CREATE TABLE difference (
   run_b_id       INTEGER NOT NULL REFERENCES run,
   output         TEXT NOT NULL,
   n              INTEGER NOT NULL,
-  n_different    INTEGER NOT NULL,           -- elements whose bits differ
+  bitwise        INTEGER NOT NULL CHECK (bitwise IN (0, 1)),   -- every bit is equal
+  n_different    INTEGER NOT NULL,           -- elements whose values differ: NaN equals NaN here, and -0 equals +0
   ulp_max REAL, ulp_max_class TEXT,          -- 'inf' where one is NaN or infinite and the other is not
   worst_index_json TEXT CHECK (worst_index_json IS NULL OR json_valid(worst_index_json)),
   worst_a REAL, worst_a_class TEXT, worst_b REAL, worst_b_class TEXT,
