@@ -60,10 +60,7 @@ func (d *drawing) draw(distribution string) ([]float64, error) {
 }
 
 func (d *drawing) normal(x []float64) {
-	s := d.random("normal")
-	for i := range x {
-		x[i] = s.normal(uint64(i))
-	}
+	d.random("normal").fillNormal(x)
 }
 
 // eachRow calls change with every row's index and values.

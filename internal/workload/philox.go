@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
+	"runtime"
+	"sync"
 )
 
 // philox4x32 is the counter-based generator Philox-4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3"
@@ -62,3 +64,19 @@ func (s *stream) below(i, n uint64) int64 { return int64(uint64(s.word(i)) * n >
 
 // normal is the i-th number of the standard normal distribution.
 func (s *stream) normal(i uint64) float64 { return normalQuantile(s.uniform(i)) }
+
+// fillNormal sets x[i] to normal(i), on all cores where x is long.
+func (s *stream) fillNormal(x []float64) {
+	const least = 1 << 16
+	share := max((len(x)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), least)
+	var parts sync.WaitGroup
+	for first := 0; first < len(x); first += share {
+		part, from, to := *s, first, min(first+share, len(x))
+		parts.Go(func() {
+			for i := from; i < to; i++ {
+				x[i] = part.normal(uint64(i))
+			}
+		})
+	}
+	parts.Wait()
+}

@@ -65,10 +65,17 @@ func logarithm(x float64) float64 {
 	}
 	s := (m - 1) / (m + 1)
 	square := float64(s * s)
-	sum := 0.0
-	for k := 23; k >= 3; k -= 2 {
-		sum = float64((sum + 1/float64(k)) * square)
-	}
+	sum := float64((1.0 / 23) * square)
+	sum = float64((sum + 1.0/21) * square)
+	sum = float64((sum + 1.0/19) * square)
+	sum = float64((sum + 1.0/17) * square)
+	sum = float64((sum + 1.0/15) * square)
+	sum = float64((sum + 1.0/13) * square)
+	sum = float64((sum + 1.0/11) * square)
+	sum = float64((sum + 1.0/9) * square)
+	sum = float64((sum + 1.0/7) * square)
+	sum = float64((sum + 1.0/5) * square)
+	sum = float64((sum + 1.0/3) * square)
 	n := float64(e)
 	return float64(n*ln2High) + (float64(2*s) + float64(2*s*sum) + float64(n*ln2Low))
 }
