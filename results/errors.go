@@ -3,6 +3,7 @@ package results
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mattn/go-sqlite3"
 )
@@ -20,41 +21,41 @@ var (
 )
 
 // explain turns SQLite's codes into errors that say what happened to which file and what to do. Other errors are wrapped as they are.
-func (s *Store) explain(verb string, err error) error { return explain(verb, s.path, err) }
+func (s *Store) explain(verb string, err error) error { return explain(verb+" in", s.path, err) }
 
 func explain(verb, path string, err error) error {
 	var code sqlite3.Error
 	if err == nil || !errors.As(err, &code) {
 		if err != nil {
-			err = fmt.Errorf("%s in %s: %w", verb, path, err)
+			err = fmt.Errorf("%s %s: %w", verb, path, err)
 		}
 		return err
 	}
 	switch code.Code {
 	case sqlite3.ErrBusy, sqlite3.ErrLocked:
-		return fmt.Errorf("%s in %s: %w: another process has held its lock for too long; try again, or give another file with --db", verb, path, ErrBusy)
+		return fmt.Errorf("%s %s: %w: another process has held its lock for too long; try again, or give another file with --db", verb, path, ErrBusy)
 	case sqlite3.ErrCorrupt:
 		return damagedDatabase(verb, path, err.Error())
 	case sqlite3.ErrNotADB:
-		return fmt.Errorf("%s in %s: %w: it is no SQLite database, or its first page is damaged. Nothing was written; give another file with --db",
+		return fmt.Errorf("%s %s: %w: it is no SQLite database, or its first page is damaged. Nothing was written; give another file with --db",
 			verb, path, ErrForeign)
 	case sqlite3.ErrFull:
-		return fmt.Errorf("%s in %s: %w: free some, or give a file on another disk with --db (%v)", verb, path, ErrFull, err)
+		return fmt.Errorf("%s %s: %w: free some, or give a file on another disk with --db (%v)", verb, path, ErrFull, err)
 	case sqlite3.ErrReadonly, sqlite3.ErrPerm:
-		return fmt.Errorf("%s in %s: %w: make the file and its folder writable, or give another file with --db", verb, path, ErrReadOnly)
+		return fmt.Errorf("%s %s: %w: make the file and its folder writable, or give another file with --db", verb, path, ErrReadOnly)
 	case sqlite3.ErrCantOpen:
-		return fmt.Errorf("%s in %s: the file or its folder cannot be opened for this: check that the folder exists and its permissions, or give another "+
+		return fmt.Errorf("%s %s: the file or its folder cannot be opened for this: check that the folder exists and its permissions, or give another "+
 			"file with --db (%w)", verb, path, err)
 	case sqlite3.ErrIoErr:
 		if code.ExtendedCode == sqlite3.ErrIoErrWrite || code.ExtendedCode == sqlite3.ErrIoErrFsync || code.ExtendedCode == sqlite3.ErrIoErrSHMSize {
-			return fmt.Errorf("%s in %s: %w or it cannot be written: %v; free some, or give a file on another disk with --db", verb, path, ErrFull, err)
+			return fmt.Errorf("%s %s: %w or it cannot be written: %v; free some, or give a file on another disk with --db", verb, path, ErrFull, err)
 		}
 	}
-	return fmt.Errorf("%s in %s: %w", verb, path, err)
+	return fmt.Errorf("%s %s: %w", verb, path, err)
 }
 
 // damagedDatabase says that a file is damaged, how that shows, and what can be done.
 func damagedDatabase(verb, path, how string) error {
-	return fmt.Errorf("%s in %s: %w: %s. Nothing was written; keep the file, save what can be read with `sqlite3 %s .recover`, "+
-		"and give another file with --db", verb, path, ErrCorrupt, how, path)
+	return fmt.Errorf("%s %s: %w: %s. Nothing was written; keep the file, save what can be read with `sqlite3 %s .recover`, "+
+		"and give another file with --db", verb, path, ErrCorrupt, strings.Join(strings.Fields(how), " "), path)
 }
