@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(triad::group_block<Group>) softmax_fwd_vec_ker
 	for (int64_t first = blockIdx.x * static_cast<int64_t>(RowsPerBlock); first < rows; first += gridDim.x * static_cast<int64_t>(RowsPerBlock)) {
 		const int64_t row = first + threadIdx.x / Group;
 		const int here = row < rows ? cols : 0; // a group without a row still takes part in the shuffles
-		float v[Packs][V];
+		float v[Packs][V] = {};
 		float max = -INFINITY;
 #pragma unroll
 		for (int p = 0; p < Packs; p++) {
@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(triad::group_block<Group>)
 	for (int64_t first = blockIdx.x * static_cast<int64_t>(RowsPerBlock); first < rows; first += gridDim.x * static_cast<int64_t>(RowsPerBlock)) {
 		const int64_t row = first + threadIdx.x / Group;
 		const int here = row < rows ? cols : 0; // a group without a row still takes part in the shuffles
-		float p[Packs][V], g[Packs][V];
+		float p[Packs][V] = {}, g[Packs][V] = {}; // zeros beyond the row add nothing
 		float dot = 0;
 #pragma unroll
 		for (int i = 0; i < Packs; i++) {
@@ -262,10 +262,8 @@ __global__ void __launch_bounds__(triad::group_block<Group>)
 		}
 #pragma unroll
 		for (int i = 0; i < Packs; i++) {
-			if ((member + i * Group) * V < here) {
 #pragma unroll
-				for (int j = 0; j < V; j++) dot += p[i][j] * g[i][j];
-			}
+			for (int j = 0; j < V; j++) dot += p[i][j] * g[i][j];
 		}
 		dot = triad::group_reduce<Group>(dot, triad::Sum(), scratch);
 #pragma unroll
