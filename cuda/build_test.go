@@ -110,7 +110,7 @@ func TestCache(t *testing.T) {
 func TestInterruptedBuildIsRedone(t *testing.T) {
 	folder := t.TempDir()
 	c := cache{folder}
-	for _, left := range []string{"key.making", "key"} {
+	for _, left := range []string{"key.making-1", "key"} {
 		if err := os.Mkdir(filepath.Join(folder, left), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -125,6 +125,9 @@ func TestInterruptedBuildIsRedone(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(at, "half.so")); err == nil {
 		t.Error("the interrupted build's file is still there")
 	}
+	if _, err := os.Stat(filepath.Join(folder, "key.making-1")); err == nil {
+		t.Error("the interrupted build's folder is still there")
+	}
 	if _, r, cached, err := c.get(t.Context(), "key", nil); err != nil || !cached || r.Log != "made" {
 		t.Errorf("second get: %+v, cached %t, %v", r, cached, err)
 	}
@@ -136,9 +139,13 @@ func TestFailedBuildLeavesNothing(t *testing.T) {
 	if _, _, _, err := c.get(t.Context(), "key", func(string) (record, error) { return record{}, mistake }); !errors.Is(err, mistake) {
 		t.Fatal(err)
 	}
-	for _, left := range []string{"key", "key.making"} {
-		if _, err := os.Stat(filepath.Join(c.folder, left)); err == nil {
-			t.Errorf("%s is left", left)
+	left, err := os.ReadDir(c.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range left {
+		if entry.Name() != "key.lock" {
+			t.Errorf("%s is left", entry.Name())
 		}
 	}
 }

@@ -42,13 +42,15 @@ func (c cache) get(ctx context.Context, key string, build func(folder string) (r
 	if r, err := readRecord(folder); err == nil {
 		return folder, r, true, nil
 	}
-	making := folder + ".making"
-	for _, left := range []string{making, folder} {
-		if err := os.RemoveAll(left); err != nil {
+	left, _ := filepath.Glob(folder + ".making-*")
+	for _, name := range append(left, folder) {
+		if err := os.RemoveAll(name); err != nil {
 			return "", record{}, false, fmt.Errorf("remove what an interrupted build left: %w", err)
 		}
 	}
-	if err := os.Mkdir(making, 0o755); err != nil {
+	// A name of its own each time: a compiler that outlived its interrupted build cannot write into this one.
+	making, err := os.MkdirTemp(c.folder, key+".making-*")
+	if err != nil {
 		return "", record{}, false, fmt.Errorf("make a build folder: %w", err)
 	}
 	defer os.RemoveAll(making)

@@ -25,8 +25,8 @@ import (
 // maxRank is the length of shape and stride in a triad_tensor.
 const maxRank = 6
 
-// call is one call of a kernel, in C memory: the kernel reads it through the pointers that it holds.
-type call struct {
+// Call is one call of a kernel, in C memory: the kernel reads it through the pointers that it holds.
+type Call struct {
 	kernel *kernel
 	c      *C.triad_call
 	in     []C.triad_tensor
@@ -34,8 +34,8 @@ type call struct {
 }
 
 // newCall makes a call whose tensors have no memory yet. free gives it back.
-func newCall(k *kernel, attrs []backend.AttrRef, in, out []backend.TensorRef) *call {
-	c := &call{kernel: k, c: (*C.triad_call)(C.calloc(1, C.sizeof_triad_call))}
+func newCall(k *kernel, attrs []backend.AttrRef, in, out []backend.TensorRef) *Call {
+	c := &Call{kernel: k, c: (*C.triad_call)(C.calloc(1, C.sizeof_triad_call))}
 	c.c.size = C.sizeof_triad_call
 	c.c.n_in, c.c.n_out, c.c.n_attr = C.int32_t(len(in)), C.int32_t(len(out)), C.int32_t(len(attrs))
 	c.c.in, c.in = describe(in)
@@ -61,7 +61,7 @@ func describe(refs []backend.TensorRef) (*C.triad_tensor, []C.triad_tensor) {
 	return first, all
 }
 
-func (c *call) free() {
+func (c *Call) free() {
 	C.free(unsafe.Pointer(c.c.in))
 	C.free(unsafe.Pointer(c.c.out))
 	C.free(unsafe.Pointer(c.c.attr))
@@ -73,13 +73,13 @@ func place(t *C.triad_tensor, address uintptr) {
 	*(*uintptr)(unsafe.Pointer(&t.data)) = address
 }
 
-func (c *call) setWorkspace(b Buffer) {
+func (c *Call) setWorkspace(b Buffer) {
 	*(*uintptr)(unsafe.Pointer(&c.c.workspace)) = b.Pointer
 	c.c.workspace_bytes = C.int64_t(b.Bytes)
 }
 
 // accepts asks the kernel whether it takes the call; why is its sentence where it does not.
-func (c *call) accepts() (why string, ok bool) {
+func (c *Call) accepts() (why string, ok bool) {
 	const size = 512
 	reason := (*C.char)(C.calloc(1, size))
 	defer C.free(unsafe.Pointer(reason))
@@ -95,12 +95,19 @@ func (c *call) accepts() (why string, ok bool) {
 }
 
 // workspace is the scratch memory that the kernel asks for, in bytes.
-func (c *call) workspace() (int64, error) {
+func (c *Call) workspace() (int64, error) {
 	bytes := int64(C.triad_call_workspace(c.kernel.c, c.c))
 	if bytes < 0 || bytes > 1<<44 {
 		return 0, fmt.Errorf("%s asks for a workspace of %d bytes", c.kernel.Name, bytes)
 	}
 	return bytes, nil
+}
+
+// Launch calls the kernel's launch function on this thread, with a stream of the device (0: the default one). The kernel may still run
+// when it returns.
+func (c *Call) Launch(stream uintptr) Finding {
+	*(*uintptr)(unsafe.Pointer(&c.c.stream)) = stream
+	return launched(c.kernel, int(C.triad_call_launch(c.kernel.c, c.c)))
 }
 
 // launched turns what a launch function returned into a finding: 0, TRIAD_UNSUPPORTED or the number of a CUDA error.

@@ -26,8 +26,9 @@ type Device interface {
 	CopyOut(to []byte, from Buffer) error
 	Fill(b Buffer, pattern []byte) error // repeats the pattern to the end
 
-	// Launch runs a kernel and waits for it. order is a schedule order for the emulator, "" elsewhere.
-	Launch(c *call, order string) Finding
+	// Launch runs a kernel and waits for it. order is a schedule order for the emulator, "" elsewhere; an order that the device does not
+	// know is an error.
+	Launch(c *Call, order string) (Finding, error)
 
 	// Probe says whether the device still computes.
 	Probe() error

@@ -170,25 +170,25 @@ func (e *emulator) Fill(b Buffer, pattern []byte) error {
 	return nil
 }
 
-func (e *emulator) Launch(c *call, order string) Finding {
+func (e *emulator) Launch(c *Call, order string) (Finding, error) {
 	if order == "" {
 		order = "forward"
 	}
 	name := C.CString(order)
 	defer C.free(unsafe.Pointer(name))
 	if C.emulator_set_order(e.api, name) != 0 {
-		return Finding{Status: op.StatusCrash, Message: fmt.Sprintf("schedule order %q: want forward, reverse, random:SEED or greedy:SEED", order)}
+		return Finding{}, fmt.Errorf("schedule order %q: want forward, reverse, random:SEED or greedy:SEED", order)
 	}
 	report := (*C.cuemu_report)(C.calloc(1, C.sizeof_cuemu_report))
 	defer C.free(unsafe.Pointer(report))
 	kind := C.emulator_run(e.api, c.kernel.c, c.c, report)
 	if kind == C.CUEMU_OK {
-		return Finding{}
+		return Finding{}, nil
 	}
 	if kind == C.CUEMU_LAUNCH_ERROR && report.code == C.TRIAD_UNSUPPORTED {
-		return launched(c.kernel, int(report.code))
+		return launched(c.kernel, int(report.code)), nil
 	}
-	return found(c.kernel, report)
+	return found(c.kernel, report), nil
 }
 
 func (e *emulator) Probe() error {

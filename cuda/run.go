@@ -107,7 +107,7 @@ type launching struct {
 	kernel  *kernel
 	args    backend.RunArgs
 	plan    backend.Launch
-	call    *call
+	call    *Call
 	inputs  []Buffer
 	outputs []Buffer // of zero size in place of an output that the kernel does not give
 	all     []Buffer
@@ -138,7 +138,10 @@ func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 	} else if err != nil {
 		return backend.LaunchReply{Status: op.StatusCrash, Message: err.Error()}, true, nil
 	}
-	finding := device.Launch(l.call, l.plan.Order)
+	finding, err := device.Launch(l.call, l.plan.Order)
+	if err != nil {
+		return reply, false, err
+	}
 	reply = backend.LaunchReply{Status: finding.Status, Message: finding.Message, Where: finding.Where}
 	if finding.Status != op.StatusUnknown {
 		return reply, finding.Dirty, nil

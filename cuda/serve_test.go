@@ -508,6 +508,7 @@ func TestBadRequests(t *testing.T) {
 		{"changed memory", "crc32", func(a *backend.RunArgs) { a.Inputs[0].CRC32++ }},
 		{"no launch", "without a launch", func(a *backend.RunArgs) { a.Launches = nil }},
 		{"poison", "poison", func(a *backend.RunArgs) { a.Launches[0].Poison = "c" }},
+		{"order", "schedule order", func(a *backend.RunArgs) { a.Launches[0].Order = "sideways" }},
 		{"strided output", "contiguous", func(a *backend.RunArgs) { a.Launches[0].Outputs[0].Stride = []int64{0} }},
 	} {
 		args := good()
@@ -518,6 +519,39 @@ func TestBadRequests(t *testing.T) {
 	}
 	if _, err := w.run(good()); err != nil {
 		t.Errorf("a good request after bad ones: %v", err)
+	}
+}
+
+// TestNoCompilerIsUnavailable: without a compiler there is nothing to judge, and the reply says how to get one.
+func TestNoCompilerIsUnavailable(t *testing.T) {
+	t.Setenv("CXX", "")
+	t.Setenv("PATH", t.TempDir())
+	s := &server{device: NewEmulator(testSources(), t.TempDir()), specs: testSpec}
+	reply, err := s.load(t.Context(), "scale")
+	if err != nil || len(reply.Failed) != 1 || reply.Failed[0].Status != op.StatusUnavailable || !strings.Contains(reply.Failed[0].Message, "install g++") {
+		t.Errorf("%+v, %v", reply, err)
+	}
+}
+
+// TestWorkersBuildOnce: two processes that need the same library at once get it from one build.
+func TestWorkersBuildOnce(t *testing.T) {
+	fresh := t.TempDir()
+	defer func(shared string) { testCache = shared }(testCache)
+	testCache = fresh
+	first, second := startWorker(t, false), startWorker(t, false)
+	replies := make(chan backend.LoadReply, 2)
+	for _, w := range []*worker{first, second} {
+		go func() {
+			var reply backend.LoadReply
+			if err := w.call(backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: "scale"}}, &reply); err != nil {
+				t.Error(err)
+			}
+			replies <- reply
+		}()
+	}
+	a, b := <-replies, <-replies
+	if a.Build == nil || b.Build == nil || a.Build.Cached == b.Build.Cached {
+		t.Errorf("builds %+v and %+v, want one from the cache of the other", a.Build, b.Build)
 	}
 }
 

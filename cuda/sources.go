@@ -42,13 +42,13 @@ func gather(embedded fs.FS, name string) (*sourceSet, error) {
 		if err != nil {
 			return nil, fmt.Errorf("resolve kernel file %s: %w", name, err)
 		}
-		set.main, set.home = path.Join(onDisk, filepath.ToSlash(abs)), filepath.Dir(abs)
+		set.main, set.home, set.name = path.Join(onDisk, filepath.ToSlash(abs)), filepath.Dir(abs), abs
 	}
 	text, err := set.read(embedded, set.main)
 	if err != nil {
 		return nil, fmt.Errorf("read kernel file %s: %w", name, err)
 	}
-	set.files[set.main] = sourceFile{name, text}
+	set.files[set.main] = sourceFile{set.name, text}
 	return set, set.follow(embedded, set.main, text)
 }
 
@@ -120,7 +120,7 @@ func (s *sourceSet) rewritten() (map[string][]byte, []rewrite.Note, error) {
 	return out, notes, nil
 }
 
-// plain is the set as nvcc gets it, each file with a #line directive in front.
+// plain is the set as nvcc gets it.
 func (s *sourceSet) plain() map[string][]byte {
 	out := map[string][]byte{}
 	for at, file := range s.files {
