@@ -174,8 +174,8 @@ func (l loaded) entriesFor(c op.Case, request Request) []entry {
 	}
 	names := l.names()
 	for _, name := range names {
-		if !matches(name, request.Impls, names) {
-			continue
+		if !matches(name, request.Impls, names) || c.Pass == op.Forward && !l.has(name, op.Forward) {
+			continue // a variant of the backward alone is no gap in the forward
 		}
 		entries = append(entries, l.entryFor(name, c))
 	}
@@ -216,6 +216,10 @@ func (l loaded) names() []string {
 		}
 	}
 	return names
+}
+
+func (l loaded) has(name string, pass op.Pass) bool {
+	return slices.ContainsFunc(l.implementations, func(i backend.Implementation) bool { return i.Name == name && i.Pass == pass })
 }
 
 // entryFor finds the registration of an implementation for a case, or says what is missing.
