@@ -168,11 +168,14 @@ def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk
 
 
 def _tile(head_dim: int, dtype: torch.dtype, backward: bool) -> tuple[int, int]:
-    """Queries and keys of a step on a GPU: what registers and shared memory hold, less for wide heads, for fp32 and for the backward."""
-    wide = next_power_of_2(head_dim) * dtype.itemsize  # bytes of a row
+    """Queries and keys of a step on a GPU: what registers and shared memory hold, less for wide heads and for the backward. IEEE products of
+    fp32 take no tensor core: their tiles are small, or the compiler unrolls for half a minute."""
+    narrow = head_dim <= 128
+    if dtype == torch.float32:
+        return ((32, 32) if narrow else (16, 16)) if backward else ((64, 32) if narrow else (32, 16))
     if backward:
-        return (64, 64) if wide <= 128 else (32, 32) if wide <= 512 else (16, 16)
-    return (128, 64) if wide <= 256 else (64, 32) if wide <= 512 else (32, 16)
+        return (64, 64) if head_dim <= 64 else (64, 32) if narrow else (32, 32)
+    return (128, 64) if narrow else (64, 32)
 
 
 def _steps(q, k, backward: bool) -> tuple[int, int]:

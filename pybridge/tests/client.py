@@ -1,4 +1,6 @@
-"""A driver in miniature: starts a worker on a socketpair and a memfd, as the Go driver does, and runs single cases through it."""
+"""A driver in miniature: starts a worker on a socketpair and a memfd, as the Go driver does, and runs single cases through it.
+
+Workers stay on the CPU; with TRIAD_DEVICE=gpu in the environment they take the GPU if there is one."""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ class Client:
 
         self.process = subprocess.Popen([sys.executable, "-u", "-X", "faulthandler", *program, "--operators", str(operators)], preexec_fn=place, close_fds=False,
                                         stdin=subprocess.DEVNULL, stdout=self.log_fd, stderr=self.log_fd,
-                                        env={**os.environ, "TRIAD_DEVICE": "cpu", **(environment or {})})
+                                        env={"TRIAD_DEVICE": "cpu", **os.environ, **(environment or {})})
         theirs.close()
         os.close(memory_fd)
         self.socket = ours

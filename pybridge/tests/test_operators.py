@@ -64,7 +64,8 @@ class Operators(unittest.TestCase):
                         if why is None:
                             supported.add((entry["name"], entry["pass"], dtype))
         listed = {(e["name"], e["pass"], d) for e in reply["implementations"] for d in e["dtypes"] if e["name"] != "torch/compile"}
-        self.assertEqual(listed - supported, DECLINED.get(op, set()), "no case of these ran at all")
+        if WORKER.greeting["device"] != "gpu":  # there torch's kernels take what they take
+            self.assertEqual(listed - supported, DECLINED.get(op, set()), "no case of these ran at all")
 
     def test_softmax(self):
         self.check("softmax")
@@ -165,6 +166,8 @@ class Edges(unittest.TestCase):
         self.assertTrue(torch.equal(got["grad_weight"], torch.zeros(5)) and torch.equal(got["grad_bias"], torch.zeros(5)))
 
     def test_scaled_mm_is_unsupported_where_this_build_declines(self):
+        if WORKER.greeting["device"] == "gpu":
+            self.skipTest("what the CPU build declines")
         WORKER.ask("load", {"op": "fp8_gemm"})
         e4m3 = torch.float8_e4m3fn
         for scaling, k, scales in (("row", 32, ((16,), (16,))), ("block", 128, ((16, 1), (1, 1))), ("tensor", 0, ((1,), (1,)))):
