@@ -22,7 +22,6 @@
 namespace cuemu {
 
 LaunchState current_launch;
-const cuemu_report &first_report();
 
 namespace {
 
@@ -274,13 +273,11 @@ void finish_message(cuemu_report *r) {
 	if (r->line) add(snprintf(r->message + n, room - n, ", at %s:%d", r->file, r->line));
 }
 
-// leave_launch ends a launch that was abandoned or has a report: back to cuemu_run, or in a plain program out of it.
-void leave_launch(Worker &w) {
-	if (in_protected_run) {
-		if (abandoned.load()) cuemu_jump(w.launcher_base);
-		return;
-	}
-	if (!have_report()) return;
+}  // namespace
+
+// end_on_report: in a plain program a report is the end.
+void end_on_report() {
+	if (in_protected_run || !have_report()) return;
 	cuemu_report r = first_report();
 	locate(&r);
 	finish_message(&r);
@@ -289,8 +286,6 @@ void leave_launch(Worker &w) {
 	fflush(stdout);
 	_exit(3);
 }
-
-}  // namespace
 
 // refuse says why CUDA would not launch this; 0 if it would.
 static cudaError_t refuse(const Job &job) {
@@ -336,7 +331,8 @@ void cuemu_launch(const Job *job) {
 	hook_launch_starts();
 	run_grid(*w);
 	if (protect) protect_end();
-	leave_launch(*w);
+	if (in_protected_run && abandoned.load()) cuemu_jump(w->launcher_base);
+	end_on_report();
 }
 
 CUEMU_API int cuemu_set_order(const char *text) {

@@ -96,6 +96,7 @@ cudaError_t cudaFree(void *p) {
 	if (cuemu_check(p, &before, &after) != 0)
 		report(CUEMU_OUT_OF_BOUNDS, nullptr, 0, "memory from cudaMalloc was overrun: nearest changed byte %lld before its start or %lld past its end",
 		       static_cast<long long>(before), static_cast<long long>(after));
+	end_on_report();
 	return cuemu_free(p) == 0 ? cudaSuccess : last_error = cudaErrorInvalidDevicePointer;
 #endif
 }

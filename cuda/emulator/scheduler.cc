@@ -215,7 +215,7 @@ CUEMU_PLAIN void tell_deadlock(Worker &w) {
 	}
 }
 
-CUEMU_PLAIN unsigned pick(Worker &w) {
+CUEMU_PLAIN inline unsigned pick(Worker &w) {
 	if (!w.ready) {
 		tell_deadlock(w);
 		abandon(w);
@@ -258,22 +258,36 @@ CUEMU_PLAIN void *context_of(Worker &w, unsigned thread) {
 	if (!(p.started & bit)) {
 		p.started |= bit;
 		w.fiber[thread].sp = new_stack(stack_top(w, thread), fiber_main);
-		hook_start(w, thread);
 	}
 	return w.fiber[thread].sp;
 }
 
-// run_next suspends the current thread, whose state says why, and returns when it is chosen again.
-CUEMU_PLAIN inline void run_next(Worker &w) {
+// Transfer is a switch that has been decided. A waiting function decides it in a function of its own and keeps nothing across it: the less of
+// its stack a suspended fiber needs, the more fibers fit into the cache.
+struct Transfer {
+	void **save, *load;
+};
+
+// next_of chooses who runs after the current thread, whose state says why it stops.
+CUEMU_PLAIN inline Transfer next_of(Worker &w) {
 	unsigned self = w.current, next = pick(w);
-	if (next == self) return;
-	uint3 index = threadIdx;
+	if (next == self) return {nullptr, nullptr};
 	w.current = next;
 	void *context = context_of(w, next);
 	hook_leave(w, slot_of(w, self), slot_of(w, next));
-	cuemu_switch(&w.fiber[self].sp, context);
-	hook_arrive(w, slot_of(w, self));
-	threadIdx = index;
+	return {&w.fiber[self].sp, context};
+}
+
+// go suspends the current thread and returns when it is chosen again.
+CUEMU_PLAIN inline Worker &go(Transfer t) {
+	if (t.load) {
+		cuemu_switch(t.save, t.load);
+		hook_arrive(*this_worker, slot_of(*this_worker, this_worker->current));
+	}
+	Worker &w = *this_worker;
+	if (w.one_dimensional) threadIdx.x = w.current;
+	else threadIdx = thread_index(w.current);
+	return w;
 }
 
 // leave_kernel ends the current thread: whoever waits for it alone goes on.
@@ -452,9 +466,11 @@ CUEMU_PLAIN void run_blocks(Worker &w) {
 	gridDim = w.job->grid;
 	w.threads = blockDim.x * blockDim.y * blockDim.z;
 	w.warps = (w.threads + 31) / 32;
+	w.one_dimensional = blockDim.y == 1 && blockDim.z == 1;
 	w.divergence_told = false;
 	w.in_block = false;
 	blocks_left = 0;
+	hook_prepare(w, w.threads);
 	while (next_block(&block_of_order, &blocks_left)) {
 		start_block(w, grid_position(block_of_order));
 		void *context;
@@ -495,87 +511,104 @@ bool prepare_worker(Worker &w) {
 
 }  // namespace cuemu
 
+namespace cuemu {
+
+namespace {
+
+CUEMU_PLAIN void tell_divergence(Worker &w, const Wait &wait) {
+	w.divergence_told = true;
+	report(CUEMU_DIVERGENT, wait.file, wait.line, "threads of one block meet in different barriers: %s:%d and %s:%d", w.barrier_wait.file,
+	       w.barrier_wait.line, wait.file, wait.line);
+}
+
+CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_barrier(int predicate, const Wait *wait) {
+	Worker &w = *this_worker;
+	if (__builtin_expect(w.direct, 0)) promote(w);
+	unsigned warp = w.current / 32;
+	uint32_t bit = 1u << w.current % 32;
+	Warp &p = w.warp[warp];
+	w.fiber[w.current].wait = wait;
+	hook_barrier_arrive(&w.arrived);
+	if (w.arrived == 0) w.barrier_wait = *wait;
+	else if (!w.divergence_told && (w.barrier_wait.kind != wait->kind || !same_place(w.barrier_wait, wait->file, wait->line))) tell_divergence(w, *wait);
+	w.arrived++;
+	w.votes += predicate != 0;
+	p.at_barrier |= bit;
+	p.runnable &= ~bit;
+	if (w.arrived == w.live) release_barrier(w);
+	else if (!p.runnable) leave_runnable(w, warp, bit);
+	return next_of(w);
+}
+
+CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_collective(uint32_t mask, uint64_t value, uint32_t source, const Wait *wait) {
+	Worker &w = *this_worker;
+	if (__builtin_expect(w.direct, 0)) promote(w);
+	unsigned warp = w.current / 32, lane = w.current % 32;
+	uint32_t bit = 1u << lane;
+	Warp &p = w.warp[warp];
+	w.fiber[w.current].wait = wait;
+	if (!(mask & bit)) {
+		report(CUEMU_DIVERGENT, wait->file, wait->line, "lane %u calls %s with mask %08x, which leaves it out", lane, collective_names[wait->kind], mask);
+		abandon(w);
+	}
+	w.lane[w.current] = {value, 0, mask, source, wait->kind};
+	if (wait->kind == SYNCWARP) hook_syncwarp_arrive(&p);
+	p.runnable &= ~bit;
+	if (wait->kind == ACTIVEMASK) {
+		p.in_activemask |= bit;
+	} else {
+		p.in_collective |= bit;
+		if (complete_collective(w, warp, lane)) return next_of(w);
+	}
+	if (!p.runnable) leave_runnable(w, warp, bit);
+	return next_of(w);
+}
+
+// demote: under strict priorities a warp that yields goes to the last rank, else a spinning lane would keep the one it waits for from running.
+CUEMU_PLAIN void demote(Worker &w, unsigned warp) {
+	for (unsigned r = w.rank_of[warp]; r + 1 < w.warps; r++) {
+		w.warp_at[r] = w.warp_at[r + 1];
+		w.rank_of[w.warp_at[r]] = static_cast<uint8_t>(r);
+	}
+	w.warp_at[w.warps - 1] = static_cast<uint8_t>(warp);
+	w.rank_of[warp] = static_cast<uint8_t>(w.warps - 1);
+	w.ready = 0;
+	for (unsigned i = 0; i < w.warps; i++)
+		if (w.warp[i].runnable) w.ready |= 1u << w.rank_of[i];
+}
+
+}  // namespace
+
+}  // namespace cuemu
+
 using namespace cuemu;
 
 extern "C" {
 
 CUEMU_PLAIN int cuemu_barrier(int kind, int predicate, const char *file, int line) {
-	Worker &w = *this_worker;
-	if (w.direct) promote(w);
 	Wait wait = {IN_BARRIER, kind, line, file};
-	unsigned warp = w.current / 32;
-	uint32_t bit = 1u << w.current % 32;
-	w.fiber[w.current].wait = &wait;
-	hook_barrier_arrive(&w.arrived);
-	if (w.arrived == 0) w.barrier_wait = wait;
-	else if ((w.barrier_wait.kind != kind || !same_place(w.barrier_wait, file, line)) && !w.divergence_told) {
-		w.divergence_told = true;
-		report(CUEMU_DIVERGENT, file, line, "threads of one block meet in different barriers: %s:%d and %s:%d", w.barrier_wait.file, w.barrier_wait.line, file, line);
-	}
-	w.arrived++;
-	w.votes += predicate != 0;
-	w.warp[warp].at_barrier |= bit;
-	w.warp[warp].runnable &= ~bit;
-	if (w.arrived == w.live) release_barrier(w);
-	else leave_runnable(w, warp, bit);
-	run_next(w);
+	Worker &w = go(arrive_at_barrier(predicate, &wait));
 	hook_barrier_leave(&w.votes);
 	return w.barrier_result;
 }
 
 CUEMU_PLAIN uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const char *file, int line) {
-	Worker &w = *this_worker;
-	if (w.direct) promote(w);
 	Wait wait = {IN_COLLECTIVE, kind, line, file};
-	unsigned warp = w.current / 32, lane = w.current % 32;
-	uint32_t bit = 1u << lane;
-	Warp &p = w.warp[warp];
-	LaneValue &v = w.lane[w.current];
-	w.fiber[w.current].wait = &wait;
-	if (!(mask & bit)) {
-		report(CUEMU_DIVERGENT, file, line, "lane %u calls %s with mask %08x, which leaves it out", lane, collective_names[kind], mask);
-		abandon(w);
-	}
-	v.value = value;
-	v.mask = mask;
-	v.source = source;
-	v.kind = kind;
-	if (kind == ACTIVEMASK) {
-		p.in_activemask |= bit;
-		leave_runnable(w, warp, bit);
-	} else {
-		if (kind == SYNCWARP) hook_syncwarp_arrive(&p);
-		p.in_collective |= bit;
-		p.runnable &= ~bit;
-		if (!complete_collective(w, warp, lane)) leave_runnable(w, warp, bit);
-	}
-	run_next(w);
-	if (kind == SYNCWARP) hook_syncwarp_leave(&p.started);
-	return v.result;
+	Worker &w = go(arrive_at_collective(mask, value, source, &wait));
+	if (CUEMU_TSAN && wait.kind == SYNCWARP) hook_syncwarp_leave(&w.warp[w.current / 32].started);
+	return w.lane[w.current].result;
 }
 
-// cuemu_yield lets others run: their warps first, and in its own warp the other lanes. Under strict priorities the warp goes to the last rank,
-// else a spinning lane would keep the one it waits for from running.
+// cuemu_yield lets others run: other warps first, and in its own warp the other lanes.
 CUEMU_PLAIN void cuemu_yield(void) {
+	if (!this_worker || !this_worker->in_block) return;
 	Worker &w = *this_worker;
-	if (!this_worker || !w.in_block) return;
 	if (w.direct) promote(w);
 	unsigned warp = w.current / 32, rank = w.rank_of[warp];
 	w.warp[warp].yielded |= 1u << w.current % 32;
-	if (w.order.policy == GREEDY) {
-		for (unsigned r = rank; r + 1 < w.warps; r++) {
-			w.warp_at[r] = w.warp_at[r + 1];
-			w.rank_of[w.warp_at[r]] = static_cast<uint8_t>(r);
-		}
-		w.warp_at[w.warps - 1] = static_cast<uint8_t>(warp);
-		w.rank_of[warp] = static_cast<uint8_t>(w.warps - 1);
-		w.ready = 0;
-		for (unsigned i = 0; i < w.warps; i++)
-			if (w.warp[i].runnable) w.ready |= 1u << w.rank_of[i];
-	} else {
-		w.cursor = rank + 1 < w.warps ? rank + 1 : 0;
-	}
-	run_next(w);
+	if (w.order.policy == GREEDY) demote(w, warp);
+	else w.cursor = rank + 1 < w.warps ? rank + 1 : 0;
+	go(next_of(w));
 }
 
 CUEMU_PLAIN unsigned cuemu_lane(void) {

@@ -27,7 +27,7 @@ namespace cuemu {
 CUEMU_PLAIN inline void announce(Worker &w, void **fake, unsigned to) {
 	__sanitizer_start_switch_fiber(fake, w.stacks + to * STACK_STRIDE + STACK_GUARD, STACK_STRIDE - STACK_GUARD);
 }
-CUEMU_PLAIN inline void hook_start(Worker &, unsigned) {}
+CUEMU_PLAIN inline void hook_prepare(Worker &, unsigned) {}
 CUEMU_PLAIN inline void hook_leave(Worker &w, unsigned from, unsigned to) { announce(w, &w.sanitizer_fake[from], to); }
 CUEMU_PLAIN inline void hook_arrive(Worker &w, unsigned self) { __sanitizer_finish_switch_fiber(w.sanitizer_fake[self], nullptr, nullptr); }
 CUEMU_PLAIN inline void hook_leave_home(Worker &w, unsigned to) { announce(w, &w.sanitizer_home_fake, to); }
@@ -48,8 +48,10 @@ CUEMU_PLAIN inline void hook_die_home(Worker &w, unsigned) { __sanitizer_start_s
 #elif CUEMU_TSAN
 
 CUEMU_PLAIN inline void enter(void *fiber) { __tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync); }
-CUEMU_PLAIN inline void hook_start(Worker &w, unsigned thread) {
-	if (!w.sanitizer_fiber[thread]) w.sanitizer_fiber[thread] = __tsan_create_fiber(0);
+// A new TSan fiber inherits what its creator knew: so home makes them all, not the thread that switches to it first.
+CUEMU_PLAIN inline void hook_prepare(Worker &w, unsigned threads) {
+	for (unsigned i = 0; i < threads; i++)
+		if (!w.sanitizer_fiber[i]) w.sanitizer_fiber[i] = __tsan_create_fiber(0);
 }
 CUEMU_PLAIN inline void hook_leave(Worker &w, unsigned, unsigned to) { enter(w.sanitizer_fiber[to]); }
 CUEMU_PLAIN inline void hook_arrive(Worker &, unsigned) {}
@@ -71,7 +73,7 @@ CUEMU_PLAIN inline void hook_die_home(Worker &w, unsigned) {
 
 #else
 
-inline void hook_start(Worker &, unsigned) {}
+inline void hook_prepare(Worker &, unsigned) {}
 inline void hook_leave(Worker &, unsigned, unsigned) {}
 inline void hook_arrive(Worker &, unsigned) {}
 inline void hook_leave_home(Worker &, unsigned) {}

@@ -9,6 +9,7 @@
 #include "cuemu/warp.h"
 #include "host.h"
 
+#pragma GCC visibility push(hidden)
 namespace cuemu {
 
 const unsigned MAX_THREADS = 1024, MAX_WARPS = 32;
@@ -65,7 +66,7 @@ struct Worker {
 	unsigned live, arrived;
 	int votes, barrier_result;
 	Wait barrier_wait;                          // of the first thread at this barrier
-	bool divergence_told, direct, in_block;
+	bool divergence_told, direct, in_block, one_dimensional;
 	unsigned direct_rank, direct_thread;        // direct_thread: the one that runs on the direct stack once promoted
 	uint32_t ready;                             // by rank: warps with a runnable lane
 	unsigned cursor;                            // rank that ran last
@@ -113,12 +114,13 @@ void open_arena(Worker &w);
 void close_arena(Worker &w);
 
 // report.cc: the first report of a launch stays, later ones are dropped.
-struct Report;
 bool report(int kind, const char *file, int line, const char *format, ...) __attribute__((format(printf, 4, 5)));
 cuemu_report *open_report(int kind);            // null if there is one already
 void fill_place(cuemu_report *r);
 void clear_report();
+const cuemu_report &first_report();
 bool have_report();
+void end_on_report();                           // pool.cc: prints the report and ends a plain program
 
 // memory.cc
 struct Buffer {
@@ -135,5 +137,6 @@ extern "C" [[noreturn]] void cuemu_jump(void *load);
 void *new_stack(char *top, void (*entry)());
 
 }  // namespace cuemu
+#pragma GCC visibility pop
 
 #endif

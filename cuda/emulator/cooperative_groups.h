@@ -1,0 +1,132 @@
+// Stands in for CUDA's header of this name: thread blocks, tiles of up to 32 threads, coalesced groups, the grid without its barrier (blocks
+// do not run at the same time here, so grid.sync() is not emulated). Member functions take the caller's file and line for reports.
+#ifndef CUEMU_COOPERATIVE_GROUPS_H
+#define CUEMU_COOPERATIVE_GROUPS_H
+
+#include "cuda_runtime.h"
+
+namespace cooperative_groups {
+
+inline unsigned cuemu_linear_thread() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+inline unsigned cuemu_block_threads() { return blockDim.x * blockDim.y * blockDim.z; }
+
+class thread_block {
+public:
+	static void sync(CUEMU_HERE) { __syncthreads(file, line); }
+	static unsigned thread_rank() { return cuemu_linear_thread(); }
+	static unsigned size() { return cuemu_block_threads(); }
+	static unsigned num_threads() { return cuemu_block_threads(); }
+	static dim3 group_index() { return blockIdx; }
+	static dim3 thread_index() { return threadIdx; }
+	static dim3 group_dim() { return blockDim; }
+	static dim3 dim_threads() { return blockDim; }
+};
+inline thread_block this_thread_block() { return {}; }
+
+class grid_group {
+public:
+	static bool is_valid() { return false; }
+	static unsigned long long num_blocks() { return 1ull * gridDim.x * gridDim.y * gridDim.z; }
+	static unsigned long long block_rank() { return blockIdx.x + 1ull * gridDim.x * (blockIdx.y + 1ull * gridDim.y * blockIdx.z); }
+	static unsigned long long thread_rank() { return block_rank() * cuemu_block_threads() + cuemu_linear_thread(); }
+	static unsigned long long size() { return num_blocks() * cuemu_block_threads(); }
+	static unsigned long long num_threads() { return size(); }
+	static dim3 group_dim() { return gridDim; }
+};
+inline grid_group this_grid() { return {}; }
+
+// A group of lanes of one warp, given by a mask. Rank r is the r-th set bit.
+class coalesced_group {
+public:
+	explicit coalesced_group(unsigned mask) : mask_(mask) {}
+	void sync(CUEMU_HERE) const { __syncwarp(mask_, file, line); }
+	unsigned size() const { return static_cast<unsigned>(__popc(mask_)); }
+	unsigned num_threads() const { return size(); }
+	unsigned thread_rank() const { return static_cast<unsigned>(__popc(mask_ & ((1u << cuemu_lane()) - 1))); }
+	unsigned long long meta_group_size() const { return 1; }
+	unsigned long long meta_group_rank() const { return 0; }
+	template <class T> T shfl(T value, unsigned rank, CUEMU_HERE) const { return __shfl_sync(mask_, value, static_cast<int>(lane_of(rank)), 32, file, line); }
+	template <class T> T shfl_up(T value, unsigned delta, CUEMU_HERE) const {
+		unsigned rank = thread_rank();
+		return shfl(value, rank >= delta ? rank - delta : rank, file, line);
+	}
+	template <class T> T shfl_down(T value, unsigned delta, CUEMU_HERE) const {
+		unsigned rank = thread_rank();
+		return shfl(value, rank + delta < size() ? rank + delta : rank, file, line);
+	}
+	int any(int predicate, CUEMU_HERE) const { return __any_sync(mask_, predicate, file, line); }
+	int all(int predicate, CUEMU_HERE) const { return __all_sync(mask_, predicate, file, line); }
+	unsigned ballot(int predicate, CUEMU_HERE) const { return to_ranks(__ballot_sync(mask_, predicate, file, line)); }
+	template <class T> unsigned match_any(T value, CUEMU_HERE) const { return to_ranks(__match_any_sync(mask_, value, file, line)); }
+
+protected:
+	unsigned mask_;
+	unsigned lane_of(unsigned rank) const {
+		unsigned rest = mask_;
+		while (rank-- && rest) rest &= rest - 1;
+		return rest ? static_cast<unsigned>(__ffs(static_cast<int>(rest))) - 1 : cuemu_lane();
+	}
+	unsigned to_ranks(unsigned lanes) const {
+		unsigned ranks = 0, rank = 0;
+		for (unsigned rest = mask_; rest; rest &= rest - 1, rank++) ranks |= ((lanes & rest & -rest) != 0 ? 1u : 0u) << rank;
+		return ranks;
+	}
+};
+inline coalesced_group coalesced_threads(CUEMU_HERE) { return coalesced_group(__activemask(file, line)); }
+
+// A tile: N neighbouring threads, N a power of two up to 32.
+template <unsigned N, class Parent = void> class thread_block_tile {
+	static_assert(N >= 1 && N <= 32 && (N & (N - 1)) == 0, "a tile has a power of two of threads, at most 32");
+
+public:
+	static void sync(CUEMU_HERE) { __syncwarp(mask(), file, line); }
+	static constexpr unsigned size() { return N; }
+	static constexpr unsigned num_threads() { return N; }
+	static unsigned thread_rank() { return cuemu_linear_thread() % N; }
+	static unsigned meta_group_rank() { return cuemu_linear_thread() / N; }
+	static unsigned meta_group_size() { return (cuemu_block_threads() + N - 1) / N; }
+	template <class T> T shfl(T value, int rank, CUEMU_HERE) const { return __shfl_sync(mask(), value, rank, N, file, line); }
+	template <class T> T shfl_up(T value, unsigned delta, CUEMU_HERE) const { return __shfl_up_sync(mask(), value, delta, N, file, line); }
+	template <class T> T shfl_down(T value, unsigned delta, CUEMU_HERE) const { return __shfl_down_sync(mask(), value, delta, N, file, line); }
+	template <class T> T shfl_xor(T value, unsigned lanes, CUEMU_HERE) const {
+		return __shfl_xor_sync(mask(), value, static_cast<int>(lanes), N, file, line);
+	}
+	int any(int predicate, CUEMU_HERE) const { return __any_sync(mask(), predicate, file, line); }
+	int all(int predicate, CUEMU_HERE) const { return __all_sync(mask(), predicate, file, line); }
+	unsigned ballot(int predicate, CUEMU_HERE) const { return __ballot_sync(mask(), predicate, file, line) >> first(); }
+	template <class T> unsigned match_any(T value, CUEMU_HERE) const { return __match_any_sync(mask(), value, file, line) >> first(); }
+	template <class T> unsigned match_all(T value, int &equal, CUEMU_HERE) const {
+		return __match_all_sync(mask(), value, &equal, file, line) >> first();
+	}
+
+private:
+	static unsigned first() { return cuemu_lane() & ~(N - 1); }
+	static unsigned mask() { return (N == 32 ? 0xffffffffu : (1u << (N % 32)) - 1) << first(); }
+};
+template <unsigned N, class Parent> inline thread_block_tile<N, Parent> tiled_partition(const Parent &) { return {}; }
+
+template <class Group> inline void sync(const Group &group, CUEMU_HERE) { group.sync(file, line); }
+
+// ---- reductions (cooperative_groups/reduce.h)
+template <class T> struct plus { T operator()(T a, T b) const { return a + b; } };
+template <class T> struct less { T operator()(T a, T b) const { return b < a ? b : a; } };
+template <class T> struct greater { T operator()(T a, T b) const { return a < b ? b : a; } };
+template <class T> struct bit_and { T operator()(T a, T b) const { return a & b; } };
+template <class T> struct bit_or { T operator()(T a, T b) const { return a | b; } };
+template <class T> struct bit_xor { T operator()(T a, T b) const { return a ^ b; } };
+
+template <unsigned N, class Parent, class T, class Op>
+inline T reduce(const thread_block_tile<N, Parent> &tile, T value, Op op, CUEMU_HERE) {
+	for (unsigned lanes = N / 2; lanes > 0; lanes /= 2) value = op(value, tile.shfl_xor(value, lanes, file, line));
+	return value;
+}
+// Any number of lanes: the ranks in order.
+template <class T, class Op> inline T reduce(const coalesced_group &group, T value, Op op, CUEMU_HERE) {
+	T total = group.shfl(value, 0, file, line);
+	for (unsigned rank = 1; rank < group.size(); rank++) total = op(total, group.shfl(value, rank, file, line));
+	return total;
+}
+
+}  // namespace cooperative_groups
+
+#endif
