@@ -168,22 +168,35 @@ func dots(x, y []float64) (dot, abs float64) {
 	return dot + dot1, abs + abs1
 }
 
-// weightError is the relative error of exp(s - base) in fp32:
+// weightErrorFP32 is the relative error of exp(s - base) in fp32, exp(eps) - 1 with
 //
 //	eps = u32*(g(D)*scale*(|q|.|k|) + 4|s| + 4|s-base|) + 8*u32
 //
-// the product, the scaling, the exponent and exp. tf32 rounds both operands first: + 2*u_tf32*scale*(|q|.|k|), as large as to need exp itself.
-func (a *attention) weightError(s, abs, base float64) float64 {
-	eps := judge.U32*(a.gD*abs+4*math.Abs(s)+4*math.Abs(s-base)) + 8*judge.U32
-	if a.tf32() {
-		return math.Expm1(eps + 2*judge.UTF*abs)
-	}
-	return eps
+// the product, the scaling, the exponent and exp itself.
+func (a *attention) weightErrorFP32(s, abs, base float64) float64 {
+	return growth(a.exponentError(s, abs, base))
 }
 
-// weightErrorFP32 is the same without low-precision rounding points.
-func (a *attention) weightErrorFP32(s, abs, base float64) float64 {
+func (a *attention) exponentError(s, abs, base float64) float64 {
 	return judge.U32*(a.gD*abs+4*math.Abs(s)+4*math.Abs(s-base)) + 8*judge.U32
+}
+
+// weightError is the same under the contract: tf32 rounds both operands of the product first, + 2*u_tf32*scale*(|q|.|k|) in the exponent.
+func (a *attention) weightError(s, abs, base float64) float64 {
+	eps := a.exponentError(s, abs, base)
+	if a.tf32() {
+		eps += 2 * judge.UTF * abs
+	}
+	return growth(eps)
+}
+
+// growth is exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite: what is above 1e150 is without limit,
+// and products with it must not turn 0 into NaN.
+func growth(eps float64) float64 {
+	if eps < 1e-3 {
+		return eps + eps*eps
+	}
+	return math.Min(math.Expm1(eps), 1e150)
 }
 
 // axpy adds w*|x| or w*x to out.
@@ -226,7 +239,8 @@ type logSumExp struct{ r, t, tFP32, sim float64 }
 //
 //	T = u_P*w + eta*sum|v|/l + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w
 //
-// storing P, its underflow, the weights in the numerator and in the sum l, the sum over the keys; for lse
+// storing P, its underflow, the weights in the numerator and in the sum l, the sum over the keys; never more than max_j |v_j| + |R|, as o is a
+// weighted mean whatever the weights. For lse
 //
 //	T = sum_j P_j*eps_j + u32*(|m| + g(Sk) + 8 + 2|log l|)
 //
@@ -270,6 +284,9 @@ func (a *attention) forwardRow(head, i int64, out row) logSumExp {
 		out.T[c] = weights[c] + a.eta*sizes[c]/l + size*(spread+judge.U32*a.gK)
 		out.TFP32[c] = weightsFP32[c] + judge.Tiny*sizes[c]/l + size*(spreadFP32+judge.U32*a.gK)
 	}
+	if !(spread < 0.5) {
+		a.capRow(head, int64(len(p)), out)
+	}
 	if a.rules.EveryStep {
 		for j := range p {
 			p[j] /= l
@@ -278,8 +295,34 @@ func (a *attention) forwardRow(head, i int64, out row) logSumExp {
 	}
 	f := logSumExp{r: sc.max + math.Log(l)}
 	own := judge.U32 * (math.Abs(sc.max) + a.gK + 8 + 2*math.Abs(math.Log(l)))
-	f.t, f.tFP32, f.sim = spread+own, spreadFP32+own, tensor.Round(op.FP32, sc.simMax+math.Log(simL), false)
+	shift := a.largestShift(sc) // the logarithm of a sum is off by no more than its exponents are
+	f.t, f.tFP32, f.sim = math.Min(spread, shift)+own, math.Min(spreadFP32, shift)+own, tensor.Round(op.FP32, sc.simMax+math.Log(simL), false)
 	return f
+}
+
+// largestShift is the largest error of an exponent of a row.
+func (a *attention) largestShift(sc scores) float64 {
+	largest := 0.0
+	for j, s := range sc.s {
+		shift := a.exponentError(s, sc.abs[j], sc.max)
+		if a.tf32() {
+			shift += 2 * judge.UTF * sc.abs[j]
+		}
+		largest = math.Max(largest, shift)
+	}
+	return largest
+}
+
+// capRow limits the allowances of a row whose scores are so large that their rounding decides: a weighted mean of the visible v stays among them.
+func (a *attention) capRow(head, n int64, out row) {
+	for c := range out.R {
+		largest := 0.0
+		for j := range n {
+			largest = math.Max(largest, math.Abs(a.keyed(a.v, head, j)[c]))
+		}
+		limit := largest*(1+2*judge.U32*a.gK+a.uP) + math.Abs(out.R[c])
+		out.T[c], out.TFP32[c] = math.Min(out.T[c], limit), math.Min(out.TFP32[c], limit)
+	}
 }
 
 // simulateRow is a row of o with rounding only where the contract has it; it gives the sum l of the weights.

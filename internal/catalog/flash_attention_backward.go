@@ -175,7 +175,7 @@ func (b *attentionBack) operandError(size float64) float64 {
 //
 //	eps_b = eps + sum_j P_j*eps_j + u32*g(Sk)                             the last two only where l is not given
 //	pError = P*(eps_b + u_P) + eta
-//	T_dS  = P*(2*eps_b*|dP - delta| + u32*g(D)*|dO|.|v| + T_delta)
+//	T_dS  = P*(2*eps_b*|dP - delta| + (1 + eps_b)*(u32*g(D)*|dO|.|v| + T_delta))
 //	        + (u_P*P + eta)*|dP - delta|, then + u*(|dS| + T_dS) + eta*max(1, 1/scale)     where P and dS may be stored low
 func (b *attentionBack) backRow(head, i int64) *backRow {
 	q := &backRow{head: head, i: i, gD: b.gD}
@@ -260,6 +260,14 @@ func (b *attentionBack) delta(q *backRow) {
 	}
 }
 
+// weightOff is how far P may be off; where P is normalised by its own sum it lies in [0, 1] whatever happened to the scores.
+func (b *attentionBack) weightOff(p, eps float64) float64 {
+	if b.given {
+		return weighted(p, eps)
+	}
+	return math.Min(weighted(p, eps), 1)
+}
+
 // gradient fills dS of one pair and every allowance.
 func (b *attentionBack) gradient(q *backRow, j int) {
 	p, apart := q.p[j], q.dp[j]-q.deltaR
@@ -267,11 +275,12 @@ func (b *attentionBack) gradient(q *backRow, j int) {
 	q.ds[j] = p * apart
 	eps := b.weightError(q.s[j], q.abs[j], q.base) + q.spread
 	epsFP32 := b.weightErrorFP32(q.s[j], q.abs[j], q.base) + q.spreadFP32
-	q.pError[j] = weighted(p, eps+b.uP) + b.eta
-	q.pErrorFP32[j] = weighted(p, epsFP32+judge.U32) + judge.Tiny
+	off, offFP32 := b.weightOff(p, eps), b.weightOff(p, epsFP32)
+	q.pError[j] = off + weighted(p, b.uP) + b.eta
+	q.pErrorFP32[j] = offFP32 + weighted(p, judge.U32) + judge.Tiny
 	products := q.sumError(j) + b.operandError(q.dpAbs[j])
-	q.dsError[j] = weighted(p, 2*eps*size+products+q.deltaError)
-	q.dsErrorFP32[j] = weighted(p, 2*epsFP32*size+q.sumError(j)+q.deltaErrorFP32)
+	q.dsError[j] = 2*off*size + weighted(p+off, products+q.deltaError)
+	q.dsErrorFP32[j] = 2*offFP32*size + weighted(p+offFP32, q.sumError(j)+q.deltaErrorFP32)
 	if !math.IsInf(q.simBase, -1) {
 		q.pSim[j] = b.storedWeight(math.Exp(q.sim[j] - q.simBase))
 	}

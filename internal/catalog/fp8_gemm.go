@@ -140,9 +140,7 @@ func (k *call) product(name, aName, aScale, bName, bScale string) (judge.Target,
 	}
 	eachRow(chosen, a.rows, func(i, r int64) { exact[i] = g.row(rowOf(c, i, b.rows), r, d) })
 	if k.Distribution == "integers" && allTrue(exact) {
-		c.Exact = true
-		clear(c.T)
-		clear(c.TFP32)
+		c = exactly(c)
 	}
 	return c, nil
 }

@@ -45,12 +45,6 @@ func (k *call) rotated(inputs, outputs []string, sign float64) ([]judge.Target, 
 	return targets, nil
 }
 
-// exactly marks an output whose every partial sum is exactly representable.
-func exactly(t judge.Target) judge.Target {
-	t.Exact = true
-	return t
-}
-
 // onlyQuarterTurns says whether every cos and sin is 0, 1 or -1: products and sums of the rotation are then exact.
 func onlyQuarterTurns(cos, sin []float64) bool {
 	for _, table := range [][]float64{cos, sin} {

@@ -46,7 +46,20 @@ func softmaxForward(k *call) ([]judge.Target, error) {
 		copy(out.TFP32, out.T)
 		roundRow(out.Sim, out.R, x.DType)
 	})
+	if k.Distribution == "integers" && oneHot(y.R) {
+		y = exactly(y)
+	}
 	return []judge.Target{y}, nil
+}
+
+// oneHot says whether every value is 0 or 1: a gap of 1024 leaves nothing of the other exponentials in fp32 or fp64, so that every sum is exact.
+func oneHot(y []float64) bool {
+	for _, v := range y {
+		if v != 0 && v != 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // roundRow rounds every value to a dtype.

@@ -155,6 +155,14 @@ func (k *call) target(name string, d op.DType, shape, rows []int64) judge.Target
 	return t
 }
 
+// exactly makes an output one whose every partial sum is exactly representable: nothing but R itself is accepted.
+func exactly(t judge.Target) judge.Target {
+	t.Exact = true
+	clear(t.T)
+	clear(t.TFP32)
+	return t
+}
+
 // finish gives T its meaning where R is not finite (none), and refuses a truth that could not judge: NaN or infinity in R that the case
 // does not declare, a T that is not finite.
 func (k *call) finish(t *judge.Target) error {

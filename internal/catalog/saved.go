@@ -1,0 +1,56 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// Saved makes the tensors that a driver hands to a backward in place of an implementation's own forward: the forward's outputs among the
+// spec's [backward] inputs, as the simulated default contract gives them, in the dtype they are saved in. in holds the operator's inputs.
+func Saved(spec *op.Spec, c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error) {
+	if spec.Backward == nil {
+		return nil, fmt.Errorf("make the saved tensors of %s: it has no backward", spec.Name)
+	}
+	wanted := func(name string) bool {
+		_, ok := spec.Output(name)
+		return ok && slices.Contains(spec.Backward.Inputs, name)
+	}
+	if !slices.ContainsFunc(spec.Backward.Inputs, wanted) {
+		return nil, nil
+	}
+	c.Pass, c.Upstream, c.Saved = op.Forward, "", ""
+	forward, err := TruthOf(c, spec.DefaultContract(c.DType), in, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make the saved tensors of %s: %w", spec.Name, err)
+	}
+	var saved []tensor.Tensor
+	for _, o := range forward.Outputs {
+		if !wanted(o.Name) {
+			continue
+		}
+		t := tensor.New(o.Name, o.DType, o.Shape)
+		t.SetFloat64s(o.Sim)
+		saved = append(saved, t)
+	}
+	return saved, nil
+}
+
+// BackwardInputs puts what a kernel's backward takes into the order of the spec: have holds, in any order, the operator's inputs, saved
+// tensors and upstream gradients.
+func BackwardInputs(spec *op.Spec, have []tensor.Tensor) ([]tensor.Tensor, error) {
+	if spec.Backward == nil {
+		return nil, fmt.Errorf("order the backward inputs of %s: it has no backward", spec.Name)
+	}
+	var out []tensor.Tensor
+	for _, name := range spec.Backward.Inputs {
+		i := slices.IndexFunc(have, func(t tensor.Tensor) bool { return t.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("order the backward inputs of %s: %s is missing", spec.Name, name)
+		}
+		out = append(out, have[i])
+	}
+	return out, nil
+}
