@@ -23,7 +23,7 @@ func (a *app) resultsCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&db, "db", "", "the database (default: results.db in the user's data directory)")
-	cmd.AddCommand(a.resultsList(&db), a.resultsShow(&db))
+	cmd.AddCommand(a.resultsList(&db), a.resultsShow(&db), a.resultsQuery(&db))
 	return cmd
 }
 
@@ -153,4 +153,45 @@ func (a *app) readStore(cmd *cobra.Command, path string) (*results.Store, error)
 		return nil, &failure{exitBad, fmt.Errorf("%w", err)}
 	}
 	return store, nil
+}
+
+func (a *app) resultsQuery(db *string) *cobra.Command {
+	var asJSON bool
+	var deadline time.Duration
+	var rows int
+	cmd := &cobra.Command{
+		Use:   "query SQL",
+		Short: "one read-only SQL statement against the database",
+		Long: `query runs one SELECT. It can read and nothing else: time, memory and rows are limited, and a result that was cut
+says so. Views: latest, history, disagreements, speed. Beside SQLite's functions there are sqrt, ln, log10, exp, pow and median.`,
+		Example: `  triad results query "select op, impl, status, count(*) from latest group by 1, 2, 3"
+  triad results query --json "select * from disagreements"`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := a.databasePath(*db)
+			if err != nil {
+				return err
+			}
+			answer, err := results.Query(cmd.Context(), path, args[0], results.Limits{Deadline: deadline, Rows: rows})
+			if err != nil {
+				return &failure{exitBad, err}
+			}
+			if !asJSON {
+				return report.Rows(a.out, a.style(), answer.Columns, answer.Rows, answer.Cut)
+			}
+			for _, row := range answer.Rows {
+				if err := report.JSON(a.out, report.Row(answer.Columns, row)); err != nil {
+					return err
+				}
+			}
+			if answer.Cut != "" {
+				fmt.Fprintf(a.err, "triad: %s\n", answer.Cut)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a row")
+	cmd.Flags().DurationVar(&deadline, "deadline", 2*time.Second, "how long the statement may run")
+	cmd.Flags().IntVar(&rows, "rows", 10_000, "at most so many rows")
+	return cmd
 }
