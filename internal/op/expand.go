@@ -279,15 +279,15 @@ func tallest(sites []site, first string) site {
 }
 
 // spread puts every name on every shape, or on one shape after the other.
-func spread(sites []site, names []string, everywhere bool, make func(site, string) draft) []draft {
+func spread(sites []site, names []string, everywhere bool, draftOf func(site, string) draft) []draft {
 	var list []draft
 	for i, name := range names {
 		if !everywhere {
-			list = append(list, make(sites[i%len(sites)], name))
+			list = append(list, draftOf(sites[i%len(sites)], name))
 			continue
 		}
 		for _, x := range sites {
-			list = append(list, make(x, name))
+			list = append(list, draftOf(x, name))
 		}
 	}
 	return list
@@ -305,7 +305,8 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 	}
 	combinations := p.spec.combinations(pins)
 	if !d.every {
-		combinations = combinations[p.turn%len(combinations):][:1]
+		n := len(combinations)
+		combinations = combinations[p.turn*stride(n)%n:][:1]
 		p.turn++
 	}
 	saved := []string{""}
@@ -334,6 +335,19 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 		}
 	}
 	return nil
+}
+
+// stride is a step by which turns visit all of n combinations and change more than the last attribute from one to the next.
+func stride(n int) int {
+	for step := max(n/2, 1); ; step++ {
+		a, b := step, n
+		for b != 0 {
+			a, b = b, a%b
+		}
+		if a == 1 {
+			return step
+		}
+	}
 }
 
 // place appends a case that is not there yet, or says why the device cannot hold it.

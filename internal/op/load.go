@@ -97,6 +97,11 @@ func (s *Spec) compileHead() error {
 			}
 		}
 	}
+	for _, a := range s.Absent {
+		if a.Room != "cuda" && a.Room != "triton" || a.Reason == "" {
+			return fmt.Errorf("absent: room %q, reason %q: want cuda or triton, and a reason", a.Room, a.Reason)
+		}
+	}
 	return checkDTypes(s.DTypes)
 }
 

@@ -94,6 +94,7 @@ func TestBadSpecsAreRefused(t *testing.T) {
 		{`source = "none"`, `source = ""`, "want a text"},
 		{`["fp32", "bf16"]`, `["fp32", "bf17"]`, `dtype "bf17"`},
 		{`["fp32", "bf16"]`, `[]`, "at least one"},
+		{`[[bench]]`, "[[absent]]\nroom = \"attic\"\nreason = \"none\"\n[[bench]]", "want cuda or triton"},
 		{`["fp32", "bf16"]`, `["fp32", "fp32"]`, "each once"},
 		{`"rows % groups == 0"`, `"rows % group == 0"`, `unknown name "group"`},
 		{`"rows % groups == 0"`, `"rows < 5"`, "check.shapes, entry 2: scale: rows = 6: want rows < 5"},

@@ -36,7 +36,7 @@ func Inputs(spec *op.Spec, c op.Case, seed uint64) ([]tensor.Tensor, error) {
 			if err != nil || (fill.Kind == "scale") != scalesToo {
 				continue
 			}
-			if made[i], err = m.make(t, fill); err != nil {
+			if made[i], err = m.finish(t, fill); err != nil {
 				return nil, fmt.Errorf("make %s of %s: %w", t.Name, c.Op, err)
 			}
 		}
@@ -164,8 +164,8 @@ func rowsAndCols(shape []int64) (rows, cols int64) {
 	return rows, cols
 }
 
-// make rounds what was drawn to the tensor's dtype and lays it out as the case says.
-func (m *maker) make(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
+// finish rounds what was drawn to the tensor's dtype and lays it out as the case says.
+func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 	switch fill.Kind {
 	case "scale":
 		made, ok := m.scales[t.Name]
