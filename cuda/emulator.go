@@ -69,10 +69,14 @@ func NewEmulator(sources fs.FS, cache string) Device {
 func (e *emulator) Name() string { return "emulator" }
 
 func (e *emulator) Versions() map[string]string {
+	versions := map[string]string{}
 	if e.compiler(context.Background()) == nil {
-		return map[string]string{"compiler": e.builder.Compiler.Version}
+		versions["compiler"] = e.builder.Compiler.Version
 	}
-	return map[string]string{}
+	if files, err := e.builder.emulatorTree(); err == nil {
+		versions["emulator"] = hashFiles(files, emulatorFlags)[:12]
+	}
+	return versions
 }
 
 // compiler finds the compiler, once.

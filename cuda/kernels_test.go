@@ -95,7 +95,7 @@ func needNVCC(t *testing.T) NVCC {
 // TestEveryKernelFileRegisters loads every library: each variant says which operator, pass, contract and outputs it has.
 func TestEveryKernelFileRegisters(t *testing.T) {
 	needCompiler(t)
-	device := NewEmulator(triad.Files, testCache)
+	device := NewEmulator(triad.Files, userCache(t))
 	for _, kernel := range kernelNames(t) {
 		t.Run(kernel, func(t *testing.T) {
 			s := &server{device: device, specs: catalogSpec}

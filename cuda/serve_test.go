@@ -141,7 +141,7 @@ func startWorker(t *testing.T, inProcess bool) *worker {
 	})
 	var hello backend.HelloReply
 	w.must(backend.Request{Do: backend.DoHello, Hello: &backend.HelloArgs{Protocol: backend.Protocol, MemoryBytes: testMemory}}, &hello)
-	if hello.Protocol != backend.Protocol || hello.Device != "emulator" || hello.Versions["compiler"] == "" || hello.PID == 0 {
+	if hello.Protocol != backend.Protocol || hello.Device != "emulator" || hello.Versions["compiler"] == "" || len(hello.Versions["emulator"]) != 12 || hello.PID == 0 {
 		t.Fatalf("hello: %+v", hello)
 	}
 	return w

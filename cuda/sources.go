@@ -49,11 +49,12 @@ func gather(embedded fs.FS, name string) (*sourceSet, error) {
 		return nil, fmt.Errorf("read kernel file %s: %w", name, err)
 	}
 	set.files[set.main] = sourceFile{set.name, text}
-	return set, set.follow(embedded, set.main, text)
+	set.follow(embedded, set.main, text)
+	return set, nil
 }
 
-// follow adds what a file includes. A file that is not there may lie behind an #if: the compiler will say.
-func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) error {
+// follow adds what a file includes. A file that cannot be read may lie behind an #if: the compiler will say.
+func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) {
 	for _, include := range rewrite.Includes(text) {
 		for _, folder := range []string{path.Dir(from), "cuda", "cuda/include"} {
 			at := path.Join(folder, include)
@@ -67,36 +68,21 @@ func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) error {
 				break
 			}
 			text, err := s.read(embedded, at)
-			if errors.Is(err, fs.ErrNotExist) {
+			if err != nil {
 				continue
 			}
-			if err != nil {
-				return fmt.Errorf("read %s, included by %s: %w", at, s.files[from].name, err)
-			}
 			s.files[at] = sourceFile{strings.TrimPrefix(at, onDisk), text}
-			if err := s.follow(embedded, at, text); err != nil {
-				return err
-			}
+			s.follow(embedded, at, text)
 			break
 		}
 	}
-	return nil
 }
 
 func (s *sourceSet) read(embedded fs.FS, at string) ([]byte, error) {
 	if file, ok := strings.CutPrefix(at, onDisk+"/"); ok {
-		text, err := os.ReadFile("/" + file)
-		if err != nil && isFolder("/"+file) {
-			return nil, fs.ErrNotExist
-		}
-		return text, err
+		return os.ReadFile("/" + file)
 	}
 	return fs.ReadFile(embedded, at)
-}
-
-func isFolder(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
 }
 
 // rewritten is the set as the emulator's compiler gets it. The error is a *BuildError.
@@ -108,7 +94,7 @@ func (s *sourceSet) rewritten() (map[string][]byte, []rewrite.Note, error) {
 		if err != nil {
 			var place *rewrite.Error
 			if errors.As(err, &place) {
-				return nil, nil, &BuildError{File: place.File, Line: place.Line, Message: "error: " + place.Text, Log: err.Error()}
+				return nil, nil, &BuildError{File: place.File, Line: place.Line, Message: place.Text, Log: err.Error()}
 			}
 			return nil, nil, &BuildError{File: s.files[at].name, Message: err.Error(), Log: err.Error()}
 		}
