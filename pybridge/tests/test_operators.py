@@ -42,6 +42,8 @@ class Operators(unittest.TestCase):
             self.assertTrue(torch.equal(a, b), f"{name} differs between two launches")
             # An output in fp32 may still show the roundings of 16-bit inputs; a composition that rounds every intermediate has several of them.
             bound = max(BOUND[dtype], BOUND.get(inputs[0].dtype, 0)) * (4 if entry["contract"] == "eager" else 1)
+            if entry["device"] == "gpu" and entry["contract"] in ("promoted", "fast"):
+                bound = max(bound, 1e-3)  # a tensor core sums fp8 products with 13 bits behind the point
             self.assertLessEqual(largest_error(got[0][name], truth[outputs.index(name)]), bound, name)
         return None
 
@@ -107,7 +109,8 @@ class Edges(unittest.TestCase):
         x = torch.full((2, 5000), -torch.inf)
         x[0, 4999], x[1, 3], x[1, 4500] = 3.0, 1.0, 90.0
         y = self.forward("softmax", "triton/online", [x], [("y", torch.float32, (2, 5000))])["y"]
-        self.assertTrue(torch.equal(y.double(), torch.softmax(x.double(), -1).float().double()))
+        self.assertLessEqual(largest_error(y, torch.softmax(x.double(), -1)), BOUND[torch.float32])
+        self.assertTrue((y[x == -torch.inf] == 0).all())
 
     def test_layouts(self):
         base = torch.randn(6, 8).to(torch.bfloat16)
