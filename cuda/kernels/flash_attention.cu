@@ -96,7 +96,8 @@ template <class T> __global__ void naive_output(ForwardCall<T> a, const float *w
 }
 
 // A block keeps Tile::rows queries; per query the running maximum, the running sum of exponentials and the output not yet divided by it.
-template <class T, class Tile> __global__ void __launch_bounds__(triad::tile_threads, 3) tiled_forward(ForwardCall<T> a) {
+template <class T, class Tile>
+__global__ void __launch_bounds__(triad::tile_threads, 3) tiled_forward(ForwardCall<T> a) {
 	extern __shared__ __align__(16) float shared_tiles[];
 	float *q_tile = shared_tiles, *kv_tile = q_tile + Tile::row_floats, *p_tile = kv_tile + Tile::col_floats;
 	const AttentionShape s = a.shape;
@@ -221,7 +222,8 @@ __device__ void add_grad_q(float *grad_q, const float *ds_tile, const float *k_t
 	for (int i = static_cast<int>(threadIdx.x); i < Tile::cols / 4 * s.head_dim; i += triad::tile_threads) {
 		const int query = i / s.head_dim * 4, d = i % s.head_dim;
 		float sum[4] = {};
-		for (int j = 0; j < Tile::rows; j++) triad::add_product(sum, k_tile[j * Tile::stride + d], triad::read4(ds_tile + j * Tile::score_stride + query));
+		for (int j = 0; j < Tile::rows; j++)
+			triad::add_product(sum, k_tile[j * Tile::stride + d], triad::read4(ds_tile + j * Tile::score_stride + query));
 #pragma unroll
 		for (int e = 0; e < 4; e++)
 			if (first + query + e < s.seq_q) atomicAdd(grad_q + static_cast<int64_t>(first + query + e) * s.head_dim + d, sum[e] * s.scale);
@@ -230,7 +232,8 @@ __device__ void add_grad_q(float *grad_q, const float *ds_tile, const float *k_t
 
 // A block keeps Tile::rows keys and values of one kv head and streams the queries of its group past them. Where grad_q_sum (fp32, as q)
 // is not null, it adds what these keys give to grad_q.
-template <class T, class Tile> __global__ void __launch_bounds__(triad::tile_threads, 3) tiled_grad_kv(BackwardCall<T> a, float *grad_q_sum) {
+template <class T, class Tile>
+__global__ void __launch_bounds__(triad::tile_threads, 3) tiled_grad_kv(BackwardCall<T> a, float *grad_q_sum) {
 	extern __shared__ __align__(16) float shared_tiles[];
 	float *k_tile = shared_tiles, *v_tile = k_tile + Tile::row_floats, *q_tile = v_tile + Tile::row_floats;
 	float *g_tile = q_tile + Tile::col_floats, *p_tile = g_tile + Tile::col_floats, *ds_tile = p_tile + Tile::score_floats;
@@ -282,7 +285,8 @@ template <class T, class Tile> __global__ void __launch_bounds__(triad::tile_thr
 }
 
 // A block keeps Tile::rows queries and their upstream gradients and streams keys and values past them.
-template <class T, class Tile> __global__ void __launch_bounds__(triad::tile_threads, 3) tiled_grad_q(BackwardCall<T> a) {
+template <class T, class Tile>
+__global__ void __launch_bounds__(triad::tile_threads, 3) tiled_grad_q(BackwardCall<T> a) {
 	extern __shared__ __align__(16) float shared_tiles[];
 	float *q_tile = shared_tiles, *g_tile = q_tile + Tile::row_floats, *k_tile = g_tile + Tile::row_floats;
 	float *v_tile = k_tile + Tile::col_floats, *ds_tile = v_tile + Tile::col_floats;
@@ -378,7 +382,10 @@ int64_t query_elements(const AttentionShape &s) { return s.query_rows() * s.head
 // The workspace of a backward begins with delta, padded so that what follows is aligned to 256 bytes.
 int64_t delta_floats(const AttentionShape &s) { return (s.query_rows() + 63) / 64 * 64; }
 
-int64_t workspace_scores(const triad_call *call) { const AttentionShape s = shape_of(call); return floats_bytes(s.query_rows() * s.seq_kv); }
+int64_t workspace_scores(const triad_call *call) {
+	const AttentionShape s = shape_of(call);
+	return floats_bytes(s.query_rows() * s.seq_kv);
+}
 
 int64_t workspace_weights(const triad_call *call) {
 	const AttentionShape s = shape_of(call);

@@ -303,12 +303,14 @@ TRIAD_KERNEL(fp8_gemm, naive, forward,
 TRIAD_KERNEL(fp8_gemm, tiled, forward,
              .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).launch(launch<Tiled>))
 TRIAD_KERNEL(fp8_gemm, splitk, forward,
-             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).workspace(splitk_workspace).launch(launch<SplitK>))
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>)
+             .workspace(splitk_workspace).launch(launch<SplitK>))
 TRIAD_KERNEL(fp8_gemm, naive, backward,
              .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).launch(launch<Naive>))
 TRIAD_KERNEL(fp8_gemm, tiled, backward,
              .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).launch(launch<Tiled>))
 TRIAD_KERNEL(fp8_gemm, splitk, backward,
-             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).workspace(splitk_workspace).launch(launch<SplitK>))
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>)
+             .workspace(splitk_workspace).launch(launch<SplitK>))
 
 } // namespace
