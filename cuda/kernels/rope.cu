@@ -47,26 +47,31 @@ struct Shape {
 };
 
 template <class T>
-__global__ void rope_naive_kernel(Heads<T> q, Heads<T> k, triad::Matrix<const float> cos, triad::Matrix<const float> sin, Shape s, bool interleaved) {
+__device__ inline void rotate_one(const Heads<T> &x, const Shape &s, int64_t batch, int64_t token, int64_t head, int64_t i1, int64_t i2, float cos,
+                                  float sin) {
+	if (x.to == nullptr) return;
+	const T *from = x.from + batch * x.stride[0] + token * x.stride[1] + head * x.stride[2];
+	float x1 = to_float(from[i1 * x.stride[3]]), x2 = to_float(from[i2 * x.stride[3]]);
+	rotate(x1, x2, cos, sin);
+	T *to = x.to + ((batch * s.seq + token) * x.count + head) * 2 * s.half;
+	to[i1] = from_float<T>(x1);
+	to[i2] = from_float<T>(x2);
+}
+
+template <class T>
+__global__ void rope_naive_kernel(Heads<T> q, Heads<T> k, triad::Matrix<const float> cos, triad::Matrix<const float> sin, Shape s,
+                                  bool interleaved) {
 	const int64_t heads = q.count + k.count, pairs = s.batch * s.seq * heads * s.half, step = gridDim.x * static_cast<int64_t>(blockDim.x);
 	for (int64_t at = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; at < pairs; at += step) {
-		const int64_t pair = at % s.half, head_of_both = at / s.half % heads, token = at / s.half / heads % s.seq;
-		const int64_t batch = at / s.half / heads / s.seq;
-		const bool in_q = head_of_both < q.count;
-		const Heads<T> &x = in_q ? q : k;
-		if (x.to == nullptr) continue;
-		const int64_t head = in_q ? head_of_both : head_of_both - q.count;
+		const int64_t pair = at % s.half, head = at / s.half % heads, token = at / s.half / heads % s.seq, batch = at / s.half / heads / s.seq;
 		const int64_t i1 = interleaved ? 2 * pair : pair, i2 = interleaved ? i1 + 1 : pair + s.half;
-		const T *from = x.from + batch * x.stride[0] + token * x.stride[1] + head * x.stride[2];
-		float x1 = to_float(from[i1 * x.stride[3]]), x2 = to_float(from[i2 * x.stride[3]]);
-		rotate(x1, x2, cos(s.offset + token, pair), s.direction * sin(s.offset + token, pair));
-		T *to = x.to + ((batch * s.seq + token) * x.count + head) * 2 * s.half;
-		to[i1] = from_float<T>(x1);
-		to[i2] = from_float<T>(x2);
+		const float c = cos(s.offset + token, pair), n = s.direction * sin(s.offset + token, pair);
+		if (head < q.count) rotate_one(q, s, batch, token, head, i1, i2, c, n);
+		else rotate_one(k, s, batch, token, head - q.count, i1, i2, c, n);
 	}
 }
 
-// What one thread of the vec kernel holds of one head: Wide elements, the firsts and the seconds of its pairs in two packs, or in one.
+// What one thread of the vec kernel holds of one head: the firsts of its pairs and the seconds in two packs, or interleaved in one.
 template <class T, bool Interleaved> struct Share {
 	static constexpr int V = triad::vector<T>;
 	static constexpr int Pairs = Interleaved ? V / 2 : V;
