@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// sourceLine asks addr2line for the source line of an address of a library; it is empty where that program is missing or does not know.
+// lineOfAddress asks addr2line for the source line of an address of a library; it is empty where that program is missing or does not know.
 // Frames inlined from the emulator's own headers are left out in favour of the kernel's line.
-func sourceLine(library string, offset uint64) (file string, line int) {
+func lineOfAddress(library string, offset uint64) (file string, line int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "addr2line", "-i", "-e", library, fmt.Sprintf("%#x", offset)).Output()

@@ -41,8 +41,8 @@ func TestFirstError(t *testing.T) {
 func TestErrorOfATemplateIsPlacedInTheKernelFile(t *testing.T) {
 	b := testBuilder(t)
 	folder := t.TempDir()
-	write(t, filepath.Join(folder, "parts.cuh"), "template <class T> int part(T x) { return x.size(); }\n")
-	file := write(t, filepath.Join(folder, "k.cu"), "#include \"parts.cuh\"\nint f() {\n\treturn part(1);\n}\n")
+	writeFile(t, filepath.Join(folder, "parts.cuh"), "template <class T> int part(T x) { return x.size(); }\n")
+	file := writeFile(t, filepath.Join(folder, "k.cu"), "#include \"parts.cuh\"\nint f() {\n\treturn part(1);\n}\n")
 	_, err := b.Kernels(t.Context(), file)
 	var mistake *BuildError
 	if !errors.As(err, &mistake) || mistake.File != file || mistake.Line != 3 || !strings.Contains(mistake.Message, "parts.cuh:1") {
@@ -55,7 +55,7 @@ func testBuilder(t *testing.T) Builder {
 	return Builder{Sources: testSources(), Cache: t.TempDir(), Compiler: needCompiler(t)}
 }
 
-func write(t *testing.T, name, text string) string {
+func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -70,14 +70,14 @@ func TestIncludedFilesAreRewritten(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(folder, "kernels"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(folder, "launch.cuh"), "#pragma once\n#include \"kernels/body.cuh\"\nvoid run() { body<<<1, 1>>>(); }\n")
-	write(t, filepath.Join(folder, "kernels", "body.cuh"), "#pragma once\n__global__ void body() { __shared__ int a[4]; a[0] = 0; }\n")
-	file := write(t, filepath.Join(folder, "kernels", "k.cu"), "#include \"../launch.cuh\"\n#include \"body.cuh\"\n")
+	writeFile(t, filepath.Join(folder, "launch.cuh"), "#pragma once\n#include \"kernels/body.cuh\"\nvoid run() { body<<<1, 1>>>(); }\n")
+	writeFile(t, filepath.Join(folder, "kernels", "body.cuh"), "#pragma once\n__global__ void body() { __shared__ int a[4]; a[0] = 0; }\n")
+	file := writeFile(t, filepath.Join(folder, "kernels", "k.cu"), "#include \"../launch.cuh\"\n#include \"body.cuh\"\n")
 	first, err := b.Kernels(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(folder, "launch.cuh"), "#pragma once\n#include \"kernels/body.cuh\"\nvoid run() { body<<<1, 2>>>(); }\n")
+	writeFile(t, filepath.Join(folder, "launch.cuh"), "#pragma once\n#include \"kernels/body.cuh\"\nvoid run() { body<<<1, 2>>>(); }\n")
 	second, err := b.Kernels(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestIncludedFilesAreRewritten(t *testing.T) {
 // TestCache: the second build is the first one's result; other flags, sources or compilers are other builds.
 func TestCache(t *testing.T) {
 	b := testBuilder(t)
-	file := write(t, filepath.Join(t.TempDir(), "k.cu"), "int f() { return 1; }\n")
+	file := writeFile(t, filepath.Join(t.TempDir(), "k.cu"), "int f() { return 1; }\n")
 	first, err := b.Kernels(t.Context(), file)
 	if err != nil || first.Facts.Cached || first.Facts.Seconds <= 0 {
 		t.Fatalf("first build: %+v, %v", first, err)
@@ -114,7 +114,7 @@ func TestInterruptedBuildIsRedone(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(folder, left), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(folder, left, "half.so"), "half")
+		writeFile(t, filepath.Join(folder, left, "half.so"), "half")
 	}
 	at, _, cached, err := c.get(t.Context(), "key", func(folder string) (record, error) {
 		return record{Log: "made"}, os.WriteFile(filepath.Join(folder, "whole.so"), []byte("whole"), 0o644)
@@ -256,7 +256,7 @@ func TestFindNVCC(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(t, filepath.Join(home, "lib", "libcudart_static.a"), "")
+	writeFile(t, filepath.Join(home, "lib", "libcudart_static.a"), "")
 	script := "#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n"
 	if err := os.WriteFile(filepath.Join(home, "bin", "nvcc"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)

@@ -232,7 +232,7 @@ func whereIs(r *C.cuemu_report) *backend.Where {
 		}
 	}
 	if module := C.GoString(&r.pc_module[0]); w.Line == 0 && module != "" {
-		w.File, w.Line = sourceLine(module, uint64(r.pc_offset))
+		w.File, w.Line = lineOfAddress(module, uint64(r.pc_offset))
 	}
 	if w == (backend.Where{}) {
 		return nil
