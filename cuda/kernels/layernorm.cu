@@ -15,6 +15,7 @@
 //   atomic   the same, but the groups add to one row of sums by atomics: no order, so dw and db are not deterministic
 #include "arguments.cuh"
 #include "element.cuh"
+#include "moments.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
@@ -23,8 +24,10 @@
 namespace {
 
 using triad::from_float;
+using triad::Statistics;
 using triad::to_float;
 using triad::Two;
+using triad::Welford;
 
 // ---- kernels: forward -------------------------------------------------------------------------------------------------------------------
 
@@ -34,26 +37,12 @@ template <class T> struct Output {
 	float *mean, *rstd;
 };
 
-struct Statistics {
-	float mean, rstd;
-};
-
 template <class T> __device__ void keep(const Output<T> &out, int64_t row, Statistics s) {
 	if (out.mean != nullptr) out.mean[row] = s.mean;
 	if (out.rstd != nullptr) out.rstd[row] = s.rstd;
 }
 
 __device__ inline float normalise(float x, Statistics s, float weight, float bias) { return (x - s.mean) * s.rstd * weight + bias; }
-
-__device__ inline bool is_finite(float v) { return v - v == 0.0f; }
-
-// From a first mean and the sums of (x - mean) and (x - mean)^2. A mean that is not finite is left as it is: its differences are NaN.
-__device__ inline Statistics corrected(float mean, Two sums, float cols, float eps) {
-	const float error = sums.first / cols;
-	const float variance = sums.second / cols - error * error;
-	const float above = variance < 0.0f ? 0.0f : variance; // NaN stays
-	return {is_finite(mean) ? mean + error : mean, 1.0f / sqrtf(above + eps)};
-}
 
 template <class T>
 __global__ void layernorm_fwd_naive_kernel(triad::Matrix<const T> x, triad::Vector<const T> weight, triad::Vector<const T> bias, Output<T> out,
@@ -68,7 +57,7 @@ __global__ void layernorm_fwd_naive_kernel(triad::Matrix<const T> x, triad::Vect
 		differences.add(d);
 		squares.add(d * d);
 	}
-	const Statistics s = corrected(mean, {differences.total(), squares.total()}, static_cast<float>(cols), eps);
+	const Statistics s = triad::corrected(mean, {differences.total(), squares.total()}, static_cast<float>(cols), eps);
 	for (int64_t c = 0; c < cols; c++)
 		out.y[row * cols + c] = from_float<T>(normalise(to_float(x(row, c)), s, to_float(weight(c)), to_float(bias(c))));
 	keep(out, row, s);
@@ -95,7 +84,7 @@ template <class T, int V, int Threads> __device__ inline Statistics two_passes(c
 			mine.second += d * d;
 		}
 	}
-	return corrected(mean, triad::block_reduce<Threads>(mine, triad::SumTwo(), pairs), static_cast<float>(cols), eps);
+	return triad::corrected(mean, triad::block_reduce<Threads>(mine, triad::SumTwo(), pairs), static_cast<float>(cols), eps);
 }
 
 template <class T, int V, int Threads>
@@ -123,43 +112,6 @@ __global__ void __launch_bounds__(Threads)
 	}
 }
 
-// Mean (as the sum of two floats), sum of squared differences from it, and how many values these stand for. Welford's update multiplies
-// with the difference from a running mean, so that mean's rounding enters the squares at first order: with one float, rows of mean 200 and
-// deviation 1 come out ten times less exact than by two passes.
-struct Welford {
-	float mean, rest, squares, count;
-};
-
-__device__ inline Welford shuffle_xor(Welford v, int lane_mask) {
-	return {triad::shuffle_xor(v.mean, lane_mask), triad::shuffle_xor(v.rest, lane_mask), triad::shuffle_xor(v.squares, lane_mask),
-	        triad::shuffle_xor(v.count, lane_mask)};
-}
-
-// Adds `step` to the mean, keeping what the addition rounds off (Knuth's two-sum).
-__device__ inline void move_mean(Welford &w, float step) {
-	const float moved = w.rest + step, sum = w.mean + moved, part = sum - w.mean;
-	w.rest = (w.mean - (sum - part)) + (moved - part);
-	w.mean = sum;
-}
-
-__device__ inline void welford_add(Welford &w, float x) {
-	w.count += 1.0f;
-	const float before = (x - w.mean) - w.rest;
-	move_mean(w, before / w.count);
-	w.squares += before * ((x - w.mean) - w.rest);
-}
-
-struct WelfordMerge {
-	__device__ Welford operator()(Welford a, Welford b) const {
-		if (b.count == 0.0f) return a;
-		if (a.count == 0.0f) return b;
-		const float count = a.count + b.count, apart = (b.mean - a.mean) + (b.rest - a.rest), share = b.count / count;
-		Welford all = {a.mean, a.rest, a.squares + b.squares + apart * apart * a.count * share, count};
-		move_mean(all, apart * share);
-		return all;
-	}
-};
-
 template <class T, int Threads>
 __global__ void __launch_bounds__(Threads)
     layernorm_fwd_welford_kernel(triad::Rows<const T> x, const T *weight, const T *bias, Output<T> out, int64_t rows, int64_t cols, float eps) {
@@ -168,10 +120,10 @@ __global__ void __launch_bounds__(Threads)
 	for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
 		const T *from = x.row(row);
 		Welford mine = {0, 0, 0, 0};
-		for (int64_t c = threadIdx.x; c < cols; c += Threads) welford_add(mine, to_float(from[c]));
-		const Welford all = triad::block_reduce<Threads>(mine, WelfordMerge(), scratch);
+		for (int64_t c = threadIdx.x; c < cols; c += Threads) triad::welford_add(mine, to_float(from[c]));
+		const Welford all = triad::block_reduce<Threads>(mine, triad::WelfordMerge(), scratch);
 		Statistics s = {all.mean + all.rest, 1.0f / sqrtf(all.squares / static_cast<float>(cols) + eps)};
-		if (!is_finite(s.mean)) { // after an infinity the updates give NaN where the mean is infinite
+		if (!triad::is_finite(s.mean)) { // after an infinity the updates give NaN where the mean is infinite
 			float sum = 0;
 			for (int64_t c = threadIdx.x; c < cols; c += Threads) sum += to_float(from[c]);
 			s.mean = triad::block_reduce<Threads>(sum, triad::Sum(), sums) / static_cast<float>(cols);
@@ -217,7 +169,7 @@ __global__ void __launch_bounds__(triad::group_block<Group>)
 				}
 			}
 		}
-		const Statistics s = corrected(mean, triad::group_reduce<Group>(mine, triad::SumTwo(), pairs), static_cast<float>(cols), eps);
+		const Statistics s = triad::corrected(mean, triad::group_reduce<Group>(mine, triad::SumTwo(), pairs), static_cast<float>(cols), eps);
 #pragma unroll
 		for (int p = 0; p < Packs; p++) {
 			const int c = (member + p * Group) * V;
