@@ -67,7 +67,7 @@ func (k *call) attention() (*attention, error) {
 	if a.headsKV == 0 || a.headsQ%a.headsKV != 0 || key.Shape[0] != a.batch || key.Shape[3] != a.n || !sameShape(v.Shape, key.Shape) {
 		return nil, fmt.Errorf("q has shape %v, k %v, v %v: want equal batch and head_dim, heads that divide, and v like k", q.Shape, key.Shape, v.Shape)
 	}
-	a.gD, a.gK = judge.G(a.n), judge.G(a.seqKV)
+	a.gD, a.gK = k.growth(a.n), k.growth(a.seqKV)
 	a.uP, a.eta = judge.U32, judge.Tiny
 	switch {
 	case a.rules.LowWeights || a.rules.EveryStep:
@@ -235,9 +235,12 @@ func attentionForward(k *call) ([]judge.Target, error) {
 // logSumExp is lse of one row.
 type logSumExp struct{ r, t, tFP32, sim float64 }
 
+// subnormal is what a product and its sum may lose below fp32's normal range: half the smallest subnormal each.
+const subnormal = 0x1p-149
+
 // forwardRow fills one row of o and gives its lse. With w = P.|v| and the weights' errors eps the allowance is
 //
-//	T = u_P*w + eta*sum|v|/l + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w
+//	T = u_P*w + eta*sum|v|/l + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w + Sk*2^-149
 //
 // storing P, its underflow, the weights in the numerator and in the sum l, the sum over the keys; never more than max_j |v_j| + |R|, as o is a
 // weighted mean whatever the weights. For lse
@@ -281,8 +284,8 @@ func (a *attention) forwardRow(head, i int64, out row) logSumExp {
 	}
 	for c := range out.R {
 		size := math.Abs(out.R[c])
-		out.T[c] = weights[c] + a.eta*sizes[c]/l + size*(spread+judge.U32*a.gK)
-		out.TFP32[c] = weightsFP32[c] + judge.Tiny*sizes[c]/l + size*(spreadFP32+judge.U32*a.gK)
+		out.T[c] = weights[c] + a.eta*sizes[c]/l + size*(spread+judge.U32*a.gK) + subnormal*float64(len(p))
+		out.TFP32[c] = weightsFP32[c] + judge.Tiny*sizes[c]/l + size*(spreadFP32+judge.U32*a.gK) + subnormal*float64(len(p))
 	}
 	if !(spread < 0.5) {
 		a.capRow(head, int64(len(p)), out)

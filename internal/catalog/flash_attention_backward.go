@@ -63,7 +63,7 @@ func attentionBackward(k *call) ([]judge.Target, error) {
 		b.o, b.lse = in[1], in[2]
 	}
 	b.lowSaved = a.uP != judge.U32 || !b.given && a.d != op.FP32
-	b.gQ = judge.G(a.seqQ * (a.headsQ / a.headsKV))
+	b.gQ = k.growth(a.seqQ * (a.headsQ / a.headsKV))
 	dq := k.target("grad_q", a.d, []int64{a.batch, a.headsQ, a.seqQ, a.n}, nil)
 	dk := k.target("grad_k", a.d, []int64{a.batch, a.headsKV, a.seqKV, a.n}, nil)
 	dv := k.target("grad_v", a.d, []int64{a.batch, a.headsKV, a.seqKV, a.n}, nil)
@@ -94,7 +94,27 @@ func (b *attentionBack) oneHead(head int64, dq, dk, dv judge.Target) {
 	at := b.kvHead(head)
 	b.join(gradientSums(rowOf(dk, at, size)), keys)
 	b.join(gradientSums(rowOf(dv, at, size)), values)
+	for j := range b.seqKV {
+		lost := float64(b.seeing(j)) * b.lostProducts()
+		for c := j * b.n; c < (j+1)*b.n; c++ {
+			dk.T[at*size+c] += lost
+			dk.TFP32[at*size+c] += lost
+			dv.T[at*size+c] += lost
+			dv.TFP32[at*size+c] += lost
+		}
+	}
 }
+
+// seeing is how many queries see key j.
+func (b *attentionBack) seeing(j int64) int64 {
+	if !b.causal {
+		return b.seqQ
+	}
+	return max(0, b.seqQ-max(0, j-(b.seqKV-b.seqQ)))
+}
+
+// lostProducts is what one pair's product and its scaling may lose below fp32's normal range.
+func (b *attentionBack) lostProducts() float64 { return subnormal * (1 + math.Abs(b.scale)) }
 
 // join adds one query head's parts to the sum over the group. The written composition stores each head's gradient before it adds them.
 func (b *attentionBack) join(to gradientSums, parts []gradientSums) {
@@ -145,11 +165,18 @@ func (q *backRow) sumError(j int) float64 { return judge.U32 * q.gD * q.dpAbs[j]
 //
 //	dV: (P*(eps_b + u_P) + eta)^T |dO| + u32*g(Sq)*P^T |dO|
 //	dQ: scale*(T_dS |K|) + u32*g(Sk)*scale*(|dS| |K|)        dK: the same transposed, with |Q| and g(Sq)
+//
+// and (1+scale)*2^-149 a pair for products below the normal range.
 func (b *attentionBack) oneQuery(head, i int64, dq, dk, dv gradientSums) {
 	q := b.backRow(head, i)
 	query, do := b.query(b.q, head, i), b.query(b.do, head, i)
 	simQuery, simDO := b.query(b.simQ, head, i), b.query(b.simDO, head, i)
 	c := math.Abs(b.scale)
+	lost := float64(len(q.p)) * b.lostProducts()
+	for e := range dq.T {
+		dq.T[e] += lost
+		dq.TFP32[e] += lost
+	}
 	for j := range q.p {
 		at := int64(j)
 		key := b.keyed(b.k, head, at)
@@ -175,7 +202,7 @@ func (b *attentionBack) operandError(size float64) float64 {
 //
 //	eps_b = eps + sum_j P_j*eps_j + u32*g(Sk)                             the last two only where l is not given
 //	pError = P*(eps_b + u_P) + eta
-//	T_dS  = P*(2*eps_b*|dP - delta| + (1 + eps_b)*(u32*g(D)*|dO|.|v| + T_delta))
+//	T_dS  = P*(2*eps_b*|dP - delta| + (1 + eps_b)*(u32*g(D)*|dO|.|v| + T_delta)) + 2^-126*|dP - delta| + 2^-149
 //	        + (u_P*P + eta)*|dP - delta|, then + u*(|dS| + T_dS) + eta*max(1, 1/scale)     where P and dS may be stored low
 func (b *attentionBack) backRow(head, i int64) *backRow {
 	q := &backRow{head: head, i: i, gD: b.gD}
@@ -279,8 +306,9 @@ func (b *attentionBack) gradient(q *backRow, j int) {
 	q.pError[j] = off + weighted(p, b.uP) + b.eta
 	q.pErrorFP32[j] = offFP32 + weighted(p, judge.U32) + judge.Tiny
 	products := q.sumError(j) + b.operandError(q.dpAbs[j])
-	q.dsError[j] = 2*off*size + weighted(p+off, products+q.deltaError)
-	q.dsErrorFP32[j] = 2*offFP32*size + weighted(p+offFP32, q.sumError(j)+q.deltaErrorFP32)
+	underflow := judge.Tiny*size + subnormal // of P, and of dS itself
+	q.dsError[j] = 2*off*size + weighted(p+off, products+q.deltaError) + underflow
+	q.dsErrorFP32[j] = 2*offFP32*size + weighted(p+offFP32, q.sumError(j)+q.deltaErrorFP32) + underflow
 	if !math.IsInf(q.simBase, -1) {
 		q.pSim[j] = b.storedWeight(math.Exp(q.sim[j] - q.simBase))
 	}

@@ -77,6 +77,9 @@ func truncating(sum float64, products []float64) float64 {
 	if largest == 0 {
 		return 0
 	}
+	if !isFinite(largest) {
+		return inFP32(sum, products)
+	}
 	grid := math.Ldexp(1, math.Ilogb(largest)-13)
 	total := 0.0
 	for _, p := range terms {

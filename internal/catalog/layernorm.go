@@ -16,22 +16,26 @@ type moments struct {
 	mean, variance, rstd float64 // variance divides by the number of columns
 	meanAbs              float64 // mean of |x|: what the error of the mean scales with
 	rho                  float64 // relative error of the variance, see momentsOf
+	g                    float64 // growth of errors in a sum over the row
 }
 
 // momentsOf computes the exact statistics of a row. The variance of two passes (or Welford's) is off by g(n) roundoffs and by the squared
 // error of the mean; rho is that relative to variance + eps:
 //
-//	rho = (2*g(n)*u32 + 2*(u32*g(n)*mean|x|)^2/(v+eps)) * v/(v+eps)
-func momentsOf(x []float64, eps float64) moments {
+//	rho = (2*g(n)*u32*v + 2*(u32*g(n)*mean|x|)^2) / (v+eps)
+//
+// The second term stays where the variance is 0: two passes over a constant row leave the squared error of the mean as its variance.
+func momentsOf(x []float64, eps, g float64) moments {
 	n := float64(len(x))
 	var s moments
 	s.mean = sumOf(len(x), func(i int) float64 { return x[i] }) / n
 	s.meanAbs = sumOf(len(x), func(i int) float64 { return math.Abs(x[i]) }) / n
 	s.variance = sumOf(len(x), func(i int) float64 { return (x[i] - s.mean) * (x[i] - s.mean) }) / n
 	s.rstd = 1 / math.Sqrt(s.variance+eps)
-	g, total := judge.G(int64(len(x))), s.variance+eps
+	s.g = g
+	total := s.variance + eps
 	shift := judge.U32 * g * s.meanAbs
-	s.rho = (2*g*judge.U32 + 2*shift*shift/total) * s.variance / total
+	s.rho = (2*g*judge.U32*s.variance + 2*shift*shift) / total
 	return s
 }
 
@@ -40,11 +44,11 @@ func momentsOf(x []float64, eps float64) moments {
 //	e = rstd*(2*u32*|x-mean| + u32*g(n)*mean|x|) + |xhat|*(rho/2 + 6*u32)
 //
 // Where mean and rstd were given, the terms of their errors drop out.
-func (s moments) normalized(x float64, n int64, given bool) (xhat, e float64) {
+func (s moments) normalized(x float64, given bool) (xhat, e float64) {
 	xhat = (x - s.mean) * s.rstd
 	e = s.rstd*2*judge.U32*math.Abs(x-s.mean) + 6*judge.U32*math.Abs(xhat)
 	if !given {
-		e += s.rstd*judge.U32*judge.G(n)*s.meanAbs + math.Abs(xhat)*s.rho/2
+		e += s.rstd*judge.U32*s.g*s.meanAbs + math.Abs(xhat)*s.rho/2
 	}
 	return xhat, e
 }
@@ -74,9 +78,9 @@ func layernormForward(k *call) ([]judge.Target, error) {
 	rstd := k.rowStatistic("rstd", rows, chosen)
 	eachRow(chosen, rows, func(i, r int64) {
 		row := in[0][r*cols : (r+1)*cols]
-		s := momentsOf(row, eps)
+		s := momentsOf(row, eps, k.growth(cols))
 		layernormRow(rowOf(y, i, cols), s, row, in[1], in[2], x.DType)
-		setOne(mean, i, s.mean, judge.U32*judge.G(cols)*s.meanAbs)
+		setOne(mean, i, s.mean, judge.U32*s.g*s.meanAbs)
 		setOne(rstd, i, s.rstd, s.rstd*(s.rho/2+4*judge.U32))
 	})
 	return []judge.Target{y, mean, rstd}, nil
@@ -100,9 +104,8 @@ func setOne(t judge.Target, i int64, r, allowance float64) {
 //
 // that is |w|*e, and the product and the sum.
 func layernormRow(out row, s moments, x, weight, bias []float64, d op.DType) {
-	n := int64(len(x))
 	for i := range x {
-		xhat, e := s.normalized(x[i], n, false)
+		xhat, e := s.normalized(x[i], false)
 		scaled := float64(xhat * weight[i])
 		out.R[i] = scaled + bias[i]
 		out.T[i] = weighted(math.Abs(weight[i]), e) + 4*judge.U32*(math.Abs(scaled)+math.Abs(bias[i]))
@@ -117,6 +120,7 @@ type layernormBack struct {
 	x, weight, dy []float64
 	rows, cols    int64
 	given         bool
+	gRows         float64 // growth of errors in a sum over the rows
 	exact, sim    []moments
 }
 
@@ -146,7 +150,7 @@ func (k *call) layernormBack() (*layernormBack, error) {
 		return nil, err
 	}
 	x, _ := k.tensor("x")
-	b := &layernormBack{x: in[0], weight: in[1], dy: in[2], rows: x.Shape[0], cols: x.Shape[1], given: !k.chained()}
+	b := &layernormBack{x: in[0], weight: in[1], dy: in[2], rows: x.Shape[0], cols: x.Shape[1], given: !k.chained(), gRows: k.growth(x.Shape[0])}
 	b.exact, b.sim = make([]moments, b.rows), make([]moments, b.rows)
 	var saved [][]float64
 	if b.given {
@@ -156,11 +160,11 @@ func (k *call) layernormBack() (*layernormBack, error) {
 	}
 	inParallel(b.rows, func(r int64) {
 		if b.given {
-			b.exact[r] = moments{mean: saved[0][r], rstd: saved[1][r]}
+			b.exact[r] = moments{mean: saved[0][r], rstd: saved[1][r], g: k.growth(b.cols)}
 			b.sim[r] = b.exact[r]
 			return
 		}
-		b.exact[r] = momentsOf(b.x[r*b.cols:(r+1)*b.cols], eps)
+		b.exact[r] = momentsOf(b.x[r*b.cols:(r+1)*b.cols], eps, k.growth(b.cols))
 		b.sim[r] = b.exact[r]
 		b.sim[r].mean = tensor.Round(op.FP32, b.exact[r].mean, false)
 		b.sim[r].rstd = tensor.Round(op.FP32, b.exact[r].rstd, false)
@@ -170,13 +174,16 @@ func (k *call) layernormBack() (*layernormBack, error) {
 
 // gradX fills one row of dx = rstd*(wdy - mean(wdy) - xhat*c2), c2 = mean(wdy*xhat), wdy = weight*dy, with
 //
-//	T = rstd*(u32*(6|wdy| + g*mean|wdy| + g*|xhat|*mean|wdy*xhat| + 6|xhat*c2|) + e*|c2| + |xhat|*mean(|wdy|*e)) + |R|*u32*(g+8)
+//	T = rstd*(u32*(6|wdy| + g*mean|wdy| + g*|xhat|*mean|wdy*xhat| + 6|xhat*c2|) + e*|c2| + |xhat|*mean(|wdy|*e))
+//	    + |R|*(max(u32*g, rho/2) + 8*u32)
+//
+// the last term for rstd, whose error is rho/2 where it is not given
 func (b *layernormBack) gradX(out row, r int64, d op.DType) {
 	n := int(b.cols)
 	x, dy, s := b.x[r*b.cols:(r+1)*b.cols], b.dy[r*b.cols:(r+1)*b.cols], b.exact[r]
 	xhat, e, wdy := make([]float64, n), make([]float64, n), make([]float64, n)
 	for i := range n {
-		xhat[i], e[i] = s.normalized(x[i], b.cols, b.given)
+		xhat[i], e[i] = s.normalized(x[i], b.given)
 		wdy[i] = b.weight[i] * dy[i]
 	}
 	mean := func(f func(i int) float64) float64 { return sumOf(n, f) / float64(n) }
@@ -185,12 +192,12 @@ func (b *layernormBack) gradX(out row, r int64, d op.DType) {
 	absolute := mean(func(i int) float64 { return math.Abs(wdy[i]) })
 	product := mean(func(i int) float64 { return math.Abs(wdy[i] * xhat[i]) })
 	carried := mean(func(i int) float64 { return weighted(math.Abs(wdy[i]), e[i]) })
-	g := judge.G(b.cols)
+	g := s.g
 	for i := range n {
 		a := math.Abs(xhat[i])
 		out.R[i] = s.rstd * (wdy[i] - c1 - float64(xhat[i]*c2))
 		own := judge.U32 * (6*math.Abs(wdy[i]) + g*absolute + g*a*product + 6*a*math.Abs(c2))
-		out.T[i] = s.rstd*(own+e[i]*math.Abs(c2)+a*carried) + math.Abs(out.R[i])*judge.U32*(g+8)
+		out.T[i] = s.rstd*(own+e[i]*math.Abs(c2)+a*carried) + math.Abs(out.R[i])*(math.Max(judge.U32*g, s.rho/2)+8*judge.U32)
 		out.TFP32[i] = out.T[i]
 	}
 	if s = b.sim[r]; s != b.exact[r] {
@@ -212,7 +219,7 @@ const rowBlock = 128
 //	T_dweight = u32*g(rows)*sum|dy*xhat| + sum(|dy|*e)      T_dbias = u32*g(rows)*sum|dy|
 func (b *layernormBack) gradParameters(dweight, dbias judge.Target) {
 	const stripe = 64 // columns one task takes
-	g := judge.U32 * judge.G(b.rows)
+	g := judge.U32 * b.gRows
 	inParallel((b.cols+stripe-1)/stripe, func(task int64) {
 		first, last := task*stripe, min((task+1)*stripe, b.cols)
 		total, part := make([]parameterSums, last-first), make([]parameterSums, last-first)
@@ -243,7 +250,7 @@ type parameterSums struct {
 
 func (p *parameterSums) add(b *layernormBack, r, c int64) {
 	x, dy := b.x[r*b.cols+c], b.dy[r*b.cols+c]
-	xhat, e := b.exact[r].normalized(x, b.cols, b.given)
+	xhat, e := b.exact[r].normalized(x, b.given)
 	simulated := (x - b.sim[r].mean) * b.sim[r].rstd
 	p.weight += float64(dy * xhat)
 	p.weightSim += float64(dy * simulated)

@@ -21,7 +21,7 @@ func layernormCase(p op.Pass, d op.DType, rows, cols int64, saved string) op.Cas
 }
 
 // layernorm32 is layernorm as a kernel computes it in two passes, all in fp32.
-func layernorm32(order int, x, weight, bias []float64) (y []float64, mean, rstd float64) {
+func layernorm32(order int, eps float64, x, weight, bias []float64) (y []float64, mean, rstd float64) {
 	n := len(x)
 	mean = f32(sum32(order, n, func(i int) float64 { return x[i] }) / float64(n))
 	variance := f32(sum32(order, n, func(i int) float64 { return f32(x[i]-mean) * f32(x[i]-mean) }) / float64(n))
@@ -50,13 +50,13 @@ func layernormBackward32(order int, x, weight, dy []float64, mean, rstd float64)
 }
 
 // layernormAnswer runs the emulated kernels over a whole case: y, mean, rstd and, from these, dx, dweight, dbias.
-func layernormAnswer(order int, rows, cols int, in [][]float64, oneDot bool) (forward, backward [][]float64) {
+func layernormAnswer(order int, eps float64, rows, cols int, in [][]float64, oneDot bool) (forward, backward [][]float64) {
 	x, weight, bias, dy := in[0], in[1], in[2], in[3]
 	var y, means, rstds, dx []float64
 	xhats := make([]float64, rows*cols)
 	for r := range rows {
 		a, b := r*cols, (r+1)*cols
-		row, mean, rstd := layernorm32(order, x[a:b], weight, bias)
+		row, mean, rstd := layernorm32(order, eps, x[a:b], weight, bias)
 		y, means, rstds = append(y, row...), append(means, mean), append(rstds, rstd)
 		g, xhat := layernormBackward32(order, x[a:b], weight, dy[a:b], mean, rstd)
 		if oneDot { // mutant: the term of xhat is missing
@@ -91,7 +91,7 @@ func TestLayernormAcceptsAndRejects(t *testing.T) {
 				accepts(t, what+" sim", judged(truth, sims(truth)...))
 				accepts(t, what+" chained sim", judged(own, sims(own)...))
 				for order := range 3 {
-					forward, backward := layernormAnswer(order, int(rows), int(cols), values, false)
+					forward, backward := layernormAnswer(order, eps, int(rows), int(cols), values, false)
 					accepts(t, what, judged(truth, forward...))
 					accepts(t, what+" chained", judged(own, backward...))
 				}
@@ -106,7 +106,7 @@ func TestLayernormAcceptsAndRejects(t *testing.T) {
 				})
 				accepts(t, what+" driver", judged(given, dx, given.Outputs[1].Sim, given.Outputs[2].Sim))
 				if rows*cols > 1000 {
-					_, wrong := layernormAnswer(0, int(rows), int(cols), values, true)
+					_, wrong := layernormAnswer(0, eps, int(rows), int(cols), values, true)
 					rejects(t, what+" xhat term missing", judged(own, wrong...))
 					rejects(t, what+" zeros", judged(truth, make([]float64, rows*cols), truth.Outputs[1].Sim, truth.Outputs[2].Sim))
 				}

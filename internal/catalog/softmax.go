@@ -16,7 +16,7 @@ var _ = register("softmax", truth{forward: softmaxForward, backward: softmaxBack
 //
 // 2|x-m| for the rounding of x-m and of exp's argument reduction, 10 for exp, reciprocal and products, g(n) for the sum, 2^-126 where p
 // underflows. A row of only -inf, with +inf or with NaN is NaN.
-func softmaxRow(x, p, t []float64) {
+func softmaxRow(x, p, t []float64, g float64) {
 	m := math.Inf(-1)
 	for _, v := range x {
 		m = math.Max(m, v) // NaN wins
@@ -25,7 +25,6 @@ func softmaxRow(x, p, t []float64) {
 		p[i] = math.Exp(v - m)
 	}
 	l := sumOf(len(p), func(i int) float64 { return p[i] })
-	g := judge.G(int64(len(x)))
 	for i, v := range x {
 		p[i] /= l
 		t[i] = weighted(p[i], judge.U32*(2*math.Abs(v-m)+10+g)) + judge.Tiny
@@ -40,9 +39,10 @@ func softmaxForward(k *call) ([]judge.Target, error) {
 	values, rows, cols := x.Float64s(), x.Shape[0], x.Shape[1]
 	chosen := k.sample.choose(rows)
 	y := k.target("y", x.DType, x.Shape, chosen)
+	g := k.growth(cols)
 	eachRow(chosen, rows, func(i, r int64) {
 		out := rowOf(y, i, cols)
-		softmaxRow(values[r*cols:(r+1)*cols], out.R, out.T)
+		softmaxRow(values[r*cols:(r+1)*cols], out.R, out.T, g)
 		copy(out.TFP32, out.T)
 		roundRow(out.Sim, out.R, x.DType)
 	})
@@ -87,7 +87,7 @@ func softmaxBackward(k *call) ([]judge.Target, error) {
 	chosen := k.sample.choose(rows)
 	dx := k.target("grad_x", d, dy.Shape, chosen)
 	eachRow(chosen, rows, func(i, r int64) {
-		b := softmaxGradient{dtype: d, lowProduct: k.rules.LowProduct, dy: upstream[r*cols : (r+1)*cols], p: source[r*cols : (r+1)*cols]}
+		b := softmaxGradient{dtype: d, lowProduct: k.rules.LowProduct, g: k.growth(cols), dy: upstream[r*cols : (r+1)*cols], p: source[r*cols : (r+1)*cols]}
 		if k.chained() {
 			b.forward()
 		}
@@ -100,6 +100,7 @@ func softmaxBackward(k *call) ([]judge.Target, error) {
 type softmaxGradient struct {
 	dtype      op.DType
 	lowProduct bool
+	g          float64 // growth of errors in a sum over the row
 	p, dy      []float64
 	stored     []float64 // p as it is saved; nil: p is what was saved
 	t, tFP32   []float64 // chained: the error of the saved p under the contract, and without the rounding to the dtype
@@ -109,7 +110,7 @@ type softmaxGradient struct {
 func (b *softmaxGradient) forward() {
 	x, n := b.p, len(b.p)
 	b.p, b.t, b.tFP32, b.stored = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	softmaxRow(x, b.p, b.t)
+	softmaxRow(x, b.p, b.t, b.g)
 	u, lost := unit(b.dtype), halfSubnormal(b.dtype)
 	for i, p := range b.p {
 		b.stored[i] = tensor.Round(b.dtype, p, false)
@@ -133,7 +134,7 @@ func (b *softmaxGradient) fill(out row) {
 		saved = sumOf(n, func(i int) float64 { return weighted(math.Abs(b.dy[i]), b.t[i]) })
 		savedFP32 = sumOf(n, func(i int) float64 { return weighted(math.Abs(b.dy[i]), b.tFP32[i]) })
 	}
-	g, u := judge.G(int64(n)), unit(b.dtype)
+	g, u := b.g, unit(b.dtype)
 	for i, p := range b.p {
 		dy := b.dy[i]
 		out.R[i] = p * (dy - d)

@@ -24,7 +24,7 @@ func target(d op.DType, r []float64, t float64) Target {
 		sim[i] = tensor.Round(d, v, false)
 	}
 	ts := slices.Repeat([]float64{t}, n)
-	return Target{Name: "y", DType: d, Shape: []int64{int64(n)}, R: r, T: ts, TFP32: ts, Sim: sim}
+	return Target{Name: "y", DType: d, Shape: []int64{int64(n)}, R: r, T: ts, TFP32: ts, Sim: sim, Independent: true}
 }
 
 // plan is what is asked for where y is the only output.

@@ -27,7 +27,10 @@ type Target struct {
 	Sim      []float64
 	Saturate bool // overflow gives the largest finite number
 	FTZ      bool // results below 2^-126 may be flushed to zero (fp32, bf16)
-	Exact    bool // every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
+	// Independent: the values are many independent ones, so that sums over their errors are statistics: G4 and G5 are asked. Where a few
+	// rounding errors decide (rows of one value, outliers) the simulated ones may happen to be small, and a right kernel would be accused.
+	Independent bool
+	Exact       bool // every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
 }
 
 // Elements is the number of elements of the whole output.
