@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"triad/internal/judge"
+	"triad/internal/op"
 )
 
 // Contract is what an implementation promises about its arithmetic. The allowance T and the simulated result follow from these fields
 // alone; no tolerance is typed anywhere.
 type Contract struct {
 	Name        string
-	Promise     string   // in words, as shown by --explain
 	Accumulator string   // what sums are kept in
 	Stores      []string // intermediates that may be rounded to the dtype of the case
 	Approximate string   // approximations that are allowed
@@ -35,40 +35,43 @@ const fastMath = "exp, reciprocal and square root to a few units of 2^-24 of the
 var contracts = []Contract{
 	{
 		Name:        "fp32",
-		Promise:     "inputs exact, every internal value and sum in fp32, one rounding at the output",
 		Accumulator: "fp32", Approximate: fastMath, FlushToZero: true, Deterministic: true,
 	},
 	{
 		Name:        "p16",
-		Promise:     "as fp32, but the softmax weights P, and in the backward P and dS, may be stored in the input's dtype",
 		Accumulator: "fp32", Stores: []string{"P", "dS"}, Approximate: fastMath, LowWeights: true, FlushToZero: true, Deterministic: true,
 	},
 	{
 		Name:        "promoted",
-		Promise:     "fp8 products summed in the tensor core over at most 128 of K, then in fp32",
 		Accumulator: "13 bits below the largest term within 128 of K, then fp32", Approximate: "none",
 		SumBlock: 128, Kappa: judge.KappaPromoted, FlushToZero: true, Deterministic: true,
 	},
 	{
 		Name:        "fast",
-		Promise:     "fp8 products summed in the tensor core over the whole K",
 		Accumulator: "13 bits below the largest term", Approximate: "none", Kappa: judge.KappaFast, FlushToZero: true, Deterministic: true,
 	},
 	{
 		Name:        "product16",
-		Promise:     "softmax backward with the product p*dy stored in the input's dtype",
 		Accumulator: "fp32", Stores: []string{"p*dy"}, Approximate: fastMath, LowProduct: true, FlushToZero: true, Deterministic: true,
 	},
 	{
 		Name:        "tf32",
-		Promise:     "fp32 operands of products rounded to tf32, sums in fp32",
 		Accumulator: "fp32", Stores: []string{"operands of products, in tf32"}, Approximate: fastMath, TF32: true, FlushToZero: true, Deterministic: true,
 	},
 	{
 		Name:        "eager",
-		Promise:     "every intermediate of the written composition rounded to the input's dtype",
 		Accumulator: "fp32", Stores: []string{"every intermediate"}, Approximate: fastMath, EveryStep: true, FlushToZero: true, Deterministic: true,
 	},
+}
+
+// Promise is what the contract promises, in words.
+func (k Contract) Promise() string {
+	for _, c := range op.Contracts {
+		if c.Name == k.Name {
+			return c.Promise
+		}
+	}
+	return ""
 }
 
 // Contracts lists every contract, the strict one first.

@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"triad/internal/judge"
 	"triad/internal/op"
@@ -53,8 +54,8 @@ func (k *call) attention() (*attention, error) {
 	q, _ := k.tensor("q")
 	key, _ := k.tensor("k")
 	v, _ := k.tensor("v")
-	if len(q.Shape) != 4 || len(key.Shape) != 4 {
-		return nil, fmt.Errorf("q has shape %v and k %v: want four dims each", q.Shape, key.Shape)
+	if len(q.Shape) != 4 || len(key.Shape) != 4 || q.Shape[3] == 0 {
+		return nil, fmt.Errorf("q has shape %v and k %v: want four dims each, the last not empty", q.Shape, key.Shape)
 	}
 	scale, ok := k.Attrs.Lookup("scale")
 	if !ok {
@@ -64,7 +65,7 @@ func (k *call) attention() (*attention, error) {
 		rules: k.rules, d: q.DType, q: in[0], k: in[1], v: in[2], batch: q.Shape[0], headsQ: q.Shape[1], headsKV: key.Shape[1],
 		seqQ: q.Shape[2], seqKV: key.Shape[2], n: q.Shape[3], scale: scale.Number, causal: k.Attrs.Number("causal") != 0,
 	}
-	if a.headsKV == 0 || a.headsQ%a.headsKV != 0 || key.Shape[0] != a.batch || key.Shape[3] != a.n || !sameShape(v.Shape, key.Shape) {
+	if a.headsKV == 0 || a.headsQ%a.headsKV != 0 || key.Shape[0] != a.batch || key.Shape[3] != a.n || !slices.Equal(v.Shape, key.Shape) {
 		return nil, fmt.Errorf("q has shape %v, k %v, v %v: want equal batch and head_dim, heads that divide, and v like k", q.Shape, key.Shape, v.Shape)
 	}
 	a.gD, a.gK = k.growth(a.n), k.growth(a.seqKV)
@@ -80,18 +81,6 @@ func (k *call) attention() (*attention, error) {
 	}
 	a.simQ, a.simK, a.simV = a.operands(a.q), a.operands(a.k), a.operands(a.v)
 	return a, nil
-}
-
-func sameShape(a, b []int64) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // visible is how many keys query i sees: causal is aligned bottom-right.

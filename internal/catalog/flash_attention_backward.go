@@ -58,13 +58,20 @@ func attentionBackward(k *call) ([]judge.Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	shape := []int64{a.batch, a.headsQ, a.seqQ, a.n}
+	if err := k.shaped("grad_o", shape...); err != nil {
+		return nil, err
+	}
 	b.do, b.simDO = in[0], a.operands(in[0])
 	if b.given {
+		if err := firstError(k.shaped("o", shape...), k.shaped("lse", shape[:3]...)); err != nil {
+			return nil, err
+		}
 		b.o, b.lse = in[1], in[2]
 	}
 	b.lowSaved = a.uP != judge.U32 || !b.given && a.d != op.FP32
 	b.gQ = k.growth(a.seqQ * (a.headsQ / a.headsKV))
-	dq := k.target("grad_q", a.d, []int64{a.batch, a.headsQ, a.seqQ, a.n}, nil)
+	dq := k.target("grad_q", a.d, shape, nil)
 	dk := k.target("grad_k", a.d, []int64{a.batch, a.headsKV, a.seqKV, a.n}, nil)
 	dv := k.target("grad_v", a.d, []int64{a.batch, a.headsKV, a.seqKV, a.n}, nil)
 	for head := range a.batch * a.headsQ {

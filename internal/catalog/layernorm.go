@@ -61,7 +61,24 @@ func epsOf(k *call) (float64, error) {
 	return eps.Number, nil
 }
 
+// parameters says whether the inputs of names have one value a column.
+func (k *call) parameters(x tensor.Tensor, names ...string) error {
+	if len(x.Shape) != 2 || x.Shape[1] == 0 {
+		return fmt.Errorf("x has shape %v: want at least one column", x.Shape)
+	}
+	for _, name := range names {
+		if err := k.shaped(name, x.Shape[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func layernormForward(k *call) ([]judge.Target, error) {
+	x, err := k.rank("x", 2)
+	if err = firstError(err, k.parameters(x, "weight", "bias")); err != nil {
+		return nil, err
+	}
 	in, err := k.values("x", "weight", "bias")
 	if err != nil {
 		return nil, err
@@ -70,7 +87,6 @@ func layernormForward(k *call) ([]judge.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, _ := k.tensor("x")
 	rows, cols := x.Shape[0], x.Shape[1]
 	chosen := k.sample.choose(rows)
 	y := k.target("y", x.DType, x.Shape, chosen)
@@ -141,6 +157,10 @@ func layernormBackward(k *call) ([]judge.Target, error) {
 }
 
 func (k *call) layernormBack() (*layernormBack, error) {
+	x, err := k.rank("x", 2)
+	if err = firstError(err, k.parameters(x, "weight"), k.shaped("grad_y", x.Shape...)); err != nil {
+		return nil, err
+	}
 	in, err := k.values("x", "weight", "grad_y")
 	if err != nil {
 		return nil, err
@@ -149,12 +169,12 @@ func (k *call) layernormBack() (*layernormBack, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, _ := k.tensor("x")
 	b := &layernormBack{x: in[0], weight: in[1], dy: in[2], rows: x.Shape[0], cols: x.Shape[1], given: !k.chained(), gRows: k.growth(x.Shape[0])}
 	b.exact, b.sim = make([]moments, b.rows), make([]moments, b.rows)
 	var saved [][]float64
 	if b.given {
-		if saved, err = k.values("mean", "rstd"); err != nil {
+		saved, err = k.values("mean", "rstd")
+		if err = firstError(err, k.shaped("mean", b.rows), k.shaped("rstd", b.rows)); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"math"
 
 	"triad/internal/judge"
@@ -25,16 +26,24 @@ func (k *call) rotated(inputs, outputs []string, sign float64) ([]judge.Target, 
 	if err != nil {
 		return nil, err
 	}
-	cos, _ := k.tensor("cos")
+	cos, err := k.rank("cos", 2)
+	if err = firstError(err, k.shaped("sin", cos.Shape...)); err != nil {
+		return nil, err
+	}
+	offset := int64(k.Attrs.Number("offset"))
 	var targets []judge.Target
 	for i, name := range inputs {
-		x, err := k.tensor(name)
+		x, err := k.rank(name, 4)
 		if err != nil {
 			return nil, err
 		}
+		if x.Shape[3] != 2*cos.Shape[1] || offset < 0 || offset+x.Shape[1] > cos.Shape[0] {
+			return nil, fmt.Errorf("%s has shape %v at offset %d and cos %v: want head_dim twice the columns of cos, and a row of it for every position",
+				name, x.Shape, offset, cos.Shape)
+		}
 		r := rotation{
 			k: k, x: x.Float64s(), cos: tables[0], sin: tables[1], sign: sign, d: x.DType, half: cos.Shape[1], seq: x.Shape[1], heads: x.Shape[2],
-			offset: int64(k.Attrs.Number("offset")), interleaved: k.Attrs.Number("interleaved") != 0,
+			offset: offset, interleaved: k.Attrs.Number("interleaved") != 0,
 		}
 		if r.exact = k.Distribution == "integers" && onlyQuarterTurns(tables[0], tables[1]); r.exact {
 			targets = append(targets, exactly(k.elementwise(outputs[i], x, r.element)))

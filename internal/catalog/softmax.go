@@ -32,7 +32,7 @@ func softmaxRow(x, p, t []float64, g float64) {
 }
 
 func softmaxForward(k *call) ([]judge.Target, error) {
-	x, err := k.tensor("x")
+	x, err := k.rank("x", 2)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func roundRow(to, from []float64, d op.DType) {
 }
 
 func softmaxBackward(k *call) ([]judge.Target, error) {
-	dy, err := k.tensor("grad_y")
+	dy, err := k.rank("grad_y", 2)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func softmaxBackward(k *call) ([]judge.Target, error) {
 		saved = "x"
 	}
 	from, err := k.tensor(saved)
-	if err != nil {
+	if err = firstError(err, k.shaped(saved, dy.Shape...)); err != nil {
 		return nil, err
 	}
 	source, upstream := from.Float64s(), dy.Float64s()

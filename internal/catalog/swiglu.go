@@ -63,21 +63,27 @@ func (k *call) gateGradient(dy, g, v float64, d op.DType) (r, t, tFP32, sim floa
 }
 
 func swigluForward(k *call) ([]judge.Target, error) {
+	gate, err := k.tensor("gate")
+	if err = firstError(err, k.shaped("up", gate.Shape...)); err != nil {
+		return nil, err
+	}
 	in, err := k.values("gate", "up")
 	if err != nil {
 		return nil, err
 	}
-	gate, _ := k.tensor("gate")
 	y := k.elementwise("y", gate, func(i int64) (r, t, tFP32, sim float64) { return k.gated(in[0][i], in[1][i], gate.DType) })
 	return []judge.Target{y}, nil
 }
 
 func swigluBackward(k *call) ([]judge.Target, error) {
+	gate, err := k.tensor("gate")
+	if err = firstError(err, k.shaped("up", gate.Shape...), k.shaped("grad_y", gate.Shape...)); err != nil {
+		return nil, err
+	}
 	in, err := k.values("gate", "up", "grad_y")
 	if err != nil {
 		return nil, err
 	}
-	gate, _ := k.tensor("gate")
 	dgate := k.elementwise("grad_gate", gate, func(i int64) (r, t, tFP32, sim float64) {
 		return k.gateGradient(in[2][i], in[0][i], in[1][i], gate.DType)
 	})
@@ -87,8 +93,10 @@ func swigluBackward(k *call) ([]judge.Target, error) {
 
 // elementwise fills an output that has the shape and dtype of an input, element by element.
 func (k *call) elementwise(name string, like tensor.Tensor, f func(i int64) (r, t, tFP32, sim float64)) judge.Target {
-	cols := like.Shape[len(like.Shape)-1]
-	rows := int64(0)
+	cols, rows := int64(1), int64(0)
+	if rank := len(like.Shape); rank > 0 {
+		cols = like.Shape[rank-1]
+	}
 	if cols > 0 {
 		rows = like.Elements() / cols
 	}

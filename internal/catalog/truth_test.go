@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -77,5 +78,69 @@ func TestEveryCaseHasATruth(t *testing.T) {
 				t.Errorf("%d of %d outputs are without power", powerless, outputs)
 			}
 		})
+	}
+}
+
+// TestContractsAgree: the arithmetic of every contract a spec may name is here, and the truths know what the specs permit.
+func TestContractsAgree(t *testing.T) {
+	if len(Contracts()) != len(op.Contracts) {
+		t.Errorf("%d contracts have an arithmetic, %d a promise", len(Contracts()), len(op.Contracts))
+	}
+	for _, k := range Contracts() {
+		if k.Promise() == "" {
+			t.Errorf("contract %s promises nothing", k.Name)
+		}
+	}
+	for _, o := range All() {
+		known := truths[o.Spec.Name]
+		if known.forward == nil || o.Spec.Backward != nil && known.backward == nil {
+			t.Errorf("%s lacks the truth of a pass", o.Spec.Name)
+		}
+		for _, dtype := range o.Spec.DTypes {
+			for _, k := range Contracts() {
+				if (o.Spec.Permits(dtype, k.Name) || o.Spec.DefaultContract(dtype) == k.Name) && !slices.Contains(known.permits, k.Name) {
+					t.Errorf("%s permits contract %s, whose truth is not known", o.Spec.Name, k.Name)
+				}
+			}
+		}
+	}
+}
+
+// TestWrongInputsAreErrors: whatever input is missing or has another shape, there is an error and no panic.
+func TestWrongInputsAreErrors(t *testing.T) {
+	for _, o := range All() {
+		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, c := range plan.Cases {
+			key := c.Pass.String() + c.Saved + c.Attrs.Text("scaling")
+			if seen[key] || c.Distribution != "normal" {
+				continue
+			}
+			seen[key] = true
+			in := caseInputs(t, o.Spec, c, 1)
+			contract := o.Spec.DefaultContract(c.DType)
+			for i := range in {
+				if c.Saved == "own" && in[i].Name == "bias" {
+					continue // no gradient depends on it
+				}
+				if _, err := TruthOf(c, contract, slices.Delete(slices.Clone(in), i, i+1), nil); err == nil {
+					t.Errorf("%s %v: no error without %s", c.Op, c.Pass, in[i].Name)
+				}
+				other := slices.Clone(in)
+				other[i] = tensor.New(in[i].Name, in[i].DType, append([]int64{3}, in[i].Shape...))
+				if _, err := TruthOf(c, contract, other, nil); err == nil && len(in[i].Shape) > 1 {
+					t.Errorf("%s %v: no error for %s with shape %v", c.Op, c.Pass, in[i].Name, other[i].Shape)
+				}
+			}
+		}
+	}
+	if _, err := TruthOf(op.Case{Op: "nothing"}, "fp32", nil, nil); err == nil {
+		t.Error("an unknown operator has a truth")
+	}
+	if _, err := TruthOf(op.Case{Op: "softmax"}, "fp32", nil, nil); err == nil {
+		t.Error("an unknown pass has a truth")
 	}
 }
