@@ -83,14 +83,15 @@ void describe_access(cuemu_report *r, const Worker &w, const char *address) {
 	}
 	int64_t past = 0;
 	const Buffer *b = nearest_buffer(address, &past);
+	const char *where = w.in_block ? "" : "the launch function's own code: ";
 	if (!b) {
-		snprintf(text, room, "invalid %s address %p, near no buffer", verb, static_cast<const void *>(address));
+		snprintf(text, room, "%sinvalid %s address %p, near no buffer", where, verb, static_cast<const void *>(address));
 		return;
 	}
 	snprintf(r->buffer, sizeof r->buffer, "%s", b->name);
 	r->buffer_bytes = static_cast<int64_t>(b->bytes);
 	r->distance = past;
-	snprintf(text, room, "invalid %s address %p: %lld bytes %s buffer %s of %zu bytes", verb, static_cast<const void *>(address),
+	snprintf(text, room, "%sinvalid %s address %p: %lld bytes %s buffer %s of %zu bytes", where, verb, static_cast<const void *>(address),
 	         static_cast<long long>(past < 0 ? -past : past), past < 0 ? "before the start of" : "past the end of", b->name, b->bytes);
 }
 
@@ -127,7 +128,7 @@ void handler(int number, siginfo_t *info, void *context) {
 }  // namespace
 
 void protect_begin() {
-#if !CUEMU_SANITIZER
+	if (CUEMU_SANITIZER) return;               // it has handlers of its own
 	fault_pc = 0;
 	struct sigaction action;
 	memset(&action, 0, sizeof action);
@@ -135,17 +136,15 @@ void protect_begin() {
 	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
 	sigemptyset(&action.sa_mask);
 	for (int i = 0; i < 4; i++) sigaction(signals[i], &action, &previous[i]);
-#endif
 }
 
 void protect_end() {
-#if !CUEMU_SANITIZER
+	if (CUEMU_SANITIZER) return;
 	for (int i = 0; i < 4; i++) sigaction(signals[i], &previous[i], nullptr);
-#endif
 }
 
 bool use_signal_stack() {
-#if !CUEMU_SANITIZER
+	if (CUEMU_SANITIZER) return true;
 	const size_t bytes = 64 * 1024;
 	void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED) return false;
@@ -154,9 +153,6 @@ bool use_signal_stack() {
 	stack.ss_sp = memory;
 	stack.ss_size = bytes;
 	return sigaltstack(&stack, nullptr) == 0;
-#else
-	return true;
-#endif
 }
 
 // locate finds the module of the fault. A fault inside libc (a kernel's memcpy) is charged to the caller: the first word on the stack that

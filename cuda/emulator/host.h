@@ -41,7 +41,7 @@ enum {
 typedef struct {
 	int32_t  kind;                           /* one of the above */
 	int32_t  code;                           /* what the launch function returned */
-	int32_t  has_place;                      /* block and thread are known */
+	int32_t  has_place;                      /* 1: block and thread are known, 2: the block alone */
 	uint32_t block[3], thread[3];
 	int32_t  line;                           /* 0: not known; then see pc_module and pc_offset */
 	char     file[256], kernel[128];
@@ -59,7 +59,7 @@ CUEMU_API int cuemu_set_order(const char *order);
 CUEMU_API void cuemu_set_workers(int n);             /* 0: one a core; before the first launch */
 CUEMU_API void cuemu_set_watchdog(double seconds);   /* 0: none; default 30 */
 
-/* A device buffer between two unmapped pages. It ends less than 16 bytes before one; these bytes and those in front of it, at least
+/* A device buffer between two unmapped megabytes. It ends less than 16 bytes before one; these bytes and those in front of it, at least
  * 4096, carry the canary 0xC3. misalign (0..15): the data starts that many bytes past a multiple of 16. Contents: 0xFF. Null: no memory. */
 CUEMU_API void *cuemu_alloc(const char *name, size_t bytes, size_t misalign);
 CUEMU_API int   cuemu_free(void *data);              /* 0, or -1: not a buffer's start */

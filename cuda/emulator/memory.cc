@@ -1,4 +1,5 @@
-// Device buffers: each in a mapping of its own, between two unmapped pages, ending less than 16 bytes before the second.
+// Device buffers: each in a mapping of its own, between two unmapped megabytes, ending less than 16 bytes before the second. A megabyte, not a
+// page: an overrun by a row or two must not land in the next buffer, and a fault names the buffer it came from.
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -10,7 +11,7 @@ namespace cuemu {
 
 namespace {
 
-const size_t PAGE = 4096;
+const size_t PAGE = 4096, GAP = size_t(1) << 20;
 const unsigned MAX_BUFFERS = 4096;
 const char CANARY = '\xc3';
 Buffer buffers[MAX_BUFFERS];
@@ -59,21 +60,21 @@ CUEMU_API void *cuemu_alloc(const char *name, size_t bytes, size_t misalign) {
 	Buffer *b = reserve();
 	if (!b) return nullptr;
 	size_t inside = (bytes + 32 + PAGE - 1) / PAGE * PAGE + PAGE;
-	char *mapping = static_cast<char *>(mmap(nullptr, inside + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-	if (mapping == MAP_FAILED || mprotect(mapping + PAGE, inside, PROT_READ | PROT_WRITE) != 0) {
-		if (mapping != MAP_FAILED) munmap(mapping, inside + 2 * PAGE);
+	char *mapping = static_cast<char *>(mmap(nullptr, inside + 2 * GAP, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+	if (mapping == MAP_FAILED || mprotect(mapping + GAP, inside, PROT_READ | PROT_WRITE) != 0) {
+		if (mapping != MAP_FAILED) munmap(mapping, inside + 2 * GAP);
 		b->used.store(false);
 		return nullptr;
 	}
-	char *end = mapping + PAGE + inside;
+	char *end = mapping + GAP + inside;
 	uintptr_t last = reinterpret_cast<uintptr_t>(end) - bytes;
 	last -= (last - misalign) & 15;
 	char *data = reinterpret_cast<char *>(last);
-	memset(mapping + PAGE, CANARY, static_cast<size_t>(data - mapping) - PAGE);
+	memset(mapping + GAP, CANARY, static_cast<size_t>(data - mapping) - GAP);
 	memset(data, 0xff, bytes);
 	memset(data + bytes, CANARY, static_cast<size_t>(end - (data + bytes)));
 	b->mapping = mapping;
-	b->mapped = inside + 2 * PAGE;
+	b->mapped = inside + 2 * GAP;
 	b->bytes = bytes;
 	snprintf(b->name, sizeof b->name, "%s", name ? name : "");
 	b->data = data;
@@ -110,12 +111,12 @@ CUEMU_API int64_t cuemu_check(const void *data, int64_t *before, int64_t *after)
 	Buffer *b = find(data);
 	if (!b) return 0;
 	int64_t changed = 0;
-	for (const char *p = b->data - 1; p >= b->mapping + PAGE; p--) {
+	for (const char *p = b->data - 1; p >= b->mapping + GAP; p--) {
 		if (*p == CANARY) continue;
 		changed++;
 		if (*before == 0) *before = b->data - p;
 	}
-	for (const char *p = b->data + b->bytes; p < b->mapping + b->mapped - PAGE; p++) {
+	for (const char *p = b->data + b->bytes; p < b->mapping + b->mapped - GAP; p++) {
 		if (*p == CANARY) continue;
 		changed++;
 		if (*after == 0) *after = p - (b->data + b->bytes) + 1;

@@ -267,10 +267,9 @@ void finish_message(cuemu_report *r) {
 	auto add = [&](int written) { n = written < 0 || n + static_cast<size_t>(written) >= room ? room - 1 : n + static_cast<size_t>(written); };
 	if (r->kernel[0]) add(snprintf(r->message, room, "kernel %s: ", r->kernel));
 	add(snprintf(r->message + n, room - n, "%s", text));
-	if (r->has_place)
-		add(snprintf(r->message + n, room - n, "; block (%u,%u,%u), thread (%u,%u,%u)", r->block[0], r->block[1], r->block[2], r->thread[0],
-		             r->thread[1], r->thread[2]));
-	if (r->line) add(snprintf(r->message + n, room - n, ", at %s:%d", r->file, r->line));
+	if (r->line) add(snprintf(r->message + n, room - n, " at %s:%d", r->file, r->line));
+	if (r->has_place) add(snprintf(r->message + n, room - n, ", block (%u,%u,%u)", r->block[0], r->block[1], r->block[2]));
+	if (r->has_place == 1) add(snprintf(r->message + n, room - n, ", thread (%u,%u,%u)", r->thread[0], r->thread[1], r->thread[2]));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // dynamic part ends at its end. All of it is 0xFF when a block starts, red zones included, and a red zone that changed is a report.
 #include <sys/mman.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "cuemu/fiber_hooks.h"
@@ -42,17 +43,29 @@ CUEMU_PLAIN bool all_ones(const char *p, size_t bytes) {
 	return true;
 }
 
+// tell_overrun: found when the block has ended, so which thread it was is not known.
+CUEMU_PLAIN void tell_overrun(Worker &w, const char *what, size_t bytes) {
+	cuemu_report *r = open_report(CUEMU_OUT_OF_BOUNDS);
+	if (!r) return;
+	r->has_place = 2;
+	r->thread[0] = r->thread[1] = r->thread[2] = 0;
+	r->line = w.job->line;
+	snprintf(r->file, sizeof r->file, "%s", w.job->file);
+	snprintf(r->buffer, sizeof r->buffer, "shared memory");
+	snprintf(r->message, sizeof r->message, "the block wrote past the end of %s of %zu bytes; launched", what, bytes);
+}
+
 // check_red_zones reports a write past the end of a shared variable, or of the dynamic part into the bytes up to its alignment.
 CUEMU_PLAIN void check_red_zones(Worker &w) {
 	unsigned n = area_count.load(std::memory_order_acquire);
 	for (unsigned i = 0; i < n; i++) {
 		if (all_ones(w.arena + areas[i].offset + areas[i].bytes, RED_ZONE)) continue;
-		report(CUEMU_OUT_OF_BOUNDS, w.job->file, w.job->line, "the block wrote past the end of a __shared__ declaration of %u bytes", areas[i].bytes);
+		tell_overrun(w, "a __shared__ declaration", areas[i].bytes);
 	}
 	size_t bytes = w.job->shared_bytes;
 	const char *end = current_launch.dynamic_of(w.arena) + bytes;
 	if (bytes && !all_ones(end, static_cast<size_t>(w.arena + ARENA_BYTES - end)))
-		report(CUEMU_OUT_OF_BOUNDS, w.job->file, w.job->line, "the block wrote past the end of its %zu bytes of dynamic shared memory", bytes);
+		tell_overrun(w, "dynamic shared memory", bytes);
 }
 
 }  // namespace
@@ -86,14 +99,13 @@ CUEMU_PLAIN void open_arena(Worker &w) {
 // close_arena checks the red zones and fills what the block could write with 0xFF again.
 CUEMU_PLAIN void close_arena(Worker &w) {
 	unpoison(w.arena, ARENA_BYTES);
-#if !CUEMU_TSAN
+	if (CUEMU_TSAN) return;
 	size_t used = current_launch.static_bytes.load(std::memory_order_relaxed);
 	if (used == 0 && w.job->shared_bytes == 0) return;
 	check_red_zones(w);
 	memset(w.arena, 0xff, used);
 	char *dynamic = current_launch.dynamic_of(w.arena);
 	memset(dynamic, 0xff, static_cast<size_t>(w.arena + ARENA_BYTES - dynamic));
-#endif
 }
 
 }  // namespace cuemu

@@ -56,7 +56,7 @@ template <int E, int M, int BIAS, uint32_t MAX, bool INF, uint32_t NAN_CODE> str
 
 	static float decode(uint32_t code) {
 		uint32_t sign = (code & SIGN) ? 0x80000000u : 0, magnitude = code & (SIGN - 1);
-		if (magnitude > MAX) return float_of(INF && magnitude == INFINITE ? sign | 0x7f800000u : sign | 0x7fc00000u);
+		if (magnitude > MAX) return float_of(INF && magnitude == INFINITE ? sign | 0x7f800000u : 0x7fffffffu);   // a NaN as the hardware converts it
 		if (magnitude >> M) return float_of(sign | ((magnitude << (23 - M)) + (static_cast<uint32_t>(127 - BIAS) << 23)));
 		float x = std::ldexp(static_cast<float>(magnitude), 1 - BIAS - M);
 		return sign ? -x : x;
