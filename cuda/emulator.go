@@ -126,6 +126,11 @@ func (e *emulator) start(ctx context.Context) error {
 		}
 		*(*unsafe.Pointer)(f.slot) = address
 	}
+	// Kernel libraries find the emulator among the global symbols: those of another one would run what this one was told.
+	if global, err := symbol(nil, "cuemu_run"); err != nil || *(*unsafe.Pointer)(unsafe.Pointer(&api.run)) != global {
+		C.free(unsafe.Pointer(api))
+		return fmt.Errorf("open the emulator: this process has loaded another build of it (%v)", err)
+	}
 	e.api = api
 	return nil
 }

@@ -28,16 +28,6 @@ func kernelNames(t *testing.T) []string {
 	return names
 }
 
-// userCache is where triad keeps what it builds: libraries that it has need no second build in a test.
-func userCache(t *testing.T) string {
-	t.Helper()
-	folder, err := os.UserCacheDir()
-	if err != nil {
-		return testCache
-	}
-	return filepath.Join(folder, "triad", "cuda")
-}
-
 // TestKernelsCompileForTheEmulator compiles every kernel file with g++ and with clang++. TRIAD_TEST_CLANG names a clang++ that must be
 // there; without it a missing one is skipped.
 func TestKernelsCompileForTheEmulator(t *testing.T) {
@@ -53,7 +43,7 @@ func TestKernelsCompileForTheEmulator(t *testing.T) {
 			if err != nil {
 				t.Skip(err)
 			}
-			b := Builder{Sources: triad.Files, Cache: userCache(t), Compiler: compiler}
+			b := Builder{Sources: triad.Files, Cache: testCache, Compiler: compiler}
 			if _, err := b.Emulator(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -95,7 +85,7 @@ func needNVCC(t *testing.T) NVCC {
 // TestEveryKernelFileRegisters loads every library: each variant says which operator, pass, contract and outputs it has.
 func TestEveryKernelFileRegisters(t *testing.T) {
 	needCompiler(t)
-	device := NewEmulator(triad.Files, userCache(t))
+	device := NewEmulator(triad.Files, testCache)
 	for _, kernel := range kernelNames(t) {
 		t.Run(kernel, func(t *testing.T) {
 			s := &server{device: device, specs: catalogSpec}
@@ -131,7 +121,7 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 		t.Skip("nvcc takes minutes for all kernels")
 	}
 	nvcc := needNVCC(t)
-	b := GPUBuilder{Sources: triad.Files, Cache: userCache(t), Compiler: nvcc, Architectures: []string{"sm_80", "sm_90a"}}
+	b := GPUBuilder{Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_80", "sm_90a"}}
 	for _, kernel := range kernelNames(t) {
 		t.Run(kernel, func(t *testing.T) {
 			library, err := b.Kernels(t.Context(), kernel)

@@ -25,7 +25,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// testCache is shared by the tests of a run, so that the emulator is built once.
+// testCache is where triad itself keeps what it builds: what it has, by content, needs no second build. A process loads one emulator, so
+// every device in this one shares it.
 var testCache string
 
 // TestMain is also the worker that the tests start: with TRIAD_TEST_WORKER set to a cache folder it serves descriptors 3 and 4.
@@ -37,14 +38,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	folder, err := os.MkdirTemp("", "triad-cuda-test")
+	folder, err := os.UserCacheDir()
 	if err != nil {
-		panic(err)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	testCache = folder
-	code := m.Run()
-	os.RemoveAll(folder)
-	os.Exit(code)
+	testCache = filepath.Join(folder, "triad", "cuda")
+	os.Exit(m.Run())
 }
 
 // testSpec knows the operator of testdata/worker/scale.cu.
@@ -530,6 +530,19 @@ func TestNoCompilerIsUnavailable(t *testing.T) {
 	reply, err := s.load(t.Context(), "scale")
 	if err != nil || len(reply.Failed) != 1 || reply.Failed[0].Status != op.StatusUnavailable || !strings.Contains(reply.Failed[0].Message, "install g++") {
 		t.Errorf("%+v, %v", reply, err)
+	}
+}
+
+// TestSecondEmulatorIsRefused: kernels would run in the first one, in the order that it was told last.
+func TestSecondEmulatorIsRefused(t *testing.T) {
+	needCompiler(t)
+	first := NewEmulator(testSources(), testCache)
+	if _, err := first.Library(t.Context(), "scale"); err != nil {
+		t.Fatal(err)
+	}
+	second := NewEmulator(testSources(), t.TempDir())
+	if _, err := second.Library(t.Context(), "scale"); err == nil || !strings.Contains(err.Error(), "another build") {
+		t.Errorf("a second emulator: %v", err)
 	}
 }
 
