@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"triad/internal/judge"
 	"triad/internal/op"
@@ -225,14 +226,23 @@ func eachRow(rows []int64, n int64, work func(i, r int64)) {
 	})
 }
 
-// inParallel calls work for 0 <= i < n on all cores, in runs of neighbours so that rows that share memory pages stay on one.
+// inParallel calls work for 0 <= i < n on all cores, in runs of neighbours, so that what shares memory pages stays together and what costs more
+// towards one end (causal rows) is still shared evenly. Every i writes results of its own: nothing depends on the order.
 func inParallel(n int64, work func(i int64)) {
 	cores := min(n, int64(runtime.GOMAXPROCS(0)))
+	run := max(1, n/(cores*16+1))
+	var next atomic.Int64
 	var wait sync.WaitGroup
-	for c := range cores {
+	for range cores {
 		wait.Go(func() {
-			for i := c * n / cores; i < (c+1)*n/cores; i++ {
-				work(i)
+			for {
+				first := next.Add(run) - run
+				if first >= n {
+					return
+				}
+				for i := first; i < min(first+run, n); i++ {
+					work(i)
+				}
 			}
 		})
 	}

@@ -144,3 +144,39 @@ func TestWrongInputsAreErrors(t *testing.T) {
 		t.Error("an unknown pass has a truth")
 	}
 }
+
+// TestLooserContracts: every contract that a spec permits has a finite truth on every case of the level, and its own
+// simulated result passes.
+func TestLooserContracts(t *testing.T) {
+	level := op.LevelDefault
+	if testing.Short() {
+		level = op.LevelQuick
+	}
+	for _, o := range All() {
+		t.Run(o.Spec.Name, func(t *testing.T) {
+			plan, err := o.Spec.Expand(op.Options{Level: level})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range plan.Cases {
+				standard := o.Spec.DefaultContract(c.DType)
+				for _, k := range Contracts() {
+					if k.Name == standard || !o.Spec.Permits(c.DType, k.Name) {
+						continue
+					}
+					in := caseInputs(t, o.Spec, c, 1)
+					truth, err := TruthOf(c, k.Name, in, nil)
+					if err != nil {
+						t.Errorf("%s %v %s %v %s %s: %v", c.Op, c.Pass, c.DType, c.Dims, c.Distribution, k.Name, err)
+						continue
+					}
+					for _, v := range judged(truth, sims(truth)...) {
+						if s := v.Status; s != op.StatusPass && s != op.StatusEmptyOK && s != op.StatusWarn {
+							t.Errorf("%s %v %s %v %v %s %s %s %s: %v %s: %s", c.Op, c.Pass, c.DType, c.Dims, c.Attrs, c.Distribution, c.Upstream, c.Saved, k.Name, v.Status, v.Gate, v.Sentence)
+						}
+					}
+				}
+			}
+		})
+	}
+}
