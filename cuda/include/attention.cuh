@@ -74,6 +74,13 @@ template <class T> struct BackwardCall {
 // must weigh nothing; with 0 instead, exp gives 0 for them, and infinity, then NaN by the division, where the maximum is +inf.
 __device__ inline float finite_max(float max) { return fabsf(max) <= 3.4028235e38f ? max : 0.0f; }
 
+// log_sum_exp is lse of a query, from its largest score and the sum of exp(score - finite_max). Where a score is infinite there are no
+// weights (infinity minus infinity), so o is NaN and lse with it; a query that sees no key has lse = -inf.
+__device__ inline float log_sum_exp(float max, float total, bool sees_a_key) {
+	if (sees_a_key && fabsf(max) > 3.4028235e38f) return NAN;
+	return finite_max(max) + logf(total);
+}
+
 // Weight is one element of P = exp(s - lse) and of dS = P * (dP - delta), the gradient of the scaled score.
 struct Weight {
 	float p, ds;

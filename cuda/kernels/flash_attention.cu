@@ -79,7 +79,7 @@ template <class T> __global__ void naive_softmax(ForwardCall<T> a, float *scores
 	for (int j = 0; j < keys; j++) sum.add(row[j] = expf(row[j] - base));
 	const float total = sum.total();
 	for (int j = 0; j < keys; j++) row[j] /= total;
-	if (a.lse) a.lse[i] = base + logf(total);
+	if (a.lse) a.lse[i] = triad::log_sum_exp(max, total, keys > 0);
 }
 
 // One thread per element of o.
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(triad::tile_threads, 3) tiled_forward(ForwardC
 		const int row = first + ty + triad::tile_rows * r;
 		const float total = triad::warp_reduce<triad::tile_cols>(sum[r], triad::Sum());
 		inverse[r] = visible[r] > 0 ? 1.0f / total : 0.0f;
-		if (a.lse && tx == 0 && row < s.seq_q) a.lse[rows_before + row] = triad::finite_max(max[r]) + logf(total);
+		if (a.lse && tx == 0 && row < s.seq_q) a.lse[rows_before + row] = triad::log_sum_exp(max[r], total, visible[r] > 0);
 	}
 	triad::store_rows<Tile>(a.o + rows_before * s.head_dim, o, inverse, first, s.seq_q, s.head_dim);
 }
