@@ -290,6 +290,7 @@ func TestEmulatorWarpMatrix(t *testing.T) {
 		{"g++", []string{"-O2"}, allOrders},
 		{"g++", []string{"-O0"}, []string{"greedy:1"}},
 		{"g++", []string{"-O3", "-flto"}, []string{"forward", "greedy:2"}},
+		{"g++", []string{"-O1", "-DCUEMU_UCONTEXT"}, []string{"greedy:3"}},
 		{clangName(), []string{"-O2"}, allOrders},
 	} {
 		t.Run(filepath.Base(way.compiler)+strings.Join(way.flags, ""), func(t *testing.T) {

@@ -5,9 +5,6 @@
 // switch only where they wait, and switch straight to the next one.
 #include <sys/mman.h>
 
-#include <cstdio>
-#include <cstring>
-
 #include "cuemu/fiber_hooks.h"
 #include "cuemu/scheduler.h"
 
@@ -57,10 +54,6 @@ CUEMU_PLAIN void make_runnable(Worker &w, unsigned warp, uint32_t lanes) {
 	w.ready |= 1u << w.rank_of[warp];
 }
 
-CUEMU_PLAIN bool same_place(const Wait &wait, const char *file, int line) {
-	return wait.line == line && (wait.file == file || strcmp(wait.file, file) == 0);
-}
-
 // release_activemask lets the lanes go on that stand at one __activemask, when nothing else of their warp can move.
 CUEMU_PLAIN void release_activemask(Worker &w, unsigned warp) {
 	Warp &p = w.warp[warp];
@@ -103,65 +96,6 @@ CUEMU_PLAIN void release_barrier(Worker &w) {
 	}
 }
 
-const char *const collective_names[] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "a vote", "__match_any_sync",
-	"__match_all_sync", "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync", "__reduce_max_sync",
-	"__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", "__syncwarp", "__activemask"};
-
-CUEMU_PLAIN uint32_t reduce(const LaneValue *v, int kind, uint32_t lanes) {
-	uint32_t sum = static_cast<uint32_t>(v[__builtin_ctz(lanes)].value);
-	for (uint32_t rest = lanes & (lanes - 1); rest; rest &= rest - 1) {
-		uint32_t x = static_cast<uint32_t>(v[__builtin_ctz(rest)].value);
-		int32_t a = static_cast<int32_t>(sum), b = static_cast<int32_t>(x);
-		switch (kind) {
-		case REDUCE_ADD: sum += x; break;
-		case REDUCE_MIN_S: sum = static_cast<uint32_t>(a < b ? a : b); break;
-		case REDUCE_MAX_S: sum = static_cast<uint32_t>(a > b ? a : b); break;
-		case REDUCE_MIN_U: sum = sum < x ? sum : x; break;
-		case REDUCE_MAX_U: sum = sum > x ? sum : x; break;
-		case REDUCE_AND: sum &= x; break;
-		case REDUCE_OR: sum |= x; break;
-		default: sum ^= x;
-		}
-	}
-	return sum;
-}
-
-CUEMU_PLAIN uint32_t equal_lanes(const LaneValue *v, uint64_t value, uint32_t lanes) {
-	uint32_t equal = 0;
-	for (uint32_t rest = lanes; rest; rest &= rest - 1)
-		if (v[__builtin_ctz(rest)].value == value) equal |= rest & -rest;
-	return equal;
-}
-
-// compute gives every lane of a complete group its result.
-CUEMU_PLAIN void compute(LaneValue *v, int kind, uint32_t lanes) {
-	uint64_t common = 0;
-	if (kind == VOTE_BALLOT) {
-		for (uint32_t rest = lanes; rest; rest &= rest - 1)
-			if (v[__builtin_ctz(rest)].value) common |= rest & -rest;
-		common |= uint64_t(lanes) << 32;
-	} else if (kind == MATCH_ALL) {
-		common = equal_lanes(v, v[__builtin_ctz(lanes)].value, lanes) == lanes ? lanes : 0;
-	} else if (kind >= REDUCE_ADD && kind <= REDUCE_XOR) {
-		common = reduce(v, kind, lanes);
-	}
-	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
-		LaneValue &lane = v[__builtin_ctz(rest)];
-		if (kind <= SHFL_XOR) lane.result = lanes >> lane.source & 1 ? v[lane.source].value : ~uint64_t(0);
-		else if (kind == MATCH_ANY) lane.result = equal_lanes(v, lane.value, lanes);
-		else lane.result = common;
-	}
-}
-
-// mismatch: the first lane of the group whose mask or function is another one than that of `lane`; -1 if none.
-CUEMU_PLAIN int mismatch(const LaneValue *v, uint32_t lanes, const LaneValue &lane) {
-	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
-		const LaneValue &other = v[__builtin_ctz(rest)];
-		if (other.mask != lane.mask || other.kind != lane.kind) return __builtin_ctz(rest);
-	}
-	return -1;
-}
-
 // complete_collective computes the group of one waiting lane if all of it has arrived.
 CUEMU_PLAIN bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
 	Warp &p = w.warp[warp];
@@ -180,39 +114,6 @@ CUEMU_PLAIN bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
 	p.in_collective &= ~group;
 	make_runnable(w, warp, group);
 	return true;
-}
-
-// tell_deadlock: nothing can run. One line for each place where threads wait.
-CUEMU_PLAIN void tell_deadlock(Worker &w) {
-	cuemu_report *r = open_report(CUEMU_DEADLOCK);
-	if (!r) return;
-	size_t n = snprintf(r->message, sizeof r->message, "no thread of the block can run");
-	const Wait *said[8];
-	int count = 0;
-	for (unsigned t = 0; t < w.threads && count < 8; t++) {
-		const Warp &p = w.warp[t / 32];
-		uint32_t bit = 1u << t % 32;
-		if (!((p.at_barrier | p.in_collective) & bit)) continue;
-		const Wait *wait = w.fiber[t].wait;
-		bool known = false;
-		for (int i = 0; i < count; i++) known |= same_place(*wait, said[i]->file, said[i]->line) && said[i]->what == wait->what;
-		if (known) continue;
-		said[count++] = wait;
-		uint3 at = thread_index(t);
-		if (count == 1) {
-			snprintf(r->file, sizeof r->file, "%s", wait->file);
-			r->line = wait->line;
-			r->thread[0] = at.x, r->thread[1] = at.y, r->thread[2] = at.z;
-		}
-		char detail[80] = "";
-		if (wait->what == IN_COLLECTIVE) {
-			uint32_t mask = w.lane[t].mask;
-			snprintf(detail, sizeof detail, " mask %08x, still missing lanes %08x", mask, mask & p.live & ~p.in_collective);
-		}
-		if (n < sizeof r->message)
-			n += snprintf(r->message + n, sizeof r->message - n, "; thread (%u,%u,%u) and others wait in %s at %s:%d%s", at.x, at.y, at.z,
-			              wait->what == IN_BARRIER ? "__syncthreads" : collective_names[wait->kind], wait->file, wait->line, detail);
-	}
 }
 
 CUEMU_PLAIN inline unsigned pick(Worker &w) {

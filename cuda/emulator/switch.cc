@@ -2,7 +2,8 @@
 // which a processor predicts; an indirect jump costs 7 ns more. Floating-point control words are not switched: kernels do not change them.
 #include "cuemu/scheduler.h"
 
-#if defined(__x86_64__)
+// CUEMU_UCONTEXT asks for the portable switch where there is a better one, for tests.
+#if defined(__x86_64__) && !defined(CUEMU_UCONTEXT)
 asm(R"(
 	.text
 	.globl cuemu_switch
@@ -53,7 +54,7 @@ void *new_stack(char *top, void (*entry)()) {
 }
 }  // namespace cuemu
 
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(CUEMU_UCONTEXT)
 asm(R"(
 	.text
 	.globl cuemu_switch

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 
 #include "cuemu/execution.h"
 #include "cuemu/warp.h"
@@ -107,6 +108,15 @@ void run_blocks(Worker &w);
 [[noreturn]] void abandon(Worker &w);           // leave the block, and on the launcher's own code the launch function
 void block_index(uint64_t i, uint3 *index);
 uint3 thread_index(unsigned linear);
+
+// collective.cc
+extern const char *const collective_names[17];
+void compute(LaneValue *v, int kind, uint32_t lanes);
+int mismatch(const LaneValue *v, uint32_t lanes, const LaneValue &lane);
+void tell_deadlock(Worker &w);
+inline CUEMU_PLAIN bool same_place(const Wait &wait, const char *file, int line) {
+	return wait.line == line && (wait.file == file || strcmp(wait.file, file) == 0);
+}
 
 // shared.cc
 bool map_arena(Worker &w);
