@@ -267,9 +267,14 @@ func (l *launching) release(reply *backend.LaunchReply, dirty *bool) {
 	}
 	first := reply.Guards[0]
 	reply.Status, *dirty = op.StatusOutOfBounds, true
-	side := fmt.Sprintf("past the end of %s, the first %d bytes after it", first.Buffer, first.Bytes)
+	side := fmt.Sprintf("%d bytes past the end of %s, the first of them", first.Count, first.Buffer)
+	distance, neighbour := first.Bytes, "right behind it"
 	if first.Bytes < 0 {
-		side = fmt.Sprintf("before the start of %s, the nearest %d bytes in front of it", first.Buffer, -first.Bytes)
+		side = fmt.Sprintf("%d bytes before the start of %s, the nearest of them", first.Count, first.Buffer)
+		distance, neighbour = -first.Bytes-1, "right in front of it"
 	}
-	reply.Message = fmt.Sprintf("%s changed %d guard bytes %s", l.kernel.Name, first.Count, side)
+	if distance > 0 {
+		neighbour = fmt.Sprintf("%d bytes away", distance)
+	}
+	reply.Message = fmt.Sprintf("%s changed %s %s", l.kernel.Name, side, neighbour)
 }

@@ -127,7 +127,7 @@ func selectRuns(q querier, condition string, args ...any) ([]record.Record, []in
 func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 	id = strings.ToUpper(strings.TrimSpace(id))
 	if id == "" || strings.Trim(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" || len(id) > 26 {
-		return record.Run{}, fmt.Errorf("show run %q: an ID has up to 26 digits and letters; `triad results list` shows them", id)
+		return record.Run{}, fmt.Errorf("show run %q: %w: an ID has up to 26 digits and letters; `triad results list` shows them", id, ErrNotFound)
 	}
 	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {

@@ -111,7 +111,7 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 
 func resumeFailure(err error) error {
 	if errors.Is(err, results.ErrNothingToResume) {
-		return usage("--resume: %w", err)
+		return usage("--resume: no interrupted session has this request; run it without --resume")
 	}
 	return &failure{exitBad, err}
 }

@@ -43,7 +43,7 @@ func (a *app) opsCommand() *cobra.Command {
 	show := &cobra.Command{
 		Use:   "show OP",
 		Short: "formula, tensors, attributes, contracts and implementations of one operator",
-		Args:  cobra.ExactArgs(1),
+		Args:  one("one operator"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 		},

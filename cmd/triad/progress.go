@@ -37,6 +37,9 @@ func (p *progress) show(now run.Progress) {
 	if p.terminal {
 		interval = drawFor
 	}
+	if now.Cases > 0 && now.Case == now.Cases && !p.terminal {
+		return // the table says it
+	}
 	if time.Since(p.began) < quietFor || time.Since(p.last) < interval {
 		return
 	}

@@ -118,7 +118,7 @@ func (a *app) resultsShow(db *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "everything about one run, and the command that repeats it on the same bits",
-		Args:  cobra.ExactArgs(1),
+		Args:  one("the ID of one run, as triad results list prints it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := a.readStore(cmd, *db)
 			if err != nil {
@@ -166,7 +166,7 @@ func (a *app) resultsQuery(db *string) *cobra.Command {
 says so. Views: latest, history, disagreements, speed. Beside SQLite's functions there are sqrt, ln, log10, exp, pow and median.`,
 		Example: `  triad results query "select op, impl, status, count(*) from latest group by 1, 2, 3"
   triad results query --json "select * from disagreements"`,
-		Args: cobra.ExactArgs(1),
+		Args: one("one SQL statement, in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := a.databasePath(*db)
 			if err != nil {

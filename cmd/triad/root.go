@@ -150,6 +150,16 @@ emulator that is a stricter judge than a GPU, and Triton runs in its interpreter
 	return root
 }
 
+// one asks for exactly one argument, and says what it is.
+func one(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage("%s: want %s", strings.TrimPrefix(cmd.CommandPath(), "triad "), what)
+		}
+		return nil
+	}
+}
+
 func verbs(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -16,7 +19,7 @@ import (
 
 // TestMain lets scripts run triad itself: this binary under another name, so that it can start itself as a worker.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(withPython{m}, map[string]func(){
 		"triad": func() {
 			a := newApp(os.Stdin, os.Stdout, os.Stderr)
 			if dir := os.Getenv("TRIAD_TEST_OVERLAY"); dir != "" {
@@ -25,6 +28,39 @@ func TestMain(m *testing.M) {
 			os.Exit(int(a.execute(os.Args[1:])))
 		},
 	})
+}
+
+// withPython looks for an interpreter with torch before the tests run, and tells them by TRIAD_TEST_PYTHON: the one that triad itself
+// would use, made first where TRIAD_TEST_SETUP asks for it. Without one the tests that need it are skipped.
+type withPython struct{ m *testing.M }
+
+func (w withPython) Run() int {
+	if os.Getenv("TRIAD_TEST_PYTHON") == "" {
+		path, err := pythonForTests()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "the tests of Python rows:", err)
+			if os.Getenv("TRIAD_TEST_SETUP") != "" {
+				return 1
+			}
+		}
+		os.Setenv("TRIAD_TEST_PYTHON", path)
+	}
+	return w.m.Run()
+}
+
+func pythonForTests() (string, error) {
+	a := newApp(os.Stdin, os.Stdout, os.Stderr)
+	setUp := os.Getenv("TRIAD_TEST_SETUP") != ""
+	e, err := a.environment(environmentFlags{yes: true, offline: !setUp}, false)
+	if err != nil {
+		return "", err
+	}
+	find := e.Find
+	if setUp {
+		find = e.Ensure
+	}
+	i, err := find(context.Background())
+	return i.Path, err
 }
 
 // overlay shows the files of above where they are there, else those of below: a script plants its own kernels over the product's.
@@ -54,7 +90,8 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits,
+			"exits":  exits,
+			"within": within,
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {
@@ -67,6 +104,20 @@ func TestScript(t *testing.T) {
 			return false, errors.New("unknown condition " + name)
 		},
 	})
+}
+
+// within DURATION COMMAND...: the script's command must not take longer.
+func within(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 || args[1] != "exits" {
+		ts.Fatalf("usage: within DURATION exits CODE COMMAND...")
+	}
+	limit, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	began := time.Now()
+	exits(ts, false, args[2:])
+	if took := time.Since(began); took > limit {
+		ts.Fatalf("it took %v, want at most %v", took, limit)
+	}
 }
 
 func sharedCache(t *testing.T) string {

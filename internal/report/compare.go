@@ -32,7 +32,7 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 				return err
 			}
 		}
-		if err := apart(w, style, lines[0], differences); err != nil {
+		if err := apart(w, style, lines, differences); err != nil {
 			return err
 		}
 		if err := write(w, "\n"); err != nil {
@@ -171,8 +171,12 @@ func badRecord(w io.Writer, style Style, r record.Record, others []string) error
 	if !judged && r.Message != "" {
 		text.WriteString(indent + clean(r.Message) + "\n")
 	}
-	if where := whereWords(r.Where); where != "" {
-		text.WriteString(indent + "in " + where + "\n")
+	if where := whereBeyond(r.Message, r.Where); where != "" {
+		preposition := "at "
+		if strings.HasPrefix(where, "kernel ") {
+			preposition = "in "
+		}
+		text.WriteString(indent + preposition + where + "\n")
 	}
 	if len(others) > 0 {
 		text.WriteString(indent + "the same for " + strings.Join(others, ", ") + "\n")

@@ -17,12 +17,18 @@ type pair struct {
 	output string // in which they lie furthest apart
 }
 
-// apart writes a line for each dtype: who is bitwise equal to whom, and which two lie furthest apart.
-func apart(w io.Writer, style Style, of group, differences []record.Difference) error {
+// apart writes a line for each dtype: who is bitwise equal to whom, and which two lie furthest apart. How far a wrong implementation lies
+// from a right one says nothing about either: those with a bad record are left out.
+func apart(w io.Writer, style Style, lines []group, differences []record.Difference) error {
+	wrong := map[[2]string]bool{}
+	for _, g := range lines {
+		_, _, bad := g.counts()
+		wrong[[2]string{g.impl, g.dtype}] = bad > 0
+	}
 	byDType := map[string][]record.Difference{}
 	var dtypes []string
 	for _, d := range differences {
-		if d.Op != of.op || d.Pass != of.pass || d.N == 0 {
+		if d.Op != lines[0].op || d.Pass != lines[0].pass || d.N == 0 || wrong[[2]string{d.A, d.DType}] || wrong[[2]string{d.B, d.DType}] {
 			continue
 		}
 		if byDType[d.DType] == nil {
@@ -43,7 +49,7 @@ func apart(w io.Writer, style Style, of group, differences []record.Difference) 
 				furthest = p
 			}
 		}
-		words := ""
+		words := "no two differ"
 		if !furthest.equal && furthest.ulp != nil {
 			words = fmt.Sprintf("%s ulp: %s and %s (%s)", figure(furthest.ulp), furthest.a, furthest.b, furthest.output)
 		}
@@ -76,31 +82,35 @@ func pairsOf(differences []record.Difference) []pair {
 	return pairs
 }
 
-// equalGroups names the sets of implementations that are bitwise equal to each other: "cuda/naive = cuda/warp; triton/row = triton/online".
+// equalGroups names the sets of implementations of which every two are bitwise equal in all cases that both ran: "cuda/naive = cuda/warp;
+// triton/row = triton/online". One that ran few cases can be equal to two that differ: it stands with the first.
 func equalGroups(pairs []pair) string {
-	var sets [][]string
-	find := func(name string) int {
-		return slices.IndexFunc(sets, func(set []string) bool { return slices.Contains(set, name) })
-	}
+	equal := map[[2]string]bool{}
+	var names []string
 	for _, p := range pairs {
-		if !p.equal {
-			continue
-		}
-		switch i, j := find(p.a), find(p.b); {
-		case i < 0 && j < 0:
-			sets = append(sets, []string{p.a, p.b})
-		case i < 0:
-			sets[j] = append(sets[j], p.a)
-		case j < 0:
-			sets[i] = append(sets[i], p.b)
-		case i != j:
-			sets[i] = append(sets[i], sets[j]...)
-			sets = slices.Delete(sets, j, j+1)
+		equal[[2]string{p.a, p.b}], equal[[2]string{p.b, p.a}] = p.equal, p.equal
+		for _, name := range []string{p.a, p.b} {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
-	words := make([]string, len(sets))
-	for i, set := range sets {
-		words[i] = strings.Join(set, " = ")
+	var sets [][]string
+	for _, name := range names {
+		i := slices.IndexFunc(sets, func(set []string) bool {
+			return !slices.ContainsFunc(set, func(other string) bool { return !equal[[2]string{name, other}] })
+		})
+		if i < 0 {
+			sets = append(sets, nil)
+			i = len(sets) - 1
+		}
+		sets[i] = append(sets[i], name)
+	}
+	var words []string
+	for _, set := range sets {
+		if len(set) > 1 {
+			words = append(words, strings.Join(set, " = "))
+		}
 	}
 	if len(words) == 0 {
 		return "none"

@@ -197,6 +197,28 @@ func TestFiguresHaveThreeDigits(t *testing.T) {
 	}
 }
 
+// Three implementations can be equal two by two and still not all alike: each set that is named holds for every two of its members.
+func TestSetsOfEqualsHoldForEveryTwo(t *testing.T) {
+	pairs := []pair{{a: "cuda/block", b: "torch/compile", equal: true}, {a: "cuda/block", b: "cuda/naive"}, {a: "cuda/naive", b: "torch/compile", equal: true},
+		{a: "cuda/block", b: "cuda/warp", equal: true}, {a: "cuda/naive", b: "cuda/warp"}, {a: "cuda/warp", b: "torch/compile", equal: true}}
+	if got, want := equalGroups(pairs), "cuda/block = torch/compile = cuda/warp"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What G0 rejects was never compared: the line says why, and makes up no numbers.
+func TestARejectionByG0KeepsItsWords(t *testing.T) {
+	v := record.Verdict{Name: "y", Status: op.StatusFail, Gate: "G0", NWrong: 21, Message: "y[0, 0] was never written; 21 of 21 elements still show the poison",
+		Worst: &record.Element{Index: []int64{0, 0}}}
+	if got := verdictWords(v); got != v.Message {
+		t.Errorf("got %q, want %q", got, v.Message)
+	}
+	v.Message = "launch 1 changed its inputs"
+	if got, want := verdictWords(v), "y: launch 1 changed its inputs"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // The line of a table shows bad before good before neutral, whatever the order of the records.
 func TestALineShowsWhatMustBeSeen(t *testing.T) {
 	for _, c := range []struct {

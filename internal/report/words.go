@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,10 +88,10 @@ func (s Style) status(status op.Status) string {
 	return s.paint(bad, status.String())
 }
 
-// whereWords is the place in a kernel, as far as it is known.
-func whereWords(w *record.Where) string {
+// whereParts are what is known of a place in a kernel, from the kernel to the line.
+func whereParts(w *record.Where) []string {
 	if w == nil {
-		return ""
+		return nil
 	}
 	var parts []string
 	if w.Kernel != "" {
@@ -109,13 +110,27 @@ func whereWords(w *record.Where) string {
 		}
 		parts = append(parts, place)
 	}
+	return parts
+}
+
+// whereWords is the place in a kernel, as far as it is known.
+func whereWords(w *record.Where) string { return clean(strings.Join(whereParts(w), ", ")) }
+
+// whereBeyond is whereWords without what a message says already.
+func whereBeyond(message string, w *record.Where) string {
+	packed := func(s string) string { return strings.ReplaceAll(s, " ", "") }
+	parts := slices.DeleteFunc(whereParts(w), func(part string) bool { return strings.Contains(packed(message), packed(part)) })
 	return clean(strings.Join(parts, ", "))
 }
 
 // verdictWords says what is wrong with an output, or how it stands.
 func verdictWords(v record.Verdict) string {
-	if v.Worst == nil || v.NWrong == 0 {
-		return v.Name + ": " + clean(v.Message)
+	if v.Worst == nil || v.NWrong == 0 || v.Gate == "G0" { // what G0 rejects was not compared, or not the same twice: it has its own words
+		words := clean(v.Message)
+		if strings.HasPrefix(words, v.Name+"[") || strings.HasPrefix(words, v.Name+" ") || strings.HasPrefix(words, v.Name+":") {
+			return words
+		}
+		return v.Name + ": " + words
 	}
 	e := v.Worst
 	accepted := fmt.Sprintf("accepted %s to %s", value(e.Low), value(e.High))

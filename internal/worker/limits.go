@@ -12,7 +12,7 @@ type Limits struct {
 	Build     time.Duration // load: compiling a library, importing an operator file
 	Import    time.Duration // from the start of the process to its hello
 	First     time.Duration // the first call of an implementation: it may compile
-	FirstCPU  time.Duration // the same without a GPU
+	FirstCPU  time.Duration // the same where there is no GPU
 	CallLeast time.Duration // later calls: ten times the median plus one second, and at least this
 }
 
@@ -48,11 +48,11 @@ func (l *Limits) Set(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	p := l.byName()[name]
 	if !ok || p == nil {
-		return fmt.Errorf("limit %q: want NAME=DURATION, NAME one of %s, for example call=30s", text, strings.Join(LimitNames(), ", "))
+		return fmt.Errorf("--limit %q: want NAME=DURATION, NAME one of %s, for example call=30s", text, strings.Join(LimitNames(), ", "))
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || !(d > 0) {
-		return fmt.Errorf("limit %q: want a positive duration such as 30s or 5m", text)
+		return fmt.Errorf("--limit %q: want a positive duration such as 30s or 5m", text)
 	}
 	*p = d
 	return nil
@@ -64,7 +64,7 @@ func (l Limits) call(earlier []time.Duration, gpu bool) time.Duration {
 		if gpu {
 			return l.First
 		}
-		return max(l.First, l.FirstCPU)
+		return l.FirstCPU
 	}
 	sorted := slices.Sorted(slices.Values(earlier))
 	return max(10*sorted[len(sorted)/2]+time.Second, l.CallLeast)
