@@ -131,6 +131,13 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 			if len(library.Facts.Kernels) == 0 {
 				t.Fatal("ptxas named no kernel")
 			}
+			handle, err := open(library.Path, false) // needs no driver
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := kernels(handle, catalogSpec); err != nil {
+				t.Error(err)
+			}
 			permitted := permittedSpills(t, "cuda/kernels/"+kernel+".cu")
 			worst := map[string]int{}
 			for _, fact := range library.Facts.Kernels {
