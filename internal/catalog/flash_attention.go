@@ -224,9 +224,6 @@ func attentionForward(k *call) ([]judge.Target, error) {
 // logSumExp is lse of one row.
 type logSumExp struct{ r, t, tFP32, sim float64 }
 
-// subnormal is what a product and its sum may lose below fp32's normal range: half the smallest subnormal each.
-const subnormal = 0x1p-149
-
 // forwardRow fills one row of o and gives its lse. With w = P.|v| and the weights' errors eps the allowance is
 //
 //	T = u_P*w + eta*sum|v|/l + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w + Sk*2^-149

@@ -110,7 +110,7 @@ func (r rotation) element(i int64) (value, t, tFP32, sim float64) {
 	if r.exact || a == 0 && b == 0 {
 		return value, 0, 0, tensor.Round(r.d, sim, false)
 	}
-	tFP32 = 4*judge.U32*(math.Abs(a)+math.Abs(b)) + 0x1p-149
+	tFP32 = 4*judge.U32*(math.Abs(a)+math.Abs(b)) + subnormal
 	t = tFP32
 	if r.k.rules.EveryStep {
 		u, lost := unit(r.d), halfSubnormal(r.d)

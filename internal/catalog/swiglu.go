@@ -18,9 +18,10 @@ func sigmoid(g float64) float64 { return 1 / (1 + math.Exp(-g)) }
 
 // gated is y = g*sigmoid(g)*v with the allowance
 //
-//	T = u32*(2|g|+12)*|R| + |g*v|*2^-128 + (|v|+1)*2^-149
+//	T = u32*(2|g|+12)*|R| + |g*v|*2^-128 + (1+|g|+|v|)*2^-149
 //
-// 2|g| for the argument of exp, the second term where exp(-g) overflows, the third for the two intermediates that may be subnormal.
+// 2|g| for the argument of exp, the second term where exp(-g) overflows, the third for intermediates that may be subnormal, whichever two
+// factors are multiplied first.
 // Eager stores silu = g*sigmoid(g) in the dtype: + |v|*(u*|silu| + half the smallest subnormal).
 func (k *call) gated(g, v float64, d op.DType) (r, t, tFP32, sim float64) {
 	silu := g * sigmoid(g)
@@ -28,7 +29,7 @@ func (k *call) gated(g, v float64, d op.DType) (r, t, tFP32, sim float64) {
 	if g == 0 || v == 0 {
 		return r, 0, 0, tensor.Round(d, r, false)
 	}
-	tFP32 = judge.U32*(2*math.Abs(g)+12)*math.Abs(r) + math.Abs(g*v)*overflowed + (math.Abs(v)+1)*0x1p-149
+	tFP32 = judge.U32*(2*math.Abs(g)+12)*math.Abs(r) + math.Abs(g*v)*overflowed + (1+math.Abs(g)+math.Abs(v))*subnormal
 	t, sim = tFP32, r
 	if k.rules.EveryStep {
 		t += math.Abs(v) * (unit(d)*math.Abs(silu) + halfSubnormal(d))
@@ -40,7 +41,8 @@ func (k *call) gated(g, v float64, d op.DType) (r, t, tFP32, sim float64) {
 
 // gateGradient is dgate = dy*v*s with s = sigmoid(g)*(1 + g*(1-sigmoid(g))) and the allowance
 //
-//	T = |dy*v|*(u32*(2|g|+16)*sigma*(1+|g|(1-sigma)) + 3*u32*sigma*|g| + (1+|g|)*2^-128) + (|dy*v|+1)*2^-149
+//	T = |dy*v|*(u32*(2|g|+16)*sigma*(1+|g|(1-sigma)) + 3*u32*sigma*|g| + (1+|g|)*2^-128)
+//	    + (1+|g|)*(1+|dy|+|v|+|dy*v|)*2^-149
 //
 // Eager stores the product dy*v in the dtype: + (u*|dy*v| + half the smallest subnormal)*|s|.
 func (k *call) gateGradient(dy, g, v float64, d op.DType) (r, t, tFP32, sim float64) {
@@ -53,7 +55,8 @@ func (k *call) gateGradient(dy, g, v float64, d op.DType) (r, t, tFP32, sim floa
 		return r, 0, 0, tensor.Round(d, r, false)
 	}
 	a := math.Abs(g)
-	tFP32 = math.Abs(product)*(judge.U32*(2*a+16)*sigma*(1+a*rest)+3*judge.U32*sigma*a+(1+a)*overflowed) + (math.Abs(product)+1)*0x1p-149
+	lost := (1 + a) * (1 + math.Abs(dy) + math.Abs(v) + math.Abs(product)) * subnormal
+	tFP32 = math.Abs(product)*(judge.U32*(2*a+16)*sigma*(1+a*rest)+3*judge.U32*sigma*a+(1+a)*overflowed) + lost
 	t, sim = tFP32, r
 	if k.rules.EveryStep {
 		t += (unit(d)*math.Abs(product)+halfSubnormal(d))*math.Abs(s) + unit(d)*tFP32

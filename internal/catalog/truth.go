@@ -261,6 +261,9 @@ func halfSubnormal(d op.DType) float64 {
 	return f.SmallestSubnormal() / 2
 }
 
+// subnormal is what a product and its sum may lose below fp32's normal range: half the smallest subnormal each.
+const subnormal = 0x1p-149
+
 // weighted is weight*factor, and 0 where the weight is exactly 0, even against an infinite factor: nothing that does not contribute may
 // loosen T.
 func weighted(weight, factor float64) float64 {
