@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import traceback
 from typing import Any
 
@@ -54,34 +53,33 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
 
 
 def _outputs(names, returned: tuple, refs, memory: Memory, device: torch.device) -> list[dict[str, Any]]:
-    """Reports every output that is wanted and every value that was returned beyond them. Only what has the wanted dtype, shape and strides
-    is copied out."""
-    by_name = {name: value for name, value in itertools.zip_longest(names, returned[:len(names)])}
-    reports = [_output(ref, by_name.get(ref["name"]), memory, device) for ref in refs]
-    wanted = {ref["name"] for ref in refs}
-    reports += [_described(name, value, device) for name, value in by_name.items() if name not in wanted and value is not None]
-    reports += [_described(f"output {i}", value, device) for i, value in enumerate(returned) if i >= len(names)]
-    return reports
+    """Reports every output that is asked for. Where there are more values than names, none of them can be told to be what it should be."""
+    by_name = dict(zip(names, returned))
+    surplus = f"one of {len(returned)} returned values, want {len(names)}" if len(returned) > len(names) else ""
+    return [_output(ref, by_name.get(ref["name"]), surplus, memory, device) for ref in refs]
 
 
-def _described(name: str, value: Any, device: torch.device) -> dict[str, Any]:
-    """What came back for one output, without its bytes. A subclass could compute later, in the eyes of whoever reads it: it is no tensor."""
+def _output(ref: dict[str, Any], value: Any, surplus: str, memory: Memory, device: torch.device) -> dict[str, Any]:
+    """What came back for one output. Its elements are copied out, in row-major order, where dtype and shape are the wanted ones."""
     if value is None:
-        return {"name": name, "present": False}
-    if type(value) is not torch.Tensor:
-        return {"name": name, "present": True, "type": f"{type(value).__module__}.{type(value).__qualname__}"}
-    if value.layout is not torch.strided or value.device.type != device.type:
-        return {"name": name, "present": True, "type": f"{value.layout} tensor on {value.device.type}"}
+        return {"name": ref["name"], "present": False}
+    wrong = surplus or _no_plain_tensor(value, device)
+    if wrong:
+        return {"name": ref["name"], "present": True, "type": wrong}
     stride = tensors.row_major(value.shape) if value.is_contiguous() else list(value.stride())
-    return {"name": name, "present": True, "dtype": tensors.NAMES.get(value.dtype, str(value.dtype)), "shape": list(value.shape), "stride": stride}
-
-
-def _output(ref: dict[str, Any], value: Any, memory: Memory, device: torch.device) -> dict[str, Any]:
-    report = _described(ref["name"], value, device)
-    as_wanted = report["present"] and all(report.get(key) == ref[key] for key in ("dtype", "shape")) and report["stride"] == tensors.row_major(ref["shape"])
-    if as_wanted:
+    report = {"name": ref["name"], "present": True, "dtype": tensors.NAMES.get(value.dtype, str(value.dtype)), "shape": list(value.shape), "stride": stride}
+    if report["dtype"] == ref["dtype"] and report["shape"] == ref["shape"]:
         report["crc32"] = tensors.store(memory, ref, value)
     return report
+
+
+def _no_plain_tensor(value: Any, device: torch.device) -> str:
+    """What a value is, if it is no plain dense tensor on the device: a subclass could compute later, in the eyes of whoever reads it."""
+    if type(value) is not torch.Tensor:
+        return f"{type(value).__module__}.{type(value).__qualname__}"
+    if value.layout is not torch.strided or value.device.type != device.type:
+        return f"{value.layout} tensor on {value.device.type}"
+    return ""
 
 
 def _outcome(e: BaseException, source: str) -> dict[str, Any]:

@@ -269,7 +269,7 @@ def reference_backward(q, k, v, o, lse, grad_o, *, causal, scale):
 
 def forward_eager(q, k, v, *, causal, scale):
     """o alone, of the composition."""
-    return reference(q, k, v, causal=causal, scale=scale)[0]
+    return reference(q, k, v, causal=causal, scale=scale)[0].contiguous()
 
 
 def forward_sdpa(q, k, v, *, causal, scale):
@@ -282,6 +282,14 @@ def forward_sdpa(q, k, v, *, causal, scale):
     mask = _mask(seeing.shape[2], seq_kv, q.device) if causal and not aligned else None
     o = F.scaled_dot_product_attention(seeing, k, v, attn_mask=mask, is_causal=aligned, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
     return F.pad(o, (0, 0, blind, 0)).contiguous()
+
+
+def _accepts_sdpa(direction, *tensors, causal, scale):
+    """torch's CPU kernel loses the NaN of a row with an infinite score in 16 bits, and gives zeros."""
+    q = tensors[0]
+    if q.device.type == "cpu" and q.dtype.itemsize == 2 and not all(t.isfinite().all() for t in tensors[:3]):
+        return f"flash_attention/torch/sdpa: q, k or v is not finite: on a CPU torch {torch.__version__} gives zeros for NaN in {q.dtype}"
+    return None
 
 
 def _held_to(backend: SDPBackend):
@@ -309,7 +317,7 @@ _GRADIENTS = ("grad_q", "grad_k", "grad_v")
 IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS, contract=sixteen_bit("p16"), accepts=_accepts_tiled,
                    constraint="head_dim a multiple of 8 in 16..256"),
-    _row("torch/sdpa", forward_sdpa, "p16"),
+    _row("torch/sdpa", forward_sdpa, "p16", accepts=_accepts_sdpa, constraint="on a CPU in 16 bits finite inputs only"),
     _row("torch/eager", forward_eager, "eager"),
 ]
 if torch.cuda.is_available() and not INTERPRETED:

@@ -202,7 +202,7 @@ def _probe(scaling: str, out: str, a_dtype: torch.dtype, b_dtype: torch.dtype, m
         torch.use_deterministic_algorithms(True, warn_only=True)  # fills what torch allocates with NaN: an answer that is not written shows
         c = _scaled_mm(a, scales[0], b, scales[1], scaling, out, fast)
     except (RuntimeError, ValueError, NotImplementedError) as e:
-        return f"{type(e).__name__}: {str(e).splitlines()[0]}"
+        return str(e).splitlines()[0].split("please report a bug to PyTorch. ")[-1]
     finally:
         torch.use_deterministic_algorithms(deterministic[0], warn_only=deterministic[1])
     if c.dtype != DTYPES[out] or c.shape != (m, n) or not torch.equal(c.float(), torch.full((m, n), 0.5 * k, device=device)):

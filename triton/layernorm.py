@@ -8,7 +8,7 @@ Limits   rows = 0 gives zeros for grad_weight and grad_bias.
 Source   Ba, Kiros and Hinton 2016, arXiv:1607.06450
   triton/row     a tile of whole rows per program; cols <= 131072; the backward sums grad_weight and grad_bias in two stages, always in the same order
   torch/eager    torch.nn.functional.layer_norm; its backward in 16 bits not on a CPU, where it sums over rows in the dtype
-  torch/compile  the same through Inductor
+  torch/compile  torch.nn.functional.layer_norm in fp32, rounded once, through Inductor
 """
 
 import torch
@@ -150,7 +150,12 @@ def reference_backward(x, weight, mean, rstd, grad_y, *, eps):
 
 def forward_eager(x, weight, bias, *, eps):
     """y alone: torch saves mean and rstd in a dtype of its own choice."""
-    return F.layer_norm(x, (x.shape[1],), weight, bias, eps)
+    return F.layer_norm(x, (x.shape[1],), weight, bias, eps).contiguous()
+
+
+def forward_upcast(x, weight, bias, *, eps):
+    """y alone: every value inside fp32, rounded once. In 16 bits torch.compile would save mean and rstd for the backward in the dtype."""
+    return forward_eager(x.float(), weight.float(), bias.float(), eps=eps).to(x.dtype)
 
 
 def _accepts_eager(direction, x, *rest, eps):
@@ -160,7 +165,7 @@ def _accepts_eager(direction, x, *rest, eps):
     return None
 
 
-forward_compile = compile_for(forward_eager)
+forward_compile = compile_for(forward_upcast)
 
 
 def backward_eager(x, weight, bias, grad_y, *, eps):

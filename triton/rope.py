@@ -78,9 +78,9 @@ def _rotated(x, cos, sin, interleaved: bool, offset: int):
     sin = sin[offset:offset + seq, None, :]
     if interleaved:
         x1, x2 = x[..., 0::2], x[..., 1::2]
-        return torch.stack((x1 * cos - x2 * sin, x2 * cos + x1 * sin), -1).flatten(-2)
+        return torch.stack((x1 * cos - x2 * sin, x2 * cos + x1 * sin), -1).flatten(-2).contiguous()
     x1, x2 = x[..., :half], x[..., half:]
-    return torch.cat((x1 * cos - x2 * sin, x2 * cos + x1 * sin), -1)
+    return torch.cat((x1 * cos - x2 * sin, x2 * cos + x1 * sin), -1).contiguous()
 
 
 def reference(q, k, cos, sin, *, interleaved, offset):

@@ -75,7 +75,7 @@ def backward(gate, up, grad_y):
 
 def reference(gate, up):
     """The formula in torch, in the dtype of gate; differentiable."""
-    return F.silu(gate) * up
+    return (F.silu(gate) * up).contiguous()
 
 
 def reference_backward(gate, up, grad_y):
@@ -86,7 +86,7 @@ def reference_backward(gate, up, grad_y):
 
 def forward_upcast(gate, up):
     """gate, up [rows, cols] -> y: every value inside fp32, rounded once."""
-    return (F.silu(gate.float()) * up.float()).to(gate.dtype)
+    return (F.silu(gate.float()) * up.float()).to(gate.dtype).contiguous()
 
 
 forward_compile = compile_for(reference)
