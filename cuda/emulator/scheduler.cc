@@ -179,16 +179,18 @@ CUEMU_PLAIN inline Transfer next_of(Worker &w) {
 	return {&w.fiber[self].sp, context};
 }
 
-// go suspends the current thread and returns when it is chosen again.
+CUEMU_PLAIN __attribute__((noinline)) void restore_index() { threadIdx = thread_index(this_worker->current); }
+
+// go suspends the current thread and returns when it is chosen again. What a block of several dimensions needs is kept out of line, and
+// this_worker is read anew: a register saved for it would be one more line of stack.
 CUEMU_PLAIN inline Worker &go(Transfer t) {
 	if (t.load) {
 		cuemu_switch(t.save, t.load);
 		hook_arrive(*this_worker, slot_of(*this_worker, this_worker->current));
 	}
-	Worker &w = *this_worker;
-	if (w.one_dimensional) threadIdx.x = w.current;
-	else threadIdx = thread_index(w.current);
-	return w;
+	if (__builtin_expect(this_worker->one_dimensional, 1)) threadIdx.x = this_worker->current;
+	else restore_index();
+	return *this_worker;
 }
 
 // leave_kernel ends the current thread: whoever waits for it alone goes on.
