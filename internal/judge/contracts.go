@@ -40,7 +40,7 @@ func UnderContracts(plan Plan, answer Answer, truth func(contract string) (Truth
 func truthOrNone(truth func(string) (Truth, error), contract string) Truth {
 	t, err := truth(contract)
 	if err != nil {
-		return Truth{Contract: contract}
+		return Truth{Contract: contract, Missing: err.Error()}
 	}
 	return t
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -147,6 +148,9 @@ func contiguous(shape, stride []int64) bool {
 func targetOf(truth Truth, i int, t op.TensorType) (Target, error) {
 	if err := checkConstants(); err != nil {
 		return Target{}, err
+	}
+	if truth.Missing != "" {
+		return Target{}, errors.New(truth.Missing)
 	}
 	if i >= len(truth.Outputs) || truth.Outputs[i].Name != t.Name {
 		return Target{}, fmt.Errorf("there is no truth for %s under contract %q", t.Name, truth.Contract)

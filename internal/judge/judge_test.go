@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -334,6 +335,29 @@ func TestUnderContracts(t *testing.T) {
 		if Row(v) != c.want {
 			t.Errorf("%v declared %q: %+v", c.second, c.declared, v)
 		}
+	}
+	none := func(string) (Truth, error) { return Truth{}, errors.New("no truth for such inputs") }
+	if v := UnderContracts(plan(strict), answer(strict, 1, 2), none, "fp32", "eager"); v[0].Status != op.StatusInconclusive || v[0].Sentence != "no truth for such inputs" {
+		t.Errorf("without a truth: %+v", v)
+	}
+	lost := func(contract string) (Truth, error) {
+		if contract == "eager" {
+			return none(contract)
+		}
+		return truth(contract)
+	}
+	if v := UnderContracts(plan(strict), answer(strict, 1, 2.1), lost, "fp32", "eager"); v[0].Status != op.StatusInconclusive {
+		t.Errorf("without a truth of the looser contract: %+v", v)
+	}
+	vague := target(op.FP32, []float64{1, 2}, 5)
+	loosest := func(contract string) (Truth, error) {
+		if contract == "eager" {
+			return Truth{Contract: contract, Outputs: []Target{vague}}, nil
+		}
+		return truth(contract)
+	}
+	if v := UnderContracts(plan(strict), answer(strict, 1, 2.1), loosest, "fp32", "eager"); v[0].Status != op.StatusNoPower {
+		t.Errorf("a looser contract that accepts anything: %+v", v)
 	}
 	a := answer(strict, 1, 2.001)
 	a.Launches[0].GuardsIntact = false

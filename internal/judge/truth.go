@@ -11,6 +11,7 @@ import (
 type Truth struct {
 	Contract string
 	Outputs  []Target
+	Missing  string // why there is no truth, where there is none
 }
 
 // Target is the truth of one output, for all its elements in row-major order, or for those that Index names (their row-major positions,
