@@ -2,6 +2,10 @@
 // The address must be aligned to 16 bytes, or to the N elements where these are fewer bytes.
 #ifndef TRIAD_PACK_CUH
 #define TRIAD_PACK_CUH
+#include <cuda_runtime.h>
+
+#include <cstring>
+
 #include "element.cuh"
 
 namespace triad {
@@ -36,6 +40,26 @@ template <int N, class T> __device__ inline void load(const T *from, float (&to)
 	}
 }
 
+// word is 32 bits of a pack as a number: one fp32 value, or two 16-bit values, the first in the low half.
+template <int N> __device__ inline uint32_t word(const Pack<float, N> &pack, int i) { return __float_as_uint(pack.at[i]); }
+
+template <int N, class T> __device__ inline uint32_t word(const Pack<T, N> &pack, int i) {
+	uint16_t low, high;
+	memcpy(&low, &pack.at[2 * i], sizeof low);
+	memcpy(&high, &pack.at[2 * i + 1], sizeof high);
+	return low | static_cast<uint32_t>(high) << 16;
+}
+
+// put writes a pack. The streaming store says that nobody reads the value soon, and it stays one instruction: nvcc splits the copy of a
+// structure into its elements and does not always join them again.
+template <int N, class T> __device__ inline void put(T *to, const Pack<T, N> &pack) {
+	if constexpr (sizeof pack == sizeof(uint4)) {
+		__stcs(reinterpret_cast<uint4 *>(to), make_uint4(word(pack, 0), word(pack, 1), word(pack, 2), word(pack, 3)));
+	} else {
+		*reinterpret_cast<Pack<T, N> *>(to) = pack;
+	}
+}
+
 template <int N, class T> __device__ inline void store(T *to, const float (&from)[N]) {
 	constexpr int width = N < vector<T> ? N : vector<T>;
 	static_assert(N % width == 0, "whole packs only");
@@ -44,7 +68,7 @@ template <int N, class T> __device__ inline void store(T *to, const float (&from
 		Pack<T, width> pack;
 #pragma unroll
 		for (int j = 0; j < width; j++) pack.at[j] = from_float<T>(from[i + j]);
-		*reinterpret_cast<Pack<T, width> *>(to + i) = pack;
+		put(to + i, pack);
 	}
 }
 

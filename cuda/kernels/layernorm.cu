@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(Threads)
 
 // Group threads share a row and keep all of it in registers, Items values each, in runs of 16 bytes: one read, one write.
 template <class T, int Group, int Items>
-__global__ void __launch_bounds__(triad::group_block<Group>)
+__global__ void __launch_bounds__(triad::group_block<Group>, 1)
     layernorm_fwd_vec_kernel(triad::Rows<const T> x, const T *weight, const T *bias, Output<T> out, int64_t rows, int cols, float eps) {
 	constexpr int V = triad::vector<T>, Packs = Items / V, RowsPerBlock = triad::group_block<Group> / Group;
 	__shared__ float sums[triad::group_warps<Group>];

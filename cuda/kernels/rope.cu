@@ -5,7 +5,7 @@
 // Limits   head_dim even, 0 <= offset, offset + seq <= max_pos; batch or seq = 0 launches nothing; other limits answer UNSUPPORTED.
 // Source   Su et al. 2021, arXiv:2104.09864
 //   naive   a thread a pair, any strides; the readable one, and the one to trust first
-//   vec     16-byte accesses, the angles of a thread used for up to four heads; contiguous, 16-byte aligned tensors,
+//   vec     16-byte accesses, the angles of a thread used for two or four heads; contiguous, 16-byte aligned tensors,
 //           head_dim % vector == 0 if interleaved, head_dim/2 % vector == 0 if not
 #include "arguments.cuh"
 #include "element.cuh"
@@ -108,9 +108,10 @@ template <class T, bool Interleaved> struct Share {
 // all its packs before it uses the first. Index counts these shares: 32 bits where they suffice, since divisions are what costs here.
 template <class T, bool Interleaved, int PerThread, class Index, int Threads>
 __global__ void __launch_bounds__(Threads)
-    rope_vec_kernel(Heads<T> q, Heads<T> k, const float *__restrict__ cos, const float *__restrict__ sin, Shape s, Index shares) {
+    rope_vec_kernel(const T *__restrict__ q, const T *__restrict__ k, T *__restrict__ q_out, T *__restrict__ k_out, const float *__restrict__ cos,
+                    const float *__restrict__ sin, Shape s, int64_t heads_q, int64_t heads_k, Index shares) {
 	using Piece = Share<T, Interleaved>;
-	const Index runs = static_cast<Index>(s.half / Piece::Pairs), heads = static_cast<Index>(q.count + k.count);
+	const Index runs = static_cast<Index>(s.half / Piece::Pairs), heads = static_cast<Index>(heads_q + heads_k);
 	const Index groups = (heads + PerThread - 1) / PerThread;
 	const int64_t dim = 2 * s.half;
 	for (Index at = blockIdx.x * static_cast<Index>(Threads) + threadIdx.x; at < shares; at += gridDim.x * static_cast<Index>(Threads)) {
@@ -121,9 +122,9 @@ __global__ void __launch_bounds__(Threads)
 		Piece piece[PerThread];
 #pragma unroll
 		for (int h = 0; h < PerThread; h++) {
-			const int64_t head = first + h;
-			if (head < q.count) piece[h].fetch(q.from + (token * q.count + head) * dim, s.half, pair);
-			else if (head < q.count + k.count) piece[h].fetch(k.from + (token * k.count + head - q.count) * dim, s.half, pair);
+			const int64_t head = first + h, in_k = head - heads_q;
+			const T *from = in_k < 0 ? q + (token * heads_q + head) * dim : k + (token * heads_k + in_k) * dim;
+			if (in_k < heads_k) piece[h].fetch(from, s.half, pair);
 		}
 		float c[Piece::Pairs], n[Piece::Pairs];
 		triad::load(cos + angle, c);
@@ -132,12 +133,10 @@ __global__ void __launch_bounds__(Threads)
 		for (int j = 0; j < Piece::Pairs; j++) n[j] *= s.direction;
 #pragma unroll
 		for (int h = 0; h < PerThread; h++) {
-			const int64_t head = first + h;
-			if (head < q.count) {
-				if (q.to != nullptr) piece[h].rotate_to(q.to + (token * q.count + head) * dim, s.half, pair, c, n);
-			} else if (head < q.count + k.count) {
-				if (k.to != nullptr) piece[h].rotate_to(k.to + (token * k.count + head - q.count) * dim, s.half, pair, c, n);
-			}
+			const int64_t head = first + h, in_k = head - heads_q;
+			T *const to = in_k < 0 ? q_out : k_out;
+			const int64_t start = in_k < 0 ? (token * heads_q + head) * dim : (token * heads_k + in_k) * dim;
+			if (in_k < heads_k && to != nullptr) piece[h].rotate_to(to + start, s.half, pair, c, n);
 		}
 	}
 }
@@ -145,7 +144,8 @@ __global__ void __launch_bounds__(Threads)
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
 
 constexpr int threads = 256;
-constexpr int heads_per_thread = 4;
+constexpr int heads_per_thread = 4; // interleaved; half as many where a thread has two packs of each
+template <bool Interleaved> constexpr int heads_of = Interleaved ? heads_per_thread : heads_per_thread / 2;
 
 // Where the tensors of a pass stand among the inputs: q, k, cos, sin forward, cos, sin, grad_q_out, grad_k_out backward.
 struct Places {
@@ -174,15 +174,16 @@ template <class T> int launch_naive(const triad_call *call, const Places &in) {
 template <class T, bool Interleaved, class Index> int launch_vec_indexed(const triad_call *call, const Places &in, int64_t shares) {
 	const Heads<T> q(call->in[in.q], call->out[0]), k(call->in[in.k], call->out[1]);
 	const float *cos = static_cast<const float *>(call->in[in.cos].data), *sin = static_cast<const float *>(call->in[in.sin].data);
-	rope_vec_kernel<T, Interleaved, heads_per_thread, Index, threads>
-	    <<<triad::blocks_for(shares, threads), threads, 0, triad::stream_of(call)>>>(q, k, cos, sin, shape_of(call, in), static_cast<Index>(shares));
+	rope_vec_kernel<T, Interleaved, heads_of<Interleaved>, Index, threads>
+	    <<<triad::blocks_for(shares, threads), threads, 0, triad::stream_of(call)>>>(
+	        q.from, k.from, q.to, k.to, cos, sin, shape_of(call, in), q.count, k.count, static_cast<Index>(shares));
 	return triad::launched();
 }
 
 template <class T, bool Interleaved> int launch_vec(const triad_call *call, const Places &in) {
 	const Shape s = shape_of(call, in);
 	const int64_t heads = call->in[in.q].shape[2] + call->in[in.k].shape[2];
-	const int64_t groups = (heads + heads_per_thread - 1) / heads_per_thread;
+	const int64_t groups = (heads + heads_of<Interleaved> - 1) / heads_of<Interleaved>;
 	const int64_t shares = s.batch * s.seq * groups * (s.half / Share<T, Interleaved>::Pairs);
 	if (shares == 0) return TRIAD_OK;
 	constexpr int64_t limit = int64_t{1} << 31; // below it `at` and one more step of the loop fit 32 bits without a sign

@@ -307,7 +307,7 @@ __global__ void __launch_bounds__(Threads)
 
 constexpr int warps_per_block = 4;
 constexpr int block_threads = 256;
-constexpr int long_threads = 512; // rows beyond the registers
+constexpr int long_threads = 256; // rows beyond the registers
 
 // One call, either pass: x -> y, or y, dy -> dx. The kernels get views of the inputs and a pointer to the contiguous output.
 struct Call {
