@@ -22,9 +22,9 @@ import (
 type compareOptions struct {
 	caseFlags
 	environmentFlags
-	json, resume bool
-	db           string
-	args         []string // as typed
+	json, resume, explain bool
+	db, dump              string
+	args                  []string // as typed
 }
 
 func (a *app) compareCommand() *cobra.Command {
@@ -51,6 +51,8 @@ worst element is.`,
 	o.environmentFlags.add(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and case (docs/json.md)")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "for each output: what its contract promises, the worst elements, how the errors are distributed")
+	cmd.Flags().StringVar(&o.dump, "dump", "", "write inputs, outputs, truth and allowance of every case as safetensors into this folder")
 	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
 	return cmd
 }
@@ -83,6 +85,10 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	}
 	progress := a.progress(o.json)
 	runner := &run.Runner{Backends: backends, Recorder: kept, Stop: a.stop, Progress: progress.show}
+	if o.dump != "" {
+		runner.Dumper = dumper{o.dump}
+	}
+	request.Explain = o.explain
 	result, err := runner.Compare(ctx, request)
 	for _, b := range backends {
 		err = errors.Join(err, b.Close())
@@ -150,6 +156,11 @@ func (a *app) printCompare(ctx context.Context, store *results.Store, kept *reco
 			}
 		}
 		return nil
+	}
+	if o.explain {
+		if err := report.Explain(a.out, a.style(), result.Records); err != nil {
+			return err
+		}
 	}
 	return report.Compare(a.out, a.style(), result.Records, result.Differences, report.Summary{
 		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: reason(result, code),

@@ -32,6 +32,15 @@ type Record struct {
 	Started   time.Time
 	Wall      time.Duration // of the whole case in the harness, emulation included: never a kernel's time
 	PeakBytes int64         // device memory; 0 where it is not known
+
+	Explained []Explanation // what --explain shows; kept in memory alone
+}
+
+// Explanation is what there is to say about one judged output beyond its verdict.
+type Explanation struct {
+	Output, Contract, Promise, Gate, Sentence, Pattern string
+	Worst                                              []Element // the worst 16, worst first
+	ULPs                                               []int64   // how many errors are at most half an ulp, 1, 2, 4 ... ulps; the last: larger
 }
 
 // Verdict is what the judge said of one output. The zero value passes nothing: its status is UNKNOWN.
@@ -40,6 +49,7 @@ type Verdict struct {
 	Status    op.Status `json:"status"`
 	Gate      string    `json:"gate"`       // the gate that rejected ("G0", "G1", "G2"), else the last one that was passed
 	Message   string    `json:"message"`    // why, in a sentence; "" for a plain PASS
+	Pattern   string    `json:"pattern"`    // what is regular about the wrong elements; "" where nothing is
 	N         int64     `json:"n"`          // elements of the output
 	NCompared int64     `json:"n_compared"` // elements that were compared; n where the output is judged whole
 	NWrong    int64     `json:"n_wrong"`

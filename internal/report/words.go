@@ -137,6 +137,10 @@ func verdictWords(v record.Verdict) string {
 	if e.Want.Class() == "nan" || e.Low == e.High {
 		accepted = "accepted that alone"
 	}
-	return fmt.Sprintf("%s: got %s, want %s, %s; %d of %d elements are wrong (%s)",
+	words := fmt.Sprintf("%s: got %s, want %s, %s; %d of %d elements are wrong (%s)",
 		element(v.Name, e.Index), value(e.Got), value(e.Want), accepted, v.NWrong, v.NCompared, v.Gate)
+	if v.Pattern != "" {
+		words += "; " + clean(v.Pattern)
+	}
+	return words
 }

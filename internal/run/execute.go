@@ -12,6 +12,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/tensor"
 )
 
 // Compare runs a request: every wanted implementation on every case, judged and recorded one by one.
@@ -234,7 +235,21 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) error {
 		return err
 	}
 	c.keep(e.implementation.Name, r.ID, outcome)
-	return nil
+	return x.dump(c, e.implementation.Name, outcome)
+}
+
+// dump hands over what the first launch gave.
+func (x *execution) dump(c *prepared, implementation string, outcome backend.Outcome) error {
+	if x.Dumper == nil || len(outcome.Launches) == 0 {
+		return nil
+	}
+	var outputs []tensor.Tensor
+	for _, o := range outcome.Launches[0].Outputs {
+		if o.Present {
+			outputs = append(outputs, o.Tensor)
+		}
+	}
+	return x.Dumper.Outputs(c.Case, implementation, outputs)
 }
 
 // launch runs an entry's job. A crash is run once more in a fresh worker: good the second time is FLAKY, not good.

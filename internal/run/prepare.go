@@ -60,6 +60,11 @@ func (x *execution) prepare(w work) (*prepared, error) {
 		return nil, err
 	}
 	c.powers = x.powersOf(c, truth)
+	if x.Dumper != nil {
+		if err := x.Dumper.Case(w.Case, append(slices.Clone(c.given), c.saved...), truth); err != nil {
+			return nil, err
+		}
+	}
 	return c, nil
 }
 

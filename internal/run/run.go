@@ -6,8 +6,10 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/catalog"
+	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/tensor"
 )
 
 // Recorder keeps what a run finds. Plan comes first, with the versions of what takes part. Each Append is one transaction: what it has returned from is not lost.
@@ -25,13 +27,22 @@ type Request struct {
 	Options   op.Options // dtypes, passes, dims, attributes, level, ...
 	Impls     []string   // prefixes of implementation names; empty: all
 	Seed      uint64
-	InFlight  int // cases worked on at once; 0: two
+	InFlight  int  // cases worked on at once; 0: two
+	Explain   bool // keep what --explain shows
+}
+
+// A Dumper gets the tensors of every case that is run: its inputs and its truth under the default contract, then each implementation's
+// outputs of the first launch. It may be called from several goroutines.
+type Dumper interface {
+	Case(c op.Case, inputs []tensor.Tensor, truth judge.Truth) error
+	Outputs(c op.Case, implementation string, outputs []tensor.Tensor) error
 }
 
 // Runner runs requests. Backends are asked for every operator; those that are not here are recorded as UNAVAILABLE.
 type Runner struct {
 	Backends []backend.Backend
 	Recorder Recorder
+	Dumper   Dumper          // may be nil
 	Progress func(Progress)  // may be nil; called from several goroutines, one at a time
 	Stop     context.Context // done: finish the cases that are running, start no others
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"triad/internal/backend"
+	"triad/internal/catalog"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
@@ -72,6 +73,47 @@ func (x *execution) ruleOn(c *prepared, e entry, outcome backend.Outcome, r *rec
 		}
 		r.Outputs = append(r.Outputs, verdictOf(v))
 	}
+	c.describePatterns(verdicts, outcome, r.Outputs)
+	if x.request.Explain {
+		r.Explained = explain(verdicts, r)
+	}
+}
+
+// describePatterns says of every rejection what is regular about the wrong elements.
+func (c *prepared) describePatterns(verdicts []judge.Verdict, outcome backend.Outcome, into []record.Verdict) {
+	for i, v := range verdicts {
+		if v.Status != op.StatusFail || v.Compared == 0 || v.Wrong == 0 {
+			continue
+		}
+		truth, err := c.truth(v.Contract)
+		if err != nil || i >= len(truth.Outputs) {
+			continue
+		}
+		into[i].Pattern = judge.Pattern(truth.Outputs[i], outcome.Launches[0].Outputs[i].Tensor.Data)
+	}
+}
+
+// explain keeps what --explain shows of a row: the contract in words, the worst elements, how the errors are distributed.
+func explain(verdicts []judge.Verdict, r *record.Record) []record.Explanation {
+	var all []record.Explanation
+	for i, v := range verdicts {
+		if v.Compared == 0 {
+			continue
+		}
+		e := record.Explanation{Output: v.Output, Contract: v.Contract, Gate: v.Gate, Sentence: v.Sentence, Pattern: r.Outputs[i].Pattern, ULPs: v.ULPs[:]}
+		if k, err := catalog.ContractNamed(v.Contract); err == nil {
+			e.Promise = k.Promise()
+		}
+		for _, w := range v.Worst16 {
+			e.Worst = append(e.Worst, elementOf(w))
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func elementOf(e judge.Element) record.Element {
+	return record.Element{Index: e.Index, Got: record.Float(e.Got), Want: record.Float(e.Want), Low: record.Float(e.Low), High: record.Float(e.High)}
 }
 
 // answer is what came back, in the judge's terms.
@@ -119,8 +161,8 @@ func returned(o backend.Output) judge.Returned {
 func verdictOf(v judge.Verdict) record.Verdict {
 	out := record.Verdict{Name: v.Output, Status: v.Status, Gate: v.Gate, Message: v.Sentence, N: v.Elements, NCompared: v.Compared, NWrong: v.Wrong, Judge: v.Version}
 	if v.Worst.Index != nil {
-		out.Worst = &record.Element{Index: v.Worst.Index, Got: record.Float(v.Worst.Got), Want: record.Float(v.Worst.Want),
-			Low: record.Float(v.Worst.Low), High: record.Float(v.Worst.High)}
+		worst := elementOf(v.Worst)
+		out.Worst = &worst
 	}
 	if v.Compared > 0 {
 		headroom, ulp, mean := record.Float(v.Headroom), record.Float(v.ULPMax), record.Float(v.ULPMean)

@@ -131,6 +131,7 @@ CREATE TABLE verdict (
   worst_index_json TEXT CHECK (worst_index_json IS NULL OR json_valid(worst_index_json)),
   got REAL, got_class TEXT, want REAL, want_class TEXT, low REAL, low_class TEXT, high REAL, high_class TEXT,
   headroom REAL, headroom_class TEXT, ulp_max REAL, ulp_max_class TEXT, ulp_mean REAL, ulp_mean_class TEXT,
+  pattern        TEXT NOT NULL,              -- what is regular about the wrong elements, '' where nothing is
   judge_version  TEXT NOT NULL,
   PRIMARY KEY (run_id, output),
   CHECK (worst_index_json IS NULL OR (got_class IS NOT NULL AND want_class IS NOT NULL AND low_class IS NOT NULL AND high_class IS NOT NULL))

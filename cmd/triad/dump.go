@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// dumper writes the tensors of every case as safetensors: DIR/<op>-<pass>-<case key>/inputs, truth, and one file for each implementation.
+type dumper struct{ dir string }
+
+// Case writes inputs.safetensors, and truth.safetensors with the fp64 truth, allowance and simulated result of each output.
+func (d dumper) Case(c op.Case, inputs []tensor.Tensor, truth judge.Truth) error {
+	description, err := c.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("dump a case of %s: %w", c.Op, err)
+	}
+	metadata := map[string]string{"case": string(description)}
+	if err := d.write(c, "inputs", inputs, metadata); err != nil {
+		return err
+	}
+	var values []tensor.Tensor
+	for _, t := range truth.Outputs {
+		shape := t.Shape
+		if t.Index != nil {
+			shape = []int64{int64(len(t.Index))}
+		}
+		for _, part := range []struct {
+			name string
+			x    []float64
+		}{{"truth", t.R}, {"allowance", t.T}, {"simulated", t.Sim}} {
+			v := tensor.New(t.Name+"."+part.name, op.FP64, shape)
+			v.SetFloat64s(part.x)
+			values = append(values, v)
+		}
+	}
+	metadata["contract"] = truth.Contract
+	return d.write(c, "truth", values, metadata)
+}
+
+// Outputs writes what an implementation gave.
+func (d dumper) Outputs(c op.Case, implementation string, outputs []tensor.Tensor) error {
+	return d.write(c, strings.ReplaceAll(implementation, "/", "-"), outputs, map[string]string{"implementation": implementation})
+}
+
+func (d dumper) write(c op.Case, name string, tensors []tensor.Tensor, metadata map[string]string) error {
+	folder := filepath.Join(d.dir, fmt.Sprintf("%s-%v-%s", c.Op, c.Pass, c.Key()))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("dump: %w", err)
+	}
+	file, err := os.Create(filepath.Join(folder, name+".safetensors"))
+	if err != nil {
+		return fmt.Errorf("dump: %w", err)
+	}
+	if err := tensor.WriteSafetensors(file, tensors, metadata); err != nil {
+		file.Close()
+		return fmt.Errorf("dump %s: %w", file.Name(), err)
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("dump: %w", err)
+	}
+	return nil
+}
