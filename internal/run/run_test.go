@@ -1,0 +1,261 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/tensor"
+)
+
+// fake is a backend in this process. Each implementation answers with a way of computing softmax, right or wrong.
+type fake struct {
+	family string
+	ways   map[string]way
+	load   error
+	failed []backend.LoadFailure
+	mu     sync.Mutex
+	runs   map[string]int
+}
+
+// way gives the output of one launch, or an outcome that ends the job.
+type way func(x tensor.Tensor, launch int, run int) ([]float64, *backend.Outcome)
+
+func (f *fake) Name() string       { return f.family }
+func (f *fake) Families() []string { return []string{f.family} }
+func (f *fake) Close() error       { return nil }
+
+func (f *fake) Load(context.Context, string) (backend.LoadReply, backend.HelloReply, error) {
+	reply := backend.LoadReply{Failed: f.failed}
+	for name := range f.ways {
+		reply.Implementations = append(reply.Implementations, backend.Implementation{Name: name, Op: "softmax", Pass: op.Forward,
+			DTypes: []string{"fp32", "fp16", "bf16"}, Contract: "fp32", Outputs: []string{"y"}, Device: "cpu", Source: "fake"})
+	}
+	slices.SortFunc(reply.Implementations, func(a, b backend.Implementation) int { return strings.Compare(a.Name, b.Name) })
+	return reply, backend.HelloReply{Versions: map[string]string{"fake": "1"}}, f.load
+}
+
+func (f *fake) Run(_ context.Context, job backend.Job) (backend.Outcome, error) {
+	f.mu.Lock()
+	run := f.runs[job.Implementation.Name]
+	f.runs[job.Implementation.Name]++
+	f.mu.Unlock()
+	var outcome backend.Outcome
+	for i, plan := range job.Launches {
+		y, other := f.ways[job.Implementation.Name](job.Inputs[0], i, run)
+		if other != nil {
+			return *other, nil
+		}
+		out := tensor.New("y", job.Outputs[0].DType, job.Outputs[0].Shape)
+		tensor.Poison(out.Data, out.DType, plan.Poison)
+		if y != nil {
+			out.SetFloat64s(y)
+		}
+		outcome.Launches = append(outcome.Launches, backend.LaunchOutcome{Plan: plan, Outputs: []backend.Output{{Tensor: out,
+			OutputRef: backend.OutputRef{Name: "y", Present: true, DType: out.DType.String(), Shape: out.Shape, Stride: out.Stride}}}})
+	}
+	return outcome, nil
+}
+
+// softmax is the formula in fp64.
+func softmax(x tensor.Tensor) []float64 {
+	v, cols := x.Float64s(), int(x.Shape[1])
+	for r := 0; cols > 0 && r+cols <= len(v); r += cols {
+		row := v[r : r+cols]
+		m, sum := slices.Max(row), 0.0
+		if slices.ContainsFunc(row, math.IsNaN) {
+			m = math.NaN()
+		}
+		for i := range row {
+			row[i] = math.Exp(row[i] - m)
+			sum += row[i]
+		}
+		for i := range row {
+			row[i] /= sum
+		}
+	}
+	return v
+}
+
+func right(x tensor.Tensor, _, _ int) ([]float64, *backend.Outcome) { return softmax(x), nil }
+
+func zeros(x tensor.Tensor, _, _ int) ([]float64, *backend.Outcome) { return make([]float64, x.Elements()), nil }
+
+func unwritten(tensor.Tensor, int, int) ([]float64, *backend.Outcome) { return nil, nil }
+
+func crash(tensor.Tensor, int, int) ([]float64, *backend.Outcome) {
+	return nil, &backend.Outcome{Status: op.StatusCrash, Sentence: "exited 7"}
+}
+
+func crashOnce(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+	if run == 0 {
+		return crash(x, launch, run)
+	}
+	return right(x, launch, run)
+}
+
+func racing(x tensor.Tensor, launch, _ int) ([]float64, *backend.Outcome) {
+	y := softmax(x)
+	if launch > 0 && len(y) > 0 {
+		y[0] *= 1.5
+	}
+	return y, nil
+}
+
+// memory is a Recorder that keeps everything, and fails where it is told to.
+type memory struct {
+	plan    []record.Item
+	records []record.Record
+	done    map[string]bool
+	fail    error
+}
+
+func (m *memory) Plan(items []record.Item, _ record.Toolchain) error { m.plan = items; return nil }
+func (m *memory) Done(i record.Item) bool                            { return m.done[i.Impl] }
+func (m *memory) Append(r *record.Record) error {
+	if m.fail != nil {
+		return m.fail
+	}
+	m.records = append(m.records, *r)
+	return nil
+}
+func (m *memory) AppendDifferences([]record.Difference) error { return nil }
+
+// compare runs softmax on one shape through the fakes.
+func compare(t *testing.T, kept *memory, impls []string, backends ...backend.Backend) (Result, error) {
+	t.Helper()
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Backends: backends, Recorder: kept, Stop: t.Context()}
+	return r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Impls: impls, Seed: 1, Options: op.Options{Level: op.LevelQuick,
+		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}}})
+}
+
+func fakes(ways map[string]way) *fake { return &fake{family: "fake", ways: ways, runs: map[string]int{}} }
+
+// Every way of being wrong gets its status, and the others are judged all the same.
+func TestStatuses(t *testing.T) {
+	kept := &memory{}
+	result, err := compare(t, kept, nil, fakes(map[string]way{"fake/right": right, "fake/zeros": zeros, "fake/unwritten": unwritten,
+		"fake/crash": crash, "fake/flaky": crashOnce, "fake/race": racing}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]op.Status{"fake/right": op.StatusPass, "fake/zeros": op.StatusFail, "fake/unwritten": op.StatusFail,
+		"fake/crash": op.StatusCrash, "fake/flaky": op.StatusFlaky, "fake/race": op.StatusRace}
+	if len(kept.records) != len(want) || len(result.Records) != len(want) || len(kept.plan) != len(want) {
+		t.Errorf("%d recorded, %d in the result, %d planned: want %d", len(kept.records), len(result.Records), len(kept.plan), len(want))
+	}
+	for _, r := range kept.records {
+		if r.Status != want[r.Impl] {
+			t.Errorf("%s: %v (%s), want %v", r.Impl, r.Status, r.Message, want[r.Impl])
+		}
+	}
+	for _, r := range kept.records {
+		if r.Impl == "fake/zeros" && (r.Outputs[0].Worst == nil || r.Outputs[0].NWrong != 165 || !strings.Contains(r.Outputs[0].Pattern, "every element is wrong")) {
+			t.Errorf("the worst element of zeros: %+v", r.Outputs[0])
+		}
+	}
+	if len(result.Differences) == 0 {
+		t.Error("implementations were not compared with each other")
+	}
+}
+
+// A toolchain that is not here is a row and, asked for by name, a reason; the rest is judged.
+func TestUnavailable(t *testing.T) {
+	gone := fakes(nil)
+	gone.family, gone.load = "gone", &backend.Unavailable{Sentence: "no g++: install it"}
+	kept := &memory{}
+	result, err := compare(t, kept, nil, fakes(map[string]way{"fake/right": right}), gone)
+	if err != nil || len(kept.records) != 2 || len(result.Unavailable) != 0 {
+		t.Fatalf("%v %+v", err, kept.records)
+	}
+	i := slices.IndexFunc(kept.records, func(r record.Record) bool { return r.Impl == "gone" })
+	if i < 0 || kept.records[i].Status != op.StatusUnavailable || kept.records[i].Message != "no g++: install it" {
+		t.Errorf("%+v", kept.records)
+	}
+	result, err = compare(t, &memory{}, []string{"gone"}, fakes(map[string]way{"fake/right": right}), gone)
+	if err != nil || len(result.Unavailable) != 1 {
+		t.Errorf("asked for by name: %v %+v", err, result.Unavailable)
+	}
+}
+
+// A prefix that nothing has is a usage error that says what there is.
+func TestUnknownImplementation(t *testing.T) {
+	b := fakes(map[string]way{"fake/right": right, "fake/right_too": right})
+	for impl, want := range map[string]string{"cuda": "want a prefix such as fake", "fake/left": "it has fake/right, fake/right_too"} {
+		_, err := compare(t, &memory{}, []string{impl}, b)
+		var u *op.UsageError
+		if !errors.As(err, &u) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", impl, err)
+		}
+	}
+	kept := &memory{}
+	if _, err := compare(t, kept, []string{"fake/right"}, b); err != nil || len(kept.records) != 1 {
+		t.Errorf("an exact name means itself alone: %v %d records", err, len(kept.records))
+	}
+	kept = &memory{}
+	if _, err := compare(t, kept, []string{"fake/ri"}, b); err != nil || len(kept.records) != 2 {
+		t.Errorf("a prefix means all that begin so: %v %d records", err, len(kept.records))
+	}
+}
+
+// A contract that the operator does not permit is refused, whatever the values are.
+func TestContractNotPermitted(t *testing.T) {
+	b := &contractFake{fakes(map[string]way{"fake/right": right})}
+	kept := &memory{}
+	if _, err := compare(t, kept, nil, b); err != nil {
+		t.Fatal(err)
+	}
+	if r := kept.records[0]; r.Status != op.StatusFail || !strings.Contains(r.Message, `"eager", which softmax does not permit`) {
+		t.Errorf("%v %s", r.Status, r.Message)
+	}
+}
+
+type contractFake struct{ *fake }
+
+func (c *contractFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+	reply, hello, err := c.fake.Load(ctx, operator)
+	for i := range reply.Implementations {
+		reply.Implementations[i].Contract = "eager"
+	}
+	return reply, hello, err
+}
+
+// What a resumed session has is not run again; a recorder that fails stops the run with its error.
+func TestResumeAndRecorderFailure(t *testing.T) {
+	b := fakes(map[string]way{"fake/right": right, "fake/zeros": zeros})
+	kept := &memory{done: map[string]bool{"fake/zeros": true}}
+	if _, err := compare(t, kept, nil, b); err != nil || len(kept.records) != 1 || kept.records[0].Impl != "fake/right" {
+		t.Errorf("resumed: %v %+v", err, kept.records)
+	}
+	full := errors.New("no space for the database")
+	if _, err := compare(t, &memory{fail: full}, nil, b); !errors.Is(err, full) {
+		t.Errorf("a full disk: %v", err)
+	}
+}
+
+// A run that is stopped finishes nothing more and says so.
+func TestStopped(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})}, Recorder: &memory{}, Stop: stop}
+	result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick}})
+	if err != nil || !result.Interrupted || len(result.Records) > 2 {
+		t.Errorf("%v interrupted=%v, %d records", err, result.Interrupted, len(result.Records))
+	}
+}
