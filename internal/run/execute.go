@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"triad/internal/backend"
+	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
@@ -39,7 +40,11 @@ func (r *Runner) Compare(ctx context.Context, request Request) (Result, error) {
 func (r *Runner) plan(ctx context.Context, request Request, backends []backend.Backend, result *Result) ([]work, record.Toolchain, error) {
 	versions := record.Toolchain{}
 	var planned []work
-	for _, operator := range request.Operators {
+	operators, err := withDTypes(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, operator := range operators {
 		cases, err := operator.Spec.Expand(request.Options)
 		if err != nil {
 			return nil, nil, err
@@ -58,9 +63,26 @@ func (r *Runner) plan(ctx context.Context, request Request, backends []backend.B
 		if err := nothingMatches(all, request.Impls, operator.Spec.Name); err != nil {
 			return nil, nil, err
 		}
-		planned = append(planned, assign(operator, cases.Cases, all, request)...)
+		planned = append(planned, assign(operator, cases, all, request)...)
 	}
 	return planned, versions, nil
+}
+
+// withDTypes leaves out, of several operators, those that have none of the asked-for dtypes: --dtype bf16 means what has bf16.
+func withDTypes(request Request) ([]*catalog.Operator, error) {
+	if len(request.Operators) == 1 || len(request.Options.DTypes) == 0 {
+		return request.Operators, nil
+	}
+	var kept []*catalog.Operator
+	for _, o := range request.Operators {
+		if slices.ContainsFunc(request.Options.DTypes, func(d string) bool { return slices.Contains(o.Spec.DTypes, d) }) {
+			kept = append(kept, o)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, usagef("no operator has dtype %s: triad ops list shows what each has", strings.Join(request.Options.DTypes, ", "))
+	}
+	return kept, nil
 }
 
 // noteUnavailable keeps a sentence for every family that was asked for by name and is not here.
@@ -176,6 +198,9 @@ func (x *execution) oneCase(ctx context.Context, w work) error {
 	if len(w.entries) == 0 {
 		return nil
 	}
+	if !slices.ContainsFunc(w.entries, func(e entry) bool { return e.verdict == nil }) {
+		return x.recordRulings(w) // nothing is run: a case that the device cannot hold is not made either
+	}
 	c, err := x.prepare(w)
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
@@ -197,6 +222,16 @@ func (x *execution) oneCase(ctx context.Context, w work) error {
 		return err
 	}
 	return x.compareEntries(c)
+}
+
+// recordRulings records a case of which everything is known beforehand.
+func (x *execution) recordRulings(w work) error {
+	for _, e := range w.entries {
+		if err := x.oneEntry(context.Background(), &prepared{work: w}, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lanes groups entries that would wait for each other anyway: those of one family run one after the other, in order.

@@ -127,7 +127,8 @@ func registers(i backend.Implementation, dtype string) bool {
 
 // assign gives every case its entries. What an implementation does not have is said once for each pass and dtype, on the first case of
 // those, so that a table shows the gap and the database is not filled with it.
-func assign(operator *catalog.Operator, cases []op.Case, all []loaded, request Request) []work {
+func assign(operator *catalog.Operator, plan op.Plan, all []loaded, request Request) []work {
+	cases := plan.Cases
 	planned := make([]work, len(cases))
 	said := map[string]bool{}
 	compiled := map[string]int{}
@@ -152,7 +153,36 @@ func assign(operator *catalog.Operator, cases []op.Case, all []loaded, request R
 			}
 		}
 	}
+	planned = append(planned, skipped(operator, plan.Skipped, all, request)...)
 	return slices.DeleteFunc(planned, func(w work) bool { return len(w.entries) == 0 })
+}
+
+// skipped says once for each implementation, pass and dtype that cases were left out, on the first of them.
+func skipped(operator *catalog.Operator, left []op.Skipped, all []loaded, request Request) []work {
+	count := map[string]int{}
+	for _, s := range left {
+		count[fmt.Sprint(s.Case.Pass, " ", s.Case.DType)]++
+	}
+	var planned []work
+	said := map[string]bool{}
+	for _, s := range left {
+		group := fmt.Sprint(s.Case.Pass, " ", s.Case.DType)
+		if said[group] {
+			continue
+		}
+		said[group] = true
+		w := work{operator: operator, Case: s.Case}
+		for _, l := range all {
+			for _, e := range l.entriesFor(s.Case, request) {
+				if e.verdict == nil {
+					e.verdict = &ruling{status: op.StatusSkipped, sentence: fmt.Sprintf("%d cases are left out here; of this one: %s", count[group], s.Reason)}
+					w.entries = append(w.entries, e)
+				}
+			}
+		}
+		planned = append(planned, w)
+	}
+	return planned
 }
 
 // entriesFor is what one backend contributes to one case.

@@ -87,7 +87,9 @@ func softmax(x tensor.Tensor) []float64 {
 
 func right(x tensor.Tensor, _, _ int) ([]float64, *backend.Outcome) { return softmax(x), nil }
 
-func zeros(x tensor.Tensor, _, _ int) ([]float64, *backend.Outcome) { return make([]float64, x.Elements()), nil }
+func zeros(x tensor.Tensor, _, _ int) ([]float64, *backend.Outcome) {
+	return make([]float64, x.Elements()), nil
+}
 
 func unwritten(tensor.Tensor, int, int) ([]float64, *backend.Outcome) { return nil, nil }
 
@@ -141,7 +143,9 @@ func compare(t *testing.T, kept *memory, impls []string, backends ...backend.Bac
 		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}}})
 }
 
-func fakes(ways map[string]way) *fake { return &fake{family: "fake", ways: ways, runs: map[string]int{}} }
+func fakes(ways map[string]way) *fake {
+	return &fake{family: "fake", ways: ways, runs: map[string]int{}}
+}
 
 // Every way of being wrong gets its status, and the others are judged all the same.
 func TestStatuses(t *testing.T) {

@@ -20,10 +20,9 @@ func newRecord(c *prepared, e entry, seed uint64, began time.Time) record.Record
 	family, variant, _ := strings.Cut(i.Name, "/")
 	r := record.Record{Case: c.Case, Seed: seed, Impl: i.Name, Backend: family, Variant: variant, Device: i.Device, Source: i.Source,
 		Started: began, Build: buildOf(e.build)}
-	for _, t := range c.given {
-		r.DTypes = append(r.DTypes, record.Member[op.DType]{Name: t.Name, Value: t.DType})
-	}
-	for _, t := range c.outputs {
+	inputs, _ := c.operator.Spec.Inputs(c.Case) // a case that was expanded resolves
+	outputs, _ := c.operator.Spec.Outputs(c.Case)
+	for _, t := range append(inputs, outputs...) {
 		r.DTypes = append(r.DTypes, record.Member[op.DType]{Name: t.Name, Value: t.DType})
 	}
 	return r
