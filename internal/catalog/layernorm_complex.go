@@ -1,0 +1,39 @@
+package catalog
+
+import "math/cmplx"
+
+var _ = registerLosses("layernorm", func(k *call) ([]loss, error) {
+	in, err := k.values("x", "weight", "bias", "grad_y")
+	if err != nil {
+		return nil, err
+	}
+	x, err := k.rank("x", 2)
+	if err != nil {
+		return nil, err
+	}
+	eps, err := epsOf(k)
+	if err != nil {
+		return nil, err
+	}
+	rows, cols := int(x.Shape[0]), int(x.Shape[1])
+	n := complex(float64(cols), 0)
+	return partial([]string{"x", "weight", "bias"}, in[:3], func(z [][]complex128) complex128 {
+		total := complex128(0)
+		for r := range rows {
+			row, dy := z[0][r*cols:(r+1)*cols], in[3][r*cols:(r+1)*cols]
+			mean, variance := complex128(0), complex128(0)
+			for _, v := range row {
+				mean += v
+			}
+			mean /= n
+			for _, v := range row {
+				variance += (v - mean) * (v - mean)
+			}
+			deviation := cmplx.Sqrt(variance/n + complex(eps, 0))
+			for c, v := range row {
+				total += ((v-mean)/deviation*z[1][c] + z[2][c]) * complex(dy[c], 0)
+			}
+		}
+		return total
+	}), nil
+})
