@@ -88,16 +88,24 @@ func sims(truth judge.Truth) [][]float64 {
 // f32 rounds an emulated intermediate to fp32.
 func f32(x float64) float64 { return float64(float32(x)) }
 
-// sum32 adds in fp32 in three orders: one after the other, or in lanes as a warp does, or pairwise.
+// The orders of sum32.
+const (
+	inSequence = iota
+	inLanes    // 32 partial sums, then a tree, as a warp does
+	inPairs
+	inBlocks // of 128, one after the other
+)
+
+// sum32 adds in fp32, in one of the orders above.
 func sum32(order int, n int, f func(i int) float64) float64 {
 	switch order {
-	case 0:
+	case inSequence:
 		s := float32(0)
 		for i := range n {
 			s += float32(f(i))
 		}
 		return float64(s)
-	case 1:
+	case inLanes:
 		var lanes [32]float32
 		for i := range n {
 			lanes[i%32] += float32(f(i))
@@ -108,6 +116,12 @@ func sum32(order int, n int, f func(i int) float64) float64 {
 			}
 		}
 		return float64(lanes[0])
+	case inBlocks:
+		s := float32(0)
+		for first := 0; first < n; first += 128 {
+			s += float32(sum32(inSequence, min(128, n-first), func(i int) float64 { return f(first + i) }))
+		}
+		return float64(s)
 	}
 	var pairwise func(a, b int) float32
 	pairwise = func(a, b int) float32 {
@@ -121,6 +135,60 @@ func sum32(order int, n int, f func(i int) float64) float64 {
 	}
 	return float64(pairwise(0, n))
 }
+
+// sumLow adds one after the other in an accumulator of a low precision.
+func sumLow(d op.DType, n int, f func(i int) float64) float64 {
+	s := 0.0
+	for i := range n {
+		s = tensor.Round(d, s+f(i), false)
+	}
+	return s
+}
+
+// arithmetic is how an emulated kernel computes.
+type arithmetic struct {
+	order int    // of its sums
+	noisy bool   // exp, reciprocals and roots are off by up to 2^-22, as the fast functions of a GPU are
+	block int    // how much it takes at once, where that matters
+	other bool   // the other common way to write the same formula
+	lowP  bool   // attention: P and dS stored in the dtype, as the contract allows
+	bug   string // the planted bug; "" is the right kernel
+}
+
+// fast is the result of a fast function, in fp32. The noise depends on the value alone.
+func (a arithmetic) fast(x float64) float64 {
+	if a.noisy {
+		h := math.Float64bits(x) * 0x9E3779B97F4A7C15
+		x *= 1 + (float64(h>>11)*0x1p-52-1)*0x1p-22
+	}
+	return f32(x)
+}
+
+// exp is e^x by the exponential of base 2, as a GPU computes it.
+func (a arithmetic) exp(x float64) float64 { return a.fast(math.Exp2(f32(x * math.Log2E))) }
+
+// sum adds in the kernel's order.
+func (a arithmetic) sum(n int, f func(i int) float64) float64 { return sum32(a.order, n, f) }
+
+// unwritten stands for an element that a kernel leaves as it was.
+var unwritten = math.Float64frombits(0x7ff8_0000_dead_beef)
+
+func isUnwritten(x float64) bool { return math.Float64bits(x) == math.Float64bits(unwritten) }
+
+// leaveTail marks the last columns of every row as unwritten: what a kernel forgets that takes columns by 16.
+func leaveTail(y []float64, rows, cols int) {
+	for r := range rows {
+		for c := cols / vector * vector; c < cols; c++ {
+			y[r*cols+c] = unwritten
+		}
+	}
+}
+
+// vector and warp are how many columns an emulated kernel takes at once.
+const (
+	vector = 16
+	warp   = 32
+)
 
 // near compares with a second, independent computation to 1e-12 of a companion.
 func near(t *testing.T, what string, got, want, companion float64) {
