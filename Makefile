@@ -1,4 +1,4 @@
-# make          build the driver into bin/
+# make          build triad, and for GPU machines triad-cuda and the kernel libraries, into bin/; fetches nvcc where there is none
 # make test     every test: Go, Python, emulator; fetches what they need on first use
 # make bench    the emulator's costs
 # make clean    remove what was built here
@@ -7,7 +7,8 @@ GO ?= go
 export TRIAD_TEST_SETUP = 1
 
 build:
-	$(GO) build -o bin/ ./cmd/...
+	$(GO) build -trimpath -o bin/ ./cmd/triad
+	bin/triad setup --yes --gpu bin
 
 test:
 	$(GO) vet ./...

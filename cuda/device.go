@@ -46,6 +46,11 @@ type OutOfMemory struct{ Message string }
 
 func (e *OutOfMemory) Error() string { return e.Message }
 
+// DeviceLost is the error of a device that answers nothing any more in this process: only another process may find it working.
+type DeviceLost struct{ Message string }
+
+func (e *DeviceLost) Error() string { return e.Message }
+
 // Finding is what a launch came to. The zero value is a plain return. Where Dirty is set the process can no longer be trusted.
 type Finding struct {
 	Status  op.Status

@@ -40,9 +40,9 @@ func FindNVCC(ctx context.Context, python string) (NVCC, error) {
 		if static := filepath.Join(home, "lib", "libcudart_static.a"); fileExists(static) {
 			n.Library = filepath.Dir(static)
 		}
-		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		limited, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
-		out, err := exec.CommandContext(ctx, at, "--version").Output()
+		out, err := exec.CommandContext(limited, at, "--version").Output()
 		if err != nil {
 			return NVCC{}, &backend.Unavailable{Sentence: fmt.Sprintf("cannot use %s: %v", at, err)}
 		}
@@ -84,7 +84,8 @@ func nvccPlaces(python string) []string {
 	return places
 }
 
-// GPUBuilder makes libraries for GPUs, with code for each of Architectures ("sm_80", "sm_90a") and PTX of the last.
+// GPUBuilder makes libraries for GPUs, with code for each of Architectures ("sm_80", "sm_90a") and PTX of the last that has successors:
+// PTX for an architecture with a letter, "sm_90a", runs on that one alone.
 type GPUBuilder struct {
 	Sources       fs.FS
 	Cache         string
@@ -103,6 +104,9 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 	source := set.hash(flags)
 	if set.home != "" {
 		flags = append(flags, "-I", set.home)
+	}
+	if b.Compiler.Library != "" {
+		flags = append(flags, "-L"+b.Compiler.Library)
 	}
 	abi, err := fs.ReadFile(b.Sources, "cuda/abi.h")
 	if err != nil {
@@ -144,16 +148,19 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 
 func (b *GPUBuilder) flags() []string {
 	flags := []string{"-std=c++17", "-O3", "-lineinfo", "--shared", "-Xcompiler", "-fPIC", "-Xptxas", "-v", "-Icuda", "-Icuda/include"}
+	portable := -1
+	for i, arch := range b.Architectures {
+		if strings.TrimRight(arch, "af") == arch {
+			portable = i
+		}
+	}
 	for i, arch := range b.Architectures {
 		number := strings.TrimPrefix(arch, "sm_")
 		code := arch
-		if i == len(b.Architectures)-1 {
+		if i == portable {
 			code = fmt.Sprintf("[%s,compute_%s]", arch, number)
 		}
 		flags = append(flags, "-gencode", fmt.Sprintf("arch=compute_%s,code=%s", number, code))
-	}
-	if b.Compiler.Library != "" {
-		flags = append(flags, "-L"+b.Compiler.Library)
 	}
 	return flags
 }
@@ -193,4 +200,10 @@ func ptxasFacts(log string) []backend.KernelFact {
 func number(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n
+}
+
+// atLeast says whether the compiler's major version is at least one; a version that cannot be read is let pass, and nvcc says the rest.
+func (n NVCC) atLeast(major int) bool {
+	digits := versionNumber.FindString(n.Version)
+	return digits == "" || number(digits) >= major
 }

@@ -27,6 +27,10 @@ func (s *server) run(r backend.RunArgs) (backend.RunReply, error) {
 		began := time.Now()
 		one, dirty, err := l.run()
 		reply.WallNS += time.Since(began).Nanoseconds()
+		var lost *DeviceLost
+		if errors.As(err, &lost) {
+			one, dirty, err = backend.LaunchReply{Status: op.StatusCrash, Message: err.Error()}, true, nil
+		}
 		if err != nil {
 			return backend.RunReply{}, fmt.Errorf("run %s %s: %w", r.Op, r.Implementation, err)
 		}

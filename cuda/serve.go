@@ -21,7 +21,12 @@ import (
 // shared memory with all tensors. It returns after "bye", at the end of conn, and after a reply that says that the process is no longer
 // clean. sources are laid out as the repository; libraries are built into cacheDir.
 func ServeEmulated(sources fs.FS, cacheDir string, conn, memory *os.File) error {
-	return Serve(context.Background(), NewEmulator(sources, cacheDir), catalogSpec, conn, memory)
+	return ServeCatalog(context.Background(), NewEmulator(sources, cacheDir), conn, memory)
+}
+
+// ServeCatalog serves a driver's requests with a device and the operators of the catalog; see ServeEmulated.
+func ServeCatalog(ctx context.Context, device Device, conn, memory *os.File) error {
+	return Serve(ctx, device, catalogSpec, conn, memory)
 }
 
 // catalogSpec finds an operator of the catalog. Of an operator a worker knows what it is, never its truth.

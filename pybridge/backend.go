@@ -17,6 +17,12 @@ import (
 // Backend is the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two processes, side by side.
 // cacheDir holds the unpacked Python files and the caches of Triton and Inductor.
 func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {
+	if options.Limits == (worker.Limits{}) {
+		options.Limits = worker.DefaultLimits
+	}
+	if e.GPU && options.Limits.CallLeast == worker.DefaultLimits.CallLeast {
+		options.Limits.CallLeast = options.Limits.First // a later call may compile too: another dtype, another block size
+	}
 	return &worker.Adapter{
 		BackendName: "python",
 		FamilyNames: []string{"triton", "torch"},
@@ -76,7 +82,7 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 // inherited is what a worker sees of our environment: what compilers, loaders and locales need, and nothing of the user's secrets.
 func inherited(getenv func(string) string) []string {
 	var env []string
-	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "CC", "CXX",
+	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CC", "CXX",
 		"OMP_NUM_THREADS", "XDG_CACHE_HOME", "USER", "LOGNAME"} {
 		if v := getenv(name); v != "" {
 			env = append(env, name+"="+v)

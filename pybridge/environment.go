@@ -131,6 +131,9 @@ func (e *Environment) NVCC(ctx context.Context, fetch bool) (string, error) {
 	return nvccIn(dir), nil
 }
 
+// NVCCFolder is the environment that NVCC makes, whether it is there or not.
+func (e *Environment) NVCCFolder() (string, error) { return e.dir(nvccParcel) }
+
 // nvccIn is the path of the compiler inside an environment, "" where it is not there.
 func nvccIn(dir string) string {
 	found, _ := filepath.Glob(filepath.Join(dir, "lib", "python3*", "site-packages", "nvidia", "cu13", "bin", "nvcc"))

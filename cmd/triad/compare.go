@@ -67,7 +67,12 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	if err != nil {
 		return err
 	}
-	backends, err := a.backends(o.environmentFlags, options)
+	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
+	if err != nil {
+		return err
+	}
+	onGPU.apply(&request.Options)
+	backends, err := a.backends(onGPU, o.environmentFlags, options)
 	if err != nil {
 		return err
 	}
@@ -77,6 +82,7 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	}
 	defer store.Close()
 	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical("compare", request, &o.caseFlags), request, o)}
+	kept.info.Machine = onGPU.describe(kept.info.Machine)
 	if o.resume {
 		if err := kept.takeOver(); err != nil {
 			return resumeFailure(err)

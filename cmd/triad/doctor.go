@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/cuda"
+	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/report"
 	"triad/internal/worker"
@@ -55,12 +56,14 @@ func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Findi
 	if err != nil {
 		return nil, err
 	}
-	environment, err := a.environment(environmentFlags{offline: true}, false)
+	environment, err := a.environment(environmentFlags{offline: true}, a.driverHere())
 	if err != nil {
 		return nil, err
 	}
 	findings := []report.Finding{{Subject: "triad", State: "ok", Detail: version + " " + commit()}}
-	findings = append(findings, hostCompiler(ctx), gpu(), a.nvcc(ctx, environment))
+	findings = append(findings, hostCompiler(ctx))
+	findings = append(findings, a.gpuFindings(ctx)...)
+	findings = append(findings, a.nvcc(ctx))
 	findings = append(findings, python(ctx, environment)...)
 	data, err := a.dataDir()
 	if err != nil {
@@ -83,17 +86,46 @@ func hostCompiler(ctx context.Context) report.Finding {
 	return report.Finding{Subject: "C++ compiler", State: "ok", Detail: c.Version + " at " + c.Path}
 }
 
-// gpu says whether the kernel's side of an NVIDIA driver is here; asking the driver itself is a GPU worker's work.
-func gpu() report.Finding {
-	if _, err := os.Stat("/proc/driver/nvidia/version"); err != nil {
-		return report.Finding{Subject: "GPU", State: "note", Detail: "none found: CUDA kernels run in the emulator, Triton in its interpreter, torch on the CPU"}
+// gpuFindings asks the NVIDIA driver for its GPUs through triad-cuda, where both are here; it builds nothing.
+func (a *app) gpuFindings(ctx context.Context) []report.Finding {
+	if !a.driverHere() {
+		return []report.Finding{{Subject: "GPU", State: "note", Detail: "none found: CUDA kernels run in the emulator, Triton in its interpreter, torch on the CPU"}}
 	}
-	return report.Finding{Subject: "GPU", State: "note", Detail: "an NVIDIA driver is here; this build judges on the CPU"}
+	places, err := a.workerPlaces(environmentFlags{offline: true})
+	if err != nil {
+		return []report.Finding{{Subject: "GPU", State: "broken", Detail: err.Error()}}
+	}
+	places.Headers = func(context.Context) (string, error) {
+		return "", &backend.Unavailable{Sentence: gpuworker.Binary + " is not built yet: triad compare builds it"}
+	}
+	path, err := places.Find(ctx)
+	if err != nil {
+		return []report.Finding{{Subject: "GPU", State: "missing", Detail: err.Error(), Remedy: "triad setup --gpu DIR in triad's own folder"}}
+	}
+	facts, err := gpuworker.Ask(ctx, path, a.compilerEnv())
+	if err != nil {
+		return []report.Finding{{Subject: "GPU", State: "missing", Detail: err.Error(), Remedy: "--device cpu judges the same kernels in the emulator"}}
+	}
+	var found []report.Finding
+	for i, g := range facts.GPUs {
+		f := report.Finding{Subject: fmt.Sprintf("GPU %d", i), State: "ok", Detail: fmt.Sprintf("%s, %s, compute capability %d.%d, driver %s, CUDA %d.%d", g.Name,
+			size(g.MemoryBytes), g.Major, g.Minor, facts.Release, facts.CUDA/1000, facts.CUDA%1000/10)}
+		if g.Major != measuredMajor || g.Minor != measuredMinor {
+			f.Detail += fmt.Sprintf("; the judge's constants were measured on %d.%d", measuredMajor, measuredMinor)
+		}
+		found = append(found, f)
+	}
+	libraries := cuda.GPULibraries{Sources: a.files, Shipped: filepath.Join(filepath.Dir(path), "kernels"), Major: facts.GPUs[0].Major, Minor: facts.GPUs[0].Minor}
+	kernels := report.Finding{Subject: "GPU kernels", State: "ok", Detail: "shipped libraries of these sources in " + libraries.Shipped}
+	if !libraries.Fits() {
+		kernels = report.Finding{Subject: "GPU kernels", State: "note", Detail: "built by nvcc on first use: " + libraries.Shipped + " has no libraries of these sources"}
+	}
+	return append(found, report.Finding{Subject: gpuworker.Binary, State: "ok", Detail: path}, kernels)
 }
 
-func (a *app) nvcc(ctx context.Context, e *pybridge.Environment) report.Finding {
-	if path, err := e.NVCC(ctx, false); err == nil {
-		return report.Finding{Subject: "nvcc", State: "ok", Detail: path}
+func (a *app) nvcc(ctx context.Context) report.Finding {
+	if found, err := a.findNVCC(ctx, environmentFlags{offline: true}, false); err == nil {
+		return report.Finding{Subject: "nvcc", State: "ok", Detail: found.Version + " at " + found.Path}
 	}
 	return report.Finding{Subject: "nvcc", State: "note", Detail: "not fetched: it is needed for a GPU and for the tests alone", Remedy: "triad setup --nvcc"}
 }

@@ -153,7 +153,11 @@ func contractsOf(s *op.Spec, _ op.Pass) []report.ContractDeclared {
 
 // declarations asks the backends what they hold. Nothing is fetched for it: where Python is not here its rows are left out.
 func (a *app) declarations(ctx context.Context, name string) ([]report.ImplementationDetail, error) {
-	backends, err := a.backends(environmentFlags{offline: true}, worker.Options{})
+	g, err := a.chooseGPU(ctx, &caseFlags{device: "auto", gpu: -1}, environmentFlags{offline: true})
+	if err != nil {
+		return nil, err
+	}
+	backends, err := a.backends(g, environmentFlags{offline: true}, worker.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ const defaultSeed = 20240229
 // caseFlags choose what is run: the flags of every verb that runs something.
 type caseFlags struct {
 	pass, device, seed                    string
+	gpu                                   int // a number among the visible GPUs, -1 where none is asked for
 	dtypes, dims, attrs, impls, limits    []string
 	quick, full                           bool
 	layout, distribution, upstream, saved []string
@@ -36,6 +37,7 @@ func (f *caseFlags) add(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.attrs, "attr", nil, "an attribute, e.g. causal=true; may be repeated")
 	fs.StringSliceVar(&f.impls, "impl", nil, "only implementations with these prefixes, e.g. cuda,triton/row")
 	fs.StringVar(&f.device, "device", "auto", "auto, cpu or gpu")
+	fs.IntVar(&f.gpu, "gpu", -1, "use this GPU, a number among the visible ones, from 0")
 	fs.BoolVar(&f.quick, "quick", false, "at most 12 cases for each operator, dtype and pass")
 	fs.BoolVar(&f.full, "full", false, "every case")
 	fs.StringVar(&f.seed, "seed", strconv.Itoa(defaultSeed), "seed of the inputs: a number, or random to draw one")
@@ -103,14 +105,15 @@ func (f *caseFlags) options() (op.Options, error) {
 	default:
 		return o, usage("--pass %q: want forward, backward or both", f.pass)
 	}
-	switch f.device {
-	case "auto", "cpu":
-		o.Device = "cpu"
-	case "gpu":
-		return o, &failure{exitNothing, fmt.Errorf("--device gpu: no worker for a GPU is here; --device cpu judges the same kernels in the emulator")}
-	default:
+	switch {
+	case !slices.Contains([]string{"auto", "cpu", "gpu"}, f.device):
 		return o, usage("--device %q: want auto, cpu or gpu", f.device)
+	case f.gpu < -1:
+		return o, usage("--gpu %d: want a number from 0", f.gpu)
+	case f.gpu >= 0 && f.device == "cpu":
+		return o, usage("--gpu %d and --device cpu exclude each other", f.gpu)
 	}
+	o.Device = "cpu"
 	var err error
 	if o.Dims, err = parseDims(f.dims); err != nil {
 		return o, err

@@ -53,14 +53,18 @@ type app struct {
 	out, err io.Writer
 	files    fs.FS
 	getenv   func(string) string
-	passed   []string // environment variables that workers get beside the usual ones
+	passed   []string                         // environment variables that workers get beside the usual ones
+	space    func(dir string) (uint64, error) // the free bytes of a file system; nil: asked of the system
+	// driverHere says whether an NVIDIA driver is here, beside where triad's own binary lies.
+	driverHere func() bool
+	beside     func() string
 	// stop is cancelled by the first interrupt: finish the current case. ctx is cancelled by the second.
 	stop context.Context
 }
 
 // newApp is triad as people run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv}
+	return &app{in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, driverHere: nvidiaDriver, beside: ownFolder}
 }
 
 // execute runs one command line and returns its exit code.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/pybridge"
 )
@@ -29,7 +30,7 @@ func (a *app) environment(f environmentFlags, gpu bool) (*pybridge.Environment, 
 		return nil, err
 	}
 	return &pybridge.Environment{Files: a.files, DataDir: data, Offline: f.offline, GPU: gpu, Log: a.err, Getenv: a.getenv,
-		Consent: a.consent(f.yes)}, nil
+		Consent: a.consent(f.yes), Space: a.space}, nil
 }
 
 // consent asks on a terminal. Elsewhere nobody can answer: what will be done is said, and done.
@@ -52,6 +53,7 @@ func (a *app) consent(yes bool) func(string) bool {
 func (a *app) setupCommand() *cobra.Command {
 	var f environmentFlags
 	var remove, nvcc bool
+	var gpu string
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "prepare the Python environment now, or remove it",
@@ -71,6 +73,9 @@ unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, 
 				fmt.Fprintf(a.out, "removed the private Python environments: %.1f GB freed\n", float64(freed)/1e9)
 				return nil
 			}
+			if gpu != "" {
+				return a.buildForGPU(cmd.Context(), f, gpu)
+			}
 			i, err := e.Ensure(cmd.Context())
 			var missing *backend.Unavailable
 			switch {
@@ -78,6 +83,9 @@ unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, 
 				return &failure{exitNothing, err}
 			case err != nil:
 				return &failure{exitBad, err}
+			}
+			if i.Torch == "" || i.Triton == "" { // named by TRIAD_PYTHON: it is taken as it is
+				return &failure{exitNothing, fmt.Errorf("%s at %s has not both torch and triton: install them there, or unset TRIAD_PYTHON and run triad setup", i.Source, i.Path)}
 			}
 			fmt.Fprintf(a.out, "Python %s at %s (%s): torch %s, triton %s, numpy %s\n", i.Version, i.Path, i.Source, i.Torch, i.Triton, i.NumPy)
 			if nvcc {
@@ -95,6 +103,7 @@ unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, 
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&nvcc, "nvcc", false, "fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
+	cmd.Flags().StringVar(&gpu, "gpu", "", "build what a GPU machine without Go and nvcc needs beside triad into this folder: "+gpuworker.Binary+" and the kernel libraries")
 	cmd.Flags().BoolVar(&remove, "remove", false, "delete the private Python environments")
 	return cmd
 }

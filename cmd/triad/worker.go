@@ -40,17 +40,21 @@ func (a *app) workerCommand() *cobra.Command {
 	return cmd
 }
 
-// backends are the adapters of this machine: CUDA kernels, in the emulator here, and Python.
-func (a *app) backends(f environmentFlags, options worker.Options) ([]backend.Backend, error) {
+// backends are the adapters of this machine: CUDA kernels, on the GPU or, without one (nil), in the emulator, and Python.
+func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]backend.Backend, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
 		return nil, err
 	}
-	environment, err := a.environment(f, false)
+	environment, err := a.with(g).environment(f, g != nil)
 	if err != nil {
 		return nil, err
 	}
-	return []backend.Backend{a.cudaBackend(cache, options), pybridge.Backend(environment, cache, options)}, nil
+	kernels := a.cudaBackend(cache, options)
+	if g != nil {
+		kernels = a.gpuBackend(g, cache, f, options)
+	}
+	return []backend.Backend{kernels, pybridge.Backend(environment, cache, options)}, nil
 }
 
 func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter {
@@ -73,7 +77,7 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 // compilerEnv is what a worker that compiles sees of our environment.
 func (a *app) compilerEnv() []string {
 	var env []string
-	for _, name := range append(a.passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "LD_LIBRARY_PATH", "CPATH", "LIBRARY_PATH") {
+	for _, name := range append(a.passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_CACHE_PATH", "LD_LIBRARY_PATH", "CPATH", "LIBRARY_PATH") {
 		if v := a.getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}

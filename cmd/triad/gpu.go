@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"triad/cuda"
+	"triad/cuda/gpuworker"
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/worker"
+)
+
+// gpu is the GPU that a command uses.
+type gpu struct {
+	gpuworker.GPU
+	worker  string // the path of triad-cuda
+	release string // of the driver
+	visible string // what CUDA_VISIBLE_DEVICES is for the workers, "" where it stays as it is
+}
+
+// measuredMajor and measuredMinor are the compute capability on which the judge's constants were measured.
+const measuredMajor, measuredMinor = 9, 0
+
+// chooseGPU finds the GPU that the flags ask for: nil where the CPU is to be used. "auto" takes a GPU where one can be used and says
+// why where there is a driver but no usable GPU; "gpu" insists.
+func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (*gpu, error) {
+	if f.device == "cpu" {
+		return nil, nil
+	}
+	insist := f.device == "gpu" || f.gpu >= 0
+	if !insist && !a.driverHere() {
+		return nil, nil
+	}
+	g, err := a.findGPU(ctx, f.gpu, e)
+	var missing *backend.Unavailable
+	switch {
+	case err == nil:
+		a.remark(g)
+		return g, nil
+	case !errors.As(err, &missing):
+		return nil, err
+	case insist:
+		return nil, &failure{exitNothing, fmt.Errorf("--device gpu: %s; --device cpu judges the same kernels in the emulator", missing.Sentence)}
+	}
+	fmt.Fprintf(a.err, "triad: the GPU is not used: %s; kernels run on the CPU\n", missing.Sentence)
+	return nil, nil
+}
+
+// remark says what a reader of the results has to know about a GPU.
+func (a *app) remark(g *gpu) {
+	if g.Major != measuredMajor || g.Minor != measuredMinor {
+		fmt.Fprintf(a.err, "triad: the constants of the judge were measured on compute capability %d.%d; this GPU, %s, has %d.%d\n",
+			measuredMajor, measuredMinor, g.Name, g.Major, g.Minor)
+	}
+}
+
+// findGPU finds the worker and asks it for the GPU of a number among the visible ones; -1 is the first.
+func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu, error) {
+	places, err := a.workerPlaces(f)
+	if err != nil {
+		return nil, err
+	}
+	path, err := places.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := gpuworker.Ask(ctx, path, a.compilerEnv())
+	if err != nil {
+		return nil, err
+	}
+	if own := cuda.SourcesHash(a.files); facts.Sources != own {
+		return nil, &backend.Unavailable{Sentence: path + " carries other kernels than this triad: build both from one version"}
+	}
+	g := &gpu{worker: path, release: facts.Release}
+	if number >= len(facts.GPUs) {
+		return nil, usage("--gpu %d: there are %d GPUs, numbered from 0", number, len(facts.GPUs))
+	}
+	g.GPU = facts.GPUs[max(number, 0)]
+	if number >= 0 {
+		g.visible = strconv.Itoa(number)
+		if some := a.getenv("CUDA_VISIBLE_DEVICES"); some != "" {
+			g.visible = strings.TrimSpace(strings.Split(some, ",")[number])
+		}
+	}
+	return g, nil
+}
+
+// workerPlaces are where the worker for a GPU is looked for.
+func (a *app) workerPlaces(f environmentFlags) (gpuworker.Places, error) {
+	cache, err := a.cacheDir()
+	if err != nil {
+		return gpuworker.Places{}, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return gpuworker.Places{}, fmt.Errorf("find the working directory: %w", err)
+	}
+	return gpuworker.Places{Beside: a.beside(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: a.err,
+		Headers: func(ctx context.Context) (string, error) { return a.headers(ctx, f) }}, nil
+}
+
+// headers is the folder with the toolkit's cuda.h: beside an nvcc that is found, else fetched with one.
+func (a *app) headers(ctx context.Context, f environmentFlags) (string, error) {
+	compiler, err := a.findNVCC(ctx, f, true)
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(filepath.Dir(filepath.Dir(compiler.Path)), "include")
+	if _, err := os.Stat(filepath.Join(folder, "cuda.h")); err != nil {
+		return "", &backend.Unavailable{Sentence: fmt.Sprintf("%s has no cuda.h beside it (%s)", compiler.Path, folder)}
+	}
+	return folder, nil
+}
+
+// findNVCC finds nvcc on this machine or in the private environment, and fetches it where it is missing and fetch says so.
+func (a *app) findNVCC(ctx context.Context, f environmentFlags, fetch bool) (cuda.NVCC, error) {
+	e, err := a.environment(f, true)
+	if err != nil {
+		return cuda.NVCC{}, err
+	}
+	folder, err := e.NVCCFolder()
+	if err != nil {
+		return cuda.NVCC{}, err
+	}
+	found, err := cuda.FindNVCC(ctx, folder)
+	var missing *backend.Unavailable
+	if err == nil || !fetch || !errors.As(err, &missing) {
+		return found, err
+	}
+	if _, err := e.NVCC(ctx, true); err != nil {
+		return cuda.NVCC{}, err
+	}
+	return cuda.FindNVCC(ctx, folder)
+}
+
+// buildForGPU builds the worker and the kernel libraries for GPUs into a folder; no GPU is needed.
+func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string) error {
+	compiler, err := a.findNVCC(ctx, f, true)
+	if err != nil {
+		return gpuFailure(err)
+	}
+	headers, err := a.headers(ctx, f)
+	if err != nil {
+		return gpuFailure(err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return gpuFailure(err)
+	}
+	module := gpuworker.Module(ctx, dir)
+	if module == "" {
+		return usage("--gpu %s: %s is not in triad's module, whose sources the worker is built from", folder, dir)
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return gpuFailure(err)
+	}
+	cache, err := a.cacheDir()
+	if err != nil {
+		return err
+	}
+	if err := gpuworker.Build(ctx, module, headers, filepath.Join(folder, gpuworker.Binary)); err != nil {
+		return gpuFailure(err)
+	}
+	if err := cuda.Ship(ctx, a.files, filepath.Join(cache, "cuda"), compiler, filepath.Join(folder, "kernels")); err != nil {
+		return gpuFailure(err)
+	}
+	fmt.Fprintf(a.out, "%s and the kernel libraries (%s and PTX) are in %s\n", gpuworker.Binary, strings.Join(cuda.ShippedArchitectures, ", "), folder)
+	return nil
+}
+
+// gpuFailure is the exit code of what is missing, or of what went wrong.
+func gpuFailure(err error) error {
+	var missing *backend.Unavailable
+	if errors.As(err, &missing) {
+		return &failure{exitNothing, err}
+	}
+	return &failure{exitBad, err}
+}
+
+// gpuBackend runs CUDA kernels in triad-cuda: one process for all implementations, replaced after whatever is no plain return.
+func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worker.Options) *worker.Adapter {
+	shipped := filepath.Join(filepath.Dir(g.worker), "kernels")
+	return &worker.Adapter{
+		BackendName: "cuda",
+		FamilyNames: []string{"cuda"},
+		GPU:         true,
+		Options:     options,
+		Command: func(ctx context.Context) (worker.Command, error) {
+			e, err := a.environment(f, true)
+			if err != nil {
+				return worker.Command{}, err
+			}
+			folder, err := e.NVCCFolder()
+			if err != nil {
+				return worker.Command{}, err
+			}
+			libraries := cuda.GPULibraries{Sources: a.files, Shipped: shipped, Major: g.Major, Minor: g.Minor}
+			if !libraries.Fits() {
+				var missing *backend.Unavailable
+				if _, err := a.findNVCC(ctx, f, true); err != nil && !errors.As(err, &missing) { // without one the worker says which library it cannot build
+					return worker.Command{}, err
+				}
+			}
+			return worker.Command{Path: g.worker, Env: a.with(g).compilerEnv(),
+				Args: []string{"--cache", filepath.Join(cache, "cuda"), "--kernels", shipped, "--environment", folder}}, nil
+		},
+		Slot: func(string) string { return "gpu" },
+	}
+}
+
+// with is the app whose environment shows one GPU alone.
+func (a *app) with(g *gpu) *app {
+	if g == nil || g.visible == "" {
+		return a
+	}
+	narrow := *a
+	narrow.getenv = func(name string) string {
+		if name == "CUDA_VISIBLE_DEVICES" {
+			return g.visible
+		}
+		return a.getenv(name)
+	}
+	return &narrow
+}
+
+// apply makes the options of a request those of the GPU; without one they stay.
+func (g *gpu) apply(o *op.Options) {
+	if g != nil {
+		o.Device, o.Memory = "gpu", g.MemoryBytes
+	}
+}
+
+// describe adds the GPU to what is known of a machine.
+func (g *gpu) describe(m record.Machine) record.Machine {
+	if g != nil {
+		m.GPU, m.GPUMemoryBytes, m.GPUDriver = g.Name, g.MemoryBytes, g.release
+	}
+	return m
+}
+
+// nvidiaDriver says whether the kernel's side of an NVIDIA driver is here: its device files, or those of Windows' Linux subsystem.
+func nvidiaDriver() bool {
+	for _, file := range []string{"/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia/version", "/dev/dxg"} {
+		if _, err := os.Stat(file); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// ownFolder is the folder of triad's executable, "" where it is not known.
+func ownFolder() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(self); err == nil {
+		self = real
+	}
+	return filepath.Dir(self)
+}

@@ -1,0 +1,279 @@
+//go:build cuda
+
+package cudevice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"triad/cuda"
+	"triad/internal/backend"
+)
+
+// Device is the first visible GPU. Every method belongs to the thread that called Open.
+type Device struct {
+	libraries *cuda.GPULibraries
+	info      Info
+	context   cu.CUContext
+	stream    cu.Stream
+}
+
+var _ cuda.Device = (*Device)(nil)
+
+// Info says what a GPU is.
+type Info struct {
+	Name         string
+	MemoryBytes  int64
+	Major, Minor int // the compute capability
+}
+
+// Driver is the version of CUDA that the driver speaks, 13000 for 13.0.
+func Driver() int { return cu.Version() }
+
+// All lists the visible GPUs. It makes no context.
+func All() ([]Info, error) {
+	n, err := cu.NumDevices()
+	if err != nil {
+		return nil, fmt.Errorf("count the GPUs: %w", named(err))
+	}
+	all := make([]Info, n)
+	for i := range all {
+		if all[i], err = inspect(i); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func inspect(ordinal int) (Info, error) {
+	var i Info
+	d, err := cu.GetDevice(ordinal)
+	if err == nil {
+		i.Name, err = d.Name()
+	}
+	if err == nil {
+		i.MemoryBytes, err = d.TotalMem()
+	}
+	if err == nil {
+		i.Major, err = d.Attribute(cu.ComputeCapabilityMajor)
+	}
+	if err == nil {
+		i.Minor, err = d.Attribute(cu.ComputeCapabilityMinor)
+	}
+	if err != nil {
+		return i, fmt.Errorf("ask GPU %d what it is: %w", ordinal, named(err))
+	}
+	return i, nil
+}
+
+// Open takes the primary context of the first visible GPU, the one that the kernel libraries' runtime uses as well, and makes it current
+// on the calling thread, which has to be locked.
+func Open(libraries *cuda.GPULibraries) (*Device, error) {
+	info, err := inspect(0)
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{libraries: libraries, info: info}
+	libraries.Major, libraries.Minor = info.Major, info.Minor
+	gpu, err := cu.GetDevice(0)
+	if err == nil {
+		d.context, err = gpu.RetainPrimaryCtx()
+	}
+	if err == nil {
+		err = cu.SetCurrentContext(d.context)
+	}
+	if err == nil {
+		// Not "non blocking": a kernel that forgets the stream of its call and uses the default one stays in order with the copies.
+		d.stream, err = cu.MakeStream(cu.DefaultStream)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("use the GPU %s: %w", info.Name, named(err))
+	}
+	return d, nil
+}
+
+// Name is "gpu".
+func (d *Device) Name() string { return "gpu" }
+
+// Versions names the GPU, its architecture and the driver.
+func (d *Device) Versions() map[string]string {
+	driver := Driver()
+	v := map[string]string{
+		"gpu": d.info.Name, "compute-capability": fmt.Sprintf("%d.%d", d.info.Major, d.info.Minor),
+		"cuda-driver": fmt.Sprintf("%d.%d", driver/1000, driver%1000/10),
+	}
+	if release := DriverRelease(); release != "" {
+		v["driver"] = release
+	}
+	return v
+}
+
+// DriverRelease is the release of the NVIDIA driver, "580.95.05", "" where the kernel does not tell.
+func DriverRelease() string {
+	for _, file := range []string{"/sys/module/nvidia/version", "/proc/driver/nvidia/version"} {
+		if text, err := os.ReadFile(file); err == nil {
+			if release := releaseNumber.Find(text); release != nil {
+				return string(release)
+			}
+		}
+	}
+	return ""
+}
+
+var releaseNumber = regexp.MustCompile(`\d{3}\.\d+(\.\d+)?`)
+
+// Library gives the shipped library of a kernel file, or one that nvcc builds for this GPU.
+func (d *Device) Library(ctx context.Context, file string) (cuda.Library, error) {
+	return d.libraries.Kernels(ctx, file)
+}
+
+// Alloc takes memory with a canary on both sides.
+func (d *Device) Alloc(name string, bytes int64) (cuda.Buffer, error) {
+	base, err := cu.MemAlloc(guardBytes + bytes + guardBytes)
+	if err != nil {
+		if code(err) == 2 {
+			return cuda.Buffer{}, d.full(name, bytes)
+		}
+		return cuda.Buffer{}, fmt.Errorf("allocate %s, %d bytes: %w", name, bytes, named(err))
+	}
+	b := cuda.Buffer{Name: name, Pointer: base.Uintptr() + guardBytes, Bytes: bytes}
+	for _, guard := range []cu.DevicePtr{base, base + cu.DevicePtr(guardBytes+bytes)} {
+		if err := cu.MemsetD8(guard, canary, guardBytes); err != nil {
+			return cuda.Buffer{}, fmt.Errorf("guard %s: %w", name, named(err))
+		}
+	}
+	return b, nil
+}
+
+func (d *Device) full(name string, bytes int64) error {
+	text := fmt.Sprintf("no room on the GPU for %s, %d bytes", name, bytes)
+	if free, total, err := cu.MemInfo(); err == nil {
+		text += fmt.Sprintf(": %d of %d bytes are free", free, total)
+	}
+	return &cuda.OutOfMemory{Message: text}
+}
+
+// Free gives memory back and says whether a guard had changed.
+func (d *Device) Free(b cuda.Buffer) *backend.GuardReport {
+	before, after := make([]byte, guardBytes), make([]byte, guardBytes)
+	errBefore := cu.MemcpyDtoH(unsafe.Pointer(&before[0]), cu.DevicePtr(b.Pointer-guardBytes), guardBytes)
+	errAfter := cu.MemcpyDtoH(unsafe.Pointer(&after[0]), cu.DevicePtr(b.Pointer+uintptr(b.Bytes)), guardBytes)
+	if err := errors.Join(errBefore, errAfter, cu.MemFree(cu.DevicePtr(b.Pointer-guardBytes))); err != nil {
+		return nil // the device answers nothing any more, which the next call says
+	}
+	return guardReport(b, before, after)
+}
+
+// CopyIn copies host memory to the start of a buffer.
+func (d *Device) CopyIn(to cuda.Buffer, from []byte) error {
+	if len(from) == 0 {
+		return nil
+	}
+	return named(cu.MemcpyHtoD(cu.DevicePtr(to.Pointer), unsafe.Pointer(&from[0]), int64(len(from))))
+}
+
+// CopyOut copies the start of a buffer to host memory.
+func (d *Device) CopyOut(to []byte, from cuda.Buffer) error {
+	if len(to) == 0 {
+		return nil
+	}
+	return named(cu.MemcpyDtoH(unsafe.Pointer(&to[0]), cu.DevicePtr(from.Pointer), int64(len(to))))
+}
+
+// fillChunk is how much of a pattern is made on the host; the rest is copied on the device, twice as much each time.
+const fillChunk = 64 << 10
+
+// Fill repeats a pattern to the end of a buffer.
+func (d *Device) Fill(b cuda.Buffer, pattern []byte) error {
+	if b.Bytes == 0 || len(pattern) == 0 {
+		return nil
+	}
+	chunk := make([]byte, min(int64(fillChunk/len(pattern)*len(pattern)), b.Bytes))
+	for i := range chunk {
+		chunk[i] = pattern[i%len(pattern)]
+	}
+	if err := d.CopyIn(b, chunk); err != nil {
+		return err
+	}
+	for done := int64(len(chunk)); done < b.Bytes; {
+		n := min(done, b.Bytes-done)
+		if err := cu.MemcpyDtoD(cu.DevicePtr(b.Pointer+uintptr(done)), cu.DevicePtr(b.Pointer), n); err != nil {
+			return named(err)
+		}
+		done += n
+	}
+	return nil
+}
+
+// Launch runs a kernel and waits for everything on the GPU: what a kernel launched beside its stream counts too.
+func (d *Device) Launch(c *cuda.Call, order string) (cuda.Finding, error) {
+	if order != "" {
+		return cuda.Finding{}, fmt.Errorf("schedule order %q: a GPU has none", order)
+	}
+	finding := c.Launch(uintptr(unsafe.Pointer(d.stream.C())))
+	if err := cu.Synchronize(); err != nil {
+		return findingOf(code(err)), nil
+	}
+	return finding, nil
+}
+
+// Probe has the GPU write and read a piece of memory.
+func (d *Device) Probe() error {
+	const bytes = 1 << 20
+	b, err := d.Alloc("probe", bytes)
+	if err != nil {
+		return fmt.Errorf("probe the GPU: %w", err)
+	}
+	seen := make([]byte, bytes)
+	err = named(cu.MemsetD32(cu.DevicePtr(b.Pointer), 0x01020304, bytes/4))
+	if err == nil {
+		err = d.CopyOut(seen, b)
+	}
+	if err != nil {
+		return fmt.Errorf("probe the GPU: %w", err)
+	}
+	for i, v := range seen {
+		if want := byte(4 - i%4); v != want {
+			return fmt.Errorf("probe the GPU: byte %d reads %#x, want %#x", i, v, want)
+		}
+	}
+	d.Free(b)
+	return nil
+}
+
+// driverError is an error of the driver with its number.
+type driverError struct{ code int }
+
+func (e *driverError) Error() string { return describe(e.code) }
+
+// named gives an error of cu, whose table lacks newer ones, the number and the words of the driver. One after which nothing works is a
+// *cuda.DeviceLost.
+func named(err error) error {
+	if err == nil {
+		return nil
+	}
+	n := code(err)
+	if sticky(n) {
+		return &cuda.DeviceLost{Message: "the GPU answers nothing any more: " + describe(n)}
+	}
+	return &driverError{n}
+}
+
+// code is the number of an error of cu: its type is an integer that cu keeps to itself.
+func code(err error) int {
+	var mine *driverError
+	if errors.As(err, &mine) {
+		return mine.code
+	}
+	if v := reflect.ValueOf(err); v.CanInt() {
+		return int(v.Int())
+	}
+	return 999
+}

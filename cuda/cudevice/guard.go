@@ -1,0 +1,40 @@
+package cudevice
+
+import (
+	"triad/cuda"
+	"triad/internal/backend"
+)
+
+// guardBytes is the length of the canary on each side of a buffer: a multiple of every alignment that a kernel may ask for, and wide
+// enough for a whole row of threads that writes one tile too far.
+const guardBytes = 4096
+
+// canary fills the guards.
+const canary = 0xC3
+
+// guardReport compares the guards of a buffer with the canary; nil where every byte is as it was. The distance is that of the changed
+// byte nearest to the buffer: counted from its end, or negative before its start. A write past the end is told first.
+func guardReport(b cuda.Buffer, before, after []byte) *backend.GuardReport {
+	report := backend.GuardReport{Buffer: b.Name}
+	found := false
+	for i := range after {
+		if after[i] != canary {
+			if !found {
+				report.Bytes, found = int64(i), true
+			}
+			report.Count++
+		}
+	}
+	for i := len(before) - 1; i >= 0; i-- {
+		if before[i] != canary {
+			if !found {
+				report.Bytes, found = int64(i-len(before)), true
+			}
+			report.Count++
+		}
+	}
+	if !found {
+		return nil
+	}
+	return &report
+}

@@ -1,0 +1,91 @@
+package gpuworker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"triad/internal/backend"
+)
+
+// Facts are what "triad-cuda --facts" prints: the visible GPUs and their driver.
+type Facts struct {
+	GPUs    []GPU  `json:"gpus"`
+	Release string `json:"release"` // of the driver, "" where it is not known
+	CUDA    int    `json:"cuda"`    // the version of CUDA that the driver speaks: 13000 for 13.0
+	Sources string `json:"sources"` // hash of the kernel sources that the worker carries
+}
+
+// GPU is one visible GPU.
+type GPU struct {
+	Name        string `json:"name"`
+	MemoryBytes int64  `json:"memory_bytes"`
+	Major       int    `json:"major"` // the compute capability
+	Minor       int    `json:"minor"`
+}
+
+// oldestCUDA is what the driver has to speak: the libraries and cu's calls are those of CUDA 13.0.
+const oldestCUDA = 13000
+
+// oldestRelease is the first release of the driver that speaks it.
+const oldestRelease = "580"
+
+// patience is how long a driver may take to list its GPUs.
+const patience = 60 * time.Second
+
+// Ask starts the worker to learn what GPUs there are. env is its whole environment. The error is a *backend.Unavailable that says why no
+// GPU can be used.
+func Ask(ctx context.Context, worker string, env []string) (Facts, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, worker, "--facts")
+	cmd.Env = env
+	cmd.WaitDelay = 2 * time.Second
+	var out, log strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &log
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return Facts{}, unavailable("the NVIDIA driver did not list its GPUs within %v: the GPU may be wedged (nvidia-smi shows it)", patience)
+		}
+		return Facts{}, silence(worker, err, out.String()+log.String())
+	}
+	var f Facts
+	if err := json.Unmarshal([]byte(out.String()), &f); err != nil {
+		return f, unavailable("%s --facts printed %.80q: it belongs to another version of triad", worker, out.String())
+	}
+	if f.CUDA < oldestCUDA {
+		return f, unavailable("the NVIDIA driver %s speaks CUDA %d.%d, triad needs 13.0: install driver %s or newer", f.Release, f.CUDA/1000, f.CUDA%1000/10,
+			oldestRelease)
+	}
+	if len(f.GPUs) == 0 {
+		return f, unavailable("the NVIDIA driver shows no GPU (CUDA_VISIBLE_DEVICES may hide it)")
+	}
+	return f, nil
+}
+
+func unavailable(format string, a ...any) error {
+	return &backend.Unavailable{Sentence: fmt.Sprintf(format, a...)}
+}
+
+// silence says why a worker ended before it could answer: cu calls the driver before main, and the loader wants libcuda before that.
+func silence(worker string, err error, printed string) error {
+	var exit *exec.ExitError
+	switch {
+	case strings.Contains(printed, "libcuda.so"):
+		return unavailable("the NVIDIA driver is not installed: libcuda.so.1 is not found; install driver %s or newer", oldestRelease)
+	case strings.Contains(printed, "NoDevice"):
+		return unavailable("the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES may hide it, a container may not have been given one)")
+	case strings.Contains(printed, "SystemDriverMismatch"), strings.Contains(printed, "UnknownErrorCode:803"):
+		return unavailable("the NVIDIA driver and its libcuda.so.1 are of different versions: reboot, or install both from one release")
+	case strings.Contains(printed, "Error in initialization"):
+		_, what, _ := strings.Cut(strings.TrimSpace(printed), "details on: ")
+		return unavailable("the NVIDIA driver does not start: %s", what)
+	case errors.As(err, &exit):
+		return unavailable("%s exited %d; it printed: %s", worker, exit.ExitCode(), lastLines(printed, 3))
+	}
+	return unavailable("cannot start %s: %v", worker, err)
+}
