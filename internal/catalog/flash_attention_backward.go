@@ -101,13 +101,14 @@ func (b *attentionBack) oneHead(head int64, dq, dk, dv judge.Target) {
 	at := b.kvHead(head)
 	b.join(gradientSums(rowOf(dk, at, size)), keys)
 	b.join(gradientSums(rowOf(dv, at, size)), values)
-	for j := range b.seqKV {
-		lost := float64(b.seeing(j)) * b.lostProducts()
-		for c := j * b.n; c < (j+1)*b.n; c++ {
-			dk.T[at*size+c] += lost
-			dk.TFP32[at*size+c] += lost
-			dv.T[at*size+c] += lost
-			dv.TFP32[at*size+c] += lost
+}
+
+// addLost adds what products lose below the normal range, to those elements alone that some product contributes to: the others are exactly 0.
+func (g gradientSums) addLost(lost float64) {
+	for i, t := range g.T {
+		if t > 0 {
+			g.T[i] += lost
+			g.TFP32[i] += lost
 		}
 	}
 }
@@ -134,6 +135,9 @@ func (b *attentionBack) join(to gradientSums, parts []gradientSums) {
 		axpy(sum.T, 1, p.T)
 		axpy(sum.TFP32, 1, p.TFP32)
 		axpy(sum.Sim, 1, p.Sim)
+	}
+	for j := range b.seqKV {
+		sum.at(j, b.n).addLost(float64(b.seeing(j)) * b.lostProducts())
 	}
 	if b.rules.EveryStep && b.headsQ > b.headsKV {
 		u, tiny := unit(b.d), halfSubnormal(b.d)
@@ -173,17 +177,15 @@ func (q *backRow) sumError(j int) float64 { return judge.U32 * q.gD * q.dpAbs[j]
 //	dV: (P*(eps_b + u_P) + eta)^T |dO| + u32*g(Sq)*P^T |dO|
 //	dQ: scale*(T_dS |K|) + u32*g(Sk)*scale*(|dS| |K|)        dK: the same transposed, with |Q| and g(Sq)
 //
-// and (1+scale)*2^-149 a pair for products below the normal range.
+// and (1+scale)*2^-149 a pair for products below the normal range. Where nothing contributes T is 0.
 func (b *attentionBack) oneQuery(head, i int64, dq, dk, dv gradientSums) {
 	q := b.backRow(head, i)
 	query, do := b.query(b.q, head, i), b.query(b.do, head, i)
 	simQuery, simDO := b.query(b.simQ, head, i), b.query(b.simDO, head, i)
-	c := math.Abs(b.scale)
-	lost := float64(len(q.p)) * b.lostProducts()
-	for e := range dq.T {
-		dq.T[e] += lost
-		dq.TFP32[e] += lost
+	if allZero(do) && allZero(q.ds) && allZero(q.dp) {
+		return // nothing comes from above: what this query adds is exactly 0
 	}
+	c := math.Abs(b.scale)
 	for j := range q.p {
 		at := int64(j)
 		key := b.keyed(b.k, head, at)
@@ -195,6 +197,7 @@ func (b *attentionBack) oneQuery(head, i int64, dq, dk, dv gradientSums) {
 		rows := judge.U32 * b.gQ * q.p[j]
 		dv.at(at, b.n).add(q.p[j], q.pError[j]+rows, q.pErrorFP32[j]+rows, q.pSim[j], b.lowSaved, do, simDO)
 	}
+	dq.addLost(float64(len(q.p)) * b.lostProducts())
 }
 
 // operandError is what rounding both operands of a product to tf32 costs.

@@ -15,7 +15,7 @@ var _ = register("softmax", truth{forward: softmaxForward, backward: softmaxBack
 //	t = p*u32*(2|x-m| + 10 + g(n)) + 2^-126
 //
 // 2|x-m| for the rounding of x-m and of exp's argument reduction, 10 for exp, reciprocal and products, g(n) for the sum, 2^-126 where p
-// underflows. A row of only -inf, with +inf or with NaN is NaN.
+// underflows; 0 where x is -inf and p therefore exactly 0. A row of only -inf, with +inf or with NaN is NaN.
 func softmaxRow(x, p, t []float64, g float64) {
 	m := math.Inf(-1)
 	for _, v := range x {
@@ -28,6 +28,9 @@ func softmaxRow(x, p, t []float64, g float64) {
 	for i, v := range x {
 		p[i] /= l
 		t[i] = weighted(p[i], judge.U32*(2*math.Abs(v-m)+10+g)) + judge.Tiny
+		if math.IsInf(v, -1) {
+			t[i] = 0
+		}
 	}
 }
 
@@ -114,6 +117,9 @@ func (b *softmaxGradient) forward() {
 	u, lost := unit(b.dtype), halfSubnormal(b.dtype)
 	for i, p := range b.p {
 		b.stored[i] = tensor.Round(b.dtype, p, false)
+		if p == 0 && b.t[i] == 0 {
+			continue // saved as exactly 0
+		}
 		b.tFP32[i] = b.t[i] + judge.U32*(p+b.t[i]) + judge.Tiny
 		b.t[i] += u*(p+b.t[i]) + lost
 	}
@@ -124,11 +130,15 @@ func (b *softmaxGradient) forward() {
 //	|p|*u32*(g(n)*sum(|p*dy|) + 2|dy| + 4|d|) + 4*u32*|R| + 4*2^-126                  fp32 product, sum and difference; underflow
 //	+ u*(|p*dy| + |p|*sum(|p*dy|)), fp16 also + 2^-24                                  where p*dy is stored low
 //	+ t*|dy - d| + (p + t)*sum(t*|dy|)                                                 chained: the saved p is off by t
+//
+// and 0 where the gradient is exactly 0: p is 0 and saved as that, the whole row of dy is 0, or the row has one column, whose p is 1 and
+// whose d is dy.
 func (b *softmaxGradient) fill(out row) {
 	n := len(b.p)
 	product := func(i int) float64 { return b.p[i] * b.dy[i] }
 	d := sumOf(n, product)
 	size := sumOf(n, func(i int) float64 { return math.Abs(product(i)) })
+	silent := allZero(b.dy)
 	saved, savedFP32 := 0.0, 0.0
 	if b.t != nil {
 		saved = sumOf(n, func(i int) float64 { return weighted(math.Abs(b.dy[i]), b.t[i]) })
@@ -138,6 +148,9 @@ func (b *softmaxGradient) fill(out row) {
 	for i, p := range b.p {
 		dy := b.dy[i]
 		out.R[i] = p * (dy - d)
+		if p == 0 && (b.t == nil || b.t[i] == 0) || n == 1 && p == 1 || silent && out.R[i] == 0 {
+			continue
+		}
 		a := math.Abs(p)
 		t := weighted(a, judge.U32*(g*size+2*math.Abs(dy)+4*math.Abs(d))) + 4*judge.U32*math.Abs(out.R[i]) + 4*judge.Tiny
 		out.TFP32[i], out.T[i] = t, t
@@ -177,4 +190,14 @@ func (b *softmaxGradient) simulate(sim []float64) {
 		}
 		sim[i] = tensor.Round(b.dtype, v, false)
 	}
+}
+
+// allZero says whether every value is 0.
+func allZero(x []float64) bool {
+	for _, v := range x {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
 }
