@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ type prepared struct {
 	outputs []op.TensorType
 	powers  []judge.Power
 	level   op.Level
+	sample  *catalog.Sample // nil: every element is judged
 
 	mu     sync.Mutex
 	truths map[string]truthOnce
@@ -44,6 +46,9 @@ type previousOutputs map[string][]float64
 func (x *execution) prepare(w work) (*prepared, error) {
 	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}}
 	var err error
+	if c.sample, err = sampleOf(w, x.request.Seed); err != nil {
+		return nil, err
+	}
 	if c.given, err = workload.Inputs(w.operator.Spec, w.Case, x.request.Seed); err != nil {
 		return nil, err
 	}
@@ -66,6 +71,31 @@ func (x *execution) prepare(w work) (*prepared, error) {
 		}
 	}
 	return c, nil
+}
+
+// A case beyond either of these is judged on sampled rows: its whole truth in fp64 would take minutes of a CPU.
+const (
+	sampledFLOPs    = 2e9
+	sampledElements = 1 << 27
+	sampledRows     = 64
+)
+
+// sampleOf chooses the rows that are judged of a large case; nil: all of them. Which ones depends on the seed and the case.
+func sampleOf(w work, seed uint64) (*catalog.Sample, error) {
+	_, flops, err := w.operator.Spec.Cost(w.Case)
+	if err != nil {
+		return nil, err
+	}
+	elements, _, err := w.operator.Spec.Footprint(w.Case)
+	if err != nil {
+		return nil, err
+	}
+	if flops <= sampledFLOPs && elements <= sampledElements {
+		return nil, nil
+	}
+	h := fnv.New64a()
+	fmt.Fprint(h, seed, " ", w.Key())
+	return &catalog.Sample{Rows: sampledRows, Seed: h.Sum64()}, nil
 }
 
 // savedTensors are what the forward's simulated contract saves: R of the backward is computed from exactly these bits.
@@ -92,7 +122,7 @@ func (c *prepared) truth(contract string) (judge.Truth, error) {
 	c.mu.Lock()
 	once, ok := c.truths[contract]
 	if !ok {
-		once = sync.OnceValues(func() (judge.Truth, error) { return catalog.TruthOf(c.Case, contract, c.truthInputs(), nil) })
+		once = sync.OnceValues(func() (judge.Truth, error) { return catalog.TruthOf(c.Case, contract, c.truthInputs(), c.sample) })
 		c.truths[contract] = once
 	}
 	c.mu.Unlock()

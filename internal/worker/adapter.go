@@ -30,6 +30,7 @@ type Adapter struct {
 	slots   map[string]*slot
 	earlier map[string][]time.Duration // wall times of plain calls, by implementation and pass
 	wedged  []int
+	gone    string // why nothing more is run on the GPU, "" while it is healthy
 }
 
 var _ backend.Backend = (*Adapter)(nil)
@@ -39,6 +40,8 @@ type slot struct {
 	mu     sync.Mutex
 	worker *worker
 	loaded map[string]backend.LoadReply
+	// suspect: the last worker hung or broke its context on a GPU. The next one is asked to prove that the device still computes.
+	suspect bool
 }
 
 func (a *Adapter) init() {
@@ -81,14 +84,9 @@ func (a *Adapter) Load(ctx context.Context, operator string) (backend.LoadReply,
 // load makes sure that the slot has a live worker that has loaded the operator.
 func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.LoadReply, error) {
 	if s.worker == nil {
-		command, err := a.Command(ctx)
-		if err != nil {
+		if err := a.start(ctx, s); err != nil {
 			return backend.LoadReply{}, err
 		}
-		if s.worker, err = open(ctx, command, a.opts); err != nil {
-			return backend.LoadReply{}, a.startFailure(err)
-		}
-		s.loaded = map[string]backend.LoadReply{}
 	}
 	if reply, ok := s.loaded[operator]; ok {
 		return reply, nil
@@ -106,6 +104,68 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 	}
 	s.loaded[operator] = reply
 	return reply, nil
+}
+
+// start gives the slot a fresh worker. On a GPU that was left in doubt it has to prove that the device still computes.
+func (a *Adapter) start(ctx context.Context, s *slot) error {
+	if gone := a.isGone(); gone != "" {
+		return &backend.Unavailable{Sentence: gone}
+	}
+	command, err := a.Command(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := open(ctx, command, a.opts)
+	if err != nil {
+		return a.startFailure(err)
+	}
+	if s.suspect {
+		if err := a.probe(ctx, w); err != nil {
+			return err
+		}
+		s.suspect = false
+	}
+	s.worker, s.loaded = w, map[string]backend.LoadReply{}
+	return nil
+}
+
+// probeLimit is how long a healthy GPU may take to answer a probe: its context is made first.
+const probeLimit = 30 * time.Second
+
+// probe asks a worker whether its device still computes. One that does not is used no more.
+func (a *Adapter) probe(ctx context.Context, w *worker) error {
+	var health struct {
+		Healthy *bool  `json:"healthy"`
+		Message string `json:"message"`
+	}
+	err := w.call(ctx, backend.Request{Do: backend.DoProbe}, probeLimit, "probe", &health)
+	if err == nil && (health.Healthy == nil || *health.Healthy) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		health.Message = err.Error()
+	}
+	if asDeath(err) == nil && !w.end() {
+		a.noteWedged(&Death{Wedged: true}, w)
+	}
+	return &backend.Unavailable{Sentence: a.giveUp("it fails a probe in a fresh process: " + health.Message)}
+}
+
+// giveUp notes that nothing more is run on the GPU, and why.
+func (a *Adapter) giveUp(why string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gone = "the GPU does not recover after what a kernel did: " + why + "; what was found before is recorded (nvidia-smi shows the GPU's state)"
+	return a.gone
+}
+
+func (a *Adapter) isGone() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.gone
 }
 
 // startFailure turns a worker that did not come up into a sentence that carries what it printed.
@@ -139,8 +199,11 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, a.deadline(key), a.phase(key), &reply)
 	wall := time.Since(began)
 	if d := asDeath(err); d != nil {
-		s.worker = nil
+		s.worker, s.suspect = nil, a.GPU
 		a.noteWedged(d, w)
+		if d.Wedged && a.GPU {
+			a.giveUp(fmt.Sprintf("process %d, which runs on it, survived SIGKILL", w.cmd.Process.Pid))
+		}
 		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wall: wall, Wedged: d.Wedged}, nil
 	}
 	if err != nil {
@@ -156,7 +219,7 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		if !w.end() {
 			outcome.Wedged = true
 		}
-		s.worker = nil
+		s.worker, s.suspect = nil, a.GPU
 	}
 	if outcome.Status == op.StatusUnknown {
 		a.mu.Lock()
