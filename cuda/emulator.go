@@ -230,11 +230,11 @@ func found(k *kernel, r *C.cuemu_report) Finding {
 // whereIs is where a report points to; nil where it does not say.
 func whereIs(r *C.cuemu_report) *backend.Where {
 	w := backend.Where{Kernel: C.GoString(&r.kernel[0]), File: C.GoString(&r.file[0]), Line: int(r.line)}
-	if r.has_place != 0 {
-		w.Block, w.Thread = &[3]int{}, &[3]int{}
-		for i := range 3 {
-			w.Block[i], w.Thread[i] = int(r.block[i]), int(r.thread[i])
-		}
+	if r.has_place != 0 { // 1: block and thread, 2: the block alone
+		w.Block = &[3]int{int(r.block[0]), int(r.block[1]), int(r.block[2])}
+	}
+	if r.has_place == 1 {
+		w.Thread = &[3]int{int(r.thread[0]), int(r.thread[1]), int(r.thread[2])}
 	}
 	if module := C.GoString(&r.pc_module[0]); w.Line == 0 && module != "" {
 		w.File, w.Line = lineOfAddress(module, uint64(r.pc_offset))
