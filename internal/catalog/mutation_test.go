@@ -38,7 +38,7 @@ type suite struct {
 	kernel  func(a arithmetic, p *prepared) [][]float64
 }
 
-func suites() []suite { return slices.Concat(softmaxSuites, layernormSuites, swigluSuites) }
+func suites() []suite { return slices.Concat(softmaxSuites, layernormSuites, swigluSuites, ropeSuites) }
 
 // group is a dtype, with one value of one attribute where the operator has any: a mutant has to be killed in each.
 type group struct{ dtype, attribute, value string }
