@@ -106,9 +106,19 @@ def ceildiv(a: int, b: int) -> int:
     return -(-a // b)
 
 
+ONE_BY_ONE = False
+"""Each gradient comes from a backward of its own, in which its input alone requires one. The worker sets it for a launch that asks for it."""
+
+
 def gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...], **attributes) -> tuple:
     """Runs function(*inputs, **attributes) and backpropagates upstream, the gradients of its first outputs, through it: what a row that
     recomputes calls its backward. Gives the gradients of inputs[i], i in differentiable, contiguous."""
+    if not ONE_BY_ONE:
+        return _gradients(function, inputs, upstream, differentiable, attributes)
+    return tuple(_gradients(function, inputs, upstream, (i,), attributes)[0] for i in differentiable)
+
+
+def _gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...], attributes: dict[str, Any]) -> tuple:
     import torch
     with torch.enable_grad():
         leaves = [t.detach().requires_grad_(i in differentiable) for i, t in enumerate(inputs)]
@@ -120,6 +130,16 @@ def gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, diff
             return tuple(torch.zeros_like(t, memory_format=torch.contiguous_format) for t in wanted)
         grads = torch.autograd.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], materialize_grads=True)
     return tuple(g.contiguous() for g in grads)
+
+
+def differentiable_row(name: str, function: Callable[..., Any], inputs: int, differentiable: tuple[int, ...], outputs: tuple[str, ...],
+                       gradients_of: tuple[str, ...], **more) -> Implementation:
+    """The row of any function that torch's autograd can go through, `SomeFunction.apply` of a torch.autograd.Function among them: the backward is
+    what autograd makes of it. It takes as many inputs, of which those at the positions differentiable have the gradients gradients_of."""
+    def backward(*tensors, **attributes):
+        return gradients(function, tensors[:inputs], tensors[inputs:], differentiable, **attributes)
+
+    return Implementation(name, function, backward, outputs, gradients_of, recomputes=True, **more)
 
 
 def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:

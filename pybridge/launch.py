@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+import implementation as implementation_module
 import tensors
 from implementation import Implementation
 from wire import Memory
@@ -24,6 +25,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     loaded = [tensors.load(memory, ref, device) for ref in run["inputs"]]
     inputs = [tensor for _, tensor in loaded]
     allocations = tensors.PoisonedAllocations(request["poison"])
+    implementation_module.ONE_BY_ONE = request.get("order") == "one by one"
     outcome: dict[str, Any] = {}
     returned: tuple = ()
     try:
@@ -76,9 +78,10 @@ def _output(ref: dict[str, Any], value: Any, surplus: str, memory: Memory, devic
 def _no_plain_tensor(value: Any, device: torch.device) -> str:
     """What a value is, if it is no plain dense tensor on the device: a subclass could compute later, in the eyes of whoever reads it."""
     if type(value) is not torch.Tensor:
-        return f"{type(value).__module__}.{type(value).__qualname__}"
+        name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+        return f"a {name}, want a torch.Tensor"
     if value.layout is not torch.strided or value.device.type != device.type:
-        return f"{value.layout} tensor on {value.device.type}"
+        return f"a {value.layout} tensor on {value.device.type}, want a dense one on {device.type}"
     return ""
 
 

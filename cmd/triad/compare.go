@@ -23,12 +23,12 @@ type compareOptions struct {
 	caseFlags
 	environmentFlags
 	json, resume, explain bool
-	db, dump              string
+	verb, db, dump        string
 	args                  []string // as typed
 }
 
 func (a *app) compareCommand() *cobra.Command {
-	var o compareOptions
+	o := compareOptions{verb: "compare"}
 	cmd := &cobra.Command{
 		Use:   "compare OP...",
 		Short: "run and judge every implementation of an operator",
@@ -47,14 +47,19 @@ worst element is.`,
 			return a.compare(cmd.Context(), names, &o)
 		},
 	}
-	o.caseFlags.add(cmd)
+	o.add(cmd, "both")
+	return cmd
+}
+
+// add gives a verb the flags of a run; pass is the default of --pass.
+func (o *compareOptions) add(cmd *cobra.Command, pass string) {
+	o.caseFlags.add(cmd, pass)
 	o.environmentFlags.add(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and case (docs/json.md)")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "for each output: what its contract promises, the worst elements, how the errors are distributed")
 	cmd.Flags().StringVar(&o.dump, "dump", "", "write inputs, outputs, truth and allowance of every case as safetensors into this folder")
 	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
-	return cmd
 }
 
 // compare runs one request from flags to exit code.
@@ -63,6 +68,11 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	if err != nil {
 		return err
 	}
+	return a.judge(ctx, request, o)
+}
+
+// judge runs a request, records and prints what it finds, and turns that into an exit code.
+func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) error {
 	options, err := o.workerOptions()
 	if err != nil {
 		return err
@@ -81,7 +91,7 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 		return err
 	}
 	defer store.Close()
-	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical("compare", request, &o.caseFlags), request, o)}
+	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical(o.verb, request, &o.caseFlags), request, o)}
 	kept.info.Machine = onGPU.describe(kept.info.Machine)
 	if o.resume {
 		if err := kept.takeOver(); err != nil {
@@ -101,6 +111,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	}
 	progress.clear()
 	code := verdictOf(result)
+	if !proven(result.Steps) {
+		code = exitBad
+	}
 	if err != nil {
 		code = exitBad
 	}
@@ -154,6 +167,9 @@ func verdictOf(result run.Result) exitCode {
 func (a *app) printCompare(ctx context.Context, store *results.Store, kept *recorder, result run.Result, o *compareOptions, code exitCode) error {
 	if kept.session == nil {
 		return nil
+	}
+	if err := a.printSteps(result.Steps, o.json); err != nil {
+		return err
 	}
 	if o.json {
 		for _, r := range result.Records {

@@ -29,9 +29,9 @@ type caseFlags struct {
 	layout, distribution, upstream, saved []string
 }
 
-func (f *caseFlags) add(cmd *cobra.Command) {
+func (f *caseFlags) add(cmd *cobra.Command, pass string) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.pass, "pass", "both", "forward, backward or both")
+	fs.StringVar(&f.pass, "pass", pass, "forward, backward or both")
 	fs.StringSliceVar(&f.dtypes, "dtype", nil, "only these dtypes, e.g. fp16,bf16")
 	fs.StringSliceVar(&f.dims, "dims", nil, "sizes, e.g. rows=8,cols=1000; a dim not named keeps the level's values")
 	fs.StringArrayVar(&f.attrs, "attr", nil, "an attribute, e.g. causal=true; may be repeated")

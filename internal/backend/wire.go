@@ -146,7 +146,8 @@ type RunArgs struct {
 }
 
 // Launch is one launch: which poison fills outputs and workspace before it ("a" or "b"), the schedule order (emulator only: "forward",
-// "reverse", "random:SEED", "greedy:SEED") and where its outputs go.
+// "reverse", "random:SEED", "greedy:SEED"; for a row that goes through autograd "one by one": each gradient from a backward in which its
+// input alone requires one) and where its outputs go.
 type Launch struct {
 	Poison  string      `json:"poison"`
 	Order   string      `json:"order,omitempty"`

@@ -31,6 +31,14 @@ func (r *Runner) Compare(ctx context.Context, request Request) (Result, error) {
 	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
 		return result, err
 	}
+	if request.Gradients {
+		if err := markModerate(planned); err != nil {
+			return result, err
+		}
+		if result.Steps, err = r.checkSteps(ctx, planned, request.Seed); err != nil {
+			return result, err
+		}
+	}
 	x := &execution{Runner: r, request: request, result: &result, cases: len(planned), began: time.Now()}
 	err = x.all(ctx, planned)
 	return result, err
@@ -265,6 +273,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) error {
 		return err
 	}
 	x.ruleOn(c, e, outcome, &r)
+	if err := x.oneByOne(ctx, c, e, &r); err != nil {
+		return err
+	}
 	r.Wall = time.Since(began)
 	if err := x.append(&r); err != nil {
 		return err
@@ -313,8 +324,27 @@ func (x *execution) launch(ctx context.Context, c *prepared, e entry) (backend.O
 	return again, nil
 }
 
-// attempt runs a job; a library that no longer loads in a fresh worker is an outcome of this entry, not the end of the run.
+// attempt runs a job, a long one in parts.
 func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
+	var whole backend.Outcome
+	var launches []backend.LaunchOutcome
+	for part := range slices.Chunk(job.Launches, launchesPerJob) {
+		job.Launches = part
+		outcome, err := x.runJob(ctx, e, job)
+		if err != nil || outcome.Status != op.StatusUnknown {
+			return outcome, err
+		}
+		launches = append(launches, outcome.Launches...)
+		outcome.Wall += whole.Wall
+		outcome.PeakBytes = max(outcome.PeakBytes, whole.PeakBytes)
+		whole = outcome
+	}
+	whole.Launches = launches
+	return whole, nil
+}
+
+// runJob runs a job; a library that no longer loads in a fresh worker is an outcome of this entry, not the end of the run.
+func (x *execution) runJob(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
 	outcome, err := e.backend.Run(ctx, job)
 	var missing *backend.Unavailable
 	var broken *backend.BuildFailure

@@ -47,7 +47,8 @@ type ruling struct {
 type work struct {
 	operator *catalog.Operator
 	op.Case
-	entries []entry
+	entries  []entry
+	moderate bool // the case of its operator and dtype that a gradcheck launches more often
 }
 
 // items lists the work as a plan: what a resumed session must have recorded.
@@ -281,7 +282,19 @@ func (l loaded) chosen(i backend.Implementation, c op.Case) entry {
 	if i.Recomputes && c.Saved == "driver" {
 		e.verdict = &ruling{status: op.StatusUnsupported, sentence: i.Name + " recomputes its forward and takes no saved tensors: it is judged chained"}
 	}
+	if forward := forwardOf(i); !i.Recomputes && c.Saved == "own" && !l.has(forward, op.Forward) {
+		e.verdict = &ruling{status: op.StatusMissing, sentence: i.Name + " is chained to a forward " + forward + ", which is not there"}
+	}
 	return e
+}
+
+// forwardOf is the name of the forward that a backward is chained to: the one it declares, else its own.
+func forwardOf(i backend.Implementation) string {
+	if i.Forward == "" {
+		return i.Name
+	}
+	family, _, _ := strings.Cut(i.Name, "/")
+	return family + "/" + strings.TrimPrefix(i.Forward, family+"/") // a CUDA registration names the variant alone
 }
 
 func (l loaded) deviceOf(name string) string {

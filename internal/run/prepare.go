@@ -1,11 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strings"
 	"sync"
 
 	"triad/internal/backend"
@@ -191,7 +191,7 @@ func (s *stoppedBefore) Error() string { return s.outcome.Sentence }
 // job makes what a backend runs for an entry. A chained backward first runs its own forward.
 func (x *execution) job(ctx context.Context, c *prepared, e entry) (backend.Job, error) {
 	job := backend.Job{Implementation: e.implementation, DType: c.DType, Contract: e.implementation.Contract, Attrs: attrRefs(c),
-		Outputs: c.outputs, Launches: launches(e.implementation.Device, c.level)}
+		Outputs: c.outputs, Launches: c.launches(e.implementation.Device)}
 	if c.Pass == op.Forward || e.implementation.Recomputes {
 		job.Inputs = c.given
 		return job, nil
@@ -230,11 +230,7 @@ func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tenso
 		return nil, err
 	}
 	i := e.implementation
-	i.Pass = op.Forward
-	if f := e.implementation.Forward; f != "" {
-		family, _, _ := strings.Cut(i.Name, "/")
-		i.Name = family + "/" + strings.TrimPrefix(f, family+"/") // a CUDA registration names the variant alone
-	}
+	i.Pass, i.Name = op.Forward, forwardOf(i)
 	outcome, err := x.attempt(ctx, e, backend.Job{Implementation: i, DType: c.DType, Contract: i.Contract, Attrs: attrRefs(c), Inputs: in,
 		Outputs: outputs, Launches: launches(i.Device, op.LevelDefault)[:1]})
 	if err != nil {
@@ -245,7 +241,11 @@ func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tenso
 		return nil, &stoppedBefore{outcome}
 	}
 	var saved []tensor.Tensor
-	for _, o := range outcome.Launches[0].Outputs {
+	for k, o := range outcome.Launches[0].Outputs {
+		if o.Present && returned(o).Data == nil && slices.Contains(c.operator.Spec.Backward.Inputs, o.Name) {
+			return nil, &stoppedBefore{backend.Outcome{Status: op.StatusFail, Sentence: fmt.Sprintf("its forward %s gives %s as %s %v, want %v %v", i.Name, o.Name,
+				cmp.Or(o.Type, o.DType), o.Shape, outputs[k].DType, outputs[k].Shape)}}
+		}
 		if o.Present {
 			saved = append(saved, o.Tensor)
 		} else if slices.Contains(c.operator.Spec.Backward.Inputs, o.Name) {

@@ -29,6 +29,7 @@ type Request struct {
 	Seed      uint64
 	InFlight  int  // cases worked on at once; 0: two
 	Explain   bool // keep what --explain shows
+	Gradients bool // check the truth against the complex step, and launch a moderate case of each operator and dtype more often
 }
 
 // A Dumper gets the tensors of every case that is run: its inputs and its truth under the default contract, then each implementation's
@@ -58,6 +59,7 @@ type Progress struct {
 type Result struct {
 	Records     []record.Record
 	Differences []record.Difference
+	Steps       []Step   // where Request.Gradients asks for it: the truth against the complex step, an operator each
 	Unavailable []string // what was asked for by name and is not here: a sentence each
 	Interrupted bool     // the run was stopped before its plan was done
 	Versions    record.Toolchain

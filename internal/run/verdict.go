@@ -41,6 +41,11 @@ func buildOf(b *backend.BuildFacts) *record.Build {
 
 // ruleOn turns an outcome into the record's status: what went wrong before a comparison, or what the judge says.
 func (x *execution) ruleOn(c *prepared, e entry, outcome backend.Outcome, r *record.Record) {
+	x.ruleOnLaunches(c, e, outcome, r, len(c.launches(e.implementation.Device)))
+}
+
+// ruleOnLaunches is ruleOn for an outcome of which so many launches were planned.
+func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome, r *record.Record, planned int) {
 	r.LogTail, r.PeakBytes, r.Launches = outcome.Log, outcome.PeakBytes, len(outcome.Launches)
 	if w := outcome.Where; w != nil {
 		r.Where = (*record.Where)(w)
@@ -58,7 +63,7 @@ func (x *execution) ruleOn(c *prepared, e entry, outcome backend.Outcome, r *rec
 		return
 	}
 	plan := judge.Plan{Outputs: c.outputs, Gives: e.implementation.Outputs, Nondeterministic: e.implementation.Nondeterministic,
-		Launches: len(launches(e.implementation.Device, c.level))}
+		Launches: planned}
 	verdicts := judge.UnderContracts(plan, answer(outcome), c.truth, standard, declared)
 	verdicts = judge.WithPower(verdicts, c.powers)
 	r.Status = judge.Row(verdicts)

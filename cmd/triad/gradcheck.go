@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/catalog"
+	"triad/internal/run"
+)
+
+func (a *app) gradcheckCommand() *cobra.Command {
+	o := compareOptions{verb: "gradcheck"}
+	cmd := &cobra.Command{
+		Use:   "gradcheck OP...",
+		Short: "judge every gradient of an operator",
+		Long: `gradcheck judges every gradient of every implementation of one operator, of several, or of all, element by
+element: behind saved tensors that triad makes and behind the implementation's own forward, with ordinary,
+one-hot, zero and huge upstream gradients in every memory layout. It takes the flags of compare. Beyond compare it
+
+  * proves the truth: the closed form of every gradient against the complex step of a plain forward;
+  * launches one moderate case of each implementation and dtype 5 times, 250 times with --full: the bits may
+    vary only where that is declared, and every launch is judged;
+  * lets functions that go through torch's autograd compute each gradient alone.`,
+		Example: `  triad gradcheck softmax
+  triad gradcheck flash_attention --impl cuda --dtype bf16 --attr causal=true
+  triad gradcheck all --quick --json`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, names []string) error {
+			o.args = os.Args[min(1, len(os.Args)):]
+			return a.gradcheck(cmd.Context(), names, &o)
+		},
+	}
+	o.add(cmd, "backward")
+	return cmd
+}
+
+// gradcheck is compare of backwards, with everything that is asked of gradients alone.
+func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) error {
+	if o.pass != "backward" {
+		return usage("gradcheck judges backwards: --pass %s is what triad compare does", o.pass)
+	}
+	request, err := o.request(names)
+	if err != nil {
+		return err
+	}
+	if request.Operators, err = withBackward(request.Operators, len(names) == 1 && names[0] == "all"); err != nil {
+		return err
+	}
+	request.Gradients = true
+	return a.judge(ctx, request, o)
+}
+
+// withBackward refuses an operator without a backward, or leaves it out where all operators were asked for.
+func withBackward(operators []*catalog.Operator, all bool) ([]*catalog.Operator, error) {
+	var kept []*catalog.Operator
+	for _, o := range operators {
+		if o.Spec.Backward != nil {
+			kept = append(kept, o)
+		} else if !all {
+			return nil, usage("%s has no backward: there is no gradient to check (triad compare %s judges its forward)", o.Spec.Name, o.Spec.Name)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, usage("no operator has a backward: there is no gradient to check")
+	}
+	return kept, nil
+}
+
+// proven says whether the truth of every operator agrees with the complex step: else no verdict on a gradient is worth anything.
+func proven(steps []run.Step) bool {
+	return !slices.ContainsFunc(steps, func(s run.Step) bool { return !s.Agrees() })
+}
+
+// printSteps writes a line for each operator whose truth was compared with the complex step; with --json only what is wrong, to stderr.
+func (a *app) printSteps(steps []run.Step, json bool) error {
+	for _, s := range steps {
+		to := a.out
+		if json && s.Agrees() {
+			continue
+		} else if json {
+			to = a.err
+		}
+		if _, err := fmt.Fprintf(to, "truth of %s: %v\n", s.Case.Op, s.Step); err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+	}
+	if len(steps) > 0 && !json {
+		_, err := io.WriteString(a.out, "\n")
+		return err
+	}
+	return nil
+}

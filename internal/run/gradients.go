@@ -1,0 +1,137 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/workload"
+)
+
+// What a gradcheck does beyond judging every case, on one moderate case of each operator and dtype: it launches as often as this, so that a
+// sum whose order varies shows, and lets rows that go through autograd compute each gradient alone.
+const (
+	gradientLaunches     = 5
+	gradientLaunchesFull = 250
+)
+
+// moderateElements is how many elements the tensors of a moderate case may have together.
+const moderateElements = 1 << 15
+
+// launchesPerJob bounds how long a worker is silent: longer jobs are run in parts.
+const launchesPerJob = 10
+
+// oneByOne is the order of a launch in which each gradient comes from a backward of its own, whose input alone requires it.
+const oneByOne = "one by one"
+
+// Step says whether the truth of an operator's backward agrees with the complex step of its forward, on one of the run's cases.
+type Step struct {
+	Case op.Case
+	catalog.Step
+}
+
+// markModerate chooses the moderate case of each operator and dtype: ordinary data, chained where there is something to chain, as large as
+// still counts as moderate.
+func markModerate(planned []work) error {
+	best := map[string]int{}
+	size := map[string]int64{}
+	for i, w := range planned {
+		if w.Pass != op.Backward || w.Distribution != "normal" || w.Layout != "contiguous" || w.Upstream != "normal" {
+			continue
+		}
+		elements, _, err := w.operator.Spec.Footprint(w.Case)
+		if err != nil {
+			return err
+		}
+		key := w.Op + " " + w.DType
+		at, seen := best[key]
+		if !seen || moderate(elements, w.Case) > moderate(size[key], planned[at].Case) {
+			best[key], size[key] = i, elements
+		}
+	}
+	for _, i := range best {
+		planned[i].moderate = true
+	}
+	return nil
+}
+
+// moderate ranks a case: chained and large, but not beyond the bound, where smaller is better.
+func moderate(elements int64, c op.Case) int64 {
+	rank := elements
+	if elements > moderateElements {
+		rank = -elements
+	}
+	if c.Saved == "driver" {
+		rank -= moderateElements
+	}
+	return rank
+}
+
+// checkSteps takes the truth of every operator's backward to the complex step, on the inputs that the run is about to judge with.
+func (r *Runner) checkSteps(ctx context.Context, planned []work, seed uint64) ([]Step, error) {
+	var steps []Step
+	for _, w := range planned {
+		if !w.moderate || slices.ContainsFunc(steps, func(s Step) bool { return s.Case.Op == w.Op }) || ctx.Err() != nil {
+			continue
+		}
+		r.progress(Progress{Text: "comparing the gradients of " + w.Op + " with the complex step"})
+		in, err := workload.Inputs(w.operator.Spec, w.Case, seed)
+		if err != nil {
+			return nil, err
+		}
+		s, err := catalog.ComplexStep(w.operator.Spec, w.Case, in, seed)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, Step{w.Case, s})
+	}
+	return steps, nil
+}
+
+// launches are the launches of one job of a case: those of every run, and on a moderate case as many more as a gradcheck asks for.
+func (c *prepared) launches(device string) []backend.LaunchPlan {
+	plan := launches(device, c.level)
+	if !c.moderate {
+		return plan
+	}
+	want := gradientLaunches
+	if c.level == op.LevelFull {
+		want = gradientLaunchesFull
+	}
+	for n := len(plan); n < want; n++ {
+		next := backend.LaunchPlan{Poison: [2]string{"a", "b"}[n%2]}
+		if device == "emulator" {
+			next.Order = fmt.Sprintf("%s:%d", [2]string{"random", "greedy"}[n%2], n+1)
+		}
+		plan = append(plan, next)
+	}
+	return plan
+}
+
+// oneByOne runs a row that goes through autograd once more, each input alone requiring its gradient, and records what is then wrong: a
+// function that looks at which gradients are needed must give the same ones.
+func (x *execution) oneByOne(ctx context.Context, c *prepared, e entry, r *record.Record) error {
+	if !c.moderate || !e.implementation.Recomputes || e.implementation.Limit != "" || r.Status.Weight() == op.Bad || len(c.outputs) < 2 {
+		return nil
+	}
+	job, err := x.job(ctx, c, e)
+	if err != nil {
+		return err
+	}
+	job.Launches = []backend.LaunchPlan{{Poison: "a", Order: oneByOne}, {Poison: "b", Order: oneByOne}}
+	outcome, err := x.attempt(ctx, e, job)
+	if err != nil {
+		return err
+	}
+	alone := newRecord(c, e, r.Seed, r.Started)
+	x.ruleOnLaunches(c, e, outcome, &alone, len(job.Launches))
+	if alone.Status.Weight() == op.Bad {
+		r.Status, r.Outputs, r.Where, r.LogTail = alone.Status, alone.Outputs, alone.Where, alone.LogTail
+		r.Message = "where each input alone requires its gradient: " + alone.Message
+	}
+	return nil
+}
