@@ -28,7 +28,7 @@ type Adapter struct {
 	opts    Options
 	mu      sync.Mutex
 	slots   map[string]*slot
-	earlier map[string][]time.Duration // wall times of plain calls, by implementation and pass
+	earlier map[string]pastCalls // by implementation and pass
 	wedged  []int
 	gone    string // why nothing more is run on the GPU, "" while it is healthy
 }
@@ -47,7 +47,7 @@ type slot struct {
 func (a *Adapter) init() {
 	a.once.Do(func() {
 		a.opts = a.Options.withDefaults()
-		a.slots, a.earlier = map[string]*slot{}, map[string][]time.Duration{}
+		a.slots, a.earlier = map[string]*slot{}, map[string]pastCalls{}
 	})
 }
 
@@ -194,9 +194,13 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		return backend.Outcome{Status: op.StatusSkipped, Sentence: err.Error()}, nil
 	}
 	key := fmt.Sprint(job.Implementation.Op, " ", job.Implementation.Name, " ", job.Implementation.Pass)
+	earlier := a.past(key).saying(arena.used, a.GPU)
+	if job.Implementation.Limit != "" {
+		earlier = nil // what compiles may do so again for other sizes
+	}
 	began := time.Now()
 	var reply backend.RunReply
-	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, a.deadline(key), a.phase(key), &reply)
+	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, a.opts.Limits.call(earlier, a.GPU), a.phase(earlier), &reply)
 	wall := time.Since(began)
 	if d := asDeath(err); d != nil {
 		s.worker, s.suspect = nil, a.GPU
@@ -223,7 +227,7 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	}
 	if outcome.Status == op.StatusUnknown {
 		a.mu.Lock()
-		a.earlier[key] = append(a.earlier[key], wall)
+		a.earlier[key] = append(a.earlier[key], pastCall{wall, arena.used})
 		a.mu.Unlock()
 	}
 	return outcome, nil
@@ -237,18 +241,17 @@ func (a *Adapter) noteWedged(d *Death, w *worker) {
 	}
 }
 
-func (a *Adapter) deadline(key string) time.Duration {
+// past gives the earlier calls of an implementation and pass.
+func (a *Adapter) past(key string) pastCalls {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.opts.Limits.call(a.earlier[key], a.GPU)
+	return slices.Clone(a.earlier[key])
 }
 
-// phase names the limit that governs the next call.
-func (a *Adapter) phase(key string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// phase names the limit that governs the next call, after those that say something about it.
+func (a *Adapter) phase(earlier []time.Duration) string {
 	switch {
-	case len(a.earlier[key]) > 0:
+	case len(earlier) > 0:
 		return "call"
 	case a.GPU:
 		return "first"

@@ -58,7 +58,7 @@ func (l *Limits) Set(text string) error {
 	return nil
 }
 
-// call is the deadline of the next call of an implementation whose earlier calls took these times.
+// call is the deadline of the next call of an implementation whose earlier calls of this size (see pastCalls) took these times.
 func (l Limits) call(earlier []time.Duration, gpu bool) time.Duration {
 	if len(earlier) == 0 {
 		if gpu {
@@ -68,4 +68,25 @@ func (l Limits) call(earlier []time.Duration, gpu bool) time.Duration {
 	}
 	sorted := slices.Sorted(slices.Values(earlier))
 	return max(10*sorted[len(sorted)/2]+time.Second, l.CallLeast)
+}
+
+// pastCall is a call that came back plainly: how long it took, and how many bytes of inputs and outputs it had.
+type pastCall struct {
+	wall  time.Duration
+	bytes int64
+}
+
+// pastCalls are the calls of one implementation and pass.
+type pastCalls []pastCall
+
+// saying gives the times of those calls that say something about one of so many bytes: on a GPU all of them, on a CPU, where time grows with
+// the work, those that had at least half as much. Where none has, the next call counts as a first one.
+func (p pastCalls) saying(bytes int64, gpu bool) []time.Duration {
+	var times []time.Duration
+	for _, c := range p {
+		if gpu || 2*c.bytes >= bytes {
+			times = append(times, c.wall)
+		}
+	}
+	return times
 }

@@ -351,6 +351,16 @@ func TestLimits(t *testing.T) {
 	if d := l.call([]time.Duration{time.Millisecond}, true); d != 5*time.Second {
 		t.Errorf("later call at least: %v", d)
 	}
+	past := pastCalls{{time.Millisecond, 100}, {time.Second, 900}}
+	if got := past.saying(1800, false); len(got) != 1 || got[0] != time.Second {
+		t.Errorf("calls that say something about a larger one on a CPU: %v", got)
+	}
+	if got := past.saying(1801, false); got != nil {
+		t.Errorf("a much larger call on a CPU is a first one, got %v", got)
+	}
+	if got := past.saying(1801, true); len(got) != 2 {
+		t.Errorf("calls that say something about a larger one on a GPU: %v", got)
+	}
 	if err := l.Set("call=30s"); err != nil || l.Value("call") != 30*time.Second {
 		t.Errorf("set: %v %v", err, l.Value("call"))
 	}
