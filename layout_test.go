@@ -24,9 +24,10 @@ type rule struct {
 
 var rules = []rule{
 	{packages: []string{"internal/op"}, never: []string{"triad/..."}, reason: "op is everybody's vocabulary and knows nobody"},
-	{packages: []string{"internal/judge", "internal/report", "internal/workload", "internal/tensor"},
+	{packages: []string{"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats"},
 		never:  []string{"os", "os/exec", "syscall", "net", "net/http", "database/sql", "golang.org/x/sys/unix", "C"},
 		reason: "the middle is pure: no process, file or database, so that it can be tested on literals"},
+	{packages: []string{"internal/stats"}, never: []string{"time", "triad/..."}, reason: "statistics know numbers, not what they are numbers of"},
 	{packages: []string{"internal/judge", "internal/workload", "internal/tensor"}, never: []string{"time", "math/rand", "math/rand/v2"},
 		reason: "no clock and no chance: the same case gives the same bits and the same verdict"},
 	{packages: []string{"cuda", "cuda/rewrite"}, never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge"},

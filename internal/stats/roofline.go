@@ -1,0 +1,72 @@
+package stats
+
+import "math"
+
+// Rulers are the rates that the device reached in the same session, per second; 0 is not measured.
+type Rulers struct {
+	Copy, Read, Write float64            // bytes moved: a copy counts what it reads and what it writes
+	Products          map[string]float64 // floating-point operations of a matrix product, by the dtype of its operands
+}
+
+// Work is what an operator has to do at least, by its own definition, whatever an implementation does beyond it.
+type Work struct {
+	Bytes, FLOPs            int64
+	BytesRead, BytesWritten int64  // sizes of inputs and outputs: how Bytes divide into reads and writes
+	Product                 string // whose ruler the FLOPs are measured with
+}
+
+// Floor is the shortest time that the rulers allow, in ns: the larger of moving the bytes and computing. NaN where no ruler applies.
+func (r Rulers) Floor(w Work) float64 {
+	return floorOf(r.move(w), float64(w.FLOPs)/r.Products[w.Product]*1e9)
+}
+
+func floorOf(move, compute float64) float64 {
+	if math.IsInf(compute, 0) || math.IsNaN(compute) {
+		compute = 0
+	}
+	if move = math.Max(move, compute); move > 0 && !math.IsInf(move, 0) {
+		return move
+	}
+	return math.NaN()
+}
+
+// move is the time to move the bytes, in ns: as much as is both read and written goes at the rate of a copy, the rest at that of reading
+// or writing alone.
+func (r Rulers) move(w Work) float64 {
+	total := float64(w.BytesRead + w.BytesWritten)
+	if r.Copy <= 0 || total <= 0 {
+		return 0
+	}
+	paired := 2 * float64(min(w.BytesRead, w.BytesWritten))
+	rest, rate := total-paired, r.Read
+	if w.BytesWritten > w.BytesRead {
+		rate = r.Write
+	}
+	if rate <= 0 {
+		rate = r.Copy
+	}
+	return (paired/r.Copy + rest/rate) * float64(w.Bytes) / total * 1e9
+}
+
+// Limits are what the device cannot exceed, per second, by its widths and its highest clocks; 0 is not known.
+type Limits struct {
+	Bytes float64
+	FLOPs float64 // of the widest format: a looser limit for the others
+}
+
+// tolerance is how far beyond the limits a time may lie before it is called impossible: timers and clocks are read with an error.
+const tolerance = 1.05
+
+// Impossible says whether a cold time, in ns, is shorter than physics allows, and why.
+func (l Limits) Impossible(median float64, w Work) (why string, impossible bool) {
+	if !(median > 0) {
+		return "it took no time at all", true
+	}
+	if rate := float64(w.Bytes) / median * 1e9; l.Bytes > 0 && rate > tolerance*l.Bytes {
+		return "it would move more bytes than the memory's width and clock can", true
+	}
+	if rate := float64(w.FLOPs) / median * 1e9; l.FLOPs > 0 && rate > tolerance*l.FLOPs {
+		return "it would compute more than all multiprocessors can at their highest clock", true
+	}
+	return "", false
+}
