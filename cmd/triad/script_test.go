@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,9 @@ func TestMain(m *testing.M) {
 			a := newApp(os.Stdin, os.Stdout, os.Stderr)
 			if dir := os.Getenv("TRIAD_TEST_OVERLAY"); dir != "" {
 				a.files, a.passed = overlay{os.DirFS(dir), triad.Files}, []string{"TRIAD_TEST_OVERLAY"}
+			}
+			if free, err := strconv.ParseUint(os.Getenv("TRIAD_TEST_FREE"), 10, 64); err == nil {
+				a.space = func(string) (uint64, error) { return free, nil }
 			}
 			os.Exit(int(a.execute(os.Args[1:])))
 		},
@@ -86,17 +90,19 @@ func TestScript(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("XDG_CACHE_HOME", sharedCache(t))
+			e.Setenv("SHARED_CACHE", sharedCache(t))
 			e.Setenv("TRIAD_TEST_PYTHON", os.Getenv("TRIAD_TEST_PYTHON"))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":  exits,
+			"only":   only,
 			"within": within,
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {
-			case "g++":
-				_, err := exec.LookPath("g++")
+			case "g++", "python3": // on the tests' PATH, whatever the script's
+				_, err := exec.LookPath(name)
 				return err == nil, nil
 			case "python":
 				return os.Getenv("TRIAD_TEST_PYTHON") != "", nil
@@ -104,6 +110,24 @@ func TestScript(t *testing.T) {
 			return false, errors.New("unknown condition " + name)
 		},
 	})
+}
+
+// only TOOL...: from here on the PATH holds triad and these tools, and nothing else.
+func only(ts *testscript.TestScript, neg bool, args []string) {
+	bin, err := os.MkdirTemp(ts.Getenv("WORK"), "bin")
+	ts.Check(err)
+	for _, name := range append(args, "triad") {
+		path, err := exec.LookPath(name)
+		ts.Check(err)
+		if name == "python3" { // it may be a script that asks the PATH for the real one
+			itself, err := exec.Command(path, "-c", "import sys; print(sys.executable)").Output()
+			ts.Check(err)
+			path = strings.TrimSpace(string(itself))
+		}
+		ts.Check(os.Symlink(path, filepath.Join(bin, name)))
+	}
+	ts.Setenv("PATH", bin)
+	ts.Setenv("VIRTUAL_ENV", "")
 }
 
 // within DURATION COMMAND...: the script's command must not take longer.

@@ -127,8 +127,8 @@ class Misbehaviour(Folder):
                                              "crc32": zlib.crc32((self.x * 2).numpy().tobytes())}])
 
         wrong = {"shape": {"shape": [3, 3], "stride": [3, 1]}, "dtype": {"dtype": "fp64"}, "strides": {"shape": [3, 4], "stride": [1, 3]},
-                 "subclass": {"type": "triad_operator_planted.Sneaky"}, "parameter": {"type": "torch.nn.parameter.Parameter"}, "none": {"present": False},
-                 "list": {"type": "builtins.list"}, "numpy": {"type": "numpy.ndarray"}, "meta": {"type": "torch.strided tensor on meta"}}
+                 "subclass": {"type": "a triad_operator_planted.Sneaky, want a torch.Tensor"}, "parameter": {"type": "a torch.nn.parameter.Parameter, want a torch.Tensor"}, "none": {"present": False},
+                 "list": {"type": "a list, want a torch.Tensor"}, "numpy": {"type": "a numpy.ndarray, want a torch.Tensor"}, "meta": {"type": "a torch.strided tensor on meta, want a dense one on cpu"}}
         for what, expected in wrong.items():
             with self.subTest(what):
                 reply, got = self.run_planted(what, "a")
