@@ -19,11 +19,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"unsafe"
 
 	"triad/internal/backend"
 	"triad/internal/op"
 )
+
+// ownFamily begins the variant of a kernel that a user added: it is its whole name, because it is none of ours.
+const ownFamily = "mine/"
 
 // kernel is one registration of a loaded library.
 type kernel struct {
@@ -100,7 +104,10 @@ func readKernel(c *C.triad_kernel, specOf func(string) (*op.Spec, error)) (*kern
 		return nil, fmt.Errorf("operator, variant or pass is not given")
 	}
 	k := &kernel{c: c, dtypeBits: uint32(c.dtypes), outputBits: uint32(c.outputs)}
-	k.Op, k.Name = C.GoString(c.op), "cuda/"+C.GoString(c.variant)
+	k.Op, k.Name = C.GoString(c.op), C.GoString(c.variant)
+	if !strings.HasPrefix(k.Name, ownFamily) {
+		k.Name = "cuda/" + k.Name
+	}
 	if err := k.Pass.UnmarshalText([]byte(C.GoString(c.pass))); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", k.Op, k.Name, err)
 	}

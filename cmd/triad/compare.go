@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,7 @@ import (
 type compareOptions struct {
 	caseFlags
 	environmentFlags
+	ownFlags
 	json, resume, explain bool
 	verb, db, dump        string
 	args                  []string // as typed
@@ -55,6 +57,7 @@ worst element is.`,
 func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	o.caseFlags.add(cmd, pass)
 	o.environmentFlags.add(cmd)
+	o.ownFlags.register(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and case (docs/json.md)")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "for each output: what its contract promises, the worst elements, how the errors are distributed")
@@ -86,6 +89,14 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if err != nil {
 		return err
 	}
+	mine, refused, err := a.addOwn(&o.ownFlags, &request, onGPU, o.environmentFlags, options)
+	if err != nil {
+		return err
+	}
+	if mine != nil {
+		backends = append(backends, mine)
+		a.tellMatched(mine, refused, o.json)
+	}
 	store, err := a.openStore(ctx, o.db)
 	if err != nil {
 		return err
@@ -93,6 +104,8 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	defer store.Close()
 	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical(o.verb, request, &o.caseFlags), request, o)}
 	kept.info.Machine = onGPU.describe(kept.info.Machine)
+	kept.info.Added = o.ownFlags.words()
+	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
 	if o.resume {
 		if err := kept.takeOver(); err != nil {
 			return resumeFailure(err)
@@ -116,6 +129,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	}
 	if err != nil {
 		code = exitBad
+	}
+	if err == nil && len(refused) > 0 {
+		code = exitUsage
 	}
 	err = errors.Join(err, kept.finish(err == nil && !result.Interrupted, code))
 	if printErr := a.printCompare(ctx, store, kept, result, o, code); printErr != nil {

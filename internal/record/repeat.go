@@ -35,7 +35,10 @@ func Repeat(r Record, added []string) string {
 		words = append(words, "--device", "cpu")
 	}
 	for _, file := range added {
-		words = append(words, "--add", file)
+		if !strings.HasPrefix(file, "--") { // what else was said of the files stands as it was typed
+			words = append(words, "--add")
+		}
+		words = append(words, file)
 	}
 	for i, w := range words {
 		words[i] = shellQuote(w)

@@ -21,6 +21,7 @@ type Adapter struct {
 	FamilyNames []string
 	Command     func(ctx context.Context) (Command, error) // may prepare the toolchain; *backend.Unavailable where there is none
 	Slot        func(implementation string) string
+	Names       func(operator string) string // what a load request names for an operator; nil: the operator itself
 	GPU         bool
 	Options     Options
 
@@ -31,6 +32,7 @@ type Adapter struct {
 	earlier map[string]pastCalls // by implementation and pass
 	wedged  []int
 	gone    string // why nothing more is run on the GPU, "" while it is healthy
+	arms    int64  // how many were prepared
 }
 
 var _ backend.Backend = (*Adapter)(nil)
@@ -92,7 +94,11 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 		return reply, nil
 	}
 	var reply backend.LoadReply
-	err := s.worker.call(ctx, backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: operator}}, a.opts.Limits.Build, "build", &reply)
+	named := operator
+	if a.Names != nil {
+		named = a.Names(operator)
+	}
+	err := s.worker.call(ctx, backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: named}}, a.opts.Limits.Build, "build", &reply)
 	if err != nil {
 		if asDeath(err) != nil || ctx.Err() != nil {
 			s.worker = nil

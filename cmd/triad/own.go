@@ -1,0 +1,397 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"triad/cuda/rewrite"
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/own"
+	"triad/internal/run"
+	"triad/internal/worker"
+)
+
+// ownFlags add kernels of the user's own to a run.
+type ownFlags struct {
+	add                 []string
+	mapped              []string
+	grid, block, shared string
+}
+
+func (f *ownFlags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringArrayVar(&f.add, "add", nil, "judge a file of your own beside ours: FILE.cu[:function][@pass] or FILE.py[:function][@pass]; may be repeated")
+	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols")
+	fs.StringVar(&f.grid, "grid", "", "with --add of a lone __global__ function: its grid over the sizes, e.g. \"ceildiv(cols, 16), rows\"")
+	fs.StringVar(&f.block, "block", "", "with --add of a lone __global__ function: its block, e.g. 256 or \"16, 16\"")
+	fs.StringVar(&f.shared, "shared", "", "with --add of a lone __global__ function: bytes of dynamic shared memory, e.g. \"4 * cols\"")
+}
+
+func (f *ownFlags) options(o op.Options) (own.Options, error) {
+	options := own.Options{Map: map[string]string{}, Dims: o.Dims, Attrs: o.Attributes, Grid: f.grid, Block: f.block, Shared: f.shared}
+	for _, word := range f.mapped {
+		name, target, ok := strings.Cut(word, "=")
+		if !ok || name == "" || target == "" {
+			return options, usage("--map %q: want PARAMETER=NAME, e.g. out=y", word)
+		}
+		options.Map[name] = target
+	}
+	if len(f.add) == 0 && (len(f.mapped) > 0 || f.grid+f.block+f.shared != "") {
+		return options, usage("--map, --grid, --block and --shared speak of a file that --add names")
+	}
+	return options, nil
+}
+
+// ownFile is one file of the user's own, ready to be built and run.
+type ownFile struct {
+	name    string // "mine/softmax", "mine/softmax:solve"
+	path    string // absolute
+	matched []string
+	source  string // content hash of the file, what it includes and how it is called
+	shim    string // path of the code that triad wrote around it
+	adapter *worker.Adapter
+}
+
+// ownFiles are a backend: the files that --add names, each built and run on its own.
+type ownFiles struct {
+	*worker.Adapter // of the first file: what a backend does beside running a job of its own
+	files           []*ownFile
+}
+
+var _ backend.Backend = (*ownFiles)(nil)
+
+func (o *ownFiles) Name() string       { return "mine" }
+func (o *ownFiles) Families() []string { return []string{"mine"} }
+
+// Load builds every file, side by side; one that cannot be built does not keep the others.
+func (o *ownFiles) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+	replies, hellos, failures := make([]backend.LoadReply, len(o.files)), make([]backend.HelloReply, len(o.files)), make([]error, len(o.files))
+	var group sync.WaitGroup
+	for i, f := range o.files {
+		group.Go(func() { replies[i], hellos[i], failures[i] = f.load(ctx, operator) })
+	}
+	group.Wait()
+	all, hello := backend.LoadReply{Implementations: []backend.Implementation{}}, backend.HelloReply{Versions: map[string]string{}}
+	for i, reply := range replies {
+		all.Implementations = append(all.Implementations, reply.Implementations...)
+		all.Failed = append(all.Failed, reply.Failed...)
+		if reply.Build != nil {
+			all.Build = reply.Build
+		}
+		maps.Copy(hello.Versions, hellos[i].Versions)
+	}
+	return all, hello, errors.Join(failures...)
+}
+
+// load builds one file. What its author or the toolchain is to blame for is a failure of this implementation alone.
+func (f *ownFile) load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+	reply, hello, err := f.adapter.Load(ctx, operator)
+	failed := backend.LoadFailure{Implementation: f.name, Status: op.StatusBuildFail}
+	var missing *backend.Unavailable
+	var broken *backend.BuildFailure
+	switch {
+	case errors.As(err, &missing):
+		failed.Status, failed.Message = op.StatusUnavailable, missing.Sentence
+		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
+	case errors.As(err, &broken):
+		failed.Message, failed.Log = broken.Sentence, broken.Log
+		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
+	case err != nil:
+		return reply, hello, err
+	}
+	for i := range reply.Implementations {
+		reply.Implementations[i].Source = f.source
+	}
+	if len(reply.Failed) > 0 {
+		failed = reply.Failed[0]
+		failed.Implementation = f.name
+		failed.Message = f.blame(failed.Message, failed.Log)
+		reply.Failed = []backend.LoadFailure{failed}
+	}
+	return reply, hello, nil
+}
+
+// compilerError is a message of g++, clang or nvcc with its place.
+var compilerError = regexp.MustCompile(`(?m)^([^\s:(][^:(\n]*)[:(](\d+)(?::\d+:|\):|:) (?:fatal )?error(?: #[\w-]+)?: (.*)$`)
+
+// blame places a compiler's first message in the author's file, or says that the fault is in what triad wrote.
+func (f *ownFile) blame(message, log string) string {
+	m := compilerError.FindStringSubmatch(log)
+	switch {
+	case m != nil && !strings.Contains(m[1], filepath.Base(f.shim)):
+		return fmt.Sprintf("%s:%s: %s", m[1], m[2], m[3])
+	case strings.Contains(message, filepath.Base(f.shim)):
+		return message + "; this line is in the code that triad wrote to call your function, not in your file: check the types of its parameters, or name them with --map"
+	}
+	return message
+}
+
+func (o *ownFiles) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
+	for _, f := range o.files {
+		if f.name == job.Implementation.Name {
+			outcome, err := f.adapter.Run(ctx, job)
+			if err == nil {
+				own.Explain(&outcome)
+			}
+			return outcome, err
+		}
+	}
+	return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added", job.Implementation.Name)
+}
+
+func (o *ownFiles) Close() error {
+	var all error
+	for _, f := range o.files {
+		all = errors.Join(all, f.adapter.Close())
+	}
+	return all
+}
+
+// maker makes the adapter that runs a shim.
+type maker struct {
+	cuda  func() *worker.Adapter
+	cache string
+}
+
+func (a *app) maker(g *gpu, e environmentFlags, o worker.Options) (maker, error) {
+	cache, err := a.cacheDir()
+	if err != nil {
+		return maker{}, err
+	}
+	return maker{cache: cache, cuda: func() *worker.Adapter {
+		if g != nil {
+			return a.gpuBackend(g, cache, e, o)
+		}
+		return a.cudaBackend(cache, o)
+	}}, nil
+}
+
+// addOwn reads the files that --add names and makes the backend that runs them. What cannot be understood is said, and the rest goes on: the
+// error is that of the flags, or of the only file.
+func (a *app) addOwn(f *ownFlags, request *run.Request, g *gpu, e environmentFlags, o worker.Options) (*ownFiles, []error, error) {
+	options, err := f.options(request.Options)
+	if err != nil || len(f.add) == 0 {
+		return nil, nil, err
+	}
+	make, err := a.maker(g, e, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(request.Operators) != 1 {
+		return nil, nil, usage("--add speaks of one operator: name the one that the file implements")
+	}
+	passes := request.Options.Passes
+	if len(passes) == 0 {
+		passes = []op.Pass{op.Forward, op.Backward}
+	}
+	all := &ownFiles{}
+	var refused []error
+	for _, text := range f.add {
+		file, err := readOwn(text, request.Operators[0].Spec, passes, options, make)
+		if err == nil && slices.ContainsFunc(all.files, func(x *ownFile) bool { return x.name == file.name }) {
+			err = usage("--add %s: %s is there already: two files of one name cannot be told apart, rename one", text, file.name)
+		}
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		all.files = append(all.files, file)
+	}
+	if len(all.files) == 0 {
+		return nil, nil, errors.Join(refused...)
+	}
+	all.Adapter = all.files[0].adapter
+	if len(request.Impls) > 0 && !slices.ContainsFunc(request.Impls, func(p string) bool { return strings.HasPrefix(p, "mine") }) {
+		request.Impls = append(slices.Clone(request.Impls), "mine")
+	}
+	return all, refused, nil
+}
+
+// readOwn reads one file, matches its functions and writes the code that calls them.
+func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, make maker) (*ownFile, error) {
+	r, err := own.ParseRequest(text)
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(r.Path)
+	if err != nil {
+		return nil, fmt.Errorf("resolve %s: %w", r.Path, err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usage("--add %s: cannot read the file: %v", text, errors.Unwrap(err))
+	}
+	file := &ownFile{path: path, name: "mine/" + strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
+	if r.Function != "" {
+		file.name += ":" + r.Function
+	}
+	if strings.ContainsAny(file.name, " \t\"\\,") {
+		return nil, usage("--add %s: the file's name becomes the name of the implementation: rename it so that it has no blanks, commas or quotes", text)
+	}
+	var code func(include string) string
+	switch filepath.Ext(path) {
+	case ".cu":
+		bindings, err := own.Bind(own.ReadCUDA(string(content)), r, spec, passes, options)
+		if err != nil {
+			return nil, usage("--add %s: %w", text, err)
+		}
+		code = func(include string) string { return own.CUDA(include, file.name, bindings) }
+		for _, b := range bindings {
+			file.matched = append(file.matched, b.Describe())
+		}
+	}
+	if err := file.write(code, make); err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// write puts the shim where the builder finds it: a folder of the cache named by what it says.
+func (f *ownFile) write(code func(include string) string, make maker) error {
+	hash := sha256.New()
+	hash.Write([]byte(code("")))
+	contentHash(hash.Write, f.path, map[string]bool{})
+	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
+	key := sha256.Sum256([]byte(f.path + "\x00" + code("")))
+	folder := filepath.Join(make.cache, "own", hex.EncodeToString(key[:8]))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("write the code that calls %s: %w", f.name, err)
+	}
+	// The builder lays files out as they lie on disk, so that a relative path finds the file there too.
+	include, err := filepath.Rel(folder, f.path)
+	if err != nil {
+		return fmt.Errorf("write the code that calls %s: %w", f.name, err)
+	}
+	stem := strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
+	f.shim = filepath.Join(folder, stem+".triad.cu")
+	if err := replaceFile(f.shim, code(filepath.ToSlash(include))); err != nil {
+		return fmt.Errorf("write the code that calls %s: %w", f.name, err)
+	}
+	f.adapter = make.cuda()
+	f.adapter.BackendName, f.adapter.FamilyNames = "mine", []string{"mine"}
+	f.adapter.Slot = func(string) string { return "mine" }
+	f.adapter.Names = func(string) string { return f.shim }
+	return nil
+}
+
+// replaceFile writes a file whole or not at all.
+func replaceFile(path, text string) error {
+	partial, err := os.CreateTemp(filepath.Dir(path), ".partial-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(partial.Name())
+	_, err = partial.WriteString(text)
+	if err = errors.Join(err, partial.Close()); err != nil {
+		return err
+	}
+	return os.Rename(partial.Name(), path)
+}
+
+// contentHash hashes a file and what it includes with quotes, wherever they lie.
+func contentHash(write func([]byte) (int, error), path string, seen map[string]bool) {
+	if seen[path] {
+		return
+	}
+	seen[path] = true
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return // it may be one of the compiler's, or lie behind an #if
+	}
+	_, _ = write(fmt.Appendf(nil, "%d:", len(text)))
+	_, _ = write(text)
+	if filepath.Ext(path) == ".py" {
+		return
+	}
+	for _, include := range rewrite.Includes(text) {
+		if !filepath.IsAbs(include) {
+			include = filepath.Join(filepath.Dir(path), include)
+		}
+		contentHash(write, include, seen)
+	}
+}
+
+// versions say of every file where it lies and at which commit of its repository.
+func (o *ownFiles) versions(ctx context.Context) map[string]string {
+	all := map[string]string{}
+	if o == nil {
+		return all
+	}
+	for _, f := range o.files {
+		all[f.name] = f.path + commitOf(ctx, f.path)
+	}
+	return all
+}
+
+// commitOf is ", commit 0123abcd" of the repository that a file lies in, with a word where the file is not as committed; "" where there is
+// none.
+func commitOf(ctx context.Context, path string) string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	git := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", filepath.Dir(path)}, args...)...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	commit, err := git("log", "-1", "--format=%h", "--", path)
+	if err != nil || commit == "" {
+		return ""
+	}
+	if state, err := git("status", "--porcelain", "--", path); err != nil || state != "" {
+		return ", commit " + commit + ", changed since"
+	}
+	return ", commit " + commit
+}
+
+// words are the flags as a session keeps them: files by absolute path, then what was said of them.
+func (f *ownFlags) words() []string {
+	var all []string
+	for _, text := range f.add {
+		if r, err := own.ParseRequest(text); err == nil {
+			if abs, err := filepath.Abs(r.Path); err == nil {
+				text = abs + strings.TrimPrefix(text, r.Path)
+			}
+		}
+		all = append(all, text)
+	}
+	for _, m := range f.mapped {
+		all = append(all, "--map="+m)
+	}
+	for name, value := range map[string]string{"grid": f.grid, "block": f.block, "shared": f.shared} {
+		if value != "" {
+			all = append(all, "--"+name+"="+value)
+		}
+	}
+	slices.Sort(all[len(f.add):])
+	return all
+}
+
+// tellMatched says what was understood of every file.
+func (a *app) tellMatched(files *ownFiles, refused []error, json bool) {
+	to := a.out
+	if json {
+		to = a.err
+	}
+	for _, f := range files.files {
+		for _, text := range f.matched {
+			fmt.Fprintf(to, "%s: %s\n\n", f.name, text)
+		}
+	}
+	for _, err := range refused {
+		fmt.Fprintf(a.err, "triad: %v\n", err)
+	}
+}

@@ -1,0 +1,157 @@
+package own
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Request is what `--add FILE[:function][@pass]` says.
+type Request struct {
+	Path, Function string
+	Arguments      []string // of a template
+	Pass           op.Pass  // PassUnknown: every pass the file has a function for
+}
+
+// ParseRequest reads FILE[:function[<arguments>]][@pass].
+func ParseRequest(text string) (Request, error) {
+	r := Request{Path: text}
+	if at := strings.LastIndexByte(r.Path, '@'); at > strings.LastIndexByte(r.Path, '/') {
+		if err := r.Pass.UnmarshalText([]byte(r.Path[at+1:])); err != nil {
+			return r, &op.UsageError{Message: fmt.Sprintf("--add %s: after @ stands %q: want forward or backward", text, r.Path[at+1:])}
+		}
+		r.Path = r.Path[:at]
+	}
+	for _, ending := range []string{".cu", ".py", ".cuh"} {
+		if i := strings.LastIndex(r.Path, ending+":"); i >= 0 {
+			r.Path, r.Function = r.Path[:i+len(ending)], r.Path[i+len(ending)+1:]
+		}
+	}
+	if open := strings.IndexByte(r.Function, '<'); open >= 0 && strings.HasSuffix(r.Function, ">") {
+		for _, a := range strings.Split(r.Function[open+1:len(r.Function)-1], ",") {
+			r.Arguments = append(r.Arguments, strings.TrimSpace(a))
+		}
+		r.Function = r.Function[:open]
+	}
+	if !strings.HasSuffix(r.Path, ".cu") && !strings.HasSuffix(r.Path, ".py") {
+		return r, &op.UsageError{Message: fmt.Sprintf("--add %s: want a .cu or a .py file, as in --add mine.cu or --add mine.cu:solve", text)}
+	}
+	return r, nil
+}
+
+// gradientWords mark the name of a backward.
+var gradientWords = []string{"backward", "bwd", "grad"}
+
+func isBackward(name string) bool {
+	return slices.ContainsFunc(gradientWords, func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
+}
+
+// Bind finds the functions of a CUDA file that are to be judged, one for each pass it has, and matches them. The error is a *op.UsageError.
+func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
+	options.Arguments = r.Arguments
+	var bindings []*Binding
+	for _, pass := range passes {
+		if r.Pass != op.PassUnknown && r.Pass != pass || !slices.Contains(spec.Passes(), pass) {
+			continue
+		}
+		list := file.eligible(r, pass)
+		if len(list) == 0 {
+			continue
+		}
+		b, err := bindOne(file, list, spec, pass, options)
+		if err != nil {
+			return nil, err
+		}
+		bindings = append(bindings, b)
+	}
+	if len(bindings) == 0 {
+		return nil, file.nothing(r, passes)
+	}
+	return bindings, nil
+}
+
+// eligible lists the functions that may be the one of a pass: those that are named, else host functions that C can call, else host
+// functions that launch, else kernels.
+func (f *File) eligible(r Request, pass op.Pass) []Function {
+	var list []Function
+	for _, fn := range f.Functions {
+		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
+		fits := r.Pass == pass || isBackward(fn.Name) == (pass == op.Backward)
+		if r.Function != "" && named && fits || r.Function == "" && fits && slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer }) {
+			list = append(list, fn)
+		}
+	}
+	if r.Function != "" {
+		return list
+	}
+	for _, rank := range []func(Function) bool{
+		func(fn Function) bool { return fn.Kind == Host && fn.ExternC && fn.Name == "solve" },
+		func(fn Function) bool { return fn.Kind == Host && fn.ExternC },
+		func(fn Function) bool { return fn.Kind == Host && fn.Launches },
+		func(fn Function) bool { return fn.Kind == Kernel },
+	} {
+		if best := slices.DeleteFunc(slices.Clone(list), func(fn Function) bool { return !rank(fn) }); len(best) > 0 {
+			return best
+		}
+	}
+	return nil
+}
+
+// bindOne matches the functions of a pass; where several are there just one may fit.
+func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
+	var fit []*Binding
+	var first error
+	for _, fn := range list {
+		b, err := Match(file, fn, spec, pass, options)
+		if err == nil {
+			fit = append(fit, b)
+		} else if first == nil {
+			first = err
+		}
+	}
+	switch {
+	case len(fit) == 1:
+		return fit[0], nil
+	case len(list) == 1:
+		return nil, first
+	}
+	var words strings.Builder
+	for _, fn := range list {
+		fmt.Fprintf(&words, "\n  line %d: %s", fn.Line, fn.Text)
+	}
+	what := "none of these functions can be matched to"
+	if len(fit) > 1 {
+		what = "several functions could be"
+	}
+	message := fmt.Sprintf("%s %s %v: say which with --add FILE:NAME%s", what, spec.Name, pass, words.String())
+	if len(fit) == 0 && list[0].Kind == Kernel {
+		message += "\n  Several kernels that work together need a host function that launches them: extern \"C\" void solve(...)"
+	}
+	return nil, &op.UsageError{Message: message}
+}
+
+// nothing says why a file has no function to judge.
+func (f *File) nothing(r Request, passes []op.Pass) error {
+	var have []string
+	for _, fn := range f.Functions {
+		have = append(have, fn.Name)
+	}
+	message := "it has no function to judge"
+	switch {
+	case r.Function != "" && slices.Contains(have, r.Function):
+		message = fmt.Sprintf("%s is not taken for a %v by its name: add @forward or @backward after it", r.Function, passes)
+	case r.Function != "":
+		message = fmt.Sprintf("it has no function %s", r.Function)
+		if len(have) > 0 {
+			message += ": it has " + strings.Join(have, ", ")
+		}
+	case f.Main:
+		message = "it has a main() of its own and no function that triad can call: give it one that takes device pointers and launches the kernel, as in\n" +
+			"  extern \"C\" void solve(const float *input, float *output, int rows, int cols)"
+	default:
+		message += ": triad looks for extern \"C\" void solve(const float *input, float *output, ...) or for a single __global__ function"
+	}
+	return &op.UsageError{Message: message}
+}

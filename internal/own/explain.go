@@ -1,0 +1,22 @@
+package own
+
+import (
+	"strings"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// Explain puts what the harness found about a user's function into a learner's words. A launch that CUDA refused wrote nothing: that is a
+// wrong answer, not a crash.
+func Explain(o *backend.Outcome) {
+	switch {
+	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, "CUDA error 9"):
+		o.Status = op.StatusFail
+		o.Sentence = "CUDA refused the launch, so nothing was computed: the grid or the block is 0 or too large. N / 256 is 0 blocks where N is below 256: " +
+			"write (N + 255) / 256. A block has at most 1024 threads"
+	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, "CUDA error 701"):
+		o.Status = op.StatusFail
+		o.Sentence += ": use fewer threads a block, or less shared memory"
+	}
+}
