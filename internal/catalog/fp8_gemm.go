@@ -189,8 +189,10 @@ func (g gemm) row(out row, r int64, d op.DType) (exact bool) {
 			size += math.Abs(scale * p.sum)
 			most += math.Abs(scale) * p.absolute
 			if p.absolute > 0 {
-				smallest = math.Min(smallest, math.Abs(scale))
-				exact = exact && p.absolute < exactInBlock*g.a.unit*g.b.unit && isPowerOfTwo(scale)
+				exact = exact && p.absolute < exactInBlock*g.a.unit*g.b.unit
+				if exact {
+					smallest = math.Min(smallest, unitOf([]float64{scale}))
+				}
 			}
 		}
 		out.R[n] = sum
@@ -200,11 +202,6 @@ func (g gemm) row(out row, r int64, d op.DType) (exact bool) {
 		exact = exact && (most == 0 || most < exactAcross*smallest*g.a.unit*g.b.unit)
 	}
 	return exact
-}
-
-func isPowerOfTwo(x float64) bool {
-	fraction, _ := math.Frexp(x)
-	return math.Abs(fraction) == 0.5
 }
 
 // partialSum is one promotion block of one element.

@@ -11,7 +11,8 @@ import (
 // Level says how much of a spec is judged. The zero value is the default.
 type Level uint8
 
-// The levels: a normal distribution on every shape and every distribution once; a dozen cases for a first look; everything.
+// The levels: a normal distribution on every shape and every distribution under every value of an attribute; a dozen cases for a first look;
+// everything.
 const (
 	LevelDefault Level = iota
 	LevelQuick
@@ -184,6 +185,7 @@ type draft struct {
 	distribution, layout, upstream string
 	saved                          string // where asked for by name
 	every                          bool   // every combination of attributes, else the next one in turn
+	cover                          bool   // as few combinations as show every value of every attribute
 	both                           bool   // saved tensors of both kinds, else in turn
 }
 
@@ -229,7 +231,9 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	for _, x := range normal {
 		list = append(list, draft{at: x, distribution: "normal", every: full && (few || x.all), both: full})
 	}
-	list = append(list, spread(marked, distributions, full, func(x site, name string) draft { return draft{at: x, distribution: name} })...)
+	list = append(list, spread(marked, distributions, full, func(x site, name string) draft {
+		return draft{at: x, distribution: name, cover: level == LevelDefault}
+	})...)
 	if pass == Backward {
 		list = append(list, spread(marked, Upstreams[1:], false, func(x site, name string) draft {
 			return draft{at: x, distribution: "normal", upstream: name, both: full}
@@ -304,7 +308,11 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 		pins[name] = value
 	}
 	combinations := p.spec.combinations(pins)
-	if !d.every {
+	switch {
+	case d.cover:
+		combinations = covering(combinations, p.turn)
+		p.turn++
+	case !d.every:
 		n := len(combinations)
 		combinations = combinations[p.turn*stride(n)%n:][:1]
 		p.turn++
@@ -335,6 +343,28 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 		}
 	}
 	return nil
+}
+
+// covering picks, among all combinations of attribute values, as many as the attribute with most values has, so that every value of every
+// attribute occurs; another turn pairs the values otherwise.
+func covering(combinations []map[string]string, turn int) []map[string]string {
+	values, most := map[string][]string{}, 1
+	for _, c := range combinations {
+		for name, v := range c {
+			if !slices.Contains(values[name], v) {
+				values[name] = append(values[name], v)
+				most = max(most, len(values[name]))
+			}
+		}
+	}
+	picked := make([]map[string]string, most)
+	for i := range picked {
+		picked[i] = map[string]string{}
+		for k, name := range slices.Sorted(maps.Keys(values)) {
+			picked[i][name] = values[name][(i+turn*(k+1))%len(values[name])]
+		}
+	}
+	return picked
 }
 
 // stride is a step by which turns visit all of n combinations and change more than the last attribute from one to the next.
