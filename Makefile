@@ -1,9 +1,11 @@
 # make          build triad, and for GPU machines triad-cuda and the kernel libraries, into bin/; fetches nvcc where there is none
 # make test     every test: Go, Python, emulator; fetches what they need on first use
-# make bench    the emulator's costs
+# make test-long  more seeds, more kills, fuzzing
+# make bench    what the emulator and the truth cost
 # make clean    remove what was built here
 
 GO ?= go
+SHELL = /bin/bash -o pipefail
 export TRIAD_TEST_SETUP = 1
 
 build:
@@ -13,9 +15,27 @@ build:
 test:
 	$(GO) vet ./...
 	$(GO) run ./cmd/triad setup --yes --nvcc
-	$(GO) test -timeout 20m ./...
+	@mkdir -p build
+	$(GO) test -timeout 20m ./... | tee build/test.log
+	@awk 'NR == FNR { budget[$$1] = $$2; next } \
+		$$1 == "ok" && $$2 in budget && $$3 ~ /s$$/ { printf "%-28s %6.1f s of %d s%s\n", $$2, $$3, budget[$$2], $$3 + 0 > budget[$$2] ? ", over budget" : "" }' \
+		.ci/budgets build/test.log
+
+# What takes longer: more seeds for the judge, the kills of the store again and again, fuzzing.
+test-long:
+	TRIAD_SEEDS=25 $(GO) test -timeout 60m -count=1 -run 'TestRightKernels' ./internal/catalog
+	$(GO) test -timeout 60m -count=5 -run 'Kills|Cut|Writers' ./results
+	$(GO) test -run '^$$' -fuzz '^FuzzSource$$' -fuzztime 30s ./cuda/rewrite
+	$(GO) test -run '^$$' -fuzz '^FuzzExpression$$' -fuzztime 30s ./internal/op
+	$(GO) test -run '^$$' -fuzz '^FuzzLoad$$' -fuzztime 30s ./internal/op
+	$(GO) test -run '^$$' -fuzz '^FuzzCaseKey$$' -fuzztime 30s ./internal/op
+	$(GO) test -run '^$$' -fuzz '^FuzzReadSafetensors$$' -fuzztime 30s ./internal/tensor
+
+bench:
+	$(GO) test -run '^$$' -bench Emulator -benchtime 1x ./cuda
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/catalog
 
 clean:
 	rm -rf bin build dist
 
-.PHONY: build test clean
+.PHONY: build test test-long bench clean
