@@ -161,7 +161,7 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 	case p.isStream():
 		return []candidate{{Stream, "the stream", 0, 1000}}, nil
 	case p.Pointer:
-		if _, _, ok := p.element(); !ok {
+		if _, _, ok := p.element(); !ok && !b.isTemplateType(p.Base) {
 			return nil, b.errorf("the type of %s, %s, is none of float, half, __nv_bfloat16, __nv_fp8_e4m3, __nv_fp8_e5m2: write it so, or judge a function that takes plain device pointers", p.Name, p.Text)
 		}
 		for i, t := range b.inputs {
@@ -193,6 +193,11 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		return nil, b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, wanted, p.Text, wanted)
 	}
 	return all, nil
+}
+
+// isTemplateType says whether a type is a parameter of the function's template.
+func (b *Binding) isTemplateType(name string) bool {
+	return slices.ContainsFunc(b.Function.Template, func(t TemplateParam) bool { return t.Type && t.Name == name })
 }
 
 // dimsOf are the dims in a size: one, the factors of a product, or several equal ones.
@@ -346,7 +351,7 @@ func (b *Binding) restOfPointers(pointers []int) error {
 	}
 	slices.Sort(read)
 	if len(read) != len(inputs) || len(written) != len(outputs) {
-		return b.errorf("%s is not known: %s %v takes %s and gives %s; say what it is with --map %s=NAME", names(b.Args, pointers), b.Spec.Name, b.Pass,
+		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s; say it with --map %s=NAME", names(b.Args, pointers), b.Spec.Name, b.Pass,
 			tensorNames(b.inputs), tensorNames(b.outputs), b.Args[pointers[0]].Name)
 	}
 	for k, i := range read {
@@ -375,7 +380,7 @@ func (b *Binding) restOfNumbers(numbers []int) error {
 			}
 		}
 		if len(open) == 0 {
-			return b.errorf("%s is not known: %s has the sizes %s%s; say what it is with --map %s=NAME", a.Name, b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec), a.Name)
+			return b.errorf("what %s stands for is not clear: %s has the sizes %s%s; say it with --map %s=NAME", a.Name, b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec), a.Name)
 		}
 		if len(open) > 1 {
 			return b.ambiguous(a.Param, open)

@@ -115,7 +115,7 @@ func isFunctionHead(head []token) bool {
 	return len(head) > 0 && slices.Contains([]string{")", "const", "noexcept", "override"}, head[len(head)-1].text)
 }
 
-// alias keeps "typedef T name;" and "using name = T;".
+// alias keeps "typedef T name;", "using name = T;" and "const int name = number;".
 func (f *File) alias(from, to int) {
 	words := f.tokens[from:to]
 	switch {
@@ -123,6 +123,10 @@ func (f *File) alias(from, to int) {
 		f.aliases[words[len(words)-1].text] = join(words[1 : len(words)-1])
 	case len(words) >= 4 && words[0].text == "using" && words[2].text == "=":
 		f.aliases[words[1].text] = join(words[3:])
+	case slices.ContainsFunc(words, func(t token) bool { return t.text == "const" || t.text == "constexpr" }):
+		if i := slices.IndexFunc(words, func(t token) bool { return t.text == "=" }); i > 0 {
+			f.defines[words[i-1].text] = join(words[i+1:])
+		}
 	}
 }
 
