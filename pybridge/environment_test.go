@@ -157,7 +157,7 @@ func TestEnsureUnavailable(t *testing.T) {
 		setup func(t *testing.T, e *Environment)
 		want  []string
 	}{
-		{"offline", func(_ *testing.T, e *Environment) { e.Offline = true }, []string{"torch missing", "--offline forbids fetching"}},
+		{"offline", func(_ *testing.T, e *Environment) { e.Offline = true }, []string{"no torch", "--offline forbids fetching"}},
 		{"declined", func(_ *testing.T, e *Environment) { e.Consent = func(string) bool { return false } }, []string{"declined", "--impl cuda"}},
 		{"no space", func(_ *testing.T, e *Environment) { e.Space = func(string) (uint64, error) { return 1e9, nil } },
 			[]string{"needs about 4.6 GB", "1.0 GB are free", "make room"}},
@@ -222,7 +222,7 @@ func TestMisfit(t *testing.T) {
 	for want, change := range map[string]func(*Interpreter){
 		"Python 3.10.2":  func(i *Interpreter) { i.Version = "3.10.2" },
 		"torch 2.8.1":    func(i *Interpreter) { i.Torch = "2.8.1" },
-		"triton missing": func(i *Interpreter) { i.Triton = "" },
+		"no triton": func(i *Interpreter) { i.Triton = "" },
 		"numpy 2.4.0":    func(i *Interpreter) { i.NumPy = "2.4.0" },
 	} {
 		i := good

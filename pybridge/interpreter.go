@@ -61,20 +61,20 @@ func (i Interpreter) misfit(gpu bool) string {
 	case !atLeast(i.Version, 3, 11):
 		return "Python " + i.Version + ", want 3.11 or newer"
 	case !atLeast(i.Torch, 2, 9):
-		return "torch " + orMissing(i.Torch) + ", want 2.9 or newer"
+		return orNone("torch", i.Torch) + ", want 2.9 or newer"
 	case !atLeast(i.Triton, 3, 5):
-		return "triton " + orMissing(i.Triton) + ", want 3.5 or newer"
+		return orNone("triton", i.Triton) + ", want 3.5 or newer"
 	case !gpu && (i.NumPy == "" || atLeast(i.NumPy, 2, 4)):
-		return "numpy " + orMissing(i.NumPy) + ", want one below 2.4 for Triton's interpreter"
+		return orNone("numpy", i.NumPy) + ", want one below 2.4 for Triton's interpreter"
 	}
 	return ""
 }
 
-func orMissing(version string) string {
+func orNone(name, version string) string {
 	if version == "" {
-		return "missing"
+		return "no " + name
 	}
-	return version
+	return name + " " + version
 }
 
 var leadingNumber = regexp.MustCompile(`^\d+`)

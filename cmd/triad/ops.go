@@ -98,6 +98,9 @@ func detailed(s *op.Spec) report.OperatorDetail {
 	}
 	for _, p := range s.Passes() {
 		detail := report.PassDetail{Pass: p.String(), Allowed: contractsOf(s, p)}
+		if p == op.Forward {
+			detail.Formula = s.Formula
+		}
 		inputs, outputs := s.Tensors(p)
 		for _, t := range inputs {
 			detail.Tensors = append(detail.Tensors, declared(t, "in"))

@@ -27,7 +27,11 @@ const (
 )
 
 func (a *app) progress(bool) *progress {
-	return &progress{out: a.err, terminal: isTerminal(a.err), began: time.Now()}
+	p := &progress{out: a.err, terminal: isTerminal(a.err), began: time.Now()}
+	if !p.terminal {
+		p.last = p.began // a log gets its first line when the run turns out to be long
+	}
+	return p
 }
 
 func (p *progress) show(now run.Progress) {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -150,9 +151,17 @@ func (a *app) readStore(cmd *cobra.Command, path string) (*results.Store, error)
 	}
 	store, err := results.Open(cmd.Context(), path, results.Options{ReadOnly: true})
 	if err != nil {
-		return nil, &failure{exitBad, fmt.Errorf("%w", err)}
+		return nil, readFailure(err)
 	}
 	return store, nil
+}
+
+// readFailure is the exit code of a database that cannot be read: where there is none yet, nothing is wrong.
+func readFailure(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &failure{exitNothing, err}
+	}
+	return &failure{exitBad, err}
 }
 
 func (a *app) resultsQuery(db *string) *cobra.Command {
@@ -174,7 +183,7 @@ says so. Views: latest, history, disagreements, speed. Beside SQLite's functions
 			}
 			answer, err := results.Query(cmd.Context(), path, args[0], results.Limits{Deadline: deadline, Rows: rows})
 			if err != nil {
-				return &failure{exitBad, err}
+				return readFailure(err)
 			}
 			if !asJSON {
 				return report.Rows(a.out, a.style(), answer.Columns, answer.Rows, answer.Cut)

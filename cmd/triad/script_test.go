@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -97,6 +98,9 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":  exits,
 			"only":   only,
+			"repeat": repeat,
+			"take":   take,
+			"until":  until,
 			"within": within,
 		},
 		Condition: func(name string) (bool, error) {
@@ -128,6 +132,49 @@ func only(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Setenv("PATH", bin)
 	ts.Setenv("VIRTUAL_ENV", "")
+}
+
+// take NAME PATTERN sets a variable to what the pattern's group finds in the last stdout.
+func take(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: take NAME PATTERN")
+	}
+	found := regexp.MustCompile(`(?m)` + args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) != 2 {
+		ts.Fatalf("stdout has no %q with one group", args[1])
+	}
+	ts.Setenv(args[0], found[1])
+}
+
+// repeat ID ARGUMENT... runs the command that triad results show prints for a run, with more arguments.
+func repeat(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: repeat ID ARGUMENT...")
+	}
+	ts.Check(ts.Exec("triad", "results", "show", args[0]))
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile("stdout")), "\n")
+	command := strings.Fields(lines[len(lines)-1])
+	if command[0] != "triad" {
+		ts.Fatalf("the last line of results show is %q, want a triad command", lines[len(lines)-1])
+	}
+	_ = ts.Exec("triad", append(command[1:], args[1:]...)...) // what it finds may be bad: stdout says
+}
+
+// until DURATION PATTERN COMMAND... runs a command again and again, until its stdout matches.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: until DURATION PATTERN COMMAND...")
+	}
+	limit, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		if ts.Exec(args[2], args[3:]...) == nil && regexp.MustCompile(`(?m)`+args[1]).MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Since(began) > limit {
+			ts.Fatalf("no stdout that matches %q within %v", args[1], limit)
+		}
+	}
 }
 
 // within DURATION COMMAND...: the script's command must not take longer.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"strings"
 )
@@ -12,7 +11,7 @@ type Operator struct {
 	Formula         string   `json:"formula"`
 	Passes          []string `json:"passes"`
 	DTypes          []string `json:"dtypes"`
-	Implementations []string `json:"implementations"` // names; empty where nothing was loaded
+	Implementations []string `json:"implementations,omitempty"` // names; empty where nothing was loaded
 }
 
 // OperatorDetail is what `triad ops show` prints.
@@ -83,7 +82,11 @@ func ShowOperator(w io.Writer, style Style, o OperatorDetail) error {
 		return err
 	}
 	for _, p := range o.Signatures {
-		if err := write(w, fmt.Sprintf("\n%s: %s\n", p.Pass, clean(p.Formula))); err != nil {
+		heading := p.Pass
+		if p.Formula != "" {
+			heading += ": " + clean(p.Formula)
+		}
+		if err := write(w, "\n"+heading+"\n"); err != nil {
 			return err
 		}
 		rows := make([][]string, len(p.Tensors))

@@ -198,8 +198,12 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 	meaning := map[int]string{
 		0: "nothing is wrong.", 1: "something is wrong.", 2: "the request cannot be understood.", 3: "nothing was proven right or wrong.",
 	}[summary.Exit]
-	if summary.Reason != "" {
+	switch {
+	case summary.Reason == "":
+	case summary.Exit == 2 || summary.Exit == 3:
 		meaning = strings.TrimSuffix(meaning, ".") + ": " + clean(summary.Reason)
+	default: // it says something else than why the code is what it is
+		meaning += " " + clean(summary.Reason)
 	}
 	text := fmt.Sprintf("%s: %d good, %d neutral, %d bad. %s\n", counted(len(records), "run"), goods, neutrals, bads,
 		style.paint(colour, fmt.Sprintf("Exit %d: %s", summary.Exit, strings.TrimSpace(meaning))))

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,11 +15,13 @@ import (
 
 // JSON writes one value as one line: a record, a record.Run, or any plain struct.
 func JSON(w io.Writer, v any) error {
-	line, err := json.Marshal(v)
-	if err != nil {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false) // < and > stand in formulas and messages
+	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	return write(w, string(line)+"\n")
+	return write(w, line.String())
 }
 
 // List writes records as a table, one line each; total says how many there are without the limit.
