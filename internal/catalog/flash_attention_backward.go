@@ -41,6 +41,9 @@ func (g gradientSums) add(weight, t, tFP32, sim float64, low bool, x, simX []flo
 	}
 }
 
+// fewQueries of a group are too few for the root mean square of rounding errors to say anything.
+const fewQueries = 16
+
 // attentionParts is how many interleaved parts the queries of a head are divided into. It is fixed, so that sums do not depend on the machine.
 const attentionParts = 4
 
@@ -74,6 +77,9 @@ func attentionBackward(k *call) ([]judge.Target, error) {
 	dq := k.target("grad_q", a.d, shape, nil)
 	dk := k.target("grad_k", a.d, []int64{a.batch, a.headsKV, a.seqKV, a.n}, nil)
 	dv := k.target("grad_v", a.d, []int64{a.batch, a.headsKV, a.seqKV, a.n}, nil)
+	// All elements share the rounding errors of each query's delta, and of the few large weights: of few queries these are no statistic.
+	few := a.seqQ*(a.headsQ/a.headsKV) < fewQueries || k.Distribution == "late_max"
+	dq.Independent, dk.Independent, dv.Independent = dq.Independent && !few, dk.Independent && !few, dv.Independent && !few
 	for head := range a.batch * a.headsQ {
 		b.oneHead(head, dq, dk, dv)
 	}

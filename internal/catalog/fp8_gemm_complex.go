@@ -35,7 +35,9 @@ var _ = registerLosses("fp8_gemm", func(k *call) ([]loss, error) {
 		}
 		return total
 	}
-	flat := func(z []complex128) func(row, k int) complex128 { return func(row, k int) complex128 { return z[row*inner+k] } }
+	flat := func(z []complex128) func(row, k int) complex128 {
+		return func(row, k int) complex128 { return z[row*inner+k] }
+	}
 	all := partial([]string{"a"}, [][]float64{make([]float64, m*inner)}, func(z [][]complex128) complex128 {
 		return loss(flat(z[0]), func(j, k int) complex128 { return complex(bt[k][j], 0) }, func(i, j int) float64 { return g[i][j] })
 	})

@@ -348,6 +348,9 @@ func TestLimits(t *testing.T) {
 	if d := l.call([]time.Duration{time.Second, 3 * time.Second, 2 * time.Second}, true); d != 21*time.Second {
 		t.Errorf("later call: %v", d)
 	}
+	if d := l.call([]time.Duration{time.Second, 3 * time.Second, 2 * time.Second}, false); d != 31*time.Second {
+		t.Errorf("later call on a CPU: %v", d)
+	}
 	if d := l.call([]time.Duration{time.Millisecond}, true); d != 5*time.Second {
 		t.Errorf("later call at least: %v", d)
 	}
