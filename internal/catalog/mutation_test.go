@@ -39,7 +39,7 @@ type suite struct {
 }
 
 func suites() []suite {
-	return slices.Concat(softmaxSuites, layernormSuites, swigluSuites, ropeSuites, fp8Suites)
+	return slices.Concat(softmaxSuites, layernormSuites, swigluSuites, ropeSuites, fp8Suites, attentionSuites)
 }
 
 // group is a dtype, with one value of one attribute where the operator has any: a mutant has to be killed in each.
