@@ -1,5 +1,6 @@
 # make          build triad, and for GPU machines triad-cuda and the kernel libraries, into bin/; fetches nvcc where there is none
 # make test     every test: Go, Python, emulator; fetches what they need on first use
+# make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
 # make test-long  more seeds, more kills, fuzzing
 # make bench    what the emulator and the truth cost
 # make clean    remove what was built here
@@ -21,9 +22,15 @@ test:
 		$$1 == "ok" && $$2 in budget && $$3 ~ /s$$/ { printf "%-28s %6.1f s of %d s%s\n", $$2, $$3, budget[$$2], $$3 + 0 > budget[$$2] ? ", over budget" : "" }' \
 		.ci/budgets build/test.log
 
+# The tuning seed, or SEEDS=n fresh ones. The last line is the score; a survivor is named above it.
+mutation:
+	@mkdir -p build; rm -f build/mutation.txt
+	@TRIAD_MUTATION_SEEDS=$(SEEDS) TRIAD_MUTATION_PEERS=$(PEERS) TRIAD_MUTATION_SCORE=$(CURDIR)/build/mutation.txt \
+		$(GO) test -count=1 -timeout 120m -run '^TestMutation$$' ./internal/catalog; status=$$?; cat build/mutation.txt; exit $$status
+
 # What takes longer: more seeds for the judge, the kills of the store again and again, fuzzing.
 test-long:
-	TRIAD_SEEDS=25 $(GO) test -timeout 60m -count=1 -run 'TestRightKernels' ./internal/catalog
+	$(MAKE) mutation SEEDS=25
 	$(GO) test -timeout 60m -count=5 -run 'Kills|Cut|Writers' ./results
 	$(GO) test -run '^$$' -fuzz '^FuzzSource$$' -fuzztime 30s ./cuda/rewrite
 	$(GO) test -run '^$$' -fuzz '^FuzzExpression$$' -fuzztime 30s ./internal/op
@@ -38,4 +45,4 @@ bench:
 clean:
 	rm -rf bin build dist
 
-.PHONY: build test test-long bench clean
+.PHONY: build test mutation test-long bench clean

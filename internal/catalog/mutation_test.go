@@ -287,13 +287,21 @@ func TestMutation(t *testing.T) {
 		})
 	}
 	total.killed = len(killed) - len(survivors) // a suite that -run leaves out kills nothing
+	var report strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(survivors)) {
 		t.Errorf("survives: %s: %s", name, survivors[name])
+		fmt.Fprintf(&report, "survives: %s: %s\n", name, survivors[name])
 	}
 	if peersAreScored() {
-		t.Log(peerTable(total))
+		report.WriteString(peerTable(total))
 	}
-	fmt.Printf("%v, seeds %d\n", total, len(seeds))
+	fmt.Fprintf(&report, "%v, seeds %d\n", total, len(seeds))
+	t.Log("\n" + report.String())
+	if path := os.Getenv("TRIAD_MUTATION_SCORE"); path != "" {
+		if err := os.WriteFile(path, []byte(report.String()), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // mutationSeeds are the seeds of the run: the tuning seed, or fresh ones, which are printed so that a run can be repeated from TRIAD_MUTATION_FIRST.
