@@ -62,6 +62,7 @@ type ownFile struct {
 	name    string // "mine/softmax", "mine/softmax:solve"
 	path    string // absolute
 	matched []string
+	covers  coverage
 	source  string // content hash of the file, what it includes and how it is called
 	shim    string // path of the code that triad wrote around it
 	adapter *worker.Adapter
@@ -216,10 +217,69 @@ func (a *app) addOwn(f *ownFlags, request *run.Request, g *gpu, e environmentFla
 		return nil, nil, errors.Join(refused...)
 	}
 	all.Adapter = all.files[0].adapter
+	all.narrow(&request.Options)
 	if len(request.Impls) > 0 && !slices.ContainsFunc(request.Impls, func(p string) bool { return strings.HasPrefix(p, "mine") }) {
 		request.Impls = append(slices.Clone(request.Impls), "mine")
 	}
 	return all, refused, nil
+}
+
+// coverage is what files can be judged on: passes, dtypes, and attributes that they have no parameter for.
+type coverage struct {
+	passes []op.Pass
+	dtypes []string
+	pins   map[string]string // "" where two of them differ
+}
+
+func (c *coverage) add(pass op.Pass, dtypes []string, pins map[string]string) {
+	if !slices.Contains(c.passes, pass) {
+		c.passes = append(c.passes, pass)
+	}
+	for _, d := range dtypes {
+		if !slices.Contains(c.dtypes, d) {
+			c.dtypes = append(c.dtypes, d)
+		}
+	}
+	if c.pins == nil {
+		c.pins = maps.Clone(pins)
+		return
+	}
+	for name, value := range pins {
+		if c.pins[name] != value {
+			c.pins[name] = ""
+		}
+	}
+	for name := range c.pins {
+		if pins[name] != c.pins[name] {
+			c.pins[name] = ""
+		}
+	}
+}
+
+// narrow asks for the cases that some added file can be judged on, where the user left that open: what no file takes says nothing about them.
+func (o *ownFiles) narrow(options *op.Options) {
+	var all coverage
+	for _, f := range o.files {
+		for _, pass := range f.covers.passes {
+			all.add(pass, f.covers.dtypes, f.covers.pins)
+		}
+	}
+	if len(options.Passes) == 0 {
+		options.Passes = all.passes
+	}
+	if len(options.DTypes) == 0 {
+		options.DTypes = all.dtypes
+	}
+	attributes := maps.Clone(options.Attributes)
+	if attributes == nil {
+		attributes = map[string]string{}
+	}
+	for name, value := range all.pins {
+		if _, asked := attributes[name]; !asked && value != "" {
+			attributes[name] = value
+		}
+	}
+	options.Attributes = attributes
 }
 
 // readOwn reads one file, matches its functions and writes the code that calls them.
@@ -253,6 +313,7 @@ func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, 
 		code = func(include string) string { return own.CUDA(include, file.name, bindings) }
 		for _, b := range bindings {
 			file.matched = append(file.matched, b.Describe())
+			file.covers.add(b.Pass, b.DTypes(), b.Pins())
 		}
 	}
 	if err := file.write(code, make); err != nil {
