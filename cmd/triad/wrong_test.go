@@ -27,9 +27,9 @@ type result struct {
 }
 
 type output struct {
-	Name, Gate, Message string
-	Status              op.Status
-	Worst               *struct{ Index []int64 }
+	Name, Gate, Message, Pattern string
+	Status                       op.Status
+	Worst                        *struct{ Index []int64 }
 }
 
 // rejection is how a planted bug must end: with this status in at least one case, by this gate where the judge rejects it, in these words,
