@@ -24,6 +24,7 @@ import (
 	"triad/internal/own"
 	"triad/internal/run"
 	"triad/internal/worker"
+	"triad/pybridge"
 )
 
 // ownFlags add kernels of the user's own to a run.
@@ -66,6 +67,8 @@ type ownFile struct {
 	source  string // content hash of the file, what it includes and how it is called
 	shim    string // path of the code that triad wrote around it
 	adapter *worker.Adapter
+	// interpreted: its kernels run in Triton's interpreter.
+	interpreted bool
 }
 
 // ownFiles are a backend: the files that --add names, each built and run on its own.
@@ -117,6 +120,9 @@ func (f *ownFile) load(ctx context.Context, operator string) (backend.LoadReply,
 	}
 	for i := range reply.Implementations {
 		reply.Implementations[i].Source = f.source
+		if f.interpreted {
+			reply.Implementations[i].Device = "interpreter"
+		}
 	}
 	if len(reply.Failed) > 0 {
 		failed = reply.Failed[0]
@@ -133,7 +139,10 @@ var compilerError = regexp.MustCompile(`(?m)^([^\s:(][^:(\n]*)[:(](\d+)(?::\d+:|
 // blame places a compiler's first message in the author's file, or says that the fault is in what triad wrote.
 func (f *ownFile) blame(message, log string) string {
 	m := compilerError.FindStringSubmatch(log)
+	_, inPython, raised := strings.Cut(message, "ImportError: triad: ")
 	switch {
+	case raised:
+		return inPython
 	case m != nil && !strings.Contains(m[1], filepath.Base(f.shim)):
 		return fmt.Sprintf("%s:%s: %s", m[1], m[2], m[3])
 	case strings.Contains(message, filepath.Base(f.shim)):
@@ -165,8 +174,10 @@ func (o *ownFiles) Close() error {
 
 // maker makes the adapter that runs a shim.
 type maker struct {
-	cuda  func() *worker.Adapter
-	cache string
+	cuda   func() *worker.Adapter
+	python func(folder string) *worker.Adapter
+	cache  string
+	gpu    bool
 }
 
 func (a *app) maker(g *gpu, e environmentFlags, o worker.Options) (maker, error) {
@@ -174,12 +185,18 @@ func (a *app) maker(g *gpu, e environmentFlags, o worker.Options) (maker, error)
 	if err != nil {
 		return maker{}, err
 	}
-	return maker{cache: cache, cuda: func() *worker.Adapter {
+	environment, err := a.with(g).environment(e, g != nil)
+	if err != nil {
+		return maker{}, err
+	}
+	kernels := func() *worker.Adapter {
 		if g != nil {
 			return a.gpuBackend(g, cache, e, o)
 		}
 		return a.cudaBackend(cache, o)
-	}}, nil
+	}
+	python := func(folder string) *worker.Adapter { return pybridge.OwnBackend(environment, cache, folder, o) }
+	return maker{cuda: kernels, python: python, cache: cache, gpu: g != nil}, nil
 }
 
 // addOwn reads the files that --add names and makes the backend that runs them. What cannot be understood is said, and the rest goes on: the
@@ -303,23 +320,44 @@ func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, 
 	if strings.ContainsAny(file.name, " \t\"\\,") {
 		return nil, usage("--add %s: the file's name becomes the name of the implementation: rename it so that it has no blanks, commas or quotes", text)
 	}
-	var code func(include string) string
-	switch filepath.Ext(path) {
-	case ".cu":
-		bindings, err := own.Bind(own.ReadCUDA(string(content)), r, spec, passes, options)
-		if err != nil {
-			return nil, usage("--add %s: %w", text, err)
-		}
-		code = func(include string) string { return own.CUDA(include, file.name, bindings) }
-		for _, b := range bindings {
-			file.matched = append(file.matched, b.Describe())
-			file.covers.add(b.Pass, b.DTypes(), b.Pins())
-		}
+	read := own.ReadCUDA
+	if filepath.Ext(path) == ".py" {
+		read = own.ReadPython
+		file.interpreted = !make.gpu && strings.Contains(string(content), "import triton")
 	}
-	if err := file.write(code, make); err != nil {
-		return nil, err
+	bindings, err := own.Bind(read(string(content)), r, spec, passes, options)
+	if err != nil {
+		return nil, usage("--add %s: %w", text, err)
 	}
-	return file, nil
+	for _, b := range bindings {
+		file.matched = append(file.matched, b.Describe())
+		file.covers.add(b.Pass, b.DTypes(), b.Pins())
+	}
+	if filepath.Ext(path) == ".py" {
+		return file, file.writePython(spec.Name, own.PythonFile(path, file.name, bindings), make)
+	}
+	return file, file.write(func(include string) string { return own.CUDA(include, file.name, bindings) }, make)
+}
+
+// writePython puts the operator file that calls a Python file where the worker finds it.
+func (f *ownFile) writePython(operator, code string, make maker) error {
+	hash := sha256.New()
+	hash.Write([]byte(strings.ReplaceAll(code, f.path, "")))
+	contentHash(hash.Write, f.path, map[string]bool{})
+	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
+	key := sha256.Sum256([]byte(code))
+	folder := filepath.Join(make.cache, "own", hex.EncodeToString(key[:8]))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("write the code that calls %s: %w", f.name, err)
+	}
+	f.shim = filepath.Join(folder, operator+".py")
+	if err := replaceFile(f.shim, code); err != nil {
+		return fmt.Errorf("write the code that calls %s: %w", f.name, err)
+	}
+	f.adapter = make.python(folder)
+	f.adapter.BackendName, f.adapter.FamilyNames = "mine", []string{"mine"}
+	f.adapter.Slot = func(string) string { return "mine" }
+	return nil
 }
 
 // write puts the shim where the builder finds it: a folder of the cache named by what it says.

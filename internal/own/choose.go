@@ -79,7 +79,7 @@ func (f *File) eligible(r Request, pass op.Pass) []Function {
 	for _, fn := range f.Functions {
 		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
 		fits := r.Pass == pass || isBackward(fn.Name) == (pass == op.Backward)
-		if r.Function != "" && named && fits || r.Function == "" && fits && slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer }) {
+		if r.Function != "" && named && fits || r.Function == "" && fits && slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}
 	}
@@ -87,6 +87,8 @@ func (f *File) eligible(r Request, pass op.Pass) []Function {
 		return list
 	}
 	for _, rank := range []func(Function) bool{
+		func(fn Function) bool { return fn.Kind == Python && fn.Name == "solve" },
+		func(fn Function) bool { return fn.Kind == Python },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC && fn.Name == "solve" },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC },
 		func(fn Function) bool { return fn.Kind == Host && fn.Launches },
@@ -139,6 +141,9 @@ func (f *File) nothing(r Request, passes []op.Pass) error {
 		have = append(have, fn.Name)
 	}
 	message := "it has no function to judge"
+	if strings.HasSuffix(r.Path, ".py") {
+		message += ": want a function at the top of the file that takes tensors, as in def solve(x)"
+	}
 	switch {
 	case r.Function != "" && slices.Contains(have, r.Function):
 		message = fmt.Sprintf("%s is not taken for a %v by its name: add @forward or @backward after it", r.Function, passes)
@@ -150,7 +155,7 @@ func (f *File) nothing(r Request, passes []op.Pass) error {
 	case f.Main:
 		message = "it has a main() of its own and no function that triad can call: give it one that takes device pointers and launches the kernel, as in\n" +
 			"  extern \"C\" void solve(const float *input, float *output, int rows, int cols)"
-	default:
+	case !strings.HasSuffix(r.Path, ".py"):
 		message += ": triad looks for extern \"C\" void solve(const float *input, float *output, ...) or for a single __global__ function"
 	}
 	return &op.UsageError{Message: message}

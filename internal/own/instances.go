@@ -94,7 +94,7 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 		element, any, ok := a.instantiate(types).element()
 		want, fixed := tensorDType(tensor, dtype)
 		switch {
-		case any:
+		case any || a.Untyped:
 		case !ok:
 			return a.Name + " is " + a.Text
 		case !fixed: // an attribute says it: every float is one of its values

@@ -100,6 +100,9 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if err := b.complete(); err != nil {
 		return nil, err
 	}
+	if fn.Kind == Python {
+		b.covered = nil // a tensor shows its sizes
+	}
 	if err := b.instances(); err != nil {
 		return nil, err
 	}
@@ -172,13 +175,21 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 				add(Output, t.Name, i)
 			}
 		}
-	case p.isInteger() || p.isFloat() || p.isBool():
+	case p.isInteger() || p.isFloat() || p.isBool() || p.Untyped:
 		for i, a := range b.Spec.Attributes {
-			if a.Type == "float" && p.isFloat() || a.Type != "float" && !p.isFloat() {
+			if p.Untyped || a.Type == "float" && p.isFloat() || a.Type != "float" && !p.isFloat() {
 				add(Attribute, a.Name, i)
 			}
 		}
-		if p.isInteger() {
+		if p.Untyped {
+			for i, t := range b.inputs {
+				add(Input, t.Name, i)
+			}
+			for i, t := range b.outputs {
+				add(Output, t.Name, i)
+			}
+		}
+		if p.isInteger() || p.Untyped {
 			for i, d := range b.Spec.Dims {
 				add(Size, d.Name, i)
 			}
@@ -289,6 +300,9 @@ func (s *search) taken(i int, c candidate) bool {
 // operator.
 func (s *search) uncovered() int {
 	n := 0
+	if s.b.Function.Kind == Python {
+		return 0
+	}
 	for name, known := range s.b.covered {
 		if !known && !slices.ContainsFunc(s.current, func(c candidate) bool { return c.role == Size && slices.Contains(dimsOf(c.target), name) }) {
 			n++
@@ -305,7 +319,8 @@ func (b *Binding) rest(chosen []candidate) error {
 		b.Args[i] = Argument{Param: b.Function.Params[i], Role: c.role, Target: c.target, Index: c.index}
 		switch {
 		case c.role != Nothing:
-		case b.Args[i].Pointer:
+		case b.Args[i].Optional: // it keeps its default
+		case b.Args[i].Pointer || b.Args[i].Untyped:
 			pointers = append(pointers, i)
 		default:
 			numbers = append(numbers, i)
@@ -346,18 +361,18 @@ func (b *Binding) restOfPointers(pointers []int) error {
 		}
 	}
 	// Where nothing is const, inputs come first, outputs after them.
-	for len(read) < len(inputs) && len(written) > len(outputs) {
+	for len(read) < len(inputs) && (len(written) > len(outputs) || b.Function.Kind == Python && len(written) > 0) {
 		read, written = append(read, written[0]), written[1:]
 	}
 	slices.Sort(read)
-	if len(read) != len(inputs) || len(written) != len(outputs) {
+	if len(read) != len(inputs) || len(written) != len(outputs) && !(b.Function.Kind == Python && len(written) == 0) {
 		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s; say it with --map %s=NAME", names(b.Args, pointers), b.Spec.Name, b.Pass,
 			tensorNames(b.inputs), tensorNames(b.outputs), b.Args[pointers[0]].Name)
 	}
 	for k, i := range read {
 		b.Args[i].Role, b.Args[i].Target, b.Args[i].Index = Input, b.inputs[inputs[k]].Name, inputs[k]
 	}
-	for k, i := range written {
+	for k, i := range written[:min(len(written), len(outputs))] {
 		b.Args[i].Role, b.Args[i].Target, b.Args[i].Index = Output, b.outputs[outputs[k]].Name, outputs[k]
 	}
 	return nil
@@ -400,8 +415,10 @@ func (b *Binding) complete() error {
 	for _, i := range b.open(Input, b.inputs) {
 		missing = append(missing, b.inputs[i].Name)
 	}
-	for _, i := range b.open(Output, b.outputs) {
-		missing = append(missing, b.outputs[i].Name)
+	if b.Function.Kind != Python || b.fills() { // else it returns them
+		for _, i := range b.open(Output, b.outputs) {
+			missing = append(missing, b.outputs[i].Name)
+		}
 	}
 	// A backward need not read everything it could.
 	if b.Pass == op.Backward {
@@ -419,6 +436,9 @@ func (b *Binding) complete() error {
 // sizesKnown says which sizes nothing gives.
 func (b *Binding) sizesKnown() error {
 	var missing []string
+	if b.Function.Kind == Python {
+		return nil
+	}
 	for _, d := range b.Spec.Dims {
 		if !b.covered[d.Name] && !b.givesSize(d.Name) && !(b.Launch != nil && b.Launch.uses(d.Name)) {
 			missing = append(missing, d.Name)

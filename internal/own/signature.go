@@ -12,6 +12,7 @@ type Kind uint8
 const (
 	Host Kind = iota
 	Kernel
+	Python // a function of a Python file
 )
 
 // Param is one parameter of a function.
@@ -21,6 +22,8 @@ type Param struct {
 	Base    string // the type without const, pointer and reference, aliases resolved: "float", "unsigned int"
 	Pointer bool
 	Const   bool // what is pointed to may not be written
+	// Of a Python function: it has a default, or nothing says what it is.
+	Optional, Untyped bool
 }
 
 // Function is a function definition that could be judged.

@@ -1,0 +1,22 @@
+package pybridge
+
+import (
+	"context"
+
+	"triad/internal/worker"
+)
+
+// OwnBackend is the adapter for a Python file of the user's own: folder holds the operator file, <op>.py, that calls it. It runs in a process
+// of its own.
+func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options) *worker.Adapter {
+	adapter := Backend(e, cacheDir, options)
+	start := adapter.Command
+	adapter.Command = func(ctx context.Context) (worker.Command, error) {
+		c, err := start(ctx)
+		if err == nil {
+			c.Args[len(c.Args)-1] = folder // of --operators, which command puts last
+		}
+		return c, err
+	}
+	return adapter
+}
