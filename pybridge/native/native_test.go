@@ -1,0 +1,159 @@
+package native
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"math"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// second keeps the error of a function with a result.
+func second(_ string, err error) error { return err }
+
+// calls has every exported function once: what is not here cannot have its panics proven harmless.
+var calls = map[string]func() error{
+	"Provoke":      func() error { return Provoke("nothing") },
+	"Operators":    func() error { return second(Operators()) },
+	"Operator":     func() error { return second(Operator("softmax")) },
+	"Statuses":     func() error { return second(Statuses()) },
+	"Contracts":    func() error { return second(Contracts()) },
+	"Expand":       func() error { return second(Expand("softmax", `{"level": "quick", "dtypes": ["bf16"]}`)) },
+	"Case":         func() error { return second(Case("softmax", `{"dims": {"rows": 8, "cols": 1000}}`)) },
+	"Decode":       func() error { return Decode("bf16", 0, 0, 0) },
+	"Encode":       func() error { return Encode("bf16", 0, 0, 0) },
+	"Summarize":    func() error { x := []float64{1, 2, 3}; return second(Summarize(uintptr(unsafe.Pointer(&x[0])), 3)) },
+	"CompareTable": func() error { return second(CompareTable("", "", 3, "", "")) },
+	"ListTable":    func() error { return second(ListTable("")) },
+}
+
+func exported(t *testing.T) []string {
+	t.Helper()
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range packages["native"].Files {
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Name.IsExported() {
+				names = append(names, f.Name.Name)
+			}
+		}
+	}
+	return names
+}
+
+// A panic in any exported function is an error with its text; the next call is as before.
+func TestPanicsStayInside(t *testing.T) {
+	names := exported(t)
+	if len(names) != len(calls) {
+		t.Errorf("%d exported functions %v, %d are called here", len(names), names, len(calls))
+	}
+	for _, name := range names {
+		call := calls[name]
+		if call == nil {
+			t.Errorf("%s is not provoked", name)
+			continue
+		}
+		if err := call(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := Provoke(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := call(); err == nil || !strings.HasPrefix(err.Error(), "internal: "+name+": panic: provoked in "+name) {
+			t.Errorf("%s after a panic: %v", name, err)
+		}
+		if err := call(); err != nil {
+			t.Errorf("%s after the panic is over: %v", name, err)
+		}
+	}
+}
+
+// What a caller can put right begins with "usage: ".
+func TestKinds(t *testing.T) {
+	for want, err := range map[string]error{
+		"usage: unknown operator":               second(Operator("softmx")),
+		`usage: softmax: unknown dtype "fp8"`:   second(Expand("softmax", `{"dtypes": ["fp8"]}`)),
+		`usage: softmax: read options: json: u`: second(Expand("softmax", `{"dtype": ["fp8"]}`)),
+		`usage: softmax: unknown level "huge"`:  second(Expand("softmax", `{"level": "huge"}`)),
+		`usage: softmax: unknown device "tpu"`:  second(Expand("softmax", `{"device": "tpu"}`)),
+		"usage: softmax: dim rows has no value": second(Case("softmax", `{}`)),
+		`usage: dtype "fp12": want one of`:      Decode("fp12", 1, 1, 1),
+		"usage: fp32: 4 elements from address":  Decode("fp32", 0, 1, 4),
+		"usage: fp32: -1 elements from address": Encode("fp32", 1, 1, -1),
+		"usage: summarize 0 samples":            second(Summarize(0, 0)),
+		"usage: read record 1: ":                second(ListTable("{")),
+		"internal: Decode: panic: runtime erro": Decode("fp32", 8, 8, 1), // an address that nobody maps
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v: want %s...", err, want)
+		}
+	}
+}
+
+// Encoding and decoding go through addresses and round once.
+func TestCodecs(t *testing.T) {
+	values := []float64{1, -0.5, 1.0 / 3, math.Inf(1), 448}
+	codes, back := make([]byte, 2*len(values)), make([]float64, len(values))
+	if err := Encode("bf16", at(&values[0]), uintptr(unsafe.Pointer(&codes[0])), len(values)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Decode("bf16", uintptr(unsafe.Pointer(&codes[0])), at(&back[0]), len(values)); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{1, -0.5, 0.333984375, math.Inf(1), 448} {
+		if back[i] != want {
+			t.Errorf("bf16 of %v = %v, want %v", values[i], back[i], want)
+		}
+	}
+}
+
+func at(x *float64) uintptr { return uintptr(unsafe.Pointer(x)) }
+
+// The interval of the median is the textbook's: of 10 samples the 2nd smallest and the 2nd largest hold it with 97.9 %.
+func TestSummarize(t *testing.T) {
+	samples := []float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
+	text, err := Summarize(at(&samples[0]), len(samples))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s summary
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Median != 5.5 || s.Low != 2 || s.High != 9 || math.Abs(s.Confidence-0.978515625) > 1e-12 || s.Quartile != 3.25 || s.Upper != 7.75 {
+		t.Errorf("summary %+v", s)
+	}
+	if r, c := medianRank(5); r != 0 || math.Abs(c-0.9375) > 1e-12 {
+		t.Errorf("five samples: rank %d with %v, want their extremes with 0.9375", r, c)
+	}
+}
+
+// What was expanded completes to the same key.
+func TestExpandedCasesComplete(t *testing.T) {
+	text, err := Expand("layernorm", `{"level": "quick", "dtypes": ["fp32"], "passes": ["backward"]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p struct {
+		Cases []struct {
+			Case json.RawMessage `json:"case"`
+			Key  string          `json:"key"`
+		} `json:"cases"`
+	}
+	if err := json.Unmarshal([]byte(text), &p); err != nil || len(p.Cases) == 0 {
+		t.Fatalf("%d cases, %v", len(p.Cases), err)
+	}
+	for _, c := range p.Cases {
+		again, err := Case("layernorm", string(c.Case))
+		if err != nil || !strings.Contains(again, c.Key) {
+			t.Errorf("%s: %.200s, %v: want key %s", c.Case, again, err, c.Key)
+		}
+	}
+}
