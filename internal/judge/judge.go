@@ -3,6 +3,7 @@ package judge
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"triad/internal/op"
@@ -44,14 +45,13 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 	data := make([][]byte, len(answer.Launches))
 	poisons := make([]string, len(answer.Launches))
 	for l, launch := range answer.Launches {
-		o, _ := launch.find(t.Name)
-		data[l], poisons[l] = o.Data, launch.Poison
+		data[l], poisons[l] = answer.bytesOf(t.Name, l), launch.Poison
 	}
 	found := compareBits(t.DType, t.Elements(), poisons, data)
 	if found.unwritten > 0 {
 		return Verdict{
 			Status: op.StatusFail, Gate: "G0", N: int64(len(target.R)), Wrong: found.unwritten,
-			Worst: Element{Index: index(found.firstUnwritten, t.Shape)},
+			Worst: elementAt(target, found.firstUnwritten, data[0]),
 			Sentence: fmt.Sprintf("%s was never written; %d of %d elements still show the poison of their launch",
 				place(t.Name, index(found.firstUnwritten, t.Shape)), found.unwritten, t.Elements()),
 		}
@@ -61,7 +61,7 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 		return v
 	}
 	if !slices.Contains(plan.Nondeterministic, t.Name) {
-		return race(v, t, answer, found)
+		return race(v, target, t, answer, found)
 	}
 	for _, b := range data[1:] {
 		v = worse(v, judgeValues(target, b))
@@ -97,6 +97,24 @@ func callFault(plan Plan, answer Answer) string {
 		return "the launches do not cover poison a and poison b: what was not written cannot be told"
 	}
 	return ""
+}
+
+// elementAt is the element at a position of the whole output, whose bytes are given. Where the position is not among those that are judged
+// there is no truth: what is wanted is NaN.
+func elementAt(target Target, position int64, data []byte) Element {
+	size := target.DType.Size()
+	e := Element{Index: index(position, target.Shape), Got: tensor.Decode(target.DType, data[position*size:(position+1)*size])[0],
+		Want: math.NaN(), Low: math.NaN(), High: math.NaN(), R: math.NaN(), T: math.NaN()}
+	i := int(position)
+	if target.Index != nil {
+		i = slices.Index(target.Index, position)
+	}
+	if i >= 0 && i < len(target.R) {
+		g := gridOf(target)
+		e.R, e.T = target.R[i], target.T[i]
+		e.Want, e.Low, e.High = g.round(e.R), g.round(e.R-e.T), g.round(e.R+e.T)
+	}
+	return e
 }
 
 func clause(what, detail string) string {
@@ -172,7 +190,7 @@ func targetOf(truth Truth, i int, t op.TensorType) (Target, error) {
 }
 
 // race is the verdict on a deterministic output whose bits differ between launches, with the figures of the first launch.
-func race(v Verdict, t op.TensorType, answer Answer, found bits) Verdict {
+func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) Verdict {
 	v.Status, v.Gate = op.StatusRace, "G0"
 	orders := "between two launches"
 	if a, b := answer.Launches[0].Order, answer.Launches[found.otherLaunch].Order; a != b {
@@ -182,7 +200,7 @@ func race(v Verdict, t op.TensorType, answer Answer, found bits) Verdict {
 	if v.Wrong > 0 {
 		sentence += "; " + rejected(v)
 	} else {
-		v.Worst = Element{Index: index(found.firstDiffering, t.Shape)}
+		v.Worst = elementAt(target, found.firstDiffering, answer.bytesOf(t.Name, found.otherLaunch))
 	}
 	v.Sentence = sentence
 	return v

@@ -213,11 +213,14 @@ func TestPoisonAndRace(t *testing.T) {
 		a := Answer{Launches: []Launch{launch(good, "a", unwritten("a")), launch(good, "b", unwritten("b"))}}
 		if v := verdict(good, a); v.Status != op.StatusFail || v.Gate != "G0" || v.Worst.Index[0] != 2 {
 			t.Errorf("%v: unwritten element: %+v", d, v)
+		} else if v.Worst.Want != 3 || v.Worst.Low != 3 || v.Worst.High != 3 || v.Worst.Got == 3 || v.Worst.Got == 0 {
+			t.Errorf("%v: the unwritten element is told as %+v, want what it holds and that 3 was wanted", d, v.Worst)
 		}
 		other := answer(good, 1, 2, 3, 4)
 		other.Launches[1] = launch(good, "b", tensor.Encode(d, []float64{1, 2, 3, 1}))
 		other.Launches[0].Order, other.Launches[1].Order = "forward", "greedy:1"
-		if v := verdict(good, other); v.Status != op.StatusRace || !strings.Contains(v.Sentence, "y[3] differs between the orders forward and greedy:1") {
+		if v := verdict(good, other); v.Status != op.StatusRace || !strings.Contains(v.Sentence, "y[3] differs between the orders forward and greedy:1") ||
+			v.Worst.Got != 1 || v.Worst.Want != 4 {
 			t.Errorf("%v: other bits in another order: %+v", d, v)
 		}
 	}

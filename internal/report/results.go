@@ -104,7 +104,7 @@ func outputs(w io.Writer, style Style, verdicts []record.Verdict) error {
 		rows = append(rows, []string{v.Name, style.status(v.Status), v.Gate, fmt.Sprintf("%d/%d", v.NCompared, v.N), fmt.Sprint(v.NWrong),
 			figure(v.Headroom), figure(v.ULPMax)})
 		switch {
-		case v.Worst != nil && v.NWrong == 0:
+		case v.Worst != nil && v.NWrong == 0 && v.Gate != "G0":
 			details += fmt.Sprintf("  closest call %s: got %s, want %s, accepted %s to %s\n", element(v.Name, v.Worst.Index), value(v.Worst.Got),
 				value(v.Worst.Want), value(v.Worst.Low), value(v.Worst.High))
 		case v.Worst != nil || v.Message != "":

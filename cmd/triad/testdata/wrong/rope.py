@@ -2,14 +2,16 @@
 
 import torch
 
-from implementation import Implementation, next_power_of_2, tl, triton
+from implementation import Implementation, ceildiv, next_power_of_2, tl, triton
 
 
 @triton.jit
-def _kernel(x_ptr, cos_ptr, sin_ptr, out_ptr, seq, heads, half, offset, INTERLEAVED: tl.constexpr, PAIRS: tl.constexpr, BUG: tl.constexpr):
-    vector = tl.program_id(0).to(tl.int64)
-    i = tl.arange(0, PAIRS)
-    inside = i < (half - 1 if BUG == "last_pair_missing" else half)
+def _kernel(x_ptr, cos_ptr, sin_ptr, out_ptr, n, seq, heads, half, offset, INTERLEAVED: tl.constexpr, ROWS: tl.constexpr, PAIRS: tl.constexpr,
+            BUG: tl.constexpr):
+    """ROWS of the n = batch * seq * heads vectors."""
+    vector = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
+    i = tl.arange(0, PAIRS)[None, :]
+    inside = (vector < n) & (i < (half - 1 if BUG == "last_pair_missing" else half))
     first = 2 * i if INTERLEAVED else i
     second = 2 * i + 1 if INTERLEAVED else i + half
     position = offset + (vector if BUG == "head_for_token" else vector // heads) % seq
@@ -31,9 +33,10 @@ def row(bug: str) -> Implementation:
     def rotated(x, cos, sin, interleaved, offset):
         batch, seq, heads, head_dim = x.shape
         out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+        n = batch * seq * heads
         if out.numel():
-            _kernel[(batch * seq * heads,)](x, cos, sin, out, seq, heads, head_dim // 2, offset, INTERLEAVED=interleaved,
-                                            PAIRS=next_power_of_2(head_dim // 2), BUG=bug)
+            _kernel[(ceildiv(n, 64),)](x, cos, sin, out, n, seq, heads, head_dim // 2, offset, INTERLEAVED=interleaved, ROWS=64,
+                                       PAIRS=next_power_of_2(head_dim // 2), BUG=bug)
         return out
 
     def forward(q, k, cos, sin, *, interleaved, offset):
