@@ -253,7 +253,9 @@ def reference(q, k, v, *, causal, scale):
         return torch.zeros(q.shape, dtype=q.dtype, device=q.device), torch.full(q.shape[:3], float("-inf"), dtype=q.dtype, device=q.device)
     s = _scores(q[:, :, blind:], k, causal, scale)
     o = torch.softmax(s, -1) @ v.repeat_interleave(q.shape[1] // v.shape[1], 1)
-    return F.pad(o, (0, 0, blind, 0)), F.pad(torch.logsumexp(s, -1), (blind, 0), value=float("-inf"))
+    m = s.amax(-1).detach()
+    lse = m + torch.exp(s - m[..., None]).sum(-1).log()  # torch.logsumexp gives inf where a score is inf and o is NaN; here both are NaN
+    return F.pad(o, (0, 0, blind, 0)), F.pad(lse, (blind, 0), value=float("-inf"))
 
 
 def reference_backward(q, k, v, o, lse, grad_o, *, causal, scale):
