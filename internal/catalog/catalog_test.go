@@ -62,6 +62,7 @@ func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 		head := c.Pass.String() + " " + c.DType + " "
 		for _, a := range c.Attrs {
 			seen[head+a.Name+"="+a.Text]++
+			seen[head+a.Name+"="+a.Text+" "+c.Distribution]++
 		}
 		seen[head+c.Distribution]++
 		seen[head+c.Layout]++
@@ -83,6 +84,11 @@ func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 				}
 				for _, v := range values {
 					want(a.Name+"="+v, 1)
+					for _, d := range s.Check.Distributions {
+						if s.Check.Pins[d] == nil && level != op.LevelQuick { // where a bug hides may depend on both
+							want(a.Name+"="+v+" "+d, 1)
+						}
+					}
 				}
 			}
 			if level != op.LevelQuick {

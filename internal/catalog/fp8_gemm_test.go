@@ -187,9 +187,19 @@ func TestFP8Exact(t *testing.T) {
 		return sum
 	})
 	rejects(t, "bf16 accumulator", judged(truth, low))
+	in[1] = literal("scale_a", op.FP32, []float64{0.5 * (1 + 0x1p-8)}, 1)
+	longer := truthFor(t, c, "promoted", in)
+	if !longer.Outputs[0].Exact {
+		t.Error("a scale of 9 bits is exact")
+	}
+	scaled := func(by float64) []float64 {
+		return fp8Kernel(m, n, k, 128, a.Float64s(), b.Float64s(), func(_, _, _ int64) float64 { return by }, inFP32)
+	}
+	accepts(t, "scale of 9 bits", judged(longer, scaled(2*(1+0x1p-8))))
+	rejects(t, "its scale in bf16", judged(longer, scaled(2)))
 	in[1] = literal("scale_a", op.FP32, []float64{0.3}, 1)
 	if truthFor(t, c, "promoted", in).Outputs[0].Exact {
-		t.Error("a scale that is no power of two is not exact")
+		t.Error("a scale of 24 bits is not exact")
 	}
 }
 

@@ -140,6 +140,38 @@ func baselineOf(t *testing.T, s suite, spec *op.Spec, p *prepared, in []tensor.T
 	return values
 }
 
+// TestPeersKnowRightFromWrong: every rule accepts the reference itself and rejects NaN, zeros and what was not written.
+func TestPeersKnowRightFromWrong(t *testing.T) {
+	t.Setenv("TRIAD_MUTATION_PEERS", "1")
+	s := layernormSuites[0]
+	o, err := Get(s.op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := o.Spec.Expand(op.Options{Passes: []op.Pass{s.pass}, Level: op.LevelQuick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range plan.Cases {
+		if c.Distribution != "normal" || c.Dims.Get("rows") == 0 || c.Dims.Get("cols") < 7 {
+			continue
+		}
+		p := prepareCase(t, s, o.Spec, c, 1)
+		truth := p.truth.Outputs
+		for _, r := range peers {
+			if !r.accepts(p, p.launch([][]float64{truth[0].R, truth[1].R, truth[2].R}, "a").Outputs) {
+				t.Errorf("%s rejects the reference of %s", r.name, describe(c))
+			}
+			for what, v := range map[string]float64{"NaN": math.NaN(), "zeros": 0, "poison": unwritten} {
+				y := slices.Repeat([]float64{v}, len(truth[0].R))
+				if r.accepts(p, p.launch([][]float64{y, truth[1].R, truth[2].R}, "a").Outputs) {
+					t.Errorf("%s accepts %s for %s", r.name, what, describe(c))
+				}
+			}
+		}
+	}
+}
+
 // peerTable writes the scores as docs/judge.md shows them.
 func peerTable(s score) string {
 	var b strings.Builder

@@ -232,7 +232,7 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		list = append(list, draft{at: x, distribution: "normal", every: full && (few || x.all), both: full})
 	}
 	list = append(list, spread(marked, distributions, full, func(x site, name string) draft {
-		return draft{at: x, distribution: name, cover: level == LevelDefault}
+		return draft{at: x, distribution: name, cover: level != LevelQuick}
 	})...)
 	if pass == Backward {
 		list = append(list, spread(marked, Upstreams[1:], false, func(x site, name string) draft {
