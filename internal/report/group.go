@@ -90,21 +90,22 @@ func (g group) counts() (good, neutral, bad int) {
 	return good, neutral, bad
 }
 
-// rank orders statuses by how much they must be seen: bad before good before neutral, a bias before a plain pass.
+// rank orders statuses by how much they must be seen: bad before a looser contract before good before neutral, a bias before a plain pass.
+// One that meets the default contract in a few cases alone does not meet it.
 func rank(s op.Status) int {
 	switch {
 	case s == op.StatusUnknown:
-		return 6
+		return 7
 	case s.Weight() == op.Bad && s != op.StatusInconclusive:
-		return 5
+		return 6
 	case s.Weight() == op.Bad:
+		return 5
+	case s == op.StatusDifferentContract:
 		return 4
 	case s == op.StatusWarn:
 		return 3
 	case s.Weight() == op.Good:
 		return 2
-	case s == op.StatusDifferentContract:
-		return 1
 	}
 	return 0
 }

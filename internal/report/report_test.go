@@ -227,6 +227,7 @@ func TestALineShowsWhatMustBeSeen(t *testing.T) {
 	}{
 		{[]op.Status{op.StatusPass, op.StatusFail, op.StatusPass}, op.StatusFail}, {[]op.Status{op.StatusUnsupported, op.StatusPass}, op.StatusPass},
 		{[]op.Status{op.StatusPass, op.StatusWarn}, op.StatusWarn}, {[]op.Status{op.StatusEmptyOK, op.StatusDifferentContract}, op.StatusDifferentContract},
+		{[]op.Status{op.StatusPass, op.StatusPass, op.StatusDifferentContract}, op.StatusDifferentContract},
 		{[]op.Status{op.StatusPass, op.StatusUnknown}, op.StatusUnknown}, {[]op.Status{op.StatusInconclusive, op.StatusCrash}, op.StatusCrash},
 		{[]op.Status{op.StatusHang, op.StatusFail, op.StatusFail}, op.StatusFail},
 	} {
