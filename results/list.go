@@ -119,6 +119,9 @@ func selectRuns(q querier, condition string, args ...any) ([]record.Record, []in
 		if records[i].Outputs, err = loadVerdicts(q, id); err != nil {
 			return nil, nil, err
 		}
+		if records[i].Timings, err = loadTimings(q, id); err != nil {
+			return nil, nil, err
+		}
 	}
 	return records, ids, nil
 }

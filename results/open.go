@@ -92,8 +92,14 @@ func open(ctx context.Context, path string, o Options, steps []migration) (*Stor
 	if o.ReadOnly && !found.exists {
 		return nil, fmt.Errorf("open %s: %w: record something first, or give another file with --db", path, os.ErrNotExist)
 	}
-	if !o.ReadOnly {
-		if err := s.openWriter(ctx, o, steps); err != nil {
+	outdated := found.version > 0 && found.version < len(steps) // its tables lack what reading asks for
+	if !o.ReadOnly || outdated {
+		err := s.openWriter(ctx, o, steps)
+		if err == nil && o.ReadOnly {
+			err = s.Close()
+			s.writer, s.live = nil, nil
+		}
+		if err != nil {
 			s.Close()
 			return nil, err
 		}

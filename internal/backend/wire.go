@@ -17,20 +17,22 @@ type Do string
 
 // The requests a worker answers.
 const (
-	DoHello Do = "hello"
-	DoLoad  Do = "load"
-	DoRun   Do = "run"
-	DoProbe Do = "probe"
-	DoBye   Do = "bye"
+	DoHello   Do = "hello"
+	DoLoad    Do = "load"
+	DoRun     Do = "run"
+	DoProbe   Do = "probe"
+	DoMeasure Do = "measure"
+	DoBye     Do = "bye"
 )
 
 // Request is one JSON line from the driver. IDs rise by one from 1.
 type Request struct {
-	ID    int64      `json:"id"`
-	Do    Do         `json:"do"`
-	Hello *HelloArgs `json:"hello,omitempty"`
-	Load  *LoadArgs  `json:"load,omitempty"`
-	Run   *RunArgs   `json:"run,omitempty"`
+	ID      int64        `json:"id"`
+	Do      Do           `json:"do"`
+	Hello   *HelloArgs   `json:"hello,omitempty"`
+	Load    *LoadArgs    `json:"load,omitempty"`
+	Run     *RunArgs     `json:"run,omitempty"`
+	Measure *MeasureArgs `json:"measure,omitempty"`
 }
 
 // Reply is one JSON line from a worker; ID is that of its request. Error is set where the harness failed; what a kernel did wrong
@@ -55,7 +57,8 @@ type HelloReply struct {
 	PID      int               `json:"pid"`
 }
 
-// LoadArgs name an operator whose implementations are wanted: a library has to be built before it can tell what it holds.
+// LoadArgs name an operator whose implementations are wanted, or the path of a kernel file: a library has to be built before it can tell
+// what it holds.
 type LoadArgs struct {
 	Op string `json:"op"`
 }

@@ -33,6 +33,8 @@ type Record struct {
 	Wall      time.Duration // of the whole case in the harness, emulation included: never a kernel's time
 	PeakBytes int64         // device memory; 0 where it is not known
 
+	Timings []Timing // one a regime; the first is the one that tables show
+
 	Explained []Explanation // what --explain shows; kept in memory alone
 }
 
@@ -128,6 +130,8 @@ type object struct {
 	Started      string            `json:"started"`
 	WallNS       int64             `json:"harness_wall_ns"`
 	PeakBytes    int64             `json:"peak_memory_bytes"`
+	Timing       *Timing           `json:"timing"`
+	Timings      []Timing          `json:"timings,omitempty"`
 }
 
 // MarshalJSON writes the object that docs/json.md describes.
@@ -142,6 +146,9 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	}
 	if o.Outputs == nil {
 		o.Outputs = []Verdict{}
+	}
+	if len(r.Timings) > 0 {
+		o.Timing, o.Timings = &r.Timings[0], r.Timings[1:]
 	}
 	if !r.Started.IsZero() {
 		o.Started = r.Started.UTC().Format(TimeFormat)

@@ -13,6 +13,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/stats"
 	"triad/internal/tensor"
 )
 
@@ -41,6 +42,10 @@ func (r *Runner) Compare(ctx context.Context, request Request) (Result, error) {
 	}
 	x := &execution{Runner: r, request: request, result: &result, cases: len(planned), began: time.Now()}
 	err = x.all(ctx, planned)
+	if err == nil && !result.Interrupted && request.Timing != nil {
+		x.sampled = true
+		err = x.interrupted(ctx, x.timeLargest(ctx, planned, backends))
+	}
 	return result, err
 }
 
@@ -146,6 +151,9 @@ type execution struct {
 	request Request
 	cases   int
 	began   time.Time
+	sampled bool // large outputs are judged on sampled rows: what they are timed for is their size
+	rulers  stats.Rulers
+	physics backend.DevicePhysics
 
 	mu       sync.Mutex // guards what follows, and the order of records
 	result   *Result
@@ -190,6 +198,22 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 		return nil
 	}
 	return x.failure
+}
+
+// look reads the card's clock, power, temperature and what holds it back.
+func (x *execution) look() Reading {
+	if x.Telemetry == nil {
+		return Reading{}
+	}
+	return x.Telemetry.Read()
+}
+
+func (x *execution) rest(ctx context.Context, d time.Duration) {
+	if x.Rest != nil {
+		x.Rest(ctx, d)
+		return
+	}
+	rest(ctx, d)
 }
 
 func (x *execution) failed() bool {

@@ -46,7 +46,7 @@ type previousOutputs map[string][]float64
 func (x *execution) prepare(w work) (*prepared, error) {
 	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}}
 	var err error
-	if c.sample, err = sampleOf(w, x.request.Seed); err != nil {
+	if c.sample, err = sampleOf(w, x.request.Seed, x.sampled); err != nil {
 		return nil, err
 	}
 	if c.given, err = workload.Inputs(w.operator.Spec, w.Case, x.request.Seed); err != nil {
@@ -77,11 +77,13 @@ func (x *execution) prepare(w work) (*prepared, error) {
 const (
 	sampledFLOPs    = 2e9
 	sampledElements = 1 << 27
+	sampledTimed    = 1 << 20 // of a case that is timed
 	sampledRows     = 64
 )
 
 // sampleOf chooses the rows that are judged of a large case; nil: all of them. Which ones depends on the seed and the case.
-func sampleOf(w work, seed uint64) (*catalog.Sample, error) {
+// timed asks for a sample as soon as the whole truth would take longer than the timing.
+func sampleOf(w work, seed uint64, timed bool) (*catalog.Sample, error) {
 	_, flops, err := w.operator.Spec.Cost(w.Case)
 	if err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func sampleOf(w work, seed uint64) (*catalog.Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	if flops <= sampledFLOPs && elements <= sampledElements {
+	if flops <= sampledFLOPs && elements <= sampledElements && !(timed && elements > sampledTimed) {
 		return nil, nil
 	}
 	h := fnv.New64a()

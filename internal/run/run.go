@@ -27,9 +27,10 @@ type Request struct {
 	Options   op.Options // dtypes, passes, dims, attributes, level, ...
 	Impls     []string   // prefixes of implementation names; empty: all
 	Seed      uint64
-	InFlight  int  // cases worked on at once; 0: two
-	Explain   bool // keep what --explain shows
-	Gradients bool // check the truth against the complex step, and launch a moderate case of each operator and dtype more often
+	InFlight  int         // cases worked on at once; 0: two
+	Explain   bool        // keep what --explain shows
+	Timing    *TimingPlan // how what passed on a GPU is timed; nil: it is not
+	Gradients bool        // check the truth against the complex step, and launch a moderate case of each operator and dtype more often
 }
 
 // A Dumper gets the tensors of every case that is run: its inputs and its truth under the default contract, then each implementation's
@@ -41,11 +42,14 @@ type Dumper interface {
 
 // Runner runs requests. Backends are asked for every operator; those that are not here are recorded as UNAVAILABLE.
 type Runner struct {
-	Backends []backend.Backend
-	Recorder Recorder
-	Dumper   Dumper          // may be nil
-	Progress func(Progress)  // may be nil; called from several goroutines, one at a time
-	Stop     context.Context // done: finish the cases that are running, start no others
+	Backends  []backend.Backend
+	Recorder  Recorder
+	Dumper    Dumper                                     // may be nil
+	Timings   TimingRecorder                             // nil where nothing is timed
+	Telemetry Telemetry                                  // may be nil
+	Rest      func(ctx context.Context, d time.Duration) // nil: really waits
+	Progress  func(Progress)                             // may be nil; called from several goroutines, one at a time
+	Stop      context.Context                            // done: finish the cases that are running, start no others
 }
 
 // Progress says how far a run is.
@@ -59,8 +63,10 @@ type Progress struct {
 type Result struct {
 	Records     []record.Record
 	Differences []record.Difference
-	Steps       []Step   // where Request.Gradients asks for it: the truth against the complex step, an operator each
-	Unavailable []string // what was asked for by name and is not here: a sentence each
-	Interrupted bool     // the run was stopped before its plan was done
+	Rulers      []record.Ruler
+	Comparisons []record.Comparison // of what was timed
+	Steps       []Step              // where Request.Gradients asks for it: the truth against the complex step, an operator each
+	Unavailable []string            // what was asked for by name and is not here: a sentence each
+	Interrupted bool                // the run was stopped before its plan was done
 	Versions    record.Toolchain
 }

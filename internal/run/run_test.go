@@ -33,6 +33,10 @@ func (f *fake) Name() string       { return f.family }
 func (f *fake) Families() []string { return []string{f.family} }
 func (f *fake) Close() error       { return nil }
 
+func (f *fake) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+	return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "it has no clock"}, nil
+}
+
 func (f *fake) Load(context.Context, string) (backend.LoadReply, backend.HelloReply, error) {
 	reply := backend.LoadReply{Failed: f.failed}
 	for name := range f.ways {
@@ -118,6 +122,9 @@ type memory struct {
 	records []record.Record
 	done    map[string]bool
 	fail    error
+
+	timings []record.Timing
+	rulers  []record.Ruler
 }
 
 func (m *memory) Plan(items []record.Item, _ record.Toolchain) error { m.plan = items; return nil }

@@ -1,0 +1,129 @@
+package backend
+
+import (
+	"context"
+
+	"triad/internal/op"
+)
+
+// An Arm is one side of a timing: a call prepared in its worker, with device memory of its own until Finish. Only one arm of a machine may
+// run at a time, and Time returns when its last call has ended.
+type Arm interface {
+	// Facts are what preparing it found.
+	Facts() PrepareReply
+	// Time makes calls and gives their times. An arm that failed is an Outcome with a status, and the arm is over.
+	Time(ctx context.Context, args TimeArgs) (TimeReply, Outcome, error)
+	// Finish gives what the timed calls wrote into the first and the last set of outputs, and frees the memory. Differing names the outputs
+	// that are not the same bits in all sets.
+	Finish(ctx context.Context) (outcome Outcome, differing []string, err error)
+}
+
+// MeasureJob is what an arm times: the call of a job, or a ruler of the device.
+type MeasureJob struct {
+	Job          // Launches are ignored
+	Ruler string // one of the Ruler names; "" for the call
+	Cold  bool   // rotate over sets of inputs and outputs that do not fit into the L2 cache; else one set
+	// GraphNS is how long the calls captured in one graph should take together, in ns.
+	GraphNS int64
+}
+
+// The rulers: what a device does at best. A backend that has none of a name answers UNSUPPORTED.
+const (
+	RulerMemcpy = "memcpy" // the driver's own copy, in every worker the same routine: it compares their clocks
+	RulerCopy   = "copy"   // reads and writes as many bytes
+	RulerRead   = "read"
+	RulerWrite  = "write"
+	RulerBF16   = "bf16" // a product of random square matrices
+	RulerFP8    = "fp8"
+	RulerFP32   = "fp32"
+)
+
+// MeasureStep is a step of a measure request: prepare, then time as often as wanted, then finish.
+type MeasureStep string
+
+// The steps.
+const (
+	StepPrepare MeasureStep = "prepare"
+	StepTime    MeasureStep = "time"
+	StepFinish  MeasureStep = "finish"
+)
+
+// MeasureArgs are one step of the arm that the driver has given a number.
+type MeasureArgs struct {
+	Step    MeasureStep  `json:"step"`
+	Arm     int64        `json:"arm"`
+	Prepare *PrepareArgs `json:"prepare,omitempty"`
+	Time    *TimeArgs    `json:"time,omitempty"`
+	Finish  *FinishArgs  `json:"finish,omitempty"`
+}
+
+// PrepareArgs ask for sets of inputs and outputs, a call for each, and a graph of calls. Run has no launches. Cold asks for R sets, at least
+// two, so that the inputs of all of them together, and the outputs, take at least twice the L2 cache; inputs of all sets hold the same
+// bits. Outputs of the first set are poisoned with "a", the others' with "b", after what is captured has been tried and before it is timed.
+type PrepareArgs struct {
+	Run     *RunArgs `json:"run,omitempty"`
+	Ruler   string   `json:"ruler,omitempty"`
+	Cold    bool     `json:"cold,omitempty"`
+	GraphNS int64    `json:"graph_ns"`
+}
+
+// The least rotation: as many bytes as this many times the L2 cache. The bytes of all sets are capped, and so is their number.
+const (
+	RotatedL2    = 2
+	MostRotated  = 16 << 30
+	MostSets     = 1024
+	MostCaptured = 4096 // calls in one graph
+)
+
+// PrepareReply says what was prepared.
+type PrepareReply struct {
+	Status       op.Status     `json:"status,omitempty"` // empty where the arm can be timed
+	Message      string        `json:"message,omitempty"`
+	Fatal        bool          `json:"fatal,omitempty"`
+	Mode         string        `json:"mode"`          // "graph"; "events" where it cannot be captured: the host's time is then included
+	ModeReason   string        `json:"mode_reason"`   // why it cannot be captured
+	Sets         int           `json:"sets"`          // R
+	Calls        int           `json:"calls"`         // K, in one replay
+	RotatedBytes int64         `json:"rotated_bytes"` // the smaller of the inputs' and the outputs' bytes over all sets
+	EstimateNS   float64       `json:"estimate_ns"`   // of one call
+	PeakBytes    int64         `json:"peak_bytes"`    // device memory of the arm
+	Bytes        int64         `json:"bytes,omitempty"`
+	FLOPs        int64         `json:"flops,omitempty"` // of a ruler: what one call moves or computes
+	Device       DevicePhysics `json:"device"`
+}
+
+// DevicePhysics are the widths and highest clocks of a device, read from it; 0 is not known.
+type DevicePhysics struct {
+	L2Bytes         int64   `json:"l2_bytes"`
+	Multiprocessors int     `json:"multiprocessors"`
+	BytesPerSecond  float64 `json:"bytes_per_second"` // of its memory: width times clock
+	ClockMHz        float64 `json:"clock_mhz"`        // highest of the multiprocessors
+	Major           int     `json:"major"`            // compute capability
+	Minor           int     `json:"minor"`
+}
+
+// TimeArgs ask for samples: the mean time of a call in one replay each. SettleNS of untimed replays come first, then Discard.
+type TimeArgs struct {
+	SettleNS int64 `json:"settle_ns,omitempty"`
+	Discard  int   `json:"discard,omitempty"`
+	Samples  int   `json:"samples"`
+}
+
+// TimeReply holds the samples, in ns a call, in the order in which they were taken.
+type TimeReply struct {
+	Status    op.Status `json:"status,omitempty"`
+	Message   string    `json:"message,omitempty"`
+	Fatal     bool      `json:"fatal,omitempty"`
+	SamplesNS []float64 `json:"samples_ns"`
+}
+
+// FinishArgs say where the outputs of the first and the last set go. Without launches the arm is dropped.
+type FinishArgs struct {
+	Launches []Launch `json:"launches,omitempty"`
+}
+
+// FinishReply is as for a run, with a launch for each that was asked for. Differing names outputs whose bits differ between sets.
+type FinishReply struct {
+	RunReply
+	Differing []string `json:"differing,omitempty"`
+}

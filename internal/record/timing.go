@@ -1,0 +1,61 @@
+package record
+
+import "triad/internal/op"
+
+// Timing is how long the calls of one record took in one regime. Times are ns of one call.
+type Timing struct {
+	Regime   string    `json:"regime"` // "cold" or "warm"; then " burst" or " sustained" where it was not interleaved: "cold sustained"
+	Status   op.Status `json:"status"` // PASS where the time can be used; UNSTABLE, IMPOSSIBLE, or what the timed calls came to
+	Message  string    `json:"message"`
+	N        int       `json:"n"`
+	MedianNS float64   `json:"median_ns"`
+	LowNS    float64   `json:"low_ns"` // 95 % interval of the median
+	HighNS   float64   `json:"high_ns"`
+	MinNS    float64   `json:"min_ns"`
+	P10NS    float64   `json:"p10_ns"`
+	P90NS    float64   `json:"p90_ns"`
+	Bytes    int64     `json:"bytes"` // moved and computed at least, by the operator's definition
+	FLOPs    int64     `json:"flops"`
+	Roofline *Float    `json:"roofline"`  // share of what the rulers of the session allow; null where none applies
+	ClockMHz *Float    `json:"clock_mhz"` // median clock of the multiprocessors while it ran; null where it could not be read
+
+	SamplesNS []float64 `json:"samples_ns"` // all of them, in the order in which they were taken
+	Rounds    []int     `json:"rounds"`     // the round of each sample
+	Positions []int     `json:"positions"`  // its place among the implementations of that round
+	ClocksMHz []float64 `json:"clocks_mhz"` // 0 where it could not be read
+	Discarded int       `json:"n_discarded"`
+	Because   string    `json:"discarded_because"`
+
+	PowerW       *Float `json:"power_w"` // median
+	TemperatureC *Float `json:"temperature_c"`
+	Throttle     uint64 `json:"throttle_mask"` // NVML's clock event reasons, all that were seen
+
+	Mode         string `json:"mode"`          // "graph", or "events": the host's time is included
+	Sets         int    `json:"sets"`          // of inputs and outputs that were rotated over
+	Calls        int    `json:"calls"`         // in one replay of the graph
+	RotatedBytes int64  `json:"rotated_bytes"` // the smaller of all inputs' and all outputs' bytes
+}
+
+// Ruler is what the device did at best in a session.
+type Ruler struct {
+	Session        string    `json:"session"`
+	Name           string    `json:"name"` // "copy", "read", "write", "bf16", "fp8", "fp32"; with " sustained" after seconds of the same
+	BytesPerSecond *Float    `json:"bytes_per_second"`
+	FLOPsPerSecond *Float    `json:"flops_per_second"`
+	SamplesNS      []float64 `json:"samples_ns"`
+}
+
+// Comparison is the ratio of two records that were timed in the same rounds: above 1 A takes longer. Where RunA and RunB are one, the
+// implementation was timed twice, and the ratio shows the noise.
+type Comparison struct {
+	A      string    `json:"a"`
+	B      string    `json:"b"`
+	RunA   string    `json:"run_a"`
+	RunB   string    `json:"run_b"`
+	Regime string    `json:"regime"`
+	Ratios []float64 `json:"ratios"` // one a round
+	Ratio  float64   `json:"ratio"`
+	Low    float64   `json:"ratio_low"` // 95 % bootstrap interval
+	High   float64   `json:"ratio_high"`
+	Word   string    `json:"word"` // FASTER, SLOWER, SAME, AMBIGUOUS: of A
+}

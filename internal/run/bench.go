@@ -1,0 +1,405 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/stats"
+)
+
+// Bench judges and times every wanted implementation on the bench points of the operators.
+func (r *Runner) Bench(ctx context.Context, request Request) (Result, error) {
+	var result Result
+	backends, err := r.wanted(request.Impls)
+	if err != nil {
+		return result, err
+	}
+	planned, versions, err := r.benchPlan(ctx, request, backends, &result)
+	if err != nil {
+		return result, err
+	}
+	result.Versions = versions
+	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
+		return result, err
+	}
+	x := &execution{Runner: r, request: request, result: &result, cases: len(planned), began: time.Now(), sampled: true}
+	if err := x.measureRulers(ctx, backends); err != nil {
+		return result, x.interrupted(ctx, err)
+	}
+	for i, w := range planned {
+		if x.Stop.Err() != nil || ctx.Err() != nil {
+			result.Interrupted = true
+			break
+		}
+		x.progress(Progress{Case: i, Cases: len(planned), Elapsed: time.Since(x.began)})
+		if err := x.benchCase(ctx, w); err != nil {
+			return result, x.interrupted(ctx, err)
+		}
+	}
+	return result, nil
+}
+
+// interrupted makes the end of a run that was told to end no error.
+func (x *execution) interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		x.result.Interrupted = true
+		return nil
+	}
+	return err
+}
+
+// benchPlan makes the cases of the bench points and asks the backends what they have for them.
+func (r *Runner) benchPlan(ctx context.Context, request Request, backends []backend.Backend, result *Result) ([]work, record.Toolchain, error) {
+	versions := record.Toolchain{}
+	var planned []work
+	for _, operator := range request.Operators {
+		cases, err := BenchCases(operator.Spec, request.Options)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.progress(Progress{Text: "loading the implementations of " + operator.Spec.Name})
+		all, err := r.load(ctx, operator.Spec.Name, backends)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, l := range all {
+			for name, version := range l.hello.Versions {
+				versions[name] = version
+			}
+		}
+		result.noteUnavailable(all, request.Impls)
+		if err := nothingMatches(all, request.Impls, operator.Spec.Name); err != nil {
+			return nil, nil, err
+		}
+		planned = append(planned, assign(operator, op.Plan{Cases: cases}, all, request)...)
+	}
+	return planned, versions, nil
+}
+
+// BenchCases are the bench points of a spec: normal data, contiguous, a backward chained to its own forward where it can be. --dims replaces
+// single dims of every point, --attr attributes; points that become the same are one. Without --dtype a point has the dtypes that it names,
+// else bf16 where the operator has it, else the first.
+func BenchCases(spec *op.Spec, o op.Options) ([]op.Case, error) {
+	var cases []op.Case
+	seen := map[string]bool{}
+	for _, pass := range []op.Pass{op.Forward, op.Backward} {
+		if len(o.Passes) > 0 && !slices.Contains(o.Passes, pass) || !slices.Contains(spec.Passes(), pass) {
+			continue
+		}
+		for _, b := range spec.Bench {
+			dims, attributes := replaced(b, o)
+			for _, dtype := range benchDTypes(spec, b, pass, o.DTypes) {
+				c := op.Case{Pass: pass, DType: dtype}
+				if pass == op.Backward && spec.Backward.Chained {
+					c.Saved = "own"
+				}
+				c, err := spec.NewCase(c, dims, attributes)
+				if err != nil {
+					return nil, err
+				}
+				if !seen[c.Key()] {
+					seen[c.Key()] = true
+					cases = append(cases, c)
+				}
+			}
+		}
+	}
+	if len(cases) == 0 {
+		return nil, usagef("%s has no bench point of dtype %v in pass %v", spec.Name, o.DTypes, o.Passes)
+	}
+	return cases, nil
+}
+
+func replaced(b op.BenchSpec, o op.Options) (dims map[string]int64, attributes map[string]string) {
+	dims, attributes = map[string]int64{}, map[string]string{}
+	for name, v := range b.Dims {
+		dims[name] = v
+	}
+	for name, v := range o.Dims {
+		dims[name] = v
+	}
+	for name, v := range b.Attributes {
+		attributes[name] = fmt.Sprint(v)
+	}
+	for name, v := range o.Attributes {
+		attributes[name] = v
+	}
+	return dims, attributes
+}
+
+func benchDTypes(spec *op.Spec, b op.BenchSpec, pass op.Pass, asked []string) []string {
+	have := spec.PassDTypes(pass)
+	keep := func(list []string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(d string) bool { return !slices.Contains(have, d) })
+	}
+	switch {
+	case len(asked) > 0:
+		return keep(asked)
+	case len(b.DTypes) > 0:
+		return keep(b.DTypes)
+	case slices.Contains(have, "bf16"):
+		return []string{"bf16"}
+	}
+	return have[:1]
+}
+
+// benchCase judges every implementation of a case, one after the other, and times those that passed.
+func (x *execution) benchCase(ctx context.Context, w work) error {
+	w.entries = slices.DeleteFunc(slices.Clone(w.entries), func(e entry) bool {
+		return x.Recorder.Done(record.Item{Case: w.Case, Impl: e.implementation.Name, Seed: x.request.Seed})
+	})
+	if !slices.ContainsFunc(w.entries, func(e entry) bool { return e.verdict == nil }) {
+		return x.recordRulings(w)
+	}
+	c, err := x.prepare(w)
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
+	}
+	from := len(x.result.Records)
+	for _, e := range w.entries {
+		if err := x.oneEntry(ctx, c, e); err != nil {
+			return err
+		}
+	}
+	if err := x.compareEntries(c); err != nil {
+		return err
+	}
+	c.kept = nil
+	return x.time(ctx, c, x.result.Records[from:])
+}
+
+// time times what passed on a case, in every regime of the plan.
+func (x *execution) time(ctx context.Context, c *prepared, records []record.Record) error {
+	for _, regime := range x.request.Timing.Regimes {
+		h := &heat{execution: x, regime: regime, plan: *x.request.Timing}
+		if err := x.enter(ctx, h, c, records); err != nil {
+			return err
+		}
+		if len(h.contenders) == 0 {
+			continue
+		}
+		if err := h.run(ctx); err != nil {
+			return err
+		}
+		if err := h.finish(ctx, c); err != nil {
+			return err
+		}
+		if err := x.recordHeat(h, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter prepares an arm for each implementation that passed, and a second one of that which seems fastest.
+func (x *execution) enter(ctx context.Context, h *heat, c *prepared, records []record.Record) error {
+	var fastest *contender
+	for i := range records {
+		r := &records[i]
+		timeable := r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract
+		at := slices.IndexFunc(c.entries, func(e entry) bool { return e.verdict == nil && e.implementation.Name == r.Impl })
+		if r.Case.Key() != c.Key() || !timeable || at < 0 || r.Device != "gpu" {
+			continue
+		}
+		k := &contender{entry: c.entries[at], record: r}
+		var err error
+		if k.job, err = x.job(ctx, c, k.entry); err != nil {
+			return err
+		}
+		if err := x.ready(ctx, h.regime, k); err != nil {
+			return err
+		}
+		if k.failed == op.StatusUnsupported {
+			continue
+		}
+		h.contenders = append(h.contenders, k)
+		if k.arm != nil && (fastest == nil || k.arm.Facts().EstimateNS < fastest.arm.Facts().EstimateNS) {
+			fastest = k
+		}
+	}
+	if fastest == nil {
+		return nil
+	}
+	twin := &contender{entry: fastest.entry, record: fastest.record, job: fastest.job, shadow: true}
+	if err := x.ready(ctx, h.regime, twin); err != nil || twin.arm == nil {
+		return err
+	}
+	h.contenders = append(h.contenders, twin)
+	return nil
+}
+
+// ready prepares a contender's arm.
+func (x *execution) ready(ctx context.Context, regime Regime, k *contender) error {
+	arm, outcome, err := k.backend.Measure(ctx, backend.MeasureJob{Job: k.job, Cold: regime.Cold, GraphNS: graphNS})
+	if err != nil {
+		return err
+	}
+	if outcome.Status != op.StatusUnknown {
+		k.fail(outcome)
+		return nil
+	}
+	k.arm = arm
+	x.physics = arm.Facts().Device
+	return nil
+}
+
+// recordHeat stores the timings and ratios of one case in one regime.
+func (x *execution) recordHeat(h *heat, c *prepared) error {
+	w, err := workOf(c)
+	if err != nil {
+		return err
+	}
+	timings := map[*contender]record.Timing{}
+	for _, k := range h.contenders {
+		t := k.summarise(h.regime, x.rulers, x.limits(c), w)
+		timings[k] = t
+		if k.shadow {
+			continue
+		}
+		if t.Regime = h.regime.String(); h.regime.Cold && t.Sets > 0 && t.RotatedBytes < x.physics.L2Bytes {
+			t.Message = strings.TrimPrefix(t.Message+fmt.Sprintf("; %d sets fit into the L2 cache: not cold", t.Sets), "; ")
+		}
+		k.record.Timings = append(k.record.Timings, t)
+		if err := x.Timings.AppendTiming(k.record.ID, t); err != nil {
+			return err
+		}
+	}
+	comparisons := h.compare(timings)
+	x.result.Comparisons = append(x.result.Comparisons, comparisons...)
+	return x.Timings.AppendComparisons(comparisons)
+}
+
+// workOf is what a case must move and compute.
+func workOf(c *prepared) (stats.Work, error) {
+	var w stats.Work
+	var err error
+	if w.Bytes, w.FLOPs, err = c.operator.Spec.Cost(c.Case); err != nil {
+		return w, err
+	}
+	inputs, err := c.operator.Spec.Inputs(c.Case)
+	if err != nil {
+		return w, err
+	}
+	for _, t := range inputs {
+		w.BytesRead += t.Elements() * t.DType.Size()
+	}
+	for _, t := range c.outputs {
+		w.BytesWritten += t.Elements() * t.DType.Size()
+	}
+	w.Product = product(c.DType)
+	return w, nil
+}
+
+// product is the ruler of the matrix products of a dtype.
+func product(dtype string) string {
+	switch {
+	case strings.HasPrefix(dtype, "e4m3"), strings.HasPrefix(dtype, "e5m2"):
+		return backend.RulerFP8
+	case dtype == "fp32":
+		return backend.RulerFP32
+	}
+	return backend.RulerBF16
+}
+
+// limits are what the device cannot exceed on a case. The FLOPs of a multiprocessor and clock are known of compute capability 9.0 alone:
+// 4096 in 16 bits, 8192 in fp8, 2048 (TF32, which no contract here allows) in fp32.
+func (x *execution) limits(c *prepared) stats.Limits {
+	p := x.physics
+	l := stats.Limits{Bytes: p.BytesPerSecond}
+	if p.Major == 9 && p.Minor == 0 {
+		flops := map[string]float64{backend.RulerFP8: 8192, backend.RulerBF16: 4096, backend.RulerFP32: 2048}[product(c.DType)]
+		l.FLOPs = flops * float64(p.Multiprocessors) * p.ClockMHz * 1e6
+	}
+	return l
+}
+
+// judgeTimed judges what the timed calls wrote: into the first set of outputs and into the last, which hold different poisons; the sets
+// between must hold the same bits.
+func (x *execution) judgeTimed(c *prepared, k *contender, outcome backend.Outcome, differing []string) (op.Status, string) {
+	if outcome.Status != op.StatusUnknown {
+		return outcome.Status, "after its calls were timed: " + outcome.Sentence
+	}
+	for _, name := range differing {
+		if !slices.Contains(k.implementation.Nondeterministic, name) {
+			return op.StatusFail, fmt.Sprintf("the timed calls gave other bits of %s in different sets of the same inputs", name)
+		}
+	}
+	if k.shadow {
+		return op.StatusUnknown, ""
+	}
+	standard := c.operator.Spec.DefaultContract(c.DType)
+	plan := judge.Plan{Outputs: c.outputs, Gives: k.implementation.Outputs, Nondeterministic: k.implementation.Nondeterministic,
+		Launches: len(outcome.Launches)}
+	verdicts := judge.UnderContracts(plan, answer(outcome), c.truth, standard, k.implementation.Contract)
+	status := judge.Row(verdicts)
+	if status.Weight() != op.Bad {
+		return op.StatusUnknown, ""
+	}
+	for _, v := range verdicts {
+		if v.Status == status {
+			return status, "what the timed calls wrote: " + v.Sentence
+		}
+	}
+	return status, "what the timed calls wrote is not accepted"
+}
+
+// timeLargest times, for every operator, pass and dtype, the largest case of a comparison on which something passed.
+func (x *execution) timeLargest(ctx context.Context, planned []work, backends []backend.Backend) error {
+	chosen := map[string]work{}
+	var order []string
+	for _, w := range planned {
+		key := fmt.Sprint(w.Op, w.Pass, w.DType)
+		if w.Layout != "contiguous" || w.Distribution != "normal" || w.Saved == "driver" || !x.passed(w) {
+			continue
+		}
+		old, known := chosen[key]
+		if !known {
+			order = append(order, key)
+		}
+		if !known || bytesOf(old) < bytesOf(w) {
+			chosen[key] = w
+		}
+	}
+	if len(order) == 0 {
+		return nil
+	}
+	if err := x.measureRulers(ctx, backends); err != nil {
+		return err
+	}
+	for i, key := range order {
+		if x.Stop.Err() != nil {
+			x.result.Interrupted = true
+			return nil
+		}
+		x.progress(Progress{Text: fmt.Sprintf("timing what passed, %d of %d", i+1, len(order))})
+		c, err := x.prepare(chosen[key])
+		if err != nil {
+			return err
+		}
+		if err := x.time(ctx, c, x.result.Records); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *execution) passed(w work) bool {
+	return slices.ContainsFunc(x.result.Records, func(r record.Record) bool {
+		return r.Device == "gpu" && r.Status.Weight() == op.Good && r.Case.Key() == w.Key()
+	})
+}
+
+func bytesOf(w work) int64 {
+	bytes, _, err := w.operator.Spec.Cost(w.Case)
+	if err != nil {
+		return 0
+	}
+	return bytes
+}

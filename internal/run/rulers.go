@@ -1,0 +1,162 @@
+package run
+
+import (
+	"context"
+	"slices"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/stats"
+)
+
+// measureRulers wakes the card and measures what it can do at best, in this session and under these loads. What no backend can measure is
+// left out.
+func (x *execution) measureRulers(ctx context.Context, backends []backend.Backend) error {
+	x.progress(Progress{Text: "measuring what the GPU can do at best"})
+	x.rulers.Products = map[string]float64{}
+	names := []string{backend.RulerBF16, backend.RulerFP8, backend.RulerFP32, backend.RulerCopy, backend.RulerRead, backend.RulerWrite}
+	settle := x.request.Timing.Wake.Nanoseconds() // the first is a product: it wakes the card
+	var all []record.Ruler
+	for _, name := range names {
+		facts, samples, err := x.ruler(ctx, backends, name, max(settle, rulerSettle.Nanoseconds()))
+		if err != nil {
+			return err
+		}
+		settle = 0
+		if len(samples) > 0 {
+			all = append(all, x.noteRuler(name, facts, samples))
+		}
+	}
+	sustained := slices.ContainsFunc(x.request.Timing.Regimes, func(r Regime) bool { return r.Load == Sustained })
+	for _, name := range []string{backend.RulerCopy, backend.RulerBF16, backend.RulerFP8} {
+		if !sustained {
+			break
+		}
+		facts, samples, err := x.ruler(ctx, backends, name, settleBefore.Nanoseconds())
+		if err != nil {
+			return err
+		}
+		if len(samples) > 0 {
+			r := rulerOf(name+" "+string(Sustained), facts, samples)
+			all = append(all, r)
+		}
+	}
+	x.result.Rulers = all
+	if len(all) == 0 {
+		return nil
+	}
+	return x.Timings.AppendRulers(all)
+}
+
+// ruler measures one ruler with the first backend that has it.
+func (x *execution) ruler(ctx context.Context, backends []backend.Backend, name string, settle int64) (backend.PrepareReply, []float64, error) {
+	for _, b := range backends {
+		arm, outcome, err := b.Measure(ctx, backend.MeasureJob{Ruler: name, Cold: true, GraphNS: graphNS})
+		if err != nil || outcome.Status != op.StatusUnknown {
+			continue // without a ruler there is no share of the roofline; what was asked for can be timed all the same
+		}
+		x.physics = arm.Facts().Device
+		reply, outcome, err := arm.Time(ctx, backend.TimeArgs{SettleNS: settle, Discard: 1, Samples: rulerSamples})
+		if err != nil {
+			return backend.PrepareReply{}, nil, err
+		}
+		if outcome.Status != op.StatusUnknown {
+			continue
+		}
+		if _, _, err := arm.Finish(ctx); err != nil {
+			return backend.PrepareReply{}, nil, err
+		}
+		return arm.Facts(), reply.SamplesNS, nil
+	}
+	return backend.PrepareReply{}, nil, ctx.Err()
+}
+
+// noteRuler keeps a ruler for the shares of the roofline.
+func (x *execution) noteRuler(name string, facts backend.PrepareReply, samples []float64) record.Ruler {
+	r := rulerOf(name, facts, samples)
+	switch name {
+	case backend.RulerCopy:
+		x.rulers.Copy = rate(r.BytesPerSecond)
+	case backend.RulerRead:
+		x.rulers.Read = rate(r.BytesPerSecond)
+	case backend.RulerWrite:
+		x.rulers.Write = rate(r.BytesPerSecond)
+	default:
+		x.rulers.Products[name] = rate(r.FLOPsPerSecond)
+	}
+	return r
+}
+
+func rulerOf(name string, facts backend.PrepareReply, samples []float64) record.Ruler {
+	r := record.Ruler{Name: name, SamplesNS: samples}
+	median := stats.Median(samples)
+	if facts.Bytes > 0 {
+		r.BytesPerSecond = new(record.Float(float64(facts.Bytes) / median * 1e9))
+	}
+	if facts.FLOPs > 0 {
+		r.FLOPsPerSecond = new(record.Float(float64(facts.FLOPs) / median * 1e9))
+	}
+	return r
+}
+
+func rate(f *record.Float) float64 {
+	if f == nil {
+		return 0
+	}
+	return float64(*f)
+}
+
+// Clock is what one worker's clock said of the same copy.
+type Clock struct {
+	Backend  string
+	MedianNS float64
+	LowNS    float64
+	HighNS   float64
+	Why      string // why it could not be timed
+}
+
+// Clocks times the driver's own copy through every backend in turns, so that a person sees whether their clocks agree.
+func Clocks(ctx context.Context, backends []backend.Backend) ([]Clock, error) {
+	clocks := make([]Clock, len(backends))
+	arms := make([]backend.Arm, len(backends))
+	samples := make([][]float64, len(backends))
+	for i, b := range backends {
+		clocks[i].Backend = b.Name()
+		arm, outcome, err := b.Measure(ctx, backend.MeasureJob{Ruler: backend.RulerMemcpy, Cold: true, GraphNS: graphNS})
+		switch {
+		case err != nil:
+			clocks[i].Why = err.Error()
+		case outcome.Status != op.StatusUnknown:
+			clocks[i].Why = outcome.Sentence
+		default:
+			arms[i] = arm
+		}
+	}
+	for range roundsAimed {
+		for i, arm := range arms {
+			if arm == nil {
+				continue
+			}
+			reply, outcome, err := arm.Time(ctx, backend.TimeArgs{Discard: 1, Samples: 3})
+			if err != nil {
+				return nil, err
+			}
+			if outcome.Status != op.StatusUnknown {
+				clocks[i].Why, arms[i] = outcome.Sentence, nil
+				continue
+			}
+			samples[i] = append(samples[i], reply.SamplesNS...)
+		}
+	}
+	for i, arm := range arms {
+		if arm != nil {
+			if _, _, err := arm.Finish(ctx); err != nil {
+				return nil, err
+			}
+			s := stats.Summarise(samples[i])
+			clocks[i].MedianNS, clocks[i].LowNS, clocks[i].HighNS = s.Median, s.Low, s.High
+		}
+	}
+	return clocks, nil
+}

@@ -1,0 +1,144 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// arm is a call that is prepared in a worker. It ends with that worker.
+type arm struct {
+	adapter *Adapter
+	slot    *slot
+	worker  *worker
+	number  int64
+	job     backend.Job
+	inputs  []backend.TensorRef
+	facts   backend.PrepareReply
+}
+
+// margin is what a step may take beyond ten times what it should.
+const margin = 20 * time.Second
+
+// Measure prepares an arm in the slot of its implementation; a ruler in that of the empty name.
+func (a *Adapter) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+	if !a.GPU {
+		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "the worker of " + a.BackendName + " has no GPU: only a GPU is timed"}, nil
+	}
+	s := a.slot(a.Slot(job.Implementation.Name))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := a.loadFor(ctx, s, job.Implementation.Op); err != nil {
+		return nil, backend.Outcome{}, err
+	}
+	job.Launches = nil
+	args, _, err := layOut(job.Job, s.worker.memory)
+	if err != nil {
+		return nil, backend.Outcome{Status: op.StatusSkipped, Sentence: err.Error()}, nil
+	}
+	a.mu.Lock()
+	a.arms++
+	number := a.arms
+	a.mu.Unlock()
+	m := &arm{adapter: a, slot: s, worker: s.worker, number: number, job: job.Job, inputs: args.Inputs}
+	prepare := &backend.PrepareArgs{Ruler: job.Ruler, Cold: job.Cold, GraphNS: job.GraphNS}
+	if job.Ruler == "" {
+		prepare.Run = &args
+	}
+	outcome, err := m.step(ctx, backend.MeasureArgs{Step: backend.StepPrepare, Prepare: prepare}, a.opts.Limits.First, "first", &m.facts,
+		func() (op.Status, string, bool) { return m.facts.Status, m.facts.Message, m.facts.Fatal })
+	if err != nil || outcome.Status != op.StatusUnknown {
+		return nil, outcome, err
+	}
+	return m, outcome, nil
+}
+
+// loadFor makes sure that the slot has a worker that knows the operator; a ruler needs none.
+func (a *Adapter) loadFor(ctx context.Context, s *slot, operator string) error {
+	if operator == "" {
+		if s.worker != nil {
+			return nil
+		}
+		return a.start(ctx, s)
+	}
+	_, err := a.load(ctx, s, operator)
+	return err
+}
+
+// step makes one request. The slot is locked. What the arm came to is an outcome, as for a run.
+func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.Duration, phase string, reply any,
+	ended func() (op.Status, string, bool)) (backend.Outcome, error) {
+	if m.slot.worker != m.worker {
+		return backend.Outcome{Status: op.StatusCrash, Sentence: "its worker ended while another implementation was timed in it"}, nil
+	}
+	args.Arm = m.number
+	err := m.worker.call(ctx, backend.Request{Do: backend.DoMeasure, Measure: &args}, deadline, phase, reply)
+	if d := asDeath(err); d != nil {
+		m.slot.worker, m.slot.suspect = nil, true
+		m.adapter.noteWedged(d, m.worker)
+		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wedged: d.Wedged}, nil
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			m.slot.worker = nil
+		}
+		return backend.Outcome{}, fmt.Errorf("measure %s %s/%s: %w", args.Step, m.job.Implementation.Op, m.job.Implementation.Name, err)
+	}
+	status, sentence, fatal := ended()
+	if status == op.StatusUnknown && !fatal {
+		return backend.Outcome{}, nil
+	}
+	outcome := backend.Outcome{Status: status, Sentence: sentence, Log: m.worker.log.Tail()}
+	if fatal {
+		if status == op.StatusUnknown {
+			outcome.Status, outcome.Sentence = op.StatusCrash, "the worker ended after it was asked to "+string(args.Step)
+		}
+		m.worker.wait(time.Second)
+		outcome.Wedged = !m.worker.end()
+		m.slot.worker, m.slot.suspect = nil, true
+	}
+	return outcome, nil
+}
+
+// Facts are what preparing it found.
+func (m *arm) Facts() backend.PrepareReply { return m.facts }
+
+// Time makes calls and gives their times.
+func (m *arm) Time(ctx context.Context, args backend.TimeArgs) (backend.TimeReply, backend.Outcome, error) {
+	m.slot.mu.Lock()
+	defer m.slot.mu.Unlock()
+	var reply backend.TimeReply
+	expected := time.Duration(m.facts.EstimateNS*float64(m.facts.Calls*(args.Samples+args.Discard))) + time.Duration(args.SettleNS)
+	outcome, err := m.step(ctx, backend.MeasureArgs{Step: backend.StepTime, Time: &args}, 10*expected+margin, "call", &reply,
+		func() (op.Status, string, bool) { return reply.Status, reply.Message, reply.Fatal })
+	if err == nil && outcome.Status == op.StatusUnknown && len(reply.SamplesNS) != args.Samples {
+		outcome = backend.Outcome{Status: op.StatusCrash, Sentence: fmt.Sprintf("the worker gave %d samples, asked for %d", len(reply.SamplesNS), args.Samples)}
+	}
+	return reply, outcome, err
+}
+
+// Finish gives what the timed calls wrote and frees the arm's memory.
+func (m *arm) Finish(ctx context.Context) (backend.Outcome, []string, error) {
+	m.slot.mu.Lock()
+	defer m.slot.mu.Unlock()
+	job := m.job
+	job.Inputs = nil
+	if len(job.Outputs) > 0 {
+		job.Launches = []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}}[:min(2, max(1, m.facts.Sets))]
+	}
+	args, places, err := layOut(job, m.worker.memory)
+	if err != nil {
+		return backend.Outcome{Status: op.StatusSkipped, Sentence: err.Error()}, nil, nil
+	}
+	var reply backend.FinishReply
+	outcome, err := m.step(ctx, backend.MeasureArgs{Step: backend.StepFinish, Finish: &backend.FinishArgs{Launches: args.Launches}},
+		m.adapter.opts.Limits.First, "first", &reply, func() (op.Status, string, bool) { return op.StatusUnknown, "", reply.Fatal })
+	if err != nil || outcome.Status != op.StatusUnknown || len(job.Launches) == 0 {
+		return outcome, nil, err
+	}
+	args.Inputs = m.inputs
+	return collect(job, args, places, reply.RunReply, 0), reply.Differing, nil
+}

@@ -1,0 +1,109 @@
+package results
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+func timed(regime string) record.Timing {
+	return record.Timing{Regime: regime, Status: op.StatusPass, Message: "as it should be", N: 3, MedianNS: 2.5, LowNS: 1.5, HighNS: 3.5, MinNS: 1, P10NS: 1.25,
+		P90NS: 3, Bytes: 8 << 30, FLOPs: 1 << 50, Roofline: new(record.Float(0.93)), ClockMHz: new(record.Float(1980)), SamplesNS: []float64{1, 2.5, 4},
+		Rounds: []int{0, 0, 1}, Positions: []int{0, 1, 1}, ClocksMHz: []float64{1980, 0, 1965}, Discarded: 1, Because: "a slow clock",
+		PowerW: new(record.Float(412.5)), TemperatureC: new(record.Float(41)), Throttle: 1 << 40, Mode: "events", Sets: 9, Calls: 36, RotatedBytes: 130 << 20}
+}
+
+func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	x := start(t, s, "softmax")
+	a, b := failed(8), failed(8)
+	b.Impl, b.Variant = "cuda/block", "block"
+	for _, r := range []*record.Record{&a, &b} {
+		if err := x.Record(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []record.Timing{timed("cold"), timed("warm"), timed("cold burst")}
+	for _, timing := range []record.Timing{timed("cold burst"), timed("warm"), {Regime: "cold", Status: op.StatusUnstable, Mode: "graph"}, timed("cold")} {
+		if err := x.AddTiming(ctx, a.ID, timing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run, err := s.Show(ctx, a.ID)
+	if err != nil || !cmp.Equal(run.Record.Timings, want) {
+		t.Errorf("%v\n%s", err, cmp.Diff(want, run.Record.Timings))
+	}
+	if run, err = s.Show(ctx, b.ID); err != nil || run.Record.Timings != nil {
+		t.Errorf("what was not timed: %v %+v", err, run.Record.Timings)
+	}
+
+	rulers := []record.Ruler{{Session: x.ID(), Name: "bf16", FLOPsPerSecond: new(record.Float(7e14)), SamplesNS: []float64{1.5}},
+		{Session: x.ID(), Name: "copy", BytesPerSecond: new(record.Float(4.1e12)), SamplesNS: []float64{}}}
+	if err := x.AddRulers(ctx, rulers); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Rulers(ctx, x.ID()); err != nil || !cmp.Equal(got, rulers) {
+		t.Errorf("%v\n%s", err, cmp.Diff(rulers, got))
+	}
+	comparisons := []record.Comparison{
+		{A: "cuda/warp", B: "cuda/warp", RunA: a.ID, RunB: a.ID, Regime: "cold", Ratios: []float64{1, 1.01}, Ratio: 1.005, Low: 1, High: 1.01, Word: "SAME"},
+		{A: "cuda/warp", B: "cuda/block", RunA: a.ID, RunB: b.ID, Regime: "cold", Ratios: []float64{2}, Ratio: 2, Low: 2, High: 2, Word: "AMBIGUOUS"}}
+	if err := x.AddComparisons(ctx, comparisons); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Comparisons(ctx, x.ID()); err != nil || !cmp.Equal(got, comparisons) {
+		t.Errorf("%v\n%s", err, cmp.Diff(comparisons, got))
+	}
+	answer, err := Query(ctx, s.Path(), "select regime, median_ns, timing_status from speed order by regime limit 1", Limits{})
+	if err != nil || len(answer.Rows) != 1 || answer.Rows[0][0] != "cold" {
+		t.Errorf("the view speed: %v %+v", err, answer.Rows)
+	}
+}
+
+// A timing belongs to a run that is there, and says what became of it.
+func TestATimingWithoutARunIsNotStored(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	x := start(t, s, "softmax")
+	if err := x.AddTiming(ctx, "01ARZ3NDEKTSV4RRFFQ69G5FAV", timed("cold")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("no such run: %v", err)
+	}
+	if err := x.AddComparisons(ctx, []record.Comparison{{RunA: "a", RunB: "b", Word: "SAME"}}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("no such runs: %v", err)
+	}
+	r := failed(8)
+	if err := x.Record(ctx, &r); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.AddTiming(ctx, r.ID, record.Timing{Regime: "cold"}); err == nil {
+		t.Error("a timing without a status was stored")
+	}
+}
+
+// A database of an older triad is read too: it is brought to this version's tables first, and then opened for reading.
+func TestAnOlderSchemaIsReadAfterItsMigration(t *testing.T) {
+	steps, err := migrations(schemaFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "r.db")
+	old, err := open(ctx, path, Options{}, steps[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := start(t, old, "softmax")
+	r := failed(8)
+	if err := x.Record(ctx, &r); err != nil {
+		t.Fatal(err)
+	}
+	old.Close()
+	s := openTest(t, path, Options{ReadOnly: true})
+	run, err := s.Show(ctx, r.ID)
+	if err != nil || run.Record.Impl != r.Impl || !s.ReadOnly() {
+		t.Errorf("%v %+v, read-only: %v", err, run.Record, s.ReadOnly())
+	}
+}
