@@ -119,6 +119,10 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	}
 	request.Explain = o.explain
 	result, err := runner.Compare(ctx, request)
+	var smallest []finding
+	if err == nil && !o.json {
+		smallest = a.shrink(ctx, mine, request, result)
+	}
 	for _, b := range backends {
 		err = errors.Join(err, b.Close())
 	}
@@ -137,6 +141,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if printErr := a.printCompare(ctx, store, kept, result, o, code); printErr != nil {
 		err = errors.Join(err, printErr)
 	}
+	err = errors.Join(err, a.tellSmallest(smallest, kept.info.Added))
 	if err != nil {
 		var u *op.UsageError
 		if errors.As(err, &u) {

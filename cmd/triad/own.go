@@ -67,8 +67,8 @@ type ownFile struct {
 	source  string // content hash of the file, what it includes and how it is called
 	shim    string // path of the code that triad wrote around it
 	adapter *worker.Adapter
-	// interpreted: its kernels run in Triton's interpreter.
-	interpreted bool
+	// interpreted: its kernels run in Triton's interpreter. unsynchronised: threads share memory and no barrier stands in the file.
+	interpreted, unsynchronised bool
 }
 
 // ownFiles are a backend: the files that --add names, each built and run on its own.
@@ -313,19 +313,17 @@ func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, 
 	if err != nil {
 		return nil, usage("--add %s: cannot read the file: %v", text, errors.Unwrap(err))
 	}
-	file := &ownFile{path: path, name: "mine/" + strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
-	if r.Function != "" {
-		file.name += ":" + r.Function
-	}
+	file := &ownFile{path: path, name: nameOf(r)}
 	if strings.ContainsAny(file.name, " \t\"\\,") {
 		return nil, usage("--add %s: the file's name becomes the name of the implementation: rename it so that it has no blanks, commas or quotes", text)
 	}
-	read := own.ReadCUDA
+	parsed := own.ReadCUDA(string(content))
+	file.unsynchronised = parsed.Shares && !parsed.Waits
 	if filepath.Ext(path) == ".py" {
-		read = own.ReadPython
+		parsed = own.ReadPython(string(content))
 		file.interpreted = !make.gpu && strings.Contains(string(content), "import triton")
 	}
-	bindings, err := own.Bind(read(string(content)), r, spec, passes, options)
+	bindings, err := own.Bind(parsed, r, spec, passes, options)
 	if err != nil {
 		return nil, usage("--add %s: %w", text, err)
 	}
@@ -493,4 +491,21 @@ func (a *app) tellMatched(files *ownFiles, refused []error, json bool) {
 	for _, err := range refused {
 		fmt.Fprintf(a.err, "triad: %v\n", err)
 	}
+}
+
+// wordsOf are the words of a session that concern one added file: the file, and what was said of all.
+func wordsOf(impl string, added []string) []string {
+	return slices.DeleteFunc(slices.Clone(added), func(word string) bool {
+		r, err := own.ParseRequest(word)
+		return !strings.HasPrefix(word, "--") && (err != nil || nameOf(r) != impl)
+	})
+}
+
+// nameOf is the name of the implementation that a file becomes.
+func nameOf(r own.Request) string {
+	name := "mine/" + strings.TrimSuffix(filepath.Base(r.Path), filepath.Ext(r.Path))
+	if r.Function != "" {
+		name += ":" + r.Function
+	}
+	return name
 }

@@ -51,6 +51,10 @@ type TemplateParam struct {
 type File struct {
 	Functions []Function
 	Main      bool // it has a main() of its own
+	Shares    bool // it uses __shared__ memory
+	Waits     bool // it has a barrier
+	Shares    bool // it uses __shared__ memory
+	Waits     bool // it has a barrier, or a shuffle, which is one for a warp
 	Vectors   bool // it uses float4 and the like, which want aligned addresses
 	source
 	aliases map[string]string
@@ -60,6 +64,10 @@ type File struct {
 func ReadCUDA(text string) *File {
 	f := &File{source: lex(text), aliases: map[string]string{}}
 	f.scope(0, len(f.tokens), nil, false)
+	for _, t := range f.tokens {
+		f.Shares = f.Shares || t.text == "__shared__"
+		f.Waits = f.Waits || strings.Contains(t.text, "sync")
+	}
 	return f
 }
 

@@ -155,6 +155,9 @@ func size(c op.Case) float64 {
 	return n
 }
 
+// Bad tells one bad record: which case, which element of which output, what was accepted.
+func Bad(w io.Writer, style Style, r record.Record) error { return badRecord(w, style, r, nil) }
+
 // badRecord tells one bad record: which case, which element of which output, what was accepted, and how to see more.
 // Others share its fate.
 func badRecord(w io.Writer, style Style, r record.Record, others []string) error {

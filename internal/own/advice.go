@@ -1,0 +1,97 @@
+package own
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Facts are what a few extra runs found out about a wrong function.
+type Facts struct {
+	Operator     string
+	Pass         op.Pass
+	Status       op.Status
+	DType        string
+	Distribution string
+	Message      string  // of the smallest failing case
+	ULP          float64 // the largest distance from the truth there, in units in the last place; NaN or infinite where a class is wrong
+	// Race: some case ended as a RACE. NoBarrier: shared memory is used, and no __syncthreads() stands in the file.
+	Race, NoBarrier bool
+	// OrdinaryPasses: on ordinary numbers the same shape is right.
+	OrdinaryPasses bool
+	// UpTo names the size up to which the function is right, the others being as in the smallest case; "" where no size matters.
+	UpTo string
+	Last int64 // right up to this value of UpTo
+	// Multiple: right where the size Of is a multiple of this number, wrong beside it; 0 where that is not so.
+	Multiple int64
+	Of       string
+	// Square: right where these two sizes are equal, wrong where they differ.
+	Square [2]string
+}
+
+// Advise says in a learner's words what usually goes wrong that way, "" where nothing is known.
+func Advise(f Facts) string {
+	var words []string
+	if f.Square[0] != "" {
+		words = append(words, fmt.Sprintf("it is right where %s = %s and wrong where they differ: an index uses one for the other. In a row-major matrix element (r, c) "+
+			"lies at r * %s + c, where %s is the number of columns", f.Square[0], f.Square[1], f.Square[1], f.Square[1]))
+	}
+	if f.Multiple > 0 {
+		words = append(words, fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it: the tail is not handled. Round the number of blocks up, "+
+			"(%s + %d) / %d, let loops run to %s, and compare every index with it", f.Of, f.Multiple, f.Of, f.Multiple-1, f.Multiple, f.Of))
+	} else if f.UpTo != "" && !f.OrdinaryPasses {
+		words = append(words, fmt.Sprintf("%s up to %d are right, from %d on it is wrong%s", f.UpTo, f.Last, f.Last+1, afterLimit(f)))
+	}
+	return strings.Join(append(words, f.byStatus()...), "; ")
+}
+
+func afterLimit(f Facts) string {
+	if slices.Contains([]int64{32, 64, 128, 256, 512, 1024}, f.Last) {
+		return fmt.Sprintf(": %d threads are not enough for it; let every thread loop over several elements, i += blockDim.x", f.Last)
+	}
+	return ""
+}
+
+func (f Facts) byStatus() []string {
+	settled := f.Multiple > 0 || f.Square[0] != ""
+	switch {
+	case f.NoBarrier && f.Status != op.StatusOutOfBounds:
+		return []string{"the threads share memory and the file has no __syncthreads(): put one between writing shared memory and reading what other threads wrote"}
+	case f.Status == op.StatusRace || f.Race:
+		return []string{"threads read what other threads have not written yet, or write the same place: put __syncthreads() between writing shared memory and " +
+			"reading it, and again before it is overwritten; add to one place with atomicAdd"}
+	case f.Status == op.StatusOutOfBounds:
+		return []string{"a thread works beyond the end of a tensor: the last block has more threads than there are elements; compare the index with the size " +
+			"before using it, as in if (i < n)"}
+	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:
+		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it out of the if, or let no thread return before it"}
+	case strings.Contains(f.Message, "refused the launch"):
+		return nil
+	case strings.Contains(f.Message, "never written") && !settled:
+		return []string{"elements stay unwritten: the grid has too few blocks (N / 256 rounds down: write (N + 255) / 256), or a loop or a comparison ends too early"}
+	case f.OrdinaryPasses:
+		return []string{f.ofNumbers()}
+	case f.DType != "fp32" && f.ULP >= 0.5 && f.ULP < 4096 && !settled:
+		return []string{"every value is near the truth, but further off than one rounding at the end: sums or other steps are kept in " + f.DType +
+			". Convert to float first, compute and sum in float, round once when storing"}
+	case f.UpTo == "" && !settled && f.ULP < 4096 && f.ULP >= 0:
+		return []string{"every value is near the truth, but not near enough: look for an approximation, or for a constant such as eps that is off"}
+	case f.UpTo == "" && !settled:
+		return []string{"it is wrong from the smallest shape on: compare the formula and the order of the parameters with triad ops show " + f.Operator}
+	}
+	return nil
+}
+
+// ofNumbers is what large, equal or special numbers usually break.
+func (f Facts) ofNumbers() string {
+	start := fmt.Sprintf("on ordinary numbers this shape is right, on others (%s) it is wrong: ", f.Distribution)
+	switch {
+	case f.Operator == "softmax" || f.Operator == "flash_attention":
+		return start + "subtract the row's maximum before exp, begin the maximum with -INFINITY and not with 0, and leave what is masked out of it"
+	case f.Operator == "layernorm":
+		return start + "mean(x^2) - mean(x)^2 loses all digits where the mean is large: subtract the mean first, then square; add eps inside the root"
+	}
+	return start + "look for an exp, a square or a product that overflows, and for a NaN or infinity that is lost"
+}
