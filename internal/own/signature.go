@@ -53,8 +53,6 @@ type File struct {
 	Main      bool // it has a main() of its own
 	Shares    bool // it uses __shared__ memory
 	Waits     bool // it has a barrier
-	Shares    bool // it uses __shared__ memory
-	Waits     bool // it has a barrier, or a shuffle, which is one for a warp
 	Vectors   bool // it uses float4 and the like, which want aligned addresses
 	source
 	aliases map[string]string
