@@ -19,7 +19,8 @@ import (
 )
 
 // This file scores the judge. A mutant is the right emulated kernel of an operator with one line changed; it is killed when some planned case of
-// the default level ends FAIL, for every dtype and every value of every attribute that it is not equivalent under. Right kernels with other
+// the default level ends FAIL, by an output that every implementation gives, for every dtype and every value of every attribute that it is not
+// equivalent under. Right kernels with other
 // orders of sums, block sizes and fast-math noise are judged on the same cases, and none may be accused.
 
 // mutant is one planted bug. Its name is what the emulated kernel looks for.
@@ -122,7 +123,8 @@ func prepareCase(t *testing.T, s suite, spec *op.Spec, c op.Case, seed uint64) *
 		t.Fatalf("%s seed %d: %v", describe(c), seed, err)
 	}
 	for _, o := range p.truth.Outputs {
-		p.plan.Outputs = append(p.plan.Outputs, op.TensorType{Name: o.Name, DType: o.DType, Shape: o.Shape})
+		output, _ := spec.Output(o.Name)
+		p.plan.Outputs = append(p.plan.Outputs, op.TensorType{Name: o.Name, DType: o.DType, Shape: o.Shape, Optional: output.Optional})
 	}
 	for _, d := range c.Dims {
 		p.cost *= max(d.Value, 1)
@@ -170,6 +172,7 @@ type fate struct {
 	mutant  mutant
 	groups  int
 	alive   []map[group]bool // of the judge, then of each fixed tolerance
+	friend  []int            // pairs each would kill on one plainly normal case of the group alone
 	differs bool
 	wrong   []string // groups it is listed as equivalent under and killed in
 }
@@ -204,8 +207,9 @@ func hunt(s suite, m mutant, cases []*prepared) fate {
 		}
 		f.meet(p, s.kernel(a, p))
 	}
-	a = s.right[0]
-	a.bug = m.name
+	if peersAreScored() {
+		f.friendly(cases, equivalent)
+	}
 	for _, p := range cases { // an entry in the list of equivalents has to be true
 		if !slices.ContainsFunc(p.groups, func(g group) bool { return !equivalent[g] }) {
 			if verdicts, _ := p.judged(s.kernel(a, p)); judge.Row(verdicts) == op.StatusFail {
@@ -215,6 +219,36 @@ func hunt(s suite, m mutant, cases []*prepared) fate {
 		}
 	}
 	return f
+}
+
+// friendly scores judge and fixed tolerances on one case alone: for each group the largest of plainly normal data.
+func (f *fate) friendly(cases []*prepared, equivalent map[group]bool) {
+	chosen := map[group]*prepared{}
+	for _, p := range cases { // the last is the largest
+		for _, g := range p.groups {
+			if p.Distribution == "normal" && p.Layout == "contiguous" && (p.Upstream == "" || p.Upstream == "normal") && !equivalent[g] {
+				chosen[g] = p
+			}
+		}
+	}
+	f.friend = make([]int, 1+len(peers))
+	a := f.suite.right[0]
+	a.bug = f.mutant.name
+	kills := map[*prepared][]bool{}
+	for _, p := range chosen {
+		if kills[p] == nil {
+			verdicts, stored := p.judged(f.suite.kernel(a, p))
+			kills[p] = []bool{judge.Row(f.mutant.shownBy(p, verdicts)) == op.StatusFail}
+			for _, r := range peers {
+				kills[p] = append(kills[p], !r.accepts(p, stored))
+			}
+		}
+		for r, k := range kills[p] {
+			if k {
+				f.friend[r]++
+			}
+		}
+	}
 }
 
 // open says whether somebody has still to kill the mutant in a group.
@@ -233,10 +267,21 @@ func (f *fate) meet(p *prepared, values [][]float64) {
 	for i, o := range stored {
 		f.differs = f.differs || !bytes.Equal(o.Data, p.right[i])
 	}
-	f.killed(0, p, judge.Row(verdicts) == op.StatusFail)
+	f.killed(0, p, judge.Row(f.mutant.shownBy(p, verdicts)) == op.StatusFail)
 	for r := range f.alive[1:] {
 		f.killed(1+r, p, !peers[r].accepts(p, stored))
 	}
+}
+
+// shownBy leaves out the optional outputs, which an implementation need not give, unless the bug is in one of them.
+func (m mutant) shownBy(p *prepared, verdicts []judge.Verdict) []judge.Verdict {
+	var shown []judge.Verdict
+	for i, o := range p.plan.Outputs {
+		if !o.Optional || strings.HasPrefix(m.name, o.Name+" ") {
+			shown = append(shown, verdicts[i])
+		}
+	}
+	return shown
 }
 
 func (f *fate) killed(rule int, p *prepared, killed bool) {
@@ -259,6 +304,7 @@ type score struct {
 	pairs                int   // mutants times groups
 	peerKills, peerAlarm []int // pairs killed and right variants accused by each fixed tolerance
 	pairsKilled          int
+	friend               []int // pairs killed on one plainly normal case
 }
 
 func (s score) String() string {
@@ -270,7 +316,7 @@ func (s score) String() string {
 func TestMutation(t *testing.T) {
 	seeds := mutationSeeds(t)
 	survivors, killed := map[string]string{}, map[string]bool{}
-	total := score{peerKills: make([]int, len(peers)), peerAlarm: make([]int, len(peers))}
+	total := score{peerKills: make([]int, len(peers)), peerAlarm: make([]int, len(peers)), friend: make([]int, 1+len(peers))}
 	for _, s := range suites() {
 		total.mutants += len(s.mutants)
 		t.Run(s.op+" "+s.pass.String(), func(t *testing.T) {
@@ -354,6 +400,9 @@ func (f *fate) verdict(t *testing.T, total *score) string {
 	total.pairsKilled += f.groups - len(f.alive[0])
 	for r, alive := range f.alive[1:] {
 		total.peerKills[r] += f.groups - len(alive)
+	}
+	for r, n := range f.friend {
+		total.friend[r] += n
 	}
 	if f.groups == 0 || !f.differs {
 		t.Errorf("%s is the right kernel everywhere", f.name())

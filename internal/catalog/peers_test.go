@@ -178,10 +178,13 @@ func peerTable(s score) string {
 	share := func(n, of int) string {
 		return fmt.Sprintf("%d/%d = %.1f %%", n, of, 100*float64(n)/float64(max(of, 1)))
 	}
-	fmt.Fprintf(&b, "\n| rule | killed | right variants accused |\n|---|---|---|\n")
-	for r, p := range peers {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", p.name, share(s.peerKills[r], s.pairs), share(s.peerAlarm[r], s.judgements))
+	row := func(name string, friend, kills, alarms int) {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, share(friend, s.pairs), share(kills, s.pairs), share(alarms, s.judgements))
 	}
-	fmt.Fprintf(&b, "| **the judge** | %s | %s |\n", share(s.pairsKilled, s.pairs), share(s.accused, s.judgements))
+	fmt.Fprintf(&b, "| rule | killed on one normal case | killed by the suite | right variants accused |\n|---|---|---|---|\n")
+	for r, p := range peers {
+		row(p.name, s.friend[1+r], s.peerKills[r], s.peerAlarm[r])
+	}
+	row("**the judge**", s.friend[0], s.pairsKilled, s.accused)
 	return b.String()
 }
