@@ -80,7 +80,7 @@ func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu
 	}
 	g := &gpu{worker: path, release: facts.Release}
 	if number >= len(facts.GPUs) {
-		return nil, usage("--gpu %d: there are %d GPUs, numbered from 0", number, len(facts.GPUs))
+		return nil, usage("--gpu %d: the visible GPUs have the numbers 0 to %d", number, len(facts.GPUs)-1)
 	}
 	g.GPU = facts.GPUs[max(number, 0)]
 	if number >= 0 {
@@ -227,6 +227,7 @@ func (a *app) with(g *gpu) *app {
 		}
 		return a.getenv(name)
 	}
+	narrow.lookup = func(name string) (string, bool) { v := narrow.getenv(name); return v, v != "" }
 	return &narrow
 }
 

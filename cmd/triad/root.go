@@ -53,6 +53,7 @@ type app struct {
 	out, err io.Writer
 	files    fs.FS
 	getenv   func(string) string
+	lookup   func(string) (string, bool)      // tells a variable that is empty from one that is not set
 	passed   []string                         // environment variables that workers get beside the usual ones
 	space    func(dir string) (uint64, error) // the free bytes of a file system; nil: asked of the system
 	// driverHere says whether an NVIDIA driver is here, beside where triad's own binary lies.
@@ -64,7 +65,7 @@ type app struct {
 
 // newApp is triad as people run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, driverHere: nvidiaDriver, beside: ownFolder}
+	return &app{in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder}
 }
 
 // execute runs one command line and returns its exit code.

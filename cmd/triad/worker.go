@@ -82,5 +82,8 @@ func (a *app) compilerEnv() []string {
 			env = append(env, name+"="+v)
 		}
 	}
+	if value, set := a.lookup("CUDA_VISIBLE_DEVICES"); set && value == "" {
+		env = append(env, "CUDA_VISIBLE_DEVICES=") // set to nothing it hides every GPU
+	}
 	return env
 }

@@ -57,6 +57,8 @@ func fakeWorker(mode string) {
 			reply(r.ID, backend.LoadReply{})
 		case backend.DoBye:
 			return
+		case backend.DoProbe:
+			reply(r.ID, map[string]any{"healthy": mode != "hangs and stays broken", "message": "3 is not 4"})
 		case backend.DoRun:
 			misbehave(mode, r, conn, reply)
 		}
@@ -72,7 +74,7 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 	case "is killed":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		time.Sleep(time.Minute)
-	case "hangs":
+	case "hangs", "hangs and stays broken":
 		time.Sleep(time.Hour)
 	case "ignores SIGTERM":
 		signal.Ignore(syscall.SIGTERM)
@@ -371,5 +373,32 @@ func TestLimits(t *testing.T) {
 		if err := l.Set(bad); err == nil {
 			t.Errorf("set %q: no error", bad)
 		}
+	}
+}
+
+// After a hang on a GPU a fresh worker proves that the GPU still computes. One that does not is used no more, and every later job is told so
+// at once.
+func TestGPUInDoubt(t *testing.T) {
+	for mode, healthy := range map[string]bool{"hangs": true, "hangs and stays broken": false} {
+		t.Run(mode, func(t *testing.T) {
+			a := fakeAdapter(t, mode, nil)
+			a.GPU = true
+			if outcome, err := a.Run(t.Context(), fakeJob()); err != nil || outcome.Status != op.StatusHang {
+				t.Fatalf("%+v, %v", outcome, err)
+			}
+			for range 2 {
+				outcome, err := a.Run(t.Context(), fakeJob())
+				if healthy {
+					if err != nil || outcome.Status != op.StatusHang {
+						t.Errorf("on a healthy GPU: %+v, %v", outcome, err)
+					}
+					continue
+				}
+				var gone *backend.Unavailable
+				if !errors.As(err, &gone) || !strings.Contains(gone.Sentence, "does not recover") || !strings.Contains(gone.Sentence, "3 is not 4") {
+					t.Errorf("on a broken GPU: %+v, %v", outcome, err)
+				}
+			}
+		})
 	}
 }

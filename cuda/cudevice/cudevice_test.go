@@ -1,0 +1,64 @@
+package cudevice
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"triad/cuda"
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+func TestGuardReport(t *testing.T) {
+	whole := bytes.Repeat([]byte{canary}, guardBytes)
+	changed := func(at ...int) []byte {
+		guard := bytes.Clone(whole)
+		for _, i := range at {
+			guard[i]++
+		}
+		return guard
+	}
+	b := cuda.Buffer{Name: "y", Bytes: 12}
+	for _, c := range []struct {
+		name          string
+		before, after []byte
+		want          *backend.GuardReport
+	}{
+		{"untouched", whole, whole, nil},
+		{"right behind", whole, changed(0, 1, 2, 3), &backend.GuardReport{Buffer: "y", Bytes: 0, Count: 4}},
+		{"far behind", whole, changed(guardBytes - 1), &backend.GuardReport{Buffer: "y", Bytes: guardBytes - 1, Count: 1}},
+		{"right in front", changed(guardBytes-1, guardBytes-2), whole, &backend.GuardReport{Buffer: "y", Bytes: -1, Count: 2}},
+		{"far in front", changed(0), whole, &backend.GuardReport{Buffer: "y", Bytes: -guardBytes, Count: 1}},
+		{"both sides", changed(5), changed(7), &backend.GuardReport{Buffer: "y", Bytes: 7, Count: 2}},
+	} {
+		got := guardReport(b, c.before, c.after)
+		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// What ends with the process alone is told from what a next call survives.
+func TestErrors(t *testing.T) {
+	for _, code := range []int{214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999} {
+		if !sticky(code) {
+			t.Errorf("error %d: want it to be the end of the process", code)
+		}
+	}
+	for _, code := range []int{1, 2, 9, 98, 209, 701, 720, 801} {
+		if sticky(code) {
+			t.Errorf("error %d: the process can go on", code)
+		}
+	}
+	for code, want := range map[int]string{700: "CUDA error 700, illegal address", 716: "misaligned address", 12345: "CUDA error 12345"} {
+		if got := describe(code); !strings.Contains(got, want) {
+			t.Errorf("error %d is %q, want it to say %q", code, got, want)
+		}
+	}
+	for code, want := range map[int]op.Status{2: op.StatusOOM, 700: op.StatusCrash, 702: op.StatusHang, 719: op.StatusCrash} {
+		if f := findingOf(code); f.Status != want || !f.Dirty || !strings.Contains(f.Message, "CUDA error") {
+			t.Errorf("error %d: %+v, want %v and a fresh process", code, f, want)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package run
+
+import (
+	"testing"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// A case is judged whole while its truth is cheap, and on sampled rows beyond: others for another seed, the same for the same one.
+func TestLargeCasesAreSampled(t *testing.T) {
+	for _, c := range []struct {
+		operator string
+		dims     map[string]int64
+		sampled  bool
+	}{
+		{"softmax", map[string]int64{"rows": 64, "cols": 131072}, false},
+		{"softmax", map[string]int64{"rows": 65540, "cols": 32776}, true},
+		{"fp8_gemm", map[string]int64{"m": 512, "n": 512, "k": 512}, false},
+		{"fp8_gemm", map[string]int64{"m": 1024, "n": 1024, "k": 1024}, true},
+	} {
+		operator, err := catalog.Get(c.operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := operator.Spec.Expand(op.Options{Device: "gpu", Dims: c.dims, Passes: []op.Pass{op.Forward}, Level: op.LevelQuick})
+		if err != nil || len(plan.Cases) == 0 {
+			t.Fatalf("%s: %d cases, %v", c.operator, len(plan.Cases), err)
+		}
+		w := work{operator: operator, Case: plan.Cases[0]}
+		sample, err := sampleOf(w, 1, false)
+		if err != nil || (sample != nil) != c.sampled {
+			t.Fatalf("%s %v: sample %v, %v, want one: %v", c.operator, c.dims, sample, err, c.sampled)
+		}
+		if sample == nil {
+			continue
+		}
+		again, _ := sampleOf(w, 1, false)
+		other, _ := sampleOf(w, 2, false)
+		if sample.Rows != sampledRows || again.Seed != sample.Seed || other.Seed == sample.Seed {
+			t.Errorf("%s: %+v, again %+v, with another seed %+v", c.operator, sample, again, other)
+		}
+	}
+}
