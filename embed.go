@@ -6,6 +6,6 @@ import "embed"
 
 // Files are laid out as in the repository.
 //
-//go:embed cuda/abi.h cuda/kernels cuda/include cuda/emulator
+//go:embed cuda/abi.h cuda/kernels cuda/include cuda/runtime cuda/emulator
 //go:embed triton/*.py pybridge/*.py requirements*.txt
 var Files embed.FS

@@ -99,6 +99,9 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 
 // kernelFile is the path of a kernel file that was named by its operator or by its path.
 func kernelFile(name string) string {
+	if name == RuntimeName {
+		return "cuda/runtime/runtime.cu"
+	}
 	if strings.HasSuffix(name, ".cu") {
 		if filepath.IsAbs(name) || strings.HasPrefix(name, ".") {
 			return name

@@ -78,6 +78,11 @@ func (c *Call) setWorkspace(b Buffer) {
 	c.c.workspace_bytes = C.int64_t(b.Bytes)
 }
 
+// shareWorkspace gives a call the scratch memory of another: only one of them may run at a time.
+func (c *Call) shareWorkspace(other *Call) {
+	c.c.workspace, c.c.workspace_bytes = other.c.workspace, other.c.workspace_bytes
+}
+
 // accepts asks the kernel whether it takes the call; why is its sentence where it does not.
 func (c *Call) accepts() (why string, ok bool) {
 	const size = 512

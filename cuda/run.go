@@ -194,11 +194,21 @@ func (l *launching) prepare() error {
 		if err != nil {
 			return err
 		}
-		if err := device.Fill(b, tensor.PoisonPattern(t.DType, l.plan.Poison)); err != nil {
-			return err
-		}
 		l.outputs = append(l.outputs, b)
 		place(&l.call.out[i], b.Pointer)
+	}
+	return l.poison()
+}
+
+// poison fills all outputs.
+func (l *launching) poison() error {
+	for i, t := range l.plan.Outputs {
+		if !l.kernel.gives(i) {
+			continue
+		}
+		if err := l.server.device.Fill(l.outputs[i], tensor.PoisonPattern(t.DType, l.plan.Poison)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -105,6 +105,8 @@ type server struct {
 	kernels map[string][]*kernel         // by operator and implementation
 	file    *os.File
 	memory  []byte
+	clock   Clock // nil until something is timed
+	arms    map[int64]*arm
 }
 
 // answer does what a request asks; end says that the worker ends after the reply.
@@ -121,6 +123,8 @@ func (s *server) answer(ctx context.Context, r backend.Request) (result any, end
 		var run backend.RunReply
 		run, err = s.run(*r.Run)
 		result, end = run, run.Fatal
+	case r.Do == backend.DoMeasure && r.Measure != nil:
+		result, end, err = s.measure(ctx, *r.Measure)
 	case r.Do == backend.DoProbe:
 		result, err = struct{}{}, s.device.Probe()
 	case r.Do == backend.DoBye:

@@ -61,6 +61,9 @@ func (l *GPULibraries) Kernels(ctx context.Context, file string) (Library, error
 // Fits says whether every kernel file of the sources has a shipped library for a GPU of this compute capability, so that no nvcc is needed.
 func (l *GPULibraries) Fits() bool {
 	files, err := fs.Glob(l.Sources, "cuda/kernels/*.cu")
+	if runtimeIn(l.Sources) {
+		files = append(files, RuntimeName+".cu")
+	}
 	return err == nil && !slices.ContainsFunc(files, func(file string) bool {
 		_, err := l.shipped(strings.TrimSuffix(path.Base(file), ".cu"))
 		return err != nil
@@ -151,6 +154,9 @@ func Ship(ctx context.Context, sources fs.FS, cache string, compiler NVCC, folde
 		return fmt.Errorf("make the folder of the libraries: %w", err)
 	}
 	b := GPUBuilder{Sources: sources, Cache: cache, Compiler: compiler, Architectures: ShippedArchitectures}
+	if runtimeIn(sources) {
+		files = append(files, RuntimeName+".cu")
+	}
 	for _, file := range files {
 		if err := b.ship(ctx, strings.TrimSuffix(path.Base(file), ".cu"), folder); err != nil {
 			return err
@@ -193,7 +199,10 @@ func (b *GPUBuilder) ship(ctx context.Context, name, folder string) error {
 // SourcesHash names the kernel files of a set of sources with all that they include: a worker and a driver that carry the same agree.
 func SourcesHash(sources fs.FS) string {
 	files := map[string][]byte{}
-	for _, folder := range []string{"cuda/kernels", "cuda/include"} {
+	for _, folder := range []string{"cuda/kernels", "cuda/include", "cuda/runtime"} {
+		if folder == "cuda/runtime" && !runtimeIn(sources) {
+			continue
+		}
 		found, err := tree(sources, folder, ".cu", ".cuh", ".h")
 		if err != nil {
 			return ""

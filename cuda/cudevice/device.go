@@ -25,7 +25,7 @@ type Device struct {
 	stream    cu.Stream
 }
 
-var _ cuda.Device = (*Device)(nil)
+var _ cuda.Clocked = (*Device)(nil)
 
 // Info says what a GPU is.
 type Info struct {
@@ -133,6 +133,9 @@ var releaseNumber = regexp.MustCompile(`\d{3}\.\d+(\.\d+)?`)
 func (d *Device) Library(ctx context.Context, file string) (cuda.Library, error) {
 	return d.libraries.Kernels(ctx, file)
 }
+
+// Clock opens the runtime library from a file.
+func (d *Device) Clock(library string) (cuda.Clock, error) { return cuda.OpenRuntime(library) }
 
 // Alloc takes memory with a canary on both sides.
 func (d *Device) Alloc(name string, bytes int64) (cuda.Buffer, error) {

@@ -1,0 +1,213 @@
+package cuda
+
+/*
+#include <stdlib.h>
+#include "runtime/runtime.h"
+
+typedef struct {
+	int32_t (*version)(void);
+	int (*open)(triad_timer **, void **);
+	void (*close)(triad_timer *);
+	int (*begin)(triad_timer *);
+	int (*end)(triad_timer *, int32_t, int64_t *);
+	int (*settle)(triad_timer *, int64_t);
+	int (*replay)(triad_timer *, int32_t, float *);
+	int (*start)(triad_timer *);
+	int (*stop)(triad_timer *, float *);
+	int (*ruler)(int32_t, void *, const void *, int64_t, void *);
+	int (*differing)(const void *, const void *, int64_t, int64_t *);
+	int (*physics)(triad_physics *);
+} triad_runtime;
+
+static int32_t triad_rt_version(triad_runtime *r) { return r->version(); }
+static int triad_rt_open(triad_runtime *r, triad_timer **t, void **stream) { return r->open(t, stream); }
+static void triad_rt_close(triad_runtime *r, triad_timer *t) { r->close(t); }
+static int triad_rt_begin(triad_runtime *r, triad_timer *t) { return r->begin(t); }
+static int triad_rt_end(triad_runtime *r, triad_timer *t, int32_t keep, int64_t *nodes) { return r->end(t, keep, nodes); }
+static int triad_rt_settle(triad_runtime *r, triad_timer *t, int64_t ns) { return r->settle(t, ns); }
+static int triad_rt_replay(triad_runtime *r, triad_timer *t, int32_t n, float *ms) { return r->replay(t, n, ms); }
+static int triad_rt_start(triad_runtime *r, triad_timer *t) { return r->start(t); }
+static int triad_rt_stop(triad_runtime *r, triad_timer *t, float *ms) { return r->stop(t, ms); }
+// Addresses of a device are numbers here: Go's pointers never are.
+static int triad_rt_ruler(triad_runtime *r, int32_t ruler, uintptr_t to, uintptr_t from, int64_t bytes, uintptr_t stream) {
+	return r->ruler(ruler, (void *)to, (const void *)from, bytes, (void *)stream);
+}
+static int triad_rt_differing(triad_runtime *r, uintptr_t a, uintptr_t b, int64_t bytes, int64_t *n) {
+	return r->differing((const void *)a, (const void *)b, bytes, n);
+}
+static int triad_rt_physics(triad_runtime *r, triad_physics *p) { return r->physics(p); }
+*/
+import "C"
+
+import (
+	"fmt"
+	"io/fs"
+	"unsafe"
+
+	"triad/internal/backend"
+)
+
+// RuntimeName is what Device.Library calls the runtime library, which times calls and moves bytes: cuda/runtime.
+const RuntimeName = "triad_runtime"
+
+// runtimeIn says whether sources hold the runtime library's.
+func runtimeIn(sources fs.FS) bool {
+	_, err := fs.Stat(sources, kernelFile(RuntimeName))
+	return err == nil
+}
+
+// Clocked is a device whose launches can be timed. The emulator is none: its times mean nothing.
+type Clocked interface {
+	Device
+	// Clock gives the device's clock. The error is that of Library.
+	Clock(library string) (Clock, error)
+}
+
+// Clock times calls on a device. It belongs to the thread of its device.
+type Clock interface {
+	Physics() (backend.DevicePhysics, error)
+	// Open makes a timer. What it times is launched on its stream.
+	Open() (Timer, error)
+	// Ruler queues a piece of work that does nothing but move bytes.
+	Ruler(name string, to, from Buffer, stream uintptr) error
+	// Differing counts the bytes that differ between two buffers of one length.
+	Differing(a, b Buffer) (int64, error)
+}
+
+// Timer holds a graph of calls and replays it. Times are ns.
+type Timer interface {
+	Stream() uintptr
+	Begin() error
+	End(keep bool) (nodes int64, err error)
+	Settle(ns int64) error
+	Replay(n int) ([]float64, error)
+	Start() error
+	Stop() (float64, error)
+	Close()
+}
+
+// runtimeLibrary is the runtime library of a GPU as a Clock.
+type runtimeLibrary struct{ c *C.triad_runtime }
+
+// OpenRuntime loads the runtime library from a file.
+func OpenRuntime(path string) (Clock, error) {
+	handle, err := open(path, false)
+	if err != nil {
+		return nil, err
+	}
+	r := &runtimeLibrary{(*C.triad_runtime)(C.calloc(1, C.sizeof_triad_runtime))}
+	names := []string{"triad_runtime_version", "triad_timer_open", "triad_timer_close", "triad_timer_begin", "triad_timer_end", "triad_timer_settle",
+		"triad_timer_replay", "triad_timer_start", "triad_timer_stop", "triad_ruler", "triad_differing", "triad_physics_of"}
+	table := unsafe.Slice((*unsafe.Pointer)(unsafe.Pointer(r.c)), len(names))
+	for i, name := range names {
+		if table[i], err = symbol(handle, name); err != nil {
+			return nil, fmt.Errorf("use the runtime library %s: %w", path, err)
+		}
+	}
+	if v := C.triad_rt_version(r.c); v != C.TRIAD_RUNTIME {
+		return nil, fmt.Errorf("use the runtime library %s: it speaks version %d, want %d", path, v, C.TRIAD_RUNTIME)
+	}
+	return r, nil
+}
+
+// runtimeError names what the runtime library returned. After some errors nothing works any more in this process.
+func runtimeError(doing string, code C.int) error {
+	switch n := int(code); {
+	case n == 0:
+		return nil
+	case n == 2:
+		return &OutOfMemory{Message: doing + ": CUDA error 2, out of memory"}
+	case n == 214, n == 220, n == 700, n == 702, n == 709, n == 710, n >= 714 && n <= 719, n == 721, n == 999:
+		return &DeviceLost{Message: fmt.Sprintf("%s: CUDA error %d%s", doing, n, errorName(n))}
+	default:
+		return fmt.Errorf("%s: CUDA error %d%s", doing, n, errorName(n))
+	}
+}
+
+func (r *runtimeLibrary) Physics() (backend.DevicePhysics, error) {
+	var p C.triad_physics
+	err := runtimeError("ask the GPU for its widths", C.triad_rt_physics(r.c, &p))
+	return backend.DevicePhysics{L2Bytes: int64(p.l2_bytes), Multiprocessors: int(p.multiprocessors), BytesPerSecond: float64(p.bytes_per_second),
+		ClockMHz: float64(p.clock_mhz), Major: int(p.major), Minor: int(p.minor)}, err
+}
+
+// rulerNumbers are those of runtime.h.
+var rulerNumbers = map[string]C.int32_t{backend.RulerMemcpy: C.TRIAD_RULER_MEMCPY, backend.RulerCopy: C.TRIAD_RULER_COPY,
+	backend.RulerRead: C.TRIAD_RULER_READ, backend.RulerWrite: C.TRIAD_RULER_WRITE}
+
+func (r *runtimeLibrary) Ruler(name string, to, from Buffer, stream uintptr) error {
+	return runtimeError("ruler "+name, C.triad_rt_ruler(r.c, rulerNumbers[name], C.uintptr_t(to.Pointer), C.uintptr_t(from.Pointer), C.int64_t(to.Bytes), C.uintptr_t(stream)))
+}
+
+func (r *runtimeLibrary) Differing(a, b Buffer) (int64, error) {
+	var n C.int64_t
+	err := runtimeError("compare two buffers", C.triad_rt_differing(r.c, C.uintptr_t(a.Pointer), C.uintptr_t(b.Pointer), C.int64_t(min(a.Bytes, b.Bytes)), &n))
+	return int64(n), err
+}
+
+func (r *runtimeLibrary) Open() (Timer, error) {
+	t := &timer{library: r}
+	var stream unsafe.Pointer
+	err := runtimeError("open a timer", C.triad_rt_open(r.c, &t.c, &stream))
+	t.stream = uintptr(stream)
+	return t, err
+}
+
+// timer is a triad_timer.
+type timer struct {
+	library *runtimeLibrary
+	c       *C.triad_timer
+	stream  uintptr
+}
+
+func (t *timer) Stream() uintptr { return t.stream }
+
+func (t *timer) Begin() error {
+	return runtimeError("begin a capture", C.triad_rt_begin(t.library.c, t.c))
+}
+
+func (t *timer) End(keep bool) (int64, error) {
+	var nodes C.int64_t
+	flag := C.int32_t(0)
+	if keep {
+		flag = 1
+	}
+	err := runtimeError("end a capture", C.triad_rt_end(t.library.c, t.c, flag, &nodes))
+	return int64(nodes), err
+}
+
+func (t *timer) Settle(ns int64) error {
+	return runtimeError("replay", C.triad_rt_settle(t.library.c, t.c, C.int64_t(ns)))
+}
+
+func (t *timer) Replay(n int) ([]float64, error) {
+	if n < 1 {
+		return nil, nil
+	}
+	ms := make([]C.float, n)
+	if err := runtimeError("replay", C.triad_rt_replay(t.library.c, t.c, C.int32_t(n), &ms[0])); err != nil {
+		return nil, err
+	}
+	ns := make([]float64, n)
+	for i := range ns {
+		ns[i] = float64(ms[i]) * 1e6
+	}
+	return ns, nil
+}
+
+func (t *timer) Start() error {
+	return runtimeError("start a timer", C.triad_rt_start(t.library.c, t.c))
+}
+
+func (t *timer) Stop() (float64, error) {
+	var ms C.float
+	err := runtimeError("stop a timer", C.triad_rt_stop(t.library.c, t.c, &ms))
+	return float64(ms) * 1e6, err
+}
+
+func (t *timer) Close() {
+	if t.c != nil {
+		C.triad_rt_close(t.library.c, t.c)
+		t.c = nil
+	}
+}

@@ -1,0 +1,48 @@
+/* What triad's worker asks of a GPU beside kernels: calls captured into a graph and timed with events, rulers (kernels that do nothing but
+   move bytes), comparison of buffers. Plain C; every function returns 0 or the number of a CUDA error. The caller's thread has made the
+   device's primary context current. */
+#ifndef TRIAD_RUNTIME_H
+#define TRIAD_RUNTIME_H
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+#define TRIAD_RUNTIME 1 /* the version of this interface, which triad_runtime_version returns */
+#define TRIAD_RUNTIME_API __attribute__((visibility("default")))
+
+TRIAD_RUNTIME_API int32_t triad_runtime_version(void);
+
+/* A timer owns a stream, and a graph once one has been captured. */
+typedef struct triad_timer triad_timer;
+TRIAD_RUNTIME_API int triad_timer_open(triad_timer **out, void **stream);
+TRIAD_RUNTIME_API void triad_timer_close(triad_timer *t);
+/* Between begin and end, what is launched on the stream is captured and does not run. keep = 0 throws it away. A second capture replaces
+   the first. nodes is how many pieces of work were captured: fewer than calls, and some ran beside the stream. */
+TRIAD_RUNTIME_API int triad_timer_begin(triad_timer *t);
+TRIAD_RUNTIME_API int triad_timer_end(triad_timer *t, int32_t keep, int64_t *nodes);
+/* Replays the graph without timing until ns have passed, once at least. */
+TRIAD_RUNTIME_API int triad_timer_settle(triad_timer *t, int64_t ns);
+/* Replays the graph n times, queued behind each other with an event between; ms[i] is from the end of replay i - 1 to that of replay i. */
+TRIAD_RUNTIME_API int triad_timer_replay(triad_timer *t, int32_t n, float *ms);
+/* Without a graph: the time between start and stop of whatever is launched on the stream between them. stop waits for it. */
+TRIAD_RUNTIME_API int triad_timer_start(triad_timer *t);
+TRIAD_RUNTIME_API int triad_timer_stop(triad_timer *t, float *ms);
+
+/* Rulers, asynchronous on a stream: sizes in bytes, addresses aligned to 16. read leaves one word at sink where what it read is a pattern
+   that does not occur. memcpy is the driver's own. */
+enum { TRIAD_RULER_MEMCPY, TRIAD_RULER_COPY, TRIAD_RULER_READ, TRIAD_RULER_WRITE };
+TRIAD_RUNTIME_API int triad_ruler(int32_t ruler, void *to, const void *from, int64_t bytes, void *stream);
+
+/* How many of the bytes at a and b differ. Waits. */
+TRIAD_RUNTIME_API int triad_differing(const void *a, const void *b, int64_t bytes, int64_t *differing);
+
+typedef struct {
+	int64_t l2_bytes;
+	int32_t multiprocessors, major, minor;
+	double bytes_per_second, clock_mhz; /* highest that the memory's width and clock, and the multiprocessors' clock, allow; 0: not known */
+} triad_physics;
+TRIAD_RUNTIME_API int triad_physics_of(triad_physics *out);
+#ifdef __cplusplus
+}
+#endif
+#endif
