@@ -34,8 +34,8 @@ type Step struct {
 	catalog.Step
 }
 
-// markModerate chooses the moderate case of each operator and dtype: ordinary data, chained where there is something to chain, as large as
-// still counts as moderate.
+// markModerate chooses the moderate case of each operator and dtype: ordinary data, chained where that costs little size, as large as still
+// counts as moderate.
 func markModerate(planned []work) error {
 	best := map[string]int{}
 	size := map[string]int64{}
@@ -59,16 +59,16 @@ func markModerate(planned []work) error {
 	return nil
 }
 
-// moderate ranks a case: chained and large, but not beyond the bound, where smaller is better.
+// moderate ranks a case: large and, since rows that recompute take part in no other, chained, but not beyond the bound, where smaller is better.
 func moderate(elements int64, c op.Case) int64 {
-	rank := elements
-	if elements > moderateElements {
-		rank = -elements
+	switch {
+	case elements > moderateElements:
+		return -elements
+	case c.Saved == "driver":
+		return elements / 4
+	default:
+		return elements
 	}
-	if c.Saved == "driver" {
-		rank -= moderateElements
-	}
-	return rank
 }
 
 // checkSteps takes the truth of every operator's backward to the complex step, on the inputs that the run is about to judge with.
