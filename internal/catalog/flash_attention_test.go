@@ -355,3 +355,14 @@ func TestAttentionGradient(t *testing.T) {
 		checkGradient(t, fmt.Sprintf("attention causal %v", causal), r, loss, x, gradient)
 	}
 }
+
+// TestAttentionIndependence: where one key may have nearly all the weight of a row, a few rounding errors decide and G4 is not asked.
+func TestAttentionIndependence(t *testing.T) {
+	for name, want := range map[string][2]bool{"normal": {true, true}, "row_offsets": {false, true}, "scaled": {false, true}, "ties": {false, false}} {
+		for i, operator := range []string{"flash_attention", "softmax"} {
+			if k := (&call{Case: op.Case{Op: operator, Distribution: name}}); k.independent() != want[i] {
+				t.Errorf("%s under %s: independent %v, want %v", operator, name, k.independent(), want[i])
+			}
+		}
+	}
+}

@@ -179,3 +179,20 @@ func TestLayernormEmptyRows(t *testing.T) {
 		}
 	}
 }
+
+// TestLayernormSparseRows: of a sparse row 99 of 100 differences from the mean are equal, so that a sum one after the other rounds them all the
+// same way: the allowance is that of equal terms.
+func TestLayernormSparseRows(t *testing.T) {
+	const cols = 4099
+	x := make([]float64, cols)
+	for i := 0; i < cols; i += 100 {
+		x[i] = 1 + float64(i%700)/512
+	}
+	c := layernormCase(op.Forward, op.FP32, 1, cols, "")
+	in := []tensor.Tensor{literal("x", op.FP32, x, 1, cols), literal("weight", op.FP32, make([]float64, cols), cols), literal("bias", op.FP32, make([]float64, cols), cols)}
+	plain := truthFor(t, c, "fp32", in).Outputs[2].T[0]
+	c.Distribution = "sparse"
+	if sparse := truthFor(t, c, "fp32", in).Outputs[2].T[0]; !(sparse > 4*plain) {
+		t.Errorf("T of rstd is %v for sparse rows, %v for others: want that of 4099 equal terms", sparse, plain)
+	}
+}

@@ -446,3 +446,26 @@ func judgeRight(t *testing.T, s suite, cases []*prepared, total *score) {
 		}
 	}
 }
+
+// TestEveryOperatorHasMutants: a new operator is scored too, and no mutant stands for two.
+func TestEveryOperatorHasMutants(t *testing.T) {
+	found := map[string]bool{}
+	for _, s := range suites() {
+		key := s.op + " " + s.pass.String()
+		found[key] = true
+		numbers, names := map[int]bool{}, map[string]bool{"": true}
+		for _, m := range s.mutants {
+			if numbers[m.number] || names[m.name] {
+				t.Errorf("%s: mutant %d, %q occurs twice", key, m.number, m.name)
+			}
+			numbers[m.number], names[m.name] = true, true
+		}
+	}
+	for _, o := range All() {
+		for _, pass := range o.Spec.Passes() {
+			if !found[o.Spec.Name+" "+pass.String()] {
+				t.Errorf("%s %s has no mutants: its judge is unproven", o.Spec.Name, pass)
+			}
+		}
+	}
+}
