@@ -3,6 +3,7 @@
 # make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
 # make test-long  more seeds, more kills, fuzzing
 # make bench    what the emulator and the truth cost
+# make wheel    a wheel of the Python package for this Python and platform into dist/: it installs without Go, and brings triad along
 # make clean    remove what was built here
 
 GO ?= go
@@ -42,7 +43,11 @@ bench:
 	$(GO) test -run '^$$' -bench Emulator -benchtime 1x ./cuda
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/catalog
 
-clean:
-	rm -rf bin build dist
+wheel: build
+	rm -rf build/gpu && mkdir -p build/gpu dist && cp -r bin/triad-cuda bin/kernels build/gpu/
+	TRIAD_GPU_FILES=$(CURDIR)/build/gpu python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist ./pybridge/python
 
-.PHONY: build test mutation test-long bench clean
+clean:
+	rm -rf bin build dist pybridge/python/build pybridge/python/*.egg-info
+
+.PHONY: build wheel test mutation test-long bench clean

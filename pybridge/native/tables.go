@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"triad/internal/op"
 	"triad/internal/record"
@@ -34,9 +35,12 @@ type stored struct {
 	Outputs      []record.Verdict         `json:"outputs"`
 	Where        *record.Where            `json:"where"`
 	DTypes       record.Members[op.DType] `json:"dtypes"`
+	Started      string                   `json:"started"`
+	WallNS       int64                    `json:"harness_wall_ns"`
 }
 
 func (s stored) record() record.Record {
+	started, _ := time.Parse(record.TimeFormat, s.Started) // empty where it is not known
 	c := op.Case{Op: s.Op, Pass: s.Pass, DType: s.DType, Layout: s.Layout, Distribution: s.Distribution, Upstream: s.Upstream, Saved: s.Saved}
 	for _, d := range s.Dims {
 		c.Dims = append(c.Dims, op.Dim{Name: d.Name, Value: d.Value})
@@ -45,7 +49,7 @@ func (s stored) record() record.Record {
 		c.Attrs = append(c.Attrs, op.Attr{Name: a.Name, Text: a.Value})
 	}
 	return record.Record{ID: s.ID, Session: s.Session, Case: c, DTypes: s.DTypes, Seed: s.Seed, Impl: s.Impl, Backend: s.Backend, Variant: s.Variant,
-		Device: s.Device, Status: s.Status, Contract: s.Contract, Message: s.Message, Outputs: s.Outputs, Where: s.Where}
+		Device: s.Device, Status: s.Status, Contract: s.Contract, Message: s.Message, Outputs: s.Outputs, Where: s.Where, Started: started, Wall: time.Duration(s.WallNS)}
 }
 
 // readRecords reads records, one JSON object a line.

@@ -1,0 +1,108 @@
+"""Builds the Python package triad out of a checkout of its repository: the Go package pybridge/native through gopy, the triad binary,
+and the operator files. It needs Go, a C compiler and Python's headers; what it makes, a wheel for this Python and this platform, does not. TRIAD_GPU_FILES names a
+folder with triad-cuda and the kernel libraries, as `triad setup --gpu` makes it, to bring along for GPU machines.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from setuptools import Distribution, find_packages, setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parents[2]
+GO = os.environ.get("GO", "go")
+TOOLS = ("github.com/go-python/gopy", "golang.org/x/tools/cmd/goimports")
+NATIVE = ("__init__.py", "go.py", "native.py", "_native*.so")
+
+
+def run(*command, cwd=ROOT, **environment):
+    """Runs one step of the build, and ends it with the step's own words where it does not succeed."""
+    try:
+        done = subprocess.run([str(word) for word in command], cwd=cwd, env={**os.environ, **environment}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except FileNotFoundError:
+        sys.exit(f"build triad: {command[0]} is not here: install Go 1.26 or newer and the requirements of pyproject.toml, or take a wheel, which needs none")
+    if done.returncode:
+        sys.exit(f"build triad: {' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-8000:]}")
+    return done.stdout
+
+
+def version():
+    """The driver's own version."""
+    if not (ROOT / "cmd/triad/version.go").is_file():
+        sys.exit("build triad: the Go sources are not here: install from a checkout of the repository, or take a wheel")
+    return re.search(r'^const version = "(.+)"$', (ROOT / "cmd/triad/version.go").read_text(), re.MULTILINE).group(1)
+
+
+def build_native(target: Path, scratch: Path):
+    """Lets gopy bind pybridge/native. It writes Go files of its own: into a module beside ours, so that nothing appears in the checkout."""
+    bin_folder, module, output = scratch / "bin", scratch / "module", scratch / "module" / "native"
+    output.mkdir(parents=True)
+    run(GO, "build", "-o", f"{bin_folder}/", *TOOLS)
+    text = (ROOT / "go.mod").read_text()
+    text = re.sub(r"^module triad$", "module triad_native", text, flags=re.MULTILINE)
+    (module / "go.mod").write_text(f"{text}\nrequire triad v0.0.0\n\nreplace triad => {ROOT}\n")
+    shutil.copy(ROOT / "go.sum", module / "go.sum")
+    (module / "import.go").write_text('package main\n\nimport (\n\t_ "github.com/go-python/gopy/gopyh"\n\t_ "triad/pybridge/native"\n)\n\nfunc main() {}\n')
+    run(bin_folder / "gopy", "build", "-vm", sys.executable, "-output", output, "-name", "native", "-no-make", "-symbols=false", "triad/pybridge/native",
+        cwd=module, PATH=f"{bin_folder}{os.pathsep}{os.environ['PATH']}", GOFLAGS=os.environ.get("GOFLAGS", "") + " -trimpath",
+        CGO_CFLAGS="-fno-fast-math")  # it lands behind gopy's own -ffast-math
+    for pattern in NATIVE:
+        found = list(output.glob(pattern))
+        if not found:
+            sys.exit(f"build triad: gopy made no {pattern}: is pybindgen installed for {sys.executable}, and are Python's headers here?")
+        for path in found:
+            shutil.copy(path, target)
+    # The symbols of libpython come from the interpreter that imports it, which may have no libpython of its own; nor is a wheel to name a
+    # folder of the machine that it was built on.
+    for library in target.glob("_native*.so"):
+        needed = run("patchelf", "--print-needed", library).split()
+        for name in (n for n in needed if n.startswith("libpython")):
+            run("patchelf", "--remove-needed", name, library)
+        run("patchelf", "--remove-rpath", library)
+
+
+class Build(build_py):
+    """The Python files, and what is built beside them."""
+
+    def run(self):
+        package = Path(self.build_lib).resolve() / "triad"
+        shutil.rmtree(package, ignore_errors=True)  # of an earlier build
+        super().run()
+        for name in ("_native", "_bin", "_operators", "_pybridge"):
+            (package / name).mkdir(parents=True)
+        (package / "_version.py").write_text(f'version = "{version()}"\n')
+        for source, target in (("triton", "_operators"), ("pybridge", "_pybridge")):
+            for path in (ROOT / source).glob("*.py"):
+                shutil.copy(path, package / target)
+        run(GO, "build", "-trimpath", "-ldflags=-s -w", "-o", package / "_bin" / "triad", "./cmd/triad")
+        if gpu := os.environ.get("TRIAD_GPU_FILES"):
+            shutil.copytree(gpu, package / "_bin", dirs_exist_ok=True, ignore=shutil.ignore_patterns("triad"))
+        with tempfile.TemporaryDirectory(prefix="triad-build-") as scratch:
+            build_native(package / "_native", Path(scratch))
+
+
+class Platform(Distribution):
+    """A wheel of this Python and this platform, although setuptools compiles nothing itself."""
+
+    def has_ext_modules(self):
+        return True
+
+
+setup(
+    name="triad",
+    version=version(),
+    description="know whether a GPU kernel is right: triad in Python, and its kernels as PyTorch operators",
+    license="see LICENSE in the repository",
+    python_requires=">=3.11",
+    packages=find_packages(include=["triad*"]),
+    package_data={"triad": ["py.typed"]},
+    extras_require={"pandas": ["pandas"], "torch": ["torch>=2.9"]},
+    cmdclass={"build_py": Build},
+    distclass=Platform,
+)

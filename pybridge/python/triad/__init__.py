@@ -1,0 +1,56 @@
+"""triad in Python: is this GPU kernel right, for every shape and dtype?
+
+    import triad
+
+    triad.ops()                                               every operator of the catalogue
+    triad.compare("softmax", impl="cuda", dtype="bf16", dims={"rows": 8, "cols": 1000})
+    triad.gradcheck("layernorm", quick=True)
+    triad.results(op="softmax", since="2h")                   what was recorded
+    triad.query("select op, impl, status from latest")        one read-only SQL statement
+    from triad.torch import ops                               the kernels as PyTorch operators
+
+What runs a kernel or reads the database is the `triad` program that this package brings along, a process of its own; specs, cases, codecs
+and statistics are computed in this one. Importing triad imports neither: both are loaded by the first call that needs them, and torch
+only by triad.torch. Go does not survive a fork: start worker processes by "spawn" (a call in a forked child raises ForkError).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from triad._version import version as __version__
+
+_PLACES = {
+    "catalog": ("Operator", "Case", "Plan", "TensorType", "ops", "op", "cases", "case", "contracts", "statuses"),
+    "codecs": ("encode", "decode"),
+    "command": ("Run", "binary"),
+    "errors": ("TriadError", "UsageError", "Unavailable", "DatabaseError", "InternalError", "ForkError", "Interrupted"),
+    "records": ("Comparison", "Detail", "Record", "Records", "Rows"),
+    "samples": ("Summary", "summarize"),
+    "verbs": ("compare", "gradcheck", "start", "results", "show", "query"),
+}
+_PLACE = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = ["__version__", *_PLACE]
+
+if TYPE_CHECKING:
+    from triad.catalog import Case, Operator, Plan, TensorType, case, cases, contracts, op, ops, statuses
+    from triad.codecs import decode, encode
+    from triad.command import Run, binary
+    from triad.errors import DatabaseError, ForkError, InternalError, Interrupted, TriadError, Unavailable, UsageError
+    from triad.records import Comparison, Detail, Record, Records, Rows
+    from triad.samples import Summary, summarize
+    from triad.verbs import compare, gradcheck, query, results, show, start
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACE:
+        raise AttributeError(f"module triad has no attribute {name!r}")
+    value = getattr(import_module(f"triad.{_PLACE[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,213 @@
+"""The triad program as a process: start, poll, cancel. It runs kernels and reads the database; this process does neither."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from triad.errors import DatabaseError, Interrupted, TriadError, Unavailable, UsageError
+
+if TYPE_CHECKING:
+    from triad.records import Comparison
+
+POLL_S = 0.005
+POLL_MOST_S = 0.1
+KILL_AFTER_S = 20.0
+"""How long a cancelled run may take to end its workers before it is killed."""
+
+
+def binary() -> Path:
+    """The triad program that this package brings along."""
+    path = Path(__file__).parent / "_bin" / "triad"
+    if not os.access(path, os.X_OK):
+        raise Unavailable(f"{path}: the triad program is not here or not executable: install the package again")
+    return path
+
+
+def environment() -> dict[str, str]:
+    """What the program sees: our environment, and this virtual environment as the active one, so that its workers use its torch."""
+    env = dict(os.environ)
+    if sys.prefix != sys.base_prefix:
+        env.setdefault("VIRTUAL_ENV", sys.prefix)
+    return env
+
+
+class Process:
+    """One invocation of the program. Its output goes to files, so that it never waits for us."""
+
+    def __init__(self, arguments: Sequence[str]):
+        self.arguments = tuple(arguments)
+        self._out, self._err = os.memfd_create("stdout"), os.memfd_create("stderr")
+        weakref.finalize(self, lambda *files: [os.close(f) for f in files], self._out, self._err)
+        try:
+            # A session of its own: a Ctrl-C on the terminal is ours to pass on, once.
+            self.process = subprocess.Popen([str(binary()), *self.arguments], stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err, env=environment(),
+                                            start_new_session=True)
+        except OSError as e:
+            raise Unavailable(f"start {binary()}: {e}") from e
+        _running.add(self)
+
+    def poll(self) -> int | None:
+        """The exit code, None while it runs."""
+        return self.process.poll()
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for the end, in short naps so that Ctrl-C is heard, and gives the exit code. TimeoutError if it takes longer."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        nap = POLL_S
+        while self.process.poll() is None:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"triad {self.arguments[0]} is still running after {timeout} s")
+            time.sleep(nap)
+            nap = min(nap * 1.5, POLL_MOST_S)
+        return self.process.returncode
+
+    def interrupt(self) -> None:
+        """Asks it to finish what is running and stop; the second time, to stop at once."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+
+    def end(self) -> None:
+        """Ends it at once, if it still runs; its workers end with it."""
+        for stop in (signal.SIGINT, signal.SIGINT, signal.SIGKILL):
+            if self.process.poll() is None:
+                self.process.send_signal(stop)
+                try:
+                    self.process.wait(0.2 if stop == signal.SIGINT else None)
+                except subprocess.TimeoutExpired:
+                    pass
+
+    def output(self) -> str:
+        """What it has written to stdout so far."""
+        return _read(self._out)
+
+    def messages(self) -> list[str]:
+        """What it has said so far, one sentence or progress line each."""
+        return [line.removeprefix("triad: ") for line in _read(self._err).splitlines() if line.strip()]
+
+    def sentence(self) -> str:
+        """The last thing it said: why it ended otherwise than well. A sentence may span lines."""
+        return _read(self._err).rpartition("triad: ")[2].partition("\nRun 'triad")[0].strip()
+
+
+_running: weakref.WeakSet[Process] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Nothing that was started here outlives the interpreter."""
+    for process in list(_running):
+        process.end()
+
+
+def _read(file: int) -> str:
+    return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
+
+
+def _raise(code: int, sentence: str, otherwise: type[TriadError]) -> None:
+    raise {2: UsageError, 3: Unavailable}.get(code, otherwise)(sentence or f"the triad program ended with {code} and said nothing")
+
+
+def read(arguments: Sequence[str], otherwise: type[TriadError] = DatabaseError) -> tuple[str, list[str]]:
+    """Runs a verb that only reads, and gives its output and what it remarked."""
+    process = Process(arguments)
+    try:
+        code = process.wait()
+    finally:
+        process.end()
+    if code:
+        _raise(code, process.sentence(), otherwise)
+    return process.output(), process.messages()
+
+
+class Run:
+    """A comparison that was started: `poll`, `cancel`, `wait`. Every record is stored as soon as it is there."""
+
+    def __init__(self, arguments: Sequence[str], result: Callable[..., Comparison], database: str):
+        self._process = Process(arguments)
+        self._result, self._database = result, database
+        self._comparison: Comparison | None = None
+        self._cancelled = False
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command line, without the name of the program."""
+        return self._process.arguments
+
+    def poll(self) -> int | None:
+        """The exit code (see docs/architecture.md), None while it runs."""
+        return self._process.poll()
+
+    def progress(self) -> str:
+        """The last line that it said."""
+        return next(iter(reversed(self._process.messages())), "")
+
+    def cancel(self) -> None:
+        """Asks it to finish what is running and stop; a second call stops it at once. What is done stays recorded: wait gives it."""
+        self._cancelled = self._cancelled or self.poll() is None
+        self._process.interrupt()
+
+    def wait(self, timeout: float | None = None) -> Comparison:
+        """Waits for the end and gives what was found. Ctrl-C stops the run, waits for the case that is running (a second one does not), and
+        raises Interrupted, which holds what was done. TimeoutError leaves it running."""
+        try:
+            code = self._process.wait(timeout)
+        except KeyboardInterrupt:
+            self._stop()
+            raise Interrupted(self._read(self._process.process.returncode)) from None
+        return self._read(code)
+
+    def _stop(self) -> None:
+        try:
+            self.cancel()
+            self._process.wait(KILL_AFTER_S)
+        except (KeyboardInterrupt, TimeoutError):
+            self._process.end()
+
+    def _read(self, code: int) -> Comparison:
+        if self._comparison is None:
+            output = self._process.output()
+            if code and not output.strip() and not self._cancelled:
+                _raise(code, self._process.sentence(), TriadError)
+            reason = "The run was stopped before its plan was done: the same call with resume=True finishes it." if self._cancelled and code else ""
+            self._comparison = self._result(output, code, self._database, reason)
+        return self._comparison
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.end()
+
+    def __repr__(self) -> str:
+        code = self.poll()
+        return f"<triad {' '.join(self.command)}: {self.progress() or 'running' if code is None else f'ended with {code}'}>"
+
+
+def flags(values: Mapping[str, Any]) -> list[str]:
+    """Keywords as flags: None and False are left out, True stands alone, several words are joined or, for a mapping, name=value."""
+    from triad.catalog import text_of, words
+    out: list[str] = []
+    for name, value in values.items():
+        flag = "--" + name.rstrip("_").replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            out.append(flag)
+        elif isinstance(value, Mapping):
+            for key, item in value.items():
+                out += [flag, f"{key}={text_of(item)}"]
+        elif name == "add":
+            for item in [value] if isinstance(value, (str, os.PathLike)) else value:
+                out += [flag, os.fspath(item)]
+        else:
+            out += [flag, ",".join(words(value)) if isinstance(value, (str, list, tuple)) else str(value)]
+    return out

@@ -1,0 +1,42 @@
+"""The exceptions of triad. Each carries the sentence that the command line prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from triad.records import Comparison
+
+
+class TriadError(Exception):
+    """What triad raises: every other exception here is one, Interrupted apart."""
+
+
+class UsageError(TriadError, ValueError):
+    """The call asks for what cannot be: an unknown operator, dtype, dim or flag. The command line would exit with 2."""
+
+
+class Unavailable(TriadError, RuntimeError):
+    """What is needed is not here: the triad program, a compiler, a GPU, an optional package, the native part of this Python's version."""
+
+
+class DatabaseError(TriadError):
+    """The database cannot be read as asked: it is missing, the SQL writes, the statement takes too long."""
+
+
+class InternalError(TriadError):
+    """A mistake of triad's own; the text holds where. No panic of Go ends the interpreter: it becomes this."""
+
+
+class ForkError(TriadError, RuntimeError):
+    """A call into Go in a forked process, where Go's threads are missing: start worker processes by "spawn"."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run. What was finished is recorded, and in `results`."""
+
+    results: Comparison
+
+    def __init__(self, results: Comparison):
+        super().__init__(f"stopped after {len(results)} records; the same call with resume=True finishes the run")
+        self.results = results

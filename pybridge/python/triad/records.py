@@ -1,0 +1,280 @@
+"""What was found, as objects: one record, many, a comparison, the rows of a query. They print as the command line's tables do, and render as
+HTML in a notebook."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from triad.command import read
+from triad.errors import TriadError, Unavailable
+from triad.go import call
+from triad.html import table
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+_NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+_FIGURES = ("headroom", "ulp_max", "ulp_mean", "got", "want", "low", "high", "a", "b")
+
+
+def _number(value: Any) -> Any:
+    return _NUMBERS.get(value, value) if isinstance(value, str) else value
+
+
+def _numbers(value: Any) -> Any:
+    """The measures of a verdict as floats: JSON carries NaN and infinity as text."""
+    if isinstance(value, dict):
+        return {k: _number(v) if k in _FIGURES else _numbers(v) for k, v in value.items()}
+    return [_numbers(v) for v in value] if isinstance(value, list) else value
+
+
+def pandas() -> Any:
+    """pandas, or the sentence that says that it is missing."""
+    try:
+        import pandas as pd
+    except ImportError as e:
+        raise Unavailable(f"to_pandas needs pandas ({e}): pip install pandas") from None
+    return pd
+
+
+class Record(Mapping[str, Any]):
+    """One implementation on one case: the fields of docs/json.md, as attributes (`record.status`) and as a mapping (`record["pass"]`)."""
+
+    id: str
+    session: str
+    op: str
+    dtype: str
+    dims: Mapping[str, int]
+    attributes: Mapping[str, str]
+    impl: str
+    device: str
+    status: str
+    message: str
+    outputs: Sequence[Mapping[str, Any]]
+    seed: int
+
+    def __init__(self, line: str, db: str = ""):
+        self._line, self._db = line, db
+        raw = json.loads(line)
+        self._fields: dict[str, Any] = {**raw, "outputs": _numbers(raw.get("outputs") or [])}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._fields[name]
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.__dict__.get("_fields", {})
+        if name.rstrip("_") in fields:
+            return fields[name.rstrip("_")]
+        raise AttributeError(f"a record has no {name!r}: it has {', '.join(fields)}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __reduce__(self) -> Any:
+        return Record, (self._line, self._db)
+
+    @property
+    def headroom(self) -> float | None:
+        """The smallest of the outputs: how many times closer to the truth than allowed the worst element is."""
+        return min((o["headroom"] for o in self.outputs if o["headroom"] is not None), default=None)
+
+    @property
+    def ulp_max(self) -> float | None:
+        """The largest of the outputs, in units in the last place."""
+        return max((o["ulp_max"] for o in self.outputs if o["ulp_max"] is not None), default=None)
+
+    def samples(self) -> dict[str, np.ndarray]:
+        """The times that were measured, in ns, by regime; empty where nothing was timed, as always in the emulator."""
+        from triad.codecs import numpy
+        from triad.verbs import query
+        rows = query("select t.regime, t.samples_ns_json from timing t join run r using (run_id) where r.run_ulid = ?", [self.id], db=self._db or None)
+        return {row["regime"]: numpy().array(json.loads(row["samples_ns_json"]), dtype="f8") for row in rows}
+
+    def show(self) -> Detail:
+        """Everything about this run: triad.show."""
+        from triad.verbs import show
+        return show(self.id, db=self._db or None)
+
+    def __repr__(self) -> str:
+        sizes = " ".join(f"{n}={v}" for n, v in {**self.dims, **self.attributes}.items())
+        return f"<{self.status} {self.op}/{self.impl} {self['pass']} {self.dtype} {sizes} {self['distribution']} {self.id}>"
+
+
+class Records(Sequence[Record]):
+    """Records, newest first as `triad results list` gives them."""
+
+    columns = ("op", "pass", "impl", "dtype", "dims", "attributes", "layout", "distribution", "status", "headroom", "ulp_max", "device", "message", "id")
+
+    def __init__(self, lines: Iterable[str], db: str = ""):
+        self._lines, self._db = [line for line in lines if line.strip()], db
+        self._records = [Record(line, db) for line in self._lines]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, index: Any) -> Any:
+        return Records(self._lines[index], self._db) if isinstance(index, slice) else self._records[index]
+
+    def __str__(self) -> str:
+        return call("ListTable", "\n".join(self._lines))
+
+    __repr__ = __str__
+
+    def _rows(self) -> list[list[Any]]:
+        def cell(r: Record, name: str) -> Any:
+            value = getattr(r, name)
+            return " ".join(f"{n}={v}" for n, v in value.items()) if isinstance(value, dict) else value
+        return [[cell(r, name) for name in self.columns] for r in self]
+
+    def _repr_html_(self) -> str:
+        from triad.catalog import statuses
+        return table(self.columns, self._rows(), weights=statuses())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row a record: its fields, a column for each dim and attribute, the worst of the outputs' measures."""
+        def row(r: Record) -> dict[str, Any]:
+            plain = {k: v for k, v in r.items() if not isinstance(v, (dict, list))}
+            return {**plain, **r.dims, **r.attributes, "headroom": r.headroom, "ulp_max": r.ulp_max}
+        return pandas().DataFrame([row(r) for r in self])
+
+
+class Comparison(Records):
+    """What `triad compare` or `gradcheck` found. `exit` is what the command line ends with: 0 at least one pass and nothing bad, 1 something is
+    wrong, 3 nothing was proven."""
+
+    def __init__(self, output: str, exit: int, db: str = "", database: str = "", reason: str = ""):
+        super().__init__(output.splitlines(), db)
+        self.exit, self.reason, self._database = exit, reason, database
+        self._differences: list[dict[str, Any]] | None = None
+
+    def __reduce__(self) -> Any:
+        return Comparison, ("\n".join(self._lines), self.exit, self._db, self._database, self.reason)
+
+    @property
+    def ok(self) -> bool:
+        """At least one implementation passed and nothing is wrong."""
+        return self.exit == 0
+
+    @property
+    def session(self) -> str:
+        """ULID of the invocation, "" where nothing was run."""
+        return self[0].session if len(self) else ""
+
+    @property
+    def bad(self) -> list[Record]:
+        """The records that count as bad."""
+        from triad.catalog import statuses
+        weights = statuses()
+        return [r for r in self if weights.get(r.status) == "bad"]
+
+    @property
+    def differences(self) -> list[dict[str, Any]]:
+        """How far implementations lie apart: the entries that docs/json.md calls a difference."""
+        if self._differences is None:
+            self._differences = _differences(self.session, self._db) if self.session else []
+        return self._differences
+
+    def __str__(self) -> str:
+        try:
+            apart = "\n".join(json.dumps(d) for d in self.differences)
+        except TriadError:  # the table can do without: the database may be elsewhere by now
+            apart = ""
+        return call("CompareTable", "\n".join(self._lines), apart, self.exit, self.reason, self._database)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from html import escape
+        meaning = {0: "nothing is wrong", 1: "something is wrong"}.get(self.exit, "nothing was proven right or wrong")
+        return f"{super()._repr_html_()}<p>{len(self)} runs: {escape(meaning)}. {escape(self.reason)}</p>"
+
+
+def _differences(session: str, db: str) -> list[dict[str, Any]]:
+    from triad.verbs import query
+    rows = query("""
+        select s.session_ulid, c.case_key, c.op, c.pass, c.dtype, d.output, ia.name as impl_a, ib.name as impl_b, a.run_ulid as run_a, b.run_ulid as run_b,
+               d.n, d.bitwise, d.n_different, d.ulp_max, d.ulp_max_class, d.worst_index_json, d.worst_a, d.worst_a_class, d.worst_b, d.worst_b_class
+        from difference d join run a on a.run_id = d.run_a_id join run b on b.run_id = d.run_b_id join session s on s.session_id = a.session_id
+             join test_case c on c.case_id = a.case_id join implementation ia on ia.implementation_id = a.implementation_id
+             join implementation ib on ib.implementation_id = b.implementation_id
+        where s.session_ulid = ? order by c.case_id, impl_a, impl_b, d.output""", [session], db=db or None, deadline="30s", rows=1_000_000)
+
+    def number(row: Mapping[str, Any], name: str) -> Any:
+        return row[name] if row[f"{name}_class"] in (None, "finite") else row[f"{name}_class"]
+
+    def entry(r: Mapping[str, Any]) -> dict[str, Any]:
+        worst = r["worst_index_json"]
+        return {"session": r["session_ulid"], "case": r["case_key"], "op": r["op"], "pass": r["pass"], "dtype": r["dtype"], "output": r["output"], "a": r["impl_a"],
+                "b": r["impl_b"], "run_a": r["run_a"], "run_b": r["run_b"], "n": r["n"], "bitwise": bool(r["bitwise"]), "n_different": r["n_different"],
+                "ulp_max": number(r, "ulp_max"), "worst": {"index": json.loads(worst), "a": number(r, "worst_a"), "b": number(r, "worst_b")} if worst else None}
+    return [entry(r) for r in rows]
+
+
+class Detail(Mapping[str, Any]):
+    """One run read whole: `run` (a Record), `session`, `command` (which repeats it on the same bits), `differences`."""
+
+    def __init__(self, text: str, words: str, db: str = ""):
+        self._fields, self._words = json.loads(text), words
+        self.run = Record(json.dumps(self._fields["run"]), db)
+        self.session: Mapping[str, Any] = self._fields["session"]
+        self.command: str = self._fields["command"]
+        self.differences: list[dict[str, Any]] = _numbers(self._fields["differences"] or [])
+
+    def __getitem__(self, name: str) -> Any:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __str__(self) -> str:
+        return self._words
+
+    __repr__ = __str__
+
+
+class Rows(Sequence[dict[str, Any]]):
+    """The answer to a query: a dictionary a row. `cut` says in a sentence that there were more, and is "" where all are here."""
+
+    def __init__(self, rows: Sequence[dict[str, Any]], cut: str = ""):
+        self._rows, self.cut = list(rows), cut
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns; none are known where there is no row."""
+        return list(self._rows[0]) if self._rows else []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return Rows(self._rows[index], self.cut) if isinstance(index, slice) else self._rows[index]
+
+    def __str__(self) -> str:
+        cells = [self.columns, *([("NULL" if v is None else str(v)) for v in row.values()] for row in self._rows)]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        lines = ["  ".join(f"{c:{w}}" for c, w in zip(row, widths)).rstrip() for row in cells if row]
+        return "\n".join(lines + ([self.cut] if self.cut else [])) if self._rows else "no rows"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return table(self.columns, [row.values() for row in self._rows], self.cut)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame of the rows."""
+        return pandas().DataFrame(self._rows)
+
+
+def read_records(arguments: Sequence[str], db: str) -> Records:
+    """Records that a verb lists."""
+    output, _ = read(arguments)
+    return Records(output.splitlines(), db)

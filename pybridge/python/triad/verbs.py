@@ -1,0 +1,108 @@
+"""The verbs of the command line as functions. Keywords are its flags; `pass` and `from` being words of Python, `pass_` stands for --pass."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from triad.catalog import Words
+from triad.command import Run, flags, read
+from triad.errors import UsageError
+from triad.records import Comparison, Detail, Records, Rows, read_records
+from triad.sql import bind
+
+PathLike = str | os.PathLike[str]
+
+
+def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words = None, pass_: str | None = None, dims: Mapping[str, int] | None = None,
+          attr: Mapping[str, Any] | None = None, device: str | None = None, gpu: int | None = None, quick: bool = False, full: bool = False,
+          seed: int | str | None = None, distribution: Words = None, layout: Words = None, upstream: Words = None, saved: Words = None,
+          limit: Mapping[str, str] | None = None, resume: bool = False, dump: PathLike | None = None, add: PathLike | Sequence[PathLike] | None = None,
+          map: Mapping[str, str] | None = None, offline: bool = False, db: PathLike | None = None) -> Run:
+    """Starts a comparison in the background and gives a Run: poll, cancel, wait. See compare for the keywords; verb is "compare" or
+    "gradcheck"."""
+    if verb not in ("compare", "gradcheck"):
+        raise UsageError(f"start {verb!r}: want compare or gradcheck")
+    names = [op] if isinstance(op, str) else list(op or ())
+    for name in names:
+        if not isinstance(name, str) or name.startswith("-"):
+            raise UsageError(f"operator {name!r}: want its name, see triad.ops()")
+    database = "" if db is None else os.fspath(db)
+    options = {"impl": impl, "dtype": dtype, "pass": pass_, "dims": dims, "attr": attr, "device": device, "gpu": gpu, "quick": quick, "full": full,
+               "seed": seed, "distribution": distribution, "layout": layout, "upstream": upstream, "saved": saved, "limit": limit, "resume": resume,
+               "dump": None if dump is None else os.fspath(dump), "add": add, "map": map, "offline": offline, "db": database or None, "yes": not offline}
+
+    def result(output: str, code: int, db: str, reason: str) -> Comparison:
+        return Comparison(output, code, db, db or str(default_database()), reason)
+    return Run([verb, *names, "--json", *flags(options)], result, database)
+
+
+def compare(op: Words, **flags: Any) -> Comparison:
+    """Runs and judges every implementation of an operator, of several, or of "all", against an fp64 truth, and records every result.
+
+    impl          only implementations with these prefixes: "cuda", ["triton/row", "torch"]
+    dtype         only these: "bf16"
+    dims, attr    sizes and attributes: {"rows": 8, "cols": 1000}, {"causal": True}; what is not named keeps the level's values
+    pass_         "forward", "backward" or "both"
+    quick, full   at most 12 cases for each operator, dtype and pass; every case
+    distribution, layout, upstream, saved    only these kinds of data
+    device, gpu   "cpu" or "gpu"; which GPU
+    seed          of the inputs: a number or "random"
+    add, map      files of your own judged beside ours, and what their parameters stand for
+    resume        finish the newest interrupted run of the same request
+    dump          a folder that gets inputs, outputs, truth and allowance of every case as safetensors
+    limit         deadlines: {"call": "10s"}
+    offline, db   fetch nothing; another database
+
+    Ctrl-C stops the run after the current case, keeps what is done, and raises Interrupted with it. UsageError, Unavailable and TriadError
+    carry the command line's sentence. A kernel that is wrong is no exception: look at the records, or at `ok`.
+    """
+    return _run("compare", op, flags)
+
+
+def gradcheck(op: Words, **flags: Any) -> Comparison:
+    """Judges every gradient of an operator, of several, or of "all": compare for backwards, with the truth proven by the complex step, repeated
+    launches, and each gradient alone. The keywords are compare's."""
+    return _run("gradcheck", op, flags)
+
+
+def _run(verb: str, op: Words, options: dict[str, Any]) -> Comparison:
+    unknown = sorted(set(options) - set(start.__kwdefaults__ or {}) | ({"verb"} & set(options)))
+    if unknown:
+        known = ", ".join(sorted(set(start.__kwdefaults__ or {}) - {"verb"}))
+        raise UsageError(f"{verb}: unknown keyword {unknown[0]!r}: want one of {known}")
+    with start(op, verb=verb, **options) as run:
+        return run.wait()
+
+
+def results(*, op: Words = None, impl: Words = None, dtype: Words = None, status: Words = None, bad: bool = False, pass_: str | None = None,
+            since: str | None = None, limit: int = 50, db: PathLike | None = None) -> Records:
+    """What was recorded, newest first. since is a duration ("2h", "7d") or a date ("2026-01-31")."""
+    database = "" if db is None else os.fspath(db)
+    options = {"op": op, "impl": impl, "dtype": dtype, "status": status, "bad": bad, "pass": pass_, "since": since, "limit": int(limit), "db": database or None}
+    return read_records(["results", "list", "--json", *flags(options)], database)
+
+
+def show(id: str, *, db: PathLike | None = None) -> Detail:
+    """One run read whole. id is a record's id, or the first letters of it."""
+    database = flags({"db": None if db is None else os.fspath(db)})
+    text, _ = read(["results", "show", "--json", *database, "--", str(id)])
+    words, _ = read(["results", "show", *database, "--", str(id)])
+    return Detail(text, words, "" if db is None else os.fspath(db))
+
+
+def query(sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None, *, rows: int = 10_000, deadline: str = "2s", db: PathLike | None = None) -> Rows:
+    """One read-only SQL statement: ? in it takes the next of params, :name one of a mapping. It can read and nothing else; DatabaseError
+    for what writes, takes too long or does not parse. Views: latest, history, disagreements, speed."""
+    options = {"rows": int(rows), "deadline": deadline, "db": None if db is None else os.fspath(db)}
+    output, remarks = read(["results", "query", "--json", *flags(options), "--", bind(sql, params)])
+    return Rows([json.loads(line) for line in output.splitlines()], remarks[-1] if remarks else "")
+
+
+def default_database() -> Path:
+    """The database that is used where none is named."""
+    base = os.environ.get("XDG_DATA_HOME", "")
+    return Path(base if os.path.isabs(base) else os.path.expanduser("~/.local/share")) / "triad" / "results.db"
