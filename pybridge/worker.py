@@ -35,6 +35,7 @@ class Worker:
         self.loaded: dict[str, ModuleType | dict[str, Any]] = {}
         self.torch_missing = self.triton_missing = ""
         self.on_gpu = False
+        self.measurements = None  # a measure.Measurements once something is timed
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answers one request with its result."""
@@ -45,9 +46,11 @@ class Worker:
             return self.load(request["load"]["op"])
         if do == "run":
             return self.run(request["run"])
+        if do == "measure":
+            return self.measure(request["measure"])
         if do == "probe":
             return self.probe()
-        raise wire.WireError(f"request {do!r}: want hello, load, run, probe or bye")
+        raise wire.WireError(f"request {do!r}: want hello, load, run, measure, probe or bye")
 
     # ---- hello
 
@@ -160,16 +163,13 @@ class Worker:
         """Runs one case of one implementation: every launch, up to the first that does not return plainly."""
         import torch
         from launch import launch
-        module = self._module(run["op"]) if not self.torch_missing else None
-        rows = [i for i in getattr(module, "IMPLEMENTATIONS", []) if i.name == run["implementation"] and i.function(run["pass"])]
-        if not rows or self.memory is None:
-            raise LookupError(f"{run['op']}/{run['implementation']} has no {run['pass']} here")
+        module, row = self._find(run)
         attributes = wire.attributes(run.get("attrs"))
         if self.on_gpu:
             torch.cuda.reset_peak_memory_stats()
         begin, replies, fatal = time.perf_counter_ns(), [], False
         for request in run["launches"]:
-            reply = launch(rows[0], module.__file__, self.memory, self.device, run, attributes, request)
+            reply = launch(row, module.__file__, self.memory, self.device, run, attributes, request)
             fatal = reply.pop("fatal", False)
             replies.append(reply)
             if "status" in reply:
@@ -180,6 +180,31 @@ class Worker:
         elif self.on_gpu:
             result["peak_bytes"] = torch.cuda.max_memory_allocated()
         return result
+
+    def _find(self, run: dict[str, Any]) -> tuple[ModuleType, Any]:
+        """The operator's module and the implementation that a request names."""
+        module = self._module(run["op"]) if not self.torch_missing else None
+        rows = [i for i in getattr(module, "IMPLEMENTATIONS", []) if i.name == run["implementation"] and i.function(run["pass"])]
+        if not rows or self.memory is None:
+            raise LookupError(f"{run['op']}/{run['implementation']} has no {run['pass']} here")
+        return module, rows[0]
+
+    # ---- measure
+
+    def measure(self, args: dict[str, Any]) -> dict[str, Any]:
+        """One step of a timing; only a GPU is timed."""
+        if not self.on_gpu:
+            return {"status": "UNSUPPORTED", "message": "this Python has no GPU: only a GPU is timed"}
+        from measure import CallArm, Measurements
+
+        def make(prepare: dict[str, Any]) -> CallArm:
+            run = prepare["run"]
+            module, row = self._find(run)
+            return CallArm(row, module.__file__, self.memory, self.device, run, wire.attributes(run.get("attrs")), prepare.get("cold", False))
+
+        if self.measurements is None:
+            self.measurements = Measurements()
+        return self.measurements.step(args, make)
 
     # ---- probe
 

@@ -246,8 +246,18 @@ func (x *execution) ready(ctx context.Context, regime Regime, k *contender) erro
 		return nil
 	}
 	k.arm = arm
-	x.physics = arm.Facts().Device
+	x.notePhysics(arm.Facts().Device)
 	return nil
+}
+
+// notePhysics keeps what any worker could read from the device.
+func (x *execution) notePhysics(p backend.DevicePhysics) {
+	old := &x.physics
+	old.L2Bytes, old.Multiprocessors = max(old.L2Bytes, p.L2Bytes), max(old.Multiprocessors, p.Multiprocessors)
+	old.BytesPerSecond, old.ClockMHz = max(old.BytesPerSecond, p.BytesPerSecond), max(old.ClockMHz, p.ClockMHz)
+	if p.Major > 0 {
+		old.Major, old.Minor = p.Major, p.Minor
+	}
 }
 
 // recordHeat stores the timings and ratios of one case in one regime.

@@ -56,7 +56,7 @@ func (x *execution) ruler(ctx context.Context, backends []backend.Backend, name 
 		if err != nil || outcome.Status != op.StatusUnknown {
 			continue // without a ruler there is no share of the roofline; what was asked for can be timed all the same
 		}
-		x.physics = arm.Facts().Device
+		x.notePhysics(arm.Facts().Device)
 		reply, outcome, err := arm.Time(ctx, backend.TimeArgs{SettleNS: settle, Discard: 1, Samples: rulerSamples})
 		if err != nil {
 			return backend.PrepareReply{}, nil, err

@@ -34,7 +34,7 @@ func (a *Adapter) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 	if err := a.loadFor(ctx, s, job.Implementation.Op); err != nil {
 		return nil, backend.Outcome{}, err
 	}
-	job.Launches = nil
+	job.Launches = []backend.LaunchPlan{{Poison: "a"}} // says what outputs there are
 	args, _, err := layOut(job.Job, s.worker.memory)
 	if err != nil {
 		return nil, backend.Outcome{Status: op.StatusSkipped, Sentence: err.Error()}, nil

@@ -1,0 +1,106 @@
+// Package telemetry reads the clocks, power, temperature and throttle reasons of a GPU through NVML, which is opened at run time: without
+// a driver everything is unknown, and nothing fails. It only reads: no clock, limit or mode is ever set.
+package telemetry
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// Reading is one look at a GPU; what cannot be read is 0.
+type Reading struct {
+	ClockMHz       float64 // of the multiprocessors
+	MemoryClockMHz float64
+	PowerW         float64
+	TemperatureC   float64
+	Throttle       uint64 // NVML's clock event reasons, a bit mask
+}
+
+// GPU is one GPU, or none. It may be read from several goroutines.
+type GPU struct {
+	library nvml.Interface
+	device  nvml.Device // nil: nothing is known
+	now     func() time.Time
+
+	mu   sync.Mutex
+	slow Reading // what changes slowly, read at most twenty times a second
+	at   time.Time
+}
+
+// slowly is how long power, temperature and reasons stay as they were read.
+const slowly = 50 * time.Millisecond
+
+// Open finds the GPU that workers see under a value of CUDA_VISIBLE_DEVICES, "" for all of them: they use the first. Where there is no
+// driver, or the GPU cannot be told, the GPU reads as unknown.
+func Open(visible string) *GPU { return open(nvml.New(), visible) }
+
+func open(library nvml.Interface, visible string) *GPU {
+	g := &GPU{library: library, now: time.Now}
+	if library.Init() != nvml.SUCCESS {
+		g.library = nil
+		return g
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(visible), ",")
+	var device nvml.Device
+	var code nvml.Return
+	switch count, _ := library.DeviceGetCount(); {
+	case strings.HasPrefix(first, "GPU-"):
+		device, code = library.DeviceGetHandleByUUID(first)
+	case count == 1:
+		device, code = library.DeviceGetHandleByIndex(0)
+	default: // CUDA sorts several GPUs by speed, NVML by bus: which one is meant is not known
+		return g
+	}
+	if code == nvml.SUCCESS {
+		g.device = device
+	}
+	return g
+}
+
+// Known says whether there is anything to read.
+func (g *GPU) Known() bool { return g.device != nil }
+
+// Read looks at the GPU.
+func (g *GPU) Read() Reading {
+	if g.device == nil {
+		return Reading{}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := g.now(); now.Sub(g.at) >= slowly {
+		g.slow, g.at = g.readSlow(), now
+	}
+	r := g.slow
+	if clock, code := g.device.GetClockInfo(nvml.CLOCK_SM); code == nvml.SUCCESS {
+		r.ClockMHz = float64(clock)
+	}
+	return r
+}
+
+func (g *GPU) readSlow() Reading {
+	var r Reading
+	if clock, code := g.device.GetClockInfo(nvml.CLOCK_MEM); code == nvml.SUCCESS {
+		r.MemoryClockMHz = float64(clock)
+	}
+	if milliwatts, code := g.device.GetPowerUsage(); code == nvml.SUCCESS {
+		r.PowerW = float64(milliwatts) / 1e3
+	}
+	if degrees, code := g.device.GetTemperature(nvml.TEMPERATURE_GPU); code == nvml.SUCCESS {
+		r.TemperatureC = float64(degrees)
+	}
+	if mask, code := g.device.GetCurrentClocksEventReasons(); code == nvml.SUCCESS {
+		r.Throttle = mask
+	}
+	return r
+}
+
+// Close gives NVML back.
+func (g *GPU) Close() {
+	if g.library != nil {
+		g.library.Shutdown()
+		g.library, g.device = nil, nil
+	}
+}

@@ -1,0 +1,306 @@
+"""Timing of an implementation's calls on a GPU, in the same way as the CUDA worker's: sets of inputs that the calls go through in turn, the
+calls captured in a CUDA graph, one event between replays. A call that cannot be captured is timed between events, the host's time included."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import torch
+
+import tensors
+from implementation import Implementation
+from launch import _outcome, _outputs
+from wire import Memory, WireError
+
+ROTATED_L2 = 2  # these four as in internal/backend/measure.go
+MOST_ROTATED = 16 << 30
+MOST_SETS = 1024
+MOST_CAPTURED = 4096
+POISON_OF_FIRST, POISON_OF_REST = "a", "b"
+
+RULER_BYTES = 256 << 20
+PRODUCT = {"bf16": 8192, "fp8": 8192, "fp32": 4096}
+"""Rows and columns of the matrices of a ruler."""
+WARM_UPS = 3
+
+
+def physics() -> dict[str, Any]:
+    """What torch knows of the device's widths and clocks. The memory's is left to the CUDA worker: torch does not give its width."""
+    p = torch.cuda.get_device_properties(0)
+    clock = getattr(p, "clock_rate", 0) / 1e3
+    return {"l2_bytes": p.L2_cache_size, "multiprocessors": p.multi_processor_count, "bytes_per_second": _memory_rate(p), "clock_mhz": clock,
+            "major": p.major, "minor": p.minor}
+
+
+def _memory_rate(p) -> float:
+    """Bytes per second: two transfers a clock of so many bits; 0 where torch does not tell."""
+    return 2.0 * getattr(p, "memory_clock_rate", 0) * 1e3 * getattr(p, "memory_bus_width", 0) / 8
+
+
+def rotation(cold: bool, l2: int, given: int, returned: int) -> int:
+    """How many sets keep inputs and outputs out of the L2 cache, each by themselves."""
+    if not cold:
+        return 1
+    sets = 2
+    for count in (given, returned):
+        if count:
+            sets = max(sets, -(-ROTATED_L2 * l2 // count))
+    return max(2, min(sets, MOST_SETS, MOST_ROTATED // max(given + returned, 1)))
+
+
+class Arm:
+    """Calls of one function over sets of arguments. call(i) makes the call of set i and gives a tuple of what it returned."""
+
+    def __init__(self, sets: int, call):
+        self.sets, self.call = sets, call
+        self.calls, self.estimate = sets, 0.0
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.reason = ""
+        self.stream = torch.cuda.Stream()
+        self.kept: list[tuple] = [()] * sets
+        self.events: list[torch.cuda.Event] = []
+
+    def prepare(self, graph_ns: int) -> None:
+        """Tries the calls, captures one for each set, and more where those take less than graph_ns."""
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            for i in range(WARM_UPS):
+                self.call(i % self.sets)
+        torch.cuda.synchronize()
+        try:
+            self._capture(self.sets)
+        except Exception as e:  # what cannot be captured raises many kinds
+            if isinstance(e, (torch.AcceleratorError, torch.OutOfMemoryError)) and "captur" not in str(e).lower():
+                raise
+            self.reason, self.graph = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"[:300], None
+            torch.cuda.synchronize()
+        self._estimate()
+        turns = math.ceil(graph_ns / max(self.estimate * self.sets, 1e-3))
+        if turns > 1:
+            self.calls = min(turns * self.sets, max(self.sets, MOST_CAPTURED // self.sets * self.sets))
+            if self.graph is not None:
+                self._capture(self.calls)
+            self._estimate()
+
+    def _capture(self, calls: int) -> None:
+        self.graph, self.kept = None, [()] * self.sets
+        graph = torch.cuda.CUDAGraph()
+        # What a call returned is kept until the same set's turn comes again: else the allocator would give every call the same block.
+        with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
+            for i in range(calls):
+                self.kept[i % self.sets] = self.call(i % self.sets)
+        self.graph, self.calls = graph, calls
+
+    def _estimate(self) -> None:
+        self.estimate = self.time(1, 2)[1]
+
+    def _replay(self) -> None:
+        if self.graph is not None:
+            self.graph.replay()
+            return
+        for i in range(self.calls):
+            self.kept[i % self.sets] = self.call(i % self.sets)
+
+    def settle(self, ns: int) -> None:
+        """Replays without timing until ns have passed."""
+        end = time.perf_counter_ns() + ns
+        with torch.cuda.stream(self.stream):
+            while time.perf_counter_ns() < end:
+                self._replay()
+                self.stream.synchronize()
+
+    def time(self, discard: int, samples: int) -> list[float]:
+        """ns a call of replays that are queued behind each other, with an event between."""
+        while len(self.events) < discard + samples + 1:
+            self.events.append(torch.cuda.Event(enable_timing=True))
+        with torch.cuda.stream(self.stream):
+            self.events[0].record()
+            for i in range(discard + samples):
+                self._replay()
+                self.events[i + 1].record()
+            self.stream.synchronize()
+        return [self.events[i].elapsed_time(self.events[i + 1]) * 1e6 / self.calls for i in range(discard, discard + samples)]
+
+
+class CallArm:
+    """An arm that times an implementation."""
+
+    def __init__(self, implementation: Implementation, source: str, memory: Memory, device: torch.device, run: dict[str, Any],
+                 attributes: dict[str, Any], cold: bool):
+        self.implementation, self.source, self.memory, self.device = implementation, source, memory, device
+        self.direction = run["pass"]
+        self.function = implementation.function(self.direction)
+        self.attributes = attributes
+        refs = run["inputs"]
+        given = sum(ref["bytes"] for ref in refs)
+        returned = sum(ref["bytes"] for ref in run["launches"][0]["outputs"] if ref["name"] in implementation.gives(self.direction))
+        self.l2 = physics()["l2_bytes"]
+        sets = rotation(cold, self.l2, given, returned)
+        self.rotated = sets * min(given, returned)
+        first = [tensors.load(memory, ref, device) for ref in refs]
+        self.loaded = [first] + [[_again(buffer, tensor) for buffer, tensor in first] for _ in range(sets - 1)]
+        why = implementation.accepts(self.direction, *[t for _, t in first], **attributes) if implementation.accepts else None
+        if why:
+            raise NotImplementedError(why)
+        self.arm = Arm(sets, self._call)
+
+    def _call(self, i: int) -> tuple:
+        with torch.no_grad():
+            value = self.function(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
+        return value if type(value) is tuple else (value,)
+
+    def poison(self) -> None:
+        """Fills what the captured calls write, so that what is judged was written by a timed call."""
+        for i, values in enumerate(self.arm.kept):
+            for value in values:
+                if isinstance(value, torch.Tensor) and value.is_contiguous() and value.numel() and self.arm.graph is not None:
+                    tensors.poison(value.detach().view(-1), POISON_OF_REST if i else POISON_OF_FIRST)
+        torch.cuda.synchronize()
+
+    def finish(self, launches: list[dict[str, Any]]) -> dict[str, Any]:
+        """The outputs of the first and of the last set, what became of their inputs, and which outputs differ between sets."""
+        replies = []
+        names = self.implementation.gives(self.direction)
+        for i, request in zip((0, self.arm.sets - 1), launches):
+            buffers = [buffer for buffer, _ in self.loaded[i]]
+            guards = [entry for buffer in buffers for entry in buffer.report()]
+            reply = {"inputs": [tensors.checksum(buffer) for buffer in buffers],
+                     "outputs": _outputs(names, self.arm.kept[i], request["outputs"], self.memory, self.device)}
+            if guards:
+                reply["guards"] = guards
+            replies.append(reply)
+        return {"launches": replies, "differing": self._differing(names)}
+
+    def _differing(self, names) -> list[str]:
+        first = dict(zip(names, self.arm.kept[0]))
+        return [name for name in names if any(not _same(first.get(name), dict(zip(names, values)).get(name)) for values in self.arm.kept[1:])]
+
+
+def _again(buffer: tensors.Buffer, tensor: torch.Tensor) -> tuple[tensors.Buffer, torch.Tensor]:
+    """A second buffer with the same bytes, and the same view of it."""
+    other = tensors.Buffer(buffer.name, buffer.count, tensor.device)
+    if buffer.count:
+        other.bytes().copy_(buffer.bytes())
+    start = tensor.storage_offset() - tensors.GUARD // tensor.element_size()
+    return other, other.tensor(tensor.dtype, tensor.shape, tensor.stride(), start)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two outputs hold the same bits."""
+    if a is None or b is None:
+        return a is b
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    return not a.numel() or torch.equal(a.detach().contiguous().view(-1).view(torch.uint8), b.detach().contiguous().view(-1).view(torch.uint8))
+
+
+class RulerArm:
+    """An arm that times what the device does at best: the driver's copy, and products of random matrices by torch."""
+
+    def __init__(self, name: str, cold: bool):
+        self.bytes = self.flops = 0
+        if name == "memcpy":
+            sets = rotation(cold, physics()["l2_bytes"], RULER_BYTES, RULER_BYTES)
+            pairs = [(torch.empty(RULER_BYTES, dtype=torch.uint8, device="cuda"), torch.randint(0, 256, (RULER_BYTES,), dtype=torch.uint8, device="cuda"))
+                     for _ in range(sets)]
+            self.bytes, self.rotated = 2 * RULER_BYTES, sets * RULER_BYTES
+            self.arm = Arm(sets, lambda i: (pairs[i][0].copy_(pairs[i][1]),))
+            return
+        if name not in PRODUCT:
+            raise NotImplementedError(f"the Python worker has no ruler {name}")
+        n = PRODUCT[name]
+        self.flops, self.rotated = 2 * n**3, 0
+        sets = 2 if cold else 1
+        call = getattr(self, "_" + name)
+        operands = [call(n) for _ in range(sets)]
+        self.arm = Arm(sets, lambda i: (operands[i](),))
+
+    @staticmethod
+    def _bf16(n: int):
+        a, b = (torch.randn(n, n, dtype=torch.bfloat16, device="cuda") for _ in range(2))
+        return lambda: a @ b
+
+    @staticmethod
+    def _fp32(n: int):
+        a, b = (torch.randn(n, n, device="cuda") for _ in range(2))
+        return lambda: a @ b
+
+    @staticmethod
+    def _fp8(n: int):
+        if torch.cuda.get_device_capability() < (8, 9):
+            raise NotImplementedError("this GPU has no product in fp8")
+        a, b = (torch.randn(n, n, device="cuda").to(torch.float8_e4m3fn) for _ in range(2))
+        one = torch.ones((), device="cuda")
+        return lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+    def poison(self) -> None:
+        """A ruler is not judged."""
+
+    def finish(self, launches: list[dict[str, Any]]) -> dict[str, Any]:
+        """Nothing."""
+        return {"launches": []}
+
+
+class Measurements:
+    """The arms of a worker, by the driver's numbers."""
+
+    def __init__(self):
+        self.arms: dict[int, CallArm | RulerArm] = {}
+
+    def step(self, args: dict[str, Any], make) -> dict[str, Any]:
+        """Does one step. make(prepare) makes the arm of an implementation."""
+        number, step = args["arm"], args["step"]
+        if step == "prepare":
+            return self._prepare(number, args["prepare"], make)
+        if number not in self.arms:
+            raise WireError(f"measure arm {number}: nothing is prepared under this number")
+        arm = self.arms[number]
+        try:
+            if step == "time":
+                wanted = args["time"]
+                if wanted.get("settle_ns"):
+                    arm.arm.settle(wanted["settle_ns"])
+                return {"samples_ns": arm.arm.time(wanted.get("discard", 0), wanted["samples"])}
+            if step == "finish":
+                return self._finish(number, args["finish"].get("launches") or [])
+        except (RuntimeError, MemoryError) as e:
+            return _failed(e)
+        raise WireError(f"measure step {step!r}: want prepare, time or finish")
+
+    def _prepare(self, number: int, prepare: dict[str, Any], make) -> dict[str, Any]:
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        arm = None
+        try:
+            arm = RulerArm(prepare["ruler"], prepare.get("cold", False)) if prepare.get("ruler") else make(prepare)
+            arm.arm.prepare(prepare["graph_ns"])
+            arm.poison()
+        except BaseException as e:
+            if isinstance(e, (KeyboardInterrupt, LookupError, WireError)):
+                raise
+            del arm
+            return _failed(e, getattr(make, "source", ""))
+        self.arms[number] = arm
+        inner = arm.arm
+        return {"mode": "graph" if inner.graph is not None else "events", "mode_reason": inner.reason, "sets": inner.sets, "calls": inner.calls,
+                "rotated_bytes": arm.rotated, "estimate_ns": inner.estimate, "peak_bytes": torch.cuda.max_memory_allocated() - before,
+                "bytes": getattr(arm, "bytes", 0), "flops": getattr(arm, "flops", 0), "device": physics()}
+
+    def _finish(self, number: int, launches: list[dict[str, Any]]) -> dict[str, Any]:
+        reply = self.arms.pop(number).finish(launches)
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()  # another worker may need the room
+        return reply
+
+
+def _failed(e: BaseException, source: str = "") -> dict[str, Any]:
+    """A reply that ends an arm."""
+    outcome = _outcome(e, source)
+    outcome.pop("where", None)
+    if not outcome["fatal"]:
+        torch.cuda.empty_cache()
+    return outcome
+
