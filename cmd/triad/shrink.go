@@ -67,7 +67,8 @@ func (a *app) shrink(ctx context.Context, mine *ownFiles, request run.Request, r
 		r := smallest[key]
 		s := &shrinker{ctx: ctx, backends: []backend.Backend{mine}, request: request, impl: r.Impl, base: r.Case, known: map[string]*record.Record{},
 			until: time.Now().Add(shrinkFor)}
-		facts := own.Facts{Operator: r.Case.Op, Pass: r.Case.Pass, DType: r.Case.DType, Distribution: r.Case.Distribution, Race: races[key]}
+		facts := own.Facts{Operator: r.Case.Op, Pass: r.Case.Pass, DType: r.Case.DType, Distribution: r.Case.Distribution, Race: races[key],
+			Formula: request.Operators[0].Spec.Formula, Layout: layoutOf(request.Operators[0].Spec, r.Case.Pass)}
 		for _, f := range mine.files {
 			facts.NoBarrier = facts.NoBarrier || f.name == r.Impl && f.unsynchronised
 		}
@@ -115,7 +116,7 @@ func (s *shrinker) find(r record.Record, facts own.Facts) finding {
 			last[name] = right
 		}
 	}
-	facts.Status, facts.Message, facts.ULP = smallest.Status, failure0(smallest), farthest(smallest)
+	facts.Status, facts.Message, facts.ULP = smallest.Status, sentenceOf(smallest), farthest(smallest)
 	s.neighbours(&facts, dims, last)
 	return finding{smallest, own.Advise(facts)}
 }
@@ -216,6 +217,9 @@ func (s *shrinker) neighbours(f *own.Facts, dims, last map[string]int64) {
 		r := s.run(dims, "normal")
 		f.OrdinaryPasses = r != nil && r.Status.Weight() != op.Bad
 	}
+	if f.OrdinaryPasses {
+		return // the numbers are to blame, not the sizes
+	}
 	for i, name := range s.sizes {
 		for _, other := range s.sizes[i+1:] {
 			if dims[name] != dims[other] && f.Square[0] == "" && right(name, int64(24), other, int64(24)) && right(name, int64(40), other, int64(40)) &&
@@ -241,8 +245,18 @@ func (s *shrinker) neighbours(f *own.Facts, dims, last map[string]int64) {
 	}
 }
 
-// failure0 is what is said of a record, or of its first wrong output.
-func failure0(r record.Record) string {
+// layoutOf names the tensors of a pass with their shapes.
+func layoutOf(spec *op.Spec, pass op.Pass) string {
+	inputs, outputs := spec.Tensors(pass)
+	var words []string
+	for _, t := range slices.Concat(inputs, outputs) {
+		words = append(words, t.Name+" "+t.ShapeText())
+	}
+	return strings.Join(words, ", ")
+}
+
+// sentenceOf is what is said of a record, or of its first wrong output.
+func sentenceOf(r record.Record) string {
 	for _, v := range r.Outputs {
 		if v.Status.Weight() == op.Bad {
 			return v.Message

@@ -11,6 +11,8 @@ import (
 // Facts are what a few extra runs found out about a wrong function.
 type Facts struct {
 	Operator     string
+	Formula      string // of the operator's forward
+	Layout       string // of what the pass takes and gives: "a [m, k], b [n, k], c [m, n]"
 	Pass         op.Pass
 	Status       op.Status
 	DType        string
@@ -62,6 +64,8 @@ func (f Facts) byStatus() []string {
 	case f.Status == op.StatusRace || f.Race:
 		return []string{"threads read what other threads have not written yet, or write the same place: put __syncthreads() between writing shared memory and " +
 			"reading it, and again before it is overwritten; add to one place with atomicAdd"}
+	case f.Status == op.StatusOutOfBounds && f.Square[0] != "":
+		return nil
 	case f.Status == op.StatusOutOfBounds:
 		return []string{"a thread works beyond the end of a tensor: the last block has more threads than there are elements; compare the index with the size " +
 			"before using it, as in if (i < n)"}
@@ -76,10 +80,11 @@ func (f Facts) byStatus() []string {
 	case f.DType != "fp32" && f.ULP >= 0.5 && f.ULP < 4096 && !settled:
 		return []string{"every value is near the truth, but further off than one rounding at the end: sums or other steps are kept in " + f.DType +
 			". Convert to float first, compute and sum in float, round once when storing"}
-	case f.UpTo == "" && !settled && f.ULP < 4096 && f.ULP >= 0:
+	case f.UpTo == "" && !settled && f.ULP < 4096: // not a NaN
 		return []string{"every value is near the truth, but not near enough: look for an approximation, or for a constant such as eps that is off"}
 	case f.UpTo == "" && !settled:
-		return []string{"it is wrong from the smallest shape on: compare the formula and the order of the parameters with triad ops show " + f.Operator}
+		return []string{"it is wrong from the smallest shape on. Compare it with the formula, " + f.Formula + ", and with what lies where: " + f.Layout +
+			", each row after row, the last size without gaps"}
 	}
 	return nil
 }

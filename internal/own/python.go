@@ -47,6 +47,7 @@ _PATH = %s
 def _load():
     """Imports the user's file. What goes wrong is said with the line of that file."""
     sys.path.insert(0, os.path.dirname(_PATH))
+    sys.dont_write_bytecode = True  # the folder is the user's
     spec = importlib.util.spec_from_file_location("triad_own_" + os.path.splitext(os.path.basename(_PATH))[0], _PATH)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

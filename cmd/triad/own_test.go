@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// ownCase is a file as a user writes it: how it is asked for and what must come out.
+type ownCase struct {
+	file, op string
+	flags    []string // what the signature does not say
+	status   string   // of the line in the table
+	says     string   // a regular expression over what is printed
+}
+
+// The files of testdata/own, in the ways people write them.
+var ownCases = []ownCase{
+	{"softmax_block.cu", "softmax", nil, "PASS", "input is x, output is y, M is rows, N is cols"},
+	{"softmax_rowthread.cu", "softmax", nil, "PASS", `grid \(ceildiv\(rows, 256\)\) and block \(256\)`},
+	{"softmax_warp_half.cu", "softmax", nil, "PASS", `grid \(ceildiv\(rows, \(256 / 32\)\)\)`},
+	{"softmax_one_row.cu", "softmax", []string{"--dims", "rows=1"}, "PASS", "no parameter for rows: it is judged with --dims rows=1"},
+	{"softmax_odd_names.cu", "softmax", []string{"--map", "p=rows,q=cols"}, "PASS", "from is x, to is y"},
+	{"softmax_no_max.cu", "softmax", nil, "FAIL", "subtract the row's maximum before exp"},
+	{"softmax_missing_barrier.cu", "softmax", nil, "RACE", `put __syncthreads\(\) between`},
+	{"softmax_square_only.cu", "softmax", nil, "FAIL|OUT_OF_BOUNDS", "right where rows = cols and wrong where they differ"},
+	{"softmax_tail.cu", "softmax", nil, "FAIL", "right where cols is a multiple of 32"},
+	{"softmax_thread_a_column.cu", "softmax", nil, "FAIL", "Cols up to 1024 are right, from 1025 on it is wrong"},
+	{"softmax_triton.py", "softmax", nil, "PASS", "x is x"},
+	{"softmax_fills.py", "softmax", nil, "FAIL", "Convert to float first"},
+	{"layernorm_half.cu", "layernorm", nil, "PASS", "gamma is weight, beta is bias, out is y, B is rows, C is cols, epsilon is eps"},
+	{"layernorm_half_sum.cu", "layernorm", nil, "FAIL", "Convert to float first"},
+	{"layernorm_one_pass.cu", "layernorm", nil, "FAIL", "subtract the mean first"},
+	{"swiglu_flat.cu", "swiglu", nil, "PASS", `n is rows \* cols`},
+	{"swiglu_grid_stride.cu", "swiglu", nil, "PASS", `total_elements is rows \* cols`},
+	{"swiglu_no_bounds.cu", "swiglu", nil, "OUT_OF_BOUNDS", `(?s)swiglu_no_bounds.cu:3.*if \(i < n\)`},
+	{"swiglu_rounds_down.cu", "swiglu", nil, "FAIL", `multiple of 256.*Round the number of blocks up`},
+	{"swiglu_torch.py", "swiglu", nil, "PASS", "gate is gate, up is up"},
+	{"rope_halves.cu", "rope", nil, "PASS", "n_heads is heads_q, n_kv_heads is heads_k"},
+	{"rope_interleaved_for_halves.cu", "rope", nil, "FAIL", "interleaved = false"},
+	{"fp8_gemm_tiled.cu", "fp8_gemm", nil, "PASS", `grid \(ceildiv\(n, 16\), ceildiv\(m, 16\)\) and block \(16, 16\)`},
+	{"fp8_gemm_column_major.cu", "fp8_gemm", nil, "FAIL", `b \[n, k\]`},
+	{"attention_heads.cu", "flash_attention", nil, "PASS", "H is heads_q = heads_kv, Lq is seq_q"},
+	{"attention_no_scale.cu", "flash_attention", nil, "FAIL", `softmax\(scale \* q k\^T\)`},
+	{"attention_one_head.cu", "flash_attention", []string{"--dims", "batch=1,heads_q=1,heads_kv=1"}, "PASS", "M is seq_q, N is seq_kv, d is head_dim"},
+}
+
+// runTriad runs triad with a database of its own and gives what it printed and its exit code.
+func runTriad(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	self, err := exec.LookPath("triad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "TRIAD_PYTHON="+os.Getenv("TRIAD_TEST_PYTHON"))
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return string(text), exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, text)
+	}
+	return string(text), 0
+}
+
+// Files as users write them are judged without a word more than their signature in most cases; no wrong one passes, no right one is accused.
+func TestOwnFiles(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no g++")
+	}
+	if testing.Short() {
+		t.Skip("it compiles two dozen files")
+	}
+	files, err := os.ReadDir("testdata/own")
+	if err != nil || len(files) != len(ownCases) {
+		t.Errorf("%d files in testdata/own, %d in the table (%v)", len(files), len(ownCases), err)
+	}
+	plain := 0
+	for _, c := range ownCases {
+		if len(c.flags) == 0 {
+			plain++
+		}
+		t.Run(c.file, func(t *testing.T) {
+			if strings.HasSuffix(c.file, ".py") && os.Getenv("TRIAD_TEST_PYTHON") == "" {
+				t.Skip("no Python with torch and Triton")
+			}
+			text, code := runTriad(t, append([]string{"compare", c.op, "--impl", "mine", "--quick", "--device", "cpu", "--add", filepath.Join("testdata", "own", c.file)}, c.flags...)...)
+			if want := map[bool]int{true: 0, false: 1}[c.status == "PASS"]; code != want {
+				t.Errorf("exit %d, want %d", code, want)
+			}
+			line := regexp.MustCompile(`(?m)^  mine/\S+ +\S+ +(\S+)`).FindAllStringSubmatch(text, -1)
+			if len(line) == 0 {
+				t.Fatalf("no line in the table:\n%s", text)
+			}
+			for _, l := range line {
+				if !regexp.MustCompile("^(" + c.status + ")$").MatchString(l[1]) {
+					t.Errorf("status %s, want %s", l[1], c.status)
+				}
+			}
+			if !regexp.MustCompile(c.says).MatchString(text) {
+				t.Errorf("it does not say %q", c.says)
+			}
+			if c.status != "PASS" && !regexp.MustCompile(`The smallest case found[^\n]*\n(.*\n)+        triad compare .*--add `).MatchString(text) {
+				t.Error("no smallest case with the command that repeats it")
+			}
+			if t.Failed() {
+				t.Log(text)
+			}
+		})
+	}
+	if plain*20 < 17*len(ownCases) {
+		t.Errorf("%d of %d files are judged without a flag, want 17 of 20", plain, len(ownCases))
+	}
+}
