@@ -287,8 +287,14 @@ def forward_sdpa(q, k, v, *, causal, scale):
 
 
 def _accepts_sdpa(direction, *tensors, causal, scale):
-    """torch's CPU kernel loses the NaN of a row with an infinite score in 16 bits, and gives zeros."""
+    """torch's CPU kernel loses the NaN of a row with an infinite score in 16 bits, and gives zeros; its GPU kernels read 16 bytes at once
+    without asking whether they may: a misaligned address, or NaN."""
     q = tensors[0]
+    if q.device.type == "cuda":
+        for name, t in zip("qkv", tensors):
+            rows = [s for s, n in zip(t.stride()[:-1], t.shape) if n > 1]
+            if t.data_ptr() % 16 or t.stride(-1) == 1 and any(s * t.itemsize % 16 for s in rows):
+                return f"flash_attention: {name} has rows that do not begin at a multiple of 16 bytes"
     if q.device.type == "cpu" and q.dtype.itemsize == 2 and not all(t.isfinite().all() for t in tensors[:3]):
         return f"flash_attention/torch/sdpa: q, k or v is not finite: on a CPU torch {torch.__version__} gives zeros for NaN in {q.dtype}"
     return None
@@ -318,16 +324,22 @@ def _row(name: str, function, contract: str, **more) -> Implementation:
 
 _GRADIENTS = ("grad_q", "grad_k", "grad_v")
 
+_ATOMIC = ("grad_q",) if torch.cuda.is_available() and not INTERPRETED else ()
+"""The GPU kernels behind torch's attention add grad_q up by atomics, where a row has more than one tile of keys."""
+
+_ALIGNED = "rows that begin at a multiple of 16 bytes"
+
 IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS, contract=sixteen_bit("p16"), accepts=_accepts_tiled,
                    constraint="head_dim a multiple of 8 in 16..256"),
-    _row("torch/sdpa", forward_sdpa, "p16", accepts=_accepts_sdpa, constraint="on a CPU in 16 bits finite inputs only"),
+    _row("torch/sdpa", forward_sdpa, "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC,
+         constraint="on a CPU in 16 bits finite inputs only, on a GPU rows that begin at a multiple of 16 bytes"),
     _row("torch/eager", forward_eager, "eager"),
 ]
 if torch.cuda.is_available() and not INTERPRETED:
     IMPLEMENTATIONS += [
-        _row("torch/cudnn", _held_to(SDPBackend.CUDNN_ATTENTION), "p16"),
-        _row("torch/flash", _held_to(SDPBackend.FLASH_ATTENTION), "p16"),
-        _row("torch/efficient", _held_to(SDPBackend.EFFICIENT_ATTENTION), "p16"),
-        _row("torch/compile", compile_for(forward_eager), "p16", compiled=True),
+        _row("torch/cudnn", _held_to(SDPBackend.CUDNN_ATTENTION), "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC, constraint=_ALIGNED),
+        _row("torch/flash", _held_to(SDPBackend.FLASH_ATTENTION), "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC, constraint=_ALIGNED),
+        _row("torch/efficient", _held_to(SDPBackend.EFFICIENT_ATTENTION), "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC, constraint=_ALIGNED),
+        _row("torch/compile", compile_for(forward_eager), "eager", compiled=True),  # the scores are a product of the dtype
     ]

@@ -220,6 +220,8 @@ def _accepts_scaled_mm(fast: bool):
         name = "fp8_gemm/torch/scaled_mm_fast" if fast else "fp8_gemm/torch/scaled_mm"
         for a, b in ((inputs[i], inputs[i + 2]) for i in range(0, len(inputs), 4)):
             (m, k), n = a.shape, b.shape[0]
+            if a.device.type == "cuda" and any(t.is_contiguous() and t.data_ptr() % 16 for t in (a, b)):
+                return f"{name}: an operand does not begin at a multiple of 16 bytes, which cuBLASLt asks for"
             if m and n and not k and a.device.type == "cpu":
                 return f"{name}: k 0: on a CPU builds of torch differ in whether they write c"
             if m and n:
