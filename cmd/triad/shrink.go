@@ -196,8 +196,8 @@ func (s *shrinker) run(dims map[string]int64, distribution string) *record.Recor
 	runner := &run.Runner{Backends: s.backends, Recorder: forgetful{}, Stop: s.ctx}
 	result, err := runner.Compare(s.ctx, request)
 	var found *record.Record
-	if err == nil && len(result.Records) > 0 {
-		found = &result.Records[0]
+	if err == nil && len(result.Records) > 0 { // several where the spec pins an attribute on some shape: a wrong one decides
+		found = &result.Records[max(slices.IndexFunc(result.Records, func(r record.Record) bool { return r.Status.Weight() == op.Bad }), 0)]
 	}
 	s.known[key] = found
 	return found
