@@ -98,12 +98,17 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 	if a.Names != nil {
 		named = a.Names(operator)
 	}
-	err := s.worker.call(ctx, backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: named}}, a.opts.Limits.Build, "build", &reply)
+	w := s.worker
+	err := w.call(ctx, backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: named}}, a.opts.Limits.Build, "build", &reply)
+	if err == nil {
+		err = checkFailures(reply.Failed)
+	}
 	if err != nil {
-		if asDeath(err) != nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			s.worker = nil
 		}
 		if d := asDeath(err); d != nil {
+			a.lost(s, w, d)
 			return reply, &backend.BuildFailure{Sentence: fmt.Sprintf("the worker of %s %s", a.BackendName, d.Sentence), Log: d.Log}
 		}
 		return reply, fmt.Errorf("load %s in the worker of %s: %w", operator, a.BackendName, err)
@@ -209,11 +214,7 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, a.opts.Limits.call(earlier, a.GPU), a.phase(earlier), &reply)
 	wall := time.Since(began)
 	if d := asDeath(err); d != nil {
-		s.worker, s.suspect = nil, a.GPU
-		a.noteWedged(d, w)
-		if d.Wedged && a.GPU {
-			a.giveUp(fmt.Sprintf("process %d, which runs on it, survived SIGKILL", w.cmd.Process.Pid))
-		}
+		a.lost(s, w, d)
 		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wall: wall, Wedged: d.Wedged}, nil
 	}
 	if err != nil {
@@ -226,10 +227,8 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	outcome.Log = w.log.Tail()
 	if reply.Fatal || outcome.Status == op.StatusCrash {
 		w.wait(time.Second)
-		if !w.end() {
-			outcome.Wedged = true
-		}
-		s.worker, s.suspect = nil, a.GPU
+		outcome.Wedged = !w.end()
+		a.lost(s, w, &Death{Wedged: outcome.Wedged})
 	}
 	if outcome.Status == op.StatusUnknown {
 		a.mu.Lock()
@@ -237,6 +236,15 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		a.mu.Unlock()
 	}
 	return outcome, nil
+}
+
+// lost takes a worker that ended out of its slot. On a GPU the next one is probed first, and one that survived SIGKILL ends all work there.
+func (a *Adapter) lost(s *slot, w *worker, d *Death) {
+	s.worker, s.suspect = nil, a.GPU
+	a.noteWedged(d, w)
+	if d.Wedged && a.GPU {
+		a.giveUp(fmt.Sprintf("process %d, which runs on it, survived SIGKILL", w.cmd.Process.Pid))
+	}
 }
 
 func (a *Adapter) noteWedged(d *Death, w *worker) {
@@ -343,6 +351,26 @@ func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
 	return args, m, nil
 }
 
+// mayReport says whether a status is one that a worker finds by itself. What counts as good is the judge's alone: a worker runs the very code
+// that is judged.
+func mayReport(s op.Status) bool {
+	switch s {
+	case op.StatusUnsupported, op.StatusUnavailable, op.StatusOutOfBounds, op.StatusDivergent, op.StatusDeadlock, op.StatusOOM, op.StatusCrash, op.StatusHang:
+		return true
+	}
+	return false
+}
+
+// checkFailures refuses a load reply whose failures are none.
+func checkFailures(failed []backend.LoadFailure) error {
+	for _, f := range failed {
+		if f.Status != op.StatusBuildFail && f.Status != op.StatusUnavailable {
+			return fmt.Errorf("%s failed to load with the status %v, want %v or %v", f.Implementation, f.Status, op.StatusBuildFail, op.StatusUnavailable)
+		}
+	}
+	return nil
+}
+
 // collect turns a reply into an outcome and copies the outputs out of shared memory. A reply whose frames are incomplete is a crash.
 func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunReply, wall time.Duration) backend.Outcome {
 	outcome := backend.Outcome{Wall: wall, PeakBytes: reply.PeakBytes}
@@ -355,6 +383,9 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 	}
 	for i, l := range reply.Launches {
 		if l.Status != op.StatusUnknown {
+			if !mayReport(l.Status) {
+				return incomplete("launch %d says %v, which is not for a worker to say", i, l.Status)
+			}
 			outcome.Status, outcome.Sentence, outcome.Where = l.Status, l.Message, l.Where
 			return outcome
 		}

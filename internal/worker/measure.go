@@ -68,17 +68,19 @@ func (a *Adapter) loadFor(ctx context.Context, s *slot, operator string) error {
 	return err
 }
 
+// workerGone is what becomes of an arm whose worker ended.
+var workerGone = backend.Outcome{Status: op.StatusCrash, Sentence: "its worker ended while another implementation was timed in it"}
+
 // step makes one request. The slot is locked. What the arm came to is an outcome, as for a run.
 func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.Duration, phase string, reply any,
 	ended func() (op.Status, string, bool)) (backend.Outcome, error) {
 	if m.slot.worker != m.worker {
-		return backend.Outcome{Status: op.StatusCrash, Sentence: "its worker ended while another implementation was timed in it"}, nil
+		return workerGone, nil
 	}
 	args.Arm = m.number
 	err := m.worker.call(ctx, backend.Request{Do: backend.DoMeasure, Measure: &args}, deadline, phase, reply)
 	if d := asDeath(err); d != nil {
-		m.slot.worker, m.slot.suspect = nil, true
-		m.adapter.noteWedged(d, m.worker)
+		m.adapter.lost(m.slot, m.worker, d)
 		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wedged: d.Wedged}, nil
 	}
 	if err != nil {
@@ -92,13 +94,16 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 		return backend.Outcome{}, nil
 	}
 	outcome := backend.Outcome{Status: status, Sentence: sentence, Log: m.worker.log.Tail()}
+	if status != op.StatusUnknown && !mayReport(status) {
+		outcome.Status, outcome.Sentence = op.StatusCrash, fmt.Sprintf("the worker says %v, which is not for a worker to say", status)
+	}
 	if fatal {
 		if status == op.StatusUnknown {
 			outcome.Status, outcome.Sentence = op.StatusCrash, "the worker ended after it was asked to "+string(args.Step)
 		}
 		m.worker.wait(time.Second)
 		outcome.Wedged = !m.worker.end()
-		m.slot.worker, m.slot.suspect = nil, true
+		m.adapter.lost(m.slot, m.worker, &Death{Wedged: outcome.Wedged})
 	}
 	return outcome, nil
 }
@@ -124,6 +129,9 @@ func (m *arm) Time(ctx context.Context, args backend.TimeArgs) (backend.TimeRepl
 func (m *arm) Finish(ctx context.Context) (backend.Outcome, []string, error) {
 	m.slot.mu.Lock()
 	defer m.slot.mu.Unlock()
+	if m.slot.worker != m.worker { // its memory is gone with it
+		return workerGone, nil, nil
+	}
 	job := m.job
 	job.Inputs = nil
 	if len(job.Outputs) > 0 {

@@ -54,6 +54,13 @@ func fakeWorker(mode string) {
 		case backend.DoHello:
 			reply(r.ID, backend.HelloReply{Protocol: backend.Protocol, Device: "cpu", PID: os.Getpid()})
 		case backend.DoLoad:
+			if mode == "fails to load with PASS" {
+				reply(r.ID, backend.LoadReply{Failed: []backend.LoadFailure{{Implementation: "fake", Status: op.StatusPass}}})
+				continue
+			}
+			if mode == "hangs while loading" {
+				time.Sleep(time.Hour)
+			}
 			reply(r.ID, backend.LoadReply{})
 		case backend.DoBye:
 			return
@@ -115,6 +122,8 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 		full := plainReply(r)
 		full.Launches[0].Outputs[0].CRC32++
 		reply(r.ID, full)
+	case "judges itself":
+		reply(r.ID, backend.RunReply{Launches: []backend.LaunchReply{{Status: op.StatusPass, Message: "all is well"}}})
 	case "claims what it did not write":
 		full := plainReply(r)
 		for i, l := range r.Run.Launches {
@@ -202,6 +211,7 @@ func TestMisbehaviour(t *testing.T) {
 		{"closes its socket", op.StatusCrash, "closed its connection during run without an answer"},
 		{"prints 100 MB", op.StatusUnknown, ""},
 		{"answers fewer launches", op.StatusCrash, "incomplete: 1 launches, asked for 2"},
+		{"judges itself", op.StatusCrash, "launch 0 says PASS, which is not for a worker to say"},
 		{"lies about a checksum", op.StatusCrash, "the bytes of y do not match their checksum"},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
@@ -270,6 +280,32 @@ func TestUnkillable(t *testing.T) {
 	}
 	for _, pid := range a.wedged {
 		syscall.Kill(-pid, syscall.SIGKILL)
+	}
+}
+
+// A worker that cannot be killed while it loads is reported as well.
+func TestUnkillableWhileLoading(t *testing.T) {
+	a := fakeAdapter(t, "hangs while loading", func(o *Options) {
+		o.Limits.Build = 300 * time.Millisecond
+		o.Kill = func(int, syscall.Signal) error { return nil }
+	})
+	var broken *backend.BuildFailure
+	if _, _, err := a.Load(t.Context(), "copy"); !errors.As(err, &broken) {
+		t.Errorf("load: %v", err)
+	}
+	if err := a.Close(); err == nil || !strings.Contains(err.Error(), "survived SIGKILL: processes") {
+		t.Errorf("close: %v", err)
+	}
+	for _, pid := range a.wedged {
+		syscall.Kill(-pid, syscall.SIGKILL)
+	}
+}
+
+// A load that fails with a status of the judge is no result.
+func TestLoadFailureIsAFailure(t *testing.T) {
+	a := fakeAdapter(t, "fails to load with PASS", nil)
+	if _, _, err := a.Load(t.Context(), "copy"); err == nil || !strings.Contains(err.Error(), "fake failed to load with the status PASS, want BUILD_FAIL or UNAVAILABLE") {
+		t.Errorf("load: %v", err)
 	}
 }
 
