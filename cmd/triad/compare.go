@@ -25,6 +25,7 @@ type compareOptions struct {
 	environmentFlags
 	ownFlags
 	json, resume, explain bool
+	untimed               bool
 	verb, db, dump        string
 	args                  []string // as typed
 }
@@ -62,6 +63,7 @@ func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "for each output: what its contract promises, the worst elements, how the errors are distributed")
 	cmd.Flags().StringVar(&o.dump, "dump", "", "write inputs, outputs, truth and allowance of every case as safetensors into this folder")
+	cmd.Flags().BoolVar(&o.untimed, "no-timing", false, "on a GPU: do not time what passed")
 	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
 }
 
@@ -118,6 +120,10 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		runner.Dumper = dumper{o.dump}
 	}
 	request.Explain = o.explain
+	done, err := a.timeToo(ctx, onGPU, o, &request, runner, kept)
+	if err != nil {
+		return err
+	}
 	result, err := runner.Compare(ctx, request)
 	var smallest []finding
 	if err == nil && !o.json {
@@ -126,6 +132,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	for _, b := range backends {
 		err = errors.Join(err, b.Close())
 	}
+	done()
 	progress.clear()
 	code := verdictOf(result)
 	if !proven(result.Steps) {
@@ -173,6 +180,9 @@ func verdictOf(result run.Result) exitCode {
 		default:
 			bad = true
 		}
+		for _, t := range r.Timings {
+			bad = bad || t.Status.Weight() == op.Bad
+		}
 	}
 	switch {
 	case bad:
@@ -207,6 +217,7 @@ func (a *app) printCompare(ctx context.Context, store *results.Store, kept *reco
 	}
 	return report.Compare(a.out, a.style(), result.Records, result.Differences, report.Summary{
 		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: reason(result, code),
+		Timed: timed(result),
 	})
 }
 

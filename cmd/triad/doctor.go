@@ -50,7 +50,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// examine looks at everything triad may use. It starts no worker, builds and fetches nothing.
+// examine looks at everything triad may use. It fetches nothing, and starts workers only to compare their clocks on a GPU.
 func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Finding, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
@@ -65,6 +65,9 @@ func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Findi
 	findings = append(findings, a.gpuFindings(ctx)...)
 	findings = append(findings, a.nvcc(ctx))
 	findings = append(findings, python(ctx, environment)...)
+	if a.driverHere() {
+		findings = append(findings, a.clockFindings(ctx)...)
+	}
 	data, err := a.dataDir()
 	if err != nil {
 		return nil, err

@@ -19,12 +19,12 @@ func (a *app) resultsCommand() *cobra.Command {
 	var db string
 	cmd := &cobra.Command{
 		Use:   "results",
-		Short: "what was recorded: list it, show one run, query it in SQL",
+		Short: "what was recorded: list it, show one run, query it in SQL, export it",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&db, "db", "", "the database (default: results.db in the user's data directory)")
-	cmd.AddCommand(a.resultsList(&db), a.resultsShow(&db), a.resultsQuery(&db))
+	cmd.AddCommand(a.resultsList(&db), a.resultsShow(&db), a.resultsQuery(&db), a.resultsExport(&db))
 	return cmd
 }
 

@@ -18,6 +18,7 @@ type Summary struct {
 	Seed     uint64
 	Exit     int
 	Reason   string // one sentence for exit 2 or 3, and where a session was interrupted
+	Timed    Timed
 }
 
 // shownPerLine is how many bad records of one line of the table are told in full; the rest is counted.
@@ -38,6 +39,9 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 		if err := write(w, "\n"); err != nil {
 			return err
 		}
+	}
+	if err := Times(w, style, records, summary.Timed); err != nil {
+		return err
 	}
 	return totals(w, style, records, summary)
 }

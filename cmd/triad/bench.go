@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/report"
+	"triad/internal/run"
+	"triad/results"
+)
+
+// benchOptions are what a bench needs to know.
+type benchOptions struct {
+	compareOptions
+	regimes          []string
+	burst, sustained bool
+	rounds           int
+	budget           time.Duration
+}
+
+func (a *app) benchCommand() *cobra.Command {
+	var o benchOptions
+	cmd := &cobra.Command{
+		Use:   "bench OP...",
+		Short: "time what is right, on a GPU",
+		Long: `bench judges every implementation on the operator's bench points and times those that passed: calls captured in CUDA
+graphs over rotating inputs and outputs, in rounds in which the implementations take turns. What the timed calls
+wrote is judged again. Every sample is kept.`,
+		Example: `  triad bench softmax
+  triad bench all --regime cold,warm --sustained
+  triad bench layernorm --pass backward --dims rows=8192,cols=4096 --impl cuda,torch`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return append(catalog.Names(), "all"), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, names []string) error {
+			o.args = os.Args[min(1, len(os.Args)):]
+			return a.bench(cmd.Context(), names, &o)
+		},
+	}
+	o.caseFlags.add(cmd, "both")
+	o.ownFlags.register(cmd)
+	o.environmentFlags.add(cmd)
+	fs := cmd.Flags()
+	for _, name := range []string{"quick", "full", "layout", "distribution", "upstream", "saved"} { // a bench point is normal and contiguous
+		_ = fs.MarkHidden(name)
+	}
+	fs.StringSliceVar(&o.regimes, "regime", []string{"cold"}, "cold (nothing in the L2 cache), warm (everything that fits), or both")
+	fs.BoolVar(&o.burst, "burst", false, "also time after a second of rest before each turn")
+	fs.BoolVar(&o.sustained, "sustained", false, "also time after three seconds of the same call, when clock and power have settled")
+	fs.IntVar(&o.rounds, "rounds", 200, "at most so many rounds for each bench point and regime")
+	fs.DurationVar(&o.budget, "budget", 10*time.Second, "at most so long for the rounds of each bench point and regime")
+	fs.BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and bench point (docs/json.md)")
+	fs.StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
+	return cmd
+}
+
+// plan turns flags into what run understands.
+func (o *benchOptions) plan() (*run.TimingPlan, error) {
+	p := &run.TimingPlan{Rounds: o.rounds, Budget: o.budget, Wake: 3 * time.Second}
+	if o.rounds < 1 || o.budget <= 0 {
+		return nil, usage("--rounds %d --budget %v: want both above 0", o.rounds, o.budget)
+	}
+	loads := []run.Load{run.Interleaved}
+	if o.burst {
+		loads = append(loads, run.Burst)
+	}
+	if o.sustained {
+		loads = append(loads, run.Sustained)
+	}
+	for _, load := range loads {
+		for _, word := range o.regimes {
+			if word != "cold" && word != "warm" {
+				return nil, usage("--regime %q: want cold, warm, or cold,warm", word)
+			}
+			r := run.Regime{Cold: word == "cold", Load: load}
+			if !slices.Contains(p.Regimes, r) {
+				p.Regimes = append(p.Regimes, r)
+			}
+		}
+	}
+	return p, nil
+}
+
+// bench runs one request from flags to exit code.
+func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error {
+	request, err := o.request(names)
+	if err != nil {
+		return err
+	}
+	if request.Timing, err = o.plan(); err != nil {
+		return err
+	}
+	options, err := o.workerOptions()
+	if err != nil {
+		return err
+	}
+	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
+	if err != nil {
+		return err
+	}
+	if onGPU == nil {
+		return &failure{exitNothing, errors.New("there is no GPU to time on, and the time of an emulated kernel means nothing: triad compare judges the same kernels here")}
+	}
+	onGPU.apply(&request.Options)
+	backends, err := a.backends(onGPU, o.environmentFlags, options)
+	if err != nil {
+		return err
+	}
+	mine, refused, err := a.addOwn(&o.ownFlags, &request, onGPU, o.environmentFlags, options)
+	if err != nil {
+		return err
+	}
+	if mine != nil {
+		backends = append(backends, mine)
+		a.tellMatched(mine, refused, o.json)
+	}
+	store, err := a.openStore(ctx, o.db)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, info: a.session(canonical("bench", request, &o.caseFlags), request, &o.compareOptions)}
+	kept.info.Machine = onGPU.describe(kept.info.Machine)
+	kept.info.Added = o.ownFlags.words()
+	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
+	progress := a.progress(o.json)
+	runner := &run.Runner{Backends: backends, Recorder: kept, Timings: kept, Stop: a.stop, Progress: progress.show}
+	done, err := a.ownGPU(ctx, onGPU, runner)
+	if err != nil {
+		return err
+	}
+	result, err := runner.Bench(ctx, request)
+	for _, b := range backends {
+		err = errors.Join(err, b.Close())
+	}
+	done()
+	progress.clear()
+	code := verdictOf(result)
+	switch {
+	case err != nil:
+		code = exitBad
+	case len(refused) > 0:
+		code = exitUsage
+	}
+	err = errors.Join(err, kept.finish(err == nil && !result.Interrupted, code))
+	if printErr := a.printBench(store, kept, result, o, code); printErr != nil {
+		err = errors.Join(err, printErr)
+	}
+	return ended(err, code)
+}
+
+// ended is the error of a verb whose run ended so.
+func ended(err error, code exitCode) error {
+	var u *op.UsageError
+	switch {
+	case errors.As(err, &u):
+		return err
+	case err != nil:
+		return &failure{exitBad, err}
+	case code != exitGood:
+		return &failure{code: code}
+	}
+	return nil
+}
+
+// printBench prints a result as tables, or as JSON lines.
+func (a *app) printBench(store *results.Store, kept *recorder, result run.Result, o *benchOptions, code exitCode) error {
+	if kept.session == nil {
+		return nil
+	}
+	if o.json {
+		for _, r := range result.Records {
+			if err := report.JSON(a.out, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	why := reason(result, code)
+	if result.Interrupted {
+		why = "The run was stopped before its plan was done: what was found is recorded."
+	}
+	return report.Bench(a.out, a.style(), result.Records, timed(result), report.Summary{
+		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: strings.TrimSpace(why)})
+}
+
+func timed(r run.Result) report.Timed {
+	return report.Timed{Rulers: r.Rulers, Comparisons: r.Comparisons}
+}
+
+// timeToo lets a comparison on a GPU time what passes. done gives the GPU back.
+func (a *app) timeToo(ctx context.Context, g *gpu, o *compareOptions, request *run.Request, runner *run.Runner, kept *recorder) (done func(), err error) {
+	if g == nil || o.untimed || o.verb != "compare" {
+		return func() {}, nil
+	}
+	request.Timing, runner.Timings = comparePlan(), kept
+	return a.ownGPU(ctx, g, runner)
+}
+
+// comparePlan is how compare times what passed: cold, and short.
+func comparePlan() *run.TimingPlan {
+	return &run.TimingPlan{Regimes: []run.Regime{{Cold: true}}, Rounds: 60, Budget: 1500 * time.Millisecond, Wake: 500 * time.Millisecond}
+}
+
+// clockFinding is doctor's word on two clocks: they agree within a share.
+const clocksAgree = 0.02
+
+// clockFindings times one copy through both workers.
+func (a *app) clockFindings(ctx context.Context) []report.Finding {
+	const subject = "clocks"
+	f, e := caseFlags{device: "gpu", gpu: -1}, environmentFlags{offline: true}
+	options, err := f.workerOptions()
+	if err != nil {
+		return []report.Finding{{Subject: subject, State: "broken", Detail: err.Error()}}
+	}
+	onGPU, err := a.chooseGPU(ctx, &f, e)
+	if err != nil || onGPU == nil {
+		return nil // another line says why
+	}
+	backends, err := a.backends(onGPU, e, options)
+	if err != nil {
+		return []report.Finding{{Subject: subject, State: "broken", Detail: err.Error()}}
+	}
+	clocks, err := run.Clocks(ctx, backends)
+	for _, b := range backends {
+		err = errors.Join(err, b.Close())
+	}
+	if err != nil {
+		return []report.Finding{{Subject: subject, State: "broken", Detail: err.Error()}}
+	}
+	return []report.Finding{clocksFinding(subject, clocks)}
+}
+
+func clocksFinding(subject string, clocks []run.Clock) report.Finding {
+	var words []string
+	least, most := 0.0, 0.0
+	for _, c := range clocks {
+		if c.Why != "" {
+			return report.Finding{Subject: subject, State: "note", Detail: fmt.Sprintf("the worker of %s timed no copy: %s", c.Backend, c.Why)}
+		}
+		words = append(words, fmt.Sprintf("%s %.1f us [%.1f, %.1f]", c.Backend, c.MedianNS/1e3, c.LowNS/1e3, c.HighNS/1e3))
+		if least == 0 || c.MedianNS < least {
+			least = c.MedianNS
+		}
+		most = max(most, c.MedianNS)
+	}
+	f := report.Finding{Subject: subject, State: "ok", Detail: fmt.Sprintf("the same copy: %s; they agree within %.1f %%", strings.Join(words, ", "), (most/least-1)*100)}
+	if !(most/least-1 <= clocksAgree) {
+		f.State = "broken"
+		f.Detail = fmt.Sprintf("the same copy: %s; they differ by %.1f %%, more than %.0f %%", strings.Join(words, ", "), (most/least-1)*100, clocksAgree*100)
+		f.Remedy = "nothing else may run on the GPU (nvidia-smi shows what does)"
+	}
+	return f
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/record"
+	"triad/internal/report"
+	"triad/results"
+)
+
+func (a *app) resultsExport(db *string) *cobra.Command {
+	var format, session string
+	var ops, impls []string
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "records with their times, as JSON lines or as Markdown",
+		Example: `  triad results export > results.jsonl
+  triad results export --format md --session 01M7YN134EXV2VYHMQS5VAV8X2 > results.md`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "jsonl" && format != "md" {
+				return usage("--format %q: want jsonl or md", format)
+			}
+			store, err := a.readStore(cmd, *db)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			records, _, err := store.List(cmd.Context(), results.Filter{Session: session, Op: ops, Impl: impls, Limit: -1})
+			if err != nil {
+				return &failure{exitBad, err}
+			}
+			if len(records) == 0 {
+				return &failure{exitNothing, errors.New("nothing is recorded that fits: triad results list shows what is")}
+			}
+			slices.Reverse(records) // oldest first: an export that grows keeps its beginning
+			if format == "md" {
+				err = a.exportMarkdown(cmd.Context(), store, records)
+			} else {
+				err = a.exportLines(records)
+			}
+			if err != nil {
+				return &failure{exitBad, err}
+			}
+			return nil
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&format, "format", "jsonl", "jsonl: the object of compare --json for each record; md: tables")
+	fs.StringVar(&session, "session", "", "only this session")
+	fs.StringSliceVar(&ops, "op", nil, "only these operators")
+	fs.StringSliceVar(&impls, "impl", nil, "only implementations with these prefixes")
+	return cmd
+}
+
+func (a *app) exportLines(records []record.Record) error {
+	for _, r := range records {
+		if err := report.JSON(a.out, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exportMarkdown writes session after session.
+func (a *app) exportMarkdown(ctx context.Context, store *results.Store, records []record.Record) error {
+	for len(records) > 0 {
+		id := records[0].Session
+		var mine, others []record.Record
+		for _, r := range records {
+			if r.Session == id {
+				mine = append(mine, r)
+			} else {
+				others = append(others, r)
+			}
+		}
+		session, err := store.Session(ctx, id)
+		if err != nil {
+			return err
+		}
+		var t report.Timed
+		if t.Rulers, err = store.Rulers(ctx, id); err != nil {
+			return err
+		}
+		if t.Comparisons, err = store.Comparisons(ctx, id); err != nil {
+			return err
+		}
+		if err := report.Markdown(a.out, session, mine, t); err != nil {
+			return err
+		}
+		records = others
+	}
+	return nil
+}

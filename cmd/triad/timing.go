@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"triad/cuda/telemetry"
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/run"
+)
+
+// ownGPU takes the lock of the GPU, so that two of us never time at once, and gives the runner its telemetry. done gives both back.
+func (a *app) ownGPU(ctx context.Context, g *gpu, r *run.Runner) (done func(), err error) {
+	cache, err := a.cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := a.lockGPU(ctx, filepath.Join(cache, "gpu-"+filepath.Base(g.visible+".lock")))
+	if err != nil {
+		return nil, err
+	}
+	visible := g.visible
+	if visible == "" {
+		visible = a.getenv("CUDA_VISIBLE_DEVICES")
+	}
+	card := telemetry.Open(visible)
+	r.Telemetry = reader{card}
+	return func() { card.Close(); unlock() }, nil
+}
+
+// lockGPU waits for whoever times on the same GPU.
+func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return nil, fmt.Errorf("lock the GPU: %w", err)
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock the GPU: %w", err)
+	}
+	for said := false; ; {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return func() { f.Close() }, nil
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			f.Close()
+			return nil, fmt.Errorf("lock the GPU with %s: %w", name, err)
+		case !said:
+			fmt.Fprintln(a.err, "triad: another triad uses this GPU: waiting for it")
+			said = true
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("wait for another triad on this GPU: %w", context.Cause(ctx))
+		case <-a.stop.Done():
+			f.Close()
+			return nil, fmt.Errorf("wait for another triad on this GPU: %w", context.Canceled)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// reader is a GPU's telemetry in the words of a run.
+type reader struct{ card *telemetry.GPU }
+
+// Read looks at the GPU.
+func (r reader) Read() run.Reading {
+	seen := r.card.Read()
+	return run.Reading{ClockMHz: seen.ClockMHz, PowerW: seen.PowerW, TemperatureC: seen.TemperatureC, Throttle: seen.Throttle}
+}
+
+// AppendTiming stores how long the calls of a run took.
+func (r *recorder) AppendTiming(id string, t record.Timing) error {
+	return r.session.AddTiming(r.ctx, id, t)
+}
+
+// AppendRulers stores what the device did at best.
+func (r *recorder) AppendRulers(rulers []record.Ruler) error {
+	return r.session.AddRulers(r.ctx, rulers)
+}
+
+// AppendComparisons stores the ratios of what was timed in the same rounds.
+func (r *recorder) AppendComparisons(all []record.Comparison) error {
+	return r.session.AddComparisons(r.ctx, all)
+}
+
+// Measure prepares a file of the user's own to be timed; it has no rulers.
+func (o *ownFiles) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+	for _, f := range o.files {
+		if f.name == job.Implementation.Name {
+			return f.adapter.Measure(ctx, job)
+		}
+	}
+	return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "a file of one's own has no ruler"}, nil
+}

@@ -1,0 +1,254 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// Timed is what there is to say about times: the rulers of the session and the ratios of what was timed in the same rounds.
+type Timed struct {
+	Rulers      []record.Ruler
+	Comparisons []record.Comparison
+}
+
+// Bench writes what `triad bench` found: for each operator and bench point a table with a line for each implementation and regime, then what
+// the device did at best, and the totals.
+func Bench(w io.Writer, style Style, records []record.Record, timed Timed, summary Summary) error {
+	if err := Times(w, style, records, timed); err != nil {
+		return err
+	}
+	return totals(w, style, records, summary)
+}
+
+// Times writes the tables of Bench alone: nothing where nothing was timed.
+func Times(w io.Writer, style Style, records []record.Record, timed Timed) error {
+	for _, point := range points(records) {
+		if err := write(w, style.paint(bold, point.title())+"\n\n"); err != nil {
+			return err
+		}
+		var rows [][]string
+		for _, l := range point.lines(timed.Comparisons) {
+			rows = append(rows, append([]string{l.impl, style.status(l.status)}, l.cells()...))
+		}
+		header := columns("implementation", "status", "regime", ">median", ">interval", ">rate", ">roofline", ">ratio", "word", ">clock", "note")
+		if err := style.Table(w, "  ", header, rows); err != nil {
+			return err
+		}
+		if err := write(w, "\n"); err != nil {
+			return err
+		}
+	}
+	if words := rulerWords(timed.Rulers); words != "" {
+		return write(w, "At best, measured in this session: "+words+".\n")
+	}
+	return nil
+}
+
+// point is every record of one case that was timed, or could have been.
+type point struct{ records []record.Record }
+
+// points gathers the cases of which something was timed, in the order of the records.
+func points(records []record.Record) []point {
+	var order []string
+	byKey := map[string]*point{}
+	timed := map[string]bool{}
+	for _, r := range records {
+		key := r.Case.Key()
+		if byKey[key] == nil {
+			byKey[key] = &point{}
+			order = append(order, key)
+		}
+		byKey[key].records = append(byKey[key].records, r)
+		timed[key] = timed[key] || len(r.Timings) > 0
+	}
+	var all []point
+	for _, key := range order {
+		if timed[key] {
+			all = append(all, *byKey[key])
+		}
+	}
+	return all
+}
+
+func (p point) title() string {
+	c := p.records[0].Case
+	var words []string
+	for _, d := range c.Dims {
+		words = append(words, fmt.Sprintf("%s=%d", d.Name, d.Value))
+	}
+	for _, a := range c.Attrs {
+		words = append(words, a.Name+"="+a.Text)
+	}
+	return fmt.Sprintf("%s %s %s, %s", c.Op, c.Pass, c.DType, strings.Join(words, " "))
+}
+
+// timeLine is one line of a table of times.
+type timeLine struct {
+	impl       string
+	status     op.Status
+	timing     *record.Timing
+	comparison *record.Comparison
+	best       bool
+	note       string
+}
+
+// lines are the timings of a point, the fastest of each regime first; after them what has none, and why.
+func (p point) lines(comparisons []record.Comparison) []timeLine {
+	var timed, rest []timeLine
+	compared := map[[2]string]*record.Comparison{}
+	best := map[[2]string]bool{}
+	for i, c := range comparisons {
+		if c.RunA != c.RunB {
+			compared[[2]string{c.RunA, c.Regime}] = &comparisons[i]
+			best[[2]string{c.RunB, c.Regime}] = true
+		}
+	}
+	for _, r := range p.records {
+		if len(r.Timings) == 0 {
+			rest = append(rest, timeLine{impl: r.Impl, status: r.Status, note: clean(r.Message)})
+			continue
+		}
+		for i, t := range r.Timings {
+			l := timeLine{impl: r.Impl, status: r.Status, timing: &r.Timings[i], comparison: compared[[2]string{r.ID, t.Regime}], note: clean(t.Message),
+				best: best[[2]string{r.ID, t.Regime}]}
+			if t.Status != op.StatusPass {
+				l.status = t.Status
+			}
+			timed = append(timed, l)
+		}
+	}
+	slices.SortStableFunc(timed, func(a, b timeLine) int {
+		return cmp.Or(strings.Compare(a.timing.Regime, b.timing.Regime), cmp.Compare(a.order(), b.order()))
+	})
+	return append(timed, rest...)
+}
+
+// order puts what cannot be used behind what can.
+func (l timeLine) order() float64 {
+	if l.timing.Status.Weight() == op.Bad || l.timing.MedianNS <= 0 {
+		return math.Inf(1)
+	}
+	return l.timing.MedianNS
+}
+
+// cells are the columns behind the status. A time that is impossible or wrong is not shown: it is no time of what was asked for.
+func (l timeLine) cells() []string {
+	t := l.timing
+	if t == nil {
+		return []string{"", "", "", "", "", "", "", "", l.note}
+	}
+	if t.Status.Weight() == op.Bad || t.MedianNS <= 0 {
+		return []string{t.Regime, "", "", "", "", "", "", "", l.note}
+	}
+	share, clock, ratio, word := "", "", "", ""
+	if t.Roofline != nil {
+		share = fmt.Sprintf("%.0f %%", 100*float64(*t.Roofline))
+	}
+	if t.ClockMHz != nil {
+		clock = fmt.Sprintf("%.0f MHz", float64(*t.ClockMHz))
+	}
+	if l.best {
+		ratio = "1"
+	}
+	if c := l.comparison; c != nil {
+		ratio, word = fmt.Sprintf("%.3f [%.3f, %.3f]", c.Ratio, c.Low, c.High), c.Word
+	}
+	return []string{t.Regime, duration(t.MedianNS), fmt.Sprintf("±%.1f %%", (t.HighNS-t.LowNS)/2/t.MedianNS*100), rate(t), share, ratio, word, clock, l.note}
+}
+
+// duration is a time of ns with four digits.
+func duration(ns float64) string {
+	unit, scale := "us", 1e3
+	switch {
+	case ns >= 1e9:
+		unit, scale = "s", 1e9
+	case ns >= 1e6:
+		unit, scale = "ms", 1e6
+	}
+	v := ns / scale
+	return fmt.Sprintf("%.*f %s", max(0, 3-int(math.Floor(math.Log10(math.Max(v, 1e-3))))), v, unit)
+}
+
+// computeBound is how many FLOPs a byte must bring before a rate is given in FLOP/s.
+const computeBound = 50
+
+// rate is what the operator moves or computes by its own definition, per second.
+func rate(t *record.Timing) string {
+	if t.FLOPs > computeBound*t.Bytes {
+		return fmt.Sprintf("%.4g TFLOP/s", float64(t.FLOPs)/t.MedianNS/1e3)
+	}
+	return fmt.Sprintf("%.3f TB/s", float64(t.Bytes)/t.MedianNS/1e3)
+}
+
+// rulerWords are the rulers in one line.
+func rulerWords(rulers []record.Ruler) string {
+	var words []string
+	for _, r := range rulers {
+		switch {
+		case r.BytesPerSecond != nil:
+			words = append(words, fmt.Sprintf("%s %.2f TB/s", r.Name, float64(*r.BytesPerSecond)/1e12))
+		case r.FLOPsPerSecond != nil:
+			words = append(words, fmt.Sprintf("%s product %.4g TFLOP/s", r.Name, float64(*r.FLOPsPerSecond)/1e12))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// Markdown writes sessions for a page: the machine and versions, the rulers, and a table for each bench point.
+func Markdown(w io.Writer, session record.Session, records []record.Record, timed Timed) error {
+	m := session.Machine
+	gpu := m.GPU
+	if gpu != "" {
+		gpu = fmt.Sprintf("%s (%.0f GB, driver %s), ", m.GPU, float64(m.GPUMemoryBytes)/1e9, m.GPUDriver)
+	}
+	var versions []string
+	for _, name := range slices.Sorted(maps.Keys(session.Toolchain)) {
+		versions = append(versions, name+" "+session.Toolchain[name])
+	}
+	if err := write(w, fmt.Sprintf("## Session %s\n\n`triad %s`, %s\n\n%s%s, %d cores, %s %s\n\n%s\n\n", session.ID, strings.Join(session.Command, " "),
+		session.Started.UTC().Format(record.TimeFormat), gpu, m.CPU, m.Cores, m.OS, m.Kernel, strings.Join(versions, ", "))); err != nil {
+		return err
+	}
+	if words := rulerWords(timed.Rulers); words != "" {
+		if err := write(w, "At best, measured in the session: "+words+".\n\n"); err != nil {
+			return err
+		}
+	}
+	if err := markdownVerdicts(w, records); err != nil {
+		return err
+	}
+	for _, p := range points(records) {
+		text := "### " + p.title() + "\n\n| implementation | status | regime | median | interval | rate | roofline | ratio | word | clock | note |\n|---|---|---|--:|--:|--:|--:|--:|---|--:|---|\n"
+		for _, l := range p.lines(timed.Comparisons) {
+			text += "| " + strings.Join(append([]string{l.impl, l.status.String()}, l.cells()...), " | ") + " |\n"
+		}
+		if err := write(w, text+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markdownVerdicts is a table of how many records of each implementation weigh what.
+func markdownVerdicts(w io.Writer, records []record.Record) error {
+	for _, lines := range groups(records) {
+		text := fmt.Sprintf("### %s %s\n\n| implementation | dtype | status | good | neutral | bad | headroom | max ulp |\n|---|---|---|--:|--:|--:|--:|--:|\n", lines[0].op, lines[0].pass)
+		for _, g := range lines {
+			good, neutral, bad := g.counts()
+			headroom, ulp := g.measures()
+			text += fmt.Sprintf("| %s | %s | %s | %d | %d | %d | %s | %s |\n", g.impl, g.dtype, g.status(), good, neutral, bad, figure(headroom), figure(ulp))
+		}
+		if err := write(w, text+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+func timedRecords() ([]record.Record, Timed) {
+	c := op.Case{Op: "softmax", Pass: op.Forward, DType: "bf16", Dims: op.Dims{{Name: "rows", Value: 8192}, {Name: "cols", Value: 8192}}, Layout: "contiguous",
+		Distribution: "normal"}
+	timing := func(status op.Status, ns float64, message string) []record.Timing {
+		return []record.Timing{{Regime: "cold", Status: status, Message: message, N: 30, MedianNS: ns, LowNS: ns * 0.998, HighNS: ns * 1.002, Bytes: 268435456,
+			FLOPs: 335544320, Roofline: new(record.Float(0.925)), ClockMHz: new(record.Float(1980))}}
+	}
+	records := []record.Record{
+		{ID: "B", Case: c, Impl: "torch/eager", Device: "gpu", Status: op.StatusPass, Timings: timing(op.StatusPass, 256_500, "")},
+		{ID: "A", Case: c, Impl: "cuda/vec", Device: "gpu", Status: op.StatusPass, Timings: timing(op.StatusPass, 69_230, "")},
+		{ID: "C", Case: c, Impl: "cuda/cheat", Device: "gpu", Status: op.StatusPass, Timings: timing(op.StatusImpossible, 1_000, "1000.0 ns a call: too fast")},
+		{ID: "D", Case: c, Impl: "cuda/wrong", Device: "gpu", Status: op.StatusFail, Message: "y[0, 0] is 3"},
+	}
+	return records, Timed{
+		Rulers: []record.Ruler{{Name: "bf16", FLOPsPerSecond: new(record.Float(7.87e14))}, {Name: "copy", BytesPerSecond: new(record.Float(4.123e12))}},
+		Comparisons: []record.Comparison{{A: "cuda/vec", B: "cuda/vec", RunA: "A", RunB: "A", Regime: "cold", Ratio: 1, Word: "SAME"},
+			{A: "torch/eager", B: "cuda/vec", RunA: "B", RunB: "A", Regime: "cold", Ratio: 3.705, Low: 3.7, High: 3.71, Word: "SLOWER"}}}
+}
+
+// The fastest comes first; what is impossible or wrong shows no time.
+func TestBenchTable(t *testing.T) {
+	records, timed := timedRecords()
+	var out strings.Builder
+	if err := Bench(&out, Style{}, records, timed, Summary{Exit: 1}); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	want := `softmax forward bf16, rows=8192 cols=8192
+
+  implementation  status      regime    median  interval        rate  roofline                 ratio  word       clock  note
+  cuda/vec        PASS        cold    69.23 us    ±0.2 %  3.877 TB/s      92 %                     1          1980 MHz
+  torch/eager     PASS        cold    256.5 us    ±0.2 %  1.047 TB/s      92 %  3.705 [3.700, 3.710]  SLOWER  1980 MHz
+  cuda/cheat      IMPOSSIBLE  cold                                                                                      1000.0 ns a call: too fast
+  cuda/wrong      FAIL                                                                                                  y[0, 0] is 3
+
+At best, measured in this session: bf16 product 787 TFLOP/s, copy 4.12 TB/s.
+`
+	if !strings.HasPrefix(text, want) {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+}
+
+// What was not timed has no table: an emulated kernel never shows a time.
+func TestNothingTimedIsNoTable(t *testing.T) {
+	records, _ := timedRecords()
+	for i := range records {
+		records[i].Timings = nil
+	}
+	var out strings.Builder
+	if err := Times(&out, Style{}, records, Timed{}); err != nil || out.Len() != 0 {
+		t.Errorf("%v %q", err, out.String())
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	records, timed := timedRecords()
+	session := record.Session{ID: "S", Command: []string{"bench", "softmax"}, Started: time.Unix(0, 0), Toolchain: record.Toolchain{"torch": "2.11", "driver": "580"},
+		Machine: record.Machine{GPU: "NVIDIA H200", GPUMemoryBytes: 141e9, GPUDriver: "580.1", CPU: "x", Cores: 16, OS: "linux", Kernel: "6"}}
+	var out strings.Builder
+	if err := Markdown(&out, session, records, timed); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"NVIDIA H200 (141 GB, driver 580.1), x, 16 cores", "driver 580, torch 2.11", "| cuda/vec | PASS | cold | 69.23 us | ±0.2 % | 3.877 TB/s | 92 % | 1 |",
+		"| cuda/wrong | bf16 | FAIL | 0 | 0 | 1 |", "copy 4.12 TB/s"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for ns, want := range map[float64]string{3.2: "0.003200 us", 940: "0.9400 us", 6604: "6.604 us", 69_230: "69.23 us", 256_512: "256.5 us", 1_403_000: "1.403 ms", 2.5e9: "2.500 s"} {
+		if got := duration(ns); got != want {
+			t.Errorf("%v ns is %q, want %q", ns, got, want)
+		}
+	}
+}
