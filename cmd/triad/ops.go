@@ -124,6 +124,9 @@ func allowed(a op.AttributeSpec) string {
 	case "int":
 		return "a whole number"
 	case "float":
+		if a.Positive {
+			return "a number above 0"
+		}
 		return "a number"
 	default:
 		return strings.Join(a.Values, ", ")

@@ -180,6 +180,9 @@ func (a *AttributeSpec) compile(isDim func(string) bool) error {
 	if (a.Type == "enum") != (len(a.Values) > 0) {
 		return fmt.Errorf("type %q with values %v: an enum, and nothing else, has values", a.Type, a.Values)
 	}
+	if a.Positive && a.Type != "float" {
+		return fmt.Errorf("type %q is positive: only a float is", a.Type)
+	}
 	if a.Default == nil {
 		return errors.New("default: want one")
 	}
@@ -242,6 +245,9 @@ func (a *AttributeSpec) parse(text string) (Attr, error) {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(math.Abs(v) <= math.MaxFloat32) {
 			return Attr{}, fmt.Errorf("%s = %q: want a finite number of fp32", a.Name, text)
+		}
+		if a.Positive && !(float32(v) > 0) {
+			return Attr{}, fmt.Errorf("%s = %q: want a number of fp32 above 0", a.Name, text)
 		}
 		return a.float(v), nil
 	}

@@ -109,6 +109,7 @@ func TestBadSpecsAreRefused(t *testing.T) {
 		{`"1 / sqrt(cols)"`, `1e39`, "finite"},
 		{`type = "float"`, `type = "real"`, "want bool, int, float or enum"},
 		{`type = "float"`, `type = "enum"`, "has values"},
+		{`default = false`, "default = false\npositive = true", `type "bool" is positive: only a float is`},
 		{`default = "fp16"`, `default = "fp8"`, "want one of fp16, fp32"},
 		{`default = false`, ``, "default: want one"},
 		{`values = ["fp16", "fp32"]`, `values = ["fp16", "fp16"]`, "occurs twice"},

@@ -41,6 +41,8 @@ type AttributeSpec struct {
 	Type    string   `toml:"type"`
 	Values  []string `toml:"values"`
 	Default any      `toml:"default"`
+	// Positive asks of a float that it is above 0, also when it is rounded to fp32.
+	Positive bool `toml:"positive"`
 
 	value Expression // of an int or float
 	word  string     // of a bool or enum
