@@ -11,8 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"triad/cuda/telemetry"
-	"triad/internal/backend"
-	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/run"
 )
@@ -91,14 +89,4 @@ func (r *recorder) AppendRulers(rulers []record.Ruler) error {
 // AppendComparisons stores the ratios of what was timed in the same rounds.
 func (r *recorder) AppendComparisons(all []record.Comparison) error {
 	return r.session.AddComparisons(r.ctx, all)
-}
-
-// Measure prepares a file of the user's own to be timed; it has no rulers.
-func (o *ownFiles) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
-	for _, f := range o.files {
-		if f.name == job.Implementation.Name {
-			return f.adapter.Measure(ctx, job)
-		}
-	}
-	return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "a file of one's own has no ruler"}, nil
 }
