@@ -72,14 +72,14 @@ type ownFile struct {
 }
 
 // ownFiles are a backend: the files that --add names, each built and run on its own.
-type ownFiles struct {
-	*worker.Adapter // of the first file: what a backend does beside running a job of its own
-	files           []*ownFile
-}
+type ownFiles struct{ files []*ownFile }
 
 var _ backend.Backend = (*ownFiles)(nil)
 
-func (o *ownFiles) Name() string       { return "mine" }
+// Name is the name of the backend.
+func (o *ownFiles) Name() string { return "mine" }
+
+// Families are the first parts of the names of its implementations.
 func (o *ownFiles) Families() []string { return []string{"mine"} }
 
 // Load builds every file, side by side; one that cannot be built does not keep the others.
@@ -164,6 +164,17 @@ func (o *ownFiles) Run(ctx context.Context, job backend.Job) (backend.Outcome, e
 	return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added", job.Implementation.Name)
 }
 
+// Measure prepares a call to be timed, in the worker of its file.
+func (o *ownFiles) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+	for _, f := range o.files {
+		if f.name == job.Implementation.Name {
+			return f.adapter.Measure(ctx, job)
+		}
+	}
+	return nil, backend.Outcome{}, fmt.Errorf("time %s: no file of that name was added", job.Implementation.Name)
+}
+
+// Close ends the workers of every file.
 func (o *ownFiles) Close() error {
 	var all error
 	for _, f := range o.files {
@@ -233,7 +244,6 @@ func (a *app) addOwn(f *ownFlags, request *run.Request, g *gpu, e environmentFla
 	if len(all.files) == 0 {
 		return nil, nil, errors.Join(refused...)
 	}
-	all.Adapter = all.files[0].adapter
 	all.narrow(&request.Options)
 	if len(request.Impls) > 0 && !slices.ContainsFunc(request.Impls, func(p string) bool { return strings.HasPrefix(p, "mine") }) {
 		request.Impls = append(slices.Clone(request.Impls), "mine")
