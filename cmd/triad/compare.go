@@ -28,6 +28,7 @@ type compareOptions struct {
 	untimed               bool
 	verb, db, dump        string
 	args                  []string // as typed
+	after                 func(run.Result)
 }
 
 func (a *app) compareCommand() *cobra.Command {
@@ -134,6 +135,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	}
 	done()
 	progress.clear()
+	if o.after != nil {
+		o.after(result)
+	}
 	code := verdictOf(result)
 	if !proven(result.Steps) {
 		code = exitBad

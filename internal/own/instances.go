@@ -104,10 +104,29 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 		case element != want && tensor.DType != "":
 			return a.Name + " is " + element.String() + ", but " + tensor.Name + " is " + want.String() + " in " + b.Spec.Name
 		case element != want:
-			return a.Name + " is " + element.String() + ", which does not go with the others"
+			return b.typesOf(types)
 		}
 	}
 	return ""
+}
+
+// typesOf lists the types of the tensors that share the dtype of a case.
+func (b *Binding) typesOf(types map[string]string) string {
+	var words []string
+	dtypes := map[op.DType]bool{}
+	for _, a := range b.Args {
+		if (a.Role == Input || a.Role == Output) && b.tensor(a).DType == "" {
+			if d, any, ok := a.instantiate(types).element(); ok && !any {
+				words = append(words, a.Name+" is "+d.String())
+				dtypes[d] = true
+			}
+		}
+	}
+	text := strings.Join(words, ", ")
+	if len(dtypes) > 1 {
+		text += ": they must be of one type"
+	}
+	return text
 }
 
 func (b *Binding) tensor(a Argument) op.TensorSpec {

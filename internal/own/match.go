@@ -224,7 +224,12 @@ type search struct {
 	best    []candidate
 	score   int
 	ties    [][]candidate
+	rest    []int // what the parameters from an index on could add to the score
+	steps   int
 }
+
+// maxSteps bounds the search through a signature that no kernel has.
+const maxSteps = 1 << 17
 
 // byName chooses, for all parameters together, what their names fit best; a parameter whose name fits nothing stays open.
 func (b *Binding) byName(choices [][]candidate) ([]candidate, error) {
@@ -233,7 +238,13 @@ func (b *Binding) byName(choices [][]candidate) ([]candidate, error) {
 		slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 		choices[i] = list[:min(len(list), 4)]
 	}
-	s := &search{b: b, choices: choices, current: make([]candidate, len(choices)), score: -1 << 30}
+	s := &search{b: b, choices: choices, current: make([]candidate, len(choices)), score: -1 << 30, rest: make([]int, len(choices)+1)}
+	for i := len(choices) - 1; i >= 0; i-- {
+		s.rest[i] = s.rest[i+1]
+		if len(choices[i]) > 0 {
+			s.rest[i] += choices[i][0].score
+		}
+	}
 	s.step(0, 0)
 	for _, tie := range s.ties {
 		for i := range tie {
@@ -254,6 +265,9 @@ func (b *Binding) ambiguous(p Param, targets []string) error {
 }
 
 func (s *search) step(i, sum int) {
+	if s.steps++; s.steps > maxSteps && s.best != nil || sum+s.rest[i] < s.score {
+		return
+	}
 	if i == len(s.choices) {
 		sum -= 1000 * s.uncovered()
 		switch {

@@ -1,6 +1,8 @@
 package own
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 
 	"triad/internal/catalog"
@@ -33,18 +35,135 @@ func spec(t testing.TB, name string) *op.Spec {
 
 func TestSolveIsFoundAndMatched(t *testing.T) {
 	f := ReadCUDA(softmaxFile)
-	if len(f.Functions) != 2 || !f.Main {
-		t.Fatalf("%+v", f.Functions)
+	if len(f.Functions) != 2 || !f.Main || !f.Shares || !f.Waits {
+		t.Fatalf("%+v", f)
 	}
 	all, err := Bind(f, Request{}, spec(t, "softmax"), []op.Pass{op.Forward, op.Backward}, Options{})
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
-	if got, want := all[0].Matched(), "input is x, output is y, M is rows, N is cols"; got != want {
-		t.Errorf("matched %q, want %q", got, want)
-	}
 	if got, want := all[0].Function.Text, "void solve(const float *input, float *output, int M, int N)"; got != want {
 		t.Errorf("signature %q, want %q", got, want)
 	}
-	t.Log(CUDA("x.cu", "mine/softmax", all))
+	code := CUDA("../x.cu", "mine/softmax", all)
+	for _, want := range []string{"#include \"../x.cu\"", "#define main ", `"softmax", "mine/softmax", "forward"`, "::solve(static_cast<const float *>"} {
+		if !strings.Contains(code, want) {
+			t.Errorf("the code that calls it lacks %s:\n%s", want, code)
+		}
+	}
+}
+
+// The names that people give the parameters of an operator, and what they mean.
+func TestParametersAreMatchedByName(t *testing.T) {
+	for _, c := range []struct{ op, signature, want string }{
+		{"softmax", "const float* A, float* C, int m, int n", "A is x, C is y, m is rows, n is cols"},
+		{"softmax", "float* out, const float* inp, int N, int C", "out is y, inp is x, N is rows, C is cols"},
+		{"softmax", "const float* d_input, float* d_output, int numRows, int numCols", "d_input is x, d_output is y, numRows is rows, numCols is cols"},
+		{"softmax", "const float* foo, float* bar, int B, int D, cudaStream_t stream", "foo is x, bar is y, B is rows, D is cols, stream is the stream"},
+		{"softmax", "float* foo, float* bar, size_t n_rows, size_t n_cols", "foo is x, bar is y, n_rows is rows, n_cols is cols"},
+		{"layernorm", "const float* x, const float* gamma, const float* beta, float* y, float* mu, float* inv_std, int N, int D, float eps",
+			"x is x, gamma is weight, beta is bias, y is y, mu is mean, inv_std is rstd, N is rows, D is cols, eps is eps"},
+		{"swiglu", "const float* x1, const float* x2, float* out, int size", "x1 is gate, x2 is up, out is y, size is rows * cols"},
+		{"fp8_gemm", "const __nv_fp8_e4m3* A, const __nv_fp8_e4m3* B, float* C, const float* sa, const float* sb, int N",
+			"A is a, B is b, C is c, sa is scale_a, sb is scale_b, N is m = n = k"},
+		{"flash_attention", "const float* Q, const float* K, const float* V, float* O, int B, int nh, int N, int d",
+			"Q is q, K is k, V is v, O is o, B is batch, nh is heads_q = heads_kv, N is seq_q = seq_kv, d is head_dim"},
+	} {
+		all, err := Bind(ReadCUDA(`extern "C" void solve(`+c.signature+`) {}`), Request{}, spec(t, c.op), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Errorf("%s(%s): %v", c.op, c.signature, err)
+		} else if got := all[0].Matched(); got != c.want {
+			t.Errorf("%s(%s):\n got %s\nwant %s", c.op, c.signature, got, c.want)
+		}
+	}
+}
+
+func TestABackwardIsFoundByItsName(t *testing.T) {
+	text := `extern "C" void softmax_forward(const float* x, float* y, int rows, int cols) {}
+extern "C" void softmax_backward(const float* y, const float* dy, float* dx, int rows, int cols) {}`
+	all, err := Bind(ReadCUDA(text), Request{}, spec(t, "softmax"), []op.Pass{op.Forward, op.Backward}, Options{})
+	if err != nil || len(all) != 2 {
+		t.Fatal(all, err)
+	}
+	if got, want := all[1].Matched(), "y is y, dy is grad_y, dx is grad_x, rows is rows, cols is cols"; got != want {
+		t.Errorf("matched %q, want %q", got, want)
+	}
+}
+
+// What a request names.
+func TestParseRequest(t *testing.T) {
+	for text, want := range map[string]Request{
+		"a/b.cu":                      {Path: "a/b.cu"},
+		"b.cu:k<float, 256>@backward": {Path: "b.cu", Function: "k", Arguments: []string{"float", "256"}, Pass: op.Backward},
+		"m@x/b.py:solve":              {Path: "m@x/b.py", Function: "solve"},
+	} {
+		if got, err := ParseRequest(text); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"b.cu@sideways", "b.cpp", ""} {
+		if got, err := ParseRequest(text); err == nil {
+			t.Errorf("%s was read as %+v", text, got)
+		}
+	}
+}
+
+// The block and the grid that a kernel's own lines ask for.
+func TestLaunchesAreProposed(t *testing.T) {
+	for _, c := range []struct{ op, params, body, want string }{
+		{"softmax", "const float* x, float* y, int rows, int cols", "int r = blockIdx.x; y[r] = threadIdx.x;", "grid (rows) and block (256)"},
+		{"softmax", "const float* x, float* y, int cols", "__shared__ float s[128]; int r = blockIdx.x, t = threadIdx.x;", "grid (rows) and block (128)"},
+		{"softmax", "const float* x, float* y, int M, int N", "int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y; if (r < M && c < N) y[r * N + c] = 0;",
+			"grid (ceildiv(cols, 16), ceildiv(rows, 16)) and block (16, 16)"},
+		{"softmax", "const float* x, float* y, int M, int N", "extern __shared__ float s[]; int r = blockIdx.x; s[threadIdx.x] = 0;", "4 * 256 bytes of dynamic shared memory"},
+		{"swiglu", "const float* a, const float* b, float* c, int n", "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) c[i] = a[i];",
+			"grid (ceildiv((rows * cols), 256)) and block (256)"},
+	} {
+		all, err := Bind(ReadCUDA("__global__ void k("+c.params+") { "+c.body+" }"), Request{}, spec(t, c.op), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", c.body, err)
+		} else if got := all[0].Launch.String(); !strings.Contains(got, c.want) {
+			t.Errorf("%s:\n got %s\nwant %s", c.body, got, c.want)
+		}
+	}
+}
+
+func TestPythonFunctionsAreRead(t *testing.T) {
+	f := ReadPython(`import torch
+@triton.jit
+def kernel(x_ptr, n, BLOCK: tl.constexpr):
+    pass
+
+def _hidden(x): pass
+
+def solve(x: torch.Tensor,  # a comment, with a comma
+          weight, bias=None, *, eps: float = 1e-5, text="a,b)"):
+    def inner(y): pass
+`)
+	if len(f.Functions) != 1 || f.Functions[0].Name != "solve" || len(f.Functions[0].Params) != 5 || f.Functions[0].Line != 8 {
+		t.Fatalf("%+v", f.Functions)
+	}
+	all, err := Bind(f, Request{Path: "a.py"}, spec(t, "layernorm"), []op.Pass{op.Forward}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := all[0].Matched(), "x is x, weight is weight, bias is bias, eps is eps"; got != want {
+		t.Errorf("matched %q, want %q", got, want)
+	}
+}
+
+// Any text is read without a panic and without an endless loop.
+func FuzzReadCUDA(f *testing.F) {
+	f.Add(softmaxFile)
+	f.Add("template<typename T, int N = 3> __global__ void __launch_bounds__(N) k(T* x, const T (&y)[4], ...) {")
+	f.Add("extern \"C\" { void f(float*") // cut short
+	s := spec(f, "softmax")
+	f.Fuzz(func(t *testing.T, text string) {
+		if all, err := Bind(ReadCUDA(text), Request{}, s, []op.Pass{op.Forward, op.Backward}, Options{}); err == nil {
+			CUDA("x.cu", "mine/x", all)
+		}
+		if all, err := Bind(ReadPython(text), Request{Path: "x.py"}, s, []op.Pass{op.Forward, op.Backward}, Options{}); err == nil {
+			PythonFile("x.py", "mine/x", all)
+		}
+	})
 }

@@ -93,7 +93,7 @@ func (f *File) scope(from, to int, namespaces []string, externC bool) {
 			case len(head) == 2 && head[0].text == "extern" && head[1].text == `"C"`:
 				f.scope(i+1, end, namespaces, true)
 				start = end + 1
-			case f.function(head, f.tokens[i+1:min(end, to)], namespaces, externC):
+			case f.function(head, f.tokens[min(i+1, end):end], namespaces, externC):
 				start = end + 1
 			case isFunctionHead(head):
 				start = end + 1

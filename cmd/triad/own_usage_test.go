@@ -1,0 +1,95 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+const rightRow = `__global__ void softmax(const float* x, float* y, int rows, int cols) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float m = -INFINITY, s = 0;
+    for (int c = 0; c < cols; c++) m = fmaxf(m, x[row * cols + c]);
+    for (int c = 0; c < cols; c++) s += expf(x[row * cols + c] - m);
+    for (int c = 0; c < cols; c++) y[row * cols + c] = expf(x[row * cols + c] - m) / s;
+}
+`
+
+// What cannot be judged is said in one sentence with what to do, and the exit code says whose turn it is.
+func TestOwnFilesThatCannotBeJudged(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no g++")
+	}
+	for _, c := range []struct {
+		name, file, text string
+		op               string
+		flags            []string
+		code             int
+		says             string
+	}{
+		{"not there", "", "", "softmax", []string{"--add", "nowhere.cu"}, 2, "cannot read the file: no such file"},
+		{"no kernel file", "mine.txt", "", "softmax", nil, 2, "want a .cu or a .py file"},
+		{"does not compile", "mine.cu", rightRow + "extern \"C\" void solve(const float* x, float* y, int rows, int cols) { softmx<<<rows, 1>>>(x, y, rows, cols); }\n",
+			"softmax", nil, 1, `mine.cu:9: 'softmx' was not declared`},
+		{"no function", "mine.cu", "int x;\n", "softmax", nil, 2, `looks for extern "C" void solve`},
+		{"only main", "mine.cu", "int main() { return 0; }\n", "softmax", nil, 2, "has a main\\(\\) of its own and no function that triad can call"},
+		{"main beside it", "mine.cu", rightRow + "int main() { return 0; }\n", "softmax", nil, 0, "PASS"},
+		{"several kernels", "mine.cu", rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax", nil, 2,
+			`(?s)several functions could be softmax forward: say which with --add FILE:NAME\n  line 1: .*line 9: `},
+		{"one of several", "mine.cu:other", rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax", nil, 0,
+			"mine/mine:other +fp32 +PASS"},
+		{"no such function", "mine.cu:nothing", rightRow, "softmax", nil, 2, "it has no function nothing: it has softmax"},
+		{"a size is missing", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int N) {}\n", "softmax", nil, 2,
+			`no parameter for the size rows of softmax \(matched: x is x, y is y, N is cols\): fix it with --dims rows=1`},
+		{"ambiguous", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int p, int q) {}\n", "softmax", nil, 2,
+			`p could be rows or cols: say which with --map p=rows or --map p=cols`},
+		{"wrong type", "mine.cu", "extern \"C\" void solve(const double* x, double* y, int rows, int cols) {}\n", "softmax", nil, 2,
+			`x is fp64.*softmax is judged in fp32, fp16, bf16`},
+		{"types that differ", "mine.cu", "#include <cuda_fp16.h>\nextern \"C\" void solve(const half* x, float* y, int rows, int cols) {}\n", "softmax", nil, 2,
+			`x is fp16, y is fp32: they must be of one type`},
+		{"a class", "mine.cu", "#include <vector>\nextern \"C\" void solve(std::vector<float> x, float* y, int rows, int cols) {}\n", "softmax", nil, 2,
+			`neither a device pointer nor a number`},
+		{"a tensor is missing", "mine.cu", "extern \"C\" void solve(const float* gate, float* out, int n) {}\n", "swiglu", nil, 2, "no parameter for up"},
+		{"map to nothing", "mine.cu", rightRow, "softmax", []string{"--map", "rows=depth"}, 2, "softmax has no depth: want one of x, y, rows, cols"},
+		{"map of nothing", "mine.cu", rightRow, "softmax", []string{"--map", "depth=rows"}, 2, "it has no parameter called depth"},
+		{"grid of nothing", "mine.cu", rightRow, "softmax", []string{"--grid", "depth"}, 2, `--grid: .*unknown name "depth"; the sizes of softmax are rows, cols`},
+		{"too many threads", "mine.cu", rightRow, "softmax", []string{"--block", "2048"}, 1, "CUDA refused the launch.*at most 1024 threads"},
+		{"own grid", "mine.cu", rightRow, "softmax", []string{"--grid", "(rows + 31) / 32", "--block", "32"}, 0, `launched with grid \(\(rows \+ 31\) / 32\) and block \(32\)\n`},
+		{"two operators", "mine.cu", rightRow, "all", nil, 2, "--add speaks of one operator"},
+		{"flags without a file", "", "", "softmax", []string{"--map", "x=y"}, 2, "speak of a file that --add names"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			folder := t.TempDir()
+			args := []string{"compare", c.op, "--quick", "--device", "cpu"}
+			if c.file != "" {
+				file := regexp.MustCompile(`:.*`).ReplaceAllString(c.file, "")
+				if err := os.WriteFile(filepath.Join(folder, file), []byte(c.text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				args = append(args, "--impl", "mine", "--add", filepath.Join(folder, c.file))
+			}
+			text, code := runTriad(t, append(args, c.flags...)...)
+			if code != c.code || !regexp.MustCompile(c.says).MatchString(text) {
+				t.Errorf("exit %d, want %d, and %q in\n%s", code, c.code, c.says, text)
+			}
+		})
+	}
+}
+
+// One file that cannot be understood does not keep the others from being judged.
+func TestOneBadFileDoesNotStopTheOthers(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no g++")
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "good.cu"), []byte(rightRow), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text, code := runTriad(t, "compare", "softmax", "--quick", "--impl", "mine", "--add", "nowhere.cu", "--add", filepath.Join(folder, "good.cu"))
+	if code != 2 || !regexp.MustCompile(`mine/good +fp32 +PASS`).MatchString(text) || !regexp.MustCompile("cannot read the file").MatchString(text) {
+		t.Errorf("exit %d\n%s", code, text)
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/own"
+	"triad/internal/run"
+)
+
+// lookEvery is how often a watched file is looked at, settleFor how long it must stay the same: editors write in several steps.
+const (
+	lookEvery = 100 * time.Millisecond
+	settleFor = 100 * time.Millisecond
+)
+
+func (a *app) watchCommand() *cobra.Command {
+	o := compareOptions{verb: "watch"}
+	cmd := &cobra.Command{
+		Use:   "watch OP --add FILE",
+		Short: "judge a file of your own again on every save",
+		Long: `watch judges a file of your own, as compare --quick does, and again each time that the file or what it includes
+is saved. It says what changed since the save before. Ctrl-C ends it.`,
+		Example: `  triad watch softmax --add mine.cu
+  triad watch layernorm --add mine.cu --pass forward --dtype fp16`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, names []string) error {
+			o.args = os.Args[min(1, len(os.Args)):]
+			return a.watch(cmd.Context(), names, &o)
+		},
+	}
+	o.add(cmd, "both")
+	return cmd
+}
+
+// watch judges until it is interrupted; the exit code is that of the last verdict.
+func (a *app) watch(ctx context.Context, names []string, o *compareOptions) error {
+	if len(o.ownFlags.add) == 0 {
+		return usage("watch: name the file to watch, as in triad watch softmax --add mine.cu")
+	}
+	if o.json || o.resume {
+		return usage("watch draws for people: --json and --resume are flags of compare")
+	}
+	o.quick = !o.full
+	if len(o.impls) == 0 {
+		o.impls = []string{"mine"}
+	}
+	w := watcher{app: a}
+	for {
+		seen := o.ownFlags.state()
+		began := time.Now()
+		last := w.round(ctx, names, o)
+		var f *failure
+		if errors.As(last, &f) && f.code == exitNothing {
+			return last
+		}
+		fmt.Fprintf(a.out, "\nJudged in %.1f s. Waiting for the next save; Ctrl-C ends.\n", time.Since(began).Seconds())
+		if !w.wait(ctx, &o.ownFlags, seen) {
+			return said(last)
+		}
+		if isTerminal(a.out) {
+			fmt.Fprint(a.out, "\x1b[2J\x1b[H")
+		} else {
+			fmt.Fprint(a.out, "\n----\n\n")
+		}
+	}
+}
+
+// said is a failure whose text was printed: its exit code alone.
+func said(err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		return &failure{code: f.code}
+	}
+	if err != nil {
+		return &failure{code: exitUsage}
+	}
+	return nil
+}
+
+// watcher remembers the statuses of the save before.
+type watcher struct {
+	*app
+	before map[string]op.Status
+}
+
+// round judges once and says what changed.
+func (w *watcher) round(ctx context.Context, names []string, o *compareOptions) error {
+	now := map[string]op.Status{}
+	var order []string
+	o.after = func(result run.Result) {
+		for _, r := range result.Records {
+			key := fmt.Sprintf("%s %v %s", r.Impl, r.Case.Pass, r.Case.DType)
+			old, there := now[key]
+			if !there {
+				order = append(order, key)
+			}
+			if !there || graver(r.Status, old) {
+				now[key] = r.Status
+			}
+		}
+	}
+	request, err := o.request(names)
+	if err == nil {
+		err = w.judge(ctx, request, o)
+	}
+	if err != nil && err.Error() != "" {
+		fmt.Fprintf(w.out, "triad: %v\n", err)
+	}
+	if w.before != nil {
+		w.tellChanges(order, now)
+	}
+	if len(now) > 0 {
+		w.before = now
+	}
+	return err
+}
+
+// graver says whether a status counts for more than another in one word about several cases.
+func graver(a, b op.Status) bool {
+	rank := map[op.Weight]int{op.Neutral: 0, op.Good: 1, op.Bad: 2}
+	return rank[a.Weight()] > rank[b.Weight()]
+}
+
+func (w *watcher) tellChanges(order []string, now map[string]op.Status) {
+	var words []string
+	for _, key := range order {
+		if old, there := w.before[key]; there && old != now[key] {
+			words = append(words, fmt.Sprintf("%s was %v, is %v", key, old, now[key]))
+		} else if !there {
+			words = append(words, fmt.Sprintf("%s is new: %v", key, now[key]))
+		}
+	}
+	text := "Since the last save: " + strings.Join(words, "; ") + "."
+	if len(words) == 0 {
+		text = "Since the last save: the same statuses."
+	}
+	fmt.Fprintf(w.out, "\n%s\n", text)
+}
+
+// wait returns when a watched file has other contents and has settled; false when it is time to end.
+func (w *watcher) wait(ctx context.Context, f *ownFlags, seen string) bool {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-w.stop.Done():
+			return false
+		case <-tick.C:
+		}
+		state := f.state()
+		if state == seen || state == "" {
+			continue
+		}
+		time.Sleep(settleFor)
+		if f.state() == state {
+			return true
+		}
+	}
+}
+
+// state is a hash of the contents of all added files and of what they include; "" where one cannot be read.
+func (f *ownFlags) state() string {
+	hash := sha256.New()
+	for _, text := range f.add {
+		r, err := own.ParseRequest(text)
+		if err != nil {
+			continue
+		}
+		path, err := filepath.Abs(r.Path)
+		if err != nil {
+			return ""
+		}
+		if _, err := os.Stat(path); err != nil {
+			return ""
+		}
+		contentHash(hash.Write, path, map[string]bool{})
+	}
+	return string(hash.Sum(nil))
+}
