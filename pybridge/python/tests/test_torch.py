@@ -1,0 +1,279 @@
+"""The kernels as PyTorch operators, on a CPU: CUDA kernels in the emulator, Triton's in its interpreter."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import triad
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    raise unittest.SkipTest("PyTorch is not installed") from None
+
+from triad.torch import ops
+
+
+def setUpModule():
+    global data
+    data = tempfile.TemporaryDirectory()
+    os.environ["XDG_DATA_HOME"] = data.name
+
+
+def tearDownModule():
+    data.cleanup()
+
+
+def rotated(x, cos, sin):
+    """The halves of the last dim as pairs, x [batch, seq, heads, head_dim]."""
+    a, b = x.float().chunk(2, -1)
+    c, s = cos[:x.shape[1], None, :], sin[:x.shape[1], None, :]
+    return torch.cat((a * c - b * s, b * c + a * s), -1).to(x.dtype)
+
+
+def attention(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+
+def draw(*shape, dtype=torch.float32):
+    return torch.randn(*shape, generator=GENERATOR).to(dtype)
+
+
+GENERATOR = torch.Generator().manual_seed(1)
+
+
+def softmax_inputs(dtype):
+    return (draw(5, 33, dtype=dtype),)
+
+
+def layernorm_inputs(dtype):
+    return draw(5, 33, dtype=dtype), draw(33, dtype=dtype), draw(33, dtype=dtype)
+
+
+def swiglu_inputs(dtype):
+    return draw(5, 33, dtype=dtype), draw(5, 33, dtype=dtype)
+
+
+def rope_inputs(dtype):
+    angles = torch.outer(torch.arange(7.0), torch.logspace(0, -2, 8))
+    return draw(2, 7, 4, 16, dtype=dtype), draw(2, 7, 2, 16, dtype=dtype), angles.cos(), angles.sin()
+
+
+def attention_inputs(dtype):
+    return draw(1, 4, 9, 16, dtype=dtype), draw(1, 2, 13, 16, dtype=dtype), draw(1, 2, 13, 16, dtype=dtype)
+
+
+OPERATORS = {
+    "softmax": (softmax_inputs, lambda x: torch.softmax(x, -1), (0,)),
+    "layernorm": (layernorm_inputs, lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), (0, 1, 2)),
+    "swiglu": (swiglu_inputs, lambda g, u: F.silu(g) * u, (0, 1)),
+    "rope": (rope_inputs, lambda q, k, c, s: (rotated(q, c, s), rotated(k, c, s)), (0, 1)),
+    "flash_attention": (attention_inputs, attention, (0, 1, 2)),
+}
+FAMILIES = (None, "triton", "cuda")
+
+
+def several(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+def gradients(function, inputs, differentiable):
+    leaves = [x.detach().clone().requires_grad_(i in differentiable) for i, x in enumerate(inputs)]
+    outputs = several(function(*leaves))
+    weights = [torch.cos(torch.arange(o.numel())).reshape(o.shape) for o in outputs]
+    sum((o.float() * w).sum() for o, w in zip(outputs, weights)).backward()
+    return [o.detach() for o in outputs], [leaves[i].grad for i in differentiable]
+
+
+class Agreement(unittest.TestCase):
+    """Values and gradients of every operator against torch's own, in every family of implementations."""
+
+    def close(self, got, want, tolerance):
+        for g, w in zip(got, want, strict=True):
+            self.assertEqual((g.dtype, g.shape), (w.dtype, w.shape))
+            torch.testing.assert_close(g.float(), w.float(), rtol=tolerance, atol=tolerance)
+
+    def test_fp32(self):
+        for name, (inputs, reference, differentiable) in OPERATORS.items():
+            tensors = inputs(torch.float32)
+            want = gradients(reference, tensors, differentiable)
+            for family in FAMILIES:
+                with self.subTest(name, family=family):
+                    got = gradients(lambda *t: getattr(ops, name)(*t, impl=family), tensors, differentiable)
+                    self.close(got[0] + got[1], want[0] + want[1], 3e-5)
+
+    def test_bf16(self):
+        for name, (inputs, reference, differentiable) in OPERATORS.items():
+            tensors = inputs(torch.bfloat16)
+            want = gradients(reference, [t.float() for t in tensors], differentiable)
+            for family in ("triton", "cuda"):
+                with self.subTest(name, family=family):
+                    outputs, grads = gradients(lambda *t: getattr(ops, name)(*t, impl=family), tensors, differentiable)
+                    self.assertEqual({t.dtype for t in outputs + grads}, {torch.bfloat16})
+                    self.close([t.float() for t in outputs + grads], want[0] + want[1], 3e-2)
+
+    def test_not_contiguous(self):
+        for name, (inputs, reference, differentiable) in OPERATORS.items():
+            for family in FAMILIES:
+                with self.subTest(name, family=family):
+                    tensors = inputs(torch.float32)
+                    apart = [torch.stack((t, t), -1)[..., 0] for t in tensors]
+                    turned = [t.transpose(-1, -2).contiguous().transpose(-1, -2) if t.dim() > 1 else t for t in tensors]
+                    for strided in (apart, turned):
+                        self.close(several(getattr(ops, name)(*strided, impl=family)), several(reference(*tensors)), 3e-5)
+
+    def test_some_gradients_only(self):
+        for name, (inputs, reference, differentiable) in OPERATORS.items():
+            tensors = inputs(torch.float32)
+            for one in differentiable:
+                with self.subTest(name, one=one):
+                    got = gradients(getattr(ops, name), tensors, (one,))
+                    self.close(got[1], gradients(reference, tensors, (one,))[1], 3e-5)
+
+    def test_any_rank_of_rows(self):
+        x = draw(2, 3, 4, 33).requires_grad_()
+        y = ops.softmax(x)
+        self.assertEqual(y.shape, x.shape)
+        y.sum().backward()
+        self.assertEqual(x.grad.shape, x.shape)
+        self.assertEqual(ops.softmax(draw(7)).shape, (7,))
+
+    def test_attributes(self):
+        q, k, v = attention_inputs(torch.float32)
+        k, v = k[:, :, :9], v[:, :, :9]
+        for family in FAMILIES:
+            got = ops.flash_attention(q, k, v, causal=True, scale=0.5, impl=family)
+            torch.testing.assert_close(got, F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.5, enable_gqa=True), rtol=3e-5, atol=3e-5)
+
+    def test_fp8(self):
+        a, b = (draw(17, 32).to(torch.float8_e4m3fn), draw(13, 32).to(torch.float8_e4m3fn))
+        scale = torch.tensor([0.5])
+        want = (a.float() @ b.float().T) * 0.25
+        for family in FAMILIES:
+            got = ops.fp8_gemm(a, scale, b, scale, out="fp32", impl=family)
+            torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+
+    def test_autocast(self):
+        x = draw(4, 16, dtype=torch.bfloat16)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            self.assertEqual(ops.softmax(x).dtype, torch.softmax(x, -1).dtype)
+            q, k, v = attention_inputs(torch.float32)
+            self.assertEqual(ops.flash_attention(q, k, v).dtype, attention(q, k, v).dtype)
+
+
+class Rules(unittest.TestCase):
+    """What torch asks of a custom operator."""
+
+    def test_opcheck(self):
+        for name, (inputs, _, differentiable) in OPERATORS.items():
+            for family in ("torch", "triton", "cuda"):
+                impl = ops.__getattribute__(name).choose(family, "cpu", "fp32", None, True)
+                with self.subTest(name, impl=impl):
+                    tensors = [t.requires_grad_(i in differentiable) for i, t in enumerate(inputs(torch.float32))]
+                    attributes = {"layernorm": (1e-5,), "rope": (False, 0), "flash_attention": (False, None)}.get(name, ())
+                    torch.library.opcheck(getattr(torch.ops.triad, name).default, (*tensors, *attributes, impl))
+
+    def test_compile(self):
+        for name, (inputs, reference, differentiable) in OPERATORS.items():
+            for family in (None, "cuda"):
+                with self.subTest(name, family=family):
+                    tensors = inputs(torch.float32)
+                    torch._dynamo.reset()
+                    compiled = torch.compile(lambda *t: several(getattr(ops, name)(*t, impl=family)), fullgraph=True, backend="aot_eager")
+                    got, want = gradients(compiled, tensors, differentiable), gradients(reference, tensors, differentiable)
+                    for g, w in zip(got[0] + got[1], want[0] + want[1], strict=True):
+                        torch.testing.assert_close(g, w, rtol=3e-5, atol=3e-5)
+
+    def test_fake(self):
+        from torch._subclasses import FakeTensorMode
+        with FakeTensorMode():
+            y = ops.layernorm(torch.empty(3, 8, dtype=torch.bfloat16), torch.empty(8, dtype=torch.bfloat16), torch.empty(8, dtype=torch.bfloat16), impl="torch/eager")
+        self.assertEqual((y.shape, y.dtype), ((3, 8), torch.bfloat16))
+
+
+class BadInput(unittest.TestCase):
+    def test_sentences(self):
+        x = draw(4, 8)
+        for words, call in (
+            ("unknown operator 'sofmax'", lambda: ops.sofmax(x)),
+            ("softmax has no implementation 'cuda/nope'", lambda: ops.softmax(x, impl="cuda/nope")),
+            ("softmax has no implementation 'metal'", lambda: ops.softmax(x, impl="metal")),
+            ("softmax: x is a list", lambda: ops.softmax([1.0])),
+            ("softmax: 2 tensors", lambda: ops.softmax(x, x)),
+            ("unknown or repeated argument 'axis'", lambda: ops.softmax(x, axis=0)),
+            ("dtype fp64", lambda: ops.softmax(x.double())),
+            ("dtype int64", lambda: ops.softmax(x.long())),
+            ("weight has shape [7]", lambda: ops.layernorm(x, draw(7), draw(8))),
+            ("weight is torch.bfloat16", lambda: ops.layernorm(x, draw(8, dtype=torch.bfloat16), draw(8))),
+            ("cols 9 is not a multiple of", lambda: ops.softmax(draw(2, 9), impl="cuda/vec")),
+            ("want one on a CPU or a CUDA device", lambda: ops.softmax(x.to("meta"))),
+        ):
+            with self.subTest(words):
+                with self.assertRaises((triad.TriadError, AttributeError)) as caught:
+                    call()
+                self.assertIn(words, str(caught.exception))
+
+
+class Beside(unittest.TestCase):
+    def test_torch_and_go_in_threads(self):
+        import threading
+        failures = []
+
+        def work(seed):
+            try:
+                for _ in range(20):
+                    x = torch.randn(8, 64)
+                    torch.testing.assert_close(ops.softmax(x), torch.softmax(x, -1))
+                    triad.case("softmax", dims={"rows": seed + 1, "cols": 64})
+            except BaseException as e:
+                failures.append(e)
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(failures, [])
+
+    def test_data_loader_workers(self):
+        """In the workers of a DataLoader that are spawned."""
+        code = ("import torch, triad\nfrom torch.utils.data import DataLoader, Dataset\n"
+                "class Sizes(Dataset):\n def __len__(self): return 4\n"
+                " def __getitem__(self, i): return triad.case('softmax', dims={'rows': i + 1, 'cols': 2}).dims['rows']\n"
+                "if __name__ == '__main__':\n print(sum(int(b) for b in DataLoader(Sizes(), num_workers=1, multiprocessing_context='spawn')))\n")
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as f:
+            f.write(code)
+            f.flush()
+            done = subprocess.run([sys.executable, f.name], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.stdout.split(), ["10"], done.stderr)
+
+    def test_memory_and_cost(self):
+        """Memory stays flat over calls; what a call costs beside torch's own softmax is printed."""
+        x = draw(2, 8)
+        ops.softmax(x)
+
+        def cost(function):
+            times = []
+            for _ in range(5):
+                begin = time.perf_counter()
+                for _ in range(500):
+                    function()
+                times.append((time.perf_counter() - begin) / 500)
+            return min(times) * 1e6
+        before = resident()
+        print(f"softmax of 2 x 8 in eager mode: {cost(lambda: ops.softmax(x)):.0f} us, torch's own {cost(lambda: torch.softmax(x, -1)):.0f} us")
+        for _ in range(5000):
+            ops.softmax(x)
+        self.assertLess(resident() - before, 32 << 20)
+
+
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,131 @@
+"""CUDA kernels in this process, on torch's current stream, through the C ABI of cuda/abi.h. No tensor is copied."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_void_p
+from typing import Any
+
+import torch
+
+from triad.command import binary
+from triad.errors import TriadError, Unavailable, UsageError
+from triad.torch.worker import number
+
+ABI = 1
+RANK = 6
+UNSUPPORTED = -1
+_NUMBERS = {torch.float64: 0, torch.float32: 1, torch.float16: 2, torch.bfloat16: 3, torch.float8_e4m3fn: 4, torch.float8_e5m2: 5, torch.int64: 6,
+            torch.int32: 7, torch.int8: 8, torch.uint8: 9, torch.bool: 10}
+_BITS = {"fp64": 0, "fp32": 1, "fp16": 2, "bf16": 3, "e4m3": 4, "e5m2": 5}
+
+
+class Tensor(ctypes.Structure):
+    """triad_tensor."""
+
+    _fields_ = [("data", c_void_p), ("dtype", c_int32), ("rank", c_int32), ("shape", c_int64 * RANK), ("stride", c_int64 * RANK)]
+
+
+class Call(ctypes.Structure):
+    """triad_call."""
+
+    _fields_ = [("size", c_uint32), ("n_in", c_int32), ("n_out", c_int32), ("n_attr", c_int32), ("inputs", POINTER(Tensor)), ("outputs", POINTER(Tensor)),
+                ("attr", POINTER(c_double)), ("workspace", c_void_p), ("workspace_bytes", c_int64), ("stream", c_void_p)]
+
+
+class Kernel(ctypes.Structure):
+    """triad_kernel."""
+
+    _fields_ = [("size", c_uint32), ("op", c_char_p), ("variant", c_char_p), ("direction", c_char_p), ("contract", c_char_p), ("forward", c_char_p),
+                ("constraint", c_char_p), ("dtypes", c_uint32), ("outputs", c_uint32), ("nondeterministic", c_uint32),
+                ("accepts", ctypes.CFUNCTYPE(c_int, POINTER(Call), ctypes.POINTER(ctypes.c_char), c_int32)),
+                ("workspace", ctypes.CFUNCTYPE(c_int64, POINTER(Call))), ("launch", ctypes.CFUNCTYPE(c_int, POINTER(Call)))]
+
+
+def _describe(into: Tensor, tensor: torch.Tensor) -> None:
+    rank = tensor.dim()
+    if rank > RANK:
+        raise UsageError(f"a tensor of {rank} dims: a kernel takes at most {RANK}")
+    into.data, into.dtype, into.rank = tensor.data_ptr(), _NUMBERS[tensor.dtype], rank
+    into.shape[:rank], into.stride[:rank] = tensor.shape, tensor.stride()
+
+
+class CudaRow:
+    """One variant of an operator's library."""
+
+    compiled = False
+    recomputes = False
+
+    def __init__(self, name: str, kernels: Sequence[Any], names: Mapping[str, Sequence[str]], attributes: Sequence[Mapping[str, Any]]):
+        forward = next((k.contents.forward for k in kernels if k.contents.forward), None)
+        self.follows = f"cuda/{forward.decode()}" if forward else name
+        self.name, self._kernels, self._names, self._attributes = name, kernels, names, attributes
+
+    def _kernel(self, direction: str, dtype: str) -> Any:
+        bit = 1 << _BITS.get(dtype.split("_")[0], 31)
+        return next((k.contents for k in self._kernels if k.contents.direction.decode() == direction and k.contents.dtypes & bit), None)
+
+    def outputs(self, direction: str, dtype: str) -> tuple[str, ...]:
+        """The names that a pass gives for a dtype."""
+        kernel = self._kernel(direction, dtype)
+        return tuple(n for i, n in enumerate(self._names.get(direction, ())) if kernel.outputs >> i & 1) if kernel is not None else ()
+
+    def contract(self, direction: str, dtype: str) -> str:
+        """The contract it declares."""
+        kernel = self._kernel(direction, dtype)
+        return kernel.contract.decode() if kernel is not None else ""
+
+    def declines(self, direction: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any]) -> str:
+        """Asked at the call, which has the outputs too."""
+        return ""
+
+    def run(self, direction: str, dtype: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any],
+            results: Sequence[tuple]) -> list[torch.Tensor | None]:
+        """Launches it; the outputs in the order of results, None for one that it does not give."""
+        kernel = self._kernel(direction, dtype)
+        if kernel is None:
+            raise UsageError(f"{self.name} has no {direction} in {dtype}")
+        device = tensors[0].device
+        with torch.cuda.device(device):
+            out = [torch.empty(shape, dtype=t, device=device) if kernel.outputs >> i & 1 else None for i, (_, shape, t) in enumerate(results)]
+            ins, outs = (Tensor * len(tensors))(), (Tensor * len(out))()
+            for into, tensor in zip(ins, tensors):
+                _describe(into, tensor)
+            for into, tensor in zip(outs, out):
+                if tensor is not None:
+                    _describe(into, tensor)
+            numbers = (c_double * max(1, len(self._attributes)))(*(number(a, attributes[a["name"]])["number"] for a in self._attributes))
+            call = Call(ctypes.sizeof(Call), len(tensors), len(out), len(self._attributes), ins, outs, numbers, None, 0,
+                        torch.cuda.current_stream(device).cuda_stream)
+            if kernel.accepts:
+                why = ctypes.create_string_buffer(512)
+                if kernel.accepts(call, why, len(why)):
+                    raise UsageError(why.value.decode(errors="replace"))
+            workspace = None
+            if kernel.workspace and (count := kernel.workspace(call)) > 0:
+                workspace = torch.empty(count, dtype=torch.uint8, device=device)  # freed in stream order, so after the kernel
+                call.workspace, call.workspace_bytes = workspace.data_ptr(), count
+            code = kernel.launch(call)
+            if code:
+                raise TriadError(f"{self.name} {direction}: the launch ended with CUDA error {code}")
+        return out
+
+
+@functools.cache
+def rows(op: str, attributes: str, names: str) -> dict[str, CudaRow]:
+    """The variants in the library that this package brings along; attributes and names are the JSON of the spec's attributes and outputs."""
+    path = binary().parent / "kernels" / f"{op}.so"
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as e:
+        raise Unavailable(f"open {path}: {e}: this package was made without the kernels for GPUs; make wheel on a machine with nvcc brings them along") from None
+    listed, count = POINTER(POINTER(Kernel))(), c_int32()
+    if library.triad_kernels(c_int32(ABI), ctypes.byref(listed), ctypes.byref(count)):
+        raise Unavailable(f"{path}: it speaks another ABI than {ABI}: install the package again")
+    by_name: dict[str, list[Any]] = {}
+    for kernel in listed[:count.value]:
+        by_name.setdefault(f"cuda/{kernel.contents.variant.decode()}", []).append(kernel)
+    return {name: CudaRow(name, kernels, json.loads(names), json.loads(attributes)) for name, kernels in by_name.items()}

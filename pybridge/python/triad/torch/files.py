@@ -1,0 +1,93 @@
+"""Implementations from the operator files, in this process: PyTorch's rows everywhere, Triton's on a GPU."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from triad.errors import Unavailable
+
+PACKAGE = Path(__file__).absolute().parent.parent
+OPERATORS, BRIDGE = PACKAGE / "_operators", PACKAGE / "_pybridge"
+_lock = threading.Lock()
+
+
+def _load(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise Unavailable(f"{path}: the operator file is not here: install the package again")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and inspect look a module up by name
+    spec.loader.exec_module(module)
+    return module
+
+
+@functools.cache
+def module(op: str) -> ModuleType:
+    """The operator's file, loaded once. It imports `implementation`, a name that we lend it only while it loads."""
+    with _lock:
+        theirs = sys.modules.get("implementation")
+        ours = sys.modules.get("triad._pybridge.implementation") or _load("triad._pybridge.implementation", BRIDGE / "implementation.py")
+        sys.modules["implementation"] = ours
+        try:
+            return _load(f"triad._operators.{op}", OPERATORS / f"{op}.py")
+        finally:
+            if theirs is None:
+                del sys.modules["implementation"]
+            else:
+                sys.modules["implementation"] = theirs
+
+
+@contextmanager
+def autograd_inside() -> Iterator[None]:
+    """Below a custom operator torch has switched autograd's dispatch off; a row that goes through autograd needs it for its own tensors."""
+    include, exclude = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
+    for key in (torch._C.DispatchKey.AutogradFunctionality, torch._C.DispatchKey.AutogradOther, torch._C.DispatchKey.AutogradNestedTensor,
+                torch._C.DispatchKey.ADInplaceOrView):
+        exclude = exclude.remove(key)
+    with torch._C._ForceDispatchKeyGuard(include, exclude):
+        yield
+
+
+class FileRow:
+    """One Implementation of an operator file."""
+
+    def __init__(self, implementation: Any):
+        self._row = implementation
+        self.name = self.follows = implementation.name
+        self.recomputes: bool = implementation.recomputes
+        self.compiled: bool = implementation.compiled
+
+    def outputs(self, direction: str, dtype: str) -> tuple[str, ...]:
+        """The names that a pass gives for a dtype; empty where it has no such pass or does not take the dtype."""
+        return self._row.gives(direction) if self._row.function(direction) and dtype in self._row.dtypes_of(direction) else ()
+
+    def contract(self, direction: str, dtype: str) -> str:
+        """The contract it declares."""
+        return self._row.contract_of(direction, dtype)
+
+    def declines(self, direction: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any]) -> str:
+        """Why it does not take this call, "" where it does."""
+        return (self._row.accepts(direction, *tensors, **attributes) or "") if self._row.accepts else ""
+
+    def run(self, direction: str, dtype: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any], results: Sequence[tuple]) -> list[torch.Tensor | None]:
+        """Calls it; the outputs in the order of results, None for one that it does not give."""
+        with autograd_inside(), torch.no_grad():
+            value = self._row.function(direction)(*tensors, **attributes)
+        given = dict(zip(self._row.gives(direction), value if isinstance(value, tuple) else (value,)))
+        return [given.get(name) for name, *_ in results]
+
+
+@functools.cache
+def rows(op: str, device: str) -> dict[str, FileRow]:
+    """The rows of an operator file that run in this process for tensors on a device."""
+    return {i.name: FileRow(i) for i in module(op).IMPLEMENTATIONS if device == "cuda" or i.name.startswith("torch/")}

@@ -1,0 +1,118 @@
+"""What a spec says of a call: which dims its tensors have, which dtypes, which shapes come out."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from triad.errors import UsageError
+
+DTYPES = {
+    "fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8, "uint8": torch.uint8, "bool": torch.bool,
+}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_CASE = ("", "$1", "$2")  # dtypes of a spec that are the case's
+_FUNCTIONS = {"ceildiv": lambda a, b: -(-a // b), "min": min, "max": max, "sqrt": math.sqrt, "__builtins__": {}}
+
+
+@functools.cache
+def _compiled(text: str, whole: bool) -> Any:
+    return compile(re.sub(r"(?<!/)/(?!/)", "//", text) if whole else text, f"<{text}>", "eval")
+
+
+def evaluate(text: str, values: Mapping[str, Any], whole: bool = True) -> Any:
+    """An expression of a spec, in whole numbers or not."""
+    return eval(_compiled(text, whole), _FUNCTIONS, dict(values))
+
+
+class Signature:
+    """One pass of an operator: names and order of its tensors and attributes, as the spec declares them."""
+
+    def __init__(self, spec: Mapping[str, Any], direction: str):
+        self.op, self.direction = spec["name"], direction
+        of = next(p for p in spec["passes"] if p["pass"] == direction)
+        self.inputs: list[Mapping[str, Any]] = of["inputs"]
+        self.outputs: list[Mapping[str, Any]] = of["outputs"]
+        self.dtypes: list[str] = of["dtypes"]
+        self.dims = [d["name"] for d in spec["dims"]]
+        self.attributes = spec["attributes"] or []
+
+    def shape_of(self, tensor: Mapping[str, Any], attributes: Mapping[str, Any]) -> list[str]:
+        """The expressions of a tensor's sizes: the spec may choose them by an attribute."""
+        shape = tensor["shape"]
+        while isinstance(shape, dict):
+            name, choices = next(iter(shape.items()))
+            shape = choices[attributes[name]]
+        return shape
+
+    def sizes(self, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """The dims by name as the tensors show them; nothing is checked."""
+        return {text: size for t, x in zip(self.inputs, tensors) for text, size in zip(self.shape_of(t, attributes), x.shape) if text in self.dims}
+
+    def resolve(self, attributes: Mapping[str, Any], dims: Mapping[str, Any]) -> dict[str, Any]:
+        """The attributes with every default: None stands for one that depends on dims."""
+        return {a["name"]: default(a, dims) if attributes.get(a["name"]) is None else attributes[a["name"]] for a in self.attributes}
+
+    def bind(self, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any], declared: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+        """The dims by name, from the tensors' sizes. UsageError where ranks, sizes, dtypes or devices do not fit the spec."""
+        declared = self.inputs if declared is None else declared
+        values: dict[str, Any] = {name: v for name, v in attributes.items() if isinstance(v, (bool, int))}
+        shapes = [self.shape_of(t, attributes) for t in declared]
+        for t, shape, tensor in zip(declared, shapes, tensors):
+            if tensor.dim() != len(shape):
+                raise UsageError(f"{self.op}: {t['name']} has shape {list(tensor.shape)}: want {t['shape_text']}")
+            for text, size in zip(shape, tensor.shape):
+                if text in self.dims:
+                    values.setdefault(text, size)
+        case = self.case_dtype(tensors, declared)
+        for t, shape, tensor in zip(declared, shapes, tensors):
+            for text, size in zip(shape, tensor.shape):
+                want = evaluate(text, values)
+                if size != want:
+                    raise UsageError(f"{self.op}: {t['name']} has shape {list(tensor.shape)}: want {t['shape_text']}, and {text} is {want}")
+            if t["dtype"] not in _CASE and not t["dtype"].startswith("$") and tensor.dtype != DTYPES[t["dtype"]]:
+                raise UsageError(f"{self.op}: {t['name']} is {tensor.dtype}: want {DTYPES[t['dtype']]}")
+            if tensor.device != tensors[0].device:
+                raise UsageError(f"{self.op}: {t['name']} is on {tensor.device}, {declared[0]['name']} on {tensors[0].device}: want one device")
+        if case not in self.dtypes:
+            raise UsageError(f"{self.op} {self.direction}: dtype {case}: want one of {', '.join(self.dtypes)}")
+        return values
+
+    def case_dtype(self, tensors: Sequence[torch.Tensor], declared: Sequence[Mapping[str, Any]] | None = None) -> str:
+        """The name of the case's dtype: "bf16", "e5m2_e4m3"."""
+        declared = self.inputs if declared is None else declared
+        found: dict[str, str] = {}
+        for t, tensor in zip(declared, tensors):
+            if t["dtype"] in _CASE:
+                name = NAMES.get(tensor.dtype, str(tensor.dtype))
+                part = "$2" if t["dtype"] == "$2" else "$1"
+                if found.setdefault(part, name) != name:
+                    raise UsageError(f"{self.op}: {t['name']} is {tensor.dtype}, other inputs are {DTYPES.get(found[part], found[part])}: want one dtype")
+        if not found:  # every tensor of the pass declares its own
+            return next((d for d in self.dtypes if DTYPES.get(d.split("_")[0]) in {t.dtype for t in tensors}), "")
+        return "_".join(dict.fromkeys(found.values()))
+
+    def results(self, values: Mapping[str, Any], first: torch.dtype, attributes: Mapping[str, Any]) -> list[tuple[str, list[Any], torch.dtype]]:
+        """Name, sizes and dtype of every output."""
+        def dtype_of(text: str) -> torch.dtype:
+            return first if text in _CASE else DTYPES[attributes[text[1:]] if text.startswith("$") else text]
+        return [(t["name"], [evaluate(e, values) for e in self.shape_of(t, attributes)], dtype_of(t["dtype"])) for t in self.outputs]
+
+
+def default(attribute: Mapping[str, Any], dims: Mapping[str, Any]) -> Any:
+    """The default of an attribute: a value, or for an int or a float an expression over dims."""
+    value, kind = attribute["default"], attribute["type"]
+    if kind == "float":
+        return float(evaluate(value, dims, whole=False)) if isinstance(value, str) else float(value)
+    return int(evaluate(value, dims)) if kind == "int" and isinstance(value, str) else value
+
+
+def depends(attribute: Mapping[str, Any]) -> bool:
+    """Says whether the default of an attribute is an expression over dims."""
+    return attribute["type"] in ("int", "float") and isinstance(attribute["default"], str)
