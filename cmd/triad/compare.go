@@ -105,7 +105,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return err
 	}
 	defer store.Close()
-	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical(o.verb, request, &o.caseFlags), request, o)}
+	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical(strings.Join(append([]string{o.verb}, o.ownFlags.words()...), " "), request, &o.caseFlags), request, o)}
 	kept.info.Machine = onGPU.describe(kept.info.Machine)
 	kept.info.Added = o.ownFlags.words()
 	maps.Copy(kept.info.Toolchain, mine.versions(ctx))

@@ -215,6 +215,9 @@ func (a *app) maker(g *gpu, e environmentFlags, o worker.Options) (maker, error)
 func (a *app) addOwn(f *ownFlags, request *run.Request, g *gpu, e environmentFlags, o worker.Options) (*ownFiles, []error, error) {
 	options, err := f.options(request.Options)
 	if err != nil || len(f.add) == 0 {
+		if err == nil && slices.ContainsFunc(request.Impls, func(p string) bool { return p == "mine" || strings.HasPrefix(p, "mine/") }) {
+			err = usage("--impl %s: no file of your own is here; name it with --add FILE", strings.Join(request.Impls, ","))
+		}
 		return nil, nil, err
 	}
 	make, err := a.maker(g, e, o)
@@ -338,6 +341,9 @@ func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, 
 		return nil, usage("--add %s: %w", text, err)
 	}
 	for _, b := range bindings {
+		if !slices.Contains(passes, b.Pass) {
+			continue
+		}
 		file.matched = append(file.matched, b.Describe())
 		file.covers.add(b.Pass, b.DTypes(), b.Pins())
 	}

@@ -59,6 +59,8 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 		{"too many threads", "mine.cu", rightRow, "softmax", []string{"--block", "2048"}, 1, "CUDA refused the launch.*at most 1024 threads"},
 		{"own grid", "mine.cu", rightRow, "softmax", []string{"--grid", "(rows + 31) / 32", "--block", "32"}, 0, `launched with grid \(\(rows \+ 31\) / 32\) and block \(32\)\n`},
 		{"two operators", "mine.cu", rightRow, "all", nil, 2, "--add speaks of one operator"},
+		{"no backward", "mine.cu", rightRow, "softmax", []string{"--pass", "backward"}, 2, "it has no backward: .*--add FILE:NAME@backward"},
+		{"mine without a file", "", "", "softmax", []string{"--impl", "mine"}, 2, "no file of your own is here; name it with --add FILE"},
 		{"flags without a file", "", "", "softmax", []string{"--map", "x=y"}, 2, "speak of a file that --add names"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -48,25 +48,27 @@ func isBackward(name string) bool {
 	return slices.ContainsFunc(gradientWords, func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
 }
 
-// Bind finds the functions of a CUDA file that are to be judged, one for each pass it has, and matches them. The error is a *op.UsageError.
+// Bind finds the functions of a file that are to be judged, one for each pass it has, and matches them; passes are those that are asked for. The error is a *op.UsageError.
 func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
 	options.Arguments = r.Arguments
 	var bindings []*Binding
-	for _, pass := range passes {
-		if r.Pass != op.PassUnknown && r.Pass != pass || !slices.Contains(spec.Passes(), pass) {
-			continue
-		}
+	found := false
+	for _, pass := range spec.Passes() {
 		list := file.eligible(r, pass)
-		if len(list) == 0 {
+		if r.Pass != op.PassUnknown && r.Pass != pass || len(list) == 0 {
 			continue
 		}
+		asked := slices.Contains(passes, pass)
 		b, err := bindOne(file, list, spec, pass, options)
-		if err != nil {
+		switch {
+		case err == nil: // a forward that is not asked for makes what its backward takes
+			bindings = append(bindings, b)
+			found = found || asked
+		case asked:
 			return nil, err
 		}
-		bindings = append(bindings, b)
 	}
-	if len(bindings) == 0 {
+	if !found {
 		return nil, file.nothing(r, passes)
 	}
 	return bindings, nil
@@ -141,6 +143,9 @@ func (f *File) nothing(r Request, passes []op.Pass) error {
 		have = append(have, fn.Name)
 	}
 	message := "it has no function to judge"
+	if len(passes) == 1 && passes[0] == op.Backward && r.Function == "" && len(have) > 0 {
+		return &op.UsageError{Message: "it has no backward: triad takes a function for one whose name holds backward, bwd or grad, or that is named, as in --add FILE:NAME@backward"}
+	}
 	if strings.HasSuffix(r.Path, ".py") {
 		message += ": want a function at the top of the file that takes tensors, as in def solve(x)"
 	}
