@@ -133,7 +133,7 @@ func (m *arm) Finish(ctx context.Context) (backend.Outcome, []string, error) {
 		return workerGone, nil, nil
 	}
 	job := m.job
-	job.Inputs = nil
+	job.Inputs, job.Launches = nil, nil
 	if len(job.Outputs) > 0 {
 		job.Launches = []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}}[:min(2, max(1, m.facts.Sets))]
 	}

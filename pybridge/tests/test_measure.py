@@ -58,7 +58,7 @@ class OnGPU(unittest.TestCase):
         self.assertEqual([float(k[0][0]) for k in arm.kept], [0, 1, 2, 3])
 
     def test_events(self):
-        arm = measure.Arm(2, lambda i: (torch.full((float(torch.ones(1, device="cuda").item()) > 0,), i, device="cuda"),))
+        arm = measure.Arm(2, lambda i: (torch.full((int(torch.ones(1, device="cuda").item()),), i, device="cuda"),))
         arm.prepare(10_000)
         self.assertIsNone(arm.graph)
         self.assertIn("captur", arm.reason)
