@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import threading
@@ -12,12 +13,11 @@ from triad.errors import ForkError, InternalError, TriadError, Unavailable, Usag
 _KINDS: dict[str, type[TriadError]] = {"usage": UsageError, "internal": InternalError}
 _lock = threading.Lock()
 _native: Any = None
-_loaded_by = 0
 
 
 def native() -> Any:
     """The module that gopy made. Its functions raise RuntimeError: use call."""
-    global _native, _loaded_by
+    global _native
     if _native is None:
         with _lock:
             if _native is None:
@@ -25,7 +25,10 @@ def native() -> Any:
                     from triad._native import native as loaded
                 except ImportError as e:
                     raise Unavailable(f"load triad's native part: {e}: this package was built for another Python or platform; install it for this one") from e
-                _native, _loaded_by = loaded, os.getpid()
+                # gopy's module asks for a collection of Go's heap at every collection of Python's: milliseconds each, for the few strings
+                # that pass here. Go collects by itself.
+                gc.callbacks[:] = [c for c in gc.callbacks if not getattr(c, "__module__", "").startswith("triad._native")]
+                _native = loaded
                 os.register_at_fork(after_in_child=_forked)
     return _native
 

@@ -81,8 +81,11 @@ class FileRow:
 
     def run(self, direction: str, dtype: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any], results: Sequence[tuple]) -> list[torch.Tensor | None]:
         """Calls it; the outputs in the order of results, None for one that it does not give."""
-        with autograd_inside(), torch.no_grad():
+        if direction == "forward":
             value = self._row.function(direction)(*tensors, **attributes)
+        else:
+            with autograd_inside(), torch.no_grad():
+                value = self._row.function(direction)(*tensors, **attributes)
         given = dict(zip(self._row.gives(direction), value if isinstance(value, tuple) else (value,)))
         return [given.get(name) for name, *_ in results]
 

@@ -19,6 +19,11 @@ _AUTOCAST = {"cuda": {"softmax": "fp32", "layernorm": "fp32", "flash_attention":
 """What torch.autocast does with torch's own operator of the kind on a device; the inputs of others are widened to one dtype."""
 
 
+PLANS = 10_000
+"""How many calls, told apart by shapes, dtypes, attributes and implementation, are remembered ready to run."""
+_library = torch.library.Library("triad", "FRAGMENT")
+
+
 class Function:
     """One operator as a function of tensors: `ops.softmax(x, impl="triton")`."""
 
@@ -60,15 +65,17 @@ class Function:
         again = [*self._forward.inputs, *(t for t in self._backward.inputs if t["name"] in self._upstream)]
         self._from_saved = self._custom(f"{self.name}_backward", self._backward, self._backward.inputs, self._run("backward", self._backward.inputs))
         self._from_inputs = self._custom(f"{self.name}_backward_recomputed", self._backward, again, self._run("backward", again))
-        self._op.register_autograd(self._gradients, setup_context=self._save)
+        torch.library.register_autograd(f"triad::{self.name}", self._gradients, setup_context=self._save, lib=_library)
 
     def _custom(self, name: str, signature: Signature, inputs: Sequence[Mapping[str, Any]], kernel: Callable[..., Any]) -> Any:
         arguments = [f"Tensor {t['name']}" for t in inputs] + [f"{_TYPES[a['type']]}{'?' if depends(a) else ''} {a['name']}" for a in self._attributes] + ["str impl"]
         results = ["Tensor"] * len(signature.outputs)
         schema = f"({', '.join(arguments)}) -> {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}"
-        made = torch.library.custom_op(f"triad::{name}", kernel, mutates_args=(), schema=schema)
-        made.register_fake(self._fake(signature, inputs))
-        return made
+        # Not torch.library.custom_op: its checks of every call cost more than a small kernel.
+        _library.define(f"{name}{schema}", tags=(torch.Tag.pt2_compliant_tag,))
+        _library.impl(name, kernel, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"triad::{name}", self._fake(signature, inputs), lib=_library)
+        return getattr(torch.ops.triad, name).default
 
     def _split(self, arguments: Sequence[Any], inputs: Sequence[Mapping[str, Any]]) -> tuple[Sequence[torch.Tensor], dict[str, Any], str]:
         tensors = arguments[:len(inputs)]
@@ -90,15 +97,26 @@ class Function:
         signature = self._forward if direction == "forward" else self._backward
         assert signature is not None
 
-        def run(*arguments: Any) -> Any:
+        plans: dict[tuple, tuple] = {}
+        count = len(inputs)
+
+        def plan(key: tuple, arguments: Sequence[Any]) -> tuple:
             tensors, attributes, impl = self._split(arguments, inputs)
             values = signature.bind(tensors, attributes, inputs)
             attributes = signature.resolve(attributes, values)
             dtype = signature.case_dtype(tensors, inputs)
-            results = signature.results(values, _first(tensors, inputs), attributes)
             row = self._row(impl, tensors[0].device)
             if not row.outputs(direction, dtype):
                 raise UsageError(f"{self.name}/{row.name} has no {direction} in {dtype}")
+            if len(plans) > PLANS:
+                plans.clear()
+            plans[key] = row, dtype, attributes, signature.results(values, _first(tensors, inputs), attributes)
+            return plans[key]
+
+        def run(*arguments: Any) -> Any:
+            tensors = arguments[:count]
+            key = (arguments[count:], *[(t.shape, t.dtype, t.device) for t in tensors])
+            row, dtype, attributes, results = plans.get(key) or plan(key, arguments)
             made = _call(row, direction, dtype, tensors, attributes, results, self.name)
             made = [tensors[0].new_empty((0,), dtype=t) if m is None else m for m, (_, _, t) in zip(made, results)]
             return made[0] if len(made) == 1 else tuple(made)
