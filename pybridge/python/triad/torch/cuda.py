@@ -63,10 +63,14 @@ class CudaRow:
         forward = next((k.contents.forward for k in kernels if k.contents.forward), None)
         self.follows = f"cuda/{forward.decode()}" if forward else name
         self.name, self._kernels, self._names, self._attributes = name, kernels, names, attributes
+        self._found: dict[tuple[str, str], Any] = {}
 
     def _kernel(self, direction: str, dtype: str) -> Any:
+        if (direction, dtype) in self._found:
+            return self._found[direction, dtype]
         bit = 1 << _BITS.get(dtype.split("_")[0], 31)
-        return next((k.contents for k in self._kernels if k.contents.direction.decode() == direction and k.contents.dtypes & bit), None)
+        self._found[direction, dtype] = next((k.contents for k in self._kernels if k.contents.direction.decode() == direction and k.contents.dtypes & bit), None)
+        return self._found[direction, dtype]
 
     def outputs(self, direction: str, dtype: str) -> tuple[str, ...]:
         """The names that a pass gives for a dtype."""

@@ -39,6 +39,8 @@ class Function:
         upstream = {f"grad_{t['name']}" for t in self._forward.outputs}
         self.differentiable = self._backward is not None and all(t["name"] in own | upstream for t in self._backward.inputs)
         self._upstream = [t["name"] for t in self._backward.inputs if t["name"] in upstream] if self._backward and self.differentiable else []
+        self._single = len(self._forward.outputs) == 1
+        self._ready: dict[tuple, tuple] = {}
         self.__name__ = self.__qualname__ = self.name
         self.__doc__ = self._doc()
         self.__signature__ = inspect.Signature([
@@ -217,16 +219,40 @@ class Function:
     # ---- the call
 
     def __call__(self, *tensors: torch.Tensor, impl: str | None = None, **keywords: Any) -> Any:
-        tensors, attributes = self._arguments(tensors, keywords)
+        if torch.compiler.is_compiling() or len(tensors) != len(self._forward.inputs):
+            return self._any(tensors, impl, keywords, None)
+        gradient = torch.is_grad_enabled()
+        try:
+            key = (impl, tuple(keywords.items()), *[(t.shape, t.dtype, t.device, gradient and t.requires_grad) for t in tensors])
+            ready = self._ready.get(key)
+        except (AttributeError, TypeError):  # an argument that is no tensor, sizes that are symbols
+            key = ready = None
+        if ready is None or torch.is_autocast_enabled(key[2][2].type):
+            return self._any(tensors, impl, keywords, key)
+        out = self._op(*tensors, *ready)
+        return out if self._single else self._kept(out)
+
+    def _any(self, given: tuple, impl: str | None, keywords: dict[str, Any], key: tuple | None) -> Any:
+        """The call at full length. Where it needed nothing but a choice, what it chose is remembered under key."""
+        tensors, attributes = self._arguments(given, keywords)
         tensors = self._autocast(tensors)
         tensors, leading = self._flatten(tensors)
         dtype = self._forward.case_dtype(tensors)
         if dtype not in self._forward.dtypes:
             raise UsageError(f"{self.name}: dtype {dtype}: want one of {', '.join(self._forward.dtypes)}")
         gradient = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-        dims = None if torch.compiler.is_compiling() else tuple(self._forward.sizes(tensors, attributes).items())
+        sizes = {} if torch.compiler.is_compiling() else self._forward.sizes(tensors, attributes)
+        dims = tuple(sizes.items()) if sizes and all(type(v) is int for v in sizes.values()) else None
         name = _chosen(self.name, impl, str(tensors[0].device), dtype, dims, gradient)
         out = self._op(*tensors, *attributes.values(), name)
+        if key is not None and len(given) == len(tensors) and all(a is b for a, b in zip(given, tensors)):
+            if len(self._ready) > PLANS:
+                self._ready.clear()
+            self._ready[key] = (*attributes.values(), name)
+        return self._kept(out, leading)
+
+    def _kept(self, out: Any, leading: tuple[int, ...] | None = None) -> Any:
+        """The outputs that the operator is asked for: what is saved for the backward is left out, and rows get their own dims back."""
         outputs = out if isinstance(out, tuple) else (out,)
         kept = [o for o, t in zip(outputs, self._forward.outputs) if not t["optional"]]
         if leading is not None:
