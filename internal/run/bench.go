@@ -17,21 +17,26 @@ import (
 // Bench judges and times every wanted implementation on the bench points of the operators.
 func (r *Runner) Bench(ctx context.Context, request Request) (Result, error) {
 	var result Result
+	err := result.unlessStopped(ctx, r.bench(ctx, request, &result))
+	return result, err
+}
+
+func (r *Runner) bench(ctx context.Context, request Request, result *Result) error {
 	backends, err := r.wanted(request.Impls)
 	if err != nil {
-		return result, err
+		return err
 	}
-	planned, versions, err := r.benchPlan(ctx, request, backends, &result)
+	planned, versions, err := r.benchPlan(ctx, request, backends, result)
 	if err != nil {
-		return result, err
+		return err
 	}
 	result.Versions = versions
 	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
-		return result, err
+		return err
 	}
-	x := &execution{Runner: r, request: request, result: &result, cases: len(planned), began: time.Now(), sampled: true}
+	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now(), sampled: true}
 	if err := x.measureRulers(ctx, backends); err != nil {
-		return result, x.interrupted(ctx, err)
+		return err
 	}
 	for i, w := range planned {
 		if x.Stop.Err() != nil || ctx.Err() != nil {
@@ -40,19 +45,10 @@ func (r *Runner) Bench(ctx context.Context, request Request) (Result, error) {
 		}
 		x.progress(Progress{Case: i, Cases: len(planned), Elapsed: time.Since(x.began)})
 		if err := x.benchCase(ctx, w); err != nil {
-			return result, x.interrupted(ctx, err)
+			return err
 		}
 	}
-	return result, nil
-}
-
-// interrupted makes the end of a run that was told to end no error.
-func (x *execution) interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		x.result.Interrupted = true
-		return nil
-	}
-	return err
+	return nil
 }
 
 // benchPlan makes the cases of the bench points and asks the backends what they have for them.

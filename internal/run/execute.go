@@ -20,33 +20,46 @@ import (
 // Compare runs a request: every wanted implementation on every case, judged and recorded one by one.
 func (r *Runner) Compare(ctx context.Context, request Request) (Result, error) {
 	var result Result
+	err := result.unlessStopped(ctx, r.compare(ctx, request, &result))
+	return result, err
+}
+
+// unlessStopped makes the end of a run that was told to end no error, wherever it was: nothing need be planned yet.
+func (r *Result) unlessStopped(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		r.Interrupted = true
+		return nil
+	}
+	return err
+}
+
+func (r *Runner) compare(ctx context.Context, request Request, result *Result) error {
 	backends, err := r.wanted(request.Impls)
 	if err != nil {
-		return result, err
+		return err
 	}
-	planned, versions, err := r.plan(ctx, request, backends, &result)
+	planned, versions, err := r.plan(ctx, request, backends, result)
 	if err != nil {
-		return result, err
+		return err
 	}
 	result.Versions = versions
 	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
-		return result, err
+		return err
 	}
 	if request.Gradients {
 		if err := markModerate(planned); err != nil {
-			return result, err
+			return err
 		}
 		if result.Steps, err = r.checkSteps(ctx, planned, request.Seed); err != nil {
-			return result, err
+			return err
 		}
 	}
-	x := &execution{Runner: r, request: request, result: &result, cases: len(planned), began: time.Now()}
-	err = x.all(ctx, planned)
-	if err == nil && !result.Interrupted && request.Timing != nil {
-		x.sampled = true
-		err = x.interrupted(ctx, x.timeLargest(ctx, planned, backends))
+	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now()}
+	if err := x.all(ctx, planned); err != nil || result.Interrupted || request.Timing == nil {
+		return err
 	}
-	return result, err
+	x.sampled = true
+	return x.timeLargest(ctx, planned, backends)
 }
 
 // plan expands every operator and asks the backends what they have for it.

@@ -270,3 +270,25 @@ func TestStopped(t *testing.T) {
 		t.Errorf("%v interrupted=%v, %d records", err, result.Interrupted, len(result.Records))
 	}
 }
+
+// A run that is told to end at once while its implementations are still loaded is interrupted too, and no failure.
+func TestStoppedWhileLoading(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	slow := fakes(map[string]way{"fake/right": right})
+	slow.load = ctx.Err()
+	r := &Runner{Backends: []backend.Backend{slow}, Recorder: &memory{}, Stop: ctx}
+	request := Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &TimingPlan{}}
+	for verb, do := range map[string]func(context.Context, Request) (Result, error){"compare": r.Compare, "bench": r.Bench} {
+		if result, err := do(ctx, request); err != nil || !result.Interrupted {
+			t.Errorf("%s: %v interrupted=%v", verb, err, result.Interrupted)
+		}
+	}
+	if _, err := r.Compare(t.Context(), request); err == nil { // the same failure of a run that nobody stopped
+		t.Error("no error")
+	}
+}
