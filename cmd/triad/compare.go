@@ -138,6 +138,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if o.after != nil {
 		o.after(result)
 	}
+	result.Records = append(kept.before, result.Records...) // what is wrong stays wrong when the rest is run later
 	code := verdictOf(result)
 	if !proven(result.Steps) {
 		code = exitBad
@@ -191,7 +192,7 @@ func verdictOf(result run.Result) exitCode {
 	switch {
 	case bad:
 		return exitBad
-	case len(result.Unavailable) > 0 || !good:
+	case len(result.Unavailable) > 0 || !good || result.Interrupted: // what a stopped run did not reach may be wrong
 		return exitNothing
 	default:
 		return exitGood
@@ -201,6 +202,9 @@ func verdictOf(result run.Result) exitCode {
 // printCompare prints a result as a table, or as JSON lines.
 func (a *app) printCompare(ctx context.Context, store *results.Store, kept *recorder, result run.Result, o *compareOptions, code exitCode) error {
 	if kept.session == nil {
+		if result.Interrupted {
+			fmt.Fprintln(a.err, "triad: stopped before anything was run")
+		}
 		return nil
 	}
 	if err := a.printSteps(result.Steps, o.json); err != nil {

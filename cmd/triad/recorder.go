@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"triad/internal/op"
 	"triad/internal/record"
 	"triad/results"
 )
@@ -18,6 +20,7 @@ type recorder struct {
 	resume  bool
 	session *results.Session
 	missing map[itemKey]bool // what a resumed session still lacks
+	before  []record.Record  // what a resumed session had recorded, oldest first
 }
 
 type itemKey struct {
@@ -50,7 +53,10 @@ func (r *recorder) takeOver() error {
 	for _, item := range missing {
 		r.missing[keyOf(item)] = true
 	}
-	return nil
+	r.before, _, err = r.store.List(r.ctx, results.Filter{Session: session.ID(), Limit: -1})
+	r.before = slices.DeleteFunc(r.before, func(x record.Record) bool { return x.Status == op.StatusUnknown || x.Status == op.StatusInterrupted })
+	slices.Reverse(r.before)
+	return err
 }
 
 // Done says whether a resumed session has recorded an item already.

@@ -205,6 +205,9 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 	meaning := map[int]string{
 		0: "nothing is wrong.", 1: "something is wrong.", 2: "the request cannot be understood.", 3: "nothing was proven right or wrong.",
 	}[summary.Exit]
+	if summary.Exit == 3 && goods > 0 {
+		meaning = "what was asked for is not complete."
+	}
 	switch {
 	case summary.Reason == "":
 	case summary.Exit == 2 || summary.Exit == 3:

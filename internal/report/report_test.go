@@ -123,6 +123,18 @@ func TestNothingRanIsSaid(t *testing.T) {
 	}
 }
 
+// Where something passed, exit 3 does not say that nothing was proven.
+func TestIncompleteIsSaid(t *testing.T) {
+	var out bytes.Buffer
+	good := []record.Record{{Status: op.StatusPass}}
+	if err := totals(&out, Style{}, good, Summary{Exit: 3, Reason: "no Python"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "1 run: 1 good, 0 neutral, 0 bad. Exit 3: what was asked for is not complete: no Python\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
 func TestColourIsForTerminalsAlone(t *testing.T) {
 	records, differences := comparison()
 	var out bytes.Buffer

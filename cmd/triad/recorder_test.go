@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/run"
+	"triad/results"
+)
+
+// What was wrong before an interruption counts when the session is resumed, and a run that was stopped never ends good.
+func TestResumedSessionKeepsItsVerdict(t *testing.T) {
+	ctx := context.Background()
+	store, err := results.Open(ctx, filepath.Join(t.TempDir(), "r.db"), results.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	item := func(rows int64) record.Item {
+		c := op.Case{Op: "softmax", Pass: op.Forward, DType: "fp32", Dims: op.Dims{{Name: "rows", Value: rows}}, Layout: "contiguous", Distribution: "normal"}
+		return record.Item{Case: c, Impl: "fake/wrong", Seed: 1}
+	}
+	session, err := store.Start(ctx, record.Session{Request: "the request", Seed: 1}, []record.Item{item(1), item(2), item(3)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, status := range []op.Status{op.StatusFail, op.StatusPass} {
+		r := record.Record{Case: item(int64(i + 1)).Case, Seed: 1, Impl: "fake/wrong", Status: status}
+		if err := session.Record(ctx, &r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := session.Finish(ctx, false, int(exitBad)); err != nil {
+		t.Fatal(err)
+	}
+	kept := &recorder{ctx: ctx, store: store, resume: true, info: record.Session{Request: "the request"}}
+	if err := kept.takeOver(); err != nil {
+		t.Fatal(err)
+	}
+	if len(kept.before) != 2 || kept.before[0].Status != op.StatusFail || kept.Done(item(3)) || !kept.Done(item(1)) {
+		t.Errorf("before: %d records, the third done: %v", len(kept.before), kept.Done(item(3)))
+	}
+	rest := record.Record{Status: op.StatusPass}
+	for _, c := range []struct {
+		result run.Result
+		want   exitCode
+	}{
+		{run.Result{Records: append(kept.before, rest)}, exitBad},
+		{run.Result{Records: []record.Record{rest}}, exitGood},
+		{run.Result{Records: []record.Record{rest}, Interrupted: true}, exitNothing},
+		{run.Result{Records: kept.before, Interrupted: true}, exitBad},
+	} {
+		if got := verdictOf(c.result); got != c.want {
+			t.Errorf("exit %d, want %d: %d records, interrupted %v", got, c.want, len(c.result.Records), c.result.Interrupted)
+		}
+	}
+}
