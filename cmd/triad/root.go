@@ -77,7 +77,8 @@ func (a *app) execute(args []string) exitCode {
 	a.stop = stop
 	defer a.catchInterrupts(cancelStop, cancel)()
 
-	root := a.root()
+	root, begun := a.root(), false
+	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -89,6 +90,9 @@ func (a *app) execute(args []string) exitCode {
 	var f *failure
 	if !errors.As(err, &f) {
 		f = &failure{exitUsage, err} // cobra's own: an unknown verb or flag, a value that does not parse
+		if begun {
+			f.code = exitBad // a verb's own, such as output that cannot be written
+		}
 	}
 	var u *op.UsageError
 	if errors.As(err, &u) {

@@ -39,8 +39,8 @@ func (a *app) versionCommand() *cobra.Command {
 			if c := commit(); c != "" {
 				text += " (" + c + ")"
 			}
-			fmt.Fprintf(a.out, "%s %s %s/%s\n", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
+			_, err := fmt.Fprintf(a.out, "%s %s %s/%s\n", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
 		},
 	}
 }
