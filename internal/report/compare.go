@@ -28,7 +28,7 @@ const shownPerLine = 2
 // every bad line with its place and the command that shows it, then how far the implementations lie apart, and at the end the totals.
 func Compare(w io.Writer, style Style, records []record.Record, differences []record.Difference, summary Summary) error {
 	for _, lines := range groups(records) {
-		for _, part := range []func(io.Writer, Style, []group) error{heading, implementationTable, unavailable, badLines} {
+		for _, part := range []func(io.Writer, Style, []group) error{heading, implementationTable, powerless, unavailable, badLines} {
 			if err := part(w, style, lines); err != nil {
 				return err
 			}
@@ -44,6 +44,29 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 		return err
 	}
 	return totals(w, style, records, summary)
+}
+
+// shownPowerless is how many cases without power are named.
+const shownPowerless = 3
+
+// powerless names, once for all lines, the cases that cannot tell right from wrong: they count as neutral for everybody.
+func powerless(w io.Writer, style Style, lines []group) error {
+	var cases []string
+	for _, g := range lines {
+		for _, r := range g.records {
+			if words := caseWords(r.Case); r.Status == op.StatusNoPower && !slices.Contains(cases, words) {
+				cases = append(cases, words)
+			}
+		}
+	}
+	if len(cases) == 0 {
+		return nil
+	}
+	text := strings.Join(cases[:min(shownPowerless, len(cases))], "; ")
+	if more := len(cases) - shownPowerless; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return write(w, fmt.Sprintf("\n  %s  neutral for all, since a trivial wrong answer would pass as well: %s\n", style.status(op.StatusNoPower), text))
 }
 
 func heading(w io.Writer, style Style, lines []group) error {

@@ -169,6 +169,9 @@ func (g group) note() string {
 		if r.Status == op.StatusPass || r.Status.Weight() == op.Bad || r.Status == op.StatusUnavailable || r.Status == op.StatusEmptyOK {
 			continue
 		}
+		if r.Status == op.StatusNoPower && g.status() != op.StatusNoPower {
+			continue // the case's fault, not the implementation's: told once below the table
+		}
 		why := reason{r.Status, clean(r.Message)}
 		if r.Status == op.StatusDifferentContract {
 			why.words = "passes under " + r.Contract

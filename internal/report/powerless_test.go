@@ -1,0 +1,27 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// A case without power is told once below the table, not on every line.
+func TestPowerlessCasesAreToldOnce(t *testing.T) {
+	var records []record.Record
+	for _, impl := range []string{"cuda/naive", "cuda/warp"} {
+		for cols, status := range map[int64]op.Status{1: op.StatusNoPower, 7: op.StatusPass} {
+			records = append(records, record.Record{Impl: impl, Device: "emulator", Status: status, Message: "accepted, but so would be: zeros",
+				Case: op.Case{Op: "softmax", Pass: op.Forward, DType: "fp32", Dims: op.Dims{{Name: "cols", Value: cols}}, Layout: "contiguous", Distribution: "normal"}})
+		}
+	}
+	var text strings.Builder
+	if err := Compare(&text, Style{}, records, nil, Summary{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text.String(), "NO_POWER"); n != 1 || !strings.Contains(text.String(), "would pass as well: cols=1 normal\n") {
+		t.Errorf("%d mentions, want one that names the case:\n%s", n, text.String())
+	}
+}
