@@ -120,6 +120,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 					fmt.Fprintln(a.err, "triad: finishing what is running; interrupt again to stop at once")
 					first()
 				} else {
+					signal.Stop(signals) // a third one ends triad at once: the database stands it
 					second()
 				}
 			case <-done:

@@ -193,9 +193,13 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 			x.result.Interrupted = i < len(planned)
 			break
 		}
+		// Cases are prepared one after the other: "the previous output" of the power check is then that of the plan, whatever the timing.
+		c, err := x.prepareMissing(w)
 		group.Go(func() {
 			defer func() { <-places }()
-			err := x.oneCase(ctx, w)
+			if err == nil {
+				err = x.oneCase(ctx, w, c)
+			}
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			x.finished++
@@ -235,20 +239,32 @@ func (x *execution) failed() bool {
 	return x.failure != nil
 }
 
-// oneCase makes the inputs, computes the truth, runs what is planned and compares the implementations with each other.
-func (x *execution) oneCase(ctx context.Context, w work) error {
-	w.entries = slices.DeleteFunc(slices.Clone(w.entries), func(e entry) bool {
-		return x.Recorder.Done(record.Item{Case: w.Case, Impl: e.implementation.Name, Seed: x.request.Seed})
-	})
-	if len(w.entries) == 0 {
-		return nil
-	}
+// prepareMissing makes inputs and truth of a case, where something of it has to be run.
+func (x *execution) prepareMissing(w work) (*prepared, error) {
+	w.entries = x.missing(w)
 	if !slices.ContainsFunc(w.entries, func(e entry) bool { return e.verdict == nil }) {
-		return x.recordRulings(w) // nothing is run: a case that the device cannot hold is not made either
+		return nil, nil // a case that the device cannot hold is not made either
 	}
 	c, err := x.prepare(w)
 	if err != nil {
-		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
+		return nil, fmt.Errorf("prepare %s: %w", describe(w.Case), err)
+	}
+	return c, nil
+}
+
+// missing are the entries that a resumed session has not recorded yet; all of them in a new one.
+func (x *execution) missing(w work) []entry {
+	return slices.DeleteFunc(slices.Clone(w.entries), func(e entry) bool {
+		return x.Recorder.Done(record.Item{Case: w.Case, Impl: e.implementation.Name, Seed: x.request.Seed})
+	})
+}
+
+// oneCase runs what is planned on a case that is ready, and compares the implementations with each other. Without a prepared case only
+// what is known beforehand is recorded.
+func (x *execution) oneCase(ctx context.Context, w work, c *prepared) error {
+	w.entries = x.missing(w)
+	if c == nil {
+		return x.recordRulings(w)
 	}
 	// Implementations of different workers run side by side; the adapters keep those of one worker apart.
 	var group sync.WaitGroup
