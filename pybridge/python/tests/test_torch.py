@@ -218,6 +218,58 @@ class BadInput(unittest.TestCase):
                 self.assertIn(words, str(caught.exception))
 
 
+JUDGED = """
+import sys
+sys.path.insert(0, {path!r})
+import torch
+from triad.torch import ops
+
+
+def through(function, inputs, upstream):
+    with torch.enable_grad():
+        leaves = [x.detach().clone().requires_grad_() for x in inputs]
+        out = function(*leaves)
+        return torch.autograd.grad(out, leaves, upstream)
+
+def swiglu_backward(gate, up, grad_y):
+    return through(lambda *t: ops.swiglu(*t, impl={impl!r}), (gate, up), grad_y)
+
+
+def rope_backward(cos, sin, grad_q_out, grad_k_out, interleaved, offset):
+    zeros = torch.zeros_like(grad_q_out), torch.zeros_like(grad_k_out)
+    return through(lambda q, k: ops.rope(q, k, cos, sin, interleaved=interleaved, offset=offset, impl={impl!r}), zeros, (grad_q_out, grad_k_out))
+
+
+def flash_attention_backward(q, k, v, o, lse, grad_o, causal, scale):
+    return through(lambda *t: ops.flash_attention(*t, causal=causal, scale=scale, impl={impl!r}), (q, k, v), grad_o)
+
+
+def softmax_backward(y, grad_y):
+    return torch.ops.triad.softmax_backward(y, grad_y, "cuda/block")
+"""
+
+
+class Judge(unittest.TestCase):
+    """The gradients that autograd gives, judged by triad itself: a file that calls the operators is added beside triad's implementations.
+    Not layernorm's: a judged backward starts from mean and rstd that it is given, and autograd's from those of its own forward."""
+
+    def test_autograd(self):
+        file = data.name + "/through_autograd.py"
+        with open(file, "w") as f:
+            f.write(JUDGED.format(path=os.path.dirname(os.path.dirname(triad.__file__)), impl="cuda"))
+        python, os.environ["TRIAD_PYTHON"] = os.environ.get("TRIAD_PYTHON"), sys.executable
+        try:
+            for name in sorted(set(OPERATORS) - {"layernorm"}):
+                with self.subTest(name):
+                    found = triad.compare(name, add=f"{file}:{name}_backward@backward", impl="mine", pass_="backward", quick=True, dtype="fp32",
+                                          distribution="normal", layout="contiguous", upstream="normal", saved=None if name in ("rope", "swiglu") else "driver")
+                    self.assertEqual((found.exit, found.bad), (0, []), str(found))
+        finally:
+            os.environ.pop("TRIAD_PYTHON")
+            if python:
+                os.environ["TRIAD_PYTHON"] = python
+
+
 class Beside(unittest.TestCase):
     def test_torch_and_go_in_threads(self):
         import threading

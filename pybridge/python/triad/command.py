@@ -175,7 +175,7 @@ class Run:
     def _read(self, code: int) -> Comparison:
         if self._comparison is None:
             output = self._process.output()
-            if code and not output.strip() and not self._cancelled:
+            if code == 2 or code and not output.strip() and not self._cancelled:
                 _raise(code, self._process.sentence(), TriadError)
             reason = "The run was stopped before its plan was done: the same call with resume=True finishes it." if self._cancelled and code else ""
             self._comparison = self._result(output, code, self._database, reason)
