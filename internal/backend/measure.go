@@ -117,7 +117,8 @@ type TimeReply struct {
 	SamplesNS []float64 `json:"samples_ns"`
 }
 
-// FinishArgs say where the outputs of the first and the last set go. Without launches the arm is dropped.
+// FinishArgs say where the outputs of the first and the last set go. Where there is one set alone, its outputs are poisoned again with the
+// second launch's poison and the graph is replayed once between the two. Without launches the arm is dropped.
 type FinishArgs struct {
 	Launches []Launch `json:"launches,omitempty"`
 }

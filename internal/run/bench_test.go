@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,13 +22,13 @@ type card struct {
 	t       *testing.T
 	random  *rand.Rand
 	drift   float64 // amplitude of the clock, as a share
-	calls   int
+	calls   atomic.Int64
 	order   []string // who was timed, in order
 	running string
 	rests   int
 }
 
-func (c *card) clock() float64 { return 1 + c.drift*math.Sin(float64(c.calls)/40) }
+func (c *card) clock() float64 { return 1 + c.drift*math.Sin(float64(c.calls.Load())/40) }
 
 // Read is what telemetry sees.
 func (c *card) Read() Reading {
@@ -95,7 +96,7 @@ func (a *fakeArm) Time(_ context.Context, args backend.TimeArgs) (backend.TimeRe
 	}
 	var reply backend.TimeReply
 	for range args.Samples {
-		c.calls++
+		c.calls.Add(1)
 		reply.SamplesNS = append(reply.SamplesNS, a.ns/c.clock()*math.Exp(a.fake.noise*c.random.NormFloat64()))
 	}
 	return reply, backend.Outcome{}, nil

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"triad/internal/backend"
@@ -79,7 +80,8 @@ type heat struct {
 	regime     Regime
 	plan       TimingPlan
 	contenders []*contender
-	done       int // rounds
+	done       int  // rounds
+	overdrawn  bool // the budget is spent: rounds go on for those alone that have too few, beside which all others are compared
 }
 
 // run makes rounds until every contender is settled, or the plan's bounds are met. Rounds go through the contenders forwards and backwards
@@ -88,9 +90,11 @@ func (h *heat) run(ctx context.Context) error {
 	h.strides()
 	began := time.Now()
 	for h.done < h.regime.mostRounds(h.plan.Rounds) {
-		if h.settled() || h.done >= 2 && time.Since(began) > h.plan.Budget || ctx.Err() != nil {
+		spent := time.Since(began)
+		if h.settled() || ctx.Err() != nil || h.done >= 2 && spent > h.plan.Budget && (h.spoken() || spent > mostOverdraft*h.plan.Budget) {
 			break
 		}
+		h.overdrawn = spent > h.plan.Budget
 		if err := h.round(ctx); err != nil {
 			return err
 		}
@@ -118,6 +122,11 @@ func (h *heat) strides() {
 	}
 }
 
+// spoken says whether everyone has enough samples to be spoken of.
+func (h *heat) spoken() bool {
+	return !slices.ContainsFunc(h.contenders, func(k *contender) bool { return k.arm != nil && len(k.samples) < leastShared })
+}
+
 func (h *heat) settled() bool {
 	if h.done < stats.LeastSamples && h.done < h.regime.mostRounds(h.plan.Rounds) {
 		return false
@@ -138,7 +147,7 @@ func (h *heat) round(ctx context.Context) error {
 			i = len(h.contenders) - 1 - position
 		}
 		k := h.contenders[i]
-		if k.arm == nil || h.done%k.stride != 0 {
+		if k.arm == nil || !h.overdrawn && h.done%k.stride != 0 || h.overdrawn && k.stride > 1 && len(k.samples) >= leastShared {
 			continue
 		}
 		if err := h.turn(ctx, k, position); err != nil {
@@ -154,7 +163,9 @@ func (h *heat) turn(ctx context.Context, k *contender, position int) error {
 	if h.regime.Load == Burst {
 		h.rest(ctx, restBefore)
 	}
+	watch := h.watch()
 	reply, outcome, err := k.arm.Time(ctx, backend.TimeArgs{SettleNS: settle.Nanoseconds(), Discard: discard, Samples: samples})
+	seen := watch()
 	if err != nil {
 		return err
 	}
@@ -162,7 +173,6 @@ func (h *heat) turn(ctx context.Context, k *contender, position int) error {
 		k.fail(outcome)
 		return nil
 	}
-	seen := h.look()
 	for _, s := range reply.SamplesNS {
 		k.samples, k.clocks = append(k.samples, s), append(k.clocks, seen.ClockMHz)
 		k.rounds, k.positions = append(k.rounds, h.done), append(k.positions, position)

@@ -217,14 +217,6 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 	return x.failure
 }
 
-// look reads the card's clock, power, temperature and what holds it back.
-func (x *execution) look() Reading {
-	if x.Telemetry == nil {
-		return Reading{}
-	}
-	return x.Telemetry.Read()
-}
-
 func (x *execution) rest(ctx context.Context, d time.Duration) {
 	if x.Rest != nil {
 		x.Rest(ctx, d)

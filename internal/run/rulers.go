@@ -19,7 +19,7 @@ func (x *execution) measureRulers(ctx context.Context, backends []backend.Backen
 	settle := x.request.Timing.Wake.Nanoseconds() // the first is a product: it wakes the card
 	var all []record.Ruler
 	for _, name := range names {
-		facts, samples, err := x.ruler(ctx, backends, name, max(settle, rulerSettle.Nanoseconds()))
+		facts, samples, err := x.ruler(ctx, backends, name, settle, rulerTurns)
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (x *execution) measureRulers(ctx context.Context, backends []backend.Backen
 		if !sustained {
 			break
 		}
-		facts, samples, err := x.ruler(ctx, backends, name, settleBefore.Nanoseconds())
+		facts, samples, err := x.ruler(ctx, backends, name, settleBefore.Nanoseconds(), 1)
 		if err != nil {
 			return err
 		}
@@ -49,17 +49,27 @@ func (x *execution) measureRulers(ctx context.Context, backends []backend.Backen
 	return x.Timings.AppendRulers(all)
 }
 
-// ruler measures one ruler with the first backend that has it.
-func (x *execution) ruler(ctx context.Context, backends []backend.Backend, name string, settle int64) (backend.PrepareReply, []float64, error) {
+// ruler measures one ruler with the first backend that has it: in turns with rests between, or in one turn of as many samples that follows
+// settle ns of the same.
+func (x *execution) ruler(ctx context.Context, backends []backend.Backend, name string, settle int64, turns int) (backend.PrepareReply, []float64, error) {
 	for _, b := range backends {
 		arm, outcome, err := b.Measure(ctx, backend.MeasureJob{Ruler: name, Cold: true, GraphNS: graphNS})
 		if err != nil || outcome.Status != op.StatusUnknown {
 			continue // without a ruler there is no share of the roofline; what was asked for can be timed all the same
 		}
 		x.notePhysics(arm.Facts().Device)
-		reply, outcome, err := arm.Time(ctx, backend.TimeArgs{SettleNS: settle, Discard: 1, Samples: rulerSamples})
-		if err != nil {
-			return backend.PrepareReply{}, nil, err
+		var samples []float64
+		for range turns {
+			var reply backend.TimeReply
+			reply, outcome, err = arm.Time(ctx, backend.TimeArgs{SettleNS: settle, Discard: 1, Samples: rulerSamples * rulerTurns / turns})
+			if err != nil {
+				return backend.PrepareReply{}, nil, err
+			}
+			if outcome.Status != op.StatusUnknown {
+				break
+			}
+			samples, settle = append(samples, reply.SamplesNS...), 0
+			x.rest(ctx, rulerRest)
 		}
 		if outcome.Status != op.StatusUnknown {
 			continue
@@ -67,7 +77,7 @@ func (x *execution) ruler(ctx context.Context, backends []backend.Backend, name 
 		if _, _, err := arm.Finish(ctx); err != nil {
 			return backend.PrepareReply{}, nil, err
 		}
-		return arm.Facts(), reply.SamplesNS, nil
+		return arm.Facts(), samples, nil
 	}
 	return backend.PrepareReply{}, nil, ctx.Err()
 }

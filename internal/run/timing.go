@@ -66,24 +66,27 @@ type TimingRecorder interface {
 
 // The protocol.
 const (
-	graphNS       = 500_000                // calls captured together take at least this long: the graph's own cost is lost in it
-	turnNS        = 2e6                    // an interleaved turn takes about this long
-	mostTurn      = 20                     // samples in one interleaved turn
-	shareOfTurn   = 50e6                   // a replay longer than this is not preceded by a discarded one
-	settledAt     = 0.005                  // half width of the interval of the median at which an implementation is done
-	unstableAt    = 0.05                   // and beyond which nothing is said of it
-	leastSamples  = 30                     // before an implementation can be done
-	roundsAimed   = 30                     // an implementation whose turns are too long for so many takes part in every second, third, ... round
-	longestStride = 5                      // but in every fifth at least
-	restBefore    = time.Second            // of a burst
-	settleBefore  = 3 * time.Second        // of a sustained turn
-	burstRounds   = 10                     // at most
-	steadyRounds  = 4                      // of sustained turns
-	steadyNS      = 1e9                    // a sustained turn takes at least this long
-	slowClock     = 0.9                    // a sample below this share of the median clock is discarded
-	mostDiscarded = 0.2                    // more than this share makes a timing unstable
-	rulerSettle   = 200 * time.Millisecond // of a ruler
-	rulerSamples  = 20
+	graphNS       = 500_000         // calls captured together take at least this long: the graph's own cost is lost in it
+	turnNS        = 2e6             // an interleaved turn takes about this long
+	mostTurn      = 20              // samples in one interleaved turn
+	shareOfTurn   = 50e6            // a replay longer than this is not preceded by a discarded one
+	settledAt     = 0.005           // half width of the interval of the median at which an implementation is done
+	unstableAt    = 0.05            // and beyond which nothing is said of it
+	leastSamples  = 30              // before an implementation can be done
+	roundsAimed   = 30              // an implementation whose turns are too long for so many takes part in every second, third, ... round
+	leastShared   = 8               // samples of an implementation that is slow: the fewest rounds that two can be compared in
+	mostOverdraft = 3               // times the budget, to get them
+	longestStride = 5               // but in every fifth at least
+	restBefore    = time.Second     // of a burst
+	settleBefore  = 3 * time.Second // of a sustained turn
+	burstRounds   = 10              // at most
+	steadyRounds  = 4               // of sustained turns
+	steadyNS      = 1e9             // a sustained turn takes at least this long
+	slowClock     = 0.9             // a sample below this share of the median clock is discarded
+	mostDiscarded = 0.2             // more than this share makes a timing unstable
+	rulerTurns    = 10              // of a ruler, with a rest between, as implementations have in their rounds
+	rulerSamples  = 2               // in a turn
+	rulerRest     = 10 * time.Millisecond
 )
 
 // turn is how an implementation whose replay takes so long is timed in one turn.
@@ -175,6 +178,35 @@ func known(values []float64) *record.Float {
 		return nil
 	}
 	return new(record.Float(stats.Median(all)))
+}
+
+// watchEvery is how often the card is looked at during a turn.
+const watchEvery = 2 * time.Millisecond
+
+// watch looks at the card until the function it gives is called, which gives the means: after a turn the clock is back at its highest and
+// says nothing of the turn.
+func (x *execution) watch() (seen func() Reading) {
+	if x.Telemetry == nil {
+		return func() Reading { return Reading{} }
+	}
+	stop, result := make(chan struct{}), make(chan Reading, 1)
+	go func() {
+		var sum Reading
+		n := 0.0
+		for {
+			r := x.Telemetry.Read()
+			sum.ClockMHz, sum.PowerW, sum.TemperatureC = sum.ClockMHz+r.ClockMHz, sum.PowerW+r.PowerW, sum.TemperatureC+r.TemperatureC
+			sum.Throttle |= r.Throttle
+			n++
+			select {
+			case <-stop:
+				result <- Reading{ClockMHz: sum.ClockMHz / n, PowerW: sum.PowerW / n, TemperatureC: sum.TemperatureC / n, Throttle: sum.Throttle}
+				return
+			case <-time.After(watchEvery):
+			}
+		}
+	}()
+	return func() Reading { close(stop); return <-result }
 }
 
 // rest waits, with nothing queued on the card.

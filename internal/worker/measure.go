@@ -135,7 +135,7 @@ func (m *arm) Finish(ctx context.Context) (backend.Outcome, []string, error) {
 	job := m.job
 	job.Inputs, job.Launches = nil, nil
 	if len(job.Outputs) > 0 {
-		job.Launches = []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}}[:min(2, max(1, m.facts.Sets))]
+		job.Launches = []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}}
 	}
 	args, places, err := layOut(job, m.worker.memory)
 	if err != nil {
