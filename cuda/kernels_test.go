@@ -63,10 +63,12 @@ func TestKernelsCompileForTheEmulator(t *testing.T) {
 func needNVCC(t *testing.T) NVCC {
 	t.Helper()
 	environments := []string{""}
-	if folder, err := os.UserCacheDir(); err == nil {
-		private, _ := filepath.Glob(filepath.Join(folder, "triad", "nvcc-*"))
-		environments = append(environments, private...)
+	data := os.Getenv("XDG_DATA_HOME")
+	if home, err := os.UserHomeDir(); err == nil && !filepath.IsAbs(data) {
+		data = filepath.Join(home, ".local", "share")
 	}
+	private, _ := filepath.Glob(filepath.Join(data, "triad", "nvcc-*"))
+	environments = append(environments, private...)
 	var missing error
 	for _, environment := range environments {
 		nvcc, err := FindNVCC(t.Context(), environment)
