@@ -66,6 +66,8 @@ func fakeWorker(mode string) {
 			return
 		case backend.DoProbe:
 			reply(r.ID, map[string]any{"healthy": mode != "hangs and stays broken", "message": "3 is not 4"})
+		case backend.DoMeasure:
+			measuring(mode, r, reply)
 		case backend.DoRun:
 			misbehave(mode, r, conn, reply)
 		}

@@ -1,0 +1,76 @@
+package cuda
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// Inputs by themselves, and outputs by themselves, take at least twice the L2 cache: the same numbers as in pybridge/tests/test_measure.py.
+func TestRotation(t *testing.T) {
+	const l2 = 60 << 20
+	for _, c := range []struct {
+		in, out int64
+		want    int
+	}{{8 << 20, 8 << 20, 15}, {128 << 20, 128 << 20, 2}, {1 << 30, 8 << 20, 15}, {7 << 30, 7 << 30, 2}, {1000, 1000, 1024}, {8 << 20, 0, 15}, {0, 0, 2}, {6 << 30, 1 << 20, 2}} {
+		if got := rotation(true, l2, c.in, c.out); got != c.want {
+			t.Errorf("%d bytes in, %d out: %d sets, want %d", c.in, c.out, got, c.want)
+		}
+		if got := rotation(false, l2, c.in, c.out); got != 1 {
+			t.Errorf("warm: %d sets", got)
+		}
+	}
+}
+
+// The emulator has no clock, and says so; a step of what was never prepared is an error of the harness.
+func TestEmulatorIsNotTimed(t *testing.T) {
+	s := &server{device: NewEmulator(os.DirFS(".."), t.TempDir())}
+	reply, _, err := s.measure(t.Context(), backend.MeasureArgs{Step: backend.StepPrepare, Arm: 1, Prepare: &backend.PrepareArgs{Ruler: backend.RulerCopy}})
+	if got, ok := reply.(backend.PrepareReply); err != nil || !ok || got.Status != op.StatusUnavailable || !strings.Contains(got.Message, "only a GPU is timed") {
+		t.Errorf("%v %+v", err, reply)
+	}
+	for _, args := range []backend.MeasureArgs{{Step: backend.StepTime, Arm: 1, Time: &backend.TimeArgs{Samples: 1}}, {Step: backend.StepFinish, Arm: 1, Finish: &backend.FinishArgs{}},
+		{Step: "guess"}, {Step: backend.StepTime}} {
+		if _, _, err := s.measure(t.Context(), args); err == nil {
+			t.Errorf("step %q without an arm: no error", args.Step)
+		}
+	}
+}
+
+// The runtime library compiles for the architectures that are shipped, and gives every function that a clock needs.
+func TestRuntimeCompiles(t *testing.T) {
+	data, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, _ := filepath.Glob(filepath.Join(data, ".local", "share", "triad", "nvcc-*")) // where triad setup --nvcc puts it
+	compiler, err := FindNVCC(t.Context(), strings.Join(private[:min(1, len(private))], ""))
+	if err != nil {
+		t.Skipf("%v (make test fetches it)", err)
+	}
+	b := GPUBuilder{Sources: os.DirFS(".."), Cache: t.TempDir(), Compiler: compiler, Architectures: ShippedArchitectures}
+	library, err := b.Kernels(t.Context(), RuntimeName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(library.Facts.Kernels) < 8 {
+		t.Errorf("ptxas tells of %d kernels, want four for each of two architectures", len(library.Facts.Kernels))
+	}
+	for _, k := range library.Facts.Kernels {
+		if k.SpillBytes > 0 {
+			t.Errorf("%s for %s spills %d bytes", k.Kernel, k.Arch, k.SpillBytes)
+		}
+	}
+	if _, err := exec.LookPath("ldd"); err == nil {
+		if clock, err := OpenRuntime(library.Path); err != nil {
+			t.Errorf("open it: %v", err)
+		} else if _, err := clock.Physics(); err == nil {
+			t.Log("there is a GPU here")
+		}
+	}
+}

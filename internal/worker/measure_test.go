@@ -1,0 +1,109 @@
+package worker
+
+import (
+	"encoding/json"
+	"hash/crc32"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// measuring is how a fake worker answers the steps of a timing.
+func measuring(mode string, r backend.Request, reply func(int64, any)) {
+	switch m := r.Measure; {
+	case mode == "cannot be timed":
+		reply(r.ID, backend.PrepareReply{Status: op.StatusUnsupported, Message: "it moves"})
+	case m.Step == backend.StepPrepare:
+		reply(r.ID, backend.PrepareReply{Mode: "graph", Sets: 3, Calls: 6, EstimateNS: 1000})
+	case m.Step == backend.StepTime && mode == "dies while it is timed":
+		syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -SEGV $$"}, nil)
+	case m.Step == backend.StepTime && mode == "breaks while it is timed":
+		reply(r.ID, backend.TimeReply{Status: op.StatusCrash, Message: "illegal address", Fatal: true})
+	case m.Step == backend.StepTime && mode == "gives too few samples":
+		reply(r.ID, backend.TimeReply{SamplesNS: []float64{1}})
+	case m.Step == backend.StepTime:
+		reply(r.ID, backend.TimeReply{SamplesNS: make([]float64, m.Time.Samples)})
+	case m.Step == backend.StepFinish:
+		var all backend.FinishReply
+		for _, l := range m.Finish.Launches {
+			out := l.Outputs[0]
+			os.NewFile(4, "memory").WriteAt(make([]byte, out.Bytes), out.Offset)
+			all.Launches = append(all.Launches, backend.LaunchReply{Inputs: []uint32{crc32.ChecksumIEEE(make([]byte, 24))}, Outputs: []backend.OutputRef{{Name: out.Name,
+				Present: true, DType: out.DType.String(), Shape: out.Shape, Stride: out.Stride, CRC32: crc32.ChecksumIEEE(make([]byte, out.Bytes))}}})
+		}
+		all.Differing = []string{"y"}
+		reply(r.ID, all)
+	}
+}
+
+func measured(t *testing.T, mode string) (*Adapter, backend.Arm, backend.Outcome) {
+	t.Helper()
+	a := fakeAdapter(t, mode, func(o *Options) { o.Limits.First = 5 * time.Second })
+	a.GPU = true
+	m, outcome, err := a.Measure(t.Context(), backend.MeasureJob{Job: fakeJob(), Cold: true, GraphNS: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, m, outcome
+}
+
+// An arm from its preparation to what its timed calls wrote.
+func TestMeasure(t *testing.T) {
+	a, m, _ := measured(t, "works")
+	if m.Facts().Sets != 3 || m.Facts().Calls != 6 {
+		t.Errorf("%+v", m.Facts())
+	}
+	reply, outcome, err := m.Time(t.Context(), backend.TimeArgs{Samples: 4})
+	if err != nil || outcome.Status != op.StatusUnknown || len(reply.SamplesNS) != 4 {
+		t.Errorf("%+v %+v %v", reply, outcome, err)
+	}
+	outcome, differing, err := m.Finish(t.Context())
+	if err != nil || outcome.Status != op.StatusUnknown || len(outcome.Launches) != 2 || len(outcome.Launches[0].Changed) != 0 || strings.Join(differing, "") != "y" {
+		t.Errorf("%+v %v %v", outcome, differing, err)
+	}
+	ruler, outcome, err := a.Measure(t.Context(), backend.MeasureJob{Ruler: backend.RulerCopy})
+	if err != nil || ruler == nil {
+		t.Fatalf("%+v %v", outcome, err)
+	}
+	if outcome, _, err := ruler.Finish(t.Context()); err != nil || outcome.Status != op.StatusUnknown || len(outcome.Launches) != 0 {
+		t.Errorf("a ruler has nothing to judge: %+v %v", outcome, err)
+	}
+}
+
+// What an arm dies of is its outcome; an arm of a worker that is gone says so, and the next one finds a fresh worker.
+func TestMeasureMisbehaviour(t *testing.T) {
+	for mode, want := range map[string]string{"dies while it is timed": "died by signal segmentation fault", "breaks while it is timed": "illegal address",
+		"gives too few samples": "1 samples, asked for 2"} {
+		_, m, _ := measured(t, mode)
+		_, outcome, err := m.Time(t.Context(), backend.TimeArgs{Samples: 2})
+		if err != nil || outcome.Status != op.StatusCrash || !strings.Contains(outcome.Sentence, want) {
+			t.Errorf("%s: %+v %v", mode, outcome, err)
+		}
+		if strings.HasPrefix(mode, "gives") {
+			continue
+		}
+		if outcome, _, err := m.Finish(t.Context()); err != nil || outcome.Status != op.StatusCrash {
+			t.Errorf("%s, afterwards: %+v %v", mode, outcome, err)
+		}
+	}
+	if _, m, outcome := measured(t, "cannot be timed"); m != nil || outcome.Status != op.StatusUnsupported || outcome.Sentence != "it moves" {
+		t.Errorf("%+v", outcome)
+	}
+	cpu := fakeAdapter(t, "works", nil)
+	if m, outcome, err := cpu.Measure(t.Context(), backend.MeasureJob{Job: fakeJob()}); m != nil || err != nil || outcome.Status != op.StatusUnsupported {
+		t.Errorf("without a GPU: %+v %v", outcome, err)
+	}
+}
+
+// A request of the wire is read as it was written.
+func TestMeasureOnTheWire(t *testing.T) {
+	text, err := json.Marshal(backend.Request{ID: 7, Do: backend.DoMeasure, Measure: &backend.MeasureArgs{Step: backend.StepTime, Arm: 2, Time: &backend.TimeArgs{Samples: 3}}})
+	if want := `{"id":7,"do":"measure","measure":{"step":"time","arm":2,"time":{"samples":3}}}`; err != nil || string(text) != want {
+		t.Errorf("%s, want %s", text, want)
+	}
+}
