@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-RECOMPILE_LIMIT = 64
-"""Graphs of one function: dtypes times attributes times the sizes 0 and 1, which dynamo always specialises on."""
+RECOMPILE_LIMIT = 256
+"""Graphs of one function: dtypes times attributes times layouts times the sizes 0 and 1, which dynamo always specialises on."""
 
 FLOATS = ("fp32", "fp16", "bf16")
 
