@@ -97,7 +97,7 @@ func detailed(s *op.Spec) report.OperatorDetail {
 		d.Attributes = append(d.Attributes, report.Attribute{Name: at.Name, Allowed: allowed(at), Default: fmt.Sprint(at.Default)})
 	}
 	for _, p := range s.Passes() {
-		detail := report.PassDetail{Pass: p.String(), Allowed: contractsOf(s, p)}
+		detail := report.PassDetail{Pass: p.String(), Allowed: contractsOf(s)}
 		if p == op.Forward {
 			detail.Formula = s.Formula
 		}
@@ -142,7 +142,7 @@ func declared(t op.TensorSpec, role string) report.TensorDeclared {
 }
 
 // contractsOf lists the default contracts by dtype, then the looser ones that may be declared.
-func contractsOf(s *op.Spec, _ op.Pass) []report.ContractDeclared {
+func contractsOf(s *op.Spec) []report.ContractDeclared {
 	dtypes := map[string][]string{}
 	for _, d := range s.DTypes {
 		dtypes[s.DefaultContract(d)] = append(dtypes[s.DefaultContract(d)], d)

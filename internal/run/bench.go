@@ -26,7 +26,7 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) err
 	if err != nil {
 		return err
 	}
-	planned, versions, err := r.benchPlan(ctx, request, backends, result)
+	planned, versions, err := r.plan(ctx, request, benchPlan, backends, result)
 	if err != nil {
 		return err
 	}
@@ -51,32 +51,10 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) err
 	return nil
 }
 
-// benchPlan makes the cases of the bench points and asks the backends what they have for them.
-func (r *Runner) benchPlan(ctx context.Context, request Request, backends []backend.Backend, result *Result) ([]work, record.Toolchain, error) {
-	versions := record.Toolchain{}
-	var planned []work
-	for _, operator := range request.Operators {
-		cases, err := BenchCases(operator.Spec, request.Options)
-		if err != nil {
-			return nil, nil, err
-		}
-		r.progress(Progress{Text: "loading the implementations of " + operator.Spec.Name})
-		all, err := r.load(ctx, operator.Spec.Name, backends)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, l := range all {
-			for name, version := range l.hello.Versions {
-				versions[name] = version
-			}
-		}
-		result.noteUnavailable(all, request.Impls)
-		if err := nothingMatches(all, request.Impls, operator.Spec.Name); err != nil {
-			return nil, nil, err
-		}
-		planned = append(planned, assign(operator, op.Plan{Cases: cases}, all, request)...)
-	}
-	return planned, versions, nil
+// benchPlan is the bench points of a spec as a plan.
+func benchPlan(spec *op.Spec, o op.Options) (op.Plan, error) {
+	cases, err := BenchCases(spec, o)
+	return op.Plan{Cases: cases}, err
 }
 
 // BenchCases are the bench points of a spec: normal data, contiguous, a backward chained to its own forward where it can be. --dims replaces

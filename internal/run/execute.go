@@ -38,7 +38,10 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 	if err != nil {
 		return err
 	}
-	planned, versions, err := r.plan(ctx, request, backends, result)
+	if request.Operators, err = withDTypes(request); err != nil {
+		return err
+	}
+	planned, versions, err := r.plan(ctx, request, (*op.Spec).Expand, backends, result)
 	if err != nil {
 		return err
 	}
@@ -62,16 +65,13 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 	return x.timeLargest(ctx, planned, backends)
 }
 
-// plan expands every operator and asks the backends what they have for it.
-func (r *Runner) plan(ctx context.Context, request Request, backends []backend.Backend, result *Result) ([]work, record.Toolchain, error) {
+// plan expands every operator of the request and asks the backends what they have for it.
+func (r *Runner) plan(ctx context.Context, request Request, expand func(*op.Spec, op.Options) (op.Plan, error), backends []backend.Backend,
+	result *Result) ([]work, record.Toolchain, error) {
 	versions := record.Toolchain{}
 	var planned []work
-	operators, err := withDTypes(request)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, operator := range operators {
-		cases, err := operator.Spec.Expand(request.Options)
+	for _, operator := range request.Operators {
+		cases, err := expand(operator.Spec, request.Options)
 		if err != nil {
 			return nil, nil, err
 		}
