@@ -189,6 +189,7 @@ func TestStridedViews(t *testing.T) {
 		{Tensor{Shape: []int64{2, 3}, Stride: []int64{1, 2}}, []float64{0, 2, 4, 1, 3, 5}},
 		{Tensor{Shape: []int64{2, 3}, Stride: []int64{0, 1}}, []float64{0, 1, 2, 0, 1, 2}},
 		{Tensor{Shape: []int64{0, 3}, Stride: []int64{3, 1}}, nil},
+		{Tensor{Shape: []int64{2, 2, 2}, Stride: []int64{1, 4, 2}}, []float64{0, 2, 4, 6, 1, 3, 5, 7}},
 		{Tensor{Shape: nil, Stride: nil, Offset: 7}, []float64{7}},
 	} {
 		c.view.DType, c.view.Data = op.BF16, data
@@ -202,6 +203,14 @@ func TestStridedViews(t *testing.T) {
 		for i := range got {
 			if got[i] != c.want[i] {
 				t.Fatalf("%v: %v, want %v", c.view.Stride, got, c.want)
+			}
+			row, column, one := int64(0), int64(i), make([]float64, 1)
+			if rank := len(c.view.Shape); rank > 0 {
+				cols := c.view.Shape[rank-1]
+				row, column = int64(i)/cols, int64(i)%cols
+			}
+			if c.view.DecodeRow(one, row, column); one[0] != c.want[i] {
+				t.Errorf("%v: row %d, column %d is %v, want %v", c.view.Stride, row, column, one[0], c.want[i])
 			}
 		}
 	}

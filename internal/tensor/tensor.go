@@ -134,3 +134,26 @@ func (t Tensor) Check() error {
 	}
 	return nil
 }
+
+// DecodeRow gives part of one row of the view, seen as [rows, last dim], exactly: the len(into) elements from column first on. A view
+// without dims is one row of one element. Row and columns must lie within the view.
+func (t Tensor) DecodeRow(into []float64, row, first int64) {
+	size := t.DType.Size()
+	place, step := t.Offset, int64(1)
+	if last := len(t.Shape) - 1; last >= 0 {
+		step = t.Stride[last]
+		place += first * step
+		for d := last - 1; d >= 0; d-- {
+			place += row % t.Shape[d] * t.Stride[d]
+			row /= t.Shape[d]
+		}
+	}
+	if step == 1 {
+		DecodeInto(into, t.DType, t.Data[place*size:])
+		return
+	}
+	for i := range into {
+		DecodeInto(into[i:i+1], t.DType, t.Data[place*size:])
+		place += step
+	}
+}
