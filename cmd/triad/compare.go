@@ -26,6 +26,7 @@ type compareOptions struct {
 	ownFlags
 	json, resume, explain bool
 	untimed               bool
+	sanitizers            []string // tools of compute-sanitizer
 	verb, db, dump        string
 	args                  []string // as typed
 	after                 func(run.Result)
@@ -52,6 +53,8 @@ worst element is.`,
 		},
 	}
 	o.add(cmd, "both")
+	cmd.Flags().StringSliceVar(&o.sanitizers, "sanitize", nil,
+		"on a GPU: run CUDA kernels, those of --add too, under these tools of compute-sanitizer, e.g. memcheck,racecheck, or all")
 	return cmd
 }
 
@@ -73,6 +76,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	request, err := o.request(names)
 	if err != nil {
 		return err
+	}
+	if len(o.sanitizers) > 0 {
+		return a.sanitize(ctx, request, o)
 	}
 	return a.judge(ctx, request, o)
 }
@@ -138,6 +144,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if o.after != nil {
 		o.after(result)
 	}
+	if u := (*op.UsageError)(nil); errors.As(err, &u) {
+		return errors.Join(err, kept.finish(false, exitUsage))
+	}
 	result.Records = append(kept.before, result.Records...) // what is wrong stays wrong when the rest is run later
 	code := verdictOf(result)
 	if !proven(result.Steps) {
@@ -155,10 +164,6 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	}
 	err = errors.Join(err, a.tellSmallest(smallest, kept.info.Added))
 	if err != nil {
-		var u *op.UsageError
-		if errors.As(err, &u) {
-			return err
-		}
 		return &failure{exitBad, err}
 	}
 	if code != exitGood {

@@ -33,7 +33,7 @@ func keyOf(i record.Item) itemKey { return itemKey{i.Case.Key(), i.Impl, i.Seed}
 // Plan starts the session, or takes over the one that is resumed.
 func (r *recorder) Plan(items []record.Item, versions record.Toolchain) error {
 	if r.resume {
-		return nil
+		return r.samePlan(items)
 	}
 	for name, version := range versions {
 		r.info.Toolchain[name] = version
@@ -41,6 +41,34 @@ func (r *recorder) Plan(items []record.Item, versions record.Toolchain) error {
 	var err error
 	r.session, err = r.store.Start(r.ctx, r.info, items)
 	return err
+}
+
+// samePlan says what changed since the interruption, where something did: half of a session of other sources or other cases proves neither.
+func (r *recorder) samePlan(items []record.Item) error {
+	type implementation struct {
+		op   string
+		pass op.Pass
+		impl string
+	}
+	recorded, sources := map[itemKey]bool{}, map[implementation]string{}
+	for _, b := range r.before {
+		recorded[itemKey{b.Case.Key(), b.Impl, b.Seed}] = true
+		if b.Source != "" {
+			sources[implementation{b.Case.Op, b.Case.Pass, b.Impl}] = b.Source
+		}
+	}
+	for _, i := range items {
+		if k := keyOf(i); !r.missing[k] && !recorded[k] {
+			return &op.UsageError{Message: fmt.Sprintf("--resume: %s of %s was not in the plan of the interrupted run: the cases or the "+
+				"implementations changed since; run it without --resume",
+				i.Impl, i.Case.Op)}
+		}
+		if before := sources[implementation{i.Case.Op, i.Case.Pass, i.Impl}]; before != "" && i.Source != "" && before != i.Source {
+			return &op.UsageError{Message: fmt.Sprintf("--resume: the sources or flags of %s %s changed since the interrupted run (%s then, %s now); run it without --resume",
+				i.Case.Op, i.Impl, before, i.Source)}
+		}
+	}
+	return nil
 }
 
 // takeOver finds the interrupted session of the same request; its seed is the one to go on with.

@@ -14,6 +14,8 @@ type Item struct {
 	Case op.Case
 	Impl string
 	Seed uint64
+	// Source is the content hash of the implementation as it was planned. It is no part of the item's identity: a resumed session compares it.
+	Source string
 }
 
 // Session is one invocation that ran something.

@@ -56,7 +56,7 @@ func items(all []work, seed uint64) []record.Item {
 	var plan []record.Item
 	for _, w := range all {
 		for _, e := range w.entries {
-			plan = append(plan, record.Item{Case: w.Case, Impl: e.implementation.Name, Seed: seed})
+			plan = append(plan, record.Item{Case: w.Case, Impl: e.implementation.Name, Seed: seed, Source: e.implementation.Source})
 		}
 	}
 	return plan
