@@ -34,6 +34,15 @@ type Device interface {
 	Probe() error
 }
 
+// Unfilled is a Device that may be told not to fill what a kernel is to write, so that a tool sees reads of what nobody wrote.
+type Unfilled interface{ Unfilled() bool }
+
+// unfilled says whether outputs and workspaces are left as they were allocated.
+func unfilled(d Device) bool {
+	u, ok := d.(Unfilled)
+	return ok && u.Unfilled()
+}
+
 // Buffer is a piece of a device's memory. Pointer is a number: it may not be followed here.
 type Buffer struct {
 	Name    string

@@ -202,6 +202,9 @@ func (l *launching) prepare() error {
 
 // poison fills all outputs.
 func (l *launching) poison() error {
+	if unfilled(l.server.device) {
+		return nil
+	}
 	for i, t := range l.plan.Outputs {
 		if !l.kernel.gives(i) {
 			continue
@@ -225,6 +228,9 @@ func (l *launching) prepareWorkspace() error {
 		return err
 	}
 	l.call.setWorkspace(b)
+	if unfilled(l.server.device) {
+		return nil
+	}
 	fill := byte(0xFF)
 	if l.plan.Poison == "b" {
 		fill = 0x7F

@@ -32,6 +32,7 @@ func run() error {
 	flag.StringVar(&libraries.Cache, "cache", "", "folder of the libraries that are built")
 	flag.StringVar(&libraries.Shipped, "kernels", "", "folder of the shipped libraries")
 	flag.StringVar(&libraries.Environment, "environment", "", "a Python environment that may hold nvcc")
+	watch := flag.String("under", "", "the tool of compute-sanitizer that it runs under")
 	flag.Parse()
 	if *facts {
 		return printFacts()
@@ -41,7 +42,7 @@ func run() error {
 		return errors.New("triad starts it, with a socket, shared memory and --cache; --facts lists the GPUs")
 	}
 	runtime.LockOSThread() // the context is current on this thread alone
-	device, err := cudevice.Open(&libraries)
+	device, err := cudevice.Open(&libraries, cudevice.Watch(*watch))
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,8 @@ type gpu struct {
 	worker  string // the path of triad-cuda
 	release string // of the driver
 	visible string // what CUDA_VISIBLE_DEVICES is for the workers, "" where it stays as it is
+	// wrap makes the command of the worker run under a tool; nil: it runs alone.
+	wrap func(worker.Command) worker.Command
 }
 
 // measuredMajor and measuredMinor are the compute capability on which the judge's constants were measured.
@@ -208,8 +210,12 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 					return worker.Command{}, err
 				}
 			}
-			return worker.Command{Path: g.worker, Env: a.with(g).compilerEnv(),
-				Args: []string{"--cache", filepath.Join(cache, "cuda"), "--kernels", shipped, "--environment", folder}}, nil
+			command := worker.Command{Path: g.worker, Env: a.with(g).compilerEnv(),
+				Args: []string{"--cache", filepath.Join(cache, "cuda"), "--kernels", shipped, "--environment", folder}}
+			if g.wrap != nil {
+				command = g.wrap(command)
+			}
+			return command, nil
 		},
 		Slot: func(string) string { return "gpu" },
 	}

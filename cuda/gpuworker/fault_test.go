@@ -24,20 +24,27 @@ import (
 //go:embed testdata/faults.cu
 var faults []byte
 
-// gpuAdapter runs the worker of the folder that TRIAD_TEST_GPU names (made by "triad setup --gpu") on a GPU, with the faulty kernels in
-// place of those of softmax. Without a GPU the test is skipped.
-func gpuAdapter(t *testing.T) *worker.Adapter {
+// gpuFolder is the folder that TRIAD_TEST_GPU names (made by "triad setup --gpu"), the worker in it and the first GPU. Without a GPU the
+// test is skipped.
+func gpuFolder(t *testing.T) (folder, path string, g GPU) {
 	t.Helper()
-	folder := os.Getenv("TRIAD_TEST_GPU")
+	folder = os.Getenv("TRIAD_TEST_GPU")
 	if folder == "" {
 		t.Skip("TRIAD_TEST_GPU does not name a folder that triad setup --gpu made, on a machine with a GPU")
 	}
-	path := filepath.Join(folder, Binary)
+	path = filepath.Join(folder, Binary)
 	facts, err := Ask(t.Context(), path, os.Environ())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, kernels := t.TempDir(), disguised(t, folder, facts.GPUs[0])
+	return folder, path, facts.GPUs[0]
+}
+
+// gpuAdapter runs the worker on a GPU, with the faulty kernels in place of those of softmax.
+func gpuAdapter(t *testing.T) *worker.Adapter {
+	t.Helper()
+	folder, path, g := gpuFolder(t)
+	cache, kernels := t.TempDir(), disguised(t, folder, g, "faults.cu", faults)
 	limits := worker.DefaultLimits
 	limits.First, limits.CallLeast = 10*time.Second, 2*time.Second
 	a := &worker.Adapter{BackendName: "cuda", FamilyNames: []string{"cuda"}, GPU: true, Options: worker.Options{Limits: limits},
@@ -53,15 +60,15 @@ func gpuAdapter(t *testing.T) *worker.Adapter {
 	return a
 }
 
-// disguised builds the faulty kernels by nvcc and ships them as softmax.
-func disguised(t *testing.T, folder string, g GPU) string {
+// disguised builds kernels by nvcc and ships them as softmax.
+func disguised(t *testing.T, folder string, g GPU, name string, source []byte) string {
 	t.Helper()
 	compiler, err := cuda.FindNVCC(t.Context(), "")
 	if err != nil {
 		t.Skip(err)
 	}
-	file := filepath.Join(t.TempDir(), "faults.cu")
-	if err := os.WriteFile(file, faults, 0o644); err != nil {
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, source, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	b := cuda.GPUBuilder{Sources: triad.Files, Cache: t.TempDir(), Compiler: compiler, Architectures: []string{fmt.Sprintf("sm_%d%d", g.Major, g.Minor)}}

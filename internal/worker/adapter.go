@@ -226,7 +226,7 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	outcome := collect(job, args, arena, reply, wall)
 	outcome.Log = w.log.Tail()
 	if reply.Fatal || outcome.Status == op.StatusCrash {
-		w.wait(time.Second)
+		w.wait(w.grace.Term)
 		outcome.Wedged = !w.end()
 		a.lost(s, w, &Death{Wedged: outcome.Wedged})
 	}

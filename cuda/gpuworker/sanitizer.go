@@ -1,0 +1,163 @@
+package gpuworker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"triad/internal/worker"
+)
+
+// Sanitizers are the tools of compute-sanitizer, each of which finds what the others cannot: accesses out of bounds or misaligned; races in
+// shared memory; reads of memory that nobody wrote; barriers that not every thread reaches.
+var Sanitizers = []string{"memcheck", "racecheck", "initcheck", "synccheck"}
+
+// Sanitizer is NVIDIA's compute-sanitizer.
+type Sanitizer struct{ Path, Version string }
+
+// FindSanitizer finds compute-sanitizer: on PATH, or in the toolkit that CUDA_HOME or CUDA_PATH names or that lies in the usual places. The
+// error is a *backend.Unavailable.
+func FindSanitizer(ctx context.Context, getenv func(string) string) (Sanitizer, error) {
+	const name = "compute-sanitizer"
+	var places []string
+	for _, folder := range filepath.SplitList(getenv("PATH")) {
+		places = append(places, filepath.Join(folder, name))
+	}
+	for _, home := range []string{getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda"} {
+		if home != "" {
+			places = append(places, filepath.Join(home, "bin", name), filepath.Join(home, name, name))
+		}
+	}
+	at := slices.IndexFunc(places, executable)
+	if at < 0 {
+		return Sanitizer{}, unavailable("no %s: it is part of the CUDA toolkit; put it on PATH, or name the toolkit with CUDA_HOME", name)
+	}
+	limited, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(limited, places[at], "--version").Output()
+	if err != nil {
+		return Sanitizer{}, unavailable("cannot use %s: %v", places[at], err)
+	}
+	return Sanitizer{Path: places[at], Version: sanitizerVersion.FindString(string(out))}, nil
+}
+
+var sanitizerVersion = regexp.MustCompile(`\d{4}\.\d+[\d.]*`)
+
+// Under is the command of a worker that runs under a tool, which writes a report of each process into the folder reports. The worker is told,
+// so that it neither guards its buffers nor, for initcheck, fills them: the tool could not see past the guards, nor through the fill.
+func (s Sanitizer) Under(tool, reports string, c worker.Command) worker.Command {
+	args := []string{"--tool", tool, "--log-file", filepath.Join(reports, tool+"-%p.txt"), "--show-backtrace", "no", "--print-limit", "10000", c.Path}
+	c.Args = append(append(args, c.Args...), "--under", tool)
+	c.Path = s.Path
+	return c
+}
+
+// Finding is one thing that a tool found, as often as it did in one place.
+type Finding struct {
+	Tool   string `json:"tool"`
+	What   string `json:"what"`   // "Invalid __global__ write of size 4 bytes"
+	Kernel string `json:"kernel"` // "" where the tool names none
+	File   string `json:"file"`   // "" where the code has no line numbers
+	Line   int    `json:"line"`
+	Count  int    `json:"count"`
+}
+
+// Report is what a tool said of all processes of a run.
+type Report struct {
+	Tool      string    `json:"tool"`
+	Processes int       `json:"processes"` // that the tool watched to their end
+	Cut       int       `json:"cut"`       // whose report has no summary: they were killed, and what the tool had not said yet is lost
+	Findings  []Finding `json:"findings"`
+}
+
+// Clean says whether the tool watched something to its end and found nothing.
+func (r Report) Clean() bool { return r.Processes > 0 && r.Cut == 0 && len(r.Findings) == 0 }
+
+// ReadReports reads what Under had a tool write.
+func ReadReports(tool, folder string) (Report, error) {
+	r := Report{Tool: tool, Findings: []Finding{}}
+	files, err := filepath.Glob(filepath.Join(folder, tool+"-*.txt"))
+	if err != nil {
+		return r, fmt.Errorf("list the reports of %s: %w", tool, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return r, fmt.Errorf("read a report of %s: %w", tool, err)
+		}
+		r.add(string(text))
+	}
+	return r, nil
+}
+
+var (
+	sanitizerSummary = regexp.MustCompile(`^=+ (?:ERROR|RACECHECK) SUMMARY: (\d+) `)
+	// What begins a finding stands directly behind the marks; what belongs to it is indented.
+	sanitizerFinding = regexp.MustCompile(`^=+ (\S.*)$`)
+	sanitizerPlace   = regexp.MustCompile(`\bat (.+?)\+0x[0-9a-f]+(?: in (\S+):(\d+))?`)
+	// What varies from thread to thread and from run to run is no part of what was found.
+	sanitizerRace  = regexp.MustCompile(` at .*$`)
+	sanitizerNoise = regexp.MustCompile(`^(COMPUTE-SANITIZER|LEAK SUMMARY|Target application|Error: process didn't|Process \d+|This may be|No attachable)`)
+)
+
+// add reads the report of one process.
+func (r *Report) add(text string) {
+	finished := false
+	var current *Finding
+	flush := func() {
+		if current != nil {
+			r.count(*current)
+		}
+		current = nil
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if m := sanitizerSummary.FindStringSubmatch(line); m != nil {
+			flush()
+			finished = true
+			continue
+		}
+		if m := sanitizerFinding.FindStringSubmatch(line); m != nil {
+			flush()
+			if sanitizerNoise.MatchString(m[1]) {
+				continue
+			}
+			current = &Finding{Tool: r.Tool, What: strings.TrimRight(sanitizerRace.ReplaceAllString(m[1], ""), ". "), Count: 1}
+		}
+		if current == nil || current.Kernel != "" {
+			continue
+		}
+		if m := sanitizerPlace.FindStringSubmatch(line); m != nil {
+			current.Kernel, current.File = m[1], filepath.Base(m[2])
+			if m[2] == "" {
+				current.File = ""
+			}
+			current.Line, _ = strconv.Atoi(m[3])
+		}
+	}
+	flush()
+	if finished {
+		r.Processes++
+	} else {
+		r.Cut++
+	}
+}
+
+// count adds a finding to those of the same place.
+func (r *Report) count(f Finding) {
+	at := slices.IndexFunc(r.Findings, func(o Finding) bool {
+		o.Count = f.Count
+		return o == f
+	})
+	if at < 0 {
+		r.Findings = append(r.Findings, f)
+		return
+	}
+	r.Findings[at].Count++
+}

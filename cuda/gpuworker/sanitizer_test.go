@@ -1,0 +1,200 @@
+package gpuworker
+
+import (
+	"context"
+	_ "embed"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/worker"
+)
+
+//go:embed testdata/planted.cu
+var planted []byte
+
+// Reports as the tools write them.
+var reports = map[string]string{
+	"memcheck": `========= COMPUTE-SANITIZER
+========= Invalid __global__ write of size 4 bytes
+=========     at <unnamed>::beyond(float *, long)+0x1a0 in planted.cu:14
+=========     by thread (33,0,0) in block (0,0,0)
+=========     Access to 0x7f81f2800084 is out of bounds
+=========     and is 1 bytes after the nearest allocation at 0x7f81f2800000 of size 132 bytes
+=========
+========= Invalid __global__ write of size 4 bytes
+=========     at <unnamed>::beyond(float *, long)+0x1a0 in planted.cu:14
+=========     by thread (34,0,0) in block (0,0,0)
+========= Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on CUDA API call to cuCtxSynchronize.
+=========
+========= ERROR SUMMARY: 3 errors
+`,
+	"racecheck": `========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at <unnamed>::race(float *, long)+0xd0 in planted.cu:20
+=========     and Read access at <unnamed>::race(float *, long)+0x1c0 in planted.cu:21 [508 hazards]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+`,
+	"initcheck": `========= COMPUTE-SANITIZER
+========= Uninitialized __global__ memory read of size 4 bytes
+=========     at <unnamed>::unwritten(float *, const float *, long)+0x70 in planted.cu:27
+=========     by thread (0,0,0) in block (0,0,0)
+=========     Address 0x7f1234
+=========
+========= ERROR SUMMARY: 1 error
+`,
+	"synccheck": `========= COMPUTE-SANITIZER
+========= Barrier error detected. Divergent thread(s) in block.
+=========     at <unnamed>::divergent(float *, long)+0x90 in planted.cu:35
+=========     by thread (0,0,0) in block (0,0,0)
+=========
+========= ERROR SUMMARY: 1 error
+`,
+}
+
+func TestReadReports(t *testing.T) {
+	want := map[string][]Finding{
+		"memcheck": {{"memcheck", "Invalid __global__ write of size 4 bytes", "<unnamed>::beyond(float *, long)", "planted.cu", 14, 2},
+			{"memcheck", `Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on CUDA API call to cuCtxSynchronize`, "", "", 0, 1}},
+		"racecheck": {{"racecheck", "Error: Race reported between Write access", "<unnamed>::race(float *, long)", "planted.cu", 20, 1}},
+		"initcheck": {{"initcheck", "Uninitialized __global__ memory read of size 4 bytes", "<unnamed>::unwritten(float *, const float *, long)", "planted.cu", 27, 1}},
+		"synccheck": {{"synccheck", "Barrier error detected. Divergent thread(s) in block", "<unnamed>::divergent(float *, long)", "planted.cu", 35, 1}},
+	}
+	folder := t.TempDir()
+	for tool, text := range reports {
+		if err := os.WriteFile(filepath.Join(folder, tool+"-17.txt"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tool := range Sanitizers {
+		r, err := ReadReports(tool, folder)
+		if err != nil || r.Processes != 1 || r.Cut != 0 || r.Clean() {
+			t.Errorf("%s: %+v, %v", tool, r, err)
+		}
+		if len(r.Findings) != len(want[tool]) {
+			t.Fatalf("%s: found %+v, want %+v", tool, r.Findings, want[tool])
+		}
+		for i, f := range r.Findings {
+			if f != want[tool][i] {
+				t.Errorf("%s: finding %d is %+v, want %+v", tool, i, f, want[tool][i])
+			}
+		}
+	}
+}
+
+// Clean is what was watched to its end and nothing else: no report, or one that was cut off, proves nothing.
+func TestCleanNeedsASummary(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		text  []string
+		clean bool
+	}{
+		{"clean", []string{"========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"}, true},
+		{"races", []string{"========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"}, true},
+		{"none", nil, false},
+		{"cut", []string{"========= COMPUTE-SANITIZER\n"}, false},
+		{"one of two cut", []string{"========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n", "========= COMPUTE-SANITIZER\n"}, false},
+	} {
+		folder := t.TempDir()
+		for i, text := range c.text {
+			if err := os.WriteFile(filepath.Join(folder, "memcheck-"+string(rune('0'+i))+".txt"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, err := ReadReports("memcheck", folder); err != nil || r.Clean() != c.clean {
+			t.Errorf("%s: %+v, %v, want clean %v", c.name, r, err, c.clean)
+		}
+	}
+}
+
+// A worker runs under the tool with its own arguments, is told of the tool, and its report is found.
+func TestUnder(t *testing.T) {
+	bin := t.TempDir()
+	fake := `if [ "$1" = --version ]; then echo 'NVIDIA (R) Compute Sanitizer
+Version 2025.3.1.0 (build 1) (public-release)'; exit; fi
+while [ "$1" != --log-file ]; do shift; done
+log=$(echo "$2" | sed "s/%p/$$/"); shift 2
+while [ "${1#--}" != "$1" ]; do shift 2; done
+"$@"
+printf '========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n' >"$log"`
+	if err := os.WriteFile(filepath.Join(bin, "compute-sanitizer"), []byte("#!/bin/sh\n"+fake+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	getenv := func(name string) string { return map[string]string{"PATH": "/nowhere:" + bin}[name] }
+	s, err := FindSanitizer(t.Context(), getenv)
+	if err != nil || s.Version != "2025.3.1.0" {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	logs := t.TempDir()
+	c := s.Under("racecheck", logs, worker.Command{Path: "/bin/echo", Args: []string{"--cache", "here"}})
+	out, err := exec.Command(c.Path, c.Args...).Output()
+	if err != nil || strings.TrimSpace(string(out)) != "--cache here --under racecheck" {
+		t.Errorf("the worker printed %q, %v", out, err)
+	}
+	if r, err := ReadReports("racecheck", logs); err != nil || !r.Clean() {
+		t.Errorf("%+v, %v", r, err)
+	}
+	_, err = FindSanitizer(t.Context(), func(string) string { return "" })
+	if err != nil && !strings.Contains(missing(t, err), "CUDA toolkit") {
+		t.Errorf("without one: %v", err)
+	}
+}
+
+// Each planted bug is found, in its line, by the tool that can find it, and the kernel without a bug by none.
+func TestPlantedBugsOnGPU(t *testing.T) {
+	folder, path, g := gpuFolder(t)
+	s, err := FindSanitizer(t.Context(), os.Getenv)
+	if err != nil {
+		t.Skip(err)
+	}
+	kernels := disguised(t, folder, g, "planted.cu", planted)
+	bugs := map[string]string{"memcheck": "beyond", "racecheck": "race", "initcheck": "unwritten", "synccheck": "divergent"}
+	for _, tool := range Sanitizers {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			for _, variant := range []string{"right", bugs[tool]} {
+				logs, cache := t.TempDir(), t.TempDir()
+				limits := worker.DefaultLimits
+				limits.First = 2 * time.Minute
+				a := &worker.Adapter{BackendName: "cuda", FamilyNames: []string{"cuda"}, GPU: true,
+					Options: worker.Options{Limits: limits, Grace: worker.Grace{Term: time.Minute, Kill: 10 * time.Second}},
+					Slot:    func(string) string { return "gpu" },
+					Command: func(context.Context) (worker.Command, error) {
+						return s.Under(tool, logs, worker.Command{Path: path, Env: os.Environ(), Args: []string{"--cache", cache, "--kernels", kernels}}), nil
+					}}
+				x := tensor.New("x", op.FP32, []int64{33, 1})
+				outcome, err := a.Run(t.Context(), backend.Job{DType: "fp32", Contract: "fp32", Inputs: []tensor.Tensor{x},
+					Implementation: backend.Implementation{Name: "cuda/" + variant, Op: "softmax", Pass: op.Forward, Contract: "fp32"},
+					Outputs:        []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{33, 1}}},
+					Launches:       []backend.LaunchPlan{{Poison: "a"}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := a.Close(); err != nil {
+					t.Error(err)
+				}
+				r, err := ReadReports(tool, logs)
+				t.Logf("%s: %v %s; %+v, %v", variant, outcome.Status, outcome.Sentence, r, err)
+				if variant == "right" {
+					if !r.Clean() {
+						t.Error("the kernel without a bug is not clean")
+					}
+					continue
+				}
+				found := false
+				for _, f := range r.Findings {
+					found = found || strings.Contains(f.Kernel, variant) && f.File == "planted.cu" && f.Line > 0
+				}
+				if !found {
+					t.Errorf("%s does not find %s", tool, variant)
+				}
+			}
+		})
+	}
+}
