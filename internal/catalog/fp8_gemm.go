@@ -40,11 +40,25 @@ func fp8Backward(k *call) ([]judge.Target, error) {
 
 // operand is a K-major matrix with its scales: what row r is multiplied by in K block b is scales[scaleRow(r)*perRow + b*along].
 type operand struct {
-	values, scales []float64
-	rows, k        int64
-	rowsPerScale   int64 // rows that share a scale
-	perRow, along  int64 // scales of one row; 1 where they go along K, else 0
-	unit           float64
+	matrix        tensor.Tensor
+	scales        []float64
+	rows, k       int64
+	rowsPerScale  int64 // rows that share a scale
+	perRow, along int64 // scales of one row; 1 where they go along K, else 0
+	unit          float64
+}
+
+// row decodes one row.
+func (o operand) row(into []float64, r int64) []float64 {
+	o.matrix.DecodeRow(into, r, 0)
+	return into
+}
+
+// chosen decodes some rows, one after the other.
+func (o operand) chosen(rows []int64) []float64 {
+	values := make([]float64, int64(len(rows))*o.k)
+	inParallel(int64(len(rows)), func(i int64) { o.row(values[i*o.k:(i+1)*o.k], rows[i]) })
+	return values
 }
 
 // scale is the multiplier of row r in K block b.
@@ -63,8 +77,10 @@ func (k *call) operand(name, scale, scaling string, rowsPerBlock int64) (operand
 	if len(t.Shape) != 2 {
 		return operand{}, fmt.Errorf("%s has shape %v: want a matrix", name, t.Shape)
 	}
-	o := operand{values: t.Float64s(), scales: s.Float64s(), rows: t.Shape[0], k: t.Shape[1]}
-	o.unit = unitOf(o.values)
+	o := operand{matrix: t, scales: s.Float64s(), rows: t.Shape[0], k: t.Shape[1]}
+	if k.Distribution == "integers" {
+		o.unit = unitOf(t.Float64s()) // asked only where every sum may be exact
+	}
 	want := int64(1)
 	switch scaling {
 	case "tensor":
@@ -124,9 +140,7 @@ func (k *call) product(name, aName, aScale, bName, bScale string) (judge.Target,
 	if err != nil {
 		return judge.Target{}, fmt.Errorf("attribute out: %w", err)
 	}
-	chosen := k.sample.choose(a.rows)
-	c := k.target(name, d, []int64{a.rows, b.rows}, chosen)
-	g := gemm{a: a, b: b, rules: k.rules, length: k.rules.SumBlock}
+	g := gemm{a: a, b: b, rules: k.rules, length: k.rules.SumBlock, out: d, integers: k.Distribution == "integers"}
 	switch {
 	case g.length == 0 && scaling == "block":
 		g.length = scaleBlock // another scale begins here: no instruction sums across it
@@ -134,13 +148,17 @@ func (k *call) product(name, aName, aScale, bName, bScale string) (judge.Target,
 		g.length = max(a.k, 1)
 	}
 	g.blocks = ceilDiv(a.k, g.length)
-	exact := make([]bool, c.Shape[0])
-	if chosen != nil {
-		exact = exact[:len(chosen)]
+	chosen := k.choosePart(a, b)
+	c := k.target(name, d, []int64{a.rows, b.rows}, []int64{})
+	c.Index = chosen.index
+	c.R, c.T, c.Sim = make([]float64, chosen.n), make([]float64, chosen.n), make([]float64, chosen.n)
+	if exact := g.fill(c, chosen); exact && g.integers {
+		clear(c.T)
+		c.Exact = true
 	}
-	eachRow(chosen, a.rows, func(i, r int64) { exact[i] = g.row(rowOf(c, i, b.rows), r, d) })
-	if k.Distribution == "integers" && allTrue(exact) {
-		c = exactly(c)
+	c.TFP32 = c.T // no contract of a product stores anything low
+	if chosen.index != nil {
+		c.Freivalds = g.freivalds(chosen.seed, rest(chosen.rows, a.rows), rest(chosen.cols, b.rows))
 	}
 	return c, nil
 }
@@ -159,6 +177,8 @@ type gemm struct {
 	a, b           operand
 	rules          Contract
 	length, blocks int64
+	out            op.DType
+	integers       bool // every sum may be exact
 }
 
 // Largest sums, in units of the operands' common unit, that are exact whatever the order: within a block 13 bits below the largest term
@@ -168,65 +188,91 @@ const (
 	exactAcross  = 1 << 24
 )
 
-// row fills row r of the product, with the allowance (per element, over promotion blocks b and instructions s of 32 along K)
+// fill computes the chosen part: whole rows of the first operand against every row of the second, then the columns that are left. It says
+// whether every sum is exact.
+func (g gemm) fill(c judge.Target, part productPart) bool {
+	exact := make([]bool, g.b.rows+g.a.rows) // of each column against the whole rows, and of each row that is left
+	a := g.a.chosen(part.rows)
+	inParallelWith(g.b.rows, g.newRow, func(b []float64, n int64) {
+		g.b.row(b, n)
+		exact[n] = true
+		for i, r := range part.rows {
+			exact[n] = g.put(c, part.start[r]+n, a[int64(i)*g.a.k:int64(i+1)*g.a.k], b, r, n) && exact[n]
+		}
+	})
+	left, b := rest(part.rows, g.a.rows), g.b.chosen(part.cols)
+	inParallelWith(int64(len(left)), g.newRow, func(a []float64, i int64) {
+		r := left[i]
+		g.a.row(a, r)
+		exact[g.b.rows+i] = true
+		for j, n := range part.cols {
+			exact[g.b.rows+i] = g.put(c, part.start[r]+int64(j), a, b[int64(j)*g.b.k:int64(j+1)*g.b.k], r, n) && exact[g.b.rows+i]
+		}
+	})
+	return allTrue(exact[:g.b.rows+int64(len(left))])
+}
+
+// newRow is room for one decoded row of an operand.
+func (g gemm) newRow() []float64 { return make([]float64, g.a.k) }
+
+// put computes element (r, n) of the product into the target, and says whether its every sum is exact.
+func (g gemm) put(c judge.Target, at int64, a, b []float64, r, n int64) bool {
+	value, t, exact := g.element(a, b, r, n)
+	c.R[at], c.T[at], c.Sim[at] = value, t, tensor.Round(g.out, value, false)
+	return exact
+}
+
+// element is element (r, n) of the product, of decoded rows a and b, with the allowance (over promotion blocks b and instructions s of 32 along K)
 //
 //	T = sum_b s_a*s_b*kappa*2^-13*sum_{s in b} M_s + u32*g(B)*sum_b s_a*s_b*|P_b| + 6*u32*|R|
 //
 // M_s = max(|S_{s-1}|, |S_s|, max_k |a_k*b_k|): the adder of Hopper's tensor core aligns a step's products and the accumulator to the largest
-// and cuts 13 bits below it; S are the partial sums inside the block, P_b its last. It says whether every sum of the row is exact.
-func (g gemm) row(out row, r int64, d op.DType) (exact bool) {
-	exact = true
-	growth := judge.U32 * judge.G(g.blocks)
-	for n := range g.b.rows {
-		var sum, lost, size, most float64
-		smallest := math.Inf(1)
-		for block := range g.blocks {
-			first, last := block*g.length, min((block+1)*g.length, g.a.k)
-			scale := g.a.scale(r, first/scaleBlock) * g.b.scale(n, first/scaleBlock)
-			p := g.partial(r, n, first, last)
-			sum += float64(scale * p.sum)
-			lost += math.Abs(scale) * p.largest
-			size += math.Abs(scale * p.sum)
-			most += math.Abs(scale) * p.absolute
-			if p.absolute > 0 {
-				exact = exact && p.absolute < exactInBlock*g.a.unit*g.b.unit
-				if exact {
-					smallest = math.Min(smallest, unitOf([]float64{scale}))
-				}
-			}
-		}
-		out.R[n] = sum
-		out.T[n] = lost*g.rules.Kappa*0x1p-13 + growth*size + 6*judge.U32*math.Abs(sum)
-		out.TFP32[n] = out.T[n]
-		out.Sim[n] = tensor.Round(d, sum, false)
-		exact = exact && (most == 0 || most < exactAcross*smallest*g.a.unit*g.b.unit)
+// and cuts 13 bits below it; S are the partial sums inside the block, P_b its last. It says whether every sum is exact.
+func (g gemm) element(a, b []float64, r, n int64) (value, t float64, exact bool) {
+	var lost, size float64
+	for block := range g.blocks {
+		first, last := block*g.length, min((block+1)*g.length, g.a.k)
+		scale := g.a.scale(r, first/scaleBlock) * g.b.scale(n, first/scaleBlock)
+		sum, largest := blockSum(a[first:last], b[first:last])
+		value += float64(scale * sum)
+		lost += math.Abs(scale) * largest
+		size += math.Abs(scale * sum)
 	}
-	return exact
+	t = lost*g.rules.Kappa*0x1p-13 + judge.U32*judge.G(g.blocks)*size + 6*judge.U32*math.Abs(value)
+	return value, t, g.integers && g.exact(a, b, r, n)
 }
 
-// partialSum is one promotion block of one element.
-type partialSum struct{ sum, absolute, largest float64 }
+// exact says whether every sum of an element is exactly representable, in whatever order: within a block and across blocks.
+func (g gemm) exact(a, b []float64, r, n int64) bool {
+	most, smallest := 0.0, math.Inf(1)
+	for block := range g.blocks {
+		first, last := block*g.length, min((block+1)*g.length, g.a.k)
+		scale := g.a.scale(r, first/scaleBlock) * g.b.scale(n, first/scaleBlock)
+		_, absolute := dots(a[first:last], b[first:last])
+		most += math.Abs(scale) * absolute
+		if absolute > 0 {
+			if !(absolute < exactInBlock*g.a.unit*g.b.unit) {
+				return false
+			}
+			smallest = math.Min(smallest, unitOf([]float64{scale}))
+		}
+	}
+	return most == 0 || most < exactAcross*smallest*g.a.unit*g.b.unit
+}
 
-// partial adds a_k*b_k for first <= k < last, with sum_s M_s as largest.
-func (g gemm) partial(r, n, first, last int64) partialSum {
-	var p partialSum
-	for k := first; k < last; k += mmaStep {
-		end := min(k+mmaStep, last)
-		a, b := g.a.values[r*g.a.k+k:r*g.a.k+end], g.b.values[n*g.b.k+k:n*g.b.k+end]
-		b = b[:len(a)]
-		step, absolute, largest := 0.0, 0.0, math.Abs(p.sum)
-		for i, x := range a {
+// blockSum adds a_k*b_k of one promotion block, with sum_s M_s as largest.
+func blockSum(a, b []float64) (sum, largest float64) {
+	for len(a) > 0 {
+		end := min(mmaStep, len(a))
+		step, most := 0.0, math.Abs(sum)
+		for i, x := range a[:end] {
 			product := float64(x * b[i])
 			step += product
-			size := math.Abs(product)
-			absolute += size
-			if size > largest {
-				largest = size
-			}
+			most = max(most, math.Abs(product))
 		}
-		p.sum += step
-		p.absolute += absolute
-		p.largest += math.Max(largest, math.Abs(p.sum))
+		sum += step
+		largest += max(most, math.Abs(sum))
+		a, b = a[end:], b[end:]
 	}
-	return p
+	return sum, largest
 }

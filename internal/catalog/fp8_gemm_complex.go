@@ -54,9 +54,9 @@ func (k *call) dequantized(name, scale string, rowsPerBlock int64) ([][]float64,
 	}
 	rows := make([][]float64, o.rows)
 	for r := range rows {
-		rows[r] = make([]float64, o.k)
+		rows[r] = o.row(make([]float64, o.k), int64(r))
 		for c := range rows[r] {
-			rows[r][c] = o.values[int64(r)*o.k+int64(c)] * o.scale(int64(r), int64(c)/scaleBlock)
+			rows[r][c] *= o.scale(int64(r), int64(c)/scaleBlock)
 		}
 	}
 	return rows, nil

@@ -218,6 +218,9 @@ func worse(a, b Verdict) Verdict {
 func judgeValues(target Target, data []byte) Verdict {
 	y := decode(target, data)
 	v := compareElements(target, y)
+	if v.Status == op.StatusPass && target.Freivalds != nil {
+		v = judgeFreivalds(v, target, data)
+	}
 	if v.Status != op.StatusPass || !target.Independent {
 		return v
 	}

@@ -32,6 +32,8 @@ type Target struct {
 	// rounding errors decide (rows of one value, outliers) the simulated ones may happen to be small, and a right kernel would be accused.
 	Independent bool
 	Exact       bool // every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
+
+	Freivalds *Freivalds // of a product judged by sample: covers the elements that Index leaves out; nil: they are not looked at
 }
 
 // Elements is the number of elements of the whole output.
@@ -76,6 +78,9 @@ func (t Target) Check() error {
 			}
 			last = p
 		}
+	}
+	if err := t.Freivalds.check(t); err != nil {
+		return err
 	}
 	for what, have := range map[string]int{"R": len(t.R), "T": len(t.T), "TFP32": len(t.TFP32), "sim": len(t.Sim)} {
 		if int64(have) != n {

@@ -214,6 +214,7 @@ func TestStridedViews(t *testing.T) {
 			}
 		}
 	}
+	Tensor{DType: op.BF16, Shape: []int64{2, 0}, Stride: []int64{1, 1}, Offset: 1}.DecodeRow(nil, 1, 0) // nothing to read, and no storage
 	sliced := Tensor{DType: op.FP32, Shape: []int64{2, 2}, Stride: []int64{3, 1}, Data: make([]byte, 24)}
 	sliced.SetFloat64s([]float64{1, 2, 3, 4})
 	if got := Decode(op.FP32, sliced.Data); got[2] != 0 || got[3] != 3 || got[5] != 0 {

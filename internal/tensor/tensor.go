@@ -138,6 +138,9 @@ func (t Tensor) Check() error {
 // DecodeRow gives part of one row of the view, seen as [rows, last dim], exactly: the len(into) elements from column first on. A view
 // without dims is one row of one element. Row and columns must lie within the view.
 func (t Tensor) DecodeRow(into []float64, row, first int64) {
+	if len(into) == 0 {
+		return
+	}
 	size := t.DType.Size()
 	place, step := t.Offset, int64(1)
 	if last := len(t.Shape) - 1; last >= 0 {
