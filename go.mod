@@ -20,6 +20,7 @@ require (
 require (
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/go-python/gopy v0.5.0 // indirect
+	github.com/gofrs/flock v0.13.0
 	github.com/gonuts/commander v0.1.0 // indirect
 	github.com/gonuts/flag v0.1.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect

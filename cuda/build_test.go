@@ -176,25 +176,6 @@ func TestBuildsOfOneKeyWaitForEachOther(t *testing.T) {
 	}
 }
 
-func TestWaitForALockEndsWithItsContext(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "key.lock")
-	unlock, err := lock(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if _, err := lock(ctx, name); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a second lock: %v, want the deadline", err)
-	}
-	unlock()
-	if unlock, err = lock(t.Context(), name); err != nil {
-		t.Errorf("lock after unlock: %v", err)
-	} else {
-		unlock()
-	}
-}
-
 // TestFindHostCompiler: what is found on PATH and by CXX, and what is said where nothing is.
 func TestFindHostCompiler(t *testing.T) {
 	real := needCompiler(t)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
-	"time"
+
+	"triad/internal/lockfile"
 )
 
 // cache keeps built libraries in folders named by a hash of all that went into them. A folder is made under another name, with a lock
@@ -34,7 +34,7 @@ func (c cache) get(ctx context.Context, key string, build func(folder string) (r
 	if err := os.MkdirAll(c.folder, 0o755); err != nil {
 		return "", record{}, false, fmt.Errorf("make the kernel cache: %w", err)
 	}
-	unlock, err := lock(ctx, folder+".lock")
+	unlock, err := lockfile.Acquire(ctx, folder+".lock", nil)
 	if err != nil {
 		return "", record{}, false, err
 	}
@@ -77,28 +77,4 @@ func readRecord(folder string) (record, error) {
 		return r, err
 	}
 	return r, json.Unmarshal(text, &r)
-}
-
-// lock takes the lock file called name, waiting for its holder until ctx ends. The file stays: removing it would let two hold it.
-func lock(ctx context.Context, name string) (unlock func(), err error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("open the lock of a build: %w", err)
-	}
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if err != syscall.EWOULDBLOCK && err != syscall.EINTR {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", name, err)
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("wait for another process that builds the same kernels (lock %s): %w", name, context.Cause(ctx))
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }

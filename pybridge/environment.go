@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"triad/internal/backend"
+	"triad/internal/lockfile"
 )
 
 // parcel is something that can be installed into a virtual environment of its own: DataDir/<prefix><hash of the requirements>.
@@ -183,7 +184,7 @@ func (e *Environment) make(ctx context.Context, p parcel, python, dir string, wh
 	if err := os.MkdirAll(e.DataDir, 0o755); err != nil {
 		return fmt.Errorf("make %s: %w", p.name, err)
 	}
-	unlock, err := lock(ctx, dir+".lock", e.log())
+	unlock, err := e.lock(ctx, dir)
 	if err != nil {
 		return fmt.Errorf("make %s: %w", p.name, err)
 	}
@@ -330,7 +331,7 @@ func (e *Environment) Remove(ctx context.Context) (int64, error) {
 		if strings.HasSuffix(dir, ".lock") {
 			continue
 		}
-		unlock, err := lock(ctx, strings.TrimSuffix(dir, ".partial")+".lock", e.log())
+		unlock, err := e.lock(ctx, strings.TrimSuffix(dir, ".partial"))
 		if err != nil {
 			return freed, fmt.Errorf("remove %s: %w", dir, err)
 		}
@@ -381,29 +382,7 @@ func freeBytes(dir string) (uint64, error) {
 	return s.Bavail * uint64(s.Bsize), nil
 }
 
-// lock takes an advisory lock on a file, waiting for another holder; it says so once.
-func lock(ctx context.Context, path string, log io.Writer) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	for said := false; ; said = true {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { file.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			file.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		if !said {
-			fmt.Fprintf(log, "triad: another triad is at it, waiting (%s)\n", path)
-		}
-		select {
-		case <-ctx.Done():
-			file.Close()
-			return nil, ctx.Err()
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+// lock waits for another process that makes or removes the same environment, and says so.
+func (e *Environment) lock(ctx context.Context, dir string) (unlock func(), err error) {
+	return lockfile.Acquire(ctx, dir+".lock", func() { fmt.Fprintf(e.log(), "triad: another triad is at it, waiting (%s.lock)\n", dir) })
 }

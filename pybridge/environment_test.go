@@ -220,10 +220,10 @@ func TestMisfit(t *testing.T) {
 		t.Errorf("good: %s", why)
 	}
 	for want, change := range map[string]func(*Interpreter){
-		"Python 3.10.2":  func(i *Interpreter) { i.Version = "3.10.2" },
-		"torch 2.8.1":    func(i *Interpreter) { i.Torch = "2.8.1" },
-		"no triton": func(i *Interpreter) { i.Triton = "" },
-		"numpy 2.4.0":    func(i *Interpreter) { i.NumPy = "2.4.0" },
+		"Python 3.10.2": func(i *Interpreter) { i.Version = "3.10.2" },
+		"torch 2.8.1":   func(i *Interpreter) { i.Torch = "2.8.1" },
+		"no triton":     func(i *Interpreter) { i.Triton = "" },
+		"numpy 2.4.0":   func(i *Interpreter) { i.NumPy = "2.4.0" },
 	} {
 		i := good
 		change(&i)

@@ -40,18 +40,6 @@ type Store struct {
 	live *liveness
 }
 
-// DefaultPath is results.db in the user's data directory: $XDG_DATA_HOME/triad, else ~/.local/share/triad.
-func DefaultPath() (string, error) {
-	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
-		return filepath.Join(data, "triad", "results.db"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("find the data directory: %w: set XDG_DATA_HOME, or give a file with --db", err)
-	}
-	return filepath.Join(home, ".local", "share", "triad", "results.db"), nil
-}
-
 // Open opens the database at path, creates it (and its folder) where there is none, and brings its schema up to date. A file that is
 // not ours or is damaged is left untouched and is an error. A database of a newer program is opened read-only; Notice says so.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {

@@ -428,18 +428,6 @@ func TestTheConnectionIsSetAsPromised(t *testing.T) {
 	}
 }
 
-func TestDefaultPathFollowsTheUsersDataDirectory(t *testing.T) {
-	t.Setenv("XDG_DATA_HOME", "/data")
-	if got, err := DefaultPath(); err != nil || got != "/data/triad/results.db" {
-		t.Errorf("got %s, %v", got, err)
-	}
-	t.Setenv("XDG_DATA_HOME", "relative")
-	t.Setenv("HOME", "/home/x")
-	if got, err := DefaultPath(); err != nil || got != "/home/x/.local/share/triad/results.db" {
-		t.Errorf("got %s, %v", got, err)
-	}
-}
-
 func TestShowSaysWhatIsWrongWithAnID(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	x := start(t, s, "softmax")

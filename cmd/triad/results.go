@@ -177,6 +177,9 @@ says so. Views: latest, history, disagreements, speed. Beside SQLite's functions
   triad results query --json "select * from disagreements"`,
 		Args: one("one SQL statement, in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if deadline <= 0 || rows <= 0 {
+				return usage("--deadline %v, --rows %d: want more than 0 of both", deadline, rows)
+			}
 			path, err := a.databasePath(*db)
 			if err != nil {
 				return err

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"triad/cuda/telemetry"
+	"triad/internal/lockfile"
 	"triad/internal/record"
 	"triad/internal/run"
 )
@@ -39,32 +36,10 @@ func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err erro
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return nil, fmt.Errorf("lock the GPU: %w", err)
 	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("lock the GPU: %w", err)
-	}
-	for said := false; ; {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
-			return func() { f.Close() }, nil
-		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
-			f.Close()
-			return nil, fmt.Errorf("lock the GPU with %s: %w", name, err)
-		case !said:
-			fmt.Fprintln(a.err, "triad: another triad uses this GPU: waiting for it")
-			said = true
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("wait for another triad on this GPU: %w", context.Cause(ctx))
-		case <-a.stop.Done():
-			f.Close()
-			return nil, fmt.Errorf("wait for another triad on this GPU: %w", context.Canceled)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(a.stop, cancel)()
+	return lockfile.Acquire(ctx, name, func() { fmt.Fprintln(a.err, "triad: another triad uses this GPU: waiting for it") })
 }
 
 // reader is a GPU's telemetry in the words of a run.
