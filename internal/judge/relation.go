@@ -1,0 +1,181 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+
+	"triad/internal/op"
+)
+
+// Statement is what a relation (gate G6) says of one output in numbers: N comparisons, each of which must hold. Shape is what Claim.Position
+// counts in: that of the output, or of its rows where a comparison is about a whole row.
+type Statement struct {
+	Output string
+	Shape  []int64
+	N      int64
+	At     func(i int64) Claim
+}
+
+// Claim is one comparison of a statement. It holds if and only if Low <= Got <= High, and with Bits only if Got has the bits of Low: two
+// calls must then agree to the sign of a zero.
+type Claim struct {
+	Position       int64
+	Got, Low, High float64
+	Bits           bool
+}
+
+// holds is written so that a NaN anywhere rejects.
+func (c Claim) holds() bool {
+	return c.Low <= c.Got && c.Got <= c.High && (!c.Bits || math.Float64bits(c.Got) == math.Float64bits(c.Low))
+}
+
+// Expected is a relation that is planned to be evaluated on an output. Further calls of the implementation that it needs are part of the plan.
+type Expected struct{ Name, Output string }
+
+// Relation is what became of one relation on one output. The zero value is not accepted.
+type Relation struct {
+	Name, Output string
+	Missing      string // why it could not be evaluated
+	N            int64  // comparisons planned
+	Compared     int64
+	Wrong        int64
+	Worst        Broken // the comparison furthest from holding; of a relation that holds, the first
+}
+
+// Broken is one comparison: what was found, and what would have been accepted.
+type Broken struct {
+	Index          []int64
+	Got, Low, High float64
+}
+
+// Accepted says whether the relation holds: every planned comparison took place, there was one, and none failed.
+func (r Relation) Accepted() bool {
+	return r.Missing == "" && r.N > 0 && r.Compared == r.N && r.Wrong == 0
+}
+
+// Hold evaluates a statement.
+func Hold(name string, s Statement) Relation {
+	r := Relation{Name: name, Output: s.Output, N: s.N}
+	worst := math.Inf(-1)
+	for i := range s.N {
+		c := s.At(i)
+		r.Compared++
+		beyond := 0.0
+		if !c.holds() {
+			r.Wrong++
+			if beyond = math.Max(c.Low-c.Got, c.Got-c.High); math.IsNaN(beyond) {
+				beyond = math.Inf(1)
+			}
+			beyond = math.Max(beyond, math.SmallestNonzeroFloat64) // zeros of other signs are wrong by nothing
+		}
+		if beyond > worst {
+			worst = beyond
+			r.Worst = Broken{Index: index(c.Position, s.Shape), Got: c.Got, Low: c.Low, High: c.High}
+		}
+	}
+	return r
+}
+
+// Sentence says why a relation is not accepted, and "" where it is.
+func (r Relation) Sentence() string {
+	switch {
+	case r.Accepted():
+		return ""
+	case r.Missing != "":
+		return fmt.Sprintf("%s: the relation %q was not evaluated: %s", r.Output, r.Name, r.Missing)
+	case r.Wrong == 0:
+		return fmt.Sprintf("%s: the relation %q was evaluated on %d of %d planned comparisons", r.Output, r.Name, r.Compared, r.N)
+	}
+	accepted := "accepted is " + number(r.Worst.Low) + " to " + number(r.Worst.High)
+	if r.Worst.Low == r.Worst.High {
+		accepted = "accepted is " + number(r.Worst.Low) + " alone"
+	}
+	return fmt.Sprintf("%s breaks the relation %q: at %s it is %s, %s; %d of %d comparisons do not hold",
+		r.Output, r.Name, place(r.Output, r.Worst.Index), number(r.Worst.Got), accepted, r.Wrong, r.Compared)
+}
+
+// WithRelations is gate G6: an output that the gates before accept stays accepted if and only if every relation that is expected of it was
+// evaluated and holds. What is MISSING, EMPTY_OK or rejected already stays what it is.
+func WithRelations(verdicts []Verdict, expected []Expected, found []Relation) []Verdict {
+	out := make([]Verdict, len(verdicts))
+	for i, v := range verdicts {
+		v.Expected, v.Relations = 0, nil
+		for _, e := range expected {
+			if e.Output != v.Output || v.Status == op.StatusMissing || v.Status == op.StatusEmptyOK {
+				continue
+			}
+			v.Expected++
+			r := relationNamed(found, e)
+			v.Relations = append(v.Relations, r)
+			if !r.Accepted() && acceptedBefore(v.Status) {
+				v.Status, v.Gate, v.Sentence = op.StatusFail, "G6", r.Sentence()
+			}
+		}
+		out[i] = v
+	}
+	return out
+}
+
+// acceptedBefore says whether G0 to G5 let an output pass, under one of its contracts.
+func acceptedBefore(s op.Status) bool {
+	return s == op.StatusPass || s == op.StatusWarn || s == op.StatusNoPower || s == op.StatusDifferentContract
+}
+
+func relationNamed(found []Relation, e Expected) Relation {
+	for _, r := range found {
+		if r.Name == e.Name && r.Output == e.Output {
+			return r
+		}
+	}
+	return Relation{Name: e.Name, Output: e.Output, Missing: "nothing came back for it"}
+}
+
+// RelationsUnderContracts evaluates G6 under the default contract and, where that rejects and only then, under the looser one that the
+// implementation declares: what holds under this one alone is DIFFERENT_CONTRACT. evaluate gives the relations of a contract.
+func RelationsUnderContracts(verdicts []Verdict, expected []Expected, evaluate func(contract string) []Relation, standard, declared string) []Verdict {
+	if len(expected) == 0 {
+		return WithRelations(verdicts, nil, nil)
+	}
+	out := WithRelations(verdicts, expected, evaluate(standard))
+	if declared == "" || declared == standard {
+		return out
+	}
+	var looser []Verdict
+	for i, v := range out {
+		if v.Gate != "G6" || v.Status != op.StatusFail {
+			continue
+		}
+		if looser == nil {
+			looser = WithRelations(verdicts, expected, evaluate(declared))
+		}
+		strict := v.Sentence
+		if v = looser[i]; v.Status == op.StatusPass || v.Status == op.StatusWarn {
+			v.Status, v.Gate, v.Contract = op.StatusDifferentContract, "G6", declared
+			v.Sentence = "passes under " + declared + "; under " + standard + " " + strict
+		} else if v.Status == op.StatusFail {
+			v.Sentence = "under " + declared + ": " + v.Sentence
+		}
+		out[i] = v
+	}
+	return out
+}
+
+// Interval is what is accepted of an element whose exact value is r within an allowance t: [RN(r-t), RN(r+t)], with 0 where the contract
+// flushes and r may lie below 2^-126.
+func (t Target) Interval(r, allowance float64) (low, high float64) {
+	g := gridOf(t)
+	low, high = g.round(r-allowance), g.round(r+allowance)
+	if g.flushes && math.Abs(r)-allowance < Tiny {
+		low, high = math.Min(low, 0), math.Max(high, 0)
+	}
+	return low, high
+}
+
+// Stored is how far a stored value y may lie from the exact one: the allowance of element i and half an ulp of y. What a relation adds up
+// from several outputs it adds up from these.
+func (t Target) Stored(i int64, y float64) float64 {
+	return t.T[i] + gridOf(t).ulp(y)/2
+}
+
+// Round rounds a value once to the dtype of the output, by its contract.
+func (t Target) Round(x float64) float64 { return gridOf(t).round(x) }
