@@ -3,6 +3,7 @@
 # make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
 # make test-long  more seeds, more kills, fuzzing
 # make bench    what the emulator and the truth cost
+# make figures  build bin/figures.test, which measures on a GPU what docs/performance.md promises
 # make wheel    a wheel of the Python package for this Python and platform into dist/: it installs without Go, and brings triad along
 # make clean    remove what was built here
 
@@ -13,6 +14,10 @@ export TRIAD_TEST_SETUP = 1
 build:
 	$(GO) build -trimpath -o bin/ ./cmd/triad
 	bin/triad setup --yes --gpu bin
+
+# Neither Go nor the sources are needed where it runs: the kernels that it plants are built by the nvcc that is there.
+figures:
+	$(GO) test -c -trimpath -ldflags '-s -w' -o bin/figures.test ./cuda/gpuworker
 
 test:
 	$(GO) vet ./...
@@ -50,4 +55,4 @@ wheel: build
 clean:
 	rm -rf bin build dist pybridge/python/build pybridge/python/*.egg-info
 
-.PHONY: build wheel test mutation test-long bench clean
+.PHONY: build figures wheel test mutation test-long bench clean
