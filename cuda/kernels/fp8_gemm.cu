@@ -12,39 +12,33 @@
 //   tiled   one block per 64x64 tile of c, tiles of the operands decoded into shared memory, 8x4 elements a thread in registers
 //   splitk  as tiled, with the reduction divided among blocks; the partial results go to the workspace and a second kernel adds them in
 //           a fixed order, so that the bits do not depend on the schedule
+//   sm90_wgmma  products on the tensor cores of Hopper, summed there over 128 of the reduction; see fp8_wgmma.cuh
 #include <algorithm>
 
 #include "arguments.cuh"
 #include "element.cuh"
-#include "fp8.cuh"
+#include "fp8_product.cuh"
 #include "register.cuh"
+#ifndef __CUEMU__   // the emulator has no tensor cores
+#include "fp8_wgmma.cuh"
+#endif
 
 namespace {
 
+using triad::Codes;
 using triad::Fp8Matrix;
 using triad::Fp8Scale;
+using triad::Product;
 using triad::SplitScale;
+using triad::block_scaling;
+using triad::fetch_codes;
+using triad::row_scaling;
 using triad::scale_block;
+using triad::tensor_scaling;
 
-enum Scaling { tensor_scaling, row_scaling, block_scaling };   // values of the attribute "scaling"
 enum Attribute { scaling_attribute, out_attribute };
 
-// One product c[m, n] = a[m, k] b[n, k]^T.
-struct Product {
-	Fp8Matrix a, b;
-	Fp8Scale scale_a, scale_b;
-	int64_t m, n, k;
-	void *c;
-	int32_t out;   // dtype of c
-};
-
 // ---- kernels
-
-__device__ void store(void *c, int32_t dtype, int64_t i, float x) {
-	if (dtype == TRIAD_BF16) static_cast<__nv_bfloat16 *>(c)[i] = triad::from_float<__nv_bfloat16>(x);
-	if (dtype == TRIAD_F16) static_cast<__half *>(c)[i] = triad::from_float<__half>(x);
-	if (dtype == TRIAD_F32) static_cast<float *>(c)[i] = x;
-}
 
 template <int32_t FormatA, int32_t FormatB>
 __global__ void product_naive(Product p) {
@@ -60,7 +54,7 @@ __global__ void product_naive(Product p) {
 			part += triad::decode_fp8<FormatA>(a[k * p.a.k_stride]) * triad::decode_fp8<FormatB>(b[k * p.b.k_stride]);
 		sum += triad::scaled(part, triad::split_scale(p.scale_a.at(row, block)), triad::split_scale(p.scale_b.at(col, block)));
 	}
-	store(p.c, p.out, i, sum);
+	triad::store_element(p.c, p.out, i, sum);
 }
 
 // Shape of a tiled block: m x n elements of c, rows x cols of them a thread, k of the reduction at a time.
@@ -73,23 +67,6 @@ struct Tile {
 	static_assert(scale_block % k == 0, "a step must not straddle two scale blocks");
 };
 using DefaultTile = Tile<64, 64, 32, 8, 4>;
-
-struct alignas(16) Codes {
-	uint32_t word[4];
-};
-
-// 16 codes of one row from k on, little-endian in words; what lies beyond the operand is zero.
-__device__ Codes fetch_codes(const Fp8Matrix &x, int64_t rows, int64_t row, int64_t k, int64_t k_end) {
-	Codes r = {{0, 0, 0, 0}};
-	if (row >= rows || k >= k_end) return r;
-	const uint8_t *from = x.codes + row * x.row_stride + k * x.k_stride;
-	if (x.k_stride == 1 && k + 16 <= k_end && reinterpret_cast<uintptr_t>(from) % 16 == 0) return *reinterpret_cast<const Codes *>(from);
-	const int count = static_cast<int>(min(static_cast<int64_t>(16), k_end - k));
-#pragma unroll
-	for (int i = 0; i < 16; i++)
-		if (i < count) r.word[i / 4] |= static_cast<uint32_t>(from[i * x.k_stride]) << (i % 4 * 8);
-	return r;
-}
 
 // Writes 16 codes as values into one column of tile[k][row].
 template <int32_t Format, int Stride>
@@ -155,7 +132,7 @@ __global__ void __launch_bounds__(T::threads) product_tiled(Product p, int64_t k
 			if (partials)
 				partials[(blockIdx.y * p.m + r) * p.n + c] = sum[i][j];
 			else
-				store(p.c, p.out, r * p.n + c, sum[i][j]);
+				triad::store_element(p.c, p.out, r * p.n + c, sum[i][j]);
 		}
 }
 
@@ -165,7 +142,7 @@ __global__ void add_partials(Product p, const float *partials, int64_t splits) {
 	if (i >= p.m * p.n) return;
 	float sum = 0;
 	for (int64_t s = 0; s < splits; s++) sum += partials[s * p.m * p.n + i];
-	store(p.c, p.out, i, sum);
+	triad::store_element(p.c, p.out, i, sum);
 }
 
 // ---- launchers
@@ -189,7 +166,7 @@ Product product_of(const triad_call *call, int i) {
 	const triad_tensor *in = call->in + 4 * i;
 	const int scaling = static_cast<int>(call->attr[scaling_attribute]);
 	return {matrix_of(in[0]), matrix_of(in[2]), scale_of(in[1], scaling, 1), scale_of(in[3], scaling, scale_block),
-		in[0].shape[0], in[2].shape[0], in[0].shape[1], call->out[i].data, call->out[i].dtype};
+		in[0].shape[0], in[2].shape[0], in[0].shape[1], call->out[i].data, call->out[i].dtype, scaling};
 }
 
 // The split-k plan: enough parts for about 512 tiles in flight, none shorter than a scale block, and none empty.
@@ -212,9 +189,10 @@ int64_t splitk_workspace(const triad_call *call) {
 
 struct Naive {
 	template <int32_t FormatA, int32_t FormatB>
-	static void launch(const Product &p, const triad_call *, cudaStream_t stream) {
+	static int launch(const Product &p, const triad_call *, cudaStream_t stream) {
 		const unsigned blocks = static_cast<unsigned>(ceil_div(p.m * p.n, flat_threads));
 		product_naive<FormatA, FormatB><<<blocks, flat_threads, 0, stream>>>(p);
+		return triad::launched();
 	}
 };
 
@@ -225,22 +203,76 @@ dim3 tile_grid(const Product &p, int64_t splits) {
 
 struct Tiled {
 	template <int32_t FormatA, int32_t FormatB>
-	static void launch(const Product &p, const triad_call *, cudaStream_t stream) {
+	static int launch(const Product &p, const triad_call *, cudaStream_t stream) {
 		const int64_t whole = std::max<int64_t>(1, p.k);
 		product_tiled<FormatA, FormatB, DefaultTile><<<tile_grid<DefaultTile>(p, 1), DefaultTile::threads, 0, stream>>>(p, whole, nullptr);
+		return triad::launched();
 	}
 };
 
 struct SplitK {
 	template <int32_t FormatA, int32_t FormatB>
-	static void launch(const Product &p, const triad_call *call, cudaStream_t stream) {
+	static int launch(const Product &p, const triad_call *call, cudaStream_t stream) {
 		float *partials = static_cast<float *>(call->workspace);
 		const int64_t splits = split_count(p), length = part_length(p);
 		product_tiled<FormatA, FormatB, DefaultTile><<<tile_grid<DefaultTile>(p, splits), DefaultTile::threads, 0, stream>>>(p, length, partials);
 		const unsigned blocks = static_cast<unsigned>(ceil_div(p.m * p.n, flat_threads));
 		add_partials<<<blocks, flat_threads, 0, stream>>>(p, partials, splits);
+		return triad::launched();
 	}
 };
+
+#ifndef __CUEMU__
+struct Wgmma {
+	// Whether the copy engine can read an operand: rows that begin at multiples of 16 bytes, and sizes that fit its coordinates.
+	static bool copyable(const Fp8Matrix &x, int64_t rows, int64_t k) {
+		const bool aligned = reinterpret_cast<uintptr_t>(x.codes) % 16 == 0 && (rows == 1 || (x.row_stride % 16 == 0 && x.row_stride >= k));
+		return aligned && k > 0 && (k == 1 || x.k_stride == 1) && rows < INT32_MAX && k < INT32_MAX && x.row_stride < (int64_t{1} << 39);
+	}
+
+	template <int32_t FormatA, int32_t FormatB>
+	static int launch(const Product &p, const triad_call *, cudaStream_t stream) {
+		if (!copyable(p.a, p.m, p.k) || !copyable(p.b, p.n, p.k))
+			return by_scaling<FormatA, FormatB, 1>(p, triad::GuardedLoader{p.a, p.b, p.m, p.n, p.k}, stream);
+		const bool large = ceil_div(p.m, triad::WgmmaTile<2>::m) * ceil_div(p.n, triad::tile_n) >= multiprocessors();
+		triad::CopyLoader loader;
+		const int a = map(&loader.a, p.a, p.m, p.k, large ? triad::WgmmaTile<2>::m : triad::WgmmaTile<1>::m);
+		if (a != 0) return a;
+		const int b = map(&loader.b, p.b, p.n, p.k, triad::tile_n);
+		if (b != 0) return b;
+		return large ? by_scaling<FormatA, FormatB, 2>(p, loader, stream) : by_scaling<FormatA, FormatB, 1>(p, loader, stream);
+	}
+
+	static int multiprocessors() {
+		int device = 0, count = 0;
+		if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return 1;
+		return count;
+	}
+
+	// The stride of a single row is free in a tensor, not in a map.
+	static int map(CUtensorMap *to, const Fp8Matrix &x, int64_t rows, int64_t k, int box_rows) {
+		return triad::hopper::map_bytes(to, x.codes, rows, k, rows == 1 ? ceil_div(k, 16) * 16 : x.row_stride, box_rows);
+	}
+
+	template <int32_t FormatA, int32_t FormatB, int Waves, class Loader>
+	static int by_scaling(const Product &p, const Loader &loader, cudaStream_t stream) {
+		return p.scaling == block_scaling ? run<Waves>(triad::product_wgmma<FormatA, FormatB, true, Waves, Loader>, p, loader, stream)
+		                                  : run<Waves>(triad::product_wgmma<FormatA, FormatB, false, Waves, Loader>, p, loader, stream);
+	}
+
+	template <int Waves, class Loader>
+	static int run(void (*kernel)(Product, Loader, triad::TileOrder, bool), const Product &p, const Loader &loader, cudaStream_t stream) {
+		using Tile = triad::WgmmaTile<Waves>;
+		const triad::TileOrder order = {ceil_div(p.m, Tile::m), ceil_div(p.n, triad::tile_n), 2048 / Tile::m};
+		const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(order.count(), multiprocessors()));
+		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
+		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::shared_bytes);
+		if (status != cudaSuccess) return static_cast<int>(status);
+		kernel<<<blocks, triad::wgmma_threads, Tile::shared_bytes, stream>>>(p, loader, order, wide);
+		return triad::launched();
+	}
+};
+#endif
 
 // Runs every product of the call whose output is wanted and has elements.
 template <class Variant>
@@ -250,13 +282,14 @@ int launch(const triad_call *call) {
 		const Product p = product_of(call, i);
 		if (!p.c || p.m == 0 || p.n == 0) continue;
 		const int32_t a = call->in[4 * i].dtype, b = call->in[4 * i + 2].dtype;
+		int status;
 		if (a == TRIAD_E5M2)
-			Variant::template launch<TRIAD_E5M2, TRIAD_E4M3>(p, call, stream);
+			status = Variant::template launch<TRIAD_E5M2, TRIAD_E4M3>(p, call, stream);
 		else if (b == TRIAD_E5M2)
-			Variant::template launch<TRIAD_E4M3, TRIAD_E5M2>(p, call, stream);
+			status = Variant::template launch<TRIAD_E4M3, TRIAD_E5M2>(p, call, stream);
 		else
-			Variant::template launch<TRIAD_E4M3, TRIAD_E4M3>(p, call, stream);
-		if (const int status = triad::launched()) return status;
+			status = Variant::template launch<TRIAD_E4M3, TRIAD_E4M3>(p, call, stream);
+		if (status != TRIAD_OK) return status;
 	}
 	return TRIAD_OK;
 }
@@ -293,6 +326,23 @@ int accepts(const triad_call *call, char *why, int32_t why_bytes) {
 	return check.status();
 }
 
+#ifndef __CUEMU__
+// Code for other architectures than sm_90a is in no library: what the GPU is decides.
+template <int Products>
+int accepts_wgmma(const triad_call *call, char *why, int32_t why_bytes) {
+	if (const int status = accepts<Products>(call, why, why_bytes)) return status;
+	int device = 0, major = 0, minor = 0;
+	const bool known = cudaGetDevice(&device) == cudaSuccess &&
+	                   cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+	                   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
+	triad::Check check(why, why_bytes);
+	check.that(known, "the compute capability of the GPU cannot be read");
+	check.that(major == 9 && minor == 0, "wgmma needs a GPU of compute capability 9.0, this one has %d.%d", major, minor);
+	check.that(call->in[0].shape[1] < INT32_MAX, "k %lld is not below 2^31", static_cast<long long>(call->in[0].shape[1]));
+	return check.status();
+}
+#endif
+
 // ---- registration
 
 // The main (first) input of a backward is the codes of the upstream gradient, always e5m2.
@@ -312,5 +362,13 @@ TRIAD_KERNEL(fp8_gemm, tiled, backward,
 TRIAD_KERNEL(fp8_gemm, splitk, backward,
              .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>)
              .workspace(splitk_workspace).launch(launch<SplitK>))
+#ifndef __CUEMU__
+TRIAD_KERNEL(fp8_gemm, sm90_wgmma, forward,
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts_wgmma<1>).launch(launch<Wgmma>)
+             .constraint("a GPU of compute capability 9.0"))
+TRIAD_KERNEL(fp8_gemm, sm90_wgmma, backward,
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts_wgmma<2>).launch(launch<Wgmma>)
+             .constraint("a GPU of compute capability 9.0"))
+#endif
 
 } // namespace
