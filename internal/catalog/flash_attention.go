@@ -14,18 +14,17 @@ var _ = register("flash_attention", truth{
 	forward: attentionForward, backward: attentionBackward, permits: []string{"fp32", "p16", "tf32", "eager"},
 })
 
-// attention is one case of o = softmax(scale * q k^T) v with its tensors in fp64: q[batch, headsQ, seqQ, dim], k and v[batch, headsKV, seqKV, dim].
+// attention is one case of o = softmax(scale * q k^T) v: q[batch, headsQ, seqQ, dim], k and v[batch, headsKV, seqKV, dim].
 type attention struct {
 	rules                                  Contract
 	d                                      op.DType
-	q, k, v                                []float64
+	q, k, v                                tensor.Tensor
 	batch, headsQ, headsKV, seqQ, seqKV, n int64 // n is head_dim
 	scale                                  float64
 	causal                                 bool
 	gD, gK                                 float64 // growth of sums over head_dim and over the keys
 	uP, eta                                float64 // what storing P costs: relative, and absolute below its normal range
-
-	simQ, simK, simV []float64 // the operands as the contract's products see them: rounded to tf32, or the same
+	keys                                   []int64 // 0 ... seqKV-1
 }
 
 // tf32 says whether fp32 operands of products are rounded to tf32.
@@ -47,13 +46,12 @@ func (a *attention) operands(x []float64) []float64 {
 }
 
 func (k *call) attention() (*attention, error) {
-	in, err := k.values("q", "k", "v")
-	if err != nil {
+	q, err := k.tensor("q")
+	key, errK := k.tensor("k")
+	v, errV := k.tensor("v")
+	if err = firstError(err, errK, errV); err != nil {
 		return nil, err
 	}
-	q, _ := k.tensor("q")
-	key, _ := k.tensor("k")
-	v, _ := k.tensor("v")
 	if len(q.Shape) != 4 || len(key.Shape) != 4 || q.Shape[3] == 0 {
 		return nil, fmt.Errorf("q has shape %v and k %v: want four dims each, the last not empty", q.Shape, key.Shape)
 	}
@@ -62,7 +60,7 @@ func (k *call) attention() (*attention, error) {
 		return nil, fmt.Errorf("attribute scale is missing")
 	}
 	a := &attention{
-		rules: k.rules, d: q.DType, q: in[0], k: in[1], v: in[2], batch: q.Shape[0], headsQ: q.Shape[1], headsKV: key.Shape[1],
+		rules: k.rules, d: q.DType, q: q, k: key, v: v, batch: q.Shape[0], headsQ: q.Shape[1], headsKV: key.Shape[1],
 		seqQ: q.Shape[2], seqKV: key.Shape[2], n: q.Shape[3], scale: scale.Number, causal: k.Attrs.Number("causal") != 0,
 	}
 	if a.headsKV == 0 || a.headsQ%a.headsKV != 0 || key.Shape[0] != a.batch || key.Shape[3] != a.n || !slices.Equal(v.Shape, key.Shape) {
@@ -79,7 +77,7 @@ func (k *call) attention() (*attention, error) {
 	case a.tf32():
 		a.uP = 2 * judge.UTF // P and v are rounded before they are multiplied
 	}
-	a.simQ, a.simK, a.simV = a.operands(a.q), a.operands(a.k), a.operands(a.v)
+	a.keys = rest(nil, a.seqKV)
 	return a, nil
 }
 
@@ -91,50 +89,87 @@ func (a *attention) visible(i int64) int64 {
 	return max(0, min(a.seqKV, i+1+a.seqKV-a.seqQ))
 }
 
-// query and keyed give row i of a query head, and row j of the key head that serves it.
-func (a *attention) query(x []float64, head, i int64) []float64 {
-	at := (head*a.seqQ + i) * a.n
-	return x[at : at+a.n]
-}
-
-func (a *attention) keyed(x []float64, head, j int64) []float64 {
-	at := (a.kvHead(head)*a.seqKV + j) * a.n
-	return x[at : at+a.n]
-}
-
 // kvHead is the key head (over the whole batch) of a query head (over the whole batch).
 func (a *attention) kvHead(head int64) int64 {
 	b, h := head/a.headsQ, head%a.headsQ
 	return b*a.headsKV + h/(a.headsQ/a.headsKV)
 }
 
-// scores are one query against the keys it sees: s = scale*q.k, the same of absolute values, and of the operands the contract's products see.
-type scores struct {
-	s, abs, sim []float64
-	max, simMax float64
+// attentionHead is a query head (over the whole batch) with the keys and values that serve it, in fp64 and as the contract's products see them.
+type attentionHead struct {
+	*attention
+	head             int64
+	k, v, simK, simV []float64
+	sizes            []float64 // row j: the sum of |v| over the first j keys
 }
 
-func (a *attention) scores(head, i int64, into *scores) {
-	n := a.visible(i)
-	into.s, into.abs, into.max = into.s[:0], into.abs[:0], math.Inf(-1)
-	q := a.query(a.q, head, i)
-	for j := range n {
-		dot, abs := dots(q, a.keyed(a.k, head, j))
-		s := a.scale * dot
-		into.s = append(into.s, s)
-		into.abs = append(into.abs, math.Abs(a.scale)*abs)
+func (a *attention) atHead(head int64) *attentionHead {
+	h := &attentionHead{attention: a, head: head}
+	h.k, h.v = headOf(a.k, a.kvHead(head)), headOf(a.v, a.kvHead(head))
+	h.simK, h.simV = a.operands(h.k), a.operands(h.v)
+	h.sizes = make([]float64, (a.seqKV+1)*a.n)
+	for i, v := range h.v {
+		h.sizes[int64(i)+a.n] = h.sizes[i] + math.Abs(v)
+	}
+	return h
+}
+
+// headOf decodes one head (over the whole batch) of a tensor [batch, heads, seq, dim].
+func headOf(t tensor.Tensor, head int64) []float64 {
+	seq, n := t.Shape[2], t.Shape[3]
+	values := make([]float64, seq*n)
+	for i := range seq {
+		t.DecodeRow(values[i*n:(i+1)*n], head*seq+i, 0)
+	}
+	return values
+}
+
+// keyed gives row j of keys or values.
+func (h *attentionHead) keyed(x []float64, j int64) []float64 { return x[j*h.n : (j+1)*h.n] }
+
+// queried gives query row i of this head.
+func (h *attentionHead) queried(t tensor.Tensor, i int64) []float64 {
+	row := make([]float64, h.n)
+	t.DecodeRow(row, h.head*h.seqQ+i, 0)
+	return row
+}
+
+// scores are one query against some of the keys it sees: s = scale*q.k, the same of absolute values, and of the operands the contract's products see.
+type scores struct {
+	query, simQuery []float64
+	s, abs, sim     []float64
+	max, simMax     float64
+}
+
+func (h *attentionHead) scores(i int64, keys []int64, into *scores) {
+	into.query = h.queried(h.q, i)
+	into.simQuery = h.operands(into.query)
+	into.s, into.abs, into.max = resized(into.s, len(keys)), resized(into.abs, len(keys)), math.Inf(-1)
+	for x, j := range keys {
+		dot, abs := dots(into.query, h.keyed(h.k, j))
+		s := h.scale * dot
+		into.s[x] = s
+		into.abs[x] = math.Abs(h.scale) * abs
 		into.max = math.Max(into.max, s)
 	}
-	into.sim, into.simMax = into.s, into.max
-	if !a.tf32() {
+	if !h.tf32() {
+		into.sim, into.simMax = into.s, into.max
 		return
 	}
-	into.sim, into.simMax = make([]float64, n), math.Inf(-1)
-	for j := range into.sim {
-		dot, _ := dots(a.query(a.simQ, head, i), a.keyed(a.simK, head, int64(j)))
-		into.sim[j] = a.scale * dot
-		into.simMax = math.Max(into.simMax, into.sim[j])
+	into.sim, into.simMax = make([]float64, len(keys)), math.Inf(-1)
+	for x, j := range keys {
+		dot, _ := dots(into.simQuery, h.keyed(h.simK, j))
+		into.sim[x] = h.scale * dot
+		into.simMax = math.Max(into.simMax, into.sim[x])
 	}
+}
+
+// resized is x with n elements, whatever they are; its memory is used again where there is enough.
+func resized(x []float64, n int) []float64 {
+	if cap(x) < n {
+		return make([]float64, n)
+	}
+	return x[:n]
 }
 
 // dots are x.y and |x|.|y|.
@@ -188,7 +223,7 @@ func growth(eps float64) float64 {
 	return math.Min(math.Expm1(eps), 1e150)
 }
 
-// axpy adds w*|x| or w*x to out.
+// axpy adds w*x to out.
 func axpy(out []float64, w float64, x []float64) {
 	x = x[:len(out)]
 	for i := range out {
@@ -196,10 +231,46 @@ func axpy(out []float64, w float64, x []float64) {
 	}
 }
 
+// axpyAbs adds w*|x| to out.
 func axpyAbs(out []float64, w float64, x []float64) {
 	x = x[:len(out)]
 	for i := range out {
 		out[i] += float64(w * math.Abs(x[i]))
+	}
+}
+
+// weightedSums is a vector that is a weighted sum of vectors: of its truth, its allowances and the simulated contract.
+type weightedSums row
+
+func newWeightedSums(n int64) weightedSums {
+	return weightedSums{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
+}
+
+// at is the part of vector j, each having n elements.
+func (g weightedSums) at(j, n int64) weightedSums {
+	a, b := j*n, (j+1)*n
+	return weightedSums{g.R[a:b], g.T[a:b], g.TFP32[a:b], g.Sim[a:b]}
+}
+
+// add adds weight*x to R, t*|x| to T, sim*simX to Sim and, where low says so, tFP32*|x| to TFP32.
+func (g weightedSums) add(weight, t, tFP32, sim float64, low bool, x, simX []float64) {
+	r, allowed, simulated := g.R[:len(x)], g.T[:len(x)], g.Sim[:len(x)]
+	simX = simX[:len(x)]
+	if !low {
+		for i, v := range x {
+			r[i] += float64(weight * v)
+			allowed[i] += float64(t * math.Abs(v))
+			simulated[i] += float64(sim * simX[i])
+		}
+		return
+	}
+	allowedFP32 := g.TFP32[:len(x)]
+	for i, v := range x {
+		size := math.Abs(v)
+		r[i] += float64(weight * v)
+		allowed[i] += float64(t * size)
+		allowedFP32[i] += float64(tFP32 * size)
+		simulated[i] += float64(sim * simX[i])
 	}
 }
 
@@ -214,17 +285,75 @@ func attentionForward(k *call) ([]judge.Target, error) {
 	o := k.target("o", a.d, shape, chosen)
 	lse := k.rowStatistic("lse", rows, chosen)
 	lse.Shape = shape[:3]
-	eachRow(chosen, rows, func(i, r int64) {
-		f := a.forwardRow(r/a.seqQ, r%a.seqQ, rowOf(o, i, a.n))
-		lse.R[i], lse.T[i], lse.TFP32[i], lse.Sim[i] = f.r, f.t, f.tFP32, f.sim
-	})
+	for _, part := range perHead(chosen, a.batch*a.headsQ, a.seqQ) {
+		h := a.atHead(part.head)
+		inParallelWith(int64(len(part.rows)), func() *attentionRow { return new(attentionRow) }, func(m *attentionRow, x int64) {
+			i := part.first + x
+			h.scores(part.rows[x], h.keys[:h.visible(part.rows[x])], &m.scores)
+			f := h.forwardRow(m, rowOf(o, i, a.n))
+			lse.R[i], lse.T[i], lse.TFP32[i], lse.Sim[i] = f.r, f.t, f.tFP32, f.sim
+		})
+	}
 	return []judge.Target{o, lse}, nil
+}
+
+// headRows are the judged rows of one head: the first is the first-th of all that are judged.
+type headRows struct {
+	head, first int64
+	rows        []int64 // within the head
+}
+
+// perHead groups rows (nil: all) of heads of seq rows each; heads without a row are left out.
+func perHead(rows []int64, heads, seq int64) []headRows {
+	var parts []headRows
+	if rows == nil {
+		all := rest(nil, seq)
+		for h := range heads {
+			parts = append(parts, headRows{h, h * seq, all})
+		}
+		return parts
+	}
+	for i, r := range rows {
+		if len(parts) == 0 || parts[len(parts)-1].head != r/seq {
+			parts = append(parts, headRows{head: r / seq, first: int64(i)})
+		}
+		last := &parts[len(parts)-1]
+		last.rows = append(last.rows, r%seq)
+	}
+	return parts
 }
 
 // logSumExp is lse of one row.
 type logSumExp struct{ r, t, tFP32, sim float64 }
 
-// forwardRow fills one row of o and gives its lse. With w = P.|v| and the weights' errors eps the allowance is
+// attentionRow is one query with its weights, against every key that it sees. It serves as working memory for one query after the other.
+type attentionRow struct {
+	scores
+	p, pSim              []float64 // exp(s - max), of the simulated scores too; what they add up to is l
+	l, simL              float64
+	spread, spreadFP32   float64 // sum_j P_j*eps_j
+	weights, weightsFP32 []float64
+	backing              []float64
+}
+
+// weigh fills the weights.
+func (m *attentionRow) weigh(tf32 bool) {
+	m.p = resized(m.p, len(m.s))
+	for j, s := range m.s {
+		m.p[j] = math.Exp(s - m.max)
+	}
+	m.l = sumOf(len(m.p), func(j int) float64 { return m.p[j] })
+	m.pSim, m.simL = m.p, m.l
+	if tf32 {
+		m.pSim = make([]float64, len(m.sim))
+		for j, s := range m.sim {
+			m.pSim[j] = math.Exp(s - m.simMax)
+		}
+		m.simL = sumOf(len(m.pSim), func(j int) float64 { return m.pSim[j] })
+	}
+}
+
+// forwardRow fills one row of o (which is 0) and gives its lse. With w = P.|v| and the weights' errors eps the allowance is
 //
 //	T = u_P*w + eta*sum|v|/l + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w + Sk*2^-149
 //
@@ -234,59 +363,57 @@ type logSumExp struct{ r, t, tFP32, sim float64 }
 //	T = sum_j P_j*eps_j + u32*(|m| + g(Sk) + 8 + 2|log l|)
 //
 // A row that sees no key has o = 0 and lse = -inf, exactly.
-func (a *attention) forwardRow(head, i int64, out row) logSumExp {
-	var sc scores
-	a.scores(head, i, &sc)
-	if len(sc.s) == 0 {
+func (h *attentionHead) forwardRow(m *attentionRow, out row) logSumExp {
+	if len(m.s) == 0 {
 		return logSumExp{r: math.Inf(-1), sim: math.Inf(-1)}
 	}
-	p := make([]float64, len(sc.s))
-	for j, s := range sc.s {
-		p[j] = math.Exp(s - sc.max)
-	}
-	l := sumOf(len(p), func(j int) float64 { return p[j] })
-	weights, sizes, spread, spreadFP32 := make([]float64, a.n), make([]float64, a.n), 0.0, 0.0
-	weightsFP32 := weights
-	low := a.uP != judge.U32
-	if low {
-		weightsFP32 = make([]float64, a.n)
-	}
-	for j, e := range p {
-		v := a.keyed(a.v, head, int64(j))
-		share, eps := e/l, a.weightError(sc.s[j], sc.abs[j], sc.max)
-		spread += weighted(share, eps)
-		axpy(out.R, share, v)
-		axpyAbs(weights, weighted(share, eps+a.uP+judge.U32*a.gK), v)
-		axpyAbs(sizes, 1, v)
+	m.weigh(h.tf32())
+	low := h.uP != judge.U32
+	m.backing = resized(m.backing, 2*int(h.n))
+	clear(m.backing)
+	m.weights, m.weightsFP32 = m.backing[:h.n], m.backing[h.n:]
+	sums := weightedSums{out.R, m.weights, m.weightsFP32, out.Sim}
+	m.spread, m.spreadFP32 = 0, 0
+	for j, e := range m.p {
+		share, eps := e/m.l, h.weightError(m.s[j], m.abs[j], m.max)
+		m.spread += weighted(share, eps)
+		t, tFP32 := weighted(share, eps+h.uP+judge.U32*h.gK), 0.0
 		if low {
-			epsFP32 := a.weightErrorFP32(sc.s[j], sc.abs[j], sc.max)
-			spreadFP32 += weighted(share, epsFP32)
-			axpyAbs(weightsFP32, weighted(share, epsFP32+judge.U32+judge.U32*a.gK), v)
+			epsFP32 := eps
+			if h.tf32() {
+				epsFP32 = h.weightErrorFP32(m.s[j], m.abs[j], m.max)
+			}
+			m.spreadFP32 += weighted(share, epsFP32)
+			tFP32 = weighted(share, epsFP32+judge.U32+judge.U32*h.gK)
 		}
+		sums.add(share, t, tFP32, h.storedWeight(m.pSim[j])/m.simL, low, h.keyed(h.v, int64(j)), h.keyed(h.simV, int64(j)))
 	}
-	simL := a.simulateRow(head, sc, out.Sim)
+	roundRow(out.Sim, out.Sim, h.d)
 	if !low {
-		spreadFP32 = spread
+		m.spreadFP32, m.weightsFP32 = m.spread, m.weights
 	}
-	for c := range out.R {
-		size := math.Abs(out.R[c])
-		out.T[c] = weights[c] + a.eta*sizes[c]/l + size*(spread+judge.U32*a.gK) + subnormal*float64(len(p))
-		out.TFP32[c] = weightsFP32[c] + judge.Tiny*sizes[c]/l + size*(spreadFP32+judge.U32*a.gK) + subnormal*float64(len(p))
+	h.allow(m, out)
+	if h.rules.EveryStep {
+		h.eagerRow(m, out)
 	}
-	if !(spread < 0.5) {
-		a.capRow(head, int64(len(p)), out)
-	}
-	if a.rules.EveryStep {
-		for j := range p {
-			p[j] /= l
-		}
-		a.eagerRow(head, i, sc, p, out)
-	}
-	f := logSumExp{r: sc.max + math.Log(l)}
-	own := judge.U32 * (math.Abs(sc.max) + a.gK + 8 + 2*math.Abs(math.Log(l)))
-	shift := a.largestShift(sc) // the logarithm of a sum is off by no more than its exponents are
-	f.t, f.tFP32, f.sim = math.Min(spread, shift)+own, math.Min(spreadFP32, shift)+own, tensor.Round(op.FP32, sc.simMax+math.Log(simL), false)
+	f := logSumExp{r: m.max + math.Log(m.l)}
+	own := judge.U32 * (math.Abs(m.max) + h.gK + 8 + 2*math.Abs(math.Log(m.l)))
+	shift := h.largestShift(m.scores) // the logarithm of a sum is off by no more than its exponents are
+	f.t, f.tFP32, f.sim = math.Min(m.spread, shift)+own, math.Min(m.spreadFP32, shift)+own, tensor.Round(op.FP32, m.simMax+math.Log(m.simL), false)
 	return f
+}
+
+// allow fills the allowances of a row of o.
+func (h *attentionHead) allow(m *attentionRow, out row) {
+	keys := float64(len(m.p))
+	for c, sizes := range h.keyed(h.sizes, int64(len(m.p))) {
+		size := math.Abs(out.R[c])
+		out.T[c] = m.weights[c] + h.eta*sizes/m.l + size*(m.spread+judge.U32*h.gK) + subnormal*keys
+		out.TFP32[c] = m.weightsFP32[c] + judge.Tiny*sizes/m.l + size*(m.spreadFP32+judge.U32*h.gK) + subnormal*keys
+	}
+	if !(m.spread < 0.5) {
+		h.capRow(int64(len(m.p)), out)
+	}
 }
 
 // largestShift is the largest error of an exponent of a row.
@@ -303,25 +430,15 @@ func (a *attention) largestShift(sc scores) float64 {
 }
 
 // capRow limits the allowances of a row whose scores are so large that their rounding decides: a weighted mean of the visible v stays among them.
-func (a *attention) capRow(head, n int64, out row) {
+func (h *attentionHead) capRow(n int64, out row) {
 	for c := range out.R {
 		largest := 0.0
 		for j := range n {
-			largest = math.Max(largest, math.Abs(a.keyed(a.v, head, j)[c]))
+			largest = math.Max(largest, math.Abs(h.keyed(h.v, j)[c]))
 		}
-		limit := largest*(1+2*judge.U32*a.gK+a.uP) + math.Abs(out.R[c])
+		limit := largest*(1+2*judge.U32*h.gK+h.uP) + math.Abs(out.R[c])
 		out.T[c], out.TFP32[c] = math.Min(out.T[c], limit), math.Min(out.TFP32[c], limit)
 	}
-}
-
-// simulateRow is a row of o with rounding only where the contract has it; it gives the sum l of the weights.
-func (a *attention) simulateRow(head int64, sc scores, o []float64) (l float64) {
-	l = sumOf(len(sc.sim), func(j int) float64 { return math.Exp(sc.sim[j] - sc.simMax) })
-	for j, s := range sc.sim {
-		axpy(o, a.storedWeight(math.Exp(s-sc.simMax))/l, a.keyed(a.simV, head, int64(j)))
-	}
-	roundRow(o, o, a.d)
-	return l
 }
 
 // storedWeight is an unnormalised weight as the contract stores it.

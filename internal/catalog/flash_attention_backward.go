@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"math"
+	"runtime"
 
 	"triad/internal/judge"
 	"triad/internal/op"
@@ -12,33 +13,14 @@ import (
 // follow from q, k and v, and their errors enter T.
 type attentionBack struct {
 	*attention
-	do, o, lse []float64
-	simDO      []float64 // as the contract's products see it
+	do, o, lse tensor.Tensor
 	given      bool
 	lowSaved   bool // TFP32 differs from T
 	gQ         float64
-}
 
-// gradientSums are one gradient of one head: what is added up for R, T, TFP32 and Sim.
-type gradientSums row
-
-func newGradientSums(n int64) gradientSums {
-	return gradientSums{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
-}
-
-func (g gradientSums) at(j, n int64) gradientSums {
-	a, b := j*n, (j+1)*n
-	return gradientSums{g.R[a:b], g.T[a:b], g.TFP32[a:b], g.Sim[a:b]}
-}
-
-// add adds weight*x to R, t*|x| to T, and sim*simX to Sim.
-func (g gradientSums) add(weight, t, tFP32, sim float64, low bool, x, simX []float64) {
-	axpy(g.R, weight, x)
-	axpyAbs(g.T, t, x)
-	axpy(g.Sim, sim, simX)
-	if low {
-		axpyAbs(g.TFP32, tFP32, x)
-	}
+	dq, dk, dv judge.Target
+	queries    map[int64]headRows // the judged rows of grad_q, by query head
+	columns    map[int64]headRows // the judged rows of grad_k and grad_v, by key head
 }
 
 // fewQueries of a group are too few for the root mean square of rounding errors to say anything.
@@ -53,64 +35,139 @@ func attentionBackward(k *call) ([]judge.Target, error) {
 		return nil, err
 	}
 	b := &attentionBack{attention: a, given: !k.chained()}
-	names := []string{"grad_o", "o", "lse"}
-	if !b.given {
-		names = names[:1]
-	}
-	in, err := k.values(names...)
-	if err != nil {
-		return nil, err
-	}
 	shape := []int64{a.batch, a.headsQ, a.seqQ, a.n}
 	if err := k.shaped("grad_o", shape...); err != nil {
 		return nil, err
 	}
-	b.do, b.simDO = in[0], a.operands(in[0])
+	b.do, _ = k.tensor("grad_o")
 	if b.given {
 		if err := firstError(k.shaped("o", shape...), k.shaped("lse", shape[:3]...)); err != nil {
 			return nil, err
 		}
-		b.o, b.lse = in[1], in[2]
+		b.o, _ = k.tensor("o")
+		b.lse, _ = k.tensor("lse")
 	}
 	b.lowSaved = a.uP != judge.U32 || !b.given && a.d != op.FP32
 	b.gQ = k.growth(a.seqQ * (a.headsQ / a.headsKV))
-	dq := k.target("grad_q", a.d, shape, nil)
-	dk := k.target("grad_k", a.d, []int64{a.batch, a.headsKV, a.seqKV, a.n}, nil)
-	dv := k.target("grad_v", a.d, []int64{a.batch, a.headsKV, a.seqKV, a.n}, nil)
+	b.choose(k, shape)
 	// All elements share the rounding errors of each query's delta, and of the few large weights: of few queries these are no statistic.
 	few := a.seqQ*(a.headsQ/a.headsKV) < fewQueries || k.Distribution == "late_max"
-	dq.Independent, dk.Independent, dv.Independent = dq.Independent && !few, dk.Independent && !few, dv.Independent && !few
-	for head := range a.batch * a.headsQ {
-		b.oneHead(head, dq, dk, dv)
+	targets := []*judge.Target{&b.dq, &b.dk, &b.dv}
+	for _, t := range targets {
+		t.Independent = t.Independent && !few
 	}
-	for _, t := range []judge.Target{dq, dk, dv} {
+	b.fill()
+	out := make([]judge.Target, len(targets))
+	for i, t := range targets {
 		roundRow(t.Sim, t.Sim, a.d)
 		if !b.lowSaved {
 			copy(t.TFP32, t.T)
 		}
+		out[i] = *t
 	}
-	return []judge.Target{dq, dk, dv}, nil
+	return out, nil
 }
 
-// oneHead adds what one query head gives to its dq and to the dk and dv of its key head.
-func (b *attentionBack) oneHead(head int64, dq, dk, dv judge.Target) {
-	size := b.seqKV * b.n
+// mostPairs is how many pairs of a query and a key, times head_dim, are worth computing only to know the lse and delta of queries for sampled keys.
+const mostPairs = 1 << 31
+
+// choose takes what is judged: rows of grad_q as a sample of rows, rows of grad_k and grad_v likewise. Where lse and delta have to be computed, which a
+// single sampled key needs of every query of its heads, the keys come from as many heads as mostPairs allows, and from one at least.
+func (b *attentionBack) choose(k *call, shape []int64) {
+	rows := k.sample.choose(b.batch * b.headsQ * b.seqQ)
+	b.dq = k.target("grad_q", b.d, shape, rows)
+	b.queries = byHead(perHead(rows, b.batch*b.headsQ, b.seqQ))
+	heads := b.batch * b.headsKV
+	keys := k.sample.columns().choose(heads * b.seqKV)
+	pairs := float64(b.headsQ/b.headsKV) * float64(b.seqQ) * float64(b.seqKV) * float64(b.n)
+	if most := max(1, int64(mostPairs/max(pairs, 1))); keys != nil && !b.given && most < heads {
+		keys = k.sample.columns().within(heads, b.seqKV, most)
+	}
+	shape = []int64{b.batch, b.headsKV, b.seqKV, b.n}
+	b.dk, b.dv = k.target("grad_k", b.d, shape, keys), k.target("grad_v", b.d, shape, keys)
+	b.columns = byHead(perHead(keys, heads, b.seqKV))
+}
+
+func byHead(parts []headRows) map[int64]headRows {
+	heads := make(map[int64]headRows, len(parts))
+	for _, p := range parts {
+		heads[p.head] = p
+	}
+	return heads
+}
+
+// headWork is what is computed of one query head.
+type headWork struct {
+	queries       []int64 // to look at: all of them where a key is judged
+	rows, columns headRows
+	parts         []headSums
+}
+
+// headSums are what one part of a head's queries adds to the judged keys' gradients.
+type headSums struct{ keys, values weightedSums }
+
+// fill computes every judged element: heads side by side, as many as there are cores for, each in parts; what heads of a group add up to is joined
+// in the order of the heads.
+func (b *attentionBack) fill() {
 	parts := min(attentionParts, b.seqQ)
-	keys, values := make([]gradientSums, parts), make([]gradientSums, parts)
-	inParallel(parts, func(p int64) {
-		keys[p], values[p] = newGradientSums(size), newGradientSums(size)
-		for i := p; i < b.seqQ; i += parts {
-			at := head*b.seqQ + i
-			b.oneQuery(head, i, gradientSums(rowOf(dq, at, b.n)), keys[p], values[p])
+	all := rest(nil, b.seqQ)
+	wave := max(1, int64(runtime.GOMAXPROCS(0))/attentionParts)
+	for first := int64(0); first < b.batch*b.headsQ; first += wave {
+		works, heads := make([]headWork, min(wave, b.batch*b.headsQ-first)), make([]*attentionHead, wave)
+		inParallel(int64(len(works)), func(i int64) {
+			head := first + i
+			w := headWork{rows: b.queries[head], columns: b.columns[b.kvHead(head)]}
+			if w.queries = w.rows.rows; len(w.columns.rows) > 0 {
+				w.queries = all
+			}
+			if len(w.queries) > 0 {
+				w.parts = make([]headSums, parts)
+				heads[i] = b.atHead(head)
+			}
+			works[i] = w
+		})
+		inParallel(int64(len(works))*parts, func(i int64) {
+			if w := works[i/parts]; heads[i/parts] != nil {
+				w.parts[i%parts] = b.part(heads[i/parts], w, i%parts, parts)
+			}
+		})
+		for i, w := range works {
+			if size := int64(len(w.columns.rows)); len(w.parts) > 0 && size > 0 {
+				b.join(heads[i], w, weightedSums(rowOf(b.dk, w.columns.first, b.n).through(size)), func(s headSums) weightedSums { return s.keys })
+				b.join(heads[i], w, weightedSums(rowOf(b.dv, w.columns.first, b.n).through(size)), func(s headSums) weightedSums { return s.values })
+			}
 		}
-	})
-	at := b.kvHead(head)
-	b.join(gradientSums(rowOf(dk, at, size)), keys)
-	b.join(gradientSums(rowOf(dv, at, size)), values)
+	}
+}
+
+// tileQueries is how many queries are added to the keys' gradients together: those of one key then stay in the cache.
+const tileQueries = 8
+
+// part adds up queries part, part+parts, ... of a head, in this order for every key.
+func (b *attentionBack) part(h *attentionHead, w headWork, part, parts int64) headSums {
+	size := int64(len(w.columns.rows)) * b.n
+	sums := headSums{newWeightedSums(size), newWeightedSums(size)}
+	memory := make([]backRow, tileQueries)
+	tile := memory[:0]
+	for x, i := range w.queries {
+		if i%parts != part {
+			continue
+		}
+		q := &memory[len(tile)]
+		if b.backRow(h, q, w, i, int64(x)) {
+			tile = memory[:len(tile)+1]
+		}
+		if len(tile) == tileQueries {
+			b.addTile(h, tile, w, sums)
+			tile = memory[:0]
+		}
+	}
+	b.addTile(h, tile, w, sums)
+	return sums
 }
 
 // addLost adds what products lose below the normal range, to those elements alone that some product contributes to: the others are exactly 0.
-func (g gradientSums) addLost(lost float64) {
+func (g weightedSums) addLost(lost float64) {
 	for i, t := range g.T {
 		if t > 0 {
 			g.T[i] += lost
@@ -131,19 +188,17 @@ func (b *attentionBack) seeing(j int64) int64 {
 func (b *attentionBack) lostProducts() float64 { return subnormal * (1 + math.Abs(b.scale)) }
 
 // join adds one query head's parts to the sum over the group. The written composition stores each head's gradient before it adds them.
-func (b *attentionBack) join(to gradientSums, parts []gradientSums) {
-	if len(parts) == 0 {
-		return
-	}
-	sum := parts[0]
-	for _, p := range parts[1:] {
+func (b *attentionBack) join(h *attentionHead, w headWork, to weightedSums, of func(headSums) weightedSums) {
+	sum := of(w.parts[0])
+	for _, s := range w.parts[1:] {
+		p := of(s)
 		axpy(sum.R, 1, p.R)
 		axpy(sum.T, 1, p.T)
 		axpy(sum.TFP32, 1, p.TFP32)
 		axpy(sum.Sim, 1, p.Sim)
 	}
-	for j := range b.seqKV {
-		sum.at(j, b.n).addLost(float64(b.seeing(j)) * b.lostProducts())
+	for slot, j := range w.columns.rows {
+		sum.at(int64(slot), b.n).addLost(float64(b.seeing(j)) * b.lostProducts())
 	}
 	if b.rules.EveryStep && b.headsQ > b.headsKV {
 		u, tiny := unit(b.d), halfSubnormal(b.d)
@@ -160,48 +215,92 @@ func (b *attentionBack) join(to gradientSums, parts []gradientSums) {
 	axpy(to.Sim, 1, sum.Sim)
 }
 
-// backRow is one query: its weights and the gradients of its scores, with their allowances and as the contract stores them.
+// backRow is one query: its weights and the gradients of its scores, with their allowances and as the contract stores them. It serves as
+// working memory for one query after the other.
 type backRow struct {
-	scores
-	head, i                         int64
-	p, pError, pErrorFP32, pSim     []float64
-	dp, dpAbs, dpSim                []float64
-	ds, dsError, dsErrorFP32, dsSim []float64
-	base                            float64 // what is subtracted in the exponent: lse where it is given, the maximum else
-	spread, spreadFP32              float64 // chained: the relative error of l
-	deltaR                          float64 // delta = sum of dO*o
-	deltaError, deltaErrorFP32      float64
-	simBase, simDelta               float64 // lse and delta as the contract's forward saves them
-	gD                              float64
+	attentionRow
+	i           int64
+	slot        int64   // of its row of grad_q; -1 where that is not judged
+	keys        []int64 // whose gradients are wanted: all it sees where its row of grad_q is judged
+	every       bool    // scores and weights are those of every key it sees, not of keys alone
+	do, simDO   []float64
+	o           row
+	gradients   []float64 // backing of what follows, which is per key
+	pError      []float64
+	pErrorFP32  []float64
+	pStored     []float64
+	dp          []float64
+	dpAbs       []float64
+	dpSim       []float64
+	ds          []float64
+	dsError     []float64
+	dsErrorFP32 []float64
+	dsSim       []float64
+
+	base                       float64 // what is subtracted in the exponent: lse where it is given, the maximum else
+	deltaR                     float64 // delta = sum of dO*o
+	deltaError, deltaErrorFP32 float64
+	simBase, simDelta          float64 // lse and delta as the contract's forward saves them
+	gD                         float64
 }
 
 // sumError is the error of dP = dO.v in fp32: u32*g(D)*|dO|.|v|.
-func (q *backRow) sumError(j int) float64 { return judge.U32 * q.gD * q.dpAbs[j] }
+func (q *backRow) sumError(c int) float64 { return judge.U32 * q.gD * q.dpAbs[c] }
 
-// oneQuery adds query i's part to dq, dk and dv. With P and dS off by pError and dsError (below) the allowances are
+// at is where the scores and weights of the c-th wanted key are.
+func (q *backRow) at(c int) int {
+	if q.every {
+		return int(q.keys[c])
+	}
+	return c
+}
+
+// addTile adds the parts of some queries to dq, dk and dv. With P and dS off by pError and dsError (below) the allowances are
 //
 //	dV: (P*(eps_b + u_P) + eta)^T |dO| + u32*g(Sq)*P^T |dO|
 //	dQ: scale*(T_dS |K|) + u32*g(Sk)*scale*(|dS| |K|)        dK: the same transposed, with |Q| and g(Sq)
 //
 // and (1+scale)*2^-149 a pair for products below the normal range. Where nothing contributes T is 0.
-func (b *attentionBack) oneQuery(head, i int64, dq, dk, dv gradientSums) {
-	q := b.backRow(head, i)
-	query, do := b.query(b.q, head, i), b.query(b.do, head, i)
-	simQuery, simDO := b.query(b.simQ, head, i), b.query(b.simDO, head, i)
-	if allZero(do) && allZero(q.ds) && allZero(q.dp) {
-		return // nothing comes from above: what this query adds is exactly 0
+func (b *attentionBack) addTile(h *attentionHead, tile []backRow, w headWork, sums headSums) {
+	for slot, j := range w.columns.rows {
+		keys, values := sums.keys.at(int64(slot), b.n), sums.values.at(int64(slot), b.n)
+		for t := range tile {
+			q := &tile[t]
+			c := slot
+			if q.slot >= 0 || b.rules.EveryStep {
+				c = int(j)
+			}
+			if c < len(q.keys) {
+				b.addToKey(q, c, keys, values)
+			}
+		}
 	}
-	c := math.Abs(b.scale)
-	for j := range q.p {
-		at := int64(j)
-		key := b.keyed(b.k, head, at)
-		ds, size := b.scale*q.ds[j], c*math.Abs(q.ds[j])
-		t, tFP32, sim := c*q.dsError[j], c*q.dsErrorFP32[j], b.scale*q.dsSim[j]
-		keys, queries := judge.U32*b.gK*size, judge.U32*b.gQ*size
-		dq.add(ds, t+keys+b.operandError(size), tFP32+keys, sim, b.lowSaved, key, b.keyed(b.simK, head, at))
-		dk.at(at, b.n).add(ds, t+queries+b.operandError(size), tFP32+queries, sim, b.lowSaved, query, simQuery)
-		rows := judge.U32 * b.gQ * q.p[j]
-		dv.at(at, b.n).add(q.p[j], q.pError[j]+rows, q.pErrorFP32[j]+rows, q.pSim[j], b.lowSaved, do, simDO)
+	for t := range tile {
+		if tile[t].slot >= 0 {
+			b.addToQuery(h, &tile[t])
+		}
+	}
+}
+
+// addToKey adds one query's part to dk and dv of its c-th key.
+func (b *attentionBack) addToKey(q *backRow, c int, keys, values weightedSums) {
+	size := math.Abs(b.scale) * math.Abs(q.ds[c])
+	t, tFP32 := math.Abs(b.scale)*q.dsError[c], math.Abs(b.scale)*q.dsErrorFP32[c]
+	queries := judge.U32 * b.gQ * size
+	keys.add(b.scale*q.ds[c], t+queries+b.operandError(size), tFP32+queries, b.scale*q.dsSim[c], b.lowSaved, q.query, q.simQuery)
+	p := q.p[q.at(c)]
+	rows := judge.U32 * b.gQ * p
+	values.add(p, q.pError[c]+rows, q.pErrorFP32[c]+rows, q.pStored[c], b.lowSaved, q.do, q.simDO)
+}
+
+// addToQuery adds every key's part to the query's dq.
+func (b *attentionBack) addToQuery(h *attentionHead, q *backRow) {
+	dq := weightedSums(rowOf(b.dq, q.slot, b.n))
+	for j := range q.keys {
+		size := math.Abs(b.scale) * math.Abs(q.ds[j])
+		t, tFP32 := math.Abs(b.scale)*q.dsError[j], math.Abs(b.scale)*q.dsErrorFP32[j]
+		keys := judge.U32 * b.gK * size
+		dq.add(b.scale*q.ds[j], t+keys+b.operandError(size), tFP32+keys, b.scale*q.dsSim[j], b.lowSaved, h.keyed(h.k, int64(j)), h.keyed(h.simK, int64(j)))
 	}
 	dq.addLost(float64(len(q.p)) * b.lostProducts())
 }
@@ -214,82 +313,94 @@ func (b *attentionBack) operandError(size float64) float64 {
 	return 0
 }
 
-// backRow computes P, dP and dS of one query, with
+// backRow computes P, dP and dS of query i, the x-th that is looked at, with
 //
 //	eps_b = eps + sum_j P_j*eps_j + u32*g(Sk)                             the last two only where l is not given
 //	pError = P*(eps_b + u_P) + eta
 //	T_dS  = P*(2*eps_b*|dP - delta| + (1 + eps_b)*(u32*g(D)*|dO|.|v| + T_delta)) + 2^-126*|dP - delta| + 2^-149
 //	        + (u_P*P + eta)*|dP - delta|, then + u*(|dS| + T_dS) + eta*max(1, 1/scale)     where P and dS may be stored low
-func (b *attentionBack) backRow(head, i int64) *backRow {
-	q := &backRow{head: head, i: i, gD: b.gD}
-	b.scores(head, i, &q.scores)
-	n := len(q.s)
-	backing := make([]float64, 11*n)
-	for k, slice := range []*[]float64{&q.p, &q.pError, &q.pErrorFP32, &q.pSim, &q.dp, &q.dpAbs, &q.dpSim, &q.ds, &q.dsError, &q.dsErrorFP32, &q.dsSim} {
-		*slice = backing[k*n : (k+1)*n]
+//
+// It says whether the query adds anything: where nothing comes from above, what it adds is exactly 0.
+func (b *attentionBack) backRow(h *attentionHead, q *backRow, w headWork, i, x int64) bool {
+	q.i, q.slot, q.gD = i, w.rows.slotOf(i, x), b.gD
+	seen := b.visible(i)
+	q.keys = b.keys[:seen]
+	if q.slot < 0 && !b.rules.EveryStep {
+		q.keys = below(w.columns.rows, seen)
 	}
-	if n == 0 {
-		return q
+	if q.every = !b.given || q.slot >= 0 || b.rules.EveryStep; q.every {
+		h.scores(i, b.keys[:seen], &q.scores)
+	} else {
+		h.scores(i, q.keys, &q.scores)
 	}
-	b.weights(q)
-	b.delta(q)
-	for j := range q.p {
-		b.gradient(q, j)
+	n := len(q.keys)
+	q.gradients = resized(q.gradients, 10*n)
+	clear(q.gradients)
+	for k, slice := range []*[]float64{&q.pError, &q.pErrorFP32, &q.pStored, &q.dp, &q.dpAbs, &q.dpSim, &q.ds, &q.dsError, &q.dsErrorFP32, &q.dsSim} {
+		*slice = q.gradients[k*n : (k+1)*n]
 	}
-	if b.rules.EveryStep {
-		b.eagerGradients(q)
+	q.do = h.queried(b.do, i)
+	q.simDO = b.operands(q.do)
+	if n > 0 {
+		b.weights(h, q)
+		b.delta(h, q)
+		for c := range q.keys {
+			b.gradient(h, q, c)
+		}
+		if b.rules.EveryStep {
+			b.eagerGradients(h, q)
+		}
 	}
-	return q
+	return !(allZero(q.do) && allZero(q.ds) && allZero(q.dp))
 }
 
-// weights fills P, dP, and where l is not given the error of l.
-func (b *attentionBack) weights(q *backRow) {
-	do := b.query(b.do, q.head, q.i)
-	if b.given {
-		q.base = b.lse[q.head*b.seqQ+q.i]
-		q.simBase = q.base
-	} else {
-		q.base = q.max
+// slotOf is where row i of the head is among all judged rows, -1 where it is not judged; x is a place to look first.
+func (r headRows) slotOf(i, x int64) int64 {
+	if x < int64(len(r.rows)) && r.rows[x] == i {
+		return r.first + x
 	}
-	for j, s := range q.s {
-		q.dp[j], q.dpAbs[j] = dots(do, b.keyed(b.v, q.head, int64(j)))
-		q.dpSim[j] = q.dp[j]
-		if b.tf32() {
-			q.dpSim[j], _ = dots(b.query(b.simDO, q.head, q.i), b.keyed(b.simV, q.head, int64(j)))
+	if at := below(r.rows, i); len(at) < len(r.rows) && r.rows[len(at)] == i {
+		return r.first + int64(len(at))
+	}
+	return -1
+}
+
+// weights fills P, and where l is not given o and its error too.
+func (b *attentionBack) weights(h *attentionHead, q *backRow) {
+	if !b.given {
+		o := resized(q.o.R, 4*int(b.n))
+		clear(o)
+		q.o = row{o[:b.n], o[b.n : 2*b.n], o[2*b.n : 3*b.n], o[3*b.n : 4*b.n]}
+		f := h.forwardRow(&q.attentionRow, q.o)
+		q.base, q.simBase = q.max, f.sim
+		for j := range q.p {
+			q.p[j] /= q.l
 		}
-		if !math.IsInf(q.base, -1) {
+		q.spread += judge.U32 * b.gK
+		q.spreadFP32 += judge.U32 * b.gK
+		return
+	}
+	one := make([]float64, 1)
+	b.lse.DecodeRow(one, h.head, q.i)
+	q.base, q.simBase = one[0], one[0]
+	q.spread, q.spreadFP32 = 0, 0
+	q.p = resized(q.p, len(q.s))
+	clear(q.p)
+	if !math.IsInf(q.base, -1) {
+		for j, s := range q.s {
 			q.p[j] = math.Exp(s - q.base)
 		}
 	}
-	if b.given {
-		return
-	}
-	l := sumOf(len(q.p), func(j int) float64 { return q.p[j] })
-	simL := sumOf(len(q.sim), func(j int) float64 { return math.Exp(q.sim[j] - q.simMax) })
-	q.simBase = tensor.Round(op.FP32, q.simMax+math.Log(simL), false)
-	for j := range q.p {
-		q.p[j] /= l
-		q.spread += weighted(q.p[j], b.weightError(q.s[j], q.abs[j], q.base))
-		q.spreadFP32 += weighted(q.p[j], b.weightErrorFP32(q.s[j], q.abs[j], q.base))
-	}
-	q.spread += judge.U32 * b.gK
-	q.spreadFP32 += judge.U32 * b.gK
+	q.pSim = q.p
+	q.o.R = h.queried(b.o, q.i)
+	q.o.Sim = q.o.R
 }
 
 // delta fills delta = sum of dO*o with u32*g(D)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| + T_o).
-func (b *attentionBack) delta(q *backRow) {
-	do := b.query(b.do, q.head, q.i)
-	var o row
-	if b.given {
-		o.R = b.query(b.o, q.head, q.i)
-		o.Sim = o.R
-	} else {
-		all := make([]float64, 4*b.n)
-		o = row{all[:b.n], all[b.n : 2*b.n], all[2*b.n : 3*b.n], all[3*b.n:]}
-		b.forwardRow(q.head, q.i, o)
-	}
-	u := unit(b.d)
-	for c, g := range do {
+func (b *attentionBack) delta(h *attentionHead, q *backRow) {
+	q.deltaR, q.simDelta, q.deltaError, q.deltaErrorFP32 = 0, 0, 0, 0
+	u, o := unit(b.d), q.o
+	for c, g := range q.do {
 		term := float64(g * o.R[c])
 		q.deltaR += term
 		q.simDelta += float64(g * o.Sim[c])
@@ -311,26 +422,35 @@ func (b *attentionBack) weightOff(p, eps float64) float64 {
 	return math.Min(weighted(p, eps), 1)
 }
 
-// gradient fills dS of one pair and every allowance.
-func (b *attentionBack) gradient(q *backRow, j int) {
-	p, apart := q.p[j], q.dp[j]-q.deltaR
-	size := math.Abs(apart)
-	q.ds[j] = p * apart
-	eps := b.weightError(q.s[j], q.abs[j], q.base) + q.spread
-	epsFP32 := b.weightErrorFP32(q.s[j], q.abs[j], q.base) + q.spreadFP32
-	off, offFP32 := b.weightOff(p, eps), b.weightOff(p, epsFP32)
-	q.pError[j] = off + weighted(p, b.uP) + b.eta
-	q.pErrorFP32[j] = offFP32 + weighted(p, judge.U32) + judge.Tiny
-	products := q.sumError(j) + b.operandError(q.dpAbs[j])
-	underflow := judge.Tiny*size + subnormal // of P, and of dS itself
-	q.dsError[j] = 2*off*size + weighted(p+off, products+q.deltaError) + underflow
-	q.dsErrorFP32[j] = 2*offFP32*size + weighted(p+offFP32, q.sumError(j)+q.deltaErrorFP32) + underflow
-	if !math.IsInf(q.simBase, -1) {
-		q.pSim[j] = b.storedWeight(math.Exp(q.sim[j] - q.simBase))
+// gradient fills dP and dS of the c-th wanted key and every allowance.
+func (b *attentionBack) gradient(h *attentionHead, q *backRow, c int) {
+	j, x := q.keys[c], q.at(c)
+	q.dp[c], q.dpAbs[c] = dots(q.do, h.keyed(h.v, j))
+	q.dpSim[c] = q.dp[c]
+	if b.tf32() {
+		q.dpSim[c], _ = dots(q.simDO, h.keyed(h.simV, j))
 	}
-	q.dsSim[j] = b.storedWeight(q.pSim[j] * (q.dpSim[j] - q.simDelta))
+	p, apart := q.p[x], q.dp[c]-q.deltaR
+	size := math.Abs(apart)
+	q.ds[c] = p * apart
+	own := b.weightError(q.s[x], q.abs[x], q.base)
+	ownFP32 := own
+	if b.tf32() {
+		ownFP32 = b.weightErrorFP32(q.s[x], q.abs[x], q.base)
+	}
+	off, offFP32 := b.weightOff(p, own+q.spread), b.weightOff(p, ownFP32+q.spreadFP32)
+	q.pError[c] = off + weighted(p, b.uP) + b.eta
+	q.pErrorFP32[c] = offFP32 + weighted(p, judge.U32) + judge.Tiny
+	products := q.sumError(c) + b.operandError(q.dpAbs[c])
+	underflow := judge.Tiny*size + subnormal // of P, and of dS itself
+	q.dsError[c] = 2*off*size + weighted(p+off, products+q.deltaError) + underflow
+	q.dsErrorFP32[c] = 2*offFP32*size + weighted(p+offFP32, q.sumError(c)+q.deltaErrorFP32) + underflow
+	if !math.IsInf(q.simBase, -1) {
+		q.pStored[c] = b.storedWeight(math.Exp(q.sim[x] - q.simBase))
+	}
+	q.dsSim[c] = b.storedWeight(q.pStored[c] * (q.dpSim[c] - q.simDelta))
 	if b.rules.LowWeights {
-		q.dsError[j] += (weighted(p, b.uP) + b.eta) * size
-		q.dsError[j] += b.uP*(math.Abs(q.ds[j])+q.dsError[j]) + b.eta*math.Max(1, 1/math.Abs(b.scale))
+		q.dsError[c] += (weighted(p, b.uP) + b.eta) * size
+		q.dsError[c] += b.uP*(math.Abs(q.ds[c])+q.dsError[c]) + b.eta*math.Max(1, 1/math.Abs(b.scale))
 	}
 }

@@ -20,13 +20,13 @@ type eagerWeights struct {
 // error is how far the stored weight may be from p: it lies in [0, 1] whatever happened to the scores.
 func (w eagerWeights) error(p float64) float64 { return math.Min(weighted(p, w.off)+w.tiny, 1) }
 
-func (a *attention) eagerWeights(head, i int64, sc scores) eagerWeights {
+func (a *attentionHead) eagerWeights(sc scores) eagerWeights {
 	w := eagerWeights{stored: make([]float64, len(sc.s)), u: unit(a.d), tiny: halfSubnormal(a.d)}
 	low := func(x float64) float64 { return tensor.Round(a.d, x, false) }
 	worst, largest := 0.0, math.Inf(-1)
 	for j, s := range sc.s {
 		worst = math.Max(worst, a.weightError(s, sc.abs[j], sc.max)+2*w.u*math.Abs(s)+w.tiny*(1+math.Abs(a.scale)))
-		dot, _ := dots(a.query(a.q, head, i), a.keyed(a.k, head, int64(j)))
+		dot, _ := dots(sc.query, a.keyed(a.k, int64(j)))
 		w.stored[j] = low(a.scale * low(dot))
 		largest = math.Max(largest, w.stored[j])
 	}
@@ -44,12 +44,12 @@ func (a *attention) eagerWeights(head, i int64, sc scores) eagerWeights {
 // eagerRow replaces T and Sim of a row of o by those of the composition:
 //
 //	T = sum_j error(P_j)*|v_j| + u|R| + the fp32 terms, never more than max_j |v_j| + |R|
-func (a *attention) eagerRow(head, i int64, sc scores, p []float64, out row) {
-	w := a.eagerWeights(head, i, sc)
+func (a *attentionHead) eagerRow(m *attentionRow, out row) {
+	w := a.eagerWeights(m.scores)
 	sim, largest, extra := make([]float64, a.n), make([]float64, a.n), make([]float64, a.n)
-	for j := range sc.s {
-		v := a.keyed(a.v, head, int64(j))
-		axpyAbs(extra, w.error(p[j]), v)
+	for j, e := range m.p {
+		v := a.keyed(a.v, int64(j))
+		axpyAbs(extra, w.error(e/m.l), v)
 		axpy(sim, w.stored[j], v)
 		for c := range largest {
 			largest[c] = math.Max(largest[c], math.Abs(v[c]))
@@ -68,8 +68,8 @@ func (a *attention) eagerRow(head, i int64, sc scores, p []float64, out row) {
 //	T_dP  = u|dP| + tiny + u32*g(D)*|dO|.|v|
 //	T_pdP = |dP|*error(P) + (P + error(P))*T_dP + u*|P*dP| + tiny
 //	T_dS  = T_pdP + |delta|*error(P) + (P + error(P))*T_delta, and twice + u*(|dS| + T_dS) + tiny
-func (b *attentionBack) eagerGradients(q *backRow) {
-	a, w := b.attention, b.eagerWeights(q.head, q.i, q.scores)
+func (b *attentionBack) eagerGradients(h *attentionHead, q *backRow) {
+	a, w := b.attention, h.eagerWeights(q.scores)
 	low := func(x float64) float64 { return tensor.Round(a.d, x, false) }
 	n := len(q.p)
 	product, simProduct := make([]float64, n), make([]float64, n)
@@ -93,7 +93,7 @@ func (b *attentionBack) eagerGradients(q *backRow) {
 		t += w.u*(size+t) + w.tiny*math.Max(1, 1/math.Abs(a.scale))
 		q.dsError[j] = t + q.dsErrorFP32[j]
 		q.pError[j] = off + q.pErrorFP32[j]
-		q.pSim[j] = w.stored[j]
+		q.pStored[j] = w.stored[j]
 		scaled := low(a.scale * low(simProduct[j]-w.stored[j]*simDelta))
 		q.dsSim[j] = scaled / a.scale
 	}

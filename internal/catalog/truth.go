@@ -63,6 +63,29 @@ func (s *Sample) choose(n int64) []int64 {
 	return rows
 }
 
+// within is choose for seq rows in each of some heads, from most of these alone: the last, and others that the seed says.
+func (s *Sample) within(heads, seq, most int64) []int64 {
+	first := int64(s.Seed % uint64(heads))
+	chosen := []int64{heads - 1}
+	for i := range most - 1 {
+		chosen = union(chosen, []int64{(first + i) % heads})
+	}
+	among := s.choose(int64(len(chosen)) * seq)
+	if among == nil {
+		among = rest(nil, int64(len(chosen))*seq)
+	}
+	for i, r := range among {
+		among[i] = chosen[r/seq]*seq + r%seq
+	}
+	return among
+}
+
+// below are the numbers of a rising list that lie below a limit.
+func below(rising []int64, limit int64) []int64 {
+	n, _ := slices.BinarySearch(rising, limit)
+	return rising[:n]
+}
+
 // TruthOf computes the truth of a case under a contract. The inputs are found by name. For a forward they are the operator's inputs; for a
 // backward with driver-made saved tensors, and for one whose operator saves nothing, the spec's [backward] inputs; for a chained backward
 // (c.Saved == "own") the operator's inputs and the upstream gradients. sample nil: every element.
@@ -217,6 +240,12 @@ type row struct {
 func rowOf(t judge.Target, i, cols int64) row {
 	a, b := i*cols, (i+1)*cols
 	return row{t.R[a:b], t.T[a:b], t.TFP32[a:b], t.Sim[a:b]}
+}
+
+// through is the row and those after it, rows of its length in all.
+func (r row) through(rows int64) row {
+	n := int64(len(r.R)) * rows
+	return row{r.R[:n], r.T[:n], r.TFP32[:n], r.Sim[:n]}
 }
 
 // eachRow calls work for every judged row on all cores: i counts the judged rows, r is the row of the output.
