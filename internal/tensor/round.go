@@ -46,7 +46,7 @@ func (f Format) Round(x float64, saturate bool) float64 {
 		y = math.Float64frombits(bits &^ (1<<drop - 1))
 	} else {
 		// below the normal range one ulp is 2^(EMin-P+1): adding 1.5 * 2^52 of these makes the fp64 addition round there
-		magic := math.Ldexp(1.5, 52+f.EMin-f.P+1)
+		magic := 1.5 * power(52+f.EMin-f.P+1)
 		y = math.Copysign(x+magic-magic, x)
 	}
 	if math.Abs(y) > f.Max {
@@ -62,10 +62,21 @@ func (f Format) Round(x float64, saturate bool) float64 {
 func (f Format) ULP(x float64) float64 {
 	e := f.EMin
 	if x != 0 {
-		e = max(e, math.Ilogb(min(math.Abs(x), f.Max)))
+		x = min(math.Abs(x), f.Max)
+		e = int(math.Float64bits(x)>>52) - 1023
+		if e == -1023 {
+			e = math.Ilogb(x) // a subnormal fp64
+		}
+		e = max(e, f.EMin)
 	}
-	return math.Ldexp(1, e-f.P+1)
+	if e -= f.P - 1; e < -1022 {
+		return math.Ldexp(1, e)
+	}
+	return power(e)
 }
+
+// power is 2^e for a normal fp64.
+func power(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
 
 // U is the unit roundoff of the format: half the distance between 1 and the next number.
 func (f Format) U() float64 { return math.Ldexp(1, -f.P) }

@@ -86,3 +86,25 @@ func TestRoundOverflow(t *testing.T) {
 		t.Error("NaN and infinities must stay")
 	}
 }
+
+// TestULPAgainstIlogb compares with the slow definition, at numbers of every size, at powers of two and beside them.
+func TestULPAgainstIlogb(t *testing.T) {
+	slow := func(f Format, x float64) float64 {
+		e := f.EMin
+		if x != 0 {
+			e = max(e, math.Ilogb(min(math.Abs(x), f.Max)))
+		}
+		return math.Ldexp(1, e-f.P+1)
+	}
+	for _, d := range []op.DType{op.FP64, op.FP32, op.FP16, op.BF16, op.E4M3, op.E5M2} {
+		f, _ := FormatOf(d)
+		for e := -1080; e <= 1023; e++ {
+			x := math.Ldexp(1, e)
+			for _, x := range []float64{x, -x, math.Nextafter(x, 0), math.Nextafter(x, 2*x), 1.7 * x, 0, math.Inf(1), math.MaxFloat64} {
+				if got, want := f.ULP(x), slow(f, x); got != want {
+					t.Fatalf("%v: ulp(%x) = %x, want %x", d, x, got, want)
+				}
+			}
+		}
+	}
+}
