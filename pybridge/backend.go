@@ -23,10 +23,15 @@ func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Ad
 	if e.GPU && options.Limits.CallLeast == worker.DefaultLimits.CallLeast {
 		options.Limits.CallLeast = options.Limits.First // a later call may compile too: another dtype, another block size
 	}
+	var slots []string
+	if e.GPU { // without one the rows of Triton may well be all that a few cores have to do
+		slots = []string{"torch", "triton"}
+	}
 	return &worker.Adapter{
 		BackendName: "python",
 		FamilyNames: []string{"triton", "torch"},
 		GPU:         e.GPU,
+		Slots:       slots,
 		Options:     options,
 		Command: func(ctx context.Context) (worker.Command, error) {
 			i, err := e.Ensure(ctx)

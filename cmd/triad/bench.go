@@ -12,10 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/worker"
 	"triad/results"
 )
 
@@ -140,6 +142,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 		return err
 	}
 	result, err := runner.Bench(ctx, request)
+	kept.spent = a.spent(result, backends)
 	for _, b := range backends {
 		err = errors.Join(err, b.Close())
 	}
@@ -191,7 +194,22 @@ func (a *app) printBench(store *results.Store, kept *recorder, result run.Result
 		why = "The run was stopped before its plan was done: what was found is recorded."
 	}
 	return report.Bench(a.out, a.style(), result.Records, timed(result), report.Summary{
-		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: strings.TrimSpace(why)})
+		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: strings.TrimSpace(why),
+		Spent: kept.spent})
+}
+
+// spent is where the time since triad's start went.
+func (a *app) spent(result run.Result, backends []backend.Backend) report.Spent {
+	s := report.Spent{Whole: time.Since(a.began)}
+	for _, b := range backends {
+		if python, ok := b.(*worker.Adapter); ok && python.Name() == "python" {
+			s.Imports = python.Started()
+		}
+	}
+	for _, p := range result.Spent {
+		s.Parts = append(s.Parts, report.SpentPart(p))
+	}
+	return s
 }
 
 func timed(r run.Result) report.Timed {

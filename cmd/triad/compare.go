@@ -136,6 +136,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if err == nil && !o.json {
 		smallest = a.shrink(ctx, mine, request, result)
 	}
+	if request.Timing != nil {
+		kept.spent = a.spent(result, backends)
+	}
 	for _, b := range backends {
 		err = errors.Join(err, b.Close())
 	}
@@ -230,7 +233,7 @@ func (a *app) printCompare(ctx context.Context, store *results.Store, kept *reco
 	}
 	return report.Compare(a.out, a.style(), result.Records, result.Differences, report.Summary{
 		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: reason(result, code),
-		Timed: timed(result),
+		Timed: timed(result), Spent: kept.spent,
 	})
 }
 

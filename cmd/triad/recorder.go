@@ -8,6 +8,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/report"
 	"triad/results"
 )
 
@@ -21,6 +22,7 @@ type recorder struct {
 	session *results.Session
 	missing map[itemKey]bool // what a resumed session still lacks
 	before  []record.Record  // what a resumed session had recorded, oldest first
+	spent   report.Spent
 }
 
 type itemKey struct {

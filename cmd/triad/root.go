@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -60,12 +61,13 @@ type app struct {
 	driverHere func() bool
 	beside     func() string
 	// stop is cancelled by the first interrupt: finish the current case. ctx is cancelled by the second.
-	stop context.Context
+	stop  context.Context
+	began time.Time
 }
 
 // newApp is triad as people run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder}
+	return &app{began: time.Now(), in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder}
 }
 
 // execute runs one command line and returns its exit code.
@@ -156,7 +158,7 @@ emulator that is a stricter judge than a GPU, and Triton runs in its interpreter
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%s: %w (triad %s --help lists the flags)", cmd.Name(), err, strings.TrimPrefix(cmd.CommandPath(), "triad "))
 	})
-	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(), a.compareCommand(), a.gradcheckCommand(), a.watchCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand())
+	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(), a.compareCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand())
 	return root
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"triad/internal/op"
 	"triad/internal/record"
@@ -19,6 +20,35 @@ type Summary struct {
 	Exit     int
 	Reason   string // one sentence for exit 2 or 3, and where a session was interrupted
 	Timed    Timed
+	Spent    Spent
+}
+
+// Spent is where the time of a command went that times; without parts nothing is said of it.
+type Spent struct {
+	Whole, Imports time.Duration // Imports: until Python's workers had imported torch and Triton, side by side
+	Parts          []SpentPart
+}
+
+// SpentPart is how long one part took.
+type SpentPart struct {
+	On   string
+	Time time.Duration
+}
+
+// words are two lines: Python's imports, which no command can hurry, and the rest.
+func (s Spent) words() string {
+	if len(s.Parts) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, p := range s.Parts {
+		parts = append(parts, fmt.Sprintf("%s %.1f s", p.On, p.Time.Seconds()))
+	}
+	text := fmt.Sprintf("The rest of the command took %.1f s (%s).\n", (s.Whole - s.Imports).Seconds(), strings.Join(parts, ", "))
+	if s.Imports > 0 {
+		return fmt.Sprintf("Python's imports of torch and Triton took %.1f s.\n", s.Imports.Seconds()) + text
+	}
+	return strings.Replace(text, "The rest of the command", "The command", 1)
 }
 
 // shownPerLine is how many bad records of one line of the table are told in full; the rest is counted.
@@ -243,5 +273,5 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 	if summary.Database != "" {
 		text += fmt.Sprintf("Inputs from seed %d; recorded in %s, session %s.\n", summary.Seed, clean(summary.Database), summary.Session)
 	}
-	return write(w, text)
+	return write(w, text+summary.Spent.words())
 }

@@ -26,18 +26,22 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) err
 	if err != nil {
 		return err
 	}
+	began := time.Now()
 	planned, versions, err := r.plan(ctx, request, benchPlan, backends, result)
 	if err != nil {
 		return err
 	}
+	result.spend("loading", began)
 	result.Versions = versions
 	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
 		return err
 	}
 	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now(), sampled: true}
-	if err := x.measureRulers(ctx, backends); err != nil {
+	if err := x.measureRulers(ctx, backends, planned); err != nil {
 		return err
 	}
+	began = time.Now()
+	defer func() { result.spend("judging and timing", began) }()
 	for i, w := range planned {
 		if x.Stop.Err() != nil || ctx.Err() != nil {
 			result.Interrupted = true
@@ -354,9 +358,15 @@ func (x *execution) timeLargest(ctx context.Context, planned []work, backends []
 	if len(order) == 0 {
 		return nil
 	}
-	if err := x.measureRulers(ctx, backends); err != nil {
+	timed := make([]work, len(order))
+	for i, key := range order {
+		timed[i] = chosen[key]
+	}
+	if err := x.measureRulers(ctx, backends, timed); err != nil {
 		return err
 	}
+	began := time.Now()
+	defer func() { x.result.spend("timing", began) }()
 	for i, key := range order {
 		if x.Stop.Err() != nil {
 			x.result.Interrupted = true

@@ -41,10 +41,12 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 	if request.Operators, err = withDTypes(request); err != nil {
 		return err
 	}
+	began := time.Now()
 	planned, versions, err := r.plan(ctx, request, (*op.Spec).Expand, backends, result)
 	if err != nil {
 		return err
 	}
+	result.spend("loading", began)
 	result.Versions = versions
 	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
 		return err
@@ -58,7 +60,9 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 		}
 	}
 	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now()}
-	if err := x.all(ctx, planned); err != nil || result.Interrupted || request.Timing == nil {
+	err = x.all(ctx, planned)
+	result.spend("running and judging", x.began)
+	if err != nil || result.Interrupted || request.Timing == nil {
 		return err
 	}
 	x.sampled = true

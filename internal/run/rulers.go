@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"slices"
+	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -10,12 +11,14 @@ import (
 	"triad/internal/stats"
 )
 
-// measureRulers wakes the card and measures what it can do at best, in this session and under these loads. What no backend can measure is
-// left out.
-func (x *execution) measureRulers(ctx context.Context, backends []backend.Backend) error {
+// measureRulers wakes the card and measures what it can do at best for what is planned, in this session and under these loads. What no backend
+// can measure is left out.
+func (x *execution) measureRulers(ctx context.Context, backends []backend.Backend, planned []work) error {
+	began := time.Now()
+	defer func() { x.result.spend("rulers", began) }()
 	x.progress(Progress{Text: "measuring what the GPU can do at best"})
 	x.rulers.Products = map[string]float64{}
-	names := []string{backend.RulerBF16, backend.RulerFP8, backend.RulerFP32, backend.RulerCopy, backend.RulerRead, backend.RulerWrite}
+	names := append(products(planned), backend.RulerCopy, backend.RulerRead, backend.RulerWrite)
 	settle := x.request.Timing.Wake.Nanoseconds() // the first is a product: it wakes the card
 	var all []record.Ruler
 	for _, name := range names {
@@ -29,9 +32,9 @@ func (x *execution) measureRulers(ctx context.Context, backends []backend.Backen
 		}
 	}
 	sustained := slices.ContainsFunc(x.request.Timing.Regimes, func(r Regime) bool { return r.Load == Sustained })
-	for _, name := range []string{backend.RulerCopy, backend.RulerBF16, backend.RulerFP8} {
-		if !sustained {
-			break
+	for _, name := range append(products(planned), backend.RulerCopy) {
+		if !sustained || name == backend.RulerFP32 {
+			continue
 		}
 		facts, samples, err := x.ruler(ctx, backends, name, settleBefore.Nanoseconds(), 1)
 		if err != nil {
@@ -47,6 +50,17 @@ func (x *execution) measureRulers(ctx context.Context, backends []backend.Backen
 		return nil
 	}
 	return x.Timings.AppendRulers(all)
+}
+
+// products are the matrix products that what is planned is measured with: always that of bf16, which wakes the card.
+func products(planned []work) []string {
+	names := []string{backend.RulerBF16}
+	for _, w := range planned {
+		if name := product(w.DType); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // ruler measures one ruler with the first backend that has it: in turns with rests between, or in one turn of as many samples that follows

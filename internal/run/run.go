@@ -69,4 +69,16 @@ type Result struct {
 	Unavailable []string            // what was asked for by name and is not here: a sentence each
 	Interrupted bool                // the run was stopped before its plan was done
 	Versions    record.Toolchain
+	Spent       []Spent // where the time of the run went, in order
+}
+
+// Spent is how long one part of a run took.
+type Spent struct {
+	On   string // "loading"
+	Time time.Duration
+}
+
+// spend notes that what began took so long.
+func (r *Result) spend(on string, began time.Time) {
+	r.Spent = append(r.Spent, Spent{on, time.Since(began)})
 }

@@ -24,6 +24,8 @@ type Adapter struct {
 	Names       func(operator string) string // what a load request names for an operator; nil: the operator itself
 	GPU         bool
 	Options     Options
+	// Slots are started side by side at the first Load: their processes take long to come up, and one after the other twice as long.
+	Slots []string
 
 	once    sync.Once
 	opts    Options
@@ -33,6 +35,7 @@ type Adapter struct {
 	wedged  []int
 	gone    string // why nothing more is run on the GPU, "" while it is healthy
 	arms    int64  // how many were prepared
+	started time.Duration
 }
 
 var _ backend.Backend = (*Adapter)(nil)
@@ -74,6 +77,7 @@ func (a *Adapter) slot(name string) *slot {
 // Load builds or imports the operator's sources in the slot of the empty name, and lists what they hold.
 func (a *Adapter) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
 	s := a.slot(a.Slot(""))
+	a.startOthers(ctx, s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reply, err := a.load(ctx, s, operator)
@@ -81,6 +85,34 @@ func (a *Adapter) Load(ctx context.Context, operator string) (backend.LoadReply,
 		return backend.LoadReply{}, backend.HelloReply{}, err
 	}
 	return reply, s.worker.hello, nil
+}
+
+// startOthers starts the workers of Slots beside the one of a slot, once, and waits for none: one that does not come up is started again, and
+// told of, when something runs in it.
+func (a *Adapter) startOthers(ctx context.Context, besides *slot) {
+	a.mu.Lock()
+	names := a.Slots
+	a.Slots = nil
+	a.mu.Unlock()
+	for _, name := range names {
+		s := a.slot(name)
+		if s == besides || !s.mu.TryLock() {
+			continue
+		}
+		go func() {
+			defer s.mu.Unlock() // Close, and whoever runs something here, waits for it
+			if s.worker == nil {
+				_ = a.start(ctx, s)
+			}
+		}()
+	}
+}
+
+// Started is how long the slowest worker took from its start to its greeting: in Python, to import torch.
+func (a *Adapter) Started() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.started
 }
 
 // load makes sure that the slot has a live worker that has loaded the operator.
@@ -126,10 +158,14 @@ func (a *Adapter) start(ctx context.Context, s *slot) error {
 	if err != nil {
 		return err
 	}
+	began := time.Now()
 	w, err := open(ctx, command, a.opts)
 	if err != nil {
 		return a.startFailure(err)
 	}
+	a.mu.Lock()
+	a.started = max(a.started, time.Since(began))
+	a.mu.Unlock()
 	if s.suspect {
 		if err := a.probe(ctx, w); err != nil {
 			return err
