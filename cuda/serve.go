@@ -17,16 +17,20 @@ import (
 	"triad/internal/op"
 )
 
-// ServeEmulated serves a driver's requests with the emulator and the operators of the catalog: conn is the stream socket, memory the
-// shared memory with all tensors. It returns after "bye", at the end of conn, and after a reply that says that the process is no longer
-// clean. sources are laid out as the repository; libraries are built into cacheDir.
-func ServeEmulated(sources fs.FS, cacheDir string, conn, memory *os.File) error {
-	return ServeCatalog(context.Background(), NewEmulator(sources, cacheDir), conn, memory)
-}
-
-// ServeCatalog serves a driver's requests with a device and the operators of the catalog; see ServeEmulated.
-func ServeCatalog(ctx context.Context, device Device, conn, memory *os.File) error {
-	return Serve(ctx, device, catalogSpec, conn, memory)
+// ServeCatalog serves a driver's requests with a device, the operators of the catalog and, where spec is a path, the one that it describes: conn
+// is the stream socket, memory the shared memory with all tensors. It returns after "bye", at the end of conn, and after a reply that says that
+// the process is no longer clean.
+func ServeCatalog(ctx context.Context, device Device, spec string, conn, memory *os.File) error {
+	own, err := ownSpec(spec)
+	if err != nil {
+		return err
+	}
+	return Serve(ctx, device, func(name string) (*op.Spec, error) {
+		if own != nil && own.Name == name {
+			return own, nil
+		}
+		return catalogSpec(name)
+	}, conn, memory)
 }
 
 // catalogSpec finds an operator of the catalog. Of an operator a worker knows what it is, never its truth.
@@ -38,7 +42,19 @@ func catalogSpec(name string) (*op.Spec, error) {
 	return o.Spec, nil
 }
 
-// Serve serves a driver's requests with a device; see ServeEmulated. specs finds an operator by its name.
+// ownSpec reads the spec of an operator that is not of the catalog; nil where there is none.
+func ownSpec(path string) (*op.Spec, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the spec: %w", err)
+	}
+	return op.Load(path, text)
+}
+
+// Serve serves a driver's requests with a device; see ServeCatalog. specs finds an operator by its name.
 func Serve(ctx context.Context, device Device, specs func(name string) (*op.Spec, error), conn, memory *os.File) error {
 	runtime.LockOSThread() // a GPU's context belongs to the thread
 	defer runtime.UnlockOSThread()

@@ -9,7 +9,15 @@ import (
 // OwnBackend is the adapter for a Python file of the user's own: folder holds the operator file, <op>.py, that calls it. It runs in a process
 // of its own.
 func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options) *worker.Adapter {
-	adapter := Backend(e, cacheDir, options)
+	return inFolder(Backend(e, cacheDir, options), folder)
+}
+
+// OwnTruthBackend is the adapter for the truth of an operator of the user's own, whose file lies in folder.
+func OwnTruthBackend(e *Environment, cacheDir, folder string, options worker.Options) *worker.Adapter {
+	return inFolder(TruthBackend(e, cacheDir, options), folder)
+}
+
+func inFolder(adapter *worker.Adapter, folder string) *worker.Adapter {
 	start := adapter.Command
 	adapter.Command = func(ctx context.Context) (worker.Command, error) {
 		c, err := start(ctx)

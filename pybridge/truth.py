@@ -8,6 +8,10 @@ outputs are fp64. It registers for each operator
     truth/saved      forward: reference; backward: reference_backward, the formula on the saved tensors it is given
     truth/chained    backward: autograd of the fp64 forward, from the operator's inputs and the upstream gradients
 
+and, for operators of a user's own, whose allowances nobody has written down,
+
+    truth/composed   reference or reference_backward, or autograd of reference, with the allowance of every element (allowance.py)
+
 Nothing of a candidate runs here: Triton is kept out of the process, and of an operator file only these two functions are called.
 """
 
@@ -15,12 +19,13 @@ from __future__ import annotations
 
 import inspect
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 sys.modules["triton"] = None  # an import of it fails from here on: the operator files then define no kernel
 
-from worker import Worker, failed, main  # noqa: E402  (after Triton has been shut out)
+from worker import Worker, _import, failed, main  # noqa: E402  (after Triton has been shut out)
 
 
 class Truth(Worker):
@@ -34,6 +39,14 @@ class Truth(Worker):
     def _import_triton(self) -> dict[str, str]:
         return {}
 
+    def _import(self, op: str, path: Path) -> ModuleType | dict[str, Any]:
+        sys.modules["triton"], sys.modules["triton.language"] = _StandIn("triton"), _StandIn("triton.language")
+        try:
+            return _import(op, path, rows_needed=False)
+        finally:
+            sys.modules["triton"] = None
+            del sys.modules["triton.language"]
+
     def _module(self, op: str) -> ModuleType | dict[str, Any]:
         module = super()._module(op)
         if isinstance(module, ModuleType):
@@ -44,9 +57,50 @@ class Truth(Worker):
         return self.loaded[op]
 
 
+class _StandIn(ModuleType):
+    """Triton in a process without it: a file that imports it is read, its kernels are not there."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _StandIn(f"{self.__name__}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else _StandIn(self.__name__)
+
+
+COMPOSED = tuple(f"{i}{part}" for i in range(16) for part in ("", ".allowance", ".simulated"))
+"""What truth/composed gives: value, allowance and simulated value of each output, by its number."""
+
+
+def _composed(module: ModuleType) -> Any:
+    """The implementation truth/composed of an operator file. Beside the operator's own attributes its functions get what the driver asks for."""
+    import torch
+    import allowance
+    from implementation import Implementation
+    from tensors import DTYPES
+
+    def numbers(text: str) -> tuple[int, ...]:
+        return tuple(int(n) for n in text.split(",") if n)
+
+    def compute(*tensors, _contract: str, _dtype: str, _equal_terms: bool, _inputs: int = 0, _upstream: str = "", _differentiable: str = "", **attributes):
+        function, upstream = module.reference, None
+        if _inputs:
+            upstream = dict(zip(numbers(_upstream), tensors[_inputs:]))
+            tensors = tensors[:_inputs]
+        elif _differentiable == "formula":
+            function = module.reference_backward
+        found = allowance.compute(function, tensors, attributes, _contract, DTYPES[_dtype], _equal_terms, upstream, numbers(_differentiable) if upstream is not None else ())
+        return tuple(None if x is None else part.contiguous() for x in found for part in ((x.r, x.t, x.s) if x is not None else (None,) * 3))
+
+    return Implementation("truth/composed", compute, compute, COMPOSED, COMPOSED, "fp64", tuple(DTYPES))
+
+
 def _truths(module: ModuleType) -> list:
     """The references of an operator file as implementations."""
     from implementation import Implementation, gradients
+    if not getattr(module, "IMPLEMENTATIONS", None) or not hasattr(module, "DIFFERENTIABLE"):
+        return [_composed(module)]
     outputs = max((i.outputs for i in module.IMPLEMENTATIONS), key=len)
     grads = max((i.gradients for i in module.IMPLEMENTATIONS), key=len)
     taken = [p for p in inspect.signature(module.reference).parameters.values() if p.kind is not p.KEYWORD_ONLY]
@@ -59,7 +113,7 @@ def _truths(module: ModuleType) -> list:
     rows = [Implementation("truth/saved", _in_fp64(module.reference), _in_fp64(saved) if saved else None, outputs, grads, "fp64", dtypes)]
     if hasattr(module, "DIFFERENTIABLE"):
         rows.append(Implementation("truth/chained", None, _in_fp64(chained), outputs, grads, "fp64", dtypes, recomputes=True))
-    return rows
+    return [*rows, _composed(module)]
 
 
 def _in_fp64(function):

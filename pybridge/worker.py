@@ -125,8 +125,11 @@ class Worker:
             if not op.isidentifier() or not path.is_file():
                 self.loaded[op] = failed("UNAVAILABLE", f"{path}: no such operator file")
             else:
-                self.loaded[op] = _import(op, path)
+                self.loaded[op] = self._import(op, path)
         return self.loaded[op]
+
+    def _import(self, op: str, path: Path) -> ModuleType | dict[str, Any]:
+        return _import(op, path)
 
     def _entries(self, op: str, i, source: str) -> list[dict[str, Any]]:
         """The registrations of an implementation: one a pass and contract."""
@@ -235,7 +238,7 @@ def failed(status: str, message: str, log: str = "") -> dict[str, Any]:
     return {"implementations": [], "failed": failed}
 
 
-def _import(op: str, path: Path) -> ModuleType | dict[str, Any]:
+def _import(op: str, path: Path, rows_needed: bool = True) -> ModuleType | dict[str, Any]:
     """Imports an operator file by its path, under a name that hides no package."""
     from implementation import Implementation
     spec = importlib.util.spec_from_file_location(f"triad_operator_{op}", path)
@@ -243,8 +246,8 @@ def _import(op: str, path: Path) -> ModuleType | dict[str, Any]:
     sys.modules[spec.name] = module  # inspect and dataclasses look a module up by name
     try:
         spec.loader.exec_module(module)
-        rows = module.IMPLEMENTATIONS
-        if not rows or not all(isinstance(row, Implementation) for row in rows):
+        rows = module.IMPLEMENTATIONS if rows_needed else getattr(module, "IMPLEMENTATIONS", None)
+        if rows_needed and not rows or not all(isinstance(row, Implementation) for row in rows or []):
             raise TypeError(f"IMPLEMENTATIONS is {rows!r}, want a list of Implementation")
     except BaseException as e:
         if isinstance(e, KeyboardInterrupt):

@@ -33,6 +33,7 @@ func run() error {
 	flag.StringVar(&libraries.Shipped, "kernels", "", "folder of the shipped libraries")
 	flag.StringVar(&libraries.Environment, "environment", "", "a Python environment that may hold nvcc")
 	watch := flag.String("under", "", "the tool of compute-sanitizer that it runs under")
+	spec := flag.String("spec", "", "the spec of an operator that is not of the catalog")
 	flag.Parse()
 	if *facts {
 		return printFacts()
@@ -46,7 +47,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return cuda.ServeCatalog(context.Background(), device, conn, memory)
+	return cuda.ServeCatalog(context.Background(), device, *spec, conn, memory)
 }
 
 func printFacts() error {

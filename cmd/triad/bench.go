@@ -114,18 +114,11 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 		return &failure{exitNothing, errors.New("there is no GPU to time on, and the time of an emulated kernel means nothing: triad compare judges the same kernels here")}
 	}
 	onGPU.apply(&request.Options)
-	backends, err := a.backends(onGPU, o.environmentFlags, options)
+	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, &request, onGPU, o.environmentFlags, options)
 	if err != nil {
 		return err
 	}
-	mine, refused, err := a.addOwn(&o.ownFlags, &request, onGPU, o.environmentFlags, options)
-	if err != nil {
-		return err
-	}
-	if mine != nil {
-		backends = append(backends, mine)
-		a.tellMatched(mine, refused, o.json)
-	}
+	a.tellMatched(mine, refused, o.json)
 	store, err := a.openStore(ctx, o.db)
 	if err != nil {
 		return err
@@ -133,7 +126,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 	defer store.Close()
 	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, info: a.session(canonical("bench", request, &o.caseFlags), request, &o.compareOptions)}
 	kept.info.Machine = onGPU.describe(kept.info.Machine)
-	kept.info.Added = o.ownFlags.words()
+	kept.info.Added = o.ownFlags.wordsOf(mine)
 	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
 	progress := a.progress(o.json)
 	runner := &run.Runner{Backends: backends, Recorder: kept, Timings: kept, Stop: a.stop, Progress: progress.show}

@@ -94,18 +94,11 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return err
 	}
 	onGPU.apply(&request.Options)
-	backends, err := a.backends(onGPU, o.environmentFlags, options)
+	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, &request, onGPU, o.environmentFlags, options)
 	if err != nil {
 		return err
 	}
-	mine, refused, err := a.addOwn(&o.ownFlags, &request, onGPU, o.environmentFlags, options)
-	if err != nil {
-		return err
-	}
-	if mine != nil {
-		backends = append(backends, mine)
-		a.tellMatched(mine, refused, o.json)
-	}
+	a.tellMatched(mine, refused, o.json)
 	store, err := a.openStore(ctx, o.db)
 	if err != nil {
 		return err
@@ -113,7 +106,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	defer store.Close()
 	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical(strings.Join(append([]string{o.verb}, o.ownFlags.words()...), " "), request, &o.caseFlags), request, o)}
 	kept.info.Machine = onGPU.describe(kept.info.Machine)
-	kept.info.Added = o.ownFlags.words()
+	kept.info.Added = o.ownFlags.wordsOf(mine)
 	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
 	if o.resume {
 		if err := kept.takeOver(); err != nil {

@@ -22,6 +22,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/own"
+	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/worker"
 	"triad/pybridge"
@@ -52,9 +53,6 @@ func (f *ownFlags) options(o op.Options) (own.Options, error) {
 		}
 		options.Map[name] = target
 	}
-	if len(f.add) == 0 && (len(f.mapped) > 0 || f.grid+f.block+f.shared != "") {
-		return options, usage("--map, --grid, --block and --shared speak of a file that --add names")
-	}
 	return options, nil
 }
 
@@ -72,7 +70,11 @@ type ownFile struct {
 }
 
 // ownFiles are a backend: the files that --add names, each built and run on its own.
-type ownFiles struct{ files []*ownFile }
+type ownFiles struct {
+	files  []*ownFile
+	folder *own.Folder     // of an operator of the user's own
+	truth  *worker.Adapter // of that operator; it takes no part in a run
+}
 
 var _ backend.Backend = (*ownFiles)(nil)
 
@@ -180,6 +182,9 @@ func (o *ownFiles) Close() error {
 	for _, f := range o.files {
 		all = errors.Join(all, f.adapter.Close())
 	}
+	if o.truth != nil {
+		all = errors.Join(all, o.truth.Close())
+	}
 	return all
 }
 
@@ -187,8 +192,10 @@ func (o *ownFiles) Close() error {
 type maker struct {
 	cuda   func() *worker.Adapter
 	python func(folder string) *worker.Adapter
+	truth  func(folder string) *worker.Adapter
 	cache  string
 	gpu    bool
+	spec   string // path of the spec of an operator that is not of the catalog; "" for one that is
 }
 
 func (a *app) maker(g *gpu, e environmentFlags, o worker.Options) (maker, error) {
@@ -207,48 +214,88 @@ func (a *app) maker(g *gpu, e environmentFlags, o worker.Options) (maker, error)
 		return a.cudaBackend(cache, o)
 	}
 	python := func(folder string) *worker.Adapter { return pybridge.OwnBackend(environment, cache, folder, o) }
-	return maker{cuda: kernels, python: python, cache: cache, gpu: g != nil}, nil
+	truth := func(folder string) *worker.Adapter { return pybridge.OwnTruthBackend(environment, cache, folder, o) }
+	return maker{cuda: kernels, python: python, truth: truth, cache: cache, gpu: g != nil}, nil
 }
 
-// addOwn reads the files that --add names and makes the backend that runs them. What cannot be understood is said, and the rest goes on: the
-// error is that of the flags, or of the only file.
-func (a *app) addOwn(f *ownFlags, request *run.Request, g *gpu, e environmentFlags, o worker.Options) (*ownFiles, []error, error) {
+// participants are the backends of a run: the implementations of the operator, of the catalog or of a folder, and the user's files. What cannot be
+// understood of those is said, and the rest goes on: the error is that of the flags, or of the only file.
+func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags, o worker.Options) (all []backend.Backend, mine *ownFiles,
+	refused []error, err error) {
+	if folder := folderOf(request); folder != nil {
+		all, err = a.folderBackends(folder, g, e, o)
+	} else {
+		all, err = a.backends(g, e, o)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if mine, refused, err = a.addOwn(ctx, f, request, g, e, o); err == nil && mine != nil {
+		all = append(all, mine)
+	}
+	return all, mine, refused, err
+}
+
+// addOwn reads the files that --add names, and the .cu of a folder that registers nothing, and makes the backend that runs them.
+func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags, o worker.Options) (*ownFiles, []error, error) {
 	options, err := f.options(request.Options)
-	if err != nil || len(f.add) == 0 {
-		if err == nil && slices.ContainsFunc(request.Impls, func(p string) bool { return p == "mine" || strings.HasPrefix(p, "mine/") }) {
-			err = usage("--impl %s: no file of your own is here; name it with --add FILE", strings.Join(request.Impls, ","))
-		}
+	if err != nil {
 		return nil, nil, err
+	}
+	folder := folderOf(request)
+	switch {
+	case len(f.add) == 0 && folder == nil && (len(f.mapped) > 0 || f.grid+f.block+f.shared != ""):
+		return nil, nil, usage("--map, --grid, --block and --shared speak of a file that --add names")
+	case len(f.add) == 0 && folder == nil && slices.ContainsFunc(request.Impls, func(p string) bool { return p == "mine" || strings.HasPrefix(p, "mine/") }):
+		return nil, nil, usage("--impl %s: no file of your own is here; name it with --add FILE", strings.Join(request.Impls, ","))
+	case len(f.add) == 0 && folder == nil:
+		return nil, nil, nil
+	case len(request.Operators) != 1:
+		return nil, nil, usage("--add speaks of one operator: name the one that the file implements")
 	}
 	make, err := a.maker(g, e, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(request.Operators) != 1 {
-		return nil, nil, usage("--add speaks of one operator: name the one that the file implements")
-	}
-	passes := request.Options.Passes
-	if len(passes) == 0 {
-		passes = []op.Pass{op.Forward, op.Backward}
-	}
 	all := &ownFiles{}
 	var refused []error
-	for _, text := range f.add {
-		file, err := readOwn(text, request.Operators[0].Spec, passes, options, make)
+	spec := request.Operators[0].Spec
+	add := func(text string, passes []op.Pass) {
+		file, err := readOwn(text, spec, passes, options, make)
 		if err == nil && slices.ContainsFunc(all.files, func(x *ownFile) bool { return x.name == file.name }) {
 			err = usage("--add %s: %s is there already: two files of one name cannot be told apart, rename one", text, file.name)
 		}
 		if err != nil {
 			refused = append(refused, err)
-			continue
+			return
 		}
 		all.files = append(all.files, file)
 	}
-	if len(all.files) == 0 {
+	if folder != nil {
+		make.spec = folder.TOML
+		all.truth = a.truthOf(ctx, request.Operators[0], folder, make)
+		all.folder = folder
+		if b := spec.Backward; b != nil && b.Chained && !folder.Formula && len(request.Options.Saved) == 0 {
+			request.Options.Saved = []string{"own"} // autograd starts from the inputs: it knows no gradient behind given saved tensors
+		}
+		if folder.CUDA != "" && !folder.Registers {
+			add(folder.CUDA, spec.Passes())
+		}
+	}
+	passes := request.Options.Passes
+	if len(passes) == 0 {
+		passes = []op.Pass{op.Forward, op.Backward}
+	}
+	for _, text := range f.add {
+		add(text, passes)
+	}
+	if len(all.files) == 0 && folder == nil {
 		return nil, nil, errors.Join(refused...)
 	}
-	all.narrow(&request.Options)
-	if len(request.Impls) > 0 && !slices.ContainsFunc(request.Impls, func(p string) bool { return strings.HasPrefix(p, "mine") }) {
+	if folder == nil {
+		all.narrow(&request.Options)
+	}
+	if len(request.Impls) > 0 && len(f.add) > 0 && !slices.ContainsFunc(request.Impls, func(p string) bool { return strings.HasPrefix(p, "mine") }) {
 		request.Impls = append(slices.Clone(request.Impls), "mine")
 	}
 	return all, refused, nil
@@ -395,7 +442,7 @@ func (f *ownFile) write(code func(include string) string, make maker) error {
 	if err := replaceFile(f.shim, code(filepath.ToSlash(include))); err != nil {
 		return fmt.Errorf("write the code that calls %s: %w", f.name, err)
 	}
-	f.adapter = make.cuda()
+	f.adapter = withSpec(make.cuda(), make.spec)
 	f.adapter.BackendName, f.adapter.FamilyNames = "mine", []string{"mine"}
 	f.adapter.Slot = func(string) string { return "mine" }
 	f.adapter.Names = func(string) string { return f.shim }
@@ -448,6 +495,10 @@ func (o *ownFiles) versions(ctx context.Context) map[string]string {
 	for _, f := range o.files {
 		all[f.name] = f.path + commitOf(ctx, f.path)
 	}
+	if o.folder != nil {
+		all["operator "+o.folder.Spec.Name] = o.folder.Dir + commitOf(ctx, o.folder.TOML)
+		all["reference of "+o.folder.Spec.Name] = "sha256 " + hashOf(o.folder.TOML, o.folder.Python)
+	}
 	return all
 }
 
@@ -493,11 +544,23 @@ func (f *ownFlags) words() []string {
 	return all
 }
 
+// wordsOf are the words of the flags, and the folder where the operator lies in one.
+func (f *ownFlags) wordsOf(mine *ownFiles) []string {
+	words := f.words()
+	if mine != nil && mine.folder != nil {
+		words = append(words, record.FolderWord+mine.folder.Dir)
+	}
+	return words
+}
+
 // tellMatched says what was understood of every file.
 func (a *app) tellMatched(files *ownFiles, refused []error, json bool) {
 	to := a.out
 	if json {
 		to = a.err
+	}
+	if files == nil {
+		return
 	}
 	for _, f := range files.files {
 		for _, text := range f.matched {

@@ -13,6 +13,7 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/own"
 	"triad/internal/run"
 	"triad/internal/worker"
 )
@@ -74,7 +75,14 @@ func operators(names []string) ([]*catalog.Operator, error) {
 	}
 	var list []*catalog.Operator
 	for _, name := range names {
-		o, err := catalog.Get(name)
+		if own.IsFolder(name) {
+			if len(names) > 1 {
+				return nil, usage("%s is an operator of your own: name it alone", name)
+			}
+			o, err := openFolder(name)
+			return []*catalog.Operator{o}, err
+		}
+		o, err := operatorNamed(name)
 		if err != nil {
 			return nil, err
 		}

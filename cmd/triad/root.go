@@ -158,7 +158,7 @@ emulator that is a stricter judge than a GPU, and Triton runs in its interpreter
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%s: %w (triad %s --help lists the flags)", cmd.Name(), err, strings.TrimPrefix(cmd.CommandPath(), "triad "))
 	})
-	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(), a.compareCommand(), a.gradcheckCommand(), a.watchCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand())
+	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(), a.compareCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand())
 	return root
 }
 

@@ -130,22 +130,15 @@ func (a *app) underTool(ctx context.Context, store *results.Store, s gpuworker.S
 	}
 	options.Grace = worker.Grace{Term: time.Minute, Kill: 10 * time.Second} // a tool writes its summary when the worker has ended
 	g.wrap = func(c worker.Command) worker.Command { return s.Under(tool, reports, c) }
-	backends, err := a.backends(&g, o.environmentFlags, options)
+	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, &request, &g, o.environmentFlags, options)
 	if err != nil {
 		return sanitized{}, err
 	}
-	mine, refused, err := a.addOwn(&o.ownFlags, &request, &g, o.environmentFlags, options)
-	if err != nil {
-		return sanitized{}, err
-	}
-	if mine != nil {
-		backends = append(backends, mine)
-		a.tellMatched(mine, refused, o.json)
-	}
+	a.tellMatched(mine, refused, o.json)
 	request.Timing = nil
 	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, info: a.session(canonical("compare --sanitize "+tool, request, &o.caseFlags), request, o)}
 	kept.info.Machine = g.describe(kept.info.Machine)
-	kept.info.Added = o.ownFlags.words()
+	kept.info.Added = o.ownFlags.wordsOf(mine)
 	kept.info.Toolchain["compute-sanitizer "+tool] = s.Version
 	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
 	progress := a.progress(o.json)

@@ -18,7 +18,7 @@ import (
 // workerCommand is how triad starts itself again as the process that runs CUDA kernels on a CPU: a kernel that writes anywhere, exits or
 // hangs then takes nothing else with it.
 func (a *app) workerCommand() *cobra.Command {
-	var cache string
+	var cache, spec string
 	cmd := &cobra.Command{
 		Use:       "worker cuda",
 		Short:     "run CUDA kernels in the emulator; started by triad itself",
@@ -30,13 +30,14 @@ func (a *app) workerCommand() *cobra.Command {
 			if conn == nil || memory == nil || cache == "" {
 				return usage("worker cuda is started by triad, not by hand: it needs a socket, shared memory and --cache")
 			}
-			if err := cuda.ServeEmulated(a.files, cache, conn, memory); err != nil {
+			if err := cuda.ServeCatalog(cmd.Context(), cuda.NewEmulator(a.files, cache), spec, conn, memory); err != nil {
 				return &failure{exitBad, fmt.Errorf("worker cuda: %w", err)}
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&cache, "cache", "", "folder of the built libraries")
+	cmd.Flags().StringVar(&spec, "spec", "", "the spec of an operator that is not of the catalog")
 	return cmd
 }
 

@@ -15,9 +15,10 @@ import (
 //go:embed *.toml
 var files embed.FS
 
-// Operator is one operator of the catalog.
+// Operator is one operator: of the catalog, or, with a Reference, of a user's own.
 type Operator struct {
-	Spec *op.Spec
+	Spec      *op.Spec
+	Reference Reference // nil: the truth is the catalog's
 }
 
 // load reads every embedded spec, in the order of the file names.
@@ -58,6 +59,14 @@ func Names() []string {
 		names = append(names, o.Spec.Name)
 	}
 	return names
+}
+
+// Source gives the text of the spec of an operator.
+func Source(name string) ([]byte, error) {
+	if _, err := Get(name); err != nil {
+		return nil, err
+	}
+	return files.ReadFile(name + ".toml")
 }
 
 // Get gives the operator called name. A name that is not there is an *op.UsageError that says what is.

@@ -28,17 +28,34 @@ type Step struct {
 	Gradients []string // that were compared, in the order of the spec
 	Error     float64  // the largest |closed form - complex step| / sum of |gradient * direction|
 	Worst     string   // the gradient it belongs to
+	// Differences: the derivative was taken by differences of the forward, which are good to DifferenceTolerance alone.
+	Differences bool
+}
+
+// DifferenceTolerance is how far a gradient and a difference of the forward in fp64 may lie apart, relative as StepTolerance.
+const DifferenceTolerance = 1e-6
+
+// method is how the derivative was taken, and how well it must agree.
+func (s Step) method() (name string, tolerance float64) {
+	if s.Differences {
+		return "differences of the reference", DifferenceTolerance
+	}
+	return "complex step", StepTolerance
 }
 
 // Agrees says whether the closed form is proven.
-func (s Step) Agrees() bool { return len(s.Gradients) > 0 && s.Error <= StepTolerance }
+func (s Step) Agrees() bool {
+	_, tolerance := s.method()
+	return len(s.Gradients) > 0 && s.Error <= tolerance
+}
 
 // String is "complex step agrees to 3e-15 (grad_q, grad_k, grad_v)", or says where it does not.
 func (s Step) String() string {
+	name, tolerance := s.method()
 	if s.Agrees() {
-		return fmt.Sprintf("complex step agrees to %.1g (%s)", s.Error, strings.Join(s.Gradients, ", "))
+		return fmt.Sprintf("%s agrees to %.1g (%s)", name, s.Error, strings.Join(s.Gradients, ", "))
 	}
-	return fmt.Sprintf("complex step is %.1g away in %s: want at most %.0g", s.Error, s.Worst, StepTolerance)
+	return fmt.Sprintf("%s is %.1g away in %s: want at most %.0g", name, s.Error, s.Worst, tolerance)
 }
 
 // A loss is the sum of all outputs of a forward, each times its upstream gradient, as an analytic function of one input: the others keep

@@ -38,6 +38,10 @@ var contracts = []Contract{
 		Accumulator: "fp32", Approximate: fastMath, FlushToZero: true, Deterministic: true,
 	},
 	{
+		Name:        "stored",
+		Accumulator: "fp32", Stores: []string{"what the reference marks as rounded"}, Approximate: fastMath, FlushToZero: true, Deterministic: true,
+	},
+	{
 		Name:        "p16",
 		Accumulator: "fp32", Stores: []string{"P", "dS"}, Approximate: fastMath, LowWeights: true, FlushToZero: true, Deterministic: true,
 	},

@@ -70,6 +70,9 @@ var identifier = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 // reserved are words that mean something else where names of dims and attributes stand.
 var reserved = []string{"all", "quick", "device", "size", "ceildiv", "min", "max", "sqrt"}
 
+// CheckOperatorName says why a name cannot be an operator's.
+func CheckOperatorName(name string) error { return checkName("name", name, map[string]bool{}) }
+
 func checkName(what, name string, taken map[string]bool) error {
 	switch {
 	case !identifier.MatchString(name) || token.IsKeyword(name):

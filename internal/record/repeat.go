@@ -2,14 +2,26 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
+
+// FolderWord begins the word of Session.Added that names the folder of an operator of the user's own.
+const FolderWord = "--folder="
 
 // Repeat is the command that runs a record again on bit-identical inputs: inputs depend on case and seed alone, and every part of the
 // case is named. `--full` keeps a level from thinning out what is named.
 func Repeat(r Record, added []string) string {
 	c := r.Case
-	words := []string{"triad", "compare", c.Op, "--full", "--pass", c.Pass.String(), "--dtype", c.DType}
+	operator := c.Op
+	added = slices.DeleteFunc(slices.Clone(added), func(word string) bool { // an operator of one's own is named by its folder
+		folder, is := strings.CutPrefix(word, FolderWord)
+		if is {
+			operator = folder
+		}
+		return is
+	})
+	words := []string{"triad", "compare", operator, "--full", "--pass", c.Pass.String(), "--dtype", c.DType}
 	if len(c.Dims) > 0 {
 		var parts []string
 		for _, d := range c.Dims {

@@ -83,7 +83,7 @@ func (r *Runner) checkSteps(ctx context.Context, planned []work, seed uint64) ([
 		if err != nil {
 			return nil, err
 		}
-		s, err := catalog.ComplexStep(w.operator.Spec, w.Case, in, seed)
+		s, err := w.operator.Prove(w.Case, in, seed)
 		if err != nil {
 			return nil, err
 		}

@@ -104,7 +104,7 @@ func sampleOf(w work, seed uint64, timed bool) (*catalog.Sample, error) {
 func savedTensors(w work, given []tensor.Tensor) ([]tensor.Tensor, error) {
 	forward := w.Case
 	forward.Pass, forward.Upstream, forward.Saved = op.Forward, "", ""
-	truth, err := catalog.TruthOf(forward, w.operator.Spec.DefaultContract(w.DType), given, nil)
+	truth, err := w.operator.TruthOf(forward, w.operator.Spec.DefaultContract(w.DType), given, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make the saved tensors: %w", err)
 	}
@@ -124,7 +124,7 @@ func (c *prepared) truth(contract string) (judge.Truth, error) {
 	c.mu.Lock()
 	once, ok := c.truths[contract]
 	if !ok {
-		once = sync.OnceValues(func() (judge.Truth, error) { return catalog.TruthOf(c.Case, contract, c.truthInputs(), c.sample) })
+		once = sync.OnceValues(func() (judge.Truth, error) { return c.operator.TruthOf(c.Case, contract, c.truthInputs(), c.sample) })
 		c.truths[contract] = once
 	}
 	c.mu.Unlock()
