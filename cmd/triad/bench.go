@@ -61,6 +61,7 @@ wrote is judged again. Every sample is kept.`,
 	fs.BoolVar(&o.sustained, "sustained", false, "also time after three seconds of the same call, when clock and power have settled")
 	fs.IntVar(&o.rounds, "rounds", 200, "at most so many rounds for each bench point and regime")
 	fs.DurationVar(&o.budget, "budget", 10*time.Second, "at most so long for the rounds of each bench point and regime")
+	fs.BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
 	fs.BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and bench point (docs/json.md)")
 	fs.StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
 	return cmd
@@ -91,6 +92,15 @@ func (o *benchOptions) plan() (*run.TimingPlan, error) {
 		}
 	}
 	return p, nil
+}
+
+// verbOf is the verb with what else decides what a bench does, by which an interrupted one is found again.
+func (o *benchOptions) verbOf(p *run.TimingPlan) string {
+	words := append([]string{"bench"}, o.ownFlags.words()...)
+	for _, r := range p.Regimes {
+		words = append(words, r.String())
+	}
+	return strings.Join(words, " ")
 }
 
 // bench runs one request from flags to exit code.
@@ -124,10 +134,16 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 		return err
 	}
 	defer store.Close()
-	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, info: a.session(canonical("bench", request, &o.caseFlags), request, &o.compareOptions)}
+	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical(o.verbOf(request.Timing), request, &o.caseFlags), request, &o.compareOptions)}
 	kept.info.Machine = onGPU.describe(kept.info.Machine)
 	kept.info.Added = o.ownFlags.wordsOf(mine)
 	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
+	if o.resume {
+		if err := kept.takeOver(); err != nil {
+			return resumeFailure(err)
+		}
+		request.Seed, request.Before = kept.session.Info().Seed, kept.before
+	}
 	progress := a.progress(o.json)
 	runner := &run.Runner{Backends: backends, Recorder: kept, Timings: kept, Stop: a.stop, Progress: progress.show}
 	done, err := a.ownGPU(ctx, onGPU, runner)
@@ -141,6 +157,9 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 	}
 	done()
 	progress.clear()
+	if o.resume {
+		err = errors.Join(err, kept.complete(&result))
+	}
 	code := verdictOf(result)
 	switch {
 	case err != nil:
@@ -184,7 +203,7 @@ func (a *app) printBench(store *results.Store, kept *recorder, result run.Result
 	}
 	why := reason(result, code)
 	if result.Interrupted {
-		why = "The run was stopped before its plan was done: what was found is recorded."
+		why = "The run was stopped before its plan was done: the same command with --resume finishes it."
 	}
 	return report.Bench(a.out, a.style(), result.Records, timed(result), report.Summary{
 		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: strings.TrimSpace(why),

@@ -9,6 +9,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/report"
+	"triad/internal/run"
 	"triad/results"
 )
 
@@ -104,6 +105,17 @@ func (r *recorder) Append(rec *record.Record) error {
 // AppendDifferences stores how far implementations lie apart.
 func (r *recorder) AppendDifferences(d []record.Difference) error {
 	return r.session.AddDifferences(r.ctx, d)
+}
+
+// complete adds to a result what its session had found before it was resumed.
+func (r *recorder) complete(result *run.Result) error {
+	before := slices.DeleteFunc(slices.Clone(r.before), func(b record.Record) bool {
+		return slices.ContainsFunc(result.Records, func(x record.Record) bool { return x.ID == b.ID })
+	})
+	result.Records = append(before, result.Records...)
+	var err error
+	result.Comparisons, err = r.store.Comparisons(r.ctx, r.session.ID())
+	return err
 }
 
 func (r *recorder) finish(complete bool, code exitCode) error {

@@ -128,20 +128,21 @@ func benchDTypes(spec *op.Spec, b op.BenchSpec, pass op.Pass, asked []string) []
 	return have[:1]
 }
 
-// benchCase judges every implementation of a case, one after the other, and times those that passed.
+// benchCase judges every implementation of a case, one after the other, and times those that passed: all of them, where a resumed session
+// lacks anything of the case, since only what was timed in the same rounds can be compared.
 func (x *execution) benchCase(ctx context.Context, w work) error {
-	w.entries = slices.DeleteFunc(slices.Clone(w.entries), func(e entry) bool {
-		return x.Recorder.Done(record.Item{Case: w.Case, Impl: e.implementation.Name, Seed: x.request.Seed})
-	})
-	if !slices.ContainsFunc(w.entries, func(e entry) bool { return e.verdict == nil }) {
-		return x.recordRulings(w)
+	before := x.before(w)
+	missing := x.missing(w)
+	if !slices.ContainsFunc(missing, func(e entry) bool { return e.verdict == nil }) && x.timedBefore(before) {
+		return x.recordRulings(work{operator: w.operator, Case: w.Case, entries: missing})
 	}
 	c, err := x.prepare(w)
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
 	}
 	from := len(x.result.Records)
-	for _, e := range w.entries {
+	x.result.Records = append(x.result.Records, before...)
+	for _, e := range missing {
 		if err := x.oneEntry(ctx, c, e); err != nil {
 			return err
 		}
@@ -151,6 +152,34 @@ func (x *execution) benchCase(ctx context.Context, w work) error {
 	}
 	c.kept = nil
 	return x.time(ctx, c, x.result.Records[from:])
+}
+
+// before is what a resumed session has recorded of a case.
+func (x *execution) before(w work) []record.Record {
+	var all []record.Record
+	for _, r := range x.request.Before {
+		if r.Case.Key() == w.Key() {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// timedBefore says whether every record that could be timed was, in every regime of the plan.
+func (x *execution) timedBefore(before []record.Record) bool {
+	for _, r := range before {
+		for _, regime := range x.request.Timing.Regimes {
+			if timeable(r) && !slices.ContainsFunc(r.Timings, func(t record.Timing) bool { return t.Regime == regime.String() }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// timeable says whether a record's implementation may be timed.
+func timeable(r record.Record) bool {
+	return r.Device == "gpu" && (r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract)
 }
 
 // time times what passed on a case, in every regime of the plan.
@@ -181,9 +210,8 @@ func (x *execution) enter(ctx context.Context, h *heat, c *prepared, records []r
 	var fastest *contender
 	for i := range records {
 		r := &records[i]
-		timeable := r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract
 		at := slices.IndexFunc(c.entries, func(e entry) bool { return e.verdict == nil && e.implementation.Name == r.Impl })
-		if r.Case.Key() != c.Key() || !timeable || at < 0 || r.Device != "gpu" {
+		if r.Case.Key() != c.Key() || !timeable(*r) || at < 0 {
 			continue
 		}
 		k := &contender{entry: c.entries[at], record: r}
@@ -254,7 +282,7 @@ func (x *execution) recordHeat(h *heat, c *prepared) error {
 		if t.Regime = h.regime.String(); h.regime.Cold && t.Sets > 0 && t.RotatedBytes < x.physics.L2Bytes {
 			t.Message = strings.TrimPrefix(t.Message+fmt.Sprintf("; %d sets fit into the L2 cache: not cold", t.Sets), "; ")
 		}
-		k.record.Timings = append(k.record.Timings, t)
+		k.record.Timings = append(slices.DeleteFunc(k.record.Timings, func(o record.Timing) bool { return o.Regime == t.Regime }), t)
 		if err := x.Timings.AppendTiming(k.record.ID, t); err != nil {
 			return err
 		}
