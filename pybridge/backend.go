@@ -1,6 +1,7 @@
 package pybridge
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -112,8 +113,12 @@ func unpack(files fs.FS, cacheDir string) (string, error) {
 		hash.Write(content[name])
 	}
 	root := filepath.Join(cacheDir, "python-"+hex.EncodeToString(hash.Sum(nil)[:6]))
-	if exists(root) {
+	if holds(root, content) {
 		return root, nil
+	}
+	// A kernel may have written into it: what is there runs with the next worker, and judges the next kernel.
+	if err := os.RemoveAll(root); err != nil {
+		return "", fmt.Errorf("unpack the Python files: %w", err)
 	}
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
 		return "", fmt.Errorf("unpack the Python files: %w", err)
@@ -128,14 +133,25 @@ func unpack(files fs.FS, cacheDir string) (string, error) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return "", fmt.Errorf("unpack the Python files: %w", err)
 		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
+		if err := os.WriteFile(path, text, 0o444); err != nil {
 			return "", fmt.Errorf("unpack the Python files: %w", err)
 		}
 	}
-	if err := os.Rename(partial, root); err != nil && !exists(root) { // where it exists another process was first, with the same content
+	if err := os.Rename(partial, root); err != nil && !holds(root, content) { // where it exists another process was first, with the same content
 		return "", fmt.Errorf("unpack the Python files: %w", err)
 	}
 	return root, nil
+}
+
+// holds says whether a folder has every file with its content.
+func holds(root string, content map[string][]byte) bool {
+	for name, want := range content {
+		have, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil || !bytes.Equal(have, want) {
+			return false
+		}
+	}
+	return true
 }
 
 func pythonFiles(files fs.FS) ([]string, error) {

@@ -11,15 +11,16 @@ import torch
 import implementation as implementation_module
 import tensors
 from implementation import Implementation
+from integrity import Earlier, Watch
 from wire import Memory
 
 MESSAGE_CHARACTERS = 2000
 
 
 def launch(implementation: Implementation, source: str, memory: Memory, device: torch.device, run: dict[str, Any], attributes: dict[str, Any],
-           request: dict[str, Any]) -> dict[str, Any]:
+           request: dict[str, Any], watch: Watch, earlier: Earlier) -> dict[str, Any]:
     """Calls an implementation once, as the run and this entry of its launches ask, and gives the LaunchReply. source is the path of the
-    operator file: the place of an exception is looked for in it."""
+    operator file: the place of an exception is looked for in it. earlier holds what the launch before gave."""
     direction = run["pass"]
     function = implementation.function(direction)
     loaded = [tensors.load(memory, ref, device) for ref in run["inputs"]]
@@ -28,6 +29,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     implementation_module.ONE_BY_ONE = request.get("order") == "one by one"
     outcome: dict[str, Any] = {}
     returned: tuple = ()
+    watch.before()
     try:
         why = implementation.accepts(direction, *inputs, **attributes) if implementation.accepts else None
         if why:
@@ -44,14 +46,22 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
         outcome = _outcome(e, source)
         if outcome["fatal"]:  # the device answers nothing any more
             return {**outcome, "inputs": [], "outputs": []}
-    names = implementation.gives(direction)
-    named = dict(zip(names, returned))
+    fault = watch.after(allocations.replaced)
+    outputs: list[dict[str, Any]] = []
+    named = dict(zip(implementation.gives(direction), returned))
     guards = [entry for buffer, _ in loaded for entry in buffer.report()] + allocations.report(named)
-    reply: dict[str, Any] = {**outcome, "inputs": [tensors.checksum(buffer) for buffer, _ in loaded]}
+    reply: dict[str, Any] = {"inputs": [tensors.checksum(buffer) for buffer, _ in loaded]}
+    if not outcome:
+        try:
+            outputs = _outputs(implementation.gives(direction), returned, request["outputs"], memory, device)
+            fault = fault or earlier.overwritten({n: t for n, t in named.items() if not _no_plain_tensor(t, device)})
+        except Exception as e:  # a tensor that cannot even be looked at
+            outcome = _outcome(e, source)
     if guards:
         reply["guards"] = guards
-    reply["outputs"] = [] if outcome else _outputs(names, returned, request["outputs"], memory, device)
-    return reply
+    if fault:
+        reply["fault"] = fault
+    return {**reply, **outcome, "outputs": [] if outcome else outputs}
 
 
 def _outputs(names, returned: tuple, refs, memory: Memory, device: torch.device) -> list[dict[str, Any]]:
@@ -80,8 +90,12 @@ def _no_plain_tensor(value: Any, device: torch.device) -> str:
     if type(value) is not torch.Tensor:
         name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
         return f"a {name}, want a torch.Tensor"
-    if value.layout is not torch.strided or value.device.type != device.type:
-        return f"a {value.layout} tensor on {value.device.type}, want a dense one on {device.type}"
+    if value.layout is not torch.strided or value.is_nested or value.device.type != device.type:
+        layout = "nested" if value.is_nested else str(value.layout)
+        return f"a {layout} tensor on {value.device.type}, want a dense one on {device.type}"
+    reach = value.storage_offset() + sum((n - 1) * s for n, s in zip(value.shape, value.stride())) + 1
+    if value.numel() and reach * value.itemsize > value.untyped_storage().nbytes():
+        return f"a tensor whose elements reach over byte {reach * value.itemsize} of a memory of {value.untyped_storage().nbytes()}"
     return ""
 
 

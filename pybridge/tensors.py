@@ -121,15 +121,19 @@ class PoisonedAllocations:
     def __init__(self, which: str):
         self.which = which
         self.buffers: list[Buffer] = []
+        self.replaced: list[str] = []  # what else put itself in the place of an allocating function meanwhile
 
     def __enter__(self) -> PoisonedAllocations:
         self._originals = [getattr(owner, name) for owner, name in self.PATCHED]
-        for (owner, name), original in zip(self.PATCHED, self._originals):
-            setattr(owner, name, self._poisoning(original))
+        self._installed = [self._poisoning(original) for original in self._originals]
+        for (owner, name), poisoning in zip(self.PATCHED, self._installed):
+            setattr(owner, name, poisoning)
         return self
 
     def __exit__(self, *_) -> None:
-        for (owner, name), original in zip(self.PATCHED, self._originals):
+        for (owner, name), original, installed in zip(self.PATCHED, self._originals, self._installed):
+            if vars(owner).get(name) is not installed:
+                self.replaced.append(f"{owner.__name__}.{name}")
             setattr(owner, name, original)
 
     def _poisoning(self, original):

@@ -30,6 +30,7 @@ class Channel:
         os.set_inheritable(fd, False)
         self._socket = socket.socket(fileno=fd)
         self._lines = self._socket.makefile("rb", buffering=1 << 16)
+        self._pid = os.getpid()
 
     def requests(self) -> Iterator[dict[str, Any]]:
         """Yields the requests until the driver closes its end."""
@@ -48,6 +49,8 @@ class Channel:
 
     def reply(self, id: int, result: dict[str, Any] | None = None, error: str = "") -> None:
         """Sends the reply to request id. NaN and infinities must be strings by now."""
+        if os.getpid() != self._pid:
+            os._exit(1)  # a process that a call left beside this one: it has nothing to answer
         message = {"id": id, "error": error} if error else {"id": id, "result": result}
         self._socket.sendall(json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n")
 

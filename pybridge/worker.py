@@ -36,6 +36,7 @@ class Worker:
         self.torch_missing = self.triton_missing = ""
         self.on_gpu = False
         self.measurements = None  # a measure.Measurements once something is timed
+        self.watch = None  # an integrity.Watch once torch is here
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answers one request with its result."""
@@ -67,8 +68,18 @@ class Worker:
             self.triton_missing = self.torch_missing
             return {"protocol": wire.PROTOCOL, "device": "cpu", "versions": versions, "pid": os.getpid()}
         versions.update(self._import_triton())
+        self._begin_watch()  # before a file of an operator is imported
         device = "gpu" if self.on_gpu else "cpu" if self.triton_missing else "interpreter"
         return {"protocol": wire.PROTOCOL, "device": device, "versions": versions, "pid": os.getpid()}
+
+    def _begin_watch(self) -> None:
+        import implementation
+        import integrity
+        import launch
+        import tensors
+        if not self.on_gpu:
+            integrity.erase_freed_memory()
+        self.watch = integrity.Watch(wire, tensors, launch, implementation, integrity, sys.modules[Worker.__module__])
 
     def _import_torch(self) -> dict[str, str]:
         import torch
@@ -165,14 +176,15 @@ class Worker:
     def run(self, run: dict[str, Any]) -> dict[str, Any]:
         """Runs one case of one implementation: every launch, up to the first that does not return plainly."""
         import torch
+        from integrity import Earlier
         from launch import launch
         module, row = self._find(run)
         attributes = wire.attributes(run.get("attrs"))
         if self.on_gpu:
             torch.cuda.reset_peak_memory_stats()
-        begin, replies, fatal = time.perf_counter_ns(), [], False
+        begin, replies, fatal, earlier = time.perf_counter_ns(), [], False, Earlier()
         for request in run["launches"]:
-            reply = launch(row, module.__file__, self.memory, self.device, run, attributes, request)
+            reply = launch(row, module.__file__, self.memory, self.device, run, attributes, request, self.watch, earlier)
             fatal = reply.pop("fatal", False)
             replies.append(reply)
             if "status" in reply:

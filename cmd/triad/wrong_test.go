@@ -325,25 +325,32 @@ func matched(pattern, text string) bool { return regexp.MustCompile(pattern).Mat
 // comparePlanted runs triad with the planted kernels of an operator in place of its own.
 func comparePlanted(t *testing.T, name, impls string) []result {
 	t.Helper()
+	files := map[string]string{"cuda/kernels/" + name + ".cu": "wrong/" + name + ".cu", "triton/" + name + ".py": "wrong/" + name + ".py"}
+	return compareOver(t, files, name, "--quick", "--dtype", dtypesOf[name], "--impl", impls)
+}
+
+// compareOver runs triad compare with files of testdata in place of the product's own, and gives its results. Something must be bad.
+func compareOver(t *testing.T, files map[string]string, args ...string) []result {
+	t.Helper()
 	overlay := t.TempDir()
-	for file, at := range map[string]string{name + ".cu": "cuda/kernels", name + ".py": "triton"} {
-		text, err := os.ReadFile(filepath.Join("testdata", "wrong", file))
+	for at, file := range files {
+		text, err := os.ReadFile(filepath.Join("testdata", file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.MkdirAll(filepath.Join(overlay, at), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(overlay, filepath.Dir(at)), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(overlay, at, file), text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(overlay, at), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("triad", "compare", name, "--quick", "--dtype", dtypesOf[name], "--impl", impls, "--json", "--db", filepath.Join(t.TempDir(), "r.db"))
+	cmd := exec.Command("triad", append(append([]string{"compare"}, args...), "--json", "--db", filepath.Join(t.TempDir(), "r.db"))...)
 	cmd.Env = append(os.Environ(), "TRIAD_TEST_OVERLAY="+overlay, "TRIAD_PYTHON="+os.Getenv("TRIAD_TEST_PYTHON"))
 	var out, errors bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errors
 	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != int(exitBad) {
-		t.Fatalf("triad compare %s with planted bugs: %v, want exit code 1\n%s%s", name, err, errors.String(), out.String())
+		t.Fatalf("triad compare %v with planted bugs: %v, want exit code 1\n%s%s", args, err, errors.String(), out.String())
 	}
 	var records []result
 	lines := bufio.NewScanner(&out)

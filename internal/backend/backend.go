@@ -66,6 +66,7 @@ type LaunchOutcome struct {
 	Plan    LaunchPlan
 	Changed []string // inputs whose storage is not what it was
 	Guards  []GuardReport
+	Fault   string // what else the call did that it must not do, in one clause
 	Outputs []Output
 }
 

@@ -172,6 +172,7 @@ type LaunchReply struct {
 	Where   *Where        `json:"where,omitempty"`
 	Inputs  []uint32      `json:"inputs"` // IEEE crc32 of each input's storage afterwards
 	Guards  []GuardReport `json:"guards,omitempty"`
+	Fault   string        `json:"fault,omitempty"` // what else the call did that it must not do, in one clause: "left 1 thread running after it returned"
 	Outputs []OutputRef   `json:"outputs"`
 }
 

@@ -123,12 +123,14 @@ func elementOf(e judge.Element) record.Element {
 // answer is what came back, in the judge's terms.
 func answer(outcome backend.Outcome) judge.Answer {
 	var a judge.Answer
-	for _, l := range outcome.Launches {
+	for n, l := range outcome.Launches {
 		launch := judge.Launch{Poison: l.Plan.Poison, Order: l.Plan.Order, InputsUnchanged: len(l.Changed) == 0, GuardsIntact: len(l.Guards) == 0}
 		if len(l.Changed) > 0 {
 			launch.Fault = strings.Join(l.Changed, ", ") + " is not what it was"
 		} else if len(l.Guards) > 0 {
 			launch.Fault = guardSentence(l.Guards[0])
+		} else if l.Fault != "" {
+			launch.Fault = fmt.Sprintf("launch %d %s", n+1, l.Fault)
 		}
 		for _, o := range l.Outputs {
 			launch.Outputs = append(launch.Outputs, returned(o))

@@ -253,10 +253,12 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		a.lost(s, w, d)
 		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wall: wall, Wedged: d.Wedged}, nil
 	}
+	if err != nil && ctx.Err() == nil { // whatever the worker stumbles over, it ran this job: the others go on in a new one
+		a.lost(s, w, &Death{Wedged: !w.end()})
+		return backend.Outcome{Status: op.StatusCrash, Sentence: "the worker could not run it: " + printable(err.Error()), Log: w.log.Tail(), Wall: wall}, nil
+	}
 	if err != nil {
-		if ctx.Err() != nil {
-			s.worker = nil
-		}
+		s.worker = nil
 		return backend.Outcome{}, fmt.Errorf("run %s/%s: %w", job.Implementation.Op, job.Implementation.Name, err)
 	}
 	outcome := collect(job, args, arena, reply, wall)
@@ -422,14 +424,14 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 			if !mayReport(l.Status) {
 				return incomplete("launch %d says %v, which is not for a worker to say", i, l.Status)
 			}
-			outcome.Status, outcome.Sentence, outcome.Where = l.Status, l.Message, l.Where
+			outcome.Status, outcome.Sentence, outcome.Where = l.Status, printable(l.Message), l.Where
 			return outcome
 		}
 		if len(l.Inputs) != len(args.Inputs) || len(l.Outputs) != len(job.Outputs) {
 			return incomplete("launch %d has %d input hashes and %d outputs, want %d and %d", i, len(l.Inputs), len(l.Outputs), len(args.Inputs),
 				len(job.Outputs))
 		}
-		result := backend.LaunchOutcome{Plan: job.Launches[i], Guards: l.Guards}
+		result := backend.LaunchOutcome{Plan: job.Launches[i], Guards: l.Guards, Fault: printable(l.Fault)}
 		for k, sum := range l.Inputs {
 			if sum != args.Inputs[k].CRC32 {
 				result.Changed = append(result.Changed, args.Inputs[k].Name)
@@ -440,6 +442,7 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 			if out.Name != declared.Name {
 				return incomplete("launch %d: output %d is %q, want %q", i, k, out.Name, declared.Name)
 			}
+			out.Type = printable(out.Type)
 			output := backend.Output{OutputRef: out}
 			if out.Present {
 				output.Tensor = tensor.New(declared.Name, declared.DType, declared.Shape)

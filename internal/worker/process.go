@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -260,7 +261,7 @@ func (r *ring) Write(b []byte) (int, error) {
 func (r *ring) Tail() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	text := strings.ToValidUTF8(string(r.buf), "?")
+	text := withoutControls(string(r.buf))
 	if dropped := r.total - int64(len(r.buf)); dropped > 0 {
 		return fmt.Sprintf("[%d bytes before this are not kept]\n%s", dropped, text)
 	}
@@ -268,3 +269,25 @@ func (r *ring) Tail() string {
 }
 
 var _ io.Writer = (*ring)(nil)
+
+// withoutControls makes text safe to print: what a worker says comes from the code that is judged, and an escape sequence could wipe its own
+// verdict off the screen. Line ends and tabs stay.
+func withoutControls(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\t' || unicode.IsGraphic(c) {
+			return c
+		}
+		return '?'
+	}, strings.ToValidUTF8(text, "?"))
+}
+
+// printable makes a sentence of what a worker said: one line, since a line of its own could look like one of the report's.
+func printable(text string) string {
+	var lines []string
+	for line := range strings.Lines(withoutControls(text)) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
+}

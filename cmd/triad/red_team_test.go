@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+)
+
+// redTeam are the exploits of testdata/red_team, file by file: rows that do not compute but want to pass. What they do stands above each.
+var redTeam = map[string]map[string]rejection{
+	"softmax.py": {
+		"torch/freed_memory":          {op.StatusFail, "G[12]", "", nil},
+		"torch/freed_tensor":          {op.StatusFail, "G[12]", "", nil},
+		"torch/constants":             {op.StatusFail, "G2", "", nil},
+		"torch/zeros":                 {op.StatusFail, "G2", "", nil},
+		"torch/nan":                   {op.StatusFail, "G1", "is NaN|got NaN", nil},
+		"torch/clears_its_input":      {op.StatusFail, "G0", "changed its inputs: x is not what it was", nil},
+		"torch/in_place":              {op.StatusFail, "G0", "changed its inputs: x is not what it was", nil},
+		"torch/returns_its_input":     {op.StatusFail, "G[12]", "", nil},
+		"torch/cached_by_shape":       {op.StatusFail, "G[12]", "", nil},
+		"torch/cached_for_good":       {op.StatusFail, "G[12]", "", nil},
+		"torch/every_third_call":      {op.StatusRace, "G0", "differs between two launches", nil},
+		"torch/one_output_for_all":    {op.StatusFail, "G0", "in the memory of the y that an earlier call gave", nil},
+		"torch/earlier_answer":        {op.StatusFail, "G0", "overwrote the y that an earlier call gave", nil},
+		"torch/still_computing":       {op.StatusFail, "G0", "left 1 thread running after it returned", nil},
+		"torch/leaves_a_thread":       {op.StatusFail, "G0", "left 1 thread running after it returned", nil},
+		"torch/later":                 {op.StatusFail, "G0", "y is a triad_operator_softmax.Later, want a torch.Tensor", nil},
+		"torch/nested":                {op.StatusFail, "G0", "y is a nested tensor", nil},
+		"torch/no_storage":            {op.StatusFail, "G0", "of a memory of 0", nil},
+		"torch/sparse":                {op.StatusFail, "G0", "y is a torch.sparse_coo tensor", nil},
+		"torch/meta":                  {op.StatusFail, "G0", "tensor on meta", nil},
+		"torch/patches_empty":         {op.StatusFail, "G0", "changed torch.empty_like", nil},
+		"torch/patches_checksum":      {op.StatusFail, "G0", "changed its inputs: x is not what it was", nil},
+		"torch/patches_store":         {op.StatusFail, "G0", "changed launch._outputs", nil},
+		"torch/patches_softmax":       {op.StatusFail, "G0", "changed torch.softmax", nil},
+		"torch/patches_allclose":      {op.StatusFail, "G0", "changed torch.allclose, torch.equal", nil},
+		"torch/sets_defaults":         {op.StatusFail, "G0", "torch's default dtype", nil},
+		"torch/flushes":               {op.StatusFail, "G0", "flushing of small numbers", nil},
+		"torch/somebody_elses_tensor": {op.StatusFail, "G[012]", "", nil},
+		"torch/shared_memory":         {op.StatusFail, "G0", "was never written", nil},
+		"torch/spoils_files":          {op.StatusFail, "G2", "", nil},
+		"torch/tuned_together":        {op.StatusFail, "G0", "was never written|differs", nil},
+	},
+	"ends_process.py": {
+		"torch/closes_the_socket": {op.StatusCrash, "", "during run", nil},
+		"torch/stops_itself":      {op.StatusHang, "", "no answer to run within 5s and was killed", nil},
+		"torch/forges_the_answer": {op.StatusFail, "G0", "was never written", nil},
+	},
+}
+
+// What does not compute does not pass, in Python: neither by what it gives, nor by what it does to the process that it runs in or to those who
+// come after it there.
+func TestRedTeamInPython(t *testing.T) {
+	if os.Getenv("TRIAD_TEST_PYTHON") == "" {
+		t.Skip("no Python with torch and Triton")
+	}
+	for file, distributions := range map[string]string{"softmax.py": "normal,shifted", "ends_process.py": "normal"} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			judgeRedTeam(t, redTeam[file], "triton/softmax.py", file, "--impl", "torch", "--distribution", distributions, "--limit", "first-cpu=5s")
+		})
+	}
+}
+
+// judgeRedTeam runs a file of testdata/red_team in place of the softmax at a path and compares what comes out.
+func judgeRedTeam(t *testing.T, want map[string]rejection, at, file string, args ...string) {
+	args = append([]string{"softmax", "--pass", "forward", "--dtype", "fp32", "--layout", "contiguous", "--dims", "rows=6,cols=300"}, args...)
+	records := compareOver(t, map[string]string{at: "red_team/" + file}, args...)
+	for name, how := range want {
+		if err := how.holds(of(records, name, op.Forward)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, r := range records {
+		if strings.HasSuffix(r.Variant, "forges_the_report") {
+			if r.Status != op.StatusUnsupported || strings.ContainsAny(r.Message, "\x1b\r\n") {
+				t.Errorf("%s: %v with the message %q, want one line without control characters", r.Impl, r.Status, r.Message)
+			}
+		}
+	}
+	checkRest(t, without(records, "forges_the_report"), op.Forward, want)
+}
+
+func without(records []result, variant string) []result {
+	var kept []result
+	for _, r := range records {
+		if r.Variant != variant {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,135 @@
+"""What a call must leave as it found it, because the next call and the report of this one stand on it: functions of torch and of the worker,
+settings of the process, the answers of earlier calls. It finds carelessness and plain tricks and puts back what it can; a program that is set on
+deceiving the process it runs in can deceive this too. No verdict rests on it alone: the driver judges the bytes that come back."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import sysconfig
+import types
+import zlib
+from typing import Any
+
+import torch
+
+HELD_BYTES = 16 << 20
+"""The answers of an earlier call are kept until the next has returned, where they have at most so many bytes: peak memory is reported."""
+
+_PERTURB = -6  # mallopt's M_PERTURB
+_DENORMAL = 5e-324
+
+
+def erase_freed_memory() -> None:
+    """Has glibc overwrite what is freed and what is handed out: memory without contents must not hold an earlier answer. Elsewhere nothing."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_PERTURB, 0x5A)
+
+
+SETTINGS = {
+    "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    "torch's number of threads": (torch.get_num_threads, torch.set_num_threads),
+    "torch's deterministic mode": (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    "the flushing of small numbers to zero": (lambda: _DENORMAL * 1.0 == 0.0, torch.set_flush_denormal),
+}
+
+
+class Watch:
+    """Knows how everything was when it was made; after() says what a call changed, and changes it back."""
+
+    def __init__(self, *modules: types.ModuleType):
+        self.pid = os.getpid()
+        self.functions = [(owner, {n: f for n, f in vars(owner).items() if callable(f)})
+                          for owner in (torch, torch.Tensor, torch.nn.functional, zlib, *modules)]
+        self.settings = {name: get() for name, (get, _) in SETTINGS.items()}
+        self.threads: set[int] = set()
+
+    def before(self) -> None:
+        """Notes the threads that run before a call."""
+        self.threads = set(sys._current_frames())
+
+    def after(self, replaced: list[str]) -> str:
+        """What the call changed or left behind, in one clause; "" where all is as before. replaced names what somebody else saw it change."""
+        if os.getpid() != self.pid:
+            os._exit(1)  # a child of the call: its parent answers
+        changed = replaced + self._functions() + self._settings()
+        if changed:
+            return f"changed {', '.join(changed[:4])}{f' and {len(changed) - 4} more' if len(changed) > 4 else ''}, which later calls rely on"
+        left = sum(_runs_foreign_code(frame) for ident, frame in sys._current_frames().items() if ident not in self.threads)
+        return f"left {left} thread{'s' if left > 1 else ''} running after it returned" if left else ""
+
+    def _functions(self) -> list[str]:
+        changed = []
+        for owner, known in self.functions:
+            now = vars(owner)
+            for name, function in known.items():
+                if now.get(name) is function:
+                    continue
+                if _by_torch_itself(now.get(name)):
+                    known[name] = now[name]
+                    continue
+                setattr(owner, name, function)
+                changed.append(f"{owner.__module__ + '.' if isinstance(owner, type) else ''}{owner.__name__}.{name}")
+        return changed
+
+    def _settings(self) -> list[str]:
+        changed = []
+        for name, (get, put) in SETTINGS.items():
+            if get() != self.settings[name]:
+                put(self.settings[name])
+                changed.append(name)
+        return changed
+
+
+def _by_torch_itself(function: Any) -> bool:
+    """Says whether torch put a wrapper of its own around a function, as its compiler does when it is imported."""
+    return isinstance(function, types.FunctionType) and function.__module__.partition(".")[0] == "torch"
+
+
+_LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def _runs_foreign_code(frame: types.FrameType | None) -> bool:
+    """Says whether a thread is in code that belongs to no library: pools that torch keeps for itself are none of a call's doing."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_LIBRARIES) and not name.startswith("<"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+class Earlier:
+    """The answers of the call before."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, torch.Tensor, int]] = []
+
+    def overwritten(self, now: dict[str, Any]) -> str:
+        """Says in one clause what the call that gave now did to the answers of the one before, and keeps now in their place."""
+        said = ""
+        for name, tensor, sum_before in self.answers:
+            if any(_share_memory(tensor, other) for other in now.values()):
+                said = said or f"gave its answer in the memory of the {name} that an earlier call gave, whose caller may still need it"
+            elif _sum(tensor) != sum_before:
+                said = said or f"overwrote the {name} that an earlier call gave"
+        kept = {n: t for n, t in now.items() if type(t) is torch.Tensor and t.layout is torch.strided and t.device.type in ("cpu", "cuda")}
+        held = sum(t.untyped_storage().nbytes() for t in kept.values()) <= HELD_BYTES
+        self.answers = [(n, t, _sum(t)) for n, t in kept.items()] if held else []
+        return said
+
+
+def _share_memory(a: torch.Tensor, b: Any) -> bool:
+    if type(b) is not torch.Tensor or b.layout is not torch.strided or a.device != b.device or not a.nbytes:
+        return False
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+def _sum(tensor: torch.Tensor) -> int:
+    """crc32 of a tensor's elements."""
+    if not tensor.numel():
+        return 0
+    flat = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    return zlib.crc32((ctypes.c_char * flat.numel()).from_address(flat.data_ptr()))
