@@ -25,12 +25,15 @@ type moments struct {
 //	rho = (2*g(n)*u32*v + 2*(u32*g(n)*mean|x|)^2) / (v+eps)
 //
 // The second term stays where the variance is 0: two passes over a constant row leave the squared error of the mean as its variance.
-func momentsOf(x []float64, eps, g float64) moments {
+func momentsOf(x, scratch []float64, eps, g float64) moments {
 	n := float64(len(x))
 	var s moments
-	s.mean = sumOf(len(x), func(i int) float64 { return x[i] }) / n
-	s.meanAbs = sumOf(len(x), func(i int) float64 { return math.Abs(x[i]) }) / n
-	s.variance = sumOf(len(x), func(i int) float64 { return (x[i] - s.mean) * (x[i] - s.mean) }) / n
+	s.mean = sum(x) / n
+	s.meanAbs = sum(absolutes(scratch, x)) / n
+	for i, v := range x {
+		scratch[i] = (v - s.mean) * (v - s.mean)
+	}
+	s.variance = sum(scratch[:len(x)]) / n
 	s.rstd = 1 / math.Sqrt(s.variance+eps)
 	s.g = g
 	total := s.variance + eps
@@ -44,7 +47,7 @@ func momentsOf(x []float64, eps, g float64) moments {
 //	e = rstd*(2*u32*|x-mean| + u32*g(n)*mean|x|) + |xhat|*(rho/2 + 6*u32)
 //
 // Where mean and rstd were given, the terms of their errors drop out.
-func (s moments) normalized(x float64, given bool) (xhat, e float64) {
+func (s *moments) normalized(x float64, given bool) (xhat, e float64) {
 	xhat = (x - s.mean) * s.rstd
 	e = s.rstd*2*judge.U32*math.Abs(x-s.mean) + 6*judge.U32*math.Abs(xhat)
 	if !given {
@@ -79,7 +82,7 @@ func layernormForward(k *call) ([]judge.Target, error) {
 	if err = firstError(err, k.parameters(x, "weight", "bias")); err != nil {
 		return nil, err
 	}
-	in, err := k.values("x", "weight", "bias")
+	parameters, err := k.values("weight", "bias")
 	if err != nil {
 		return nil, err
 	}
@@ -87,15 +90,16 @@ func layernormForward(k *call) ([]judge.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, cols := x.Shape[0], x.Shape[1]
+	in, _ := k.rows("x")
+	rows, cols, g := x.Shape[0], x.Shape[1], k.growth(x.Shape[1])
 	chosen := k.sample.choose(rows)
 	y := k.target("y", x.DType, x.Shape, chosen)
 	mean := k.rowStatistic("mean", rows, chosen)
 	rstd := k.rowStatistic("rstd", rows, chosen)
-	eachRow(chosen, rows, func(i, r int64) {
-		row := in[0][r*cols : (r+1)*cols]
-		s := momentsOf(row, eps, k.growth(cols))
-		layernormRow(rowOf(y, i, cols), s, row, in[1], in[2], x.DType)
+	eachRowWith(chosen, rows, in.memory(1), func(own [][]float64, i, r int64) {
+		in.read(own, r)
+		s := momentsOf(own[0], own[1], eps, g)
+		layernormRow(rowOf(y, i, cols), s, own[0], parameters[0], parameters[1], x.DType)
 		setOne(mean, i, s.mean, judge.U32*s.g*s.meanAbs)
 		// 4 for a root and reciprocal good to 2^-22, 1 for the division by cols and the sum with eps
 		setOne(rstd, i, s.rstd, s.rstd*(s.rho/2+5*judge.U32))
@@ -126,19 +130,20 @@ func layernormRow(out row, s moments, x, weight, bias []float64, d op.DType) {
 		scaled := float64(xhat * weight[i])
 		out.R[i] = scaled + bias[i]
 		out.T[i] = weighted(math.Abs(weight[i]), e) + 4*judge.U32*(math.Abs(scaled)+math.Abs(bias[i]))
-		out.TFP32[i] = out.T[i]
-		out.Sim[i] = tensor.Round(d, out.R[i], false)
 	}
+	copy(out.TFP32, out.T)
+	roundRow(out.Sim, out.R, d)
 }
 
 // layernormBack is what a backward starts from: the exact statistics of each row, and those the simulated contract sees (chained: mean and
 // rstd rounded to fp32, as a forward saves them; else those that were given).
 type layernormBack struct {
-	x, weight, dy []float64
-	rows, cols    int64
-	given         bool
-	gRows         float64 // growth of errors in a sum over the rows
-	exact, sim    []moments
+	in         rowInputs // x and dy
+	weight     []float64
+	rows, cols int64
+	given      bool
+	gRows      float64 // growth of errors in a sum over the rows
+	exact, sim []moments
 }
 
 func layernormBackward(k *call) ([]judge.Target, error) {
@@ -150,7 +155,10 @@ func layernormBackward(k *call) ([]judge.Target, error) {
 	weight, _ := k.tensor("weight")
 	chosen := k.sample.choose(b.rows)
 	dx := k.target("grad_x", x.DType, x.Shape, chosen)
-	eachRow(chosen, b.rows, func(i, r int64) { b.gradX(rowOf(dx, i, b.cols), r, x.DType) })
+	eachRowWith(chosen, b.rows, b.in.memory(5), func(own [][]float64, i, r int64) {
+		b.in.read(own, r)
+		b.gradX(rowOf(dx, i, b.cols), r, x.DType, own)
+	})
 	dweight := k.target("grad_weight", weight.DType, weight.Shape, nil)
 	dbias := k.target("grad_bias", weight.DType, weight.Shape, nil)
 	b.gradParameters(dweight, dbias)
@@ -162,7 +170,7 @@ func (k *call) layernormBack() (*layernormBack, error) {
 	if err = firstError(err, k.parameters(x, "weight"), k.shaped("grad_y", x.Shape...)); err != nil {
 		return nil, err
 	}
-	in, err := k.values("x", "weight", "grad_y")
+	parameters, err := k.values("weight")
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +178,11 @@ func (k *call) layernormBack() (*layernormBack, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &layernormBack{x: in[0], weight: in[1], dy: in[2], rows: x.Shape[0], cols: x.Shape[1], given: !k.chained(), gRows: k.growth(x.Shape[0])}
+	in, err := k.rows("x", "grad_y")
+	if err != nil {
+		return nil, err
+	}
+	b := &layernormBack{in: in, weight: parameters[0], rows: x.Shape[0], cols: x.Shape[1], given: !k.chained(), gRows: k.growth(x.Shape[0])}
 	b.exact, b.sim = make([]moments, b.rows), make([]moments, b.rows)
 	var saved [][]float64
 	if b.given {
@@ -179,13 +191,15 @@ func (k *call) layernormBack() (*layernormBack, error) {
 			return nil, err
 		}
 	}
-	inParallel(b.rows, func(r int64) {
+	g := k.growth(b.cols)
+	inParallelWith(b.rows, in.memory(0), func(own [][]float64, r int64) {
 		if b.given {
-			b.exact[r] = moments{mean: saved[0][r], rstd: saved[1][r], g: k.growth(b.cols)}
+			b.exact[r] = moments{mean: saved[0][r], rstd: saved[1][r], g: g}
 			b.sim[r] = b.exact[r]
 			return
 		}
-		b.exact[r] = momentsOf(b.x[r*b.cols:(r+1)*b.cols], eps, k.growth(b.cols))
+		x.DecodeRow(own[0], r, 0)
+		b.exact[r] = momentsOf(own[0], own[1], eps, g)
 		b.sim[r] = b.exact[r]
 		b.sim[r].mean = tensor.Round(op.FP32, b.exact[r].mean, false)
 		b.sim[r].rstd = tensor.Round(op.FP32, b.exact[r].rstd, false)
@@ -199,37 +213,40 @@ func (k *call) layernormBack() (*layernormBack, error) {
 //	    + |R|*(max(u32*g, rho/2) + 8*u32)
 //
 // the last term for rstd, whose error is rho/2 where it is not given
-func (b *layernormBack) gradX(out row, r int64, d op.DType) {
-	n := int(b.cols)
-	x, dy, s := b.x[r*b.cols:(r+1)*b.cols], b.dy[r*b.cols:(r+1)*b.cols], b.exact[r]
-	xhat, e, wdy := make([]float64, n), make([]float64, n), make([]float64, n)
-	for i := range n {
-		xhat[i], e[i] = s.normalized(x[i], b.given)
-		wdy[i] = b.weight[i] * dy[i]
+func (b *layernormBack) gradX(out row, r int64, d op.DType, own [][]float64) {
+	x, dy, s := own[0], own[1], b.exact[r]
+	xhat, e, wdy, both, scratch := own[2], own[3], own[4], own[5], own[6]
+	for i, v := range x {
+		xhat[i], e[i] = s.normalized(v, b.given)
 	}
-	mean := func(f func(i int) float64) float64 { return sumOf(n, f) / float64(n) }
-	c1 := mean(func(i int) float64 { return wdy[i] })
-	c2 := mean(func(i int) float64 { return wdy[i] * xhat[i] })
-	absolute := mean(func(i int) float64 { return math.Abs(wdy[i]) })
-	product := mean(func(i int) float64 { return math.Abs(wdy[i] * xhat[i]) })
-	carried := mean(func(i int) float64 { return weighted(math.Abs(wdy[i]), e[i]) })
+	n := float64(len(x))
+	c1 := sum(products(wdy, b.weight, dy)) / n
+	c2 := sum(products(both, wdy, xhat)) / n
+	absolute := sum(absolutes(scratch, wdy)) / n
+	product := sum(absolutes(scratch, both)) / n
+	for i, v := range wdy {
+		scratch[i] = weighted(math.Abs(v), e[i])
+	}
+	carried := sum(scratch) / n
 	g := s.g
-	for i := range n {
-		a := math.Abs(xhat[i])
-		out.R[i] = s.rstd * (wdy[i] - c1 - float64(xhat[i]*c2))
-		own := judge.U32 * (6*math.Abs(wdy[i]) + g*absolute + g*a*product + 6*a*math.Abs(c2))
-		out.T[i] = s.rstd*(own+e[i]*math.Abs(c2)+a*carried) + math.Abs(out.R[i])*(math.Max(judge.U32*g, s.rho/2)+8*judge.U32)
-		out.TFP32[i] = out.T[i]
+	relative := math.Max(judge.U32*g, s.rho/2) + 8*judge.U32
+	for i, w := range wdy {
+		a, size := math.Abs(xhat[i]), math.Abs(w)
+		out.R[i] = s.rstd * (w - c1 - float64(xhat[i]*c2))
+		own := judge.U32 * (6*size + g*absolute + g*a*product + 6*a*math.Abs(c2))
+		out.T[i] = s.rstd*(own+e[i]*math.Abs(c2)+a*carried) + math.Abs(out.R[i])*relative
 	}
+	copy(out.TFP32, out.T)
 	if s = b.sim[r]; s != b.exact[r] {
-		for i := range n {
-			xhat[i] = (x[i] - s.mean) * s.rstd
+		for i, v := range x {
+			xhat[i] = (v - s.mean) * s.rstd
 		}
-		c2 = mean(func(i int) float64 { return wdy[i] * xhat[i] })
+		c2 = sum(products(both, wdy, xhat)) / n
 	}
-	for i := range n {
-		out.Sim[i] = tensor.Round(d, s.rstd*(wdy[i]-c1-float64(xhat[i]*c2)), false)
+	for i, w := range wdy {
+		out.Sim[i] = s.rstd * (w - c1 - float64(xhat[i]*c2))
 	}
+	roundRow(out.Sim, out.Sim, d)
 }
 
 // rowBlock is how many rows are added up before their sum joins the total, so that the error of a long column stays small.
@@ -244,9 +261,12 @@ func (b *layernormBack) gradParameters(dweight, dbias judge.Target) {
 	inParallel((b.cols+stripe-1)/stripe, func(task int64) {
 		first, last := task*stripe, min((task+1)*stripe, b.cols)
 		total, part := make([]parameterSums, last-first), make([]parameterSums, last-first)
+		x, dy := make([]float64, last-first), make([]float64, last-first)
 		for r := range b.rows {
-			for c := first; c < last; c++ {
-				part[c-first].add(b, r, c)
+			b.in.tensors[0].DecodeRow(x, r, first)
+			b.in.tensors[1].DecodeRow(dy, r, first)
+			for c := range part {
+				part[c].add(x[c], dy[c], &b.exact[r], &b.sim[r], b.given)
 			}
 			if (r+1)%rowBlock == 0 || r+1 == b.rows {
 				for i := range part {
@@ -269,16 +289,16 @@ type parameterSums struct {
 	weight, weightSim, weightAbs, carried, bias, biasAbs float64
 }
 
-func (p *parameterSums) add(b *layernormBack, r, c int64) {
-	x, dy := b.x[r*b.cols+c], b.dy[r*b.cols+c]
-	xhat, e := b.exact[r].normalized(x, b.given)
-	simulated := (x - b.sim[r].mean) * b.sim[r].rstd
+func (p *parameterSums) add(x, dy float64, exact, sim *moments, given bool) {
+	xhat, e := exact.normalized(x, given)
+	simulated := (x - sim.mean) * sim.rstd
+	size := math.Abs(dy)
 	p.weight += float64(dy * xhat)
 	p.weightSim += float64(dy * simulated)
 	p.weightAbs += math.Abs(dy * xhat)
-	p.carried += weighted(math.Abs(dy), e)
+	p.carried += weighted(size, e)
 	p.bias += dy
-	p.biasAbs += math.Abs(dy)
+	p.biasAbs += size
 }
 
 func (p *parameterSums) join(o parameterSums) {

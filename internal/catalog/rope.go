@@ -22,14 +22,12 @@ func ropeBackward(k *call) ([]judge.Target, error) {
 
 // rotated rotates each of the inputs; sign -1 turns the angle round.
 func (k *call) rotated(inputs, outputs []string, sign float64) ([]judge.Target, error) {
-	tables, err := k.values("cos", "sin")
-	if err != nil {
-		return nil, err
-	}
 	cos, err := k.rank("cos", 2)
-	if err = firstError(err, k.shaped("sin", cos.Shape...)); err != nil {
+	sin, errSin := k.tensor("sin")
+	if err = firstError(err, errSin, k.shaped("sin", cos.Shape...)); err != nil {
 		return nil, err
 	}
+	exact := k.Distribution == "integers" && onlyQuarterTurns(cos.Float64s(), sin.Float64s())
 	offset := int64(k.Attrs.Number("offset"))
 	var targets []judge.Target
 	for i, name := range inputs {
@@ -41,15 +39,22 @@ func (k *call) rotated(inputs, outputs []string, sign float64) ([]judge.Target, 
 			return nil, fmt.Errorf("%s has shape %v at offset %d and cos %v: want head_dim twice the columns of cos, and a row of it for every position",
 				name, x.Shape, offset, cos.Shape)
 		}
-		r := rotation{
-			k: k, x: x.Float64s(), cos: tables[0], sin: tables[1], sign: sign, d: x.DType, half: cos.Shape[1], seq: x.Shape[1], heads: x.Shape[2],
-			offset: offset, interleaved: k.Attrs.Number("interleaved") != 0,
+		in, _ := k.rows(name)
+		out := k.elementwise(in, outputs[i])
+		rows, memory := rowsOf(x), in.memory(2)
+		eachRowWith(k.sample.choose(rows), rows, memory, func(own [][]float64, i, r int64) {
+			in.read(own, r)
+			rotation := rotation{rules: k.rules, x: own[0], cos: own[1][:cos.Shape[1]], sin: own[2][:cos.Shape[1]], sign: sign, d: x.DType,
+				interleaved: k.Attrs.Number("interleaved") != 0, exact: exact}
+			angle := offset + r/x.Shape[2]%x.Shape[1]
+			cos.DecodeRow(rotation.cos, angle, 0)
+			sin.DecodeRow(rotation.sin, angle, 0)
+			rotation.fill(rowOf(out, i, in.cols))
+		})
+		if exact {
+			out = exactly(out)
 		}
-		if r.exact = k.Distribution == "integers" && onlyQuarterTurns(tables[0], tables[1]); r.exact {
-			targets = append(targets, exactly(k.elementwise(outputs[i], x, r.element)))
-			continue
-		}
-		targets = append(targets, k.elementwise(outputs[i], x, r.element))
+		targets = append(targets, out)
 	}
 	return targets, nil
 }
@@ -66,57 +71,49 @@ func onlyQuarterTurns(cos, sin []float64) bool {
 	return true
 }
 
-// rotation is x[batch, seq, heads, 2*half] turned by the angles of position offset + t.
+// rotation is one row x of 2*half elements turned by the angles of its position.
 type rotation struct {
-	k                        *call
-	x, cos, sin              []float64
-	sign                     float64
-	d                        op.DType
-	half, seq, heads, offset int64
-	interleaved, exact       bool
+	rules              Contract
+	x, cos, sin        []float64
+	sign               float64
+	d                  op.DType
+	interleaved, exact bool
 }
 
-// element computes out1 = x1*cos - x2*sin or out2 = x2*cos + x1*sin, with the allowance
+// fill computes out1 = x1*cos - x2*sin and out2 = x2*cos + x1*sin of every pair.
+func (r rotation) fill(out row) {
+	half := len(r.cos)
+	for j := range half {
+		first, second := j, j+half
+		if r.interleaved {
+			first, second = 2*j, 2*j+1
+		}
+		a, b, cos, sin := r.x[first], r.x[second], r.cos[j], r.sin[j]*r.sign
+		out.R[first], out.T[first], out.TFP32[first], out.Sim[first] = r.element(a, b, cos, -sin)
+		out.R[second], out.T[second], out.TFP32[second], out.Sim[second] = r.element(b, a, cos, sin)
+	}
+	roundRow(out.Sim, out.Sim, r.d)
+}
+
+// element computes a*cos + b*sin with the allowance
 //
-//	T = 4*u32*(|x1|+|x2|) + 2^-149
+//	T = 4*u32*(|a|+|b|) + 2^-149
 //
 // two products and a sum; the last term for products that are subnormal. Eager casts cos and sin to the dtype first and stores both
-// products: + 2*u*(|a*cos| + |b*sin|) and what storing loses below the normal range.
-func (r rotation) element(i int64) (value, t, tFP32, sim float64) {
-	dim := 2 * r.half
-	j, token := i%dim, i/(dim*r.heads)
-	angle := (r.offset + token%r.seq)
-	var pair, partner int64
-	first := j < r.half
-	if r.interleaved {
-		pair, first = j/2, j%2 == 0
-		partner = i + 1
-		if !first {
-			partner = i - 1
-		}
-	} else {
-		pair, partner = j%r.half, i+r.half
-		if !first {
-			partner = i - r.half
-		}
-	}
-	a, b := r.x[i], r.x[partner]
-	cos, sin := r.cos[angle*r.half+pair], r.sin[angle*r.half+pair]*r.sign
-	if first {
-		sin = -sin
-	}
+// products: + 2*u*(|a*cos| + |b*sin|) and what storing loses below the normal range. sim is not yet rounded to the output.
+func (r rotation) element(a, b, cos, sin float64) (value, t, tFP32, sim float64) {
 	value = float64(a*cos) + float64(b*sin)
 	sim = value
 	if r.exact || a == 0 && b == 0 {
-		return value, 0, 0, tensor.Round(r.d, sim, false)
+		return value, 0, 0, sim
 	}
 	tFP32 = 4*judge.U32*(math.Abs(a)+math.Abs(b)) + subnormal
 	t = tFP32
-	if r.k.rules.EveryStep {
+	if r.rules.EveryStep {
 		u, lost := unit(r.d), halfSubnormal(r.d)
 		t += (2*u+u*u)*(math.Abs(a*cos)+math.Abs(b*sin)) + (2+math.Abs(a)+math.Abs(b))*lost
 		low := func(x float64) float64 { return tensor.Round(r.d, x, false) }
 		sim = low(a*low(cos)) + low(b*low(sin))
 	}
-	return value, t, tFP32, tensor.Round(r.d, sim, false)
+	return value, t, tFP32, sim
 }

@@ -5,7 +5,6 @@ import (
 
 	"triad/internal/judge"
 	"triad/internal/op"
-	"triad/internal/tensor"
 )
 
 var _ = register("softmax", truth{forward: softmaxForward, backward: softmaxBackward, permits: []string{"fp32", "product16"}})
@@ -19,12 +18,12 @@ var _ = register("softmax", truth{forward: softmaxForward, backward: softmaxBack
 func softmaxRow(x, p, t []float64, g float64) {
 	m := math.Inf(-1)
 	for _, v := range x {
-		m = math.Max(m, v) // NaN wins
+		m = max(m, v) // NaN wins
 	}
 	for i, v := range x {
 		p[i] = math.Exp(v - m)
 	}
-	l := sumOf(len(p), func(i int) float64 { return p[i] })
+	l := sum(p)
 	for i, v := range x {
 		p[i] /= l
 		t[i] = weighted(p[i], judge.U32*(2*math.Abs(v-m)+10+g)) + judge.Tiny
@@ -39,13 +38,14 @@ func softmaxForward(k *call) ([]judge.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, rows, cols := x.Float64s(), x.Shape[0], x.Shape[1]
-	chosen := k.sample.choose(rows)
+	in, _ := k.rows("x")
+	chosen := k.sample.choose(x.Shape[0])
 	y := k.target("y", x.DType, x.Shape, chosen)
-	g := k.growth(cols)
-	eachRow(chosen, rows, func(i, r int64) {
-		out := rowOf(y, i, cols)
-		softmaxRow(values[r*cols:(r+1)*cols], out.R, out.T, g)
+	g := k.growth(in.cols)
+	eachRowWith(chosen, x.Shape[0], in.memory(0), func(own [][]float64, i, r int64) {
+		in.read(own, r)
+		out := rowOf(y, i, in.cols)
+		softmaxRow(own[0], out.R, out.T, g)
 		copy(out.TFP32, out.T)
 		roundRow(out.Sim, out.R, x.DType)
 	})
@@ -65,13 +65,6 @@ func oneHot(y []float64) bool {
 	return true
 }
 
-// roundRow rounds every value to a dtype.
-func roundRow(to, from []float64, d op.DType) {
-	for i, v := range from {
-		to[i] = tensor.Round(d, v, false)
-	}
-}
-
 func softmaxBackward(k *call) ([]judge.Target, error) {
 	dy, err := k.rank("grad_y", 2)
 	if err != nil {
@@ -81,20 +74,20 @@ func softmaxBackward(k *call) ([]judge.Target, error) {
 	if k.chained() {
 		saved = "x"
 	}
-	from, err := k.tensor(saved)
-	if err = firstError(err, k.shaped(saved, dy.Shape...)); err != nil {
+	in, err := k.rows("grad_y", saved)
+	if err != nil {
 		return nil, err
 	}
-	source, upstream := from.Float64s(), dy.Float64s()
-	d, rows, cols := dy.DType, dy.Shape[0], dy.Shape[1]
-	chosen := k.sample.choose(rows)
-	dx := k.target("grad_x", d, dy.Shape, chosen)
-	eachRow(chosen, rows, func(i, r int64) {
-		b := softmaxGradient{dtype: d, lowProduct: k.rules.LowProduct, g: k.growth(cols), dy: upstream[r*cols : (r+1)*cols], p: source[r*cols : (r+1)*cols]}
+	chosen := k.sample.choose(dy.Shape[0])
+	dx := k.target("grad_x", dy.DType, dy.Shape, chosen)
+	g := k.growth(in.cols)
+	eachRowWith(chosen, dy.Shape[0], in.memory(6), func(own [][]float64, i, r int64) {
+		in.read(own, r)
+		b := softmaxGradient{dtype: dy.DType, lowProduct: k.rules.LowProduct, g: g, dy: own[0], p: own[1], scratch: own[2:4]}
 		if k.chained() {
-			b.forward()
+			b.forward(own[4:])
 		}
-		b.fill(rowOf(dx, i, cols))
+		b.fill(rowOf(dx, i, in.cols))
 	})
 	return []judge.Target{dx}, nil
 }
@@ -107,16 +100,18 @@ type softmaxGradient struct {
 	p, dy      []float64
 	stored     []float64 // p as it is saved; nil: p is what was saved
 	t, tFP32   []float64 // chained: the error of the saved p under the contract, and without the rounding to the dtype
+	scratch    [][]float64
 }
 
 // forward turns x into p with the error of what a forward saves: t = T_y + u*(|y| + T_y) + half the smallest subnormal.
-func (b *softmaxGradient) forward() {
-	x, n := b.p, len(b.p)
-	b.p, b.t, b.tFP32, b.stored = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+func (b *softmaxGradient) forward(memory [][]float64) {
+	x := b.p
+	b.p, b.t, b.tFP32, b.stored = memory[0], memory[1], memory[2], memory[3]
 	softmaxRow(x, b.p, b.t, b.g)
 	u, lost := unit(b.dtype), halfSubnormal(b.dtype)
+	roundRow(b.stored, b.p, b.dtype)
 	for i, p := range b.p {
-		b.stored[i] = tensor.Round(b.dtype, p, false)
+		b.tFP32[i] = 0
 		if p == 0 && b.t[i] == 0 {
 			continue // saved as exactly 0
 		}
@@ -135,14 +130,13 @@ func (b *softmaxGradient) forward() {
 // whose d is dy.
 func (b *softmaxGradient) fill(out row) {
 	n := len(b.p)
-	product := func(i int) float64 { return b.p[i] * b.dy[i] }
-	d := sumOf(n, product)
-	size := sumOf(n, func(i int) float64 { return math.Abs(product(i)) })
+	product := products(b.scratch[0], b.p, b.dy)
+	d := sum(product)
+	size := sum(absolutes(b.scratch[1], product))
 	silent := allZero(b.dy)
 	saved, savedFP32 := 0.0, 0.0
 	if b.t != nil {
-		saved = sumOf(n, func(i int) float64 { return weighted(math.Abs(b.dy[i]), b.t[i]) })
-		savedFP32 = sumOf(n, func(i int) float64 { return weighted(math.Abs(b.dy[i]), b.tFP32[i]) })
+		saved, savedFP32 = b.carried(b.t), b.carried(b.tFP32)
 	}
 	g, u := b.g, unit(b.dtype)
 	for i, p := range b.p {
@@ -159,7 +153,7 @@ func (b *softmaxGradient) fill(out row) {
 			out.T[i] += b.t[i]*math.Abs(dy-d) + (a+b.t[i])*saved
 		}
 		if b.lowProduct {
-			out.T[i] += u * (math.Abs(product(i)) + weighted(a, size))
+			out.T[i] += u * (math.Abs(product[i]) + weighted(a, size))
 			if b.dtype == op.FP16 {
 				out.T[i] += 0x1p-24
 			}
@@ -168,28 +162,33 @@ func (b *softmaxGradient) fill(out row) {
 	b.simulate(out.Sim)
 }
 
+// carried is sum(t*|dy|).
+func (b *softmaxGradient) carried(t []float64) float64 {
+	terms := b.scratch[1]
+	for i, dy := range b.dy {
+		terms[i] = weighted(math.Abs(dy), t[i])
+	}
+	return sum(terms)
+}
+
 // simulate is the same mathematics rounded where the contract stores a value: the saved p, p*dy if it is stored low, the result.
 func (b *softmaxGradient) simulate(sim []float64) {
 	p := b.p
 	if b.stored != nil {
 		p = b.stored
 	}
-	product := func(i int) float64 { return p[i] * b.dy[i] }
+	product := products(b.scratch[0], p, b.dy)
 	if b.lowProduct {
-		low := make([]float64, len(p))
-		for i := range p {
-			low[i] = tensor.Round(b.dtype, p[i]*b.dy[i], false)
-		}
-		product = func(i int) float64 { return low[i] }
+		roundRow(product, product, b.dtype)
 	}
-	d := sumOf(len(p), product)
+	d := sum(product)
 	for i := range p {
-		v := p[i] * (b.dy[i] - d)
+		sim[i] = p[i] * (b.dy[i] - d)
 		if b.lowProduct {
-			v = product(i) - p[i]*d
+			sim[i] = product[i] - p[i]*d
 		}
-		sim[i] = tensor.Round(b.dtype, v, false)
 	}
+	roundRow(sim, sim, b.dtype)
 }
 
 // allZero says whether every value is 0.

@@ -66,50 +66,58 @@ func (k *call) gateGradient(dy, g, v float64, d op.DType) (r, t, tFP32, sim floa
 }
 
 func swigluForward(k *call) ([]judge.Target, error) {
-	gate, err := k.tensor("gate")
-	if err = firstError(err, k.shaped("up", gate.Shape...)); err != nil {
-		return nil, err
-	}
-	in, err := k.values("gate", "up")
+	in, err := k.rows("gate", "up")
 	if err != nil {
 		return nil, err
 	}
-	y := k.elementwise("y", gate, func(i int64) (r, t, tFP32, sim float64) { return k.gated(in[0][i], in[1][i], gate.DType) })
+	d := in.tensors[0].DType
+	y := k.elementwise(in, "y")
+	k.fillRows(in, func(own [][]float64, i int64) {
+		out := rowOf(y, i, in.cols)
+		for c, g := range own[0] {
+			out.R[c], out.T[c], out.TFP32[c], out.Sim[c] = k.gated(g, own[1][c], d)
+		}
+	})
 	return []judge.Target{y}, nil
 }
 
 func swigluBackward(k *call) ([]judge.Target, error) {
-	gate, err := k.tensor("gate")
-	if err = firstError(err, k.shaped("up", gate.Shape...), k.shaped("grad_y", gate.Shape...)); err != nil {
-		return nil, err
-	}
-	in, err := k.values("gate", "up", "grad_y")
+	in, err := k.rows("gate", "up", "grad_y")
 	if err != nil {
 		return nil, err
 	}
-	dgate := k.elementwise("grad_gate", gate, func(i int64) (r, t, tFP32, sim float64) {
-		return k.gateGradient(in[2][i], in[0][i], in[1][i], gate.DType)
+	d := in.tensors[0].DType
+	dgate, dup := k.elementwise(in, "grad_gate"), k.elementwise(in, "grad_up")
+	k.fillRows(in, func(own [][]float64, i int64) {
+		first, second := rowOf(dgate, i, in.cols), rowOf(dup, i, in.cols)
+		for c, g := range own[0] {
+			dy := own[2][c]
+			first.R[c], first.T[c], first.TFP32[c], first.Sim[c] = k.gateGradient(dy, g, own[1][c], d)
+			second.R[c], second.T[c], second.TFP32[c], second.Sim[c] = k.gated(g, dy, d)
+		}
 	})
-	dup := k.elementwise("grad_up", gate, func(i int64) (r, t, tFP32, sim float64) { return k.gated(in[0][i], in[2][i], gate.DType) })
 	return []judge.Target{dgate, dup}, nil
 }
 
-// elementwise fills an output that has the shape and dtype of an input, element by element.
-func (k *call) elementwise(name string, like tensor.Tensor, f func(i int64) (r, t, tFP32, sim float64)) judge.Target {
-	cols, rows := int64(1), int64(0)
-	if rank := len(like.Shape); rank > 0 {
-		cols = like.Shape[rank-1]
+// rowsOf is how many rows a tensor has.
+func rowsOf(t tensor.Tensor) int64 {
+	if rank := len(t.Shape); rank > 0 && t.Shape[rank-1] > 0 {
+		return t.Elements() / t.Shape[rank-1]
 	}
-	if cols > 0 {
-		rows = like.Elements() / cols
-	}
-	chosen := k.sample.choose(rows)
-	out := k.target(name, like.DType, like.Shape, chosen)
-	eachRow(chosen, rows, func(i, r int64) {
-		for c := range cols {
-			p := i*cols + c
-			out.R[p], out.T[p], out.TFP32[p], out.Sim[p] = f(r*cols + c)
-		}
+	return min(t.Elements(), 1)
+}
+
+// elementwise makes an output that has the shape and dtype of the first input.
+func (k *call) elementwise(in rowInputs, name string) judge.Target {
+	like := in.tensors[0]
+	return k.target(name, like.DType, like.Shape, k.sample.choose(rowsOf(like)))
+}
+
+// fillRows calls work with every judged row of the inputs.
+func (k *call) fillRows(in rowInputs, work func(own [][]float64, i int64)) {
+	rows := rowsOf(in.tensors[0])
+	eachRowWith(k.sample.choose(rows), rows, in.memory(0), func(own [][]float64, i, r int64) {
+		in.read(own, r)
+		work(own, i)
 	})
-	return out
 }

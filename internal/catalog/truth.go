@@ -250,15 +250,20 @@ func (r row) through(rows int64) row {
 
 // eachRow calls work for every judged row on all cores: i counts the judged rows, r is the row of the output.
 func eachRow(rows []int64, n int64, work func(i, r int64)) {
+	eachRowWith(rows, n, func() struct{} { return struct{}{} }, func(_ struct{}, i, r int64) { work(i, r) })
+}
+
+// eachRowWith is eachRow with working memory: see inParallelWith.
+func eachRowWith[S any](rows []int64, n int64, memory func() S, work func(own S, i, r int64)) {
 	if rows != nil {
 		n = int64(len(rows))
 	}
-	inParallel(n, func(i int64) {
+	inParallelWith(n, memory, func(own S, i int64) {
 		if rows != nil {
-			work(i, rows[i])
+			work(own, i, rows[i])
 			return
 		}
-		work(i, i)
+		work(own, i, i)
 	})
 }
 

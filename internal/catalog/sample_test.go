@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"math"
+	"testing"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+)
+
+// sampledShapes are shapes of which a sample leaves something out.
+var sampledShapes = map[string]op.Dims{
+	"softmax":   {{Name: "rows", Value: 90}, {Name: "cols", Value: 33}},
+	"layernorm": {{Name: "rows", Value: 90}, {Name: "cols", Value: 33}},
+	"swiglu":    {{Name: "rows", Value: 90}, {Name: "cols", Value: 33}},
+	"rope": {{Name: "batch", Value: 1}, {Name: "seq", Value: 30}, {Name: "heads_q", Value: 4}, {Name: "heads_k", Value: 3}, {Name: "head_dim", Value: 16},
+		{Name: "max_pos", Value: 40}},
+	"fp8_gemm": {{Name: "m", Value: 90}, {Name: "n", Value: 80}, {Name: "k", Value: 100}},
+	"flash_attention": {{Name: "batch", Value: 1}, {Name: "heads_q", Value: 4}, {Name: "heads_kv", Value: 2}, {Name: "seq_q", Value: 45}, {Name: "seq_kv", Value: 51},
+		{Name: "head_dim", Value: 8}},
+}
+
+// sampledOutputs are the outputs that have rows to choose from.
+var sampledOutputs = map[string][]string{
+	"softmax": {"y", "grad_x"}, "layernorm": {"y", "mean", "rstd", "grad_x"}, "swiglu": {"y", "grad_gate", "grad_up"}, "rope": {"q_out", "k_out", "grad_q", "grad_k"},
+	"fp8_gemm": {"c", "grad_a", "grad_b"}, "flash_attention": {"o", "lse", "grad_q", "grad_k", "grad_v"},
+}
+
+// TestSampledTruthIsPartOfTheWhole: what is computed for the rows and columns of a sample is what the whole truth has there, bit for bit, for every
+// operator, pass, dtype, attribute and contract.
+func TestSampledTruthIsPartOfTheWhole(t *testing.T) {
+	for _, o := range All() {
+		dims := map[string]int64{}
+		for _, d := range sampledShapes[o.Spec.Name] {
+			dims[d.Name] = d.Value
+		}
+		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Dims: dims})
+		if err != nil || len(plan.Cases) == 0 {
+			t.Fatalf("%s: %d cases, %v", o.Spec.Name, len(plan.Cases), err)
+		}
+		partial := map[string]bool{}
+		for _, c := range plan.Cases {
+			in := caseInputs(t, o.Spec, c, 1)
+			for _, k := range Contracts() {
+				if k.Name != o.Spec.DefaultContract(c.DType) && !o.Spec.Permits(c.DType, k.Name) {
+					continue
+				}
+				whole := truthFor(t, c, k.Name, in)
+				part, err := TruthOf(c, k.Name, in, &Sample{Rows: 3, Seed: 5})
+				if err != nil {
+					t.Fatalf("%s %s: %v", c.Key(), k.Name, err)
+				}
+				for i, p := range part.Outputs {
+					if p.Index != nil {
+						partial[p.Name] = true
+					}
+					if at := differing(whole.Outputs[i], p); at >= 0 {
+						t.Errorf("%s %s: %s: sampled element %d is not that of the whole", c.Key(), k.Name, p.Name, at)
+					}
+				}
+			}
+		}
+		for _, name := range sampledOutputs[o.Spec.Name] {
+			if !partial[name] {
+				t.Errorf("%s: no case had a sample of %s", o.Spec.Name, name)
+			}
+		}
+	}
+}
+
+// differing is the first judged element of which a sampled truth differs from the whole; -1: none.
+func differing(whole, part judge.Target) int {
+	for i := range part.R {
+		at := i
+		if part.Index != nil {
+			at = int(part.Index[i])
+		}
+		for k, x := range [][]float64{whole.R, whole.T, whole.TFP32, whole.Sim} {
+			y := [][]float64{part.R, part.T, part.TFP32, part.Sim}[k][i]
+			if math.Float64bits(x[at]) != math.Float64bits(y) && !(math.IsNaN(x[at]) && math.IsNaN(y)) && x[at] != y {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// TestSampledKeysOfFewHeads: where every query of a head has to be computed for one key's gradient, keys come from as many heads as that allows, from
+// one at least, and always the last.
+func TestSampledKeysOfFewHeads(t *testing.T) {
+	const heads, seq = 16, 300
+	for most := int64(1); most <= heads; most++ {
+		keys := (&Sample{Rows: 20, Seed: 77}).within(heads, seq, most)
+		found := map[int64]bool{}
+		last := int64(-1)
+		for _, k := range keys {
+			if k <= last {
+				t.Fatalf("keys %v do not rise", keys)
+			}
+			last = k
+			found[k/seq] = true
+		}
+		if int64(len(found)) > most || !found[heads-1] || last != heads*seq-1 || len(keys) < TailRows {
+			t.Errorf("%d keys of %d heads, want at most %d and the last", len(keys), len(found), most)
+		}
+	}
+	if keys := (&Sample{Rows: 20, Seed: 77}).within(heads, 10, 2); len(keys) != 20 {
+		t.Errorf("%d keys of two heads of 10", len(keys))
+	}
+	shape := []int64{1, 16, 1 << 14, 128}
+	b := &attentionBack{attention: &attention{batch: 1, headsQ: 16, headsKV: 16, seqQ: 1 << 14, seqKV: 1 << 14, n: 128, d: op.BF16}}
+	k := &call{sample: &Sample{Rows: 20, Seed: 1}}
+	if b.choose(k, shape); len(b.columns) != 1 {
+		t.Errorf("chained: keys of %d heads, want one", len(b.columns))
+	}
+	b.given = true
+	if b.choose(k, shape); len(b.columns) < 4 {
+		t.Errorf("given o and lse: keys of %d heads, want most of them", len(b.columns))
+	}
+}
