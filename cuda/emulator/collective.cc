@@ -6,9 +6,9 @@
 
 namespace cuemu {
 
-const char *const collective_names[17] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "a vote", "__match_any_sync",
+const char *const collective_names[18] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "a vote", "__match_any_sync",
 	"__match_all_sync", "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync", "__reduce_max_sync",
-	"__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", "__syncwarp", "__activemask"};
+	"__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", "__syncwarp", "__activemask", "a function of the whole warp"};
 
 namespace {
 
@@ -38,12 +38,25 @@ CUEMU_PLAIN uint32_t equal_lanes(const LaneValue *v, uint64_t value, uint32_t la
 	return equal;
 }
 
+CUEMU_PLAIN void call(const LaneValue *v, uint32_t lanes) {
+	void *of[32] = {};
+	const WarpCall *first = nullptr;
+	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+		const WarpCall *one = reinterpret_cast<const WarpCall *>(v[__builtin_ctz(rest)].value);
+		of[__builtin_ctz(rest)] = one->lane;
+		if (!first) first = one;
+	}
+	first->run(of);
+}
+
 }  // namespace
 
 // compute gives every lane of a complete group its result.
 CUEMU_PLAIN void compute(LaneValue *v, int kind, uint32_t lanes) {
 	uint64_t common = 0;
-	if (kind == VOTE_BALLOT) {
+	if (kind == WARP_CALL) {
+		call(v, lanes);
+	} else if (kind == VOTE_BALLOT) {
 		for (uint32_t rest = lanes; rest; rest &= rest - 1)
 			if (v[__builtin_ctz(rest)].value) common |= rest & -rest;
 		common |= uint64_t(lanes) << 32;

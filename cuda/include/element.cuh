@@ -32,7 +32,18 @@ int by_dtype(const triad_call *call) {
 	}
 }
 
+// by_half is the same for kernels of 16-bit elements.
+template <int (*F16)(const triad_call *), int (*BF16)(const triad_call *)> int by_half(const triad_call *call) {
+	switch (call->in[0].dtype) {
+	case TRIAD_F16: return F16(call);
+	case TRIAD_BF16: return BF16(call);
+	default: return TRIAD_UNSUPPORTED;
+	}
+}
+
 } // namespace triad
+
+#define TRIAD_BY_HALF(launcher) (::triad::by_half<launcher<__half>, launcher<__nv_bfloat16>>)
 
 // TRIAD_BY_DTYPE(launcher): a launch function from a launcher template over the element type of the first input.
 #define TRIAD_BY_DTYPE(launcher) TRIAD_BY_DTYPE_OF(0, launcher)

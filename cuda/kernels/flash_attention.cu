@@ -12,11 +12,13 @@
 //                 the running maximum grows. backward: one kernel keeps keys and values and streams queries past them, another the
 //                 other way round for grad_q, so every sum has one owner and a fixed order
 //   tiled_atomic  backward only: one kernel; what its tile of keys gives to grad_q is added to an fp32 sum by atomics, in any order
+//   sm80_mma      fp16 and bf16 on tensor cores, D a multiple of 8 in 8..128: flash_attention_mma.cuh
 #include <algorithm>
 
 #include "arguments.cuh"
 #include "attention.cuh"
 #include "attention_tile.cuh"
+#include "flash_attention_mma.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
 #include "rows.cuh"
@@ -500,36 +502,65 @@ template <class T> int backward_tiled_atomic(const triad_call *call) {
 	return head_dim <= 128 ? backward_tiles_atomic<T, BackwardTiling<128>>(call) : backward_tiles_atomic<T, BackwardTiling<256>>(call);
 }
 
+template <class T> int forward_mma(const triad_call *call) {
+	const ForwardCall<T> a = forward_call<T>(call);
+	return a.shape.head_dim <= 64 ? triad::mma::launch_forward<T, 64>(a, triad::stream_of(call))
+	                              : triad::mma::launch_forward<T, 128>(a, triad::stream_of(call));
+}
+
 // ---- what a call may be
 
-// What both passes ask of q, k, v; `step` is what head_dim must be a multiple of, and half of the least it may be (1: any from 1 on).
-void check_inputs(triad::Check &check, const triad_call *call, int step) {
+// What both passes ask of q, k, v; `step` is what head_dim must be a multiple of, `least` the least it may be.
+void check_inputs(triad::Check &check, const triad_call *call, int step, int least) {
 	const triad_tensor &q = call->in[0], &k = call->in[1], &v = call->in[2];
 	check.floating(q, "q").rank(q, "q", 4).rank(k, "k", 4).like(v, "v", k, "k");
 	check.that(k.dtype == q.dtype, "k is %s, q is %s", triad::dtype_name(k.dtype), triad::dtype_name(q.dtype));
 	if (!check.holds()) return;
-	const long long head_dim = q.shape[3], least = step == 1 ? 1 : 2 * step, heads_q = q.shape[1], heads_kv = k.shape[1];
+	const long long head_dim = q.shape[3], heads_q = q.shape[1], heads_kv = k.shape[1];
 	check.that(k.shape[0] == q.shape[0] && k.shape[3] == q.shape[3], "k and q differ in batch or head_dim");
-	check.that(head_dim >= least && head_dim <= 256 && head_dim % step == 0, "head_dim %lld is not a multiple of %d in %lld..256", head_dim,
+	check.that(head_dim >= least && head_dim <= 256 && head_dim % step == 0, "head_dim %lld is not a multiple of %d in %d..256", head_dim,
 	           step, least);
 	check.that(heads_kv > 0 && heads_q % heads_kv == 0, "heads_q %lld is not a multiple of heads_kv %lld", heads_q, heads_kv);
 	check.that(q.shape[2] < 0x7fff0000 && k.shape[2] < 0x7fff0000, "a sequence is longer than 2147418111");
 }
 
-template <int Step> int accepts_forward(const triad_call *call, char *why, int32_t why_bytes) {
+template <int Step, int Least = Step == 1 ? 1 : 2 * Step> int accepts_forward(const triad_call *call, char *why, int32_t why_bytes) {
 	triad::Check check(why, why_bytes);
 	if (!check.counts(call, 3, 2, 2)) return check.status();
-	check_inputs(check, call, Step);
+	check_inputs(check, call, Step, Least);
 	check.like(call->out[0], "o", call->in[0], "q").contiguous(call->out[0], "o");
 	if (call->out[1].data) check.dtype(call->out[1], "lse", TRIAD_F32).rank(call->out[1], "lse", 3).contiguous(call->out[1], "lse");
 	return check.status();
 }
 
-template <int Step> int accepts_backward(const triad_call *call, char *why, int32_t why_bytes) {
+// What tensor cores ask besides: rows that can be copied 16 bytes at a time, and a scale with which the largest product is the largest score.
+void check_mma(triad::Check &check, const triad_call *call, const char *const *names) {
+	check.that(call->in[0].shape[3] <= 128, "head_dim %lld is more than 128", static_cast<long long>(call->in[0].shape[3]));
+	check.that(call->attr[1] > 0 && call->attr[1] <= 1e30, "scale %g is not in 0..1e30", call->attr[1]);
+	for (int i = 0; i < call->n_in && check.holds(); i++) {
+		const triad_tensor &t = call->in[i];
+		if (t.rank != 4) continue;
+		check.contiguous_columns(t, names[i]).aligned(t, names[i], 16);
+		for (int d = 0; d < 3; d++)
+			check.that(t.shape[d] <= 1 || t.stride[d] % 8 == 0, "%s has stride %lld, not a multiple of 8", names[i], static_cast<long long>(t.stride[d]));
+	}
+	for (int i = 0; i < call->n_out; i++)
+		if (call->out[i].rank == 4) check.aligned(call->out[i], "an output", 16);
+}
+
+int accepts_forward_mma(const triad_call *call, char *why, int32_t why_bytes) {
+	static const char *const names[] = {"q", "k", "v"};
+	if (const int status = accepts_forward<8, 8>(call, why, why_bytes)) return status;
+	triad::Check check(why, why_bytes);
+	check_mma(check, call, names);
+	return check.status();
+}
+
+template <int Step, int Least = Step == 1 ? 1 : 2 * Step> int accepts_backward(const triad_call *call, char *why, int32_t why_bytes) {
 	static const char *const names[] = {"grad_q", "grad_k", "grad_v"};
 	triad::Check check(why, why_bytes);
 	if (!check.counts(call, 6, 3, 2)) return check.status();
-	check_inputs(check, call, Step);
+	check_inputs(check, call, Step, Least);
 	const triad_tensor &q = call->in[0];
 	check.like(call->in[3], "o", q, "q").like(call->in[5], "grad_o", q, "q");
 	check.dtype(call->in[4], "lse", TRIAD_F32).rank(call->in[4], "lse", 3).contiguous(call->in[4], "lse");
@@ -543,6 +574,7 @@ template <int Step> int accepts_backward(const triad_call *call, char *why, int3
 constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
 constexpr uint32_t o_and_lse = 3, gradients = 7, grad_q_only = 1;
 constexpr const char *tiled_limits = "head_dim a multiple of 8 in 16..256", *naive_limits = "head_dim in 1..256";
+constexpr const char *mma_limits = "head_dim a multiple of 8 in 8..128, scale > 0, rows aligned to 16 bytes";
 
 TRIAD_KERNEL(flash_attention, naive, forward,
              .contract("fp32").dtypes(full).outputs(o_and_lse).accepts(accepts_forward<1>)
@@ -556,6 +588,9 @@ TRIAD_KERNEL(flash_attention, tiled, forward,
 TRIAD_KERNEL(flash_attention, tiled, forward,
              .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_forward<8>)
              .launch(TRIAD_BY_DTYPE(forward_tiled)).constraint(tiled_limits))
+TRIAD_KERNEL(flash_attention, sm80_mma, forward,
+             .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_forward_mma)
+             .launch(TRIAD_BY_HALF(forward_mma)).constraint(mma_limits))
 TRIAD_KERNEL(flash_attention, naive, backward,
              .contract("fp32").dtypes(full).outputs(gradients).accepts(accepts_backward<1>)
              .workspace(workspace_weights).launch(TRIAD_BY_DTYPE(backward_naive)).constraint(naive_limits))

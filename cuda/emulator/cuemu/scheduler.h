@@ -110,7 +110,7 @@ void block_index(uint64_t i, uint3 *index);
 uint3 thread_index(unsigned linear);
 
 // collective.cc
-extern const char *const collective_names[17];
+extern const char *const collective_names[18];
 void compute(LaneValue *v, int kind, uint32_t lanes);
 int mismatch(const LaneValue *v, uint32_t lanes, const LaneValue &lane);
 void tell_deadlock(Worker &w);

@@ -12,8 +12,20 @@ namespace cuemu {
 
 enum Collective {
 	SHFL_IDX, SHFL_UP, SHFL_DOWN, SHFL_XOR, VOTE_BALLOT, MATCH_ANY, MATCH_ALL, REDUCE_ADD, REDUCE_MIN_S, REDUCE_MAX_S, REDUCE_MIN_U,
-	REDUCE_MAX_U, REDUCE_AND, REDUCE_OR, REDUCE_XOR, SYNCWARP, ACTIVEMASK
+	REDUCE_MAX_U, REDUCE_AND, REDUCE_OR, REDUCE_XOR, SYNCWARP, ACTIVEMASK, WARP_CALL
 };
+
+// WarpCall is what a lane hands in where all lanes work on one thing, such as a matrix: the last lane to arrive calls `run` with what every lane
+// has (null for a lane that has left the kernel), and `run` leaves each lane its results there.
+struct WarpCall {
+	void (*run)(void *const *lanes);
+	void *lane;
+};
+
+inline void warp_call(void (*run)(void *const *lanes), void *lane, const char *file, int line) {
+	WarpCall call = {run, lane};
+	cuemu_collective(WARP_CALL, 0xffffffffu, reinterpret_cast<uintptr_t>(&call), 0, file, line);
+}
 
 template <class T> inline uint64_t to_bits(T value) {
 	static_assert(sizeof(T) <= 8 && std::is_trivially_copyable<T>::value, "a warp function moves at most 8 bytes");

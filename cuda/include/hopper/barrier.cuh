@@ -47,9 +47,6 @@ __device__ inline void store_shared(uint32_t address, const uint32_t (&words)[4]
 	asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
 }
 
-// finish: the compiler computes the value here and not later.
-__device__ inline void finish(float &value) { asm volatile("" : "+f"(value)); }
-
 // The registers of a thread, for all threads of a warpgroup. Multiples of 8; take waits until others have given enough.
 template <int Registers> __device__ inline void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers)); }
 template <int Registers> __device__ inline void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers)); }

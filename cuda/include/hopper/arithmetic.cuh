@@ -1,0 +1,42 @@
+// arithmetic.cuh: single instructions that C++ does not reach.
+#ifndef TRIAD_HOPPER_ARITHMETIC_CUH
+#define TRIAD_HOPPER_ARITHMETIC_CUH
+#include <cuda_runtime.h>
+
+#include <cmath>
+
+namespace triad {
+namespace hopper {
+
+// power_of_two is 2^x with a relative error below 2^-22; below 2^-126 it is 0. 2^-inf is 0, 2^inf infinity, 2^NaN NaN.
+__device__ inline float power_of_two(float x) {
+#ifdef __CUEMU__
+	return exp2f(x);
+#else
+	float y;
+	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+	return y;
+#endif
+}
+
+// add_pair adds to two neighbouring fp32 sums in global memory, each in one piece, in any order; to is aligned to 8 bytes.
+__device__ inline void add_pair(float *to, float first, float second) {
+#if !defined(__CUEMU__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+	asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(first), "f"(second) : "memory");
+#else
+	atomicAdd(to, first);
+	atomicAdd(to + 1, second);
+#endif
+}
+
+// fresh gives x as a value that the compiler knows nothing of: what is derived from it is computed here, and not kept in registers from before.
+__device__ inline int fresh(int x) {
+#ifndef __CUEMU__
+	asm volatile("" : "+r"(x));
+#endif
+	return x;
+}
+
+} // namespace hopper
+} // namespace triad
+#endif
