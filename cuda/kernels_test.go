@@ -140,6 +140,13 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 			if _, err := kernels(handle, catalogSpec); err != nil {
 				t.Error(err)
 			}
+			made, err := readRecord(filepath.Dir(library.Path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(made.Log, "are serialized") { // ptxas C7510: the tensor cores wait for each product
+				t.Errorf("ptxas serializes wgmma:\n%s", made.Log)
+			}
 			permitted := permittedSpills(t, "cuda/kernels/"+kernel+".cu")
 			worst := map[string]int{}
 			for _, fact := range library.Facts.Kernels {

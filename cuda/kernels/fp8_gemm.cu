@@ -234,9 +234,9 @@ struct Wgmma {
 	static int launch(const Product &p, const triad_call *, cudaStream_t stream) {
 		if (!copyable(p.a, p.m, p.k) || !copyable(p.b, p.n, p.k))
 			return by_scaling<FormatA, FormatB, 1>(p, triad::GuardedLoader{p.a, p.b, p.m, p.n, p.k}, stream);
-		const bool large = ceil_div(p.m, triad::WgmmaTile<2>::m) * ceil_div(p.n, triad::tile_n) >= multiprocessors();
+		const bool large = ceil_div(p.m, triad::LargeTile::m) * ceil_div(p.n, triad::tile_n) >= multiprocessors();
 		triad::CopyLoader loader;
-		const int a = map(&loader.a, p.a, p.m, p.k, large ? triad::WgmmaTile<2>::m : triad::WgmmaTile<1>::m);
+		const int a = map(&loader.a, p.a, p.m, p.k, large ? triad::LargeTile::m : triad::SmallTile::m);
 		if (a != 0) return a;
 		const int b = map(&loader.b, p.b, p.n, p.k, triad::tile_n);
 		if (b != 0) return b;
@@ -268,7 +268,7 @@ struct Wgmma {
 		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
 		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::shared_bytes);
 		if (status != cudaSuccess) return static_cast<int>(status);
-		kernel<<<blocks, triad::wgmma_threads, Tile::shared_bytes, stream>>>(p, loader, order, wide);
+		kernel<<<blocks, Tile::threads, Tile::shared_bytes, stream>>>(p, loader, order, wide);
 		return triad::launched();
 	}
 };

@@ -1,0 +1,160 @@
+// fp8_accumulators.cuh: what a thread does with the accumulators of a tensor-core fp8 product: scales them, adds them up, writes them to c.
+// A thread holds 64 of 64 x 128 elements, at accumulator_row and accumulator_column of hopper/swizzle.cuh. Portable.
+#ifndef TRIAD_FP8_ACCUMULATORS_CUH
+#define TRIAD_FP8_ACCUMULATORS_CUH
+#include "fp8_product.cuh"
+#include "hopper/finish.cuh"
+#include "wgmma_tile.cuh"
+
+namespace triad {
+
+constexpr int accumulators = WgmmaTile<1>::accumulators, tile_n = WgmmaTile<1>::n;
+
+// ---- scales
+
+// A factor that may lie outside fp32's range, as two: x * first * second rounds as one product with the factor would. Plain: second is 1.
+struct Factor {
+	float first, second;
+};
+
+// plain: the factor leaves room for every product of codes, and for 2^31 of them added up.
+__device__ inline bool plain(float factor) {
+	const float size = fabsf(factor);
+	return size >= 0x1p-80f && size <= 0x1p80f;
+}
+
+// The product of two scales. Where it is not plain the exponent is spread over both factors; beyond +-240 the result is 0 or infinite anyway.
+__device__ inline Factor product_of_scales(float a, float b) {
+	const float product = a * b;
+	if (plain(product)) return {product, 1.0f};
+	const SplitScale x = split_scale(a), y = split_scale(b);
+	const int exponent = max(-240, min(240, x.exponent + y.exponent)), half = exponent / 2;
+	return {x.mantissa * y.mantissa * __int_as_float((half + 127) << 23), __int_as_float((exponent - half + 127) << 23)};
+}
+
+// The scales that a thread needs under block scaling for one stage: of its two rows in each wave, and of the tile's columns.
+template <int Waves> struct BlockScales {
+	float a[Waves][2], b;
+};
+
+template <int Waves>
+__device__ inline BlockScales<Waves> block_scales(const Product &p, const float *const (&a_rows)[Waves][2], const float *b_row, int k_block) {
+	BlockScales<Waves> r;
+#pragma unroll
+	for (int w = 0; w < Waves; w++)
+#pragma unroll
+		for (int h = 0; h < 2; h++) r.a[w][h] = a_rows[w][h][k_block * p.scale_a.block_stride];
+	r.b = b_row[k_block * p.scale_b.block_stride];
+	return r;
+}
+
+// sum += part, times the factor of the row.
+__device__ inline void add_scaled(float (&sum)[accumulators], const float (&part)[accumulators], const float (&a)[2], float b) {
+	const bool simple = plain(a[0] * b) && plain(a[1] * b);
+	const Factor f[2] = {product_of_scales(a[0], b), product_of_scales(a[1], b)};
+	if (__all_sync(0xffffffffu, simple)) {
+#pragma unroll
+		for (int i = 0; i < accumulators; i++) sum[i] += part[i] * f[i / 2 % 2].first;
+	} else {
+#pragma unroll
+		for (int i = 0; i < accumulators; i++) sum[i] += part[i] * f[i / 2 % 2].first * f[i / 2 % 2].second;
+	}
+}
+
+// ---- what is written
+
+__device__ inline uint32_t pair_of(__nv_bfloat16, float low, float high) {
+	const __nv_bfloat162 v = __floats2bfloat162_rn(low, high);
+	return *reinterpret_cast<const uint32_t *>(&v);
+}
+__device__ inline uint32_t pair_of(__half, float low, float high) {
+	const __half2 v = __floats2half2_rn(low, high);
+	return *reinterpret_cast<const uint32_t *>(&v);
+}
+
+// The four lanes of a quad hold a 4x4 matrix of words, a row each: afterwards lane i holds what was column i.
+__device__ inline void transpose_quad(uint32_t (&x)[4], int lane) {
+#pragma unroll
+	for (int step = 1; step <= 2; step *= 2) {
+		const bool upper = lane & step;
+#pragma unroll
+		for (int i = 0; i < 4; i++) {
+			if (i & step) continue;
+			const uint32_t other = __shfl_xor_sync(0xffffffffu, upper ? x[i] : x[i | step], step);
+			if (upper) x[i] = other;
+			else x[i | step] = other;
+		}
+	}
+}
+
+// Writes one of a thread's two rows in 64 x 128 elements as 16-byte stores of 16-bit values: neighbouring lanes exchange their columns
+// first. `row` is null for a row beyond c, n is a multiple of 8.
+template <class T> __device__ inline void store_row(T *row, int64_t col0, int64_t n, const float (&y)[accumulators], int h) {
+	const int lane = static_cast<int>(threadIdx.x) % 4;
+#pragma unroll
+	for (int g = 0; g < tile_n / 32; g++) {
+		uint32_t words[4];
+#pragma unroll
+		for (int j = 0; j < 4; j++) words[j] = pair_of(T(), y[(4 * g + j) * 4 + 2 * h], y[(4 * g + j) * 4 + 2 * h + 1]);
+		transpose_quad(words, lane);
+		const int64_t col = col0 + 32 * g + 8 * lane;
+		if (row != nullptr && col < n) __stcs(reinterpret_cast<uint4 *>(row + col), make_uint4(words[0], words[1], words[2], words[3]));
+	}
+}
+
+// As above for fp32: a quad's columns fill 32 bytes already.
+__device__ inline void store_row(float *row, int64_t col0, int64_t n, const float (&y)[accumulators], int h) {
+#pragma unroll
+	for (int j = 0; j < tile_n / 8; j++) {
+		const int64_t col = col0 + 8 * j + threadIdx.x % 4 * 2;
+		if (row != nullptr && col < n) __stcs(reinterpret_cast<float2 *>(row + col), make_float2(y[4 * j + 2 * h], y[4 * j + 2 * h + 1]));
+	}
+}
+
+template <class T> __device__ inline void store_rows(const Product &p, int64_t row0, int64_t col0, const float (&y)[accumulators]) {
+#pragma unroll
+	for (int h = 0; h < 2; h++) {
+		const int64_t row = row0 + 8 * h;
+		store_row(row < p.m ? static_cast<T *>(p.c) + row * p.n : nullptr, col0, p.n, y, h);
+	}
+}
+
+// Scales the sums by row and column.
+__device__ inline void scale_sums(const Product &p, int64_t row0, int64_t col0, float (&y)[accumulators]) {
+	float a[2];
+#pragma unroll
+	for (int h = 0; h < 2; h++) a[h] = p.scale_a.scale[min(row0 + 8 * h, p.m - 1) * p.scale_a.row_stride];
+#pragma unroll
+	for (int j = 0; j < tile_n / 8; j++)
+#pragma unroll
+		for (int e = 0; e < 2; e++) {
+			const int64_t col = min(col0 + 8 * j + threadIdx.x % 4 * 2 + e, p.n - 1);
+			const float b = p.scale_b.scale[col * p.scale_b.row_stride];
+#pragma unroll
+			for (int h = 0; h < 2; h++) {
+				const Factor f = product_of_scales(a[h], b);
+				y[4 * j + 2 * h + e] = y[4 * j + 2 * h + e] * f.first * f.second;
+				hopper::finish(y[4 * j + 2 * h + e]);   // else the factors of all elements wait in registers
+			}
+		}
+}
+
+// Writes a thread's 64 x 128 share of c from (row0 = its first row, col0 = the tile's first column) on.
+__device__ inline void store_sums(const Product &p, int64_t row0, int64_t col0, const float (&y)[accumulators], bool wide) {
+	if (!wide) {
+#pragma unroll
+		for (int i = 0; i < accumulators; i++) {
+			const int64_t row = row0 + i / 2 % 2 * 8, col = col0 + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
+			if (row < p.m && col < p.n) store_element(p.c, p.out, row * p.n + col, y[i]);
+		}
+	} else if (p.out == TRIAD_BF16) {
+		store_rows<__nv_bfloat16>(p, row0, col0, y);
+	} else if (p.out == TRIAD_F16) {
+		store_rows<__half>(p, row0, col0, y);
+	} else {
+		store_rows<float>(p, row0, col0, y);
+	}
+}
+
+} // namespace triad
+#endif

@@ -1,0 +1,39 @@
+package cuda
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// kernelIncludes are the folders that kernel files include from.
+var kernelIncludes = []string{"-I", ".", "-I", "include"}
+
+// TestWgmmaTileOnAModel: the tensor-core fp8 product divides tiles, shared memory and registers so that a model of the hardware computes
+// every element exactly once, for sizes with tails.
+func TestWgmmaTileOnAModel(t *testing.T) {
+	t.Parallel()
+	e := newEmulated(t, "g++", "-O2")
+	program := filepath.Join(e.folder, "wgmma_tile")
+	args := append([]string{"-Wall", "-Wextra", "-Werror", "-I", emulatorFolder, filepath.Join(emulatorTests, "wgmma_tile.cc"), "-o", program}, kernelIncludes...)
+	if err := e.compile(args...); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(program).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestFp8Accumulators: what the tensor-core fp8 product does with its accumulators is scaled and written right, element by element.
+func TestFp8Accumulators(t *testing.T) {
+	t.Parallel()
+	e := newEmulated(t, "g++", "-O1")
+	library, err := e.library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := e.build(t, "fp8_accumulators.cu", append([]string{library, "-Wl,-rpath," + e.folder}, kernelIncludes...)...)
+	if out, status := runEmulated(t, "forward", program); status != 0 {
+		t.Errorf("status %d\n%s", status, out)
+	}
+}
