@@ -109,9 +109,13 @@ func scanRun(rows *sql.Rows) (id int64, r record.Record, err error) {
 
 // loadVerdicts reads the verdicts of a run in the order of the spec.
 func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
+	relations, err := loadRelations(q, run)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := q.Query(`SELECT output, status, gate, message, n, n_compared, n_wrong, worst_index_json, got, got_class, want, want_class, low, low_class,
-		high, high_class, headroom, headroom_class, ulp_max, ulp_max_class, ulp_mean, ulp_mean_class, pattern, judge_version
-		FROM verdict WHERE run_id = ? ORDER BY position`, run)
+		high, high_class, headroom, headroom_class, ulp_max, ulp_max_class, ulp_mean, ulp_mean_class, pattern, judge_version,
+		relations_planned FROM verdict WHERE run_id = ? ORDER BY position`, run)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +130,7 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 		for i := range n {
 			targets = append(targets, &n[i].value, &n[i].class)
 		}
-		if err := rows.Scan(append(targets, &v.Pattern, &v.Judge)...); err != nil {
+		if err := rows.Scan(append(targets, &v.Pattern, &v.Judge, &v.RelationsPlanned)...); err != nil {
 			return nil, err
 		}
 		if v.Status, err = op.ParseStatus(status); err != nil {
@@ -138,6 +142,7 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 				return nil, err
 			}
 		}
+		v.Relations = relations[v.Name]
 		v.Headroom, v.ULPMax, v.ULPMean = n[4].read(), n[5].read(), n[6].read()
 		verdicts = append(verdicts, v)
 	}

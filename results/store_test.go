@@ -39,7 +39,10 @@ func failed(i int) record.Record {
 		Outputs: []record.Verdict{
 			{Name: "y", Status: op.StatusFail, Gate: "G1", Message: "NaN", N: 8000, NCompared: 8000, NWrong: 1, Judge: "1",
 				Worst:    &record.Element{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Want: record.Float(math.Inf(-1)), Low: record.Float(math.Inf(1)), High: 0.1},
-				Headroom: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())), ULPMean: new(record.Float(5e-324))},
+				Headroom: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())), ULPMean: new(record.Float(5e-324)),
+				RelationsPlanned: 3, Relations: []record.Relation{{Name: "each row adds up to 1", Holds: true, N: 8, NCompared: 8},
+					{Name: "no element is negative", N: 8, NCompared: 8, NWrong: 1, Message: "y[3,999] is NaN",
+						Worst: &record.Broken{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Low: 0, High: record.Float(math.Inf(1))}}}},
 			{Name: "lse", Status: op.StatusMissing, Message: "not given"},
 		},
 	}

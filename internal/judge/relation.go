@@ -142,7 +142,7 @@ func RelationsUnderContracts(verdicts []Verdict, expected []Expected, evaluate f
 	}
 	var looser []Verdict
 	for i, v := range out {
-		if v.Gate != "G6" || v.Status != op.StatusFail {
+		if v.Status != op.StatusFail || !acceptedBefore(verdicts[i].Status) {
 			continue
 		}
 		if looser == nil {

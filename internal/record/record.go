@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"triad/internal/op"
@@ -42,7 +43,8 @@ type Record struct {
 type Explanation struct {
 	Output, Contract, Promise, Gate, Sentence, Pattern string
 	Worst                                              []Element // the worst 16, worst first
-	ULPs                                               []int64   // how many errors are at most half an ulp, 1, 2, 4 ... ulps; the last: larger
+	Relations                                          []Relation
+	ULPs                                               []int64 // how many errors are at most half an ulp, 1, 2, 4 ... ulps; the last: larger
 }
 
 // Verdict is what the judge said of one output. The zero value passes nothing: its status is UNKNOWN.
@@ -60,6 +62,28 @@ type Verdict struct {
 	ULPMax    *Float    `json:"ulp_max"`  // largest distance from the truth in units in the last place of the output's dtype
 	ULPMean   *Float    `json:"ulp_mean"`
 	Judge     string    `json:"judge"` // version of the judge's constants
+
+	RelationsPlanned int        `json:"relations_planned"` // relations (gate G6) that the plan asks of this output
+	Relations        []Relation `json:"relations"`         // those that were evaluated
+}
+
+// Relation is what became of one relation that must hold of an output, or between the outputs of two calls: gate G6.
+type Relation struct {
+	Name      string  `json:"name"` // what holds, in words
+	Holds     bool    `json:"holds"`
+	N         int64   `json:"n"` // comparisons planned
+	NCompared int64   `json:"n_compared"`
+	NWrong    int64   `json:"n_wrong"`
+	Message   string  `json:"message"` // why it does not hold, in a sentence; "" where it does
+	Worst     *Broken `json:"worst"`   // the comparison furthest from holding; null where none failed
+}
+
+// Broken is a comparison that does not hold: what was found, and what would have been accepted.
+type Broken struct {
+	Index []int64 `json:"index"` // of the output, or of one of its rows
+	Got   Float   `json:"got"`
+	Low   Float   `json:"low"`
+	High  Float   `json:"high"`
 }
 
 // Element is one element of an output, what it is and what was accepted.
@@ -143,6 +167,10 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, Source: r.Source,
 		Status: r.Status, Contract: r.Contract, Message: r.Message, Outputs: r.Outputs, Where: r.Where, LogTail: r.LogTail, Build: r.Build,
 		Launches: r.Launches, WallNS: r.Wall.Nanoseconds(), PeakBytes: r.PeakBytes,
+	}
+	o.Outputs = slices.Clone(o.Outputs)
+	for i := range o.Outputs {
+		o.Outputs[i].Relations = append([]Relation{}, o.Outputs[i].Relations...)
 	}
 	if o.Outputs == nil {
 		o.Outputs = []Verdict{}

@@ -107,7 +107,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 			check(typ.Field(i).Type)
 		}
 	}
-	for _, v := range []any{object{}, Verdict{}, Element{}, Where{}, Build{}, Kernel{}, Difference{}, Disparity{}, Machine{}, runObject{}, Timing{}, Ruler{}, Comparison{}} {
+	for _, v := range []any{object{}, Verdict{}, Relation{}, Broken{}, Element{}, Where{}, Build{}, Kernel{}, Difference{}, Disparity{}, Machine{}, runObject{}, Timing{}, Ruler{}, Comparison{}} {
 		check(reflect.TypeOf(v))
 	}
 	if len(seen) < 9 {

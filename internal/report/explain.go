@@ -26,6 +26,9 @@ func Explain(w io.Writer, style Style, records []record.Record) error {
 				fmt.Fprintf(&text, "  pattern    %s\n", clean(e.Pattern))
 			}
 			fmt.Fprintf(&text, "  errors     %s\n", distribution(e.ULPs))
+			for _, r := range e.Relations {
+				fmt.Fprintf(&text, "  relation   %s\n", relationWords(r))
+			}
 			if err := write(w, text.String()); err != nil {
 				return err
 			}
@@ -42,6 +45,18 @@ func inBrackets(gate string) string {
 		return ""
 	}
 	return " (" + gate + ")"
+}
+
+// relationWords says what became of a relation between elements, or between two calls.
+func relationWords(r record.Relation) string {
+	words := fmt.Sprintf("%s: holds in %s", r.Name, counted(int(r.NCompared), "comparison"))
+	if !r.Holds {
+		words = fmt.Sprintf("%s: does not hold in %d of %s", r.Name, r.NWrong, counted(int(r.NCompared), "comparison"))
+	}
+	if r.Worst != nil {
+		words += fmt.Sprintf("; worst at %s: %v, accepted %v to %v", element("", r.Worst.Index), r.Worst.Got, r.Worst.Low, r.Worst.High)
+	}
+	return clean(words)
 }
 
 // distribution says how many elements are off by how much: "98% up to half an ulp, 2% up to 1 ulp".

@@ -51,6 +51,9 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
 		return err
 	}
+	if err := markRelations(planned, request.Options.Level); err != nil {
+		return err
+	}
 	if request.Gradients {
 		if err := markModerate(planned); err != nil {
 			return err
@@ -322,6 +325,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) error {
 		return err
 	}
 	x.ruleOn(c, e, outcome, &r)
+	if err := x.relate(ctx, c, e, outcome, &r); err != nil {
+		return err
+	}
 	if err := x.oneByOne(ctx, c, e, &r); err != nil {
 		return err
 	}

@@ -48,7 +48,8 @@ type work struct {
 	operator *catalog.Operator
 	op.Case
 	entries  []entry
-	moderate bool // the case of its operator and dtype that a gradcheck launches more often
+	moderate bool            // the case of its operator and dtype that a gradcheck launches more often
+	between  map[string]bool // the relations between calls that are asked here, by name: they need further launches
 }
 
 // items lists the work as a plan: what a resumed session must have recorded.

@@ -1,0 +1,182 @@
+package catalog
+
+import (
+	"math"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// agree states that the elements of the second call's output are, within the allowance, `by` times those of the first that from names: both lie
+// in the interval [RN(R-T), RN(R+T)] of the first call's R, with the larger of both calls' T. at lists the elements of the second call's output
+// that the relation is about; nil: all of them.
+func (a *Related) agree(output string, by float64, at []int64, from func(i int64) int64) judge.Statement {
+	t1, t2, y1, y2 := a.First.Target(output), a.Second.Target(output), a.First.Out(output), a.Second.Out(output)
+	if a.failed() {
+		return judge.Statement{}
+	}
+	n := countOf(at, len(y2))
+	s := judge.Statement{Shape: t2.Shape, N: n}
+	if a.based {
+		s.N = 2 * n // nobody has judged the first call yet
+	}
+	s.At = func(i int64) judge.Claim {
+		second := placeOf(at, i%n)
+		first := from(second)
+		allowance := math.Max(math.Abs(by)*t1.T[first], t2.T[second])
+		c := judge.Claim{Position: second, Got: y2[second]}
+		if i >= n {
+			c.Got, by, allowance = y1[first], 1, t1.T[first]
+			c.Low, c.High = t1.Interval(t1.R[first], allowance)
+			return c
+		}
+		c.Low, c.High = t2.Interval(by*t1.R[first], allowance)
+		return c
+	}
+	return s
+}
+
+// equal states that they are that to the bit, in what by (a power of two) cannot round: below the normal range of the output's dtype both calls
+// round at the same place, so that they may differ by that, and beyond its range both overflow. Where the output's bits may vary anyway, or the
+// contract stores an intermediate in a dtype whose subnormals the scale meets, it is agree.
+func (a *Related) equal(output string, by float64, at []int64, from func(i int64) int64) judge.Statement {
+	if a.Loose || by != 1 && a.roundsScaled() {
+		return a.agree(output, by, at, from)
+	}
+	t, y1, y2 := a.Second.Target(output), a.First.Out(output), a.Second.Out(output)
+	if a.failed() {
+		return judge.Statement{}
+	}
+	format, _ := tensor.FormatOf(t.DType)
+	least := math.Ldexp(math.Max(1, 1/math.Abs(by)), format.EMin)
+	return judge.Statement{Shape: t.Shape, N: countOf(at, len(y2)), At: func(i int64) judge.Claim {
+		i = placeOf(at, i)
+		want := by * y1[from(i)]
+		c := judge.Claim{Position: i, Got: y2[i], Low: t.Round(want), High: t.Round(want), Bits: by == 1}
+		if by != 1 && math.Abs(y1[from(i)]) < least {
+			slack := (math.Abs(by) + 1) * format.SmallestSubnormal()
+			if t.FTZ {
+				slack = (math.Abs(by) + 1) * math.Max(judge.Tiny, slack)
+			}
+			c.Low, c.High = want-slack, want+slack
+		}
+		return c
+	}}
+}
+
+// roundsScaled says whether the contract stores an intermediate of the backward in fp16, where a power of two moves values into or out of the
+// subnormal range, so that it does not scale every rounding error alike.
+func (a *Related) roundsScaled() bool {
+	low := a.Rules.EveryStep || a.Rules.LowProduct || a.Rules.LowWeights && a.First.Pass == op.Backward
+	return low && a.First.DType == "fp16"
+}
+
+func countOf(at []int64, all int) int64 {
+	if at != nil {
+		return int64(len(at))
+	}
+	return int64(all)
+}
+
+func placeOf(at []int64, i int64) int64 {
+	if at != nil {
+		return at[i]
+	}
+	return i
+}
+
+func itself(i int64) int64 { return i }
+
+// scaledBy is the Second of a relation in which some inputs are multiplied by a power of two, which must be exact in their dtype.
+func scaledBy(by float64, names ...string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
+	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
+		out := make([]tensor.Tensor, len(names))
+		for i, name := range names {
+			out[i] = changed(first.Get(name), func(_ int64, v float64) float64 { return by * v })
+		}
+		return c, out
+	}
+}
+
+// scales states that every element of an output is multiplied by the same power of two, bit for bit.
+func scales(by float64) func(*Related, string) judge.Statement {
+	return func(a *Related, output string) judge.Statement { return a.equal(output, by, nil, itself) }
+}
+
+// stays states that an output keeps every bit.
+func stays(a *Related, output string) judge.Statement { return a.equal(output, 1, nil, itself) }
+
+// changed is a contiguous copy of a tensor with other values, by row-major position.
+func changed(t tensor.Tensor, value func(i int64, v float64) float64) tensor.Tensor {
+	values := t.Float64s()
+	for i, v := range values {
+		values[i] = value(int64(i), v)
+	}
+	out := tensor.New(t.Name, t.DType, t.Shape)
+	out.SetFloat64s(values)
+	return out
+}
+
+// moved is a contiguous copy of a tensor in which element i is the one that lay at from(i); the shape may be another.
+func moved(t tensor.Tensor, shape []int64, from func(i int64) int64) tensor.Tensor {
+	out := tensor.New(t.Name, t.DType, shape)
+	values := t.Float64s()
+	next := make([]float64, out.Elements())
+	for i := range next {
+		next[i] = values[from(int64(i))]
+	}
+	out.SetFloat64s(next)
+	return out
+}
+
+// coarse rounds values to multiples of 1/8 within +-3, so that adding 4 to them is exact in every dtype of 8 significant bits or more.
+func coarse(t tensor.Tensor) tensor.Tensor {
+	return changed(t, func(_ int64, v float64) float64 { return math.RoundToEven(8*math.Max(-3, math.Min(3, v))) / 8 })
+}
+
+// withDims is a case with other sizes.
+func withDims(c op.Case, sizes map[string]int64) op.Case {
+	dims := make(op.Dims, len(c.Dims))
+	for i, d := range c.Dims {
+		if v, ok := sizes[d.Name]; ok {
+			d.Value = v
+		}
+		dims[i] = d
+	}
+	c.Dims = dims
+	return c
+}
+
+// reversedColumns is the position with the columns of a row the other way round.
+func reversedColumns(cols int64) func(i int64) int64 {
+	return func(i int64) int64 { return i/cols*cols + cols - 1 - i%cols }
+}
+
+// rowSums states something of the sum over each row of an output: term is what element i adds, slack what it may be off, want what the sum of
+// row r must be. The fp64 sum itself is off by a few roundoffs of its terms.
+func (a *Related) rowSums(rows, cols int64, term, slack func(i int64) float64, want func(r int64) float64) judge.Statement {
+	if a.failed() {
+		return judge.Statement{}
+	}
+	return judge.Statement{Shape: []int64{rows}, N: rows, At: func(r int64) judge.Claim {
+		n := int(cols)
+		at := func(i int) int64 { return r*cols + int64(i) }
+		sum := sumOf(n, func(i int) float64 { return term(at(i)) })
+		size := sumOf(n, func(i int) float64 { return math.Abs(term(at(i))) })
+		off := sumOf(n, func(i int) float64 { return slack(at(i)) }) + judge.G(cols)*judge.U64*(size+math.Abs(want(r)))
+		return judge.Claim{Position: r, Got: sum, Low: want(r) - off, High: want(r) + off}
+	}}
+}
+
+// hasElements says whether a case's sizes are all at least as large as named ones ask.
+func hasElements(least int64, names ...string) func(op.Case) bool {
+	return func(c op.Case) bool {
+		for _, name := range names {
+			if v, ok := c.Dims.Lookup(name); !ok || v < least {
+				return false
+			}
+		}
+		return true
+	}
+}

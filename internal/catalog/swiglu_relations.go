@@ -1,0 +1,66 @@
+package catalog
+
+import (
+	"math"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+)
+
+var _ = relate("swiglu",
+	Relation{Name: "the sign is that of gate times up", Pass: op.Forward, Outputs: []string{"y"}, Applies: hasElements(1, "rows", "cols"), States: swigluSign},
+	Relation{Name: "no element lies beyond gate times up", Pass: op.Forward, Outputs: []string{"y"}, Applies: hasElements(1, "rows", "cols"), States: swigluBounded},
+	Relation{Name: "a doubled up doubles the output", Pass: op.Forward, Outputs: []string{"y"}, Applies: hasElements(1, "rows", "cols"),
+		Second: scaledBy(2, "up"), States: scales(2)},
+	Relation{Name: "gate and -gate give outputs gate times up apart", Pass: op.Forward, Outputs: []string{"y"}, Applies: hasElements(1, "rows", "cols"),
+		Second: scaledBy(-1, "gate"), States: swigluOdd},
+	Relation{Name: "a row alone gives what it gives among others", Pass: op.Forward, Outputs: []string{"y"}, Applies: rowsAndColumns,
+		Second: lastRow("gate", "up"), States: lastRowPlaces},
+	Relation{Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward, Outputs: []string{"grad_gate", "grad_up"},
+		Applies: hasElements(1, "rows", "cols"), Second: scaledBy(2, "grad_y"), States: scales(2)},
+	Relation{Name: "a doubled up doubles the gradient of gate", Pass: op.Backward, Outputs: []string{"grad_gate"}, Applies: hasElements(1, "rows", "cols"),
+		Second: scaledBy(2, "up"), States: scales(2)},
+	Relation{Name: "the gradient of up does not depend on up", Pass: op.Backward, Outputs: []string{"grad_up"}, Applies: hasElements(1, "rows", "cols"),
+		Second: scaledBy(2, "up"), States: stays},
+)
+
+// swigluSign: a sigmoid is not negative, so that y has the sign of gate*up, or is 0.
+func swigluSign(a *Related, output string) judge.Statement {
+	y, gate, up := a.First.Out(output), a.First.In("gate"), a.First.In("up")
+	if a.failed() {
+		return judge.Statement{}
+	}
+	return judge.Statement{Shape: a.First.Target(output).Shape, N: int64(len(y)), At: func(i int64) judge.Claim {
+		c := judge.Claim{Position: i, Got: y[i], Low: 0, High: math.Inf(1)}
+		if math.Signbit(gate[i]) != math.Signbit(up[i]) {
+			c.Low, c.High = math.Inf(-1), 0
+		}
+		return c
+	}}
+}
+
+// swigluBounded: a sigmoid is at most 1, so that |y| <= |gate*up|, as far as y may be off.
+func swigluBounded(a *Related, output string) judge.Statement {
+	y, gate, up, t := a.First.Out(output), a.First.In("gate"), a.First.In("up"), a.First.Target(output)
+	if a.failed() {
+		return judge.Statement{}
+	}
+	return judge.Statement{Shape: t.Shape, N: int64(len(y)), At: func(i int64) judge.Claim {
+		_, most := t.Interval(math.Abs(gate[i]*up[i]), t.T[i])
+		return judge.Claim{Position: i, Got: y[i], Low: -most, High: most}
+	}}
+}
+
+// swigluOdd: silu(g) - silu(-g) = g, so that both calls' outputs lie gate*up apart, as far as both may be off.
+func swigluOdd(a *Related, output string) judge.Statement {
+	gate, up, y1, y2 := a.First.In("gate"), a.First.In("up"), a.First.Out(output), a.Second.Out(output)
+	if a.failed() {
+		return judge.Statement{}
+	}
+	off1, off2 := a.First.Error(output), a.Second.Error(output)
+	return judge.Statement{Shape: a.First.Target(output).Shape, N: int64(len(y1)), At: func(i int64) judge.Claim {
+		want := gate[i] * up[i]
+		off := off1(i) + off2(i) + 4*judge.U64*(math.Abs(want)+math.Abs(y1[i])+math.Abs(y2[i]))
+		return judge.Claim{Position: i, Got: y1[i] - y2[i], Low: want - off, High: want + off}
+	}}
+}

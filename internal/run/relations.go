@@ -1,0 +1,333 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// What a relation between calls is asked on: for each operator, pass and dtype so many cases whose rows are whole vectors of 16 bytes, which fast
+// kernels ask for, and beyond --quick as many others; the smallest that say something.
+const (
+	relatedQuick   = 1
+	relatedDefault = 2
+	relatedFull    = 4
+	vectorBytes    = 16
+	// Below so many elements a relation hardly says anything; above so many its further launches cost more than they are worth.
+	fewestRelated = 100
+	mostRelated   = 1 << 17
+)
+
+// asked is a group of cases on which one relation is asked so many times.
+type asked struct {
+	op, dtype, relation string
+	pass                op.Pass
+	vectors             bool
+}
+
+// markRelations chooses the cases on which each relation between calls is evaluated. Where none of the plan's cases is large enough, it is
+// the largest there is.
+func markRelations(planned []work, level op.Level) error {
+	quota := map[op.Level]int{op.LevelDefault: relatedDefault, op.LevelQuick: relatedQuick, op.LevelFull: relatedFull}[level]
+	sizes := make([]int64, len(planned))
+	found := map[asked][]int{}
+	for i, w := range planned {
+		if !slices.ContainsFunc(w.entries, func(e entry) bool { return e.verdict == nil }) {
+			continue
+		}
+		var err error
+		if sizes[i], _, err = w.operator.Spec.Footprint(w.Case); err != nil {
+			return err
+		}
+		vectors, err := wholeVectors(w)
+		if err != nil {
+			return err
+		}
+		for _, r := range catalog.RelationsOf(w.Case) {
+			if r.Second != nil && sizes[i] <= mostRelated {
+				key := asked{w.Op, w.DType, r.Name, w.Pass, vectors}
+				found[key] = append(found[key], i)
+			}
+		}
+	}
+	for key, all := range found {
+		if other := key; level == op.LevelQuick && !key.vectors {
+			if other.vectors = true; found[other] != nil {
+				continue
+			}
+		}
+		slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(rankRelated(sizes[a]), rankRelated(sizes[b])) })
+		for _, i := range all[:min(quota, len(all))] {
+			if planned[i].between == nil {
+				planned[i].between = map[string]bool{}
+			}
+			planned[i].between[key.relation] = true
+		}
+	}
+	return nil
+}
+
+// rankRelated puts small cases first, but those that are too small last.
+func rankRelated(elements int64) int64 {
+	if elements < fewestRelated {
+		return mostRelated + fewestRelated - elements
+	}
+	return elements
+}
+
+// wholeVectors says whether the rows of all of a case's tensors are whole vectors.
+func wholeVectors(w work) (bool, error) {
+	inputs, err := w.operator.Spec.Inputs(w.Case)
+	if err != nil {
+		return false, err
+	}
+	outputs, err := w.operator.Spec.Outputs(w.Case)
+	if err != nil {
+		return false, err
+	}
+	for _, t := range append(inputs, outputs...) {
+		if n := len(t.Shape); n > 1 && t.Shape[n-1]*t.DType.Size()%vectorBytes != 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// relations lists what G6 asks of a case: invariants of every judged output, and the relations between calls it was chosen for. A sample is no
+// whole output to ask them of: what it leaves out has its own sums.
+func (c *prepared) relations() []catalog.Relation {
+	if c.sample != nil {
+		return nil
+	}
+	return slices.DeleteFunc(catalog.RelationsOf(c.Case), func(r catalog.Relation) bool { return r.Second != nil && !c.between[r.Name] })
+}
+
+// relate is gate G6 on what the gates before have let pass: it makes the calls that the relations need, and evaluates them all.
+func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome backend.Outcome, r *record.Record) error {
+	if outcome.Status != op.StatusUnknown || len(r.Outputs) == 0 {
+		return nil
+	}
+	g := related{caller: caller{execution: x, c: c, e: e}}
+	for _, relation := range c.relations() {
+		if r.Status.Weight() == op.Bad { // nothing can be worth less: its relations stay planned, and none is evaluated
+			g.expect(relation)
+			continue
+		}
+		judged := catalog.Call{Case: c.Case, Given: c.truthInputs(), Gave: gave(outcome), Truth: c.truth}
+		if err := g.follow(ctx, relation, judged, outcome.Launches[0].Plan); err != nil {
+			return err
+		}
+	}
+	if r.Status.Weight() == op.Bad {
+		g.plan(r)
+		return nil
+	}
+	g.rule(r)
+	return nil
+}
+
+// related is what gate G6 asks of one implementation on one case.
+type related struct {
+	caller
+	expected []judge.Expected
+	followed []followed
+}
+
+// followed is one relation with the calls that were made for it.
+type followed struct {
+	catalog.Relation
+	calls   []catalog.Call
+	missing string // why one gave nothing to compare
+}
+
+func (g *related) expect(relation catalog.Relation) {
+	for _, output := range relation.Outputs {
+		g.expected = append(g.expected, judge.Expected{Name: relation.Name, Output: output})
+	}
+}
+
+// follow makes the calls of a relation. Where the implementation does not take the sizes or attributes of one, which is no fault, the relation
+// is not asked of it.
+func (g *related) follow(ctx context.Context, relation catalog.Relation, judged catalog.Call, launch backend.LaunchPlan) error {
+	f := followed{Relation: relation, calls: []catalog.Call{judged}}
+	var inputs catalog.Inputs
+	for n := range relation.Calls() {
+		job, err := g.judgedJob(ctx)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			inputs = job.Inputs
+		}
+		at, replaced := relation.Next(f.calls)
+		inputs = inputs.With(replaced)
+		job.Inputs, job.Launches = inputs, []backend.LaunchPlan{launch}
+		outcome, err := g.call(ctx, at, job)
+		if err != nil {
+			return err
+		}
+		if outcome.Status == op.StatusUnsupported && !sameSizes(at, g.c.Case) {
+			return nil
+		}
+		f.calls = append(f.calls, catalog.Call{Case: at, Given: f.calls[n].Given.With(replaced), Gave: gave(outcome)})
+		if f.missing = fault(outcome); f.missing != "" {
+			break
+		}
+	}
+	g.expect(relation)
+	g.followed = append(g.followed, f)
+	return nil
+}
+
+// sameSizes says whether two cases have the same dims and attributes.
+func sameSizes(a, b op.Case) bool {
+	return slices.Equal(a.Dims, b.Dims) && slices.Equal(a.Attrs, b.Attrs)
+}
+
+// fault is why a further call gave nothing to compare, "" where it did: what went wrong, or what G0 says of a launch alone.
+func fault(outcome backend.Outcome) string {
+	if outcome.Status != op.StatusUnknown {
+		return fmt.Sprintf("a further call ended %v: %s", outcome.Status, outcome.Sentence)
+	}
+	launch := answer(outcome).Launches[0]
+	switch {
+	case !launch.InputsUnchanged, !launch.GuardsIntact, launch.Fault != "":
+		return "a further call broke its buffers: " + launch.Fault
+	}
+	return ""
+}
+
+// evaluate holds every relation against a contract.
+func (g *related) evaluate(contract string) []judge.Relation {
+	var all []judge.Relation
+	for _, f := range g.followed {
+		if f.missing == "" {
+			all = append(all, f.Hold(contract, f.calls, g.e.implementation.Nondeterministic)...)
+			continue
+		}
+		for _, output := range f.Outputs {
+			all = append(all, judge.Relation{Name: f.Name, Output: output, Missing: f.missing})
+		}
+	}
+	return all
+}
+
+// rule puts what became of the relations into the record.
+func (g *related) rule(r *record.Record) {
+	standard, declared := g.c.operator.Spec.DefaultContract(g.c.DType), g.e.implementation.Contract
+	before := make([]judge.Verdict, len(r.Outputs))
+	for i, v := range r.Outputs {
+		before[i] = judge.Verdict{Output: v.Name, Status: v.Status, Gate: v.Gate, Sentence: v.Message}
+	}
+	after := judge.RelationsUnderContracts(before, g.expected, g.evaluate, standard, declared)
+	for i, v := range after {
+		o := &r.Outputs[i]
+		o.RelationsPlanned = v.Expected
+		o.Relations = relationsOf(v)
+		if v.Status == before[i].Status {
+			continue
+		}
+		o.Status, o.Gate, o.Message = v.Status, v.Gate, v.Sentence
+		if v.Status == op.StatusDifferentContract {
+			r.Contract = declared
+		}
+	}
+	if status := judge.Row(after); status != r.Status {
+		r.Status, r.Message = status, ""
+		for _, v := range after {
+			if r.Message == "" && v.Status == status {
+				r.Message = v.Sentence
+			}
+		}
+	}
+	explainRelations(r)
+}
+
+// plan notes how many relations were planned of each output.
+func (g *related) plan(r *record.Record) {
+	for i := range r.Outputs {
+		o := &r.Outputs[i]
+		for _, e := range g.expected {
+			if e.Output == o.Name && o.Status != op.StatusMissing && o.Status != op.StatusEmptyOK {
+				o.RelationsPlanned++
+			}
+		}
+	}
+}
+
+func relationsOf(v judge.Verdict) []record.Relation {
+	var all []record.Relation
+	for _, r := range v.Relations {
+		found := record.Relation{Name: r.Name, Holds: r.Accepted(), N: r.N, NCompared: r.Compared, NWrong: r.Wrong, Message: r.Sentence()}
+		if r.Wrong > 0 {
+			w := r.Worst
+			found.Worst = &record.Broken{Index: w.Index, Got: record.Float(w.Got), Low: record.Float(w.Low), High: record.Float(w.High)}
+		}
+		all = append(all, found)
+	}
+	return all
+}
+
+// explainRelations adds to what --explain shows of each output what became of its relations.
+func explainRelations(r *record.Record) {
+	for i := range r.Explained {
+		e := &r.Explained[i]
+		for _, o := range r.Outputs {
+			if o.Name == e.Output {
+				e.Relations, e.Gate, e.Sentence = o.Relations, o.Gate, o.Message
+			}
+		}
+	}
+}
+
+// caller makes further calls of one implementation on one case.
+type caller struct {
+	*execution
+	c   *prepared
+	e   entry
+	job *backend.Job // of the judged call, made where it is first needed
+}
+
+// judgedJob is what the backend ran for the judged call. A chained backward gets what its own forward saves.
+func (k *caller) judgedJob(ctx context.Context) (backend.Job, error) {
+	if k.job == nil {
+		job, err := k.execution.job(ctx, k.c, k.e)
+		if err != nil {
+			return job, err
+		}
+		k.job = &job
+	}
+	return *k.job, nil
+}
+
+// call runs a job in another case of the operator.
+func (k *caller) call(ctx context.Context, at op.Case, job backend.Job) (backend.Outcome, error) {
+	other := &prepared{work: work{operator: k.c.operator, Case: at}}
+	var err error
+	if job.Outputs, err = other.operator.Spec.Outputs(at); err != nil {
+		return backend.Outcome{}, err
+	}
+	job.Attrs = attrRefs(other)
+	return k.attempt(ctx, k.e, job)
+}
+
+// gave are the outputs of an outcome's first launch that came back as they were asked for.
+func gave(outcome backend.Outcome) catalog.Inputs {
+	var all catalog.Inputs
+	if len(outcome.Launches) == 0 {
+		return nil
+	}
+	for _, o := range outcome.Launches[0].Outputs {
+		if o.Present && returned(o).Data != nil {
+			all = append(all, o.Tensor)
+		}
+	}
+	return all
+}
