@@ -80,11 +80,15 @@ class Build(build_py):
         for source, target in (("triton", "_operators"), ("pybridge", "_pybridge")):
             for path in (ROOT / source).glob("*.py"):
                 shutil.copy(path, package / target)
+        shutil.copy(ROOT / "cuda/abi.h", package / "_pybridge")  # eager.cpp is compiled against it, on first use
         run(GO, "build", "-trimpath", "-ldflags=-s -w", "-o", package / "_bin" / "triad", "./cmd/triad")
         if gpu := os.environ.get("TRIAD_GPU_FILES"):
             shutil.copytree(gpu, package / "_bin", dirs_exist_ok=True, ignore=shutil.ignore_patterns("triad"))
         with tempfile.TemporaryDirectory(prefix="triad-build-") as scratch:
             build_native(package / "_native", Path(scratch))
+        # The PyTorch operators read it here: they need no native part, so they work in any Python and in a forked process.
+        specs = run(sys.executable, "-c", "from triad import go; print(go.call('Operators'))", PYTHONPATH=str(package.parent), cwd=package.parent)
+        (package / "_operators" / "catalogue.json").write_text(specs)
 
 
 class Platform(Distribution):
@@ -101,7 +105,7 @@ setup(
     license="see LICENSE in the repository",
     python_requires=">=3.11",
     packages=find_packages(include=["triad*"]),
-    package_data={"triad": ["py.typed"]},
+    package_data={"triad": ["py.typed", "torch/eager.cpp"]},
     extras_require={"pandas": ["pandas"], "torch": ["torch>=2.9"]},
     cmdclass={"build_py": Build},
     distclass=Platform,

@@ -290,6 +290,18 @@ class Beside(unittest.TestCase):
             t.join()
         self.assertEqual(failures, [])
 
+    def test_without_the_native_part(self):
+        """The operators need no Go: a package for another Python has them."""
+        code = ("import sys\nsys.modules['triad._native'] = None\nimport torch, triad\nfrom triad.torch import ops\n"
+                "x = torch.ones(2, 4)\nprint(torch.equal(ops.softmax(x), torch.softmax(x, -1)))\n"
+                "try: triad.ops()\nexcept triad.Unavailable as e: print('built for another Python' in str(e))")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.stdout.split(), ["True", "True"], done.stderr)
+
+    def test_the_specs_are_the_catalogues(self):
+        from triad.torch import files
+        self.assertEqual(files.catalogue(), [dict(o.spec) for o in triad.ops()])
+
     def test_data_loader_workers(self):
         """In the workers of a DataLoader that are spawned."""
         code = ("import torch, triad\nfrom torch.utils.data import DataLoader, Dataset\n"

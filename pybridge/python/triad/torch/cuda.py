@@ -7,6 +7,7 @@ import functools
 import json
 from collections.abc import Mapping, Sequence
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_void_p
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -41,7 +42,7 @@ class Kernel(ctypes.Structure):
 
     _fields_ = [("size", c_uint32), ("op", c_char_p), ("variant", c_char_p), ("direction", c_char_p), ("contract", c_char_p), ("forward", c_char_p),
                 ("constraint", c_char_p), ("dtypes", c_uint32), ("outputs", c_uint32), ("nondeterministic", c_uint32),
-                ("accepts", ctypes.CFUNCTYPE(c_int, POINTER(Call), ctypes.POINTER(ctypes.c_char), c_int32)),
+                ("accepts", ctypes.CFUNCTYPE(c_int, POINTER(Call), c_char_p, c_int32)),
                 ("workspace", ctypes.CFUNCTYPE(c_int64, POINTER(Call))), ("launch", ctypes.CFUNCTYPE(c_int, POINTER(Call)))]
 
 
@@ -58,6 +59,7 @@ class CudaRow:
 
     compiled = False
     recomputes = False
+    fresh = True  # its outputs are never its inputs
 
     def __init__(self, name: str, kernels: Sequence[Any], names: Mapping[str, Sequence[str]], attributes: Sequence[Mapping[str, Any]]):
         forward = next((k.contents.forward for k in kernels if k.contents.forward), None)
@@ -89,39 +91,83 @@ class CudaRow:
     def run(self, direction: str, dtype: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any],
             results: Sequence[tuple]) -> list[torch.Tensor | None]:
         """Launches it; the outputs in the order of results, None for one that it does not give."""
+        return self.prepared(direction, dtype, attributes, results)(tensors)
+
+    def numbers(self, attributes: Mapping[str, Any]) -> tuple[float, ...]:
+        """The attributes as the C ABI carries them."""
+        return tuple(number(a, attributes[a["name"]])["number"] for a in self._attributes)
+
+    def prepared(self, direction: str, dtype: str, attributes: Mapping[str, Any], results: Sequence[tuple]) -> Launch:
+        """A function of the tensors that launches it."""
         kernel = self._kernel(direction, dtype)
         if kernel is None:
             raise UsageError(f"{self.name} has no {direction} in {dtype}")
-        device = tensors[0].device
-        with torch.cuda.device(device):
-            out = [torch.empty(shape, dtype=t, device=device) if kernel.outputs >> i & 1 else None for i, (_, shape, t) in enumerate(results)]
-            ins, outs = (Tensor * len(tensors))(), (Tensor * len(out))()
-            for into, tensor in zip(ins, tensors):
+        return Launch(f"{self.name} {direction}", kernel, self.numbers(attributes), results)
+
+
+class Launch:
+    """Calls of one kernel with tensors of the same dtypes and sizes: what stays the same is written into the structures of the ABI once."""
+
+    def __init__(self, name: str, kernel: Any, numbers: Sequence[float], results: Sequence[tuple]):
+        self._name, self._results = name, [(shape, dtype, bool(kernel.outputs >> i & 1)) for i, (_, shape, dtype) in enumerate(results)]
+        self.address = ctypes.addressof(kernel)
+        self.given = [given for _, _, given in self._results]
+        self._accepts, self._workspace, self._launch = kernel.accepts or None, kernel.workspace or None, kernel.launch
+        self._numbers = (c_double * max(1, len(numbers)))(*numbers)
+        self._attributes = len(numbers)
+        self._spare: list[tuple] = []  # structures that no call uses: taking one is one step of the interpreter, so threads share them
+
+    def _structures(self, tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor | None]) -> tuple:
+        ins, outs = (Tensor * len(tensors))(), (Tensor * len(outputs))()
+        for into, tensor in (*zip(ins, tensors), *zip(outs, outputs)):
+            if tensor is not None:
                 _describe(into, tensor)
-            for into, tensor in zip(outs, out):
-                if tensor is not None:
-                    _describe(into, tensor)
-            numbers = (c_double * max(1, len(self._attributes)))(*(number(a, attributes[a["name"]])["number"] for a in self._attributes))
-            call = Call(ctypes.sizeof(Call), len(tensors), len(out), len(self._attributes), ins, outs, numbers, None, 0,
-                        torch.cuda.current_stream(device).cuda_stream)
-            if kernel.accepts:
-                why = ctypes.create_string_buffer(512)
-                if kernel.accepts(call, why, len(why)):
-                    raise UsageError(why.value.decode(errors="replace"))
-            workspace = None
-            if kernel.workspace and (count := kernel.workspace(call)) > 0:
-                workspace = torch.empty(count, dtype=torch.uint8, device=device)  # freed in stream order, so after the kernel
-                call.workspace, call.workspace_bytes = workspace.data_ptr(), count
-            code = kernel.launch(call)
-            if code:
-                raise TriadError(f"{self.name} {direction}: the launch ended with CUDA error {code}")
+        call = Call(ctypes.sizeof(Call), len(tensors), len(outputs), self._attributes, ins, outs, self._numbers, None, 0, None)
+        return call, ctypes.byref(call), list(ins), list(outs), [t.stride() for t in tensors], ctypes.create_string_buffer(512), (ins, outs)
+
+    def __call__(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+        device = tensors[0].device
+        if device.type == "cuda" and torch._C._cuda_getDevice() != device.index:
+            with torch.cuda.device(device):
+                return self(tensors)
+        out = [torch.empty(shape, dtype=t, device=device) if given else None for shape, t, given in self._results]
+        try:
+            structures = self._spare.pop()
+        except IndexError:
+            structures = self._structures(tensors, out)
+        call, reference, ins, outs, strides, why, _ = structures
+        for i, tensor in enumerate(tensors):
+            ins[i].data = tensor.data_ptr()
+            stride = tensor.stride()
+            if stride != strides[i]:
+                ins[i].stride[:len(stride)] = strides[i] = stride
+        for into, made in zip(outs, out):
+            if made is not None:
+                into.data = made.data_ptr()
+        call.stream = torch._C._cuda_getCurrentRawStream(device.index) if device.type == "cuda" else None
+        if self._accepts and self._accepts(reference, why, 512):
+            raise UsageError(why.value.decode(errors="replace"))
+        if self._workspace:
+            count = max(0, self._workspace(reference))
+            workspace = torch.empty(count, dtype=torch.uint8, device=device)  # given back in the order of the stream, so after the kernel
+            call.workspace, call.workspace_bytes = workspace.data_ptr(), count
+        code = self._launch(reference)
+        if code == UNSUPPORTED:
+            raise UsageError(f"{self._name}: the call is not supported")
+        if code:
+            raise TriadError(f"{self._name}: the launch ended with CUDA error {code}")
+        self._spare.append(structures)
         return out
 
 
 @functools.cache
 def rows(op: str, attributes: str, names: str) -> dict[str, CudaRow]:
     """The variants in the library that this package brings along; attributes and names are the JSON of the spec's attributes and outputs."""
-    path = binary().parent / "kernels" / f"{op}.so"
+    return variants(binary().parent / "kernels" / f"{op}.so", json.loads(attributes), json.loads(names))
+
+
+def variants(path: Path, attributes: Sequence[Mapping[str, Any]], names: Mapping[str, Sequence[str]]) -> dict[str, CudaRow]:
+    """The variants in a library."""
     try:
         library = ctypes.CDLL(str(path))
     except OSError as e:
@@ -132,4 +178,4 @@ def rows(op: str, attributes: str, names: str) -> dict[str, CudaRow]:
     by_name: dict[str, list[Any]] = {}
     for kernel in listed[:count.value]:
         by_name.setdefault(f"cuda/{kernel.contents.variant.decode()}", []).append(kernel)
-    return {name: CudaRow(name, kernels, json.loads(names), json.loads(attributes)) for name, kernels in by_name.items()}
+    return {name: CudaRow(name, kernels, names, attributes) for name, kernels in by_name.items()}

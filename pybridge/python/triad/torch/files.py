@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +30,15 @@ def _load(name: str, path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses and inspect look a module up by name
     spec.loader.exec_module(module)
     return module
+
+
+def catalogue() -> list[Mapping[str, Any]]:
+    """The spec of every operator, as triad.ops() has it, without Go."""
+    path = OPERATORS / "catalogue.json"
+    try:
+        return json.loads(path.read_text())
+    except OSError as e:
+        raise Unavailable(f"{path}: {e.strerror}: install the package again") from None
 
 
 @functools.cache
@@ -61,6 +71,8 @@ def autograd_inside() -> Iterator[None]:
 class FileRow:
     """One Implementation of an operator file."""
 
+    fresh = False
+
     def __init__(self, implementation: Any):
         self._row = implementation
         self.name = self.follows = implementation.name
@@ -78,6 +90,10 @@ class FileRow:
     def declines(self, direction: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any]) -> str:
         """Why it does not take this call, "" where it does."""
         return (self._row.accepts(direction, *tensors, **attributes) or "") if self._row.accepts else ""
+
+    def prepared(self, direction: str, dtype: str, attributes: Mapping[str, Any], results: Sequence[tuple]) -> Callable[..., Any]:
+        """A function of the tensors that calls it."""
+        return lambda tensors: self.run(direction, dtype, tensors, attributes, results)
 
     def run(self, direction: str, dtype: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any], results: Sequence[tuple]) -> list[torch.Tensor | None]:
         """Calls it; the outputs in the order of results, None for one that it does not give."""

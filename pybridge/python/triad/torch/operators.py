@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from triad.catalog import ops as catalogue
 from triad.errors import TriadError, Unavailable, UsageError
-from triad.torch import choice, cuda, files, worker
+from triad.torch import choice, cuda, extension, files, worker
+from triad.torch.direct import PLAIN, Plan, Step, no_second, plain, step
 from triad.torch.signature import DTYPES, Signature, default, depends, evaluate
 
 _TYPES = {"bool": "bool", "int": "int", "float": "float", "enum": "str"}
@@ -39,8 +39,10 @@ class Function:
         upstream = {f"grad_{t['name']}" for t in self._forward.outputs}
         self.differentiable = self._backward is not None and all(t["name"] in own | upstream for t in self._backward.inputs)
         self._upstream = [t["name"] for t in self._backward.inputs if t["name"] in upstream] if self._backward and self.differentiable else []
-        self._single = len(self._forward.outputs) == 1
-        self._ready: dict[tuple, tuple] = {}
+        self._count = len(self._forward.inputs)
+        self._kept_outputs = [i for i, t in enumerate(self._forward.outputs) if not t["optional"]]
+        self._plans: dict[tuple, Plan] = {}
+        self._number: int | None = None  # in the C++ part
         self.__name__ = self.__qualname__ = self.name
         self.__doc__ = self._doc()
         self.__signature__ = inspect.Signature([
@@ -61,12 +63,15 @@ class Function:
 
     def _define(self) -> None:
         self._op = self._custom(self.name, self._forward, self._forward.inputs, self._run("forward", self._forward.inputs))
+        if self._backward is None:
+            return
+        self._from_saved = self._custom(f"{self.name}_backward", self._backward, self._backward.inputs, self._run("backward", self._backward.inputs))
         if not self.differentiable:
             return
-        assert self._backward is not None
-        again = [*self._forward.inputs, *(t for t in self._backward.inputs if t["name"] in self._upstream)]
-        self._from_saved = self._custom(f"{self.name}_backward", self._backward, self._backward.inputs, self._run("backward", self._backward.inputs))
-        self._from_inputs = self._custom(f"{self.name}_backward_recomputed", self._backward, again, self._run("backward", again))
+        self._again = [*self._forward.inputs, *(t for t in self._backward.inputs if t["name"] in self._upstream)]
+        self._from_inputs = self._custom(f"{self.name}_backward_recomputed", self._backward, self._again, self._run("backward", self._again))
+        for name in ("backward", "backward_recomputed"):
+            torch.library.register_autograd(f"triad::{self.name}_{name}", self._no_second, setup_context=lambda ctx, inputs, output: None, lib=_library)
         torch.library.register_autograd(f"triad::{self.name}", self._gradients, setup_context=self._save, lib=_library)
 
     def _custom(self, name: str, signature: Signature, inputs: Sequence[Mapping[str, Any]], kernel: Callable[..., Any]) -> Any:
@@ -99,30 +104,74 @@ class Function:
         signature = self._forward if direction == "forward" else self._backward
         assert signature is not None
 
-        plans: dict[tuple, tuple] = {}
+        steps: dict[tuple, Step] = {}
         count = len(inputs)
 
-        def plan(key: tuple, arguments: Sequence[Any]) -> tuple:
+        def made(key: tuple, arguments: Sequence[Any]) -> Step:
             tensors, attributes, impl = self._split(arguments, inputs)
             values = signature.bind(tensors, attributes, inputs)
             attributes = signature.resolve(attributes, values)
-            dtype = signature.case_dtype(tensors, inputs)
-            row = self._row(impl, tensors[0].device)
-            if not row.outputs(direction, dtype):
-                raise UsageError(f"{self.name}/{row.name} has no {direction} in {dtype}")
-            if len(plans) > PLANS:
-                plans.clear()
-            plans[key] = row, dtype, attributes, signature.results(values, _first(tensors, inputs), attributes)
-            return plans[key]
+            results = signature.results(values, _first(tensors, inputs), attributes)
+            if len(steps) > PLANS:
+                steps.clear()
+            steps[key] = step(self.name, self._row(impl, tensors[0].device), direction, signature.case_dtype(tensors, inputs), attributes, results)
+            return steps[key]
 
         def run(*arguments: Any) -> Any:
             tensors = arguments[:count]
             key = (arguments[count:], *[(t.shape, t.dtype, t.device) for t in tensors])
-            row, dtype, attributes, results = plans.get(key) or plan(key, arguments)
-            made = _call(row, direction, dtype, tensors, attributes, results, self.name)
-            made = [tensors[0].new_empty((0,), dtype=t) if m is None else m for m, (_, _, t) in zip(made, results)]
-            return made[0] if len(made) == 1 else tuple(made)
+            of = steps.get(key) or made(key, arguments)
+            out = [tensors[0].new_empty((0,), dtype=t) if m is None else m for m, (_, _, t) in zip(of.run(tensors), of.results)]
+            return out[0] if len(out) == 1 else tuple(out)
         return run
+
+    def _plan(self, tensors: Sequence[torch.Tensor], leading: tuple[int, ...] | None, attributes: Mapping[str, Any], impl: str, gradient: bool) -> Plan:
+        """The call settled; tensors have the ranks of the spec."""
+        values = self._forward.bind(tensors, attributes)
+        attributes, dtype, device = self._forward.resolve(attributes, values), self._forward.case_dtype(tensors), tensors[0].device
+        first = _first(tensors, self._forward.inputs)
+        row = self._row(impl, device)
+        forward = step(self.name, row, "forward", dtype, attributes, self._forward.results(values, first, attributes), leading=leading,
+                       rows_in=_of_rows(self._forward.inputs), rows_out=_of_rows(self._forward.outputs))
+        if isinstance(row, cuda.CudaRow) and device.type == "cuda":
+            extension.start()
+        if not gradient:
+            return Plan(forward, self._kept_outputs)
+        assert self._backward is not None
+        rows = self._rows(device, impl)
+        follower = rows[choice.behind(rows, impl, dtype)]
+        declared = self._again if follower.recomputes else self._backward.inputs
+        inputs, outputs = [t["name"] for t in self._forward.inputs], [t["name"] for t in self._forward.outputs]
+        given = row.outputs("forward", dtype)
+        sources = []
+        for t in declared:
+            name = t["name"]
+            if name in self._upstream:
+                sources.append(-1 - self._kept_outputs.index(outputs.index(name.removeprefix("grad_"))))
+            else:
+                if name in outputs and name not in given:
+                    raise UsageError(f"{self.name}/{row.name} gives no {name}, and {follower.name} needs it for the gradient: name another implementation")
+                sources.append(inputs.index(name) if name in inputs else len(inputs) + outputs.index(name))
+        backward = step(self.name, follower, "backward", dtype, attributes, self._backward.results(values, first, attributes), leading=leading,
+                        rows_in=_of_rows(declared), rows_out=_of_rows(self._backward.outputs))
+        return Plan(forward, self._kept_outputs, backward, sources, [inputs.index(t["name"].removeprefix("grad_")) for t in self._backward.outputs])
+
+    def _remember(self, fast: Any, plan: Plan, tensors: tuple, impl: str | None, keywords: dict[str, Any]) -> None:
+        """Tells the C++ part of a plan; it takes those that CUDA kernels make up."""
+        plan.remembered = True
+        if any(s is not None and not isinstance(s.row, cuda.CudaRow) for s in (plan.forward, plan.backward)):
+            return
+        if self._number is None:
+            self._number = fast.operator()
+
+        def described(s: Step, sources: Sequence[int], of: Sequence[int]) -> tuple:
+            name = f"{self.name}/{s.row.name}" + " backward" * (s.direction == "backward")
+            flags_in, flags_out = ([bool(s.leading is not None and r) for r in rows] for rows in (s.rows_in, s.rows_out))
+            shapes = [(*s.leading, sizes[-1]) if r else tuple(sizes) for (_, sizes, _), r in zip(s.results, flags_out)]
+            return (s.launch.address, name, s.row.numbers(s.attributes), tuple(zip(sources, flags_in)),
+                    tuple(zip(shapes, (t for *_, t in s.results), s.launch.given, flags_out, of)))
+        backward = plan.backward and described(plan.backward, plan.sources, plan.of)
+        fast.remember(self._number, tensors, impl, keywords, described(plan.forward, range(self._count), [0] * len(plan.forward.results)), backward, tuple(plan.kept))
 
     # ---- autograd
 
@@ -137,6 +186,9 @@ class Function:
         ctx.recomputes = rows[ctx.impl].recomputes
         wanted = self._forward.inputs if ctx.recomputes else [t for t in self._backward.inputs if t["name"] not in self._upstream]
         ctx.save_for_backward(*(by_name[t["name"]] for t in wanted))
+
+    def _no_second(self, ctx: Any, *grads: torch.Tensor) -> tuple:
+        raise no_second(self.name)
 
     def _gradients(self, ctx: Any, *grads: torch.Tensor) -> tuple:
         by_name = {f"grad_{t['name']}": g for t, g in zip(self._forward.outputs, grads)}
@@ -219,42 +271,67 @@ class Function:
     # ---- the call
 
     def __call__(self, *tensors: torch.Tensor, impl: str | None = None, **keywords: Any) -> Any:
-        if torch.compiler.is_compiling() or len(tensors) != len(self._forward.inputs):
+        if torch.compiler.is_compiling():
             return self._any(tensors, impl, keywords, None)
-        gradient = torch.is_grad_enabled()
-        try:
-            key = (impl, tuple(keywords.items()), *[(t.shape, t.dtype, t.device, gradient and t.requires_grad) for t in tensors])
-            ready = self._ready.get(key)
-        except (AttributeError, TypeError):  # an argument that is no tensor, sizes that are symbols
-            key = ready = None
-        if ready is None or torch.is_autocast_enabled(key[2][2].type):
+        fast = extension.loaded
+        if fast is not None and self._number is not None:
+            out = fast.call(self._number, tensors, impl, keywords)
+            if out is not NotImplemented:
+                return out
+        key = plan = None
+        if len(tensors) == self._count and plain():
+            try:
+                key = (impl, tuple(keywords.items()), torch.is_grad_enabled(), *[(t.shape, t.dtype, t.device, t.requires_grad, t.__class__) for t in tensors])
+                plan = self._plans.get(key)
+            except (AttributeError, TypeError):  # an argument that is no tensor
+                key = None
+        if plan is None or torch.is_autocast_enabled(tensors[0].device.type):
             return self._any(tensors, impl, keywords, key)
-        out = self._op(*tensors, *ready)
-        return out if self._single else self._kept(out)
+        if fast is not None and not plan.remembered:
+            self._remember(fast, plan, tensors, impl, keywords)
+        return plan(tensors)
 
     def _any(self, given: tuple, impl: str | None, keywords: dict[str, Any], key: tuple | None) -> Any:
-        """The call at full length. Where it needed nothing but a choice, what it chose is remembered under key."""
+        """The call at full length. Where nothing stands between it and its kernel, what was settled is remembered under key."""
         tensors, attributes = self._arguments(given, keywords)
-        tensors = self._autocast(tensors)
-        tensors, leading = self._flatten(tensors)
-        dtype = self._forward.case_dtype(tensors)
+        kind = tensors[0].device.type
+        if kind in _AUTOCAST and torch.is_autocast_enabled(kind):
+            with torch.autocast(kind, enabled=False):  # an implementation's own operators are not cast again
+                return self(*self._autocast(tensors, kind), impl=impl, **{n: v for n, v in attributes.items() if v is not None})
+        flat, leading = self._flatten(tensors)
+        dtype = self._forward.case_dtype(flat)
         if dtype not in self._forward.dtypes:
             raise UsageError(f"{self.name}: dtype {dtype}: want one of {', '.join(self._forward.dtypes)}")
         gradient = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-        sizes = {} if torch.compiler.is_compiling() else self._forward.sizes(tensors, attributes)
+        if gradient and not self.differentiable:
+            raise UsageError(f"{self.name} has no gradient of its own: the operands of its backward are quantised anew by the caller: call it under "
+                             f"torch.no_grad(), and {self.name}.backward for the gradients")
+        sizes = {} if torch.compiler.is_compiling() else self._forward.sizes(flat, attributes)
         dims = tuple(sizes.items()) if sizes and all(type(v) is int for v in sizes.values()) else None
         name = _chosen(self.name, impl, str(tensors[0].device), dtype, dims, gradient)
-        out = self._op(*tensors, *attributes.values(), name)
-        if key is not None and len(given) == len(tensors) and all(a is b for a, b in zip(given, tensors)):
-            if len(self._ready) > PLANS:
-                self._ready.clear()
-            self._ready[key] = (*attributes.values(), name)
-        return self._kept(out, leading)
+        if torch.compiler.is_compiling() or not plain() or any(type(t) not in PLAIN for t in tensors):
+            return self._kept(self._op(*flat, *attributes.values(), name), leading)
+        plan = self._plan(flat, leading, attributes, name, gradient)
+        if key is not None:
+            if len(self._plans) > PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+        return plan(tensors)
+
+    def backward(self, *tensors: torch.Tensor, impl: str, **keywords: Any) -> Any:
+        """The backward by itself, on the tensors that the spec names, by one implementation: for an operator without a gradient of its own."""
+        if self._backward is None:
+            raise UsageError(f"{self.name} has no backward")
+        names, known = [t["name"] for t in self._backward.inputs], [a["name"] for a in self._attributes]
+        if len(tensors) != len(names) or not all(isinstance(t, torch.Tensor) for t in tensors) or set(keywords) - set(known):
+            raise UsageError(f"{self.name}.backward: want the tensors {', '.join(names)}{' and ' + ', '.join(known) if known else ''} by keyword")
+        with torch.no_grad():
+            return self._from_saved(*tensors, *(keywords.get(a["name"], None if depends(a) else default(a, {})) for a in self._attributes), impl)
 
     def _kept(self, out: Any, leading: tuple[int, ...] | None = None) -> Any:
         """The outputs that the operator is asked for: what is saved for the backward is left out, and rows get their own dims back."""
         outputs = out if isinstance(out, tuple) else (out,)
-        kept = [o for o, t in zip(outputs, self._forward.outputs) if not t["optional"]]
+        kept = [outputs[i] for i in self._kept_outputs]
         if leading is not None:
             kept = [o.reshape(*leading, *o.shape[1:]) for o in kept]
         return kept[0] if len(kept) == 1 else tuple(kept)
@@ -278,11 +355,8 @@ class Function:
         # A default that depends on dims is None here: the operator itself knows them.
         return tuple(given[n] for n in names), {a["name"]: keywords.get(a["name"], None if depends(a) else default(a, {})) for a in self._attributes}
 
-    def _autocast(self, tensors: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    def _autocast(self, tensors: tuple[torch.Tensor, ...], kind: str) -> tuple[torch.Tensor, ...]:
         """Under torch.autocast the tensors of the case's dtype become what torch's own operator of the kind takes."""
-        kind = tensors[0].device.type
-        if kind not in _AUTOCAST or not torch.is_autocast_enabled(kind):
-            return tensors
         rule = _AUTOCAST.get(kind, {}).get(self.name, "widest")
         ours = [t["dtype"] == "" and x.dtype in (torch.float32, torch.float16, torch.bfloat16) for t, x in zip(self._forward.inputs, tensors)]
         dtype = torch.float32 if rule == "fp32" else torch.get_autocast_dtype(kind)
@@ -292,7 +366,7 @@ class Function:
 
     def _flatten(self, tensors: tuple[torch.Tensor, ...]) -> tuple[tuple[torch.Tensor, ...], tuple[int, ...] | None]:
         """An operator over rows takes tensors of any rank: what stands before the last dim are rows."""
-        rows = [self._forward.shape_of(t, {})[:1] == ["rows"] if not isinstance(t["shape"], dict) else False for t in self._forward.inputs]
+        rows = _of_rows(self._forward.inputs)
         if not rows[0] or tensors[0].dim() == 2 or tensors[0].dim() == 0:
             return tensors, None
         leading = tuple(tensors[0].shape[:-1])
@@ -317,20 +391,9 @@ def _first(tensors: Sequence[torch.Tensor], inputs: Sequence[Mapping[str, Any]])
     return next((x.dtype for t, x in zip(inputs, tensors) if t["dtype"] in ("", "$1")), tensors[0].dtype)
 
 
-def _call(row: Any, direction: str, dtype: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any], results: Sequence[tuple], op: str) -> list:
-    """Calls an implementation; one that declines tensors which are not contiguous gets contiguous ones."""
-    why = row.declines(direction, tensors, attributes)
-    try:
-        if why:
-            raise UsageError(why)
-        made = row.run(direction, dtype, tensors, attributes, results)
-    except (UsageError, NotImplementedError) as e:
-        packed = [t.contiguous() for t in tensors]
-        if all(a is b for a, b in zip(packed, tensors)) or row.declines(direction, packed, attributes):
-            raise UsageError(f"{op}/{row.name}: {e}" if op not in str(e) else str(e)) from None
-        made = row.run(direction, dtype, packed, attributes, results)
-    storages = {t.untyped_storage().data_ptr() for t in tensors if t.numel()}
-    return [m.clone() if m is not None and m.numel() and m.untyped_storage().data_ptr() in storages else m for m in made]
+def _of_rows(declared: Sequence[Mapping[str, Any]]) -> list[bool]:
+    """Of tensors of a spec those that are rows of something."""
+    return [not isinstance(t["shape"], dict) and len(t["shape"]) > 1 and t["shape"][0] == "rows" for t in declared]
 
 
 @torch._dynamo.assume_constant_result
@@ -353,9 +416,9 @@ class Operators:
     """The operators as functions of tensors."""
 
     def __init__(self) -> None:
-        for o in catalogue():
-            _functions[o.name] = Function(o.spec)
-            setattr(self, o.name, _functions[o.name])
+        for spec in files.catalogue():
+            _functions[spec["name"]] = Function(spec)
+            setattr(self, spec["name"], _functions[spec["name"]])
 
     def __getattr__(self, name: str) -> Function:
         raise AttributeError(f"unknown operator {name!r}: want one of {', '.join(_functions)}")

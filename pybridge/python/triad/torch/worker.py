@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +169,7 @@ class WorkerRow:
     """One implementation that runs in a worker."""
 
     compiled = False
+    fresh = True
 
     def __init__(self, name: str, entries: Sequence[Mapping[str, Any]], attributes: Sequence[Mapping[str, Any]]):
         self.name, self._entries, self._attributes = name, entries, attributes
@@ -192,6 +193,10 @@ class WorkerRow:
     def declines(self, direction: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any]) -> str:
         """Not known before the call: the worker answers it."""
         return ""
+
+    def prepared(self, direction: str, dtype: str, attributes: Mapping[str, Any], results: Sequence[tuple]) -> Callable[..., Any]:
+        """A function of the tensors that calls it."""
+        return lambda tensors: self.run(direction, dtype, tensors, attributes, results)
 
     def run(self, direction: str, dtype: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any],
             results: Sequence[tuple]) -> list[torch.Tensor | None]:
