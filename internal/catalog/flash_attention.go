@@ -25,6 +25,7 @@ type attention struct {
 	gD, gK                                 float64 // growth of sums over head_dim and over the keys
 	uP, eta                                float64 // what storing P costs: relative, and absolute below its normal range
 	keys                                   []int64 // 0 ... seqKV-1
+	simOnly                                bool    // R and T are not asked for
 }
 
 // tf32 says whether fp32 operands of products are rounded to tf32.
@@ -62,6 +63,7 @@ func (k *call) attention() (*attention, error) {
 	a := &attention{
 		rules: k.rules, d: q.DType, q: q, k: key, v: v, batch: q.Shape[0], headsQ: q.Shape[1], headsKV: key.Shape[1],
 		seqQ: q.Shape[2], seqKV: key.Shape[2], n: q.Shape[3], scale: scale.Number, causal: k.Attrs.Number("causal") != 0,
+		simOnly: k.simOnly && !k.rules.EveryStep,
 	}
 	if a.headsKV == 0 || a.headsQ%a.headsKV != 0 || key.Shape[0] != a.batch || key.Shape[3] != a.n || !slices.Equal(v.Shape, key.Shape) {
 		return nil, fmt.Errorf("q has shape %v, k %v, v %v: want equal batch and head_dim, heads that divide, and v like k", q.Shape, key.Shape, v.Shape)
@@ -368,6 +370,13 @@ func (h *attentionHead) forwardRow(m *attentionRow, out row) logSumExp {
 		return logSumExp{r: math.Inf(-1), sim: math.Inf(-1)}
 	}
 	m.weigh(h.tf32())
+	if h.simOnly {
+		for j, e := range m.pSim {
+			axpy(out.Sim, h.storedWeight(e)/m.simL, h.keyed(h.simV, int64(j)))
+		}
+		roundRow(out.Sim, out.Sim, h.d)
+		return logSumExp{sim: tensor.Round(op.FP32, m.simMax+math.Log(m.simL), false)}
+	}
 	low := h.uP != judge.U32
 	m.backing = resized(m.backing, 2*int(h.n))
 	clear(m.backing)

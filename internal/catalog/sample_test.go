@@ -2,10 +2,13 @@ package catalog
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/workload"
 )
 
 // sampledShapes are shapes of which a sample leaves something out.
@@ -116,5 +119,41 @@ func TestSampledKeysOfFewHeads(t *testing.T) {
 	b.given = true
 	if b.choose(k, shape); len(b.columns) < 4 {
 		t.Errorf("given o and lse: keys of %d heads, want most of them", len(b.columns))
+	}
+}
+
+// TestSavedIsTheSimulatedForward: what a driver saves for a backward is the simulated result of the whole truth, although it computes less.
+func TestSavedIsTheSimulatedForward(t *testing.T) {
+	compared := 0
+	for _, o := range All() {
+		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Backward}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range plan.Cases {
+			if c.Saved != "driver" {
+				continue
+			}
+			in, err := workload.Inputs(o.Spec, c, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved, err := Saved(o.Spec, c, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Pass, c.Upstream, c.Saved = op.Forward, "", ""
+			whole := truthFor(t, c, o.Spec.DefaultContract(c.DType), in)
+			for _, s := range saved {
+				i := slices.IndexFunc(whole.Outputs, func(o judge.Target) bool { return o.Name == s.Name })
+				if !slices.Equal(s.Data, tensor.Encode(s.DType, whole.Outputs[i].Sim)) {
+					t.Errorf("%s: %s is not the simulated one", c.Key(), s.Name)
+				}
+				compared++
+			}
+		}
+	}
+	if compared < 30 {
+		t.Errorf("%d tensors were compared", compared)
 	}
 }

@@ -22,7 +22,7 @@ func Saved(spec *op.Spec, c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error
 		return nil, nil
 	}
 	c.Pass, c.Upstream, c.Saved = op.Forward, "", ""
-	forward, err := TruthOf(c, spec.DefaultContract(c.DType), in, nil)
+	forward, err := truthOf(c, spec.DefaultContract(c.DType), in, nil, true)
 	if err != nil {
 		return nil, fmt.Errorf("make the saved tensors of %s: %w", spec.Name, err)
 	}

@@ -90,6 +90,11 @@ func below(rising []int64, limit int64) []int64 {
 // backward with driver-made saved tensors, and for one whose operator saves nothing, the spec's [backward] inputs; for a chained backward
 // (c.Saved == "own") the operator's inputs and the upstream gradients. sample nil: every element.
 func TruthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample) (judge.Truth, error) {
+	return truthOf(c, contract, in, sample, false)
+}
+
+// truthOf is TruthOf; simOnly asks for the simulated contract alone, where that is much cheaper than the truth and its allowance.
+func truthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample, simOnly bool) (judge.Truth, error) {
 	t, ok := truths[c.Op]
 	if !ok {
 		return judge.Truth{}, fmt.Errorf("compute the truth of %s: the operator has none in fp64", c.Op)
@@ -108,7 +113,7 @@ func TruthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample) (ju
 	if compute == nil || c.Pass == op.PassUnknown {
 		return judge.Truth{}, fmt.Errorf("compute the truth of %s: it has no pass %v", c.Op, c.Pass)
 	}
-	k := &call{Case: c, rules: rules, in: in, sample: sample}
+	k := &call{Case: c, rules: rules, in: in, sample: sample, simOnly: simOnly}
 	for _, x := range in {
 		if err := x.Check(); err != nil {
 			return judge.Truth{}, fmt.Errorf("compute the truth of %s: %w", c.Op, err)
@@ -132,6 +137,8 @@ type call struct {
 	rules  Contract
 	in     []tensor.Tensor
 	sample *Sample
+
+	simOnly bool // R and T are not asked for
 }
 
 // chained says whether the backward starts from the operator's inputs instead of saved tensors.

@@ -56,7 +56,7 @@ func (x *execution) prepare(w work) (*prepared, error) {
 		return nil, err
 	}
 	if w.Pass == op.Backward && w.Saved == "driver" {
-		if c.saved, err = savedTensors(w, c.given); err != nil {
+		if c.saved, err = catalog.Saved(w.operator.Spec, w.Case, c.given); err != nil {
 			return nil, err
 		}
 	}
@@ -98,25 +98,6 @@ func sampleOf(w work, seed uint64, timed bool) (*catalog.Sample, error) {
 	h := fnv.New64a()
 	fmt.Fprint(h, seed, " ", w.Key())
 	return &catalog.Sample{Rows: sampledRows, Seed: h.Sum64()}, nil
-}
-
-// savedTensors are what the forward's simulated contract saves: R of the backward is computed from exactly these bits.
-func savedTensors(w work, given []tensor.Tensor) ([]tensor.Tensor, error) {
-	forward := w.Case
-	forward.Pass, forward.Upstream, forward.Saved = op.Forward, "", ""
-	truth, err := w.operator.TruthOf(forward, w.operator.Spec.DefaultContract(w.DType), given, nil)
-	if err != nil {
-		return nil, fmt.Errorf("make the saved tensors: %w", err)
-	}
-	var saved []tensor.Tensor
-	for _, t := range truth.Outputs {
-		if slices.Contains(w.operator.Spec.Backward.Inputs, t.Name) {
-			s := tensor.New(t.Name, t.DType, t.Shape)
-			s.Data = tensor.Encode(t.DType, t.Sim)
-			saved = append(saved, s)
-		}
-	}
-	return saved, nil
 }
 
 // truth computes the truth under a contract, once.
