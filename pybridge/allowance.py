@@ -561,20 +561,20 @@ EXACT = {getattr(aten, name) for name in (
 """What decides: it is decided as in fp64, and its result is exact."""
 
 
-def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], contract: str, dtype: torch.dtype, equal_terms: bool,
+def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], contract: str, dtype: torch.dtype, equal_terms: bool, count: int,
             upstream: dict[int, torch.Tensor] | None = None, differentiable: tuple[int, ...] = ()) -> list[Bounded | None]:
-    """function(*tensors, **attributes) with the allowance of every output; with upstream, the gradients of its outputs by their number, those of
+    """function(*tensors, **attributes), which gives count tensors, with the allowance of each; with upstream, the gradients of its outputs by their number, those of
     the differentiable inputs instead."""
     global rules
     rules = Rules(contract, dtype, equal_terms)
     inputs = [exactly(x) if x.is_floating_point() else x for x in tensors]
     if upstream is None:
         with torch.no_grad():
-            return _listed(function(*inputs, **attributes))
+            return _listed(function(*inputs, **attributes), count)
     with torch.enable_grad():
         for i in differentiable:
             inputs[i].requires_grad_()
-        outputs = _listed(function(*inputs, **attributes))
+        outputs = _listed(function(*inputs, **attributes), count)
         pairs = [(outputs[i], exactly(g)) for i, g in upstream.items() if isinstance(outputs[i], torch.Tensor) and outputs[i].requires_grad]
         wanted = [inputs[i] for i in differentiable]
         if not pairs:
@@ -582,7 +582,10 @@ def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], cont
         return list(torch.autograd.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True, materialize_grads=True))
 
 
-def _listed(value: Any) -> list:
+def _listed(value: Any, count: int) -> list:
+    """What a function returned, which must be count tensors."""
     values = list(value) if isinstance(value, (tuple, list)) else [value]
+    if len(values) != count or not all(isinstance(v, torch.Tensor) for v in values):
+        raise TypeError(f"it returns {', '.join(type(v).__name__ for v in values)}: want {count} tensor{'s' * (count != 1)}")
     return [exactly(v) if isinstance(v, torch.Tensor) and not isinstance(v, Bounded) else v for v in values]
 

@@ -68,6 +68,7 @@ func (a *app) folderBackends(f *own.Folder, g *gpu, e environmentFlags, o worker
 func (a *app) truthOf(ctx context.Context, operator *catalog.Operator, f *own.Folder, make maker) *worker.Adapter {
 	truth := make.truth(f.Dir)
 	operator.Reference = &own.Reference{Folder: f, Backend: truth, Context: ctx}
+	go func() { _, _, _ = truth.Load(ctx, f.Spec.Name) }() // torch is imported while kernels are built; whoever asks for a truth learns what went wrong
 	return truth
 }
 

@@ -32,7 +32,7 @@ func Load(file string, text []byte) (*Spec, error) {
 		return nil, fmt.Errorf("read spec %s%w", file, located(err))
 	}
 	if err := s.compile(); err != nil {
-		return nil, fmt.Errorf("read spec %s: %w", file, err)
+		return nil, fmt.Errorf("read spec %s%s: %w", file, placeOf(err, text), err)
 	}
 	return s, nil
 }
@@ -43,7 +43,7 @@ func located(err error) error {
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
 		e := strict.Errors[0]
 		line, column := e.Position()
-		return fmt.Errorf(":%d:%d: unknown key %s", line, column, strings.Join(e.Key(), "."))
+		return fmt.Errorf(":%d:%d: unknown key %s: want of %s", line, column, strings.Join(e.Key(), "."), strings.Join(keysBeside(e.Key()), ", "))
 	}
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {
@@ -180,6 +180,9 @@ func (s *Spec) compileAttributes() error {
 }
 
 func (a *AttributeSpec) compile(isDim func(string) bool) error {
+	if !slices.Contains([]string{"bool", "int", "float", "enum"}, a.Type) {
+		return fmt.Errorf("type %q: want bool, int, float or enum", a.Type)
+	}
 	if (a.Type == "enum") != (len(a.Values) > 0) {
 		return fmt.Errorf("type %q with values %v: an enum, and nothing else, has values", a.Type, a.Values)
 	}
@@ -205,15 +208,13 @@ func (a *AttributeSpec) compile(isDim func(string) bool) error {
 		a.word = text
 		_, err := a.parse(text)
 		return err
-	case "int", "float":
+	default:
 		if f, ok := a.Default.(float64); ok && !(math.Abs(f) <= math.MaxFloat32) {
 			return fmt.Errorf("default %v: want a finite number", f)
 		}
 		var err error
 		a.value, err = ParseExpression(text, isDim, a.Type == "float")
 		return err
-	default:
-		return fmt.Errorf("type %q: want bool, int, float or enum", a.Type)
 	}
 }
 
