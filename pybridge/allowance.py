@@ -586,6 +586,6 @@ def _listed(value: Any, count: int) -> list:
     """What a function returned, which must be count tensors."""
     values = list(value) if isinstance(value, (tuple, list)) else [value]
     if len(values) != count or not all(isinstance(v, torch.Tensor) for v in values):
-        raise TypeError(f"it returns {', '.join(type(v).__name__ for v in values)}: want {count} tensor{'s' * (count != 1)}")
+        raise TypeError(f"it returns {', '.join('a tensor' if isinstance(v, torch.Tensor) else type(v).__name__ for v in values)}: want {count} tensor{'s' * (count != 1)}")
     return [exactly(v) if isinstance(v, torch.Tensor) and not isinstance(v, Bounded) else v for v in values]
 

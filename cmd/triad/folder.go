@@ -24,8 +24,12 @@ func openFolder(path string) (*catalog.Operator, error) {
 	return &catalog.Operator{Spec: f.Spec, Reference: &own.Reference{Folder: f}}, nil
 }
 
-// operatorNamed is the operator of the catalog called name. Where a folder of that name lies here, the error says how it is named.
+// operatorNamed is the operator of the catalog called name, or the one in the folder of that path. Where a folder of the name lies here, the error
+// says how it is named.
 func operatorNamed(name string) (*catalog.Operator, error) {
+	if own.IsFolder(name) {
+		return openFolder(name)
+	}
 	o, err := catalog.Get(name)
 	var u *op.UsageError
 	if errors.As(err, &u) {

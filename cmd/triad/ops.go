@@ -14,6 +14,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/report"
+	"triad/internal/run"
 	"triad/internal/worker"
 )
 
@@ -48,12 +49,12 @@ func (a *app) opsCommand() *cobra.Command {
 			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := catalog.Get(args[0])
+			o, err := operatorNamed(args[0])
 			if err != nil {
 				return err
 			}
 			detail := detailed(o.Spec)
-			if detail.Declarations, err = a.declarations(cmd.Context(), o.Spec.Name); err != nil {
+			if detail.Declarations, err = a.declarations(cmd.Context(), o); err != nil {
 				return err
 			}
 			for _, d := range detail.Declarations {
@@ -158,14 +159,19 @@ func contractsOf(s *op.Spec) []report.ContractDeclared {
 }
 
 // declarations asks the backends what they hold. Nothing is fetched for it: where Python is not here its rows are left out.
-func (a *app) declarations(ctx context.Context, name string) ([]report.ImplementationDetail, error) {
+func (a *app) declarations(ctx context.Context, operator *catalog.Operator) ([]report.ImplementationDetail, error) {
 	g, err := a.chooseGPU(ctx, &caseFlags{device: "auto", gpu: -1}, environmentFlags{offline: true})
 	if err != nil {
 		return nil, err
 	}
-	backends, err := a.backends(g, environmentFlags{offline: true}, worker.Options{})
+	name := operator.Spec.Name
+	request := run.Request{Operators: []*catalog.Operator{operator}}
+	backends, _, refused, err := a.participants(ctx, &ownFlags{}, &request, g, environmentFlags{offline: true}, worker.Options{})
 	if err != nil {
 		return nil, err
+	}
+	for _, why := range refused {
+		fmt.Fprintf(a.err, "triad: %v\n", why)
 	}
 	var out []report.ImplementationDetail
 	for _, b := range backends {

@@ -75,12 +75,8 @@ func operators(names []string) ([]*catalog.Operator, error) {
 	}
 	var list []*catalog.Operator
 	for _, name := range names {
-		if own.IsFolder(name) {
-			if len(names) > 1 {
-				return nil, usage("%s is an operator of your own: name it alone", name)
-			}
-			o, err := openFolder(name)
-			return []*catalog.Operator{o}, err
+		if own.IsFolder(name) && len(names) > 1 {
+			return nil, usage("%s is an operator of your own: name it alone", name)
 		}
 		o, err := operatorNamed(name)
 		if err != nil {
