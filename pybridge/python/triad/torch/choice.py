@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
-
 from triad.errors import TriadError, Unavailable, UsageError
 
-FASTEST = """
-    select s.implementation, s.dims_json, s.median_ns
-    from speed s join run r using (run_id) join session e using (session_id) join machine m using (machine_id)
-    where s.op = ? and s.pass = 'forward' and s.dtype = ? and s.status in ('PASS', 'WARN') and s.timing_status in ('PASS', 'WARN') and m.gpu = ?
-    order by s.median_ns"""
+TIMED = """
+    select c.pass, i.name, c.dims_json, c.attributes_json, t.median_ns
+    from timing t join run r using (run_id) join test_case c using (case_id) join implementation i using (implementation_id)
+      join session e on e.session_id = r.session_id join machine m using (machine_id)
+    where c.op = ? and c.dtype = ? and c.layout = 'contiguous' and m.gpu = ? and t.regime in ('cold', 'warm')
+      and r.status in ('PASS', 'WARN') and t.status in ('PASS', 'WARN')
+    order by t.regime desc, r.run_ulid"""
+"""What passed and was timed, the newest cold timing of a case last."""
 
 
 def shape_class(dims: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -24,23 +26,43 @@ def shape_class(dims: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 
 
 @functools.cache
-def _measured(op: str, dtype: str, gpu: str) -> list[tuple[str, tuple, float]]:
-    """What passed and was timed on this GPU, in this user's database, fastest first; empty where there is no database."""
+def _measured(op: str, dtype: str, gpu: str) -> dict[tuple, dict[tuple[str, str], float]]:
+    """Nanoseconds by (pass, implementation), by the dims and attributes of the case, from this user's database; none where there is none."""
     from triad.verbs import query
     try:
-        rows = query(FASTEST, [op, dtype, gpu], deadline="10s")
+        rows = query(TIMED, [op, dtype, gpu], deadline="10s")
     except TriadError:
-        return []
-    return [(r["implementation"], shape_class(json.loads(r["dims_json"])), r["median_ns"]) for r in rows]
+        return {}
+    cases: dict[tuple, dict[tuple[str, str], float]] = {}
+    for r in rows:
+        case = tuple(sorted(json.loads(r["dims_json"]).items())), tuple(sorted(json.loads(r["attributes_json"]).items()))
+        cases.setdefault(case, {})[r["pass"], r["name"]] = r["median_ns"]
+    return cases
 
 
-def fastest(op: str, dtype: str, dims: Mapping[str, int] | None, device: torch.device, family: str, usable: Sequence[str]) -> str:
-    """The fastest that passed for such dims, "" where none is known. Dims that are not known (None) are any."""
-    if device.type != "cuda":
-        return ""
+def fastest(op: str, dtype: str, dims: Mapping[str, int] | None, attributes: Mapping[str, Any], gpu: str,
+            usable: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:
+    """The usable implementations by speed, as timed on the case of this class whose sizes are nearest; empty where none was timed. Dims that are
+    not known (None) are any. `usable` has the (pass, implementation) that a call by a name runs; those whose every pass was timed come first."""
     wanted = None if dims is None else shape_class(dims)
-    return next((name for name, of, _ in _measured(op, dtype, torch.cuda.get_device_name(device)) if name in usable and within(name, family) and
-                 wanted in (None, of)), "")
+
+    def apart(case: tuple) -> float:
+        return sum(abs(math.log2(max(size, 1) / max(dims[name], 1))) for name, size in case[0]) if dims else 0.0
+
+    def fits(case: tuple) -> bool:
+        return wanted in (None, shape_class(dict(case[0]))) and all(case_value(attributes[n]) == v for n, v in case[1] if n in attributes)
+    measured = _measured(op, dtype, gpu)
+    for case in sorted(filter(fits, measured), key=apart):
+        times = measured[case]
+        timed = {name: [times[p] for p in passes if p in times] for name, passes in usable.items() if passes[0] in times}
+        if timed:
+            return sorted(timed, key=lambda name: (-len(timed[name]), sum(timed[name])))
+    return []
+
+
+def case_value(value: Any) -> str:
+    """An attribute as a recorded case has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def within(name: str, family: str) -> bool:

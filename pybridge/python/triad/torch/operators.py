@@ -240,7 +240,8 @@ class Function:
                 pass
         return found
 
-    def choose(self, impl: str | None, device: str, dtype: str, dims: tuple[tuple[str, int], ...] | None, gradient: bool) -> str:
+    def choose(self, impl: str | None, device: str, dtype: str, dims: tuple[tuple[str, int], ...] | None, gradient: bool,
+               attributes: tuple[tuple[str, Any], ...] = ()) -> str:
         """The implementation that a call takes: the one that is named, or of a family (None: of all) the fastest that passed, else the portable
         one that takes such a call."""
         family, on = impl or "", torch.device(device)
@@ -249,9 +250,12 @@ class Function:
             return family
         directions = ("forward", "backward") if gradient and self.differentiable else ("forward",)
         able = choice.portable(rows, family, dtype, self._spec["default_contracts"].get(dtype, ""), directions)
-        best = choice.fastest(self.name, dtype, None if dims is None else dict(dims), on, family, able)
-        for name in [best] if best else able:
-            if not any(self._declines(rows[name if d == "forward" else choice.behind(rows, name, dtype)], d, dtype, dims, on) for d in directions):
+        passes = {name: [(d, name if d == "forward" else choice.behind(rows, name, dtype)) for d in directions] for name in able}
+        kinds = {a["name"]: a["type"] for a in self._attributes}
+        said = {n: v for n, v in self._forward.resolve(dict(attributes), dict(dims or ())).items() if kinds[n] in ("bool", "enum")} if dims else {}
+        best = choice.fastest(self.name, dtype, None if dims is None else dict(dims), said, gpu(on), passes) if gpu(on) else []
+        for name in dict.fromkeys([*best, *able]):
+            if not any(self._declines(rows[of], d, dtype, dims, on) for d, of in passes[name]):
                 return name
         raise choice.refuse(self.name, family, dtype, self.implementations(on))
 
@@ -308,7 +312,7 @@ class Function:
                              f"torch.no_grad(), and {self.name}.backward for the gradients")
         sizes = {} if torch.compiler.is_compiling() else self._forward.sizes(flat, attributes)
         dims = tuple(sizes.items()) if sizes and all(type(v) is int for v in sizes.values()) else None
-        name = _chosen(self.name, impl, str(tensors[0].device), dtype, dims, gradient)
+        name = _chosen(self.name, impl, str(tensors[0].device), dtype, dims, gradient, tuple(attributes.items()))
         if torch.compiler.is_compiling() or not plain() or any(type(t) not in PLAIN for t in tensors):
             return self._kept(self._op(*flat, *attributes.values(), name), leading)
         plan = self._plan(flat, leading, attributes, name, gradient)
@@ -396,12 +400,18 @@ def _of_rows(declared: Sequence[Mapping[str, Any]]) -> list[bool]:
     return [not isinstance(t["shape"], dict) and len(t["shape"]) > 1 and t["shape"][0] == "rows" for t in declared]
 
 
+def gpu(device: torch.device) -> str:
+    """What a GPU is called, here and in the database; "" for a CPU."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+
+
 @torch._dynamo.assume_constant_result
-def _chosen(op: str, impl: str | None, device: str, dtype: str, dims: tuple[tuple[str, int], ...] | None, gradient: bool) -> str:
-    key = (op, impl, device, dtype, dims, gradient)
+def _chosen(op: str, impl: str | None, device: str, dtype: str, dims: tuple[tuple[str, int], ...] | None, gradient: bool,
+            attributes: tuple[tuple[str, Any], ...]) -> str:
+    key = (op, impl, device, dtype, dims, gradient, attributes)
     name = _choices.get(key)
     if name is None:
-        name = _functions[op].choose(impl, device, dtype, dims, gradient)
+        name = _functions[op].choose(impl, device, dtype, dims, gradient, attributes)
         if len(_choices) > 10_000:
             _choices.clear()
         _choices[key] = name
