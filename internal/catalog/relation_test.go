@@ -97,6 +97,13 @@ func TestRelationsHoldOfTheSimulatedContract(t *testing.T) {
 			comparisons := int64(0)
 			relatedCases(t, o, func(r Relation, c op.Case, calls []Call) {
 				met[fmt.Sprint(r.Pass, " ", r.Name)] = true
+				for i := range calls[1:] {
+					if !slices.ContainsFunc(calls[i+1].Given, func(x tensor.Tensor) bool {
+						return !slices.Equal(x.Float64s(), calls[i].Given.Get(x.Name).Float64s())
+					}) && c.Dims[0].Value > 1 {
+						t.Errorf("%s: %q asks the same inputs again", describe(c), r.Name)
+					}
+				}
 				for _, contract := range append([]string{o.Spec.DefaultContract(c.DType)}, o.Spec.Contract.Permits...) {
 					if contract != o.Spec.DefaultContract(c.DType) {
 						calls = follow(t, contract, r, c, calls[0].Given)
@@ -303,4 +310,61 @@ func TestNondeterministicOutputsAgreeWithinTheAllowance(t *testing.T) {
 			t.Errorf("%s: accepted %v, declared to vary %v: %s", describe(c), strict.Accepted(), loose.Accepted(), loose.Sentence())
 		}
 	})
+}
+
+// leaky is attention whose first output depends, by one ulp, on a key that the mask hides from it: the weight of the last key, which only the last
+// query may see, is not 0 but as small as can be.
+func leaky(t *testing.T, contract string, c op.Case, given Inputs) Inputs {
+	t.Helper()
+	gave := simulated(t, contract, c, given)
+	v := given.Get("v").Float64s()
+	if math.Abs(v[len(v)-1]) < 100 {
+		return gave
+	}
+	o := gave.Get("o")
+	return gave.With([]tensor.Tensor{changed(o, func(i int64, y float64) float64 {
+		if i > 0 || y == 0 {
+			return y
+		}
+		return float64(math.Nextafter32(float32(y), 9))
+	})})
+}
+
+// A leak of a masked key by one ulp passes every gate on the judged call, and on the second call too, and is FAIL under G6.
+func TestALeakOfAMaskedKeyIsSeen(t *testing.T) {
+	o, err := Get("flash_attention")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{"batch": 1, "heads_q": 2, "heads_kv": 1, "seq_q": 9, "seq_kv": 9, "head_dim": 16},
+		map[string]string{"causal": "true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := Inputs(caseInputs(t, o.Spec, c, 1))
+	asked := false
+	for _, r := range RelationsOf(c) {
+		if r.Name != "keys and values that are masked do not show" {
+			continue
+		}
+		asked = true
+		calls := []Call{{Case: c, Given: given, Gave: leaky(t, "fp32", c, given)}}
+		at, replaced := r.Next(calls)
+		second := Call{Case: at, Given: given.With(replaced)}
+		second.Gave = leaky(t, "fp32", at, second.Given)
+		for _, call := range []Call{calls[0], second} {
+			accepts(t, "the gates before", judged(truthFor(t, call.Case, "fp32", call.Given), call.Gave.Get("o").Float64s(), call.Gave.Get("lse").Float64s()))
+		}
+		found := holds(r, "fp32", append(calls, second))
+		if held := found["o"]; held.Accepted() || held.Wrong != 1 || !slices.Equal(held.Worst.Index, []int64{0, 0, 0, 0}) || !found["lse"].Accepted() {
+			t.Errorf("%+v", found)
+		}
+		expected := []judge.Expected{{Name: r.Name, Output: "o"}}
+		if v := judge.WithRelations([]judge.Verdict{{Output: "o", Status: op.StatusPass}}, expected, []judge.Relation{found["o"]})[0]; v.Status != op.StatusFail || v.Gate != "G6" {
+			t.Errorf("%v %s", v.Status, v.Gate)
+		}
+	}
+	if !asked {
+		t.Error("no such relation is asked")
+	}
 }
