@@ -96,6 +96,9 @@ func (s *server) prepareArm(ctx context.Context, number int64, args backend.Prep
 	if err == nil && finding.Status == op.StatusUnknown {
 		finding, err = a.capture(args.GraphNS)
 	}
+	if err == nil && finding.Status == op.StatusUnknown && a.facts.Mode == "graph" && args.Ruler == "" {
+		a.facts.Kernels, err = a.timer.Kernels()
+	}
 	if err == nil && finding.Status == op.StatusUnknown {
 		err = a.poison()
 	}

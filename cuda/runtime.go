@@ -17,6 +17,7 @@ typedef struct {
 	int (*ruler)(int32_t, void *, const void *, int64_t, void *);
 	int (*differing)(const void *, const void *, int64_t, int64_t *);
 	int (*physics)(triad_physics *);
+	int (*kernels)(const triad_timer *, triad_kernel_fact *, int32_t, int32_t *);
 } triad_runtime;
 
 static int32_t triad_rt_version(triad_runtime *r) { return r->version(); }
@@ -36,6 +37,7 @@ static int triad_rt_differing(triad_runtime *r, uintptr_t a, uintptr_t b, int64_
 	return r->differing((const void *)a, (const void *)b, bytes, n);
 }
 static int triad_rt_physics(triad_runtime *r, triad_physics *p) { return r->physics(p); }
+static int triad_rt_kernels(triad_runtime *r, triad_timer *t, triad_kernel_fact *out, int32_t most, int32_t *n) { return r->kernels(t, out, most, n); }
 */
 import "C"
 
@@ -79,6 +81,8 @@ type Timer interface {
 	Stream() uintptr
 	Begin() error
 	End(keep bool) (nodes int64, err error)
+	// Kernels are those of the graph, each once.
+	Kernels() ([]backend.LaunchFact, error)
 	Settle(ns int64) error
 	Replay(n int) ([]float64, error)
 	Start() error
@@ -97,7 +101,7 @@ func OpenRuntime(path string) (Clock, error) {
 	}
 	r := &runtimeLibrary{(*C.triad_runtime)(C.calloc(1, C.sizeof_triad_runtime))}
 	names := []string{"triad_runtime_version", "triad_timer_open", "triad_timer_close", "triad_timer_begin", "triad_timer_end", "triad_timer_settle",
-		"triad_timer_replay", "triad_timer_start", "triad_timer_stop", "triad_ruler", "triad_differing", "triad_physics_of"}
+		"triad_timer_replay", "triad_timer_start", "triad_timer_stop", "triad_ruler", "triad_differing", "triad_physics_of", "triad_timer_kernels"}
 	table := unsafe.Slice((*unsafe.Pointer)(unsafe.Pointer(r.c)), len(names))
 	for i, name := range names {
 		if table[i], err = symbol(handle, name); err != nil {
@@ -174,6 +178,32 @@ func (t *timer) End(keep bool) (int64, error) {
 	}
 	err := runtimeError("end a capture", C.triad_rt_end(t.library.c, t.c, flag, &nodes))
 	return int64(nodes), err
+}
+
+// mostKernels is how many different kernels of a call are told of.
+const mostKernels = 8
+
+func (t *timer) Kernels() ([]backend.LaunchFact, error) {
+	facts := make([]C.triad_kernel_fact, mostKernels)
+	var n C.int32_t
+	if err := runtimeError("ask about the kernels of a graph", C.triad_rt_kernels(t.library.c, t.c, &facts[0], mostKernels, &n)); err != nil {
+		return nil, err
+	}
+	var all []backend.LaunchFact
+	for _, f := range facts[:n] {
+		l := backend.LaunchFact{Kernel: C.GoString(&f.name[0]), Registers: int(f.registers), SharedBytes: int(f.shared_bytes),
+			DynamicSharedBytes: int(f.dynamic_shared_bytes), LocalBytes: int(f.local_bytes), BlocksPerMultiprocessor: int(f.blocks_per_multiprocessor)}
+		threads := 1
+		for i := range 3 {
+			l.Grid[i], l.Block[i] = int(f.grid[i]), int(f.block[i])
+			threads *= l.Block[i]
+		}
+		if f.threads_per_multiprocessor > 0 {
+			l.Occupancy = float64(l.BlocksPerMultiprocessor*threads) / float64(f.threads_per_multiprocessor)
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 func (t *timer) Settle(ns int64) error {

@@ -16,8 +16,8 @@ func (x *Session) AddTiming(ctx context.Context, run string, t record.Timing) er
 		return fmt.Errorf("record the timing of run %s, %s: it has no status", run, t.Regime)
 	}
 	return x.store.write(ctx, "record a timing", func(tx *sql.Tx) error {
-		arrays := make([]string, 4)
-		for i, v := range []any{orEmpty(t.SamplesNS), orEmpty(t.Rounds), orEmpty(t.Positions), orEmpty(t.ClocksMHz)} {
+		arrays := make([]string, 5)
+		for i, v := range []any{orEmpty(t.SamplesNS), orEmpty(t.Rounds), orEmpty(t.Positions), orEmpty(t.ClocksMHz), orEmpty(t.Kernels)} {
 			text, err := json.Marshal(v)
 			if err != nil {
 				return err
@@ -26,11 +26,11 @@ func (x *Session) AddTiming(ctx context.Context, run string, t record.Timing) er
 		}
 		done, err := tx.Exec(`INSERT OR REPLACE INTO timing (regime, n, median_ns, low_ns, high_ns, samples_ns_json, rounds_json, arms_json, clocks_mhz_json,
 			temperature_c, throttle_mask, n_discarded, discarded_because, bytes, flops, status, message, min_ns, p10_ns, p90_ns, roofline, clock_mhz, power_w,
-			mode, sets, calls, rotated_bytes, run_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, run_id FROM run
+			mode, sets, calls, rotated_bytes, kernels_json, run_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, run_id FROM run
 			WHERE run_ulid = ?`,
 			t.Regime, t.N, t.MedianNS, t.LowNS, t.HighNS, arrays[0], arrays[1], arrays[2], arrays[3], optional(t.TemperatureC), int64(t.Throttle),
 			t.Discarded, t.Because, t.Bytes, t.FLOPs, t.Status.String(), t.Message, t.MinNS, t.P10NS, t.P90NS, optional(t.Roofline),
-			optional(t.ClockMHz), optional(t.PowerW), t.Mode, t.Sets, t.Calls, t.RotatedBytes, run)
+			optional(t.ClockMHz), optional(t.PowerW), t.Mode, t.Sets, t.Calls, t.RotatedBytes, arrays[4], run)
 		return oneRow(done, err, run)
 	})
 }
@@ -157,8 +157,8 @@ func (s *Store) Comparisons(ctx context.Context, session string) ([]record.Compa
 // loadTimings reads how long a run took, the regime that tables show first.
 func loadTimings(q querier, run int64) ([]record.Timing, error) {
 	rows, err := q.Query(`SELECT regime, n, median_ns, low_ns, high_ns, samples_ns_json, rounds_json, arms_json, clocks_mhz_json, temperature_c, throttle_mask,
-		n_discarded, discarded_because, bytes, flops, status, message, min_ns, p10_ns, p90_ns, roofline, clock_mhz, power_w, mode, sets, calls, rotated_bytes
-		FROM timing WHERE run_id = ? ORDER BY length(regime), regime`, run)
+		n_discarded, discarded_because, bytes, flops, status, message, min_ns, p10_ns, p90_ns, roofline, clock_mhz, power_w, mode, sets, calls, rotated_bytes,
+		kernels_json FROM timing WHERE run_id = ? ORDER BY length(regime), regime`, run)
 	if err != nil {
 		return nil, err
 	}
@@ -167,15 +167,15 @@ func loadTimings(q querier, run int64) ([]record.Timing, error) {
 	for rows.Next() {
 		var t record.Timing
 		var status string
-		var arrays [4]string
+		var arrays [5]string
 		var temperature, roofline, clock, power sql.NullFloat64
 		var throttle, bytes, flops sql.NullInt64
 		if err := rows.Scan(&t.Regime, &t.N, &t.MedianNS, &t.LowNS, &t.HighNS, &arrays[0], &arrays[1], &arrays[2], &arrays[3], &temperature, &throttle,
 			&t.Discarded, &t.Because, &bytes, &flops, &status, &t.Message, &t.MinNS, &t.P10NS, &t.P90NS, &roofline, &clock, &power, &t.Mode, &t.Sets,
-			&t.Calls, &t.RotatedBytes); err != nil {
+			&t.Calls, &t.RotatedBytes, &arrays[4]); err != nil {
 			return nil, err
 		}
-		for i, into := range []any{&t.SamplesNS, &t.Rounds, &t.Positions, &t.ClocksMHz} {
+		for i, into := range []any{&t.SamplesNS, &t.Rounds, &t.Positions, &t.ClocksMHz, &t.Kernels} {
 			if err := json.Unmarshal([]byte(arrays[i]), into); err != nil {
 				return nil, err
 			}

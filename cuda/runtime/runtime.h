@@ -7,7 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#define TRIAD_RUNTIME 1 /* the version of this interface, which triad_runtime_version returns */
+#define TRIAD_RUNTIME 2 /* the version of this interface, which triad_runtime_version returns */
 #define TRIAD_RUNTIME_API __attribute__((visibility("default")))
 
 TRIAD_RUNTIME_API int32_t triad_runtime_version(void);
@@ -20,6 +20,16 @@ TRIAD_RUNTIME_API void triad_timer_close(triad_timer *t);
    the first. nodes is how many pieces of work were captured: fewer than calls, and some ran beside the stream. */
 TRIAD_RUNTIME_API int triad_timer_begin(triad_timer *t);
 TRIAD_RUNTIME_API int triad_timer_end(triad_timer *t, int32_t keep, int64_t *nodes);
+/* What is known of a kernel that was captured: its place in the grid, what it was compiled to, and how many of its blocks a multiprocessor
+   holds at once. name is the mangled one, cut at its end where it is longer. */
+typedef struct {
+	char name[512];
+	int32_t grid[3], block[3];
+	int32_t registers, shared_bytes, dynamic_shared_bytes, local_bytes;
+	int32_t blocks_per_multiprocessor, threads_per_multiprocessor; /* the latter: the most that a multiprocessor holds */
+} triad_kernel_fact;
+/* The different kernels of the last capture that was kept, at most `most`, in the order in which they were launched. */
+TRIAD_RUNTIME_API int triad_timer_kernels(const triad_timer *t, triad_kernel_fact *out, int32_t most, int32_t *n);
 /* Replays the graph without timing until ns have passed, once at least. */
 TRIAD_RUNTIME_API int triad_timer_settle(triad_timer *t, int64_t ns);
 /* Replays the graph n times, queued behind each other with an event between; ms[i] is from the end of replay i - 1 to that of replay i. */

@@ -6,12 +6,14 @@
 #include <new>
 #include <vector>
 
+#include "launches.cuh"
 #include "runtime.h"
 
 struct triad_timer {
 	cudaStream_t stream = nullptr;
 	cudaGraphExec_t graph = nullptr;
 	std::vector<cudaEvent_t> events;
+	std::vector<triad_kernel_fact> kernels; // of the graph
 
 	// Makes sure that there are n events.
 	cudaError_t reserve(size_t n) {
@@ -64,6 +66,7 @@ extern "C" int triad_timer_end(triad_timer *t, int32_t keep, int64_t *nodes) {
 	size_t count = 0;
 	error = cudaGraphGetNodes(captured, nullptr, &count);
 	*nodes = int64_t(count);
+	if (error == cudaSuccess) t->kernels = triad::kernels_of(captured, count);
 	cudaGraphExec_t graph = nullptr;
 	if (error == cudaSuccess) error = cudaGraphInstantiate(&graph, captured, 0);
 	cudaGraphDestroy(captured);
@@ -72,6 +75,13 @@ extern "C" int triad_timer_end(triad_timer *t, int32_t keep, int64_t *nodes) {
 	t->graph = graph;
 	error = cudaGraphUpload(graph, t->stream);
 	return error != cudaSuccess ? error : cudaStreamSynchronize(t->stream);
+}
+
+extern "C" int triad_timer_kernels(const triad_timer *t, triad_kernel_fact *out, int32_t most, int32_t *n) {
+	*n = 0;
+	for (const triad_kernel_fact &k : t->kernels)
+		if (*n < most) out[(*n)++] = k;
+	return cudaSuccess;
 }
 
 extern "C" int triad_timer_settle(triad_timer *t, int64_t ns) {

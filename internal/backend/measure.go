@@ -90,6 +90,20 @@ type PrepareReply struct {
 	Bytes        int64         `json:"bytes,omitempty"`
 	FLOPs        int64         `json:"flops,omitempty"` // of a ruler: what one call moves or computes
 	Device       DevicePhysics `json:"device"`
+	Kernels      []LaunchFact  `json:"kernels,omitempty"` // that one call launches, where the backend can tell
+}
+
+// LaunchFact is a kernel as it was launched: its grid, what it was compiled to, and how many of its blocks a multiprocessor holds at once.
+type LaunchFact struct {
+	Kernel                  string  `json:"kernel"` // mangled
+	Grid                    [3]int  `json:"grid"`
+	Block                   [3]int  `json:"block"`
+	Registers               int     `json:"registers"` // of a thread
+	SharedBytes             int     `json:"shared_bytes"`
+	DynamicSharedBytes      int     `json:"dynamic_shared_bytes"`
+	LocalBytes              int     `json:"local_bytes"` // of a thread: spills, and arrays that are no registers
+	BlocksPerMultiprocessor int     `json:"blocks_per_multiprocessor"`
+	Occupancy               float64 `json:"occupancy"` // threads that a multiprocessor holds at once, as a share of the most that it can
 }
 
 // DevicePhysics are the widths and highest clocks of a device, read from it; 0 is not known.

@@ -34,6 +34,21 @@ type Timing struct {
 	Sets         int    `json:"sets"`          // of inputs and outputs that were rotated over
 	Calls        int    `json:"calls"`         // in one replay of the graph
 	RotatedBytes int64  `json:"rotated_bytes"` // the smaller of all inputs' and all outputs' bytes
+
+	Kernels []Launch `json:"kernels"` // that one call launches; empty where the worker cannot tell
+}
+
+// Launch is a kernel as it was launched in the timed calls.
+type Launch struct {
+	Kernel                  string  `json:"kernel"` // mangled
+	Grid                    [3]int  `json:"grid"`
+	Block                   [3]int  `json:"block"`
+	Registers               int     `json:"registers"` // of a thread
+	SharedBytes             int     `json:"shared_bytes"`
+	DynamicSharedBytes      int     `json:"dynamic_shared_bytes"`
+	LocalBytes              int     `json:"local_bytes"` // of a thread: spills, and arrays that are no registers
+	BlocksPerMultiprocessor int     `json:"blocks_per_multiprocessor"`
+	Occupancy               float64 `json:"occupancy"` // threads that a multiprocessor holds at once, as a share of the most that it can
 }
 
 // Ruler is what the device did at best in a session.

@@ -71,6 +71,12 @@ func Show(w io.Writer, style Style, run record.Run) error {
 	if r.PeakBytes > 0 {
 		fact("peak memory", fmt.Sprintf("%.1f MiB on the device", float64(r.PeakBytes)/(1<<20)))
 	}
+	for _, t := range r.Timings {
+		fact("timed, "+t.Regime, timingWords(t))
+		for _, k := range t.Kernels {
+			fact("  kernel", launchWords(k))
+		}
+	}
 	fact("run", r.ID+", started "+r.Started.UTC().Format(time.RFC3339))
 	fact("session", fmt.Sprintf("%s: triad %s", s.ID, clean(strings.Join(s.Command, " "))))
 	fact("triad", strings.TrimSpace(s.Version+" "+s.Commit))

@@ -38,7 +38,7 @@ func Times(w io.Writer, style Style, records []record.Record, timed Timed) error
 		for _, l := range point.lines(timed.Comparisons) {
 			rows = append(rows, append([]string{l.impl, style.status(l.status)}, l.cells()...))
 		}
-		header := columns("implementation", "status", "regime", ">median", ">interval", ">rate", ">roofline", ">ratio", "word", ">clock", "note")
+		header := columns("implementation", "status", "regime", ">median", ">interval", ">rate", ">roofline", ">ratio", "word", ">clock", ">occupancy", "note")
 		if err := style.Table(w, "  ", header, rows); err != nil {
 			return err
 		}
@@ -143,10 +143,10 @@ func (l timeLine) order() float64 {
 func (l timeLine) cells() []string {
 	t := l.timing
 	if t == nil {
-		return []string{"", "", "", "", "", "", "", "", l.note}
+		return []string{"", "", "", "", "", "", "", "", "", l.note}
 	}
 	if t.Status.Weight() == op.Bad || t.MedianNS <= 0 {
-		return []string{t.Regime, "", "", "", "", "", "", "", l.note}
+		return []string{t.Regime, "", "", "", "", "", "", "", "", l.note}
 	}
 	share, clock, ratio, word := "", "", "", ""
 	if t.Roofline != nil {
@@ -161,7 +161,38 @@ func (l timeLine) cells() []string {
 	if c := l.comparison; c != nil {
 		ratio, word = fmt.Sprintf("%.3f [%.3f, %.3f]", c.Ratio, c.Low, c.High), c.Word
 	}
-	return []string{t.Regime, duration(t.MedianNS), fmt.Sprintf("±%.1f %%", (t.HighNS-t.LowNS)/2/t.MedianNS*100), rate(t), share, ratio, word, clock, l.note}
+	return []string{t.Regime, duration(t.MedianNS), fmt.Sprintf("±%.1f %%", (t.HighNS-t.LowNS)/2/t.MedianNS*100), rate(t), share, ratio, word, clock,
+		occupancy(t.Kernels), l.note}
+}
+
+// timingWords is a timing in a line.
+func timingWords(t record.Timing) string {
+	words := fmt.Sprintf("%v, %d samples", t.Status, t.N)
+	if t.Status.Weight() != op.Bad && t.MedianNS > 0 {
+		words = fmt.Sprintf("%s [%s, %s], %s", duration(t.MedianNS), duration(t.LowNS), duration(t.HighNS), words)
+	}
+	if t.Message != "" {
+		words += "; " + clean(t.Message)
+	}
+	return words
+}
+
+// launchWords is a kernel as it was launched, in a line.
+func launchWords(k record.Launch) string {
+	return fmt.Sprintf("%s: grid %v, block %v, %d registers and %d bytes of local memory a thread, %d bytes of shared memory a block, %d blocks a multiprocessor (%.0f %% occupied)",
+		clean(k.Kernel), k.Grid, k.Block, k.Registers, k.LocalBytes, k.SharedBytes+k.DynamicSharedBytes, k.BlocksPerMultiprocessor, 100*k.Occupancy)
+}
+
+// occupancy is that of each kernel of a call, in order.
+func occupancy(kernels []record.Launch) string {
+	var shares []string
+	for _, k := range kernels {
+		shares = append(shares, fmt.Sprintf("%.0f", 100*k.Occupancy))
+	}
+	if len(shares) == 0 {
+		return ""
+	}
+	return strings.Join(shares, ", ") + " %"
 }
 
 // duration is a time of ns with four digits.
@@ -226,7 +257,7 @@ func Markdown(w io.Writer, session record.Session, records []record.Record, time
 		return err
 	}
 	for _, p := range points(records) {
-		text := "### " + p.title() + "\n\n| implementation | status | regime | median | interval | rate | roofline | ratio | word | clock | note |\n|---|---|---|--:|--:|--:|--:|--:|---|--:|---|\n"
+		text := "### " + p.title() + "\n\n| implementation | status | regime | median | interval | rate | roofline | ratio | word | clock | occupancy | note |\n|---|---|---|--:|--:|--:|--:|--:|---|--:|--:|---|\n"
 		for _, l := range p.lines(timed.Comparisons) {
 			text += "| " + strings.Join(append([]string{l.impl, l.status.String()}, l.cells()...), " | ") + " |\n"
 		}

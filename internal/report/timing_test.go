@@ -16,9 +16,12 @@ func timedRecords() ([]record.Record, Timed) {
 		return []record.Timing{{Regime: "cold", Status: status, Message: message, N: 30, MedianNS: ns, LowNS: ns * 0.998, HighNS: ns * 1.002, Bytes: 268435456,
 			FLOPs: 335544320, Roofline: new(record.Float(0.925)), ClockMHz: new(record.Float(1980))}}
 	}
+	vec := timing(op.StatusPass, 69_230, "")
+	vec[0].Kernels = []record.Launch{{Kernel: "_Z3vecPf", Grid: [3]int{132, 1, 1}, Block: [3]int{256, 1, 1}, Registers: 40, SharedBytes: 64, DynamicSharedBytes: 1000,
+		BlocksPerMultiprocessor: 6, Occupancy: 0.75}, {Kernel: "_Z4tailPf", Occupancy: 1}}
 	records := []record.Record{
 		{ID: "B", Case: c, Impl: "torch/eager", Device: "gpu", Status: op.StatusPass, Timings: timing(op.StatusPass, 256_500, "")},
-		{ID: "A", Case: c, Impl: "cuda/vec", Device: "gpu", Status: op.StatusPass, Timings: timing(op.StatusPass, 69_230, "")},
+		{ID: "A", Case: c, Impl: "cuda/vec", Device: "gpu", Status: op.StatusPass, Timings: vec},
 		{ID: "C", Case: c, Impl: "cuda/cheat", Device: "gpu", Status: op.StatusPass, Timings: timing(op.StatusImpossible, 1_000, "1000.0 ns a call: too fast")},
 		{ID: "D", Case: c, Impl: "cuda/wrong", Device: "gpu", Status: op.StatusFail, Message: "y[0, 0] is 3"},
 	}
@@ -38,16 +41,30 @@ func TestBenchTable(t *testing.T) {
 	text := out.String()
 	want := `softmax forward bf16, rows=8192 cols=8192
 
-  implementation  status      regime    median  interval        rate  roofline                 ratio  word       clock  note
-  cuda/vec        PASS        cold    69.23 us    ±0.2 %  3.877 TB/s      92 %                     1          1980 MHz
+  implementation  status      regime    median  interval        rate  roofline                 ratio  word       clock  occupancy  note
+  cuda/vec        PASS        cold    69.23 us    ±0.2 %  3.877 TB/s      92 %                     1          1980 MHz  75, 100 %
   torch/eager     PASS        cold    256.5 us    ±0.2 %  1.047 TB/s      92 %  3.705 [3.700, 3.710]  SLOWER  1980 MHz
-  cuda/cheat      IMPOSSIBLE  cold                                                                                      1000.0 ns a call: too fast
-  cuda/wrong      FAIL                                                                                                  y[0, 0] is 3
+  cuda/cheat      IMPOSSIBLE  cold                                                                                                 1000.0 ns a call: too fast
+  cuda/wrong      FAIL                                                                                                             y[0, 0] is 3
 
 At best, measured in this session: bf16 product 787 TFLOP/s, copy 4.12 TB/s.
 `
 	if !strings.HasPrefix(text, want) {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+}
+
+// What is shown of one run tells of its times, and of the kernels that were timed.
+func TestShowTellsOfTimes(t *testing.T) {
+	records, _ := timedRecords()
+	var out strings.Builder
+	if err := Show(&out, Style{}, record.Run{Record: records[1]}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"69.23 us [69.09 us, 69.37 us], PASS, 30 samples", "_Z3vecPf: grid [132 1 1], block [256 1 1], 40 registers", "1064 bytes of shared memory", "(75 % occupied)"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
 	}
 }
 

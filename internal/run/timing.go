@@ -123,6 +123,9 @@ func (k *contender) summarise(r Regime, rulers stats.Rulers, limits stats.Limits
 	if k.arm != nil {
 		f := k.arm.Facts()
 		t.Mode, t.Sets, t.Calls, t.RotatedBytes = f.Mode, f.Sets, f.Calls, f.RotatedBytes
+		for _, l := range f.Kernels {
+			t.Kernels = append(t.Kernels, record.Launch(l))
+		}
 		if t.Mode == "events" {
 			t.Message = "the host's time is included: " + f.ModeReason
 		}
