@@ -1,7 +1,10 @@
 package main
 
 import (
+	"maps"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +46,24 @@ var redTeam = map[string]map[string]rejection{
 		"torch/spoils_files":          {op.StatusFail, "G2", "", nil},
 		"torch/tuned_together":        {op.StatusFail, "G0", "was never written|differs", nil},
 	},
+	"softmax.cu": {
+		"cuda/zeros":              {op.StatusFail, "G2", "", nil},
+		"cuda/on_the_host":        {op.StatusOutOfBounds, "", "read of byte 0 of x, which is device memory: on a GPU the host cannot reach it", nil},
+		"cuda/once":               {op.StatusFail, "G0", "was never written", nil},
+		"cuda/replays":            {op.StatusFail, "G[12]", "", nil},
+		"cuda/sixth_call":         {op.StatusRace, "G0", "differs between the orders", nil},
+		"cuda/freed_memory":       {op.StatusFail, "G1", "is NaN|got NaN", nil},
+		"cuda/still_computing":    {op.StatusFail, "G0", "was never written", nil},
+		"cuda/jumps_out":          {op.StatusCrash, "", "during run, before it answered|threw", nil},
+		"cuda/throws_out":         {op.StatusCrash, "", "thrown by a kernel", nil},
+		"cuda/throws_on_the_host": {op.StatusCrash, "", "the launch function threw a C\\+\\+ exception", nil},
+		"cuda/leaves_from_kernel": {op.StatusCrash, "", "exited 0 during run, before it answered", nil},
+		"cuda/handles_faults":     {op.StatusCrash, "", "exited 0 during run, before it answered", nil},
+		"cuda/through_proc":       {op.StatusFail, "G0", "changed its inputs: x is not what it was", nil},
+		"cuda/opens_memory":       {op.StatusFail, "G0", "changed its inputs: x is not what it was", nil},
+		"cuda/closes_the_socket":  {op.StatusCrash, "", "during run, before it answered", nil},
+		"cuda/forges_the_answer":  {op.StatusCrash, "", "says PASS, which is not for a worker to say|sent reply", nil},
+	},
 	"ends_process.py": {
 		"torch/closes_the_socket": {op.StatusCrash, "", "during run", nil},
 		"torch/stops_itself":      {op.StatusHang, "", "no answer to run within 5s and was killed", nil},
@@ -60,6 +81,28 @@ func TestRedTeamInPython(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			judgeRedTeam(t, redTeam[file], "triton/softmax.py", file, "--impl", "torch", "--distribution", distributions, "--limit", "first-cpu=5s")
+		})
+	}
+}
+
+// The same in CUDA, in the emulator: what ends its process is run on one case, what remembers another on two.
+func TestRedTeamInCUDA(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no g++")
+	}
+	remembers, ends := map[string]rejection{}, map[string]rejection{}
+	for name, how := range redTeam["softmax.cu"] {
+		if how.status == op.StatusFail || how.status == op.StatusRace {
+			remembers[name] = how
+		} else {
+			ends[name] = how
+		}
+	}
+	for distributions, want := range map[string]map[string]rejection{"normal,shifted": remembers, "normal": ends} {
+		t.Run(distributions, func(t *testing.T) {
+			t.Parallel()
+			impls := append(slices.Sorted(maps.Keys(want)), "cuda/right")
+			judgeRedTeam(t, want, "cuda/kernels/softmax.cu", "softmax.cu", "--impl", strings.Join(impls, ","), "--distribution", distributions)
 		})
 	}
 }

@@ -91,6 +91,11 @@ void describe_access(cuemu_report *r, const Worker &w, const char *address) {
 	snprintf(r->buffer, sizeof r->buffer, "%s", b->name);
 	r->buffer_bytes = static_cast<int64_t>(b->bytes);
 	r->distance = past;
+	if (!w.in_block && address >= b->data && past < 0) {
+		snprintf(text, room, "the launch function's own code: %s byte %lld of %s, which is device memory: on a GPU the host cannot reach it; do it in a "
+		         "kernel, or copy with cudaMemcpy first", verb, static_cast<long long>(address - b->data), b->name);
+		return;
+	}
 	snprintf(text, room, "%sinvalid %s address %p: %lld bytes %s buffer %s of %zu bytes", where, verb, static_cast<const void *>(address),
 	         static_cast<long long>(past < 0 ? -past : past), past < 0 ? "before the start of" : "past the end of", b->name, b->bytes);
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cuemu/faults.h"
 #include "cuemu/scheduler.h"
 
 namespace cuemu {
@@ -15,6 +16,15 @@ const size_t PAGE = 4096, GAP = size_t(1) << 20;
 const unsigned MAX_BUFFERS = 4096;
 const char CANARY = '\xc3';
 Buffer buffers[MAX_BUFFERS];
+std::atomic<bool> managed[MAX_BUFFERS];        // beside buffers: the host may read and write it
+std::atomic<bool> closed{false};
+
+void reach(const Buffer &b, int rights) { mprotect(b.mapping + GAP, b.mapped - 2 * GAP, rights); }
+
+void reach_all(int rights) {
+	for (unsigned i = 0; i < MAX_BUFFERS; i++)
+		if (buffers[i].used.load() && buffers[i].data && !managed[i].load()) reach(buffers[i], rights);
+}
 
 Buffer *find(const void *data) {
 	for (Buffer &b : buffers)
@@ -25,7 +35,9 @@ Buffer *find(const void *data) {
 Buffer *reserve() {
 	for (Buffer &b : buffers) {
 		bool expected = false;
-		if (b.used.compare_exchange_strong(expected, true)) return &b;
+		if (!b.used.compare_exchange_strong(expected, true)) continue;
+		managed[&b - buffers].store(false);
+		return &b;
 	}
 	return nullptr;
 }
@@ -46,6 +58,29 @@ const Buffer *nearest_buffer(const char *address, int64_t *past_end) {
 		*past_end = past;
 	}
 	return nearest;
+}
+
+void close_device_memory() {
+	if (!closed.exchange(true)) reach_all(PROT_NONE);
+}
+
+void open_device_memory() {
+	if (closed.exchange(false)) reach_all(PROT_READ | PROT_WRITE);
+}
+
+void share_with_host(void *data) {
+	if (Buffer *b = find(data)) {
+		managed[b - buffers].store(true);
+		reach(*b, PROT_READ | PROT_WRITE);
+	}
+}
+
+DeviceMemory::DeviceMemory() : was_closed(closed.load()) {
+	if (was_closed) open_device_memory();
+}
+
+DeviceMemory::~DeviceMemory() {
+	if (was_closed) close_device_memory();
 }
 
 }  // namespace cuemu
@@ -78,6 +113,7 @@ CUEMU_API void *cuemu_alloc(const char *name, size_t bytes, size_t misalign) {
 	b->bytes = bytes;
 	snprintf(b->name, sizeof b->name, "%s", name ? name : "");
 	b->data = data;
+	if (closed.load()) reach(*b, PROT_NONE);
 	return data;
 }
 
@@ -110,6 +146,7 @@ CUEMU_API int64_t cuemu_check(const void *data, int64_t *before, int64_t *after)
 	*before = *after = 0;
 	Buffer *b = find(data);
 	if (!b) return 0;
+	DeviceMemory open;
 	int64_t changed = 0;
 	for (const char *p = b->data - 1; p >= b->mapping + GAP; p--) {
 		if (*p == CANARY) continue;

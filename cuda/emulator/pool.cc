@@ -328,7 +328,10 @@ void cuemu_launch(const Job *job) {
 	bool protect = !in_protected_run;
 	if (protect) protect_begin();
 	hook_launch_starts();
-	run_grid(*w);
+	{
+		DeviceMemory open;
+		run_grid(*w);
+	}
 	if (protect) protect_end();
 	if (in_protected_run && abandoned.load()) cuemu_jump(w->launcher_base);
 	end_on_report();
@@ -374,12 +377,14 @@ CUEMU_API int cuemu_run(int (*launch)(const void *call), const void *call, cuemu
 	}
 	bool ended;
 	protect_begin();
+	close_device_memory();
 	{
 		std::unique_lock<std::mutex> lock(mutex);
 		request = Request{launch, call, 0, false, true, false};
 		request_changed.notify_all();
 		ended = await(lock);
 	}
+	open_device_memory();
 	if (ended) protect_end();
 	set_last_error(cudaSuccess);
 	if (request.threw) report(CUEMU_LAUNCH_ERROR, nullptr, 0, "the launch function threw a C++ exception");

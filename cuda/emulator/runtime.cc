@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cuemu/faults.h"
 #include "cuemu/runtime_api.h"
 #include "cuemu/scheduler.h"
 
@@ -76,6 +77,14 @@ cudaError_t cuemu_malloc(void **p, size_t bytes, const char *file, int line) {
 	return *p ? cudaSuccess : last_error = cudaErrorMemoryAllocation;
 }
 
+cudaError_t cuemu_malloc_managed(void **p, size_t bytes, const char *file, int line) {
+	cudaError_t error = cuemu_malloc(p, bytes, file, line);
+#if !CUEMU_SANITIZER
+	if (error == cudaSuccess) share_with_host(*p);
+#endif
+	return error;
+}
+
 cudaError_t cuemu_malloc_host(void **p, size_t bytes) {
 	*p = malloc(bytes ? bytes : 1);
 	return *p ? cudaSuccess : last_error = cudaErrorMemoryAllocation;
@@ -102,17 +111,20 @@ cudaError_t cudaFree(void *p) {
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
+	DeviceMemory open;
 	if (bytes) memmove(to, from, bytes);
 	return cudaSuccess;
 }
 
 cudaError_t cudaMemset(void *to, int value, size_t bytes) {
+	DeviceMemory open;
 	if (bytes) memset(to, value, bytes);
 	return cudaSuccess;
 }
 
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind) {
 	if (width > to_pitch || width > from_pitch) return last_error = cudaErrorInvalidValue;
+	DeviceMemory open;
 	for (size_t row = 0; row < height; row++)
 		memcpy(static_cast<char *>(to) + row * to_pitch, static_cast<const char *>(from) + row * from_pitch, width);
 	return cudaSuccess;

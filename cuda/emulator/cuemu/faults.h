@@ -14,6 +14,24 @@ bool use_signal_stack();                   // give the calling thread a signal s
 void locate(cuemu_report *r);              // pc_module and pc_offset of the fault, if there was one
 extern std::atomic<bool> watchdog_fired;
 
+// memory.cc: device memory is out of the host's reach while a launch function runs, as it is on a GPU: kernels and copies open it. Managed memory
+// stays open.
+void close_device_memory();
+void open_device_memory();
+void share_with_host(void *data);          // makes a buffer managed memory
+
+// While it lives, device memory is open.
+class DeviceMemory {
+public:
+	DeviceMemory();
+	~DeviceMemory();
+	DeviceMemory(const DeviceMemory &) = delete;
+	DeviceMemory &operator=(const DeviceMemory &) = delete;
+
+private:
+	bool was_closed;
+};
+
 }  // namespace cuemu
 
 #endif

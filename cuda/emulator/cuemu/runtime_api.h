@@ -70,6 +70,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cuemu_malloc(void **p, size_t bytes, const char *file, int line);
+cudaError_t cuemu_malloc_managed(void **p, size_t bytes, const char *file, int line);
 cudaError_t cuemu_malloc_host(void **p, size_t bytes);
 cudaError_t cuemu_set_function_attribute(cudaFuncAttribute attribute, int value);
 }
@@ -87,7 +88,7 @@ template <class T> inline cudaError_t cudaMallocAsync(T **p, size_t bytes, cudaS
 	return cuemu_malloc(reinterpret_cast<void **>(p), bytes, file, line);
 }
 template <class T> inline cudaError_t cudaMallocManaged(T **p, size_t bytes, unsigned = cudaMemAttachGlobal, CUEMU_HERE) {
-	return cuemu_malloc(reinterpret_cast<void **>(p), bytes, file, line);
+	return cuemu_malloc_managed(reinterpret_cast<void **>(p), bytes, file, line);
 }
 template <class T> inline cudaError_t cudaMallocHost(T **p, size_t bytes) { return cuemu_malloc_host(reinterpret_cast<void **>(p), bytes); }
 template <class T> inline cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned) { return cuemu_malloc_host(reinterpret_cast<void **>(p), bytes); }
