@@ -508,6 +508,15 @@ template <class T> int forward_mma(const triad_call *call) {
 	                              : triad::mma::launch_forward<T, 128>(a, triad::stream_of(call));
 }
 
+template <class T> int backward_mma(const triad_call *call) {
+	const BackwardCall<T> a = backward_call<T>(call);
+	float *workspace = static_cast<float *>(call->workspace);
+	return a.shape.head_dim <= 64 ? triad::mma::launch_backward<T, 64>(a, workspace, triad::stream_of(call))
+	                              : triad::mma::launch_backward<T, 128>(a, workspace, triad::stream_of(call));
+}
+
+int64_t workspace_mma(const triad_call *call) { return floats_bytes(triad::mma::backward_floats(shape_of(call))); }
+
 // ---- what a call may be
 
 // What both passes ask of q, k, v; `step` is what head_dim must be a multiple of, `least` the least it may be.
@@ -568,6 +577,14 @@ template <int Step, int Least = Step == 1 ? 1 : 2 * Step> int accepts_backward(c
 	return check.status();
 }
 
+int accepts_backward_mma(const triad_call *call, char *why, int32_t why_bytes) {
+	static const char *const names[] = {"q", "k", "v", "o", "lse", "grad_o"};
+	if (const int status = accepts_backward<8, 8>(call, why, why_bytes)) return status;
+	triad::Check check(why, why_bytes);
+	check_mma(check, call, names);
+	return check.status();
+}
+
 // ---- registration
 
 // P stays in fp32 throughout, which meets p16, the contract of 16-bit attention, as well.
@@ -609,5 +626,8 @@ TRIAD_KERNEL(flash_attention, tiled_atomic, backward,
 TRIAD_KERNEL(flash_attention, tiled_atomic, backward,
              .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).forward("tiled").accepts(accepts_backward<8>)
              .workspace(workspace_grad_q).launch(TRIAD_BY_DTYPE(backward_tiled_atomic)).constraint(tiled_limits))
+TRIAD_KERNEL(flash_attention, sm80_mma, backward,
+             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).accepts(accepts_backward_mma)
+             .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_mma)).constraint(mma_limits))
 
 } // namespace
