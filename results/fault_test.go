@@ -138,6 +138,9 @@ func resumeRole(arguments []string) error {
 	}
 	x, missing, err := s.Resume(ctx, "cut often")
 	if errors.Is(err, ErrNothingToResume) {
+		if done, _, err := s.List(ctx, Filter{Limit: 1}); err != nil || len(done) > 0 {
+			return err // the one before was killed when all was done
+		}
 		missing = plan(n)
 		x, err = s.Start(ctx, record.Session{Request: "cut often"}, missing)
 	}
