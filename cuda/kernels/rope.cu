@@ -7,6 +7,8 @@
 //   naive   a thread a pair, any strides; the readable one, and the one to trust first
 //   vec     16-byte accesses, the angles of a thread used for two or four heads; contiguous, 16-byte aligned tensors,
 //           head_dim % vector == 0 if interleaved, head_dim/2 % vector == 0 if not
+#include <algorithm>
+
 #include "arguments.cuh"
 #include "element.cuh"
 #include "pack.cuh"
@@ -71,6 +73,8 @@ __global__ void rope_naive_kernel(Heads<T> q, Heads<T> k, triad::Matrix<const fl
 	}
 }
 
+constexpr int threads = 256;
+
 // What one thread of the vec kernel holds of one head: the firsts of its pairs and the seconds in two packs, or interleaved in one.
 template <class T, bool Interleaved> struct Share {
 	static constexpr int V = triad::vector<T>;
@@ -104,48 +108,57 @@ template <class T, bool Interleaved> struct Share {
 	}
 };
 
-// A thread takes one run of pairs in PerThread neighbouring heads of a token, counted over q and then k: it reads the angles once, and
-// all its packs before it uses the first. Index counts these shares: 32 bits where they suffice, since divisions are what costs here.
-template <class T, bool Interleaved, int PerThread, class Index, int Threads>
-__global__ void __launch_bounds__(Threads)
+// The position of a token of all sequences in its own, by 32 bits where they suffice.
+__device__ inline int64_t position(int64_t token, int64_t seq) {
+	if ((token | seq) >> 32 == 0) return static_cast<uint32_t>(token) % static_cast<uint32_t>(seq);
+	return token % seq;
+}
+
+// threadIdx is (run of pairs, first head, token): a thread reads the angles of its run once and rotates it in PerThread heads at a time,
+// counted over q and then k, a block's worth of heads apart, so that a warp reads in a row. All its packs are fetched before the first
+// is used. No index is divided but the token's: divisions come before the first load and cost more here than the rotation.
+template <class T, bool Interleaved, int PerThread>
+__global__ void __launch_bounds__(threads, 3)
     rope_vec_kernel(const T *__restrict__ q, const T *__restrict__ k, T *__restrict__ q_out, T *__restrict__ k_out, const float *__restrict__ cos,
-                    const float *__restrict__ sin, Shape s, int64_t heads_q, int64_t heads_k, Index shares) {
+                    const float *__restrict__ sin, Shape s, int heads_q, int heads_k) {
 	using Piece = Share<T, Interleaved>;
-	const Index runs = static_cast<Index>(s.half / Piece::Pairs), heads = static_cast<Index>(heads_q + heads_k);
-	const Index groups = (heads + PerThread - 1) / PerThread;
-	const int64_t dim = 2 * s.half;
-	for (Index at = blockIdx.x * static_cast<Index>(Threads) + threadIdx.x; at < shares; at += gridDim.x * static_cast<Index>(Threads)) {
-		const int64_t pair = static_cast<int64_t>(at % runs) * Piece::Pairs;
-		const Index first = at / runs % groups * PerThread;
-		const int64_t token = at / runs / groups; // of all sequences
-		const int64_t angle = (s.offset + token % s.seq) * s.half + pair;
-		Piece piece[PerThread];
+	const int64_t dim = 2 * s.half, tokens = s.batch * s.seq;
+	const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.z);
+	for (int64_t token = blockIdx.x * static_cast<int64_t>(blockDim.z) + threadIdx.z; token < tokens; token += step) {
+		const int64_t angles = (s.offset + position(token, s.seq)) * s.half;
+		// Where head 0 would begin if all heads were those of q, or of k; elements from there to a head's own.
+		const int64_t start_q = token * heads_q * dim, start_k = (token * heads_k - heads_q) * dim;
+		for (int64_t pair = threadIdx.x * Piece::Pairs; pair < s.half; pair += blockDim.x * Piece::Pairs) {
+			for (int first = threadIdx.y; first < heads_q + heads_k; first += blockDim.y * PerThread) {
+				const int last = heads_q + heads_k - 1;
+				Piece piece[PerThread]; // beyond the last head that one again: with a branch here each value takes a register
 #pragma unroll
-		for (int h = 0; h < PerThread; h++) {
-			const int64_t head = first + h, in_k = head - heads_q;
-			const T *from = in_k < 0 ? q + (token * heads_q + head) * dim : k + (token * heads_k + in_k) * dim;
-			if (in_k < heads_k) piece[h].fetch(from, s.half, pair);
-		}
-		float c[Piece::Pairs], n[Piece::Pairs];
-		triad::load(cos + angle, c);
-		triad::load(sin + angle, n);
+				for (int h = 0; h < PerThread; h++) {
+					const int head = min(first + static_cast<int>(h * blockDim.y), last);
+					const bool of_q = head < heads_q;
+					piece[h].fetch((of_q ? q : k) + ((of_q ? start_q : start_k) + head * dim), s.half, pair);
+				}
+				float c[Piece::Pairs], n[Piece::Pairs];
+				triad::load(cos + angles + pair, c);
+				triad::load(sin + angles + pair, n);
 #pragma unroll
-		for (int j = 0; j < Piece::Pairs; j++) n[j] *= s.direction;
+				for (int j = 0; j < Piece::Pairs; j++) n[j] *= s.direction;
 #pragma unroll
-		for (int h = 0; h < PerThread; h++) {
-			const int64_t head = first + h, in_k = head - heads_q;
-			T *const to = in_k < 0 ? q_out : k_out;
-			const int64_t start = in_k < 0 ? (token * heads_q + head) * dim : (token * heads_k + in_k) * dim;
-			if (in_k < heads_k && to != nullptr) piece[h].rotate_to(to + start, s.half, pair, c, n);
+				for (int h = 0; h < PerThread; h++) {
+					const int head = first + static_cast<int>(h * blockDim.y);
+					const bool of_q = head < heads_q;
+					T *const to = of_q ? q_out : k_out;
+					if (head <= last && to != nullptr)
+						piece[h].rotate_to(to + ((of_q ? start_q : start_k) + head * dim), s.half, pair, c, n);
+				}
+			}
 		}
 	}
 }
 
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
 
-constexpr int threads = 256;
-constexpr int heads_per_thread = 4; // interleaved; half as many where a thread has two packs of each
-template <bool Interleaved> constexpr int heads_of = Interleaved ? heads_per_thread : heads_per_thread / 2;
+template <bool Interleaved> constexpr int heads_per_thread = Interleaved ? 4 : 2; // four loads of 16 bytes before the first use
 
 // Where the tensors of a pass stand among the inputs: q, k, cos, sin forward, cos, sin, grad_q_out, grad_k_out backward.
 struct Places {
@@ -171,24 +184,19 @@ template <class T> int launch_naive(const triad_call *call, const Places &in) {
 	return triad::launched();
 }
 
-template <class T, bool Interleaved, class Index> int launch_vec_indexed(const triad_call *call, const Places &in, int64_t shares) {
-	const Heads<T> q(call->in[in.q], call->out[0]), k(call->in[in.k], call->out[1]);
-	const float *cos = static_cast<const float *>(call->in[in.cos].data), *sin = static_cast<const float *>(call->in[in.sin].data);
-	rope_vec_kernel<T, Interleaved, heads_of<Interleaved>, Index, threads>
-	    <<<triad::blocks_for(shares, threads), threads, 0, triad::stream_of(call)>>>(
-	        q.from, k.from, q.to, k.to, cos, sin, shape_of(call, in), q.count, k.count, static_cast<Index>(shares));
-	return triad::launched();
-}
-
 template <class T, bool Interleaved> int launch_vec(const triad_call *call, const Places &in) {
+	constexpr int64_t per_thread = heads_per_thread<Interleaved>;
+	const Heads<T> q(call->in[in.q], call->out[0]), k(call->in[in.k], call->out[1]);
 	const Shape s = shape_of(call, in);
-	const int64_t heads = call->in[in.q].shape[2] + call->in[in.k].shape[2];
-	const int64_t groups = (heads + heads_of<Interleaved> - 1) / heads_of<Interleaved>;
-	const int64_t shares = s.batch * s.seq * groups * (s.half / Share<T, Interleaved>::Pairs);
-	if (shares == 0) return TRIAD_OK;
-	constexpr int64_t limit = int64_t{1} << 31; // below it `at` and one more step of the loop fit 32 bits without a sign
-	return shares < limit ? launch_vec_indexed<T, Interleaved, uint32_t>(call, in, shares)
-	                      : launch_vec_indexed<T, Interleaved, uint64_t>(call, in, shares);
+	const int64_t runs = s.half / Share<T, Interleaved>::Pairs, heads = q.count + k.count, tokens = s.batch * s.seq;
+	if (tokens * heads * runs == 0) return TRIAD_OK;
+	const int64_t x = std::min<int64_t>(runs, threads), y = std::min<int64_t>((heads + per_thread - 1) / per_thread, threads / x);
+	const int64_t z = std::min<int64_t>(std::min<int64_t>(tokens, 64), threads / (x * y));   // 64: CUDA's limit
+	const dim3 block(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
+	const float *cos = static_cast<const float *>(call->in[in.cos].data), *sin = static_cast<const float *>(call->in[in.sin].data);
+	rope_vec_kernel<T, Interleaved, per_thread><<<triad::blocks_for(tokens, z), block, 0, triad::stream_of(call)>>>(
+	    q.from, k.from, q.to, k.to, cos, sin, s, static_cast<int>(q.count), static_cast<int>(k.count));
+	return triad::launched();
 }
 
 template <class T> int rope_fwd_naive(const triad_call *call) { return launch_naive<T>(call, forward); }
@@ -234,6 +242,8 @@ int accepts_vec(const triad_call *call, const Places &in, char *why, int32_t why
 	else check.that(dim / 2 % vector == 0, "head_dim/2 %lld is not a multiple of %lld", dim / 2, vector);
 	static const char *const fwd_names[] = {"q", "k", "cos", "sin"}, *const bwd_names[] = {"cos", "sin", "grad_q_out", "grad_k_out"};
 	const char *const *names = in.q == 0 ? fwd_names : bwd_names;
+	const long long heads = q.shape[2] + call->in[in.k].shape[2];
+	check.that(heads < INT32_MAX / 2, "%lld heads are too many", heads);
 	for (int i = 0; i < 4; i++) check.contiguous(call->in[i], names[i]).aligned(call->in[i], names[i], 16);
 	return check.aligned(call->out[0], "the output of q", 16).aligned(call->out[1], "the output of k", 16).status();
 }
