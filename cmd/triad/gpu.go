@@ -194,6 +194,7 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 		FamilyNames: []string{"cuda"},
 		GPU:         true,
 		Options:     options,
+		Explain:     gpuworker.Explain,
 		Command: func(ctx context.Context) (worker.Command, error) {
 			e, err := a.environment(f, true)
 			if err != nil {

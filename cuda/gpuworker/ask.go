@@ -74,18 +74,34 @@ func unavailable(format string, a ...any) error {
 // silence says why a worker ended before it could answer: cu calls the driver before main, and the loader wants libcuda before that.
 func silence(worker string, err error, printed string) error {
 	var exit *exec.ExitError
-	switch {
-	case strings.Contains(printed, "libcuda.so"):
-		return unavailable("the NVIDIA driver is not installed: libcuda.so.1 is not found; install driver %s or newer", oldestRelease)
-	case strings.Contains(printed, "NoDevice"):
-		return unavailable("the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES may hide it, a container may not have been given one)")
-	case strings.Contains(printed, "SystemDriverMismatch"), strings.Contains(printed, "UnknownErrorCode:803"):
-		return unavailable("the NVIDIA driver and its libcuda.so.1 are of different versions: reboot, or install both from one release")
-	case strings.Contains(printed, "Error in initialization"):
-		_, what, _ := strings.Cut(strings.TrimSpace(printed), "details on: ")
-		return unavailable("the NVIDIA driver does not start: %s", what)
+	switch why := Explain(printed); {
+	case why != "":
+		return unavailable("%s", why)
 	case errors.As(err, &exit):
 		return unavailable("%s exited %d; it printed: %s", worker, exit.ExitCode(), lastLines(printed, 3))
 	}
 	return unavailable("cannot start %s: %v", worker, err)
+}
+
+// Explain is a sentence for what a worker printed that could not use its GPU, "" where it speaks of something else.
+func Explain(printed string) string {
+	_, what, refused := strings.Cut(printed, "triad-cuda: use the GPU ")
+	switch {
+	case strings.Contains(printed, "libcuda.so"):
+		return fmt.Sprintf("the NVIDIA driver is not installed: libcuda.so.1 is not found; install driver %s or newer", oldestRelease)
+	case strings.Contains(printed, "NoDevice"):
+		return "the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES may hide it, a container may not have been given one; nvidia-smi says whether it fell off the bus)"
+	case strings.Contains(printed, "SystemDriverMismatch"), strings.Contains(printed, "UnknownErrorCode:803"):
+		return "the NVIDIA driver and its libcuda.so.1 are of different versions: reboot, or install both from one release"
+	case strings.Contains(printed, "Error in initialization"):
+		_, what, _ := strings.Cut(strings.TrimSpace(printed), "details on: ")
+		return "the NVIDIA driver does not start: " + what
+	case refused && strings.Contains(what, "CUDA error 2,"):
+		return "the GPU has no memory left for a worker: nvidia-smi shows which processes hold it; end one, or choose another GPU with --gpu N"
+	case refused && strings.Contains(what, "CUDA error 46,"):
+		return "the GPU belongs to another process alone (its compute mode is exclusive: nvidia-smi -q -d COMPUTE): end that one, or choose another GPU with --gpu N"
+	case refused && strings.Contains(what, "CUDA error"):
+		return "the GPU cannot be used: " + strings.TrimSpace(what) + "; nvidia-smi shows its state"
+	}
+	return ""
 }

@@ -128,7 +128,7 @@ func (h *heat) spoken() bool {
 }
 
 func (h *heat) settled() bool {
-	if h.done < stats.LeastSamples && h.done < h.regime.mostRounds(h.plan.Rounds) {
+	if h.done < settledRounds && h.done < h.regime.mostRounds(h.plan.Rounds) {
 		return false
 	}
 	for _, k := range h.contenders {

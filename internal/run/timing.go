@@ -73,6 +73,7 @@ const (
 	settledAt     = 0.005           // half width of the interval of the median at which an implementation is done
 	unstableAt    = 0.05            // and beyond which nothing is said of it
 	leastSamples  = 30              // before an implementation can be done
+	settledRounds = 12              // before all can be: fewer say little of a difference
 	roundsAimed   = 30              // an implementation whose turns are too long for so many takes part in every second, third, ... round
 	leastShared   = 8               // samples of an implementation that is slow: the fewest rounds that two can be compared in
 	mostOverdraft = 3               // times the budget, to get them

@@ -26,6 +26,9 @@ type Adapter struct {
 	Options     Options
 	// Slots are started side by side at the first Load: their processes take long to come up, and one after the other twice as long.
 	Slots []string
+	// Explain is a sentence for what a worker printed that found no device to work on, "" where it speaks of something else. Once there is one
+	// nothing more is run.
+	Explain func(printed string) string
 
 	once    sync.Once
 	opts    Options
@@ -203,10 +206,15 @@ func (a *Adapter) probe(ctx context.Context, w *worker) error {
 
 // giveUp notes that nothing more is run on the GPU, and why.
 func (a *Adapter) giveUp(why string) string {
+	return a.stop("the GPU does not recover after what a kernel did: " + why + "; what was found before is recorded (nvidia-smi shows the GPU's state)")
+}
+
+// stop notes why nothing more is run.
+func (a *Adapter) stop(why string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.gone = "the GPU does not recover after what a kernel did: " + why + "; what was found before is recorded (nvidia-smi shows the GPU's state)"
-	return a.gone
+	a.gone = why
+	return why
 }
 
 func (a *Adapter) isGone() string {
@@ -218,6 +226,11 @@ func (a *Adapter) isGone() string {
 // startFailure turns a worker that did not come up into a sentence that carries what it printed.
 func (a *Adapter) startFailure(err error) error {
 	if d := asDeath(err); d != nil {
+		if a.Explain != nil {
+			if why := a.Explain(d.Log); why != "" {
+				return &backend.Unavailable{Sentence: a.stop(why)}
+			}
+		}
 		return &backend.Unavailable{Sentence: fmt.Sprintf("the worker of %s %s", a.BackendName, d.Sentence)}
 	}
 	var u *backend.Unavailable
