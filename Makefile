@@ -37,6 +37,7 @@ mutation:
 # What takes longer: more seeds for the judge, the kills of the store again and again, fuzzing.
 test-long:
 	$(MAKE) mutation SEEDS=25
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPower$$' -v ./internal/run
 	$(GO) test -timeout 60m -count=5 -run 'Kills|Cut|Writers' ./results
 	$(GO) test -run '^$$' -fuzz '^FuzzSource$$' -fuzztime 30s ./cuda/rewrite
 	$(GO) test -run '^$$' -fuzz '^FuzzExpression$$' -fuzztime 30s ./internal/op

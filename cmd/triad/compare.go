@@ -226,8 +226,13 @@ func (a *app) printCompare(ctx context.Context, store *results.Store, kept *reco
 	}
 	return report.Compare(a.out, a.style(), result.Records, result.Differences, report.Summary{
 		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: reason(result, code),
-		Timed: timed(result), Spent: kept.spent,
+		Timed: timed(result), Spent: kept.spent, Power: powerOf(result),
 	})
+}
+
+func powerOf(result run.Result) report.Power {
+	p := result.Power
+	return report.Power{Cases: p.Cases, Powered: p.Cases - len(p.Powerless), Trivial: len(p.Trivial)}
 }
 
 // reason is the sentence behind an exit code that the table alone does not explain.

@@ -93,7 +93,10 @@ func summarised(s *op.Spec) report.Operator {
 }
 
 func detailed(s *op.Spec) report.OperatorDetail {
-	d := report.OperatorDetail{Operator: summarised(s), Source: s.Source}
+	d := report.OperatorDetail{Operator: summarised(s), Source: s.Source, Trivial: s.Check.Trivial.String()}
+	for _, r := range catalog.Relations(s.Name) {
+		d.Relations = append(d.Relations, report.RelationDeclared{Pass: r.Pass.String(), Name: r.Name, Calls: r.Calls()})
+	}
 	for _, at := range s.Attributes {
 		d.Attributes = append(d.Attributes, report.Attribute{Name: at.Name, Allowed: allowed(at), Default: fmt.Sprint(at.Default)})
 	}

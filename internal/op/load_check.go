@@ -38,6 +38,9 @@ func (s *Spec) compileCheck() error {
 			return fmt.Errorf("check.pins.%s: %w", name, err)
 		}
 	}
+	if err := c.Trivial.compile(s); err != nil {
+		return err
+	}
 	if n := len(c.Shapes); n == 0 || n > maxShapes {
 		return fmt.Errorf("check.shapes: %d shapes: want 1 to %d", n, maxShapes)
 	}

@@ -194,3 +194,23 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// What a spec marks as trivial by design must exist.
+func TestTrivialCasesAreProven(t *testing.T) {
+	for _, c := range []struct {
+		trivial TrivialSpec
+		wrong   string
+	}{
+		{TrivialSpec{Distributions: []string{"zeros"}, Upstreams: []string{"ones"}, Shapes: []string{"cols <= 1"}}, ""},
+		{TrivialSpec{Distributions: []string{"none"}}, "none"},
+		{TrivialSpec{Distributions: []string{"zeros", "zeros"}}, "twice"},
+		{TrivialSpec{Upstreams: []string{"two"}}, "two"},
+		{TrivialSpec{Shapes: []string{"columns <= 1"}}, "columns"},
+	} {
+		s := &Spec{Dims: []DimSpec{{Name: "cols"}}, Check: CheckSpec{Distributions: []string{"normal", "zeros"}}}
+		err := c.trivial.compile(s)
+		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%v: %v, want %q", c.trivial, err, c.wrong)
+		}
+	}
+}

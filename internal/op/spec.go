@@ -129,6 +129,7 @@ type CheckSpec struct {
 	Logits []string `toml:"logits"`
 	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among zeros.
 	Integers string           `toml:"integers"`
+	Trivial  TrivialSpec      `toml:"trivial"`
 	Shapes   []map[string]any `toml:"shapes"`
 }
 

@@ -20,7 +20,16 @@ type OperatorDetail struct {
 	Source       string                 `json:"source"` // the paper
 	Attributes   []Attribute            `json:"attributes"`
 	Signatures   []PassDetail           `json:"signatures"`
+	Trivial      string                 `json:"trivial_by_design"` // cases whose answer says little, and that still are judged
+	Relations    []RelationDeclared     `json:"relations"`
 	Declarations []ImplementationDetail `json:"declared"`
+}
+
+// RelationDeclared is something that must hold of the outputs whatever the inputs are: gate G6.
+type RelationDeclared struct {
+	Pass  string `json:"pass"`
+	Name  string `json:"name"`
+	Calls int    `json:"calls"` // further calls of the implementation that it needs
 }
 
 // Attribute is one attribute of an operator: what it may be, and what it is if nothing is said.
@@ -125,6 +134,9 @@ func ShowOperator(w io.Writer, style Style, o OperatorDetail) error {
 			return err
 		}
 	}
+	if err := judgedFor(w, style, o); err != nil {
+		return err
+	}
 	if len(o.Declarations) == 0 {
 		return nil
 	}
@@ -136,6 +148,30 @@ func ShowOperator(w io.Writer, style Style, o OperatorDetail) error {
 		return err
 	}
 	return style.Table(w, "", columns("implementation", "pass", "dtypes", "contract", "device", "constraint"), rows)
+}
+
+// judgedFor says what must hold of the outputs whatever the inputs are, and which cases say little by design.
+func judgedFor(w io.Writer, style Style, o OperatorDetail) error {
+	if len(o.Relations) > 0 {
+		rows := make([][]string, len(o.Relations))
+		for i, r := range o.Relations {
+			calls := "the judged call alone"
+			if r.Calls > 0 {
+				calls = counted(r.Calls, "further call")
+			}
+			rows[i] = []string{clean(r.Name), r.Pass, calls}
+		}
+		if err := write(w, "\n"); err != nil {
+			return err
+		}
+		if err := style.Table(w, "", columns("what must hold (G6)", "pass", "takes"), rows); err != nil {
+			return err
+		}
+	}
+	if o.Trivial == "" {
+		return nil
+	}
+	return write(w, "\njudged, but trivial by design: "+clean(o.Trivial)+"\n")
 }
 
 // Finding is one thing that `triad doctor` looked at.

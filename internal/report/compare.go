@@ -21,6 +21,25 @@ type Summary struct {
 	Reason   string // one sentence for exit 2 or 3, and where a session was interrupted
 	Timed    Timed
 	Spent    Spent
+	Power    Power
+}
+
+// Power counts the cases of a run that can tell right from wrong; the zero value says nothing.
+type Power struct {
+	Cases, Powered int // Cases: all with elements to compare but those that are trivial by design
+	Trivial        int
+}
+
+// words are one line.
+func (p Power) words() string {
+	if p.Cases == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %s can tell right from wrong (%.1f %%)", p.Powered, counted(p.Cases, "case"), 100*float64(p.Powered)/float64(p.Cases))
+	if p.Trivial > 0 {
+		text += fmt.Sprintf("; %d more are trivial by design", p.Trivial)
+	}
+	return text + ".\n"
 }
 
 // Spent is where the time of a command went that times; without parts nothing is said of it.
@@ -273,5 +292,5 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 	if summary.Database != "" {
 		text += fmt.Sprintf("Inputs from seed %d; recorded in %s, session %s.\n", summary.Seed, clean(summary.Database), summary.Session)
 	}
-	return write(w, text+summary.Spent.words())
+	return write(w, text+summary.Power.words()+summary.Spent.words())
 }

@@ -248,6 +248,9 @@ func (x *execution) prepareMissing(w work) (*prepared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", describe(w.Case), err)
 	}
+	x.mu.Lock()
+	x.result.Power.add(w, c.powers)
+	x.mu.Unlock()
 	return c, nil
 }
 

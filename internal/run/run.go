@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"triad/internal/backend"
@@ -68,6 +69,7 @@ type Result struct {
 	Comparisons []record.Comparison // of what was timed
 	Steps       []Step              // where Request.Gradients asks for it: the truth against the complex step, an operator each
 	Unavailable []string            // what was asked for by name and is not here: a sentence each
+	Power       Power               // of the cases that were prepared
 	Interrupted bool                // the run was stopped before its plan was done
 	Versions    record.Toolchain
 	Spent       []Spent // where the time of the run went, in order
@@ -82,4 +84,25 @@ type Spent struct {
 // spend notes that what began took so long.
 func (r *Result) spend(on string, began time.Time) {
 	r.Spent = append(r.Spent, Spent{on, time.Since(began)})
+}
+
+// Power counts cases by whether their outputs can tell right from wrong.
+type Power struct {
+	Cases     int       // with elements to compare, and not trivial by design
+	Powerless []op.Case // those of them in which a wrong output would pass
+	Trivial   []op.Case // by design: what the spec marks
+}
+
+// add counts one case.
+func (p *Power) add(w work, powers []judge.Power) {
+	switch {
+	case len(powers) == 0:
+	case w.operator.Spec.Trivial(w.Case) != "":
+		p.Trivial = append(p.Trivial, w.Case)
+	default:
+		p.Cases++
+		if slices.ContainsFunc(powers, func(x judge.Power) bool { return x.None }) {
+			p.Powerless = append(p.Powerless, w.Case)
+		}
+	}
 }
