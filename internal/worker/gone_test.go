@@ -13,7 +13,7 @@ import (
 // A card that disappears between jobs: the job that ran is what it is, the next one is told that there is no GPU any more, and those after it
 // start no further process.
 func TestCardDisappears(t *testing.T) {
-	a := fakeAdapter(t, "exits 7", nil)
+	a := fakeAdapter(t, "exits 0", nil)
 	a.GPU = true
 	a.Explain = func(printed string) string {
 		if strings.Contains(printed, "no usable device") {
