@@ -11,14 +11,14 @@ using triad::from_float;
 using triad::to_float;
 
 enum Bug { right, divides_by_n_minus_1, eps_outside_the_root, one_pass_variance, beta_missing, mean_not_subtracted, rstd_of_row_0, tail_not_reduced,
-           last_row_not_launched, one_past_the_end, missing_barrier, plain_add, scribbles };
+           last_row_not_launched, one_past_the_end, missing_barrier, shuffle_of_half_a_warp, stale_shared_memory, plain_add, scribbles };
 
 constexpr int threads = 64;
 
 template <Bug B> __device__ float total(float v, float *scratch) {
-	v = triad::warp_reduce(v, triad::Sum());
+	for (int lane = B == shuffle_of_half_a_warp ? 8 : 16; lane > 0; lane /= 2) v += __shfl_xor_sync(triad::all_lanes, v, lane);
 	__syncthreads();
-	if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = v;
+	if (threadIdx.x % 32 == 0 && (B != stale_shared_memory || threadIdx.x == 0)) scratch[threadIdx.x / 32] = v;
 	if (B != missing_barrier) __syncthreads();
 	return scratch[0] + scratch[1];
 }
@@ -74,7 +74,7 @@ template <Bug B> struct Forward {
 	}
 };
 
-enum BackwardBug { right_backward, mean_term_missing, xhat_term_missing, gamma_ignored, last_row_dropped, bias_gets_gamma };
+enum BackwardBug { right_backward, mean_term_missing, xhat_term_missing, gamma_ignored, last_row_dropped, bias_gets_gamma, plain_add_of_parts };
 
 struct Gradients {
 	void *x, *weight, *bias;
@@ -96,14 +96,26 @@ __global__ void backward_x(const T *x, const T *weight, const float *mean, const
 
 template <class T, BackwardBug B>
 __global__ void backward_parameters(const T *x, const T *weight, const float *mean, const float *rstd, const T *dy, Gradients out, int64_t rows, int64_t cols) {
-	const int64_t c = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
-	if (c >= cols) return;
+	constexpr int parts = B == plain_add_of_parts ? 8 : 1; // threads a column
+	__shared__ float sums[threads];
+	const int column = threadIdx.x / parts;
+	const int64_t c = blockIdx.x * static_cast<int64_t>(threads / parts) + column;
 	float to_weight = 0, to_bias = 0;
-	for (int64_t r = 0; r < (B == last_row_dropped ? rows - 1 : rows); r++) {
+	for (int64_t r = threadIdx.x % parts; c < cols && r < (B == last_row_dropped ? rows - 1 : rows); r += parts) {
 		const float d = to_float(dy[r * cols + c]);
 		to_weight += d * (to_float(x[r * cols + c]) - mean[r]) * rstd[r];
 		to_bias += B == bias_gets_gamma ? d * to_float(weight[c]) : d;
 	}
+	for (float *part : {&to_weight, &to_bias}) {
+		if (parts == 1) break;
+		__syncthreads();
+		sums[column] = 0;
+		__syncthreads();
+		sums[column] += *part;
+		__syncthreads();
+		*part = sums[column];
+	}
+	if (c >= cols) return;
 	static_cast<T *>(out.weight)[c] = from_float<T>(to_weight);
 	static_cast<T *>(out.bias)[c] = from_float<T>(to_bias);
 }
@@ -117,7 +129,7 @@ template <BackwardBug B> struct Backward {
 		const Gradients out = {call->out[0].data, call->out[1].data, call->out[2].data};
 		const cudaStream_t stream = triad::stream_of(call);
 		if (rows > 0) backward_x<T, B><<<blocks(rows), threads, 0, stream>>>(in(0), in(1), statistic(2), statistic(3), in(4), out, rows, cols);
-		backward_parameters<T, B><<<blocks(cols), threads, 0, stream>>>(in(0), in(1), statistic(2), statistic(3), in(4), out, rows, cols);
+		backward_parameters<T, B><<<blocks(B == plain_add_of_parts ? 8 * cols : cols), threads, 0, stream>>>(in(0), in(1), statistic(2), statistic(3), in(4), out, rows, cols);
 		return triad::launched();
 	}
 };
@@ -143,6 +155,8 @@ FORWARD(tail_not_reduced)
 FORWARD(last_row_not_launched)
 FORWARD(one_past_the_end)
 FORWARD(missing_barrier)
+FORWARD(shuffle_of_half_a_warp)
+FORWARD(stale_shared_memory)
 FORWARD(plain_add)
 FORWARD(scribbles)
 BACKWARD(right_backward)
@@ -151,3 +165,4 @@ BACKWARD(xhat_term_missing)
 BACKWARD(gamma_ignored)
 BACKWARD(last_row_dropped)
 BACKWARD(bias_gets_gamma)
+BACKWARD(plain_add_of_parts)

@@ -74,7 +74,7 @@ template <Bug B> struct Forward {
 };
 
 // grad_x = y * (grad_y - sum y * grad_y), a thread a row.
-enum BackwardBug { right_backward, dot_missing, sign, dot_of_first_half, upstream_ignored };
+enum BackwardBug { right_backward, dot_missing, sign, dot_of_first_half, upstream_ignored, last_rows_not_launched, one_past_the_gradient };
 
 template <class T, BackwardBug B> __global__ void backward(const T *y, const T *dy, T *dx, int64_t rows, int64_t cols, int64_t y_row, int64_t dy_row) {
 	const int64_t r = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
@@ -84,6 +84,7 @@ template <class T, BackwardBug B> __global__ void backward(const T *y, const T *
 	for (int64_t c = 0; c < (B == dot_of_first_half ? (cols + 1) / 2 : cols); c++) dot += to_float(y[r * y_row + c]) * g(c);
 	if (B == dot_missing) dot = 0;
 	for (int64_t c = 0; c < cols; c++) dx[r * cols + c] = from_float<T>(to_float(y[r * y_row + c]) * (B == sign ? g(c) + dot : g(c) - dot));
+	if (B == one_past_the_gradient) dx[(r + 1) * cols] = from_float<T>(0);
 }
 
 template <BackwardBug B> struct Backward {
@@ -91,7 +92,8 @@ template <BackwardBug B> struct Backward {
 		const triad_tensor &y = call->in[0], &dy = call->in[1];
 		const int64_t rows = y.shape[0], cols = y.shape[1];
 		if (rows * cols == 0) return TRIAD_OK;
-		backward<T, B><<<static_cast<unsigned>((rows + 63) / 64), 64, 0, triad::stream_of(call)>>>(
+		const int64_t blocks = B == last_rows_not_launched && rows > 8 ? rows / 8 : (rows + 7) / 8;
+		backward<T, B><<<static_cast<unsigned>(blocks), 8, 0, triad::stream_of(call)>>>(
 		    static_cast<const T *>(y.data), static_cast<const T *>(dy.data), static_cast<T *>(call->out[0].data), rows, cols, y.stride[0], dy.stride[0]);
 		return triad::launched();
 	}
@@ -126,3 +128,5 @@ BACKWARD(dot_missing)
 BACKWARD(sign)
 BACKWARD(dot_of_first_half)
 BACKWARD(upstream_ignored)
+BACKWARD(last_rows_not_launched)
+BACKWARD(one_past_the_gradient)

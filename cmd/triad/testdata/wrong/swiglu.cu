@@ -45,7 +45,7 @@ template <Bug B> struct Forward {
 	}
 };
 
-enum BackwardBug { right_backward, term_missing, swapped_outputs, up_for_upstream };
+enum BackwardBug { right_backward, term_missing, swapped_outputs, up_for_upstream, last_block_not_launched };
 
 template <class T, BackwardBug B> __global__ void backward(const T *gate, const T *up, const T *dy, T *dgate, T *dup, int64_t n) {
 	const int64_t i = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
@@ -61,7 +61,8 @@ template <BackwardBug B> struct Backward {
 		const int64_t n = triad::elements(call->out[0]);
 		if (n == 0) return TRIAD_OK;
 		const auto in = [&](int i) { return static_cast<const T *>(call->in[i].data); };
-		backward<T, B><<<static_cast<unsigned>((n + threads - 1) / threads), threads, 0, triad::stream_of(call)>>>(
+		const int64_t blocks = B == last_block_not_launched && n > threads ? n / threads : (n + threads - 1) / threads;
+		backward<T, B><<<static_cast<unsigned>(blocks), threads, 0, triad::stream_of(call)>>>(
 		    in(0), in(1), in(2), static_cast<T *>(call->out[0].data), static_cast<T *>(call->out[1].data), n);
 		return triad::launched();
 	}
@@ -91,3 +92,4 @@ BACKWARD(right_backward)
 BACKWARD(term_missing)
 BACKWARD(swapped_outputs)
 BACKWARD(up_for_upstream)
+BACKWARD(last_block_not_launched)
