@@ -82,6 +82,12 @@ def exactly(x: torch.Tensor) -> Bounded:
     return Bounded(r, torch.zeros_like(r))
 
 
+def _given(x: torch.Tensor) -> Bounded:
+    """An input. Where every step is stored in the dtype of the case, one of a wider dtype is first converted to it."""
+    wider = rules.every_step and ROUNDOFF.get(x.dtype, 0.0) < ROUNDOFF.get(rules.dtype, U)
+    return _round(exactly(x)) if wider else exactly(x)
+
+
 def rounded(x: Any) -> Any:
     """x after a rounding point of the contract: it may be stored in the dtype of the case. Without a contract that says so, x."""
     if not isinstance(x, Bounded) or rules.contract != "stored":
@@ -567,7 +573,7 @@ def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], cont
     the differentiable inputs instead."""
     global rules
     rules = Rules(contract, dtype, equal_terms)
-    inputs = [exactly(x) if x.is_floating_point() else x for x in tensors]
+    inputs = [_given(x) if x.is_floating_point() else x for x in tensors]
     if upstream is None:
         with torch.no_grad():
             return _listed(function(*inputs, **attributes), count)

@@ -8,9 +8,15 @@ import (
 	"triad/internal/tensor"
 )
 
+// Saved makes the tensors that a driver hands to a backward of an operator of the catalog; see the method.
+func Saved(spec *op.Spec, c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error) {
+	return (&Operator{Spec: spec}).Saved(c, in)
+}
+
 // Saved makes the tensors that a driver hands to a backward in place of an implementation's own forward: the forward's outputs among the
 // spec's [backward] inputs, as the simulated default contract gives them, in the dtype they are saved in. in holds the operator's inputs.
-func Saved(spec *op.Spec, c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error) {
+func (o *Operator) Saved(c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error) {
+	spec := o.Spec
 	if spec.Backward == nil {
 		return nil, fmt.Errorf("make the saved tensors of %s: it has no backward", spec.Name)
 	}
@@ -27,12 +33,12 @@ func Saved(spec *op.Spec, c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error
 		return nil, fmt.Errorf("make the saved tensors of %s: %w", spec.Name, err)
 	}
 	var saved []tensor.Tensor
-	for _, o := range forward.Outputs {
-		if !wanted(o.Name) {
+	for _, target := range forward.Outputs {
+		if !wanted(target.Name) {
 			continue
 		}
-		t := tensor.New(o.Name, o.DType, o.Shape)
-		t.SetFloat64s(o.Sim)
+		t := tensor.New(target.Name, target.DType, target.Shape)
+		t.SetFloat64s(target.Sim)
 		saved = append(saved, t)
 	}
 	return saved, nil

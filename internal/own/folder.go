@@ -91,13 +91,9 @@ func (f *Folder) check() error {
 		return fmt.Errorf("%s has no function reference: want def reference(%s), the truth in torch", shown(f.Python), f.parameters())
 	}
 	f.Formula, f.Rows = defines(text, "reference_backward"), rowsOfPython.Match(text)
-	if f.Spec.Backward != nil && !f.Formula {
-		for _, in := range f.Spec.InputSpecs {
-			if !f.Spec.Backward.Chained && !slices.Contains(f.Spec.Backward.Inputs, in.Name) {
-				return fmt.Errorf("%s: backward.inputs leaves %s out, and autograd of the reference needs every input: add it, or write reference_backward in %s.py",
-					shown(f.TOML), in.Name, name)
-			}
-		}
+	if f.Spec.Backward != nil && !f.Formula && !f.chains() {
+		return fmt.Errorf("%s: backward.inputs leaves out an input of %s, and autograd of the reference needs all of them: add it, or write reference_backward in %s.py",
+			shown(f.TOML), f.parameters(), name)
 	}
 	f.CUDA = filepath.Join(f.Dir, name+".cu")
 	text, err = os.ReadFile(f.CUDA)
@@ -110,6 +106,15 @@ func (f *Folder) check() error {
 	}
 	f.Registers = registersKernels.Match(text)
 	return nil
+}
+
+// chains says whether a backward can start from the operator's inputs, through autograd of the reference.
+func (f *Folder) chains() bool {
+	b := f.Spec.Backward
+	if b == nil || b.Chained {
+		return b != nil
+	}
+	return !slices.ContainsFunc(f.Spec.InputSpecs, func(in op.TensorSpec) bool { return !slices.Contains(b.Inputs, in.Name) })
 }
 
 var (

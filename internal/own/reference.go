@@ -135,7 +135,7 @@ func (r *Reference) arguments(c op.Case, contract string, in []tensor.Tensor) ([
 		equal = 1
 	}
 	attrs = append(attrs, backend.AttrRef{Name: "_equal_terms", Type: "bool", Number: equal})
-	formula := c.Pass == op.Backward && r.Folder.Formula && c.Saved != "own"
+	formula := c.Pass == op.Backward && r.Folder.Formula && (c.Saved == "driver" || !r.Folder.chains())
 	count := len(spec.OutputSpecs)
 	if formula {
 		count = len(spec.Backward.Outputs)

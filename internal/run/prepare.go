@@ -56,7 +56,7 @@ func (x *execution) prepare(w work) (*prepared, error) {
 		return nil, err
 	}
 	if w.Pass == op.Backward && w.Saved == "driver" {
-		if c.saved, err = catalog.Saved(w.operator.Spec, w.Case, c.given); err != nil {
+		if c.saved, err = w.operator.Saved(w.Case, c.given); err != nil {
 			return nil, err
 		}
 	}
