@@ -1,0 +1,73 @@
+"""The transformer of triad's operators trains as that of torch's does: no loss is farther from fp64's than rounding puts it."""
+
+import os
+import tempfile
+import unittest
+
+try:
+    import torch
+except ImportError:
+    raise unittest.SkipTest("PyTorch is not installed") from None
+
+from triad.torch import model, ops
+
+
+def setUpModule():
+    global data, threads
+    data = tempfile.TemporaryDirectory()
+    os.environ["XDG_DATA_HOME"] = data.name
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+
+
+def tearDownModule():
+    torch.set_num_threads(threads)
+    data.cleanup()
+
+
+class LooseNorm(model.Ours):
+    def norm(self, x, weight, bias):
+        return ops.layernorm(x, weight, bias, eps=1e-4, impl=self.impl)
+
+
+class LooksAhead(model.Ours):
+    def attention(self, q, k, v):
+        return ops.flash_attention(q, k, v, impl=self.impl)
+
+
+class Shifted(model.Ours):
+    def rope(self, q, k, cos, sin):
+        cos, sin = (torch.cat((t, t[-1:])) for t in (cos, sin))
+        q, _ = ops.rope(q, k, cos, sin, offset=1, impl=self.impl)
+        return q, ops.rope(q, k, cos, sin, impl=self.impl)[1]
+
+
+class DropsAGradient(model.Ours):
+    def swiglu(self, gate, up):
+        return ops.swiglu(gate, up.detach(), impl=self.impl)
+
+
+class Model(unittest.TestCase):
+    def test_losses(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            for impl in (None, "cuda"):
+                with self.subTest(dtype=dtype, impl=impl):
+                    a = model.agreement(model.Sizes(), model.Ours(impl), dtype)
+                    self.assertLess(a.last, 0.1 * a.first, "nothing was learned")
+                    self.assertLess(a.allowed, 0.1 * a.first, "anything would be within rounding")
+                    self.assertTrue(a.ok, f"{a}")
+                    self.assertEqual(len(a.losses), 50)
+
+    def test_wrong_models_are_found(self):
+        for wrong, dtype in ((LooseNorm, torch.float32), (LooksAhead, torch.float32), (Shifted, torch.float32), (DropsAGradient, torch.float32),
+                             (LooksAhead, torch.bfloat16), (DropsAGradient, torch.bfloat16)):
+            with self.subTest(wrong.__name__, dtype=dtype):
+                a = model.agreement(model.Sizes(), wrong("torch"), dtype)
+                self.assertFalse(a.ok, f"{a}")
+
+    def test_the_command(self):
+        self.assertEqual(model.main(["--device", "cpu", "--impl", "torch", "--dtype", "fp32", "--steps", "3"]), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,269 @@
+"""A transformer of triad's operators beside the same one of torch's: two layers of layernorm, rope, attention and swiglu, cross-entropy from torch.
+
+    python -m triad.torch.model                  trains 50 steps, compares the losses with fp64's, and on a GPU the times of a step
+    python -m triad.torch.model --impl cuda      with triad's CUDA kernels; --impl triton, or none for the default of each operator
+
+Which loss is within rounding: the same training in fp64 gives the true losses. Torch's operators in the dtype miss them by some distance, and so
+they do from weights that are moved by one unit roundoff, up or down by a coin; the largest of these distances over all steps is what rounding
+does to this training. Ours may be FACTOR times as far, plus one unit roundoff of the loss itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+
+from triad.errors import Unavailable, UsageError
+from triad.torch.operators import ops
+
+FACTOR = 4.0
+"""How many times farther than the yardstick a training may be. Two trainings that round alike are two draws of one random distance, and the
+yardstick is the largest of NUDGES + 1 such draws."""
+NUDGES = 3
+RATE = 0.02
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a model and its batch measure."""
+
+    batch: int = 2
+    seq: int = 12
+    heads: int = 2
+    heads_kv: int = 1
+    head_dim: int = 16
+    hidden: int = 48
+    vocab: int = 13
+    layers: int = 2
+
+    @property
+    def dim(self) -> int:
+        return self.heads * self.head_dim
+
+
+LARGE = Sizes(batch=8, seq=1024, heads=16, heads_kv=4, head_dim=64, hidden=2816, vocab=8192)
+
+
+class Ours:
+    """triad's operators, by one implementation or family of them."""
+
+    def __init__(self, impl: str | None = None):
+        self.impl = impl
+
+    def norm(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        return ops.layernorm(x, weight, bias, impl=self.impl)
+
+    def rope(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return ops.rope(q, k, cos, sin, impl=self.impl)
+
+    def attention(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return ops.flash_attention(q, k, v, causal=True, impl=self.impl)
+
+    def swiglu(self, gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+        return ops.swiglu(gate, up, impl=self.impl)
+
+
+class Torchs:
+    """The same of torch's operators, in any dtype."""
+
+    def norm(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        return F.layer_norm(x, x.shape[-1:], weight, bias)
+
+    def rope(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return _rotated(q, cos, sin), _rotated(k, cos, sin)
+
+    def attention(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+    def swiglu(self, gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+        return F.silu(gate) * up
+
+
+def _rotated(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    a, b = x.to(cos.dtype).chunk(2, -1)
+    cos, sin = cos[:x.shape[1], None, :], sin[:x.shape[1], None, :]
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(x.dtype)
+
+
+Operators = Ours | Torchs
+
+
+def _uniform(generator: torch.Generator, *shape: int) -> torch.Tensor:
+    """Weights of unit gain, in fp32: every model starts from the same numbers."""
+    return (torch.rand(*shape, generator=generator) * 2 - 1) * (3 / shape[-1]) ** 0.5
+
+
+class Model(torch.nn.Module):
+    """Weights are kept in fp32 (fp64 in fp64) and used in dtype; the loss is summed in what they are kept in."""
+
+    def __init__(self, sizes: Sizes, operators: Operators, dtype: torch.dtype, device: str = "cpu", nudge: int = 0):
+        super().__init__()
+        self.sizes, self.operators, self.dtype = sizes, operators, dtype
+        g, s = torch.Generator().manual_seed(20240229), sizes
+        shapes = {"embedding": (s.vocab, s.dim), "head": (s.vocab, s.dim)}
+        for i in range(s.layers):
+            shapes |= {f"qkv{i}": ((s.heads + 2 * s.heads_kv) * s.head_dim, s.dim), f"out{i}": (s.dim, s.dim), f"gate_up{i}": (2 * s.hidden, s.dim), f"down{i}": (s.dim, s.hidden)}
+        weights = {name: _uniform(g, *shape) for name, shape in shapes.items()}
+        for name in (*(f"norm{i}{j}" for i in range(s.layers) for j in "ab"), "last"):
+            weights |= {name: torch.ones(s.dim), name + "_bias": torch.zeros(s.dim)}
+        keep = torch.float64 if dtype == torch.float64 else torch.float32
+        coin = torch.Generator().manual_seed(nudge)
+        step = torch.finfo(dtype).eps / 2 if nudge else 0.0
+        self.weights = torch.nn.ParameterDict({n: (w * (1 + step * (2 * torch.randint(2, w.shape, generator=coin) - 1))).to(device, keep) for n, w in weights.items()})
+        angles = torch.outer(torch.arange(float(s.seq)), 10000 ** -(torch.arange(0, s.head_dim, 2) / s.head_dim))
+        self.cos, self.sin = (t.to(device, keep) for t in (angles.cos(), angles.sin()))
+
+    def w(self, name: str) -> torch.Tensor:
+        """A weight in the dtype that is computed in."""
+        return self.weights[name].to(self.dtype)
+
+    def block(self, x: torch.Tensor, i: int) -> torch.Tensor:
+        """Attention and the gated layer, each behind a norm and beside the residual."""
+        s, use = self.sizes, self.operators
+        h = use.norm(x, self.w(f"norm{i}a"), self.w(f"norm{i}a_bias"))
+        q, k, v = F.linear(h, self.w(f"qkv{i}")).view(*h.shape[:2], -1, s.head_dim).split((s.heads, s.heads_kv, s.heads_kv), 2)
+        q, k = use.rope(q, k, self.cos, self.sin)
+        o = use.attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
+        x = x + F.linear(o.transpose(1, 2).flatten(2), self.w(f"out{i}"))
+        gate, up = F.linear(use.norm(x, self.w(f"norm{i}b"), self.w(f"norm{i}b_bias")), self.w(f"gate_up{i}")).chunk(2, -1)
+        return x + F.linear(use.swiglu(gate, up), self.w(f"down{i}"))
+
+    def forward(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """The mean cross-entropy."""
+        x = F.embedding(tokens, self.w("embedding"))
+        for i in range(self.sizes.layers):
+            x = self.block(x, i)
+        logits = F.linear(self.operators.norm(x, self.w("last"), self.w("last_bias")), self.w("head"))
+        return F.cross_entropy(logits.flatten(0, 1).to(self.cos.dtype), targets.flatten())
+
+
+def batch(sizes: Sizes, device: str = "cpu") -> tuple[torch.Tensor, torch.Tensor]:
+    """Sequences in which every token follows from the one before: something to learn."""
+    first = torch.randint(sizes.vocab, (sizes.batch, 1), generator=torch.Generator().manual_seed(7))
+    tokens = [first]
+    for _ in range(sizes.seq):
+        tokens.append((5 * tokens[-1] + 3) % sizes.vocab)
+    text = torch.cat(tokens, 1).to(device)
+    return text[:, :-1].contiguous(), text[:, 1:].contiguous()
+
+
+def step(loss_of: Callable[..., torch.Tensor], weights: Sequence[torch.Tensor], data: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+    """One step of gradient descent; gives the loss before it."""
+    loss = loss_of(*data)
+    loss.backward()
+    with torch.no_grad():
+        torch._foreach_add_(list(weights), [w.grad for w in weights], alpha=-RATE)
+    for w in weights:
+        w.grad = None
+    return loss.detach()
+
+
+def losses(sizes: Sizes, operators: Operators, dtype: torch.dtype, steps: int = 50, device: str = "cpu", nudge: int = 0) -> list[float]:
+    """Trains a new model and gives the loss of every step."""
+    model, data = Model(sizes, operators, dtype, device, nudge), batch(sizes, device)
+    return [x.item() for x in [step(model, list(model.parameters()), data) for _ in range(steps)]]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far a training's losses are from the true ones, and how far rounding alone puts them."""
+
+    first: float
+    last: float
+    distance: float
+    torchs: float
+    yardstick: float
+    allowed: float
+    losses: list[float] = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        return self.distance <= self.allowed
+
+
+@functools.cache
+def _torchs(sizes: Sizes, dtype: torch.dtype, steps: int, device: str) -> tuple[list[float], list[float]]:
+    """The true losses, and how far torch's are from them, the weights as they are and nudged."""
+    true = losses(sizes, Torchs(), torch.float64, steps, device)
+    return true, [_distance(losses(sizes, Torchs(), dtype, steps, device, nudge), true) for nudge in range(NUDGES + 1)]
+
+
+def _distance(found: Sequence[float], true: Sequence[float]) -> float:
+    return max(abs(a - b) if a == a else float("inf") for a, b in zip(found, true, strict=True))
+
+
+def agreement(sizes: Sizes, operators: Operators, dtype: torch.dtype, steps: int = 50, device: str = "cpu") -> Agreement:
+    """Trains ours, and torch's by which it is judged."""
+    true, torchs = _torchs(sizes, dtype, steps, device)
+    ours = losses(sizes, operators, dtype, steps, device)
+    return Agreement(true[0], true[-1], _distance(ours, true), torchs[0], max(torchs), FACTOR * max(torchs) + torch.finfo(dtype).eps / 2 * max(true), ours)
+
+
+# ---- times ------------------------------------------------------------------------------------------------------------------------------
+
+
+def step_times(sizes: Sizes, operators: Operators, dtype: torch.dtype, compiled: bool, steps: int = 30) -> tuple[float, float]:
+    """Milliseconds of a training step on the GPU, the median between events; and of the host's part, as long as it takes to queue it."""
+    model, data = Model(sizes, operators, dtype, "cuda"), batch(sizes, "cuda")
+    loss_of = torch.compile(model, fullgraph=True) if compiled else model
+    weights = list(model.parameters())
+    for _ in range(5):
+        step(loss_of, weights, data)
+    events, host = [torch.cuda.Event(enable_timing=True) for _ in range(steps + 1)], []
+    torch.cuda.synchronize()
+    events[0].record()
+    for e in events[1:]:
+        begin = time.perf_counter()
+        step(loss_of, weights, data)
+        e.record()
+        host.append((time.perf_counter() - begin) * 1e3)
+    torch.cuda.synchronize()
+    return statistics.median(a.elapsed_time(b) for a, b in zip(events, events[1:])), statistics.median(host)
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m triad.torch.model", description="a transformer of triad's operators beside torch's: losses, and on a GPU times")
+    parser.add_argument("--impl", help='an implementation family: "cuda", "triton", "torch"; without it, the default of each operator')
+    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--dtype", choices=("fp32", "bf16"), nargs="+", default=["fp32", "bf16"])
+    parser.add_argument("--no-times", action="store_true", help="losses only")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints a line for every dtype and arm; 0 where every loss is within rounding."""
+    asked = _parse(arguments)
+    if asked.device == "cuda" and not torch.cuda.is_available():
+        raise Unavailable("train on a GPU: torch sees none: --device cpu")
+    if asked.steps < 1:
+        raise UsageError(f"--steps {asked.steps}: want 1 or more")
+    good = True
+    for name in asked.dtype:
+        dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[name]
+        a = agreement(Sizes(), Ours(asked.impl), dtype, asked.steps, asked.device)
+        good = good and a.ok
+        print(f"{name}: loss {a.first:.4f} -> {a.last:.4f} in {asked.steps} steps; farthest from fp64's: triad {a.distance:.3g}, torch {a.torchs:.3g}, "
+              f"torch from weights a roundoff away at most {a.yardstick:.3g}; allowed {a.allowed:.3g}: {'within rounding' if a.ok else 'NOT within rounding'}", flush=True)
+        if asked.device == "cpu" or asked.no_times:
+            continue
+        s = LARGE
+        print(f"{name}: a step with batch {s.batch}, {s.seq} tokens, {s.layers} layers of {s.dim}, {s.heads} heads ({s.heads_kv} for keys), {s.hidden} hidden, on {torch.cuda.get_device_name()}")
+        print(f"  {'':34}{'GPU ms':>9}{'host ms':>9}")
+        for what, operators, compiled in (("torch, eager", Torchs(), False), ("torch, torch.compile", Torchs(), True), (f"triad {asked.impl or 'default'}, eager", Ours(asked.impl), False),
+                                          (f"triad {asked.impl or 'default'}, torch.compile", Ours(asked.impl), True)):
+            gpu, host = step_times(s, operators, dtype, compiled)
+            print(f"  {what:34}{gpu:9.2f}{host:9.2f}", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
