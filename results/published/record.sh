@@ -28,8 +28,8 @@ step() {
 }
 
 # Nothing is timed here: the two may share the GPU.
-step compare 90 "$triad" compare all --quick --no-timing --db "$db" &
-step gradcheck 90 "$triad" gradcheck all --quick --db "$db" &
+step compare 90 "$triad" compare all --device gpu --quick --no-timing --db "$db" &
+step gradcheck 90 "$triad" gradcheck all --device gpu --quick --db "$db" &
 wait
 
 # bench OP SECONDS FLAGS...: what an earlier run of this script left is finished first.
@@ -38,7 +38,7 @@ bench() {
 	shift 2
 	local resume=()
 	[ -e "$out/bench-$op.txt" ] && resume=(--resume)
-	step "bench-$op" "$limit" "$triad" bench "$op" --db "$db" --budget 1s --rounds 60 "$@" "${resume[@]}"
+	step "bench-$op" "$limit" "$triad" bench "$op" --device gpu --db "$db" --budget 1s --rounds 60 "$@" "${resume[@]}"
 }
 bench softmax 60 --dtype bf16
 bench layernorm 45 --dtype bf16
