@@ -45,6 +45,12 @@ func truthFor(t *testing.T, c op.Case, contract string, in []tensor.Tensor) judg
 
 // judged stores one set of values for each output (rounded once to its dtype) and judges it as a call of two launches.
 func judged(truth judge.Truth, values ...[]float64) []judge.Verdict {
+	plan, answer := soundAnswer(truth, values)
+	return judge.Judge(plan, answer, truth)
+}
+
+// soundAnswer is a call of two launches that both gave the same values.
+func soundAnswer(truth judge.Truth, values [][]float64) (judge.Plan, judge.Answer) {
 	plan := judge.Plan{Launches: 2}
 	launch := judge.Launch{InputsUnchanged: true, GuardsIntact: true}
 	for i, o := range truth.Outputs {
@@ -55,7 +61,7 @@ func judged(truth judge.Truth, values ...[]float64) []judge.Verdict {
 	}
 	a, b := launch, launch
 	a.Poison, b.Poison = "a", "b"
-	return judge.Judge(plan, judge.Answer{Launches: []judge.Launch{a, b}}, truth)
+	return plan, judge.Answer{Launches: []judge.Launch{a, b}}
 }
 
 // accepts fails the test unless every output passes.

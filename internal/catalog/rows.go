@@ -82,12 +82,11 @@ func absolutes(z, x []float64) []float64 {
 
 // roundRow rounds every value to a dtype.
 func roundRow(to, from []float64, d op.DType) {
-	f, ok := tensor.FormatOf(d)
+	if f, ok := tensor.FormatOf(d); ok {
+		f.RoundAll(to, from)
+		return
+	}
 	for i, v := range from {
-		if ok {
-			to[i] = f.Round(v, false)
-		} else {
-			to[i] = tensor.Round(d, v, false)
-		}
+		to[i] = tensor.Round(d, v, false)
 	}
 }

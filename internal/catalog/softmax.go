@@ -41,12 +41,12 @@ func softmaxForward(k *call) ([]judge.Target, error) {
 	in, _ := k.rows("x")
 	chosen := k.sample.choose(x.Shape[0])
 	y := k.target("y", x.DType, x.Shape, chosen)
+	y.TFP32 = y.T // nothing is stored low
 	g := k.growth(in.cols)
 	eachRowWith(chosen, x.Shape[0], in.memory(0), func(own [][]float64, i, r int64) {
 		in.read(own, r)
 		out := rowOf(y, i, in.cols)
 		softmaxRow(own[0], out.R, out.T, g)
-		copy(out.TFP32, out.T)
 		roundRow(out.Sim, out.R, x.DType)
 	})
 	if k.Distribution == "integers" && oneHot(y.R) {

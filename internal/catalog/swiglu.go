@@ -22,12 +22,12 @@ func sigmoid(g float64) float64 { return 1 / (1 + math.Exp(-g)) }
 //
 // 2|g| for the argument of exp, the second term where exp(-g) overflows, the third for intermediates that may be subnormal, whichever two
 // factors are multiplied first.
-// Eager stores silu = g*sigmoid(g) in the dtype: + |v|*(u*|silu| + half the smallest subnormal).
+// sim is not yet rounded to the output. Eager stores silu = g*sigmoid(g) in the dtype: + |v|*(u*|silu| + half the smallest subnormal).
 func (k *call) gated(g, v float64, d op.DType) (r, t, tFP32, sim float64) {
 	silu := g * sigmoid(g)
 	r = silu * v
 	if g == 0 || v == 0 {
-		return r, 0, 0, tensor.Round(d, r, false)
+		return r, 0, 0, r
 	}
 	tFP32 = judge.U32*(2*math.Abs(g)+12)*math.Abs(r) + math.Abs(g*v)*overflowed + (1+math.Abs(g)+math.Abs(v))*subnormal
 	t, sim = tFP32, r
@@ -36,7 +36,7 @@ func (k *call) gated(g, v float64, d op.DType) (r, t, tFP32, sim float64) {
 		t += unit(d) * tFP32 // the error of silu is there when it is rounded
 		sim = tensor.Round(d, silu, false) * v
 	}
-	return r, t, tFP32, tensor.Round(d, sim, false)
+	return r, t, tFP32, sim
 }
 
 // gateGradient is dgate = dy*v*s with s = sigmoid(g)*(1 + g*(1-sigmoid(g))) and the allowance
@@ -52,7 +52,7 @@ func (k *call) gateGradient(dy, g, v float64, d op.DType) (r, t, tFP32, sim floa
 	product := dy * v
 	r = product * s
 	if product == 0 {
-		return r, 0, 0, tensor.Round(d, r, false)
+		return r, 0, 0, r
 	}
 	a := math.Abs(g)
 	lost := (1 + a) * (1 + math.Abs(dy) + math.Abs(v) + math.Abs(product)) * subnormal
@@ -62,7 +62,7 @@ func (k *call) gateGradient(dy, g, v float64, d op.DType) (r, t, tFP32, sim floa
 		t += (unit(d)*math.Abs(product)+halfSubnormal(d))*math.Abs(s) + unit(d)*tFP32
 		sim = tensor.Round(d, product, false) * s
 	}
-	return r, t, tFP32, tensor.Round(d, sim, false)
+	return r, t, tFP32, sim
 }
 
 func swigluForward(k *call) ([]judge.Target, error) {
@@ -77,6 +77,7 @@ func swigluForward(k *call) ([]judge.Target, error) {
 		for c, g := range own[0] {
 			out.R[c], out.T[c], out.TFP32[c], out.Sim[c] = k.gated(g, own[1][c], d)
 		}
+		roundRow(out.Sim, out.Sim, d)
 	})
 	return []judge.Target{y}, nil
 }
@@ -95,6 +96,8 @@ func swigluBackward(k *call) ([]judge.Target, error) {
 			first.R[c], first.T[c], first.TFP32[c], first.Sim[c] = k.gateGradient(dy, g, own[1][c], d)
 			second.R[c], second.T[c], second.TFP32[c], second.Sim[c] = k.gated(g, dy, d)
 		}
+		roundRow(first.Sim, first.Sim, d)
+		roundRow(second.Sim, second.Sim, d)
 	})
 	return []judge.Target{dgate, dup}, nil
 }

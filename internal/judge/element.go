@@ -20,13 +20,13 @@ type grid struct {
 	flushes  bool
 }
 
-func gridOf(t Target) grid {
+func gridOf(t Target) *grid {
 	f, ok := tensor.FormatOf(t.DType)
-	return grid{f, t.DType, ok, t.Saturate, t.FTZ && (t.DType == op.FP32 || t.DType == op.BF16)}
+	return &grid{f, t.DType, ok, t.Saturate, t.FTZ && (t.DType == op.FP32 || t.DType == op.BF16)}
 }
 
 // round is the one rounding of a value to the output's dtype.
-func (g grid) round(x float64) float64 {
+func (g *grid) round(x float64) float64 {
 	if g.floating {
 		return g.format.Round(x, g.saturate)
 	}
@@ -34,23 +34,46 @@ func (g grid) round(x float64) float64 {
 }
 
 // ulp is the distance between neighbours of the dtype at x; 1 for integers.
-func (g grid) ulp(x float64) float64 {
+func (g *grid) ulp(x float64) float64 {
 	if g.floating && !math.IsNaN(x) {
 		return g.format.ULP(x)
 	}
 	return 1
 }
 
+// logULP is the exponent of ulp, which is a power of two: scaling by it is exact.
+func (g *grid) logULP(x float64) int {
+	if !g.floating || math.IsNaN(x) {
+		return 0
+	}
+	if math.Abs(x) > g.format.Max {
+		x = g.format.Max
+	}
+	return max(int(math.Float64bits(x)>>52&0x7FF)-1023, g.format.EMin) - g.format.P + 1
+}
+
+// power is 2^e for the exponent of a normal fp64.
+func power(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
+
 // value is y on the extended line: the NaN code of a format without infinity is its overflow where the truth is finite.
-func (g grid) value(y, r float64) float64 {
+func (g *grid) value(y, r float64) float64 {
 	if g.floating && !g.format.Infinity && !g.saturate && math.IsNaN(y) {
 		return math.Copysign(math.Inf(1), r)
 	}
 	return y
 }
 
-// accepts is G1 and G2 for one element: class where the truth is NaN or infinite, the rounded interval where it is finite.
-func (g grid) accepts(y, r, t float64) bool {
+// half is how far, at least, the midpoints between a number of the dtype and its neighbours lie: half an ulp, a quarter at a power of two.
+func (g *grid) half(v float64) float64 {
+	e := g.logULP(v) - 1
+	if math.Float64bits(v)&(1<<52-1) == 0 {
+		e--
+	}
+	return power(e)
+}
+
+// accepts is G1 and G2 for one element y, a number of the dtype: class where the truth is NaN or infinite, the rounded interval where it is finite.
+func (g *grid) accepts(y, r, t float64) bool {
 	if math.IsNaN(r) {
 		return math.IsNaN(y)
 	}
@@ -62,8 +85,11 @@ func (g grid) accepts(y, r, t float64) bool {
 	}
 	v := g.value(y, r)
 	low, high := r-t, r+t
-	if low <= v && v <= high && !math.IsInf(v, 0) {
-		return true // rounding is monotone: RN(low) <= RN(v) = v <= RN(high)
+	if g.floating && math.Abs(v) <= g.format.Max {
+		half := g.half(v)
+		if high > v-half && low < v+half {
+			return true // rounding is monotone, and what lies beyond the midpoint to a neighbour rounds to v or further: RN(low) <= v <= RN(high)
+		}
 	}
 	if g.round(low) <= v && v <= g.round(high) {
 		return true
@@ -79,6 +105,7 @@ type tally struct {
 	headroom        float64
 	ulps            Histogram
 	worst           []ranked // at most 16, worst first
+	bar             float64  // what an accepted element must exceed in badness once there are 16
 }
 
 // ranked is an element by how bad it is: rejected ones first, then by (|y-R| - T)/ulp, a class mismatch being infinitely bad.
@@ -114,10 +141,13 @@ func (s *tally) note(e ranked) {
 	if len(s.worst) > worstKept {
 		s.worst = s.worst[:worstKept]
 	}
+	if s.bar = math.Inf(1); !s.worst[len(s.worst)-1].rejected {
+		s.bar = s.worst[len(s.worst)-1].badness
+	}
 }
 
 // look judges element i and adds it up.
-func (s *tally) look(g grid, i int, y, r, t float64) {
+func (s *tally) look(g *grid, i int, y, r, t float64) {
 	s.compared++
 	accepted := g.accepts(y, r, t)
 	if !accepted {
@@ -130,25 +160,35 @@ func (s *tally) look(g grid, i int, y, r, t float64) {
 		}
 	} else {
 		v := g.value(y, r)
-		err, ulp := math.Abs(v-r), g.ulp(r)
 		if math.IsInf(v, 0) && accepted {
 			return // the other side of the overflow threshold
 		}
-		if math.IsNaN(err) {
-			err = math.Inf(1)
-		}
-		s.ulps.add(err / ulp)
-		s.ulpMax = math.Max(s.ulpMax, err/ulp)
-		if !math.IsInf(err, 0) {
-			s.finite++
-			s.ulpSum += err / ulp
-			if err > 0 {
-				s.headroom = math.Min(s.headroom, (t+g.ulp(v)/2)/err)
-			}
-			badness = (err - t) / ulp
-		}
+		badness = s.measure(g, v, r, t)
+	}
+	if accepted && len(s.worst) == worstKept && badness <= s.bar {
+		return
 	}
 	s.note(ranked{i, !accepted, badness})
+}
+
+// measure adds the error of one element to the statistics, and gives how bad it is: (|y-R| - T)/ulp.
+func (s *tally) measure(g *grid, v, r, t float64) (badness float64) {
+	err, perULP := math.Abs(v-r), power(-g.logULP(r))
+	if math.IsNaN(err) {
+		err = math.Inf(1)
+	}
+	ulps := err * perULP
+	s.ulps.add(ulps)
+	s.ulpMax = max(s.ulpMax, ulps)
+	if math.IsInf(err, 0) {
+		return err
+	}
+	s.finite++
+	s.ulpSum += ulps
+	if room := t + power(g.logULP(v)-1); err > 0 && room <= s.headroom*err*(1+0x1p-40) {
+		s.headroom = min(s.headroom, room/err) // divided only where it may be the smallest
+	}
+	return (err - t) * perULP
 }
 
 // merge adds a later run of elements to this one.
@@ -171,39 +211,70 @@ func (s *tally) merge(o tally) {
 // depend on the number of cores.
 const chunk = 1 << 15
 
-// compareElements is G1, G2 and G3: it compares every judged element.
-func compareElements(target Target, y []float64) Verdict {
-	if len(y) != len(target.R) {
-		return Verdict{Status: op.StatusFail, Gate: "G0", N: int64(len(target.R)), Compared: int64(len(y)), Sentence: target.Name + ": not every planned element came back"}
+// strip is how many elements are decoded at once: they stay in the cache until every gate has seen them.
+const strip = 1 << 11
+
+// compareElements is G1, G2 and G3: it compares every judged element of an output. In the same pass it adds up what G4 and G5 ask.
+func compareElements(target Target, data []byte) (Verdict, statistics) {
+	g, n := gridOf(target), len(target.R)
+	if most := target.Elements() * target.DType.Size(); int64(len(data)) != most {
+		return Verdict{Status: op.StatusFail, Gate: "G0", N: int64(n), Sentence: target.Name + ": not every planned element came back"}, statistics{}
 	}
-	g := gridOf(target)
-	parts := make([]tally, (len(y)+chunk-1)/chunk)
-	inParallel(len(parts), func(p int) {
-		s := &parts[p]
+	shape := blocksOf(target)
+	tallies, sums := make([]tally, (n+chunk-1)/chunk), make([]chunkSums, (n+chunk-1)/chunk)
+	inParallel(len(tallies), func(p int) {
+		s := &tallies[p]
 		s.headroom = math.Inf(1)
-		for i := p * chunk; i < min((p+1)*chunk, len(y)); i++ {
-			s.look(g, i, y[i], target.R[i], target.T[i])
+		var y [strip]float64
+		for first := p * chunk; first < min((p+1)*chunk, n); first += strip {
+			part := y[:min(strip, (p+1)*chunk-first, n-first)]
+			decodeJudged(part, target, data, first)
+			for i, v := range part {
+				s.look(g, first+i, v, target.R[first+i], target.T[first+i])
+			}
+			if target.Independent {
+				sums[p].add(target, g, shape, part, first)
+			}
 		}
 	})
 	total := tally{headroom: math.Inf(1)}
-	for _, p := range parts {
+	for _, p := range tallies {
 		total.merge(p)
 	}
-	return verdictOf(target, g, y, total)
+	return verdictOf(target, g, data, total), joined(shape, sums)
+}
+
+// decodeJudged decodes judged elements from the first on, as many as y holds.
+func decodeJudged(y []float64, target Target, data []byte, first int) {
+	size := target.DType.Size()
+	if target.Index == nil {
+		tensor.DecodeInto(y, target.DType, data[int64(first)*size:])
+		return
+	}
+	for i := 0; i < len(y); {
+		at, n := target.Index[first+i], 1
+		for i+n < len(y) && target.Index[first+i+n] == at+int64(n) {
+			n++
+		}
+		tensor.DecodeInto(y[i:i+n], target.DType, data[at*size:])
+		i += n
+	}
 }
 
 // verdictOf turns the sums into a verdict: it passes if and only if everything planned was compared and accepted.
-func verdictOf(target Target, g grid, y []float64, s tally) Verdict {
+func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 	v := Verdict{
 		Output: target.Name, N: int64(len(target.R)), Compared: s.compared, Wrong: s.wrong, Headroom: s.headroom, ULPMax: s.ulpMax, ULPs: s.ulps,
 	}
 	if s.finite > 0 {
 		v.ULPMean = s.ulpSum / float64(s.finite)
 	}
+	got := make([]float64, 1)
 	for _, e := range s.worst {
 		r, t := target.R[e.i], target.T[e.i]
+		decodeJudged(got, target, data, e.i)
 		v.Worst16 = append(v.Worst16, Element{
-			Index: index(target.position(e.i), target.Shape), Got: y[e.i], Want: g.round(r), Low: g.round(r - t), High: g.round(r + t), R: r, T: t,
+			Index: index(target.position(e.i), target.Shape), Got: got[0], Want: g.round(r), Low: g.round(r - t), High: g.round(r + t), R: r, T: t,
 		})
 	}
 	if len(v.Worst16) > 0 {
@@ -243,4 +314,11 @@ func inParallel(n int, work func(i int)) {
 		})
 	}
 	wait.Wait()
+}
+
+// decode gives the judged elements of an output in fp64.
+func decode(target Target, data []byte) []float64 {
+	y := make([]float64, len(target.R))
+	decodeJudged(y, target, data, 0)
+	return y
 }

@@ -216,34 +216,20 @@ func worse(a, b Verdict) Verdict {
 
 // judgeValues judges one output's values: classes, intervals, then the statistics over many elements.
 func judgeValues(target Target, data []byte) Verdict {
-	y := decode(target, data)
-	v := compareElements(target, y)
+	v, statistics := compareElements(target, data)
 	if v.Status == op.StatusPass && target.Freivalds != nil {
 		v = judgeFreivalds(v, target, data)
 	}
 	if v.Status != op.StatusPass || !target.Independent {
 		return v
 	}
-	v.RMS = judgeRMS(target, y)
+	v.RMS = statistics.rms
 	if !v.RMS.Accepted() {
 		v.Status, v.Gate, v.Sentence = op.StatusFail, "G4", v.RMS.sentence(target.Name)
 		return v
 	}
-	if v.Bias = judgeBias(target, y); v.Bias.Evaluated && !v.Bias.Accepted() {
+	if v.Bias = statistics.bias; v.Bias.Evaluated && !v.Bias.Accepted() {
 		v.Status, v.Gate, v.Sentence = op.StatusWarn, "G5", v.Bias.sentence(target.Name)
 	}
 	return v
-}
-
-// decode gives the judged elements of an output in fp64.
-func decode(target Target, data []byte) []float64 {
-	if target.Index == nil {
-		return tensor.Decode(target.DType, data)
-	}
-	size := target.DType.Size()
-	chosen := make([]byte, 0, int64(len(target.Index))*size)
-	for _, p := range target.Index {
-		chosen = append(chosen, data[p*size:(p+1)*size]...)
-	}
-	return tensor.Decode(target.DType, chosen)
 }

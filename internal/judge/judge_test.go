@@ -125,7 +125,14 @@ func TestIntervalIsTight(t *testing.T) {
 					t.Fatalf("%v: %v rejected for %v ± %v", d, y, x, allowance)
 				}
 			}
-			for _, y := range []float64{low - g.ulp(low*0.999), high + g.ulp(high)} {
+			below, above := low-g.ulp(low), high+g.ulp(high) // the neighbours, numbers of the dtype as every output is
+			if low > 0 {
+				below = low - g.ulp(math.Nextafter(low, 0))
+			}
+			if high < 0 {
+				above = high + g.ulp(math.Nextafter(high, 0))
+			}
+			for _, y := range []float64{below, above} {
 				if g.accepts(y, x, allowance) && (y < low || y > high) {
 					t.Fatalf("%v: %v accepted for %v ± %v", d, y, x, allowance)
 				}

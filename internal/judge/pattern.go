@@ -40,7 +40,7 @@ func Pattern(t Target, data []byte) string {
 // finding is an output with its wrong elements marked.
 type finding struct {
 	Target
-	g     grid
+	g     *grid
 	y     []float64
 	wrong []bool
 	count int

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // RMS is G4: the root mean square of the error of one block of an output against that of the simulated contract. It keeps the block that
@@ -30,26 +31,145 @@ type moments struct {
 	err, sim, expected float64 // sums of (y-R)², (sim-R)², TFP32²
 }
 
-func (m *moments) add(y, r, sim, t float64) {
-	e, s := y-r, sim-r
-	if math.IsNaN(e) || math.IsInf(e, 0) || math.IsNaN(s) || math.IsInf(s, 0) {
-		return // G1 has judged it
-	}
-	m.n++
-	m.err += e * e
-	m.sim += s * s
-	m.expected += t * t
+func (m *moments) join(o moments) {
+	m.n += o.n
+	m.err += o.err
+	m.sim += o.sim
+	m.expected += o.expected
 }
 
-// judgeRMS looks at the whole output, each matrix of its last two dims (head), each tile of 64 rows, the last 16 rows and the last 16 columns.
-func judgeRMS(t Target, y []float64) RMS {
-	g := gridOf(t)
-	blocks := blocksOf(t)
-	sums := make([]moments, len(blocks.names))
-	for i := range y {
-		v := g.value(y[i], t.R[i])
-		blocks.of(t.position(i), func(b int) { sums[b].add(v, t.R[i], t.Sim[i], t.TFP32[i]) })
+// slopes are the sums that G5 asks of the whole output.
+type slopes struct {
+	r2, r4, slope, variance, allowance float64 // of R², R⁴, (y-sim)R, (y-sim)²R², TFP32|R|
+}
+
+func (s *slopes) join(o slopes) {
+	s.r2 += o.r2
+	s.r4 += o.r4
+	s.slope += o.slope
+	s.variance += o.variance
+	s.allowance += o.allowance
+}
+
+// statistics is what G4 and G5 say of an output.
+type statistics struct {
+	rms  RMS
+	bias Bias
+}
+
+// blockSum are the moments of one block, or of a part of it.
+type blockSum struct {
+	block int
+	moments
+}
+
+// chunkSums are the sums over a run of judged elements. They do not depend on the number of cores: the runs are fixed, and joined in their order.
+type chunkSums struct {
+	all              moments
+	lastRow, lastCol moments
+	matrices, tiles  []blockSum // rising; the last one may go on in the next run
+	slopes           slopes
+}
+
+// addTo adds moments to the last of some blocks, or to a new one.
+func addTo(sums []blockSum, block int, m moments) []blockSum {
+	if n := len(sums); n == 0 || sums[n-1].block != block {
+		sums = append(sums, blockSum{block: block})
 	}
+	sums[len(sums)-1].join(m)
+	return sums
+}
+
+// add adds the judged elements from the first on, whose values are y, row by row.
+func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, first int) {
+	for i := 0; i < len(y); {
+		at := t.position(first + i)
+		row := at / b.cols
+		end := i + t.before(first+i, first+len(y), (row+1)*b.cols)
+		edge := i + t.before(first+i, first+end, (row+1)*b.cols-tile)
+		m, last := c.segment(t, g, y[i:edge], first+i), c.segment(t, g, y[edge:end], first+edge)
+		c.lastCol.join(last)
+		m.join(last)
+		c.all.join(m)
+		if b.perMatrix > 0 {
+			c.matrices = addTo(c.matrices, 1+int(row/b.perMatrix), m)
+		}
+		c.tiles = addTo(c.tiles, b.firstTile+int(row/rowTile), m)
+		if row >= b.rows-tile {
+			c.lastRow.join(m)
+		}
+		i = end
+	}
+}
+
+// before counts the judged elements from i on, up to end, that lie before a position.
+func (t Target) before(i, end int, position int64) int {
+	if t.Index == nil {
+		return int(max(0, min(int64(end), position)-int64(i)))
+	}
+	n, _ := slices.BinarySearch(t.Index[i:max(i, end)], position)
+	return n
+}
+
+// segment adds up judged elements from the first on; what is not finite is left out: G1 has judged it.
+func (c *chunkSums) segment(t Target, g *grid, y []float64, first int) moments {
+	var m moments
+	var s slopes
+	end := first + len(y)
+	truth, simulated, allowed := t.R[first:end], t.Sim[first:end], t.TFP32[first:end]
+	for i, v := range y {
+		r, sim, tf := truth[i], simulated[i], allowed[i]
+		if v != v {
+			v = g.value(v, r)
+		}
+		e, noise, apart := v-r, sim-r, v-sim
+		if e-e != 0 || noise-noise != 0 {
+			continue // infinite or NaN
+		}
+		m.n++
+		m.err += e * e
+		m.sim += noise * noise
+		m.expected += tf * tf
+		square, along := r*r, apart*r
+		s.r2 += square
+		s.r4 += square * square
+		s.slope += along
+		s.variance += along * along
+		s.allowance += tf * math.Abs(r)
+	}
+	c.slopes.join(s)
+	return m
+}
+
+// joined turns the sums of all runs into what the gates say.
+func joined(b blocks, runs []chunkSums) statistics {
+	sums := make([]moments, len(b.names))
+	var total slopes
+	for _, c := range runs {
+		sums[0].join(c.all)
+		for _, blocks := range [][]blockSum{c.matrices, c.tiles} {
+			for _, s := range blocks {
+				sums[s.block].join(s.moments)
+			}
+		}
+		sums[b.lastRow].join(c.lastRow)
+		sums[b.lastCol].join(c.lastCol)
+		total.join(c.slopes)
+	}
+	return statistics{worstBlock(b, sums), total.bias()}
+}
+
+// judgeRMS is G4 for values of which every element is given.
+func judgeRMS(t Target, y []float64) RMS {
+	b := blocksOf(t)
+	sums := make([]chunkSums, (len(y)+chunk-1)/chunk)
+	g := gridOf(t)
+	inParallel(len(sums), func(p int) { sums[p].add(t, g, b, y[p*chunk:min((p+1)*chunk, len(y))], p*chunk) })
+	return joined(b, sums).rms
+}
+
+// worstBlock looks at the whole output, each matrix of its last two dims (head), each tile of 64 rows, the last 16 rows and the last 16 columns.
+func worstBlock(blocks blocks, sums []moments) RMS {
 	worst := RMS{}
 	ratio := math.Inf(-1)
 	for b, m := range sums {
@@ -108,22 +228,6 @@ func blocksOf(t Target) blocks {
 	return b
 }
 
-// of calls visit for every block that a position lies in.
-func (b blocks) of(position int64, visit func(int)) {
-	row, col := position/b.cols, position%b.cols
-	visit(0)
-	if b.perMatrix > 0 {
-		visit(1 + int(row/b.perMatrix))
-	}
-	visit(b.firstTile + int(row/rowTile))
-	if row >= b.rows-tile {
-		visit(b.lastRow)
-	}
-	if col >= b.cols-tile {
-		visit(b.lastCol)
-	}
-}
-
 // Bias is G5: the slope of y - sim along R. It warns only.
 type Bias struct {
 	Evaluated bool // enough elements carry the sum of R²
@@ -140,29 +244,12 @@ func (b Bias) sentence(output string) string {
 		output, number(b.Slope), number(biasSigmas*b.Sigma+b.Allowance))
 }
 
-// judgeBias computes the slope of (y - sim) against R: sums of (y-sim)R, (y-sim)²R² and TFP32|R| over the sum of R².
-func judgeBias(t Target, y []float64) Bias {
-	var r2, r4, slope, variance, allowance float64
-	g := gridOf(t)
-	scale := largestFinite(t.R) // so that no fourth power overflows
-	if !(scale > 0) {
+// bias is the slope of (y - sim) against R. Truths of the judged dtypes stay below 2^128, so that no fourth power overflows.
+func (s slopes) bias() Bias {
+	if !(s.r2 > 0 && s.r4 <= math.MaxFloat64 && s.r2*s.r2 >= biasSpread*s.r4) {
 		return Bias{}
 	}
-	for i := range y {
-		r, e := t.R[i]/scale, (g.value(y[i], t.R[i])-t.Sim[i])/scale
-		if math.IsNaN(r) || math.IsInf(r, 0) || math.IsNaN(e) || math.IsInf(e, 0) {
-			continue
-		}
-		r2 += r * r
-		r4 += r * r * r * r
-		slope += e * r
-		variance += e * e * r * r
-		allowance += t.TFP32[i] / scale * math.Abs(r)
-	}
-	if !(r2 > 0 && r2*r2 >= biasSpread*r4) {
-		return Bias{}
-	}
-	return Bias{Evaluated: true, Slope: slope / r2, Sigma: math.Sqrt(variance) / r2, Allowance: allowance / r2}
+	return Bias{Evaluated: true, Slope: s.slope / s.r2, Sigma: math.Sqrt(s.variance) / s.r2, Allowance: s.allowance / s.r2}
 }
 
 func largestFinite(x []float64) float64 {

@@ -49,10 +49,14 @@ type Histogram [18]int64
 // add puts one error into its bucket.
 func (h *Histogram) add(ulps float64) {
 	i := 0
-	for limit := 0.5; i < len(h)-1 && !(ulps <= limit); limit *= 2 {
-		i++
+	if !(ulps <= 0.5) {
+		bits := math.Float64bits(ulps)
+		i = int(bits>>52) - 1022
+		if bits&(1<<52-1) != 0 {
+			i++ // above the power of two
+		}
 	}
-	h[i]++
+	h[min(i, len(h)-1)]++
 }
 
 // rowOrder is the order of badness in which a row takes the status of its worst output. RACE stands beside FAIL: the output is wrong, and

@@ -58,6 +58,27 @@ func (f Format) Round(x float64, saturate bool) float64 {
 	return y
 }
 
+// RoundAll rounds every value, as Round does where nothing saturates. from and to may be the same.
+func (f Format) RoundAll(to, from []float64) {
+	if f.P >= 53 {
+		copy(to, from)
+		return
+	}
+	drop := uint(53 - f.P)
+	half, kept := uint64(1)<<(drop-1)-1, ^uint64(0)<<drop
+	lowest := uint64(f.EMin + 1023)
+	span := math.Float64bits(f.Max)>>52 - lowest // normal numbers that cannot overflow
+	to = to[:len(from)]
+	for i, x := range from {
+		bits := math.Float64bits(x)
+		if bits>>52&0x7FF-lowest < span {
+			to[i] = math.Float64frombits((bits + half + bits>>drop&1) & kept)
+		} else {
+			to[i] = f.Round(x, false)
+		}
+	}
+}
+
 // ULP is the distance between neighbours of the format at x: that of the smallest normal number below the normal range.
 func (f Format) ULP(x float64) float64 {
 	e := f.EMin
