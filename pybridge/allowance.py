@@ -406,7 +406,8 @@ def _cumsum(r, x, dim, dtype=None):
 def _softmax(x, dim, half_to_float=False):
     shifted = x - torch.amax(x, dim, keepdim=True)
     e = torch.exp(shifted)
-    return e / torch.sum(e, dim, keepdim=True)
+    y = e / torch.sum(e, dim, keepdim=True)
+    return Bounded(y.r, torch.where(y.r.isfinite(), torch.nan_to_num(y.t, nan=1.0).clamp(max=1.0), 0.0), y.s)  # what sums to 1 is off by 1 at most
 
 
 def _log_softmax(x, dim, half_to_float=False):
@@ -423,9 +424,12 @@ def _log_softmax_backward(grad, y, dim, input_dtype=None):
 
 
 def _logsumexp(x, dim, keepdim=False):
-    m = torch.amax(x, dim, keepdim=True)
+    # It moves no further than its inputs; a kernel's own sum of exponentials begins with exact ones.
+    exact = Bounded(x.r, torch.zeros_like(x.t), x.s)
+    m = torch.amax(exact, dim, keepdim=True)
     m = torch.where(torch.isfinite(m), m, torch.zeros_like(m))
-    out = torch.log(torch.sum(torch.exp(x - m), dim, keepdim=True)) + m
+    out = torch.log(torch.sum(torch.exp(exact - m), dim, keepdim=True)) + m
+    out = Bounded(out.r, out.t + torch.where(out.r.isfinite(), x.t.amax(_dims(x, dim), True), 0.0), out.s)
     return out if keepdim else torch.squeeze(out, tuple(_dims(x, dim)))
 
 

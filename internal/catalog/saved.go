@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
 )
@@ -28,7 +29,11 @@ func (o *Operator) Saved(c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error)
 		return nil, nil
 	}
 	c.Pass, c.Upstream, c.Saved = op.Forward, "", ""
-	forward, err := truthOf(c, spec.DefaultContract(c.DType), in, nil, true)
+	compute := func() (judge.Truth, error) { return truthOf(c, spec.DefaultContract(c.DType), in, nil, true) }
+	if o.Reference != nil {
+		compute = func() (judge.Truth, error) { return o.TruthOf(c, spec.DefaultContract(c.DType), in, nil) }
+	}
+	forward, err := compute()
 	if err != nil {
 		return nil, fmt.Errorf("make the saved tensors of %s: %w", spec.Name, err)
 	}
