@@ -24,7 +24,7 @@ type Adapter struct {
 	Names       func(operator string) string // what a load request names for an operator; nil: the operator itself
 	GPU         bool
 	Options     Options
-	// Slots are started side by side at the first Load: their processes take long to come up, and one after the other twice as long.
+	// Slots are started side by side when the first worker is: their processes take long to come up, and one after the other twice as long.
 	Slots []string
 	// Explain is a sentence for what a worker printed that found no device to work on, "" where it speaks of something else. Once there is one
 	// nothing more is run.
@@ -80,7 +80,6 @@ func (a *Adapter) slot(name string) *slot {
 // Load builds or imports the operator's sources in the slot of the empty name, and lists what they hold.
 func (a *Adapter) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
 	s := a.slot(a.Slot(""))
-	a.startOthers(ctx, s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reply, err := a.load(ctx, s, operator)
@@ -161,6 +160,7 @@ func (a *Adapter) start(ctx context.Context, s *slot) error {
 	if err != nil {
 		return err
 	}
+	a.startOthers(ctx, s) // what the command needed, such as an environment, is there now
 	began := time.Now()
 	w, err := open(ctx, command, a.opts)
 	if err != nil {
