@@ -12,13 +12,17 @@
 //                 the running maximum grows. backward: one kernel keeps keys and values and streams queries past them, another the
 //                 other way round for grad_q, so every sum has one owner and a fixed order
 //   tiled_atomic  backward only: one kernel; what its tile of keys gives to grad_q is added to an fp32 sum by atomics, in any order
-//   sm80_mma      fp16 and bf16 on tensor cores, D a multiple of 8 in 8..128: flash_attention_mma.cuh
+//   sm80_mma      fp16 and bf16 on tensor cores, D a multiple of 8 in 8..128; grad_q by atomics: flash_attention_mma.cuh
+//   sm90_wgmma    forward only: the same on Hopper's tensor cores: flash_attention_wgmma.cuh
 #include <algorithm>
 
 #include "arguments.cuh"
 #include "attention.cuh"
 #include "attention_tile.cuh"
 #include "flash_attention_mma.cuh"
+#ifndef __CUEMU__ // the emulator has no wgmma
+#include "flash_attention_wgmma.cuh"
+#endif
 #include "reduce.cuh"
 #include "register.cuh"
 #include "rows.cuh"
@@ -517,6 +521,14 @@ template <class T> int backward_mma(const triad_call *call) {
 
 int64_t workspace_mma(const triad_call *call) { return floats_bytes(triad::mma::backward_floats(shape_of(call))); }
 
+#ifndef __CUEMU__
+template <class T> int forward_wgmma(const triad_call *call) {
+	const ForwardCall<T> a = forward_call<T>(call);
+	return a.shape.head_dim <= 64 ? triad::wgmma::launch_forward<T, 64>(a, triad::stream_of(call))
+	                              : triad::wgmma::launch_forward<T, 128>(a, triad::stream_of(call));
+}
+#endif
+
 // ---- what a call may be
 
 // What both passes ask of q, k, v; `step` is what head_dim must be a multiple of, `least` the least it may be.
@@ -577,6 +589,18 @@ template <int Step, int Least = Step == 1 ? 1 : 2 * Step> int accepts_backward(c
 	return check.status();
 }
 
+#ifndef __CUEMU__
+int accepts_forward_wgmma(const triad_call *call, char *why, int32_t why_bytes) {
+	if (const int status = accepts_forward_mma(call, why, why_bytes)) return status;
+	int device = 0, major = 0, minor = 0;
+	const bool known = cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+	                   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
+	triad::Check check(why, why_bytes);
+	check.that(known && major == 9 && minor == 0, "wgmma needs a GPU of compute capability 9.0, this one has %d.%d", major, minor);
+	return check.status();
+}
+#endif
+
 int accepts_backward_mma(const triad_call *call, char *why, int32_t why_bytes) {
 	static const char *const names[] = {"q", "k", "v", "o", "lse", "grad_o"};
 	if (const int status = accepts_backward<8, 8>(call, why, why_bytes)) return status;
@@ -608,6 +632,11 @@ TRIAD_KERNEL(flash_attention, tiled, forward,
 TRIAD_KERNEL(flash_attention, sm80_mma, forward,
              .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_forward_mma)
              .launch(TRIAD_BY_HALF(forward_mma)).constraint(mma_limits))
+#ifndef __CUEMU__
+TRIAD_KERNEL(flash_attention, sm90_wgmma, forward,
+             .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_forward_wgmma)
+             .launch(TRIAD_BY_HALF(forward_wgmma)).constraint("as sm80_mma, on compute capability 9.0"))
+#endif
 TRIAD_KERNEL(flash_attention, naive, backward,
              .contract("fp32").dtypes(full).outputs(gradients).accepts(accepts_backward<1>)
              .workspace(workspace_weights).launch(TRIAD_BY_DTYPE(backward_naive)).constraint(naive_limits))

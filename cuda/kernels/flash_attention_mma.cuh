@@ -45,10 +45,14 @@ template <int Eights> __device__ inline void hide_keys(float (&s)[Eights][4], in
 			if (column + 8 * n + e % 2 >= visible[e / 2]) s[n][e] = -INFINITY;
 }
 
-// update turns scores, not yet scaled, into weights 2^(factor * score - base), and rescales what was summed over the tiles before.
-template <int Eights, int OutEights>
-__device__ inline void update(Softmax &state, float (&s)[Eights][4], float (&o)[OutEights][4], float factor) {
-	float base[2], decay[2];
+// Exponents say how scores become weights, 2^(factor * score - base[half]), and by what to multiply that which was summed before.
+struct Exponents {
+	float factor, base[2], decay[2];
+};
+
+// exponents_for takes in the largest score of a tile. factor * score is the score to the base 2.
+template <int Eights> __device__ inline Exponents exponents_for(Softmax &state, float (&s)[Eights][4], float factor) {
+	Exponents e = {factor, {}, {}};
 	bool large = false;
 #pragma unroll
 	for (int half = 0; half < 2; half++) {
@@ -57,37 +61,45 @@ __device__ inline void update(Softmax &state, float (&s)[Eights][4], float (&o)[
 		for (int n = 0; n < Eights; n++) top = fmaxf(top, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
 		top = warp_reduce<4>(top, Max());
 		const float before = state.max[half] == -INFINITY ? -INFINITY : finite_max(state.max[half]) * factor;
-		base[half] = finite_max(top) * factor;
-		decay[half] = hopper::power_of_two(before - base[half]);
+		e.base[half] = finite_max(top) * factor;
+		e.decay[half] = hopper::power_of_two(before - e.base[half]);
 		state.max[half] = top;
-		large = large || fabsf(base[half]) > large_exponent;
+		large = large || fabsf(e.base[half]) > large_exponent;
 	}
 	if (__any_sync(all_lanes, large)) { // rounded products, so that equal scores are at distance 0
 #pragma unroll
 		for (int n = 0; n < Eights; n++)
 #pragma unroll
-			for (int e = 0; e < 4; e++) s[n][e] = __fadd_rn(__fmul_rn(s[n][e], factor), -base[e / 2]);
-		factor = 1;
-		base[0] = base[1] = 0;
+			for (int i = 0; i < 4; i++) s[n][i] = __fadd_rn(__fmul_rn(s[n][i], factor), -e.base[i / 2]);
+		e.factor = 1;
+		e.base[0] = e.base[1] = 0;
 	}
-	if (__any_sync(all_lanes, !(decay[0] == 1 && decay[1] == 1))) {
+	return e;
+}
+
+// rescale: most tiles hold no new largest score, and then there is nothing to do.
+template <int Eights> __device__ inline void rescale(Softmax &state, float (&o)[Eights][4], const Exponents &e) {
+	if (!__any_sync(all_lanes, !(e.decay[0] == 1 && e.decay[1] == 1))) return;
 #pragma unroll
-		for (int half = 0; half < 2; half++) state.sum[half] *= decay[half];
-#pragma unroll
-		for (int n = 0; n < OutEights; n++)
-#pragma unroll
-			for (int e = 0; e < 4; e++) o[n][e] *= decay[e / 2];
-	}
+	for (int half = 0; half < 2; half++) state.sum[half] *= e.decay[half];
 #pragma unroll
 	for (int n = 0; n < Eights; n++)
 #pragma unroll
-		for (int e = 0; e < 4; e++) s[n][e] = hopper::power_of_two(fmaf(s[n][e], factor, -base[e / 2]));
+		for (int i = 0; i < 4; i++) o[n][i] *= e.decay[i / 2];
+}
+
+// weigh_scores turns scores into weights and adds them to sum.
+template <int Eights> __device__ inline void weigh_scores(float (&sum)[2], float (&s)[Eights][4], const Exponents &e) {
+#pragma unroll
+	for (int n = 0; n < Eights; n++)
+#pragma unroll
+		for (int i = 0; i < 4; i++) s[n][i] = hopper::power_of_two(fmaf(s[n][i], e.factor, -e.base[i / 2]));
 #pragma unroll
 	for (int half = 0; half < 2; half++) {
 		float part = 0;
 #pragma unroll
 		for (int n = 0; n < Eights; n++) part += s[n][2 * half] + s[n][2 * half + 1];
-		state.sum[half] += part;
+		sum[half] += part;
 	}
 }
 
@@ -145,7 +157,9 @@ __global__ void __launch_bounds__(ForwardTiles<HeadDim>::threads, ForwardTiles<H
 				const int row = mine + 16 * m + g, visible[2] = {s.visible_keys(row), s.visible_keys(row + 8)};
 				hide_keys(p[m], j0, visible);
 			}
-			update(state[m], p[m], o[m], s.scale * log2_e);
+			const Exponents exponents = exponents_for(state[m], p[m], s.scale * log2_e);
+			rescale(state[m], o[m], exponents);
+			weigh_scores(state[m].sum, p[m], exponents);
 			pack_weights<T>(weights[m], p[m]);
 		}
 		add_weighted_rows<T>(o, weights, TileReader<Tiles::cols>(k_tile + Tiles::kv_bytes, rows_first()));

@@ -1,0 +1,107 @@
+// wgmma_half.cuh: products of a warpgroup on Hopper's tensor cores with elements of 16 bits. d[n][e] of a lane of warp w is what d[e] of mma.cuh
+// is for rows 16 w .. 16 w + 16 and columns 8 n .. 8 n + 8 of the product; an operand a in registers is distributed as a of mma.cuh. So sums,
+// rounded, are the operand of the next product. The order of use is that of wgmma.cuh, with wait_for and then changed(d) of each d in place of wait.
+// Source   PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Instructions"
+#ifndef TRIAD_HOPPER_WGMMA_HALF_CUH
+#define TRIAD_HOPPER_WGMMA_HALF_CUH
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "hopper/swizzle.cuh"
+#include "hopper/wgmma.cuh"
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+namespace triad::hopper {
+
+// across_descriptor describes a tile that is read across its rows, which lie along the reduction: b[16, N] of rows that hold N columns, 64
+// in each panel. The leading offset is from one panel to the next, the other one from eight rows to the next eight.
+__device__ inline uint64_t across_descriptor(uint32_t address, uint32_t panel_bytes) {
+	constexpr uint64_t group = 8 * tile_row_bytes / 16, swizzle_128 = 1;
+	return (address >> 4 & 0x3FFFu) | static_cast<uint64_t>(panel_bytes >> 4 & 0x3FFFu) << 16 | group << 32 | swizzle_128 << 62;
+}
+
+// wait_for: at most Pending committed groups are unfinished.
+template <int Pending> __device__ inline void wait_for() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory"); }
+
+// changed tells the compiler that d has its values from here on, so that nothing that uses them moves before the wait.
+template <int Eights> __device__ inline void changed(float (&d)[Eights][4]) {
+#pragma unroll
+	for (int n = 0; n < Eights; n++)
+#pragma unroll
+		for (int e = 0; e < 4; e++) asm volatile("" : "+f"(d[n][e])::"memory");
+}
+
+// clang-format off
+#define TRIAD_SUMS_64                                                                                                                     \
+	    "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),           \
+	    "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),           \
+	    "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),           \
+	    "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
+#define TRIAD_WGMMA_SHARED_64(type)                                                                                                       \
+	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " "            \
+	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                \
+	             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "                                      \
+	             "%32, %33, add, 1, 1, 0, 0;\n}"                                                                                          \
+	             : TRIAD_SUMS_64                                                                                                          \
+	             : "l"(a), "l"(b), "r"(add))
+#define TRIAD_WGMMA_REGISTERS_64(type)                                                                                                    \
+	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, 1, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " "              \
+	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                \
+	             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "                                      \
+	             "{%32, %33, %34, %35}, %36, add, 1, 1, 1;\n}"                                                                            \
+	             : TRIAD_SUMS_64                                                                                                          \
+	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+
+#define TRIAD_SUMS_128                                                                                                                    \
+	    "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),           \
+	    "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),           \
+	    "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),           \
+	    "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]),           \
+	    "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]), "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]),           \
+	    "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]), "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]),   \
+	    "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]), "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]), "+f"(d[13][3]),   \
+	    "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]), "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
+#define TRIAD_WGMMA_SHARED_128(type)                                                                                                      \
+	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " "           \
+	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                \
+	             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                                       \
+	             "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                                       \
+	             "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "                                      \
+	             "%64, %65, add, 1, 1, 0, 0;\n}"                                                                                          \
+	             : TRIAD_SUMS_128                                                                                                         \
+	             : "l"(a), "l"(b), "r"(add))
+#define TRIAD_WGMMA_REGISTERS_128(type)                                                                                                   \
+	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, 1, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " "             \
+	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                \
+	             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                                       \
+	             "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                                       \
+	             "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "                                      \
+	             "{%64, %65, %66, %67}, %68, add, 1, 1, 1;\n}"                                                                            \
+	             : TRIAD_SUMS_128                                                                                                         \
+	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+
+// WarpgroupMultiply<T>: shared: d = a b^T of a[64, 16] and b[N, 16], plus d if add; both by descriptors of tiles whose rows lie along the
+// reduction. registers: d += a b, b[16, N] by an across_descriptor.
+template <class T> struct WarpgroupMultiply;
+
+#define TRIAD_WARPGROUP_MULTIPLY(T, type)                                                                                                 \
+	template <> struct WarpgroupMultiply<T> {                                                                                             \
+		__device__ static void shared(float (&d)[16][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_128(type); }               \
+		__device__ static void shared(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_64(type); }                 \
+		__device__ static void registers(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_128(type); }      \
+		__device__ static void registers(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_64(type); }        \
+	};
+TRIAD_WARPGROUP_MULTIPLY(__nv_bfloat16, "bf16")
+TRIAD_WARPGROUP_MULTIPLY(__half, "f16")
+// clang-format on
+#undef TRIAD_WARPGROUP_MULTIPLY
+#undef TRIAD_WGMMA_SHARED_64
+#undef TRIAD_WGMMA_SHARED_128
+#undef TRIAD_WGMMA_REGISTERS_64
+#undef TRIAD_WGMMA_REGISTERS_128
+#undef TRIAD_SUMS_64
+#undef TRIAD_SUMS_128
+
+} // namespace triad::hopper
+#endif
+#endif
