@@ -40,18 +40,24 @@ template <int Width = warp_size, class V, class Merge> __device__ inline V warp_
 	return v;
 }
 
-// block_reduce merges the values of all Threads of the block. scratch: Threads/32 values in shared memory, free for reuse by the next call.
-template <int Threads, class V, class Merge> __device__ inline V block_reduce(V v, Merge merge, V *scratch) {
+// block_reduce_in_turn merges the values of all Threads of the block with one barrier. scratch: Threads/32 values in shared memory that the
+// call before did not use; two of them in turn will do.
+template <int Threads, class V, class Merge> __device__ inline V block_reduce_in_turn(V v, Merge merge, V *scratch) {
 	static_assert(Threads % warp_size == 0, "whole warps only");
 	v = warp_reduce(v, merge);
 	if (Threads == warp_size) return v;
-	__syncthreads(); // the reduction before may still be reading scratch
 	if (threadIdx.x % warp_size == 0) scratch[threadIdx.x / warp_size] = v;
 	__syncthreads();
 	V total = scratch[0];
 #pragma unroll
 	for (int warp = 1; warp < Threads / warp_size; warp++) total = merge(total, scratch[warp]);
 	return total;
+}
+
+// block_reduce does the same with a scratch that is free for reuse by the next call.
+template <int Threads, class V, class Merge> __device__ inline V block_reduce(V v, Merge merge, V *scratch) {
+	if (Threads > warp_size) __syncthreads(); // the reduction before may still be reading scratch
+	return block_reduce_in_turn<Threads>(v, merge, scratch);
 }
 
 // group_reduce serves kernels in which Group threads share a row: part of a warp with several rows a block, or the whole block.
@@ -61,6 +67,14 @@ template <int Group, class V, class Merge> __device__ inline V group_reduce(V v,
 		return warp_reduce<Group>(v, merge);
 	} else {
 		return block_reduce<Group>(v, merge, scratch);
+	}
+}
+
+template <int Group, class V, class Merge> __device__ inline V group_reduce_in_turn(V v, Merge merge, V *scratch) {
+	if constexpr (Group <= warp_size) {
+		return warp_reduce<Group>(v, merge);
+	} else {
+		return block_reduce_in_turn<Group>(v, merge, scratch);
 	}
 }
 

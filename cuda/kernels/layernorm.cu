@@ -15,6 +15,7 @@
 //   atomic   the same, but the groups add to one row of sums by atomics: no order, so dw and db are not deterministic
 #include "arguments.cuh"
 #include "element.cuh"
+#include "layernorm_backward.cuh"
 #include "moments.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
@@ -24,6 +25,8 @@
 namespace {
 
 using triad::from_float;
+using triad::layernorm::RowSums;
+using triad::layernorm::Saved;
 using triad::Statistics;
 using triad::to_float;
 using triad::Two;
@@ -186,173 +189,6 @@ __global__ void __launch_bounds__(triad::group_block<Group>, 1)
 	}
 }
 
-// ---- kernels: backward ------------------------------------------------------------------------------------------------------------------
-
-template <class T> struct Saved {
-	triad::Rows<const T> x, dy;
-	const T *weight;
-	const float *mean, *rstd;
-};
-
-// The sums over rows, fp32, [groups, 2, cols]: dw, then db. With `shared` set all groups add to one pair of rows, by atomics.
-struct RowSums {
-	float *data;
-	bool shared;
-
-	template <int V> __device__ void put(int64_t group, int64_t cols, int64_t col, const float (&dw)[V], const float (&db)[V]) const {
-		if (shared) {
-#pragma unroll
-			for (int j = 0; j < V; j++) {
-				atomicAdd(data + col + j, dw[j]);
-				atomicAdd(data + cols + col + j, db[j]);
-			}
-		} else {
-			float *to = data + group * 2 * cols + col;
-			triad::store(to, dw);
-			triad::store(to + cols, db);
-		}
-	}
-};
-
-__device__ inline float gradient(float weighted, float xhat, Two means, float rstd) {
-	return rstd * (weighted - means.first - xhat * means.second);
-}
-
-// Group threads take rows group, group + groups, ...; a thread keeps Items columns of dw and db in registers all the way.
-template <class T, int V, int Group, int Items>
-__global__ void __launch_bounds__(triad::group_block<Group>)
-    layernorm_bwd_kernel(Saved<T> in, T *dx, RowSums sums, int64_t rows, int cols) {
-	constexpr int Packs = Items / V, GroupsPerBlock = triad::group_block<Group> / Group;
-	static_assert(Group >= 32, "a group without a row leaves the loop, so it must not share a warp");
-	__shared__ Two scratch[triad::group_warps<Group>];
-	const int member = threadIdx.x % Group;
-	const int64_t group = blockIdx.x * static_cast<int64_t>(GroupsPerBlock) + threadIdx.x / Group;
-	const int64_t groups = gridDim.x * static_cast<int64_t>(GroupsPerBlock);
-	float dw[Packs][V] = {}, db[Packs][V] = {};
-	for (int64_t row = group; row < rows; row += groups) {
-		const float mean = in.mean[row], rstd = in.rstd[row];
-		float xhat[Packs][V] = {}, weighted[Packs][V] = {};
-		Two mine = {0, 0};
-#pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int c = (member + p * Group) * V;
-			if (c < cols) {
-				triad::load(in.x.row(row) + c, xhat[p]);
-				triad::load(in.dy.row(row) + c, weighted[p]);
-			}
-		}
-#pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int c = (member + p * Group) * V;
-			if (c < cols) {
-				float w[V];
-				triad::load(in.weight + c, w);
-#pragma unroll
-				for (int j = 0; j < V; j++) {
-					const float dy = weighted[p][j];
-					xhat[p][j] = (xhat[p][j] - mean) * rstd;
-					weighted[p][j] = w[j] * dy;
-					dw[p][j] += dy * xhat[p][j];
-					db[p][j] += dy;
-					mine.first += weighted[p][j];
-					mine.second += weighted[p][j] * xhat[p][j];
-				}
-			}
-		}
-		if (dx == nullptr) continue;
-		Two means = triad::group_reduce<Group>(mine, triad::SumTwo(), scratch);
-		means = {means.first / static_cast<float>(cols), means.second / static_cast<float>(cols)};
-#pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int c = (member + p * Group) * V;
-			if (c < cols) {
-#pragma unroll
-				for (int j = 0; j < V; j++) weighted[p][j] = gradient(weighted[p][j], xhat[p][j], means, rstd);
-				triad::store(dx + row * cols + c, weighted[p]);
-			}
-		}
-	}
-#pragma unroll
-	for (int p = 0; p < Packs; p++) {
-		const int c = (member + p * Group) * V;
-		if (c < cols) sums.put(group, cols, c, dw[p], db[p]);
-	}
-}
-
-// Rows too long for registers, first half: dx, a block a row, two reads.
-template <class T, int V, int Threads>
-__global__ void __launch_bounds__(Threads) layernorm_bwd_long_dx_kernel(Saved<T> in, T *dx, int64_t rows, int64_t cols) {
-	__shared__ Two scratch[Threads / 32];
-	for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-		const float mean = in.mean[row], rstd = in.rstd[row];
-		float x[V], dy[V], w[V];
-		Two means = {0, 0};
-		for (int64_t c = threadIdx.x * V; c < cols; c += Threads * V) {
-			triad::load(in.x.row(row) + c, x);
-			triad::load(in.dy.row(row) + c, dy);
-			triad::load(in.weight + c, w);
-#pragma unroll
-			for (int j = 0; j < V; j++) {
-				means.first += w[j] * dy[j];
-				means.second += w[j] * dy[j] * ((x[j] - mean) * rstd);
-			}
-		}
-		means = triad::block_reduce<Threads>(means, triad::SumTwo(), scratch);
-		means = {means.first / static_cast<float>(cols), means.second / static_cast<float>(cols)};
-		for (int64_t c = threadIdx.x * V; c < cols; c += Threads * V) {
-			triad::load(in.x.row(row) + c, x);
-			triad::load(in.dy.row(row) + c, dy);
-			triad::load(in.weight + c, w);
-#pragma unroll
-			for (int j = 0; j < V; j++) x[j] = gradient(w[j] * dy[j], (x[j] - mean) * rstd, means, rstd);
-			triad::store(dx + row * cols + c, x);
-		}
-	}
-}
-
-// Second half: the sums over rows. blockIdx.x chooses the columns, V a thread; blockIdx.y is the group, which takes every gridDim.y-th row.
-template <class T, int V, int Threads>
-__global__ void __launch_bounds__(Threads) layernorm_bwd_long_sums_kernel(Saved<T> in, RowSums sums, int64_t rows, int64_t cols) {
-	const int64_t c = (blockIdx.x * static_cast<int64_t>(Threads) + threadIdx.x) * V;
-	if (c >= cols) return;
-	float dw[V] = {}, db[V] = {};
-	for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
-		const float mean = in.mean[row], rstd = in.rstd[row];
-		float x[V], dy[V];
-		triad::load(in.x.row(row) + c, x);
-		triad::load(in.dy.row(row) + c, dy);
-#pragma unroll
-		for (int j = 0; j < V; j++) {
-			dw[j] += dy[j] * ((x[j] - mean) * rstd);
-			db[j] += dy[j];
-		}
-	}
-	sums.put(blockIdx.y, cols, c, dw, db);
-}
-
-// Adds the groups' sums in a fixed order: Lanes threads a column take every Lanes-th group, then the first of them adds up the lanes.
-template <class T, int Lanes>
-__global__ void __launch_bounds__(32 * Lanes) layernorm_bwd_finish_kernel(const float *sums, T *dw, T *db, int64_t groups, int64_t cols) {
-	__shared__ Two part[Lanes][32];
-	const int column = threadIdx.x % 32, lane = threadIdx.x / 32;
-	const int64_t c = blockIdx.x * static_cast<int64_t>(32) + column;
-	Two mine = {0, 0};
-	if (c < cols) {
-#pragma unroll 4
-		for (int64_t g = lane; g < groups; g += Lanes) {
-			mine.first += sums[g * 2 * cols + c];
-			mine.second += sums[g * 2 * cols + cols + c];
-		}
-	}
-	part[lane][column] = mine;
-	__syncthreads();
-	if (lane != 0 || c >= cols) return;
-#pragma unroll
-	for (int other = 1; other < Lanes; other++) mine = triad::SumTwo()(mine, part[other][column]);
-	if (dw != nullptr) dw[c] = from_float<T>(mine.first);
-	if (db != nullptr) db[c] = from_float<T>(mine.second);
-}
-
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
 
 constexpr int block_threads = 256;
@@ -429,14 +265,18 @@ struct Plan {
 	int64_t blocks, groups;
 
 	Plan(int64_t rows, int64_t cols) {
-		constexpr int64_t resident = 264; // two blocks for each of the 132 multiprocessors of a Hopper GPU
 		group = cols <= 32 * 16 ? 32 : cols <= 128 * 16 ? 128 : cols <= 256 * 16 ? 256 : cols <= 512 * 16 ? 512 : 0;
-		items = cols <= 32 * 4 ? 4 : 16;
-		const int64_t per_block = group == 32 ? 4 : 1, most = group == 0 ? 64 : resident;
+		items = cols <= 32 * 4 ? 4 : group == 128 && cols <= 128 * 8 ? 8 : 16;
+		// As many blocks as fit the registers of each multiprocessor at once, four groups in each where they are small.
+		const int64_t per_block = group == 32 ? 4 : 1;
+		const int64_t most = group == 0 ? 64 : multiprocessors * (group == 512 ? 1 : group != 128 ? 2 : items == 8 ? 5 : 4);
 		const int64_t wanted = (rows + per_block - 1) / per_block;
 		blocks = wanted < most ? wanted : most;
 		groups = blocks * per_block;
 	}
+
+private:
+	static constexpr int64_t multiprocessors = 132; // of a Hopper GPU
 };
 
 struct Backward {
@@ -458,27 +298,27 @@ struct Backward {
 	bool vectors() const {
 		triad::Check check(nullptr, 0);
 		check.vector_rows(call->in[0], "x").vector_rows(call->in[4], "grad_y").vector_rows(call->out[0], "grad_x").aligned(call->in[1], "weight", 16);
-		return check.holds() && plan.items == 16;
+		return check.holds() && plan.items != 4;
 	}
 };
 
 template <class T, int V, int Group, int Items> void launch_rows(const Backward &b) {
-	layernorm_bwd_kernel<T, V, Group, Items><<<static_cast<unsigned>(b.plan.blocks), triad::group_block<Group>, 0, b.stream()>>>(
+	triad::layernorm::layernorm_bwd_kernel<T, V, Group, Items><<<static_cast<unsigned>(b.plan.blocks), triad::group_block<Group>, 0, b.stream()>>>(
 	    b.in<T>(), b.out<T>(0), b.sums, b.rows, static_cast<int>(b.cols));
 }
 
 template <class T, int V> void launch_long_rows(const Backward &b) {
 	if (b.out<T>(0) != nullptr)
-		layernorm_bwd_long_dx_kernel<T, V, long_threads>
+		triad::layernorm::layernorm_bwd_long_dx_kernel<T, V, long_threads>
 		    <<<triad::blocks_for(b.rows, 1), long_threads, 0, b.stream()>>>(b.in<T>(), b.out<T>(0), b.rows, b.cols);
 	const dim3 grid(triad::blocks_for(b.cols, block_threads * V), static_cast<unsigned>(b.plan.blocks));
-	layernorm_bwd_long_sums_kernel<T, V, block_threads><<<grid, block_threads, 0, b.stream()>>>(b.in<T>(), b.sums, b.rows, b.cols);
+	triad::layernorm::layernorm_bwd_long_sums_kernel<T, V, block_threads><<<grid, block_threads, 0, b.stream()>>>(b.in<T>(), b.sums, b.rows, b.cols);
 }
 
 template <class T, int V> void launch_by_length(const Backward &b) {
 	switch (b.plan.group) {
 	case 32: return launch_rows<T, V, 32, 16>(b);
-	case 128: return launch_rows<T, V, 128, 16>(b);
+	case 128: return b.plan.items == 8 ? launch_rows<T, V, 128, 8>(b) : launch_rows<T, V, 128, 16>(b);
 	case 256: return launch_rows<T, V, 256, 16>(b);
 	case 512: return launch_rows<T, V, 512, 16>(b);
 	default: return launch_long_rows<T, V>(b);
@@ -492,9 +332,9 @@ template <class T> int launch_bwd(const Backward &b, int64_t groups) {
 		else launch_by_length<T, 1>(b);
 		if (const int status = triad::launched(); status != TRIAD_OK) return status;
 	}
-	constexpr int lanes = 16;
-	layernorm_bwd_finish_kernel<T, lanes>
-	    <<<triad::blocks_for(b.cols, 32), 32 * lanes, 0, b.stream()>>>(b.sums.data, b.out<T>(1), b.out<T>(2), groups, b.cols);
+	constexpr int columns = 8, lanes = 64;
+	triad::layernorm::layernorm_bwd_finish_kernel<T, columns, lanes>
+	    <<<triad::blocks_for(b.cols, columns), columns * lanes, 0, b.stream()>>>(b.sums.data, b.out<T>(1), b.out<T>(2), groups, b.cols);
 	return triad::launched();
 }
 
