@@ -28,10 +28,11 @@ type sanitized struct {
 	Called []string `json:"called"` // implementation and pass of each kernel that ran
 	Never  []string `json:"never"`  // and of those that no case of this level reached, with the reason of one
 	Bad    int      `json:"bad"`    // records that are bad: under a tool a kernel is judged as ever
+	Part   bool     `json:"part"`   // the run was stopped before its plan was done
 }
 
 // good says whether the run shows that the kernels are clean.
-func (s sanitized) good() bool { return s.Clean() && s.Bad == 0 && len(s.Called) > 0 }
+func (s sanitized) good() bool { return s.Clean() && s.Bad == 0 && !s.Part && len(s.Called) > 0 }
 
 // sanitizerSlowness is how many times longer a worker may take under a tool.
 const sanitizerSlowness = 20
@@ -151,6 +152,7 @@ func (a *app) underTool(ctx context.Context, store *results.Store, s gpuworker.S
 	one := sanitized{}
 	if err == nil {
 		one, err = summarise(tool, reports, result.Records)
+		one.Part = result.Interrupted
 	}
 	code := exitBad
 	if one.good() {
@@ -214,7 +216,7 @@ func (a *app) printSanitized(all []sanitized, asked int, json bool) error {
 func lines(all []sanitized) []report.SanitizerLine {
 	var out []report.SanitizerLine
 	for _, s := range all {
-		l := report.SanitizerLine{Tool: s.Tool, Clean: s.good(), Kernels: len(s.Called), Calls: s.Calls, Processes: s.Processes, Cut: s.Cut, Bad: s.Bad, Never: s.Never}
+		l := report.SanitizerLine{Tool: s.Tool, Clean: s.good(), Kernels: len(s.Called), Calls: s.Calls, Processes: s.Processes, Cut: s.Cut, Bad: s.Bad, Part: s.Part, Never: s.Never}
 		for _, f := range s.Findings {
 			place := f.File
 			if place == "" {

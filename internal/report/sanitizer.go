@@ -10,6 +10,7 @@ import (
 type SanitizerLine struct {
 	Tool                                string
 	Clean                               bool
+	Part                                bool // the run was stopped before its plan was done
 	Kernels, Calls, Processes, Cut, Bad int
 	Findings                            []SanitizerFinding
 	Never                               []string // kernels that no case reached
@@ -43,6 +44,9 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 		}
 		if l.Cut > 0 {
 			fmt.Fprintf(&notes, "%s: the report of %s has no summary, the rest of it is lost.\n", l.Tool, counted(l.Cut, "worker"))
+		}
+		if l.Part {
+			fmt.Fprintf(&notes, "%s: stopped before its plan was done.\n", l.Tool)
 		}
 		if l.Bad > 0 {
 			fmt.Fprintf(&notes, "%s: %s bad under it: triad results list shows why.\n", l.Tool, counted(l.Bad, "record"))

@@ -1,0 +1,38 @@
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+// A tool that found nothing is CLEAN only where it saw all; else a line says what is missing.
+func TestSanitized(t *testing.T) {
+	var out strings.Builder
+	err := Sanitized(&out, Style{}, []SanitizerLine{
+		{Tool: "memcheck", Clean: true, Kernels: 2, Calls: 9, Processes: 1, Never: []string{"softmax cuda/block forward: cols > 1024"}},
+		{Tool: "racecheck", Kernels: 2, Calls: 9, Processes: 1, Findings: []SanitizerFinding{{"Error: Race", "f(float *)", "softmax.cu:7", 3}}},
+		{Tool: "initcheck", Kernels: 1, Calls: 4, Processes: 1, Part: true, Never: []string{"softmax cuda/block forward: cols > 1024"}},
+		{Tool: "synccheck", Cut: 2, Bad: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `  tool       verdict   kernels  calls  findings
+  memcheck   CLEAN           2      9         0
+  racecheck  FOUND           2      9         1
+  initcheck  UNPROVEN        1      4         0
+  synccheck  UNPROVEN        0      0         0
+
+  tool       where         what         times  kernel
+  racecheck  softmax.cu:7  Error: Race      3  f(float *)
+
+Never called at this level: softmax cuda/block forward: cols > 1024.
+initcheck: stopped before its plan was done.
+synccheck watched no worker to its end: nothing is proven.
+synccheck: the report of 2 workers has no summary, the rest of it is lost.
+synccheck: 1 record bad under it: triad results list shows why.
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
