@@ -38,6 +38,63 @@ func TestEveryCodeRoundTrips(t *testing.T) {
 	}
 }
 
+// What tensors are decoded by, tables and shifts, gives for every code what the format says, and encoding gives the code back.
+func TestEveryElementDecodesAsItsFormat(t *testing.T) {
+	for d, n := range map[op.DType]narrow{op.FP16: narrowFP16, op.BF16: narrowBF16, op.E4M3: narrowE4M3, op.E5M2: narrowE5M2} {
+		codes := 1 << n.bits
+		data := make([]byte, 0, codes*int(d.Size()))
+		for code := range codes {
+			data = binary.LittleEndian.AppendUint16(data[:code*int(d.Size())], uint16(code))[:(code+1)*int(d.Size())]
+		}
+		values := Decode(d, data)
+		for code, got := range values {
+			want := n.decode(uint64(code))
+			if math.Float64bits(got) != math.Float64bits(want) && !(math.IsNaN(got) && math.IsNaN(want)) {
+				t.Fatalf("%v code %#x: %v, want %v", d, code, got, want)
+			}
+		}
+		for i, b := range Encode(d, values) {
+			if b != data[i] && !math.IsNaN(values[i/int(d.Size())]) {
+				t.Fatalf("%v code %#x encodes to another", d, i/int(d.Size()))
+			}
+		}
+	}
+	for code := range 16 {
+		got, want := DecodeE2M1([]byte{byte(code << 4)}, 2)[1], narrowE2M1.decode(uint64(code))
+		if back := EncodeE2M1([]float64{0, got})[0] >> 4; math.Float64bits(got) != math.Float64bits(want) || back != byte(code) {
+			t.Errorf("e2m1 code %#x: %v, want %v; it encodes to %#x", code, got, want, back)
+		}
+	}
+}
+
+// fp32 has too many codes to try them all: numbers of every exponent, with random, first and last fractions, the midpoints to their neighbours, and
+// both fp64 neighbours of these round as math/big says.
+func TestFP32OnBoundaries(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 3))
+	format := formats[op.FP32]
+	checked := 0
+	for exponent := range uint32(255) {
+		for range 40 {
+			for _, fraction := range []uint32{0, 1<<23 - 1, r.Uint32N(1 << 23)} {
+				x := float64(math.Float32frombits(exponent<<23 | fraction))
+				for _, b := range []float64{x, x + format.ULP(x)/2} {
+					for _, v := range []float64{math.Nextafter(b, -1), b, math.Nextafter(b, math.Inf(1)), -b} {
+						want, all := exactly(format, v), []float64{v}
+						format.RoundAll(all, all)
+						if got := Decode(op.FP32, Encode(op.FP32, []float64{v}))[0]; got != want || all[0] != want || format.Round(v, false) != want {
+							t.Fatalf("fp32: %v is stored as %v and rounded to %v and %v, want %v", v, got, all[0], format.Round(v, false), want)
+						}
+						checked++
+					}
+				}
+			}
+		}
+	}
+	if checked != 255*40*3*8 {
+		t.Errorf("%d boundaries were checked", checked)
+	}
+}
+
 // The values are those of IEEE 754 as another library reads them.
 func TestFP16AgreesWithAnotherLibrary(t *testing.T) {
 	for code := range 1 << 16 {
@@ -99,6 +156,7 @@ func exactly(f Format, x float64) float64 {
 // Every number of a narrow format, every midpoint to the next, and the fp64 neighbours of both round as math/big says, in Round and in
 // the codec alike.
 func TestRoundingOnEveryBoundary(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
 	for name, n := range narrowFormats {
 		checked := 0
 		check := func(x float64) {
@@ -106,8 +164,12 @@ func TestRoundingOnEveryBoundary(t *testing.T) {
 				return
 			}
 			want := exactly(n.Format, x)
-			if got := n.Round(x, false); got != want || math.Signbit(got) != math.Signbit(want) {
-				t.Fatalf("%s: Round(%v) = %v, want %v", name, x, got, want)
+			all := []float64{x}
+			n.RoundAll(all, all)
+			for _, got := range []float64{n.Round(x, false), all[0]} {
+				if got != want || math.Signbit(got) != math.Signbit(want) {
+					t.Fatalf("%s: Round(%v) = %v, want %v", name, x, got, want)
+				}
 			}
 			if math.IsInf(want, 0) && !n.Infinity { // the code of overflow: NaN, or the largest number of e2m1
 				want = n.decode(n.overflow)
@@ -129,8 +191,8 @@ func TestRoundingOnEveryBoundary(t *testing.T) {
 			}
 		}
 		for range 20000 {
-			check(math.Float64frombits(rand.Uint64()))
-			check(math.Ldexp(rand.Float64(), n.EMin-n.P+rand.IntN(4*n.P)))
+			check(math.Float64frombits(r.Uint64()))
+			check(math.Ldexp(r.Float64(), n.EMin-n.P+r.IntN(4*n.P)))
 		}
 		if checked < 40000 {
 			t.Errorf("%s: %d boundaries checked", name, checked)
