@@ -33,7 +33,7 @@ func TestPackage(t *testing.T) {
 	output(t, python, "-m", "venv", venv)
 	clean := filepath.Join(venv, "bin", "python")
 	output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ".")
-	lend(t, clean)
+	torch := lend(t, clean)
 	files, err := filepath.Glob("tests/test_*.py")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests of the package: %v", err)
@@ -50,10 +50,17 @@ func TestPackage(t *testing.T) {
 			}
 		})
 	}
+	t.Run("notebook", func(t *testing.T) {
+		if !torch {
+			t.Skip("no torch for this Python")
+		}
+		output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", "tests/requirements.txt")
+		t.Log(output(t, clean, "tests/notebook.py"))
+	})
 }
 
-// lend lets the environment see the packages of the interpreter that triad's workers use, if there is one of the same version.
-func lend(t *testing.T, clean string) {
+// lend lets the environment see the packages of the interpreter that triad's workers use, if there is one of the same version, and says whether.
+func lend(t *testing.T, clean string) bool {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		t.Fatal(err)
@@ -66,18 +73,19 @@ func lend(t *testing.T, clean string) {
 	i, err := e.Find(t.Context())
 	if err != nil {
 		t.Logf("the PyTorch operators are not tested: %v", err)
-		return
+		return false
 	}
 	version := "import sys; print('%d.%d' % sys.version_info[:2])"
 	if theirs, ours := output(t, i.Path, "-c", version), output(t, clean, "-c", version); theirs != ours {
 		t.Logf("the PyTorch operators are not tested: torch is in Python %s, the package is for %s", theirs, ours)
-		return
+		return false
 	}
 	purelib := "import sysconfig; print(sysconfig.get_paths()['purelib'])"
 	lent := output(t, i.Path, "-c", purelib) + "\n"
 	if err := os.WriteFile(filepath.Join(output(t, clean, "-c", purelib), "lent.pth"), []byte(lent), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	return true
 }
 
 func output(t *testing.T, command ...string) string {
