@@ -26,7 +26,10 @@ func (a *app) ownGPU(ctx context.Context, g *gpu, r *run.Runner) (done func(), e
 	if visible == "" {
 		visible = a.getenv("CUDA_VISIBLE_DEVICES")
 	}
-	card := telemetry.Open(visible)
+	card := telemetry.Open(g.PCI, visible)
+	if n := card.Processes(); n > 0 {
+		fmt.Fprintf(a.err, "triad: other processes (%d) compute on this GPU, nvidia-smi shows them: what is timed beside them says little\n", n)
+	}
 	r.Telemetry = reader{card}
 	return func() { card.Close(); unlock() }, nil
 }

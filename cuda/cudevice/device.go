@@ -33,6 +33,7 @@ type Info struct {
 	Name         string
 	MemoryBytes  int64
 	Major, Minor int // the compute capability
+	PCI          string
 }
 
 // Driver is the version of CUDA that the driver speaks, 13000 for 13.0.
@@ -71,7 +72,20 @@ func inspect(ordinal int) (Info, error) {
 	if err != nil {
 		return i, fmt.Errorf("ask GPU %d what it is: %w", ordinal, named(err))
 	}
+	i.PCI = placeOf(d)
 	return i, nil
+}
+
+// placeOf is where a GPU is on the bus, in NVML's form; "" where the driver does not tell.
+func placeOf(d cu.Device) string {
+	var at [3]int
+	for k, attribute := range []cu.DeviceAttribute{cu.PciDomainID, cu.PciBusID, cu.PciDeviceID} {
+		var err error
+		if at[k], err = d.Attribute(attribute); err != nil {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%08X:%02X:%02X.0", at[0], at[1], at[2])
 }
 
 // Open takes the primary context of the first visible GPU, the one that the kernel libraries' runtime uses as well, and makes it current

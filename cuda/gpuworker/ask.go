@@ -26,6 +26,7 @@ type GPU struct {
 	MemoryBytes int64  `json:"memory_bytes"`
 	Major       int    `json:"major"` // the compute capability
 	Minor       int    `json:"minor"`
+	PCI         string `json:"pci,omitempty"` // its place on the bus, by which NVML knows it: 00000000:1B:00.0
 }
 
 // oldestCUDA is what the driver has to speak: the libraries and cu's calls are those of CUDA 13.0.

@@ -76,7 +76,7 @@ func (c card) Read() run.Reading {
 
 // timer is a runner that times as the product does.
 func timer(t *testing.T) (*run.Runner, run.TimingPlan) {
-	gpu := telemetry.Open(os.Getenv("CUDA_VISIBLE_DEVICES"))
+	gpu := telemetry.Open("", os.Getenv("CUDA_VISIBLE_DEVICES"))
 	t.Cleanup(gpu.Close)
 	return &run.Runner{Telemetry: card{gpu}}, run.TimingPlan{Regimes: []run.Regime{{Cold: true}}, Rounds: 60, Budget: 2 * time.Second}
 }

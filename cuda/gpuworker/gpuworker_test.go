@@ -94,9 +94,9 @@ func script(t *testing.T, text string) string {
 }
 
 func TestAsk(t *testing.T) {
-	good := script(t, `[ "$1" = --facts ] && echo '{"gpus":[{"name":"NVIDIA H200","memory_bytes":150754820096,"major":9,"minor":0}],"release":"580.95.05","cuda":13000}'`)
+	good := script(t, `[ "$1" = --facts ] && echo '{"gpus":[{"name":"NVIDIA H200","memory_bytes":150754820096,"major":9,"minor":0,"pci":"00000000:1B:00.0"}],"release":"580.95.05","cuda":13000}'`)
 	f, err := Ask(t.Context(), good, nil)
-	if err != nil || len(f.GPUs) != 1 || f.GPUs[0] != (GPU{"NVIDIA H200", 150754820096, 9, 0}) || f.Release != "580.95.05" {
+	if err != nil || len(f.GPUs) != 1 || f.GPUs[0] != (GPU{"NVIDIA H200", 150754820096, 9, 0, "00000000:1B:00.0"}) || f.Release != "580.95.05" {
 		t.Errorf("got %+v, %v", f, err)
 	}
 	for _, c := range []struct{ name, script, want string }{

@@ -33,11 +33,11 @@ type GPU struct {
 // slowly is how long power, temperature and reasons stay as they were read.
 const slowly = 50 * time.Millisecond
 
-// Open finds the GPU that workers see under a value of CUDA_VISIBLE_DEVICES, "" for all of them: they use the first. Where there is no
-// driver, or the GPU cannot be told, the GPU reads as unknown.
-func Open(visible string) *GPU { return open(nvml.New(), visible) }
+// Open finds a GPU by its place on the bus, or, where that is "", the one that workers see under a value of CUDA_VISIBLE_DEVICES, "" for all of
+// them: they use the first. Where there is no driver, or the GPU cannot be told, the GPU reads as unknown.
+func Open(pci, visible string) *GPU { return open(nvml.New(), pci, visible) }
 
-func open(library nvml.Interface, visible string) *GPU {
+func open(library nvml.Interface, pci, visible string) *GPU {
 	g := &GPU{library: library, now: time.Now}
 	if library.Init() != nvml.SUCCESS {
 		g.library = nil
@@ -47,6 +47,8 @@ func open(library nvml.Interface, visible string) *GPU {
 	var device nvml.Device
 	var code nvml.Return
 	switch count, _ := library.DeviceGetCount(); {
+	case pci != "":
+		device, code = library.DeviceGetHandleByPciBusId(pci)
 	case strings.HasPrefix(first, "GPU-"):
 		device, code = library.DeviceGetHandleByUUID(first)
 	case count == 1:
@@ -62,6 +64,18 @@ func open(library nvml.Interface, visible string) *GPU {
 
 // Known says whether there is anything to read.
 func (g *GPU) Known() bool { return g.device != nil }
+
+// Processes counts those that compute on the GPU now; 0 where that cannot be read.
+func (g *GPU) Processes() int {
+	if g.device == nil {
+		return 0
+	}
+	all, code := g.device.GetComputeRunningProcesses()
+	if code != nvml.SUCCESS {
+		return 0
+	}
+	return len(all)
+}
 
 // Read looks at the GPU.
 func (g *GPU) Read() Reading {

@@ -18,7 +18,14 @@ func card(count int, powerReads *int) *mock.Interface {
 		GetTemperatureFunc:               func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED },
 		GetCurrentClocksEventReasonsFunc: func() (uint64, nvml.Return) { return 4, nvml.SUCCESS },
 	}
+	device.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return make([]nvml.ProcessInfo, 2), nvml.SUCCESS }
 	return &mock.Interface{
+		DeviceGetHandleByPciBusIdFunc: func(pci string) (nvml.Device, nvml.Return) {
+			if pci != "00000000:1B:00.0" {
+				return nil, nvml.ERROR_NOT_FOUND
+			}
+			return device, nvml.SUCCESS
+		},
 		InitFunc: func() nvml.Return { return nvml.SUCCESS }, ShutdownFunc: func() nvml.Return { return nvml.SUCCESS },
 		DeviceGetCountFunc:         func() (int, nvml.Return) { return count, nvml.SUCCESS },
 		DeviceGetHandleByIndexFunc: func(int) (nvml.Device, nvml.Return) { return device, nvml.SUCCESS },
@@ -33,7 +40,7 @@ func card(count int, powerReads *int) *mock.Interface {
 
 func TestRead(t *testing.T) {
 	reads := 0
-	g := open(card(1, &reads), "")
+	g := open(card(1, &reads), "", "")
 	defer g.Close()
 	clock := time.Unix(0, 0).Add(time.Hour)
 	g.now = func() time.Time { return clock }
@@ -54,14 +61,17 @@ func TestUnknown(t *testing.T) {
 	reads := 0
 	absent := card(1, &reads)
 	absent.InitFunc = func() nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
-	for name, g := range map[string]*GPU{"no driver": open(absent, ""), "two GPUs": open(card(2, &reads), "1"), "unknown": open(card(2, &reads), "GPU-2")} {
-		if g.Known() || g.Read() != (Reading{}) {
+	for name, g := range map[string]*GPU{"no driver": open(absent, "", ""), "two GPUs": open(card(2, &reads), "", "1"), "unknown": open(card(2, &reads), "", "GPU-2")} {
+		if g.Known() || g.Read() != (Reading{}) || g.Processes() != 0 {
 			t.Errorf("%s: %+v", name, g.Read())
 		}
 		g.Close()
 	}
-	if !open(card(2, &reads), "GPU-1,GPU-2").Known() {
-		t.Error("a UUID is found among several GPUs")
+	if !open(card(2, &reads), "", "GPU-1,GPU-2").Known() {
+		t.Error("a UUID is not found among several GPUs")
 	}
-	Open("").Close() // the real NVML, which this machine may lack
+	if g := open(card(2, &reads), "00000000:1B:00.0", "1"); !g.Known() || g.Processes() != 2 {
+		t.Error("a place on the bus is not found among several GPUs")
+	}
+	Open("", "").Close() // the real NVML, which this machine may lack
 }
