@@ -59,8 +59,14 @@ type process struct {
 	sentSig syscall.Signal
 }
 
+// unreadable keeps a worker from reading the truth in this process's memory: it may run as the same user. (As root it could all the same.)
+var unreadable = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) })
+
 // start runs the command with descriptor 3 a socket and descriptor 4 sealed shared memory of memoryBytes (sparse).
 func start(c Command, memoryBytes int64, grace Grace, kill func(int, syscall.Signal) error) (*process, error) {
+	if err := unreadable(); err != nil {
+		return nil, fmt.Errorf("close this process's memory to its workers: %w", err)
+	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socketpair for %s: %w", c.Path, err)

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -116,6 +118,9 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 			os.Stdout.Write(block)
 		}
 		reply(r.ID, plainReply(r))
+	case "stumbles":
+		text, _ := json.Marshal(backend.Reply{ID: r.ID, Error: "run: RuntimeError: no sizes\x1b[2J\n  fake/good  PASS"})
+		conn.Write(append(text, '\n'))
 	case "answers fewer launches":
 		full := plainReply(r)
 		full.Launches = full.Launches[:1]
@@ -214,6 +219,7 @@ func TestMisbehaviour(t *testing.T) {
 		{"prints 100 MB", op.StatusUnknown, ""},
 		{"answers fewer launches", op.StatusCrash, "incomplete: 1 launches, asked for 2"},
 		{"judges itself", op.StatusCrash, "launch 0 says PASS, which is not for a worker to say"},
+		{"stumbles", op.StatusCrash, "the worker could not run it: run: run: RuntimeError: no sizes?[2J; fake/good  PASS"},
 		{"lies about a checksum", op.StatusCrash, "the bytes of y do not match their checksum"},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
@@ -438,5 +444,15 @@ func TestGPUInDoubt(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// While a worker runs, no process of the same user may read the driver's memory, where the truth is.
+func TestDriverIsUnreadable(t *testing.T) {
+	if _, err := fakeAdapter(t, "works", nil).Run(t.Context(), fakeJob()); err != nil {
+		t.Fatal(err)
+	}
+	if dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || dumpable != 0 {
+		t.Errorf("dumpable is %d, %v", dumpable, err)
 	}
 }
