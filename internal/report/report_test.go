@@ -252,3 +252,22 @@ func TestALineShowsWhatMustBeSeen(t *testing.T) {
 		}
 	}
 }
+
+// What Freivalds' sums reject keeps the sentence that names the row; an output that was judged by sample says of how much of it.
+func TestASampleIsSaid(t *testing.T) {
+	v := record.Verdict{Name: "c", Status: op.StatusFail, Gate: "G6", Message: "row 7 of c, outside of the sample, is wrong by Freivalds: ...", N: 400, NCompared: 90, NWrong: 1,
+		Worst: &record.Element{Index: []int64{7, 3}, Got: 1, Want: 2, Low: 2, High: 2}}
+	var b strings.Builder
+	if err := outputs(&b, Style{}, []record.Verdict{v}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"row 7 of c, outside of the sample", "c was judged by sample: 22.5 % of its elements were compared one by one"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, b.String())
+		}
+	}
+	v.NCompared = v.N
+	if words := sampleWords(v); words != "" {
+		t.Errorf("of an output that was compared as a whole it says %q", words)
+	}
+}

@@ -116,6 +116,7 @@ func outputs(w io.Writer, style Style, verdicts []record.Verdict) error {
 		case v.Worst != nil || v.Message != "":
 			details += "  " + verdictWords(v) + "\n"
 		}
+		details += sampleWords(v)
 	}
 	if err := write(w, "\n"); err != nil {
 		return err
@@ -125,6 +126,14 @@ func outputs(w io.Writer, style Style, verdicts []record.Verdict) error {
 		return err
 	}
 	return write(w, details)
+}
+
+// sampleWords says which share of an output was compared element by element, where that is not all of it.
+func sampleWords(v record.Verdict) string {
+	if v.NCompared == 0 || v.NCompared >= v.N {
+		return ""
+	}
+	return fmt.Sprintf("  %s was judged by sample: %.3g %% of its elements were compared one by one\n", v.Name, 100*float64(v.NCompared)/float64(v.N))
 }
 
 // others writes how far every other implementation of the session lies from this one on the same case.
