@@ -107,14 +107,12 @@ class _Stored(torch.autograd.Function):
         return _round(Bounded(grad.r, grad.t, grad.s))
 
 
-def _round(x: Bounded) -> Bounded:
-    u, lowest = ROUNDOFF.get(rules.dtype, U), LOWEST.get(rules.dtype, SUBNORMAL)
-    return Bounded(x.r, x.t + torch.where(x.r == 0, 0.0, u * (x.r.abs() + x.t) + lowest / 2), _stored(x.s))
-
-
-def _stored(s: torch.Tensor) -> torch.Tensor:
-    """s rounded once to the dtype of the case. Straight from fp64, save where torch has no such conversion of its own: 8 bits."""
-    return s.to(rules.dtype).to(torch.float64)
+def _round(x: Bounded, dtype: torch.dtype | None = None) -> Bounded:
+    """x stored in a dtype, that of the case where no other is named."""
+    dtype = dtype or rules.dtype
+    u, lowest = ROUNDOFF.get(dtype, U), LOWEST.get(dtype, SUBNORMAL)
+    rounding = u * (x.r.abs() + x.t) + lowest / 2
+    return Bounded(x.r, x.t + torch.where((x.r == 0) | ~x.r.isfinite(), 0.0, rounding), x.s.to(dtype).to(torch.float64))
 
 
 def _r(x: Any) -> Any:
@@ -590,6 +588,24 @@ def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], cont
         if not pairs:
             return [exactly(torch.zeros_like(x.r)) for x in wanted]
         return list(torch.autograd.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True, materialize_grads=True))
+
+
+def chained(forward: Callable, backward: Callable, plan: str, tensors: tuple, count: int, attributes: dict[str, Any], contract: str, dtype: torch.dtype,
+            equal_terms: bool, gradients: int) -> list[Bounded]:
+    """backward behind forward, whose saved outputs were stored in between. Each word of plan is an argument of backward: t2 is tensors[2], o0:fp16
+    forward's output 0 stored in fp16. forward takes the first count tensors."""
+    from tensors import DTYPES
+    global rules
+    rules = Rules(contract, dtype, equal_terms)
+    given = [_given(x) if x.is_floating_point() else x for x in tensors]
+    with torch.no_grad():
+        outputs = forward(*given[:count], **attributes)
+        outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+        args = []
+        for word in plan.split():
+            number, _, stored = word[1:].partition(":")
+            args.append(given[int(number)] if word[0] == "t" else _round(outputs[int(number)], DTYPES[stored]))
+        return _listed(backward(*args, **attributes), gradients)
 
 
 def _listed(value: Any, count: int) -> list:

@@ -83,8 +83,11 @@ def _composed(module: ModuleType) -> Any:
     def numbers(text: str) -> tuple[int, ...]:
         return tuple(int(n) for n in text.split(",") if n)
 
-    def compute(*tensors, _contract: str, _dtype: str, _equal_terms: bool, _outputs: int, _inputs: int = 0, _upstream: str = "", _differentiable: str = "", **attributes):
+    def compute(*tensors, _contract: str, _dtype: str, _equal_terms: bool, _outputs: int, _inputs: int = 0, _upstream: str = "", _differentiable: str = "", _plan: str = "", **attributes):
         function, upstream = module.reference, None
+        if _plan:
+            found = allowance.chained(module.reference, module.reference_backward, _plan, tensors, _inputs, attributes, _contract, DTYPES[_dtype], _equal_terms, _outputs)
+            return _parts(found)
         if _inputs:
             upstream = dict(zip(numbers(_upstream), tensors[_inputs:]))
             tensors = tensors[:_inputs]
@@ -92,9 +95,14 @@ def _composed(module: ModuleType) -> Any:
             function = module.reference_backward
         found = allowance.compute(function, tensors, attributes, _contract, DTYPES[_dtype], _equal_terms, _outputs, upstream,
                                   numbers(_differentiable) if upstream is not None else ())
-        return tuple(None if x is None else part.contiguous() for x in found for part in ((x.r, x.t, x.s) if x is not None else (None,) * 3))
+        return _parts(found)
 
     return Implementation("truth/composed", compute, compute, COMPOSED, COMPOSED, "fp64", tuple(DTYPES))
+
+
+def _parts(found: list) -> tuple:
+    """Value, allowance and simulated value of each output."""
+    return tuple(part.contiguous() for x in found for part in (x.r, x.t, x.s))
 
 
 def _truths(module: ModuleType) -> list:

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, gradients, next_power_of_2, sixteen_bit, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, compile_for, gradients, next_power_of_2, rounded, sixteen_bit, tl, triton
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
 
@@ -252,7 +252,7 @@ def reference(q, k, v, *, causal, scale):
     if blind == q.shape[2]:
         return torch.zeros(q.shape, dtype=q.dtype, device=q.device), torch.full(q.shape[:3], float("-inf"), dtype=q.dtype, device=q.device)
     s = _scores(q[:, :, blind:], k, causal, scale)
-    o = torch.softmax(s, -1) @ v.repeat_interleave(q.shape[1] // v.shape[1], 1)
+    o = rounded(torch.softmax(s, -1)) @ v.repeat_interleave(q.shape[1] // v.shape[1], 1)
     m = s.amax(-1).detach()
     lse = m + torch.exp(s - m[..., None]).sum(-1).log()  # torch.logsumexp gives inf where a score is inf and o is NaN; here both are NaN
     return F.pad(o, (0, 0, blind, 0)), F.pad(lse, (blind, 0), value=float("-inf"))
@@ -263,8 +263,8 @@ def reference_backward(q, k, v, o, lse, grad_o, *, causal, scale):
     group = q.shape[1] // k.shape[1]
     s = _scores(q, k, causal, scale)
     lse = lse[..., None]
-    p = torch.where((s == float("-inf")) | (lse == float("-inf")), 0.0, torch.exp(s - lse))
-    ds = p * (grad_o @ v.repeat_interleave(group, 1).transpose(2, 3) - (grad_o * o).sum(-1, keepdim=True))
+    p = rounded(torch.where((s == float("-inf")) | (lse == float("-inf")), 0.0, torch.exp(s - lse)))
+    ds = rounded(p * (grad_o @ v.repeat_interleave(group, 1).transpose(2, 3) - (grad_o * o).sum(-1, keepdim=True)))
     of_group = lambda t: t.unflatten(1, (k.shape[1], group)).sum(2)
     return (scale * (ds @ k.repeat_interleave(group, 1)), of_group(scale * (ds.transpose(2, 3) @ q)), of_group(p.transpose(2, 3) @ grad_o))
 

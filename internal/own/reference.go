@@ -137,16 +137,22 @@ func (r *Reference) arguments(c op.Case, contract string, in []tensor.Tensor) ([
 	attrs = append(attrs, backend.AttrRef{Name: "_equal_terms", Type: "bool", Number: equal})
 	formula := c.Pass == op.Backward && r.Folder.Formula && (c.Saved == "driver" || !r.Folder.chains())
 	count := len(spec.OutputSpecs)
-	if formula {
+	if formula || c.Pass == op.Backward && r.Folder.Formula && spec.Backward.Chained {
 		count = len(spec.Backward.Outputs)
 	}
 	attrs = append(attrs, backend.AttrRef{Name: "_outputs", Type: "int", Number: float64(count)})
 	if c.Pass == op.Forward {
-		return in, attrs, nil
+		tensors, err := r.inputs(in)
+		return tensors, attrs, err
 	}
 	if formula {
 		say("_differentiable", "formula")
 		return in, attrs, nil
+	}
+	if r.Folder.Formula && spec.Backward.Chained {
+		tensors, plan, err := r.plan(c, in)
+		say("_plan", plan)
+		return tensors, append(attrs, backend.AttrRef{Name: "_inputs", Type: "int", Number: float64(len(spec.InputSpecs))}), err
 	}
 	tensors, upstream, differentiable, err := r.chain(in)
 	if err != nil {
@@ -158,26 +164,60 @@ func (r *Reference) arguments(c op.Case, contract string, in []tensor.Tensor) ([
 	return tensors, attrs, nil
 }
 
+// inputs are the operator's inputs among tensors, in the order of the spec.
+func (r *Reference) inputs(in []tensor.Tensor) ([]tensor.Tensor, error) {
+	var inputs []tensor.Tensor
+	for _, t := range r.Folder.Spec.InputSpecs {
+		i := slices.IndexFunc(in, func(x tensor.Tensor) bool { return x.Name == t.Name })
+		if i < 0 {
+			return nil, r.mistake("it needs %s, which backward.inputs leaves out: add it, or write reference_backward", t.Name)
+		}
+		inputs = append(inputs, in[i])
+	}
+	return inputs, nil
+}
+
+// plan says where reference_backward gets its arguments from in a chained case: the operator's inputs and upstream gradients, and what the
+// forward saved, in the dtype it is saved in.
+func (r *Reference) plan(c op.Case, in []tensor.Tensor) (tensors []tensor.Tensor, plan string, err error) {
+	if tensors, err = r.inputs(in); err != nil {
+		return nil, "", err
+	}
+	outputs, err := r.Folder.Spec.ForwardOutputs(c)
+	if err != nil {
+		return nil, "", err
+	}
+	var words []string
+	for _, name := range r.Folder.Spec.Backward.Inputs {
+		named := func(t tensor.Tensor) bool { return t.Name == name }
+		if i := slices.IndexFunc(outputs, func(t op.TensorType) bool { return t.Name == name }); i >= 0 {
+			words = append(words, fmt.Sprintf("o%d:%v", i, outputs[i].DType))
+			continue
+		}
+		i := slices.IndexFunc(tensors, named)
+		if k := slices.IndexFunc(in, named); i < 0 && k >= 0 {
+			i = len(tensors)
+			tensors = append(tensors, in[k])
+		}
+		if i < 0 {
+			return nil, "", r.mistake("backward.inputs names %s, which is no input, output or gradient of a case", name)
+		}
+		words = append(words, fmt.Sprintf("t%d", i))
+	}
+	return tensors, strings.Join(words, " "), nil
+}
+
 // chain puts a backward's tensors into the order of autograd: the operator's inputs, then upstream gradients; upstream are the numbers of their
 // outputs, differentiable those of the inputs whose gradients are wanted.
 func (r *Reference) chain(in []tensor.Tensor) (tensors []tensor.Tensor, upstream, differentiable string, err error) {
 	spec := r.Folder.Spec
-	find := func(name string) bool {
-		i := slices.IndexFunc(in, func(t tensor.Tensor) bool { return t.Name == name })
-		if i >= 0 {
-			tensors = append(tensors, in[i])
-		}
-		return i >= 0
-	}
-	for _, t := range spec.InputSpecs {
-		if !find(t.Name) {
-			return nil, "", "", r.mistake("its gradients need %s, which backward.inputs leaves out: add it, or write reference_backward", t.Name)
-		}
+	if tensors, err = r.inputs(in); err != nil {
+		return nil, "", "", err
 	}
 	var of, wanted []string
 	for i, t := range spec.OutputSpecs {
-		if find("grad_" + t.Name) {
-			of = append(of, strconv.Itoa(i))
+		if g := slices.IndexFunc(in, func(x tensor.Tensor) bool { return x.Name == "grad_"+t.Name }); g >= 0 {
+			tensors, of = append(tensors, in[g]), append(of, strconv.Itoa(i))
 		}
 	}
 	for _, name := range spec.Backward.Outputs {
@@ -264,15 +304,7 @@ func (r *Reference) loss(c op.Case, in []tensor.Tensor) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var inputs []tensor.Tensor
-	for _, t := range spec.InputSpecs {
-		i := slices.IndexFunc(in, func(x tensor.Tensor) bool { return x.Name == t.Name })
-		if i < 0 {
-			return 0, r.mistake("its gradients need %s, which backward.inputs leaves out", t.Name)
-		}
-		inputs = append(inputs, in[i])
-	}
-	forward, err := r.run(c, "fp32", inputs, outputs)
+	forward, err := r.run(c, "fp32", in, outputs)
 	if err != nil {
 		return 0, err
 	}

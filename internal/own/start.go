@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 
+	"triad/cuda/rewrite"
 	"triad/internal/catalog"
 	"triad/internal/op"
 )
@@ -18,11 +20,11 @@ import (
 var starter embed.FS
 
 // Start makes the folder of a new operator: a small working one, or a copy of the catalog's operator from, whose files are given by sources (laid
-// out as the repository). The last part of path is its name. The error is a *op.UsageError where the user is to blame.
-func Start(path, from string, sources fs.FS) error {
-	name := filepath.Base(filepath.Clean(path))
+// out as the repository). The last part of folder is its name. The error is a *op.UsageError where the user is to blame.
+func Start(folder, from string, sources fs.FS) error {
+	name := filepath.Base(filepath.Clean(folder))
 	refuse := func(format string, a ...any) error {
-		return &op.UsageError{Message: fmt.Sprintf("new %s: ", path) + fmt.Sprintf(format, a...)}
+		return &op.UsageError{Message: fmt.Sprintf("new %s: ", folder) + fmt.Sprintf(format, a...)}
 	}
 	if err := op.CheckOperatorName(name); err != nil {
 		return refuse("%v, such as my_norm", err)
@@ -34,21 +36,21 @@ func Start(path, from string, sources fs.FS) error {
 	if err != nil {
 		return refuse("%v", err)
 	}
-	if err := os.Mkdir(path, 0o755); err != nil {
+	if err := os.Mkdir(folder, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return refuse("it is there already: nothing was changed")
 		}
 		return refuse("cannot make the folder: %v", errors.Unwrap(err))
 	}
-	for ending, text := range files {
-		if err := os.WriteFile(filepath.Join(path, name+ending), []byte(text), 0o644); err != nil {
-			return fmt.Errorf("new %s: %w", path, err)
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("new %s: %w", folder, err)
 		}
 	}
 	return nil
 }
 
-// startFrom gives the contents of the new files by their endings.
+// startFrom gives the contents of the new files by their names.
 func startFrom(name, from string, sources fs.FS) (map[string]string, error) {
 	files := map[string]string{}
 	if from == "" {
@@ -57,7 +59,7 @@ func startFrom(name, from string, sources fs.FS) (map[string]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			files[ending] = strings.ReplaceAll(string(text), "OPERATOR", name)
+			files[name+ending] = strings.ReplaceAll(string(text), "OPERATOR", name)
 		}
 		return files, nil
 	}
@@ -65,10 +67,11 @@ func startFrom(name, from string, sources fs.FS) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files[".toml"] = contractsOfOwn(regexp.MustCompile(`(?m)^name = "`+from+`"$`).ReplaceAllString(string(spec), `name = "`+name+`"`))
+	toml := contractsOfOwn(regexp.MustCompile(`(?m)^name = "`+from+`"$`).ReplaceAllString(string(spec), `name = "`+name+`"`))
 	if from == "flash_attention" { // its logits of an outlier may be off by more than 1 in fp32: no composition bounds an exponential of them
-		files[".toml"] = strings.ReplaceAll(files[".toml"], `"outlier", `, "")
+		toml = strings.ReplaceAll(toml, `"outlier", `, "")
 	}
+	files[name+".toml"] = toml
 	for ending, file := range map[string]string{".cu": "cuda/kernels/" + from + ".cu", ".py": "triton/" + from + ".py"} {
 		text, err := fs.ReadFile(sources, file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +81,13 @@ func startFrom(name, from string, sources fs.FS) (map[string]string, error) {
 			return nil, err
 		}
 		copied := regexp.MustCompile(`TRIAD_KERNEL\((\s*)`+from+`,`).ReplaceAllString(string(text), "TRIAD_KERNEL(${1}"+name+",")
-		files[ending] = contractsOfOwn(copied)
+		files[name+ending] = contractsOfOwn(copied)
+		for _, include := range rewrite.Includes(text) { // parts that lie beside a kernel come with it
+			part, err := fs.ReadFile(sources, path.Join(path.Dir(file), include))
+			if ending == ".cu" && err == nil {
+				files[include] = string(part)
+			}
+		}
 	}
 	return files, nil
 }
