@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"triad/internal/judge"
@@ -81,11 +82,50 @@ func (k Contract) Promise() string {
 // Contracts lists every contract, the strict one first.
 func Contracts() []Contract { return slices.Clone(contracts) }
 
-// ContractNamed gives the contract called name.
+// What the words of a contract may be: an allowance is written for each of these, and for nothing else.
+var (
+	accumulators = []string{"fp32", "13 bits below the largest term", "13 bits below the largest term within 128 of K, then fp32"}
+	storable     = []string{"P", "dS", "p*dy", "operands of products, in tf32", "every intermediate", "what the reference marks as rounded"}
+	approximable = []string{fastMath, "none"}
+)
+
+// Check says which entry of a contract is not one that an allowance is written for: an unknown word, or a number that is negative, NaN or
+// infinite, which would disarm the gates.
+func (k Contract) Check() error {
+	refuse := func(entry string, value any, want any) error {
+		return fmt.Errorf("check contract %q: %s = %v: want %v", k.Name, entry, value, want)
+	}
+	var names []string
+	for _, c := range op.Contracts {
+		names = append(names, c.Name)
+	}
+	switch {
+	case !slices.Contains(names, k.Name):
+		return refuse("name", k.Name, fmt.Sprint("one of ", names))
+	case !slices.Contains(accumulators, k.Accumulator):
+		return refuse("accumulator", k.Accumulator, fmt.Sprintf("one of %q", accumulators))
+	case !slices.Contains(approximable, k.Approximate):
+		return refuse("approximations", k.Approximate, fmt.Sprintf("one of %q", approximable))
+	case !(k.Kappa >= 0 && k.Kappa <= math.MaxFloat64):
+		return refuse("kappa", k.Kappa, "a finite number of at least 0")
+	case k.SumBlock < 0:
+		return refuse("sum block", k.SumBlock, "0 for the whole sum, or a number of terms")
+	case k.SumBlock > 0 && k.Kappa == 0:
+		return refuse("sum block", k.SumBlock, "0 where sums are fp32 (kappa = 0)")
+	}
+	for _, s := range k.Stores {
+		if !slices.Contains(storable, s) {
+			return refuse("stores", s, fmt.Sprintf("of %q", storable))
+		}
+	}
+	return nil
+}
+
+// ContractNamed gives the contract called name, once its entries are proven.
 func ContractNamed(name string) (Contract, error) {
 	for _, k := range contracts {
 		if k.Name == name {
-			return k, nil
+			return k, k.Check()
 		}
 	}
 	names := make([]string, len(contracts))

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -51,6 +52,9 @@ func (o *Operator) TruthOf(c op.Case, contract string, in []tensor.Tensor, sampl
 			return judge.Truth{}, err
 		}
 	}
+	if err := errors.Join(complete(outputs, computed), complete(outputs, strict)); err != nil {
+		return judge.Truth{}, fmt.Errorf("compute the truth of %s: %w", c.Op, err)
+	}
 	k := &call{Case: c, rules: rules, in: in, sample: sample}
 	truth := judge.Truth{Contract: contract}
 	for i, t := range outputs {
@@ -61,6 +65,20 @@ func (o *Operator) TruthOf(c op.Case, contract string, in []tensor.Tensor, sampl
 		truth.Outputs = append(truth.Outputs, target)
 	}
 	return truth, nil
+}
+
+// complete says which output a reference did not give, or not with as many elements as it has.
+func complete(outputs []op.TensorType, computed []Computed) error {
+	if len(computed) != len(outputs) {
+		return fmt.Errorf("the reference gives %d outputs: want %d", len(computed), len(outputs))
+	}
+	for i, t := range outputs {
+		n := int(t.Elements())
+		if c := computed[i]; len(c.R) != n || len(c.T) != n || len(c.Simulated) != n {
+			return fmt.Errorf("the reference gives %d values, %d allowances and %d simulated values for %s: want %d of each", len(c.R), len(c.T), len(c.Simulated), t.Name, n)
+		}
+	}
+	return nil
 }
 
 // composed makes the target of an output, whole or for the rows of the sample.

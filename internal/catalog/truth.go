@@ -224,6 +224,9 @@ func exactly(t judge.Target) judge.Target {
 // finish gives T its meaning where R is not finite (none), and refuses a truth that could not judge: NaN or infinity in R that the case
 // does not declare, a T that is not finite.
 func (k *call) finish(t *judge.Target) error {
+	if len(t.T) != len(t.R) || len(t.TFP32) != len(t.R) {
+		return fmt.Errorf("compute the truth of %s: %w", k.Op, t.Check())
+	}
 	declared := k.Distribution == "non_finite" || k.Distribution == "neg_inf_mask"
 	for i, r := range t.R {
 		if !math.IsNaN(r) && !math.IsInf(r, 0) {
@@ -235,7 +238,10 @@ func (k *call) finish(t *judge.Target) error {
 		}
 		t.T[i], t.TFP32[i] = 0, 0
 	}
-	return t.Check()
+	if err := t.Check(); err != nil {
+		return fmt.Errorf("compute the truth of %s: %w", k.Op, err)
+	}
+	return nil
 }
 
 // row is one row of an output being filled.

@@ -140,6 +140,9 @@ func assign(operator *catalog.Operator, plan op.Plan, all []loaded, request Requ
 		for _, l := range all {
 			for _, e := range l.entriesFor(c, request) {
 				name := e.implementation.Name
+				if e.verdict == nil {
+					e.verdict = notPermitted(operator.Spec, c, e.implementation)
+				}
 				if e.verdict != nil {
 					if said[name+" "+group] {
 						continue
@@ -157,6 +160,22 @@ func assign(operator *catalog.Operator, plan op.Plan, all []loaded, request Requ
 	}
 	planned = append(planned, skipped(operator, plan.Skipped, all, request)...)
 	return slices.DeleteFunc(planned, func(w work) bool { return len(w.entries) == 0 })
+}
+
+// notPermitted refuses, before anything runs, an implementation that declares a contract which the operator does not permit: looser promises
+// are no way to pass.
+func notPermitted(spec *op.Spec, c op.Case, i backend.Implementation) *ruling {
+	if spec.Permits(c.DType, i.Contract) {
+		return nil
+	}
+	permitted := []string{spec.DefaultContract(c.DType)}
+	for _, k := range spec.Contract.Permits {
+		if !slices.Contains(permitted, k) {
+			permitted = append(permitted, k)
+		}
+	}
+	return &ruling{status: op.StatusFail, sentence: fmt.Sprintf("%s declares the contract %q for the %v of %s in %s, which %s does not permit: want %s",
+		i.Name, i.Contract, c.Pass, c.Op, c.DType, c.Op, strings.Join(permitted, " or "))}
 }
 
 // skipped says once for each implementation, pass and dtype that cases were left out, on the first of them.

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -221,24 +222,30 @@ func TestUnknownImplementation(t *testing.T) {
 	}
 }
 
-// A contract that the operator does not permit is refused, whatever the values are.
+// A contract that the operator does not permit, or that nobody knows, is refused before anything runs, in a sentence that says what is allowed.
 func TestContractNotPermitted(t *testing.T) {
-	b := &contractFake{fakes(map[string]way{"fake/right": right})}
-	kept := &memory{}
-	if _, err := compare(t, kept, nil, b); err != nil {
-		t.Fatal(err)
-	}
-	if r := kept.records[0]; r.Status != op.StatusFail || !strings.Contains(r.Message, `"eager", which softmax does not permit`) {
-		t.Errorf("%v %s", r.Status, r.Message)
+	for _, contract := range []string{"eager", "p16", "sloppy", ""} {
+		b := &contractFake{fakes(map[string]way{"fake/right": right}), contract}
+		kept := &memory{}
+		if _, err := compare(t, kept, nil, b); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf(`fake/right declares the contract %q for the forward of softmax in fp32, which softmax does not permit: want fp32 or product16`, contract)
+		if r := kept.records[0]; len(kept.records) != 1 || r.Status != op.StatusFail || r.Message != want || len(r.Outputs) != 0 || b.runs["fake/right"] != 0 {
+			t.Errorf("%v %s, %d jobs ran: want %s", r.Status, r.Message, b.runs["fake/right"], want)
+		}
 	}
 }
 
-type contractFake struct{ *fake }
+type contractFake struct {
+	*fake
+	contract string
+}
 
 func (c *contractFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
 	reply, hello, err := c.fake.Load(ctx, operator)
 	for i := range reply.Implementations {
-		reply.Implementations[i].Contract = "eager"
+		reply.Implementations[i].Contract = c.contract
 	}
 	return reply, hello, err
 }
@@ -290,5 +297,59 @@ func TestStoppedWhileLoading(t *testing.T) {
 	}
 	if _, err := r.Compare(t.Context(), request); err == nil { // the same failure of a run that nobody stopped
 		t.Error("no error")
+	}
+}
+
+// badReference is a softmax of a user's own whose truth is not fit to judge.
+type badReference struct{ spoil func(c *catalog.Computed) }
+
+func (b badReference) Compute(c op.Case, _ string, in []tensor.Tensor) ([]catalog.Computed, error) {
+	y := softmax(in[0])
+	one := catalog.Computed{R: y, T: make([]float64, len(y)), Simulated: slices.Clone(y)}
+	b.spoil(&one)
+	return []catalog.Computed{one}, nil
+}
+
+func (badReference) Prove(op.Case, []tensor.Tensor, uint64) (catalog.Step, error) {
+	return catalog.Step{}, nil
+}
+
+// A truth that cannot judge ends the run with a sentence that names operator, output, value and what is wanted; nothing passes under it, although
+// the kernel gives what the truth says.
+func TestATruthThatCannotJudge(t *testing.T) {
+	softmaxOperator, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		spoil func(c *catalog.Computed)
+		want  []string
+	}{
+		"R is NaN":               {func(c *catalog.Computed) { c.R[3] = math.NaN() }, []string{"y is NaN", "element 3"}},
+		"R is infinite":          {func(c *catalog.Computed) { c.R[3] = math.Inf(1) }, []string{"y is +Inf", "element 3"}},
+		"R is too short":         {func(c *catalog.Computed) { c.R = c.R[1:] }, []string{"164 values", "y", "want 165"}},
+		"T is too short":         {func(c *catalog.Computed) { c.T = c.T[1:] }, []string{"164 allowances", "y", "want 165"}},
+		"sim is too long":        {func(c *catalog.Computed) { c.Simulated = append(c.Simulated, 0) }, []string{"166 simulated", "y", "want 165"}},
+		"T is infinite":          {func(c *catalog.Computed) { c.T[7] = math.Inf(1) }, []string{"y", "[0 7]", "T = +Inf", "want finite allowances >= 0"}},
+		"T is NaN":               {func(c *catalog.Computed) { c.T[7] = math.NaN() }, []string{"y", "[0 7]", "T = NaN", "want finite allowances >= 0"}},
+		"T is negative":          {func(c *catalog.Computed) { c.T[7] = -1 }, []string{"y", "[0 7]", "T = -1", "want finite allowances >= 0"}},
+		"sim is NaN":             {func(c *catalog.Computed) { c.Simulated[7] = math.NaN() }, []string{"y", "[0 7]", "sim = NaN"}},
+		"sim is infinite":        {func(c *catalog.Computed) { c.Simulated[7] = math.Inf(-1) }, []string{"y", "[0 7]", "sim = -Inf"}},
+		"an output is not there": {func(c *catalog.Computed) { *c = catalog.Computed{} }, []string{"0 values", "y", "want 165"}},
+	} {
+		kept := &memory{}
+		r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})}, Recorder: kept, Stop: t.Context()}
+		o := &catalog.Operator{Spec: softmaxOperator.Spec, Reference: badReference{c.spoil}}
+		_, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick,
+			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}}})
+		if err == nil || len(kept.records) != 0 {
+			t.Errorf("%s: %v, %d records", name, err, len(kept.records))
+			continue
+		}
+		for _, want := range append(c.want, "softmax") {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v: want it to say %q", name, err, want)
+			}
+		}
 	}
 }

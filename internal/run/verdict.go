@@ -52,14 +52,8 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 	}
 	standard := c.operator.Spec.DefaultContract(c.DType)
 	declared := e.implementation.Contract
-	switch {
-	case outcome.Status != op.StatusUnknown:
+	if outcome.Status != op.StatusUnknown {
 		r.Status, r.Message = outcome.Status, outcome.Sentence
-		return
-	case !c.operator.Spec.Permits(c.DType, declared):
-		r.Status = op.StatusFail
-		r.Message = fmt.Sprintf("it declares the contract %q, which %s does not permit for %s: want %s", declared, c.Op, c.DType,
-			strings.Join(append([]string{standard}, c.operator.Spec.Contract.Permits...), ", "))
 		return
 	}
 	plan := judge.Plan{Outputs: c.outputs, Gives: e.implementation.Outputs, Nondeterministic: e.implementation.Nondeterministic,
