@@ -83,8 +83,11 @@ func (f finding) alongDims() string {
 	return ""
 }
 
-// dimName is what people call a dim of a tensor of this rank.
+// dimName is what people call a dim of this tensor, or of one of this rank.
 func (f finding) dimName(d int) string {
+	if len(f.Axes) == len(f.Shape) {
+		return f.Axes[d]
+	}
 	names := map[int][]string{1: {"element"}, 2: {"row", "column"}, 3: {"batch", "head", "row"}, 4: {"batch", "head", "row", "column"}}[len(f.Shape)]
 	if names == nil {
 		return fmt.Sprintf("index %d of dim", d)

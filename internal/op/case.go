@@ -155,9 +155,10 @@ type TensorType struct {
 	Name           string
 	DType          DType
 	Shape          []int64
-	Optional       bool // an output that an implementation may leave out
-	Differentiable bool // an input that has a gradient, or an upstream gradient
-	Strided        bool // a layout of the case applies to it
+	Sizes          []string // the expression that gives each size: "rows", "ceildiv(k, 128)"
+	Optional       bool     // an output that an implementation may leave out
+	Differentiable bool     // an input that has a gradient, or an upstream gradient
+	Strided        bool     // a layout of the case applies to it
 	Fill           string
 }
 

@@ -236,16 +236,17 @@ func (s *Spec) tensorType(t *TensorSpec, c Case) (TensorType, error) {
 		return TensorType{}, usagef("%s: dtype of %s: %v", s.Name, t.Name, err)
 	}
 	sizesOf := t.shape.choices[c.Attrs.Text(t.shape.attribute)]
-	shape := make([]int64, len(sizesOf))
+	shape, expressions := make([]int64, len(sizesOf)), make([]string, len(sizesOf))
 	for i, e := range sizesOf {
 		if shape[i], err = e.Int(sizes(c.Dims, c.Attrs)); err != nil {
 			return TensorType{}, usagef("%s: shape of %s: %v", s.Name, t.Name, err)
 		}
+		expressions[i] = e.String()
 		if shape[i] < 0 {
 			return TensorType{}, usagef("%s: shape of %s: %s = %d: want no negative size", s.Name, t.Name, e, shape[i])
 		}
 	}
-	return TensorType{Name: t.Name, DType: d, Shape: shape, Optional: t.Optional, Differentiable: t.Differentiable,
+	return TensorType{Name: t.Name, DType: d, Shape: shape, Sizes: expressions, Optional: t.Optional, Differentiable: t.Differentiable,
 		Strided: t.Differentiable || t.Strided, Fill: t.Fill}, nil
 }
 

@@ -1,18 +1,39 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
+	"triad/internal/op"
 	"triad/internal/record"
 )
 
 // explainedElements is how many of the worst elements are shown.
 const explainedElements = 5
 
-// Explain writes, for every record that was run with --explain, what each output promises, how it was judged and where its errors lie.
+// gateWords say what a gate asks, for a reader who meets its name for the first time.
+var gateWords = map[string]string{
+	"G0": "what came back must be whole: every output and element written, inputs and the memory beside buffers left alone, the same bits from every launch",
+	"G1": "NaN and infinity must stand where the truth has them, and nowhere else",
+	"G2": "each element must lie between the truth less and the truth plus what the promised arithmetic may do to it, both rounded to the output's dtype",
+	"G3": "on inputs whose every sum is exact, each element must be the truth, bit for bit",
+	"G4": "the errors taken together must be no larger than those of the promised arithmetic, whole and tile by tile",
+	"G5": "the errors must not all lean to one side",
+	"G6": "relations that hold for the true outputs must hold for these",
+}
+
+// Explain writes, for every record that was run with --explain, what each output promises, how it was judged and where its errors lie. What is
+// bad comes last, nearest to the table that follows.
 func Explain(w io.Writer, style Style, records []record.Record) error {
+	records = slices.Clone(records)
+	slices.SortStableFunc(records, func(a, b record.Record) int {
+		return cmp.Compare(btoi(a.Status.Weight() == op.Bad), btoi(b.Status.Weight() == op.Bad))
+	})
 	for _, r := range records {
 		for _, e := range r.Explained {
 			var text strings.Builder
@@ -22,10 +43,15 @@ func Explain(w io.Writer, style Style, records []record.Record) error {
 			if e.Sentence != "" {
 				fmt.Fprintf(&text, "  verdict    %s%s\n", clean(e.Sentence), inBrackets(e.Gate))
 			}
+			if words := gateWords[e.Gate]; words != "" && e.Sentence != "" && r.Status != op.StatusNoPower {
+				fmt.Fprintf(&text, "  %s asks    %s\n", e.Gate, words)
+			}
 			if e.Pattern != "" {
 				fmt.Fprintf(&text, "  pattern    %s\n", clean(e.Pattern))
 			}
-			fmt.Fprintf(&text, "  errors     %s\n", distribution(e.ULPs))
+			if len(e.ULPs) > 0 {
+				fmt.Fprintf(&text, "  errors     %s\n", distribution(e.ULPs))
+			}
 			for _, r := range e.Relations {
 				fmt.Fprintf(&text, "  relation   %s\n", relationWords(r))
 			}
@@ -85,15 +111,39 @@ func distribution(ulps []int64) string {
 	return fmt.Sprintf("of %d elements %s", total, strings.Join(parts, ", "))
 }
 
+// digits writes a value with as many digits as tell any two fp32 apart.
+func digits(f record.Float) string {
+	if f.Class() != "finite" {
+		return f.String()
+	}
+	return strconv.FormatFloat(float64(f), 'g', 9, 64)
+}
+
+// timesAccepted says how many times the accepted error an element is off: at most 1 where it is accepted, but for the rounding of the bounds.
+func timesAccepted(x record.Element) string {
+	off := math.Abs(float64(x.Got) - float64(x.Want))
+	if times := off / max(float64(x.High)-float64(x.Want), float64(x.Want)-float64(x.Low)); times >= 0 && !math.IsInf(times, 1) {
+		return strconv.FormatFloat(times, 'g', 3, 64)
+	}
+	return ""
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 func worstElements(w io.Writer, style Style, e record.Explanation) error {
 	if len(e.Worst) == 0 {
 		return write(w, "\n")
 	}
 	rows := make([][]string, 0, explainedElements)
 	for _, x := range e.Worst[:min(explainedElements, len(e.Worst))] {
-		rows = append(rows, []string{element(e.Output, x.Index), x.Got.String(), x.Want.String(), x.Low.String(), x.High.String()})
+		rows = append(rows, []string{element(e.Output, x.Index), digits(x.Got), digits(x.Want), digits(x.Low), digits(x.High), timesAccepted(x)})
 	}
-	if err := style.Table(w, "  ", columns("worst", "got", "want", "lowest accepted", "highest accepted"), rows); err != nil {
+	if err := style.Table(w, "  ", columns("worst", "got", "want", "lowest accepted", "highest accepted", "error / accepted"), rows); err != nil {
 		return err
 	}
 	return write(w, "\n")

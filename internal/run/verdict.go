@@ -80,25 +80,57 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 // describePatterns says of every rejection what is regular about the wrong elements.
 func (c *prepared) describePatterns(verdicts []judge.Verdict, outcome backend.Outcome, into []record.Verdict) {
 	for i, v := range verdicts {
-		if v.Status != op.StatusFail || v.Compared == 0 || v.Wrong == 0 {
+		if v.Status != op.StatusFail || v.Wrong == 0 {
 			continue
 		}
 		truth, err := c.truth(v.Contract)
 		if err != nil || i >= len(truth.Outputs) {
 			continue
 		}
-		into[i].Pattern = judge.Pattern(truth.Outputs[i], outcome.Launches[0].Outputs[i].Tensor.Data)
+		target := truth.Outputs[i]
+		target.Axes = axesOf(c.outputs[i].Sizes)
+		if v.Compared == 0 {
+			into[i].Pattern = whereUnwritten(target, outcome, i)
+			continue
+		}
+		into[i].Pattern = judge.Pattern(target, outcome.Launches[0].Outputs[i].Tensor.Data)
 	}
+}
+
+// whereUnwritten says where the elements of output i lie that no launch wrote.
+func whereUnwritten(target judge.Target, outcome backend.Outcome, i int) string {
+	var poisons []string
+	var data [][]byte
+	for _, l := range outcome.Launches {
+		poisons, data = append(poisons, l.Plan.Poison), append(data, l.Outputs[i].Tensor.Data)
+	}
+	return judge.Unwritten(target, poisons, data)
+}
+
+// axesOf are the words for an index of each dim, by what gives its size; nil where a size has no word of its own.
+func axesOf(sizes []string) []string {
+	words := map[string]string{"rows": "row", "cols": "column", "batch": "batch", "seq": "position", "heads_q": "head", "heads_k": "head", "heads_kv": "head",
+		"seq_q": "row", "seq_kv": "row", "head_dim": "column"}
+	axes := make([]string, len(sizes))
+	for i, size := range sizes {
+		if axes[i] = words[size]; axes[i] == "" {
+			return nil
+		}
+	}
+	return axes
 }
 
 // explain keeps what --explain shows of a row: the contract in words, the worst elements, how the errors are distributed.
 func explain(verdicts []judge.Verdict, r *record.Record) []record.Explanation {
 	var all []record.Explanation
 	for i, v := range verdicts {
-		if v.Compared == 0 {
+		if v.Compared == 0 && v.Status.Weight() != op.Bad {
 			continue
 		}
-		e := record.Explanation{Output: v.Output, Contract: v.Contract, Gate: v.Gate, Sentence: v.Sentence, Pattern: r.Outputs[i].Pattern, ULPs: v.ULPs[:]}
+		e := record.Explanation{Output: v.Output, Contract: v.Contract, Gate: v.Gate, Sentence: v.Sentence, Pattern: r.Outputs[i].Pattern}
+		if v.Compared > 0 {
+			e.ULPs = v.ULPs[:]
+		}
 		if k, err := catalog.ContractNamed(v.Contract); err == nil {
 			e.Promise = k.Promise()
 		}
