@@ -119,23 +119,46 @@ template <class T> __device__ inline void store_rows(const Product &p, int64_t r
 	}
 }
 
-// Scales the sums by row and column.
-__device__ inline void scale_sums(const Product &p, int64_t row0, int64_t col0, float (&y)[accumulators]) {
-	float a[2];
+// A scale in this range leaves room for the other one, for every product of codes and for 2^31 of them added up.
+__device__ inline bool moderate(float scale) {
+	const float size = fabsf(scale);
+	return size >= 0x1p-40f && size <= 0x1p40f;
+}
+
+// Scales a thread's sums by row and column; row0 is its first row, the waves are 64 rows apart. All scales are fetched before the first is
+// used. Immoderate ones take the long way.
+template <int Waves> __device__ inline void scale_sums(const Product &p, int64_t row0, int64_t col0, float (&y)[Waves][accumulators]) {
+	constexpr int columns = accumulators / 2;
+	float a[Waves][2], b[columns];
+	bool simple = true;
 #pragma unroll
-	for (int h = 0; h < 2; h++) a[h] = p.scale_a.scale[min(row0 + 8 * h, p.m - 1) * p.scale_a.row_stride];
+	for (int j = 0; j < columns; j++) {
+		const int64_t col = min(col0 + hopper::accumulator_column(static_cast<int>(threadIdx.x), j / 2 * 4 + j % 2), p.n - 1);
+		b[j] = p.scale_b.scale[col * p.scale_b.row_stride];
+	}
 #pragma unroll
-	for (int j = 0; j < tile_n / 8; j++)
+	for (int w = 0; w < Waves; w++)
 #pragma unroll
-		for (int e = 0; e < 2; e++) {
-			const int64_t col = min(col0 + 8 * j + threadIdx.x % 4 * 2 + e, p.n - 1);
-			const float b = p.scale_b.scale[col * p.scale_b.row_stride];
+		for (int h = 0; h < 2; h++) {
+			a[w][h] = p.scale_a.scale[min(row0 + w * hopper::mma_rows + 8 * h, p.m - 1) * p.scale_a.row_stride];
+			simple = simple && moderate(a[w][h]);
+		}
 #pragma unroll
-			for (int h = 0; h < 2; h++) {
-				const Factor f = product_of_scales(a[h], b);
-				y[4 * j + 2 * h + e] = y[4 * j + 2 * h + e] * f.first * f.second;
-				hopper::finish(y[4 * j + 2 * h + e]);   // else the factors of all elements wait in registers
-			}
+	for (int j = 0; j < columns; j++) simple = simple && moderate(b[j]);
+	if (__all_sync(0xffffffffu, simple)) {
+#pragma unroll
+		for (int w = 0; w < Waves; w++)
+#pragma unroll
+			for (int i = 0; i < accumulators; i++) y[w][i] *= a[w][i / 2 % 2] * b[i / 4 * 2 + i % 2];
+		return;
+	}
+#pragma unroll
+	for (int w = 0; w < Waves; w++)
+#pragma unroll
+		for (int i = 0; i < accumulators; i++) {
+			const Factor f = product_of_scales(a[w][i / 2 % 2], b[i / 4 * 2 + i % 2]);
+			y[w][i] = y[w][i] * f.first * f.second;
+			hopper::finish(y[w][i]);   // else the factors of all elements wait in registers
 		}
 }
 

@@ -137,11 +137,9 @@ __device__ inline void consume(const Product &p, const TileOrder &order, uint32_
 				}
 			}
 		}
+		if (!Blocks && k_blocks > 0) scale_sums<Waves>(p, row0, col0, sum);
 #pragma unroll
-		for (int w = 0; w < Waves; w++) {
-			if (!Blocks && k_blocks > 0) scale_sums(p, row0 + w * hopper::mma_rows, col0, sum[w]);
-			store_sums(p, row0 + w * hopper::mma_rows, col0, sum[w], wide);
-		}
+		for (int w = 0; w < Waves; w++) store_sums(p, row0 + w * hopper::mma_rows, col0, sum[w], wide);
 	}
 }
 

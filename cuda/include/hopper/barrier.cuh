@@ -4,11 +4,9 @@
 // Source   PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier", "membar/fence", "setmaxnreg"
 #ifndef TRIAD_HOPPER_BARRIER_CUH
 #define TRIAD_HOPPER_BARRIER_CUH
-#include <cstdint>
+#include "hopper/shared_address.cuh"
 
 namespace triad::hopper {
-
-__device__ inline uint32_t shared_address(const void *p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
 // init: a phase ends after so many arrivals (and all bytes that were expected). One thread does it, and then calls fence_init.
 __device__ inline void barrier_init(uint32_t barrier, uint32_t arrivals) {

@@ -14,7 +14,7 @@ __host__ __device__ static float element(int64_t row, int64_t column) { return s
 
 // One warpgroup: its 64 x 128 elements from (row0, col0) on, scaled, and added once more under block scaling.
 __global__ void write(Product p, int64_t row0, int64_t col0, bool wide, float block_a, float block_b) {
-	float y[accumulators];
+	float waves[1][accumulators], (&y)[accumulators] = waves[0];
 	for (int i = 0; i < accumulators; i++)
 		y[i] = element(row0 + hopper::accumulator_row(threadIdx.x, i), col0 + hopper::accumulator_column(threadIdx.x, i));
 	const int64_t row = row0 + hopper::accumulator_row(threadIdx.x, 0);
@@ -24,7 +24,7 @@ __global__ void write(Product p, int64_t row0, int64_t col0, bool wide, float bl
 		add_scaled(sum, y, a, block_b);
 		store_sums(p, row, col0, sum, wide);
 	} else {
-		scale_sums(p, row, col0, y);
+		scale_sums<1>(p, row, col0, waves);
 		store_sums(p, row, col0, y, wide);
 	}
 }
