@@ -115,7 +115,7 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 	}
 	rows, err := q.Query(`SELECT output, status, gate, message, n, n_compared, n_wrong, worst_index_json, got, got_class, want, want_class, low, low_class,
 		high, high_class, headroom, headroom_class, ulp_max, ulp_max_class, ulp_mean, ulp_mean_class, pattern, judge_version,
-		relations_planned FROM verdict WHERE run_id = ? ORDER BY position`, run)
+		relations_planned, n_covered FROM verdict WHERE run_id = ? ORDER BY position`, run)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 		for i := range n {
 			targets = append(targets, &n[i].value, &n[i].class)
 		}
-		if err := rows.Scan(append(targets, &v.Pattern, &v.Judge, &v.RelationsPlanned)...); err != nil {
+		if err := rows.Scan(append(targets, &v.Pattern, &v.Judge, &v.RelationsPlanned, &v.NCovered)...); err != nil {
 			return nil, err
 		}
 		if v.Status, err = op.ParseStatus(status); err != nil {

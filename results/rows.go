@@ -216,8 +216,8 @@ func insertVerdicts(tx *sql.Tx, run int64, verdicts []record.Verdict) error {
 		}
 		if _, err := tx.Exec(`INSERT INTO verdict (run_id, position, output, status, gate, message, n, n_compared, n_wrong, worst_index_json,
 			got, got_class, want, want_class, low, low_class, high, high_class, headroom, headroom_class, ulp_max, ulp_max_class,
-			ulp_mean, ulp_mean_class, pattern, judge_version, relations_planned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-			?, ?, ?, ?)`, append(args, v.Pattern, v.Judge, v.RelationsPlanned)...); err != nil {
+			ulp_mean, ulp_mean_class, pattern, judge_version, relations_planned, n_covered) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+			?, ?, ?, ?)`, append(args, v.Pattern, v.Judge, v.RelationsPlanned, v.NCovered)...); err != nil {
 			return fmt.Errorf("verdict of %s: %w", v.Name, err)
 		}
 		if err := insertRelations(tx, run, v.Name, v.Relations); err != nil {

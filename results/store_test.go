@@ -37,7 +37,7 @@ func failed(i int) record.Record {
 		Build:    &record.Build{Compiler: "g++ 12", Flags: []string{"-O2"}, Seconds: 1.5, Kernels: []record.Kernel{{Kernel: "k", Arch: "sm_80", Registers: 32}}},
 		Launches: 4, Started: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC), Wall: 1234567, PeakBytes: 99,
 		Outputs: []record.Verdict{
-			{Name: "y", Status: op.StatusFail, Gate: "G1", Message: "NaN", N: 8000, NCompared: 8000, NWrong: 1, Judge: "1",
+			{Name: "y", Status: op.StatusFail, Gate: "G1", Message: "NaN", N: 8000, NCompared: 7000, NCovered: 1000, NWrong: 1, Judge: "1",
 				Worst:    &record.Element{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Want: record.Float(math.Inf(-1)), Low: record.Float(math.Inf(1)), High: 0.1},
 				Headroom: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())), ULPMean: new(record.Float(5e-324)),
 				RelationsPlanned: 3, Relations: []record.Relation{{Name: "each row adds up to 1", Holds: true, N: 8, NCompared: 8},

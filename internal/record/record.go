@@ -56,6 +56,7 @@ type Verdict struct {
 	Pattern   string    `json:"pattern"`    // what is regular about the wrong elements; "" where nothing is
 	N         int64     `json:"n"`          // elements of the output
 	NCompared int64     `json:"n_compared"` // elements that were compared; n where the output is judged whole
+	NCovered  int64     `json:"n_covered"`  // elements beside them whose rows' sums under random signs were compared
 	NWrong    int64     `json:"n_wrong"`
 	Worst     *Element  `json:"worst"`    // null where no element was compared
 	Headroom  *Float    `json:"headroom"` // min over the elements of allowance/error; "inf" where all are equal to the truth

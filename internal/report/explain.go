@@ -40,6 +40,9 @@ func Explain(w io.Writer, style Style, records []record.Record) error {
 			fmt.Fprintf(&text, "%s  %s\n", style.status(r.Status), style.paint(bold, clean(r.Case.Op+"/"+r.Impl+" "+e.Output)))
 			fmt.Fprintf(&text, "  case       %s %s, %s\n", r.Case.Pass, r.Case.DType, caseWords(r.Case))
 			fmt.Fprintf(&text, "  promise    %s: %s\n", e.Contract, e.Promise)
+			if words := comparedWords(r, e.Output); words != "" {
+				fmt.Fprintf(&text, "  compared   %s\n", words)
+			}
 			if e.Sentence != "" {
 				fmt.Fprintf(&text, "  verdict    %s%s\n", clean(e.Sentence), inBrackets(e.Gate))
 			}
@@ -71,6 +74,24 @@ func inBrackets(gate string) string {
 		return ""
 	}
 	return " (" + gate + ")"
+}
+
+// comparedWords says which share of an output was compared element by element, and how the rest was.
+func comparedWords(r record.Record, output string) string {
+	for _, v := range r.Outputs {
+		switch {
+		case v.Name != output || v.N == 0:
+			continue
+		case v.NCompared == v.N:
+			return "every one of " + counted(int(v.N), "element")
+		}
+		words := fmt.Sprintf("%d of %s one by one (%.2g %%)", v.NCompared, counted(int(v.N), "element"), 100*float64(v.NCompared)/float64(v.N))
+		if v.NCovered > 0 {
+			words += fmt.Sprintf(", %d more by the sums of their rows under random signs", v.NCovered)
+		}
+		return words
+	}
+	return ""
 }
 
 // relationWords says what became of a relation between elements, or between two calls.
