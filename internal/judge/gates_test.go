@@ -1,0 +1,97 @@
+package judge
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// TestEachGate: for each gate an answer that every other gate accepts and this one does not, beside the same answer without what it objects to.
+func TestEachGate(t *testing.T) {
+	one := target(op.FP32, []float64{1, 2, 3}, 0x1p-20)
+	classes := target(op.FP32, []float64{nan, inf, 3}, 0x1p-20)
+	classes.T[0], classes.T[1] = 0, 0
+	exact := target(op.FP32, []float64{1, 2, 3}, 0)
+	exact.Exact = true
+	many, biased, noisy := plainNumbers(0.1), plainNumbers(1e-2), []float64{}
+	for i, v := range many.R {
+		noisy = append(noisy, tensor.Round(op.BF16, v*(1+0x1p-6*float64(1-2*(i%2))), false))
+	}
+	lean := make([]float64, len(biased.R))
+	for i, v := range biased.R {
+		lean[i] = tensor.Round(op.BF16, v*(1+1e-3), false)
+	}
+	unwritten := answer(one, 1, 2, 3)
+	for l, poison := range []string{"a", "b"} {
+		o := &unwritten.Launches[l].Outputs[0]
+		o.Data = slices.Clone(o.Data)
+		tensor.Poison(o.Data[8:], op.FP32, poison)
+	}
+	guard := answer(one, 1, 2, 3)
+	guard.Launches[1].GuardsIntact = false
+	for _, c := range []struct {
+		name   string
+		truth  Target
+		answer Answer
+		status op.Status
+		gate   string
+	}{
+		{"right", one, answer(one, 1, 2, 3), op.StatusPass, ""},
+		{"an element that was not written", one, unwritten, op.StatusFail, "G0"},
+		{"a byte beside the buffer", one, guard, op.StatusFail, "G0"},
+		{"classes where they belong", classes, answer(classes, nan, inf, 3), op.StatusPass, ""},
+		{"a number for NaN", classes, answer(classes, 0, inf, 3), op.StatusFail, "G1"},
+		{"NaN for a number", one, answer(one, 1, nan, 3), op.StatusFail, "G1"},
+		{"the wrong infinity", classes, answer(classes, nan, -inf, 3), op.StatusFail, "G1"},
+		{"beyond its interval", one, answer(one, 1, 2+0x1p-19, 3), op.StatusFail, "G2"},
+		{"an ulp from an exact sum", exact, answer(exact, 1, 2+0x1p-22, 3), op.StatusFail, "G3"},
+		{"the simulated contract", many, answer(many, many.Sim...), op.StatusPass, ""},
+		{"noisier than the contract", many, answer(many, noisy...), op.StatusFail, "G4"},
+		{"the errors lean", biased, answer(biased, lean...), op.StatusWarn, "G5"},
+	} {
+		if v := verdict(c.truth, c.answer); v.Status != c.status || v.Gate != c.gate || (v.Sentence == "") != (c.gate == "") {
+			t.Errorf("%s: %v %q (%s), want %v %q", c.name, v.Status, v.Gate, v.Sentence, c.status, c.gate)
+		}
+	}
+}
+
+// plainNumbers is a truth of many independent numbers whose allowance is a share of them.
+func plainNumbers(share float64) Target {
+	r := rand.New(rand.NewPCG(11, 11))
+	x := make([]float64, 1<<16)
+	for i := range x {
+		x[i] = r.NormFloat64()
+	}
+	t := target(op.BF16, x, 0)
+	t.TFP32 = make([]float64, len(x))
+	for i, v := range x {
+		t.T[i] = share * math.Abs(v)
+	}
+	return t
+}
+
+// The zero value of everything that says how something went is not a pass.
+func TestZeroValuesNeverPass(t *testing.T) {
+	var status op.Status
+	if status.Weight() != op.Bad || status.String() == op.StatusPass.String() || Row([]Verdict{{}}).Weight() != op.Bad || Row(nil).Weight() != op.Bad {
+		t.Errorf("%v weighs %v; a row of the zero verdict is %v, one of none %v", status, status.Weight(), Row([]Verdict{{}}), Row(nil))
+	}
+	if (Relation{}).Accepted() || (Launch{}).InputsUnchanged || (Launch{}).GuardsIntact {
+		t.Error("the zero relation or launch is sound")
+	}
+	for v := range 256 {
+		if s := op.Status(v); v > len(op.Statuses()) && s.Weight() != op.Bad {
+			t.Errorf("status %d is none and weighs %v", v, s.Weight())
+		}
+	}
+	if v := verdict(target(op.FP32, []float64{1}, 0), Answer{Launches: make([]Launch, 2)}); v.Status != op.StatusFail || v.Gate != "G0" {
+		t.Errorf("launches that say nothing: %v %s", v.Status, v.Gate)
+	}
+	if p := PowerOf(Target{}, nil, nil); !p.None {
+		t.Errorf("no truth has power: %+v", p)
+	}
+}
