@@ -213,8 +213,14 @@ func (a *app) maker(g *gpu, e environmentFlags, o worker.Options) (maker, error)
 		}
 		return a.cudaBackend(cache, o)
 	}
-	python := func(folder string) *worker.Adapter { return pybridge.OwnBackend(environment, cache, folder, o) }
-	truth := func(folder string) *worker.Adapter { return pybridge.OwnTruthBackend(environment, cache, folder, o) }
+	kept := func(adapter *worker.Adapter) *worker.Adapter {
+		if g == nil { // on a GPU a process that waits holds memory
+			adapter.Reserve = a.reserve
+		}
+		return adapter
+	}
+	python := func(folder string) *worker.Adapter { return kept(pybridge.OwnBackend(environment, cache, folder, o)) }
+	truth := func(folder string) *worker.Adapter { return kept(pybridge.OwnTruthBackend(environment, cache, folder, o)) }
 	return maker{cuda: kernels, python: python, truth: truth, cache: cache, gpu: g != nil}, nil
 }
 
@@ -395,18 +401,19 @@ func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, 
 		file.covers.add(b.Pass, b.DTypes(), b.Pins())
 	}
 	if filepath.Ext(path) == ".py" {
-		return file, file.writePython(spec.Name, own.PythonFile(path, file.name, bindings), make)
+		return file, file.writePython(spec.Name, fmt.Sprintf("%s %+v", text, options), own.PythonFile(path, file.name, bindings), make)
 	}
 	return file, file.write(func(include string) string { return own.CUDA(include, file.name, bindings) }, make)
 }
 
-// writePython puts the operator file that calls a Python file where the worker finds it.
-func (f *ownFile) writePython(operator, code string, make maker) error {
+// writePython puts the operator file that calls a Python file where the worker finds it: a folder of the cache named by what was asked for, so that
+// the next version of the file is looked for in the same one.
+func (f *ownFile) writePython(operator, request, code string, make maker) error {
 	hash := sha256.New()
 	hash.Write([]byte(strings.ReplaceAll(code, f.path, "")))
 	contentHash(hash.Write, f.path, map[string]bool{})
 	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
-	key := sha256.Sum256([]byte(code))
+	key := sha256.Sum256([]byte(f.path + "\x00" + operator + "\x00" + request))
 	folder := filepath.Join(make.cache, "own", hex.EncodeToString(key[:8]))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("write the code that calls %s: %w", f.name, err)

@@ -18,6 +18,7 @@ import (
 
 	"triad"
 	"triad/internal/op"
+	"triad/internal/worker"
 )
 
 // exitCode is what triad tells the shell.
@@ -60,6 +61,7 @@ type app struct {
 	// driverHere says whether an NVIDIA driver is here, beside where triad's own binary lies.
 	driverHere func() bool
 	beside     func() string
+	reserve    *worker.Reserve // of a watch; nil elsewhere
 	// stop is cancelled by the first interrupt: finish the current case. ctx is cancelled by the second.
 	stop  context.Context
 	began time.Time

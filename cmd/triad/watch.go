@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/own"
 	"triad/internal/run"
+	"triad/internal/worker"
 )
 
 // lookEvery is how often a watched file is looked at, settleFor how long it must stay the same: editors write in several steps.
@@ -27,12 +29,13 @@ const (
 func (a *app) watchCommand() *cobra.Command {
 	o := compareOptions{verb: "watch"}
 	cmd := &cobra.Command{
-		Use:   "watch OP --add FILE",
+		Use:   "watch OP --add FILE | watch FOLDER",
 		Short: "judge a file of your own again on every save",
 		Long: `watch judges a file of your own, as compare --quick does, and again each time that the file or what it includes
 is saved. It says what changed since the save before. Ctrl-C ends it.`,
 		Example: `  triad watch softmax --add mine.cu
-  triad watch layernorm --add mine.cu --pass forward --dtype fp16`,
+  triad watch layernorm --add mine.cu --pass forward --dtype fp16
+  triad watch ./my_norm`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -47,27 +50,34 @@ is saved. It says what changed since the save before. Ctrl-C ends it.`,
 
 // watch judges until it is interrupted; the exit code is that of the last verdict.
 func (a *app) watch(ctx context.Context, names []string, o *compareOptions) error {
-	if len(o.ownFlags.add) == 0 {
-		return usage("watch: name the file to watch, as in triad watch softmax --add mine.cu")
+	folder := ""
+	switch {
+	case len(names) == 1 && own.IsFolder(names[0]):
+		folder = names[0]
+	case len(o.ownFlags.add) == 0:
+		return usage("watch: name the file to watch, as in triad watch softmax --add mine.cu, or the folder of an operator of your own")
 	}
 	if o.json || o.resume {
 		return usage("watch draws for people: --json and --resume are flags of compare")
 	}
 	o.quick = !o.full
-	if len(o.impls) == 0 {
+	if len(o.impls) == 0 && folder == "" {
 		o.impls = []string{"mine"}
 	}
+	a.reserve = &worker.Reserve{}
+	defer a.reserve.Close()
 	w := watcher{app: a}
 	for {
-		seen := o.ownFlags.state()
+		seen := o.ownFlags.state(folder)
 		began := time.Now()
 		last := w.round(ctx, names, o)
 		var f *failure
 		if errors.As(last, &f) && f.code == exitNothing {
 			return last
 		}
+		a.reserve.Refill(ctx)
 		fmt.Fprintf(a.out, "\nJudged in %.1f s. Waiting for the next save; Ctrl-C ends.\n", time.Since(began).Seconds())
-		if !w.wait(ctx, &o.ownFlags, seen) {
+		if !w.wait(ctx, &o.ownFlags, folder, seen) {
 			return said(last)
 		}
 		if isTerminal(a.out) {
@@ -151,7 +161,7 @@ func (w *watcher) tellChanges(order []string, now map[string]op.Status) {
 }
 
 // wait returns when a watched file has other contents and has settled; false when it is time to end.
-func (w *watcher) wait(ctx context.Context, f *ownFlags, seen string) bool {
+func (w *watcher) wait(ctx context.Context, f *ownFlags, folder, seen string) bool {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -162,20 +172,35 @@ func (w *watcher) wait(ctx context.Context, f *ownFlags, seen string) bool {
 			return false
 		case <-tick.C:
 		}
-		state := f.state()
+		state := f.state(folder)
 		if state == seen || state == "" {
 			continue
 		}
 		time.Sleep(settleFor)
-		if f.state() == state {
+		if f.state(folder) == state {
 			return true
 		}
 	}
 }
 
-// state is a hash of the contents of all added files and of what they include; "" where one cannot be read.
-func (f *ownFlags) state() string {
+// state is a hash of the contents of all added files and of what they include, and of the files of a folder, if one is watched; "" where one cannot
+// be read.
+func (f *ownFlags) state(folder string) string {
 	hash := sha256.New()
+	if folder != "" {
+		if strings.HasSuffix(folder, ".toml") {
+			folder = filepath.Dir(folder)
+		}
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return ""
+		}
+		for _, e := range entries {
+			if slices.Contains([]string{".toml", ".py", ".cu", ".cuh", ".h"}, filepath.Ext(e.Name())) {
+				contentHash(hash.Write, filepath.Join(folder, e.Name()), map[string]bool{})
+			}
+		}
+	}
 	for _, text := range f.add {
 		r, err := own.ParseRequest(text)
 		if err != nil {

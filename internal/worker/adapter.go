@@ -24,6 +24,7 @@ type Adapter struct {
 	Names       func(operator string) string // what a load request names for an operator; nil: the operator itself
 	GPU         bool
 	Options     Options
+	Reserve     *Reserve // fresh workers that were started ahead; may be nil
 	// Slots are started side by side when the first worker is: their processes take long to come up, and one after the other twice as long.
 	Slots []string
 	// Explain is a sentence for what a worker printed that found no device to work on, "" where it speaks of something else. Once there is one
@@ -162,7 +163,7 @@ func (a *Adapter) start(ctx context.Context, s *slot) error {
 	}
 	a.startOthers(ctx, s) // what the command needed, such as an environment, is there now
 	began := time.Now()
-	w, err := open(ctx, command, a.opts)
+	w, err := a.Reserve.open(ctx, command, a.opts)
 	if err != nil {
 		return a.startFailure(err)
 	}
