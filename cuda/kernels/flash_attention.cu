@@ -13,7 +13,7 @@
 //                 other way round for grad_q, so every sum has one owner and a fixed order
 //   tiled_atomic  backward only: one kernel; what its tile of keys gives to grad_q is added to an fp32 sum by atomics, in any order
 //   sm80_mma      fp16 and bf16 on tensor cores, D a multiple of 8 in 8..128; grad_q by atomics: flash_attention_mma.cuh
-//   sm90_wgmma    forward only: the same on Hopper's tensor cores: flash_attention_wgmma.cuh
+//   sm90_wgmma    the same on Hopper's tensor cores: flash_attention_wgmma.cuh
 #include <algorithm>
 
 #include "arguments.cuh"
@@ -527,6 +527,13 @@ template <class T> int forward_wgmma(const triad_call *call) {
 	return a.shape.head_dim <= 64 ? triad::wgmma::launch_forward<T, 64>(a, triad::stream_of(call))
 	                              : triad::wgmma::launch_forward<T, 128>(a, triad::stream_of(call));
 }
+
+template <class T> int backward_wgmma(const triad_call *call) {
+	const BackwardCall<T> a = backward_call<T>(call);
+	float *workspace = static_cast<float *>(call->workspace);
+	return a.shape.head_dim <= 64 ? triad::wgmma::launch_backward<T, 64>(a, workspace, triad::stream_of(call))
+	                              : triad::wgmma::launch_backward<T, 128>(a, workspace, triad::stream_of(call));
+}
 #endif
 
 // ---- what a call may be
@@ -589,9 +596,18 @@ template <int Step, int Least = Step == 1 ? 1 : 2 * Step> int accepts_backward(c
 	return check.status();
 }
 
+int accepts_backward_mma(const triad_call *call, char *why, int32_t why_bytes) {
+	static const char *const names[] = {"q", "k", "v", "o", "lse", "grad_o"};
+	if (const int status = accepts_backward<8, 8>(call, why, why_bytes)) return status;
+	triad::Check check(why, why_bytes);
+	check_mma(check, call, names);
+	return check.status();
+}
+
 #ifndef __CUEMU__
-int accepts_forward_wgmma(const triad_call *call, char *why, int32_t why_bytes) {
-	if (const int status = accepts_forward_mma(call, why, why_bytes)) return status;
+// The other architectures' code is empty: what the GPU is decides.
+template <int (*Accepts)(const triad_call *, char *, int32_t)> int accepts_wgmma(const triad_call *call, char *why, int32_t why_bytes) {
+	if (const int status = Accepts(call, why, why_bytes)) return status;
 	int device = 0, major = 0, minor = 0;
 	const bool known = cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
 	                   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
@@ -601,20 +617,15 @@ int accepts_forward_wgmma(const triad_call *call, char *why, int32_t why_bytes) 
 }
 #endif
 
-int accepts_backward_mma(const triad_call *call, char *why, int32_t why_bytes) {
-	static const char *const names[] = {"q", "k", "v", "o", "lse", "grad_o"};
-	if (const int status = accepts_backward<8, 8>(call, why, why_bytes)) return status;
-	triad::Check check(why, why_bytes);
-	check_mma(check, call, names);
-	return check.status();
-}
-
 // ---- registration
 
 // P stays in fp32 throughout, which meets p16, the contract of 16-bit attention, as well.
 constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
 constexpr uint32_t o_and_lse = 3, gradients = 7, grad_q_only = 1;
 constexpr const char *tiled_limits = "head_dim a multiple of 8 in 16..256", *naive_limits = "head_dim in 1..256";
+#ifndef __CUEMU__
+constexpr const char *wgmma_limits = "as sm80_mma, on compute capability 9.0";
+#endif
 constexpr const char *mma_limits = "head_dim a multiple of 8 in 8..128, scale > 0, rows aligned to 16 bytes";
 
 TRIAD_KERNEL(flash_attention, naive, forward,
@@ -634,8 +645,8 @@ TRIAD_KERNEL(flash_attention, sm80_mma, forward,
              .launch(TRIAD_BY_HALF(forward_mma)).constraint(mma_limits))
 #ifndef __CUEMU__
 TRIAD_KERNEL(flash_attention, sm90_wgmma, forward,
-             .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_forward_wgmma)
-             .launch(TRIAD_BY_HALF(forward_wgmma)).constraint("as sm80_mma, on compute capability 9.0"))
+             .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_wgmma<accepts_forward_mma>)
+             .launch(TRIAD_BY_HALF(forward_wgmma)).constraint(wgmma_limits))
 #endif
 TRIAD_KERNEL(flash_attention, naive, backward,
              .contract("fp32").dtypes(full).outputs(gradients).accepts(accepts_backward<1>)
@@ -658,5 +669,10 @@ TRIAD_KERNEL(flash_attention, tiled_atomic, backward,
 TRIAD_KERNEL(flash_attention, sm80_mma, backward,
              .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).accepts(accepts_backward_mma)
              .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_mma)).constraint(mma_limits))
+#ifndef __CUEMU__
+TRIAD_KERNEL(flash_attention, sm90_wgmma, backward,
+             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).accepts(accepts_wgmma<accepts_backward_mma>)
+             .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_wgmma)).constraint(wgmma_limits))
+#endif
 
 } // namespace

@@ -406,8 +406,8 @@ inline int64_t backward_floats(const AttentionShape &s) { return 2 * padded_rows
 
 inline unsigned blocks_for(int64_t n, int each) { return static_cast<unsigned>((n + each - 1) / each); }
 
-template <class T, int HeadDim> int launch_backward(const BackwardCall<T> &a, float *workspace, cudaStream_t stream) {
-	using Tiles = BackwardTiles<HeadDim>;
+// run_backward prepares the sums, runs the kernel over tiles of keys, and rounds grad_q.
+template <class T, class Tiles, class Kernel> int run_backward(Kernel kernel, const BackwardCall<T> &a, float *workspace, cudaStream_t stream) {
 	const AttentionShape &s = a.shape;
 	const int64_t rows = s.query_rows(), elements = rows * s.head_dim;
 	const BackwardSums sums = {workspace, workspace + padded_rows(s), workspace + 2 * padded_rows(s)};
@@ -418,12 +418,16 @@ template <class T, int HeadDim> int launch_backward(const BackwardCall<T> &a, fl
 	if (const int status = launched()) return status;
 	const int64_t blocks = (s.seq_kv + Tiles::keys - 1) / Tiles::keys * s.batch * s.heads_kv;
 	if (blocks > 0) {
-		if (const int status = cudaFuncSetAttribute(mma_backward<T, HeadDim>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tiles::bytes)) return status;
-		mma_backward<T, HeadDim><<<static_cast<unsigned>(blocks), Tiles::threads, Tiles::bytes, stream>>>(a, sums);
+		if (const int status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tiles::bytes)) return status;
+		kernel<<<static_cast<unsigned>(blocks), Tiles::threads, Tiles::bytes, stream>>>(a, sums);
 	}
 	if (const int status = launched()) return status;
 	if (rows > 0 && a.grad_q) mma_finish<T><<<blocks_for(elements, 8 * prepare_threads), prepare_threads, 0, stream>>>(a.grad_q, sums.grad_q, s.scale, elements);
 	return launched();
+}
+
+template <class T, int HeadDim> int launch_backward(const BackwardCall<T> &a, float *workspace, cudaStream_t stream) {
+	return run_backward<T, BackwardTiles<HeadDim>>(mma_backward<T, HeadDim>, a, workspace, stream);
 }
 
 } // namespace mma

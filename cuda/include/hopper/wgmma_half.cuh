@@ -44,6 +44,13 @@ template <int Eights> __device__ inline void changed(float (&d)[Eights][4]) {
 	             "%32, %33, add, 1, 1, 0, 0;\n}"                                                                                          \
 	             : TRIAD_SUMS_64                                                                                                          \
 	             : "l"(a), "l"(b), "r"(add))
+#define TRIAD_WGMMA_ACROSS_64(type)                                                                                                       \
+	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " "            \
+	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                \
+	             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "                                      \
+	             "%32, %33, add, 1, 1, 1, 1;\n}"                                                                                          \
+	             : TRIAD_SUMS_64                                                                                                          \
+	             : "l"(a), "l"(b), "r"(add))
 #define TRIAD_WGMMA_REGISTERS_64(type)                                                                                                    \
 	asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, 1, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " "              \
 	             "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                \
@@ -81,7 +88,7 @@ template <int Eights> __device__ inline void changed(float (&d)[Eights][4]) {
 	             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
 
 // WarpgroupMultiply<T>: shared: d = a b^T of a[64, 16] and b[N, 16], plus d if add; both by descriptors of tiles whose rows lie along the
-// reduction. registers: d += a b, b[16, N] by an across_descriptor.
+// reduction. registers: d += a b, b[16, N] by an across_descriptor. across: d = a^T b of a[16, 64] and b[16, N], plus d if add; both so.
 template <class T> struct WarpgroupMultiply;
 
 #define TRIAD_WARPGROUP_MULTIPLY(T, type)                                                                                                 \
@@ -90,6 +97,7 @@ template <class T> struct WarpgroupMultiply;
 		__device__ static void shared(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_SHARED_64(type); }                 \
 		__device__ static void registers(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_128(type); }      \
 		__device__ static void registers(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b) { TRIAD_WGMMA_REGISTERS_64(type); }        \
+		__device__ static void across(float (&d)[8][4], uint64_t a, uint64_t b, int add) { TRIAD_WGMMA_ACROSS_64(type); }        \
 	};
 TRIAD_WARPGROUP_MULTIPLY(__nv_bfloat16, "bf16")
 TRIAD_WARPGROUP_MULTIPLY(__half, "f16")
@@ -98,6 +106,7 @@ TRIAD_WARPGROUP_MULTIPLY(__half, "f16")
 #undef TRIAD_WGMMA_SHARED_64
 #undef TRIAD_WGMMA_SHARED_128
 #undef TRIAD_WGMMA_REGISTERS_64
+#undef TRIAD_WGMMA_ACROSS_64
 #undef TRIAD_WGMMA_REGISTERS_128
 #undef TRIAD_SUMS_64
 #undef TRIAD_SUMS_128
