@@ -67,7 +67,7 @@ class Watch:
             for name, function in known.items():
                 if now.get(name) is function:
                     continue
-                if _by_torch_itself(now.get(name)):
+                if _by_a_library(now.get(name)):
                     known[name] = now[name]
                     continue
                 setattr(owner, name, function)
@@ -83,12 +83,13 @@ class Watch:
         return changed
 
 
-def _by_torch_itself(function: Any) -> bool:
-    """Says whether torch put a wrapper of its own around a function, as its compiler does when it is imported."""
-    return isinstance(function, types.FunctionType) and function.__module__.partition(".")[0] == "torch"
+_LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+                   | {os.path.dirname(os.path.dirname(torch.__file__)) + os.sep})
 
 
-_LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+def _by_a_library(function: Any) -> bool:
+    """Says whether a library put a function of its own in the place of one, as torch's compiler does when it is imported."""
+    return isinstance(function, types.FunctionType) and function.__code__.co_filename.startswith(_LIBRARIES)
 
 
 def _runs_foreign_code(frame: types.FrameType | None) -> bool:
