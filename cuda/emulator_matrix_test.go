@@ -1,0 +1,22 @@
+package cuda
+
+import "testing"
+
+// TestEmulatorMatrices: the warp's matrix instructions give every element, under all orders; of asynchronous copies, a missing wait, a missing
+// barrier and a buffer that is still being read show in every order.
+func TestEmulatorMatrices(t *testing.T) {
+	t.Parallel()
+	program := newEmulated(t, "g++", "-O1", "-Iinclude", "-I.").build(t, "matrix.cu")
+	for _, order := range allOrders {
+		for _, right := range []string{"products", "copies"} {
+			if out, status := runEmulated(t, order, program, right); status != 0 || out != "ok\n" {
+				t.Errorf("%s in order %s: status %d\n%s", right, order, status, out)
+			}
+		}
+		for _, planted := range []string{"no_wait", "no_barrier", "one_buffer"} {
+			if out, status := runEmulated(t, order, program, planted); status == 0 {
+				t.Errorf("%s in order %s was not found:\n%s", planted, order, out)
+			}
+		}
+	}
+}
