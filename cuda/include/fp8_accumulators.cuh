@@ -48,16 +48,28 @@ __device__ inline BlockScales<Waves> block_scales(const Product &p, const float 
 	return r;
 }
 
+// The factors of a thread's two rows in a wave; simple: those of the whole warp are plain.
+struct RowFactors {
+	Factor row[2];
+	bool simple;
+};
+
+__device__ inline RowFactors row_factors(const float (&a)[2], float b) {
+	RowFactors r = {{product_of_scales(a[0], b), product_of_scales(a[1], b)}, false};
+	r.simple = __all_sync(0xffffffffu, plain(a[0] * b) && plain(a[1] * b));
+	hopper::finish(r.row[0].first);
+	hopper::finish(r.row[1].first);
+	return r;
+}
+
 // sum += part, times the factor of the row.
-__device__ inline void add_scaled(float (&sum)[accumulators], const float (&part)[accumulators], const float (&a)[2], float b) {
-	const bool simple = plain(a[0] * b) && plain(a[1] * b);
-	const Factor f[2] = {product_of_scales(a[0], b), product_of_scales(a[1], b)};
-	if (__all_sync(0xffffffffu, simple)) {
+__device__ inline void add_scaled(float (&sum)[accumulators], const float (&part)[accumulators], const RowFactors &by) {
+	if (by.simple) {
 #pragma unroll
-		for (int i = 0; i < accumulators; i++) sum[i] += part[i] * f[i / 2 % 2].first;
+		for (int i = 0; i < accumulators; i++) sum[i] += part[i] * by.row[i / 2 % 2].first;
 	} else {
 #pragma unroll
-		for (int i = 0; i < accumulators; i++) sum[i] += part[i] * f[i / 2 % 2].first * f[i / 2 % 2].second;
+		for (int i = 0; i < accumulators; i++) sum[i] += part[i] * by.row[i / 2 % 2].first * by.row[i / 2 % 2].second;
 	}
 }
 

@@ -127,10 +127,12 @@ __device__ inline void consume(const Product &p, const TileOrder &order, uint32_
 				for (int k = 0; k < tile_k; k += hopper::mma_k_bytes)
 					hopper::mma_fp8<FormatA, FormatB>(part, hopper::advanced(a, k), hopper::advanced(b, k), k > 0);
 				hopper::commit();
+				RowFactors factors;
+				if constexpr (Blocks) factors = row_factors(scales.a[w], scales.b);   // while the products run
 				hopper::wait<0>(part);
 				if (w == Waves - 1 && thread % 32 == 0) hopper::barrier_arrive(memory + Tile::empty(at.stage));
 				if constexpr (Blocks) {
-					add_scaled(sum[w], part, scales.a[w], scales.b);
+					add_scaled(sum[w], part, factors);
 				} else {
 #pragma unroll
 					for (int i = 0; i < accumulators; i++) sum[w][i] += part[i];

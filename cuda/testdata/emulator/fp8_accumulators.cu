@@ -21,7 +21,7 @@ __global__ void write(Product p, int64_t row0, int64_t col0, bool wide, float bl
 	if (p.scaling == block_scaling) {
 		float sum[accumulators] = {};
 		const float a[2] = {block_a, 2 * block_a};   // the lower 8 rows of each 16 have another scale
-		add_scaled(sum, y, a, block_b);
+		add_scaled(sum, y, row_factors(a, block_b));
 		store_sums(p, row, col0, sum, wide);
 	} else {
 		scale_sums<1>(p, row, col0, waves);
