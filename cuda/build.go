@@ -77,7 +77,15 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 	if err != nil {
 		return Library{}, err
 	}
-	flags := slices.Concat(b.common(), kernelFlags)
+	asked, err := set.flags()
+	if err != nil {
+		return Library{}, err
+	}
+	emulated, err := CheckFlags(asked)
+	if err != nil {
+		return Library{}, err
+	}
+	flags := slices.Concat(b.common(), kernelFlags, emulated)
 	source := set.hash(flags)
 	for at, text := range emulator {
 		if _, mine := files[at]; !mine {

@@ -104,6 +104,15 @@ var (
 	linkError = regexp.MustCompile(`(?m)^.*(?:undefined reference|multiple definition|undefined symbol|cannot find -l|ptxas (?:error|fatal)|nvlink error).*$`)
 )
 
+// CompilerMessage is the first error that a compiler printed, g++, clang or nvcc: its file, line and text.
+func CompilerMessage(log string) (file, line, text string, ok bool) {
+	m := errorLine.FindStringSubmatch(log)
+	if m == nil {
+		return "", "", "", false
+	}
+	return m[1], m[2], m[3], true
+}
+
 // firstError makes a *BuildError of a compiler's output. A message inside a header that is not the author's is placed at the first
 // line of the author's file that the compiler mentions on the way there.
 func firstError(author, log string) *BuildError {

@@ -100,7 +100,14 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 	if err != nil {
 		return Library{}, err
 	}
-	flags := b.flags()
+	asked, err := set.flags()
+	if err != nil {
+		return Library{}, err
+	}
+	flags := append(b.flags(), asked...)
+	if slices.ContainsFunc(asked, func(f string) bool { return strings.HasPrefix(f, "-O") }) {
+		flags = slices.DeleteFunc(flags, func(f string) bool { return f == "-O3" && !slices.Contains(asked, f) }) // nvcc takes one level
+	}
 	source := set.hash(flags)
 	if set.home != "" {
 		flags = append(flags, "-I", set.home)

@@ -164,7 +164,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 	switch {
 	case err != nil:
 		code = exitBad
-	case len(refused) > 0:
+	case len(refused) > 0 && code != exitBad:
 		code = exitUsage
 	}
 	err = errors.Join(err, kept.finish(err == nil && !result.Interrupted, code))

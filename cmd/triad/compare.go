@@ -151,7 +151,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if err != nil {
 		code = exitBad
 	}
-	if err == nil && len(refused) > 0 {
+	if err == nil && len(refused) > 0 && code != exitBad { // what is wrong is said first, and what was not understood after it
 		code = exitUsage
 	}
 	err = errors.Join(err, kept.finish(err == nil && !result.Interrupted, code))

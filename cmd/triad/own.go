@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/cuda"
 	"triad/cuda/rewrite"
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -30,7 +30,7 @@ import (
 
 // ownFlags add kernels of the user's own to a run.
 type ownFlags struct {
-	add                 []string
+	add, nvccFlags      []string
 	mapped              []string
 	grid, block, shared string
 }
@@ -39,6 +39,7 @@ func (f *ownFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringArrayVar(&f.add, "add", nil, "judge a file of your own beside ours: FILE.cu[:function][@pass] or FILE.py[:function][@pass]; may be repeated")
 	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols")
+	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. \"-DTILE=32 -use_fast_math\"; without a GPU -D and -U alone apply")
 	fs.StringVar(&f.grid, "grid", "", "with --add of a lone __global__ function: its grid over the sizes, e.g. \"ceildiv(cols, 16), rows\"")
 	fs.StringVar(&f.block, "block", "", "with --add of a lone __global__ function: its block, e.g. 256 or \"16, 16\"")
 	fs.StringVar(&f.shared, "shared", "", "with --add of a lone __global__ function: bytes of dynamic shared memory, e.g. \"4 * cols\"")
@@ -52,6 +53,12 @@ func (f *ownFlags) options(o op.Options) (own.Options, error) {
 			return options, usage("--map %q: want PARAMETER=NAME, e.g. out=y", word)
 		}
 		options.Map[name] = target
+	}
+	for _, text := range f.nvccFlags {
+		options.Flags = append(options.Flags, strings.Fields(text)...)
+	}
+	if _, err := cuda.CheckFlags(options.Flags); err != nil {
+		return options, usage("--nvcc-flags: %w", err)
 	}
 	return options, nil
 }
@@ -135,18 +142,15 @@ func (f *ownFile) load(ctx context.Context, operator string) (backend.LoadReply,
 	return reply, hello, nil
 }
 
-// compilerError is a message of g++, clang or nvcc with its place.
-var compilerError = regexp.MustCompile(`(?m)^([^\s:(][^:(\n]*)[:(](\d+)(?::\d+:|\):|:) (?:fatal )?error(?: #[\w-]+)?: (.*)$`)
-
 // blame places a compiler's first message in the author's file, or says that the fault is in what triad wrote.
 func (f *ownFile) blame(message, log string) string {
-	m := compilerError.FindStringSubmatch(log)
+	at, line, text, found := cuda.CompilerMessage(log)
 	_, inPython, raised := strings.Cut(message, "ImportError: triad: ")
 	switch {
 	case raised:
 		return inPython
-	case m != nil && !strings.Contains(m[1], filepath.Base(f.shim)):
-		return fmt.Sprintf("%s:%s: %s", m[1], m[2], m[3])
+	case found && !strings.Contains(at, filepath.Base(f.shim)):
+		return fmt.Sprintf("%s:%s: %s", at, line, text)
 	case strings.Contains(message, filepath.Base(f.shim)):
 		return message + "; this line is in the code that triad wrote to call your function, not in your file: check the types of its parameters, or name them with --map"
 	}
@@ -157,6 +161,9 @@ func (o *ownFiles) Run(ctx context.Context, job backend.Job) (backend.Outcome, e
 	for _, f := range o.files {
 		if f.name == job.Implementation.Name {
 			outcome, err := f.adapter.Run(ctx, job)
+			if err == nil && emptyOutputs(job) {
+				own.ExplainEmpty(&outcome)
+			}
 			if err == nil {
 				own.Explain(&outcome)
 			}
@@ -164,6 +171,11 @@ func (o *ownFiles) Run(ctx context.Context, job backend.Job) (backend.Outcome, e
 		}
 	}
 	return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added", job.Implementation.Name)
+}
+
+// emptyOutputs says whether a job has nothing to write.
+func emptyOutputs(job backend.Job) bool {
+	return !slices.ContainsFunc(job.Outputs, func(t op.TensorType) bool { return t.Elements() > 0 })
 }
 
 // Measure prepares a call to be timed, in the worker of its file.
@@ -220,7 +232,9 @@ func (a *app) maker(g *gpu, e environmentFlags, o worker.Options) (maker, error)
 		return adapter
 	}
 	python := func(folder string) *worker.Adapter { return kept(pybridge.OwnBackend(environment, cache, folder, o)) }
-	truth := func(folder string) *worker.Adapter { return kept(pybridge.OwnTruthBackend(environment, cache, folder, o)) }
+	truth := func(folder string) *worker.Adapter {
+		return kept(pybridge.OwnTruthBackend(environment, cache, folder, o))
+	}
 	return maker{cuda: kernels, python: python, truth: truth, cache: cache, gpu: g != nil}, nil
 }
 
@@ -250,8 +264,8 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	}
 	folder := folderOf(request)
 	switch {
-	case len(f.add) == 0 && folder == nil && (len(f.mapped) > 0 || f.grid+f.block+f.shared != ""):
-		return nil, nil, usage("--map, --grid, --block and --shared speak of a file that --add names")
+	case len(f.add) == 0 && folder == nil && (len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared != ""):
+		return nil, nil, usage("--map, --grid, --block, --shared and --nvcc-flags speak of a file that --add names")
 	case len(f.add) == 0 && folder == nil && slices.ContainsFunc(request.Impls, func(p string) bool { return p == "mine" || strings.HasPrefix(p, "mine/") }):
 		return nil, nil, usage("--impl %s: no file of your own is here; name it with --add FILE", strings.Join(request.Impls, ","))
 	case len(f.add) == 0 && folder == nil:
@@ -403,7 +417,27 @@ func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, 
 	if filepath.Ext(path) == ".py" {
 		return file, file.writePython(spec.Name, fmt.Sprintf("%s %+v", text, options), own.PythonFile(path, file.name, bindings), make)
 	}
-	return file, file.write(func(include string) string { return own.CUDA(include, file.name, bindings) }, make)
+	file.tellFlags(options.Flags, make.gpu)
+	code := func(include string) string {
+		return cuda.FlagsLine(options.Flags) + own.CUDA(include, file.name, bindings)
+	}
+	return file, file.write(code, make)
+}
+
+// tellFlags adds which flags the file is compiled with.
+func (f *ownFile) tellFlags(flags []string, gpu bool) {
+	if len(flags) == 0 {
+		return
+	}
+	text := "compiled with " + strings.Join(flags, " ")
+	if emulated, _ := cuda.CheckFlags(flags); !gpu && len(emulated) < len(flags) {
+		without := slices.DeleteFunc(slices.Clone(flags), func(word string) bool { return slices.Contains(emulated, word) })
+		text = "compiled for the emulator, where these flags say nothing: " + strings.Join(without, " ")
+		if len(emulated) > 0 {
+			text = "compiled with " + strings.Join(emulated, " ") + "; in the emulator these flags say nothing: " + strings.Join(without, " ")
+		}
+	}
+	f.matched = append(f.matched, text)
 }
 
 // writePython puts the operator file that calls a Python file where the worker finds it: a folder of the cache named by what was asked for, so that
@@ -541,6 +575,9 @@ func (f *ownFlags) words() []string {
 	}
 	for _, m := range f.mapped {
 		all = append(all, "--map="+m)
+	}
+	for _, flags := range f.nvccFlags {
+		all = append(all, "--nvcc-flags="+flags)
 	}
 	for name, value := range map[string]string{"grid": f.grid, "block": f.block, "shared": f.shared} {
 		if value != "" {

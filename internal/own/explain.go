@@ -7,6 +7,15 @@ import (
 	"triad/internal/op"
 )
 
+// ExplainEmpty is the outcome of a function on a call all of whose outputs are empty: one that launches no block there is refused by CUDA, which
+// wrongs nothing, since nothing was to be written.
+func ExplainEmpty(o *backend.Outcome) {
+	if o.Status == op.StatusCrash && strings.Contains(o.Sentence, "CUDA error 9") {
+		o.Status = op.StatusUnsupported
+		o.Sentence = "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a size is 0"
+	}
+}
+
 // Explain puts what the harness found about a user's function into a learner's words. A launch that CUDA refused wrote nothing: that is a
 // wrong answer, not a crash.
 func Explain(o *backend.Outcome) {

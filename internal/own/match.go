@@ -17,6 +17,7 @@ type Options struct {
 	Attrs               map[string]string // attributes that --attr fixes
 	Grid, Block, Shared string            // of a lone kernel: expressions over the dims; "" to have one proposed
 	Arguments           []string          // of a template
+	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 }
 
 // Role is what a parameter stands for.

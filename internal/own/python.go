@@ -18,7 +18,7 @@ func PythonFile(path, name string, bindings []*Binding) string {
 	fields := map[op.Pass]string{op.Forward: "outputs", op.Backward: "gradients"}
 	for _, b := range bindings {
 		text.WriteString(b.pythonCode())
-		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass], quoted(b.givenNames())))
+		passes = append(passes, fmt.Sprintf("%v=_lenient(_%v), %s=(%s)", b.Pass, b.Pass, fields[b.Pass], quoted(b.givenNames())))
 		for _, c := range b.Cases {
 			contracts = append(contracts, fmt.Sprintf("(%q, %q): %q", b.Pass.String(), c.DType, b.Spec.DefaultContract(c.DType)))
 			if b.Pass == bindings[0].Pass {
@@ -36,6 +36,7 @@ import importlib.util
 import os
 import sys
 import traceback
+import types
 
 import torch
 
@@ -62,6 +63,7 @@ def _load():
 
 
 _MODULE = _load()
+_TRITON = any(isinstance(v, types.ModuleType) and v.__name__.partition(".")[0] == "triton" for v in vars(_MODULE).values())
 _DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
            "e5m2": torch.float8_e5m2}
 
@@ -70,15 +72,30 @@ def _given(value, name):
     """What a function returned, which must be something."""
     if value is None:
         raise TypeError(f"{name} returned nothing: return the result, or take a parameter that it is written into")
-    return value
+    if type(value) is torch.Tensor:
+        return value.contiguous()
+    return tuple(v.contiguous() if type(v) is torch.Tensor else v for v in value) if isinstance(value, tuple) else value
+
+
+def _lenient(function):
+    """function, which need not take tensors that are strided or empty: where it raises on them it is not judged on them."""
+    def call(*tensors, **attributes):
+        try:
+            return function(*tensors, **attributes)
+        except Exception as e:
+            kind = "empty tensors" if any(t.numel() == 0 for t in tensors) else "strided tensors" if any(not t.is_contiguous() for t in tensors) else ""
+            if not kind:
+                raise
+            raise NotImplementedError(f"it raises {type(e).__name__} on {kind}: {e}") from e
+    return call
 
 
 def _accepts(direction, *tensors, **attributes):
-    """Why a call is not the function's to answer."""
-    if any(not t.is_contiguous() for t in tensors):
-        return "files added with --add are judged on contiguous tensors"
-    if any(t.numel() == 0 for t in tensors):
-        return "files added with --add are not judged on empty tensors"
+    """Why a call is not the function's to answer. Triton kernels of one's own may take every tensor for dense."""
+    if _TRITON and any(not t.is_contiguous() for t in tensors):
+        return "Triton files added with --add are judged on contiguous tensors"
+    if _TRITON and any(t.numel() == 0 for t in tensors):
+        return "Triton files added with --add are not judged on empty tensors"
     return {"forward": _refuses_forward, "backward": _refuses_backward}[direction](*tensors, **attributes)
 
 

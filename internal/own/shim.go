@@ -35,7 +35,13 @@ func CUDA(include, name string, bindings []*Binding) string {
 	return head.String() + tail.String()
 }
 
-const supportCode = `inline int64_t ceildiv(int64_t a, int64_t b) { return b == 0 ? 0 : (a + b - 1) / b; }
+const supportCode = `inline bool is_empty(const triad_call *call, int i) {
+	for (int d = 0; d < call->out[i].rank; d++) {
+		if (call->out[i].shape[d] == 0) return true;
+	}
+	return false;
+}
+inline int64_t ceildiv(int64_t a, int64_t b) { return b == 0 ? 0 : (a + b - 1) / b; }
 inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 inline unsigned size_of_launch(int64_t n) { return n < 0 || n > 0xffffffffll ? 0u : static_cast<unsigned>(n); }
@@ -89,7 +95,7 @@ func (b *Binding) conditions() []condition {
 			continue
 		}
 		if d.MayBeEmpty {
-			all = append(all, condition{code + " >= 1", "files added with --add are not judged on empty tensors, and " + d.Name + " is 0"})
+			all = append(all, condition{code + " >= 1" + b.nothingToWrite(), "files added with --add are not judged where " + d.Name + " is 0" + b.whereEmpty()})
 		}
 		if n, fixed := b.Options.Dims[d.Name]; fixed && !b.givesSize(d.Name) {
 			all = append(all, condition{fmt.Sprintf("%s == %d", code, n), fmt.Sprintf("%s has no parameter for %s: it is judged with --dims %s=%d", b.Function.Name, d.Name, d.Name, n)})
@@ -114,6 +120,26 @@ func (b *Binding) conditions() []condition {
 		}
 	}
 	return all
+}
+
+// nothingToWrite lets a host function be called where every output is empty: it must then launch nothing, or what touches no tensor. A lone kernel
+// has no blocks to be launched with.
+func (b *Binding) nothingToWrite() string {
+	if b.Launch != nil {
+		return ""
+	}
+	var code strings.Builder
+	for i := range b.outputs {
+		fmt.Fprintf(&code, " && triad_own::is_empty(triad_own_call, %d)", i)
+	}
+	return " || (" + strings.TrimPrefix(code.String(), " && ") + ")"
+}
+
+func (b *Binding) whereEmpty() string {
+	if b.Launch != nil {
+		return ": a lone kernel has no block to be launched with"
+	}
+	return " and something must be written"
 }
 
 // attributeValue is the value of an attribute without a parameter, as C++ and in words: what --attr says, else the default. An enumeration
@@ -308,5 +334,5 @@ func (b *Binding) outputBits() uint32 {
 
 // Constraint says in one sentence what the function is not judged on.
 func (b *Binding) Constraint() string {
-	return strings.Join(append([]string{"contiguous tensors that are not empty"}, b.limits()...), "; ")
+	return strings.Join(append([]string{"contiguous tensors"}, b.limits()...), "; ")
 }
