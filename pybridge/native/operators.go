@@ -17,6 +17,8 @@ type attribute struct {
 	Type    string   `json:"type"`
 	Values  []string `json:"values"`
 	Default any      `json:"default"`
+	// Positive: a float above 0, also when it is rounded to fp32.
+	Positive bool `json:"positive"`
 }
 
 type tensorSpec struct {
@@ -79,7 +81,7 @@ func describe(s *op.Spec) operator {
 		d.Dims = append(d.Dims, dim{x.Name, x.MayBeEmpty, x.Default})
 	}
 	for _, x := range s.Attributes {
-		d.Attributes = append(d.Attributes, attribute{x.Name, x.Type, x.Values, x.Default})
+		d.Attributes = append(d.Attributes, attribute{x.Name, x.Type, x.Values, x.Default, x.Positive})
 	}
 	for _, p := range s.Passes() {
 		inputs, outputs := s.Tensors(p)

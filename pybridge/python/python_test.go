@@ -13,8 +13,76 @@ import (
 )
 
 // TestPackage installs the package by pip into a clean virtual environment, as a user would, and runs its tests there. Where a Python with
-// torch is here, the environment sees its packages, and the PyTorch operators are tested too.
+// torch is here, the environment sees its packages, and the PyTorch operators and the notebook are tested too.
 func TestPackage(t *testing.T) {
+	clean := environment(t)
+	output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ".")
+	torch := lend(t, clean)
+	files, err := filepath.Glob("tests/test_*.py")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests of the package: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			if !torch && filepath.Base(file) != "test_package.py" {
+				t.Skip("no torch for this Python")
+			}
+			cmd := exec.CommandContext(t.Context(), clean, "-m", "unittest", "-v", filepath.Base(file))
+			cmd.Dir = "tests"
+			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "TORCHINDUCTOR_VEC_ISA_OK=0")
+			out, err := cmd.CombinedOutput()
+			t.Logf("%s", out)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("documents", func(t *testing.T) {
+		if !torch {
+			t.Skip("no torch for this Python")
+		}
+		output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", "tests/requirements.txt")
+		t.Log(output(t, clean, "tests/notebook.py"))
+		t.Log(output(t, clean, "tests/inline.py"))
+	})
+}
+
+// A wheel installs where there is no Go and no compiler, with the program inside, and a Python that it is not for refuses it.
+func TestWheel(t *testing.T) {
+	clean := environment(t)
+	dist := t.TempDir()
+	output(t, clean, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", dist, ".")
+	wheels, err := filepath.Glob(filepath.Join(dist, "triad-*.whl"))
+	if err != nil || len(wheels) != 1 {
+		t.Fatalf("wheels %v, %v: want one", wheels, err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheels[0])
+	code := "import triad, subprocess; said = subprocess.run([triad.binary(), 'version'], capture_output=True, text=True).stdout.split(); " +
+		"print(said[1] == triad.__version__, len(triad.ops()) > 5, len(triad.case('softmax', dims={'rows': 1, 'cols': 1}).key) > 0)"
+	if got := output(t, clean, "-I", "-c", code); got != "True True True" {
+		t.Errorf("the installed wheel says %s", got)
+	}
+	other := exec.CommandContext(t.Context(), clean, "-m", "pip", "install", "--disable-pip-version-check", "--no-index", "--no-deps", "--only-binary=:all:",
+		"--python-version", "3.9", "--target", t.TempDir(), wheels[0])
+	if out, err := other.CombinedOutput(); err == nil || !strings.Contains(string(out), "is not a supported wheel on this platform") {
+		t.Errorf("installed for another Python: %v\n%s", err, out)
+	}
+}
+
+// BenchmarkOverhead prints what an operator in Python adds to the launch of its kernel.
+func BenchmarkOverhead(b *testing.B) {
+	clean := environment(b)
+	output(b, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ".")
+	if !lend(b, clean) {
+		b.Skip("no torch for this Python")
+	}
+	b.Log(output(b, clean, "tests/overhead.py"))
+}
+
+// environment makes a virtual environment in which the package can be built, and gives its Python.
+func environment(t testing.TB) string {
+	t.Helper()
 	if os.Getenv("TRIAD_TEST_SETUP") == "" {
 		t.Skip("pip fetches PyBindGen for the build: make test does it")
 	}
@@ -31,36 +99,12 @@ func TestPackage(t *testing.T) {
 	}
 	venv := filepath.Join(t.TempDir(), "venv")
 	output(t, python, "-m", "venv", venv)
-	clean := filepath.Join(venv, "bin", "python")
-	output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ".")
-	torch := lend(t, clean)
-	files, err := filepath.Glob("tests/test_*.py")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no tests of the package: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), clean, "-m", "unittest", "-v", filepath.Base(file))
-			cmd.Dir = "tests"
-			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "TORCHINDUCTOR_VEC_ISA_OK=0")
-			out, err := cmd.CombinedOutput()
-			t.Logf("%s", out)
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	t.Run("notebook", func(t *testing.T) {
-		if !torch {
-			t.Skip("no torch for this Python")
-		}
-		output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", "tests/requirements.txt")
-		t.Log(output(t, clean, "tests/notebook.py"))
-	})
+	return filepath.Join(venv, "bin", "python")
 }
 
 // lend lets the environment see the packages of the interpreter that triad's workers use, if there is one of the same version, and says whether.
-func lend(t *testing.T, clean string) bool {
+func lend(t testing.TB, clean string) bool {
+	t.Helper()
 	home, err := os.UserHomeDir()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +132,7 @@ func lend(t *testing.T, clean string) bool {
 	return true
 }
 
-func output(t *testing.T, command ...string) string {
+func output(t testing.TB, command ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput()
 	if err != nil {

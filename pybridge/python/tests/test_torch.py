@@ -196,6 +196,30 @@ class Rules(unittest.TestCase):
 
 
 class BadInput(unittest.TestCase):
+    def test_fp8_gradients(self):
+        """fp8_gemm says where its gradients come from, and gives them."""
+        a, b, scale = draw(4, 16).to(torch.float8_e4m3fn), draw(8, 16).to(torch.float8_e4m3fn), torch.tensor([0.5])
+        for family in (None, "cuda"):
+            with self.assertRaisesRegex(triad.UsageError, "fp8_gemm has no gradient of its own: .* fp8_gemm.backward"):
+                ops.fp8_gemm(a, scale.clone().requires_grad_(), b, scale, impl=family)
+        g = draw(4, 8)
+        e4, e5 = torch.float8_e4m3fn, torch.float8_e5m2
+        operands = (g.to(e5), scale, b.float().T.contiguous().to(e4), scale, g.T.contiguous().to(e5), scale, a.float().T.contiguous().to(e4), scale)
+        for impl in ("torch/dequant", ops.fp8_gemm.implementations()[0]):
+            grad_a, grad_b = ops.fp8_gemm.backward(*operands, impl=impl, out="fp32")
+            torch.testing.assert_close(grad_a, g.to(e5).float() @ b.float() / 4, rtol=1e-3, atol=1e-3)
+            torch.testing.assert_close(grad_b, g.to(e5).float().T @ a.float() / 4, rtol=1e-3, atol=1e-3)
+        with self.assertRaisesRegex(triad.UsageError, "fp8_gemm.backward: want the tensors g, scale_g"):
+            ops.fp8_gemm.backward(g, impl="torch/dequant")
+
+    def test_gradients_of_gradients(self):
+        """They are refused, not wrong: by the dispatcher's way too."""
+        x = draw(3, 4).requires_grad_()
+        for y in (ops.softmax(x), torch.ops.triad.softmax(x, "torch/eager")):
+            with self.assertRaisesRegex(RuntimeError, "has no derivative"):
+                (first,) = torch.autograd.grad(y[0, 0], x, create_graph=True)
+                torch.autograd.grad(first.sum(), x)
+
     def test_sentences(self):
         x = draw(4, 8)
         for words, call in (
@@ -211,6 +235,17 @@ class BadInput(unittest.TestCase):
             ("weight is torch.bfloat16", lambda: ops.layernorm(x, draw(8, dtype=torch.bfloat16), draw(8))),
             ("cols 9 is not a multiple of", lambda: ops.softmax(draw(2, 9), impl="cuda/vec")),
             ("want one on a CPU or a CUDA device", lambda: ops.softmax(x.to("meta"))),
+            ("weight is on meta, x on cpu", lambda: ops.layernorm(x, torch.empty(8, device="meta"), draw(8))),
+            ("x is torch.sparse_coo: want a dense tensor", lambda: ops.softmax(x.to_sparse())),
+            ("softmax: impl is 3", lambda: ops.softmax(x, impl=3)),
+            ("eps is 'a': want a number above 0", lambda: ops.layernorm(x, draw(8), draw(8), eps="a")),
+            ("eps is -1.0: want a number above 0", lambda: ops.layernorm(x, draw(8), draw(8), eps=-1.0)),
+            ("causal is 'yes': want True or False", lambda: ops.flash_attention(*attention_inputs(torch.float32), causal="yes")),
+            ("heads_q is 4, heads_kv is 3", lambda: ops.flash_attention(draw(1, 4, 9, 16), draw(1, 3, 9, 16), draw(1, 3, 9, 16))),
+            ("offset + seq <= max_pos", lambda: ops.rope(*rope_inputs(torch.float32), offset=1)),
+            ("offset >= 0", lambda: ops.rope(*rope_inputs(torch.float32), offset=-1)),
+            ("offset is 0.5: want a whole number", lambda: ops.rope(*rope_inputs(torch.float32), offset=0.5)),
+            ("out is 'fp8': want 'bf16' or", lambda: ops.fp8_gemm(x.to(torch.float8_e4m3fn), draw(1), x.to(torch.float8_e4m3fn), draw(1), out="fp8")),
         ):
             with self.subTest(words):
                 with self.assertRaises((triad.TriadError, AttributeError)) as caught:

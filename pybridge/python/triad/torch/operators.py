@@ -12,7 +12,7 @@ import torch
 from triad.errors import TriadError, Unavailable, UsageError
 from triad.torch import choice, cuda, extension, files, worker
 from triad.torch.direct import PLAIN, Plan, Step, no_second, plain, step
-from triad.torch.signature import DTYPES, Signature, default, depends, evaluate
+from triad.torch.signature import DTYPES, Signature, check, default, depends, evaluate
 
 _TYPES = {"bool": "bool", "int": "int", "float": "float", "enum": "str"}
 _AUTOCAST = {"cuda": {"softmax": "fp32", "layernorm": "fp32", "flash_attention": "lower"}, "cpu": {"flash_attention": "lower"}}
@@ -297,6 +297,8 @@ class Function:
 
     def _any(self, given: tuple, impl: str | None, keywords: dict[str, Any], key: tuple | None) -> Any:
         """The call at full length. Where nothing stands between it and its kernel, what was settled is remembered under key."""
+        if impl is not None and not isinstance(impl, str):
+            raise UsageError(f"{self.name}: impl is {impl!r}: want the name of an implementation or a family, see {self.name}.implementations()")
         tensors, attributes = self._arguments(given, keywords)
         kind = tensors[0].device.type
         if kind in _AUTOCAST and torch.is_autocast_enabled(kind):
@@ -310,7 +312,10 @@ class Function:
         if gradient and not self.differentiable:
             raise UsageError(f"{self.name} has no gradient of its own: the operands of its backward are quantised anew by the caller: call it under "
                              f"torch.no_grad(), and {self.name}.backward for the gradients")
-        sizes = {} if torch.compiler.is_compiling() else self._forward.sizes(flat, attributes)
+        sizes = {}
+        if not torch.compiler.is_compiling():
+            self._forward.bind(flat, {n: v for n, v in attributes.items() if v is not None})  # before anything is asked about such a call
+            sizes = self._forward.sizes(flat, attributes)
         dims = tuple(sizes.items()) if sizes and all(type(v) is int for v in sizes.values()) else None
         name = _chosen(self.name, impl, str(tensors[0].device), dtype, dims, gradient, tuple(attributes.items()))
         if torch.compiler.is_compiling() or not plain() or any(type(t) not in PLAIN for t in tensors):
@@ -356,8 +361,11 @@ class Function:
         for name in names:
             if not isinstance(given[name], torch.Tensor):
                 raise UsageError(f"{self.name}: {name} is a {type(given[name]).__name__}: want a torch.Tensor")
+            if given[name].layout != torch.strided:
+                raise UsageError(f"{self.name}: {name} is {given[name].layout}: want a dense tensor")
         # A default that depends on dims is None here: the operator itself knows them.
-        return tuple(given[n] for n in names), {a["name"]: keywords.get(a["name"], None if depends(a) else default(a, {})) for a in self._attributes}
+        return tuple(given[n] for n in names), {a["name"]: (None if depends(a) else default(a, {})) if keywords.get(a["name"]) is None else
+                                                check(self.name, a, keywords[a["name"]]) for a in self._attributes}
 
     def _autocast(self, tensors: tuple[torch.Tensor, ...], kind: str) -> tuple[torch.Tensor, ...]:
         """Under torch.autocast the tensors of the case's dtype become what torch's own operator of the kind takes."""

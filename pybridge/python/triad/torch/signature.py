@@ -42,6 +42,7 @@ class Signature:
         self.dtypes: list[str] = of["dtypes"]
         self.dims = [d["name"] for d in spec["dims"]]
         self.attributes = spec["attributes"] or []
+        self.require: list[str] = spec["require"] or []
 
     def shape_of(self, tensor: Mapping[str, Any], attributes: Mapping[str, Any]) -> list[str]:
         """The expressions of a tensor's sizes: the spec may choose them by an attribute."""
@@ -70,6 +71,10 @@ class Signature:
             for text, size in zip(shape, tensor.shape):
                 if text in self.dims:
                     values.setdefault(text, size)
+        for rule in self.require:
+            words = [w for w in re.findall(r"[a-z_]+", rule) if w in values]
+            if not evaluate(rule, values):
+                raise UsageError(f"{self.op}: want {rule}: {', '.join(f'{w} is {values[w]}' for w in words)}")
         case = self.case_dtype(tensors, declared)
         for t, shape, tensor in zip(declared, shapes, tensors):
             for text, size in zip(shape, tensor.shape):
@@ -111,6 +116,23 @@ def default(attribute: Mapping[str, Any], dims: Mapping[str, Any]) -> Any:
     if kind == "float":
         return float(evaluate(value, dims, whole=False)) if isinstance(value, str) else float(value)
     return int(evaluate(value, dims)) if kind == "int" and isinstance(value, str) else value
+
+
+def check(op: str, attribute: Mapping[str, Any], value: Any) -> Any:
+    """The value of an attribute, of its type. UsageError says which values it takes."""
+    kind, name = attribute["type"], attribute["name"]
+    if kind == "enum":
+        right = value in attribute["values"]
+    elif kind == "bool":
+        right = value is True or value is False
+    elif isinstance(value, bool) or not isinstance(value, (int, float) if kind == "float" else int):
+        right = hasattr(value, "node")  # a symbol of torch's, while it compiles
+    else:
+        right = kind == "int" or math.isfinite(value) and (not attribute["positive"] or value > 0)
+    if not right:
+        want = " or ".join(map(repr, attribute["values"])) if kind == "enum" else {"bool": "True or False", "int": "a whole number"}.get(kind, "a number above 0" if attribute["positive"] else "a finite number")
+        raise UsageError(f"{op}: {name} is {value!r}: want {want}")
+    return float(value) if kind == "float" and isinstance(value, int) else value
 
 
 def depends(attribute: Mapping[str, Any]) -> bool:

@@ -1,0 +1,236 @@
+"""The operators on a GPU: skipped where there is none. `python -m unittest test_gpu` with the package on the path; needs no network and no Go."""
+
+import os
+import unittest
+from unittest import mock
+
+import triad
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    raise unittest.SkipTest("PyTorch is not installed") from None
+
+from triad.torch import extension, model, ops
+from triad.torch.model import _rotated
+
+DEVICE = "cuda"
+
+
+def draw(*shape, dtype=torch.float32, seed=1):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
+
+
+def angles(seq, half):
+    a = torch.outer(torch.arange(float(seq)), torch.logspace(0, -2, half)).to(DEVICE)
+    return a.cos(), a.sin()
+
+
+OPERATORS = {
+    "softmax": (lambda t: (draw(64, 512, dtype=t),), lambda x: torch.softmax(x, -1), (0,)),
+    "layernorm": (lambda t: (draw(64, 512, dtype=t), draw(512, dtype=t), draw(512, dtype=t, seed=2)), lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), (0, 1, 2)),
+    "swiglu": (lambda t: (draw(64, 512, dtype=t), draw(64, 512, dtype=t, seed=2)), lambda g, u: F.silu(g) * u, (0, 1)),
+    "rope": (lambda t: (draw(2, 33, 4, 64, dtype=t), draw(2, 33, 2, 64, dtype=t), *angles(33, 32)), lambda q, k, c, s: (_rotated(q, c, s), _rotated(k, c, s)), (0, 1)),
+    "flash_attention": (lambda t: (draw(2, 4, 96, 64, dtype=t), draw(2, 2, 96, 64, dtype=t), draw(2, 2, 96, 64, dtype=t, seed=2)),
+                        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), (0, 1, 2)),
+}
+
+
+def several(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+def gradients(function, inputs, differentiable):
+    leaves = [x.detach().clone(memory_format=torch.preserve_format).requires_grad_(i in differentiable) for i, x in enumerate(inputs)]
+    outputs = several(function(*leaves))
+    weights = [torch.cos(torch.arange(o.numel(), device=DEVICE)).reshape(o.shape).to(o.dtype) for o in outputs]
+    torch.autograd.backward(outputs, weights)
+    return [o.detach() for o in outputs] + [leaves[i].grad for i in differentiable]
+
+
+def setUpModule():
+    if not torch.cuda.is_available():
+        raise unittest.SkipTest("torch sees no GPU")
+    os.environ["XDG_DATA_HOME"] = "/nonexistent"  # no database chooses
+    try:
+        extension.load()
+        print("the C++ part:", extension.built())
+    except triad.Unavailable as e:
+        print("without the C++ part:", e)
+
+
+class Both:
+    """What holds in Python and in C++."""
+
+    fast: bool
+
+    def setUp(self):
+        if self.fast and extension.loaded is None:
+            self.skipTest("no C++ part")
+        self.patched = mock.patch.object(extension, "loaded", extension.loaded if self.fast else None)
+        self.patched.start()
+        for name in OPERATORS:
+            getattr(ops, name)._plans.clear()
+            getattr(ops, name)._number = None
+
+    def tearDown(self):
+        self.patched.stop()
+
+    def close(self, got, want, dtype):
+        tolerance = {torch.float32: 2e-3, torch.bfloat16: 6e-2}[dtype]  # whether it is the right thing at all: the judge is stricter
+        for g, w in zip(got, want, strict=True):
+            self.assertEqual((g.dtype, g.shape), (w.dtype, w.shape))
+            self.assertLess(((g.double() - w.double()).norm() / w.double().norm().clamp_min(1e-9)).item(), tolerance)
+
+    def test_every_variant(self):
+        for name, (inputs, reference, differentiable) in OPERATORS.items():
+            operator = getattr(ops, name)
+            for impl in operator.implementations(DEVICE):
+                for dtype in (torch.float32, torch.bfloat16):
+                    with self.subTest(impl, op=name, dtype=dtype):
+                        if impl.endswith("compile") or not operator._row(impl, torch.device(DEVICE)).outputs("forward", {torch.float32: "fp32"}.get(dtype, "bf16")):
+                            continue
+                        tensors = inputs(dtype)
+                        want = gradients(reference, tensors, differentiable)
+                        try:
+                            for _ in range(3):
+                                self.close(gradients(lambda *t: operator(*t, impl=impl), tensors, differentiable), want, dtype)
+                        except triad.UsageError as e:
+                            self.assertRegex(str(e), "has no backward|no forward|want|needs|takes|only|must|is not|above|below")
+
+    def test_not_contiguous_and_some_gradients(self):
+        for name, (inputs, reference, differentiable) in OPERATORS.items():
+            tensors = inputs(torch.float32)
+            apart = [torch.stack((t, t), -1)[..., 0] for t in tensors]
+            for wanted in ((differentiable[0],), differentiable[-1:]):
+                with self.subTest(name, wanted=wanted):
+                    for _ in range(2):
+                        self.close(gradients(lambda *t: getattr(ops, name)(*t, impl="cuda"), apart, wanted), gradients(reference, tensors, wanted), torch.float32)
+
+    def test_another_stream(self):
+        """The kernel waits for what is before it on the current stream, and for that alone."""
+        stream, x = torch.cuda.Stream(), torch.zeros(256, 256, device=DEVICE)
+        ops.softmax(x, impl="cuda/block")
+        with torch.cuda.stream(stream):
+            ops.softmax(x, impl="cuda/block")
+            torch.cuda._sleep(50_000_000)
+            x.copy_(draw(256, 256))
+            y = ops.softmax(x, impl="cuda/block")
+            before = stream.query()
+        other = ops.softmax(draw(8, 8), impl="cuda/block")
+        torch.cuda.current_stream().synchronize()
+        stillbusy = not stream.query()
+        stream.synchronize()
+        self.assertFalse(before)
+        self.assertTrue(stillbusy, "a call on the default stream waited for the other one")
+        self.close([y, other], [torch.softmax(x, -1), torch.softmax(draw(8, 8), -1)], torch.float32)
+
+    def test_graph(self):
+        """Forward and backward are captured and replayed with other numbers."""
+        for name, (inputs, reference, differentiable) in OPERATORS.items():
+            with self.subTest(name):
+                tensors = [t.requires_grad_(i in differentiable) for i, t in enumerate(inputs(torch.float32))]
+                leaves = [tensors[i] for i in differentiable]
+
+                def work():
+                    outputs = several(getattr(ops, name)(*tensors, impl="cuda"))
+                    return (*outputs, *torch.autograd.grad(outputs, leaves, [torch.ones_like(o) for o in outputs]))
+                side = torch.cuda.Stream()
+                with torch.cuda.stream(side):
+                    for _ in range(3):
+                        work()
+                torch.cuda.synchronize()
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    captured = work()
+                with torch.no_grad():
+                    for t in leaves:
+                        t.mul_(0.5).add_(0.1)
+                graph.replay()
+                torch.cuda.synchronize()
+                self.close(captured, work(), torch.float32)
+
+    def test_autocast(self):
+        for name, (inputs, reference, differentiable) in OPERATORS.items():
+            for dtype in (torch.float32, torch.bfloat16):
+                with self.subTest(name, dtype=dtype):
+                    tensors = inputs(dtype)
+                    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+                        got = gradients(lambda *t: getattr(ops, name)(*t, impl="cuda"), tensors, differentiable)
+                        want = gradients(reference, tensors, differentiable)
+                    self.assertEqual([g.dtype for g in got], [w.dtype for w in want])
+                    self.close(got, want, torch.bfloat16)
+
+    def test_memory(self):
+        x = draw(64, 512).requires_grad_()
+
+        def call():
+            ops.layernorm(x, w, w, impl="cuda").backward(x.detach())
+            x.grad = None
+        w = draw(512)
+        for _ in range(300):
+            call()
+        torch.cuda.synchronize()
+        gpu, host = torch.cuda.memory_allocated(), resident()
+        for _ in range(10_000):
+            call()
+        torch.cuda.synchronize()
+        self.assertEqual(torch.cuda.memory_allocated(), gpu)
+        self.assertLess(resident() - host, 16 << 20)
+
+    def test_bad_input(self):
+        x = draw(4, 8)
+        with self.assertRaisesRegex(triad.UsageError, "want one device"):
+            ops.layernorm(x, draw(8).cpu(), draw(8))
+        with self.assertRaisesRegex(triad.UsageError, "dtype fp64"):
+            ops.softmax(x.double(), impl="cuda")
+        with self.assertRaisesRegex(triad.UsageError, "has no implementation"):
+            ops.softmax(x, impl="cuda/nope")
+        with self.assertRaisesRegex(triad.UsageError, "softmax/cuda/vec: "):
+            ops.softmax(draw(2, 9), impl="cuda/vec")
+
+
+class InPython(Both, unittest.TestCase):
+    fast = False
+
+
+class InCpp(Both, unittest.TestCase):
+    fast = True
+
+
+class Traced(unittest.TestCase):
+    def test_compile(self):
+        for name, (inputs, reference, differentiable) in OPERATORS.items():
+            with self.subTest(name):
+                torch._dynamo.reset()
+                tensors = inputs(torch.bfloat16)
+                compiled = torch.compile(lambda *t: several(getattr(ops, name)(*t, impl="cuda")), fullgraph=True)
+                for g, w in zip(gradients(compiled, tensors, differentiable), gradients(reference, tensors, differentiable), strict=True):
+                    self.assertLess(((g.double() - w.double()).norm() / w.double().norm()).item(), 6e-2)
+
+    def test_opcheck(self):
+        for name, (inputs, _, differentiable) in OPERATORS.items():
+            with self.subTest(name):
+                tensors = [t.requires_grad_(i in differentiable) for i, t in enumerate(inputs(torch.float32))]
+                impl = getattr(ops, name).choose("cuda", "cuda:0", "fp32", None, True)
+                attributes = {"layernorm": (1e-5,), "rope": (False, 0), "flash_attention": (False, None)}.get(name, ())
+                torch.library.opcheck(getattr(torch.ops.triad, name).default, (*tensors, *attributes, impl))
+
+
+class Model(unittest.TestCase):
+    def test_losses(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            for impl in (None, "cuda"):
+                with self.subTest(dtype=dtype, impl=impl):
+                    a = model.agreement(model.Sizes(), model.Ours(impl), dtype, device=DEVICE)
+                    self.assertTrue(a.ok, f"{a}")
+
+
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+if __name__ == "__main__":
+    unittest.main()
