@@ -357,9 +357,9 @@ func (m *attentionRow) weigh(tf32 bool) {
 
 // forwardRow fills one row of o (which is 0) and gives its lse. With w = P.|v| and the weights' errors eps the allowance is
 //
-//	T = u_P*w + eta*sum|v|/l + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w + Sk*2^-149
+//	T = u_P*w + eta*sum|v| + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w + Sk*2^-149
 //
-// storing P, its underflow, the weights in the numerator and in the sum l, the sum over the keys; never more than max_j |v_j| + |R|, as o is a
+// storing P, its underflow (P may be stored before it is divided by l >= 1, or after), the weights in the numerator and in the sum l, the sum over the keys; never more than max_j |v_j| + |R|, as o is a
 // weighted mean whatever the weights. For lse
 //
 //	T = sum_j P_j*eps_j + u32*(|m| + g(Sk) + 8 + 2|log l|)
@@ -417,8 +417,8 @@ func (h *attentionHead) allow(m *attentionRow, out row) {
 	keys := float64(len(m.p))
 	for c, sizes := range h.keyed(h.sizes, int64(len(m.p))) {
 		size := math.Abs(out.R[c])
-		out.T[c] = m.weights[c] + h.eta*sizes/m.l + size*(m.spread+judge.U32*h.gK) + subnormal*keys
-		out.TFP32[c] = m.weightsFP32[c] + judge.Tiny*sizes/m.l + size*(m.spreadFP32+judge.U32*h.gK) + subnormal*keys
+		out.T[c] = m.weights[c] + h.eta*sizes + size*(m.spread+judge.U32*h.gK) + subnormal*keys
+		out.TFP32[c] = m.weightsFP32[c] + judge.Tiny*sizes + size*(m.spreadFP32+judge.U32*h.gK) + subnormal*keys
 	}
 	if !(m.spread < 0.5) {
 		h.capRow(int64(len(m.p)), out)

@@ -19,12 +19,14 @@ type moments struct {
 	g                    float64 // growth of errors in a sum over the row
 }
 
-// momentsOf computes the exact statistics of a row. The variance of two passes (or Welford's) is off by g(n) roundoffs and by the squared
-// error of the mean; rho is that relative to variance + eps:
+// momentsOf computes the exact statistics of a row. The variance of two passes is off by g(n) roundoffs and by the squared error of the mean.
+// Welford's recurrence multiplies differences from a running mean that was rounded: its errors, of a roundoff of the mean each, add up like a
+// random walk, to sum_k d_k*(e_{k-1} + e_k) with e_k = sum_j j*delta_j/k, whose standard deviation is sqrt(2/3)*n*sigma*u32*|mean|; 8 of these never
+// happen by chance. rho is all that relative to variance + eps:
 //
-//	rho = (2*g(n)*u32*v + 2*(u32*g(n)*mean|x|)^2) / (v+eps)
+//	rho = (2*g(n)*u32*v + 8*u32*mean|x|*sqrt(v) + 2*(u32*g(n)*mean|x|)^2) / (v+eps)
 //
-// The second term stays where the variance is 0: two passes over a constant row leave the squared error of the mean as its variance.
+// The last term stays where the variance is 0: two passes over a constant row leave the squared error of the mean as its variance.
 func momentsOf(x, scratch []float64, eps, g float64) moments {
 	n := float64(len(x))
 	var s moments
@@ -38,7 +40,7 @@ func momentsOf(x, scratch []float64, eps, g float64) moments {
 	s.g = g
 	total := s.variance + eps
 	shift := judge.U32 * g * s.meanAbs
-	s.rho = (2*g*judge.U32*s.variance + 2*shift*shift) / total
+	s.rho = (2*g*judge.U32*s.variance + 8*judge.U32*s.meanAbs*math.Sqrt(s.variance) + 2*shift*shift) / total
 	return s
 }
 

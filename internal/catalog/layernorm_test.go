@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"triad/internal/op"
@@ -194,5 +195,35 @@ func TestLayernormSparseRows(t *testing.T) {
 	c.Distribution = "sparse"
 	if sparse := truthFor(t, c, "fp32", in).Outputs[2].T[0]; !(sparse > 4*plain) {
 		t.Errorf("T of rstd is %v for sparse rows, %v for others: want that of 4099 equal terms", sparse, plain)
+	}
+}
+
+// TestLayernormByWelford: rows of one value but for a neighbour here and there, 256 standard deviations from 0 and more, are right by two passes and by
+// Welford's recurrence, whose running mean is rounded at every step.
+func TestLayernormByWelford(t *testing.T) {
+	const rows, cols = 4000, 7
+	r := rand.New(rand.NewPCG(9, 2))
+	values := make([]float64, rows*cols)
+	for i := range values {
+		values[i] = math.Ldexp(200+float64(i/cols%50), 50)
+		if r.IntN(6) == 0 {
+			values[i] += math.Ldexp(1, 50)
+		}
+	}
+	x := literal("x", op.BF16, values, rows, cols)
+	ones := slices.Repeat([]float64{1}, cols)
+	in := []tensor.Tensor{x, literal("weight", op.BF16, ones, cols), literal("bias", op.BF16, make([]float64, cols), cols)}
+	truth := truthFor(t, layernormCase(op.Forward, op.BF16, rows, cols, ""), "fp32", in)
+	for _, running := range []bool{false, true} {
+		var y, means, rstds []float64
+		for i := range int64(rows) {
+			row := values[i*cols : (i+1)*cols]
+			mean, rstd := arithmetic{other: running}.statistics(row, eps, op.BF16)
+			for _, v := range row {
+				y = append(y, f32(f32(v-mean)*rstd))
+			}
+			means, rstds = append(means, mean), append(rstds, rstd)
+		}
+		accepts(t, fmt.Sprintf("running mean %v", running), judged(truth, y, means, rstds))
 	}
 }
