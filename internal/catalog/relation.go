@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"triad/internal/judge"
 	"triad/internal/op"
@@ -152,7 +153,7 @@ type Related struct {
 type Answered struct {
 	op.Case
 	call   Call
-	truth  judge.Truth
+	truth  func() (judge.Truth, error) // computed where a relation asks for it: not every call has one
 	values map[string][]float64
 	fail   func(error)
 }
@@ -169,33 +170,34 @@ func relatedCalls(r Relation, contract string, calls []Call, loose bool) (*Relat
 	first := len(calls) - 1
 	if r.Second != nil {
 		first--
-		if a.Second, err = a.answered(calls[first+1], contract); err != nil {
-			return nil, err
-		}
+		a.Second = a.answered(calls[first+1], contract)
 	}
-	a.First, err = a.answered(calls[first], contract)
-	return a, err
+	a.First = a.answered(calls[first], contract)
+	return a, nil
 }
 
-func (a *Related) answered(c Call, contract string) (*Answered, error) {
-	truth := c.Truth
-	if truth == nil {
-		truth = func(contract string) (judge.Truth, error) { return TruthOf(c.Case, contract, c.Given, nil) }
+func (a *Related) answered(c Call, contract string) *Answered {
+	compute := c.Truth
+	if compute == nil {
+		compute = func(contract string) (judge.Truth, error) { return TruthOf(c.Case, contract, c.Given, nil) }
 	}
-	t, err := truth(contract)
-	if err != nil {
-		return nil, err
-	}
-	for _, target := range t.Outputs {
-		if target.Index != nil {
-			return nil, errors.New("its truth is a sample")
+	truth := sync.OnceValues(func() (judge.Truth, error) {
+		t, err := compute(contract)
+		if err != nil {
+			return t, err
 		}
-	}
-	return &Answered{Case: c.Case, call: c, truth: t, values: map[string][]float64{}, fail: func(err error) {
+		for _, target := range t.Outputs {
+			if target.Index != nil {
+				return t, errors.New("its truth is a sample")
+			}
+		}
+		return t, nil
+	})
+	return &Answered{Case: c.Case, call: c, truth: truth, values: map[string][]float64{}, fail: func(err error) {
 		if a.err == nil {
 			a.err = err
 		}
-	}}, nil
+	}}
 }
 
 // In gives an input's values, row-major.
@@ -220,7 +222,12 @@ func (a *Answered) decoded(kind string, from Inputs, name string) []float64 {
 
 // Target is the truth of an output; one without elements where there is none.
 func (a *Answered) Target(output string) judge.Target {
-	for _, t := range a.truth.Outputs {
+	truth, err := a.truth()
+	if err != nil {
+		a.fail(err)
+		return judge.Target{}
+	}
+	for _, t := range truth.Outputs {
 		if t.Name == output {
 			return t
 		}

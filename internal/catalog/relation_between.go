@@ -37,14 +37,14 @@ func (a *Related) agree(output string, by float64, at []int64, from func(i int64
 	return s
 }
 
-// equal states that they are that to the bit, in what by (a power of two) cannot round: below the normal range of the output's dtype both calls
+// equal states of the same elements of both calls that the second's are `by` times the first's to the bit, in what by (a power of two) cannot round: below the normal range of the output's dtype both calls
 // round at the same place, so that they may differ by that, and beyond its range both overflow. Where the output's bits may vary anyway, or the
 // contract stores an intermediate in a dtype whose subnormals the scale meets, it is agree.
-func (a *Related) equal(output string, by float64, at []int64, from func(i int64) int64) judge.Statement {
+func (a *Related) equal(output string, by float64, at []int64) judge.Statement {
 	if a.Loose || by != 1 && a.roundsScaled() {
-		return a.agree(output, by, at, from)
+		return a.agree(output, by, at, itself)
 	}
-	t, y1, y2 := a.Second.Target(output), a.First.Out(output), a.Second.Out(output)
+	t, y1, y2 := a.First.Target(output), a.First.Out(output), a.Second.Out(output) // of both calls, which have the same sizes
 	if a.failed() {
 		return judge.Statement{}
 	}
@@ -52,9 +52,9 @@ func (a *Related) equal(output string, by float64, at []int64, from func(i int64
 	least := math.Ldexp(math.Max(1, 1/math.Abs(by)), format.EMin)
 	return judge.Statement{Shape: t.Shape, N: countOf(at, len(y2)), At: func(i int64) judge.Claim {
 		i = placeOf(at, i)
-		want := by * y1[from(i)]
+		want := by * y1[i]
 		c := judge.Claim{Position: i, Got: y2[i], Low: t.Round(want), High: t.Round(want), Bits: by == 1}
-		if by != 1 && math.Abs(y1[from(i)]) < least {
+		if by != 1 && math.Abs(y1[i]) < least {
 			slack := (math.Abs(by) + 1) * format.SmallestSubnormal()
 			if t.FTZ {
 				slack = (math.Abs(by) + 1) * math.Max(judge.Tiny, slack)
@@ -101,11 +101,11 @@ func scaledBy(by float64, names ...string) func(op.Case, Inputs) (op.Case, []ten
 
 // scales states that every element of an output is multiplied by the same power of two, bit for bit.
 func scales(by float64) func(*Related, string) judge.Statement {
-	return func(a *Related, output string) judge.Statement { return a.equal(output, by, nil, itself) }
+	return func(a *Related, output string) judge.Statement { return a.equal(output, by, nil) }
 }
 
 // stays states that an output keeps every bit.
-func stays(a *Related, output string) judge.Statement { return a.equal(output, 1, nil, itself) }
+func stays(a *Related, output string) judge.Statement { return a.equal(output, 1, nil) }
 
 // changed is a contiguous copy of a tensor with other values, by row-major position.
 func changed(t tensor.Tensor, value func(i int64, v float64) float64) tensor.Tensor {
