@@ -29,8 +29,8 @@ public:
 		int done = 0;
 		for (; done < count && list[done].group < groups - Pending; done++) {
 			const Copy &c = list[done];
-			if (c.valid) memcpy(c.to, __builtin_assume_aligned(c.from, 4), static_cast<size_t>(c.bytes));
-			else memset(c.to, 0, static_cast<size_t>(c.bytes));
+			if (c.valid) memcpy(pointer_to(c.to), __builtin_assume_aligned(c.from, 4), static_cast<size_t>(c.bytes));
+			else memset(pointer_to(c.to), 0, static_cast<size_t>(c.bytes));
 		}
 		for (int i = done; i < count; i++) list[i - done] = list[i];
 		count -= done;
@@ -45,10 +45,10 @@ private:
 		bool valid;
 	};
 	void add(SharedAddress to, const void *from, bool valid, int bytes) {
-		const bool aligned = reinterpret_cast<uintptr_t>(to) % static_cast<unsigned>(bytes) == 0 &&
+		const bool aligned = reinterpret_cast<uintptr_t>(pointer_to(to)) % static_cast<unsigned>(bytes) == 0 &&
 		                     (!valid || reinterpret_cast<uintptr_t>(from) % static_cast<unsigned>(bytes) == 0);
 		if (!aligned || count == most) __trap();
-		memset(to, 0xff, static_cast<size_t>(bytes));
+		memset(pointer_to(to), 0xff, static_cast<size_t>(bytes));
 		list[count++] = {to, from, groups, bytes, valid};
 	}
 	Copy list[most];

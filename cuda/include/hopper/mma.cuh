@@ -25,8 +25,8 @@ namespace hopper {
 template <class T> struct Multiply;
 
 #ifdef __CUEMU__
-inline void load_matrices(uint32_t (&r)[4], SharedAddress row, CUEMU_HERE) { cuemu::load_matrices<false>(r, row, file, line); }
-inline void load_transposed(uint32_t (&r)[4], SharedAddress row, CUEMU_HERE) { cuemu::load_matrices<true>(r, row, file, line); }
+inline void load_matrices(uint32_t (&r)[4], SharedAddress row, CUEMU_HERE) { cuemu::load_matrices<false>(r, pointer_to(row), file, line); }
+inline void load_transposed(uint32_t (&r)[4], SharedAddress row, CUEMU_HERE) { cuemu::load_matrices<true>(r, pointer_to(row), file, line); }
 
 template <class Format> struct EmulatedMultiply {
 	static void add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, CUEMU_HERE) {

@@ -11,7 +11,8 @@ namespace hopper {
 
 #ifdef __CUEMU__
 using SharedAddress = unsigned char *;
-__device__ inline SharedAddress shared_address(void *p) { return static_cast<unsigned char *>(p); }
+inline SharedAddress shared_address(void *p) { return static_cast<unsigned char *>(p); }
+inline void *pointer_to(SharedAddress a) { return a; } // for the emulated instructions
 #else
 using SharedAddress = uint32_t;
 __device__ inline SharedAddress shared_address(void *p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }

@@ -1,0 +1,77 @@
+// Attention for Hopper's tensor cores under the model of wgmma, against attention by mma.sync, bit for bit: scores are small whole numbers, to the
+// base 2, so that weights are powers of two and no sum is rounded, in whatever order it is taken.
+#include <cstdio>
+#include <cstring>
+
+#include "flash_attention_mma.cuh"
+#include "flash_attention_wgmma.cuh"
+
+static int wrong;
+
+template <class T> T *filled(int64_t n, int seed, int levels, bool sparse, int head_dim) {
+	T *x;
+	cudaMallocManaged(&x, (n + 8) * sizeof(T));
+	uint32_t state = static_cast<uint32_t>(seed) * 2654435761u + 12345u;
+	for (int64_t i = 0; i < n; i++) {
+		state = state * 1664525u + 1013904223u;
+		const int value = static_cast<int>(state >> 16) % (2 * levels + 1) - levels;
+		x[i] = T(static_cast<float>(sparse && (state >> 8) % static_cast<uint32_t>(head_dim) > 3 ? 0 : value));
+	}
+	return x;
+}
+
+template <class T> T *room(int64_t n) {
+	T *x;
+	cudaMallocManaged(&x, (n + 8) * sizeof(T));
+	memset(static_cast<void *>(x), 0x5A, (n + 8) * sizeof(T));
+	return x;
+}
+
+template <class T> void same(const char *name, const T *got, const T *want, int64_t n) {
+	for (int64_t i = 0; i < n; i++)
+		if (memcmp(got + i, want + i, sizeof(T)) != 0) {
+			if (wrong++ == 0) printf("%s[%lld]: got %g, want %g\n", name, static_cast<long long>(i), static_cast<float>(got[i]), static_cast<float>(want[i]));
+			return;
+		}
+}
+
+template <class T> triad::Heads<T> heads(const T *x, int64_t b, int64_t h, int64_t rows, int64_t d) {
+	triad_tensor t = {const_cast<T *>(x), 0, 4, {b, h, rows, d}, {h * rows * d, rows * d, d, 1}};
+	return triad::Heads<T>(t);
+}
+
+template <class T, int HeadDim> void compare(triad::AttentionShape s) {
+	s.scale = 0.693147182f; // times log2(e) it is 1: scores are exponents
+	const int64_t queries = s.query_rows() * s.head_dim, keys = s.batch * s.heads_kv * s.seq_kv * s.head_dim;
+	T *q = filled<T>(queries, 1, 1, true, s.head_dim), *k = filled<T>(keys, 2, 1, true, s.head_dim), *v = filled<T>(keys, 3, 2, false, 0);
+	T *grad_o = filled<T>(queries, 4, 1, true, s.head_dim);
+	T *o[2], *grad_q[2], *grad_k[2], *grad_v[2];
+	float *lse[2], *given = room<float>(s.query_rows()), *workspace;
+	cudaMallocManaged(&workspace, (triad::mma::backward_floats(s) + 64) * sizeof(float));
+	for (int64_t i = 0; i < s.query_rows(); i++) given[i] = 0;
+	for (int i = 0; i < 2; i++) {
+		o[i] = room<T>(queries), lse[i] = room<float>(s.query_rows());
+		grad_q[i] = room<T>(queries), grad_k[i] = room<T>(keys), grad_v[i] = room<T>(keys);
+		triad::ForwardCall<T> forward = {s, heads(q, s.batch, s.heads_q, s.seq_q, s.head_dim), heads(k, s.batch, s.heads_kv, s.seq_kv, s.head_dim),
+		                                 heads(v, s.batch, s.heads_kv, s.seq_kv, s.head_dim), o[i], lse[i]};
+		triad::BackwardCall<T> backward = {s, forward.q, forward.k, forward.v, forward.q, heads(grad_o, s.batch, s.heads_q, s.seq_q, s.head_dim), given,
+		                                   grad_q[i], grad_k[i], grad_v[i], workspace};
+		if (i == 0) wrong += triad::mma::launch_forward<T, HeadDim>(forward, nullptr) || triad::mma::launch_backward<T, HeadDim>(backward, workspace, nullptr);
+		else wrong += triad::wgmma::launch_forward<T, HeadDim>(forward, nullptr) || triad::wgmma::launch_backward<T, HeadDim>(backward, workspace, nullptr);
+		cudaDeviceSynchronize();
+	}
+	same("o", o[1], o[0], queries);
+	same("lse", lse[1], lse[0], s.query_rows());
+	same("grad_q", grad_q[1], grad_q[0], queries);
+	same("grad_k", grad_k[1], grad_k[0], keys);
+	same("grad_v", grad_v[1], grad_v[0], keys);
+}
+
+int main() {
+	compare<__nv_bfloat16, 64>({1, 2, 1, 150, 141, 40, true, 1});
+	compare<__nv_bfloat16, 128>({1, 2, 2, 70, 300, 128, false, 1});
+	compare<__half, 128>({1, 2, 1, 140, 133, 96, true, 1});
+	compare<__half, 64>({1, 1, 1, 129, 260, 64, false, 1});
+	if (!wrong) puts("ok");
+	return wrong != 0;
+}
