@@ -77,7 +77,7 @@ func (f Facts) byStatus() []string {
 		return []string{"elements stay unwritten: the grid has too few blocks (N / 256 rounds down: write (N + 255) / 256), or a loop or a comparison ends too early"}
 	case f.OrdinaryPasses:
 		return []string{f.ofNumbers()}
-	case f.DType != "fp32" && f.ULP >= 0.5 && f.ULP < 4096 && !settled:
+	case f.DType != "fp32" && (f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation")) && !settled: // a range of 16 bits overflows too
 		return []string{"every value is near the truth, but further off than one rounding at the end: sums or other steps are kept in " + f.DType +
 			". Convert to float first, compute and sum in float, round once when storing"}
 	case f.UpTo == "" && !settled && f.ULP < 4096: // not a NaN
