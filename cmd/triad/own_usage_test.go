@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -57,6 +58,14 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 		{"map of nothing", "mine.cu", rightRow, "softmax", []string{"--map", "depth=rows"}, 2, "it has no parameter called depth"},
 		{"grid of nothing", "mine.cu", rightRow, "softmax", []string{"--grid", "depth"}, 2, `--grid: .*unknown name "depth"; the sizes of softmax are rows, cols`},
 		{"too many threads", "mine.cu", rightRow, "softmax", []string{"--block", "2048"}, 1, "CUDA refused the launch.*at most 1024 threads"},
+		{"too much shared memory", "mine.cu", "__global__ void softmax(const float* x, float* y, int rows, int cols) {\n  __shared__ float all[20000];\n" +
+			"  all[0] = x[0]; y[0] = all[0];\n}\n", "softmax", nil, 1, "shared memory"},
+		{"flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax", []string{"--nvcc-flags", "-DSCALE=1 -use_fast_math"}, 0,
+			`compiled with -DSCALE=1; in the emulator these flags say nothing: -use_fast_math`},
+		{"other flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax", []string{"--nvcc-flags", "-DSCALE=2"}, 1, "mine/mine +fp32 +FAIL"},
+		{"empty tensors", "mine.cu", "__global__ void k(const float* x, float* y, int n) { y[blockIdx.x] = x[blockIdx.x]; }\n" +
+			"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 1>>>(x, y, cols); }\n", "softmax",
+			[]string{"--dims", "rows=0,cols=13"}, 3, "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a size is 0"},
 		{"own grid", "mine.cu", rightRow, "softmax", []string{"--grid", "(rows + 31) / 32", "--block", "32"}, 0, `launched with grid \(\(rows \+ 31\) / 32\) and block \(32\)\n`},
 		{"two operators", "mine.cu", rightRow, "all", nil, 2, "--add speaks of one operator"},
 		{"no backward", "mine.cu", rightRow, "softmax", []string{"--pass", "backward"}, 2, "it has no backward: .*--add FILE:NAME@backward"},
@@ -93,5 +102,14 @@ func TestOneBadFileDoesNotStopTheOthers(t *testing.T) {
 	text, code := runTriad(t, "compare", "softmax", "--quick", "--impl", "mine", "--add", "nowhere.cu", "--add", filepath.Join(folder, "good.cu"))
 	if code != 2 || !regexp.MustCompile(`mine/good +fp32 +PASS`).MatchString(text) || !regexp.MustCompile("cannot read the file").MatchString(text) {
 		t.Errorf("exit %d\n%s", code, text)
+	}
+	// What is wrong goes before what was not understood.
+	wrong := strings.Replace(rightRow, "rows) return", "rows - 1) return", 1)
+	if err := os.WriteFile(filepath.Join(folder, "wrong.cu"), []byte(wrong), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text, code = runTriad(t, "compare", "softmax", "--quick", "--impl", "mine", "--add", "nowhere.cu", "--add", filepath.Join(folder, "wrong.cu"))
+	if code != 1 || !regexp.MustCompile(`mine/wrong +fp32 +FAIL`).MatchString(text) || !regexp.MustCompile("cannot read the file").MatchString(text) {
+		t.Errorf("exit %d, want 1\n%s", code, text)
 	}
 }
