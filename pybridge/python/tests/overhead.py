@@ -3,11 +3,14 @@
 
 import contextlib
 import os
+import subprocess
+import sys
 import tempfile
 import time
 
 import torch
 
+import triad
 from triad.torch import extension, ops
 
 
@@ -56,7 +59,23 @@ def series(impl, device):
         print(f"{what:32}{theirs[what]:8.1f}{in_python[what]:8.1f}{adds[0]}{in_cpp[what]:8.1f}{adds[1]}")
 
 
+def package():
+    """The import, in interpreters of their own, and a call into Go and back."""
+    import numpy
+
+    from triad import go
+    code = "import time; a = time.perf_counter(); import triad; print(time.perf_counter() - a)"
+    best = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(5))
+    one = numpy.ones(1).ctypes
+    try:
+        call = f"{cost(lambda: go.call('Encode', 'fp64', one.data, one.data, 1)):.2f} us"
+    except triad.Unavailable as e:
+        call = f"not to be had: {e}"
+    print(f"import triad: {best * 1e3:.0f} ms; a call into Go and back, one element encoded: {call}")
+
+
 def main():
+    package()
     with contextlib.ExitStack() as stack:
         if torch.cuda.is_available():
             series("cuda/block", "cuda")

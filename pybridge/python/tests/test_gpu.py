@@ -114,7 +114,7 @@ class Both:
         ops.softmax(x, impl="cuda/block")
         with torch.cuda.stream(stream):
             ops.softmax(x, impl="cuda/block")
-            torch.cuda._sleep(50_000_000)
+            torch.cuda._sleep(400_000_000)
             x.copy_(draw(256, 256))
             y = ops.softmax(x, impl="cuda/block")
             before = stream.query()

@@ -41,11 +41,9 @@ def python(code, *arguments, **kwargs):
 
 class Import(unittest.TestCase):
     def test_light(self):
-        """An import takes less than 150 ms, and neither torch nor NumPy nor Go with it."""
-        code = "import sys, time; a = time.perf_counter(); import triad; b = time.perf_counter(); print(b - a, 'torch' in sys.modules, 'numpy' in sys.modules, 'triad.go' in sys.modules)"
-        best = min((python(code).stdout.split() for _ in range(5)), key=lambda words: float(words[0]))
-        self.assertLess(float(best[0]), 0.150)
-        self.assertEqual(best[1:], ["False", "False", "False"])
+        """An import loads neither torch nor NumPy nor Go. What it takes is printed by overhead.py."""
+        code = "import sys, triad; print('torch' in sys.modules, 'numpy' in sys.modules, 'triad.go' in sys.modules)"
+        self.assertEqual(python(code).stdout.split(), ["False", "False", "False"])
 
     def test_version_is_the_drivers(self):
         said = subprocess.run([triad.binary(), "version"], capture_output=True, text=True, check=True).stdout.split()
@@ -194,18 +192,10 @@ class Arrays(unittest.TestCase):
         s = triad.summarize(range(1, 11))
         self.assertEqual((s.median, s.low, s.high), (5.5, 2.0, 9.0))
 
-    def test_cost_of_a_call(self):
-        """A call into Go and back takes less than 5 us apart from its work, and memory stays flat."""
-        from triad import go
-        array = numpy.ones(1)
-        a = array.ctypes.data
-        times = []
-        for _ in range(5):
-            begin = time.perf_counter()
-            for _ in range(2000):
-                go.call("Encode", "fp64", a, a, 1)
-            times.append((time.perf_counter() - begin) / 2000)
-        self.assertLess(min(times), 5e-6)
+    def test_memory(self):
+        """Memory stays flat over calls into Go. What one takes is printed by overhead.py."""
+        for _ in range(500):
+            triad.case("softmax", dims={"rows": 1, "cols": 1})
         before = resident()
         for _ in range(10_000):
             triad.case("softmax", dims={"rows": 1, "cols": 1})

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import triad
@@ -349,21 +348,12 @@ class Beside(unittest.TestCase):
             done = subprocess.run([sys.executable, f.name], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.stdout.split(), ["10"], done.stderr)
 
-    def test_memory_and_cost(self):
-        """Memory stays flat over calls; what a call costs beside torch's own softmax is printed."""
+    def test_memory(self):
+        """Memory stays flat over calls."""
         x = draw(2, 8)
-        ops.softmax(x)
-
-        def cost(function):
-            times = []
-            for _ in range(5):
-                begin = time.perf_counter()
-                for _ in range(500):
-                    function()
-                times.append((time.perf_counter() - begin) / 500)
-            return min(times) * 1e6
+        for _ in range(200):
+            ops.softmax(x)
         before = resident()
-        print(f"softmax of 2 x 8 in eager mode: {cost(lambda: ops.softmax(x)):.0f} us, torch's own {cost(lambda: torch.softmax(x, -1)):.0f} us")
         for _ in range(5000):
             ops.softmax(x)
         self.assertLess(resident() - before, 32 << 20)
