@@ -84,8 +84,8 @@ func TestTruthsThatCannotJudgeAreRefused(t *testing.T) {
 		"element [1 0]: R = 3, T = NaN":              func(y *judge.Target) { y.T[2] = math.NaN() },
 		"element [1 0]: R = 3, T = -1":               func(y *judge.Target) { y.T[2] = -1 },
 		"element [0 1]: R = 2, T = 0, TFP32 = +Inf":  func(y *judge.Target) { y.TFP32[1] = math.Inf(1) },
-		"element [0 1]: R = 2, T = 0, sim = NaN":     func(y *judge.Target) { y.Sim[1] = math.NaN() },
-		"element [0 1]: R = 2, T = 0, sim = +Inf":    func(y *judge.Target) { y.Sim[1] = math.Inf(1) },
+		"element 1 of y: R = 2, T = 0, sim = NaN":    func(y *judge.Target) { y.Sim[1] = math.NaN() },
+		"element 1 of y: R = 2, T = 0, sim = +Inf":   func(y *judge.Target) { y.Sim[1] = math.Inf(1) },
 		"element [0 1] of an exact case: T = 0.25":   func(y *judge.Target) { y.Exact, y.T[1] = true, 0.25 },
 		"sampled position 9: want rising positions ": func(y *judge.Target) { y.Index = []int64{0, 1, 2, 9} },
 	} {

@@ -241,6 +241,18 @@ func (k *call) finish(t *judge.Target) error {
 	if err := t.Check(); err != nil {
 		return fmt.Errorf("compute the truth of %s: %w", k.Op, err)
 	}
+	if declared {
+		return nil
+	}
+	for i, s := range t.Sim {
+		if isFinite(s) || !isFinite(t.R[i]) {
+			continue
+		}
+		if low, high := t.Interval(t.R[i], t.T[i]); !(low <= s && s <= high) { // G4 leaves such elements out
+			return fmt.Errorf("compute the truth of %s: element %d of %s: R = %v, T = %v, sim = %v: want a number, or an infinity that R within T rounds to",
+				k.Op, i, t.Name, t.R[i], t.T[i], s)
+		}
+	}
 	return nil
 }
 

@@ -333,8 +333,8 @@ func TestATruthThatCannotJudge(t *testing.T) {
 		"T is infinite":          {func(c *catalog.Computed) { c.T[7] = math.Inf(1) }, []string{"y", "[0 7]", "T = +Inf", "want finite allowances >= 0"}},
 		"T is NaN":               {func(c *catalog.Computed) { c.T[7] = math.NaN() }, []string{"y", "[0 7]", "T = NaN", "want finite allowances >= 0"}},
 		"T is negative":          {func(c *catalog.Computed) { c.T[7] = -1 }, []string{"y", "[0 7]", "T = -1", "want finite allowances >= 0"}},
-		"sim is NaN":             {func(c *catalog.Computed) { c.Simulated[7] = math.NaN() }, []string{"y", "[0 7]", "sim = NaN"}},
-		"sim is infinite":        {func(c *catalog.Computed) { c.Simulated[7] = math.Inf(-1) }, []string{"y", "[0 7]", "sim = -Inf"}},
+		"sim is NaN":             {func(c *catalog.Computed) { c.Simulated[7] = math.NaN() }, []string{"element 7 of y", "sim = NaN"}},
+		"sim is infinite":        {func(c *catalog.Computed) { c.Simulated[7] = math.Inf(-1) }, []string{"element 7 of y", "sim = -Inf"}},
 		"an output is not there": {func(c *catalog.Computed) { *c = catalog.Computed{} }, []string{"0 values", "y", "want 165"}},
 	} {
 		kept := &memory{}
