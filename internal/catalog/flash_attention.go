@@ -374,8 +374,10 @@ func (h *attentionHead) forwardRow(m *attentionRow, out row) logSumExp {
 		for j, e := range m.pSim {
 			axpy(out.Sim, h.storedWeight(e)/m.simL, h.keyed(h.simV, int64(j)))
 		}
+		copy(out.R, out.Sim) // R is not asked for, but has to be of the same class
 		roundRow(out.Sim, out.Sim, h.d)
-		return logSumExp{sim: tensor.Round(op.FP32, m.simMax+math.Log(m.simL), false)}
+		lse := m.simMax + math.Log(m.simL)
+		return logSumExp{r: lse, sim: tensor.Round(op.FP32, lse, false)}
 	}
 	low := h.uP != judge.U32
 	m.backing = resized(m.backing, 2*int(h.n))
