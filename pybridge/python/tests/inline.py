@@ -1,5 +1,6 @@
 """Runs the C++ example of docs/python.md; without a GPU on the library of plain loops instead of the kernels."""
 
+import os
 import re
 import subprocess
 import sys
@@ -24,7 +25,9 @@ def example():
 
 def main():
     code = example()
+    os.environ["PATH"] += os.pathsep + str(Path(sys.executable).parent)  # where pip puts ninja
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["TORCH_EXTENSIONS_DIR"] = folder  # of its own: torch waits for ever on the lock of a build that was killed
         if not torch.cuda.is_available():
             stub = Path(folder) / "stub.so"
             subprocess.run(["g++", "-std=c++17", "-O1", "-fPIC", "-shared", f"-I{extension.header()}", HERE / "stub_kernels.cpp", "-o", stub], check=True)
