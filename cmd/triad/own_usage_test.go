@@ -59,7 +59,10 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 		{"grid of nothing", "mine.cu", rightRow, "softmax", []string{"--grid", "depth"}, 2, `--grid: .*unknown name "depth"; the sizes of softmax are rows, cols`},
 		{"too many threads", "mine.cu", rightRow, "softmax", []string{"--block", "2048"}, 1, "CUDA refused the launch.*at most 1024 threads"},
 		{"too much shared memory", "mine.cu", "__global__ void softmax(const float* x, float* y, int rows, int cols) {\n  __shared__ float all[20000];\n" +
-			"  all[0] = x[0]; y[0] = all[0];\n}\n", "softmax", nil, 1, "shared memory"},
+			"  all[0] = x[0]; y[0] = all[0];\n}\n", "softmax", nil, 1, `FAIL +0.*\n(.*\n)*.*static shared memory.*12288 floats`},
+		{"a backward by its name", "mine.cu@backward", rightRow + "extern \"C\" void solve(const float* x, float* y, int rows, int cols) { softmax<<<rows, 1>>>(x, y, rows, cols); }\n" +
+			"extern \"C\" void solve_backward(const float* y, const float* grad_y, float* grad_x, int rows, int cols) {}\n", "softmax",
+			[]string{"--pass", "backward", "--dims", "rows=2,cols=3"}, 1, "solve_backward.*\n.*softmax backward, fp32: y is y"},
 		{"flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax", []string{"--nvcc-flags", "-DSCALE=1 -use_fast_math"}, 0,
 			`compiled with -DSCALE=1; in the emulator these flags say nothing: -use_fast_math`},
 		{"other flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax", []string{"--nvcc-flags", "-DSCALE=2"}, 1, "mine/mine +fp32 +FAIL"},
@@ -76,7 +79,7 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 			folder := t.TempDir()
 			args := []string{"compare", c.op, "--quick", "--device", "cpu"}
 			if c.file != "" {
-				file := regexp.MustCompile(`:.*`).ReplaceAllString(c.file, "")
+				file := regexp.MustCompile(`[:@].*`).ReplaceAllString(c.file, "")
 				if err := os.WriteFile(filepath.Join(folder, file), []byte(c.text), 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -59,6 +59,8 @@ func afterLimit(f Facts) string {
 func (f Facts) byStatus() []string {
 	settled := f.Multiple > 0 || f.Square[0] != ""
 	switch {
+	case strings.Contains(f.Message, tooMuchShared):
+		return nil
 	case f.NoBarrier && f.Status != op.StatusOutOfBounds:
 		return []string{"the threads share memory and the file has no __syncthreads(): put one between writing shared memory and reading what other threads wrote"}
 	case f.Status == op.StatusRace || f.Race:

@@ -88,6 +88,10 @@ func (f *File) eligible(r Request, pass op.Pass) []Function {
 	if r.Function != "" {
 		return list
 	}
+	// After @backward a function whose name says so goes before others.
+	if says := slices.DeleteFunc(slices.Clone(list), func(fn Function) bool { return isBackward(fn.Name) != (pass == op.Backward) }); len(says) > 0 {
+		list = says
+	}
 	for _, rank := range []func(Function) bool{
 		func(fn Function) bool { return fn.Kind == Python && fn.Name == "solve" },
 		func(fn Function) bool { return fn.Kind == Python },

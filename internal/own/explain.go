@@ -7,6 +7,9 @@ import (
 	"triad/internal/op"
 )
 
+// tooMuchShared is in the sentence of a kernel whose __shared__ variables no block can have.
+const tooMuchShared = "bytes of static shared memory"
+
 // ExplainEmpty is the outcome of a function on a call all of whose outputs are empty: one that launches no block there is refused by CUDA, which
 // wrongs nothing, since nothing was to be written.
 func ExplainEmpty(o *backend.Outcome) {
@@ -24,6 +27,9 @@ func Explain(o *backend.Outcome) {
 		o.Status = op.StatusFail
 		o.Sentence = "CUDA refused the launch, so nothing was computed: the grid or the block is 0 or too large. N / 256 is 0 blocks where N is below 256: " +
 			"write (N + 255) / 256. A block has at most 1024 threads"
+	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, tooMuchShared):
+		o.Status = op.StatusFail
+		o.Sentence += ": 48 KiB are 12288 floats; give a block less to keep, or take the memory at the launch, extern __shared__"
 	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, "CUDA error 701"):
 		o.Status = op.StatusFail
 		o.Sentence += ": use fewer threads a block, or less shared memory"
