@@ -33,6 +33,7 @@ type shrinker struct {
 	ctx      context.Context
 	backends []backend.Backend
 	request  run.Request
+	related  bool // the finding is a broken relation between calls; else none is asked, since its further calls have sizes of their own
 	impl     string
 	base     op.Case
 	sizes    []string // the dims that may change, those with a parameter
@@ -65,7 +66,7 @@ func (a *app) shrink(ctx context.Context, mine *ownFiles, request run.Request, r
 	var all []finding
 	for _, key := range order {
 		r := smallest[key]
-		s := &shrinker{ctx: ctx, backends: []backend.Backend{mine}, request: request, impl: r.Impl, base: r.Case, known: map[string]*record.Record{},
+		s := &shrinker{ctx: ctx, backends: []backend.Backend{mine}, request: request, related: brokenRelation(r), impl: r.Impl, base: r.Case, known: map[string]*record.Record{},
 			until: time.Now().Add(shrinkFor)}
 		facts := own.Facts{Operator: r.Case.Op, Pass: r.Case.Pass, DType: r.Case.DType, Distribution: r.Case.Distribution, Race: races[key],
 			Formula: request.Operators[0].Spec.Formula, Layout: layoutOf(request.Operators[0].Spec, r.Case.Pass)}
@@ -75,6 +76,12 @@ func (a *app) shrink(ctx context.Context, mine *ownFiles, request run.Request, r
 		all = append(all, s.find(r, facts))
 	}
 	return all
+}
+
+// brokenRelation says whether nothing but gate G6 rejects a record.
+func brokenRelation(r record.Record) bool {
+	rejects := func(v record.Verdict) bool { return v.Status.Weight() == op.Bad }
+	return slices.ContainsFunc(r.Outputs, rejects) && !slices.ContainsFunc(r.Outputs, func(v record.Verdict) bool { return rejects(v) && v.Gate != "G6" })
 }
 
 // simpler says whether a record tells more plainly what is wrong: ordinary numbers before others, few elements before many.
@@ -177,7 +184,7 @@ func (s *shrinker) run(dims map[string]int64, distribution string) *record.Recor
 	}
 	s.runs++
 	request := s.request
-	request.Impls, request.Explain, request.Gradients = []string{s.impl}, false, false
+	request.Impls, request.Explain, request.Gradients, request.Single = []string{s.impl}, false, false, !s.related
 	spec := request.Operators[0].Spec
 	o := op.Options{Level: op.LevelFull, DTypes: []string{s.base.DType}, Passes: []op.Pass{s.base.Pass}, Dims: dims, Attributes: map[string]string{},
 		Distributions: []string{distribution}, Layouts: []string{s.base.Layout}, Device: request.Options.Device, Memory: request.Options.Memory}

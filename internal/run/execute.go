@@ -51,8 +51,10 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
 		return err
 	}
-	if err := markRelations(planned, request.Options.Level); err != nil {
-		return err
+	if !request.Single {
+		if err := markRelations(planned, request.Options.Level); err != nil {
+			return err
+		}
 	}
 	if request.Gradients {
 		if err := markModerate(planned); err != nil {

@@ -32,6 +32,7 @@ type Request struct {
 	Explain   bool            // keep what --explain shows
 	Timing    *TimingPlan     // how what passed on a GPU is timed; nil: it is not
 	Before    []record.Record // what a resumed session has recorded, with its timings
+	Single    bool            // ask no relation between calls (G6): what a case gives is judged alone
 	Gradients bool            // check the truth against the complex step, and launch a moderate case of each operator and dtype more often
 }
 
