@@ -53,7 +53,7 @@ type Binding struct {
 	aligned  bool
 	inputs   []op.TensorSpec
 	outputs  []op.TensorSpec
-	covered  map[string]bool // dims that have a parameter, or are fixed
+	covered  map[string]bool // dims that need no parameter, since they have a default
 }
 
 // Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with its template's arguments.
@@ -77,8 +77,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	b := &Binding{Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, covered: map[string]bool{}}
 	b.inputs, b.outputs = spec.Tensors(pass)
 	for _, d := range spec.Dims {
-		_, fixed := options.Dims[d.Name]
-		b.covered[d.Name] = fixed || d.Default != ""
+		b.covered[d.Name] = d.Default != ""
 	}
 	if err := b.checkMap(); err != nil {
 		return nil, err
@@ -287,11 +286,9 @@ func (b *Binding) restOfNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
 		var open []string
-		for k, d := range b.Spec.Dims {
-			if a.isInteger() && !b.covered[d.Name] && !b.givesSize(d.Name) {
-				open = append(open, d.Name)
-				a.Role, a.Target, a.Index = Size, d.Name, k
-			}
+		for _, k := range b.openSizes(a.Param) {
+			open = append(open, b.Spec.Dims[k].Name)
+			a.Role, a.Target, a.Index = Size, b.Spec.Dims[k].Name, k
 		}
 		for k, t := range b.Spec.Attributes {
 			if !b.has(Attribute, t.Name) && (a.isFloat() && t.Type == "float" || a.isBool() && t.Type == "bool") {
@@ -307,6 +304,25 @@ func (b *Binding) restOfNumbers(numbers []int) error {
 		}
 	}
 	return nil
+}
+
+// openSizes lists the dims that a parameter whose name says nothing may stand for: of several not one that --dims fixes, least of all as 1.
+func (b *Binding) openSizes(p Param) []int {
+	var open []int
+	for k, d := range b.Spec.Dims {
+		if p.isInteger() && !b.covered[d.Name] && !b.givesSize(d.Name) {
+			open = append(open, k)
+		}
+	}
+	for _, unlikely := range []func(dim string) bool{
+		func(dim string) bool { _, fixed := b.Options.Dims[dim]; return fixed },
+		func(dim string) bool { return b.Options.Dims[dim] == 1 },
+	} {
+		if left := slices.DeleteFunc(slices.Clone(open), func(k int) bool { return unlikely(b.Spec.Dims[k].Name) }); len(left) > 0 {
+			open = left
+		}
+	}
+	return open
 }
 
 // givesSize says whether a parameter stands for a dim, alone or among equal ones or factors.
@@ -345,7 +361,7 @@ func (b *Binding) sizesKnown() error {
 		return nil
 	}
 	for _, d := range b.Spec.Dims {
-		if !b.covered[d.Name] && !b.givesSize(d.Name) && !(b.Launch != nil && b.Launch.uses(d.Name)) {
+		if _, fixed := b.Options.Dims[d.Name]; !fixed && !b.covered[d.Name] && !b.givesSize(d.Name) && !(b.Launch != nil && b.Launch.uses(d.Name)) {
 			missing = append(missing, d.Name)
 		}
 	}

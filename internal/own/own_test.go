@@ -75,6 +75,29 @@ func TestParametersAreMatchedByName(t *testing.T) {
 		} else if got := all[0].Matched(); got != c.want {
 			t.Errorf("%s(%s):\n got %s\nwant %s", c.op, c.signature, got, c.want)
 		}
+		// A command that repeats one case names every size, which changes nothing.
+		sizes := map[string]int64{}
+		for _, d := range spec(t, c.op).Dims {
+			sizes[d.Name] = 1
+		}
+		all, err = Bind(ReadCUDA(`extern "C" void solve(`+c.signature+`) {}`), Request{}, spec(t, c.op), []op.Pass{op.Forward}, Options{Dims: sizes})
+		if err != nil {
+			t.Errorf("%s(%s) with every size fixed: %v", c.op, c.signature, err)
+		} else if got := all[0].Matched(); got != c.want {
+			t.Errorf("%s(%s) with every size fixed:\n got %s\nwant %s", c.op, c.signature, got, c.want)
+		}
+	}
+}
+
+// A size that --dims fixes is not what a parameter of an odd name stands for, while another one is open.
+func TestFixedSizesNeedNoParameter(t *testing.T) {
+	for _, dims := range []map[string]int64{{"rows": 1}, {"rows": 1, "cols": 9}} {
+		all, err := Bind(ReadCUDA(`extern "C" void solve(const float* from, float* to, int p) {}`), Request{}, spec(t, "softmax"), []op.Pass{op.Forward}, Options{Dims: dims})
+		if err != nil {
+			t.Errorf("%v: %v", dims, err)
+		} else if got, want := all[0].Matched(), "from is x, to is y, p is cols"; got != want {
+			t.Errorf("%v: matched %q, want %q", dims, got, want)
+		}
 	}
 }
 
