@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,14 +18,12 @@ import (
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/op"
-	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/stats"
 	"triad/internal/tensor"
 	"triad/internal/worker"
 	"triad/internal/workload"
 	"triad/pybridge"
-	"triad/results"
 )
 
 //go:embed testdata/paced.cu
@@ -101,7 +98,7 @@ func closed(t *testing.T, a *worker.Adapter) *worker.Adapter {
 }
 
 // rowsOfPython is the adapter of Triton's and torch's rows, with the caches of the user.
-func rowsOfPython(t *testing.T) *worker.Adapter {
+func rowsOfPython(t *testing.T, gpu bool) *worker.Adapter {
 	t.Helper()
 	data, cache := os.Getenv("XDG_DATA_HOME"), os.Getenv("XDG_CACHE_HOME")
 	if data == "" {
@@ -110,7 +107,7 @@ func rowsOfPython(t *testing.T) *worker.Adapter {
 	if cache == "" {
 		cache = filepath.Join(os.Getenv("HOME"), ".cache")
 	}
-	e := &pybridge.Environment{Files: triad.Files, DataDir: filepath.Join(data, "triad"), Offline: true, GPU: true, Log: os.Stderr, Getenv: os.Getenv}
+	e := &pybridge.Environment{Files: triad.Files, DataDir: filepath.Join(data, "triad"), Offline: true, GPU: gpu, Log: os.Stderr, Getenv: os.Getenv}
 	return closed(t, pybridge.Backend(e, filepath.Join(cache, "triad"), worker.Options{}))
 }
 
@@ -196,7 +193,7 @@ func TestFigureSameKernel(t *testing.T) {
 	figureFolder(t)
 	folder, path, _ := gpuFolder(t)
 	r, plan := timer(t)
-	backends := []backend.Backend{kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits), rowsOfPython(t)}
+	backends := []backend.Backend{kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits), rowsOfPython(t, true)}
 	calls := []struct {
 		op   string
 		dims map[string]int64
@@ -285,173 +282,4 @@ func TestFigureSlowdown(t *testing.T) {
 	if words[stats.Slower]*100 < 95*tries {
 		t.Errorf("found in %d of %d tries", words[stats.Slower], tries)
 	}
-}
-
-// stored is a recorder over the product's own store.
-type stored struct {
-	store   *results.Store
-	session *results.Session
-}
-
-func (s *stored) Plan(items []record.Item, versions record.Toolchain) (err error) {
-	s.session, err = s.store.Start(context.Background(), record.Session{Request: "faults", Toolchain: versions}, items)
-	return err
-}
-func (s *stored) Done(record.Item) bool                         { return false }
-func (s *stored) Append(r *record.Record) error                 { return s.session.Record(context.Background(), r) }
-func (s *stored) AppendDifferences(d []record.Difference) error { return nil }
-
-// Ten illegal addresses, misaligned addresses, traps, infinite loops and demands of more memory than there is, in one sweep through one
-// worker: each is recorded as what it is, and beside each the innocent kernel as right.
-func TestFigureFaults(t *testing.T) {
-	out := figureFolder(t)
-	folder, path, g := gpuFolder(t)
-	limits := worker.DefaultLimits
-	limits.First, limits.CallLeast = 2*time.Second, 2*time.Second
-	a := kernelsOf(t, path, disguised(t, folder, g, "faults.cu", faults), limits)
-	file := filepath.Join(out, "figure-faults.db")
-	store, err := results.Open(t.Context(), file, results.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	softmax, err := catalog.Get("softmax")
-	if err != nil {
-		t.Fatal(err)
-	}
-	distributions := []string{"normal", "scaled", "shifted", "integers", "outlier", "low_logits", "late_max", "row_offsets", "ties", "constant"}
-	began := time.Now()
-	r := &run.Runner{Backends: []backend.Backend{a}, Recorder: &stored{store: store}, Stop: t.Context()}
-	result, err := r.Compare(t.Context(), run.Request{Operators: []*catalog.Operator{softmax}, Seed: 1,
-		Impls: []string{"cuda/right", "cuda/wild", "cuda/misaligned", "cuda/trap", "cuda/forever", "cuda/greedy"},
-		Options: op.Options{Device: "gpu", DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Dims: map[string]int64{"rows": 5, "cols": 33},
-			Distributions: distributions, Layouts: []string{"contiguous"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	records, _, err := store.List(t.Context(), results.Filter{Limit: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := map[string]map[string]int{}
-	for _, x := range records {
-		if counts[x.Impl] == nil {
-			counts[x.Impl] = map[string]int{}
-		}
-		counts[x.Impl][x.Status.String()]++
-	}
-	leave(t, "faults", fmt.Sprintf("%d records in %.0f s: %v", len(records), time.Since(began).Seconds(), counts), counts)
-	want := map[string]string{"cuda/wild": "CRASH", "cuda/misaligned": "CRASH", "cuda/trap": "CRASH", "cuda/forever": "HANG", "cuda/greedy": "OOM"}
-	for impl, status := range want {
-		if counts[impl][status] < len(distributions) {
-			t.Errorf("%s: %v, want %d times %s", impl, counts[impl], len(distributions), status)
-		}
-	}
-	innocent := counts["cuda/right"]
-	if innocent["PASS"]+innocent["WARN"]+innocent["NO_POWER"] != len(distributions) || len(result.Records) != len(records) {
-		t.Errorf("the innocent kernel: %v, and %d of %d records are stored", innocent, len(records), len(result.Records))
-	}
-}
-
-// tally is a recorder that counts verdicts and keeps those that accuse.
-type tally struct {
-	mu        *sync.Mutex
-	judged    map[string]int // verdicts on outputs of which elements were compared, by family of the implementation
-	neutral   int            // records without one: declined, missing
-	accused   []string
-	sameSeeds map[uint64]bool
-}
-
-func (c *tally) Plan([]record.Item, record.Toolchain) error    { return nil }
-func (c *tally) Done(record.Item) bool                         { return false }
-func (c *tally) AppendDifferences(d []record.Difference) error { return nil }
-func (c *tally) Append(r *record.Record) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sameSeeds[r.Seed] = true
-	if r.Status.Weight() == op.Bad {
-		text, _ := json.Marshal(r)
-		c.accused = append(c.accused, string(text))
-	}
-	compared := false
-	for _, v := range r.Outputs {
-		if v.NCompared > 0 {
-			c.judged[r.Backend]++
-			compared = true
-		}
-	}
-	if !compared {
-		c.neutral++
-	}
-	return nil
-}
-
-// No known-good kernel is accused: verdicts on fresh seeds for TRIAD_FIGURE_SECONDS, by TRIAD_FIGURE_WORKERS drivers side by side, the last of
-// which judges Triton's kernels and the others ours and torch's. The seeds begin at TRIAD_FIGURE_SEED, else at the time.
-func TestFigureAlarms(t *testing.T) {
-	figureFolder(t)
-	folder, path, g := gpuFolder(t)
-	drivers, seconds := setting("TRIAD_FIGURE_WORKERS", 5), setting("TRIAD_FIGURE_SECONDS", 90)
-	first := uint64(setting("TRIAD_FIGURE_SEED", int(time.Now().UnixMilli())))
-	stop, cancel := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second)
-	defer cancel()
-	c := &tally{mu: &sync.Mutex{}, judged: map[string]int{}, sameSeeds: map[uint64]bool{}}
-	began := time.Now()
-	var group sync.WaitGroup
-	for d := range drivers {
-		python := rowsOfPython(t)
-		backends := []backend.Backend{kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits), python}
-		triton := d == drivers-1 && drivers > 1
-		if triton {
-			backends = backends[1:]
-		}
-		group.Go(func() {
-			r := &run.Runner{Backends: backends, Recorder: c, Stop: stop}
-			names := catalog.Names()
-			for turn := d; stop.Err() == nil; turn++ {
-				seed := first + uint64(turn/len(names)*drivers+d)
-				if err := judgeOne(t.Context(), r, names[turn%len(names)], triton, seed, g.MemoryBytes); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	total := 0
-	for _, n := range c.judged {
-		total += n
-	}
-	leave(t, "alarms", fmt.Sprintf("%d verdicts on outputs of known-good kernels (%v) on %d seeds in %.0f s: %d records bad, %d neutral", total, c.judged, len(c.sameSeeds),
-		time.Since(began).Seconds(), len(c.accused), c.neutral), map[string]any{"verdicts": total, "by_family": c.judged, "first_seed": first, "accused": c.accused})
-	if len(c.accused) > 0 {
-		t.Errorf("%d records are bad, the first: %.2000s", len(c.accused), c.accused[0])
-	}
-}
-
-// judgeOne judges the implementations of an operator on the quick cases of a seed: Triton's, or all others but torch.compile's, which spends its
-// time on compiling.
-func judgeOne(ctx context.Context, r *run.Runner, operator string, triton bool, seed uint64, memory int64) error {
-	o, err := catalog.Get(operator)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, b := range r.Backends {
-		reply, _, err := b.Load(ctx, operator)
-		if err != nil {
-			return err
-		}
-		for _, i := range reply.Implementations {
-			if strings.HasPrefix(i.Name, "triton/") == triton && !strings.HasPrefix(i.Name, "torch/compile") && !slices.Contains(names, i.Name) {
-				names = append(names, i.Name)
-			}
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	_, err = r.Compare(ctx, run.Request{Operators: []*catalog.Operator{o}, Seed: seed, Impls: names,
-		Options: op.Options{Device: "gpu", Memory: memory, Level: op.LevelQuick}})
-	return err
 }

@@ -1,0 +1,117 @@
+package gpuworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/run"
+	"triad/internal/worker"
+	"triad/results"
+)
+
+// stored is a recorder over the product's own store.
+type stored struct {
+	store   *results.Store
+	session *results.Session
+}
+
+func (s *stored) Plan(items []record.Item, versions record.Toolchain) (err error) {
+	s.session, err = s.store.Start(context.Background(), record.Session{Request: "faults", Toolchain: versions}, items)
+	return err
+}
+func (s *stored) Done(record.Item) bool                         { return false }
+func (s *stored) Append(r *record.Record) error                 { return s.session.Record(context.Background(), r) }
+func (s *stored) AppendDifferences(d []record.Difference) error { return nil }
+
+// faultSlots gives every kind of fault a worker of its own, in which the innocent kernels run as well: each time in the next one, so that they
+// meet every kind. The kinds go on side by side, and the wait for one that never ends holds up no other.
+func faultSlots() func(string) string {
+	kinds := []string{"cuda/wild", "cuda/misaligned", "cuda/trap", "cuda/forever", "cuda/greedy"}
+	var mu sync.Mutex
+	turn := 0
+	return func(implementation string) string {
+		if slices.Contains(kinds, implementation) {
+			return implementation
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		turn++
+		return kinds[turn%len(kinds)]
+	}
+}
+
+// Ten illegal addresses, misaligned addresses, traps, infinite loops and demands of more memory than there is, in one sweep: each is recorded
+// as what it is, and the innocent kernels before and after them as right.
+func TestFigureFaults(t *testing.T) {
+	out := figureFolder(t)
+	folder, path, g := gpuFolder(t)
+	limits := worker.DefaultLimits
+	limits.First, limits.CallLeast = 2*time.Second, 2*time.Second
+	a := kernelsOf(t, path, disguised(t, folder, g, "faults.cu", faults), limits)
+	a.Slot = faultSlots()
+	file := filepath.Join(out, "figure-faults.db")
+	for _, of := range []string{"", "-wal", "-shm"} { // an earlier sweep's
+		if err := os.Remove(file + of); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	store, err := results.Open(t.Context(), file, results.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	softmax, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	distributions := []string{"normal", "scaled", "shifted", "integers", "outlier", "low_logits", "late_max", "row_offsets", "ties", "constant"}
+	began := time.Now()
+	progress := func(p run.Progress) {
+		fmt.Printf("faults: %d of %d cases after %.0f s %s\n", p.Case, p.Cases, time.Since(began).Seconds(), p.Text)
+	}
+	r := &run.Runner{Backends: []backend.Backend{a}, Recorder: &stored{store: store}, Stop: t.Context(), Progress: progress}
+	result, err := r.Compare(t.Context(), run.Request{Operators: []*catalog.Operator{softmax}, Seed: 1, InFlight: 5, Single: true,
+		Impls: []string{"cuda/right", "cuda/wild", "cuda/misaligned", "cuda/trap", "cuda/forever", "cuda/greedy", "cuda/right_after"},
+		Options: op.Options{Device: "gpu", DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Dims: map[string]int64{"rows": 5, "cols": 33},
+			Distributions: distributions, Layouts: []string{"contiguous"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, _, err := store.List(t.Context(), results.Filter{Limit: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]map[string]int{}
+	for _, x := range records {
+		if counts[x.Impl] == nil {
+			counts[x.Impl] = map[string]int{}
+		}
+		counts[x.Impl][x.Status.String()]++
+	}
+	leave(t, "faults", fmt.Sprintf("%d records in %.0f s: %v", len(records), time.Since(began).Seconds(), counts), counts)
+	want := map[string]string{"cuda/wild": "CRASH", "cuda/misaligned": "CRASH", "cuda/trap": "CRASH", "cuda/forever": "HANG", "cuda/greedy": "OOM"}
+	for impl, status := range want {
+		if counts[impl][status] < len(distributions) {
+			t.Errorf("%s: %v, want %d times %s", impl, counts[impl], len(distributions), status)
+		}
+	}
+	for _, impl := range []string{"cuda/right", "cuda/right_after"} {
+		if n := counts[impl]; n["PASS"]+n["WARN"]+n["NO_POWER"] != len(distributions) {
+			t.Errorf("the innocent kernel %s: %v", impl, n)
+		}
+	}
+	if len(result.Records) != len(records) || len(records) != 7*len(distributions) {
+		t.Errorf("%d records, %d of them stored, want %d", len(result.Records), len(records), 7*len(distributions))
+	}
+}
