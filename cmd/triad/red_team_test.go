@@ -54,7 +54,7 @@ var redTeam = map[string]map[string]rejection{
 		"cuda/sixth_call":         {op.StatusRace, "G0", "differs between the orders", nil},
 		"cuda/freed_memory":       {op.StatusFail, "G1", "is NaN|got NaN", nil},
 		"cuda/still_computing":    {op.StatusFail, "G0", "was never written", nil},
-		"cuda/jumps_out":          {op.StatusCrash, "", "during run, before it answered|threw", nil},
+		"cuda/jumps_out":          {op.StatusUnknown, "", "", nil}, // a jump to another thread's stack may end anywhere
 		"cuda/throws_out":         {op.StatusCrash, "", "thrown by a kernel", nil},
 		"cuda/throws_on_the_host": {op.StatusCrash, "", "the launch function threw a C\\+\\+ exception", nil},
 		"cuda/leaves_from_kernel": {op.StatusCrash, "", "exited 0 during run, before it answered", nil},
