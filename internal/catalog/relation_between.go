@@ -27,8 +27,8 @@ func (a *Related) agree(output string, by float64, at []int64, from func(i int64
 		allowance := math.Max(math.Abs(by)*t1.T[first], t2.T[second])
 		c := judge.Claim{Position: second, Got: y2[second]}
 		if i >= n {
-			c.Got, by, allowance = y1[first], 1, t1.T[first]
-			c.Low, c.High = t1.Interval(t1.R[first], allowance)
+			c.Got = y1[first]
+			c.Low, c.High = t1.Interval(t1.R[first], t1.T[first])
 			return c
 		}
 		c.Low, c.High = t2.Interval(by*t1.R[first], allowance)

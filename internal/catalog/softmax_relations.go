@@ -50,14 +50,14 @@ func softmaxLargest(a *Related, output string) judge.Statement {
 	}
 	off, cols := a.First.Error(output), t.Shape[1]
 	largest := make([]int64, t.Shape[0])
-	for r := range largest {
-		largest[r] = int64(r) * cols
-		for i := int64(r) * cols; i < int64(r+1)*cols; i++ {
+	inParallel(t.Shape[0], func(r int64) {
+		largest[r] = r * cols
+		for i := r * cols; i < (r+1)*cols; i++ {
 			if x[i] > x[largest[r]] {
 				largest[r] = i
 			}
 		}
-	}
+	})
 	return judge.Statement{Shape: t.Shape, N: int64(len(y)), At: func(i int64) judge.Claim {
 		m := largest[i/cols]
 		return judge.Claim{Position: i, Got: y[i], Low: math.Inf(-1), High: y[m] + off(m) + off(i)}

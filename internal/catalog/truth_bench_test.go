@@ -56,7 +56,7 @@ func BenchmarkJudge4M(b *testing.B) {
 	})
 	b.Run("power", func(b *testing.B) {
 		for b.Loop() {
-			judge.PowerOf(truth.Outputs[0], nil, nil)
+			judge.PowerOf(truth.Outputs[0], tensor.Tensor{}, nil)
 		}
 	})
 }

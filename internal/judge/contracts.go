@@ -2,6 +2,7 @@ package judge
 
 import (
 	"triad/internal/op"
+	"triad/internal/tensor"
 )
 
 // UnderContracts judges an answer under the operator's default contract, and where that rejects values, and only then, under the looser
@@ -20,7 +21,7 @@ func UnderContracts(plan Plan, answer Answer, truth func(contract string) (Truth
 		}
 		switch v.Status {
 		case op.StatusPass, op.StatusWarn:
-			if power := PowerOf(looser.Outputs[i], nil, nil); power.None {
+			if power := PowerOf(looser.Outputs[i], tensor.Tensor{}, nil); power.None {
 				v.Status, v.Sentence = op.StatusNoPower, "accepted under "+declared+", but so would be: "+power.Why
 				verdicts[i] = v
 				continue

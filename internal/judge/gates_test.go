@@ -91,7 +91,7 @@ func TestZeroValuesNeverPass(t *testing.T) {
 	if v := verdict(target(op.FP32, []float64{1}, 0), Answer{Launches: make([]Launch, 2)}); v.Status != op.StatusFail || v.Gate != "G0" {
 		t.Errorf("launches that say nothing: %v %s", v.Status, v.Gate)
 	}
-	if p := PowerOf(Target{}, nil, nil); !p.None {
+	if p := PowerOf(Target{}, tensor.Tensor{}, nil); !p.None {
 		t.Errorf("no truth has power: %+v", p)
 	}
 }

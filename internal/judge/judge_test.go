@@ -429,18 +429,18 @@ func TestPower(t *testing.T) {
 		x[i] = r.NormFloat64()
 	}
 	good := target(op.BF16, x, 1e-6)
-	if p := PowerOf(good, nil, nil); p.None || len(p.Accepted) != 0 {
+	if p := PowerOf(good, tensor.Tensor{}, nil); p.None || len(p.Accepted) != 0 {
 		t.Errorf("a case with power: %+v", p)
 	}
-	if p := PowerOf(good, nil, good.Sim); !p.None || p.Why != "the previous output" {
+	if p := PowerOf(good, tensor.Tensor{}, good.Sim); !p.None || p.Why != "the previous output" {
 		t.Errorf("the previous output is the same: %+v", p)
 	}
 	zero := target(op.BF16, make([]float64, 300), 1e-6)
-	if p := PowerOf(zero, nil, nil); !p.None || p.Why != "zeros" {
+	if p := PowerOf(zero, tensor.Tensor{}, nil); !p.None || p.Why != "zeros" {
 		t.Errorf("zeros: %+v", p)
 	}
 	loose := target(op.BF16, x, 100)
-	p := PowerOf(loose, nil, nil)
+	p := PowerOf(loose, tensor.Tensor{}, nil)
 	if !p.None {
 		t.Errorf("an allowance larger than the data: %+v", p)
 	}

@@ -3,6 +3,7 @@ package judge
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -16,24 +17,25 @@ type Power struct {
 	Why      string   // which
 }
 
-// trial is one wrong output; decisive trials take a case's power away.
+// trial is one wrong output; decisive trials take a case's power away. fill gives its elements from the first on: what is large is never made
+// whole, since most of it is rejected at once.
 type trial struct {
 	name     string
 	decisive bool
-	y        []float64
+	fill     func(into []float64, first int)
 }
 
-// PowerOf tries wrong outputs against the truth of one output: zeros, the mean everywhere, a copy of the input (nil, or another number of
-// elements: none), the truth with its last element, row or tile of 16 columns zeroed, the truth off by 16 roundoffs (16-bit and fp8
+// PowerOf tries wrong outputs against the truth of one output: zeros, the mean everywhere, a copy of the input (one without data, or with another
+// number of elements: none), the truth with its last element, row or tile of 16 columns zeroed, the truth off by 16 roundoffs (16-bit and fp8
 // outputs) or by 2^-10, and the previous case's output (nil: none). It runs before any kernel does.
-func PowerOf(t Target, input, previous []float64) Power {
+func PowerOf(t Target, input tensor.Tensor, previous []float64) Power {
 	p := Power{Output: t.Name}
 	if t.Check() != nil || len(t.R) == 0 {
 		p.None, p.Why = true, "there is no truth"
 		return p
 	}
 	for _, w := range trialsOf(t, input, previous) {
-		if passes(t, w.y) {
+		if w.passes(t) {
 			p.Accepted = append(p.Accepted, w.name)
 			if w.decisive && !p.None {
 				p.None, p.Why = true, w.name
@@ -43,25 +45,48 @@ func PowerOf(t Target, input, previous []float64) Power {
 	return p
 }
 
-// passes says whether values, once stored, are accepted by every gate that rejects. Most wrong outputs are rejected within a few elements, so
-// it stops at the first.
-func passes(t Target, y []float64) bool {
+// passes says whether a wrong output, once stored, is accepted by every gate that rejects. Most are rejected within a few elements, so it stops
+// at the first.
+func (w trial) passes(t Target) bool {
 	g := gridOf(t)
-	stored := make([]float64, len(y))
-	for i, v := range y {
-		stored[i] = g.round(v)
-		if !g.accepts(stored[i], t.R[i], t.T[i]) {
-			return false
+	n := len(t.R)
+	var rejected atomic.Bool
+	inParallel((n+chunk-1)/chunk, func(p int) {
+		var stored [strip]float64
+		for first := p * chunk; first < min((p+1)*chunk, n) && !rejected.Load(); first += strip {
+			part := stored[:min(strip, (p+1)*chunk-first, n-first)]
+			w.stored(part, g, first)
+			for i, y := range part {
+				if !g.accepts(y, t.R[first+i], t.T[first+i]) {
+					rejected.Store(true)
+					return
+				}
+			}
 		}
+	})
+	if rejected.Load() {
+		return false
 	}
-	return !t.Independent || judgeRMS(t, stored).Accepted()
+	if !t.Independent {
+		return true
+	}
+	all := make([]float64, n)
+	w.stored(all, g, 0)
+	return judgeRMS(t, all).Accepted()
 }
 
-func trialsOf(t Target, input, previous []float64) []trial {
-	n := len(t.R)
+// stored gives the elements from the first on as the output's dtype keeps them.
+func (w trial) stored(into []float64, g *grid, first int) {
+	w.fill(into, first)
+	for i, v := range into {
+		into[i] = g.round(v)
+	}
+}
+
+func trialsOf(t Target, input tensor.Tensor, previous []float64) []trial {
 	trials := []trial{
-		{"zeros", true, make([]float64, n)},
-		{"the mean everywhere", true, slices.Repeat([]float64{meanOfFinite(t.R)}, n)},
+		{"zeros", true, everywhere(0)},
+		{"the mean everywhere", true, everywhere(meanOfFinite(t.R))},
 		{"the last element zeroed", false, zeroed(t, func(row, col, rows, cols int64) bool { return row == rows-1 && col == cols-1 })},
 		{"the last row zeroed", false, zeroed(t, func(row, _, rows, _ int64) bool { return row == rows-1 })},
 		{"the last tile zeroed", true, zeroed(t, func(_, col, _, cols int64) bool { return col >= cols-tile })},
@@ -70,33 +95,52 @@ func trialsOf(t Target, input, previous []float64) []trial {
 	if f, ok := tensor.FormatOf(t.DType); ok && t.DType != op.FP32 {
 		trials = append(trials, trial{"off by 16 roundoffs", false, scaled(t.R, 1+16*f.U())})
 	}
-	if len(input) == n {
-		trials = append(trials, trial{"a copy of the input", false, input})
+	if input.Data != nil && input.Elements() == int64(len(t.R)) {
+		trials = append(trials, trial{"a copy of the input", false, valuesOf(input)})
 	}
-	if len(previous) == n {
-		trials = append(trials, trial{"the previous output", true, previous})
+	if len(previous) == len(t.R) {
+		trials = append(trials, trial{"the previous output", true, scaled(previous, 1)})
 	}
 	return trials
 }
 
-func scaled(x []float64, by float64) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = v * by
+func everywhere(v float64) func(into []float64, first int) {
+	return func(into []float64, _ int) {
+		for i := range into {
+			into[i] = v
+		}
 	}
-	return y
+}
+
+func scaled(x []float64, by float64) func(into []float64, first int) {
+	return func(into []float64, first int) {
+		for i := range into {
+			into[i] = x[first+i] * by
+		}
+	}
 }
 
 // zeroed is R with 0 where lost says so, seen as [rows, cols] with cols the last dim.
-func zeroed(t Target, lost func(row, col, rows, cols int64) bool) []float64 {
+func zeroed(t Target, lost func(row, col, rows, cols int64) bool) func(into []float64, first int) {
 	b := blocksOf(t)
-	y := slices.Clone(t.R)
-	for i := range y {
-		if p := t.position(i); lost(p/b.cols, p%b.cols, b.rows, b.cols) {
-			y[i] = 0
+	return func(into []float64, first int) {
+		for i := range into {
+			into[i] = t.R[first+i]
+			if p := t.position(first + i); lost(p/b.cols, p%b.cols, b.rows, b.cols) {
+				into[i] = 0
+			}
 		}
 	}
-	return y
+}
+
+// valuesOf gives a tensor's elements in row-major order, whatever its strides are.
+func valuesOf(x tensor.Tensor) func(into []float64, first int) {
+	if !x.IsContiguous() {
+		return scaled(x.Float64s(), 1)
+	}
+	return func(into []float64, first int) {
+		tensor.DecodeInto(into, x.DType, x.Data[(x.Offset+int64(first))*x.DType.Size():])
+	}
 }
 
 func meanOfFinite(x []float64) float64 {

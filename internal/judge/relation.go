@@ -53,27 +53,59 @@ func (r Relation) Accepted() bool {
 	return r.Missing == "" && r.N > 0 && r.Compared == r.N && r.Wrong == 0
 }
 
-// Hold evaluates a statement.
+// beyond is how far a comparison is from holding; 0 where it holds.
+func (c Claim) beyond() float64 {
+	if c.holds() {
+		return 0
+	}
+	far := math.Max(c.Low-c.Got, c.Got-c.High)
+	if math.IsNaN(far) {
+		return math.Inf(1)
+	}
+	return math.Max(far, math.SmallestNonzeroFloat64) // zeros of other signs are wrong by nothing
+}
+
+// Hold evaluates a statement, on all cores: At is called from several goroutines.
 func Hold(name string, s Statement) Relation {
+	parts := make([]held, min(s.N, 512))
+	inParallel(len(parts), func(p int) {
+		n := int64(len(parts))
+		parts[p] = s.hold(int64(p)*s.N/n, int64(p+1)*s.N/n)
+	})
 	r := Relation{Name: name, Output: s.Output, N: s.N}
-	worst := math.Inf(-1)
-	for i := range s.N {
-		c := s.At(i)
-		r.Compared++
-		beyond := 0.0
-		if !c.holds() {
-			r.Wrong++
-			if beyond = math.Max(c.Low-c.Got, c.Got-c.High); math.IsNaN(beyond) {
-				beyond = math.Inf(1)
-			}
-			beyond = math.Max(beyond, math.SmallestNonzeroFloat64) // zeros of other signs are wrong by nothing
-		}
-		if beyond > worst {
-			worst = beyond
-			r.Worst = Broken{Index: index(c.Position, s.Shape), Got: c.Got, Low: c.Low, High: c.High}
+	furthest := -1.0
+	for _, part := range parts {
+		r.Compared += part.compared
+		r.Wrong += part.wrong
+		if part.beyond > furthest {
+			furthest = part.beyond
+			r.Worst = Broken{Index: index(part.worst.Position, s.Shape), Got: part.worst.Got, Low: part.worst.Low, High: part.worst.High}
 		}
 	}
 	return r
+}
+
+// held is what became of a run of comparisons: the worst is the first of those that are furthest from holding.
+type held struct {
+	compared, wrong int64
+	worst           Claim
+	beyond          float64
+}
+
+func (s Statement) hold(first, end int64) held {
+	h := held{beyond: -1}
+	for i := first; i < end; i++ {
+		c := s.At(i)
+		h.compared++
+		beyond := c.beyond()
+		if !(beyond == 0) {
+			h.wrong++
+		}
+		if beyond > h.beyond {
+			h.worst, h.beyond = c, beyond
+		}
+	}
+	return h
 }
 
 // Sentence says why a relation is not accepted, and "" where it is.

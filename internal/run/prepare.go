@@ -157,9 +157,9 @@ func (x *execution) powersOf(c *prepared, truth judge.Truth) []judge.Power {
 		if t.Elements() == 0 {
 			continue // nothing is compared: EMPTY_OK says so
 		}
-		var input []float64
+		var input tensor.Tensor
 		if i < len(c.given) && t.Index == nil {
-			input = c.given[i].Float64s()
+			input = c.given[i]
 		}
 		powers = append(powers, judge.PowerOf(t, input, previous))
 	}

@@ -4,6 +4,9 @@ package tensor
 import (
 	"fmt"
 	"math/bits"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"triad/internal/op"
 )
@@ -68,7 +71,9 @@ func (t Tensor) Float64s() []float64 {
 	}
 	size := t.DType.Size()
 	if t.IsContiguous() {
-		DecodeInto(values, t.DType, t.Data[t.Offset*size:])
+		inParallel(len(values), func(first, end int) {
+			DecodeInto(values[first:end], t.DType, t.Data[(t.Offset+int64(first))*size:])
+		})
 		return values
 	}
 	storage := Decode(t.DType, t.Data)
@@ -81,11 +86,34 @@ func (t Tensor) Float64s() []float64 {
 func (t Tensor) SetFloat64s(values []float64) {
 	size := t.DType.Size()
 	if t.IsContiguous() {
-		EncodeInto(t.Data[t.Offset*size:], t.DType, values)
+		inParallel(len(values), func(first, end int) {
+			EncodeInto(t.Data[(t.Offset+int64(first))*size:], t.DType, values[first:end])
+		})
 		return
 	}
 	encoded := Encode(t.DType, values)
 	t.walk(func(i, at int64) { copy(t.Data[at*size:(at+1)*size], encoded[i*size:]) })
+}
+
+// chunk is how many elements one core takes at a time.
+const chunk = 1 << 16
+
+// inParallel calls work for runs of elements that together are all n of them, on all cores where there are many.
+func inParallel(n int, work func(first, end int)) {
+	if n <= chunk {
+		work(0, n)
+		return
+	}
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
+		wait.Go(func() {
+			for first := int(next.Add(chunk) - chunk); first < n; first = int(next.Add(chunk) - chunk) {
+				work(first, min(first+chunk, n))
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // walk calls visit with the row-major position of every element and its place in the storage.
