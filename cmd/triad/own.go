@@ -317,14 +317,20 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	return all, refused, nil
 }
 
-// coverage is what files can be judged on: passes, dtypes, and attributes that they have no parameter for.
+// coverage is what files can be judged on: passes, dtypes, sizes that they take as one, and attributes that they have no parameter for.
 type coverage struct {
 	passes []op.Pass
 	dtypes []string
+	equal  [][]string
 	pins   map[string]string // "" where two of them differ
 }
 
-func (c *coverage) add(pass op.Pass, dtypes []string, pins map[string]string) {
+func (c *coverage) add(pass op.Pass, dtypes []string, pins map[string]string, equal [][]string) {
+	for _, group := range equal { // shapes of unequal sizes are given up for the file that has no parameters for them
+		if !slices.ContainsFunc(c.equal, func(g []string) bool { return slices.Equal(g, group) }) {
+			c.equal = append(c.equal, group)
+		}
+	}
 	if !slices.Contains(c.passes, pass) {
 		c.passes = append(c.passes, pass)
 	}
@@ -354,7 +360,7 @@ func (o *ownFiles) narrow(options *op.Options) {
 	var all coverage
 	for _, f := range o.files {
 		for _, pass := range f.covers.passes {
-			all.add(pass, f.covers.dtypes, f.covers.pins)
+			all.add(pass, f.covers.dtypes, f.covers.pins, f.covers.equal)
 		}
 	}
 	if len(options.Passes) == 0 {
@@ -372,7 +378,7 @@ func (o *ownFiles) narrow(options *op.Options) {
 			attributes[name] = value
 		}
 	}
-	options.Attributes = attributes
+	options.Attributes, options.Equal = attributes, all.equal
 }
 
 // versions say of every file where it lies and at which commit of its repository.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, 
 	file.unsynchronised = parsed.Shares && !parsed.Waits
 	if filepath.Ext(path) == ".py" {
 		parsed = own.ReadPython(string(content))
-		file.interpreted = !make.gpu && strings.Contains(string(content), "import triton")
+		file.interpreted = !make.gpu && importsTriton.Match(content)
 	}
 	bindings, err := own.Bind(parsed, r, spec, passes, options)
 	if err != nil {
@@ -49,7 +50,7 @@ func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, 
 			continue
 		}
 		file.matched = append(file.matched, b.Describe())
-		file.covers.add(b.Pass, b.DTypes(), b.Pins())
+		file.covers.add(b.Pass, b.DTypes(), b.Pins(), b.Equal())
 	}
 	if filepath.Ext(path) == ".py" {
 		return file, file.writePython(spec.Name, fmt.Sprintf("%s %+v", text, options), own.PythonFile(path, file.name, bindings), make)
@@ -60,6 +61,9 @@ func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, 
 	}
 	return file, file.write(code, make)
 }
+
+// importsTriton finds a line that imports Triton, alone or among others.
+var importsTriton = regexp.MustCompile(`(?m)^[ \t]*(import|from)\b.*\btriton\b`)
 
 // tellFlags adds which flags the file is compiled with.
 func (f *ownFile) tellFlags(flags []string, gpu bool) {

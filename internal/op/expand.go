@@ -37,6 +37,7 @@ type Options struct {
 	DTypes     []string          // of Spec.DTypes
 	Passes     []Pass            // Forward, Backward
 	Dims       map[string]int64  // a dim not named keeps the values of the level's shapes, repeats removed
+	Equal      [][]string        // dims that an implementation takes as one: the level's shapes give all of a group the value of its first
 	Attributes map[string]string // an attribute not named takes its values in turn
 	Device     string            // "cpu" or "gpu"; "" counts as "cpu"
 	// Where one of these is given, the shapes of the level meet just what is named (normal and contiguous for the rest): with every dim and
@@ -129,6 +130,11 @@ func (s *Spec) sites(o Options) ([]site, error) {
 			continue
 		}
 		next := site{maps.Clone(shape.dims), maps.Clone(shape.attributes), shape.all, shape.quick, shape.device}
+		for _, group := range o.Equal {
+			for _, dim := range group[1:] {
+				next.dims[dim] = next.dims[group[0]]
+			}
+		}
 		maps.Copy(next.dims, o.Dims)
 		maps.Copy(next.attributes, o.Attributes)
 		if len(o.Dims) > 0 {

@@ -19,6 +19,9 @@ type Launch struct {
 // threads is the block that is proposed where the file names none.
 const threads = "256"
 
+// blockThreads is the number that threads says.
+const blockThreads = 256
+
 // maxThreads is the most threads a block has on every GPU.
 const maxThreads = 1024
 
@@ -275,7 +278,12 @@ func (k body) grid() [3]string {
 		if !k.uses(k.tokens, "blockIdx", axis) {
 			continue
 		}
-		name, made := k.index(axis)
+		name, made := k.index(k.tokens, axis)
+		if len(made) == 3 { // bx = blockIdx.x: what counts is the index that is made of it and a thread's
+			if n, m := k.index(k.aliased(), axis); len(m) > 3 && k.uses(m, "threadIdx", axis) {
+				name, made = n, m
+			}
+		}
 		limit := k.limit(name)
 		if limit == "" {
 			limit = k.usual(i, used, len(made) > 0 && k.uses(made, "threadIdx", axis))
@@ -291,28 +299,49 @@ func (k body) grid() [3]string {
 }
 
 // index finds "NAME = ... blockIdx.axis ...;": the name, and the tokens after "=".
-func (k body) index(axis string) (name string, made []token) {
-	for i := 1; i < len(k.tokens); i++ {
-		if k.tokens[i].text != "=" || !k.tokens[i-1].isName() {
+func (k body) index(tokens []token, axis string) (name string, made []token) {
+	for i := 1; i < len(tokens); i++ {
+		if tokens[i].text != "=" || !tokens[i-1].isName() {
 			continue
 		}
 		end := i + 1
-		for depth := 0; end < len(k.tokens); end++ {
-			switch k.tokens[end].text {
+		for depth := 0; end < len(tokens); end++ {
+			switch tokens[end].text {
 			case "(":
 				depth++
 			case ")":
 				depth--
 			}
-			if depth <= 0 && (k.tokens[end].text == ";" || k.tokens[end].text == ",") {
+			if depth <= 0 && (tokens[end].text == ";" || tokens[end].text == ",") {
 				break
 			}
 		}
-		if k.uses(k.tokens[i+1:end], "blockIdx", axis) {
-			return k.tokens[i-1].text, k.tokens[i+1 : end]
+		if k.uses(tokens[i+1:end], "blockIdx", axis) {
+			return tokens[i-1].text, tokens[i+1 : end]
 		}
 	}
 	return "", nil
+}
+
+// aliased are the body's tokens with blockIdx and threadIdx for the variables that hold nothing else, "bx = blockIdx.x", whose definitions are left out.
+func (k body) aliased() []token {
+	stands := map[string][]token{}
+	var all []token
+	for i := 0; i < len(k.tokens); i++ {
+		t := k.tokens[i]
+		if i+5 < len(k.tokens) && t.isName() && k.tokens[i+1].text == "=" && (k.tokens[i+2].text == "blockIdx" || k.tokens[i+2].text == "threadIdx") &&
+			strings.Contains(";,", k.tokens[i+5].text) {
+			stands[t.text] = k.tokens[i+2 : i+5]
+			i += 4
+			continue
+		}
+		if of, is := stands[t.text]; is && (i == 0 || k.tokens[i-1].text != ".") {
+			all = append(all, of...)
+			continue
+		}
+		all = append(all, t)
+	}
+	return all
 }
 
 // perBlock is how many values of an index a block covers.

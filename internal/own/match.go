@@ -30,6 +30,7 @@ const (
 	Size
 	Attribute
 	Stream
+	Constant // a number of no tensor: threads of a block, or a factor of a size that another parameter gives whole
 )
 
 // Argument is a parameter with what it stands for: Target is the spec's name, or for a size "rows", "rows * cols" or "seq_q = seq_kv".
@@ -37,7 +38,7 @@ type Argument struct {
 	Param
 	Role   Role
 	Target string
-	Index  int // of a tensor or attribute in the spec
+	Index  int // of a tensor or attribute in the spec; the value of a constant
 }
 
 // Binding is a function matched to a pass of an operator.
@@ -50,6 +51,7 @@ type Binding struct {
 	Options  Options
 	Launch   *Launch // of a kernel; nil for a host function
 	Notes    []string
+	kernels  []string // the file's
 	aligned  bool
 	inputs   []op.TensorSpec
 	outputs  []op.TensorSpec
@@ -76,6 +78,11 @@ type candidate struct {
 func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	b := &Binding{Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, covered: map[string]bool{}}
 	b.inputs, b.outputs = spec.Tensors(pass)
+	for _, f := range file.Functions {
+		if f.Kind == Kernel {
+			b.kernels = append(b.kernels, f.Name)
+		}
+	}
 	for _, d := range spec.Dims {
 		b.covered[d.Name] = d.Default != ""
 	}
@@ -296,6 +303,9 @@ func (b *Binding) restOfNumbers(numbers []int) error {
 				a.Role, a.Target, a.Index = Attribute, t.Name, k
 			}
 		}
+		if len(open) == 0 && b.constant(a) {
+			continue
+		}
 		if len(open) == 0 {
 			return b.errorf("what %s stands for is not clear: %s has the sizes %s%s; say it with --map %s=NAME", a.Name, b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec), a.Name)
 		}
@@ -304,6 +314,25 @@ func (b *Binding) restOfNumbers(numbers []int) error {
 		}
 	}
 	return nil
+}
+
+// blockNames are what people call the number of threads in a block.
+var blockNames = []string{"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads", "block_dim", "tpb", "threads_per_block"}
+
+// constant takes a number that is left for the threads of a block, or for one more factor of a size that is given: batch and length where the
+// operator has rows.
+func (b *Binding) constant(a *Argument) bool {
+	name := snake(a.Name)
+	if a.isInteger() && slices.Contains(blockNames, name) {
+		a.Role, a.Target, a.Index = Constant, threads+" threads of a block", blockThreads
+		return true
+	}
+	rows := b.Spec.Dims[0].Name
+	if !a.isInteger() || b.Function.Kind == Python || !b.givesSize(rows) || score(b.Spec, b.Pass, a.Name, rows) <= scoreWeak {
+		return false
+	}
+	a.Role, a.Target, a.Index = Constant, "1, as a factor of "+rows, 1
+	return true
 }
 
 // openSizes lists the dims that a parameter whose name says nothing may stand for: of several not one that --dims fixes, least of all as 1.

@@ -71,7 +71,8 @@ func snake(name string) string {
 	for i := range len(name) {
 		c := name[i]
 		if c >= 'A' && c <= 'Z' {
-			if i > 0 && (name[i-1] >= 'a' && name[i-1] <= 'z' || name[i-1] >= '0' && name[i-1] <= '9') {
+			small := func(at int) bool { return at < len(name) && name[at] >= 'a' && name[at] <= 'z' }
+			if i > 0 && (small(i-1) || name[i-1] >= '0' && name[i-1] <= '9' || name[i-1] >= 'A' && name[i-1] <= 'Z' && small(i+1)) {
 				b.WriteByte('_')
 			}
 			c += 'a' - 'A'
@@ -109,11 +110,45 @@ func forms(name string) []string {
 
 // score says how well a parameter's name fits what the spec calls target, 0 where it does not.
 func score(spec *op.Spec, pass op.Pass, name, target string) int {
-	best := 0
+	best := scoreSide(spec, name, target)
 	for i, form := range forms(name) {
 		best = max(best, scoreForm(spec, pass, form, target)-3*i)
 	}
 	return best
+}
+
+// sides are what the last two sizes of a tensor are called, the last one second.
+var sides = [2][]string{{"rows", "row", "height", "h"}, {"cols", "columns", "col", "column", "width", "w"}}
+
+// scoreSide says how well a name fits a dim as a side of a tensor: numARows, a_cols, b_width.
+func scoreSide(spec *op.Spec, name, dim string) int {
+	for _, form := range forms(name) {
+		before, side, found := cutLast(form)
+		if !found {
+			continue
+		}
+		for _, t := range spec.InputSpecs {
+			shape, _ := t.Shape.([]any)
+			if len(shape) < 2 || scoreForm(spec, op.Forward, before, t.Name) <= scoreWeak {
+				continue
+			}
+			for i, words := range sides {
+				if slices.Contains(words, side) && shape[len(shape)-2+i] == dim {
+					return scoreFirst
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// cutLast cuts a name at its last underscore.
+func cutLast(name string) (before, after string, found bool) {
+	i := strings.LastIndexByte(name, '_')
+	if i <= 0 {
+		return name, "", false
+	}
+	return name[:i], name[i+1:], true
 }
 
 func scoreForm(spec *op.Spec, pass op.Pass, form, target string) int {

@@ -66,6 +66,10 @@ func TestParametersAreMatchedByName(t *testing.T) {
 		{"swiglu", "const float* x1, const float* x2, float* out, int size", "x1 is gate, x2 is up, out is y, size is rows * cols"},
 		{"fp8_gemm", "const __nv_fp8_e4m3* A, const __nv_fp8_e4m3* B, float* C, const float* sa, const float* sb, int N",
 			"A is a, B is b, C is c, sa is scale_a, sb is scale_b, N is m = n = k"},
+		{"fp8_gemm", "const __nv_fp8_e4m3* d_A, const __nv_fp8_e4m3* d_B, float* d_C, float* d_scaleA, float* d_scaleB, int numARows, int numAColumns, int numBRows",
+			"d_A is a, d_B is b, d_C is c, d_scaleA is scale_a, d_scaleB is scale_b, numARows is m, numAColumns is k, numBRows is n"},
+		{"layernorm", "float* out, const float* inp, const float* weight, const float* bias, int B, int T, int C, const int block_size",
+			"out is y, inp is x, weight is weight, bias is bias, B is rows, T is 1, as a factor of rows, C is cols, block_size is 256 threads of a block"},
 		{"flash_attention", "const float* Q, const float* K, const float* V, float* O, int B, int nh, int N, int d",
 			"Q is q, K is k, V is v, O is o, B is batch, nh is heads_q = heads_kv, N is seq_q = seq_kv, d is head_dim"},
 	} {
@@ -97,6 +101,26 @@ func TestFixedSizesNeedNoParameter(t *testing.T) {
 			t.Errorf("%v: %v", dims, err)
 		} else if got, want := all[0].Matched(), "from is x, to is y, p is cols"; got != want {
 			t.Errorf("%v: matched %q, want %q", dims, got, want)
+		}
+	}
+}
+
+// What a function has no parameter for is said by its name where it can be, else by the default, and the shapes are ones that it can take.
+func TestWhatHasNoParameterIsPinned(t *testing.T) {
+	const params = "(const float* q, const float* k, const float* v, float* o, int B, int H, int T, int D)"
+	for text, causal := range map[string]string{
+		`void causal_attention` + params + ` { k<<<1, 1>>>(q); }`:                                                "true",
+		`void noncausal_attention` + params + ` { k<<<1, 1>>>(q); }`:                                             "false",
+		`__global__ void attnCausal(float* x) {} void solve` + params + ` { attnCausal<<<1, 1>>>((float *)q); }`: "true",
+		`void solve` + params + ` { k<<<1, 1>>>(q); }`:                                                           "false",
+	} {
+		all, err := Bind(ReadCUDA(text), Request{}, spec(t, "flash_attention"), []op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := all[0].Pins()["causal"]; got != causal {
+			t.Errorf("%s: causal = %s, want %s", text, got, causal)
+		} else if got, want := all[0].Equal(), [][]string{{"heads_q", "heads_kv"}, {"seq_q", "seq_kv"}}; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: equal %v, want %v", text, got, want)
 		}
 	}
 }
@@ -139,6 +163,9 @@ func TestLaunchesAreProposed(t *testing.T) {
 		{"softmax", "const float* x, float* y, int M, int N", "int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y; if (r < M && c < N) y[r * N + c] = 0;",
 			"grid (ceildiv(cols, 16), ceildiv(rows, 16)) and block (16, 16)"},
 		{"softmax", "const float* x, float* y, int M, int N", "extern __shared__ float s[]; int r = blockIdx.x; s[threadIdx.x] = 0;", "4 * 256 bytes of dynamic shared memory"},
+		{"fp8_gemm", "const __nv_fp8_e4m3* A, const __nv_fp8_e4m3* B, float* C, const float* sa, const float* sb, int numARows, int numACols, int numBRows",
+			"int bx = blockIdx.x, by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y; int Row = by * 16 + ty, Col = bx * 16 + tx; if (Row < numARows && Col < numBRows) C[0] = 1;",
+			"grid (ceildiv(n, 16), ceildiv(m, 16)) and block (16, 16)"},
 		{"swiglu", "const float* a, const float* b, float* c, int n", "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) c[i] = a[i];",
 			"grid (ceildiv((rows * cols), 256)) and block (256)"},
 	} {

@@ -163,6 +163,8 @@ func (b *Binding) pythonCode() string {
 			args = append(args, a.Name+"=out_"+a.Target)
 		case Size:
 			args = append(args, a.Name+"="+pythonSize(a.Target))
+		case Constant:
+			args = append(args, fmt.Sprintf("%s=%d", a.Name, a.Index))
 		case Attribute:
 			args = append(args, fmt.Sprintf("%s=attributes[%q]", a.Name, a.Target))
 		}

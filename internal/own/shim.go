@@ -148,6 +148,9 @@ func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 	words = b.Options.Attrs[a.Name]
 	if words == "" {
 		words = fmt.Sprint(a.Default)
+		if b.saysSo(a) {
+			words = "true"
+		}
 	}
 	switch a.Type {
 	case "enum":
@@ -292,6 +295,8 @@ func (b *Binding) argumentCode(a Argument, c Instance) string {
 		return pointer("out")
 	case Size:
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, b.sizeCodeOf(a.Target))
+	case Constant:
+		return fmt.Sprintf("static_cast<%s>(%d)", a.Base, a.Index)
 	case Attribute:
 		return fmt.Sprintf("static_cast<%s>(triad_own::attribute(triad_own_call, %d))", a.Base, a.Index)
 	case Stream:
