@@ -36,15 +36,20 @@ type Record struct {
 
 	Timings []Timing // one a regime; the first is the one that tables show
 
-	Explained []Explanation // what --explain shows; kept in memory alone
+	Explained []Explanation // what --explain shows; printed, not stored
 }
 
 // Explanation is what there is to say about one judged output beyond its verdict.
 type Explanation struct {
-	Output, Contract, Promise, Gate, Sentence, Pattern string
-	Worst                                              []Element // the worst 16, worst first
-	Relations                                          []Relation
-	ULPs                                               []int64 // how many errors are at most half an ulp, 1, 2, 4 ... ulps; the last: larger
+	Output    string     `json:"output"`
+	Contract  string     `json:"contract"`
+	Promise   string     `json:"promise"` // the contract in words
+	Gate      string     `json:"gate"`
+	Sentence  string     `json:"message"` // the verdict in words; "" for a plain PASS
+	Pattern   string     `json:"pattern"`
+	Worst     []Element  `json:"worst"` // the worst 16, worst first
+	Relations []Relation `json:"relations"`
+	ULPs      []int64    `json:"ulps"` // how many errors are at most half an ulp, 1, 2, 4 ... ulps; the last: larger
 }
 
 // Verdict is what the judge said of one output. The zero value passes nothing: its status is UNKNOWN.
@@ -157,6 +162,7 @@ type object struct {
 	PeakBytes    int64             `json:"peak_memory_bytes"`
 	Timing       *Timing           `json:"timing"`
 	Timings      []Timing          `json:"timings,omitempty"`
+	Explained    []Explanation     `json:"explained,omitempty"`
 }
 
 // MarshalJSON writes the object that docs/json.md describes.
@@ -167,7 +173,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Upstream: orNull(r.Case.Upstream), Saved: orNull(r.Case.Saved), CaseKey: r.Case.Key(), Seed: r.Seed,
 		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, Source: r.Source,
 		Status: r.Status, Contract: r.Contract, Message: r.Message, Outputs: r.Outputs, Where: r.Where, LogTail: r.LogTail, Build: r.Build,
-		Launches: r.Launches, WallNS: r.Wall.Nanoseconds(), PeakBytes: r.PeakBytes,
+		Launches: r.Launches, WallNS: r.Wall.Nanoseconds(), PeakBytes: r.PeakBytes, Explained: explainedJSON(r.Explained),
 	}
 	o.Outputs = slices.Clone(o.Outputs)
 	for i := range o.Outputs {
@@ -183,6 +189,16 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		o.Started = r.Started.UTC().Format(TimeFormat)
 	}
 	return json.Marshal(o)
+}
+
+// explainedJSON has no null where a list is empty.
+func explainedJSON(all []Explanation) []Explanation {
+	all = slices.Clone(all)
+	for i := range all {
+		e := &all[i]
+		e.Worst, e.Relations, e.ULPs = append([]Element{}, e.Worst...), append([]Relation{}, e.Relations...), append([]int64{}, e.ULPs...)
+	}
+	return all
 }
 
 // TimeFormat is how a time is written in JSON and tables of the store: UTC, milliseconds.

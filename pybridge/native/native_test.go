@@ -10,6 +10,10 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/report"
 )
 
 // second keeps the error of a function with a result.
@@ -28,6 +32,7 @@ var calls = map[string]func() error{
 	"Encode":       func() error { return Encode("bf16", 0, 0, 0) },
 	"Summarize":    func() error { x := []float64{1, 2, 3}; return second(Summarize(uintptr(unsafe.Pointer(&x[0])), 3)) },
 	"CompareTable": func() error { return second(CompareTable("", "", 3, "", "")) },
+	"Explain":      func() error { return second(Explain("")) },
 	"ListTable":    func() error { return second(ListTable("")) },
 }
 
@@ -156,5 +161,27 @@ func TestExpandedCasesComplete(t *testing.T) {
 		if err != nil || !strings.Contains(again, c.Key) {
 			t.Errorf("%s: %.200s, %v: want key %s", c.Case, again, err, c.Key)
 		}
+	}
+}
+
+// What --json carries of an explanation prints as the explanation itself does.
+func TestExplain(t *testing.T) {
+	element := record.Element{Index: []int64{1, 2}, Got: record.Float(math.NaN()), Want: 0.1, Low: 0.0999, High: 0.1001}
+	relation := record.Relation{Name: "each row adds up to 1", N: 3, NCompared: 3, NWrong: 1, Worst: &record.Broken{Index: []int64{1}, Got: 2, Low: 0.9, High: 1.1}}
+	c := op.Case{Op: "softmax", Pass: op.Forward, DType: "bf16", Dims: []op.Dim{{Name: "rows", Value: 3}}, Distribution: "normal", Layout: "contiguous"}
+	r := record.Record{Case: c, Impl: "cuda/naive", Status: op.StatusFail, Outputs: []record.Verdict{{Name: "y", Status: op.StatusFail, N: 9, NCompared: 9}}, Explained: []record.Explanation{
+		{Output: "y", Contract: "fp32", Promise: "sums in fp32", Gate: "G1", Sentence: "y[1, 2] is nan", Pattern: "one row", Worst: []record.Element{element},
+			Relations: []record.Relation{relation}, ULPs: []int64{6, 2, 1}}}}
+	line, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	if err := report.Explain(&want, report.Style{}, []record.Record{r}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Explain(string(line))
+	if err != nil || got != want.String() || !strings.Contains(got, "G1 asks") {
+		t.Errorf("%v, got\n%s\nwant\n%s", err, got, &want)
 	}
 }

@@ -37,6 +37,7 @@ type stored struct {
 	DTypes       record.Members[op.DType] `json:"dtypes"`
 	Started      string                   `json:"started"`
 	WallNS       int64                    `json:"harness_wall_ns"`
+	Explained    []record.Explanation     `json:"explained"`
 }
 
 func (s stored) record() record.Record {
@@ -49,7 +50,8 @@ func (s stored) record() record.Record {
 		c.Attrs = append(c.Attrs, op.Attr{Name: a.Name, Text: a.Value})
 	}
 	return record.Record{ID: s.ID, Session: s.Session, Case: c, DTypes: s.DTypes, Seed: s.Seed, Impl: s.Impl, Backend: s.Backend, Variant: s.Variant,
-		Device: s.Device, Status: s.Status, Contract: s.Contract, Message: s.Message, Outputs: s.Outputs, Where: s.Where, Started: started, Wall: time.Duration(s.WallNS)}
+		Device: s.Device, Status: s.Status, Contract: s.Contract, Message: s.Message, Outputs: s.Outputs, Where: s.Where, Started: started, Wall: time.Duration(s.WallNS),
+		Explained: s.Explained}
 }
 
 // readRecords reads records, one JSON object a line.
@@ -104,6 +106,22 @@ func CompareTable(lines, differences string, exit int, reason, database string) 
 	var out strings.Builder
 	if err := report.Compare(&out, report.Style{}, records, apart, s); err != nil {
 		return "", fmt.Errorf("print %d records: %w", len(records), err)
+	}
+	return out.String(), nil
+}
+
+// Explain prints what records of a run with --explain say of their outputs, as `triad compare --explain` does before its table; nothing for
+// records of another run.
+func Explain(lines string) (text string, err error) {
+	defer guard("Explain", &err)()
+	enter("Explain")
+	records, err := readRecords(lines)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	if err := report.Explain(&out, report.Style{}, records); err != nil {
+		return "", fmt.Errorf("explain %d records: %w", len(records), err)
 	}
 	return out.String(), nil
 }

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -108,12 +109,30 @@ class BadInput(unittest.TestCase):
             triad.command.__file__ = file
 
 
+class Keywords(unittest.TestCase):
+    def test_they_are_the_flags(self):
+        """Every flag of the command line is a keyword. Python itself sets --json and --yes; what --sanitize prints are no records."""
+        import inspect
+        for verb in ("compare", "gradcheck"):
+            said = subprocess.run([triad.binary(), verb, "--help"], capture_output=True, text=True, check=True).stdout
+            listed = {m.replace("-", "_") for m in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said, re.MULTILINE)} - {"help", "json", "yes", "sanitize"}
+            known = set(inspect.signature(triad.start).parameters) - {"op", "verb"}
+            self.assertEqual({k.rstrip("_") for k in known}, listed)
+            for name in known:
+                self.assertIn(name, triad.compare.__doc__)
+
+    def test_words_with_commas(self):
+        from triad.command import flags
+        self.assertEqual(flags({"nvcc_flags": "-Xcompiler -a,-b", "grid": "ceildiv(cols, 16), rows", "no_timing": True, "explain": False}),
+                         ["--nvcc-flags", "-Xcompiler -a,-b", "--grid", "ceildiv(cols,16),rows", "--no-timing"])
+
+
 class Panics(unittest.TestCase):
     """A panic behind any exported function is an exception; the interpreter goes on."""
 
     CALLS = {"Provoke": ("x",), "Operators": (), "Operator": ("softmax",), "Statuses": (), "Contracts": (), "Expand": ("softmax", ""),
              "Case": ("softmax", '{"dims": {"rows": 1, "cols": 1}}'), "Decode": ("bf16", 0, 0, 0), "Encode": ("bf16", 0, 0, 0), "Summarize": (0, 0),
-             "CompareTable": ("", "", 3, "", ""), "ListTable": ("",)}
+             "CompareTable": ("", "", 3, "", ""), "Explain": ("",), "ListTable": ("",)}
 
     def test_all(self):
         from triad import go
@@ -210,14 +229,18 @@ class Running(unittest.TestCase):
     """These build a CUDA kernel for the emulator."""
 
     def test_compare(self):
-        found = triad.compare("softmax", **QUICK)
+        found = triad.compare("softmax", explain=True, **QUICK)
         self.assertEqual(found.exit, 0, str(found))
         self.assertEqual({r.op for r in found}, {"softmax"})
         printed = subprocess.run([triad.binary(), "compare", "softmax", "--impl", "cuda", "--dtype", "bf16", "--dims", "rows=8,cols=100", "--distribution", "normal",
-                                  "--layout", "contiguous", "--pass", "forward"], capture_output=True, text=True).stdout
+                                  "--layout", "contiguous", "--pass", "forward", "--explain"], capture_output=True, text=True).stdout
         self.assertEqual(without_session(str(found)), without_session(printed))
+        self.assertIn("relation   each row adds up to 1: holds in", found.explanation)
+        self.assertEqual(found[0].explained[0]["output"], "y")
         self.assertIn("<table>", found._repr_html_())
+        self.assertIn("<summary>explanation</summary>", found._repr_html_())
         listed = triad.results(op="softmax", impl="cuda/naive", since="1h")
+        self.assertNotIn("explained", listed[0])
         self.assertEqual({r.impl for r in listed}, {"cuda/naive"})
         self.assertEqual(triad.show(found[0].id).run.id, found[0].id)
         self.assertIn(found[0].id, str(found[0].show()))

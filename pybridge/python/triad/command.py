@@ -205,7 +205,7 @@ def flags(values: Mapping[str, Any]) -> list[str]:
         elif isinstance(value, Mapping):
             for key, item in value.items():
                 out += [flag, f"{key}={text_of(item)}"]
-        elif name == "add":
+        elif name in ("add", "nvcc_flags"):  # a comma is a part of them
             for item in [value] if isinstance(value, (str, os.PathLike)) else value:
                 out += [flag, os.fspath(item)]
         else:

@@ -60,6 +60,8 @@ class Record(Mapping[str, Any]):
         self._line, self._db = line, db
         raw = json.loads(line)
         self._fields: dict[str, Any] = {**raw, "outputs": _numbers(raw.get("outputs") or [])}
+        if "explained" in raw:
+            self._fields["explained"] = _numbers(raw["explained"])
 
     def __getitem__(self, name: str) -> Any:
         return self._fields[name]
@@ -180,19 +182,26 @@ class Comparison(Records):
             self._differences = _differences(self.session, self._db) if self.session else []
         return self._differences
 
+    @property
+    def explanation(self) -> str:
+        """What explain=True has to say about each output, in words: what its contract promises, the worst elements, how the errors are
+        distributed. "" without it. As data: the `explained` of a record."""
+        return call("Explain", "\n".join(self._lines)) if any("explained" in r for r in self) else ""
+
     def __str__(self) -> str:
         try:
             apart = "\n".join(json.dumps(d) for d in self.differences)
         except TriadError:  # the table can do without: the database may be elsewhere by now
             apart = ""
-        return call("CompareTable", "\n".join(self._lines), apart, self.exit, self.reason, self._database)
+        return self.explanation + call("CompareTable", "\n".join(self._lines), apart, self.exit, self.reason, self._database)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         from html import escape
         meaning = {0: "nothing is wrong", 1: "something is wrong"}.get(self.exit, "nothing was proven right or wrong")
-        return f"{super()._repr_html_()}<p>{len(self)} runs: {escape(meaning)}. {escape(self.reason)}</p>"
+        explained = f"<details><summary>explanation</summary><pre>{escape(self.explanation)}</pre></details>" if self.explanation else ""
+        return f"{super()._repr_html_()}<p>{len(self)} runs: {escape(meaning)}. {escape(self.reason)}</p>{explained}"
 
 
 def _differences(session: str, db: str) -> list[dict[str, Any]]:
