@@ -23,6 +23,7 @@ type gpu struct {
 	worker  string // the path of triad-cuda
 	release string // of the driver
 	visible string // what CUDA_VISIBLE_DEVICES is for the workers, "" where it stays as it is
+	apart   bool   // each implementation runs in a process of its own, side by side with the others: nothing is timed
 	// wrap makes the command of the worker run under a tool; nil: it runs alone.
 	wrap func(worker.Command) worker.Command
 }
@@ -218,7 +219,12 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 			}
 			return command, nil
 		},
-		Slot: func(string) string { return "gpu" },
+		Slot: func(implementation string) string {
+			if g.apart {
+				return implementation
+			}
+			return "gpu"
+		},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"triad/cuda/gpuworker"
@@ -29,10 +30,17 @@ type sanitized struct {
 	Never  []string `json:"never"`  // and of those that no case of this level reached, with the reason of one
 	Bad    int      `json:"bad"`    // records that are bad: under a tool a kernel is judged as ever
 	Part   bool     `json:"part"`   // the run was stopped before its plan was done
+
+	// Of the compiled kernels, each a variant, dtype, pass and size of its own; all empty where the worker cannot tell what a call launches.
+	Watched int      `json:"watched"` // ran under the tool
+	Missed  []string `json:"missed"`  // some case launches it, but none did under the tool
+	Beyond  []string `json:"beyond"`  // no case launches it
 }
 
 // good says whether the run shows that the kernels are clean.
-func (s sanitized) good() bool { return s.Clean() && s.Bad == 0 && !s.Part && len(s.Called) > 0 }
+func (s sanitized) good() bool {
+	return s.Clean() && s.Bad == 0 && !s.Part && len(s.Called) > 0 && len(s.Missed) == 0
+}
 
 // sanitizerSlowness is how many times longer a worker may take under a tool.
 const sanitizerSlowness = 20
@@ -50,7 +58,7 @@ func sanitizerTools(words []string) ([]string, error) {
 	return words, nil
 }
 
-// sanitize runs CUDA kernels under tools of compute-sanitizer, one after the other, and prints what they found.
+// sanitize runs CUDA kernels under tools of compute-sanitizer, side by side, and prints what they found.
 func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptions) error {
 	tools, err := sanitizerTools(o.sanitizers)
 	if err != nil {
@@ -58,9 +66,6 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 	}
 	if err := narrowToCUDA(&request, &o.ownFlags); err != nil {
 		return err
-	}
-	if !o.full {
-		request.Options.Level = op.LevelQuick // a tool makes a kernel 10 to 100 times slower
 	}
 	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
 	if err != nil {
@@ -84,18 +89,25 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 		return err
 	}
 	defer store.Close()
-	var all []sanitized
-	for _, name := range tools {
-		one, err := a.underTool(ctx, store, tool, name, *onGPU, request, o)
-		if err != nil {
-			return err
-		}
-		all = append(all, one)
-		if a.stop.Err() != nil {
-			break
-		}
+	survey, err := a.chooseWatched(ctx, &request, *onGPU, o)
+	if err != nil {
+		return err
 	}
-	return a.printSanitized(all, len(tools), o.json)
+	all := make([]sanitized, len(tools))
+	failures := make([]error, len(tools))
+	progress := toolsProgress{show: a.progress(o.json), of: map[string]run.Progress{}}
+	var group sync.WaitGroup
+	for i, name := range tools { // side by side: under a tool a worker waits for the host most of the time
+		group.Go(func() {
+			all[i], failures[i] = a.underTool(ctx, store, tool, name, *onGPU, request, survey, o, &progress)
+		})
+	}
+	group.Wait()
+	progress.show.clear()
+	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	return a.printSanitized(all, o.json)
 }
 
 // narrowToCUDA leaves the implementations that a tool can watch.
@@ -115,7 +127,8 @@ func narrowToCUDA(request *run.Request, own *ownFlags) error {
 }
 
 // underTool runs the request with the worker of CUDA kernels under one tool.
-func (a *app) underTool(ctx context.Context, store *results.Store, s gpuworker.Sanitizer, tool string, g gpu, request run.Request, o *compareOptions) (sanitized, error) {
+func (a *app) underTool(ctx context.Context, store *results.Store, s gpuworker.Sanitizer, tool string, g gpu, request run.Request, survey run.Survey,
+	o *compareOptions, progress *toolsProgress) (sanitized, error) {
 	reports, err := os.MkdirTemp("", "triad-sanitizer-")
 	if err != nil {
 		return sanitized{}, fmt.Errorf("make a folder for the reports of %s: %w", tool, err)
@@ -142,17 +155,16 @@ func (a *app) underTool(ctx context.Context, store *results.Store, s gpuworker.S
 	kept.info.Added = o.ownFlags.wordsOf(mine)
 	kept.info.Toolchain["compute-sanitizer "+tool] = s.Version
 	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
-	progress := a.progress(o.json)
-	runner := &run.Runner{Backends: backends, Recorder: kept, Stop: a.stop, Progress: progress.show}
+	runner := &run.Runner{Backends: backends, Recorder: kept, Stop: a.stop, Progress: func(p run.Progress) { progress.tell(tool, p) }}
 	result, err := runner.Compare(ctx, request)
 	for _, b := range backends {
 		err = errors.Join(err, b.Close())
 	}
-	progress.clear()
 	one := sanitized{}
 	if err == nil {
 		one, err = summarise(tool, reports, result.Records)
 		one.Part = result.Interrupted
+		one.cover(survey, result.Records)
 	}
 	code := exitBad
 	if one.good() {
@@ -188,8 +200,8 @@ func summarise(tool, reports string, records []record.Record) (sanitized, error)
 }
 
 // printSanitized prints a table of the tools and one of their findings, and gives the exit code.
-func (a *app) printSanitized(all []sanitized, asked int, json bool) error {
-	good := len(all) == asked
+func (a *app) printSanitized(all []sanitized, json bool) error {
+	good := true
 	for _, s := range all {
 		good = good && s.good()
 	}
@@ -216,7 +228,8 @@ func (a *app) printSanitized(all []sanitized, asked int, json bool) error {
 func lines(all []sanitized) []report.SanitizerLine {
 	var out []report.SanitizerLine
 	for _, s := range all {
-		l := report.SanitizerLine{Tool: s.Tool, Clean: s.good(), Kernels: len(s.Called), Calls: s.Calls, Processes: s.Processes, Cut: s.Cut, Bad: s.Bad, Part: s.Part, Never: s.Never}
+		l := report.SanitizerLine{Tool: s.Tool, Clean: s.good(), Kernels: len(s.Called), Calls: s.Calls, Processes: s.Processes, Cut: s.Cut, Bad: s.Bad, Part: s.Part, Never: s.Never,
+			Watched: s.Watched, Missed: s.Missed, Beyond: s.Beyond}
 		for _, f := range s.Findings {
 			place := f.File
 			if place == "" {

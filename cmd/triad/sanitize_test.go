@@ -4,8 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"triad/cuda/gpuworker"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/run"
 )
 
 // sanitizerApp is triad with a GPU that the emulator plays, and with a compute-sanitizer that runs the worker and writes the report that
@@ -28,7 +34,7 @@ func sanitizerApp(t *testing.T, reports map[string]string) (*app, func() string)
 	fake := `#!/bin/sh
 [ "$1" = --version ] && { echo Version 2025.3.1; exit; }
 tool=$2; log=$(echo "$4" | sed "s/%p/$$/"); shift 8
-"$@"
+WATCHED=yes "$@"
 [ -e "` + bin + `/report-$tool" ] && cp "` + bin + `/report-$tool" "$log"
 exit 0
 `
@@ -36,7 +42,7 @@ exit 0
 		t.Fatal(err)
 	}
 	a, said := gpuApp(t, fmt.Sprintf(`[ "$1" = --facts ] && { %s; exit; }
-[ "$7" = --under ] || { echo "not told of the tool: $*"; exit 1; }
+[ -n "$WATCHED" ] && [ "$7" != --under ] && { echo "not told of the tool: $*"; exit 1; }
 exec %s/triad worker cuda --cache "$2"`, facts(9, 13000), bin), map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "CXX": os.Getenv("CXX")})
 	return a, func() string { defer said.Reset(); return said.String() }
 }
@@ -81,5 +87,43 @@ func TestSanitize(t *testing.T) {
 	}
 	if text, code = run("memcheck", "--device", "cpu"); code != exitNothing || !strings.Contains(text, "emulator itself") {
 		t.Errorf("without a GPU: exit %d\n%s", code, text)
+	}
+}
+
+// Without sizes the tools get the cases that a survey chose: here, where the worker cannot tell its kernels, one on whole vectors and one on
+// ragged rows for each implementation, pass and dtype.
+func TestSanitizeChoosesCases(t *testing.T) {
+	a, said := sanitizerApp(t, map[string]string{"memcheck": cleanReport, "racecheck": cleanReport})
+	code := a.execute([]string{"compare", "swiglu", "--offline", "--pass", "forward", "--dtype", "fp32", "--impl", "cuda/naive,cuda/vec", "--db", filepath.Join(t.TempDir(), "r.db"),
+		"--sanitize", "memcheck,racecheck", "--json"})
+	text := said()
+	if code != exitGood || strings.Count(text, `"calls":`) != 2 {
+		t.Fatalf("exit %d\n%s", code, text)
+	}
+	for _, want := range []string{`"tool":"memcheck"`, `"tool":"racecheck"`, `"swiglu cuda/naive forward"`, `"swiglu cuda/vec forward"`, `"never":null`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+// A kernel that some case launches and that did not run under a tool keeps it from being clean; one that no case launches is named alone.
+func TestCovered(t *testing.T) {
+	at := func(impl string, cols int64, kernels ...string) run.Reached {
+		return run.Reached{Case: op.Case{Op: "softmax", Dims: []op.Dim{{Name: "cols", Value: cols}}}, Impl: impl, Kernels: kernels}
+	}
+	survey := run.Survey{Reached: []run.Reached{at("cuda/a", 1, "one"), at("cuda/a", 2, "one", "two"), at("cuda/b", 2, "three")}, Built: []string{"four", "one", "three", "two"}}
+	ran := func(r run.Reached, launches int) record.Record {
+		return record.Record{Case: r.Case, Impl: r.Impl, Launches: launches}
+	}
+	s := sanitized{Report: gpuworker.Report{Processes: 1}, Called: []string{"a"}}
+	s.cover(survey, []record.Record{ran(survey.Reached[1], 2), ran(survey.Reached[2], 0)})
+	if s.Watched != 2 || !slices.Equal(s.Missed, []string{"three"}) || !slices.Equal(s.Beyond, []string{"four"}) || s.good() {
+		t.Errorf("%+v", s)
+	}
+	s.Watched, s.Missed, s.Beyond = 0, nil, nil
+	s.cover(survey, []record.Record{ran(survey.Reached[1], 2), ran(survey.Reached[2], 2)})
+	if s.Watched != 3 || len(s.Missed) != 0 || len(s.Beyond) != 1 || !s.good() {
+		t.Errorf("%+v", s)
 	}
 }

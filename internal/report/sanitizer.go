@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -13,7 +14,10 @@ type SanitizerLine struct {
 	Part                                bool // the run was stopped before its plan was done
 	Kernels, Calls, Processes, Cut, Bad int
 	Findings                            []SanitizerFinding
-	Never                               []string // kernels that no case reached
+	Never                               []string // implementations that no case reached
+	Watched                             int      // compiled kernels that ran under the tool; 0 where that is not known
+	Missed                              []string // that some case launches and that did not run
+	Beyond                              []string // that no case launches
 }
 
 // SanitizerFinding is what a tool found in one place.
@@ -35,7 +39,11 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 		case len(l.Findings) == 0:
 			word = style.paint(bad, "UNPROVEN")
 		}
-		rows = append(rows, []string{l.Tool, word, fmt.Sprint(l.Kernels), fmt.Sprint(l.Calls), fmt.Sprint(len(l.Findings))})
+		compiled := ""
+		if l.Watched > 0 {
+			compiled = fmt.Sprintf("%d of %d", l.Watched, l.Watched+len(l.Missed)+len(l.Beyond))
+		}
+		rows = append(rows, []string{l.Tool, word, fmt.Sprint(l.Kernels), compiled, fmt.Sprint(l.Calls), fmt.Sprint(len(l.Findings))})
 		for _, f := range l.Findings {
 			found = append(found, []string{l.Tool, f.Place, clean(f.What), fmt.Sprint(f.Count), clean(f.Kernel)})
 		}
@@ -51,6 +59,9 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 		if l.Bad > 0 {
 			fmt.Fprintf(&notes, "%s: %s bad under it: triad results list shows why.\n", l.Tool, counted(l.Bad, "record"))
 		}
+		if len(l.Missed) > 0 {
+			fmt.Fprintf(&notes, "%s: %s did not run under it: %s.\n", l.Tool, counted(len(l.Missed), "compiled kernel"), kernelNames(l.Missed))
+		}
 		for _, name := range l.Never {
 			if !never[name] {
 				never[name] = true
@@ -58,7 +69,13 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 			}
 		}
 	}
-	if err := style.Table(w, "  ", columns("tool", "verdict", ">kernels", ">calls", ">findings"), rows); err != nil {
+	for _, l := range all {
+		if len(l.Beyond) > 0 { // the same for every tool
+			fmt.Fprintf(&notes, "No case launches %s: %s.\n", counted(len(l.Beyond), "compiled kernel"), kernelNames(l.Beyond))
+			break
+		}
+	}
+	if err := style.Table(w, "  ", columns("tool", "verdict", ">implementations", ">compiled kernels", ">calls", ">findings"), rows); err != nil {
 		return err
 	}
 	if len(found) > 0 {
@@ -73,4 +90,31 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 		return nil
 	}
 	return write(w, "\n"+notes.String())
+}
+
+// mostNamed is how many kernels are named.
+const mostNamed = 12
+
+// kernelNames lists mangled names by what in them can be read.
+func kernelNames(mangled []string) string {
+	var names []string
+	for _, m := range mangled[:min(len(mangled), mostNamed)] {
+		names = append(names, readable(clean(m)))
+	}
+	if more := len(mangled) - mostNamed; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// hashedNamespace is how nvcc mangles the namespace without a name: with the file's name and a hash.
+var hashedNamespace = regexp.MustCompile(`^_ZN\d+_GLOBAL__N__[0-9a-f]+_\d+_\w+?_cu_[0-9a-f]{8}`)
+
+// readable leaves the part of a mangled name that tells kernels of one library apart.
+func readable(mangled string) string {
+	name := strings.TrimLeft(strings.TrimPrefix(hashedNamespace.ReplaceAllString(mangled, ""), "_ZN"), "0123456789")
+	if at := strings.Index(name, "EE"); at > 0 { // the end of the template's arguments: what follows are the function's
+		name = name[:at]
+	}
+	return name
 }

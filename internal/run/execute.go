@@ -48,6 +48,7 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 	}
 	result.spend("loading", began)
 	result.Versions = versions
+	planned = request.kept(planned)
 	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
 		return err
 	}

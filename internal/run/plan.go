@@ -52,6 +52,17 @@ type work struct {
 	between  map[string]bool // the relations between calls that are asked here, by name: they need further launches
 }
 
+// kept is the part of a plan that is to be run.
+func (r Request) kept(planned []work) []work {
+	if r.Keep == nil {
+		return planned
+	}
+	for i, w := range planned {
+		planned[i].entries = slices.DeleteFunc(w.entries, func(e entry) bool { return !r.Keep(w.Case, e.implementation.Name) })
+	}
+	return slices.DeleteFunc(planned, func(w work) bool { return len(w.entries) == 0 })
+}
+
 // items lists the work as a plan: what a resumed session must have recorded.
 func items(all []work, seed uint64) []record.Item {
 	var plan []record.Item

@@ -28,12 +28,13 @@ type Request struct {
 	Options   op.Options // dtypes, passes, dims, attributes, level, ...
 	Impls     []string   // prefixes of implementation names; empty: all
 	Seed      uint64
-	InFlight  int             // cases worked on at once; 0: two
-	Explain   bool            // keep what --explain shows
-	Timing    *TimingPlan     // how what passed on a GPU is timed; nil: it is not
-	Before    []record.Record // what a resumed session has recorded, with its timings
-	Single    bool            // ask no relation between calls (G6): what a case gives is judged alone
-	Gradients bool            // check the truth against the complex step, and launch a moderate case of each operator and dtype more often
+	InFlight  int                                         // cases worked on at once; 0: two
+	Explain   bool                                        // keep what --explain shows
+	Timing    *TimingPlan                                 // how what passed on a GPU is timed; nil: it is not
+	Before    []record.Record                             // what a resumed session has recorded, with its timings
+	Single    bool                                        // ask no relation between calls (G6): what a case gives is judged alone
+	Keep      func(c op.Case, implementation string) bool // of what is planned only this is run; nil: all
+	Gradients bool                                        // check the truth against the complex step, and launch a moderate case of each operator and dtype more often
 }
 
 // A Dumper gets the tensors of every case that is run: its inputs and its truth under the default contract, then each implementation's

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/run"
+)
+
+// chooseWatched narrows a request to what a tool has to see, which makes a kernel 10 to 100 times slower: the fewest calls that launch every
+// compiled kernel, on whole vectors and on ragged rows. Which those are is asked without a tool. A user who says which cases are wanted gets
+// those, and the survey is empty.
+func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o *compareOptions) (run.Survey, error) {
+	if o.full || o.quick || len(request.Options.Dims)+len(o.distribution)+len(o.layout)+len(o.upstream)+len(o.saved) > 0 {
+		if !o.full {
+			request.Options.Level = op.LevelQuick
+		}
+		return run.Survey{}, nil
+	}
+	options, err := o.workerOptions()
+	if err != nil {
+		return run.Survey{}, err
+	}
+	request.Options.Level = op.LevelFull // every size, once
+	request.Options.Distributions, request.Options.Layouts, request.Options.Upstreams = []string{"normal"}, []string{"contiguous"}, []string{"normal"}
+	request.Options.Saved = []string{"driver"} // no other kernel runs first
+	request.Single = true                      // further calls of a relation launch nothing new
+	g.apart = true
+	asked := *request
+	backends, _, _, err := a.participants(ctx, &o.ownFlags, &asked, &g, o.environmentFlags, options)
+	if err != nil {
+		return run.Survey{}, err
+	}
+	progress := a.progress(o.json)
+	progress.show(run.Progress{Text: "asking which kernels the calls launch"})
+	survey, err := (&run.Runner{Backends: backends, Stop: a.stop}).Survey(ctx, asked)
+	for _, b := range backends {
+		err = errors.Join(err, b.Close())
+	}
+	progress.clear()
+	if err != nil {
+		return survey, fmt.Errorf("choose the cases for the tools: %w", err)
+	}
+	if len(survey.Reached) == 0 {
+		return survey, &failure{exitNothing, errors.New("--sanitize: no CUDA kernel could be called without a tool: the same command without --sanitize says why")}
+	}
+	keep := map[string]bool{}
+	for _, r := range survey.Cover() {
+		keep[r.Case.Key()+" "+r.Impl] = true
+	}
+	request.Keep = func(c op.Case, implementation string) bool { return keep[c.Key()+" "+implementation] }
+	return survey, nil
+}
+
+// cover says which compiled kernels ran under the tool, by what a survey knows of the calls that did.
+func (s *sanitized) cover(survey run.Survey, records []record.Record) {
+	ran, reached := map[string]bool{}, map[string]bool{}
+	for _, r := range records {
+		if r.Launches > 0 {
+			ran[r.Case.Key()+" "+r.Impl] = true
+		}
+	}
+	watched := map[string]bool{}
+	for _, r := range survey.Reached {
+		for _, k := range r.Kernels {
+			reached[k] = true
+			watched[k] = watched[k] || ran[r.Case.Key()+" "+r.Impl]
+		}
+	}
+	if len(reached) == 0 {
+		return
+	}
+	for _, k := range survey.Built {
+		switch {
+		case watched[k]:
+			s.Watched++
+		case reached[k]:
+			s.Missed = append(s.Missed, k)
+		default:
+			s.Beyond = append(s.Beyond, k)
+		}
+	}
+}
+
+// toolsProgress adds up how far several tools are.
+type toolsProgress struct {
+	mu   sync.Mutex
+	of   map[string]run.Progress
+	show *progress
+}
+
+func (p *toolsProgress) tell(tool string, now run.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.of[tool] = now
+	var all run.Progress
+	for _, one := range p.of {
+		all.Case, all.Cases, all.Elapsed = all.Case+one.Case, all.Cases+one.Cases, max(all.Elapsed, one.Elapsed)
+	}
+	if all.Cases == 0 {
+		all.Text = now.Text
+	}
+	p.show.show(all)
+}

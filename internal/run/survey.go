@@ -1,0 +1,225 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/workload"
+)
+
+// Survey says which compiled kernels the calls of a plan launch, so that few of them can be chosen that reach every one.
+type Survey struct {
+	Reached []Reached
+	Built   []string // every kernel of the libraries, by its mangled name
+}
+
+// Reached is one implementation on one case, and what its call launches.
+type Reached struct {
+	Case     op.Case
+	Impl     string
+	Kernels  []string // mangled; empty where the backend cannot tell
+	Elements int64    // of all tensors
+	Vectors  bool     // the rows of all tensors are whole vectors of 16 bytes: kernels have other ways for those that are not
+}
+
+// surveyedElements bounds the cases that are asked: the least that reach a kernel are wanted.
+const surveyedElements = 1 << 21
+
+// kernelName is how much of a kernel's name a worker tells.
+const kernelName = 511
+
+// Survey asks of every case of a request and every implementation what its call launches. Nothing is judged or recorded.
+func (r *Runner) Survey(ctx context.Context, request Request) (Survey, error) {
+	var s Survey
+	backends, err := r.wanted(request.Impls)
+	if err != nil {
+		return s, err
+	}
+	if request.Operators, err = withDTypes(request); err != nil {
+		return s, err
+	}
+	planned, _, err := r.plan(ctx, request, (*op.Spec).Expand, backends, &Result{})
+	if err != nil {
+		return s, err
+	}
+	x := &execution{Runner: r, request: request, result: &Result{}}
+	var mu sync.Mutex
+	built := map[string]bool{}
+	lanes := map[string][]func() error{} // an implementation's calls follow each other in one worker
+	for _, w := range planned {
+		elements, _, err := w.operator.Spec.Footprint(w.Case)
+		if err != nil {
+			return s, err
+		}
+		vectors, err := wholeVectors(w)
+		if err != nil {
+			return s, err
+		}
+		for _, e := range w.entries {
+			if e.build != nil {
+				for _, k := range e.build.Kernels {
+					built[told(k.Kernel)] = true
+				}
+			}
+			if e.verdict != nil || elements == 0 || elements > surveyedElements {
+				continue
+			}
+			lanes[e.implementation.Name] = append(lanes[e.implementation.Name], func() error {
+				kernels, runs, err := x.launched(ctx, w, e)
+				if err != nil || !runs {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				s.Reached = append(s.Reached, Reached{w.Case, e.implementation.Name, kernels, elements, vectors})
+				return nil
+			})
+		}
+	}
+	for name := range built {
+		s.Built = append(s.Built, name)
+	}
+	slices.Sort(s.Built)
+	err = sideBySide(r, lanes)
+	return s, err
+}
+
+// sideBySide makes the calls of each lane in order, the lanes beside each other.
+func sideBySide(r *Runner, lanes map[string][]func() error) error {
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	var failures []error
+	for _, calls := range lanes {
+		group.Go(func() {
+			for _, call := range calls {
+				if r.Stop.Err() != nil {
+					return
+				}
+				if err := call(); err != nil {
+					mu.Lock()
+					failures = append(failures, err)
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(failures...)
+}
+
+func told(kernel string) string { return kernel[:min(len(kernel), kernelName)] }
+
+// launched prepares a call as if it were to be timed, and gives the kernels in its graph. It does not run where the implementation declines the
+// case, or fails on it: that is for a judgement to say.
+func (x *execution) launched(ctx context.Context, w work, e entry) (kernels []string, runs bool, err error) {
+	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}}
+	if c.given, err = workload.Inputs(w.operator.Spec, w.Case, x.request.Seed); err != nil {
+		return nil, false, err
+	}
+	if c.outputs, err = w.operator.Spec.Outputs(w.Case); err != nil {
+		return nil, false, err
+	}
+	if w.Pass == op.Backward && w.Saved == "driver" {
+		if c.saved, err = w.operator.Saved(w.Case, c.given); err != nil {
+			return nil, false, err
+		}
+	}
+	job, err := x.job(ctx, c, e)
+	var stopped *stoppedBefore
+	if errors.As(err, &stopped) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	arm, outcome, err := e.backend.Measure(ctx, backend.MeasureJob{Job: job, GraphNS: 1})
+	if err != nil {
+		return nil, false, err
+	}
+	if arm == nil {
+		// Without a clock a backend cannot tell what a call launches, but it runs it.
+		return nil, outcome.Status == op.StatusUnavailable, nil
+	}
+	for _, k := range arm.Facts().Kernels {
+		kernels = append(kernels, told(k.Kernel))
+	}
+	_, _, err = arm.Finish(ctx)
+	return kernels, true, err
+}
+
+// reach is a kernel on rows of one kind.
+type reach struct {
+	kernel  string
+	vectors bool
+}
+
+// Cover chooses from a survey, for each implementation, pass and dtype, the fewest calls that launch every kernel that any call launches, each
+// on whole vectors and on ragged rows where both occur; of equal ones the smaller.
+func (s Survey) Cover() []Reached {
+	groups := map[string][]Reached{}
+	var order []string
+	for _, r := range s.Reached {
+		key := strings.Join([]string{r.Case.Op, r.Impl, r.Case.Pass.String(), r.Case.DType}, " ")
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], r)
+	}
+	slices.Sort(order)
+	var chosen []Reached
+	for _, key := range order {
+		chosen = append(chosen, coverOf(groups[key])...)
+	}
+	return chosen
+}
+
+// coverOf is Cover within one group.
+func coverOf(all []Reached) []Reached {
+	slices.SortStableFunc(all, func(a, b Reached) int {
+		return cmp.Or(cmp.Compare(rankRelated(a.Elements), rankRelated(b.Elements)), strings.Compare(a.Case.Key(), b.Case.Key()))
+	})
+	left := map[reach]bool{}
+	for _, r := range all {
+		for _, k := range r.asks() {
+			left[k] = true
+		}
+	}
+	var chosen []Reached
+	for len(left) > 0 {
+		best, most := -1, 0
+		for i, r := range all {
+			n := 0
+			for _, k := range r.asks() {
+				if left[k] {
+					n++
+				}
+			}
+			if n > most {
+				best, most = i, n
+			}
+		}
+		chosen = append(chosen, all[best])
+		for _, k := range all[best].asks() {
+			delete(left, k)
+		}
+	}
+	return chosen
+}
+
+// asks is what a call shows: its kernels, each on its kind of rows, and that the implementation takes these rows at all.
+func (r Reached) asks() []reach {
+	all := []reach{{"", r.Vectors}}
+	for _, k := range r.Kernels {
+		if k := (reach{k, r.Vectors}); !slices.Contains(all, k) {
+			all = append(all, k)
+		}
+	}
+	return all
+}

@@ -1,0 +1,97 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// surveyedFake launches a kernel by the number of columns, and another one for rows that are no whole vectors.
+type surveyedFake struct{ *timedFake }
+
+func (f *surveyedFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+	reply, hello, err := f.timedFake.Load(ctx, operator)
+	reply.Build = &backend.BuildFacts{Kernels: []backend.KernelFact{{Kernel: "short"}, {Kernel: "long"}, {Kernel: "never"}}}
+	return reply, hello, err
+}
+
+func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+	arm, outcome, err := f.timedFake.Measure(ctx, job)
+	if a, ok := arm.(*fakeArm); ok {
+		kernel := "short"
+		if job.Inputs[0].Shape[1] > 1000 {
+			kernel = "long"
+		}
+		a.facts.Kernels = []backend.LaunchFact{{Kernel: kernel}}
+		return a, outcome, err
+	}
+	return nil, outcome, err
+}
+
+// A survey says what each call launches; the cover of it reaches every kernel on both kinds of rows with few and small calls; and a run that
+// keeps the cover runs that alone.
+func TestSurvey(t *testing.T) {
+	softmax, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &surveyedFake{&timedFake{fake: &fake{family: "cuda", ways: map[string]way{"cuda/a": right, "cuda/b": right}, runs: map[string]int{}},
+		ns: map[string]float64{"cuda/a": 10}}} // b cannot be asked
+	m := &memory{}
+	r := &Runner{Backends: []backend.Backend{f}, Recorder: m, Stop: t.Context()}
+	request := Request{Operators: []*catalog.Operator{softmax}, Impls: []string{"cuda"}, Seed: 1, Single: true, Options: op.Options{Level: op.LevelFull, Device: "gpu",
+		DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}}
+	s, err := r.Survey(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(s.Built, []string{"long", "never", "short"}) || f.open != 0 || len(s.Reached) < 15 {
+		t.Errorf("built %v, %d arms left open, %d calls reached something", s.Built, f.open, len(s.Reached))
+	}
+	chosen := s.Cover()
+	kinds := map[string]bool{}
+	keep := map[string]bool{}
+	for _, c := range chosen {
+		kinds[fmt.Sprint(c.Kernels, c.Vectors)] = true
+		keep[c.Case.Key()+c.Impl] = true
+	}
+	if len(chosen) != 4 || len(kinds) != 4 {
+		t.Errorf("the cover has %d calls of the kinds %v, want each of short and long on vectors and on ragged rows", len(chosen), kinds)
+	}
+	for _, c := range chosen {
+		for _, other := range s.Reached {
+			if slices.Equal(other.Kernels, c.Kernels) && other.Vectors == c.Vectors && other.Elements >= fewestRelated && other.Elements < c.Elements {
+				t.Errorf("%v was chosen for %v, and %v is smaller", c.Case.Dims, c.Kernels, other.Case.Dims)
+			}
+		}
+	}
+	request.Keep = func(c op.Case, implementation string) bool { return keep[c.Key()+implementation] }
+	result, err := r.Compare(t.Context(), request)
+	if err != nil || len(result.Records) != 4 || len(m.plan) != 4 {
+		t.Errorf("%d records of %d planned, %v: want those of the cover", len(result.Records), len(m.plan), err)
+	}
+}
+
+// Where a backend cannot tell what a call launches, the cover has one call on whole vectors and one on ragged rows for each group.
+func TestCoverWithoutKernels(t *testing.T) {
+	var s Survey
+	for i, cols := range []int64{7, 8, 9, 16} {
+		for _, impl := range []string{"cuda/a", "cuda/b"} {
+			s.Reached = append(s.Reached, Reached{Case: op.Case{Op: "softmax", DType: "fp32", Dims: []op.Dim{{Name: "cols", Value: cols}}}, Impl: impl, Elements: 200 + cols, Vectors: i%2 == 1})
+		}
+	}
+	chosen := s.Cover()
+	if len(chosen) != 4 {
+		t.Fatalf("%d calls, want 4: %+v", len(chosen), chosen)
+	}
+	for _, c := range chosen {
+		if cols := c.Case.Dims[0].Value; cols != 7 && cols != 8 {
+			t.Errorf("%s: %d columns, want the smallest of each kind", c.Impl, cols)
+		}
+	}
+}
