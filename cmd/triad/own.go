@@ -70,6 +70,11 @@ type ownFile struct {
 	adapter *worker.Adapter
 	// interpreted: its kernels run in Triton's interpreter. unsynchronised: threads share memory and no barrier stands in the file.
 	interpreted, unsynchronised bool
+	// other is the file judged with another value of an attribute that neither a parameter nor --attr says; free names those with their values.
+	other func(attribute, value string) (*ownFile, error)
+	free  map[string][]string
+	// launches are the lines of the file with a <<<.
+	launches []int
 }
 
 // ownFiles are a backend: the files that --add names, each built and run on its own.
@@ -161,7 +166,7 @@ func (o *ownFiles) Run(ctx context.Context, job backend.Job) (backend.Outcome, e
 				own.ExplainEmpty(&outcome)
 			}
 			if err == nil {
-				own.Explain(&outcome)
+				own.Explain(&outcome, f.launches)
 			}
 			return outcome, err
 		}
@@ -285,6 +290,16 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 			refused = append(refused, err)
 			return
 		}
+		file.free = freeAttributes(spec, file.covers.pins, options.Attrs)
+		file.other = func(attribute, value string) (*ownFile, error) {
+			changed := options
+			changed.Attrs = maps.Clone(options.Attrs)
+			if changed.Attrs == nil {
+				changed.Attrs = map[string]string{}
+			}
+			changed.Attrs[attribute] = value
+			return readOwn(text, spec, passes, changed, make)
+		}
 		all.files = append(all.files, file)
 	}
 	if folder != nil {
@@ -315,70 +330,6 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 		request.Impls = append(slices.Clone(request.Impls), "mine")
 	}
 	return all, refused, nil
-}
-
-// coverage is what files can be judged on: passes, dtypes, sizes that they take as one, and attributes that they have no parameter for.
-type coverage struct {
-	passes []op.Pass
-	dtypes []string
-	equal  [][]string
-	pins   map[string]string // "" where two of them differ
-}
-
-func (c *coverage) add(pass op.Pass, dtypes []string, pins map[string]string, equal [][]string) {
-	for _, group := range equal { // shapes of unequal sizes are given up for the file that has no parameters for them
-		if !slices.ContainsFunc(c.equal, func(g []string) bool { return slices.Equal(g, group) }) {
-			c.equal = append(c.equal, group)
-		}
-	}
-	if !slices.Contains(c.passes, pass) {
-		c.passes = append(c.passes, pass)
-	}
-	for _, d := range dtypes {
-		if !slices.Contains(c.dtypes, d) {
-			c.dtypes = append(c.dtypes, d)
-		}
-	}
-	if c.pins == nil {
-		c.pins = maps.Clone(pins)
-		return
-	}
-	for name, value := range pins {
-		if c.pins[name] != value {
-			c.pins[name] = ""
-		}
-	}
-	for name := range c.pins {
-		if pins[name] != c.pins[name] {
-			c.pins[name] = ""
-		}
-	}
-}
-
-// narrow asks for the cases that some added file can be judged on, where the user left that open: what no file takes says nothing about them.
-func (o *ownFiles) narrow(options *op.Options) {
-	var all coverage
-	for _, f := range o.files {
-		for _, pass := range f.covers.passes {
-			all.add(pass, f.covers.dtypes, f.covers.pins, f.covers.equal)
-		}
-	}
-	if len(options.Passes) == 0 {
-		options.Passes = all.passes
-	}
-	if len(options.DTypes) == 0 {
-		options.DTypes = all.dtypes
-	}
-	attributes := maps.Clone(options.Attributes)
-	if attributes == nil {
-		attributes = map[string]string{}
-	}
-	for name, value := range all.pins {
-		if _, asked := attributes[name]; !asked && value != "" {
-			attributes[name] = value
-		}
-	}
-	options.Attributes, options.Equal = attributes, all.equal
 }
 
 // versions say of every file where it lies and at which commit of its repository.

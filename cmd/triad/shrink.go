@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -36,7 +37,9 @@ type shrinker struct {
 	related  bool // the finding is a broken relation between calls; else none is asked, since its further calls have sizes of their own
 	impl     string
 	base     op.Case
-	sizes    []string // the dims that may change, those with a parameter
+	sizes    []string          // the dims that may change, those with a parameter
+	equal    [][]string        // dims that have one parameter and change together
+	changed  map[string]string // attributes that are not as in the base
 	known    map[string]*record.Record
 	runs     int
 	until    time.Time
@@ -47,35 +50,100 @@ func (a *app) shrink(ctx context.Context, mine *ownFiles, request run.Request, r
 	if mine == nil || result.Interrupted {
 		return nil
 	}
-	smallest, races := map[string]record.Record{}, map[string]bool{}
-	var order []string
-	for _, r := range result.Records {
-		key := r.Impl + " " + r.Case.Pass.String()
-		if r.Backend != "mine" || r.Status.Weight() != op.Bad || r.Status == op.StatusBuildFail || r.Device == "" {
-			continue
-		}
-		races[key] = races[key] || r.Status == op.StatusRace
-		old, there := smallest[key]
-		if !there {
-			order = append(order, key)
-		}
-		if !there || simpler(r, old) {
-			smallest[key] = r
-		}
-	}
 	var all []finding
-	for _, key := range order {
-		r := smallest[key]
+	for _, w := range worth(result.Records) {
+		r := w.record
+		spec := request.Operators[0].Spec
 		s := &shrinker{ctx: ctx, backends: []backend.Backend{mine}, request: request, related: brokenRelation(r), impl: r.Impl, base: r.Case, known: map[string]*record.Record{},
 			until: time.Now().Add(shrinkFor)}
-		facts := own.Facts{Operator: r.Case.Op, Pass: r.Case.Pass, DType: r.Case.DType, Distribution: r.Case.Distribution, Race: races[key],
-			Formula: request.Operators[0].Spec.Formula, Layout: layoutOf(request.Operators[0].Spec, r.Case.Pass)}
+		facts := own.Facts{Operator: r.Case.Op, Pass: r.Case.Pass, DType: r.Case.DType, Distribution: r.Case.Distribution, Race: w.race,
+			Formula: spec.Formula, Layout: layoutOf(spec, r.Case.Pass)}
 		for _, f := range mine.files {
-			facts.NoBarrier = facts.NoBarrier || f.name == r.Impl && f.unsynchronised
+			if f.name != r.Impl {
+				continue
+			}
+			facts.NoBarrier, s.equal = f.unsynchronised, f.covers.equal
+			if r.Status == op.StatusFail {
+				facts.Otherwise = s.otherwise(f)
+			}
 		}
 		all = append(all, s.find(r, facts))
 	}
 	return all
+}
+
+// suspect is a wrong record that is worth a closer look.
+type suspect struct {
+	record record.Record
+	race   bool // some case of the same function ended as a RACE
+}
+
+// worth picks, for every pass of every added file that is wrong, the record that tells most plainly what is wrong, and one more where a dtype
+// fails on special numbers alone: that is a fault of its own.
+func worth(records []record.Record) []suspect {
+	byDType, races := map[string]record.Record{}, map[string]bool{}
+	var order []string
+	for _, r := range records {
+		if r.Backend != "mine" || r.Status.Weight() != op.Bad || r.Status == op.StatusBuildFail || r.Device == "" {
+			continue
+		}
+		races[functionOf(r)] = races[functionOf(r)] || r.Status == op.StatusRace
+		key := functionOf(r) + " " + r.Case.DType
+		old, there := byDType[key]
+		if !there {
+			order = append(order, key)
+		}
+		if !there || simpler(r, old) {
+			byDType[key] = r
+		}
+	}
+	var all []suspect
+	for _, key := range order {
+		r := byDType[key]
+		first := slices.IndexFunc(all, func(s suspect) bool { return functionOf(s.record) == functionOf(r) })
+		switch {
+		case first < 0:
+			all = append(all, suspect{r, races[functionOf(r)]})
+		case plain(r) != plain(all[first].record):
+			if second := slices.IndexFunc(all[first+1:], func(s suspect) bool { return functionOf(s.record) == functionOf(r) }); second < 0 {
+				all = append(all, suspect{r, races[functionOf(r)]})
+			}
+		case simpler(r, all[first].record):
+			all[first].record = r
+		}
+	}
+	return all
+}
+
+func functionOf(r record.Record) string { return r.Impl + " " + r.Case.Pass.String() }
+
+func plain(r record.Record) bool { return r.Case.Distribution == "normal" }
+
+// otherwise looks whether the function is right with another value of an attribute that nothing said: "interleaved=true", "" where it is not.
+func (s *shrinker) otherwise(f *ownFile) string {
+	for _, attribute := range slices.Sorted(maps.Keys(f.free)) {
+		for _, value := range f.free[attribute] {
+			g, err := f.other(attribute, value)
+			if err != nil {
+				continue
+			}
+			dims := map[string]int64{}
+			for _, d := range s.request.Operators[0].Spec.Dims {
+				if d.Default == "" {
+					dims[d.Name] = s.base.Dims.Get(d.Name)
+				}
+			}
+			t := *s
+			t.backends, t.known = []backend.Backend{&ownFiles{files: []*ownFile{g}}}, map[string]*record.Record{}
+			t.changed = map[string]string{attribute: value}
+			r := t.run(dims, "normal")
+			_ = g.adapter.Close() // what it judged stands
+			if r != nil && r.Status.Weight() == op.Good {
+				return attribute + "=" + value
+			}
+		}
+	}
+	return ""
 }
 
 // brokenRelation says whether nothing but gate G6 rejects a record.
@@ -86,8 +154,8 @@ func brokenRelation(r record.Record) bool {
 
 // simpler says whether a record tells more plainly what is wrong: ordinary numbers before others, few elements before many.
 func simpler(a, b record.Record) bool {
-	if plain := a.Case.Distribution == "normal"; plain != (b.Case.Distribution == "normal") {
-		return plain
+	if plain(a) != plain(b) {
+		return plain(a)
 	}
 	return elements(a.Case.Dims) < elements(b.Case.Dims)
 }
@@ -107,7 +175,7 @@ func (s *shrinker) find(r record.Record, facts own.Facts) finding {
 	for _, d := range spec.Dims {
 		if _, fixed := s.request.Options.Dims[d.Name]; d.Default == "" {
 			dims[d.Name] = r.Case.Dims.Get(d.Name)
-			if !fixed {
+			if !fixed && !s.follows(d.Name) {
 				s.sizes = append(s.sizes, d.Name)
 			}
 		}
@@ -118,7 +186,8 @@ func (s *shrinker) find(r record.Record, facts own.Facts) finding {
 		for _, name := range s.sizes {
 			at, right, found := s.bisect(dims, name)
 			if found != nil {
-				smallest, dims[name] = *found, at
+				smallest = *found
+				s.set(dims, name, at)
 			}
 			last[name] = right
 		}
@@ -158,6 +227,23 @@ func (s *shrinker) bisect(dims map[string]int64, name string) (at, right int64, 
 	return at, right, found
 }
 
+// set changes a size, and those that share its parameter.
+func (s *shrinker) set(dims map[string]int64, name string, n int64) {
+	dims[name] = n
+	for _, group := range s.equal {
+		if group[0] == name {
+			for _, other := range group[1:] {
+				dims[other] = n
+			}
+		}
+	}
+}
+
+// follows says whether a size changes with another one.
+func (s *shrinker) follows(name string) bool {
+	return slices.ContainsFunc(s.equal, func(group []string) bool { return slices.Contains(group[1:], name) })
+}
+
 func (s *shrinker) spent() bool {
 	return s.runs >= shrinkRuns || time.Now().After(s.until) || s.ctx.Err() != nil
 }
@@ -169,7 +255,7 @@ func (s *shrinker) probe(dims map[string]int64, pairs ...any) *record.Record {
 		all[name] = n
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		all[pairs[i].(string)] = pairs[i+1].(int64)
+		s.set(all, pairs[i].(string), pairs[i+1].(int64))
 	}
 	return s.run(all, s.base.Distribution)
 }
@@ -198,6 +284,9 @@ func (s *shrinker) run(dims map[string]int64, distribution string) *record.Recor
 		if text, formula := at.Default.(string); !(formula && at.Type == "float") || text == "" {
 			o.Attributes[at.Name] = s.base.Attrs.Text(at.Name)
 		}
+		if value, is := s.changed[at.Name]; is {
+			o.Attributes[at.Name] = value
+		}
 	}
 	request.Options = o
 	runner := &run.Runner{Backends: s.backends, Recorder: forgetful{}, Stop: s.ctx}
@@ -224,8 +313,11 @@ func (s *shrinker) neighbours(f *own.Facts, dims, last map[string]int64) {
 		r := s.run(dims, "normal")
 		f.OrdinaryPasses = r != nil && r.Status.Weight() != op.Bad
 	}
-	if f.OrdinaryPasses {
-		return // the numbers are to blame, not the sizes
+	if f.OrdinaryPasses || f.Otherwise != "" {
+		return // the numbers are to blame, or what was assumed, not the sizes
+	}
+	if s.transposed(f, dims); f.Transposed[0] != "" {
+		return
 	}
 	for i, name := range s.sizes {
 		for _, other := range s.sizes[i+1:] {
@@ -238,16 +330,67 @@ func (s *shrinker) neighbours(f *own.Facts, dims, last map[string]int64) {
 	if f.Square[0] != "" {
 		return
 	}
-	for _, name := range slices.Backward(s.sizes) {
-		for _, p := range []int64{4, 8, 16, 32, 64, 128, 256} {
-			if f.Multiple == 0 && right(name, p) && right(name, 3*p) && wrong(name, 3*p-1) && wrong(name, 3*p+1) {
-				f.Multiple, f.Of = p, name
-			}
-		}
+	s.multiples(f, dims)
+	if roomy := s.roomy(dims); f.Multiple == 0 && roomy != nil {
+		s.multiples(f, roomy)
 	}
 	for _, name := range slices.Backward(s.sizes) {
 		if f.Multiple == 0 && f.UpTo == "" && last[name] > 1 && dims[name] == last[name]+1 {
 			f.UpTo, f.Last = name, last[name]
+		}
+	}
+}
+
+// multiples asks whether the function is right where a size is a multiple of a block, and wrong beside it.
+func (s *shrinker) multiples(f *own.Facts, dims map[string]int64) {
+	is := func(want op.Weight, name string, n int64) bool {
+		r := s.probe(dims, name, n)
+		return r != nil && r.Status.Weight() == want
+	}
+	for _, name := range slices.Backward(s.sizes) {
+		for _, p := range []int64{4, 8, 16, 32, 64, 128, 256} {
+			if f.Multiple == 0 && is(op.Good, name, p) && is(op.Good, name, 3*p) && is(op.Bad, name, 3*p-1) && is(op.Bad, name, 3*p+1) {
+				f.Multiple, f.Of = p, name
+			}
+		}
+	}
+}
+
+// roomy are sizes on which right can be told from wrong where the smallest case is too small for that; nil where it is right there.
+func (s *shrinker) roomy(dims map[string]int64) map[string]int64 {
+	all, changed := maps.Clone(dims), false
+	for _, name := range s.sizes {
+		if dims[name] < 4 {
+			s.set(all, name, 4)
+			changed = true
+		}
+	}
+	if r := s.probe(all); !changed || r == nil || r.Status.Weight() != op.Bad {
+		return nil
+	}
+	return all
+}
+
+// transposed asks whether a matrix is taken column after column: that shows where both of its sizes are 2 or more, equal or not, and nowhere else.
+func (s *shrinker) transposed(f *own.Facts, dims map[string]int64) {
+	is := func(want op.Weight, pairs ...any) bool {
+		r := s.probe(dims, pairs...)
+		return r != nil && (r.Status.Weight() == want || want == op.Good && r.Status.Weight() == op.Neutral)
+	}
+	inputs, outputs := s.request.Operators[0].Spec.Tensors(s.base.Pass)
+	for _, t := range slices.Concat(inputs, outputs) {
+		sizes, _ := t.Shape.([]any)
+		if len(sizes) < 2 || f.Transposed[0] != "" {
+			continue
+		}
+		row, _ := sizes[len(sizes)-2].(string)
+		col, _ := sizes[len(sizes)-1].(string)
+		if !slices.Contains(s.sizes, row) || !slices.Contains(s.sizes, col) || row == col || dims[row] < 2 || dims[col] < 2 {
+			continue
+		}
+		if is(op.Good, row, int64(1), col, int64(5)) && is(op.Good, row, int64(5), col, int64(1)) && is(op.Bad, row, int64(5), col, int64(5)) &&
+			is(op.Bad, row, int64(2), col, int64(2)) {
+			f.Transposed, f.Matrix = [2]string{row, col}, t.Name
 		}
 	}
 }

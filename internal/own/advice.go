@@ -29,6 +29,11 @@ type Facts struct {
 	// Multiple: right where the size Of is a multiple of this number, wrong beside it; 0 where that is not so.
 	Multiple int64
 	Of       string
+	// Otherwise is another value of an attribute that nothing said, with which the function is right: "interleaved=true"; "" where there is none.
+	Otherwise string
+	// Transposed: wrong where both sizes of the matrix Matrix are 2 or more, even equal ones, and right where one of them is 1.
+	Transposed [2]string
+	Matrix     string
 	// Square: right where these two sizes are equal, wrong where they differ.
 	Square [2]string
 }
@@ -36,14 +41,27 @@ type Facts struct {
 // Advise says in a learner's words what usually goes wrong that way, "" where nothing is known.
 func Advise(f Facts) string {
 	var words []string
+	if f.Otherwise != "" {
+		name, value, _ := strings.Cut(f.Otherwise, "=")
+		return fmt.Sprintf("with %s = %s it is right. The function has no parameter for %s and was judged with the default: if that is what it computes, say --attr %s",
+			name, value, name, f.Otherwise)
+	}
+	if f.Transposed[0] != "" {
+		return fmt.Sprintf("it is right where %[1]s or %[2]s is 1 and wrong where both are larger: a matrix is taken column after column. %[3]s [%[1]s, %[2]s] lies row "+
+			"after row: element (i, j) is at i * %[2]s + j, not at j * %[1]s + i", f.Transposed[0], f.Transposed[1], f.Matrix)
+	}
 	if f.Square[0] != "" {
 		words = append(words, fmt.Sprintf("it is right where %s = %s and wrong where they differ: an index uses one for the other. In a row-major matrix element (r, c) "+
 			"lies at r * %s + c, where %s is the number of columns", f.Square[0], f.Square[1], f.Square[1], f.Square[1]))
 	}
+	if f.Multiple > 0 && f.Status == op.StatusOutOfBounds {
+		return fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it: a thread works beyond the end of a tensor, since the last block has more threads "+
+			"than there are elements. Compare the index with the size before using it, as in if (i < n)", f.Of, f.Multiple)
+	}
 	if f.Multiple > 0 {
 		words = append(words, fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it: the tail is not handled. Round the number of blocks up, "+
 			"(%s + %d) / %d, let loops run to %s, and compare every index with it", f.Of, f.Multiple, f.Of, f.Multiple-1, f.Multiple, f.Of))
-	} else if f.UpTo != "" && !f.OrdinaryPasses {
+	} else if f.UpTo != "" && !f.OrdinaryPasses && !(f.inSteps() && f.Last < 32) {
 		words = append(words, fmt.Sprintf("%s up to %d are right, from %d on it is wrong%s", f.UpTo, f.Last, f.Last+1, afterLimit(f)))
 	}
 	return strings.Join(append(words, f.byStatus()...), "; ")
@@ -79,7 +97,7 @@ func (f Facts) byStatus() []string {
 		return []string{"elements stay unwritten: the grid has too few blocks (N / 256 rounds down: write (N + 255) / 256), or a loop or a comparison ends too early"}
 	case f.OrdinaryPasses:
 		return []string{f.ofNumbers()}
-	case f.DType != "fp32" && (f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation")) && !settled: // a range of 16 bits overflows too
+	case f.inSteps() && !settled:
 		return []string{"every value is near the truth, but further off than one rounding at the end: sums or other steps are kept in " + f.DType +
 			". Convert to float first, compute and sum in float, round once when storing"}
 	case f.UpTo == "" && !settled && f.ULP < 4096: // not a NaN
@@ -89,6 +107,11 @@ func (f Facts) byStatus() []string {
 			", each row after row, the last size without gaps"}
 	}
 	return nil
+}
+
+// inSteps says whether every value is near the truth and yet further off than one rounding in 16 bits; a range of 16 bits overflows too.
+func (f Facts) inSteps() bool {
+	return f.DType != "fp32" && f.Status == op.StatusFail && (f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation"))
 }
 
 // ofNumbers is what large, equal or special numbers usually break.

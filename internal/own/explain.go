@@ -1,6 +1,7 @@
 package own
 
 import (
+	"fmt"
 	"strings"
 
 	"triad/internal/backend"
@@ -19,13 +20,13 @@ func ExplainEmpty(o *backend.Outcome) {
 	}
 }
 
-// Explain puts what the harness found about a user's function into a learner's words. A launch that CUDA refused wrote nothing: that is a
-// wrong answer, not a crash.
-func Explain(o *backend.Outcome) {
+// Explain puts what the harness found about a user's function into a learner's words; lines are those of its launches. A launch that CUDA refused
+// wrote nothing: that is a wrong answer, not a crash.
+func Explain(o *backend.Outcome, lines []int) {
 	switch {
 	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, "CUDA error 9"):
 		o.Status = op.StatusFail
-		o.Sentence = "CUDA refused the launch, so nothing was computed: the grid or the block is 0 or too large. N / 256 is 0 blocks where N is below 256: " +
+		o.Sentence = "CUDA refused the launch" + inLines(lines) + ", so nothing was computed: the grid or the block is 0 or too large. N / 256 is 0 blocks where N is below 256: " +
 			"write (N + 255) / 256. A block has at most 1024 threads"
 	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, tooMuchShared):
 		o.Status = op.StatusFail
@@ -34,4 +35,15 @@ func Explain(o *backend.Outcome) {
 		o.Status = op.StatusFail
 		o.Sentence += ": use fewer threads a block, or less shared memory"
 	}
+}
+
+// inLines says where a launch stands.
+func inLines(lines []int) string {
+	switch len(lines) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf(" in line %d", lines[0])
+	}
+	return fmt.Sprintf(" in one of the lines %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(lines), " ", ", "), "[]"))
 }

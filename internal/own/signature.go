@@ -69,6 +69,17 @@ func ReadCUDA(text string) *File {
 	return f
 }
 
+// LaunchLines lists the lines with a <<<.
+func (f *File) LaunchLines() []int {
+	var lines []int
+	for _, t := range f.tokens {
+		if t.text == "<<<" && !slices.Contains(lines, t.line) {
+			lines = append(lines, t.line)
+		}
+	}
+	return lines
+}
+
 // scope reads the declarations of a namespace or of an extern "C" block.
 func (f *File) scope(from, to int, namespaces []string, externC bool) {
 	start := from
