@@ -67,16 +67,21 @@ func (s *stream) normal(i uint64) float64 { return normalQuantile(s.uniform(i)) 
 
 // fillNormal sets x[i] to normal(i), on all cores where x is long.
 func (s *stream) fillNormal(x []float64) {
+	inParts(len(x), func(first, end int) {
+		part := *s
+		for i := first; i < end; i++ {
+			x[i] = part.normal(uint64(i))
+		}
+	})
+}
+
+// inParts calls work for parts that together are all n elements, on all cores where there are many.
+func inParts(n int, work func(first, end int)) {
 	const least = 1 << 16
-	share := max((len(x)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), least)
+	share := max((n+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), least)
 	var parts sync.WaitGroup
-	for first := 0; first < len(x); first += share {
-		part, from, to := *s, first, min(first+share, len(x))
-		parts.Go(func() {
-			for i := from; i < to; i++ {
-				x[i] = part.normal(uint64(i))
-			}
-		})
+	for first := 0; first < n; first += share {
+		parts.Go(func() { work(first, min(first+share, n)) })
 	}
 	parts.Wait()
 }

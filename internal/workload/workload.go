@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -117,13 +118,27 @@ func (m *maker) drawFor(t op.TensorType) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range s.values {
-		if a := math.Abs(v); a > s.largest && !math.IsInf(a, 1) {
-			s.largest = a
-		}
-	}
+	s.largest = largest(s.values)
 	m.drawn[name] = s
 	return nil
+}
+
+// largest is the largest finite magnitude.
+func largest(x []float64) float64 {
+	var mu sync.Mutex
+	most := 0.0
+	inParts(len(x), func(first, end int) {
+		part := 0.0
+		for _, v := range x[first:end] {
+			if a := math.Abs(v); a > part && !math.IsInf(a, 1) {
+				part = a
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		most = max(most, part)
+	})
+	return most
 }
 
 // draw gives the values of an input by its rule, or of an upstream gradient by the case's.
@@ -182,9 +197,11 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 	}
 	x := m.drawn[t.Name].values
 	if !declaresInfinity(m.c.Distribution) { // rounding up must not make an infinity nobody declared
-		for i, v := range x {
-			x[i] = tensor.Round(t.DType, v, true)
-		}
+		inParts(len(x), func(first, end int) {
+			for i, v := range x[first:end] {
+				x[first+i] = tensor.Round(t.DType, v, true)
+			}
+		})
 	}
 	return layOut(t, x, m.layout(t)), nil
 }
