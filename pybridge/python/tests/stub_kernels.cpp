@@ -100,6 +100,8 @@ int softmax_by_workspace(const triad_call *call) {
 
 int broken(const triad_call *) { return 700; }
 
+int late(const triad_call *) { return TRIAD_UNSUPPORTED; }
+
 constexpr uint32_t kFp32 = 1u << TRIAD_F32;
 
 triad_kernel kernel(const char *op, const char *variant, const char *pass, uint32_t outputs, int (*launch)(const triad_call *),
@@ -115,6 +117,10 @@ const triad_kernel all[] = {
     kernel("softmax", "packed", "backward", 1, softmax_backward, contiguous_only),
     kernel("softmax", "narrow", "forward", 1, softmax_forward, few_columns_only),
     kernel("softmax", "broken", "forward", 1, broken),
+    kernel("softmax", "late", "forward", 1, late),
+    kernel("softmax", "forward_only", "forward", 1, softmax_forward),
+    kernel("softmax", "narrow_back", "forward", 1, softmax_forward),
+    kernel("softmax", "narrow_back", "backward", 1, softmax_backward, few_columns_only),
     kernel("layernorm", "loops", "forward", 7, layernorm_forward),
     kernel("layernorm", "loops", "backward", 7, layernorm_backward),
 };

@@ -183,13 +183,34 @@ class Paths:
             self.assertEqual(y.dtype, torch.float32)
             y.sum().backward()
 
+    def test_a_tensor_that_outlived_its_transform(self):
+        leaked = []
+        torch.func.grad(lambda t: (leaked.append(t), t.sum())[1])(draw(3, 4))
+        for _ in range(3):
+            torch.testing.assert_close(ops.softmax(draw(3, 4), impl="cuda/stub"), torch.softmax(leaked[0], -1), rtol=3e-5, atol=3e-5)
+            torch.testing.assert_close(ops.softmax(leaked[0], impl="cuda/stub"), torch.softmax(leaked[0], -1), rtol=3e-5, atol=3e-5)
+
+    def test_refusals_have_one_form(self):
+        """Operator and implementation, the pass where it is the backward, and why: also where a kernel is found not to take a call when it is made."""
+        turned = draw(5, 3).T
+        for _ in range(3):
+            for sentence, call in (
+                ("softmax/cuda/narrow: cols 5 is above 4", lambda: ops.softmax(draw(3, 5), impl="cuda/narrow")),
+                ("softmax/cuda/forward_only: it has no backward in fp32", lambda: torch.ops.triad.softmax_backward(turned, turned, "cuda/forward_only")),
+                ("softmax/cuda/late: the call is not supported", lambda: ops.softmax(turned, impl="cuda/late")),
+                ("softmax/cuda/narrow_back backward: cols 5 is above 4", lambda: ops.softmax(draw(3, 5).requires_grad_(), impl="cuda/narrow_back").sum().backward()),
+            ):
+                with self.subTest(sentence), self.assertRaises(triad.UsageError) as caught:
+                    call()
+                self.assertEqual(str(caught.exception), sentence)
+
     def test_errors(self):
         x = draw(3, 5)
         for _ in range(3):
             with self.assertRaisesRegex(triad.UsageError, "softmax/cuda/narrow: cols 5 is above 4"):
                 ops.softmax(x, impl="cuda/narrow")
             ops.softmax(x[:, :4], impl="cuda/narrow")
-            with self.assertRaisesRegex((triad.TriadError, RuntimeError), "CUDA error 700"):
+            with self.assertRaisesRegex(triad.TriadError, "softmax/cuda/broken: the launch ended with CUDA error 700"):
                 ops.softmax(x, impl="cuda/broken")
             with self.assertRaisesRegex(triad.UsageError, "dtype fp64"):
                 ops.softmax(x.double(), impl="cuda/stub")

@@ -40,3 +40,12 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, results: Comparison):
         super().__init__(f"stopped after {len(results)} records; the same call with resume=True finishes the run")
         self.results = results
+
+
+def refusal(implementation: str, why: str, direction: str = "forward") -> UsageError:
+    """The one form of what an implementation declines: "softmax/cuda/vec: cols 9 is not a multiple of 4", "softmax/cuda/vec backward: ...".
+    It is the sentence that a comparison gives with UNSUPPORTED, in which kernels may have named themselves."""
+    op, _, name = implementation.partition("/")
+    for prefix in (f"{implementation} {direction}: ", f"{implementation}: ", f"{op}: ", f"{name}: "):
+        why = why.removeprefix(prefix)
+    return UsageError(f"{implementation}{' backward' * (direction == 'backward')}: {why}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_void_p
 from pathlib import Path
@@ -13,15 +14,27 @@ from typing import Any
 import torch
 
 from triad.command import binary
-from triad.errors import TriadError, Unavailable, UsageError
+from triad.errors import TriadError, Unavailable, UsageError, refusal
 from triad.torch.worker import number
 
 ABI = 1
 RANK = 6
 UNSUPPORTED = -1
+WHY_BYTES = 512
 _NUMBERS = {torch.float64: 0, torch.float32: 1, torch.float16: 2, torch.bfloat16: 3, torch.float8_e4m3fn: 4, torch.float8_e5m2: 5, torch.int64: 6,
             torch.int32: 7, torch.int8: 8, torch.uint8: 9, torch.bool: 10}
 _BITS = {"fp64": 0, "fp32": 1, "fp16": 2, "bf16": 3, "e4m3": 4, "e5m2": 5}
+
+
+# torch's own names for what torch.cuda.current_device and current_stream find by several calls; a torch without CUDA lacks them.
+_current_gpu, _current_stream = (getattr(torch._C, name, None) for name in ("_cuda_getDevice", "_cuda_getCurrentRawStream"))
+_empty_like = torch.empty_like
+_ACCEPTS, _BYTES, _LAUNCH = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, c_int32), ctypes.CFUNCTYPE(c_int64, c_void_p), ctypes.CFUNCTYPE(c_int, c_void_p)
+
+
+def _entry(kind: Any, function: int | None) -> Any:
+    """A function of a kernel that takes the address of a call as a number, which ctypes passes on faster than a reference; None where it has none."""
+    return kind(function) if function else None
 
 
 class Tensor(ctypes.Structure):
@@ -42,8 +55,7 @@ class Kernel(ctypes.Structure):
 
     _fields_ = [("size", c_uint32), ("op", c_char_p), ("variant", c_char_p), ("direction", c_char_p), ("contract", c_char_p), ("forward", c_char_p),
                 ("constraint", c_char_p), ("dtypes", c_uint32), ("outputs", c_uint32), ("nondeterministic", c_uint32),
-                ("accepts", ctypes.CFUNCTYPE(c_int, POINTER(Call), c_char_p, c_int32)),
-                ("workspace", ctypes.CFUNCTYPE(c_int64, POINTER(Call))), ("launch", ctypes.CFUNCTYPE(c_int, POINTER(Call)))]
+                ("accepts", c_void_p), ("workspace", c_void_p), ("launch", c_void_p)]
 
 
 def _describe(into: Tensor, tensor: torch.Tensor) -> None:
@@ -60,6 +72,7 @@ class CudaRow:
     compiled = False
     recomputes = False
     fresh = True  # its outputs are never its inputs
+    asked = True  # by its launch whether it takes a call, and given contiguous tensors where it takes those alone
 
     def __init__(self, name: str, kernels: Sequence[Any], names: Mapping[str, Sequence[str]], attributes: Sequence[Mapping[str, Any]]):
         forward = next((k.contents.forward for k in kernels if k.contents.forward), None)
@@ -102,20 +115,34 @@ class CudaRow:
         kernel = self._kernel(direction, dtype)
         if kernel is None:
             raise UsageError(f"{self.name} has no {direction} in {dtype}")
-        return Launch(f"{self.name} {direction}", kernel, self.numbers(attributes), results)
+        return Launch(f"{kernel.op.decode()}/{self.name}", direction, kernel, self.numbers(attributes), results)
+
+
+def _pattern(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """A tensor of one element shown everywhere, like which torch makes contiguous ones; of at most one element that one itself: its strides are kept."""
+    one = math.prod(shape) <= 1
+    return torch.empty(shape if one else (), dtype=dtype, device=device).expand(shape)
 
 
 class Launch:
-    """Calls of one kernel with tensors of the same dtypes and sizes: what stays the same is written into the structures of the ABI once."""
+    """Calls of one kernel with tensors of the same dtypes, sizes and device: what stays the same is written into the structures of the ABI once."""
 
-    def __init__(self, name: str, kernel: Any, numbers: Sequence[float], results: Sequence[tuple]):
-        self._name, self._results = name, [(shape, dtype, bool(kernel.outputs >> i & 1)) for i, (_, shape, dtype) in enumerate(results)]
+    def __init__(self, name: str, direction: str, kernel: Any, numbers: Sequence[float], results: Sequence[tuple]):
+        self._name, self._direction, self._results = name, direction, [(shape, dtype, bool(kernel.outputs >> i & 1)) for i, (_, shape, dtype) in enumerate(results)]
         self.address = ctypes.addressof(kernel)
         self.given = [given for _, _, given in self._results]
-        self._accepts, self._workspace, self._launch = kernel.accepts or None, kernel.workspace or None, kernel.launch
+        self._accepts, self._workspace, self._launch = (_entry(kind, f) for kind, f in ((_ACCEPTS, kernel.accepts), (_BYTES, kernel.workspace), (_LAUNCH, kernel.launch)))
         self._numbers = (c_double * max(1, len(numbers)))(*numbers)
         self._attributes = len(numbers)
+        self._like: list[torch.Tensor | None] | None = None
+        self._gpu: int | None = None
         self._spare: list[tuple] = []  # structures that no call uses: taking one is one step of the interpreter, so threads share them
+
+    def _first(self, device: torch.device) -> list[torch.Tensor | None]:
+        """What outputs are made like: torch makes one in half the time that sizes, dtype and device take it."""
+        self._gpu = device.index if device.type == "cuda" else None
+        self._like = [_pattern(shape, t, device) if given else None for shape, t, given in self._results]
+        return self._like
 
     def _structures(self, tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor | None]) -> tuple:
         ins, outs = (Tensor * len(tensors))(), (Tensor * len(outputs))()
@@ -123,41 +150,53 @@ class Launch:
             if tensor is not None:
                 _describe(into, tensor)
         call = Call(ctypes.sizeof(Call), len(tensors), len(outputs), self._attributes, ins, outs, self._numbers, None, 0, None)
-        return call, ctypes.byref(call), list(ins), list(outs), [t.stride() for t in tensors], ctypes.create_string_buffer(512), (ins, outs)
+        return call, ctypes.addressof(call), list(ins), list(outs), [t.stride() for t in tensors], ctypes.create_string_buffer(WHY_BYTES), (ins, outs)
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
-        device = tensors[0].device
-        if device.type == "cuda" and torch._C._cuda_getDevice() != device.index:
-            with torch.cuda.device(device):
+        """The outputs, launched on the current stream. A kernel that declines tensors which are not contiguous gets contiguous ones."""
+        like = self._like or self._first(tensors[0].device)
+        gpu = self._gpu
+        if gpu is not None and _current_gpu() != gpu:
+            with torch.cuda.device(gpu):
                 return self(tensors)
-        out = [torch.empty(shape, dtype=t, device=device) if given else None for shape, t, given in self._results]
+        out = [_empty_like(t) if t is not None else None for t in like]
         try:
             structures = self._spare.pop()
         except IndexError:
             structures = self._structures(tensors, out)
-        call, reference, ins, outs, strides, why, _ = structures
-        for i, tensor in enumerate(tensors):
-            ins[i].data = tensor.data_ptr()
+        call, address, ins, outs, strides, why, _ = structures
+        i = 0
+        for tensor in tensors:
+            into = ins[i]
+            into.data = tensor.data_ptr()
             stride = tensor.stride()
             if stride != strides[i]:
-                ins[i].stride[:len(stride)] = strides[i] = stride
-        for into, made in zip(outs, out):
+                into.stride[:len(stride)] = strides[i] = stride
+            i += 1
+        i = 0
+        for made in out:
             if made is not None:
-                into.data = made.data_ptr()
-        call.stream = torch._C._cuda_getCurrentRawStream(device.index) if device.type == "cuda" else None
-        if self._accepts and self._accepts(reference, why, 512):
-            raise UsageError(why.value.decode(errors="replace"))
-        if self._workspace:
-            count = max(0, self._workspace(reference))
-            workspace = torch.empty(count, dtype=torch.uint8, device=device)  # given back in the order of the stream, so after the kernel
+                outs[i].data = made.data_ptr()
+            i += 1
+        if gpu is not None:
+            call.stream = _current_stream(gpu)
+        if self._accepts is not None and self._accepts(address, why, WHY_BYTES):
+            return self._packed(tensors, why.value.decode(errors="replace"))
+        if self._workspace is not None:
+            count = max(0, self._workspace(address))
+            workspace = torch.empty(count, dtype=torch.uint8, device=tensors[0].device)  # given back in the order of the stream, so after the kernel
             call.workspace, call.workspace_bytes = workspace.data_ptr(), count
-        code = self._launch(reference)
-        if code == UNSUPPORTED:
-            raise UsageError(f"{self._name}: the call is not supported")
-        if code:
-            raise TriadError(f"{self._name}: the launch ended with CUDA error {code}")
+        code = self._launch(address)
         self._spare.append(structures)
+        if code:
+            raise refusal(self._name, "the call is not supported", self._direction) if code == UNSUPPORTED else TriadError(f"{self._name}: the launch ended with CUDA error {code}")
         return out
+
+    def _packed(self, tensors: Sequence[torch.Tensor], why: str) -> list[torch.Tensor | None]:
+        packed = [t.contiguous() for t in tensors]
+        if all(a is b for a, b in zip(packed, tensors)):
+            raise refusal(self._name, why, self._direction)
+        return self(packed)
 
 
 @functools.cache

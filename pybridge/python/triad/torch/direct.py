@@ -11,23 +11,24 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from triad.errors import UsageError
+from triad.errors import UsageError, refusal
 
 PLAIN = {torch.Tensor, torch.nn.Parameter}
 _modes = torch._C._len_torch_dispatch_stack
 _functions = torch._C._len_torch_function_stack
 _transform = torch._C._functorch.peek_interpreter_stack
-_tracing = torch._C._get_tracing_state
+_tracing = torch._C._is_tracing
 
 
 def plain() -> bool:
     """Says whether no mode, transform or trace stands between a call and its kernel."""
-    return not _modes() and not _functions() and _transform() is None and _tracing() is None and forward_ad._current_level < 0
+    return not _modes() and not _functions() and _transform() is None and not _tracing() and forward_ad._current_level < 0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Step:
-    """One pass of one implementation, for tensors of known dtypes and sizes."""
+    """One pass of one implementation, for tensors of known dtypes and sizes. run(tensors) gives the outputs in the order of the spec, None for
+    one that is not given."""
 
     op: str
     row: Any
@@ -40,13 +41,18 @@ class Step:
     rows_in: Sequence[bool] = ()
     rows_out: Sequence[bool] = ()
 
-    def run(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
-        """The outputs in the order of the spec, None for one that is not given."""
-        if self.leading is None:
-            return self._call(tensors)
-        count = math.prod(self.leading)
-        made = self._call([t.reshape(count, t.shape[-1]) if r else t for t, r in zip(tensors, self.rows_in)])
-        return [m.view(*self.leading, m.shape[-1]) if r and m is not None else m for m, r in zip(made, self.rows_out)]
+    def __post_init__(self) -> None:
+        call = self.launch if getattr(self.row, "asked", False) else self._call
+        self.run: Callable[[Sequence[torch.Tensor]], list] = call if self.leading is None else self._flat(call, self.leading)
+
+    def _flat(self, call: Callable[[Sequence[torch.Tensor]], list], leading: tuple[int, ...]) -> Callable[[Sequence[torch.Tensor]], list]:
+        """call, with the leading dims as one."""
+        count = math.prod(leading)
+
+        def run(tensors: Sequence[torch.Tensor]) -> list:
+            made = call([t.reshape(count, t.shape[-1]) if r else t for t, r in zip(tensors, self.rows_in)])
+            return [m.view(*leading, m.shape[-1]) if r and m is not None else m for m, r in zip(made, self.rows_out)]
+        return run
 
     def _call(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
         """An implementation that declines tensors which are not contiguous gets contiguous ones."""
@@ -58,7 +64,7 @@ class Step:
         except (UsageError, NotImplementedError) as e:
             packed = [t.contiguous() for t in tensors]
             if all(a is b for a, b in zip(packed, tensors)) or row.declines(self.direction, packed, self.attributes):
-                raise UsageError(f"{self.op}/{row.name}: {e}" if self.op not in str(e) else str(e)) from None
+                raise refusal(f"{self.op}/{row.name}", str(e), self.direction) from None
             made = self.launch(packed)
         if row.fresh:
             return made
@@ -66,10 +72,11 @@ class Step:
         return [m.clone() if m is not None and m.numel() and m.untyped_storage().data_ptr() in storages else m for m in made]
 
 
-def step(op: str, row: Any, direction: str, dtype: str, attributes: Mapping[str, Any], results: Sequence[tuple], **rows: Any) -> Step:
-    """A step, ready to run. UsageError where the implementation has no such pass."""
+def step(op: str, row: Any, direction: str, dtype: str, attributes: Mapping[str, Any], results: Sequence[tuple], dtypes: Sequence[str], **rows: Any) -> Step:
+    """A step, ready to run. UsageError where the implementation has no such pass; dtypes are those that the pass of the operator has."""
     if not row.outputs(direction, dtype):
-        raise UsageError(f"{op}/{row.name} has no {direction} in {dtype}")
+        taken = [d for d in dtypes if row.outputs(direction, d)]
+        raise refusal(f"{op}/{row.name}", f"it has no {direction} in {dtype}" + f": it takes {', '.join(taken)}" * bool(taken))
     return Step(op, row, direction, dtype, attributes, results, row.prepared(direction, dtype, attributes, results), **rows)
 
 
@@ -80,7 +87,7 @@ def no_second(name: str) -> Exception:
 
 @dataclass
 class Plan:
-    """A call that is settled. Its backward is there where an input requires a gradient."""
+    """A call that is settled. Its backward is there where an input requires a gradient. Called with the tensors it gives what the caller gets."""
 
     forward: Step
     kept: Sequence[int]  # the outputs that the caller gets
@@ -89,14 +96,16 @@ class Plan:
     of: Sequence[int] = ()  # of the backward's outputs: the input whose gradient it is
     remembered: bool = False  # by the C++ part as well
 
+    def __post_init__(self) -> None:
+        self.saved = [s for s in self.sources if s >= 0]
+        self.run = self.forward.run
+        self.one = self.kept[0] if len(self.kept) == 1 else None
+
     def __call__(self, tensors: Sequence[torch.Tensor]) -> Any:
         if self.backward is not None:
-            return _Through.apply(self, *tensors)
-        return self.pick(self.forward.run(tensors))
-
-    def pick(self, made: Sequence[Any]) -> Any:
-        """Of a step's outputs those that the caller gets."""
-        return made[self.kept[0]] if len(self.kept) == 1 else tuple(made[k] for k in self.kept)
+            return _through(self, *tensors)
+        made = self.run(tensors)
+        return made[self.one] if self.one is not None else tuple([made[k] for k in self.kept])
 
 
 class _Through(torch.autograd.Function):
@@ -104,22 +113,27 @@ class _Through(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, plan: Plan, *tensors: torch.Tensor) -> Any:
-        made = plan.forward.run(tensors)
-        known = (*tensors, *made)
+        made = plan.run(tensors)
         ctx.plan = plan
-        ctx.save_for_backward(*[known[s] for s in plan.sources if s >= 0])
-        return plan.pick(made)
+        known = (*tensors, *made)
+        ctx.save_for_backward(*[known[s] for s in plan.saved])
+        return made[plan.one] if plan.one is not None else tuple([made[k] for k in plan.kept])
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple:
         plan: Plan = ctx.plan
-        saved = iter(ctx.saved_tensors)
         assert plan.backward is not None
         if torch.is_grad_enabled():
             raise no_second(f"{plan.backward.op}/{plan.backward.row.name}")
+        saved = iter(ctx.saved_tensors)
         made = plan.backward.run([next(saved) if s >= 0 else grads[-1 - s] for s in plan.sources])
-        out: list[torch.Tensor | None] = [None] * len(ctx.needs_input_grad)
+        needed = ctx.needs_input_grad
+        out: list[torch.Tensor | None] = [None] * len(needed)
         for i, gradient in zip(plan.of, made):
-            if ctx.needs_input_grad[1 + i]:
+            if needed[1 + i]:
                 out[1 + i] = gradient
         return tuple(out)
+
+
+# What Function.apply does in Python before this is for the transforms of torch.func: none is there, see plain.
+_through = super(torch.autograd.Function, _Through).apply

@@ -27,6 +27,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/Device.h>
 #include <torch/csrc/Dtype.h>
+#include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -73,9 +74,27 @@ struct Plan {
 	std::vector<int64_t> kept;     // the outputs that the caller gets
 };
 
+// A kernel does not take a call: triad.UsageError.
 struct Declined : std::runtime_error {
 	using std::runtime_error::runtime_error;
 };
+
+// A launch did not succeed: triad.TriadError.
+struct Failed : std::runtime_error {
+	using std::runtime_error::runtime_error;
+};
+
+PyObject *declined = nullptr, *failed = nullptr;  // the classes
+
+// Throws an exception of Python's through torch's autograd, which hands it to whoever called backward. Nobody here has the GIL.
+[[noreturn]] void throw_python(PyObject *kind, const std::exception &e) {
+	python_error carried;
+	const PyGILState_STATE state = PyGILState_Ensure();
+	PyErr_SetString(kind, e.what());
+	carried.persist();
+	PyGILState_Release(state);
+	throw carried;
+}
 
 int32_t number(at::ScalarType t) {
 	switch (t) {
@@ -165,7 +184,7 @@ std::vector<Tensor> launch(const Pass &pass, std::vector<Tensor> inputs) {
 	}
 	const int code = pass.kernel->launch(&call);
 	if (code == TRIAD_UNSUPPORTED) throw Declined(pass.name + ": the call is not supported");
-	if (code != TRIAD_OK) throw std::runtime_error(pass.name + ": the launch ended with CUDA error " + std::to_string(code));
+	if (code != TRIAD_OK) throw Failed(pass.name + ": the launch ended with CUDA error " + std::to_string(code));
 	return outputs;
 }
 
@@ -197,7 +216,14 @@ struct Backward : torch::autograd::Node {
 			inputs.push_back(g.defined() ? g : at::zeros(plan->forward.results[output].shape, kind[output]));
 		}
 		const at::AutoDispatchBelowADInplaceOrView below;
-		std::vector<Tensor> made = launch(*plan->backward, std::move(inputs));
+		std::vector<Tensor> made;
+		try {
+			made = launch(*plan->backward, std::move(inputs));
+		} catch (const Declined &e) {
+			throw_python(declined, e);
+		} catch (const Failed &e) {
+			throw_python(failed, e);
+		}
 		variable_list grads(num_outputs());
 		for (size_t i = 0; i < made.size(); i++) {
 			const size_t of = static_cast<size_t>(plan->backward->results[i].of);
@@ -249,7 +275,6 @@ struct Operator {
 
 std::vector<Operator> operators;
 PyObject *words = nullptr;     // implementations and attributes, numbered
-PyObject *declined = nullptr;  // triad.UsageError
 
 bool plain_state() {
 	using c10::DispatchKey;
@@ -319,6 +344,8 @@ template <class F> PyObject *guarded(F body) {
 		return body();
 	} catch (const Declined &e) {
 		PyErr_SetString(declined, e.what());
+	} catch (const Failed &e) {
+		PyErr_SetString(failed, e.what());
 	} catch (const c10::Error &e) {
 		PyErr_SetString(PyExc_RuntimeError, e.what_without_backtrace());
 	} catch (const std::exception &e) {
@@ -490,8 +517,9 @@ PyMODINIT_FUNC PyInit_triad_eager() {
 	PyObject *errors = PyImport_ImportModule("triad.errors");
 	if (errors == nullptr) return nullptr;
 	declined = PyObject_GetAttrString(errors, "UsageError");
+	failed = PyObject_GetAttrString(errors, "TriadError");
 	Py_DECREF(errors);
 	words = PyDict_New();
-	if (declined == nullptr || words == nullptr) return nullptr;
+	if (declined == nullptr || failed == nullptr || words == nullptr) return nullptr;
 	return PyModule_Create(&module);
 }

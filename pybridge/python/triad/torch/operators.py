@@ -21,6 +21,7 @@ _AUTOCAST = {"cuda": {"softmax": "fp32", "layernorm": "fp32", "flash_attention":
 
 PLANS = 10_000
 """How many calls, told apart by shapes, dtypes, attributes and implementation, are remembered ready to run."""
+_grad_enabled, _any_autocast = torch.is_grad_enabled, torch._C._is_any_autocast_enabled
 _library = torch.library.Library("triad", "FRAGMENT")
 
 
@@ -114,7 +115,8 @@ class Function:
             results = signature.results(values, _first(tensors, inputs), attributes)
             if len(steps) > PLANS:
                 steps.clear()
-            steps[key] = step(self.name, self._row(impl, tensors[0].device), direction, signature.case_dtype(tensors, inputs), attributes, results)
+            steps[key] = step(self.name, self._row(impl, tensors[0].device), direction, signature.case_dtype(tensors, inputs), attributes, results,
+                              signature.dtypes)
             return steps[key]
 
         def run(*arguments: Any) -> Any:
@@ -131,7 +133,7 @@ class Function:
         attributes, dtype, device = self._forward.resolve(attributes, values), self._forward.case_dtype(tensors), tensors[0].device
         first = _first(tensors, self._forward.inputs)
         row = self._row(impl, device)
-        forward = step(self.name, row, "forward", dtype, attributes, self._forward.results(values, first, attributes), leading=leading,
+        forward = step(self.name, row, "forward", dtype, attributes, self._forward.results(values, first, attributes), self._forward.dtypes, leading=leading,
                        rows_in=_of_rows(self._forward.inputs), rows_out=_of_rows(self._forward.outputs))
         if isinstance(row, cuda.CudaRow) and device.type == "cuda":
             extension.start()
@@ -152,7 +154,7 @@ class Function:
                 if name in outputs and name not in given:
                     raise UsageError(f"{self.name}/{row.name} gives no {name}, and {follower.name} needs it for the gradient: name another implementation")
                 sources.append(inputs.index(name) if name in inputs else len(inputs) + outputs.index(name))
-        backward = step(self.name, follower, "backward", dtype, attributes, self._backward.results(values, first, attributes), leading=leading,
+        backward = step(self.name, follower, "backward", dtype, attributes, self._backward.results(values, first, attributes), self._backward.dtypes, leading=leading,
                         rows_in=_of_rows(declared), rows_out=_of_rows(self._backward.outputs))
         return Plan(forward, self._kept_outputs, backward, sources, [inputs.index(t["name"].removeprefix("grad_")) for t in self._backward.outputs])
 
@@ -285,21 +287,27 @@ class Function:
         key = plan = None
         if len(tensors) == self._count and plain():
             try:
-                key = (impl, tuple(keywords.items()), torch.is_grad_enabled(), *[(t.shape, t.dtype, t.device, t.requires_grad, t.__class__) for t in tensors])
+                key = (impl, _grad_enabled(), *keywords.items(), *[(t.shape, t.dtype, t.device, t.requires_grad, t.__class__) for t in tensors])
                 plan = self._plans.get(key)
             except (AttributeError, TypeError):  # an argument that is no tensor
                 key = None
-        if plan is None or torch.is_autocast_enabled(tensors[0].device.type):
+        if plan is None or _any_autocast() and torch.is_autocast_enabled(tensors[0].device.type):
             return self._any(tensors, impl, keywords, key)
         if fast is not None and not plan.remembered:
             self._remember(fast, plan, tensors, impl, keywords)
-        return plan(tensors)
+        try:
+            return plan(tensors)
+        except RuntimeError:
+            alive = _unwrapped(tensors)
+            if alive is tensors:
+                raise
+        return self(*alive, impl=impl, **keywords)
 
     def _any(self, given: tuple, impl: str | None, keywords: dict[str, Any], key: tuple | None) -> Any:
         """The call at full length. Where nothing stands between it and its kernel, what was settled is remembered under key."""
         if impl is not None and not isinstance(impl, str):
             raise UsageError(f"{self.name}: impl is {impl!r}: want the name of an implementation or a family, see {self.name}.implementations()")
-        tensors, attributes = self._arguments(given, keywords)
+        tensors, attributes = self._arguments(given if torch.compiler.is_compiling() else _unwrapped(given), keywords)
         kind = tensors[0].device.type
         if kind in _AUTOCAST and torch.is_autocast_enabled(kind):
             with torch.autocast(kind, enabled=False):  # an implementation's own operators are not cast again
@@ -389,6 +397,12 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<triad.torch.ops.{self.name}{self.__signature__}>"
+
+
+def _unwrapped(tensors: tuple) -> tuple:
+    """Tensors that outlived the transform of torch.func that wrapped them, as what they wrap, as torch's own operators take them."""
+    alive = tuple(torch._C._functorch.unwrap_if_dead(t) if isinstance(t, torch.Tensor) else t for t in tensors)
+    return tensors if all(a is t for a, t in zip(alive, tensors)) else alive
 
 
 def _product(sizes: Sequence[int]) -> int:

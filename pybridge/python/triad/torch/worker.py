@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from triad.command import binary, environment
-from triad.errors import TriadError, Unavailable, UsageError
+from triad.errors import TriadError, Unavailable, UsageError, refusal
 from triad.torch.files import BRIDGE, OPERATORS
 from triad.torch.signature import NAMES
 
@@ -121,8 +121,8 @@ class Worker:
             launch = reply["launches"][0]
             status = launch.get("status")
             if status:
-                kind = UsageError if status == "UNSUPPORTED" else TriadError
-                raise kind(f"{entry['op']}/{entry['name']}: {status}: {launch.get('message', '')}")
+                name, why = f"{entry['op']}/{entry['name']}", launch.get("message", "")
+                raise refusal(name, why, entry["pass"]) if status == "UNSUPPORTED" else TriadError(f"{name}: {status}: {why}")
             given = {o["name"] for o in launch["outputs"] if o["present"]}
             return {r["name"]: self._get(r, dtype_) for r, (_, _, dtype_) in zip(outputs, results) if r["name"] in given}
 
