@@ -15,7 +15,8 @@ import (
 	"triad/internal/worker"
 )
 
-// Backend is the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two processes, side by side.
+// Backend is the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two processes, side by side; on a GPU torch.compile's
+// have a third: while they compile, the others of torch go on.
 // cacheDir holds the unpacked Python files and the caches of Triton and Inductor.
 func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {
 	if options.Limits == (worker.Limits{}) {
@@ -26,7 +27,7 @@ func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Ad
 	}
 	var slots []string
 	if e.GPU { // without one the rows of Triton may well be all that a few cores have to do
-		slots = []string{"torch", "triton"}
+		slots = []string{"torch", "triton", compileSlot}
 	}
 	return &worker.Adapter{
 		BackendName: "python",
@@ -42,13 +43,19 @@ func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Ad
 			return e.command(i, cacheDir, "worker.py")
 		},
 		Slot: func(implementation string) string {
-			if strings.HasPrefix(implementation, "triton/") {
+			switch {
+			case strings.HasPrefix(implementation, "triton/"):
 				return "triton"
+			case e.GPU && strings.HasPrefix(implementation, compileSlot):
+				return compileSlot
 			}
 			return "torch"
 		},
 	}
 }
+
+// compileSlot is how the rows begin that torch.compile makes, and the process that they run in.
+const compileSlot = "torch/compile"
 
 // TruthBackend is the adapter for the second truth: a process that runs no candidate.
 func TruthBackend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {

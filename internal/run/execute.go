@@ -300,20 +300,24 @@ func (x *execution) recordRulings(w work) error {
 	return nil
 }
 
-// lanes groups entries that would wait for each other anyway: those of one family run one after the other, in order.
+// lanes groups entries that would wait for each other anyway: those of one family run one after the other, in order. On a GPU each is a lane of its
+// own: while one is judged, which takes the host longer than the GPU took for the call, its worker has the next.
 func lanes(entries []entry) [][]int {
 	var order []string
-	byFamily := map[string][]int{}
+	byLane := map[string][]int{}
 	for i, e := range entries {
-		family, _, _ := strings.Cut(e.implementation.Name, "/")
-		if byFamily[family] == nil {
-			order = append(order, family)
+		lane, _, _ := strings.Cut(e.implementation.Name, "/")
+		if e.implementation.Device == "gpu" {
+			lane = e.implementation.Name
 		}
-		byFamily[family] = append(byFamily[family], i)
+		if byLane[lane] == nil {
+			order = append(order, lane)
+		}
+		byLane[lane] = append(byLane[lane], i)
 	}
 	out := make([][]int, len(order))
-	for i, family := range order {
-		out[i] = byFamily[family]
+	for i, lane := range order {
+		out[i] = byLane[lane]
 	}
 	return out
 }

@@ -353,3 +353,20 @@ func TestATruthThatCannotJudge(t *testing.T) {
 		}
 	}
 }
+
+// Where a CPU does the work the implementations of a family follow each other; on a GPU each waits for its worker alone.
+func TestLanes(t *testing.T) {
+	of := func(device string) [][]int {
+		var entries []entry
+		for _, name := range []string{"cuda/a", "torch/a", "cuda/b"} {
+			entries = append(entries, entry{implementation: backend.Implementation{Name: name, Device: device}})
+		}
+		return lanes(entries)
+	}
+	if got := fmt.Sprint(of("emulator")); got != "[[0 2] [1]]" {
+		t.Errorf("in the emulator: %s", got)
+	}
+	if got := fmt.Sprint(of("gpu")); got != "[[0] [1] [2]]" {
+		t.Errorf("on a GPU: %s", got)
+	}
+}
