@@ -74,7 +74,8 @@ type ownFile struct {
 	other func(attribute, value string) (*ownFile, error)
 	free  map[string][]string
 	// launches are the lines of the file with a <<<.
-	launches []int
+	launches    []int
+	takesShared bool // at the launch
 }
 
 // ownFiles are a backend: the files that --add names, each built and run on its own.
@@ -166,7 +167,7 @@ func (o *ownFiles) Run(ctx context.Context, job backend.Job) (backend.Outcome, e
 				own.ExplainEmpty(&outcome)
 			}
 			if err == nil {
-				own.Explain(&outcome, f.launches)
+				own.Explain(&outcome, f.launches, f.takesShared)
 			}
 			return outcome, err
 		}

@@ -36,7 +36,7 @@ func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, 
 		return nil, usage("--add %s: the file's name becomes the name of the implementation: rename it so that it has no blanks, commas or quotes", text)
 	}
 	parsed := own.ReadCUDA(string(content))
-	file.launches = parsed.LaunchLines()
+	file.launches, file.takesShared = parsed.LaunchLines(), parsed.TakesShared()
 	file.unsynchronised = parsed.Shares && !parsed.Waits
 	if filepath.Ext(path) == ".py" {
 		parsed = own.ReadPython(string(content))

@@ -60,6 +60,9 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 		{"too many threads", "mine.cu", rightRow, "softmax", []string{"--block", "2048"}, 1, "CUDA refused the launch.*at most 1024 threads"},
 		{"too much shared memory", "mine.cu", "__global__ void softmax(const float* x, float* y, int rows, int cols) {\n  __shared__ float all[20000];\n" +
 			"  all[0] = x[0]; y[0] = all[0];\n}\n", "softmax", nil, 1, `FAIL +0.*\n(.*\n)*.*static shared memory.*12288 floats`},
+		{"too much dynamic shared memory", "mine.cu", "__global__ void k(const float* x, float* y) {\n  extern __shared__ float all[];\n  all[0] = x[0]; y[0] = all[0];\n}\n" +
+			"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 32, 300000>>>(x, y); }\n", "softmax", []string{"--dims", "rows=2,cols=3"}, 1,
+			`FAIL +0.*\n(.*\n)*.*refused the launch in line 5.*more dynamic shared memory`},
 		{"a backward by its name", "mine.cu@backward", rightRow + "extern \"C\" void solve(const float* x, float* y, int rows, int cols) { softmax<<<rows, 1>>>(x, y, rows, cols); }\n" +
 			"extern \"C\" void solve_backward(const float* y, const float* grad_y, float* grad_x, int rows, int cols) {}\n", "softmax",
 			[]string{"--pass", "backward", "--dims", "rows=2,cols=3"}, 1, "solve_backward.*\n.*softmax backward, fp32: y is y"},
@@ -93,26 +96,37 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 	}
 }
 
-// One file that cannot be understood does not keep the others from being judged.
-func TestOneBadFileDoesNotStopTheOthers(t *testing.T) {
+// Files that cannot be understood do not keep the others from being judged: all are told in one run, and the exit code is that of usage.
+func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no g++")
 	}
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "good.cu"), []byte(rightRow), 0o644); err != nil {
-		t.Fatal(err)
+	args := []string{"compare", "softmax", "--quick", "--device", "cpu", "--impl", "mine", "--add", filepath.Join(folder, "nowhere.cu")}
+	for name, text := range map[string]string{
+		"good.cu": rightRow, "empty.cu": "int x;\n", "program.cu": "int main() { return 0; }\n", "double.cu": "extern \"C\" void solve(const double* x, double* y, int rows, int cols) {}\n",
+		"several.cu": rightRow + strings.Replace(rightRow, "void softmax", "void other", 1),
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--add", filepath.Join(folder, name))
 	}
-	text, code := runTriad(t, "compare", "softmax", "--quick", "--impl", "mine", "--add", "nowhere.cu", "--add", filepath.Join(folder, "good.cu"))
-	if code != 2 || !regexp.MustCompile(`mine/good +fp32 +PASS`).MatchString(text) || !regexp.MustCompile("cannot read the file").MatchString(text) {
-		t.Errorf("exit %d\n%s", code, text)
+	text, code := runTriad(t, args...)
+	for _, want := range []string{`mine/good +fp32 +PASS`, `nowhere.cu: cannot read the file: no such file`, `empty.cu: it has no function to judge`, `program.cu: it has a main\(\)`,
+		`double.cu: (?s:.*)x is fp64`, `several.cu: several functions could be`} {
+		if code != 2 || !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("exit %d, want 2 and %q in\n%s", code, want, text)
+		}
 	}
-	// What is wrong goes before what was not understood.
-	wrong := strings.Replace(rightRow, "rows) return", "rows - 1) return", 1)
-	if err := os.WriteFile(filepath.Join(folder, "wrong.cu"), []byte(wrong), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	text, code = runTriad(t, "compare", "softmax", "--quick", "--impl", "mine", "--add", "nowhere.cu", "--add", filepath.Join(folder, "wrong.cu"))
-	if code != 1 || !regexp.MustCompile(`mine/wrong +fp32 +FAIL`).MatchString(text) || !regexp.MustCompile("cannot read the file").MatchString(text) {
-		t.Errorf("exit %d, want 1\n%s", code, text)
+	// What is wrong goes before what was not understood, and so does what does not compile.
+	for name, broken := range map[string]string{"FAIL": strings.Replace(rightRow, "rows) return", "rows - 1) return", 1), "BUILD_FAIL": rightRow + "garbage;\n"} {
+		if err := os.WriteFile(filepath.Join(folder, "wrong.cu"), []byte(broken), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		text, code = runTriad(t, append(args, "--add", filepath.Join(folder, "wrong.cu"))...)
+		if code != 1 || !regexp.MustCompile(`mine/wrong +fp32 +`+name).MatchString(text) || !regexp.MustCompile(`mine/good +fp32 +PASS`).MatchString(text) {
+			t.Errorf("exit %d, want 1 and %s\n%s", code, name, text)
+		}
 	}
 }

@@ -348,10 +348,15 @@ func (s *shrinker) multiples(f *own.Facts, dims map[string]int64) {
 		return r != nil && r.Status.Weight() == want
 	}
 	for _, name := range slices.Backward(s.sizes) {
-		for _, p := range []int64{4, 8, 16, 32, 64, 128, 256} {
-			if f.Multiple == 0 && is(op.Good, name, p) && is(op.Good, name, 3*p) && is(op.Bad, name, 3*p-1) && is(op.Bad, name, 3*p+1) {
-				f.Multiple, f.Of = p, name
-			}
+		p := int64(256)
+		if f.Multiple > 0 || !is(op.Good, name, p) {
+			continue
+		}
+		for p > 4 && is(op.Good, name, p/2) {
+			p /= 2
+		}
+		if is(op.Good, name, 3*p) && is(op.Bad, name, 3*p-1) && is(op.Bad, name, 3*p+1) {
+			f.Multiple, f.Of = p, name
 		}
 	}
 }

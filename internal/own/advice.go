@@ -79,6 +79,8 @@ func (f Facts) byStatus() []string {
 	switch {
 	case strings.Contains(f.Message, tooMuchShared):
 		return nil
+	case strings.Contains(f.Message, refused):
+		return nil
 	case f.NoBarrier && f.Status != op.StatusOutOfBounds:
 		return []string{"the threads share memory and the file has no __syncthreads(): put one between writing shared memory and reading what other threads wrote"}
 	case f.Status == op.StatusRace || f.Race:
@@ -91,8 +93,6 @@ func (f Facts) byStatus() []string {
 			"before using it, as in if (i < n)"}
 	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:
 		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it out of the if, or let no thread return before it"}
-	case strings.Contains(f.Message, "refused the launch"):
-		return nil
 	case strings.Contains(f.Message, "never written") && !settled:
 		return []string{"elements stay unwritten: the grid has too few blocks (N / 256 rounds down: write (N + 255) / 256), or a loop or a comparison ends too early"}
 	case f.OrdinaryPasses:

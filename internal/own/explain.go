@@ -11,6 +11,9 @@ import (
 // tooMuchShared is in the sentence of a kernel whose __shared__ variables no block can have.
 const tooMuchShared = "bytes of static shared memory"
 
+// refused is in the sentence of a launch that never ran.
+const refused = "CUDA refused the launch"
+
 // ExplainEmpty is the outcome of a function on a call all of whose outputs are empty: one that launches no block there is refused by CUDA, which
 // wrongs nothing, since nothing was to be written.
 func ExplainEmpty(o *backend.Outcome) {
@@ -20,14 +23,19 @@ func ExplainEmpty(o *backend.Outcome) {
 	}
 }
 
-// Explain puts what the harness found about a user's function into a learner's words; lines are those of its launches. A launch that CUDA refused
+// Explain puts what the harness found about a user's function into a learner's words; lines are those of its launches, dynamic says that a kernel takes
+// shared memory at the launch. A launch that CUDA refused
 // wrote nothing: that is a wrong answer, not a crash.
-func Explain(o *backend.Outcome, lines []int) {
+func Explain(o *backend.Outcome, lines []int, dynamic bool) {
 	switch {
 	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, "CUDA error 9"):
 		o.Status = op.StatusFail
-		o.Sentence = "CUDA refused the launch" + inLines(lines) + ", so nothing was computed: the grid or the block is 0 or too large. N / 256 is 0 blocks where N is below 256: " +
+		o.Sentence = refused + inLines(lines) + ", so nothing was computed: the grid or the block is 0 or too large. N / 256 is 0 blocks where N is below 256: " +
 			"write (N + 255) / 256. A block has at most 1024 threads"
+	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, "CUDA error 1:") && dynamic:
+		o.Status = op.StatusFail
+		o.Sentence = refused + inLines(lines) + ", so nothing was computed: it asks for more dynamic shared memory than a block may have. Without asking it is 48 KiB, 12288 floats; " +
+			"more, up to 227 KiB on an H100, needs cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before"
 	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, tooMuchShared):
 		o.Status = op.StatusFail
 		o.Sentence += ": 48 KiB are 12288 floats; give a block less to keep, or take the memory at the launch, extern __shared__"

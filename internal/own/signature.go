@@ -80,6 +80,16 @@ func (f *File) LaunchLines() []int {
 	return lines
 }
 
+// TakesShared says whether a kernel takes shared memory at its launch: extern __shared__.
+func (f *File) TakesShared() bool {
+	for i := range f.tokens {
+		if i > 0 && f.tokens[i].text == "__shared__" && f.tokens[i-1].text == "extern" {
+			return true
+		}
+	}
+	return false
+}
+
 // scope reads the declarations of a namespace or of an extern "C" block.
 func (f *File) scope(from, to int, namespaces []string, externC bool) {
 	start := from
