@@ -15,6 +15,8 @@ Source   Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691
   torch/cudnn, torch/flash, torch/efficient   sdpa held to that kernel, and torch/compile: registered on a GPU only
 """
 
+import warnings
+
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -274,14 +276,19 @@ def forward_eager(q, k, v, *, causal, scale):
     return reference(q, k, v, causal=causal, scale=scale)[0].contiguous()
 
 
+def _masking(q, k, causal: bool, blind: int):
+    """How torch's attention is called: the queries that see a key, a mask, and is_causal, which it aligns top-left: it is used for equal lengths alone."""
+    seeing, seq_kv = q[:, :, blind:], k.shape[2]
+    aligned = causal and seeing.shape[2] == seq_kv
+    return seeing, _mask(seeing.shape[2], seq_kv, q.device) if causal and not aligned else None, aligned
+
+
 def forward_sdpa(q, k, v, *, causal, scale):
-    """o of torch's attention. Its is_causal is aligned top-left, so it is used for equal lengths alone, and a mask otherwise."""
+    """o of torch's attention."""
     blind = _blind(q, k, causal)
     if blind == q.shape[2]:
         return torch.zeros(q.shape, dtype=q.dtype, device=q.device)
-    seeing, seq_kv = q[:, :, blind:], k.shape[2]
-    aligned = causal and seeing.shape[2] == seq_kv
-    mask = _mask(seeing.shape[2], seq_kv, q.device) if causal and not aligned else None
+    seeing, mask, aligned = _masking(q, k, causal, blind)
     o = F.scaled_dot_product_attention(seeing, k, v, attn_mask=mask, is_causal=aligned, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
     return F.pad(o, (0, 0, blind, 0)).contiguous()
 
@@ -300,6 +307,12 @@ def _accepts_sdpa(direction, *tensors, causal, scale):
     return None
 
 
+_TAKEN = {SDPBackend.FLASH_ATTENTION: torch.backends.cuda.can_use_flash_attention, SDPBackend.EFFICIENT_ATTENTION: torch.backends.cuda.can_use_efficient_attention,
+          SDPBackend.CUDNN_ATTENTION: torch.backends.cuda.can_use_cudnn_attention}
+
+_HEADINGS = {SDPBackend.FLASH_ATTENTION: "flash", SDPBackend.EFFICIENT_ATTENTION: "memory efficient", SDPBackend.CUDNN_ATTENTION: "cudnn"}
+
+
 def _held_to(backend: SDPBackend):
     """forward_sdpa with one of its kernels; what that kernel does not take is not supported."""
     def forward(q, k, v, **attributes):
@@ -309,8 +322,47 @@ def _held_to(backend: SDPBackend):
             except RuntimeError as e:  # torch has no type of its own for this
                 if "No available kernel" not in str(e):
                     raise
-                raise NotImplementedError(f"flash_attention: {backend.name} does not take q {list(q.shape)}, k {list(k.shape)}, {q.dtype}, {attributes}") from e
+                raise NotImplementedError(_untaken(backend, q, k, "")) from e
     return forward
+
+
+def _untaken(backend: SDPBackend, q, k, why: str) -> str:
+    return f"{backend.name} does not take q {list(q.shape)}, k {list(k.shape)} in {q.dtype}{f': {why}' if why else ''}"
+
+
+def _reasons(backend: SDPBackend, said: list[str]) -> str:
+    """Of what torch warned of, kernel after kernel, why it does not take this one."""
+    heading, ours, reasons = " not used because:", False, []
+    for sentence in (text.partition("(Triggered internally")[0].strip() for text in said):
+        if sentence.endswith(heading):
+            ours = sentence.lower().startswith(_HEADINGS[backend])
+        elif ours:
+            reasons.append(sentence.rstrip("."))
+    return "; ".join(reasons)
+
+
+def _accepts_held_to(backend: SDPBackend):
+    """What torch's attention asks before it takes this kernel of its own, in torch's own words."""
+    def accepts(direction, *tensors, causal, scale):
+        if why := _accepts_sdpa(direction, *tensors, causal=causal, scale=scale):
+            return why
+        q, k, v = (t.detach().requires_grad_(direction == "backward") for t in tensors[:3])
+        blind = _blind(q, k, causal)
+        if blind == q.shape[2]:
+            return None  # torch's attention is not asked
+        seeing, mask, aligned = _masking(q, k, causal, blind)
+        asked = torch.backends.cuda.SDPAParams(seeing, k, v, mask, 0.0, aligned, q.shape[1] != k.shape[1])
+        with sdpa_kernel(backend):
+            if _TAKEN[backend](asked):
+                return None
+            with warnings.catch_warnings(record=True) as said:  # torch tells the reasons at the call itself, which launches nothing then
+                warnings.simplefilter("always")
+                try:
+                    F.scaled_dot_product_attention(seeing, k, v, mask, 0.0, aligned, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+                except RuntimeError:
+                    pass
+        return _untaken(backend, q, k, _reasons(backend, [str(w.message) for w in said]))
+    return accepts
 
 
 def _row(name: str, function, contract: str, **more) -> Implementation:
@@ -327,7 +379,7 @@ _GRADIENTS = ("grad_q", "grad_k", "grad_v")
 _ATOMIC = ("grad_q",) if torch.cuda.is_available() and not INTERPRETED else ()
 """The GPU kernels behind torch's attention add grad_q up by atomics, where a row has more than one tile of keys."""
 
-_ALIGNED = "rows that begin at a multiple of 16 bytes"
+_TAKES = "what torch says that this kernel takes, in rows that begin at a multiple of 16 bytes"
 
 IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS, contract=sixteen_bit("p16"), accepts=_accepts_tiled,
@@ -338,8 +390,11 @@ IMPLEMENTATIONS = [
 ]
 if torch.cuda.is_available() and not INTERPRETED:
     IMPLEMENTATIONS += [
-        _row("torch/cudnn", _held_to(SDPBackend.CUDNN_ATTENTION), "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC, constraint=_ALIGNED),
-        _row("torch/flash", _held_to(SDPBackend.FLASH_ATTENTION), "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC, constraint=_ALIGNED),
-        _row("torch/efficient", _held_to(SDPBackend.EFFICIENT_ATTENTION), "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC, constraint=_ALIGNED),
+        _row("torch/cudnn", _held_to(SDPBackend.CUDNN_ATTENTION), "p16", accepts=_accepts_held_to(SDPBackend.CUDNN_ATTENTION), nondeterministic=_ATOMIC,
+             constraint=_TAKES),
+        _row("torch/flash", _held_to(SDPBackend.FLASH_ATTENTION), "p16", accepts=_accepts_held_to(SDPBackend.FLASH_ATTENTION), nondeterministic=_ATOMIC,
+             constraint=_TAKES),
+        _row("torch/efficient", _held_to(SDPBackend.EFFICIENT_ATTENTION), "p16", accepts=_accepts_held_to(SDPBackend.EFFICIENT_ATTENTION), nondeterministic=_ATOMIC,
+             constraint=_TAKES),
         _row("torch/compile", compile_for(forward_eager), "eager", compiled=True),  # the scores are a product of the dtype
     ]

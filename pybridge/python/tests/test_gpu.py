@@ -1,6 +1,11 @@
 """The operators on a GPU: skipped where there is none. `python -m unittest test_gpu` with the package on the path; needs no network and no Go."""
 
+import ctypes
 import os
+import sys
+import tempfile
+import threading
+import time
 import unittest
 from unittest import mock
 
@@ -37,6 +42,11 @@ OPERATORS = {
 }
 
 
+DIMS = {"softmax": {"rows": 64, "cols": 512}, "layernorm": {"rows": 64, "cols": 512}, "swiglu": {"rows": 64, "cols": 512},
+        "rope": {"batch": 2, "seq": 33, "heads_q": 4, "heads_k": 2, "head_dim": 64, "max_pos": 33},
+        "flash_attention": {"batch": 2, "heads_q": 4, "heads_kv": 2, "seq_q": 96, "seq_kv": 96, "head_dim": 64}}
+
+
 def several(value):
     return value if isinstance(value, tuple) else (value,)
 
@@ -44,20 +54,67 @@ def several(value):
 def gradients(function, inputs, differentiable):
     leaves = [x.detach().clone(memory_format=torch.preserve_format).requires_grad_(i in differentiable) for i, x in enumerate(inputs)]
     outputs = several(function(*leaves))
-    weights = [torch.cos(torch.arange(o.numel(), device=DEVICE)).reshape(o.shape).to(o.dtype) for o in outputs]
-    torch.autograd.backward(outputs, weights)
+    followed = [o for o in outputs if o.requires_grad]  # rope's k_out does not depend on q
+    torch.autograd.backward(followed, [torch.cos(torch.arange(o.numel(), device=DEVICE)).reshape(o.shape).to(o.dtype) for o in followed])
     return [o.detach() for o in outputs] + [leaves[i].grad for i in differentiable]
 
 
 def setUpModule():
     if not torch.cuda.is_available():
         raise unittest.SkipTest("torch sees no GPU")
-    os.environ["XDG_DATA_HOME"] = "/nonexistent"  # no database chooses
+    global DATA
+    DATA = tempfile.TemporaryDirectory()
+    os.environ["XDG_DATA_HOME"] = DATA.name  # no database chooses
+    os.environ["TRIAD_PYTHON"] = sys.executable  # for the comparisons
     try:
         extension.load()
         print("the C++ part:", extension.built())
     except triad.Unavailable as e:
         print("without the C++ part:", e)
+
+
+def tearDownModule():
+    DATA.cleanup()
+
+
+class Gate:
+    """Holds a stream until it is left: the GPU polls a word in host memory. It opens by itself after 20 s, so that a call which waits for the stream
+    comes back. Where the driver has no such wait, two seconds of a kernel that spins stand for it."""
+
+    SECONDS = 20.0
+
+    def __init__(self, stream):
+        self._stream, self._word = stream, torch.zeros(1, dtype=torch.int32).pin_memory()
+        self._timer = threading.Timer(self.SECONDS, self._word.fill_, (1,))
+
+    def __enter__(self):
+        driver = ctypes.CDLL("libcuda.so.1")
+        wait = getattr(driver, "cuStreamWaitValue32_v2", None)
+        code = -1
+        if wait is not None:
+            wait.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint)
+            code = wait(self._stream.cuda_stream, self._word.data_ptr(), 1, 0)  # until it is at least 1
+        self.kind = "held by cuStreamWaitValue32"
+        if code:
+            self.kind = f"held by a spinning kernel: cuStreamWaitValue32 gave {code}"
+            with torch.cuda.stream(self._stream):
+                torch.cuda._sleep(4_000_000_000)
+        self._timer.start()
+        return self
+
+    def shut(self):
+        """Says whether the stream is still held."""
+        return not self._stream.query() and self._word.item() == 0
+
+    def waits_for(self, event):
+        """Waits for an event while the gate is shut, and says whether it came."""
+        while self.shut() and not event.query():
+            time.sleep(0.001)
+        return event.query()
+
+    def __exit__(self, *_):
+        self._timer.cancel()
+        self._word.fill_(1)
 
 
 class Both:
@@ -97,7 +154,22 @@ class Both:
                             for _ in range(3):
                                 self.close(gradients(lambda *t: operator(*t, impl=impl), tensors, differentiable), want, dtype)
                         except triad.UsageError as e:
-                            self.assertRegex(str(e), "has no backward|no forward|want|needs|takes|only|must|is not|above|below")
+                            self.refused(name, impl, dtype, str(e))
+
+    def refused(self, name, impl, dtype, sentence):
+        """A refusal names the implementation, and a comparison on the same sizes refuses it too: the pass that the sentence speaks of is not judged."""
+        whom, _, why = sentence.partition(": ")
+        label, _, direction = whom.partition(" ")
+        self.assertTrue(label.startswith(f"{name}/") and why, sentence)
+        follower = label.partition("/")[2]  # the backward may be another implementation's
+        self.assertEqual(follower.partition("/")[0], impl.partition("/")[0], sentence)
+        print(f"refused: {sentence}")
+        judged = triad.compare(name, impl=follower, dims=DIMS[name], dtype={torch.float32: "fp32"}.get(dtype, "bf16"), pass_=direction or "forward", device="gpu",
+                               distribution="normal", layout="contiguous", upstream="normal", saved=None if name in ("rope", "swiglu") else "driver",
+                               no_timing=True, offline=True, db=DATA.name + "/refused.db")
+        found = {r.status for r in judged if r.impl == follower}
+        if direction or "it has no" not in why:
+            self.assertEqual(found, {"UNSUPPORTED"}, f"{sentence}: {[r.message for r in judged]}")
 
     def test_not_contiguous_and_some_gradients(self):
         for name, (inputs, reference, differentiable) in OPERATORS.items():
@@ -109,22 +181,34 @@ class Both:
                         self.close(gradients(lambda *t: getattr(ops, name)(*t, impl="cuda"), apart, wanted), gradients(reference, tensors, wanted), torch.float32)
 
     def test_another_stream(self):
-        """The kernel waits for what is before it on the current stream, and for that alone."""
-        stream, x = torch.cuda.Stream(), torch.zeros(256, 256, device=DEVICE)
-        ops.softmax(x, impl="cuda/block")
-        with torch.cuda.stream(stream):
-            ops.softmax(x, impl="cuda/block")
-            torch.cuda._sleep(400_000_000)
-            x.copy_(draw(256, 256))
-            y = ops.softmax(x, impl="cuda/block")
-            before = stream.query()
-        other = ops.softmax(draw(8, 8), impl="cuda/block")
-        torch.cuda.current_stream().synchronize()
-        stillbusy = not stream.query()
-        stream.synchronize()
-        self.assertFalse(before)
-        self.assertTrue(stillbusy, "a call on the default stream waited for the other one")
-        self.close([y, other], [torch.softmax(x, -1), torch.softmax(draw(8, 8), -1)], torch.float32)
+        """The kernel waits for what is before it on the current stream, and for that alone. Everything that may wait by itself is done before: copies
+        from the host, first launches, which load modules, and first allocations on a stream."""
+        fresh, small, x = draw(256, 256), draw(8, 8), torch.zeros(256, 256, device=DEVICE)
+        wanted = [torch.softmax(fresh, -1), torch.softmax(small, -1)]
+        side = torch.cuda.Stream()
+        for stream in (side, torch.cuda.default_stream()):
+            with torch.cuda.stream(stream):
+                for t in (x, small):
+                    for _ in range(3):
+                        ops.softmax(t, impl="cuda/block")
+                x.copy_(x.clone())
+        torch.cuda.synchronize()
+        with Gate(side) as gate:
+            with torch.cuda.stream(side):
+                x.copy_(fresh)
+                y = ops.softmax(x, impl="cuda/block")
+            asked = gate.shut()
+            other = ops.softmax(small, impl="cuda/block")
+            ended = torch.cuda.Event()
+            ended.record()
+            passed = gate.waits_for(ended)
+            after = gate.shut()
+        torch.cuda.synchronize()
+        how = f"{gate.kind}; other stream {side}, calls on {torch.cuda.current_stream()}"
+        self.assertTrue(asked, f"the call on the other stream came back only when its stream was free: it synchronised ({how})")
+        self.assertTrue(passed and after, f"the call on the default stream {'ended' if passed else 'did not end'} while the other stream was "
+                        f"{'held' if after else 'free again'}: it waited for the other one ({how})")
+        self.close([y, other], wanted, torch.float32)
 
     def test_graph(self):
         """Forward and backward are captured and replayed with other numbers."""

@@ -1,10 +1,12 @@
 """The kernels as PyTorch operators, on a CPU: CUDA kernels in the emulator, Triton's in its interpreter."""
 
+import contextlib
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import triad
 
@@ -252,6 +254,48 @@ class BadInput(unittest.TestCase):
                 self.assertIn(words, str(caught.exception))
 
 
+class Refusals(unittest.TestCase):
+    """What an implementation declines is declined in one form, and as a comparison does: by the same question, with UNSUPPORTED."""
+
+    def test_as_the_judge(self):
+        for name, impl, dims, tensors in (
+            ("softmax", "cuda/vec", {"rows": 2, "cols": 9}, lambda: (draw(2, 9),)),
+            ("flash_attention", "triton/tiled", {"batch": 1, "heads_q": 2, "heads_kv": 1, "seq_q": 3, "seq_kv": 3, "head_dim": 20},
+             lambda: (draw(1, 2, 3, 20), draw(1, 1, 3, 20), draw(1, 1, 3, 20))),
+        ):
+            with self.subTest(impl):
+                with self.assertRaises(triad.UsageError) as caught:
+                    getattr(ops, name)(*tensors(), impl=impl)
+                operator, _, why = str(caught.exception).partition(": ")
+                self.assertEqual(operator, f"{name}/{impl}")
+                with as_the_workers_python():
+                    judged = triad.compare(name, impl=impl, dims=dims, dtype="fp32", pass_="forward", distribution="normal", layout="contiguous")
+                self.assertEqual({(r.impl, r.status) for r in judged}, {(impl, "UNSUPPORTED")})
+                self.assertIn(why, judged[0].message)
+
+    def test_torchs_reasons(self):
+        """Torch says at once why it takes none of its kernels for attention: of those reasons the kernel's own are kept."""
+        from torch.nn.attention import SDPBackend
+
+        from triad.torch import files
+        heads = "For dense input, both fused kernels require query, key and value to have the same num_heads. Query.sizes(): [2, 4], Key sizes(): [2, 2]"
+        half = "Expected query, key and value to all be of dtype: {Half, BFloat16}. Got Query dtype: float, Key dtype: float."
+        said = ["Memory efficient kernel not used because: (Triggered internally at a.cpp:986.)", f"{heads} (Triggered internally at h:418.)",
+                "Flash attention kernel not used because: (Triggered internally at a.cpp:988.)", f"{half} (Triggered internally at h:91.)", "Another.",
+                "cuDNN attention kernel not used because: (Triggered internally at a.cpp:990.)", "cuDNN attention has been runtime disabled. (Triggered internally at a.cpp:706.)"]
+        reasons = files.module("flash_attention")._reasons
+        self.assertEqual(reasons(SDPBackend.EFFICIENT_ATTENTION, said), heads)
+        self.assertEqual(reasons(SDPBackend.FLASH_ATTENTION, said), half[:-1] + "; Another")
+        self.assertEqual(reasons(SDPBackend.CUDNN_ATTENTION, said), "cuDNN attention has been runtime disabled")
+
+
+@contextlib.contextmanager
+def as_the_workers_python():
+    """Workers of a comparison run in this interpreter."""
+    with mock.patch.dict(os.environ, {"TRIAD_PYTHON": sys.executable}):
+        yield
+
+
 JUDGED = """
 import sys
 sys.path.insert(0, {path!r})
@@ -291,17 +335,12 @@ class Judge(unittest.TestCase):
         file = data.name + "/through_autograd.py"
         with open(file, "w") as f:
             f.write(JUDGED.format(path=os.path.dirname(os.path.dirname(triad.__file__)), impl="cuda"))
-        python, os.environ["TRIAD_PYTHON"] = os.environ.get("TRIAD_PYTHON"), sys.executable
-        try:
+        with as_the_workers_python():
             for name in sorted(set(OPERATORS) - {"layernorm"}):
                 with self.subTest(name):
                     found = triad.compare(name, add=f"{file}:{name}_backward@backward", impl="mine", pass_="backward", quick=True, dtype="fp32",
                                           distribution="normal", layout="contiguous", upstream="normal", saved=None if name in ("rope", "swiglu") else "driver")
                     self.assertEqual((found.exit, found.bad), (0, []), str(found))
-        finally:
-            os.environ.pop("TRIAD_PYTHON")
-            if python:
-                os.environ["TRIAD_PYTHON"] = python
 
 
 class Beside(unittest.TestCase):

@@ -262,7 +262,8 @@ class Function:
         raise choice.refuse(self.name, family, dtype, self.implementations(on))
 
     def _declines(self, row: Any, direction: str, dtype: str, dims: tuple[tuple[str, int], ...] | None, device: torch.device) -> str:
-        """Asks an implementation about a call of such sizes, with tensors of one element shown everywhere."""
+        """Asks an implementation about a call of such sizes: on a GPU with tensors that lie as usual, on a CPU, where some look at values, with zeros
+        that take no memory."""
         if dims is None:
             return ""
         signature = self._forward if direction == "forward" or row.recomputes else self._backward
@@ -270,8 +271,10 @@ class Function:
         sizes = dict(dims)
         attributes = signature.resolve({}, sizes)
         parts = {"": dtype.split("_")[0], "$1": dtype.split("_")[0], "$2": dtype.split("_")[-1]}
-        tensors = [torch.zeros((), dtype=DTYPES[parts.get(t["dtype"], t["dtype"])], device=device).expand(
-            [evaluate(e, {**sizes, **attributes}) for e in signature.shape_of(t, attributes)]) for t in signature.inputs]
+        tensors = []
+        for t in signature.inputs:
+            shape, kind = [evaluate(e, {**sizes, **attributes}) for e in signature.shape_of(t, attributes)], DTYPES[parts.get(t["dtype"], t["dtype"])]
+            tensors.append(torch.empty(shape, dtype=kind, device=device) if device.type == "cuda" else torch.zeros((), dtype=kind, device=device).expand(shape))
         return row.declines(direction, tensors, attributes)
 
     # ---- the call
