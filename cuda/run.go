@@ -238,18 +238,31 @@ func (l *launching) prepareWorkspace() error {
 	return l.server.device.Fill(b, []byte{fill})
 }
 
+// pieceBytes is how much of an input is read back at a time: memory that is fresh for every launch costs more than the copy.
+const pieceBytes = 8 << 20
+
+// piece is memory of the server for so many bytes, at most pieceBytes.
+func (s *server) piece(bytes int64) []byte {
+	if int64(len(s.scratch)) < bytes {
+		s.scratch = make([]byte, bytes)
+	}
+	return s.scratch[:bytes]
+}
+
 // hashInputs gives the checksum of each input's storage after the launch.
 func (l *launching) hashInputs() ([]uint32, error) {
 	sums := make([]uint32, len(l.inputs))
-	var piece []byte
 	for i, b := range l.inputs {
-		if int64(len(piece)) < b.Bytes {
-			piece = make([]byte, b.Bytes)
+		sum := crc32.NewIEEE()
+		for at := int64(0); at < b.Bytes; at += pieceBytes {
+			piece := l.server.piece(min(pieceBytes, b.Bytes-at))
+			part := Buffer{Name: b.Name, Pointer: b.Pointer + uintptr(at), Bytes: int64(len(piece))}
+			if err := l.server.device.CopyOut(piece, part); err != nil {
+				return nil, fmt.Errorf("read input %s back: %w", b.Name, err)
+			}
+			sum.Write(piece)
 		}
-		if err := l.server.device.CopyOut(piece[:b.Bytes], b); err != nil {
-			return nil, fmt.Errorf("read input %s back: %w", b.Name, err)
-		}
-		sums[i] = crc32.ChecksumIEEE(piece[:b.Bytes])
+		sums[i] = sum.Sum32()
 	}
 	return sums, nil
 }

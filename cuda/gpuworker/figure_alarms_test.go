@@ -265,15 +265,16 @@ func judgeDrivers(t *testing.T, c *tally, stop context.Context, first uint64) (d
 	return drivers, g.MemoryBytes, "gpu"
 }
 
-// No known-good kernel is accused: verdicts on fresh seeds for TRIAD_FIGURE_SECONDS, by TRIAD_FIGURE_WORKERS drivers side by side. The seeds begin
-// at TRIAD_FIGURE_SEED, else at the time; runs that leave their findings in one folder add up.
+// No known-good kernel is accused: verdicts on fresh seeds for TRIAD_FIGURE_SECONDS, or until there are TRIAD_FIGURE_VERDICTS with those of earlier
+// runs, by TRIAD_FIGURE_WORKERS drivers side by side. The seeds begin at TRIAD_FIGURE_SEED, else at the time; runs that leave their findings in one
+// folder add up.
 func TestFigureAlarms(t *testing.T) {
 	folder := figureFolder(t)
 	earlier, err := earlierAlarms(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seconds := setting("TRIAD_FIGURE_SECONDS", 90)
+	seconds, enough := setting("TRIAD_FIGURE_SECONDS", 90), setting("TRIAD_FIGURE_VERDICTS", 0)
 	first := uint64(setting("TRIAD_FIGURE_SEED", int(time.Now().UnixMilli())))
 	stop, cancel := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second)
 	defer cancel()
@@ -295,13 +296,18 @@ func TestFigureAlarms(t *testing.T) {
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		for {
+		for tick := 1; ; tick++ {
 			select {
 			case <-stop.Done():
 				return
-			case <-time.After(10 * time.Second):
-				n, past := c.verdicts(), time.Since(began).Seconds()
+			case <-time.After(time.Second):
+			}
+			n, past := c.verdicts(), time.Since(began).Seconds()
+			if tick%10 == 0 {
 				fmt.Printf("alarms: %d verdicts after %.0f s, %.0f a second\n", n, past, float64(n)/past)
+			}
+			if enough > 0 && earlier.Verdicts+n >= enough {
+				cancel()
 			}
 		}
 	}()
