@@ -116,8 +116,18 @@ func sideBySide(r *Runner, lanes map[string][]func() error) error {
 
 func told(kernel string) string { return kernel[:min(len(kernel), kernelName)] }
 
-// launched prepares a call as if it were to be timed, and gives the kernels in its graph. It does not run where the implementation declines the
-// case, or fails on it: that is for a judgement to say.
+// unasked is what is known of a call that could not be prepared. One that failed stands for a kernel of its own, so that it is run again and seen.
+func unasked(status op.Status) (kernels []string, runs bool, err error) {
+	switch status {
+	case op.StatusUnavailable: // without a clock a backend cannot tell what a call launches, but it runs it
+		return nil, true, nil
+	case op.StatusUnsupported, op.StatusSkipped, op.StatusMissing:
+		return nil, false, nil
+	}
+	return []string{status.String()}, true, nil
+}
+
+// launched prepares a call as if it were to be timed, and gives the kernels in its graph. It does not run where the implementation declines the case.
 func (x *execution) launched(ctx context.Context, w work, e entry) (kernels []string, runs bool, err error) {
 	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}}
 	if c.given, err = workload.Inputs(w.operator.Spec, w.Case, x.request.Seed); err != nil {
@@ -144,8 +154,7 @@ func (x *execution) launched(ctx context.Context, w work, e entry) (kernels []st
 		return nil, false, err
 	}
 	if arm == nil {
-		// Without a clock a backend cannot tell what a call launches, but it runs it.
-		return nil, outcome.Status == op.StatusUnavailable, nil
+		return unasked(outcome.Status)
 	}
 	for _, k := range arm.Facts().Kernels {
 		kernels = append(kernels, told(k.Kernel))

@@ -21,6 +21,9 @@ func (f *surveyedFake) Load(ctx context.Context, operator string) (backend.LoadR
 }
 
 func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+	if o, ends := f.ends[job.Implementation.Name]; ends {
+		return nil, o, nil
+	}
 	arm, outcome, err := f.timedFake.Measure(ctx, job)
 	if a, ok := arm.(*fakeArm); ok {
 		kernel := "short"
@@ -93,5 +96,25 @@ func TestCoverWithoutKernels(t *testing.T) {
 		if cols := c.Case.Dims[0].Value; cols != 7 && cols != 8 {
 			t.Errorf("%s: %d columns, want the smallest of each kind", c.Impl, cols)
 		}
+	}
+}
+
+// A call that fails while it is asked is run under the tool all the same, and one that is declined is not.
+func TestSurveyOfFailures(t *testing.T) {
+	softmax, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &surveyedFake{&timedFake{fake: &fake{family: "cuda", ways: map[string]way{"cuda/bad": right, "cuda/odd": right}, runs: map[string]int{}},
+		ends: map[string]backend.Outcome{"cuda/bad": {Status: op.StatusCrash}, "cuda/odd": {Status: op.StatusUnsupported}}}}
+	r := &Runner{Backends: []backend.Backend{f}, Recorder: &memory{}, Stop: t.Context()}
+	s, err := r.Survey(t.Context(), Request{Operators: []*catalog.Operator{softmax}, Impls: []string{"cuda"}, Seed: 1, Options: op.Options{Device: "gpu",
+		DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Distributions: []string{"normal"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := s.Cover()
+	if len(chosen) == 0 || slices.ContainsFunc(chosen, func(c Reached) bool { return c.Impl != "cuda/bad" || !slices.Equal(c.Kernels, []string{"CRASH"}) }) {
+		t.Errorf("chosen: %+v", chosen)
 	}
 }
