@@ -75,7 +75,8 @@ type ownFile struct {
 	free  map[string][]string
 	// launches are the lines of the file with a <<<.
 	launches    []int
-	takesShared bool // at the launch
+	parameters  []string // of the functions that are judged
+	takesShared bool     // at the launch
 }
 
 // ownFiles are a backend: the files that --add names, each built and run on its own.
@@ -280,6 +281,7 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 		return nil, nil, err
 	}
 	all := &ownFiles{}
+	options.Several = len(f.add) > 1
 	var refused []error
 	spec := request.Operators[0].Spec
 	add := func(text string, passes []op.Pass) {
@@ -320,6 +322,11 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	}
 	for _, text := range f.add {
 		add(text, passes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(options.Map)) {
+		if len(refused) == 0 && !slices.ContainsFunc(all.files, func(x *ownFile) bool { return slices.Contains(x.parameters, name) }) {
+			return nil, nil, usage("--map %s=%s: no added file has a parameter called %s", name, options.Map[name], name)
+		}
 	}
 	if len(all.files) == 0 && folder == nil {
 		return nil, nil, errors.Join(refused...)

@@ -51,6 +51,7 @@ func readOwn(text string, spec *op.Spec, passes []op.Pass, options own.Options, 
 			continue
 		}
 		file.matched = append(file.matched, b.Describe())
+		file.parameters = append(file.parameters, b.Parameters()...)
 		file.covers.add(b.Pass, b.DTypes(), b.Pins(), b.Equal())
 	}
 	if filepath.Ext(path) == ".py" {

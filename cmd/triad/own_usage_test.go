@@ -55,7 +55,7 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 			`neither a device pointer nor a number`},
 		{"a tensor is missing", "mine.cu", "extern \"C\" void solve(const float* gate, float* out, int n) {}\n", "swiglu", nil, 2, "no parameter for up"},
 		{"map to nothing", "mine.cu", rightRow, "softmax", []string{"--map", "rows=depth"}, 2, "softmax has no depth: want one of x, y, rows, cols"},
-		{"map of nothing", "mine.cu", rightRow, "softmax", []string{"--map", "depth=rows"}, 2, "it has no parameter called depth"},
+		{"map of nothing", "mine.cu", rightRow, "softmax", []string{"--map", "depth=rows"}, 2, "(it has no|no added file has a) parameter called depth"},
 		{"grid of nothing", "mine.cu", rightRow, "softmax", []string{"--grid", "depth"}, 2, `--grid: .*unknown name "depth"; the sizes of softmax are rows, cols`},
 		{"too many threads", "mine.cu", rightRow, "softmax", []string{"--block", "2048"}, 1, "CUDA refused the launch.*at most 1024 threads"},
 		{"too much shared memory", "mine.cu", "__global__ void softmax(const float* x, float* y, int rows, int cols) {\n  __shared__ float all[20000];\n" +
@@ -119,6 +119,16 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 			t.Errorf("exit %d, want 2 and %q in\n%s", code, want, text)
 		}
 	}
+	// A word of --map speaks of the file that has such a parameter.
+	odd := "__global__ void k(const float* x, float* y, int p, int q) {" + strings.NewReplacer("rows", "p", "cols", "q").Replace(rightRow[strings.Index(rightRow, "\n"):])
+	if err := os.WriteFile(filepath.Join(folder, "odd.cu"), []byte(odd), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text, code = runTriad(t, "compare", "softmax", "--device", "cpu", "--impl", "mine", "--add", filepath.Join(folder, "good.cu"), "--add", filepath.Join(folder, "odd.cu"),
+		"--map", "p=rows,q=cols", "--dims", "rows=3,cols=5", "--quick")
+	if code != 0 || !regexp.MustCompile(`mine/good +fp32 +PASS(.*\n)+.*mine/odd +fp32 +PASS`).MatchString(text) {
+		t.Errorf("exit %d\n%s", code, text)
+	}
 	// What is wrong goes before what was not understood, and so does what does not compile.
 	for name, broken := range map[string]string{"FAIL": strings.Replace(rightRow, "rows) return", "rows - 1) return", 1), "BUILD_FAIL": rightRow + "garbage;\n"} {
 		if err := os.WriteFile(filepath.Join(folder, "wrong.cu"), []byte(broken), 0o644); err != nil {
@@ -128,5 +138,31 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 		if code != 1 || !regexp.MustCompile(`mine/wrong +fp32 +`+name).MatchString(text) || !regexp.MustCompile(`mine/good +fp32 +PASS`).MatchString(text) {
 			t.Errorf("exit %d, want 1 and %s\n%s", code, name, text)
 		}
+	}
+}
+
+// Every version of a file stays in the list, told from the others by its contents.
+func TestVersionsOfAFileAreListed(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no g++")
+	}
+	folder := t.TempDir()
+	file, db := filepath.Join(folder, "mine.cu"), filepath.Join(folder, "r.db")
+	for _, text := range []string{rightRow, rightRow + "// edited\n", rightRow + "// edited again\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if text, code := runTriad(t, "compare", "softmax", "--device", "cpu", "--db", db, "--impl", "mine", "--add", file, "--dims", "rows=3,cols=5", "--layout", "contiguous",
+			"--distribution", "normal"); code != 0 {
+			t.Fatalf("exit %d\n%s", code, text)
+		}
+	}
+	text, _ := runTriad(t, "results", "list", "--db", db, "--impl", "mine")
+	versions := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)mine/mine .*PASS.* ([0-9a-f]{8})$`).FindAllStringSubmatch(text, -1) {
+		versions[m[1]] = true
+	}
+	if len(versions) != 3 {
+		t.Errorf("%d versions, want 3\n%s", len(versions), text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 // Options are what a user says beside the file.
 type Options struct {
 	Map                 map[string]string // parameter -> tensor, size or attribute of the operator
+	Several             bool              // Map speaks of several files: what this one has no parameter for is meant for another
 	Dims                map[string]int64  // sizes that --dims fixes
 	Attrs               map[string]string // attributes that --attr fixes
 	Grid, Block, Shared string            // of a lone kernel: expressions over the dims; "" to have one proposed
@@ -142,6 +143,9 @@ func (b *Binding) targets() []string {
 func (b *Binding) checkMap() error {
 	for _, name := range slices.Sorted(maps.Keys(b.Options.Map)) {
 		if !slices.ContainsFunc(b.Function.Params, func(p Param) bool { return p.Name == name }) {
+			if b.Options.Several {
+				continue
+			}
 			return b.errorf("--map %s=%s: it has no parameter called %s", name, b.Options.Map[name], name)
 		}
 		if target := b.Options.Map[name]; !slices.Contains(b.targets(), target) && !slices.Contains(products(b.Spec.Name), target) {

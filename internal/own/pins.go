@@ -68,3 +68,12 @@ func (b *Binding) DTypes() []string {
 	}
 	return names
 }
+
+// Parameters are the names of the function's parameters.
+func (b *Binding) Parameters() []string {
+	var names []string
+	for _, a := range b.Args {
+		names = append(names, a.Name)
+	}
+	return names
+}

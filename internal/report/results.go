@@ -37,6 +37,12 @@ func List(w io.Writer, style Style, records []record.Record, total int) error {
 			figure(headroom), figure(ulp), r.Device, caseWords(r.Case)}
 	}
 	header := columns("id", "started (UTC)", "op", "pass", "dtype", "implementation", "status", ">headroom", ">max ulp", "device", "case")
+	if slices.ContainsFunc(records, func(r record.Record) bool { return r.Backend == "mine" }) { // versions of a user's file are told apart by their contents
+		header = append(header, columns("contents")...)
+		for i, r := range records {
+			rows[i] = append(rows[i], r.Source[:min(len(r.Source), 8)])
+		}
+	}
 	if err := style.Table(w, "", header, rows); err != nil {
 		return err
 	}
