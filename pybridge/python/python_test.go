@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"triad"
@@ -15,52 +16,70 @@ import (
 // TestPackage installs the package by pip into a clean virtual environment, as a user would, and runs its tests there. Where a Python with
 // torch is here, the environment sees its packages, and the PyTorch operators and the notebook are tested too.
 func TestPackage(t *testing.T) {
+	t.Parallel()
 	clean := environment(t)
-	output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ".")
+	build(t, clean, "install", "--quiet", "--disable-pip-version-check", ".")
 	torch := lend(t, clean)
 	files, err := filepath.Glob("tests/test_*.py")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests of the package: %v", err)
 	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			if !torch && filepath.Base(file) != "test_package.py" {
-				t.Skip("no torch for this Python")
-			}
-			cmd := exec.CommandContext(t.Context(), clean, "-m", "unittest", "-v", filepath.Base(file))
-			cmd.Dir = "tests"
-			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "TORCHINDUCTOR_VEC_ISA_OK=0")
-			out, err := cmd.CombinedOutput()
-			t.Logf("%s", out)
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	// Two at a time: one after another the tests, and beside them the documents, which wait for downloads and compilers.
+	t.Run("tests", func(t *testing.T) {
+		t.Parallel()
+		for _, file := range files {
+			t.Run(filepath.Base(file), func(t *testing.T) {
+				if !torch && filepath.Base(file) != "test_package.py" {
+					t.Skip("no torch for this Python")
+				}
+				cmd := exec.CommandContext(t.Context(), clean, "-m", "unittest", "-v", filepath.Base(file))
+				cmd.Dir = "tests"
+				cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "TORCHINDUCTOR_VEC_ISA_OK=0")
+				out, err := cmd.CombinedOutput()
+				t.Logf("%s", out)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
 	t.Run("documents", func(t *testing.T) {
+		t.Parallel()
 		if !torch {
 			t.Skip("no torch for this Python")
 		}
-		output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", "tests/requirements.txt")
-		t.Log(output(t, clean, "tests/notebook.py"))
-		t.Log(output(t, clean, "tests/inline.py"))
+		// In an environment of its own: what the notebook needs, pandas among it, is not to be there for the other tests.
+		apart := filepath.Join(t.TempDir(), "apart")
+		output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps", "--require-hashes", "--target", apart, "-r", "tests/requirements.txt")
+		for _, script := range []string{"tests/notebook.py", "tests/inline.py"} {
+			cmd := exec.CommandContext(t.Context(), clean, script)
+			cmd.Env = append(os.Environ(), "PYTHONPATH="+apart, "PATH="+filepath.Join(apart, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+			out, err := cmd.CombinedOutput()
+			t.Logf("%s", out)
+			if err != nil {
+				t.Errorf("%s: %v", script, err)
+			}
+		}
 	})
 }
 
 // A wheel installs where there is no Go and no compiler, with the program inside, and a Python that it is not for refuses it.
 func TestWheel(t *testing.T) {
+	t.Parallel()
 	clean := environment(t)
 	dist := t.TempDir()
-	output(t, clean, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", dist, ".")
+	build(t, clean, "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", dist, ".")
 	wheels, err := filepath.Glob(filepath.Join(dist, "triad-*.whl"))
 	if err != nil || len(wheels) != 1 {
 		t.Fatalf("wheels %v, %v: want one", wheels, err)
 	}
-	t.Setenv("PATH", t.TempDir())
-	output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheels[0])
+	nothing := "PATH=" + t.TempDir()
+	outputIn(t, nothing, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheels[0])
 	code := "import triad, subprocess; said = subprocess.run([triad.binary(), 'version'], capture_output=True, text=True).stdout.split(); " +
-		"print(said[1] == triad.__version__, len(triad.ops()) > 5, len(triad.case('softmax', dims={'rows': 1, 'cols': 1}).key) > 0)"
-	if got := output(t, clean, "-I", "-c", code); got != "True True True" {
+		"print(said[1] == triad.__version__, len(triad.ops()) > 5, len(triad.case('softmax', dims={'rows': 1, 'cols': 1}).key) > 0); " +
+		"import pathlib; here = pathlib.Path(triad.__file__).parent; " +
+		"print('Apache License' in (here / 'LICENSE').read_text(), 'spf13/cobra' in (here / 'THIRD_PARTY_LICENSES.txt').read_text())"
+	if got := outputIn(t, nothing, clean, "-I", "-c", code); strings.Join(strings.Fields(got), " ") != "True True True True True" {
 		t.Errorf("the installed wheel says %s", got)
 	}
 	other := exec.CommandContext(t.Context(), clean, "-m", "pip", "install", "--disable-pip-version-check", "--no-index", "--no-deps", "--only-binary=:all:",
@@ -68,6 +87,16 @@ func TestWheel(t *testing.T) {
 	if out, err := other.CombinedOutput(); err == nil || !strings.Contains(string(out), "is not a supported wheel on this platform") {
 		t.Errorf("installed for another Python: %v\n%s", err, out)
 	}
+}
+
+var building sync.Mutex
+
+// build lets pip build the package. Every build uses the same folder beside the sources, so there is one at a time.
+func build(t testing.TB, python string, arguments ...string) {
+	t.Helper()
+	building.Lock()
+	defer building.Unlock()
+	output(t, append([]string{python, "-m", "pip"}, arguments...)...)
 }
 
 // BenchmarkOverhead prints what an operator in Python adds to the launch of its kernel.
@@ -134,7 +163,17 @@ func lend(t testing.TB, clean string) bool {
 
 func output(t testing.TB, command ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput()
+	return outputIn(t, "", command...)
+}
+
+// outputIn is output with one more variable of the environment, NAME=VALUE.
+func outputIn(t testing.TB, variable string, command ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	if variable != "" {
+		cmd.Env = append(os.Environ(), variable)
+	}
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
 	}

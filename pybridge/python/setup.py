@@ -67,6 +67,22 @@ def build_native(target: Path, scratch: Path):
         run("patchelf", "--remove-rpath", library)
 
 
+def licences(target: Path):
+    """What the programs inside are made of may be passed on with its licences: triad's own, Go's, and those of the modules that are linked in."""
+    shutil.copy(ROOT / "LICENSE", target / "LICENSE")
+    listed = run(GO, "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/triad", "./cuda/gpuworker", "./pybridge/native",
+                 "github.com/go-python/gopy/gopyh")
+    folders = dict(line.split("\t") for line in sorted(set(listed.splitlines())) if line)
+    folders["Go"] = run(GO, "env", "GOROOT").strip()
+    parts = ["The programs in this package contain the following. The kernel libraries contain NVIDIA's CUDA runtime, under the CUDA Toolkit's licence agreement.\n"]
+    for name, folder in folders.items():
+        texts = sorted(p for p in Path(folder).iterdir() if p.is_file() and re.match(r"(licen[cs]e|copying|notice|patents)\b", p.name, re.IGNORECASE))
+        if not texts and name != "Go":
+            sys.exit(f"build triad: {name} has no licence in {folder}")
+        parts += [f"{'=' * 100}\n{name}: {p.name}\n\n{p.read_text(errors='replace').strip()}\n" for p in texts]
+    (target / "THIRD_PARTY_LICENSES.txt").write_text("\n".join(parts))
+
+
 class Build(build_py):
     """The Python files, and what is built beside them."""
 
@@ -80,6 +96,7 @@ class Build(build_py):
         for source, target in (("triton", "_operators"), ("pybridge", "_pybridge")):
             for path in (ROOT / source).glob("*.py"):
                 shutil.copy(path, package / target)
+        licences(package)
         shutil.copy(ROOT / "cuda/abi.h", package / "_pybridge")  # eager.cpp is compiled against it, on first use
         run(GO, "build", "-trimpath", "-ldflags=-s -w", "-o", package / "_bin" / "triad", "./cmd/triad")
         if gpu := os.environ.get("TRIAD_GPU_FILES"):
@@ -102,7 +119,7 @@ setup(
     name="triad",
     version=version(),
     description="know whether a GPU kernel is right: triad in Python, and its kernels as PyTorch operators",
-    license="see LICENSE in the repository",
+    license="Apache-2.0",
     python_requires=">=3.11",
     packages=find_packages(include=["triad*"]),
     package_data={"triad": ["py.typed", "torch/eager.cpp"]},

@@ -70,6 +70,8 @@ class Catalogue(unittest.TestCase):
         self.assertTrue(plan and all(c.dtype == "bf16" and c.direction == "backward" for c in plan))
         one = triad.case("softmax", dtype="bf16", dims={"rows": 8, "cols": 1000})
         self.assertEqual([str(t) for t in one.inputs], ["x bf16 [8, 1000]"])
+        for shown in (one, plan, triad.op("softmax"), triad.ops(), one.inputs[0]):
+            self.assertEqual(repr(shown), str(shown))  # a notebook and a console show what print does
         self.assertEqual(one.bytes, 2 * 8 * 1000 * 2)
 
     def test_words(self):

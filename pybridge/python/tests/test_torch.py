@@ -260,8 +260,7 @@ class Refusals(unittest.TestCase):
     def test_as_the_judge(self):
         for name, impl, dims, tensors in (
             ("softmax", "cuda/vec", {"rows": 2, "cols": 9}, lambda: (draw(2, 9),)),
-            ("flash_attention", "triton/tiled", {"batch": 1, "heads_q": 2, "heads_kv": 1, "seq_q": 3, "seq_kv": 3, "head_dim": 20},
-             lambda: (draw(1, 2, 3, 20), draw(1, 1, 3, 20), draw(1, 1, 3, 20))),
+            ("layernorm", "cuda/vec", {"rows": 2, "cols": 9}, lambda: (draw(2, 9), draw(9), draw(9))),
         ):
             with self.subTest(impl):
                 with self.assertRaises(triad.UsageError) as caught:
@@ -335,12 +334,16 @@ class Judge(unittest.TestCase):
         file = data.name + "/through_autograd.py"
         with open(file, "w") as f:
             f.write(JUDGED.format(path=os.path.dirname(os.path.dirname(triad.__file__)), impl="cuda"))
-        with as_the_workers_python():
-            for name in sorted(set(OPERATORS) - {"layernorm"}):
+        with as_the_workers_python(), contextlib.ExitStack() as stack:
+            runs = {}
+            for name in sorted(set(OPERATORS) - {"layernorm"}):  # beside each other: most of their time is the start of a worker
+                saved, db = None if name in ("rope", "swiglu") else "driver", f"{data.name}/{name}.db"
+                runs[name] = stack.enter_context(triad.start(name, add=f"{file}:{name}_backward@backward", impl="mine", pass_="backward", quick=True, dtype="fp32",
+                                                             distribution="normal", layout="contiguous", upstream="normal", saved=saved, db=db))
+            for name, run in runs.items():
                 with self.subTest(name):
-                    found = triad.compare(name, add=f"{file}:{name}_backward@backward", impl="mine", pass_="backward", quick=True, dtype="fp32",
-                                          distribution="normal", layout="contiguous", upstream="normal", saved=None if name in ("rope", "swiglu") else "driver")
-                    self.assertEqual((found.exit, found.bad), (0, []), str(found))
+                    found = run.wait()
+                    self.assertEqual((found.exit, found.bad, {r.op for r in found}), (0, [], {name}), str(found))
 
 
 class Beside(unittest.TestCase):

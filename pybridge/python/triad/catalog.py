@@ -25,7 +25,7 @@ def text_of(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TensorType:
     """A tensor of a case: name, dtype, sizes."""
 
@@ -37,8 +37,10 @@ class TensorType:
     def __str__(self) -> str:
         return f"{self.name} {self.dtype} {list(self.shape)}"
 
+    __repr__ = __str__
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Case:
     """One thing to judge: what is computed, on which sizes, from which kind of data. `key` is the hash that its history is kept under."""
 
@@ -61,6 +63,8 @@ class Case:
         sizes = " ".join(f"{n}={v}" for n, v in {**self.dims, **self.attributes}.items())
         return " ".join(filter(None, (self.op, self.direction, self.dtype, sizes, self.distribution, self.layout, self.upstream, self.saved)))
 
+    __repr__ = __str__
+
 
 def _case(detail: Mapping[str, Any]) -> Case:
     c = detail["case"]
@@ -69,7 +73,7 @@ def _case(detail: Mapping[str, Any]) -> Case:
                 bytes=detail.get("bytes", 0), flops=detail.get("flops", 0), **types)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan(Sequence[Case]):
     """The cases that a request expands to; `skipped` are those that the device cannot hold, each with the reason."""
 
@@ -85,8 +89,10 @@ class Plan(Sequence[Case]):
     def __str__(self) -> str:
         return "\n".join([*map(str, self.cases), *(f"skipped: {c}: {why}" for c, why in self.skipped)])
 
+    __repr__ = __str__
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Operator:
     """One operator of the catalogue: its spec. `spec` holds all of it as plain data."""
 
@@ -113,6 +119,8 @@ class Operator:
             for side, role in (("inputs", "in "), ("outputs", "out")):
                 lines += [f"  {p['pass']:8}  {role}  {t['name']}  {t['dtype'] or 'the dtype of the case'}  {t['shape_text']}" for t in p[side]]
         return "\n".join(lines)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         rows = [(p["pass"], side[:-1], t["name"], t["dtype"] or "of the case", t["shape_text"]) for p in self.spec["passes"] for side in ("inputs", "outputs") for t in p[side]]
