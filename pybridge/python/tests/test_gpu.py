@@ -11,8 +11,6 @@ from unittest import mock
 
 import triad
 
-if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg"))):
-    raise unittest.SkipTest("no GPU is here")  # without the seconds that torch takes to say so
 try:
     import torch
     import torch.nn.functional as F
