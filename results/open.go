@@ -167,8 +167,18 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 	var id int64
 	var tables int
 	f := facts{exists: true}
-	row := db.QueryRowContext(ctx, "SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)")
-	if err := row.Scan(&id, &f.version, &tables); err != nil {
+	look := func() error {
+		row := db.QueryRowContext(ctx, "SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)")
+		return row.Scan(&id, &f.version, &tables)
+	}
+	err = look()
+	var code sqlite3.Error
+	if errors.As(err, &code) && code.ExtendedCode == sqlite3.ErrReadonlyRollback {
+		if err = rollBack(ctx, path, patience); err == nil {
+			err = look()
+		}
+	}
+	if err != nil {
 		return facts{}, explain("open", path, err)
 	}
 	if id == 0 && f.version == 0 && tables == 0 {
@@ -183,10 +193,26 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 	return f, err
 }
 
-// endedUncleanly says whether a write-ahead log with content lies beside the database: its last writer lives, or was killed.
+// rollBack takes back what a writer that was killed in the middle had written to the file itself, as one does that makes the database or has it on
+// a network file system. SQLite does so by itself at the first look, but not through a connection that may only read.
+func rollBack(ctx context.Context, path string, patience time.Duration) error {
+	db, err := sql.Open("sqlite3", fmt.Sprintf("%s?mode=rw&_busy_timeout=%d", fileURI(path), patience.Milliseconds()))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var tables int
+	return db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables)
+}
+
+// endedUncleanly says whether a journal with content lies beside the database: its last writer lives, or was killed.
 func endedUncleanly(path string) bool {
-	info, err := os.Stat(path + "-wal")
-	return err == nil && info.Size() > 0
+	for _, journal := range []string{"-wal", "-journal"} {
+		if info, err := os.Stat(path + journal); err == nil && info.Size() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // check asks SQLite whether pages and foreign keys are whole.
