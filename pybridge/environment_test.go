@@ -135,7 +135,7 @@ func TestEnsureInterrupted(t *testing.T) {
 	if _, err := e.Ensure(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("%v\n%s", err, log)
 	}
-	if time.Since(began) > 8*time.Second {
+	if time.Since(began) > 30*time.Second {
 		t.Errorf("took %v to stop", time.Since(began))
 	}
 	// A kill -9 leaves the partial folder: the same as this.

@@ -3,11 +3,9 @@ package worker
 import (
 	"encoding/json"
 	"hash/crc32"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -32,7 +30,7 @@ func measuring(mode string, r backend.Request, reply func(int64, any)) {
 		var all backend.FinishReply
 		for _, l := range m.Finish.Launches {
 			out := l.Outputs[0]
-			os.NewFile(4, "memory").WriteAt(make([]byte, out.Bytes), out.Offset)
+			sharedFile().WriteAt(make([]byte, out.Bytes), out.Offset)
 			all.Launches = append(all.Launches, backend.LaunchReply{Inputs: []uint32{crc32.ChecksumIEEE(make([]byte, 24))}, Outputs: []backend.OutputRef{{Name: out.Name,
 				Present: true, DType: out.DType.String(), Shape: out.Shape, Stride: out.Stride, CRC32: crc32.ChecksumIEEE(make([]byte, out.Bytes))}}})
 		}
@@ -43,7 +41,7 @@ func measuring(mode string, r backend.Request, reply func(int64, any)) {
 
 func measured(t *testing.T, mode string) (*Adapter, backend.Arm, backend.Outcome) {
 	t.Helper()
-	a := fakeAdapter(t, mode, func(o *Options) { o.Limits.First = 5 * time.Second })
+	a := fakeAdapter(t, mode, nil)
 	a.GPU = true
 	m, outcome, err := a.Measure(t.Context(), backend.MeasureJob{Job: fakeJob(), Cold: true, GraphNS: 1000})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -167,8 +168,23 @@ func writeZeros(out backend.TensorRef) {
 	if os.Getenv("FAKE_WORKER") == "claims what it did not write" {
 		return
 	}
-	os.NewFile(4, "memory").WriteAt(make([]byte, out.Bytes), out.Offset)
+	sharedFile().WriteAt(make([]byte, out.Bytes), out.Offset)
 }
+
+// sharedFile is the shared memory's descriptor in a fake worker. It is kept: a file that is collected closes its descriptor.
+var sharedFile = sync.OnceValue(func() *os.File { return os.NewFile(4, "memory") })
+
+// patient is what a fake worker is given: on a machine that is busy with other tests, one that answers or ends by itself may take its time.
+var patient = Options{Grace: Grace{Term: 20 * time.Second, Kill: 20 * time.Second}, MemoryBytes: 1 << 30,
+	Limits: Limits{Build: time.Minute, Import: time.Minute, First: time.Minute, FirstCPU: time.Minute, CallLeast: time.Minute}}
+
+// hangs names the ways to behave in which no answer comes, and the time for it has to run out; stays those in which the process does not end by
+// itself, and the time for that has to run out.
+var (
+	hangs = map[string]bool{"hangs": true, "hangs and stays broken": true, "ignores SIGTERM": true}
+	stays = map[string]bool{"ignores SIGTERM": true, "sends an endless line": true, "closes its socket": true, "answers fewer launches": true,
+		"judges itself": true, "lies about a checksum": true, "breaks while it is timed": true}
+)
 
 func fakeAdapter(t *testing.T, mode string, change func(*Options)) *Adapter {
 	t.Helper()
@@ -176,8 +192,13 @@ func fakeAdapter(t *testing.T, mode string, change func(*Options)) *Adapter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Grace: Grace{Term: 200 * time.Millisecond, Kill: 300 * time.Millisecond}, MemoryBytes: 1 << 30,
-		Limits: Limits{Build: 10 * time.Second, Import: 10 * time.Second, First: time.Second, FirstCPU: time.Second, CallLeast: time.Second}}
+	o := patient
+	if hangs[mode] {
+		o.Limits.First, o.Limits.FirstCPU = time.Second, time.Second
+	}
+	if stays[mode] {
+		o.Grace.Term = 200 * time.Millisecond
+	}
 	if change != nil {
 		change(&o)
 	}
@@ -223,11 +244,7 @@ func TestMisbehaviour(t *testing.T) {
 		{"lies about a checksum", op.StatusCrash, "the bytes of y do not match their checksum"},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
-			a := fakeAdapter(t, c.mode, func(o *Options) {
-				if c.mode == "prints 100 MB" {
-					o.Limits.FirstCPU = 30 * time.Second
-				}
-			})
+			a := fakeAdapter(t, c.mode, nil)
 			for round := range 2 { // twice: the second finds a fresh worker
 				began := time.Now()
 				got, err := a.Run(t.Context(), fakeJob())
@@ -237,8 +254,8 @@ func TestMisbehaviour(t *testing.T) {
 				if got.Status != c.status || !strings.Contains(got.Sentence, c.sentence) {
 					t.Errorf("round %d: %v %q, want %v %q", round, got.Status, got.Sentence, c.status, c.sentence)
 				}
-				if c.status == op.StatusHang && time.Since(began) > 16*time.Second {
-					t.Errorf("round %d took %v, at most its deadline and 15 s", round, time.Since(began))
+				if c.status == op.StatusHang && time.Since(began) > time.Minute {
+					t.Errorf("round %d took %v, a minute is more than its deadline and what its end takes", round, time.Since(began))
 				}
 				if len(got.Log) > logBytes+200 {
 					t.Errorf("round %d: kept %d bytes of log", round, len(got.Log))
@@ -272,6 +289,7 @@ func TestStaleOutputShowsPoison(t *testing.T) {
 // A child that survives SIGKILL is given up after the grace period, said so, and Close reports it.
 func TestUnkillable(t *testing.T) {
 	a := fakeAdapter(t, "hangs", func(o *Options) {
+		o.Grace = Grace{Term: 200 * time.Millisecond, Kill: 300 * time.Millisecond}
 		o.Kill = func(int, syscall.Signal) error { return nil } // the signals are lost
 	})
 	began := time.Now()
@@ -279,7 +297,7 @@ func TestUnkillable(t *testing.T) {
 	if err != nil || got.Status != op.StatusHang || !got.Wedged || !strings.Contains(got.Sentence, "survived SIGKILL") {
 		t.Errorf("%+v %v", got, err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 	err = a.Close()
@@ -295,6 +313,7 @@ func TestUnkillable(t *testing.T) {
 func TestUnkillableWhileLoading(t *testing.T) {
 	a := fakeAdapter(t, "hangs while loading", func(o *Options) {
 		o.Limits.Build = 300 * time.Millisecond
+		o.Grace = Grace{Term: 200 * time.Millisecond, Kill: 300 * time.Millisecond}
 		o.Kill = func(int, syscall.Signal) error { return nil }
 	})
 	var broken *backend.BuildFailure
@@ -319,7 +338,7 @@ func TestLoadFailureIsAFailure(t *testing.T) {
 
 // A grandchild that holds the pipe ends with its parent.
 func TestGrandchildEnds(t *testing.T) {
-	a := fakeAdapter(t, "leaves a grandchild", nil)
+	a := fakeAdapter(t, "leaves a grandchild", func(o *Options) { o.Limits.FirstCPU = 3 * time.Second }) // time to start it
 	got, err := a.Run(t.Context(), fakeJob())
 	if err != nil || got.Status != op.StatusHang {
 		t.Fatalf("%+v %v", got, err)
@@ -329,7 +348,7 @@ func TestGrandchildEnds(t *testing.T) {
 	if err != nil {
 		t.Fatalf("log %q: %v", got.Log, err)
 	}
-	deadline := time.Now().Add(3 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !deadOrZombie(pid) {
 		if time.Now().After(deadline) {
 			t.Fatalf("grandchild %d lives", pid)
@@ -367,7 +386,7 @@ func TestCancelled(t *testing.T) {
 	if _, err := a.Run(ctx, fakeJob()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 }
