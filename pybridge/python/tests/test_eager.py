@@ -271,6 +271,19 @@ class InCpp(Paths, unittest.TestCase):
 
 
 class Building(unittest.TestCase):
+    def test_built_once_for_every_environment(self):
+        """The same package in another folder finds what was built; another source does not."""
+        with tempfile.TemporaryDirectory() as folder:
+            moved = Path(folder) / "eager.cpp"
+            moved.write_text(extension.SOURCE.read_text())
+            shutil.copy(extension.header() / "abi.h", folder)
+            here = extension.built()
+            with mock.patch.object(extension, "SOURCE", moved), mock.patch.object(extension, "header", lambda: Path(folder)):
+                self.assertEqual(extension.built(), here)
+                moved.write_text("#error another source\n")
+                with self.assertRaisesRegex(triad.Unavailable, "another source"):
+                    extension.built()
+
     def test_no_compiler(self):
         with mock.patch.dict(os.environ, {"PATH": "", "CXX": ""}), self.assertRaisesRegex(triad.Unavailable, "no C.. compiler"):
             extension.compiler()

@@ -56,7 +56,8 @@ def command(output: Path) -> list[str]:
 def built() -> Path:
     """The library, built if this torch, Python, compiler and source have none in the cache."""
     words = command(Path("out"))
-    text = "\0".join([*words, torch.__version__, sys.version, SOURCE.read_text(), (header() / "abi.h").read_text()])
+    ours = (str(SOURCE), f"-I{header()}")  # what they hold counts, not where this environment has them
+    text = "\0".join([*(w for w in words if w not in ours), torch.__version__, sys.version, SOURCE.read_text(), (header() / "abi.h").read_text()])
     target = cache_folder() / "torch" / f"triad_eager-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
     if target.is_file():
         return target
