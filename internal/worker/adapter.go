@@ -140,6 +140,7 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 	}
 	if err != nil {
 		if ctx.Err() != nil {
+			w.end() // it may have answered just now
 			s.worker = nil
 		}
 		if d := asDeath(err); d != nil {
@@ -194,6 +195,7 @@ func (a *Adapter) probe(ctx context.Context, w *worker) error {
 		return nil
 	}
 	if ctx.Err() != nil {
+		w.end()
 		return ctx.Err()
 	}
 	if err != nil {
@@ -272,6 +274,7 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		return backend.Outcome{Status: op.StatusCrash, Sentence: "the worker could not run it: " + printable(err.Error()), Log: w.log.Tail(), Wall: wall}, nil
 	}
 	if err != nil {
+		w.end() // it may have answered just now
 		s.worker = nil
 		return backend.Outcome{}, fmt.Errorf("run %s/%s: %w", job.Implementation.Op, job.Implementation.Name, err)
 	}
