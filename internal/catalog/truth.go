@@ -273,12 +273,8 @@ func (r row) through(rows int64) row {
 	return row{r.R[:n], r.T[:n], r.TFP32[:n], r.Sim[:n]}
 }
 
-// eachRow calls work for every judged row on all cores: i counts the judged rows, r is the row of the output.
-func eachRow(rows []int64, n int64, work func(i, r int64)) {
-	eachRowWith(rows, n, func() struct{} { return struct{}{} }, func(_ struct{}, i, r int64) { work(i, r) })
-}
-
-// eachRowWith is eachRow with working memory: see inParallelWith.
+// eachRowWith calls work for every judged row on all cores: i counts the judged rows, r is the row of the output. Each core has its own working
+// memory: see inParallelWith.
 func eachRowWith[S any](rows []int64, n int64, memory func() S, work func(own S, i, r int64)) {
 	if rows != nil {
 		n = int64(len(rows))
