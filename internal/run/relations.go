@@ -116,6 +116,9 @@ func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome ba
 	}
 	g := related{caller: caller{execution: x, c: c, e: e}}
 	for _, relation := range c.relations() {
+		if g.gone != nil {
+			break
+		}
 		if r.Status.Weight() == op.Bad { // nothing can be worth less: its relations stay planned, and none is evaluated
 			g.expect(relation)
 			continue
@@ -124,6 +127,11 @@ func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome ba
 		if err := g.follow(ctx, relation, judged, outcome.Launches[0].Plan); err != nil {
 			return err
 		}
+	}
+	if gone := g.gone; gone != nil {
+		r.Status, r.Message, r.LogTail = gone.Status, "before its relations were evaluated: "+gone.Sentence, gone.Log
+		r.Outputs, r.Explained = nil, nil
+		return nil
 	}
 	if r.Status.Weight() == op.Bad {
 		g.plan(r)
@@ -138,6 +146,7 @@ type related struct {
 	caller
 	expected []judge.Expected
 	followed []followed
+	gone     *backend.Outcome // of a further call for which there was no device or no room any more: that is no fault of the implementation, and no pass
 }
 
 // followed is one relation with the calls that were made for it.
@@ -174,6 +183,10 @@ func (g *related) follow(ctx context.Context, relation catalog.Relation, judged 
 			return err
 		}
 		if outcome.Status == op.StatusUnsupported && !sameSizes(at, g.c.Case) {
+			return nil
+		}
+		if outcome.Status == op.StatusUnavailable || outcome.Status == op.StatusSkipped {
+			g.gone = &outcome
 			return nil
 		}
 		f.calls = append(f.calls, catalog.Call{Case: at, Given: f.calls[n].Given.With(replaced), Gave: gave(outcome)})

@@ -100,6 +100,25 @@ func TestRelationsBetweenCalls(t *testing.T) {
 	}
 }
 
+// gone finds no device any more after the judged call: another kernel broke it.
+func gone(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+	if run > 0 {
+		return nil, &backend.Outcome{Status: op.StatusUnavailable, Sentence: "the GPU does not recover"}
+	}
+	return softmax(x), nil
+}
+
+// Where the device is gone before the relations were asked for, a right implementation is neither accused nor passed.
+func TestRelationsWithoutADevice(t *testing.T) {
+	kept := &memory{}
+	if _, err := compare(t, kept, nil, fakes(map[string]way{"fake/gone": gone})); err != nil {
+		t.Fatal(err)
+	}
+	if r := kept.records[0]; r.Status != op.StatusUnavailable || r.Message != "before its relations were evaluated: the GPU does not recover" || r.Outputs != nil {
+		t.Errorf("%v %q %+v, want UNAVAILABLE and no verdict", r.Status, r.Message, r.Outputs)
+	}
+}
+
 // What a gate before rejects is not launched again for relations, and says that they were planned.
 func TestRelationsOfARejectedRow(t *testing.T) {
 	kept := &memory{}

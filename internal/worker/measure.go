@@ -85,6 +85,7 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 	}
 	if err != nil {
 		if ctx.Err() != nil {
+			m.worker.end() // it may have answered just now
 			m.slot.worker = nil
 		}
 		return backend.Outcome{}, fmt.Errorf("measure %s %s/%s: %w", args.Step, m.job.Implementation.Op, m.job.Implementation.Name, err)
