@@ -83,11 +83,12 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 		m.adapter.lost(m.slot, m.worker, d)
 		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wedged: d.Wedged}, nil
 	}
+	if err != nil && ctx.Err() == nil { // whatever the worker stumbles over, it timed this arm: the others go on
+		return backend.Outcome{Status: op.StatusCrash, Sentence: "the worker could not time it: " + printable(err.Error()), Log: m.worker.log.Tail()}, nil
+	}
 	if err != nil {
-		if ctx.Err() != nil {
-			m.worker.end() // it may have answered just now
-			m.slot.worker = nil
-		}
+		m.worker.end() // it may have answered just now
+		m.slot.worker = nil
 		return backend.Outcome{}, fmt.Errorf("measure %s %s/%s: %w", args.Step, m.job.Implementation.Op, m.job.Implementation.Name, err)
 	}
 	status, sentence, fatal := ended()

@@ -22,6 +22,9 @@ func measuring(mode string, r backend.Request, reply func(int64, any)) {
 		syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -SEGV $$"}, nil)
 	case m.Step == backend.StepTime && mode == "breaks while it is timed":
 		reply(r.ID, backend.TimeReply{Status: op.StatusCrash, Message: "illegal address", Fatal: true})
+	case m.Step == backend.StepTime && mode == "stumbles while it is timed":
+		text, _ := json.Marshal(backend.Reply{ID: r.ID, Error: "measure: KeyError: 'tile'\n  fake/good  PASS"})
+		syscall.Write(3, append(text, '\n'))
 	case m.Step == backend.StepTime && mode == "gives too few samples":
 		reply(r.ID, backend.TimeReply{SamplesNS: []float64{1}})
 	case m.Step == backend.StepTime:
@@ -76,13 +79,14 @@ func TestMeasure(t *testing.T) {
 // What an arm dies of is its outcome; an arm of a worker that is gone says so, and the next one finds a fresh worker.
 func TestMeasureMisbehaviour(t *testing.T) {
 	for mode, want := range map[string]string{"dies while it is timed": "died by signal segmentation fault", "breaks while it is timed": "illegal address",
-		"gives too few samples": "1 samples, asked for 2"} {
+		"stumbles while it is timed": "the worker could not time it: measure: measure: KeyError: 'tile'; fake/good  PASS",
+		"gives too few samples":      "1 samples, asked for 2"} {
 		_, m, _ := measured(t, mode)
 		_, outcome, err := m.Time(t.Context(), backend.TimeArgs{Samples: 2})
 		if err != nil || outcome.Status != op.StatusCrash || !strings.Contains(outcome.Sentence, want) {
 			t.Errorf("%s: %+v %v", mode, outcome, err)
 		}
-		if strings.HasPrefix(mode, "gives") {
+		if strings.HasPrefix(mode, "gives") || strings.HasPrefix(mode, "stumbles") {
 			continue
 		}
 		if outcome, _, err := m.Finish(t.Context()); err != nil || outcome.Status != op.StatusCrash {
