@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -68,7 +69,7 @@ func softmaxPlainly(y, x []float64) {
 func evaluateSoftmax(in inputsByName) [][]float64 {
 	rows, cols := in["x"].Shape[0], in["x"].Shape[1]
 	y := make([]float64, rows*cols)
-	inParallelWith(rows, buffers(1, cols), func(own [][]float64, r int64) {
+	parallel.EachWith(rows, buffers(1, cols), func(own [][]float64, r int64) {
 		in.row(own[0], "x", r)
 		softmaxPlainly(y[r*cols:(r+1)*cols], own[0])
 	})
@@ -78,7 +79,7 @@ func evaluateSoftmax(in inputsByName) [][]float64 {
 func evaluateSoftmaxBackward(in inputsByName, chained bool) [][]float64 {
 	rows, cols := in["grad_y"].Shape[0], in["grad_y"].Shape[1]
 	dx := make([]float64, rows*cols)
-	inParallelWith(rows, buffers(3, cols), func(own [][]float64, r int64) {
+	parallel.EachWith(rows, buffers(3, cols), func(own [][]float64, r int64) {
 		p, dy := own[0], own[1]
 		if chained {
 			in.row(own[2], "x", r)
@@ -114,7 +115,7 @@ func evaluateLayernorm(in inputsByName, eps float64) [][]float64 {
 	rows, cols := in["x"].Shape[0], in["x"].Shape[1]
 	weight, bias := in["weight"].Float64s(), in["bias"].Float64s()
 	y, means, rstds := make([]float64, rows*cols), make([]float64, rows), make([]float64, rows)
-	inParallelWith(rows, buffers(1, cols), func(own [][]float64, r int64) {
+	parallel.EachWith(rows, buffers(1, cols), func(own [][]float64, r int64) {
 		in.row(own[0], "x", r)
 		mean, rstd := momentsPlainly(own[0], eps)
 		means[r], rstds[r] = mean, rstd
@@ -133,7 +134,7 @@ func evaluateLayernormBackward(in inputsByName, chained bool, eps float64) [][]f
 		means, rstds = in["mean"].Float64s(), in["rstd"].Float64s()
 	}
 	dx, dweight, dbias := make([]float64, rows*cols), make([]float64, cols), make([]float64, cols)
-	inParallelWith(rows, buffers(2, cols), func(own [][]float64, r int64) {
+	parallel.EachWith(rows, buffers(2, cols), func(own [][]float64, r int64) {
 		x, dy := own[0], own[1]
 		in.row(x, "x", r)
 		in.row(dy, "grad_y", r)
@@ -151,7 +152,7 @@ func evaluateLayernormBackward(in inputsByName, chained bool, eps float64) [][]f
 		}
 	})
 	const stripe = 64
-	inParallel(ceilDiv(cols, stripe), func(s int64) {
+	parallel.Each(ceilDiv(cols, stripe), func(s int64) {
 		first, last := s*stripe, min((s+1)*stripe, cols)
 		x, dy := make([]float64, last-first), make([]float64, last-first)
 		for r := range rows {
@@ -169,7 +170,7 @@ func evaluateLayernormBackward(in inputsByName, chained bool, eps float64) [][]f
 func evaluateSwiglu(in inputsByName) [][]float64 {
 	rows, cols := in["gate"].Shape[0], in["gate"].Shape[1]
 	y := make([]float64, rows*cols)
-	inParallelWith(rows, buffers(2, cols), func(own [][]float64, r int64) {
+	parallel.EachWith(rows, buffers(2, cols), func(own [][]float64, r int64) {
 		in.row(own[0], "gate", r)
 		in.row(own[1], "up", r)
 		for i, g := range own[0] {
@@ -182,7 +183,7 @@ func evaluateSwiglu(in inputsByName) [][]float64 {
 func evaluateSwigluBackward(in inputsByName) [][]float64 {
 	rows, cols := in["gate"].Shape[0], in["gate"].Shape[1]
 	dgate, dup := make([]float64, rows*cols), make([]float64, rows*cols)
-	inParallelWith(rows, buffers(3, cols), func(own [][]float64, r int64) {
+	parallel.EachWith(rows, buffers(3, cols), func(own [][]float64, r int64) {
 		in.row(own[0], "gate", r)
 		in.row(own[1], "up", r)
 		in.row(own[2], "grad_y", r)
@@ -200,7 +201,7 @@ func evaluateRotation(c op.Case, in inputsByName, name string, sign float64) []f
 	rows, dim := shape[0]*shape[1]*shape[2], shape[3]
 	offset, interleaved := int64(c.Attrs.Number("offset")), c.Attrs.Number("interleaved") != 0
 	out := make([]float64, rows*dim)
-	inParallelWith(rows, buffers(3, dim), func(own [][]float64, r int64) {
+	parallel.EachWith(rows, buffers(3, dim), func(own [][]float64, r int64) {
 		x, cos, sin, y := own[0], own[1][:half], own[2][:half], out[r*dim:(r+1)*dim]
 		in.row(x, name, r)
 		angle := offset + r/shape[2]%shape[1]
@@ -224,7 +225,7 @@ func evaluateProduct(c op.Case, in inputsByName, a, scaleA, b, scaleB string) []
 	right, _ := k2.operand(b, scaleB, c.Attrs.Text("scaling"), scaleBlock)
 	second := in[b].Float64s()
 	out := make([]float64, m*n)
-	inParallelWith(m, buffers(1, k), func(own [][]float64, i int64) {
+	parallel.EachWith(m, buffers(1, k), func(own [][]float64, i int64) {
 		in.row(own[0], a, i)
 		for j := range n {
 			for first := int64(0); first < k; first += scaleBlock {
@@ -283,7 +284,7 @@ func (h plainHeads) scores(s []float64, r int64) int64 {
 
 func (h plainHeads) forward() (o, lse []float64) {
 	o, lse = make([]float64, h.heads*h.seqQ*h.n), make([]float64, h.heads*h.seqQ)
-	inParallelWith(h.heads*h.seqQ, buffers(1, h.seqKV), func(own [][]float64, r int64) {
+	parallel.EachWith(h.heads*h.seqQ, buffers(1, h.seqKV), func(own [][]float64, r int64) {
 		seen := h.scores(own[0], r)
 		s := own[0][:seen]
 		kv := r / h.seqQ / h.group * h.seqKV
@@ -316,7 +317,7 @@ func evaluateAttentionBackward(c op.Case, in inputsByName) [][]float64 {
 		h.o, h.lse = in["o"].Float64s(), in["lse"].Float64s()
 	}
 	dq, dk, dv := make([]float64, len(h.q)), make([]float64, len(h.k)), make([]float64, len(h.k))
-	inParallelWith(h.heads/h.group, buffers(1, h.seqKV), func(own [][]float64, kv int64) {
+	parallel.EachWith(h.heads/h.group, buffers(1, h.seqKV), func(own [][]float64, kv int64) {
 		for r := kv * h.group * h.seqQ; r < (kv+1)*h.group*h.seqQ; r++ {
 			row := func(x []float64) []float64 { return x[r*h.n : (r+1)*h.n] }
 			delta := dotPlainly(row(h.do), row(h.o))

@@ -7,6 +7,7 @@ import (
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -289,7 +290,7 @@ func attentionForward(k *call) ([]judge.Target, error) {
 	lse.Shape = shape[:3]
 	for _, part := range perHead(chosen, a.batch*a.headsQ, a.seqQ) {
 		h := a.atHead(part.head)
-		inParallelWith(int64(len(part.rows)), func() *attentionRow { return new(attentionRow) }, func(m *attentionRow, x int64) {
+		parallel.EachWith(int64(len(part.rows)), func() *attentionRow { return new(attentionRow) }, func(m *attentionRow, x int64) {
 			i := part.first + x
 			h.scores(part.rows[x], h.keys[:h.visible(part.rows[x])], &m.scores)
 			f := h.forwardRow(m, rowOf(o, i, a.n))

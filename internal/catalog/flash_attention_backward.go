@@ -6,6 +6,7 @@ import (
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -114,7 +115,7 @@ func (b *attentionBack) fill() {
 	wave := max(1, int64(runtime.GOMAXPROCS(0))/attentionParts)
 	for first := int64(0); first < b.batch*b.headsQ; first += wave {
 		works, heads := make([]headWork, min(wave, b.batch*b.headsQ-first)), make([]*attentionHead, wave)
-		inParallel(int64(len(works)), func(i int64) {
+		parallel.Each(int64(len(works)), func(i int64) {
 			head := first + i
 			w := headWork{rows: b.queries[head], columns: b.columns[b.kvHead(head)]}
 			if w.queries = w.rows.rows; len(w.columns.rows) > 0 {
@@ -126,7 +127,7 @@ func (b *attentionBack) fill() {
 			}
 			works[i] = w
 		})
-		inParallel(int64(len(works))*parts, func(i int64) {
+		parallel.Each(int64(len(works))*parts, func(i int64) {
 			if w := works[i/parts]; heads[i/parts] != nil {
 				w.parts[i%parts] = b.part(heads[i/parts], w, i%parts, parts)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -57,7 +58,7 @@ func (o operand) row(into []float64, r int64) []float64 {
 // chosen decodes some rows, one after the other.
 func (o operand) chosen(rows []int64) []float64 {
 	values := make([]float64, int64(len(rows))*o.k)
-	inParallel(int64(len(rows)), func(i int64) { o.row(values[i*o.k:(i+1)*o.k], rows[i]) })
+	parallel.Each(int64(len(rows)), func(i int64) { o.row(values[i*o.k:(i+1)*o.k], rows[i]) })
 	return values
 }
 
@@ -193,7 +194,7 @@ const (
 func (g gemm) fill(c judge.Target, part productPart) bool {
 	exact := make([]bool, g.b.rows+g.a.rows) // of each column against the whole rows, and of each row that is left
 	a := g.a.chosen(part.rows)
-	inParallelWith(g.b.rows, g.newRow, func(b []float64, n int64) {
+	parallel.EachWith(g.b.rows, g.newRow, func(b []float64, n int64) {
 		g.b.row(b, n)
 		exact[n] = true
 		for i, r := range part.rows {
@@ -201,7 +202,7 @@ func (g gemm) fill(c judge.Target, part productPart) bool {
 		}
 	})
 	left, b := rest(part.rows, g.a.rows), g.b.chosen(part.cols)
-	inParallelWith(int64(len(left)), g.newRow, func(a []float64, i int64) {
+	parallel.EachWith(int64(len(left)), g.newRow, func(a []float64, i int64) {
 		r := left[i]
 		g.a.row(a, r)
 		exact[g.b.rows+i] = true

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"triad/internal/judge"
+	"triad/internal/parallel"
 )
 
 // productPart is what is compared of a product element by element: whole rows and whole columns. index is nil where that is everything.
@@ -132,8 +133,8 @@ func (g gemm) freivalds(seed uint64, rows, cols []int64) *judge.Freivalds {
 	weights := g.columnNorms(cols)
 	total := sumOf(len(weights), func(j int) float64 { return weights[j] })
 	blocks := make([]signedBlock, ceilDiv(g.a.k, scaleBlock))
-	inParallel(int64(len(blocks)), func(i int64) { blocks[i] = g.signedBlock(i, cols, weights, signs) })
-	inParallelWith(int64(len(rows)), g.newRow, func(a []float64, i int64) {
+	parallel.Each(int64(len(blocks)), func(i int64) { blocks[i] = g.signedBlock(i, cols, weights, signs) })
+	parallel.EachWith(int64(len(rows)), g.newRow, func(a []float64, i int64) {
 		g.a.row(a, rows[i])
 		for k := range a {
 			a[k] *= g.a.scale(rows[i], int64(k)/scaleBlock)
@@ -152,7 +153,7 @@ func (g gemm) elementAt(row, col int64) (r, t float64) {
 // columnNorms are the Euclidean norms of columns of the product's second factor: of scaled rows of the operand.
 func (g gemm) columnNorms(cols []int64) []float64 {
 	norms := make([]float64, len(cols))
-	inParallelWith(int64(len(cols)), g.newRow, func(b []float64, j int64) {
+	parallel.EachWith(int64(len(cols)), g.newRow, func(b []float64, j int64) {
 		g.b.row(b, cols[j])
 		for k, x := range b {
 			x *= g.b.scale(cols[j], int64(k)/scaleBlock)

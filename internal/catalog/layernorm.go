@@ -6,6 +6,7 @@ import (
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -195,7 +196,7 @@ func (k *call) layernormBack() (*layernormBack, error) {
 		}
 	}
 	g := k.growth(b.cols)
-	inParallelWith(b.rows, in.memory(0), func(own [][]float64, r int64) {
+	parallel.EachWith(b.rows, in.memory(0), func(own [][]float64, r int64) {
 		if b.given {
 			b.exact[r] = moments{mean: saved[0][r], rstd: saved[1][r], g: g}
 			b.sim[r] = b.exact[r]
@@ -260,7 +261,7 @@ const rowBlock = 128
 func (b *layernormBack) gradParameters(dweight, dbias judge.Target) {
 	const stripe = 64 // columns one task takes
 	g := judge.U32 * b.gRows
-	inParallel((b.cols+stripe-1)/stripe, func(task int64) {
+	parallel.Each((b.cols+stripe-1)/stripe, func(task int64) {
 		first, last := task*stripe, min((task+1)*stripe, b.cols)
 		total, part := make([]parameterSums, last-first), make([]parameterSums, last-first)
 		x, dy := make([]float64, last-first), make([]float64, last-first)

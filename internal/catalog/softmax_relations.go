@@ -5,6 +5,7 @@ import (
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -50,7 +51,7 @@ func softmaxLargest(a *Related, output string) judge.Statement {
 	}
 	off, cols := a.First.Error(output), t.Shape[1]
 	largest := make([]int64, t.Shape[0])
-	inParallel(t.Shape[0], func(r int64) {
+	parallel.Each(t.Shape[0], func(r int64) {
 		largest[r] = r * cols
 		for i := r * cols; i < (r+1)*cols; i++ {
 			if x[i] > x[largest[r]] {

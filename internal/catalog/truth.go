@@ -3,13 +3,11 @@ package catalog
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -274,47 +272,18 @@ func (r row) through(rows int64) row {
 }
 
 // eachRowWith calls work for every judged row on all cores: i counts the judged rows, r is the row of the output. Each core has its own working
-// memory: see inParallelWith.
+// memory: see parallel.EachWith.
 func eachRowWith[S any](rows []int64, n int64, memory func() S, work func(own S, i, r int64)) {
 	if rows != nil {
 		n = int64(len(rows))
 	}
-	inParallelWith(n, memory, func(own S, i int64) {
+	parallel.EachWith(n, memory, func(own S, i int64) {
 		if rows != nil {
 			work(own, i, rows[i])
 			return
 		}
 		work(own, i, i)
 	})
-}
-
-// inParallel calls work for 0 <= i < n on all cores, in runs of neighbours, so that what shares memory pages stays together and what costs more
-// towards one end (causal rows) is still shared evenly. Every i writes results of its own: nothing depends on the order.
-func inParallel(n int64, work func(i int64)) {
-	inParallelWith(n, func() struct{} { return struct{}{} }, func(_ struct{}, i int64) { work(i) })
-}
-
-// inParallelWith is inParallel with working memory: each core has its own, used for one i after the other.
-func inParallelWith[S any](n int64, memory func() S, work func(own S, i int64)) {
-	cores := min(n, int64(runtime.GOMAXPROCS(0)))
-	run := max(1, n/(cores*16+1))
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	for range cores {
-		wait.Go(func() {
-			own := memory()
-			for {
-				first := next.Add(run) - run
-				if first >= n {
-					return
-				}
-				for i := first; i < min(first+run, n); i++ {
-					work(own, i)
-				}
-			}
-		})
-	}
-	wait.Wait()
 }
 
 // unit is the unit roundoff of a dtype that an intermediate is stored in.

@@ -3,11 +3,10 @@ package judge
 import (
 	"cmp"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
 
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -268,7 +267,7 @@ func compareElements(target Target, data []byte) (Verdict, statistics) {
 	}
 	shape := blocksOf(target)
 	tallies, sums := make([]tally, (n+chunk-1)/chunk), make([]chunkSums, (n+chunk-1)/chunk)
-	inParallel(len(tallies), func(p int) {
+	parallel.Each(len(tallies), func(p int) {
 		s := &tallies[p]
 		s.headroom = math.Inf(1)
 		var y [strip]float64
@@ -344,20 +343,6 @@ func gateOf(target Target, e Element) string {
 		return "G3"
 	}
 	return "G2"
-}
-
-// inParallel calls work for 0 <= i < n on all cores.
-func inParallel(n int, work func(i int)) {
-	cores := min(n, runtime.GOMAXPROCS(0))
-	var wait sync.WaitGroup
-	for c := range cores {
-		wait.Go(func() {
-			for i := c; i < n; i += cores {
-				work(i)
-			}
-		})
-	}
-	wait.Wait()
 }
 
 // decode gives the judged elements of an output in fp64.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -97,7 +98,7 @@ func judgeFreivalds(v Verdict, target Target, data []byte) Verdict {
 	f := target.Freivalds
 	signs := SignsOf(f.Seed, f.Cols)
 	rows := make([]signedRow, len(f.Rows))
-	inParallel(len(rows), func(i int) { rows[i] = f.row(target, data, signs, i) })
+	parallel.Each(len(rows), func(i int) { rows[i] = f.row(target, data, signs, i) })
 	for i, r := range rows {
 		if r.checked && !r.bad {
 			v.Covered += int64(len(f.Cols))

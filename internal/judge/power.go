@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -51,7 +52,7 @@ func (w trial) passes(t Target) bool {
 	g := gridOf(t)
 	n := len(t.R)
 	var rejected atomic.Bool
-	inParallel((n+chunk-1)/chunk, func(p int) {
+	parallel.Each((n+chunk-1)/chunk, func(p int) {
 		var stored [strip]float64
 		for first := p * chunk; first < min((p+1)*chunk, n) && !rejected.Load(); first += strip {
 			part := stored[:min(strip, (p+1)*chunk-first, n-first)]

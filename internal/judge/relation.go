@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"triad/internal/op"
+	"triad/internal/parallel"
 )
 
 // Statement is what a relation (gate G6) says of one output in numbers: N comparisons, each of which must hold. Shape is what Claim.Position
@@ -67,8 +68,8 @@ func (c Claim) beyond() float64 {
 
 // Hold evaluates a statement, on all cores: At is called from several goroutines.
 func Hold(name string, s Statement) Relation {
-	parts := make([]held, min(s.N, 512))
-	inParallel(len(parts), func(p int) {
+	parts := make([]held, max(0, min(s.N, 512)))
+	parallel.Each(len(parts), func(p int) {
 		n := int64(len(parts))
 		parts[p] = s.hold(int64(p)*s.N/n, int64(p+1)*s.N/n)
 	})

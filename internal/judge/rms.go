@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"triad/internal/parallel"
 )
 
 // RMS is G4: the root mean square of the error of one block of an output against that of the simulated contract. It keeps the block that
@@ -164,7 +166,7 @@ func judgeRMS(t Target, y []float64) RMS {
 	b := blocksOf(t)
 	sums := make([]chunkSums, (len(y)+chunk-1)/chunk)
 	g := gridOf(t)
-	inParallel(len(sums), func(p int) { sums[p].add(t, g, b, y[p*chunk:min((p+1)*chunk, len(y))], p*chunk) })
+	parallel.Each(len(sums), func(p int) { sums[p].add(t, g, b, y[p*chunk:min((p+1)*chunk, len(y))], p*chunk) })
 	return joined(b, sums).rms
 }
 

@@ -4,11 +4,9 @@ package tensor
 import (
 	"fmt"
 	"math/bits"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"triad/internal/op"
+	"triad/internal/parallel"
 )
 
 // Tensor is a strided view of Data. Element (i0, i1, ...) lies at Offset + i0*Stride[0] + i1*Stride[1] + ..., counted in elements.
@@ -71,7 +69,7 @@ func (t Tensor) Float64s() []float64 {
 	}
 	size := t.DType.Size()
 	if t.IsContiguous() {
-		inParallel(len(values), func(first, end int) {
+		parallel.Runs(len(values), chunk, func(first, end int) {
 			DecodeInto(values[first:end], t.DType, t.Data[(t.Offset+int64(first))*size:])
 		})
 		return values
@@ -86,7 +84,7 @@ func (t Tensor) Float64s() []float64 {
 func (t Tensor) SetFloat64s(values []float64) {
 	size := t.DType.Size()
 	if t.IsContiguous() {
-		inParallel(len(values), func(first, end int) {
+		parallel.Runs(len(values), chunk, func(first, end int) {
 			EncodeInto(t.Data[(t.Offset+int64(first))*size:], t.DType, values[first:end])
 		})
 		return
@@ -97,24 +95,6 @@ func (t Tensor) SetFloat64s(values []float64) {
 
 // chunk is how many elements one core takes at a time.
 const chunk = 1 << 16
-
-// inParallel calls work for runs of elements that together are all n of them, on all cores where there are many.
-func inParallel(n int, work func(first, end int)) {
-	if n <= chunk {
-		work(0, n)
-		return
-	}
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
-		wait.Go(func() {
-			for first := int(next.Add(chunk) - chunk); first < n; first = int(next.Add(chunk) - chunk) {
-				work(first, min(first+chunk, n))
-			}
-		})
-	}
-	wait.Wait()
-}
 
 // walk calls visit with the row-major position of every element and its place in the storage.
 func (t Tensor) walk(visit func(position, place int64)) {

@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
-	"runtime"
-	"sync"
+
+	"triad/internal/parallel"
 )
 
 // philox4x32 is the counter-based generator Philox-4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3"
@@ -65,23 +65,15 @@ func (s *stream) below(i, n uint64) int64 { return int64(uint64(s.word(i)) * n >
 // normal is the i-th number of the standard normal distribution.
 func (s *stream) normal(i uint64) float64 { return normalQuantile(s.uniform(i)) }
 
+// chunk is how many elements one core takes at a time.
+const chunk = 1 << 16
+
 // fillNormal sets x[i] to normal(i), on all cores where x is long.
 func (s *stream) fillNormal(x []float64) {
-	inParts(len(x), func(first, end int) {
+	parallel.Runs(len(x), chunk, func(first, end int) {
 		part := *s
 		for i := first; i < end; i++ {
 			x[i] = part.normal(uint64(i))
 		}
 	})
-}
-
-// inParts calls work for parts that together are all n elements, on all cores where there are many.
-func inParts(n int, work func(first, end int)) {
-	const least = 1 << 16
-	share := max((n+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), least)
-	var parts sync.WaitGroup
-	for first := 0; first < n; first += share {
-		parts.Go(func() { work(first, min(first+share, n)) })
-	}
-	parts.Wait()
 }

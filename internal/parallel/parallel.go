@@ -1,0 +1,62 @@
+// Package parallel shares independent work among the cores. Every piece of work writes results of its own, so that nothing depends on the
+// order in which they are done. A panic in one of them becomes a panic of the caller, who may recover from it.
+package parallel
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// Each calls work for 0 <= i < n, in runs of neighbours, so that what shares memory pages stays together and what costs more towards one end
+// (causal rows) is still shared evenly.
+func Each[I int | int64](n I, work func(i I)) {
+	EachWith(n, func() struct{} { return struct{}{} }, func(_ struct{}, i I) { work(i) })
+}
+
+// EachWith is Each with working memory: each core has its own, used for one i after the other.
+func EachWith[I int | int64, S any](n I, memory func() S, work func(own S, i I)) {
+	cores := int64(runtime.GOMAXPROCS(0))
+	run := max(1, int64(n)/(min(int64(n), cores)*16+1))
+	shared(int64(n), run, memory, func(own S, first, end int64) {
+		for i := first; i < end; i++ {
+			work(own, I(i))
+		}
+	})
+}
+
+// Runs calls work for runs of at most size neighbours that together are all of 0 <= i < n.
+func Runs(n, size int, work func(first, end int)) {
+	if n <= size {
+		work(0, n)
+		return
+	}
+	shared(int64(n), int64(size), func() struct{} { return struct{}{} }, func(_ struct{}, first, end int64) { work(int(first), int(end)) })
+}
+
+// shared hands out runs of the numbers below n to as many goroutines as there are cores.
+func shared[S any](n, size int64, memory func() S, work func(own S, first, end int64)) {
+	var next atomic.Int64
+	var caught atomic.Pointer[string]
+	var wait sync.WaitGroup
+	for range min((n+size-1)/size, int64(runtime.GOMAXPROCS(0))) {
+		wait.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					text := fmt.Sprintf("%v\n%s", p, debug.Stack())
+					caught.CompareAndSwap(nil, &text)
+				}
+			}()
+			own := memory()
+			for first := next.Add(size) - size; first < n && caught.Load() == nil; first = next.Add(size) - size {
+				work(own, first, min(first+size, n))
+			}
+		})
+	}
+	wait.Wait()
+	if text := caught.Load(); text != nil {
+		panic(*text)
+	}
+}

@@ -1,0 +1,56 @@
+package parallel
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEveryIndexOnce(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 15, 16, 17, 1000, 100_003} {
+		each, runs := make([]int, n), make([]int, n)
+		Each(n, func(i int) { each[i]++ })
+		Runs(n, 64, func(first, end int) {
+			if end-first > 64 {
+				t.Errorf("%d to %d: want at most 64 neighbours", first, end)
+			}
+			for i := first; i < end; i++ {
+				runs[i]++
+			}
+		})
+		for i := range n {
+			if each[i] != 1 || runs[i] != 1 {
+				t.Fatalf("of %d, %d: %d and %d calls, want one", n, i, each[i], runs[i])
+			}
+		}
+	}
+}
+
+// Memory belongs to one core at a time: the sums of all are the whole.
+func TestMemoryIsNotShared(t *testing.T) {
+	const n = 100_000
+	memories := make(chan *int, n)
+	EachWith(n, func() *int { own := new(int); memories <- own; return own }, func(own *int, _ int) { *own++ })
+	close(memories)
+	sum := 0
+	for own := range memories {
+		sum += *own
+	}
+	if sum != n {
+		t.Errorf("%d calls are counted, want %d", sum, n)
+	}
+}
+
+func TestPanicReachesTheCaller(t *testing.T) {
+	defer func() {
+		text, _ := recover().(string)
+		if !strings.Contains(text, "the middle one") || !strings.Contains(text, "parallel_test.go") {
+			t.Errorf("got %q, want the panic with its stack", text)
+		}
+	}()
+	Each(int64(1000), func(i int64) {
+		if i == 500 {
+			panic("the middle one")
+		}
+	})
+	t.Error("the panic was lost")
+}
