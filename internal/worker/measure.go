@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"triad/internal/backend"
@@ -118,7 +119,8 @@ func (m *arm) Time(ctx context.Context, args backend.TimeArgs) (backend.TimeRepl
 	m.slot.mu.Lock()
 	defer m.slot.mu.Unlock()
 	var reply backend.TimeReply
-	expected := time.Duration(m.facts.EstimateNS*float64(m.facts.Calls*(args.Samples+args.Discard))) + time.Duration(args.SettleNS)
+	calls := m.facts.EstimateNS * float64(m.facts.Calls*(args.Samples+args.Discard))
+	expected := time.Duration(math.Min(calls, float64(time.Hour))) + time.Duration(args.SettleNS) // the estimate is the worker's own word
 	outcome, err := m.step(ctx, backend.MeasureArgs{Step: backend.StepTime, Time: &args}, 10*expected+margin, "call", &reply,
 		func() (op.Status, string, bool) { return reply.Status, reply.Message, reply.Fatal })
 	if err == nil && outcome.Status == op.StatusUnknown && len(reply.SamplesNS) != args.Samples {

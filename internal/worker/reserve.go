@@ -71,13 +71,16 @@ func (r *Reserve) Refill(ctx context.Context) {
 // Close ends the workers that nobody took.
 func (r *Reserve) Close() {
 	r.mu.Lock()
-	orders := r.orders
+	var left []chan *worker
+	for _, o := range r.orders {
+		if o.ready != nil {
+			left = append(left, o.ready)
+		}
+	}
 	r.orders = nil
 	r.mu.Unlock()
-	for _, o := range orders {
-		if o.ready != nil {
-			discard(o.ready)
-		}
+	for _, ready := range left {
+		discard(ready)
 	}
 }
 
