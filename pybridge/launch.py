@@ -44,6 +44,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
         if isinstance(e, KeyboardInterrupt):
             raise
         outcome = _outcome(e, source)
+        outcome["fatal"] = outcome["fatal"] or not _computes(device)
         if outcome["fatal"]:  # the device answers nothing any more
             return {**outcome, "inputs": [], "outputs": []}
     fault = watch.after(allocations.replaced)
@@ -116,6 +117,17 @@ def _outcome(e: BaseException, source: str) -> dict[str, Any]:
     if place:
         reply["where"] = place
     return reply
+
+
+def _computes(device: torch.device) -> bool:
+    """Says whether the device still answers after an exception: an error of Triton's, or of a library's, may have broken the CUDA context."""
+    if device.type != "cuda":
+        return True
+    try:
+        torch.cuda.synchronize(device)
+        return True
+    except Exception:
+        return False
 
 
 def _place(e: BaseException, source: str) -> dict[str, Any] | None:

@@ -58,6 +58,7 @@ type Outcome struct {
 	Launches  []LaunchOutcome
 	Wall      time.Duration
 	PeakBytes int64
+	Ended     bool // the worker ended with the job, or was ended: the next job waits for a new one
 	Wedged    bool // the worker survived SIGKILL
 }
 

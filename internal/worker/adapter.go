@@ -267,11 +267,11 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	wall := time.Since(began)
 	if d := asDeath(err); d != nil {
 		a.lost(s, w, d)
-		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wall: wall, Wedged: d.Wedged}, nil
+		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wall: wall, Wedged: d.Wedged, Ended: true}, nil
 	}
 	if err != nil && ctx.Err() == nil { // whatever the worker stumbles over, it ran this job: the others go on in a new one
 		a.lost(s, w, &Death{Wedged: !w.end()})
-		return backend.Outcome{Status: op.StatusCrash, Sentence: "the worker could not run it: " + printable(err.Error()), Log: w.log.Tail(), Wall: wall}, nil
+		return backend.Outcome{Status: op.StatusCrash, Sentence: "the worker could not run it: " + printable(err.Error()), Log: w.log.Tail(), Wall: wall, Ended: true}, nil
 	}
 	if err != nil {
 		w.end() // it may have answered just now
@@ -280,7 +280,8 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	}
 	outcome := collect(job, args, arena, reply, wall)
 	outcome.Log = w.log.Tail()
-	if reply.Fatal || outcome.Status == op.StatusCrash {
+	// A call that raised an exception left its process as it was, unless the worker says otherwise.
+	if outcome.Ended = reply.Fatal || outcome.Ended; outcome.Ended {
 		w.wait(w.grace.Term)
 		outcome.Wedged = !w.end()
 		a.lost(s, w, &Death{Wedged: outcome.Wedged})
@@ -431,6 +432,7 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 	outcome := backend.Outcome{Wall: wall, PeakBytes: reply.PeakBytes}
 	incomplete := func(format string, a ...any) backend.Outcome {
 		outcome.Status, outcome.Sentence = op.StatusCrash, "the worker's reply is incomplete: "+fmt.Sprintf(format, a...)
+		outcome.Ended = true // it is trusted no more
 		return outcome
 	}
 	if len(reply.Launches) > len(args.Launches) {

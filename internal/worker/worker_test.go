@@ -122,6 +122,11 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 	case "stumbles":
 		text, _ := json.Marshal(backend.Reply{ID: r.ID, Error: "run: RuntimeError: no sizes\x1b[2J\n  fake/good  PASS"})
 		conn.Write(append(text, '\n'))
+	case "raises":
+		reply(r.ID, backend.RunReply{Launches: []backend.LaunchReply{{Status: op.StatusCrash, Message: fmt.Sprintf("ValueError: oh no, process %d", os.Getpid())}}})
+	case "raises and ends":
+		reply(r.ID, backend.RunReply{Launches: []backend.LaunchReply{{Status: op.StatusCrash, Message: fmt.Sprintf("CUDA error 700, process %d", os.Getpid())}}, Fatal: true})
+		os.Exit(0)
 	case "answers fewer launches":
 		full := plainReply(r)
 		full.Launches = full.Launches[:1]
@@ -262,6 +267,24 @@ func TestMisbehaviour(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A plain exception costs no process: the next job runs in the same one. A broken context does, and says so.
+func TestAnExceptionCostsNoWorker(t *testing.T) {
+	for mode, ended := range map[string]bool{"raises": false, "raises and ends": true} {
+		a := fakeAdapter(t, mode, nil)
+		var said [2]string
+		for i := range said {
+			got, err := a.Run(t.Context(), fakeJob())
+			if err != nil || got.Status != op.StatusCrash || got.Ended != ended {
+				t.Errorf("%s: %+v %v, want a CRASH with Ended = %v", mode, got, err, ended)
+			}
+			said[i] = got.Sentence
+		}
+		if same := said[0] == said[1]; same == ended {
+			t.Errorf("%s: %q, then %q", mode, said[0], said[1])
+		}
 	}
 }
 
