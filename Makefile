@@ -55,6 +55,6 @@ wheel: build
 	TRIAD_GPU_FILES=$(CURDIR)/build/gpu python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist ./pybridge/python
 
 clean:
-	rm -rf bin build dist pybridge/python/build pybridge/python/*.egg-info
+	rm -rf bin build dist
 
 .PHONY: build figures wheel test mutation test-long bench clean

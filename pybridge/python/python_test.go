@@ -104,7 +104,7 @@ func TestWheel(t *testing.T) {
 
 var building sync.Mutex
 
-// build lets pip build the package. Every build uses the same folder beside the sources, so there is one at a time.
+// build lets pip build the package, one at a time: each takes all cores.
 func build(t testing.TB, python string, arguments ...string) {
 	t.Helper()
 	building.Lock()

@@ -3,6 +3,7 @@ and the operator files. It needs Go, a C compiler and Python's headers; what it 
 folder with triad-cuda and the kernel libraries, as `triad setup --gpu` makes it, to bring along for GPU machines.
 """
 
+import atexit
 import os
 import re
 import shutil
@@ -88,7 +89,6 @@ class Build(build_py):
 
     def run(self):
         package = Path(self.build_lib).resolve() / "triad"
-        shutil.rmtree(package, ignore_errors=True)  # of an earlier build
         super().run()
         for name in ("_native", "_bin", "_operators", "_pybridge"):
             (package / name).mkdir(parents=True)
@@ -115,6 +115,10 @@ class Platform(Distribution):
         return True
 
 
+# Nothing is built beside the sources: two builds at once would share it, and what an earlier one left would get into the wheel.
+SCRATCH = tempfile.mkdtemp(prefix="triad-wheel-")
+atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
+
 setup(
     name="triad",
     version=version(),
@@ -126,4 +130,5 @@ setup(
     extras_require={"pandas": ["pandas"], "torch": ["torch>=2.9"]},
     cmdclass={"build_py": Build},
     distclass=Platform,
+    options={"build": {"build_base": SCRATCH}, "egg_info": {"egg_base": SCRATCH}, "bdist_wheel": {"bdist_dir": f"{SCRATCH}/wheel"}},
 )
