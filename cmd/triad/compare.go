@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -77,6 +78,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	if err != nil {
 		return err
 	}
+	if _, err := a.databasePath(o.db); err != nil {
+		return err
+	}
 	if len(o.sanitizers) > 0 {
 		return a.sanitize(ctx, request, o)
 	}
@@ -87,6 +91,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) error {
 	options, err := o.workerOptions()
 	if err != nil {
+		return err
+	}
+	if err := (dumper{o.dump}).ready(); err != nil {
 		return err
 	}
 	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
@@ -112,7 +119,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		if err := kept.takeOver(); err != nil {
 			return resumeFailure(err)
 		}
-		request.Seed = kept.session.Info().Seed
+		request.Seed, request.Before = kept.session.Info().Seed, kept.before
 	}
 	progress := a.progress(o.json)
 	runner := &run.Runner{Backends: backends, Recorder: kept, Stop: a.stop, Progress: progress.show}
@@ -259,13 +266,14 @@ func (a *app) session(request string, r run.Request, o *compareOptions) record.S
 
 // openStore opens the database that a flag names, or the user's own.
 func (a *app) openStore(ctx context.Context, path string) (*results.Store, error) {
+	named := path != ""
 	path, err := a.databasePath(path)
 	if err != nil {
 		return nil, err
 	}
 	store, err := results.Open(ctx, path, results.Options{})
 	if err != nil {
-		return nil, &failure{exitBad, fmt.Errorf("%w", err)}
+		return nil, storeFailure(err, named)
 	}
 	if notice := store.Notice(); notice != "" {
 		fmt.Fprintf(a.err, "triad: %s\n", strings.TrimSpace(notice))
@@ -273,9 +281,30 @@ func (a *app) openStore(ctx context.Context, path string) (*results.Store, error
 	return store, nil
 }
 
+// storeFailure is the exit code of a database that cannot be opened: a file that --db names and that cannot be one is the command line's mistake,
+// the user's own that cannot be written now is not here, and a damaged one is wrong.
+func storeFailure(err error, named bool) error {
+	denied := errors.Is(err, fs.ErrPermission) || errors.Is(err, results.ErrReadOnly)
+	switch {
+	case named && (denied || errors.Is(err, results.ErrForeign)):
+		return &failure{exitUsage, err}
+	case denied || errors.Is(err, results.ErrBusy) || errors.Is(err, results.ErrFull):
+		return &failure{exitNothing, err}
+	}
+	return &failure{exitBad, err}
+}
+
 // databasePath is the file that a flag names, or the user's own.
 func (a *app) databasePath(path string) (string, error) {
 	if path != "" {
+		folder := filepath.Dir(path)
+		info, err := os.Stat(folder)
+		switch {
+		case err != nil:
+			return "", usage("--db %s: its folder cannot be used: %w; make it, or give another file", path, err)
+		case !info.IsDir():
+			return "", usage("--db %s: %s is no folder; give another file", path, folder)
+		}
 		return path, nil
 	}
 	data, err := a.dataDir()

@@ -37,6 +37,7 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) err
 		return err
 	}
 	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now(), sampled: true}
+	x.resumed()
 	if err := x.measureRulers(ctx, backends, planned); err != nil {
 		return err
 	}

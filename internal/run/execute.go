@@ -66,6 +66,7 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 		}
 	}
 	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now()}
+	x.resumed()
 	err = x.all(ctx, planned)
 	result.spend("running and judging", x.began)
 	if err != nil || result.Interrupted || request.Timing == nil {
@@ -182,6 +183,7 @@ type execution struct {
 	result   *Result
 	finished int
 	previous previousOutputs
+	lost     map[string]*losses // by operator, pass and implementation
 	failure  error
 }
 
@@ -257,11 +259,17 @@ func (x *execution) prepareMissing(w work) (*prepared, error) {
 	return c, nil
 }
 
-// missing are the entries that a resumed session has not recorded yet; all of them in a new one.
+// missing are the entries that a resumed session has not recorded yet; all of them in a new one. What was given up is not run.
 func (x *execution) missing(w work) []entry {
-	return slices.DeleteFunc(slices.Clone(w.entries), func(e entry) bool {
+	left := slices.DeleteFunc(slices.Clone(w.entries), func(e entry) bool {
 		return x.Recorder.Done(record.Item{Case: w.Case, Impl: e.implementation.Name, Seed: x.request.Seed})
 	})
+	for i, e := range left {
+		if e.verdict == nil {
+			left[i].verdict = x.lossesOf(e).ruling()
+		}
+	}
+	return left
 }
 
 // oneCase runs what is planned on a case that is ready, and compares the implementations with each other. Without a prepared case only
@@ -326,13 +334,17 @@ func lanes(entries []entry) [][]int {
 func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) error {
 	began := time.Now()
 	r := newRecord(c, e, x.request.Seed, began)
+	var outcome backend.Outcome
+	var err error
+	if e.verdict == nil {
+		outcome, e.verdict, err = x.inTurn(ctx, c, e)
+	}
+	if err != nil {
+		return err
+	}
 	if e.verdict != nil {
 		r.Status, r.Message, r.LogTail = e.verdict.status, e.verdict.sentence, e.verdict.log
 		return x.append(&r)
-	}
-	outcome, err := x.launch(ctx, c, e)
-	if err != nil {
-		return err
 	}
 	x.ruleOn(c, e, outcome, &r)
 	if err := x.relate(ctx, c, e, outcome, &r); err != nil {

@@ -1,0 +1,98 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// After so many cases in a row that cost a worker an implementation's pass is given up: each further one would cost the same again, a fresh
+// process or a whole deadline, and say nothing new.
+const (
+	mostCrashes = 3
+	mostHangs   = 2
+)
+
+// losses are the cases of one pass of an implementation that cost a worker since the last that came back. Its launches follow each other,
+// so that none begins before the one before it is counted.
+type losses struct {
+	turn           sync.Mutex
+	mu             sync.Mutex // guards what follows
+	crashes, hangs int
+}
+
+// lossesOf are those of an entry.
+func (x *execution) lossesOf(e entry) *losses {
+	key := fmt.Sprint(e.implementation.Op, " ", e.implementation.Pass, " ", e.implementation.Name)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.lost == nil {
+		x.lost = map[string]*losses{}
+	}
+	if x.lost[key] == nil {
+		x.lost[key] = &losses{}
+	}
+	return x.lost[key]
+}
+
+// inTurn launches an entry when those before it are counted; or gives it up.
+func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.Outcome, *ruling, error) {
+	l := x.lossesOf(e)
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	if given := l.ruling(); given != nil {
+		return backend.Outcome{}, given, nil
+	}
+	outcome, err := x.launch(ctx, c, e)
+	if err == nil {
+		l.note(outcome)
+	}
+	return outcome, nil, err
+}
+
+// note counts how a case ended. An exception, which costs no worker, came back; a case that was refused says nothing.
+func (l *losses) note(o backend.Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case o.Status.Weight() == op.Neutral && o.Status != op.StatusUnknown:
+	case o.Status == op.StatusHang:
+		l.hangs++
+	case o.Status == op.StatusCrash && o.Ended:
+		l.crashes++
+	default:
+		l.crashes, l.hangs = 0, 0
+	}
+}
+
+// ruling is what becomes of the cases that are left: nil while they are run.
+func (l *losses) ruling() *ruling {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	status, count := op.StatusUnknown, 0
+	switch {
+	case l.hangs >= mostHangs:
+		status, count = op.StatusHang, l.hangs
+	case l.crashes >= mostCrashes:
+		status, count = op.StatusCrash, l.crashes
+	default:
+		return nil
+	}
+	return &ruling{status: op.StatusSkipped,
+		sentence: fmt.Sprintf("not run: it ended %v on %d cases before this one; --dims, --dtype or --distribution choose a single case", status, count)}
+}
+
+// resumed counts what an interrupted session had recorded of hangs, which are the dearest.
+func (x *execution) resumed() {
+	for _, r := range x.request.Before {
+		i := backend.Implementation{Op: r.Case.Op, Pass: r.Case.Pass, Name: r.Impl}
+		status := r.Status
+		if r.Launches > 0 { // it came back, whatever was then made of it
+			status = op.StatusUnknown
+		}
+		x.lossesOf(entry{implementation: i}).note(backend.Outcome{Status: status})
+	}
+}

@@ -1,0 +1,149 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/tensor"
+)
+
+// ending is a way in which every call ends in the same outcome.
+func ending(o backend.Outcome) way {
+	return func(tensor.Tensor, int, int) ([]float64, *backend.Outcome) { return nil, &o }
+}
+
+var (
+	hung   = backend.Outcome{Status: op.StatusHang, Sentence: "no answer", Ended: true}
+	died   = backend.Outcome{Status: op.StatusCrash, Sentence: "exited 7", Ended: true}
+	raised = backend.Outcome{Status: op.StatusCrash, Sentence: "ValueError: oh no"}
+)
+
+// quickly compares softmax on all cases of --quick.
+func quickly(t *testing.T, kept *memory, before []record.Record, b backend.Backend) Result {
+	t.Helper()
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Stop: t.Context()}
+	result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Before: before, Options: op.Options{Level: op.LevelQuick,
+		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32", "bf16"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// statuses counts the statuses of an implementation.
+func statuses(records []record.Record, impl string) map[op.Status]int {
+	count := map[op.Status]int{}
+	for _, r := range records {
+		if r.Impl == impl {
+			count[r.Status]++
+		}
+	}
+	return count
+}
+
+// What hung twice or lost its worker three times is not run on the cases that are left: they are SKIPPED, every item of the plan is recorded once,
+// and the others go on. An exception costs nothing and is met on every case.
+func TestGivenUp(t *testing.T) {
+	b := fakes(map[string]way{"fake/hangs": ending(hung), "fake/dies": ending(died), "fake/raises": ending(raised), "fake/right": right})
+	kept := &memory{}
+	result := quickly(t, kept, nil, b)
+	cases := len(kept.plan) / 4
+	if cases < 8 || len(result.Records) != len(kept.plan) || len(kept.records) != len(kept.plan) {
+		t.Fatalf("%d recorded, %d in the result, %d planned", len(kept.records), len(result.Records), len(kept.plan))
+	}
+	seen := map[string]bool{}
+	for _, r := range kept.records {
+		if key := r.Impl + " " + r.Case.Key(); seen[key] {
+			t.Errorf("%s is recorded twice", key)
+		} else {
+			seen[key] = true
+		}
+		want := map[string]string{"fake/hangs": "HANG on 2 cases", "fake/dies": "CRASH on 3 cases"}[r.Impl]
+		if r.Status == op.StatusSkipped && !strings.HasPrefix(r.Message, "not run: it ended "+want+" before this one; --dims") {
+			t.Errorf("%s: %q", r.Impl, r.Message)
+		}
+	}
+	for impl, want := range map[string]map[op.Status]int{"fake/hangs": {op.StatusHang: 2, op.StatusSkipped: cases - 2},
+		"fake/dies": {op.StatusCrash: 3, op.StatusSkipped: cases - 3}, "fake/raises": {op.StatusCrash: cases}} {
+		if got := statuses(kept.records, impl); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, want %v", impl, got, want)
+		}
+	}
+	if got := statuses(kept.records, "fake/right"); got[op.StatusPass] == 0 || got[op.StatusSkipped] > 0 {
+		t.Errorf("fake/right: %v", got)
+	}
+	for impl, want := range map[string]int{"fake/hangs": 2, "fake/dies": 6, "fake/raises": 2 * cases} { // a crash is run once more
+		if b.runs[impl] != want {
+			t.Errorf("%s ran %d times, want %d", impl, b.runs[impl], want)
+		}
+	}
+}
+
+// A case that comes back between others gives an implementation its credit again.
+func TestNotGivenUpWhereCasesComeBack(t *testing.T) {
+	var mu sync.Mutex
+	calls := 0
+	b := fakes(map[string]way{"fake/now_and_then": func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+		mu.Lock()
+		defer mu.Unlock()
+		if launch == 0 {
+			calls++
+		}
+		if calls%2 == 0 {
+			return nil, &hung
+		}
+		return softmax(x), nil
+	}})
+	kept := &memory{}
+	quickly(t, kept, nil, b)
+	if got := statuses(kept.records, "fake/now_and_then"); got[op.StatusSkipped] > 0 || got[op.StatusHang] < 3 {
+		t.Errorf("%v", got)
+	}
+}
+
+// What an interrupted session had recorded of hangs counts for the session that resumes it.
+func TestGivenUpBeforeAResume(t *testing.T) {
+	first := &memory{}
+	quickly(t, first, nil, fakes(map[string]way{"fake/hangs": ending(hung)}))
+	b := fakes(map[string]way{"fake/hangs": ending(hung)})
+	kept := &memory{}
+	quickly(t, kept, first.records[:3], b)
+	if got := statuses(kept.records, "fake/hangs"); b.runs["fake/hangs"] != 0 || got[op.StatusSkipped] != len(kept.plan) {
+		t.Errorf("%d runs, %v", b.runs["fake/hangs"], got)
+	}
+}
+
+// bench gives up alike, over its points.
+func TestBenchGivesUp(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &launchless{fakes(map[string]way{"fake/hangs": ending(hung)})}
+	kept := &memory{}
+	r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Timings: kept, Stop: t.Context()}
+	plan := coldPlan
+	_, err = r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &plan,
+		Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32", "bf16", "fp16"}, Dims: map[string]int64{"rows": 4}}})
+	if got := statuses(kept.records, "fake/hangs"); err != nil || got[op.StatusHang] != 2 || got[op.StatusSkipped] != len(kept.plan)-2 || len(kept.plan) < 4 {
+		t.Errorf("%v, %d planned: %v", got, len(kept.plan), err)
+	}
+}
+
+// launchless measures nothing, rulers included.
+type launchless struct{ *fake }
+
+func (launchless) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
+}
