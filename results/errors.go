@@ -20,6 +20,15 @@ var (
 	ErrNothingToResume = errors.New("nothing to resume")
 )
 
+// StatementError is a mistake in SQL that a user typed: it does not parse, names what is not there, writes, or asks for more than the limits allow.
+type StatementError struct{ Message string }
+
+// Error is a sentence that says what to type instead.
+func (e *StatementError) Error() string { return "query: " + e.Message }
+
+// statementf makes a StatementError.
+func statementf(format string, a ...any) error { return &StatementError{fmt.Sprintf(format, a...)} }
+
 // explain turns SQLite's codes into errors that say what happened to which file and what to do. Other errors are wrapped as they are.
 func (s *Store) explain(verb string, err error) error { return explain(verb+" in", s.path, err) }
 

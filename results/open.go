@@ -115,13 +115,13 @@ func (s *Store) openWriter(ctx context.Context, o Options, steps []migration) er
 		return explain("open", s.path, err)
 	}
 	backup := func(version int) string {
-		return fmt.Sprintf("%s.schema%d-%s", s.path, version, s.now().UTC().Format("20060102T150405.000"))
+		return fmt.Sprintf("%s.schema%d-%s-%d", s.path, version, s.now().UTC().Format("20060102T150405.000"), os.Getpid()) // another process may migrate now
 	}
 	if err := migrate(ctx, s.writer, steps, backup); err != nil {
 		return explain("migrate", s.path, err)
 	}
 	if s.live, err = openLiveness(s.path); err != nil {
-		return fmt.Errorf("open %s%s, which says what sessions are alive: %w", s.path, livenessSuffix, err)
+		return fmt.Errorf("open %s%s, which says what sessions are alive: %w: make its folder writable, or give another file with --db", s.path, livenessSuffix, err)
 	}
 	return nil
 }

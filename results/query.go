@@ -54,7 +54,7 @@ type Answer struct {
 func Query(ctx context.Context, path, statement string, l Limits) (*Answer, error) {
 	l = l.orDefaults()
 	if err := oneStatement(statement); err != nil {
-		return nil, fmt.Errorf("query: %w", err)
+		return nil, statementf("%v", err)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -139,7 +139,7 @@ func refusal(ctx context.Context, path string, l Limits, err error) error {
 	var code sqlite3.Error
 	if ctx.Err() != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return fmt.Errorf("query: stopped after %v: filter by an indexed column (run_id, case_key, session_ulid), or aggregate less", l.Deadline)
+			return statementf("stopped after %v: filter by an indexed column (run_id, case_key, session_ulid), or aggregate less", l.Deadline)
 		}
 		return fmt.Errorf("query: %w", ctx.Err())
 	}
@@ -148,15 +148,32 @@ func refusal(ctx context.Context, path string, l Limits, err error) error {
 	}
 	switch code.Code {
 	case sqlite3.ErrAuth:
-		return fmt.Errorf("query: only reading is allowed: SELECT, WITH ... SELECT, VALUES, EXPLAIN (%s)", code.Error())
+		return statementf("only reading is allowed: SELECT, WITH ... SELECT, VALUES, EXPLAIN (%s)", code.Error())
 	case sqlite3.ErrNomem:
-		return fmt.Errorf("query: stopped: it needs more than %d MB of memory; sort, group or gather fewer rows", l.HeapBytes/1_000_000)
+		return statementf("stopped: it needs more than %d MB of memory; sort, group or gather fewer rows", l.HeapBytes/1_000_000)
 	case sqlite3.ErrTooBig:
-		return errors.New("query: stopped: a value or the statement is too long")
+		return statementf("stopped: a value or the statement is too long")
 	case sqlite3.ErrCorrupt, sqlite3.ErrNotADB, sqlite3.ErrBusy, sqlite3.ErrCantOpen:
 		return explain("query", path, err)
 	}
-	return fmt.Errorf("query: %s", code.Error())
+	text := code.Error()
+	switch {
+	case strings.HasPrefix(text, "no such table: "):
+		text += ": want one of " + strings.Join(names(ctx), ", ") + "; triad results query --schema lists their columns"
+	case strings.HasPrefix(text, "no such column: "):
+		text += ": triad results query --schema lists the columns"
+	}
+	return statementf("%s", text)
+}
+
+// names are the views and the tables; none where they cannot be read.
+func names(ctx context.Context) []string {
+	tables, _ := Schema(context.WithoutCancel(ctx))
+	all := make([]string, len(tables))
+	for i, t := range tables {
+		all[i] = t.Name
+	}
+	return all
 }
 
 // typedConnector makes connections for typed SQL.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -13,6 +15,20 @@ import (
 
 // dumper writes the tensors of every case as safetensors: DIR/<op>-<pass>-<case key>/inputs, truth, and one file for each implementation.
 type dumper struct{ dir string }
+
+// ready makes the folder, where one is asked for: a run is not begun whose tensors could not be written.
+func (d dumper) ready() error {
+	if d.dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+		return usage("--dump %s: %w: name a folder that can be written", d.dir, err)
+	}
+	if err := unix.Access(d.dir, unix.W_OK); err != nil {
+		return usage("--dump %s: %w: name a folder that can be written", d.dir, err)
+	}
+	return nil
+}
 
 // Case writes inputs.safetensors, and truth.safetensors with the fp64 truth, allowance and simulated result of each output.
 func (d dumper) Case(c op.Case, inputs []tensor.Tensor, truth judge.Truth) error {

@@ -38,7 +38,11 @@ func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (
 		return nil, nil
 	}
 	insist := f.device == "gpu" || f.gpu >= 0
-	if !insist && !a.driverHere() {
+	switch here := a.driverHere(); { // looked for first: what uses a GPU takes minutes to fetch and to build
+	case !here && insist:
+		return nil, &failure{exitNothing, errors.New("--device gpu: there is no NVIDIA driver on this machine (neither /dev/nvidiactl nor /dev/dxg is here); " +
+			"--device cpu judges the same kernels in the emulator")}
+	case !here:
 		return nil, nil
 	}
 	g, err := a.findGPU(ctx, f.gpu, e)

@@ -57,7 +57,12 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 		{"map to nothing", "mine.cu", rightRow, "softmax", []string{"--map", "rows=depth"}, 2, "softmax has no depth: want one of x, y, rows, cols"},
 		{"map of nothing", "mine.cu", rightRow, "softmax", []string{"--map", "depth=rows"}, 2, "(it has no|no added file has a) parameter called depth"},
 		{"grid of nothing", "mine.cu", rightRow, "softmax", []string{"--grid", "depth"}, 2, `--grid: .*unknown name "depth"; the sizes of softmax are rows, cols`},
-		{"too many threads", "mine.cu", rightRow, "softmax", []string{"--block", "2048"}, 1, "CUDA refused the launch.*at most 1024 threads"},
+		{"too many threads for some sizes", "mine.cu", rightRow, "softmax", []string{"--block", "max(cols, 1)"}, 1, "CUDA refused the launch.*at most 1024 threads"},
+		{"too many threads", "mine.cu", rightRow, "softmax", []string{"--block", "2048"}, 2, `--block "2048": a block has 1024 threads at most`},
+		{"too many threads in two directions", "mine.cu", rightRow, "softmax", []string{"--block", "64, 32"}, 2, `--block "64, 32": a block has 1024 threads at most`},
+		{"no thread", "mine.cu", rightRow, "softmax", []string{"--block", "0"}, 2, `--block "0": 0 is 0 whatever the sizes are: want at least 1`},
+		{"no block", "mine.cu", rightRow, "softmax", []string{"--grid", "rows * 0"}, 2, `--grid "rows \* 0": .* want at least 1`},
+		{"divided by nothing", "mine.cu", rightRow, "softmax", []string{"--grid", "rows/0"}, 2, `--grid "rows/0": .*division by zero`},
 		{"too much shared memory", "mine.cu", "__global__ void softmax(const float* x, float* y, int rows, int cols) {\n  __shared__ float all[20000];\n" +
 			"  all[0] = x[0]; y[0] = all[0];\n}\n", "softmax", nil, 1, `FAIL +0.*\n(.*\n)*.*static shared memory.*12288 floats`},
 		{"too much dynamic shared memory", "mine.cu", "__global__ void k(const float* x, float* y) {\n  extern __shared__ float all[];\n  all[0] = x[0]; y[0] = all[0];\n}\n" +

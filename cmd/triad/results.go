@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -145,38 +147,64 @@ func (a *app) resultsShow(db *string) *cobra.Command {
 
 // readStore opens the database for reading; one that is not there yet is a sentence, not a new file.
 func (a *app) readStore(cmd *cobra.Command, path string) (*results.Store, error) {
+	named := path != ""
 	path, err := a.databasePath(path)
 	if err != nil {
 		return nil, err
 	}
 	store, err := results.Open(cmd.Context(), path, results.Options{ReadOnly: true})
 	if err != nil {
-		return nil, readFailure(err)
+		return nil, readFailure(err, named)
 	}
 	return store, nil
 }
 
 // readFailure is the exit code of a database that cannot be read: where there is none yet, nothing is wrong.
-func readFailure(err error) error {
+func readFailure(err error, named bool) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &failure{exitNothing, err}
 	}
-	return &failure{exitBad, err}
+	if mistake := (*results.StatementError)(nil); errors.As(err, &mistake) {
+		return &failure{exitUsage, err}
+	}
+	return storeFailure(err, named)
+}
+
+// tellSchema prints what a statement can name.
+func (a *app) tellSchema(ctx context.Context) error {
+	tables, err := results.Schema(ctx)
+	if err != nil {
+		return &failure{exitBad, err}
+	}
+	if _, err := io.WriteString(a.out, results.Describe(tables)); err != nil {
+		return fmt.Errorf("print the schema: %w", err)
+	}
+	return nil
 }
 
 func (a *app) resultsQuery(db *string) *cobra.Command {
 	var asJSON bool
+	var schema bool
 	var deadline time.Duration
 	var rows int
 	cmd := &cobra.Command{
 		Use:   "query SQL",
 		Short: "one read-only SQL statement against the database",
 		Long: `query runs one SELECT. It can read and nothing else: time, memory and rows are limited, and a result that was cut
-says so. Views: latest, history, disagreements, speed. Beside SQLite's functions there are sqrt, ln, log10, exp, pow and median.`,
-		Example: `  triad results query "select op, impl, status, count(*) from latest group by 1, 2, 3"
-  triad results query --json "select * from disagreements"`,
-		Args: one("one SQL statement, in quotes"),
+says so. Views: latest, history, disagreements, speed; --schema lists them and the tables with their columns and units. Beside SQLite's functions there are sqrt, ln, log10, exp, pow and median.`,
+		Example: `  triad results query "select op, implementation, status, count(*) from latest group by 1, 2, 3"
+  triad results query --json "select * from disagreements"
+  triad results query --schema`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if schema && len(args) == 0 {
+				return nil
+			}
+			return one("one SQL statement, in quotes; --schema lists the views and tables with their columns")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if schema {
+				return a.tellSchema(cmd.Context())
+			}
 			if deadline <= 0 || rows <= 0 {
 				return usage("--deadline %v, --rows %d: want more than 0 of both", deadline, rows)
 			}
@@ -186,7 +214,7 @@ says so. Views: latest, history, disagreements, speed. Beside SQLite's functions
 			}
 			answer, err := results.Query(cmd.Context(), path, args[0], results.Limits{Deadline: deadline, Rows: rows})
 			if err != nil {
-				return readFailure(err)
+				return readFailure(err, *db != "")
 			}
 			if !asJSON {
 				return report.Rows(a.out, a.style(), answer.Columns, answer.Rows, answer.Cut)
@@ -203,6 +231,7 @@ says so. Views: latest, history, disagreements, speed. Beside SQLite's functions
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a row")
+	cmd.Flags().BoolVar(&schema, "schema", false, "list the views and tables with their columns and units instead")
 	cmd.Flags().DurationVar(&deadline, "deadline", 2*time.Second, "how long the statement may run")
 	cmd.Flags().IntVar(&rows, "rows", 10_000, "at most so many rows")
 	return cmd

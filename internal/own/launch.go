@@ -74,6 +74,9 @@ func (b *Binding) propose(file *File) error {
 		if *part.into, err = b.launchSizes(part.flag, part.asked); err != nil {
 			return err
 		}
+		if err := b.possible(part.flag, part.asked, *part.into); err != nil {
+			return err
+		}
 	}
 	if element, dynamic := k.dynamicShared(); b.Options.Shared != "" {
 		var err error
@@ -114,6 +117,54 @@ func (b *Binding) launchSizes(flag, text string) ([3]string, error) {
 		}
 	}
 	return all, nil
+}
+
+// possible refuses a grid or block that CUDA launches for no sizes at all: that is a slip of the flag, and no fault of the kernel. One that is
+// impossible for some sizes alone is judged.
+func (b *Binding) possible(flag, asked string, all [3]string) error {
+	threads := int64(1)
+	for _, text := range all {
+		value, err := b.largest(text)
+		if err != nil {
+			return b.errorf("%s %q: %v", flag, asked, err)
+		}
+		if value < 1 {
+			return b.errorf("%s %q: %s is %d whatever the sizes are: want at least 1", flag, asked, text, value)
+		}
+		if n, err := strconv.ParseInt(text, 0, 64); err == nil { // the sizes decide over the others
+			threads *= min(n, 1<<20)
+		}
+	}
+	if flag == "--block" && threads > maxThreads {
+		return b.errorf("%s %q: a block has %d threads at most", flag, asked, maxThreads)
+	}
+	return nil
+}
+
+// largest is what an expression of a launch comes to at most for sizes small and large; an error where it can be evaluated for none.
+func (b *Binding) largest(text string) (int64, error) {
+	e, err := op.ParseExpression(text, func(string) bool { return true }, false)
+	if err != nil {
+		return 0, err
+	}
+	most, found := int64(0), false
+	for _, size := range []int64{1, 7, 64, 4096, 1 << 20} {
+		for _, step := range []int64{0, 1, -1} { // sizes may be equal, grow or fall from one to the next
+			value, failed := e.Int(func(name string) (int64, bool) {
+				return max(1, size+step*int64(slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name }))), true
+			})
+			switch {
+			case failed != nil:
+				err = failed
+			case !found || value > most:
+				most, found = value, true
+			}
+		}
+	}
+	if found {
+		return most, nil
+	}
+	return 0, err
 }
 
 // launchSize reads one expression over the operator's dims and the function's own sizes.

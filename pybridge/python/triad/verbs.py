@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from triad.catalog import Words
 from triad.command import Run, flags, read
-from triad.errors import UsageError
+from triad.errors import DatabaseError, UsageError
 from triad.records import Comparison, Detail, Records, Rows, read_records
 from triad.sql import bind
 
@@ -28,6 +28,8 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
     "gradcheck"."""
     if verb not in ("compare", "gradcheck"):
         raise UsageError(f"start {verb!r}: want compare or gradcheck")
+    if not (op is None or isinstance(op, str) or isinstance(op, Iterable)):
+        raise UsageError(f"operator {op!r}: want its name, see triad.ops()")
     names = [op] if isinstance(op, str) else list(op or ())
     for name in names:
         if not isinstance(name, str) or name.startswith("-"):
@@ -104,7 +106,12 @@ def query(sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None, *, 
     """One read-only SQL statement: ? in it takes the next of params, :name one of a mapping. It can read and nothing else; DatabaseError
     for what writes, takes too long or does not parse. Views: latest, history, disagreements, speed."""
     options = {"rows": int(rows), "deadline": deadline, "db": None if db is None else os.fspath(db)}
-    output, remarks = read(["results", "query", "--json", *flags(options), "--", bind(sql, params)])
+    try:
+        output, remarks = read(["results", "query", "--json", *flags(options), "--", bind(sql, params)])
+    except UsageError as e:
+        if str(e).startswith("query: "):  # the statement's fault, not a keyword's
+            raise DatabaseError(str(e)) from None
+        raise
     return Rows([json.loads(line) for line in output.splitlines()], remarks[-1] if remarks else "")
 
 
