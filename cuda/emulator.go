@@ -14,7 +14,10 @@ typedef struct {
 	void (*copy)(void *, const void *, size_t);
 	int64_t (*check)(const void *, int64_t *, int64_t *);
 	int (*run)(int (*)(const void *), const void *, cuemu_report *);
+	void (*set_watchdog)(double);
 } emulator_api;
+
+static void emulator_set_watchdog(const emulator_api *e, double seconds) { e->set_watchdog(seconds); }
 
 static int emulator_set_order(const emulator_api *e, const char *order) { return e->set_order(order); }
 static uintptr_t emulator_alloc(const emulator_api *e, const char *name, size_t bytes) { return (uintptr_t)e->alloc(name, bytes, 0); }
@@ -48,6 +51,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"strings"
+	"time"
 	"unsafe"
 
 	"triad/internal/backend"
@@ -58,12 +63,24 @@ import (
 type emulator struct {
 	builder Builder
 	api     *C.emulator_api // nil until the library is loaded; never given back
+	stall   time.Duration
+}
+
+// defaultStall is how long a launch may go on without a block that finishes, where nobody says otherwise.
+const defaultStall = 30 * time.Second
+
+// Stalling sets how long a launch in an emulator may go on without a block that finishes.
+func Stalling(emulated Device, after time.Duration) Device {
+	if e, is := emulated.(*emulator); is && after > 0 {
+		e.stall = after
+	}
+	return emulated
 }
 
 // NewEmulator makes the device that runs kernels without a GPU. sources are laid out as the repository; libraries go into the folder
 // cache.
 func NewEmulator(sources fs.FS, cache string) Device {
-	return &emulator{builder: Builder{Sources: sources, Cache: cache}}
+	return &emulator{builder: Builder{Sources: sources, Cache: cache}, stall: defaultStall}
 }
 
 func (e *emulator) Name() string { return "emulator" }
@@ -117,7 +134,7 @@ func (e *emulator) start(ctx context.Context) error {
 	}{
 		{"cuemu_set_order", unsafe.Pointer(&api.set_order)}, {"cuemu_alloc", unsafe.Pointer(&api.alloc)}, {"cuemu_free", unsafe.Pointer(&api.free)},
 		{"cuemu_fill", unsafe.Pointer(&api.fill)}, {"cuemu_copy", unsafe.Pointer(&api.copy)}, {"cuemu_check", unsafe.Pointer(&api.check)},
-		{"cuemu_run", unsafe.Pointer(&api.run)},
+		{"cuemu_run", unsafe.Pointer(&api.run)}, {"cuemu_set_watchdog", unsafe.Pointer(&api.set_watchdog)},
 	} {
 		address, err := symbol(handle, f.name)
 		if err != nil {
@@ -132,6 +149,7 @@ func (e *emulator) start(ctx context.Context) error {
 		return fmt.Errorf("open the emulator: this process has loaded another build of it (%v)", err)
 	}
 	e.api = api
+	C.emulator_set_watchdog(api, C.double(e.stall.Seconds()))
 	return nil
 }
 
@@ -197,7 +215,12 @@ func (e *emulator) Launch(c *Call, order string) (Finding, error) {
 	if kind == C.CUEMU_LAUNCH_ERROR && report.code == C.TRIAD_UNSUPPORTED {
 		return launched(c.kernel, int(report.code)), nil
 	}
-	return found(c.kernel, report), nil
+	f := found(c.kernel, report)
+	if f.Status == op.StatusHang { // the emulator knows no flags
+		f.Message = strings.Replace(f.Message, "no block finished in the time that the watchdog allows",
+			fmt.Sprintf("no block finished for %v (--limit stall=... changes this)", e.stall), 1)
+	}
+	return f, nil
 }
 
 func (e *emulator) Probe() error {

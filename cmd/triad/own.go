@@ -222,6 +222,9 @@ func (a *app) maker(g *gpu, e environmentFlags, o worker.Options) (maker, error)
 	if err != nil {
 		return maker{}, err
 	}
+	if g == nil {
+		o.Limits = o.Limits.OfOwn()
+	}
 	kernels := func() *worker.Adapter {
 		if g != nil {
 			return a.gpuBackend(g, cache, e, o)

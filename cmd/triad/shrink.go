@@ -182,6 +182,10 @@ func (s *shrinker) find(r record.Record, facts own.Facts) finding {
 	}
 	smallest := r
 	last := map[string]int64{} // the largest right size below the smallest wrong one
+	if costly(r) {
+		facts.Status, facts.Message = r.Status, sentenceOf(r)
+		return finding{r, own.Advise(facts)}
+	}
 	for range 2 {
 		for _, name := range s.sizes {
 			at, right, found := s.bisect(dims, name)
@@ -196,6 +200,9 @@ func (s *shrinker) find(r record.Record, facts own.Facts) finding {
 	s.neighbours(&facts, dims, last)
 	return finding{smallest, own.Advise(facts)}
 }
+
+// costly says whether each further run would cost a deadline.
+func costly(r record.Record) bool { return r.Status == op.StatusHang }
 
 // bisect finds the smallest value of a size that is wrong, the others being as they are; right is the largest right one below it, 0 where
 // there is none.

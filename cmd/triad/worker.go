@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ import (
 // hangs then takes nothing else with it.
 func (a *app) workerCommand() *cobra.Command {
 	var cache, spec string
+	var stall time.Duration
 	cmd := &cobra.Command{
 		Use:       "worker cuda",
 		Short:     "run CUDA kernels in the emulator; started by triad itself",
@@ -30,13 +32,14 @@ func (a *app) workerCommand() *cobra.Command {
 			if conn == nil || memory == nil || cache == "" {
 				return usage("worker cuda is started by triad, not by hand: it needs a socket, shared memory and --cache")
 			}
-			if err := cuda.ServeCatalog(cmd.Context(), cuda.NewEmulator(a.files, cache), spec, conn, memory); err != nil {
+			if err := cuda.ServeCatalog(cmd.Context(), cuda.Stalling(cuda.NewEmulator(a.files, cache), stall), spec, conn, memory); err != nil {
 				return &failure{exitBad, fmt.Errorf("worker cuda: %w", err)}
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&cache, "cache", "", "folder of the built libraries")
+	cmd.Flags().DurationVar(&stall, "stall", 0, "how long no block of a kernel may finish")
 	cmd.Flags().StringVar(&spec, "spec", "", "the spec of an operator that is not of the catalog")
 	return cmd
 }
@@ -68,7 +71,7 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 			if err != nil {
 				return worker.Command{}, fmt.Errorf("find triad's own executable: %w", err)
 			}
-			return worker.Command{Path: self, Args: []string{"worker", "cuda", "--cache", filepath.Join(cache, "cuda")}, Env: a.compilerEnv()}, nil
+			return worker.Command{Path: self, Args: []string{"worker", "cuda", "--cache", filepath.Join(cache, "cuda"), "--stall", options.Limits.Stall.String()}, Env: a.compilerEnv()}, nil
 		},
 		// A process of its own for each implementation: in the emulator a wild write must not reach another's result.
 		Slot: func(implementation string) string { return strings.TrimPrefix(implementation, "cuda/") },

@@ -81,6 +81,8 @@ func (f Facts) byStatus() []string {
 		return nil
 	case strings.Contains(f.Message, refused):
 		return nil
+	case f.Status == op.StatusCrash || f.Status == op.StatusHang || f.Status == op.StatusOOM: // nothing was compared: its own sentence says where
+		return nil
 	case f.NoBarrier && f.Status != op.StatusOutOfBounds:
 		return []string{"the threads share memory and the file has no __syncthreads(): put one between writing shared memory and reading what other threads wrote"}
 	case f.Status == op.StatusRace || f.Race:

@@ -14,15 +14,28 @@ type Limits struct {
 	First     time.Duration // the first call of an implementation: it may compile
 	FirstCPU  time.Duration // the same where there is no GPU
 	CallLeast time.Duration // later calls: ten times the median (on a CPU: the longest) plus one second, and at least this
+	Stall     time.Duration // in the emulator: how long no block of a kernel may finish
 }
 
 // DefaultLimits are the deadlines where nobody asks for others.
 var DefaultLimits = Limits{Build: 300 * time.Second, Import: 120 * time.Second, First: 60 * time.Second, FirstCPU: 120 * time.Second,
-	CallLeast: 5 * time.Second}
+	CallLeast: 5 * time.Second, Stall: 30 * time.Second}
+
+// OfOwn are the limits of a file of the user's own where nobody asked for others: one that hangs is what a learner meets, and waits for.
+func (l Limits) OfOwn() Limits {
+	if l.FirstCPU == DefaultLimits.FirstCPU {
+		l.FirstCPU = 60 * time.Second
+	}
+	if l.Stall == DefaultLimits.Stall {
+		l.Stall = 10 * time.Second
+	}
+	return l
+}
 
 // limitNames are the words of --limit NAME=DURATION.
 func (l *Limits) byName() map[string]*time.Duration {
-	return map[string]*time.Duration{"build": &l.Build, "import": &l.Import, "first": &l.First, "first-cpu": &l.FirstCPU, "call": &l.CallLeast}
+	return map[string]*time.Duration{"build": &l.Build, "import": &l.Import, "first": &l.First, "first-cpu": &l.FirstCPU, "call": &l.CallLeast,
+		"stall": &l.Stall}
 }
 
 // LimitNames lists the names that Set takes, sorted.
