@@ -79,6 +79,9 @@ func (a *app) resultsList(db *string) *cobra.Command {
 					return err
 				}
 			}
+			if total > len(records) {
+				fmt.Fprintf(a.err, "triad: %s\n", report.Shown(len(records), total))
+			}
 			return nil
 		},
 	}

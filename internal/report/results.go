@@ -47,9 +47,14 @@ func List(w io.Writer, style Style, records []record.Record, total int) error {
 		return err
 	}
 	if total > len(records) {
-		return write(w, fmt.Sprintf("%d of %s shown, newest first; --limit shows more.\n", len(records), counted(total, "run")))
+		return write(w, Shown(len(records), total)+"\n")
 	}
 	return nil
+}
+
+// Shown is the sentence below a list that leaves runs out.
+func Shown(n, total int) string {
+	return fmt.Sprintf("%d of %s shown, newest first; --limit shows more.", n, counted(total, "run"))
 }
 
 // Show writes everything about one run, and the command that repeats it.

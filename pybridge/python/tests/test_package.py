@@ -86,6 +86,7 @@ class BadInput(unittest.TestCase):
             (triad.UsageError, 'unknown operator "softmx": want one of', lambda: triad.compare("softmx")),
             (triad.UsageError, "operator 3: want its name", lambda: triad.compare([3])),
             (triad.UsageError, "operator '--help': want its name", lambda: triad.compare("--help")),
+            (triad.UsageError, "operator 3: want its name", lambda: triad.compare(3)),
             (triad.UsageError, 'softmax: unknown dtype "fp9"', lambda: triad.compare("softmax", dtype="fp9")),
             (triad.UsageError, 'softmax: unknown dim "row"', lambda: triad.compare("softmax", dims={"row": 1})),
             (triad.UsageError, '--dims "rows=x"', lambda: triad.compare("softmax", dims={"rows": "x"})),
@@ -243,6 +244,9 @@ class Running(unittest.TestCase):
         self.assertIn("<summary>explanation</summary>", found._repr_html_())
         listed = triad.results(op="softmax", impl="cuda/naive", since="1h")
         self.assertNotIn("explained", listed[0])
+        some = triad.results(op="softmax", limit=1)
+        self.assertRegex(str(some), r"1 of \d+ runs shown, newest first; limit= gives more")
+        self.assertEqual(triad.results(op="softmax", limit=10_000).remark, "")
         self.assertEqual({r.impl for r in listed}, {"cuda/naive"})
         self.assertEqual(triad.show(found[0].id).run.id, found[0].id)
         self.assertIn(found[0].id, str(found[0].show()))
@@ -250,6 +254,8 @@ class Running(unittest.TestCase):
         self.assertEqual({row["text"] for row in rows}, {":x ?"})
         with self.assertRaisesRegex(triad.DatabaseError, "only reading is allowed"):
             triad.query("delete from run")
+        with self.assertRaisesRegex(triad.DatabaseError, "no such column: impl"):
+            triad.query("select impl from latest")
         self.assertEqual(list(triad.query("select ? as a, ? as b", ["it's", 2.5])), [{"a": "it's", "b": 2.5}])
         again = pickle.loads(pickle.dumps(found))
         self.assertEqual((str(again), again[0].status), (str(found), found[0].status))

@@ -113,8 +113,10 @@ class Records(Sequence[Record]):
 
     columns = ("op", "pass", "impl", "dtype", "dims", "attributes", "layout", "distribution", "status", "headroom", "ulp_max", "device", "message", "id")
 
-    def __init__(self, lines: Iterable[str], db: str = ""):
+    def __init__(self, lines: Iterable[str], db: str = "", remark: str = ""):
         self._lines, self._db = [line for line in lines if line.strip()], db
+        self.remark = remark
+        """A sentence where there are more than these, else "": it stands below the table."""
         self._records = [Record(line, db) for line in self._lines]
 
     def __len__(self) -> int:
@@ -124,7 +126,7 @@ class Records(Sequence[Record]):
         return Records(self._lines[index], self._db) if isinstance(index, slice) else self._records[index]
 
     def __str__(self) -> str:
-        return call("ListTable", "\n".join(self._lines))
+        return call("ListTable", "\n".join(self._lines)) + (self.remark + "\n" if self.remark else "")
 
     __repr__ = __str__
 
@@ -136,7 +138,7 @@ class Records(Sequence[Record]):
 
     def _repr_html_(self) -> str:
         from triad.catalog import statuses
-        return table(self.columns, self._rows(), weights=statuses())
+        return table(self.columns, self._rows(), self.remark, weights=statuses())
 
     def to_pandas(self) -> pd.DataFrame:
         """A row a record: its fields, a column for each dim and attribute, the worst of the outputs' measures."""
@@ -285,5 +287,6 @@ class Rows(Sequence[dict[str, Any]]):
 
 def read_records(arguments: Sequence[str], db: str) -> Records:
     """Records that a verb lists."""
-    output, _ = read(arguments)
-    return Records(output.splitlines(), db)
+    output, remarks = read(arguments)
+    more = remarks[-1].replace("--limit shows more", "limit= gives more") if remarks else ""
+    return Records(output.splitlines(), db, more)

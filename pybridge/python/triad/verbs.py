@@ -88,7 +88,8 @@ def _run(verb: str, op: Words, options: dict[str, Any]) -> Comparison:
 
 def results(*, op: Words = None, impl: Words = None, dtype: Words = None, status: Words = None, bad: bool = False, pass_: str | None = None,
             since: str | None = None, limit: int = 50, db: PathLike | None = None) -> Records:
-    """What was recorded, newest first. since is a duration ("2h", "7d") or a date ("2026-01-31")."""
+    """What was recorded, newest first, at most `limit`; where there is more, `remark` says how much. since is a duration ("2h", "7d") or a date
+    ("2026-01-31")."""
     database = "" if db is None else os.fspath(db)
     options = {"op": op, "impl": impl, "dtype": dtype, "status": status, "bad": bad, "pass": pass_, "since": since, "limit": int(limit), "db": database or None}
     return read_records(["results", "list", "--json", *flags(options)], database)
