@@ -42,6 +42,7 @@ type Environment struct {
 	Files   fs.FS  // requirements.txt, pybridge/*.py, triton/*.py
 	DataDir string // holds the private environment: DataDir/python-<hash of requirements.txt>
 	Offline bool   // never fetch
+	Look    bool   // find what is here and make nothing, although nobody forbids it
 	GPU     bool
 	// Consent is asked before anything is fetched, with a sentence that says what, how much and where. Nil: yes.
 	Consent func(question string) bool
@@ -56,6 +57,9 @@ func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 	getenv := e.getenv()
 	if path := getenv("TRIAD_PYTHON"); path != "" {
 		i, err := probe(ctx, path, "TRIAD_PYTHON")
+		if ctx.Err() != nil { // a question that was broken off says nothing about this machine
+			return Interpreter{}, ctx.Err()
+		}
 		if err != nil {
 			return Interpreter{}, &backend.Unavailable{Sentence: fmt.Sprintf("TRIAD_PYTHON: %v", err)}
 		}
@@ -85,6 +89,9 @@ func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 		}
 		misfits = append(misfits, "the private environment "+dir+" is damaged (triad setup --remove deletes it)")
 	}
+	if ctx.Err() != nil {
+		return Interpreter{}, ctx.Err()
+	}
 	if len(misfits) == 0 {
 		misfits = []string{"no python3 on the PATH"}
 	}
@@ -96,6 +103,9 @@ func (e *Environment) Ensure(ctx context.Context) (Interpreter, error) {
 	i, err := e.Find(ctx)
 	var missing *backend.Unavailable
 	if err == nil || !errors.As(err, &missing) || e.getenv()("TRIAD_PYTHON") != "" {
+		return i, err
+	}
+	if e.Look {
 		return i, err
 	}
 	if e.Offline {
@@ -147,6 +157,9 @@ func nvccIn(dir string) string {
 // provide asks for consent and makes a parcel's environment. What stands in its way is a *backend.Unavailable.
 func (e *Environment) provide(ctx context.Context, p parcel, question string, whole func(context.Context, string) bool) error {
 	python, err := base(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		return &backend.Unavailable{Sentence: err.Error()}
 	}
@@ -192,6 +205,9 @@ func (e *Environment) make(ctx context.Context, p parcel, python, dir string, wh
 	if exists(dir) {
 		if whole(ctx, dir) {
 			return nil // another process made it while we waited
+		}
+		if ctx.Err() != nil { // who was not let finish looking knows no damage
+			return ctx.Err()
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("replace %s, which is damaged: %w", p.name, err)

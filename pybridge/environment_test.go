@@ -52,6 +52,29 @@ func fakeEnvironment(t *testing.T) (*Environment, *bytes.Buffer) {
 		DataDir: filepath.Join(folder, "data"), Log: &lockedWriter{w: log}, Space: func(string) (uint64, error) { return 1 << 40, nil }}, log
 }
 
+// A search that is broken off says so, and nothing about the machine; what is there stays there.
+func TestASearchThatIsBrokenOff(t *testing.T) {
+	e, _ := fakeEnvironment(t)
+	made, err := e.Ensure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, named := range []string{"", made.Path} {
+		t.Setenv("TRIAD_PYTHON", named)
+		if _, err := e.Find(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("find with TRIAD_PYTHON=%q: %v", named, err)
+		}
+		if _, err := e.Ensure(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("ensure with TRIAD_PYTHON=%q: %v", named, err)
+		}
+	}
+	if !exists(made.Path) {
+		t.Errorf("%s was removed", made.Path)
+	}
+}
+
 // hide fails the test where a tool that would change what is tested lies on the PATH that is left.
 func hide(t *testing.T, tool string) {
 	for _, dir := range []string{"/usr/bin", "/bin"} {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"triad"
+	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/worker"
 )
@@ -98,6 +99,10 @@ func (a *app) execute(args []string) exitCode {
 			f.code = exitBad // a verb's own, such as output that cannot be written
 		}
 	}
+	var missing *backend.Unavailable
+	if ctx.Err() != nil && errors.As(err, &missing) { // what was told to end while it looked knows of nothing that is missing
+		f = &failure{exitNothing, errors.New("stopped before anything was run")}
+	}
 	var u *op.UsageError
 	if errors.As(err, &u) {
 		f.code = exitUsage
@@ -144,6 +149,7 @@ against an fp64 truth, and records everything in SQLite. Where there is no GPU t
 emulator that is a stricter judge than a GPU, and Triton runs in its interpreter.
 
   triad compare softmax            every implementation of softmax, judged and recorded
+  triad compare softmax --add mine.cu   is my kernel right? Judged beside ours, by the same rules
   triad ops list                   which operators there are
   triad results list               what was recorded
   triad doctor                     what was found on this machine, what is missing, how to get it`,

@@ -248,6 +248,9 @@ func (x *execution) ready(ctx context.Context, regime Regime, k *contender) erro
 	if err != nil {
 		return err
 	}
+	if outcome.Status != op.StatusUnknown && ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if outcome.Status != op.StatusUnknown {
 		k.fail(outcome)
 		return nil

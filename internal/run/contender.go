@@ -169,6 +169,9 @@ func (h *heat) turn(ctx context.Context, k *contender, position int) error {
 	if err != nil {
 		return err
 	}
+	if outcome.Status != op.StatusUnknown && ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if outcome.Status != op.StatusUnknown {
 		k.fail(outcome)
 		return nil
@@ -191,6 +194,9 @@ func (h *heat) finish(ctx context.Context, c *prepared) error {
 		outcome, differing, err := k.arm.Finish(ctx)
 		if err != nil {
 			return err
+		}
+		if outcome.Status != op.StatusUnknown && ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if k.failed, k.sentence = h.judgeTimed(c, k, outcome, differing); k.failed == op.StatusUnknown {
 			k.sentence = ""

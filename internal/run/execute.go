@@ -423,6 +423,9 @@ func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (back
 // runJob runs a job; a library that no longer loads in a fresh worker is an outcome of this entry, not the end of the run.
 func (x *execution) runJob(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
 	outcome, err := e.backend.Run(ctx, job)
+	if ctx.Err() != nil && (err != nil || outcome.Status != op.StatusUnknown) { // it was broken off: that is no fault of anybody's
+		return backend.Outcome{}, ctx.Err()
+	}
 	var missing *backend.Unavailable
 	var broken *backend.BuildFailure
 	switch {

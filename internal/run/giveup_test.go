@@ -141,6 +141,46 @@ func TestBenchGivesUp(t *testing.T) {
 	}
 }
 
+// breaking is a backend whose answer to a run that is broken off is some fault of the machine's or of the kernel's.
+type breaking struct {
+	*fake
+	cancel  func()
+	outcome backend.Outcome
+	err     error
+}
+
+func (b *breaking) Run(context.Context, backend.Job) (backend.Outcome, error) {
+	b.cancel()
+	return b.outcome, b.err
+}
+
+// Whatever a backend makes of a run that is broken off, nothing is recorded of it: neither that a toolchain is missing nor that a kernel crashed.
+func TestBrokenOffAccusesNobody(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]breaking{"a crash": {outcome: died}, "a missing toolchain": {err: &backend.Unavailable{Sentence: "no python3: install one"}},
+		"a broken build": {err: &backend.BuildFailure{Sentence: "no g++"}}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		c.fake, c.cancel = fakes(map[string]way{"fake/right": right}), cancel
+		kept := &memory{}
+		r := &Runner{Backends: []backend.Backend{&c}, Recorder: kept, Stop: ctx}
+		result, err := r.Compare(ctx, Request{Operators: []*catalog.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward}}})
+		if err != nil || !result.Interrupted || len(kept.records) != 0 || len(result.Records) != 0 {
+			t.Errorf("%s: %v, interrupted = %v, %+v", name, err, result.Interrupted, kept.records)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	gone := fakes(nil)
+	gone.load = &backend.Unavailable{Sentence: "no python3: install one"}
+	result, err := (&Runner{Backends: []backend.Backend{gone}, Recorder: &memory{}, Stop: ctx}).Compare(ctx, Request{Operators: []*catalog.Operator{o}, Impls: []string{"fake"}})
+	if err != nil || !result.Interrupted || len(result.Unavailable) != 0 {
+		t.Errorf("while loading: %v, interrupted = %v, %q", err, result.Interrupted, result.Unavailable)
+	}
+}
+
 // launchless measures nothing, rulers included.
 type launchless struct{ *fake }
 

@@ -112,6 +112,8 @@ func (r *Runner) load(ctx context.Context, operator string, backends []backend.B
 			var missing *backend.Unavailable
 			switch {
 			case err == nil:
+			case ctx.Err() != nil: // it was broken off: nothing is known of what is here
+				failures[i] = ctx.Err()
 			case errors.As(err, &missing):
 				all[i].missing = missing.Sentence
 			case errors.As(err, &all[i].buildFailure):

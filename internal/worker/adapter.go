@@ -143,7 +143,7 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 			w.end() // it may have answered just now
 			s.worker = nil
 		}
-		if d := asDeath(err); d != nil {
+		if d := asDeath(err); d != nil && ctx.Err() == nil {
 			a.lost(s, w, d)
 			return reply, &backend.BuildFailure{Sentence: fmt.Sprintf("the worker of %s %s", a.BackendName, d.Sentence), Log: d.Log}
 		}
@@ -159,12 +159,18 @@ func (a *Adapter) start(ctx context.Context, s *slot) error {
 		return &backend.Unavailable{Sentence: gone}
 	}
 	command, err := a.Command(ctx)
+	if err != nil && ctx.Err() != nil { // what failed then says nothing about the machine
+		return ctx.Err()
+	}
 	if err != nil {
 		return err
 	}
 	a.startOthers(ctx, s) // what the command needed, such as an environment, is there now
 	began := time.Now()
 	w, err := a.Reserve.open(ctx, command, a.opts)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		return a.startFailure(err)
 	}
@@ -265,7 +271,7 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	var reply backend.RunReply
 	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, a.opts.Limits.call(earlier, a.GPU), a.phase(earlier), &reply)
 	wall := time.Since(began)
-	if d := asDeath(err); d != nil {
+	if d := asDeath(err); d != nil && ctx.Err() == nil {
 		a.lost(s, w, d)
 		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wall: wall, Wedged: d.Wedged, Ended: true}, nil
 	}

@@ -80,7 +80,7 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 	}
 	args.Arm = m.number
 	err := m.worker.call(ctx, backend.Request{Do: backend.DoMeasure, Measure: &args}, deadline, phase, reply)
-	if d := asDeath(err); d != nil {
+	if d := asDeath(err); d != nil && ctx.Err() == nil {
 		m.adapter.lost(m.slot, m.worker, d)
 		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wedged: d.Wedged}, nil
 	}

@@ -288,6 +288,20 @@ func TestAnExceptionCostsNoWorker(t *testing.T) {
 	}
 }
 
+// A toolchain that could not be asked because the run was told to end is not missing.
+func TestCommandBrokenOff(t *testing.T) {
+	a := fakeAdapter(t, "works", nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	a.Command = func(context.Context) (Command, error) {
+		cancel()
+		return Command{}, &backend.Unavailable{Sentence: "no python3: install one"}
+	}
+	var missing *backend.Unavailable
+	if _, _, err := a.Load(ctx, "copy"); !errors.Is(err, context.Canceled) || errors.As(err, &missing) {
+		t.Errorf("load: %v", err)
+	}
+}
+
 // An output that the worker claims but does not write shows the driver's poison, never an older output.
 func TestStaleOutputShowsPoison(t *testing.T) {
 	good := fakeAdapter(t, "works", nil)
