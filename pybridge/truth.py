@@ -134,4 +134,4 @@ def _in_fp64(function):
 
 
 if __name__ == "__main__":
-    sys.exit(main(Truth))
+    main(Truth)

@@ -10,6 +10,7 @@ interpreter and torch on the CPU. The worker measures and reports; it sees neith
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -19,7 +20,7 @@ import time
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import wire
 
@@ -276,7 +277,16 @@ def _first_message(e: BaseException, path: Path) -> str:
     return f"{path}:{lines[-1] if lines else 1}: {type(e).__name__}: {e}"
 
 
-def main(kind: type[Worker] = Worker) -> int:
+def main(kind: type[Worker] = Worker) -> NoReturn:
+    """Serves the driver, and ends the process at once: an interpreter takes half a second to take torch apart, in which nothing is left to do."""
+    code = serve(kind)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def serve(kind: type[Worker]) -> int:
     parser = argparse.ArgumentParser(description="a Python worker of triad; the driver starts it")
     parser.add_argument("--operators", required=True, type=Path, help="the folder of the operator files")
     worker = kind(parser.parse_args().operators.resolve())
@@ -289,4 +299,4 @@ def main(kind: type[Worker] = Worker) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
