@@ -29,6 +29,8 @@ var ownCases = []ownCase{
 	{"softmax_missing_barrier.cu", "softmax", nil, "RACE", `put __syncthreads\(\) between`},
 	{"softmax_square_only.cu", "softmax", nil, "FAIL|OUT_OF_BOUNDS", "right where rows = cols and wrong where they differ"},
 	{"softmax_column_major.cu", "softmax", nil, "FAIL", `x \[rows, cols\] lies row after row: element \(i, j\) is at i \* cols \+ j`},
+	{"softmax_writes_transposed.cu", "softmax", nil, "FAIL",
+		`(?s)rows=3 cols=7.*row and column are exchanged.*The right values stand in the transposed places: y is written.*element \(i, j\) is at i \* cols \+ j`},
 	{"softmax_tail.cu", "softmax", nil, "FAIL", "right where cols is a multiple of 32"},
 	{"softmax_thread_a_column.cu", "softmax", nil, "FAIL", "(?s)refused the launch in line 12.*Cols up to 1024 are right, from 1025 on it is wrong"},
 	{"softmax_triton.py", "softmax", nil, "PASS", "x is x"},

@@ -51,7 +51,7 @@ var redTeam = map[string]map[string]rejection{
 		"cuda/on_the_host":        {op.StatusOutOfBounds, "", "read of byte 0 of x, which is device memory: on a GPU the host cannot reach it", nil},
 		"cuda/once":               {op.StatusFail, "G0", "was never written", nil},
 		"cuda/replays":            {op.StatusFail, "G[12]", "", nil},
-		"cuda/sixth_call":         {op.StatusRace, "G0", "differs between the orders", nil},
+		"cuda/sixth_call":         {op.StatusRace, "G0", "differs between two orders", nil},
 		"cuda/freed_memory":       {op.StatusFail, "G1", "is NaN|got NaN", nil},
 		"cuda/still_computing":    {op.StatusFail, "G0", "was never written", nil},
 		"cuda/jumps_out":          {op.StatusUnknown, "", "", nil}, // a jump to another thread's stack may end anywhere

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"triad/internal/backend"
+	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/own"
 	"triad/internal/record"
@@ -403,8 +404,24 @@ func (s *shrinker) transposed(f *own.Facts, dims map[string]int64) {
 		if is(op.Good, row, int64(1), col, int64(5)) && is(op.Good, row, int64(5), col, int64(1)) && is(op.Bad, row, int64(5), col, int64(5)) &&
 			is(op.Bad, row, int64(2), col, int64(2)) {
 			f.Transposed, f.Matrix = [2]string{row, col}, t.Name
+			if name := exchanged(s.probe(dims, row, int64(5), col, int64(5))); name != "" {
+				f.Matrix, f.Written = name, true
+			}
 		}
 	}
+}
+
+// exchanged is the output of a record that holds the truth of the transposed places; "" where none does.
+func exchanged(r *record.Record) string {
+	if r == nil {
+		return ""
+	}
+	for _, v := range r.Outputs {
+		if strings.Contains(v.Pattern, judge.Exchanged) {
+			return v.Name
+		}
+	}
+	return ""
 }
 
 // layoutOf names the tensors of a pass with their shapes.

@@ -194,9 +194,13 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 	v.Status, v.Gate = op.StatusRace, "G0"
 	orders := "between two launches"
 	if a, b := answer.Launches[0].Order, answer.Launches[found.otherLaunch].Order; a != b {
-		orders = fmt.Sprintf("between the orders %s and %s", a, b)
+		orders = "between two orders in which blocks and threads may run"
 	}
-	sentence := fmt.Sprintf("%s differs %s; %d of %d elements do", place(t.Name, index(found.firstDiffering, t.Shape)), orders, found.differing, t.Elements())
+	where := place(t.Name, index(found.firstDiffering, t.Shape))
+	if v.Wrong > 0 {
+		where = t.Name // one element is named: the worst
+	}
+	sentence := fmt.Sprintf("%s differs %s; %d of %d elements do", where, orders, found.differing, t.Elements())
 	if v.Wrong > 0 {
 		sentence += "; " + rejected(v)
 	} else {

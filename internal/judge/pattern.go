@@ -231,6 +231,9 @@ func (f finding) close(i int, r float64) bool {
 	return math.Abs(f.y[i]-r) <= slack || math.IsNaN(r) && math.IsNaN(f.y[i])
 }
 
+// Exchanged is the pattern of an output whose values stand in the transposed places.
+const Exchanged = "each wrong value is the truth of the transposed place: row and column are exchanged"
+
 // moved: the value belongs to another element: a neighbour, or the transposed place.
 func (f finding) moved() string {
 	n := len(f.Shape)
@@ -254,13 +257,13 @@ func (f finding) moved() string {
 			return m.text
 		}
 	}
-	if n >= 2 && f.Shape[n-2] == cols && cols > 1 {
-		if f.holds(func(i int) (bool, bool) {
-			at := int64(i)
-			r, c, before := at/cols%cols, at%cols, at/(cols*cols)*cols*cols
-			return f.close(i, f.R[before+c*cols+r]), true
+	if n >= 2 && f.Shape[n-2] > 1 && cols > 1 {
+		rows := f.Shape[n-2]
+		if f.holds(func(i int) (bool, bool) { // element (r, c) was written to c * rows + r
+			within := int64(i) % (rows * cols)
+			return f.close(i, f.R[int64(i)-within+within%rows*cols+within/rows]), true
 		}) {
-			return "each wrong value is the truth of the transposed place: row and column are exchanged"
+			return Exchanged
 		}
 	}
 	return ""

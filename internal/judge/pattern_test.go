@@ -44,6 +44,7 @@ func TestPattern(t *testing.T) {
 		{"off by one", patternTarget(1, 200), func(t Target, i int64) (float64, bool) { return t.R[min(i+1, 199)], i < 199 },
 			"each wrong value is the truth of the next column"},
 		{"transposed", square, func(t Target, i int64) (float64, bool) { return t.R[i%8*8+i/8], true }, "row and column are exchanged"},
+		{"transposed, not square", patternTarget(3, 7), func(t Target, i int64) (float64, bool) { return t.R[i%3*7+i/3], true }, "row and column are exchanged"},
 		{"missing term", patternTarget(6, 64), func(t Target, i int64) (float64, bool) { return t.R[i] - 0.75, true },
 			"differ from the truth by one number, -0.75"},
 		{"noise", patternTarget(6, 64), func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)*3.1), i*7919%5 == 0 }, ""},

@@ -34,6 +34,8 @@ type Facts struct {
 	// Transposed: wrong where both sizes of the matrix Matrix are 2 or more, even equal ones, and right where one of them is 1.
 	Transposed [2]string
 	Matrix     string
+	// Written: what is wrong in the output Matrix is the truth of the transposed places.
+	Written bool
 	// Square: right where these two sizes are equal, wrong where they differ.
 	Square [2]string
 }
@@ -45,6 +47,10 @@ func Advise(f Facts) string {
 		name, value, _ := strings.Cut(f.Otherwise, "=")
 		return fmt.Sprintf("with %s = %s it is right. The function has no parameter for %s and was judged with the default: if that is what it computes, say --attr %s",
 			name, value, name, f.Otherwise)
+	}
+	if f.Transposed[0] != "" && f.Written {
+		return fmt.Sprintf("the right values stand in the transposed places: %[3]s is written, or what it is made of is read, column after column. %[3]s [%[1]s, %[2]s] lies "+
+			"row after row: element (i, j) is at i * %[2]s + j, not at j * %[1]s + i", f.Transposed[0], f.Transposed[1], f.Matrix)
 	}
 	if f.Transposed[0] != "" {
 		return fmt.Sprintf("it is right where %[1]s or %[2]s is 1 and wrong where both are larger: a matrix is taken column after column. %[3]s [%[1]s, %[2]s] lies row "+
