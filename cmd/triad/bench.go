@@ -145,7 +145,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 		request.Seed, request.Before = kept.session.Info().Seed, kept.before
 	}
 	progress := a.progress(o.json)
-	runner := &run.Runner{Backends: backends, Recorder: kept, Timings: kept, Stop: a.stop, Progress: progress.show}
+	runner := &run.Runner{Backends: (&loading{tell: progress.preparing}).watched(backends), Recorder: kept, Timings: kept, Stop: a.stop, Progress: progress.show}
 	done, err := a.ownGPU(ctx, onGPU, runner)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 		code = exitUsage
 	}
 	err = errors.Join(err, kept.finish(err == nil && !result.Interrupted, code))
-	if printErr := a.printBench(store, kept, result, o, code); printErr != nil {
+	if printErr := a.printBench(store, kept, result, refused, o, code); printErr != nil {
 		err = errors.Join(err, printErr)
 	}
 	return ended(err, code)
@@ -189,7 +189,7 @@ func ended(err error, code exitCode) error {
 }
 
 // printBench prints a result as tables, or as JSON lines.
-func (a *app) printBench(store *results.Store, kept *recorder, result run.Result, o *benchOptions, code exitCode) error {
+func (a *app) printBench(store *results.Store, kept *recorder, result run.Result, refused []error, o *benchOptions, code exitCode) error {
 	if kept.session == nil {
 		return nil
 	}
@@ -201,12 +201,8 @@ func (a *app) printBench(store *results.Store, kept *recorder, result run.Result
 		}
 		return nil
 	}
-	why := reason(result, code)
-	if result.Interrupted {
-		why = "The run was stopped before its plan was done: the same command with --resume finishes it."
-	}
 	return report.Bench(a.out, a.style(), result.Records, timed(result), report.Summary{
-		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: strings.TrimSpace(why),
+		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: reason(result, refused, code),
 		Spent: kept.spent})
 }
 

@@ -122,7 +122,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		request.Seed, request.Before = kept.session.Info().Seed, kept.before
 	}
 	progress := a.progress(o.json)
-	runner := &run.Runner{Backends: backends, Recorder: kept, Stop: a.stop, Progress: progress.show}
+	runner := &run.Runner{Backends: (&loading{tell: progress.preparing}).watched(backends), Recorder: kept, Stop: a.stop, Progress: progress.show}
 	if o.dump != "" {
 		runner.Dumper = dumper{o.dump}
 	}
@@ -162,7 +162,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		code = exitUsage
 	}
 	err = errors.Join(err, kept.finish(err == nil && !result.Interrupted, code))
-	if printErr := a.printCompare(ctx, store, kept, result, o, code); printErr != nil {
+	if printErr := a.printCompare(ctx, store, kept, result, refused, o, code); printErr != nil {
 		err = errors.Join(err, printErr)
 	}
 	err = errors.Join(err, a.tellSmallest(smallest, kept.info.Added))
@@ -208,7 +208,7 @@ func verdictOf(result run.Result) exitCode {
 }
 
 // printCompare prints a result as a table, or as JSON lines.
-func (a *app) printCompare(ctx context.Context, store *results.Store, kept *recorder, result run.Result, o *compareOptions, code exitCode) error {
+func (a *app) printCompare(ctx context.Context, store *results.Store, kept *recorder, result run.Result, refused []error, o *compareOptions, code exitCode) error {
 	if kept.session == nil {
 		if result.Interrupted {
 			fmt.Fprintln(a.err, "triad: stopped before anything was run")
@@ -232,7 +232,7 @@ func (a *app) printCompare(ctx context.Context, store *results.Store, kept *reco
 		}
 	}
 	return report.Compare(a.out, a.style(), result.Records, result.Differences, report.Summary{
-		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: reason(result, code),
+		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: reason(result, refused, code),
 		Timed: timed(result), Spent: kept.spent, Power: powerOf(result),
 	})
 }
@@ -243,10 +243,16 @@ func powerOf(result run.Result) report.Power {
 }
 
 // reason is the sentence behind an exit code that the table alone does not explain.
-func reason(result run.Result, code exitCode) string {
+func reason(result run.Result, refused []error, code exitCode) string {
 	switch {
 	case result.Interrupted:
 		return "The run was stopped before its plan was done: the same command with --resume finishes it."
+	case len(refused) > 0: // told above the table, which may be long
+		first, _, _ := strings.Cut(refused[0].Error(), "\n")
+		if more := len(refused) - 1; more > 0 {
+			first += fmt.Sprintf(" (and %d more, above the table)", more)
+		}
+		return strings.TrimSuffix(first, ".") + "."
 	case code != exitNothing:
 		return ""
 	case len(result.Unavailable) > 0:

@@ -163,13 +163,13 @@ func contractsOf(s *op.Spec) []report.ContractDeclared {
 
 // declarations asks the backends what they hold. Nothing is fetched for it: where Python is not here its rows are left out.
 func (a *app) declarations(ctx context.Context, operator *catalog.Operator) ([]report.ImplementationDetail, error) {
-	g, err := a.chooseGPU(ctx, &caseFlags{device: "auto", gpu: -1}, environmentFlags{offline: true})
+	g, err := a.chooseGPU(ctx, &caseFlags{device: "auto", gpu: -1}, environmentFlags{offline: true, look: true})
 	if err != nil {
 		return nil, err
 	}
 	name := operator.Spec.Name
 	request := run.Request{Operators: []*catalog.Operator{operator}}
-	backends, _, refused, err := a.participants(ctx, &ownFlags{}, &request, g, environmentFlags{offline: true}, worker.Options{})
+	backends, _, refused, err := a.participants(ctx, &ownFlags{}, &request, g, environmentFlags{offline: true, look: true}, worker.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,10 @@ type progress struct {
 	began    time.Time
 	last     time.Time
 	drawn    bool
+	doing    string    // what is done before the first case ends; "" from then on
+	since    time.Time // when that began
+	ticking  bool
+	over     chan struct{}
 }
 
 // quietFor is how long a run may take before anything is said, sayEvery how often a line is written where there is no terminal.
@@ -27,16 +32,63 @@ const (
 )
 
 func (a *app) progress(bool) *progress {
-	p := &progress{out: a.err, terminal: isTerminal(a.err), began: time.Now()}
+	p := &progress{out: a.err, terminal: isTerminal(a.err), began: time.Now(), over: make(chan struct{})}
 	if !p.terminal {
 		p.last = p.began // a log gets its first line when the run turns out to be long
 	}
 	return p
 }
 
-func (p *progress) show(now run.Progress) {
+// preparing says what is done before there is a case to count: a terminal shows it with the seconds that it takes, without anybody telling more.
+func (p *progress) preparing(words string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.terminal {
+		return
+	}
+	if p.doing == "" {
+		p.since = time.Now()
+	}
+	p.doing = words
+	if p.ticking {
+		return
+	}
+	p.ticking = true
+	over := p.over
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case now := <-tick.C:
+				p.tick(now)
+			}
+		}
+	}()
+}
+
+// tick shows what is being prepared, where nothing else is there to show.
+func (p *progress) tick(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.doing == "" || now.Sub(p.began) < quietFor {
+		return
+	}
+	p.last = now
+	p.write(fmt.Sprintf("%s, %d s", p.doing, int(now.Sub(p.since).Seconds())))
+}
+
+// show takes how far a run is.
+func (p *progress) show(now run.Progress) {
+	if p.terminal && now.Cases == 0 && strings.HasPrefix(now.Text, "loading ") {
+		p.preparing(now.Text)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doing = ""
 	interval := sayEvery
 	if p.terminal {
 		interval = drawFor
@@ -56,6 +108,11 @@ func (p *progress) show(now run.Progress) {
 			text += fmt.Sprintf(", about %v left", left.Round(time.Second))
 		}
 	}
+	p.write(text)
+}
+
+// write draws the line anew on a terminal, and writes one elsewhere.
+func (p *progress) write(text string) {
 	if p.terminal {
 		fmt.Fprintf(p.out, "\r\x1b[2K%s", text)
 		p.drawn = true
@@ -68,6 +125,12 @@ func (p *progress) show(now run.Progress) {
 func (p *progress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.doing = ""
+	if p.ticking {
+		p.ticking = false
+		close(p.over)
+		p.over = make(chan struct{})
+	}
 	if p.drawn {
 		fmt.Fprint(p.out, "\r\x1b[2K")
 		p.drawn = false

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -39,8 +40,8 @@ func (f *caseFlags) add(cmd *cobra.Command, pass string) {
 	fs.StringSliceVar(&f.impls, "impl", nil, "only implementations with these prefixes, e.g. cuda,triton/row")
 	fs.StringVar(&f.device, "device", "auto", "auto, cpu or gpu")
 	fs.IntVar(&f.gpu, "gpu", -1, "use this GPU, a number among the visible ones, from 0")
-	fs.BoolVar(&f.quick, "quick", false, "at most 12 cases for each operator, dtype and pass")
-	fs.BoolVar(&f.full, "full", false, "every case")
+	fs.BoolVar(&f.quick, "quick", false, "at most 12 cases for each operator, dtype and pass: on a CPU some ten seconds for an operator")
+	fs.BoolVar(&f.full, "full", false, "every case: on a CPU minutes to tens of minutes for an operator")
 	fs.StringVar(&f.seed, "seed", strconv.Itoa(defaultSeed), "seed of the inputs: a number, or random to draw one")
 	fs.StringArrayVar(&f.limits, "limit", nil, "a deadline, NAME=DURATION, NAME one of "+strings.Join(worker.LimitNames(), ", "))
 	fs.StringSliceVar(&f.distribution, "distribution", nil, "only these input distributions, e.g. normal,extremes")
@@ -131,6 +132,9 @@ func parseDims(words []string) (map[string]int64, error) {
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
 		n, err := strconv.ParseInt(value, 10, 64)
+		if ok && errors.Is(err, strconv.ErrRange) {
+			return nil, usage("--dims %q: %s is too large: want at most 2^40", word, value)
+		}
 		if !ok || err != nil {
 			return nil, usage("--dims %q: want NAME=SIZE with a whole number, e.g. rows=8", word)
 		}

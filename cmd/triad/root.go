@@ -148,11 +148,11 @@ func (a *app) root() *cobra.Command {
 against an fp64 truth, and records everything in SQLite. Where there is no GPU the CUDA kernels run in an
 emulator that is a stricter judge than a GPU, and Triton runs in its interpreter.
 
-  triad compare softmax            every implementation of softmax, judged and recorded
-  triad compare softmax --add mine.cu   is my kernel right? Judged beside ours, by the same rules
-  triad ops list                   which operators there are
-  triad results list               what was recorded
-  triad doctor                     what was found on this machine, what is missing, how to get it`,
+  triad compare softmax                 every implementation of softmax, judged and recorded
+  triad compare softmax --add mine.cu   is my kernel right? judged beside ours, by the same rules
+  triad ops list                        which operators there are
+  triad results list                    what was recorded
+  triad doctor                          what was found on this machine, what is missing, how to get it`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,

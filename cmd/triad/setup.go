@@ -16,6 +16,7 @@ import (
 // environmentFlags are the flags of every verb that may need Python.
 type environmentFlags struct {
 	yes, offline bool
+	look         bool // find what is here; nothing is made for it, and the sentence says how it is made
 }
 
 func (f *environmentFlags) add(cmd *cobra.Command) {
@@ -29,7 +30,7 @@ func (a *app) environment(f environmentFlags, gpu bool) (*pybridge.Environment, 
 	if err != nil {
 		return nil, err
 	}
-	return &pybridge.Environment{Files: a.files, DataDir: data, Offline: f.offline, GPU: gpu, Log: a.err, Getenv: a.getenv,
+	return &pybridge.Environment{Files: a.files, DataDir: data, Offline: f.offline, Look: f.look, GPU: gpu, Log: a.err, Getenv: a.getenv,
 		Consent: a.consent(f.yes), Space: a.space}, nil
 }
 

@@ -37,7 +37,11 @@ func (p Power) words() string {
 	}
 	text := fmt.Sprintf("%d of %s can tell right from wrong (%.1f %%)", p.Powered, counted(p.Cases, "case"), 100*float64(p.Powered)/float64(p.Cases))
 	if p.Trivial > 0 {
-		text += fmt.Sprintf("; %d more are trivial by design", p.Trivial)
+		verb := "are"
+		if p.Trivial == 1 {
+			verb = "is"
+		}
+		text += fmt.Sprintf("; %d more %s trivial by design", p.Trivial, verb)
 	}
 	return text + ".\n"
 }

@@ -25,3 +25,11 @@ func TestPowerlessCasesAreToldOnce(t *testing.T) {
 		t.Errorf("%d mentions, want one that names the case:\n%s", n, text.String())
 	}
 }
+
+func TestPowerCountsInWords(t *testing.T) {
+	for n, want := range map[int]string{0: "(100.0 %).\n", 1: "; 1 more is trivial by design.\n", 2: "; 2 more are trivial by design.\n"} {
+		if text := (Power{Cases: 4, Powered: 4, Trivial: n}).words(); !strings.HasSuffix(text, want) {
+			t.Errorf("%q, want %q at the end", text, want)
+		}
+	}
+}
