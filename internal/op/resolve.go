@@ -223,7 +223,11 @@ func (s *Spec) types(specs []TensorSpec, c Case) ([]TensorType, error) {
 			}
 		}
 		if total += n; total > MaxElements {
-			return nil, usagef("%s: dims %v: want at most 2^40 elements in all", s.Name, c.Dims)
+			words := make([]string, len(c.Dims))
+			for i, d := range c.Dims {
+				words[i] = fmt.Sprintf("%s=%d", d.Name, d.Value)
+			}
+			return nil, usagef("%s %v, %s: want at most 2^40 elements in all its tensors", s.Name, c.Pass, strings.Join(words, " "))
 		}
 		out = append(out, t)
 	}

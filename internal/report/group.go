@@ -18,7 +18,7 @@ type group struct {
 	records     []record.Record
 }
 
-// groups gathers records into lines: operators and passes in the order of the records, then backends, names and dtypes.
+// groups gathers records into lines: operators in the order of the records, forward before backward, then backends, names and dtypes.
 func groups(records []record.Record) [][]group {
 	type section struct {
 		op   string
@@ -43,6 +43,16 @@ func groups(records []record.Record) [][]group {
 		}
 		lines[key].records = append(lines[key].records, r)
 	}
+	first := map[string]int{}
+	for i, s := range sections {
+		if _, known := first[s.op]; !known {
+			first[s.op] = i
+		}
+	}
+	// What is left out is recorded before anything runs: a backward that is must not come before the forward that is not.
+	slices.SortStableFunc(sections, func(a, b section) int {
+		return cmp.Or(cmp.Compare(first[a.op], first[b.op]), cmp.Compare(a.pass, b.pass))
+	})
 	out := make([][]group, len(sections))
 	for i, s := range sections {
 		for _, g := range bySection[s] {

@@ -33,3 +33,18 @@ func TestPowerCountsInWords(t *testing.T) {
 		}
 	}
 }
+
+// What is left out is recorded first, and a forward is told before its backward all the same.
+func TestForwardComesBeforeBackward(t *testing.T) {
+	var records []record.Record
+	for _, c := range []op.Case{{Op: "rope", Pass: op.Backward}, {Op: "rope", Pass: op.Forward}, {Op: "layernorm", Pass: op.Backward}, {Op: "layernorm", Pass: op.Forward}} {
+		records = append(records, record.Record{Case: c})
+	}
+	var order []string
+	for _, lines := range groups(records) {
+		order = append(order, lines[0].op+" "+lines[0].pass.String())
+	}
+	if got := strings.Join(order, ", "); got != "rope forward, rope backward, layernorm forward, layernorm backward" {
+		t.Error(got)
+	}
+}
