@@ -96,6 +96,38 @@ func (s *Store) List(ctx context.Context, f Filter) (records []record.Record, to
 	return records, total, s.explain("list runs", err)
 }
 
+// Recorded are the names that occur in the database, each once.
+type Recorded struct{ Ops, DTypes, Impls []string }
+
+// Recorded lists what a filter can name.
+func (s *Store) Recorded(ctx context.Context) (Recorded, error) {
+	var found Recorded
+	for _, part := range []struct {
+		into  *[]string
+		query string
+	}{
+		{&found.Ops, "SELECT DISTINCT op FROM test_case ORDER BY op"},
+		{&found.DTypes, "SELECT DISTINCT dtype FROM test_case ORDER BY dtype"},
+		{&found.Impls, "SELECT DISTINCT name FROM implementation ORDER BY name"},
+	} {
+		rows, err := s.reader.QueryContext(ctx, part.query)
+		if err != nil {
+			return found, s.explain("list names", err)
+		}
+		for rows.Next() {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				return found, errors.Join(s.explain("list names", err), rows.Close())
+			}
+			*part.into = append(*part.into, name)
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return found, s.explain("list names", err)
+		}
+	}
+	return found, nil
+}
+
 // selectRuns reads the records that a condition on runTables picks, with their verdicts.
 func selectRuns(q querier, condition string, args ...any) ([]record.Record, []int64, error) {
 	rows, err := q.Query("SELECT "+runColumns+" FROM "+runTables+" WHERE "+condition, args...)

@@ -30,7 +30,11 @@ func (a *app) resultsExport(db *string) *cobra.Command {
 				return err
 			}
 			defer store.Close()
-			records, _, err := store.List(cmd.Context(), results.Filter{Session: session, Op: ops, Impl: impls, Limit: -1})
+			f := results.Filter{Session: session, Op: ops, Impl: impls, Limit: -1}
+			if err := knownNames(cmd.Context(), store, f); err != nil {
+				return err
+			}
+			records, _, err := store.List(cmd.Context(), f)
 			if err != nil {
 				return &failure{exitBad, err}
 			}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/report"
 	"triad/results"
@@ -67,6 +69,9 @@ func (a *app) resultsList(db *string) *cobra.Command {
 				return err
 			}
 			defer store.Close()
+			if err := knownNames(cmd.Context(), store, f); err != nil {
+				return err
+			}
 			records, total, err := store.List(cmd.Context(), f)
 			if err != nil {
 				return &failure{exitBad, err}
@@ -96,6 +101,41 @@ func (a *app) resultsList(db *string) *cobra.Command {
 	fs.IntVar(&limit, "limit", 50, "at most so many")
 	fs.BoolVar(&asJSON, "json", false, "one JSON object a line (docs/json.md)")
 	return cmd
+}
+
+// knownNames refuses what neither the catalog has nor any record: an empty list would look as if nothing had been run.
+func knownNames(ctx context.Context, store *results.Store, f results.Filter) error {
+	if len(f.Op)+len(f.DType)+len(f.Impl) == 0 {
+		return nil
+	}
+	found, err := store.Recorded(ctx)
+	if err != nil {
+		return &failure{exitBad, err}
+	}
+	ops, dtypes := append(catalog.Names(), found.Ops...), found.DTypes
+	for _, o := range catalog.All() {
+		dtypes = append(dtypes, o.Spec.DTypes...)
+	}
+	families := append([]string{"cuda", "triton", "torch", "mine"}, found.Impls...)
+	is := func(name, asked string) bool { return name == asked }
+	prefixed := func(name, asked string) bool { // of a family any name will do: which there are, only its sources say
+		return strings.HasPrefix(name, asked) || !strings.Contains(name, "/") && strings.HasPrefix(asked, name+"/")
+	}
+	for _, part := range []struct {
+		flag         string
+		asked, known []string
+		fits         func(name, asked string) bool
+	}{
+		{"op", f.Op, ops, is}, {"dtype", f.DType, dtypes, is}, {"impl", f.Impl, families, prefixed},
+	} {
+		for _, asked := range part.asked {
+			if !slices.ContainsFunc(part.known, func(name string) bool { return part.fits(name, asked) }) {
+				slices.Sort(part.known)
+				return usage("--%s %q: neither triad nor a recorded run knows it: want one of %s", part.flag, asked, strings.Join(slices.Compact(part.known), ", "))
+			}
+		}
+	}
+	return nil
 }
 
 // parseSince reads "2h", "7d", "2026-01-31" or "2026-01-31T12:00:00".
