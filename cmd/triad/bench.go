@@ -116,6 +116,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 	if err != nil {
 		return err
 	}
+	options.Doing = a.doing
 	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
 	if err != nil {
 		return err

@@ -93,6 +93,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if err != nil {
 		return err
 	}
+	options.Doing = a.doing
 	if err := (dumper{o.dump}).ready(); err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (f *ownFile) writePython(operator, request, code string, make maker) error 
 		return fmt.Errorf("write the code that calls %s: %w", f.name, err)
 	}
 	f.adapter = make.python(folder)
-	f.adapter.BackendName, f.adapter.FamilyNames = "mine", []string{"mine"}
+	f.adapter.BackendName, f.adapter.FamilyNames = f.name, []string{"mine"}
 	f.adapter.Slot = func(string) string { return "mine" }
 	return nil
 }
@@ -127,7 +127,7 @@ func (f *ownFile) write(code func(include string) string, make maker) error {
 		return fmt.Errorf("write the code that calls %s: %w", f.name, err)
 	}
 	f.adapter = withSpec(make.cuda(), make.spec)
-	f.adapter.BackendName, f.adapter.FamilyNames = "mine", []string{"mine"}
+	f.adapter.BackendName, f.adapter.FamilyNames = f.name, []string{"mine"}
 	f.adapter.Slot = func(string) string { return "mine" }
 	f.adapter.Names = func(string) string { return f.shim }
 	return nil

@@ -63,6 +63,7 @@ type app struct {
 	driverHere func() bool
 	beside     func() string
 	reserve    *worker.Reserve // of a watch; nil elsewhere
+	doing      *worker.Doing   // what a person who interrupts waits for
 	// stop is cancelled by the first interrupt: finish the current case. ctx is cancelled by the second.
 	stop  context.Context
 	began time.Time
@@ -70,7 +71,7 @@ type app struct {
 
 // newApp is triad as people run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{began: time.Now(), in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder}
+	return &app{doing: &worker.Doing{}, began: time.Now(), in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder}
 }
 
 // execute runs one command line and returns its exit code.
@@ -126,7 +127,11 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 			select {
 			case <-signals:
 				if n == 0 {
-					fmt.Fprintln(a.err, "triad: finishing what is running; interrupt again to stop at once")
+					waited := a.doing.String()
+					if waited != "" {
+						waited = " (" + waited + ")"
+					}
+					fmt.Fprintf(a.err, "triad: finishing what is running%s; interrupt again to stop at once\n", waited)
 					first()
 				} else {
 					signal.Stop(signals) // a third one ends triad at once: the database stands it

@@ -195,6 +195,7 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 	}
 	places := make(chan struct{}, inFlight)
 	var group sync.WaitGroup
+	var broken []work
 	for i, w := range planned {
 		select {
 		case places <- struct{}{}:
@@ -203,6 +204,7 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 		}
 		if x.Stop.Err() != nil || ctx.Err() != nil || x.failed() {
 			x.result.Interrupted = i < len(planned)
+			broken = planned[i:]
 			break
 		}
 		// Cases are prepared one after the other: "the previous output" of the power check is then that of the plan, whatever the timing.
@@ -222,6 +224,9 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 		})
 	}
 	group.Wait()
+	if ctx.Err() == nil && x.failure == nil {
+		x.failure = x.recordBroken(broken)
+	}
 	if ctx.Err() != nil || errors.Is(x.failure, context.Canceled) {
 		x.result.Interrupted = true
 		return nil
@@ -296,6 +301,18 @@ func (x *execution) oneCase(ctx context.Context, w work, c *prepared) error {
 		return err
 	}
 	return x.compareEntries(c)
+}
+
+// recordBroken records, of what a run that was stopped leaves, what could not be built or imported: that may be what it was stopped for, and no
+// later run finds it otherwise.
+func (x *execution) recordBroken(left []work) error {
+	for _, w := range left {
+		w.entries = slices.DeleteFunc(x.missing(w), func(e entry) bool { return e.verdict == nil || e.verdict.status != op.StatusBuildFail })
+		if err := x.recordRulings(w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recordRulings records a case of which everything is known beforehand.

@@ -181,6 +181,25 @@ func TestBrokenOffAccusesNobody(t *testing.T) {
 	}
 }
 
+// What could not be built is recorded although the run was stopped while it was: that may be what was waited for. Nothing else is.
+func TestBrokenBuildOfAStoppedRun(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, cancel := context.WithCancel(t.Context())
+	cancel()
+	broken := fakes(nil)
+	broken.family, broken.load = "broken", &backend.BuildFailure{Sentence: "loading did not end"}
+	kept := &memory{}
+	r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right}), broken}, Recorder: kept, Stop: stop}
+	result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1,
+		Options: op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}}})
+	if err != nil || !result.Interrupted || len(kept.records) != 1 || kept.records[0].Status != op.StatusBuildFail || kept.records[0].Message != "loading did not end" {
+		t.Errorf("%v, interrupted = %v, %+v", err, result.Interrupted, kept.records)
+	}
+}
+
 // launchless measures nothing, rulers included.
 type launchless struct{ *fake }
 

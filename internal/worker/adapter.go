@@ -134,6 +134,7 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 		named = a.Names(operator)
 	}
 	w := s.worker
+	defer a.opts.Doing.begin(fmt.Sprintf("loading %s in the worker of %s", operator, a.BackendName), a.opts.Limits.Build)()
 	err := w.call(ctx, backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: named}}, a.opts.Limits.Build, "build", &reply)
 	if err == nil {
 		err = checkFailures(reply.Failed)
@@ -145,7 +146,11 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 		}
 		if d := asDeath(err); d != nil && ctx.Err() == nil {
 			a.lost(s, w, d)
-			return reply, &backend.BuildFailure{Sentence: fmt.Sprintf("the worker of %s %s", a.BackendName, d.Sentence), Log: d.Log}
+			sentence := fmt.Sprintf("the worker of %s %s", a.BackendName, d.Sentence)
+			if d.Status == op.StatusHang {
+				sentence = fmt.Sprintf("loading %s in the worker of %s did not end: %s", operator, a.BackendName, d.Sentence)
+			}
+			return reply, &backend.BuildFailure{Sentence: sentence, Log: d.Log}
 		}
 		return reply, fmt.Errorf("load %s in the worker of %s: %w", operator, a.BackendName, err)
 	}
@@ -167,7 +172,9 @@ func (a *Adapter) start(ctx context.Context, s *slot) error {
 	}
 	a.startOthers(ctx, s) // what the command needed, such as an environment, is there now
 	began := time.Now()
+	done := a.opts.Doing.begin("starting the worker of "+a.BackendName, a.opts.Limits.Import)
 	w, err := a.Reserve.open(ctx, command, a.opts)
+	done()
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -269,7 +276,10 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	}
 	began := time.Now()
 	var reply backend.RunReply
-	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, a.opts.Limits.call(earlier, a.GPU), a.phase(earlier), &reply)
+	limit := a.opts.Limits.call(earlier, a.GPU)
+	done := a.opts.Doing.begin(job.Implementation.Name, limit)
+	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, limit, a.phase(earlier), &reply)
+	done()
 	wall := time.Since(began)
 	if d := asDeath(err); d != nil && ctx.Err() == nil {
 		a.lost(s, w, d)
