@@ -170,6 +170,9 @@ func (o *ownFiles) Run(ctx context.Context, job backend.Job) (backend.Outcome, e
 			if err == nil {
 				own.Explain(&outcome, f.launches, f.takesShared)
 			}
+			if outcome.Where != nil && outcome.Where.File == f.shim {
+				outcome.Where = nil // a line of what triad wrote around the file tells its author nothing
+			}
 			return outcome, err
 		}
 	}
@@ -415,7 +418,7 @@ func (f *ownFlags) wordsOf(mine *ownFiles) []string {
 
 // tellMatched says what was understood of every file.
 func (a *app) tellMatched(files *ownFiles, refused []error, json bool) {
-	to := a.out
+	to := a.style().Wrap(a.out)
 	if json {
 		to = a.err
 	}

@@ -83,6 +83,7 @@ func Operators(w io.Writer, style Style, operators []Operator) error {
 
 // ShowOperator writes what an operator declares: tensors and contracts of each pass, attributes, implementations.
 func ShowOperator(w io.Writer, style Style, o OperatorDetail) error {
+	w = style.Wrap(w)
 	title := style.paint(bold, o.Name)
 	if o.Source != "" {
 		title += "  (" + clean(o.Source) + ")"

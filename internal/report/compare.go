@@ -80,8 +80,9 @@ const shownPerLine = 2
 // Compare writes what `triad compare` found: for each operator and pass a table with a line for each implementation and dtype, below it
 // every bad line with its place and the command that shows it, then how far the implementations lie apart, and at the end the totals.
 func Compare(w io.Writer, style Style, records []record.Record, differences []record.Difference, summary Summary) error {
+	w = style.Wrap(w)
 	for _, lines := range groups(records) {
-		for _, part := range []func(io.Writer, Style, []group) error{heading, implementationTable, powerless, unavailable, badLines} {
+		for _, part := range []func(io.Writer, Style, []group) error{heading, implementationTable, powerless, unavailable, badLines, printed} {
 			if err := part(w, style, lines); err != nil {
 				return err
 			}
@@ -122,6 +123,24 @@ func powerless(w io.Writer, style Style, lines []group) error {
 	return write(w, fmt.Sprintf("\n  %s  neutral for all, since a trivial wrong answer would pass as well: %s\n", style.status(op.StatusNoPower), text))
 }
 
+// printed says once of every file of the user's own that something was printed, which the table does not show, and where to read it.
+func printed(w io.Writer, style Style, lines []group) error {
+	var told []string
+	for _, g := range lines {
+		for _, r := range g.records {
+			judged := r.Status != op.StatusBuildFail && r.Status != op.StatusUnavailable // else it is the compiler that spoke
+			if r.Backend != "mine" || r.LogTail == "" || r.ID == "" || !judged || slices.Contains(told, r.Impl) {
+				continue
+			}
+			told = append(told, r.Impl)
+			if err := write(w, fmt.Sprintf("\n  %s printed something: triad results show %s\n", clean(r.Impl), r.ID)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func heading(w io.Writer, style Style, lines []group) error {
 	return write(w, style.paint(bold, lines[0].op+" "+lines[0].pass.String())+"\n\n")
 }
@@ -134,7 +153,7 @@ func implementationTable(w io.Writer, style Style, lines []group) error {
 		rows = append(rows, []string{g.impl, g.dtype, style.status(g.status()), fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad),
 			figure(headroom), figure(ulp), g.devices(), g.note()})
 	}
-	header := columns("implementation", "dtype", "status", ">good", ">neutral", ">bad", ">headroom", ">max ulp", "device", "note")
+	header := columns("implementation", "dtype", "status", ">good", ">neutral", ">bad", "?>headroom", "?>max ulp", "?device", "note")
 	return style.Table(w, "  ", header, rows)
 }
 
@@ -236,7 +255,7 @@ func size(c op.Case) float64 {
 }
 
 // Bad tells one bad record: which case, which element of which output, what was accepted.
-func Bad(w io.Writer, style Style, r record.Record) error { return badRecord(w, style, r, nil) }
+func Bad(w io.Writer, style Style, r record.Record) error { return badRecord(style.Wrap(w), style, r, nil) }
 
 // badRecord tells one bad record: which case, which element of which output, what was accepted, and how to see more.
 // Others share its fate.

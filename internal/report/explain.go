@@ -30,6 +30,7 @@ var gateWords = map[string]string{
 // Explain writes, for every record that was run with --explain, what each output promises, how it was judged and where its errors lie. What is
 // bad comes last, nearest to the table that follows.
 func Explain(w io.Writer, style Style, records []record.Record) error {
+	w = style.Wrap(w)
 	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(a, b record.Record) int {
 		return cmp.Compare(btoi(a.Status.Weight() == op.Bad), btoi(b.Status.Weight() == op.Bad))

@@ -36,7 +36,7 @@ func List(w io.Writer, style Style, records []record.Record, total int) error {
 		rows[i] = []string{r.ID, r.Started.UTC().Format("2006-01-02 15:04"), r.Case.Op, r.Case.Pass.String(), r.Case.DType, r.Impl, style.status(r.Status),
 			figure(headroom), figure(ulp), r.Device, caseWords(r.Case)}
 	}
-	header := columns("id", "started (UTC)", "op", "pass", "dtype", "implementation", "status", ">headroom", ">max ulp", "device", "case")
+	header := columns("id", "?started (UTC)", "op", "pass", "dtype", "implementation", "status", "?>headroom", "?>max ulp", "?device", "case")
 	if slices.ContainsFunc(records, func(r record.Record) bool { return r.Backend == "mine" }) { // versions of a user's file are told apart by their contents
 		header = append(header, columns("contents")...)
 		for i, r := range records {
@@ -59,6 +59,7 @@ func Shown(n, total int) string {
 
 // Show writes everything about one run, and the command that repeats it.
 func Show(w io.Writer, style Style, run record.Run) error {
+	w = style.Wrap(w)
 	r, s := run.Record, run.Session
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s  %s/%s %s %s\n\n", style.status(r.Status), r.Case.Op, r.Impl, r.Case.Pass, r.Case.DType)
@@ -216,7 +217,7 @@ func toolchainWords(t record.Toolchain) string {
 func Rows(w io.Writer, style Style, names []string, rows [][]any, cut string) error {
 	header := make([]column, len(names))
 	for i, name := range names {
-		header[i] = column{clean(name), len(rows) > 0 && numeric(rows, i)}
+		header[i] = column{name: clean(name), right: len(rows) > 0 && numeric(rows, i)}
 	}
 	cells := make([][]string, len(rows))
 	for i, row := range rows {

@@ -28,6 +28,7 @@ type SanitizerFinding struct {
 
 // Sanitized writes a line for each tool, then what it found, and which kernels it never saw.
 func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
+	w = style.Wrap(w)
 	var rows, found [][]string
 	var notes strings.Builder
 	never := map[string]bool{}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -14,24 +15,55 @@ type Style struct {
 	Width int  // columns of the terminal; 0: as wide as it gets
 }
 
-// column is a column of a table: its heading, and whether it holds numbers.
+// column is a column of a table: its heading, whether it holds numbers, and whether a narrow terminal may do without it.
 type column struct {
 	name  string
 	right bool
+	spare bool
 }
 
-// columns makes left-aligned columns; a name that begins with '>' is aligned to the right.
+// columns makes left-aligned columns; a name that begins with '>' is aligned to the right, and one that begins with '?' (before it) may be left out
+// where the terminal is too narrow for all.
 func columns(names ...string) []column {
 	out := make([]column, len(names))
 	for i, name := range names {
-		out[i] = column{strings.TrimPrefix(name, ">"), strings.HasPrefix(name, ">")}
+		name, spare := strings.CutPrefix(name, "?")
+		name, right := strings.CutPrefix(name, ">")
+		out[i] = column{name, right, spare}
 	}
 	return out
 }
 
-// Table writes rows under a header, two spaces between the columns and none at the end of a line, each line behind indent. The last
-// column is cut to the width of the terminal.
+// leastRoom is what the last column of a table gets at least, where it has so much to say.
+const leastRoom = 20
+
+// Table writes rows under a header, two spaces between the columns and none at the end of a line, each line behind indent. On a terminal that is too
+// narrow, columns that may be left out are, from the right; what is still too wide goes on in a second line of the row, and the last column is cut.
 func (s Style) Table(w io.Writer, indent string, header []column, rows [][]string) error {
+	header, rows = s.narrow(len(indent), header, rows)
+	var bands [][]string
+	for from := 0; from < len(header); {
+		to := s.band(len(indent), header, rows, from)
+		part := make([][]string, len(rows))
+		for i, row := range rows {
+			part[i] = row[from:to]
+		}
+		bands = append(bands, s.lines(indent, header[from:to], part))
+		if from = to; len(bands) == 1 {
+			indent += "    "
+		}
+	}
+	var text strings.Builder
+	for i := range len(rows) + 1 {
+		for _, band := range bands {
+			text.WriteString(band[i] + "\n")
+		}
+	}
+	return write(w, text.String())
+}
+
+// lines are the header and the rows of a table that fits.
+func (s Style) lines(indent string, header []column, rows [][]string) []string {
 	t := table.NewWriter()
 	t.SetStyle(table.Style{Box: table.BoxStyle{PaddingRight: "  "}, Format: table.FormatOptions{Header: text.FormatDefault, Row: text.FormatDefault}})
 	names := make(table.Row, len(header))
@@ -55,31 +87,151 @@ func (s Style) Table(w io.Writer, indent string, header []column, rows [][]strin
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(indent+line, " ")
 	}
-	return write(w, strings.Join(lines, "\n")+"\n")
+	return lines
 }
 
-// fit cuts the last column so that lines fit the terminal; at least 20 characters of it stay.
+// widths are the columns of the terminal that each column of a table takes, without the space behind it.
+func widths(header []column, rows [][]string) []int {
+	out := make([]int, len(header))
+	for i := range header {
+		out[i] = text.StringWidthWithoutEscSequences(header[i].name)
+		for _, row := range rows {
+			out[i] = max(out[i], text.StringWidthWithoutEscSequences(row[i]))
+		}
+	}
+	return out
+}
+
+// narrow leaves out what may be left out, until the rest fits.
+func (s Style) narrow(taken int, header []column, rows [][]string) ([]column, [][]string) {
+	for s.Width > 0 && len(header) > 0 {
+		wide := widths(header, rows)
+		sum := taken + min(wide[len(wide)-1], leastRoom)
+		for _, n := range wide[:len(wide)-1] {
+			sum += n + 2
+		}
+		drop := -1
+		for i, c := range header {
+			if c.spare {
+				drop = i
+			}
+		}
+		if sum <= s.Width || drop < 0 {
+			break
+		}
+		header = slices.Delete(slices.Clone(header), drop, drop+1)
+		fewer := make([][]string, len(rows))
+		for i, row := range rows {
+			fewer[i] = slices.Delete(slices.Clone(row), drop, drop+1)
+		}
+		rows = fewer
+	}
+	return header, rows
+}
+
+// band is where the columns end that fit beside each other from one on.
+func (s Style) band(taken int, header []column, rows [][]string, from int) int {
+	if s.Width <= 0 {
+		return len(header)
+	}
+	wide := widths(header, rows)
+	for to := from; to < len(header); to++ {
+		need := wide[to]
+		if to == len(header)-1 {
+			need = min(need, leastRoom)
+		}
+		if to > from && taken+need > s.Width {
+			return to
+		}
+		taken += wide[to] + 2
+	}
+	return len(header)
+}
+
+// fit cuts the last column at a blank so that lines fit the terminal; at least leastRoom of it stays.
 func (s Style) fit(taken int, header []column, rows [][]string) [][]string {
 	if s.Width <= 0 || len(header) == 0 {
 		return rows
 	}
 	last := len(header) - 1
-	for i := range last {
-		widest := text.StringWidthWithoutEscSequences(header[i].name)
-		for _, row := range rows {
-			widest = max(widest, text.StringWidthWithoutEscSequences(row[i]))
-		}
-		taken += widest + 2
+	for _, n := range widths(header, rows)[:last] {
+		taken += n + 2
 	}
-	room := max(s.Width-taken, 20)
+	room := max(s.Width-taken, leastRoom)
 	out := make([][]string, len(rows))
 	for i, row := range rows {
-		out[i] = append([]string(nil), row...)
+		out[i] = slices.Clone(row)
 		if text.StringWidthWithoutEscSequences(row[last]) > room {
-			out[i][last] = text.Snip(row[last], room, "…")
+			out[i][last] = cut(row[last], room)
 		}
 	}
 	return out
+}
+
+// cut shortens words to a width, between two of them where that keeps half of it.
+func cut(words string, room int) string {
+	short := text.Snip(words, room, "…")
+	if i := strings.LastIndexByte(short, ' '); i > room/2 && !strings.Contains(short[i:], "\x1b") {
+		return strings.TrimRight(short[:i], " ,;:") + " …"
+	}
+	return short
+}
+
+// wrapping breaks the lines that go through it between words, where they are wider than the terminal, and indents what follows as they are indented.
+// Commands stay on a line of their own, to be copied.
+type wrapping struct {
+	to    io.Writer
+	width int
+}
+
+// Wrap is the writer for paragraphs.
+func (s Style) Wrap(w io.Writer) io.Writer {
+	if s.Width <= 0 {
+		return w
+	}
+	return wrapping{w, s.Width}
+}
+
+// Write takes whole lines.
+func (x wrapping) Write(b []byte) (int, error) {
+	var out strings.Builder
+	for line := range strings.Lines(string(b)) {
+		body, ended := strings.CutSuffix(line, "\n")
+		out.WriteString(x.wrapped(body))
+		if ended {
+			out.WriteByte('\n')
+		}
+	}
+	if _, err := io.WriteString(x.to, out.String()); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+func (x wrapping) wrapped(line string) string {
+	body := strings.TrimLeft(line, " ")
+	if text.StringWidthWithoutEscSequences(line) <= x.width || strings.HasPrefix(body, "triad ") {
+		return line
+	}
+	indent := line[:len(line)-len(body)]
+	var out strings.Builder
+	out.WriteString(indent)
+	at := len(indent)
+	for i, word := range strings.Split(body, " ") {
+		n := text.StringWidthWithoutEscSequences(word)
+		switch {
+		case i == 0:
+		case at+1+n > x.width && at > len(indent):
+			out.WriteString("\n" + indent)
+			at = len(indent)
+		default:
+			out.WriteByte(' ')
+			at++
+		}
+		out.WriteString(word)
+		at += n
+	}
+	return out.String()
 }
 
 // Colours, by what they mean.

@@ -22,6 +22,7 @@ type Timed struct {
 // Bench writes what `triad bench` found: for each operator and bench point a table with a line for each implementation and regime, then what
 // the device did at best, and the totals.
 func Bench(w io.Writer, style Style, records []record.Record, timed Timed, summary Summary) error {
+	w = style.Wrap(w)
 	if err := Times(w, style, records, timed); err != nil {
 		return err
 	}

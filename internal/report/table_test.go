@@ -1,0 +1,70 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// On no terminal does a line break inside a word: columns are left out or go on below, notes are cut and paragraphs broken between words.
+func TestTablesFitTheTerminal(t *testing.T) {
+	headroom, ulp := record.Float(8.79), record.Float(17.5)
+	var records []record.Record
+	for _, impl := range []string{"mine/softmax_block", "cuda/online", "triton/row"} {
+		c := op.Case{Op: "flash_attention", Pass: op.Backward, DType: "fp32", Dims: op.Dims{{Name: "rows", Value: 17}, {Name: "cols", Value: 264}}, Layout: "transposed",
+			Distribution: "normal", Upstream: "normal"}
+		records = append(records,
+			record.Record{ID: "01M7ZD0XZJBN29WS1DMBHRNP4H", Impl: impl, Device: "emulator", Status: op.StatusPass, Case: c,
+				Outputs: []record.Verdict{{Name: "y", Status: op.StatusPass, Headroom: &headroom, ULPMax: &ulp}}},
+			record.Record{Impl: impl, Device: "emulator", Status: op.StatusUnsupported, Case: c, Message: "cols 264 is not a multiple of 1024, which this variant asks for"})
+	}
+	records = append(records, record.Record{Impl: "torch/eager", Device: "cpu", Status: op.StatusHang, Case: records[0].Case,
+		Message: "the call did not come back within 30 s: it was ended, and what it had printed until then is in the log of the run"})
+	known := map[string]bool{"…": true}
+	whole := shownAt(t, Style{}, records)
+	for _, word := range strings.Fields(whole) {
+		known[word] = true
+	}
+	for _, width := range []int{60, 80, 100, 120, 200} {
+		seen := shownAt(t, Style{Width: width}, records)
+		for line := range strings.Lines(seen) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := text.StringWidthWithoutEscSequences(line); n > width && !strings.HasPrefix(strings.TrimSpace(line), "triad ") {
+				t.Errorf("%d columns: a line of %d: %q", width, n, line)
+			}
+			for _, word := range strings.Fields(line) {
+				if !known[word] && !known[word+","] && !known[word+";"] && !known[word+":"] {
+					t.Errorf("%d columns: %q is no whole word", width, word)
+				}
+			}
+		}
+		for _, must := range []string{"mine/softmax_block", "01M7ZD0XZJBN29WS1DMBHRNP4H", "HANG", "backward"} {
+			if !strings.Contains(seen, must) {
+				t.Errorf("%d columns: %s is gone", width, must)
+			}
+		}
+	}
+	if narrow := shownAt(t, Style{Width: 80}, records); strings.Contains(narrow, "emulator") || !strings.Contains(narrow, "headroom") && !strings.Contains(narrow, "neutral") {
+		t.Errorf("at 80 columns the devices are the first to go:\n%s", narrow)
+	}
+	if wide := shownAt(t, Style{Width: 200}, records); !strings.Contains(wide, "emulator") || !strings.Contains(wide, "max ulp") {
+		t.Errorf("at 200 columns something is left out:\n%s", wide)
+	}
+}
+
+// shownAt are a comparison and a list as a terminal shows them.
+func shownAt(t *testing.T, s Style, records []record.Record) string {
+	t.Helper()
+	var out strings.Builder
+	if err := Compare(&out, s, records, nil, Summary{Database: "/home/somebody/.local/share/triad/results.db", Session: "01M7ZDGWMAPXC82X4VM7827S9V", Exit: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := List(&out, s, records, 7); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
