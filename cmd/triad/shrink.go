@@ -161,10 +161,14 @@ func simpler(a, b record.Record) bool {
 	return elements(a.Case.Dims) < elements(b.Case.Dims)
 }
 
+// elements ranks a case by its size; an empty one, which shows the least, comes last.
 func elements(dims op.Dims) float64 {
 	n := 1.0
 	for _, d := range dims {
 		n *= float64(d.Value)
+	}
+	if n == 0 {
+		return math.Inf(1)
 	}
 	return n
 }

@@ -2,6 +2,7 @@ package own
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -87,6 +88,8 @@ func (f Facts) byStatus() []string {
 		return nil
 	case strings.Contains(f.Message, refused):
 		return nil
+	case strings.Contains(f.Message, " came back ") || strings.Contains(f.Message, ", want a torch.Tensor"):
+		return f.ofShape()
 	case f.Status == op.StatusCrash || f.Status == op.StatusHang || f.Status == op.StatusOOM: // nothing was compared: its own sentence says where
 		return nil
 	case f.NoBarrier && f.Status != op.StatusOutOfBounds:
@@ -113,6 +116,16 @@ func (f Facts) byStatus() []string {
 	case f.UpTo == "" && !settled:
 		return []string{"it is wrong from the smallest shape on. Compare it with the formula, " + f.Formula + ", and with what lies where: " + f.Layout +
 			", each row after row, the last size without gaps"}
+	}
+	return nil
+}
+
+var shapes = regexp.MustCompile(`came back with shape \[(\d+) (\d+)\], want \[(\d+) (\d+)\]`)
+
+// ofShape is what there is to say of an output that was not even compared: nothing that its sentence does not, save where it is transposed.
+func (f Facts) ofShape() []string {
+	if m := shapes.FindStringSubmatch(f.Message); m != nil && m[1] == m[4] && m[2] == m[3] {
+		return []string{"rows and columns of the result are exchanged: give it back as it is, not transposed; what lies where: " + f.Layout}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -23,6 +24,37 @@ func TestPowerlessCasesAreToldOnce(t *testing.T) {
 	}
 	if n := strings.Count(text.String(), "NO_POWER"); n != 1 || !strings.Contains(text.String(), "would pass as well: cols=1 normal\n") {
 		t.Errorf("%d mentions, want one that names the case:\n%s", n, text.String())
+	}
+}
+
+// A headroom is that of what was compared, and where a case without power alone was, there is none to show.
+func TestNoHeadroomOfAPowerlessCase(t *testing.T) {
+	endless, none := record.Float(math.Inf(1)), record.Float(0)
+	g := group{records: []record.Record{
+		{Status: op.StatusNoPower, Outputs: []record.Verdict{{Name: "y", Headroom: &endless, ULPMax: &none}}},
+		{Status: op.StatusFail, Outputs: []record.Verdict{{Name: "y", Status: op.StatusFail, Message: "y came back with shape [7 3], want [3 7]"}}}}}
+	if headroom, ulp := g.measures(); headroom != nil || ulp != nil {
+		t.Errorf("headroom %v, ulp %v of a row whose only other case was not compared", headroom, ulp)
+	}
+	g.records = g.records[:1]
+	if headroom, _ := g.measures(); headroom == nil {
+		t.Error("no headroom of a case that stands alone")
+	}
+}
+
+// What a file of the user's own printed is told once, with the first run that has it; what ours print, and compilers, is not.
+func TestPrintedIsTold(t *testing.T) {
+	of := func(id, impl, family string, status op.Status, log string) record.Record {
+		return record.Record{ID: id, Impl: impl, Backend: family, Status: status, LogTail: log, Case: op.Case{Op: "softmax", Pass: op.Forward, DType: "fp32"}}
+	}
+	var text strings.Builder
+	records := []record.Record{of("R1", "mine/a", "mine", op.StatusPass, ""), of("R2", "mine/a", "mine", op.StatusPass, "rows 3\n"), of("R3", "mine/a", "mine", op.StatusPass, "rows 3\n"),
+		of("R4", "torch/eager", "torch", op.StatusPass, "a warning"), of("R5", "mine/b", "mine", op.StatusBuildFail, "b.cu:3: error")}
+	if err := Compare(&text, Style{}, records, nil, Summary{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := text.String(); strings.Count(got, "printed something") != 1 || !strings.Contains(got, "\n  mine/a printed something: triad results show R2\n") {
+		t.Error(got)
 	}
 }
 
