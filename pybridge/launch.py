@@ -44,7 +44,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
         if isinstance(e, KeyboardInterrupt):
             raise
         outcome = _outcome(e, source)
-        outcome["fatal"] = outcome["fatal"] or not _computes(device)
+        outcome["fatal"] = outcome["fatal"] or not computes(device)
         if outcome["fatal"]:  # the device answers nothing any more
             return {**outcome, "inputs": [], "outputs": []}
     fault = watch.after(allocations.replaced)
@@ -119,7 +119,7 @@ def _outcome(e: BaseException, source: str) -> dict[str, Any]:
     return reply
 
 
-def _computes(device: torch.device) -> bool:
+def computes(device: torch.device) -> bool:
     """Says whether the device still answers after an exception: an error of Triton's, or of a library's, may have broken the CUDA context."""
     if device.type != "cuda":
         return True

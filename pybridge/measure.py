@@ -11,8 +11,8 @@ import torch
 
 import tensors
 from implementation import Implementation
-from launch import _outcome, _outputs
-from wire import Memory, WireError
+from launch import _outcome, _outputs, computes
+from wire import Memory, NotHere, WireError
 
 ROTATED_L2 = 2  # these four as in internal/backend/measure.go
 MOST_ROTATED = 16 << 30
@@ -246,6 +246,10 @@ class RulerArm:
         return {"launches": []}
 
 
+HARNESS = (KeyboardInterrupt, NotHere, WireError)
+"""What is raised by the harness and not by the function that is timed."""
+
+
 class Measurements:
     """The arms of a worker, by the driver's numbers."""
 
@@ -260,6 +264,7 @@ class Measurements:
         if number not in self.arms:
             raise WireError(f"measure arm {number}: nothing is prepared under this number")
         arm = self.arms[number]
+        source = getattr(arm, "source", "")
         try:
             if step == "time":
                 wanted = args["time"]
@@ -268,8 +273,11 @@ class Measurements:
                 return {"samples_ns": arm.arm.time(wanted.get("discard", 0), wanted["samples"])}
             if step == "finish":
                 return self._finish(number, args["finish"].get("launches") or [])
-        except (RuntimeError, MemoryError) as e:
-            return _failed(e)
+        except BaseException as e:
+            if isinstance(e, HARNESS):
+                raise
+            failure = _failed(e, source)
+            return failure if step == "time" else {"launches": [failure], "fatal": failure.pop("fatal")}
         raise WireError(f"measure step {step!r}: want prepare, time or finish")
 
     def _prepare(self, number: int, prepare: dict[str, Any], make) -> dict[str, Any]:
@@ -282,7 +290,7 @@ class Measurements:
             arm.arm.prepare(prepare["graph_ns"])
             arm.poison()
         except BaseException as e:
-            if isinstance(e, (KeyboardInterrupt, LookupError, WireError)):
+            if isinstance(e, HARNESS):
                 raise
             del arm
             return _failed(e, getattr(make, "source", ""))
@@ -300,9 +308,12 @@ class Measurements:
 
 
 def _failed(e: BaseException, source: str = "") -> dict[str, Any]:
-    """A reply that ends an arm."""
+    """A reply that ends an arm. It has no place of its own for a line: that of the exception stands behind its words."""
     outcome = _outcome(e, source)
-    outcome.pop("where", None)
+    where = outcome.pop("where", None)
+    if where and outcome["status"] == "CRASH":
+        outcome["message"] += f" ({where['file']}:{where['line']})"
+    outcome["fatal"] = outcome["fatal"] or not computes(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     if not outcome["fatal"]:
         torch.cuda.empty_cache()
     return outcome

@@ -23,6 +23,10 @@ class WireError(Exception):
     """A request that breaks the protocol: the worker ends."""
 
 
+class NotHere(LookupError):
+    """A request for something that this worker has not loaded: the harness's own error, no function's."""
+
+
 class Channel:
     """The socket: requests in, replies out, ids rising by one from 1."""
 

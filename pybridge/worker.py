@@ -202,7 +202,7 @@ class Worker:
         module = self._module(run["op"]) if not self.torch_missing else None
         rows = [i for i in getattr(module, "IMPLEMENTATIONS", []) if i.name == run["implementation"] and i.function(run["pass"])]
         if not rows or self.memory is None:
-            raise LookupError(f"{run['op']}/{run['implementation']} has no {run['pass']} here")
+            raise wire.NotHere(f"{run['op']}/{run['implementation']} has no {run['pass']} here")
         return module, rows[0]
 
     # ---- measure
@@ -216,6 +216,7 @@ class Worker:
         def make(prepare: dict[str, Any]) -> CallArm:
             run = prepare["run"]
             module, row = self._find(run)
+            make.source = module.__file__
             return CallArm(row, module.__file__, self.memory, self.device, run, wire.attributes(run.get("attrs")), prepare.get("cold", False))
 
         if self.measurements is None:

@@ -147,7 +147,12 @@ func (m *arm) Finish(ctx context.Context) (backend.Outcome, []string, error) {
 	}
 	var reply backend.FinishReply
 	outcome, err := m.step(ctx, backend.MeasureArgs{Step: backend.StepFinish, Finish: &backend.FinishArgs{Launches: args.Launches}},
-		m.adapter.opts.Limits.First, "first", &reply, func() (op.Status, string, bool) { return op.StatusUnknown, "", reply.Fatal })
+		m.adapter.opts.Limits.First, "first", &reply, func() (op.Status, string, bool) {
+			if len(reply.Launches) > 0 {
+				return reply.Launches[0].Status, printable(reply.Launches[0].Message), reply.Fatal
+			}
+			return op.StatusUnknown, "", reply.Fatal
+		})
 	if err != nil || outcome.Status != op.StatusUnknown || len(job.Launches) == 0 {
 		return outcome, nil, err
 	}

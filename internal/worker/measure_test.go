@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 	"hash/crc32"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,6 +30,13 @@ func measuring(mode string, r backend.Request, reply func(int64, any)) {
 		reply(r.ID, backend.TimeReply{SamplesNS: []float64{1}})
 	case m.Step == backend.StepTime:
 		reply(r.ID, backend.TimeReply{SamplesNS: make([]float64, m.Time.Samples)})
+	case m.Step == backend.StepFinish && strings.HasPrefix(mode, "fails when it is finished"):
+		var failed backend.FinishReply
+		failed.Launches, failed.Fatal = []backend.LaunchReply{{Status: op.StatusCrash, Message: "KeyError: 'rows' (mine.py:7)"}}, strings.HasSuffix(mode, "for good")
+		reply(r.ID, failed)
+		if failed.Fatal {
+			os.Exit(0)
+		}
 	case m.Step == backend.StepFinish:
 		var all backend.FinishReply
 		for _, l := range m.Finish.Launches {
@@ -91,6 +99,12 @@ func TestMeasureMisbehaviour(t *testing.T) {
 		}
 		if outcome, _, err := m.Finish(t.Context()); err != nil || outcome.Status != op.StatusCrash {
 			t.Errorf("%s, afterwards: %+v %v", mode, outcome, err)
+		}
+	}
+	for _, mode := range []string{"fails when it is finished", "fails when it is finished, for good"} {
+		_, m, _ := measured(t, mode)
+		if outcome, _, err := m.Finish(t.Context()); err != nil || outcome.Status != op.StatusCrash || outcome.Sentence != "KeyError: 'rows' (mine.py:7)" {
+			t.Errorf("%s: %+v %v", mode, outcome, err)
 		}
 	}
 	if _, m, outcome := measured(t, "cannot be timed"); m != nil || outcome.Status != op.StatusUnsupported || outcome.Sentence != "it moves" {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import unittest
+from unittest import mock
 
 import torch
 
 from client import Client  # puts the bridge on sys.path
 
+import launch
 import measure
 
 ON_GPU = os.environ.get("TRIAD_DEVICE") == "gpu" and torch.cuda.is_available()
@@ -40,6 +42,49 @@ class WithoutGPU(unittest.TestCase):
         arms = measure.Measurements()
         with self.assertRaisesRegex(Exception, "nothing is prepared"):
             arms.step({"step": "time", "arm": 3, "time": {"samples": 1}}, None)
+
+
+class Raising:
+    """An arm whose function raises when it is called again; it is captured by no graph."""
+
+    def __init__(self, error: BaseException):
+        self.source, self.arm, self.error = __file__, self, error
+
+    def time(self, discard: int, samples: int):
+        raise self.error
+
+    def finish(self, launches):
+        raise self.error
+
+
+class OfTheFunction(unittest.TestCase):
+    """Whatever a function raises while it is timed ends its arm with its file and line; what the harness raises is the harness's."""
+
+    def test_exceptions(self):
+        for error in (KeyError("rows"), ValueError("oh no"), IndexError("7"), SystemExit(0), RuntimeError("no")):
+            for step in ({"step": "time", "time": {"samples": 1}}, {"step": "finish", "finish": {}}):
+                arms = measure.Measurements()
+                arms.arms[1] = Raising(error)
+                reply = arms.step({**step, "arm": 1}, None)
+                self.assertFalse(reply["fatal"])
+                if step["step"] == "finish":  # as a run's
+                    [reply] = reply["launches"]
+                self.assertEqual(reply["status"], "CRASH")
+                self.assertRegex(reply["message"], rf"^{type(error).__name__}: .*\({__file__}:\d+\)$")
+
+    def test_harness(self):
+        for error in (measure.WireError("bad request"), measure.NotHere("softmax/none")):
+            arms = measure.Measurements()
+            arms.arms[1] = Raising(error)
+            with self.assertRaises(type(error)):
+                arms.step({"step": "time", "arm": 1, "time": {"samples": 1}}, None)
+
+    def test_a_broken_context_is_fatal(self):
+        with mock.patch("torch.cuda.synchronize", side_effect=RuntimeError("CUDA error: an illegal memory access was encountered")):
+            self.assertFalse(launch.computes(torch.device("cuda", 0)))
+        with mock.patch("torch.cuda.synchronize"):
+            self.assertTrue(launch.computes(torch.device("cuda", 0)))
+        self.assertTrue(launch.computes(torch.device("cpu")))
 
 
 @unittest.skipUnless(ON_GPU, "needs a GPU and TRIAD_DEVICE=gpu")
