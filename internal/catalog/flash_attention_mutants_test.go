@@ -38,7 +38,7 @@ func sentinelBelowLogits(g group) string {
 	return ""
 }
 
-var attentionSuites = []suite{
+var _ = scored([]suite{
 	{op: "flash_attention", pass: op.Forward, right: attentionVariants, kernel: emulatedAttention, mutants: []mutant{
 		{1, "no scale", nil},
 		{2, "scale 1/d", nil},
@@ -76,7 +76,7 @@ var attentionSuites = []suite{
 		{29, "key 0 skipped", nil},
 		{31, "grad_k of one head of the group", nil},
 	}},
-}
+})
 
 // attending is one case in fp32 with the arithmetic of a kernel.
 type attending struct {

@@ -38,7 +38,7 @@ func onlyFP16(g group) string {
 	return ""
 }
 
-var fp8Suites = []suite{
+var _ = scored([]suite{
 	{op: "fp8_gemm", pass: op.Forward, right: fp8Variants, kernel: emulatedGEMM, mutants: []mutant{
 		{1, "no promotion", underScaling(map[string]string{"block": noCrossing})},
 		{2, "a scale of the next block", underScaling(map[string]string{"tensor": noNext, "row": noNext})},
@@ -69,7 +69,7 @@ var fp8Suites = []suite{
 		{5, "g read as gt", nil},
 		{6, "last 128 of the sum dropped", nil},
 	}},
-}
+})
 
 // fp8Operand is a K-major matrix with its scales; index gives the scale of a row in a block of 128 along K.
 type fp8Operand struct {

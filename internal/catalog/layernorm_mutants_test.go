@@ -10,7 +10,7 @@ import (
 // layernormVariants add Welford's running mean and variance (other).
 var layernormVariants = append([]arithmetic{}, append(rowVariants, arithmetic{order: inLanes, other: true})...)
 
-var layernormSuites = []suite{
+var _ = scored([]suite{
 	{op: "layernorm", pass: op.Forward, right: layernormVariants, kernel: emulatedLayernorm, mutants: []mutant{
 		{1, "variance over n-1", nil},
 		{2, "eps outside the root", nil},
@@ -42,7 +42,7 @@ var layernormSuites = []suite{
 		{11, "partial sums in bf16", nil},
 		{12, "rstd recomputed without eps", nil},
 	}},
-}
+})
 
 func emulatedLayernorm(a arithmetic, p *prepared) [][]float64 {
 	y, mean, rstd := a.layernorm(p)

@@ -39,9 +39,16 @@ type suite struct {
 	kernel  func(a arithmetic, p *prepared) [][]float64
 }
 
-func suites() []suite {
-	return slices.Concat(softmaxSuites, layernormSuites, swigluSuites, ropeSuites, fp8Suites, attentionSuites)
+// allSuites are those of every operator that has a file of mutants.
+var allSuites []suite
+
+// scored adds the suites of one operator to those that are scored.
+func scored(of []suite) bool {
+	allSuites = append(allSuites, of...)
+	return true
 }
+
+func suites() []suite { return allSuites }
 
 // group is a dtype, with one value of one attribute where the operator has any: a mutant has to be killed in each.
 type group struct{ dtype, attribute, value string }

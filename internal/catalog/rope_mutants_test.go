@@ -10,7 +10,7 @@ import (
 // ropeVariants: products and sum rounded each, and a fused multiply-add.
 var ropeVariants = []arithmetic{{}, {other: true}}
 
-var ropeSuites = []suite{
+var _ = scored([]suite{
 	{op: "rope", pass: op.Forward, right: ropeVariants, kernel: emulatedRope, mutants: []mutant{
 		{1, "pairs of the other kind", nil},
 		{2, "sign", nil},
@@ -27,7 +27,7 @@ var ropeSuites = []suite{
 		{3, "stride of k used for q", nil},
 		{4, "offset lost", nil},
 	}},
-}
+})
 
 func emulatedRope(a arithmetic, p *prepared) [][]float64 {
 	return [][]float64{a.rotate(p, "q", "k", 1), a.rotate(p, "k", "q", 1)}

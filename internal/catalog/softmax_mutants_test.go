@@ -10,7 +10,7 @@ import (
 // rowVariants are the orders of sums of a right row kernel, and one with fast functions.
 var rowVariants = []arithmetic{{order: inLanes}, {order: inSequence}, {order: inPairs}, {order: inBlocks}, {order: inLanes, noisy: true}}
 
-var softmaxSuites = []suite{
+var _ = scored([]suite{
 	{op: "softmax", pass: op.Forward, right: rowVariants, kernel: emulatedSoftmax, mutants: []mutant{
 		{1, "no maximum subtracted", nil},
 		{2, "maximum starts at 0", nil},
@@ -41,7 +41,7 @@ var softmaxSuites = []suite{
 		{8, "tail not written", nil},
 		{9, "x for p", nil},
 	}},
-}
+})
 
 // emulatedSoftmax is softmax forward.
 func emulatedSoftmax(a arithmetic, p *prepared) [][]float64 {

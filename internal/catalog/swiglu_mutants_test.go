@@ -18,7 +18,7 @@ func roundedAnyway(g group) string {
 	return ""
 }
 
-var swigluSuites = []suite{
+var _ = scored([]suite{
 	{op: "swiglu", pass: op.Forward, right: swigluVariants, kernel: emulatedSwiglu, mutants: []mutant{
 		{1, "gate and up swapped", nil},
 		{2, "sigmoid for silu", nil},
@@ -37,7 +37,7 @@ var swigluSuites = []suite{
 		{5, "gate overwritten before use", nil},
 		{6, "tail not written", nil},
 	}},
-}
+})
 
 // sigmoid is 1/(1 + e^-g).
 func (a arithmetic) sigmoid(g float64) float64 { return a.fast(1 / f32(1+a.exp(-g))) }
