@@ -209,7 +209,7 @@ func skipped(operator *catalog.Operator, left []op.Skipped, all []loaded, reques
 		for _, l := range all {
 			for _, e := range l.entriesFor(s.Case, request) {
 				if e.verdict == nil {
-					e.verdict = &ruling{status: op.StatusSkipped, sentence: fmt.Sprintf("%d cases are left out here; of this one: %s", count[group], s.Reason)}
+					e.verdict = &ruling{status: op.StatusSkipped, sentence: leftOut(count[group]) + "; of this one: " + s.Reason}
 					w.entries = append(w.entries, e)
 				}
 			}
@@ -337,4 +337,12 @@ func (l loaded) deviceOf(name string) string {
 		}
 	}
 	return ""
+}
+
+// leftOut says how many cases are left out.
+func leftOut(n int) string {
+	if n == 1 {
+		return "1 case is left out here"
+	}
+	return fmt.Sprintf("%d cases are left out here", n)
 }
