@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -123,13 +124,19 @@ func powerless(w io.Writer, style Style, lines []group) error {
 	return write(w, fmt.Sprintf("\n  %s  neutral for all, since a trivial wrong answer would pass as well: %s\n", style.status(op.StatusNoPower), text))
 }
 
+// warning is one of Python's, with the line of code that it shows: they come from libraries, as NumPy's under Triton's interpreter.
+var warning = regexp.MustCompile(`(?m)^\S+:\d+: \w*Warning: .*\n?(?:^  .*\n?)?`)
+
+// saidByItself is a log without the warnings in it.
+func saidByItself(log string) string { return strings.TrimSpace(warning.ReplaceAllString(log, "")) }
+
 // printed says once of every file of the user's own that something was printed, which the table does not show, and where to read it.
 func printed(w io.Writer, style Style, lines []group) error {
 	var told []string
 	for _, g := range lines {
 		for _, r := range g.records {
 			judged := r.Status != op.StatusBuildFail && r.Status != op.StatusUnavailable // else it is the compiler that spoke
-			if r.Backend != "mine" || r.LogTail == "" || r.ID == "" || !judged || slices.Contains(told, r.Impl) {
+			if r.Backend != "mine" || saidByItself(r.LogTail) == "" || r.ID == "" || !judged || slices.Contains(told, r.Impl) {
 				continue
 			}
 			told = append(told, r.Impl)
@@ -255,7 +262,9 @@ func size(c op.Case) float64 {
 }
 
 // Bad tells one bad record: which case, which element of which output, what was accepted.
-func Bad(w io.Writer, style Style, r record.Record) error { return badRecord(style.Wrap(w), style, r, nil) }
+func Bad(w io.Writer, style Style, r record.Record) error {
+	return badRecord(style.Wrap(w), style, r, nil)
+}
 
 // badRecord tells one bad record: which case, which element of which output, what was accepted, and how to see more.
 // Others share its fate.

@@ -49,7 +49,8 @@ func TestPrintedIsTold(t *testing.T) {
 	}
 	var text strings.Builder
 	records := []record.Record{of("R1", "mine/a", "mine", op.StatusPass, ""), of("R2", "mine/a", "mine", op.StatusPass, "rows 3\n"), of("R3", "mine/a", "mine", op.StatusPass, "rows 3\n"),
-		of("R4", "torch/eager", "torch", op.StatusPass, "a warning"), of("R5", "mine/b", "mine", op.StatusBuildFail, "b.cu:3: error")}
+		of("R4", "torch/eager", "torch", op.StatusPass, "a warning"),
+		of("R6", "mine/c", "mine", op.StatusPass, "/lib/triton/interpreter.py:12: RuntimeWarning: invalid value encountered in subtract\n  return op(a, b)\n/x.py:3: UserWarning: slow\n"), of("R5", "mine/b", "mine", op.StatusBuildFail, "b.cu:3: error")}
 	if err := Compare(&text, Style{}, records, nil, Summary{}); err != nil {
 		t.Fatal(err)
 	}
