@@ -482,7 +482,7 @@ func (a *app) tellSmallest(all []finding, added []string) error {
 		if advice != "" {
 			advice = "        " + strings.ToUpper(advice[:1]) + advice[1:] + ".\n"
 		}
-		if _, err := fmt.Fprintf(a.out, "%s        %s\n", advice, record.Repeat(r, wordsOf(r.Impl, added))); err != nil {
+		if _, err := fmt.Fprintf(a.style().Wrap(a.out), "%s        %s\n", advice, record.Repeat(r, wordsOf(r.Impl, added))); err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
 	}
