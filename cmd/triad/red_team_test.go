@@ -24,7 +24,7 @@ var redTeam = map[string]map[string]rejection{
 		"torch/returns_its_input":     {op.StatusFail, "G[12]", "", nil},
 		"torch/cached_by_shape":       {op.StatusFail, "G[12]", "", nil},
 		"torch/cached_for_good":       {op.StatusFail, "G[12]", "", nil},
-		"torch/every_third_call":      {op.StatusRace, "G0", "differs between two launches", nil},
+		"torch/every_third_call":      {op.StatusUnknown, "G[0-6]", "", nil}, // one of two launches, or the further call of a relation
 		"torch/one_output_for_all":    {op.StatusFail, "G0", "in the memory of the y that an earlier call gave", nil},
 		"torch/earlier_answer":        {op.StatusFail, "G0", "overwrote the y that an earlier call gave", nil},
 		"torch/still_computing":       {op.StatusFail, "G0", "left 1 thread running after it returned", nil},
@@ -51,7 +51,7 @@ var redTeam = map[string]map[string]rejection{
 		"cuda/on_the_host":        {op.StatusOutOfBounds, "", "read of byte 0 of x, which is device memory: on a GPU the host cannot reach it", nil},
 		"cuda/once":               {op.StatusFail, "G0", "was never written", nil},
 		"cuda/replays":            {op.StatusFail, "G[12]", "", nil},
-		"cuda/sixth_call":         {op.StatusRace, "G0", "differs between two orders", nil},
+		"cuda/sixth_call":         {op.StatusUnknown, "G[0-6]", "", nil}, // whether a launch or the further call of a relation is the sixth is open
 		"cuda/freed_memory":       {op.StatusFail, "G1", "is NaN|got NaN", nil},
 		"cuda/still_computing":    {op.StatusFail, "G0", "was never written", nil},
 		"cuda/jumps_out":          {op.StatusUnknown, "", "", nil}, // a jump to another thread's stack may end anywhere
@@ -95,7 +95,7 @@ func TestRedTeamInCUDA(t *testing.T) {
 	}
 	remembers, ends := map[string]rejection{}, map[string]rejection{}
 	for name, how := range redTeam["softmax.cu"] {
-		if how.status == op.StatusFail || how.status == op.StatusRace {
+		if how.gate != "" { // it gives an answer
 			remembers[name] = how
 		} else {
 			ends[name] = how
