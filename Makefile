@@ -25,7 +25,7 @@ test:
 	@mkdir -p build
 	$(GO) test -timeout 20m ./... | tee build/test.log
 	@awk 'NR == FNR { budget[$$1] = $$2; next } \
-		$$1 == "ok" && $$2 in budget && $$3 ~ /s$$/ { printf "%-28s %6.1f s of %d s%s\n", $$2, $$3, budget[$$2], $$3 + 0 > budget[$$2] ? ", over budget" : "" }' \
+		$$1 == "ok" && $$2 in budget && $$3 ~ /s$$/ { printf "%-28s %6.1f s of %d s%s\n", $$2, $$3, budget[$$2], ($$3 + 0 > budget[$$2] ? ", over budget" : "") }' \
 		.ci/budgets build/test.log
 
 # The tuning seed, or SEEDS=n fresh ones. The last line is the score; a survivor is named above it.
