@@ -52,10 +52,10 @@ func (w trial) passes(t Target) bool {
 	g := gridOf(t)
 	n := len(t.R)
 	var rejected atomic.Bool
-	parallel.Each((n+chunk-1)/chunk, func(p int) {
+	parallel.Runs(n, func(first, end int) {
 		var stored [strip]float64
-		for first := p * chunk; first < min((p+1)*chunk, n) && !rejected.Load(); first += strip {
-			part := stored[:min(strip, (p+1)*chunk-first, n-first)]
+		for ; first < end && !rejected.Load(); first += strip {
+			part := stored[:min(strip, end-first)]
 			w.stored(part, g, first)
 			for i, y := range part {
 				if !g.accepts(y, t.R[first+i], t.T[first+i]) {

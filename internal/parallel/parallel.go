@@ -19,21 +19,24 @@ func Each[I int | int64](n I, work func(i I)) {
 // EachWith is Each with working memory: each core has its own, used for one i after the other.
 func EachWith[I int | int64, S any](n I, memory func() S, work func(own S, i I)) {
 	cores := int64(runtime.GOMAXPROCS(0))
-	run := max(1, int64(n)/(min(int64(n), cores)*16+1))
-	shared(int64(n), run, memory, func(own S, first, end int64) {
+	size := max(1, int64(n)/(min(int64(n), cores)*16+1))
+	shared(int64(n), size, memory, func(own S, first, end int64) {
 		for i := first; i < end; i++ {
 			work(own, I(i))
 		}
 	})
 }
 
-// Runs calls work for runs of at most size neighbours that together are all of 0 <= i < n.
-func Runs(n, size int, work func(first, end int)) {
-	if n <= size {
+// run is how many neighbours Runs hands out at once: where each takes nanoseconds, fewer are not worth a core of their own.
+const run = 1 << 16
+
+// Runs calls work for runs of neighbours that together are all of 0 <= i < n; where they are few, once and for all of them.
+func Runs(n int, work func(first, end int)) {
+	if n <= run {
 		work(0, n)
 		return
 	}
-	shared(int64(n), int64(size), func() struct{} { return struct{}{} }, func(_ struct{}, first, end int64) { work(int(first), int(end)) })
+	shared(int64(n), run, func() struct{} { return struct{}{} }, func(_ struct{}, first, end int64) { work(int(first), int(end)) })
 }
 
 // shared hands out runs of the numbers below n to as many goroutines as there are cores.

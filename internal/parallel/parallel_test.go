@@ -6,12 +6,12 @@ import (
 )
 
 func TestEveryIndexOnce(t *testing.T) {
-	for _, n := range []int{0, 1, 2, 15, 16, 17, 1000, 100_003} {
+	for _, n := range []int{0, 1, 2, 15, 16, 17, 1000, run, run + 1, 5*run + 3} {
 		each, runs := make([]int, n), make([]int, n)
 		Each(n, func(i int) { each[i]++ })
-		Runs(n, 64, func(first, end int) {
-			if end-first > 64 {
-				t.Errorf("%d to %d: want at most 64 neighbours", first, end)
+		Runs(n, func(first, end int) {
+			if end-first > run {
+				t.Errorf("%d to %d: want at most %d neighbours", first, end, run)
 			}
 			for i := first; i < end; i++ {
 				runs[i]++

@@ -69,7 +69,7 @@ func (t Tensor) Float64s() []float64 {
 	}
 	size := t.DType.Size()
 	if t.IsContiguous() {
-		parallel.Runs(len(values), chunk, func(first, end int) {
+		parallel.Runs(len(values), func(first, end int) {
 			DecodeInto(values[first:end], t.DType, t.Data[(t.Offset+int64(first))*size:])
 		})
 		return values
@@ -84,7 +84,7 @@ func (t Tensor) Float64s() []float64 {
 func (t Tensor) SetFloat64s(values []float64) {
 	size := t.DType.Size()
 	if t.IsContiguous() {
-		parallel.Runs(len(values), chunk, func(first, end int) {
+		parallel.Runs(len(values), func(first, end int) {
 			EncodeInto(t.Data[(t.Offset+int64(first))*size:], t.DType, values[first:end])
 		})
 		return
@@ -92,9 +92,6 @@ func (t Tensor) SetFloat64s(values []float64) {
 	encoded := Encode(t.DType, values)
 	t.walk(func(i, at int64) { copy(t.Data[at*size:(at+1)*size], encoded[i*size:]) })
 }
-
-// chunk is how many elements one core takes at a time.
-const chunk = 1 << 16
 
 // walk calls visit with the row-major position of every element and its place in the storage.
 func (t Tensor) walk(visit func(position, place int64)) {

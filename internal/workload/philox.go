@@ -65,12 +65,9 @@ func (s *stream) below(i, n uint64) int64 { return int64(uint64(s.word(i)) * n >
 // normal is the i-th number of the standard normal distribution.
 func (s *stream) normal(i uint64) float64 { return normalQuantile(s.uniform(i)) }
 
-// chunk is how many elements one core takes at a time.
-const chunk = 1 << 16
-
 // fillNormal sets x[i] to normal(i), on all cores where x is long.
 func (s *stream) fillNormal(x []float64) {
-	parallel.Runs(len(x), chunk, func(first, end int) {
+	parallel.Runs(len(x), func(first, end int) {
 		part := *s
 		for i := first; i < end; i++ {
 			x[i] = part.normal(uint64(i))

@@ -128,7 +128,7 @@ func (m *maker) drawFor(t op.TensorType) error {
 func largest(x []float64) float64 {
 	var mu sync.Mutex
 	most := 0.0
-	parallel.Runs(len(x), chunk, func(first, end int) {
+	parallel.Runs(len(x), func(first, end int) {
 		part := 0.0
 		for _, v := range x[first:end] {
 			if a := math.Abs(v); a > part && !math.IsInf(a, 1) {
@@ -198,7 +198,7 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 	}
 	x := m.drawn[t.Name].values
 	if !declaresInfinity(m.c.Distribution) { // rounding up must not make an infinity nobody declared
-		parallel.Runs(len(x), chunk, func(first, end int) {
+		parallel.Runs(len(x), func(first, end int) {
 			for i, v := range x[first:end] {
 				x[first+i] = tensor.Round(t.DType, v, true)
 			}
