@@ -16,10 +16,7 @@ type Launch struct {
 	proposed    []string
 }
 
-// threads is the block that is proposed where the file names none.
-const threads = "256"
-
-// blockThreads is the number that threads says.
+// blockThreads is the block that is proposed where the file names none.
 const blockThreads = 256
 
 // maxThreads is the most threads a block has on every GPU.
@@ -277,7 +274,7 @@ func (k body) block() [3]string {
 	if !k.uses(k.tokens, "threadIdx", "x") {
 		return [3]string{"1", "1", "1"}
 	}
-	return [3]string{threads, "1", "1"}
+	return [3]string{strconv.Itoa(blockThreads), "1", "1"}
 }
 
 // tile gives the sides of the first shared array whose sides are numbers.

@@ -328,7 +328,7 @@ var blockNames = []string{"block_size", "blocksize", "threads", "num_threads", "
 func (b *Binding) constant(a *Argument) bool {
 	name := snake(a.Name)
 	if a.isInteger() && slices.Contains(blockNames, name) {
-		a.Role, a.Target, a.Index = Constant, threads+" threads of a block", blockThreads
+		a.Role, a.Target, a.Index = Constant, fmt.Sprintf("%d threads of a block", blockThreads), blockThreads
 		return true
 	}
 	rows := b.Spec.Dims[0].Name
