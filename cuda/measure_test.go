@@ -27,6 +27,21 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// A call of large tensors goes through more sets than the cache asks for, so that no place in memory decides: the same numbers as in
+// pybridge/tests/test_measure.py.
+func TestEvened(t *testing.T) {
+	const l2 = 60 << 20
+	for _, c := range []struct {
+		least   int
+		in, out int64
+		want    int
+	}{{2, 64 << 20, 64 << 20, 7}, {2, 192 << 20, 64 << 20, 3}, {2, 1 << 30, 1 << 30, 2}, {15, 8 << 20, 8 << 20, 15}, {4, 32 << 20, 32 << 20, 8}} {
+		if got := evened(c.least, l2, c.in, c.out); got != c.want {
+			t.Errorf("%d sets, %d bytes in, %d out: %d, want %d", c.least, c.in, c.out, got, c.want)
+		}
+	}
+}
+
 // The emulator has no clock, and says so; a step of what was never prepared is an error of the harness.
 func TestEmulatorIsNotTimed(t *testing.T) {
 	s := &server{device: NewEmulator(os.DirFS(".."), t.TempDir())}

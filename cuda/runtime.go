@@ -63,6 +63,8 @@ type Clocked interface {
 	Device
 	// Clock gives the device's clock. The error is that of Library.
 	Clock(library string) (Clock, error)
+	// Copy copies a buffer to the start of another, on the device.
+	Copy(to, from Buffer) error
 }
 
 // Clock times calls on a device. It belongs to the thread of its device.

@@ -14,10 +14,12 @@ from implementation import Implementation
 from launch import _outcome, _outputs, computes
 from wire import Memory, NotHere, WireError
 
-ROTATED_L2 = 2  # these four as in internal/backend/measure.go
+ROTATED_L2 = 2  # these as in internal/backend/measure.go
 MOST_ROTATED = 16 << 30
 MOST_SETS = 1024
 MOST_CAPTURED = 4096
+EVEN_SETS, EVEN_L2 = 8, 16
+SLOW_CALL_NS = 5_000_000
 POISON_OF_FIRST, POISON_OF_REST = "a", "b"
 
 RULER_BYTES = 256 << 20
@@ -50,6 +52,11 @@ def rotation(cold: bool, l2: int, given: int, returned: int) -> int:
     return max(2, min(sets, MOST_SETS, MOST_ROTATED // max(given + returned, 1)))
 
 
+def evened(least: int, l2: int, given: int, returned: int) -> int:
+    """How many sets a cold arm gets whose calls are not slow, so that where in memory they lie decides nothing."""
+    return max(least, min(EVEN_SETS, EVEN_L2 * l2 // max(given + returned, 1)))
+
+
 class Arm:
     """Calls of one function over sets of arguments. call(i) makes the call of set i and gives a tuple of what it returned."""
 
@@ -59,16 +66,25 @@ class Arm:
         self.graph: torch.cuda.CUDAGraph | None = None
         self.reason = ""
         self.stream = torch.cuda.Stream()
-        self.kept: list[tuple] = [()] * sets
+        self.kept: list[tuple] = []  # what the last call of each set returned
         self.events: list[torch.cuda.Event] = []
 
-    def prepare(self, graph_ns: int) -> None:
-        """Tries the calls, captures one for each set, and more where those take less than graph_ns."""
+    def warm_up(self) -> int:
+        """Tries the calls, and gives what the last took, in ns."""
         self.stream.wait_stream(torch.cuda.current_stream())
+        took = 0
         with torch.cuda.stream(self.stream):
             for i in range(WARM_UPS):
+                began = time.perf_counter_ns()
                 self.call(i % self.sets)
+                self.stream.synchronize()
+                took = time.perf_counter_ns() - began
         torch.cuda.synchronize()
+        return took
+
+    def prepare(self, graph_ns: int) -> None:
+        """Captures a call for each set, and more where those take less than graph_ns."""
+        self.kept = [()] * self.sets
         try:
             self._capture(self.sets)
         except Exception as e:  # what cannot be captured raises many kinds
@@ -144,7 +160,18 @@ class CallArm:
         why = implementation.accepts(self.direction, *[t for _, t in first], **attributes) if implementation.accepts else None
         if why:
             raise NotImplementedError(why)
+        self.bytes_of_set = given, returned
         self.arm = Arm(sets, self._call)
+        self.cold = cold
+
+    def prepare(self, graph_ns: int) -> None:
+        """Tries the call, makes more sets where it is not slow, and captures."""
+        took = self.arm.warm_up()
+        if self.cold and took < SLOW_CALL_NS:
+            self.arm.sets = evened(self.arm.sets, self.l2, *self.bytes_of_set)
+            self.loaded += [[_again(buffer, tensor) for buffer, tensor in self.loaded[0]] for _ in range(self.arm.sets - len(self.loaded))]
+            self.rotated = self.arm.sets * min(self.bytes_of_set)
+        self.arm.prepare(graph_ns)
 
     def _call(self, i: int) -> tuple:
         with torch.no_grad():
@@ -238,6 +265,11 @@ class RulerArm:
         one = torch.ones((), device="cuda")
         return lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
 
+    def prepare(self, graph_ns: int) -> None:
+        """Tries the calls and captures them."""
+        self.arm.warm_up()
+        self.arm.prepare(graph_ns)
+
     def poison(self) -> None:
         """A ruler is not judged."""
 
@@ -287,7 +319,7 @@ class Measurements:
         arm = None
         try:
             arm = RulerArm(prepare["ruler"], prepare.get("cold", False)) if prepare.get("ruler") else make(prepare)
-            arm.arm.prepare(prepare["graph_ns"])
+            arm.prepare(prepare["graph_ns"])
             arm.poison()
         except BaseException as e:
             if isinstance(e, HARNESS):

@@ -216,6 +216,14 @@ func (d *Device) CopyOut(to []byte, from cuda.Buffer) error {
 	return named(cu.MemcpyDtoH(unsafe.Pointer(&to[0]), cu.DevicePtr(from.Pointer), int64(len(to))))
 }
 
+// Copy copies a buffer to the start of another.
+func (d *Device) Copy(to, from cuda.Buffer) error {
+	if from.Bytes == 0 {
+		return nil
+	}
+	return named(cu.MemcpyDtoD(cu.DevicePtr(to.Pointer), cu.DevicePtr(from.Pointer), from.Bytes))
+}
+
 // fillChunk is how much of a pattern is made on the host; the rest is copied on the device, twice as much each time.
 const fillChunk = 64 << 10
 

@@ -26,6 +26,11 @@ class Rotation(unittest.TestCase):
             self.assertEqual(measure.rotation(True, L2, given, returned), want, (given, returned))
             self.assertEqual(measure.rotation(False, L2, given, returned), 1)
 
+    def test_evened(self):
+        for least, given, returned, want in ((2, 64 << 20, 64 << 20, 7), (2, 192 << 20, 64 << 20, 3), (2, 1 << 30, 1 << 30, 2), (15, 8 << 20, 8 << 20, 15),
+                                             (4, 32 << 20, 32 << 20, 8)):
+            self.assertEqual(measure.evened(least, L2, given, returned), want, (given, returned))
+
 
 class WithoutGPU(unittest.TestCase):
     """A worker on a CPU times nothing and says so."""
@@ -93,6 +98,7 @@ class OnGPU(unittest.TestCase):
 
     def test_graph(self):
         arm = measure.Arm(4, lambda i: (torch.ones(1 << 20, device="cuda") * i,))
+        self.assertGreater(arm.warm_up(), 0)
         arm.prepare(500_000)
         self.assertIsNotNone(arm.graph, arm.reason)
         self.assertEqual(arm.calls % 4, 0)
