@@ -41,8 +41,6 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) err
 	if err := x.measureRulers(ctx, backends, planned); err != nil {
 		return err
 	}
-	began = time.Now()
-	defer func() { result.spend("judging and timing", began) }()
 	for i, w := range planned {
 		if x.Stop.Err() != nil || ctx.Err() != nil {
 			result.Interrupted = true
@@ -137,6 +135,7 @@ func (x *execution) benchCase(ctx context.Context, w work) error {
 	if !slices.ContainsFunc(missing, func(e entry) bool { return e.verdict == nil }) && x.timedBefore(before) {
 		return x.recordRulings(work{operator: w.operator, Case: w.Case, entries: missing})
 	}
+	began := time.Now()
 	c, err := x.prepare(w)
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
@@ -152,6 +151,7 @@ func (x *execution) benchCase(ctx context.Context, w work) error {
 		return err
 	}
 	c.kept = nil
+	x.result.spend("running and judging", began)
 	return x.time(ctx, c, x.result.Records[from:])
 }
 
@@ -186,24 +186,31 @@ func timeable(r record.Record) bool {
 // time times what passed on a case, in every regime of the plan.
 func (x *execution) time(ctx context.Context, c *prepared, records []record.Record) error {
 	for _, regime := range x.request.Timing.Regimes {
-		h := &heat{execution: x, regime: regime, plan: *x.request.Timing}
-		if err := x.enter(ctx, h, c, records); err != nil {
-			return err
-		}
-		if len(h.contenders) == 0 {
-			continue
-		}
-		if err := h.run(ctx); err != nil {
-			return err
-		}
-		if err := h.finish(ctx, c); err != nil {
-			return err
-		}
-		if err := x.recordHeat(h, c); err != nil {
+		if err := x.oneHeat(ctx, &heat{execution: x, regime: regime, plan: *x.request.Timing}, c, records); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// oneHeat times what passed on a case in one regime, judges what the timed calls wrote and records both.
+func (x *execution) oneHeat(ctx context.Context, h *heat, c *prepared, records []record.Record) error {
+	began := time.Now()
+	if err := x.enter(ctx, h, c, records); err != nil || len(h.contenders) == 0 {
+		return err
+	}
+	x.result.spend("preparing timed calls", began)
+	began = time.Now()
+	if err := h.run(ctx); err != nil {
+		return err
+	}
+	x.result.spend("timing", began)
+	began = time.Now()
+	if err := h.finish(ctx, c); err != nil {
+		return err
+	}
+	x.result.spend("judging what they wrote", began)
+	return x.recordHeat(h, c)
 }
 
 // enter prepares an arm for each implementation that passed, and a second one of that which seems fastest.
@@ -397,18 +404,18 @@ func (x *execution) timeLargest(ctx context.Context, planned []work, backends []
 	if err := x.measureRulers(ctx, backends, timed); err != nil {
 		return err
 	}
-	began := time.Now()
-	defer func() { x.result.spend("timing", began) }()
 	for i, key := range order {
 		if x.Stop.Err() != nil {
 			x.result.Interrupted = true
 			return nil
 		}
 		x.progress(Progress{Text: fmt.Sprintf("timing what passed, %d of %d", i+1, len(order))})
+		began := time.Now()
 		c, err := x.prepare(chosen[key])
 		if err != nil {
 			return err
 		}
+		x.result.spend("preparing timed calls", began)
 		if err := x.time(ctx, c, x.result.Records); err != nil {
 			return err
 		}

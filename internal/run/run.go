@@ -83,8 +83,12 @@ type Spent struct {
 	Time time.Duration
 }
 
-// spend notes that what began took so long.
+// spend adds the time since a part began to what the part took before.
 func (r *Result) spend(on string, began time.Time) {
+	if at := slices.IndexFunc(r.Spent, func(s Spent) bool { return s.On == on }); at >= 0 {
+		r.Spent[at].Time += time.Since(began)
+		return
+	}
 	r.Spent = append(r.Spent, Spent{on, time.Since(began)})
 }
 
