@@ -226,15 +226,21 @@ func (k *call) finish(t *judge.Target) error {
 		return fmt.Errorf("compute the truth of %s: %w", k.Op, t.Check())
 	}
 	declared := k.Distribution == "non_finite" || k.Distribution == "neg_inf_mask"
-	for i, r := range t.R {
-		if !math.IsNaN(r) && !math.IsInf(r, 0) {
-			continue
+	unasked := parallel.First(len(t.R), func(first, end int) int {
+		for i, r := range t.R[first:end] {
+			if isFinite(r) {
+				continue
+			}
+			if !declared && !(t.Name == "lse" && math.IsInf(r, -1)) {
+				return first + i
+			}
+			t.T[first+i], t.TFP32[first+i] = 0, 0
 		}
-		if !declared && !(t.Name == "lse" && math.IsInf(r, -1)) {
-			return fmt.Errorf("compute the truth of %s: %s is %v at element %d of distribution %q: such inputs are no test of this operator",
-				k.Op, t.Name, r, i, k.Distribution)
-		}
-		t.T[i], t.TFP32[i] = 0, 0
+		return -1
+	})
+	if unasked >= 0 {
+		return fmt.Errorf("compute the truth of %s: %s is %v at element %d of distribution %q: such inputs are no test of this operator",
+			k.Op, t.Name, t.R[unasked], unasked, k.Distribution)
 	}
 	if err := t.Check(); err != nil {
 		return fmt.Errorf("compute the truth of %s: %w", k.Op, err)
@@ -242,16 +248,26 @@ func (k *call) finish(t *judge.Target) error {
 	if declared {
 		return nil
 	}
-	for i, s := range t.Sim {
-		if isFinite(s) || !isFinite(t.R[i]) {
-			continue
-		}
-		if low, high := t.Interval(t.R[i], t.T[i]); !(low <= s && s <= high) { // G4 leaves such elements out
-			return fmt.Errorf("compute the truth of %s: element %d of %s: R = %v, T = %v, sim = %v: want a number, or an infinity that R within T rounds to",
-				k.Op, i, t.Name, t.R[i], t.T[i], s)
-		}
+	if i := parallel.First(len(t.Sim), func(first, end int) int { return firstUnsimulated(t, first, end) }); i >= 0 {
+		return fmt.Errorf("compute the truth of %s: element %d of %s: R = %v, T = %v, sim = %v: want a number, or an infinity that R within T rounds to",
+			k.Op, i, t.Name, t.R[i], t.T[i], t.Sim[i])
 	}
 	return nil
+}
+
+// firstUnsimulated is the first element of a run whose simulated value is neither a number nor an accepted infinity, which G4 leaves out; -1 where
+// there is none.
+func firstUnsimulated(t *judge.Target, first, end int) int {
+	truth := t.R[first:end]
+	for i, s := range t.Sim[first:end] {
+		if isFinite(s) || !isFinite(truth[i]) {
+			continue
+		}
+		if low, high := t.Interval(truth[i], t.T[first+i]); !(low <= s && s <= high) {
+			return first + i
+		}
+	}
+	return -1
 }
 
 // row is one row of an output being filled.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -18,29 +19,72 @@ type Difference struct {
 
 // DifferenceOf compares the elements of two outputs of one dtype, row-major.
 func DifferenceOf(d op.DType, a, b []byte) Difference {
-	if bytes.Equal(a, b) {
-		return Difference{Bitwise: true, At: -1}
+	if len(a) != len(b) {
+		return Difference{ULP: math.Inf(1), Different: elementsIn(d, max(len(a), len(b))), At: -1}
 	}
-	x, y := tensor.Decode(d, a), tensor.Decode(d, b)
-	if len(x) != len(y) {
-		return Difference{ULP: math.Inf(1), Different: int64(max(len(x), len(y))), At: -1}
-	}
+	n := int(elementsIn(d, len(a)))
 	g := gridOf(Target{DType: d})
-	out := Difference{At: -1}
-	for i := range x {
-		if x[i] == y[i] || math.IsNaN(x[i]) && math.IsNaN(y[i]) {
+	parts := make([]Difference, (n+chunk-1)/chunk)
+	parallel.Each(len(parts), func(p int) { parts[p] = g.differenceOf(a, b, p*chunk, min((p+1)*chunk, n)) })
+	out := Difference{Bitwise: bytes.Equal(a[n*int(d.Size()):], b[n*int(d.Size()):]), At: -1}
+	for _, p := range parts {
+		out.join(p)
+	}
+	return out
+}
+
+func elementsIn(d op.DType, bytes int) int64 {
+	if d.Size() == 0 {
+		return 0
+	}
+	return int64(bytes) / d.Size()
+}
+
+// differenceOf compares the elements from the first up to an end.
+func (g *grid) differenceOf(a, b []byte, first, end int) Difference {
+	out := Difference{Bitwise: true, At: -1}
+	size := int(g.dtype.Size())
+	var x, y [strip]float64
+	for ; first < end; first += strip {
+		n := min(strip, end-first)
+		a, b := a[first*size:(first+n)*size], b[first*size:(first+n)*size]
+		if bytes.Equal(a, b) {
 			continue
 		}
-		out.Different++
-		apart := math.Abs(x[i] - y[i])
-		if math.IsNaN(apart) || math.IsInf(apart, 0) {
-			apart = math.Inf(1)
-		} else {
-			apart /= g.ulp(math.Max(math.Abs(x[i]), math.Abs(y[i])))
-		}
-		if apart > out.ULP {
-			out.ULP, out.At = apart, int64(i)
+		out.Bitwise = false
+		tensor.DecodeInto(x[:n], g.dtype, a)
+		tensor.DecodeInto(y[:n], g.dtype, b)
+		for i, v := range x[:n] {
+			if v != y[i] {
+				out.note(g, int64(first+i), v, y[i])
+			}
 		}
 	}
 	return out
+}
+
+// note counts two values that compare as different.
+func (f *Difference) note(g *grid, at int64, x, y float64) {
+	if math.IsNaN(x) && math.IsNaN(y) {
+		return
+	}
+	f.Different++
+	apart := math.Abs(x - y)
+	if math.IsNaN(apart) || math.IsInf(apart, 0) {
+		apart = math.Inf(1)
+	} else {
+		apart /= g.ulp(math.Max(math.Abs(x), math.Abs(y)))
+	}
+	if apart > f.ULP {
+		f.ULP, f.At = apart, at
+	}
+}
+
+// join adds the differences of later elements.
+func (f *Difference) join(later Difference) {
+	f.Bitwise = f.Bitwise && later.Bitwise
+	f.Different += later.Different
+	if later.ULP > f.ULP {
+		f.ULP, f.At = later.ULP, later.At
+	}
 }

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"math"
 	"slices"
 	"sync/atomic"
 
@@ -71,9 +70,22 @@ func (w trial) passes(t Target) bool {
 	if !t.Independent {
 		return true
 	}
-	all := make([]float64, n)
-	w.stored(all, g, 0)
-	return judgeRMS(t, all).Accepted()
+	return w.rms(t, g).Accepted()
+}
+
+// rms is G4 on a wrong output, once stored.
+func (w trial) rms(t Target, g *grid) RMS {
+	b, n := blocksOf(t), len(t.R)
+	sums := make([]chunkSums, (n+chunk-1)/chunk)
+	parallel.Each(len(sums), func(p int) {
+		var stored [strip]float64
+		for first, end := p*chunk, min((p+1)*chunk, n); first < end; first += strip {
+			part := stored[:min(strip, end-first)]
+			w.stored(part, g, first)
+			sums[p].add(t, g, b, part, first)
+		}
+	})
+	return joined(b, sums).rms
 }
 
 // stored gives the elements from the first on as the output's dtype keeps them.
@@ -144,17 +156,32 @@ func valuesOf(x tensor.Tensor) func(into []float64, first int) {
 	}
 }
 
+// meanOfFinite is added up in runs that are fixed, so that it does not depend on the number of cores.
 func meanOfFinite(x []float64) float64 {
-	scale := largestFinite(x)
+	parts := make([]struct{ largest, sum, n float64 }, (len(x)+chunk-1)/chunk)
+	each := func(work func(p int, x []float64)) {
+		parallel.Each(len(parts), func(p int) { work(p, x[p*chunk:min((p+1)*chunk, len(x))]) })
+	}
+	each(func(p int, x []float64) { parts[p].largest = largestFinite(x) })
+	scale := 0.0
+	for _, p := range parts {
+		scale = max(scale, p.largest)
+	}
 	if scale == 0 {
 		return 0
 	}
-	sum, n := 0.0, 0.0
-	for _, v := range x {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			sum += v / scale
-			n++
+	each(func(p int, x []float64) {
+		for _, v := range x {
+			if v-v == 0 { // finite
+				parts[p].sum += v / scale
+				parts[p].n++
+			}
 		}
+	})
+	sum, n := 0.0, 0.0
+	for _, p := range parts {
+		sum += p.sum
+		n += p.n
 	}
 	return sum / n * scale
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"triad/internal/parallel"
 )
 
 // RMS is G4: the root mean square of the error of one block of an output against that of the simulated contract. It keeps the block that
@@ -159,15 +157,6 @@ func joined(b blocks, runs []chunkSums) statistics {
 		total.join(c.slopes)
 	}
 	return statistics{worstBlock(b, sums), total.bias()}
-}
-
-// judgeRMS is G4 for values of which every element is given.
-func judgeRMS(t Target, y []float64) RMS {
-	b := blocksOf(t)
-	sums := make([]chunkSums, (len(y)+chunk-1)/chunk)
-	g := gridOf(t)
-	parallel.Each(len(sums), func(p int) { sums[p].add(t, g, b, y[p*chunk:min((p+1)*chunk, len(y))], p*chunk) })
-	return joined(b, sums).rms
 }
 
 // worstBlock looks at the whole output, each matrix of its last two dims (head), each tile of 64 rows, the last 16 rows and the last 16 columns.

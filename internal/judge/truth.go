@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"triad/internal/op"
+	"triad/internal/parallel"
 )
 
 // Truth is what one case must give under one contract: an entry for every output of the pass, in the order of the spec.
@@ -88,20 +89,28 @@ func (t Target) Check() error {
 			return fmt.Errorf("check the truth of %s: %s has %d elements: want %d", t.Name, what, have, n)
 		}
 	}
-	for i, allowed := range t.T {
-		fp32 := t.TFP32[i]
+	i := parallel.First(len(t.T), t.firstUnfit)
+	if i < 0 {
+		return nil
+	}
+	if t.Exact && t.T[i] > 0 {
+		return fmt.Errorf("check the truth of %s: element %v of an exact case: T = %v: want 0", t.Name, index(t.position(i), t.Shape), t.T[i])
+	}
+	return fmt.Errorf("check the truth of %s: element %v: R = %v, T = %v, TFP32 = %v: want finite allowances >= 0",
+		t.Name, index(t.position(i), t.Shape), t.R[i], t.T[i], t.TFP32[i])
+}
+
+// firstUnfit is the first element of a run whose allowances cannot judge it, -1 where there is none.
+func (t Target) firstUnfit(first, end int) int {
+	truth, lows, fp32s := t.R[first:end], t.T[first:end], t.TFP32[first:end]
+	for i, allowed := range lows {
+		fp32 := fp32s[i]
 		if allowed >= 0 && allowed <= math.MaxFloat64 && fp32 >= 0 && fp32 <= math.MaxFloat64 && (allowed == 0 || !t.Exact) {
 			continue
 		}
-		r := t.R[i]
-		if math.IsNaN(r) || math.IsInf(r, 0) {
-			continue
+		if r := truth[i]; !math.IsNaN(r) && !math.IsInf(r, 0) {
+			return first + i
 		}
-		if t.Exact && allowed > 0 {
-			return fmt.Errorf("check the truth of %s: element %v of an exact case: T = %v: want 0", t.Name, index(t.position(i), t.Shape), allowed)
-		}
-		return fmt.Errorf("check the truth of %s: element %v: R = %v, T = %v, TFP32 = %v: want finite allowances >= 0",
-			t.Name, index(t.position(i), t.Shape), r, allowed, fp32)
 	}
-	return nil
+	return -1
 }

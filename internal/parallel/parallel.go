@@ -39,6 +39,28 @@ func Runs(n int, work func(first, end int)) {
 	shared(int64(n), run, func() struct{} { return struct{}{} }, func(_ struct{}, first, end int64) { work(int(first), int(end)) })
 }
 
+// First gives the least of what find finds in runs of neighbours that together are all of 0 <= i < n, and -1 where it finds nothing. find gives
+// the first of its run, or -1. Runs behind one that was found are left out.
+func First(n int, find func(first, end int) int) int {
+	var least atomic.Int64
+	least.Store(int64(n))
+	Runs(n, func(first, end int) {
+		if int64(first) >= least.Load() {
+			return
+		}
+		at := int64(find(first, end))
+		for known := least.Load(); at >= 0 && at < known; known = least.Load() {
+			if least.CompareAndSwap(known, at) {
+				return
+			}
+		}
+	})
+	if at := int(least.Load()); at < n {
+		return at
+	}
+	return -1
+}
+
 // shared hands out runs of the numbers below n to as many goroutines as there are cores.
 func shared[S any](n, size int64, memory func() S, work func(own S, first, end int64)) {
 	var next atomic.Int64

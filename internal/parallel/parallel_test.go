@@ -54,3 +54,31 @@ func TestPanicReachesTheCaller(t *testing.T) {
 	})
 	t.Error("the panic was lost")
 }
+
+func TestFirst(t *testing.T) {
+	const n = 5*run + 3
+	for _, wanted := range [][]int{nil, {0}, {n - 1}, {4 * run, run + 1, n - 1}, {2*run - 1, 2 * run}} {
+		want := -1
+		for _, w := range wanted {
+			if want < 0 || w < want {
+				want = w
+			}
+		}
+		got := First(n, func(first, end int) int {
+			for i := first; i < end; i++ {
+				for _, w := range wanted {
+					if w == i {
+						return i
+					}
+				}
+			}
+			return -1
+		})
+		if got != want {
+			t.Errorf("the first of %v is %d, want %d", wanted, got, want)
+		}
+	}
+	if got := First(0, func(int, int) int { return -1 }); got != -1 {
+		t.Errorf("of nothing: %d, want -1", got)
+	}
+}
