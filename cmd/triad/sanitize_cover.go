@@ -25,10 +25,7 @@ func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o 
 	if err != nil {
 		return run.Survey{}, err
 	}
-	request.Options.Level = op.LevelFull // every size, once
-	request.Options.Distributions, request.Options.Layouts, request.Options.Upstreams = []string{"normal"}, []string{"contiguous"}, []string{"normal"}
-	request.Options.Saved = []string{"driver"} // no other kernel runs first
-	request.Single = true                      // further calls of a relation launch nothing new
+	*request = run.EveryKernel(*request)
 	g.apart = true
 	asked := *request
 	backends, _, _, err := a.participants(ctx, &o.ownFlags, &asked, &g, o.environmentFlags, options)

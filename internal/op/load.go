@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxShapes   = 24      // of [check]
+	maxShapes   = 32      // of [check]
 	maxAllMarks = 3       // shapes on which every distribution occurs
 	maxSpecSize = 1 << 20 // bytes of a file
 )

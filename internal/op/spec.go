@@ -116,7 +116,7 @@ type PassCost struct {
 	bytes, flops Expression
 }
 
-// CheckSpec says what is judged: the distributions that apply, and at most 24 shapes. A shape gives every dim without a default, may pin
+// CheckSpec says what is judged: the distributions that apply, and at most 32 shapes. A shape gives every dim without a default, may pin
 // attributes, and carries marks: all (every distribution occurs on it; at most three), quick (part of --quick), device = "gpu".
 // Quick lists the distributions --quick takes beside normal.
 type CheckSpec struct {

@@ -28,8 +28,22 @@ type Reached struct {
 	Vectors  bool     // the rows of all tensors are whole vectors of 16 bytes: kernels have other ways for those that are not
 }
 
-// surveyedElements bounds the cases that are asked: the least that reach a kernel are wanted.
-const surveyedElements = 1 << 21
+// surveyedElements bounds the cases that are asked: the least that reach a kernel are wanted. Every compiled kernel of ours is launched by a
+// smaller case of its operator (a test of package cuda).
+const surveyedElements = 1 << 22
+
+// Surveyed says whether a survey asks a case of so many elements.
+func Surveyed(elements int64) bool { return elements > 0 && elements <= surveyedElements }
+
+// EveryKernel turns a request into one for the cases of which a survey chooses: every size of the spec once, each with every attribute, on
+// plain data.
+func EveryKernel(r Request) Request {
+	r.Options.Level = op.LevelFull
+	r.Options.Distributions, r.Options.Layouts, r.Options.Upstreams = []string{"normal"}, []string{"contiguous"}, []string{"normal"}
+	r.Options.Saved = []string{"driver"} // no other kernel runs first
+	r.Single = true                      // further calls of a relation launch nothing new
+	return r
+}
 
 // kernelName is how much of a kernel's name a worker tells.
 const kernelName = 511
@@ -67,7 +81,7 @@ func (r *Runner) Survey(ctx context.Context, request Request) (Survey, error) {
 					built[told(k.Kernel)] = true
 				}
 			}
-			if e.verdict != nil || elements == 0 || elements > surveyedElements {
+			if e.verdict != nil || !Surveyed(elements) {
 				continue
 			}
 			lanes[e.implementation.Name] = append(lanes[e.implementation.Name], func() error {

@@ -1,0 +1,227 @@
+package cuda
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"triad"
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/run"
+	"triad/internal/tensor"
+)
+
+// recordLaunches is the variable that names the file to which the launches of a process are recorded.
+const recordLaunches = "TRIAD_TEST_LAUNCHES"
+
+// TestEveryKernelIsSurveyed: each kernel that a kernel file instantiates is launched by a case of which `compare --sanitize` chooses, so that
+// the tools see all of them, and none is compiled that nothing selects. A process with a runtime that records launches instead of running
+// them makes every such call. Kernels that no emulator has are left to TestLargeTileIsSurveyed and to the GPU.
+func TestEveryKernelIsSurveyed(t *testing.T) {
+	compiler := needCompiler(t)
+	if os.Getenv(recordLaunches) != "" {
+		launchSurveyed(t)
+		return
+	}
+	folder := t.TempDir()
+	recorder, record := filepath.Join(folder, "librecorder.so"), filepath.Join(folder, "launches")
+	build := exec.CommandContext(t.Context(), compiler.Path, "-std=c++17", "-O1", "-fPIC", "-shared", "-Iemulator", "-o", recorder,
+		filepath.Join("testdata", "launches", "recorder.cc"), "-ldl")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build.Args, err, out)
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEveryKernelIsSurveyed$", "-test.v")
+	child.Env = append(os.Environ(), recordLaunches+"="+record, "TRIAD_TEST_RECORDER="+recorder)
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	launched := map[string]map[uint64]bool{} // by library, offsets
+	for line := range strings.Lines(string(text)) {
+		library, offset, _ := strings.Cut(strings.TrimSpace(line), " ")
+		at, err := strconv.ParseUint(offset, 10, 64)
+		if err != nil {
+			t.Fatalf("line %q of the record: %v", line, err)
+		}
+		if launched[library] == nil {
+			launched[library] = map[uint64]bool{}
+		}
+		launched[library][at] = true
+	}
+	if len(launched) != len(kernelNames(t)) {
+		t.Errorf("launches of %d libraries are recorded, there are %d", len(launched), len(kernelNames(t)))
+	}
+	for library, offsets := range launched {
+		instances := instantiated(t, library)
+		for at, name := range instances {
+			if !offsets[at] {
+				t.Errorf("%s: no case that is surveyed launches %s", filepath.Base(library), name)
+			}
+		}
+		for at := range offsets {
+			if instances[at] == "" {
+				t.Errorf("%s: a launch of what lies at %#x, and no kernel does", filepath.Base(library), at)
+			}
+		}
+		t.Logf("%s: %d kernels, %d launched", filepath.Base(library), len(instances), len(offsets))
+	}
+}
+
+// instantiated are the functions of an emulator's library that run a thread of a kernel, by their offsets: one for each instantiation that
+// some launch names.
+func instantiated(t *testing.T, library string) map[uint64]string {
+	t.Helper()
+	file, err := elf.Open(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbols, err := file.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[uint64]string{}
+	for _, s := range symbols {
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && strings.HasPrefix(s.Name, "_ZN5cuemu7ThreadsI") && strings.HasSuffix(s.Name, "3oneEPv") {
+			found[s.Value] = s.Name
+		}
+	}
+	if len(found) == 0 {
+		t.Errorf("%s: no kernel is found", library)
+	}
+	return found
+}
+
+// launchSurveyed calls every kernel of every library with every case that a survey asks. The recorder comes first: what it defines hides the
+// emulator's own.
+func launchSurveyed(t *testing.T) {
+	if _, err := open(os.Getenv("TRIAD_TEST_RECORDER"), true); err != nil {
+		t.Fatal(err)
+	}
+	device := NewEmulator(triad.Files, testCache)
+	for _, name := range kernelNames(t) {
+		operator, err := catalog.Get(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, kernels, err := (&server{device: device, specs: catalogSpec}).open(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := run.EveryKernel(run.Request{}).Options
+		options.Device = "gpu"
+		plan, err := operator.Spec.Expand(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range plan.Cases {
+			elements, _, err := operator.Spec.Footprint(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range kernels {
+				if run.Surveyed(elements) && k.Pass == c.Pass && slices.Contains(k.DTypes, c.DType) {
+					if err := launchOne(operator.Spec, k, c); err != nil {
+						t.Fatalf("%s %s: %v", name, k.Name, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// launchOne calls a kernel where it accepts a case. Its pointers lead nowhere: nothing runs.
+func launchOne(spec *op.Spec, k *kernel, c op.Case) error {
+	inputs, err := spec.Inputs(c)
+	if err != nil {
+		return err
+	}
+	outputs, err := spec.Outputs(c)
+	if err != nil {
+		return err
+	}
+	attributes := make([]backend.AttrRef, len(c.Attrs))
+	for i, a := range c.Attrs {
+		attributes[i] = backend.AttrRef{Name: a.Name, Number: a.Number}
+	}
+	const somewhere = 1 << 20
+	call := newCall(k, attributes, describedAs(inputs), describedAs(outputs))
+	defer call.free()
+	for i := range call.in {
+		place(&call.in[i], somewhere)
+	}
+	for i := range call.out {
+		if k.gives(i) {
+			place(&call.out[i], somewhere)
+		}
+	}
+	if _, ok := call.accepts(); !ok {
+		return nil
+	}
+	bytes, err := call.workspace()
+	if err != nil {
+		return err
+	}
+	call.setWorkspace(Buffer{Pointer: somewhere, Bytes: bytes})
+	if f := call.Launch(0); f.Status != op.StatusUnknown {
+		return fmt.Errorf("%v %s", f.Status, f.Message)
+	}
+	return nil
+}
+
+// describedAs are contiguous tensors of the types.
+func describedAs(types []op.TensorType) []backend.TensorRef {
+	var refs []backend.TensorRef
+	for _, t := range types {
+		refs = append(refs, backend.TensorRef{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape)})
+	}
+	return refs
+}
+
+// TestLargeTileIsSurveyed: of the kernels that no emulator has, those with a tile of 256 by 128 take a product with a tile for each of 132
+// multiprocessors whose rows are whole vectors of 16 bytes; the plan of the survey holds one, with rows for both warpgroups that multiply.
+func TestLargeTileIsSurveyed(t *testing.T) {
+	operator, err := catalog.Get("fp8_gemm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := run.EveryKernel(run.Request{}).Options
+	options.Device, options.Passes = "gpu", []op.Pass{op.Forward}
+	plan, err := operator.Spec.Expand(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, c := range plan.Cases {
+		elements, _, err := operator.Spec.Footprint(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, n, k := c.Dims.Get("m"), c.Dims.Get("n"), c.Dims.Get("k")
+		if run.Surveyed(elements) && (m+255)/256*((n+127)/128) > 132 && k > 0 && k%16 == 0 && m > 128 {
+			found[c.DType+" "+c.Attrs.Text("scaling")] = true
+		}
+	}
+	var want []string
+	for _, dtype := range operator.Spec.PassDTypes(op.Forward) {
+		for _, scaling := range []string{"tensor", "row", "block"} {
+			want = append(want, dtype+" "+scaling)
+		}
+	}
+	for _, kind := range want {
+		if !found[kind] {
+			t.Errorf("no surveyed product fills 132 multiprocessors with large tiles: %s", kind)
+		}
+	}
+}
