@@ -271,7 +271,9 @@ struct Plan {
 		const int64_t per_block = group == 32 ? 4 : 1;
 		const int64_t most = group == 0 ? 64 : multiprocessors * (group == 512 ? 1 : group != 128 ? 2 : items == 8 ? 5 : 4);
 		const int64_t wanted = (rows + per_block - 1) / per_block;
-		blocks = wanted < most ? wanted : most;
+		// Not all of them where the last turn would then be taken by a few blocks alone, for which all others wait.
+		const int64_t turns = (wanted + most - 1) / most;
+		blocks = turns == 0 ? 0 : (wanted + turns - 1) / turns;
 		groups = blocks * per_block;
 	}
 
