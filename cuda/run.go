@@ -57,7 +57,7 @@ func (s *server) checkTensors(r backend.RunArgs) error {
 		if err := checkView(t); err != nil {
 			return err
 		}
-		if sum := crc32.ChecksumIEEE(storage); sum != t.CRC32 {
+		if sum := tensor.Checksum(storage); sum != t.CRC32 {
 			return fmt.Errorf("tensor %s: crc32 %08x in the shared memory, %08x announced", t.Name, sum, t.CRC32)
 		}
 	}
@@ -291,7 +291,7 @@ func (l *launching) collect() ([]backend.OutputRef, error) {
 			return nil, fmt.Errorf("read output %s: %w", t.Name, err)
 		}
 		refs = append(refs, backend.OutputRef{Name: t.Name, Present: true, DType: t.DType.String(), Shape: t.Shape, Stride: t.Stride,
-			CRC32: crc32.ChecksumIEEE(storage)})
+			CRC32: tensor.Checksum(storage)})
 	}
 	return refs, nil
 }

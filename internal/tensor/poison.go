@@ -28,9 +28,9 @@ func PoisonPattern(d op.DType, poison string) []byte {
 	return pattern.a
 }
 
-// Poison fills the bytes of elements of a dtype with poison "a" or "b".
-func Poison(b []byte, d op.DType, poison string) {
-	if n := copy(b, PoisonPattern(d, poison)); n > 0 {
+// repeat fills bytes with a pattern.
+func repeat(b, pattern []byte) {
+	if n := copy(b, pattern); n > 0 {
 		for n < len(b) {
 			n += copy(b[n:], b[:n])
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"sync"
 	"time"
@@ -402,9 +401,9 @@ func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
 		if err != nil {
 			return args, m, err
 		}
-		copy(memory[offset:], t.Data)
+		tensor.Copy(memory[offset:], t.Data)
 		args.Inputs = append(args.Inputs, backend.TensorRef{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: t.Stride, Start: t.Offset,
-			Offset: offset, Bytes: int64(len(t.Data)), CRC32: crc32.ChecksumIEEE(t.Data)})
+			Offset: offset, Bytes: int64(len(t.Data)), CRC32: tensor.Checksum(t.Data)})
 	}
 	for _, plan := range job.Launches {
 		launch := backend.Launch{Poison: plan.Poison, Order: plan.Order}
@@ -481,9 +480,9 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 			output := backend.Output{OutputRef: out}
 			if out.Present {
 				output.Tensor = tensor.New(declared.Name, declared.DType, declared.Shape)
-				copy(output.Tensor.Data, m.memory[place.Offset:place.Offset+place.Bytes])
+				sum := tensor.CopyChecked(output.Tensor.Data, m.memory[place.Offset:place.Offset+place.Bytes])
 				fits := out.Type == "" && out.DType == declared.DType.String() && slices.Equal(out.Shape, declared.Shape)
-				if fits && crc32.ChecksumIEEE(output.Tensor.Data) != out.CRC32 {
+				if fits && sum != out.CRC32 {
 					return incomplete("launch %d: the bytes of %s do not match their checksum", i, out.Name)
 				}
 			}
