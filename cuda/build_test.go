@@ -28,6 +28,10 @@ func TestFirstError(t *testing.T) {
 			"cuda/emulator/x.h:5:1: error: no match\n", "k.cu", "no match (at cuda/emulator/x.h:5)", 12},
 		{"an included file of the author's", "In file included from k.cu:2:\nparts.cuh:3:1: error: odd\n", "k.cu", "odd (at parts.cuh:3)", 2},
 		{"linker", "/usr/bin/ld: a.o: in function `f':\nk.cu:3: undefined reference to `g()'\n", "k.cu", "k.cu:3: undefined reference to `g()'", 0},
+		{"ptxas", "ptxas info    : 0 bytes gmem\nptxas error   : Entry function '_Z7softmaxPKfPfii' uses too much shared data (0x13880 bytes, 0xc000 max)\n", "k.cu",
+			"the kernel softmax declares 80000 bytes of static shared memory, more than the 49152 that a block may have", 0},
+		{"ptxas, of a template", "ptxas error   : Entry function '_ZN2ns4rowsILi4EEEvPf' uses too much shared data (0xc004 bytes, 0xc000 max)\n", "k.cu",
+			"the kernel _ZN2ns4rowsILi4EEEvPf declares 49156 bytes of static shared memory, more than the 49152 that a block may have", 0},
 		{"anything else", "g++: internal compiler error\nmore\n", "k.cu", "the compiler failed: g++: internal compiler error", 0},
 	} {
 		got := firstError("k.cu", c.log)

@@ -125,8 +125,12 @@ func launched(k *kernel, code int) Finding {
 	case code == 2:
 		return Finding{Status: op.StatusOOM, Message: "the launch returned CUDA error 2, out of memory", Dirty: true}
 	}
-	return Finding{Status: op.StatusCrash, Message: fmt.Sprintf("the launch of %s returned CUDA error %d%s", k.Name, code, errorName(code)), Dirty: true}
+	return Finding{Status: op.StatusCrash, Message: fmt.Sprintf("the launch of %s returned CUDA error %d%s", k.Name, code, errorName(code)), Dirty: !refused(code)}
 }
+
+// refused says whether an error that a launch function returned is that of a launch which CUDA did not begin: invalid value, invalid configuration,
+// out of resources. The process is as good as before.
+func refused(code int) bool { return code == 1 || code == 9 || code == 701 }
 
 // errorName names the CUDA errors that a launch is likely to return.
 func errorName(code int) string {

@@ -113,6 +113,26 @@ func CompilerMessage(log string) (file, line, text string, ok bool) {
 	return m[1], m[2], m[3], true
 }
 
+var (
+	tooMuchShared = regexp.MustCompile(`Entry function '([^']+)' uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)`)
+	mangled       = regexp.MustCompile(`^_Z(\d+)(\w+)$`)
+)
+
+// sharedData says in words that ptxas found more __shared__ variables in a kernel than a block may have; "" where it did not.
+func sharedData(log string) string {
+	m := tooMuchShared.FindStringSubmatch(log)
+	if m == nil {
+		return ""
+	}
+	kernel := m[1]
+	if parts := mangled.FindStringSubmatch(kernel); parts != nil { // of a plain name
+		kernel = parts[2][:min(number(parts[1]), len(parts[2]))]
+	}
+	bytes, _ := strconv.ParseInt(m[2], 0, 64)
+	most, _ := strconv.ParseInt(m[3], 0, 64)
+	return fmt.Sprintf("the kernel %s declares %d bytes of static shared memory, more than the %d that a block may have", kernel, bytes, most)
+}
+
 // firstError makes a *BuildError of a compiler's output. A message inside a header that is not the author's is placed at the first
 // line of the author's file that the compiler mentions on the way there.
 func firstError(author, log string) *BuildError {
@@ -120,6 +140,9 @@ func firstError(author, log string) *BuildError {
 	m := errorLine.FindStringSubmatchIndex(log)
 	if m == nil {
 		e.Message = strings.TrimSpace(linkError.FindString(log))
+		if much := sharedData(log); much != "" {
+			e.Message = much
+		}
 		if e.Message == "" {
 			first, _, _ := strings.Cut(strings.TrimSpace(log), "\n")
 			e.Message = "the compiler failed: " + first

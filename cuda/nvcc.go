@@ -108,6 +108,9 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 	if slices.ContainsFunc(asked, func(f string) bool { return strings.HasPrefix(f, "-O") }) {
 		flags = slices.DeleteFunc(flags, func(f string) bool { return f == "-O3" && !slices.Contains(asked, f) }) // nvcc takes one level
 	}
+	if set.watchesLaunches() {
+		flags = append(flags, "-Xlinker", "--wrap=__cudaPushCallConfiguration")
+	}
 	source := set.hash(flags)
 	if set.home != "" {
 		flags = append(flags, "-I", set.home)
@@ -151,6 +154,12 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 		facts.Seconds = 0
 	}
 	return Library{Path: filepath.Join(folder, output), Source: source, Facts: facts}, nil
+}
+
+// watchesLaunches says whether the sizes of the set's launches go through watched_launch.cuh.
+func (s *sourceSet) watchesLaunches() bool {
+	_, included := s.files["cuda/include/watched_launch.cuh"]
+	return included
 }
 
 func (b *GPUBuilder) flags() []string {

@@ -174,7 +174,6 @@ func TestFindings(t *testing.T) {
 		{"before", op.StatusOutOfBounds, "y", false},
 		{"diverge", op.StatusDivergent, "barriers", true},
 		{"deadlock", op.StatusDeadlock, "shfl", true},
-		{"large", op.StatusCrash, "invalid configuration", false},
 	} {
 		t.Run(c.variant, func(t *testing.T) {
 			w := startWorker(t, false)
@@ -194,6 +193,20 @@ func TestFindings(t *testing.T) {
 				t.Error("the worker answers after a reply that was fatal")
 			}
 		})
+	}
+}
+
+// A launch that CUDA refuses leaves the worker as it was.
+func TestRefusedLaunchIsClean(t *testing.T) {
+	w := startWorker(t, false)
+	w.load("scale")
+	reply, err := w.run(w.scale("large", 33, []string{"y"}, fourOrders...))
+	if err != nil || len(reply.Launches) != 1 || reply.Fatal || reply.Launches[0].Status != op.StatusCrash ||
+		!strings.Contains(reply.Launches[0].Message, "returned CUDA error 9: invalid configuration") {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	if reply, err := w.run(w.scale("right", 33, []string{"y"}, fourOrders...)); err != nil || len(reply.Launches) != 4 || reply.Fatal {
+		t.Errorf("the next call: %+v, %v", reply, err)
 	}
 }
 

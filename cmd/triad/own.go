@@ -139,7 +139,7 @@ func (f *ownFile) load(ctx context.Context, operator string) (backend.LoadReply,
 	if len(reply.Failed) > 0 {
 		failed = reply.Failed[0]
 		failed.Implementation = f.name
-		failed.Message = f.blame(failed.Message, failed.Log)
+		failed.Message = own.ExplainBuild(f.blame(failed.Message, failed.Log))
 		reply.Failed = []backend.LoadFailure{failed}
 	}
 	return reply, hello, nil
@@ -165,7 +165,7 @@ func (o *ownFiles) Run(ctx context.Context, job backend.Job) (backend.Outcome, e
 		if f.name == job.Implementation.Name {
 			outcome, err := f.adapter.Run(ctx, job)
 			if err == nil && emptyOutputs(job) {
-				own.ExplainEmpty(&outcome)
+				own.ExplainEmpty(&outcome, f.takesShared)
 			}
 			if err == nil {
 				own.Explain(&outcome, f.launches, f.takesShared)

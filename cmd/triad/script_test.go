@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(int(a.execute(os.Args[1:])))
 		},
+		"triad-missing-gpu": serveMissingGPU,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -63,7 +64,7 @@ func (a *app) shrink(ctx context.Context, mine *ownFiles, request run.Request, r
 			if f.name != r.Impl {
 				continue
 			}
-			facts.NoBarrier, s.equal = f.unsynchronised, f.covers.equal
+			facts.NoBarrier, s.equal, facts.Python = f.unsynchronised, f.covers.equal, filepath.Ext(f.path) == ".py"
 			if r.Status == op.StatusFail {
 				facts.Otherwise = s.otherwise(f)
 			}

@@ -20,6 +20,7 @@ type Facts struct {
 	Distribution string
 	Message      string  // of the smallest failing case
 	ULP          float64 // the largest distance from the truth there, in units in the last place; NaN or infinite where a class is wrong
+	Python       bool    // the function is one of Python
 	// Race: some case ended as a RACE. NoBarrier: shared memory is used, and no __syncthreads() stands in the file.
 	Race, NoBarrier bool
 	// OrdinaryPasses: on ordinary numbers the same shape is right.
@@ -61,7 +62,7 @@ func Advise(f Facts) string {
 		words = append(words, fmt.Sprintf("it is right where %s = %s and wrong where they differ: an index uses one for the other. In a row-major matrix element (r, c) "+
 			"lies at r * %s + c, where %s is the number of columns", f.Square[0], f.Square[1], f.Square[1], f.Square[1]))
 	}
-	if f.Multiple > 0 && f.Status == op.StatusOutOfBounds {
+	if f.Multiple > 0 && f.wild() {
 		return fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it: a thread works beyond the end of a tensor, since the last block has more threads "+
 			"than there are elements. Compare the index with the size before using it, as in if (i < n)", f.Of, f.Multiple)
 	}
@@ -75,10 +76,15 @@ func Advise(f Facts) string {
 }
 
 func afterLimit(f Facts) string {
-	if slices.Contains([]int64{32, 64, 128, 256, 512, 1024}, f.Last) {
+	if slices.Contains([]int64{32, 64, 128, 256, 512, 1024}, f.Last) && !f.Python {
 		return fmt.Sprintf(": %d threads are not enough for it; let every thread loop over several elements, i += blockDim.x", f.Last)
 	}
 	return ""
+}
+
+// wild says whether a thread used memory that is no tensor's.
+func (f Facts) wild() bool {
+	return f.Status == op.StatusOutOfBounds || strings.Contains(f.Message, beyond)
 }
 
 func (f Facts) byStatus() []string {
@@ -90,16 +96,16 @@ func (f Facts) byStatus() []string {
 		return nil
 	case strings.Contains(f.Message, " came back ") || strings.Contains(f.Message, ", want a torch.Tensor"):
 		return f.ofShape()
-	case f.Status == op.StatusCrash || f.Status == op.StatusHang || f.Status == op.StatusOOM: // nothing was compared: its own sentence says where
+	case f.Status == op.StatusCrash && !f.wild() || f.Status == op.StatusHang || f.Status == op.StatusOOM: // nothing was compared: its own sentence says where
 		return nil
-	case f.NoBarrier && f.Status != op.StatusOutOfBounds:
+	case f.NoBarrier && !f.wild():
 		return []string{"the threads share memory and the file has no __syncthreads(): put one between writing shared memory and reading what other threads wrote"}
 	case f.Status == op.StatusRace || f.Race:
 		return []string{"threads read what other threads have not written yet, or write the same place: put __syncthreads() between writing shared memory and " +
 			"reading it, and again before it is overwritten; add to one place with atomicAdd"}
-	case f.Status == op.StatusOutOfBounds && f.Square[0] != "":
+	case f.wild() && f.Square[0] != "":
 		return nil
-	case f.Status == op.StatusOutOfBounds:
+	case f.wild():
 		return []string{"a thread works beyond the end of a tensor: the last block has more threads than there are elements; compare the index with the size " +
 			"before using it, as in if (i < n)"}
 	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:

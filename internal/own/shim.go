@@ -16,7 +16,7 @@ import (
 func CUDA(include, name string, bindings []*Binding) string {
 	var head, tail strings.Builder
 	head.WriteString("// Written by triad to call the functions of the file that it includes below.\n" +
-		"#include \"arguments.cuh\"\n#include \"register.cuh\"\n#include <cmath>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n\n" +
+		"#include \"arguments.cuh\"\n#include \"register.cuh\"\n#include \"watched_launch.cuh\"\n#include <cmath>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n\n" +
 		"namespace triad_own {\n\n" + supportCode)
 	for i, b := range bindings {
 		head.WriteString(b.acceptCode(i))
@@ -250,7 +250,7 @@ func (b *Binding) byMain() []Instance {
 // launchCode calls the function with what the call gives.
 func (b *Binding) launchCode(n int) string {
 	var code strings.Builder
-	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n\tswitch (triad_own::dtype(triad_own_call)) {\n", n)
+	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n", n)
 	for _, c := range b.byMain() {
 		var args []string
 		for _, a := range b.Args {
@@ -266,7 +266,7 @@ func (b *Binding) launchCode(n int) string {
 		}
 		code.WriteString("\t\tbreak;\n")
 	}
-	code.WriteString("\t}\n\treturn triad::launched();\n}\n")
+	code.WriteString("\t}\n\treturn triad::watched();\n}\n")
 	return code.String()
 }
 
