@@ -131,6 +131,7 @@ func (r Relation) Hold(contract string, calls []Call, nondeterministic []string)
 				held = judge.Hold(r.Name, s)
 			}
 			err = a.err
+			a.done()
 		}
 		if err != nil {
 			held.Missing = err.Error()
@@ -215,9 +216,22 @@ func (a *Answered) decoded(kind string, from Inputs, name string) []float64 {
 		a.fail(fmt.Errorf("there is no %s%s", kind, name))
 		return nil
 	}
-	v := t.Float64s()
+	v := t.LentFloat64s()
 	a.values[kind+name] = v
 	return v
+}
+
+// done gives the values back: nothing is looked at any more.
+func (a *Related) done() {
+	for _, call := range []*Answered{a.First, a.Second} {
+		if call == nil {
+			continue
+		}
+		for _, v := range call.values {
+			tensor.GiveBack(v)
+		}
+		call.values = nil
+	}
 }
 
 // Target is the truth of an output; one without elements where there is none.

@@ -64,19 +64,31 @@ func (t Tensor) IsContiguous() bool {
 // Float64s gives the values of the view in logical row-major order, each exact. The view must lie within Data: see Check.
 func (t Tensor) Float64s() []float64 {
 	values := make([]float64, t.Elements())
+	t.decode(values)
+	return values
+}
+
+// LentFloat64s is Float64s in working memory: see Lend.
+func (t Tensor) LentFloat64s() []float64 {
+	values := Lend(int(t.Elements()))
+	t.decode(values)
+	return values
+}
+
+// decode sets values, as many as the view has elements, to them.
+func (t Tensor) decode(values []float64) {
 	if len(values) == 0 {
-		return values
+		return
 	}
 	size := t.DType.Size()
 	if t.IsContiguous() {
 		parallel.Runs(len(values), func(first, end int) {
 			DecodeInto(values[first:end], t.DType, t.Data[(t.Offset+int64(first))*size:])
 		})
-		return values
+		return
 	}
 	storage := Decode(t.DType, t.Data)
 	t.walk(func(i, at int64) { values[i] = storage[at] })
-	return values
 }
 
 // SetFloat64s writes values, in logical row-major order, to the places the view shows, each rounded once. Where places coincide

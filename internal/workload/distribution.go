@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -52,11 +53,18 @@ func (d *drawing) draw(distribution string) ([]float64, error) {
 	if !ok {
 		return nil, fmt.Errorf("draw: there is no distribution %q", distribution)
 	}
-	x := make([]float64, d.rows*d.cols)
+	x := zeroed(d.rows * d.cols)
 	if len(x) > 0 {
 		fill(d, x)
 	}
 	return x, nil
+}
+
+// zeroed is working memory of zeros.
+func zeroed(n int64) []float64 {
+	x := tensor.Lend(int(n))
+	parallel.Runs(len(x), func(first, end int) { clear(x[first:end]) })
+	return x
 }
 
 func (d *drawing) normal(x []float64) {

@@ -19,6 +19,7 @@ import (
 // backward's tensors itself ([[backward.tensors]], as for operands that are quantised for it) it gives the backward's inputs, complete.
 func Inputs(spec *op.Spec, c op.Case, seed uint64) ([]tensor.Tensor, error) {
 	m := &maker{spec: spec, c: c, seed: seed, key: c.Key(), drawn: map[string]*source{}, scales: map[string]tensor.Tensor{}}
+	defer m.done()
 	types, err := m.types()
 	if err != nil {
 		return nil, err
@@ -54,6 +55,13 @@ type maker struct {
 	key    string
 	drawn  map[string]*source       // by name of the input or upstream gradient
 	scales map[string]tensor.Tensor // by name of the scale tensor
+}
+
+// done gives the working memory back: all that was drawn is in tensors by now.
+func (m *maker) done() {
+	for _, s := range m.drawn {
+		tensor.GiveBack(s.values)
+	}
 }
 
 // source is one tensor as it was drawn, before it is rounded to its dtype.

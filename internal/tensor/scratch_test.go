@@ -1,0 +1,32 @@
+package tensor
+
+import (
+	"slices"
+	"testing"
+
+	"triad/internal/op"
+)
+
+func TestLentValues(t *testing.T) {
+	x := New("x", op.BF16, []int64{leastLent/4 + 1, 5})
+	values := make([]float64, x.Elements())
+	for i := range values {
+		values[i] = float64(i % 128)
+	}
+	x.SetFloat64s(values)
+	for range 3 {
+		lent := x.LentFloat64s()
+		if !slices.Equal(lent, values) {
+			t.Fatal("lent values are not the tensor's")
+		}
+		for i := range lent {
+			lent[i] = -1 // who has it next finds it as it was left
+		}
+		other := Lend(leastLent)
+		if len(other) != leastLent || &other[0] == &lent[0] {
+			t.Fatalf("%d values lent, of memory that is lent already: %v", len(other), &other[0] == &lent[0])
+		}
+		GiveBack(lent)
+		GiveBack(other)
+	}
+}
