@@ -232,9 +232,10 @@ def _accepts_tiled(direction, q, *rest, causal, scale):
 
 
 def _blind(q, k, causal: bool) -> int:
-    """How many of the first queries see no key. The torch functions leave them out: softmax over nothing is NaN, and so would its gradient be."""
+    """How many of the first queries see no key. The torch functions leave them out: softmax over nothing is NaN, and so would its gradient be. Of
+    an empty batch, for which torch's cuDNN attention gives None, all are left out."""
     seq_q, seq_kv = q.shape[2], k.shape[2]
-    return seq_q if seq_kv == 0 else max(0, seq_q - seq_kv) if causal else 0
+    return seq_q if seq_kv == 0 or q.shape[0] == 0 else max(0, seq_q - seq_kv) if causal else 0
 
 
 def _mask(seq_q: int, seq_kv: int, device) -> torch.Tensor:

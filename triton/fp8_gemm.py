@@ -190,29 +190,51 @@ def _scaled_mm(a, scale_a, b, scale_b, scaling: str, out: str, fast: bool):
     return torch._scaled_mm(a.contiguous(), b.contiguous().T, scale_a=scale_a, scale_b=scale_b, out_dtype=DTYPES[out], use_fast_accum=fast).contiguous()
 
 
+def _powers(*shape: int, device: str) -> torch.Tensor:
+    """Scales from 1/4 to 4 of which neighbours differ in every direction: what reads one of them for another gives another product."""
+    row, column = torch.arange(shape[0], device=device)[:, None], torch.arange(shape[1] if len(shape) > 1 else 1, device=device)[None, :]
+    return torch.exp2((row + 2 * column) % 5 - 2.0).reshape(shape)
+
+
 @functools.cache
 def _probe(scaling: str, out: str, a_dtype: torch.dtype, b_dtype: torch.dtype, m: int, n: int, k: int, fast: bool, device: str) -> str:
-    """Multiplies ones by twos of a representative size and says what this build does wrong with them, "" for nothing."""
+    """Multiplies ones by twos of a representative size, under scales with which every sum is exact, and says what this build does wrong with
+    them, "" for nothing."""
     a = torch.ones((m, k), device=device).to(a_dtype)
     b = torch.full((n, k), 2.0, device=device).to(b_dtype)
     shapes = {"tensor": ((1,), (1,)), "row": ((m,), (n,)), "block": ((m, ceildiv(k, BLOCK_K)), (ceildiv(n, BLOCK_K), ceildiv(k, BLOCK_K)))}[scaling]
-    scales = [torch.full(shape, 0.5, device=device) for shape in shapes]
+    scale_a, scale_b = (_powers(*shape, device=device) for shape in shapes)
     deterministic = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     try:
         torch.use_deterministic_algorithms(True, warn_only=True)  # fills what torch allocates with NaN: an answer that is not written shows
-        c = _scaled_mm(a, scales[0], b, scales[1], scaling, out, fast)
+        c = _scaled_mm(a, scale_a, b, scale_b, scaling, out, fast)
     except (RuntimeError, ValueError, NotImplementedError) as e:
         return str(e).splitlines()[0].split("please report a bug to PyTorch. ")[-1]
     finally:
         torch.use_deterministic_algorithms(deterministic[0], warn_only=deterministic[1])
-    if c.dtype != DTYPES[out] or c.shape != (m, n) or not torch.equal(c.float(), torch.full((m, n), 0.5 * k, device=device)):
+    want = _dequantised(a, scale_a, scaling, 1, torch.float64) @ _dequantised(b, scale_b, scaling, BLOCK_K, torch.float64).T
+    if c.dtype != DTYPES[out] or not torch.equal(c, want.to(DTYPES[out])):
         return "it gives another answer than the product"
     return ""
 
 
-def _representative(size: int) -> int:
-    """A small size of the same alignment: 0, or a multiple of the largest power of two up to 128 that divides it."""
-    return 0 if size == 0 else 128 if size % 128 == 0 else 16 * (1 + 2 * (size > 16)) if size % 16 == 0 else 17
+def _representative(size: int, blocks: bool = False) -> int:
+    """A small size that stands for this one: it is a multiple of 128, 16 and 4 where this one is, and has, with blocks, as many 128-blocks
+    modulo 4."""
+    if size == 0:
+        return 0
+    last = 128 if size % 128 == 0 else 16 * (1 + 2 * (size > 16)) if size % 16 == 0 else 20 if size % 4 == 0 else 17
+    before = (size - 1) // BLOCK_K if blocks else 0
+    return last + BLOCK_K * (before if before < 4 else 4 + before % 4)
+
+
+def _misread(scaling: str, n: int, k: int, device: str) -> str:
+    """cuBLASLt finds the 128x128 scales of the next 128 columns of c after a multiple of four; torch._scaled_mm wants them packed, and says nothing
+    (https://github.com/pytorch/pytorch/pull/166752): the products are silently wrong."""
+    blocks = ceildiv(k, BLOCK_K)
+    if scaling == "block" and device == "cuda" and n > BLOCK_K and blocks % 4:
+        return f"cuBLASLt reads 128x128 scales in columns of a multiple of 4, and torch._scaled_mm takes columns of {blocks}"
+    return ""
 
 
 def _accepts_scaled_mm(fast: bool):
@@ -225,8 +247,8 @@ def _accepts_scaled_mm(fast: bool):
             if m and n and not k and a.device.type == "cpu":
                 return f"{name}: k 0: on a CPU builds of torch differ in whether they write c"
             if m and n:
-                sizes = [_representative(size) for size in (m, n, k)]
-                wrong = _probe(scaling, out, a.dtype, b.dtype, *sizes, fast, a.device.type)
+                sizes = _representative(m), _representative(n, scaling == "block"), _representative(k, scaling == "block")
+                wrong = _misread(scaling, n, k, a.device.type) or _probe(scaling, out, a.dtype, b.dtype, *sizes, fast, a.device.type)
                 if wrong:
                     return f"{name}: {scaling} scaling, out {out}, m {m}, n {n}, k {k}: torch {torch.__version__} on {a.device.type} declines: {wrong}"
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unittest
+import unittest.mock
 
 import torch
 
@@ -184,6 +185,49 @@ class Edges(unittest.TestCase):
                 reply, _ = WORKER.run("fp8_gemm", "torch/scaled_mm", "forward", inputs, [("c", torch.bfloat16, (16, 16))], "a", scaling=scaling, out="bf16")
                 self.assertEqual(reply["launches"][0].get("status"), "UNSUPPORTED")
                 self.assertIn("torch/scaled_mm", reply["launches"][0]["message"])
+
+    def test_scaled_mm_is_probed_with_scales_that_tell_their_places(self):
+        module = reference_of("fp8_gemm")
+        e4m3 = torch.float8_e4m3fn
+
+        def emulated(read):
+            """A torch._scaled_mm with block scales, of which b's are found by read."""
+            def multiply(a, scale_a, b, scale_b, scaling, out, fast):
+                found = read(scale_b.contiguous().flatten(), *scale_b.shape).reshape(scale_b.shape)
+                return module.reference(a, scale_a, b, found, scaling=scaling, out=out).to(module.DTYPES[out])
+            return multiply
+
+        packed = lambda flat, columns, blocks: flat
+        padded = lambda flat, columns, blocks: flat[(torch.arange(columns)[:, None] * (-(-blocks // 4) * 4) + torch.arange(blocks)[None, :]).flatten() % len(flat)]
+        transposed = lambda flat, columns, blocks: flat.reshape(columns, blocks).T.flatten()
+        for sizes, read, right in (((64, 1024, 16), packed, True), ((64, 1024, 16), padded, False), ((64, 1024, 512), padded, True), ((17, 128, 16), padded, True),
+                                   ((64, 256, 384), padded, False), ((64, 256, 384), packed, True), ((64, 384, 256), transposed, False)):
+            with self.subTest(sizes=sizes, right=right), unittest.mock.patch.object(module, "_scaled_mm", emulated(read)):
+                module._probe.cache_clear()
+                m, n, k = sizes
+                said = module._probe("block", "bf16", e4m3, e4m3, module._representative(m), module._representative(n, True), module._representative(k, True), False, "cpu")
+                self.assertEqual(said, "" if right else "it gives another answer than the product")
+        module._probe.cache_clear()
+
+    def test_scaled_mm_is_declined_where_cublas_would_misread_the_scales(self):
+        misread = reference_of("fp8_gemm")._misread
+        for scaling, n, k, device, declined in (("block", 1024, 16, "cuda", True), ("block", 1024, 64, "cuda", True), ("block", 129, 1300, "cuda", True),
+                                                ("block", 1808, 272, "cuda", True), ("block", 128, 272, "cuda", False), ("block", 8192, 8192, "cuda", False),
+                                                ("block", 1024, 512, "cuda", False), ("block", 1024, 400, "cuda", False), ("row", 1024, 16, "cuda", False),
+                                                ("tensor", 1024, 16, "cuda", False), ("block", 1024, 16, "cpu", False)):
+            self.assertEqual(bool(misread(scaling, n, k, device)), declined, (scaling, n, k, device))
+
+    def test_an_empty_batch_needs_nothing_of_torchs_attention(self):
+        """On a GPU torch's cuDNN attention gives None for one."""
+        module = reference_of("flash_attention")
+        with unittest.mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", return_value=None):
+            for causal in (False, True):
+                for seq_q, seq_kv in ((4, 4), (3, 5), (5, 3), (0, 4), (4, 0)):
+                    q, k, v, grad_o = (torch.empty(0, 2, s, 16) for s in (seq_q, seq_kv, seq_kv, seq_q))
+                    row = next(i for i in module.IMPLEMENTATIONS if i.name == "torch/sdpa")
+                    self.assertEqual(row.forward(q, k, v, causal=causal, scale=0.25).shape, q.shape)
+                    got = row.backward(q, k, v, grad_o, causal=causal, scale=0.25)
+                    self.assertEqual([g.shape for g in got], [q.shape, k.shape, v.shape])
 
     def test_head_dims_that_the_tile_does_not_take_are_unsupported(self):
         WORKER.ask("load", {"op": "flash_attention"})
