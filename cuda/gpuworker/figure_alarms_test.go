@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,15 +31,18 @@ type alarmRun struct {
 	Elements  int64          `json:"elements"` // that were compared
 	ByKernel  map[string]int `json:"by_implementation"`
 	Neutral   int            `json:"neutral"` // records without a verdict: declined, missing
-	Bad       int            `json:"bad"`     // records that accuse
-	Accused   []string       `json:"accused"` // the first of them
+	Bad       int            `json:"bad"`     // records that accuse, without those that show what is documented of a vendor's kernel
+
+	Accused    map[string]accusation `json:"accusations"` // by kind
+	Documented map[string]int        `json:"documented"`  // records of each finding
 }
 
 // alarms are the runs of a folder. Their seeds are fresh, so that their verdicts add up.
 type alarms struct {
-	Verdicts int        `json:"verdicts"`
-	Bad      int        `json:"bad"`
-	Runs     []alarmRun `json:"runs"`
+	Verdicts   int            `json:"verdicts"`
+	Bad        int            `json:"bad"`
+	Documented map[string]int `json:"documented"` // by finding
+	Runs       []alarmRun     `json:"runs"`
 }
 
 // earlierAlarms reads what earlier runs left in a folder.
@@ -67,6 +71,13 @@ func (a alarms) with(r alarmRun) (alarms, error) {
 	a.Runs = append(slices.Clone(a.Runs), r)
 	a.Verdicts += r.Verdicts
 	a.Bad += r.Bad
+	a.Documented = maps.Clone(a.Documented)
+	if a.Documented == nil {
+		a.Documented = map[string]int{}
+	}
+	for finding, n := range r.Documented {
+		a.Documented[finding] += n
+	}
 	return a, nil
 }
 
@@ -76,10 +87,10 @@ func TestAlarmsAddUp(t *testing.T) {
 	all, err := earlierAlarms(folder)
 	for _, first := range []uint64{100, 103} {
 		if err == nil {
-			all, err = all.with(alarmRun{FirstSeed: first, Seeds: 3, Verdicts: 10, Bad: 1})
+			all, err = all.with(alarmRun{FirstSeed: first, Seeds: 3, Verdicts: 10, Bad: 1, Documented: map[string]int{"one": 2}})
 		}
 	}
-	if err != nil || all.Verdicts != 20 || all.Bad != 2 || len(all.Runs) != 2 {
+	if err != nil || all.Verdicts != 20 || all.Bad != 2 || all.Documented["one"] != 4 || len(all.Runs) != 2 {
 		t.Fatalf("two runs: %+v, %v", all, err)
 	}
 	for _, first := range []uint64{98, 102, 105} {
@@ -96,14 +107,15 @@ func TestAlarmsAddUp(t *testing.T) {
 	}
 }
 
-// mostAccused is how many accusations are kept whole.
-const mostAccused = 20
-
 // tally is a recorder that counts verdicts and keeps those that accuse.
 type tally struct {
 	mu    sync.Mutex
 	run   alarmRun
 	seeds map[uint64]bool
+}
+
+func newTally(first uint64) *tally {
+	return &tally{run: alarmRun{FirstSeed: first, ByKernel: map[string]int{}, Accused: map[string]accusation{}, Documented: map[string]int{}}, seeds: map[uint64]bool{}}
 }
 
 func (c *tally) Plan([]record.Item, record.Toolchain) error    { return nil }
@@ -114,9 +126,8 @@ func (c *tally) Append(r *record.Record) error {
 	defer c.mu.Unlock()
 	c.seeds[r.Seed] = true
 	if r.Status.Weight() == op.Bad {
-		c.run.Bad++
-		if text, err := json.Marshal(r); err == nil && len(c.run.Accused) < mostAccused {
-			c.run.Accused = append(c.run.Accused, string(text))
+		if err := c.run.accuse(r); err != nil {
+			return err
 		}
 	}
 	compared := false
@@ -194,6 +205,15 @@ func (s *sweep) take() (p portion, round int, seed uint64) {
 
 // relationsEvery is in which rounds the relations between calls are asked as well: their further calls cost as much as the rest.
 const relationsEvery = 8
+
+// sum adds up counts.
+func sum(counts map[string]int) int {
+	all := 0
+	for _, n := range counts {
+		all += n
+	}
+	return all
+}
 
 // judgePortion judges the implementations of a family, or of several, on a portion. Of Triton, which compiles for a size, the quick cases.
 func judgePortion(ctx context.Context, r *run.Runner, p portion, round int, seed uint64, impls []string, memory int64, device string) error {
@@ -278,7 +298,7 @@ func TestFigureAlarms(t *testing.T) {
 	first := uint64(setting("TRIAD_FIGURE_SEED", int(time.Now().UnixMilli())))
 	stop, cancel := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second)
 	defer cancel()
-	c := &tally{run: alarmRun{FirstSeed: first, ByKernel: map[string]int{}}, seeds: map[uint64]bool{}}
+	c := newTally(first)
 	drivers, memory, device := judgeDrivers(t, c, stop, first)
 	began := time.Now()
 	var group sync.WaitGroup
@@ -322,10 +342,16 @@ func TestFigureAlarms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leave(t, "alarms", fmt.Sprintf("%d verdicts on outputs of known-good kernels (%d elements) on %d seeds in %.0f s: %d records bad, %d neutral; %d verdicts and %d bad in %d runs",
-		c.run.Verdicts, c.run.Elements, len(c.seeds), c.run.Seconds, c.run.Bad, c.run.Neutral, all.Verdicts, all.Bad, len(all.Runs)), all)
-	if c.run.Bad > 0 {
-		t.Errorf("%d records are bad, the first: %.2000s", c.run.Bad, c.run.Accused[0])
+	leave(t, "alarms", fmt.Sprintf("%d verdicts on outputs of known-good kernels (%d elements) on %d seeds in %.0f s: %d records bad, %d of documented findings, %d neutral; "+
+		"%d verdicts, %d bad and %d of documented findings in %d runs", c.run.Verdicts, c.run.Elements, len(c.seeds), c.run.Seconds, c.run.Bad, sum(c.run.Documented), c.run.Neutral,
+		all.Verdicts, all.Bad, sum(all.Documented), len(all.Runs)), all)
+	for _, f := range findings {
+		if n := c.run.Documented[f.String()]; n > 0 {
+			fmt.Printf("alarms: documented: %d of %s: %s\n", n, f, f.sentence)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(c.run.Accused)) {
+		t.Errorf("%d records are bad of %s, the first: %.2000s", c.run.Accused[kind].Count, kind, c.run.Accused[kind].Example)
 	}
 	if c.run.Verdicts == 0 {
 		t.Error("nothing was judged")

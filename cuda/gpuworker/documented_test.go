@@ -1,0 +1,125 @@
+package gpuworker
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// finding is a deviation of a vendor's kernel from the formula that docs/judge.md documents. A user is told of it as of any other; the tests of
+// figures count its records apart from those that accuse a kernel that is right.
+type finding struct {
+	operator, implementation string
+	pass                     op.Pass
+	distribution             string
+	sentence                 string
+}
+
+// infiniteLSE is what the source of FlashAttention-2 says, and a computation by that rule gives its grad_v (docs/judge.md).
+const infiniteLSE = "a row with a NaN among its scores is saved with lse = inf, and exp(score - inf) makes 0 of the weights that are NaN by the formula"
+
+// unsaidNaN is what is seen of a kernel without a public source.
+const unsaidNaN = "grad_q is infinite in rows with a NaN among their scores, where the formula gives NaN"
+
+// findings are all that is documented. Whatever else accuses is a false alarm until someone has looked at it.
+var findings = []finding{
+	{"flash_attention", "torch/flash", op.Backward, "non_finite", infiniteLSE},
+	{"flash_attention", "torch/cudnn", op.Backward, "non_finite", unsaidNaN},
+	{"flash_attention", "torch/sdpa", op.Backward, "non_finite", "torch's choice among those two, and on a CPU a kernel that loses the NaN in the same way"},
+}
+
+func (f finding) String() string {
+	return fmt.Sprintf("%s %s %s %s", f.operator, f.implementation, f.pass, f.distribution)
+}
+
+// documented is the finding that a bad record shows: all that is wrong in it is that values are no NaN which should be one.
+func documented(r *record.Record) (finding, bool) {
+	i := slices.IndexFunc(findings, func(f finding) bool {
+		return f.operator == r.Case.Op && f.implementation == r.Impl && f.pass == r.Case.Pass && f.distribution == r.Case.Distribution
+	})
+	if i < 0 || r.Status != op.StatusFail {
+		return finding{}, false
+	}
+	for _, v := range r.Outputs {
+		if v.Status.Weight() == op.Bad && (v.Gate != "G1" || v.Worst == nil || v.Worst.Want.Class() != "nan") {
+			return finding{}, false
+		}
+	}
+	return findings[i], true
+}
+
+// accusation is a kind of record that accuses: how many there were, and one of them.
+type accusation struct {
+	Count   int             `json:"count"`
+	Example json.RawMessage `json:"example"`
+}
+
+// kindOf names what two accusations have in common that are kept as one.
+func kindOf(r *record.Record) string {
+	return fmt.Sprintf("%s %s %s %s %s %s", r.Impl, r.Case.Op, r.Case.Pass, r.Case.DType, r.Status, r.Case.Distribution)
+}
+
+// accuse counts a bad record: as a documented finding, else among the accusations, whose first of each kind is kept whole.
+func (a *alarmRun) accuse(r *record.Record) error {
+	if f, known := documented(r); known {
+		a.Documented[f.String()]++
+		return nil
+	}
+	a.Bad++
+	kind, seen := kindOf(r), accusation{}
+	if old, ok := a.Accused[kind]; ok {
+		seen = old
+	} else {
+		text, err := json.Marshal(r)
+		if err != nil {
+			return fmt.Errorf("keep an accusation of %s: %w", kind, err)
+		}
+		seen.Example = text
+	}
+	seen.Count++
+	a.Accused[kind] = seen
+	return nil
+}
+
+// What is documented is counted apart and by entry; all else accuses, one example of each kind kept, so that no kind hides behind many of another.
+func TestAccusations(t *testing.T) {
+	of := func(impl string, pass op.Pass, distribution string, status op.Status, gate string, want float64) *record.Record {
+		return &record.Record{Case: op.Case{Op: "flash_attention", Pass: pass, DType: "bf16", Distribution: distribution}, Impl: impl, Status: status,
+			Outputs: []record.Verdict{{Name: "grad_k", Status: op.StatusPass, Gate: "G2"},
+				{Name: "grad_v", Status: status, Gate: gate, Worst: &record.Element{Want: record.Float(want)}}}}
+	}
+	nan, c := math.NaN(), newTally(1)
+	for i, r := range []*record.Record{
+		of("torch/flash", op.Backward, "non_finite", op.StatusFail, "G1", nan),
+		of("torch/flash", op.Backward, "non_finite", op.StatusFail, "G1", nan),
+		of("torch/cudnn", op.Backward, "non_finite", op.StatusFail, "G1", nan),
+		of("torch/cudnn", op.Backward, "non_finite", op.StatusFail, "G1", 1),    // a value that should be finite
+		of("torch/cudnn", op.Backward, "non_finite", op.StatusFail, "G2", nan),  // another gate
+		of("torch/cudnn", op.Backward, "non_finite", op.StatusCrash, "G1", nan), // no wrong value at all
+		of("torch/cudnn", op.Forward, "non_finite", op.StatusFail, "G1", nan),
+		of("torch/cudnn", op.Backward, "normal", op.StatusFail, "G1", nan),
+		of("cuda/tiled", op.Backward, "non_finite", op.StatusFail, "G1", nan), // ours
+		of("cuda/tiled", op.Backward, "non_finite", op.StatusPass, "G2", nan), // not bad
+	} {
+		r.Seed = uint64(i)
+		if err := c.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.run.Bad != 6 || len(c.run.Documented) != 2 || c.run.Documented[findings[0].String()] != 2 || c.run.Documented[findings[1].String()] != 1 {
+		t.Errorf("%d bad, documented %v", c.run.Bad, c.run.Documented)
+	}
+	two := c.run.Accused["torch/cudnn flash_attention backward bf16 FAIL non_finite"]
+	if len(c.run.Accused) != 5 || two.Count != 2 {
+		t.Errorf("%d kinds %+v, want 5, of which one occurred twice", len(c.run.Accused), c.run.Accused)
+	}
+	var example struct{ Seed uint64 }
+	if err := json.Unmarshal(two.Example, &example); err != nil || example.Seed != 3 {
+		t.Errorf("the example is of seed %d, %v: want the first, 3", example.Seed, err)
+	}
+}
