@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import select
 import socket
 import zlib
 from collections.abc import Callable, Iterator
@@ -51,6 +52,10 @@ class Channel:
             yield request
             want += 1
 
+    def waiting(self) -> bool:
+        """Says whether a request, or the end of the socket, is there to be read. The driver sends none before it has the reply to the last."""
+        return bool(select.select([self._socket], [], [], 0)[0])
+
     def reply(self, id: int, result: dict[str, Any] | None = None, error: str = "") -> None:
         """Sends the reply to request id. NaN and infinities must be strings by now."""
         if os.getpid() != self._pid:
@@ -90,8 +95,9 @@ def attributes(refs: list[dict[str, Any]] | None) -> dict[str, Any]:
     return {a["name"]: read[a["type"]](a) for a in refs or []}
 
 
-def serve(channel: Channel, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Answers requests until `bye`, the end of the socket, or a result that is fatal. An exception in answer is the harness failing."""
+def serve(channel: Channel, answer: Callable[[dict[str, Any]], dict[str, Any]], idle: Callable[[dict[str, Any], Callable[[], bool]], None]) -> None:
+    """Answers requests until `bye`, the end of the socket, or a result that is fatal. An exception in answer is the harness failing. idle is called
+    after each answer, with the request and a function that says whether another one waits."""
     for request in channel.requests():
         if request["do"] == "bye":
             channel.reply(request["id"], {})
@@ -106,3 +112,4 @@ def serve(channel: Channel, answer: Callable[[dict[str, Any]], dict[str, Any]]) 
         channel.reply(request["id"], result)
         if result.get("fatal"):
             return
+        idle(request, channel.waiting)

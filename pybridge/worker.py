@@ -11,18 +11,25 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import hashlib
+import importlib
 import importlib.util
 import os
 import platform
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
 import wire
+
+COMPILE_SLOT = "torch/compile"
+COMPILER = ("torch._dynamo", "torch._functorch.aot_autograd", "torch._inductor.compile_fx")
+"""What torch.compile imports at its first call, in parts of a second or so."""
 
 SETUP = "run `triad setup`, or name an interpreter that has it in TRIAD_PYTHON"
 
@@ -172,6 +179,27 @@ class Worker:
             return "gpu"
         return "interpreter" if _is_triton(name) else "cpu"
 
+    # ---- between requests
+
+    def idle(self, request: dict[str, Any], waiting: Callable[[], bool]) -> None:
+        """After an operator was loaded, while the driver makes the inputs: makes the GPU's context and imports what the first call of this worker
+        would have to wait for, part by part, until the next request waits. What fails here fails, and is told of, in the call."""
+        if request["do"] != "load" or self.torch_missing:
+            return
+        parts: list[Callable[[], Any]] = [self._use_gpu] if self.on_gpu else []
+        if request["load"].get("slot") == COMPILE_SLOT:
+            parts += [functools.partial(importlib.import_module, name) for name in COMPILER]
+        for part in parts:
+            if waiting():
+                return
+            with contextlib.suppress(Exception):
+                part()
+
+    def _use_gpu(self) -> None:
+        import torch
+        torch.zeros(1, device=self.device)
+        torch.cuda.synchronize(self.device)
+
     # ---- run
 
     def run(self, run: dict[str, Any]) -> dict[str, Any]:
@@ -292,7 +320,7 @@ def serve(kind: type[Worker]) -> int:
     parser.add_argument("--operators", required=True, type=Path, help="the folder of the operator files")
     worker = kind(parser.parse_args().operators.resolve())
     try:
-        wire.serve(wire.Channel(), worker.answer)
+        wire.serve(wire.Channel(), worker.answer, worker.idle)
     except wire.WireError as e:
         print(f"worker: {e}", file=sys.stderr)
         return 2

@@ -58,9 +58,10 @@ type HelloReply struct {
 }
 
 // LoadArgs name an operator whose implementations are wanted, or the path of a kernel file: a library has to be built before it can tell
-// what it holds.
+// what it holds. Slot is the adapter's name for the worker, which says what will run in it: once it has answered, the worker may prepare for that.
 type LoadArgs struct {
-	Op string `json:"op"`
+	Op   string `json:"op"`
+	Slot string `json:"slot,omitempty"`
 }
 
 // LoadReply lists the implementations of an operator, one entry a pass and contract. Failed names those that could not be loaded.

@@ -24,7 +24,8 @@ type Adapter struct {
 	GPU         bool
 	Options     Options
 	Reserve     *Reserve // fresh workers that were started ahead; may be nil
-	// Slots are started side by side when the first worker is: their processes take long to come up, and one after the other twice as long.
+	// Slots are started side by side when the first worker is, and load the same operator: their processes take long to come up, and one after the
+	// other twice as long.
 	Slots []string
 	// Explain is a sentence for what a worker printed that found no device to work on, "" where it speaks of something else. Once there is one
 	// nothing more is run.
@@ -46,6 +47,7 @@ var _ backend.Backend = (*Adapter)(nil)
 // slot is the place of one worker; its mutex is held for the length of a job.
 type slot struct {
 	mu     sync.Mutex
+	name   string
 	worker *worker
 	loaded map[string]backend.LoadReply
 	// suspect: the last worker hung or broke its context on a GPU. The next one is asked to prove that the device still computes.
@@ -71,7 +73,7 @@ func (a *Adapter) slot(name string) *slot {
 	defer a.mu.Unlock()
 	s := a.slots[name]
 	if s == nil {
-		s = &slot{}
+		s = &slot{name: name}
 		a.slots[name] = s
 	}
 	return s
@@ -89,9 +91,9 @@ func (a *Adapter) Load(ctx context.Context, operator string) (backend.LoadReply,
 	return reply, s.worker.hello, nil
 }
 
-// startOthers starts the workers of Slots beside the one of a slot, once, and waits for none: one that does not come up is started again, and
-// told of, when something runs in it.
-func (a *Adapter) startOthers(ctx context.Context, besides *slot) {
+// startOthers starts the workers of Slots beside the one of a slot, once, has them load an operator, and waits for none: one that does not come up
+// is started again, and told of, when something runs in it.
+func (a *Adapter) startOthers(ctx context.Context, besides *slot, operator string) {
 	a.mu.Lock()
 	names := a.Slots
 	a.Slots = nil
@@ -103,9 +105,7 @@ func (a *Adapter) startOthers(ctx context.Context, besides *slot) {
 		}
 		go func() {
 			defer s.mu.Unlock() // Close, and whoever runs something here, waits for it
-			if s.worker == nil {
-				_ = a.start(ctx, s)
-			}
+			_ = a.loadFor(ctx, s, operator)
 		}()
 	}
 }
@@ -120,7 +120,7 @@ func (a *Adapter) Started() time.Duration {
 // load makes sure that the slot has a live worker that has loaded the operator.
 func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.LoadReply, error) {
 	if s.worker == nil {
-		if err := a.start(ctx, s); err != nil {
+		if err := a.start(ctx, s, operator); err != nil {
 			return backend.LoadReply{}, err
 		}
 	}
@@ -134,7 +134,7 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 	}
 	w := s.worker
 	defer a.opts.Doing.begin(fmt.Sprintf("loading %s in the worker of %s", operator, a.BackendName), a.opts.Limits.Build)()
-	err := w.call(ctx, backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: named}}, a.opts.Limits.Build, "build", &reply)
+	err := w.call(ctx, backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: named, Slot: s.name}}, a.opts.Limits.Build, "build", &reply)
 	if err == nil {
 		err = checkFailures(reply.Failed)
 	}
@@ -157,8 +157,9 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 	return reply, nil
 }
 
-// start gives the slot a fresh worker. On a GPU that was left in doubt it has to prove that the device still computes.
-func (a *Adapter) start(ctx context.Context, s *slot) error {
+// start gives the slot a fresh worker, which an operator, if any, is to be loaded in. On a GPU that was left in doubt it has to prove that the
+// device still computes.
+func (a *Adapter) start(ctx context.Context, s *slot, operator string) error {
 	if gone := a.isGone(); gone != "" {
 		return &backend.Unavailable{Sentence: gone}
 	}
@@ -169,7 +170,7 @@ func (a *Adapter) start(ctx context.Context, s *slot) error {
 	if err != nil {
 		return err
 	}
-	a.startOthers(ctx, s) // what the command needed, such as an environment, is there now
+	a.startOthers(ctx, s, operator) // what the command needed, such as an environment, is there now
 	began := time.Now()
 	done := a.opts.Doing.begin("starting the worker of "+a.BackendName, a.opts.Limits.Import)
 	w, err := a.Reserve.open(ctx, command, a.opts)

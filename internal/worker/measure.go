@@ -63,7 +63,7 @@ func (a *Adapter) loadFor(ctx context.Context, s *slot, operator string) error {
 		if s.worker != nil {
 			return nil
 		}
-		return a.start(ctx, s)
+		return a.start(ctx, s, "")
 	}
 	_, err := a.load(ctx, s, operator)
 	return err

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The workers of Slots come up side by side with the one that is asked, each once, and none of them is left behind by Close.
+// The workers of Slots come up side by side with the one that is asked, each once, load what it loads, and none of them is left behind by Close.
 func TestSlotsStartSideBySide(t *testing.T) {
 	folder := t.TempDir()
 	a := fakeAdapter(t, "good", nil)
@@ -27,7 +27,9 @@ func TestSlotsStartSideBySide(t *testing.T) {
 			return Command{}, err
 		}
 		f.Close()
-		return slow(ctx)
+		c, err := slow(ctx)
+		c.Env = append(c.Env, "FAKE_LOADED="+folder)
+		return c, err
 	}
 	if _, _, err := a.Load(t.Context(), "copy"); err != nil {
 		t.Fatal(err)
@@ -41,6 +43,11 @@ func TestSlotsStartSideBySide(t *testing.T) {
 	started, _ := filepath.Glob(filepath.Join(folder, "started-*"))
 	if len(started) != 2 {
 		t.Errorf("%d workers were started, want 2: %s", len(started), strings.Join(started, " "))
+	}
+	for _, slot := range []string{"one", "two"} {
+		if _, err := os.Stat(filepath.Join(folder, "loaded-copy-"+slot)); err != nil {
+			t.Errorf("the worker of slot %s did not load the operator: %v", slot, err)
+		}
 	}
 	if took := a.Started(); took <= 0 || took > time.Minute {
 		t.Errorf("the slowest took %v", took)

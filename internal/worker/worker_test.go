@@ -64,6 +64,9 @@ func fakeWorker(mode string) {
 			if mode == "hangs while loading" {
 				time.Sleep(time.Hour)
 			}
+			if folder := os.Getenv("FAKE_LOADED"); folder != "" {
+				os.WriteFile(filepath.Join(folder, "loaded-"+r.Load.Op+"-"+r.Load.Slot), nil, 0o600)
+			}
 			reply(r.ID, backend.LoadReply{})
 		case backend.DoBye:
 			return

@@ -27,13 +27,13 @@ class Compile(unittest.TestCase):
     def test_a_dynamic_function_is_right_and_keeps_its_cache_where_it_is_told(self):
         client = self.start()
         for op, dtype in (("softmax", "bf16"), ("swiglu", "fp32")):
-            entries = [e for e in client.ask("load", {"op": op})["implementations"] if e["name"] == "torch/compile"]
+            entries = [e for e in client.ask("load", {"op": op, "slot": "torch/compile"})["implementations"] if e["name"] == "torch/compile"]
             self.assertEqual([e.get("limit") for e in entries], ["quick2", "quick2"])
             for case in forward_cases(op, dtype)[:2]:
                 with self.subTest(op, shape=list(case.inputs[0].shape)):
                     [truth] = case.truth()
                     reply, got = client.run(op, "torch/compile", "forward", case.inputs, [("y", case.dtype_of("y"), tuple(truth.shape))])
-                    self.assertIsNone(reply["launches"][0].get("message"))
+                    self.assertEqual([reply["launches"][0].get(wrong) for wrong in ("message", "fault")], [None, None])
                     self.assertLessEqual(largest_error(got[0]["y"], truth), BOUND[case.dtype_of("y")])
                     b = backward_of(case)
                     wanted = [(n, d, tuple(t.shape)) for n, d, t in zip(b.gradients, b.dtypes, b.truth)]

@@ -9,10 +9,13 @@ import textwrap
 import unittest
 import zlib
 from pathlib import Path
+from unittest import mock
 
 import torch
 
 from client import Client, Died
+
+import worker  # after client, which puts its folder on the path
 
 BAD = """
     import os, sys, time
@@ -32,7 +35,7 @@ BAD = """
         if what == "none": return None
         if what == "list": return [y]
         if what == "two": return y, y
-        if what == "numpy": return y.numpy()
+        if what == "numpy": return y.cpu().numpy()
         if what == "meta": return y.to("meta")
         if what == "exception": raise ValueError("bad tensor shape")
         if what == "exit": sys.exit(0)
@@ -77,6 +80,17 @@ class Folder(unittest.TestCase):
 
 
 class Files(Folder):
+    def test_between_requests_a_worker_imports_what_its_calls_need_and_stops_for_the_next(self):
+        for slot, free, want in (("torch", 9, []), (worker.COMPILE_SLOT, 9, list(worker.COMPILER)), (worker.COMPILE_SLOT, 1, list(worker.COMPILER[:1])),
+                                 (worker.COMPILE_SLOT, 0, [])):
+            with self.subTest(slot=slot, free=free):
+                asked = iter([False] * free + [True] * 9)
+                with mock.patch.object(worker.importlib, "import_module", side_effect=ImportError) as imported:
+                    idle = worker.Worker(self.folder)
+                    idle.idle({"do": "run"}, lambda: False)
+                    idle.idle({"do": "load", "load": {"op": "fine", "slot": slot}}, lambda: next(asked))
+                self.assertEqual([call.args[0] for call in imported.call_args_list], want)
+
     def test_files_that_do_not_load_say_where_and_why(self):
         self.write("broken.py", "import torch\n\ndef forward(x)\n    return x\n")
         self.write("raising.py", "import torch\n\n\nvalue = torch.no_such_thing\n")
@@ -97,7 +111,7 @@ class Files(Folder):
         self.assertEqual(client.ask("load", {"op": "../fine"})["failed"][0]["status"], "UNAVAILABLE")
         [entry] = client.ask("load", {"op": "fine"})["implementations"]
         self.assertEqual((entry["name"], entry["pass"], entry["dtypes"], entry["outputs"], entry["nondeterministic"], entry["device"]),
-                         ("torch/planted", "forward", ["fp32"], ["y"], ["y"], "cpu"))
+                         ("torch/planted", "forward", ["fp32"], ["y"], ["y"], client.greeting["device"]))
         self.assertEqual(client.ask("probe"), {"healthy": True})
         self.assertEqual(client.ask("bye"), {})
         self.assertEqual(client.process.wait(timeout=30), 0)
@@ -126,9 +140,10 @@ class Misbehaviour(Folder):
             self.assertEqual(a["outputs"], [{"name": "y", "present": True, "dtype": "fp32", "shape": [3, 4], "stride": [4, 1],
                                              "crc32": zlib.crc32((self.x * 2).numpy().tobytes())}])
 
+        device = "cuda" if self.client.greeting["device"] == "gpu" else "cpu"
         wrong = {"shape": {"shape": [3, 3], "stride": [3, 1]}, "dtype": {"dtype": "fp64"}, "strides": {"shape": [3, 4], "stride": [1, 3]},
                  "subclass": {"type": "a triad_operator_planted.Sneaky, want a torch.Tensor"}, "parameter": {"type": "a torch.nn.parameter.Parameter, want a torch.Tensor"}, "none": {"present": False},
-                 "list": {"type": "a list, want a torch.Tensor"}, "numpy": {"type": "a numpy.ndarray, want a torch.Tensor"}, "meta": {"type": "a torch.strided tensor on meta, want a dense one on cpu"}}
+                 "list": {"type": "a list, want a torch.Tensor"}, "numpy": {"type": "a numpy.ndarray, want a torch.Tensor"}, "meta": {"type": f"a torch.strided tensor on meta, want a dense one on {device}"}}
         for what, expected in wrong.items():
             with self.subTest(what):
                 reply, got = self.run_planted(what, "a")
@@ -244,7 +259,8 @@ class Protocol(Folder):
 
 
 class Lacking(Folder):
-    """Machines without Triton, with a folder in its place, or without torch: planted by what runs before the worker."""
+    """Machines without Triton, with a folder in its place, or without torch: planted by what runs before the worker. It stays on the CPU: torch asks
+    for Triton when it wakes a GPU, and the interpreter is for a CPU."""
 
     MIXED = """
         import torch
@@ -259,7 +275,7 @@ class Lacking(Folder):
 
     def load(self, first: str, **how):
         self.write("mixed.py", self.MIXED)
-        client = self.start(first=first, **how)
+        client = self.start(first=first, environment={"TRIAD_DEVICE": "cpu"}, **how)
         return client, client.ask("load", {"op": "mixed"})
 
     def test_without_triton_the_torch_rows_run(self):
