@@ -111,7 +111,7 @@ class Files(Folder):
         self.assertEqual(client.ask("load", {"op": "../fine"})["failed"][0]["status"], "UNAVAILABLE")
         [entry] = client.ask("load", {"op": "fine"})["implementations"]
         self.assertEqual((entry["name"], entry["pass"], entry["dtypes"], entry["outputs"], entry["nondeterministic"], entry["device"]),
-                         ("torch/planted", "forward", ["fp32"], ["y"], ["y"], client.greeting["device"]))
+                         ("torch/planted", "forward", ["fp32"], ["y"], ["y"], "gpu" if client.greeting["device"] == "gpu" else "cpu"))
         self.assertEqual(client.ask("probe"), {"healthy": True})
         self.assertEqual(client.ask("bye"), {})
         self.assertEqual(client.process.wait(timeout=30), 0)
