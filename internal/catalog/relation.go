@@ -252,8 +252,8 @@ func (a *Answered) Target(output string) judge.Target {
 
 // Error is how far each stored element of an output may lie from its exact value: its allowance, and half an ulp of what was stored.
 func (a *Answered) Error(output string) func(i int64) float64 {
-	t, y := a.Target(output), a.Out(output)
-	return func(i int64) float64 { return t.Stored(i, y[i]) }
+	stored, y := a.Target(output).Stored(), a.Out(output)
+	return func(i int64) float64 { return stored(i, y[i]) }
 }
 
 // failed is the statement of a relation that could not be put into numbers.

@@ -160,13 +160,31 @@ func (a *Related) rowSums(rows, cols int64, term, slack func(i int64) float64, w
 		return judge.Statement{}
 	}
 	return judge.Statement{Shape: []int64{rows}, N: rows, At: func(r int64) judge.Claim {
-		n := int(cols)
-		at := func(i int) int64 { return r*cols + int64(i) }
-		sum := sumOf(n, func(i int) float64 { return term(at(i)) })
-		size := sumOf(n, func(i int) float64 { return math.Abs(term(at(i))) })
-		off := sumOf(n, func(i int) float64 { return slack(at(i)) }) + judge.G(cols)*judge.U64*(size+math.Abs(want(r)))
-		return judge.Claim{Position: r, Got: sum, Low: want(r) - off, High: want(r) + off}
+		s := rowSum(r*cols, (r+1)*cols, term, slack)
+		wanted := want(r)
+		off := s.off + judge.G(cols)*judge.U64*(s.size+math.Abs(wanted))
+		return judge.Claim{Position: r, Got: s.sum, Low: wanted - off, High: wanted + off}
 	}}
+}
+
+// sums are those of some terms, of their magnitudes and of what they may be off.
+type sums struct{ sum, size, off float64 }
+
+// rowSum adds the elements from a up to b pairwise, as sumOf does.
+func rowSum(a, b int64, term, slack func(i int64) float64) sums {
+	var s sums
+	if b-a <= 64 {
+		for i := a; i < b; i++ {
+			v := term(i)
+			s.sum += v
+			s.size += math.Abs(v)
+			s.off += slack(i)
+		}
+		return s
+	}
+	mid := a + (b-a)/2
+	first, second := rowSum(a, mid, term, slack), rowSum(mid, b, term, slack)
+	return sums{first.sum + second.sum, first.size + second.size, first.off + second.off}
 }
 
 // hasElements says whether a case's sizes are all at least as large as named ones ask.

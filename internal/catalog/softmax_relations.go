@@ -50,18 +50,18 @@ func softmaxLargest(a *Related, output string) judge.Statement {
 		return judge.Statement{}
 	}
 	off, cols := a.First.Error(output), t.Shape[1]
-	largest := make([]int64, t.Shape[0])
+	highest := make([]float64, t.Shape[0]) // what the row's largest input may have given at most
 	parallel.Each(t.Shape[0], func(r int64) {
-		largest[r] = r * cols
+		largest := r * cols
 		for i := r * cols; i < (r+1)*cols; i++ {
-			if x[i] > x[largest[r]] {
-				largest[r] = i
+			if x[i] > x[largest] {
+				largest = i
 			}
 		}
+		highest[r] = y[largest] + off(largest)
 	})
 	return judge.Statement{Shape: t.Shape, N: int64(len(y)), At: func(i int64) judge.Claim {
-		m := largest[i/cols]
-		return judge.Claim{Position: i, Got: y[i], Low: math.Inf(-1), High: y[m] + off(m) + off(i)}
+		return judge.Claim{Position: i, Got: y[i], Low: math.Inf(-1), High: highest[i/cols] + off(i)}
 	}}
 }
 

@@ -204,10 +204,14 @@ func (t Target) Interval(r, allowance float64) (low, high float64) {
 	return low, high
 }
 
-// Stored is how far a stored value y may lie from the exact one: the allowance of element i and half an ulp of y. What a relation adds up
+// Stored gives how far a stored value y may lie from the exact one: the allowance of element i and half an ulp of y. What a relation adds up
 // from several outputs it adds up from these.
-func (t Target) Stored(i int64, y float64) float64 {
-	return t.T[i] + gridOf(t).ulp(y)/2
+func (t Target) Stored() func(i int64, y float64) float64 {
+	g, allowed := gridOf(t), t.T
+	if g.format.P >= 53 {
+		return func(i int64, y float64) float64 { return allowed[i] + g.ulp(y)/2 }
+	}
+	return func(i int64, y float64) float64 { return allowed[i] + power(g.logULP(y)-1) }
 }
 
 // Round rounds a value once to the dtype of the output, by its contract.

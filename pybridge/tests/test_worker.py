@@ -15,7 +15,8 @@ import torch
 
 from client import Client, Died
 
-import worker  # after client, which puts its folder on the path
+import tensors  # these after client, which puts their folder on the path
+import worker
 
 BAD = """
     import os, sys, time
@@ -77,6 +78,14 @@ class Folder(unittest.TestCase):
         client = Client(operators=self.folder, **how)
         self.addCleanup(client.close)
         return client
+
+
+class Checksums(unittest.TestCase):
+    def test_bytes_that_come_in_pieces_have_the_checksum_of_all(self):
+        for count in (0, 1, 63, 64, 65, 640, 1000):
+            content = torch.arange(count).to(torch.uint8)
+            with self.subTest(count):
+                self.assertEqual(tensors.checksum_through(torch.empty(64, dtype=torch.uint8), content), zlib.crc32(bytes(content.tolist())))
 
 
 class Files(Folder):
