@@ -25,8 +25,11 @@ func openFolder(path string) (*catalog.Operator, error) {
 }
 
 // operatorNamed is the operator of the catalog called name, or the one in the folder of that path. Where a folder of the name lies here, the error
-// says how it is named.
+// says how it is named, and of a file how it is judged.
 func operatorNamed(name string) (*catalog.Operator, error) {
+	if own.IsFile(name) {
+		return nil, own.FileForOperator(name)
+	}
 	if own.IsFolder(name) {
 		return openFolder(name)
 	}

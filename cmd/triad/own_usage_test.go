@@ -101,6 +101,46 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 	}
 }
 
+// A file in the place of an operator is answered with the command that judges it.
+func TestFileInPlaceOfAnOperator(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{"mine.cu": rightRow, "gated.cu": "extern \"C\" void solve(const float* gate, const float* up, float* out, int n) {}\n", "empty.cu": "int x;\n",
+		"mine.py": "def layer_norm(x, weight, bias, eps):\n    return x\n", "notes.txt": "softmax\n"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(folder)
+	for _, c := range []struct{ words, says string }{
+		{"mine.cu", `mine\.cu is a file, not an operator: triad compare softmax --add mine\.cu\n`},
+		{"./mine.cu:softmax@forward", `triad compare softmax --add \./mine\.cu:softmax@forward\n`},
+		{filepath.Join(folder, "mine.cu"), `triad compare softmax --add /\S+/mine\.cu\n`},
+		{"gated.cu", `triad compare swiglu --add gated\.cu\n`},
+		{"mine.py", `triad compare layernorm --add mine\.py\n`},
+		{"rope ./mine.cu", `triad compare rope --add \./mine\.cu\n`},
+		{"empty.cu", `triad compare OP --add empty\.cu, where OP is what it implements, one of flash_attention, fp8_gemm, layernorm, rope, softmax, swiglu\n`},
+		{"nowhere.cu", `there is no file nowhere\.cu; .*triad compare OP --add FILE`},
+		{"no/where.py", `there is no file no/where\.py; `},
+		{"./notes.txt", `it is a file: want the folder of an operator`},
+	} {
+		for _, command := range []string{"compare", "watch"} {
+			if command == "watch" && c.words != "./mine.cu:softmax@forward" {
+				continue
+			}
+			text, code := runTriad(t, append([]string{command, "--device", "cpu"}, strings.Fields(c.words)...)...)
+			if code != 2 || !regexp.MustCompile(c.says).MatchString(text) {
+				t.Errorf("%s %s: exit %d, want 2 and %q in\n%s", command, c.words, code, c.says, text)
+			}
+		}
+	}
+	// The command that is named works.
+	if _, err := exec.LookPath("g++"); err == nil {
+		if text, code := runTriad(t, "compare", "softmax", "--add", "mine.cu", "--impl", "mine", "--device", "cpu", "--quick", "--dims", "rows=3,cols=5"); code != 0 {
+			t.Errorf("exit %d\n%s", code, text)
+		}
+	}
+}
+
 // Files that cannot be understood do not keep the others from being judged: all are told in one run, and the exit code is that of usage.
 func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {

@@ -76,6 +76,9 @@ func operators(names []string) ([]*catalog.Operator, error) {
 	}
 	var list []*catalog.Operator
 	for _, name := range names {
+		if own.IsFile(name) {
+			return nil, own.FileForOperator(name, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !slices.Contains(catalog.Names(), n) })...)
+		}
 		if own.IsFolder(name) && len(names) > 1 {
 			return nil, usage("%s is an operator of your own: name it alone", name)
 		}

@@ -52,6 +52,8 @@ is saved. It says what changed since the save before. Ctrl-C ends it.`,
 func (a *app) watch(ctx context.Context, names []string, o *compareOptions) error {
 	folder := ""
 	switch {
+	case len(names) == 1 && own.IsFile(names[0]):
+		return own.FileForOperator(names[0])
 	case len(names) == 1 && own.IsFolder(names[0]):
 		folder = names[0]
 	case len(o.ownFlags.add) == 0:

@@ -44,7 +44,9 @@ func OpenFolder(path string) (*Folder, error) {
 		dir = filepath.Dir(dir)
 	}
 	specs, err := filepath.Glob(filepath.Join(dir, "*.toml"))
-	switch {
+	switch _, statErr := os.Stat(dir); {
+	case !isDirectory(dir) && statErr == nil:
+		return refuse("it is a file: want the folder of an operator, which triad new makes, or for a .cu or .py of your own triad compare OP --add FILE")
 	case !isDirectory(dir):
 		return refuse("there is no such folder: triad new %s makes one", filepath.Base(dir))
 	case err != nil || len(specs) == 0:
