@@ -1,28 +1,58 @@
 package tensor
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
-// lent is where returned working memory waits: a tensor of millions of values is made in it, looked at once and thrown away, and fresh memory costs
-// more than the work, since the system has to clear it page by page.
-var lent sync.Pool
+// Working memory that was given back and waits for the next to ask: a tensor of millions of values is made in it, looked at once and thrown away,
+// and fresh memory costs more than the work, since the system has to clear it page by page. At most mostKept values are kept.
+var kept struct {
+	sync.Mutex
+	memory [][]float64
+	values int
+}
 
-// leastLent is how many values are worth keeping.
-const leastLent = 1 << 18
+const (
+	leastLent = 1 << 18 // fewer values are not worth it
+	mostKept  = 1 << 27
+)
 
 // Lend gives working memory for n values, whatever it holds. Who is done with it may give it back.
 func Lend(n int) []float64 {
 	if n < leastLent {
 		return make([]float64, n)
 	}
-	if old, ok := lent.Get().(*[]float64); ok && cap(*old) >= n {
-		return (*old)[:n]
+	kept.Lock()
+	at := -1
+	for i, m := range kept.memory {
+		if len(m) >= n && len(m)/4 <= n && (at < 0 || len(m) < len(kept.memory[at])) {
+			at = i
+		}
 	}
-	return make([]float64, n)
+	if at < 0 {
+		kept.Unlock()
+		return make([]float64, n)
+	}
+	m := kept.memory[at]
+	kept.memory = slices.Delete(kept.memory, at, at+1)
+	kept.values -= len(m)
+	kept.Unlock()
+	return m[:n]
 }
 
 // GiveBack takes working memory that nobody looks at any more.
 func GiveBack(x []float64) {
-	if cap(x) >= leastLent {
-		lent.Put(&x)
+	x = x[:cap(x)]
+	kept.Lock()
+	defer kept.Unlock()
+	if len(x) < leastLent || len(x) > mostKept {
+		return
 	}
+	for kept.values+len(x) > mostKept { // the oldest have found no use for longest
+		kept.values -= len(kept.memory[0])
+		kept.memory = slices.Delete(kept.memory, 0, 1)
+	}
+	kept.memory = append(kept.memory, x)
+	kept.values += len(x)
 }

@@ -28,5 +28,19 @@ func TestLentValues(t *testing.T) {
 		}
 		GiveBack(lent)
 		GiveBack(other)
+		if again := Lend(len(lent)); &again[0] != &lent[0] {
+			t.Error("what fits was given back, and other memory is lent")
+		} else {
+			GiveBack(again)
+		}
+	}
+	GiveBack(make([]float64, mostKept/2))
+	GiveBack(make([]float64, mostKept/2))
+	total := 0
+	for _, m := range kept.memory {
+		total += len(m)
+	}
+	if kept.values > mostKept || kept.values != total {
+		t.Errorf("%d values are kept, counted as %d, want at most %d", total, kept.values, mostKept)
 	}
 }
