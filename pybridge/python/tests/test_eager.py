@@ -115,7 +115,8 @@ class Paths:
     def test_strides(self):
         base = draw(2, 3, 4, 10, seed=3)
         for name, x in {"sliced": base[..., :5], "every other": base[..., ::2], "turned": base.transpose(1, 2), "last turned": base.transpose(2, 3),
-                        "expanded": base[:1].expand(2, 3, 4, 10)}.items():
+                        "expanded": base[:1].expand(2, 3, 4, 10), "expanded within": base[:, :, :1].expand(2, 3, 4, 10), "one row": base[0, 0, 0].expand(2, 3, 10),
+                        "rows expanded": base[0, 0, 0, :1].expand(2, 3, 10)}.items():
             for variant in ("stub", "packed"):
                 with self.subTest(name, variant=variant):
                     for _ in range(3):
@@ -173,6 +174,49 @@ class Paths:
             pass
         ours = ops.softmax(x.as_subclass(Named), impl="cuda/stub")
         torch.testing.assert_close(torch.Tensor(ours), torch.softmax(x, -1))
+
+    def test_modes_and_transforms_see_the_call(self):
+        """Also where a call on the same tensors is settled: whatever stands between it and its kernel finds the operator."""
+        from torch.autograd import forward_ad
+        from torch.overrides import TorchFunctionMode
+        from torch.utils._python_dispatch import TorchDispatchMode
+        seen = []
+
+        class Dispatch(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                seen.append(str(func))
+                return func(*args, **(kwargs or {}))
+
+        class Functions(TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append(str(func))
+                return func(*args, **(kwargs or {}))
+        x, leaf = draw(3, 4), draw(3, 4).requires_grad_()
+        want = torch.softmax(x, -1)
+        for _ in range(4):
+            for t in (x, leaf):
+                ops.softmax(t, impl="cuda/stub")
+                for mode in (Dispatch(), Functions()):
+                    seen.clear()
+                    with mode:
+                        y = ops.softmax(t, impl="cuda/stub")
+                    self.assertTrue(any("triad.softmax" in name for name in seen), f"{mode}: {seen}")
+                    torch.testing.assert_close(y.detach(), want, rtol=3e-5, atol=3e-5)
+            with forward_ad.dual_level(), self.assertRaisesRegex((RuntimeError, NotImplementedError), "forward|jvp"):
+                ops.softmax(forward_ad.make_dual(leaf, x), impl="cuda/stub")
+            traced = torch.jit.trace(lambda t: ops.softmax(t, impl="cuda/stub"), x, check_trace=False)
+            self.assertIn("triad::softmax", str(traced.graph))
+            with self.assertRaisesRegex(RuntimeError, "functorch transforms"):  # torch's own word on operators of torch.library
+                torch.func.vjp(lambda t: ops.softmax(t, impl="cuda/stub"), x)
+
+    def test_sizes_that_alternate(self):
+        """More of them than are kept at hand, one tensor given twice, and attributes that differ."""
+        for _ in range(3):
+            for cols in range(1, 20):
+                self.same(lambda x: ops.softmax(x, impl="cuda/stub"), lambda x: torch.softmax(x, -1), [draw(3, cols).requires_grad_(cols % 2 == 0)], calls=1)
+            x, w = draw(4, 6), draw(6)
+            for eps in (1e-3, 1e-1):
+                torch.testing.assert_close(ops.layernorm(x, w, w, impl="cuda/loops", eps=eps), F.layer_norm(x, (6,), w, w, eps), rtol=3e-5, atol=3e-5)
 
     def test_autocast(self):
         """The stub takes fp32 alone: on a CPU torch's softmax keeps its dtype, and so does ours."""

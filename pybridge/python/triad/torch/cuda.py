@@ -6,7 +6,7 @@ import ctypes
 import functools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_void_p
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,11 @@ _BITS = {"fp64": 0, "fp32": 1, "fp16": 2, "bf16": 3, "e4m3": 4, "e5m2": 5}
 
 # torch's own names for what torch.cuda.current_device and current_stream find by several calls; a torch without CUDA lacks them.
 _current_gpu, _current_stream = (getattr(torch._C, name, None) for name in ("_cuda_getDevice", "_cuda_getCurrentRawStream"))
-_empty_like = torch.empty_like
-_ACCEPTS, _BYTES, _LAUNCH = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, c_int32), ctypes.CFUNCTYPE(c_int64, c_void_p), ctypes.CFUNCTYPE(c_int, c_void_p)
+# How what torch.compile generates makes its tensors: without the dispatcher, in a third of the time of torch.empty.
+_empty_strided = {name: getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), f"_empty_strided_{name}", None) for name in ("cpu", "cuda")}
+ALIGNED = 64
+"""Bytes. A kernel that took a call takes it again with other tensors of the same strides that begin at multiples of these, as fresh ones do."""
+_ACCEPTS, _BYTES, _LAUNCH = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_int32), ctypes.CFUNCTYPE(c_int64, c_void_p), ctypes.CFUNCTYPE(c_int, c_void_p)
 
 
 def _entry(kind: Any, function: int | None) -> Any:
@@ -58,12 +61,24 @@ class Kernel(ctypes.Structure):
                 ("accepts", c_void_p), ("workspace", c_void_p), ("launch", c_void_p)]
 
 
-def _describe(into: Tensor, tensor: torch.Tensor) -> None:
-    rank = tensor.dim()
+def _describe(into: Tensor, dtype: torch.dtype, shape: Sequence[int]) -> None:
+    rank = len(shape)
     if rank > RANK:
         raise UsageError(f"a tensor of {rank} dims: a kernel takes at most {RANK}")
-    into.data, into.dtype, into.rank = tensor.data_ptr(), _NUMBERS[tensor.dtype], rank
-    into.shape[:rank], into.stride[:rank] = tensor.shape, tensor.stride()
+    into.dtype, into.rank = _NUMBERS[dtype], rank
+    into.shape[:rank] = tuple(shape)
+
+
+def _as_rows(tensor: torch.Tensor) -> tuple[int, int] | None:
+    """The strides of a tensor whose dims but the last are one; None where they do not lie so."""
+    sizes, strides, count, step = tensor.shape, tensor.stride(), 1, 0
+    for size, stride in zip(sizes[-2::-1], strides[-2::-1]):
+        if size != 1 and tensor.numel():
+            step = stride if count == 1 else step
+            if stride != step * count:
+                return None
+        count *= size
+    return step if count > 1 else sizes[-1], strides[-1]
 
 
 class CudaRow:
@@ -110,78 +125,103 @@ class CudaRow:
         """The attributes as the C ABI carries them."""
         return tuple(number(a, attributes[a["name"]])["number"] for a in self._attributes)
 
-    def prepared(self, direction: str, dtype: str, attributes: Mapping[str, Any], results: Sequence[tuple]) -> Launch:
-        """A function of the tensors that launches it."""
+    def prepared(self, direction: str, dtype: str, attributes: Mapping[str, Any], results: Sequence[tuple], **rows: Any) -> Launch:
+        """A function of the tensors that launches it. rows: leading, the dims that are one dim for the kernel, and which inputs and outputs have them."""
         kernel = self._kernel(direction, dtype)
         if kernel is None:
             raise UsageError(f"{self.name} has no {direction} in {dtype}")
-        return Launch(f"{kernel.op.decode()}/{self.name}", direction, kernel, self.numbers(attributes), results)
-
-
-def _pattern(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """A tensor of one element shown everywhere, like which torch makes contiguous ones; of at most one element that one itself: its strides are kept."""
-    one = math.prod(shape) <= 1
-    return torch.empty(shape if one else (), dtype=dtype, device=device).expand(shape)
+        return Launch(f"{kernel.op.decode()}/{self.name}", direction, kernel, self.numbers(attributes), results, **rows)
 
 
 class Launch:
     """Calls of one kernel with tensors of the same dtypes, sizes and device: what stays the same is written into the structures of the ABI once."""
 
-    def __init__(self, name: str, direction: str, kernel: Any, numbers: Sequence[float], results: Sequence[tuple]):
-        self._name, self._direction, self._results = name, direction, [(shape, dtype, bool(kernel.outputs >> i & 1)) for i, (_, shape, dtype) in enumerate(results)]
+    def __init__(self, name: str, direction: str, kernel: Any, numbers: Sequence[float], results: Sequence[tuple], leading: tuple[int, ...] | None = None,
+                 rows_in: Sequence[bool] = (), rows_out: Sequence[bool] = ()):
+        self._name, self._direction, self._rows = name, direction, rows_in if leading is not None else ()
         self.address = ctypes.addressof(kernel)
-        self.given = [given for _, _, given in self._results]
+        self.given = [bool(kernel.outputs >> i & 1) for i in range(len(results))]
+        of_rows = [leading is not None and r for r in rows_out] or [False] * len(results)
+        # Of each output sizes and dtype as the caller sees it, and the sizes as the kernel does.
+        self._results = [((*leading, shape[-1]) if r else tuple(shape), t, tuple(shape)) for (_, shape, t), r in zip(results, of_rows)]
         self._accepts, self._workspace, self._launch = (_entry(kind, f) for kind, f in ((_ACCEPTS, kernel.accepts), (_BYTES, kernel.workspace), (_LAUNCH, kernel.launch)))
         self._numbers = (c_double * max(1, len(numbers)))(*numbers)
         self._attributes = len(numbers)
-        self._like: list[torch.Tensor | None] | None = None
+        self._makers: list[Callable[[], torch.Tensor] | None] | None = None
         self._gpu: int | None = None
+        self._other = False  # GPUs are here, so another one may be current
         self._spare: list[tuple] = []  # structures that no call uses: taking one is one step of the interpreter, so threads share them
 
-    def _first(self, device: torch.device) -> list[torch.Tensor | None]:
-        """What outputs are made like: torch makes one in half the time that sizes, dtype and device take it."""
+    def _first(self, device: torch.device) -> list[Callable[[], torch.Tensor] | None]:
+        """What makes the outputs."""
         self._gpu = device.index if device.type == "cuda" else None
-        self._like = [_pattern(shape, t, device) if given else None for shape, t, given in self._results]
-        return self._like
+        self._other = self._gpu is not None and torch.cuda.device_count() > 1
+        made = _empty_strided.get(device.type)
+        self._makers = [None if not given else functools.partial(torch.empty, shape, dtype=t, device=device) if made is None else
+                        functools.partial(made, shape, torch.empty(shape, device="meta").stride(), t)
+                        for (shape, t, _), given in zip(self._results, self.given)]
+        return self._makers
 
-    def _structures(self, tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor | None]) -> tuple:
-        ins, outs = (Tensor * len(tensors))(), (Tensor * len(outputs))()
-        for into, tensor in (*zip(ins, tensors), *zip(outs, outputs)):
-            if tensor is not None:
-                _describe(into, tensor)
-        call = Call(ctypes.sizeof(Call), len(tensors), len(outputs), self._attributes, ins, outs, self._numbers, None, 0, None)
-        return call, ctypes.addressof(call), list(ins), list(outs), [t.stride() for t in tensors], ctypes.create_string_buffer(WHY_BYTES), (ins, outs)
+    def _structures(self, tensors: Sequence[torch.Tensor]) -> tuple:
+        """The structures of a call; strides of inputs and all pointers are still to be written. why is handed over as its address."""
+        ins, outs = (Tensor * len(tensors))(), (Tensor * len(self._results))()
+        for i, tensor in enumerate(tensors):
+            rows = self._rows and self._rows[i]
+            _describe(ins[i], tensor.dtype, (math.prod(tensor.shape[:-1]), tensor.shape[-1]) if rows else tensor.shape)
+        for into, (_, dtype, shape), given in zip(outs, self._results, self.given):
+            if given:
+                _describe(into, dtype, shape)
+                into.stride[:len(shape)] = torch.empty(shape, device="meta").stride()
+        call = Call(ctypes.sizeof(Call), len(tensors), len(outs), self._attributes, ins, outs, self._numbers, None, 0, None)
+        why = ctypes.create_string_buffer(WHY_BYTES)
+        return call, ctypes.addressof(call), list(ins), list(outs), [None] * len(tensors), ctypes.addressof(why), (why, ins, outs)
+
+    def _lay(self, tensors: Sequence[torch.Tensor], ins: Sequence[Tensor], strides: list) -> list[torch.Tensor] | None:
+        """Writes the strides of the inputs. Where leading dims of one do not lie as rows, it gives tensors of which they do."""
+        apart = []
+        for i, tensor in enumerate(tensors):
+            stride: tuple[int, ...] | None = tensor.stride()
+            strides[i] = stride
+            if self._rows and self._rows[i]:
+                stride = _as_rows(tensor)
+            if stride is None:
+                apart.append(i)
+            else:
+                ins[i].stride[:len(stride)] = stride
+        return [t.contiguous() if i in apart else t for i, t in enumerate(tensors)] if apart else None
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
         """The outputs, launched on the current stream. A kernel that declines tensors which are not contiguous gets contiguous ones."""
-        like = self._like or self._first(tensors[0].device)
+        makers = self._makers or self._first(tensors[0].device)
         gpu = self._gpu
-        if gpu is not None and _current_gpu() != gpu:
+        if self._other and _current_gpu() != gpu:
             with torch.cuda.device(gpu):
                 return self(tensors)
-        out = [_empty_like(t) if t is not None else None for t in like]
         try:
             structures = self._spare.pop()
         except IndexError:
-            structures = self._structures(tensors, out)
-        call, address, ins, outs, strides, why, _ = structures
-        i = 0
-        for tensor in tensors:
-            into = ins[i]
-            into.data = tensor.data_ptr()
-            stride = tensor.stride()
-            if stride != strides[i]:
-                into.stride[:len(stride)] = strides[i] = stride
-            i += 1
-        i = 0
-        for made in out:
-            if made is not None:
-                outs[i].data = made.data_ptr()
-            i += 1
+            structures = self._structures(tensors)
+        call, address, ins, outs, strides, why, kept = structures
+        low, as_before = 0, True
+        for tensor, into, stride in zip(tensors, ins, strides):
+            into.data = at = tensor.data_ptr()
+            low |= at
+            if tensor.stride() != stride:
+                as_before = False
+        if not as_before and (laid := self._lay(tensors, ins, strides)) is not None:
+            return self(laid)
+        out = []
+        for make, into in zip(makers, outs):
+            made = None
+            if make is not None:
+                made = make()
+                into.data = made.data_ptr()
+            out.append(made)
         if gpu is not None:
             call.stream = _current_stream(gpu)
-        if self._accepts is not None and self._accepts(address, why, WHY_BYTES):
-            return self._packed(tensors, why.value.decode(errors="replace"))
+        # What it took, it takes again: see ALIGNED.
+        if self._accepts is not None and not (as_before and low % ALIGNED == 0) and self._accepts(address, why, WHY_BYTES):
+            return self._packed(tensors, kept[0].value.decode(errors="replace"))
         if self._workspace is not None:
             count = max(0, self._workspace(address))
             workspace = torch.empty(count, dtype=torch.uint8, device=tensors[0].device)  # given back in the order of the stream, so after the kernel

@@ -4,6 +4,7 @@ beside the kernel's own launch. What torch traces, transforms or intercepts take
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,16 @@ from torch.autograd import forward_ad
 from triad.errors import UsageError, refusal
 
 PLAIN = {torch.Tensor, torch.nn.Parameter}
+RECENT = 8
+"""How many plans of one implementation with one set of attributes are looked for by torch's guards."""
+RECENT_KEYS = 1000
+_grad_enabled = torch.is_grad_enabled
 _modes = torch._C._len_torch_dispatch_stack
 _functions = torch._C._len_torch_function_stack
 _transform = torch._C._functorch.peek_interpreter_stack
 _tracing = torch._C._is_tracing
+# What torch.compile checks before it runs what it compiled: in C++, all tensors by one call. A torch without it finds plans by their keys alone.
+_Guards = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "TensorGuards", None)
 
 
 def plain() -> bool:
@@ -42,8 +49,10 @@ class Step:
     rows_out: Sequence[bool] = ()
 
     def __post_init__(self) -> None:
-        call = self.launch if getattr(self.row, "asked", False) else self._call
-        self.run: Callable[[Sequence[torch.Tensor]], list] = call if self.leading is None else self._flat(call, self.leading)
+        if getattr(self.row, "asked", False):  # its launch takes rows as they come
+            self.run: Callable[[Sequence[torch.Tensor]], list] = self.launch.__call__  # a method: an object that is called costs more
+        else:
+            self.run = self._call if self.leading is None else self._flat(self._call, self.leading)
 
     def _flat(self, call: Callable[[Sequence[torch.Tensor]], list], leading: tuple[int, ...]) -> Callable[[Sequence[torch.Tensor]], list]:
         """call, with the leading dims as one."""
@@ -77,7 +86,8 @@ def step(op: str, row: Any, direction: str, dtype: str, attributes: Mapping[str,
     if not row.outputs(direction, dtype):
         taken = [d for d in dtypes if row.outputs(direction, d)]
         raise refusal(f"{op}/{row.name}", f"it has no {direction} in {dtype}" + f": it takes {', '.join(taken)}" * bool(taken))
-    return Step(op, row, direction, dtype, attributes, results, row.prepared(direction, dtype, attributes, results), **rows)
+    taken = rows if getattr(row, "asked", False) else {}
+    return Step(op, row, direction, dtype, attributes, results, row.prepared(direction, dtype, attributes, results, **taken), **rows)
 
 
 def no_second(name: str) -> Exception:
@@ -87,7 +97,7 @@ def no_second(name: str) -> Exception:
 
 @dataclass
 class Plan:
-    """A call that is settled. Its backward is there where an input requires a gradient. Called with the tensors it gives what the caller gets."""
+    """A call that is settled. Its backward is there where an input requires a gradient. run(*tensors) gives what the caller gets."""
 
     forward: Step
     kept: Sequence[int]  # the outputs that the caller gets
@@ -97,43 +107,67 @@ class Plan:
     remembered: bool = False  # by the C++ part as well
 
     def __post_init__(self) -> None:
-        self.saved = [s for s in self.sources if s >= 0]
-        self.run = self.forward.run
-        self.one = self.kept[0] if len(self.kept) == 1 else None
-
-    def __call__(self, tensors: Sequence[torch.Tensor]) -> Any:
-        if self.backward is not None:
-            return _through(self, *tensors)
-        made = self.run(tensors)
-        return made[self.one] if self.one is not None else tuple([made[k] for k in self.kept])
+        self.run: Callable[..., Any] = _alone(self) if self.backward is None else _through(self)
 
 
-class _Through(torch.autograd.Function):
-    """A plan under autograd. What only the backward needs is no output here."""
-
-    @staticmethod
-    def forward(ctx: Any, plan: Plan, *tensors: torch.Tensor) -> Any:
-        made = plan.run(tensors)
-        ctx.plan = plan
-        known = (*tensors, *made)
-        ctx.save_for_backward(*[known[s] for s in plan.saved])
-        return made[plan.one] if plan.one is not None else tuple([made[k] for k in plan.kept])
-
-    @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> tuple:
-        plan: Plan = ctx.plan
-        assert plan.backward is not None
-        if torch.is_grad_enabled():
-            raise no_second(f"{plan.backward.op}/{plan.backward.row.name}")
-        saved = iter(ctx.saved_tensors)
-        made = plan.backward.run([next(saved) if s >= 0 else grads[-1 - s] for s in plan.sources])
-        needed = ctx.needs_input_grad
-        out: list[torch.Tensor | None] = [None] * len(needed)
-        for i, gradient in zip(plan.of, made):
-            if needed[1 + i]:
-                out[1 + i] = gradient
-        return tuple(out)
+def _alone(plan: Plan) -> Callable[..., Any]:
+    """A plan without a gradient."""
+    run, handed = plan.forward.run, operator.itemgetter(*plan.kept)
+    return lambda *tensors: handed(run(tensors))
 
 
-# What Function.apply does in Python before this is for the transforms of torch.func: none is there, see plain.
-_through = super(torch.autograd.Function, _Through).apply
+def _picked(places: Sequence[int]) -> Callable[[tuple], tuple]:
+    """A function that takes the elements at some places of a tuple."""
+    if not places:
+        return lambda known: ()
+    return operator.itemgetter(*places) if len(places) > 1 else operator.itemgetter(slice(places[0], places[0] + 1))
+
+
+def _through(plan: Plan) -> Callable[..., Any]:
+    """A plan under autograd: a Function of its own, so that a call finds everything settled. What only the backward needs is no output of it."""
+    run, handed, then = plan.forward.run, operator.itemgetter(*plan.kept), plan.backward
+    assert then is not None
+    saved = [s for s in plan.sources if s >= 0]
+    save, again = _picked(saved), then.run
+    order = iter(range(len(saved)))
+    given = _picked([next(order) if s >= 0 else len(saved) - 1 - s for s in plan.sources])
+    # Torch drops a gradient that no one wants.
+    gradients = [plan.of.index(i) if i in plan.of else None for i in range(len(plan.forward.rows_in))]
+
+    def forward(ctx: Any, *tensors: torch.Tensor) -> Any:
+        made = run(tensors)
+        ctx.save_for_backward(*save((*tensors, *made)))
+        return handed(made)
+
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        if _grad_enabled():
+            raise no_second(f"{then.op}/{then.row.name}")
+        made = again(given(ctx.saved_tensors + grads))
+        return made[0] if len(gradients) == 1 else tuple([None if i is None else made[i] for i in gradients])
+
+    kind = type(torch.autograd.Function)(plan.forward.op, (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    # What Function.apply does in Python before this is for the transforms of torch.func: none is there, see plain.
+    return super(torch.autograd.Function, kind).apply
+
+
+class Plans(dict):
+    """Plans by what tells calls apart. recent has the last of them by implementation and attributes, each behind torch's own guard of its tensors:
+    their types, dtypes, devices, sizes, requires_grad, and what stands between a call on them and its kernel (autocast, transforms, traces, inference
+    mode; not the modes of direct.plain)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recent: dict[tuple, list[tuple[Callable[..., bool], Plan, Callable[..., Any]]]] = {}
+
+    def clear(self) -> None:
+        super().clear()
+        self.recent.clear()
+
+    def note(self, key: tuple, plan: Plan, tensors: Sequence[torch.Tensor]) -> None:
+        """Puts a plan to the front of the recent ones. The same tensor twice passes no guard of torch's."""
+        if _Guards is None or len({id(t) for t in tensors}) < len(tensors):
+            return
+        guards = _Guards(*tensors, dynamic_dims_sizes=[list(t.shape) for t in tensors], dynamic_dims_strides=[[None] * t.dim() for t in tensors])
+        if len(self.recent) > RECENT_KEYS:
+            self.recent.clear()
+        self.recent[key] = [(guards.check, plan, plan.run), *self.recent.get(key, ())][:RECENT]

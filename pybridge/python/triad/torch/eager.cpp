@@ -126,15 +126,15 @@ bool describe(triad_tensor &into, const Tensor &t, bool rows) {
 	int64_t count = 1, step = 0;
 	for (int64_t i = rank - 2; i >= 0; i--) {
 		if (sizes[i] != 1 && t.numel() > 0) {
-			if (step == 0) step = strides[i];
-			else if (strides[i] != step * count) return false;
+			if (count == 1) step = strides[i];
+			if (strides[i] != step * count) return false;
 		}
 		count *= sizes[i];
 	}
 	into.rank = 2;
 	into.shape[0] = count;
 	into.shape[1] = sizes[rank - 1];
-	into.stride[0] = step != 0 ? step : sizes[rank - 1];
+	into.stride[0] = count > 1 ? step : sizes[rank - 1];
 	into.stride[1] = strides[rank - 1];
 	return true;
 }

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from triad.errors import TriadError, Unavailable, UsageError
 from triad.torch import choice, cuda, extension, files, worker
-from triad.torch.direct import PLAIN, Plan, Step, no_second, plain, step
+from triad.torch.direct import PLAIN, Plan, Plans, Step, no_second, plain, step
 from triad.torch.signature import DTYPES, Signature, check, default, depends, evaluate
 
 _TYPES = {"bool": "bool", "int": "int", "float": "float", "enum": "str"}
@@ -21,7 +22,8 @@ _AUTOCAST = {"cuda": {"softmax": "fp32", "layernorm": "fp32", "flash_attention":
 
 PLANS = 10_000
 """How many calls, told apart by shapes, dtypes, attributes and implementation, are remembered ready to run."""
-_grad_enabled, _any_autocast = torch.is_grad_enabled, torch._C._is_any_autocast_enabled
+_grad_enabled, _any_autocast, _dynamo = torch.is_grad_enabled, torch._C._is_any_autocast_enabled, torch.compiler.is_dynamo_compiling
+_modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._len_torch_function_stack  # what torch's guards do not see
 _library = torch.library.Library("triad", "FRAGMENT")
 
 
@@ -42,7 +44,7 @@ class Function:
         self._upstream = [t["name"] for t in self._backward.inputs if t["name"] in upstream] if self._backward and self.differentiable else []
         self._count = len(self._forward.inputs)
         self._kept_outputs = [i for i, t in enumerate(self._forward.outputs) if not t["optional"]]
-        self._plans: dict[tuple, Plan] = {}
+        self._plans = Plans()
         self._number: int | None = None  # in the C++ part
         self.__name__ = self.__qualname__ = self.name
         self.__doc__ = self._doc()
@@ -280,31 +282,51 @@ class Function:
     # ---- the call
 
     def __call__(self, *tensors: torch.Tensor, impl: str | None = None, **keywords: Any) -> Any:
-        if torch.compiler.is_compiling():
+        if _dynamo():
             return self._any(tensors, impl, keywords, None)
         fast = extension.loaded
         if fast is not None and self._number is not None:
             out = fast.call(self._number, tensors, impl, keywords)
             if out is not NotImplemented:
                 return out
+        if len(tensors) != self._count or _modes() or _function_modes() or forward_ad._current_level >= 0:
+            return self._any(tensors, impl, keywords, None)
+        kind = (impl, _grad_enabled(), *keywords.items()) if keywords else (impl, _grad_enabled())
+        try:
+            for same, plan, run in self._plans.recent.get(kind, ()):
+                if same(*tensors):
+                    break
+            else:
+                plan = None
+        except TypeError:  # an attribute that has no hash
+            plan = None
+        if plan is None or fast is not None and not plan.remembered:
+            return self._searched(tensors, impl, keywords, kind)
+        return run(*tensors)
+
+    def _searched(self, tensors: tuple, impl: str | None, keywords: dict[str, Any], kind: tuple) -> Any:
+        """The call, where no mode stands in its way, by the key of all that tells calls apart; what is found is noted among the recent plans."""
         key = plan = None
-        if len(tensors) == self._count and plain():
+        if plain():
             try:
-                key = (impl, _grad_enabled(), *keywords.items(), *[(t.shape, t.dtype, t.device, t.requires_grad, t.__class__) for t in tensors])
+                key = (*kind, *[(t.shape, t.dtype, t.device, t.requires_grad, t.__class__) for t in tensors])
                 plan = self._plans.get(key)
             except (AttributeError, TypeError):  # an argument that is no tensor
                 key = None
         if plan is None or _any_autocast() and torch.is_autocast_enabled(tensors[0].device.type):
             return self._any(tensors, impl, keywords, key)
+        fast = extension.loaded
         if fast is not None and not plan.remembered:
             self._remember(fast, plan, tensors, impl, keywords)
         try:
-            return plan(tensors)
+            out = plan.run(*tensors)
         except RuntimeError:
             alive = _unwrapped(tensors)
             if alive is tensors:
                 raise
-        return self(*alive, impl=impl, **keywords)
+            return self(*alive, impl=impl, **keywords)
+        self._plans.note(kind, plan, tensors)
+        return out
 
     def _any(self, given: tuple, impl: str | None, keywords: dict[str, Any], key: tuple | None) -> Any:
         """The call at full length. Where nothing stands between it and its kernel, what was settled is remembered under key."""
@@ -336,7 +358,7 @@ class Function:
             if len(self._plans) > PLANS:
                 self._plans.clear()
             self._plans[key] = plan
-        return plan(tensors)
+        return plan.run(*tensors)
 
     def backward(self, *tensors: torch.Tensor, impl: str, **keywords: Any) -> Any:
         """The backward by itself, on the tensors that the spec names, by one implementation: for an operator without a gradient of its own."""
