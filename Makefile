@@ -2,7 +2,7 @@
 # make test     every test: Go, Python, emulator; fetches what they need on first use
 # make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
 # make test-long  more seeds, more kills, fuzzing
-# make bench    what the emulator, the truth and a call of an operator in Python cost
+# make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
 # make figures  build bin/figures.test, which measures on a GPU what docs/performance.md promises
 # make wheel    a wheel of the Python package for this Python and platform into dist/: it installs without Go, and brings triad along
 # make clean    remove what was built here
@@ -48,6 +48,7 @@ test-long:
 bench:
 	$(GO) test -run '^$$' -bench Emulator -benchtime 1x ./cuda
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/catalog
+	$(GO) test -run '^$$' -bench Verdict -benchtime 3x ./internal/run
 	$(GO) test -run '^$$' -bench Overhead -benchtime 1x ./pybridge/python
 
 wheel: build

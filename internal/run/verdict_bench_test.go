@@ -1,0 +1,70 @@
+package run
+
+import (
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// BenchmarkVerdict is what the verdicts on one large case cost, four implementations of it side by side: inputs, truth, power, gates, relations and
+// differences, without a kernel or a worker. Beside the time it gives the processor time of all cores together: their quotient is how many of them
+// were busy, and where it is low a machine with more of them has nothing to gain.
+func BenchmarkVerdict(b *testing.B) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var mu sync.Mutex
+	var y []float64 // computed once: before the clock starts
+	known := func(x tensor.Tensor, _, _ int) ([]float64, *backend.Outcome) {
+		mu.Lock()
+		defer mu.Unlock()
+		if y == nil {
+			y = softmax(x)
+		}
+		return y, nil
+	}
+	var backends []backend.Backend
+	for _, family := range []string{"one", "two", "three", "four"} {
+		f := fakes(map[string]way{family + "/known": known})
+		f.family = family
+		backends = append(backends, f)
+	}
+	request := Request{Operators: []*catalog.Operator{o}, Seed: 1, Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"bf16"},
+		Dims: map[string]int64{"rows": 2048, "cols": 4096}, Distributions: []string{"normal"}}}
+	compare := func() {
+		r := &Runner{Backends: backends, Recorder: &memory{}, Stop: b.Context()}
+		result, err := r.Compare(b.Context(), request)
+		if err != nil || len(result.Records) != len(backends) {
+			b.Fatalf("%d records, want %d: %v", len(result.Records), len(backends), err)
+		}
+		for _, r := range result.Records {
+			if r.Status != op.StatusPass {
+				b.Fatalf("%s is %v: %s", r.Impl, r.Status, r.Message)
+			}
+		}
+	}
+	compare()
+	before, began := processorTime(b), time.Now()
+	for b.Loop() {
+		compare()
+	}
+	used := processorTime(b) - before
+	b.ReportMetric(used.Seconds()/float64(b.N), "processor-s/op")
+	b.ReportMetric(used.Seconds()/time.Since(began).Seconds(), "cores-busy")
+}
+
+// processorTime is what this process has used so far, of all cores together.
+func processorTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
