@@ -302,6 +302,26 @@ class InPython(Paths, unittest.TestCase):
     fast = False
 
 
+    def test_without_what_torch_does_not_document(self):
+        """A torch that has neither its guards nor its allocator by these names: calls go by key."""
+        from triad.torch import direct
+        with mock.patch.object(direct, "_Guards", None), mock.patch.object(cuda, "_empty_strided", {}):
+            self.test_values_and_gradients()
+            self.assertEqual(ops.softmax._plans.recent, {})
+
+    def test_asked_again_where_a_tensor_begins_elsewhere(self):
+        """A kernel that took a call is asked again only where its answer may be another."""
+        base = draw(3 * 4 + 1)
+        ops.softmax(base[:12].view(3, 4), impl="cuda/narrow")
+        plan = next(iter(ops.softmax._plans.values()))
+        asked, accepts = [], plan.forward.launch._accepts
+        plan.forward.launch._accepts = lambda *a: (asked.append(a), accepts(*a))[1]
+        for x, count in ((draw(3, 4), 0), (base[1:].view(3, 4), 1), (draw(3, 4), 0), (draw(4, 3).T, 1), (draw(4, 3).T, 0), (draw(3, 4), 1)):
+            asked.clear()
+            torch.testing.assert_close(ops.softmax(x, impl="cuda/narrow"), torch.softmax(x, -1), rtol=3e-5, atol=3e-5)
+            self.assertEqual(len(asked), count)
+
+
 class InCpp(Paths, unittest.TestCase):
     fast = True
 

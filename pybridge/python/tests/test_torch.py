@@ -16,7 +16,7 @@ try:
 except ImportError:
     raise unittest.SkipTest("PyTorch is not installed") from None
 
-from triad.torch import ops
+from triad.torch import operators, ops
 
 
 def setUpModule():
@@ -188,6 +188,31 @@ class Rules(unittest.TestCase):
                     got, want = gradients(compiled, tensors, differentiable), gradients(reference, tensors, differentiable)
                     for g, w in zip(got[0] + got[1], want[0] + want[1], strict=True):
                         torch.testing.assert_close(g, w, rtol=3e-5, atol=3e-5)
+
+    def test_the_choice_knows_the_sizes(self):
+        """Compiled and exported as in eager mode, so that the implementation is the same; sizes that are not settled are any."""
+        asked = []
+
+        def choose(function, *arguments):
+            asked.append(arguments[3])
+            return plainly(function, *arguments)
+        plainly = ops.softmax.__class__.choose
+        with mock.patch.object(ops.softmax.__class__, "choose", choose):
+            for static in (True, False):
+                operators._choices.clear()
+                torch._dynamo.reset()
+                asked.clear()
+                x = draw(6, 10)
+                got = torch.compile(lambda t: ops.softmax(t), fullgraph=True, backend="aot_eager", dynamic=not static)(x)
+                torch.testing.assert_close(got, torch.softmax(x, -1))
+                self.assertEqual(asked, [(("rows", 6), ("cols", 10)) if static else None])
+        operators._choices.clear()
+
+        class Attention(torch.nn.Module):
+            def forward(self, q, k, v):
+                return ops.flash_attention(q, k, v)
+        exported = torch.export.export(Attention(), attention_inputs(torch.bfloat16), strict=False)
+        self.assertIn("triad.flash_attention", exported.graph_module.code)
 
     def test_fake(self):
         from torch._subclasses import FakeTensorMode

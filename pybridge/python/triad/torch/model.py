@@ -15,14 +15,16 @@ import functools
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
 
 from triad.errors import Unavailable, UsageError
-from triad.torch.operators import ops
+from triad.torch import choice
+from triad.torch.operators import gpu, ops
+from triad.verbs import default_database
 
 FACTOR = 4.0
 """How many times farther than the yardstick a training may be. Two trainings that round alike are two draws of one random distance, and the
@@ -53,22 +55,26 @@ LARGE = Sizes(batch=8, seq=1024, heads=16, heads_kv=4, head_dim=64, hidden=2816,
 
 
 class Ours:
-    """triad's operators, by one implementation or family of them."""
+    """triad's operators: all by one implementation or family of them, or each by its own, as impls says."""
 
-    def __init__(self, impl: str | None = None):
-        self.impl = impl
+    def __init__(self, impl: str | None = None, impls: Mapping[str, str] | None = None):
+        self.impl, self.impls = impl, impls or {}
+
+    def of(self, op: str) -> str | None:
+        """What an operator is called with."""
+        return self.impls.get(op, self.impl)
 
     def norm(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        return ops.layernorm(x, weight, bias, impl=self.impl)
+        return ops.layernorm(x, weight, bias, impl=self.of("layernorm"))
 
     def rope(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return ops.rope(q, k, cos, sin, impl=self.impl)
+        return ops.rope(q, k, cos, sin, impl=self.of("rope"))
 
     def attention(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        return ops.flash_attention(q, k, v, causal=True, impl=self.impl)
+        return ops.flash_attention(q, k, v, causal=True, impl=self.of("flash_attention"))
 
     def swiglu(self, gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
-        return ops.swiglu(gate, up, impl=self.impl)
+        return ops.swiglu(gate, up, impl=self.of("swiglu"))
 
 
 class Torchs:
@@ -210,8 +216,42 @@ def agreement(sizes: Sizes, operators: Operators, dtype: torch.dtype, steps: int
 # ---- times ------------------------------------------------------------------------------------------------------------------------------
 
 
+def calls(sizes: Sizes) -> dict[str, tuple[dict[str, int], dict[str, bool]]]:
+    """The dims and attributes with which the model calls each operator."""
+    s = sizes
+    return {"layernorm": ({"rows": s.batch * s.seq, "cols": s.dim}, {}),
+            "rope": ({"batch": s.batch, "seq": s.seq, "heads_q": s.heads, "heads_k": s.heads_kv, "head_dim": s.head_dim, "max_pos": s.seq}, {"interleaved": False}),
+            "flash_attention": ({"batch": s.batch, "heads_q": s.heads, "heads_kv": s.heads_kv, "seq_q": s.seq, "seq_kv": s.seq, "head_dim": s.head_dim}, {"causal": True}),
+            "swiglu": ({"rows": s.batch * s.seq, "cols": s.hidden}, {})}
+
+
+def chosen(sizes: Sizes, impl: str | None, dtype: str, device: str, measured: bool = True) -> dict[str, str]:
+    """The implementation that each operator of the model takes in training; without measured, as if no database knew of any timing."""
+    return {op: getattr(ops, op).choose(impl, device, dtype, tuple(dims.items()), True, tuple(attributes.items()), measured)
+            for op, (dims, attributes) in calls(sizes).items()}
+
+
+def described(impls: Mapping[str, str], dtype: str, device: str) -> str:
+    """Implementations in a line, with that of the backward where it is another."""
+    words = []
+    for op, name in impls.items():
+        rows = getattr(ops, op)._rows(torch.device(device), name)
+        follower = choice.behind(rows, name, dtype)
+        words.append(f"{op} {name}" + f" and {follower} backward" * (follower != name))
+    return ", ".join(words)
+
+
+def benches(sizes: Sizes, dtype: str) -> list[str]:
+    """The commands that time the implementations on the model's own calls, for the database that chooses."""
+    def words(values: Mapping[str, int]) -> str:
+        return ",".join(f"{n}={v}" for n, v in values.items())
+    return [f"triad bench {op} --dtype {dtype} --dims {words(dims)}" + "".join(f" --attr {n}={str(v).lower()}" for n, v in attributes.items()) + " --budget 1s"
+            for op, (dims, attributes) in calls(sizes).items()]
+
+
 def step_times(sizes: Sizes, operators: Operators, dtype: torch.dtype, compiled: bool, steps: int = 30) -> tuple[float, float]:
-    """Milliseconds of a training step on the GPU, the median between events; and of the host's part, as long as it takes to queue it."""
+    """Milliseconds of a training step on the GPU, the median between events of steps one after another; and of the host, until it has queued one
+    step on a GPU that waits for it."""
     model, data = Model(sizes, operators, dtype, "cuda"), batch(sizes, "cuda")
     loss_of = torch.compile(model, fullgraph=True) if compiled else model
     weights = list(model.parameters())
@@ -221,12 +261,41 @@ def step_times(sizes: Sizes, operators: Operators, dtype: torch.dtype, compiled:
     torch.cuda.synchronize()
     events[0].record()
     for e in events[1:]:
-        begin = time.perf_counter()
         step(loss_of, weights, data)
         e.record()
+    for _ in range(10):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        step(loss_of, weights, data)
         host.append((time.perf_counter() - begin) * 1e3)
     torch.cuda.synchronize()
     return statistics.median(a.elapsed_time(b) for a, b in zip(events, events[1:])), statistics.median(host)
+
+
+def arms(impl: str | None, dtype: str, device: str) -> list[tuple[str, Operators]]:
+    """What is timed beside torch, each with its implementations by name: those of a family, or the portable ones, and the fastest where they are known."""
+    fastest = chosen(LARGE, impl, dtype, device)
+    portable = chosen(LARGE, impl, dtype, device, measured=False)
+    made: list[tuple[str, Operators]] = [("triad portable" if impl is None else f"triad {impl}", Ours(impls=portable))]
+    if fastest != portable:
+        made.append(("triad fastest" if impl is None else f"triad {impl}, fastest", Ours(impls=fastest)))
+    return made
+
+
+def print_times(name: str, dtype: torch.dtype, impl: str | None, device: str = "cuda") -> None:
+    """A line for every arm, and which implementations it is made of."""
+    s = LARGE
+    print(f"{name}: a step with batch {s.batch}, {s.seq} tokens, {s.layers} layers of {s.dim}, {s.heads} heads ({s.heads_kv} for keys), {s.hidden} hidden, on {gpu(torch.device(device))}")
+    ours = arms(impl, name, device)
+    for what, operators in ours:
+        print(f"  {what}: {described(operators.impls, name, device)}")
+    if len(ours) == 1:
+        print(f"  {default_database()} knows nothing faster for these sizes on this GPU; what times them:", *benches(s, name), sep="\n    ")
+    print(f"  {'':34}{'GPU ms':>9}{'host ms':>9}")
+    for what, operators in [("torch", Torchs()), *ours]:
+        for compiled in (False, True):
+            on_gpu, host = step_times(s, operators, dtype, compiled)
+            print(f"  {what + (', torch.compile' if compiled else ', eager'):34}{on_gpu:9.2f}{host:9.2f}", flush=True)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -255,13 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
               f"torch from weights a roundoff away at most {a.yardstick:.3g}; allowed {a.allowed:.3g}: {'within rounding' if a.ok else 'NOT within rounding'}", flush=True)
         if asked.device == "cpu" or asked.no_times:
             continue
-        s = LARGE
-        print(f"{name}: a step with batch {s.batch}, {s.seq} tokens, {s.layers} layers of {s.dim}, {s.heads} heads ({s.heads_kv} for keys), {s.hidden} hidden, on {torch.cuda.get_device_name()}")
-        print(f"  {'':34}{'GPU ms':>9}{'host ms':>9}")
-        for what, operators, compiled in (("torch, eager", Torchs(), False), ("torch, torch.compile", Torchs(), True), (f"triad {asked.impl or 'default'}, eager", Ours(asked.impl), False),
-                                          (f"triad {asked.impl or 'default'}, torch.compile", Ours(asked.impl), True)):
-            gpu, host = step_times(s, operators, dtype, compiled)
-            print(f"  {what:34}{gpu:9.2f}{host:9.2f}", flush=True)
+        print_times(name, dtype, asked.impl)
     return 0 if good else 1
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 from torch.autograd import forward_ad
+from torch.fx.experimental.symbolic_shapes import has_static_value
+from torch.utils._python_dispatch import _disable_current_modes
 
 from triad.errors import TriadError, Unavailable, UsageError
 from triad.torch import choice, cuda, extension, files, worker
@@ -245,9 +247,9 @@ class Function:
         return found
 
     def choose(self, impl: str | None, device: str, dtype: str, dims: tuple[tuple[str, int], ...] | None, gradient: bool,
-               attributes: tuple[tuple[str, Any], ...] = ()) -> str:
+               attributes: tuple[tuple[str, Any], ...] = (), measured: bool = True) -> str:
         """The implementation that a call takes: the one that is named, or of a family (None: of all) the fastest that passed, else the portable
-        one that takes such a call."""
+        one that takes such a call; the portable one in any case where what was measured is not asked for."""
         family, on = impl or "", torch.device(device)
         rows = self._rows(on, family)
         if family in rows:
@@ -257,7 +259,7 @@ class Function:
         passes = {name: [(d, name if d == "forward" else choice.behind(rows, name, dtype)) for d in directions] for name in able}
         kinds = {a["name"]: a["type"] for a in self._attributes}
         said = {n: v for n, v in self._forward.resolve(dict(attributes), dict(dims or ())).items() if kinds[n] in ("bool", "enum")} if dims else {}
-        best = choice.fastest(self.name, dtype, None if dims is None else dict(dims), said, gpu(on), passes) if gpu(on) else []
+        best = choice.fastest(self.name, dtype, None if dims is None else dict(dims), said, gpu(on), passes) if measured and gpu(on) else []
         for name in dict.fromkeys([*best, *able]):
             if not any(self._declines(rows[of], d, dtype, dims, on) for d, of in passes[name]):
                 return name
@@ -345,11 +347,10 @@ class Function:
         if gradient and not self.differentiable:
             raise UsageError(f"{self.name} has no gradient of its own: the operands of its backward are quantised anew by the caller: call it under "
                              f"torch.no_grad(), and {self.name}.backward for the gradients")
-        sizes = {}
         if not torch.compiler.is_compiling():
             self._forward.bind(flat, {n: v for n, v in attributes.items() if v is not None})  # before anything is asked about such a call
-            sizes = self._forward.sizes(flat, attributes)
-        dims = tuple(sizes.items()) if sizes and all(type(v) is int for v in sizes.values()) else None
+        sizes = self._forward.sizes(flat, attributes)
+        dims = tuple(sizes.items()) if all(type(v) is int and has_static_value(v) for v in sizes.values()) else None
         name = _chosen(self.name, impl, str(tensors[0].device), dtype, dims, gradient, tuple(attributes.items()))
         if torch.compiler.is_compiling() or not plain() or any(type(t) not in PLAIN for t in tensors):
             return self._kept(self._op(*flat, *attributes.values(), name), leading)
@@ -458,7 +459,8 @@ def _chosen(op: str, impl: str | None, device: str, dtype: str, dims: tuple[tupl
     key = (op, impl, device, dtype, dims, gradient, attributes)
     name = _choices.get(key)
     if name is None:
-        name = _functions[op].choose(impl, device, dtype, dims, gradient, attributes)
+        with _disable_current_modes():  # the tensors by which an implementation is asked are real ones
+            name = _functions[op].choose(impl, device, dtype, dims, gradient, attributes)
         if len(_choices) > 10_000:
             _choices.clear()
         _choices[key] = name
