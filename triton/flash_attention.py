@@ -291,7 +291,7 @@ def forward_sdpa(q, k, v, *, causal, scale):
         return torch.zeros(q.shape, dtype=q.dtype, device=q.device)
     seeing, mask, aligned = _masking(q, k, causal, blind)
     o = F.scaled_dot_product_attention(seeing, k, v, attn_mask=mask, is_causal=aligned, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
-    return F.pad(o, (0, 0, blind, 0)).contiguous()
+    return (F.pad(o, (0, 0, blind, 0)) if blind else o).contiguous()  # to pad by nothing is a copy
 
 
 def _accepts_sdpa(direction, *tensors, causal, scale):
