@@ -96,8 +96,7 @@ func layernormForward(k *call) ([]judge.Target, error) {
 	in, _ := k.rows("x")
 	rows, cols, g := x.Shape[0], x.Shape[1], k.growth(x.Shape[1])
 	chosen := k.sample.choose(rows)
-	y := k.target("y", x.DType, x.Shape, chosen)
-	y.TFP32 = y.T // nothing is stored low, here and in grad_x
+	y := k.targetInFP32("y", x.DType, x.Shape, chosen)
 	mean := k.rowStatistic("mean", rows, chosen)
 	rstd := k.rowStatistic("rstd", rows, chosen)
 	eachRowWith(chosen, rows, in.memory(1), func(own [][]float64, i, r int64) {
@@ -157,8 +156,7 @@ func layernormBackward(k *call) ([]judge.Target, error) {
 	x, _ := k.tensor("x")
 	weight, _ := k.tensor("weight")
 	chosen := k.sample.choose(b.rows)
-	dx := k.target("grad_x", x.DType, x.Shape, chosen)
-	dx.TFP32 = dx.T
+	dx := k.targetInFP32("grad_x", x.DType, x.Shape, chosen)
 	eachRowWith(chosen, b.rows, b.in.memory(5), func(own [][]float64, i, r int64) {
 		b.in.read(own, r)
 		b.gradX(rowOf(dx, i, b.cols), r, x.DType, own)

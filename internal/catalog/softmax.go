@@ -40,8 +40,7 @@ func softmaxForward(k *call) ([]judge.Target, error) {
 	}
 	in, _ := k.rows("x")
 	chosen := k.sample.choose(x.Shape[0])
-	y := k.target("y", x.DType, x.Shape, chosen)
-	y.TFP32 = y.T // nothing is stored low
+	y := k.targetInFP32("y", x.DType, x.Shape, chosen)
 	g := k.growth(in.cols)
 	eachRowWith(chosen, x.Shape[0], in.memory(0), func(own [][]float64, i, r int64) {
 		in.read(own, r)

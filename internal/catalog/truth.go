@@ -194,6 +194,13 @@ func (k *call) values(names ...string) ([][]float64, error) {
 
 // target makes an output of zeros for the chosen rows of a shape (nil: all of them).
 func (k *call) target(name string, d op.DType, shape, rows []int64) judge.Target {
+	t := k.targetInFP32(name, d, shape, rows)
+	t.TFP32 = make([]float64, len(t.R))
+	return t
+}
+
+// targetInFP32 is target for an output before which nothing is stored low under any contract: TFP32 is T.
+func (k *call) targetInFP32(name string, d op.DType, shape, rows []int64) judge.Target {
 	t := judge.Target{Name: name, DType: d, Shape: slices.Clone(shape), Saturate: k.rules.Saturate, Independent: k.independent()}
 	t.FTZ = k.rules.FlushToZero && (d == op.FP32 || d == op.BF16)
 	n := t.Elements()
@@ -207,7 +214,8 @@ func (k *call) target(name string, d op.DType, shape, rows []int64) judge.Target
 			}
 		}
 	}
-	t.R, t.T, t.TFP32, t.Sim = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	t.R, t.T, t.Sim = make([]float64, n), make([]float64, n), make([]float64, n)
+	t.TFP32 = t.T
 	return t
 }
 
