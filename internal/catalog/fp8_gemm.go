@@ -49,17 +49,40 @@ type operand struct {
 	unit          float64
 }
 
+// factors are rows of an operand: the values, and the magnitudes that Hopper's adder aligns their products by. A subnormal is not normalised
+// there: it counts as the smallest normal number of its format, while a zero makes no product.
+type factors struct{ values, aligned []float64 }
+
+func newFactors(n int64) factors { return factors{make([]float64, n), make([]float64, n)} }
+
+// part is from k = first to last.
+func (f factors) part(first, last int64) factors {
+	return factors{f.values[first:last], f.aligned[first:last]}
+}
+
 // row decodes one row.
-func (o operand) row(into []float64, r int64) []float64 {
-	o.matrix.DecodeRow(into, r, 0)
-	return into
+func (o operand) row(into factors, r int64) factors {
+	o.matrix.DecodeRow(into.values, r, 0)
+	return o.align(into)
+}
+
+// align fills in the magnitudes of values.
+func (o operand) align(f factors) factors {
+	format, _ := tensor.FormatOf(o.matrix.DType)
+	smallest := math.Ldexp(1, format.EMin)
+	for i, v := range f.values {
+		if f.aligned[i] = math.Abs(v); v != 0 {
+			f.aligned[i] = max(f.aligned[i], smallest)
+		}
+	}
+	return f
 }
 
 // chosen decodes some rows, one after the other.
-func (o operand) chosen(rows []int64) []float64 {
-	values := make([]float64, int64(len(rows))*o.k)
-	parallel.Each(int64(len(rows)), func(i int64) { o.row(values[i*o.k:(i+1)*o.k], rows[i]) })
-	return values
+func (o operand) chosen(rows []int64) factors {
+	all := newFactors(int64(len(rows)) * o.k)
+	parallel.Each(int64(len(rows)), func(i int64) { o.row(all.part(i*o.k, (i+1)*o.k), rows[i]) })
+	return all
 }
 
 // scale is the multiplier of row r in K block b.
@@ -194,30 +217,30 @@ const (
 func (g gemm) fill(c judge.Target, part productPart) bool {
 	exact := make([]bool, g.b.rows+g.a.rows) // of each column against the whole rows, and of each row that is left
 	a := g.a.chosen(part.rows)
-	parallel.EachWith(g.b.rows, g.newRow, func(b []float64, n int64) {
+	parallel.EachWith(g.b.rows, g.newRow, func(b factors, n int64) {
 		g.b.row(b, n)
 		exact[n] = true
 		for i, r := range part.rows {
-			exact[n] = g.put(c, part.start[r]+n, a[int64(i)*g.a.k:int64(i+1)*g.a.k], b, r, n) && exact[n]
+			exact[n] = g.put(c, part.start[r]+n, a.part(int64(i)*g.a.k, int64(i+1)*g.a.k), b, r, n) && exact[n]
 		}
 	})
 	left, b := rest(part.rows, g.a.rows), g.b.chosen(part.cols)
-	parallel.EachWith(int64(len(left)), g.newRow, func(a []float64, i int64) {
+	parallel.EachWith(int64(len(left)), g.newRow, func(a factors, i int64) {
 		r := left[i]
 		g.a.row(a, r)
 		exact[g.b.rows+i] = true
 		for j, n := range part.cols {
-			exact[g.b.rows+i] = g.put(c, part.start[r]+int64(j), a, b[int64(j)*g.b.k:int64(j+1)*g.b.k], r, n) && exact[g.b.rows+i]
+			exact[g.b.rows+i] = g.put(c, part.start[r]+int64(j), a, b.part(int64(j)*g.b.k, int64(j+1)*g.b.k), r, n) && exact[g.b.rows+i]
 		}
 	})
 	return allTrue(exact[:g.b.rows+int64(len(left))])
 }
 
 // newRow is room for one decoded row of an operand.
-func (g gemm) newRow() []float64 { return make([]float64, g.a.k) }
+func (g gemm) newRow() factors { return newFactors(g.a.k) }
 
 // put computes element (r, n) of the product into the target, and says whether its every sum is exact.
-func (g gemm) put(c judge.Target, at int64, a, b []float64, r, n int64) bool {
+func (g gemm) put(c judge.Target, at int64, a, b factors, r, n int64) bool {
 	value, t, exact := g.element(a, b, r, n)
 	c.R[at], c.T[at], c.Sim[at] = value, t, tensor.Round(g.out, value, false)
 	return exact
@@ -227,14 +250,15 @@ func (g gemm) put(c judge.Target, at int64, a, b []float64, r, n int64) bool {
 //
 //	T = sum_b s_a*s_b*kappa*2^-13*sum_{s in b} M_s + u32*g(B)*sum_b s_a*s_b*|P_b| + 6*u32*|R|
 //
-// M_s = max(|S_{s-1}|, |S_s|, max_k |a_k*b_k|): the adder of Hopper's tensor core aligns a step's products and the accumulator to the largest
-// and cuts 13 bits below it; S are the partial sums inside the block, P_b its last. It says whether every sum is exact.
-func (g gemm) element(a, b []float64, r, n int64) (value, t float64, exact bool) {
+// M_s = max(|S_{s-1}|, |S_s|, max_k |a_k*b_k|) with a subnormal factor counted as the smallest normal number: the adder of Hopper's tensor core
+// aligns a step's products, by the exponents that their factors store, and the accumulator to the largest and cuts 13 bits below it; S are the
+// partial sums inside the block, P_b its last. It says whether every sum is exact.
+func (g gemm) element(a, b factors, r, n int64) (value, t float64, exact bool) {
 	var lost, size float64
 	for block := range g.blocks {
 		first, last := block*g.length, min((block+1)*g.length, g.a.k)
 		scale := g.a.scale(r, first/scaleBlock) * g.b.scale(n, first/scaleBlock)
-		sum, largest := blockSum(a[first:last], b[first:last])
+		sum, largest := blockSum(a.part(first, last), b.part(first, last))
 		value += float64(scale * sum)
 		lost += math.Abs(scale) * largest
 		size += math.Abs(scale * sum)
@@ -244,12 +268,12 @@ func (g gemm) element(a, b []float64, r, n int64) (value, t float64, exact bool)
 }
 
 // exact says whether every sum of an element is exactly representable, in whatever order: within a block and across blocks.
-func (g gemm) exact(a, b []float64, r, n int64) bool {
+func (g gemm) exact(a, b factors, r, n int64) bool {
 	most, smallest := 0.0, math.Inf(1)
 	for block := range g.blocks {
 		first, last := block*g.length, min((block+1)*g.length, g.a.k)
 		scale := g.a.scale(r, first/scaleBlock) * g.b.scale(n, first/scaleBlock)
-		_, absolute := dots(a[first:last], b[first:last])
+		_, absolute := dots(a.aligned[first:last], b.aligned[first:last])
 		most += math.Abs(scale) * absolute
 		if absolute > 0 {
 			if !(absolute < exactInBlock*g.a.unit*g.b.unit) {
@@ -262,18 +286,17 @@ func (g gemm) exact(a, b []float64, r, n int64) bool {
 }
 
 // blockSum adds a_k*b_k of one promotion block, with sum_s M_s as largest.
-func blockSum(a, b []float64) (sum, largest float64) {
-	for len(a) > 0 {
-		end := min(mmaStep, len(a))
+func blockSum(a, b factors) (sum, largest float64) {
+	n := len(a.values)
+	x, y, ax, ay := a.values, b.values[:n], a.aligned[:n], b.aligned[:n]
+	for first := 0; first < n; first += mmaStep {
 		step, most := 0.0, math.Abs(sum)
-		for i, x := range a[:end] {
-			product := float64(x * b[i])
-			step += product
-			most = max(most, math.Abs(product))
+		for i := first; i < min(first+mmaStep, n); i++ {
+			step += float64(x[i] * y[i])
+			most = max(most, ax[i]*ay[i])
 		}
 		sum += step
 		largest += max(most, math.Abs(sum))
-		a, b = a[end:], b[end:]
 	}
 	return sum, largest
 }

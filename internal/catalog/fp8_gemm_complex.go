@@ -54,7 +54,7 @@ func (k *call) dequantized(name, scale string, rowsPerBlock int64) ([][]float64,
 	}
 	rows := make([][]float64, o.rows)
 	for r := range rows {
-		rows[r] = o.row(make([]float64, o.k), int64(r))
+		rows[r] = o.row(newFactors(o.k), int64(r)).values
 		for c := range rows[r] {
 			rows[r][c] *= o.scale(int64(r), int64(c)/scaleBlock)
 		}

@@ -176,7 +176,7 @@ func (a arithmetic) product(p *prepared, left, right fp8Operand) []float64 {
 			total := 0.0
 			for first := 0; first < k; first += length {
 				last := min(first+length, k)
-				sum := a.blockSum(left.values[i*left.k+first:i*left.k+last], right.values[j*left.k+first:j*left.k+last])
+				sum := a.blockSum(tensorCore(left.dtype, right.dtype), left.values[i*left.k+first:i*left.k+last], right.values[j*left.k+first:j*left.k+last])
 				sa, sb := a.scales(left, right, i, j, first/scaleBlock)
 				total = f32(total + f32(sum*f32(sa*sb)))
 			}
@@ -229,32 +229,23 @@ func (a arithmetic) scales(left, right fp8Operand, i, j, block int) (sa, sb floa
 }
 
 // blockSum adds the products of one promotion block: in fp32, or as a tensor core does, 32 at a time.
-func (a arithmetic) blockSum(x, y []float64) float64 {
+func (a arithmetic) blockSum(tensorCore adder, x, y []float64) float64 {
 	if a.bug == "bf16 accumulator" {
 		return sumLow(op.BF16, len(x), func(k int) float64 { return x[k] * y[k] })
 	}
 	if a.other {
-		return truncatedSum(x, y)
+		sum := 0.0
+		for first := 0; first < len(x); first += mmaStep {
+			last := min(first+mmaStep, len(x))
+			sum = tensorCore(sum, x[first:last], y[first:last])
+		}
+		return sum
 	}
 	s := float32(0)
 	for k, v := range x {
 		s += float32(v * y[k])
 	}
 	return float64(s)
-}
-
-// truncatedSum is a sum of products as Hopper's adder makes it: 32 products and the accumulator are cut 13 bits below the leading bit of the largest.
-func truncatedSum(x, y []float64) float64 {
-	sum := 0.0
-	var terms [mmaStep + 1]float64
-	for first := 0; first < len(x); first += mmaStep {
-		n := min(mmaStep, len(x)-first)
-		for i := range n {
-			terms[i] = x[first+i] * y[first+i]
-		}
-		sum = truncating(sum, terms[:n])
-	}
-	return sum
 }
 
 // dequantized is one element from operands that are multiplied by their scales first, summed in 32 lanes.

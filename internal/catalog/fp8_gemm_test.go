@@ -36,20 +36,20 @@ func fp8Scales(r *rand.Rand, name, scaling string, rows, k, rowsPerBlock int64) 
 	return t
 }
 
+// adder adds the products of up to 32 numbers to a sum.
+type adder func(sum float64, x, y []float64) float64
+
 // fp8Kernel is a product by plain loops: block is the promotion length, add one accumulation inside it, and scale the multiplier of an element.
-func fp8Kernel(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) float64, add func(sum float64, products []float64) float64) []float64 {
+func fp8Kernel(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) float64, add adder) []float64 {
 	out := make([]float64, m*n)
 	for i := range m {
 		for j := range n {
 			total := 0.0
 			for first := int64(0); first < k; first += block {
 				sum := 0.0
-				for s := first; s < min(first+block, k); s += 32 {
-					var products []float64
-					for x := s; x < min(s+32, first+block, k); x++ {
-						products = append(products, a[i*k+x]*b[j*k+x])
-					}
-					sum = add(sum, products)
+				for s := first; s < min(first+block, k); s += mmaStep {
+					end := min(s+mmaStep, first+block, k)
+					sum = add(sum, a[i*k+s:i*k+end], b[j*k+s:j*k+end])
 				}
 				total = f32(total + f32(sum*f32(scale(i, j, first))))
 			}
@@ -60,33 +60,44 @@ func fp8Kernel(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) f
 }
 
 // inFP32 adds one after the other.
-func inFP32(sum float64, products []float64) float64 {
-	for _, p := range products {
-		sum = f32(sum + p)
+func inFP32(sum float64, x, y []float64) float64 {
+	for k, v := range x {
+		sum = f32(sum + v*y[k])
 	}
 	return sum
 }
 
-// truncating is Hopper's adder: everything is cut 13 bits below the leading bit of the largest term.
-func truncating(sum float64, products []float64) float64 {
-	terms := append(products, sum)
-	largest := 0.0
-	for _, p := range terms {
-		largest = math.Max(largest, math.Abs(p))
+// tensorCore is Hopper's adder for factors of two formats: products and sum are cut 13 bits below the largest leading bit, that of a product
+// following from the exponents that its factors store, which for a subnormal is that of the smallest normal number.
+func tensorCore(x, y op.DType) adder {
+	fx, _ := tensor.FormatOf(x)
+	fy, _ := tensor.FormatOf(y)
+	return func(sum float64, x, y []float64) float64 {
+		most := math.MinInt
+		if sum != 0 {
+			most = math.Ilogb(sum)
+		}
+		for k, v := range x {
+			if !isFinite(sum + v*y[k]) {
+				return inFP32(sum, x, y)
+			}
+			if v*y[k] != 0 {
+				most = max(most, max(math.Ilogb(v), fx.EMin)+max(math.Ilogb(y[k]), fy.EMin))
+			}
+		}
+		if most == math.MinInt {
+			return 0
+		}
+		grid := math.Ldexp(1, most-13)
+		total := math.Trunc(sum/grid) * grid
+		for k, v := range x {
+			total += math.Trunc(v*y[k]/grid) * grid
+		}
+		return total
 	}
-	if largest == 0 {
-		return 0
-	}
-	if !isFinite(largest) {
-		return inFP32(sum, products)
-	}
-	grid := math.Ldexp(1, math.Ilogb(largest)-13)
-	total := 0.0
-	for _, p := range terms {
-		total += math.Trunc(p/grid) * grid
-	}
-	return total
 }
+
+var truncating = tensorCore(op.E4M3, op.E4M3)
 
 // scaleOf reads the multiplier of an element from the tensors of scales.
 func scaleOf(scaling string, sa, sb tensor.Tensor) func(i, j, k int64) float64 {
@@ -100,6 +111,26 @@ func scaleOf(scaling string, sa, sb tensor.Tensor) func(i, j, k int64) float64 {
 		}
 		return a[0] * b[0]
 	}
+}
+
+// Hopper's adder does not normalise subnormal factors: beside an outlier that meets one, it cuts products that are larger than 13 bits below
+// the largest. An H200 lost 5.4 of these cuts on one element of 31 products with an outlier, which is 43 by the products' own exponents.
+func TestFP8SubnormalBesideAnOutlier(t *testing.T) {
+	x, y := make([]float64, 31), make([]float64, 31)
+	x[0], y[0] = -16, 0x1p-9
+	for k := 1; k <= 20; k++ {
+		x[k], y[k] = 7*0x1p-9, 0x1p-9
+	}
+	in := []tensor.Tensor{literal("a", op.E4M3, x, 1, 31), literal("scale_a", op.FP32, []float64{1}, 1), literal("b", op.E4M3, y, 1, 31),
+		literal("scale_b", op.FP32, []float64{1}, 1)}
+	one := func(_, _, _ int64) float64 { return 1 }
+	truth := truthFor(t, fp8Case(op.Forward, 1, 1, 31, "tensor", op.FP32), "promoted", in)
+	got := fp8Kernel(1, 1, 31, 128, x, y, one, truncating)
+	if got[0] != -0x1p-5 {
+		t.Fatalf("the adder keeps %v of the small products", got[0]+0x1p-5)
+	}
+	accepts(t, "a tensor core", judged(truth, got))
+	rejects(t, "twice as much lost", judged(truth, []float64{got[0] - 20*7*0x1p-18}))
 }
 
 func TestFP8AcceptsAndRejects(t *testing.T) {
@@ -131,7 +162,7 @@ func TestFP8AcceptsAndRejects(t *testing.T) {
 					if k < 2 {
 						continue
 					}
-					naive := fp8Kernel(m, n, k, 1<<40, as, bs, func(_, _, _ int64) float64 { return 1 }, func(sum float64, p []float64) float64 { return sum + p[0] })
+					naive := fp8Kernel(m, n, k, 1<<40, as, bs, func(_, _, _ int64) float64 { return 1 }, func(sum float64, x, y []float64) float64 { return sum + x[0]*y[0] })
 					rejects(t, what+" one product in 32", judged(truth, naive))
 					if shift == 0 { // among 1024 products of one sign a single one is within what the tensor core may lose
 						rejects(t, what+" last product missing", judged(truth, fp8Kernel(m, n, k-1, 128, dropLast(as, m, k), dropLast(bs, n, k), scale, inFP32)))
@@ -180,9 +211,9 @@ func TestFP8Exact(t *testing.T) {
 	if v := judged(truth, right)[0]; v.Gate != "G3" || v.Wrong != 1 {
 		t.Errorf("off by one product: %v %s", v.Status, v.Gate)
 	}
-	low := fp8Kernel(m, n, k, 1<<40, a.Float64s(), b.Float64s(), scale, func(sum float64, p []float64) float64 {
-		for _, x := range p {
-			sum = tensor.Round(op.BF16, sum+x, false)
+	low := fp8Kernel(m, n, k, 1<<40, a.Float64s(), b.Float64s(), scale, func(sum float64, x, y []float64) float64 {
+		for k, v := range x {
+			sum = tensor.Round(op.BF16, sum+v*y[k], false)
 		}
 		return sum
 	})

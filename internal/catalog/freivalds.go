@@ -90,10 +90,9 @@ func union(a, b []int64) []int64 {
 // notFinite lists the rows of an operand with a number or scale that is not finite.
 func (o operand) notFinite() []int64 {
 	var rows []int64
-	values := make([]float64, o.k)
+	row := newFactors(o.k)
 	for r := range o.rows {
-		o.row(values, r)
-		for k, v := range values {
+		for k, v := range o.row(row, r).values {
 			if !isFinite(v * o.scale(r, int64(k)/scaleBlock)) {
 				rows = append(rows, r)
 				break
@@ -108,10 +107,12 @@ type signedBlock struct {
 	signed [][]float64 // of every vector: sum_j r_j*b_jk
 	sizes  []float64   // sum_j |b_jk|
 	gram   [][]float64 // lower triangle of sum_j b_jk*b_jl/w_j
+	steps  []float64   // sum_j b_jk^2/w_j of the magnitudes that products are aligned by
 }
 
 // freivalds makes the sums that cover rows and columns of the product. Of T no element is computed. With a, b the scaled operands, s the
-// instructions of 32 along K, P promotion blocks, S_s the partial sum after s inside its block and D_s = sum_{k in s} a_k^2*b_jk^2,
+// instructions of 32 along K, P promotion blocks, S_s the partial sum after s inside its block and D_s = sum_{k in s} a_k^2*b_jk^2, there with
+// the magnitudes that products are aligned by,
 //
 //	sum_j T_j = kappa*2^-13 * sum_s sum_j M_sj + u32*g(B) * sum_P sum_j |P_j| + 6*u32 * sum_j |R_j|
 //
@@ -134,10 +135,12 @@ func (g gemm) freivalds(seed uint64, rows, cols []int64) *judge.Freivalds {
 	total := sumOf(len(weights), func(j int) float64 { return weights[j] })
 	blocks := make([]signedBlock, ceilDiv(g.a.k, scaleBlock))
 	parallel.Each(int64(len(blocks)), func(i int64) { blocks[i] = g.signedBlock(i, cols, weights, signs) })
-	parallel.EachWith(int64(len(rows)), g.newRow, func(a []float64, i int64) {
+	parallel.EachWith(int64(len(rows)), g.newRow, func(a factors, i int64) {
 		g.a.row(a, rows[i])
-		for k := range a {
-			a[k] *= g.a.scale(rows[i], int64(k)/scaleBlock)
+		for k := range a.values {
+			scale := g.a.scale(rows[i], int64(k)/scaleBlock)
+			a.values[k] *= scale
+			a.aligned[k] *= scale
 		}
 		f.Sums[i], f.Allowance[i] = g.signedSums(a, blocks, int64(len(cols)), total)
 	})
@@ -153,9 +156,8 @@ func (g gemm) elementAt(row, col int64) (r, t float64) {
 // columnNorms are the Euclidean norms of columns of the product's second factor: of scaled rows of the operand.
 func (g gemm) columnNorms(cols []int64) []float64 {
 	norms := make([]float64, len(cols))
-	parallel.EachWith(int64(len(cols)), g.newRow, func(b []float64, j int64) {
-		g.b.row(b, cols[j])
-		for k, x := range b {
+	parallel.EachWith(int64(len(cols)), g.newRow, func(b factors, j int64) {
+		for k, x := range g.b.row(b, cols[j]).values {
 			x *= g.b.scale(cols[j], int64(k)/scaleBlock)
 			norms[j] += x * x
 		}
@@ -168,21 +170,25 @@ func (g gemm) columnNorms(cols []int64) []float64 {
 func (g gemm) signedBlock(block int64, cols []int64, weights []float64, signs [][]float64) signedBlock {
 	first := block * scaleBlock
 	n := min(scaleBlock, g.b.k-first)
-	s := signedBlock{signed: make([][]float64, len(signs)), sizes: make([]float64, n), gram: make([][]float64, n)}
+	s := signedBlock{signed: make([][]float64, len(signs)), sizes: make([]float64, n), gram: make([][]float64, n), steps: make([]float64, n)}
 	for v := range signs {
 		s.signed[v] = make([]float64, n)
 	}
 	for k := range s.gram {
 		s.gram[k] = make([]float64, k+1)
 	}
-	b := make([]float64, n)
+	row := newFactors(n)
 	for j, col := range cols {
+		b := row.values
 		g.b.matrix.DecodeRow(b, col, first)
+		g.b.align(row)
 		scale := g.b.scale(col, block)
 		for k := range b {
 			b[k] *= scale
 			s.sizes[k] += math.Abs(b[k])
 			if b[k] != 0 {
+				aligned := row.aligned[k] * scale
+				s.steps[k] += aligned * aligned / weights[j]
 				axpy(s.gram[k], b[k]/weights[j], b[:k+1])
 			}
 		}
@@ -194,17 +200,17 @@ func (g gemm) signedBlock(block int64, cols []int64, weights []float64, signs []
 }
 
 // signedSums are a's sums under the signs, and the bound of its sum_j T_j over n columns, whose weights add up to weight.
-func (g gemm) signedSums(a []float64, blocks []signedBlock, n int64, weight float64) (sums []float64, allowance float64) {
+func (g gemm) signedSums(a factors, blocks []signedBlock, n int64, weight float64) (sums []float64, allowance float64) {
 	sums = make([]float64, judge.Signs)
 	var lost, size, absolute, norm float64 // norm is |S| where the block begins
 	for i, block := range blocks {
 		first := int64(i) * scaleBlock
-		part := a[first:min(first+scaleBlock, int64(len(a)))]
+		part := a.part(first, min(first+scaleBlock, g.a.k))
 		for v := range sums {
-			dot, _ := dots(part, block.signed[v])
+			dot, _ := dots(part.values, block.signed[v])
 			sums[v] += dot
 		}
-		_, sizes := dots(part, block.sizes)
+		_, sizes := dots(part.values, block.sizes)
 		absolute += sizes
 		if first%g.length == 0 {
 			norm = 0
@@ -212,19 +218,19 @@ func (g gemm) signedSums(a []float64, blocks []signedBlock, n int64, weight floa
 		var here float64
 		here, lost = block.norms(part, norm, lost)
 		norm = here
-		if end := first + int64(len(part)); end%g.length == 0 || end == int64(len(a)) {
+		if end := min(first+scaleBlock, g.a.k); end%g.length == 0 || end == g.a.k {
 			size += norm
 		}
 	}
 	const slack = 1 + 0x1p-30 // of the fp64 arithmetic of the bound itself
 	bound := math.Sqrt(weight) * (lost*g.rules.Kappa*0x1p-13 + (judge.U32*judge.G(g.blocks)+6*judge.U32)*size)
-	return sums, slack * (bound + (judge.G(n)+judge.G(int64(len(a))))*judge.U64*absolute)
+	return sums, slack * (bound + (judge.G(n)+judge.G(g.a.k))*judge.U64*absolute)
 }
 
 // norms adds the roots of one part of 128 to lost, and gives the norm of the partial sums at its end; before is that at its beginning.
-func (s signedBlock) norms(a []float64, before, lost float64) (norm, total float64) {
+func (s signedBlock) norms(row factors, before, lost float64) (norm, total float64) {
 	var form, diagonal float64
-	begin := before
+	begin, a := before, row.values
 	for first := 0; first < len(a); first += mmaStep {
 		step := 0.0
 		for k := first; k < min(first+mmaStep, len(a)); k++ {
@@ -232,9 +238,9 @@ func (s signedBlock) norms(a []float64, before, lost float64) (norm, total float
 			across, _ := dots(a[:k], gram[:k])
 			square := a[k] * a[k] * gram[k]
 			form += 2*a[k]*across + square
-			step += square
+			diagonal += square
+			step += row.aligned[k] * row.aligned[k] * s.steps[k]
 		}
-		diagonal += step
 		norm = begin + math.Sqrt(max(form, 0)+0x1p-36*diagonal)
 		lost += math.Sqrt(before*before + norm*norm + step)
 		before = norm
