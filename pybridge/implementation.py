@@ -55,7 +55,7 @@ class Implementation:
     accepts            accepts(pass, *tensors, **attributes) says in a sentence why a call is not supported, or None.
     constraint         what accepts asks, in one sentence.
     nondeterministic   outputs whose bits may differ between two runs.
-    compiled           torch.compile makes it: on a CPU at most two cases a dtype with --quick, and its allocations are not poisoned.
+    compiled           torch.compile makes it, which takes seconds a case: at most two cases a dtype with --quick, and its allocations are not poisoned.
     """
 
     name: str

@@ -169,7 +169,7 @@ class Worker:
                     entry["constraint"] = i.constraint
                 if set(i.nondeterministic) & set(given):
                     entry["nondeterministic"] = [name for name in i.nondeterministic if name in given]
-                if i.compiled and not self.on_gpu:
+                if i.compiled:
                     entry["limit"] = "quick2"
                 entries.append(entry)
         return entries
