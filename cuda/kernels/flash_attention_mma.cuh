@@ -357,6 +357,7 @@ __global__ void __launch_bounds__(BackwardTiles<HeadDim>::threads, BackwardTiles
 	};
 	copy_tile<Tiles::keys, HeadDim, Tiles::threads>(copies, k_tile, a.k.of(at.batch, at.head), first, s.seq_kv, s.head_dim);
 	copy_tile<Tiles::keys, HeadDim, Tiles::threads>(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv, s.head_dim);
+	copies.commit(); // here, for there may be no queries: what is not committed no wait waits for
 	const int steps = query_tiles<Tiles>(first, s).count * s.group(), mine = first + 16 * warp; // this warp's keys
 	if (steps > 0) copy_queries(0);
 

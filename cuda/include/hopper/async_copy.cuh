@@ -6,8 +6,9 @@
 //   copies.wait<1>();                   // all groups but the youngest one have arrived, for this thread
 //   __syncthreads();                    // ... and for the block
 //
-// Until the wait the destination belongs to the copy. The emulator copies as late as it may, at the wait, and fills the destination with ones
-// (NaN) when the copy is asked for: a missing wait, a missing barrier and a destination that is still being read all show.
+// Until the wait the destination belongs to the copy. A wait is for groups: what was not committed may arrive after it, over what was written
+// there since. The emulator copies as late as it may, at the wait, and fills the destination with ones (NaN) when the copy is asked for: a
+// missing wait, a missing barrier and a destination that is still being read all show. It traps where a copy is never waited for.
 #ifndef TRIAD_HOPPER_ASYNC_COPY_CUH
 #define TRIAD_HOPPER_ASYNC_COPY_CUH
 #include <cuda_runtime.h>
@@ -22,6 +23,12 @@ namespace hopper {
 #ifdef __CUEMU__
 class AsyncCopies {
 public:
+	AsyncCopies() = default;
+	AsyncCopies(const AsyncCopies &) = delete;
+	AsyncCopies &operator=(const AsyncCopies &) = delete;
+	~AsyncCopies() {
+		if (count > 0) __trap(); // a copy that no wait covers: commit it, and wait for it
+	}
 	void copy16(SharedAddress to, const void *from, bool valid) { add(to, from, valid, 16); }
 	void copy4(SharedAddress to, const void *from, bool valid) { add(to, from, valid, 4); }
 	void commit() { groups++; }

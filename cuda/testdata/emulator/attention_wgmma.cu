@@ -35,6 +35,15 @@ template <class T> void same(const char *name, const T *got, const T *want, int6
 		}
 }
 
+// zeros where nothing was summed.
+template <class T> void zeros(const char *name, const T *got, int64_t n) {
+	for (int64_t i = 0; i < n; i++)
+		if (static_cast<float>(got[i]) != 0) {
+			if (wrong++ == 0) printf("%s[%lld]: got %g, want 0\n", name, static_cast<long long>(i), static_cast<float>(got[i]));
+			return;
+		}
+}
+
 template <class T> triad::Heads<T> heads(const T *x, int64_t b, int64_t h, int64_t rows, int64_t d) {
 	triad_tensor t = {const_cast<T *>(x), 0, 4, {b, h, rows, d}, {h * rows * d, rows * d, d, 1}};
 	return triad::Heads<T>(t);
@@ -65,6 +74,11 @@ template <class T, int HeadDim> void compare(triad::AttentionShape s) {
 	same("grad_q", grad_q[1], grad_q[0], queries);
 	same("grad_k", grad_k[1], grad_k[0], keys);
 	same("grad_v", grad_v[1], grad_v[0], keys);
+	if (s.seq_q > 0 && s.seq_kv > 0) return;
+	zeros("o", o[1], queries);
+	zeros("grad_q", grad_q[1], queries);
+	zeros("grad_k", grad_k[1], keys);
+	zeros("grad_v", grad_v[1], keys);
 }
 
 int main() {
@@ -72,6 +86,13 @@ int main() {
 	compare<__nv_bfloat16, 128>({1, 2, 2, 70, 300, 128, false, 1});
 	compare<__half, 128>({1, 2, 1, 140, 133, 96, true, 1});
 	compare<__half, 64>({1, 1, 1, 129, 260, 64, false, 1});
+	for (const bool causal : {false, true}) {
+		compare<__half, 64>({1, 1, 1, 0, 4, 16, causal, 1});
+		compare<__nv_bfloat16, 128>({1, 2, 1, 0, 130, 128, causal, 1});
+		compare<__half, 128>({1, 2, 1, 3, 0, 96, causal, 1});
+		compare<__nv_bfloat16, 64>({0, 1, 1, 4, 4, 16, causal, 1});
+		compare<__nv_bfloat16, 64>({1, 2, 1, 300, 5, 24, causal, 1}); // causal: whole tiles of queries see no key
+	}
 	if (!wrong) puts("ok");
 	return wrong != 0;
 }

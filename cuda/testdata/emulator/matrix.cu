@@ -1,5 +1,6 @@
 // The warp's matrix instructions and asynchronous copies. `matrix products` compares every element with plain loops; `matrix copies` adds up
-// tiles that come by two buffers, with everything right, or without the wait, without a barrier, or with one buffer only (named by the second word).
+// tiles that come by two buffers, with everything right, or without the wait, without a barrier, or with one buffer only (named by the second word),
+// and waits for a tile that nobody reads; without its commit, or without the wait for it, the copy may arrive over what was written since.
 #include <cstdio>
 #include <cstring>
 
@@ -63,7 +64,31 @@ template <int Buffers, bool Wait, bool Barrier> __global__ void sum_tiles(const 
 		if (t + 1 < tiles) copy(t + 1);
 		for (int i = 0; i < 4; i++) total += tile[t % Buffers][(thread + 33) % 64 * 4 + i];
 	}
+	copies.wait<0>();
 	sum[thread] = total;
+}
+
+// zero[i] = 0, by way of a tile that a copy went to before.
+template <bool Commit, bool Wait> __global__ void overwrite_tile(const float *x, float *zero) {
+	__shared__ __align__(16) float tile[64 * 4];
+	AsyncCopies copies;
+	const int thread = threadIdx.x;
+	copies.copy16(shared_address(tile + thread * 4), x + thread * 4, true);
+	if (Commit) copies.commit();
+	if (Wait) copies.wait<0>();
+	for (int i = 0; i < 4; i++) tile[thread * 4 + i] = 0;
+	for (int i = 0; i < 4; i++) zero[thread * 4 + i] = tile[thread * 4 + i];
+}
+
+template <bool Commit, bool Wait> void check_overwritten() {
+	float *x, *zero;
+	cudaMallocManaged(&x, 256 * sizeof(float));
+	cudaMallocManaged(&zero, 256 * sizeof(float));
+	for (int i = 0; i < 256; i++) x[i] = 1;
+	overwrite_tile<Commit, Wait><<<1, 64>>>(x, zero);
+	cudaDeviceSynchronize();
+	for (int i = 0; i < 256; i++)
+		if (zero[i] != 0 && wrong++ == 0) printf("element %d: got %g, want 0\n", i, zero[i]);
 }
 
 template <int Buffers, bool Wait, bool Barrier> void check_copies() {
@@ -91,6 +116,11 @@ int main(int, char **words) {
 		check_product<__nv_bfloat16>(true);
 	} else if (!strcmp(what, "copies")) {
 		check_copies<2, true, true>();
+		check_overwritten<true, true>();
+	} else if (!strcmp(what, "no_commit")) {
+		check_overwritten<false, true>();
+	} else if (!strcmp(what, "no_last_wait")) {
+		check_overwritten<true, false>();
 	} else if (!strcmp(what, "no_wait")) {
 		check_copies<2, false, true>();
 	} else if (!strcmp(what, "no_barrier")) {
