@@ -21,9 +21,9 @@ template <int Rows> __device__ inline int tile_offset(int row, int chunk) {
 // tile_bytes of a tile of so many rows and columns, the columns a multiple of 64.
 constexpr int tile_bytes(int rows, int cols) { return rows * cols * 2; }
 
-// copy_tile starts the copy of rows first .. first + Rows of a head; what lies beyond the tensor becomes zero. Rows and base are aligned to
-// 16 bytes, head_dim is a multiple of 8.
-template <int Rows, int Cols, int Threads, class T>
+// copy_tile starts the copy of rows first .. first + Rows of a head; what lies beyond the tensor becomes zero, or, with Repeat, rows beyond the last
+// one become copies of it. Rows and base are aligned to 16 bytes, head_dim is a multiple of 8.
+template <int Rows, int Cols, int Threads, bool Repeat = false, class T>
 __device__ inline void copy_tile(hopper::AsyncCopies &copies, hopper::SharedAddress tile, const HeadRows<T> &from, int first, int rows,
                                  int head_dim) {
 	constexpr int chunks = Cols / chunk_elements, step = Threads / chunks;
@@ -35,7 +35,8 @@ __device__ inline void copy_tile(hopper::AsyncCopies &copies, hopper::SharedAddr
 #pragma unroll
 	for (int i = 0; i < Rows / step; i++) {
 		const bool valid = inside && first + row + i * step < rows;
-		copies.copy16(to + i * step * panel_bytes, valid ? source + i * step * from.row_stride : from.data, valid);
+		const T *const beyond = Repeat && inside ? from.data + (rows - 1) * from.row_stride + chunk * chunk_elements : from.data;
+		copies.copy16(to + i * step * panel_bytes, valid ? source + i * step * from.row_stride : beyond, Repeat ? inside : valid);
 	}
 }
 

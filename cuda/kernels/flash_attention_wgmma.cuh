@@ -190,13 +190,14 @@ __global__ void __launch_bounds__(BackwardTiles<HeadDim>::threads, 1) wgmma_back
 	const auto copy_queries = [&](int step) {
 		const mma::QueryTile at = mma::query_tile<Tiles>(step, s);
 		const uint32_t to = hopper::shared_address(stages) + step % 2 * (2 * Tiles::q_bytes);
-		copy_tile<Tiles::queries, HeadDim, Tiles::threads>(copies, to, a.q.of(at.batch, at.head), at.first, s.seq_q, s.head_dim);
+		copy_tile<Tiles::queries, HeadDim, Tiles::threads, true>(copies, to, a.q.of(at.batch, at.head), at.first, s.seq_q, s.head_dim);
 		copy_tile<Tiles::queries, HeadDim, Tiles::threads>(copies, to + Tiles::q_bytes, a.grad_o.of(at.batch, at.head), at.first, s.seq_q, s.head_dim);
 		const int thread = hopper::fresh(static_cast<int>(threadIdx.x)), row = thread % Tiles::queries, which = thread / Tiles::queries;
 		const float *from = (which == 0 ? sums.lse : sums.delta) + at.rows_before(s) + at.first + row;
 		const bool valid = at.first + row < s.seq_q;
+		const float *const last = sums.lse + at.rows_before(s) + s.seq_q - 1;
 		if (which < 2)
-			copies.copy4(hopper::shared_address(row_values) + (step % 2 * 2 + which) * Tiles::row_bytes + row * 4, valid ? from : sums.lse, valid);
+			copies.copy4(hopper::shared_address(row_values) + (step % 2 * 2 + which) * Tiles::row_bytes + row * 4, valid ? from : last, valid || which == 0);
 		copies.commit();
 	};
 	copy_tile<Tiles::keys, HeadDim, Tiles::threads>(copies, k_tile, a.k.of(at.batch, at.head), first, s.seq_kv, s.head_dim);

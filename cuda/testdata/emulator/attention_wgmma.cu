@@ -81,7 +81,33 @@ template <class T, int HeadDim> void compare(triad::AttentionShape s) {
 	zeros("grad_v", grad_v[1], keys);
 }
 
+// A key that no query gives a weight has no gradients, not even one that holds an infinity: the rows of a tile beyond the last query weigh it no more.
+template <class T> void weighs_nothing() {
+	const triad::AttentionShape s = {1, 1, 1, 1, 2, 16, false, 1};
+	const int d = 16;
+	T *q = room<T>(d), *k = room<T>(2 * d), *v = room<T>(2 * d), *grad_o = room<T>(d), *o = room<T>(d), *grad_q = room<T>(d);
+	float *lse = room<float>(1), *workspace;
+	cudaMallocManaged(&workspace, (triad::mma::backward_floats(s) + 64) * sizeof(float));
+	for (int i = 0; i < d; i++) {
+		q[i] = grad_o[i] = T(1.0f);
+		for (int key = 0; key < 2; key++) k[key * d + i] = T(0.0f), v[key * d + i] = T(1.0f);
+	}
+	k[d] = T(-INFINITY);
+	for (const bool wgmma : {false, true}) {
+		T *grad_k = room<T>(2 * d), *grad_v = room<T>(2 * d);
+		triad::ForwardCall<T> forward = {s, heads(q, 1, 1, 1, d), heads(k, 1, 1, 2, d), heads(v, 1, 1, 2, d), o, lse};
+		triad::BackwardCall<T> backward = {s, forward.q, forward.k, forward.v, heads(o, 1, 1, 1, d), heads(grad_o, 1, 1, 1, d), lse, grad_q, grad_k, grad_v, workspace};
+		if (wgmma) wrong += triad::wgmma::launch_forward<T, 64>(forward, nullptr) || triad::wgmma::launch_backward<T, 64>(backward, workspace, nullptr);
+		else wrong += triad::mma::launch_forward<T, 64>(forward, nullptr) || triad::mma::launch_backward<T, 64>(backward, workspace, nullptr);
+		cudaDeviceSynchronize();
+		zeros(wgmma ? "grad_k of a key without weight, wgmma" : "grad_k of a key without weight, mma", grad_k + d, d);
+		zeros(wgmma ? "grad_v of a key without weight, wgmma" : "grad_v of a key without weight, mma", grad_v + d, d);
+	}
+}
+
 int main() {
+	weighs_nothing<__half>();
+	weighs_nothing<__nv_bfloat16>();
 	compare<__nv_bfloat16, 64>({1, 2, 1, 150, 141, 40, true, 1});
 	compare<__nv_bfloat16, 128>({1, 2, 2, 70, 300, 128, false, 1});
 	compare<__half, 128>({1, 2, 1, 140, 133, 96, true, 1});
