@@ -454,16 +454,32 @@ func (a *arm) collect(args backend.FinishArgs, reply *backend.FinishReply) error
 	if len(args.Launches) == 0 {
 		return nil
 	}
-	for i, output := range a.sets[0].outputs {
-		for _, l := range a.sets[1:] {
+	return a.compareSets(reply)
+}
+
+// compareSets tells of every output the first set in which its bits are not those of the first.
+func (a *arm) compareSets(reply *backend.FinishReply) error {
+	first := a.sets[0]
+	for i, output := range first.outputs {
+		for set, l := range a.sets {
 			n, err := a.clock.Differing(output, l.outputs[i])
 			if err != nil {
 				return err
 			}
-			if n > 0 {
-				reply.Differing = append(reply.Differing, output.Name)
-				break
+			if n == 0 {
+				continue
 			}
+			found := backend.Differing{Output: output.Name, Set: set, Bytes: n}
+			for j, input := range first.inputs {
+				if n, err = a.clock.Differing(input, l.inputs[j]); err != nil {
+					return err
+				}
+				if n > 0 {
+					found.Inputs = append(found.Inputs, input.Name)
+				}
+			}
+			reply.Differing = append(reply.Differing, found)
+			break
 		}
 	}
 	return nil

@@ -203,9 +203,17 @@ class CallArm:
             replies.append(reply)
         return {"launches": replies, "differing": self._differing(names)}
 
-    def _differing(self, names) -> list[str]:
-        first = dict(zip(names, self.arm.kept[0]))
-        return [name for name in names if any(not _same(first.get(name), dict(zip(names, values)).get(name)) for values in self.arm.kept[1:])]
+    def _differing(self, names) -> list[dict[str, Any]]:
+        """Of every output the first set in which its bits are not those of the first, and which inputs of that set are not the same either."""
+        found = []
+        for position, name in enumerate(names):
+            for i, values in enumerate(self.arm.kept):
+                n = _unlike(self.arm.kept[0][position], values[position]) if position < len(values) else 0
+                if n:
+                    inputs = [a.name for (a, _), (b, _) in zip(self.loaded[0], self.loaded[i]) if not torch.equal(a.bytes(), b.bytes())]
+                    found.append({"output": name, "set": i, "bytes": n, "inputs": inputs})
+                    break
+        return found
 
 
 def _again(buffer: tensors.Buffer, tensor: torch.Tensor) -> tuple[tensors.Buffer, torch.Tensor]:
@@ -217,13 +225,13 @@ def _again(buffer: tensors.Buffer, tensor: torch.Tensor) -> tuple[tensors.Buffer
     return other, other.tensor(tensor.dtype, tensor.shape, tensor.stride(), start)
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether two outputs hold the same bits."""
-    if a is None or b is None:
-        return a is b
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    return not a.numel() or torch.equal(a.detach().contiguous().view(-1).view(torch.uint8), b.detach().contiguous().view(-1).view(torch.uint8))
+def _unlike(a: Any, b: Any) -> int:
+    """How many bytes of two outputs differ; of outputs of other shapes or dtypes, one alone not given among them, at least 1."""
+    if a is None or b is None or a.shape != b.shape or a.dtype != b.dtype:
+        return int(a is not b)
+    if not a.numel():
+        return 0
+    return int((a.detach().contiguous().view(-1).view(torch.uint8) != b.detach().contiguous().view(-1).view(torch.uint8)).sum())
 
 
 class RulerArm:

@@ -13,9 +13,9 @@ type Arm interface {
 	Facts() PrepareReply
 	// Time makes calls and gives their times. An arm that failed is an Outcome with a status, and the arm is over.
 	Time(ctx context.Context, args TimeArgs) (TimeReply, Outcome, error)
-	// Finish gives what the timed calls wrote into the first and the last set of outputs, and frees the memory. Differing names the outputs
-	// that are not the same bits in all sets.
-	Finish(ctx context.Context) (outcome Outcome, differing []string, err error)
+	// Finish gives what the timed calls wrote into the first and the last set of outputs, and frees the memory, and tells which outputs are not
+	// the same bits in all sets.
+	Finish(ctx context.Context) (outcome Outcome, differing []Differing, err error)
 }
 
 // MeasureJob is what an arm times: the call of a job, or a ruler of the device.
@@ -146,8 +146,16 @@ type FinishArgs struct {
 	Launches []Launch `json:"launches,omitempty"`
 }
 
-// FinishReply is as for a run, with a launch for each that was asked for. Differing names outputs whose bits differ between sets.
+// Differing is an output whose bits in some set are not those of the first.
+type Differing struct {
+	Output string   `json:"output"`
+	Set    int      `json:"set"`    // the first such set
+	Bytes  int64    `json:"bytes"`  // of the output that differ there
+	Inputs []string `json:"inputs"` // of that set that are not the same bits either
+}
+
+// FinishReply is as for a run, with a launch for each that was asked for.
 type FinishReply struct {
 	RunReply
-	Differing []string `json:"differing,omitempty"`
+	Differing []Differing `json:"differing,omitempty"`
 }

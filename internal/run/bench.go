@@ -349,14 +349,19 @@ func (x *execution) limits(c *prepared) stats.Limits {
 
 // judgeTimed judges what the timed calls wrote: into the first set of outputs and into the last, which hold different poisons; the sets
 // between must hold the same bits.
-func (x *execution) judgeTimed(c *prepared, k *contender, outcome backend.Outcome, differing []string) (op.Status, string) {
+func (x *execution) judgeTimed(c *prepared, k *contender, outcome backend.Outcome, differing []backend.Differing) (op.Status, string) {
 	if outcome.Status != op.StatusUnknown {
 		return outcome.Status, "after its calls were timed: " + outcome.Sentence
 	}
-	for _, name := range differing {
-		if !slices.Contains(k.implementation.Nondeterministic, name) {
-			return op.StatusFail, fmt.Sprintf("the timed calls gave other bits of %s in different sets of the same inputs", name)
+	for _, d := range differing {
+		if slices.Contains(k.implementation.Nondeterministic, d.Output) {
+			continue
 		}
+		text := fmt.Sprintf("the timed calls gave other bits of %s in set %d of the same inputs than in the first: %d bytes differ", d.Output, d.Set+1, d.Bytes)
+		if len(d.Inputs) > 0 {
+			text += fmt.Sprintf(", and its %s, which a call may not write to, changed", strings.Join(d.Inputs, ", "))
+		}
+		return op.StatusFail, text
 	}
 	if k.shadow {
 		return op.StatusUnknown, ""

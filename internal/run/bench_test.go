@@ -38,12 +38,13 @@ func (c *card) Read() Reading {
 // timedFake is a fake whose calls take a time.
 type timedFake struct {
 	*fake
-	card  *card
-	ns    map[string]float64 // of one call
-	noise float64
-	after map[string]way // what the timed calls write, where it is not what the judged call wrote
-	ends  map[string]backend.Outcome
-	open  int
+	card    *card
+	ns      map[string]float64 // of one call
+	noise   float64
+	after   map[string]way // what the timed calls write, where it is not what the judged call wrote
+	ends    map[string]backend.Outcome
+	open    int
+	differs map[string][]backend.Differing // which outputs are not the same bits in all sets
 }
 
 func (f *timedFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
@@ -102,7 +103,7 @@ func (a *fakeArm) Time(_ context.Context, args backend.TimeArgs) (backend.TimeRe
 	return reply, backend.Outcome{}, nil
 }
 
-func (a *fakeArm) Finish(context.Context) (backend.Outcome, []string, error) {
+func (a *fakeArm) Finish(context.Context) (backend.Outcome, []backend.Differing, error) {
 	a.fake.open--
 	if len(a.job.Outputs) == 0 {
 		return backend.Outcome{}, nil, nil
@@ -115,7 +116,7 @@ func (a *fakeArm) Finish(context.Context) (backend.Outcome, []string, error) {
 		defer func() { a.fake.fake.ways = was }()
 	}
 	outcome, err := a.fake.Run(context.Background(), job)
-	return outcome, nil, err
+	return outcome, a.fake.differs[a.name], err
 }
 
 func (m *memory) AppendTiming(run string, t record.Timing) error {
@@ -294,6 +295,22 @@ func TestTimedOutputsAreJudged(t *testing.T) {
 	}
 	if got := timingOf(t, result, "fake/right"); got.Status != op.StatusPass || wordOf(result, "fake/right", "fake/lazy") != "" {
 		t.Errorf("%v, compared with what is wrong: %+v", got.Status, result.Comparisons)
+	}
+}
+
+// Sets of the same inputs get the same bits, else it is said where, and whether the inputs are still what they were.
+func TestTimedSetsAreAlike(t *testing.T) {
+	f := timedFakes(t, 0.003, map[string]float64{"fake/other": 1e4, "fake/writes": 2e4, "fake/right": 1e5})
+	f.differs = map[string][]backend.Differing{"fake/other": {{Output: "y", Set: 3, Bytes: 12}}, "fake/writes": {{Output: "y", Set: 1, Bytes: 2, Inputs: []string{"x"}}}}
+	result, _ := bench(t, f, coldPlan)
+	for name, want := range map[string]string{"fake/other": "other bits of y in set 4 of the same inputs than in the first: 12 bytes differ",
+		"fake/writes": "in set 2 of the same inputs than in the first: 2 bytes differ, and its x, which a call may not write to, changed"} {
+		if got := timingOf(t, result, name); got.Status != op.StatusFail || !strings.HasSuffix(got.Message, want) {
+			t.Errorf("%s: %v %q", name, got.Status, got.Message)
+		}
+	}
+	if got := timingOf(t, result, "fake/right"); got.Status != op.StatusPass {
+		t.Errorf("%v %q", got.Status, got.Message)
 	}
 }
 

@@ -130,7 +130,7 @@ func (m *arm) Time(ctx context.Context, args backend.TimeArgs) (backend.TimeRepl
 }
 
 // Finish gives what the timed calls wrote and frees the arm's memory.
-func (m *arm) Finish(ctx context.Context) (backend.Outcome, []string, error) {
+func (m *arm) Finish(ctx context.Context) (backend.Outcome, []backend.Differing, error) {
 	m.slot.mu.Lock()
 	defer m.slot.mu.Unlock()
 	if m.slot.worker != m.worker { // its memory is gone with it

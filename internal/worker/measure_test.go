@@ -2,6 +2,7 @@ package worker
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/crc32"
 	"os"
 	"strings"
@@ -45,7 +46,7 @@ func measuring(mode string, r backend.Request, reply func(int64, any)) {
 			all.Launches = append(all.Launches, backend.LaunchReply{Inputs: []uint32{crc32.ChecksumIEEE(make([]byte, 24))}, Outputs: []backend.OutputRef{{Name: out.Name,
 				Present: true, DType: out.DType.String(), Shape: out.Shape, Stride: out.Stride, CRC32: crc32.ChecksumIEEE(make([]byte, out.Bytes))}}})
 		}
-		all.Differing = []string{"y"}
+		all.Differing = []backend.Differing{{Output: "y", Set: 2, Bytes: 5, Inputs: []string{"x"}}}
 		reply(r.ID, all)
 	}
 }
@@ -72,7 +73,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("%+v %+v %v", reply, outcome, err)
 	}
 	outcome, differing, err := m.Finish(t.Context())
-	if err != nil || outcome.Status != op.StatusUnknown || len(outcome.Launches) != 2 || len(outcome.Launches[0].Changed) != 0 || strings.Join(differing, "") != "y" {
+	if err != nil || outcome.Status != op.StatusUnknown || len(outcome.Launches) != 2 || len(outcome.Launches[0].Changed) != 0 || fmt.Sprint(differing) != "[{y 2 5 [x]}]" {
 		t.Errorf("%+v %v %v", outcome, differing, err)
 	}
 	ruler, outcome, err := a.Measure(t.Context(), backend.MeasureJob{Ruler: backend.RulerCopy})

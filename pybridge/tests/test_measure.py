@@ -31,6 +31,12 @@ class Rotation(unittest.TestCase):
                                              (4, 32 << 20, 32 << 20, 8)):
             self.assertEqual(measure.evened(least, L2, given, returned), want, (given, returned))
 
+    def test_unlike(self):
+        a = torch.tensor([1.0, float("nan"), 0.0])
+        for b, want in ((a.clone(), 0), (torch.tensor([1.0, float("nan"), -0.0]), 1), (a.double(), 1), (a[:2], 1), (None, 1)):
+            self.assertEqual(measure._unlike(a, b), want, b)
+        self.assertEqual((measure._unlike(None, None), measure._unlike(a[:0], a[:0])), (0, 0))
+
 
 class WithoutGPU(unittest.TestCase):
     """A worker on a CPU times nothing and says so."""
