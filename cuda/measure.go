@@ -461,7 +461,8 @@ func (a *arm) collect(args backend.FinishArgs, reply *backend.FinishReply) error
 func (a *arm) compareSets(reply *backend.FinishReply) error {
 	first := a.sets[0]
 	for i, output := range first.outputs {
-		for set, l := range a.sets {
+		for set := 1; set < len(a.sets); set++ {
+			l := a.sets[set]
 			n, err := a.clock.Differing(output, l.outputs[i])
 			if err != nil {
 				return err

@@ -122,7 +122,7 @@ type server struct {
 	file    *os.File
 	memory  []byte
 	scratch []byte // see piece
-	clock   Clock // nil until something is timed
+	clock   Clock  // nil until something is timed
 	arms    map[int64]*arm
 }
 

@@ -206,9 +206,10 @@ class CallArm:
     def _differing(self, names) -> list[dict[str, Any]]:
         """Of every output the first set in which its bits are not those of the first, and which inputs of that set are not the same either."""
         found = []
+        first = self.arm.kept[0]
         for position, name in enumerate(names):
-            for i, values in enumerate(self.arm.kept):
-                n = _unlike(self.arm.kept[0][position], values[position]) if position < len(values) else 0
+            for i, values in enumerate(self.arm.kept[1:], 1):
+                n = _unlike(first[position], values[position]) if position < len(values) else 0
                 if n:
                     inputs = [a.name for (a, _), (b, _) in zip(self.loaded[0], self.loaded[i]) if not torch.equal(a.bytes(), b.bytes())]
                     found.append({"output": name, "set": i, "bytes": n, "inputs": inputs})

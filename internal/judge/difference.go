@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"triad/internal/op"
-	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -24,8 +23,8 @@ func DifferenceOf(d op.DType, a, b []byte) Difference {
 	}
 	n := int(elementsIn(d, len(a)))
 	g := gridOf(Target{DType: d})
-	parts := make([]Difference, (n+chunk-1)/chunk)
-	parallel.Each(len(parts), func(p int) { parts[p] = g.differenceOf(a, b, p*chunk, min((p+1)*chunk, n)) })
+	parts := make([]Difference, chunksOf(n))
+	eachChunk(n, func(p, first, end int) { parts[p] = g.differenceOf(a, b, first, end) })
 	out := Difference{Bitwise: bytes.Equal(a[n*int(d.Size()):], b[n*int(d.Size()):]), At: -1}
 	for _, p := range parts {
 		out.join(p)

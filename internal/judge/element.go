@@ -256,6 +256,14 @@ func (s *tally) merge(o tally) {
 // depend on the number of cores.
 const chunk = 1 << 15
 
+// chunksOf is how many chunks n elements make.
+func chunksOf(n int) int { return (n + chunk - 1) / chunk }
+
+// eachChunk works on all chunks of n elements, the p-th from first up to end, on all cores.
+func eachChunk(n int, work func(p, first, end int)) {
+	parallel.Each(chunksOf(n), func(p int) { work(p, p*chunk, min((p+1)*chunk, n)) })
+}
+
 // strip is how many elements are decoded at once: they stay in the cache until every gate has seen them.
 const strip = 1 << 11
 
@@ -266,13 +274,13 @@ func compareElements(target Target, data []byte) (Verdict, statistics) {
 		return Verdict{Status: op.StatusFail, Gate: "G0", N: int64(n), Sentence: target.Name + ": not every planned element came back"}, statistics{}
 	}
 	shape := blocksOf(target)
-	tallies, sums := make([]tally, (n+chunk-1)/chunk), make([]chunkSums, (n+chunk-1)/chunk)
-	parallel.Each(len(tallies), func(p int) {
+	tallies, sums := make([]tally, chunksOf(n)), make([]chunkSums, chunksOf(n))
+	eachChunk(n, func(p, first, end int) {
 		s := &tallies[p]
 		s.headroom = math.Inf(1)
 		var y [strip]float64
-		for first := p * chunk; first < min((p+1)*chunk, n); first += strip {
-			part := y[:min(strip, (p+1)*chunk-first, n-first)]
+		for ; first < end; first += strip {
+			part := y[:min(strip, end-first)]
 			decodeJudged(part, target, data, first)
 			s.lookAll(g, first, part, target.R[first:first+len(part)], target.T[first:first+len(part)])
 			if target.Independent {

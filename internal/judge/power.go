@@ -76,10 +76,10 @@ func (w trial) passes(t Target) bool {
 // rms is G4 on a wrong output, once stored.
 func (w trial) rms(t Target, g *grid) RMS {
 	b, n := blocksOf(t), len(t.R)
-	sums := make([]chunkSums, (n+chunk-1)/chunk)
-	parallel.Each(len(sums), func(p int) {
+	sums := make([]chunkSums, chunksOf(n))
+	eachChunk(n, func(p, first, end int) {
 		var stored [strip]float64
-		for first, end := p*chunk, min((p+1)*chunk, n); first < end; first += strip {
+		for ; first < end; first += strip {
 			part := stored[:min(strip, end-first)]
 			w.stored(part, g, first)
 			sums[p].add(t, g, b, part, first)
@@ -156,13 +156,10 @@ func valuesOf(x tensor.Tensor) func(into []float64, first int) {
 	}
 }
 
-// meanOfFinite is added up in runs that are fixed, so that it does not depend on the number of cores.
+// meanOfFinite is added up in chunks, so that it does not depend on the number of cores.
 func meanOfFinite(x []float64) float64 {
-	parts := make([]struct{ largest, sum, n float64 }, (len(x)+chunk-1)/chunk)
-	each := func(work func(p int, x []float64)) {
-		parallel.Each(len(parts), func(p int) { work(p, x[p*chunk:min((p+1)*chunk, len(x))]) })
-	}
-	each(func(p int, x []float64) { parts[p].largest = largestFinite(x) })
+	parts := make([]struct{ largest, sum, n float64 }, chunksOf(len(x)))
+	eachChunk(len(x), func(p, first, end int) { parts[p].largest = largestFinite(x[first:end]) })
 	scale := 0.0
 	for _, p := range parts {
 		scale = max(scale, p.largest)
@@ -170,8 +167,8 @@ func meanOfFinite(x []float64) float64 {
 	if scale == 0 {
 		return 0
 	}
-	each(func(p int, x []float64) {
-		for _, v := range x {
+	eachChunk(len(x), func(p, first, end int) {
+		for _, v := range x[first:end] {
 			if v-v == 0 { // finite
 				parts[p].sum += v / scale
 				parts[p].n++
