@@ -3,12 +3,14 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"triad/internal/backend"
@@ -38,13 +40,14 @@ func (c *card) Read() Reading {
 // timedFake is a fake whose calls take a time.
 type timedFake struct {
 	*fake
-	card    *card
-	ns      map[string]float64 // of one call
-	noise   float64
-	after   map[string]way // what the timed calls write, where it is not what the judged call wrote
-	ends    map[string]backend.Outcome
-	open    int
-	differs map[string][]backend.Differing // which outputs are not the same bits in all sets
+	card      *card
+	ns        map[string]float64 // of one call
+	noise     float64
+	takesTime bool           // a call takes its time on the clock of the test
+	after     map[string]way // what the timed calls write, where it is not what the judged call wrote
+	ends      map[string]backend.Outcome
+	open      int
+	differs   map[string][]backend.Differing // which outputs are not the same bits in all sets
 }
 
 func (f *timedFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
@@ -70,6 +73,9 @@ func (f *timedFake) Measure(_ context.Context, job backend.MeasureJob) (backend.
 		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "it cannot be timed"}, nil
 	}
 	facts.EstimateNS = math.Max(ns, 1)
+	if f.takesTime && ns > backend.SlowCallNS {
+		facts.Sets, facts.Calls = 2, 2
+	}
 	f.open++
 	return &fakeArm{fake: f, name: name, ns: ns, facts: facts, job: job.Job}, backend.Outcome{}, nil
 }
@@ -94,6 +100,9 @@ func (a *fakeArm) Time(_ context.Context, args backend.TimeArgs) (backend.TimeRe
 	c.order = append(c.order, a.name)
 	if o, ends := a.fake.ends[a.name]; ends {
 		return backend.TimeReply{}, o, nil
+	}
+	if a.fake.takesTime {
+		time.Sleep(time.Duration(a.ns * float64(a.facts.Calls*(args.Samples+args.Discard))))
 	}
 	var reply backend.TimeReply
 	for range args.Samples {
@@ -360,6 +369,31 @@ func TestSlowContenderYields(t *testing.T) {
 	if w := wordOf(result, "fake/slow", "fake/fast"); w != "SLOWER" {
 		t.Errorf("a thousand times slower is %q", w)
 	}
+}
+
+// Among many, with some that are slow, everyone shares enough rounds with the fastest to be spoken of, whatever the budget is spent on.
+func TestManyContendersShareRounds(t *testing.T) {
+	ns := map[string]float64{"fake/fastest": 2.60e5, "fake/as_fast": 2.61e5, "fake/slow": 4e6, "fake/naive": 4e7}
+	for i := range 12 {
+		ns[fmt.Sprintf("fake/other%d", i)] = 3e5 + 1e5*float64(i)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := timedFakes(t, 0.003, ns)
+		f.takesTime = true
+		result, _ := bench(t, f, TimingPlan{Regimes: []Regime{{Cold: true}}, Rounds: 40, Budget: time.Second})
+		for _, c := range result.Comparisons {
+			want := "SLOWER"
+			if c.Ratio < 1.01 {
+				want = "SAME"
+			}
+			if c.Word != want || len(c.Ratios) < leastShared {
+				t.Errorf("%s beside %s: %s, ratio %.3f in %d rounds", c.A, c.B, c.Word, c.Ratio, len(c.Ratios))
+			}
+		}
+		if len(result.Comparisons) < len(ns)-1 {
+			t.Errorf("%d comparisons of %d", len(result.Comparisons), len(ns))
+		}
+	})
 }
 
 // A comparison times the largest case of what passed, where there is a plan for it.

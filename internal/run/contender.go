@@ -68,6 +68,9 @@ func (k *contender) fail(o backend.Outcome) {
 	}
 }
 
+// turns is in how many rounds it took part.
+func (k *contender) turns() int { return len(k.powers) }
+
 // replayNS is what one replay takes, in ns.
 func (k *contender) replayNS() float64 {
 	f := k.arm.Facts()
@@ -103,28 +106,30 @@ func (h *heat) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// strides lets contenders whose turns are too long for the budget take part more rarely.
+// strides lets contenders whose turns are too long for the budget take part more rarely. Whoever may turn out to be the fastest takes part in
+// every round: all others are compared with it, in the rounds that they share.
 func (h *heat) strides() {
-	active := 0
+	active, fastest := 0, math.Inf(1)
 	for _, k := range h.contenders {
 		if k.arm != nil {
 			active++
+			fastest = math.Min(fastest, k.arm.Facts().EstimateNS)
 		}
 	}
 	share := float64(h.plan.Budget.Nanoseconds()) / roundsAimed / float64(max(active, 1))
 	for _, k := range h.contenders {
 		k.stride = 1
-		if k.arm == nil || h.regime.Load != Interleaved {
+		if k.arm == nil || h.regime.Load != Interleaved || k.arm.Facts().EstimateNS <= fastest*nearFastest {
 			continue
 		}
 		_, discard, samples := h.regime.turn(k.replayNS(), k.arm.Facts().Calls)
-		k.stride = min(longestStride, max(1, int(math.Ceil(k.replayNS()*float64(discard+samples)/share))))
+		k.stride = max(1, min(longestStride, h.plan.Rounds/leastShared, int(math.Ceil(k.replayNS()*float64(discard+samples)/share))))
 	}
 }
 
-// spoken says whether everyone has enough samples to be spoken of.
+// spoken says whether everyone took part in enough rounds to be spoken of.
 func (h *heat) spoken() bool {
-	return !slices.ContainsFunc(h.contenders, func(k *contender) bool { return k.arm != nil && len(k.samples) < leastShared })
+	return !slices.ContainsFunc(h.contenders, func(k *contender) bool { return k.arm != nil && k.turns() < leastShared })
 }
 
 func (h *heat) settled() bool {
@@ -147,7 +152,7 @@ func (h *heat) round(ctx context.Context) error {
 			i = len(h.contenders) - 1 - position
 		}
 		k := h.contenders[i]
-		if k.arm == nil || !h.overdrawn && h.done%k.stride != 0 || h.overdrawn && k.stride > 1 && len(k.samples) >= leastShared {
+		if k.arm == nil || !h.overdrawn && h.done%k.stride != 0 || h.overdrawn && k.stride > 1 && k.turns() >= leastShared {
 			continue
 		}
 		if err := h.turn(ctx, k, position); err != nil {
