@@ -47,10 +47,20 @@ func Times(w io.Writer, style Style, records []record.Record, timed Timed) error
 			return err
 		}
 	}
-	if words := rulerWords(timed.Rulers); words != "" {
-		return write(w, "At best, measured in this session: "+words+".\n")
+	words := rulerWords(timed.Rulers)
+	if words == "" {
+		return nil
 	}
-	return nil
+	text := "At best, measured in this session: " + words + ".\n"
+	if slices.ContainsFunc(records, lacksShare) {
+		text += "No share of the roofline where arithmetic may be the limit and no product was measured: torch measures it, so name an implementation of torch too.\n"
+	}
+	return write(w, text)
+}
+
+// lacksShare says whether a record was timed, but not beside what the device can do at best.
+func lacksShare(r record.Record) bool {
+	return slices.ContainsFunc(r.Timings, func(t record.Timing) bool { return t.Status == op.StatusPass && t.Roofline == nil })
 }
 
 // point is every record of one case that was timed, or could have been.

@@ -52,6 +52,15 @@ At best, measured in this session: bf16 product 787 TFLOP/s, copy 4.12 TB/s.
 	if !strings.HasPrefix(text, want) {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
+	const missing = "No share of the roofline"
+	if strings.Contains(text, missing) {
+		t.Errorf("every share is there:\n%s", text)
+	}
+	records[1].Timings[0].Roofline = nil
+	out.Reset()
+	if err := Bench(&out, Style{}, records, timed, Summary{Exit: 1}); err != nil || !strings.Contains(out.String(), missing) {
+		t.Errorf("%v, a share is missing:\n%s", err, out.String())
+	}
 }
 
 // What is shown of one run tells of its times, and of the kernels that were timed.

@@ -44,6 +44,7 @@ type timedFake struct {
 	ns        map[string]float64 // of one call
 	noise     float64
 	takesTime bool           // a call takes its time on the clock of the test
+	without   []string       // rulers that it does not know
 	after     map[string]way // what the timed calls write, where it is not what the judged call wrote
 	ends      map[string]backend.Outcome
 	open      int
@@ -63,6 +64,8 @@ func (f *timedFake) Measure(_ context.Context, job backend.MeasureJob) (backend.
 		Device: backend.DevicePhysics{L2Bytes: 1 << 20, Multiprocessors: 132, BytesPerSecond: 4.8e12, ClockMHz: 1980, Major: 9}}
 	ns := f.ns[name]
 	switch {
+	case slices.Contains(f.without, job.Ruler):
+		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "it has no such ruler"}, nil
 	case job.Ruler == backend.RulerCopy:
 		name, ns, facts.Bytes = job.Ruler, 1e6, 4e9
 	case job.Ruler == backend.RulerBF16:
@@ -177,6 +180,8 @@ func timingOf(t *testing.T, r Result, impl string) record.Timing {
 	return record.Timing{}
 }
 
+func resultOf(r Result, _ *memory) Result { return r }
+
 func wordOf(r Result, a, b string) string {
 	for _, c := range r.Comparisons {
 		if c.A == a && c.B == b {
@@ -273,6 +278,34 @@ func TestImpossible(t *testing.T) {
 }
 
 // The budget ends rounds: with much noise nothing is settled, and what cannot be said is UNSTABLE.
+// other is a backend that nobody asked for: it knows what the card does at best.
+type other struct{ *timedFake }
+
+func (o other) Name() string       { return "other" }
+func (o other) Families() []string { return []string{"other"} }
+
+// The share of the roofline is that of the bytes moved whoever is asked for; without a copy there is none.
+func TestRulersOfOthers(t *testing.T) {
+	f := timedFakes(t, 0.001, map[string]float64{"fake/one": 1e5})
+	f.without = []string{backend.RulerCopy}
+	if got := timingOf(t, resultOf(bench(t, f, coldPlan)), "fake/one").Roofline; got != nil {
+		t.Errorf("%v of a roofline without bytes", *got)
+	}
+	knows := timedFakes(t, 0.001, map[string]float64{"other/one": 1e5})
+	knows.card = f.card
+	o, _ := catalog.Get("softmax")
+	kept := &memory{}
+	r := &Runner{Backends: []backend.Backend{f, other{knows}}, Recorder: kept, Timings: kept, Stop: t.Context(), Rest: func(context.Context, time.Duration) {}}
+	result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Impls: []string{"fake"}, Timing: &coldPlan, Options: op.Options{
+		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := timingOf(t, result, "fake/one").Roofline; got == nil || len(result.Records) != 1 {
+		t.Errorf("%v of the roofline, %d records", got, len(result.Records))
+	}
+}
+
 func TestUnstable(t *testing.T) {
 	f := timedFakes(t, 0.8, map[string]float64{"fake/noisy": 1e8})
 	result, _ := bench(t, f, TimingPlan{Regimes: []Regime{{Cold: true}}, Rounds: 8, Budget: time.Minute})

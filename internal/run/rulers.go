@@ -11,23 +11,27 @@ import (
 	"triad/internal/stats"
 )
 
-// measureRulers wakes the card and measures what it can do at best for what is planned, in this session and under these loads. What no backend
-// can measure is left out.
+// measureRulers wakes the card and measures what it can do at best for what is planned, in this session and under these loads. Whoever is
+// wanted measures; for the bytes, which every operator moves, the others are asked too. What nobody can measure is left out.
 func (x *execution) measureRulers(ctx context.Context, backends []backend.Backend, planned []work) error {
 	began := time.Now()
 	defer func() { x.result.spend("rulers", began) }()
 	x.progress(Progress{Text: "measuring what the GPU can do at best"})
 	x.rulers.Products = map[string]float64{}
 	names := append(products(planned), backend.RulerCopy, backend.RulerRead, backend.RulerWrite)
-	settle := x.request.Timing.Wake.Nanoseconds() // the first is a product: it wakes the card
+	settle := x.request.Timing.Wake.Nanoseconds() // the first that can be measured wakes the card
 	var all []record.Ruler
 	for _, name := range names {
-		facts, samples, err := x.ruler(ctx, backends, name, settle, rulerTurns)
+		asked := backends
+		if name == backend.RulerCopy || name == backend.RulerRead || name == backend.RulerWrite {
+			asked = slices.Concat(backends, without(x.Backends, backends))
+		}
+		facts, samples, err := x.ruler(ctx, asked, name, settle, rulerTurns)
 		if err != nil {
 			return err
 		}
-		settle = 0
 		if len(samples) > 0 {
+			settle = 0
 			all = append(all, x.noteRuler(name, facts, samples))
 		}
 	}
@@ -50,6 +54,11 @@ func (x *execution) measureRulers(ctx context.Context, backends []backend.Backen
 		return nil
 	}
 	return x.Timings.AppendRulers(all)
+}
+
+// without are those of all that are not among some.
+func without(all, some []backend.Backend) []backend.Backend {
+	return slices.DeleteFunc(slices.Clone(all), func(b backend.Backend) bool { return slices.Contains(some, b) })
 }
 
 // products are the matrix products that what is planned is measured with: always that of bf16, which wakes the card.

@@ -15,9 +15,18 @@ type Work struct {
 	Product                 string // whose ruler the FLOPs are measured with
 }
 
-// Floor is the shortest time that the rulers allow, in ns: the larger of moving the bytes and computing. NaN where no ruler applies.
+// littleArithmetic is how many floating-point operations a byte are few: whatever product measures them, moving the byte takes longer. An
+// H200's fp32 units, the slowest, do 15 while it copies a byte.
+const littleArithmetic = 8
+
+// Floor is the shortest time that the rulers allow, in ns: the larger of moving the bytes and computing. NaN where one that may be the larger
+// was not measured: half of a roofline is none.
 func (r Rulers) Floor(w Work) float64 {
-	return floorOf(r.move(w), float64(w.FLOPs)/r.Products[w.Product]*1e9)
+	product := r.Products[w.Product]
+	if w.Bytes > 0 && r.Copy <= 0 || product <= 0 && w.FLOPs > littleArithmetic*w.Bytes {
+		return math.NaN()
+	}
+	return floorOf(r.move(w), float64(w.FLOPs)/product*1e9)
 }
 
 func floorOf(move, compute float64) float64 {

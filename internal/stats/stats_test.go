@@ -170,6 +170,15 @@ func TestRoofline(t *testing.T) {
 	if got := r.Floor(Work{FLOPs: 1, Product: "fp64"}); !math.IsNaN(got) {
 		t.Errorf("no ruler: %v", got)
 	}
+	if got := (Rulers{Products: r.Products}).Floor(Work{Bytes: 1, BytesRead: 1, FLOPs: 7e12, Product: "bf16"}); !math.IsNaN(got) {
+		t.Errorf("a floor without the bytes: %v", got)
+	}
+	if got := r.Floor(Work{Bytes: 8e9, BytesRead: 4e9, BytesWritten: 4e9, FLOPs: 70e9, Product: "e4m3"}); !math.IsNaN(got) {
+		t.Errorf("a floor without the arithmetic: %v", got)
+	}
+	if got := r.Floor(Work{Bytes: 8e9, BytesRead: 4e9, BytesWritten: 4e9, FLOPs: 40e9, Product: "e4m3"}); !near(got, 2e6) {
+		t.Errorf("a floor with little arithmetic: %v", got)
+	}
 	if got := (Rulers{}).Floor(Work{Bytes: 5, BytesRead: 5}); !math.IsNaN(got) {
 		t.Errorf("nothing measured: %v", got)
 	}
