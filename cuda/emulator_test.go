@@ -156,6 +156,7 @@ var zooReports = []struct {
 	{"deadlock", "still missing lanes ffff0000", true},
 	{"divide", "integer division by zero, block (0,0,0), thread (70,0,0)", true},
 	{"trap", "called __trap", true},
+	{"streamed", "given an address in shared memory", true},
 	{"wild", "invalid write to address 0x8, near no buffer", true},
 	{"too_much_shared", "more than 49152 bytes of static shared memory", false},
 }

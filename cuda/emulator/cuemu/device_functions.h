@@ -12,6 +12,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "cuemu/execution.h"
 #include "cuemu/number_formats.h"
 #include "cuemu/vector_types.h"
 
@@ -36,18 +37,32 @@ template <class Int, class Real> inline Int to_integer(Real x) {
 
 }  // namespace cuemu
 
-// ---- loads and stores with cache hints
-template <class T> inline T __ldg(const T *p) { return *p; }
-template <class T> inline T __ldca(const T *p) { return *p; }
-template <class T> inline T __ldcg(const T *p) { return *p; }
-template <class T> inline T __ldcs(const T *p) { return *p; }
-template <class T> inline T __ldlu(const T *p) { return *p; }
-template <class T> inline T __ldcv(const T *p) { return *const_cast<const volatile T *>(p); }
-template <class T, class V> inline void __stwb(T *p, V v) { *p = v; }
-template <class T, class V> inline void __stcg(T *p, V v) { *p = v; }
-template <class T, class V> inline void __stcs(T *p, V v) { *p = v; }
-template <class T, class V> inline void __stwt(T *p, V v) { *p = v; }
-inline bool __isGlobal(const void *) { return true; }
+// ---- loads and stores with cache hints: instructions for global memory alone
+inline bool __isShared(const void *p) { return static_cast<size_t>(static_cast<const char *>(p) - cuemu_arena) < cuemu::ARENA_BYTES; }
+inline bool __isGlobal(const void *p) { return !__isShared(p); }
+
+#define CUEMU_LOAD_WITH_HINT(NAME, VOLATILE)                        \
+	template <class T> inline T NAME(const T *p, CUEMU_HERE) {         \
+		if (__isShared(p)) cuemu_not_global(file, line);                  \
+		return *const_cast<const VOLATILE T *>(p);                        \
+	}
+#define CUEMU_STORE_WITH_HINT(NAME)                                 \
+	template <class T, class V> inline void NAME(T *p, V v, CUEMU_HERE) { \
+		if (__isShared(p)) cuemu_not_global(file, line);                  \
+		*p = v;                                                           \
+	}
+CUEMU_LOAD_WITH_HINT(__ldg, )
+CUEMU_LOAD_WITH_HINT(__ldca, )
+CUEMU_LOAD_WITH_HINT(__ldcg, )
+CUEMU_LOAD_WITH_HINT(__ldcs, )
+CUEMU_LOAD_WITH_HINT(__ldlu, )
+CUEMU_LOAD_WITH_HINT(__ldcv, volatile)
+CUEMU_STORE_WITH_HINT(__stwb)
+CUEMU_STORE_WITH_HINT(__stcg)
+CUEMU_STORE_WITH_HINT(__stcs)
+CUEMU_STORE_WITH_HINT(__stwt)
+#undef CUEMU_LOAD_WITH_HINT
+#undef CUEMU_STORE_WITH_HINT
 
 // ---- min and max: CUDA has the mixed ones too, with C's conversions
 #define CUEMU_MIN_MAX(A, B, R)                                                                                \

@@ -22,6 +22,10 @@ extern __thread char *cuemu_arena CUEMU_TLS;             // this block's shared 
 
 static constexpr int warpSize = 32;
 
+namespace cuemu {
+static constexpr size_t ARENA_BYTES = 320 * 1024;        // of address space for a block's shared memory
+}
+
 struct CUstream_st;
 typedef CUstream_st *cudaStream_t;
 
@@ -51,6 +55,7 @@ uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t arg,
 void cuemu_yield(void);
 unsigned cuemu_lane(void);
 void cuemu_trap(const char *file, int line);
+void cuemu_not_global(const char *file, int line);
 }
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 namespace cuemu {
 
 const unsigned MAX_THREADS = 1024, MAX_WARPS = 32;
-const size_t STATIC_LIMIT = 48 * 1024, SHARED_LIMIT = 227 * 1024, ARENA_BYTES = 320 * 1024, RED_ZONE = 32;
+const size_t STATIC_LIMIT = 48 * 1024, SHARED_LIMIT = 227 * 1024, RED_ZONE = 32;
 
 // A stack every 68 KiB, the lowest page unmapped. No power of two, and tops shifted by a colour: else the stacks of a block meet in the same
 // cache sets and TLB entries, and a switch costs three times as much.

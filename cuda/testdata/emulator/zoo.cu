@@ -150,6 +150,14 @@ template <bool fixed> __global__ void trap(const float *x, float *y, int) {
 	y[threadIdx.x] = x[threadIdx.x];
 }
 
+template <bool fixed> __global__ void streamed(const float *x, float *y, int) {
+	__shared__ float s[THREADS];
+	if (fixed) s[threadIdx.x] = x[threadIdx.x];
+	else __stcs(&s[threadIdx.x], x[threadIdx.x]);   // BUG(streamed)
+	__syncthreads();
+	__stcs(&y[threadIdx.x], s[THREADS - 1 - threadIdx.x]);
+}
+
 template <bool fixed> __global__ void wild(const float *x, float *y, int) {
 	float *at = fixed ? y : reinterpret_cast<float *>(8);
 	if (threadIdx.x == 3) *at = x[0];   // BUG(wild)
@@ -178,7 +186,7 @@ const struct {
     CASE(missing_if, 8, 0), CASE(read_past_end, 8, 0), CASE(static_shared, 1, 0), CASE(dynamic_shared, 1, THREADS * sizeof(float)),
     CASE(local_array, 1, 0), CASE(misaligned, 1, 0), CASE(tile_row, 1, 0), CASE(tree, 7, 0), CASE(softmax_reuse, 7, 0), CASE(plain_add, 64, 0),
     CASE(missing_syncwarp, 1, 0), CASE(uninitialised, 1, 0), CASE(divergent_barrier, 1, 0), CASE(divergent_mask, 1, 0), CASE(not_in_mask, 1, 0),
-    CASE(deadlock, 1, 0), CASE(divide, 1, 0), CASE(trap, 1, 0), CASE(wild, 1, 0), CASE(too_much_shared, 1, 0),
+    CASE(deadlock, 1, 0), CASE(divide, 1, 0), CASE(trap, 1, 0), CASE(streamed, 1, 0), CASE(wild, 1, 0), CASE(too_much_shared, 1, 0),
     CASE(leak, 1, 0),
 };
 
