@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "element.cuh"
+#include "hopper/async_copy.cuh"
 #include "hopper/finish.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
@@ -25,17 +26,14 @@ struct RowSums {
 	float *data;
 	bool shared;
 
-	template <int V> __device__ void put(int64_t group, int64_t cols, int64_t col, const float (&dw)[V], const float (&db)[V]) const {
+	// which: 0 for dw, 1 for db.
+	template <int V> __device__ void put(int64_t group, int which, int64_t cols, int64_t col, const float (&v)[V]) const {
+		float *to = data + (shared ? 0 : group * 2 * cols) + which * cols + col;
 		if (shared) {
 #pragma unroll
-			for (int j = 0; j < V; j++) {
-				atomicAdd(data + col + j, dw[j]);
-				atomicAdd(data + cols + col + j, db[j]);
-			}
+			for (int j = 0; j < V; j++) atomicAdd(to + j, v[j]);
 		} else {
-			float *to = data + group * 2 * cols + col;
-			store(to, dw);
-			store(to + cols, db);
+			store(to, v);
 		}
 	}
 };
@@ -45,101 +43,275 @@ __device__ inline float gradient(float weighted, float xhat, Two means, float rs
 }
 
 // Raw is a pack as it waits for its use: 16 bytes in four registers, where 16-bit elements on their own would take one each.
-template <class T, int V> using Raw = std::conditional_t<sizeof(Pack<T, V>) == sizeof(uint4), uint4, Pack<T, V>>;
+using Raw = uint4;
 
-// Unpacks without leaving the compiler the idea to keep the values from one use to the next: that is twice the registers.
-template <class T, int V> __device__ inline void unpack_here(Raw<T, V> raw, float (&to)[V]) {
-	Pack<T, V> pack;
-	hopper::refresh(raw);
-	memcpy(&pack, &raw, sizeof pack);
-	unpack(pack, to);
+// The values of a pack. bfloat16 is the upper half of fp32: one instruction for each, where taking the element out first needs two.
+template <class T, int V> __device__ inline void unpack_raw(Raw raw, float (&to)[V]) {
+	static_assert(V == vector<T>, "16 bytes");
+	if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+		const unsigned words[] = {raw.x, raw.y, raw.z, raw.w};
+#pragma unroll
+		for (int i = 0; i < 4; i++) {
+			to[2 * i] = __uint_as_float(words[i] << 16);
+			to[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+		}
+	} else {
+		Pack<T, V> pack;
+		memcpy(&pack, &raw, sizeof pack);
+		unpack(pack, to);
+	}
 }
 
-// What a thread reads of a row: Packs packs of x and dy, Group packs apart, and the statistics. Beyond the last column the last pack comes
-// again: with a branch around the load its elements would be registers of their own. Single elements are that anyway.
-template <class T, int V, int Group, int Packs> struct Row {
-	Raw<T, V> x[Packs], dy[Packs];
-	float mean, rstd;
-
-	__device__ void fetch(const Saved<T> &in, int64_t row, int cols) {
+// Writes values side by side to shared memory, 16 bytes at a time; store is for global memory alone.
+template <int V> __device__ inline void put_shared(float *to, const float (&from)[V]) {
+	if constexpr (V % 4 != 0) {
 #pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int own = (static_cast<int>(threadIdx.x) % Group + p * Group) * V, c = V > 1 ? min(own, cols - V) : own;
-			if (V == 1 && own >= cols) continue;
-			x[p] = *reinterpret_cast<const Raw<T, V> *>(in.x.row(row) + c);
-			dy[p] = *reinterpret_cast<const Raw<T, V> *>(in.dy.row(row) + c);
-		}
-		mean = in.mean[row];
-		rstd = in.rstd[row];
+		for (int j = 0; j < V; j++) to[j] = from[j];
+	} else {
+#pragma unroll
+		for (int j = 0; j < V; j += 4) *reinterpret_cast<float4 *>(to + j) = make_float4(from[j], from[j + 1], from[j + 2], from[j + 3]);
 	}
-};
+}
 
-// Group threads take rows group, group + groups, ...; a thread keeps Items columns of dw and db in registers all the way. The next row is
-// on its way while this one is reduced, where registers suffice for both.
-template <class T, int V, int Group, int Items>
+// Single elements, any alignment: Group threads take rows group, group + groups, ...; a thread keeps Items columns of dw and db in registers all
+// the way.
+template <class T, int Group, int Items>
 __global__ void __launch_bounds__(group_block<Group>, 512 / group_block<Group>)
     layernorm_bwd_kernel(Saved<T> in, T *dx, RowSums sums, int64_t rows, int cols) {
-	constexpr int Packs = Items / V, GroupsPerBlock = group_block<Group> / Group;
-	constexpr bool ahead = sizeof(T) == 2 && V > 1;
+	constexpr int GroupsPerBlock = group_block<Group> / Group;
 	static_assert(Group >= 32, "a group without a row leaves the loop, so it must not share a warp");
 	__shared__ Two scratch[2][group_warps<Group>];
 	const int member = threadIdx.x % Group;
 	const int64_t group = blockIdx.x * static_cast<int64_t>(GroupsPerBlock) + threadIdx.x / Group;
 	const int64_t groups = gridDim.x * static_cast<int64_t>(GroupsPerBlock);
 	const float part = 1.0f / static_cast<float>(cols);
-	float dw[Packs][V] = {}, db[Packs][V] = {};
-	Row<T, V, Group, Packs> next;
+	float dw[Items] = {}, db[Items] = {};
 	int turn = 0;
-	if (ahead && group < rows) next.fetch(in, group, cols);
 	for (int64_t row = group; row < rows; row += groups, turn ^= 1) {
-		Row<T, V, Group, Packs> now;
-		if constexpr (ahead) {
-			now = next;
-			next.fetch(in, row + groups < rows ? row + groups : row, cols);
-		} else {
-			now.fetch(in, row, cols);
+		const float mean = in.mean[row], rstd = in.rstd[row];
+		T x[Items], dy[Items];
+#pragma unroll
+		for (int i = 0; i < Items; i++) {
+			const int c = member + i * Group;
+			if (c >= cols) continue;
+			x[i] = in.x.row(row)[c];
+			dy[i] = in.dy.row(row)[c];
 		}
 		Two mine = {0, 0};
 #pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int c = (member + p * Group) * V;
-			if (c < cols) {
-				float x[V], dy[V], w[V];
-				unpack_here<T>(now.x[p], x);
-				unpack_here<T>(now.dy[p], dy);
-				load(in.weight + c, w);
-#pragma unroll
-				for (int j = 0; j < V; j++) {
-					const float xhat = (x[j] - now.mean) * now.rstd, weighted = w[j] * dy[j];
-					dw[p][j] += dy[j] * xhat;
-					db[p][j] += dy[j];
-					mine.first += weighted;
-					mine.second += weighted * xhat;
-				}
-			}
+		for (int i = 0; i < Items; i++) {
+			const int c = member + i * Group;
+			if (c >= cols) continue;
+			const float xhat = (to_float(x[i]) - mean) * rstd, weighted = to_float(in.weight[c]) * to_float(dy[i]);
+			dw[i] += to_float(dy[i]) * xhat;
+			db[i] += to_float(dy[i]);
+			mine.first += weighted;
+			mine.second += weighted * xhat;
 		}
 		if (dx == nullptr) continue;
 		Two means = group_reduce_in_turn<Group>(mine, SumTwo(), scratch[turn]);
 		means = {means.first * part, means.second * part};
 #pragma unroll
-		for (int p = 0; p < Packs; p++) {
-			const int c = (member + p * Group) * V;
-			if (c < cols) {
-				float x[V], dy[V], w[V];
-				unpack_here<T>(now.x[p], x);
-				unpack_here<T>(now.dy[p], dy);
-				load(in.weight + c, w);
-#pragma unroll
-				for (int j = 0; j < V; j++) x[j] = gradient(w[j] * dy[j], (x[j] - now.mean) * now.rstd, means, now.rstd);
-				store(dx + row * cols + c, x);
-			}
+		for (int i = 0; i < Items; i++) {
+			const int c = member + i * Group;
+			if (c < cols)
+				dx[row * cols + c] = from_float<T>(gradient(to_float(in.weight[c]) * to_float(dy[i]), (to_float(x[i]) - mean) * rstd, means, rstd));
 		}
 	}
 #pragma unroll
-	for (int p = 0; p < Packs; p++) {
-		const int c = (member + p * Group) * V;
-		if (c < cols) sums.put(group, cols, c, dw[p], db[p]);
+	for (int i = 0; i < Items; i++) {
+		const int c = member + i * Group;
+		if (c >= cols) continue;
+		sums.put(group, 0, cols, c, {dw[i]});
+		sums.put(group, 1, cols, c, {db[i]});
 	}
+}
+
+// How a ring kernel spreads its work: blocks of 512 threads, one a multiprocessor; Group threads share a row and keep Items columns of dw and db
+// each. Stages rows a group are on their way in shared memory: more than two, or more threads, were slower on an H200.
+template <class T, int Group_, int Items_, int Stages_ = 2> struct RingShape {
+	using Element = T;
+	static constexpr int Threads = 512, Stages = Stages_, Group = Group_, Items = Items_, Groups = Threads / Group, Warps = Group / warp_size;
+	static constexpr int V = vector<T>, Packs = Items / V, cols = Group * Items; // at most
+	static constexpr bool KeepRow = Items <= 16; // in registers between its two uses; else it is read from shared memory again
+	static constexpr int bytes = Stages * 2 * Packs * Threads * 16;
+	static_assert(Items % V == 0 && Group % warp_size == 0 && Threads % Group == 0, "whole packs, warps and groups only");
+	static_assert(bytes >= 2 * Groups * cols * static_cast<int>(sizeof(float)), "the ring's memory holds the sums of all groups in the end");
+};
+
+// The rows of a group, on their way in shared memory, [stage][x, dy][pack][thread]: a thread finds the packs that it has copied itself, so that it
+// waits for its own copies alone. Blocks side by side take neighbouring rows, and all groups as many but for one.
+template <class Shape> class Ring {
+public:
+	using T = typename Shape::Element;
+
+	const int turns; // of the block: a row for each of its groups
+
+	__device__ Ring(const Saved<T> &saved, unsigned char *memory, int64_t rows, int columns)
+	    : turns(share(rows, blockIdx.x)), first(threadIdx.x / Shape::Group * gridDim.x + blockIdx.x), count(share(rows, first)), cols(columns),
+	      in(saved), own(memory + threadIdx.x * 16), to(hopper::shared_address(own)) {}
+
+	__device__ int column(int pack) const { return (static_cast<int>(threadIdx.x) % Shape::Group + pack * Shape::Group) * Shape::V; }
+	__device__ int64_t row(int turn) const { return first + turn * static_cast<int64_t>(gridDim.x * Shape::Groups); }
+	__device__ bool has(int turn) const { return turn < count; }
+	__device__ Raw x(int stage, int pack) const { return *reinterpret_cast<const Raw *>(own + offset(stage, 0, pack)); }
+	__device__ Raw dy(int stage, int pack) const { return *reinterpret_cast<const Raw *>(own + offset(stage, 1, pack)); }
+
+	// Asks for the row of a turn; zeros come where there is none. A group of copies is committed in any case, so that wait counts turns.
+	__device__ void ask(int turn, int stage) {
+		if (turn < turns) {
+			const bool valid = has(turn);
+			const T *x = in.x.row(valid ? row(turn) : 0) + column(0), *dy = in.dy.row(valid ? row(turn) : 0) + column(0);
+#pragma unroll
+			for (int p = 0; p < Shape::Packs; p++) {
+				if (column(p) >= cols) continue;
+				copies.copy16(to + offset(stage, 0, p), x + p * Shape::Group * Shape::V, valid);
+				copies.copy16(to + offset(stage, 1, p), dy + p * Shape::Group * Shape::V, valid);
+			}
+		}
+		copies.commit();
+	}
+	__device__ void wait() { copies.template wait<Shape::Stages - 1>(); }
+
+private:
+	// How many of the rows from `from` on, a row for each group of the grid apart, there are.
+	static __device__ int share(int64_t rows, unsigned from) {
+		const int64_t gap = gridDim.x * Shape::Groups;
+		return static_cast<int>(rows > from ? (rows - from + gap - 1) / gap : 0);
+	}
+	static __device__ int offset(int stage, int which, int pack) { return ((stage * 2 + which) * Shape::Packs + pack) * Shape::Threads * 16; }
+
+	const unsigned first; // row of the group
+	const int count;      // rows of the group
+	const int cols;
+	const Saved<T> &in;
+	unsigned char *own;
+	hopper::SharedAddress to;
+	hopper::AsyncCopies copies;
+};
+
+// The statistics of the row of a turn. Zeros where there is none, whose x and dy are zeros too: nothing is added.
+struct RowStatistics {
+	float mean = 0, rstd = 0;
+
+	template <class Shape, class T> __device__ RowStatistics(const Ring<Shape> &ring, const Saved<T> &in, int turn) {
+		if (!ring.has(turn)) return;
+		mean = in.mean[ring.row(turn)];
+		rstd = in.rstd[ring.row(turn)];
+	}
+};
+
+// Adds up two values over a group of threads, all of which get the totals. scratch: 2 * Group / 32 floats that the call before did not use. Half of
+// the lanes of a warp add up the one and half the other.
+template <int Group> __device__ inline Two group_sum(Two v, float *scratch) {
+	constexpr int warps = Group / warp_size, lanes = warp_size / 2;
+	const int lane = static_cast<int>(threadIdx.x) % warp_size, which = lane / lanes;
+	const float kept = which == 0 ? v.first : v.second, given = which == 0 ? v.second : v.first;
+	float sum = warp_reduce<lanes>(kept + shuffle_xor(given, lanes), Sum());
+	if constexpr (warps > 1) {
+		if (lane % lanes == 0) scratch[which * warps + static_cast<int>(threadIdx.x) % Group / warp_size] = sum;
+		__syncthreads();
+		sum = warp_reduce<warps>(scratch[which * warps + lane % warps], Sum());
+	}
+	return {__shfl_sync(all_lanes, sum, 0), __shfl_sync(all_lanes, sum, lanes)};
+}
+
+// Writes what a block found of dw and db: the sums of its groups, added in their order. The ring is empty and its memory free for them:
+// [group][dw, db][column].
+template <class Shape, int Packs, int V>
+__device__ inline void put_sums(const Ring<Shape> &ring, unsigned char *memory, const RowSums &sums, int cols, const float (&dw)[Packs][V],
+                                const float (&db)[Packs][V]) {
+	float *all = reinterpret_cast<float *>(memory);
+	__syncthreads();
+#pragma unroll
+	for (int p = 0; p < Packs; p++) { // zeros beyond the last column
+		float *own = all + threadIdx.x / Shape::Group * 2 * Shape::cols + ring.column(p);
+		put_shared(own, dw[p]);
+		put_shared(own + Shape::cols, db[p]);
+	}
+	__syncthreads();
+	for (int i = threadIdx.x * 4; i < 2 * Shape::cols; i += Shape::Threads * 4) {
+		if (i % Shape::cols >= cols) continue;
+		float total[4] = {};
+#pragma unroll
+		for (int g = 0; g < Shape::Groups; g++) {
+			float one[4];
+			load(all + g * 2 * Shape::cols + i, one);
+#pragma unroll
+			for (int j = 0; j < 4; j++) total[j] += one[j];
+		}
+		sums.put(blockIdx.x, i / Shape::cols, cols, i % Shape::cols, total);
+	}
+}
+
+// Whole vectors, 16-byte aligned rows: a thread keeps Items columns of dw and db in registers all the way, while the ring brings the rows to come.
+// A block adds the sums of its groups before it writes them.
+template <class Shape>
+__global__ void __launch_bounds__(Shape::Threads, 1)
+    layernorm_bwd_ring_kernel(Saved<typename Shape::Element> in, typename Shape::Element *dx, RowSums sums, int64_t rows, int cols) {
+	using T = typename Shape::Element;
+	constexpr int V = Shape::V, Packs = Shape::Packs, Group = Shape::Group;
+	extern __shared__ __align__(128) unsigned char ring_memory[];
+	__shared__ float scratch[2][Shape::Groups][2 * Shape::Warps];
+	Ring<Shape> ring(in, ring_memory, rows, cols);
+#pragma unroll
+	for (int s = 0; s < Shape::Stages; s++) ring.ask(s, s);
+	RowStatistics next(ring, in, 0);
+	const float part = 1.0f / static_cast<float>(cols);
+	float dw[Packs][V] = {}, db[Packs][V] = {};
+	Raw weight[Packs] = {};
+#pragma unroll
+	for (int p = 0; p < Packs; p++)
+		if (ring.column(p) < cols) weight[p] = *reinterpret_cast<const Raw *>(in.weight + ring.column(p));
+	for (int turn = 0; turn < ring.turns; turn++) {
+		const int stage = turn % Shape::Stages;
+		const RowStatistics now = next;
+		next = RowStatistics(ring, in, turn + 1);
+		ring.wait();
+		float xhat[Packs][V], weighted[Packs][V]; // weighted: weight * dy
+		const auto read = [&](int p, float(&dy)[V]) {
+			float w[V];
+			if (!Shape::KeepRow) hopper::refresh(weight[p]); // or its values are kept from turn to turn, twice the registers
+			unpack_raw<T>(weight[p], w);
+			unpack_raw<T>(ring.x(stage, p), xhat[p]);
+			unpack_raw<T>(ring.dy(stage, p), dy);
+#pragma unroll
+			for (int j = 0; j < V; j++) {
+				xhat[p][j] = (xhat[p][j] - now.mean) * now.rstd;
+				weighted[p][j] = w[j] * dy[j];
+			}
+		};
+		Two mine = {0, 0};
+#pragma unroll
+		for (int p = 0; p < Packs; p++) {
+			if (ring.column(p) >= cols) continue;
+			float dy[V];
+			read(p, dy);
+#pragma unroll
+			for (int j = 0; j < V; j++) {
+				dw[p][j] += dy[j] * xhat[p][j];
+				db[p][j] += dy[j];
+				mine.first += weighted[p][j];
+				mine.second += weighted[p][j] * xhat[p][j];
+			}
+		}
+		if (Shape::KeepRow) ring.ask(turn + Shape::Stages, stage);
+		if (dx != nullptr) {
+			const Two total = group_sum<Group>(mine, scratch[turn % 2][threadIdx.x / Group]);
+			const float first = now.rstd * (total.first * part), second = now.rstd * (total.second * part);
+#pragma unroll
+			for (int p = 0; p < Packs; p++) {
+				if (ring.column(p) >= cols || !ring.has(turn)) continue;
+				float dy[V];
+				if (!Shape::KeepRow) read(p, dy);
+#pragma unroll
+				for (int j = 0; j < V; j++) dy[j] = now.rstd * weighted[p][j] - first - xhat[p][j] * second;
+				store(dx + ring.row(turn) * cols + ring.column(p), dy);
+			}
+		}
+		if (!Shape::KeepRow) ring.ask(turn + Shape::Stages, stage);
+	}
+	put_sums<Shape>(ring, ring_memory, sums, cols, dw, db);
 }
 
 // Rows too long for registers, first half: dx, a block a row, two reads.
@@ -190,35 +362,37 @@ __global__ void __launch_bounds__(Threads) layernorm_bwd_long_sums_kernel(Saved<
 			db[j] += dy[j];
 		}
 	}
-	sums.put(blockIdx.y, cols, c, dw, db);
+	sums.put(blockIdx.y, 0, cols, c, dw);
+	sums.put(blockIdx.y, 1, cols, c, db);
 }
 
-// Adds the groups' sums in a fixed order. Columns threads stand side by side, enough for a 32-byte access; every Lanes-th group falls to one of
-// Lanes of them, whose sums a warp and then the block add up.
-template <class T, int Columns, int Lanes>
-__global__ void __launch_bounds__(Columns *Lanes) layernorm_bwd_finish_kernel(const float *sums, T *dw, T *db, int64_t groups, int64_t cols) {
-	constexpr int warps = Columns * Lanes / warp_size;
-	__shared__ Two part[warps][Columns];
-	const int column = threadIdx.x % Columns, lane = threadIdx.x / Columns, warp = threadIdx.x / warp_size;
-	const int64_t c = blockIdx.x * static_cast<int64_t>(Columns) + column;
-	Two mine = {0, 0};
-	if (c < cols) {
-#pragma unroll 4
-		for (int64_t g = lane; g < groups; g += Lanes) {
-			mine.first += sums[g * 2 * cols + c];
-			mine.second += sums[g * 2 * cols + cols + c];
+// Adds the groups' sums in a fixed order: of the 2 * cols columns of a group, dw's and then db's, each thread takes V side by side. Columns threads
+// stand side by side; every Lanes-th group falls to one of Lanes of them, whose sums the block adds up.
+template <class T, int V, int Columns, int Lanes>
+__global__ void __launch_bounds__(Columns *Lanes) layernorm_bwd_finish_kernel(const float *sums, T *dw, T *db, int groups, int64_t cols) {
+	__shared__ __align__(16) float part[Lanes][Columns][V];
+	const int column = threadIdx.x % Columns, lane = threadIdx.x / Columns;
+	const int64_t c = (blockIdx.x * static_cast<int64_t>(Columns) + column) * V;
+	float mine[V] = {};
+	if (c < 2 * cols) {
+#pragma unroll 8
+		for (int g = lane; g < groups; g += Lanes) {
+			float one[V];
+			load(sums + g * 2 * cols + c, one);
+#pragma unroll
+			for (int j = 0; j < V; j++) mine[j] += one[j];
 		}
 	}
-#pragma unroll
-	for (int other = Columns; other < warp_size; other *= 2) mine = SumTwo()(mine, shuffle_xor(mine, other));
-	if (threadIdx.x % warp_size < Columns) part[warp][column] = mine;
+	put_shared(part[lane][column], mine);
 	__syncthreads();
-	if (threadIdx.x >= Columns || c >= cols) return;
-	mine = part[0][column];
+	if (threadIdx.x >= Columns * V) return;
+	const int64_t own = blockIdx.x * static_cast<int64_t>(Columns * V) + threadIdx.x;
+	if (own >= 2 * cols) return;
+	float total = part[0][threadIdx.x / V][threadIdx.x % V];
 #pragma unroll
-	for (int w = 1; w < warps; w++) mine = SumTwo()(mine, part[w][column]);
-	if (dw != nullptr) dw[c] = from_float<T>(mine.first);
-	if (db != nullptr) db[c] = from_float<T>(mine.second);
+	for (int l = 1; l < Lanes; l++) total += part[l][threadIdx.x / V][threadIdx.x % V];
+	T *to = own < cols ? dw : db;
+	if (to != nullptr) to[own < cols ? own : own - cols] = from_float<T>(total);
 }
 
 } // namespace layernorm

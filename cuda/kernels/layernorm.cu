@@ -11,8 +11,11 @@
 //   welford  a block a row, mean and variance in one read by Welford's update, partial results merged by Chan's formula
 //   vec      16-byte accesses, row in registers up to 16384 columns; cols % vector == 0, 16-byte aligned rows
 //   backward
-//   partials a fixed number of groups of threads, each with its own sums of dw and db; a second kernel adds them: same bits in every run
+//   partials a fixed number of groups of threads, each with its own sums of dw and db; a second kernel adds them: same bits in every run;
+//            rows in whole vectors come through a ring in shared memory, up to 8192 columns in fp32 and 16384 in 16 bits
 //   atomic   the same, but the groups add to one row of sums by atomics: no order, so dw and db are not deterministic
+#include <algorithm>
+
 #include "arguments.cuh"
 #include "element.cuh"
 #include "layernorm_backward.cuh"
@@ -258,7 +261,9 @@ template <class T> int layernorm_fwd_vec(const triad_call *call) {
 	return f.empty() ? TRIAD_OK : triad::by_row_length<ForwardVec<T>>(call, f.cols);
 }
 
-// How a backward of so many rows and columns is spread. It depends on the shape alone, not on the device: so do the bits of dw and db.
+constexpr int64_t multiprocessors = 132; // of a Hopper GPU; the work is spread by the shape alone, so that all GPUs give the same bits of dw and db
+
+// How the rows of a backward are spread where no ring takes them.
 struct Plan {
 	int64_t group; // threads a row; 0: rows beyond the registers
 	int64_t items; // columns a thread
@@ -270,16 +275,23 @@ struct Plan {
 		// As many blocks as fit the registers of each multiprocessor at once, four groups in each where they are small.
 		const int64_t per_block = group == 32 ? 4 : 1;
 		const int64_t most = group == 0 ? 64 : multiprocessors * (group == 512 ? 1 : group != 128 ? 2 : items == 8 ? 5 : 4);
-		const int64_t wanted = (rows + per_block - 1) / per_block;
-		// Not all of them where the last turn would then be taken by a few blocks alone, for which all others wait.
-		const int64_t turns = (wanted + most - 1) / most;
-		blocks = turns == 0 ? 0 : (wanted + turns - 1) / turns;
+		blocks = std::min(most, (rows + per_block - 1) / per_block);
 		groups = blocks * per_block;
 	}
-
-private:
-	static constexpr int64_t multiprocessors = 132; // of a Hopper GPU
 };
+
+// by_ring calls use(shape) with the ring kernel's shape for so many columns; false: longer rows than these.
+template <class T, class Use> bool by_ring(int64_t cols, Use use) {
+	using triad::layernorm::RingShape;
+	if (cols <= 32 * 16) use(RingShape<T, 32, 16>());
+	else if (cols <= 64 * 16) use(RingShape<T, 64, 16>());
+	else if (cols <= 128 * 16) use(RingShape<T, 128, 16>());
+	else if (cols <= 256 * 16) use(RingShape<T, 256, 16>());
+	else if (cols <= 512 * 16) use(RingShape<T, 512, 16>());
+	else if (sizeof(T) == 4 || cols > 512 * 32) return false;
+	else if constexpr (sizeof(T) == 2) use(RingShape<T, 512, 32>());
+	return true;
+}
 
 struct Backward {
 	const triad_call *call;
@@ -304,52 +316,74 @@ struct Backward {
 	}
 };
 
-template <class T, int V, int Group, int Items> void launch_rows(const Backward &b) {
-	triad::layernorm::layernorm_bwd_kernel<T, V, Group, Items><<<static_cast<unsigned>(b.plan.blocks), triad::group_block<Group>, 0, b.stream()>>>(
+template <class Shape> int launch_ring(const Backward &b, int64_t blocks) {
+	using T = typename Shape::Element;
+	const auto kernel = triad::layernorm::layernorm_bwd_ring_kernel<Shape>;
+	if (const int status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::bytes)) return status;
+	kernel<<<static_cast<unsigned>(blocks), Shape::Threads, Shape::bytes, b.stream()>>>(b.in<T>(), b.out<T>(0), b.sums, b.rows,
+	                                                                                  static_cast<int>(b.cols));
+	return triad::launched();
+}
+
+// Single elements.
+template <class T, int Group, int Items> void launch_rows(const Backward &b) {
+	triad::layernorm::layernorm_bwd_kernel<T, Group, Items><<<static_cast<unsigned>(b.plan.blocks), triad::group_block<Group>, 0, b.stream()>>>(
 	    b.in<T>(), b.out<T>(0), b.sums, b.rows, static_cast<int>(b.cols));
 }
 
-template <class T, int V> void launch_long_rows(const Backward &b) {
+template <class T, int V> int launch_long_rows(const Backward &b) {
 	if (b.out<T>(0) != nullptr)
 		triad::layernorm::layernorm_bwd_long_dx_kernel<T, V, long_threads>
 		    <<<triad::blocks_for(b.rows, 1), long_threads, 0, b.stream()>>>(b.in<T>(), b.out<T>(0), b.rows, b.cols);
 	const dim3 grid(triad::blocks_for(b.cols, block_threads * V), static_cast<unsigned>(b.plan.blocks));
 	triad::layernorm::layernorm_bwd_long_sums_kernel<T, V, block_threads><<<grid, block_threads, 0, b.stream()>>>(b.in<T>(), b.sums, b.rows, b.cols);
-}
-
-template <class T, int V> void launch_by_length(const Backward &b) {
-	switch (b.plan.group) {
-	case 32: return launch_rows<T, V, 32, 16>(b);
-	case 128: return b.plan.items == 8 ? launch_rows<T, V, 128, 8>(b) : launch_rows<T, V, 128, 16>(b);
-	case 256: return launch_rows<T, V, 256, 16>(b);
-	case 512: return launch_rows<T, V, 512, 16>(b);
-	default: return launch_long_rows<T, V>(b);
-	}
-}
-
-template <class T> int launch_bwd(const Backward &b, int64_t groups) {
-	if (b.rows > 0) {
-		if (b.plan.items == 4) launch_rows<T, 1, 32, 4>(b);
-		else if (b.vectors()) launch_by_length<T, triad::vector<T>>(b);
-		else launch_by_length<T, 1>(b);
-		if (const int status = triad::launched(); status != TRIAD_OK) return status;
-	}
-	constexpr int columns = 8, lanes = 64;
-	triad::layernorm::layernorm_bwd_finish_kernel<T, columns, lanes>
-	    <<<triad::blocks_for(b.cols, columns), columns * lanes, 0, b.stream()>>>(b.sums.data, b.out<T>(1), b.out<T>(2), groups, b.cols);
 	return triad::launched();
+}
+
+template <class T> int launch_single(const Backward &b) {
+	switch (b.plan.group) {
+	case 32: b.plan.items == 4 ? launch_rows<T, 32, 4>(b) : launch_rows<T, 32, 16>(b); break;
+	case 128: b.plan.items == 8 ? launch_rows<T, 128, 8>(b) : launch_rows<T, 128, 16>(b); break;
+	case 256: launch_rows<T, 256, 16>(b); break;
+	case 512: launch_rows<T, 512, 16>(b); break;
+	default: return launch_long_rows<T, 1>(b);
+	}
+	return triad::launched();
+}
+
+// Adds up the sums of so many groups.
+template <class T, int V> int launch_finish(const Backward &b, int64_t groups) {
+	constexpr int columns = 8, lanes = 16;
+	triad::layernorm::layernorm_bwd_finish_kernel<T, V, columns, lanes><<<triad::blocks_for(2 * b.cols, columns * V), columns * lanes, 0, b.stream()>>>(
+	    b.sums.data, b.out<T>(1), b.out<T>(2), static_cast<int>(b.sums.shared ? 1 : groups), b.cols);
+	return triad::launched();
+}
+
+template <class T> int launch_bwd(const Backward &b) {
+	int status = TRIAD_OK;
+	int64_t groups = b.plan.groups;
+	const auto ring = [&](auto shape) {
+		groups = std::min<int64_t>(multiprocessors, (b.rows + shape.Groups - 1) / shape.Groups);
+		status = launch_ring<decltype(shape)>(b, groups);
+	};
+	if (b.rows > 0) {
+		if (!b.vectors()) status = launch_single<T>(b);
+		else if (!by_ring<T>(b.cols, ring)) status = launch_long_rows<T, triad::vector<T>>(b);
+	}
+	if (status != TRIAD_OK) return status;
+	return b.cols % 4 == 0 ? launch_finish<T, 4>(b, groups) : launch_finish<T, 1>(b, groups);
 }
 
 template <class T> int layernorm_bwd_partials(const triad_call *call) {
 	const Backward b(call, false);
-	return b.cols == 0 ? TRIAD_OK : launch_bwd<T>(b, b.plan.groups);
+	return b.cols == 0 ? TRIAD_OK : launch_bwd<T>(b);
 }
 
 template <class T> int layernorm_bwd_atomic(const triad_call *call) {
 	const Backward b(call, true);
 	if (b.cols == 0) return TRIAD_OK;
 	const cudaError_t cleared = cudaMemsetAsync(b.sums.data, 0, static_cast<size_t>(2 * b.cols) * sizeof(float), b.stream());
-	return cleared != cudaSuccess ? static_cast<int>(cleared) : launch_bwd<T>(b, 1);
+	return cleared != cudaSuccess ? static_cast<int>(cleared) : launch_bwd<T>(b);
 }
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
@@ -408,7 +442,7 @@ int accepts_bwd(const triad_call *call, char *why, int32_t why_bytes) {
 
 int64_t partials_workspace(const triad_call *call) {
 	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
-	return Plan(rows, cols).groups * 2 * cols * static_cast<int64_t>(sizeof(float));
+	return std::max(Plan(rows, cols).groups, std::min(rows, multiprocessors)) * 2 * cols * static_cast<int64_t>(sizeof(float));
 }
 
 int64_t atomic_workspace(const triad_call *call) { return 2 * call->in[0].shape[1] * static_cast<int64_t>(sizeof(float)); }
