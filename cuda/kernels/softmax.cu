@@ -7,12 +7,14 @@
 //   warp    a warp a row, row in registers; cols <= 1024
 //   block   a block a row, three passes over memory; any cols
 //   online  a block a row, maximum and sum in one pass; any cols; forward only
-//   vec     16-byte accesses, row in registers up to 16384 columns, several short rows a block; cols % vector == 0, 16-byte aligned rows
+//   vec     16-byte accesses, row in registers up to 16384 columns, several short rows a block, longer rows on chip as far as they fit
+//           (softmax_long.cuh); cols % vector == 0, 16-byte aligned rows
 #include "arguments.cuh"
 #include "element.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
+#include "softmax_long.cuh"
 
 #include "rows.cuh"
 
@@ -167,32 +169,6 @@ __global__ void __launch_bounds__(triad::group_block<Group>) softmax_fwd_vec_ker
 	}
 }
 
-// Rows too long for registers: maximum and sum online, then a second read (from the L2 cache where the row fits).
-template <class T, int Threads>
-__global__ void __launch_bounds__(Threads) softmax_fwd_vec_long_kernel(triad::Rows<const T> x, T *y, int64_t rows, int64_t cols) {
-	constexpr int V = triad::vector<T>;
-	__shared__ Online scratch[Threads / 32];
-	for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-		const T *from = x.row(row);
-		Online mine = {-INFINITY, 0.0f};
-		for (int64_t c = threadIdx.x * V; c < cols; c += Threads * V) {
-			float v[V];
-			triad::load(from + c, v);
-#pragma unroll
-			for (int j = 0; j < V; j++) online_add(mine, v[j]);
-		}
-		const Online all = triad::block_reduce<Threads>(mine, OnlineMerge(), scratch);
-		const float scale = 1.0f / all.sum;
-		for (int64_t c = threadIdx.x * V; c < cols; c += Threads * V) {
-			float v[V];
-			triad::load(from + c, v);
-#pragma unroll
-			for (int j = 0; j < V; j++) v[j] = expf(v[j] - all.max) * scale;
-			triad::store(y + row * cols + c, v);
-		}
-	}
-}
-
 // ---- kernels: backward ------------------------------------------------------------------------------------------------------------------
 
 template <class T>
@@ -278,36 +254,10 @@ __global__ void __launch_bounds__(triad::group_block<Group>)
 	}
 }
 
-template <class T, int Threads>
-__global__ void __launch_bounds__(Threads)
-    softmax_bwd_vec_long_kernel(triad::Rows<const T> y, triad::Rows<const T> dy, T *dx, int64_t rows, int64_t cols) {
-	constexpr int V = triad::vector<T>;
-	__shared__ float scratch[Threads / 32];
-	for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-		float p[V], g[V];
-		float dot = 0;
-		for (int64_t c = threadIdx.x * V; c < cols; c += Threads * V) {
-			triad::load(y.row(row) + c, p);
-			triad::load(dy.row(row) + c, g);
-#pragma unroll
-			for (int j = 0; j < V; j++) dot += p[j] * g[j];
-		}
-		dot = triad::block_reduce<Threads>(dot, triad::Sum(), scratch);
-		for (int64_t c = threadIdx.x * V; c < cols; c += Threads * V) {
-			triad::load(y.row(row) + c, p);
-			triad::load(dy.row(row) + c, g);
-#pragma unroll
-			for (int j = 0; j < V; j++) p[j] *= g[j] - dot;
-			triad::store(dx + row * cols + c, p);
-		}
-	}
-}
-
 // ---- launchers --------------------------------------------------------------------------------------------------------------------------
 
 constexpr int warps_per_block = 4;
 constexpr int block_threads = 256;
-constexpr int long_threads = 256; // rows beyond the registers
 
 // One call, either pass: x -> y, or y, dy -> dx. The kernels get views of the inputs and a pointer to the contiguous output.
 struct Call {
@@ -407,9 +357,7 @@ template <class T> struct ForwardVec {
 	}
 	static int longer(const triad_call *call) {
 		const Call c(call);
-		softmax_fwd_vec_long_kernel<T, long_threads>
-		    <<<triad::blocks_for(c.rows, 1), long_threads, 0, c.stream()>>>(c.in<T>(0), c.out<T>(), c.rows, c.cols);
-		return triad::launched();
+		return triad::softmax::launch_forward(c.in<T>(0), c.out<T>(), c.rows, c.cols, c.stream());
 	}
 };
 
@@ -423,9 +371,7 @@ template <class T> struct BackwardVec {
 	}
 	static int longer(const triad_call *call) {
 		const Call c(call);
-		softmax_bwd_vec_long_kernel<T, long_threads>
-		    <<<triad::blocks_for(c.rows, 1), long_threads, 0, c.stream()>>>(c.in<T>(0), c.in<T>(1), c.out<T>(), c.rows, c.cols);
-		return triad::launched();
+		return triad::softmax::launch_backward(c.in<T>(0), c.in<T>(1), c.out<T>(), c.rows, c.cols, c.stream());
 	}
 };
 
