@@ -3,8 +3,10 @@ calls captured in a CUDA graph, one event between replays. A call that cannot be
 
 from __future__ import annotations
 
+import gc
 import math
 import time
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -57,6 +59,18 @@ def evened(least: int, l2: int, given: int, returned: int) -> int:
     return max(least, min(EVEN_SETS, EVEN_L2 * l2 // max(given + returned, 1)))
 
 
+@contextmanager
+def nothing_collected():
+    """No garbage is collected within: among it may be what CUDA cannot free while a graph is captured, such as another graph."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 class Arm:
     """Calls of one function over sets of arguments. call(i) makes the call of set i and gives a tuple of what it returned."""
 
@@ -84,7 +98,7 @@ class Arm:
 
     def prepare(self, graph_ns: int) -> None:
         """Captures a call for each set, and more where those take less than graph_ns."""
-        self.kept = [()] * self.sets
+        self.calls, self.kept = self.sets, [()] * self.sets
         try:
             self._capture(self.sets)
         except Exception as e:  # what cannot be captured raises many kinds
@@ -104,7 +118,7 @@ class Arm:
         self.graph, self.kept = None, [()] * self.sets
         graph = torch.cuda.CUDAGraph()
         # What a call returned is kept until the same set's turn comes again: else the allocator would give every call the same block.
-        with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
+        with nothing_collected(), torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
             for i in range(calls):
                 self.kept[i % self.sets] = self.call(i % self.sets)
         self.graph, self.calls = graph, calls
@@ -118,6 +132,12 @@ class Arm:
             return
         for i in range(self.calls):
             self.kept[i % self.sets] = self.call(i % self.sets)
+
+    def release(self) -> None:
+        """Frees what it holds on the GPU now: the call knows the arm and the arm the call, which a collection would find some time."""
+        if self.graph is not None:
+            self.graph.reset()
+        self.graph, self.call, self.kept, self.events = None, None, [], []
 
     def settle(self, ns: int) -> None:
         """Replays without timing until ns have passed."""
@@ -203,6 +223,11 @@ class CallArm:
             replies.append(reply)
         return {"launches": replies, "differing": self._differing(names)}
 
+    def release(self) -> None:
+        """Frees what it holds on the GPU."""
+        self.arm.release()
+        self.loaded.clear()
+
     def _differing(self, names) -> list[dict[str, Any]]:
         """Of every output the first set in which its bits are not those of the first, and which inputs of that set are not the same either."""
         found = []
@@ -286,6 +311,10 @@ class RulerArm:
         """Nothing."""
         return {"launches": []}
 
+    def release(self) -> None:
+        """Frees what it holds on the GPU."""
+        self.arm.release()
+
 
 HARNESS = (KeyboardInterrupt, NotHere, WireError)
 """What is raised by the harness and not by the function that is timed."""
@@ -331,9 +360,10 @@ class Measurements:
             arm.prepare(prepare["graph_ns"])
             arm.poison()
         except BaseException as e:
+            if arm is not None:
+                arm.release()
             if isinstance(e, HARNESS):
                 raise
-            del arm
             return _failed(e, getattr(make, "source", ""))
         self.arms[number] = arm
         inner = arm.arm
@@ -342,7 +372,9 @@ class Measurements:
                 "bytes": getattr(arm, "bytes", 0), "flops": getattr(arm, "flops", 0), "device": physics()}
 
     def _finish(self, number: int, launches: list[dict[str, Any]]) -> dict[str, Any]:
-        reply = self.arms.pop(number).finish(launches)
+        arm = self.arms.pop(number)
+        reply = arm.finish(launches)
+        arm.release()
         torch.cuda.synchronize()
         torch.cuda.empty_cache()  # another worker may need the room
         return reply

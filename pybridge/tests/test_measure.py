@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import unittest
+import weakref
 from unittest import mock
 
 import torch
@@ -53,6 +55,43 @@ class WithoutGPU(unittest.TestCase):
         arms = measure.Measurements()
         with self.assertRaisesRegex(Exception, "nothing is prepared"):
             arms.step({"step": "time", "arm": 3, "time": {"samples": 1}}, None)
+
+
+class Uncaptured(unittest.TestCase):
+    """Calls that no graph captures, on a stand-in for a GPU."""
+
+    def arm(self, sets: int, call) -> measure.Arm:
+        cuda = mock.patch.multiple("torch.cuda", Stream=mock.MagicMock(), Event=mock.MagicMock(), CUDAGraph=mock.MagicMock(), stream=mock.MagicMock(),
+                                   synchronize=mock.DEFAULT, graph=mock.Mock(side_effect=RuntimeError("operation not permitted when stream is capturing")))
+        cuda.start()
+        self.addCleanup(cuda.stop)
+        torch.cuda.Event.return_value.elapsed_time.return_value = 1.0
+        return measure.Arm(sets, call)
+
+    def test_every_set_has_its_outputs(self):
+        arm = self.arm(2, lambda i: (i,))
+        arm.sets = 5  # as an arm whose calls turned out not to be slow
+        arm.prepare(0)
+        self.assertIn("captur", arm.reason)
+        self.assertEqual((arm.calls, arm.kept), (5, [(0,), (1,), (2,), (3,), (4,)]))
+
+    def test_release(self):
+        class Owner:
+            def __init__(owner):
+                owner.arm = self.arm(2, owner.call)
+
+            def call(owner, i):
+                return (i,)
+
+        with measure.nothing_collected():
+            self.assertFalse(gc.isenabled())
+            owner = Owner()
+            alive, inner = weakref.ref(owner), owner.arm
+            inner.prepare(0)
+            inner.release()
+            del owner
+            self.assertIsNone(alive(), "without a collection")
+        self.assertTrue(gc.isenabled())
 
 
 class Raising:
@@ -113,6 +152,21 @@ class OnGPU(unittest.TestCase):
         self.assertEqual(len(samples), 5)
         self.assertTrue(all(s > 0 for s in samples))
         self.assertEqual([float(k[0][0]) for k in arm.kept], [0, 1, 2, 3])
+
+    def test_garbage_of_a_graph(self):
+        """A capture succeeds whatever garbage waits to be collected, another graph among it."""
+        cycle = [measure.Arm(2, lambda i: (torch.ones(1 << 20, device="cuda"),))]
+        cycle[0].prepare(10_000)
+        cycle.append(cycle)
+        del cycle
+        before = gc.get_threshold()
+        gc.set_threshold(1)
+        try:
+            arm = measure.Arm(2, lambda i: (torch.ones(1 << 20, device="cuda"), [[] for _ in range(100)])[:1])
+            arm.prepare(10_000)
+        finally:
+            gc.set_threshold(*before)
+        self.assertIsNotNone(arm.graph, arm.reason)
 
     def test_events(self):
         arm = measure.Arm(2, lambda i: (torch.full((int(torch.ones(1, device="cuda").item()),), i, device="cuda"),))
