@@ -76,12 +76,12 @@ const (
 )
 
 // Where in memory a set lies changes the time of a call that is bound by memory: with two sets each, one of two equal arms was 1 % slower,
-// round after round. More sets, as many as take EvenL2 times the L2 cache, even that out. A call that takes longer than SlowCallNS is not
-// bound by memory, and more sets would cost it rounds.
+// round after round. More sets, as many as take EvenL2 times the L2 cache, even that out. A call that takes longer than SlowCallNS moves so
+// much memory, or is so little bound by it, that two are enough, and more would cost it rounds.
 const (
 	EvenSets   = 8
 	EvenL2     = 16
-	SlowCallNS = 5_000_000
+	SlowCallNS = 1_000_000
 )
 
 // PrepareReply says what was prepared.

@@ -51,6 +51,13 @@ type timedFake struct {
 	differs   map[string][]backend.Differing // which outputs are not the same bits in all sets
 }
 
+func (f *timedFake) rest(d time.Duration) {
+	f.card.rests++
+	if f.takesTime {
+		time.Sleep(d)
+	}
+}
+
 func (f *timedFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
 	reply, hello, err := f.fake.Load(ctx, operator)
 	for i := range reply.Implementations {
@@ -105,7 +112,7 @@ func (a *fakeArm) Time(_ context.Context, args backend.TimeArgs) (backend.TimeRe
 		return backend.TimeReply{}, o, nil
 	}
 	if a.fake.takesTime {
-		time.Sleep(time.Duration(a.ns * float64(a.facts.Calls*(args.Samples+args.Discard))))
+		time.Sleep(time.Duration(args.SettleNS) + time.Duration(a.ns*float64(a.facts.Calls*(args.Samples+args.Discard))))
 	}
 	var reply backend.TimeReply
 	for range args.Samples {
@@ -147,7 +154,7 @@ func bench(t *testing.T, f *timedFake, plan TimingPlan) (Result, *memory) {
 	}
 	kept := &memory{}
 	r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Telemetry: f.card, Stop: t.Context(),
-		Rest: func(context.Context, time.Duration) { f.card.rests++ }}
+		Rest: func(_ context.Context, d time.Duration) { f.rest(d) }}
 	result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &plan, Options: op.Options{Passes: []op.Pass{op.Forward},
 		DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
 	if err != nil {
@@ -389,6 +396,18 @@ func TestLoads(t *testing.T) {
 	if last := slices.Max(timings[0].Rounds); f.card.rests < 2*(last+1) {
 		t.Errorf("%d rests before %d rounds of two turns", f.card.rests, last+1)
 	}
+}
+
+// What the card rests and settles is not taken from the budget: bursts get their rounds.
+func TestRestsCostNoBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 1.1e5})
+		f.takesTime = true
+		result, _ := bench(t, f, TimingPlan{Regimes: []Regime{{Cold: true, Load: Burst}}, Rounds: 40, Budget: time.Second})
+		if w := wordOf(result, "fake/slow", "fake/fast"); w != "SLOWER" {
+			t.Errorf("10 %% slower in bursts is %q: %+v", w, result.Comparisons)
+		}
+	})
 }
 
 // An implementation whose turns would eat the budget takes part more rarely; the others lose no rounds.

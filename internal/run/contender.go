@@ -83,8 +83,9 @@ type heat struct {
 	regime     Regime
 	plan       TimingPlan
 	contenders []*contender
-	done       int  // rounds
-	overdrawn  bool // the budget is spent: rounds go on for those alone that have too few, beside which all others are compared
+	done       int           // rounds
+	waited     time.Duration // of all turns, for the card to rest or to settle
+	overdrawn  bool          // the budget is spent: rounds go on for those alone that have too few, beside which all others are compared
 }
 
 // run makes rounds until every contender is settled, or the plan's bounds are met. Rounds go through the contenders forwards and backwards
@@ -93,7 +94,7 @@ func (h *heat) run(ctx context.Context) error {
 	h.strides()
 	began := time.Now()
 	for h.done < h.regime.mostRounds(h.plan.Rounds) {
-		spent := time.Since(began)
+		spent := time.Since(began) - h.waited
 		if h.settled() || ctx.Err() != nil || h.done >= 2 && spent > h.plan.Budget && (h.spoken() || spent > mostOverdraft*h.plan.Budget) {
 			break
 		}
@@ -167,7 +168,9 @@ func (h *heat) turn(ctx context.Context, k *contender, position int) error {
 	settle, discard, samples := h.regime.turn(k.replayNS(), k.arm.Facts().Calls)
 	if h.regime.Load == Burst {
 		h.rest(ctx, restBefore)
+		h.waited += restBefore
 	}
+	h.waited += settle
 	watch := h.watch()
 	reply, outcome, err := k.arm.Time(ctx, backend.TimeArgs{SettleNS: settle.Nanoseconds(), Discard: discard, Samples: samples})
 	seen := watch()

@@ -44,7 +44,7 @@ func (r Regime) String() string {
 type TimingPlan struct {
 	Regimes []Regime
 	Rounds  int           // at most
-	Budget  time.Duration // for one case in one regime
+	Budget  time.Duration // for one case in one regime, beside what its turns wait for the card to rest or to settle
 	Wake    time.Duration // how long the card computes before anything is measured
 }
 
@@ -69,7 +69,7 @@ const (
 	graphNS       = 500_000         // calls captured together take at least this long: the graph's own cost is lost in it
 	turnNS        = 2e6             // an interleaved turn takes about this long
 	mostTurn      = 20              // samples in one interleaved turn
-	shareOfTurn   = 50e6            // a replay longer than this is not preceded by a discarded one
+	shareOfTurn   = 10e6            // a replay longer than this is not preceded by a discarded one
 	settledAt     = 0.005           // half width of the interval of the median at which an implementation is done
 	unstableAt    = 0.05            // and beyond which nothing is said of it
 	leastSamples  = 30              // before an implementation can be done
