@@ -20,11 +20,11 @@ export_session() {
 	echo "record: $(wc -l <"$out/session.jsonl") records, $(wc -c <"$out/session.jsonl") bytes, $SECONDS s"
 }
 
-# attempt NAME LIMIT COMMAND...: the first signal lets a run finish its case, and what it found is recorded.
+# attempt NAME LIMIT COMMAND...: the first signal lets a run finish its case, and what it found is recorded; if that was the last, it is complete.
 attempt() {
 	local name=$1 limit=$2
 	shift 2
-	timeout --signal=TERM --kill-after=20 "$limit" "$@" >"$out/$name.txt" 2>&1
+	timeout --preserve-status --signal=TERM --kill-after=20 "$limit" "$@" >"$out/$name.txt" 2>&1
 }
 
 # step NAME SECONDS COMMAND...: done once it ended by itself; 2 is the exit code where there is nothing to resume.
