@@ -71,15 +71,15 @@ bench() {
 # The naive products take seconds a call on these points, and would take the time of all others.
 attention="--dtype bf16 --dims batch=4,heads_q=16,heads_kv=16,seq_q=4096,seq_kv=4096,head_dim=128"
 row_impls="cuda/vec,triton,torch"
-bench attention 60 flash_attention $attention --impl cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash,torch/efficient
-bench fp8_gemm 60 fp8_gemm --dims m=4096,n=4096,k=4096 --impl cuda/sm90_wgmma,triton,torch
+bench attention 80 flash_attention $attention --impl cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash,torch/efficient
+bench fp8_gemm 75 fp8_gemm --dims m=4096,n=4096,k=4096 --impl cuda/sm90_wgmma,triton,torch
 bench softmax 45 softmax --dtype bf16 --dims rows=8192,cols=4096 --impl $row_impls
 bench layernorm 40 layernorm --dtype bf16 --dims rows=8192,cols=4096 --impl cuda/vec,cuda/partials,triton,torch
 bench rope 40 rope --dtype bf16 --impl $row_impls
-bench swiglu 40 swiglu --dtype bf16 --impl $row_impls
+bench swiglu 60 swiglu --dtype bf16 --impl $row_impls
 bench fp8_gemm-8192 60 fp8_gemm --dims m=8192,n=8192,k=8192 --pass forward --impl cuda/sm90_wgmma,torch/scaled_mm
 bench layernorm-all 45 layernorm --dtype bf16 --pass backward --impl cuda/partials,torch
-bench softmax-all 60 softmax --dtype bf16 --impl $row_impls
-bench sustained 60 fp8_gemm --pass forward --dims m=4096,n=4096,k=4096 --attr scaling=tensor --burst --sustained --impl cuda/sm90_wgmma,torch/scaled_mm
-bench attention-64 45 flash_attention --dtype bf16 --dims batch=4,heads_q=32,heads_kv=32,seq_q=4096,seq_kv=4096,head_dim=64 --impl cuda/sm90_wgmma,torch/cudnn,torch/flash
+bench softmax-all 90 softmax --dtype bf16 --impl $row_impls
+bench sustained 80 fp8_gemm --pass forward --dims m=4096,n=4096,k=4096 --attr scaling=tensor --burst --sustained --impl cuda/sm90_wgmma,torch/scaled_mm
+bench attention-64 60 flash_attention --dtype bf16 --dims batch=4,heads_q=32,heads_kv=32,seq_q=4096,seq_kv=4096,head_dim=64 --impl cuda/sm90_wgmma,torch/cudnn,torch/flash
 export_session
