@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -68,8 +69,13 @@ func (k *contender) fail(o backend.Outcome) {
 	}
 }
 
-// turns is in how many rounds it took part.
-func (k *contender) turns() int { return len(k.powers) }
+// estimateNS is what one call seemed to take before the rounds; of who cannot be timed, infinity.
+func (k *contender) estimateNS() float64 {
+	if k.arm == nil {
+		return math.Inf(1)
+	}
+	return k.arm.Facts().EstimateNS
+}
 
 // replayNS is what one replay takes, in ns.
 func (k *contender) replayNS() float64 {
@@ -114,23 +120,35 @@ func (h *heat) strides() {
 	for _, k := range h.contenders {
 		if k.arm != nil {
 			active++
-			fastest = math.Min(fastest, k.arm.Facts().EstimateNS)
 		}
+		fastest = math.Min(fastest, k.estimateNS())
 	}
 	share := float64(h.plan.Budget.Nanoseconds()) / roundsAimed / float64(max(active, 1))
 	for _, k := range h.contenders {
 		k.stride = 1
-		if k.arm == nil || h.regime.Load != Interleaved || k.arm.Facts().EstimateNS <= fastest*nearFastest {
+		if k.arm == nil || h.regime.Load != Interleaved || k.estimateNS() <= fastest*nearFastest {
 			continue
 		}
 		_, discard, samples := h.regime.turn(k.replayNS(), k.arm.Facts().Calls)
-		k.stride = max(1, min(longestStride, h.plan.Rounds/leastShared, int(math.Ceil(k.replayNS()*float64(discard+samples)/share))))
+		k.stride = max(1, min(longestStride, h.plan.Rounds/leastTurns, int(math.Ceil(k.replayNS()*float64(discard+samples)/share))))
 	}
 }
 
-// spoken says whether everyone took part in enough rounds to be spoken of.
+// spoken says whether everyone can be compared with whoever seems the fastest.
 func (h *heat) spoken() bool {
-	return !slices.ContainsFunc(h.contenders, func(k *contender) bool { return k.arm != nil && k.turns() < leastShared })
+	return !slices.ContainsFunc(h.contenders, func(k *contender) bool { return k.arm != nil && h.lacksRounds(k) })
+}
+
+// lacksRounds says whether a contender and whoever seems the fastest have too few rounds in common.
+func (h *heat) lacksRounds(k *contender) bool {
+	fastest := slices.MinFunc(h.contenders, func(a, b *contender) int { return cmp.Compare(a.estimateNS(), b.estimateNS()) })
+	one, other, shared := k.byRound(h.done+1), fastest.byRound(h.done+1), 0 // the round that is going on too
+	for i := range one {
+		if one[i].Time > 0 && other[i].Time > 0 {
+			shared++
+		}
+	}
+	return shared < leastShared
 }
 
 func (h *heat) settled() bool {
@@ -153,7 +171,7 @@ func (h *heat) round(ctx context.Context) error {
 			i = len(h.contenders) - 1 - position
 		}
 		k := h.contenders[i]
-		if k.arm == nil || !h.overdrawn && h.done%k.stride != 0 || h.overdrawn && k.stride > 1 && k.turns() >= leastShared {
+		if k.arm == nil || !h.overdrawn && h.done%k.stride != 0 || h.overdrawn && k.stride > 1 && !h.lacksRounds(k) {
 			continue
 		}
 		if err := h.turn(ctx, k, position); err != nil {
