@@ -150,18 +150,23 @@ def differentiable_row(name: str, function: Callable[..., Any], inputs: int, dif
     return Implementation(name, function, backward, outputs, gradients_of, recomputes=True, **more)
 
 
+SIZES_ALONE = False
+"""What torch.compile makes is for the sizes of the call alone. The worker sets it where a call is timed: that is how torch.compile is used, and a
+kernel for any sizes may have been chosen for small ones, 40 times slower than it could be."""
+
+
 def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:
-    """torch.compile of function, made at the first call. On a CPU it is one dynamic function, which Inductor keeps in its cache."""
-    compiled = None
+    """torch.compile of function, made at the first call: one dynamic function for all sizes, which Inductor keeps in its cache, and one that is
+    compiled for every size anew (SIZES_ALONE)."""
+    compiled: dict[bool, Callable[..., Any]] = {}
 
     def call(*tensors, **attributes):
-        nonlocal compiled
-        if compiled is None:
+        if SIZES_ALONE not in compiled:
             import torch
             # Past the recompile limit dynamo runs the function eagerly without a word: that would be another implementation's answer.
             torch._dynamo.config.fail_on_recompile_limit_hit = True
             torch._dynamo.config.recompile_limit = RECOMPILE_LIMIT
-            compiled = torch.compile(function, fullgraph=True, dynamic=True)
-        return compiled(*tensors, **attributes)
+            compiled[SIZES_ALONE] = torch.compile(function, fullgraph=True, dynamic=not SIZES_ALONE)
+        return compiled[SIZES_ALONE](*tensors, **attributes)
 
     return call

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+import implementation
 import tensors
 from implementation import Implementation
 from launch import _outcome, _outputs, computes
@@ -194,8 +195,12 @@ class CallArm:
         self.arm.prepare(graph_ns)
 
     def _call(self, i: int) -> tuple:
-        with torch.no_grad():
-            value = self.function(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
+        implementation.SIZES_ALONE = True
+        try:
+            with torch.no_grad():
+                value = self.function(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
+        finally:
+            implementation.SIZES_ALONE = False
         return value if type(value) is tuple else (value,)
 
     def poison(self, of_first: str = POISON_OF_FIRST) -> None:

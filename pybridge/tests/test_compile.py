@@ -10,7 +10,9 @@ from pathlib import Path
 import torch
 
 from cases import BOUND, backward_of, forward_cases, largest_error
-from client import Client
+from client import Client  # puts the bridge on sys.path
+
+import implementation
 
 
 class Compile(unittest.TestCase):
@@ -42,6 +44,20 @@ class Compile(unittest.TestCase):
                     for name, _, truth in zip(b.gradients, b.dtypes, b.truth):
                         self.assertLessEqual(largest_error(got[0][name], truth), BOUND[case.dtype_of("y")])
         self.assertTrue(any((self.folder / "inductor").iterdir()))
+
+    def test_what_is_timed_is_compiled_for_its_sizes(self):
+        """One dynamic graph for all sizes where a call is judged, one a size where it is timed, and neither takes the other's."""
+        softmax = implementation.compile_for(lambda x: torch.softmax(x * 2, -1))
+        self.addCleanup(setattr, implementation, "SIZES_ALONE", False)
+        graphs = []
+        for alone in (False, True, False):
+            implementation.SIZES_ALONE = alone
+            before = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+            for cols in (32, 48):
+                x = torch.linspace(-3, 3, 4 * cols).view(4, cols)
+                torch.testing.assert_close(softmax(x), torch.softmax(x * 2, -1))
+            graphs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"] - before)
+        self.assertEqual(graphs, [1, 2, 0])
 
     def test_falling_back_to_eager_is_an_error(self):
         (self.folder / "falling.py").write_text(textwrap.dedent("""

@@ -12,6 +12,7 @@ import torch
 
 from client import Client  # puts the bridge on sys.path
 
+import implementation
 import launch
 import measure
 
@@ -74,6 +75,21 @@ class Uncaptured(unittest.TestCase):
         arm.prepare(0)
         self.assertIn("captur", arm.reason)
         self.assertEqual((arm.calls, arm.kept), (5, [(0,), (1,), (2,), (3,), (4,)]))
+
+    def test_a_timed_call_is_for_its_sizes_alone(self):
+        arm, seen = object.__new__(measure.CallArm), []
+
+        def call(x, *, eps):
+            seen.append((x, eps, implementation.SIZES_ALONE))
+            if x < 0:
+                raise ValueError(x)
+            return x
+
+        arm.function, arm.loaded, arm.attributes = call, [[(None, 3)], [(None, -1)]], {"eps": 0.5}
+        self.assertEqual(arm._call(0), (3,))
+        with self.assertRaises(ValueError):
+            arm._call(1)
+        self.assertEqual((seen, implementation.SIZES_ALONE), ([(3, 0.5, True), (-1, 0.5, True)], False))
 
     def test_release(self):
         class Owner:
