@@ -135,6 +135,7 @@ template <class T, int Group_, int Items_, int Stages_ = 2> struct RingShape {
 	static constexpr int V = vector<T>, Packs = Items / V, cols = Group * Items; // at most
 	static constexpr bool KeepRow = Items <= 16; // in registers between its two uses; else it is read from shared memory again
 	static constexpr int bytes = Stages * 2 * Packs * Threads * 16;
+	static_assert(KeepRow || Stages > 1, "a row that is read again leaves no room for the next one");
 	static_assert(Items % V == 0 && Group % warp_size == 0 && Threads % Group == 0, "whole packs, warps and groups only");
 	static_assert(bytes >= 2 * Groups * cols * static_cast<int>(sizeof(float)), "the ring's memory holds the sums of all groups in the end");
 };

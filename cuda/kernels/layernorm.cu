@@ -280,17 +280,25 @@ struct Plan {
 	}
 };
 
-// by_ring calls use(shape) with the ring kernel's shape for so many columns; false: longer rows than these.
+// Whether a block of the current device may have so many bytes of shared memory: sm_86 and sm_89 have 99 KB, the rings of fp32 are of 128.
+inline bool has_room(int bytes) {
+	int device = 0, most = 0;
+	return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
+	       most >= bytes;
+}
+
+// by_ring is use(shape) of the ring kernel's shape for so many columns; false where there is none.
 template <class T, class Use> bool by_ring(int64_t cols, Use use) {
 	using triad::layernorm::RingShape;
-	if (cols <= 32 * 16) use(RingShape<T, 32, 16>());
-	else if (cols <= 64 * 16) use(RingShape<T, 64, 16>());
-	else if (cols <= 128 * 16) use(RingShape<T, 128, 16>());
-	else if (cols <= 256 * 16) use(RingShape<T, 256, 16>());
-	else if (cols <= 512 * 16) use(RingShape<T, 512, 16>());
-	else if (sizeof(T) == 4 || cols > 512 * 32) return false;
-	else if constexpr (sizeof(T) == 2) use(RingShape<T, 512, 32>());
-	return true;
+	if (cols <= 32 * 16) return use(RingShape<T, 32, 16>());
+	if (cols <= 64 * 16) return use(RingShape<T, 64, 16>());
+	if (cols <= 128 * 16) return use(RingShape<T, 128, 16>());
+	if (cols <= 256 * 16) return use(RingShape<T, 256, 16>());
+	if (cols <= 512 * 16) return use(RingShape<T, 512, 16>());
+	if constexpr (sizeof(T) == 2) {
+		if (cols <= 512 * 32) return use(RingShape<T, 512, 32>());
+	}
+	return false;
 }
 
 struct Backward {
@@ -363,12 +371,16 @@ template <class T> int launch_bwd(const Backward &b) {
 	int status = TRIAD_OK;
 	int64_t groups = b.plan.groups;
 	const auto ring = [&](auto shape) {
+		if (!has_room(shape.bytes)) return false;
 		groups = std::min<int64_t>(multiprocessors, (b.rows + shape.Groups - 1) / shape.Groups);
 		status = launch_ring<decltype(shape)>(b, groups);
+		return true;
 	};
-	if (b.rows > 0) {
-		if (!b.vectors()) status = launch_single<T>(b);
-		else if (!by_ring<T>(b.cols, ring)) status = launch_long_rows<T, triad::vector<T>>(b);
+	if (b.rows > 0 && !b.vectors()) {
+		status = launch_single<T>(b);
+	} else if (b.rows > 0 && !by_ring<T>(b.cols, ring)) {
+		groups = b.plan.blocks;
+		status = launch_long_rows<T, triad::vector<T>>(b);
 	}
 	if (status != TRIAD_OK) return status;
 	return b.cols % 4 == 0 ? launch_finish<T, 4>(b, groups) : launch_finish<T, 1>(b, groups);
