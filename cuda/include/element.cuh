@@ -6,7 +6,7 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
-#include "abi.h"
+#include "register.cuh"
 
 namespace triad {
 
@@ -25,9 +25,9 @@ template <> __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float v) {
 template <int Main, int (*F32)(const triad_call *), int (*F16)(const triad_call *), int (*BF16)(const triad_call *)>
 int by_dtype(const triad_call *call) {
 	switch (call->in[Main].dtype) {
-	case TRIAD_F32: return F32(call);
-	case TRIAD_F16: return F16(call);
-	case TRIAD_BF16: return BF16(call);
+	case TRIAD_F32: return cleared(F32(call));
+	case TRIAD_F16: return cleared(F16(call));
+	case TRIAD_BF16: return cleared(BF16(call));
 	default: return TRIAD_UNSUPPORTED;
 	}
 }
@@ -35,8 +35,8 @@ int by_dtype(const triad_call *call) {
 // by_half is the same for kernels of 16-bit elements.
 template <int (*F16)(const triad_call *), int (*BF16)(const triad_call *)> int by_half(const triad_call *call) {
 	switch (call->in[0].dtype) {
-	case TRIAD_F16: return F16(call);
-	case TRIAD_BF16: return BF16(call);
+	case TRIAD_F16: return cleared(F16(call));
+	case TRIAD_BF16: return cleared(BF16(call));
 	default: return TRIAD_UNSUPPORTED;
 	}
 }

@@ -69,6 +69,13 @@ private:
 // launched is the status of the launches just made: 0, or CUDA's error code.
 inline int launched() { return static_cast<int>(cudaGetLastError()); }
 
+// cleared is a status, of whose error the runtime is told to forget: it keeps what a refused request returned, and launched would report it for
+// the next launch, which is another kernel's.
+inline int cleared(int status) {
+	if (status != TRIAD_OK) cudaGetLastError();
+	return status;
+}
+
 inline cudaStream_t stream_of(const triad_call *call) { return static_cast<cudaStream_t>(call->stream); }
 
 } // namespace triad

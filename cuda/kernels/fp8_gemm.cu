@@ -267,7 +267,7 @@ struct Wgmma {
 		const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(order.count(), multiprocessors()));
 		const bool wide = p.n % 8 == 0 && reinterpret_cast<uintptr_t>(p.c) % 16 == 0;
 		const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::shared_bytes);
-		if (status != cudaSuccess) return static_cast<int>(status);
+		if (status != cudaSuccess) return triad::cleared(static_cast<int>(status));
 		kernel<<<blocks, Tile::threads, Tile::shared_bytes, stream>>>(p, loader, order, wide);
 		return triad::launched();
 	}

@@ -12,7 +12,8 @@
 //   vec      16-byte accesses, row in registers up to 16384 columns; cols % vector == 0, 16-byte aligned rows
 //   backward
 //   partials a fixed number of groups of threads, each with its own sums of dw and db; a second kernel adds them: same bits in every run;
-//            rows in whole vectors come through a ring in shared memory, up to 8192 columns in fp32 and 16384 in 16 bits
+//            rows in whole vectors come through a ring in shared memory, up to 8192 columns in fp32 and 16384 in 16 bits, where a block may
+//            have the 64 or 128 KB for it
 //   atomic   the same, but the groups add to one row of sums by atomics: no order, so dw and db are not deterministic
 #include <algorithm>
 
@@ -261,7 +262,7 @@ template <class T> int layernorm_fwd_vec(const triad_call *call) {
 	return f.empty() ? TRIAD_OK : triad::by_row_length<ForwardVec<T>>(call, f.cols);
 }
 
-constexpr int64_t multiprocessors = 132; // of a Hopper GPU; the work is spread by the shape alone, so that all GPUs give the same bits of dw and db
+constexpr int64_t multiprocessors = 132; // of a Hopper GPU; whatever the device has, so that all with room for the same kernel give the same bits of dw and db
 
 // How the rows of a backward are spread where no ring takes them.
 struct Plan {
