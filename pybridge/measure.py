@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import math
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -136,9 +136,9 @@ class Arm:
 
     def release(self) -> None:
         """Frees what it holds on the GPU now: the call knows the arm and the arm the call, which a collection would find some time."""
-        if self.graph is not None:
-            self.graph.reset()
-        self.graph, self.call, self.kept, self.events = None, None, [], []
+        graph, self.graph, self.call, self.kept, self.events = self.graph, None, None, [], []
+        if graph is not None:
+            graph.reset()
 
     def settle(self, ns: int) -> None:
         """Replays without timing until ns have passed."""
@@ -351,6 +351,8 @@ class Measurements:
         except BaseException as e:
             if isinstance(e, HARNESS):
                 raise
+            with suppress(Exception):  # in a broken context nothing can be freed
+                self.arms.pop(number, arm).release()  # who failed is asked for nothing more
             failure = _failed(e, source)
             return failure if step == "time" else {"launches": [failure], "fatal": failure.pop("fatal")}
         raise WireError(f"measure step {step!r}: want prepare, time or finish")
@@ -378,8 +380,10 @@ class Measurements:
 
     def _finish(self, number: int, launches: list[dict[str, Any]]) -> dict[str, Any]:
         arm = self.arms.pop(number)
-        reply = arm.finish(launches)
-        arm.release()
+        try:
+            reply = arm.finish(launches)
+        finally:
+            arm.release()
         torch.cuda.synchronize()
         torch.cuda.empty_cache()  # another worker may need the room
         return reply

@@ -60,7 +60,7 @@ wrote is judged again. Every sample is kept.`,
 	fs.BoolVar(&o.burst, "burst", false, "also time after a second of rest before each turn")
 	fs.BoolVar(&o.sustained, "sustained", false, "also time after three seconds of the same call, when clock and power have settled")
 	fs.IntVar(&o.rounds, "rounds", 200, "at most so many rounds for each bench point and regime")
-	fs.DurationVar(&o.budget, "budget", 10*time.Second, "at most so long for the rounds of each bench point and regime")
+	fs.DurationVar(&o.budget, "budget", 10*time.Second, "so long for the timed calls of each bench point and regime, beside rests and settling; up to three times as long where a comparison lacks rounds")
 	fs.BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
 	fs.BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and bench point (docs/json.md)")
 	fs.StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")

@@ -35,9 +35,10 @@ func lostNaN(_ op.Case, v *record.Verdict) bool {
 	return v.Gate == "G1" && v.Worst != nil && v.Worst.Want.Class() == "nan"
 }
 
-// maskedWins needs a mask: a causal one that is not torch's own, whose lengths are alike.
+// maskedWins needs a mask: a causal one that is not torch's own, whose lengths are alike, and a 16-bit dtype, which cuDNN takes. Whether a masked
+// score is that high only the inputs tell: another error of these kernels on such cases would be counted here too.
 func maskedWins(c op.Case, v *record.Verdict) bool {
-	return v.Gate == "G2" && c.Attrs.Text("causal") == "true" && c.Dims.Get("seq_q") != c.Dims.Get("seq_kv")
+	return v.Gate == "G2" && c.DType != "fp32" && c.Attrs.Text("causal") == "true" && c.Dims.Get("seq_q") != c.Dims.Get("seq_kv")
 }
 
 // findings are all that is documented. Whatever else accuses is a false alarm until someone has looked at it.

@@ -53,7 +53,7 @@ func Times(w io.Writer, style Style, records []record.Record, timed Timed) error
 	}
 	text := "At best, measured in this session: " + words + ".\n"
 	if slices.ContainsFunc(records, lacksShare) {
-		text += "No share of the roofline where arithmetic may be the limit and no product was measured: torch measures it, so name an implementation of torch too.\n"
+		text += "No share of the roofline where what may be the limit was not measured: the CUDA worker measures copies, torch (--impl torch beside yours) products.\n"
 	}
 	return write(w, text)
 }

@@ -290,7 +290,6 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// The budget ends rounds: with much noise nothing is settled, and what cannot be said is UNSTABLE.
 // other is a backend that nobody asked for: it knows what the card does at best.
 type other struct{ *timedFake }
 
@@ -319,6 +318,7 @@ func TestRulersOfOthers(t *testing.T) {
 	}
 }
 
+// The budget ends rounds: with much noise nothing is settled, and what cannot be said is UNSTABLE.
 func TestUnstable(t *testing.T) {
 	f := timedFakes(t, 0.8, map[string]float64{"fake/noisy": 1e8})
 	result, _ := bench(t, f, TimingPlan{Regimes: []Regime{{Cold: true}}, Rounds: 8, Budget: time.Minute})

@@ -148,7 +148,7 @@ func (h *heat) lacksRounds(k *contender) bool {
 			shared++
 		}
 	}
-	return shared < leastShared
+	return shared < min(leastShared, h.regime.mostRounds(h.plan.Rounds))
 }
 
 func (h *heat) settled() bool {

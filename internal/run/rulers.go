@@ -22,11 +22,7 @@ func (x *execution) measureRulers(ctx context.Context, backends []backend.Backen
 	settle := x.request.Timing.Wake.Nanoseconds() // the first that can be measured wakes the card
 	var all []record.Ruler
 	for _, name := range names {
-		asked := backends
-		if name == backend.RulerCopy || name == backend.RulerRead || name == backend.RulerWrite {
-			asked = slices.Concat(backends, without(x.Backends, backends))
-		}
-		facts, samples, err := x.ruler(ctx, asked, name, settle, rulerTurns)
+		facts, samples, err := x.ruler(ctx, x.whoMeasures(name, backends), name, settle, rulerTurns)
 		if err != nil {
 			return err
 		}
@@ -40,7 +36,7 @@ func (x *execution) measureRulers(ctx context.Context, backends []backend.Backen
 		if !sustained || name == backend.RulerFP32 {
 			continue
 		}
-		facts, samples, err := x.ruler(ctx, backends, name, settleBefore.Nanoseconds(), 1)
+		facts, samples, err := x.ruler(ctx, x.whoMeasures(name, backends), name, settleBefore.Nanoseconds(), 1)
 		if err != nil {
 			return err
 		}
@@ -56,9 +52,13 @@ func (x *execution) measureRulers(ctx context.Context, backends []backend.Backen
 	return x.Timings.AppendRulers(all)
 }
 
-// without are those of all that are not among some.
-func without(all, some []backend.Backend) []backend.Backend {
-	return slices.DeleteFunc(slices.Clone(all), func(b backend.Backend) bool { return slices.Contains(some, b) })
+// whoMeasures is who is asked for a ruler: the wanted backends, and for bytes the others after them.
+func (x *execution) whoMeasures(name string, wanted []backend.Backend) []backend.Backend {
+	if name != backend.RulerCopy && name != backend.RulerRead && name != backend.RulerWrite {
+		return wanted
+	}
+	others := slices.DeleteFunc(slices.Clone(x.Backends), func(b backend.Backend) bool { return slices.Contains(wanted, b) })
+	return slices.Concat(wanted, others)
 }
 
 // products are the matrix products that what is planned is measured with: always that of bf16, which wakes the card.

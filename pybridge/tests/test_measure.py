@@ -114,7 +114,10 @@ class Raising:
     """An arm whose function raises when it is called again; it is captured by no graph."""
 
     def __init__(self, error: BaseException):
-        self.source, self.arm, self.error = __file__, self, error
+        self.source, self.arm, self.error, self.released = __file__, self, error, 0
+
+    def release(self):
+        self.released += 1
 
     def time(self, discard: int, samples: int):
         raise self.error
@@ -131,8 +134,11 @@ class OfTheFunction(unittest.TestCase):
             for step in ({"step": "time", "time": {"samples": 1}}, {"step": "finish", "finish": {}}):
                 arms = measure.Measurements()
                 arms.arms[1] = Raising(error)
+                arm = arms.arms[1]
                 reply = arms.step({**step, "arm": 1}, None)
                 self.assertFalse(reply["fatal"])
+                self.assertGreater(arm.released, 0)
+                self.assertEqual(arms.arms, {})
                 if step["step"] == "finish":  # as a run's
                     [reply] = reply["launches"]
                 self.assertEqual(reply["status"], "CRASH")
