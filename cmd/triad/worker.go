@@ -81,7 +81,8 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 // compilerEnv is what a worker that compiles sees of our environment.
 func (a *app) compilerEnv() []string {
 	var env []string
-	for _, name := range append(a.passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_CACHE_PATH", "LD_LIBRARY_PATH", "CPATH", "LIBRARY_PATH") {
+	for _, name := range append(a.passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_CACHE_PATH", "LD_LIBRARY_PATH", "CPATH", "LIBRARY_PATH",
+		"CUEMU_SHARED_BYTES") {
 		if v := a.getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}

@@ -12,7 +12,8 @@
  *           One cuemu_run at a time. After a report of another kind than CUEMU_OK and CUEMU_LAUNCH_ERROR the process should be replaced:
  *           an abandoned launch leaks what its host code held.
  * A plain   program with `main` and <<<>>> links with the same sources; there a report goes to stderr and the exit status is 3.
- *           CUEMU_ORDER=forward|reverse|random:SEED|greedy:SEED and CUEMU_WORKERS=N set it up.
+ *           CUEMU_ORDER=forward|reverse|random:SEED|greedy:SEED and CUEMU_WORKERS=N set it up;
+ *           CUEMU_SHARED_BYTES=N gives blocks less shared memory than Hopper's 227 KB.
  *
  * Never measure a kernel here: the emulator's time says nothing about a GPU's.
  */

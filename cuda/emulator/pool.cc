@@ -293,7 +293,7 @@ static cudaError_t refuse(const Job &job) {
 	if (job.grid.x == 0 || job.grid.y == 0 || job.grid.z == 0) return cudaErrorInvalidConfiguration;
 	if (job.grid.x > 0x7fffffffu || job.grid.y > 65535 || job.grid.z > 65535) return cudaErrorInvalidConfiguration;
 	if (job.shared_bytes > STATIC_LIMIT && job.shared_bytes > dynamic_shared_allowed()) return cudaErrorInvalidValue;
-	if (job.shared_bytes > SHARED_LIMIT) return cudaErrorInvalidValue;
+	if (job.shared_bytes > shared_limit()) return cudaErrorInvalidValue;
 	return cudaSuccess;
 }
 

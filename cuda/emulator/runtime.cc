@@ -136,7 +136,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device) {
 	snprintf(p->name, sizeof p->name, "emulator");
 	p->totalGlobalMem = size_t(4) << 30;
 	p->sharedMemPerBlock = STATIC_LIMIT;
-	p->sharedMemPerBlockOptin = p->sharedMemPerMultiprocessor = SHARED_LIMIT;
+	p->sharedMemPerBlockOptin = p->sharedMemPerMultiprocessor = shared_limit();
 	p->totalConstMem = 65536;
 	p->regsPerBlock = p->regsPerMultiprocessor = 65536;
 	p->warpSize = 32;
@@ -161,7 +161,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 	case cudaDevAttrComputeCapabilityMajor: *value = 8; break;
 	case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
 	case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-	case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = SHARED_LIMIT; break;
+	case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = shared_limit(); break;
 	default: return last_error = cudaErrorInvalidValue;
 	}
 	return cudaSuccess;
@@ -174,7 +174,7 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
 
 cudaError_t cuemu_set_function_attribute(cudaFuncAttribute attribute, int value) {
 	if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-	if (value < 0 || static_cast<size_t>(value) > SHARED_LIMIT) return last_error = cudaErrorInvalidValue;
+	if (value < 0 || static_cast<size_t>(value) > shared_limit()) return last_error = cudaErrorInvalidValue;
 	if (static_cast<size_t>(value) > allowed) allowed = static_cast<size_t>(value);
 	return cudaSuccess;
 }

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "cuemu/fiber_hooks.h"
@@ -23,6 +24,13 @@ Area areas[MAX_AREAS];
 std::atomic<unsigned> area_count{0};
 std::atomic_flag handing_out = ATOMIC_FLAG_INIT;
 uint32_t serial_of_areas;
+
+size_t limit_asked() {
+	const char *asked = getenv("CUEMU_SHARED_BYTES");
+	const long bytes = asked ? atol(asked) : 0;
+	return bytes > 0 && static_cast<size_t>(bytes) < SHARED_LIMIT ? static_cast<size_t>(bytes) : SHARED_LIMIT;
+}
+const size_t limit = limit_asked();
 
 CUEMU_PLAIN void unpoison(const char *p, size_t bytes) {
 #if CUEMU_ASAN
@@ -69,6 +77,8 @@ CUEMU_PLAIN void check_red_zones(Worker &w) {
 }
 
 }  // namespace
+
+size_t shared_limit() { return limit; }
 
 bool map_arena(Worker &w) {
 	char *mapping = static_cast<char *>(mmap(nullptr, ARENA_BYTES + 2 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
@@ -140,9 +150,9 @@ CUEMU_PLAIN uint32_t cuemu_shared_offset(uint64_t *slot, size_t bytes, size_t al
 	}
 	handing_out.clear(std::memory_order_release);
 	Worker &w = *this_worker;
-	if (full || l.static_used.load(std::memory_order_relaxed) + w.job->shared_bytes > SHARED_LIMIT) {
+	if (full || l.static_used.load(std::memory_order_relaxed) + w.job->shared_bytes > shared_limit()) {
 		report(CUEMU_LAUNCH_ERROR, w.job->file, w.job->line,
-		       "the kernel declares more than %zu bytes of static shared memory, or more than %zu with %zu dynamic bytes", STATIC_LIMIT, SHARED_LIMIT,
+		       "the kernel declares more than %zu bytes of static shared memory, or more than %zu with %zu dynamic bytes", STATIC_LIMIT, shared_limit(),
 		       w.job->shared_bytes);
 		abandon(w);
 	}

@@ -16,6 +16,9 @@ namespace cuemu {
 const unsigned MAX_THREADS = 1024, MAX_WARPS = 32;
 const size_t STATIC_LIMIT = 48 * 1024, SHARED_LIMIT = 227 * 1024, RED_ZONE = 32;
 
+// shared_limit is the shared memory of a block, static and dynamic: SHARED_LIMIT, or less by CUEMU_SHARED_BYTES, as GPUs other than Hopper's have.
+size_t shared_limit();
+
 // A stack every 68 KiB, the lowest page unmapped. No power of two, and tops shifted by a colour: else the stacks of a block meet in the same
 // cache sets and TLB entries, and a switch costs three times as much.
 const size_t STACK_STRIDE = 17 * 4096, STACK_GUARD = 4096;
