@@ -2,7 +2,6 @@
 // dx, and the sums of dw and db over the rows of each group of threads; then a kernel that adds the groups' sums.
 #ifndef TRIAD_LAYERNORM_BACKWARD_CUH
 #define TRIAD_LAYERNORM_BACKWARD_CUH
-#include <cstring>
 #include <type_traits>
 
 #include "element.cuh"
@@ -56,9 +55,7 @@ template <class T, int V> __device__ inline void unpack_raw(Raw raw, float (&to)
 			to[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
 		}
 	} else {
-		Pack<T, V> pack;
-		memcpy(&pack, &raw, sizeof pack);
-		unpack(pack, to);
+		unpack<T>(raw, to);
 	}
 }
 

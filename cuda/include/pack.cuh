@@ -1,4 +1,4 @@
-// pack.cuh: 16-byte accesses. load reads N neighbouring elements into fp32, store rounds N values and writes them.
+// pack.cuh: 16-byte accesses. load reads N neighbouring elements into fp32, store rounds N values and writes them, to global memory alone.
 // The address must be aligned to 16 bytes, or to the N elements where these are fewer bytes.
 #ifndef TRIAD_PACK_CUH
 #define TRIAD_PACK_CUH
@@ -27,6 +27,13 @@ template <int N, class T> __device__ inline Pack<T, N> fetch(const T *from) {
 template <int N, class T> __device__ inline void unpack(const Pack<T, N> &pack, float (&to)[N]) {
 #pragma unroll
 	for (int j = 0; j < N; j++) to[j] = to_float(pack.at[j]);
+}
+
+// The same of 16 bytes that wait as four registers.
+template <class T> __device__ inline void unpack(uint4 raw, float (&to)[vector<T>]) {
+	Pack<T, vector<T>> pack;
+	memcpy(&pack, &raw, sizeof pack);
+	unpack(pack, to);
 }
 
 template <int N, class T> __device__ inline void load(const T *from, float (&to)[N]) {

@@ -76,6 +76,12 @@ inline int cleared(int status) {
 	return status;
 }
 
+// device_attribute is what the current device has of something; 0 where it cannot be read.
+inline int device_attribute(cudaDeviceAttr what) {
+	int device = 0, value = 0;
+	return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&value, what, device) == cudaSuccess ? value : 0;
+}
+
 inline cudaStream_t stream_of(const triad_call *call) { return static_cast<cudaStream_t>(call->stream); }
 
 } // namespace triad

@@ -8,7 +8,6 @@
 #define TRIAD_SOFTMAX_LONG_CUH
 #include <algorithm>
 #include <cfloat>
-#include <cstring>
 
 #include "element.cuh"
 #include "hopper/arithmetic.cuh"
@@ -24,10 +23,8 @@ namespace softmax {
 
 // Unpacks without leaving the compiler the idea to keep the values from one use to the next: that is twice the registers.
 template <class T> __device__ inline void unpack_here(uint4 raw, float (&to)[vector<T>]) {
-	Pack<T, vector<T>> pack;
 	hopper::refresh(raw);
-	memcpy(&pack, &raw, sizeof pack);
-	unpack(pack, to);
+	unpack<T>(raw, to);
 }
 
 // exp_of is e^d for the difference d of a value and a maximum: the difference comes first, so that a large maximum costs no bits.

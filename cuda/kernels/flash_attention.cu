@@ -563,9 +563,8 @@ template <int Step, int Least = Step == 1 ? 1 : 2 * Step> int accepts_forward(co
 
 // What tensor cores ask besides: rows that can be copied 16 bytes at a time, and a scale with which the largest product is the largest score.
 void check_mma(triad::Check &check, const triad_call *call, const char *const *names, int shared_bytes) {
-	int device = 0, most = 0;
-	const bool known = cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess;
-	check.that(known && most >= shared_bytes, "a block needs %d bytes of shared memory, this GPU gives %d", shared_bytes, most);
+	const int most = triad::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+	check.that(most >= shared_bytes, "a block needs %d bytes of shared memory, this GPU gives %d", shared_bytes, most);
 	check.that(call->in[0].shape[3] <= 128, "head_dim %lld is more than 128", static_cast<long long>(call->in[0].shape[3]));
 	check.that(call->attr[1] > 0 && call->attr[1] <= 1e30, "scale %g is not in 0..1e30", call->attr[1]);
 	for (int i = 0; i < call->n_in && check.holds(); i++) {

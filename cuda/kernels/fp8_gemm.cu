@@ -243,11 +243,7 @@ struct Wgmma {
 		return large ? by_scaling<FormatA, FormatB, 2>(p, loader, stream) : by_scaling<FormatA, FormatB, 1>(p, loader, stream);
 	}
 
-	static int multiprocessors() {
-		int device = 0, count = 0;
-		if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return 1;
-		return count;
-	}
+	static int multiprocessors() { return std::max(1, triad::device_attribute(cudaDevAttrMultiProcessorCount)); }
 
 	// The stride of a single row is free in a tensor, not in a map.
 	static int map(CUtensorMap *to, const Fp8Matrix &x, int64_t rows, int64_t k, int box_rows) {

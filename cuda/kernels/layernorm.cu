@@ -281,13 +281,6 @@ struct Plan {
 	}
 };
 
-// Whether a block of the current device may have so many bytes of shared memory: sm_86 and sm_89 have 99 KB, the rings of fp32 are of 128.
-inline bool has_room(int bytes) {
-	int device = 0, most = 0;
-	return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
-	       most >= bytes;
-}
-
 // by_ring is use(shape) of the ring kernel's shape for so many columns; false where there is none.
 template <class T, class Use> bool by_ring(int64_t cols, Use use) {
 	using triad::layernorm::RingShape;
@@ -372,7 +365,7 @@ template <class T> int launch_bwd(const Backward &b) {
 	int status = TRIAD_OK;
 	int64_t groups = b.plan.groups;
 	const auto ring = [&](auto shape) {
-		if (!has_room(shape.bytes)) return false;
+		if (triad::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) < shape.bytes) return false; // sm_86 and sm_89 have 99 KB
 		groups = std::min<int64_t>(multiprocessors, (b.rows + shape.Groups - 1) / shape.Groups);
 		status = launch_ring<decltype(shape)>(b, groups);
 		return true;
