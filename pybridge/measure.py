@@ -349,10 +349,9 @@ class Measurements:
             if step == "finish":
                 return self._finish(number, args["finish"].get("launches") or [])
         except BaseException as e:
+            _abandon(self.arms.pop(number, None))  # who failed is asked for nothing more
             if isinstance(e, HARNESS):
                 raise
-            with suppress(Exception):  # in a broken context nothing can be freed
-                self.arms.pop(number, arm).release()  # who failed is asked for nothing more
             failure = _failed(e, source)
             return failure if step == "time" else {"launches": [failure], "fatal": failure.pop("fatal")}
         raise WireError(f"measure step {step!r}: want prepare, time or finish")
@@ -367,8 +366,7 @@ class Measurements:
             arm.prepare(prepare["graph_ns"])
             arm.poison()
         except BaseException as e:
-            if arm is not None:
-                arm.release()
+            _abandon(arm)
             if isinstance(e, HARNESS):
                 raise
             return _failed(e, getattr(make, "source", ""))
@@ -379,14 +377,18 @@ class Measurements:
                 "bytes": getattr(arm, "bytes", 0), "flops": getattr(arm, "flops", 0), "device": physics()}
 
     def _finish(self, number: int, launches: list[dict[str, Any]]) -> dict[str, Any]:
-        arm = self.arms.pop(number)
-        try:
-            reply = arm.finish(launches)
-        finally:
-            arm.release()
+        reply = self.arms[number].finish(launches)
+        self.arms.pop(number).release()
         torch.cuda.synchronize()
         torch.cuda.empty_cache()  # another worker may need the room
         return reply
+
+
+def _abandon(arm: CallArm | RulerArm | None) -> None:
+    """Frees what an arm that failed holds; in a broken context nothing can be freed."""
+    with suppress(Exception):
+        if arm is not None:
+            arm.release()
 
 
 def _failed(e: BaseException, source: str = "") -> dict[str, Any]:

@@ -151,17 +151,17 @@ func (m *memory) AppendTiming(run string, t record.Timing) error {
 func (m *memory) AppendRulers(r []record.Ruler) error           { m.rulers = r; return nil }
 func (m *memory) AppendComparisons(c []record.Comparison) error { return nil }
 
-// bench times softmax on a small shape through a fake.
-func bench(t *testing.T, f *timedFake, plan TimingPlan) (Result, *memory) {
+// bench times softmax on a small shape through a fake; others are there as well, but not asked for.
+func bench(t *testing.T, f *timedFake, plan TimingPlan, others ...backend.Backend) (Result, *memory) {
 	t.Helper()
 	o, err := catalog.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := &memory{}
-	r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Telemetry: f.card, Stop: t.Context(),
+	r := &Runner{Backends: append([]backend.Backend{f}, others...), Recorder: kept, Timings: kept, Telemetry: f.card, Stop: t.Context(),
 		Rest: func(_ context.Context, d time.Duration) { f.rest(d) }}
-	result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &plan, Options: op.Options{Passes: []op.Pass{op.Forward},
+	result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Impls: f.Families(), Seed: 1, Timing: &plan, Options: op.Options{Passes: []op.Pass{op.Forward},
 		DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
 	if err != nil {
 		t.Fatal(err)
@@ -192,8 +192,6 @@ func timingOf(t *testing.T, r Result, impl string) record.Timing {
 	t.Fatalf("%s has no timing", impl)
 	return record.Timing{}
 }
-
-func resultOf(r Result, _ *memory) Result { return r }
 
 func wordOf(r Result, a, b string) string {
 	for _, c := range r.Comparisons {
@@ -300,19 +298,13 @@ func (o other) Families() []string { return []string{"other"} }
 func TestRulersOfOthers(t *testing.T) {
 	f := timedFakes(t, 0.001, map[string]float64{"fake/one": 1e5})
 	f.without = []string{backend.RulerCopy}
-	if got := timingOf(t, resultOf(bench(t, f, coldPlan)), "fake/one").Roofline; got != nil {
+	alone, _ := bench(t, f, coldPlan)
+	if got := timingOf(t, alone, "fake/one").Roofline; got != nil {
 		t.Errorf("%v of a roofline without bytes", *got)
 	}
 	knows := timedFakes(t, 0.001, map[string]float64{"other/one": 1e5})
 	knows.card = f.card
-	o, _ := catalog.Get("softmax")
-	kept := &memory{}
-	r := &Runner{Backends: []backend.Backend{f, other{knows}}, Recorder: kept, Timings: kept, Stop: t.Context(), Rest: func(context.Context, time.Duration) {}}
-	result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Impls: []string{"fake"}, Timing: &coldPlan, Options: op.Options{
-		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result, _ := bench(t, f, coldPlan, other{knows})
 	if got := timingOf(t, result, "fake/one").Roofline; got == nil || len(result.Records) != 1 {
 		t.Errorf("%v of the roofline, %d records", got, len(result.Records))
 	}

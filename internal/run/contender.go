@@ -116,22 +116,26 @@ func (h *heat) run(ctx context.Context) error {
 // strides lets contenders whose turns are too long for the budget take part more rarely. Whoever may turn out to be the fastest takes part in
 // every round: all others are compared with it, in the rounds that they share.
 func (h *heat) strides() {
-	active, fastest := 0, math.Inf(1)
+	active := 0
 	for _, k := range h.contenders {
 		if k.arm != nil {
 			active++
 		}
-		fastest = math.Min(fastest, k.estimateNS())
 	}
 	share := float64(h.plan.Budget.Nanoseconds()) / roundsAimed / float64(max(active, 1))
 	for _, k := range h.contenders {
 		k.stride = 1
-		if k.arm == nil || h.regime.Load != Interleaved || k.estimateNS() <= fastest*nearFastest {
+		if k.arm == nil || h.regime.Load != Interleaved || k.estimateNS() <= h.fastest().estimateNS()*nearFastest {
 			continue
 		}
 		_, discard, samples := h.regime.turn(k.replayNS(), k.arm.Facts().Calls)
 		k.stride = max(1, min(longestStride, h.plan.Rounds/leastTurns, int(math.Ceil(k.replayNS()*float64(discard+samples)/share))))
 	}
+}
+
+// fastest is who seems the fastest before the rounds are done.
+func (h *heat) fastest() *contender {
+	return slices.MinFunc(h.contenders, func(a, b *contender) int { return cmp.Compare(a.estimateNS(), b.estimateNS()) })
 }
 
 // spoken says whether everyone can be compared with whoever seems the fastest.
@@ -141,14 +145,13 @@ func (h *heat) spoken() bool {
 
 // lacksRounds says whether a contender and whoever seems the fastest have too few rounds in common.
 func (h *heat) lacksRounds(k *contender) bool {
-	fastest := slices.MinFunc(h.contenders, func(a, b *contender) int { return cmp.Compare(a.estimateNS(), b.estimateNS()) })
-	one, other, shared := k.byRound(h.done+1), fastest.byRound(h.done+1), 0 // the round that is going on too
+	one, other, shared := k.byRound(h.done+1), h.fastest().byRound(h.done+1), 0 // the round that is going on too
 	for i := range one {
 		if one[i].Time > 0 && other[i].Time > 0 {
 			shared++
 		}
 	}
-	return shared < min(leastShared, h.regime.mostRounds(h.plan.Rounds))
+	return shared < min(stats.LeastRounds, h.regime.mostRounds(h.plan.Rounds))
 }
 
 func (h *heat) settled() bool {

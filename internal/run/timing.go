@@ -75,7 +75,6 @@ const (
 	leastSamples  = 30              // before an implementation can be done
 	settledRounds = 12              // before all can be: fewer say little of a difference
 	roundsAimed   = 30              // an implementation whose turns are too long for so many takes part in every second, third, ... round
-	leastShared   = 8               // rounds in common, at usual clocks: the fewest that two can be compared in
 	leastTurns    = 12              // rounds of an implementation that takes part in some: slow clocks cost a few of them
 	nearFastest   = 1.25            // how far the first estimate of a time may be off: who is this near to the fastest may be the fastest
 	mostOverdraft = 3               // times the budget, to get them

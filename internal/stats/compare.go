@@ -38,8 +38,8 @@ type Round struct {
 // clockDrift is how far the ratio of two clocks may stray in a round from what it usually is.
 const clockDrift = 0.01
 
-// leastRounds is how many rounds a word needs: below 8, an interval of 99 % does not exist.
-const leastRounds = 8
+// LeastRounds is how many rounds a word needs: below 8, an interval of 99 % does not exist.
+const LeastRounds = 8
 
 // Compare compares two implementations round by round. bar is the noise that an A/A comparison of the same session showed, as a share:
 // no difference below it, nor below LeastEffect, is called one. A difference is FASTER or SLOWER where it is that large and the
@@ -52,7 +52,7 @@ func Compare(a, b []Round, bar float64) Comparison {
 		return c
 	}
 	c.Low, c.High = bootstrap(c.Ratios)
-	if len(c.Ratios) < leastRounds {
+	if len(c.Ratios) < LeastRounds {
 		return c
 	}
 	band := math.Max(LeastEffect, bar)
@@ -99,7 +99,7 @@ func ratios(a, b []Round) (kept []float64, dropped int) {
 		}
 		kept = append(kept, r)
 	}
-	if len(kept) < leastRounds {
+	if len(kept) < LeastRounds {
 		return all, 0
 	}
 	return kept, dropped
