@@ -89,6 +89,20 @@ func (e *emulated) build(t testing.TB, name string, extra ...string) string {
 	return program
 }
 
+// buildWithKernels is build for a program that includes what kernel files include; other folders come before theirs.
+func (e *emulated) buildWithKernels(t testing.TB, name string, folders ...string) string {
+	t.Helper()
+	library, err := e.library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{library, "-Wl,-rpath," + e.folder}
+	for _, folder := range folders {
+		args = append(args, "-I", folder)
+	}
+	return e.build(t, name, append(args, kernelIncludes...)...)
+}
+
 // run gives what a program wrote and its exit status; a program that does not end is killed.
 func runEmulated(t testing.TB, order, program string, args ...string) (output string, status int) {
 	t.Helper()

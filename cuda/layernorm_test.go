@@ -12,10 +12,6 @@ import (
 // ringProgram compiles layernorm_ring.cu with the kernel changed by one edit, "" for none. The next one replaces it.
 func ringProgram(t *testing.T, e *emulated, from, to string) string {
 	t.Helper()
-	library, err := e.library()
-	if err != nil {
-		t.Fatal(err)
-	}
 	const header = "layernorm_backward.cuh"
 	text, err := os.ReadFile(filepath.Join("include", header))
 	if err != nil {
@@ -32,7 +28,7 @@ func ringProgram(t *testing.T, e *emulated, from, to string) string {
 	if err := os.WriteFile(filepath.Join(folder, header), rewritten.Text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return e.build(t, "layernorm_ring.cu", append([]string{library, "-Wl,-rpath," + e.folder, "-I", folder}, kernelIncludes...)...)
+	return e.buildWithKernels(t, "layernorm_ring.cu", folder)
 }
 
 // TestLayernormRing: the rows of layernorm's backward that come through a ring give the formula's bits over more turns than the ring has stages,

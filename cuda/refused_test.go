@@ -6,12 +6,7 @@ import "testing"
 func TestRefusedRequest(t *testing.T) {
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1")
-	library, err := e.library()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := e.build(t, "refused.cu", append([]string{library, "-Wl,-rpath," + e.folder}, kernelIncludes...)...)
-	if out, status := runEmulated(t, "forward", program); status != 0 || out != "1 0 1 0\n" {
+	if out, status := runEmulated(t, "forward", e.buildWithKernels(t, "refused.cu")); status != 0 || out != "1 0 1 0\n" {
 		t.Errorf("status %d, %q: want an error, a launch, an error, a launch", status, out)
 	}
 }

@@ -28,12 +28,7 @@ func TestWgmmaTileOnAModel(t *testing.T) {
 func TestFp8Accumulators(t *testing.T) {
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1")
-	library, err := e.library()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := e.build(t, "fp8_accumulators.cu", append([]string{library, "-Wl,-rpath," + e.folder}, kernelIncludes...)...)
-	if out, status := runEmulated(t, "forward", program); status != 0 {
+	if out, status := runEmulated(t, "forward", e.buildWithKernels(t, "fp8_accumulators.cu")); status != 0 {
 		t.Errorf("status %d\n%s", status, out)
 	}
 }
