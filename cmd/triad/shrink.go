@@ -284,6 +284,7 @@ func (s *shrinker) run(dims map[string]int64, distribution string) *record.Recor
 	s.runs++
 	request := s.request
 	request.Impls, request.Explain, request.Gradients, request.Single = []string{s.impl}, false, false, !s.related
+	request.Timing = nil // the time of a probe is of no use to anybody
 	spec := request.Operators[0].Spec
 	o := op.Options{Level: op.LevelFull, DTypes: []string{s.base.DType}, Passes: []op.Pass{s.base.Pass}, Dims: dims, Attributes: map[string]string{},
 		Distributions: []string{distribution}, Layouts: []string{s.base.Layout}, Device: request.Options.Device, Memory: request.Options.Memory}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,12 @@ func (r *Runner) Bench(ctx context.Context, request Request) (Result, error) {
 }
 
 func (r *Runner) bench(ctx context.Context, request Request, result *Result) error {
+	if request.Timing == nil {
+		return errors.New("bench: the request has no plan of timing")
+	}
+	if err := r.timingKept(request); err != nil {
+		return err
+	}
 	backends, err := r.wanted(request.Impls)
 	if err != nil {
 		return err

@@ -34,6 +34,9 @@ func (r *Result) unlessStopped(ctx context.Context, err error) error {
 }
 
 func (r *Runner) compare(ctx context.Context, request Request, result *Result) error {
+	if err := r.timingKept(request); err != nil {
+		return err
+	}
 	backends, err := r.wanted(request.Impls)
 	if err != nil {
 		return err

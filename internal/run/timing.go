@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -46,6 +47,14 @@ type TimingPlan struct {
 	Rounds  int           // at most
 	Budget  time.Duration // for one case in one regime, beside what its turns wait for the card to rest or to settle
 	Wake    time.Duration // how long the card computes before anything is measured
+}
+
+// timingKept refuses a plan of timing without anybody to keep what it finds.
+func (r *Runner) timingKept(request Request) error {
+	if request.Timing != nil && r.Timings == nil {
+		return errors.New("the request has a plan of timing, and the runner has no recorder of timings: set Runner.Timings, or leave Request.Timing nil")
+	}
+	return nil
 }
 
 // Reading is one look at the card; a number that is not known is 0.
