@@ -2,6 +2,7 @@
 package python
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 func TestPackage(t *testing.T) {
 	t.Parallel()
 	clean := environment(t)
-	build(t, clean, "install", "--quiet", "--disable-pip-version-check", ".")
+	build(t, "", clean, "install", "--quiet", "--disable-pip-version-check", ".")
 	torch := lend(t, clean)
 	files, err := filepath.Glob("tests/test_*.py")
 	if err != nil || len(files) == 0 {
@@ -81,7 +82,7 @@ func TestWheel(t *testing.T) {
 	t.Parallel()
 	clean := environment(t)
 	dist := t.TempDir()
-	build(t, clean, "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", dist, ".")
+	build(t, "GO="+chattyGo(t), clean, "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", dist, ".")
 	wheels, err := filepath.Glob(filepath.Join(dist, "triad-*.whl"))
 	if err != nil || len(wheels) != 1 {
 		t.Fatalf("wheels %v, %v: want one", wheels, err)
@@ -91,8 +92,10 @@ func TestWheel(t *testing.T) {
 	code := "import triad, subprocess; said = subprocess.run([triad.binary(), 'version'], capture_output=True, text=True).stdout.split(); " +
 		"print(said[1] == triad.__version__, len(triad.ops()) > 5, len(triad.case('softmax', dims={'rows': 1, 'cols': 1}).key) > 0); " +
 		"import pathlib; here = pathlib.Path(triad.__file__).parent; " +
-		"print('Apache License' in (here / 'LICENSE').read_text(), 'spf13/cobra' in (here / 'THIRD_PARTY_LICENSES.txt').read_text())"
-	if got := outputIn(t, nothing, clean, "-I", "-c", code); strings.Join(strings.Fields(got), " ") != "True True True True True" {
+		"licences = (here / 'THIRD_PARTY_LICENSES.txt').read_text(); " +
+		"print('Apache License' in (here / 'LICENSE').read_text(), 'spf13/cobra' in licences, 'downloading' not in licences); " +
+		"import json; print(len(json.loads((here / '_operators' / 'catalogue.json').read_text())) > 5)"
+	if got := outputIn(t, nothing, clean, "-I", "-c", code); strings.Join(strings.Fields(got), " ") != "True True True True True True True" {
 		t.Errorf("the installed wheel says %s", got)
 	}
 	other := exec.CommandContext(t.Context(), clean, "-m", "pip", "install", "--disable-pip-version-check", "--no-index", "--no-deps", "--only-binary=:all:",
@@ -104,12 +107,23 @@ func TestWheel(t *testing.T) {
 
 var building sync.Mutex
 
-// build lets pip build the package, one at a time: each takes all cores.
-func build(t testing.TB, python string, arguments ...string) {
+// build lets pip build the package, one at a time: each takes all cores. variable is one more of the environment, NAME=VALUE, or "".
+func build(t testing.TB, variable, python string, arguments ...string) {
 	t.Helper()
 	building.Lock()
 	defer building.Unlock()
-	output(t, append([]string{python, "-m", "pip"}, arguments...)...)
+	outputIn(t, variable, append([]string{python, "-m", "pip"}, arguments...)...)
+}
+
+// chattyGo is a go that says on stderr what the real one says there on an empty module cache.
+func chattyGo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "go")
+	text := "#!/bin/sh\necho 'go: downloading github.com/pkg/errors v0.9.1' >&2\nexec go \"$@\"\n"
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // BenchmarkOverhead prints what an operator in Python adds to the launch of its kernel.
@@ -174,6 +188,7 @@ func lend(t testing.TB, clean string) bool {
 	return true
 }
 
+// output runs a command that must succeed and gives its stdout.
 func output(t testing.TB, command ...string) string {
 	t.Helper()
 	return outputIn(t, "", command...)
@@ -186,9 +201,10 @@ func outputIn(t testing.TB, variable string, command ...string) string {
 	if variable != "" {
 		cmd.Env = append(os.Environ(), variable)
 	}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+	var out, log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &log
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(command, " "), err, &out, &log)
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(out.String())
 }

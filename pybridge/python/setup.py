@@ -22,14 +22,13 @@ NATIVE = ("__init__.py", "go.py", "native.py", "_native*.so")
 
 
 def run(*command, cwd=ROOT, **environment):
-    """Runs one step of the build, and ends it with the step's own words where it does not succeed."""
+    """Runs one step of the build and gives its stdout. Its stderr ("go: downloading ...") is shown where the step fails, which ends the build."""
     try:
-        done = subprocess.run([str(word) for word in command], cwd=cwd, env={**os.environ, **environment}, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = subprocess.run([str(word) for word in command], cwd=cwd, env={**os.environ, **environment}, text=True, capture_output=True)
     except FileNotFoundError:
         sys.exit(f"build triad: {command[0]} is not here: install Go 1.26 or newer and the requirements of pyproject.toml, or take a wheel, which needs none")
     if done.returncode:
-        sys.exit(f"build triad: {' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-8000:]}")
+        sys.exit(f"build triad: {' '.join(map(str, command))} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-8000:]}")
     return done.stdout
 
 
