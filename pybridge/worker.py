@@ -318,7 +318,7 @@ def main(kind: type[Worker] = Worker) -> NoReturn:
 def serve(kind: type[Worker]) -> int:
     parser = argparse.ArgumentParser(description="a Python worker of triad; the driver starts it")
     parser.add_argument("--operators", required=True, type=Path, help="the folder of the operator files")
-    worker = kind(parser.parse_args().operators.resolve())
+    worker = kind(parser.parse_args().operators.absolute())  # by the driver's own name for it: it compares the places that answers name
     try:
         wire.serve(wire.Channel(), worker.answer, worker.idle)
     except wire.WireError as e:
