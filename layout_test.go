@@ -1,6 +1,7 @@
 package triad_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // rule is one line of the table of who may import whom.
@@ -176,4 +178,63 @@ func TestNoInitFiles(t *testing.T) {
 			t.Errorf("%s/__init__.py hides the real package %s from Python", dir, dir)
 		}
 	}
+}
+
+// Shared code of the judge names no operator: what is particular to one is a key of its spec, or stands in its own files.
+func TestSharedCodeNamesNoOperator(t *testing.T) {
+	specs, err := filepath.Glob("internal/catalog/*.toml")
+	if err != nil || len(specs) == 0 {
+		t.Fatalf("read the operators' names: %v", err)
+	}
+	var operators []string
+	for _, file := range specs {
+		operators = append(operators, strings.TrimSuffix(filepath.Base(file), ".toml"))
+	}
+	read := 0
+	for _, dir := range []string{"catalog", "judge", "parallel", "run", "stats", "tensor", "worker", "workload"} {
+		files, err := filepath.Glob("internal/" + dir + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			own := slices.ContainsFunc(operators, func(o string) bool { return strings.HasPrefix(filepath.Base(file), o) })
+			if dir == "catalog" && own || strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			read++
+			for _, name := range operatorsNamed(t, file, nil, operators) {
+				t.Errorf("%s names an operator: make what is meant a key of the spec (docs/writing-an-op.md)", name)
+			}
+		}
+	}
+	if read < 50 {
+		t.Errorf("%d files were read: want all of the shared ones", read)
+	}
+	planted := "package p\n\nfunc f(k call) bool { return k.Op == \"" + operators[0] + "\" || k.says(\"as in " + operators[0] + " alone\") }\n"
+	if found := operatorsNamed(t, "planted.go", planted, operators); len(found) != 2 {
+		t.Errorf("of two planted names %d are found: %v", len(found), found)
+	}
+}
+
+// operatorsNamed lists the string literals of a Go file in which a word is the name of an operator.
+func operatorsNamed(t *testing.T, file string, source any, operators []string) []string {
+	t.Helper()
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, file, source, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		literal, ok := n.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING {
+			return true
+		}
+		words := strings.FieldsFunc(literal.Value, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(operators, w) }) {
+			found = append(found, set.Position(literal.Pos()).String()+": "+literal.Value)
+		}
+		return true
+	})
+	return found
 }

@@ -89,7 +89,7 @@ func ComplexStep(spec *op.Spec, c op.Case, in []tensor.Tensor, seed uint64) (Ste
 	if err != nil {
 		return Step{}, err
 	}
-	all, err := lossesOf(&call{Case: c, in: in})
+	all, err := lossesOf(&call{Case: c, spec: spec, in: in})
 	if err != nil {
 		return Step{}, fmt.Errorf("take the complex step of %s: %w", c.Op, err)
 	}

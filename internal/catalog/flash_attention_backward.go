@@ -51,8 +51,8 @@ func attentionBackward(k *call) ([]judge.Target, error) {
 	b.lowSaved = a.uP != judge.U32 || !b.given && a.d != op.FP32
 	b.gQ = k.growth(a.seqQ * (a.headsQ / a.headsKV))
 	b.choose(k, shape)
-	// All elements share the rounding errors of each query's delta, and of the few large weights: of few queries these are no statistic.
-	few := a.seqQ*(a.headsQ/a.headsKV) < fewQueries || k.Distribution == "late_max"
+	// All elements share the rounding errors of each query's delta: of few queries these are no statistic.
+	few := a.seqQ*(a.headsQ/a.headsKV) < fewQueries
 	targets := []*judge.Target{&b.dq, &b.dk, &b.dv}
 	for _, t := range targets {
 		t.Independent = t.Independent && !few

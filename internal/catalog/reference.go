@@ -55,7 +55,7 @@ func (o *Operator) TruthOf(c op.Case, contract string, in []tensor.Tensor, sampl
 	if err := errors.Join(complete(outputs, computed), complete(outputs, strict)); err != nil {
 		return judge.Truth{}, fmt.Errorf("compute the truth of %s: %w", c.Op, err)
 	}
-	k := &call{Case: c, rules: rules, in: in, sample: sample}
+	k := &call{Case: c, spec: o.Spec, rules: rules, in: in, sample: sample}
 	truth := judge.Truth{Contract: contract}
 	for i, t := range outputs {
 		target := k.composed(t, computed[i], strict[i])

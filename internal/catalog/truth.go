@@ -97,6 +97,10 @@ func truthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample, sim
 	if !ok {
 		return judge.Truth{}, fmt.Errorf("compute the truth of %s: the operator has none in fp64", c.Op)
 	}
+	o, err := Get(c.Op)
+	if err != nil {
+		return judge.Truth{}, err
+	}
 	rules, err := ContractNamed(contract)
 	if err != nil {
 		return judge.Truth{}, err
@@ -111,7 +115,7 @@ func truthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample, sim
 	if compute == nil || c.Pass == op.PassUnknown {
 		return judge.Truth{}, fmt.Errorf("compute the truth of %s: it has no pass %v", c.Op, c.Pass)
 	}
-	k := &call{Case: c, rules: rules, in: in, sample: sample, simOnly: simOnly}
+	k := &call{Case: c, spec: o.Spec, rules: rules, in: in, sample: sample, simOnly: simOnly}
 	for _, x := range in {
 		if err := x.Check(); err != nil {
 			return judge.Truth{}, fmt.Errorf("compute the truth of %s: %w", c.Op, err)
@@ -132,6 +136,7 @@ func truthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample, sim
 // call is one case under one contract with its inputs.
 type call struct {
 	op.Case
+	spec   *op.Spec
 	rules  Contract
 	in     []tensor.Tensor
 	sample *Sample
@@ -154,12 +159,13 @@ func (k *call) growth(n int64) float64 {
 }
 
 // independent says whether the values of the case are many independent ones, so that the root mean square of their rounding errors is a
-// statistic: rows of one value, outliers and selected extremes have a few rounding errors that decide, which may happen to be small. So do rows of
-// attention whose logits, products of two tensors that are not plainly normal, leave one key nearly all the weight.
+// statistic: rows of one value, outliers and selected extremes have a few rounding errors that decide, which may happen to be small. So do rows whose
+// logits are products of two tensors that are not plainly normal (check.logits of the spec): one key has nearly all the weight. docs/judge.md
+// has the measurement.
 func (k *call) independent() bool {
 	switch k.Distribution {
 	case "scaled", "shifted", "late_max", "row_offsets":
-		if k.Op == "flash_attention" {
+		if len(k.spec.Check.Logits) > 0 {
 			return false
 		}
 		fallthrough
@@ -234,12 +240,13 @@ func (k *call) finish(t *judge.Target) error {
 		return fmt.Errorf("compute the truth of %s: %w", k.Op, t.Check())
 	}
 	declared := k.Distribution == "non_finite" || k.Distribution == "neg_inf_mask"
+	output, _ := k.spec.Output(t.Name)
 	unasked := parallel.First(len(t.R), func(first, end int) int {
 		for i, r := range t.R[first:end] {
 			if isFinite(r) {
 				continue
 			}
-			if !declared && !(t.Name == "lse" && math.IsInf(r, -1)) {
+			if !declared && !(output.MayBeNegInf && math.IsInf(r, -1)) {
 				return first + i
 			}
 			t.T[first+i], t.TFP32[first+i] = 0, 0

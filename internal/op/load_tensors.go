@@ -18,8 +18,8 @@ func (s *Spec) compileTensors() error {
 		if err := s.compileTensor("input", t, taken); err != nil {
 			return err
 		}
-		if t.Optional || t.Strided {
-			return fmt.Errorf("input %s: optional belongs to outputs, strided to backward.tensors", t.Name)
+		if t.Optional || t.MayBeNegInf || t.Strided {
+			return fmt.Errorf("input %s: optional and may_be_neg_inf belong to outputs, strided to backward.tensors", t.Name)
 		}
 	}
 	for i := range s.OutputSpecs {
@@ -205,7 +205,7 @@ func (s *Spec) backwardInput(name string) (TensorSpec, error) {
 	}
 	if of, ok := strings.CutPrefix(name, "grad_"); ok {
 		if t, ok := s.Output(of); ok {
-			t.Name, t.Optional, t.Differentiable = name, false, true // an upstream gradient follows the case's layout
+			t.Name, t.Optional, t.MayBeNegInf, t.Differentiable = name, false, false, true // an upstream gradient follows the case's layout
 			return t, nil
 		}
 	}

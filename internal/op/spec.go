@@ -56,6 +56,7 @@ type TensorSpec struct {
 	Shape          any    `toml:"shape"`
 	DType          string `toml:"dtype"`
 	Optional       bool   `toml:"optional"`       // output: an implementation says whether it gives it
+	MayBeNegInf    bool   `toml:"may_be_neg_inf"` // output: -inf where there is nothing to add up, whatever the inputs are
 	Differentiable bool   `toml:"differentiable"` // input: has a gradient, and follows a case's layout
 	Strided        bool   `toml:"strided"`        // tensor of [[backward.tensors]]: follows a case's layout
 	Fill           string `toml:"fill"`
@@ -125,7 +126,8 @@ type CheckSpec struct {
 	// Pins fixes attributes under a distribution: {non_finite = {causal = false}} leaves causal cases out of it.
 	Pins map[string]map[string]any `toml:"pins"`
 	// Logits names the two inputs whose product makes the logits of a softmax, as in attention: [..., query, dim] and [..., key, dim]. Without
-	// them the distributions that speak of logits act on the inputs themselves.
+	// them the distributions that speak of logits act on the inputs themselves. With them G4 and G5 are asked of normal data alone: of other logits one
+	// key has nearly all the weight, and its few rounding errors are no statistic.
 	Logits []string `toml:"logits"`
 	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among zeros.
 	Integers string           `toml:"integers"`
