@@ -70,7 +70,7 @@ type Comparison struct {
 	Regime string    `json:"regime"`
 	Ratios []float64 `json:"ratios"` // one a round
 	Ratio  float64   `json:"ratio"`
-	Low    float64   `json:"ratio_low"` // 95 % bootstrap interval
+	Low    float64   `json:"ratio_low"` // 99 % interval of the median, free of assumptions; of fewer than 8 rounds the smallest and largest ratio
 	High   float64   `json:"ratio_high"`
 	Word   string    `json:"word"` // FASTER, SLOWER, SAME, AMBIGUOUS: of A
 }

@@ -11,6 +11,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/stats"
 )
 
 // Timed is what there is to say about times: the rulers of the session and the ratios of what was timed in the same rounds.
@@ -170,10 +171,22 @@ func (l timeLine) cells() []string {
 		ratio = "1"
 	}
 	if c := l.comparison; c != nil {
-		ratio, word = fmt.Sprintf("%.3f [%.3f, %.3f]", c.Ratio, c.Low, c.High), c.Word
+		ratio, word = ratioWords(*c), c.Word
 	}
 	return []string{t.Regime, duration(t.MedianNS), fmt.Sprintf("±%.1f %%", (t.HighNS-t.LowNS)/2/t.MedianNS*100), rate(t), share, ratio, word, clock,
 		occupancy(t.Kernels), l.note}
+}
+
+// ratioWords is a ratio with its interval, "1.46 [1.450, 1.459]". Far from 1 its digits mean nothing: "39 x". Where the rounds were too few for
+// an interval their number stands in its place.
+func ratioWords(c record.Comparison) string {
+	switch {
+	case c.Ratio >= 10:
+		return fmt.Sprintf("%.0f x", c.Ratio)
+	case c.Word == string(stats.Ambiguous) && len(c.Ratios) < stats.LeastRounds:
+		return fmt.Sprintf("%.2f in %s", c.Ratio, counted(len(c.Ratios), "round"))
+	}
+	return fmt.Sprintf("%.2f [%.3f, %.3f]", c.Ratio, c.Low, c.High)
 }
 
 // timingWords is a timing in a line.

@@ -28,7 +28,7 @@ func timedRecords() ([]record.Record, Timed) {
 	return records, Timed{
 		Rulers: []record.Ruler{{Name: "bf16", FLOPsPerSecond: new(record.Float(7.87e14))}, {Name: "copy", BytesPerSecond: new(record.Float(4.123e12))}},
 		Comparisons: []record.Comparison{{A: "cuda/vec", B: "cuda/vec", RunA: "A", RunB: "A", Regime: "cold", Ratio: 1, Word: "SAME"},
-			{A: "torch/eager", B: "cuda/vec", RunA: "B", RunB: "A", Regime: "cold", Ratio: 3.705, Low: 3.7, High: 3.71, Word: "SLOWER"}}}
+			{A: "torch/eager", B: "cuda/vec", RunA: "B", RunB: "A", Regime: "cold", Ratio: 3.706, Low: 3.7, High: 3.71, Word: "SLOWER"}}}
 }
 
 // The fastest comes first; what is impossible or wrong shows no time.
@@ -41,11 +41,11 @@ func TestBenchTable(t *testing.T) {
 	text := out.String()
 	want := `softmax forward bf16, rows=8192 cols=8192
 
-  implementation  status      regime    median  interval        rate  roofline                 ratio  word       clock  occupancy  note
-  cuda/vec        PASS        cold    69.23 us    ±0.2 %  3.877 TB/s      92 %                     1          1980 MHz  75, 100 %
-  torch/eager     PASS        cold    256.5 us    ±0.2 %  1.047 TB/s      92 %  3.705 [3.700, 3.710]  SLOWER  1980 MHz
-  cuda/cheat      IMPOSSIBLE  cold                                                                                                 1000.0 ns a call: too fast
-  cuda/wrong      FAIL                                                                                                             y[0, 0] is 3
+  implementation  status      regime    median  interval        rate  roofline                ratio  word       clock  occupancy  note
+  cuda/vec        PASS        cold    69.23 us    ±0.2 %  3.877 TB/s      92 %                    1          1980 MHz  75, 100 %
+  torch/eager     PASS        cold    256.5 us    ±0.2 %  1.047 TB/s      92 %  3.71 [3.700, 3.710]  SLOWER  1980 MHz
+  cuda/cheat      IMPOSSIBLE  cold                                                                                                1000.0 ns a call: too fast
+  cuda/wrong      FAIL                                                                                                            y[0, 0] is 3
 
 At best, measured in this session: bf16 product 787 TFLOP/s, copy 4.12 TB/s.
 `
@@ -60,6 +60,22 @@ At best, measured in this session: bf16 product 787 TFLOP/s, copy 4.12 TB/s.
 	out.Reset()
 	if err := Bench(&out, Style{}, records, timed, Summary{Exit: 1}); err != nil || !strings.Contains(out.String(), missing) {
 		t.Errorf("%v, a share is missing:\n%s", err, out.String())
+	}
+}
+
+func TestRatioWords(t *testing.T) {
+	eight := make([]float64, 8)
+	for want, c := range map[string]record.Comparison{
+		"1.46 [1.450, 1.459]": {Ratio: 1.4561, Low: 1.45, High: 1.459, Word: "SLOWER", Ratios: eight},
+		"39 x":                {Ratio: 39.0412, Low: 39.01, High: 39.11, Word: "SLOWER", Ratios: eight[:3]},
+		"707 x":               {Ratio: 707.123456, Low: 700, High: 710, Word: "SLOWER", Ratios: eight},
+		"2.31 [2.290, 2.320]": {Ratio: 2.31, Low: 2.29, High: 2.32, Word: "SLOWER", Ratios: eight[:3]},
+		"1.00 [0.980, 1.030]": {Ratio: 1, Low: 0.98, High: 1.03, Word: "AMBIGUOUS", Ratios: eight},
+		"1.46 in 2 rounds":    {Ratio: 1.46, Low: 1.45, High: 1.47, Word: "AMBIGUOUS", Ratios: eight[:2]},
+	} {
+		if got := ratioWords(c); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -408,21 +408,79 @@ func TestRestsCostNoBudget(t *testing.T) {
 	})
 }
 
-// An implementation whose turns would eat the budget takes part more rarely; the others lose no rounds.
-func TestSlowContenderYields(t *testing.T) {
-	f := timedFakes(t, 0.02, map[string]float64{"fake/fast": 1e5, "fake/slow": 1e8})
-	result, _ := bench(t, f, TimingPlan{Regimes: []Regime{{Cold: true}}, Rounds: 40, Budget: 10 * time.Second})
-	fast, slow := timingOf(t, result, "fake/fast"), timingOf(t, result, "fake/slow")
-	if a, b := slices.Max(fast.Rounds)+1, len(slices.Compact(slices.Clone(slow.Rounds))); b*2 > a || b < 6 {
-		t.Errorf("%d rounds with the fast one, %d with the slow one", a, b)
+// A row that is 707 times slower, whose three turns take five times the budget, costs the near ones no round and no word. It has its own word
+// after three rounds, and no further ones.
+func TestSlowRowLeavesTheRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := timedFakes(t, 0.003, map[string]float64{"fake/best": 1.2e6, "fake/near": 1.3e6, "fake/third": 1.46 * 1.2e6, "fake/naive": 707 * 1.2e6})
+		f.takesTime = true
+		result, _ := bench(t, f, TimingPlan{Regimes: []Regime{{Cold: true}}, Rounds: 40, Budget: time.Second})
+		for name, least := range map[string]int{"fake/best": 12, "fake/near": 12, "fake/third": 12, "fake/naive": 3} {
+			got := timingOf(t, result, name)
+			if rounds := len(slices.Compact(slices.Clone(got.Rounds))); got.Status != op.StatusPass || rounds < least || least == 3 && rounds != 3 {
+				t.Errorf("%s: %v %q in %d rounds", name, got.Status, got.Message, rounds)
+			}
+			if w := wordOf(result, name, "fake/best"); name != "fake/best" && w != "SLOWER" {
+				t.Errorf("%s is %q: %+v", name, w, result.Comparisons)
+			}
+		}
+	})
+}
+
+// A row that takes far longer than any budget ends too, and costs the others nothing.
+func TestEndlessRowEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := timedFakes(t, 0.003, map[string]float64{"fake/best": 1.2e6, "fake/near": 1.3e6, "fake/endless": 3e10})
+		f.takesTime = true
+		began := time.Now()
+		result, _ := bench(t, f, TimingPlan{Regimes: []Regime{{Cold: true}}, Rounds: 40, Budget: time.Second})
+		if took := time.Since(began); took > 3*time.Minute {
+			t.Errorf("it took %v", took)
+		}
+		if got := timingOf(t, result, "fake/endless"); got.Status != op.StatusUnstable || !strings.Contains(got.Message, "--budget") {
+			t.Errorf("%v %q", got.Status, got.Message)
+		}
+		if w := wordOf(result, "fake/near", "fake/best"); w != "SLOWER" {
+			t.Errorf("near is %q: %+v", w, result.Comparisons)
+		}
+	})
+}
+
+// Who is the fastest by a time that is none, wrong or impossible, decides no other's rounds: the others are timed without it.
+func TestWrongLeaderCostsNoWord(t *testing.T) {
+	f := timedFakes(t, 0.003, map[string]float64{"fake/lazy": 1e4, "fake/skips": 1e-1, "fake/right": 1e5, "fake/near": 1.1e5})
+	f.after = map[string]way{"fake/lazy": zeros}
+	result, _ := bench(t, f, coldPlan)
+	for name, want := range map[string]op.Status{"fake/lazy": op.StatusFail, "fake/skips": op.StatusImpossible, "fake/right": op.StatusPass, "fake/near": op.StatusPass} {
+		if got := timingOf(t, result, name); got.Status != want {
+			t.Errorf("%s: %v %q", name, got.Status, got.Message)
+		}
 	}
-	if w := wordOf(result, "fake/slow", "fake/fast"); w != "SLOWER" {
-		t.Errorf("a thousand times slower is %q", w)
+	if w := wordOf(result, "fake/near", "fake/right"); w != "SLOWER" || len(timingOf(t, result, "fake/near").Rounds) < 30 {
+		t.Errorf("near is %q: %+v", w, result.Comparisons)
 	}
 }
 
-// Among many, with some that are slow, everyone shares enough rounds with the fastest to be spoken of, whatever the budget is spent on, and
-// although the clock is low in some.
+// Sustained turns are few and give words all the same: eight rounds to those near the front, three to who is far behind.
+func TestSustainedHasWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := timedFakes(t, 0.003, map[string]float64{"fake/best": 1e5, "fake/near": 1.1e5, "fake/far": 3e5})
+		f.takesTime, f.card.drift = true, 0.05
+		began := time.Now()
+		result, _ := bench(t, f, TimingPlan{Regimes: []Regime{{Cold: true, Load: Sustained}}, Rounds: 40, Budget: time.Second})
+		took := time.Since(began)
+		for name, rounds := range map[string]int{"fake/near": 8, "fake/far": 3} {
+			if w, got := wordOf(result, name, "fake/best"), len(slices.Compact(timingOf(t, result, name).Rounds)); w != "SLOWER" || got != rounds {
+				t.Errorf("%s is %q in %d rounds: %+v", name, w, got, result.Comparisons)
+			}
+		}
+		if took > time.Minute {
+			t.Errorf("three implementations took %v", took)
+		}
+	})
+}
+
+// Among many, with some that are slow, everyone shares enough rounds with the fastest for a word, although the clock is low in some.
 func TestManyContendersShareRounds(t *testing.T) {
 	for _, low := range []int64{0, 8} {
 		manyContendersShareRounds(t, low)
@@ -444,7 +502,11 @@ func manyContendersShareRounds(t *testing.T, low int64) {
 			if c.Ratio < 1.01 {
 				want = "SAME"
 			}
-			if c.Word != want || len(c.Ratios) < 8 {
+			least := 8
+			if c.Ratio > 2 {
+				least = 3
+			}
+			if c.Word != want || len(c.Ratios) < least {
 				t.Errorf("low in one of %d: %s beside %s: %s, ratio %.3f in %d rounds", low, c.A, c.B, c.Word, c.Ratio, len(c.Ratios))
 			}
 		}

@@ -1,8 +1,8 @@
 package run
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -27,7 +27,6 @@ type contender struct {
 	throttle             uint64
 	failed               op.Status // what it came to beside a time
 	sentence             string
-	stride               int // it takes part in every stride-th round
 }
 
 // kept are the samples that were not taken at a slow clock.
@@ -55,7 +54,7 @@ func (k *contender) byRound(n int) []stats.Round {
 	all := make([]stats.Round, n)
 	for r := range all {
 		if len(times[r]) > 0 {
-			all[r] = stats.Round{Time: stats.Median(times[r]), Clock: clocks[r]}
+			all[r] = stats.Round{Time: stats.Median(times[r]), Least: slices.Min(times[r]), Most: slices.Max(times[r]), Clock: clocks[r]}
 		}
 	}
 	return all
@@ -69,10 +68,13 @@ func (k *contender) fail(o backend.Outcome) {
 	}
 }
 
-// estimateNS is what one call seemed to take before the rounds; of who cannot be timed, infinity.
-func (k *contender) estimateNS() float64 {
+// medianNS is what one call took so far, or seemed to take before the rounds; of who cannot be timed, infinity.
+func (k *contender) medianNS() float64 {
 	if k.arm == nil {
 		return math.Inf(1)
+	}
+	if kept := k.kept(); len(kept) > 0 {
+		return stats.Median(kept)
 	}
 	return k.arm.Facts().EstimateNS
 }
@@ -89,23 +91,21 @@ type heat struct {
 	regime     Regime
 	plan       TimingPlan
 	contenders []*contender
-	done       int           // rounds
-	waited     time.Duration // of all turns, for the card to rest or to settle
-	overdrawn  bool          // the budget is spent: rounds go on for those alone that have too few, beside which all others are compared
+	out        map[*record.Record]bool // records that take no part: their times were wrong
+	done       int                     // rounds
+	waited     time.Duration           // of all turns, for the card to rest or to settle
+	near, far  time.Duration           // what the turns took of those near the front, and of those far behind it
 }
 
 // run makes rounds until every contender is settled, or the plan's bounds are met. Rounds go through the contenders forwards and backwards
 // in turn (ABBA), so that a drift of the card meets all alike, and only one of them runs at a time.
 func (h *heat) run(ctx context.Context) error {
-	h.strides()
-	began := time.Now()
-	for h.done < h.regime.mostRounds(h.plan.Rounds) {
-		spent := time.Since(began) - h.waited
-		if h.settled() || ctx.Err() != nil || h.done >= 2 && spent > h.plan.Budget && (h.spoken() || spent > mostOverdraft*h.plan.Budget) {
+	for h.done < h.regime.mostRounds(h.plan.Rounds) && ctx.Err() == nil {
+		leader := h.leader()
+		if leader == nil || h.settled(leader) || h.spent(leader) {
 			break
 		}
-		h.overdrawn = spent > h.plan.Budget
-		if err := h.round(ctx); err != nil {
+		if err := h.round(ctx, leader); err != nil {
 			return err
 		}
 		h.done++
@@ -113,80 +113,100 @@ func (h *heat) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// strides lets contenders whose turns are too long for the budget take part more rarely. Whoever may turn out to be the fastest takes part in
-// every round: all others are compared with it, in the rounds that they share.
-func (h *heat) strides() {
-	active := 0
+// leader is who is the fastest so far; nil where nobody can be timed.
+func (h *heat) leader() *contender {
+	var leader *contender
+	least := math.Inf(1)
 	for _, k := range h.contenders {
-		if k.arm != nil {
-			active++
+		if ns := k.medianNS(); ns < least {
+			leader, least = k, ns
 		}
 	}
-	share := float64(h.plan.Budget.Nanoseconds()) / roundsAimed / float64(max(active, 1))
-	for _, k := range h.contenders {
-		k.stride = 1
-		if k.arm == nil || h.regime.Load != Interleaved || k.estimateNS() <= h.fastest().estimateNS()*nearFastest {
-			continue
-		}
-		_, discard, samples := h.regime.turn(k.replayNS(), k.arm.Facts().Calls)
-		k.stride = max(1, min(longestStride, h.plan.Rounds/leastTurns, int(math.Ceil(k.replayNS()*float64(discard+samples)/share))))
-	}
+	return leader
 }
 
-// fastest is who seems the fastest before the rounds are done.
-func (h *heat) fastest() *contender {
-	return slices.MinFunc(h.contenders, func(a, b *contender) int { return cmp.Compare(a.estimateNS(), b.estimateNS()) })
+// farBehind says whether a contender takes more than twice the time of the leader. What it costs is not taken from those near the front, and
+// its rounds end as soon as they suffice for a word.
+func (h *heat) farBehind(k, leader *contender) bool {
+	return k.medianNS() > farBehind*leader.medianNS()
 }
 
-// spoken says whether everyone can be compared with whoever seems the fastest.
-func (h *heat) spoken() bool {
-	return !slices.ContainsFunc(h.contenders, func(k *contender) bool { return k.arm != nil && h.lacksRounds(k) })
-}
-
-// lacksRounds says whether a contender and whoever seems the fastest have too few rounds in common.
-func (h *heat) lacksRounds(k *contender) bool {
-	one, other, shared := k.byRound(h.done+1), h.fastest().byRound(h.done+1), 0 // the round that is going on too
+// lacksRounds says whether a contender needs more rounds together with the leader before a word can be said of the two.
+func (h *heat) lacksRounds(k, leader *contender) bool {
+	one, other, shared := k.byRound(h.done), leader.byRound(h.done), 0
 	for i := range one {
 		if one[i].Time > 0 && other[i].Time > 0 {
 			shared++
 		}
 	}
-	return shared < min(stats.LeastRounds, h.regime.mostRounds(h.plan.Rounds))
+	return shared < min(stats.LeastRounds, h.regime.mostRounds(h.plan.Rounds)) && !stats.Apart(one, other)
 }
 
-func (h *heat) settled() bool {
-	if h.done < settledRounds && h.done < h.regime.mostRounds(h.plan.Rounds) {
+// settled says whether the rounds can end: everyone near the front has a narrow interval, and everyone else the rounds of a word.
+func (h *heat) settled(leader *contender) bool {
+	if h.done < settledRounds {
 		return false
 	}
-	for _, k := range h.contenders {
-		if k.arm != nil && !stats.Settled(k.kept(), leastSamples, settledAt) {
+	return !slices.ContainsFunc(h.contenders, func(k *contender) bool {
+		switch {
+		case k.arm == nil:
 			return false
+		case h.farBehind(k, leader):
+			return h.lacksRounds(k, leader)
 		}
-	}
-	return true
+		return !stats.Settled(k.kept(), leastSamples, settledAt)
+	})
 }
 
-// round gives every contender whose turn it is one turn.
-func (h *heat) round(ctx context.Context) error {
+// spent says whether the budget ends the rounds. It is that of the contenders near the front; where one of them lacks rounds at its end, they
+// get up to mostOverBudget times as much. Sustained turns have a length and a number of their own.
+func (h *heat) spent(leader *contender) bool {
+	if h.regime.Load == Sustained || h.done < 2 || h.near <= h.plan.Budget {
+		return false
+	}
+	lacking := slices.ContainsFunc(h.contenders, func(k *contender) bool { return k.arm != nil && h.takesPart(k, leader) && h.lacksRounds(k, leader) })
+	return !lacking || h.near > mostOverBudget*h.plan.Budget
+}
+
+// takesPart says whether a contender gets a turn in the next round: who is far behind only until a word can be said of it, and within a
+// budget of its own, so that a row that takes minutes ends too.
+func (h *heat) takesPart(k, leader *contender) bool {
+	if k.arm == nil || !h.farBehind(k, leader) {
+		return k.arm != nil
+	}
+	return h.lacksRounds(k, leader) && h.far <= mostFarBehind*h.plan.Budget
+}
+
+// round gives every contender that takes part one turn.
+func (h *heat) round(ctx context.Context, leader *contender) error {
+	far, takesPart := make([]bool, len(h.contenders)), make([]bool, len(h.contenders))
+	for i, k := range h.contenders { // looked at once a round: between two turns the card would wait for it
+		far[i], takesPart[i] = h.farBehind(k, leader), h.takesPart(k, leader)
+	}
 	for position := range h.contenders {
 		i := position
 		if h.done%2 == 1 {
 			i = len(h.contenders) - 1 - position
 		}
-		k := h.contenders[i]
-		if k.arm == nil || !h.overdrawn && h.done%k.stride != 0 || h.overdrawn && k.stride > 1 && !h.lacksRounds(k) {
+		if !takesPart[i] {
 			continue
 		}
-		if err := h.turn(ctx, k, position); err != nil {
+		began, waited := time.Now(), h.waited
+		if err := h.turn(ctx, h.contenders[i], position); err != nil {
 			return err
 		}
+		took := &h.near
+		if far[i] {
+			took = &h.far
+		}
+		*took += time.Since(began) - (h.waited - waited)
 	}
 	return nil
 }
 
 // turn times one contender once.
 func (h *heat) turn(ctx context.Context, k *contender, position int) error {
-	settle, discard, samples := h.regime.turn(k.replayNS(), k.arm.Facts().Calls)
+	settle, discard, samples := h.regime.turn(k.replayNS(), k.arm.Facts().Calls, len(k.samples) == 0)
 	if h.regime.Load == Burst {
 		h.rest(ctx, restBefore)
 		h.waited += restBefore
@@ -234,43 +254,82 @@ func (h *heat) finish(ctx context.Context, c *prepared) error {
 	return nil
 }
 
-// compare gives the ratio of every contender to the fastest, and that of the fastest to itself.
-func (h *heat) compare(timings map[*contender]record.Timing) []record.Comparison {
-	var best *contender
+// badLeader is the fastest, where its time is none: it was wrong when it was timed, or impossibly fast. Nil where nobody else is left either.
+func (h *heat) badLeader(timings map[*contender]*record.Timing) *contender {
+	var leader *contender
+	left := 0
 	for _, k := range h.contenders {
-		t := timings[k]
-		if !k.shadow && t.Status == op.StatusPass && (best == nil || t.MedianNS < timings[best].MedianNS) {
-			best = k
+		if t := timings[k]; !k.shadow && t.MedianNS > 0 {
+			if left++; leader == nil || t.MedianNS < timings[leader].MedianNS {
+				leader = k
+			}
 		}
 	}
+	if left < 2 || timings[leader].Status.Weight() != op.Bad {
+		return nil
+	}
+	return leader
+}
+
+// best is who all others are compared with: the fastest of those whose time can be used, else the fastest of those that are UNSTABLE.
+func (h *heat) best(timings map[*contender]*record.Timing) *contender {
+	for _, status := range []op.Status{op.StatusPass, op.StatusUnstable} {
+		var best *contender
+		for _, k := range h.contenders {
+			t := timings[k]
+			if !k.shadow && t.Status == status && t.MedianNS > 0 && (best == nil || t.MedianNS < timings[best].MedianNS) {
+				best = k
+			}
+		}
+		if best != nil {
+			return best
+		}
+	}
+	return nil
+}
+
+// compare gives the ratio of every contender to the fastest, and that of one contender to itself. A time that is UNSTABLE because it left
+// the rounds early can be used: it lies apart from the fastest.
+func (h *heat) compare(timings map[*contender]*record.Timing) []record.Comparison {
+	best := h.best(timings)
 	if best == nil {
 		return nil
 	}
-	noise := 0.0
-	var all []record.Comparison
+	all, noise := h.compareTwins()
+	for _, k := range h.contenders {
+		t := timings[k]
+		if k.shadow || k == best || t.Status != op.StatusPass && t.Status != op.StatusUnstable {
+			continue
+		}
+		c := stats.Compare(k.byRound(h.done), best.byRound(h.done), noise)
+		if c.Apart && t.Status == op.StatusUnstable {
+			t.Status, t.Message = op.StatusPass, fmt.Sprintf("%d rounds: every sample is above %d times the fastest's of its round", len(c.Ratios), stats.ApartBy)
+		}
+		if len(c.Ratios) > 0 {
+			all = append(all, comparisonOf(k, best, h.regime, c))
+		}
+	}
+	return all
+}
+
+// compareTwins compares the contender that ran as both arms with itself, and gives the noise that this shows.
+func (h *heat) compareTwins() (all []record.Comparison, noise float64) {
 	for _, k := range h.contenders {
 		if !k.shadow {
 			continue
 		}
 		for _, twin := range h.contenders {
-			if !twin.shadow && twin.record == k.record {
-				c := stats.Compare(twin.byRound(h.done), k.byRound(h.done), 0)
-				noise = c.Noise()
-				if len(c.Ratios) > 0 {
-					all = append(all, comparisonOf(twin, k, h.regime, c))
-				}
+			if twin.shadow || twin.record != k.record {
+				continue
+			}
+			c := stats.Compare(twin.byRound(h.done), k.byRound(h.done), 0)
+			noise = c.Noise()
+			if len(c.Ratios) > 0 {
+				all = append(all, comparisonOf(twin, k, h.regime, c))
 			}
 		}
 	}
-	for _, k := range h.contenders {
-		if k.shadow || k == best || timings[k].Status != op.StatusPass && timings[k].Status != op.StatusUnstable {
-			continue
-		}
-		if c := stats.Compare(k.byRound(h.done), best.byRound(h.done), noise); len(c.Ratios) > 0 {
-			all = append(all, comparisonOf(k, best, h.regime, c))
-		}
-	}
-	return all
+	return all, noise
 }
 
 func comparisonOf(a, b *contender, r Regime, c stats.Comparison) record.Comparison {

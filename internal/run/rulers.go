@@ -166,7 +166,7 @@ func Clocks(ctx context.Context, backends []backend.Backend) ([]Clock, error) {
 			arms[i] = arm
 		}
 	}
-	for range roundsAimed {
+	for range clockRounds {
 		for i, arm := range arms {
 			if arm == nil {
 				continue

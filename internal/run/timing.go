@@ -41,7 +41,7 @@ func (r Regime) String() string {
 }
 
 // TimingPlan says how what passed is timed. Every case and regime gets rounds until the interval of every median is narrow, its Budget is
-// spent or Rounds are done.
+// spent on those near the fastest, or Rounds are done.
 type TimingPlan struct {
 	Regimes []Regime
 	Rounds  int           // at most
@@ -83,25 +83,27 @@ const (
 	unstableAt    = 0.05            // and beyond which nothing is said of it
 	leastSamples  = 30              // before an implementation can be done
 	settledRounds = 12              // before all can be: fewer say little of a difference
-	roundsAimed   = 30              // an implementation whose turns are too long for so many takes part in every second, third, ... round
-	leastTurns    = 12              // rounds of an implementation that takes part in some: slow clocks cost a few of them
-	nearFastest   = 1.25            // how far the first estimate of a time may be off: who is this near to the fastest may be the fastest
-	mostOverdraft = 3               // times the budget, to get them
-	longestStride = 5               // but in every fifth at least
+	farBehind     = stats.ApartBy   // times the fastest's time: whoever takes longer needs few rounds
 	restBefore    = time.Second     // of a burst
-	settleBefore  = 3 * time.Second // of a sustained turn
+	settleBefore  = 3 * time.Second // of the first sustained turn of an implementation
+	settleAgain   = time.Second     // of its further ones: nothing rests between the turns, so that the card is as hot as it gets
 	burstRounds   = 10              // at most
-	steadyRounds  = 4               // of sustained turns
-	steadyNS      = 1e9             // a sustained turn takes at least this long
+	steadyRounds  = 8               // of sustained turns
+	steadyNS      = 0.5e9           // a sustained turn takes at least this long
+	clockRounds   = 30              // of the comparison of two workers' clocks
 	slowClock     = 0.9             // a sample below this share of the median clock is discarded
 	mostDiscarded = 0.2             // more than this share makes a timing unstable
 	rulerTurns    = 10              // of a ruler, with a rest between, as implementations have in their rounds
 	rulerSamples  = 2               // in a turn
 	rulerRest     = 10 * time.Millisecond
+
+	// How many times the budget rounds may go on for a word that still needs some: for those near the front, and for those far behind.
+	mostOverBudget = 3
+	mostFarBehind  = 10
 )
 
-// turn is how an implementation whose replay takes so long is timed in one turn.
-func (r Regime) turn(replayNS float64, calls int) (settle time.Duration, discard, samples int) {
+// turn is how an implementation whose replay takes so long is timed in one turn, its first or a further one.
+func (r Regime) turn(replayNS float64, calls int, first bool) (settle time.Duration, discard, samples int) {
 	discard = 1
 	if replayNS > shareOfTurn {
 		discard = 0
@@ -110,7 +112,10 @@ func (r Regime) turn(replayNS float64, calls int) (settle time.Duration, discard
 	case Burst:
 		return 0, 0, min(5, max(1, int(turnNS/replayNS)))
 	case Sustained:
-		return settleBefore, 0, min(2000, max(3, int(steadyNS/replayNS), 1000/max(calls, 1)))
+		if settle = settleAgain; first {
+			settle = settleBefore
+		}
+		return settle, 0, min(2000, max(3, int(steadyNS/replayNS), 500/max(calls, 1)))
 	}
 	return 0, discard, min(mostTurn, max(1, int(turnNS/replayNS)))
 }

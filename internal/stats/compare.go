@@ -2,7 +2,6 @@ package stats
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 )
 
@@ -17,55 +16,87 @@ const (
 	Ambiguous Word = "AMBIGUOUS"
 )
 
-// LeastEffect is the smallest difference that is ever called one, as a share.
-const LeastEffect = 0.01
+// LeastEffect is the smallest difference that is ever called one, as a share. MostNoise is the largest that noise ever hides: whatever the
+// noise of a session, a ratio whose interval lies beyond it is called different.
+const (
+	LeastEffect = 0.01
+	MostNoise   = 0.1
+)
 
 // Comparison is the ratio of two series of rounds: above 1 the first takes longer.
 type Comparison struct {
-	Ratios    []float64 // one for each round that both took part in and whose clocks moved together
-	Dropped   int       // rounds left out because the clock of one moved and that of the other did not
-	Ratio     float64   // median of Ratios
-	Low, High float64   // 95 % bootstrap interval of the median
+	Ratios  []float64 // one for each round that both took part in and whose clocks moved together
+	Dropped int       // rounds left out because the clock of one moved and that of the other did not
+	Ratio   float64   // median of Ratios
+	// Low and High enclose the median with 99 % confidence, whatever the noise. With fewer than LeastRounds rounds no such interval exists:
+	// then they are the smallest and the largest ratio.
+	Low, High float64
+	Apart     bool // every sample of one lies beyond twice every sample of the other in its round: see ApartRounds
 	Word      Word
 }
 
-// Round is what one implementation did in one round. The zero value took no part.
+// Round is what one implementation did in one round, in ns. The zero value took no part.
 type Round struct {
-	Time  float64 // median of the round's samples
-	Clock float64 // mean clock of the multiprocessors while it ran; 0: not known
+	Time        float64 // median of the round's samples
+	Least, Most float64 // smallest and largest sample
+	Clock       float64 // mean clock of the multiprocessors while it ran; 0: not known
 }
 
 // clockDrift is how far the ratio of two clocks may stray in a round from what it usually is.
 const clockDrift = 0.01
 
-// LeastRounds is how many rounds a word needs: below 8, an interval of 99 % does not exist.
-const LeastRounds = 8
+// LeastRounds is how many rounds a word needs: below 8, an interval of 99 % does not exist. ApartRounds are enough where one
+// takes ApartBy times as long as the other.
+const (
+	LeastRounds = 8
+	ApartRounds = 3
+	ApartBy     = 2
+)
 
-// Compare compares two implementations round by round. bar is the noise that an A/A comparison of the same session showed, as a share:
-// no difference below it, nor below LeastEffect, is called one. A difference is FASTER or SLOWER where it is that large and the
-// distribution-free 99 % interval of the ratio excludes 1, SAME where the 95 % interval lies within that band, else AMBIGUOUS.
+// Compare compares two implementations round by round. bar is the noise that an A/A comparison of the same case showed, as a share: no
+// difference below it, nor below LeastEffect, is called one, but noise above MostNoise counts as MostNoise. The word follows from the
+// interval: FASTER or SLOWER where the ratio differs by that much and the interval excludes 1, SAME where the interval lies within the bar,
+// else AMBIGUOUS. Fewer rounds than LeastRounds give a word where the two lie apart, and AMBIGUOUS elsewhere.
 func Compare(a, b []Round, bar float64) Comparison {
-	var c Comparison
+	c := Comparison{Word: Ambiguous}
 	c.Ratios, c.Dropped = ratios(a, b)
-	c.Ratio, c.Word = Median(c.Ratios), Ambiguous
+	c.Ratio = Median(c.Ratios)
 	if len(c.Ratios) == 0 {
 		return c
 	}
-	c.Low, c.High = bootstrap(c.Ratios)
-	if len(c.Ratios) < LeastRounds {
-		return c
+	slower, faster := Apart(a, b), Apart(b, a)
+	c.Apart = slower || faster
+	c.Low, c.High = slices.Min(c.Ratios), slices.Max(c.Ratios)
+	enough := len(c.Ratios) >= LeastRounds
+	if enough {
+		c.Low, c.High = interval(c.Ratios, 0.99)
 	}
-	band := math.Max(LeastEffect, bar)
-	low, high := interval(c.Ratios, 0.99)
+	band := min(max(LeastEffect, bar), MostNoise)
 	switch {
-	case c.Ratio <= 1-band && high < 1:
+	case faster || enough && c.Ratio <= 1-band && c.High < 1:
 		c.Word = Faster
-	case c.Ratio >= 1+band && low > 1:
+	case slower || enough && c.Ratio >= 1+band && c.Low > 1:
 		c.Word = Slower
-	case c.Low >= 1-band && c.High <= 1+band:
+	case enough && c.Low >= 1-band && c.High <= 1+band:
 		c.Word = Same
 	}
 	return c
+}
+
+// Apart says whether a is slower beyond doubt: in every round that both took part in, at least ApartRounds of them, every sample of a is
+// above twice every sample of b. Noise that doubles a time in all samples of one and of no other, round after round, is no noise.
+func Apart(a, b []Round) bool {
+	shared := 0
+	for i := range min(len(a), len(b)) {
+		if !(a[i].Time > 0 && b[i].Time > 0) {
+			continue
+		}
+		if !(a[i].Least > ApartBy*b[i].Most) {
+			return false
+		}
+		shared++
+	}
+	return shared >= ApartRounds
 }
 
 // Noise is the bar that an A/A comparison sets: how far from 1 its interval reaches.
@@ -103,21 +134,4 @@ func ratios(a, b []Round) (kept []float64, dropped int) {
 		return all, 0
 	}
 	return kept, dropped
-}
-
-// resamples is how often bootstrap draws.
-const resamples = 2000
-
-// bootstrap is the percentile interval of the median, 95 %. Its generator has a fixed seed: the same samples give the same interval.
-func bootstrap(samples []float64) (low, high float64) {
-	random := rand.New(rand.NewPCG(0x7472696164, uint64(len(samples))))
-	medians, drawn := make([]float64, resamples), make([]float64, len(samples))
-	for i := range medians {
-		for k := range drawn {
-			drawn[k] = samples[random.IntN(len(samples))]
-		}
-		medians[i] = Median(drawn)
-	}
-	slices.Sort(medians)
-	return quantile(medians, 0.025), quantile(medians, 0.975)
 }

@@ -1,8 +1,10 @@
 package stats
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -15,7 +17,7 @@ func series(random *rand.Rand, n int, slower, noise, drift float64) (a, b []Roun
 			if random.Float64() < 0.03 {
 				t *= 1.3 // somebody else used the card
 			}
-			return Round{Time: t, Clock: 1900 * clock}
+			return Round{Time: t, Least: t, Most: t, Clock: 1900 * clock}
 		}
 		a, b = append(a, time(slower)), append(b, time(1))
 	}
@@ -57,6 +59,141 @@ func TestSameKernelIsNotFaster(t *testing.T) {
 	}
 }
 
+// noises are what timed rounds show: each gives a factor on the time of every sample of a round, one for each of two arms that differ in nothing.
+var noises = map[string]func(random *rand.Rand) func(i int) (a, b float64){
+	"lognormal 1 %": func(random *rand.Rand) func(int) (float64, float64) {
+		return func(int) (float64, float64) {
+			return math.Exp(0.01 * random.NormFloat64()), math.Exp(0.01 * random.NormFloat64())
+		}
+	},
+	"lognormal 50 %": func(random *rand.Rand) func(int) (float64, float64) {
+		return func(int) (float64, float64) {
+			return math.Exp(0.5 * random.NormFloat64()), math.Exp(0.5 * random.NormFloat64())
+		}
+	},
+	"Cauchy, 2 % wide": func(random *rand.Rand) func(int) (float64, float64) {
+		tail := func() float64 { return 1 + 0.02*math.Abs(math.Tan(math.Pi*(random.Float64()-0.5))) }
+		return func(int) (float64, float64) { return tail(), tail() }
+	},
+	"one round in five takes five times as long": func(random *rand.Rand) func(int) (float64, float64) {
+		hiccup := func() float64 {
+			if random.Float64() < 0.2 {
+				return 5 * (1 + 0.1*random.Float64())
+			}
+			return 1 + 0.003*random.Float64()
+		}
+		return func(int) (float64, float64) { return hiccup(), hiccup() }
+	},
+	"a clock that falls by a third, whoever runs second is later": func(random *rand.Rand) func(int) (float64, float64) {
+		return func(i int) (float64, float64) {
+			first, second := 1+0.01*float64(2*i), 1+0.01*float64(2*i+1)
+			if i%2 == 1 {
+				first, second = second, first
+			}
+			return first * math.Exp(0.003*random.NormFloat64()), second * math.Exp(0.003*random.NormFloat64())
+		}
+	},
+	"a walk that both share": func(random *rand.Rand) func(int) (float64, float64) {
+		at := 0.0
+		return func(int) (float64, float64) {
+			at += 0.05 * random.NormFloat64()
+			return math.Exp(at + 0.01*random.NormFloat64()), math.Exp(at + 0.01*random.NormFloat64())
+		}
+	},
+}
+
+// arms draws n rounds of samples each of two implementations, the first of which takes factor times as long.
+func arms(random *rand.Rand, noise func(i int) (a, b float64), n, samples int, factor float64) (a, b []Round) {
+	one := func(times float64) Round {
+		all := make([]float64, samples)
+		for k := range all {
+			all[k] = 1e5 * times * math.Exp(0.002*random.NormFloat64())
+		}
+		return Round{Time: Median(all), Least: slices.Min(all), Most: slices.Max(all)}
+	}
+	for i := range n {
+		x, y := noise(i)
+		a, b = append(a, one(factor*x)), append(b, one(y))
+	}
+	return a, b
+}
+
+// The same kernel as both arms is called faster or slower in at most 1 % of 1000 comparisons, in any number of rounds from three on, under
+// noise with heavy tails and under drift, whatever bar an A/A comparison of the same kind set.
+func TestNoiseIsNoDifference(t *testing.T) {
+	for name, noise := range noises {
+		for _, n := range []int{3, 5, 8, 9, 12, 30, 60} {
+			random := rand.New(rand.NewPCG(uint64(n), 11))
+			wrong := 0
+			for range 1000 {
+				bar := 0.0
+				if random.IntN(2) == 0 {
+					x, y := arms(random, noise(random), n, 3, 1)
+					bar = Compare(x, y, 0).Noise()
+				}
+				a, b := arms(random, noise(random), n, 3, 1)
+				if c := Compare(a, b, bar); c.Word == Faster || c.Word == Slower {
+					wrong++
+				}
+			}
+			if wrong > 10 {
+				t.Errorf("%s, %d rounds: %d of 1000 are called different", name, n, wrong)
+			}
+		}
+	}
+}
+
+// Whatever the noise and its bar, what lies beyond a tenth with its whole interval is never AMBIGUOUS, and a word never contradicts its interval.
+func TestWordFollowsFromInterval(t *testing.T) {
+	random := rand.New(rand.NewPCG(12, 13))
+	worded := 0
+	for range 20 {
+		for _, name := range slices.Sorted(maps.Keys(noises)) {
+			noise := noises[name]
+			n, factor, bar := LeastRounds+random.IntN(40), math.Exp(random.NormFloat64()), 0.3*random.Float64()
+			a, b := arms(random, noise(random), n, 1+random.IntN(5), factor)
+			c := Compare(a, b, bar)
+			beyond := c.Low > 1+MostNoise || c.High < 1-MostNoise
+			if beyond {
+				worded++
+			}
+			if beyond && c.Word == Ambiguous || c.Word == Faster && c.High >= 1 || c.Word == Slower && c.Low <= 1 {
+				t.Errorf("%s, %d rounds, bar %.3f: %s at %.3f [%.3f, %.3f]", name, n, bar, c.Word, c.Ratio, c.Low, c.High)
+			}
+		}
+	}
+	if worded < 50 {
+		t.Errorf("%d ratios lay beyond a tenth: too few to show anything", worded)
+	}
+}
+
+// Ratios of 1.46, 10.03 and 707 have a word in eight rounds, whatever the bar; the two that lie apart have it in three.
+func TestLargeRatiosHaveWords(t *testing.T) {
+	quiet := noises["lognormal 1 %"]
+	for _, factor := range []float64{1.46, 10.03, 707} {
+		random := rand.New(rand.NewPCG(14, 15))
+		for _, n := range []int{2, 3, 7, 8} {
+			a, b := arms(random, quiet(random), n, 2, factor)
+			want := Slower
+			if n < ApartRounds || factor < ApartBy && n < LeastRounds {
+				want = Ambiguous
+			}
+			c := Compare(a, b, 0.3)
+			if c.Word != want || c.Low != slices.Min(c.Ratios) || c.High != slices.Max(c.Ratios) {
+				t.Errorf("factor %v, %d rounds: %+v, want %s", factor, n, c, want)
+			}
+			if mirrored := Compare(b, a, 0.3); (mirrored.Word == Faster) != (want == Slower) {
+				t.Errorf("factor %v, %d rounds, the other way round: %s", factor, n, mirrored.Word)
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(16, 17))
+	a, b := arms(random, quiet(random), 5, 2, 3)
+	if b[4].Most = 2 * b[4].Most; Compare(a, b, 0).Word != Ambiguous {
+		t.Error("one sample that is not below half of the other's: it is not apart in every round")
+	}
+}
+
 func TestWords(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	quiet := func(factor float64) Word {
@@ -84,13 +221,17 @@ func TestWords(t *testing.T) {
 	}
 }
 
+func round(time, clock float64) Round {
+	return Round{Time: time, Least: time, Most: time, Clock: clock}
+}
+
 // A round in which the clock of one arm fell alone is left out; one that a kernel always lowers is not.
 func TestLoneClockDrift(t *testing.T) {
 	var a, b []Round
 	for i := range 30 {
-		x, y := Round{100, 1400}, Round{100, 1900}
+		x, y := round(100, 1400), round(100, 1900)
 		if i < 5 {
-			x = Round{130, 1000}
+			x = round(130, 1000)
 		}
 		a, b = append(a, x), append(b, y)
 	}
