@@ -14,7 +14,6 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/catalog"
-	"triad/internal/op"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/worker"
@@ -161,36 +160,13 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 	if o.resume {
 		err = errors.Join(err, kept.complete(&result))
 	}
-	code := verdictOf(result)
-	switch {
-	case err != nil:
-		code = exitBad
-	case len(refused) > 0 && code != exitBad:
-		code = exitUsage
-	}
-	err = errors.Join(err, kept.finish(err == nil && !result.Interrupted, code))
-	if printErr := a.printBench(store, kept, result, refused, o, code); printErr != nil {
-		err = errors.Join(err, printErr)
-	}
-	return ended(err, code)
-}
-
-// ended is the error of a verb whose run ended so.
-func ended(err error, code exitCode) error {
-	var u *op.UsageError
-	switch {
-	case errors.As(err, &u):
-		return err
-	case err != nil:
-		return &failure{exitBad, err}
-	case code != exitGood:
-		return &failure{code: code}
-	}
-	return nil
+	end := endOf(result, refused, err)
+	err = kept.finish(err == nil && !result.Interrupted, end.code)
+	return end.failure(errors.Join(err, a.printBench(store, kept, result, o, end)))
 }
 
 // printBench prints a result as tables, or as JSON lines.
-func (a *app) printBench(store *results.Store, kept *recorder, result run.Result, refused []error, o *benchOptions, code exitCode) error {
+func (a *app) printBench(store *results.Store, kept *recorder, result run.Result, o *benchOptions, end ending) error {
 	if kept.session == nil {
 		return nil
 	}
@@ -203,7 +179,7 @@ func (a *app) printBench(store *results.Store, kept *recorder, result run.Result
 		return nil
 	}
 	return report.Bench(a.out, a.style(), result.Records, timed(result), report.Summary{
-		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: reason(result, refused, code),
+		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(end.code), Database: store.Path(), Reason: end.reason,
 		Spent: kept.spent})
 }
 

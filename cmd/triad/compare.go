@@ -152,28 +152,10 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return errors.Join(err, kept.finish(false, exitUsage))
 	}
 	result.Records = append(kept.before, result.Records...) // what is wrong stays wrong when the rest is run later
-	code := verdictOf(result)
-	if !proven(result.Steps) {
-		code = exitBad
-	}
-	if err != nil {
-		code = exitBad
-	}
-	if err == nil && len(refused) > 0 && code != exitBad { // what is wrong is said first, and what was not understood after it
-		code = exitUsage
-	}
-	err = errors.Join(err, kept.finish(err == nil && !result.Interrupted, code))
-	if printErr := a.printCompare(ctx, store, kept, result, refused, o, code); printErr != nil {
-		err = errors.Join(err, printErr)
-	}
-	err = errors.Join(err, a.tellSmallest(smallest, kept.info.Added))
-	if err != nil {
-		return &failure{exitBad, err}
-	}
-	if code != exitGood {
-		return &failure{code: code}
-	}
-	return nil
+	end := endOf(result, refused, err)
+	err = kept.finish(err == nil && !result.Interrupted, end.code)
+	err = errors.Join(err, a.printCompare(ctx, store, kept, result, o, end))
+	return end.failure(errors.Join(err, a.tellSmallest(smallest, kept.info.Added)))
 }
 
 func resumeFailure(err error) error {
@@ -183,33 +165,8 @@ func resumeFailure(err error) error {
 	return &failure{exitBad, err}
 }
 
-// verdictOf is the exit code of a result: see the table of statuses.
-func verdictOf(result run.Result) exitCode {
-	good, bad := false, false
-	for _, r := range result.Records {
-		switch r.Status.Weight() {
-		case op.Good:
-			good = true
-		case op.Neutral:
-		default:
-			bad = true
-		}
-		for _, t := range r.Timings {
-			bad = bad || t.Status.Weight() == op.Bad
-		}
-	}
-	switch {
-	case bad:
-		return exitBad
-	case len(result.Unavailable) > 0 || !good || result.Interrupted: // what a stopped run did not reach may be wrong
-		return exitNothing
-	default:
-		return exitGood
-	}
-}
-
 // printCompare prints a result as a table, or as JSON lines.
-func (a *app) printCompare(ctx context.Context, store *results.Store, kept *recorder, result run.Result, refused []error, o *compareOptions, code exitCode) error {
+func (a *app) printCompare(ctx context.Context, store *results.Store, kept *recorder, result run.Result, o *compareOptions, end ending) error {
 	if kept.session == nil {
 		if result.Interrupted {
 			fmt.Fprintln(a.err, "triad: stopped before anything was run")
@@ -233,7 +190,7 @@ func (a *app) printCompare(ctx context.Context, store *results.Store, kept *reco
 		}
 	}
 	return report.Compare(a.out, a.style(), result.Records, result.Differences, report.Summary{
-		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(code), Database: store.Path(), Reason: reason(result, refused, code),
+		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(end.code), Database: store.Path(), Reason: end.reason,
 		Timed: timed(result), Spent: kept.spent, Power: powerOf(result),
 	})
 }
@@ -241,28 +198,6 @@ func (a *app) printCompare(ctx context.Context, store *results.Store, kept *reco
 func powerOf(result run.Result) report.Power {
 	p := result.Power
 	return report.Power{Cases: p.Cases, Powered: p.Cases - len(p.Powerless), Trivial: len(p.Trivial)}
-}
-
-// reason is the sentence behind an exit code that the table alone does not explain.
-func reason(result run.Result, refused []error, code exitCode) string {
-	switch {
-	case result.Interrupted:
-		return "The run was stopped before its plan was done: the same command with --resume finishes it."
-	case len(refused) > 0: // told above the table, which may be long
-		first, _, _ := strings.Cut(refused[0].Error(), "\n")
-		if more := len(refused) - 1; more > 0 {
-			first += fmt.Sprintf(" (and %d more, above the table)", more)
-		}
-		return strings.TrimSuffix(first, ".") + "."
-	case code != exitNothing:
-		return ""
-	case len(result.Unavailable) > 0:
-		return strings.Join(result.Unavailable, "; ")
-	case len(result.Records) == 0:
-		return "Nothing was run."
-	default:
-		return "Nothing that ran ended PASS or WARN."
-	}
 }
 
 // session describes this invocation.

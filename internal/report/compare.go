@@ -316,6 +316,8 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 	case summary.Reason == "":
 	case summary.Exit == 2 || summary.Exit == 3:
 		meaning = strings.TrimSuffix(meaning, ".") + ": " + clean(summary.Reason)
+	case summary.Exit == 1 && bads == 0: // what is wrong is in no row
+		meaning = clean(summary.Reason)
 	default: // it says something else than why the code is what it is
 		meaning += " " + clean(summary.Reason)
 	}
