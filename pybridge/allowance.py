@@ -10,7 +10,7 @@ rounding points of a contract. Every aten operation has a form, and every form a
     moving            T of what is moved
     a rounding point  T + u_d*(|x| + T) + half the smallest subnormal of d
 
-with u = 2^-24 and g(n) = min(n, 8*sqrt(n) + n/16) + 4, or n + 4 where the terms of a sum are equal (docs/judge.md). The same rules hold for what autograd
+with u = 2^-24 (2^-53 under the contract "fp64", which says how far fp64 itself may round) and g(n) = min(n, 8*sqrt(n) + n/16) + 4, or n + 4 where the terms of a sum are equal (docs/judge.md). The same rules hold for what autograd
 does, since its operations come through here too.
 """
 
@@ -22,10 +22,10 @@ from typing import Any, Callable
 import torch
 from torch.utils._pytree import tree_map
 
-U = 2.0 ** -24
-SUBNORMAL = 2.0 ** -149  # what one operation may lose below fp32's normal range
-FLUSHED = 2.0 ** -126  # what exp and its like may lose there: fast forms flush
-LARGEST = torch.finfo(torch.float32).max
+FP32 = (2.0 ** -24, 2.0 ** -149, torch.finfo(torch.float32).max)
+FP64 = (2.0 ** -53, 2.0 ** -1074, torch.finfo(torch.float64).max)
+U, SUBNORMAL, LARGEST = FP32  # SUBNORMAL is what one operation may lose below the normal range; _begin sets all three
+FLUSHED = 2.0 ** -126  # what exp and its like may lose below fp32's normal range: fast forms flush
 TF32 = 2.0 ** -11
 ROUNDOFF = {torch.float32: 2.0 ** -24, torch.float16: 2.0 ** -11, torch.bfloat16: 2.0 ** -8, torch.float8_e4m3fn: 2.0 ** -4, torch.float8_e5m2: 2.0 ** -3}
 LOWEST = {torch.float32: 2.0 ** -149, torch.float16: 2.0 ** -24, torch.bfloat16: 2.0 ** -133, torch.float8_e4m3fn: 2.0 ** -9, torch.float8_e5m2: 2.0 ** -16}
@@ -56,6 +56,13 @@ class Rules:
 
 
 rules = Rules("fp32", torch.float32, False)
+
+
+def _begin(contract: str, dtype: torch.dtype, equal_terms: bool) -> None:
+    """Sets what holds for the computation that follows."""
+    global rules, U, SUBNORMAL, LARGEST
+    rules = Rules(contract, dtype, equal_terms)
+    U, SUBNORMAL, LARGEST = FP64 if contract == "fp64" else FP32
 
 
 class Bounded(torch.Tensor):
@@ -573,8 +580,7 @@ def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], cont
             upstream: dict[int, torch.Tensor] | None = None, differentiable: tuple[int, ...] = ()) -> list[Bounded | None]:
     """function(*tensors, **attributes), which gives count tensors, with the allowance of each; with upstream, the gradients of its outputs by their number, those of
     the differentiable inputs instead."""
-    global rules
-    rules = Rules(contract, dtype, equal_terms)
+    _begin(contract, dtype, equal_terms)
     inputs = [_given(x) if x.is_floating_point() else x for x in tensors]
     if upstream is None:
         with torch.no_grad():
@@ -595,8 +601,7 @@ def chained(forward: Callable, backward: Callable, plan: str, tensors: tuple, co
     """backward behind forward, whose saved outputs were stored in between. Each word of plan is an argument of backward: t2 is tensors[2], o0:fp16
     forward's output 0 stored in fp16. forward takes the first count tensors."""
     from tensors import DTYPES
-    global rules
-    rules = Rules(contract, dtype, equal_terms)
+    _begin(contract, dtype, equal_terms)
     given = [_given(x) if x.is_floating_point() else x for x in tensors]
     with torch.no_grad():
         outputs = forward(*given[:count], **attributes)

@@ -7,6 +7,8 @@ outputs are fp64. It registers for each operator
 
     truth/saved      forward: reference; backward: reference_backward, the formula on the saved tensors it is given
     truth/chained    backward: autograd of the fp64 forward, from the operator's inputs and the upstream gradients
+    truth/saved_rounding, truth/chained_rounding
+                     the same calls, but of every element how far fp64 may round it: 2^-53 times the absolute terms that it is made of (allowance.py)
 
 and, for operators of a user's own, whose allowances nobody has written down,
 
@@ -119,10 +121,28 @@ def _truths(module: ModuleType) -> list:
         return gradients(module.reference, tensors[:len(taken)], tensors[len(taken):], module.DIFFERENTIABLE, **attributes)
 
     saved = getattr(module, "reference_backward", None)
-    rows = [Implementation("truth/saved", _in_fp64(module.reference), _in_fp64(saved) if saved else None, outputs, grads, "fp64", dtypes)]
+    def chained_rounding(*tensors, **attributes):
+        return _rounding(module.reference, tensors[:len(taken)], len(outputs), attributes, tensors[len(taken):], module.DIFFERENTIABLE)
+
+    def saved_rounding(function, count):
+        return lambda *tensors, **attributes: _rounding(function, tensors, count, attributes)
+
+    names = (outputs, grads, "fp64", dtypes)
+    rows = [Implementation("truth/saved", _in_fp64(module.reference), _in_fp64(saved) if saved else None, *names),
+            Implementation("truth/saved_rounding", saved_rounding(module.reference, len(outputs)), saved_rounding(saved, len(grads)) if saved else None, *names)]
     if hasattr(module, "DIFFERENTIABLE"):
-        rows.append(Implementation("truth/chained", None, _in_fp64(chained), outputs, grads, "fp64", dtypes, recomputes=True))
+        rows += [Implementation("truth/chained", None, _in_fp64(chained), *names, recomputes=True),
+                 Implementation("truth/chained_rounding", None, chained_rounding, *names, recomputes=True)]
     return [*rows, _composed(module)]
+
+
+def _rounding(function, tensors: tuple, count: int, attributes: dict[str, Any], upstream: tuple = (), differentiable: tuple[int, ...] = ()) -> tuple:
+    """Of every element of function's count outputs, or of its gradients where there is an upstream, how far fp64 may round it."""
+    import torch
+    import allowance
+    given = dict(enumerate(upstream)) if upstream else None
+    found = allowance.compute(function, tensors, attributes, "fp64", torch.float64, False, count, given, differentiable)
+    return tuple(x.t.contiguous() for x in found)
 
 
 def _in_fp64(function):

@@ -28,7 +28,8 @@ class Truth(unittest.TestCase):
         for op in OPS:
             reply = TRUTH.ask("load", {"op": op})
             rows = [(e["name"], e["pass"], e["recomputes"] if e["pass"] == "backward" else None) for e in reply["implementations"]]
-            self.assertEqual(rows, [("truth/saved", "forward", None), ("truth/saved", "backward", False), ("truth/chained", "backward", True),
+            self.assertEqual(rows, [("truth/saved", "forward", None), ("truth/saved", "backward", False), ("truth/saved_rounding", "forward", None),
+                                    ("truth/saved_rounding", "backward", False), ("truth/chained", "backward", True), ("truth/chained_rounding", "backward", True),
                                     ("truth/composed", "forward", None), ("truth/composed", "backward", False)])
 
     def run_in_fp64(self, op, name, direction, inputs, names, shapes, attributes):
