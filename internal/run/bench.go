@@ -34,7 +34,7 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) err
 		return err
 	}
 	began := time.Now()
-	planned, versions, err := r.plan(ctx, request, benchPlan, backends, result)
+	planned, versions, err := r.plan(ctx, request, benchCases, backends, result)
 	if err != nil {
 		return err
 	}
@@ -59,79 +59,6 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) err
 		}
 	}
 	return nil
-}
-
-// benchPlan is the bench points of a spec as a plan.
-func benchPlan(spec *op.Spec, o op.Options) (op.Plan, error) {
-	cases, err := BenchCases(spec, o)
-	return op.Plan{Cases: cases}, err
-}
-
-// BenchCases are the bench points of a spec: normal data, contiguous, a backward chained to its own forward where it can be. --dims replaces
-// single dims of every point, --attr attributes; points that become the same are one. Without --dtype a point has the dtypes that it names,
-// else bf16 where the operator has it, else the first.
-func BenchCases(spec *op.Spec, o op.Options) ([]op.Case, error) {
-	var cases []op.Case
-	seen := map[string]bool{}
-	for _, pass := range []op.Pass{op.Forward, op.Backward} {
-		if len(o.Passes) > 0 && !slices.Contains(o.Passes, pass) || !slices.Contains(spec.Passes(), pass) {
-			continue
-		}
-		for _, b := range spec.Bench {
-			dims, attributes := replaced(b, o)
-			for _, dtype := range benchDTypes(spec, b, pass, o.DTypes) {
-				c := op.Case{Pass: pass, DType: dtype}
-				if pass == op.Backward && spec.Backward.Chained {
-					c.Saved = "own"
-				}
-				c, err := spec.NewCase(c, dims, attributes)
-				if err != nil {
-					return nil, err
-				}
-				if !seen[c.Key()] {
-					seen[c.Key()] = true
-					cases = append(cases, c)
-				}
-			}
-		}
-	}
-	if len(cases) == 0 {
-		return nil, usagef("%s has no bench point of dtype %v in pass %v", spec.Name, o.DTypes, o.Passes)
-	}
-	return cases, nil
-}
-
-func replaced(b op.BenchSpec, o op.Options) (dims map[string]int64, attributes map[string]string) {
-	dims, attributes = map[string]int64{}, map[string]string{}
-	for name, v := range b.Dims {
-		dims[name] = v
-	}
-	for name, v := range o.Dims {
-		dims[name] = v
-	}
-	for name, v := range b.Attributes {
-		attributes[name] = fmt.Sprint(v)
-	}
-	for name, v := range o.Attributes {
-		attributes[name] = v
-	}
-	return dims, attributes
-}
-
-func benchDTypes(spec *op.Spec, b op.BenchSpec, pass op.Pass, asked []string) []string {
-	have := spec.PassDTypes(pass)
-	keep := func(list []string) []string {
-		return slices.DeleteFunc(slices.Clone(list), func(d string) bool { return !slices.Contains(have, d) })
-	}
-	switch {
-	case len(asked) > 0:
-		return keep(asked)
-	case len(b.DTypes) > 0:
-		return keep(b.DTypes)
-	case slices.Contains(have, "bf16"):
-		return []string{"bf16"}
-	}
-	return have[:1]
 }
 
 // benchCase judges every implementation of a case, one after the other, and times those that passed: all of them, where a resumed session
@@ -421,64 +348,4 @@ func (x *execution) judgeTimed(c *prepared, k *contender, outcome backend.Outcom
 		}
 	}
 	return status, "what the timed calls wrote is not accepted"
-}
-
-// timeLargest times, for every operator, pass and dtype, the largest case of a comparison on which something passed.
-func (x *execution) timeLargest(ctx context.Context, planned []work, backends []backend.Backend) error {
-	chosen := map[string]work{}
-	var order []string
-	for _, w := range planned {
-		key := fmt.Sprint(w.Op, w.Pass, w.DType)
-		if w.Layout != "contiguous" || w.Distribution != "normal" || w.Saved == "driver" || !x.passed(w) {
-			continue
-		}
-		old, known := chosen[key]
-		if !known {
-			order = append(order, key)
-		}
-		if !known || bytesOf(old) < bytesOf(w) {
-			chosen[key] = w
-		}
-	}
-	if len(order) == 0 {
-		return nil
-	}
-	timed := make([]work, len(order))
-	for i, key := range order {
-		timed[i] = chosen[key]
-	}
-	if err := x.measureRulers(ctx, backends, timed); err != nil {
-		return err
-	}
-	for i, key := range order {
-		if x.Stop.Err() != nil {
-			x.result.Interrupted = true
-			return nil
-		}
-		x.progress(Progress{Text: fmt.Sprintf("timing what passed, %d of %d", i+1, len(order))})
-		began := time.Now()
-		c, err := x.prepare(chosen[key])
-		if err != nil {
-			return err
-		}
-		x.result.spend("preparing timed calls", began)
-		if err := x.time(ctx, c, x.result.Records); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (x *execution) passed(w work) bool {
-	return slices.ContainsFunc(x.result.Records, func(r record.Record) bool {
-		return r.Device == "gpu" && r.Status.Weight() == op.Good && r.Case.Key() == w.Key()
-	})
-}
-
-func bytesOf(w work) int64 {
-	bytes, _, err := w.operator.Spec.Cost(w.Case)
-	if err != nil {
-		return 0
-	}
-	return bytes
 }

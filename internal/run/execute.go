@@ -45,14 +45,14 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 		return err
 	}
 	began := time.Now()
-	planned, versions, err := r.plan(ctx, request, (*op.Spec).Expand, backends, result)
+	planned, versions, err := r.plan(ctx, request, compareCases(request), backends, result)
 	if err != nil {
 		return err
 	}
 	result.spend("loading", began)
 	result.Versions = versions
-	planned = request.kept(planned)
-	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
+	planned, timed := splitTimed(request.kept(planned))
+	if err := r.Recorder.Plan(items(slices.Concat(planned, unjudged(timed)), request.Seed), versions); err != nil {
 		return err
 	}
 	if !request.Single {
@@ -76,16 +76,25 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 		return err
 	}
 	x.sampled = true
-	return x.timeLargest(ctx, planned, backends)
+	return x.timeWhatPassed(ctx, planned, timed, backends)
+}
+
+// expansion gives the cases of a spec that are judged, and those that are timed when all are judged.
+type expansion func(*op.Spec, op.Options) (judged op.Plan, timed []op.Case, err error)
+
+// justJudged is the expansion of a run that times nothing.
+func justJudged(spec *op.Spec, o op.Options) (op.Plan, []op.Case, error) {
+	plan, err := spec.Expand(o)
+	return plan, nil, err
 }
 
 // plan expands every operator of the request and asks the backends what they have for it.
-func (r *Runner) plan(ctx context.Context, request Request, expand func(*op.Spec, op.Options) (op.Plan, error), backends []backend.Backend,
+func (r *Runner) plan(ctx context.Context, request Request, expand expansion, backends []backend.Backend,
 	result *Result) ([]work, record.Toolchain, error) {
 	versions := record.Toolchain{}
 	var planned []work
 	for _, operator := range request.Operators {
-		cases, err := expand(operator.Spec, request.Options)
+		cases, timed, err := expand(operator.Spec, request.Options)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -104,6 +113,7 @@ func (r *Runner) plan(ctx context.Context, request Request, expand func(*op.Spec
 			return nil, nil, err
 		}
 		planned = append(planned, assign(operator, cases, all, request)...)
+		planned = append(planned, assignTimed(operator, timed, all, request)...)
 	}
 	return planned, versions, nil
 }

@@ -49,6 +49,7 @@ type work struct {
 	op.Case
 	entries  []entry
 	moderate bool            // the case of its operator and dtype that a gradcheck launches more often
+	timed    bool            // a bench point that a comparison times when everything is judged
 	between  map[string]bool // the relations between calls that are asked here, by name: they need further launches
 }
 

@@ -58,7 +58,7 @@ func (r *Runner) Survey(ctx context.Context, request Request) (Survey, error) {
 	if request.Operators, err = withDTypes(request); err != nil {
 		return s, err
 	}
-	planned, _, err := r.plan(ctx, request, (*op.Spec).Expand, backends, &Result{})
+	planned, _, err := r.plan(ctx, request, justJudged, backends, &Result{})
 	if err != nil {
 		return s, err
 	}

@@ -1,0 +1,189 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// compareCases is the expansion of a comparison: the cases of its options, and where it times, of each pass and dtype one to time.
+func compareCases(request Request) expansion {
+	if request.Timing == nil {
+		return justJudged
+	}
+	return func(spec *op.Spec, o op.Options) (op.Plan, []op.Case, error) {
+		plan, err := spec.Expand(o)
+		if err != nil {
+			return op.Plan{}, nil, err
+		}
+		return plan, timedCases(spec, o), nil
+	}
+}
+
+// timedCases are what a comparison times: of each pass and dtype the operator's first bench point that the device can hold, with the dims,
+// attributes and kinds of data that the options name. Where no dtype is asked for, one is timed: bf16, or the operator's first. None where the
+// operator has no such point.
+func timedCases(spec *op.Spec, o op.Options) []op.Case {
+	o.Level = op.LevelQuick
+	var all []op.Case
+	for _, pass := range spec.Passes() {
+		if len(o.Passes) > 0 && !slices.Contains(o.Passes, pass) {
+			continue
+		}
+		dtypes := slices.DeleteFunc(slices.Clone(o.DTypes), func(d string) bool { return !slices.Contains(spec.PassDTypes(pass), d) })
+		if len(o.DTypes) == 0 {
+			dtypes = []string{usualDType(spec.PassDTypes(pass))}
+		}
+		for _, dtype := range dtypes {
+			one := o
+			one.Passes, one.DTypes = []op.Pass{pass}, []string{dtype}
+			if plan, err := BenchCases(spec, one); err == nil && len(plan.Cases) > 0 {
+				all = append(all, plan.Cases[0])
+			}
+		}
+	}
+	return all
+}
+
+// assignTimed gives the cases that are timed their entries. What an implementation does not have is said of the cases that are judged.
+func assignTimed(operator *catalog.Operator, cases []op.Case, all []loaded, request Request) []work {
+	planned := assign(operator, op.Plan{Cases: cases}, all, request)
+	for i, w := range planned {
+		planned[i].timed = true
+		planned[i].entries = slices.DeleteFunc(w.entries, func(e entry) bool { return e.verdict != nil })
+	}
+	return slices.DeleteFunc(planned, func(w work) bool { return len(w.entries) == 0 })
+}
+
+// timedWork is a case that a comparison times.
+type timedWork struct {
+	work
+	judged bool // it is among the cases that are judged before
+}
+
+// splitTimed parts the cases of a comparison from those that it times.
+func splitTimed(planned []work) (judged []work, timed []timedWork) {
+	at := map[string]work{}
+	for _, w := range planned {
+		if !w.timed {
+			judged = append(judged, w)
+			at[w.Key()] = w
+		}
+	}
+	for _, w := range planned {
+		if !w.timed {
+			continue
+		}
+		same, is := at[w.Key()]
+		if is {
+			w = same
+		}
+		timed = append(timed, timedWork{w, is})
+	}
+	return judged, timed
+}
+
+// unjudged are the cases that are judged only when they are timed.
+func unjudged(timed []timedWork) []work {
+	var all []work
+	for _, w := range timed {
+		if !w.judged {
+			all = append(all, w.work)
+		}
+	}
+	return all
+}
+
+// timeWhatPassed times the cases that a comparison chose; of an operator without bench points the largest on which something passed.
+func (x *execution) timeWhatPassed(ctx context.Context, planned []work, timed []timedWork, backends []backend.Backend) error {
+	for _, w := range x.largest(planned) {
+		if !slices.ContainsFunc(timed, func(t timedWork) bool { return t.operator == w.operator }) {
+			timed = append(timed, timedWork{w, true})
+		}
+	}
+	timed = slices.DeleteFunc(timed, func(w timedWork) bool { return w.judged && !x.passed(w.work) })
+	if len(timed) == 0 {
+		return nil
+	}
+	works := make([]work, len(timed))
+	for i, w := range timed {
+		works[i] = w.work
+	}
+	if err := x.measureRulers(ctx, backends, works); err != nil {
+		return err
+	}
+	undumped := *x.Runner // a dump is for looking at: a bench point has gigabytes
+	undumped.Dumper = nil
+	x.Runner = &undumped
+	for i, w := range timed {
+		if x.Stop.Err() != nil {
+			x.result.Interrupted = true
+			return nil
+		}
+		x.progress(Progress{Text: fmt.Sprintf("timing what passes, %d of %d", i+1, len(timed))})
+		if err := x.timeOne(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timeOne times one case of a comparison, and judges it before where that is not done yet.
+func (x *execution) timeOne(ctx context.Context, w timedWork) error {
+	if !w.judged {
+		return x.benchCase(ctx, w.work)
+	}
+	before := x.before(w.work)
+	if len(before) > 0 && x.timedBefore(before) {
+		return nil
+	}
+	c, err := x.prepare(w.work)
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
+	}
+	x.result.Records = append(x.result.Records, before...)
+	return x.time(ctx, c, x.result.Records)
+}
+
+// largest is, for every operator, pass and dtype, the largest case of a comparison on which something passed.
+func (x *execution) largest(planned []work) []work {
+	chosen := map[string]work{}
+	var order []string
+	for _, w := range planned {
+		key := fmt.Sprint(w.Op, w.Pass, w.DType)
+		if w.Layout != "contiguous" || w.Distribution != "normal" || w.Saved == "driver" || !x.passed(w) {
+			continue
+		}
+		old, known := chosen[key]
+		if !known {
+			order = append(order, key)
+		}
+		if !known || bytesOf(old) < bytesOf(w) {
+			chosen[key] = w
+		}
+	}
+	all := make([]work, len(order))
+	for i, key := range order {
+		all[i] = chosen[key]
+	}
+	return all
+}
+
+// passed says whether an implementation of a case may be timed.
+func (x *execution) passed(w work) bool {
+	is := func(r record.Record) bool { return r.Case.Key() == w.Key() && timeable(r) }
+	return slices.ContainsFunc(x.result.Records, is) || slices.ContainsFunc(x.request.Before, is)
+}
+
+func bytesOf(w work) int64 {
+	bytes, _, err := w.operator.Spec.Cost(w.Case)
+	if err != nil {
+		return 0
+	}
+	return bytes
+}

@@ -1,0 +1,67 @@
+package run
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// A comparison times the first bench point that the device can hold, judged as a bench judges it, or the case that its flags name, which is
+// judged once. Nothing is timed without a plan for it.
+func TestCompareTimes(t *testing.T) {
+	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 2e5})
+	o, _ := catalog.Get("softmax")
+	compare := func(options op.Options, plan *TimingPlan) (Result, *memory) {
+		t.Helper()
+		options.Level, options.Passes = op.LevelQuick, []op.Pass{op.Forward}
+		kept := &memory{}
+		r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: t.Context()}
+		result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: plan, Options: options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result, kept
+	}
+	const memory = 100 << 20 // of the bench points only the last, 4096 x 1024, fits twice
+	for _, c := range []struct {
+		options op.Options
+		want    string
+		once    int // implementations times dtypes
+	}{
+		{op.Options{DTypes: []string{"fp32"}, Memory: memory}, "fp32 rows=4096,cols=1024 normal", 2},
+		{op.Options{Memory: memory}, "bf16 rows=4096,cols=1024 normal", 2},
+		{op.Options{DTypes: []string{"fp32", "fp16"}, Dims: map[string]int64{"rows": 5, "cols": 33}}, "fp16 rows=5,cols=33 normal; fp32 rows=5,cols=33 normal", 4},
+		{op.Options{DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"scaled"}}, "fp32 rows=5,cols=33 scaled", 2},
+		{op.Options{DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5}, Memory: 1 << 20}, "fp32 rows=5,cols=8192 normal", 2},
+	} {
+		result, kept := compare(c.options, &coldPlan)
+		times := map[string]int{}
+		planned := map[string]int{}
+		for _, r := range result.Records {
+			planned[r.Case.Key()+r.Impl]++
+			if len(r.Timings) > 0 {
+				times[fmt.Sprintf("%s rows=%d,cols=%d %s", r.Case.DType, r.Case.Dims.Get("rows"), r.Case.Dims.Get("cols"), r.Case.Distribution)]++
+			}
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(times)), "; "); got != c.want || len(kept.timings) != c.once {
+			t.Errorf("%+v: timed %q, %d times, want %q, %d times", c.options, got, len(kept.timings), c.want, c.once)
+		}
+		for key, n := range planned {
+			if n > 1 {
+				t.Errorf("%+v: %s is judged %d times", c.options, key, n)
+			}
+		}
+		if wordOf(result, "fake/slow", "fake/fast") != "SLOWER" {
+			t.Errorf("%+v: %+v", c.options, result.Comparisons)
+		}
+	}
+	if _, kept := compare(op.Options{DTypes: []string{"fp32"}}, nil); len(kept.timings) != 0 {
+		t.Errorf("timed without a plan: %d timings", len(kept.timings))
+	}
+}
