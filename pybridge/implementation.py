@@ -119,35 +119,60 @@ ONE_BY_ONE = False
 
 
 def gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...], **attributes) -> tuple:
-    """Runs function(*inputs, **attributes) and backpropagates upstream, the gradients of its first outputs, through it: what a row that
-    recomputes calls its backward. Gives the gradients of inputs[i], i in differentiable, contiguous."""
+    """Runs function(*inputs, **attributes) and backpropagates upstream, the gradients of its first outputs, through it. Gives the gradients of
+    inputs[i], i in differentiable, contiguous."""
     if not ONE_BY_ONE:
-        return _gradients(function, inputs, upstream, differentiable, attributes)
-    return tuple(_gradients(function, inputs, upstream, (i,), attributes)[0] for i in differentiable)
+        return Graph(function, inputs, upstream, differentiable, attributes).back()
+    return tuple(Graph(function, inputs, upstream, (i,), attributes).back()[0] for i in differentiable)
 
 
-def _gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...], attributes: dict[str, Any]) -> tuple:
-    import torch
-    with torch.enable_grad():
-        leaves = [t.detach().requires_grad_(i in differentiable) for i, t in enumerate(inputs)]
-        wanted = [leaves[i] for i in differentiable]
-        outputs = function(*leaves, **attributes)
+class Graph:
+    """What autograd keeps of one call function(*inputs, **attributes), on the way back from the gradients upstream of its first outputs to those of
+    inputs[i], i in differentiable."""
+
+    def __init__(self, function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...], attributes: dict[str, Any]):
+        import torch
+        with torch.enable_grad():
+            leaves = [t.detach().requires_grad_(i in differentiable) for i, t in enumerate(inputs)]
+            outputs = function(*leaves, **attributes)
+        self.wanted = [leaves[i] for i in differentiable]
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        pairs = [(o, g) for o, g in zip(outputs, upstream) if o.requires_grad]
-        if not pairs:  # nothing depends on the inputs: attention without a key
-            return tuple(torch.zeros_like(t, memory_format=torch.contiguous_format) for t in wanted)
-        grads = torch.autograd.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], materialize_grads=True)
-    return tuple(g.contiguous() for g in grads)
+        self.ends = [(o, g) for o, g in zip(outputs, upstream) if o.requires_grad]
+
+    def back(self, retain: bool = False) -> tuple:
+        """The gradients, contiguous. With retain the graph can be gone through again."""
+        import torch
+        if not self.ends:  # nothing depends on the inputs: attention without a key
+            return tuple(torch.zeros_like(t, memory_format=torch.contiguous_format) for t in self.wanted)
+        grads = torch.autograd.grad([o for o, _ in self.ends], self.wanted, [g for _, g in self.ends], retain_graph=retain, materialize_grads=True)
+        return tuple(g.contiguous() for g in grads)
+
+
+@dataclass(frozen=True)
+class Autograd:
+    """The backward that torch's autograd makes of a function of so many inputs: what a row that recomputes has. It takes those inputs and then the
+    upstream gradients of the function's first outputs, and gives the gradients of the inputs at the positions differentiable.
+
+    A call runs the function and goes back through it. What is timed is the way back alone, through a graph that was made before.
+    """
+
+    function: Callable[..., Any]
+    inputs: int
+    differentiable: tuple[int, ...]
+
+    def __call__(self, *tensors, **attributes) -> tuple:
+        return gradients(self.function, tensors[:self.inputs], tensors[self.inputs:], self.differentiable, **attributes)
+
+    def graph(self, *tensors, **attributes) -> Graph:
+        """Runs the function on the first of the tensors; back() of what it gives is the backward alone."""
+        return Graph(self.function, tensors[:self.inputs], tensors[self.inputs:], self.differentiable, attributes)
 
 
 def differentiable_row(name: str, function: Callable[..., Any], inputs: int, differentiable: tuple[int, ...], outputs: tuple[str, ...],
-                       gradients_of: tuple[str, ...], **more) -> Implementation:
+                       gradients: tuple[str, ...], **more) -> Implementation:
     """The row of any function that torch's autograd can go through, `SomeFunction.apply` of a torch.autograd.Function among them: the backward is
-    what autograd makes of it. It takes as many inputs, of which those at the positions differentiable have the gradients gradients_of."""
-    def backward(*tensors, **attributes):
-        return gradients(function, tensors[:inputs], tensors[inputs:], differentiable, **attributes)
-
-    return Implementation(name, function, backward, outputs, gradients_of, recomputes=True, **more)
+    what autograd makes of it. It takes as many inputs, of which those at the positions differentiable have the gradients named."""
+    return Implementation(name, function, Autograd(function, inputs, differentiable), outputs, gradients, recomputes=True, **more)
 
 
 SIZES_ALONE = False

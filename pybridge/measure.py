@@ -1,19 +1,23 @@
 """Timing of an implementation's calls on a GPU, in the same way as the CUDA worker's: sets of inputs that the calls go through in turn, the
-calls captured in a CUDA graph, one event between replays. A call that cannot be captured is timed between events, the host's time included."""
+calls captured in a CUDA graph, one event between replays. A call that cannot be captured is timed between events, the host's time included.
+
+A backward is timed alone. Where autograd makes it, the forward of every set runs once before anything is timed, and the timed call goes back through
+the graph that autograd has kept of it."""
 
 from __future__ import annotations
 
 import gc
 import math
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import torch
+import torch._functorch.config
 
 import implementation
 import tensors
-from implementation import Implementation
+from implementation import Autograd, Graph, Implementation
 from launch import _outcome, _outputs, computes
 from wire import Memory, NotHere, WireError
 
@@ -24,6 +28,10 @@ MOST_CAPTURED = 4096
 EVEN_SETS, EVEN_L2 = 8, 16
 SLOW_CALL_NS = 1_000_000
 POISON_OF_FIRST, POISON_OF_REST = "a", "b"
+
+SAVED_TENSORS, RETAINED_GRAPH, PAIR = "saved tensors", "retained graph", "forward+backward"
+"""What a timed backward starts from; these as in internal/backend/measure.go. PAIR: the forward runs within the call."""
+SHARE_OF_FREE = 0.5  # of the free memory, for the sets of one arm that keep a graph each: other arms need room too
 
 RULER_BYTES = 256 << 20
 PRODUCT = {"bf16": 8192, "fp8": 8192, "fp32": 4096}
@@ -169,47 +177,109 @@ class CallArm:
         self.implementation, self.source, self.memory, self.device = implementation, source, memory, device
         self.direction = run["pass"]
         self.function = implementation.function(self.direction)
-        self.attributes = attributes
-        refs = run["inputs"]
-        given = sum(ref["bytes"] for ref in refs)
-        returned = sum(ref["bytes"] for ref in run["launches"][0]["outputs"] if ref["name"] in implementation.gives(self.direction))
-        self.l2 = physics()["l2_bytes"]
-        sets = rotation(cold, self.l2, given, returned)
-        self.rotated = sets * min(given, returned)
-        first = [tensors.load(memory, ref, device) for ref in refs]
-        self.loaded = [first] + [[_again(buffer, tensor) for buffer, tensor in first] for _ in range(sets - 1)]
-        why = implementation.accepts(self.direction, *[t for _, t in first], **attributes) if implementation.accepts else None
+        self.attributes, self.cold = attributes, cold
+        self.backward = self.note = ""
+        self.loaded = [[tensors.load(memory, ref, device) for ref in run["inputs"]]]
+        self.graphs: list[Graph] = []  # of every set, where the way back through them is what is timed
+        first = [t for _, t in self.loaded[0]]
+        why = implementation.accepts(self.direction, *first, **attributes) if implementation.accepts else None
         if why:
             raise NotImplementedError(why)
-        self.bytes_of_set = given, returned
-        self.arm = Arm(sets, self._call)
-        self.cold = cold
+        self.l2 = physics()["l2_bytes"]
+        self.given = sum(ref["bytes"] for ref in run["inputs"])  # bytes that a call surely reads
+        self.returned = sum(ref["bytes"] for ref in run["launches"][0]["outputs"] if ref["name"] in implementation.gives(self.direction))
+        self.most = MOST_SETS
+        self.arm = Arm(1, self._call)
 
     def prepare(self, graph_ns: int) -> None:
         """Tries the call, makes more sets where it is not slow, and captures."""
+        if self.direction == "backward":
+            self._begin_backward()
+        self._rotate(rotation(self.cold, self.l2, self.given, self.returned))
         took = self.arm.warm_up()
         if self.cold and took < SLOW_CALL_NS:
-            self.arm.sets = evened(self.arm.sets, self.l2, *self.bytes_of_set)
-            self.loaded += [[_again(buffer, tensor) for buffer, tensor in self.loaded[0]] for _ in range(self.arm.sets - len(self.loaded))]
-            self.rotated = self.arm.sets * min(self.bytes_of_set)
+            self._rotate(evened(self.arm.sets, self.l2, self.given, self.returned))
         self.arm.prepare(graph_ns)
 
+    def _rotate(self, sets: int) -> None:
+        """Makes as many sets, but no more than there is room for."""
+        for i in range(len(self.loaded), min(sets, self.most)):
+            self.loaded.append([_again(buffer, tensor) for buffer, tensor in self.loaded[0]])
+            if self.graphs:
+                self.graphs.append(self._graph(i))
+        self.arm.sets = len(self.loaded)
+        self.rotated = self.arm.sets * min(self.given, self.returned)
+
     def _call(self, i: int) -> tuple:
-        implementation.SIZES_ALONE = True
-        try:
-            with torch.no_grad():
-                value = self.function(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
-        finally:
-            implementation.SIZES_ALONE = False
+        with _sizes_alone(), torch.no_grad():
+            value = self.graphs[i].back(retain=True) if self.graphs else self.function(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
         return value if type(value) is tuple else (value,)
+
+    # ---- a backward alone
+
+    def _begin_backward(self) -> None:
+        """Settles what is timed: the function on its saved tensors, the way back through a retained graph, or the pair where no graph can be."""
+        self.backward = PAIR if self.implementation.recomputes else SAVED_TENSORS
+        if not isinstance(self.function, Autograd):
+            if self.backward == PAIR:
+                self.note = "its backward runs the forward itself"
+            return
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        graph = self._graph(0)
+        if why := self._only_once(graph):
+            self.note = why
+            return
+        self.backward, self.graphs = RETAINED_GRAPH, [graph]
+        if self.implementation.compiled:
+            self.note = "compiled with donated_buffer = False, so that the graph can be retained"
+        everything = self.given + self.returned + torch.cuda.memory_allocated() - before
+        self.given = sum(buffer.count for buffer, _ in self.loaded[0][self.function.inputs:])  # of the rest nobody knows what is read
+        self.most = _room(everything)
+
+    def _graph(self, i: int) -> Graph:
+        """Runs the forward of a set, on the arm's stream: autograd goes back on the stream that it came by, and that is what is captured."""
+        self.arm.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.arm.stream), self._retainable():
+            graph = self.function.graph(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
+            self.arm.stream.synchronize()
+        return graph
+
+    @contextmanager
+    def _retainable(self):
+        """What is compiled within leaves the tensors alone that were saved for its backward."""
+        with nullcontext() if not self.implementation.compiled else torch._functorch.config.patch(donated_buffer=False), _sizes_alone():
+            yield
+
+    def _only_once(self, graph: Graph) -> str:
+        """Why a graph cannot be gone through again and again, "" where it can: a function may free or overwrite what it saved, or give it away."""
+        with torch.cuda.stream(self.arm.stream), self._retainable(), torch.no_grad():
+            first = graph.back(retain=True)
+            try:
+                second = graph.back(retain=True)
+            except Exception as e:
+                if isinstance(e, (torch.AcceleratorError, torch.OutOfMemoryError)):
+                    raise
+                return f"a second backward through its graph fails: {str(e).splitlines()[0] if str(e) else type(e).__name__}"[:300]
+            self.arm.stream.synchronize()
+            for name, a, b in zip(self.implementation.gives(self.direction), first, second):
+                if a.numel() and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr():
+                    return f"its backward gives as {name} what its forward has made"
+                if name not in self.implementation.nondeterministic and _unlike(a, b):
+                    return f"a second backward through its graph gives another {name}"
+        return ""
 
     def poison(self, of_first: str = POISON_OF_FIRST) -> None:
         """Fills what the captured calls write, so that what is judged was written by a timed call."""
         for i, values in enumerate(self.arm.kept):
             for value in values:
-                if isinstance(value, torch.Tensor) and value.is_contiguous() and value.numel() and self.arm.graph is not None:
+                if isinstance(value, torch.Tensor) and value.is_contiguous() and value.numel() and self.arm.graph is not None and not self._is_input(i, value):
                     tensors.poison(value.detach().view(-1), POISON_OF_REST if i else of_first)
         torch.cuda.synchronize()
+
+    def _is_input(self, i: int, value: torch.Tensor) -> bool:
+        """Says whether a call gave an input on."""
+        return any(buffer.owns(value) for buffer, _ in self.loaded[i])
 
     def finish(self, launches: list[dict[str, Any]]) -> dict[str, Any]:
         """The outputs of the first and of the last set, what became of their inputs, and which outputs differ between sets."""
@@ -232,6 +302,7 @@ class CallArm:
         """Frees what it holds on the GPU."""
         self.arm.release()
         self.loaded.clear()
+        self.graphs.clear()
 
     def _differing(self, names) -> list[dict[str, Any]]:
         """Of every output the first set in which its bits are not those of the first, and which inputs of that set are not the same either."""
@@ -245,6 +316,25 @@ class CallArm:
                     found.append({"output": name, "set": i, "bytes": n, "inputs": inputs})
                     break
         return found
+
+
+@contextmanager
+def _sizes_alone():
+    """What torch.compile makes within is for the sizes of the call alone."""
+    implementation.SIZES_ALONE = True
+    try:
+        yield
+    finally:
+        implementation.SIZES_ALONE = False
+
+
+def _room(set_bytes: int) -> int:
+    """How many sets of so many bytes an arm may have beside what a call needs for itself: one is there already."""
+    held = torch.cuda.memory_allocated()
+    free = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - held
+    needed = torch.cuda.max_memory_allocated() - held
+    fit = 1 + max(0, int(SHARE_OF_FREE * free) - needed) // max(set_bytes, 1)
+    return min(MOST_SETS, fit, max(2, MOST_ROTATED // max(set_bytes, 1)))
 
 
 def _again(buffer: tensors.Buffer, tensor: torch.Tensor) -> tuple[tensors.Buffer, torch.Tensor]:
@@ -374,7 +464,8 @@ class Measurements:
         inner = arm.arm
         return {"mode": "graph" if inner.graph is not None else "events", "mode_reason": inner.reason, "sets": inner.sets, "calls": inner.calls,
                 "rotated_bytes": arm.rotated, "estimate_ns": inner.estimate, "peak_bytes": torch.cuda.max_memory_allocated() - before,
-                "bytes": getattr(arm, "bytes", 0), "flops": getattr(arm, "flops", 0), "device": physics()}
+                "bytes": getattr(arm, "bytes", 0), "flops": getattr(arm, "flops", 0), "backward": getattr(arm, "backward", ""),
+                "note": getattr(arm, "note", ""), "device": physics()}
 
     def _finish(self, number: int, launches: list[dict[str, Any]]) -> dict[str, Any]:
         reply = self.arms[number].finish(launches)

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, gradients, next_power_of_2, rounded, sixteen_bit, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, rounded, sixteen_bit, tl, triton
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
 
@@ -368,11 +368,9 @@ def _accepts_held_to(backend: SDPBackend):
 
 def _row(name: str, function, contract: str, **more) -> Implementation:
     """A torch row: o, and the gradients through autograd."""
-    def backward(q, k, v, grad_o, **attributes):
-        return gradients(function, (q, k, v), (grad_o,), DIFFERENTIABLE, **attributes)
     # Where heads share a key's head, autograd rounds grad_k and grad_v of each to the dtype before it adds them up: contract eager.
     declared = sixteen_bit(contract, "forward") | sixteen_bit("eager", "backward")
-    return Implementation(name, function, backward, outputs=("o",), gradients=_GRADIENTS, contract=declared, recomputes=True, **more)
+    return differentiable_row(name, function, 3, DIFFERENTIABLE, ("o",), _GRADIENTS, contract=declared, **more)
 
 
 _GRADIENTS = ("grad_q", "grad_k", "grad_v")

@@ -14,7 +14,7 @@ Source   Ba, Kiros and Hinton 2016, arXiv:1607.06450
 import torch
 import torch.nn.functional as F
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, gradients, next_power_of_2, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, tl, triton
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
 ROW_COLS = 131072  # the widest row that a program holds
@@ -165,24 +165,10 @@ def _accepts_eager(direction, x, *rest, eps):
     return None
 
 
-forward_compile = compile_for(forward_upcast)
-
-
-def backward_eager(x, weight, bias, grad_y, *, eps):
-    """The inputs and grad_y -> grad_x, grad_weight, grad_bias, through autograd."""
-    return gradients(forward_eager, (x, weight, bias), (grad_y,), DIFFERENTIABLE, eps=eps)
-
-
-def backward_compile(x, weight, bias, grad_y, *, eps):
-    """The inputs and grad_y -> grad_x, grad_weight, grad_bias, through autograd of the compiled function."""
-    return gradients(forward_compile, (x, weight, bias), (grad_y,), DIFFERENTIABLE, eps=eps)
-
-
 _GRADIENTS = ("grad_x", "grad_weight", "grad_bias")
 
 IMPLEMENTATIONS = [
     Implementation("triton/row", forward, backward, outputs=("y", "mean", "rstd"), gradients=_GRADIENTS, accepts=_accepts_row, constraint=f"cols <= {ROW_COLS}"),
-    Implementation("torch/eager", forward_eager, backward_eager, outputs=("y",), gradients=_GRADIENTS, recomputes=True, accepts=_accepts_eager,
-                   constraint="on a CPU no backward in 16 bits"),
-    Implementation("torch/compile", forward_compile, backward_compile, outputs=("y",), gradients=_GRADIENTS, recomputes=True, compiled=True),
+    differentiable_row("torch/eager", forward_eager, 3, DIFFERENTIABLE, ("y",), _GRADIENTS, accepts=_accepts_eager, constraint="on a CPU no backward in 16 bits"),
+    differentiable_row("torch/compile", compile_for(forward_upcast), 3, DIFFERENTIABLE, ("y",), _GRADIENTS, compiled=True),
 ]

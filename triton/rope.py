@@ -14,7 +14,7 @@ Source   Su et al. 2021, arXiv:2104.09864
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, gradients, next_power_of_2, sixteen_bit, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, sixteen_bit, tl, triton
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 TILE = 65536 if INTERPRETED else 2048  # pairs of a program
@@ -100,22 +100,11 @@ def forward_upcast(q, k, cos, sin, *, interleaved, offset):
     return q_out.to(q.dtype), k_out.to(k.dtype)
 
 
-forward_compile = compile_for(forward_upcast)
-
-
-def _through(function):
-    """The backward of a composition, by its autograd. A rotation is linear: any q and k give the same gradients, so zeros stand for them."""
-    def backward(cos, sin, grad_q_out, grad_k_out, **attributes):
-        inputs = (torch.zeros_like(grad_q_out), torch.zeros_like(grad_k_out), cos, sin)
-        return gradients(function, inputs, (grad_q_out, grad_k_out), DIFFERENTIABLE, **attributes)
-    return backward
-
-
 _NAMES = {"outputs": ("q_out", "k_out"), "gradients": ("grad_q", "grad_k")}
 
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, **_NAMES),
-    Implementation("torch/eager", reference, _through(reference), contract=sixteen_bit("eager"), **_NAMES),
-    Implementation("torch/upcast", forward_upcast, _through(forward_upcast), **_NAMES),
-    Implementation("torch/compile", forward_compile, _through(forward_compile), compiled=True, **_NAMES),
+    differentiable_row("torch/eager", reference, 4, DIFFERENTIABLE, contract=sixteen_bit("eager"), **_NAMES),
+    differentiable_row("torch/upcast", forward_upcast, 4, DIFFERENTIABLE, **_NAMES),
+    differentiable_row("torch/compile", compile_for(forward_upcast), 4, DIFFERENTIABLE, compiled=True, **_NAMES),
 ]

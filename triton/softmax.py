@@ -12,7 +12,7 @@ Source   Milakov and Gimelshein 2018, arXiv:1805.02867 (online)
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, gradients, next_power_of_2, sixteen_bit, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, sixteen_bit, tl, triton
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 ROW_COLS = 131072  # the widest row that triton/row holds: 128 values a thread at 32 warps
@@ -144,24 +144,11 @@ def reference_backward(y, grad_y):
     return y * (grad_y - (y * grad_y).sum(-1, keepdim=True))
 
 
-forward_compile = compile_for(reference)
-
-
-def backward_eager(x, grad_y):
-    """x, grad_y [rows, cols] -> grad_x, through autograd."""
-    return gradients(reference, (x,), (grad_y,), (0,))
-
-
-def backward_compile(x, grad_y):
-    """x, grad_y [rows, cols] -> grad_x, through autograd of the compiled function."""
-    return gradients(forward_compile, (x,), (grad_y,), (0,))
-
-
 _NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}
 
 IMPLEMENTATIONS = [
     Implementation("triton/row", forward_row, backward_row, accepts=_accepts_row, constraint=f"cols <= {ROW_COLS}", **_NAMES),
     Implementation("triton/online", forward_online, backward_online, **_NAMES),
-    Implementation("torch/eager", reference, backward_eager, contract=sixteen_bit("product16", "backward"), recomputes=True, **_NAMES),
-    Implementation("torch/compile", forward_compile, backward_compile, recomputes=True, compiled=True, **_NAMES),
+    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, contract=sixteen_bit("product16", "backward"), **_NAMES),
+    differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True, **_NAMES),
 ]

@@ -13,7 +13,7 @@ Source   Shazeer 2020, arXiv:2002.05202
 import torch
 import torch.nn.functional as F
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, gradients, next_power_of_2, sixteen_bit, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, sixteen_bit, tl, triton
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
@@ -89,29 +89,11 @@ def forward_upcast(gate, up):
     return (F.silu(gate.float()) * up.float()).to(gate.dtype).contiguous()
 
 
-forward_compile = compile_for(reference)
-
-
-def backward_eager(gate, up, grad_y):
-    """gate, up, grad_y -> grad_gate, grad_up, through autograd."""
-    return gradients(reference, (gate, up), (grad_y,), DIFFERENTIABLE)
-
-
-def backward_upcast(gate, up, grad_y):
-    """gate, up, grad_y -> grad_gate, grad_up, through autograd in fp32."""
-    return gradients(forward_upcast, (gate, up), (grad_y,), DIFFERENTIABLE)
-
-
-def backward_compile(gate, up, grad_y):
-    """gate, up, grad_y -> grad_gate, grad_up, through autograd of the compiled function."""
-    return gradients(forward_compile, (gate, up), (grad_y,), DIFFERENTIABLE)
-
-
 _NAMES = {"outputs": ("y",), "gradients": ("grad_gate", "grad_up")}
 
 IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, **_NAMES),
-    Implementation("torch/eager", reference, backward_eager, contract=sixteen_bit("eager"), **_NAMES),
-    Implementation("torch/upcast", forward_upcast, backward_upcast, **_NAMES),
-    Implementation("torch/compile", forward_compile, backward_compile, compiled=True, **_NAMES),
+    differentiable_row("torch/eager", reference, 2, DIFFERENTIABLE, contract=sixteen_bit("eager"), **_NAMES),
+    differentiable_row("torch/upcast", forward_upcast, 2, DIFFERENTIABLE, **_NAMES),
+    differentiable_row("torch/compile", compile_for(reference), 2, DIFFERENTIABLE, compiled=True, **_NAMES),
 ]

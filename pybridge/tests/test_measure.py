@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import unittest
 import weakref
+from types import SimpleNamespace
 from unittest import mock
 
 import torch
@@ -15,6 +17,8 @@ from client import Client  # puts the bridge on sys.path
 import implementation
 import launch
 import measure
+import tensors
+from implementation import Autograd, Implementation, differentiable_row
 
 ON_GPU = os.environ.get("TRIAD_DEVICE") == "gpu" and torch.cuda.is_available()
 L2 = 60 << 20
@@ -85,7 +89,7 @@ class Uncaptured(unittest.TestCase):
                 raise ValueError(x)
             return x
 
-        arm.function, arm.loaded, arm.attributes = call, [[(None, 3)], [(None, -1)]], {"eps": 0.5}
+        arm.function, arm.loaded, arm.attributes, arm.graphs = call, [[(None, 3)], [(None, -1)]], {"eps": 0.5}, []
         self.assertEqual(arm._call(0), (3,))
         with self.assertRaises(ValueError):
             arm._call(1)
@@ -108,6 +112,197 @@ class Uncaptured(unittest.TestCase):
             del owner
             self.assertIsNone(alive(), "without a collection")
         self.assertTrue(gc.isenabled())
+
+
+class Host:
+    """What stands in for a GPU and the driver's memory: streams and events that do nothing, no capture, so much memory."""
+
+    def __init__(self, test: unittest.TestCase, free: int = 1 << 40, l2: int = 1000):
+        self.entered: list = []  # the streams that calls are made on
+        self.content = bytearray()
+        event = mock.Mock(elapsed_time=mock.Mock(return_value=1.0))
+        patches = [mock.patch.multiple("torch.cuda", Stream=mock.MagicMock, Event=lambda **_: event, CUDAGraph=mock.MagicMock(), stream=self.stream,
+                                       synchronize=mock.DEFAULT, current_stream=mock.DEFAULT, memory_allocated=lambda: 0, memory_reserved=lambda: 0,
+                                       max_memory_allocated=lambda: 0, mem_get_info=lambda: (free, free),
+                                       graph=mock.Mock(side_effect=RuntimeError("operation not permitted when stream is capturing"))),
+                   mock.patch("measure.physics", lambda: {"l2_bytes": l2})]
+        for patch in patches:
+            patch.start()
+            test.addCleanup(patch.stop)
+
+    @contextlib.contextmanager
+    def stream(self, stream):
+        self.entered.append(stream)
+        yield
+        self.entered.pop()
+
+    def reference(self, name: str, tensor: torch.Tensor) -> dict:
+        content = tensor.numpy().tobytes()
+        self.content += content
+        return {"name": name, "dtype": tensors.NAMES[tensor.dtype], "shape": list(tensor.shape), "stride": list(tensor.stride()),
+                "offset": len(self.content) - len(content), "bytes": len(content)}
+
+    def view(self, ref: dict) -> memoryview:
+        return memoryview(self.content)[ref["offset"]:ref["offset"] + ref["bytes"]]
+
+    def arm(self, row: Implementation, direction: str, *inputs: torch.Tensor, cold: bool = True) -> measure.CallArm:
+        """A prepared arm that times a row with one output of the first input's shape and dtype."""
+        given = [self.reference(f"input{i}", t) for i, t in enumerate(inputs)]
+        self.outputs = [self.reference(row.gives(direction)[0], torch.zeros_like(inputs[0]))]
+        run = {"pass": direction, "inputs": given, "launches": [{"outputs": self.outputs}]}
+        arm = measure.CallArm(row, __file__, self, torch.device("cpu"), run, {}, cold)
+        arm.prepare(0)
+        return arm
+
+    def wrote(self) -> torch.Tensor:
+        """What the last report copied out."""
+        return torch.frombuffer(bytearray(self.view(self.outputs[0])), dtype=torch.float32).reshape(self.outputs[0]["shape"])
+
+
+class Spoiling(torch.autograd.Function):
+    """exp, with a backward that can be called once: how says what becomes of what it saved."""
+
+    @staticmethod
+    def forward(ctx, x, how):
+        y = x.exp()
+        ctx.kept, ctx.how = [y.clone()], how
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_y):
+        if ctx.how == "freed":
+            return grad_y * ctx.kept.pop(), None
+        if ctx.how == "given away":
+            return ctx.kept[0], None
+        return ctx.kept[0].mul_(grad_y) * 1, None
+
+
+class BackwardAlone(unittest.TestCase):
+    """The backward is timed without its forward wherever a graph can be retained, and where it cannot, the arm says so."""
+
+    X, GRAD = torch.linspace(-1, 1, 12).view(3, 4), torch.linspace(0, 2, 12).view(3, 4)
+
+    def test_through_retained_graphs(self):
+        host, forwards = Host(self), []
+
+        def function(x):
+            forwards.append(list(host.entered))
+            return x.exp()
+
+        arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)), "backward", self.X, self.GRAD)
+        self.assertEqual((arm.backward, arm.note), ("retained graph", ""))
+        sets = arm.arm.sets
+        self.assertGreater(sets, 2)
+        self.assertEqual(forwards, [[arm.arm.stream]] * sets, "once a set, on the stream that is captured")
+        self.assertEqual(arm.rotated, sets * self.GRAD.nbytes, "of what is read the upstream gradient alone is known")
+        arm.arm.time(1, 3)
+        self.assertEqual(len(forwards), sets, "no timed call runs the forward")
+        self.assertEqual(len({k[0].data_ptr() for k in arm.arm.kept}), sets)
+        for [grad] in arm.arm.kept:
+            torch.testing.assert_close(grad, self.X.exp() * self.GRAD)
+        reply = arm.finish([{"outputs": host.outputs, "poison": p} for p in "ab"])
+        self.assertEqual(reply["differing"], [])
+        torch.testing.assert_close(host.wrote(), self.X.exp() * self.GRAD)
+        arm.release()
+        self.assertEqual(arm.graphs, [])
+
+    def test_differing_sets(self):
+        """What a set's graph holds wrong shows, as it does in any output."""
+        host, forwards = Host(self), []
+
+        def function(x):
+            forwards.append(1)
+            return x.exp() * (2 if len(forwards) == 3 else 1)
+
+        arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)), "backward", self.X, self.GRAD)
+        [found] = arm.finish([{"outputs": host.outputs, "poison": p} for p in "ab"])["differing"]
+        self.assertEqual((found["output"], found["set"], found["inputs"]), ("grad_x", 2, []))
+
+    def test_what_can_be_called_once_is_timed_with_its_forward(self):
+        for how, why in (("freed", "fails: pop from empty list"), ("given away", "gives as grad_x what its forward has made"), ("overwritten", "gives another grad_x")):
+            with self.subTest(how):
+                host, forwards = Host(self), []
+
+                def function(x):
+                    forwards.append(1)
+                    return Spoiling.apply(x, how)
+
+                arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)), "backward", self.X, self.GRAD)
+                self.assertEqual(arm.backward, "forward+backward")
+                self.assertIn(why, arm.note)
+                before = len(forwards)
+                arm.arm.time(0, 2)
+                self.assertEqual(len(forwards), before + 2 * arm.arm.calls)
+                want = self.X.exp() if how == "given away" else self.X.exp() * self.GRAD
+                torch.testing.assert_close(arm.arm.kept[-1][0], want)
+
+    def test_outputs_that_may_differ(self):
+        """Bits that may differ between two calls are no sign of a spoilt graph."""
+        host = Host(self)
+        Noisy = type("Noisy", (torch.autograd.Function,), {"forward": staticmethod(lambda ctx, x: x.clone()),
+                                                           "backward": staticmethod(lambda ctx, g: g + torch.rand(()))})
+        for declared, want in ((("grad_x",), "retained graph"), ((), "forward+backward")):
+            row = differentiable_row("torch/noisy", Noisy.apply, 1, (0,), ("y",), ("grad_x",), nondeterministic=declared)
+            self.assertEqual(host.arm(row, "backward", self.X, self.GRAD).backward, want)
+
+    def test_of_other_rows(self):
+        host = Host(self)
+        saved = Implementation("torch/saved", torch.exp, lambda y, g: y * g, ("y",), ("grad_x",))
+        by_hand = Implementation("torch/hand", torch.exp, lambda x, g: x.exp() * g, ("y",), ("grad_x",), recomputes=True)
+        self.assertEqual(host.arm(saved, "forward", self.X).backward, "")
+        self.assertEqual(host.arm(saved, "backward", self.X, self.GRAD).backward, "saved tensors")
+        arm = host.arm(by_hand, "backward", self.X, self.GRAD)
+        self.assertEqual((arm.backward, arm.note), ("forward+backward", "its backward runs the forward itself"))
+
+    def test_nothing_depends_on_the_inputs(self):
+        host = Host(self)
+        arm = host.arm(differentiable_row("torch/zero", lambda x: torch.zeros(3, 4), 1, (0,), ("y",), ("grad_x",)), "backward", self.X, self.GRAD)
+        self.assertEqual((arm.backward, arm.arm.kept[0][0].tolist()), ("retained graph", torch.zeros(3, 4).tolist()))
+
+    def test_an_input_that_is_given_on_is_not_poisoned(self):
+        host = Host(self)
+        arm = host.arm(differentiable_row("torch/same", lambda x: x + 0, 1, (0,), ("y",), ("grad_x",)), "backward", self.X, self.GRAD)
+        arm.arm.graph = mock.MagicMock()
+        arm.poison()
+        torch.testing.assert_close(arm.loaded[0][1][1], self.GRAD)
+
+    def test_sets_that_fit(self):
+        row = differentiable_row("torch/exp", torch.exp, 1, (0,), ("y",), ("grad_x",))
+        inputs = 2 * self.X.nbytes
+        for free, want in ((1 << 40, 42), (0, 1), (2 * 5 * (inputs + self.X.nbytes), 6)):
+            self.assertEqual(Host(self, free, 1000).arm(row, "backward", self.X, self.GRAD).arm.sets, want, free)
+        self.assertEqual(Host(self).arm(row, "backward", self.X, self.GRAD, cold=False).arm.sets, 1)
+
+    def test_compiled(self):
+        """torch.compile's backward takes the memory of what it saved, unless it is told that the graph is retained; what is judged stays as it is."""
+        host = Host(self)
+        forwards = []
+
+        def function(x):
+            return torch.sin(x @ x.T) @ x  # the product is kept for the backward
+
+        def counted(x):
+            forwards.append(1)
+            return compiled(x)
+
+        compiled = implementation.compile_for(function)
+        row = differentiable_row("torch/compile", counted, 1, (0,), ("y",), ("grad_x",), compiled=True)
+        arm = host.arm(row, "backward", self.X, self.GRAD)
+        self.assertEqual(arm.backward, "retained graph", arm.note)
+        self.assertIn("donated_buffer = False", arm.note)
+        self.assertTrue(torch._functorch.config.donated_buffer)
+        self.assertFalse(implementation.SIZES_ALONE)
+        arm.arm.time(0, 3)
+        self.assertEqual(len(forwards), arm.arm.sets)
+        for [grad] in arm.arm.kept:
+            torch.testing.assert_close(grad, Autograd(function, 1, (0,))(self.X, self.GRAD)[0])
+
+    def test_every_row_that_recomputes_says_how(self):
+        """A backward that autograd makes is declared by its function, so that it can be timed alone."""
+        from cases import reference_of
+        for op in ("softmax", "layernorm", "swiglu", "rope", "flash_attention", "fp8_gemm"):
+            for row in reference_of(op).IMPLEMENTATIONS:
+                self.assertEqual(row.recomputes, isinstance(row.backward, Autograd), f"{op}/{row.name}")
 
 
 class Raising:
