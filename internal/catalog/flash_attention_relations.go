@@ -5,11 +5,12 @@ import (
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
 var _ = relate("flash_attention",
-	Relation{Name: "each output lies between the smallest and the largest value it sees", Pass: op.Forward, Outputs: []string{"o"}, Applies: seesKeys, States: attentionBetween},
+	Relation{Name: "each output lies between the smallest and the largest value it sees", Pass: op.Forward, Outputs: []string{"o"}, Applies: seesKeys, OfSample: true, States: attentionBetween},
 	Relation{Name: "keys and values that are masked do not show", Pass: op.Forward, Outputs: []string{"o", "lse"}, Applies: hidesKeys,
 		Second: attentionHidden, States: attentionUnmoved},
 	Relation{Name: "one value for all keys is the output", Pass: op.Forward, Outputs: []string{"o"}, Applies: seesKeys, Second: attentionConstant, States: attentionIsConstant},
@@ -111,14 +112,19 @@ func attentionBetween(a *Related, output string) judge.Statement {
 	dim, queries, keys := c.Dims.Get("head_dim"), c.Dims.Get("seq_q"), c.Dims.Get("seq_kv")
 	low, high := runningBounds(v, keys, dim)
 	headsQ, headsKV := c.Dims.Get("heads_q"), c.Dims.Get("heads_kv")
-	at := seeing(c, t.Elements(), dim)
-	return judge.Statement{Shape: t.Shape, N: int64(len(at)), At: func(i int64) judge.Claim {
-		i = at[i]
+	judged := []int64{} // the judged elements whose query sees a key
+	for k := range int64(len(t.T)) {
+		if visibleKeys(c, placeOf(t.Index, k)/dim%queries) > 0 {
+			judged = append(judged, k)
+		}
+	}
+	return judge.Statement{Shape: t.Shape, N: int64(len(judged)), At: func(n int64) judge.Claim {
+		i, allowed := placeOf(t.Index, judged[n]), t.T[judged[n]]
 		head := i / (dim * queries)
 		last := visibleKeys(c, i/dim%queries) - 1
 		p := ((head/headsQ*headsKV+head%headsQ/(headsQ/headsKV))*keys+last)*dim + i%dim
-		least, _ := t.Interval(low[p], t.T[i])
-		_, most := t.Interval(high[p], t.T[i])
+		least, _ := t.Interval(low[p], allowed)
+		_, most := t.Interval(high[p], allowed)
 		return judge.Claim{Position: i, Got: y[i], Low: least, High: most}
 	}}
 }
@@ -126,12 +132,15 @@ func attentionBetween(a *Related, output string) judge.Statement {
 // runningBounds are, for v[heads, keys, dim], the smallest and the largest value up to and with each key.
 func runningBounds(v []float64, keys, dim int64) (low, high []float64) {
 	low, high = make([]float64, len(v)), make([]float64, len(v))
-	for i := range v {
-		low[i], high[i] = v[i], v[i]
-		if before := int64(i) - dim; int64(i)/dim%keys > 0 {
-			low[i], high[i] = math.Min(low[before], v[i]), math.Max(high[before], v[i])
+	head := int(keys * dim)
+	parallel.Each(len(v)/max(head, 1), func(h int) {
+		for i := h * head; i < (h+1)*head; i++ {
+			low[i], high[i] = v[i], v[i]
+			if before := i - int(dim); before >= h*head {
+				low[i], high[i] = math.Min(low[before], v[i]), math.Max(high[before], v[i])
+			}
 		}
-	}
+	})
 	return low, high
 }
 

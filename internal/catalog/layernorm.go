@@ -10,7 +10,7 @@ import (
 	"triad/internal/tensor"
 )
 
-var _ = register("layernorm", truth{forward: layernormForward, backward: layernormBackward, permits: []string{"fp32"}})
+var _ = register("layernorm", truth{forward: layernormForward, backward: layernormBackward, permits: []string{"fp32"}, byRows: []string{"rows"}})
 
 // moments are the statistics of one row with what their allowances need.
 type moments struct {
@@ -94,18 +94,23 @@ func layernormForward(k *call) ([]judge.Target, error) {
 		return nil, err
 	}
 	in, _ := k.rows("x")
-	rows, cols, g := x.Shape[0], x.Shape[1], k.growth(x.Shape[1])
+	rows, g := x.Shape[0], k.growth(x.Shape[1])
 	chosen := k.sample.choose(rows)
-	y := k.targetInFP32("y", x.DType, x.Shape, chosen)
+	y := k.rowTargetInFP32("y", x.DType, x.Shape, chosen)
 	mean := k.rowStatistic("mean", rows, chosen)
 	rstd := k.rowStatistic("rstd", rows, chosen)
+	statistics := make([]moments, len(mean.R))
 	eachRowWith(chosen, rows, in.memory(1), func(own [][]float64, i, r int64) {
 		in.read(own, r)
 		s := momentsOf(own[0], own[1], eps, g)
-		layernormRow(rowOf(y, i, cols), s, own[0], parameters[0], parameters[1], x.DType)
+		statistics[i] = s
 		setOne(mean, i, s.mean, judge.U32*s.g*s.meanAbs)
 		// 4 for a root and reciprocal good to 2^-22, 1 for the division by cols and the sum with eps
 		setOne(rstd, i, s.rstd, s.rstd*(s.rho/2+5*judge.U32))
+	})
+	fillRows(k, y, chosen, in.memory(0), func(own [][]float64, i, r int64, out row) {
+		in.read(own, r)
+		layernormRow(out, statistics[i], own[0], parameters[0], parameters[1], x.DType)
 	})
 	return []judge.Target{y, mean, rstd}, nil
 }
@@ -156,10 +161,10 @@ func layernormBackward(k *call) ([]judge.Target, error) {
 	x, _ := k.tensor("x")
 	weight, _ := k.tensor("weight")
 	chosen := k.sample.choose(b.rows)
-	dx := k.targetInFP32("grad_x", x.DType, x.Shape, chosen)
-	eachRowWith(chosen, b.rows, b.in.memory(5), func(own [][]float64, i, r int64) {
+	dx := k.rowTargetInFP32("grad_x", x.DType, x.Shape, chosen)
+	fillRows(k, dx, chosen, b.in.memory(5), func(own [][]float64, _, r int64, out row) {
 		b.in.read(own, r)
-		b.gradX(rowOf(dx, i, b.cols), r, x.DType, own)
+		b.gradX(out, r, x.DType, own)
 	})
 	dweight := k.target("grad_weight", weight.DType, weight.Shape, nil)
 	dbias := k.target("grad_bias", weight.DType, weight.Shape, nil)

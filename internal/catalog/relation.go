@@ -27,6 +27,8 @@ type Relation struct {
 	// Second gives the second call: the inputs that are others than in the first, and the case where its sizes or attributes are; nil: the
 	// relation is an invariant. first holds the outputs of the first call too.
 	Second func(c op.Case, first Inputs) (op.Case, []tensor.Tensor)
+	// OfSample says that the invariant can be stated of a sample alone: of the elements that Target.Index names.
+	OfSample bool
 	// States puts the relation into numbers for one of its outputs.
 	States func(r *Related, output string) judge.Statement
 }
@@ -147,6 +149,7 @@ type Related struct {
 	Rules         Contract
 	Loose         bool // the output's bits may vary between calls
 	based         bool // the first call is no judged one
+	ofSample      bool // a truth of some elements is enough
 	err           error
 }
 
@@ -167,7 +170,7 @@ func relatedCalls(r Relation, contract string, calls []Call, loose bool) (*Relat
 	if len(calls) != 1+r.Calls() {
 		return nil, fmt.Errorf("%d of its %d calls took place", len(calls), 1+r.Calls())
 	}
-	a := &Related{Rules: rules, Loose: loose, based: r.Base != nil}
+	a := &Related{Rules: rules, Loose: loose, based: r.Base != nil, ofSample: r.OfSample}
 	first := len(calls) - 1
 	if r.Second != nil {
 		first--
@@ -188,8 +191,8 @@ func (a *Related) answered(c Call, contract string) *Answered {
 			return t, err
 		}
 		for _, target := range t.Outputs {
-			if target.Index != nil {
-				return t, errors.New("its truth is a sample")
+			if target.Index != nil && !a.ofSample || target.Rows != nil {
+				return t, errors.New("its truth is not that of every element")
 			}
 		}
 		return t, nil

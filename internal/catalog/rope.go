@@ -3,13 +3,27 @@ package catalog
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
 )
 
-var _ = register("rope", truth{forward: ropeForward, backward: ropeBackward, permits: []string{"fp32", "eager"}})
+var _ = register("rope", truth{forward: ropeForward, backward: ropeBackward, permits: []string{"fp32", "eager"}, byRows: []string{"batch", "seq"}, from: ropeFrom})
+
+// ropeFrom is a case whose first position is a later one.
+func ropeFrom(c op.Case, position int64) op.Case {
+	c.Attrs = slices.Clone(c.Attrs)
+	for i, a := range c.Attrs {
+		if a.Name == "offset" {
+			c.Attrs[i].Number += float64(position)
+			c.Attrs[i].Text = strconv.FormatFloat(c.Attrs[i].Number, 'f', -1, 64)
+		}
+	}
+	return c
+}
 
 func ropeForward(k *call) ([]judge.Target, error) {
 	return k.rotated([]string{"q", "k"}, []string{"q_out", "k_out"}, 1)
@@ -41,15 +55,14 @@ func (k *call) rotated(inputs, outputs []string, sign float64) ([]judge.Target, 
 		}
 		in, _ := k.rows(name)
 		out := k.elementwise(in, outputs[i])
-		rows, memory := rowsOf(x), in.memory(2)
-		eachRowWith(k.sample.choose(rows), rows, memory, func(own [][]float64, i, r int64) {
+		fillRows(k, out, k.sample.choose(rowsOf(x)), in.memory(2), func(own [][]float64, _, r int64, turned row) {
 			in.read(own, r)
 			rotation := rotation{rules: k.rules, x: own[0], cos: own[1][:cos.Shape[1]], sin: own[2][:cos.Shape[1]], sign: sign, d: x.DType,
 				interleaved: k.Attrs.Number("interleaved") != 0, exact: exact}
 			angle := offset + r/x.Shape[2]%x.Shape[1]
 			cos.DecodeRow(rotation.cos, angle, 0)
 			sin.DecodeRow(rotation.sin, angle, 0)
-			rotation.fill(rowOf(out, i, in.cols))
+			rotation.fill(turned)
 		})
 		if exact {
 			out = exactly(out)

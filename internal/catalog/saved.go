@@ -29,7 +29,9 @@ func (o *Operator) Saved(c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error)
 		return nil, nil
 	}
 	c.Pass, c.Upstream, c.Saved = op.Forward, "", ""
-	compute := func() (judge.Truth, error) { return truthOf(c, spec.DefaultContract(c.DType), in, nil, true) }
+	compute := func() (judge.Truth, error) {
+		return truthOf(call{Case: c, in: in, simOnly: true}, spec.DefaultContract(c.DType))
+	}
 	if o.Reference != nil {
 		compute = func() (judge.Truth, error) { return o.TruthOf(c, spec.DefaultContract(c.DType), in, nil) }
 	}

@@ -7,7 +7,7 @@ import (
 	"triad/internal/op"
 )
 
-var _ = register("softmax", truth{forward: softmaxForward, backward: softmaxBackward, permits: []string{"fp32", "product16"}})
+var _ = register("softmax", truth{forward: softmaxForward, backward: softmaxBackward, permits: []string{"fp32", "product16"}, byRows: []string{"rows"}})
 
 // softmaxRow computes p = exp(x - max) / sum and its allowance
 //
@@ -40,15 +40,14 @@ func softmaxForward(k *call) ([]judge.Target, error) {
 	}
 	in, _ := k.rows("x")
 	chosen := k.sample.choose(x.Shape[0])
-	y := k.targetInFP32("y", x.DType, x.Shape, chosen)
+	y := k.rowTargetInFP32("y", x.DType, x.Shape, chosen)
 	g := k.growth(in.cols)
-	eachRowWith(chosen, x.Shape[0], in.memory(0), func(own [][]float64, i, r int64) {
+	fillRows(k, y, chosen, in.memory(0), func(own [][]float64, _, r int64, out row) {
 		in.read(own, r)
-		out := rowOf(y, i, in.cols)
 		softmaxRow(own[0], out.R, out.T, g)
 		roundRow(out.Sim, out.R, x.DType)
 	})
-	if k.Distribution == "integers" && oneHot(y.R) {
+	if k.Distribution == "integers" && everyRow(y, oneHot) {
 		y = exactly(y)
 	}
 	return []judge.Target{y}, nil
@@ -78,15 +77,15 @@ func softmaxBackward(k *call) ([]judge.Target, error) {
 		return nil, err
 	}
 	chosen := k.sample.choose(dy.Shape[0])
-	dx := k.target("grad_x", dy.DType, dy.Shape, chosen)
+	dx := k.rowTarget("grad_x", dy.DType, dy.Shape, chosen)
 	g := k.growth(in.cols)
-	eachRowWith(chosen, dy.Shape[0], in.memory(6), func(own [][]float64, i, r int64) {
+	fillRows(k, dx, chosen, in.memory(6), func(own [][]float64, _, r int64, out row) {
 		in.read(own, r)
 		b := softmaxGradient{dtype: dy.DType, lowProduct: k.rules.LowProduct, g: g, dy: own[0], p: own[1], scratch: own[2:4]}
 		if k.chained() {
 			b.forward(own[4:])
 		}
-		b.fill(rowOf(dx, i, in.cols))
+		b.fill(out)
 	})
 	return []judge.Target{dx}, nil
 }

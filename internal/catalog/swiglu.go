@@ -8,7 +8,7 @@ import (
 	"triad/internal/tensor"
 )
 
-var _ = register("swiglu", truth{forward: swigluForward, backward: swigluBackward, permits: []string{"fp32", "eager"}})
+var _ = register("swiglu", truth{forward: swigluForward, backward: swigluBackward, permits: []string{"fp32", "eager"}, byRows: []string{"rows"}})
 
 // overflowed is what exp(-g) loses where it overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
 const overflowed = 0x1p-128
@@ -72,8 +72,7 @@ func swigluForward(k *call) ([]judge.Target, error) {
 	}
 	d := in.tensors[0].DType
 	y := k.elementwise(in, "y")
-	k.fillRows(in, func(own [][]float64, i int64) {
-		out := rowOf(y, i, in.cols)
+	k.fillElements(in, y, func(own [][]float64, out row) {
 		for c, g := range own[0] {
 			out.R[c], out.T[c], out.TFP32[c], out.Sim[c] = k.gated(g, own[1][c], d)
 		}
@@ -89,15 +88,17 @@ func swigluBackward(k *call) ([]judge.Target, error) {
 	}
 	d := in.tensors[0].DType
 	dgate, dup := k.elementwise(in, "grad_gate"), k.elementwise(in, "grad_up")
-	k.fillRows(in, func(own [][]float64, i int64) {
-		first, second := rowOf(dgate, i, in.cols), rowOf(dup, i, in.cols)
+	k.fillElements(in, dgate, func(own [][]float64, out row) {
 		for c, g := range own[0] {
-			dy := own[2][c]
-			first.R[c], first.T[c], first.TFP32[c], first.Sim[c] = k.gateGradient(dy, g, own[1][c], d)
-			second.R[c], second.T[c], second.TFP32[c], second.Sim[c] = k.gated(g, dy, d)
+			out.R[c], out.T[c], out.TFP32[c], out.Sim[c] = k.gateGradient(own[2][c], g, own[1][c], d)
 		}
-		roundRow(first.Sim, first.Sim, d)
-		roundRow(second.Sim, second.Sim, d)
+		roundRow(out.Sim, out.Sim, d)
+	})
+	k.fillElements(in, dup, func(own [][]float64, out row) {
+		for c, g := range own[0] {
+			out.R[c], out.T[c], out.TFP32[c], out.Sim[c] = k.gated(g, own[2][c], d)
+		}
+		roundRow(out.Sim, out.Sim, d)
 	})
 	return []judge.Target{dgate, dup}, nil
 }
@@ -113,14 +114,13 @@ func rowsOf(t tensor.Tensor) int64 {
 // elementwise makes an output that has the shape and dtype of the first input.
 func (k *call) elementwise(in rowInputs, name string) judge.Target {
 	like := in.tensors[0]
-	return k.target(name, like.DType, like.Shape, k.sample.choose(rowsOf(like)))
+	return k.rowTarget(name, like.DType, like.Shape, k.sample.choose(rowsOf(like)))
 }
 
-// fillRows calls work with every judged row of the inputs.
-func (k *call) fillRows(in rowInputs, work func(own [][]float64, i int64)) {
-	rows := rowsOf(in.tensors[0])
-	eachRowWith(k.sample.choose(rows), rows, in.memory(0), func(own [][]float64, i, r int64) {
+// fillElements has work compute the rows of an output of elementwise from the same rows of the inputs.
+func (k *call) fillElements(in rowInputs, t judge.Target, work func(own [][]float64, out row)) {
+	fillRows(k, t, k.sample.choose(rowsOf(in.tensors[0])), in.memory(0), func(own [][]float64, _, r int64, out row) {
 		in.read(own, r)
-		work(own, i)
+		work(own, out)
 	})
 }

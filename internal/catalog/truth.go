@@ -18,6 +18,10 @@ type truthFunc func(k *call) ([]judge.Target, error)
 type truth struct {
 	forward, backward truthFunc
 	permits           []string // the contracts the mathematics below knows
+	// byRows are the dims, the first of its large outputs, along which rows do not depend on each other: their truth can be computed row by row
+	// (see TruthByRows). nil: it has none. from makes a case of later rows where that is more than other sizes.
+	byRows []string
+	from   func(c op.Case, row int64) op.Case
 }
 
 // truths is filled by the operators' files, one declaration each: var _ = register("softmax", truth{...}).
@@ -88,11 +92,12 @@ func below(rising []int64, limit int64) []int64 {
 // backward with driver-made saved tensors, and for one whose operator saves nothing, the spec's [backward] inputs; for a chained backward
 // (c.Saved == "own") the operator's inputs and the upstream gradients. sample nil: every element.
 func TruthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample) (judge.Truth, error) {
-	return truthOf(c, contract, in, sample, false)
+	return truthOf(call{Case: c, in: in, sample: sample}, contract)
 }
 
-// truthOf is TruthOf; simOnly asks for the simulated contract alone, where that is much cheaper than the truth and its allowance.
-func truthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample, simOnly bool) (judge.Truth, error) {
+// truthOf is TruthOf of a call, whose rules are those of the contract.
+func truthOf(asked call, contract string) (judge.Truth, error) {
+	c, k := asked.Case, &asked
 	t, ok := truths[c.Op]
 	if !ok {
 		return judge.Truth{}, fmt.Errorf("compute the truth of %s: the operator has none in fp64", c.Op)
@@ -115,8 +120,8 @@ func truthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample, sim
 	if compute == nil || c.Pass == op.PassUnknown {
 		return judge.Truth{}, fmt.Errorf("compute the truth of %s: it has no pass %v", c.Op, c.Pass)
 	}
-	k := &call{Case: c, spec: o.Spec, rules: rules, in: in, sample: sample, simOnly: simOnly}
-	for _, x := range in {
+	k.spec, k.rules = o.Spec, rules
+	for _, x := range k.in {
 		if err := x.Check(); err != nil {
 			return judge.Truth{}, fmt.Errorf("compute the truth of %s: %w", c.Op, err)
 		}
@@ -141,7 +146,8 @@ type call struct {
 	in     []tensor.Tensor
 	sample *Sample
 
-	simOnly bool // R and T are not asked for
+	simOnly bool // R and T are not asked for, where the simulated contract alone is much cheaper
+	byRows  bool // what has rows of its own is computed when it is judged
 }
 
 // chained says whether the backward starts from the operator's inputs instead of saved tensors.
@@ -207,8 +213,7 @@ func (k *call) target(name string, d op.DType, shape, rows []int64) judge.Target
 
 // targetInFP32 is target for an output before which nothing is stored low under any contract: TFP32 is T.
 func (k *call) targetInFP32(name string, d op.DType, shape, rows []int64) judge.Target {
-	t := judge.Target{Name: name, DType: d, Shape: slices.Clone(shape), Saturate: k.rules.Saturate, Independent: k.independent()}
-	t.FTZ = k.rules.FlushToZero && (d == op.FP32 || d == op.BF16)
+	t := k.described(name, d, shape)
 	n := t.Elements()
 	if rows != nil {
 		cols := shape[len(shape)-1]
@@ -225,6 +230,13 @@ func (k *call) targetInFP32(name string, d op.DType, shape, rows []int64) judge.
 	return t
 }
 
+// described is an output without its truth.
+func (k *call) described(name string, d op.DType, shape []int64) judge.Target {
+	t := judge.Target{Name: name, DType: d, Shape: slices.Clone(shape), Saturate: k.rules.Saturate, Independent: k.independent()}
+	t.FTZ = k.rules.FlushToZero && (d == op.FP32 || d == op.BF16)
+	return t
+}
+
 // exactly makes an output one whose every partial sum is exactly representable: nothing but R itself is accepted.
 func exactly(t judge.Target) judge.Target {
 	t.Exact = true
@@ -236,6 +248,10 @@ func exactly(t judge.Target) judge.Target {
 // finish gives T its meaning where R is not finite (none), and refuses a truth that could not judge: NaN or infinity in R that the case
 // does not declare, a T that is not finite.
 func (k *call) finish(t *judge.Target) error {
+	if t.Rows != nil {
+		k.finishRows(t)
+		return nil
+	}
 	if len(t.T) != len(t.R) || len(t.TFP32) != len(t.R) {
 		return fmt.Errorf("compute the truth of %s: %w", k.Op, t.Check())
 	}

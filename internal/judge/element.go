@@ -112,6 +112,7 @@ type ranked struct {
 	i        int
 	rejected bool
 	badness  float64
+	r, t     float64
 }
 
 // byBadness orders the worst first, the earlier first among equals.
@@ -174,7 +175,7 @@ func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 			s.headroom = min(s.headroom, room/err)
 		}
 		if badness := (err - t) * perULP; badness > s.bar || len(s.worst) < worstKept {
-			s.note(ranked{first + i, false, badness})
+			s.note(ranked{first + i, false, badness, r, t})
 		}
 	}
 }
@@ -215,7 +216,7 @@ func (s *tally) look(g *grid, i int, y, r, t float64) {
 	if accepted && len(s.worst) == worstKept && badness <= s.bar {
 		return
 	}
-	s.note(ranked{i, !accepted, badness})
+	s.note(ranked{i, !accepted, badness, r, t})
 }
 
 // measure adds the error of one element to the statistics, and gives how bad it is: (|y-R| - T)/ulp.
@@ -269,25 +270,29 @@ const strip = 1 << 11
 
 // compareElements is G1, G2 and G3: it compares every judged element of an output. In the same pass it adds up what G4 and G5 ask.
 func compareElements(target Target, data []byte) (Verdict, statistics) {
-	g, n := gridOf(target), len(target.R)
+	g, n := gridOf(target), target.Judged()
 	if most := target.Elements() * target.DType.Size(); int64(len(data)) != most {
 		return Verdict{Status: op.StatusFail, Gate: "G0", N: int64(n), Sentence: target.Name + ": not every planned element came back"}, statistics{}
 	}
-	shape := blocksOf(target)
-	tallies, sums := make([]tally, chunksOf(n)), make([]chunkSums, chunksOf(n))
-	eachChunk(n, func(p, first, end int) {
+	shape, runs := blocksOf(target), piecesOf(target)
+	tallies, sums := make([]tally, runs.count()), make([]chunkSums, runs.count())
+	err := target.eachPiece(runs, func(p, first int, v Values) {
 		s := &tallies[p]
 		s.headroom = math.Inf(1)
 		var y [strip]float64
-		for ; first < end; first += strip {
-			part := y[:min(strip, end-first)]
-			decodeJudged(part, target, data, first)
-			s.lookAll(g, first, part, target.R[first:first+len(part)], target.T[first:first+len(part)])
+		for at := 0; at < len(v.R); at += strip {
+			end := min(at+strip, len(v.R))
+			part, truth := y[:end-at], v.part(at, end)
+			decodeJudged(part, target, data, first+at)
+			s.lookAll(g, first+at, part, truth.R, truth.T)
 			if target.Independent {
-				sums[p].add(target, g, shape, part, first)
+				sums[p].add(target, g, shape, part, truth, first+at)
 			}
 		}
 	})
+	if err != nil {
+		return Verdict{Status: op.StatusInconclusive, N: int64(n), Sentence: err.Error()}, statistics{}
+	}
 	total := tally{headroom: math.Inf(1)}
 	for _, p := range tallies {
 		total.merge(p)
@@ -315,14 +320,14 @@ func decodeJudged(y []float64, target Target, data []byte, first int) {
 // verdictOf turns the sums into a verdict: it passes if and only if everything planned was compared and accepted.
 func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 	v := Verdict{
-		Output: target.Name, N: int64(len(target.R)), Compared: s.compared, Wrong: s.wrong, Headroom: s.headroom, ULPMax: s.ulpMax, ULPs: s.ulps,
+		Output: target.Name, N: int64(target.Judged()), Compared: s.compared, Wrong: s.wrong, Headroom: s.headroom, ULPMax: s.ulpMax, ULPs: s.ulps,
 	}
 	if s.finite > 0 {
 		v.ULPMean = s.ulpSum / float64(s.finite)
 	}
 	got := make([]float64, 1)
 	for _, e := range s.worst {
-		r, t := target.R[e.i], target.T[e.i]
+		r, t := e.r, e.t
 		decodeJudged(got, target, data, e.i)
 		v.Worst16 = append(v.Worst16, Element{
 			Index: index(target.position(e.i), target.Shape), Got: got[0], Want: g.round(r), Low: g.round(r - t), High: g.round(r + t), R: r, T: t,

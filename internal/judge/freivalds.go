@@ -186,7 +186,7 @@ func (f *Freivalds) accuse(v Verdict, target Target, data []byte, i int, r signe
 			if math.IsNaN(badness) {
 				badness = math.Inf(1)
 			}
-			rank = append(rank, ranked{k, true, badness})
+			rank = append(rank, ranked{k, true, badness, e, t})
 		}
 	}
 	v.Sentence = fmt.Sprintf("row %d of %s, outside of the sample, is wrong by Freivalds: its sum under random signs is %s, want %s within %s",

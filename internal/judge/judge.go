@@ -50,7 +50,7 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 	found := compareBits(t.DType, t.Elements(), poisons, data)
 	if found.unwritten > 0 {
 		return Verdict{
-			Status: op.StatusFail, Gate: "G0", N: int64(len(target.R)), Wrong: found.unwritten,
+			Status: op.StatusFail, Gate: "G0", N: int64(target.Judged()), Wrong: found.unwritten,
 			Worst: elementAt(target, found.firstUnwritten, data[0]),
 			Sentence: fmt.Sprintf("%s was never written; %d of %d elements still show the poison of their launch",
 				place(t.Name, index(found.firstUnwritten, t.Shape)), found.unwritten, t.Elements()),
@@ -105,6 +105,13 @@ func elementAt(target Target, position int64, data []byte) Element {
 	size := target.DType.Size()
 	e := Element{Index: index(position, target.Shape), Got: tensor.Decode(target.DType, data[position*size:(position+1)*size])[0],
 		Want: math.NaN(), Low: math.NaN(), High: math.NaN(), R: math.NaN(), T: math.NaN()}
+	if target.Rows != nil {
+		kept, err := target.keep([]int64{position / blockShape(target).cols})
+		if err != nil {
+			return e
+		}
+		target = kept
+	}
 	i := int(position)
 	if target.Index != nil {
 		i = slices.Index(target.Index, position)
@@ -183,7 +190,7 @@ func targetOf(truth Truth, i int, t op.TensorType) (Target, error) {
 	if err := target.Check(); err != nil {
 		return Target{}, err
 	}
-	if len(target.R) == 0 {
+	if target.Judged() == 0 {
 		return Target{}, fmt.Errorf("no element of %s is planned to be compared", t.Name)
 	}
 	return target, nil

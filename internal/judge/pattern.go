@@ -12,7 +12,8 @@ import (
 // factor, the neighbour's value, the transpose), and where they lie (one row, the last tile, one head). It is "" where nothing is wrong or
 // nothing is regular. It explains; it never decides.
 func Pattern(t Target, data []byte) string {
-	if t.Check() != nil || int64(len(data)) != t.Elements()*t.DType.Size() || t.DType == op.DTypeUnknown {
+	t, err := t.patterned()
+	if err != nil || t.Check() != nil || int64(len(data)) != t.Elements()*t.DType.Size() || t.DType == op.DTypeUnknown {
 		return ""
 	}
 	y, g := decode(t, data), gridOf(t)
@@ -35,6 +36,17 @@ func Pattern(t Target, data []byte) string {
 	default:
 		return how
 	}
+}
+
+// patternElements is of how many elements, at most, a truth that is computed row by row is kept to look for what is regular; of more, some rows.
+const patternElements = 1 << 24
+
+// patterned is the target with as much of its truth kept as a pattern is looked for in.
+func (t Target) patterned() (Target, error) {
+	if t.Elements() > patternElements {
+		return t.few()
+	}
+	return t.Kept()
 }
 
 // finding is an output with its wrong elements marked.

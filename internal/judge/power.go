@@ -30,7 +30,8 @@ type trial struct {
 // outputs) or by 2^-10, and the previous case's output (nil: none). It runs before any kernel does.
 func PowerOf(t Target, input tensor.Tensor, previous []float64) Power {
 	p := Power{Output: t.Name}
-	if t.Check() != nil || len(t.R) == 0 {
+	t, err := t.few()
+	if err != nil || t.Check() != nil || len(t.R) == 0 {
 		p.None, p.Why = true, "there is no truth"
 		return p
 	}
@@ -75,14 +76,15 @@ func (w trial) passes(t Target) bool {
 
 // rms is G4 on a wrong output, once stored.
 func (w trial) rms(t Target, g *grid) RMS {
-	b, n := blocksOf(t), len(t.R)
-	sums := make([]chunkSums, chunksOf(n))
-	eachChunk(n, func(p, first, end int) {
+	b, runs := blocksOf(t), piecesOf(t)
+	sums := make([]chunkSums, runs.count())
+	_ = t.eachPiece(runs, func(p, first int, v Values) { // of a truth that is kept: it does not fail
 		var stored [strip]float64
-		for ; first < end; first += strip {
-			part := stored[:min(strip, end-first)]
-			w.stored(part, g, first)
-			sums[p].add(t, g, b, part, first)
+		for at := 0; at < len(v.R); at += strip {
+			end := min(at+strip, len(v.R))
+			part := stored[:end-at]
+			w.stored(part, g, first+at)
+			sums[p].add(t, g, b, part, v.part(at, end), first+at)
 		}
 	})
 	return joined(b, sums).rms

@@ -86,6 +86,19 @@ func Hold(name string, s Statement) Relation {
 	return r
 }
 
+// And joins what became of the same relation on another part of an output.
+func (r Relation) And(o Relation) Relation {
+	worst := func(b Broken) float64 { return Claim{Got: b.Got, Low: b.Low, High: b.High}.beyond() }
+	if r.Missing == "" {
+		r.Missing = o.Missing
+	}
+	if o.Wrong > 0 && (r.Wrong == 0 || worst(o.Worst) > worst(r.Worst)) {
+		r.Worst = o.Worst
+	}
+	r.N, r.Compared, r.Wrong = r.N+o.N, r.Compared+o.Compared, r.Wrong+o.Wrong
+	return r
+}
+
 // held is what became of a run of comparisons: the worst is the first of those that are furthest from holding.
 type held struct {
 	compared, wrong int64

@@ -80,14 +80,14 @@ func addTo(sums []blockSum, block int, m moments) []blockSum {
 	return sums
 }
 
-// add adds the judged elements from the first on, whose values are y, row by row.
-func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, first int) {
+// add adds the judged elements from the first on, whose values are y and whose truth is v, row by row.
+func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, first int) {
 	for i := 0; i < len(y); {
 		at := t.position(first + i)
 		row := at / b.cols
 		end := i + t.before(first+i, first+len(y), (row+1)*b.cols)
 		edge := i + t.before(first+i, first+end, (row+1)*b.cols-tile)
-		m, last := c.segment(t, g, y[i:edge], first+i), c.segment(t, g, y[edge:end], first+edge)
+		m, last := c.segment(g, y[i:edge], v.part(i, edge)), c.segment(g, y[edge:end], v.part(edge, end))
 		c.lastCol.join(last)
 		m.join(last)
 		c.all.join(m)
@@ -111,12 +111,11 @@ func (t Target) before(i, end int, position int64) int {
 	return n
 }
 
-// segment adds up judged elements from the first on; what is not finite is left out: G1 has judged it.
-func (c *chunkSums) segment(t Target, g *grid, y []float64, first int) moments {
+// segment adds up judged elements; what is not finite is left out: G1 has judged it.
+func (c *chunkSums) segment(g *grid, y []float64, values Values) moments {
 	var m moments
 	var s slopes
-	end := first + len(y)
-	truth, simulated, allowed := t.R[first:end], t.Sim[first:end], t.TFP32[first:end]
+	truth, simulated, allowed := values.R[:len(y)], values.Sim[:len(y)], values.TFP32[:len(y)]
 	for i, v := range y {
 		r, sim, tf := truth[i], simulated[i], allowed[i]
 		if v != v {
@@ -197,13 +196,19 @@ type blocks struct {
 // rowTile is how many rows one block of rows has.
 const rowTile = 64
 
-func blocksOf(t Target) blocks {
-	b := blocks{names: []string{"all of it"}, rows: 1, cols: 1}
-	rank := len(t.Shape)
-	if rank > 0 {
+// blockShape is an output seen as [rows, cols], without its blocks.
+func blockShape(t Target) blocks {
+	b := blocks{rows: 1, cols: 1}
+	if rank := len(t.Shape); rank > 0 {
 		b.cols = max(t.Shape[rank-1], 1)
 		b.rows = t.Elements() / b.cols
 	}
+	return b
+}
+
+func blocksOf(t Target) blocks {
+	b, rank := blockShape(t), len(t.Shape)
+	b.names = []string{"all of it"}
 	if rank > 2 {
 		b.perMatrix = max(t.Shape[rank-2], 1)
 		for m := range b.rows / b.perMatrix {

@@ -35,6 +35,7 @@ type Target struct {
 	Independent bool
 	Exact       bool // every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
 
+	Rows      *Rows      // computes R, T, TFP32 and Sim where they are nil, of every element; nil: they are kept
 	Freivalds *Freivalds // of a product judged by sample: covers the elements that Index leaves out; nil: they are not looked at
 }
 
@@ -71,6 +72,12 @@ func index(position int64, shape []int64) []int64 {
 // does not rise or leaves the output. Whether NaN and infinities are expected in R is the catalog's to say.
 func (t Target) Check() error {
 	n := t.Elements()
+	if t.Rows != nil {
+		if t.Rows.Fill == nil || t.Index != nil || t.Freivalds != nil || len(t.R)+len(t.T)+len(t.TFP32)+len(t.Sim) > 0 {
+			return fmt.Errorf("check the truth of %s: what is computed row by row is kept or sampled too", t.Name)
+		}
+		return nil
+	}
 	if t.Index != nil {
 		n = int64(len(t.Index))
 		last := int64(-1)

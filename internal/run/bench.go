@@ -43,7 +43,7 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) err
 	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
 		return err
 	}
-	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now(), sampled: true}
+	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now()}
 	x.resumed()
 	if err := x.measureRulers(ctx, backends, planned); err != nil {
 		return err

@@ -75,7 +75,6 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 	if err != nil || result.Interrupted || request.Timing == nil {
 		return err
 	}
-	x.sampled = true
 	return x.timeWhatPassed(ctx, planned, timed, backends)
 }
 
@@ -188,7 +187,6 @@ type execution struct {
 	request Request
 	cases   int
 	began   time.Time
-	sampled bool // large outputs are judged on sampled rows: what they are timed for is their size
 	rulers  stats.Rulers
 	physics backend.DevicePhysics
 

@@ -25,6 +25,7 @@ type prepared struct {
 	powers  []judge.Power
 	level   op.Level
 	sample  *catalog.Sample // nil: every element is judged
+	byRows  bool            // the truth of large outputs is computed row by row while they are judged
 
 	mu     sync.Mutex
 	truths map[string]truthOnce
@@ -46,7 +47,7 @@ type previousOutputs map[string][]float64
 func (x *execution) prepare(w work) (*prepared, error) {
 	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}}
 	var err error
-	if c.sample, err = sampleOf(w, x.request.Seed, x.sampled); err != nil {
+	if c.sample, err = sampleOf(w, x.request.Seed); err != nil {
 		return nil, err
 	}
 	if c.given, err = workload.Inputs(w.operator.Spec, w.Case, x.request.Seed); err != nil {
@@ -55,6 +56,7 @@ func (x *execution) prepare(w work) (*prepared, error) {
 	if c.outputs, err = w.operator.Spec.Outputs(w.Case); err != nil {
 		return nil, err
 	}
+	c.byRows = w.operator.ByRows() && largest(c.outputs) > keptElements && x.Dumper == nil // what is dumped is kept
 	if w.Pass == op.Backward && w.Saved == "driver" {
 		if c.saved, err = w.operator.Saved(w.Case, c.given); err != nil {
 			return nil, err
@@ -73,27 +75,32 @@ func (x *execution) prepare(w work) (*prepared, error) {
 	return c, nil
 }
 
-// A case beyond either of these is judged on sampled rows: its whole truth in fp64 would take minutes of a CPU.
 const (
-	sampledFLOPs    = 2e9
-	sampledElements = 1 << 27
-	sampledTimed    = 1 << 20 // of a case that is timed
-	sampledRows     = 64
+	// sampledFLOPs: a product beyond is judged on sampled rows; its whole truth in fp64 would take minutes of a CPU.
+	sampledFLOPs = 2e9
+	sampledRows  = 64
+	// keptElements: the truth of larger outputs is not kept, where it can be computed row by row. At 32 bytes an element this one takes 0.5 GB.
+	keptElements = 1 << 24
 )
 
-// sampleOf chooses the rows that are judged of a large case; nil: all of them. Which ones depends on the seed and the case.
-// timed asks for a sample as soon as the whole truth would take longer than the timing.
-func sampleOf(w work, seed uint64, timed bool) (*catalog.Sample, error) {
-	_, flops, err := w.operator.Spec.Cost(w.Case)
-	if err != nil {
-		return nil, err
+// largest is the number of elements of the largest output.
+func largest(outputs []op.TensorType) int64 {
+	n := int64(0)
+	for _, t := range outputs {
+		n = max(n, t.Elements())
 	}
-	elements, _, err := w.operator.Spec.Footprint(w.Case)
-	if err != nil {
-		return nil, err
-	}
-	if flops <= sampledFLOPs && elements <= sampledElements && !(timed && elements > sampledTimed) {
+	return n
+}
+
+// sampleOf chooses the rows that are judged of a large product; nil: all of them. Which ones depends on the seed and the case. What can be computed
+// row by row, and what a reference of the user's own computes whole anyway, is never sampled.
+func sampleOf(w work, seed uint64) (*catalog.Sample, error) {
+	if w.operator.ByRows() || w.operator.Reference != nil {
 		return nil, nil
+	}
+	_, flops, err := w.operator.Spec.Cost(w.Case)
+	if err != nil || flops <= sampledFLOPs {
+		return nil, err
 	}
 	h := fnv.New64a()
 	fmt.Fprint(h, seed, " ", w.Key())
@@ -105,7 +112,12 @@ func (c *prepared) truth(contract string) (judge.Truth, error) {
 	c.mu.Lock()
 	once, ok := c.truths[contract]
 	if !ok {
-		once = sync.OnceValues(func() (judge.Truth, error) { return c.operator.TruthOf(c.Case, contract, c.truthInputs(), c.sample) })
+		once = sync.OnceValues(func() (judge.Truth, error) {
+			if c.byRows {
+				return c.operator.TruthByRows(c.Case, contract, c.truthInputs())
+			}
+			return c.operator.TruthOf(c.Case, contract, c.truthInputs(), c.sample)
+		})
 		c.truths[contract] = once
 	}
 	c.mu.Unlock()

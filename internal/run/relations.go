@@ -100,11 +100,11 @@ func wholeVectors(w work) (bool, error) {
 	return true, nil
 }
 
-// relations lists what G6 asks of a case: invariants of every judged output, and the relations between calls it was chosen for. A sample is no
-// whole output to ask them of: what it leaves out has its own sums.
+// relations lists what G6 asks of a case: invariants of every judged output, and the relations between calls it was chosen for. Of a sample those
+// invariants are asked that can be stated of its elements alone; of a case whose truth is not kept, invariants of some runs of its rows.
 func (c *prepared) relations() []catalog.Relation {
-	if c.sample != nil {
-		return nil
+	if c.sample != nil || c.byRows {
+		return slices.DeleteFunc(catalog.RelationsOf(c.Case), func(r catalog.Relation) bool { return r.Second != nil || !c.byRows && !r.OfSample })
 	}
 	return slices.DeleteFunc(catalog.RelationsOf(c.Case), func(r catalog.Relation) bool { return r.Second != nil && !c.between[r.Name] })
 }
@@ -221,6 +221,10 @@ func fault(outcome backend.Outcome) string {
 func (g *related) evaluate(contract string) []judge.Relation {
 	var all []judge.Relation
 	for _, f := range g.followed {
+		if f.missing == "" && g.c.byRows {
+			all = append(all, g.c.operator.HoldParts(f.Relation, contract, f.calls[0], g.e.implementation.Nondeterministic)...)
+			continue
+		}
 		if f.missing == "" {
 			all = append(all, f.Hold(contract, f.calls, g.e.implementation.Nondeterministic)...)
 			continue

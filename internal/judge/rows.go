@@ -1,0 +1,203 @@
+package judge
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"triad/internal/parallel"
+)
+
+// Values are the truth of a run of elements: see Target.
+type Values struct{ R, T, TFP32, Sim []float64 }
+
+// Rows computes the truth of an output row by row while it is judged, where keeping it would take gigabytes. The output is seen as
+// [rows, last dim], and every element of it is judged.
+type Rows struct {
+	// Fill makes the working memory of one core. What it gives fills the rows from first up to end, for which into has room.
+	Fill func() func(into Values, first, end int64) error
+	// OneAllowance says that TFP32 is T.
+	OneAllowance bool
+}
+
+// room is memory for the truth of n elements.
+func (r *Rows) room(n int) Values {
+	v := Values{R: make([]float64, n), T: make([]float64, n), Sim: make([]float64, n)}
+	if v.TFP32 = v.T; !r.OneAllowance {
+		v.TFP32 = make([]float64, n)
+	}
+	return v
+}
+
+// part is the elements from first up to end.
+func (v Values) part(first, end int) Values {
+	return Values{v.R[first:end], v.T[first:end], v.TFP32[first:end], v.Sim[first:end]}
+}
+
+// stored are the values of a target that keeps them.
+func (t Target) stored() Values { return Values{t.R, t.T, t.TFP32, t.Sim} }
+
+// Judged is the number of elements that are judged one by one.
+func (t Target) Judged() int {
+	if t.Rows != nil {
+		return int(t.Elements())
+	}
+	return len(t.R)
+}
+
+// pieces divides the judged elements of an output into the runs that are added up one by one. Where every element is judged a run holds whole
+// rows, or a part of one row, so that its sums are the same bits whether the truth is kept or computed row by row. A sample is one long row.
+type pieces struct {
+	n      int // judged elements
+	row    int // elements of a row, of several short ones, or of the sample
+	each   int // elements of a run, of which a row has perRow, the last of them shorter
+	perRow int
+}
+
+func piecesOf(t Target) pieces {
+	p := pieces{n: t.Judged()}
+	cols := int(blockShape(t).cols)
+	switch {
+	case t.Index != nil:
+		p.row, p.each = max(p.n, 1), chunk
+	case cols > chunk:
+		p.row, p.each = cols, chunk
+	default:
+		p.row, p.each = chunk/cols*cols, chunk/cols*cols
+	}
+	p.perRow = (p.row + p.each - 1) / p.each
+	return p
+}
+
+// rows is how many rows there are.
+func (p pieces) rows() int { return (p.n + p.row - 1) / p.row }
+
+// count is how many runs there are.
+func (p pieces) count() int {
+	whole := p.n / p.row
+	return whole*p.perRow + (p.n-whole*p.row+p.each-1)/p.each
+}
+
+// at is where run i begins and ends.
+func (p pieces) at(i int) (first, end int) {
+	row := i / p.perRow * p.row
+	first = row + i%p.perRow*p.each
+	return first, min(first+p.each, row+p.row, p.n)
+}
+
+// eachPiece calls work for every run of the judged elements, on all cores: the i-th begins with element first and has the truth v. It ends with
+// an error where a truth that is computed row by row is not fit to judge.
+func (t Target) eachPiece(p pieces, work func(i, first int, v Values)) error {
+	if t.Rows == nil {
+		kept := t.stored()
+		parallel.Each(p.count(), func(i int) {
+			first, end := p.at(i)
+			work(i, first, kept.part(first, end))
+		})
+		return nil
+	}
+	type memory struct {
+		fill func(into Values, first, end int64) error
+		room Values
+	}
+	var failure atomic.Pointer[error]
+	cols := blockShape(t).cols
+	parallel.EachWith(p.rows(), func() memory { return memory{t.Rows.Fill(), t.Rows.room(min(p.row, p.n))} }, func(own memory, row int) {
+		first, end := row*p.row, min((row+1)*p.row, p.n)
+		filled := own.room.part(0, end-first)
+		if err := t.fillRows(own.fill, filled, int64(first)/cols, int64(end)/cols); err != nil {
+			failure.CompareAndSwap(nil, &err)
+		}
+		if failure.Load() != nil {
+			return
+		}
+		for i := row * p.perRow; i < p.count(); i++ {
+			a, b := p.at(i)
+			if a >= end {
+				break
+			}
+			work(i, a, filled.part(a-first, b-first))
+		}
+	})
+	if err := failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// fillRows computes some rows and refuses what cannot judge them.
+func (t Target) fillRows(fill func(into Values, first, end int64) error, into Values, first, end int64) error {
+	if err := fill(into, first, end); err != nil {
+		return err
+	}
+	part := t.rowsAs(into, first, end)
+	if err := part.Check(); err != nil {
+		return fmt.Errorf("rows %d to %d: %w", first, end-1, err)
+	}
+	return nil
+}
+
+// rowsAs is a target that keeps the truth of some rows, and of nothing else.
+func (t Target) rowsAs(v Values, first, end int64) Target {
+	t.Rows, t.Index, t.Shape = nil, nil, []int64{end - first, blockShape(t).cols}
+	t.R, t.T, t.TFP32, t.Sim = v.R, v.T, v.TFP32, v.Sim
+	return t
+}
+
+// fewElements is how many elements a truth keeps of which some rows stand for all.
+const fewElements = 1 << 20
+
+// few is a target that keeps its truth: of one that is computed row by row the first row, the last ones and some between, about fewElements in
+// all. A wrong output that is rejected in these rows is rejected.
+func (t Target) few() (Target, error) {
+	if t.Rows == nil {
+		return t, nil
+	}
+	b := blockShape(t)
+	wanted := min(b.rows, max(2, fewElements/b.cols))
+	var rows []int64
+	last := min(wanted-1, max(1, wanted/2))
+	for i := range wanted - last {
+		rows = append(rows, i*(b.rows-last)/(wanted-last))
+	}
+	for r := b.rows - last; r < b.rows; r++ {
+		rows = append(rows, r)
+	}
+	return t.keep(rows)
+}
+
+// keep is a target that keeps the truth of some rows, rising.
+func (t Target) keep(rows []int64) (Target, error) {
+	kept, cols := t, blockShape(t).cols
+	v := t.Rows.room(len(rows) * int(cols))
+	kept.Rows, kept.Index = nil, make([]int64, 0, len(v.R))
+	kept.R, kept.T, kept.TFP32, kept.Sim = v.R, v.T, v.TFP32, v.Sim
+	for _, r := range rows {
+		for c := range cols {
+			kept.Index = append(kept.Index, r*cols+c)
+		}
+	}
+	var failure atomic.Pointer[error]
+	parallel.EachWith(len(rows), t.Rows.Fill, func(fill func(Values, int64, int64) error, i int) {
+		if err := t.fillRows(fill, v.part(i*int(cols), (i+1)*int(cols)), rows[i], rows[i]+1); err != nil {
+			failure.CompareAndSwap(nil, &err)
+		}
+	})
+	if err := failure.Load(); err != nil {
+		return kept, *err
+	}
+	return kept, nil
+}
+
+// Kept is the target with its whole truth in memory.
+func (t Target) Kept() (Target, error) {
+	if t.Rows == nil {
+		return t, nil
+	}
+	rows := make([]int64, blockShape(t).rows)
+	for r := range rows {
+		rows[r] = int64(r)
+	}
+	kept, err := t.keep(rows)
+	kept.Index = nil
+	return kept, err
+}
