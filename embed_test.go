@@ -2,6 +2,7 @@ package triad_test
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os/exec"
 	"path"
@@ -10,14 +11,15 @@ import (
 	"testing"
 
 	"triad"
+	"triad/internal/need"
 )
 
 // TestEmbeddedIsWhatGitHas: a file that go:embed leaves out (its name begins with _ or a dot) or that git does not know would be missing
 // on somebody's computer.
 func TestEmbeddedIsWhatGitHas(t *testing.T) {
-	out, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z").Output()
+	out, err := exec.Command(need.Tool(t, "git"), "ls-files", "--cached", "--others", "--exclude-standard", "-z").Output()
 	if err != nil {
-		t.Skipf("no git checkout: %v", err)
+		need.Missing(t, fmt.Sprintf("no git checkout (%v): clone the repository", err))
 	}
 	var want []string
 	for _, name := range strings.Split(string(bytes.TrimRight(out, "\x00")), "\x00") {

@@ -45,6 +45,7 @@ var rules = []rule{
 		reason: "the edges are siblings, and a worker never sees truth or verdict"},
 	{packages: []string{"*"}, except: []string{"results"}, never: []string{"database/sql", "github.com/mattn/go-sqlite3"},
 		reason: "one package talks to the database"},
+	{packages: []string{"*"}, except: []string{"internal/testreport"}, never: []string{"triad/internal/need"}, reason: "it is for tests alone"},
 	{packages: []string{"*"}, except: []string{"cmd/triad"}, never: []string{"github.com/spf13/cobra", "triad/internal/run"},
 		reason: "flags, and the order of a run, are wired in cmd"},
 	{packages: []string{"internal/worker", "internal/backend", "internal/record", "internal/catalog"},

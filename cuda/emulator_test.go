@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"triad/cuda/rewrite"
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/tensor"
 )
@@ -35,9 +36,11 @@ var emulatorFolder, emulatorTests = "emulator", filepath.Join("testdata", "emula
 
 func newEmulated(t testing.TB, compiler string, flags ...string) *emulated {
 	t.Helper()
-	path, err := exec.LookPath(compiler)
-	if err != nil {
-		t.Skipf("%s is not installed", compiler)
+	path := ""
+	if compiler == "clang++" {
+		path = need.Clang(t)
+	} else {
+		path = need.Tool(t, compiler)
 	}
 	e := &emulated{compiler: path, flags: append([]string{"-std=c++17", "-g1", "-pthread", "-ffp-contract=off", "-Wno-unknown-pragmas"}, flags...), folder: t.TempDir()}
 	e.library = sync.OnceValues(func() (string, error) {
@@ -142,11 +145,7 @@ func bugLine(t *testing.T, file, name string) int {
 // addressLine asks addr2line for the file and line of an offset in a module.
 func addressLine(t *testing.T, module, offset string) string {
 	t.Helper()
-	tool, err := exec.LookPath("addr2line")
-	if err != nil {
-		t.Skip("addr2line is not installed")
-	}
-	out, err := exec.Command(tool, "-e", module, offset).Output()
+	out, err := exec.Command(need.Tool(t, "addr2line"), "-e", module, offset).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,9 +305,9 @@ func TestEmulatorWarpMatrix(t *testing.T) {
 		{"g++", []string{"-O0"}, []string{"greedy:1"}},
 		{"g++", []string{"-O3", "-flto"}, []string{"forward", "greedy:2"}},
 		{"g++", []string{"-O1", "-DCUEMU_UCONTEXT"}, []string{"greedy:3"}},
-		{clangName(), []string{"-O2"}, allOrders},
+		{"clang++", []string{"-O2"}, allOrders},
 	} {
-		t.Run(filepath.Base(way.compiler)+strings.Join(way.flags, ""), func(t *testing.T) {
+		t.Run(way.compiler+strings.Join(way.flags, ""), func(t *testing.T) {
 			program := newEmulated(t, way.compiler, way.flags...).build(t, "warp.cu")
 			counts := map[string]bool{}
 			for _, order := range way.orders {
@@ -323,15 +322,6 @@ func TestEmulatorWarpMatrix(t *testing.T) {
 			}
 		})
 	}
-}
-
-func clangName() string {
-	for _, name := range []string{"clang++", "clang++-19", "clang++-18", "clang++-17", "clang++-16", "clang++-15"} {
-		if _, err := exec.LookPath(name); err == nil {
-			return name
-		}
-	}
-	return "clang++"
 }
 
 // The host interface, driven by a C++ host that opens both libraries: reports, canaries, the watchdog, and handlers that stay untouched.

@@ -3,7 +3,6 @@ package cuda
 import (
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"triad"
+	"triad/internal/need"
 )
 
 // kernelNames lists the operators that have a kernel file.
@@ -28,20 +28,13 @@ func kernelNames(t *testing.T) []string {
 	return names
 }
 
-// TestKernelsCompileForTheEmulator compiles every kernel file with g++ and with clang++. TRIAD_TEST_CLANG names a clang++ that must be
-// there; without it a missing one is skipped.
+// TestKernelsCompileForTheEmulator compiles every kernel file with g++ and with clang++, the one that TRIAD_TEST_CLANG names or any.
 func TestKernelsCompileForTheEmulator(t *testing.T) {
-	for _, name := range []string{"g++", "clang++"} {
+	for name, find := range map[string]func(testing.TB) string{"g++": func(t testing.TB) string { return need.Tool(t, "g++") }, "clang++": need.Clang} {
 		t.Run(name, func(t *testing.T) {
-			if clang := os.Getenv("TRIAD_TEST_CLANG"); clang != "" && name == "clang++" {
-				name = clang
-			}
-			compiler, err := inspectHostCompiler(t.Context(), name)
-			if err != nil && name == os.Getenv("TRIAD_TEST_CLANG") {
-				t.Fatal(err)
-			}
+			compiler, err := inspectHostCompiler(t.Context(), find(t))
 			if err != nil {
-				t.Skip(err)
+				need.Missing(t, err.Error())
 			}
 			b := Builder{Sources: triad.Files, Cache: testCache, Compiler: compiler}
 			if _, err := b.Emulator(t.Context()); err != nil {
@@ -58,29 +51,18 @@ func TestKernelsCompileForTheEmulator(t *testing.T) {
 	}
 }
 
-// needNVCC finds nvcc, also in the private environment that "triad setup --nvcc" makes. Where TRIAD_TEST_SETUP says that the set-up was
-// made it has to be there.
+// needNVCC finds nvcc, also in the private environment that "triad setup --nvcc" makes.
 func needNVCC(t *testing.T) NVCC {
 	t.Helper()
-	environments := []string{""}
-	data := os.Getenv("XDG_DATA_HOME")
-	if home, err := os.UserHomeDir(); err == nil && !filepath.IsAbs(data) {
-		data = filepath.Join(home, ".local", "share")
-	}
-	private, _ := filepath.Glob(filepath.Join(data, "triad", "nvcc-*"))
-	environments = append(environments, private...)
 	var missing error
-	for _, environment := range environments {
+	for _, environment := range need.NVCCFolders(t) {
 		nvcc, err := FindNVCC(t.Context(), environment)
 		if err == nil {
 			return nvcc
 		}
 		missing = err
 	}
-	if os.Getenv("TRIAD_TEST_SETUP") != "" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
+	need.MissingSetUp(t, missing)
 	return NVCC{}
 }
 
@@ -120,7 +102,7 @@ func TestEveryKernelFileRegisters(t *testing.T) {
 // TRIAD_SPILLS(kernel, bytes, "reason"), and no more.
 func TestKernelsCompileForGPUs(t *testing.T) {
 	if testing.Short() {
-		t.Skip("nvcc takes minutes for all kernels")
+		t.Skip("-short: nvcc takes minutes for all kernels")
 	}
 	nvcc := needNVCC(t)
 	b := GPUBuilder{Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_80", "sm_90a"}}

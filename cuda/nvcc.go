@@ -60,13 +60,16 @@ func fileExists(name string) bool {
 	return err == nil
 }
 
+// toolkits are the folders that the CUDA toolkit is usually installed in.
+var toolkits = []string{"/usr/local/cuda", "/opt/cuda"}
+
 // nvccPlaces lists where nvcc may be, in order.
 func nvccPlaces(python string) []string {
 	var places []string
 	if at, err := exec.LookPath("nvcc"); err == nil {
 		places = append(places, at)
 	}
-	for _, home := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda"} {
+	for _, home := range append([]string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH")}, toolkits...) {
 		if home != "" {
 			places = append(places, filepath.Join(home, "bin", "nvcc"))
 		}

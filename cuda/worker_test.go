@@ -19,6 +19,7 @@ import (
 
 	"triad"
 	"triad/internal/backend"
+	"triad/internal/need"
 	"triad/internal/op"
 )
 
@@ -148,7 +149,7 @@ func needCompiler(t *testing.T) HostCompiler {
 	t.Helper()
 	c, err := FindHostCompiler(context.Background())
 	if err != nil {
-		t.Skipf("no C++ compiler: %v", err)
+		need.Missing(t, err.Error())
 	}
 	return c
 }

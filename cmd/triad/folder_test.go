@@ -2,22 +2,18 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"triad/internal/need"
 )
 
-// needsPython skips where no Python with torch, or no compiler, is here.
+// needsPython is for tests that want a Python with torch and a compiler.
 func needsPython(t *testing.T) {
 	t.Helper()
-	if os.Getenv("TRIAD_TEST_PYTHON") == "" {
-		t.Skip("no Python with torch")
-	}
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("no g++")
-	}
+	testPython(t)
+	need.Tool(t, "g++")
 }
 
 // startOperator makes the folder of a new operator and changes its files: file, old text, new text.

@@ -14,6 +14,7 @@ import (
 	"triad"
 	"triad/cuda"
 	"triad/internal/backend"
+	"triad/internal/need"
 )
 
 // missingGPU is a GPU whose memory is the host's and which runs no kernel: libraries come from nvcc, launch functions are called, and CUDA's runtime,
@@ -64,25 +65,19 @@ func withoutGPU(t *testing.T, args ...string) (string, exitCode) {
 	return said.String(), code
 }
 
-// nvccOnPath puts an nvcc on the PATH, or skips the test.
+// nvccOnPath puts an nvcc on the PATH.
 func nvccOnPath(t *testing.T) {
 	t.Helper()
-	data := os.Getenv("XDG_DATA_HOME")
-	if home, err := os.UserHomeDir(); err == nil && !filepath.IsAbs(data) {
-		data = filepath.Join(home, ".local", "share")
-	}
-	private, _ := filepath.Glob(filepath.Join(data, "triad", "nvcc-*"))
-	for _, environment := range append(private, "") {
+	var missing error
+	for _, environment := range need.NVCCFolders(t) {
 		nvcc, err := cuda.FindNVCC(t.Context(), environment)
 		if err == nil {
 			t.Setenv("PATH", filepath.Dir(nvcc.Path)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 			return
 		}
+		missing = err
 	}
-	if os.Getenv("TRIAD_TEST_SETUP") != "" {
-		t.Fatal("no nvcc, although the set-up was made")
-	}
-	t.Skip("no nvcc")
+	need.MissingSetUp(t, missing)
 }
 
 // What CUDA refuses before a kernel begins is told on a GPU as in the emulator: same status, same sentence, with the line of the launch.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"triad/internal/need"
 )
 
 // ownCase is a file as a user writes it: how it is asked for and what must come out.
@@ -103,11 +104,9 @@ func repeats(t *testing.T, text string) {
 
 // Files as users write them are judged without a word more than their signature in most cases; no wrong one passes, no right one is accused.
 func TestOwnFiles(t *testing.T) {
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("no g++")
-	}
+	need.Tool(t, "g++")
 	if testing.Short() {
-		t.Skip("it compiles two dozen files")
+		t.Skip("-short: it compiles two dozen files")
 	}
 	files, err := os.ReadDir("testdata/own")
 	if err != nil || len(files) != len(ownCases) {
@@ -119,8 +118,8 @@ func TestOwnFiles(t *testing.T) {
 			plain++
 		}
 		t.Run(c.file, func(t *testing.T) {
-			if strings.HasSuffix(c.file, ".py") && os.Getenv("TRIAD_TEST_PYTHON") == "" {
-				t.Skip("no Python with torch and Triton")
+			if strings.HasSuffix(c.file, ".py") {
+				testPython(t)
 			}
 			text, code := runTriad(t, append([]string{"compare", c.op, "--impl", "mine", "--quick", "--device", "cpu", "--add", filepath.Join("testdata", "own", c.file)}, c.flags...)...)
 			if want := map[bool]int{true: 0, false: 1}[c.status == "PASS"]; code != want {

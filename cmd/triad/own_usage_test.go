@@ -2,11 +2,11 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"triad/internal/need"
 )
 
 const rightRow = `__global__ void softmax(const float* x, float* y, int rows, int cols) {
@@ -21,9 +21,7 @@ const rightRow = `__global__ void softmax(const float* x, float* y, int rows, in
 
 // What cannot be judged is said in one sentence with what to do, and the exit code says whose turn it is.
 func TestOwnFilesThatCannotBeJudged(t *testing.T) {
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("no g++")
-	}
+	need.Tool(t, "g++")
 	for _, c := range []struct {
 		name, file, text string
 		op               string
@@ -133,19 +131,17 @@ func TestFileInPlaceOfAnOperator(t *testing.T) {
 			}
 		}
 	}
-	// The command that is named works.
-	if _, err := exec.LookPath("g++"); err == nil {
+	t.Run("the command that is named works", func(t *testing.T) {
+		need.Tool(t, "g++")
 		if text, code := runTriad(t, "compare", "softmax", "--add", "mine.cu", "--impl", "mine", "--device", "cpu", "--quick", "--dims", "rows=3,cols=5"); code != 0 {
 			t.Errorf("exit %d\n%s", code, text)
 		}
-	}
+	})
 }
 
 // Files that cannot be understood do not keep the others from being judged: all are told in one run, and the exit code is that of usage.
 func TestBadFilesDoNotStopTheOthers(t *testing.T) {
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("no g++")
-	}
+	need.Tool(t, "g++")
 	folder := t.TempDir()
 	args := []string{"compare", "softmax", "--quick", "--device", "cpu", "--impl", "mine", "--add", filepath.Join(folder, "nowhere.cu")}
 	for name, text := range map[string]string{
@@ -188,9 +184,7 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 
 // Every version of a file stays in the list, told from the others by its contents.
 func TestVersionsOfAFileAreListed(t *testing.T) {
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("no g++")
-	}
+	need.Tool(t, "g++")
 	folder := t.TempDir()
 	file, db := filepath.Join(folder, "mine.cu"), filepath.Join(folder, "r.db")
 	for _, text := range []string{rightRow, rightRow + "// edited\n", rightRow + "// edited again\n"} {

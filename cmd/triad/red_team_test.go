@@ -2,12 +2,11 @@ package main
 
 import (
 	"maps"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
+	"triad/internal/need"
 	"triad/internal/op"
 )
 
@@ -74,9 +73,7 @@ var redTeam = map[string]map[string]rejection{
 // What does not compute does not pass, in Python: neither by what it gives, nor by what it does to the process that it runs in or to those who
 // come after it there.
 func TestRedTeamInPython(t *testing.T) {
-	if os.Getenv("TRIAD_TEST_PYTHON") == "" {
-		t.Skip("no Python with torch and Triton")
-	}
+	testPython(t)
 	for file, args := range map[string][]string{
 		"softmax.py":      {"--distribution", "normal,shifted"},
 		"ends_process.py": {"--distribution", "normal", "--limit", "first-cpu=10s"}, // one of them never answers
@@ -90,9 +87,7 @@ func TestRedTeamInPython(t *testing.T) {
 
 // The same in CUDA, in the emulator: what ends its process is run on one case, what remembers another on two.
 func TestRedTeamInCUDA(t *testing.T) {
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("no g++")
-	}
+	need.Tool(t, "g++")
 	remembers, ends := map[string]rejection{}, map[string]rejection{}
 	for name, how := range redTeam["softmax.cu"] {
 		if how.gate != "" { // it gives an answer

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"triad"
+	"triad/internal/need"
 )
 
 // TestMain lets scripts run triad itself: this binary under another name, so that it can start itself as a worker.
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 }
 
 // withPython looks for an interpreter with torch before the tests run, and tells them by TRIAD_TEST_PYTHON: the one that triad itself
-// would use, made first where TRIAD_TEST_SETUP asks for it. Without one the tests that need it are skipped.
+// would use, made first where the tests may set it up. Without one the tests that need it are skipped.
 type withPython struct{ m *testing.M }
 
 func (w withPython) Run() int {
@@ -45,7 +46,7 @@ func (w withPython) Run() int {
 		path, err := pythonForTests()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "the tests of Python rows:", err)
-			if os.Getenv("TRIAD_TEST_SETUP") != "" {
+			if need.SetUp() {
 				return 1
 			}
 		}
@@ -54,9 +55,19 @@ func (w withPython) Run() int {
 	return w.m.Run()
 }
 
+// testPython is the interpreter with torch and Triton that withPython found.
+func testPython(t testing.TB) string {
+	t.Helper()
+	path := os.Getenv("TRIAD_TEST_PYTHON")
+	if path == "" {
+		need.Missing(t, "no Python with torch and Triton: triad setup makes one")
+	}
+	return path
+}
+
 func pythonForTests() (string, error) {
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
-	setUp := os.Getenv("TRIAD_TEST_SETUP") != ""
+	setUp := need.SetUp()
 	e, err := a.environment(environmentFlags{yes: true, offline: !setUp}, false)
 	if err != nil {
 		return "", err
@@ -105,14 +116,20 @@ func TestScript(t *testing.T) {
 			"within": within,
 		},
 		Condition: func(name string) (bool, error) {
+			here := false
 			switch name {
 			case "g++", "python3": // on the tests' PATH, whatever the script's
 				_, err := exec.LookPath(name)
-				return err == nil, nil
+				here = err == nil
 			case "python":
-				return os.Getenv("TRIAD_TEST_PYTHON") != "", nil
+				here = os.Getenv("TRIAD_TEST_PYTHON") != ""
+			default:
+				return false, errors.New("unknown condition " + name)
 			}
-			return false, errors.New("unknown condition " + name)
+			if !here && need.All() {
+				return false, fmt.Errorf("no %s: install it, since TRIAD_TEST_ALL says that this machine has everything", name)
+			}
+			return here, nil
 		},
 	})
 }

@@ -24,10 +24,7 @@ const agreement = 2
 
 // Two truths that share no code, ours in Go and torch's in fp64, agree on every element of every quick case, forward and backward.
 func TestSecondTruth(t *testing.T) {
-	python := os.Getenv("TRIAD_TEST_PYTHON")
-	if python == "" {
-		t.Skip("no Python with torch")
-	}
+	python := testPython(t)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	cache := t.TempDir()
 	e, err := a.environment(environmentFlags{yes: true, offline: true}, false)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"triad/internal/need"
 )
 
 // liveText collects what a process prints while it runs.
@@ -43,9 +44,7 @@ func (l *liveText) wait(t *testing.T, want string, n int) {
 
 // A watched file is judged again when it is saved, what changed is said, and an interrupt ends it with the code of the last verdict.
 func TestWatch(t *testing.T) {
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("no g++")
-	}
+	need.Tool(t, "g++")
 	self, err := exec.LookPath("triad")
 	if err != nil {
 		t.Fatal(err)

@@ -86,10 +86,7 @@ var sizesOf = map[string][]string{
 // Every planted gradient is rejected for what is wrong with it, in the widest dtype and the one with the fewest digits; the right ones beside
 // it pass, and the truth is proven first.
 func TestWrongGradients(t *testing.T) {
-	python := os.Getenv("TRIAD_TEST_PYTHON")
-	if python == "" {
-		t.Skip("no Python with torch and Triton")
-	}
+	python := testPython(t)
 	for name, expected := range wrongGradients {
 		t.Run(name, func(t *testing.T) {
 			records := gradcheckPlanted(t, name, python)

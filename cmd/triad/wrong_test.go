@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/need"
 	"triad/internal/op"
 )
 
@@ -207,15 +208,12 @@ func inDim(dim int, name string, holds func(at, size int64) bool) func([]int64, 
 
 // Every kernel with a planted bug is rejected, for its own reason and at the right place; the right one beside it passes.
 func TestWrongKernels(t *testing.T) {
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("no g++")
-	}
+	need.Tool(t, "g++")
 	impls := "cuda"
-	if os.Getenv("TRIAD_TEST_PYTHON") == "" {
-		t.Log("the Triton kernels are left out: no Python with torch and Triton")
-	} else {
+	t.Run("triton", func(t *testing.T) {
+		testPython(t)
 		impls += ",triton"
-	}
+	})
 	for _, name := range operatorsOf(wrongKernels) {
 		t.Run(name, func(t *testing.T) {
 			records := comparePlanted(t, name, impls)

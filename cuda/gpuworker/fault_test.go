@@ -16,6 +16,7 @@ import (
 	"triad"
 	"triad/cuda"
 	"triad/internal/backend"
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/worker"
@@ -30,7 +31,7 @@ func gpuFolder(t *testing.T) (folder, path string, g GPU) {
 	t.Helper()
 	folder = os.Getenv("TRIAD_TEST_GPU")
 	if folder == "" {
-		t.Skip("TRIAD_TEST_GPU does not name a folder that triad setup --gpu made, on a machine with a GPU")
+		need.GPU(t, "TRIAD_TEST_GPU does not name a folder that triad setup --gpu made")
 	}
 	path = filepath.Join(folder, Binary)
 	facts, err := Ask(t.Context(), path, os.Environ())
@@ -65,7 +66,7 @@ func disguised(t *testing.T, folder string, g GPU, name string, source []byte) s
 	t.Helper()
 	compiler, err := cuda.FindNVCC(t.Context(), "")
 	if err != nil {
-		t.Skip(err)
+		need.GPU(t, err.Error())
 	}
 	file := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(file, source, 0o644); err != nil {

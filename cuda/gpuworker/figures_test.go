@@ -17,6 +17,7 @@ import (
 	"triad/cuda/telemetry"
 	"triad/internal/backend"
 	"triad/internal/catalog"
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/run"
 	"triad/internal/stats"
@@ -37,7 +38,7 @@ func figureFolder(t *testing.T) string {
 	t.Helper()
 	folder := os.Getenv("TRIAD_FIGURES")
 	if folder == "" {
-		t.Skip("TRIAD_FIGURES names no folder")
+		need.GPU(t, "TRIAD_FIGURES names no folder for figures")
 	}
 	return folder
 }

@@ -11,14 +11,15 @@ import (
 	"testing"
 
 	"triad/internal/backend"
+	"triad/internal/need"
 )
 
 // headers finds the toolkit's cuda.h where "triad setup --nvcc" put it, or in CUDA_HOME.
 func headers(t *testing.T) string {
 	t.Helper()
 	var places []string
-	for _, base := range []string{os.Getenv("XDG_DATA_HOME"), filepath.Join(os.Getenv("HOME"), ".local", "share")} {
-		found, _ := filepath.Glob(filepath.Join(base, "triad", "nvcc-*", "lib", "python3*", "site-packages", "nvidia", "cu13", "include"))
+	for _, environment := range need.NVCCFolders(t) {
+		found, _ := filepath.Glob(filepath.Join(environment, "lib", "python3*", "site-packages", "nvidia", "cu13", "include"))
 		places = append(places, found...)
 	}
 	if home := os.Getenv("CUDA_HOME"); home != "" {
@@ -29,10 +30,7 @@ func headers(t *testing.T) string {
 			return place
 		}
 	}
-	if os.Getenv("TRIAD_TEST_SETUP") != "" {
-		t.Fatal("cuda.h is not there, although the set-up was made")
-	}
-	t.Skip("no cuda.h of a toolkit: triad setup --nvcc fetches it")
+	need.MissingSetUp(t, errors.New("no cuda.h of a toolkit is here"))
 	return ""
 }
 
@@ -54,20 +52,22 @@ func TestBuildWithoutDriver(t *testing.T) {
 	if err := Build(t.Context(), root(t), include, out); err != nil {
 		t.Fatal(err)
 	}
-	if needed, err := exec.Command("readelf", "-d", out).Output(); err == nil {
-		for _, line := range strings.Split(string(needed), "\n") {
-			if strings.Contains(line, "NEEDED") && !strings.Contains(line, "libcuda.so.1") && !strings.Contains(line, "libc.so.6") {
-				t.Errorf("the worker wants another library: %s", line)
-			}
+	needed, err := exec.Command(need.Tool(t, "readelf"), "-d", out).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(needed), "\n") {
+		if strings.Contains(line, "NEEDED") && !strings.Contains(line, "libcuda.so.1") && !strings.Contains(line, "libc.so.6") {
+			t.Errorf("the worker wants another library: %s", line)
 		}
-		if !strings.Contains(string(needed), "libcuda.so.1") {
-			t.Error("the worker is not linked to the driver's library")
-		}
+	}
+	if !strings.Contains(string(needed), "libcuda.so.1") {
+		t.Error("the worker is not linked to the driver's library")
 	}
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
-		t.Skip("a driver is here")
+		t.Skip("a driver is here: what is said without one cannot be seen")
 	}
-	_, err := Ask(t.Context(), out, []string{"PATH=" + os.Getenv("PATH")})
+	_, err = Ask(t.Context(), out, []string{"PATH=" + os.Getenv("PATH")})
 	if sentence := missing(t, err); !strings.Contains(sentence, "driver") || !strings.Contains(sentence, "install") {
 		t.Errorf("without a driver: %q", sentence)
 	}

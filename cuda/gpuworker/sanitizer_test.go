@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"triad/internal/backend"
+	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/worker"
@@ -174,7 +175,7 @@ func TestPlantedBugsOnGPU(t *testing.T) {
 	folder, path, g := gpuFolder(t)
 	s, err := FindSanitizer(t.Context(), os.Getenv)
 	if err != nil {
-		t.Skip(err)
+		need.GPU(t, err.Error())
 	}
 	kernels := disguised(t, folder, g, "planted.cu", planted)
 	for _, tool := range Sanitizers {

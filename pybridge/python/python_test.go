@@ -3,6 +3,7 @@ package python
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"triad"
+	"triad/internal/need"
 	"triad/pybridge"
 )
 
@@ -30,11 +32,11 @@ func TestPackage(t *testing.T) {
 		t.Parallel()
 		for _, file := range files {
 			t.Run(filepath.Base(file), func(t *testing.T) {
-				if !torch && filepath.Base(file) != "test_package.py" {
-					t.Skip("no torch for this Python")
+				if filepath.Base(file) != "test_package.py" {
+					torch.needed(t)
 				}
 				if filepath.Base(file) == "test_gpu.py" && !driver() { // it skips itself too, seconds later
-					t.Skip("no GPU's driver is here")
+					need.GPU(t, "no driver is here")
 				}
 				cmd := exec.CommandContext(t.Context(), clean, "-m", "unittest", "-v", filepath.Base(file))
 				cmd.Dir = "tests"
@@ -44,14 +46,13 @@ func TestPackage(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
+				need.Unittest(t, string(out))
 			})
 		}
 	})
 	t.Run("documents", func(t *testing.T) {
 		t.Parallel()
-		if !torch {
-			t.Skip("no torch for this Python")
-		}
+		torch.needed(t)
 		// In an environment of its own: what the notebook needs, pandas among it, is not to be there for the other tests.
 		apart := filepath.Join(t.TempDir(), "apart")
 		output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps", "--require-hashes", "--target", apart, "-r", "tests/requirements.txt")
@@ -130,62 +131,58 @@ func chattyGo(t *testing.T) string {
 func BenchmarkOverhead(b *testing.B) {
 	clean := environment(b)
 	output(b, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ".")
-	if !lend(b, clean) {
-		b.Skip("no torch for this Python")
-	}
+	lend(b, clean).needed(b)
 	b.Log(output(b, clean, "tests/overhead.py"))
 }
 
 // environment makes a virtual environment in which the package can be built, and gives its Python.
 func environment(t testing.TB) string {
 	t.Helper()
-	if os.Getenv("TRIAD_TEST_SETUP") == "" {
-		t.Skip("pip fetches PyBindGen for the build: make test does it")
+	if !need.SetUp() {
+		t.Skip("pip fetches PyBindGen for the build: run make test, or set TRIAD_TEST_SETUP")
 	}
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3 on the PATH")
-	}
+	python := need.Tool(t, "python3")
 	headers := output(t, python, "-c", "import os, sysconfig; print(os.path.exists(os.path.join(sysconfig.get_paths()['include'], 'Python.h')))")
 	if headers != "True" {
-		t.Skipf("%s has no headers: install its development package (python3-dev)", python)
+		need.Missing(t, python+" has no headers: apt-get install python3-dev")
 	}
-	if out, err := exec.Command(python, "-c", "import venv, ensurepip").CombinedOutput(); err != nil {
-		t.Skipf("%s makes no virtual environments: %s", python, out)
+	if err := exec.Command(python, "-c", "import venv, ensurepip").Run(); err != nil {
+		need.Missing(t, python+" makes no virtual environments: apt-get install python3-venv")
 	}
 	venv := filepath.Join(t.TempDir(), "venv")
 	output(t, python, "-m", "venv", venv)
 	return filepath.Join(venv, "bin", "python")
 }
 
-// lend lets the environment see the packages of the interpreter that triad's workers use, if there is one of the same version, and says whether.
-func lend(t testing.TB, clean string) bool {
+// torchHere says why an environment has no torch; "" where it has.
+type torchHere string
+
+// needed is for tests that want torch.
+func (why torchHere) needed(t testing.TB) {
 	t.Helper()
-	home, err := os.UserHomeDir()
-	if err != nil {
-		t.Fatal(err)
+	if why != "" {
+		need.Missing(t, string(why))
 	}
-	data := os.Getenv("XDG_DATA_HOME")
-	if !filepath.IsAbs(data) {
-		data = filepath.Join(home, ".local", "share")
-	}
-	e := &pybridge.Environment{Files: triad.Files, DataDir: filepath.Join(data, "triad"), Offline: true}
+}
+
+// lend lets the environment see the packages of the interpreter that triad's workers use, if there is one of the same version.
+func lend(t testing.TB, clean string) torchHere {
+	t.Helper()
+	e := &pybridge.Environment{Files: triad.Files, DataDir: need.DataDir(t), Offline: true}
 	i, err := e.Find(t.Context())
 	if err != nil {
-		t.Logf("the PyTorch operators are not tested: %v", err)
-		return false
+		return torchHere(err.Error())
 	}
 	version := "import sys; print('%d.%d' % sys.version_info[:2])"
 	if theirs, ours := output(t, i.Path, "-c", version), output(t, clean, "-c", version); theirs != ours {
-		t.Logf("the PyTorch operators are not tested: torch is in Python %s, the package is for %s", theirs, ours)
-		return false
+		return torchHere(fmt.Sprintf("torch is in Python %s (%s), the package is for %s: run triad setup with Python %s first on the PATH", theirs, i.Path, ours, ours))
 	}
 	purelib := "import sysconfig; print(sysconfig.get_paths()['purelib'])"
 	lent := output(t, i.Path, "-c", purelib) + "\n"
 	if err := os.WriteFile(filepath.Join(output(t, clean, "-c", purelib), "lent.pth"), []byte(lent), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return true
+	return ""
 }
 
 // output runs a command that must succeed and gives its stdout.

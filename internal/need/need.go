@@ -1,0 +1,143 @@
+// Package need is for tests alone. It says what a test cannot do without, and what to do where that is missing: the test is then skipped, or it
+// fails where TRIAD_TEST_ALL says that this machine has everything, as .ci/run does.
+package need
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// All says whether this machine has everything that a test may need, GPUs apart.
+func All() bool { return os.Getenv("TRIAD_TEST_ALL") != "" }
+
+// SetUp says whether "triad setup" was run before the tests, as make test does, and whether tests may fetch packages.
+func SetUp() bool { return os.Getenv("TRIAD_TEST_SETUP") != "" || All() }
+
+// Missing ends a test that cannot do without something. The sentence says what is missing and what to do: "no g++ on the PATH: apt-get install g++".
+func Missing(t testing.TB, sentence string) {
+	t.Helper()
+	if All() {
+		t.Fatalf("%s (TRIAD_TEST_ALL says that this machine has everything)", sentence)
+	}
+	t.Skip(sentence)
+}
+
+// MissingSetUp is Missing of what "triad setup" makes: after a set-up it has to be there.
+func MissingSetUp(t testing.TB, err error) {
+	t.Helper()
+	if SetUp() {
+		t.Fatalf("%v, although the set-up was made", err)
+	}
+	t.Skipf("%v: make test sets it up", err)
+}
+
+// packages are the packages of Debian and Ubuntu that hold a program of another name.
+var packages = map[string]string{"addr2line": "binutils", "ld": "binutils", "nm": "binutils", "readelf": "binutils"}
+
+// Tool is the path of a program.
+func Tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		of := packages[name]
+		if of == "" {
+			of = name
+		}
+		Missing(t, "no "+name+" on the PATH: apt-get install "+of)
+	}
+	return path
+}
+
+// Clang is the path of a clang++ that is new enough: the one that TRIAD_TEST_CLANG names, or the first on the PATH.
+func Clang(t testing.TB) string {
+	t.Helper()
+	names := []string{"clang++", "clang++-19", "clang++-18", "clang++-17", "clang++-16", "clang++-15"}
+	if named := os.Getenv("TRIAD_TEST_CLANG"); named != "" {
+		names = []string{named}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	Missing(t, "no "+strings.Join(names, ", ")+" on the PATH: apt-get install clang-19")
+	return ""
+}
+
+// Why a test is skipped that needs a GPU begins so.
+const gpu = "needs a GPU"
+
+// GPU skips a test that needs one; why says what of it is not here.
+func GPU(t testing.TB, why string) {
+	t.Helper()
+	t.Skipf("%s: %s", gpu, why)
+}
+
+// IsGPU says whether the reason of a skipped test is that it needs a GPU.
+func IsGPU(reason string) bool { return strings.HasPrefix(reason, gpu) }
+
+// DataDir is the folder in which "triad setup" made what it makes for this user.
+func DataDir(t testing.TB) string {
+	t.Helper()
+	base := os.Getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(base) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		base = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(base, "triad")
+}
+
+// NVCCFolders are the private environments with nvcc that "triad setup --nvcc" made, and "" for none.
+func NVCCFolders(t testing.TB) []string {
+	t.Helper()
+	private, err := filepath.Glob(filepath.Join(DataDir(t), "nvcc-*", "lib"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range private {
+		private[i] = filepath.Dir(private[i])
+	}
+	return append(private, "")
+}
+
+// What Python's unittest -v prints of a test, of one that was skipped, and at its end.
+var (
+	unittestName  = regexp.MustCompile(`^\s*(\w+) \([\w.]+\)`)
+	unittestSkip  = regexp.MustCompile(`\.\.\. skipped (?:'(.*)'|"(.*)")$`)
+	unittestCount = regexp.MustCompile(`(?m)^OK \(.*skipped=(\d+)`)
+)
+
+// Unittest makes a skipped test of every one that "python -m unittest -v" skipped, so that the list of skipped tests has them; log is what it printed.
+func Unittest(t *testing.T, log string) {
+	t.Helper()
+	name, count := "", 0
+	for line := range strings.Lines(log) {
+		line = strings.TrimSuffix(line, "\n")
+		if m := unittestName.FindStringSubmatch(line); m != nil {
+			name = m[1]
+		}
+		m := unittestSkip.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		count++
+		t.Run(name, func(t *testing.T) {
+			if reason := m[1] + m[2]; IsGPU(reason) {
+				t.Skip(reason)
+			} else {
+				Missing(t, reason)
+			}
+		})
+	}
+	if n := unittestCount.FindStringSubmatch(log); n != nil && n[1] != strconv.Itoa(count) {
+		t.Errorf("unittest skipped %s tests, and %d are named in\n%s", n[1], count, log)
+	}
+}

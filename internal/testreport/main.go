@@ -1,0 +1,226 @@
+// Testreport reads what "go test -json" prints and shows what a person wants of it: each package's line, what failed with its output, how long each
+// package took beside its budget, and at the end the list of what was skipped and why. With -ci a package over its budget and a skipped test that
+// needs no GPU are failures.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/internal/need"
+)
+
+func main() {
+	budgets := flag.String("budgets", "", "a file with a package and its seconds in each line")
+	ci := flag.Bool("ci", false, "fail where a package is over its budget, or a test that needs no GPU was skipped")
+	flag.Parse()
+	if err := run(os.Stdin, os.Stdout, *budgets, *ci); err != nil {
+		fmt.Fprintln(os.Stderr, "testreport:", err)
+		os.Exit(1)
+	}
+}
+
+// event is one line of go test -json; see "go doc test2json".
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64 // seconds
+}
+
+// report is what was read so far.
+type report struct {
+	out     io.Writer
+	said    map[[2]string][]string // what each package and test printed and nobody needs yet
+	seconds map[string]float64
+	skipped []skip
+	failed  int
+}
+
+type skip struct{ where, reason string }
+
+func run(in io.Reader, out io.Writer, budgets string, ci bool) error {
+	limits, err := readBudgets(budgets)
+	if err != nil {
+		return err
+	}
+	r := &report{out: out, said: map[[2]string][]string{}, seconds: map[string]float64{}}
+	if err := r.read(in); err != nil {
+		return err
+	}
+	over := r.tellTimes(limits)
+	skipped := r.tellSkipped()
+	switch {
+	case r.failed > 0:
+		return fmt.Errorf("%d packages failed", r.failed)
+	case len(r.seconds) == 0:
+		return errors.New("no package was tested")
+	case ci && len(over) > 0:
+		return fmt.Errorf("over budget: %s", strings.Join(over, ", "))
+	case ci && skipped > 0:
+		return fmt.Errorf("%d tests were skipped that need no GPU", skipped)
+	}
+	return nil
+}
+
+// read follows the events to their end.
+func (r *report) read(in io.Reader) error {
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e event
+			if json.Unmarshal(line, &e) != nil { // the go command's own words
+				fmt.Fprintf(r.out, "%s", line)
+			} else {
+				r.follow(e)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the events: %w", err)
+		}
+	}
+}
+
+func (r *report) follow(e event) {
+	key := [2]string{e.Package, e.Test}
+	switch {
+	case e.Action == "build-output":
+		fmt.Fprint(r.out, e.Output)
+	case e.Action == "output":
+		r.said[key] = append(r.said[key], e.Output)
+	case e.Test != "" && e.Action == "skip":
+		r.skipped = append(r.skipped, skip{e.Package + " " + e.Test, reason(r.said[key])})
+		delete(r.said, key)
+	case e.Test != "" && e.Action == "pass":
+		delete(r.said, key)
+	case e.Test != "" && e.Action == "fail":
+		fmt.Fprintf(r.out, "%s", strings.Join(r.said[key], ""))
+		delete(r.said, key)
+	case e.Test == "" && (e.Action == "pass" || e.Action == "skip" || e.Action == "fail"):
+		r.endPackage(e)
+	}
+}
+
+// endPackage prints the line of a package, before it what is left of tests that never ended and of a failure between them.
+func (r *report) endPackage(e event) {
+	r.seconds[e.Package] = e.Elapsed
+	for _, key := range slices.SortedFunc(maps.Keys(r.said), func(a, b [2]string) int { return strings.Compare(a[1], b[1]) }) {
+		if key[0] != e.Package || key[1] == "" {
+			continue
+		}
+		if e.Action == "fail" {
+			fmt.Fprint(r.out, strings.Join(r.said[key], ""))
+		}
+		delete(r.said, key)
+	}
+	own := r.said[[2]string{e.Package, ""}]
+	delete(r.said, [2]string{e.Package, ""})
+	if e.Action != "fail" && len(own) > 0 {
+		own = own[len(own)-1:] // "ok  package  1.2s"
+	}
+	if e.Action == "fail" {
+		r.failed++
+	}
+	fmt.Fprint(r.out, strings.Join(own, ""))
+}
+
+var place = regexp.MustCompile(`^\s*[\w.-]+\.go:\d+: `)
+
+// reason is what a skipped test said last, without the place in its source.
+func reason(said []string) string {
+	var words []string
+	for _, line := range slices.Backward(said) {
+		if text := strings.TrimSpace(place.ReplaceAllString(line, "")); text != "" && !strings.HasPrefix(text, "--- ") && !strings.HasPrefix(text, "=== ") {
+			words = append(words, text)
+		}
+		if place.MatchString(line) {
+			break
+		}
+	}
+	if len(words) == 0 {
+		return "no reason was given"
+	}
+	slices.Reverse(words)
+	return strings.Join(words, " ")
+}
+
+// tellTimes prints the packages that have a budget, the slowest first, and gives those over it.
+func (r *report) tellTimes(limits map[string]float64) (over []string) {
+	names := slices.SortedFunc(maps.Keys(limits), func(a, b string) int { return int(r.seconds[b] - r.seconds[a]) })
+	for _, name := range names {
+		took, tested := r.seconds[name]
+		if !tested {
+			continue
+		}
+		note := ""
+		if took > limits[name] {
+			over, note = append(over, name), ", over budget"
+		}
+		fmt.Fprintf(r.out, "%-28s %6.1f s of %.0f s%s\n", name, took, limits[name], note)
+	}
+	return over
+}
+
+// tellSkipped prints what was skipped and why, tests that need a GPU apart and counted alone, and gives the number of the others.
+func (r *report) tellSkipped() int {
+	onGPU := 0
+	var others []skip
+	for _, s := range r.skipped {
+		if need.IsGPU(s.reason) {
+			onGPU++
+		} else {
+			others = append(others, s)
+		}
+	}
+	fmt.Fprintf(r.out, "skipped: %d, and %d that need a GPU\n", len(others), onGPU)
+	for _, s := range others {
+		fmt.Fprintf(r.out, "  %s: %s\n", s.where, s.reason)
+	}
+	if onGPU > 0 {
+		fmt.Fprintln(r.out, "needs a GPU:")
+	}
+	for _, s := range r.skipped {
+		if need.IsGPU(s.reason) {
+			fmt.Fprintf(r.out, "  %s: %s\n", s.where, s.reason)
+		}
+	}
+	return len(others)
+}
+
+// readBudgets reads lines of a package and its seconds; # begins a comment. No file, no budgets.
+func readBudgets(path string) (map[string]float64, error) {
+	limits := map[string]float64{}
+	if path == "" {
+		return limits, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the budgets: %w", err)
+	}
+	for n, line := range strings.Split(string(text), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if len(words) != 2 {
+			return nil, fmt.Errorf("%s:%d: want a package and its seconds", path, n+1)
+		}
+		if limits[words[0]], err = strconv.ParseFloat(words[1], 64); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, n+1, err)
+		}
+	}
+	return limits, nil
+}
