@@ -1,5 +1,5 @@
 # make          build triad, and for GPU machines triad-cuda and the kernel libraries, into bin/; fetches nvcc where there is none
-# make test     every test: Go, Python, emulator; fetches what they need on first use
+# make test     every test: Go, Python, emulator; fetches what they need on first use, and ends with what was skipped and why
 # make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
 # make test-long  more seeds, more kills, fuzzing
 # make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
@@ -19,14 +19,20 @@ build:
 figures:
 	$(GO) test -c -trimpath -ldflags '-s -w' -o bin/figures.test ./cuda/gpuworker
 
+# PACKAGES narrows what is tested. What is downloaded and what is compiled goes side by side.
+PACKAGES ?= ./...
+
 test:
-	$(GO) vet ./...
-	$(GO) run ./cmd/triad setup --yes --nvcc
 	@mkdir -p build
-	$(GO) test -timeout 20m ./... | tee build/test.log
-	@awk 'NR == FNR { budget[$$1] = $$2; next } \
-		$$1 == "ok" && $$2 in budget && $$3 ~ /s$$/ { printf "%-28s %6.1f s of %d s%s\n", $$2, $$3, budget[$$2], ($$3 + 0 > budget[$$2] ? ", over budget" : "") }' \
-		.ci/budgets build/test.log
+	$(GO) build -o build/ ./cmd/triad ./internal/testreport
+	@$(MAKE) --no-print-directory -j2 vet set-up
+	$(GO) test -json -timeout 20m $(PACKAGES) | tee build/test.json | build/testreport -budgets .ci/budgets $(if $(TRIAD_TEST_ALL),-ci)
+
+vet:
+	$(GO) vet ./...
+
+set-up:
+	build/triad setup --yes --nvcc
 
 # The tuning seed, or SEEDS=n fresh ones. The last line is the score; a survivor is named above it.
 mutation:
@@ -58,4 +64,4 @@ wheel: build
 clean:
 	rm -rf bin build dist
 
-.PHONY: build figures wheel test mutation test-long bench clean
+.PHONY: build figures wheel test vet set-up mutation test-long bench clean
