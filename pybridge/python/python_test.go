@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"triad"
@@ -16,13 +15,17 @@ import (
 	"triad/pybridge"
 )
 
-// TestPackage installs the package by pip into a clean virtual environment, as a user would, and runs its tests there. Where a Python with
-// torch is here, the environment sees its packages, and the PyTorch operators and the notebook are tested too.
+// TestPackage builds the package by pip, once since that takes a minute, installs it into a clean virtual environment, as a user would, and runs
+// its tests there. Where a Python with torch is here, the environment sees its packages, and the PyTorch operators and the notebook are tested too.
 func TestPackage(t *testing.T) {
-	t.Parallel()
 	clean := environment(t)
-	build(t, "", clean, "install", "--quiet", "--disable-pip-version-check", ".")
+	wheel := buildWheel(t, clean)
+	output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
 	torch := lend(t, clean)
+	t.Run("wheel", func(t *testing.T) {
+		t.Parallel()
+		testWheel(t, wheel)
+	})
 	files, err := filepath.Glob("tests/test_*.py")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests of the package: %v", err)
@@ -78,18 +81,11 @@ func driver() bool {
 	return false
 }
 
-// A wheel installs where there is no Go and no compiler, with the program inside, and a Python that it is not for refuses it.
-func TestWheel(t *testing.T) {
-	t.Parallel()
+// testWheel: it installs where there is no Go and no compiler, with the program inside, and a Python that it is not for refuses it.
+func testWheel(t *testing.T, wheel string) {
 	clean := environment(t)
-	dist := t.TempDir()
-	build(t, "GO="+chattyGo(t), clean, "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", dist, ".")
-	wheels, err := filepath.Glob(filepath.Join(dist, "triad-*.whl"))
-	if err != nil || len(wheels) != 1 {
-		t.Fatalf("wheels %v, %v: want one", wheels, err)
-	}
 	nothing := "PATH=" + t.TempDir()
-	outputIn(t, nothing, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheels[0])
+	outputIn(t, nothing, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel)
 	code := "import triad, subprocess; said = subprocess.run([triad.binary(), 'version'], capture_output=True, text=True).stdout.split(); " +
 		"print(said[1] == triad.__version__, len(triad.ops()) > 5, len(triad.case('softmax', dims={'rows': 1, 'cols': 1}).key) > 0); " +
 		"import pathlib; here = pathlib.Path(triad.__file__).parent; " +
@@ -100,24 +96,26 @@ func TestWheel(t *testing.T) {
 		t.Errorf("the installed wheel says %s", got)
 	}
 	other := exec.CommandContext(t.Context(), clean, "-m", "pip", "install", "--disable-pip-version-check", "--no-index", "--no-deps", "--only-binary=:all:",
-		"--python-version", "3.9", "--target", t.TempDir(), wheels[0])
+		"--python-version", "3.9", "--target", t.TempDir(), wheel)
 	if out, err := other.CombinedOutput(); err == nil || !strings.Contains(string(out), "is not a supported wheel on this platform") {
 		t.Errorf("installed for another Python: %v\n%s", err, out)
 	}
 }
 
-var building sync.Mutex
-
-// build lets pip build the package, one at a time: each takes all cores. variable is one more of the environment, NAME=VALUE, or "".
-func build(t testing.TB, variable, python string, arguments ...string) {
+// buildWheel builds the package's wheel, with a go that is chatty, and gives its path.
+func buildWheel(t testing.TB, python string) string {
 	t.Helper()
-	building.Lock()
-	defer building.Unlock()
-	outputIn(t, variable, append([]string{python, "-m", "pip"}, arguments...)...)
+	dist := t.TempDir()
+	outputIn(t, "GO="+chattyGo(t), python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", dist, ".")
+	wheels, err := filepath.Glob(filepath.Join(dist, "triad-*.whl"))
+	if err != nil || len(wheels) != 1 {
+		t.Fatalf("wheels %v, %v: want one", wheels, err)
+	}
+	return wheels[0]
 }
 
 // chattyGo is a go that says on stderr what the real one says there on an empty module cache.
-func chattyGo(t *testing.T) string {
+func chattyGo(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go")
 	text := "#!/bin/sh\necho 'go: downloading github.com/pkg/errors v0.9.1' >&2\nexec go \"$@\"\n"
@@ -130,7 +128,7 @@ func chattyGo(t *testing.T) string {
 // BenchmarkOverhead prints what an operator in Python adds to the launch of its kernel.
 func BenchmarkOverhead(b *testing.B) {
 	clean := environment(b)
-	output(b, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ".")
+	output(b, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", buildWheel(b, clean))
 	lend(b, clean).needed(b)
 	b.Log(output(b, clean, "tests/overhead.py"))
 }
