@@ -27,6 +27,7 @@ type benchOptions struct {
 	burst, sustained bool
 	rounds           int
 	budget           time.Duration
+	given            func(flag string) bool
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -48,27 +49,44 @@ wrote is judged again. Every sample is kept.`,
 			return a.bench(cmd.Context(), names, &o)
 		},
 	}
+	o.add(cmd)
+	return cmd
+}
+
+// add gives bench its flags.
+func (o *benchOptions) add(cmd *cobra.Command) {
 	o.caseFlags.add(cmd, "both")
 	o.ownFlags.register(cmd)
 	o.environmentFlags.add(cmd)
 	fs := cmd.Flags()
-	for _, name := range []string{"quick", "full", "layout", "distribution", "upstream", "saved"} { // a bench point is normal and contiguous
-		_ = fs.MarkHidden(name)
-	}
+	o.given = fs.Changed
+	fs.Lookup("quick").Usage = "the first bench point of each dtype and pass alone, in at most 60 rounds and 1.5 s"
+	fs.Lookup("dims").Usage = "sizes, e.g. rows=8,cols=1000; a dim not named keeps that of each bench point"
+	_ = fs.MarkHidden("full") // every point is what bench takes anyway: it is refused
 	fs.StringSliceVar(&o.regimes, "regime", []string{"cold"}, "cold (nothing in the L2 cache), warm (everything that fits), or both")
 	fs.BoolVar(&o.burst, "burst", false, "also time after a second of rest before each turn")
 	fs.BoolVar(&o.sustained, "sustained", false, "also time after three seconds of the same call, when clock and power have settled")
 	fs.IntVar(&o.rounds, "rounds", 200, "at most so many rounds for each bench point and regime")
-	fs.DurationVar(&o.budget, "budget", 10*time.Second, "so long for the timed calls of each bench point and regime, beside rests and settling; up to three times as long where a comparison lacks rounds")
+	fs.DurationVar(&o.budget, "budget", 10*time.Second, "so long for the timed calls of each bench point and regime, beside rests, settling and who takes more than twice the fastest's time; up to three times as long where a comparison lacks rounds")
 	fs.BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
 	fs.BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and bench point (docs/json.md)")
 	fs.StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
-	return cmd
 }
 
 // plan turns flags into what run understands.
 func (o *benchOptions) plan() (*run.TimingPlan, error) {
+	if o.full {
+		return nil, usage("bench takes every bench point: --full is a flag of compare, --quick takes the first alone")
+	}
 	p := &run.TimingPlan{Rounds: o.rounds, Budget: o.budget, Wake: 3 * time.Second}
+	if short := comparePlan(); o.quick {
+		if !o.given("rounds") {
+			p.Rounds = short.Rounds
+		}
+		if !o.given("budget") {
+			p.Budget = short.Budget
+		}
+	}
 	if o.rounds < 1 || o.budget <= 0 {
 		return nil, usage("--rounds %d --budget %v: want both above 0", o.rounds, o.budget)
 	}

@@ -54,9 +54,15 @@ worst element is.`,
 		},
 	}
 	o.add(cmd, "both")
+	o.addOnGPU(cmd)
+	return cmd
+}
+
+// addOnGPU gives compare the flags that speak of a GPU.
+func (o *compareOptions) addOnGPU(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.untimed, "no-timing", false, "do not time what passed: the operator's first bench point, or the case that the flags name")
 	cmd.Flags().StringSliceVar(&o.sanitizers, "sanitize", nil,
 		"on a GPU: run CUDA kernels, those of --add too, under these tools of compute-sanitizer, e.g. memcheck,racecheck, or all")
-	return cmd
 }
 
 // add gives a verb the flags of a run; pass is the default of --pass.
@@ -68,7 +74,6 @@ func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "for each output: what its contract promises, the worst elements, how the errors are distributed")
 	cmd.Flags().StringVar(&o.dump, "dump", "", "write inputs, outputs, truth and allowance of every case as safetensors into this folder")
-	cmd.Flags().BoolVar(&o.untimed, "no-timing", false, "on a GPU: do not time what passed")
 	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
 }
 
@@ -82,6 +87,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 		return err
 	}
 	if len(o.sanitizers) > 0 {
+		if o.resume || o.explain || o.dump != "" || o.untimed {
+			return usage("--sanitize says what tools find: --resume, --explain, --dump and --no-timing are flags of a comparison without it")
+		}
 		return a.sanitize(ctx, request, o)
 	}
 	return a.judge(ctx, request, o)
@@ -151,7 +159,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if u := (*op.UsageError)(nil); errors.As(err, &u) {
 		return errors.Join(err, kept.finish(false, exitUsage))
 	}
-	result.Records = append(kept.before, result.Records...) // what is wrong stays wrong when the rest is run later
+	if o.resume { // what is wrong stays wrong when the rest is run later
+		err = errors.Join(err, kept.complete(&result))
+	}
 	end := endOf(result, refused, err)
 	err = kept.finish(err == nil && !result.Interrupted, end.code)
 	err = errors.Join(err, a.printCompare(ctx, store, kept, result, o, end))

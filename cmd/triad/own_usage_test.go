@@ -76,6 +76,7 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 			"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 1>>>(x, y, cols); }\n", "softmax",
 			[]string{"--dims", "rows=0,cols=13"}, 3, "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a size is 0"},
 		{"own grid", "mine.cu", rightRow, "softmax", []string{"--grid", "(rows + 31) / 32", "--block", "32"}, 0, `launched with grid \(\(rows \+ 31\) / 32\) and block \(32\)\n`},
+		{"own shared memory", "mine.cu", rightRow, "softmax", []string{"--shared", "4 * cols"}, 0, `4 \*cols bytes of dynamic shared memory`},
 		{"two operators", "mine.cu", rightRow, "all", nil, 2, "--add speaks of one operator"},
 		{"no backward", "mine.cu", rightRow, "softmax", []string{"--pass", "backward"}, 2, "it has no backward: .*--add FILE:NAME@backward"},
 		{"mine without a file", "", "", "softmax", []string{"--impl", "mine"}, 2, "no file of your own is here; name it with --add FILE"},

@@ -113,6 +113,9 @@ func (f *caseFlags) options() (op.Options, error) {
 	default:
 		return o, usage("--pass %q: want forward, backward or both", f.pass)
 	}
+	if f.pass == "forward" && len(f.upstream)+len(f.saved) > 0 {
+		return o, usage("--upstream and --saved speak of backwards: --pass forward has none")
+	}
 	switch {
 	case !slices.Contains([]string{"auto", "cpu", "gpu"}, f.device):
 		return o, usage("--device %q: want auto, cpu or gpu", f.device)

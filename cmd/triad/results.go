@@ -239,13 +239,16 @@ says so. Views: latest, history, disagreements, speed; --schema lists them and t
   triad results query --json "select * from disagreements"
   triad results query --schema`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if schema && len(args) == 0 {
+			if schema {
 				return nil
 			}
 			return one("one SQL statement, in quotes; --schema lists the views and tables with their columns")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if schema {
+				if fs := cmd.Flags(); len(args) > 0 || fs.Changed("json") || fs.Changed("rows") || fs.Changed("deadline") || fs.Changed("db") {
+					return usage("--schema stands alone: it lists what a statement can name, and runs none")
+				}
 				return a.tellSchema(cmd.Context())
 			}
 			if deadline <= 0 || rows <= 0 {

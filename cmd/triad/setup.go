@@ -62,6 +62,9 @@ func (a *app) setupCommand() *cobra.Command {
 unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, or python3.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if remove && (nvcc || gpu != "") || nvcc && gpu != "" {
+				return usage("--remove, --nvcc and --gpu exclude each other: --gpu takes an nvcc that is there, or fetches one")
+			}
 			e, err := a.environment(f, false)
 			if err != nil {
 				return err

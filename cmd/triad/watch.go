@@ -62,6 +62,9 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 	if o.json || o.resume {
 		return usage("watch draws for people: --json and --resume are flags of compare")
 	}
+	if o.quick && o.full {
+		return usage("--quick and --full exclude each other")
+	}
 	o.quick = !o.full
 	if len(o.impls) == 0 && folder == "" {
 		o.impls = []string{"mine"}

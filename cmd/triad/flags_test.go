@@ -1,0 +1,229 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"triad/internal/op"
+	"triad/internal/run"
+)
+
+// asked is what a verb that runs something makes of its flags: the cases, and everything else that decides what is run.
+type asked struct {
+	Cases  []op.Case
+	Impls  []string
+	Seed   uint64
+	Timing *run.TimingPlan
+	Limits any
+}
+
+// ask parses the flags of a verb as the verb does, up to where it looks for a GPU.
+func ask(t *testing.T, verb string, args []string) (string, error) {
+	t.Helper()
+	o := benchOptions{compareOptions: compareOptions{verb: verb}}
+	cmd := &cobra.Command{Use: verb}
+	switch verb {
+	case "bench":
+		o.add(cmd)
+	case "gradcheck":
+		o.compareOptions.add(cmd, "backward")
+	default:
+		o.compareOptions.add(cmd, "both")
+		o.addOnGPU(cmd)
+	}
+	if err := cmd.ParseFlags(args); err != nil {
+		return "", err
+	}
+	if verb == "watch" {
+		o.quick = !o.full
+	}
+	request, err := o.request([]string{"softmax"})
+	if err != nil {
+		return "", err
+	}
+	options, err := o.workerOptions()
+	if err != nil {
+		return "", err
+	}
+	a := asked{Impls: request.Impls, Seed: request.Seed, Limits: options.Limits}
+	spec := request.Operators[0].Spec
+	var plan op.Plan
+	if verb == "bench" {
+		if a.Timing, err = o.plan(); err == nil {
+			plan, err = run.BenchCases(spec, request.Options)
+		}
+	} else {
+		plan, err = spec.Expand(request.Options)
+	}
+	a.Cases = plan.Cases
+	text, jsonErr := json.Marshal(a)
+	if jsonErr != nil {
+		t.Fatal(jsonErr)
+	}
+	return string(text), err
+}
+
+// caseWords are flags of every verb that runs something which change its cases, what runs on them, or for how long.
+var caseWords = map[string][]string{
+	"pass": {"backward"}, "dtype": {"fp32"}, "dims": {"rows=3,cols=5"}, "impl": {"cuda"}, "quick": nil, "full": nil, "seed": {"7"}, "limit": {"call=30s"},
+	"distribution": {"scaled"}, "layout": {"sliced"}, "upstream": {"ones"}, "saved": {"driver"}, "attr": {"causal=true"},
+}
+
+// The flags of the verbs that run something choose what is run, or are refused: none is accepted and does nothing.
+func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
+	refused := map[string]string{ // a flag as the verb is given it
+		"bench --full":             "--full is a flag of compare",
+		"compare --attr":           "causal",
+		"gradcheck --attr":         "causal",
+		"watch --attr":             "causal",
+		"bench --attr":             "causal",
+		"compare --forward-saved":  "speak of backwards",
+		"compare --forward-ones":   "speak of backwards",
+		"bench --forward-ones":     "speak of backwards",
+		"bench --unknown-upstream": "unknown upstream",
+	}
+	more := map[string][]string{"forward-saved": {"--pass", "forward", "--saved", "own"}, "forward-ones": {"--pass", "forward", "--upstream", "ones"},
+		"unknown-upstream": {"--upstream", "odd"}}
+	same := map[string]bool{"watch --quick": true, "gradcheck --pass": true} // what the verb does anyway
+	for _, verb := range []string{"compare", "gradcheck", "watch", "bench"} {
+		plain, err := ask(t, verb, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags := map[string][]string{}
+		for name, value := range caseWords {
+			flags[name] = []string{"--" + name}
+			if value != nil {
+				flags[name] = append(flags[name], value...)
+			}
+		}
+		for name, args := range more {
+			flags[name] = args
+		}
+		if verb == "bench" {
+			flags["regime"], flags["rounds"], flags["budget"] = []string{"--regime", "warm"}, []string{"--rounds", "9"}, []string{"--budget", "2s"}
+			flags["burst"], flags["sustained"] = []string{"--burst"}, []string{"--sustained"}
+		}
+		for name, args := range flags {
+			key := verb + " --" + name
+			got, err := ask(t, verb, args)
+			want, isRefused := refused[key]
+			switch {
+			case isRefused && want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+				t.Errorf("%s: %v, want it refused with %q", key, err, want)
+			case !isRefused && err != nil && more[name] == nil:
+				t.Errorf("%s: %v", key, err)
+			case err == nil && got == plain && !same[key]:
+				t.Errorf("%s changes nothing", key)
+			}
+		}
+	}
+}
+
+// elsewhere are the flags whose work shows in what a verb prints, writes or finds: with the script or the test that shows it.
+var elsewhere = map[string]string{
+	"device": "bench.txtar", "gpu": "gpu_test.go", "yes": "no_tools.txtar", "offline": "no_tools.txtar", "json": "compare.txtar", "resume": "resume.txtar",
+	"explain": "compare.txtar", "dump": "dump.txtar", "db": "results.txtar", "sanitize": "sanitize_test.go", "no-timing": "flags_test.go",
+	"add": "own_usage_test.go", "map": "own_usage_test.go", "nvcc-flags": "own_usage_test.go", "grid": "own_usage_test.go", "block": "own_usage_test.go", "shared": "own_usage_test.go",
+	"nvcc": "folder_test.go", "remove": "verbs.txtar", "schema": "results.txtar", "deadline": "results.txtar", "rows": "results.txtar", "op": "results.txtar", "bad": "results.txtar",
+	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go", "from": "folder_test.go",
+	"dtype": "results.txtar", "impl": "results.txtar", "pass": "results.txtar", "limit": "results.txtar",
+	"regime": "bench.txtar", "rounds": "bench.txtar", "budget": "bench.txtar", "burst": "flags_test.go", "sustained": "flags_test.go",
+	"quick": "flags_test.go", "full": "flags_test.go", "layout": "flags_test.go", "distribution": "flags_test.go", "upstream": "flags_test.go", "saved": "flags_test.go",
+	"attr": "flags_test.go", "dims": "flags_test.go", "seed": "flags_test.go",
+}
+
+// Every flag of every verb is named by a test that shows what it does.
+func TestEveryFlagHasATest(t *testing.T) {
+	texts := map[string]string{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".txtar") || strings.HasSuffix(path, "_test.go")) {
+			text, readErr := os.ReadFile(path)
+			texts[filepath.Base(path)], err = string(text), readErr
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if cmd.Name() == "worker" { // triad's own processes: nobody types it
+			return
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name == "help" {
+				return
+			}
+			where, named := elsewhere[f.Name]
+			if _, here := caseWords[f.Name]; here && where == "flags_test.go" {
+				return
+			}
+			if !named || !regexp.MustCompile(`--`+regexp.QuoteMeta(f.Name)+`\b`).MatchString(texts[where]) {
+				t.Errorf("%s --%s: no test shows what it does (%q)", cmd.CommandPath(), f.Name, where)
+			}
+		})
+		for _, child := range cmd.Commands() {
+			visit(child)
+		}
+	}
+	visit(newApp(nil, nil, nil).root())
+}
+
+// Flags that together, or beside a verb, would do nothing are refused with exit code 2.
+func TestFlagsWithoutEffectAreRefused(t *testing.T) {
+	for line, says := range map[string]string{
+		"bench softmax --full":                              "--full is a flag of compare",
+		"bench softmax --pass forward --upstream ones":      "speak of backwards",
+		"compare softmax --sanitize memcheck --resume":      "--sanitize says what tools find",
+		"compare softmax --sanitize memcheck --explain":     "--sanitize says what tools find",
+		"compare softmax --sanitize memcheck --no-timing":   "--sanitize says what tools find",
+		"compare softmax --sanitize memcheck --dump folder": "--sanitize says what tools find",
+		"gradcheck softmax --no-timing":                     "unknown flag: --no-timing",
+		"gradcheck softmax --pass forward":                  "gradcheck judges backwards",
+		"watch softmax --add mine.cu --no-timing":           "unknown flag: --no-timing",
+		"watch softmax --add mine.cu --quick --full":        "exclude each other",
+		"watch softmax --add mine.cu --json":                "--json and --resume are flags of compare",
+		"setup --remove --nvcc":                             "exclude each other",
+		"setup --nvcc --gpu folder":                         "exclude each other",
+		"results query --schema --json":                     "--schema stands alone",
+		"results query --schema select":                     "--schema stands alone",
+		"results export --session nothing --format csv":     "want jsonl or md",
+	} {
+		text, code := runTriad(t, strings.Fields(line)...)
+		if code != int(exitUsage) || !strings.Contains(text, says) {
+			t.Errorf("triad %s: exit %d, want 2 and %q in\n%s", line, code, says, text)
+		}
+	}
+}
+
+// A quick bench is short, unless its rounds or its budget are named.
+func TestQuickBenchIsShort(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                           "200 10s",
+		"--quick":                    "60 1.5s",
+		"--quick --rounds 9":         "9 1.5s",
+		"--quick --budget 3s":        "60 3s",
+		"--rounds 200 --budget 10ms": "200 10ms",
+	} {
+		var o benchOptions
+		cmd := &cobra.Command{Use: "bench"}
+		o.add(cmd)
+		if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+		p, err := o.plan()
+		if err != nil || fmt.Sprint(p.Rounds, " ", p.Budget) != want {
+			t.Errorf("%q: %v %+v, want %s", line, err, p, want)
+		}
+	}
+}
