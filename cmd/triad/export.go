@@ -22,8 +22,8 @@ func (a *app) resultsExport(db *string) *cobra.Command {
   triad results export --format md --session 01M7YN134EXV2VYHMQS5VAV8X2 > results.md`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "jsonl" && format != "md" {
-				return usage("--format %q: want jsonl or md", format)
+			if format != "jsonl" && format != "sessions" && format != "md" {
+				return usage("--format %q: want jsonl, sessions or md", format)
 			}
 			store, err := a.readStore(cmd, *db)
 			if err != nil {
@@ -42,9 +42,14 @@ func (a *app) resultsExport(db *string) *cobra.Command {
 				return &failure{exitNothing, errors.New("nothing is recorded that fits: triad results list shows what is")}
 			}
 			slices.Reverse(records) // oldest first: an export that grows keeps its beginning
-			if format == "md" {
-				err = a.exportMarkdown(cmd.Context(), store, records)
-			} else {
+			switch format {
+			case "md":
+				err = a.eachSession(cmd.Context(), store, records, func(m record.Measured, records []record.Record) error {
+					return report.Markdown(a.out, m.Session, records, report.Timed{Rulers: m.Rulers, Comparisons: m.Comparisons})
+				})
+			case "sessions":
+				err = a.eachSession(cmd.Context(), store, records, func(m record.Measured, _ []record.Record) error { return report.JSON(a.out, m) })
+			default:
 				err = a.exportLines(records)
 			}
 			if err != nil {
@@ -54,7 +59,7 @@ func (a *app) resultsExport(db *string) *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&format, "format", "jsonl", "jsonl: the object of compare --json for each record; md: tables")
+	fs.StringVar(&format, "format", "jsonl", "jsonl: the object of compare --json for each record; sessions: one for each session, with its rulers and ratios; md: tables")
 	fs.StringVar(&session, "session", "", "only this session")
 	fs.StringSliceVar(&ops, "op", nil, "only these operators")
 	fs.StringSliceVar(&impls, "impl", nil, "only implementations with these prefixes")
@@ -70,8 +75,8 @@ func (a *app) exportLines(records []record.Record) error {
 	return nil
 }
 
-// exportMarkdown writes session after session.
-func (a *app) exportMarkdown(ctx context.Context, store *results.Store, records []record.Record) error {
+// eachSession hands over the records of one session after the other, with what the session measured.
+func (a *app) eachSession(ctx context.Context, store *results.Store, records []record.Record, write func(record.Measured, []record.Record) error) error {
 	for len(records) > 0 {
 		id := records[0].Session
 		var mine, others []record.Record
@@ -82,18 +87,18 @@ func (a *app) exportMarkdown(ctx context.Context, store *results.Store, records 
 				others = append(others, r)
 			}
 		}
-		session, err := store.Session(ctx, id)
-		if err != nil {
+		var m record.Measured
+		var err error
+		if m.Session, err = store.Session(ctx, id); err != nil {
 			return err
 		}
-		var t report.Timed
-		if t.Rulers, err = store.Rulers(ctx, id); err != nil {
+		if m.Rulers, err = store.Rulers(ctx, id); err != nil {
 			return err
 		}
-		if t.Comparisons, err = store.Comparisons(ctx, id); err != nil {
+		if m.Comparisons, err = store.Comparisons(ctx, id); err != nil {
 			return err
 		}
-		if err := report.Markdown(a.out, session, mine, t); err != nil {
+		if err := write(m, mine); err != nil {
 			return err
 		}
 		records = others

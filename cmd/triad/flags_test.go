@@ -197,7 +197,7 @@ func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 		"setup --nvcc --gpu folder":                         "exclude each other",
 		"results query --schema --json":                     "--schema stands alone",
 		"results query --schema select":                     "--schema stands alone",
-		"results export --session nothing --format csv":     "want jsonl or md",
+		"results export --session nothing --format csv":     "want jsonl, sessions or md",
 	} {
 		text, code := runTriad(t, strings.Fields(line)...)
 		if code != int(exitUsage) || !strings.Contains(text, says) {

@@ -123,18 +123,35 @@ type sessionObject struct {
 	Exit      *int      `json:"exit"`
 }
 
+// objectOf is the JSON form of a session.
+func objectOf(s Session) sessionObject {
+	o := sessionObject{ID: s.ID, Request: s.Request, Command: orEmpty(s.Command), Version: s.Version, Commit: s.Commit, Level: s.Level, Seed: s.Seed,
+		Added: orEmpty(s.Added), Machine: s.Machine, Toolchain: s.Toolchain, Started: s.Started.UTC().Format(TimeFormat)}
+	if !s.Ended.IsZero() {
+		o.Ended, o.Exit = new(s.Ended.UTC().Format(TimeFormat)), &s.Exit
+	}
+	return o
+}
+
 // MarshalJSON writes the object that docs/json.md describes.
 func (r Run) MarshalJSON() ([]byte, error) {
-	s := r.Session
-	o := runObject{Run: r.Record, Command: Repeat(r.Record, s.Added), Differences: r.Differences, Session: sessionObject{
-		ID: s.ID, Request: s.Request, Command: orEmpty(s.Command), Version: s.Version, Commit: s.Commit, Level: s.Level, Seed: s.Seed,
-		Added: orEmpty(s.Added), Machine: s.Machine, Toolchain: s.Toolchain, Started: s.Started.UTC().Format(TimeFormat),
-	}}
-	if !s.Ended.IsZero() {
-		o.Session.Ended, o.Session.Exit = new(s.Ended.UTC().Format(TimeFormat)), &s.Exit
-	}
-	o.Differences = orEmpty(o.Differences)
-	return json.Marshal(o)
+	return json.Marshal(runObject{Run: r.Record, Command: Repeat(r.Record, r.Session.Added), Session: objectOf(r.Session), Differences: orEmpty(r.Differences)})
+}
+
+// Measured is a session with what it measured beside its records: what `triad results export --format sessions` writes.
+type Measured struct {
+	Session     Session
+	Rulers      []Ruler
+	Comparisons []Comparison
+}
+
+// MarshalJSON writes the object that docs/json.md describes.
+func (m Measured) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		sessionObject
+		Rulers      []Ruler      `json:"rulers"`
+		Comparisons []Comparison `json:"comparisons"`
+	}{objectOf(m.Session), orEmpty(m.Rulers), orEmpty(m.Comparisons)})
 }
 
 func orEmpty[T any](list []T) []T {
