@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import math
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -224,6 +224,9 @@ class CallArm:
             if self.backward == PAIR:
                 self.note = "its backward runs the forward itself"
             return
+        if self.implementation.compiled:
+            # Else what is compiled may take the memory of what was saved for the backward. Both the compiler and every call ask for it.
+            torch._functorch.config.donated_buffer = False
         torch.cuda.synchronize()
         before = torch.cuda.memory_allocated()
         graph = self._graph(0)
@@ -240,20 +243,14 @@ class CallArm:
     def _graph(self, i: int) -> Graph:
         """Runs the forward of a set, on the arm's stream: autograd goes back on the stream that it came by, and that is what is captured."""
         self.arm.stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self.arm.stream), self._retainable():
+        with torch.cuda.stream(self.arm.stream), _sizes_alone():
             graph = self.function.graph(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
             self.arm.stream.synchronize()
         return graph
 
-    @contextmanager
-    def _retainable(self):
-        """What is compiled within leaves the tensors alone that were saved for its backward."""
-        with nullcontext() if not self.implementation.compiled else torch._functorch.config.patch(donated_buffer=False), _sizes_alone():
-            yield
-
     def _only_once(self, graph: Graph) -> str:
         """Why a graph cannot be gone through again and again, "" where it can: a function may free or overwrite what it saved, or give it away."""
-        with torch.cuda.stream(self.arm.stream), self._retainable(), torch.no_grad():
+        with torch.cuda.stream(self.arm.stream), _sizes_alone(), torch.no_grad():
             first = graph.back(retain=True)
             try:
                 second = graph.back(retain=True)
