@@ -22,7 +22,7 @@ func compareBits(d op.DType, n int64, poisons []string, data [][]byte) bits {
 	found := bits{firstUnwritten: -1, firstDiffering: -1}
 	same := true
 	for _, b := range data[1:] {
-		same = same && bytes.Equal(b, data[0])
+		same = same && tensor.Equal(b, data[0])
 	}
 	if same {
 		return found // an element that was not written shows different poisons

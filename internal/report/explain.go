@@ -95,6 +95,23 @@ func comparedWords(r record.Record, output string) string {
 	return ""
 }
 
+// comparedShare says which share of the elements of all outputs was compared one by one, and that the rest was covered where it was.
+func comparedShare(r record.Record) string {
+	all, compared, covered := int64(0), int64(0), int64(0)
+	for _, v := range r.Outputs {
+		all, compared, covered = all+v.N, compared+v.NCompared, covered+v.NCovered
+	}
+	switch {
+	case all == 0:
+		return ""
+	case compared == all:
+		return "all"
+	case compared > 0 && compared+covered == all:
+		return fmt.Sprintf("%.2g %%, sums", 100*float64(compared)/float64(all))
+	}
+	return fmt.Sprintf("%.2g %%", 100*float64(compared)/float64(all))
+}
+
 // relationWords says what became of a relation between elements, or between two calls.
 func relationWords(r record.Relation) string {
 	words := fmt.Sprintf("%s: holds in %s", r.Name, counted(int(r.NCompared), "comparison"))

@@ -171,6 +171,19 @@ func (g group) devices() string {
 	return strings.Join(all, ", ")
 }
 
+// sampled says how few elements of a record were compared one by one, where that were not all.
+func (g group) sampled() string {
+	fewest, share := 1.0, ""
+	for _, r := range g.records {
+		for _, v := range r.Outputs {
+			if of := float64(v.NCompared) / float64(max(v.N, 1)); r.Status.Weight() == op.Good && v.NCompared > 0 && of < fewest {
+				fewest, share = of, "a large product was judged by sample: compared "+comparedShare(r)
+			}
+		}
+	}
+	return share
+}
+
 // note says why what is neutral or a warning is so: the most frequent reason, and how many others there are.
 // What is bad is told below the table, what is UNAVAILABLE once for all lines.
 func (g group) note() string {
@@ -197,7 +210,7 @@ func (g group) note() string {
 		seen[why]++
 	}
 	if len(order) == 0 {
-		return ""
+		return g.sampled()
 	}
 	slices.SortStableFunc(order, func(a, b reason) int { return seen[b] - seen[a] })
 	words := order[0].words

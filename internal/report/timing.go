@@ -30,7 +30,8 @@ func Bench(w io.Writer, style Style, records []record.Record, timed Timed, summa
 	return totals(w, style, records, summary)
 }
 
-// Times writes the tables of Bench alone: nothing where nothing was timed.
+// Times writes the tables of Bench alone: nothing where nothing was timed. "compared" is the share of the elements that were compared one by one;
+// "sums" says that the rest was compared by the sums of its rows.
 func Times(w io.Writer, style Style, records []record.Record, timed Timed) error {
 	for _, point := range points(records) {
 		if err := write(w, style.paint(bold, point.title())+"\n\n"); err != nil {
@@ -38,9 +39,9 @@ func Times(w io.Writer, style Style, records []record.Record, timed Timed) error
 		}
 		var rows [][]string
 		for _, l := range point.lines(timed.Comparisons) {
-			rows = append(rows, append([]string{l.impl, style.status(l.status)}, l.cells()...))
+			rows = append(rows, append([]string{l.impl, style.status(l.status), l.compared}, l.cells()...))
 		}
-		header := columns("implementation", "status", "regime", ">median", ">interval", ">rate", ">roofline", ">ratio", "word", ">clock", ">occupancy", "note")
+		header := columns("implementation", "status", ">compared", "regime", ">median", ">interval", ">rate", ">roofline", ">ratio", "word", ">clock", ">occupancy", "note")
 		if err := style.Table(w, "  ", header, rows); err != nil {
 			return err
 		}
@@ -106,6 +107,7 @@ func (p point) title() string {
 type timeLine struct {
 	impl       string
 	status     op.Status
+	compared   string // which share of its elements
 	timing     *record.Timing
 	comparison *record.Comparison
 	best       bool
@@ -125,11 +127,11 @@ func (p point) lines(comparisons []record.Comparison) []timeLine {
 	}
 	for _, r := range p.records {
 		if len(r.Timings) == 0 {
-			rest = append(rest, timeLine{impl: r.Impl, status: r.Status, note: clean(r.Message)})
+			rest = append(rest, timeLine{impl: r.Impl, status: r.Status, compared: comparedShare(r), note: clean(r.Message)})
 			continue
 		}
 		for i, t := range r.Timings {
-			l := timeLine{impl: r.Impl, status: r.Status, timing: &r.Timings[i], comparison: compared[[2]string{r.ID, t.Regime}], note: clean(t.Message),
+			l := timeLine{impl: r.Impl, status: r.Status, compared: comparedShare(r), timing: &r.Timings[i], comparison: compared[[2]string{r.ID, t.Regime}], note: clean(t.Message),
 				best: best[[2]string{r.ID, t.Regime}]}
 			if t.Status != op.StatusPass {
 				l.status = t.Status

@@ -20,10 +20,11 @@ func timedRecords() ([]record.Record, Timed) {
 	vec[0].Kernels = []record.Launch{{Kernel: "_Z3vecPf", Grid: [3]int{132, 1, 1}, Block: [3]int{256, 1, 1}, Registers: 40, SharedBytes: 64, DynamicSharedBytes: 1000,
 		BlocksPerMultiprocessor: 6, Occupancy: 0.75}, {Kernel: "_Z4tailPf", Occupancy: 1}}
 	records := []record.Record{
-		{ID: "B", Case: c, Impl: "torch/eager", Device: "gpu", Status: op.StatusPass, Timings: timing(op.StatusPass, 256_500, "")},
-		{ID: "A", Case: c, Impl: "cuda/vec", Device: "gpu", Status: op.StatusPass, Timings: vec},
+		{ID: "B", Case: c, Impl: "torch/eager", Device: "gpu", Status: op.StatusPass, Timings: timing(op.StatusPass, 256_500, ""),
+			Outputs: []record.Verdict{{Name: "y", N: 1000, NCompared: 23, NCovered: 977}}},
+		{ID: "A", Case: c, Impl: "cuda/vec", Device: "gpu", Status: op.StatusPass, Timings: vec, Outputs: []record.Verdict{{Name: "y", N: 1000, NCompared: 1000}}},
 		{ID: "C", Case: c, Impl: "cuda/cheat", Device: "gpu", Status: op.StatusPass, Timings: timing(op.StatusImpossible, 1_000, "1000.0 ns a call: too fast")},
-		{ID: "D", Case: c, Impl: "cuda/wrong", Device: "gpu", Status: op.StatusFail, Message: "y[0, 0] is 3"},
+		{ID: "D", Case: c, Impl: "cuda/wrong", Device: "gpu", Status: op.StatusFail, Message: "y[0, 0] is 3", Outputs: []record.Verdict{{Name: "y", N: 1000, NCompared: 230}}},
 	}
 	return records, Timed{
 		Rulers: []record.Ruler{{Name: "bf16", FLOPsPerSecond: new(record.Float(7.87e14))}, {Name: "copy", BytesPerSecond: new(record.Float(4.123e12))}},
@@ -41,11 +42,11 @@ func TestBenchTable(t *testing.T) {
 	text := out.String()
 	want := `softmax forward bf16, rows=8192 cols=8192
 
-  implementation  status      regime    median  interval        rate  roofline                ratio  word       clock  occupancy  note
-  cuda/vec        PASS        cold    69.23 us    ±0.2 %  3.877 TB/s      92 %                    1          1980 MHz  75, 100 %
-  torch/eager     PASS        cold    256.5 us    ±0.2 %  1.047 TB/s      92 %  3.71 [3.700, 3.710]  SLOWER  1980 MHz
-  cuda/cheat      IMPOSSIBLE  cold                                                                                                1000.0 ns a call: too fast
-  cuda/wrong      FAIL                                                                                                            y[0, 0] is 3
+  implementation  status         compared  regime    median  interval        rate  roofline                ratio  word       clock  occupancy  note
+  cuda/vec        PASS                all  cold    69.23 us    ±0.2 %  3.877 TB/s      92 %                    1          1980 MHz  75, 100 %
+  torch/eager     PASS        2.3 %, sums  cold    256.5 us    ±0.2 %  1.047 TB/s      92 %  3.71 [3.700, 3.710]  SLOWER  1980 MHz
+  cuda/cheat      IMPOSSIBLE               cold                                                                                                1000.0 ns a call: too fast
+  cuda/wrong      FAIL               23 %                                                                                                            y[0, 0] is 3
 
 At best, measured in this session: bf16 product 787 TFLOP/s, copy 4.12 TB/s.
 `

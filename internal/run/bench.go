@@ -84,7 +84,6 @@ func (x *execution) benchCase(ctx context.Context, w work) error {
 	if err := x.compareEntries(c); err != nil {
 		return err
 	}
-	c.kept = nil
 	x.result.spend("running and judging", began)
 	return x.time(ctx, c, x.result.Records[from:])
 }
@@ -331,7 +330,7 @@ func (x *execution) judgeTimed(c *prepared, k *contender, outcome backend.Outcom
 		}
 		return op.StatusFail, text
 	}
-	if k.shadow {
+	if k.shadow || c.judgedBefore(k.record.ID, outcome) {
 		return op.StatusUnknown, ""
 	}
 	standard := c.operator.Spec.DefaultContract(c.DType)

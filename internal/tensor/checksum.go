@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"bytes"
 	"hash/crc32"
 
 	"triad/internal/op"
@@ -30,6 +31,16 @@ func CopyChecked(to, from []byte) uint32 {
 		copy(to[first:end], from[first:end])
 		return crc32.ChecksumIEEE(to[first:end])
 	})
+}
+
+// Equal says whether two runs of bytes are the same, compared on all cores where they are many.
+func Equal(a, b []byte) bool {
+	return len(a) == len(b) && parallel.First(len(a), func(first, end int) int {
+		if bytes.Equal(a[first:end], b[first:end]) {
+			return -1
+		}
+		return first
+	}) < 0
 }
 
 // Poison fills the bytes of elements of a dtype with poison "a" or "b".
