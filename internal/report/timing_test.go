@@ -46,7 +46,7 @@ func TestBenchTable(t *testing.T) {
   cuda/vec        PASS                all  cold    69.23 us    ±0.2 %  3.877 TB/s      92 %                    1          1980 MHz  75, 100 %
   torch/eager     PASS        2.3 %, sums  cold    256.5 us    ±0.2 %  1.047 TB/s      92 %  3.71 [3.700, 3.710]  SLOWER  1980 MHz
   cuda/cheat      IMPOSSIBLE               cold                                                                                                1000.0 ns a call: too fast
-  cuda/wrong      FAIL               23 %                                                                                                            y[0, 0] is 3
+  cuda/wrong      FAIL               23 %                                                                                                      y[0, 0] is 3
 
 At best, measured in this session: bf16 product 787 TFLOP/s, copy 4.12 TB/s.
 `
