@@ -16,7 +16,7 @@ import (
 )
 
 // Backend is the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two processes, side by side; on a GPU torch.compile's
-// have a third: while they compile, the others of torch go on.
+// have a third: while they compile, the others of torch go on. Where the caller sets Spread, what is judged is compiled in so many processes.
 // cacheDir holds the unpacked Python files and the caches of Triton and Inductor.
 func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {
 	if options.Limits == (worker.Limits{}) {
@@ -88,6 +88,9 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 		"TORCHINDUCTOR_CACHE_DIR="+filepath.Join(cacheDir, "inductor"),
 		"TORCHINDUCTOR_VEC_ISA_OK=0", // Inductor's probe of the vector unit compiles for a minute and gains nothing here
 		"PYTHONNOUSERSITE=1")
+	if e.GPU {
+		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1") // else each of our processes starts others that import torch to compile for it
+	}
 	return worker.Command{Path: i.Path, Env: env, Args: []string{"-u", "-X", "faulthandler", filepath.Join(root, "pybridge", script),
 		"--operators", filepath.Join(root, "triton")}}, nil
 }

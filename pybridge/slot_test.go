@@ -1,12 +1,28 @@
 package pybridge
 
 import (
+	"slices"
 	"testing"
+	"testing/fstest"
 
 	"triad/internal/worker"
 )
 
 // On a GPU torch.compile has a process of its own, which its compiling blocks; on a CPU that would cost more than it gains.
+// On a GPU Inductor compiles in our processes, which are many already.
+func TestInductorStartsNoProcesses(t *testing.T) {
+	for _, gpu := range []bool{true, false} {
+		e := &Environment{GPU: gpu, Files: fstest.MapFS{"pybridge/worker.py": {}, "triton/op.py": {}}}
+		c, err := e.command(Interpreter{Path: "python"}, t.TempDir(), "worker.py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(c.Env, "TORCHINDUCTOR_COMPILE_THREADS=1"); got != gpu {
+			t.Errorf("GPU %v: %v", gpu, c.Env)
+		}
+	}
+}
+
 func TestSlots(t *testing.T) {
 	for _, c := range []struct {
 		gpu                    bool

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -58,7 +59,27 @@ func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]ba
 	if g != nil {
 		kernels = a.gpuBackend(g, cache, f, options)
 	}
-	return []backend.Backend{kernels, pybridge.Backend(environment, cache, options)}, nil
+	python := pybridge.Backend(environment, cache, options)
+	if g != nil {
+		python.Spread = spreadOver(runtime.NumCPU(), machine().MemoryBytes, g.MemoryBytes)
+	}
+	return []backend.Backend{kernels, python}, nil
+}
+
+// What a Python process that judges on a GPU needs: a core to compile on, and room for torch in the host's memory and for its context on the GPU.
+const (
+	mostPythons       = 14
+	pythonBytes       = 5 << 30
+	pythonBytesOnCard = 3 << 30
+)
+
+// spreadOver is over how many Python processes what is judged on a GPU is spread; 0 where there is room for few.
+func spreadOver(cores int, memory, onCard int64) int {
+	n := min(mostPythons, int64(cores)-2, memory/pythonBytes, onCard/pythonBytesOnCard)
+	if n < 4 {
+		return 0
+	}
+	return int(n)
 }
 
 func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter {

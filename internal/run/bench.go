@@ -34,6 +34,7 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) err
 		return err
 	}
 	began := time.Now()
+	together(backends) // what is timed was judged in the process that times it
 	planned, versions, err := r.plan(ctx, request, benchCases, backends, result)
 	if err != nil {
 		return err

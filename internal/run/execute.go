@@ -68,13 +68,19 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) e
 			return err
 		}
 	}
-	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now()}
+	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now(), lanes: lanesOf(backends)}
 	x.resumed()
-	err = x.all(ctx, planned)
+	if x.lanes > 0 {
+		err = x.all(ctx, interleaved(planned))
+		result.inOrder(planned)
+	} else {
+		err = x.all(ctx, planned)
+	}
 	result.spend("running and judging", x.began)
 	if err != nil || result.Interrupted || request.Timing == nil {
 		return err
 	}
+	together(backends)
 	return x.timeWhatPassed(ctx, planned, timed, backends)
 }
 
@@ -187,6 +193,7 @@ type execution struct {
 	request Request
 	cases   int
 	began   time.Time
+	lanes   int // jobs that are judged side by side
 	rulers  stats.Rulers
 	physics backend.DevicePhysics
 
@@ -200,18 +207,17 @@ type execution struct {
 
 // all works through the plan, a few cases at once: while the workers run one, the truth of the next is computed.
 func (x *execution) all(ctx context.Context, planned []work) error {
-	inFlight := x.request.InFlight
-	if inFlight <= 0 {
-		inFlight = 2
-	}
-	places := make(chan struct{}, inFlight)
+	places := make(chan struct{}, x.places())
 	var group sync.WaitGroup
 	var broken []work
 	for i, w := range planned {
-		select {
-		case places <- struct{}{}:
-		case <-x.Stop.Done():
-		case <-ctx.Done():
+		taken := placesOf(w, cap(places))
+		for range taken {
+			select {
+			case places <- struct{}{}:
+			case <-x.Stop.Done():
+			case <-ctx.Done():
+			}
 		}
 		if x.Stop.Err() != nil || ctx.Err() != nil || x.failed() {
 			x.result.Interrupted = i < len(planned)
@@ -221,7 +227,11 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 		// Cases are prepared one after the other: "the previous output" of the power check is then that of the plan, whatever the timing.
 		c, err := x.prepareMissing(w)
 		group.Go(func() {
-			defer func() { <-places }()
+			defer func() {
+				for range taken {
+					<-places
+				}
+			}()
 			if err == nil {
 				err = x.oneCase(ctx, w, c)
 			}

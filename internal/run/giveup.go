@@ -17,10 +17,10 @@ const (
 )
 
 // losses are the cases of one pass of an implementation that cost a worker since the last that came back. Its launches follow each other,
-// so that none begins before the one before it is counted.
+// so that none begins before the one before it is counted; on a GPU, where they may be judged side by side, those of one dtype do.
 type losses struct {
-	turn           sync.Mutex
 	mu             sync.Mutex // guards what follows
+	turns          map[string]*sync.Mutex
 	crashes, hangs int
 }
 
@@ -41,8 +41,9 @@ func (x *execution) lossesOf(e entry) *losses {
 // inTurn launches an entry when those before it are counted; or gives it up.
 func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.Outcome, *ruling, error) {
 	l := x.lossesOf(e)
-	l.turn.Lock()
-	defer l.turn.Unlock()
+	turn := l.turn(e, c.DType)
+	turn.Lock()
+	defer turn.Unlock()
 	if given := l.ruling(); given != nil {
 		return backend.Outcome{}, given, nil
 	}
@@ -51,6 +52,22 @@ func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.O
 		l.note(outcome)
 	}
 	return outcome, nil, err
+}
+
+// turn is what launches that follow each other hold.
+func (l *losses) turn(e entry, dtype string) *sync.Mutex {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.implementation.Device != "gpu" {
+		dtype = ""
+	}
+	if l.turns == nil {
+		l.turns = map[string]*sync.Mutex{}
+	}
+	if l.turns[dtype] == nil {
+		l.turns[dtype] = &sync.Mutex{}
+	}
+	return l.turns[dtype]
 }
 
 // note counts how a case ended. An exception, which costs no worker, came back; a case that was refused says nothing.

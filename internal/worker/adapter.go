@@ -21,10 +21,12 @@ type Adapter struct {
 	Command     func(ctx context.Context) (Command, error) // may prepare the toolchain; *backend.Unavailable where there is none
 	Slot        func(implementation string) string
 	Names       func(operator string) string // what a load request names for an operator; nil: the operator itself
-	GPU         bool
-	Options     Options
-	Reserve     *Reserve // fresh workers that were started ahead; may be nil
-	// Slots are started side by side when the first worker is, and load the same operator: their processes take long to come up, and one after the
+	// Spread is over how many workers the jobs are spread that are judged, until Together is called; 0 or 1: every job runs in its Slot.
+	Spread  int
+	GPU     bool
+	Options Options
+	Reserve *Reserve // fresh workers that were started ahead; may be nil
+	// Slots, or the workers that jobs are spread over, are started side by side when the first worker is, and load the same operator: their processes take long to come up, and one after the
 	// other twice as long.
 	Slots []string
 	// Explain is a sentence for what a worker printed that found no device to work on, "" where it speaks of something else. Once there is one
@@ -35,6 +37,7 @@ type Adapter struct {
 	opts    Options
 	mu      sync.Mutex
 	slots   map[string]*slot
+	spread  spread
 	earlier map[string]pastCalls // by implementation and pass
 	wedged  []int
 	gone    string // why nothing more is run on the GPU, "" while it is healthy
@@ -94,10 +97,17 @@ func (a *Adapter) Load(ctx context.Context, operator string) (backend.LoadReply,
 // startOthers starts the workers of Slots beside the one of a slot, once, has them load an operator, and waits for none: one that does not come up
 // is started again, and told of, when something runs in it.
 func (a *Adapter) startOthers(ctx context.Context, besides *slot, operator string) {
+	lanes := a.Lanes()
 	a.mu.Lock()
 	names := a.Slots
 	a.Slots = nil
 	a.mu.Unlock()
+	if names != nil && lanes > 0 {
+		names = make([]string, lanes)
+		for n := range names {
+			names[n] = SpreadSlot(n)
+		}
+	}
 	for _, name := range names {
 		s := a.slot(name)
 		if s == besides || !s.mu.TryLock() {
@@ -258,7 +268,8 @@ func (a *Adapter) startFailure(err error) error {
 
 // Run executes a job in its implementation's slot.
 func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
-	s := a.slot(a.Slot(job.Implementation.Name))
+	a.init()
+	s := a.slotOf(job)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := a.load(ctx, s, job.Implementation.Op); err != nil {
@@ -355,14 +366,7 @@ func (a *Adapter) Close() error {
 	a.mu.Unlock()
 	var group sync.WaitGroup
 	for _, s := range slots {
-		group.Go(func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.worker != nil && !s.worker.close() {
-				a.noteWedged(&Death{Wedged: true}, s.worker)
-			}
-			s.worker = nil
-		})
+		group.Go(func() { a.end(s) })
 	}
 	group.Wait()
 	a.mu.Lock()

@@ -1,0 +1,92 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	"triad/internal/backend"
+	"triad/internal/record"
+)
+
+// A spreading backend judges in several workers side by side, until Together ends them and the rest runs in one worker for each kind.
+type spreading interface {
+	Lanes() int
+	Together()
+}
+
+// lanesOf is how many jobs the backends judge side by side beyond one for each.
+func lanesOf(backends []backend.Backend) int {
+	lanes := 0
+	for _, b := range backends {
+		if s, ok := b.(spreading); ok {
+			lanes += s.Lanes()
+		}
+	}
+	return lanes
+}
+
+// together ends the workers that judged side by side: nothing else holds the device's memory while something is timed.
+func together(backends []backend.Backend) {
+	for _, b := range backends {
+		if s, ok := b.(spreading); ok {
+			s.Together()
+		}
+	}
+}
+
+// What is under way at once: two cases, or where jobs are judged side by side so many for each of these.
+const (
+	inFlightAlone = 2
+	inFlightALane = 4
+	// A case takes another place for every so many elements of its tensors, but at most half of them: so much memory is in use at once.
+	elementsAPlace = 1 << 22
+)
+
+// places are how many cases may be under way at once.
+func (x *execution) places() int {
+	if x.request.InFlight > 0 {
+		return x.request.InFlight
+	}
+	return max(inFlightAlone, inFlightALane*x.lanes)
+}
+
+// placesOf is how many of them a case takes.
+func placesOf(w work, most int) int {
+	elements, _, err := w.operator.Spec.Footprint(w.Case)
+	if err != nil {
+		return 1
+	}
+	return int(min(1+elements/elementsAPlace, max(1, int64(most)/2)))
+}
+
+// inOrder puts the records into the order of the plan, however they came in.
+func (r *Result) inOrder(planned []work) {
+	at := map[string]int{}
+	for i, w := range planned {
+		at[w.Key()] = i
+	}
+	slices.SortStableFunc(r.Records, func(a, b record.Record) int { return at[a.Case.Key()] - at[b.Case.Key()] })
+}
+
+// interleaved takes the cases of every operator and pass in turn, in their order: what is judged side by side is then not all of one implementation,
+// whose jobs wait for each other.
+func interleaved(planned []work) []work {
+	groups := map[string][]work{}
+	var order []string
+	for _, w := range planned {
+		key := fmt.Sprint(w.Op, " ", w.Pass)
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], w)
+	}
+	var all []work
+	for n := 0; len(all) < len(planned); n++ {
+		for _, key := range order {
+			if n < len(groups[key]) {
+				all = append(all, groups[key][n])
+			}
+		}
+	}
+	return all
+}

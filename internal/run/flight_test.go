@@ -1,0 +1,108 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// wide is a fake that judges in several lanes: it notes how many jobs were under way at once.
+type wide struct {
+	*fake
+	mu        sync.Mutex
+	lanes     int
+	now, most int
+}
+
+func (w *wide) Lanes() int { return w.lanes }
+func (w *wide) Together()  { w.lanes = 0 }
+
+func (w *wide) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+	reply, hello, err := w.fake.Load(ctx, operator)
+	for i := range reply.Implementations {
+		reply.Implementations[i].Device = "gpu"
+	}
+	return reply, hello, err
+}
+
+func (w *wide) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
+	w.mu.Lock()
+	w.now++
+	w.most = max(w.most, w.now)
+	w.mu.Unlock()
+	time.Sleep(5 * time.Millisecond)
+	defer func() {
+		w.mu.Lock()
+		w.now--
+		w.mu.Unlock()
+	}()
+	return w.fake.Run(ctx, job)
+}
+
+// Where a backend judges side by side many cases are under way at once, one at most of an implementation in one dtype; without lanes two cases.
+func TestLanesJudgeSideBySide(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := map[int]int{}
+	for _, lanes := range []int{0, 6} {
+		w := &wide{fake: fakes(map[string]way{"fake/a": right, "fake/b": right}), lanes: lanes}
+		r := &Runner{Backends: []backend.Backend{w}, Recorder: &memory{}, Stop: t.Context()}
+		result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Single: true,
+			Options: op.Options{Passes: []op.Pass{op.Forward}, Level: op.LevelQuick}})
+		if err != nil || len(result.Records) == 0 {
+			t.Fatalf("%d records, %v", len(result.Records), err)
+		}
+		most[lanes] = w.most
+		dtypes := []string{}
+		for _, record := range result.Records {
+			if !slices.Contains(dtypes, record.Case.DType) {
+				dtypes = append(dtypes, record.Case.DType)
+			}
+		}
+		if lanes > 0 && !slices.Equal(dtypes, o.Spec.DTypes) {
+			t.Errorf("the records begin with %v, want the order of the plan, %v", dtypes, o.Spec.DTypes)
+		}
+	}
+	if most[0] > 4 || most[6] < 4 || most[6] > 6 { // two implementations in three dtypes
+		t.Errorf("jobs at once, by lanes: %v", most)
+	}
+}
+
+func TestInterleaved(t *testing.T) {
+	var planned []work
+	for _, key := range []string{"a", "a", "a", "b", "c", "c"} {
+		planned = append(planned, work{Case: op.Case{Op: key, Pass: op.Forward, DType: string(rune('0' + len(planned)))}})
+	}
+	var order []string
+	for _, w := range interleaved(planned) {
+		order = append(order, w.Op+w.DType)
+	}
+	if want := []string{"a0", "b3", "c4", "a1", "c5", "a2"}; !slices.Equal(order, want) {
+		t.Errorf("%v, want %v", order, want)
+	}
+}
+
+// Large cases take the places of several, so that few are in memory at once; two always fit beside each other.
+func TestPlacesOfLargeCases(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ rows, most, want int64 }{{4, 2, 1}, {1 << 20, 2, 1}, {4, 32, 1}, {1 << 14, 32, 9}, {1 << 20, 32, 16}} {
+		plan, err := o.Spec.Expand(op.Options{Device: "gpu", Dims: map[string]int64{"rows": c.rows, "cols": 1024}, Passes: []op.Pass{op.Forward}, Level: op.LevelQuick})
+		if err != nil || len(plan.Cases) == 0 {
+			t.Fatal(err)
+		}
+		if got := placesOf(work{operator: o, Case: plan.Cases[0]}, int(c.most)); int64(got) != c.want {
+			t.Errorf("%d rows of %d places: %d, want %d", c.rows, c.most, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package worker
+
+import (
+	"fmt"
+	"sync"
+
+	"triad/internal/backend"
+)
+
+// spread hands jobs that are judged and not timed to many workers, so that what they compile they compile side by side. The jobs of one pass of an
+// implementation in one dtype stay in one worker, which has compiled for them.
+type spread struct {
+	mu     sync.Mutex
+	over   bool
+	slots  map[string]int // by what stays together
+	loaded []int          // what each worker was given, by weight
+}
+
+// What a worker is given by handing it the jobs of an implementation: torch.compile's take longest.
+const (
+	plainWeight    = 1
+	compiledWeight = 4
+)
+
+// slotOf is where a job is judged: in one of the workers that jobs are spread over, or in its implementation's own slot.
+func (a *Adapter) slotOf(job backend.Job) *slot {
+	own := a.Slot(job.Implementation.Name)
+	if a.Spread <= 1 {
+		return a.slot(own)
+	}
+	i, s := job.Implementation, &a.spread
+	key, weight := fmt.Sprint(i.Op, " ", i.Name, " ", i.Pass, " ", job.DType), plainWeight
+	if i.Limit != "" {
+		weight = compiledWeight
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return a.slot(own)
+	}
+	if s.slots == nil {
+		s.slots, s.loaded = map[string]int{}, make([]int, a.Spread)
+	}
+	at, known := s.slots[key]
+	if !known {
+		for n, load := range s.loaded {
+			if load < s.loaded[at] {
+				at = n
+			}
+		}
+		s.slots[key] = at
+		s.loaded[at] += weight
+	}
+	return a.slot(SpreadSlot(at))
+}
+
+// Lanes is how many jobs are judged side by side, 0 where they are not spread.
+func (a *Adapter) Lanes() int {
+	a.spread.mu.Lock()
+	defer a.spread.mu.Unlock()
+	if a.spread.over || a.Spread <= 1 {
+		return 0
+	}
+	return a.Spread
+}
+
+// SpreadSlot is the name of the n-th of the workers that jobs are spread over.
+func SpreadSlot(n int) string { return fmt.Sprintf("judging %d", n+1) }
+
+// Together ends the workers that jobs were spread over: what is run from now on runs in its implementation's own slot. On a GPU that is timed nothing
+// else may hold memory or work.
+func (a *Adapter) Together() {
+	a.init()
+	a.spread.mu.Lock()
+	a.spread.over = true
+	a.spread.mu.Unlock()
+	var group sync.WaitGroup
+	for n := range a.Spread {
+		a.mu.Lock()
+		s := a.slots[SpreadSlot(n)]
+		a.mu.Unlock()
+		if s != nil {
+			group.Go(func() { a.end(s) })
+		}
+	}
+	group.Wait()
+}
+
+// end ends the worker of a slot.
+func (a *Adapter) end(s *slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.worker != nil && !s.worker.close() {
+		a.noteWedged(&Death{Wedged: true}, s.worker)
+	}
+	s.worker = nil
+}
