@@ -26,11 +26,11 @@ func (x *Session) AddTiming(ctx context.Context, run string, t record.Timing) er
 		}
 		done, err := tx.Exec(`INSERT OR REPLACE INTO timing (regime, n, median_ns, low_ns, high_ns, samples_ns_json, rounds_json, arms_json, clocks_mhz_json,
 			temperature_c, throttle_mask, n_discarded, discarded_because, bytes, flops, status, message, min_ns, p10_ns, p90_ns, roofline, clock_mhz, power_w,
-			mode, sets, calls, rotated_bytes, kernels_json, run_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, run_id FROM run
+			mode, sets, calls, rotated_bytes, kernels_json, backward, run_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, run_id FROM run
 			WHERE run_ulid = ?`,
 			t.Regime, t.N, t.MedianNS, t.LowNS, t.HighNS, arrays[0], arrays[1], arrays[2], arrays[3], optional(t.TemperatureC), int64(t.Throttle),
 			t.Discarded, t.Because, t.Bytes, t.FLOPs, t.Status.String(), t.Message, t.MinNS, t.P10NS, t.P90NS, optional(t.Roofline),
-			optional(t.ClockMHz), optional(t.PowerW), t.Mode, t.Sets, t.Calls, t.RotatedBytes, arrays[4], run)
+			optional(t.ClockMHz), optional(t.PowerW), t.Mode, t.Sets, t.Calls, t.RotatedBytes, arrays[4], t.Backward, run)
 		return oneRow(done, err, run)
 	})
 }
@@ -158,7 +158,7 @@ func (s *Store) Comparisons(ctx context.Context, session string) ([]record.Compa
 func loadTimings(q querier, run int64) ([]record.Timing, error) {
 	rows, err := q.Query(`SELECT regime, n, median_ns, low_ns, high_ns, samples_ns_json, rounds_json, arms_json, clocks_mhz_json, temperature_c, throttle_mask,
 		n_discarded, discarded_because, bytes, flops, status, message, min_ns, p10_ns, p90_ns, roofline, clock_mhz, power_w, mode, sets, calls, rotated_bytes,
-		kernels_json FROM timing WHERE run_id = ? ORDER BY length(regime), regime`, run)
+		kernels_json, backward FROM timing WHERE run_id = ? ORDER BY length(regime), regime`, run)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func loadTimings(q querier, run int64) ([]record.Timing, error) {
 		var throttle, bytes, flops sql.NullInt64
 		if err := rows.Scan(&t.Regime, &t.N, &t.MedianNS, &t.LowNS, &t.HighNS, &arrays[0], &arrays[1], &arrays[2], &arrays[3], &temperature, &throttle,
 			&t.Discarded, &t.Because, &bytes, &flops, &status, &t.Message, &t.MinNS, &t.P10NS, &t.P90NS, &roofline, &clock, &power, &t.Mode, &t.Sets,
-			&t.Calls, &t.RotatedBytes, &arrays[4]); err != nil {
+			&t.Calls, &t.RotatedBytes, &arrays[4], &t.Backward); err != nil {
 			return nil, err
 		}
 		for i, into := range []any{&t.SamplesNS, &t.Rounds, &t.Positions, &t.ClocksMHz, &t.Kernels} {

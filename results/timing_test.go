@@ -15,7 +15,7 @@ func timed(regime string) record.Timing {
 	return record.Timing{Regime: regime, Status: op.StatusPass, Message: "as it should be", N: 3, MedianNS: 2.5, LowNS: 1.5, HighNS: 3.5, MinNS: 1, P10NS: 1.25,
 		P90NS: 3, Bytes: 8 << 30, FLOPs: 1 << 50, Roofline: new(record.Float(0.93)), ClockMHz: new(record.Float(1980)), SamplesNS: []float64{1, 2.5, 4},
 		Rounds: []int{0, 0, 1}, Positions: []int{0, 1, 1}, ClocksMHz: []float64{1980, 0, 1965}, Discarded: 1, Because: "a slow clock",
-		PowerW: new(record.Float(412.5)), TemperatureC: new(record.Float(41)), Throttle: 1 << 40, Mode: "events", Sets: 9, Calls: 36, RotatedBytes: 130 << 20,
+		PowerW: new(record.Float(412.5)), TemperatureC: new(record.Float(41)), Throttle: 1 << 40, Mode: "events", Sets: 9, Calls: 36, RotatedBytes: 130 << 20, Backward: record.RetainedGraph,
 		Kernels: []record.Launch{{Kernel: "_Z3rowPf", Grid: [3]int{132, 1, 1}, Block: [3]int{256, 1, 1}, Registers: 40, SharedBytes: 128,
 			DynamicSharedBytes: 1 << 16, LocalBytes: 8, BlocksPerMultiprocessor: 3, Occupancy: 0.375}}}
 }

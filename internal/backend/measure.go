@@ -98,6 +98,8 @@ type PrepareReply struct {
 	PeakBytes    int64         `json:"peak_bytes"`    // device memory of the arm
 	Bytes        int64         `json:"bytes,omitempty"`
 	FLOPs        int64         `json:"flops,omitempty"` // of a ruler: what one call moves or computes
+	Backward     string        `json:"backward"`        // what a timed backward starts from, as record.Timing has it; "": saved tensors
+	Note         string        `json:"note"`            // what else is to be said of how it is timed, in a sentence
 	Device       DevicePhysics `json:"device"`
 	Kernels      []LaunchFact  `json:"kernels,omitempty"` // that one call launches, where the backend can tell
 }

@@ -35,8 +35,17 @@ type Timing struct {
 	Calls        int    `json:"calls"`         // in one replay of the graph
 	RotatedBytes int64  `json:"rotated_bytes"` // the smaller of all inputs' and all outputs' bytes
 
+	Backward string `json:"backward"` // what a backward starts from: a constant below; "" for a forward
+
 	Kernels []Launch `json:"kernels"` // that one call launches; empty where the worker cannot tell
 }
+
+// What a timed backward starts from. A backward alone starts from one of the first two.
+const (
+	SavedTensors    = "saved tensors"    // its function takes what a forward saved
+	RetainedGraph   = "retained graph"   // torch's autograd goes back through the graph of a forward that ran before
+	ForwardBackward = "forward+backward" // nothing: its forward runs within the call, and only the pair can be timed
+)
 
 // Launch is a kernel as it was launched in the timed calls.
 type Launch struct {

@@ -66,7 +66,10 @@ func lacksShare(r record.Record) bool {
 }
 
 // point is every record of one case that was timed, or could have been.
-type point struct{ records []record.Record }
+type point struct {
+	records []record.Record
+	sums    map[string]sum // of all points
+}
 
 // points gathers the cases of which something was timed, in the order of the records.
 func points(records []record.Record) []point {
@@ -83,8 +86,10 @@ func points(records []record.Record) []point {
 		timed[key] = timed[key] || len(r.Timings) > 0
 	}
 	var all []point
+	shortest := sums(records)
 	for _, key := range order {
 		if timed[key] {
+			byKey[key].sums = shortest
 			all = append(all, *byKey[key])
 		}
 	}
@@ -111,6 +116,7 @@ type timeLine struct {
 	timing     *record.Timing
 	comparison *record.Comparison
 	best       bool
+	pair       *sum // where its forward was timed with it: what that is compared with
 	note       string
 }
 
@@ -136,6 +142,7 @@ func (p point) lines(comparisons []record.Comparison) []timeLine {
 			if t.Status != op.StatusPass {
 				l.status = t.Status
 			}
+			l.sayBackward(p.sums[sizesKey(r.Case, t.Regime)])
 			timed = append(timed, l)
 		}
 	}
@@ -175,7 +182,11 @@ func (l timeLine) cells() []string {
 	if c := l.comparison; c != nil {
 		ratio, word = ratioWords(*c), c.Word
 	}
-	return []string{t.Regime, duration(t.MedianNS), fmt.Sprintf("±%.1f %%", (t.HighNS-t.LowNS)/2/t.MedianNS*100), rate(t), share, ratio, word, clock,
+	speed := rate(t)
+	if l.pair != nil { // bytes, FLOPs and what was timed in the same rounds are of a backward alone
+		speed, share, ratio, word = "", "", l.pair.ratio(t.MedianNS), ""
+	}
+	return []string{t.Regime, duration(t.MedianNS), fmt.Sprintf("±%.1f %%", (t.HighNS-t.LowNS)/2/t.MedianNS*100), speed, share, ratio, word, clock,
 		occupancy(t.Kernels), l.note}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -127,5 +128,34 @@ func TestDuration(t *testing.T) {
 		if got := duration(ns); got != want {
 			t.Errorf("%v ns is %q, want %q", ns, got, want)
 		}
+	}
+}
+
+// A backward that was timed with its forward has a name of its own, and is compared with the sum of a forward and a backward, of one family.
+func TestABackwardWithItsForwardIsComparedWithASum(t *testing.T) {
+	records, _ := timedRecords()
+	timed := func(id, impl string, pass op.Pass, ns float64, backward, message string) record.Record {
+		r := records[1]
+		r.ID, r.Impl, r.Case.Pass = id, impl, pass
+		r.Timings = []record.Timing{{Regime: "cold", Status: op.StatusPass, N: 30, MedianNS: ns, LowNS: ns, HighNS: ns, Bytes: 1 << 20, Backward: backward, Message: message}}
+		return r
+	}
+	all := []record.Record{timed("F", "cuda/vec", op.Forward, 40_000, "", ""), timed("G", "cuda/slow", op.Forward, 50_000, "", ""),
+		timed("H", "triton/row", op.Forward, 10_000, "", ""), timed("A", "cuda/partials", op.Backward, 60_000, record.SavedTensors, ""),
+		timed("B", "torch/eager", op.Backward, 90_000, record.RetainedGraph, ""), timed("C", "liger/kernel", op.Backward, 250_000, record.ForwardBackward, "it says why")}
+	var out strings.Builder
+	if err := Times(&out, Style{}, all, Timed{Comparisons: []record.Comparison{{A: "torch/eager", B: "cuda/partials", RunA: "B", RunB: "A", Regime: "cold", Ratio: 1.5,
+		Low: 1.4, High: 1.6, Word: "SLOWER", Ratios: make([]float64, 9)}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`torch/eager  .* 90.00 us .* 1.50 \[1.400, 1.600\]  SLOWER .* alone, through a retained graph\n`,
+		`liger/kernel forward\+backward  PASS    cold    250.0 us    ±0.0 % +2.50 x .*its forward is timed with it: beside 100.0 us, the sum of cuda/vec forward and cuda/partials backward; it says why\n`} {
+		if !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("no %s in\n%s", want, out.String())
+		}
+	}
+	out.Reset()
+	if err := Times(&out, Style{}, all[5:], Timed{}); err != nil || !strings.Contains(out.String(), "  its forward is timed with it; it says why\n") {
+		t.Errorf("without a sum: %v\n%s", err, out.String())
 	}
 }

@@ -218,9 +218,23 @@ func (x *execution) ready(ctx context.Context, regime Regime, k *contender) erro
 		k.fail(outcome)
 		return nil
 	}
-	k.arm = arm
+	k.arm, k.note = arm, arm.Facts().Note
+	if k.implementation.Pass == op.Backward {
+		k.backward = backwardOf(arm.Facts())
+	}
 	x.notePhysics(arm.Facts().Device)
 	return nil
+}
+
+// backwardOf is what a timed backward starts from. The word is the worker's own: one that is not known is none.
+func backwardOf(f backend.PrepareReply) string {
+	switch f.Backward {
+	case "":
+		return record.SavedTensors
+	case record.SavedTensors, record.RetainedGraph, record.ForwardBackward:
+		return f.Backward
+	}
+	return ""
 }
 
 // notePhysics keeps what any worker could read from the device.
@@ -267,6 +281,9 @@ func (x *execution) recordHeat(h *heat, timings map[*contender]*record.Timing) e
 
 // recordTiming stores one timing, in place of an older one of its regime.
 func (x *execution) recordTiming(k *contender, t *record.Timing) error {
+	if k.note != "" {
+		t.Message = strings.TrimPrefix(t.Message+"; "+k.note, "; ")
+	}
 	k.record.Timings = append(slices.DeleteFunc(k.record.Timings, func(o record.Timing) bool { return o.Regime == t.Regime }), *t)
 	return x.Timings.AppendTiming(k.record.ID, *t)
 }

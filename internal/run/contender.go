@@ -27,6 +27,7 @@ type contender struct {
 	throttle             uint64
 	failed               op.Status // what it came to beside a time
 	sentence             string
+	backward, note       string // what its backward starts from, and what else is to be said of how it was timed
 }
 
 // kept are the samples that were not taken at a slow clock.
@@ -78,6 +79,9 @@ func (k *contender) medianNS() float64 {
 	}
 	return k.arm.Facts().EstimateNS
 }
+
+// pair says whether its calls run the forward as well: no time of a backward.
+func (k *contender) pair() bool { return k.backward == record.ForwardBackward }
 
 // replayNS is what one replay takes, in ns.
 func (k *contender) replayNS() float64 {
@@ -271,13 +275,14 @@ func (h *heat) badLeader(timings map[*contender]*record.Timing) *contender {
 	return leader
 }
 
-// best is who all others are compared with: the fastest of those whose time can be used, else the fastest of those that are UNSTABLE.
-func (h *heat) best(timings map[*contender]*record.Timing) *contender {
+// best is who all others are compared with: the fastest of those whose time can be used, else the fastest of those that are UNSTABLE. A
+// backward with its forward is compared with its like alone.
+func (h *heat) best(timings map[*contender]*record.Timing, pairs bool) *contender {
 	for _, status := range []op.Status{op.StatusPass, op.StatusUnstable} {
 		var best *contender
 		for _, k := range h.contenders {
 			t := timings[k]
-			if !k.shadow && t.Status == status && t.MedianNS > 0 && (best == nil || t.MedianNS < timings[best].MedianNS) {
+			if !k.shadow && k.pair() == pairs && t.Status == status && t.MedianNS > 0 && (best == nil || t.MedianNS < timings[best].MedianNS) {
 				best = k
 			}
 		}
@@ -291,14 +296,17 @@ func (h *heat) best(timings map[*contender]*record.Timing) *contender {
 // compare gives the ratio of every contender to the fastest, and that of one contender to itself. A time that is UNSTABLE because it left
 // the rounds early can be used: it lies apart from the fastest.
 func (h *heat) compare(timings map[*contender]*record.Timing) []record.Comparison {
-	best := h.best(timings)
-	if best == nil {
+	alone, pairs := h.best(timings, false), h.best(timings, true)
+	if alone == nil && pairs == nil {
 		return nil
 	}
 	all, noise := h.compareTwins()
 	for _, k := range h.contenders {
-		t := timings[k]
-		if k.shadow || k == best || t.Status != op.StatusPass && t.Status != op.StatusUnstable {
+		t, best := timings[k], alone
+		if k.pair() {
+			best = pairs
+		}
+		if k.shadow || best == nil || k == best || t.Status != op.StatusPass && t.Status != op.StatusUnstable {
 			continue
 		}
 		c := stats.Compare(k.byRound(h.done), best.byRound(h.done), noise)

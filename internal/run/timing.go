@@ -135,7 +135,7 @@ func (r Regime) mostRounds(asked int) int {
 // noisy is said so.
 func (k *contender) summarise(r Regime, rulers stats.Rulers, limits stats.Limits, w stats.Work) record.Timing {
 	t := record.Timing{Regime: r.String(), Status: op.StatusPass, Bytes: w.Bytes, FLOPs: w.FLOPs, SamplesNS: k.samples, Rounds: k.rounds,
-		Positions: k.positions, ClocksMHz: k.clocks, Mode: "graph"}
+		Positions: k.positions, ClocksMHz: k.clocks, Mode: "graph", Backward: k.backward}
 	if k.arm != nil {
 		f := k.arm.Facts()
 		t.Mode, t.Sets, t.Calls, t.RotatedBytes = f.Mode, f.Sets, f.Calls, f.RotatedBytes
@@ -156,7 +156,7 @@ func (k *contender) summarise(r Regime, rulers stats.Rulers, limits stats.Limits
 	t.MedianNS, t.LowNS, t.HighNS, t.MinNS, t.P10NS, t.P90NS = s.Median, s.Low, s.High, s.Min, s.P10, s.P90
 	t.ClockMHz, t.PowerW, t.TemperatureC = known(k.clocks), known(k.powers), known(k.temperatures)
 	t.Throttle = k.throttle
-	if floor := rulers.Floor(w); !math.IsNaN(floor) && s.Median > 0 {
+	if floor := rulers.Floor(w); !math.IsNaN(floor) && s.Median > 0 && !k.pair() {
 		t.Roofline = new(record.Float(floor / s.Median))
 	}
 	k.classify(&t, r, s, limits, w)
