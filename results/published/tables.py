@@ -13,8 +13,10 @@ import json
 import re
 import sys
 
-FAMILIES = (("cuda", "best CUDA"), ("triton", "best Triton"), ("torch/eager", "torch eager"), ("torch/compile", "torch.compile"), ("vendor", "vendor's best"))
+FAMILIES = (("cuda", "best CUDA"), ("triton", "best Triton"), ("torch/eager", "torch eager"), ("torch/compile", "torch.compile"), ("vendor", "vendor's best"), ("peer", "best peer"))
 VENDOR = ("torch/cudnn", "torch/flash", "torch/efficient", "torch/sdpa", "torch/scaled_mm", "torch/native")
+PEERS = ("liger/", "quack/", "fa4/")
+PAIR = "forward+backward"
 GOOD = {"PASS", "WARN"}
 NEUTRAL = {"DIFFERENT_CONTRACT", "EMPTY_OK", "NO_POWER", "UNSUPPORTED", "MISSING", "SKIPPED", "UNAVAILABLE", "INTERRUPTED", "UNSTABLE"}
 
@@ -27,6 +29,8 @@ def read(path):
 def family(impl):
     if impl.startswith(VENDOR):
         return "vendor"
+    if impl.startswith(PEERS):
+        return "peer"
     return impl if impl.startswith("torch/") else impl.split("/")[0]
 
 
@@ -61,30 +65,79 @@ def verdicts(records):
     yield f"| together | {total['good']} | {total['neutral']} | {total['bad']} |"
 
 
+def fastest(by_impl):
+    """The implementation of each family whose timing is the shortest, and that timing."""
+    best = {}
+    for impl, t in by_impl.items():
+        f = family(impl)
+        if f not in best or t["median_ns"] < best[f][1]["median_ns"]:
+            best[f] = impl, t
+    return best
+
+
+def cell(f, best):
+    """A time and whose it is; * where the host's time is in it."""
+    if f not in best:
+        return ""
+    impl, t = best[f]
+    name = "" if f.startswith("torch/") else f" ({impl if f == 'peer' else impl.split('/')[1]})"
+    return duration(t["median_ns"]) + ("*" if t.get("mode") == "events" else "") + name
+
+
+def both(forwards, backwards, pairs):
+    """Of each family a forward with its backward: the pair where it was timed as one, else the sum of the two."""
+    together = {}
+    for f in pairs.keys() | (forwards.keys() & backwards.keys()):
+        if f in pairs and f not in backwards:
+            together[f] = pairs[f]
+        elif f in forwards:
+            one, other = forwards[f], backwards[f]
+            name = one[0] if one[0] == other[0] else f"{one[0]} + {other[0].split('/')[1]}"
+            mode = "events" if "events" in (one[1].get("mode"), other[1].get("mode")) else "graph"
+            together[f] = name, {"median_ns": one[1]["median_ns"] + other[1]["median_ns"], "mode": mode}
+    return together
+
+
 def times(records):
-    """The fastest of each family on each point and regime; the latest timing of an implementation counts."""
+    """The fastest of each family on each point and regime; the latest timing of an implementation counts. A backward that was timed with its
+    forward stands in a row of its own, beside the others' sums of a forward and a backward."""
     points = collections.defaultdict(dict)
     for r in records:
         for t in timings(r):
             if t["status"] == "PASS":
-                points[r["op"], r["pass"], r["dtype"], shape(r), t["regime"]][r["impl"]] = t
+                direction = PAIR if t.get("backward") == PAIR else r["pass"]
+                points[r["op"], direction, r["dtype"], shape(r), t["regime"]][r["impl"]] = t
     yield "| operator, pass, dtype | point | regime | " + " | ".join(title for _, title in FAMILIES) + " | share of the roofline (CUDA) | clock, MHz |"
     yield "|---|---|---|" + "--:|" * (len(FAMILIES) + 2)
     for (op, direction, dtype, where, regime), by_impl in sorted(points.items()):
-        best = {}
-        for impl, t in by_impl.items():
-            f = family(impl)
-            if f not in best or t["median_ns"] < best[f][1]["median_ns"]:
-                best[f] = impl, t
-        cells = []
-        for f, _ in FAMILIES:
-            name = "" if f not in best or f.startswith("torch/") else f" ({best[f][0].split('/')[1]})"
-            cells.append(duration(best[f][1]["median_ns"]) + name if f in best else "")
+        best = fastest(by_impl)
+        if direction == PAIR:
+            forwards, backwards = (fastest(points.get((op, d, dtype, where, regime), {})) for d in ("forward", "backward"))
+            best = both(forwards, backwards, best)
+        cells = [cell(f, best) for f, _ in FAMILIES]
         cuda = best.get("cuda", ("", {}))[1]
         share = f"{cuda['roofline'] * 100:.0f} %" if cuda.get("roofline") else ""
         clocks = [t["clock_mhz"] for t in by_impl.values() if t.get("clock_mhz")]
         seen = f"{min(clocks):.0f}" + (f" to {max(clocks):.0f}" if max(clocks) - min(clocks) >= 1 else "") if clocks else ""
         yield f"| {op}, {direction}, {dtype} | {where} | {regime} | " + " | ".join(cells) + f" | {share} | {seen} |"
+    yield ""
+    yield from legend(records)
+
+
+def legend(records):
+    """What the times of backwards start from, and which include the host's time."""
+    kinds = collections.defaultdict(set)
+    for r in records:
+        for t in timings(r):
+            if t.get("backward"):
+                kinds[t["backward"]].add(r["impl"])
+            if t.get("mode") == "events":
+                kinds["events"].add(r["impl"])
+    for kind, words in (("retained graph", "A backward of {} is timed alone: torch's autograd goes back through a graph that it has kept of a forward."),
+                        (PAIR, "{}: a forward and its backward, timed together; beside it the sums of the others' two."),
+                        ("events", "* of {}: timed between events, the host's time included, where no graph could capture the calls.")):
+        if kinds[kind]:
+            yield words.format(", ".join(sorted(kinds[kind])))
 
 
 def publish(records, name):

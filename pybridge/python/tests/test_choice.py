@@ -36,8 +36,9 @@ def tearDownModule():
     data.cleanup()
 
 
-def plant(times, gpu=GPU, regime="cold", status="PASS", verdict="PASS"):
-    """Says that the runs were on a GPU, and how many ns each took: {(pass, implementation, cols): ns}."""
+def plant(times, gpu=GPU, regime="cold", status="PASS", verdict="PASS", alone=()):
+    """Says that the runs were on a GPU, and how many ns each took: {(pass, implementation, cols): ns}.
+    The backwards of the implementations alone were timed without the forward that they recompute."""
     db = sqlite3.connect(triad.verbs.default_database())
     with db:
         db.execute("delete from timing")
@@ -47,7 +48,8 @@ def plant(times, gpu=GPU, regime="cold", status="PASS", verdict="PASS"):
             (run,) = db.execute("select run_id from run join test_case using (case_id) join implementation using (implementation_id) "
                                 "where pass = ? and name = ? and json_extract(dims_json, '$.cols') = ? order by run_ulid limit 1", [direction, name, cols]).fetchone()
             db.execute("insert into timing (run_id, regime, n, median_ns, low_ns, high_ns, samples_ns_json, rounds_json, arms_json, clocks_mhz_json, n_discarded, "
-                       "discarded_because, status) values (?, ?, 1, ?, ?, ?, ?, '[]', '[]', '[]', 0, '', ?)", [run, regime, ns, ns, ns, json.dumps([ns]), status])
+                       "discarded_because, status, backward) values (?, ?, 1, ?, ?, ?, ?, '[]', '[]', '[]', 0, '', ?, ?)",
+                       [run, regime, ns, ns, ns, json.dumps([ns]), status, "retained graph" if direction == "backward" and name in alone else ""])
             db.execute("update run set status = ? where run_id = ?", [verdict, run])
     db.close()
     choice._measured.cache_clear()
@@ -77,6 +79,12 @@ class Fastest(unittest.TestCase):
     def test_with_a_gradient_both_passes_count(self):
         plant({("forward", "cuda/naive", 100): 400, ("backward", "cuda/naive", 100): 900, ("forward", "cuda/block", 100): 500, ("backward", "cuda/block", 100): 600})
         self.assertEqual((self.chosen(), self.chosen(gradient=True)), ("cuda/naive", "cuda/block"))
+
+    def test_a_backward_that_was_timed_alone_runs_its_forward_again_here(self):
+        times = {("forward", "torch/eager", 100): 100, ("backward", "torch/eager", 100): 100, ("forward", "cuda/block", 100): 130, ("backward", "cuda/block", 100): 140}
+        for alone, want in ((["torch/eager"], "cuda/block"), ([], "torch/eager")):
+            plant(times, alone=alone)
+            self.assertEqual(self.chosen(gradient=True), want)
 
     def test_a_family(self):
         plant({("forward", "cuda/naive", 100): 900, ("forward", "cuda/block", 100): 500, ("forward", "torch/eager", 100): 100})
