@@ -16,6 +16,8 @@ import "C"
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"syscall"
 	"unsafe"
 
 	"triad/internal/backend"
@@ -83,25 +85,67 @@ func (c *Call) shareWorkspace(other *Call) {
 	c.c.workspace, c.c.workspace_bytes = other.c.workspace, other.c.workspace_bytes
 }
 
+// nowhere are pages that nothing may touch, apart for each tensor.
+var nowhere = sync.OnceValues(func() ([]byte, error) {
+	return syscall.Mmap(-1, 0, mostHidden*hiddenBytes, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+})
+
+const (
+	mostHidden  = 64
+	hiddenBytes = 1 << 16
+	pageBytes   = 4096
+)
+
+// hidden calls f while every tensor lies nowhere, at an address of the same alignment: a kernel chooses its calls by sizes, strides and
+// alignment, and cannot look at values.
+func (c *Call) hidden(f func()) error {
+	pages, err := nowhere()
+	if err != nil {
+		return fmt.Errorf("reserve addresses: %w", err)
+	}
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(pages)))
+	all := make([]*C.triad_tensor, 0, len(c.in)+len(c.out))
+	for _, list := range [][]C.triad_tensor{c.in, c.out} {
+		for i := range list {
+			all = append(all, &list[i])
+		}
+	}
+	addresses := make([]uintptr, len(all))
+	for i, t := range all {
+		if addresses[i] = uintptr(t.data); addresses[i] != 0 {
+			place(t, base+uintptr(i%mostHidden)*hiddenBytes+addresses[i]%pageBytes)
+		}
+	}
+	f()
+	for i, t := range all {
+		place(t, addresses[i])
+	}
+	return nil
+}
+
 // accepts asks the kernel whether it takes the call; why is its sentence where it does not.
-func (c *Call) accepts() (why string, ok bool) {
+func (c *Call) accepts() (why string, ok bool, err error) {
 	const size = 512
 	reason := (*C.char)(C.calloc(1, size))
 	defer C.free(unsafe.Pointer(reason))
-	if C.triad_call_accepts(c.kernel.c, c.c, reason, size) == C.TRIAD_OK {
-		return "", true
+	var answer C.int
+	if err := c.hidden(func() { answer = C.triad_call_accepts(c.kernel.c, c.c, reason, size) }); err != nil || answer == C.TRIAD_OK {
+		return "", true, err
 	}
 	*(*C.char)(unsafe.Add(unsafe.Pointer(reason), size-1)) = 0
 	why = strings.ToValidUTF8(C.GoString(reason), "?")
 	if why == "" {
 		why = "the kernel declines this call and gives no reason"
 	}
-	return why, false
+	return why, false, nil
 }
 
 // workspace is the scratch memory that the kernel asks for, in bytes.
 func (c *Call) workspace() (int64, error) {
-	bytes := int64(C.triad_call_workspace(c.kernel.c, c.c))
+	var bytes int64
+	if err := c.hidden(func() { bytes = int64(C.triad_call_workspace(c.kernel.c, c.c)) }); err != nil {
+		return 0, err
+	}
 	if bytes < 0 || bytes > 1<<44 {
 		return 0, fmt.Errorf("%s asks for a workspace of %d bytes", c.kernel.Name, bytes)
 	}
@@ -121,7 +165,7 @@ func launched(k *kernel, code int) Finding {
 	case code == C.TRIAD_OK:
 		return Finding{}
 	case code == C.TRIAD_UNSUPPORTED:
-		return Finding{Status: op.StatusUnsupported, Message: "the kernel's launch declines a call that it accepted"}
+		return Finding{Status: op.StatusCrash, Message: "the launch of " + k.Name + " returned TRIAD_UNSUPPORTED for a call that it had accepted: what a kernel does not take, its accepts says"}
 	case code == 2:
 		return Finding{Status: op.StatusOOM, Message: "the launch returned CUDA error 2, out of memory", Dirty: true}
 	}

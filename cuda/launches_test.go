@@ -166,8 +166,8 @@ func launchOne(spec *op.Spec, k *kernel, c op.Case) error {
 			place(&call.out[i], somewhere)
 		}
 	}
-	if _, ok := call.accepts(); !ok {
-		return nil
+	if _, ok, err := call.accepts(); !ok || err != nil {
+		return err
 	}
 	bytes, err := call.workspace()
 	if err != nil {

@@ -206,7 +206,9 @@ func (a *arm) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, error)
 		if err := l.prepare(); err != nil {
 			return Finding{}, err
 		}
-		if why, ok := l.call.accepts(); !ok {
+		if why, ok, err := l.call.accepts(); err != nil {
+			return Finding{}, err
+		} else if !ok {
 			return Finding{Status: op.StatusUnsupported, Message: why}, nil
 		}
 		// Calls follow each other on one stream: they share their scratch memory.

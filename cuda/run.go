@@ -135,7 +135,9 @@ func (l *launching) run() (reply backend.LaunchReply, dirty bool, err error) {
 	} else if err != nil {
 		return reply, false, err
 	}
-	if why, ok := l.call.accepts(); !ok {
+	if why, ok, err := l.call.accepts(); err != nil {
+		return reply, false, err
+	} else if !ok {
 		return backend.LaunchReply{Status: op.StatusUnsupported, Message: why}, false, nil
 	}
 	if err := l.prepareWorkspace(); errors.As(err, &full) {

@@ -10,6 +10,7 @@ import torch
 
 import implementation as implementation_module
 import tensors
+from described import described
 from implementation import Implementation
 from integrity import Earlier, Watch
 from wire import Memory
@@ -31,9 +32,9 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     returned: tuple = ()
     watch.before()
     try:
-        why = implementation.accepts(direction, *inputs, **attributes) if implementation.accepts else None
+        why = implementation.accepts(direction, *described(inputs), **attributes) if implementation.accepts else None
         if why:
-            return {"status": "UNSUPPORTED", "message": why, "inputs": [tensors.checksum(buffer) for buffer, _ in loaded], "outputs": []}
+            return {"status": "UNSUPPORTED", "message": str(why)[:MESSAGE_CHARACTERS], "inputs": [tensors.checksum(buffer) for buffer, _ in loaded], "outputs": []}
         # What torch.compile traces must be torch's own functions.
         with torch.no_grad(), contextlib.nullcontext() if implementation.compiled else allocations:
             value = function(*inputs, **attributes)
@@ -106,10 +107,10 @@ def _outcome(e: BaseException, source: str) -> dict[str, Any]:
         e = e.__cause__
     text = str(e).strip()
     reply: dict[str, Any] = {"status": "CRASH", "message": f"{type(e).__name__}: {text}"[:MESSAGE_CHARACTERS], "fatal": False}
-    if isinstance(e, NotImplementedError):
-        reply.update(status="UNSUPPORTED", message=(text or "not implemented")[:MESSAGE_CHARACTERS])
+    if isinstance(e, NotImplementedError):  # whoever raises it may have looked at values
+        reply["message"] += " (a call that began is no call declined: what an implementation does not take, its accepts says)"
     # torch has no type of its own for a CPU that is out of memory.
-    elif isinstance(e, (MemoryError, torch.OutOfMemoryError)) or "DefaultCPUAllocator" in text:
+    if isinstance(e, (MemoryError, torch.OutOfMemoryError)) or "DefaultCPUAllocator" in text:
         reply["status"] = "OOM"
     elif isinstance(e, torch.AcceleratorError):
         reply["fatal"] = True

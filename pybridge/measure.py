@@ -17,6 +17,7 @@ import torch._functorch.config
 
 import implementation
 import tensors
+from described import described
 from implementation import Autograd, Graph, Implementation
 from launch import _outcome, _outputs, computes
 from wire import Memory, NotHere, WireError
@@ -182,9 +183,9 @@ class CallArm:
         self.loaded = [[tensors.load(memory, ref, device) for ref in run["inputs"]]]
         self.graphs: list[Graph] = []  # of every set, where the way back through them is what is timed
         first = [t for _, t in self.loaded[0]]
-        why = implementation.accepts(self.direction, *first, **attributes) if implementation.accepts else None
+        why = implementation.accepts(self.direction, *described(first), **attributes) if implementation.accepts else None
         if why:
-            raise NotImplementedError(why)
+            raise Declined(str(why))
         self.l2 = physics()["l2_bytes"]
         self.given = sum(ref["bytes"] for ref in run["inputs"])  # bytes that a call surely reads
         self.returned = sum(ref["bytes"] for ref in run["launches"][0]["outputs"] if ref["name"] in implementation.gives(self.direction))
@@ -365,7 +366,7 @@ class RulerArm:
             self.arm = Arm(sets, lambda i: (pairs[i][0].copy_(pairs[i][1]),))
             return
         if name not in PRODUCT:
-            raise NotImplementedError(f"the Python worker has no ruler {name}")
+            raise Declined(f"the Python worker has no ruler {name}")
         n = PRODUCT[name]
         self.flops, self.rotated = 2 * n**3, 0
         sets = 2 if cold else 1
@@ -386,7 +387,7 @@ class RulerArm:
     @staticmethod
     def _fp8(n: int):
         if torch.cuda.get_device_capability() < (8, 9):
-            raise NotImplementedError("this GPU has no product in fp8")
+            raise Declined("this GPU has no product in fp8")
         a, b = (torch.randn(n, n, device="cuda").to(torch.float8_e4m3fn) for _ in range(2))
         one = torch.ones((), device="cuda")
         return lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
@@ -406,6 +407,10 @@ class RulerArm:
     def release(self) -> None:
         """Frees what it holds on the GPU."""
         self.arm.release()
+
+
+class Declined(Exception):
+    """What is not timed, and why: accepts says so, or there is no such ruler."""
 
 
 HARNESS = (KeyboardInterrupt, NotHere, WireError)
@@ -481,7 +486,7 @@ def _abandon(arm: CallArm | RulerArm | None) -> None:
 
 def _failed(e: BaseException, source: str = "") -> dict[str, Any]:
     """A reply that ends an arm. It has no place of its own for a line: that of the exception stands behind its words."""
-    outcome = _outcome(e, source)
+    outcome = {"status": "UNSUPPORTED", "message": str(e), "fatal": False} if isinstance(e, Declined) else _outcome(e, source)
     where = outcome.pop("where", None)
     if where and outcome["status"] == "CRASH":
         outcome["message"] += f" ({where['file']}:{where['line']})"

@@ -15,6 +15,7 @@ Source   Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691
   torch/cudnn, torch/flash, torch/efficient   sdpa held to that kernel, and torch/compile: registered on a GPU only
 """
 
+import functools
 import warnings
 
 import torch
@@ -232,10 +233,9 @@ def _accepts_tiled(direction, q, *rest, causal, scale):
 
 
 def _blind(q, k, causal: bool) -> int:
-    """How many of the first queries see no key. The torch functions leave them out: softmax over nothing is NaN, and so would its gradient be. Of
-    an empty batch, for which torch's cuDNN attention gives None, all are left out."""
+    """How many of the first queries see no key. The torch functions leave them out: softmax over nothing is NaN, and so would its gradient be."""
     seq_q, seq_kv = q.shape[2], k.shape[2]
-    return seq_q if seq_kv == 0 or q.shape[0] == 0 else max(0, seq_q - seq_kv) if causal else 0
+    return seq_q if seq_kv == 0 else max(0, seq_q - seq_kv) if causal else 0
 
 
 def _mask(seq_q: int, seq_kv: int, device) -> torch.Tensor:
@@ -291,20 +291,18 @@ def forward_sdpa(q, k, v, *, causal, scale):
         return torch.zeros(q.shape, dtype=q.dtype, device=q.device)
     seeing, mask, aligned = _masking(q, k, causal, blind)
     o = F.scaled_dot_product_attention(seeing, k, v, attn_mask=mask, is_causal=aligned, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+    if o is None:
+        raise TypeError("scaled_dot_product_attention returned None")
     return (F.pad(o, (0, 0, blind, 0)) if blind else o).contiguous()  # to pad by nothing is a copy
 
 
 def _accepts_sdpa(direction, *tensors, causal, scale):
-    """torch's CPU kernel loses the NaN of a row with an infinite score in 16 bits, and gives zeros; its GPU kernels read 16 bytes at once
-    without asking whether they may: a misaligned address, or NaN."""
-    q = tensors[0]
-    if q.device.type == "cuda":
+    """torch's GPU kernels read 16 bytes at once without asking whether they may: a misaligned address, or NaN."""
+    if tensors[0].device.type == "cuda":
         for name, t in zip("qkv", tensors):
             rows = [s for s, n in zip(t.stride()[:-1], t.shape) if n > 1]
             if t.data_ptr() % 16 or t.stride(-1) == 1 and any(s * t.itemsize % 16 for s in rows):
                 return f"flash_attention: {name} has rows that do not begin at a multiple of 16 bytes"
-    if q.device.type == "cpu" and q.dtype.itemsize == 2 and not all(t.isfinite().all() for t in tensors[:3]):
-        return f"flash_attention/torch/sdpa: q, k or v is not finite: on a CPU torch {torch.__version__} gives zeros for NaN in {q.dtype}"
     return None
 
 
@@ -315,20 +313,11 @@ _HEADINGS = {SDPBackend.FLASH_ATTENTION: "flash", SDPBackend.EFFICIENT_ATTENTION
 
 
 def _held_to(backend: SDPBackend):
-    """forward_sdpa with one of its kernels; what that kernel does not take is not supported."""
+    """forward_sdpa with one of its kernels."""
     def forward(q, k, v, **attributes):
         with sdpa_kernel(backend):
-            try:
-                return forward_sdpa(q, k, v, **attributes)
-            except RuntimeError as e:  # torch has no type of its own for this
-                if "No available kernel" not in str(e):
-                    raise
-                raise NotImplementedError(_untaken(backend, q, k, "")) from e
+            return forward_sdpa(q, k, v, **attributes)
     return forward
-
-
-def _untaken(backend: SDPBackend, q, k, why: str) -> str:
-    return f"{backend.name} does not take q {list(q.shape)}, k {list(k.shape)} in {q.dtype}{f': {why}' if why else ''}"
 
 
 def _reasons(backend: SDPBackend, said: list[str]) -> str:
@@ -342,27 +331,39 @@ def _reasons(backend: SDPBackend, said: list[str]) -> str:
     return "; ".join(reasons)
 
 
+@functools.cache
+def _untaken(backend: SDPBackend, backward: bool, tensors: tuple, dtype: torch.dtype, device: torch.device, causal: bool, scale: float) -> str:
+    """Why torch's attention does not take this kernel of its own, in torch's words, "" where it does. tensors are shapes and strides of q, k and v;
+    torch is asked with memory of its own that has those."""
+    extents = [1 + sum((n - 1) * s for n, s in zip(shape, stride)) if all(shape) else 0 for shape, stride in tensors]
+    memory = torch.zeros(max(extents), dtype=dtype, device=device)
+    q, k, v = (memory.as_strided(shape, stride).requires_grad_(backward) for shape, stride in tensors)
+    blind = _blind(q, k, causal)
+    if blind == q.shape[2]:
+        return ""  # torch's attention is not asked
+    seeing, mask, aligned = _masking(q, k, causal, blind)
+    asked = torch.backends.cuda.SDPAParams(seeing, k, v, mask, 0.0, aligned, q.shape[1] != k.shape[1])
+    with sdpa_kernel(backend):
+        if _TAKEN[backend](asked):
+            return ""
+        with warnings.catch_warnings(record=True) as said:  # torch tells the reasons at the call itself, which launches nothing then
+            warnings.simplefilter("always")
+            try:
+                F.scaled_dot_product_attention(seeing, k, v, mask, 0.0, aligned, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+            except RuntimeError:
+                pass
+    why = _reasons(backend, [str(w.message) for w in said])
+    return f"{backend.name} does not take q {list(q.shape)}, k {list(k.shape)} in {q.dtype}{f': {why}' if why else ''}"
+
+
 def _accepts_held_to(backend: SDPBackend):
-    """What torch's attention asks before it takes this kernel of its own, in torch's own words."""
+    """What torch's attention asks before it takes this kernel of its own."""
     def accepts(direction, *tensors, causal, scale):
         if why := _accepts_sdpa(direction, *tensors, causal=causal, scale=scale):
             return why
-        q, k, v = (t.detach().requires_grad_(direction == "backward") for t in tensors[:3])
-        blind = _blind(q, k, causal)
-        if blind == q.shape[2]:
-            return None  # torch's attention is not asked
-        seeing, mask, aligned = _masking(q, k, causal, blind)
-        asked = torch.backends.cuda.SDPAParams(seeing, k, v, mask, 0.0, aligned, q.shape[1] != k.shape[1])
-        with sdpa_kernel(backend):
-            if _TAKEN[backend](asked):
-                return None
-            with warnings.catch_warnings(record=True) as said:  # torch tells the reasons at the call itself, which launches nothing then
-                warnings.simplefilter("always")
-                try:
-                    F.scaled_dot_product_attention(seeing, k, v, mask, 0.0, aligned, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
-                except RuntimeError:
-                    pass
-        return _untaken(backend, q, k, _reasons(backend, [str(w.message) for w in said]))
+        q = tensors[0]
+        kinds = tuple((tuple(t.shape), tuple(t.stride())) for t in tensors[:3])
+        return _untaken(backend, direction == "backward", kinds, q.dtype, q.device, causal, scale) or None
     return accepts
 
 
@@ -384,7 +385,7 @@ IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS, contract=sixteen_bit("p16"), accepts=_accepts_tiled,
                    constraint="head_dim a multiple of 8 in 16..256"),
     _row("torch/sdpa", forward_sdpa, "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC,
-         constraint="on a CPU in 16 bits finite inputs only, on a GPU rows that begin at a multiple of 16 bytes"),
+         constraint="on a GPU rows that begin at a multiple of 16 bytes"),
     _row("torch/eager", forward_eager, "eager"),
 ]
 if torch.cuda.is_available() and not INTERPRETED:

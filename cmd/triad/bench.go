@@ -69,6 +69,7 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 	fs.IntVar(&o.rounds, "rounds", 200, "at most so many rounds for each bench point and regime")
 	fs.DurationVar(&o.budget, "budget", 10*time.Second, "so long for the timed calls of each bench point and regime, beside rests, settling and who takes more than twice the fastest's time; up to three times as long where a comparison lacks rounds")
 	fs.BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
+	o.addStrict(cmd)
 	fs.BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and bench point (docs/json.md)")
 	fs.StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
 }
@@ -178,7 +179,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 	if o.resume {
 		err = errors.Join(err, kept.complete(&result))
 	}
-	end := endOf(result, refused, err)
+	end := endOf(result, refused, err, o.strict)
 	err = kept.finish(err == nil && !result.Interrupted, end.code)
 	return end.failure(errors.Join(err, a.printBench(store, kept, result, o, end)))
 }
@@ -198,7 +199,7 @@ func (a *app) printBench(store *results.Store, kept *recorder, result run.Result
 	}
 	return report.Bench(a.out, a.style(), result.Records, timed(result), report.Summary{
 		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(end.code), Database: store.Path(), Reason: end.reason,
-		Spent: kept.spent})
+		Findings: goneOf(result), Spent: kept.spent})
 }
 
 // spent is where the time since triad's start went.

@@ -26,7 +26,7 @@ type compareOptions struct {
 	environmentFlags
 	ownFlags
 	json, resume, explain bool
-	untimed               bool
+	untimed, strict       bool
 	sanitizers            []string // tools of compute-sanitizer
 	verb, db, dump        string
 	args                  []string // as typed
@@ -73,8 +73,13 @@ func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	cmd.Flags().BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and case (docs/json.md)")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "for each output: what its contract promises, the worst elements, how the errors are distributed")
+	o.addStrict(cmd)
 	cmd.Flags().StringVar(&o.dump, "dump", "", "write inputs, outputs, truth and allowance of every case as safetensors into this folder")
 	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
+}
+
+func (o *compareOptions) addStrict(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "count KNOWN as bad: faults of libraries that a documented finding covers (triad ops findings)")
 }
 
 // compare runs one request from flags to exit code.
@@ -162,7 +167,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if o.resume { // what is wrong stays wrong when the rest is run later
 		err = errors.Join(err, kept.complete(&result))
 	}
-	end := endOf(result, refused, err)
+	end := endOf(result, refused, err, o.strict)
 	err = kept.finish(err == nil && !result.Interrupted, end.code)
 	err = errors.Join(err, a.printCompare(ctx, store, kept, result, o, end))
 	return end.failure(errors.Join(err, a.tellSmallest(smallest, kept.info.Added)))
@@ -201,7 +206,7 @@ func (a *app) printCompare(ctx context.Context, store *results.Store, kept *reco
 	}
 	return report.Compare(a.out, a.style(), result.Records, result.Differences, report.Summary{
 		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(end.code), Database: store.Path(), Reason: end.reason,
-		Timed: timed(result), Spent: kept.spent, Power: powerOf(result),
+		Findings: goneOf(result), Timed: timed(result), Spent: kept.spent, Power: powerOf(result),
 	})
 }
 

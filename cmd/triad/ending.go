@@ -20,9 +20,15 @@ type ending struct {
 	err    error
 }
 
-// endOf is the ending of a run that found result and returned err; refused are the files that were not understood.
-func endOf(result run.Result, refused []error, err error) ending {
+// endOf is the ending of a run that found result and returned err; refused are the files that were not understood. strict counts known faults of
+// libraries as bad.
+func endOf(result run.Result, refused []error, err error, strict bool) ending {
 	end := ending{err: err, code: verdictOf(result)}
+	known := strict && slices.ContainsFunc(result.Records, func(r record.Record) bool { return r.Status == op.StatusKnown })
+	if known && end.code != exitBad {
+		end.code, end.reason = exitBad, "With --strict KNOWN counts as bad."
+		return end
+	}
 	var missing *backend.Unavailable
 	switch {
 	case end.code == exitBad:

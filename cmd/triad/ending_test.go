@@ -43,7 +43,7 @@ func TestEndings(t *testing.T) {
 		{"a refused file beside a bad row", run.Result{Records: []record.Record{bad}}, []error{errors.New("x.cu: no function")}, nil, exitBad,
 			"1 bad. Exit 1: something is wrong. x.cu: no function."},
 	} {
-		end := endOf(c.result, c.refused, c.err)
+		end := endOf(c.result, c.refused, c.err, false)
 		var out bytes.Buffer
 		if err := report.Compare(&out, report.Style{}, c.result.Records, nil, report.Summary{Exit: int(end.code), Reason: end.reason}); err != nil {
 			t.Fatal(err)
@@ -58,5 +58,20 @@ func TestEndings(t *testing.T) {
 		if err := end.failure(errors.New("the pipe is closed")); !errors.As(err, &f) || f.code != exitBad {
 			t.Errorf("%s, and then a closed pipe: %v, want exit code 1", c.name, err)
 		}
+	}
+}
+
+// A known fault of a library is neutral, and bad with --strict.
+func TestKnownIsBadWhereItIsAskedFor(t *testing.T) {
+	result := run.Result{Records: []record.Record{{Status: op.StatusPass}, {Status: op.StatusKnown}}}
+	if end := endOf(result, nil, nil, false); end.code != exitGood || end.reason != "" {
+		t.Errorf("KNOWN: exit %d, %q, want 0", end.code, end.reason)
+	}
+	if end := endOf(result, nil, nil, true); end.code != exitBad || end.reason != "With --strict KNOWN counts as bad." {
+		t.Errorf("KNOWN with --strict: exit %d, %q, want 1", end.code, end.reason)
+	}
+	result.Records = result.Records[:1]
+	if end := endOf(result, nil, nil, true); end.code != exitGood {
+		t.Errorf("nothing known, with --strict: exit %d, want 0", end.code)
 	}
 }

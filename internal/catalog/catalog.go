@@ -4,7 +4,9 @@ package catalog
 
 import (
 	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 	"sync"
@@ -18,8 +20,12 @@ var files embed.FS
 // Operator is one operator: of the catalog, or, with a Reference, of a user's own.
 type Operator struct {
 	Spec      *op.Spec
-	Reference Reference // nil: the truth is the catalog's
+	Reference Reference    // nil: the truth is the catalog's
+	Findings  []op.Finding // known faults of libraries' rows: <op>_findings.toml
 }
+
+// findingsEnding is how the file of an operator's findings ends, after its name.
+const findingsEnding = "_findings.toml"
 
 // load reads every embedded spec, in the order of the file names.
 var load = sync.OnceValues(func() ([]*Operator, error) {
@@ -29,6 +35,9 @@ var load = sync.OnceValues(func() ([]*Operator, error) {
 	}
 	var all []*Operator
 	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), findingsEnding) {
+			continue
+		}
 		text, err := files.ReadFile(entry.Name())
 		if err != nil {
 			return nil, fmt.Errorf("read the catalog: %w", err)
@@ -40,10 +49,26 @@ var load = sync.OnceValues(func() ([]*Operator, error) {
 		if stem := strings.TrimSuffix(entry.Name(), path.Ext(entry.Name())); stem != spec.Name {
 			return nil, fmt.Errorf("read spec %s: its name is %q: want the stem of the file", entry.Name(), spec.Name)
 		}
-		all = append(all, &Operator{Spec: spec})
+		findings, err := findingsOf(spec)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &Operator{Spec: spec, Findings: findings})
 	}
 	return all, nil
 })
+
+// findingsOf reads the findings of an operator; it may have none.
+func findingsOf(spec *op.Spec) ([]op.Finding, error) {
+	text, err := files.ReadFile(spec.Name + findingsEnding)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the catalog: %w", err)
+	}
+	return op.LoadFindings("internal/catalog/"+spec.Name+findingsEnding, text, spec)
+}
 
 // All lists every operator by name. A spec that cannot be read is an error of the build, which the package's tests refuse; All then lists
 // none, and Get says why.

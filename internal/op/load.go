@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"maps"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,7 +30,7 @@ func Load(file string, text []byte) (*Spec, error) {
 	}
 	s := new(Spec)
 	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(s); err != nil {
-		return nil, fmt.Errorf("read spec %s%w", file, located(err))
+		return nil, fmt.Errorf("read spec %s%w", file, located(err, reflect.TypeFor[Spec]()))
 	}
 	if err := s.compile(); err != nil {
 		return nil, fmt.Errorf("read spec %s%s: %w", file, placeOf(err, text), err)
@@ -37,13 +38,13 @@ func Load(file string, text []byte) (*Spec, error) {
 	return s, nil
 }
 
-// located puts the line first: ":12:3: unknown key ...".
-func located(err error) error {
+// located puts the line first: ":12:3: unknown key ...". file is the type that a file is read into.
+func located(err error, file reflect.Type) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
 		e := strict.Errors[0]
 		line, column := e.Position()
-		return fmt.Errorf(":%d:%d: unknown key %s: want of %s", line, column, strings.Join(e.Key(), "."), strings.Join(keysBeside(e.Key()), ", "))
+		return fmt.Errorf(":%d:%d: unknown key %s: want of %s", line, column, strings.Join(e.Key(), "."), strings.Join(keysBeside(file, e.Key()), ", "))
 	}
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {

@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// keysBeside lists the keys that may stand where an unknown one stands; key is its path.
-func keysBeside(key []string) []string {
-	t := reflect.TypeFor[Spec]()
+// keysBeside lists the keys that may stand where an unknown one stands in a file that is read into a t; key is its path.
+func keysBeside(t reflect.Type, key []string) []string {
 	for _, part := range key[:max(len(key)-1, 0)] {
 		if _, err := strconv.Atoi(part); err == nil {
 			continue // the number of an entry

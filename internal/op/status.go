@@ -31,12 +31,13 @@ const (
 	StatusInterrupted // the session ended first
 	StatusImpossible  // faster than physics allows
 	StatusUnstable    // too noisy to say
+	StatusKnown       // a FAIL of a library's row that a documented finding covers
 )
 
 var statusNames = [...]string{
 	"UNKNOWN", "PASS", "WARN", "DIFFERENT_CONTRACT", "EMPTY_OK", "NO_POWER", "UNSUPPORTED", "MISSING", "SKIPPED", "UNAVAILABLE",
 	"INCONCLUSIVE", "FAIL", "RACE", "OUT_OF_BOUNDS", "DIVERGENT", "DEADLOCK", "CRASH", "HANG", "OOM", "BUILD_FAIL", "FLAKY",
-	"INTERRUPTED", "IMPOSSIBLE", "UNSTABLE",
+	"INTERRUPTED", "IMPOSSIBLE", "UNSTABLE", "KNOWN",
 }
 
 // String is the name that is stored and shown.
@@ -91,7 +92,7 @@ func (s Status) Weight() Weight {
 	switch s {
 	case StatusPass, StatusWarn:
 		return Good
-	case StatusDifferentContract, StatusEmptyOK, StatusNoPower, StatusUnsupported, StatusMissing, StatusSkipped, StatusUnavailable, StatusInterrupted, StatusUnstable:
+	case StatusDifferentContract, StatusEmptyOK, StatusNoPower, StatusUnsupported, StatusMissing, StatusSkipped, StatusUnavailable, StatusInterrupted, StatusUnstable, StatusKnown:
 		return Neutral
 	default:
 		return Bad

@@ -20,6 +20,7 @@ type Summary struct {
 	Seed     uint64
 	Exit     int
 	Reason   string // one sentence for exit 2 or 3, and where a session was interrupted
+	Findings []string // what became of documented findings, a sentence each
 	Timed    Timed
 	Spent    Spent
 	Power    Power
@@ -321,7 +322,11 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 	default: // it says something else than why the code is what it is
 		meaning += " " + clean(summary.Reason)
 	}
-	text := fmt.Sprintf("%s: %d good, %d neutral, %d bad. %s\n", counted(len(records), "run"), goods, neutrals, bads,
+	text := ""
+	for _, sentence := range summary.Findings {
+		text += clean(sentence) + "\n"
+	}
+	text += fmt.Sprintf("%s: %d good, %d neutral, %d bad. %s\n", counted(len(records), "run"), goods, neutrals, bads,
 		style.paint(colour, fmt.Sprintf("Exit %d: %s", summary.Exit, strings.TrimSpace(meaning))))
 	if summary.Database != "" {
 		text += fmt.Sprintf("Inputs from seed %d; recorded in %s, session %s.\n", summary.Seed, clean(summary.Database), summary.Session)

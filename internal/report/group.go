@@ -100,15 +100,18 @@ func (g group) counts() (good, neutral, bad int) {
 	return good, neutral, bad
 }
 
-// rank orders statuses by how much they must be seen: bad before a looser contract before good before neutral, a bias before a plain pass.
+// rank orders statuses by how much they must be seen: bad before a known fault before a looser contract before good before neutral, a bias before
+// a plain pass.
 // One that meets the default contract in a few cases alone does not meet it.
 func rank(s op.Status) int {
 	switch {
 	case s == op.StatusUnknown:
-		return 7
+		return 8
 	case s.Weight() == op.Bad && s != op.StatusInconclusive:
-		return 6
+		return 7
 	case s.Weight() == op.Bad:
+		return 6
+	case s == op.StatusKnown:
 		return 5
 	case s == op.StatusDifferentContract:
 		return 4

@@ -202,6 +202,7 @@ type execution struct {
 	finished int
 	previous previousOutputs
 	lost     map[string]*losses // by operator, pass and implementation
+	choices  map[string]choice  // by description
 	failure  error
 }
 
@@ -377,6 +378,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) error {
 	if e.verdict == nil {
 		outcome, e.verdict, err = x.inTurn(ctx, c, e)
 	}
+	if err == nil && e.verdict == nil {
+		outcome, err = x.declined(ctx, c, e, outcome)
+	}
 	if err != nil {
 		return err
 	}
@@ -384,13 +388,14 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) error {
 		r.Status, r.Message, r.LogTail = e.verdict.status, e.verdict.sentence, e.verdict.log
 		return x.append(&r)
 	}
-	x.ruleOn(c, e, outcome, &r)
+	found := x.ruleOn(c, e, outcome, &r)
 	if err := x.relate(ctx, c, e, outcome, &r); err != nil {
 		return err
 	}
-	if err := x.oneByOne(ctx, c, e, &r); err != nil {
+	if err := x.oneByOne(ctx, c, e, &r, &found); err != nil {
 		return err
 	}
+	x.known(c, e, found, &r)
 	r.Wall = time.Since(began)
 	if err := x.append(&r); err != nil {
 		return err

@@ -113,8 +113,8 @@ func (c *prepared) launches(device string) []backend.LaunchPlan {
 }
 
 // oneByOne runs a row that goes through autograd once more, each input alone requiring its gradient, and records what is then wrong: a
-// function that looks at which gradients are needed must give the same ones.
-func (x *execution) oneByOne(ctx context.Context, c *prepared, e entry, r *record.Record) error {
+// function that looks at which gradients are needed must give the same ones. found becomes what explains that.
+func (x *execution) oneByOne(ctx context.Context, c *prepared, e entry, r *record.Record, found *[]op.Finding) error {
 	if !c.moderate || !e.implementation.Recomputes || e.implementation.Limit != "" || r.Status.Weight() == op.Bad || len(c.outputs) < 2 {
 		return nil
 	}
@@ -128,8 +128,9 @@ func (x *execution) oneByOne(ctx context.Context, c *prepared, e entry, r *recor
 		return err
 	}
 	alone := newRecord(c, e, r.Seed, r.Started)
-	x.ruleOnLaunches(c, e, outcome, &alone, len(job.Launches))
+	explained := x.ruleOnLaunches(c, e, outcome, &alone, len(job.Launches))
 	if alone.Status.Weight() == op.Bad {
+		*found = explained
 		r.Status, r.Outputs, r.Where, r.LogTail = alone.Status, alone.Outputs, alone.Where, alone.LogTail
 		r.Message = "where each input alone requires its gradient: " + alone.Message
 	}

@@ -72,6 +72,7 @@ type Result struct {
 	Steps       []Step              // where Request.Gradients asks for it: the truth against the complex step, an operator each
 	Unavailable []string            // what was asked for by name and is not here: a sentence each
 	Power       Power               // of the cases that were prepared
+	Findings    []FindingSeen       // documented findings that speak of cases of the run
 	Interrupted bool                // the run was stopped before its plan was done
 	Versions    record.Toolchain
 	Spent       []Spent // where the time of the run went, in order

@@ -10,7 +10,6 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
-	"triad/internal/workload"
 )
 
 // Survey says which compiled kernels the calls of a plan launch, so that few of them can be chosen that reach every one.
@@ -130,8 +129,8 @@ func sideBySide(r *Runner, lanes map[string][]func() error) error {
 
 func told(kernel string) string { return kernel[:min(len(kernel), kernelName)] }
 
-// unasked is what is known of a call that could not be prepared. One that failed stands for a kernel of its own, so that it is run again and seen.
-func unasked(status op.Status) (kernels []string, runs bool, err error) {
+// notPrepared is what is known of a call that could not be prepared. One that failed stands for a kernel of its own, so that it is run again and seen.
+func notPrepared(status op.Status) (kernels []string, runs bool, err error) {
 	switch status {
 	case op.StatusUnavailable: // without a clock a backend cannot tell what a call launches, but it runs it
 		return nil, true, nil
@@ -143,17 +142,9 @@ func unasked(status op.Status) (kernels []string, runs bool, err error) {
 
 // launched prepares a call as if it were to be timed, and gives the kernels in its graph. It does not run where the implementation declines the case.
 func (x *execution) launched(ctx context.Context, w work, e entry) (kernels []string, runs bool, err error) {
-	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}}
-	if c.given, err = workload.Inputs(w.operator.Spec, w.Case, x.request.Seed); err != nil {
+	c, err := x.unjudged(w)
+	if err != nil {
 		return nil, false, err
-	}
-	if c.outputs, err = w.operator.Spec.Outputs(w.Case); err != nil {
-		return nil, false, err
-	}
-	if w.Pass == op.Backward && w.Saved == "driver" {
-		if c.saved, err = w.operator.Saved(w.Case, c.given); err != nil {
-			return nil, false, err
-		}
 	}
 	job, err := x.job(ctx, c, e)
 	var stopped *stoppedBefore
@@ -168,7 +159,7 @@ func (x *execution) launched(ctx context.Context, w work, e entry) (kernels []st
 		return nil, false, err
 	}
 	if arm == nil {
-		return unasked(outcome.Status)
+		return notPrepared(outcome.Status)
 	}
 	for _, k := range arm.Facts().Kernels {
 		kernels = append(kernels, told(k.Kernel))

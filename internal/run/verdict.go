@@ -39,13 +39,14 @@ func buildOf(b *backend.BuildFacts) *record.Build {
 	return out
 }
 
-// ruleOn turns an outcome into the record's status: what went wrong before a comparison, or what the judge says.
-func (x *execution) ruleOn(c *prepared, e entry, outcome backend.Outcome, r *record.Record) {
-	x.ruleOnLaunches(c, e, outcome, r, len(c.launches(e.implementation.Device)))
+// ruleOn turns an outcome into the record's status: what went wrong before a comparison, or what the judge says. It gives the documented findings
+// that explain everything that is wrong.
+func (x *execution) ruleOn(c *prepared, e entry, outcome backend.Outcome, r *record.Record) []op.Finding {
+	return x.ruleOnLaunches(c, e, outcome, r, len(c.launches(e.implementation.Device)))
 }
 
 // ruleOnLaunches is ruleOn for an outcome of which so many launches were planned.
-func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome, r *record.Record, planned int) {
+func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome, r *record.Record, planned int) []op.Finding {
 	r.LogTail, r.PeakBytes, r.Launches = outcome.Log, outcome.PeakBytes, len(outcome.Launches)
 	if w := outcome.Where; w != nil {
 		r.Where = (*record.Where)(w)
@@ -54,7 +55,7 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 	declared := e.implementation.Contract
 	if outcome.Status != op.StatusUnknown {
 		r.Status, r.Message = outcome.Status, outcome.Sentence
-		return
+		return x.explaining(c, e, outcome, nil)
 	}
 	plan := judge.Plan{Outputs: c.outputs, Gives: e.implementation.Outputs, Nondeterministic: e.implementation.Nondeterministic,
 		Launches: planned}
@@ -75,6 +76,7 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 	if x.request.Explain {
 		r.Explained = explain(verdicts, r)
 	}
+	return x.explaining(c, e, outcome, verdicts)
 }
 
 // describePatterns says of every rejection what is regular about the wrong elements.

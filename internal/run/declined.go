@@ -1,0 +1,105 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/workload"
+)
+
+// choice is what an implementation said to tensors of some sizes, strides, dtypes and attributes, whatever their values.
+type choice uint8
+
+const (
+	unasked choice = iota
+	taken
+	refusedAll // it declined ordinary data as well
+)
+
+// description names what an implementation may choose by: everything of a case but its data.
+func description(c op.Case, implementation string) string {
+	c.Distribution, c.Upstream = "", ""
+	return implementation + " " + c.Key()
+}
+
+// declined judges a call that an implementation declined. It may decline sizes, layouts, dtypes and attributes, never data: where it takes, or took,
+// ordinary data of the same description, the call is FAIL.
+func (x *execution) declined(ctx context.Context, c *prepared, e entry, outcome backend.Outcome) (backend.Outcome, error) {
+	key := description(c.Case, e.implementation.Name)
+	if outcome.Status != op.StatusUnsupported {
+		if outcome.Status == op.StatusUnknown {
+			x.choose(key, taken)
+		}
+		return outcome, nil
+	}
+	if x.chosen(key) == unasked {
+		said, err := x.takesOrdinary(ctx, c, e)
+		if err != nil {
+			return outcome, err
+		}
+		x.choose(key, said)
+	}
+	if x.chosen(key) == taken {
+		outcome.Sentence = fmt.Sprintf("it declines these values, and takes others of the same sizes, layout, dtypes and attributes: %s", outcome.Sentence)
+		outcome.Status = op.StatusFail
+	}
+	return outcome, nil
+}
+
+// takesOrdinary asks the implementation to take ordinary data in place of a case's.
+func (x *execution) takesOrdinary(ctx context.Context, c *prepared, e entry) (choice, error) {
+	ordinary := c.work
+	ordinary.Distribution = "normal"
+	if c.Pass == op.Backward {
+		ordinary.Upstream = "normal"
+	}
+	if ordinary.Key() == c.Key() {
+		return refusedAll, nil
+	}
+	other, err := x.unjudged(ordinary)
+	if err != nil {
+		return unasked, err
+	}
+	outcome, err := x.launch(ctx, other, e)
+	if err != nil {
+		return unasked, err
+	}
+	switch outcome.Status {
+	case op.StatusUnsupported, op.StatusUnavailable, op.StatusSkipped, op.StatusMissing:
+		return refusedAll, nil
+	}
+	return taken, nil
+}
+
+func (x *execution) chosen(key string) choice {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.choices[key]
+}
+
+func (x *execution) choose(key string, said choice) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.choices == nil {
+		x.choices = map[string]choice{}
+	}
+	x.choices[key] = said
+}
+
+// unjudged makes a case's tensors, and no truth.
+func (x *execution) unjudged(w work) (*prepared, error) {
+	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}}
+	var err error
+	if c.given, err = workload.Inputs(w.operator.Spec, w.Case, x.request.Seed); err != nil {
+		return nil, err
+	}
+	if c.outputs, err = w.operator.Spec.Outputs(w.Case); err != nil {
+		return nil, err
+	}
+	if w.Pass == op.Backward && w.Saved == "driver" {
+		c.saved, err = w.operator.Saved(w.Case, c.given)
+	}
+	return c, err
+}

@@ -1,0 +1,111 @@
+package run
+
+import (
+	"slices"
+	"strings"
+
+	"triad/internal/backend"
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// FindingSeen is what became of a documented finding in a run: of how many cases it speaks that were judged, and in how many of them it showed.
+type FindingSeen struct {
+	op.Finding
+	Op           string
+	Covered      int // judged cases that it covers
+	Shown, Wrong int // those that are KNOWN by it; those that are bad otherwise
+}
+
+// Gone says whether the finding no longer happens: enough cases that it covers were judged, and all are as they should be.
+func (f FindingSeen) Gone() bool { return f.Covered >= f.Enough && f.Shown == 0 && f.Wrong == 0 }
+
+// candidates are the findings that speak of an entry on a case.
+func (x *execution) candidates(c *prepared, e entry) []op.Finding {
+	var all []op.Finding
+	for _, f := range c.operator.Findings {
+		if f.Covers(c.Case, e.implementation.Name, e.implementation.Device, x.result.Versions) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// explaining gives the findings that explain everything that is wrong in an outcome, and nothing where something is left: each output that is not
+// accepted must be one that a finding names, rejected by a gate that it names, and each wrong element of it of a kind that it names.
+func (x *execution) explaining(c *prepared, e entry, outcome backend.Outcome, verdicts []judge.Verdict) []op.Finding {
+	var used []op.Finding
+	use := func(explains func(op.Finding) bool) bool {
+		candidates := x.candidates(c, e)
+		at := slices.IndexFunc(candidates, explains)
+		if at >= 0 && !slices.ContainsFunc(used, func(f op.Finding) bool { return f.ID == candidates[at].ID }) {
+			used = append(used, candidates[at])
+		}
+		return at >= 0
+	}
+	if outcome.Status == op.StatusCrash {
+		use(func(f op.Finding) bool { return f.Raises != "" && strings.Contains(outcome.Sentence, f.Raises) })
+		return used
+	}
+	for i, v := range verdicts {
+		if v.Status.Weight() != op.Bad {
+			continue
+		}
+		if v.Status != op.StatusFail || !use(func(f op.Finding) bool { return c.looks(f, v, outcome, i) }) {
+			return nil
+		}
+	}
+	return used
+}
+
+// looks says whether a rejected output looks as a finding describes it.
+func (c *prepared) looks(f op.Finding, v judge.Verdict, outcome backend.Outcome, i int) bool {
+	if !slices.Contains(f.Outputs, v.Output) || !slices.Contains(f.Gates, v.Gate) {
+		return false
+	}
+	if v.Wrong == 0 { // no single element is: it was not given, or a sum rejects it
+		return v.Gate == "G0" || v.Gate == "G4" || v.Gate == "G6"
+	}
+	truth, err := c.truth(v.Contract)
+	if err != nil || i >= len(truth.Outputs) || len(outcome.Launches) == 0 || i >= len(outcome.Launches[0].Outputs) {
+		return false
+	}
+	return judge.WrongsOf(truth.Outputs[i], outcome.Launches[0].Outputs[i].Tensor.Data).Only(f.Wrong)
+}
+
+// known ends a record that findings explain as KNOWN, and counts what became of those that speak of it.
+func (x *execution) known(c *prepared, e entry, found []op.Finding, r *record.Record) {
+	if (r.Status == op.StatusFail || r.Status == op.StatusCrash) && len(found) > 0 {
+		var words []string
+		for _, f := range found {
+			words = append(words, f.ID+": "+f.Happens)
+		}
+		r.Status, r.Message = op.StatusKnown, strings.Join(words, "; ")
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, f := range x.candidates(c, e) {
+		seen := x.result.seen(c.Op, f)
+		switch {
+		case slices.ContainsFunc(found, func(o op.Finding) bool { return o.ID == f.ID }) && r.Status == op.StatusKnown:
+			seen.Covered++
+			seen.Shown++
+		case r.Status.Weight() == op.Good, r.Status == op.StatusDifferentContract:
+			seen.Covered++
+		case r.Status.Weight() == op.Bad, r.Status == op.StatusKnown:
+			seen.Covered++
+			seen.Wrong++
+		}
+	}
+}
+
+// seen is the count of a finding.
+func (r *Result) seen(operator string, f op.Finding) *FindingSeen {
+	at := slices.IndexFunc(r.Findings, func(s FindingSeen) bool { return s.Op == operator && s.ID == f.ID })
+	if at < 0 {
+		at = len(r.Findings)
+		r.Findings = append(r.Findings, FindingSeen{Finding: f, Op: operator})
+	}
+	return &r.Findings[at]
+}
