@@ -9,10 +9,11 @@ import torch
 
 from cases import BOUND, Case, backward_of, forward_cases, largest_error, reference_of
 from client import Client
+from described import described
 
 WORKER: Client
-DECLINED = {"layernorm": {("torch/eager", "backward", "fp16"), ("torch/eager", "backward", "bf16")}}
-"""What a row declines altogether on a CPU."""
+WRONG_ON_A_CPU = {"layernorm": {("torch/eager", "backward", "fp16"), ("torch/eager", "backward", "bf16")}}
+"""What docs/findings.md knows to be wrong: it is not compared here."""
 
 
 def setUpModule():
@@ -55,7 +56,10 @@ class Operators(unittest.TestCase):
         for entry in reply["implementations"]:
             if entry["name"] == "torch/compile":
                 continue  # test_compile has it
+            wrong = WRONG_ON_A_CPU.get(op, set()) if WORKER.greeting["device"] != "gpu" else set()
             for dtype in entry["dtypes"]:
+                if (entry["name"], entry["pass"], dtype) in wrong:
+                    continue
                 for case in forward_cases(op, dtype):
                     with self.subTest(implementation=entry["name"], direction=entry["pass"], dtype=dtype, shape=list(case.inputs[0].shape), **case.attributes):
                         if entry["pass"] == "forward":
@@ -68,7 +72,7 @@ class Operators(unittest.TestCase):
                             supported.add((entry["name"], entry["pass"], dtype))
         listed = {(e["name"], e["pass"], d) for e in reply["implementations"] for d in e["dtypes"] if e["name"] != "torch/compile"}
         if WORKER.greeting["device"] != "gpu":  # there torch's kernels take what they take
-            self.assertEqual(listed - supported, DECLINED.get(op, set()), "no case of these ran at all")
+            self.assertEqual(listed - supported, WRONG_ON_A_CPU.get(op, set()), "no case of these ran at all")
 
     def test_softmax(self):
         self.check("softmax")
@@ -174,60 +178,56 @@ class Edges(unittest.TestCase):
         got = WORKER.run("layernorm", "triton/row", "backward", inputs, outputs, "a", eps=1e-5)[1][0]
         self.assertTrue(torch.equal(got["grad_weight"], torch.zeros(5)) and torch.equal(got["grad_bias"], torch.zeros(5)))
 
-    def test_scaled_mm_is_unsupported_where_this_build_declines(self):
+    def test_scaled_mm_is_unsupported_where_torch_refuses(self):
         if WORKER.greeting["device"] == "gpu":
-            self.skipTest("what the CPU build declines")
+            self.skipTest("what the CPU build refuses")
         WORKER.ask("load", {"op": "fp8_gemm"})
         e4m3 = torch.float8_e4m3fn
-        for scaling, k, scales in (("row", 32, ((16,), (16,))), ("block", 128, ((16, 1), (1, 1))), ("tensor", 0, ((1,), (1,)))):
+        for scaling, k, scales in (("row", 32, ((16,), (16,))), ("block", 128, ((16, 1), (1, 1)))):
             with self.subTest(scaling, k=k):
                 inputs = [torch.ones(16, k).to(e4m3), torch.ones(scales[0]), torch.ones(16, k).to(e4m3), torch.ones(scales[1])]
                 reply, _ = WORKER.run("fp8_gemm", "torch/scaled_mm", "forward", inputs, [("c", torch.bfloat16, (16, 16))], "a", scaling=scaling, out="bf16")
                 self.assertEqual(reply["launches"][0].get("status"), "UNSUPPORTED")
-                self.assertIn("torch/scaled_mm", reply["launches"][0]["message"])
+                self.assertIn("refuses", reply["launches"][0]["message"])
 
-    def test_scaled_mm_is_probed_with_scales_that_tell_their_places(self):
+    def test_a_wrong_answer_of_scaled_mm_is_not_declined(self):
         module = reference_of("fp8_gemm")
-        e4m3 = torch.float8_e4m3fn
+        row = next(i for i in module.IMPLEMENTATIONS if i.name == "torch/scaled_mm")
+        a = torch.ones(64, 384).to(torch.float8_e4m3fn)
+        inputs = described([a, torch.ones(64, 3), a, torch.ones(1, 3)])
 
-        def emulated(read):
-            """A torch._scaled_mm with block scales, of which b's are found by read."""
-            def multiply(a, scale_a, b, scale_b, scaling, out, fast):
-                found = read(scale_b.contiguous().flatten(), *scale_b.shape).reshape(scale_b.shape)
-                return module.reference(a, scale_a, b, found, scaling=scaling, out=out).to(module.DTYPES[out])
-            return multiply
+        def answers(a, *rest):
+            return torch.full((a.shape[0], 1), float("nan"))
 
-        packed = lambda flat, columns, blocks: flat
-        padded = lambda flat, columns, blocks: flat[(torch.arange(columns)[:, None] * (-(-blocks // 4) * 4) + torch.arange(blocks)[None, :]).flatten() % len(flat)]
-        transposed = lambda flat, columns, blocks: flat.reshape(columns, blocks).T.flatten()
-        for sizes, read, right in (((64, 1024, 16), packed, True), ((64, 1024, 16), padded, False), ((64, 1024, 512), padded, True), ((17, 128, 16), padded, True),
-                                   ((64, 256, 384), padded, False), ((64, 256, 384), packed, True), ((64, 384, 256), transposed, False)):
-            with self.subTest(sizes=sizes, right=right), unittest.mock.patch.object(module, "_scaled_mm", emulated(read)):
-                module._probe.cache_clear()
-                m, n, k = sizes
-                said = module._probe("block", "bf16", e4m3, e4m3, module._representative(m), module._representative(n, True), module._representative(k, True), False, "cpu")
-                self.assertEqual(said, "" if right else "it gives another answer than the product")
-        module._probe.cache_clear()
+        def refuses(*inputs):
+            raise RuntimeError("torch does not take it")
 
-    def test_scaled_mm_is_declined_where_cublas_would_misread_the_scales(self):
-        misread = reference_of("fp8_gemm")._misread
-        for scaling, n, k, device, declined in (("block", 1024, 16, "cuda", True), ("block", 1024, 64, "cuda", True), ("block", 129, 1300, "cuda", True),
-                                                ("block", 1808, 272, "cuda", True), ("block", 128, 272, "cuda", False), ("block", 8192, 8192, "cuda", False),
-                                                ("block", 1024, 512, "cuda", False), ("block", 1024, 400, "cuda", False), ("row", 1024, 16, "cuda", False),
-                                                ("tensor", 1024, 16, "cuda", False), ("block", 1024, 16, "cpu", False)):
-            self.assertEqual(bool(misread(scaling, n, k, device)), declined, (scaling, n, k, device))
+        for function, declined in ((answers, False), (refuses, True)):
+            with self.subTest(declined=declined), unittest.mock.patch.object(module, "_scaled_mm", function):
+                module._refused.cache_clear()
+                self.assertEqual(bool(row.accepts("forward", *inputs, scaling="block", out="bf16")), declined)
+        module._refused.cache_clear()
 
-    def test_an_empty_batch_needs_nothing_of_torchs_attention(self):
-        """On a GPU torch's cuDNN attention gives None for one."""
+    def test_none_of_torchs_attention_for_an_empty_batch_is_said(self):
+        """On a GPU torch's cuDNN attention gives None for one: a documented finding, and no answer."""
         module = reference_of("flash_attention")
+        row = next(i for i in module.IMPLEMENTATIONS if i.name == "torch/sdpa")
+        q, grad_o = torch.empty(0, 2, 4, 16), torch.empty(0, 2, 4, 16)
         with unittest.mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", return_value=None):
-            for causal in (False, True):
-                for seq_q, seq_kv in ((4, 4), (3, 5), (5, 3), (0, 4), (4, 0)):
-                    q, k, v, grad_o = (torch.empty(0, 2, s, 16) for s in (seq_q, seq_kv, seq_kv, seq_q))
-                    row = next(i for i in module.IMPLEMENTATIONS if i.name == "torch/sdpa")
-                    self.assertEqual(row.forward(q, k, v, causal=causal, scale=0.25).shape, q.shape)
-                    got = row.backward(q, k, v, grad_o, causal=causal, scale=0.25)
-                    self.assertEqual([g.shape for g in got], [q.shape, k.shape, v.shape])
+            for call in (lambda: row.forward(q, q, q, causal=False, scale=0.25), lambda: row.backward(q, q, q, grad_o, causal=False, scale=0.25)):
+                with self.assertRaisesRegex(TypeError, "scaled_dot_product_attention returned None"):
+                    call()
+        for got, like in zip(row.backward(q, q, q, grad_o, causal=False, scale=0.25), (q, q, q)):
+            self.assertEqual(got.shape, like.shape)
+
+    def test_accepts_is_asked_with_descriptions_alone(self):
+        """Every row of every operator says what it takes of tensors without values."""
+        for op in ("flash_attention", "fp8_gemm", "layernorm", "rope", "softmax", "swiglu"):
+            for row in reference_of(op).IMPLEMENTATIONS:
+                for case in forward_cases(op, row.dtypes[0]):
+                    if row.accepts:
+                        said = row.accepts("forward", *described(case.inputs), **case.attributes)
+                        self.assertTrue(said is None or isinstance(said, str), row.name)
 
     def test_head_dims_that_the_tile_does_not_take_are_unsupported(self):
         WORKER.ask("load", {"op": "flash_attention"})

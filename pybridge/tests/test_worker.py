@@ -57,6 +57,11 @@ BAD = """
         return y
 
     def accepts(direction, x, *, what):
+        if what == "looks" and bool(x.isfinite().all()):
+            return "planted: it declines what is finite"
+        if what == "reaches" and x.tolist():
+            return "planted: it declines numbers"
+        if what == "past": return f"planted: {tuple(x.shape)} {x.stride()} {x.dtype} {x.device.type} {x.data_ptr() % 64}"
         return "planted: it is declined" if what == "declined" else None
 
     IMPLEMENTATIONS = [Implementation("torch/planted", planted, outputs=("y",), dtypes=("fp32",), accepts=accepts, nondeterministic=("y",))]
@@ -166,8 +171,8 @@ class Misbehaviour(Folder):
             self.assertEqual(reply["launches"][0]["outputs"], [{"name": "y", "present": True, "type": "one of 2 returned values, want 1"}])
 
         for what, status, message, line in (("exception", "CRASH", "ValueError: bad tensor shape", 'raise ValueError'), ("exit", "CRASH", "SystemExit: 0", "sys.exit"),
-                                            ("memory", "OOM", "RuntimeError: ", "1 << 60"), ("unsupported", "UNSUPPORTED", "only even columns", "NotImplementedError"),
-                                            ("declined", "UNSUPPORTED", "planted: it is declined", "")):
+                                            ("memory", "OOM", "RuntimeError: ", "1 << 60"), ("unsupported", "CRASH", "NotImplementedError: only even columns (a call that began", "raise NotImplementedError"),
+                                            ("declined", "UNSUPPORTED", "planted: it is declined", "")):  # what accepts may not do is below
             with self.subTest(what):
                 reply, _ = self.run_planted(what)
                 [launch] = reply["launches"]  # the first that does not return plainly is the last
@@ -180,6 +185,17 @@ class Misbehaviour(Folder):
                     self.assertEqual(launch["where"]["file"], str(self.folder / "planted.py"))
                     self.assertIn(line, source[launch["where"]["line"] - 1])
                     self.assertEqual(launch["where"]["kernel"], "planted")
+
+        for what, asked in (("looks", "aten."), ("reaches", "tolist")):
+            with self.subTest(what):
+                reply, _ = self.run_planted(what)
+                [launch] = reply["launches"]
+                self.assertEqual(launch["status"], "CRASH", "a call is not declined by its values")
+                self.assertTrue(launch["message"].startswith(f"Valueless: accepts asked for {asked}"), launch["message"])
+                self.assertEqual(launch["where"]["kernel"], "accepts")
+        with self.subTest("past"):
+            reply, _ = self.run_planted("past")
+            self.assertEqual(reply["launches"][0]["message"], f"planted: {tuple(self.x.shape)} {self.x.stride()} torch.float32 {device} 0")
 
         with self.subTest("scribble"):
             reply, _ = self.run_planted("scribble")
