@@ -18,7 +18,7 @@ func PythonFile(path, name string, bindings []*Binding) string {
 	fields := map[op.Pass]string{op.Forward: "outputs", op.Backward: "gradients"}
 	for _, b := range bindings {
 		text.WriteString(b.pythonCode())
-		passes = append(passes, fmt.Sprintf("%v=_lenient(_%v), %s=(%s)", b.Pass, b.Pass, fields[b.Pass], quoted(b.givenNames())))
+		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass], quoted(b.givenNames())))
 		for _, c := range b.Cases {
 			contracts = append(contracts, fmt.Sprintf("(%q, %q): %q", b.Pass.String(), c.DType, b.Spec.DefaultContract(c.DType)))
 			if b.Pass == bindings[0].Pass {
@@ -32,6 +32,7 @@ func PythonFile(path, name string, bindings []*Binding) string {
 }
 
 const pythonHead = `"""Written by triad to call the functions of the file below."""
+import functools
 import importlib.util
 import os
 import sys
@@ -77,17 +78,20 @@ def _given(value, name):
     return tuple(v.contiguous() if type(v) is torch.Tensor else v for v in value) if isinstance(value, tuple) else value
 
 
-def _lenient(function):
-    """function, which need not take tensors that are strided or empty: where it raises on them it is not judged on them."""
-    def call(*tensors, **attributes):
-        try:
-            return function(*tensors, **attributes)
-        except Exception as e:
-            kind = "empty tensors" if any(t.numel() == 0 for t in tensors) else "strided tensors" if any(not t.is_contiguous() for t in tensors) else ""
-            if not kind:
-                raise
-            raise NotImplementedError(f"it raises {type(e).__name__} on {kind}: {e}") from e
-    return call
+@functools.cache
+def _raises(direction, kinds, attributes):
+    """What a function raises on strided or empty tensors, which it need not take, "" for nothing. It is called on ones: a function is not judged where
+    it does not take sizes or strides, and cannot choose its values."""
+    tensors = []
+    for shape, stride, dtype, device in kinds:
+        extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride)) if all(shape) else 0
+        tensors.append(torch.ones(extent, dtype=dtype, device=device).as_strided(shape, stride))
+    try:
+        with torch.no_grad():
+            {"forward": _forward, "backward": _backward}[direction](*tensors, **dict(attributes))
+    except Exception as e:
+        return f"{type(e).__name__} on {'empty' if any(t.numel() == 0 for t in tensors) else 'strided'} tensors: {e}"
+    return ""
 
 
 def _accepts(direction, *tensors, **attributes):
@@ -96,7 +100,21 @@ def _accepts(direction, *tensors, **attributes):
         return "Triton files added with --add are judged on contiguous tensors"
     if _TRITON and any(t.numel() == 0 for t in tensors):
         return "Triton files added with --add are not judged on empty tensors"
-    return {"forward": _refuses_forward, "backward": _refuses_backward}[direction](*tensors, **attributes)
+    if why := {"forward": _refuses_forward, "backward": _refuses_backward}[direction](*tensors, **attributes):
+        return why
+    if any(t.numel() == 0 or not t.is_contiguous() for t in tensors):
+        kinds = tuple((tuple(t.shape), tuple(t.stride()), t.dtype, t.device) for t in tensors)
+        if why := _raises(direction, kinds, tuple(attributes.items())):
+            return f"it raises {why}"
+    return None
+
+
+def _forward(*tensors, **attributes):
+    raise NotImplementedError("the file has no forward")
+
+
+def _backward(*tensors, **attributes):
+    raise NotImplementedError("the file has no backward")
 
 
 def _refuses_forward(*tensors, **attributes):
