@@ -92,6 +92,22 @@ func (a *attention) visible(i int64) int64 {
 	return max(0, min(a.seqKV, i+1+a.seqKV-a.seqQ))
 }
 
+// The rounding errors of an output's elements are those of the weights that they share: of fewPairs of a query and a key that it sees, in a head, or of
+// fewKeys, their root mean square says nothing. A block of 16 rows, the smallest that G4 looks at, has as many. docs/judge.md has the measurement.
+const (
+	fewPairs = 256
+	fewKeys  = 16
+)
+
+// few says whether a head has too few pairs or keys for G4.
+func (a *attention) few() bool {
+	pairs := int64(0)
+	for i := a.seqQ - 1; i >= 0 && pairs < fewPairs; i-- {
+		pairs += a.visible(i)
+	}
+	return pairs < fewPairs || a.seqKV < fewKeys
+}
+
 // kvHead is the key head (over the whole batch) of a query head (over the whole batch).
 func (a *attention) kvHead(head int64) int64 {
 	b, h := head/a.headsQ, head%a.headsQ
@@ -288,6 +304,7 @@ func attentionForward(k *call) ([]judge.Target, error) {
 	o := k.target("o", a.d, shape, chosen)
 	lse := k.rowStatistic("lse", rows, chosen)
 	lse.Shape = shape[:3]
+	o.Independent, lse.Independent = o.Independent && !a.few(), lse.Independent && !a.few()
 	for _, part := range perHead(chosen, a.batch*a.headsQ, a.seqQ) {
 		h := a.atHead(part.head)
 		parallel.EachWith(int64(len(part.rows)), func() *attentionRow { return new(attentionRow) }, func(m *attentionRow, x int64) {

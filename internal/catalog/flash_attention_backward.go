@@ -24,9 +24,6 @@ type attentionBack struct {
 	columns    map[int64]headRows // the judged rows of grad_k and grad_v, by key head
 }
 
-// fewQueries of a group are too few for the root mean square of rounding errors to say anything.
-const fewQueries = 16
-
 // attentionParts is how many interleaved parts the queries of a head are divided into. It is fixed, so that sums do not depend on the machine.
 const attentionParts = 4
 
@@ -51,11 +48,9 @@ func attentionBackward(k *call) ([]judge.Target, error) {
 	b.lowSaved = a.uP != judge.U32 || !b.given && a.d != op.FP32
 	b.gQ = k.growth(a.seqQ * (a.headsQ / a.headsKV))
 	b.choose(k, shape)
-	// All elements share the rounding errors of each query's delta: of few queries these are no statistic.
-	few := a.seqQ*(a.headsQ/a.headsKV) < fewQueries
 	targets := []*judge.Target{&b.dq, &b.dk, &b.dv}
 	for _, t := range targets {
-		t.Independent = t.Independent && !few
+		t.Independent = t.Independent && !a.few()
 	}
 	b.fill()
 	out := make([]judge.Target, len(targets))

@@ -214,7 +214,7 @@ func constantsNow(t *testing.T) map[string]string {
 		}
 		delete(found, "constant "+name)
 	}
-	for _, name := range []string{"judge.KappaPromoted", "judge.sumLambda", "judge.rmsFactor", "judge.Signs", "judge.rowTile", "catalog.fewQueries", "catalog.TailRows"} {
+	for _, name := range []string{"judge.KappaPromoted", "judge.sumLambda", "judge.rmsFactor", "judge.Signs", "judge.rowTile", "catalog.fewPairs", "catalog.TailRows"} {
 		if found["constant "+name] == "" {
 			t.Errorf("the constant %s was not found", name)
 		}
