@@ -115,7 +115,7 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 	}
 	rows, err := q.Query(`SELECT output, status, gate, message, n, n_compared, n_wrong, worst_index_json, got, got_class, want, want_class, low, low_class,
 		high, high_class, headroom, headroom_class, ulp_max, ulp_max_class, ulp_mean, ulp_mean_class, pattern, judge_version,
-		relations_planned, n_covered FROM verdict WHERE run_id = ? ORDER BY position`, run)
+		relations_planned, n_covered, statistics_json FROM verdict WHERE run_id = ? ORDER BY position`, run)
 	if err != nil {
 		return nil, err
 	}
@@ -124,13 +124,13 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 	for rows.Next() {
 		var v record.Verdict
 		var status string
-		var index sql.NullString
+		var index, statistics sql.NullString
 		var n [7]numberColumns
 		targets := []any{&v.Name, &status, &v.Gate, &v.Message, &v.N, &v.NCompared, &v.NWrong, &index}
 		for i := range n {
 			targets = append(targets, &n[i].value, &n[i].class)
 		}
-		if err := rows.Scan(append(targets, &v.Pattern, &v.Judge, &v.RelationsPlanned, &v.NCovered)...); err != nil {
+		if err := rows.Scan(append(targets, &v.Pattern, &v.Judge, &v.RelationsPlanned, &v.NCovered, &statistics)...); err != nil {
 			return nil, err
 		}
 		if v.Status, err = op.ParseStatus(status); err != nil {
@@ -140,6 +140,12 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 			v.Worst = &record.Element{Got: n[0].orZero(), Want: n[1].orZero(), Low: n[2].orZero(), High: n[3].orZero()}
 			if err := json.Unmarshal([]byte(index.String), &v.Worst.Index); err != nil {
 				return nil, err
+			}
+		}
+		if statistics.Valid {
+			v.Statistics = new(record.Statistics)
+			if err := json.Unmarshal([]byte(statistics.String), v.Statistics); err != nil {
+				return nil, fmt.Errorf("statistics of %s: %w", v.Name, err)
 			}
 		}
 		v.Relations = relations[v.Name]

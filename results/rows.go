@@ -214,10 +214,14 @@ func insertVerdicts(tx *sql.Tx, run int64, verdicts []record.Verdict) error {
 			value, class := number(f)
 			args = append(args, value, class)
 		}
+		statistics, err := jsonOrNull(v.Statistics)
+		if err != nil {
+			return fmt.Errorf("verdict of %s: %w", v.Name, err)
+		}
 		if _, err := tx.Exec(`INSERT INTO verdict (run_id, position, output, status, gate, message, n, n_compared, n_wrong, worst_index_json,
 			got, got_class, want, want_class, low, low_class, high, high_class, headroom, headroom_class, ulp_max, ulp_max_class,
-			ulp_mean, ulp_mean_class, pattern, judge_version, relations_planned, n_covered) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-			?, ?, ?, ?)`, append(args, v.Pattern, v.Judge, v.RelationsPlanned, v.NCovered)...); err != nil {
+			ulp_mean, ulp_mean_class, pattern, judge_version, relations_planned, n_covered, statistics_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+			?, ?, ?, ?)`, append(args, v.Pattern, v.Judge, v.RelationsPlanned, v.NCovered, statistics)...); err != nil {
 			return fmt.Errorf("verdict of %s: %w", v.Name, err)
 		}
 		if err := insertRelations(tx, run, v.Name, v.Relations); err != nil {

@@ -28,7 +28,7 @@ const books = "testdata/version.txt"
 
 // notJudging are constants that decide nothing: how work is divided, how far a message goes, what proves the truth.
 var notJudging = []string{
-	"judge.chunk", "judge.strip", "judge.worstKept", "judge.mostly", "judge.nearly",
+	"judge.chunk", "judge.strip", "judge.worstKept", "judge.blocksKept", "judge.mostly", "judge.nearly",
 	"catalog.rowBlock", "catalog.appendedColumns", "catalog.stripe", "catalog.attentionParts", "catalog.tileQueries",
 	"catalog.StepTolerance", "catalog.stepSize", "catalog.randomDirections", "catalog.singleElements", "catalog.DifferenceTolerance",
 }

@@ -231,15 +231,19 @@ func judgeValues(target Target, data []byte) Verdict {
 	if v.Status == op.StatusPass && target.Freivalds != nil {
 		v = judgeFreivalds(v, target, data)
 	}
-	if v.Status != op.StatusPass || !target.Independent {
+	v.Digest, v.DType, v.Saturate, v.FTZ, v.Exact = tensor.Digest(data), target.DType, target.Saturate, target.FTZ, target.Exact
+	if v.Independent = target.Independent; !v.Independent {
 		return v
 	}
-	v.RMS = statistics.rms
+	v.RMS, v.Blocks, v.Bias = statistics.worst(), statistics.blocks, statistics.bias
+	if v.Status != op.StatusPass {
+		return v
+	}
 	if !v.RMS.Accepted() {
 		v.Status, v.Gate, v.Sentence = op.StatusFail, "G4", v.RMS.sentence(target.Name)
 		return v
 	}
-	if v.Bias = statistics.bias; v.Bias.Evaluated && !v.Bias.Accepted() {
+	if v.Bias.Evaluated && !v.Bias.Accepted() {
 		v.Status, v.Gate, v.Sentence = op.StatusWarn, "G5", v.Bias.sentence(target.Name)
 	}
 	return v

@@ -87,7 +87,7 @@ func (w trial) rms(t Target, g *grid) RMS {
 			sums[p].add(t, g, b, part, v.part(at, end), first+at)
 		}
 	})
-	return joined(b, sums).rms
+	return joined(b, sums).worst()
 }
 
 // stored gives the elements from the first on as the output's dtype keeps them.

@@ -14,7 +14,20 @@ type RMS struct {
 	N      int64  // its finite elements
 	Error  float64
 	Sim    float64
+	Fp32   float64 // the root mean square of TFP32
 	Limit  float64
+}
+
+// share is the error as a share of its limit.
+func (r RMS) share() float64 {
+	switch q := r.Error / r.Limit; {
+	case r.Error == 0:
+		return 0
+	case math.IsNaN(q):
+		return math.Inf(1) // sums beyond fp64's range cannot be accepted
+	default:
+		return q
+	}
 }
 
 // Accepted says whether the worst block is within its limit; an output without a block of 64 elements is accepted by G2 alone.
@@ -53,8 +66,16 @@ func (s *slopes) join(o slopes) {
 
 // statistics is what G4 and G5 say of an output.
 type statistics struct {
-	rms  RMS
-	bias Bias
+	blocks []RMS // the blocks of G4 that came closest to their limits, closest first
+	bias   Bias
+}
+
+// worst is the block that came closest to its limit; the zero block where there is none.
+func (s statistics) worst() RMS {
+	if len(s.blocks) == 0 {
+		return RMS{}
+	}
+	return s.blocks[0]
 }
 
 // blockSum are the moments of one block, or of a part of it.
@@ -155,33 +176,42 @@ func joined(b blocks, runs []chunkSums) statistics {
 		sums[b.lastCol].join(c.lastCol)
 		total.join(c.slopes)
 	}
-	return statistics{worstBlock(b, sums), total.bias()}
+	return statistics{worstBlocks(b, sums), total.bias()}
 }
 
-// worstBlock looks at the whole output, each matrix of its last two dims (head), each tile of 64 rows, the last 16 rows and the last 16 columns.
-func worstBlock(blocks blocks, sums []moments) RMS {
-	worst := RMS{}
-	ratio := math.Inf(-1)
+// blocksKept is how many blocks of G4 a verdict keeps.
+const blocksKept = 8
+
+// worstBlocks looks at the whole output, each matrix of its last two dims (head), each tile of 64 rows, the last 16 rows and the last 16 columns.
+func worstBlocks(blocks blocks, sums []moments) []RMS {
+	var worst []RMS
+	asked := 0
 	for b, m := range sums {
 		if m.n < minBlock {
 			continue
 		}
-		worst.Blocks++
+		asked++
 		n := float64(m.n)
-		r := RMS{Block: blocks.names[b], N: m.n, Error: math.Sqrt(m.err / n), Sim: math.Sqrt(m.sim / n)}
-		r.Limit = rmsFactor*(1+rmsNoise/math.Sqrt(n))*r.Sim + rmsAllowance*math.Sqrt(m.expected/n)
-		q := r.Error / r.Limit
-		if !(r.Error <= r.Limit) && math.IsNaN(q) {
-			q = math.Inf(1) // sums beyond fp64's range cannot be accepted
-		} else if r.Error == 0 {
-			q = 0
+		r := RMS{Block: blocks.names[b], N: m.n, Error: math.Sqrt(m.err / n), Sim: math.Sqrt(m.sim / n), Fp32: math.Sqrt(m.expected / n)}
+		r.Limit = rmsLimit(r, Constants{Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance})
+		at := len(worst)
+		for at > 0 && r.share() > worst[at-1].share() {
+			at--
 		}
-		if q > ratio {
-			ratio, r.Blocks = q, worst.Blocks
-			worst = r
+		if at < blocksKept {
+			worst = slices.Insert(worst, at, r)
+			worst = worst[:min(len(worst), blocksKept)]
 		}
 	}
+	for i := range worst {
+		worst[i].Blocks = asked
+	}
 	return worst
+}
+
+// rmsLimit is what G4 accepts of a block.
+func rmsLimit(r RMS, c Constants) float64 {
+	return c.Factor*(1+c.Noise/math.Sqrt(float64(r.N)))*r.Sim + c.Allowance*r.Fp32
 }
 
 // blocks divides the positions of an output seen as [rows, cols] with cols its last dim.
@@ -226,7 +256,8 @@ func blocksOf(t Target) blocks {
 
 // Bias is G5: the slope of y - sim along R. It warns only.
 type Bias struct {
-	Evaluated bool // enough elements carry the sum of R²
+	Evaluated bool    // enough elements carry the sum of R²
+	Spread    float64 // how many do: (sum R²)² / sum R⁴
 	Slope     float64
 	Sigma     float64
 	Allowance float64
@@ -242,10 +273,11 @@ func (b Bias) sentence(output string) string {
 
 // bias is the slope of (y - sim) against R. Truths of the judged dtypes stay below 2^128, so that no fourth power overflows.
 func (s slopes) bias() Bias {
-	if !(s.r2 > 0 && s.r4 <= math.MaxFloat64 && s.r2*s.r2 >= biasSpread*s.r4) {
+	if !(s.r2 > 0 && s.r4 <= math.MaxFloat64 && s.r4 > 0) {
 		return Bias{}
 	}
-	return Bias{Evaluated: true, Slope: s.slope / s.r2, Sigma: math.Sqrt(s.variance) / s.r2, Allowance: s.allowance / s.r2}
+	return Bias{Evaluated: s.r2*s.r2 >= biasSpread*s.r4, Spread: s.r2 * s.r2 / s.r4,
+		Slope: s.slope / s.r2, Sigma: math.Sqrt(s.variance) / s.r2, Allowance: s.allowance / s.r2}
 }
 
 func largestFinite(x []float64) float64 {

@@ -11,27 +11,34 @@ import (
 
 // Verdict is what became of one output. Its zero value has the unknown status and never passes.
 type Verdict struct {
-	Output    string
-	Status    op.Status
-	Gate      string // the gate that rejects or warns: "G0" ... "G6"; "" where none does
-	Contract  string // the contract it was judged under
-	Version   string // of the judge's constants
-	N         int64  // elements planned to be compared
-	Compared  int64  // elements compared
-	Wrong     int64  // elements rejected
-	Elements  int64  // elements of the whole output: larger than N where it is judged by sample
-	Covered   int64  // elements that were not compared one by one, but whose rows' sums under random signs were: see Freivalds
-	Worst     Element
-	Worst16   []Element // the worst 16, worst first
-	Headroom  float64   // min of (T + half an ulp of y) / |y-R|: larger is better; it never decides
-	ULPMax    float64   // largest |y-R| in ulps of the dtype at R
-	ULPMean   float64
-	ULPs      Histogram
-	RMS       RMS
-	Bias      Bias
-	Expected  int        // relations (G6) planned to be evaluated on this output
-	Relations []Relation // what became of each of them, in the order of the plan
-	Sentence  string     // why it is not PASS, in one sentence
+	Output      string
+	Status      op.Status
+	Gate        string // the gate that rejects or warns: "G0" ... "G6"; "" where none does
+	Contract    string // the contract it was judged under
+	Version     string // of the judge's constants
+	N           int64  // elements planned to be compared
+	Compared    int64  // elements compared
+	Wrong       int64  // elements rejected
+	Elements    int64  // elements of the whole output: larger than N where it is judged by sample
+	Covered     int64  // elements that were not compared one by one, but whose rows' sums under random signs were: see Freivalds
+	Worst       Element
+	Worst16     []Element // the worst 16, worst first
+	Headroom    float64   // min of (T + half an ulp of y) / |y-R|: larger is better; it never decides
+	ULPMax      float64   // largest |y-R| in ulps of the dtype at R
+	ULPMean     float64
+	ULPs        Histogram
+	Independent bool // G4 and G5 are asked: the target is Independent
+	RMS         RMS
+	Blocks      []RMS // of G4 those that came closest to their limits, closest first; none where it is not asked
+	Bias        Bias
+	Digest      string   // of the output's bytes: see tensor.Digest; "" where its values were not judged
+	DType       op.DType // and what else an interval follows from
+	Saturate    bool
+	FTZ         bool
+	Exact       bool
+	Expected    int        // relations (G6) planned to be evaluated on this output
+	Relations   []Relation // what became of each of them, in the order of the plan
+	Sentence    string     // why it is not PASS, in one sentence
 }
 
 // Element is one judged element: what came back, the correctly rounded truth, and the lowest and highest accepted value, all as stored

@@ -71,6 +71,8 @@ type Verdict struct {
 
 	RelationsPlanned int        `json:"relations_planned"` // relations (gate G6) that the plan asks of this output
 	Relations        []Relation `json:"relations"`         // those that were evaluated
+
+	Statistics *Statistics `json:"statistics"` // null where no value was judged, and in verdicts from before they were kept
 }
 
 // Relation is what became of one relation that must hold of an output, or between the outputs of two calls: gate G6.
@@ -178,6 +180,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	o.Outputs = slices.Clone(o.Outputs)
 	for i := range o.Outputs {
 		o.Outputs[i].Relations = append([]Relation{}, o.Outputs[i].Relations...)
+		o.Outputs[i].Statistics = o.Outputs[i].Statistics.filled()
 	}
 	if o.Outputs == nil {
 		o.Outputs = []Verdict{}

@@ -128,7 +128,7 @@ func outputs(w io.Writer, style Style, verdicts []record.Verdict) error {
 		case v.Worst != nil || v.Message != "":
 			details += "  " + verdictWords(v) + "\n"
 		}
-		details += sampleWords(v)
+		details += sampleWords(v) + statisticsWords(v)
 	}
 	if err := write(w, "\n"); err != nil {
 		return err

@@ -193,7 +193,8 @@ func returned(o backend.Output) judge.Returned {
 }
 
 func verdictOf(v judge.Verdict) record.Verdict {
-	out := record.Verdict{Name: v.Output, Status: v.Status, Gate: v.Gate, Message: v.Sentence, N: v.Elements, NCompared: v.Compared, NCovered: v.Covered, NWrong: v.Wrong, Judge: v.Version}
+	out := record.Verdict{Name: v.Output, Status: v.Status, Gate: v.Gate, Message: v.Sentence, N: v.Elements, NCompared: v.Compared, NCovered: v.Covered, NWrong: v.Wrong, Judge: v.Version,
+		Statistics: statisticsOf(v)}
 	if v.Worst.Index != nil {
 		worst := elementOf(v.Worst)
 		out.Worst = &worst

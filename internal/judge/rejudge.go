@@ -1,0 +1,200 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"triad/internal/op"
+)
+
+// Constants are the numbers of one version that a stored verdict can be decided again with.
+type Constants struct {
+	Version                  string
+	Factor, Noise, Allowance float64 // of G4: see rmsLimit
+	MinBlock                 int64
+	Sigmas, Spread           float64 // of G5
+
+	// Low and High say what became of the allowances: every T and TFP32 is between Low and High times what it was in the version before.
+	Low, High float64
+	Fewer     []string // gates that are asked of fewer outputs than in the version before
+}
+
+// versions are all versions in their order, the last being the one in force. Where a change of allowances has no bounds, High is infinite.
+var versions = []Constants{
+	{Version: "1", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 1, High: 1},
+	{Version: "2", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 0, High: math.Inf(1)}, // version 1 had several states
+	{Version: "3", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock, Sigmas: biasSigmas, Spread: biasSpread,
+		Low: 1, High: 1, Fewer: []string{"G4", "G5"}},
+}
+
+// constantsOf gives the constants of a version, and those of a later one with what became of the allowances since.
+func constantsOf(all []Constants, from, to string) (then, now Constants, err error) {
+	first := slices.IndexFunc(all, func(c Constants) bool { return c.Version == from })
+	last := slices.IndexFunc(all, func(c Constants) bool { return c.Version == to })
+	if first < 0 || last < first {
+		return then, now, fmt.Errorf("version %q is not known, or later than version %s", from, to)
+	}
+	then, now = all[first], all[last]
+	now.Low, now.High, now.Fewer = 1, 1, nil
+	for _, step := range all[first+1 : last+1] {
+		now.Low *= step.Low
+		now.High *= step.High
+		now.Fewer = append(now.Fewer, step.Fewer...)
+	}
+	return then, now, nil
+}
+
+// Decision is what a stored verdict comes to under other constants.
+type Decision struct {
+	Decided bool // what was stored is enough to say
+	Status  op.Status
+	Gate    string // as in a Verdict; G2 may stand for G1
+	Why     string // in a sentence
+}
+
+// Rejudge decides a verdict again, from what it keeps alone, under the constants in force. Whether the case has power is not asked again.
+func Rejudge(v Verdict) Decision {
+	then, now, err := constantsOf(versions, v.Version, Version)
+	if err != nil {
+		return undecided(v, err.Error())
+	}
+	return decideAgain(v, then, now)
+}
+
+func undecided(v Verdict, why string) Decision {
+	return Decision{Status: v.Status, Gate: v.Gate, Why: why}
+}
+
+func decided(status op.Status, gate, why string) Decision {
+	return Decision{Decided: true, Status: status, Gate: gate, Why: why}
+}
+
+// decideAgain takes a verdict through the gates whose figures it keeps.
+func decideAgain(v Verdict, then, now Constants) Decision {
+	gates := v.Gate == "G1" || v.Gate == "G2" || v.Gate == "G4" || v.Status == op.StatusPass || v.Status == op.StatusWarn
+	allowances := now.Low != 1 || now.High != 1
+	switch {
+	case v.Status == op.StatusNoPower || v.Status == op.StatusDifferentContract || v.Gate == "G6":
+		if allowances || len(now.Fewer) > 0 {
+			return undecided(v, "power, other contracts and relations need the outputs")
+		}
+		return decided(v.Status, v.Gate, "no allowance changed")
+	case !gates || v.Status == op.StatusRace || v.Status == op.StatusUnknown:
+		return decided(v.Status, v.Gate, "no constant has a part in it")
+	case v.Digest == "":
+		return undecided(v, "it keeps no figures")
+	}
+	d := v.elementsAgain(now)
+	if !d.Decided || d.Status != op.StatusPass {
+		return d
+	}
+	if d = v.blocksAgain(then, now); !d.Decided || d.Status != op.StatusPass {
+		if slices.Contains(now.Fewer, d.Gate) {
+			return undecided(v, d.Gate+" may not be asked of it any more")
+		}
+		return d
+	}
+	rejected := v.Status == op.StatusFail
+	if rejected && v.Expected > len(v.Relations) || allowances && (len(v.Relations) > 0 || v.Covered > 0) {
+		return undecided(v, "relations and sums over what a sample leaves out need the outputs")
+	}
+	if d := v.slopeAgain(now); d.Status == op.StatusWarn && slices.Contains(now.Fewer, "G5") {
+		return undecided(v, "G5 may not be asked of it any more")
+	} else if d.Status != op.StatusPass {
+		return d
+	}
+	return decided(op.StatusPass, "", "every gate accepts what it keeps")
+}
+
+// elementsAgain is G2: T is between Low and High times what it was. What is rejected under the largest T is rejected. The elements that are not kept
+// are accepted where they were and no T is smaller, or where no error came near: |y-R| <= used*(T + ulp/2) with used <= Low/2 lies within Low*T and a
+// quarter of an ulp, the nearest that the midpoint to a neighbour may be.
+func (v Verdict) elementsAgain(now Constants) Decision {
+	g := gridOf(Target{DType: v.DType, Saturate: v.Saturate, FTZ: v.FTZ})
+	kept := int64(0) // rejected elements of before that are kept, and accepted now
+	for _, e := range v.Worst16 {
+		low, high := now.Low*e.T, now.High*e.T
+		if v.Exact {
+			low, high = 0, 0
+		}
+		if high <= math.MaxFloat64 && !g.accepts(e.Got, e.R, high) {
+			return decided(op.StatusFail, gateOf(Target{Exact: v.Exact}, e), fmt.Sprintf("%s is %s, the truth is %s", place(v.Output, e.Index), number(e.Got), number(e.R)))
+		}
+		if !g.accepts(e.Got, e.R, low) {
+			return undecided(v, place(v.Output, e.Index)+" is accepted by the largest of the allowances that it may have, and not by the smallest")
+		}
+		if !g.accepts(e.Got, e.R, e.T) {
+			kept++
+		}
+	}
+	if v.Wrong > kept {
+		return undecided(v, fmt.Sprintf("%d of %d rejected elements are not kept", v.Wrong-kept, v.Wrong))
+	}
+	measured := int64(0)
+	for _, n := range v.ULPs {
+		measured += n
+	}
+	if now.Low < 1 && !v.Exact && measured < v.Compared {
+		return undecided(v, "allowances are smaller, and an infinity may have been accepted beside the overflow threshold")
+	}
+	if now.Low < 1 && !v.Exact && !(2*v.Used() <= now.Low) {
+		return undecided(v, fmt.Sprintf("allowances are smaller, and the largest error is %s of allowance and half an ulp", number(v.Used())))
+	}
+	return decided(op.StatusPass, "", "")
+}
+
+// Used is the largest |y-R| / (T + half an ulp of y): the inverse of the headroom.
+func (v Verdict) Used() float64 { return 1 / v.Headroom }
+
+// blocksAgain is G4. Of the blocks that are not kept none had a larger share of its limit than the last that is.
+func (v Verdict) blocksAgain(then, now Constants) Decision {
+	if !v.Independent {
+		return decided(op.StatusPass, "", "")
+	}
+	if now.MinBlock < then.MinBlock {
+		return undecided(v, fmt.Sprintf("blocks of %d elements were not looked at", now.MinBlock))
+	}
+	if len(v.Blocks) == 0 {
+		return decided(op.StatusPass, "", "")
+	}
+	for _, b := range v.Blocks {
+		if b.N < now.MinBlock {
+			continue
+		}
+		smallest, largest := now, now
+		smallest.Allowance *= now.Low
+		largest.Allowance *= now.High
+		if limit := rmsLimit(b, largest); limit <= math.MaxFloat64 && !(b.Error <= limit) {
+			return decided(op.StatusFail, "G4", fmt.Sprintf("%s is noisier than its contract in %s", v.Output, b.Block))
+		}
+		if !(b.Error <= rmsLimit(b, smallest)) {
+			return undecided(v, "the error of "+b.Block+" lies between what the smallest and the largest allowance accept")
+		}
+	}
+	if v.Blocks[0].Blocks <= len(v.Blocks) {
+		return decided(op.StatusPass, "", "")
+	}
+	// The limit of any block is at least this share of what it was: 1/sqrt(N) lies between 0 and 1/sqrt(MinBlock).
+	root := math.Sqrt(float64(then.MinBlock))
+	shrunk := math.Min(now.Factor/then.Factor*math.Min(1, (1+now.Noise/root)/(1+then.Noise/root)), now.Allowance*now.Low/then.Allowance)
+	if last := v.Blocks[len(v.Blocks)-1]; !(last.share() <= shrunk) {
+		return undecided(v, fmt.Sprintf("limits shrink, and %d blocks are not kept", v.Blocks[0].Blocks-len(v.Blocks)))
+	}
+	return decided(op.StatusPass, "", "")
+}
+
+// slopeAgain is G5.
+func (v Verdict) slopeAgain(now Constants) Decision {
+	b := v.Bias
+	if !v.Independent || !(b.Spread >= now.Spread) {
+		return decided(op.StatusPass, "", "")
+	}
+	if limit := now.Sigmas*b.Sigma + now.High*b.Allowance; limit <= math.MaxFloat64 && !(math.Abs(b.Slope) <= limit) {
+		return decided(op.StatusWarn, "G5", fmt.Sprintf("the error of %s has the slope %s along the truth", v.Output, number(b.Slope)))
+	}
+	if !(math.Abs(b.Slope) <= now.Sigmas*b.Sigma+now.Low*b.Allowance) {
+		return Decision{Why: "the slope of G5 lies between what the smallest and the largest allowance accept"}
+	}
+	return decided(op.StatusPass, "", "")
+}

@@ -1,0 +1,58 @@
+package record
+
+import "triad/internal/op"
+
+// Statistics are the figures that a verdict keeps of an output, so that it can be decided again when a constant of the judge changes. The output
+// itself is not kept.
+type Statistics struct {
+	Contract    string   `json:"contract"`    // the one that the output was judged under
+	Promise     string   `json:"promise"`     // and what that says, in words
+	Digest      string   `json:"digest"`      // of the output's bytes
+	DType       op.DType `json:"dtype"`       // of the output
+	Saturates   bool     `json:"saturates"`   // overflow gives the largest finite number
+	Flushes     bool     `json:"flushes"`     // results below 2^-126 may become zero
+	Exact       bool     `json:"exact"`       // T is 0 everywhere
+	Independent bool     `json:"independent"` // G4 and G5 are asked
+	Used        Float    `json:"used"`        // largest |y - R| / (T + half an ulp of y): the inverse of headroom
+	ULPs        []int64  `json:"ulps"`        // how many errors are at most half an ulp, 1, 2, 4 ... ulps; the last: larger
+	Worst       []Judged `json:"worst"`       // at most 16, worst first
+	NBlocks     int      `json:"n_blocks"`    // blocks that G4 looked at
+	Blocks      []Block  `json:"blocks"`      // of these at most 8, those closest to their limits first
+	Slope       *Slope   `json:"slope"`       // null where G5 is not asked
+}
+
+// Judged is one element with its truth: index, what it is, R and T in fp64.
+type Judged struct {
+	Index []int64 `json:"index"`
+	Got   Float   `json:"got"`
+	R     Float   `json:"r"`
+	T     Float   `json:"t"`
+}
+
+// Block is a block of an output for G4: root mean squares of the error, of the simulated contract's error, and of the allowance in fp32.
+type Block struct {
+	Block     string `json:"block"`
+	N         int64  `json:"n"` // finite elements
+	Error     Float  `json:"error"`
+	Simulated Float  `json:"simulated"`
+	FP32      Float  `json:"fp32"`
+	Limit     Float  `json:"limit"`
+}
+
+// Slope is what G5 asks: how many elements carry the sum of R squared, the slope of the error along R, its standard deviation, the mean allowance.
+type Slope struct {
+	Spread    Float `json:"spread"`
+	Slope     Float `json:"slope"`
+	Sigma     Float `json:"sigma"`
+	Allowance Float `json:"allowance"`
+}
+
+// filled has no null where a list is empty.
+func (s *Statistics) filled() *Statistics {
+	if s == nil {
+		return nil
+	}
+	f := *s
+	f.ULPs, f.Worst, f.Blocks = append([]int64{}, s.ULPs...), append([]Judged{}, s.Worst...), append([]Block{}, s.Blocks...)
+	return &f
+}

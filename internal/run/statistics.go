@@ -1,0 +1,31 @@
+package run
+
+import (
+	"triad/internal/catalog"
+	"triad/internal/judge"
+	"triad/internal/record"
+)
+
+// statisticsOf are the figures that a verdict keeps; nil where no value was judged.
+func statisticsOf(v judge.Verdict) *record.Statistics {
+	if v.Digest == "" {
+		return nil
+	}
+	s := &record.Statistics{Contract: v.Contract, Digest: v.Digest, DType: v.DType, Saturates: v.Saturate, Flushes: v.FTZ, Exact: v.Exact,
+		Independent: v.Independent, Used: record.Float(v.Used()), ULPs: v.ULPs[:]}
+	if k, err := catalog.ContractNamed(v.Contract); err == nil {
+		s.Promise = k.Promise()
+	}
+	for _, e := range v.Worst16 {
+		s.Worst = append(s.Worst, record.Judged{Index: e.Index, Got: record.Float(e.Got), R: record.Float(e.R), T: record.Float(e.T)})
+	}
+	for _, b := range v.Blocks {
+		s.NBlocks = b.Blocks
+		s.Blocks = append(s.Blocks, record.Block{Block: b.Block, N: b.N, Error: record.Float(b.Error), Simulated: record.Float(b.Sim),
+			FP32: record.Float(b.Fp32), Limit: record.Float(b.Limit)})
+	}
+	if b := v.Bias; v.Independent {
+		s.Slope = &record.Slope{Spread: record.Float(b.Spread), Slope: record.Float(b.Slope), Sigma: record.Float(b.Sigma), Allowance: record.Float(b.Allowance)}
+	}
+	return s
+}
