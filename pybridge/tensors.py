@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
-import zlib
 from typing import Any
 
 import torch
 
+import pieces
 from wire import Memory, WireError
 
 CANARY = 0xC3
@@ -69,29 +68,7 @@ class Buffer:
 
 def checksum(buffer: Buffer) -> int:
     """crc32 of what lies between the bands."""
-    content = buffer.bytes()
-    if content.device.type != "cpu":
-        return checksum_through(_STAGE, content)
-    return _checksum(content, 0)
-
-
-_STAGE = torch.empty(8 << 20, dtype=torch.uint8)
-"""Host memory for a piece of what lies on a GPU: memory that is fresh for every copy costs more than the copy."""
-
-
-def checksum_through(stage: torch.Tensor, content: torch.Tensor) -> int:
-    """crc32 of bytes that are copied into stage piece by piece."""
-    total = 0
-    for piece in content.split(stage.numel()):
-        on_host = stage[:piece.numel()]
-        on_host.copy_(piece)
-        total = _checksum(on_host, total)
-    return total
-
-
-def _checksum(content: torch.Tensor, before: int) -> int:
-    """crc32 of what had the crc32 before, and then bytes on the host."""
-    return zlib.crc32((ctypes.c_char * content.numel()).from_address(content.data_ptr()), before) if content.numel() else before
+    return pieces.checksum(buffer.bytes())
 
 
 def load(memory: Memory, ref: dict[str, Any], device: torch.device) -> tuple[Buffer, torch.Tensor]:
@@ -102,11 +79,10 @@ def load(memory: Memory, ref: dict[str, Any], device: torch.device) -> tuple[Buf
     if min(stride, default=0) < 0 or start < 0 or reach * dtype.itemsize > count:
         raise WireError(f"tensor {ref['name']}: shape {shape} with strides {stride} from {start} does not fit into {count} bytes")
     view = memory.view(ref)
-    if "crc32" in ref and zlib.crc32(view) != ref["crc32"]:
-        raise WireError(f"tensor {ref['name']}: crc32 {zlib.crc32(view)}, want {ref['crc32']}")
     buffer = Buffer(ref["name"], count, device)
-    if count:
-        buffer.bytes().copy_(torch.frombuffer(view, dtype=torch.uint8))
+    found = pieces.copy_in(buffer.bytes(), view)
+    if found != ref.get("crc32", found):
+        raise WireError(f"tensor {ref['name']}: crc32 {found}, want {ref['crc32']}")
     return buffer, buffer.tensor(dtype, shape, stride, start)
 
 
@@ -115,10 +91,7 @@ def store(memory: Memory, ref: dict[str, Any], tensor: torch.Tensor) -> int:
     view = memory.view(ref)
     if tensor.nbytes != len(view):
         raise WireError(f"output {ref['name']}: {len(view)} bytes of shared memory for a tensor of {tensor.nbytes}")
-    if len(view):
-        flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
-        torch.frombuffer(view, dtype=torch.uint8).copy_(flat)
-    return zlib.crc32(view)
+    return pieces.copy_out(view, tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)) if len(view) else 0
 
 
 def row_major(shape) -> list[int]:

@@ -15,7 +15,7 @@ import torch
 
 from client import Client, Died
 
-import tensors  # these after client, which puts their folder on the path
+import pieces  # these after client, which puts their folder on the path
 import worker
 
 BAD = """
@@ -86,11 +86,17 @@ class Folder(unittest.TestCase):
 
 
 class Checksums(unittest.TestCase):
-    def test_bytes_that_come_in_pieces_have_the_checksum_of_all(self):
-        for count in (0, 1, 63, 64, 65, 640, 1000):
-            content = torch.arange(count).to(torch.uint8)
-            with self.subTest(count):
-                self.assertEqual(tensors.checksum_through(torch.empty(64, dtype=torch.uint8), content), zlib.crc32(bytes(content.tolist())))
+    def test_bytes_that_go_in_pieces_arrive_and_have_the_checksum_of_all(self):
+        with mock.patch.object(pieces, "PIECE", 64):
+            for count in (0, 1, 63, 64, 65, 128, 640, 1000):
+                source = bytes(i * 37 % 251 for i in range(count))
+                target, content = bytearray(count), torch.zeros(count, dtype=torch.uint8)
+                with self.subTest(count):
+                    self.assertEqual(pieces.copy_in(content, memoryview(bytearray(source))), zlib.crc32(source))
+                    self.assertEqual(bytes(content.tolist()), source)
+                    self.assertEqual(pieces.checksum(content), zlib.crc32(source))
+                    self.assertEqual(pieces.copy_out(memoryview(target), content), zlib.crc32(source))
+                    self.assertEqual(bytes(target), source)
 
 
 class Files(Folder):
