@@ -142,7 +142,9 @@ func TestOperatorParity(t *testing.T) {
 		stems[room] = map[string]bool{}
 		for _, f := range files {
 			stem := strings.TrimSuffix(filepath.Base(f), path.Ext(f))
-			stems[room][stem] = true
+			if room != "spec" || !strings.HasSuffix(stem, "_findings") { // what is known of an operator's rows is no operator
+				stems[room][stem] = true
+			}
 		}
 	}
 	if len(stems["spec"]) == 0 {
