@@ -184,17 +184,22 @@ func TestPlantedBugsOnGPU(t *testing.T) {
 			if r := watched(t, s, tool, path, kernels, "right"); !r.Clean() {
 				t.Error("the kernel without a bug is not clean")
 			}
-			found := 0
+			found := []string{}
 			for _, variant := range plantedFor[tool] {
 				for _, f := range watched(t, s, tool, path, kernels, variant).Findings {
 					if strings.Contains(f.Kernel, variant) && f.File == "planted.cu" && f.Line > 0 {
-						found++
+						found = append(found, variant)
 						break
 					}
 				}
 			}
-			fmt.Printf("figure planted: %s finds %d of the %d bugs planted for it: %v\n", tool, found, len(plantedFor[tool]), plantedFor[tool])
-			if found == 0 {
+			line := fmt.Sprintf("%s finds %d of the %d bugs planted for it: %v", tool, len(found), len(plantedFor[tool]), plantedFor[tool])
+			if os.Getenv("TRIAD_FIGURES") != "" {
+				leave(t, "planted-"+tool, line, map[string][]string{"planted": plantedFor[tool], "found": found})
+			} else {
+				fmt.Println("figure planted:", line)
+			}
+			if len(found) == 0 {
 				t.Errorf("%s finds none of %v", tool, plantedFor[tool])
 			}
 		})

@@ -1,24 +1,58 @@
 #!/usr/bin/env bash
-# Records a full session on the GPU that is here: compare and gradcheck of all six operators, then bench of their points, into one database,
-# and exports it.
+# Records the published session on the GPU that is here, step by step, each step into a database of its own, and exports it.
 #
-#   results/published/record.sh FOLDER [SECONDS]
+#   results/published/record.sh FOLDER SECONDS STEP...
 #
-# TRIAD names the binary (default: bin/triad). FOLDER gets session.db, session.jsonl and session.md. SECONDS is how long it may take (default
-# 480): what does not fit is left out, at the end of each step and of the list below. The same command again with the same FOLDER goes on where
-# it stopped: what is done is not done again, what was interrupted is resumed. A step that fails does not end the rest.
+# Without arguments it prints the steps. SECONDS is how long the command may take: what does not fit is left. The same command again goes on where
+# it stopped: what is done is not done again, what was interrupted is resumed. FOLDER gets, of each step, STEP.jsonl (the records with their times),
+# STEP.sessions.jsonl (each command with its machine, rulers and ratios), and figure-*.json. Every command measures its own rulers, and compares in
+# each case one implementation with itself.
+#
+# TRIAD names the binary (default: bin/triad; figures take bin/figures.test beside it). PEERS= leaves out the rows of other people's kernels.
 set -u
-out=${1:?usage: record.sh FOLDER [SECONDS]}
-end=$((SECONDS + ${2:-480}))
-triad=${TRIAD:-bin/triad}
-db=$out/session.db
-mkdir -p "$out"
+steps="attention fp8_gemm softmax layernorm swiglu rope sustained judged figures plain large"
+if [ $# -lt 3 ]; then
+	cat <<'END'
+record.sh FOLDER SECONDS STEP...: the steps of the published session, most important first, each with about how long it takes on an H200
 
-export_session() {
-	"$triad" results export --db "$db" >"$out/session.jsonl.part" && mv "$out/session.jsonl.part" "$out/session.jsonl"
-	"$triad" results export --db "$db" --format md >"$out/session.md.part" && mv "$out/session.md.part" "$out/session.md"
-	echo "record: $(wc -l <"$out/session.jsonl") records, $(wc -c <"$out/session.jsonl") bytes, $SECONDS s"
-}
+  attention   180 s   flash_attention in bf16: 8 points, both passes
+  fp8_gemm    150 s   fp8_gemm in e4m3: 12 points, both passes
+  softmax     120 s   softmax in bf16: 6 points, both passes
+  layernorm    60 s   layernorm in bf16: 3 points, both passes
+  swiglu       40 s   swiglu in bf16, both passes
+  rope         60 s   rope in bf16: 2 points, both passes
+  sustained   200 s   after seconds of load: fp8_gemm 4096 cubed in three scalings, attention forward causal
+  judged      150 s   compare and gradcheck of all operators on the quick cases, nothing timed
+  figures     400 s   one call as both arms, a planted slowdown, faults, false alarms, sanitizers; needs nvcc and compute-sanitizer
+  plain        30 s   torch's operators timed without triad
+  large        60 s   more than 2^31 elements
+
+For commands of at most 480 s:
+
+  results/published/record.sh build/session 480 attention fp8_gemm softmax
+  results/published/record.sh build/session 480 layernorm swiglu rope sustained plain
+  results/published/record.sh build/session 480 judged large
+  results/published/record.sh build/session 480 figures
+
+Then, where the sources are: go run ./results/published FOLDER
+END
+	exit 2
+fi
+out=$1
+end=$((SECONDS + $2))
+shift 2
+triad=${TRIAD:-bin/triad}
+peers=${PEERS-yes}
+mkdir -p "$out"
+for name in "$@"; do
+	case " $steps " in
+	*" $name "*) ;;
+	*)
+		echo "record: there is no step $name: want one of $steps" >&2
+		exit 2
+		;;
+	esac
+done
 
 # attempt NAME LIMIT COMMAND...: the first signal lets a run finish its case, and what it found is recorded; if that was the last, it is complete.
 attempt() {
@@ -27,59 +61,106 @@ attempt() {
 	timeout --preserve-status --signal=TERM --kill-after=20 "$limit" "$@" >"$out/$name.txt" 2>&1
 }
 
-# step NAME SECONDS COMMAND...: done once it ended by itself; 2 is the exit code where there is nothing to resume.
-step() {
-	local name=$1 limit=$2 began=$SECONDS code=2
-	shift 2
+# once NAME COMMAND...: runs it in the time that is left, unless it is done. What can be resumed is called with its own flag, see run.
+once() {
+	local name=$1 began=$SECONDS
+	shift
 	[ -e "$out/$name.done" ] && return
-	local left=$((end - SECONDS))
-	if [ "$left" -lt 8 ]; then
+	local left=$((end - SECONDS - 10))
+	if [ "$left" -lt 10 ]; then
 		echo "record: no time left for $name"
 		return
 	fi
-	[ "$limit" -gt "$left" ] && limit=$left
-	if [ -e "$out/$name.txt" ]; then
-		attempt "$name" "$limit" "$@" --resume
-		code=$?
-	fi
-	if [ "$code" -eq 2 ]; then
-		attempt "$name" "$limit" "$@"
-		code=$?
-	fi
-	if [ "$code" -le 1 ] && ! grep -q 'stopped before' "$out/$name.txt"; then
+	attempt "$name" "$left" "$@"
+	local code=$?
+	if [ "$code" -le 1 ] || [ "$code" -eq 3 ] && ! grep -q 'stopped before' "$out/$name.txt"; then
 		touch "$out/$name.done"
 	fi
 	echo "record: $name: exit $code, $((SECONDS - began)) s"
+	return "$code"
 }
 
-# Nothing is timed here: operators share the GPU. What takes longest is torch.compile, a process for each.
-operators="softmax layernorm swiglu rope fp8_gemm flash_attention"
-for verb in compare gradcheck; do
-	untimed=$([ $verb = compare ] && echo --no-timing)
-	for operator in $operators; do
-		step $verb-$operator 200 "$triad" $verb $operator --device gpu --quick $untimed --db "$db" &
-	done
-	wait
-done
+# run STEP NAME VERB...: a command of triad on the step's database. Where an attempt was interrupted it is resumed; exit code 2 says that there is
+# nothing to resume.
+run() {
+	local step=$1 name=$2
+	shift 2
+	if [ -e "$out/$name.txt" ] && [ ! -e "$out/$name.done" ]; then
+		once "$name" "$triad" "$@" --device gpu --db "$out/$step.db" --resume
+		[ $? -ne 2 ] && return
+	fi
+	once "$name" "$triad" "$@" --device gpu --db "$out/$step.db"
+}
 
 bench() {
-	local name=bench-$1 limit=$2
-	shift 2
-	step "$name" "$limit" "$triad" bench "$@" --device gpu --db "$db" --budget 1s --rounds 40
+	run "$1" "$1" bench "${@:2}" --budget 1s --rounds 40
 }
 
-# The naive products take seconds a call on these points, and would take the time of all others.
-attention="--dtype bf16 --dims batch=4,heads_q=16,heads_kv=16,seq_q=4096,seq_kv=4096,head_dim=128"
-row_impls="cuda/vec,triton,torch"
-bench attention 80 flash_attention $attention --impl cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash,torch/efficient
-bench fp8_gemm 75 fp8_gemm --dims m=4096,n=4096,k=4096 --impl cuda/sm90_wgmma,triton,torch
-bench softmax 45 softmax --dtype bf16 --dims rows=8192,cols=4096 --impl $row_impls
-bench layernorm 40 layernorm --dtype bf16 --dims rows=8192,cols=4096 --impl cuda/vec,cuda/partials,triton,torch
-bench rope 40 rope --dtype bf16 --impl $row_impls
-bench swiglu 60 swiglu --dtype bf16 --impl $row_impls
-bench fp8_gemm-8192 60 fp8_gemm --dims m=8192,n=8192,k=8192 --pass forward --impl cuda/sm90_wgmma,torch/scaled_mm
-bench layernorm-all 45 layernorm --dtype bf16 --pass backward --impl cuda/partials,torch
-bench softmax-all 90 softmax --dtype bf16 --impl $row_impls
-bench sustained 80 fp8_gemm --pass forward --dims m=4096,n=4096,k=4096 --attr scaling=tensor --burst --sustained --impl cuda/sm90_wgmma,torch/scaled_mm
-bench attention-64 60 flash_attention --dtype bf16 --dims batch=4,heads_q=32,heads_kv=32,seq_q=4096,seq_kv=4096,head_dim=64 --impl cuda/sm90_wgmma,torch/cudnn,torch/flash
-export_session
+# with LIST ROW...: the implementations, with those of other people where they are wanted.
+with() {
+	local list=$1
+	shift
+	[ -n "$peers" ] && list="$list$(printf ',%s' "$@")"
+	echo "$list"
+}
+
+export_step() {
+	local step=$1
+	[ -e "$out/$step.db" ] || return
+	for kind in jsonl sessions; do
+		local file=$out/$step.$([ $kind = jsonl ] || echo sessions.)jsonl
+		"$triad" results export --db "$out/$step.db" --format $kind >"$file.part" && mv "$file.part" "$file"
+	done
+	echo "record: $step: $(wc -l <"$out/$step.jsonl") records"
+}
+
+figure() { # NAME of a test, and settings for it
+	local test=$1
+	shift
+	once "$test" env TRIAD_TEST_GPU=bin TRIAD_FIGURES="$out" "$@" bin/figures.test -test.v -test.run "^$test\$"
+}
+
+row="cuda/vec,triton,torch"
+for step in "$@"; do
+	case $step in
+	attention) bench attention flash_attention --dtype bf16 --impl "$(with cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash fa4)" ;;
+	fp8_gemm) bench fp8_gemm fp8_gemm --impl cuda/sm90_wgmma,triton,torch/scaled_mm,torch/scaled_mm_fast ;;
+	softmax) bench softmax softmax --dtype bf16 --impl "$(with $row liger quack)" ;;
+	layernorm) bench layernorm layernorm --dtype bf16 --impl "$(with cuda/vec,cuda/partials,triton,torch liger quack)" ;;
+	swiglu) bench swiglu swiglu --dtype bf16 --impl "$(with $row liger)" ;;
+	rope) bench rope rope --dtype bf16 --impl "$(with $row liger)" ;;
+	sustained)
+		for scaling in tensor row block; do
+			run sustained "sustained-$scaling" bench fp8_gemm --pass forward --dims m=4096,n=4096,k=4096 --attr scaling=$scaling \
+				--impl cuda/sm90_wgmma,torch/scaled_mm --sustained --budget 1s --rounds 40
+		done
+		run sustained sustained-attention bench flash_attention --pass forward --dtype bf16 --attr causal=true \
+			--dims batch=4,heads_q=16,heads_kv=16,seq_q=4096,seq_kv=4096,head_dim=128 \
+			--impl "$(with cuda/sm90_wgmma,torch/cudnn fa4)" --sustained --budget 1s --rounds 40
+		;;
+	judged) # nothing is timed here: operators share the GPU
+		for verb in compare gradcheck; do
+			untimed=$([ $verb = compare ] && echo --no-timing)
+			for operator in softmax layernorm swiglu rope fp8_gemm flash_attention; do
+				run judged "judged-$verb-$operator" $verb $operator --quick $untimed &
+			done
+			wait
+		done
+		;;
+	figures)
+		figure TestFigureSameKernel
+		figure TestFigureSlowdown
+		figure TestFigureFaults
+		figure TestPlantedBugsOnGPU
+		once sanitizers bash -c '"$0" compare all --sanitize all --json --db "$1/sanitizers.db" >"$1/sanitizers.part" && mv "$1/sanitizers.part" "$1/figure-sanitizers.json"' "$triad" "$out"
+		figure TestFigureAlarms TRIAD_FIGURE_SECONDS=100 TRIAD_FIGURE_WORKERS=8
+		;;
+	plain) once plain "${PYTHON:-python3}" "$(dirname "$0")/plain_torch.py" "$out/figure-plain.json" ;;
+	large)
+		run large large compare softmax --dims rows=65537,cols=32776 --dtype bf16 --pass forward --distribution normal --layout contiguous \
+			--impl cuda/vec,cuda/online,triton/online,torch/eager --no-timing
+		;;
+	esac
+	export_step "$step"
+done
+ls "$out"/*.done >/dev/null 2>&1 && echo "record: done: $(cd "$out" && ls -- *.done | sed 's/\.done$//' | tr '\n' ' ')"

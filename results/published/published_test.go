@@ -1,0 +1,241 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// here reads what is published, and a page of the sources.
+func here(t *testing.T) (published, func(page string) string) {
+	t.Helper()
+	root, err := sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := read(filepath.Join(root, data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, func(page string) string {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+}
+
+// Every table of the documents is what the published JSON gives, and every table has its place.
+func TestTablesAreThoseOfTheJSON(t *testing.T) {
+	p, page := here(t)
+	all := tables(p)
+	placed := map[string]bool{}
+	for _, name := range pages {
+		text := page(name)
+		filled, err := fill(text, all)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if filled != text {
+			t.Errorf("%s is not what results/published/h200 gives: go run ./results/published", name)
+		}
+		for _, m := range place.FindAllStringSubmatch(text, -1) {
+			placed[m[1]] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !placed[name] {
+			t.Errorf("the table %q stands nowhere", name)
+		}
+	}
+}
+
+// measured is what a time, a rate or a clock looks like.
+var measured = regexp.MustCompile(`\d[\d.,]*\s?(ns|us|ms|TB/s|GB/s|TFLOP/s|MHz)\b`)
+
+// settings are numbers with a unit that were chosen and not measured.
+var settings = []string{"at least 0.5 ms", "turns of 2 ms"}
+
+// No time of a GPU is written by hand: not beside the tables of docs/performance.md, and not in the README.
+func TestNoTimeOfAGPUByHand(t *testing.T) {
+	_, page := here(t)
+	text := page("docs/performance.md")
+	_, text, there := strings.Cut(text, "\n## On a GPU\n")
+	if !there {
+		t.Fatal("docs/performance.md has no section of the GPU")
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	for name, text := range map[string]string{"docs/performance.md": place.ReplaceAllString(text, ""), "README.md": page("README.md")} {
+		for _, s := range settings {
+			text = strings.ReplaceAll(text, s, "")
+		}
+		if found := measured.FindAllString(text, -1); len(found) > 0 {
+			t.Errorf("%s has figures that no JSON gives: %v", name, found)
+		}
+	}
+}
+
+// What is published keeps what is promised of it: each command that timed has rulers of its own and an implementation beside itself for each
+// case and regime, no ratio beyond a tenth lacks a word, and row operators are compared element by element.
+func TestPublishedSessionsAreWhole(t *testing.T) {
+	p, _ := here(t)
+	sessions := map[string]session{}
+	for _, s := range p.sessions {
+		sessions[s.ID] = s
+	}
+	for _, problem := range problems(p.records, sessions) {
+		t.Error(problem)
+	}
+}
+
+// problems says what is wrong with sessions. Records of before sessions were published are left out.
+func problems(records []record, sessions map[string]session) []string {
+	var all []string
+	say := func(words ...string) {
+		if text := strings.Join(words, " "); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	of := map[string]record{}
+	for _, r := range records {
+		of[r.ID] = r
+	}
+	noise := map[string]bool{}
+	for _, s := range sessions {
+		for _, c := range s.Comparisons {
+			if c.RunA == c.RunB {
+				noise[s.ID+of[c.RunA].Case+c.Regime] = true
+			} else if c.beyond() && c.Word == "AMBIGUOUS" {
+				say(s.ID, c.A, "beside", c.B, ratioWords(c), "is AMBIGUOUS")
+			}
+		}
+	}
+	for _, r := range records {
+		s, known := sessions[r.Session]
+		if !known {
+			continue
+		}
+		for _, t := range r.times() {
+			switch {
+			case t.Status == "PASS" && len(s.Rulers) == 0:
+				say(s.ID, "has no rulers")
+			case t.Status == "PASS" && !noise[s.ID+r.Case+t.Regime]:
+				say(s.ID, r.Op, r.Pass, shape(r), t.Regime, "has no implementation beside itself")
+			}
+			for _, o := range r.Outputs {
+				if slices.Contains(rowOperators, r.Op) && o.Compared < o.N {
+					say(s.ID, r.Op, r.Pass, shape(r), r.Impl, "was not compared whole")
+				}
+			}
+		}
+	}
+	return all
+}
+
+// made is a record of softmax with one timing.
+func made(id, session, impl string, ns, clock float64, regime string) record {
+	r := record{ID: id, Session: session, Op: "softmax", Pass: "backward", DType: "bf16", Dims: map[string]int64{"rows": 8, "cols": 4}, Case: "c", Impl: impl, Status: "PASS",
+		Started: "2026-01-0" + session, Timing: &timing{Regime: regime, Status: "PASS", MedianNS: ns, ClockMHz: &clock, Backward: new("saved tensors")}}
+	r.Outputs = append(r.Outputs, struct {
+		N        int64 `json:"n"`
+		Compared int64 `json:"n_compared"`
+	}{32, 32})
+	return r
+}
+
+// A row compares what one command timed; another clock, and a forward within the call, stand beside the time. Loads have a table of their own.
+func TestRowsAreOfOneCommand(t *testing.T) {
+	records := []record{made("1", "1", "cuda/vec", 1000, 1980, "cold"), made("2", "1", "triton/row", 1100, 1605, "cold"), made("3", "1", "torch/eager", 9000, 1970, "cold"),
+		made("4", "2", "cuda/vec", 500, 1980, "cold"), made("5", "2", "cuda/vec", 700, 1500, "cold sustained")}
+	records[2].Timing.Backward = new(pair)
+	all := groups(records)
+	got := strings.Join(timesTable(cold(all, "softmax"), rowTable, "share", roofline), "\n")
+	want := "| softmax backward 8 x 4 | 1.000 us | 1.100 us at 1605 MHz | 9.000 us (forward + backward) |  | 1980 MHz |"
+	if !strings.HasSuffix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	records[3].Timing.MedianNS, records[1], records[2] = 600, record{}, record{} // now both commands have one implementation: the later counts
+	if got := strings.Join(timesTable(cold(groups(records), "softmax"), rowTable, "share", roofline), "\n"); !strings.Contains(got, "| 0.6000 us |") {
+		t.Errorf("the later command is not there:\n%s", got)
+	}
+	s := published{sessions: []session{{ID: "2"}}}
+	if got := strings.Join(underLoad(all, s), "\n"); !strings.Contains(got, "| cold sustained | cuda/vec | 0.7000 us | 1 |  | 1500 MHz |") || strings.Contains(got, "0.5000") {
+		t.Errorf("under load:\n%s", got)
+	}
+}
+
+// A vendor's pair is compared with the sum of ours.
+func TestPairIsComparedWithTheSum(t *testing.T) {
+	one := func(pass, impl string, ns float64, from *string) record {
+		r := made(pass+impl, "1", impl, ns, 1900, "cold")
+		r.Op, r.Pass, r.Case, r.Timing.Backward = "flash_attention", pass, pass, from
+		return r
+	}
+	all := groups([]record{one("forward", "cuda/sm90_wgmma", 1000, nil), one("backward", "cuda/sm90_wgmma", 3000, new("saved tensors")),
+		one("backward", "torch/cudnn", 2000, new(pair))})
+	got := strings.Join(timesTable(cold(all, "flash_attention"), attention, "share", ofVendor(all)), "\n")
+	if !strings.Contains(got, "| 50 % of the pair |") {
+		t.Errorf("2000 ns beside 1000 + 3000:\n%s", got)
+	}
+}
+
+func TestProblemsAreFound(t *testing.T) {
+	r := made("1", "1", "cuda/vec", 1000, 1980, "cold")
+	whole := session{ID: "1", Comparisons: []comparison{{RunA: "1", RunB: "1", Regime: "cold", Low: 0.99, High: 1.01, Word: "SAME"},
+		{RunA: "2", RunB: "1", Regime: "cold", Ratio: 1.46, Low: 1.45, High: 1.46, Word: "SLOWER"}}}
+	if err := json.Unmarshal([]byte(`[{"name":"copy","bytes_per_second":4e12}]`), &whole.Rulers); err != nil {
+		t.Fatal(err)
+	}
+	if got := problems([]record{r}, map[string]session{"1": whole}); len(got) > 0 {
+		t.Errorf("a whole session: %v", got)
+	}
+	sampled := r
+	sampled.Outputs = slices.Clone(r.Outputs)
+	sampled.Outputs[0].Compared = 3
+	bare := whole
+	bare.Rulers = nil
+	lonely := whole
+	lonely.Comparisons = lonely.Comparisons[1:]
+	wordless := whole
+	wordless.Comparisons = append(slices.Clone(whole.Comparisons), comparison{RunA: "3", RunB: "1", A: "x", Low: 1.2, High: 1.3, Word: "AMBIGUOUS"})
+	for want, c := range map[string]struct {
+		r record
+		s session
+	}{"not compared whole": {sampled, whole}, "no rulers": {r, bare}, "beside itself": {r, lonely}, "is AMBIGUOUS": {r, wordless}} {
+		if got := problems([]record{c.r}, map[string]session{"1": c.s}); len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("%q: %v", want, got)
+		}
+	}
+}
+
+// What is taken from a machine names no folder of it, and tells a library's kernels once.
+func TestTake(t *testing.T) {
+	from, to := t.TempDir(), filepath.Join(t.TempDir(), "h200")
+	line := `{"op":"softmax","backend":"cuda","source":"s","build":{"flags":["-L/root/x/lib","cuda/opt.h"],"cached":true,"kernels":[{"kernel":"_Z1k"}]},"message":"in /tmp/a/b: 3"}` + "\n"
+	for name, text := range map[string]string{"softmax.jsonl": line + line, "softmax.sessions.jsonl": "{\"id\":\"1\"}\n", "figure-x.json": "[1]\n", "softmax.jsonl.part": "half", "softmax.txt": "log"} {
+		if err := os.WriteFile(filepath.Join(from, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := take(from, to); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(to, "softmax.jsonl"))
+	want := `{"op":"softmax","backend":"cuda","source":"s","build":{"flags":["-L$FOLDER","cuda/opt.h"],"cached":true,"kernels":[{"kernel":"_Z1k"}]},"message":"in $FOLDER: 3"}` + "\n"
+	if want += strings.Replace(want, `,"kernels":[{"kernel":"_Z1k"}]`, "", 1); err != nil || string(text) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, text, want)
+	}
+	entries, err := os.ReadDir(to)
+	if err != nil || len(entries) != 3 {
+		t.Errorf("%v, %d files: want the exports and the figure", err, len(entries))
+	}
+	if err := take(t.TempDir(), to); err == nil {
+		t.Error("a folder without exports was taken")
+	}
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// record is what the tables need of a record; docs/json.md describes the object.
+type record struct {
+	ID         string            `json:"id"`
+	Session    string            `json:"session"`
+	Op         string            `json:"op"`
+	Pass       string            `json:"pass"`
+	DType      string            `json:"dtype"`
+	Dims       map[string]int64  `json:"dims"`
+	Attributes map[string]string `json:"attributes"`
+	Case       string            `json:"case"`
+	Impl       string            `json:"impl"`
+	Status     string            `json:"status"`
+	Started    string            `json:"started"`
+	Outputs    []struct {
+		N        int64 `json:"n"`
+		Compared int64 `json:"n_compared"`
+	} `json:"outputs"`
+	Timing  *timing  `json:"timing"`
+	Timings []timing `json:"timings"`
+}
+
+// times are the timings of a record, one a regime.
+func (r record) times() []timing {
+	if r.Timing == nil {
+		return nil
+	}
+	return append([]timing{*r.Timing}, r.Timings...)
+}
+
+// timing is what the tables need of a timing. Times are ns of one call.
+type timing struct {
+	Regime   string   `json:"regime"`
+	Status   string   `json:"status"`
+	MedianNS float64  `json:"median_ns"`
+	FLOPs    float64  `json:"flops"`
+	Roofline *float64 `json:"roofline"`
+	ClockMHz *float64 `json:"clock_mhz"`
+	Backward *string  `json:"backward"` // what a timed backward starts from; nil in records of before this was told
+}
+
+// pair is what a timed backward starts from where its forward runs within the call.
+const pair = "forward+backward"
+
+// session is one command with what it measured beside its records.
+type session struct {
+	ID        string            `json:"id"`
+	Command   []string          `json:"command"`
+	Started   string            `json:"started"`
+	Ended     *string           `json:"ended"`
+	Toolchain map[string]string `json:"toolchain"`
+	Machine   struct {
+		CPU       string  `json:"cpu"`
+		Cores     int     `json:"cores"`
+		GPU       string  `json:"gpu"`
+		GPUMemory float64 `json:"gpu_memory_bytes"`
+		GPUDriver string  `json:"gpu_driver"`
+	} `json:"machine"`
+	Rulers []struct {
+		Name  string   `json:"name"`
+		Bytes *float64 `json:"bytes_per_second"`
+		FLOPs *float64 `json:"flops_per_second"`
+	} `json:"rulers"`
+	Comparisons []comparison `json:"comparisons"`
+}
+
+// comparison is the ratio of two records that were timed in the same rounds; of one record with itself it shows the noise.
+type comparison struct {
+	RunA   string    `json:"run_a"`
+	RunB   string    `json:"run_b"`
+	A      string    `json:"a"`
+	B      string    `json:"b"`
+	Regime string    `json:"regime"`
+	Ratios []float64 `json:"ratios"`
+	Ratio  float64   `json:"ratio"`
+	Low    float64   `json:"ratio_low"`
+	High   float64   `json:"ratio_high"`
+	Word   string    `json:"word"`
+}
+
+// published is everything that is published.
+type published struct {
+	records  []record
+	sessions []session
+	figures  map[string]json.RawMessage // by name, "same-kernel"; sanitizers are several objects, a line each
+}
+
+// read reads what a folder holds.
+func read(folder string) (published, error) {
+	p := published{figures: map[string]json.RawMessage{}}
+	paths, err := filepath.Glob(filepath.Join(folder, "*.json*"))
+	if err != nil {
+		return p, fmt.Errorf("list %s: %w", folder, err)
+	}
+	if len(paths) == 0 {
+		return p, fmt.Errorf("%s holds no JSON: %w", folder, fs.ErrNotExist)
+	}
+	for _, path := range paths {
+		switch name := filepath.Base(path); {
+		case strings.HasSuffix(name, ".sessions.jsonl"):
+			err = lines(path, func(s session) { p.sessions = append(p.sessions, s) })
+		case strings.HasSuffix(name, ".jsonl"):
+			err = lines(path, func(r record) { p.records = append(p.records, r) })
+		case strings.HasPrefix(name, "figure-"):
+			text, readErr := os.ReadFile(path)
+			p.figures[strings.TrimSuffix(strings.TrimPrefix(name, "figure-"), ".json")], err = text, readErr
+		}
+		if err != nil {
+			return p, fmt.Errorf("read %s: %w", path, err)
+		}
+	}
+	return p, nil
+}
+
+// lines reads one object a line.
+func lines[T any](path string, keep func(T)) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return eachLine(text, keep)
+}
+
+func eachLine[T any](text []byte, keep func(T)) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for decoder.More() {
+		var one T
+		if err := decoder.Decode(&one); err != nil {
+			return err
+		}
+		keep(one)
+	}
+	return nil
+}
+
+// take copies exports and figures as they are published: the kernels of a library stand in its first record alone, and folders of the machine
+// are written $FOLDER. What was published before of the same steps is replaced.
+func take(from, to string) error {
+	paths, err := filepath.Glob(filepath.Join(from, "*.json*"))
+	if err != nil || len(paths) == 0 {
+		return fmt.Errorf("%s holds no export of record.sh: %w", from, fs.ErrNotExist)
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return fmt.Errorf("make the folder: %w", err)
+	}
+	told := map[string]bool{}
+	for _, path := range paths {
+		if strings.HasSuffix(path, ".part") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("take %s: %w", path, err)
+		}
+		if strings.HasSuffix(path, ".jsonl") {
+			if text, err = shortened(text, told); err != nil {
+				return fmt.Errorf("take %s: %w", path, err)
+			}
+		}
+		text = machineFolder.ReplaceAll(text, []byte("${1}$$FOLDER"))
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(path)), text, 0o644); err != nil {
+			return fmt.Errorf("take %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// machineFolder is a path of the machine, up to where the part begins that says something.
+var machineFolder = regexp.MustCompile(`(^|\W|-[IL])/(?:root|home|tmp|opt|work|usr/local)(?:/[\w.+@-]+)*`)
+
+// shortened leaves out what an earlier record of the same library said of its kernels.
+func shortened(text []byte, told map[string]bool) ([]byte, error) {
+	var out bytes.Buffer
+	scanner := bufio.NewScanner(bytes.NewReader(text))
+	scanner.Buffer(nil, 1<<28)
+	for scanner.Scan() {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(scanner.Bytes(), &object); err != nil {
+			return nil, err
+		}
+		line := scanner.Bytes()
+		if kernels := regexp.MustCompile(`,?"kernels":\[\{"kernel":[^\]]*\]`).Find(object["build"]); kernels != nil {
+			if library := string(object["op"]) + string(object["backend"]) + string(object["source"]); told[library] {
+				line = bytes.Replace(line, kernels, nil, 1)
+			} else {
+				told[library] = true
+			}
+		}
+		out.Write(line)
+		out.WriteByte('\n')
+	}
+	return out.Bytes(), scanner.Err()
+}

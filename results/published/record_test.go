@@ -1,0 +1,85 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// stub is a triad that writes down how it is called. It is interrupted where the file "slow" lies beside it, and exports a line.
+const stub = `#!/bin/sh
+here=$(dirname "$0")
+case "$*" in
+*export*sessions*) echo '{"id":"1"}' ;;
+*export*) echo '{"op":"softmax"}' ;;
+*)
+	echo "$*" >>"$here/calls"
+	while [ $# -gt 0 ]; do [ "$1" = --db ] && touch "$2"; shift; done
+	[ -e "$here/slow" ] && echo "The run was stopped before its plan was done" && exit 3
+	exit 0
+	;;
+esac
+`
+
+// recordSession runs record.sh with a triad that only writes down how it is called.
+func recordSession(t *testing.T, folder string, args ...string) (said, calls string) {
+	t.Helper()
+	triad := filepath.Join(folder, "triad")
+	if err := os.WriteFile(triad, []byte(stub), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Remove(filepath.Join(folder, "calls"))
+	cmd := exec.Command("bash", append([]string{"record.sh"}, args...)...)
+	cmd.Env = append(os.Environ(), "TRIAD="+triad)
+	out, _ := cmd.CombinedOutput()
+	text, err := os.ReadFile(filepath.Join(folder, "calls"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(out), string(text)
+}
+
+// What was interrupted is resumed, what is done is not done again, and every step leaves its export.
+func TestRecordIsResumed(t *testing.T) {
+	folder := t.TempDir()
+	session := filepath.Join(folder, "session")
+	slow := filepath.Join(folder, "slow")
+	if err := os.WriteFile(slow, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if said, calls := recordSession(t, folder, session, "100", "softmax"); !strings.HasPrefix(calls, "bench softmax --dtype bf16 --impl cuda/vec,triton,torch,liger,quack ") || strings.Contains(calls, "--resume") {
+		t.Errorf("first: %q\n%s", calls, said)
+	}
+	if err := os.Remove(slow); err != nil {
+		t.Fatal(err)
+	}
+	if said, calls := recordSession(t, folder, session, "100", "softmax", "sustained"); strings.Count(calls, "\n") != 5 || strings.Count(calls, "--resume") != 1 ||
+		strings.Count(calls, "--sustained") != 4 {
+		t.Errorf("second: %q\n%s", calls, said)
+	}
+	if said, calls := recordSession(t, folder, session, "100", "softmax", "sustained"); calls != "" {
+		t.Errorf("third: %q\n%s", calls, said)
+	}
+	for _, name := range []string{"softmax.jsonl", "softmax.sessions.jsonl", "sustained.jsonl", "sustained.sessions.jsonl"} {
+		if _, err := os.Stat(filepath.Join(session, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Without time nothing begins; what is no step is refused; without arguments the steps are told.
+func TestRecordSaysWhatItDoes(t *testing.T) {
+	folder := t.TempDir()
+	session := filepath.Join(folder, "session")
+	if said, calls := recordSession(t, folder, session, "12", "rope"); calls != "" || !strings.Contains(said, "no time left for rope") {
+		t.Errorf("12 s: %q\n%s", calls, said)
+	}
+	if said, _ := recordSession(t, folder, session, "100", "gelu"); !strings.Contains(said, "there is no step gelu") {
+		t.Errorf("an unknown step: %s", said)
+	}
+	if said, _ := recordSession(t, folder); !strings.Contains(said, "record.sh build/session 480 attention") {
+		t.Errorf("no argument: %s", said)
+	}
+}

@@ -1,0 +1,341 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// clocksDiffer is how far two clocks may lie apart, as a share, in rows that are compared without a word.
+const clocksDiffer = 0.01
+
+// family is a column of a table: the fastest of its implementations stands there.
+type family struct {
+	title string
+	impls []string // names, or prefixes that end in "/"
+}
+
+func (f family) has(impl string) bool {
+	return slices.ContainsFunc(f.impls, func(name string) bool {
+		return impl == name || strings.HasSuffix(name, "/") && strings.HasPrefix(impl, name)
+	})
+}
+
+var (
+	cuda      = family{"best CUDA", []string{"cuda/"}}
+	triton    = family{"best Triton", []string{"triton/"}}
+	eager     = family{"torch eager", []string{"torch/eager"}}
+	compiled  = family{"torch.compile", []string{"torch/compile"}}
+	liger     = family{"Liger-Kernel", []string{"liger/"}}
+	quack     = family{"quack-kernels", []string{"quack/"}}
+	hopper    = family{"our Hopper variant", []string{"cuda/sm90_wgmma"}}
+	ampere    = family{"our Ampere variant", []string{"cuda/sm80_mma"}}
+	cudnn     = family{"cuDNN", []string{"torch/cudnn"}}
+	flash     = family{"FlashAttention-2 in torch", []string{"torch/flash"}}
+	flash4    = family{"flash-attn-4", []string{"fa4/"}}
+	promoted  = family{"cuBLASLt, promoted sums", []string{"torch/scaled_mm"}}
+	fast      = family{"cuBLASLt, fast sums", []string{"torch/scaled_mm_fast"}}
+	rowTable  = []family{cuda, triton, eager, compiled, liger, quack}
+	attention = []family{hopper, ampere, triton, cudnn, flash, flash4}
+	products  = []family{hopper, triton, promoted, fast}
+)
+
+// group is what was timed of one case in one regime by one command: what may stand in one row.
+type group struct {
+	op, pass, dtype, shape, regime string
+	session, started               string
+	order                          []int64
+	rows                           []row
+}
+
+// row is one implementation of a group.
+type row struct {
+	impl, id, pass, status string
+	timing
+}
+
+func (r row) clock() float64 {
+	if r.ClockMHz == nil {
+		return 0
+	}
+	return *r.ClockMHz
+}
+
+// paired says whether the forward ran within the timed call. Before records told, every backward of torch's autograd was timed so.
+func (r row) paired() bool {
+	if r.Backward != nil {
+		return *r.Backward == pair
+	}
+	return r.pass == "backward" && strings.HasPrefix(r.impl, "torch/") && !promoted.has(r.impl) && !fast.has(r.impl) && r.impl != "torch/dequant"
+}
+
+// groups gathers the timings that can be used. Of several commands that timed a case in a regime one counts, as a whole: that with most
+// implementations, then the latest.
+func groups(records []record) []group {
+	type key struct{ of, regime, session string }
+	found := map[key]*group{}
+	for _, r := range records {
+		for _, t := range r.times() {
+			if t.Status != "PASS" {
+				continue
+			}
+			k := key{r.Case, t.Regime, r.Session}
+			if found[k] == nil {
+				found[k] = &group{op: r.Op, pass: r.Pass, dtype: r.DType, shape: shape(r), regime: t.Regime, session: r.Session, started: r.Started, order: order(r)}
+			}
+			found[k].rows = append(found[k].rows, row{r.Impl, r.ID, r.Pass, r.Status, t})
+		}
+	}
+	chosen := map[key]group{}
+	for k, g := range found {
+		k.session = ""
+		if old, there := chosen[k]; !there || cmp.Or(cmp.Compare(len(g.rows), len(old.rows)), cmp.Compare(g.started, old.started)) > 0 {
+			chosen[k] = *g
+		}
+	}
+	all := slices.Collect(maps.Values(chosen))
+	slices.SortFunc(all, func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.op, b.op), -cmp.Compare(a.pass, b.pass), slices.Compare(a.order, b.order), cmp.Compare(a.shape, b.shape),
+			cmp.Compare(a.dtype, b.dtype), cmp.Compare(a.regime, b.regime))
+	})
+	return all
+}
+
+// order are the sizes of a case, by which rows are sorted.
+func order(r record) []int64 {
+	var all []int64
+	for _, name := range slices.Sorted(maps.Keys(r.Dims)) {
+		all = append(all, r.Dims[name])
+	}
+	return all
+}
+
+// shape is a case in few words.
+func shape(r record) string {
+	d := r.Dims
+	switch r.Op {
+	case "flash_attention":
+		heads := fmt.Sprintf("%d x %d heads", d["batch"], d["heads_q"])
+		if d["heads_kv"] != d["heads_q"] {
+			heads += fmt.Sprintf(" on %d", d["heads_kv"])
+		}
+		words := fmt.Sprintf("%s, %d x %d, %d", heads, d["seq_q"], d["seq_kv"], d["head_dim"])
+		if r.Attributes["causal"] == "true" {
+			words += ", causal"
+		}
+		return words
+	case "fp8_gemm":
+		words := fmt.Sprintf("%d x %d x %d", d["m"], d["n"], d["k"])
+		if d["m"] == d["n"] && d["n"] == d["k"] {
+			words = fmt.Sprintf("%d cubed", d["m"])
+		}
+		return words + ", one scale a " + r.Attributes["scaling"]
+	case "rope":
+		return fmt.Sprintf("%d x (%d + %d) x %d", d["batch"]*d["seq"], d["heads_q"], d["heads_k"], d["head_dim"])
+	}
+	return fmt.Sprintf("%d x %d", d["rows"], d["cols"])
+}
+
+// best is the fastest of a family; false where none was timed.
+func (g group) best(f family) (row, bool) {
+	var best row
+	for _, r := range g.rows {
+		if f.has(r.impl) && (best.impl == "" || r.MedianNS < best.MedianNS) {
+			best = r
+		}
+	}
+	return best, best.impl != ""
+}
+
+// differ says whether two clocks are known and lie apart.
+func differ(a, b row) bool {
+	return a.clock() > 0 && b.clock() > 0 && math.Abs(a.clock()/b.clock()-1) > clocksDiffer
+}
+
+// cell is what stands in a table of one implementation: its time or its rate, with what it was timed with where that differs from the row's
+// first, and with the forward where that ran within the call.
+func (g group) cell(f family, first row) string {
+	r, there := g.best(f)
+	if !there {
+		return ""
+	}
+	text := duration(r.MedianNS)
+	if g.op == "fp8_gemm" {
+		text = fmt.Sprintf("%.0f TFLOP/s", r.FLOPs/r.MedianNS/1e3)
+	}
+	if r.status == "DIFFERENT_CONTRACT" {
+		text += " (another contract)"
+	}
+	if r.paired() {
+		text += " (forward + backward)"
+	}
+	if differ(r, first) {
+		text += fmt.Sprintf(" at %.0f MHz", r.clock())
+	}
+	return text
+}
+
+// title names a row.
+func (g group) title() string {
+	name := g.op
+	if g.op == "flash_attention" {
+		name = "attention"
+	}
+	return fmt.Sprintf("%s %s %s", name, g.pass, g.shape)
+}
+
+// timesTable is a table of the cold times of groups; what no group has is no column.
+func timesTable(all []group, families []family, share string, shareOf func(group, row) string) []string {
+	families = slices.DeleteFunc(slices.Clone(families), func(f family) bool {
+		return !slices.ContainsFunc(all, func(g group) bool { _, there := g.best(f); return there })
+	})
+	if len(families) == 0 {
+		return []string{"Nothing of this is recorded."}
+	}
+	header := "| operator |"
+	for _, f := range families {
+		header += " " + f.title + " |"
+	}
+	out := []string{header + " " + share + " | clock |", "|---|" + strings.Repeat("--:|", len(families)+2)}
+	for _, g := range all {
+		first, there := g.best(families[0])
+		if !there {
+			continue
+		}
+		line := "| " + g.title() + " |"
+		for _, f := range families {
+			line += " " + g.cell(f, first) + " |"
+		}
+		out = append(out, fmt.Sprintf("%s %s | %.0f MHz |", line, shareOf(g, first), first.clock()))
+	}
+	return out
+}
+
+// roofline is the share of what the rulers of the same command allow.
+func roofline(_ group, first row) string {
+	if first.Roofline == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", *first.Roofline*100)
+}
+
+// ofVendor is the share of the vendor's rate: at the same sizes, in the same command, with a word where the clocks differ. Where the vendor's
+// forward ran within its backward, the pair is compared with the sum of ours.
+func ofVendor(all []group) func(group, row) string {
+	return func(g group, first row) string {
+		share, vendor, there := g.vendorShare(all, first)
+		if !there {
+			return ""
+		}
+		text := fmt.Sprintf("%.0f %%", share*100)
+		if vendor.paired() {
+			text += " of the pair"
+		}
+		if differ(vendor, first) {
+			text += ", clocks differ"
+		}
+		return text
+	}
+}
+
+// vendorShare is the vendor's time divided by ours.
+func (g group) vendorShare(all []group, ours row) (share float64, vendor row, there bool) {
+	if vendor, there = g.best(vendorOf(g)); !there {
+		return 0, vendor, false
+	}
+	took := ours.MedianNS
+	if vendor.paired() {
+		at := slices.IndexFunc(all, func(o group) bool {
+			return o.pass == "forward" && o.op == g.op && o.dtype == g.dtype && o.shape == g.shape && o.regime == g.regime && o.session == g.session
+		})
+		if at < 0 {
+			return 0, vendor, false
+		}
+		forward, is := all[at].best(family{impls: []string{ours.impl}})
+		if !is {
+			return 0, vendor, false
+		}
+		took += forward.MedianNS
+	}
+	return vendor.MedianNS / took, vendor, true
+}
+
+func vendorOf(g group) family {
+	if g.op == "fp8_gemm" {
+		return promoted
+	}
+	return cudnn
+}
+
+// cold are the groups of operators, timed cold and in turns.
+func cold(all []group, ops ...string) []group {
+	return slices.DeleteFunc(slices.Clone(all), func(g group) bool { return g.regime != "cold" || !slices.Contains(ops, g.op) })
+}
+
+// underLoad is the table of what was timed after rests, or after seconds of the same call: clocks there follow from power, and every row shows its own.
+func underLoad(all []group, s published) []string {
+	out := []string{"| operator | regime | implementation | median | ratio to the fastest | word | clock |", "|---|---|---|--:|--:|---|--:|"}
+	for _, g := range all {
+		if !strings.Contains(g.regime, "sustained") && !strings.Contains(g.regime, "burst") {
+			continue
+		}
+		rows := slices.SortedFunc(slices.Values(g.rows), func(a, b row) int { return cmp.Compare(a.MedianNS, b.MedianNS) })
+		for i, r := range rows {
+			ratio, word := "1", ""
+			if i > 0 {
+				ratio = fmt.Sprintf("%.2f", r.MedianNS/rows[0].MedianNS)
+				if c, said := s.comparisonOf(g.session, r.id, g.regime); said {
+					ratio, word = ratioWords(c), c.Word
+				}
+			}
+			text := duration(r.MedianNS)
+			if g.op == "fp8_gemm" {
+				text += fmt.Sprintf(", %.0f TFLOP/s", r.FLOPs/r.MedianNS/1e3)
+			}
+			out = append(out, fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.0f MHz |", g.title(), g.regime, r.impl, text, ratio, word, r.clock()))
+		}
+	}
+	if len(out) == 2 {
+		return []string{"Nothing of this is recorded."}
+	}
+	return out
+}
+
+// comparisonOf is what a session said of a record beside the fastest.
+func (p published) comparisonOf(id, run, regime string) (comparison, bool) {
+	for _, s := range p.sessions {
+		if s.ID != id {
+			continue
+		}
+		for _, c := range s.Comparisons {
+			if c.RunA == run && c.RunB != run && c.Regime == regime {
+				return c, true
+			}
+		}
+	}
+	return comparison{}, false
+}
+
+// ratioWords is a ratio as triad prints it.
+func ratioWords(c comparison) string {
+	if c.Ratio >= 10 {
+		return fmt.Sprintf("%.0f x", c.Ratio)
+	}
+	return fmt.Sprintf("%.2f [%.3f, %.3f]", c.Ratio, c.Low, c.High)
+}
+
+// duration is a time of ns with four digits.
+func duration(ns float64) string {
+	unit, scale := "us", 1e3
+	switch {
+	case ns >= 1e9:
+		unit, scale = "s", 1e9
+	case ns >= 1e6:
+		unit, scale = "ms", 1e6
+	}
+	v := ns / scale
+	return fmt.Sprintf("%.*f %s", max(0, 3-int(math.Floor(math.Log10(math.Max(v, 1e-3))))), v, unit)
+}
