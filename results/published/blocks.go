@@ -216,7 +216,7 @@ func compared(records []record) []string {
 			}
 			n++
 			for _, o := range r.Outputs {
-				if o.N > 0 {
+				if o.N > 0 && o.Status != "MISSING" {
 					share := float64(o.Compared) / float64(o.N)
 					least, most = math.Min(least, share), math.Max(most, share)
 				}

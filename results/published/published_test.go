@@ -129,7 +129,7 @@ func problems(records []record, sessions map[string]session) []string {
 				say(s.ID, r.Op, r.Pass, shape(r), t.Regime, "has no implementation beside itself")
 			}
 			for _, o := range r.Outputs {
-				if slices.Contains(rowOperators, r.Op) && o.Compared < o.N {
+				if slices.Contains(rowOperators, r.Op) && o.Compared < o.N && o.Status != "MISSING" {
 					say(s.ID, r.Op, r.Pass, shape(r), r.Impl, "was not compared whole")
 				}
 			}
@@ -142,10 +142,7 @@ func problems(records []record, sessions map[string]session) []string {
 func made(id, session, impl string, ns, clock float64, regime string) record {
 	r := record{ID: id, Session: session, Op: "softmax", Pass: "backward", DType: "bf16", Dims: map[string]int64{"rows": 8, "cols": 4}, Case: "c", Impl: impl, Status: "PASS",
 		Started: "2026-01-0" + session, Timing: &timing{Regime: regime, Status: "PASS", MedianNS: ns, ClockMHz: &clock, Backward: new("saved tensors")}}
-	r.Outputs = append(r.Outputs, struct {
-		N        int64 `json:"n"`
-		Compared int64 `json:"n_compared"`
-	}{32, 32})
+	r.Outputs = []output{{"PASS", 32, 32}, {"MISSING", 8, 0}}
 	return r
 }
 

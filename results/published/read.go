@@ -25,12 +25,16 @@ type record struct {
 	Impl       string            `json:"impl"`
 	Status     string            `json:"status"`
 	Started    string            `json:"started"`
-	Outputs    []struct {
-		N        int64 `json:"n"`
-		Compared int64 `json:"n_compared"`
-	} `json:"outputs"`
-	Timing  *timing  `json:"timing"`
-	Timings []timing `json:"timings"`
+	Outputs    []output          `json:"outputs"`
+	Timing     *timing           `json:"timing"`
+	Timings    []timing          `json:"timings"`
+}
+
+// output is what was judged of one output; one that an implementation may leave out and does is MISSING.
+type output struct {
+	Status   string `json:"status"`
+	N        int64  `json:"n"`
+	Compared int64  `json:"n_compared"`
 }
 
 // times are the timings of a record, one a regime.
