@@ -34,6 +34,7 @@ For commands of at most 480 s:
   results/published/record.sh build/session 480 judged large
   results/published/record.sh build/session 480 figures
 
+FOLDER is all that a command needs of the one before: it can be copied to another machine of the same kind.
 Then, where the sources are: go run ./results/published FOLDER
 END
 	exit 2
@@ -152,7 +153,8 @@ for step in "$@"; do
 		figure TestFigureSlowdown
 		figure TestFigureFaults
 		figure TestPlantedBugsOnGPU
-		once sanitizers bash -c '"$0" compare all --sanitize all --json --db "$1/sanitizers.db" >"$1/sanitizers.part" && mv "$1/sanitizers.part" "$1/figure-sanitizers.json"' "$triad" "$out"
+		once sanitizers bash -c '"$0" compare all --sanitize all --json --db "$1/sanitizers.db" >"$1/sanitizers.part"; code=$?
+			mv "$1/sanitizers.part" "$1/figure-sanitizers.json"; exit $code' "$triad" "$out"
 		figure TestFigureAlarms TRIAD_FIGURE_SECONDS=100 TRIAD_FIGURE_WORKERS=8
 		;;
 	plain) once plain "${PYTHON:-python3}" "$(dirname "$0")/plain_torch.py" "$out/figure-plain.json" ;;
