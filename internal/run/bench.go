@@ -55,38 +55,46 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) err
 			break
 		}
 		x.progress(Progress{Case: i, Cases: len(planned), Elapsed: time.Since(x.began)})
-		if err := x.benchCase(ctx, w); err != nil {
+		if err := x.benchCase(ctx, w, planned[i+1:]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// benchCase judges every implementation of a case, one after the other, and times those that passed: all of them, where a resumed session
+// benchCase judges every implementation of a case and times those that passed: all of them, where a resumed session
 // lacks anything of the case, since only what was timed in the same rounds can be compared.
-func (x *execution) benchCase(ctx context.Context, w work) error {
+func (x *execution) benchCase(ctx context.Context, w work, after []work) error {
 	before := x.before(w)
 	missing := x.missing(w)
-	if !slices.ContainsFunc(missing, func(e entry) bool { return e.verdict == nil }) && x.timedBefore(before) {
+	if x.complete(w) {
 		return x.recordRulings(work{operator: w.operator, Case: w.Case, entries: missing})
 	}
 	began := time.Now()
-	c, err := x.prepare(w)
+	c, err := x.ahead.take(x, w)
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
 	}
+	if len(after) > 0 && !x.complete(after[0]) {
+		x.ahead.begin(x, after[0])
+	}
 	from := len(x.result.Records)
 	x.result.Records = append(x.result.Records, before...)
-	for _, e := range missing {
-		if err := x.oneEntry(ctx, c, e); err != nil {
-			return err
-		}
-	}
-	if err := x.compareEntries(c); err != nil {
+	if err := x.allEntries(ctx, c, missing); err != nil {
 		return err
 	}
+	at := func(r record.Record) int {
+		return slices.IndexFunc(w.entries, func(e entry) bool { return e.implementation.Name == r.Impl })
+	}
+	slices.SortStableFunc(x.result.Records[from:], func(a, b record.Record) int { return at(a) - at(b) }) // not as they came in
+	x.ahead.wait()
 	x.result.spend("running and judging", began)
 	return x.time(ctx, c, x.result.Records[from:])
+}
+
+// complete says whether all there is to find of a case is recorded, or known beforehand.
+func (x *execution) complete(w work) bool {
+	return !slices.ContainsFunc(x.missing(w), func(e entry) bool { return e.verdict == nil }) && x.timedBefore(x.before(w))
 }
 
 // before is what a resumed session has recorded of a case.

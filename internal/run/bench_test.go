@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,6 +51,7 @@ type timedFake struct {
 	without   []string       // rulers that it does not know
 	after     map[string]way // what the timed calls write, where it is not what the judged call wrote
 	ends      map[string]backend.Outcome
+	finishing sync.Mutex
 	open      int
 	differs   map[string][]backend.Differing // which outputs are not the same bits in all sets
 }
@@ -126,6 +128,8 @@ func (a *fakeArm) Time(_ context.Context, args backend.TimeArgs) (backend.TimeRe
 }
 
 func (a *fakeArm) Finish(context.Context) (backend.Outcome, []backend.Differing, error) {
+	a.fake.finishing.Lock()
+	defer a.fake.finishing.Unlock()
 	a.fake.open--
 	if len(a.job.Outputs) == 0 {
 		return backend.Outcome{}, nil, nil

@@ -126,7 +126,7 @@ func (x *execution) timeWhatPassed(ctx context.Context, planned []work, timed []
 			return nil
 		}
 		x.progress(Progress{Text: fmt.Sprintf("timing what passes, %d of %d", i+1, len(timed))})
-		if err := x.timeOne(ctx, w); err != nil {
+		if err := x.timeOne(ctx, w, works[i+1:]); err != nil {
 			return err
 		}
 	}
@@ -134,15 +134,15 @@ func (x *execution) timeWhatPassed(ctx context.Context, planned []work, timed []
 }
 
 // timeOne times one case of a comparison, and judges it before where that is not done yet.
-func (x *execution) timeOne(ctx context.Context, w timedWork) error {
+func (x *execution) timeOne(ctx context.Context, w timedWork, after []work) error {
 	if !w.judged {
-		return x.benchCase(ctx, w.work)
+		return x.benchCase(ctx, w.work, after)
 	}
 	before := x.before(w.work)
 	if len(before) > 0 && x.timedBefore(before) {
 		return nil
 	}
-	c, err := x.prepare(w.work)
+	c, err := x.ahead.take(x, w.work)
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
 	}

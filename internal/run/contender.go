@@ -2,9 +2,11 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"triad/internal/backend"
@@ -240,20 +242,27 @@ func (h *heat) turn(ctx context.Context, k *contender, position int) error {
 
 // finish frees every arm and judges what the timed calls wrote.
 func (h *heat) finish(ctx context.Context, c *prepared) error {
-	for _, k := range h.contenders {
-		if k.arm == nil {
-			continue
+	var group sync.WaitGroup // nothing is timed any more: workers copy side by side
+	failures := make([]error, len(h.contenders))
+	for i, k := range h.contenders {
+		if k.arm != nil {
+			group.Go(func() { failures[i] = h.finishOne(ctx, c, k) })
 		}
-		outcome, differing, err := k.arm.Finish(ctx)
-		if err != nil {
-			return err
-		}
-		if outcome.Status != op.StatusUnknown && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if k.failed, k.sentence = h.judgeTimed(c, k, outcome, differing); k.failed == op.StatusUnknown {
-			k.sentence = ""
-		}
+	}
+	group.Wait()
+	return errors.Join(failures...)
+}
+
+func (h *heat) finishOne(ctx context.Context, c *prepared, k *contender) error {
+	outcome, differing, err := k.arm.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	if outcome.Status != op.StatusUnknown && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if k.failed, k.sentence = h.judgeTimed(c, k, outcome, differing); k.failed == op.StatusUnknown {
+		k.sentence = ""
 	}
 	return nil
 }

@@ -197,6 +197,7 @@ type execution struct {
 	rulers  stats.Rulers
 	physics backend.DevicePhysics
 
+	ahead    ahead
 	mu       sync.Mutex // guards what follows, and the order of records
 	result   *Result
 	finished int
@@ -306,13 +307,18 @@ func (x *execution) oneCase(ctx context.Context, w work, c *prepared) error {
 	if c == nil {
 		return x.recordRulings(w)
 	}
-	// Implementations of different workers run side by side; the adapters keep those of one worker apart.
+	return x.allEntries(ctx, c, w.entries)
+}
+
+// allEntries runs entries on a case and compares the implementations with each other. Those of different workers run side by side; the adapters keep
+// those of one worker apart.
+func (x *execution) allEntries(ctx context.Context, c *prepared, entries []entry) error {
 	var group sync.WaitGroup
-	failures := make([]error, len(w.entries))
-	for _, lane := range lanes(w.entries) {
+	failures := make([]error, len(entries))
+	for _, lane := range lanes(entries) {
 		group.Go(func() {
 			for _, i := range lane {
-				if failures[i] = x.oneEntry(ctx, c, w.entries[i]); failures[i] != nil {
+				if failures[i] = x.oneEntry(ctx, c, entries[i]); failures[i] != nil {
 					return
 				}
 			}

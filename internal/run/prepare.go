@@ -30,6 +30,7 @@ type prepared struct {
 	mu     sync.Mutex
 	truths map[string]truthOnce
 	kept   []keptOutputs
+	saves  map[string][]tensor.Tensor // what an implementation's own forward saved, by the backward's name
 }
 
 type truthOnce func() (judge.Truth, error)
@@ -195,7 +196,7 @@ func (x *execution) job(ctx context.Context, c *prepared, e entry) (backend.Job,
 	saved := c.saved
 	if c.Saved == "own" {
 		var err error
-		if saved, err = x.ownSaved(ctx, c, e); err != nil {
+		if saved, err = c.savedOnce(e.implementation.Name, func() ([]tensor.Tensor, error) { return x.ownSaved(ctx, c, e) }); err != nil {
 			return job, err
 		}
 	}
@@ -205,6 +206,27 @@ func (x *execution) job(ctx context.Context, c *prepared, e entry) (backend.Job,
 		return job, fmt.Errorf("inputs of %s: %w", describe(c.Case), err)
 	}
 	return job, nil
+}
+
+// savedOnce gives what an implementation's own forward saved: it is run for the judged call, and once.
+func (c *prepared) savedOnce(name string, forward func() ([]tensor.Tensor, error)) ([]tensor.Tensor, error) {
+	c.mu.Lock()
+	saved, known := c.saves[name]
+	c.mu.Unlock()
+	if known {
+		return saved, nil
+	}
+	saved, err := forward()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.saves == nil {
+		c.saves = map[string][]tensor.Tensor{}
+	}
+	c.saves[name] = saved
+	return saved, nil
 }
 
 // ownSaved runs the forward that a backward is chained to and returns what it saved.

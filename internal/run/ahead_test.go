@@ -1,0 +1,48 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// What is prepared ahead is what is taken where it is the case that comes next; another is prepared when it is asked for, and a panic reaches
+// whoever takes it.
+func TestAhead(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward}})
+	if err != nil || len(plan.Cases) < 2 {
+		t.Fatalf("%d cases, %v", len(plan.Cases), err)
+	}
+	one, two := work{operator: o, Case: plan.Cases[0]}, work{operator: o, Case: plan.Cases[1]}
+	x := &execution{Runner: &Runner{}, request: Request{Seed: 1}, result: &Result{}}
+	x.ahead.begin(x, one)
+	x.ahead.wait()
+	begun, err := x.ahead.prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := x.ahead.take(x, one); err != nil || c != begun {
+		t.Errorf("%p, %v, want what was begun, %p", c, err, begun)
+	}
+	if c, err := x.ahead.take(x, one); err != nil || c == begun || c.Key() != one.Key() {
+		t.Errorf("taken twice: %v", err)
+	}
+	x.ahead.begin(x, one)
+	if c, err := x.ahead.take(x, two); err != nil || c.Key() != two.Key() {
+		t.Errorf("another case than the one that was begun: %v", err)
+	}
+	x.ahead.begin(x, work{Case: plan.Cases[0]}) // without an operator
+	defer func() {
+		if p := recover(); p == nil || !strings.Contains(p.(error).Error(), "nil pointer") {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	_, _ = x.ahead.take(x, work{Case: plan.Cases[0]})
+	t.Error("the panic was lost")
+}
