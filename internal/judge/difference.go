@@ -72,7 +72,12 @@ func (f *Difference) note(g *grid, at int64, x, y float64) {
 	if math.IsNaN(apart) || math.IsInf(apart, 0) {
 		apart = math.Inf(1)
 	} else {
-		apart /= g.ulp(math.Max(math.Abs(x), math.Abs(y)))
+		largest := math.Max(math.Abs(x), math.Abs(y))
+		if g.floating && g.format.P < 53 {
+			apart *= power(-g.logULP(largest)) // exact: an ulp is a power of two
+		} else {
+			apart /= g.ulp(largest)
+		}
 	}
 	if apart > f.ULP {
 		f.ULP, f.At = apart, at
