@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"sync"
 	"time"
 
 	"triad/internal/backend"
@@ -251,27 +252,31 @@ func (l *launching) prepareWorkspace() error {
 // pieceBytes is how much of an input is read back at a time: memory that is fresh for every launch costs more than the copy.
 const pieceBytes = 8 << 20
 
-// piece is memory of the server for so many bytes, at most pieceBytes.
-func (s *server) piece(bytes int64) []byte {
-	if int64(len(s.scratch)) < bytes {
-		s.scratch = make([]byte, bytes)
+// piece is memory of the server for so many bytes, at most pieceBytes: one of two.
+func (s *server) piece(which int, bytes int64) []byte {
+	if int64(len(s.scratch[which])) < bytes {
+		s.scratch[which] = make([]byte, bytes)
 	}
-	return s.scratch[:bytes]
+	return s.scratch[which][:bytes]
 }
 
-// hashInputs gives the checksum of each input's storage after the launch.
+// hashInputs gives the checksum of each input's storage after the launch. While one piece is added up the next is read.
 func (l *launching) hashInputs() ([]uint32, error) {
 	sums := make([]uint32, len(l.inputs))
 	for i, b := range l.inputs {
 		sum := crc32.NewIEEE()
+		var adding sync.WaitGroup
+		defer adding.Wait()
 		for at := int64(0); at < b.Bytes; at += pieceBytes {
-			piece := l.server.piece(min(pieceBytes, b.Bytes-at))
+			piece := l.server.piece(int(at/pieceBytes%2), min(pieceBytes, b.Bytes-at))
 			part := Buffer{Name: b.Name, Pointer: b.Pointer + uintptr(at), Bytes: int64(len(piece))}
 			if err := l.server.device.CopyOut(piece, part); err != nil {
 				return nil, fmt.Errorf("read input %s back: %w", b.Name, err)
 			}
-			sum.Write(piece)
+			adding.Wait()
+			adding.Go(func() { sum.Write(piece) })
 		}
+		adding.Wait()
 		sums[i] = sum.Sum32()
 	}
 	return sums, nil

@@ -19,7 +19,7 @@ func (d memoryOf) CopyOut(to []byte, from Buffer) error {
 
 // The checksum of an input is that of all its bytes, whatever pieces it is read back in.
 func TestHashInputs(t *testing.T) {
-	for _, bytes := range []int64{0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 2*pieceBytes + 12345} {
+	for _, bytes := range []int64{0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 2*pieceBytes + 12345, 5 * pieceBytes} {
 		content := make([]byte, bytes)
 		for i := range content {
 			content[i] = byte(i*7 + i>>13)
@@ -30,8 +30,10 @@ func TestHashInputs(t *testing.T) {
 		if err != nil || sums[0] != crc32.ChecksumIEEE(content) || sums[1] != crc32.ChecksumIEEE(content[:bytes/2]) {
 			t.Errorf("%d bytes: %08x, %v", bytes, sums, err)
 		}
-		if len(l.server.scratch) > pieceBytes {
-			t.Errorf("%d bytes of scratch", len(l.server.scratch))
+		for _, scratch := range l.server.scratch {
+			if len(scratch) > pieceBytes {
+				t.Errorf("%d bytes of scratch", len(scratch))
+			}
 		}
 	}
 }

@@ -121,8 +121,8 @@ type server struct {
 	kernels map[string][]*kernel         // by operator and implementation
 	file    *os.File
 	memory  []byte
-	scratch []byte // see piece
-	clock   Clock  // nil until something is timed
+	scratch [2][]byte // see piece
+	clock   Clock     // nil until something is timed
 	arms    map[int64]*arm
 }
 
