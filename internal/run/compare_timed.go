@@ -106,7 +106,7 @@ func (x *execution) timeWhatPassed(ctx context.Context, planned []work, timed []
 			timed = append(timed, timedWork{w, true})
 		}
 	}
-	timed = slices.DeleteFunc(timed, func(w timedWork) bool { return w.judged && !x.passed(w.work) })
+	timed = slices.DeleteFunc(timed, func(w timedWork) bool { return w.judged && !x.passed(w.work) || x.resumedComplete(w.work) })
 	if len(timed) == 0 {
 		return nil
 	}
@@ -138,17 +138,16 @@ func (x *execution) timeOne(ctx context.Context, w timedWork, after []work) erro
 	if !w.judged {
 		return x.benchCase(ctx, w.work, after)
 	}
-	before := x.before(w.work)
-	if len(before) > 0 && x.timedBefore(before) {
-		return nil
-	}
 	c, err := x.ahead.take(x, w.work)
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
 	}
-	x.result.Records = append(x.result.Records, before...)
+	x.result.Records = append(x.result.Records, x.before(w.work)...)
 	return x.time(ctx, c, x.result.Records)
 }
+
+// resumedComplete says whether the session that is resumed had judged and timed all of a case.
+func (x *execution) resumedComplete(w work) bool { return len(x.before(w)) > 0 && x.complete(w) }
 
 // largest is, for every operator, pass and dtype, the largest case of a comparison on which something passed.
 func (x *execution) largest(planned []work) []work {
