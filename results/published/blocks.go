@@ -21,8 +21,8 @@ func tables(p published) map[string][]string {
 		"machine":    machines(p),
 		"rulers":     rulers(p),
 		"rows":       timesTable(rows, rowTable, "share of the roofline (CUDA)", roofline),
-		"attention":  timesTable(cold(all, "flash_attention"), attention, "share of cuDNN's rate", ofVendor(all)),
-		"products":   timesTable(cold(all, "fp8_gemm"), products, "share of cuBLASLt's rate", ofVendor(all)),
+		"attention":  timesTable(cold(all, "flash_attention"), attention, "share of cuDNN's rate", ofVendor),
+		"products":   timesTable(cold(all, "fp8_gemm"), products, "share of cuBLASLt's rate", ofVendor),
 		"under load": underLoad(all, p),
 		"goals":      goals(all),
 		"words":      words(p),
@@ -119,14 +119,15 @@ func goals(all []group) []string {
 			roof.add(*first.Roofline >= 0.85, fmt.Sprintf("%s (%.0f %%)", g.title(), *first.Roofline*100))
 		}
 		if ours, there := g.best(hopper); there {
-			if share, _, is := g.vendorShare(all, ours); is {
+			if theirs, is := g.best(vendorOf(g)); is {
+				share := theirs.MedianNS / ours.MedianNS
 				vendor.add(share >= 0.5, fmt.Sprintf("%s (%.0f %%)", g.title(), share*100))
 			}
 		}
 		if first, there := g.best(cuda); there && g.op == "layernorm" && g.pass == "backward" {
 			best := math.Inf(1)
 			for _, f := range []family{eager, compiled} {
-				if r, is := g.best(f); is && !r.paired() {
+				if r, is := g.best(f); is {
 					best = math.Min(best, r.MedianNS)
 				}
 			}

@@ -150,10 +150,11 @@ func made(id, session, impl string, ns, clock float64, regime string) record {
 func TestRowsAreOfOneCommand(t *testing.T) {
 	records := []record{made("1", "1", "cuda/vec", 1000, 1980, "cold"), made("2", "1", "triton/row", 1100, 1605, "cold"), made("3", "1", "torch/eager", 9000, 1970, "cold"),
 		made("4", "2", "cuda/vec", 500, 1980, "cold"), made("5", "2", "cuda/vec", 700, 1500, "cold sustained")}
-	records[2].Timing.Backward = new(pair)
+	records[2].Timing.Mode = "events"
 	all := groups(records)
 	got := strings.Join(timesTable(cold(all, "softmax"), rowTable, "share", roofline), "\n")
-	want := "| softmax backward 8 x 4 | 1.000 us | 1.100 us at 1605 MHz | 9.000 us (forward + backward) |  | 1980 MHz |"
+	want := "| softmax backward 8 x 4 | 1.000 us | 1.100 us at 1605 MHz | 9.000 us* |  | 1980 MHz |\n\n" +
+		"* timed between events, the host's time included, where no graph could capture the calls."
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -167,18 +168,25 @@ func TestRowsAreOfOneCommand(t *testing.T) {
 	}
 }
 
-// A vendor's pair is compared with the sum of ours.
-func TestPairIsComparedWithTheSum(t *testing.T) {
+// A backward that was timed with its forward stands in a row of its own, beside the others' sums of a forward and a backward of the same
+// command.
+func TestPairStandsBesideSums(t *testing.T) {
 	one := func(pass, impl string, ns float64, from *string) record {
 		r := made(pass+impl, "1", impl, ns, 1900, "cold")
 		r.Op, r.Pass, r.Case, r.Timing.Backward = "flash_attention", pass, pass, from
 		return r
 	}
-	all := groups([]record{one("forward", "cuda/sm90_wgmma", 1000, nil), one("backward", "cuda/sm90_wgmma", 3000, new("saved tensors")),
-		one("backward", "torch/cudnn", 2000, new(pair))})
-	got := strings.Join(timesTable(cold(all, "flash_attention"), attention, "share", ofVendor(all)), "\n")
-	if !strings.Contains(got, "| 50 % of the pair |") {
-		t.Errorf("2000 ns beside 1000 + 3000:\n%s", got)
+	all := groups([]record{one("forward", "cuda/sm90_wgmma", 1000, new("")), one("backward", "cuda/sm90_wgmma", 3000, new("saved tensors")),
+		one("backward", "torch/cudnn", 2000, new(pair)), one("backward", "fa4/forward", 1500, new("retained graph")), one("backward", "torch/flash", 7000, nil)})
+	got := strings.Join(timesTable(cold(all, "flash_attention"), attention, "share", ofVendor), "\n")
+	for _, want := range []string{
+		"| attention forward 0 x 0 heads, 0 x 0, 0 | 1.000 us |  |  |  |  | 1900 MHz |",
+		"| attention backward 0 x 0 heads, 0 x 0, 0 | 3.000 us |  |  | 1.500 us |  | 1900 MHz |",
+		"| attention forward+backward 0 x 0 heads, 0 x 0, 0 | 4.000 us | 2.000 us | 7.000 us |  | 50 % | 1900 MHz |",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %q:\n%s", want, got)
+		}
 	}
 }
 

@@ -53,10 +53,11 @@ type timing struct {
 	FLOPs    float64  `json:"flops"`
 	Roofline *float64 `json:"roofline"`
 	ClockMHz *float64 `json:"clock_mhz"`
+	Mode     string   `json:"mode"`     // "events": the host's time is included
 	Backward *string  `json:"backward"` // what a timed backward starts from; nil in records of before this was told
 }
 
-// pair is what a timed backward starts from where its forward runs within the call.
+// pair is what a timed backward starts from where its forward runs within the call, and the pass that it stands under in a table.
 const pair = "forward+backward"
 
 // session is one command with what it measured beside its records.

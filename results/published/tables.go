@@ -25,19 +25,22 @@ func (f family) has(impl string) bool {
 }
 
 var (
-	cuda      = family{"best CUDA", []string{"cuda/"}}
-	triton    = family{"best Triton", []string{"triton/"}}
-	eager     = family{"torch eager", []string{"torch/eager"}}
-	compiled  = family{"torch.compile", []string{"torch/compile"}}
-	liger     = family{"Liger-Kernel", []string{"liger/"}}
-	quack     = family{"quack-kernels", []string{"quack/"}}
-	hopper    = family{"our Hopper variant", []string{"cuda/sm90_wgmma"}}
-	ampere    = family{"our Ampere variant", []string{"cuda/sm80_mma"}}
-	cudnn     = family{"cuDNN", []string{"torch/cudnn"}}
-	flash     = family{"FlashAttention-2 in torch", []string{"torch/flash"}}
-	flash4    = family{"flash-attn-4", []string{"fa4/"}}
-	promoted  = family{"cuBLASLt, promoted sums", []string{"torch/scaled_mm"}}
-	fast      = family{"cuBLASLt, fast sums", []string{"torch/scaled_mm_fast"}}
+	cuda     = family{"best CUDA", []string{"cuda/"}}
+	triton   = family{"best Triton", []string{"triton/"}}
+	eager    = family{"torch eager", []string{"torch/eager"}}
+	compiled = family{"torch.compile", []string{"torch/compile"}}
+	liger    = family{"Liger-Kernel", []string{"liger/"}}
+	quack    = family{"quack-kernels", []string{"quack/"}}
+	hopper   = family{"our Hopper variant", []string{"cuda/sm90_wgmma"}}
+	ampere   = family{"our Ampere variant", []string{"cuda/sm80_mma"}}
+	cudnn    = family{"cuDNN", []string{"torch/cudnn"}}
+	flash    = family{"FlashAttention-2 in torch", []string{"torch/flash"}}
+	flash4   = family{"flash-attn-4", []string{"fa4/"}}
+	promoted = family{"cuBLASLt, promoted sums", []string{"torch/scaled_mm"}}
+	fast     = family{"cuBLASLt, fast sums", []string{"torch/scaled_mm_fast"}}
+
+	dequantised = family{"torch, dequantised", []string{"torch/dequant"}}
+
 	rowTable  = []family{cuda, triton, eager, compiled, liger, quack}
 	attention = []family{hopper, ampere, triton, cudnn, flash, flash4}
 	products  = []family{hopper, triton, promoted, fast}
@@ -51,9 +54,12 @@ type group struct {
 	rows                           []row
 }
 
+// passes are in this order in a table.
+var passes = map[string]int{"forward": 0, "backward": 1, pair: 2}
+
 // row is one implementation of a group.
 type row struct {
-	impl, id, pass, status string
+	impl, id, status string
 	timing
 }
 
@@ -64,29 +70,37 @@ func (r row) clock() float64 {
 	return *r.ClockMHz
 }
 
-// paired says whether the forward ran within the timed call. Before records told, every backward of torch's autograd was timed so.
-func (r row) paired() bool {
-	if r.Backward != nil {
-		return *r.Backward == pair
+// direction is the pass of a timing. A backward whose forward ran within the call is a pass of its own; before records told, every backward of
+// torch's autograd was timed so.
+func direction(r record, t timing) string {
+	told := t.Backward != nil
+	if told && *t.Backward == pair ||
+		!told && r.Pass == "backward" && ofAny(r.Impl, family{impls: []string{"torch/"}}) && !ofAny(r.Impl, promoted, fast, dequantised) {
+		return pair
 	}
-	return r.pass == "backward" && strings.HasPrefix(r.impl, "torch/") && !promoted.has(r.impl) && !fast.has(r.impl) && r.impl != "torch/dequant"
+	return r.Pass
+}
+
+// ofAny says whether an implementation is of one of these families.
+func ofAny(impl string, families ...family) bool {
+	return slices.ContainsFunc(families, func(f family) bool { return f.has(impl) })
 }
 
 // groups gathers the timings that can be used. Of several commands that timed a case in a regime one counts, as a whole: that with most
 // implementations, then the latest.
 func groups(records []record) []group {
-	type key struct{ of, regime, session string }
+	type key struct{ of, pass, regime, session string }
 	found := map[key]*group{}
 	for _, r := range records {
 		for _, t := range r.times() {
 			if t.Status != "PASS" {
 				continue
 			}
-			k := key{r.Case, t.Regime, r.Session}
+			k := key{r.Case, direction(r, t), t.Regime, r.Session}
 			if found[k] == nil {
-				found[k] = &group{op: r.Op, pass: r.Pass, dtype: r.DType, shape: shape(r), regime: t.Regime, session: r.Session, started: r.Started, order: order(r)}
+				found[k] = &group{op: r.Op, pass: k.pass, dtype: r.DType, shape: shape(r), regime: t.Regime, session: r.Session, started: r.Started, order: order(r)}
 			}
-			found[k].rows = append(found[k].rows, row{r.Impl, r.ID, r.Pass, r.Status, t})
+			found[k].rows = append(found[k].rows, row{r.Impl, r.ID, r.Status, t})
 		}
 	}
 	chosen := map[key]group{}
@@ -97,11 +111,43 @@ func groups(records []record) []group {
 		}
 	}
 	all := slices.Collect(maps.Values(chosen))
+	for i := range all {
+		all[i].addSums(all)
+	}
 	slices.SortFunc(all, func(a, b group) int {
-		return cmp.Or(cmp.Compare(a.op, b.op), -cmp.Compare(a.pass, b.pass), slices.Compare(a.order, b.order), cmp.Compare(a.shape, b.shape),
+		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(passes[a.pass], passes[b.pass]), slices.Compare(a.order, b.order), cmp.Compare(a.shape, b.shape),
 			cmp.Compare(a.dtype, b.dtype), cmp.Compare(a.regime, b.regime))
 	})
 	return all
+}
+
+// addSums sets, beside a forward with its backward that was timed as one, the sum of the two where a family was timed in both apart.
+func (g *group) addSums(all []group) {
+	if g.pass != pair {
+		return
+	}
+	both := map[string]group{}
+	for _, o := range all {
+		if o.op == g.op && o.dtype == g.dtype && o.shape == g.shape && o.regime == g.regime && o.session == g.session {
+			both[o.pass] = o
+		}
+	}
+	for _, f := range slices.Concat(rowTable, attention, products) {
+		if _, timed := g.best(f); timed {
+			continue
+		}
+		forward, one := both["forward"].best(f)
+		backward, other := both["backward"].best(f)
+		if !one || !other {
+			continue
+		}
+		sum := forward
+		sum.MedianNS, sum.FLOPs, sum.Roofline = forward.MedianNS+backward.MedianNS, forward.FLOPs+backward.FLOPs, nil
+		if backward.Mode == "events" {
+			sum.Mode = "events"
+		}
+		g.rows = append(g.rows, sum)
+	}
 }
 
 // order are the sizes of a case, by which rows are sorted.
@@ -155,8 +201,8 @@ func differ(a, b row) bool {
 	return a.clock() > 0 && b.clock() > 0 && math.Abs(a.clock()/b.clock()-1) > clocksDiffer
 }
 
-// cell is what stands in a table of one implementation: its time or its rate, with what it was timed with where that differs from the row's
-// first, and with the forward where that ran within the call.
+// cell is what stands in a table of one implementation: its time or its rate, with its clock where that differs from the row's first, and * where
+// the host's time is in it.
 func (g group) cell(f family, first row) string {
 	r, there := g.best(f)
 	if !there {
@@ -169,8 +215,8 @@ func (g group) cell(f family, first row) string {
 	if r.status == "DIFFERENT_CONTRACT" {
 		text += " (another contract)"
 	}
-	if r.paired() {
-		text += " (forward + backward)"
+	if r.Mode == "events" {
+		text += "*"
 	}
 	if differ(r, first) {
 		text += fmt.Sprintf(" at %.0f MHz", r.clock())
@@ -211,6 +257,9 @@ func timesTable(all []group, families []family, share string, shareOf func(group
 		}
 		out = append(out, fmt.Sprintf("%s %s | %.0f MHz |", line, shareOf(g, first), first.clock()))
 	}
+	if slices.ContainsFunc(out, func(line string) bool { return strings.Contains(line, "*") }) {
+		out = append(out, "", "* timed between events, the host's time included, where no graph could capture the calls.")
+	}
 	return out
 }
 
@@ -222,45 +271,17 @@ func roofline(_ group, first row) string {
 	return fmt.Sprintf("%.0f %%", *first.Roofline*100)
 }
 
-// ofVendor is the share of the vendor's rate: at the same sizes, in the same command, with a word where the clocks differ. Where the vendor's
-// forward ran within its backward, the pair is compared with the sum of ours.
-func ofVendor(all []group) func(group, row) string {
-	return func(g group, first row) string {
-		share, vendor, there := g.vendorShare(all, first)
-		if !there {
-			return ""
-		}
-		text := fmt.Sprintf("%.0f %%", share*100)
-		if vendor.paired() {
-			text += " of the pair"
-		}
-		if differ(vendor, first) {
-			text += ", clocks differ"
-		}
-		return text
+// ofVendor is the share of the vendor's rate: at the same sizes, in the same command, with a word where the clocks differ.
+func ofVendor(g group, first row) string {
+	vendor, there := g.best(vendorOf(g))
+	if !there {
+		return ""
 	}
-}
-
-// vendorShare is the vendor's time divided by ours.
-func (g group) vendorShare(all []group, ours row) (share float64, vendor row, there bool) {
-	if vendor, there = g.best(vendorOf(g)); !there {
-		return 0, vendor, false
+	text := fmt.Sprintf("%.0f %%", vendor.MedianNS/first.MedianNS*100)
+	if differ(vendor, first) {
+		text += ", clocks differ"
 	}
-	took := ours.MedianNS
-	if vendor.paired() {
-		at := slices.IndexFunc(all, func(o group) bool {
-			return o.pass == "forward" && o.op == g.op && o.dtype == g.dtype && o.shape == g.shape && o.regime == g.regime && o.session == g.session
-		})
-		if at < 0 {
-			return 0, vendor, false
-		}
-		forward, is := all[at].best(family{impls: []string{ours.impl}})
-		if !is {
-			return 0, vendor, false
-		}
-		took += forward.MedianNS
-	}
-	return vendor.MedianNS / took, vendor, true
+	return text
 }
 
 func vendorOf(g group) family {
