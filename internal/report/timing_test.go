@@ -149,7 +149,7 @@ func TestABackwardWithItsForwardIsComparedWithASum(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`torch/eager  .* 90.00 us .* 1.50 \[1.400, 1.600\]  SLOWER .* alone, through a retained graph\n`,
-		`liger/kernel forward\+backward  PASS    cold    250.0 us    ±0.0 % +2.50 x .*its forward is timed with it: beside 100.0 us, the sum of cuda/vec forward and cuda/partials backward; it says why\n`} {
+		`liger/kernel forward\+backward  PASS +all +cold    250.0 us    ±0.0 % +2.50 x .*its forward is timed with it: beside 100.0 us, the sum of cuda/vec forward and cuda/partials backward; it says why\n`} {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("no %s in\n%s", want, out.String())
 		}
