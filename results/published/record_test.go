@@ -15,8 +15,10 @@ case "$*" in
 *export*sessions*) echo '{"id":"1"}' ;;
 *export*) echo '{"op":"softmax"}' ;;
 *)
+	calls="$*"
 	echo "$*" >>"$here/calls"
 	while [ $# -gt 0 ]; do [ "$1" = --db ] && touch "$2"; shift; done
+	case "$calls" in *liger*) [ -e "$here/alone" ] && echo 'triad: no implementation begins with "liger": want a prefix' && exit 2 ;; esac
 	[ -e "$here/slow" ] && echo "The run was stopped before its plan was done" && exit 3
 	exit 0
 	;;
@@ -49,7 +51,7 @@ func TestRecordIsResumed(t *testing.T) {
 	if err := os.WriteFile(slow, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if said, calls := recordSession(t, folder, session, "100", "softmax"); !strings.HasPrefix(calls, "bench softmax --dtype bf16 --impl cuda/vec,triton,torch,liger,quack ") || strings.Contains(calls, "--resume") {
+	if said, calls := recordSession(t, folder, session, "100", "softmax"); !strings.HasPrefix(calls, "bench softmax --dtype bf16 --impl cuda/vec,triton,torch,liger,quack --budget 1s --rounds 40 --device gpu --db ") || strings.Contains(calls, "--resume") {
 		t.Errorf("first: %q\n%s", calls, said)
 	}
 	if err := os.Remove(slow); err != nil {
@@ -66,6 +68,22 @@ func TestRecordIsResumed(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(session, name)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Other people's kernels are left out where triad does not have them, and where nobody wants them.
+func TestRecordWithoutOthers(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "alone"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said, calls := recordSession(t, folder, filepath.Join(folder, "session"), "100", "swiglu")
+	if lines := strings.Split(strings.TrimSpace(calls), "\n"); len(lines) != 2 || !strings.Contains(lines[1], "--impl cuda/vec,triton,torch --budget") || !strings.Contains(said, "without ,liger") {
+		t.Errorf("%q\n%s", calls, said)
+	}
+	t.Setenv("PEERS", "")
+	if said, calls := recordSession(t, folder, filepath.Join(folder, "other"), "100", "swiglu"); strings.Contains(calls, "liger") || strings.Count(calls, "\n") != 1 {
+		t.Errorf("%q\n%s", calls, said)
 	}
 }
 
