@@ -42,7 +42,12 @@ func failed(i int) record.Record {
 				Headroom: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())), ULPMean: new(record.Float(5e-324)),
 				RelationsPlanned: 3, Relations: []record.Relation{{Name: "each row adds up to 1", Holds: true, N: 8, NCompared: 8},
 					{Name: "no element is negative", N: 8, NCompared: 8, NWrong: 1, Message: "y[3,999] is NaN",
-						Worst: &record.Broken{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Low: 0, High: record.Float(math.Inf(1))}}}},
+						Worst: &record.Broken{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Low: 0, High: record.Float(math.Inf(1))}}},
+				Statistics: &record.Statistics{Contract: "fp32", Promise: "sums in fp32", Digest: "5eed", DType: op.BF16, Saturates: true, Flushes: true, Exact: true,
+					Independent: true, Used: record.Float(math.Inf(1)), ULPs: []int64{1, 0, 2}, NBlocks: 9,
+					Worst:  []record.Judged{{Index: []int64{3, 999}, Got: record.Float(math.NaN()), R: 0.1, T: 5e-324}},
+					Blocks: []record.Block{{Block: "all of it", N: 7, Error: 0.5, Simulated: 0.25, FP32: 0x1p-24, Limit: record.Float(math.Inf(1))}},
+					Slope:  &record.Slope{Spread: 300, Slope: -1e-9, Sigma: 1e-10, Allowance: 0.3}}},
 			{Name: "lse", Status: op.StatusMissing, Message: "not given"},
 		},
 	}

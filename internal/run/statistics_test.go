@@ -1,0 +1,81 @@
+package run
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/report"
+)
+
+// A record keeps of each judged output what it takes to decide again, through JSON as well; where no value was judged it keeps nothing.
+func TestRecordsKeepStatistics(t *testing.T) {
+	kept := &memory{}
+	if _, err := compare(t, kept, nil, fakes(map[string]way{"fake/right": right, "fake/zeros": zeros, "fake/unwritten": unwritten})); err != nil {
+		t.Fatal(err)
+	}
+	digests := map[string]bool{}
+	for _, r := range kept.records {
+		v := r.Outputs[0]
+		if r.Impl == "fake/unwritten" {
+			if v.Statistics != nil {
+				t.Errorf("%s was never written and keeps %+v", r.Impl, v.Statistics)
+			}
+			continue
+		}
+		s := v.Statistics
+		if s == nil {
+			t.Fatalf("%s keeps nothing", r.Impl)
+		}
+		counted := int64(0)
+		for _, n := range s.ULPs {
+			counted += n
+		}
+		if len(s.Digest) != 64 || s.Contract != "fp32" || s.Promise == "" || s.DType != op.FP32 || counted != v.NCompared || len(s.Worst) != 16 ||
+			!s.Independent || len(s.Blocks) == 0 || s.NBlocks < len(s.Blocks) || s.Slope == nil || float64(s.Used) != 1/float64(*v.Headroom) {
+			t.Errorf("%s keeps %+v", r.Impl, s)
+		}
+		digests[s.Digest] = true
+		if got, want := againOf(t, r, judge.Version), ""; got != want {
+			t.Errorf("%s under its own version: %q", r.Impl, got)
+		}
+		want := map[string]string{"fake/right": "y: judged by version 2; by version " + judge.Version + " PASS: every gate accepts",
+			"fake/zeros": "y: judged by version 2; by version " + judge.Version + " FAIL G2: y["}[r.Impl]
+		if got := againOf(t, r, "2"); !strings.HasPrefix(got, want) {
+			t.Errorf("%s under version 2: %q, want %q", r.Impl, got, want)
+		}
+		if got := againOf(t, r, "1"); r.Impl == "fake/right" && !strings.Contains(got, "undecided: ") {
+			t.Errorf("%s under version 1: %q", r.Impl, got)
+		}
+	}
+	if len(digests) != 2 {
+		t.Errorf("two different outputs have %d digests", len(digests))
+	}
+}
+
+// againOf is what results show says a record, had it been judged by a version, comes to now.
+func againOf(t *testing.T, r record.Record, version string) string {
+	t.Helper()
+	text, err := json.Marshal(r.Outputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Outputs = nil
+	if err := json.Unmarshal(text, &r.Outputs); err != nil {
+		t.Fatal(err)
+	}
+	r.Outputs[0].Judge = version
+	var shown strings.Builder
+	if err := report.Show(&shown, report.Style{}, record.Run{Record: r}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(shown.String()) {
+		if strings.Contains(line, "judged by version") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
