@@ -77,7 +77,7 @@ func (g g4) String() string {
 func statisticsSeeds(t *testing.T) int {
 	text := os.Getenv("TRIAD_STATISTICS_SEEDS")
 	if text == "" {
-		return 2
+		return 1
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {

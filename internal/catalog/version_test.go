@@ -58,7 +58,7 @@ func TestVersionNamesTheAllowances(t *testing.T) {
 	}
 	const how = "go test ./internal/catalog -run TestVersionNames -update"
 	if len(changed) > 0 {
-		t.Errorf("%d constants or allowances are not those of version %s. Set judge.Version to %q, add a line to the history in docs/judge.md, and run %s:\n%s",
+		t.Errorf("%d constants or allowances are not those of version %s. Set judge.Version to %q, add it to versions in internal/judge/rejudge.go and to the history in docs/judge.md, and run %s:\n%s",
 			len(changed), version, after(version), how, strings.Join(changed[:min(len(changed), 12)], "\n"))
 	} else if version != judge.Version {
 		t.Errorf("judge.Version is %q, and no constant or allowance differs from version %q: want that, or a change", judge.Version, version)
