@@ -19,14 +19,15 @@ build:
 figures:
 	$(GO) test -c -trimpath -ldflags '-s -w' -o bin/figures.test ./cuda/gpuworker
 
-# PACKAGES narrows what is tested. What is downloaded and what is compiled goes side by side.
+# PACKAGES narrows what is tested. What is downloaded and what is compiled goes side by side. With TRIAD_TEST_ALL=1, as in .ci/run, whatever is
+# missing, skipped or over its budget is a failure; otherwise it is told at the end.
 PACKAGES ?= ./...
 
 test:
 	@mkdir -p build
 	$(GO) build -o build/ ./cmd/triad ./internal/testreport
 	@$(MAKE) --no-print-directory -j2 vet set-up
-	$(GO) test -json -timeout 20m $(PACKAGES) | tee build/test.json | build/testreport -budgets .ci/budgets $(if $(TRIAD_TEST_ALL),-ci)
+	$(GO) test -json -vet=off -timeout 20m $(PACKAGES) | tee build/test.json | build/testreport -budgets .ci/budgets $(if $(TRIAD_TEST_ALL),-ci)
 
 vet:
 	$(GO) vet ./...

@@ -32,7 +32,7 @@ func ciRun(t *testing.T, ends, temporary string, args ...string) (cmd *exec.Cmd,
 	played = filepath.Join(t.TempDir(), "played")
 	for path, text := range map[string]string{
 		filepath.Join(home, ".config", "pip", "pip.conf"): "index", filepath.Join(home, ".netrc"): "login", filepath.Join(home, ".gitconfig"): "safe",
-		filepath.Join(home, ".config", "go", "env"): "proxy", filepath.Join(tools, "make"): playMake, filepath.Join(tools, "clang++-19"): "#!/bin/sh\n",
+		filepath.Join(home, ".config", "go", "env"): "GOFLAGS=-tags=settings", filepath.Join(tools, "make"): playMake, filepath.Join(tools, "clang++-19"): "#!/bin/sh\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func ciRun(t *testing.T, ends, temporary string, args ...string) (cmd *exec.Cmd,
 	}
 	cmd = exec.Command(".ci/run", args...)
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "TMPDIR="+temporary, "PATH="+tools+":"+os.Getenv("PATH"), "PLAYED="+played, "MAKE_ENDS="+ends,
-		"TRIAD_PYTHON=/usr/bin/python3", "TORCHINDUCTOR_CACHE_DIR=/warm", "GOPROXY=https://proxy.example", "PIP_INDEX_URL=https://index.example")
+		"TRIAD_PYTHON=/usr/bin/python3", "TORCHINDUCTOR_CACHE_DIR=/warm", "GOPROXY=https://proxy.example", "GOFLAGS=", "PIP_INDEX_URL=https://index.example")
 	return cmd, played
 }
 
@@ -82,8 +82,8 @@ func TestCIStartsFromNothing(t *testing.T) {
 				t.Errorf("%s=%s is not in %s", name, got[name], room)
 			}
 		}
-		for name, want := range map[string]string{"SETTINGS": "index login safe proxy", "GOPROXY": "https://proxy.example", "PIP_INDEX_URL": "https://index.example",
-			"TRIAD_TEST_ALL": "1", "TRIAD_TEST_CLANG": "clang++-19", "TRIAD_PYTHON": "", "TORCHINDUCTOR_CACHE_DIR": ""} {
+		for name, want := range map[string]string{"SETTINGS": "index login safe GOFLAGS=-tags=settings", "GOPROXY": "https://proxy.example", "PIP_INDEX_URL": "https://index.example",
+			"GOFLAGS": "-tags=settings -trimpath", "TRIAD_TEST_ALL": "1", "TRIAD_TEST_CLANG": "clang++-19", "TRIAD_PYTHON": "", "TORCHINDUCTOR_CACHE_DIR": ""} {
 			if got[name] != want {
 				t.Errorf("%s=%s, want %q", name, got[name], want)
 			}
