@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -21,7 +22,7 @@ import (
 )
 
 func main() {
-	budgets := flag.String("budgets", "", "a file with a package and its seconds in each line")
+	budgets := flag.String("budgets", "", "a file with a package, or other for the rest, and its seconds in each line")
 	ci := flag.Bool("ci", false, "fail where a package is over its budget, or a test that needs no GPU was skipped")
 	flag.Parse()
 	if err := run(os.Stdin, os.Stdout, *budgets, *ci); err != nil {
@@ -156,19 +157,20 @@ func reason(said []string) string {
 	return strings.Join(words, " ")
 }
 
-// tellTimes prints the packages that have a budget, the slowest first, and gives those over it.
+// tellTimes prints how long the packages with a budget of their own took, and others that are over theirs, the slowest first. It gives those over.
 func (r *report) tellTimes(limits map[string]float64) (over []string) {
-	names := slices.SortedFunc(maps.Keys(limits), func(a, b string) int { return int(r.seconds[b] - r.seconds[a]) })
-	for _, name := range names {
-		took, tested := r.seconds[name]
-		if !tested {
-			continue
+	for _, name := range slices.SortedFunc(maps.Keys(r.seconds), func(a, b string) int { return cmp.Compare(r.seconds[b], r.seconds[a]) }) {
+		took, note := r.seconds[name], ""
+		limit, own := limits[name]
+		if !own {
+			limit = limits["other"]
 		}
-		note := ""
-		if took > limits[name] {
+		if limit > 0 && took > limit {
 			over, note = append(over, name), ", over budget"
 		}
-		fmt.Fprintf(r.out, "%-28s %6.1f s of %.0f s%s\n", name, took, limits[name], note)
+		if own || note != "" {
+			fmt.Fprintf(r.out, "%-28s %6.1f s of %.0f s%s\n", name, took, limit, note)
+		}
 	}
 	return over
 }

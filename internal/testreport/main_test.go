@@ -73,6 +73,9 @@ func TestWhatFails(t *testing.T) {
 			}
 		}
 	}
+	if _, err := told(t, passing(6, ""), "m/b 1\nother 5\n", true); fmt.Sprint(err) != "over budget: m/a" {
+		t.Errorf("a package without a budget of its own: %v", err)
+	}
 	if _, err := told(t, passing(1, ""), "m/a ten\n", false); err == nil {
 		t.Error("a budget that is no number is taken")
 	}
