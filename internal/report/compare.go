@@ -19,7 +19,7 @@ type Summary struct {
 	Session  string // ULID
 	Seed     uint64
 	Exit     int
-	Reason   string // one sentence for exit 2 or 3, and where a session was interrupted
+	Reason   string   // one sentence for exit 2 or 3, for exit 1 where no row is bad, and where a session was interrupted
 	Findings []string // what became of documented findings, a sentence each
 	Timed    Timed
 	Spent    Spent
