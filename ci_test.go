@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// playMake plays make under .ci/run: it tells what it was given, leaves a module cache as Go leaves it, and ends as MAKE_ENDS says.
+// playMake plays make under .ci/run: it tells what it was given, leaves a module cache as Go leaves it, and ends as
+// MAKE_ENDS says.
 const playMake = `#!/bin/sh
 mkdir -p "$GOMODCACHE/cache/x@v1" && echo x >"$GOMODCACHE/cache/x@v1/file" && chmod -R a-w "$GOMODCACHE/cache"
 env >"$PLAYED"
@@ -62,7 +63,8 @@ func environmentOf(t *testing.T, played string) map[string]string {
 	return all
 }
 
-// Every folder that something is kept in is a new one, the user's settings are seen, and nothing is left behind, however the tests end.
+// Every folder that something is kept in is a new one, the user's settings are seen, and nothing is left behind,
+// however the tests end.
 func TestCIStartsFromNothing(t *testing.T) {
 	for ends, code := range map[string]int{"well": 0, "badly": 7} {
 		temporary := t.TempDir()

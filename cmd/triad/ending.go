@@ -12,16 +12,16 @@ import (
 	"triad/internal/run"
 )
 
-// ending is how a run ended: its exit code, the sentence behind the code where the table alone does not explain it, and the error that broke the
-// run off.
+// ending is how a run ended: its exit code, the sentence behind the code where the table alone does not explain it,
+// and the error that broke the run off.
 type ending struct {
 	code   exitCode
 	reason string
 	err    error
 }
 
-// endOf is the ending of a run that found result and returned err; refused are the files that were not understood. strict counts known faults of
-// libraries as bad.
+// endOf is the ending of a run that found result and returned err; refused are the files that were not understood.
+// strict counts known faults of libraries as bad.
 func endOf(result run.Result, refused []error, err error, strict bool) ending {
 	end := ending{err: err, code: verdictOf(result)}
 	known := strict && slices.ContainsFunc(result.Records, func(r record.Record) bool { return r.Status == op.StatusKnown })

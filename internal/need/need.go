@@ -1,5 +1,5 @@
-// Package need is for tests alone. It says what a test cannot do without, and what to do where that is missing: the test is then skipped, or it
-// fails where TRIAD_TEST_ALL says that this machine has everything, as .ci/run does.
+// Package need is for tests alone. It says what a test cannot do without, and what to do where that is missing: the
+// test is then skipped, or it fails where TRIAD_TEST_ALL says that this machine has everything, as .ci/run does.
 package need
 
 import (
@@ -18,7 +18,8 @@ func All() bool { return os.Getenv("TRIAD_TEST_ALL") != "" }
 // SetUp says whether "triad setup" was run before the tests, as make test does, and whether tests may fetch packages.
 func SetUp() bool { return os.Getenv("TRIAD_TEST_SETUP") != "" || All() }
 
-// Missing ends a test that cannot do without something. The sentence says what is missing and what to do: "no g++ on the PATH: apt-get install g++".
+// Missing ends a test that cannot do without something. The sentence says what is missing and what to do: "no g++ on
+// the PATH: apt-get install g++".
 func Missing(t testing.TB, sentence string) {
 	t.Helper()
 	if All() {
@@ -115,7 +116,8 @@ var (
 	unittestCount = regexp.MustCompile(`(?m)^OK \(.*skipped=(\d+)`)
 )
 
-// Unittest makes a skipped test of every one that "python -m unittest -v" skipped, so that the list of skipped tests has them; log is what it printed.
+// Unittest makes a skipped test of every one that "python -m unittest -v" skipped, so that the list of skipped tests
+// has them; log is what it printed.
 func Unittest(t *testing.T, log string) {
 	t.Helper()
 	name, count := "", 0

@@ -1,6 +1,6 @@
-// Testreport reads what "go test -json" prints and shows what a person wants of it: each package's line, what failed with its output, how long each
-// package took beside its budget, and at the end the list of what was skipped and why. With -ci a package over its budget and a skipped test that
-// needs no GPU are failures.
+// Testreport reads what "go test -json" prints and shows what a person wants of it: each package's line, what failed
+// with its output, the slowest tests, how long each package took beside its budget, and at the end the list of what
+// was skipped and why. With -ci a package over its budget and a skipped test that needs no GPU are failures.
 package main
 
 import (
@@ -43,10 +43,17 @@ type report struct {
 	said    map[[2]string][]string // what each package and test printed and nobody needs yet
 	seconds map[string]float64
 	skipped []skip
+	slow    []slow
 	failed  int
 }
 
 type skip struct{ where, reason string }
+
+// slow is a test that took some seconds, its subtests included.
+type slow struct {
+	where   string
+	seconds float64
+}
 
 func run(in io.Reader, out io.Writer, budgets string, ci bool) error {
 	limits, err := readBudgets(budgets)
@@ -57,6 +64,7 @@ func run(in io.Reader, out io.Writer, budgets string, ci bool) error {
 	if err := r.read(in); err != nil {
 		return err
 	}
+	r.tellSlow()
 	over := r.tellTimes(limits)
 	skipped := r.tellSkipped()
 	switch {
@@ -105,6 +113,9 @@ func (r *report) follow(e event) {
 		r.skipped = append(r.skipped, skip{e.Package + " " + e.Test, reason(r.said[key])})
 		delete(r.said, key)
 	case e.Test != "" && e.Action == "pass":
+		if e.Elapsed >= 1 && !strings.Contains(e.Test, "/") {
+			r.slow = append(r.slow, slow{e.Package + " " + e.Test, e.Elapsed})
+		}
 		delete(r.said, key)
 	case e.Test != "" && e.Action == "fail":
 		fmt.Fprintf(r.out, "%s", strings.Join(r.said[key], ""))
@@ -114,7 +125,8 @@ func (r *report) follow(e event) {
 	}
 }
 
-// endPackage prints the line of a package, before it what is left of tests that never ended and of a failure between them.
+// endPackage prints the line of a package, before it what is left of tests that never ended and of a failure between
+// them.
 func (r *report) endPackage(e event) {
 	r.seconds[e.Package] = e.Elapsed
 	for _, key := range slices.SortedFunc(maps.Keys(r.said), func(a, b [2]string) int { return strings.Compare(a[1], b[1]) }) {
@@ -157,7 +169,16 @@ func reason(said []string) string {
 	return strings.Join(words, " ")
 }
 
-// tellTimes prints how long the packages with a budget of their own took, and others that are over theirs, the slowest first. It gives those over.
+// tellSlow prints the tests that took longest.
+func (r *report) tellSlow() {
+	slices.SortFunc(r.slow, func(a, b slow) int { return cmp.Compare(b.seconds, a.seconds) })
+	for _, s := range r.slow[:min(len(r.slow), 10)] {
+		fmt.Fprintf(r.out, "%6.1f s  %s\n", s.seconds, s.where)
+	}
+}
+
+// tellTimes prints how long the packages with a budget of their own took, and others that are over theirs, the
+// slowest first. It gives those over.
 func (r *report) tellTimes(limits map[string]float64) (over []string) {
 	for _, name := range slices.SortedFunc(maps.Keys(r.seconds), func(a, b string) int { return cmp.Compare(r.seconds[b], r.seconds[a]) }) {
 		took, note := r.seconds[name], ""
@@ -175,7 +196,8 @@ func (r *report) tellTimes(limits map[string]float64) (over []string) {
 	return over
 }
 
-// tellSkipped prints what was skipped and why, tests that need a GPU apart and counted alone, and gives the number of the others.
+// tellSkipped prints what was skipped and why, tests that need a GPU apart and counted alone, and gives the number of
+// the others.
 func (r *report) tellSkipped() int {
 	onGPU := 0
 	var others []skip
