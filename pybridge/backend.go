@@ -31,7 +31,8 @@ func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Ad
 	}
 	return &worker.Adapter{
 		BackendName: "python",
-		FamilyNames: []string{"triton", "torch"},
+		FamilyNames: append([]string{"triton", "torch"}, PeerFamilies...),
+		Optional:    PeerFamilies,
 		GPU:         e.GPU,
 		Slots:       slots,
 		Options:     options,
@@ -48,10 +49,17 @@ func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Ad
 				return "triton"
 			case e.GPU && strings.HasPrefix(implementation, compileSlot):
 				return compileSlot
+			case slices.Contains(PeerFamilies, family(implementation)):
+				return "peers" // what they import takes seconds, and stays out of the others' way
 			}
 			return "torch"
 		},
 	}
+}
+
+func family(implementation string) string {
+	name, _, _ := strings.Cut(implementation, "/")
+	return name
 }
 
 // compileSlot is how the rows begin that torch.compile makes, and the process that they run in.
@@ -88,6 +96,10 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 		"TORCHINDUCTOR_CACHE_DIR="+filepath.Join(cacheDir, "inductor"),
 		"TORCHINDUCTOR_VEC_ISA_OK=0", // Inductor's probe of the vector unit compiles for a minute and gains nothing here
 		"PYTHONNOUSERSITE=1")
+	if peers := e.HavePeers(i); peers != "" {
+		env = append(env, "TRIAD_PEERS="+peers, "QUACK_CACHE_DIR="+filepath.Join(cacheDir, "quack"),
+			"FLASH_ATTENTION_CUTE_DSL_CACHE_ENABLED=1", "FLASH_ATTENTION_CUTE_DSL_CACHE_DIR="+filepath.Join(cacheDir, "fa4"))
+	}
 	if e.GPU {
 		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1") // else each of our processes starts others that import torch to compile for it
 	}

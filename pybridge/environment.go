@@ -167,18 +167,23 @@ func (e *Environment) provide(ctx context.Context, p parcel, question string, wh
 	if err != nil {
 		return err
 	}
-	question += fmt.Sprintf("  where     %s\n  download  about %.1f GB, from the package index that pip is configured for\n  disk      about %.1f GB\n"+
-		"  remove    triad setup --remove\n", dir, float64(p.download)/1e9, float64(p.disk)/1e9)
-	if e.Consent != nil && !e.Consent(question) {
+	if e.Consent != nil && !e.Consent(question+e.describe(p, dir)) {
 		return &backend.Unavailable{Sentence: "making " + p.name + " was declined; triad setup makes it, --impl cuda does without"}
 	}
-	if err := e.make(ctx, p, python, dir, whole); err != nil {
+	install := func(dir string) error { return e.install(ctx, p, python, dir) }
+	if err := e.make(ctx, p, dir, install, whole); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return &backend.Unavailable{Sentence: err.Error()}
 	}
 	return nil
+}
+
+// describe says what making a parcel costs, where it goes and how it is removed.
+func (e *Environment) describe(p parcel, dir string) string {
+	return fmt.Sprintf("  where     %s\n  download  about %.1f GB, from the package index that pip is configured for\n  disk      about %.1f GB\n"+
+		"  remove    triad setup --remove\n", dir, float64(p.download)/1e9, float64(p.disk)/1e9)
 }
 
 // dir is where a parcel's environment lies, or would: its name carries a hash of the requirements, so another version of triad with
@@ -192,8 +197,8 @@ func (e *Environment) dir(p parcel) (string, error) {
 	return filepath.Join(e.DataDir, p.prefix+hex.EncodeToString(sum[:6])), nil
 }
 
-// make builds the environment in a folder beside its place, under a lock, and renames it into place: what is there is whole.
-func (e *Environment) make(ctx context.Context, p parcel, python, dir string, whole func(context.Context, string) bool) error {
+// make has a parcel installed in a folder beside its place, under a lock, and renames that into place: what is there is whole.
+func (e *Environment) make(ctx context.Context, p parcel, dir string, install func(dir string) error, whole func(context.Context, string) bool) error {
 	if err := os.MkdirAll(e.DataDir, 0o755); err != nil {
 		return fmt.Errorf("make %s: %w", p.name, err)
 	}
@@ -220,7 +225,7 @@ func (e *Environment) make(ctx context.Context, p parcel, python, dir string, wh
 	if err := e.checkSpace(p); err != nil {
 		return err
 	}
-	if err := e.install(ctx, p, python, partial); err != nil {
+	if err := install(partial); err != nil {
 		os.RemoveAll(partial)
 		return err
 	}
@@ -248,19 +253,11 @@ func (e *Environment) checkSpace(p parcel) error {
 
 // install makes a virtual environment in dir and installs the pinned, hashed requirements, by uv where it is there.
 func (e *Environment) install(ctx context.Context, p parcel, python, dir string) error {
-	text, err := fs.ReadFile(e.Files, p.requirements)
+	scratch, requirements, err := e.writeRequirements(p)
 	if err != nil {
-		return fmt.Errorf("read the embedded %s: %w", p.requirements, err)
+		return err
 	}
-	folder, err := os.MkdirTemp("", "triad-setup-")
-	if err != nil {
-		return fmt.Errorf("make %s: %w", p.name, err)
-	}
-	defer os.RemoveAll(folder)
-	requirements := filepath.Join(folder, "requirements.txt")
-	if err := os.WriteFile(requirements, text, 0o644); err != nil {
-		return fmt.Errorf("make %s: %w", p.name, err)
-	}
+	defer os.RemoveAll(scratch)
 	target := filepath.Join(dir, "bin", "python")
 	steps := [][]string{
 		{python, "-I", "-m", "venv", dir},
@@ -272,15 +269,24 @@ func (e *Environment) install(ctx context.Context, p parcel, python, dir string)
 			{uv, "pip", "install", "--quiet", "--python", target, "--require-hashes", "-r", requirements},
 		}
 	}
-	began := time.Now()
-	fmt.Fprintf(e.log(), "triad: making %s\n", p.name)
-	for _, step := range steps {
-		if err := runStep(ctx, p, step, e.log()); err != nil {
-			return err
-		}
+	return e.runSteps(ctx, p, steps)
+}
+
+// writeRequirements writes the embedded requirements of a parcel into a scratch folder, which the caller removes.
+func (e *Environment) writeRequirements(p parcel) (scratch, requirements string, err error) {
+	text, err := fs.ReadFile(e.Files, p.requirements)
+	if err != nil {
+		return "", "", fmt.Errorf("read the embedded %s: %w", p.requirements, err)
 	}
-	fmt.Fprintf(e.log(), "triad: %s is ready (%.0f s)\n", p.name, time.Since(began).Seconds())
-	return nil
+	if scratch, err = os.MkdirTemp("", "triad-setup-"); err != nil {
+		return "", "", fmt.Errorf("make %s: %w", p.name, err)
+	}
+	requirements = filepath.Join(scratch, "requirements.txt")
+	if err := os.WriteFile(requirements, text, 0o644); err != nil {
+		os.RemoveAll(scratch)
+		return "", "", fmt.Errorf("make %s: %w", p.name, err)
+	}
+	return scratch, requirements, nil
 }
 
 // runStep runs one command of the set-up in a process group of its own, so that an interruption ends all of it.
@@ -335,7 +341,7 @@ func lastLines(text string, n int) string {
 // Remove deletes the private environments of every version and returns the bytes that were freed.
 func (e *Environment) Remove(ctx context.Context) (int64, error) {
 	var matches []string
-	for _, p := range []parcel{pythonParcel, nvccParcel} {
+	for _, p := range []parcel{pythonParcel, nvccParcel, peersParcel} {
 		found, err := filepath.Glob(filepath.Join(e.DataDir, p.prefix+"*"))
 		if err != nil {
 			return 0, fmt.Errorf("list %s: %w", p.name, err)

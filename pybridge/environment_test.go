@@ -26,6 +26,11 @@ case "$*" in
 	mkdir -p "$dir/bin" && cp "$0" "$dir/bin/python" ;;
 *"-m pip"*)
 	echo run >> "$FAKE_LOG"
+	all="$*"
+	while [ $# -gt 0 ]; do
+		if [ "$1" = --target ]; then mkdir -p "$2" && echo "$all" > "$2/arguments" && exit 0; fi
+		shift
+	done
 	case "$FAKE_PIP" in
 	full) echo "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device" >&2; exit 1 ;;
 	slow) sleep 60 ;;

@@ -10,6 +10,7 @@ unchanged: the file still loads, its torch rows still run, and the worker report
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -58,6 +59,8 @@ class Implementation:
     constraint         what accepts asks, in one sentence.
     nondeterministic   outputs whose bits may differ between two runs.
     compiled           torch.compile makes it, which takes seconds a case: at most two cases a dtype with --quick, and its allocations are not poisoned.
+    module             of a peer's row: what its functions import, before the first call.
+    remark             what is to be said of its times, in a sentence.
     """
 
     name: str
@@ -73,6 +76,13 @@ class Implementation:
     constraint: str = ""
     nondeterministic: tuple[str, ...] = ()
     compiled: bool = False
+    module: str = ""
+    remark: str = ""
+
+    def ready(self) -> None:
+        """Imports what its functions import: that takes seconds, and must not meet the allocations that a launch poisons."""
+        if self.module:
+            importlib.import_module(self.module)
 
     def function(self, direction: str) -> Callable[..., Any] | None:
         """The function of a pass, None where the implementation has no such pass."""
@@ -114,6 +124,21 @@ def next_power_of_2(n: int) -> int:
 def ceildiv(a: int, b: int) -> int:
     """a / b rounded up, for b > 0."""
     return -(-a // b)
+
+
+def aligned(x: Any) -> Any:
+    """x, dense and from a multiple of 16 bytes on, as kernels want it that copy 16 bytes at once: itself, or a copy."""
+    x = x.contiguous()
+    return x.clone() if x.data_ptr() % 16 else x
+
+
+LIGER_ROWS = "rows of 1 to 65536 elements"
+
+
+def fused_by_liger(direction: str, first: Any, *rest: Any, **attributes: Any) -> str | None:
+    """accepts of Liger-Kernel's kernels that hold a row [rows, cols] in one program."""
+    cols = first.shape[1]
+    return None if 0 < cols <= 65536 else f"Liger-Kernel's kernel takes {LIGER_ROWS}, not {cols}"
 
 
 ONE_BY_ONE = False

@@ -32,6 +32,7 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     returned: tuple = ()
     watch.before()
     try:
+        implementation.ready()
         why = implementation.accepts(direction, *described(inputs), **attributes) if implementation.accepts else None
         if why:
             return {"status": "UNSUPPORTED", "message": str(why)[:MESSAGE_CHARACTERS], "inputs": [tensors.checksum(buffer) for buffer, _ in loaded], "outputs": []}

@@ -6,9 +6,6 @@ the graph that autograd has kept of it."""
 
 from __future__ import annotations
 
-import gc
-import math
-import time
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -17,6 +14,7 @@ import torch._functorch.config
 
 import implementation
 import tensors
+from arm import Arm
 from described import described
 from implementation import Autograd, Graph, Implementation
 from launch import _outcome, _outputs, computes
@@ -25,7 +23,6 @@ from wire import Memory, NotHere, WireError
 ROTATED_L2 = 2  # these as in internal/backend/measure.go
 MOST_ROTATED = 16 << 30
 MOST_SETS = 1024
-MOST_CAPTURED = 4096
 EVEN_SETS, EVEN_L2 = 8, 16
 SLOW_CALL_NS = 1_000_000
 POISON_OF_FIRST, POISON_OF_REST = "a", "b"
@@ -37,7 +34,6 @@ SHARE_OF_FREE = 0.5  # of the free memory, for the sets of one arm that keep a g
 RULER_BYTES = 256 << 20
 PRODUCT = {"bf16": 8192, "fp8": 8192, "fp32": 4096}
 """Rows and columns of the matrices of a ruler."""
-WARM_UPS = 3
 
 
 def physics() -> dict[str, Any]:
@@ -69,107 +65,6 @@ def evened(least: int, l2: int, given: int, returned: int) -> int:
     return max(least, min(EVEN_SETS, EVEN_L2 * l2 // max(given + returned, 1)))
 
 
-@contextmanager
-def nothing_collected():
-    """No garbage is collected within: among it may be what CUDA cannot free while a graph is captured, such as another graph."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
-class Arm:
-    """Calls of one function over sets of arguments. call(i) makes the call of set i and gives a tuple of what it returned."""
-
-    def __init__(self, sets: int, call):
-        self.sets, self.call = sets, call
-        self.calls, self.estimate = sets, 0.0
-        self.graph: torch.cuda.CUDAGraph | None = None
-        self.reason = ""
-        self.stream = torch.cuda.Stream()
-        self.kept: list[tuple] = []  # what the last call of each set returned
-        self.events: list[torch.cuda.Event] = []
-
-    def warm_up(self) -> int:
-        """Tries the calls, and gives what the last took, in ns."""
-        self.stream.wait_stream(torch.cuda.current_stream())
-        took = 0
-        with torch.cuda.stream(self.stream):
-            for i in range(WARM_UPS):
-                began = time.perf_counter_ns()
-                self.call(i % self.sets)
-                self.stream.synchronize()
-                took = time.perf_counter_ns() - began
-        torch.cuda.synchronize()
-        return took
-
-    def prepare(self, graph_ns: int) -> None:
-        """Captures a call for each set, and more where those take less than graph_ns."""
-        self.calls, self.kept = self.sets, [()] * self.sets
-        try:
-            self._capture(self.sets)
-        except Exception as e:  # what cannot be captured raises many kinds
-            if isinstance(e, (torch.AcceleratorError, torch.OutOfMemoryError)) and "captur" not in str(e).lower():
-                raise
-            self.reason, self.graph = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"[:300], None
-            torch.cuda.synchronize()
-        self._estimate()
-        turns = math.ceil(graph_ns / max(self.estimate * self.sets, 1e-3))
-        if turns > 1:
-            self.calls = min(turns * self.sets, max(self.sets, MOST_CAPTURED // self.sets * self.sets))
-            if self.graph is not None:
-                self._capture(self.calls)
-            self._estimate()
-
-    def _capture(self, calls: int) -> None:
-        self.graph, self.kept = None, [()] * self.sets
-        graph = torch.cuda.CUDAGraph()
-        # What a call returned is kept until the same set's turn comes again: else the allocator would give every call the same block.
-        with nothing_collected(), torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
-            for i in range(calls):
-                self.kept[i % self.sets] = self.call(i % self.sets)
-        self.graph, self.calls = graph, calls
-
-    def _estimate(self) -> None:
-        self.estimate = self.time(1, 2)[1]
-
-    def _replay(self) -> None:
-        if self.graph is not None:
-            self.graph.replay()
-            return
-        for i in range(self.calls):
-            self.kept[i % self.sets] = self.call(i % self.sets)
-
-    def release(self) -> None:
-        """Frees what it holds on the GPU now: the call knows the arm and the arm the call, which a collection would find some time."""
-        graph, self.graph, self.call, self.kept, self.events = self.graph, None, None, [], []
-        if graph is not None:
-            graph.reset()
-
-    def settle(self, ns: int) -> None:
-        """Replays without timing until ns have passed."""
-        end = time.perf_counter_ns() + ns
-        with torch.cuda.stream(self.stream):
-            while time.perf_counter_ns() < end:
-                self._replay()
-                self.stream.synchronize()
-
-    def time(self, discard: int, samples: int) -> list[float]:
-        """ns a call of replays that are queued behind each other, with an event between."""
-        while len(self.events) < discard + samples + 1:
-            self.events.append(torch.cuda.Event(enable_timing=True))
-        with torch.cuda.stream(self.stream):
-            self.events[0].record()
-            for i in range(discard + samples):
-                self._replay()
-                self.events[i + 1].record()
-            self.stream.synchronize()
-        return [self.events[i].elapsed_time(self.events[i + 1]) * 1e6 / self.calls for i in range(discard, discard + samples)]
-
-
 class CallArm:
     """An arm that times an implementation."""
 
@@ -179,10 +74,11 @@ class CallArm:
         self.direction = run["pass"]
         self.function = implementation.function(self.direction)
         self.attributes, self.cold = attributes, cold
-        self.backward = self.note = ""
+        self.backward, self.note = "", implementation.remark
         self.loaded = [[tensors.load(memory, ref, device) for ref in run["inputs"]]]
         self.graphs: list[Graph] = []  # of every set, where the way back through them is what is timed
         first = [t for _, t in self.loaded[0]]
+        implementation.ready()
         why = implementation.accepts(self.direction, *described(first), **attributes) if implementation.accepts else None
         if why:
             raise Declined(str(why))
@@ -223,7 +119,7 @@ class CallArm:
         self.backward = PAIR if self.implementation.recomputes else SAVED_TENSORS
         if not isinstance(self.function, Autograd):
             if self.backward == PAIR:
-                self.note = "its backward runs the forward itself"
+                self._remark("its backward runs the forward itself")
             return
         if self.implementation.compiled:
             # Else what is compiled may take the memory of what was saved for the backward. Both the compiler and every call ask for it.
@@ -232,14 +128,17 @@ class CallArm:
         before = torch.cuda.memory_allocated()
         graph = self._graph(0)
         if why := self._only_once(graph):
-            self.note = why
+            self._remark(why)
             return
         self.backward, self.graphs = RETAINED_GRAPH, [graph]
         if self.implementation.compiled:
-            self.note = "compiled with donated_buffer = False, so that the graph can be retained"
+            self._remark("compiled with donated_buffer = False, so that the graph can be retained")
         everything = self.given + self.returned + torch.cuda.memory_allocated() - before
         self.given = sum(buffer.count for buffer, _ in self.loaded[0][self.function.inputs:])  # of the rest nobody knows what is read
         self.most = _room(everything)
+
+    def _remark(self, sentence: str) -> None:
+        self.note = f"{self.note}; {sentence}" if self.note else sentence
 
     def _graph(self, i: int) -> Graph:
         """Runs the forward of a set, on the arm's stream: autograd goes back on the stream that it came by, and that is what is captured."""

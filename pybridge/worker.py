@@ -25,9 +25,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
+import peers
 import wire
 
 COMPILE_SLOT = "torch/compile"
+PEERS_SLOT = "peers"
 COMPILER = ("torch._dynamo", "torch._functorch.aot_autograd", "torch._inductor.compile_fx")
 """What torch.compile imports at its first call, in parts of a second or so."""
 
@@ -101,7 +103,7 @@ class Worker:
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
         versions = {"torch": torch.__version__}
         if self.on_gpu:
-            versions.update(cuda=torch.version.cuda or "", gpu=torch.cuda.get_device_name(0), cudnn=str(torch.backends.cudnn.version()))
+            versions.update(cuda=torch.version.cuda or "", gpu=torch.cuda.get_device_name(0), cudnn=str(torch.backends.cudnn.version()), **peers.versions())
         else:
             os.environ["TRITON_INTERPRET"] = "1"
             os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")  # else Inductor spends seconds on finding out what the CPU has
@@ -133,10 +135,19 @@ class Worker:
         module = self._module(op)
         if isinstance(module, dict):
             return module
-        without = [{"implementation": "triton", "status": "UNAVAILABLE", "message": self.triton_missing}] if self.triton_missing else []
+        gone = self._gone(module)
+        without = [{"implementation": family, "status": "UNAVAILABLE", "message": why} for family, why in gone.items()]
         source = hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()[:16]
-        listed = [entry for i in module.IMPLEMENTATIONS if not (self.triton_missing and _is_triton(i.name)) for entry in self._entries(op, i, source)]
+        listed = [entry for i in module.IMPLEMENTATIONS if _family(i.name) not in gone for entry in self._entries(op, i, source)]
         return {"implementations": listed, "failed": without} if without else {"implementations": listed}
+
+    def _gone(self, module: ModuleType) -> dict[str, str]:
+        """The families of an operator's rows that are not here, and why."""
+        gone = {"triton": self.triton_missing} if self.triton_missing else {}
+        for row in module.IMPLEMENTATIONS:
+            if row.module and (why := peers.missing(row, self.on_gpu)):
+                gone[_family(row.name)] = why
+        return gone
 
     def _module(self, op: str) -> ModuleType | dict[str, Any]:
         """The operator's module, or the reply that says why there is none."""
@@ -178,7 +189,7 @@ class Worker:
     def _device_of(self, name: str) -> str:
         if self.on_gpu:
             return "gpu"
-        return "interpreter" if _is_triton(name) else "cpu"
+        return "interpreter" if _family(name) == "triton" else "cpu"
 
     # ---- between requests
 
@@ -190,6 +201,9 @@ class Worker:
         parts: list[Callable[[], Any]] = [self._use_gpu] if self.on_gpu else []
         if request["load"].get("slot") == COMPILE_SLOT:
             parts += [functools.partial(importlib.import_module, name) for name in COMPILER]
+        if request["load"].get("slot") == PEERS_SLOT:
+            module = self._module(request["load"]["op"])
+            parts += [row.ready for row in getattr(module, "IMPLEMENTATIONS", []) if row.module and not peers.missing(row, self.on_gpu)]
         for part in parts:
             if waiting():
                 return
@@ -269,8 +283,8 @@ class Worker:
         return {"healthy": total == 1024 * 1024}
 
 
-def _is_triton(name: str) -> bool:
-    return name.startswith("triton/")
+def _family(name: str) -> str:
+    return name.partition("/")[0]
 
 
 def failed(status: str, message: str, log: str = "") -> dict[str, Any]:

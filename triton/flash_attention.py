@@ -13,6 +13,7 @@ Source   Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691
   torch/sdpa      torch.nn.functional.scaled_dot_product_attention, its choice of kernel
   torch/eager     the written composition (contract eager in 16 bits)
   torch/cudnn, torch/flash, torch/efficient   sdpa held to that kernel, and torch/compile: registered on a GPU only
+  fa4/kernel      flash-attn-4's CuTe kernels, 16 bits; head_dim a multiple of 8
 """
 
 import functools
@@ -229,6 +230,35 @@ def _accepts_tiled(direction, q, *rest, causal, scale):
     return None
 
 
+# ---- flash-attn-4
+
+
+def _fa4_forward(q, k, v, *, causal, scale):
+    """It takes [batch, seq, heads, head_dim], with any strides but the last, and writes into what it is given: nothing is copied."""
+    from flash_attn.cute.interface import _flash_attn_fwd
+    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+    _flash_attn_fwd(*(t.transpose(1, 2) for t in (q, k, v)), softmax_scale=scale, causal=causal, return_lse=True, out=o.transpose(1, 2), lse=lse)
+    return o, lse
+
+
+def _fa4_backward(q, k, v, o, lse, grad_o, *, causal, scale):
+    from flash_attn.cute.interface import _flash_attn_bwd
+    grads = tuple(torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
+    q, k, v, o, grad_o, *into = (t.transpose(1, 2) for t in (q, k, v, o, grad_o, *grads))
+    _flash_attn_bwd(q, k, v, o, grad_o, lse.contiguous(), softmax_scale=scale, causal=causal, dq=into[0], dk=into[1], dv=into[2])
+    return grads
+
+
+def _accepts_fa4(direction, q, k, *rest, causal, scale):
+    head_dim = q.shape[3]
+    if head_dim % 8 or not 8 <= head_dim <= 256:
+        return f"flash_attention/fa4/kernel: head_dim {head_dim} is not a multiple of 8 in 8..256"
+    if torch.cuda.get_device_capability()[0] < 9:
+        return "flash_attention/fa4/kernel: it needs compute capability 9.0 or higher"
+    return None if q.numel() and k.numel() else "flash_attention/fa4/kernel: an empty tensor"
+
+
 # ---- torch
 
 
@@ -387,6 +417,9 @@ IMPLEMENTATIONS = [
     _row("torch/sdpa", forward_sdpa, "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC,
          constraint="on a GPU rows that begin at a multiple of 16 bytes"),
     _row("torch/eager", forward_eager, "eager"),
+    Implementation("fa4/kernel", _fa4_forward, _fa4_backward, outputs=("o", "lse"), gradients=_GRADIENTS, contract=sixteen_bit("p16"), dtypes=("fp16", "bf16"),
+                   module="flash_attn.cute.interface", accepts=_accepts_fa4, nondeterministic=_GRADIENTS,
+                   constraint="head_dim a multiple of 8 in 8..256, compute capability 9.0 or higher, no empty tensor"),
 ]
 if torch.cuda.is_available() and not INTERPRETED:
     IMPLEMENTATIONS += [

@@ -9,12 +9,14 @@ Source   Ba, Kiros and Hinton 2016, arXiv:1607.06450
   triton/row     a tile of whole rows per program; cols <= 131072; the backward sums grad_weight and grad_bias in two stages, always in the same order
   torch/eager    torch.nn.functional.layer_norm
   torch/compile  torch.nn.functional.layer_norm in fp32, rounded once, through Inductor
+  liger/kernel   Liger-Kernel's Triton kernel, rows of up to 65536
+  quack/kernel   quack-kernels' CuTe kernel, which wants weight and bias in fp32: in 16 bits its forward casts them first
 """
 
 import torch
 import torch.nn.functional as F
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, tl, triton
+from implementation import LIGER_ROWS, INTERPRETED, Implementation, aligned, ceildiv, compile_for, differentiable_row, fused_by_liger, next_power_of_2, tl, triton
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
 ROW_COLS = 131072  # the widest row that a program holds
@@ -158,10 +160,29 @@ def forward_upcast(x, weight, bias, *, eps):
     return forward_eager(x.float(), weight.float(), bias.float(), eps=eps).to(x.dtype)
 
 
+def _liger(x, weight, bias, *, eps):
+    from liger_kernel.ops.layer_norm import LigerLayerNormFunction
+    return LigerLayerNormFunction.apply(x, weight, bias, eps)
+
+
+def _quack_forward(x, weight, bias, *, eps):
+    from quack.rmsnorm import layernorm_fwd
+    y, rstd, mean = layernorm_fwd(aligned(x), aligned(weight.float()), aligned(bias.float()), eps, return_rstd=True, return_mean=True)
+    return y, mean, rstd
+
+
+def _quack_backward(x, weight, mean, rstd, grad_y, *, eps):
+    from quack.rmsnorm import layernorm_bwd
+    return layernorm_bwd(aligned(x), aligned(weight), aligned(grad_y), aligned(rstd), aligned(mean))
+
+
 _GRADIENTS = ("grad_x", "grad_weight", "grad_bias")
 
 IMPLEMENTATIONS = [
     Implementation("triton/row", forward, backward, outputs=("y", "mean", "rstd"), gradients=_GRADIENTS, accepts=_accepts_row, constraint=f"cols <= {ROW_COLS}"),
     differentiable_row("torch/eager", forward_eager, 3, DIFFERENTIABLE, ("y",), _GRADIENTS),
     differentiable_row("torch/compile", compile_for(forward_upcast), 3, DIFFERENTIABLE, ("y",), _GRADIENTS, compiled=True),
+    differentiable_row("liger/kernel", _liger, 3, DIFFERENTIABLE, ("y",), _GRADIENTS, module="liger_kernel.ops.layer_norm", accepts=fused_by_liger,
+                       constraint=LIGER_ROWS),
+    Implementation("quack/kernel", _quack_forward, _quack_backward, outputs=("y", "mean", "rstd"), gradients=_GRADIENTS, module="quack.rmsnorm"),
 ]

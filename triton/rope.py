@@ -10,11 +10,13 @@ Source   Su et al. 2021, arXiv:2104.09864
   torch/eager    the written composition in the dtype, cos and sin cast to it first (contract eager in 16 bits)
   torch/upcast   the same in fp32, rounded once
   torch/compile  torch/upcast through Inductor
+  liger/kernel   Liger-Kernel's Triton kernel, not interleaved. It rotates in place: it works on copies
+  quack/kernel   quack-kernels' CuTe kernel; head_dim a multiple of 8 up to 512
 """
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, sixteen_bit, tl, triton
+from implementation import INTERPRETED, Implementation, aligned, ceildiv, compile_for, differentiable_row, next_power_of_2, sixteen_bit, tl, triton
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 TILE = 65536 if INTERPRETED else 2048  # pairs of a program
@@ -100,6 +102,45 @@ def forward_upcast(q, k, cos, sin, *, interleaved, offset):
     return q_out.to(q.dtype), k_out.to(k.dtype)
 
 
+def _liger(function: str, q, k, cos, sin, offset: int):
+    import liger_kernel.ops.rope as rope
+    t = slice(offset, offset + q.shape[1])
+    heads_first = (x.clone(memory_format=torch.contiguous_format).transpose(1, 2) for x in (q, k))
+    out = getattr(rope, function)(*heads_first, cos[t], sin[t], rotary_dim=q.shape[3])
+    return out[0].transpose(1, 2), out[1].transpose(1, 2)
+
+
+def _liger_forward(q, k, cos, sin, *, interleaved, offset):
+    return _liger("rope_forward", q, k, cos, sin, offset)
+
+
+def _liger_backward(cos, sin, grad_q_out, grad_k_out, *, interleaved, offset):
+    return _liger("rope_backward", grad_q_out, grad_k_out, cos, sin, offset)
+
+
+def _accepts_liger(direction, *tensors, interleaved, offset):
+    return "rope/liger/kernel: its pairs are (i, i + head_dim / 2), not interleaved" if interleaved else None
+
+
+def _quack(q, k, cos, sin, interleaved: bool, offset: int, conjugate: bool):
+    from quack.rotary import apply_rotary
+    cos, sin = (aligned(x[offset:offset + q.shape[1]]) for x in (cos, sin))
+    return tuple(apply_rotary(aligned(x), cos, sin, interleaved=interleaved, conjugate=conjugate) for x in (q, k))
+
+
+def _quack_forward(q, k, cos, sin, *, interleaved, offset):
+    return _quack(q, k, cos, sin, interleaved, offset, False)
+
+
+def _quack_backward(cos, sin, grad_q_out, grad_k_out, *, interleaved, offset):
+    return _quack(grad_q_out, grad_k_out, cos, sin, interleaved, offset, True)
+
+
+def _accepts_quack(direction, *tensors, **attributes):
+    head_dim = tensors[2].shape[3] if direction == "backward" else tensors[0].shape[3]
+    return f"rope/quack/kernel: head_dim {head_dim} is not a multiple of 8 up to 512" if head_dim % 8 or head_dim > 512 else None
+
+
 _NAMES = {"outputs": ("q_out", "k_out"), "gradients": ("grad_q", "grad_k")}
 
 IMPLEMENTATIONS = [
@@ -107,4 +148,7 @@ IMPLEMENTATIONS = [
     differentiable_row("torch/eager", reference, 4, DIFFERENTIABLE, contract=sixteen_bit("eager"), **_NAMES),
     differentiable_row("torch/upcast", forward_upcast, 4, DIFFERENTIABLE, **_NAMES),
     differentiable_row("torch/compile", compile_for(forward_upcast), 4, DIFFERENTIABLE, compiled=True, **_NAMES),
+    Implementation("liger/kernel", _liger_forward, _liger_backward, module="liger_kernel.ops.rope", accepts=_accepts_liger, constraint="not interleaved",
+                   remark="it rotates in place: copies of what it overwrites are in the time", **_NAMES),
+    Implementation("quack/kernel", _quack_forward, _quack_backward, module="quack.rotary", accepts=_accepts_quack, constraint="head_dim a multiple of 8 up to 512", **_NAMES),
 ]

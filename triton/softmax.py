@@ -8,11 +8,14 @@ Source   Milakov and Gimelshein 2018, arXiv:1805.02867 (online)
   triton/online  a tile of rows per program, running maximum and sum over blocks of columns; any cols
   torch/eager    torch.softmax; in 16 bits its backward stores y * grad_y in the dtype (contract product16)
   torch/compile  the same through Inductor
+  liger/kernel   Liger-Kernel's Triton kernel, rows of up to 65536; its backward in 16 bits multiplies and adds in the dtype
+  quack/kernel   quack-kernels' CuTe kernel, rows of a multiple of 16 bytes
 """
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, sixteen_bit, tl, triton
+from implementation import LIGER_ROWS, INTERPRETED, Implementation, aligned, ceildiv, compile_for, differentiable_row, fused_by_liger, next_power_of_2, sixteen_bit, tl, \
+    triton
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 ROW_COLS = 131072  # the widest row that triton/row holds: 128 values a thread at 32 warps
@@ -144,6 +147,26 @@ def reference_backward(y, grad_y):
     return y * (grad_y - (y * grad_y).sum(-1, keepdim=True))
 
 
+def _liger(x):
+    from liger_kernel.ops.softmax import LigerSoftmaxFunction
+    return LigerSoftmaxFunction.apply(x)
+
+
+def _quack_forward(x):
+    from quack.softmax import softmax_fwd
+    return softmax_fwd(aligned(x))
+
+
+def _quack_backward(y, grad_y):
+    from quack.softmax import softmax_bwd
+    return softmax_bwd(aligned(grad_y), aligned(y))
+
+
+def _accepts_quack(direction, first, *rest):
+    row = first.shape[1] * first.itemsize
+    return f"softmax/quack/kernel: rows of {row} bytes are not a multiple of 16" if row % 16 or not row else None
+
+
 _NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}
 
 IMPLEMENTATIONS = [
@@ -151,4 +174,7 @@ IMPLEMENTATIONS = [
     Implementation("triton/online", forward_online, backward_online, **_NAMES),
     differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, contract=sixteen_bit("product16", "backward"), **_NAMES),
     differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True, **_NAMES),
+    differentiable_row("liger/kernel", _liger, 1, DIFFERENTIABLE, contract=sixteen_bit("product16", "backward"), module="liger_kernel.ops.softmax",
+                       accepts=fused_by_liger, constraint=LIGER_ROWS, **_NAMES),
+    Implementation("quack/kernel", _quack_forward, _quack_backward, module="quack.softmax", accepts=_accepts_quack, constraint="rows of a multiple of 16 bytes", **_NAMES),
 ]

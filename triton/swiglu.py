@@ -8,12 +8,15 @@ Source   Shazeer 2020, arXiv:2002.05202
   torch/eager    silu, then product: in 16 bits silu is rounded to the dtype (contract eager)
   torch/upcast   the same in fp32, rounded once
   torch/compile  torch/eager through Inductor, which keeps the intermediate in fp32
+  liger/kernel   Liger-Kernel's Triton kernel, rows of up to 65536; silu is rounded to the dtype (contract eager). Its backward writes the gradients
+                 over gate and up: it works on copies
 """
 
 import torch
 import torch.nn.functional as F
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, sixteen_bit, tl, triton
+from implementation import LIGER_ROWS, INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, fused_by_liger, next_power_of_2, sixteen_bit, tl, \
+    triton
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
@@ -89,6 +92,17 @@ def forward_upcast(gate, up):
     return (F.silu(gate.float()) * up.float()).to(gate.dtype).contiguous()
 
 
+def _liger_forward(gate, up):
+    from liger_kernel.ops.swiglu import swiglu_forward
+    return swiglu_forward(gate.contiguous(), up.contiguous())[2]
+
+
+def _liger_backward(gate, up, grad_y):
+    from liger_kernel.ops.swiglu import swiglu_backward
+    gate, up = (x.clone(memory_format=torch.contiguous_format) for x in (gate, up))
+    return swiglu_backward(gate, up, grad_y.contiguous())
+
+
 _NAMES = {"outputs": ("y",), "gradients": ("grad_gate", "grad_up")}
 
 IMPLEMENTATIONS = [
@@ -96,4 +110,6 @@ IMPLEMENTATIONS = [
     differentiable_row("torch/eager", reference, 2, DIFFERENTIABLE, contract=sixteen_bit("eager"), **_NAMES),
     differentiable_row("torch/upcast", forward_upcast, 2, DIFFERENTIABLE, **_NAMES),
     differentiable_row("torch/compile", compile_for(reference), 2, DIFFERENTIABLE, compiled=True, **_NAMES),
+    Implementation("liger/kernel", _liger_forward, _liger_backward, contract=sixteen_bit("eager", "forward"), module="liger_kernel.ops.swiglu", accepts=fused_by_liger,
+                   constraint=LIGER_ROWS, remark="the backward writes the gradients over gate and up: copies of these are in its time", **_NAMES),
 ]

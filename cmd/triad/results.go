@@ -116,7 +116,7 @@ func knownNames(ctx context.Context, store *results.Store, f results.Filter) err
 	for _, o := range catalog.All() {
 		dtypes = append(dtypes, o.Spec.DTypes...)
 	}
-	families := append([]string{"cuda", "triton", "torch", "mine"}, found.Impls...)
+	families := append([]string{"cuda", "triton", "torch", "liger", "quack", "fa4", "mine"}, found.Impls...)
 	is := func(name, asked string) bool { return name == asked }
 	prefixed := func(name, asked string) bool { // of a family any name will do: which there are, only its sources say
 		return strings.HasPrefix(name, asked) || !strings.Contains(name, "/") && strings.HasPrefix(asked, name+"/")

@@ -53,8 +53,8 @@ func (a *app) consent(yes bool) func(string) bool {
 
 func (a *app) setupCommand() *cobra.Command {
 	var f environmentFlags
-	var remove, nvcc bool
-	var gpu string
+	var remove, nvcc, peers bool
+	var gpu, wheels string
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "prepare the Python environment now, or remove it",
@@ -99,6 +99,13 @@ unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, 
 				}
 				fmt.Fprintf(a.out, "nvcc at %s\n", path)
 			}
+			if peers || wheels != "" {
+				path, err := e.Peers(cmd.Context(), i, wheels)
+				if err != nil {
+					return &failure{exitNothing, err}
+				}
+				fmt.Fprintf(a.out, "peers at %s\n", path)
+			}
 			if i.Outside {
 				fmt.Fprintln(a.out, "its versions are outside the range that triad is tested with; results are recorded with them")
 			}
@@ -107,6 +114,8 @@ unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, 
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&nvcc, "nvcc", false, "fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
+	cmd.Flags().BoolVar(&peers, "peers", false, "install Liger-Kernel, quack-kernels and flash-attn-4 as well, beside the interpreter: rows to compare with on a GPU")
+	cmd.Flags().StringVar(&wheels, "wheels", "", "take the peers from this folder of wheels, without a network (pip download --no-deps -r requirements-peers.txt -d FOLDER)")
 	cmd.Flags().StringVar(&gpu, "gpu", "", "build what a GPU machine without Go and nvcc needs beside triad into this folder: "+gpuworker.Binary+" and the kernel libraries")
 	cmd.Flags().BoolVar(&remove, "remove", false, "delete the private Python environments")
 	return cmd

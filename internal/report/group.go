@@ -66,13 +66,14 @@ func groups(records []record.Record) [][]group {
 	return out
 }
 
-// backendRank puts hand-written CUDA first, then Triton, then torch.
+// backendRank puts hand-written CUDA first, then Triton, then torch, then peers.
 func backendRank(impl string) int {
 	family, _, _ := strings.Cut(impl, "/")
-	if i := slices.Index([]string{"cuda", "triton", "torch"}, family); i >= 0 {
+	order := []string{"cuda", "triton", "torch", "liger", "quack", "fa4"}
+	if i := slices.Index(order, family); i >= 0 {
 		return i
 	}
-	return 3
+	return len(order)
 }
 
 // dtypeRank puts wider formats first.

@@ -225,7 +225,7 @@ func (l loaded) entriesFor(c op.Case, request Request) []entry {
 	var entries []entry
 	for _, family := range l.backend.Families() {
 		gone := l.ruling(family)
-		if gone == nil || !matches(family, familiesOf(request.Impls), nil) {
+		if gone == nil || !matches(family, familiesOf(request.Impls), nil) || len(request.Impls) == 0 && l.optional(family) {
 			continue
 		}
 		i := backend.Implementation{Name: family, Op: c.Op, Pass: c.Pass}
@@ -245,6 +245,14 @@ func (l loaded) entriesFor(c op.Case, request Request) []entry {
 		entries = append(entries, l.entryFor(name, c))
 	}
 	return entries
+}
+
+// Optional is a backend with families that need not be here: what is missing of them is said where they are asked for by name alone.
+type Optional interface{ OptionalFamilies() []string }
+
+func (l loaded) optional(family string) bool {
+	b, ok := l.backend.(Optional)
+	return ok && slices.Contains(b.OptionalFamilies(), family)
 }
 
 // ruling is what becomes of a whole family: nil where it is here.

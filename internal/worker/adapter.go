@@ -18,6 +18,7 @@ import (
 type Adapter struct {
 	BackendName string
 	FamilyNames []string
+	Optional    []string                                   // families that need not be here: what is missing of them is said where they are asked for by name alone
 	Command     func(ctx context.Context) (Command, error) // may prepare the toolchain; *backend.Unavailable where there is none
 	Slot        func(implementation string) string
 	Names       func(operator string) string // what a load request names for an operator; nil: the operator itself
@@ -69,6 +70,9 @@ func (a *Adapter) Name() string { return a.BackendName }
 
 // Families are the first parts of the names of its implementations.
 func (a *Adapter) Families() []string { return a.FamilyNames }
+
+// OptionalFamilies are those that need not be here.
+func (a *Adapter) OptionalFamilies() []string { return a.Optional }
 
 func (a *Adapter) slot(name string) *slot {
 	a.init()

@@ -14,6 +14,7 @@ import torch
 
 from client import Client  # puts the bridge on sys.path
 
+import arm
 import implementation
 import launch
 import measure
@@ -103,7 +104,7 @@ class Uncaptured(unittest.TestCase):
             def call(owner, i):
                 return (i,)
 
-        with measure.nothing_collected():
+        with arm.nothing_collected():
             self.assertFalse(gc.isenabled())
             owner = Owner()
             alive, inner = weakref.ref(owner), owner.arm

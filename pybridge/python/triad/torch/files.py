@@ -108,5 +108,5 @@ class FileRow:
 
 @functools.cache
 def rows(op: str, device: str) -> dict[str, FileRow]:
-    """The rows of an operator file that run in this process for tensors on a device."""
-    return {i.name: FileRow(i) for i in module(op).IMPLEMENTATIONS if device == "cuda" or i.name.startswith("torch/")}
+    """The rows of an operator file that run in this process for tensors on a device. Peers are measured, not called."""
+    return {i.name: FileRow(i) for i in module(op).IMPLEMENTATIONS if not i.module and (device == "cuda" or i.name.startswith("torch/"))}

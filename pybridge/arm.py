@@ -1,0 +1,114 @@
+"""An arm of a timing: calls over sets of arguments, captured in a CUDA graph and replayed between events."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from contextlib import contextmanager
+
+import torch
+
+MOST_CAPTURED = 4096  # as in internal/backend/measure.go
+WARM_UPS = 3
+
+
+@contextmanager
+def nothing_collected():
+    """No garbage is collected within: among it may be what CUDA cannot free while a graph is captured, such as another graph."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+class Arm:
+    """Calls of one function over sets of arguments. call(i) makes the call of set i and gives a tuple of what it returned."""
+
+    def __init__(self, sets: int, call):
+        self.sets, self.call = sets, call
+        self.calls, self.estimate = sets, 0.0
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.reason = ""
+        self.stream = torch.cuda.Stream()
+        self.kept: list[tuple] = []  # what the last call of each set returned
+        self.events: list[torch.cuda.Event] = []
+
+    def warm_up(self) -> int:
+        """Tries the calls, and gives what the last took, in ns."""
+        self.stream.wait_stream(torch.cuda.current_stream())
+        took = 0
+        with torch.cuda.stream(self.stream):
+            for i in range(WARM_UPS):
+                began = time.perf_counter_ns()
+                self.call(i % self.sets)
+                self.stream.synchronize()
+                took = time.perf_counter_ns() - began
+        torch.cuda.synchronize()
+        return took
+
+    def prepare(self, graph_ns: int) -> None:
+        """Captures a call for each set, and more where those take less than graph_ns."""
+        self.calls, self.kept = self.sets, [()] * self.sets
+        try:
+            self._capture(self.sets)
+        except Exception as e:  # what cannot be captured raises many kinds
+            if isinstance(e, (torch.AcceleratorError, torch.OutOfMemoryError)) and "captur" not in str(e).lower():
+                raise
+            self.reason, self.graph = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"[:300], None
+            torch.cuda.synchronize()
+        self._estimate()
+        turns = math.ceil(graph_ns / max(self.estimate * self.sets, 1e-3))
+        if turns > 1:
+            self.calls = min(turns * self.sets, max(self.sets, MOST_CAPTURED // self.sets * self.sets))
+            if self.graph is not None:
+                self._capture(self.calls)
+            self._estimate()
+
+    def _capture(self, calls: int) -> None:
+        self.graph, self.kept = None, [()] * self.sets
+        graph = torch.cuda.CUDAGraph()
+        # What a call returned is kept until the same set's turn comes again: else the allocator would give every call the same block.
+        with nothing_collected(), torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
+            for i in range(calls):
+                self.kept[i % self.sets] = self.call(i % self.sets)
+        self.graph, self.calls = graph, calls
+
+    def _estimate(self) -> None:
+        self.estimate = self.time(1, 2)[1]
+
+    def _replay(self) -> None:
+        if self.graph is not None:
+            self.graph.replay()
+            return
+        for i in range(self.calls):
+            self.kept[i % self.sets] = self.call(i % self.sets)
+
+    def release(self) -> None:
+        """Frees what it holds on the GPU now: the call knows the arm and the arm the call, which a collection would find some time."""
+        graph, self.graph, self.call, self.kept, self.events = self.graph, None, None, [], []
+        if graph is not None:
+            graph.reset()
+
+    def settle(self, ns: int) -> None:
+        """Replays without timing until ns have passed."""
+        end = time.perf_counter_ns() + ns
+        with torch.cuda.stream(self.stream):
+            while time.perf_counter_ns() < end:
+                self._replay()
+                self.stream.synchronize()
+
+    def time(self, discard: int, samples: int) -> list[float]:
+        """ns a call of replays that are queued behind each other, with an event between."""
+        while len(self.events) < discard + samples + 1:
+            self.events.append(torch.cuda.Event(enable_timing=True))
+        with torch.cuda.stream(self.stream):
+            self.events[0].record()
+            for i in range(discard + samples):
+                self._replay()
+                self.events[i + 1].record()
+            self.stream.synchronize()
+        return [self.events[i].elapsed_time(self.events[i + 1]) * 1e6 / self.calls for i in range(discard, discard + samples)]

@@ -1,0 +1,108 @@
+package pybridge
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"triad/internal/backend"
+)
+
+// peersParcel is the folder of the peers: public kernels of other projects, whose rows stand beside ours.
+var peersParcel = parcel{"the peers", "requirements-peers.txt", "peers-", 110_000_000, 420_000_000}
+
+// PeerFamilies begin the names of the peers' rows. What is missing of them is said where they are asked for by name alone: nothing needs them.
+var PeerFamilies = []string{"liger", "quack", "fa4"}
+
+// PeersFolder is where the peers for an interpreter lie, or would. The interpreter itself is not changed: its workers have the folder on their path.
+func (e *Environment) PeersFolder(i Interpreter) (string, error) {
+	dir, err := e.dir(peersParcel)
+	if err != nil {
+		return "", err
+	}
+	parts := strings.SplitN(i.Version, ".", 3)
+	return dir + "-" + strings.Join(parts[:min(2, len(parts))], "."), nil // compiled wheels fit one minor version
+}
+
+// HavePeers is the peers' folder for an interpreter, "" where it is not there.
+func (e *Environment) HavePeers(i Interpreter) string {
+	dir, err := e.PeersFolder(i)
+	if err != nil || !exists(dir) {
+		return ""
+	}
+	return dir
+}
+
+// Peers makes the peers' folder for an interpreter where it is missing. wheels is a folder of wheels to take them from, "" for the package index.
+func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (string, error) {
+	dir, err := e.PeersFolder(i)
+	if err != nil {
+		return "", err
+	}
+	if exists(dir) {
+		return dir, nil
+	}
+	if wheels != "" {
+		if wheels, err = filepath.Abs(wheels); err != nil {
+			return "", err
+		}
+		if found, _ := filepath.Glob(filepath.Join(wheels, "*.whl")); len(found) == 0 {
+			return "", &backend.Unavailable{Sentence: fmt.Sprintf("%s holds no wheels: pip download -r requirements-peers.txt -d %s makes them, on a machine with a network", wheels, wheels)}
+		}
+	} else if e.Offline {
+		return "", &backend.Unavailable{Sentence: "--offline forbids fetching the peers: --wheels FOLDER takes them from a folder"}
+	}
+	question := "triad will install Liger-Kernel, quack-kernels and flash-attn-4, whose rows stand beside its own:\n"
+	if wheels == "" && e.Consent != nil && !e.Consent(question+e.describe(peersParcel, dir)) {
+		return "", &backend.Unavailable{Sentence: "installing the peers was declined; nothing else needs them"}
+	}
+	install := func(dir string) error { return e.installPeers(ctx, i, wheels, dir) }
+	if err := e.make(ctx, peersParcel, dir, install, func(context.Context, string) bool { return true }); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", &backend.Unavailable{Sentence: err.Error()}
+	}
+	return dir, nil
+}
+
+// installPeers installs the pinned, hashed wheels into a folder, by uv where it is there, else by the pip of an environment that is made for this.
+// The list is whole: what a wheel asks for beside it is not fetched.
+func (e *Environment) installPeers(ctx context.Context, i Interpreter, wheels, dir string) error {
+	scratch, requirements, err := e.writeRequirements(peersParcel)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	options := []string{"--no-deps", "--require-hashes", "--target", dir, "-r", requirements}
+	if wheels != "" {
+		options = append(options, "--no-index", "--find-links", wheels)
+	}
+	venv := filepath.Join(scratch, "venv")
+	steps := [][]string{
+		{i.Path, "-I", "-m", "venv", venv},
+		append([]string{filepath.Join(venv, "bin", "python"), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off",
+			"--only-binary", ":all:"}, options...),
+	}
+	if uv, err := exec.LookPath("uv"); err == nil {
+		steps = [][]string{append([]string{uv, "pip", "install", "--quiet", "--python", i.Path, "--only-binary", ":all:"}, options...)}
+	}
+	return e.runSteps(ctx, peersParcel, steps)
+}
+
+// runSteps runs the commands of a set-up, one after the other, and says how long they took.
+func (e *Environment) runSteps(ctx context.Context, p parcel, steps [][]string) error {
+	began := time.Now()
+	fmt.Fprintf(e.log(), "triad: making %s\n", p.name)
+	for _, step := range steps {
+		if err := runStep(ctx, p, step, e.log()); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(e.log(), "triad: %s: ready (%.0f s)\n", p.name, time.Since(began).Seconds())
+	return nil
+}

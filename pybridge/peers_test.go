@@ -1,0 +1,99 @@
+package pybridge
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"triad"
+	"triad/internal/backend"
+)
+
+// The peers are installed once, beside the interpreter: nothing but the list, hashes checked; without a network from a folder of wheels.
+func TestPeers(t *testing.T) {
+	e, _ := fakeEnvironment(t)
+	e.Files.(fstest.MapFS)["requirements-peers.txt"] = &fstest.MapFile{Data: []byte("liger-kernel==0.8.5\n")}
+	i, err := e.Ensure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := func() string {
+		c, err := e.command(i, filepath.Join(t.TempDir(), "cache"), "worker.py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(c.Env, "\n")
+	}
+	if e.HavePeers(i) != "" || strings.Contains(command(), "TRIAD_PEERS") {
+		t.Error("peers before they were installed")
+	}
+	var missing *backend.Unavailable
+	e.Offline = true
+	if _, err := e.Peers(t.Context(), i, ""); !errors.As(err, &missing) || !strings.Contains(err.Error(), "--wheels") {
+		t.Errorf("offline: %v", err)
+	}
+	wheels := t.TempDir()
+	if _, err := e.Peers(t.Context(), i, wheels); !errors.As(err, &missing) || !strings.Contains(err.Error(), "holds no wheels") {
+		t.Errorf("no wheels: %v", err)
+	}
+	write(t, filepath.Join(wheels, "liger_kernel-0.8.5-py3-none-any.whl"), "a wheel")
+	dir, err := e.Peers(t.Context(), i, wheels)
+	if err != nil || filepath.Dir(dir) != e.DataDir || !strings.HasSuffix(dir, "-3.11") {
+		t.Fatalf("%q, %v", dir, err)
+	}
+	arguments, err := os.ReadFile(filepath.Join(dir, "arguments"))
+	for _, want := range []string{"--no-deps", "--require-hashes", "--only-binary :all:", "--no-index --find-links " + wheels} {
+		if err != nil || !strings.Contains(string(arguments), want) {
+			t.Errorf("%v: no %q in %q", err, want, arguments)
+		}
+	}
+	before := installs(t)
+	if again, err := e.Peers(t.Context(), i, ""); err != nil || again != dir || installs(t) != before {
+		t.Errorf("a second time: %q, %v, %d installations", again, err, installs(t)-before)
+	}
+	if e.HavePeers(i) != dir || !strings.Contains(command(), "TRIAD_PEERS="+dir) {
+		t.Error("the worker does not know them")
+	}
+	if freed, err := e.Remove(t.Context()); err != nil || freed == 0 || exists(dir) {
+		t.Errorf("removed: %d bytes, %v", freed, err)
+	}
+}
+
+// Every peer's requirement is pinned, and so is every compiled one for each Python that there is.
+func TestPeersArePinned(t *testing.T) {
+	text, err := triad.Files.ReadFile("requirements-peers.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	hashes := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if name, version, pinned := strings.Cut(line, "=="); pinned && version != "" {
+			names = append(names, name)
+		} else if strings.HasPrefix(line, "--hash=sha256:") {
+			hashes[names[len(names)-1]]++
+		} else if line != "" && !strings.HasPrefix(line, "#") {
+			t.Errorf("%q is not pinned", line)
+		}
+	}
+	for _, compiled := range []string{"apache-tvm-ffi", "torch-c-dlpack-ext", "nvidia-cutlass-dsl-libs-base", "nvidia-cutlass-dsl-libs-cu13"} {
+		if hashes[compiled] < 4 {
+			t.Errorf("%s has %d hashes, want one for each of CPython 3.11 to 3.14", compiled, hashes[compiled])
+		}
+	}
+	for _, name := range []string{"liger-kernel", "quack-kernels", "flash-attn-4"} {
+		if !slices.Contains(names, name) || hashes[name] == 0 {
+			t.Errorf("%s is not there", name)
+		}
+	}
+	for _, name := range []string{"torch", "triton", "nvidia-cutlass-dsl-libs-cu12"} {
+		if slices.Contains(names, name) {
+			t.Errorf("%s is the interpreter's own, or not needed", name)
+		}
+	}
+}
