@@ -56,34 +56,17 @@ var rules = []rule{
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") && file != ".") {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return nil
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		dir := filepath.ToSlash(filepath.Dir(file))
+	everyFile(t, func(file string, parsed *ast.File) {
+		dir := path.Dir(file)
 		found[dir] = append(found[dir], "")
 		for _, i := range parsed.Imports {
 			name, err := strconv.Unquote(i.Path.Value)
 			if err != nil {
-				return err
+				t.Fatal(err)
 			}
 			found[dir] = append(found[dir], name)
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return found
 }
 
@@ -240,4 +223,48 @@ func operatorsNamed(t *testing.T, file string, source any, operators []string) [
 		return true
 	})
 	return found
+}
+
+// A panic in a goroutine that nothing guards ends the process, whatever was being recorded: goroutines are started by panics alone.
+func TestGoroutinesAreGuarded(t *testing.T) {
+	everyFile(t, func(file string, parsed *ast.File) {
+		if strings.HasPrefix(file, "internal/panics/") {
+			return
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s: a go statement: use panics.Go or panics.Group", file)
+			case *ast.SelectorExpr:
+				if of, is := n.X.(*ast.Ident); is && of.Name == "sync" && n.Sel.Name == "WaitGroup" {
+					t.Errorf("%s: a sync.WaitGroup: use panics.Group", file)
+				}
+			}
+			return true
+		})
+	})
+}
+
+// everyFile parses every file of ours that is no test.
+func everyFile(t *testing.T, do func(file string, parsed *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") && file != ".") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err == nil {
+			do(filepath.ToSlash(file), parsed)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
-	"sync"
 	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/tensor"
 )
 
@@ -265,7 +265,7 @@ func (l *launching) hashInputs() ([]uint32, error) {
 	sums := make([]uint32, len(l.inputs))
 	for i, b := range l.inputs {
 		sum := crc32.NewIEEE()
-		var adding sync.WaitGroup
+		var adding panics.Group
 		defer adding.Wait()
 		for at := int64(0); at < b.Bytes; at += pieceBytes {
 			piece := l.server.piece(int(at/pieceBytes%2), min(pieceBytes, b.Bytes-at))
@@ -273,10 +273,14 @@ func (l *launching) hashInputs() ([]uint32, error) {
 			if err := l.server.device.CopyOut(piece, part); err != nil {
 				return nil, fmt.Errorf("read input %s back: %w", b.Name, err)
 			}
-			adding.Wait()
+			if err := adding.Wait(); err != nil {
+				return nil, err
+			}
 			adding.Go(func() { sum.Write(piece) })
 		}
-		adding.Wait()
+		if err := adding.Wait(); err != nil {
+			return nil, err
+		}
 		sums[i] = sum.Sum32()
 	}
 	return sums, nil

@@ -161,11 +161,12 @@ func loadSession(q querier, id int64) (record.Session, error) {
 	var command, seed, added, versions, started string
 	var ended sql.NullString
 	var exit sql.NullInt64
+	var internal sql.NullString
 	m := &x.Machine
 	err := q.QueryRow(`SELECT s.session_ulid, s.request, s.command_json, s.version, s.commit_hash, s.level, s.seed, s.added_json, s.started_utc, s.ended_utc,
-		s.exit_code, t.versions_json, m.os, m.kernel, m.arch, m.cpu, m.cores, m.memory_bytes, m.gpu, m.gpu_memory_bytes, m.gpu_driver
+		s.exit_code, s.internal_error, t.versions_json, m.os, m.kernel, m.arch, m.cpu, m.cores, m.memory_bytes, m.gpu, m.gpu_memory_bytes, m.gpu_driver
 		FROM session s JOIN machine m USING (machine_id) JOIN toolchain t USING (toolchain_id) WHERE session_id = ?`, id).Scan(
-		&x.ID, &x.Request, &command, &x.Version, &x.Commit, &x.Level, &seed, &added, &started, &ended, &exit, &versions,
+		&x.ID, &x.Request, &command, &x.Version, &x.Commit, &x.Level, &seed, &added, &started, &ended, &exit, &internal, &versions,
 		&m.OS, &m.Kernel, &m.Arch, &m.CPU, &m.Cores, &m.MemoryBytes, &m.GPU, &m.GPUMemoryBytes, &m.GPUDriver)
 	if err != nil {
 		return x, err
@@ -179,6 +180,7 @@ func loadSession(q querier, id int64) (record.Session, error) {
 		}
 	}
 	x.Started, x.Exit = parseUTC(started), int(exit.Int64)
+	x.InternalError = internal.String
 	if ended.Valid {
 		x.Ended = parseUTC(ended.String)
 	}

@@ -109,7 +109,7 @@ func (s *Store) Resume(ctx context.Context, request string) (*Session, []record.
 		if missing, err = missingItems(tx, x.id); err != nil {
 			return err
 		}
-		if _, err := tx.Exec("UPDATE session SET state = 'running', ended_utc = NULL, exit_code = NULL WHERE session_id = ?", x.id); err != nil {
+		if _, err := tx.Exec("UPDATE session SET state = 'running', ended_utc = NULL, exit_code = NULL, internal_error = NULL WHERE session_id = ?", x.id); err != nil {
 			return err
 		}
 		return s.claim(x.id)
@@ -281,17 +281,27 @@ func (x *Session) AddDifferences(ctx context.Context, differences []record.Diffe
 // Finish ends the session: complete says that nothing of the plan is missing for want of time; otherwise it can be resumed. As for every
 // other write, a context that is cancelled stops it: a run that was stopped finishes under one that is not.
 func (x *Session) Finish(ctx context.Context, complete bool, exit int) error {
+	state := "interrupted"
+	if complete {
+		state = "complete"
+	}
+	return x.end(ctx, state, exit, nil)
+}
+
+// Break ends the session by an internal error of triad, which is kept with it. What is missing of the plan can be resumed.
+func (x *Session) Break(ctx context.Context, exit int, internalError string) error {
+	return x.end(ctx, "interrupted", exit, &internalError)
+}
+
+func (x *Session) end(ctx context.Context, state string, exit int, internalError *string) error {
 	x.store.mu.Lock()
 	defer x.store.mu.Unlock()
 	err := x.store.write(ctx, "finish the session", func(tx *sql.Tx) error {
 		if err := x.store.interruptRuns(tx, x.id); err != nil {
 			return err
 		}
-		state := "interrupted"
-		if complete {
-			state = "complete"
-		}
-		_, err := tx.Exec("UPDATE session SET state = ?, ended_utc = ?, exit_code = ? WHERE session_id = ?", state, utc(x.store.now()), exit, x.id)
+		_, err := tx.Exec("UPDATE session SET state = ?, ended_utc = ?, exit_code = ?, internal_error = ? WHERE session_id = ?",
+			state, utc(x.store.now()), exit, internalError, x.id)
 		return err
 	})
 	if err == nil {

@@ -122,7 +122,7 @@ func (o *benchOptions) verbOf(p *run.TimingPlan) string {
 }
 
 // bench runs one request from flags to exit code.
-func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error {
+func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err error) {
 	request, err := o.request(names)
 	if err != nil {
 		return err
@@ -147,6 +147,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 	if err != nil {
 		return err
 	}
+	defer closeAll(backends) // where the run does not get so far
 	a.tellMatched(mine, refused, o.json)
 	store, err := a.openStore(ctx, o.db)
 	if err != nil {
@@ -154,6 +155,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 	}
 	defer store.Close()
 	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical(o.verbOf(request.Timing), request, &o.caseFlags), request, &o.compareOptions)}
+	defer kept.broken(&err, "in triad bench")
 	kept.info.Machine = onGPU.describe(kept.info.Machine)
 	kept.info.Added = o.ownFlags.wordsOf(mine)
 	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
@@ -170,6 +172,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 		return err
 	}
 	result, err := runner.Bench(ctx, request)
+	err = errors.Join(err, a.fault.get())
 	kept.spent = a.spent(result, backends)
 	for _, b := range backends {
 		err = errors.Join(err, b.Close())
@@ -180,7 +183,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) error 
 		err = errors.Join(err, kept.complete(&result))
 	}
 	end := endOf(result, refused, err, o.strict)
-	err = kept.finish(err == nil && !result.Interrupted, end.code)
+	err = kept.finish(err == nil && !result.Interrupted, end.code, err)
 	return end.failure(errors.Join(err, a.printBench(store, kept, result, o, end)))
 }
 

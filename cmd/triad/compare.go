@@ -12,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
@@ -101,7 +103,7 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 }
 
 // judge runs a request, records and prints what it finds, and turns that into an exit code.
-func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) error {
+func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) (err error) {
 	options, err := o.workerOptions()
 	if err != nil {
 		return err
@@ -119,6 +121,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if err != nil {
 		return err
 	}
+	defer closeAll(backends) // where the run does not get so far
 	a.tellMatched(mine, refused, o.json)
 	store, err := a.openStore(ctx, o.db)
 	if err != nil {
@@ -126,6 +129,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	}
 	defer store.Close()
 	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical(strings.Join(append([]string{o.verb}, o.ownFlags.words()...), " "), request, &o.caseFlags), request, o)}
+	defer kept.broken(&err, "in triad "+o.verb)
 	kept.info.Machine = onGPU.describe(kept.info.Machine)
 	kept.info.Added = o.ownFlags.wordsOf(mine)
 	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
@@ -146,9 +150,10 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return err
 	}
 	result, err := runner.Compare(ctx, request)
+	err = errors.Join(err, a.fault.get())
 	var smallest []finding
 	if err == nil && !o.json {
-		smallest = a.shrink(ctx, mine, request, result)
+		smallest, err = a.shrink(ctx, mine, request, result)
 	}
 	if request.Timing != nil {
 		kept.spent = a.spent(result, backends)
@@ -162,15 +167,22 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		o.after(result)
 	}
 	if u := (*op.UsageError)(nil); errors.As(err, &u) {
-		return errors.Join(err, kept.finish(false, exitUsage))
+		return errors.Join(err, kept.finish(false, exitUsage, err))
 	}
 	if o.resume { // what is wrong stays wrong when the rest is run later
 		err = errors.Join(err, kept.complete(&result))
 	}
 	end := endOf(result, refused, err, o.strict)
-	err = kept.finish(err == nil && !result.Interrupted, end.code)
+	err = kept.finish(err == nil && !result.Interrupted, end.code, err)
 	err = errors.Join(err, a.printCompare(ctx, store, kept, result, o, end))
 	return end.failure(errors.Join(err, a.tellSmallest(smallest, kept.info.Added)))
+}
+
+// closeAll ends the workers of all backends; those that ended already stay so.
+func closeAll(backends []backend.Backend) {
+	for _, b := range backends {
+		_ = panics.Call(func() { _ = b.Close() }) // what it would say was said when the run ended
+	}
 }
 
 func resumeFailure(err error) error {

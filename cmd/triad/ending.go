@@ -8,6 +8,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/run"
 )
@@ -24,6 +25,11 @@ type ending struct {
 // strict counts known faults of libraries as bad.
 func endOf(result run.Result, refused []error, err error, strict bool) ending {
 	end := ending{err: err, code: verdictOf(result)}
+	if panics.In(err) != nil { // it says nothing of what is judged
+		end.code = exitNothing
+		end.reason = reason(result, refused, end)
+		return end
+	}
 	known := strict && slices.ContainsFunc(result.Records, func(r record.Record) bool { return r.Status == op.StatusKnown })
 	if known && end.code != exitBad {
 		end.code, end.reason = exitBad, "With --strict KNOWN counts as bad."
@@ -52,7 +58,7 @@ func (e ending) failure(after error) error {
 	case errors.As(err, &u):
 		return err
 	case after != nil:
-		return &failure{exitBad, err}
+		return &failure{codeOf(err), err}
 	case e.code != exitGood:
 		return &failure{e.code, e.err}
 	}

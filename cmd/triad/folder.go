@@ -11,6 +11,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/own"
+	"triad/internal/panics"
 	"triad/internal/run"
 	"triad/internal/worker"
 )
@@ -75,7 +76,8 @@ func (a *app) folderBackends(f *own.Folder, g *gpu, e environmentFlags, o worker
 func (a *app) truthOf(ctx context.Context, operator *catalog.Operator, f *own.Folder, make maker) *worker.Adapter {
 	truth := make.truth(f.Dir)
 	operator.Reference = &own.Reference{Folder: f, Backend: truth, Context: ctx}
-	go func() { _, _, _ = truth.Load(ctx, f.Spec.Name) }() // torch is imported while kernels are built; whoever asks for a truth learns what went wrong
+	// Torch is imported while kernels are built; whoever asks for a truth learns what went wrong.
+	panics.Go(func() { _, _, _ = truth.Load(ctx, f.Spec.Name) }, a.broke)
 	return truth
 }
 

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/own"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/worker"
@@ -97,11 +97,13 @@ func (o *ownFiles) Families() []string { return []string{"mine"} }
 // Load builds every file, side by side; one that cannot be built does not keep the others.
 func (o *ownFiles) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
 	replies, hellos, failures := make([]backend.LoadReply, len(o.files)), make([]backend.HelloReply, len(o.files)), make([]error, len(o.files))
-	var group sync.WaitGroup
+	var group panics.Group
 	for i, f := range o.files {
 		group.Go(func() { replies[i], hellos[i], failures[i] = f.load(ctx, operator) })
 	}
-	group.Wait()
+	if err := group.Wait(); err != nil {
+		return backend.LoadReply{}, backend.HelloReply{}, err
+	}
 	all, hello := backend.LoadReply{Implementations: []backend.Implementation{}}, backend.HelloReply{Versions: map[string]string{}}
 	for i, reply := range replies {
 		all.Implementations = append(all.Implementations, reply.Implementations...)
@@ -261,6 +263,9 @@ func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Reques
 	}
 	if mine, refused, err = a.addOwn(ctx, f, request, g, e, o); err == nil && mine != nil {
 		all = append(all, mine)
+	}
+	if a.around != nil {
+		all = a.around(all)
 	}
 	return all, mine, refused, err
 }

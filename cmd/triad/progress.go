@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"triad/internal/panics"
 	"triad/internal/run"
 )
 
@@ -22,6 +23,7 @@ type progress struct {
 	since    time.Time // when that began
 	ticking  bool
 	over     chan struct{}
+	broke    func(error) // gets an internal error of the ticking
 }
 
 // quietFor is how long a run may take before anything is said, sayEvery how often a line is written where there is no terminal.
@@ -32,7 +34,7 @@ const (
 )
 
 func (a *app) progress(bool) *progress {
-	p := &progress{out: a.err, terminal: isTerminal(a.err), began: time.Now(), over: make(chan struct{})}
+	p := &progress{out: a.err, terminal: isTerminal(a.err), began: time.Now(), over: make(chan struct{}), broke: a.broke}
 	if !p.terminal {
 		p.last = p.began // a log gets its first line when the run turns out to be long
 	}
@@ -55,7 +57,7 @@ func (p *progress) preparing(words string) {
 	}
 	p.ticking = true
 	over := p.over
-	go func() {
+	panics.Go(func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
@@ -66,7 +68,7 @@ func (p *progress) preparing(words string) {
 				p.tick(now)
 			}
 		}
-	}()
+	}, p.broke)
 }
 
 // tick shows what is being prepared, where nothing else is there to show.

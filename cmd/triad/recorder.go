@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
@@ -118,12 +119,27 @@ func (r *recorder) complete(result *run.Result) error {
 	return err
 }
 
-func (r *recorder) finish(complete bool, code exitCode) error {
+// finish ends the session, if there is one. An internal error in why is recorded with it.
+func (r *recorder) finish(complete bool, code exitCode, why error) error {
 	if r.session == nil {
 		return nil
 	}
-	if err := r.session.Finish(r.ctx, complete, int(code)); err != nil {
+	var err error
+	if fault := panics.In(why); fault != nil {
+		err = r.session.Break(r.ctx, int(exitNothing), explained(fault))
+	} else {
+		err = r.session.Finish(r.ctx, complete, int(code))
+	}
+	if err != nil {
 		return fmt.Errorf("end the session: %w", err)
 	}
 	return nil
+}
+
+// broken, deferred, ends the session where the verb panics outside of the run.
+func (r *recorder) broken(err *error, doing string) {
+	if p := recover(); p != nil {
+		*err = panics.Of(p, doing)
+		*err = errors.Join(*err, r.finish(false, exitNothing, *err))
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"triad"
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/worker"
 )
 
@@ -64,6 +65,10 @@ type app struct {
 	beside     func() string
 	reserve    *worker.Reserve // of a watch; nil elsewhere
 	doing      *worker.Doing   // what a person who interrupts waits for
+	// around puts a test's backends in the place of a run's; nil: they stay.
+	around func([]backend.Backend) []backend.Backend
+	fault  *fault
+	halt   func() // cancels ctx
 	// stop is cancelled by the first interrupt: finish the current case. ctx is cancelled by the second.
 	stop  context.Context
 	began time.Time
@@ -71,13 +76,14 @@ type app struct {
 
 // newApp is triad as people run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{doing: &worker.Doing{}, began: time.Now(), in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder}
+	return &app{fault: &fault{}, halt: func() {}, doing: &worker.Doing{}, began: time.Now(), in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder}
 }
 
 // execute runs one command line and returns its exit code.
 func (a *app) execute(args []string) exitCode {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	a.halt = cancel
 	stop, cancelStop := context.WithCancel(ctx)
 	defer cancelStop()
 	a.stop = stop
@@ -89,9 +95,13 @@ func (a *app) execute(args []string) exitCode {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	err := root.ExecuteContext(ctx)
+	err := a.guarded(func() error { return root.ExecuteContext(ctx) })
 	if err == nil {
 		return exitGood
+	}
+	if e := panics.In(err); e != nil {
+		a.tellInternal(e)
+		return exitNothing
 	}
 	var f *failure
 	if !errors.As(err, &f) {
@@ -122,7 +132,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
-	go func() {
+	panics.Go(func() {
 		for n := 0; ; n++ {
 			select {
 			case <-signals:
@@ -141,7 +151,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 				return
 			}
 		}
-	}()
+	}, a.broke)
 	return func() { signal.Stop(signals); close(done) }
 }
 

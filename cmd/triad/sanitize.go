@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
@@ -96,15 +96,15 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 	all := make([]sanitized, len(tools))
 	failures := make([]error, len(tools))
 	progress := toolsProgress{show: a.progress(o.json), of: map[string]run.Progress{}}
-	var group sync.WaitGroup
+	var group panics.Group
 	for i, name := range tools { // side by side: under a tool a worker waits for the host most of the time
 		group.Go(func() {
 			all[i], failures[i] = a.underTool(ctx, store, tool, name, *onGPU, request, survey, o, &progress)
 		})
 	}
-	group.Wait()
+	err = errors.Join(group.Wait(), errors.Join(failures...))
 	progress.show.clear()
-	if err := errors.Join(failures...); err != nil {
+	if err != nil {
 		return err
 	}
 	return a.printSanitized(all, o.json)
@@ -128,7 +128,7 @@ func narrowToCUDA(request *run.Request, own *ownFlags) error {
 
 // underTool runs the request with the worker of CUDA kernels under one tool.
 func (a *app) underTool(ctx context.Context, store *results.Store, s gpuworker.Sanitizer, tool string, g gpu, request run.Request, survey run.Survey,
-	o *compareOptions, progress *toolsProgress) (sanitized, error) {
+	o *compareOptions, progress *toolsProgress) (one sanitized, err error) {
 	reports, err := os.MkdirTemp("", "triad-sanitizer-")
 	if err != nil {
 		return sanitized{}, fmt.Errorf("make a folder for the reports of %s: %w", tool, err)
@@ -155,12 +155,12 @@ func (a *app) underTool(ctx context.Context, store *results.Store, s gpuworker.S
 	kept.info.Added = o.ownFlags.wordsOf(mine)
 	kept.info.Toolchain["compute-sanitizer "+tool] = s.Version
 	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
+	defer kept.broken(&err, "running the kernels under "+tool)
 	runner := &run.Runner{Backends: backends, Recorder: kept, Stop: a.stop, Progress: func(p run.Progress) { progress.tell(tool, p) }}
 	result, err := runner.Compare(ctx, request)
 	for _, b := range backends {
 		err = errors.Join(err, b.Close())
 	}
-	one := sanitized{}
 	if err == nil {
 		one, err = summarise(tool, reports, result.Records)
 		one.Part = result.Interrupted
@@ -170,7 +170,7 @@ func (a *app) underTool(ctx context.Context, store *results.Store, s gpuworker.S
 	if one.good() {
 		code = exitGood
 	}
-	return one, errors.Join(err, kept.finish(err == nil && !result.Interrupted, code))
+	return one, errors.Join(err, kept.finish(err == nil && !result.Interrupted, code, err))
 }
 
 // summarise reads what a tool wrote and counts what ran under it.

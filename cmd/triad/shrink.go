@@ -14,6 +14,7 @@ import (
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/own"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
@@ -45,12 +46,13 @@ type shrinker struct {
 	known    map[string]*record.Record
 	runs     int
 	until    time.Time
+	fault    error // an internal error of a probe
 }
 
 // shrink finds, for every pass of every added file that is wrong, the smallest case that shows it.
-func (a *app) shrink(ctx context.Context, mine *ownFiles, request run.Request, result run.Result) []finding {
+func (a *app) shrink(ctx context.Context, mine *ownFiles, request run.Request, result run.Result) ([]finding, error) {
 	if mine == nil || result.Interrupted {
-		return nil
+		return nil, nil
 	}
 	var all []finding
 	for _, w := range worth(result.Records) {
@@ -70,8 +72,11 @@ func (a *app) shrink(ctx context.Context, mine *ownFiles, request run.Request, r
 			}
 		}
 		all = append(all, s.find(r, facts))
+		if s.fault != nil {
+			return nil, s.fault
+		}
 	}
-	return all
+	return all, nil
 }
 
 // suspect is a wrong record that is worth a closer look.
@@ -140,6 +145,7 @@ func (s *shrinker) otherwise(f *ownFile) string {
 			t.changed = map[string]string{attribute: value}
 			r := t.run(dims, "normal")
 			_ = g.adapter.Close() // what it judged stands
+			s.fault = t.fault
 			if r != nil && r.Status.Weight() == op.Good {
 				return attribute + "=" + value
 			}
@@ -258,7 +264,7 @@ func (s *shrinker) follows(name string) bool {
 }
 
 func (s *shrinker) spent() bool {
-	return s.runs >= shrinkRuns || time.Now().After(s.until) || s.ctx.Err() != nil
+	return s.fault != nil || s.runs >= shrinkRuns || time.Now().After(s.until) || s.ctx.Err() != nil
 }
 
 // probe runs the case with other sizes; nil where that cannot be, or enough was run.
@@ -305,6 +311,9 @@ func (s *shrinker) run(dims map[string]int64, distribution string) *record.Recor
 	request.Options = o
 	runner := &run.Runner{Backends: s.backends, Recorder: forgetful{}, Stop: s.ctx}
 	result, err := runner.Compare(s.ctx, request)
+	if panics.In(err) != nil {
+		s.fault = err
+	}
 	var found *record.Record
 	if err == nil && len(result.Records) > 0 { // several where the spec pins an attribute on some shape: a wrong one decides
 		found = &result.Records[max(slices.IndexFunc(result.Records, func(r record.Record) bool { return r.Status.Weight() == op.Bad }), 0)]

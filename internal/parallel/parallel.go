@@ -3,11 +3,10 @@
 package parallel
 
 import (
-	"fmt"
 	"runtime"
-	"runtime/debug"
-	"sync"
 	"sync/atomic"
+
+	"triad/internal/panics"
 )
 
 // Each calls work for 0 <= i < n, in runs of neighbours, so that what shares memory pages stays together and what costs more towards one end
@@ -64,24 +63,24 @@ func First(n int, find func(first, end int) int) int {
 // shared hands out runs of the numbers below n to as many goroutines as there are cores.
 func shared[S any](n, size int64, memory func() S, work func(own S, first, end int64)) {
 	var next atomic.Int64
-	var caught atomic.Pointer[string]
-	var wait sync.WaitGroup
+	var broken atomic.Bool
+	var group panics.Group
 	for range min((n+size-1)/size, int64(runtime.GOMAXPROCS(0))) {
-		wait.Go(func() {
+		group.Go(func() {
+			whole := false
 			defer func() {
-				if p := recover(); p != nil {
-					text := fmt.Sprintf("%v\n%s", p, debug.Stack())
-					caught.CompareAndSwap(nil, &text)
+				if !whole { // it panics: the others need not go on
+					broken.Store(true)
 				}
 			}()
 			own := memory()
-			for first := next.Add(size) - size; first < n && caught.Load() == nil; first = next.Add(size) - size {
+			for first := next.Add(size) - size; first < n && !broken.Load(); first = next.Add(size) - size {
 				work(own, first, min(first+size, n))
 			}
+			whole = true
 		})
 	}
-	wait.Wait()
-	if text := caught.Load(); text != nil {
-		panic(*text)
+	if err := group.Wait(); err != nil {
+		panic(err)
 	}
 }

@@ -3,6 +3,8 @@ package parallel
 import (
 	"strings"
 	"testing"
+
+	"triad/internal/panics"
 )
 
 func TestEveryIndexOnce(t *testing.T) {
@@ -42,9 +44,9 @@ func TestMemoryIsNotShared(t *testing.T) {
 
 func TestPanicReachesTheCaller(t *testing.T) {
 	defer func() {
-		text, _ := recover().(string)
-		if !strings.Contains(text, "the middle one") || !strings.Contains(text, "parallel_test.go") {
-			t.Errorf("got %q, want the panic with its stack", text)
+		err, _ := recover().(error)
+		if e := panics.In(err); e == nil || e.Value != "the middle one" || !strings.Contains(e.Stack[0], "parallel_test.go") {
+			t.Errorf("got %+v, want the panic with its stack", e)
 		}
 	}()
 	Each(int64(1000), func(i int64) {

@@ -33,6 +33,8 @@ type Session struct {
 	Started   time.Time
 	Ended     time.Time // zero while it runs and where it was killed
 	Exit      int       // exit code; meaningful when Ended is set
+	// InternalError is what went wrong inside triad and ended the session: a line of what was being done, then the stack; "" where nothing did.
+	InternalError string
 }
 
 // Machine is where a session ran. Two sessions with the same facts share one machine; it has no name, so that a database can be passed on.
@@ -121,12 +123,14 @@ type sessionObject struct {
 	Started   string    `json:"started"`
 	Ended     *string   `json:"ended"`
 	Exit      *int      `json:"exit"`
+
+	InternalError string `json:"internal_error"`
 }
 
 // objectOf is the JSON form of a session.
 func objectOf(s Session) sessionObject {
 	o := sessionObject{ID: s.ID, Request: s.Request, Command: orEmpty(s.Command), Version: s.Version, Commit: s.Commit, Level: s.Level, Seed: s.Seed,
-		Added: orEmpty(s.Added), Machine: s.Machine, Toolchain: s.Toolchain, Started: s.Started.UTC().Format(TimeFormat)}
+		Added: orEmpty(s.Added), Machine: s.Machine, Toolchain: s.Toolchain, Started: s.Started.UTC().Format(TimeFormat), InternalError: s.InternalError}
 	if !s.Ended.IsZero() {
 		o.Ended, o.Exit = new(s.Ended.UTC().Format(TimeFormat)), &s.Exit
 	}

@@ -91,6 +91,8 @@ func Show(w io.Writer, style Style, run record.Run) error {
 	}
 	fact("run", r.ID+", started "+r.Started.UTC().Format(time.RFC3339))
 	fact("session", fmt.Sprintf("%s: triad %s", s.ID, clean(strings.Join(s.Command, " "))))
+	ended, _, _ := strings.Cut(s.InternalError, "\n")
+	fact("ended by", clean(ended))
 	fact("triad", strings.TrimSpace(s.Version+" "+s.Commit))
 	fact("machine", machineWords(s.Machine))
 	fact("toolchain", toolchainWords(s.Toolchain))

@@ -1,6 +1,10 @@
 package run
 
-import "sync"
+import (
+	"sync"
+
+	"triad/internal/panics"
+)
 
 // ahead is the case that comes next, prepared while the one before it is judged: the cores have little to do while workers load and launch. While
 // something is timed nothing is prepared.
@@ -13,10 +17,7 @@ type ahead struct {
 func (a *ahead) begin(x *execution, w work) {
 	a.key, a.prepare = w.Key(), sync.OnceValues(func() (*prepared, error) { return x.prepare(w) })
 	once := a.prepare
-	go func() {
-		defer func() { _ = recover() }()
-		_, _ = once()
-	}()
+	panics.Go(func() { _, _ = once() }, func(error) {})
 }
 
 // wait returns when nothing is being prepared.

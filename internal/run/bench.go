@@ -11,18 +11,19 @@ import (
 	"triad/internal/backend"
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/stats"
 )
 
 // Bench judges and times every wanted implementation on the bench points of the operators.
-func (r *Runner) Bench(ctx context.Context, request Request) (Result, error) {
-	var result Result
-	err := result.unlessStopped(ctx, r.bench(ctx, request, &result))
+func (r *Runner) Bench(ctx context.Context, request Request) (result Result, err error) {
+	err = result.unlessStopped(ctx, r.bench(ctx, request, &result))
 	return result, err
 }
 
-func (r *Runner) bench(ctx context.Context, request Request, result *Result) error {
+func (r *Runner) bench(ctx context.Context, request Request, result *Result) (err error) {
+	defer panics.Caught(&err, func() string { return "timing " + names(request) })
 	if request.Timing == nil {
 		return errors.New("bench: the request has no plan of timing")
 	}
@@ -64,7 +65,8 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) err
 
 // benchCase judges every implementation of a case and times those that passed: all of them, where a resumed session
 // lacks anything of the case, since only what was timed in the same rounds can be compared.
-func (x *execution) benchCase(ctx context.Context, w work, after []work) error {
+func (x *execution) benchCase(ctx context.Context, w work, after []work) (err error) {
+	defer panics.Caught(&err, func() string { return "working on " + describe(w.Case) })
 	before := x.before(w)
 	missing := x.missing(w)
 	if x.complete(w) {
@@ -126,7 +128,8 @@ func timeable(r record.Record) bool {
 }
 
 // time times what passed on a case, in every regime of the plan.
-func (x *execution) time(ctx context.Context, c *prepared, records []record.Record) error {
+func (x *execution) time(ctx context.Context, c *prepared, records []record.Record) (err error) {
+	defer panics.Caught(&err, func() string { return "timing what passed on " + describe(c.Case) })
 	for _, regime := range x.request.Timing.Regimes {
 		if err := x.inRegime(ctx, regime, c, records); err != nil {
 			return err
@@ -214,7 +217,8 @@ func (x *execution) enter(ctx context.Context, h *heat, c *prepared, records []r
 }
 
 // ready prepares a contender's arm.
-func (x *execution) ready(ctx context.Context, regime Regime, k *contender) error {
+func (x *execution) ready(ctx context.Context, regime Regime, k *contender) (err error) {
+	defer panics.Caught(&err, func() string { return "preparing the timed calls of " + k.implementation.Name })
 	arm, outcome, err := k.backend.Measure(ctx, backend.MeasureJob{Job: k.job, Cold: regime.Cold, GraphNS: graphNS})
 	if err != nil {
 		return err

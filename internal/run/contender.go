@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/stats"
 )
@@ -211,7 +211,8 @@ func (h *heat) round(ctx context.Context, leader *contender) error {
 }
 
 // turn times one contender once.
-func (h *heat) turn(ctx context.Context, k *contender, position int) error {
+func (h *heat) turn(ctx context.Context, k *contender, position int) (err error) {
+	defer panics.Caught(&err, func() string { return "timing " + k.implementation.Name })
 	settle, discard, samples := h.regime.turn(k.replayNS(), k.arm.Facts().Calls, len(k.samples) == 0)
 	if h.regime.Load == Burst {
 		h.rest(ctx, restBefore)
@@ -220,8 +221,8 @@ func (h *heat) turn(ctx context.Context, k *contender, position int) error {
 	h.waited += settle
 	watch := h.watch()
 	reply, outcome, err := k.arm.Time(ctx, backend.TimeArgs{SettleNS: settle.Nanoseconds(), Discard: discard, Samples: samples})
-	seen := watch()
-	if err != nil {
+	seen, watchErr := watch()
+	if err := errors.Join(err, watchErr); err != nil {
 		return err
 	}
 	if outcome.Status != op.StatusUnknown && ctx.Err() != nil {
@@ -242,18 +243,18 @@ func (h *heat) turn(ctx context.Context, k *contender, position int) error {
 
 // finish frees every arm and judges what the timed calls wrote.
 func (h *heat) finish(ctx context.Context, c *prepared) error {
-	var group sync.WaitGroup // nothing is timed any more: workers copy side by side
+	var group panics.Group // nothing is timed any more: workers copy side by side
 	failures := make([]error, len(h.contenders))
 	for i, k := range h.contenders {
 		if k.arm != nil {
 			group.Go(func() { failures[i] = h.finishOne(ctx, c, k) })
 		}
 	}
-	group.Wait()
-	return errors.Join(failures...)
+	return errors.Join(group.Wait(), errors.Join(failures...))
 }
 
-func (h *heat) finishOne(ctx context.Context, c *prepared, k *contender) error {
+func (h *heat) finishOne(ctx context.Context, c *prepared, k *contender) (err error) {
+	defer panics.Caught(&err, func() string { return "judging what the timed calls of " + k.implementation.Name + " wrote" })
 	outcome, differing, err := k.arm.Finish(ctx)
 	if err != nil {
 		return err

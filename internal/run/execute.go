@@ -12,20 +12,25 @@ import (
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/stats"
 	"triad/internal/tensor"
 )
 
 // Compare runs a request: every wanted implementation on every case, judged and recorded one by one.
-func (r *Runner) Compare(ctx context.Context, request Request) (Result, error) {
-	var result Result
-	err := result.unlessStopped(ctx, r.compare(ctx, request, &result))
+func (r *Runner) Compare(ctx context.Context, request Request) (result Result, err error) {
+	err = result.unlessStopped(ctx, r.compare(ctx, request, &result))
 	return result, err
 }
 
-// unlessStopped makes the end of a run that was told to end no error, wherever it was: nothing need be planned yet.
+// unlessStopped makes the end of a run that was told to end no error, wherever it was: nothing need be planned yet. An internal error ends the run
+// before its plan is done, too, and stays an error.
 func (r *Result) unlessStopped(ctx context.Context, err error) error {
+	if panics.In(err) != nil {
+		r.Interrupted = true
+		return err
+	}
 	if err != nil && ctx.Err() != nil {
 		r.Interrupted = true
 		return nil
@@ -33,7 +38,8 @@ func (r *Result) unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-func (r *Runner) compare(ctx context.Context, request Request, result *Result) error {
+func (r *Runner) compare(ctx context.Context, request Request, result *Result) (err error) {
+	defer panics.Caught(&err, func() string { return "comparing " + names(request) })
 	if err := r.timingKept(request); err != nil {
 		return err
 	}
@@ -210,7 +216,7 @@ type execution struct {
 // all works through the plan, a few cases at once: while the workers run one, the truth of the next is computed.
 func (x *execution) all(ctx context.Context, planned []work) error {
 	places := make(chan struct{}, x.places())
-	var group sync.WaitGroup
+	var group panics.Group
 	var broken []work
 	for i, w := range planned {
 		taken := placesOf(w, cap(places))
@@ -246,11 +252,13 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 			x.progress(Progress{Case: x.finished, Cases: x.cases, Elapsed: time.Since(x.began)})
 		})
 	}
-	group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
 	if ctx.Err() == nil && x.failure == nil {
 		x.failure = x.recordBroken(broken)
 	}
-	if ctx.Err() != nil || errors.Is(x.failure, context.Canceled) {
+	if panics.In(x.failure) == nil && (ctx.Err() != nil || errors.Is(x.failure, context.Canceled)) {
 		x.result.Interrupted = true
 		return nil
 	}
@@ -272,12 +280,13 @@ func (x *execution) failed() bool {
 }
 
 // prepareMissing makes inputs and truth of a case, where something of it has to be run.
-func (x *execution) prepareMissing(w work) (*prepared, error) {
+func (x *execution) prepareMissing(w work) (c *prepared, err error) {
+	defer panics.Caught(&err, func() string { return "preparing " + describe(w.Case) })
 	w.entries = x.missing(w)
 	if !slices.ContainsFunc(w.entries, func(e entry) bool { return e.verdict == nil }) {
 		return nil, nil // a case that the device cannot hold is not made either
 	}
-	c, err := x.prepare(w)
+	c, err = x.prepare(w)
 	if err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", describe(w.Case), err)
 	}
@@ -302,7 +311,8 @@ func (x *execution) missing(w work) []entry {
 
 // oneCase runs what is planned on a case that is ready, and compares the implementations with each other. Without a prepared case only
 // what is known beforehand is recorded.
-func (x *execution) oneCase(ctx context.Context, w work, c *prepared) error {
+func (x *execution) oneCase(ctx context.Context, w work, c *prepared) (err error) {
+	defer panics.Caught(&err, func() string { return "working on " + describe(w.Case) })
 	w.entries = x.missing(w)
 	if c == nil {
 		return x.recordRulings(w)
@@ -313,7 +323,7 @@ func (x *execution) oneCase(ctx context.Context, w work, c *prepared) error {
 // allEntries runs entries on a case and compares the implementations with each other. Those of different workers run side by side; the adapters keep
 // those of one worker apart.
 func (x *execution) allEntries(ctx context.Context, c *prepared, entries []entry) error {
-	var group sync.WaitGroup
+	var group panics.Group
 	failures := make([]error, len(entries))
 	for _, lane := range lanes(entries) {
 		group.Go(func() {
@@ -324,8 +334,7 @@ func (x *execution) allEntries(ctx context.Context, c *prepared, entries []entry
 			}
 		})
 	}
-	group.Wait()
-	if err := errors.Join(failures...); err != nil {
+	if err := errors.Join(group.Wait(), errors.Join(failures...)); err != nil {
 		return err
 	}
 	return x.compareEntries(c)
@@ -376,11 +385,11 @@ func lanes(entries []entry) [][]int {
 }
 
 // oneEntry runs, judges and records one implementation on a case.
-func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) error {
+func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err error) {
+	defer panics.Caught(&err, func() string { return e.on("running and judging", c.Case) })
 	began := time.Now()
 	r := newRecord(c, e, x.request.Seed, began)
 	var outcome backend.Outcome
-	var err error
 	if e.verdict == nil {
 		outcome, e.verdict, err = x.inTurn(ctx, c, e)
 	}
@@ -495,6 +504,20 @@ func (x *execution) append(r *record.Record) error {
 	}
 	x.result.Records = append(x.result.Records, *r)
 	return nil
+}
+
+// on names an implementation and a case, in internal errors.
+func (e entry) on(doing string, c op.Case) string {
+	return fmt.Sprintf("%s %s on %s", doing, e.implementation.Name, describe(c))
+}
+
+// names are those of the operators of a request.
+func names(r Request) string {
+	var all []string
+	for _, o := range r.Operators {
+		all = append(all, o.Spec.Name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // describe names a case in errors.

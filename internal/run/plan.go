@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/record"
 )
 
@@ -105,7 +105,7 @@ func (r *Runner) wanted(impls []string) ([]backend.Backend, error) {
 func (r *Runner) load(ctx context.Context, operator string, backends []backend.Backend) ([]loaded, error) {
 	all := make([]loaded, len(backends))
 	failures := make([]error, len(backends))
-	var group sync.WaitGroup
+	var group panics.Group
 	for i, b := range backends {
 		group.Go(func() {
 			reply, hello, err := b.Load(ctx, operator)
@@ -123,7 +123,9 @@ func (r *Runner) load(ctx context.Context, operator string, backends []backend.B
 			}
 		})
 	}
-	group.Wait()
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
 	return all, errors.Join(failures...)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/panics"
 )
 
 // Survey says which compiled kernels the calls of a plan launch, so that few of them can be chosen that reach every one.
@@ -48,8 +49,8 @@ func EveryKernel(r Request) Request {
 const kernelName = 511
 
 // Survey asks of every case of a request and every implementation what its call launches. Nothing is judged or recorded.
-func (r *Runner) Survey(ctx context.Context, request Request) (Survey, error) {
-	var s Survey
+func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err error) {
+	defer panics.Caught(&err, func() string { return "asking which kernels the calls launch" })
 	backends, err := r.wanted(request.Impls)
 	if err != nil {
 		return s, err
@@ -105,7 +106,7 @@ func (r *Runner) Survey(ctx context.Context, request Request) (Survey, error) {
 
 // sideBySide makes the calls of each lane in order, the lanes beside each other.
 func sideBySide(r *Runner, lanes map[string][]func() error) error {
-	var group sync.WaitGroup
+	var group panics.Group
 	var mu sync.Mutex
 	var failures []error
 	for _, calls := range lanes {
@@ -123,7 +124,9 @@ func sideBySide(r *Runner, lanes map[string][]func() error) error {
 			}
 		})
 	}
-	group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
 	return errors.Join(failures...)
 }
 
@@ -142,6 +145,7 @@ func notPrepared(status op.Status) (kernels []string, runs bool, err error) {
 
 // launched prepares a call as if it were to be timed, and gives the kernels in its graph. It does not run where the implementation declines the case.
 func (x *execution) launched(ctx context.Context, w work, e entry) (kernels []string, runs bool, err error) {
+	defer panics.Caught(&err, func() string { return e.on("asking what is launched by", w.Case) })
 	c, err := x.unjudged(w)
 	if err != nil {
 		return nil, false, err

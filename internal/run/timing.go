@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/stats"
 )
@@ -204,12 +205,13 @@ const watchEvery = 2 * time.Millisecond
 
 // watch looks at the card until the function it gives is called, which gives the means: after a turn the clock is back at its highest and
 // says nothing of the turn.
-func (x *execution) watch() (seen func() Reading) {
+func (x *execution) watch() (seen func() (Reading, error)) {
 	if x.Telemetry == nil {
-		return func() Reading { return Reading{} }
+		return func() (Reading, error) { return Reading{}, nil }
 	}
 	stop, result := make(chan struct{}), make(chan Reading, 1)
-	go func() {
+	var watching panics.Group
+	watching.Go(func() {
 		var sum Reading
 		n := 0.0
 		for {
@@ -224,8 +226,14 @@ func (x *execution) watch() (seen func() Reading) {
 			case <-time.After(watchEvery):
 			}
 		}
-	}()
-	return func() Reading { close(stop); return <-result }
+	})
+	return func() (Reading, error) {
+		close(stop)
+		if err := watching.Wait(); err != nil {
+			return Reading{}, err
+		}
+		return <-result, nil
+	}
 }
 
 // rest waits, with nothing queued on the card.

@@ -8,6 +8,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/panics"
 )
 
 // arm is a call that is prepared in a worker. It ends with that worker.
@@ -84,7 +85,7 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 		m.adapter.lost(m.slot, m.worker, d)
 		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wedged: d.Wedged}, nil
 	}
-	if err != nil && ctx.Err() == nil { // whatever the worker stumbles over, it timed this arm: the others go on
+	if err != nil && ctx.Err() == nil && panics.In(err) == nil { // whatever the worker stumbles over, it timed this arm: the others go on
 		return backend.Outcome{Status: op.StatusCrash, Sentence: "the worker could not time it: " + printable(err.Error()), Log: m.worker.log.Tail()}, nil
 	}
 	if err != nil {

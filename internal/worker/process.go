@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"triad/internal/backend"
+	"triad/internal/panics"
 )
 
 // Command says how to start a worker. Env is its whole environment; Dir its working directory, a fresh temporary folder where empty.
@@ -50,6 +51,7 @@ type process struct {
 	replies chan []byte   // closed when the connection ends
 	exited  chan struct{} // closed when the child was reaped
 	waitErr error
+	fault   error // an internal error of ours that ended the reader; set before replies is closed
 	dir     string
 	kill    func(pid int, signal syscall.Signal) error
 	grace   Grace
@@ -104,22 +106,33 @@ func start(c Command, memoryBytes int64, grace Grace, kill func(int, syscall.Sig
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.WaitDelay = 2 * time.Second // a grandchild that holds the pipe must not hold us
 
-	started := make(chan error)
-	go func() {
+	started, begun := make(chan error, 1), false
+	panics.Go(func() {
 		// Pdeathsig follows the thread that created the child (golang/go#27505): it must live as long as the child.
 		runtime.LockOSThread()
 		if err := p.cmd.Start(); err != nil {
 			started <- err
 			return
 		}
+		begun = true
 		started <- nil
 		p.waitErr = p.cmd.Wait()
 		close(p.exited)
-	}()
+	}, func(err error) {
+		if !begun {
+			started <- err
+			return
+		}
+		p.waitErr = err
+		close(p.exited)
+	})
 	if err := <-started; err != nil {
 		return fail(fmt.Errorf("start %s: %w", c.Path, err))
 	}
-	go p.read()
+	panics.Go(func() {
+		defer close(p.replies)
+		p.fault = panics.Call(p.read)
+	}, func(error) {})
 	return p, nil
 }
 
@@ -148,7 +161,6 @@ func sharedMemory(bytes int64) (*os.File, []byte, error) {
 
 // read takes lines off the connection for as long as it lives, so that a child never blocks on a full socket.
 func (p *process) read() {
-	defer close(p.replies)
 	r := bufio.NewReaderSize(p.conn, 64<<10)
 	var line []byte
 	for {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"sync"
+
+	"triad/internal/panics"
 )
 
 // Reserve keeps fresh workers ready for commands that were started before: processes that have said hello, so that torch is imported, and have
@@ -44,7 +46,7 @@ func (r *Reserve) open(ctx context.Context, c Command, o Options) (*worker, erro
 				return w, nil
 			}
 		case <-ctx.Done():
-			go discard(ready)
+			panics.Go(func() { discard(ready) }, func(error) {}) // nobody waits for what is thrown away
 			return nil, ctx.Err()
 		}
 	}
@@ -61,10 +63,10 @@ func (r *Reserve) Refill(ctx context.Context) {
 		}
 		ready := make(chan *worker, 1)
 		o.ready = ready
-		go func() {
+		panics.Go(func() {
 			w, _ := open(ctx, o.command, o.options) // why it does not start is said by the start that is waited for
 			ready <- w
-		}()
+		}, func(error) { ready <- nil })
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"triad/internal/backend"
+	"triad/internal/panics"
 )
 
 // spread hands jobs that are judged and not timed to many workers, so that what they compile they compile side by side. The jobs of one pass of an
@@ -74,7 +75,7 @@ func (a *Adapter) Together() {
 	a.spread.mu.Lock()
 	a.spread.over = true
 	a.spread.mu.Unlock()
-	var group sync.WaitGroup
+	var group panics.Group
 	for n := range a.Spread {
 		a.mu.Lock()
 		s := a.slots[SpreadSlot(n)]
@@ -83,7 +84,9 @@ func (a *Adapter) Together() {
 			group.Go(func() { a.end(s) })
 		}
 	}
-	group.Wait()
+	if err := group.Wait(); err != nil {
+		a.broke(err)
+	}
 }
 
 // end ends the worker of a slot.

@@ -94,6 +94,10 @@ func (w *worker) call(ctx context.Context, r backend.Request, deadline time.Dura
 	}
 	select {
 	case reply, ok := <-w.replies:
+		if !ok && w.fault != nil {
+			w.end()
+			return w.fault
+		}
 		if !ok {
 			return w.bury(r.Do)
 		}

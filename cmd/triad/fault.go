@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"triad/internal/panics"
+)
+
+// fault is the first internal error of a goroutine that nobody waits for.
+type fault struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *fault) get() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// broke ends the command with an internal error.
+func (a *app) broke(err error) {
+	a.fault.mu.Lock()
+	if a.fault.err == nil {
+		a.fault.err = err
+	}
+	a.fault.mu.Unlock()
+	a.halt()
+}
+
+// guarded does what a verb does; a panic is its error.
+func (a *app) guarded(verb func() error) (err error) {
+	defer panics.Caught(&err, func() string { return "running the command" })
+	return errors.Join(verb(), a.fault.get())
+}
+
+// codeOf is the exit code of an error that ended a run: an internal one says nothing of what is judged.
+func codeOf(err error) exitCode {
+	if panics.In(err) != nil {
+		return exitNothing
+	}
+	return exitBad
+}
+
+// explained is an internal error with its stack, a line each.
+func explained(e *panics.Error) string {
+	return strings.Join(append([]string{e.Error()}, e.Stack...), "\n  at ")
+}
+
+// tellInternal says what went wrong inside triad, and what to do.
+func (a *app) tellInternal(e *panics.Error) {
+	fmt.Fprintf(a.err, "triad: %s\nThis is a fault of triad, not of a kernel. Please report it: these lines, the command, and what triad version prints.\n"+
+		"What was finished before is recorded.\n", explained(e))
+}

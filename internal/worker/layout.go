@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// align is the distance of tensors in the shared memory, in bytes.
+const align = 64
+
+// arena hands out places in the shared memory, one after the other.
+type arena struct {
+	memory []byte
+	used   int64
+}
+
+func (m *arena) place(bytes int64) (offset int64, err error) {
+	offset = m.used
+	if bytes < 0 || bytes > int64(len(m.memory))-offset {
+		return 0, fmt.Errorf("the tensors of this case need more than the %d bytes of shared memory", len(m.memory))
+	}
+	m.used = (offset + bytes + align - 1) / align * align
+	return offset, nil
+}
+
+// layOut copies the inputs of a job into shared memory and poisons the places of its outputs, so that a reply that claims an output it
+// did not write cannot show an older one.
+func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
+	m := &arena{memory: memory}
+	i := job.Implementation
+	args := backend.RunArgs{Op: i.Op, Implementation: i.Name, Pass: i.Pass, DType: job.DType, Contract: job.Contract, Attrs: job.Attrs}
+	for _, t := range job.Inputs {
+		offset, err := m.place(int64(len(t.Data)))
+		if err != nil {
+			return args, m, err
+		}
+		tensor.Copy(memory[offset:], t.Data)
+		args.Inputs = append(args.Inputs, backend.TensorRef{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: t.Stride, Start: t.Offset,
+			Offset: offset, Bytes: int64(len(t.Data)), CRC32: tensor.Checksum(t.Data)})
+	}
+	for _, plan := range job.Launches {
+		launch := backend.Launch{Poison: plan.Poison, Order: plan.Order}
+		for _, t := range job.Outputs {
+			bytes := t.Elements() * t.DType.Size()
+			offset, err := m.place(bytes)
+			if err != nil {
+				return args, m, err
+			}
+			tensor.Poison(memory[offset:offset+bytes], t.DType, plan.Poison)
+			launch.Outputs = append(launch.Outputs, backend.TensorRef{Name: t.Name, DType: t.DType, Shape: t.Shape,
+				Stride: tensor.Contiguous(t.Shape), Offset: offset, Bytes: bytes})
+		}
+		args.Launches = append(args.Launches, launch)
+	}
+	return args, m, nil
+}
+
+// mayReport says whether a status is one that a worker finds by itself. What counts as good is the judge's alone: a worker runs the very code
+// that is judged.
+func mayReport(s op.Status) bool {
+	switch s {
+	case op.StatusUnsupported, op.StatusUnavailable, op.StatusOutOfBounds, op.StatusDivergent, op.StatusDeadlock, op.StatusOOM, op.StatusCrash, op.StatusHang:
+		return true
+	}
+	return false
+}
+
+// checkFailures refuses a load reply whose failures are none.
+func checkFailures(failed []backend.LoadFailure) error {
+	for _, f := range failed {
+		if f.Status != op.StatusBuildFail && f.Status != op.StatusUnavailable {
+			return fmt.Errorf("%s failed to load with the status %v, want %v or %v", f.Implementation, f.Status, op.StatusBuildFail, op.StatusUnavailable)
+		}
+	}
+	return nil
+}
+
+// collect turns a reply into an outcome and copies the outputs out of shared memory. A reply whose frames are incomplete is a crash.
+func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunReply, wall time.Duration) backend.Outcome {
+	outcome := backend.Outcome{Wall: wall, PeakBytes: reply.PeakBytes}
+	incomplete := func(format string, a ...any) backend.Outcome {
+		outcome.Status, outcome.Sentence = op.StatusCrash, "the worker's reply is incomplete: "+fmt.Sprintf(format, a...)
+		outcome.Ended = true // it is trusted no more
+		return outcome
+	}
+	if len(reply.Launches) > len(args.Launches) {
+		return incomplete("%d launches, asked for %d", len(reply.Launches), len(args.Launches))
+	}
+	for i, l := range reply.Launches {
+		if l.Status != op.StatusUnknown {
+			if !mayReport(l.Status) {
+				return incomplete("launch %d says %v, which is not for a worker to say", i, l.Status)
+			}
+			outcome.Status, outcome.Sentence, outcome.Where = l.Status, printable(l.Message), l.Where
+			return outcome
+		}
+		if len(l.Inputs) != len(args.Inputs) || len(l.Outputs) != len(job.Outputs) {
+			return incomplete("launch %d has %d input hashes and %d outputs, want %d and %d", i, len(l.Inputs), len(l.Outputs), len(args.Inputs),
+				len(job.Outputs))
+		}
+		result := backend.LaunchOutcome{Plan: job.Launches[i], Guards: l.Guards, Fault: printable(l.Fault)}
+		for k, sum := range l.Inputs {
+			if sum != args.Inputs[k].CRC32 {
+				result.Changed = append(result.Changed, args.Inputs[k].Name)
+			}
+		}
+		for k, out := range l.Outputs {
+			declared, place := job.Outputs[k], args.Launches[i].Outputs[k]
+			if out.Name != declared.Name {
+				return incomplete("launch %d: output %d is %q, want %q", i, k, out.Name, declared.Name)
+			}
+			out.Type = printable(out.Type)
+			output := backend.Output{OutputRef: out}
+			if out.Present {
+				output.Tensor = tensor.New(declared.Name, declared.DType, declared.Shape)
+				sum := tensor.CopyChecked(output.Tensor.Data, m.memory[place.Offset:place.Offset+place.Bytes])
+				fits := out.Type == "" && out.DType == declared.DType.String() && slices.Equal(out.Shape, declared.Shape)
+				if fits && sum != out.CRC32 {
+					return incomplete("launch %d: the bytes of %s do not match their checksum", i, out.Name)
+				}
+			}
+			result.Outputs = append(result.Outputs, output)
+		}
+		outcome.Launches = append(outcome.Launches, result)
+	}
+	if len(outcome.Launches) != len(args.Launches) {
+		return incomplete("%d launches, asked for %d", len(outcome.Launches), len(args.Launches))
+	}
+	return outcome
+}
