@@ -35,6 +35,9 @@ type Call struct {
 	out    []C.triad_tensor
 }
 
+// Implementation is the name of what is called.
+func (c *Call) Implementation() string { return c.kernel.Name }
+
 // newCall makes a call whose tensors have no memory yet. free gives it back.
 func newCall(k *kernel, attrs []backend.AttrRef, in, out []backend.TensorRef) *Call {
 	c := &Call{kernel: k, c: (*C.triad_call)(C.calloc(1, C.sizeof_triad_call))}

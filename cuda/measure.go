@@ -270,7 +270,7 @@ func (a *arm) launch(i int) (Finding, error) {
 		pair := a.pairs[i%len(a.pairs)]
 		return Finding{}, a.clock.Ruler(a.ruler, pair[0], pair[1], a.timer.Stream())
 	}
-	return a.sets[i%len(a.sets)].call.Launch(a.timer.Stream()), nil
+	return a.timer.Launch(a.sets[i%len(a.sets)].call), nil
 }
 
 func (a *arm) launches(n int) (Finding, error) {

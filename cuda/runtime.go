@@ -81,6 +81,8 @@ type Clock interface {
 // Timer holds a graph of calls and replays it. Times are ns.
 type Timer interface {
 	Stream() uintptr
+	// Launch queues a call on the timer's stream.
+	Launch(c *Call) Finding
 	Begin() error
 	End(keep bool) (nodes int64, err error)
 	// Kernels are those of the graph, each once.
@@ -167,6 +169,8 @@ type timer struct {
 }
 
 func (t *timer) Stream() uintptr { return t.stream }
+
+func (t *timer) Launch(c *Call) Finding { return c.Launch(t.stream) }
 
 func (t *timer) Begin() error {
 	return runtimeError("begin a capture", C.triad_rt_begin(t.library.c, t.c))

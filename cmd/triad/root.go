@@ -63,8 +63,10 @@ type app struct {
 	// driverHere says whether an NVIDIA driver is here, beside where triad's own binary lies.
 	driverHere func() bool
 	beside     func() string
-	reserve    *worker.Reserve // of a watch; nil elsewhere
-	doing      *worker.Doing   // what a person who interrupts waits for
+	telemetry  func(pci, visible string) card
+	rest       func(ctx context.Context, d time.Duration) // what a run waits with between timed calls; nil: it really waits
+	reserve    *worker.Reserve                            // of a watch; nil elsewhere
+	doing      *worker.Doing                              // what a person who interrupts waits for
 	// around puts a test's backends in the place of a run's; nil: they stay.
 	around func([]backend.Backend) []backend.Backend
 	fault  *fault
@@ -76,7 +78,7 @@ type app struct {
 
 // newApp is triad as people run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{fault: &fault{}, halt: func() {}, doing: &worker.Doing{}, began: time.Now(), in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder}
+	return &app{fault: &fault{}, halt: func() {}, doing: &worker.Doing{}, began: time.Now(), in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml}
 }
 
 // execute runs one command line and returns its exit code.

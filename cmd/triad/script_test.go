@@ -31,8 +31,12 @@ func TestMain(m *testing.M) {
 			if free, err := strconv.ParseUint(os.Getenv("TRIAD_TEST_FREE"), 10, 64); err == nil {
 				a.space = func(string) (uint64, error) { return free, nil }
 			}
+			if folder := os.Getenv(fakeFolder); folder != "" {
+				onFakeGPU(a, folder)
+			}
 			os.Exit(int(a.execute(os.Args[1:])))
 		},
+		"triad-fake-gpu":    serveFakeGPU,
 		"triad-missing-gpu": serveMissingGPU,
 	})
 }
@@ -94,9 +98,12 @@ func (o overlay) Open(name string) (fs.File, error) {
 }
 
 // Each verb tells its story in testdata/script.
-func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+func TestScript(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
+
+// scripts are those of a folder, with the commands and conditions of all.
+func scripts(t *testing.T, dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			// A home of its own, but the libraries that were built once: a script is about triad, not about g++.
@@ -131,7 +138,7 @@ func TestScript(t *testing.T) {
 			}
 			return here, nil
 		},
-	})
+	}
 }
 
 // only TOOL...: from here on the PATH holds triad and these tools, and nothing else.

@@ -26,11 +26,11 @@ func (a *app) ownGPU(ctx context.Context, g *gpu, r *run.Runner) (done func(), e
 	if visible == "" {
 		visible = a.getenv("CUDA_VISIBLE_DEVICES")
 	}
-	card := telemetry.Open(g.PCI, visible)
+	card := a.telemetry(g.PCI, visible)
 	if n := card.Processes(); n > 0 {
 		fmt.Fprintf(a.err, "triad: other processes (%d) compute on this GPU, nvidia-smi shows them: what is timed beside them says little\n", n)
 	}
-	r.Telemetry = reader{card}
+	r.Telemetry, r.Rest = reader{card}, a.rest
 	return func() { card.Close(); unlock() }, nil
 }
 
@@ -45,8 +45,18 @@ func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err erro
 	return lockfile.Acquire(ctx, name, func() { fmt.Fprintln(a.err, "triad: another triad uses this GPU: waiting for it") })
 }
 
+// card is where a GPU's telemetry is read.
+type card interface {
+	Processes() int
+	Read() telemetry.Reading
+	Close()
+}
+
+// nvml is the card of NVIDIA's management library.
+func nvml(pci, visible string) card { return telemetry.Open(pci, visible) }
+
 // reader is a GPU's telemetry in the words of a run.
-type reader struct{ card *telemetry.GPU }
+type reader struct{ card card }
 
 // Read looks at the GPU.
 func (r reader) Read() run.Reading {

@@ -451,6 +451,10 @@ func (x *execution) launch(ctx context.Context, c *prepared, e entry) (backend.O
 	if err != nil {
 		return again, err
 	}
+	if again.Status == op.StatusUnavailable { // a fresh worker finds a device that the crash left broken
+		outcome.Sentence += "; then " + again.Sentence
+		return outcome, nil
+	}
 	if again.Status == op.StatusUnknown {
 		again.Status = op.StatusFlaky
 		again.Sentence = "bad once, good when repeated alone; the first time: " + outcome.Sentence

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"triad/cuda"
+	"triad/cuda/telemetry"
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// The fake GPU moves so many bytes in a second, and could move twice as many; each call costs fakeOverheadNS besides, and its times vary by a share
+// of fakeNoise. Its cache is small, so that cold sets are few.
+const (
+	fakeBytesPerSecond = 1e12
+	fakeOverheadNS     = 2000
+	fakeNoise          = 0.003
+	fakeL2             = 4 << 10
+)
+
+// fakeClock times by what calls move, not by what the emulator takes: the same in every run.
+type fakeClock struct{ gpu *fakeGPU }
+
+func (c *fakeClock) Physics() (backend.DevicePhysics, error) {
+	return backend.DevicePhysics{L2Bytes: fakeL2, Multiprocessors: 4, BytesPerSecond: 2 * fakeBytesPerSecond, ClockMHz: 1980, Major: 9}, nil
+}
+
+func (c *fakeClock) Open() (cuda.Timer, error) {
+	if c.gpu.behaves("timeless", "") {
+		return nil, fmt.Errorf("open a timer: CUDA error 101")
+	}
+	c.gpu.opened++
+	t := &fakeTimer{gpu: c.gpu, number: uintptr(c.gpu.opened), before: c.gpu.free, random: rand.New(rand.NewPCG(1, uint64(c.gpu.opened))), seen: map[*cuda.Call]bool{}}
+	c.gpu.timers[t.number] = t
+	return t, nil
+}
+
+func (c *fakeClock) Ruler(_ string, to, _ cuda.Buffer, stream uintptr) error {
+	return c.gpu.timers[stream].take(fakeCall{ns: fakeOverheadNS + 1.5*float64(to.Bytes)/fakeBytesPerSecond*1e9})
+}
+
+func (c *fakeClock) Differing(a, b cuda.Buffer) (int64, error) {
+	x, y := make([]byte, a.Bytes), make([]byte, b.Bytes)
+	if err := c.gpu.CopyOut(x, a); err != nil {
+		return 0, err
+	}
+	if err := c.gpu.CopyOut(y, b); err != nil {
+		return 0, err
+	}
+	n := int64(0)
+	for i := range x {
+		if x[i] != y[i] {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// fakeCall is one call of a graph.
+type fakeCall struct {
+	call   *cuda.Call // nil: a ruler's
+	ns     float64    // of a ruler's
+	slower float64    // how many times slower than the memory is: of each implementation something else
+}
+
+// fakeTimer is a stream with a graph. What is captured is not run; a replay runs every call once after memory was filled, since the others would
+// write the same bits again.
+type fakeTimer struct {
+	gpu       *fakeGPU
+	number    uintptr
+	before    int64 // what was free when it was opened: the rest belongs to its calls
+	random    *rand.Rand
+	capturing bool
+	graph     []fakeCall
+	seen      map[*cuda.Call]bool
+	ran       int     // what the GPU had been filled when the graph last ran
+	ns        float64 // of what runs between Start and Stop
+}
+
+func (t *fakeTimer) Stream() uintptr { return t.number }
+func (t *fakeTimer) Close()          { delete(t.gpu.timers, t.number) }
+
+// Launch captures or runs a call.
+func (t *fakeTimer) Launch(c *cuda.Call) cuda.Finding {
+	name := c.Implementation()
+	if t.capturing && t.gpu.behaves("refuses", name) {
+		return cuda.Finding{Status: op.StatusCrash, Message: "the launch of " + name + " returned CUDA error 900, operation not permitted when stream is capturing"}
+	}
+	if t.gpu.behaves("hangs", name) {
+		time.Sleep(time.Hour)
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	t.seen[c] = true
+	if err := t.take(fakeCall{call: c, slower: 1 + float64(h.Sum32()%8)/4}); err != nil {
+		return cuda.Finding{Status: op.StatusCrash, Message: err.Error(), Dirty: true}
+	}
+	return cuda.Finding{}
+}
+
+// take captures or runs one call.
+func (t *fakeTimer) take(c fakeCall) error {
+	if t.capturing {
+		t.graph = append(t.graph, c)
+		return nil
+	}
+	t.ns += t.costs(c)
+	if c.call == nil {
+		return nil
+	}
+	if f, err := t.gpu.Launch(c.call, ""); err != nil || f.Status != op.StatusUnknown {
+		return &cuda.DeviceLost{Message: f.Message}
+	}
+	return nil
+}
+
+// costs is what a call takes: the memory that was taken since the timer was opened belongs to the different calls in equal shares.
+func (t *fakeTimer) costs(c fakeCall) float64 {
+	if c.call == nil {
+		return c.ns
+	}
+	return (fakeOverheadNS + float64(t.before-t.gpu.free)/float64(len(t.seen))/fakeBytesPerSecond*1e9) * c.slower
+}
+
+func (t *fakeTimer) Begin() error {
+	t.capturing, t.graph = true, nil
+	return nil
+}
+
+func (t *fakeTimer) End(keep bool) (int64, error) {
+	t.capturing, t.ran = false, -1
+	nodes := int64(len(t.graph))
+	if len(t.graph) > 0 && t.graph[0].call != nil && t.gpu.behaves("wanders", t.graph[0].call.Implementation()) {
+		nodes = 0 // the work was queued beside the stream
+	}
+	if !keep {
+		t.graph = nil
+	}
+	return nodes, nil
+}
+
+func (t *fakeTimer) Kernels() ([]backend.LaunchFact, error) {
+	return []backend.LaunchFact{{Kernel: "fake_" + t.graph[0].call.Implementation(), Grid: [3]int{4, 1, 1}, Block: [3]int{256, 1, 1}, Registers: 32,
+		BlocksPerMultiprocessor: 8, Occupancy: 1}}, nil
+}
+
+func (t *fakeTimer) Settle(int64) error {
+	_, err := t.Replay(1)
+	return err
+}
+
+// Replay gives n times of the whole graph.
+func (t *fakeTimer) Replay(n int) ([]float64, error) {
+	if t.gpu.filled != t.ran {
+		ran := map[*cuda.Call]bool{}
+		for _, c := range t.graph {
+			if c.call == nil || ran[c.call] {
+				continue
+			}
+			ran[c.call] = true
+			if t.gpu.behaves("loses", c.call.Implementation()) {
+				return nil, &cuda.DeviceLost{Message: "replay: CUDA error 719, launch failure"}
+			}
+			if err := t.take(c); err != nil {
+				return nil, err
+			}
+		}
+		t.ran = t.gpu.filled
+	}
+	whole := 0.0
+	for _, c := range t.graph {
+		whole += t.costs(c)
+	}
+	samples := make([]float64, n)
+	for i := range samples {
+		samples[i] = t.noisy(whole)
+	}
+	return samples, nil
+}
+
+func (t *fakeTimer) noisy(ns float64) float64 { return ns * math.Exp(fakeNoise*t.random.NormFloat64()) }
+
+func (t *fakeTimer) Start() error {
+	t.ns = 0
+	return nil
+}
+
+func (t *fakeTimer) Stop() (float64, error) { return t.noisy(t.ns), nil }
+
+// fakeCard is the telemetry of the fake GPU: its clock stays, or falls now and then.
+type fakeCard struct {
+	throttles, shared bool
+	reads             int
+}
+
+func (c *fakeCard) Processes() int {
+	if c.shared {
+		return 2
+	}
+	return 0
+}
+
+func (c *fakeCard) Read() telemetry.Reading {
+	r := telemetry.Reading{ClockMHz: 1980, PowerW: 500, TemperatureC: 40}
+	if c.reads++; c.throttles && c.reads%3 == 0 {
+		r.ClockMHz, r.Throttle = 900, 0x8
+	}
+	return r
+}
+
+func (c *fakeCard) Close() {}

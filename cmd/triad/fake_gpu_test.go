@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"triad"
+	"triad/cuda"
+	"triad/cuda/gpuworker"
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// The environment variables by which a script tells the fake GPU what it is; only these tests read them.
+const (
+	fakeFolder = "TRIAD_TEST_GPU"        // a folder with triad-cuda and nvcc; set: triad is on a machine with the fake GPU
+	fakePython = "TRIAD_TEST_GPU_PYTHON" // the folder of fake_cuda.py
+	fakeMemory = "TRIAD_TEST_GPU_MEMORY" // what the GPU says that it has, in bytes
+	fakeFree   = "TRIAD_TEST_GPU_FREE"   // what of it can be had; other processes hold the rest
+	fakeDoes   = "TRIAD_TEST_GPU_DOES"   // how it misbehaves: "hangs cuda/tiled", see behaviour
+)
+
+// fakeCapability is that of the first fake GPU, which the judge was made for; the second is older.
+var fakeCapability = [][2]int{{9, 0}, {8, 6}}
+
+// behaviour is how the fake GPU misbehaves, and for whom.
+type behaviour struct{ does, whom string }
+
+func behaviours(getenv func(string) string) []behaviour {
+	var all []behaviour
+	for _, text := range strings.Split(getenv(fakeDoes), ",") {
+		does, whom, _ := strings.Cut(strings.TrimSpace(text), " ")
+		all = append(all, behaviour{does, whom})
+	}
+	return all
+}
+
+// fakeGPU is the emulator behind the interface of a GPU: memory of a size of its own, no schedule orders, CUDA's words for what the emulator finds,
+// and a clock. Nothing of it is in a released binary.
+type fakeGPU struct {
+	cuda.Device
+	free   int64
+	sizes  map[uintptr]int64
+	filled int // how often memory was filled
+	does   []behaviour
+	tool   string                 // of compute-sanitizer
+	timers map[uintptr]*fakeTimer // by their streams
+	opened int                    // timers
+}
+
+var _ cuda.Clocked = (*fakeGPU)(nil)
+
+func (g *fakeGPU) behaves(does, whom string) bool {
+	for _, b := range g.does {
+		if b.does == does && (b.whom == whom || b.whom == "") {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *fakeGPU) Name() string   { return "gpu" }
+func (g *fakeGPU) Unfilled() bool { return g.tool == "initcheck" }
+
+func (g *fakeGPU) Versions() map[string]string {
+	return map[string]string{"gpu": "Fake GPU", "cuda-driver": "13.0"}
+}
+
+func (g *fakeGPU) Library(ctx context.Context, file string) (cuda.Library, error) {
+	if file == cuda.RuntimeName {
+		if g.behaves("clockless", "") {
+			return cuda.Library{}, &backend.Unavailable{Sentence: "the runtime library is not here"}
+		}
+		return cuda.Library{Path: "the fake runtime library"}, nil
+	}
+	return g.Device.Library(ctx, file)
+}
+
+// Alloc gives memory of the emulator, as much as the GPU has. The buffers of a ruler, which nobody looks into, cost no time.
+func (g *fakeGPU) Alloc(name string, bytes int64) (cuda.Buffer, error) {
+	if bytes > g.free {
+		return cuda.Buffer{}, &cuda.OutOfMemory{Message: fmt.Sprintf("no room on the GPU for %s, %d bytes: %d are free", name, bytes, g.free)}
+	}
+	var b cuda.Buffer
+	var err error
+	if strings.HasPrefix(name, "ruler ") {
+		var memory []byte
+		memory, err = syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
+		if err == nil {
+			b = cuda.Buffer{Name: name, Pointer: uintptr(unsafe.Pointer(unsafe.SliceData(memory))), Bytes: bytes}
+		}
+	} else {
+		b, err = g.Device.Alloc(name, bytes)
+	}
+	if err == nil {
+		g.free -= bytes
+		g.sizes[b.Pointer] = bytes
+	}
+	return b, err
+}
+
+func (g *fakeGPU) Free(b cuda.Buffer) *backend.GuardReport {
+	g.free += g.sizes[b.Pointer]
+	delete(g.sizes, b.Pointer)
+	if strings.HasPrefix(b.Name, "ruler ") {
+		return nil
+	}
+	report := g.Device.Free(b)
+	if g.tool != "" {
+		return nil // under a tool there are no guards
+	}
+	return report
+}
+
+func (g *fakeGPU) Fill(b cuda.Buffer, pattern []byte) error {
+	g.filled++
+	if strings.HasPrefix(b.Name, "ruler ") {
+		return nil
+	}
+	return g.Device.Fill(b, pattern)
+}
+
+func (g *fakeGPU) Copy(to, from cuda.Buffer) error {
+	bytes := make([]byte, from.Bytes)
+	if err := g.CopyOut(bytes, from); err != nil {
+		return err
+	}
+	return g.CopyIn(to, bytes)
+}
+
+// Launch runs a kernel in the emulator. Where that finds what CUDA would not name, it is an illegal address, after which nothing works.
+func (g *fakeGPU) Launch(c *cuda.Call, order string) (cuda.Finding, error) {
+	if order != "" {
+		return cuda.Finding{}, fmt.Errorf("schedule order %q: a GPU has none", order)
+	}
+	if g.behaves("dies", c.Implementation()) {
+		os.Exit(7)
+	}
+	f, err := g.Device.Launch(c, "")
+	switch f.Status {
+	case op.StatusOutOfBounds, op.StatusDivergent, op.StatusDeadlock:
+		f = cuda.Finding{Status: op.StatusCrash, Message: "an illegal memory access was encountered (CUDA error 700)", Dirty: true}
+	}
+	return f, err
+}
+
+func (g *fakeGPU) Probe() error {
+	if g.behaves("sick", "") {
+		return fmt.Errorf("probe the GPU: 3 is not 4")
+	}
+	return g.Device.Probe()
+}
+
+func (g *fakeGPU) Clock(string) (cuda.Clock, error) { return &fakeClock{g}, nil }
+
+// serveFakeGPU is triad-cuda of the fake GPU, as triad starts it.
+func serveFakeGPU() {
+	facts := flag.Bool("facts", false, "")
+	cache := flag.String("cache", "", "")
+	tool := flag.String("under", "", "")
+	spec := flag.String("spec", "", "")
+	for _, ignored := range []string{"kernels", "environment"} {
+		flag.String(ignored, "", "")
+	}
+	_ = flag.CommandLine.Parse(os.Args[1:])
+	number := func(name string, otherwise int64) int64 {
+		if n, err := strconv.ParseInt(os.Getenv(name), 10, 64); err == nil {
+			return n
+		}
+		return otherwise
+	}
+	memory := number(fakeMemory, 4<<30)
+	if *facts {
+		f := gpuworker.Facts{CUDA: 13000, Release: "580.95.05", Sources: cuda.SourcesHash(triad.Files)}
+		for i, c := range fakeCapability {
+			f.GPUs = append(f.GPUs, gpuworker.GPU{Name: fmt.Sprintf("Fake GPU %d", i), MemoryBytes: memory, Major: c[0], Minor: c[1]})
+		}
+		_ = json.NewEncoder(os.Stdout).Encode(f)
+		return
+	}
+	g := &fakeGPU{Device: cuda.Stalling(cuda.NewEmulator(triad.Files, *cache), 10*time.Second), free: number(fakeFree, memory), sizes: map[uintptr]int64{},
+		does: behaviours(os.Getenv), tool: *tool, timers: map[uintptr]*fakeTimer{}}
+	if err := cuda.ServeCatalog(context.Background(), g, *spec, os.NewFile(3, "connection"), os.NewFile(4, "memory")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
