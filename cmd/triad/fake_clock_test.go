@@ -34,7 +34,7 @@ func (c *fakeClock) Open() (cuda.Timer, error) {
 		return nil, fmt.Errorf("open a timer: CUDA error 101")
 	}
 	c.gpu.opened++
-	t := &fakeTimer{gpu: c.gpu, number: uintptr(c.gpu.opened), before: c.gpu.free, random: rand.New(rand.NewPCG(1, uint64(c.gpu.opened))), seen: map[*cuda.Call]bool{}}
+	t := &fakeTimer{gpu: c.gpu, number: uintptr(c.gpu.opened), before: c.gpu.free, random: rand.New(rand.NewPCG(1, uint64(c.gpu.opened))), seen: map[*cuda.Call]int{}}
 	c.gpu.timers[t.number] = t
 	return t, nil
 }
@@ -67,7 +67,7 @@ type fakeCall struct {
 	slower float64    // how many times slower than the memory is: of each implementation something else
 }
 
-// fakeTimer is a stream with a graph. What is captured is not run; a replay runs every call once after memory was filled, since the others would
+// fakeTimer is a stream with a graph. What is captured is not run; what runs is run by the emulator once after memory was filled, since later it would
 // write the same bits again.
 type fakeTimer struct {
 	gpu       *fakeGPU
@@ -76,9 +76,8 @@ type fakeTimer struct {
 	random    *rand.Rand
 	capturing bool
 	graph     []fakeCall
-	seen      map[*cuda.Call]bool
-	ran       int     // what the GPU had been filled when the graph last ran
-	ns        float64 // of what runs between Start and Stop
+	seen      map[*cuda.Call]int // its different calls, with how often memory was filled when each ran last
+	ns        float64            // of what ran since Start
 }
 
 func (t *fakeTimer) Stream() uintptr { return t.number }
@@ -95,7 +94,9 @@ func (t *fakeTimer) Launch(c *cuda.Call) cuda.Finding {
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
-	t.seen[c] = true
+	if _, known := t.seen[c]; !known {
+		t.seen[c] = -1
+	}
 	if err := t.take(fakeCall{call: c, slower: 1 + float64(h.Sum32()%8)/4}); err != nil {
 		return cuda.Finding{Status: op.StatusCrash, Message: err.Error(), Dirty: true}
 	}
@@ -109,9 +110,10 @@ func (t *fakeTimer) take(c fakeCall) error {
 		return nil
 	}
 	t.ns += t.costs(c)
-	if c.call == nil {
-		return nil
+	if c.call == nil || t.seen[c.call] == t.gpu.filled {
+		return nil // it would write the same bits again
 	}
+	t.seen[c.call] = t.gpu.filled
 	if f, err := t.gpu.Launch(c.call, ""); err != nil || f.Status != op.StatusUnknown {
 		return &cuda.DeviceLost{Message: f.Message}
 	}
@@ -132,7 +134,7 @@ func (t *fakeTimer) Begin() error {
 }
 
 func (t *fakeTimer) End(keep bool) (int64, error) {
-	t.capturing, t.ran = false, -1
+	t.capturing = false
 	nodes := int64(len(t.graph))
 	if len(t.graph) > 0 && t.graph[0].call != nil && t.gpu.behaves("wanders", t.graph[0].call.Implementation()) {
 		nodes = 0 // the work was queued beside the stream
@@ -155,26 +157,16 @@ func (t *fakeTimer) Settle(int64) error {
 
 // Replay gives n times of the whole graph.
 func (t *fakeTimer) Replay(n int) ([]float64, error) {
-	if t.gpu.filled != t.ran {
-		ran := map[*cuda.Call]bool{}
-		for _, c := range t.graph {
-			if c.call == nil || ran[c.call] {
-				continue
-			}
-			ran[c.call] = true
-			if t.gpu.behaves("loses", c.call.Implementation()) {
-				return nil, &cuda.DeviceLost{Message: "replay: CUDA error 719, launch failure"}
-			}
-			if err := t.take(c); err != nil {
-				return nil, err
-			}
-		}
-		t.ran = t.gpu.filled
-	}
-	whole := 0.0
+	t.ns = 0
 	for _, c := range t.graph {
-		whole += t.costs(c)
+		if c.call != nil && t.gpu.behaves("loses", c.call.Implementation()) {
+			return nil, &cuda.DeviceLost{Message: "replay: CUDA error 719, launch failure"}
+		}
+		if err := t.take(c); err != nil {
+			return nil, err
+		}
 	}
+	whole := t.ns
 	samples := make([]float64, n)
 	for i := range samples {
 		samples[i] = t.noisy(whole)

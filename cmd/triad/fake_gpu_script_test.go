@@ -63,7 +63,7 @@ func TestFakeGPU(t *testing.T) {
 [ "$1" = --version ] && { echo Version 2025.3.1; exit; }
 tool=$2; log=$(echo "$4" | sed "s/%p/$$/"); shift 8
 "$@"
-[ -e "$GPU/report-$tool" ] && cp "$GPU/report-$tool" "$log"
+[ -e "` + folder + `/report-$tool" ] && cp "` + folder + `/report-$tool" "$log"
 exit 0
 `,
 		} {
@@ -72,7 +72,6 @@ exit 0
 			}
 		}
 		e.Setenv(fakeFolder, folder)
-		e.Setenv("GPU", folder)
 		e.Setenv("PATH", folder+string(filepath.ListSeparator)+e.Getenv("PATH"))
 		e.Setenv("GOCOVERDIR", os.Getenv("GOCOVERDIR"))
 		e.Setenv("TRIAD_PYTHON", os.Getenv("TRIAD_TEST_PYTHON"))
