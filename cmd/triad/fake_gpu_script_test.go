@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,7 +31,7 @@ func onFakeGPU(a *app, folder string) {
 		}
 		return c
 	}
-	a.files = overlay{fakeCUDA(), triad.Files}
+	a.files = overlay{fakeCUDA(), a.files}
 }
 
 // fakeCUDA is the Python worker of the fake GPU over the product's: the same, with a stand-in for what torch.cuda does.
@@ -47,6 +49,30 @@ func fakeCUDA() fs.FS {
 	return fstest.MapFS{"pybridge/worker.py": {Data: []byte(text)}}
 }
 
+// fakeMachine puts what belongs to a fake GPU into a folder, and gives the environment of a machine that has it.
+func fakeMachine(folder string) (map[string]string, error) {
+	for name, text := range map[string]string{
+		"triad-cuda": "#!/bin/sh\nexec triad-fake-gpu \"$@\"\n",
+		"nvcc":       "#!/bin/sh\necho Cuda compilation tools, release 13.0, V13.0.88\n",
+		"compute-sanitizer": `#!/bin/sh
+[ "$1" = --version ] && { echo Version 2025.3.1; exit; }
+tool=$2; log=$(echo "$4" | sed "s/%p/$$/"); shift 8
+"$@"
+[ -e "` + folder + `/report-$tool" ] && cp "` + folder + `/report-$tool" "$log"
+exit 0
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	files, err := filepath.Abs("testdata")
+	return map[string]string{
+		fakeFolder: folder, fakePython: filepath.Join(files, "gpu"), "FILES": files, "TRIAD_PYTHON": os.Getenv("TRIAD_TEST_PYTHON"),
+		"GOCOVERDIR": os.Getenv("TRIAD_TEST_COVER"), // of what scripts start; go test takes GOCOVERDIR itself away
+	}, err
+}
+
 // Each verb tells its story on the fake GPU in testdata/gpu.
 func TestFakeGPU(t *testing.T) {
 	p := scripts(t, "testdata/gpu")
@@ -56,32 +82,75 @@ func TestFakeGPU(t *testing.T) {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return err
 		}
-		for name, text := range map[string]string{
-			"triad-cuda": "#!/bin/sh\nexec triad-fake-gpu \"$@\"\n",
-			"nvcc":       "#!/bin/sh\necho Cuda compilation tools, release 13.0, V13.0.88\n",
-			"compute-sanitizer": `#!/bin/sh
-[ "$1" = --version ] && { echo Version 2025.3.1; exit; }
-tool=$2; log=$(echo "$4" | sed "s/%p/$$/"); shift 8
-"$@"
-[ -e "` + folder + `/report-$tool" ] && cp "` + folder + `/report-$tool" "$log"
-exit 0
-`,
-		} {
-			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o755); err != nil {
-				return err
-			}
+		machine, err := fakeMachine(folder)
+		for name, value := range machine {
+			e.Setenv(name, value)
 		}
-		e.Setenv(fakeFolder, folder)
 		e.Setenv("PATH", folder+string(filepath.ListSeparator)+e.Getenv("PATH"))
-		e.Setenv("GOCOVERDIR", os.Getenv("GOCOVERDIR"))
-		e.Setenv("TRIAD_PYTHON", os.Getenv("TRIAD_TEST_PYTHON"))
-		files, err := filepath.Abs("testdata")
-		if err != nil {
-			return err
-		}
-		e.Setenv("FILES", files)
-		e.Setenv(fakePython, filepath.Join(files, "gpu"))
-		return home(e)
+		return errors.Join(err, home(e))
 	}
 	testscript.Run(t, p)
+}
+
+// onMachine runs triad on a machine with the fake GPU and gives what it printed and its exit code.
+func onMachine(t *testing.T, overlay string, args ...string) (string, int) {
+	t.Helper()
+	folder := t.TempDir()
+	machine, err := fakeMachine(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("triad", append(args, "--db", filepath.Join(folder, "r.db"))...)
+	cmd.Env = append(os.Environ(), "TRIAD_TEST_OVERLAY="+overlay, "XDG_DATA_HOME="+folder, "PATH="+folder+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	for name, value := range machine {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// noPanic proves that a wrong kernel came to a verdict, and triad to an end of its own.
+func noPanic(t *testing.T, text string, code int) {
+	t.Helper()
+	if code != int(exitBad) || strings.Contains(text, "internal error") || strings.Contains(text, "goroutine ") || !strings.Contains(text, "Exit 1: something is wrong") {
+		t.Errorf("exit %d, want 1 with a verdict\n%s", code, text)
+	}
+}
+
+// Every wrong file of one's own comes to a verdict on a GPU, with the smallest case that shows it: none passes, none makes triad panic. A race shows in
+// no order but the emulator's own: on a GPU it may pass.
+func TestFakeGPUWrongFiles(t *testing.T) {
+	if _, err := exec.LookPath("g++"); err != nil {
+		t.Skip("no g++")
+	}
+	tried := 0
+	for _, c := range ownCases {
+		if c.status == "PASS" || c.status == "RACE" || strings.HasSuffix(c.file, ".py") {
+			continue
+		}
+		tried++
+		t.Run(c.file, func(t *testing.T) {
+			text, code := onMachine(t, "", append([]string{"compare", c.op, "--impl", "mine", "--quick", "--device", "gpu", "--add", filepath.Join("testdata", "own", c.file)}, c.flags...)...)
+			noPanic(t, text, code)
+			if line := statusOfAFile.FindStringSubmatch(text); line == nil || line[1] == "PASS" {
+				t.Errorf("%v\n%s", line, text)
+			}
+		})
+	}
+	for name := range dtypesOf {
+		tried++
+		t.Run("wrong/"+name, func(t *testing.T) {
+			files := map[string]string{"cuda/kernels/" + name + ".cu": "wrong/" + name + ".cu"}
+			dtype, _, _ := strings.Cut(dtypesOf[name], ",")
+			text, code := onMachine(t, plant(t, files), "compare", name, "--quick", "--dtype", dtype, "--impl", "cuda", "--device", "gpu")
+			noPanic(t, text, code)
+		})
+	}
+	if tried < 20 {
+		t.Errorf("%d wrong files", tried)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -178,15 +179,19 @@ func serveFakeGPU() {
 		return otherwise
 	}
 	memory := number(fakeMemory, 4<<30)
+	var files fs.FS = triad.Files
+	if dir := os.Getenv("TRIAD_TEST_OVERLAY"); dir != "" {
+		files = overlay{os.DirFS(dir), triad.Files}
+	}
 	if *facts {
-		f := gpuworker.Facts{CUDA: 13000, Release: "580.95.05", Sources: cuda.SourcesHash(triad.Files)}
+		f := gpuworker.Facts{CUDA: 13000, Release: "580.95.05", Sources: cuda.SourcesHash(files)}
 		for i, c := range fakeCapability {
 			f.GPUs = append(f.GPUs, gpuworker.GPU{Name: fmt.Sprintf("Fake GPU %d", i), MemoryBytes: memory, Major: c[0], Minor: c[1]})
 		}
 		_ = json.NewEncoder(os.Stdout).Encode(f)
 		return
 	}
-	g := &fakeGPU{Device: cuda.Stalling(cuda.NewEmulator(triad.Files, *cache), 10*time.Second), free: number(fakeFree, memory), sizes: map[uintptr]int64{},
+	g := &fakeGPU{Device: cuda.Stalling(cuda.NewEmulator(files, *cache), 10*time.Second), free: number(fakeFree, memory), sizes: map[uintptr]int64{},
 		does: behaviours(os.Getenv), tool: *tool, timers: map[uintptr]*fakeTimer{}}
 	if err := cuda.ServeCatalog(context.Background(), g, *spec, os.NewFile(3, "connection"), os.NewFile(4, "memory")); err != nil {
 		fmt.Fprintln(os.Stderr, err)

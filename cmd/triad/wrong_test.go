@@ -333,8 +333,8 @@ func comparePlanted(t *testing.T, name, impls string) []result {
 	return compareOver(t, files, name, "--quick", "--dtype", dtypesOf[name], "--impl", impls)
 }
 
-// compareOver runs triad compare with files of testdata in place of the product's own, and gives its results. Something must be bad.
-func compareOver(t *testing.T, files map[string]string, args ...string) []result {
+// plant copies files of testdata to where they stand in place of the product's own, and gives the folder.
+func plant(t *testing.T, files map[string]string) string {
 	t.Helper()
 	overlay := t.TempDir()
 	for at, file := range files {
@@ -349,6 +349,13 @@ func compareOver(t *testing.T, files map[string]string, args ...string) []result
 			t.Fatal(err)
 		}
 	}
+	return overlay
+}
+
+// compareOver runs triad compare with files of testdata in place of the product's own, and gives its results. Something must be bad.
+func compareOver(t *testing.T, files map[string]string, args ...string) []result {
+	t.Helper()
+	overlay := plant(t, files)
 	cmd := exec.Command("triad", append(append([]string{"compare"}, args...), "--json", "--db", filepath.Join(t.TempDir(), "r.db"))...)
 	cmd.Env = append(os.Environ(), "TRIAD_TEST_OVERLAY="+overlay, "TRIAD_PYTHON="+os.Getenv("TRIAD_TEST_PYTHON"))
 	var out, errors bytes.Buffer
