@@ -68,7 +68,7 @@ exit 0
 	}
 	files, err := filepath.Abs("testdata")
 	return map[string]string{
-		fakeFolder: folder, fakePython: filepath.Join(files, "gpu"), "FILES": files, "TRIAD_PYTHON": os.Getenv("TRIAD_TEST_PYTHON"),
+		fakeFolder: folder, fakeMemory: "16000000", fakePython: filepath.Join(files, "gpu"), "FILES": files, "TRIAD_PYTHON": os.Getenv("TRIAD_TEST_PYTHON"),
 		"GOCOVERDIR": os.Getenv("TRIAD_TEST_COVER"), // of what scripts start; go test takes GOCOVERDIR itself away
 	}, err
 }

@@ -24,8 +24,8 @@ import (
 const (
 	fakeFolder = "TRIAD_TEST_GPU"        // a folder with triad-cuda and nvcc; set: triad is on a machine with the fake GPU
 	fakePython = "TRIAD_TEST_GPU_PYTHON" // the folder of fake_cuda.py
-	fakeMemory = "TRIAD_TEST_GPU_MEMORY" // what the GPU says that it has, in bytes
-	fakeFree   = "TRIAD_TEST_GPU_FREE"   // what of it can be had; other processes hold the rest
+	fakeMemory = "TRIAD_TEST_GPU_MEMORY" // what the GPU says that it has, in bytes: little, so that the emulator is quick
+	fakeFree   = "TRIAD_TEST_GPU_FREE"   // what can be had of it; a ruler has room where nothing else is said
 	fakeDoes   = "TRIAD_TEST_GPU_DOES"   // how it misbehaves: "hangs cuda/tiled", see behaviour
 )
 
@@ -191,7 +191,7 @@ func serveFakeGPU() {
 		_ = json.NewEncoder(os.Stdout).Encode(f)
 		return
 	}
-	g := &fakeGPU{Device: cuda.Stalling(cuda.NewEmulator(files, *cache), 10*time.Second), free: number(fakeFree, memory), sizes: map[uintptr]int64{},
+	g := &fakeGPU{Device: cuda.Stalling(cuda.NewEmulator(files, *cache), 10*time.Second), free: number(fakeFree, 4<<30), sizes: map[uintptr]int64{},
 		does: behaviours(os.Getenv), tool: *tool, timers: map[uintptr]*fakeTimer{}}
 	if err := cuda.ServeCatalog(context.Background(), g, *spec, os.NewFile(3, "connection"), os.NewFile(4, "memory")); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -83,7 +83,7 @@ def timed(call, name, bytes_of):
             capturing.ns += ns
             if not again:
                 capturing.returned[i] = returned
-                capturing.kept += [(v, v.clone()) for v in values if isinstance(v, torch.Tensor)]
+                capturing.kept += [(v.detach(), v.detach().clone()) for v in values if isinstance(v, torch.Tensor)]
         return returned
     return on_the_clock
 
@@ -115,7 +115,8 @@ def install():
     cuda.stream = lambda stream: contextlib.nullcontext()
     cuda.current_stream = lambda *_: Stream()
     cuda.synchronize = cuda.reset_peak_memory_stats = cuda.empty_cache = lambda *_: None
-    cuda.memory_allocated = cuda.max_memory_allocated = lambda *_: 0
+    cuda.memory_allocated = cuda.max_memory_allocated = cuda.memory_reserved = lambda *_: 0
+    cuda.mem_get_info = lambda *_: (4 << 30, 4 << 30)
     cuda.get_device_capability = lambda *_: (9, 0)
     cuda.get_device_properties = lambda *_: SimpleNamespace(L2_cache_size=4 << 10, multi_processor_count=4, clock_rate=1980000, memory_clock_rate=500000,
                                                             memory_bus_width=16000, major=9, minor=0)
