@@ -1,5 +1,6 @@
 # make          build triad, and for GPU machines triad-cuda and the kernel libraries, into bin/; fetches nvcc where there is none
 # make test     every test: Go, Python, emulator; fetches what they need on first use, and ends with what was skipped and why
+# make gpu-coverage  what no test runs of the code that only a GPU reaches
 # make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
 # make test-long  more seeds, more kills, fuzzing
 # make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
@@ -28,6 +29,17 @@ test:
 	$(GO) build -o build/ ./cmd/triad ./internal/testreport
 	@$(MAKE) --no-print-directory -j2 vet set-up
 	$(GO) test -json -vet=off -timeout 20m $(PACKAGES) | tee build/test.json | build/testreport -budgets .ci/budgets $(if $(TRIAD_TEST_ALL),-ci)
+
+# What only a GPU reaches is run by the tests, on the fake GPU where it takes one: .ci/gpu-lines lists the files, and what of them may be left.
+COVERED = triad/cmd/triad,triad/internal/run,triad/internal/stats,triad/internal/report,triad/internal/worker,triad/cuda,triad/cuda/gpuworker
+cover = $(GO) test -cover -coverpkg=$(COVERED) $(1) -args -test.gocoverdir=$(CURDIR)/build/cover
+gpu-coverage:
+	@rm -rf build/cover; mkdir -p build/cover
+	TRIAD_TEST_COVER=$(CURDIR)/build/cover $(call cover,./cmd/triad -run 'FakeGPU$$|GPU|Sanitize|Covered|Clock|PanicIs|Probes')
+	$(call cover,./internal/run ./internal/stats ./internal/report ./cuda/gpuworker)
+	$(call cover,./internal/worker ./cuda -run 'Measur|Arm|Step|Rotation|Evened|Timed|Runtime|Time')
+	$(GO) tool covdata textfmt -i=build/cover -o build/gpu.cover
+	$(GO) run ./internal/gpucoverage -profile build/gpu.cover -list .ci/gpu-lines
 
 vet:
 	$(GO) vet ./...
@@ -65,4 +77,4 @@ wheel: build
 clean:
 	rm -rf bin build dist
 
-.PHONY: build figures wheel test vet set-up mutation test-long bench clean
+.PHONY: gpu-coverage build figures wheel test vet set-up mutation test-long bench clean

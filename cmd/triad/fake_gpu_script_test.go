@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"triad"
+	"triad/internal/need"
 )
 
 // onFakeGPU puts triad on a machine with the fake GPU.
@@ -124,9 +125,7 @@ func noPanic(t *testing.T, text string, code int) {
 // Every wrong file of one's own comes to a verdict on a GPU, with the smallest case that shows it: none passes, none makes triad panic. A race shows in
 // no order but the emulator's own: on a GPU it may pass.
 func TestFakeGPUWrongFiles(t *testing.T) {
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("no g++")
-	}
+	need.Tool(t, "g++")
 	tried := 0
 	for _, c := range ownCases {
 		if c.status == "PASS" || c.status == "RACE" || strings.HasSuffix(c.file, ".py") {
