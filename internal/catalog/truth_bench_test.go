@@ -60,3 +60,36 @@ func BenchmarkJudge4M(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkVerdictByRows is a verdict on an output whose truth is computed row by row while it is judged.
+func BenchmarkVerdictByRows(b *testing.B) {
+	const rows, cols = 1024, 8192
+	o, err := Get("softmax")
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := normalTensor(rand.New(rand.NewPCG(1, 1)), "x", op.BF16, 0, 1, rows, cols)
+	dy := normalTensor(rand.New(rand.NewPCG(2, 1)), "grad_y", op.BF16, 0, 1, rows, cols)
+	for name, c := range map[string]op.Case{"forward": softmaxCase(op.BF16, op.Forward, rows, cols), "backward": softmaxCase(op.BF16, op.Backward, rows, cols)} {
+		c.Saved = map[string]string{"backward": "own"}[name]
+		in := []tensor.Tensor{x, dy}
+		truth, err := o.TruthByRows(c, "fp32", in)
+		if err != nil {
+			b.Fatal(err)
+		}
+		kept, err := truth.Outputs[0].Kept()
+		if err != nil {
+			b.Fatal(err)
+		}
+		a := plantedAnswers(kept, tensor.Encode(kept.DType, kept.Sim))["right"]
+		plan := judge.Plan{Outputs: []op.TensorType{{Name: kept.Name, DType: kept.DType, Shape: kept.Shape}}, Launches: 2}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if v := judge.Judge(plan, a, truth)[0]; v.Status != op.StatusPass {
+					b.Fatalf("%v: %s", v.Status, v.Sentence)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows/cols, "ns/element")
+		})
+	}
+}
