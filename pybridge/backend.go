@@ -35,6 +35,7 @@ func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Ad
 		Optional:    PeerFamilies,
 		GPU:         e.GPU,
 		Slots:       slots,
+		Alone:       []string{peersSlot},
 		Options:     options,
 		Command: func(ctx context.Context) (worker.Command, error) {
 			i, err := e.Ensure(ctx)
@@ -50,7 +51,7 @@ func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Ad
 			case e.GPU && strings.HasPrefix(implementation, compileSlot):
 				return compileSlot
 			case slices.Contains(PeerFamilies, family(implementation)):
-				return "peers" // what they import takes seconds, and stays out of the others' way
+				return peersSlot // what they import takes seconds, and stays out of the others' way
 			}
 			return "torch"
 		},
@@ -61,6 +62,9 @@ func family(implementation string) string {
 	name, _, _ := strings.Cut(implementation, "/")
 	return name
 }
+
+// peersSlot is the process of the rows of public kernels.
+const peersSlot = "peers"
 
 // compileSlot is how the rows begin that torch.compile makes, and the process that they run in.
 const compileSlot = "torch/compile"

@@ -24,6 +24,7 @@ type Adapter struct {
 	Names       func(operator string) string // what a load request names for an operator; nil: the operator itself
 	// Spread is over how many workers the jobs are spread that are judged, until Together is called; 0 or 1: every job runs in its Slot.
 	Spread  int
+	Alone   []string // slots whose jobs are not spread: what they import stays out of the others' way
 	GPU     bool
 	Options Options
 	Reserve *Reserve // fresh workers that were started ahead; may be nil

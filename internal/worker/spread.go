@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"triad/internal/backend"
@@ -26,7 +27,7 @@ const (
 // slotOf is where a job is judged: in one of the workers that jobs are spread over, or in its implementation's own slot.
 func (a *Adapter) slotOf(job backend.Job) *slot {
 	own := a.Slot(job.Implementation.Name)
-	if a.Spread <= 1 {
+	if a.Spread <= 1 || slices.Contains(a.Alone, own) {
 		return a.slot(own)
 	}
 	i, s := job.Implementation, &a.spread

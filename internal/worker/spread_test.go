@@ -42,6 +42,11 @@ func TestSpread(t *testing.T) {
 	if again := at("torch/compile", op.Forward, "fp32", "quick2"); again != compiled {
 		t.Errorf("the jobs of one implementation go to %s and %s", compiled, again)
 	}
+	a.Slot = func(name string) string { return name }
+	a.Alone = []string{"quack/forward"}
+	if got := at("quack/forward", op.Forward, "fp32", ""); got != "quack/forward" {
+		t.Errorf("what runs alone goes to %q", got)
+	}
 	seen := map[string]bool{}
 	for _, dtype := range []string{"fp32", "fp16", "bf16"} {
 		seen[at("triton/many", op.Backward, dtype, "")] = true
