@@ -362,28 +362,6 @@ func (x *execution) recordRulings(w work) error {
 	return nil
 }
 
-// lanes groups entries that would wait for each other anyway: those of one family run one after the other, in order. On a GPU each is a lane of its
-// own: while one is judged, which takes the host longer than the GPU took for the call, its worker has the next.
-func lanes(entries []entry) [][]int {
-	var order []string
-	byLane := map[string][]int{}
-	for i, e := range entries {
-		lane, _, _ := strings.Cut(e.implementation.Name, "/")
-		if e.implementation.Device == "gpu" {
-			lane = e.implementation.Name
-		}
-		if byLane[lane] == nil {
-			order = append(order, lane)
-		}
-		byLane[lane] = append(byLane[lane], i)
-	}
-	out := make([][]int, len(order))
-	for i, lane := range order {
-		out[i] = byLane[lane]
-	}
-	return out
-}
-
 // oneEntry runs, judges and records one implementation on a case.
 func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err error) {
 	defer panics.Caught(&err, func() string { return e.on("running and judging", c.Case) })

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"triad/internal/backend"
 	"triad/internal/record"
@@ -89,4 +90,26 @@ func interleaved(planned []work) []work {
 		}
 	}
 	return all
+}
+
+// lanes groups entries that would wait for each other anyway: those of one family run one after the other, in order. On a GPU each is a lane of its
+// own: while one is judged, which takes the host longer than the GPU took for the call, its worker has the next.
+func lanes(entries []entry) [][]int {
+	var order []string
+	byLane := map[string][]int{}
+	for i, e := range entries {
+		lane, _, _ := strings.Cut(e.implementation.Name, "/")
+		if e.implementation.Device == "gpu" {
+			lane = e.implementation.Name
+		}
+		if byLane[lane] == nil {
+			order = append(order, lane)
+		}
+		byLane[lane] = append(byLane[lane], i)
+	}
+	out := make([][]int, len(order))
+	for i, lane := range order {
+		out[i] = byLane[lane]
+	}
+	return out
 }
