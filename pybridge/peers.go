@@ -13,7 +13,7 @@ import (
 )
 
 // peersParcel is the folder of the peers: public kernels of other projects, whose rows stand beside ours.
-var peersParcel = parcel{"the peers", "requirements-peers.txt", "peers-", 110_000_000, 420_000_000}
+var peersParcel = parcel{"the peers", "requirements-peers.txt", "peers-", 112_000_000, 350_000_000}
 
 // PeerFamilies begin the names of the peers' rows. What is missing of them is said where they are asked for by name alone: nothing needs them.
 var PeerFamilies = []string{"liger", "quack", "fa4"}

@@ -147,7 +147,11 @@ func python(ctx context.Context, e *pybridge.Environment) []report.Finding {
 		f.Detail += ", outside the tested range"
 	}
 	packages := report.Finding{Subject: "packages", State: "ok", Detail: fmt.Sprintf("torch %s, triton %s, numpy %s", i.Torch, i.Triton, i.NumPy)}
-	return []report.Finding{f, packages, folder("Python environments", e.DataDir)}
+	peers := report.Finding{Subject: "peers", State: "note", Detail: "not installed: Liger-Kernel, quack-kernels and flash-attn-4, to compare with on a GPU", Remedy: "triad setup --peers"}
+	if dir := e.HavePeers(i); dir != "" {
+		peers = report.Finding{Subject: "peers", State: "ok", Detail: dir}
+	}
+	return []report.Finding{f, packages, peers, folder("Python environments", e.DataDir)}
 }
 
 // folder says how large something of ours is.
