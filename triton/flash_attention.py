@@ -254,7 +254,7 @@ def _accepts_fa4(direction, q, k, *rest, causal, scale):
     head_dim = q.shape[3]
     if head_dim % 8 or not 8 <= head_dim <= 256:
         return f"flash_attention/fa4/kernel: head_dim {head_dim} is not a multiple of 8 in 8..256"
-    if torch.cuda.get_device_capability()[0] < 9:
+    if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device)[0] < 9:
         return "flash_attention/fa4/kernel: it needs compute capability 9.0 or higher"
     return None if q.numel() and k.numel() else "flash_attention/fa4/kernel: an empty tensor"
 
