@@ -21,8 +21,8 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
           attr: Mapping[str, Any] | None = None, device: str | None = None, gpu: int | None = None, quick: bool = False, full: bool = False,
           seed: int | str | None = None, distribution: Words = None, layout: Words = None, upstream: Words = None, saved: Words = None,
           limit: Mapping[str, str] | None = None, resume: bool = False, explain: bool = False, no_timing: bool = False,
-          dump: PathLike | None = None, add: PathLike | Sequence[PathLike] | None = None, map: Mapping[str, str] | None = None, grid: str | None = None,
-          block: str | None = None, shared: str | None = None, nvcc_flags: str | Sequence[str] | None = None, offline: bool = False,
+          strict: bool = False, dump: PathLike | None = None, add: PathLike | Sequence[PathLike] | None = None,
+          map: Mapping[str, str] | None = None, grid: str | None = None, block: str | None = None, shared: str | None = None, nvcc_flags: str | Sequence[str] | None = None, offline: bool = False,
           db: PathLike | None = None) -> Run:
     """Starts a comparison in the background and gives a Run: poll, cancel, wait. See compare for the keywords; verb is "compare" or
     "gradcheck"."""
@@ -37,8 +37,8 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
     database = "" if db is None else os.fspath(db)
     options = {"impl": impl, "dtype": dtype, "pass": pass_, "dims": dims, "attr": attr, "device": device, "gpu": gpu, "quick": quick, "full": full,
                "seed": seed, "distribution": distribution, "layout": layout, "upstream": upstream, "saved": saved, "limit": limit, "resume": resume,
-               "explain": explain, "no_timing": no_timing, "dump": None if dump is None else os.fspath(dump), "add": add, "map": map, "grid": grid, "block": block,
-               "shared": shared, "nvcc_flags": nvcc_flags, "offline": offline, "db": database or None, "yes": not offline}
+               "explain": explain, "no_timing": no_timing, "strict": strict, "dump": None if dump is None else os.fspath(dump),
+               "add": add, "map": map, "grid": grid, "block": block, "shared": shared, "nvcc_flags": nvcc_flags, "offline": offline, "db": database or None, "yes": not offline}
 
     def result(output: str, code: int, db: str, reason: str) -> Comparison:
         return Comparison(output, code, db, db or str(default_database()), reason)
@@ -60,6 +60,7 @@ def compare(op: Words, **flags: Any) -> Comparison:
     add, map      files of your own judged beside ours, and what their parameters stand for
     grid, block, shared, nvcc_flags    for a lone __global__ function how it is launched, and more words for nvcc
     no_timing     on a GPU: do not time what passed
+    strict        count KNOWN as bad: faults of libraries that a documented finding covers
     resume        finish the newest interrupted run of the same request
     dump          a folder that gets inputs, outputs, truth and allowance of every case as safetensors
     limit         deadlines: {"call": "10s"}
