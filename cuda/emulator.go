@@ -209,10 +209,7 @@ func (e *emulator) Launch(c *Call, order string) (Finding, error) {
 	report := (*C.cuemu_report)(C.calloc(1, C.sizeof_cuemu_report))
 	defer C.free(unsafe.Pointer(report))
 	kind := C.emulator_run(e.api, c.kernel.c, c.c, report)
-	if kind == C.CUEMU_OK {
-		return Finding{}, nil
-	}
-	if kind == C.CUEMU_LAUNCH_ERROR && report.code == C.TRIAD_UNSUPPORTED {
+	if kind == C.CUEMU_OK { // with a code where the launch function declined
 		return launched(c.kernel, int(report.code)), nil
 	}
 	f := found(c.kernel, report)

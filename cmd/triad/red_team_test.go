@@ -61,7 +61,29 @@ var redTeam = map[string]map[string]rejection{
 		"cuda/through_proc":       {op.StatusFail, "G0", "changed its inputs: x is not what it was", nil},
 		"cuda/opens_memory":       {op.StatusFail, "G0", "changed its inputs: x is not what it was", nil},
 		"cuda/closes_the_socket":  {op.StatusCrash, "", "during run, before it answered", nil},
+		"cuda/declines_late":      {op.StatusCrash, "", "returned TRIAD_UNSUPPORTED for a call that it had accepted", nil},
+		"cuda/looks_first":        {op.StatusCrash, "", "during run, before it answered", nil},
+		"cuda/asks_the_device":    {op.StatusUnknown, "", "", nil}, // a copy from where nothing lies ends as the runtime likes, but not neutral
+		"cuda/changes_its_mind":   {op.StatusFail, "", "took this call once, and declines it when it is launched again", nil},
 		"cuda/forges_the_answer":  {op.StatusCrash, "", "says PASS, which is not for a worker to say|sent reply", nil},
+	},
+	"declines.py": {
+		"torch/is_not_implemented":       {op.StatusCrash, "", "^NotImplementedError: softmax: only ordinary numbers \\(a call that began", nil},
+		"torch/raises":                   {op.StatusCrash, "", "^ValueError: softmax: x is out of range", nil},
+		"torch/looks_first":              {op.StatusCrash, "", "^Valueless: accepts asked for aten", nil},
+		"torch/looks_through_the_frames": {op.StatusFail, "", "declines these values, and takes others .*the columns do not suit it", nil},
+		"torch/looks_among_all_objects":  {op.StatusUnknown, "", "declines these values, and takes others|Valueless", nil},
+		"torch/changes_its_mind":         {op.StatusFail, "", "took this call once, and declines it when it is launched again", nil},
+	},
+	"layernorm.py": {
+		"torch/takes_data_for_normal":       {op.StatusFail, "G2", "", nil},
+		"torch/mean_of_the_answer":          {op.StatusFail, "G2", "", nil},
+		"torch/statistics_of_a_sample":      {op.StatusFail, "G2", "", nil},
+		"torch/statistics_by_shape":         {op.StatusFail, "G2", "", nil},
+		"torch/clears_its_weights":          {op.StatusFail, "G0", "changed its inputs: weight, bias is not what it was|changed its inputs: weight", nil},
+		"torch/in_sixteen_bits":             {op.StatusFail, "G2", "", nil},
+		"torch/last_rows_from_freed_memory": {op.StatusFail, "G[012]", "", nil},
+		"torch/declines_shifted_rows":       {op.StatusFail, "", "declines these values, and takes others .*not supported", nil},
 	},
 	"ends_process.py": {
 		"torch/closes_the_socket": {op.StatusCrash, "", "during run", nil},
@@ -76,11 +98,17 @@ func TestRedTeamInPython(t *testing.T) {
 	testPython(t)
 	for file, args := range map[string][]string{
 		"softmax.py":      {"--distribution", "normal,shifted"},
+		"declines.py":     {"--distribution", "normal,extremes"},
+		"layernorm.py":    {"--distribution", "normal,shifted"},
 		"ends_process.py": {"--distribution", "normal", "--limit", "first-cpu=10s"}, // one of them never answers
 	} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			judgeRedTeam(t, redTeam[file], "triton/softmax.py", file, append(args, "--impl", "torch")...)
+			name := "softmax"
+			if file == "layernorm.py" {
+				name = "layernorm"
+			}
+			judgeRedTeam(t, redTeam[file], name, "triton/"+name+".py", file, append(args, "--impl", "torch")...)
 		})
 	}
 }
@@ -96,18 +124,23 @@ func TestRedTeamInCUDA(t *testing.T) {
 			ends[name] = how
 		}
 	}
-	for distributions, want := range map[string]map[string]rejection{"normal,shifted": remembers, "normal": ends} {
+	declines := map[string]rejection{}
+	for _, name := range []string{"cuda/declines_late", "cuda/looks_first", "cuda/asks_the_device", "cuda/changes_its_mind"} {
+		declines[name] = ends[name]
+		delete(ends, name)
+	}
+	for distributions, want := range map[string]map[string]rejection{"normal,shifted": remembers, "normal": ends, "normal,extremes": declines} {
 		t.Run(distributions, func(t *testing.T) {
 			t.Parallel()
 			impls := append(slices.Sorted(maps.Keys(want)), "cuda/right")
-			judgeRedTeam(t, want, "cuda/kernels/softmax.cu", "softmax.cu", "--impl", strings.Join(impls, ","), "--distribution", distributions)
+			judgeRedTeam(t, want, "softmax", "cuda/kernels/softmax.cu", "softmax.cu", "--impl", strings.Join(impls, ","), "--distribution", distributions)
 		})
 	}
 }
 
-// judgeRedTeam runs a file of testdata/red_team in place of the softmax at a path and compares what comes out.
-func judgeRedTeam(t *testing.T, want map[string]rejection, at, file string, args ...string) {
-	args = append([]string{"softmax", "--pass", "forward", "--dtype", "fp32", "--layout", "contiguous", "--dims", "rows=6,cols=300"}, args...)
+// judgeRedTeam runs a file of testdata/red_team in place of an operator's at a path and compares what comes out.
+func judgeRedTeam(t *testing.T, want map[string]rejection, operator, at, file string, args ...string) {
+	args = append([]string{operator, "--pass", "forward", "--dtype", "fp32", "--layout", "contiguous", "--dims", "rows=6,cols=300"}, args...)
 	records := compareOver(t, map[string]string{at: "red_team/" + file}, args...)
 	for name, how := range want {
 		if err := how.holds(of(records, name, op.Forward)); err != nil {

@@ -62,6 +62,14 @@ type Outcome struct {
 	Wedged    bool // the worker survived SIGKILL
 }
 
+// ChangedItsMind makes a decline that came after a launch of the same call what it is: what was taken once may not be declined then, by what the
+// first launch saw.
+func (o *Outcome) ChangedItsMind() {
+	if o.Status == op.StatusUnsupported {
+		o.Status, o.Sentence = op.StatusFail, "it took this call once, and declines it when it is launched again: "+o.Sentence
+	}
+}
+
 // LaunchOutcome is what one launch left behind.
 type LaunchOutcome struct {
 	Plan    LaunchPlan

@@ -448,6 +448,9 @@ func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (back
 	for part := range slices.Chunk(job.Launches, launchesPerJob) {
 		job.Launches = part
 		outcome, err := x.runJob(ctx, e, job)
+		if len(launches) > 0 {
+			outcome.ChangedItsMind()
+		}
 		if err != nil || outcome.Status != op.StatusUnknown {
 			return outcome, err
 		}

@@ -97,6 +97,9 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 				return incomplete("launch %d says %v, which is not for a worker to say", i, l.Status)
 			}
 			outcome.Status, outcome.Sentence, outcome.Where = l.Status, printable(l.Message), l.Where
+			if i > 0 {
+				outcome.ChangedItsMind()
+			}
 			return outcome
 		}
 		if len(l.Inputs) != len(args.Inputs) || len(l.Outputs) != len(job.Outputs) {
