@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// The page of findings is what the files of findings say.
+func TestFindingsPage(t *testing.T) {
+	var out bytes.Buffer
+	if code := newApp(nil, &out, &out).execute([]string{"ops", "findings"}); code != exitGood {
+		t.Fatalf("exit %d: %s", code, &out)
+	}
+	page, err := os.ReadFile("../../docs/findings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != string(page) {
+		t.Error("docs/findings.md is not what the findings say: go run ./cmd/triad ops findings > docs/findings.md")
+	}
+	for _, o := range catalog.All() {
+		for _, f := range o.Findings {
+			if !strings.Contains(string(page), "### "+f.ID+"\n") || !strings.Contains(string(page), f.Command) {
+				t.Errorf("%s of %s is not on the page", f.ID, o.Spec.Name)
+			}
+		}
+	}
+}
+
+var firstVersion = regexp.MustCompile(`[0-9.]+`)
+
+// The command of every finding asks for a case that the finding covers.
+func TestFindingCommands(t *testing.T) {
+	for _, o := range catalog.All() {
+		for _, f := range o.Findings {
+			words := strings.Fields(f.Command)
+			var options compareOptions
+			cmd := &cobra.Command{}
+			options.add(cmd, "both")
+			if err := cmd.ParseFlags(words[2:]); err != nil || words[1] != "compare" {
+				t.Errorf("%s: %s: %v", f.ID, f.Command, err)
+				continue
+			}
+			request, err := options.request(cmd.Flags().Args())
+			if err != nil || len(request.Operators) != 1 || request.Operators[0] != o {
+				t.Errorf("%s: %s: %v", f.ID, f.Command, err)
+				continue
+			}
+			if options.device != f.Device {
+				t.Errorf("%s: its command runs on %q, it covers %q", f.ID, options.device, f.Device)
+			}
+			plan, err := o.Spec.Expand(request.Options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			versions := map[string]string{}
+			for name, bounds := range f.Versions {
+				versions[name] = firstVersion.FindString(bounds)
+			}
+			covered := slices.ContainsFunc(plan.Cases, func(c op.Case) bool { return f.Covers(c, f.Implementations[0], f.Device, versions) })
+			asked := slices.ContainsFunc(request.Impls, func(prefix string) bool { return strings.HasPrefix(f.Implementations[0], prefix) })
+			if !covered || !asked {
+				t.Errorf("%s: its command runs no case that it covers: %s", f.ID, f.Command)
+			}
+		}
+	}
+}
+
+// What a CPU can show, its command shows: KNOWN, which is no failure, and is one with --strict.
+func TestFindingsShow(t *testing.T) {
+	python := testPython(t)
+	for _, o := range catalog.All() {
+		for _, f := range o.Findings {
+			if f.Device == "gpu" {
+				continue
+			}
+			t.Run(f.ID, func(t *testing.T) {
+				t.Parallel()
+				for _, strict := range []bool{false, true} {
+					args := append(strings.Fields(f.Command)[1:], "--json", "--db", filepath.Join(t.TempDir(), "r.db"))
+					if strict {
+						args = append(args, "--strict")
+					}
+					cmd := exec.Command("triad", args...)
+					cmd.Env = append(os.Environ(), "TRIAD_PYTHON="+python)
+					out, err := cmd.Output()
+					var ended *exec.ExitError
+					if err != nil && !errors.As(err, &ended) {
+						t.Fatal(err)
+					}
+					if bad := cmd.ProcessState.ExitCode() == int(exitBad); bad != strict {
+						t.Errorf("strict %v: exit %d\n%s", strict, cmd.ProcessState.ExitCode(), out)
+					}
+					known := 0
+					for line := range strings.Lines(string(out)) {
+						var r result
+						if err := json.Unmarshal([]byte(line), &r); err != nil {
+							t.Fatal(err)
+						}
+						if r.Status == op.StatusKnown && strings.HasPrefix(r.Message, f.ID+": ") {
+							known++
+						}
+					}
+					if known == 0 {
+						t.Errorf("%s shows no %s:\n%s", f.Command, f.ID, out)
+					}
+				}
+			})
+		}
+	}
+}

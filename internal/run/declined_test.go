@@ -1,0 +1,57 @@
+package run
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// An implementation may decline sizes, and never data: one that takes ordinary data of the same sizes is FAIL where it declines others, also when
+// the ordinary ones are not part of the run.
+func TestDeclinesByValue(t *testing.T) {
+	declines := backend.Outcome{Status: op.StatusUnsupported, Sentence: "it does not suit me"}
+	byValue := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+		if slices.ContainsFunc(x.Float64s(), func(v float64) bool { return !(v < 1e4) || !(v > -1e4) }) {
+			return nil, &declines
+		}
+		return right(x, launch, run)
+	}
+	bySize := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+		if x.Shape[1]%2 == 1 {
+			return nil, &declines
+		}
+		return right(x, launch, run)
+	}
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, distributions := range [][]string{nil, {"extremes"}} {
+		b := fakes(map[string]way{"fake/by_value": byValue, "fake/by_size": bySize})
+		r := &Runner{Backends: []backend.Backend{b}, Recorder: &memory{}, Stop: t.Context()}
+		result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Single: true, Options: op.Options{
+			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Distributions: distributions}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed, declined := 0, 0
+		for _, x := range result.Records {
+			if x.Impl == "fake/by_value" && x.Status == op.StatusFail && strings.HasPrefix(x.Message, "it declines these values, and takes others of the same sizes") {
+				failed++
+			} else if x.Status.Weight() == op.Bad || x.Impl == "fake/by_value" && x.Status == op.StatusUnsupported {
+				t.Errorf("%s %v: %v %s", x.Impl, x.Case, x.Status, x.Message)
+			}
+			if x.Impl == "fake/by_size" && x.Status == op.StatusUnsupported {
+				declined++
+			}
+		}
+		if failed == 0 || declined == 0 {
+			t.Errorf("%v: by value FAIL %d times, by size declined %d times", distributions, failed, declined)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package run
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/tensor"
+)
+
+// wrongly is one entry on a case of attention with what came back for it: its truth is R everywhere but for the first element.
+type wrongly struct {
+	impl, device, dtype, distribution string
+	pass                              op.Pass
+	causal                            string
+	batch, seqKV                      int64
+	output, gate                      string
+	want, got                         float64
+	status                            op.Status
+	says                              string // of a CRASH
+	versions                          map[string]string
+}
+
+// explained runs what the driver asks of documented findings.
+func explained(t *testing.T, w wrongly) (record.Record, *Result) {
+	t.Helper()
+	o, err := catalog.Get("flash_attention")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := op.Case{Op: o.Spec.Name, Pass: w.pass, DType: w.dtype, Distribution: w.distribution, Layout: "contiguous",
+		Dims: op.Dims{{Name: "batch", Value: w.batch}, {Name: "seq_q", Value: 9}, {Name: "seq_kv", Value: w.seqKV}}, Attrs: op.Attrs{{Name: "causal", Text: w.causal}}}
+	r := []float64{w.want, 1, math.NaN()}
+	target := judge.Target{Name: w.output, DType: op.FP32, Shape: []int64{3}, R: r, T: []float64{0, 0, 0}, TFP32: []float64{0, 0, 0}, Sim: r}
+	p := &prepared{work: work{operator: o, Case: c}, truths: map[string]truthOnce{"p16": func() (judge.Truth, error) {
+		return judge.Truth{Contract: "p16", Outputs: []judge.Target{target}}, nil
+	}}}
+	out := tensor.New(w.output, op.FP32, []int64{3})
+	out.SetFloat64s([]float64{w.got, 1, math.NaN()})
+	outcome := backend.Outcome{Launches: []backend.LaunchOutcome{{Outputs: []backend.Output{{Tensor: out}}}}}
+	verdicts := []judge.Verdict{{Output: w.output, Status: w.status, Gate: w.gate, Contract: "p16", Wrong: 1}}
+	if w.status == op.StatusCrash {
+		outcome, verdicts = backend.Outcome{Status: op.StatusCrash, Sentence: w.says}, nil
+	}
+	x := &execution{Runner: &Runner{}, result: &Result{Versions: w.versions}}
+	e := entry{implementation: backend.Implementation{Name: w.impl, Device: w.device}}
+	ended := record.Record{Status: w.status, Impl: w.impl}
+	x.known(p, e, x.explaining(p, e, outcome, verdicts), &ended)
+	return ended, x.result
+}
+
+// A failure is KNOWN where a documented finding explains all of it; another implementation, other data, another gate or another kind of wrong
+// element is not excused.
+func TestKnown(t *testing.T) {
+	nan := math.NaN()
+	lost := wrongly{"torch/flash", "gpu", "bf16", "non_finite", op.Backward, "false", 1, 9, "grad_v", "G1", nan, 0.5, op.StatusFail, "",
+		map[string]string{"torch": "2.11.0", "cudnn": "91900"}}
+	masked := wrongly{"torch/cudnn", "gpu", "bf16", "outlier", op.Forward, "true", 1, 150, "o", "G2", 1, 472, op.StatusFail, "", lost.versions}
+	empty := wrongly{"torch/cudnn", "gpu", "bf16", "normal", op.Forward, "false", 0, 9, "o", "", 1, 1, op.StatusCrash,
+		"TypeError: scaled_dot_product_attention returned None", lost.versions}
+	on := func(w wrongly, change func(*wrongly)) wrongly { change(&w); return w }
+	for name, c := range map[string]struct {
+		w  wrongly
+		id string
+	}{
+		"FlashAttention-2's grad_v":     {lost, "flash-2-lse"},
+		"the same through torch/sdpa":   {on(lost, func(w *wrongly) { w.impl = "torch/sdpa" }), "flash-2-lse"},
+		"cuDNN's grad_q":                {on(lost, func(w *wrongly) { w.impl, w.output, w.got = "torch/cudnn", "grad_q", math.Inf(-1) }), "cudnn-nan-grad-q"},
+		"cuDNN's mask":                  {masked, "cudnn-finite-mask"},
+		"cuDNN's empty batch":           {empty, "cudnn-empty-batch"},
+		"the CPU's forward":             {on(lost, func(w *wrongly) { w.impl, w.device, w.pass, w.output = "torch/sdpa", "cpu", op.Forward, "o" }), "sdpa-cpu-nan"},
+		"a value that should be finite": {on(lost, func(w *wrongly) { w.want = 1 }), ""},
+		"a NaN where none belongs":      {on(lost, func(w *wrongly) { w.want, w.got = 1, nan }), ""},
+		"another gate":                  {on(lost, func(w *wrongly) { w.gate = "G2" }), ""},
+		"another output":                {on(lost, func(w *wrongly) { w.output = "grad_k" }), ""},
+		"a race":                        {on(lost, func(w *wrongly) { w.status = op.StatusRace }), ""},
+		"a crash":                       {on(lost, func(w *wrongly) { w.status = op.StatusCrash }), ""},
+		"the forward":                   {on(lost, func(w *wrongly) { w.pass, w.output = op.Forward, "o" }), ""},
+		"other data":                    {on(lost, func(w *wrongly) { w.distribution = "normal" }), ""},
+		"ours":                          {on(lost, func(w *wrongly) { w.impl = "cuda/tiled" }), ""},
+		"Triton's":                      {on(lost, func(w *wrongly) { w.impl = "triton/tiled" }), ""},
+		"no mask":                       {on(masked, func(w *wrongly) { w.causal = "false" }), ""},
+		"torch's own mask":              {on(masked, func(w *wrongly) { w.seqKV = 9 }), ""},
+		"scores that no mask loses":     {on(masked, func(w *wrongly) { w.distribution = "normal" }), ""},
+		"a mask not by cuDNN":           {on(masked, func(w *wrongly) { w.impl = "torch/flash" }), ""},
+		"a later torch":                 {on(masked, func(w *wrongly) { w.versions = map[string]string{"torch": "2.12.0", "cudnn": "91900"} }), ""},
+		"fp32, which cuDNN refuses":     {on(masked, func(w *wrongly) { w.dtype = "fp32" }), ""},
+		"another exception":             {on(empty, func(w *wrongly) { w.says = "TypeError: pad(): argument 'input'" }), ""},
+		"None for a batch":              {on(empty, func(w *wrongly) { w.batch = 1 }), ""},
+	} {
+		r, _ := explained(t, c.w)
+		if c.id == "" && r.Status != c.w.status {
+			t.Errorf("%s: %v %s, want %v", name, r.Status, r.Message, c.w.status)
+		}
+		if c.id != "" && (r.Status != op.StatusKnown || !strings.HasPrefix(r.Message, c.id+": ")) {
+			t.Errorf("%s: %v %q, want KNOWN by %s", name, r.Status, r.Message, c.id)
+		}
+	}
+}
+
+// A finding is gone where enough cases that it covers are right; a fault of another kind does not say so.
+func TestFindingGone(t *testing.T) {
+	empty := wrongly{"torch/cudnn", "gpu", "bf16", "normal", op.Forward, "false", 0, 9, "o", "", 1, 1, op.StatusPass, "", map[string]string{"torch": "2.12.0"}}
+	for status, gone := range map[op.Status]bool{op.StatusPass: true, op.StatusDifferentContract: true, op.StatusNoPower: false, op.StatusFail: false} {
+		w := empty
+		w.status = status
+		if _, result := explained(t, w); len(result.Findings) != 1 || result.Findings[0].Gone() != gone {
+			t.Errorf("%v: %+v, want gone %v", status, result.Findings, gone)
+		}
+	}
+	w := empty
+	w.status, w.says = op.StatusCrash, "TypeError: scaled_dot_product_attention returned None"
+	if _, result := explained(t, w); result.Findings[0].Gone() || result.Findings[0].Shown != 1 {
+		t.Errorf("it shows: %+v", result.Findings)
+	}
+}
