@@ -35,7 +35,10 @@ var load = sync.OnceValues(func() ([]*Operator, error) {
 	}
 	var all []*Operator
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), findingsEnding) {
+		if name, is := strings.CutSuffix(entry.Name(), findingsEnding); is {
+			if _, err := fs.Stat(files, name+".toml"); err != nil {
+				return nil, fmt.Errorf("read findings %s: there is no operator %s", entry.Name(), name)
+			}
 			continue
 		}
 		text, err := files.ReadFile(entry.Name())

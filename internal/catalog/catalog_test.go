@@ -15,6 +15,7 @@ func TestEverySpecLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, err := filepath.Glob("*.toml")
+	want = slices.DeleteFunc(want, func(name string) bool { return strings.HasSuffix(name, findingsEnding) })
 	if err != nil || len(want) < 6 {
 		t.Fatalf("%v, %v: want at least the specs of the first release", want, err)
 	}
