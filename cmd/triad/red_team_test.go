@@ -1,7 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -165,4 +169,30 @@ func without(records []result, variant string) []result {
 		}
 	}
 	return kept
+}
+
+// A user's function may raise on strided tensors, on which it is then not judged, and not on data.
+func TestOwnFunctionChoosesNoData(t *testing.T) {
+	args := []string{"compare", "softmax", "--add", "testdata/red_team/own_declines.py", "--impl", "mine", "--pass", "forward", "--dtype", "fp32", "--dims", "rows=6,cols=300",
+		"--distribution", "normal,extremes", "--layout", "contiguous,transposed", "--device", "cpu", "--json", "--db", filepath.Join(t.TempDir(), "r.db")}
+	cmd := exec.Command("triad", args...)
+	cmd.Env = append(os.Environ(), "TRIAD_PYTHON="+testPython(t))
+	out, _ := cmd.Output()
+	if cmd.ProcessState.ExitCode() != int(exitBad) {
+		t.Fatalf("exit %d, want 1\n%s", cmd.ProcessState.ExitCode(), out)
+	}
+	ended := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		var r result
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		ended[r.Layout+" "+r.Distribution] = r.Status.String() + " " + r.Message
+	}
+	for what, want := range map[string]string{"contiguous normal": "PASS ", "contiguous extremes": "CRASH NotImplementedError: only ordinary numbers",
+		"transposed normal": "UNSUPPORTED it raises ValueError on strided tensors: only dense tensors"} {
+		if !strings.HasPrefix(ended[what], want) {
+			t.Errorf("%s: %q, want %q", what, ended[what], want)
+		}
+	}
 }
