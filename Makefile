@@ -2,7 +2,7 @@
 # make test     every test: Go, Python, emulator; fetches what they need on first use, and ends with what was skipped and why
 # make gpu-coverage  what no test runs of the code that only a GPU reaches
 # make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
-# make test-long  more seeds, more kills, fuzzing
+# make test-long  more seeds, more kills, fuzzing, every kernel compiled for every GPU
 # make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
 # make figures  build bin/figures.test, which measures on a GPU what docs/performance.md promises
 # make wheel    a wheel of the Python package for this Python and platform into dist/: it installs without Go, and brings triad along
@@ -53,9 +53,11 @@ mutation:
 	@TRIAD_MUTATION_SEEDS=$(SEEDS) TRIAD_MUTATION_PEERS=$(PEERS) TRIAD_MUTATION_SCORE=$(CURDIR)/build/mutation.txt \
 		$(GO) test -count=1 -timeout 120m -run '^TestMutation$$' ./internal/catalog; status=$$?; cat build/mutation.txt; exit $$status
 
-# What takes longer: more seeds for the judge, the kills of the store again and again, fuzzing.
+# What takes longer: more seeds for the judge, every kernel for sm_75 to sm_120, the kills of the store again and again, fuzzing.
 test-long:
 	$(MAKE) mutation SEEDS=25
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestKernelsCompileForEveryGPU$$' ./cuda
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPython$$/gpu_code' ./pybridge
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPower$$' -v ./internal/run
 	$(GO) test -timeout 60m -count=5 -run 'Kills|Cut|Writers' ./results
 	$(GO) test -run '^$$' -fuzz '^FuzzSource$$' -fuzztime 30s ./cuda/rewrite

@@ -6,11 +6,13 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"triad"
+	"triad/internal/backend"
 	"triad/internal/need"
 )
 
@@ -144,6 +146,38 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// everyArchitecture is what the kernels are compiled for where time allows: the GPUs that nvcc 13 knows and people have, and the names with a
+// letter, which libraries are built for on the newer ones.
+var everyArchitecture = []string{"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a"}
+
+// TestKernelsCompileForEveryGPU compiles every kernel library, and the runtime's, for each architecture: some have no cp.async, no bf16, no wgmma.
+// Whether the variants run there is asked by their `accepts`.
+func TestKernelsCompileForEveryGPU(t *testing.T) {
+	if os.Getenv("TRIAD_TEST_LONG") == "" {
+		t.Skip("nvcc takes minutes for each architecture: make test-long")
+	}
+	nvcc := needNVCC(t)
+	for _, arch := range everyArchitecture {
+		b := GPUBuilder{Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{arch}}
+		for _, kernel := range append(kernelNames(t), RuntimeName) {
+			t.Run(arch+"/"+kernel, func(t *testing.T) {
+				library, err := b.Kernels(t.Context(), kernel)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, fact := range library.Facts.Kernels {
+					if fact.SpillBytes > 0 {
+						t.Logf("%s spills %d bytes with %d registers", fact.Kernel, fact.SpillBytes, fact.Registers)
+					}
+				}
+				if !slices.ContainsFunc(library.Facts.Kernels, func(f backend.KernelFact) bool { return f.Arch == arch }) {
+					t.Errorf("ptxas named no kernel for %s", arch)
+				}
+			})
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ unchanged: the file still loads, its torch rows still run, and the worker report
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -101,6 +102,24 @@ class Implementation:
         if isinstance(self.contract, str):
             return self.contract
         return self.contract.get((direction, dtype), "fp32")
+
+
+@functools.cache
+def capability(device: Any) -> tuple[int, int] | None:
+    """The compute capability of a torch.device, (major, minor); None for a CPU."""
+    if device.type != "cuda":
+        return None
+    import torch
+
+    return torch.cuda.get_device_capability(device)
+
+
+def too_old(device: Any, what: str, least: tuple[int, int]) -> str | None:
+    """The sentence for an `accepts` where a GPU is older than what needs, None where it is not."""
+    found = capability(device)
+    if found is None or found >= least:
+        return None
+    return f"{what} needs a GPU of compute capability {least[0]}.{least[1]} or newer, this one has {found[0]}.{found[1]}"
 
 
 def rounded(x: Any) -> Any:

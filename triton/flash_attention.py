@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, rounded, sixteen_bit, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, rounded, sixteen_bit, tl, too_old, triton
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
 
@@ -227,7 +227,7 @@ def _accepts_tiled(direction, q, *rest, causal, scale):
     head_dim = q.shape[3]
     if not (16 <= head_dim <= 256 and head_dim % 8 == 0):
         return f"flash_attention/triton/tiled: head_dim {head_dim} is not a multiple of 8 in 16..256"
-    return None
+    return too_old(q.device, "a block, with 96 KB of shared memory,", (8, 0))
 
 
 # ---- flash-attn-4
@@ -413,7 +413,7 @@ _TAKES = "what torch says that this kernel takes, in rows that begin at a multip
 
 IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS, contract=sixteen_bit("p16"), accepts=_accepts_tiled,
-                   constraint="head_dim a multiple of 8 in 16..256"),
+                   constraint="head_dim a multiple of 8 in 16..256; no GPU older than compute capability 8.0"),
     _row("torch/sdpa", forward_sdpa, "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC,
          constraint="on a GPU rows that begin at a multiple of 16 bytes"),
     _row("torch/eager", forward_eager, "eager"),

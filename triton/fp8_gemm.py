@@ -18,7 +18,7 @@ import functools
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, triton
+from implementation import INTERPRETED, Implementation, ceildiv, next_power_of_2, tl, too_old, triton
 
 DIFFERENTIABLE = (0, 2)  # of the inputs of reference
 BLOCK_K = 128  # the granule of block scaling and of promotion to fp32
@@ -214,6 +214,11 @@ def _representative(size: int, blocks: bool = False) -> int:
     return last + BLOCK_K * (before if before < 4 else 4 + before % 4)
 
 
+def _accepts_triton(direction, a, *rest, scaling, out):
+    """Triton has no conversion of its own for e4m3, which every product has, below 8.9."""
+    return too_old(a.device, "Triton's e4m3", (8, 9))
+
+
 def _accepts_scaled_mm(fast: bool):
     def accepts(direction, *inputs, scaling, out):
         name = "fp8_gemm/torch/scaled_mm_fast" if fast else "fp8_gemm/torch/scaled_mm"
@@ -242,11 +247,13 @@ def _row(name: str, function, contract: str = "promoted", **more) -> Implementat
                           backward_dtypes=("e4m3",), **more)
 
 
+_NEWER = "a GPU of compute capability 8.9 or newer, or none"
+
 _TAKEN = "sizes that this build of torch does not refuse, from a multiple of 16 bytes on"
 
 IMPLEMENTATIONS = [
-    _row("triton/tiled", forward_tiled),
-    _row("triton/splitk", forward_splitk),
+    _row("triton/tiled", forward_tiled, accepts=_accepts_triton, constraint=_NEWER),
+    _row("triton/splitk", forward_splitk, accepts=_accepts_triton, constraint=_NEWER),
     _row("torch/scaled_mm", _forward_scaled_mm(False), accepts=_accepts_scaled_mm(False), constraint=_TAKEN),
     _row("torch/dequant", forward_dequant),
 ]

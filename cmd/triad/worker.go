@@ -103,7 +103,7 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 func (a *app) compilerEnv() []string {
 	var env []string
 	for _, name := range append(a.passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_CACHE_PATH", "LD_LIBRARY_PATH", "CPATH", "LIBRARY_PATH",
-		"CUEMU_SHARED_BYTES") {
+		"CUEMU_SHARED_BYTES", "CUEMU_CAPABILITY") {
 		if v := a.getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}

@@ -13,7 +13,7 @@
  *           an abandoned launch leaks what its host code held.
  * A plain   program with `main` and <<<>>> links with the same sources; there a report goes to stderr and the exit status is 3.
  *           CUEMU_ORDER=forward|reverse|random:SEED|greedy:SEED and CUEMU_WORKERS=N set it up;
- *           CUEMU_SHARED_BYTES=N gives blocks less shared memory than Hopper's 227 KB.
+ *           CUEMU_SHARED_BYTES=N gives blocks less shared memory than Hopper's 227 KB, CUEMU_CAPABILITY=75 an older compute capability than 8.0.
  *
  * Never measure a kernel here: the emulator's time says nothing about a GPU's.
  */

@@ -12,6 +12,14 @@ namespace cuemu {
 namespace {
 cudaError_t last_error = cudaSuccess;
 size_t allowed = STATIC_LIMIT;
+
+// The compute capability that code sees, in tenths: 8.0, which the emulated instructions are of, or an older one by CUEMU_CAPABILITY.
+int capability_asked() {
+	const char *asked = getenv("CUEMU_CAPABILITY");
+	const int tenths = asked ? atoi(asked) : 0;
+	return tenths >= 50 && tenths < 80 ? tenths : 80;
+}
+const int capability = capability_asked();
 }  // namespace
 
 void set_last_error(cudaError_t error) { last_error = error; }
@@ -144,7 +152,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device) {
 	p->maxThreadsDim[2] = 64;
 	p->maxGridSize[0] = 0x7fffffff;
 	p->maxGridSize[1] = p->maxGridSize[2] = 65535;
-	p->major = 8;
+	p->major = capability / 10;
+	p->minor = capability % 10;
 	p->multiProcessorCount = 4;
 	p->maxThreadsPerMultiProcessor = 2048;
 	p->maxBlocksPerMultiProcessor = 32;
@@ -158,8 +167,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 	case cudaDevAttrMaxSharedMemoryPerBlock: *value = STATIC_LIMIT; break;
 	case cudaDevAttrWarpSize: *value = 32; break;
 	case cudaDevAttrMultiProcessorCount: *value = 4; break;
-	case cudaDevAttrComputeCapabilityMajor: *value = 8; break;
-	case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
+	case cudaDevAttrComputeCapabilityMajor: *value = capability / 10; break;
+	case cudaDevAttrComputeCapabilityMinor: *value = capability % 10; break;
 	case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
 	case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = shared_limit(); break;
 	default: return last_error = cudaErrorInvalidValue;

@@ -131,7 +131,9 @@ template <class T, int Group_, int Items_, int Stages_ = 2> struct RingShape {
 	static constexpr int Threads = 512, Stages = Stages_, Group = Group_, Items = Items_, Groups = Threads / Group, Warps = Group / warp_size;
 	static constexpr int V = vector<T>, Packs = Items / V, cols = Group * Items; // at most
 	static constexpr bool KeepRow = Items <= 16; // in registers between its two uses; else it is read from shared memory again
-	static constexpr int bytes = Stages * 2 * Packs * Threads * 16;
+	static constexpr int bytes = Stages * 2 * Packs * Threads * 16;            // dynamic shared memory
+	static constexpr int scratch_floats = 2 * Groups * 2 * Warps;              // static shared memory
+	static constexpr int shared_bytes = bytes + scratch_floats * static_cast<int>(sizeof(float));
 	static_assert(KeepRow || Stages > 1, "a row that is read again leaves no room for the next one");
 	static_assert(Items % V == 0 && Group % warp_size == 0 && Threads % Group == 0, "whole packs, warps and groups only");
 	static_assert(bytes >= 2 * Groups * cols * static_cast<int>(sizeof(float)), "the ring's memory holds the sums of all groups in the end");
@@ -251,6 +253,7 @@ __global__ void __launch_bounds__(Shape::Threads, 1)
 	constexpr int V = Shape::V, Packs = Shape::Packs, Group = Shape::Group;
 	extern __shared__ __align__(128) unsigned char ring_memory[];
 	__shared__ float scratch[2][Shape::Groups][2 * Shape::Warps];
+	static_assert(sizeof scratch == Shape::scratch_floats * sizeof(float), "shared_bytes counts it");
 	Ring<Shape> ring(in, ring_memory, rows, cols);
 #pragma unroll
 	for (int s = 0; s < Shape::Stages; s++) ring.ask(s, s);

@@ -19,6 +19,7 @@
 #include "arguments.cuh"
 #include "attention.cuh"
 #include "attention_tile.cuh"
+#include "capability.cuh"
 #include "flash_attention_mma.cuh"
 #ifndef __CUEMU__ // the emulator has no wgmma
 #include "flash_attention_wgmma.cuh"
@@ -563,6 +564,7 @@ template <int Step, int Least = Step == 1 ? 1 : 2 * Step> int accepts_forward(co
 
 // What tensor cores ask besides: rows that can be copied 16 bytes at a time, and a scale with which the largest product is the largest score.
 void check_mma(triad::Check &check, const triad_call *call, const char *const *names, int shared_bytes) {
+	triad::needs_capability(check, "mma of 16 x 8 x 16 elements", 80, true);
 	const int most = triad::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
 	check.that(most >= shared_bytes, "a block needs %d bytes of shared memory, this GPU gives %d", shared_bytes, most);
 	check.that(call->in[0].shape[3] <= 128, "head_dim %lld is more than 128", static_cast<long long>(call->in[0].shape[3]));
@@ -607,14 +609,11 @@ int accepts_backward_mma(const triad_call *call, char *why, int32_t why_bytes) {
 }
 
 #ifndef __CUEMU__
-// The other architectures' code is empty: what the GPU is decides.
+// The other architectures' code is empty.
 template <int (*Accepts)(const triad_call *, char *, int32_t)> int accepts_wgmma(const triad_call *call, char *why, int32_t why_bytes) {
 	if (const int status = Accepts(call, why, why_bytes)) return status;
-	int device = 0, major = 0, minor = 0;
-	const bool known = cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-	                   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
 	triad::Check check(why, why_bytes);
-	check.that(known && major == 9 && minor == 0, "wgmma needs a GPU of compute capability 9.0, this one has %d.%d", major, minor);
+	triad::needs_capability(check, "wgmma", 90, false);
 	return check.status();
 }
 #endif
@@ -628,7 +627,7 @@ constexpr const char *tiled_limits = "head_dim a multiple of 8 in 16..256", *nai
 #ifndef __CUEMU__
 constexpr const char *wgmma_limits = "as sm80_mma, on compute capability 9.0";
 #endif
-constexpr const char *mma_limits = "head_dim a multiple of 8 in 8..128, scale > 0, rows aligned to 16 bytes";
+constexpr const char *mma_limits = "head_dim a multiple of 8 in 8..128, scale > 0, rows aligned to 16 bytes, compute capability 8.0 or newer";
 
 TRIAD_KERNEL(flash_attention, naive, forward,
              .contract("fp32").dtypes(full).outputs(o_and_lse).accepts(accepts_forward<1>)

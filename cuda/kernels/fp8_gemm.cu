@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "arguments.cuh"
+#include "capability.cuh"
 #include "element.cuh"
 #include "fp8_product.cuh"
 #include "register.cuh"
@@ -323,17 +324,12 @@ int accepts(const triad_call *call, char *why, int32_t why_bytes) {
 }
 
 #ifndef __CUEMU__
-// Code for other architectures than sm_90a is in no library: what the GPU is decides.
+// The other architectures' code is empty.
 template <int Products>
 int accepts_wgmma(const triad_call *call, char *why, int32_t why_bytes) {
 	if (const int status = accepts<Products>(call, why, why_bytes)) return status;
-	int device = 0, major = 0, minor = 0;
-	const bool known = cudaGetDevice(&device) == cudaSuccess &&
-	                   cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-	                   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
 	triad::Check check(why, why_bytes);
-	check.that(known, "the compute capability of the GPU cannot be read");
-	check.that(major == 9 && minor == 0, "wgmma needs a GPU of compute capability 9.0, this one has %d.%d", major, minor);
+	triad::needs_capability(check, "wgmma", 90, false);
 	check.that(call->in[0].shape[1] < INT32_MAX, "k %lld is not below 2^31", static_cast<long long>(call->in[0].shape[1]));
 	return check.status();
 }

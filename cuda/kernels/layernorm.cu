@@ -365,7 +365,7 @@ template <class T> int launch_bwd(const Backward &b) {
 	int status = TRIAD_OK;
 	int64_t groups = b.plan.groups;
 	const auto ring = [&](auto shape) {
-		if (triad::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) < shape.bytes) return false; // sm_86 and sm_89 have 99 KB
+		if (triad::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) < shape.shared_bytes) return false; // sm_86 has 99 KB, sm_75 64
 		groups = std::min<int64_t>(multiprocessors, (b.rows + shape.Groups - 1) / shape.Groups);
 		status = launch_ring<decltype(shape)>(b, groups);
 		return true;

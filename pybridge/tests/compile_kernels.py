@@ -2,7 +2,7 @@
 
     python compile_kernels.py sm_90 [OP...]
 
-Prints one JSON line a compiled kernel: op, kernel, dtype, shared_bytes, seconds. Runs in a process of its own, without the interpreter.
+Prints one JSON line a compiled kernel: op, kernel, dtype, shared_bytes, seconds. Calls that the rows decline on such a GPU are left out. Runs in a process of its own, without the interpreter.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import time
 os.environ.pop("TRITON_INTERPRET", None)
 
 from client import OPERATORS  # noqa: E402
+
+import implementation  # noqa: E402
 
 import torch  # noqa: E402
 import triton  # noqa: E402
@@ -80,10 +82,14 @@ def calls_of(op: str, dtype: torch.dtype) -> list:
     elif op == "fp8_gemm":
         for scaling, scale, other in (("tensor", torch.zeros(1), torch.float8_e5m2), ("row", n, dtype), ("block", torch.zeros(512, 16), dtype)):
             a, b = torch.zeros(512, 2048).to(dtype), torch.zeros(512, 2048).to(other)
+            if module._accepts_triton("forward", a, scale, b, scale, scaling=scaling, out="bf16"):
+                continue
             module.forward_tiled(a, scale, b, scale, scaling=scaling, out="bf16"), module.forward_splitk(a, scale, b, scale, scaling=scaling, out="bf16")
     else:
         for head_dim, causal in ((128, True), (256, False)):
             q, k, lse = torch.zeros(1, 4, 512, head_dim, dtype=dtype), torch.zeros(1, 2, 512, head_dim, dtype=dtype), torch.zeros(1, 4, 512)
+            if module._accepts_tiled("forward", q, k, k, causal=causal, scale=0.1):
+                continue
             module.forward(q, k, k, causal=causal, scale=0.1), module.backward(q, k, k, q, lse, q, causal=causal, scale=0.1)
     return calls
 
@@ -93,6 +99,7 @@ DTYPES = {"fp8_gemm": (torch.float8_e4m3fn,), "flash_attention": (torch.bfloat16
 
 def main() -> None:
     arch, ops = int(sys.argv[1].removeprefix("sm_")), sys.argv[2:] or sorted(p.stem for p in OPERATORS.glob("*.py"))
+    implementation.capability = lambda device: divmod(arch, 10)
     for op in ops:
         for dtype in DTYPES.get(op, (torch.bfloat16,)):
             for kernel, args, options in calls_of(op, dtype):

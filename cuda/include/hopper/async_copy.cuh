@@ -1,4 +1,5 @@
-// async_copy.cuh: copies from global to shared memory that run beside the thread that asked for them (cp.async, sm_80 and newer).
+// async_copy.cuh: copies from global to shared memory that run beside the thread that asked for them (cp.async, sm_80 and newer; on older GPUs
+// the thread copies at once, which any code that waits as it must allows).
 //
 //   AsyncCopies copies;
 //   copies.copy16(to, from, valid);     // once or more
@@ -60,6 +61,18 @@ private:
 	}
 	Copy list[most];
 	int count = 0, groups = 0;
+};
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+struct AsyncCopies {
+	__device__ void copy16(SharedAddress to, const void *from, bool valid) { copy<uint4>(to, from, valid); }
+	__device__ void copy4(SharedAddress to, const void *from, bool valid) { copy<uint32_t>(to, from, valid); }
+	__device__ void commit() {}
+	template <int Pending> __device__ void wait() {}
+
+private:
+	template <class Word> __device__ void copy(SharedAddress to, const void *from, bool valid) {
+		*static_cast<Word *>(__cvta_shared_to_generic(to)) = valid ? *static_cast<const Word *>(from) : Word{};
+	}
 };
 #else
 struct AsyncCopies {

@@ -22,9 +22,9 @@ namespace hopper {
 // load_matrices: lane 8 i + r points at row r of matrix i, 8 elements in 16 aligned bytes. r[i] is elements 2t, 2t+1 of row g of matrix i.
 // load_transposed: the same, and r[i] is rows 2t, 2t+1 of column g of matrix i.
 // Multiply<T>::add: D += A B with fp32 sums.
+#ifdef __CUEMU__
 template <class T> struct Multiply;
 
-#ifdef __CUEMU__
 inline void load_matrices(uint32_t (&r)[4], SharedAddress row, CUEMU_HERE) { cuemu::load_matrices<false>(r, pointer_to(row), file, line); }
 inline void load_transposed(uint32_t (&r)[4], SharedAddress row, CUEMU_HERE) { cuemu::load_matrices<true>(r, pointer_to(row), file, line); }
 
@@ -46,6 +46,12 @@ __device__ inline void load_transposed(uint32_t (&r)[4], SharedAddress row) {
 	             : "r"(row));
 }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+template <class T> struct Multiply { // never reached: needs_capability of capability.cuh declines such GPUs
+	__device__ static void add(float (&)[4], const uint32_t (&)[4], uint32_t, uint32_t) { __trap(); }
+};
+#else
+template <class T> struct Multiply;
 template <> struct Multiply<__nv_bfloat16> {
 	__device__ static void add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
 		asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -61,6 +67,7 @@ template <> struct Multiply<__half> {
 		    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 	}
 };
+#endif
 #endif
 
 __device__ inline uint32_t bits_of(__nv_bfloat162 v) {
