@@ -6,6 +6,7 @@
 # make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
 # make figures  build bin/figures.test, which measures on a GPU what docs/performance.md promises
 # make wheel    a wheel of the Python package for this Python and platform into dist/: it installs without Go, and brings triad along
+# make release  what people install, into dist/: wheels for PYTHONS, the container file, the changelog, SHA256SUMS
 # make clean    remove what was built here
 
 GO ?= go
@@ -76,7 +77,13 @@ wheel: build
 	rm -rf build/gpu && mkdir -p build/gpu dist && cp -r bin/triad-cuda bin/kernels build/gpu/
 	TRIAD_GPU_FILES=$(CURDIR)/build/gpu python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist ./pybridge/python
 
+# All of PYTHONS have to be here, with headers; release/build.Dockerfile has them in containers.
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+release: build
+	rm -rf build/gpu && mkdir -p build/gpu && cp -r bin/triad-cuda bin/kernels build/gpu/
+	GO="$(GO)" python3 release/wheels.py --gpu build/gpu --dist dist $(PYTHONS)
+
 clean:
 	rm -rf bin build dist
 
-.PHONY: gpu-coverage build figures wheel test vet set-up mutation test-long bench clean
+.PHONY: gpu-coverage build figures wheel release test vet set-up mutation test-long bench clean

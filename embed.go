@@ -2,10 +2,19 @@
 // side. What reads them gets an fs.FS.
 package triad
 
-import "embed"
+import (
+	"embed"
+	"strings"
+)
 
 // Files are laid out as in the repository.
 //
 //go:embed cuda/abi.h cuda/kernels cuda/include cuda/runtime cuda/emulator
 //go:embed triton/*.py pybridge/*.py requirements*.txt
 var Files embed.FS
+
+//go:embed VERSION
+var version string
+
+// Version is the version of the product: that of the program, of its wheels and of the newest entry in CHANGELOG.md.
+var Version = strings.TrimSpace(version)

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -69,5 +71,18 @@ func TestEmbeddedFoldersHoldNoGo(t *testing.T) {
 		return err
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestChangelogKnowsTheVersion: a release is described, and under its own number.
+func TestChangelogKnowsTheVersion(t *testing.T) {
+	text, err := os.ReadFile("CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := regexp.MustCompile(`(?m)^## .*$`).FindString(string(text))
+	want := regexp.MustCompile(`^## \[` + regexp.QuoteMeta(triad.Version) + `\] - \d{4}-\d\d-\d\d$`)
+	if !want.MatchString(newest) {
+		t.Errorf("the newest entry of CHANGELOG.md is %q, VERSION is %s", newest, triad.Version)
 	}
 }

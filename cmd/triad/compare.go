@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad"
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/op"
@@ -229,8 +230,8 @@ func powerOf(result run.Result) report.Power {
 
 // session describes this invocation.
 func (a *app) session(request string, r run.Request, o *compareOptions) record.Session {
-	return record.Session{Request: request, Command: o.args, Version: version, Commit: commit(), Level: r.Options.Level.String(), Seed: r.Seed,
-		Machine: machine(), Toolchain: record.Toolchain{"triad": version, "go": goVersion()}}
+	return record.Session{Request: request, Command: o.args, Version: triad.Version, Commit: commit(), Level: r.Options.Level.String(), Seed: r.Seed,
+		Machine: machine(), Toolchain: record.Toolchain{"triad": triad.Version, "go": goVersion()}}
 }
 
 // openStore opens the database that a flag names, or the user's own.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad"
 	"triad/cuda"
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
@@ -60,7 +61,7 @@ func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Findi
 	if err != nil {
 		return nil, err
 	}
-	findings := []report.Finding{{Subject: "triad", State: "ok", Detail: version + " " + commit()}}
+	findings := []report.Finding{{Subject: "triad", State: "ok", Detail: triad.Version + " " + commit()}}
 	findings = append(findings, hostCompiler(ctx))
 	findings = append(findings, a.gpuFindings(ctx)...)
 	findings = append(findings, a.nvcc(ctx))

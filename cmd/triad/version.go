@@ -6,10 +6,9 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-)
 
-// version is the version of the product.
-const version = "0.1.0"
+	"triad"
+)
 
 // commit is the revision the binary was built from, "" where the build did not record one.
 func commit() string {
@@ -35,7 +34,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text := "triad " + version
+			text := "triad " + triad.Version
 			if c := commit(); c != "" {
 				text += " (" + c + ")"
 			}

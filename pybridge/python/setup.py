@@ -33,10 +33,10 @@ def run(*command, cwd=ROOT, **environment):
 
 
 def version():
-    """The driver's own version."""
-    if not (ROOT / "cmd/triad/version.go").is_file():
+    """The product's version."""
+    if not (ROOT / "VERSION").is_file():
         sys.exit("build triad: the Go sources are not here: install from a checkout of the repository, or take a wheel")
-    return re.search(r'^const version = "(.+)"$', (ROOT / "cmd/triad/version.go").read_text(), re.MULTILINE).group(1)
+    return (ROOT / "VERSION").read_text().strip()
 
 
 def build_native(target: Path, scratch: Path):
@@ -44,6 +44,8 @@ def build_native(target: Path, scratch: Path):
     bin_folder, module, output = scratch / "bin", scratch / "module", scratch / "module" / "native"
     output.mkdir(parents=True)
     run(GO, "build", "-o", f"{bin_folder}/", *TOOLS)
+    # gopy links libpython, and asks for it where the interpreter was built for, which is not where it lies when it was moved.
+    libraries = os.pathsep.join([str(Path(sys.base_prefix) / "lib"), *filter(None, [os.environ.get("LIBRARY_PATH")])])
     text = (ROOT / "go.mod").read_text()
     text = re.sub(r"^module triad$", "module triad_native", text, flags=re.MULTILINE)
     (module / "go.mod").write_text(f"{text}\nrequire triad v0.0.0\n\nreplace triad => {ROOT}\n")
@@ -51,7 +53,7 @@ def build_native(target: Path, scratch: Path):
     (module / "import.go").write_text('package main\n\nimport (\n\t_ "github.com/go-python/gopy/gopyh"\n\t_ "triad/pybridge/native"\n)\n\nfunc main() {}\n')
     run(bin_folder / "gopy", "build", "-vm", sys.executable, "-output", output, "-name", "native", "-no-make", "-symbols=false", "triad/pybridge/native",
         cwd=module, PATH=f"{bin_folder}{os.pathsep}{os.environ['PATH']}", GOFLAGS=os.environ.get("GOFLAGS", "") + " -trimpath",
-        CGO_CFLAGS="-fno-fast-math")  # it lands behind gopy's own -ffast-math
+        LIBRARY_PATH=libraries, CGO_CFLAGS="-fno-fast-math")  # it lands behind gopy's own -ffast-math
     for pattern in NATIVE:
         found = list(output.glob(pattern))
         if not found:
@@ -124,6 +126,7 @@ setup(
     description="know whether a GPU kernel is right: triad in Python, and its kernels as PyTorch operators",
     license="Apache-2.0",
     python_requires=">=3.11",
+    entry_points={"console_scripts": ["triad = triad.command:main"]},
     packages=find_packages(include=["triad*"]),
     package_data={"triad": ["py.typed", "torch/eager.cpp"]},
     extras_require={"pandas": ["pandas"], "torch": ["torch>=2.9"]},

@@ -40,6 +40,14 @@ def environment() -> dict[str, str]:
     return env
 
 
+def main() -> None:
+    """The command `triad` of an installed wheel: this process becomes the program."""
+    try:
+        os.execve(binary(), ["triad", *sys.argv[1:]], environment())
+    except (OSError, Unavailable) as e:
+        sys.exit(f"triad: {e}")
+
+
 class Process:
     """One invocation of the program. Its output goes to files, so that it never waits for us."""
 
