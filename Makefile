@@ -57,8 +57,9 @@ mutation:
 # What takes longer: more seeds for the judge, every kernel for sm_75 to sm_120, the kills of the store again and again, fuzzing.
 test-long:
 	$(MAKE) mutation SEEDS=25
-	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestKernelsCompileForEveryGPU$$' ./cuda
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestKernelsCompileForGPUs$$' ./cuda
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPython$$/gpu_code' ./pybridge
+	TRIAD_TEST_PYTHONS="$(PYTHONS)" $(GO) test -count=1 -timeout 60m -run '^TestPackage$$/wheel' ./pybridge/python
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPower$$' -v ./internal/run
 	$(GO) test -timeout 60m -count=5 -run 'Kills|Cut|Writers' ./results
 	$(GO) test -run '^$$' -fuzz '^FuzzSource$$' -fuzztime 30s ./cuda/rewrite
@@ -73,9 +74,8 @@ bench:
 	$(GO) test -run '^$$' -bench Verdict -benchtime 3x ./internal/run
 	$(GO) test -run '^$$' -bench Overhead -benchtime 1x ./pybridge/python
 
-wheel: build
-	rm -rf build/gpu && mkdir -p build/gpu dist && cp -r bin/triad-cuda bin/kernels build/gpu/
-	TRIAD_GPU_FILES=$(CURDIR)/build/gpu python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist ./pybridge/python
+wheel:
+	$(MAKE) release PYTHONS=python3
 
 # All of PYTHONS have to be here, with headers; release/build.Dockerfile has them in containers.
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14

@@ -3,10 +3,13 @@ package cuda
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
+	"triad/internal/backend"
 	"triad/internal/lockfile"
 )
 
@@ -32,9 +35,13 @@ func (c cache) get(ctx context.Context, key string, build func(folder string) (r
 		return folder, r, true, nil
 	}
 	if err := os.MkdirAll(c.folder, 0o755); err != nil {
-		return "", record{}, false, fmt.Errorf("make the kernel cache: %w", err)
+		return "", record{}, false, c.unusable(err)
 	}
 	unlock, err := lockfile.Acquire(ctx, folder+".lock", nil)
+	var place *fs.PathError
+	if errors.As(err, &place) {
+		return "", record{}, false, c.unusable(err)
+	}
 	if err != nil {
 		return "", record{}, false, err
 	}
@@ -51,7 +58,7 @@ func (c cache) get(ctx context.Context, key string, build func(folder string) (r
 	// A name of its own each time: a compiler that outlived its interrupted build cannot write into this one.
 	making, err := os.MkdirTemp(c.folder, key+".making-*")
 	if err != nil {
-		return "", record{}, false, fmt.Errorf("make a build folder: %w", err)
+		return "", record{}, false, c.unusable(err)
 	}
 	defer os.RemoveAll(making)
 	if r, err = build(making); err != nil {
@@ -68,6 +75,11 @@ func (c cache) get(ctx context.Context, key string, build func(folder string) (r
 		return "", record{}, false, fmt.Errorf("put a build into the cache: %w", err)
 	}
 	return folder, r, false, nil
+}
+
+// unusable: nothing can be built where nothing can be kept.
+func (c cache) unusable(err error) error {
+	return &backend.Unavailable{Sentence: fmt.Sprintf("compiled kernels cannot be kept in %s (%v): set XDG_CACHE_HOME to a folder that can be written", c.folder, err)}
 }
 
 func readRecord(folder string) (record, error) {

@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -100,13 +101,16 @@ func TestEveryKernelFileRegisters(t *testing.T) {
 	}
 }
 
-// TestKernelsCompileForGPUs compiles every kernel file with nvcc for sm_80 and sm_90a. A kernel may spill what its file permits with
+// TestKernelsCompileForGPUs compiles every kernel file with nvcc for sm_80 and sm_90a, and where time allows for the others. A kernel may spill what its file permits with
 // TRIAD_SPILLS(kernel, bytes, "reason"), and no more.
 func TestKernelsCompileForGPUs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: nvcc takes minutes for all kernels")
 	}
 	nvcc := needNVCC(t)
+	if os.Getenv("TRIAD_TEST_LONG") != "" {
+		compileForOthers(t, nvcc)
+	}
 	b := GPUBuilder{Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_80", "sm_90a"}}
 	for _, kernel := range kernelNames(t) {
 		t.Run(kernel, func(t *testing.T) {
@@ -149,18 +153,14 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 	}
 }
 
-// everyArchitecture is what the kernels are compiled for where time allows: the GPUs that nvcc 13 knows and people have, and the names with a
-// letter, which libraries are built for on the newer ones.
-var everyArchitecture = []string{"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a"}
+// olderAndNewer are the architectures besides those that are shipped: the GPUs that nvcc 13 knows and people have, and the names with a letter,
+// which libraries are built for on the newer ones.
+var olderAndNewer = []string{"sm_75", "sm_86", "sm_89", "sm_100", "sm_100a", "sm_120", "sm_120a"}
 
-// TestKernelsCompileForEveryGPU compiles every kernel library, and the runtime's, for each architecture: some have no cp.async, no bf16, no wgmma.
+// compileForOthers compiles every kernel library, and the runtime's, for each other architecture: some have no cp.async, no bf16, no wgmma.
 // Whether the variants run there is asked by their `accepts`.
-func TestKernelsCompileForEveryGPU(t *testing.T) {
-	if os.Getenv("TRIAD_TEST_LONG") == "" {
-		t.Skip("nvcc takes minutes for each architecture: make test-long")
-	}
-	nvcc := needNVCC(t)
-	for _, arch := range everyArchitecture {
+func compileForOthers(t *testing.T, nvcc NVCC) {
+	for _, arch := range olderAndNewer {
 		b := GPUBuilder{Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{arch}}
 		for _, kernel := range append(kernelNames(t), RuntimeName) {
 			t.Run(arch+"/"+kernel, func(t *testing.T) {

@@ -13,6 +13,7 @@ var (
 	ErrForeign         = errors.New("not a triad database")
 	ErrCorrupt         = errors.New("damaged database")
 	ErrReadOnly        = errors.New("read-only database")
+	ErrPlace           = errors.New("the file or its folder cannot be opened for this")
 	ErrBusy            = errors.New("database in use")
 	ErrFull            = errors.New("no space for the database")
 	ErrNotFound        = errors.New("no such run")
@@ -53,8 +54,7 @@ func explain(verb, path string, err error) error {
 	case sqlite3.ErrReadonly, sqlite3.ErrPerm:
 		return fmt.Errorf("%s %s: %w: make the file and its folder writable, or give another file with --db", verb, path, ErrReadOnly)
 	case sqlite3.ErrCantOpen:
-		return fmt.Errorf("%s %s: the file or its folder cannot be opened for this: check that the folder exists and its permissions, or give another "+
-			"file with --db (%w)", verb, path, err)
+		return fmt.Errorf("%s %s: %w: check that the folder exists and its permissions, or give another file with --db (%w)", verb, path, ErrPlace, err)
 	case sqlite3.ErrIoErr:
 		if code.ExtendedCode == sqlite3.ErrIoErrWrite || code.ExtendedCode == sqlite3.ErrIoErrFsync || code.ExtendedCode == sqlite3.ErrIoErrSHMSize {
 			return fmt.Errorf("%s %s: %w or it cannot be written: %v; free some, or give a file on another disk with --db", verb, path, ErrFull, err)

@@ -254,7 +254,8 @@ func (a *app) openStore(ctx context.Context, path string) (*results.Store, error
 // storeFailure is the exit code of a database that cannot be opened: a file that --db names and that cannot be one is the command line's mistake,
 // the user's own that cannot be written now is not here, and a damaged one is wrong.
 func storeFailure(err error, named bool) error {
-	denied := errors.Is(err, fs.ErrPermission) || errors.Is(err, results.ErrReadOnly)
+	var place *fs.PathError // a folder that cannot be made, or a path through a file
+	denied := errors.As(err, &place) || errors.Is(err, results.ErrReadOnly) || errors.Is(err, results.ErrPlace)
 	switch {
 	case named && (denied || errors.Is(err, results.ErrForeign)):
 		return &failure{exitUsage, err}

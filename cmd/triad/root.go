@@ -219,6 +219,9 @@ func (a *app) folder(variable, underHome string) (string, error) {
 		if home == "" {
 			return "", &failure{exitNothing, fmt.Errorf("neither %s nor HOME is set: set one, so that triad knows where to keep its files", variable)}
 		}
+		if !filepath.IsAbs(home) {
+			return "", &failure{exitNothing, fmt.Errorf("HOME is %q, no absolute path: set it to one, so that triad knows where to keep its files", home)}
+		}
 		base = filepath.Join(home, underHome)
 	}
 	return filepath.Join(base, "triad"), nil

@@ -96,7 +96,7 @@ func start(c Command, memoryBytes int64, grace Grace, kill func(int, syscall.Sig
 	dir := c.Dir
 	if dir == "" {
 		if p.dir, err = os.MkdirTemp("", "triad-worker-"); err != nil {
-			return fail(fmt.Errorf("working directory for %s: %w", c.Path, err))
+			return fail(&backend.Unavailable{Sentence: fmt.Sprintf("no folder for temporary files can be made (%v): set TMPDIR to one that can be written", err)})
 		}
 		dir = p.dir
 	}

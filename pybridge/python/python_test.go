@@ -25,7 +25,16 @@ func TestPackage(t *testing.T) {
 	t.Run("wheel", func(t *testing.T) {
 		t.Parallel()
 		testWheel(t, wheel)
+		testCommand(t, clean, wheel)
 	})
+	for _, other := range strings.Fields(os.Getenv("TRIAD_TEST_PYTHONS")) { // make test-long: all that a release is for
+		t.Run("wheel for "+other, func(t *testing.T) {
+			if err := exec.Command(other, "-c", "").Run(); err != nil {
+				need.Missing(t, fmt.Sprintf("no %s (%v): install it, or name others with PYTHONS", other, err))
+			}
+			testCommand(t, other, buildWheel(t, other))
+		})
+	}
 	files, err := filepath.Glob("tests/test_*.py")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests of the package: %v", err)
@@ -102,14 +111,16 @@ func testWheel(t *testing.T, wheel string) {
 	}
 }
 
-// buildWheel builds the package's wheel, with a go that is chatty, and gives its path.
+// buildWheel makes a release for one Python, with a go that is chatty, and gives the path of its wheel.
 func buildWheel(t testing.TB, python string) string {
 	t.Helper()
-	dist := t.TempDir()
-	outputIn(t, "GO="+chattyGo(t), python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", dist, ".")
-	wheels, err := filepath.Glob(filepath.Join(dist, "triad-*.whl"))
+	dist := filepath.Join(t.TempDir(), "dist")
+	outputIn(t, "GO="+chattyGo(t), "python3", "../../release/wheels.py", "--dist", dist, python)
+	sumsHold(t, dist)
+	tag := "cp" + output(t, python, "-c", "import sys; print('%d%d' % sys.version_info[:2])")
+	wheels, err := filepath.Glob(filepath.Join(dist, "triad-"+triad.Version+"-"+tag+"-"+tag+"-manylinux*.whl"))
 	if err != nil || len(wheels) != 1 {
-		t.Fatalf("wheels %v, %v: want one", wheels, err)
+		t.Fatalf("wheels for %s: %v, %v: want one", tag, wheels, err)
 	}
 	return wheels[0]
 }

@@ -9,50 +9,33 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"triad/internal/need"
 )
 
-// TestRelease makes the wheels of a release and uses each as a user would: installed into a new environment, the command compares a kernel where there
-// is a C++ compiler and no Go. TRIAD_TEST_PYTHONS names the interpreters, python3 alone where it is not set.
-func TestRelease(t *testing.T) {
-	if os.Getenv("TRIAD_TEST_SETUP") == "" {
-		t.Skip("pip fetches what the build needs: make test does it")
+// testCommand installs a wheel into a new environment and uses it as its user would: the command compares a kernel where a C++ compiler is all there
+// is, without Go, in a new home.
+func testCommand(t *testing.T, python, wheel string) {
+	t.Helper()
+	venv := filepath.Join(t.TempDir(), "venv")
+	output(t, python, "-m", "venv", venv)
+	bin := filepath.Join(venv, "bin")
+	outputIn(t, "PATH="+t.TempDir(), filepath.Join(bin, "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "triad"), "compare", "softmax", "--impl", "cuda/block,cuda/vec", "--quick", "--dtype", "fp32")
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"PATH=" + compilerAlone(t), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "LD_LIBRARY_PATH=" + os.Getenv("LD_LIBRARY_PATH")}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Exit 0: nothing is wrong.") || !strings.Contains(string(out), "cuda/vec") {
+		t.Errorf("triad compare of the installed wheel: %v\n%s", err, out)
 	}
-	pythons := strings.Fields(os.Getenv("TRIAD_TEST_PYTHONS"))
-	if len(pythons) == 0 {
-		pythons = []string{"python3"}
-	}
-	dist := filepath.Join(t.TempDir(), "dist")
-	output(t, append([]string{"python3", "../../release/wheels.py", "--dist", dist}, pythons...)...)
-	sumsHold(t, dist)
-	for _, python := range pythons {
-		t.Run(python, func(t *testing.T) {
-			tag := "cp" + output(t, python, "-c", "import sys; print('%d%d' % sys.version_info[:2])")
-			wheels, err := filepath.Glob(filepath.Join(dist, "triad-*-"+tag+"-"+tag+"-manylinux*.whl"))
-			if err != nil || len(wheels) != 1 {
-				t.Fatalf("wheels for %s: %v, %v: want one", tag, wheels, err)
-			}
-			venv := filepath.Join(t.TempDir(), "venv")
-			output(t, python, "-m", "venv", venv)
-			bin := filepath.Join(venv, "bin")
-			outputIn(t, "PATH="+t.TempDir(), filepath.Join(bin, "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheels[0])
-			// Only what lies in the environment, in a new home, and what compiles C++ is there.
-			cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "triad"), "compare", "softmax", "--impl", "cuda/block,cuda/vec", "--quick", "--dtype", "fp32")
-			cmd.Dir = t.TempDir()
-			cmd.Env = []string{"PATH=" + compilersAlone(t), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "LD_LIBRARY_PATH=" + os.Getenv("LD_LIBRARY_PATH")}
-			out, err := cmd.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "Exit 0: nothing is wrong.") || !strings.Contains(string(out), "cuda/vec") {
-				t.Errorf("triad compare of the installed wheel: %v\n%s", err, out)
-			}
-			code := "import triad; print(triad.op('softmax').name, len(triad.cases('softmax', level='quick')) > 0)"
-			if got := output(t, filepath.Join(bin, "python"), "-I", "-c", code); got != "softmax True" {
-				t.Errorf("the native part of the installed wheel says %s", got)
-			}
-		})
+	code := "import triad; print(triad.op('softmax').name, len(triad.cases('softmax', level='quick')) > 0)"
+	if got := output(t, filepath.Join(bin, "python"), "-I", "-c", code); got != "softmax True" {
+		t.Errorf("the native part of the installed wheel says %s", got)
 	}
 }
 
 // sumsHold checks every file of a release against SHA256SUMS, which names them all.
-func sumsHold(t *testing.T, dist string) {
+func sumsHold(t testing.TB, dist string) {
 	t.Helper()
 	var want strings.Builder
 	entries, err := os.ReadDir(dist)
@@ -79,16 +62,12 @@ func sumsHold(t *testing.T, dist string) {
 	}
 }
 
-// compilersAlone is a folder with g++ and what it starts, and nothing else: no Go, no Python.
-func compilersAlone(t *testing.T) string {
+// compilerAlone is a folder with g++ and what it starts, and nothing else: no Go, no Python.
+func compilerAlone(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	for _, name := range []string{"g++", "as", "ld"} {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Skipf("no %s on the PATH: apt-get install g++", name)
-		}
-		if err := os.Symlink(path, filepath.Join(folder, name)); err != nil {
+		if err := os.Symlink(need.Tool(t, name), filepath.Join(folder, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,7 +77,7 @@ func compilersAlone(t *testing.T) string {
 // A release for which a Python is missing is not made, and every one that is missing is named, with what to do.
 func TestReleaseNamesMissingPythons(t *testing.T) {
 	dist := filepath.Join(t.TempDir(), "dist")
-	cmd := exec.CommandContext(t.Context(), "python3", "../../release/wheels.py", "--dist", dist, "python3.99", "/nowhere/python3")
+	cmd := exec.CommandContext(t.Context(), need.Tool(t, "python3"), "../../release/wheels.py", "--dist", dist, "python3.99", "/nowhere/python3")
 	out, err := cmd.CombinedOutput()
 	for _, want := range []string{"python3.99: No such file or directory", "/nowhere/python3: No such file or directory", "PYTHONS=", "docker build"} {
 		if err == nil || !bytes.Contains(out, []byte(want)) {
