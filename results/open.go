@@ -104,7 +104,7 @@ func open(ctx context.Context, path string, o Options, steps []migration) (*Stor
 // openWriter opens the one connection that writes, creating file and schema where they are missing.
 func (s *Store) openWriter(ctx context.Context, o Options, steps []migration) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
-		return fmt.Errorf("make the folder of the database: %w: give another file with --db", err)
+		return fmt.Errorf("make the folder of the database: %w: %s", err, elsewhere)
 	}
 	var err error
 	if s.writer, err = sql.Open("sqlite3", writeDSN(s.path, o.BusyTimeout, onNetwork(s.path))); err != nil {
@@ -145,6 +145,9 @@ type facts struct {
 	version int
 }
 
+// elsewhere is what to do about a place that cannot be used.
+const elsewhere = "give another file with --db, or set XDG_DATA_HOME to a folder that can be written"
+
 // inspect looks at the file without writing to it and refuses what is not ours or is damaged. Only SQLite opens the file: closing a
 // descriptor of one's own would drop the locks that SQLite holds in this process.
 func inspect(ctx context.Context, path string, patience time.Duration) (facts, error) {
@@ -153,7 +156,7 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 		return facts{}, nil
 	}
 	if err != nil {
-		return facts{}, fmt.Errorf("open %s: %w", path, err)
+		return facts{}, fmt.Errorf("open the database: %w: %s", err, elsewhere)
 	}
 	if !info.Mode().IsRegular() {
 		return facts{}, fmt.Errorf("open %s: %w: it is no regular file; give another file with --db", path, ErrForeign)
