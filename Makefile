@@ -36,7 +36,7 @@ COVERED = triad/cmd/triad,triad/internal/run,triad/internal/stats,triad/internal
 cover = $(GO) test -cover -coverpkg=$(COVERED) $(1) -args -test.gocoverdir=$(CURDIR)/build/cover
 gpu-coverage:
 	@rm -rf build/cover; mkdir -p build/cover
-	TRIAD_TEST_COVER=$(CURDIR)/build/cover $(call cover,./cmd/triad -run 'FakeGPU$$|GPU|Sanitize|Covered|Clock|PanicIs|Probes')
+	TRIAD_TEST_COVER=$(CURDIR)/build/cover $(call cover,./cmd/triad -run 'FakeGPU$$|GPUIs|GPUBy|GPUFalls|GPURemark|GPUHidden|DeviceFlags|Sanitize|Covered|Clock|PanicIs|Probes')
 	$(call cover,./internal/run ./internal/stats ./internal/report ./cuda/gpuworker)
 	$(call cover,./internal/worker ./cuda -run 'Measur|Arm|Step|Rotation|Evened|Timed|Runtime|Time')
 	$(GO) tool covdata textfmt -i=build/cover -o build/gpu.cover

@@ -34,7 +34,7 @@ func TestCheck(t *testing.T) {
 	write("p.go", source)
 	write("profile", "mode: set\ntriad/p.go:4.16,6.3 1 0\ntriad/p.go:7.2,8.12 2 0\ntriad/p.go:7.2,8.12 2 1\ntriad/p.go:11.17,13.2 1 0\n")
 	for list, want := range map[string]string{
-		"p.go\n": "p.go:11: untested: no test ran this: work()",
+		"p.go\n": "p.go:11: untested: no test ran this: func untested() {",
 		"# all\np.go\np.go untested calls nobody\n":                  "",
 		"p.go\np.go untested calls nobody\np.go tested is covered\n": "list: p.go tested may be left, and is covered, or is not there: take it off the list",
 		"p.go\np.go untested calls nobody\nq.go\n":                   "q.go",
