@@ -29,8 +29,9 @@ func description(c op.Case, implementation string) string {
 func (x *execution) declined(ctx context.Context, c *prepared, e entry, outcome backend.Outcome) (backend.Outcome, error) {
 	key := description(c.Case, e.implementation.Name)
 	if outcome.Status != op.StatusUnsupported {
-		if outcome.Status == op.StatusUnknown {
-			x.choose(key, taken)
+		if outcome.Status == op.StatusUnknown && x.choose(key, taken) == refusedAll {
+			outcome.Status = op.StatusFail
+			outcome.Sentence = "it takes these values, and declined others of the same sizes, layout, dtypes and attributes before"
 		}
 		return outcome, nil
 	}
@@ -79,13 +80,16 @@ func (x *execution) chosen(key string) choice {
 	return x.choices[key]
 }
 
-func (x *execution) choose(key string, said choice) {
+// choose notes what an implementation said, and gives what it had said before.
+func (x *execution) choose(key string, said choice) choice {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.choices == nil {
 		x.choices = map[string]choice{}
 	}
+	before := x.choices[key]
 	x.choices[key] = said
+	return before
 }
 
 // unjudged makes a case's tensors, and no truth.

@@ -55,3 +55,20 @@ func TestDeclinesByValue(t *testing.T) {
 		}
 	}
 }
+
+// One that remembers hard data, and declines the ordinary data that it is asked with as well, is FAIL as soon as it takes a call again.
+func TestDeclinesFromMemory(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &execution{Runner: &Runner{}, result: &Result{}}
+	c := &prepared{work: work{operator: o, Case: op.Case{Op: "softmax", Pass: op.Forward, DType: "fp32", Distribution: "normal"}}}
+	e := entry{implementation: backend.Implementation{Name: "fake/remembers"}}
+	for i, want := range []op.Status{op.StatusUnsupported, op.StatusFail, op.StatusUnknown} {
+		said := backend.Outcome{Status: []op.Status{op.StatusUnsupported, op.StatusUnknown, op.StatusUnknown}[i]}
+		if got, err := x.declined(t.Context(), c, e, said); err != nil || got.Status != want {
+			t.Errorf("call %d: %v %q, %v, want %v", i+1, got.Status, got.Sentence, err, want)
+		}
+	}
+}
