@@ -93,10 +93,12 @@ func (a *attention) visible(i int64) int64 {
 }
 
 // The rounding errors of an output's elements are those of the weights that they share: of fewPairs of a query and a key that it sees, in a head, or of
-// fewKeys, their root mean square says nothing. A block of 16 rows, the smallest that G4 looks at, has as many. docs/judge.md has the measurement.
+// fewKeys, their root mean square says nothing. A block of 16 rows, the smallest that G4 looks at, has as many. All elements of a gradient share the
+// rounding error of each query's delta too: fewQueries that see a key's head are no statistic either. docs/judge.md has the measurements.
 const (
-	fewPairs = 256
-	fewKeys  = 16
+	fewPairs   = 256
+	fewKeys    = 16
+	fewQueries = 16
 )
 
 // few says whether a head has too few pairs or keys for G4.
@@ -106,6 +108,11 @@ func (a *attention) few() bool {
 		pairs += a.visible(i)
 	}
 	return pairs < fewPairs || a.seqKV < fewKeys
+}
+
+// fewForGradients says whether a key's head is seen by too few pairs, keys or queries for G4 to be asked of gradients.
+func (a *attention) fewForGradients() bool {
+	return a.few() || a.seqQ*(a.headsQ/a.headsKV) < fewQueries
 }
 
 // kvHead is the key head (over the whole batch) of a query head (over the whole batch).

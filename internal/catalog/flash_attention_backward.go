@@ -50,7 +50,7 @@ func attentionBackward(k *call) ([]judge.Target, error) {
 	b.choose(k, shape)
 	targets := []*judge.Target{&b.dq, &b.dk, &b.dv}
 	for _, t := range targets {
-		t.Independent = t.Independent && !a.few()
+		t.Independent = t.Independent && !a.fewForGradients()
 	}
 	b.fill()
 	out := make([]judge.Target, len(targets))

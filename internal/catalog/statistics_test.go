@@ -11,19 +11,19 @@ import (
 	"triad/internal/op"
 )
 
-// TestStatisticsNeedPairs measures what fewPairs and fewKeys rest on: by how much right kernels come near the limit of G4, asked of normal data with so
+// TestStatisticsNeedPairs measures what fewPairs, fewKeys and fewQueries rest on: by how much right kernels come near the limit of G4, asked of normal data with so
 // many queries and keys. Where they are not few none may be rejected. TRIAD_STATISTICS_SEEDS=n takes n seeds.
 func TestStatisticsNeedPairs(t *testing.T) {
 	seeds := statisticsSeeds(t)
 	var few, enough g4
 	for _, pass := range []op.Pass{op.Forward, op.Backward} {
 		for _, queries := range []int64{1, 3, 16, 40, 128} {
-			for _, keys := range []int64{2, 4, 8, fewKeys, 32, 128} {
+			for _, keys := range []int64{2, 4, 8, fewKeys, 32, 128, 300} {
 				for _, causal := range []string{"false", "true"} {
 					found := askedAnyway(t, pass, "normal", map[string]string{"causal": causal}, map[string]int64{
 						"batch": 1, "heads_q": 1, "heads_kv": 1, "seq_q": queries, "seq_kv": keys, "head_dim": 64}, seeds)
-					a := attention{seqQ: queries, seqKV: keys, causal: causal == "true"}
-					if a.few() {
+					a := attention{headsQ: 1, headsKV: 1, seqQ: queries, seqKV: keys, causal: causal == "true"}
+					if a.few() || pass == op.Backward && a.fewForGradients() {
 						few.join(found)
 						continue
 					}
@@ -127,4 +127,22 @@ func askedAnyway(t *testing.T, pass op.Pass, distribution string, attributes map
 		}
 	}
 	return found
+}
+
+// One query over many keys has pairs enough, but its gradients share one delta: G4 is not asked of them. torch/eager was accused there.
+func TestFewQueriesAreNoStatisticOfGradients(t *testing.T) {
+	for _, c := range []struct {
+		a         attention
+		forward   bool
+		gradients bool
+	}{
+		{attention{headsQ: 1, headsKV: 1, seqQ: 1, seqKV: 300}, false, true},
+		{attention{headsQ: 16, headsKV: 1, seqQ: 1, seqKV: 300}, false, false},
+		{attention{headsQ: 1, headsKV: 1, seqQ: 16, seqKV: 16}, false, false},
+		{attention{headsQ: 4, headsKV: 1, seqQ: 128, seqKV: 8}, true, true},
+	} {
+		if forward, gradients := c.a.few(), c.a.fewForGradients(); forward != c.forward || gradients != c.gradients {
+			t.Errorf("%+v: few %v, for gradients %v: want %v, %v", c.a, forward, gradients, c.forward, c.gradients)
+		}
+	}
 }
