@@ -28,3 +28,18 @@ func TestExplainSaysWhatWasCompared(t *testing.T) {
 		}
 	}
 }
+
+// What an implementation does not give is not among what was to be compared, and what is not all is never shown as all.
+func TestComparedShare(t *testing.T) {
+	given := record.Verdict{Name: "y", Status: op.StatusPass, N: 1_000_000, NCompared: 1_000_000}
+	for want, outputs := range map[string][]record.Verdict{
+		"all":  {given, {Name: "mean", Status: op.StatusMissing, N: 1000}},
+		"99 %": {given, {Name: "rstd", Status: op.StatusPass, N: 1000}},
+		"10 %": {{Name: "y", Status: op.StatusPass, N: 1000, NCompared: 100}},
+		"2 %":  {{Name: "y", Status: op.StatusPass, N: 1000, NCompared: 20}},
+	} {
+		if got := comparedShare(record.Record{Outputs: outputs}); got != want {
+			t.Errorf("%+v: %q, want %q", outputs, got, want)
+		}
+	}
+}

@@ -86,7 +86,7 @@ func comparedWords(r record.Record, output string) string {
 		case v.NCompared == v.N:
 			return "every one of " + counted(int(v.N), "element")
 		}
-		words := fmt.Sprintf("%d of %s one by one (%.2g %%)", v.NCompared, counted(int(v.N), "element"), 100*float64(v.NCompared)/float64(v.N))
+		words := fmt.Sprintf("%d of %s one by one (%s)", v.NCompared, counted(int(v.N), "element"), percent(v.NCompared, v.N))
 		if v.NCovered > 0 {
 			words += fmt.Sprintf(", %d more by the sums of their rows under random signs", v.NCovered)
 		}
@@ -95,11 +95,22 @@ func comparedWords(r record.Record, output string) string {
 	return ""
 }
 
-// comparedShare says which share of the elements of all outputs was compared one by one, and that the rest was covered where it was.
+// percent is a share in percent with two digits, rounded down above 10: what is not all is not 100 %.
+func percent(part, all int64) string {
+	share := 100 * float64(part) / float64(all)
+	if share >= 10 {
+		return fmt.Sprintf("%.0f %%", math.Floor(share))
+	}
+	return fmt.Sprintf("%.2g %%", share)
+}
+
+// comparedShare says which share of the elements of all outputs that were given was compared one by one, and that the rest was covered where it was.
 func comparedShare(r record.Record) string {
 	all, compared, covered := int64(0), int64(0), int64(0)
 	for _, v := range r.Outputs {
-		all, compared, covered = all+v.N, compared+v.NCompared, covered+v.NCovered
+		if v.Status != op.StatusMissing {
+			all, compared, covered = all+v.N, compared+v.NCompared, covered+v.NCovered
+		}
 	}
 	switch {
 	case all == 0:
@@ -107,9 +118,9 @@ func comparedShare(r record.Record) string {
 	case compared == all:
 		return "all"
 	case compared > 0 && compared+covered == all:
-		return fmt.Sprintf("%.2g %%, sums", 100*float64(compared)/float64(all))
+		return percent(compared, all) + ", sums"
 	}
-	return fmt.Sprintf("%.2g %%", 100*float64(compared)/float64(all))
+	return percent(compared, all)
 }
 
 // relationWords says what became of a relation between elements, or between two calls.

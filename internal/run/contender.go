@@ -321,7 +321,7 @@ func (h *heat) compare(timings map[*contender]*record.Timing) []record.Compariso
 		}
 		c := stats.Compare(k.byRound(h.done), best.byRound(h.done), noise)
 		if c.Apart && t.Status == op.StatusUnstable {
-			t.Status, t.Message = op.StatusPass, fmt.Sprintf("%d rounds: every sample is above %d times the fastest's of its round", len(c.Ratios), stats.ApartBy)
+			t.Status, t.Message = op.StatusPass, fmt.Sprintf("%d rounds, in each above %d x the fastest", len(c.Ratios), stats.ApartBy)
 		}
 		if len(c.Ratios) > 0 {
 			all = append(all, comparisonOf(k, best, h.regime, c))
