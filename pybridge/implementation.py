@@ -15,6 +15,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -222,8 +223,19 @@ def differentiable_row(name: str, function: Callable[..., Any], inputs: int, dif
 
 
 SIZES_ALONE = False
-"""What torch.compile makes is for the sizes of the call alone. The worker sets it where a call is timed: that is how torch.compile is used, and a
-kernel for any sizes may have been chosen for small ones, 40 times slower than it could be."""
+"""What torch.compile makes is for the sizes of the call alone. The worker sets it where a call is timed, or judged in order to be timed: that is how
+torch.compile is used, and a kernel for any sizes may have been chosen for small ones, 40 times slower than it could be."""
+
+
+@contextmanager
+def sizes_alone(wanted: bool = True):
+    """What torch.compile makes within is for the sizes of the call alone, if that is wanted."""
+    global SIZES_ALONE
+    SIZES_ALONE = wanted
+    try:
+        yield
+    finally:
+        SIZES_ALONE = False
 
 
 def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -37,7 +37,8 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
         if why:
             return {"status": "UNSUPPORTED", "message": str(why)[:MESSAGE_CHARACTERS], "inputs": [tensors.checksum(buffer) for buffer, _ in loaded], "outputs": []}
         # What torch.compile traces must be torch's own functions.
-        with torch.no_grad(), contextlib.nullcontext() if implementation.compiled else allocations:
+        sizes = implementation_module.sizes_alone(run.get("sizes_alone", False))
+        with torch.no_grad(), sizes, contextlib.nullcontext() if implementation.compiled else allocations:
             value = function(*inputs, **attributes)
         if device.type == "cuda":
             torch.cuda.synchronize(device)

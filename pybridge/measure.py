@@ -6,7 +6,7 @@ the graph that autograd has kept of it."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -108,7 +108,7 @@ class CallArm:
         self.rotated = self.arm.sets * min(self.given, self.returned)
 
     def _call(self, i: int) -> tuple:
-        with _sizes_alone(), torch.no_grad():
+        with implementation.sizes_alone(), torch.no_grad():
             value = self.graphs[i].back(retain=True) if self.graphs else self.function(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
         return value if type(value) is tuple else (value,)
 
@@ -143,14 +143,14 @@ class CallArm:
     def _graph(self, i: int) -> Graph:
         """Runs the forward of a set, on the arm's stream: autograd goes back on the stream that it came by, and that is what is captured."""
         self.arm.stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self.arm.stream), _sizes_alone():
+        with torch.cuda.stream(self.arm.stream), implementation.sizes_alone():
             graph = self.function.graph(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
             self.arm.stream.synchronize()
         return graph
 
     def _only_once(self, graph: Graph) -> str:
         """Why a graph cannot be gone through again and again, "" where it can: a function may free or overwrite what it saved, or give it away."""
-        with torch.cuda.stream(self.arm.stream), _sizes_alone(), torch.no_grad():
+        with torch.cuda.stream(self.arm.stream), implementation.sizes_alone(), torch.no_grad():
             first = graph.back(retain=True)
             try:
                 second = graph.back(retain=True)
@@ -213,16 +213,6 @@ class CallArm:
                     found.append({"output": name, "set": i, "bytes": n, "inputs": inputs})
                     break
         return found
-
-
-@contextmanager
-def _sizes_alone():
-    """What torch.compile makes within is for the sizes of the call alone."""
-    implementation.SIZES_ALONE = True
-    try:
-        yield
-    finally:
-        implementation.SIZES_ALONE = False
 
 
 def _room(set_bytes: int) -> int:

@@ -86,7 +86,10 @@ func exampleProblem(t *testing.T, words []string, db string) string {
 		}
 	}
 	if cmd.Name() == "query" {
-		if code := a.execute(append(words, "--db", db)); code != exitGood {
+		if !slices.Contains(words, "--schema") { // which stands alone
+			words = append(words, "--db", db)
+		}
+		if code := a.execute(words); code != exitGood {
 			return said.String()
 		}
 	}

@@ -135,7 +135,7 @@ var elsewhere = map[string]string{
 	"explain": "compare.txtar", "dump": "dump.txtar", "db": "results.txtar", "sanitize": "sanitize_test.go", "no-timing": "flags_test.go",
 	"add": "own_usage_test.go", "map": "own_usage_test.go", "nvcc-flags": "own_usage_test.go", "grid": "own_usage_test.go", "block": "own_usage_test.go", "shared": "own_usage_test.go",
 	"nvcc": "folder_test.go", "remove": "verbs.txtar", "schema": "results.txtar", "deadline": "results.txtar", "rows": "results.txtar", "op": "results.txtar", "bad": "results.txtar",
-	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go", "from": "folder_test.go", "strict": "ending_test.go",
+	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go", "from": "folder_test.go", "strict": "ending_test.go", "peers": "faults_python.txtar", "wheels": "faults_python.txtar",
 	"dtype": "results.txtar", "impl": "results.txtar", "pass": "results.txtar", "limit": "results.txtar",
 	"regime": "bench.txtar", "rounds": "bench.txtar", "budget": "bench.txtar", "burst": "flags_test.go", "sustained": "flags_test.go",
 	"quick": "flags_test.go", "full": "flags_test.go", "layout": "flags_test.go", "distribution": "flags_test.go", "upstream": "flags_test.go", "saved": "flags_test.go",

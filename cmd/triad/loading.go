@@ -31,6 +31,9 @@ type loaded struct {
 	of *loading
 }
 
+// Unwrap is the backend itself: what it can do beyond the port is found there.
+func (b loaded) Unwrap() backend.Backend { return b.Backend }
+
 // Load tells what is done while the backend does it.
 func (b loaded) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
 	words := map[string]string{"cuda": "building the kernels of " + operator, "python": "starting Python", "mine": "building your file"}[b.Name()]

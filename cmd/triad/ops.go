@@ -162,6 +162,14 @@ func contractsOf(s *op.Spec) []report.ContractDeclared {
 	return out
 }
 
+// needed are the families of a backend without those that need not be here: nobody is told that these are missing.
+func needed(b backend.Backend) []string {
+	optional, _ := backend.As[run.Optional](b)
+	return slices.DeleteFunc(slices.Clone(b.Families()), func(family string) bool {
+		return optional != nil && slices.Contains(optional.OptionalFamilies(), family)
+	})
+}
+
 // declarations asks the backends what they hold. Nothing is fetched for it: where Python is not here its rows are left out.
 func (a *app) declarations(ctx context.Context, operator *catalog.Operator) ([]report.ImplementationDetail, error) {
 	g, err := a.chooseGPU(ctx, &caseFlags{device: "auto", gpu: -1}, environmentFlags{offline: true, look: true})
@@ -184,11 +192,14 @@ func (a *app) declarations(ctx context.Context, operator *catalog.Operator) ([]r
 		var broken *backend.BuildFailure
 		switch {
 		case errors.As(err, &missing), errors.As(err, &broken):
-			fmt.Fprintf(a.err, "triad: the implementations of %s are not listed: %v\n", strings.Join(b.Families(), " and "), err)
+			fmt.Fprintf(a.err, "triad: the implementations of %s are not listed: %v\n", strings.Join(needed(b), " and "), err)
 		case err != nil:
 			return nil, errors.Join(err, b.Close())
 		}
 		for _, f := range reply.Failed {
+			if family, _, _ := strings.Cut(f.Implementation, "/"); !slices.Contains(needed(b), family) {
+				continue
+			}
 			fmt.Fprintf(a.err, "triad: %s is not listed: %s\n", f.Implementation, f.Message)
 		}
 		for _, i := range reply.Implementations {

@@ -25,6 +25,21 @@ type Backend interface {
 	Close() error
 }
 
+// As finds in a backend, or in what it stands around, something that not every backend can do.
+func As[T any](b Backend) (T, bool) {
+	for {
+		if found, ok := b.(T); ok {
+			return found, true
+		}
+		around, ok := b.(interface{ Unwrap() Backend })
+		if !ok {
+			var none T
+			return none, false
+		}
+		b = around.Unwrap()
+	}
+}
+
 // Unavailable is the error of a backend whose toolchain is not here; Sentence says what is missing and how to get it.
 type Unavailable struct{ Sentence string }
 
@@ -44,6 +59,8 @@ type Job struct {
 	Inputs         []tensor.Tensor
 	Outputs        []op.TensorType
 	Launches       []LaunchPlan
+	// SizesAlone asks torch.compile for a function of these sizes alone, as a call is timed: what is judged is then what is timed, and compiled once.
+	SizesAlone bool
 }
 
 // LaunchPlan is one launch of a job.

@@ -147,6 +147,7 @@ type RunArgs struct {
 	Attrs          []AttrRef   `json:"attrs"`
 	Inputs         []TensorRef `json:"inputs"`
 	Launches       []Launch    `json:"launches"`
+	SizesAlone     bool        `json:"sizes_alone,omitempty"` // what is compiled for the call is for its sizes alone
 }
 
 // Launch is one launch: which poison fills outputs and workspace before it ("a" or "b"), the schedule order (emulator only: "forward",

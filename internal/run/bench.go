@@ -77,6 +77,7 @@ func (x *execution) benchCase(ctx context.Context, w work, after []work) (err er
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
 	}
+	c.sizesAlone = true
 	if len(after) > 0 && !x.complete(after[0]) {
 		x.ahead.begin(x, after[0])
 	}

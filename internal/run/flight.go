@@ -19,7 +19,7 @@ type spreading interface {
 func lanesOf(backends []backend.Backend) int {
 	lanes := 0
 	for _, b := range backends {
-		if s, ok := b.(spreading); ok {
+		if s, ok := backend.As[spreading](b); ok {
 			lanes += s.Lanes()
 		}
 	}
@@ -29,7 +29,7 @@ func lanesOf(backends []backend.Backend) int {
 // together ends the workers that judged side by side: nothing else holds the device's memory while something is timed.
 func together(backends []backend.Backend) {
 	for _, b := range backends {
-		if s, ok := b.(spreading); ok {
+		if s, ok := backend.As[spreading](b); ok {
 			s.Together()
 		}
 	}

@@ -253,7 +253,7 @@ func (l loaded) entriesFor(c op.Case, request Request) []entry {
 type Optional interface{ OptionalFamilies() []string }
 
 func (l loaded) optional(family string) bool {
-	b, ok := l.backend.(Optional)
+	b, ok := backend.As[Optional](l.backend)
 	return ok && slices.Contains(b.OptionalFamilies(), family)
 }
 

@@ -25,7 +25,9 @@ type prepared struct {
 	powers  []judge.Power
 	level   op.Level
 	sample  *catalog.Sample // nil: every element is judged
-	byRows  bool            // the truth of large outputs is computed row by row while they are judged
+	// sizesAlone: the case is timed once it is judged, so that what is compiled for it is for its sizes alone
+	sizesAlone bool
+	byRows     bool // the truth of large outputs is computed row by row while they are judged
 
 	mu     sync.Mutex
 	truths map[string]truthOnce
@@ -188,7 +190,7 @@ func (s *stoppedBefore) Error() string { return s.outcome.Sentence }
 // job makes what a backend runs for an entry. A chained backward first runs its own forward.
 func (x *execution) job(ctx context.Context, c *prepared, e entry) (backend.Job, error) {
 	job := backend.Job{Implementation: e.implementation, DType: c.DType, Contract: e.implementation.Contract, Attrs: attrRefs(c),
-		Outputs: c.outputs, Launches: c.launches(e.implementation.Device)}
+		Outputs: c.outputs, Launches: c.launches(e.implementation.Device), SizesAlone: c.sizesAlone}
 	if c.Pass == op.Forward || e.implementation.Recomputes {
 		job.Inputs = c.given
 		return job, nil

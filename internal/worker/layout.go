@@ -33,7 +33,8 @@ func (m *arena) place(bytes int64) (offset int64, err error) {
 func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
 	m := &arena{memory: memory}
 	i := job.Implementation
-	args := backend.RunArgs{Op: i.Op, Implementation: i.Name, Pass: i.Pass, DType: job.DType, Contract: job.Contract, Attrs: job.Attrs}
+	args := backend.RunArgs{Op: i.Op, Implementation: i.Name, Pass: i.Pass, DType: job.DType, Contract: job.Contract, Attrs: job.Attrs,
+		SizesAlone: job.SizesAlone}
 	for _, t := range job.Inputs {
 		offset, err := m.place(int64(len(t.Data)))
 		if err != nil {

@@ -39,6 +39,9 @@ func everySpec(t testing.TB) []*op.Spec {
 	}
 	var all []*op.Spec
 	for _, f := range files {
+		if strings.HasSuffix(f, "_findings.toml") {
+			continue
+		}
 		all = append(all, specNamed(t, strings.TrimSuffix(filepath.Base(f), ".toml")))
 	}
 	return all

@@ -59,6 +59,23 @@ class Compile(unittest.TestCase):
             graphs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"] - before)
         self.assertEqual(graphs, [1, 2, 0])
 
+    def test_what_is_judged_to_be_timed_is_for_its_sizes_alone(self):
+        (self.folder / "sizes.py").write_text(textwrap.dedent("""
+            import torch
+            import implementation
+            from implementation import Implementation
+
+            def forward(x):
+                return torch.full_like(x, implementation.SIZES_ALONE)
+
+            IMPLEMENTATIONS = [Implementation("torch/sizes", forward, outputs=("y",), compiled=True)]
+        """))
+        client = self.start(operators=self.folder)
+        client.ask("load", {"op": "sizes"})
+        for alone in (True, False):
+            _, got = client.run("sizes", "torch/sizes", "forward", [torch.zeros(3)], [("y", torch.float32, (3,))], "a", sizes_alone=alone)
+            self.assertEqual(got[0]["y"].tolist(), [float(alone)] * 3)
+
     def test_falling_back_to_eager_is_an_error(self):
         (self.folder / "falling.py").write_text(textwrap.dedent("""
             import torch

@@ -287,7 +287,7 @@ class BackwardAlone(unittest.TestCase):
             return compiled(x)
 
         row = differentiable_row("torch/compile", counted, 1, (0,), ("y",), ("grad_x",), compiled=True)
-        with measure._sizes_alone():
+        with implementation.sizes_alone():
             [want] = row.backward(x, grad)  # and the compiler's cache knows a backward that can be called once
         torch._dynamo.reset()
         forwards.clear()

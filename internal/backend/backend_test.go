@@ -1,0 +1,26 @@
+package backend
+
+import "testing"
+
+type plain struct{ Backend }
+
+type lanes struct{ Backend }
+
+func (lanes) Lanes() int { return 3 }
+
+type around struct{ Backend }
+
+func (a around) Unwrap() Backend { return a.Backend }
+
+// What a backend can do beyond the port is found through whatever stands around it.
+func TestAs(t *testing.T) {
+	type spread interface{ Lanes() int }
+	for name, c := range map[string]struct {
+		b    Backend
+		want bool
+	}{"itself": {lanes{}, true}, "around it": {around{around{lanes{}}}, true}, "hidden": {plain{lanes{}}, false}, "nothing": {around{plain{}}, false}} {
+		if found, ok := As[spread](c.b); ok != c.want || ok && found.Lanes() != 3 {
+			t.Errorf("%s: %v, want %v", name, ok, c.want)
+		}
+	}
+}
