@@ -429,5 +429,6 @@ if torch.cuda.is_available() and not INTERPRETED:
              constraint=_TAKES),
         _row("torch/efficient", _held_to(SDPBackend.EFFICIENT_ATTENTION), "p16", accepts=_accepts_held_to(SDPBackend.EFFICIENT_ATTENTION), nondeterministic=_ATOMIC,
              constraint=_TAKES),
-        _row("torch/compile", compile_for(forward_eager), "eager", compiled=True),  # the scores are a product of the dtype
+        # The scores are a product of the dtype. Where Inductor recognises attention it calls sdpa, whose backward adds grad_q up by atomics.
+        _row("torch/compile", compile_for(forward_eager), "eager", compiled=True, nondeterministic=_ATOMIC),
     ]
