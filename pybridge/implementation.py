@@ -246,9 +246,13 @@ def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*tensors, **attributes):
         if SIZES_ALONE not in compiled:
             import torch
+            import torch._functorch.config
             # Past the recompile limit dynamo runs the function eagerly without a word: that would be another implementation's answer.
             torch._dynamo.config.fail_on_recompile_limit_hit = True
             torch._dynamo.config.recompile_limit = RECOMPILE_LIMIT
+            # Else what is compiled may take the memory of what was saved for its backward, and the graph cannot be gone through again to time it
+            # alone. Both the compiler and every call look at this.
+            torch._functorch.config.donated_buffer = False
             compiled[SIZES_ALONE] = torch.compile(function, fullgraph=True, dynamic=not SIZES_ALONE)
         return compiled[SIZES_ALONE](*tensors, **attributes)
 

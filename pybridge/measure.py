@@ -121,9 +121,6 @@ class CallArm:
             if self.backward == PAIR:
                 self._remark("its backward runs the forward itself")
             return
-        if self.implementation.compiled:
-            # Else what is compiled may take the memory of what was saved for the backward. Both the compiler and every call ask for it.
-            torch._functorch.config.donated_buffer = False
         torch.cuda.synchronize()
         before = torch.cuda.memory_allocated()
         graph = self._graph(0)

@@ -29,6 +29,8 @@ import peers
 import wire
 
 COMPILE_SLOT = "torch/compile"
+JUDGING_SLOT = "judging "  # as in internal/worker/spread.go: any row may come
+KEPT_BYTES = 1 << 30  # of device memory that torch may keep between two runs
 PEERS_SLOT = "peers"
 COMPILER = ("torch._dynamo", "torch._functorch.aot_autograd", "torch._inductor.compile_fx")
 """What torch.compile imports at its first call, in parts of a second or so."""
@@ -199,7 +201,8 @@ class Worker:
         if request["do"] != "load" or self.torch_missing:
             return
         parts: list[Callable[[], Any]] = [self._use_gpu] if self.on_gpu else []
-        if request["load"].get("slot") == COMPILE_SLOT:
+        slot = request["load"].get("slot", "")
+        if slot == COMPILE_SLOT or slot.startswith(JUDGING_SLOT):
             parts += [functools.partial(importlib.import_module, name) for name in COMPILER]
         if request["load"].get("slot") == PEERS_SLOT:
             module = self._module(request["load"]["op"])
@@ -238,6 +241,8 @@ class Worker:
             result["fatal"] = True
         elif self.on_gpu:
             result["peak_bytes"] = torch.cuda.max_memory_allocated()
+            if torch.cuda.memory_reserved() > KEPT_BYTES:  # other processes judge on the same GPU
+                torch.cuda.empty_cache()
         return result
 
     def _find(self, run: dict[str, Any]) -> tuple[ModuleType, Any]:

@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
 )
@@ -33,11 +36,14 @@ func operatorFindings() []report.OperatorFindings {
 	return all
 }
 
-// goneOf says of findings that no longer happen that they do not.
+// goneOf says of findings that no longer happen that they do not. One that a record names, which a resumed session may have found before, does happen.
 func goneOf(result run.Result) []string {
 	var all []string
 	for _, f := range result.Findings {
-		if !f.Gone() {
+		happened := slices.ContainsFunc(result.Records, func(r record.Record) bool {
+			return r.Status == op.StatusKnown && r.Case.Op == f.Op && strings.Contains(r.Message, f.ID+": ")
+		})
+		if !f.Gone() || happened {
 			continue
 		}
 		var versions []string

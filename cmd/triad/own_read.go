@@ -101,7 +101,7 @@ func (f *ownFile) writePython(operator, request, code string, make maker) error 
 	}
 	f.adapter = make.python(folder)
 	f.adapter.BackendName, f.adapter.FamilyNames = f.name, []string{"mine"}
-	f.adapter.Slot = func(string) string { return "mine" }
+	f.adapter.Slot, f.adapter.Slots = func(string) string { return "mine" }, nil
 	return nil
 }
 

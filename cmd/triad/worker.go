@@ -61,7 +61,7 @@ func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]ba
 	}
 	python := pybridge.Backend(environment, cache, options)
 	if g != nil {
-		python.Spread = spreadOver(runtime.NumCPU(), machine().MemoryBytes, g.MemoryBytes)
+		python.Spread = spreadOver(runtime.GOMAXPROCS(0), machine().MemoryBytes, g.MemoryBytes)
 	}
 	return []backend.Backend{kernels, python}, nil
 }

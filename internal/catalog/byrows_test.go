@@ -95,6 +95,10 @@ func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 				if what != "right" {
 					wrong[got.Status]++
 				}
+				data := a.Launches[0].Outputs[0].Data
+				if want, got := judge.WrongsOf(target, data), judge.WrongsOf(rows.Outputs[i], data); want != got {
+					t.Errorf("%s %v %s %s, %s: wrong by rows %+v, of all %+v", c.Op, c.Pass, c.Key(), target.Name, what, got, want)
+				}
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"math"
+	"sync"
 
 	"triad/internal/op"
 )
@@ -15,6 +16,29 @@ func WrongsOf(t Target, data []byte) Wrongs {
 	if t.Check() != nil || int64(len(data)) != t.Elements()*t.DType.Size() || t.DType == op.DTypeUnknown {
 		return w
 	}
+	if t.Rows == nil {
+		return wrongsIn(t, data)
+	}
+	var mu sync.Mutex
+	err := t.eachPiece(piecesOf(t), func(_, first int, v Values) {
+		part := t
+		part.Rows, part.Shape = nil, []int64{int64(len(v.R))}
+		part.R, part.T, part.TFP32, part.Sim = v.R, v.T, v.TFP32, v.Sim
+		size := int(t.DType.Size())
+		found := wrongsIn(part, data[first*size:(first+len(v.R))*size])
+		mu.Lock()
+		defer mu.Unlock()
+		w.NaNLost, w.NaNGained = w.NaNLost+found.NaNLost, w.NaNGained+found.NaNGained
+		w.Infinite, w.Finite = w.Infinite+found.Infinite, w.Finite+found.Finite
+	})
+	if err != nil {
+		return Wrongs{}
+	}
+	return w
+}
+
+// wrongsIn counts the rejected elements of an output whose truth is kept.
+func wrongsIn(t Target, data []byte) (w Wrongs) {
 	y, g := decode(t, data), gridOf(t)
 	for i := range y {
 		switch want := t.R[i]; {

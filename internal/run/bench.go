@@ -192,7 +192,13 @@ func (x *execution) enter(ctx context.Context, h *heat, c *prepared, records []r
 		}
 		k := &contender{entry: c.entries[at], record: r}
 		var err error
-		if k.job, err = x.job(ctx, c, k.entry); err != nil {
+		var stopped *stoppedBefore
+		if k.job, err = x.job(ctx, c, k.entry); errors.As(err, &stopped) { // its own forward, which it had run before
+			k.fail(stopped.outcome)
+			h.contenders = append(h.contenders, k)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		if err := x.ready(ctx, h.regime, k); err != nil {

@@ -88,6 +88,9 @@ func (x *execution) choose(key string, said choice) choice {
 		x.choices = map[string]choice{}
 	}
 	before := x.choices[key]
+	if said == refusedAll && before == taken { // meanwhile another case of the description was taken
+		return before
+	}
 	x.choices[key] = said
 	return before
 }

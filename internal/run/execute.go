@@ -303,7 +303,7 @@ func (x *execution) missing(w work) []entry {
 	})
 	for i, e := range left {
 		if e.verdict == nil {
-			left[i].verdict = x.lossesOf(e).ruling()
+			left[i].verdict = x.lossesOf(e, w.DType).ruling()
 		}
 	}
 	return left
@@ -328,16 +328,27 @@ func (x *execution) allEntries(ctx context.Context, c *prepared, entries []entry
 	for _, lane := range lanes(entries) {
 		group.Go(func() {
 			for _, i := range lane {
+				if x.lanes > 0 && x.Stop.Err() != nil { // dozens of cases are under way: what has begun is finished, and no more
+					x.cutShort()
+					return
+				}
 				if failures[i] = x.oneEntry(ctx, c, entries[i]); failures[i] != nil {
 					return
 				}
 			}
 		})
 	}
-	if err := errors.Join(group.Wait(), errors.Join(failures...)); err != nil {
+	if err := errors.Join(group.Wait(), errors.Join(failures...)); err != nil || x.lanes > 0 && x.Stop.Err() != nil {
 		return err
 	}
 	return x.compareEntries(c)
+}
+
+// cutShort notes that entries of cases under way were left for a resumed run.
+func (x *execution) cutShort() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.result.Interrupted = true
 }
 
 // recordBroken records, of what a run that was stopped leaves, what could not be built or imported: that may be what it was stopped for, and no

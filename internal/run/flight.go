@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,11 +63,17 @@ func placesOf(w work, most int) int {
 
 // inOrder puts the records into the order of the plan, however they came in.
 func (r *Result) inOrder(planned []work) {
-	at := map[string]int{}
+	at, row := map[string]int{}, map[string]int{}
 	for i, w := range planned {
 		at[w.Key()] = i
+		for k, e := range w.entries {
+			row[w.Key()+" "+e.implementation.Name] = k
+		}
 	}
-	slices.SortStableFunc(r.Records, func(a, b record.Record) int { return at[a.Case.Key()] - at[b.Case.Key()] })
+	slices.SortStableFunc(r.Records, func(a, b record.Record) int {
+		one, other := a.Case.Key(), b.Case.Key()
+		return cmp.Or(at[one]-at[other], row[one+" "+a.Impl]-row[other+" "+b.Impl])
+	})
 }
 
 // interleaved takes the cases of every operator and pass in turn, in their order: what is judged side by side is then not all of one implementation,

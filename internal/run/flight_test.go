@@ -10,6 +10,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/tensor"
 )
 
 // wide is a fake that judges in several lanes: it notes how many jobs were under way at once.
@@ -104,5 +105,29 @@ func TestPlacesOfLargeCases(t *testing.T) {
 		if got := placesOf(work{operator: o, Case: plan.Cases[0]}, int(c.most)); int64(got) != c.want {
 			t.Errorf("%d rows of %d places: %d, want %d", c.rows, c.most, got, c.want)
 		}
+	}
+}
+
+// A run that is told to stop while dozens of cases are under way finishes the calls that have begun, and leaves the rest to a resumed one.
+func TestStopEndsCasesUnderWay(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, cancel := context.WithCancel(t.Context())
+	stopping := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+		cancel()
+		return right(x, launch, run)
+	}
+	w := &wide{fake: fakes(map[string]way{"fake/a": stopping, "fake/b": right}), lanes: 6}
+	kept := &memory{}
+	r := &Runner{Backends: []backend.Backend{w}, Recorder: kept, Stop: stop}
+	result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Single: true,
+		Options: op.Options{Passes: []op.Pass{op.Forward}, Level: op.LevelQuick}})
+	if err != nil || !result.Interrupted {
+		t.Fatalf("interrupted %v, %v", result.Interrupted, err)
+	}
+	if n := len(kept.records); n == 0 || n > 12 { // six calls of each implementation at most had begun
+		t.Errorf("%d records: want those of the calls that had begun", n)
 	}
 }

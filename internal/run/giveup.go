@@ -16,17 +16,20 @@ const (
 	mostHangs   = 2
 )
 
-// losses are the cases of one pass of an implementation that cost a worker since the last that came back. Its launches follow each other,
-// so that none begins before the one before it is counted; on a GPU, where they may be judged side by side, those of one dtype do.
+// losses are the cases of one pass of an implementation that cost a worker since the last that came back; on a GPU, where dtypes may be judged
+// side by side, those of one dtype. Its launches follow each other, so that none begins before the one before it is counted.
 type losses struct {
+	turn           sync.Mutex
 	mu             sync.Mutex // guards what follows
-	turns          map[string]*sync.Mutex
 	crashes, hangs int
 }
 
-// lossesOf are those of an entry.
-func (x *execution) lossesOf(e entry) *losses {
+// lossesOf are those of an entry in a dtype.
+func (x *execution) lossesOf(e entry, dtype string) *losses {
 	key := fmt.Sprint(e.implementation.Op, " ", e.implementation.Pass, " ", e.implementation.Name)
+	if e.implementation.Device == "gpu" {
+		key += " " + dtype
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.lost == nil {
@@ -40,10 +43,9 @@ func (x *execution) lossesOf(e entry) *losses {
 
 // inTurn launches an entry when those before it are counted; or gives it up.
 func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.Outcome, *ruling, error) {
-	l := x.lossesOf(e)
-	turn := l.turn(e, c.DType)
-	turn.Lock()
-	defer turn.Unlock()
+	l := x.lossesOf(e, c.DType)
+	l.turn.Lock()
+	defer l.turn.Unlock()
 	if given := l.ruling(); given != nil {
 		return backend.Outcome{}, given, nil
 	}
@@ -52,22 +54,6 @@ func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.O
 		l.note(outcome)
 	}
 	return outcome, nil, err
-}
-
-// turn is what launches that follow each other hold.
-func (l *losses) turn(e entry, dtype string) *sync.Mutex {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e.implementation.Device != "gpu" {
-		dtype = ""
-	}
-	if l.turns == nil {
-		l.turns = map[string]*sync.Mutex{}
-	}
-	if l.turns[dtype] == nil {
-		l.turns[dtype] = &sync.Mutex{}
-	}
-	return l.turns[dtype]
 }
 
 // note counts how a case ended. An exception, which costs no worker, came back; a case that was refused says nothing.
@@ -105,11 +91,11 @@ func (l *losses) ruling() *ruling {
 // resumed counts what an interrupted session had recorded of hangs, which are the dearest.
 func (x *execution) resumed() {
 	for _, r := range x.request.Before {
-		i := backend.Implementation{Op: r.Case.Op, Pass: r.Case.Pass, Name: r.Impl}
+		i := backend.Implementation{Op: r.Case.Op, Pass: r.Case.Pass, Name: r.Impl, Device: r.Device}
 		status := r.Status
 		if r.Launches > 0 { // it came back, whatever was then made of it
 			status = op.StatusUnknown
 		}
-		x.lossesOf(entry{implementation: i}).note(backend.Outcome{Status: status})
+		x.lossesOf(entry{implementation: i}, r.Case.DType).note(backend.Outcome{Status: status})
 	}
 }

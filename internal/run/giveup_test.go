@@ -208,3 +208,21 @@ type launchless struct{ *fake }
 func (launchless) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
+
+// On a GPU dtypes are judged side by side: what comes back in one says nothing of another that hangs.
+func TestLossesOfADType(t *testing.T) {
+	x := &execution{}
+	for device, givenUp := range map[string]bool{"gpu": true, "emulator": false} {
+		e := entry{implementation: backend.Implementation{Op: "softmax", Pass: op.Forward, Name: "triton/" + device, Device: device}}
+		for range mostHangs {
+			x.lossesOf(e, "bf16").note(backend.Outcome{Status: op.StatusHang})
+			x.lossesOf(e, "fp32").note(backend.Outcome{})
+		}
+		if got := x.lossesOf(e, "bf16").ruling() != nil; got != givenUp {
+			t.Errorf("%s: given up %v, want %v", device, got, givenUp)
+		}
+		if x.lossesOf(e, "fp32").ruling() != nil {
+			t.Errorf("%s: what came back is given up", device)
+		}
+	}
+}

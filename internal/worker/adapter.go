@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/panics"
@@ -133,9 +135,15 @@ func (a *Adapter) broke(err error) {
 	a.fault = err
 }
 
+// faulted is a copy: each lane that ends with it adds what it was doing.
 func (a *Adapter) faulted() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if e := panics.In(a.fault); e != nil {
+		own := *e
+		own.Doing = slices.Clone(e.Doing)
+		return &own
+	}
 	return a.fault
 }
 
@@ -288,6 +296,13 @@ func (a *Adapter) startFailure(err error) error {
 	return fmt.Errorf("start the worker of %s: %w", a.BackendName, err)
 }
 
+const (
+	// besideOthers is how many times longer a first call may take while as many processes as there are cores compile beside it.
+	besideOthers = 4
+	// mostKept is how many bytes of shared memory a worker keeps between two jobs while others judge beside it.
+	mostKept = 256 << 20
+)
+
 // Run executes a job in its implementation's slot.
 func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
 	a.init()
@@ -310,6 +325,10 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	began := time.Now()
 	var reply backend.RunReply
 	limit := a.opts.Limits.call(earlier, a.GPU)
+	side := a.Lanes() > 0
+	if side && len(earlier) == 0 {
+		limit *= besideOthers
+	}
 	done := a.opts.Doing.begin(job.Implementation.Name, limit)
 	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, limit, a.phase(earlier), &reply)
 	done()
@@ -328,6 +347,9 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		return backend.Outcome{}, fmt.Errorf("run %s/%s: %w", job.Implementation.Op, job.Implementation.Name, err)
 	}
 	outcome := collect(job, args, arena, reply, wall)
+	if side && arena.used > mostKept { // each of many workers would keep the memory of its largest case
+		_ = unix.Madvise(w.memory[:arena.used], unix.MADV_REMOVE)
+	}
 	outcome.Log = w.log.Tail()
 	// A call that raised an exception left its process as it was, unless the worker says otherwise.
 	if outcome.Ended = reply.Fatal || outcome.Ended; outcome.Ended {

@@ -289,7 +289,6 @@ class BackwardAlone(unittest.TestCase):
         row = differentiable_row("torch/compile", counted, 1, (0,), ("y",), ("grad_x",), compiled=True)
         with implementation.sizes_alone():
             [want] = row.backward(x, grad)  # and the compiler's cache knows a backward that can be called once
-        torch._dynamo.reset()
         forwards.clear()
         arm = Host(self).arm(row, "backward", x, grad)
         self.assertEqual(arm.backward, "retained graph", arm.note)
