@@ -327,22 +327,32 @@ func (x *execution) allEntries(ctx context.Context, c *prepared, entries []entry
 	failures := make([]error, len(entries))
 	for _, lane := range lanes(entries) {
 		group.Go(func() {
-			for _, i := range lane {
-				if x.lanes > 0 && x.Stop.Err() != nil { // dozens of cases are under way: what has begun is finished, and no more
-					x.cutShort()
-					return
+			for n, i := range lane {
+				left := n+1 < len(lane)
+				if failures[i] = x.oneEntry(ctx, c, entries[i]); errors.Is(failures[i], errLeft) {
+					failures[i], left = nil, true
 				}
-				if failures[i] = x.oneEntry(ctx, c, entries[i]); failures[i] != nil {
+				if left && x.leaves() {
+					x.cutShort()
+				}
+				if failures[i] != nil || x.leaves() {
 					return
 				}
 			}
 		})
 	}
-	if err := errors.Join(group.Wait(), errors.Join(failures...)); err != nil || x.lanes > 0 && x.Stop.Err() != nil {
+	if err := errors.Join(group.Wait(), errors.Join(failures...)); err != nil || x.leaves() {
 		return err
 	}
 	return x.compareEntries(c)
 }
+
+// errLeft is why an entry that was waiting for its turn was not run.
+var errLeft = errors.New("left for a resumed run")
+
+// leaves says whether entries that have not begun are left for a resumed run: where many cases are judged side by side, a run that is told to stop
+// finishes the calls that are under way, and no more. Elsewhere it finishes its cases.
+func (x *execution) leaves() bool { return x.lanes > 0 && x.Stop.Err() != nil }
 
 // cutShort notes that entries of cases under way were left for a resumed run.
 func (x *execution) cutShort() {
