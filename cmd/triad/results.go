@@ -16,6 +16,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/report"
+	"triad/pybridge"
 	"triad/results"
 )
 
@@ -116,7 +117,7 @@ func knownNames(ctx context.Context, store *results.Store, f results.Filter) err
 	for _, o := range catalog.All() {
 		dtypes = append(dtypes, o.Spec.DTypes...)
 	}
-	families := append([]string{"cuda", "triton", "torch", "liger", "quack", "fa4", "mine"}, found.Impls...)
+	families := slices.Concat([]string{"cuda", "triton", "torch", "mine"}, pybridge.PeerFamilies, found.Impls)
 	is := func(name, asked string) bool { return name == asked }
 	prefixed := func(name, asked string) bool { // of a family any name will do: which there are, only its sources say
 		return strings.HasPrefix(name, asked) || !strings.Contains(name, "/") && strings.HasPrefix(asked, name+"/")

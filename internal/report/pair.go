@@ -74,7 +74,7 @@ func (l *timeLine) sayBackward(s sum) {
 	case record.ForwardBackward:
 		l.impl, l.pair, words = l.impl+" "+record.ForwardBackward, &s, "its forward is timed with it"
 		if s.ns > 0 {
-			words += fmt.Sprintf(": beside %s, the sum of %s forward and %s backward", duration(s.ns), s.forward, s.backward)
+			words += fmt.Sprintf(": beside %s, the sum of %s forward and %s backward", Duration(s.ns), s.forward, s.backward)
 		}
 	default:
 		return

@@ -186,7 +186,7 @@ func (l timeLine) cells() []string {
 	if l.pair != nil { // bytes, FLOPs and what was timed in the same rounds are of a backward alone
 		speed, share, ratio, word = "", "", l.pair.ratio(t.MedianNS), ""
 	}
-	return []string{t.Regime, duration(t.MedianNS), fmt.Sprintf("±%.1f %%", (t.HighNS-t.LowNS)/2/t.MedianNS*100), speed, share, ratio, word, clock,
+	return []string{t.Regime, Duration(t.MedianNS), fmt.Sprintf("±%.1f %%", (t.HighNS-t.LowNS)/2/t.MedianNS*100), speed, share, ratio, word, clock,
 		occupancy(t.Kernels), l.note}
 }
 
@@ -206,7 +206,7 @@ func ratioWords(c record.Comparison) string {
 func timingWords(t record.Timing) string {
 	words := fmt.Sprintf("%v, %d samples", t.Status, t.N)
 	if t.Status.Weight() != op.Bad && t.MedianNS > 0 {
-		words = fmt.Sprintf("%s [%s, %s], %s", duration(t.MedianNS), duration(t.LowNS), duration(t.HighNS), words)
+		words = fmt.Sprintf("%s [%s, %s], %s", Duration(t.MedianNS), Duration(t.LowNS), Duration(t.HighNS), words)
 	}
 	if t.Message != "" {
 		words += "; " + clean(t.Message)
@@ -232,8 +232,8 @@ func occupancy(kernels []record.Launch) string {
 	return strings.Join(shares, ", ") + " %"
 }
 
-// duration is a time of ns with four digits.
-func duration(ns float64) string {
+// Duration is a time of ns in words, with four digits.
+func Duration(ns float64) string {
 	unit, scale := "us", 1e3
 	switch {
 	case ns >= 1e9:

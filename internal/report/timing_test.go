@@ -125,7 +125,7 @@ func TestMarkdown(t *testing.T) {
 
 func TestDuration(t *testing.T) {
 	for ns, want := range map[float64]string{3.2: "0.003200 us", 940: "0.9400 us", 6604: "6.604 us", 69_230: "69.23 us", 256_512: "256.5 us", 1_403_000: "1.403 ms", 2.5e9: "2.500 s"} {
-		if got := duration(ns); got != want {
+		if got := Duration(ns); got != want {
 			t.Errorf("%v ns is %q, want %q", ns, got, want)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"triad/internal/report"
 )
 
 // figureTable says what the figures found, one line each; what was not measured has no line.
@@ -153,7 +155,7 @@ func plain(p published) string {
 		for _, g := range timed {
 			r, there := g.best(eager)
 			if there && g.op == one.Op && g.pass == one.Pass && g.dtype == one.DType && g.shape == where && g.regime == "cold" {
-				words = append(words, fmt.Sprintf("%s: %s against %s (%+.1f %%)", g.title(), duration(r.MedianNS), duration(one.MedianNS), (r.MedianNS/one.MedianNS-1)*100))
+				words = append(words, fmt.Sprintf("%s: %s against %s (%+.1f %%)", g.title(), report.Duration(r.MedianNS), report.Duration(one.MedianNS), (r.MedianNS/one.MedianNS-1)*100))
 			}
 		}
 	}

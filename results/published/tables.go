@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"triad/internal/report"
 )
 
 // clocksDiffer is how far two clocks may lie apart, as a share, in rows that are compared without a word.
@@ -208,7 +210,7 @@ func (g group) cell(f family, first row) string {
 	if !there {
 		return ""
 	}
-	text := duration(r.MedianNS)
+	text := report.Duration(r.MedianNS)
 	if g.op == "fp8_gemm" {
 		text = fmt.Sprintf("%.0f TFLOP/s", r.FLOPs/r.MedianNS/1e3)
 	}
@@ -312,7 +314,7 @@ func underLoad(all []group, s published) []string {
 					ratio, word = ratioWords(c), c.Word
 				}
 			}
-			text := duration(r.MedianNS)
+			text := report.Duration(r.MedianNS)
 			if g.op == "fp8_gemm" {
 				text += fmt.Sprintf(", %.0f TFLOP/s", r.FLOPs/r.MedianNS/1e3)
 			}
@@ -346,17 +348,4 @@ func ratioWords(c comparison) string {
 		return fmt.Sprintf("%.0f x", c.Ratio)
 	}
 	return fmt.Sprintf("%.2f [%.3f, %.3f]", c.Ratio, c.Low, c.High)
-}
-
-// duration is a time of ns with four digits.
-func duration(ns float64) string {
-	unit, scale := "us", 1e3
-	switch {
-	case ns >= 1e9:
-		unit, scale = "s", 1e9
-	case ns >= 1e6:
-		unit, scale = "ms", 1e6
-	}
-	v := ns / scale
-	return fmt.Sprintf("%.*f %s", max(0, 3-int(math.Floor(math.Log10(math.Max(v, 1e-3))))), v, unit)
 }
