@@ -183,6 +183,7 @@ func (a *arm) prepareCall(args backend.PrepareArgs) (Finding, error) {
 		}
 		tookNS = time.Since(began).Nanoseconds()
 	}
+	sets = backend.SetsOfSlow(sets, tookNS, in+out)
 	if args.Cold && tookNS < backend.SlowCallNS {
 		sets = evened(sets, a.facts.Device.L2Bytes, in, out)
 	}

@@ -40,6 +40,21 @@ func TestEvened(t *testing.T) {
 	}
 }
 
+// A call that is slow for its size gets few sets: 240 sets of a naive attention of 80 ms took longer than a first call may. The same numbers as in
+// pybridge/tests/test_measure.py.
+func TestSlowCallsGetFewerSets(t *testing.T) {
+	for _, c := range []struct {
+		sets          int
+		tookNS, bytes int64
+		want          int
+	}{{240, 80_000_000, 2 << 20, 2}, {240, 1_000_000, 2 << 20, 240}, {1024, 60_000_000, 1 << 30, 83}, {15, 9_000_000_000, 1 << 30, 2},
+		{1, 80_000_000, 2 << 20, 1}, {2, 0, 0, 2}} {
+		if got := backend.SetsOfSlow(c.sets, c.tookNS, c.bytes); got != c.want {
+			t.Errorf("%d sets, %d ns, %d bytes: %d, want %d", c.sets, c.tookNS, c.bytes, got, c.want)
+		}
+	}
+}
+
 // The emulator has no clock, and says so; a step of what was never prepared is an error of the harness.
 func TestEmulatorIsNotTimed(t *testing.T) {
 	s := &server{device: NewEmulator(os.DirFS(".."), t.TempDir())}

@@ -25,6 +25,7 @@ MOST_ROTATED = 16 << 30
 MOST_SETS = 1024
 EVEN_SETS, EVEN_L2 = 8, 16
 SLOW_CALL_NS = 1_000_000
+CACHE_SHARE, SLOWEST_MEMORY, MOST_REPLAY_NS = 1000, 100e9, 5_000_000_000
 POISON_OF_FIRST, POISON_OF_REST = "a", "b"
 
 SAVED_TENSORS, RETAINED_GRAPH, PAIR = "saved tensors", "retained graph", "forward+backward"
@@ -65,6 +66,13 @@ def evened(least: int, l2: int, given: int, returned: int) -> int:
     return max(least, min(EVEN_SETS, EVEN_L2 * l2 // max(given + returned, 1)))
 
 
+def sets_of_slow(sets: int, took_ns: int, count: int) -> int:
+    """Limits the sets of a call that takes took_ns, with inputs and outputs of count bytes: backend.SetsOfSlow."""
+    if took_ns >= CACHE_SHARE * count / SLOWEST_MEMORY * 1e9:
+        return min(sets, 2)
+    return min(sets, max(2, MOST_REPLAY_NS // max(took_ns, 1)))
+
+
 class CallArm:
     """An arm that times an implementation."""
 
@@ -92,10 +100,13 @@ class CallArm:
         """Tries the call, makes more sets where it is not slow, and captures."""
         if self.direction == "backward":
             self._begin_backward()
-        self._rotate(rotation(self.cold, self.l2, self.given, self.returned))
+        sets = rotation(self.cold, self.l2, self.given, self.returned)
+        self._rotate(min(sets, 2))
         took = self.arm.warm_up()
+        sets = sets_of_slow(sets, took, self.given + self.returned)
         if self.cold and took < SLOW_CALL_NS:
-            self._rotate(evened(self.arm.sets, self.l2, self.given, self.returned))
+            sets = evened(sets, self.l2, self.given, self.returned)
+        self._rotate(sets)
         self.arm.prepare(graph_ns)
 
     def _rotate(self, sets: int) -> None:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,7 +43,11 @@ func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(a.stop, cancel)()
-	return lockfile.Acquire(ctx, name, func() { fmt.Fprintln(a.err, "triad: another triad uses this GPU: waiting for it") })
+	unlock, err = lockfile.Acquire(ctx, name, func() { fmt.Fprintln(a.err, "triad: another triad uses this GPU: waiting for it") })
+	if errors.Is(err, context.Canceled) {
+		return nil, errors.New("interrupted while another triad used this GPU: nothing was run")
+	}
+	return unlock, err
 }
 
 // card is where a GPU's telemetry is read.

@@ -84,6 +84,27 @@ const (
 	SlowCallNS = 1_000_000
 )
 
+// A call that takes CacheShare times as long as the slowest GPU memory needs for its inputs and outputs gains less than one part in CacheShare
+// from finding them in the cache: two sets are enough. A replay goes through every set once, so all of them together take at most MostReplayNS.
+const (
+	CacheShare          = 1000
+	SlowestMemory       = 100e9 // bytes per second
+	MostReplayNS  int64 = 5_000_000_000
+)
+
+// CacheMatters says whether a call of tookNS could gain from finding its inputs and outputs, together so many bytes, in the cache.
+func CacheMatters(tookNS float64, bytes int64) bool {
+	return tookNS < CacheShare*float64(bytes)/SlowestMemory*1e9
+}
+
+// SetsOfSlow limits the sets of a call that takes tookNS.
+func SetsOfSlow(sets int, tookNS, bytes int64) int {
+	if !CacheMatters(float64(tookNS), bytes) {
+		return min(sets, 2)
+	}
+	return min(sets, int(max(2, MostReplayNS/max(tookNS, 1))))
+}
+
 // PrepareReply says what was prepared.
 type PrepareReply struct {
 	Status       op.Status     `json:"status,omitempty"` // empty where the arm can be timed

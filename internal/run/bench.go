@@ -275,7 +275,7 @@ func (x *execution) timingsOf(h *heat, c *prepared) (map[*contender]*record.Timi
 	timings := map[*contender]*record.Timing{}
 	for _, k := range h.contenders {
 		t := k.summarise(h.regime, x.rulers, x.limits(c), w)
-		if h.regime.Cold && t.Sets > 0 && t.RotatedBytes < x.physics.L2Bytes {
+		if h.regime.Cold && t.Sets > 0 && t.RotatedBytes < x.physics.L2Bytes && backend.CacheMatters(t.MedianNS, w.BytesRead+w.BytesWritten) {
 			t.Message = strings.TrimPrefix(t.Message+fmt.Sprintf("; %d sets fit into the L2 cache: not cold", t.Sets), "; ")
 		}
 		timings[k] = &t

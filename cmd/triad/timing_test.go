@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"triad/internal/lockfile"
+)
+
+// Who interrupts a triad that waits for the GPU is told that nothing was run.
+func TestInterruptedWhileWaitingForTheGPU(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "gpu.lock")
+	unlock, err := lockfile.Acquire(t.Context(), name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	var said bytes.Buffer
+	stop, interrupt := context.WithCancel(t.Context())
+	a := &app{err: &said, stop: stop}
+	interrupt()
+	if _, err := a.lockGPU(t.Context(), name); err == nil || !strings.Contains(err.Error(), "nothing was run") {
+		t.Errorf("error %v", err)
+	}
+	if !strings.Contains(said.String(), "another triad uses this GPU") {
+		t.Errorf("said %q", said.String())
+	}
+}
