@@ -80,6 +80,11 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 		return workerGone, nil
 	}
 	args.Arm = m.number
+	what := "timing " + m.job.Implementation.Name
+	if m.job.Implementation.Name == "" {
+		what = "measuring what the device does at best"
+	}
+	defer m.adapter.opts.Doing.begin(what, deadline)()
 	err := m.worker.call(ctx, backend.Request{Do: backend.DoMeasure, Measure: &args}, deadline, phase, reply)
 	if d := asDeath(err); d != nil && ctx.Err() == nil {
 		m.adapter.lost(m.slot, m.worker, d)

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -22,6 +24,7 @@ func measuring(mode string, r backend.Request, reply func(int64, any)) {
 		reply(r.ID, backend.PrepareReply{Mode: "graph", Sets: 3, Calls: 6, EstimateNS: 1000})
 	case m.Step == backend.StepTime && mode == "dies while it is timed":
 		syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -SEGV $$"}, nil)
+	case m.Step == backend.StepTime && mode == "hangs while it is timed":
 	case m.Step == backend.StepTime && mode == "breaks while it is timed":
 		reply(r.ID, backend.TimeReply{Status: op.StatusCrash, Message: "illegal address", Fatal: true})
 	case m.Step == backend.StepTime && mode == "stumbles while it is timed":
@@ -82,6 +85,35 @@ func TestMeasure(t *testing.T) {
 	}
 	if outcome, _, err := ruler.Finish(t.Context()); err != nil || outcome.Status != op.StatusUnknown || len(outcome.Launches) != 0 {
 		t.Errorf("a ruler has nothing to judge: %+v %v", outcome, err)
+	}
+}
+
+// Who interrupts a run is told what is being timed.
+func TestWhatIsTimedIsPending(t *testing.T) {
+	var doing Doing
+	a := fakeAdapter(t, "hangs while it is timed", func(o *Options) { o.Doing = &doing })
+	a.GPU = true
+	m, _, err := a.Measure(t.Context(), backend.MeasureJob{Job: fakeJob()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	seen := make(chan string, 1)
+	go func() {
+		for doing.String() == "" {
+			time.Sleep(time.Millisecond)
+		}
+		seen <- doing.String()
+		interrupt()
+	}()
+	if _, _, err := m.Time(ctx, backend.TimeArgs{Samples: 2}); err == nil {
+		t.Error("a timing that was interrupted gave no error")
+	}
+	if text := <-seen; !strings.HasPrefix(text, "timing "+fakeJob().Implementation.Name+", at most ") {
+		t.Errorf("pending: %q", text)
+	}
+	if text := doing.String(); text != "" {
+		t.Errorf("afterwards pending: %q", text)
 	}
 }
 
