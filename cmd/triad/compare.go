@@ -28,7 +28,7 @@ type compareOptions struct {
 	caseFlags
 	environmentFlags
 	ownFlags
-	json, resume, explain bool
+	json, resume, explain, verbose bool
 	untimed, strict       bool
 	sanitizers            []string // tools of compute-sanitizer
 	verb, db, dump        string
@@ -76,6 +76,8 @@ func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	cmd.Flags().BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and case (docs/json.md)")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "for each output: what its contract promises, the worst elements, how the errors are distributed")
+	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false,
+		"a line for each dtype with its largest error, the cases that cannot tell right from wrong, and how far implementations lie apart")
 	o.addStrict(cmd)
 	cmd.Flags().StringVar(&o.dump, "dump", "", "write inputs, outputs, truth and allowance of every case as safetensors into this folder")
 	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
@@ -219,7 +221,7 @@ func (a *app) printCompare(ctx context.Context, store *results.Store, kept *reco
 	}
 	return report.Compare(a.out, a.style(), result.Records, result.Differences, report.Summary{
 		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(end.code), Database: store.Path(), Reason: end.reason,
-		Findings: goneOf(result), Timed: timed(result), Spent: kept.spent, Power: powerOf(result),
+		Findings: goneOf(result), Timed: timed(result), Spent: kept.spent, Power: powerOf(result), Details: o.verbose || o.explain,
 	})
 }
 

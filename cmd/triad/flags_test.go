@@ -132,7 +132,7 @@ func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
 // elsewhere are the flags whose work shows in what a verb prints, writes or finds: with the script or the test that shows it.
 var elsewhere = map[string]string{
 	"device": "bench.txtar", "gpu": "gpu_test.go", "yes": "no_tools.txtar", "offline": "no_tools.txtar", "json": "compare.txtar", "resume": "resume.txtar",
-	"explain": "compare.txtar", "dump": "dump.txtar", "db": "results.txtar", "sanitize": "sanitize_test.go", "no-timing": "flags_test.go",
+	"explain": "compare.txtar", "verbose": "compare.txtar", "dump": "dump.txtar", "db": "results.txtar", "sanitize": "sanitize_test.go", "no-timing": "flags_test.go",
 	"add": "own_usage_test.go", "map": "own_usage_test.go", "nvcc-flags": "own_usage_test.go", "grid": "own_usage_test.go", "block": "own_usage_test.go", "shared": "own_usage_test.go",
 	"nvcc": "folder_test.go", "remove": "verbs.txtar", "schema": "results.txtar", "deadline": "results.txtar", "rows": "results.txtar", "op": "results.txtar", "bad": "results.txtar",
 	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go", "from": "folder_test.go", "strict": "ending_test.go", "peers": "faults_python.txtar", "wheels": "faults_python.txtar",

@@ -82,7 +82,7 @@ func runTriad(t *testing.T, args ...string) (string, int) {
 
 var (
 	smallestCase  = regexp.MustCompile(`The smallest case found[^\n]*\n\n  ([A-Z_]+) (?:.*\n)+?        triad (compare .*--add .*)\n`)
-	statusOfAFile = regexp.MustCompile(`(?m)^  mine/\S+ +\S+ +(\S+)`)
+	statusOfAFile = regexp.MustCompile(`(?m)^  mine/\S+ +(?:[a-z]\S+ +)?([A-Z_]+)`) // with --verbose behind a dtype
 )
 
 // repeats runs the command that is printed with the smallest case: it must find the same.
@@ -121,7 +121,7 @@ func TestOwnFiles(t *testing.T) {
 			if strings.HasSuffix(c.file, ".py") {
 				testPython(t)
 			}
-			text, code := runTriad(t, append([]string{"compare", c.op, "--impl", "mine", "--quick", "--device", "cpu", "--add", filepath.Join("testdata", "own", c.file)}, c.flags...)...)
+			text, code := runTriad(t, append([]string{"compare", c.op, "--impl", "mine", "--quick", "--verbose", "--device", "cpu", "--add", filepath.Join("testdata", "own", c.file)}, c.flags...)...)
 			if want := map[bool]int{true: 0, false: 1}[c.status == "PASS"]; code != want {
 				t.Errorf("exit %d, want %d", code, want)
 			}

@@ -39,7 +39,7 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 		{"several kernels", "mine.cu", rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax", nil, 2,
 			`(?s)several functions could be softmax forward: say which with --add FILE:NAME\n  line 1: .*line 9: `},
 		{"one of several", "mine.cu:other", rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax", nil, 0,
-			"mine/mine:other +fp32 +PASS"},
+			"mine/mine:other +PASS"},
 		{"no such function", "mine.cu:nothing", rightRow, "softmax", nil, 2, "it has no function nothing: it has softmax"},
 		{"a size is missing", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int N) {}\n", "softmax", nil, 2,
 			`no parameter for the size rows of softmax \(matched: x is x, y is y, N is cols\): fix it with --dims rows=1`},
@@ -71,7 +71,7 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 			[]string{"--pass", "backward", "--dims", "rows=2,cols=3"}, 1, "solve_backward.*\n.*softmax backward, fp32: y is y"},
 		{"flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax", []string{"--nvcc-flags", "-DSCALE=1 -use_fast_math"}, 0,
 			`compiled with -DSCALE=1; in the emulator these flags say nothing: -use_fast_math`},
-		{"other flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax", []string{"--nvcc-flags", "-DSCALE=2"}, 1, "mine/mine +fp32 +FAIL"},
+		{"other flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax", []string{"--nvcc-flags", "-DSCALE=2"}, 1, "mine/mine +FAIL"},
 		{"empty tensors", "mine.cu", "__global__ void k(const float* x, float* y, int n) { y[blockIdx.x] = x[blockIdx.x]; }\n" +
 			"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 1>>>(x, y, cols); }\n", "softmax",
 			[]string{"--dims", "rows=0,cols=13"}, 3, "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a size is 0"},
@@ -155,7 +155,7 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 		args = append(args, "--add", filepath.Join(folder, name))
 	}
 	text, code := runTriad(t, args...)
-	for _, want := range []string{`mine/good +fp32 +PASS`, `Exit 2: the request cannot be understood: --add \S*nowhere.cu: cannot read the file: no such file or directory \(and 4 more, above the table\)`, `nowhere.cu: cannot read the file: no such file`, `empty.cu: it has no function to judge`, `program.cu: it has a main\(\)`,
+	for _, want := range []string{`mine/good +PASS`, `Exit 2: the request cannot be understood: --add \S*nowhere.cu: cannot read the file: no such file or directory \(and 4 more, above the table\)`, `nowhere.cu: cannot read the file: no such file`, `empty.cu: it has no function to judge`, `program.cu: it has a main\(\)`,
 		`double.cu: (?s:.*)x is fp64`, `several.cu: several functions could be`} {
 		if code != 2 || !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("exit %d, want 2 and %q in\n%s", code, want, text)
@@ -168,7 +168,7 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 	}
 	text, code = runTriad(t, "compare", "softmax", "--device", "cpu", "--impl", "mine", "--add", filepath.Join(folder, "good.cu"), "--add", filepath.Join(folder, "odd.cu"),
 		"--map", "p=rows,q=cols", "--dims", "rows=3,cols=5", "--quick")
-	if code != 0 || !regexp.MustCompile(`mine/good +fp32 +PASS(.*\n)+.*mine/odd +fp32 +PASS`).MatchString(text) {
+	if code != 0 || !regexp.MustCompile(`mine/good +PASS(.*\n)+.*mine/odd +PASS`).MatchString(text) {
 		t.Errorf("exit %d\n%s", code, text)
 	}
 	// What is wrong goes before what was not understood, and so does what does not compile.
@@ -177,7 +177,7 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, code = runTriad(t, append(args, "--add", filepath.Join(folder, "wrong.cu"))...)
-		if code != 1 || !regexp.MustCompile(`mine/wrong +fp32 +`+name).MatchString(text) || !regexp.MustCompile(`mine/good +fp32 +PASS`).MatchString(text) {
+		if code != 1 || !regexp.MustCompile(`mine/wrong +`+name).MatchString(text) || !regexp.MustCompile(`mine/good +PASS`).MatchString(text) {
 			t.Errorf("exit %d, want 1 and %s\n%s", code, name, text)
 		}
 	}

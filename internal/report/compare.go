@@ -24,6 +24,7 @@ type Summary struct {
 	Timed    Timed
 	Spent    Spent
 	Power    Power
+	Details  bool // a line for each dtype, the cases without power, how far implementations lie apart
 }
 
 // Power counts the cases of a run that can tell right from wrong; the zero value says nothing.
@@ -79,18 +80,25 @@ func (s Spent) words() string {
 // shownPerLine is how many bad records of one line of the table are told in full; the rest is counted.
 const shownPerLine = 2
 
-// Compare writes what `triad compare` found: for each operator and pass a table with a line for each implementation and dtype, below it
-// every bad line with its place and the command that shows it, then how far the implementations lie apart, and at the end the totals.
+// Compare writes what `triad compare` found: for each operator and pass a table with a line for each implementation, its dtypes side by side,
+// below it every bad line with its place and the command that shows it, and at the end the totals. With details the table has a line for each
+// dtype, and below it stand the cases without power and how far the implementations lie apart.
 func Compare(w io.Writer, style Style, records []record.Record, differences []record.Difference, summary Summary) error {
 	w = style.Wrap(w)
+	parts := []func(io.Writer, Style, []group) error{heading, implementationTable, unavailable, badLines, printed}
+	if summary.Details {
+		parts = []func(io.Writer, Style, []group) error{heading, dtypeTable, powerless, unavailable, badLines, printed}
+	}
 	for _, lines := range groups(records) {
-		for _, part := range []func(io.Writer, Style, []group) error{heading, implementationTable, powerless, unavailable, badLines, printed} {
+		for _, part := range parts {
 			if err := part(w, style, lines); err != nil {
 				return err
 			}
 		}
-		if err := apart(w, style, lines, differences); err != nil {
-			return err
+		if summary.Details {
+			if err := apart(w, style, lines, differences); err != nil {
+				return err
+			}
 		}
 		if err := write(w, "\n"); err != nil {
 			return err
@@ -153,7 +161,38 @@ func heading(w io.Writer, style Style, lines []group) error {
 	return write(w, style.paint(bold, lines[0].op+" "+lines[0].pass.String())+"\n\n")
 }
 
+// implementationTable has a line for each implementation: what became of it in each dtype, and the counts and the headroom of all together.
 func implementationTable(w io.Writer, style Style, lines []group) error {
+	names, byDType := []string{"implementation"}, dtypes(lines)
+	for _, d := range byDType {
+		names = append(names, d)
+	}
+	names = append(names, ">good", ">neutral", ">bad", "?>headroom", "?device")
+	if slices.ContainsFunc(byImplementation(lines), func(all []group) bool { return joined(all).shortNote() != "" }) {
+		names = append(names, "note")
+	}
+	var rows [][]string
+	for _, all := range byImplementation(lines) {
+		together := joined(all)
+		cells := []string{together.impl}
+		for _, d := range byDType {
+			cells = append(cells, "")
+			for _, g := range all {
+				if g.dtype == d {
+					cells[len(cells)-1] = style.status(g.status())
+				}
+			}
+		}
+		good, neutral, bad := together.counts()
+		headroom, _ := together.measures()
+		cells = append(cells, fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad), figure(headroom), together.devices(), together.shortNote())
+		rows = append(rows, cells[:len(names)])
+	}
+	return style.Table(w, "  ", columns(names...), rows)
+}
+
+// dtypeTable has a line for each implementation and dtype.
+func dtypeTable(w io.Writer, style Style, lines []group) error {
 	var rows [][]string
 	for _, g := range lines {
 		good, neutral, bad := g.counts()
@@ -299,6 +338,14 @@ func badRecord(w io.Writer, style Style, r record.Record, others []string) error
 	return write(w, text.String())
 }
 
+// moreWords says where more is to be read than on the first screen.
+func moreWords(records []record.Record, summary Summary) string {
+	if summary.Details || summary.Database == "" || len(records) == 0 {
+		return ""
+	}
+	return "With --verbose a line for each dtype and the largest errors, with --explain each output; one run: triad results show ID.\n"
+}
+
 // totals are the last lines: how many runs weigh what, what the exit code means, and where the results are.
 func totals(w io.Writer, style Style, records []record.Record, summary Summary) error {
 	goods, neutrals, bads := group{records: records}.counts()
@@ -331,5 +378,5 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 	if summary.Database != "" {
 		text += fmt.Sprintf("Inputs from seed %d; recorded in %s, session %s.\n", summary.Seed, clean(summary.Database), summary.Session)
 	}
-	return write(w, text+summary.Power.words()+summary.Spent.words())
+	return write(w, text+summary.Power.words()+summary.Spent.words()+moreWords(records, summary))
 }

@@ -66,6 +66,39 @@ func groups(records []record.Record) [][]group {
 	return out
 }
 
+// dtypes are those of the lines, wider formats first.
+func dtypes(lines []group) []string {
+	var all []string
+	for _, g := range lines {
+		if !slices.Contains(all, g.dtype) {
+			all = append(all, g.dtype)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Or(dtypeRank(a)-dtypeRank(b), strings.Compare(a, b)) })
+	return all
+}
+
+// byImplementation divides the lines of an operator and pass, which are in the order of the implementations.
+func byImplementation(lines []group) [][]group {
+	var all [][]group
+	for i, g := range lines {
+		if i == 0 || g.impl != lines[i-1].impl {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], g)
+	}
+	return all
+}
+
+// joined is one line for all dtypes of an implementation.
+func joined(lines []group) group {
+	g := group{op: lines[0].op, pass: lines[0].pass, impl: lines[0].impl}
+	for _, l := range lines {
+		g.records = append(g.records, l.records...)
+	}
+	return g
+}
+
 // backendRank puts hand-written CUDA first, then Triton, then torch, then peers.
 func backendRank(impl string) int {
 	family, _, _ := strings.Cut(impl, "/")
@@ -189,8 +222,8 @@ func (g group) sampled() string {
 }
 
 // note says why what is neutral or a warning is so: the most frequent reason, and how many others there are.
-// What is bad is told below the table, what is UNAVAILABLE once for all lines.
-func (g group) note() string {
+// What is bad is told below the table, what is UNAVAILABLE once for all lines, what is untold with --verbose.
+func (g group) note(untold ...op.Status) string {
 	type reason struct {
 		status op.Status
 		words  string
@@ -199,6 +232,9 @@ func (g group) note() string {
 	var order []reason
 	for _, r := range g.records {
 		if r.Status == op.StatusPass || r.Status.Weight() == op.Bad || r.Status == op.StatusUnavailable || r.Status == op.StatusEmptyOK {
+			continue
+		}
+		if slices.Contains(untold, r.Status) {
 			continue
 		}
 		if r.Status == op.StatusNoPower && g.status() != op.StatusNoPower {
@@ -225,4 +261,14 @@ func (g group) note() string {
 		words += " (and " + counted(more, "other reason") + ")"
 	}
 	return words
+}
+
+// shortNote is the note on the first screen. An implementation that passes does not say there which cases it does not take, unless it is the
+// user's own.
+func (g group) shortNote() string {
+	family, _, _ := strings.Cut(g.impl, "/")
+	if g.status() == op.StatusPass && family != "mine" {
+		return g.note(op.StatusUnsupported)
+	}
+	return g.note()
 }

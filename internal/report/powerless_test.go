@@ -19,7 +19,7 @@ func TestPowerlessCasesAreToldOnce(t *testing.T) {
 		}
 	}
 	var text strings.Builder
-	if err := Compare(&text, Style{}, records, nil, Summary{}); err != nil {
+	if err := Compare(&text, Style{}, records, nil, Summary{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(text.String(), "NO_POWER"); n != 1 || !strings.Contains(text.String(), "would pass as well: cols=1 normal\n") {
@@ -51,7 +51,7 @@ func TestPrintedIsTold(t *testing.T) {
 	records := []record.Record{of("R1", "mine/a", "mine", op.StatusPass, ""), of("R2", "mine/a", "mine", op.StatusPass, "rows 3\n"), of("R3", "mine/a", "mine", op.StatusPass, "rows 3\n"),
 		of("R4", "torch/eager", "torch", op.StatusPass, "a warning"),
 		of("R6", "mine/c", "mine", op.StatusPass, "/lib/triton/interpreter.py:12: RuntimeWarning: invalid value encountered in subtract\n  return op(a, b)\n/x.py:3: UserWarning: slow\n"), of("R5", "mine/b", "mine", op.StatusBuildFail, "b.cu:3: error")}
-	if err := Compare(&text, Style{}, records, nil, Summary{}); err != nil {
+	if err := Compare(&text, Style{}, records, nil, Summary{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := text.String(); strings.Count(got, "printed something") != 1 || !strings.Contains(got, "\n  mine/a printed something: triad results show R2\n") {

@@ -104,12 +104,15 @@ func comparison() ([]record.Record, []record.Difference) {
 func TestComparison(t *testing.T) {
 	records, differences := comparison()
 	summary := Summary{Database: "/home/me/.local/share/triad/results.db", Session: "01KA0000000000000000000000", Seed: 1, Exit: 1}
-	for name, style := range map[string]Style{"compare-pipe.txt": {}, "compare-terminal.txt": {Color: true, Width: 110}} {
-		var out bytes.Buffer
-		if err := Compare(&out, style, records, differences, summary); err != nil {
-			t.Fatal(err)
+	for name, style := range map[string]Style{"compare": {}, "compare-terminal": {Color: true, Width: 110}} {
+		for _, details := range []bool{false, true} {
+			summary.Details = details
+			var out bytes.Buffer
+			if err := Compare(&out, style, records, differences, summary); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, map[bool]string{false: name + ".txt", true: name + "-verbose.txt"}[details], out.String())
 		}
-		golden(t, name, out.String())
 	}
 }
 
@@ -138,7 +141,7 @@ func TestIncompleteIsSaid(t *testing.T) {
 func TestColourIsForTerminalsAlone(t *testing.T) {
 	records, differences := comparison()
 	var out bytes.Buffer
-	if err := Compare(&out, Style{}, records, differences, Summary{Exit: 1}); err != nil {
+	if err := Compare(&out, Style{}, records, differences, Summary{Exit: 1, Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "\x1b") {
