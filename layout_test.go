@@ -46,8 +46,12 @@ var rules = []rule{
 	{packages: []string{"*"}, except: []string{"results"}, never: []string{"database/sql", "github.com/mattn/go-sqlite3"},
 		reason: "one package talks to the database"},
 	{packages: []string{"*"}, except: []string{"internal/testreport"}, never: []string{"triad/internal/need"}, reason: "it is for tests alone"},
-	{packages: []string{"*"}, except: []string{"cmd/triad"}, never: []string{"github.com/spf13/cobra", "triad/internal/run"},
-		reason: "flags, and the order of a run, are wired in cmd"},
+	{packages: []string{"*"}, except: []string{"cmd/triad"}, never: []string{"github.com/spf13/cobra", "triad/internal/session"},
+		reason: "flags are wired in cmd, and an exit code is for a verb"},
+	{packages: []string{"*"}, except: []string{"cmd/triad", "internal/session"}, never: []string{"triad/internal/run"},
+		reason: "the order of a run is started by a session"},
+	{packages: []string{"internal/session"}, never: []string{"triad/cuda/...", "triad/pybridge/..."},
+		reason: "a session takes workers as they are: which there are is wired in cmd"},
 	{packages: []string{"internal/worker", "internal/backend", "internal/record", "internal/catalog"},
 		never: []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/cmd/..."}, reason: "what lies inside does not know the edges"},
 }
@@ -177,7 +181,7 @@ func TestSharedCodeNamesNoOperator(t *testing.T) {
 		operators = append(operators, strings.TrimSuffix(filepath.Base(file), ".toml"))
 	}
 	read := 0
-	for _, dir := range []string{"catalog", "judge", "parallel", "run", "stats", "tensor", "worker", "workload"} {
+	for _, dir := range []string{"catalog", "judge", "parallel", "run", "session", "stats", "tensor", "worker", "workload"} {
 		files, err := filepath.Glob("internal/" + dir + "/*.go")
 		if err != nil {
 			t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -12,12 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/report"
 	"triad/internal/run"
-	"triad/internal/worker"
-	"triad/results"
+	"triad/internal/session"
 )
 
 // benchOptions are what a bench needs to know.
@@ -31,7 +28,7 @@ type benchOptions struct {
 }
 
 func (a *app) benchCommand() *cobra.Command {
-	var o benchOptions
+	o := benchOptions{compareOptions: compareOptions{verb: "bench"}}
 	cmd := &cobra.Command{
 		Use:   "bench OP...",
 		Short: "time what is right, on a GPU",
@@ -112,13 +109,13 @@ func (o *benchOptions) plan() (*run.TimingPlan, error) {
 	return p, nil
 }
 
-// verbOf is the verb with what else decides what a bench does, by which an interrupted one is found again.
-func (o *benchOptions) verbOf(p *run.TimingPlan) string {
-	words := append([]string{"bench"}, o.ownFlags.words()...)
+// words are the verb and what else decides what a bench does, by which --resume finds an interrupted one.
+func (o *benchOptions) words(p *run.TimingPlan) []string {
+	words := append([]string{o.verb}, o.ownFlags.words()...)
 	for _, r := range p.Regimes {
 		words = append(words, r.String())
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
 // bench runs one request from flags to exit code.
@@ -130,66 +127,34 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	if request.Timing, err = o.plan(); err != nil {
 		return err
 	}
-	options, err := o.workerOptions()
+	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {
 		return err
 	}
-	options.Doing = a.doing
 	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
 	if err != nil {
 		return err
 	}
 	if onGPU == nil {
-		return &failure{exitNothing, errors.New("there is no GPU to time on, and the time of an emulated kernel means nothing: triad compare judges the same kernels here")}
+		return session.Fail(session.ExitNothing, errors.New("there is no GPU to time on, and the time of an emulated kernel means "+
+			"nothing: triad compare judges the same kernels here"))
 	}
-	onGPU.apply(&request.Options)
-	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, &request, onGPU, o.environmentFlags, options)
+	s, _, err := a.openSession(ctx, &request, sessionOptions{compareOptions: &o.compareOptions, gpu: onGPU, workers: options,
+		words: o.words(request.Timing)})
 	if err != nil {
 		return err
 	}
-	defer closeAll(backends) // where the run does not get so far
-	a.tellMatched(mine, refused, o.json)
-	store, err := a.openStore(ctx, o.db)
-	if err != nil {
-		return err
+	defer s.Close(&err)
+	result, end, err := s.Run(ctx, (*run.Runner).Bench, nil)
+	if end.Usage() {
+		return end.Failure(err)
 	}
-	defer store.Close()
-	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical(o.verbOf(request.Timing), request, &o.caseFlags), request, &o.compareOptions)}
-	defer kept.broken(&err, "in triad bench")
-	kept.info.Machine = onGPU.describe(kept.info.Machine)
-	kept.info.Added = o.ownFlags.wordsOf(mine)
-	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
-	if o.resume {
-		if err := kept.takeOver(); err != nil {
-			return resumeFailure(err)
-		}
-		request.Seed, request.Before = kept.session.Info().Seed, kept.before
-	}
-	progress := a.progress(o.json)
-	runner := &run.Runner{Backends: (&loading{tell: progress.preparing}).watched(backends), Recorder: kept, Timings: kept, Stop: a.stop, Progress: progress.show}
-	done, err := a.ownGPU(ctx, onGPU, runner)
-	if err != nil {
-		return err
-	}
-	result, err := runner.Bench(ctx, request)
-	err = errors.Join(err, a.fault.get())
-	kept.spent = a.spent(result, backends)
-	for _, b := range backends {
-		err = errors.Join(err, b.Close())
-	}
-	done()
-	progress.clear()
-	if o.resume {
-		err = errors.Join(err, kept.complete(&result))
-	}
-	end := endOf(result, refused, err, o.strict)
-	err = kept.finish(err == nil && !result.Interrupted, end.code, err)
-	return end.failure(errors.Join(err, a.printBench(store, kept, result, o, end)))
+	return end.Failure(errors.Join(err, a.printBench(s, result, o, end)))
 }
 
 // printBench prints a result as tables, or as JSON lines.
-func (a *app) printBench(store *results.Store, kept *recorder, result run.Result, o *benchOptions, end ending) error {
-	if kept.session == nil {
+func (a *app) printBench(s *session.Session, result run.Result, o *benchOptions, end session.Ending) error {
+	if !s.Recorded() {
 		return nil
 	}
 	if o.json {
@@ -200,36 +165,11 @@ func (a *app) printBench(store *results.Store, kept *recorder, result run.Result
 		}
 		return nil
 	}
-	return report.Bench(a.out, a.style(), result.Records, timed(result), report.Summary{
-		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(end.code), Database: store.Path(), Reason: end.reason,
-		Findings: goneOf(result), Spent: kept.spent})
-}
-
-// spent is where the time since triad's start went.
-func (a *app) spent(result run.Result, backends []backend.Backend) report.Spent {
-	s := report.Spent{Whole: time.Since(a.began)}
-	for _, b := range backends {
-		if python, ok := b.(*worker.Adapter); ok && python.Name() == "python" {
-			s.Imports = python.Started()
-		}
-	}
-	for _, p := range result.Spent {
-		s.Parts = append(s.Parts, report.SpentPart(p))
-	}
-	return s
+	return report.Bench(a.out, a.style(), result.Records, timed(result), summaryOf(s, result, end))
 }
 
 func timed(r run.Result) report.Timed {
 	return report.Timed{Rulers: r.Rulers, Comparisons: r.Comparisons}
-}
-
-// timeToo lets a comparison on a GPU time what passes. done gives the GPU back.
-func (a *app) timeToo(ctx context.Context, g *gpu, o *compareOptions, request *run.Request, runner *run.Runner, kept *recorder) (done func(), err error) {
-	if g == nil || o.untimed || o.verb != "compare" {
-		return func() {}, nil
-	}
-	request.Timing, runner.Timings = comparePlan(), kept
-	return a.ownGPU(ctx, g, runner)
 }
 
 // comparePlan is how compare times what passed: cold, and short.

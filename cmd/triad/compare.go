@@ -4,23 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"triad"
-	"triad/internal/backend"
 	"triad/internal/catalog"
-	"triad/internal/op"
-	"triad/internal/panics"
-	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
-	"triad/results"
+	"triad/internal/session"
 )
 
 // compareOptions are what a compare needs to know.
@@ -107,11 +98,10 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 
 // judge runs a request, records and prints what it finds, and turns that into an exit code.
 func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) (err error) {
-	options, err := o.workerOptions()
+	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {
 		return err
 	}
-	options.Doing = a.doing
 	if err := (dumper{o.dump}).ready(); err != nil {
 		return err
 	}
@@ -119,85 +109,39 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if err != nil {
 		return err
 	}
-	onGPU.apply(&request.Options)
-	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, &request, onGPU, o.environmentFlags, options)
-	if err != nil {
-		return err
-	}
-	defer closeAll(backends) // where the run does not get so far
-	a.tellMatched(mine, refused, o.json)
-	store, err := a.openStore(ctx, o.db)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, resume: o.resume, info: a.session(canonical(strings.Join(append([]string{o.verb}, o.ownFlags.words()...), " "), request, &o.caseFlags), request, o)}
-	defer kept.broken(&err, "in triad "+o.verb)
-	kept.info.Machine = onGPU.describe(kept.info.Machine)
-	kept.info.Added = o.ownFlags.wordsOf(mine)
-	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
-	if o.resume {
-		if err := kept.takeOver(); err != nil {
-			return resumeFailure(err)
-		}
-		request.Seed, request.Before = kept.session.Info().Seed, kept.before
-	}
-	progress := a.progress(o.json)
-	runner := &run.Runner{Backends: (&loading{tell: progress.preparing}).watched(backends), Recorder: kept, Stop: a.stop, Progress: progress.show}
-	if o.dump != "" {
-		runner.Dumper = dumper{o.dump}
-	}
 	request.Explain = o.explain
-	done, err := a.timeToo(ctx, onGPU, o, &request, runner, kept)
+	if onGPU != nil && !o.untimed && o.verb == "compare" {
+		request.Timing = comparePlan()
+	}
+	s, mine, err := a.openSession(ctx, &request, sessionOptions{compareOptions: o, gpu: onGPU, workers: options,
+		words: append([]string{o.verb}, o.ownFlags.words()...)})
 	if err != nil {
 		return err
 	}
-	result, err := runner.Compare(ctx, request)
-	err = errors.Join(err, a.fault.get())
+	defer s.Close(&err)
+	if o.dump != "" {
+		s.Runner.Dumper = dumper{o.dump}
+	}
 	var smallest []finding
-	if err == nil && !o.json {
-		smallest, err = a.shrink(ctx, mine, request, result)
-	}
-	if request.Timing != nil {
-		kept.spent = a.spent(result, backends)
-	}
-	for _, b := range backends {
-		err = errors.Join(err, b.Close())
-	}
-	done()
-	progress.clear()
+	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
+		if !o.json {
+			smallest, err = a.shrink(ctx, mine, s.Request, result)
+		}
+		return err
+	})
 	if o.after != nil {
 		o.after(result)
 	}
-	if u := (*op.UsageError)(nil); errors.As(err, &u) {
-		return errors.Join(err, kept.finish(false, exitUsage, err))
+	if end.Usage() {
+		return end.Failure(err)
 	}
-	if o.resume { // what is wrong stays wrong when the rest is run later
-		err = errors.Join(err, kept.complete(&result))
-	}
-	end := endOf(result, refused, err, o.strict)
-	err = kept.finish(err == nil && !result.Interrupted, end.code, err)
-	err = errors.Join(err, a.printCompare(ctx, store, kept, result, o, end))
-	return end.failure(errors.Join(err, a.tellSmallest(smallest, kept.info.Added)))
-}
-
-// closeAll ends the workers of all backends; those that ended already stay so.
-func closeAll(backends []backend.Backend) {
-	for _, b := range backends {
-		_ = panics.Call(func() { _ = b.Close() }) // what it would say was said when the run ended
-	}
-}
-
-func resumeFailure(err error) error {
-	if errors.Is(err, results.ErrNothingToResume) {
-		return usage("--resume: no interrupted session has this request; run it without --resume")
-	}
-	return &failure{exitBad, err}
+	err = errors.Join(err, a.printCompare(s, result, o, end))
+	return end.Failure(errors.Join(err, a.tellSmallest(smallest, s.Info.Added)))
 }
 
 // printCompare prints a result as a table, or as JSON lines.
-func (a *app) printCompare(ctx context.Context, store *results.Store, kept *recorder, result run.Result, o *compareOptions, end ending) error {
-	if kept.session == nil {
+func (a *app) printCompare(s *session.Session, result run.Result, o *compareOptions, end session.Ending) error {
+	if !s.Recorded() {
 		if result.Interrupted {
 			fmt.Fprintln(a.err, "triad: stopped before anything was run")
 		}
@@ -219,67 +163,12 @@ func (a *app) printCompare(ctx context.Context, store *results.Store, kept *reco
 			return err
 		}
 	}
-	return report.Compare(a.out, a.style(), result.Records, result.Differences, report.Summary{
-		Session: kept.session.ID(), Seed: kept.session.Info().Seed, Exit: int(end.code), Database: store.Path(), Reason: end.reason,
-		Findings: goneOf(result), Timed: timed(result), Spent: kept.spent, Power: powerOf(result), Details: o.verbose || o.explain,
-	})
+	summary := summaryOf(s, result, end)
+	summary.Timed, summary.Power, summary.Details = timed(result), powerOf(result), o.verbose || o.explain
+	return report.Compare(a.out, a.style(), result.Records, result.Differences, summary)
 }
 
 func powerOf(result run.Result) report.Power {
 	p := result.Power
 	return report.Power{Cases: p.Cases, Powered: p.Cases - len(p.Powerless), Trivial: len(p.Trivial)}
-}
-
-// session describes this invocation.
-func (a *app) session(request string, r run.Request, o *compareOptions) record.Session {
-	return record.Session{Request: request, Command: o.args, Version: triad.Version, Commit: commit(), Level: r.Options.Level.String(), Seed: r.Seed,
-		Machine: machine(), Toolchain: record.Toolchain{"triad": triad.Version, "go": goVersion()}}
-}
-
-// openStore opens the database that a flag names, or the user's own.
-func (a *app) openStore(ctx context.Context, path string) (*results.Store, error) {
-	named := path != ""
-	path, err := a.databasePath(path)
-	if err != nil {
-		return nil, err
-	}
-	store, err := results.Open(ctx, path, results.Options{})
-	if err != nil {
-		return nil, storeFailure(err, named)
-	}
-	if notice := store.Notice(); notice != "" {
-		fmt.Fprintf(a.err, "triad: %s\n", strings.TrimSpace(notice))
-	}
-	return store, nil
-}
-
-// storeFailure is the exit code of a database that cannot be opened: a file that --db names and that cannot be one is the command line's mistake,
-// the user's own that cannot be written now is not here, and a damaged one is wrong.
-func storeFailure(err error, named bool) error {
-	var place *fs.PathError // a folder that cannot be made, or a path through a file
-	denied := errors.As(err, &place) || errors.Is(err, results.ErrReadOnly) || errors.Is(err, results.ErrPlace)
-	switch {
-	case named && (denied || errors.Is(err, results.ErrForeign)):
-		return &failure{exitUsage, err}
-	case denied || errors.Is(err, results.ErrBusy) || errors.Is(err, results.ErrFull):
-		return &failure{exitNothing, err}
-	}
-	return &failure{exitBad, err}
-}
-
-// databasePath is the file that a flag names, or the user's own.
-func (a *app) databasePath(path string) (string, error) {
-	if path != "" {
-		folder := filepath.Dir(path)
-		info, err := os.Stat(folder)
-		switch {
-		case err != nil:
-			return "", usage("--db %s: its folder cannot be used: %w; make it, or give another file", path, err)
-		case !info.IsDir():
-			return "", usage("--db %s: %s is no folder; give another file", path, folder)
-		}
-		return path, nil
-	}
-	data, err := a.dataDir()
-	return filepath.Join(data, "results.db"), err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/internal/session"
 	"triad/results"
 )
 
@@ -89,7 +90,7 @@ func exampleProblem(t *testing.T, words []string, db string) string {
 		if !slices.Contains(words, "--schema") { // which stands alone
 			words = append(words, "--db", db)
 		}
-		if code := a.execute(words); code != exitGood {
+		if code := a.execute(words); code != session.ExitGood {
 			return said.String()
 		}
 	}

@@ -9,11 +9,12 @@ import (
 
 	"triad/internal/record"
 	"triad/internal/report"
+	"triad/internal/session"
 	"triad/results"
 )
 
 func (a *app) resultsExport(db *string) *cobra.Command {
-	var format, session string
+	var format, only string
 	var ops, impls []string
 	cmd := &cobra.Command{
 		Use:   "export",
@@ -30,16 +31,16 @@ func (a *app) resultsExport(db *string) *cobra.Command {
 				return err
 			}
 			defer store.Close()
-			f := results.Filter{Session: session, Op: ops, Impl: impls, Limit: -1}
+			f := results.Filter{Session: only, Op: ops, Impl: impls, Limit: -1}
 			if err := knownNames(cmd.Context(), store, f); err != nil {
 				return err
 			}
 			records, _, err := store.List(cmd.Context(), f)
 			if err != nil {
-				return &failure{exitBad, err}
+				return session.Fail(session.ExitBad, err)
 			}
 			if len(records) == 0 {
-				return &failure{exitNothing, errors.New("nothing is recorded that fits: triad results list shows what is")}
+				return session.Fail(session.ExitNothing, errors.New("nothing is recorded that fits: triad results list shows what is"))
 			}
 			slices.Reverse(records) // oldest first: an export that grows keeps its beginning
 			switch format {
@@ -53,14 +54,14 @@ func (a *app) resultsExport(db *string) *cobra.Command {
 				err = a.exportLines(records)
 			}
 			if err != nil {
-				return &failure{exitBad, err}
+				return session.Fail(session.ExitBad, err)
 			}
 			return nil
 		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&format, "format", "jsonl", "jsonl: the object of compare --json for each record; sessions: one for each session, with its rulers and ratios; md: tables")
-	fs.StringVar(&session, "session", "", "only this session")
+	fs.StringVar(&only, "session", "", "only this session")
 	fs.StringSliceVar(&ops, "op", nil, "only these operators")
 	fs.StringSliceVar(&impls, "impl", nil, "only implementations with these prefixes")
 	return cmd

@@ -17,6 +17,7 @@ import (
 
 	"triad"
 	"triad/internal/need"
+	"triad/internal/session"
 )
 
 // onFakeGPU puts triad on a machine with the fake GPU.
@@ -117,7 +118,7 @@ func onMachine(t *testing.T, overlay string, args ...string) (string, int) {
 // noPanic proves that a wrong kernel came to a verdict, and triad to an end of its own.
 func noPanic(t *testing.T, text string, code int) {
 	t.Helper()
-	if code != int(exitBad) || strings.Contains(text, "internal error") || strings.Contains(text, "goroutine ") || !strings.Contains(text, "Exit 1: something is wrong") {
+	if code != int(session.ExitBad) || strings.Contains(text, "internal error") || strings.Contains(text, "goroutine ") || !strings.Contains(text, "Exit 1: something is wrong") {
 		t.Errorf("exit %d, want 1 with a verdict\n%s", code, text)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"triad/internal/panics"
@@ -37,21 +36,8 @@ func (a *app) guarded(verb func() error) (err error) {
 	return errors.Join(verb(), a.fault.get())
 }
 
-// codeOf is the exit code of an error that ended a run: an internal one says nothing of what is judged.
-func codeOf(err error) exitCode {
-	if panics.In(err) != nil {
-		return exitNothing
-	}
-	return exitBad
-}
-
-// explained is an internal error with its stack, a line each.
-func explained(e *panics.Error) string {
-	return strings.Join(append([]string{e.Error()}, e.Stack...), "\n  at ")
-}
-
 // tellInternal says what went wrong inside triad, and what to do.
 func (a *app) tellInternal(e *panics.Error) {
 	fmt.Fprintf(a.err, "triad: %s\nThis is a fault of triad, not of a kernel. Please report it: these lines, the command, and what triad version prints.\n"+
-		"What was finished before is recorded.\n", explained(e))
+		"What was finished before is recorded.\n", e.WithStack())
 }

@@ -11,6 +11,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/session"
 	"triad/results"
 )
 
@@ -69,7 +70,7 @@ func TestPanicIsAnInternalError(t *testing.T) {
 			db := filepath.Join(t.TempDir(), "r.db")
 			code := a.execute([]string{"compare", "softmax", "--device", "cpu", "--pass", "forward", "--dtype", "fp32", "--dims", "rows=3,cols=2", "--layout", "contiguous",
 				"--distribution", "normal,shifted", "--db", db})
-			if code != exitNothing {
+			if code != session.ExitNothing {
 				t.Errorf("exit %d, want 3", code)
 			}
 			for _, want := range append(c.says, "This is a fault of triad, not of a kernel. Please report it") {
@@ -96,10 +97,10 @@ func keptOf(t *testing.T, db string, recorded int, internal string) {
 	if err != nil || len(records) != recorded {
 		t.Fatalf("%d records, want %d (%v)", len(records), recorded, err)
 	}
-	session, err := store.Session(t.Context(), records[0].Session)
-	if err != nil || session.Exit != int(exitNothing) || session.Ended.IsZero() || !strings.Contains(session.InternalError, internal) ||
-		!strings.Contains(session.InternalError, "fault_test.go:") {
-		t.Errorf("%v: exit %d, ended %v, internal error %q, want %q", err, session.Exit, session.Ended, session.InternalError, internal)
+	kept, err := store.Session(t.Context(), records[0].Session)
+	if err != nil || kept.Exit != int(session.ExitNothing) || kept.Ended.IsZero() || !strings.Contains(kept.InternalError, internal) ||
+		!strings.Contains(kept.InternalError, "fault_test.go:") {
+		t.Errorf("%v: exit %d, ended %v, internal error %q, want %q", err, kept.Exit, kept.Ended, kept.InternalError, internal)
 	}
 }
 
@@ -109,19 +110,17 @@ func TestFaultBesideARun(t *testing.T) {
 	a := newApp(strings.NewReader(""), &said, &said)
 	b := &plantedBackend{}
 	a.around = func([]backend.Backend) []backend.Backend {
-		p := a.progress(false)
-		p.terminal, p.out = true, nil // writing to it panics
-		p.began = p.began.Add(-quietFor)
-		p.preparing("planting")
+		p := session.NewProgress(nil, true, a.broke) // writing to it panics
+		p.Preparing("planting")
 		for a.fault.get() == nil {
 			time.Sleep(10 * time.Millisecond)
 		}
 		return []backend.Backend{b}
 	}
-	if code := a.execute([]string{"compare", "softmax", "--device", "cpu", "--db", filepath.Join(t.TempDir(), "r.db")}); code != exitNothing {
+	if code := a.execute([]string{"compare", "softmax", "--device", "cpu", "--db", filepath.Join(t.TempDir(), "r.db")}); code != session.ExitNothing {
 		t.Errorf("exit %d, want 3", code)
 	}
-	if !strings.Contains(said.String(), "internal error") || !strings.Contains(said.String(), "(*progress).write progress.go:") {
+	if !strings.Contains(said.String(), "internal error") || !strings.Contains(said.String(), "(*Progress).write progress.go:") {
 		t.Errorf("said %q", said.String())
 	}
 }

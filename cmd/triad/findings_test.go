@@ -16,12 +16,13 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/session"
 )
 
 // The page of findings is what the files of findings say.
 func TestFindingsPage(t *testing.T) {
 	var out bytes.Buffer
-	if code := newApp(nil, &out, &out).execute([]string{"ops", "findings"}); code != exitGood {
+	if code := newApp(nil, &out, &out).execute([]string{"ops", "findings"}); code != session.ExitGood {
 		t.Fatalf("exit %d: %s", code, &out)
 	}
 	page, err := os.ReadFile("../../docs/findings.md")
@@ -101,7 +102,7 @@ func TestFindingsShow(t *testing.T) {
 					if err != nil && !errors.As(err, &ended) {
 						t.Fatal(err)
 					}
-					if bad := cmd.ProcessState.ExitCode() == int(exitBad); bad != strict {
+					if bad := cmd.ProcessState.ExitCode() == int(session.ExitBad); bad != strict {
 						t.Errorf("strict %v: exit %d\n%s", strict, cmd.ProcessState.ExitCode(), out)
 					}
 					known := 0

@@ -15,6 +15,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/run"
+	"triad/internal/session"
 )
 
 // asked is what a verb that runs something makes of its flags: the cases, and everything else that decides what is run.
@@ -200,7 +201,7 @@ func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 		"results export --session nothing --format csv":     "want jsonl, sessions or md",
 	} {
 		text, code := runTriad(t, strings.Fields(line)...)
-		if code != int(exitUsage) || !strings.Contains(text, says) {
+		if code != int(session.ExitUsage) || !strings.Contains(text, says) {
 			t.Errorf("triad %s: exit %d, want 2 and %q in\n%s", line, code, says, text)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/session"
 	"triad/internal/worker"
 )
 
@@ -40,8 +41,8 @@ func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (
 	insist := f.device == "gpu" || f.gpu >= 0
 	switch here := a.driverHere(); { // looked for first: what uses a GPU takes minutes to fetch and to build
 	case !here && insist:
-		return nil, &failure{exitNothing, errors.New("--device gpu: there is no NVIDIA driver on this machine (neither /dev/nvidiactl nor /dev/dxg is here); " +
-			"--device cpu judges the same kernels in the emulator")}
+		return nil, session.Fail(session.ExitNothing, errors.New("--device gpu: there is no NVIDIA driver on this machine (neither /dev/nvidiactl nor /dev/dxg is here); "+
+			"--device cpu judges the same kernels in the emulator"))
 	case !here:
 		return nil, nil
 	}
@@ -54,7 +55,7 @@ func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (
 	case !errors.As(err, &missing):
 		return nil, err
 	case insist:
-		return nil, &failure{exitNothing, fmt.Errorf("--device gpu: %s; --device cpu judges the same kernels in the emulator", missing.Sentence)}
+		return nil, session.Fail(session.ExitNothing, fmt.Errorf("--device gpu: %s; --device cpu judges the same kernels in the emulator", missing.Sentence))
 	}
 	fmt.Fprintf(a.err, "triad: the GPU is not used: %s; kernels run on the CPU\n", missing.Sentence)
 	return nil, nil
@@ -151,44 +152,35 @@ func (a *app) findNVCC(ctx context.Context, f environmentFlags, fetch bool) (cud
 func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string) error {
 	compiler, err := a.findNVCC(ctx, f, true)
 	if err != nil {
-		return gpuFailure(err)
+		return session.ToolchainFailure(err)
 	}
 	headers, err := a.headers(ctx, f)
 	if err != nil {
-		return gpuFailure(err)
+		return session.ToolchainFailure(err)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return gpuFailure(err)
+		return session.ToolchainFailure(err)
 	}
 	module := gpuworker.Module(ctx, dir)
 	if module == "" {
 		return usage("--gpu %s: %s is not in triad's module, whose sources the worker is built from", folder, dir)
 	}
 	if folder, err = filepath.Abs(folder); err != nil {
-		return gpuFailure(err)
+		return session.ToolchainFailure(err)
 	}
 	cache, err := a.cacheDir()
 	if err != nil {
 		return err
 	}
 	if err := gpuworker.Build(ctx, module, headers, filepath.Join(folder, gpuworker.Binary)); err != nil {
-		return gpuFailure(err)
+		return session.ToolchainFailure(err)
 	}
 	if err := cuda.Ship(ctx, a.files, filepath.Join(cache, "cuda"), compiler, filepath.Join(folder, "kernels")); err != nil {
-		return gpuFailure(err)
+		return session.ToolchainFailure(err)
 	}
 	fmt.Fprintf(a.out, "%s and the kernel libraries (%s and PTX) are in %s\n", gpuworker.Binary, strings.Join(cuda.ShippedArchitectures, ", "), folder)
 	return nil
-}
-
-// gpuFailure is the exit code of what is missing, or of what went wrong.
-func gpuFailure(err error) error {
-	var missing *backend.Unavailable
-	if errors.As(err, &missing) {
-		return &failure{exitNothing, err}
-	}
-	return &failure{exitBad, err}
 }
 
 // gpuBackend runs CUDA kernels in triad-cuda: one process for all implementations, replaced after whatever is no plain return.

@@ -13,6 +13,7 @@ import (
 	"triad/cuda"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/session"
 )
 
 // gpuApp is triad on a machine with an NVIDIA driver and, beside it, a triad-cuda that is a shell script; what it says goes into the
@@ -76,7 +77,7 @@ func TestGPUByNumber(t *testing.T) {
 		t.Errorf("the workers see %q, want 6", got)
 	}
 	_, err = a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: 2}, environmentFlags{})
-	if f := (*failure)(nil); !errors.As(err, &f) || f.code != exitUsage || !strings.Contains(f.Error(), "numbers 0 to 1") {
+	if f := (*session.Failure)(nil); !errors.As(err, &f) || f.Code != session.ExitUsage || !strings.Contains(f.Error(), "numbers 0 to 1") {
 		t.Errorf("--gpu 2: %v", err)
 	}
 }
@@ -97,7 +98,7 @@ func TestGPUFallsBack(t *testing.T) {
 				t.Errorf("auto: %+v, %v, said %q, want %q", g, err, said, c.want)
 			}
 			_, err = a.chooseGPU(t.Context(), &caseFlags{device: "gpu", gpu: -1}, environmentFlags{})
-			if f := (*failure)(nil); !errors.As(err, &f) || f.code != exitNothing || !strings.Contains(f.Error(), c.want) {
+			if f := (*session.Failure)(nil); !errors.As(err, &f) || f.Code != session.ExitNothing || !strings.Contains(f.Error(), c.want) {
 				t.Errorf("gpu: %v, want exit code 3 and %q", err, c.want)
 			}
 		})
@@ -128,7 +129,7 @@ func TestDeviceFlags(t *testing.T) {
 	for _, f := range []caseFlags{{device: "tpu", gpu: -1}, {device: "cpu", gpu: 0}, {device: "auto", gpu: -2}} {
 		f.pass = "both"
 		_, err := f.options()
-		if u := (*failure)(nil); !errors.As(err, &u) || u.code != exitUsage {
+		if u := (*session.Failure)(nil); !errors.As(err, &u) || u.Code != session.ExitUsage {
 			t.Errorf("%+v: %v, want a usage error", f, err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -71,11 +70,6 @@ func withBackward(operators []*catalog.Operator, all bool) ([]*catalog.Operator,
 		return nil, usage("no operator has a backward: there is no gradient to check")
 	}
 	return kept, nil
-}
-
-// proven says whether the truth of every operator agrees with the complex step: else no verdict on a gradient is worth anything.
-func proven(steps []run.Step) bool {
-	return !slices.ContainsFunc(steps, func(s run.Step) bool { return !s.Agrees() })
 }
 
 // printSteps writes a line for each operator whose truth was compared with the complex step; with --json only what is wrong, to stderr.

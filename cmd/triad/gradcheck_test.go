@@ -9,6 +9,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/run"
+	"triad/internal/session"
 )
 
 // An operator without a backward is refused by name, and left out of all.
@@ -22,7 +23,7 @@ func TestWithBackward(t *testing.T) {
 	argmax := &catalog.Operator{Spec: &bare}
 	if _, err := withBackward([]*catalog.Operator{softmax, argmax}, false); err == nil || !strings.HasPrefix(err.Error(), "argmax has no backward") {
 		t.Errorf("by name: %v", err)
-	} else if f := new(failure); !errors.As(err, &f) || f.code != exitUsage {
+	} else if f := new(session.Failure); !errors.As(err, &f) || f.Code != session.ExitUsage {
 		t.Errorf("by name: %v, want exit code 2", err)
 	}
 	if got, err := withBackward([]*catalog.Operator{argmax, softmax}, true); err != nil || len(got) != 1 || got[0] != softmax {
@@ -37,7 +38,7 @@ func TestWithBackward(t *testing.T) {
 func TestStepsThatDisagree(t *testing.T) {
 	good := run.Step{Case: op.Case{Op: "softmax"}, Step: catalog.Step{Gradients: []string{"grad_x"}, Error: 3e-15, Worst: "grad_x"}}
 	bad := run.Step{Case: op.Case{Op: "rope"}, Step: catalog.Step{Gradients: []string{"grad_q"}, Error: 3e-9, Worst: "grad_q"}}
-	if !proven([]run.Step{good}) || proven([]run.Step{good, bad}) {
+	if !session.Proven([]run.Step{good}) || session.Proven([]run.Step{good, bad}) {
 		t.Error("proven is not what its steps are")
 	}
 	var out, errs bytes.Buffer

@@ -12,6 +12,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/own"
+	"triad/internal/session"
 )
 
 func (a *app) newCommand() *cobra.Command {
@@ -33,7 +34,7 @@ Gradients come from autograd of it.`,
 				if errors.As(err, &u) {
 					return err
 				}
-				return &failure{exitBad, err}
+				return session.Fail(session.ExitBad, err)
 			}
 			return a.tellNew(filepath.Clean(args[0]))
 		},

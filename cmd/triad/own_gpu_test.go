@@ -15,6 +15,7 @@ import (
 	"triad/cuda"
 	"triad/internal/backend"
 	"triad/internal/need"
+	"triad/internal/session"
 )
 
 // missingGPU is a GPU whose memory is the host's and which runs no kernel: libraries come from nvcc, launch functions are called, and CUDA's runtime,
@@ -53,7 +54,7 @@ func serveMissingGPU() {
 }
 
 // withoutGPU runs triad with --device gpu and that worker, and gives what it printed and its exit code.
-func withoutGPU(t *testing.T, args ...string) (string, exitCode) {
+func withoutGPU(t *testing.T, args ...string) (string, session.ExitCode) {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"triad/internal/need"
 	"triad/internal/op"
+	"triad/internal/session"
 )
 
 // redTeam are the exploits of testdata/red_team, file by file: rows that do not compute but want to pass. What they do stands above each.
@@ -178,7 +179,7 @@ func TestOwnFunctionChoosesNoData(t *testing.T) {
 	cmd := exec.Command("triad", args...)
 	cmd.Env = append(os.Environ(), "TRIAD_PYTHON="+testPython(t))
 	out, _ := cmd.Output()
-	if cmd.ProcessState.ExitCode() != int(exitBad) {
+	if cmd.ProcessState.ExitCode() != int(session.ExitBad) {
 		t.Fatalf("exit %d, want 1\n%s", cmd.ProcessState.ExitCode(), out)
 	}
 	ended := map[string]string{}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/report"
+	"triad/internal/session"
 	"triad/pybridge"
 	"triad/results"
 )
@@ -75,7 +75,7 @@ func (a *app) resultsList(db *string) *cobra.Command {
 			}
 			records, total, err := store.List(cmd.Context(), f)
 			if err != nil {
-				return &failure{exitBad, err}
+				return session.Fail(session.ExitBad, err)
 			}
 			if !asJSON {
 				return report.List(a.out, a.style(), records, total)
@@ -111,7 +111,7 @@ func knownNames(ctx context.Context, store *results.Store, f results.Filter) err
 	}
 	found, err := store.Recorded(ctx)
 	if err != nil {
-		return &failure{exitBad, err}
+		return session.Fail(session.ExitBad, err)
 	}
 	ops, dtypes := append(catalog.Names(), found.Ops...), found.DTypes
 	for _, o := range catalog.All() {
@@ -177,7 +177,7 @@ func (a *app) resultsShow(db *string) *cobra.Command {
 				if errors.Is(err, results.ErrNotFound) {
 					return usage("%w", err)
 				}
-				return &failure{exitBad, err}
+				return session.Fail(session.ExitBad, err)
 			}
 			if asJSON {
 				return report.JSON(a.out, run)
@@ -198,27 +198,16 @@ func (a *app) readStore(cmd *cobra.Command, path string) (*results.Store, error)
 	}
 	store, err := results.Open(cmd.Context(), path, results.Options{ReadOnly: true})
 	if err != nil {
-		return nil, readFailure(err, named)
+		return nil, session.ReadFailure(err, named)
 	}
 	return store, nil
-}
-
-// readFailure is the exit code of a database that cannot be read: where there is none yet, nothing is wrong.
-func readFailure(err error, named bool) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return &failure{exitNothing, err}
-	}
-	if mistake := (*results.StatementError)(nil); errors.As(err, &mistake) {
-		return &failure{exitUsage, err}
-	}
-	return storeFailure(err, named)
 }
 
 // tellSchema prints what a statement can name.
 func (a *app) tellSchema(ctx context.Context) error {
 	tables, err := results.Schema(ctx)
 	if err != nil {
-		return &failure{exitBad, err}
+		return session.Fail(session.ExitBad, err)
 	}
 	if _, err := io.WriteString(a.out, results.Describe(tables)); err != nil {
 		return fmt.Errorf("print the schema: %w", err)
@@ -261,7 +250,7 @@ says so. Views: latest, history, disagreements, speed; --schema lists them and t
 			}
 			answer, err := results.Query(cmd.Context(), path, args[0], results.Limits{Deadline: deadline, Rows: rows})
 			if err != nil {
-				return readFailure(err, *db != "")
+				return session.ReadFailure(err, *db != "")
 			}
 			if !asJSON {
 				return report.Rows(a.out, a.style(), answer.Columns, answer.Rows, answer.Cut)

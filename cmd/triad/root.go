@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,38 +17,13 @@ import (
 
 	"triad"
 	"triad/internal/backend"
-	"triad/internal/op"
 	"triad/internal/panics"
+	"triad/internal/session"
 	"triad/internal/worker"
 )
 
-// exitCode is what triad tells the shell.
-type exitCode int
-
-// The exit codes; docs/architecture.md has the table of what counts as what.
-const (
-	exitGood    exitCode = 0 // at least one PASS or WARN and nothing bad
-	exitBad     exitCode = 1 // something is wrong, crashed or hung
-	exitUsage   exitCode = 2 // the command line asks for what cannot be
-	exitNothing exitCode = 3 // nothing could run or nothing ended PASS or WARN, or what was asked for by name is not here
-)
-
-// failure is an error with the exit code it means. An empty text says that everything was said already.
-type failure struct {
-	code exitCode
-	err  error
-}
-
-func (f *failure) Error() string {
-	if f.err == nil {
-		return ""
-	}
-	return f.err.Error()
-}
-
-func (f *failure) Unwrap() error { return f.err }
-
-func usage(format string, a ...any) error { return &failure{exitUsage, fmt.Errorf(format, a...)} }
+// usage is an error of the command line.
+func usage(format string, a ...any) error { return session.UsageError(format, a...) }
 
 // app is what every verb needs: streams, embedded files, folders.
 type app struct {
@@ -82,7 +56,7 @@ func newApp(in io.Reader, out, errOut io.Writer) *app {
 }
 
 // execute runs one command line and returns its exit code.
-func (a *app) execute(args []string) exitCode {
+func (a *app) execute(args []string) session.ExitCode {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	a.halt = cancel
@@ -97,36 +71,16 @@ func (a *app) execute(args []string) exitCode {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	err := a.guarded(func() error { return root.ExecuteContext(ctx) })
-	if err == nil {
-		return exitGood
-	}
+	code, err := session.Command(a.guarded(func() error { return root.ExecuteContext(ctx) }), begun, ctx.Err() != nil)
 	if e := panics.In(err); e != nil {
 		a.tellInternal(e)
-		return exitNothing
-	}
-	var f *failure
-	if !errors.As(err, &f) {
-		f = &failure{exitUsage, err} // cobra's own: an unknown verb or flag, a value that does not parse
-		if begun {
-			f.code = exitBad // a verb's own, such as output that cannot be written
-		}
-	}
-	var missing *backend.Unavailable
-	if ctx.Err() != nil && errors.As(err, &missing) { // what was told to end while it looked knows of nothing that is missing
-		f = &failure{exitNothing, errors.New("stopped before anything was run")}
-	}
-	var u *op.UsageError
-	if errors.As(err, &u) {
-		f.code = exitUsage
-	}
-	if text := f.Error(); text != "" {
-		fmt.Fprintf(a.err, "triad: %s\n", text)
-		if f.code == exitUsage && strings.HasPrefix(text, "unknown ") && !strings.Contains(text, "\n") {
+	} else if err != nil && err.Error() != "" {
+		fmt.Fprintf(a.err, "triad: %v\n", err)
+		if code == session.ExitUsage && strings.HasPrefix(err.Error(), "unknown ") && !strings.Contains(err.Error(), "\n") {
 			fmt.Fprintln(a.err, "Run 'triad --help' for the verbs, 'triad VERB --help' for the flags of one.")
 		}
 	}
-	return f.code
+	return code
 }
 
 // catchInterrupts makes the first Ctrl-C finish the current case and the second stop at once.
@@ -217,10 +171,10 @@ func (a *app) folder(variable, underHome string) (string, error) {
 	if !filepath.IsAbs(base) { // the XDG specification: a relative path is to be ignored
 		home := a.getenv("HOME")
 		if home == "" {
-			return "", &failure{exitNothing, fmt.Errorf("neither %s nor HOME is set: set one, so that triad knows where to keep its files", variable)}
+			return "", session.Fail(session.ExitNothing, fmt.Errorf("neither %s nor HOME is set: set one, so that triad knows where to keep its files", variable))
 		}
 		if !filepath.IsAbs(home) {
-			return "", &failure{exitNothing, fmt.Errorf("HOME is %q, no absolute path: set it to one, so that triad knows where to keep its files", home)}
+			return "", session.Fail(session.ExitNothing, fmt.Errorf("HOME is %q, no absolute path: set it to one, so that triad knows where to keep its files", home))
 		}
 		base = filepath.Join(home, underHome)
 	}

@@ -18,8 +18,8 @@ import (
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/session"
 	"triad/internal/worker"
-	"triad/results"
 )
 
 // sanitized is what came of a run under one tool.
@@ -67,19 +67,23 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 	if err := narrowToCUDA(&request, &o.ownFlags); err != nil {
 		return err
 	}
+	options, err := a.workerOptions(&o.caseFlags)
+	if err != nil {
+		return err
+	}
 	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
 	if err != nil {
 		return err
 	}
 	if onGPU == nil {
-		return &failure{exitNothing, errors.New("--sanitize: compute-sanitizer watches kernels on a GPU, and there is none; without --sanitize the emulator itself " +
-			"finds accesses out of bounds, divergent barriers and races")}
+		return session.Fail(session.ExitNothing, errors.New("--sanitize: compute-sanitizer watches kernels on a GPU, and there is none; without --sanitize the emulator itself "+
+			"finds accesses out of bounds, divergent barriers and races"))
 	}
 	onGPU.apply(&request.Options)
 	tool, err := gpuworker.FindSanitizer(ctx, a.getenv)
 	var missing *backend.Unavailable
 	if errors.As(err, &missing) {
-		return &failure{exitNothing, fmt.Errorf("--sanitize: %s", missing.Sentence)}
+		return session.Fail(session.ExitNothing, fmt.Errorf("--sanitize: %s", missing.Sentence))
 	}
 	if err != nil {
 		return err
@@ -89,25 +93,29 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 		return err
 	}
 	defer store.Close()
-	survey, err := a.chooseWatched(ctx, &request, *onGPU, o)
+	survey, err := a.chooseWatched(ctx, &request, *onGPU, o, options)
 	if err != nil {
 		return err
 	}
 	all := make([]sanitized, len(tools))
+	endings := make([]session.Ending, len(tools))
 	failures := make([]error, len(tools))
-	progress := toolsProgress{show: a.progress(o.json), of: map[string]run.Progress{}}
+	progress := a.progress()
 	var group panics.Group
 	for i, name := range tools { // side by side: under a tool a worker waits for the host most of the time
 		group.Go(func() {
-			all[i], failures[i] = a.underTool(ctx, store, tool, name, *onGPU, request, survey, o, &progress)
+			u := underTool{Sanitizer: tool, name: name, survey: survey}
+			endings[i], failures[i] = a.underTool(ctx, &u, request, *onGPU, sessionOptions{compareOptions: o,
+				workers: options, store: store, progress: progress, part: name})
+			all[i] = u.found
 		})
 	}
 	err = errors.Join(group.Wait(), errors.Join(failures...))
-	progress.show.clear()
+	progress.Clear()
 	if err != nil {
 		return err
 	}
-	return a.printSanitized(all, o.json)
+	return a.printSanitized(all, endings, o.json)
 }
 
 // narrowToCUDA leaves the implementations that a tool can watch.
@@ -126,51 +134,53 @@ func narrowToCUDA(request *run.Request, own *ownFlags) error {
 	return nil
 }
 
-// underTool runs the request with the worker of CUDA kernels under one tool.
-func (a *app) underTool(ctx context.Context, store *results.Store, s gpuworker.Sanitizer, tool string, g gpu, request run.Request, survey run.Survey,
-	o *compareOptions, progress *toolsProgress) (one sanitized, err error) {
+// underTool is the run of a request under one tool.
+type underTool struct {
+	gpuworker.Sanitizer
+	name   string
+	survey run.Survey // which compiled kernels the calls launch
+	found  sanitized
+}
+
+// underTool runs the request with the worker of CUDA kernels under one tool. The error is what broke the run off.
+func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, g gpu,
+	o sessionOptions) (end session.Ending, err error) {
 	reports, err := os.MkdirTemp("", "triad-sanitizer-")
 	if err != nil {
-		return sanitized{}, fmt.Errorf("make a folder for the reports of %s: %w", tool, err)
+		return end, fmt.Errorf("make a folder for the reports of %s: %w", u.name, err)
 	}
 	defer os.RemoveAll(reports)
-	options, err := o.workerOptions()
-	if err != nil {
-		return sanitized{}, err
-	}
-	l := &options.Limits
+	l := &o.workers.Limits
 	for _, limit := range []*time.Duration{&l.Build, &l.Import, &l.First, &l.CallLeast} {
 		*limit *= sanitizerSlowness
 	}
-	options.Grace = worker.Grace{Term: time.Minute, Kill: 10 * time.Second} // a tool writes its summary when the worker has ended
-	g.wrap = func(c worker.Command) worker.Command { return s.Under(tool, reports, c) }
-	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, &request, &g, o.environmentFlags, options)
+	// A tool writes its summary when the worker has ended.
+	o.workers.Grace = worker.Grace{Term: time.Minute, Kill: 10 * time.Second}
+	g.wrap = func(c worker.Command) worker.Command { return u.Under(u.name, reports, c) }
+	o.gpu, o.doing, o.words = &g, "running the kernels under "+u.name, []string{"compare", "--sanitize", u.name}
+	o.tools = record.Toolchain{"compute-sanitizer " + u.name: u.Version}
+	o.ending = func(result run.Result, err error) session.Ending { return u.ending(reports, result, err) }
+	s, _, err := a.openSession(ctx, &request, o)
 	if err != nil {
-		return sanitized{}, err
+		return end, err
 	}
-	a.tellMatched(mine, refused, o.json)
-	request.Timing = nil
-	kept := &recorder{ctx: context.WithoutCancel(ctx), store: store, info: a.session(canonical("compare --sanitize "+tool, request, &o.caseFlags), request, o)}
-	kept.info.Machine = g.describe(kept.info.Machine)
-	kept.info.Added = o.ownFlags.wordsOf(mine)
-	kept.info.Toolchain["compute-sanitizer "+tool] = s.Version
-	maps.Copy(kept.info.Toolchain, mine.versions(ctx))
-	defer kept.broken(&err, "running the kernels under "+tool)
-	runner := &run.Runner{Backends: backends, Recorder: kept, Stop: a.stop, Progress: func(p run.Progress) { progress.tell(tool, p) }}
-	result, err := runner.Compare(ctx, request)
-	for _, b := range backends {
-		err = errors.Join(err, b.Close())
+	defer s.Close(&err)
+	_, end, err = s.Run(ctx, (*run.Runner).Compare, nil)
+	if end.Err != nil || err != nil {
+		return end, end.Failure(err)
 	}
+	return end, nil
+}
+
+// ending reads what the tool wrote about a run whose workers have ended, and decides how the run ended.
+func (u *underTool) ending(reports string, result run.Result, err error) session.Ending {
 	if err == nil {
-		one, err = summarise(tool, reports, result.Records)
-		one.Part = result.Interrupted
-		one.cover(survey, result.Records)
+		u.found, err = summarise(u.name, reports, result.Records)
+		u.found.Part = result.Interrupted
+		u.found.cover(u.survey, result.Records)
 	}
-	code := exitBad
-	if one.good() {
-		code = exitGood
-	}
-	return one, errors.Join(err, kept.finish(err == nil && !result.Interrupted, code, err))
+	tool := session.Tool{Clean: u.found.good(), Found: len(u.found.Findings)+u.found.Bad > 0, Stopped: u.found.Part}
+	return session.EndingUnderTool(tool, err)
 }
 
 // summarise reads what a tool wrote and counts what ran under it.
@@ -200,15 +210,7 @@ func summarise(tool, reports string, records []record.Record) (sanitized, error)
 }
 
 // printSanitized prints a table of the tools and one of their findings, and gives the exit code.
-func (a *app) printSanitized(all []sanitized, json bool) error {
-	good := true
-	for _, s := range all {
-		good = good && s.good()
-	}
-	code := exitBad
-	if good {
-		code = exitGood
-	}
+func (a *app) printSanitized(all []sanitized, endings []session.Ending, json bool) error {
 	if json {
 		for _, s := range all {
 			if err := report.JSON(a.out, s); err != nil {
@@ -218,10 +220,7 @@ func (a *app) printSanitized(all []sanitized, json bool) error {
 	} else if err := report.Sanitized(a.out, a.style(), lines(all)); err != nil {
 		return err
 	}
-	if code == exitGood {
-		return nil
-	}
-	return &failure{code: code}
+	return session.Several(endings)
 }
 
 // lines are the reports in the words of the table.

@@ -4,26 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/run"
+	"triad/internal/session"
+	"triad/internal/worker"
 )
 
 // chooseWatched narrows a request to what a tool has to see, which makes a kernel 10 to 100 times slower: the fewest calls that launch every
 // compiled kernel, on whole vectors and on ragged rows. Which those are is asked without a tool. A user who says which cases are wanted gets
 // those, and the survey is empty.
-func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o *compareOptions) (run.Survey, error) {
+func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o *compareOptions,
+	options worker.Options) (run.Survey, error) {
 	if o.full || o.quick || len(request.Options.Dims)+len(o.distribution)+len(o.layout)+len(o.upstream)+len(o.saved) > 0 {
 		if !o.full {
 			request.Options.Level = op.LevelQuick
 		}
 		return run.Survey{}, nil
-	}
-	options, err := o.workerOptions()
-	if err != nil {
-		return run.Survey{}, err
 	}
 	*request = run.EveryKernel(*request)
 	g.apart = true
@@ -32,18 +30,18 @@ func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o 
 	if err != nil {
 		return run.Survey{}, err
 	}
-	progress := a.progress(o.json)
-	progress.show(run.Progress{Text: "asking which kernels the calls launch"})
+	progress := a.progress()
+	progress.Show(run.Progress{Text: "asking which kernels the calls launch"})
 	survey, err := (&run.Runner{Backends: backends, Stop: a.stop}).Survey(ctx, asked)
 	for _, b := range backends {
 		err = errors.Join(err, b.Close())
 	}
-	progress.clear()
+	progress.Clear()
 	if err != nil {
 		return survey, fmt.Errorf("choose the cases for the tools: %w", err)
 	}
 	if len(survey.Reached) == 0 {
-		return survey, &failure{exitNothing, errors.New("--sanitize: no CUDA kernel could be called without a tool: the same command without --sanitize says why")}
+		return survey, session.Fail(session.ExitNothing, errors.New("--sanitize: no CUDA kernel could be called without a tool: the same command without --sanitize says why"))
 	}
 	keep := map[string]bool{}
 	for _, r := range survey.Cover() {
@@ -81,25 +79,4 @@ func (s *sanitized) cover(survey run.Survey, records []record.Record) {
 			s.Beyond = append(s.Beyond, k)
 		}
 	}
-}
-
-// toolsProgress adds up how far several tools are.
-type toolsProgress struct {
-	mu   sync.Mutex
-	of   map[string]run.Progress
-	show *progress
-}
-
-func (p *toolsProgress) tell(tool string, now run.Progress) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.of[tool] = now
-	var all run.Progress
-	for _, one := range p.of {
-		all.Case, all.Cases, all.Elapsed = all.Case+one.Case, all.Cases+one.Cases, max(all.Elapsed, one.Elapsed)
-	}
-	if all.Cases == 0 {
-		all.Text = now.Text
-	}
-	p.show.show(all)
 }

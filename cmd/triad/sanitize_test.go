@@ -12,6 +12,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/run"
+	"triad/internal/session"
 )
 
 // sanitizerApp is triad with a GPU that the emulator plays, and with a compute-sanitizer that runs the worker and writes the report that
@@ -57,35 +58,41 @@ func TestSanitize(t *testing.T) {
 =========     by thread (0,0,0) in block (0,0,0)
 ========= ERROR SUMMARY: 1 error
 `})
-	run := func(tools string, more ...string) (string, exitCode) {
-		args := append([]string{"compare", "swiglu", "--offline", "--pass", "forward", "--dtype", "fp32", "--dims", "rows=2,cols=8", "--distribution", "normal",
-			"--db", filepath.Join(t.TempDir(), "r.db"), "--sanitize", tools}, more...)
+	run := func(tools string, more ...string) (string, session.ExitCode) {
+		db := filepath.Join(t.TempDir(), "r.db")
+		args := append([]string{"compare", "swiglu", "--offline", "--pass", "forward", "--dtype", "fp32", "--dims", "rows=2,cols=8",
+			"--distribution", "normal", "--db", db, "--sanitize", tools}, more...)
 		code := a.execute(args)
+		if code < session.ExitUsage && !strings.Contains(tools, ",") {
+			if recorded := onlyExit(t, db); recorded != int(code) {
+				t.Errorf("%s: exit %d is recorded, and the shell got %d", tools, recorded, code)
+			}
+		}
 		return said(), code
 	}
 	text, code := run("memcheck")
-	if code != exitGood || !strings.Contains(text, "CLEAN") || strings.Contains(text, "Never called") {
+	if code != session.ExitGood || !strings.Contains(text, "CLEAN") || strings.Contains(text, "Never called") {
 		t.Errorf("a clean run: exit %d\n%s", code, text)
 	}
 	text, code = run("memcheck,initcheck")
-	if code != exitBad || !strings.Contains(text, "FOUND") || !strings.Contains(text, "swiglu.cu:27") || !strings.Contains(text, "Uninitialized __global__ memory read") {
+	if code != session.ExitBad || !strings.Contains(text, "FOUND") || !strings.Contains(text, "swiglu.cu:27") || !strings.Contains(text, "Uninitialized __global__ memory read") {
 		t.Errorf("a read of memory that nobody wrote: exit %d\n%s", code, text)
 	}
 	text, code = run("synccheck") // writes no report
-	if code != exitBad || !strings.Contains(text, "UNPROVEN") || !strings.Contains(text, "nothing is proven") {
+	if code != session.ExitBad || !strings.Contains(text, "UNPROVEN") || !strings.Contains(text, "nothing is proven") {
 		t.Errorf("a tool without a report: exit %d\n%s", code, text)
 	}
 	text, code = run("initcheck", "--json")
-	if code != exitBad || !strings.Contains(text, `"kernel":"swiglu_forward(const float *)","file":"swiglu.cu","line":27,"count":1`) {
+	if code != session.ExitBad || !strings.Contains(text, `"kernel":"swiglu_forward(const float *)","file":"swiglu.cu","line":27,"count":1`) {
 		t.Errorf("as JSON: exit %d\n%s", code, text)
 	}
-	if text, code = run("leakcheck"); code != exitUsage || !strings.Contains(text, "memcheck, racecheck, initcheck, synccheck") {
+	if text, code = run("leakcheck"); code != session.ExitUsage || !strings.Contains(text, "memcheck, racecheck, initcheck, synccheck") {
 		t.Errorf("an unknown tool: exit %d\n%s", code, text)
 	}
-	if text, code = run("memcheck", "--impl", "torch"); code != exitUsage || !strings.Contains(text, "watches CUDA kernels") {
+	if text, code = run("memcheck", "--impl", "torch"); code != session.ExitUsage || !strings.Contains(text, "watches CUDA kernels") {
 		t.Errorf("torch: exit %d\n%s", code, text)
 	}
-	if text, code = run("memcheck", "--device", "cpu"); code != exitNothing || !strings.Contains(text, "emulator itself") {
+	if text, code = run("memcheck", "--device", "cpu"); code != session.ExitNothing || !strings.Contains(text, "emulator itself") {
 		t.Errorf("without a GPU: exit %d\n%s", code, text)
 	}
 }
@@ -97,7 +104,7 @@ func TestSanitizeChoosesCases(t *testing.T) {
 	code := a.execute([]string{"compare", "swiglu", "--offline", "--pass", "forward", "--dtype", "fp32", "--impl", "cuda/naive,cuda/vec", "--db", filepath.Join(t.TempDir(), "r.db"),
 		"--sanitize", "memcheck,racecheck", "--json"})
 	text := said()
-	if code != exitGood || strings.Count(text, `"calls":`) != 2 {
+	if code != session.ExitGood || strings.Count(text, `"calls":`) != 2 {
 		t.Fatalf("exit %d\n%s", code, text)
 	}
 	for _, want := range []string{`"tool":"memcheck"`, `"tool":"racecheck"`, `"swiglu cuda/naive forward"`, `"swiglu cuda/vec forward"`, `"never":null`} {

@@ -10,6 +10,7 @@ import (
 
 	"triad/cuda/gpuworker"
 	"triad/internal/backend"
+	"triad/internal/session"
 	"triad/pybridge"
 )
 
@@ -72,7 +73,7 @@ unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, 
 			if remove {
 				freed, err := e.Remove(cmd.Context())
 				if err != nil {
-					return &failure{exitBad, err}
+					return session.Fail(session.ExitBad, err)
 				}
 				fmt.Fprintf(a.out, "removed the private Python environments: %.1f GB freed\n", float64(freed)/1e9)
 				return nil
@@ -84,25 +85,25 @@ unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, 
 			var missing *backend.Unavailable
 			switch {
 			case errors.As(err, &missing):
-				return &failure{exitNothing, err}
+				return session.Fail(session.ExitNothing, err)
 			case err != nil:
-				return &failure{exitBad, err}
+				return session.Fail(session.ExitBad, err)
 			}
 			if i.Torch == "" || i.Triton == "" { // named by TRIAD_PYTHON: it is taken as it is
-				return &failure{exitNothing, fmt.Errorf("%s at %s has not both torch and triton: install them there, or unset TRIAD_PYTHON and run triad setup", i.Source, i.Path)}
+				return session.Fail(session.ExitNothing, fmt.Errorf("%s at %s has not both torch and triton: install them there, or unset TRIAD_PYTHON and run triad setup", i.Source, i.Path))
 			}
 			fmt.Fprintf(a.out, "Python %s at %s (%s): torch %s, triton %s, numpy %s\n", i.Version, i.Path, i.Source, i.Torch, i.Triton, i.NumPy)
 			if nvcc {
 				path, err := e.NVCC(cmd.Context(), true)
 				if err != nil {
-					return &failure{exitNothing, err}
+					return session.Fail(session.ExitNothing, err)
 				}
 				fmt.Fprintf(a.out, "nvcc at %s\n", path)
 			}
 			if peers || wheels != "" {
 				path, err := e.Peers(cmd.Context(), i, wheels)
 				if err != nil {
-					return &failure{exitNothing, err}
+					return session.Fail(session.ExitNothing, err)
 				}
 				fmt.Fprintf(a.out, "peers at %s\n", path)
 			}

@@ -9,7 +9,6 @@ import (
 
 	"triad/cuda/telemetry"
 	"triad/internal/lockfile"
-	"triad/internal/record"
 	"triad/internal/run"
 )
 
@@ -67,19 +66,4 @@ type reader struct{ card card }
 func (r reader) Read() run.Reading {
 	seen := r.card.Read()
 	return run.Reading{ClockMHz: seen.ClockMHz, PowerW: seen.PowerW, TemperatureC: seen.TemperatureC, Throttle: seen.Throttle}
-}
-
-// AppendTiming stores how long the calls of a run took.
-func (r *recorder) AppendTiming(id string, t record.Timing) error {
-	return r.session.AddTiming(r.ctx, id, t)
-}
-
-// AppendRulers stores what the device did at best.
-func (r *recorder) AppendRulers(rulers []record.Ruler) error {
-	return r.session.AddRulers(r.ctx, rulers)
-}
-
-// AppendComparisons stores the ratios of what was timed in the same rounds.
-func (r *recorder) AppendComparisons(all []record.Comparison) error {
-	return r.session.AddComparisons(r.ctx, all)
 }

@@ -17,6 +17,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/own"
 	"triad/internal/run"
+	"triad/internal/session"
 	"triad/internal/worker"
 )
 
@@ -76,8 +77,8 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 		seen := o.ownFlags.state(folder)
 		began := time.Now()
 		last := w.round(ctx, names, o)
-		var f *failure
-		if errors.As(last, &f) && f.code == exitNothing {
+		var f *session.Failure
+		if errors.As(last, &f) && f.Code == session.ExitNothing {
 			return last
 		}
 		a.reserve.Refill(ctx)
@@ -95,12 +96,12 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 
 // said is a failure whose text was printed: its exit code alone.
 func said(err error) error {
-	var f *failure
+	var f *session.Failure
 	if errors.As(err, &f) {
-		return &failure{code: f.code}
+		return session.Fail(f.Code, nil)
 	}
 	if err != nil {
-		return &failure{code: exitUsage}
+		return session.Fail(session.ExitUsage, nil)
 	}
 	return nil
 }

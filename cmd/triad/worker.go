@@ -13,6 +13,7 @@ import (
 
 	"triad/cuda"
 	"triad/internal/backend"
+	"triad/internal/session"
 	"triad/internal/worker"
 	"triad/pybridge"
 )
@@ -34,7 +35,7 @@ func (a *app) workerCommand() *cobra.Command {
 				return usage("worker cuda is started by triad, not by hand: it needs a socket, shared memory and --cache")
 			}
 			if err := cuda.ServeCatalog(cmd.Context(), cuda.Stalling(cuda.NewEmulator(a.files, cache), stall), spec, conn, memory); err != nil {
-				return &failure{exitBad, fmt.Errorf("worker cuda: %w", err)}
+				return session.Fail(session.ExitBad, fmt.Errorf("worker cuda: %w", err))
 			}
 			return nil
 		},

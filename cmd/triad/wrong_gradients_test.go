@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/session"
 )
 
 // wrongGradient is how a planted gradient must end: with this status in some case, in these words (a regular expression over the message), and
@@ -157,7 +158,7 @@ func gradcheckPlanted(t *testing.T, name, python string) []result {
 	cmd.Env = append(os.Environ(), "TRIAD_TEST_OVERLAY="+overlay, "TRIAD_PYTHON="+python)
 	var out, errors bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errors
-	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != int(exitBad) {
+	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != int(session.ExitBad) {
 		t.Fatalf("triad %v: %v, want exit code 1\n%s%s", args, err, errors.String(), out.String())
 	}
 	var records []result

@@ -15,6 +15,7 @@ import (
 
 	"triad/internal/need"
 	"triad/internal/op"
+	"triad/internal/session"
 )
 
 // result is a line of triad compare --json, as far as these tests look at it.
@@ -360,7 +361,7 @@ func compareOver(t *testing.T, files map[string]string, args ...string) []result
 	cmd.Env = append(os.Environ(), "TRIAD_TEST_OVERLAY="+overlay, "TRIAD_PYTHON="+os.Getenv("TRIAD_TEST_PYTHON"))
 	var out, errors bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errors
-	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != int(exitBad) {
+	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != int(session.ExitBad) {
 		t.Fatalf("triad compare %v with planted bugs: %v, want exit code 1\n%s%s", args, err, errors.String(), out.String())
 	}
 	var records []result

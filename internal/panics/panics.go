@@ -23,6 +23,11 @@ func (e *Error) Error() string {
 	return "internal error" + strings.Join(prefixed(" while ", e.Doing), "") + ": " + oneLine(fmt.Sprint(e.Value))
 }
 
+// WithStack is the error with its stack, a line each.
+func (e *Error) WithStack() string {
+	return strings.Join(append([]string{e.Error()}, e.Stack...), "\n  at ")
+}
+
 // Unwrap gives the error that was panicked with, if it was one.
 func (e *Error) Unwrap() error {
 	err, _ := e.Value.(error)

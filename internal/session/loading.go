@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"context"
@@ -9,15 +9,17 @@ import (
 	"triad/internal/backend"
 )
 
-// loading is what is being prepared before the first case, in words: on a cold machine it takes longer than the cases.
+// loading lists what is being prepared before the first case: on a cold machine it takes longer than the
+// cases.
 type loading struct {
 	mu   sync.Mutex
 	now  []string
 	tell func(words string)
 }
 
-// watched are the backends, each of which is told while it loads.
-func (l *loading) watched(all []backend.Backend) []backend.Backend {
+// loadingShown are the backends; tell gets in words which of them load.
+func loadingShown(all []backend.Backend, tell func(words string)) []backend.Backend {
+	l := &loading{tell: tell}
 	out := make([]backend.Backend, len(all))
 	for i, b := range all {
 		out[i] = loaded{b, l}
@@ -25,16 +27,16 @@ func (l *loading) watched(all []backend.Backend) []backend.Backend {
 	return out
 }
 
-// loaded is a backend whose loading is told.
+// loaded is a backend whose loading is shown.
 type loaded struct {
 	backend.Backend
 	of *loading
 }
 
-// Unwrap is the backend itself: what it can do beyond the port is found there.
+// Unwrap gives the backend itself, which may do more than the port asks for.
 func (b loaded) Unwrap() backend.Backend { return b.Backend }
 
-// Load tells what is done while the backend does it.
+// Load shows what is done while the backend does it.
 func (b loaded) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
 	words := map[string]string{"cuda": "building the kernels of " + operator, "python": "starting Python", "mine": "building your file"}[b.Name()]
 	if words == "" {

@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"triad/internal/op"
 	"triad/internal/panics"
 	"triad/internal/record"
-	"triad/internal/report"
 	"triad/internal/run"
 	"triad/results"
 )
@@ -24,7 +23,6 @@ type recorder struct {
 	session *results.Session
 	missing map[itemKey]bool // what a resumed session still lacks
 	before  []record.Record  // what a resumed session had recorded, oldest first
-	spent   report.Spent
 }
 
 type itemKey struct {
@@ -47,7 +45,8 @@ func (r *recorder) Plan(items []record.Item, versions record.Toolchain) error {
 	return err
 }
 
-// samePlan says what changed since the interruption, where something did: half of a session of other sources or other cases proves neither.
+// samePlan says what changed since the interruption, where something did: half of a session of other sources
+// or other cases proves neither.
 func (r *recorder) samePlan(items []record.Item) error {
 	type implementation struct {
 		op   string
@@ -120,13 +119,13 @@ func (r *recorder) complete(result *run.Result) error {
 }
 
 // finish ends the session, if there is one. An internal error in why is recorded with it.
-func (r *recorder) finish(complete bool, code exitCode, why error) error {
+func (r *recorder) finish(complete bool, code ExitCode, why error) error {
 	if r.session == nil {
 		return nil
 	}
 	var err error
 	if fault := panics.In(why); fault != nil {
-		err = r.session.Break(r.ctx, int(exitNothing), explained(fault))
+		err = r.session.Break(r.ctx, int(ExitNothing), fault.WithStack())
 	} else {
 		err = r.session.Finish(r.ctx, complete, int(code))
 	}
@@ -136,10 +135,17 @@ func (r *recorder) finish(complete bool, code exitCode, why error) error {
 	return nil
 }
 
-// broken, deferred, ends the session where the verb panics outside of the run.
-func (r *recorder) broken(err *error, doing string) {
-	if p := recover(); p != nil {
-		*err = panics.Of(p, doing)
-		*err = errors.Join(*err, r.finish(false, exitNothing, *err))
-	}
+// AppendTiming stores how long the calls of a run took.
+func (r *recorder) AppendTiming(id string, t record.Timing) error {
+	return r.session.AddTiming(r.ctx, id, t)
+}
+
+// AppendRulers stores what the device did at best.
+func (r *recorder) AppendRulers(rulers []record.Ruler) error {
+	return r.session.AddRulers(r.ctx, rulers)
+}
+
+// AppendComparisons stores the ratios of what was timed in the same rounds.
+func (r *recorder) AppendComparisons(all []record.Comparison) error {
+	return r.session.AddComparisons(r.ctx, all)
 }

@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"context"
@@ -13,7 +13,8 @@ import (
 	"triad/results"
 )
 
-// What was wrong before an interruption counts when the session is resumed, and a run that was stopped never ends good.
+// What was wrong before an interruption counts when the session is resumed, and a run that was stopped never
+// ends good.
 func TestResumedSessionKeepsItsVerdict(t *testing.T) {
 	ctx := context.Background()
 	store, err := results.Open(ctx, filepath.Join(t.TempDir(), "r.db"), results.Options{})
@@ -35,7 +36,7 @@ func TestResumedSessionKeepsItsVerdict(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := session.Finish(ctx, false, int(exitBad)); err != nil {
+	if err := session.Finish(ctx, false, int(ExitBad)); err != nil {
 		t.Fatal(err)
 	}
 	kept := &recorder{ctx: ctx, store: store, resume: true, info: record.Session{Request: "the request"}}
@@ -63,12 +64,12 @@ func TestResumedSessionKeepsItsVerdict(t *testing.T) {
 	rest := record.Record{Status: op.StatusPass}
 	for _, c := range []struct {
 		result run.Result
-		want   exitCode
+		want   ExitCode
 	}{
-		{run.Result{Records: append(kept.before, rest)}, exitBad},
-		{run.Result{Records: []record.Record{rest}}, exitGood},
-		{run.Result{Records: []record.Record{rest}, Interrupted: true}, exitNothing},
-		{run.Result{Records: kept.before, Interrupted: true}, exitBad},
+		{run.Result{Records: append(kept.before, rest)}, ExitBad},
+		{run.Result{Records: []record.Record{rest}}, ExitGood},
+		{run.Result{Records: []record.Record{rest}, Interrupted: true}, ExitNothing},
+		{run.Result{Records: kept.before, Interrupted: true}, ExitBad},
 	} {
 		if got := verdictOf(c.result); got != c.want {
 			t.Errorf("exit %d, want %d: %d records, interrupted %v", got, c.want, len(c.result.Records), c.result.Interrupted)

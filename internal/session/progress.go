@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"fmt"
@@ -11,38 +11,60 @@ import (
 	"triad/internal/run"
 )
 
-// progress shows how far a run is: one line that is redrawn on a terminal, a line now and then elsewhere, nothing below two seconds.
-type progress struct {
+// Progress shows how far a run is, or several runs side by side: one line that is redrawn on a terminal, a
+// line now and then elsewhere, nothing below two seconds. Its methods may be called from several goroutines.
+type Progress struct {
 	mu       sync.Mutex
 	out      io.Writer
 	terminal bool
 	began    time.Time
 	last     time.Time
 	drawn    bool
-	doing    string    // what is done before the first case ends; "" from then on
-	since    time.Time // when that began
+	parts    map[string]run.Progress // of runs side by side, by name
+	doing    string                  // what is done before the first case ends; "" from then on
+	since    time.Time               // when that began
 	ticking  bool
 	over     chan struct{}
 	broke    func(error) // gets an internal error of the ticking
 }
 
-// quietFor is how long a run may take before anything is said, sayEvery how often a line is written where there is no terminal.
+// quietFor is how long a run may take before anything is shown, sayEvery how often a line is written where
+// there is no terminal, drawFor how often it is drawn where there is one.
 const (
 	quietFor = 2 * time.Second
 	sayEvery = 30 * time.Second
 	drawFor  = 100 * time.Millisecond
 )
 
-func (a *app) progress(bool) *progress {
-	p := &progress{out: a.err, terminal: isTerminal(a.err), began: time.Now(), over: make(chan struct{}), broke: a.broke}
+// NewProgress writes to out, which is a terminal or not. broke gets an internal error of the goroutine that
+// draws.
+func NewProgress(out io.Writer, terminal bool, broke func(error)) *Progress {
+	p := &Progress{out: out, terminal: terminal, began: time.Now(), over: make(chan struct{}), broke: broke,
+		parts: map[string]run.Progress{}}
 	if !p.terminal {
 		p.last = p.began // a log gets its first line when the run turns out to be long
 	}
 	return p
 }
 
-// preparing says what is done before there is a case to count: a terminal shows it with the seconds that it takes, without anybody telling more.
-func (p *progress) preparing(words string) {
+// Part takes how far one of several runs is, and shows how far all of them are together.
+func (p *Progress) Part(name string, now run.Progress) {
+	p.mu.Lock()
+	p.parts[name] = now
+	var all run.Progress
+	for _, one := range p.parts {
+		all.Case, all.Cases, all.Elapsed = all.Case+one.Case, all.Cases+one.Cases, max(all.Elapsed, one.Elapsed)
+	}
+	if all.Cases == 0 {
+		all.Text = now.Text
+	}
+	p.mu.Unlock()
+	p.Show(all)
+}
+
+// Preparing shows what is done before there is a case to count. A terminal shows it with the seconds that it
+// takes, again every second.
+func (p *Progress) Preparing(words string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.terminal {
@@ -72,7 +94,7 @@ func (p *progress) preparing(words string) {
 }
 
 // tick shows what is being prepared, where nothing else is there to show.
-func (p *progress) tick(now time.Time) {
+func (p *Progress) tick(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.doing == "" || now.Sub(p.began) < quietFor {
@@ -82,10 +104,10 @@ func (p *progress) tick(now time.Time) {
 	p.write(fmt.Sprintf("%s, %d s", p.doing, int(now.Sub(p.since).Seconds())))
 }
 
-// show takes how far a run is.
-func (p *progress) show(now run.Progress) {
+// Show takes how far a run is.
+func (p *Progress) Show(now run.Progress) {
 	if p.terminal && now.Cases == 0 && strings.HasPrefix(now.Text, "loading ") {
-		p.preparing(now.Text)
+		p.Preparing(now.Text)
 		return
 	}
 	p.mu.Lock()
@@ -114,7 +136,7 @@ func (p *progress) show(now run.Progress) {
 }
 
 // write draws the line anew on a terminal, and writes one elsewhere.
-func (p *progress) write(text string) {
+func (p *Progress) write(text string) {
 	if p.terminal {
 		fmt.Fprintf(p.out, "\r\x1b[2K%s", text)
 		p.drawn = true
@@ -123,8 +145,8 @@ func (p *progress) write(text string) {
 	fmt.Fprintf(p.out, "triad: %s\n", text)
 }
 
-// clear takes the line away, so that the table stands alone.
-func (p *progress) clear() {
+// Clear takes the line away, so that the table stands alone.
+func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.doing = ""

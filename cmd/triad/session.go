@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"triad"
+	"triad/internal/record"
+	"triad/internal/report"
+	"triad/internal/run"
+	"triad/internal/session"
+	"triad/internal/worker"
+	"triad/results"
+)
+
+// sessionOptions are what a verb that runs something adds to its flags.
+type sessionOptions struct {
+	*compareOptions
+	gpu      *gpu           // nil: the CPU
+	words    []string       // the verb and what else decides what is run: --resume finds a session by them
+	workers  worker.Options // of workerOptions
+	store    *results.Store // nil: that of --db, which is closed with the session
+	part     string         // the name of this session among several side by side; "" alone
+	progress *session.Progress
+	tools    record.Toolchain // versions of what takes part beside the workers
+	doing    string           // in internal errors; "": "in triad VERB"
+	ending   func(run.Result, error) session.Ending
+}
+
+// openSession starts what a request needs: workers, the user's own files, the recorder, the progress, and the
+// GPU where something is timed. It narrows the request to the device and to what the files can be judged on.
+func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOptions) (s *session.Session,
+	mine *ownFiles, err error) {
+	o.gpu.apply(&request.Options)
+	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, request, o.gpu, o.environmentFlags,
+		o.workers)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := session.Config{
+		Doing: o.doing, Request: *request, Backends: backends, Refused: refused, Resume: o.resume, Strict: o.strict,
+		Store: o.store, KeepOpen: o.store != nil, Progress: o.progress, Part: o.part, Stop: a.stop,
+		Fault: a.fault.get, Began: a.began, Ending: o.ending,
+	}
+	defer func() {
+		if err != nil {
+			session.CloseAll(backends)
+			if c.Store != nil && !c.KeepOpen {
+				c.Store.Close()
+			}
+		}
+	}()
+	a.tellMatched(mine, refused, o.json)
+	if c.Store == nil {
+		if c.Store, err = a.openStore(ctx, o.db); err != nil {
+			return nil, nil, err
+		}
+	}
+	if c.Progress == nil {
+		c.Progress = a.progress()
+	}
+	if c.Doing == "" {
+		c.Doing = "in triad " + o.verb
+	}
+	c.Info = a.sessionInfo(canonical(strings.Join(o.words, " "), *request, &o.caseFlags), *request, &o)
+	c.Info.Added = o.ownFlags.wordsOf(mine)
+	maps.Copy(c.Info.Toolchain, mine.versions(ctx))
+	if s, err = session.Open(ctx, c); err != nil {
+		return nil, nil, err
+	}
+	if request.Timing != nil {
+		if s.Release, err = a.ownGPU(ctx, o.gpu, s.Runner); err != nil {
+			return nil, nil, err
+		}
+	}
+	return s, mine, nil
+}
+
+// sessionInfo describes this invocation.
+func (a *app) sessionInfo(request string, r run.Request, o *sessionOptions) record.Session {
+	info := record.Session{
+		Request: request, Command: o.args, Version: triad.Version, Commit: commit(), Level: r.Options.Level.String(),
+		Seed: r.Seed, Machine: o.gpu.describe(machine()),
+		Toolchain: record.Toolchain{"triad": triad.Version, "go": goVersion()},
+	}
+	maps.Copy(info.Toolchain, o.tools)
+	return info
+}
+
+// workerOptions are the deadlines of the flags; what workers are asked is told to who interrupts.
+func (a *app) workerOptions(f *caseFlags) (worker.Options, error) {
+	options, err := f.workerOptions()
+	options.Doing = a.doing
+	return options, err
+}
+
+// progress shows how far a run is, on stderr.
+func (a *app) progress() *session.Progress {
+	return session.NewProgress(a.err, isTerminal(a.err), a.broke)
+}
+
+// summaryOf is what stands below every table.
+func summaryOf(s *session.Session, result run.Result, end session.Ending) report.Summary {
+	return report.Summary{
+		Session: s.ID(), Seed: s.Seed(), Exit: int(end.Code), Database: s.Store.Path(), Reason: end.Reason,
+		Findings: goneOf(result), Spent: s.Spent,
+	}
+}
+
+// openStore opens the database that a flag names, or the user's own.
+func (a *app) openStore(ctx context.Context, path string) (*results.Store, error) {
+	named := path != ""
+	path, err := a.databasePath(path)
+	if err != nil {
+		return nil, err
+	}
+	store, err := results.Open(ctx, path, results.Options{})
+	if err != nil {
+		return nil, session.StoreFailure(err, named)
+	}
+	if notice := store.Notice(); notice != "" {
+		fmt.Fprintf(a.err, "triad: %s\n", strings.TrimSpace(notice))
+	}
+	return store, nil
+}
+
+// databasePath is the file that a flag names, or the user's own.
+func (a *app) databasePath(path string) (string, error) {
+	if path != "" {
+		folder := filepath.Dir(path)
+		info, err := os.Stat(folder)
+		switch {
+		case err != nil:
+			return "", usage("--db %s: its folder cannot be used: %w; make it, or give another file", path, err)
+		case !info.IsDir():
+			return "", usage("--db %s: %s is no folder; give another file", path, folder)
+		}
+		return path, nil
+	}
+	data, err := a.dataDir()
+	return filepath.Join(data, "results.db"), err
+}

@@ -1,0 +1,146 @@
+// Package session is what compare, bench, gradcheck, watch and compare --sanitize share. A session gives the
+// workers of a request to a runner, records what they find, shows how far that is, ends the workers, decides
+// the exit code (exit_code.go) and records how it ended. A verb is its options and one call of Run.
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/panics"
+	"triad/internal/record"
+	"triad/internal/report"
+	"triad/internal/run"
+	"triad/results"
+)
+
+// Config is what a session needs to know.
+type Config struct {
+	Doing    string            // in internal errors: "in triad bench"
+	Info     record.Session    // what is kept of the invocation
+	Store    *results.Store    // where everything is recorded
+	KeepOpen bool              // Store serves other sessions too: Close leaves it open
+	Request  run.Request       // what is run; Resume changes its seed
+	Backends []backend.Backend // the workers; the session closes them
+	Refused  []error           // of files of the user's own that were not understood
+	Resume   bool              // finish the newest interrupted session of the same Info.Request
+	Strict   bool              // KNOWN counts as bad
+	Progress *Progress
+	Part     string          // this session's name among several side by side that share Progress
+	Stop     context.Context // done: finish what is running, start nothing else
+	Fault    func() error    // gives an internal error of a goroutine that nobody waits for
+	Began    time.Time       // when triad began
+	// Ending decides how the run ended, when the workers have ended; nil: EndingOf does.
+	Ending func(run.Result, error) Ending
+}
+
+// Session is one invocation that runs something.
+type Session struct {
+	Config
+	Runner  *run.Runner  // gets what only some verbs have: a dumper, a GPU's telemetry
+	Release func()       // gives back what the run needed beside workers, when those have ended; may be nil
+	Spent   report.Spent // where the time went, when Run has timed something
+	kept    *recorder
+}
+
+// Open begins a session, or finds the one to resume. It does not close the backends of a session that it
+// refuses.
+func Open(ctx context.Context, c Config) (*Session, error) {
+	// What was found is recorded even while the run is being stopped.
+	kept := &recorder{ctx: context.WithoutCancel(ctx), store: c.Store, info: c.Info, resume: c.Resume}
+	if c.Resume {
+		if err := kept.takeOver(); err != nil {
+			return nil, ResumeFailure(err)
+		}
+		c.Request.Seed, c.Request.Before = kept.session.Info().Seed, kept.before
+	}
+	show := c.Progress.Show
+	if c.Part != "" {
+		show = func(p run.Progress) { c.Progress.Part(c.Part, p) }
+	}
+	runner := &run.Runner{Backends: loadingShown(c.Backends, c.Progress.Preparing), Recorder: kept,
+		Timings: kept, Stop: c.Stop, Progress: show}
+	return &Session{Config: c, kept: kept, Runner: runner}, nil
+}
+
+// Run does what the session is for: (*run.Runner).Compare or (*run.Runner).Bench. look, if it is not nil,
+// then looks closer at the result while the workers are still there. Run ends the workers and the session.
+// The error is that of ending the session; that of the run is in the Ending.
+func (s *Session) Run(ctx context.Context,
+	do func(*run.Runner, context.Context, run.Request) (run.Result, error),
+	look func(run.Result) error) (run.Result, Ending, error) {
+	result, err := do(s.Runner, ctx, s.Request)
+	if s.Fault != nil {
+		err = errors.Join(err, s.Fault())
+	}
+	if err == nil && look != nil {
+		err = look(result)
+	}
+	if s.Request.Timing != nil {
+		s.Spent = s.spent(result)
+	}
+	for _, b := range s.Backends {
+		err = errors.Join(err, b.Close())
+	}
+	if s.Release != nil {
+		s.Release()
+	}
+	s.Progress.Clear()
+	if s.Resume && CodeOf(err) != ExitUsage { // what is wrong stays wrong when the rest is run later
+		err = errors.Join(err, s.kept.complete(&result))
+	}
+	end := s.ending(result, err)
+	return result, end, s.kept.finish(err == nil && !result.Interrupted, end.Code, err)
+}
+
+func (s *Session) ending(result run.Result, err error) Ending {
+	if s.Ending != nil {
+		return s.Ending(result, err)
+	}
+	return EndingOf(result, s.Refused, err, s.Strict)
+}
+
+// spent is where the time since triad's start went.
+func (s *Session) spent(result run.Result) report.Spent {
+	spent := report.Spent{Whole: time.Since(s.Began)}
+	for _, b := range s.Backends {
+		if python, ok := backend.As[interface{ Started() time.Duration }](b); ok && b.Name() == "python" {
+			spent.Imports = python.Started()
+		}
+	}
+	for _, p := range result.Spent {
+		spent.Parts = append(spent.Parts, report.SpentPart(p))
+	}
+	return spent
+}
+
+// Recorded says whether there is anything in the database: a run may be refused before its plan is made.
+func (s *Session) Recorded() bool { return s.kept.session != nil }
+
+// ID is the name of the session in the database, Seed that of its inputs.
+func (s *Session) ID() string { return s.kept.session.ID() }
+
+// Seed is the seed of the session's inputs.
+func (s *Session) Seed() uint64 { return s.kept.session.Info().Seed }
+
+// Close, deferred, ends the workers where Run did not get so far, and closes the store. Where the verb
+// panics, also outside of the run, the session is ended with that internal error, which becomes *err.
+func (s *Session) Close(err *error) {
+	if p := recover(); p != nil {
+		*err = panics.Of(p, s.Doing)
+		*err = errors.Join(*err, s.kept.finish(false, CodeOf(*err), *err))
+	}
+	CloseAll(s.Backends)
+	if !s.KeepOpen {
+		_ = s.Store.Close() // every record is a transaction of its own: nothing is lost
+	}
+}
+
+// CloseAll ends the workers of all backends; those that ended already stay so.
+func CloseAll(backends []backend.Backend) {
+	for _, b := range backends {
+		_ = panics.Call(func() { _ = b.Close() }) // what it would report was reported when the run ended
+	}
+}
