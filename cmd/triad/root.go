@@ -40,7 +40,7 @@ type app struct {
 	telemetry  func(pci, visible string) card
 	rest       func(ctx context.Context, d time.Duration) // what a run waits with between timed calls; nil: it really waits
 	reserve    *worker.Reserve                            // of a watch; nil elsewhere
-	doing      *worker.Doing                              // what a person who interrupts waits for
+	pending    *worker.Pending                            // Ctrl-C prints them
 	// around puts a test's backends in the place of a run's; nil: they stay.
 	around func([]backend.Backend) []backend.Backend
 	fault  *fault
@@ -52,7 +52,7 @@ type app struct {
 
 // newApp is triad as people run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{fault: &fault{}, halt: func() {}, doing: &worker.Doing{}, began: time.Now(), in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml}
+	return &app{fault: &fault{}, halt: func() {}, pending: &worker.Pending{}, began: time.Now(), in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml}
 }
 
 // execute runs one command line and returns its exit code.
@@ -93,7 +93,7 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 			select {
 			case <-signals:
 				if n == 0 {
-					waited := a.doing.String()
+					waited := a.pending.String()
 					if waited != "" {
 						waited = " (" + waited + ")"
 					}

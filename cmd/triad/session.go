@@ -91,10 +91,10 @@ func (a *app) sessionInfo(request string, r run.Request, o *sessionOptions) reco
 	return info
 }
 
-// workerOptions are the deadlines of the flags; what workers are asked is told to who interrupts.
+// workerOptions are the deadlines of the flags; Ctrl-C prints the requests in flight.
 func (a *app) workerOptions(f *caseFlags) (worker.Options, error) {
 	options, err := f.workerOptions()
-	options.Doing = a.doing
+	options.Pending = a.pending
 	return options, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"triad/cuda/telemetry"
 	"triad/internal/lockfile"
 	"triad/internal/run"
+	"triad/internal/session"
 )
 
 // ownGPU takes the lock of the GPU, so that two of us never time at once, and gives the runner its telemetry. done gives both back.
@@ -44,7 +45,8 @@ func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err erro
 	defer context.AfterFunc(a.stop, cancel)()
 	unlock, err = lockfile.Acquire(ctx, name, func() { fmt.Fprintln(a.err, "triad: another triad uses this GPU: waiting for it") })
 	if errors.Is(err, context.Canceled) {
-		return nil, errors.New("interrupted while another triad used this GPU: nothing was run")
+		return nil, session.Fail(session.ExitNothing,
+			errors.New("interrupted while another triad used this GPU: nothing was run"))
 	}
 	return unlock, err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"triad/internal/lockfile"
+	"triad/internal/session"
 )
 
 // Who interrupts a triad that waits for the GPU is told that nothing was run.
@@ -22,8 +23,8 @@ func TestInterruptedWhileWaitingForTheGPU(t *testing.T) {
 	stop, interrupt := context.WithCancel(t.Context())
 	a := &app{err: &said, stop: stop}
 	interrupt()
-	if _, err := a.lockGPU(t.Context(), name); err == nil || !strings.Contains(err.Error(), "nothing was run") {
-		t.Errorf("error %v", err)
+	if _, err := a.lockGPU(t.Context(), name); session.CodeOf(err) != session.ExitNothing || !strings.Contains(err.Error(), "nothing was run") {
+		t.Errorf("exit %d, error %v", session.CodeOf(err), err)
 	}
 	if !strings.Contains(said.String(), "another triad uses this GPU") {
 		t.Errorf("said %q", said.String())

@@ -173,7 +173,7 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 		named = a.Names(operator)
 	}
 	w := s.worker
-	defer a.opts.Doing.begin(fmt.Sprintf("loading %s in the worker of %s", operator, a.BackendName), a.opts.Limits.Build)()
+	defer a.opts.Pending.begin(fmt.Sprintf("loading %s in the worker of %s", operator, a.BackendName), a.opts.Limits.Build)()
 	err := w.call(ctx, backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: named, Slot: s.name}}, a.opts.Limits.Build, "build", &reply)
 	if err == nil {
 		err = checkFailures(reply.Failed)
@@ -212,7 +212,7 @@ func (a *Adapter) start(ctx context.Context, s *slot, operator string) error {
 	}
 	a.startOthers(ctx, s, operator) // what the command needed, such as an environment, is there now
 	began := time.Now()
-	done := a.opts.Doing.begin("starting the worker of "+a.BackendName, a.opts.Limits.Import)
+	done := a.opts.Pending.begin("starting the worker of "+a.BackendName, a.opts.Limits.Import)
 	w, err := a.Reserve.open(ctx, command, a.opts)
 	done()
 	if err != nil && ctx.Err() != nil {
@@ -329,7 +329,7 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	if side && len(earlier) == 0 {
 		limit *= besideOthers
 	}
-	done := a.opts.Doing.begin(job.Implementation.Name, limit)
+	done := a.opts.Pending.begin(job.Implementation.Name, limit)
 	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, limit, a.phase(earlier), &reply)
 	done()
 	wall := time.Since(began)

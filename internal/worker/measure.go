@@ -84,7 +84,7 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 	if m.job.Implementation.Name == "" {
 		what = "measuring what the device does at best"
 	}
-	defer m.adapter.opts.Doing.begin(what, deadline)()
+	defer m.adapter.opts.Pending.begin(what, deadline)()
 	err := m.worker.call(ctx, backend.Request{Do: backend.DoMeasure, Measure: &args}, deadline, phase, reply)
 	if d := asDeath(err); d != nil && ctx.Err() == nil {
 		m.adapter.lost(m.slot, m.worker, d)

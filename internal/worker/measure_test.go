@@ -90,8 +90,8 @@ func TestMeasure(t *testing.T) {
 
 // Who interrupts a run is told what is being timed.
 func TestWhatIsTimedIsPending(t *testing.T) {
-	var doing Doing
-	a := fakeAdapter(t, "hangs while it is timed", func(o *Options) { o.Doing = &doing })
+	var pending Pending
+	a := fakeAdapter(t, "hangs while it is timed", func(o *Options) { o.Pending = &pending })
 	a.GPU = true
 	m, _, err := a.Measure(t.Context(), backend.MeasureJob{Job: fakeJob()})
 	if err != nil {
@@ -100,10 +100,10 @@ func TestWhatIsTimedIsPending(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	seen := make(chan string, 1)
 	go func() {
-		for doing.String() == "" {
+		for pending.String() == "" {
 			time.Sleep(time.Millisecond)
 		}
-		seen <- doing.String()
+		seen <- pending.String()
 		interrupt()
 	}()
 	if _, _, err := m.Time(ctx, backend.TimeArgs{Samples: 2}); err == nil {
@@ -112,7 +112,7 @@ func TestWhatIsTimedIsPending(t *testing.T) {
 	if text := <-seen; !strings.HasPrefix(text, "timing "+fakeJob().Implementation.Name+", at most ") {
 		t.Errorf("pending: %q", text)
 	}
-	if text := doing.String(); text != "" {
+	if text := pending.String(); text != "" {
 		t.Errorf("afterwards pending: %q", text)
 	}
 }

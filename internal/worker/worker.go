@@ -29,7 +29,7 @@ type Options struct {
 	Grace       Grace
 	MemoryBytes int64                                 // of shared memory; sparse, so large costs nothing
 	Kill        func(pid int, s syscall.Signal) error // nil: the system call
-	Doing       *Doing                                // is told what workers are asked; may be nil
+	Pending     *Pending                              // lists the requests in flight; may be nil
 }
 
 func (o Options) withDefaults() Options {

@@ -11,9 +11,9 @@ import (
 )
 
 // Who interrupts learns what is waited for, and for how long at most; when it is over there is nothing to say.
-func TestDoing(t *testing.T) {
-	var d Doing
-	if d.String() != "" || (*Doing)(nil).String() != "" {
+func TestPending(t *testing.T) {
+	var d Pending
+	if d.String() != "" || (*Pending)(nil).String() != "" {
 		t.Errorf("%q of nothing", d.String())
 	}
 	first, second := d.begin("mine/a", time.Minute), d.begin("loading softmax in the worker of mine/b", 10*time.Minute)
@@ -32,9 +32,9 @@ func TestDoing(t *testing.T) {
 // While a worker loads or runs, the adapter says so; an import that never ends is named with its limit.
 func TestAdapterTellsWhatItDoes(t *testing.T) {
 	for mode, want := range map[string]string{"hangs": "^fake/one, at most [12]s$", "hangs while loading": "^loading copy in the worker of fake, at most [12]s$"} {
-		d := &Doing{}
+		d := &Pending{}
 		a := fakeAdapter(t, mode, func(o *Options) {
-			o.Doing = d
+			o.Pending = d
 			if mode == "hangs while loading" {
 				o.Limits.Build = time.Second
 			}
