@@ -26,11 +26,13 @@ type rule struct {
 
 var rules = []rule{
 	{packages: []string{"internal/op"}, never: []string{"triad/..."}, reason: "op is everybody's vocabulary and knows nobody"},
-	{packages: []string{"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats"},
+	{packages: []string{"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
+		"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror"},
 		never:  []string{"os", "os/exec", "syscall", "net", "net/http", "database/sql", "golang.org/x/sys/unix", "C"},
 		reason: "the middle is pure: no process, file or database, so that it can be tested on literals"},
 	{packages: []string{"internal/stats"}, never: []string{"time", "triad/..."}, reason: "statistics know numbers, not what they are numbers of"},
-	{packages: []string{"internal/judge", "internal/workload", "internal/tensor"}, never: []string{"time", "math/rand", "math/rand/v2"},
+	{packages: []string{"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile", "internal/shrink", "internal/advice"},
+		never:  []string{"time", "math/rand", "math/rand/v2"},
 		reason: "no clock and no chance: the same case gives the same bits and the same verdict"},
 	{packages: []string{"cuda", "cuda/rewrite"}, never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge"},
 		reason: "the edges are siblings, and a worker never sees truth or verdict"},
@@ -38,6 +40,20 @@ var rules = []rule{
 		reason: "the edges are siblings, and a worker never sees truth or verdict"},
 	{packages: []string{"results"}, never: []string{"triad/cuda", "triad/pybridge", "triad/internal/run", "triad/internal/worker"},
 		reason: "the edges are siblings; the store knows records, not how they came about"},
+	{packages: []string{"internal/cudaerror"}, never: []string{"triad/..."}, reason: "workers and driver share the numbers of CUDA's errors"},
+	{packages: []string{"internal/fileversion"}, never: []string{"triad/internal/..."}, reason: "it knows files, not what they hold"},
+	{packages: []string{"internal/kernelfile"},
+		never: []string{"triad/cuda/...", "triad/pybridge", "triad/internal/backend", "triad/internal/worker", "triad/internal/catalog",
+			"triad/internal/judge"},
+		reason: "a file is read and matched to the spec that is given: text goes in, text comes out"},
+	{packages: []string{"internal/ownkernels"},
+		never:  []string{"triad/pybridge", "triad/results", "triad/internal/catalog", "triad/internal/judge", "triad/internal/opfolder"},
+		reason: "the backend of added files starts the workers it is given and sees neither truth nor verdict"},
+	{packages: []string{"internal/opfolder"},
+		never:  []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/internal/worker", "triad/internal/judge"},
+		reason: "the truth of a folder's operator comes from the backend it is given, which runs no candidate"},
+	{packages: []string{"internal/shrink"}, never: []string{"triad/cuda/...", "triad/internal/backend", "triad/internal/worker"},
+		reason: "the search names the next case and is told its verdict; it runs nothing"},
 	{packages: []string{"*"}, except: []string{"cuda"}, never: []string{"C"}, reason: "cgo of ours is in cuda alone"},
 	{packages: []string{"*"}, except: []string{"cuda/cudevice"}, never: []string{"gorgonia.org/cu"},
 		reason: "what imports cu links the NVIDIA driver and cannot start without one: triad-cuda alone does, behind the tag cuda"},
@@ -181,7 +197,8 @@ func TestSharedCodeNamesNoOperator(t *testing.T) {
 		operators = append(operators, strings.TrimSuffix(filepath.Base(file), ".toml"))
 	}
 	read := 0
-	for _, dir := range []string{"catalog", "judge", "parallel", "run", "session", "stats", "tensor", "worker", "workload"} {
+	for _, dir := range []string{"catalog", "judge", "opfolder", "ownkernels", "parallel", "run", "session", "shrink", "stats", "tensor", "worker",
+		"workload"} {
 		files, err := filepath.Glob("internal/" + dir + "/*.go")
 		if err != nil {
 			t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"unsafe"
 
 	"triad/internal/backend"
+	"triad/internal/cudaerror"
 	"triad/internal/op"
 )
 
@@ -169,30 +170,26 @@ func launched(k *kernel, code int) Finding {
 		return Finding{}
 	case code == C.TRIAD_UNSUPPORTED:
 		return Finding{Status: op.StatusCrash, Message: "the launch of " + k.Name + " returned TRIAD_UNSUPPORTED for a call that it had accepted: what a kernel does not take, its accepts says"}
-	case code == 2:
+	case code == cudaerror.OutOfMemory:
 		return Finding{Status: op.StatusOOM, Message: "the launch returned CUDA error 2, out of memory", Dirty: true}
 	}
-	return Finding{Status: op.StatusCrash, Message: fmt.Sprintf("the launch of %s returned CUDA error %d%s", k.Name, code, errorName(code)), Dirty: !refused(code)}
+	return Finding{Status: op.StatusCrash, Message: fmt.Sprintf("the launch of %s returned CUDA error %d%s", k.Name, code, errorName(code)), Dirty: !cudaerror.Refused(code)}
 }
-
-// refused says whether an error that a launch function returned is that of a launch which CUDA did not begin: invalid value, invalid configuration,
-// out of resources. The process is as good as before.
-func refused(code int) bool { return code == 1 || code == 9 || code == 701 }
 
 // errorName names the CUDA errors that a launch is likely to return.
 func errorName(code int) string {
 	switch code {
-	case 1:
+	case cudaerror.InvalidValue:
 		return ", invalid value"
-	case 9:
+	case cudaerror.InvalidConfiguration:
 		return ", invalid configuration: grid, block or shared memory are out of bounds"
 	case 98:
 		return ", invalid device function: the library holds no code for this GPU"
 	case 209:
 		return ", no kernel image for this GPU"
-	case 700:
+	case cudaerror.IllegalAddress:
 		return ", illegal address"
-	case 701:
+	case cudaerror.OutOfResources:
 		return ", out of resources: too many registers or too much shared memory for this block"
 	case 716:
 		return ", misaligned address"

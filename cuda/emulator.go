@@ -56,6 +56,7 @@ import (
 	"unsafe"
 
 	"triad/internal/backend"
+	"triad/internal/cudaerror"
 	"triad/internal/op"
 )
 
@@ -240,7 +241,7 @@ func found(k *kernel, r *C.cuemu_report) Finding {
 	case C.CUEMU_WATCHDOG:
 		f.Status = op.StatusHang
 	case C.CUEMU_LAUNCH_ERROR:
-		f.Dirty = r.code <= 0 || !refused(int(r.code)) // without a code the launch was cut short
+		f.Dirty = r.code <= 0 || !cudaerror.Refused(int(r.code)) // without a code the launch was cut short
 		if f.Message == "" {
 			f.Message = launched(k, int(r.code)).Message
 		}

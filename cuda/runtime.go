@@ -47,6 +47,7 @@ import (
 	"unsafe"
 
 	"triad/internal/backend"
+	"triad/internal/cudaerror"
 )
 
 // RuntimeName is what Device.Library calls the runtime library, which times calls and moves bytes: cuda/runtime.
@@ -123,9 +124,9 @@ func runtimeError(doing string, code C.int) error {
 	switch n := int(code); {
 	case n == 0:
 		return nil
-	case n == 2:
+	case n == cudaerror.OutOfMemory:
 		return &OutOfMemory{Message: doing + ": CUDA error 2, out of memory"}
-	case n == 214, n == 220, n == 700, n == 702, n == 709, n == 710, n >= 714 && n <= 719, n == 721, n == 999:
+	case cudaerror.Sticky(n):
 		return &DeviceLost{Message: fmt.Sprintf("%s: CUDA error %d%s", doing, n, errorName(n))}
 	default:
 		return fmt.Errorf("%s: CUDA error %d%s", doing, n, errorName(n))

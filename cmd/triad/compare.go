@@ -12,6 +12,7 @@ import (
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
+	"triad/internal/shrink"
 )
 
 // compareOptions are what a compare needs to know.
@@ -20,11 +21,11 @@ type compareOptions struct {
 	environmentFlags
 	ownFlags
 	json, resume, explain, verbose bool
-	untimed, strict       bool
-	sanitizers            []string // tools of compute-sanitizer
-	verb, db, dump        string
-	args                  []string // as typed
-	after                 func(run.Result)
+	untimed, strict                bool
+	sanitizers                     []string // tools of compute-sanitizer
+	verb, db, dump                 string
+	args                           []string // as typed
+	after                          func(run.Result)
 }
 
 func (a *app) compareCommand() *cobra.Command {
@@ -122,10 +123,10 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if o.dump != "" {
 		s.Runner.Dumper = dumper{o.dump}
 	}
-	var smallest []finding
+	var smallest []shrink.Finding
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
 		if !o.json {
-			smallest, err = a.shrink(ctx, mine, s.Request, result)
+			smallest, err = a.smallestCases(ctx, mine, s.Request, result)
 		}
 		return err
 	})

@@ -11,7 +11,7 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
-	"triad/internal/own"
+	"triad/internal/opfolder"
 	"triad/internal/session"
 )
 
@@ -29,7 +29,7 @@ Gradients come from autograd of it.`,
   triad watch ./my_norm`,
 		Args: one("one name"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := own.Start(args[0], from, a.files); err != nil {
+			if err := opfolder.Create(args[0], from, a.files); err != nil {
 				var u *op.UsageError
 				if errors.As(err, &u) {
 					return err

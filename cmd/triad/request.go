@@ -14,7 +14,7 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
-	"triad/internal/own"
+	"triad/internal/opfolder"
 	"triad/internal/run"
 	"triad/internal/worker"
 )
@@ -76,10 +76,10 @@ func operators(names []string) ([]*catalog.Operator, error) {
 	}
 	var list []*catalog.Operator
 	for _, name := range names {
-		if own.IsFile(name) {
-			return nil, own.FileForOperator(name, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !slices.Contains(catalog.Names(), n) })...)
+		if namesFile(name) {
+			return nil, fileForOperator(name, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !slices.Contains(catalog.Names(), n) })...)
 		}
-		if own.IsFolder(name) && len(names) > 1 {
+		if opfolder.IsFolder(name) && len(names) > 1 {
 			return nil, usage("%s is an operator of your own: name it alone", name)
 		}
 		o, err := operatorNamed(name)

@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/internal/catalog"
+	"triad/internal/fileversion"
+	"triad/internal/kernelfile"
 	"triad/internal/op"
-	"triad/internal/own"
+	"triad/internal/opfolder"
 	"triad/internal/run"
 	"triad/internal/session"
 	"triad/internal/worker"
@@ -53,9 +55,9 @@ is saved. It says what changed since the save before. Ctrl-C ends it.`,
 func (a *app) watch(ctx context.Context, names []string, o *compareOptions) error {
 	folder := ""
 	switch {
-	case len(names) == 1 && own.IsFile(names[0]):
-		return own.FileForOperator(names[0])
-	case len(names) == 1 && own.IsFolder(names[0]):
+	case len(names) == 1 && namesFile(names[0]):
+		return fileForOperator(names[0])
+	case len(names) == 1 && opfolder.IsFolder(names[0]):
 		folder = names[0]
 	case len(o.ownFlags.add) == 0:
 		return usage("watch: name the file to watch, as in triad watch softmax --add mine.cu, or the folder of an operator of your own")
@@ -203,12 +205,12 @@ func (f *ownFlags) state(folder string) string {
 		}
 		for _, e := range entries {
 			if slices.Contains([]string{".toml", ".py", ".cu", ".cuh", ".h"}, filepath.Ext(e.Name())) {
-				contentHash(hash.Write, filepath.Join(folder, e.Name()), map[string]bool{})
+				fileversion.WriteContents(hash, filepath.Join(folder, e.Name()))
 			}
 		}
 	}
 	for _, text := range f.add {
-		r, err := own.ParseRequest(text)
+		r, err := kernelfile.ParseRequest(text)
 		if err != nil {
 			continue
 		}
@@ -219,7 +221,7 @@ func (f *ownFlags) state(folder string) string {
 		if _, err := os.Stat(path); err != nil {
 			return ""
 		}
-		contentHash(hash.Write, path, map[string]bool{})
+		fileversion.WriteContents(hash, path)
 	}
 	return string(hash.Sum(nil))
 }

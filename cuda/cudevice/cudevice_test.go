@@ -39,18 +39,8 @@ func TestGuardReport(t *testing.T) {
 	}
 }
 
-// What ends with the process alone is told from what a next call survives.
+// An error is named, and a kernel that ends with one has the status that fits.
 func TestErrors(t *testing.T) {
-	for _, code := range []int{214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999} {
-		if !sticky(code) {
-			t.Errorf("error %d: want it to be the end of the process", code)
-		}
-	}
-	for _, code := range []int{1, 2, 9, 98, 209, 701, 720, 801} {
-		if sticky(code) {
-			t.Errorf("error %d: the process can go on", code)
-		}
-	}
 	for code, want := range map[int]string{700: "CUDA error 700, illegal address", 716: "misaligned address", 12345: "CUDA error 12345"} {
 		if got := describe(code); !strings.Contains(got, want) {
 			t.Errorf("error %d is %q, want it to say %q", code, got, want)

@@ -15,6 +15,7 @@ import (
 
 	"triad/cuda"
 	"triad/internal/backend"
+	"triad/internal/cudaerror"
 )
 
 // Device is the first visible GPU. Every method belongs to the thread that called Open.
@@ -297,7 +298,7 @@ func named(err error) error {
 		return nil
 	}
 	n := code(err)
-	if sticky(n) {
+	if cudaerror.Sticky(n) {
 		return &cuda.DeviceLost{Message: "the GPU answers nothing any more: " + describe(n)}
 	}
 	return &driverError{n}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"triad/cuda"
+	"triad/internal/cudaerror"
 	"triad/internal/op"
 )
 
@@ -18,15 +19,6 @@ var driverErrors = map[int]string{
 	801: "operation not supported", 999: "unknown error",
 }
 
-// sticky says whether every later call in the process fails too: only a new process clears such an error.
-func sticky(code int) bool {
-	switch {
-	case code == 214, code == 220, code == 700, code == 702, code == 709, code == 710, code == 999:
-		return true
-	}
-	return code >= 714 && code <= 719 || code == 721
-}
-
 // describe names an error of the driver.
 func describe(code int) string {
 	if name := driverErrors[code]; name != "" {
@@ -39,7 +31,7 @@ func describe(code int) string {
 func findingOf(code int) cuda.Finding {
 	f := cuda.Finding{Status: op.StatusCrash, Message: "the kernel ended with " + describe(code), Dirty: true}
 	switch code {
-	case 2:
+	case cudaerror.OutOfMemory:
 		f.Status = op.StatusOOM
 	case 702:
 		f.Status = op.StatusHang

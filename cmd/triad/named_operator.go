@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"triad/internal/catalog"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+	"triad/internal/opfolder"
+)
+
+// operatorNamed is the operator of the catalog called name, or the one in the folder of that path. Where a folder of the
+// name lies here, the error says how it is named, and of a file how it is judged.
+func operatorNamed(name string) (*catalog.Operator, error) {
+	if namesFile(name) {
+		return nil, fileForOperator(name)
+	}
+	if opfolder.IsFolder(name) {
+		f, err := opfolder.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		return &catalog.Operator{Spec: f.Spec, Reference: &opfolder.Reference{Folder: f}}, nil
+	}
+	o, err := catalog.Get(name)
+	var u *op.UsageError
+	if errors.As(err, &u) {
+		if info, statErr := os.Stat(name); statErr == nil && info.IsDir() {
+			return nil, usage("%v; the folder of that name is ./%s", err, name)
+		}
+	}
+	return o, err
+}
+
+// namesFile says whether a word means a file of functions, FILE.cu or FILE.py with or without :function and @pass, and not
+// an operator.
+func namesFile(word string) bool {
+	r, err := kernelfile.ParseRequest(word)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(r.Path)
+	return err != nil || !info.IsDir()
+}
+
+// fileForOperator is the error of a file where an operator is wanted, with the command that judges the file. beside are the
+// operators that were named with it.
+func fileForOperator(word string, beside ...string) error {
+	r, err := kernelfile.ParseRequest(word)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(r.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usage("there is no file %s; one of your own is judged with triad compare OP --add FILE, where OP is one of %s",
+			r.Path, strings.Join(catalog.Names(), ", "))
+	case err != nil:
+		return usage("cannot read the file %s: %v", r.Path, errors.Unwrap(err))
+	}
+	operators := beside
+	if len(beside) == 0 {
+		var specs []*op.Spec
+		for _, o := range catalog.All() {
+			specs = append(specs, o.Spec)
+		}
+		operators = kernelfile.GuessOperators(r.Read(string(text)), r, specs)
+	}
+	if len(operators) == 1 {
+		return usage("%s is a file, not an operator: triad compare %s --add %s", word, operators[0], word)
+	}
+	if len(operators) == 0 {
+		operators = catalog.Names()
+	}
+	return usage("%s is a file, not an operator: triad compare OP --add %s, where OP is what it implements, one of %s",
+		word, word, strings.Join(operators, ", "))
+}

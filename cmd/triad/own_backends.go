@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/fileversion"
+	"triad/internal/op"
+	"triad/internal/opfolder"
+	"triad/internal/ownkernels"
+	"triad/internal/panics"
+	"triad/internal/run"
+	"triad/internal/worker"
+	"triad/pybridge"
+)
+
+// ownFiles are the added files of a run as one backend, with what belongs to an operator of the user's own.
+type ownFiles struct {
+	ownkernels.Backend
+	folder *opfolder.Folder // nil where the operator is of the catalog
+	truth  *worker.Adapter  // computes the truth of the folder's operator; it takes no part in a run
+}
+
+// Close ends the workers of all files and that of the truth.
+func (o *ownFiles) Close() error {
+	err := o.Backend.Close()
+	if o.truth != nil {
+		err = errors.Join(err, o.truth.Close())
+	}
+	return err
+}
+
+// versions say of the files and of the operator's folder where they lie and which version was run.
+func (o *ownFiles) versions(ctx context.Context) map[string]string {
+	if o == nil {
+		return map[string]string{}
+	}
+	all := o.Backend.Versions(ctx)
+	if f := o.folder; f != nil {
+		all["operator "+f.Spec.Name] = f.Dir + fileversion.Commit(ctx, f.TOML)
+		all["reference of "+f.Spec.Name] = "sha256 " + fileversion.Hash(f.TOML, f.Python)
+	}
+	return all
+}
+
+// ownWorkers makes the processes that run a user's kernels, and those that compute the truth of a folder's operator.
+type ownWorkers struct {
+	ownkernels.Workers
+	truth func(folder string) *worker.Adapter
+}
+
+// ownWorkers are those of a GPU, or of the emulator where g is nil. folder is that of the operator; nil where it is of the
+// catalog.
+func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags, o worker.Options) (ownWorkers, error) {
+	cache, err := a.cacheDir()
+	if err != nil {
+		return ownWorkers{}, err
+	}
+	environment, err := a.with(g).environment(e, g != nil)
+	if err != nil {
+		return ownWorkers{}, err
+	}
+	if g == nil {
+		o.Limits = o.Limits.OfOwn()
+	}
+	kernels := func() *worker.Adapter {
+		adapter := a.cudaBackend(cache, o)
+		if g != nil {
+			adapter = a.gpuBackend(g, cache, e, o)
+		}
+		if folder != nil {
+			addSpec(adapter, folder.TOML)
+		}
+		return adapter
+	}
+	reserved := func(adapter *worker.Adapter) *worker.Adapter {
+		if g == nil { // on a GPU a process that waits holds memory
+			adapter.Reserve = a.reserve
+		}
+		return adapter
+	}
+	python := func(dir string) *worker.Adapter { return reserved(pybridge.OwnBackend(environment, cache, dir, o)) }
+	truth := func(dir string) *worker.Adapter {
+		return reserved(pybridge.OwnTruthBackend(environment, cache, dir, o))
+	}
+	return ownWorkers{ownkernels.Workers{CUDA: kernels, Python: python, Cache: cache, GPU: g != nil}, truth}, nil
+}
+
+// addSpec lets a worker know an operator that is not of the catalog.
+func addSpec(adapter *worker.Adapter, spec string) {
+	start := adapter.Command
+	adapter.Command = func(ctx context.Context) (worker.Command, error) {
+		c, err := start(ctx)
+		if err == nil {
+			c.Args = append(c.Args, "--spec", spec)
+		}
+		return c, err
+	}
+}
+
+// participants are the backends of a run: the implementations of the operator, of the catalog or of a folder, and the
+// user's files. refused are the errors of files that were not understood; the others go on. err is that of the flags, or of
+// the files where none was understood.
+func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
+	o worker.Options) (all []backend.Backend, mine *ownFiles, refused []error, err error) {
+	if folder := folderOf(request); folder != nil {
+		all, err = a.folderBackends(folder, g, e, o)
+	} else {
+		all, err = a.backends(g, e, o)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if mine, refused, err = a.addOwn(ctx, f, request, g, e, o); err == nil && mine != nil {
+		all = append(all, mine)
+	}
+	if a.around != nil {
+		all = a.around(all)
+	}
+	return all, mine, refused, err
+}
+
+// addOwn reads the files that --add names, and the .cu of a folder that registers nothing, and makes the backend that runs
+// them; nil where there is neither a file nor a folder.
+func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
+	o worker.Options) (*ownFiles, []error, error) {
+	options, err := f.options(request.Options)
+	if err != nil {
+		return nil, nil, err
+	}
+	folder := folderOf(request)
+	if err := f.check(request, folder); err != nil || len(f.add) == 0 && folder == nil {
+		return nil, nil, err
+	}
+	workers, err := a.ownWorkers(folder, g, e, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	options.Several = len(f.add) > 1
+	operator := request.Operators[0]
+	reading := ownkernels.Reading{Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options, Workers: workers.Workers}
+	all := &ownFiles{folder: folder}
+	var refused []error
+	if folder != nil {
+		all.truth = a.truthOf(ctx, operator, folder, workers)
+		if b := operator.Spec.Backward; b != nil && b.Chained && !folder.Formula && len(request.Options.Saved) == 0 {
+			request.Options.Saved = []string{"own"} // autograd starts from the inputs: it knows no gradient behind given saved tensors
+		}
+		if folder.CUDA != "" && !folder.Registers {
+			refused = all.read(reading, []string{folder.CUDA})
+		}
+	}
+	reading.Passes = request.Options.Passes
+	if len(reading.Passes) == 0 {
+		reading.Passes = []op.Pass{op.Forward, op.Backward}
+	}
+	refused = append(refused, all.read(reading, f.add)...)
+	if len(refused) == 0 {
+		if err := all.checkMap(options.Map); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(all.Files) == 0 && folder == nil {
+		return nil, nil, errors.Join(refused...)
+	}
+	if folder == nil {
+		all.Narrow(&request.Options)
+	}
+	if named := request.Impls; len(named) > 0 && len(f.add) > 0 &&
+		!slices.ContainsFunc(named, func(p string) bool { return strings.HasPrefix(p, ownkernels.Family) }) {
+		request.Impls = append(slices.Clone(named), ownkernels.Family)
+	}
+	return all, refused, nil
+}
+
+// read reads files and adds those that are understood; the errors are those of the others.
+func (o *ownFiles) read(reading ownkernels.Reading, files []string) (refused []error) {
+	for _, text := range files {
+		reading.Request = text
+		file, err := reading.Read()
+		if err == nil && slices.ContainsFunc(o.Files, func(x *ownkernels.File) bool { return x.Name == file.Name }) {
+			err = usage("--add %s: %s is there already: two files of one name cannot be told apart, rename one", text, file.Name)
+		}
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		o.Files = append(o.Files, file)
+	}
+	return refused
+}
+
+// checkMap refuses a word of --map that names no parameter of any file.
+func (o *ownFiles) checkMap(mapped map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(mapped)) {
+		has := func(x *ownkernels.File) bool { return slices.Contains(x.Parameters, name) }
+		if !slices.ContainsFunc(o.Files, has) {
+			return usage("--map %s=%s: no added file has a parameter called %s", name, mapped[name], name)
+		}
+	}
+	return nil
+}
+
+// folderOf is the folder of a request's operator; nil where it is of the catalog.
+func folderOf(request *run.Request) *opfolder.Folder {
+	for _, o := range request.Operators {
+		if r, ok := o.Reference.(*opfolder.Reference); ok {
+			return r.Folder
+		}
+	}
+	return nil
+}
+
+// folderBackends are the adapters of what a folder registers: kernels of its .cu, rows of its .py.
+func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags, o worker.Options) ([]backend.Backend, error) {
+	workers, err := a.ownWorkers(f, g, e, o)
+	if err != nil {
+		return nil, err
+	}
+	var all []backend.Backend
+	if f.Registers {
+		kernels := workers.CUDA()
+		kernels.Names = func(string) string { return f.CUDA }
+		all = append(all, kernels)
+	}
+	if f.Rows {
+		all = append(all, workers.Python(f.Dir))
+	}
+	return all, nil
+}
+
+// truthOf gives a folder's operator the process that computes its truth.
+func (a *app) truthOf(ctx context.Context, operator *catalog.Operator, f *opfolder.Folder, workers ownWorkers) *worker.Adapter {
+	truth := workers.truth(f.Dir)
+	operator.Reference = &opfolder.Reference{Folder: f, Backend: truth, Context: ctx}
+	// Torch is imported while kernels are built; whoever asks for a truth learns what went wrong.
+	panics.Go(func() { _, _, _ = truth.Load(ctx, f.Spec.Name) }, a.broke)
+	return truth
+}
+
+// tellMatched says what was understood of every file, and which files were not understood.
+func (a *app) tellMatched(files *ownFiles, refused []error, json bool) {
+	to := a.style().Wrap(a.out)
+	if json {
+		to = a.err
+	}
+	if files == nil {
+		return
+	}
+	for _, f := range files.Files {
+		for _, text := range f.Matched {
+			fmt.Fprintf(to, "%s: %s\n\n", f.Name, text)
+		}
+	}
+	for _, err := range refused {
+		fmt.Fprintf(a.err, "triad: %v\n", err)
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"triad/cuda"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+	"triad/internal/opfolder"
+	"triad/internal/ownkernels"
+	"triad/internal/record"
+	"triad/internal/run"
+)
+
+// ownFlags add kernels of the user's own to a run.
+type ownFlags struct {
+	add, nvccFlags      []string
+	mapped              []string
+	grid, block, shared string
+}
+
+func (f *ownFlags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringArrayVar(&f.add, "add", nil, "judge a file of your own beside ours: FILE.cu[:function][@pass] or FILE.py[:function][@pass]; may be repeated")
+	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols")
+	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. \"-DTILE=32 -use_fast_math\"; without a GPU -D and -U alone apply")
+	fs.StringVar(&f.grid, "grid", "", "with --add of a lone __global__ function: its grid over the sizes, e.g. \"ceildiv(cols, 16), rows\"")
+	fs.StringVar(&f.block, "block", "", "with --add of a lone __global__ function: its block, e.g. 256 or \"16, 16\"")
+	fs.StringVar(&f.shared, "shared", "", "with --add of a lone __global__ function: bytes of dynamic shared memory, e.g. \"4 * cols\"")
+}
+
+func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
+	options := kernelfile.Options{Map: map[string]string{}, Dims: o.Dims, Attrs: o.Attributes, Grid: f.grid, Block: f.block, Shared: f.shared}
+	for _, word := range f.mapped {
+		name, target, ok := strings.Cut(word, "=")
+		if !ok || name == "" || target == "" {
+			return options, usage("--map %q: want PARAMETER=NAME, e.g. out=y", word)
+		}
+		options.Map[name] = target
+	}
+	for _, text := range f.nvccFlags {
+		options.Flags = append(options.Flags, strings.Fields(text)...)
+	}
+	if _, err := cuda.CheckFlags(options.Flags); err != nil {
+		return options, usage("--nvcc-flags: %w", err)
+	}
+	return options, nil
+}
+
+// check refuses flags that speak of files where none is added; folder is that of the operator, nil where it is of the
+// catalog.
+func (f *ownFlags) check(request *run.Request, folder *opfolder.Folder) error {
+	speaks := len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared != ""
+	own := func(impl string) bool {
+		return impl == ownkernels.Family || strings.HasPrefix(impl, ownkernels.Family+"/")
+	}
+	none := len(f.add) == 0 && folder == nil
+	switch {
+	case none && speaks:
+		return usage("--map, --grid, --block, --shared and --nvcc-flags speak of a file that --add names")
+	case none && slices.ContainsFunc(request.Impls, own):
+		return usage("--impl %s: no file of your own is here; name it with --add FILE", strings.Join(request.Impls, ","))
+	case !none && len(request.Operators) != 1:
+		return usage("--add speaks of one operator: name the one that the file implements")
+	}
+	return nil
+}
+
+// words are the flags as a session keeps them: files by absolute path, then what was said of them.
+func (f *ownFlags) words() []string {
+	var all []string
+	for _, text := range f.add {
+		if r, err := kernelfile.ParseRequest(text); err == nil {
+			if abs, err := filepath.Abs(r.Path); err == nil {
+				text = abs + strings.TrimPrefix(text, r.Path)
+			}
+		}
+		all = append(all, text)
+	}
+	for _, m := range f.mapped {
+		all = append(all, "--map="+m)
+	}
+	for _, flags := range f.nvccFlags {
+		all = append(all, "--nvcc-flags="+flags)
+	}
+	for name, value := range map[string]string{"grid": f.grid, "block": f.block, "shared": f.shared} {
+		if value != "" {
+			all = append(all, "--"+name+"="+value)
+		}
+	}
+	slices.Sort(all[len(f.add):])
+	return all
+}
+
+// wordsOf are the words of the flags, and the folder where the operator lies in one.
+func (f *ownFlags) wordsOf(mine *ownFiles) []string {
+	words := f.words()
+	if mine != nil && mine.folder != nil {
+		words = append(words, record.FolderWord+mine.folder.Dir)
+	}
+	return words
+}
+
+// wordsOf are the words of a session that concern one added file: the file, and what was said of all.
+func wordsOf(impl string, added []string) []string {
+	return slices.DeleteFunc(slices.Clone(added), func(word string) bool {
+		r, err := kernelfile.ParseRequest(word)
+		return !strings.HasPrefix(word, "--") && (err != nil || r.Implementation() != impl)
+	})
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/ownkernels"
+	"triad/internal/panics"
+	"triad/internal/record"
+	"triad/internal/report"
+	"triad/internal/run"
+	"triad/internal/shrink"
+)
+
+// shrinkLimit is how long the search for the smallest failing case of one function may take.
+const shrinkLimit = 6 * time.Second
+
+// smallestCases searches, for every pass of every added file that is wrong, the smallest case that shows it.
+func (a *app) smallestCases(ctx context.Context, mine *ownFiles, request run.Request, result run.Result) ([]shrink.Finding, error) {
+	if mine == nil || result.Interrupted {
+		return nil, nil
+	}
+	var all []shrink.Finding
+	for _, suspect := range shrink.Suspects(result.Records, ownkernels.Family) {
+		i := slices.IndexFunc(mine.Files, func(f *ownkernels.File) bool { return f.Name == suspect.Record.Impl })
+		if i < 0 {
+			continue // no file to ask
+		}
+		file := mine.Files[i]
+		p := &prober{ctx: ctx, backends: []backend.Backend{mine}, request: request, base: suspect.Record, file: file,
+			until: time.Now().Add(shrinkLimit)}
+		search := &shrink.Search{Spec: request.Operators[0].Spec, Suspect: suspect, Run: p.run, Stop: p.stop,
+			Fixed: request.Options.Dims, Equal: file.Covers.Equal, Assumed: file.Assumed(), NoBarrier: file.NoBarrier, Python: file.IsPython()}
+		all = append(all, search.Find())
+		if p.fault != nil {
+			return nil, p.fault
+		}
+	}
+	return all, nil
+}
+
+// prober runs single cases of one added file for the search. Nothing is recorded and nothing is timed.
+type prober struct {
+	ctx      context.Context
+	backends []backend.Backend
+	request  run.Request
+	base     record.Record // the wrong one
+	file     *ownkernels.File
+	until    time.Time
+	fault    error // an internal error of a probe
+}
+
+func (p *prober) stop() bool {
+	return p.fault != nil || time.Now().After(p.until) || p.ctx.Err() != nil
+}
+
+// run judges one case; nil where it cannot be run.
+func (p *prober) run(probe shrink.Probe) *record.Record {
+	backends := p.backends
+	if probe.Attribute != "" {
+		file, err := p.file.WithAttribute(probe.Attribute, probe.Value)
+		if err != nil {
+			return nil
+		}
+		defer file.Close() // what it judged stands
+		backends = []backend.Backend{&ownkernels.Backend{Files: []*ownkernels.File{file}}}
+	}
+	request := p.request
+	request.Impls, request.Explain, request.Gradients, request.Single = []string{p.base.Impl}, false, false, !probe.Relations
+	request.Timing = nil // the time of a probe is of no use to anybody
+	request.Options = p.options(probe)
+	runner := &run.Runner{Backends: backends, Recorder: discard{}, Stop: p.ctx}
+	result, err := runner.Compare(p.ctx, request)
+	if panics.In(err) != nil {
+		p.fault = err
+	}
+	if err != nil || len(result.Records) == 0 {
+		return nil
+	}
+	// There are several records where the spec gives an attribute a value on some shape: a wrong one decides.
+	bad := slices.IndexFunc(result.Records, func(r record.Record) bool { return r.Status.Weight() == op.Bad })
+	return &result.Records[max(bad, 0)]
+}
+
+// options choose the one case of a probe.
+func (p *prober) options(probe shrink.Probe) op.Options {
+	base := p.base.Case
+	o := op.Options{Level: op.LevelFull, DTypes: []string{base.DType}, Passes: []op.Pass{base.Pass}, Dims: probe.Sizes,
+		Attributes: map[string]string{}, Distributions: []string{probe.Distribution}, Layouts: []string{base.Layout},
+		Device: p.request.Options.Device, Memory: p.request.Options.Memory}
+	if base.Upstream != "" {
+		o.Upstreams = []string{base.Upstream}
+	}
+	if base.Saved != "" {
+		o.Saved = []string{base.Saved}
+	}
+	for _, a := range p.request.Operators[0].Spec.Attributes {
+		if text, formula := a.Default.(string); !(formula && a.Type == "float") || text == "" {
+			o.Attributes[a.Name] = base.Attrs.Text(a.Name)
+		}
+		if a.Name == probe.Attribute {
+			o.Attributes[a.Name] = probe.Value
+		}
+	}
+	return o
+}
+
+// discard is the recorder of runs that are not recorded.
+type discard struct{}
+
+func (discard) Plan([]record.Item, record.Toolchain) error    { return nil }
+func (discard) Done(record.Item) bool                         { return false }
+func (discard) Append(*record.Record) error                   { return nil }
+func (discard) AppendDifferences(d []record.Difference) error { return nil }
+
+// tellSmallest prints the smallest wrong case of every added file, what that usually means and the command that repeats it.
+func (a *app) tellSmallest(all []shrink.Finding, added []string) error {
+	for _, f := range all {
+		r := f.Record
+		if _, err := fmt.Fprintf(a.out, "\nThe smallest case found that shows what is wrong with %s:\n", r.Impl); err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+		r.ID = ""
+		if err := report.Bad(a.out, a.style(), r); err != nil {
+			return err
+		}
+		advice := f.Advice
+		if advice != "" {
+			advice = "        " + strings.ToUpper(advice[:1]) + advice[1:] + ".\n"
+		}
+		repeat := record.Repeat(r, wordsOf(r.Impl, added))
+		if _, err := fmt.Fprintf(a.style().Wrap(a.out), "%s        %s\n", advice, repeat); err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+	}
+	return nil
+}

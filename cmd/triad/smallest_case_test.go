@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/run"
+	"triad/internal/shrink"
+	"triad/internal/tensor"
+)
+
+// rightOnGPU is a backend with one right softmax for two columns, on a GPU that nobody may time.
+type rightOnGPU struct{ t *testing.T }
+
+func (rightOnGPU) Name() string       { return "mine" }
+func (rightOnGPU) Families() []string { return []string{"mine"} }
+func (rightOnGPU) Close() error       { return nil }
+
+func (rightOnGPU) Load(context.Context, string) (backend.LoadReply, backend.HelloReply, error) {
+	return backend.LoadReply{Implementations: []backend.Implementation{{Name: "mine/right", Op: "softmax", Pass: op.Forward, DTypes: []string{"fp32"},
+		Contract: "fp32", Outputs: []string{"y"}, Device: "gpu"}}}, backend.HelloReply{}, nil
+}
+
+func (rightOnGPU) Run(_ context.Context, job backend.Job) (backend.Outcome, error) {
+	return softmaxOfTwo(job), nil
+}
+
+// softmaxOfTwo is what a right softmax of rows with two columns gives.
+func softmaxOfTwo(job backend.Job) backend.Outcome {
+	var outcome backend.Outcome
+	for _, plan := range job.Launches {
+		y := tensor.New("y", job.Outputs[0].DType, job.Outputs[0].Shape)
+		x := job.Inputs[0].Float64s()
+		out := make([]float64, len(x))
+		for i := range x {
+			out[i] = 1 / (1 + math.Exp(x[i^1]-x[i]))
+		}
+		y.SetFloat64s(out)
+		outcome.Launches = append(outcome.Launches, backend.LaunchOutcome{Plan: plan, Outputs: []backend.Output{{Tensor: y,
+			OutputRef: backend.OutputRef{Name: "y", Present: true, DType: y.DType.String(), Shape: y.Shape, Stride: y.Stride}}}})
+	}
+	return outcome
+}
+
+func (b rightOnGPU) Measure(context.Context, backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+	b.t.Error("a probe is timed")
+	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
+}
+
+// The probes of the search for the smallest case are not timed, although the comparison that they belong to is.
+func TestProbesAreNotTimed(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{"rows": 3, "cols": 2}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := run.Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: comparePlan(), Options: op.Options{Device: "gpu"}}
+	base := record.Record{Impl: "mine/right", Case: c}
+	p := &prober{ctx: t.Context(), backends: []backend.Backend{rightOnGPU{t}}, request: request, base: base, until: time.Now().Add(time.Minute)}
+	r := p.run(shrink.Probe{Sizes: shrink.Sizes{"rows": 3, "cols": 2}, Distribution: "normal"})
+	if r == nil || r.Status != op.StatusPass {
+		t.Errorf("%+v", r)
+	}
+}

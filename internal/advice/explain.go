@@ -1,0 +1,96 @@
+package advice
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"triad/internal/backend"
+	"triad/internal/cudaerror"
+	"triad/internal/op"
+)
+
+// tooMuchShared is in the sentence of a kernel whose __shared__ variables exceed what a block may have.
+const tooMuchShared = "bytes of static shared memory"
+
+// launchRefused begins the sentence of a launch that CUDA refused.
+const launchRefused = "CUDA refused the launch"
+
+// illegalAddress is in the sentence of a kernel that a GPU ended for an address that a thread used.
+var illegalAddress = fmt.Sprintf("CUDA error %d", cudaerror.IllegalAddress)
+
+var returnedError = regexp.MustCompile(`\breturned CUDA error (\d+)\b`)
+
+// returnedCode is the CUDA error that a launch function returned; 0 where it ended otherwise.
+func returnedCode(o *backend.Outcome) int {
+	m := returnedError.FindStringSubmatch(o.Sentence)
+	if m == nil || o.Status != op.StatusCrash {
+		return 0
+	}
+	code, _ := strconv.Atoi(m[1])
+	return code
+}
+
+// ExplainEmpty changes the outcome of a call whose outputs are all empty. A launch of 0 blocks, which CUDA refuses, is
+// UNSUPPORTED there and not wrong: nothing was to be written. dynamic says that a kernel takes shared memory at the launch.
+func ExplainEmpty(o *backend.Outcome, dynamic bool) {
+	if code := returnedCode(o); code == cudaerror.InvalidConfiguration || code == cudaerror.InvalidValue && !dynamic {
+		o.Status = op.StatusUnsupported
+		o.Sentence = "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a size is 0"
+	}
+}
+
+// Explain rewrites an outcome of a user's function in a learner's words. lines are the lines of the file with a launch,
+// dynamic says that a kernel takes shared memory at the launch. A launch that CUDA refused wrote nothing: that is FAIL, a
+// wrong answer, and not CRASH.
+func Explain(o *backend.Outcome, lines []int, dynamic bool) {
+	code := returnedCode(o)
+	why := ""
+	switch {
+	case code == cudaerror.InvalidConfiguration:
+		why = "the grid or the block is 0 or too large. N / 256 is 0 blocks where N is below 256: write (N + 255) / 256. A block has at most 1024 threads"
+	case code == cudaerror.InvalidValue && dynamic:
+		why = "it asks for more dynamic shared memory than a block may have. Without asking it is 48 KiB, 12288 floats; more, up to 227 KiB on an H100, needs " +
+			"cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before"
+	case code == cudaerror.InvalidValue:
+		why = "it, or another call of CUDA in the function, was given a value that cannot be (error 1, invalid value): look at the sizes of the grid and the block, the bytes " +
+			"of dynamic shared memory, __launch_bounds__, and what cudaMemcpy or cudaFuncSetAttribute is given"
+	case code == cudaerror.OutOfResources:
+		why = "a block needs more registers or shared memory than there are (error 701): use fewer threads a block or less shared memory, or say " +
+			"__launch_bounds__(threads) at the kernel"
+	}
+	if why != "" {
+		o.Status, o.Sentence = op.StatusFail, launchRefused+inLines(lines)+", so nothing was computed: "+why
+		return
+	}
+	switch {
+	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, tooMuchShared):
+		o.Status = op.StatusFail
+		o.Sentence += lessShared
+	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, illegalAddress):
+		o.Sentence += ": a thread read or wrote where no tensor lies. --device cpu runs the same and names the line, the block and the thread"
+	}
+}
+
+// ExplainBuild adds to the message of a failed build what to do about it, where that is known.
+func ExplainBuild(message string) string {
+	if strings.Contains(message, tooMuchShared) {
+		return message + lessShared
+	}
+	return message
+}
+
+// lessShared is what to do about too much static shared memory.
+const lessShared = ": 48 KiB are 12288 floats; give a block less to keep, or take the memory at the launch, extern __shared__"
+
+// inLines names the lines of the launches: " in line 5".
+func inLines(lines []int) string {
+	switch len(lines) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf(" in line %d", lines[0])
+	}
+	return fmt.Sprintf(" in one of the lines %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(lines), " ", ", "), "[]"))
+}

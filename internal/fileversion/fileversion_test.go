@@ -1,0 +1,64 @@
+package fileversion
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"triad/internal/need"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A change of the file or of a file that it includes with quotes changes the hash; a circle of includes ends.
+func TestHashFollowsIncludes(t *testing.T) {
+	folder := t.TempDir()
+	kernel, part := filepath.Join(folder, "mine.cu"), filepath.Join(folder, "part.cuh")
+	write(t, kernel, "#include \"part.cuh\"\n#include <cuda_fp16.h>\n#include \"missing.cuh\"\n")
+	write(t, part, "#include \"mine.cu\"\nint a;\n")
+	first := Hash(kernel)
+	if first != Hash(kernel) || len(first) != 16 {
+		t.Errorf("the hash of one version is %s, then %s", first, Hash(kernel))
+	}
+	write(t, part, "#include \"mine.cu\"\nint b;\n")
+	second := Hash(kernel)
+	if second == first {
+		t.Error("an included file changed and the hash did not")
+	}
+	write(t, kernel, "#include \"part.cuh\"\n")
+	if Hash(kernel) == second {
+		t.Error("the file changed and the hash did not")
+	}
+}
+
+// The commit is that of the file, and an edit since then is said.
+func TestCommitOfAFile(t *testing.T) {
+	need.Tool(t, "git")
+	folder := t.TempDir()
+	file := filepath.Join(folder, "mine.cu")
+	write(t, file, "int a;\n")
+	if got := Commit(t.Context(), file); got != "" {
+		t.Errorf("outside of a repository: %q, want nothing", got)
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "mine.cu"},
+		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first"}} {
+		if out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	committed := Commit(t.Context(), file)
+	if !strings.HasPrefix(committed, ", commit ") || strings.Contains(committed, "changed") {
+		t.Errorf("as committed: %q", committed)
+	}
+	write(t, file, "int b;\n")
+	if got := Commit(t.Context(), file); got != committed+", changed since" {
+		t.Errorf("edited: %q, want %q", got, committed+", changed since")
+	}
+}

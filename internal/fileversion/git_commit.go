@@ -1,0 +1,32 @@
+package fileversion
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// gitLimit is how long git may take to answer.
+const gitLimit = 5 * time.Second
+
+// Commit is ", commit 0123abcd" of the last commit that changed a file, with ", changed since" where the file is not as
+// committed; "" where it lies in no repository or git is missing.
+func Commit(ctx context.Context, path string) string {
+	ctx, cancel := context.WithTimeout(ctx, gitLimit)
+	defer cancel()
+	git := func(args ...string) (string, error) {
+		args = append([]string{"-C", filepath.Dir(path)}, args...)
+		out, err := exec.CommandContext(ctx, "git", args...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	commit, err := git("log", "-1", "--format=%h", "--", path)
+	if err != nil || commit == "" {
+		return ""
+	}
+	if state, err := git("status", "--porcelain", "--", path); err != nil || state != "" {
+		return ", commit " + commit + ", changed since"
+	}
+	return ", commit " + commit
+}

@@ -1,0 +1,62 @@
+package kernelfile
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Request is what `--add FILE[:function][@pass]` says.
+type Request struct {
+	Path, Function string
+	Arguments      []string // of a template
+	Pass           op.Pass  // PassUnknown: every pass the file has a function for
+}
+
+// ParseRequest reads FILE[:function[<arguments>]][@pass].
+func ParseRequest(text string) (Request, error) {
+	r := Request{Path: text}
+	if at := strings.LastIndexByte(r.Path, '@'); at > strings.LastIndexByte(r.Path, '/') {
+		if err := r.Pass.UnmarshalText([]byte(r.Path[at+1:])); err != nil {
+			return r, &op.UsageError{Message: fmt.Sprintf("--add %s: after @ stands %q: want forward or backward", text, r.Path[at+1:])}
+		}
+		r.Path = r.Path[:at]
+	}
+	for _, ending := range []string{".cu", ".py", ".cuh"} {
+		if i := strings.LastIndex(r.Path, ending+":"); i >= 0 {
+			r.Path, r.Function = r.Path[:i+len(ending)], r.Path[i+len(ending)+1:]
+		}
+	}
+	if open := strings.IndexByte(r.Function, '<'); open >= 0 && strings.HasSuffix(r.Function, ">") {
+		for _, a := range strings.Split(r.Function[open+1:len(r.Function)-1], ",") {
+			r.Arguments = append(r.Arguments, strings.TrimSpace(a))
+		}
+		r.Function = r.Function[:open]
+	}
+	if !strings.HasSuffix(r.Path, ".cu") && !strings.HasSuffix(r.Path, ".py") {
+		return r, &op.UsageError{Message: fmt.Sprintf("--add %s: want a .cu or a .py file, as in --add mine.cu or --add mine.cu:solve", text)}
+	}
+	return r, nil
+}
+
+// Implementation is the name under which the file is judged: mine/<stem>, or mine/<stem>:<function> where one is named.
+func (r Request) Implementation() string {
+	name := "mine/" + strings.TrimSuffix(filepath.Base(r.Path), filepath.Ext(r.Path))
+	if r.Function != "" {
+		name += ":" + r.Function
+	}
+	return name
+}
+
+// IsPython says whether the file is a .py.
+func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" }
+
+// Read lists the functions of the file, whose contents are text, in its language.
+func (r Request) Read(text string) *File {
+	if r.IsPython() {
+		return ReadPython(text)
+	}
+	return ReadCUDA(text)
+}

@@ -1,0 +1,79 @@
+package kernelfile
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Equal are the dims that one parameter stands for, group by group.
+func (b *Binding) Equal() [][]string {
+	var groups [][]string
+	for _, a := range b.Args {
+		if a.Role == Size && strings.Contains(a.Target, "=") {
+			groups = append(groups, dimsOf(a.Target))
+		}
+	}
+	return groups
+}
+
+// saysSo says whether a function's name, or that of a kernel it launches, holds the name of a switch: causal_attention is causal.
+func (b *Binding) saysSo(a op.AttributeSpec) bool {
+	if a.Type != "bool" {
+		return false
+	}
+	says := func(name string) bool {
+		before, _, found := strings.Cut(snake(name), a.Name)
+		return found && !strings.HasSuffix(strings.TrimRight(before, "_"), "non") && !strings.HasSuffix(strings.TrimRight(before, "_"), "no")
+	}
+	return says(b.Function.Name) || slices.ContainsFunc(b.Function.body, func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
+}
+
+// Pins are the attributes that the function is judged with alone: what its signature has no parameter for, and what the type of an output says.
+// A number that follows from the sizes is none.
+func (b *Binding) Pins() map[string]string {
+	pins := map[string]string{}
+	for _, a := range b.Spec.Attributes {
+		if b.has(Attribute, a.Name) {
+			continue
+		}
+		if _, value := b.attributeValue(a); a.Type != "bool" && a.Type != "enum" {
+			if _, err := strconv.ParseFloat(value, 64); err == nil {
+				pins[a.Name] = value
+			}
+			continue
+		}
+		if code, value := b.attributeValue(a); code != "" {
+			pins[a.Name] = value
+			continue
+		}
+		for _, arg := range b.Args {
+			if arg.Role == Output && b.outputs[arg.Index].DType == "$"+a.Name {
+				if d, any, ok := arg.instantiate(b.Cases[0].types).element(); ok && !any && slices.Contains(a.Values, d.String()) {
+					pins[a.Name] = d.String()
+				}
+			}
+		}
+	}
+	return pins
+}
+
+// DTypes are the operator's dtype names that the function takes.
+func (b *Binding) DTypes() []string {
+	var names []string
+	for _, c := range b.Cases {
+		names = append(names, c.DType)
+	}
+	return names
+}
+
+// Parameters are the names of the function's parameters.
+func (b *Binding) Parameters() []string {
+	var names []string
+	for _, a := range b.Args {
+		names = append(names, a.Name)
+	}
+	return names
+}

@@ -1,0 +1,343 @@
+package kernelfile
+
+import (
+	"fmt"
+	"go/scanner"
+	gotoken "go/token"
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// CUDAShim writes the file that calls the functions: include is the user's file as the shim includes it, name the variant they are registered
+// under. All our own code but the calls themselves stands before the include, where the user's macros cannot reach it.
+func CUDAShim(include, name string, bindings []*Binding) string {
+	var head, tail strings.Builder
+	head.WriteString("// Written by triad to call the functions of the file that it includes below.\n" +
+		"#include \"arguments.cuh\"\n#include \"register.cuh\"\n#include \"watched_launch.cuh\"\n#include <cmath>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n\n" +
+		"namespace triad_own {\n\n" + supportCode)
+	for i, b := range bindings {
+		head.WriteString(b.acceptCode(i))
+	}
+	head.WriteString("} // namespace triad_own\n\n")
+	fmt.Fprintf(&tail, "#define main triad_own_main_of_the_file\n#include %s\n#undef main\n\n", strconv.Quote(include))
+	for i, b := range bindings {
+		tail.WriteString(b.launchCode(i))
+		for k, contract := range b.contracts() {
+			fmt.Fprintf(&tail, "static const ::triad::Registered triad_own_registered_%d_%d(::triad::Registration(%q, %q, %q).contract(%q).dtypes(%s).outputs(%du)"+
+				".accepts(triad_own::accepts_%d).launch(triad_own_launch_%d).constraint(%q));\n",
+				i, k, b.Spec.Name, name, b.Pass.String(), contract.name, strings.Join(contract.bits, " | "), b.outputBits(), i, i, b.Constraint())
+		}
+		tail.WriteString("\n")
+	}
+	return head.String() + tail.String()
+}
+
+const supportCode = `inline bool is_empty(const triad_call *call, int i) {
+	for (int d = 0; d < call->out[i].rank; d++) {
+		if (call->out[i].shape[d] == 0) return true;
+	}
+	return false;
+}
+inline int64_t ceildiv(int64_t a, int64_t b) { return b == 0 ? 0 : (a + b - 1) / b; }
+inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+inline unsigned size_of_launch(int64_t n) { return n < 0 || n > 0xffffffffll ? 0u : static_cast<unsigned>(n); }
+inline const triad_tensor &in(const triad_call *c, int i) { return c->in[i]; }
+inline const triad_tensor &out(const triad_call *c, int i) { return c->out[i]; }
+inline void *data_in(const triad_call *c, int i) { return c->in[i].data; }
+inline void *data_out(const triad_call *c, int i) { return c->out[i].data; }
+inline double attribute(const triad_call *c, int i) { return c->attr[i]; }
+inline int dtype(const triad_call *c) { return c->in[0].dtype; }
+inline bool close(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::fabs(b) + 1e-30; }
+
+`
+
+// sizeCode is a function for each dim that some tensor of the pass shows.
+func (b *Binding) dimCode(name string) string {
+	for k, list := range [][]op.TensorSpec{b.inputs, b.outputs} {
+		for i, t := range list {
+			sizes, _ := t.Shape.([]any)
+			for d, size := range sizes {
+				if size == name && !t.Optional {
+					return fmt.Sprintf("triad_own::%s(triad_own_call, %d).shape[%d]", []string{"in", "out"}[k], i, d)
+				}
+			}
+		}
+	}
+	return "int64_t(0)"
+}
+
+// sizeCodeOf is a size that a parameter stands for: a dim, a product, or the first of several equal dims.
+func (b *Binding) sizeCodeOf(target string) string {
+	dims := dimsOf(target)
+	if !strings.Contains(target, "*") {
+		dims = dims[:1]
+	}
+	var parts []string
+	for _, d := range dims {
+		parts = append(parts, b.dimCode(d))
+	}
+	return strings.Join(parts, " * ")
+}
+
+// condition is something a call must fulfil, with the sentence of a call that does not.
+type condition struct{ code, sentence string }
+
+// conditions are what the function cannot be blamed for.
+func (b *Binding) conditions() []condition {
+	var all []condition
+	for _, d := range b.Spec.Dims {
+		code := b.dimCode(d.Name)
+		if code == "int64_t(0)" {
+			continue
+		}
+		if d.MayBeEmpty {
+			all = append(all, condition{code + " >= 1" + b.nothingToWrite(), "files added with --add are not judged where " + d.Name + " is 0" + b.whereEmpty()})
+		}
+		if n, fixed := b.Options.Dims[d.Name]; fixed && !b.givesSize(d.Name) {
+			all = append(all, condition{fmt.Sprintf("%s == %d", code, n), fmt.Sprintf("%s has no parameter for %s: it is judged with --dims %s=%d", b.Function.Name, d.Name, d.Name, n)})
+		}
+	}
+	for _, a := range b.Args {
+		if a.Role == Size && strings.Contains(a.Target, "=") {
+			dims := dimsOf(a.Target)
+			for _, d := range dims[1:] {
+				all = append(all, condition{b.dimCode(dims[0]) + " == " + b.dimCode(d),
+					fmt.Sprintf("%s has one parameter for %s: it is judged where they are equal", b.Function.Name, strings.Join(dims, " and "))})
+			}
+		}
+	}
+	for i, a := range b.Spec.Attributes {
+		if b.has(Attribute, a.Name) {
+			continue
+		}
+		if code, value := b.attributeValue(a); code != "" {
+			all = append(all, condition{fmt.Sprintf("triad_own::close(triad_own::attribute(triad_own_call, %d), %s)", i, code),
+				fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s", b.Function.Name, a.Name, a.Name, value)})
+		}
+	}
+	return all
+}
+
+// nothingToWrite lets a host function be called where every output is empty: it must then launch nothing, or what touches no tensor. A lone kernel
+// has no blocks to be launched with.
+func (b *Binding) nothingToWrite() string {
+	if b.Launch != nil {
+		return ""
+	}
+	var code strings.Builder
+	for i := range b.outputs {
+		fmt.Fprintf(&code, " && triad_own::is_empty(triad_own_call, %d)", i)
+	}
+	return " || (" + strings.TrimPrefix(code.String(), " && ") + ")"
+}
+
+func (b *Binding) whereEmpty() string {
+	if b.Launch != nil {
+		return ": a lone kernel has no block to be launched with"
+	}
+	return " and something must be written"
+}
+
+// attributeValue is the value of an attribute without a parameter, as C++ and in words: what --attr says, else the default. An enumeration
+// that decides an output's dtype is said by the output's type.
+func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
+	words = b.Options.Attrs[a.Name]
+	if words == "" {
+		words = fmt.Sprint(a.Default)
+		if b.saysSo(a) {
+			words = "true"
+		}
+	}
+	switch a.Type {
+	case "enum":
+		for _, t := range b.outputs {
+			if t.DType == "$"+a.Name {
+				return "", ""
+			}
+		}
+		return fmt.Sprint(slices.Index(a.Values, words)), words
+	case "bool":
+		return map[bool]string{true: "1", false: "0"}[words == "true"], words
+	}
+	return b.expressionCode(words, true), words
+}
+
+// expressionCode turns an expression of a spec or a flag into C++. In a float every number and dim is a double.
+func (b *Binding) expressionCode(text string, float bool) string {
+	var s scanner.Scanner
+	files := gotoken.NewFileSet()
+	s.Init(files.AddFile("", files.Base(), len(text)), []byte(text), nil, 0)
+	var out strings.Builder
+	for {
+		_, kind, word := s.Scan()
+		switch {
+		case kind == gotoken.EOF:
+			return out.String()
+		case kind == gotoken.SEMICOLON:
+		case kind == gotoken.IDENT && (word == "ceildiv" || word == "min" || word == "max"):
+			out.WriteString("triad_own::" + word)
+		case kind == gotoken.IDENT && word == "sqrt":
+			out.WriteString("std::sqrt")
+		case kind == gotoken.IDENT && float:
+			out.WriteString("double(" + b.dimCode(word) + ")")
+		case kind == gotoken.IDENT:
+			out.WriteString(b.dimCode(word))
+		case kind == gotoken.INT && float:
+			out.WriteString(word + ".0")
+		case kind == gotoken.INT:
+			out.WriteString("int64_t(" + word + ")")
+		case kind == gotoken.FLOAT:
+			out.WriteString(word)
+		default:
+			out.WriteString(" " + kind.String() + " ")
+		}
+	}
+}
+
+// acceptCode answers UNSUPPORTED for what the function's signature cannot express.
+func (b *Binding) acceptCode(n int) string {
+	var code strings.Builder
+	fmt.Fprintf(&code, "int accepts_%d(const triad_call *triad_own_call, char *why, int32_t why_bytes) {\n\ttriad::Check check(why, why_bytes);\n", n)
+	fmt.Fprintf(&code, "\tif (!check.counts(triad_own_call, %d, %d, %d)) return check.status();\n", len(b.inputs), len(b.outputs), len(b.Spec.Attributes))
+	for _, a := range b.Args {
+		if a.Role != Input {
+			continue
+		}
+		t := fmt.Sprintf("in(triad_own_call, %d), %q", a.Index, b.inputs[a.Index].Name)
+		fmt.Fprintf(&code, "\tcheck.contiguous(%s);\n\tcheck.aligned(%s, 16);\n", t, t)
+	}
+	for _, c := range b.conditions() {
+		fmt.Fprintf(&code, "\tcheck.that(%s, \"%%s\", %q);\n", c.code, c.sentence)
+	}
+	code.WriteString("\tswitch (dtype(triad_own_call)) {\n")
+	for _, group := range b.byMain() {
+		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[group.Main])
+		for _, a := range b.Args {
+			if a.Role != Input && a.Role != Output {
+				continue
+			}
+			element, any, _ := a.instantiate(group.types).element()
+			if any {
+				continue
+			}
+			side, name := "in", b.tensor(a).Name
+			if a.Role == Output {
+				side = "out"
+			}
+			fmt.Fprintf(&code, "\t\tcheck.that(%s(triad_own_call, %d).dtype == %s, \"%%s\", \"%s is %s in %s\");\n", side, a.Index, abiNames[element], name, element, b.Function.Name)
+		}
+		code.WriteString("\t\tbreak;\n")
+	}
+	code.WriteString("\t}\n\treturn check.status();\n}\n\n")
+	return code.String()
+}
+
+// byMain lists the instances, one for each dtype of the first input.
+func (b *Binding) byMain() []Instance {
+	var list []Instance
+	for _, c := range b.Cases {
+		if !slices.ContainsFunc(list, func(x Instance) bool { return x.Main == c.Main }) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// launchCode calls the function with what the call gives.
+func (b *Binding) launchCode(n int) string {
+	var code strings.Builder
+	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n", n)
+	for _, c := range b.byMain() {
+		var args []string
+		for _, a := range b.Args {
+			args = append(args, b.argumentCode(a, c))
+		}
+		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])
+		if b.Launch == nil {
+			fmt.Fprintf(&code, "\t\t%s(%s);\n", c.Call, strings.Join(args, ", "))
+		} else {
+			l := b.Launch
+			fmt.Fprintf(&code, "\t\t%s<<<dim3(%s), dim3(%s), static_cast<size_t>(%s), triad::stream_of(triad_own_call)>>>(%s);\n", c.Call,
+				b.dim3Code(l.Grid), b.dim3Code(l.Block), b.expressionCode(l.Shared, false), strings.Join(args, ", "))
+		}
+		code.WriteString("\t\tbreak;\n")
+	}
+	code.WriteString("\t}\n\treturn triad::watched();\n}\n")
+	return code.String()
+}
+
+func (b *Binding) dim3Code(sizes [3]string) string {
+	var parts []string
+	for _, s := range sizes {
+		parts = append(parts, "triad_own::size_of_launch("+b.expressionCode(s, false)+")")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// argumentCode is one argument of the call, cast to the type of the parameter.
+func (b *Binding) argumentCode(a Argument, c Instance) string {
+	a.Param = a.instantiate(c.types)
+	pointer := func(side string) string {
+		constant := ""
+		if a.Const {
+			constant = "const "
+		}
+		return fmt.Sprintf("static_cast<%s%s *>(triad_own::data_%s(triad_own_call, %d))", constant, a.Base, side, a.Index)
+	}
+	switch a.Role {
+	case Input:
+		return pointer("in")
+	case Output:
+		return pointer("out")
+	case Size:
+		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, b.sizeCodeOf(a.Target))
+	case Constant:
+		return fmt.Sprintf("static_cast<%s>(%d)", a.Base, a.Index)
+	case Attribute:
+		return fmt.Sprintf("static_cast<%s>(triad_own::attribute(triad_own_call, %d))", a.Base, a.Index)
+	case Stream:
+		return "triad::stream_of(triad_own_call)"
+	}
+	return "{}"
+}
+
+// contract is one registration: the contract's name and the bits of the dtypes under it.
+type contract struct {
+	name string
+	bits []string
+}
+
+func (b *Binding) contracts() []contract {
+	var list []contract
+	for _, c := range b.Cases {
+		name, bit := b.Spec.DefaultContract(c.DType), "triad::bit("+abiNames[c.Main]+")"
+		i := slices.IndexFunc(list, func(x contract) bool { return x.name == name })
+		if i < 0 {
+			i = len(list)
+			list = append(list, contract{name: name})
+		}
+		if !slices.Contains(list[i].bits, bit) {
+			list[i].bits = append(list[i].bits, bit)
+		}
+	}
+	return list
+}
+
+func (b *Binding) outputBits() uint32 {
+	bits := uint32(0)
+	for _, a := range b.Args {
+		if a.Role == Output {
+			bits |= 1 << a.Index
+		}
+	}
+	return bits
+}
+
+// Constraint says in one sentence what the function is not judged on.
+func (b *Binding) Constraint() string {
+	return strings.Join(append([]string{"contiguous tensors"}, b.limits()...), "; ")
+}

@@ -1,0 +1,389 @@
+package kernelfile
+
+import (
+	"slices"
+	"strings"
+)
+
+// Kind says how a function is called.
+type Kind uint8
+
+// Host functions launch kernels themselves; kernels are __global__ functions that we launch.
+const (
+	Host Kind = iota
+	Kernel
+	Python // a function of a Python file
+)
+
+// Param is one parameter of a function.
+type Param struct {
+	Name    string
+	Text    string // as written
+	Base    string // the type without const, pointer and reference, aliases resolved: "float", "unsigned int"
+	Pointer bool
+	Const   bool // what is pointed to may not be written
+	// Of a Python function: it has a default, or nothing says what it is.
+	Optional, Untyped bool
+}
+
+// Function is a function definition that could be judged.
+type Function struct {
+	Name     string // with its namespaces
+	Kind     Kind
+	ExternC  bool
+	Template []TemplateParam
+	Params   []Param
+	Line     int
+	Text     string // the signature as written, on one line
+	Launches bool   // the body has a <<< >>>
+	body     []token
+	bounds   string // the first argument of __launch_bounds__, "" where there is none
+}
+
+// TemplateParam is one parameter of a template.
+type TemplateParam struct {
+	Name    string
+	Type    bool // typename or class
+	Default string
+}
+
+// File is what a CUDA file defines.
+type File struct {
+	Functions []Function
+	Main      bool // it has a main() of its own
+	Shares    bool // it uses __shared__ memory
+	Waits     bool // it has a barrier
+	Vectors   bool // it uses float4 and the like, which want aligned addresses
+	source
+	aliases map[string]string
+}
+
+// ReadCUDA lists the functions of a CUDA file.
+func ReadCUDA(text string) *File {
+	f := &File{source: lex(text), aliases: map[string]string{}}
+	f.scope(0, len(f.tokens), nil, false)
+	for _, t := range f.tokens {
+		f.Shares = f.Shares || t.text == "__shared__"
+		f.Waits = f.Waits || strings.Contains(t.text, "sync")
+	}
+	return f
+}
+
+// LaunchLines lists the lines with a <<<.
+func (f *File) LaunchLines() []int {
+	var lines []int
+	for _, t := range f.tokens {
+		if t.text == "<<<" && !slices.Contains(lines, t.line) {
+			lines = append(lines, t.line)
+		}
+	}
+	return lines
+}
+
+// TakesShared says whether a kernel takes shared memory at its launch: extern __shared__.
+func (f *File) TakesShared() bool {
+	for i := range f.tokens {
+		if i > 0 && f.tokens[i].text == "__shared__" && f.tokens[i-1].text == "extern" {
+			return true
+		}
+	}
+	return false
+}
+
+// scope reads the declarations of a namespace or of an extern "C" block.
+func (f *File) scope(from, to int, namespaces []string, externC bool) {
+	start := from
+	for i := from; i < to; i++ {
+		switch f.tokens[i].text {
+		case ";":
+			f.alias(start, i)
+			start = i + 1
+		case "(", "[":
+			i = f.matching(i, to)
+		case "{":
+			end := f.matching(i, to)
+			head := f.tokens[start:i]
+			switch {
+			case len(head) >= 1 && head[0].text == "namespace":
+				inner := slices.Clone(namespaces)
+				if len(head) >= 2 && head[1].isName() {
+					inner = append(inner, head[1].text)
+				}
+				f.scope(i+1, end, inner, externC)
+				start = end + 1
+			case len(head) == 2 && head[0].text == "extern" && head[1].text == `"C"`:
+				f.scope(i+1, end, namespaces, true)
+				start = end + 1
+			case f.function(head, f.tokens[min(i+1, end):end], namespaces, externC):
+				start = end + 1
+			case isFunctionHead(head):
+				start = end + 1
+			} // else a type or an initialiser: its declaration ends with ;
+			i = end
+		}
+	}
+}
+
+// matching is the index of the bracket that closes the one at i, or the last index.
+func (f *File) matching(i, to int) int {
+	depth := 0
+	for ; i < to; i++ {
+		switch f.tokens[i].text {
+		case "(", "[", "{":
+			depth++
+		case ")", "]", "}":
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return max(to-1, 0)
+}
+
+// isFunctionHead says whether a declaration before "{" ends as a function's does.
+func isFunctionHead(head []token) bool {
+	return len(head) > 0 && slices.Contains([]string{")", "const", "noexcept", "override"}, head[len(head)-1].text)
+}
+
+// alias keeps "typedef T name;", "using name = T;" and "const int name = number;".
+func (f *File) alias(from, to int) {
+	words := f.tokens[from:to]
+	switch {
+	case len(words) >= 3 && words[0].text == "typedef":
+		f.aliases[words[len(words)-1].text] = join(words[1 : len(words)-1])
+	case len(words) >= 4 && words[0].text == "using" && words[2].text == "=":
+		f.aliases[words[1].text] = join(words[3:])
+	case slices.ContainsFunc(words, func(t token) bool { return t.text == "const" || t.text == "constexpr" }):
+		if i := slices.IndexFunc(words, func(t token) bool { return t.text == "=" }); i > 0 {
+			f.defines[words[i-1].text] = join(words[i+1:])
+		}
+	}
+}
+
+// function keeps a function definition; false where the tokens before "{" are none.
+func (f *File) function(head, body []token, namespaces []string, externC bool) bool {
+	if !isFunctionHead(head) {
+		return false
+	}
+	fn := Function{body: body}
+	head = f.template(&fn, head)
+	open := parameterList(head)
+	if open < 1 || !head[open-1].isName() {
+		return false
+	}
+	name := head[open-1]
+	before := head[:open-1]
+	fn.Name, fn.Line = strings.Join(append(slices.Clone(namespaces), name.text), "::"), name.line
+	if fn.Name == "main" {
+		f.Main = true
+		return true
+	}
+	if f.readWords(&fn, before) {
+		return true // a __device__ function, or one that cannot be named from outside
+	}
+	fn.ExternC = fn.ExternC || externC
+	end := open
+	for depth := 0; end < len(head); end++ {
+		if head[end].text == "(" {
+			depth++
+		} else if head[end].text == ")" {
+			if depth--; depth == 0 {
+				break
+			}
+		}
+	}
+	fn.Params = f.params(head[open+1 : end])
+	fn.Text = join(trimWords(before)) + " " + name.text + "(" + joinParams(fn.Params) + ")"
+	for _, t := range body {
+		fn.Launches = fn.Launches || t.text == "<<<" || strings.HasPrefix(t.text, "cudaLaunchKernel")
+		f.Vectors = f.Vectors || slices.Contains([]string{"float4", "float2", "half2", "__half2", "int4", "uint4", "int2", "uint2", "__nv_bfloat162", "double2"}, t.text)
+	}
+	f.Functions = append(f.Functions, fn)
+	return true
+}
+
+// readWords reads the words before a function's name; skip says that it cannot be called from outside or on the host.
+func (f *File) readWords(fn *Function, before []token) (skip bool) {
+	for i, t := range before {
+		switch t.text {
+		case "__global__":
+			fn.Kind = Kernel
+		case "__device__":
+			skip = true
+		case "operator", "::", "~":
+			skip = true
+		case `"C"`:
+			fn.ExternC = i > 0 && before[i-1].text == "extern"
+		case "__launch_bounds__":
+			var words []token
+			for _, w := range before[min(i+2, len(before)):] {
+				if w.text == "," || w.text == ")" {
+					break
+				}
+				words = append(words, w)
+			}
+			fn.bounds = join(words)
+		}
+	}
+	return skip
+}
+
+// template takes "template <...>" off the front of a declaration.
+func (f *File) template(fn *Function, head []token) []token {
+	if len(head) < 2 || head[0].text != "template" || head[1].text != "<" {
+		return head
+	}
+	depth, end := 0, 1
+	for ; end < len(head); end++ {
+		switch head[end].text {
+		case "<":
+			depth++
+		case ">":
+			depth--
+		}
+		if depth == 0 {
+			break
+		}
+	}
+	for _, part := range split(head[2:end]) {
+		value := ""
+		if i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" }); i >= 0 {
+			value, part = join(part[i+1:]), part[:i]
+		}
+		if len(part) < 2 {
+			continue
+		}
+		kind := part[0].text
+		fn.Template = append(fn.Template, TemplateParam{Name: part[len(part)-1].text, Type: kind == "typename" || kind == "class", Default: value})
+	}
+	return head[min(end+1, len(head)):]
+}
+
+// parameterList is where a function's parameters open: the last parenthesis that opens at depth 0.
+func parameterList(head []token) int {
+	open, depth := -1, 0
+	for i, t := range head {
+		switch t.text {
+		case "(":
+			if depth == 0 {
+				open = i
+			}
+			depth++
+		case ")":
+			depth--
+		}
+	}
+	return open
+}
+
+// params reads a parameter list.
+func (f *File) params(tokens []token) []Param {
+	var list []Param
+	for _, part := range split(tokens) {
+		if len(part) == 0 || len(part) == 1 && part[0].text == "void" {
+			continue
+		}
+		list = append(list, f.param(part))
+	}
+	return list
+}
+
+// qualifiers are words of a parameter that say nothing about its type.
+var qualifiers = []string{"const", "volatile", "restrict", "__restrict__", "__restrict", "__grid_constant__", "struct", "register", "RESTRICT"}
+
+// builtin are the words that make up C++'s own types.
+var builtin = []string{"unsigned", "signed", "int", "long", "short", "char", "float", "double", "bool", "void"}
+
+func (f *File) param(part []token) Param {
+	if i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" }); i >= 0 {
+		part = part[:i]
+	}
+	p := Param{Text: join(part)}
+	var words []string
+	for _, t := range part {
+		switch {
+		case t.text == "*" || t.text == "[":
+			p.Pointer = true
+		case t.text == "const" && !p.Pointer:
+			p.Const = true
+		case t.isName() && !slices.Contains(qualifiers, t.text):
+			words = append(words, t.text)
+		}
+	}
+	if n := len(words); n > 1 && !slices.Contains(builtin, words[n-1]) && !strings.HasSuffix(p.Text, words[n-1]+" *") {
+		p.Name, words = words[n-1], words[:n-1]
+	}
+	p.Base = f.resolve(strings.Join(words, " "))
+	if strings.HasPrefix(p.Base, "const ") {
+		p.Const, p.Base = true, strings.TrimPrefix(p.Base, "const ")
+	}
+	if strings.HasSuffix(p.Base, " *") {
+		p.Pointer, p.Base = true, strings.TrimSuffix(p.Base, " *")
+	}
+	return p
+}
+
+// resolve replaces what typedef, using and #define gave a name.
+func (f *File) resolve(name string) string {
+	name = strings.TrimPrefix(name, "std ")
+	for range 8 {
+		next, ok := f.aliases[name]
+		if !ok {
+			next, ok = f.defines[name]
+		}
+		if !ok || next == name {
+			break
+		}
+		name = strings.TrimPrefix(next, "std ")
+	}
+	return name
+}
+
+// split cuts tokens at the commas of depth 0.
+func split(tokens []token) [][]token {
+	var parts [][]token
+	depth, start := 0, 0
+	for i, t := range tokens {
+		switch t.text {
+		case "(", "[", "{", "<":
+			depth++
+		case ")", "]", "}", ">":
+			depth--
+		case ",":
+			if depth == 0 {
+				parts = append(parts, tokens[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(parts, tokens[start:])
+}
+
+// join writes tokens as people do.
+func join(tokens []token) string {
+	var b strings.Builder
+	for i, t := range tokens {
+		tight := i == 0 || strings.Contains("([,;)]::", t.text) && t.text != "(" || slices.Contains([]string{"(", "[", "::", "<"}, tokens[i-1].text) ||
+			slices.Contains([]string{"<", ">", "[", "::"}, t.text) || tokens[i-1].text == "*" && t.isName()
+		if !tight {
+			b.WriteByte(' ')
+		}
+		b.WriteString(t.text)
+	}
+	return b.String()
+}
+
+func joinParams(params []Param) string {
+	texts := make([]string, len(params))
+	for i, p := range params {
+		texts[i] = p.Text
+	}
+	return strings.Join(texts, ", ")
+}
+
+// trimWords leaves out of a declaration what tells a reader nothing.
+func trimWords(words []token) []token {
+	return slices.DeleteFunc(slices.Clone(words), func(t token) bool {
+		return slices.Contains([]string{"static", "inline", "extern", `"C"`, "__host__"}, t.text)
+	})
+}

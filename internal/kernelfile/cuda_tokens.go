@@ -1,0 +1,114 @@
+package kernelfile
+
+import "strings"
+
+// token is one word or sign of C++ text. Comments, literals' contents and preprocessor lines are no tokens.
+type token struct {
+	text string
+	line int // from 1
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+func (t token) isName() bool {
+	return t.text != "" && isWordByte(t.text[0]) && (t.text[0] < '0' || t.text[0] > '9')
+}
+
+// source is a C++ text cut into tokens, with the words that #define gives a plain value.
+type source struct {
+	tokens  []token
+	defines map[string]string
+}
+
+// lex cuts C++ text into tokens. It never fails: what is no C++ is for the compiler to say.
+func lex(text string) source {
+	s := source{defines: map[string]string{}}
+	line, fresh := 1, true // fresh: nothing but blanks so far on this line
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case c == '\n':
+			line++
+			fresh = true
+			i++
+			continue
+		case c == ' ' || c == '\t' || c == '\r' || c == '\\':
+			i++
+			continue
+		case strings.HasPrefix(text[i:], "//"):
+			i = endOfLine(text, i)
+			continue
+		case strings.HasPrefix(text[i:], "/*"):
+			end := strings.Index(text[i+2:], "*/")
+			if end < 0 {
+				return s
+			}
+			line += strings.Count(text[i:i+2+end], "\n")
+			i += end + 4
+			continue
+		case c == '#' && fresh:
+			end := endOfLine(text, i)
+			s.define(text[i:end])
+			line += strings.Count(text[i:end], "\n")
+			i = end
+			continue
+		}
+		fresh = false
+		end := i + 1
+		switch {
+		case isWordByte(c):
+			for end < len(text) && (isWordByte(text[end]) || text[end] == '.' && c >= '0' && c <= '9') {
+				end++
+			}
+		case c == '"' || c == '\'':
+			end = endOfLiteral(text, i)
+		case strings.HasPrefix(text[i:], "<<<"), strings.HasPrefix(text[i:], ">>>"):
+			end = i + 3
+		case strings.HasPrefix(text[i:], "::"), strings.HasPrefix(text[i:], "->"), strings.HasPrefix(text[i:], ">="), strings.HasPrefix(text[i:], "<="),
+			strings.HasPrefix(text[i:], "=="), strings.HasPrefix(text[i:], "!="), strings.HasPrefix(text[i:], "||"), strings.HasPrefix(text[i:], "&&"),
+			strings.HasPrefix(text[i:], "+="):
+			end = i + 2
+		}
+		s.tokens = append(s.tokens, token{text[i:end], line})
+		line += strings.Count(text[i:end], "\n")
+		i = end
+	}
+	return s
+}
+
+// endOfLine is the end of a line and of what a backslash joins to it.
+func endOfLine(text string, at int) int {
+	for at < len(text) && text[at] != '\n' {
+		if text[at] == '\\' && at+1 < len(text) {
+			at++
+			if text[at] == '\r' && at+1 < len(text) {
+				at++
+			}
+		}
+		at++
+	}
+	return min(at, len(text))
+}
+
+func endOfLiteral(text string, at int) int {
+	quote := text[at]
+	for at++; at < len(text) && text[at] != quote && text[at] != '\n'; at++ {
+		if text[at] == '\\' {
+			at++
+		}
+	}
+	return min(at+1, len(text))
+}
+
+// define keeps "#define NAME VALUE".
+func (s *source) define(directive string) {
+	words := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(directive, "#"), "\\\n", " "))
+	if len(words) < 3 || words[0] != "define" || strings.Contains(words[1], "(") {
+		return
+	}
+	value, _, _ := strings.Cut(strings.Join(words[2:], " "), "//")
+	value, _, _ = strings.Cut(value, "/*")
+	s.defines[words[1]] = strings.TrimSpace(value)
+}

@@ -1,0 +1,37 @@
+package kernelfile
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Describe says what was understood of a function: its signature, what every parameter stands for, the dtypes, and what it is not judged on.
+func (b *Binding) Describe() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "line %d: %s\n", b.Function.Line, b.Function.Text)
+	var dtypes []string
+	for _, c := range b.Cases {
+		dtypes = append(dtypes, c.DType)
+	}
+	fmt.Fprintf(&text, "  %s %v, %s: %s", b.Spec.Name, b.Pass, strings.Join(dtypes, ", "), b.Matched())
+	if l := b.Launch; l != nil {
+		fmt.Fprintf(&text, "\n  launched with %s", l)
+	}
+	for _, sentence := range b.limits() {
+		fmt.Fprintf(&text, "\n  %s", sentence)
+	}
+	return text.String()
+}
+
+// limits are the sentences of Constraint that are this function's own.
+func (b *Binding) limits() []string {
+	var all []string
+	seen := map[string]bool{}
+	for _, c := range b.conditions() {
+		if !strings.HasPrefix(c.sentence, "files added") && !seen[c.sentence] {
+			seen[c.sentence] = true
+			all = append(all, c.sentence)
+		}
+	}
+	return all
+}

@@ -1,0 +1,151 @@
+package kernelfile
+
+import (
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// instances finds the dtypes of the operator that the function's types take, and how it is called for each.
+func (b *Binding) instances() error {
+	values, generic, err := b.templateValues()
+	if err != nil {
+		return err
+	}
+	var why string
+	for _, name := range b.Spec.PassDTypes(b.Pass) {
+		main, ok := tensorDType(b.inputs[0], name)
+		if !ok {
+			continue
+		}
+		here := map[string]string{}
+		for k, v := range values {
+			here[k] = v
+		}
+		if generic != "" {
+			here[generic] = cppTypes[main]
+		}
+		if misfit := b.misfit(name, here); misfit != "" {
+			if why == "" || !strings.Contains(misfit, " in ") {
+				why = misfit
+			}
+			continue
+		}
+		b.Cases = append(b.Cases, Instance{DType: name, Main: main, Call: "::" + b.Function.Name + b.templateArguments(here), types: here})
+	}
+	if len(b.Cases) == 0 {
+		return b.errorf("%s; %s is judged in %s", why, b.Spec.Name, strings.Join(b.Spec.PassDTypes(b.Pass), ", "))
+	}
+	return nil
+}
+
+// templateValues gives the arguments of the function's template by name; generic is a type parameter that stands for the dtype.
+func (b *Binding) templateValues() (values map[string]string, generic string, err error) {
+	values = map[string]string{}
+	for i, t := range b.Function.Template {
+		switch {
+		case i < len(b.Options.Arguments):
+			values[t.Name] = b.Options.Arguments[i]
+		case t.Default != "":
+			values[t.Name] = t.Default
+		case t.Type && generic == "":
+			generic = t.Name
+		default:
+			return nil, "", b.errorf("it is a template: say with which arguments, as in --add FILE:%s<%s>", b.Function.Name, exampleArguments(b.Function.Template))
+		}
+	}
+	if len(b.Options.Arguments) > len(b.Function.Template) {
+		return nil, "", b.errorf("%d template arguments are given, it has %d parameters", len(b.Options.Arguments), len(b.Function.Template))
+	}
+	return values, generic, nil
+}
+
+func exampleArguments(params []TemplateParam) string {
+	var words []string
+	for _, p := range params {
+		if p.Type {
+			words = append(words, "float")
+		} else {
+			words = append(words, "256")
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+func (b *Binding) templateArguments(values map[string]string) string {
+	if len(b.Function.Template) == 0 {
+		return ""
+	}
+	var words []string
+	for _, t := range b.Function.Template {
+		words = append(words, values[t.Name])
+	}
+	return "<" + strings.Join(words, ", ") + ">"
+}
+
+// misfit says which parameter's type does not fit a dtype of the operator, "" where all do.
+func (b *Binding) misfit(dtype string, types map[string]string) string {
+	for _, a := range b.Args {
+		if a.Role != Input && a.Role != Output {
+			continue
+		}
+		tensor := b.tensor(a)
+		element, any, ok := a.instantiate(types).element()
+		want, fixed := tensorDType(tensor, dtype)
+		switch {
+		case any || a.Untyped:
+		case !ok:
+			return a.Name + " is " + a.Text
+		case !fixed: // an attribute says it: every float is one of its values
+			if !slices.Contains([]op.DType{op.FP32, op.FP16, op.BF16}, element) {
+				return a.Name + " is " + element.String()
+			}
+		case element != want && tensor.DType != "":
+			return a.Name + " is " + element.String() + ", but " + tensor.Name + " is " + want.String() + " in " + b.Spec.Name
+		case element != want:
+			return b.typesOf(types)
+		}
+	}
+	return ""
+}
+
+// typesOf lists the types of the tensors that share the dtype of a case.
+func (b *Binding) typesOf(types map[string]string) string {
+	var words []string
+	dtypes := map[op.DType]bool{}
+	for _, a := range b.Args {
+		if (a.Role == Input || a.Role == Output) && b.tensor(a).DType == "" {
+			if d, any, ok := a.instantiate(types).element(); ok && !any {
+				words = append(words, a.Name+" is "+d.String())
+				dtypes[d] = true
+			}
+		}
+	}
+	text := strings.Join(words, ", ")
+	if len(dtypes) > 1 {
+		text += ": they must be of one type"
+	}
+	return text
+}
+
+func (b *Binding) tensor(a Argument) op.TensorSpec {
+	if a.Role == Output {
+		return b.outputs[a.Index]
+	}
+	return b.inputs[a.Index]
+}
+
+// tensorDType is a tensor's dtype in a case of a dtype name; ok is false where an attribute decides.
+func tensorDType(t op.TensorSpec, dtype string) (op.DType, bool) {
+	parts := strings.Split(dtype, "_")
+	text := t.DType
+	switch text {
+	case "", "$1":
+		text = parts[0]
+	case "$2":
+		text = parts[len(parts)-1]
+	}
+	d, err := op.ParseDType(text)
+	return d, err == nil
+}

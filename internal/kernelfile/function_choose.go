@@ -1,0 +1,138 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// gradientWords mark the name of a backward.
+var gradientWords = []string{"backward", "bwd", "grad"}
+
+func isBackward(name string) bool {
+	return slices.ContainsFunc(gradientWords, func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
+}
+
+// Bind finds the functions of a file that are to be judged, one for each pass it has, and matches them; passes are those that are asked for. The error is a *op.UsageError.
+func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
+	options.Arguments = r.Arguments
+	var bindings []*Binding
+	found := false
+	for _, pass := range spec.Passes() {
+		list := file.eligible(r, pass)
+		if r.Pass != op.PassUnknown && r.Pass != pass || len(list) == 0 {
+			continue
+		}
+		asked := slices.Contains(passes, pass)
+		b, err := bindOne(file, list, spec, pass, options)
+		switch {
+		case err == nil: // a forward that is not asked for makes what its backward takes
+			bindings = append(bindings, b)
+			found = found || asked
+		case asked:
+			return nil, err
+		}
+	}
+	if !found {
+		return nil, file.nothing(r, passes)
+	}
+	return bindings, nil
+}
+
+// eligible lists the functions that may be the one of a pass: those that are named, else host functions that C can call, else host
+// functions that launch, else kernels.
+func (f *File) eligible(r Request, pass op.Pass) []Function {
+	var list []Function
+	for _, fn := range f.Functions {
+		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
+		fits := r.Pass == pass || isBackward(fn.Name) == (pass == op.Backward)
+		if r.Function != "" && named && fits || r.Function == "" && fits && slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
+			list = append(list, fn)
+		}
+	}
+	if r.Function != "" {
+		return list
+	}
+	// After @backward a function whose name says so goes before others.
+	if says := slices.DeleteFunc(slices.Clone(list), func(fn Function) bool { return isBackward(fn.Name) != (pass == op.Backward) }); len(says) > 0 {
+		list = says
+	}
+	for _, rank := range []func(Function) bool{
+		func(fn Function) bool { return fn.Kind == Python && fn.Name == "solve" },
+		func(fn Function) bool { return fn.Kind == Python },
+		func(fn Function) bool { return fn.Kind == Host && fn.ExternC && fn.Name == "solve" },
+		func(fn Function) bool { return fn.Kind == Host && fn.ExternC },
+		func(fn Function) bool { return fn.Kind == Host && fn.Launches },
+		func(fn Function) bool { return fn.Kind == Kernel },
+	} {
+		if best := slices.DeleteFunc(slices.Clone(list), func(fn Function) bool { return !rank(fn) }); len(best) > 0 {
+			return best
+		}
+	}
+	return nil
+}
+
+// bindOne matches the functions of a pass; where several are there just one may fit.
+func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
+	var fit []*Binding
+	var first error
+	for _, fn := range list {
+		b, err := Match(file, fn, spec, pass, options)
+		if err == nil {
+			fit = append(fit, b)
+		} else if first == nil {
+			first = err
+		}
+	}
+	switch {
+	case len(fit) == 1:
+		return fit[0], nil
+	case len(list) == 1:
+		return nil, first
+	}
+	var words strings.Builder
+	for _, fn := range list {
+		fmt.Fprintf(&words, "\n  line %d: %s", fn.Line, fn.Text)
+	}
+	what := "none of these functions can be matched to"
+	if len(fit) > 1 {
+		what = "several functions could be"
+	}
+	message := fmt.Sprintf("%s %s %v: say which with --add FILE:NAME%s", what, spec.Name, pass, words.String())
+	if len(fit) == 0 && list[0].Kind == Kernel {
+		message += "\n  Several kernels that work together need a host function that launches them: extern \"C\" void solve(...)"
+	}
+	return nil, &op.UsageError{Message: message}
+}
+
+// nothing says why a file has no function to judge.
+func (f *File) nothing(r Request, passes []op.Pass) error {
+	var have []string
+	for _, fn := range f.Functions {
+		have = append(have, fn.Name)
+	}
+	message := "it has no function to judge"
+	if len(passes) == 1 && passes[0] == op.Backward && r.Function == "" && len(have) > 0 {
+		return &op.UsageError{Message: "it has no backward: triad takes a function for one whose name holds backward, bwd or grad, or that is named, as in --add FILE:NAME@backward"}
+	}
+	if strings.HasSuffix(r.Path, ".py") {
+		message += ": want a function at the top of the file that takes tensors, as in def solve(x)"
+	}
+	switch {
+	case r.Function != "" && slices.Contains(have, r.Function):
+		message = fmt.Sprintf("%s is not taken for a %v by its name: add @forward or @backward after it", r.Function, passes)
+	case r.Function != "":
+		message = fmt.Sprintf("it has no function %s", r.Function)
+		if len(have) > 0 {
+			message += ": it has " + strings.Join(have, ", ")
+		}
+	case f.Main:
+		message = "it has a main() of its own and no function that triad can call: give it one that takes device pointers and launches the kernel, as in\n" +
+			"  extern \"C\" void solve(const float *input, float *output, int rows, int cols)"
+	case !strings.HasSuffix(r.Path, ".py"):
+		message += ": triad looks for extern \"C\" void solve(const float *input, float *output, ...) or for a single __global__ function"
+	}
+	return &op.UsageError{Message: message}
+}

@@ -1,0 +1,167 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Launch is how a lone kernel is started: expressions over the dims, three each.
+type Launch struct {
+	Grid, Block [3]string
+	Shared      string // bytes of dynamic shared memory
+	proposed    []string
+}
+
+// maxThreads is the most threads a block has on every GPU.
+const maxThreads = 1024
+
+func (l *Launch) String() string {
+	text := fmt.Sprintf("grid (%s) and block (%s)", sizes(l.Grid), sizes(l.Block))
+	if l.Shared != "0" {
+		text += ", " + l.Shared + " bytes of dynamic shared memory"
+	}
+	if len(l.proposed) > 0 {
+		text += " (proposed: say otherwise with " + strings.Join(l.proposed, " ") + ")"
+	}
+	return text
+}
+
+// sizes leaves out the ones at the end.
+func sizes(s [3]string) string {
+	n := 3
+	for n > 1 && s[n-1] == "1" {
+		n--
+	}
+	return strings.Join(s[:n], ", ")
+}
+
+// uses says whether an expression of the launch names a dim.
+func (l *Launch) uses(dim string) bool {
+	for _, text := range append(append(l.Grid[:], l.Block[:]...), l.Shared) {
+		if slices.ContainsFunc(lex(text).tokens, func(t token) bool { return t.text == dim }) {
+			return true
+		}
+	}
+	return false
+}
+
+func product(s [3]string) string {
+	var words []string
+	for _, x := range s {
+		if x != "1" {
+			words = append(words, x)
+		}
+	}
+	if len(words) == 0 {
+		return "1"
+	}
+	return strings.Join(words, " * ")
+}
+
+// launchSizes reads up to three expressions.
+func (b *Binding) launchSizes(flag, text string) ([3]string, error) {
+	all := [3]string{"1", "1", "1"}
+	parts := split(lex(text).tokens)
+	if len(parts) > 3 {
+		return all, b.errorf("%s %q: want at most three sizes", flag, text)
+	}
+	for i, part := range parts {
+		var err error
+		if all[i], err = b.launchSize(flag, join(part)); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// possible refuses a grid or block that CUDA launches for no sizes at all: that is a slip of the flag, and no fault of the kernel. One that is
+// impossible for some sizes alone is judged.
+func (b *Binding) possible(flag, asked string, all [3]string) error {
+	threads := int64(1)
+	for _, text := range all {
+		value, err := b.largest(text)
+		if err != nil {
+			return b.errorf("%s %q: %v", flag, asked, err)
+		}
+		if value < 1 {
+			return b.errorf("%s %q: %s is %d whatever the sizes are: want at least 1", flag, asked, text, value)
+		}
+		if n, err := strconv.ParseInt(text, 0, 64); err == nil { // the sizes decide over the others
+			threads *= min(n, 1<<20)
+		}
+	}
+	if flag == "--block" && threads > maxThreads {
+		return b.errorf("%s %q: a block has %d threads at most", flag, asked, maxThreads)
+	}
+	return nil
+}
+
+// largest is what an expression of a launch comes to at most for sizes small and large; an error where it can be evaluated for none.
+func (b *Binding) largest(text string) (int64, error) {
+	e, err := op.ParseExpression(text, func(string) bool { return true }, false)
+	if err != nil {
+		return 0, err
+	}
+	most, found := int64(0), false
+	for _, size := range []int64{1, 7, 64, 4096, 1 << 20} {
+		for _, step := range []int64{0, 1, -1} { // sizes may be equal, grow or fall from one to the next
+			value, failed := e.Int(func(name string) (int64, bool) {
+				return max(1, size+step*int64(slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name }))), true
+			})
+			switch {
+			case failed != nil:
+				err = failed
+			case !found || value > most:
+				most, found = value, true
+			}
+		}
+	}
+	if found {
+		return most, nil
+	}
+	return 0, err
+}
+
+// launchSize reads one expression over the operator's dims and the function's own sizes.
+func (b *Binding) launchSize(flag, text string) (string, error) {
+	own, _ := b.translate(lex(text).tokens)
+	known := func(name string) bool {
+		return slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name })
+	}
+	if _, err := op.ParseExpression(own, known, false); err != nil {
+		return "", b.errorf("%s: %v; the sizes of %s are %s", flag, err, b.Spec.Name, dimNames(b.Spec))
+	}
+	return own, nil
+}
+
+// translate replaces a function's own sizes by what they stand for; ok is false where a word is neither that nor a number.
+func (b *Binding) translate(tokens []token) (text string, ok bool) {
+	var words []token
+	ok = true
+	for _, t := range tokens {
+		if !t.isName() {
+			words = append(words, t)
+			continue
+		}
+		i := slices.IndexFunc(b.Args, func(a Argument) bool { return a.Name == t.text && a.Role == Size })
+		switch {
+		case i >= 0:
+			target := b.Args[i].Target
+			if strings.Contains(target, "=") {
+				target = dimsOf(target)[0]
+			} else if strings.Contains(target, "*") {
+				target = "(" + target + ")"
+			}
+			words = append(words, token{target, t.line})
+		case slices.Contains([]string{"int", "long", "size_t", "int64_t"}, t.text):
+		default:
+			ok = ok && slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == t.text })
+			words = append(words, t)
+		}
+	}
+	return join(words), ok && len(words) > 0
+}

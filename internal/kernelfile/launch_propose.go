@@ -1,0 +1,329 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// blockThreads is the block that is proposed where the file names none.
+const blockThreads = 256
+
+// propose reads --grid, --block and --shared, and fills in what is not said from the kernel's own lines.
+func (b *Binding) propose(file *File) error {
+	b.Launch = &Launch{Shared: "0"}
+	l := b.Launch
+	k := body{b: b, file: file, tokens: b.Function.body}
+	for _, part := range []struct {
+		flag, asked string
+		into        *[3]string
+		otherwise   func() [3]string
+	}{{"--block", b.Options.Block, &l.Block, k.block}, {"--grid", b.Options.Grid, &l.Grid, k.grid}} {
+		if part.asked == "" {
+			*part.into = part.otherwise()
+			l.proposed = append(l.proposed, part.flag)
+			continue
+		}
+		var err error
+		if *part.into, err = b.launchSizes(part.flag, part.asked); err != nil {
+			return err
+		}
+		if err := b.possible(part.flag, part.asked, *part.into); err != nil {
+			return err
+		}
+	}
+	if element, dynamic := k.dynamicShared(); b.Options.Shared != "" {
+		var err error
+		if l.Shared, err = b.launchSize("--shared", b.Options.Shared); err != nil {
+			return err
+		}
+	} else if dynamic {
+		l.Shared = fmt.Sprintf("%d * %s", element, product(l.Block))
+		l.proposed = append(l.proposed, "--shared")
+	}
+	return nil
+}
+
+// body is a kernel's body, looked through for how it wants to be launched.
+type body struct {
+	b      *Binding
+	file   *File
+	tokens []token
+}
+
+// axes are the words behind blockIdx and threadIdx.
+var axes = [3]string{"x", "y", "z"}
+
+// uses says whether a body reads, say, threadIdx.y.
+func (k body) uses(tokens []token, word, axis string) bool {
+	for i := range tokens {
+		if i+2 < len(tokens) && tokens[i].text == word && tokens[i+1].text == "." && tokens[i+2].text == axis {
+			return true
+		}
+	}
+	return false
+}
+
+// number is the value of a word: a literal, a #define, a constant of the file or an argument of the template.
+func (k body) number(word string) (int, bool) {
+	for i, t := range k.b.Function.Template {
+		if t.Name == word && i < len(k.b.Options.Arguments) {
+			word = k.b.Options.Arguments[i]
+		} else if t.Name == word && t.Default != "" {
+			word = t.Default
+		}
+	}
+	for range 8 {
+		next, ok := k.file.defines[word]
+		if !ok {
+			break
+		}
+		word = strings.Trim(next, "() ")
+	}
+	n, err := strconv.Atoi(strings.TrimRight(word, "uUlL"))
+	return n, err == nil
+}
+
+// block proposes a block: what the kernel promises by __launch_bounds__, the sides of its shared tiles, a constant whose name says it.
+func (k body) block() [3]string {
+	second, third := k.uses(k.tokens, "threadIdx", "y"), k.uses(k.tokens, "threadIdx", "z")
+	if third {
+		return [3]string{"8", "8", "8"}
+	}
+	if n, ok := k.number(k.b.Function.bounds); ok && !second {
+		return [3]string{strconv.Itoa(n), "1", "1"}
+	}
+	if sides := k.tile(); len(sides) > 0 {
+		switch {
+		case second && len(sides) == 2 && sides[0]*sides[0] <= maxThreads:
+			return [3]string{strconv.Itoa(sides[0]), strconv.Itoa(sides[0]), "1"}
+		case !second && len(sides) == 1 && sides[0] >= 64 && sides[0] <= maxThreads:
+			return [3]string{strconv.Itoa(sides[0]), "1", "1"}
+		}
+	}
+	if n := k.named(); n > 0 {
+		if second && n*n <= maxThreads {
+			return [3]string{strconv.Itoa(n), strconv.Itoa(n), "1"}
+		} else if !second && n <= maxThreads {
+			return [3]string{strconv.Itoa(n), "1", "1"}
+		}
+	}
+	if second {
+		return [3]string{"16", "16", "1"}
+	}
+	if !k.uses(k.tokens, "threadIdx", "x") {
+		return [3]string{"1", "1", "1"}
+	}
+	return [3]string{strconv.Itoa(blockThreads), "1", "1"}
+}
+
+// tile gives the sides of the first shared array whose sides are numbers.
+func (k body) tile() []int {
+	for i, t := range k.tokens {
+		if t.text != "__shared__" || i > 0 && k.tokens[i-1].text == "extern" {
+			continue
+		}
+		var sides []int
+		for j := i; j+2 < len(k.tokens) && k.tokens[j].text != ";"; j++ {
+			if k.tokens[j].text == "[" {
+				n, ok := k.number(k.tokens[j+1].text)
+				if !ok {
+					return nil
+				}
+				sides = append(sides, n)
+			}
+		}
+		if len(sides) > 0 {
+			return sides
+		}
+	}
+	return nil
+}
+
+// named is the value of a constant that the kernel uses and whose name speaks of a block of threads; 0 where there is none.
+func (k body) named() int {
+	for _, t := range k.tokens {
+		name := strings.ToLower(t.text)
+		for _, word := range []string{"block", "threads", "tpb", "tile", "bdim"} {
+			if n, ok := k.number(t.text); ok && t.isName() && strings.Contains(name, word) && n > 0 {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// grid proposes a grid: as many blocks as the index that the kernel makes of blockIdx needs to reach what it is compared with.
+func (k body) grid() [3]string {
+	grid := [3]string{"1", "1", "1"}
+	used := 0
+	for _, axis := range axes {
+		if k.uses(k.tokens, "blockIdx", axis) {
+			used++
+		}
+	}
+	for i, axis := range axes {
+		if !k.uses(k.tokens, "blockIdx", axis) {
+			continue
+		}
+		name, made := k.index(k.tokens, axis)
+		if len(made) == 3 { // bx = blockIdx.x: what counts is the index that is made of it and a thread's
+			if n, m := k.index(k.aliased(), axis); len(m) > 3 && k.uses(m, "threadIdx", axis) {
+				name, made = n, m
+			}
+		}
+		limit := k.limit(name)
+		if limit == "" {
+			limit = k.usual(i, used, len(made) > 0 && k.uses(made, "threadIdx", axis))
+		}
+		per := k.perBlock(made, axis)
+		if per == "1" {
+			grid[i] = limit
+		} else {
+			grid[i] = fmt.Sprintf("ceildiv(%s, %s)", limit, per)
+		}
+	}
+	return grid
+}
+
+// index finds "NAME = ... blockIdx.axis ...;": the name, and the tokens after "=".
+func (k body) index(tokens []token, axis string) (name string, made []token) {
+	for i := 1; i < len(tokens); i++ {
+		if tokens[i].text != "=" || !tokens[i-1].isName() {
+			continue
+		}
+		end := i + 1
+		for depth := 0; end < len(tokens); end++ {
+			switch tokens[end].text {
+			case "(":
+				depth++
+			case ")":
+				depth--
+			}
+			if depth <= 0 && (tokens[end].text == ";" || tokens[end].text == ",") {
+				break
+			}
+		}
+		if k.uses(tokens[i+1:end], "blockIdx", axis) {
+			return tokens[i-1].text, tokens[i+1 : end]
+		}
+	}
+	return "", nil
+}
+
+// aliased are the body's tokens with blockIdx and threadIdx for the variables that hold nothing else, "bx = blockIdx.x", whose definitions are left out.
+func (k body) aliased() []token {
+	stands := map[string][]token{}
+	var all []token
+	for i := 0; i < len(k.tokens); i++ {
+		t := k.tokens[i]
+		if i+5 < len(k.tokens) && t.isName() && k.tokens[i+1].text == "=" && (k.tokens[i+2].text == "blockIdx" || k.tokens[i+2].text == "threadIdx") &&
+			strings.Contains(";,", k.tokens[i+5].text) {
+			stands[t.text] = k.tokens[i+2 : i+5]
+			i += 4
+			continue
+		}
+		if of, is := stands[t.text]; is && (i == 0 || k.tokens[i-1].text != ".") {
+			all = append(all, of...)
+			continue
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// perBlock is how many values of an index a block covers.
+func (k body) perBlock(made []token, axis string) string {
+	side := k.b.Launch.Block[slices.Index(axes[:], axis)]
+	if !k.uses(made, "threadIdx", axis) {
+		return "1"
+	}
+	for i := range made { // threadIdx.x / 32: a warp for each
+		if i+4 < len(made) && made[i].text == "threadIdx" && made[i+3].text == "/" {
+			if n, ok := k.number(made[i+4].text); ok && n > 1 {
+				return fmt.Sprintf("(%s / %d)", side, n)
+			}
+		}
+	}
+	return side
+}
+
+// limit is what an index is compared with, in the operator's sizes; "" where there is no such comparison.
+func (k body) limit(name string) string {
+	if name == "" {
+		return ""
+	}
+	for i := 0; i+2 < len(k.tokens); i++ {
+		if k.tokens[i].text != name || k.tokens[i+1].text != "<" && k.tokens[i+1].text != ">=" {
+			continue
+		}
+		end, depth := i+2, 0
+		for ; end < len(k.tokens) && depth >= 0; end++ {
+			switch t := k.tokens[end].text; {
+			case t == "(":
+				depth++
+			case t == ")":
+				depth--
+			case depth == 0 && slices.Contains([]string{"&&", "||", ";", "?", "{"}, t):
+				depth = -1
+			}
+		}
+		if text, ok := k.b.translate(k.tokens[i+2 : end-1]); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+// usual is what an axis stands for where the kernel does not say: with one axis every element or every row of the first output, with two the
+// columns along x and the rows along y.
+func (k body) usual(axis, used int, byElement bool) string {
+	dims := k.b.outputSizes()
+	rows := strings.Join(dims[:max(len(dims)-1, 0)], " * ")
+	if rows == "" {
+		rows = "1"
+	}
+	switch {
+	case len(dims) == 0:
+		return "1"
+	case used == 1 && byElement:
+		return strings.Join(dims, " * ")
+	case used == 1:
+		return rows
+	case axis == 0:
+		return dims[len(dims)-1]
+	case axis == 1 && len(dims) >= 2 && used == 2:
+		return rows
+	case len(dims) >= axis+1:
+		return dims[len(dims)-1-axis]
+	}
+	return "1"
+}
+
+// outputSizes are the sizes of the first output.
+func (b *Binding) outputSizes() []string {
+	var words []string
+	list, _ := b.outputs[0].Shape.([]any)
+	for _, size := range list {
+		if text, ok := size.(string); ok {
+			words = append(words, text)
+		}
+	}
+	return words
+}
+
+// dynamicShared says whether the kernel has an extern __shared__ array, and how many bytes an element has.
+func (k body) dynamicShared() (element int64, ok bool) {
+	for i := 0; i+1 < len(k.tokens); i++ {
+		if k.tokens[i].text == "extern" && k.tokens[i+1].text == "__shared__" {
+			for _, t := range k.tokens[i+2 : min(i+8, len(k.tokens))] {
+				if d, known := elements[k.file.resolve(t.text)]; known {
+					return d.Size(), true
+				}
+			}
+			return 4, true
+		}
+	}
+	return 0, false
+}

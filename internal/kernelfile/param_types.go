@@ -1,0 +1,63 @@
+package kernelfile
+
+import (
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// elements names what the types of CUDA C++ hold. The vector types are read as their elements.
+var elements = map[string]op.DType{
+	"float": op.FP32, "float2": op.FP32, "float4": op.FP32, "float3": op.FP32,
+	"double": op.FP64,
+	"half":   op.FP16, "__half": op.FP16, "half2": op.FP16, "__half2": op.FP16, "fp16": op.FP16,
+	"__nv_bfloat16": op.BF16, "nv_bfloat16": op.BF16, "__nv_bfloat162": op.BF16, "bfloat16": op.BF16,
+	"__nv_fp8_e4m3": op.E4M3, "__nv_fp8_e5m2": op.E5M2,
+}
+
+// anything are types of a pointer that say nothing of the elements.
+var anything = []string{"void", "unsigned char", "uint8_t", "__nv_fp8_storage_t", "char", "int8_t"}
+
+// integers are types of sizes.
+var integers = []string{"int", "unsigned int", "unsigned", "long", "long int", "long long", "long long int", "unsigned long", "unsigned long long",
+	"unsigned long int", "unsigned long long int", "size_t", "ssize_t", "ptrdiff_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short", "int16_t", "uint", "ulong"}
+
+// floating are types of numbers that are no sizes.
+var floating = []string{"float", "double", "half", "__half"}
+
+// cppTypes is what a dtype is called in CUDA C++.
+var cppTypes = map[op.DType]string{op.FP64: "double", op.FP32: "float", op.FP16: "__half", op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
+	op.E5M2: "__nv_fp8_e5m2"}
+
+// abiNames is what a dtype is called in abi.h.
+var abiNames = map[op.DType]string{op.FP64: "TRIAD_F64", op.FP32: "TRIAD_F32", op.FP16: "TRIAD_F16", op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
+	op.E5M2: "TRIAD_E5M2"}
+
+func (p Param) isStream() bool {
+	return p.Base == "cudaStream_t" || p.Base == "CUstream" || p.Base == "cudaStream"
+}
+
+func (p Param) isInteger() bool { return !p.Pointer && slices.Contains(integers, p.Base) }
+
+func (p Param) isFloat() bool { return !p.Pointer && slices.Contains(floating, p.Base) }
+
+func (p Param) isBool() bool { return !p.Pointer && p.Base == "bool" }
+
+// element is what a pointer points to; ok is false where the type is none of ours, any says that it may point to everything.
+func (p Param) element() (dtype op.DType, any, ok bool) {
+	base := strings.TrimPrefix(p.Base, "const ")
+	if slices.Contains(anything, base) {
+		return op.DTypeUnknown, true, true
+	}
+	dtype, ok = elements[base]
+	return dtype, false, ok
+}
+
+// instantiate puts the arguments of a template into the types of its parameters.
+func (p Param) instantiate(values map[string]string) Param {
+	if v, ok := values[p.Base]; ok {
+		p.Base = v
+	}
+	return p
+}

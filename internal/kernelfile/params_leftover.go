@@ -1,0 +1,189 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// dimsOf are the dims in a size: one, the factors of a product, or several equal ones.
+func dimsOf(size string) []string {
+	return strings.FieldsFunc(size, func(r rune) bool { return strings.ContainsRune(" *=", r) })
+}
+
+// rest gives the parameters whose names say nothing what is left, by type and order; where that does not settle it, it is an error.
+func (b *Binding) rest(chosen []candidate) error {
+	b.Args = make([]Argument, len(chosen))
+	var pointers, numbers []int
+	for i, c := range chosen {
+		b.Args[i] = Argument{Param: b.Function.Params[i], Role: c.role, Target: c.target, Index: c.index}
+		switch {
+		case c.role != Nothing:
+		case b.Args[i].Optional: // it keeps its default
+		case b.Args[i].Pointer || b.Args[i].Untyped:
+			pointers = append(pointers, i)
+		default:
+			numbers = append(numbers, i)
+		}
+	}
+	if err := b.restOfPointers(pointers); err != nil {
+		return err
+	}
+	return b.restOfNumbers(numbers)
+}
+
+// open lists the tensors that no parameter stands for yet.
+func (b *Binding) open(role Role, tensors []op.TensorSpec) []int {
+	var list []int
+	for i, t := range tensors {
+		if !b.has(role, t.Name) && !t.Optional {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func (b *Binding) restOfPointers(pointers []int) error {
+	inputs, outputs := b.open(Input, b.inputs), b.open(Output, b.outputs)
+	if len(pointers) == 0 {
+		return nil
+	}
+	var read, written []int
+	for _, i := range pointers {
+		if b.Args[i].Const {
+			read = append(read, i)
+		} else {
+			written = append(written, i)
+		}
+	}
+	// Where nothing is const, inputs come first, outputs after them.
+	for len(read) < len(inputs) && (len(written) > len(outputs) || b.Function.Kind == Python && len(written) > 0) {
+		read, written = append(read, written[0]), written[1:]
+	}
+	slices.Sort(read)
+	if len(read) != len(inputs) || len(written) != len(outputs) && !(b.Function.Kind == Python && len(written) == 0) {
+		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s; say it with --map %s=NAME", names(b.Args, pointers), b.Spec.Name, b.Pass,
+			tensorNames(b.inputs), tensorNames(b.outputs), b.Args[pointers[0]].Name)
+	}
+	for k, i := range read {
+		b.Args[i].Role, b.Args[i].Target, b.Args[i].Index = Input, b.inputs[inputs[k]].Name, inputs[k]
+	}
+	for k, i := range written[:min(len(written), len(outputs))] {
+		b.Args[i].Role, b.Args[i].Target, b.Args[i].Index = Output, b.outputs[outputs[k]].Name, outputs[k]
+	}
+	return nil
+}
+
+func (b *Binding) restOfNumbers(numbers []int) error {
+	for _, i := range numbers {
+		a := &b.Args[i]
+		var open []string
+		for _, k := range b.openSizes(a.Param) {
+			open = append(open, b.Spec.Dims[k].Name)
+			a.Role, a.Target, a.Index = Size, b.Spec.Dims[k].Name, k
+		}
+		for k, t := range b.Spec.Attributes {
+			if !b.has(Attribute, t.Name) && (a.isFloat() && t.Type == "float" || a.isBool() && t.Type == "bool") {
+				open = append(open, t.Name)
+				a.Role, a.Target, a.Index = Attribute, t.Name, k
+			}
+		}
+		if len(open) == 0 && b.constant(a) {
+			continue
+		}
+		if len(open) == 0 {
+			return b.errorf("what %s stands for is not clear: %s has the sizes %s%s; say it with --map %s=NAME", a.Name, b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec), a.Name)
+		}
+		if len(open) > 1 {
+			return b.ambiguous(a.Param, open)
+		}
+	}
+	return nil
+}
+
+// blockNames are what people call the number of threads in a block.
+var blockNames = []string{"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads", "block_dim", "tpb", "threads_per_block"}
+
+// constant takes a number that is left for the threads of a block, or for one more factor of a size that is given: batch and length where the
+// operator has rows.
+func (b *Binding) constant(a *Argument) bool {
+	name := snake(a.Name)
+	if a.isInteger() && slices.Contains(blockNames, name) {
+		a.Role, a.Target, a.Index = Constant, fmt.Sprintf("%d threads of a block", blockThreads), blockThreads
+		return true
+	}
+	rows := b.Spec.Dims[0].Name
+	if !a.isInteger() || b.Function.Kind == Python || !b.givesSize(rows) || score(b.Spec, b.Pass, a.Name, rows) <= scoreWeak {
+		return false
+	}
+	a.Role, a.Target, a.Index = Constant, "1, as a factor of "+rows, 1
+	return true
+}
+
+// openSizes lists the dims that a parameter whose name says nothing may stand for: of several not one that --dims fixes, least of all as 1.
+func (b *Binding) openSizes(p Param) []int {
+	var open []int
+	for k, d := range b.Spec.Dims {
+		if p.isInteger() && !b.covered[d.Name] && !b.givesSize(d.Name) {
+			open = append(open, k)
+		}
+	}
+	for _, unlikely := range []func(dim string) bool{
+		func(dim string) bool { _, fixed := b.Options.Dims[dim]; return fixed },
+		func(dim string) bool { return b.Options.Dims[dim] == 1 },
+	} {
+		if left := slices.DeleteFunc(slices.Clone(open), func(k int) bool { return unlikely(b.Spec.Dims[k].Name) }); len(left) > 0 {
+			open = left
+		}
+	}
+	return open
+}
+
+// givesSize says whether a parameter stands for a dim, alone or among equal ones or factors.
+func (b *Binding) givesSize(dim string) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Size && slices.Contains(dimsOf(a.Target), dim) })
+}
+
+// complete says which tensor has no parameter.
+func (b *Binding) complete() error {
+	var missing []string
+	for _, i := range b.open(Input, b.inputs) {
+		missing = append(missing, b.inputs[i].Name)
+	}
+	if b.Function.Kind != Python || b.fills() { // else it returns them
+		for _, i := range b.open(Output, b.outputs) {
+			missing = append(missing, b.outputs[i].Name)
+		}
+	}
+	// A backward need not read everything it could.
+	if b.Pass == op.Backward {
+		missing = slices.DeleteFunc(missing, func(name string) bool {
+			return slices.ContainsFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == name })
+		})
+	}
+	if len(missing) > 0 {
+		return b.errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s); name one with --map PARAMETER=%s", strings.Join(missing, ", "), b.Spec.Name, b.Pass,
+			tensorNames(b.inputs), tensorNames(b.outputs), b.Matched(), missing[0])
+	}
+	return nil
+}
+
+// sizesKnown says which sizes nothing gives.
+func (b *Binding) sizesKnown() error {
+	var missing []string
+	if b.Function.Kind == Python {
+		return nil
+	}
+	for _, d := range b.Spec.Dims {
+		if _, fixed := b.Options.Dims[d.Name]; !fixed && !b.covered[d.Name] && !b.givesSize(d.Name) && !(b.Launch != nil && b.Launch.uses(d.Name)) {
+			missing = append(missing, d.Name)
+		}
+	}
+	if len(missing) > 0 {
+		return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s=1, or add a parameter", strings.Join(missing, ", "), b.Spec.Name, b.Matched(),
+			strings.Join(missing, "=1,"))
+	}
+	return nil
+}

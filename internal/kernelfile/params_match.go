@@ -1,0 +1,272 @@
+package kernelfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Options are what a user says beside the file.
+type Options struct {
+	Map                 map[string]string // parameter -> tensor, size or attribute of the operator
+	Several             bool              // Map speaks of several files: what this one has no parameter for is meant for another
+	Dims                map[string]int64  // sizes that --dims fixes
+	Attrs               map[string]string // attributes that --attr fixes
+	Grid, Block, Shared string            // of a lone kernel: expressions over the dims; "" to have one proposed
+	Arguments           []string          // of a template
+	Flags               []string          // for nvcc; definitions for the emulator's compiler too
+}
+
+// Role is what a parameter stands for.
+type Role uint8
+
+// The roles of a parameter.
+const (
+	Nothing Role = iota
+	Input
+	Output
+	Size
+	Attribute
+	Stream
+	Constant // a number of no tensor: threads of a block, or a factor of a size that another parameter gives whole
+)
+
+// Argument is a parameter with what it stands for: Target is the spec's name, or for a size "rows", "rows * cols" or "seq_q = seq_kv".
+type Argument struct {
+	Param
+	Role   Role
+	Target string
+	Index  int // of a tensor or attribute in the spec; the value of a constant
+}
+
+// Binding is a function matched to a pass of an operator.
+type Binding struct {
+	Spec     *op.Spec
+	Pass     op.Pass
+	Function Function
+	Args     []Argument
+	Cases    []Instance
+	Options  Options
+	Launch   *Launch // of a kernel; nil for a host function
+	Notes    []string
+	kernels  []string // the file's
+	aligned  bool
+	inputs   []op.TensorSpec
+	outputs  []op.TensorSpec
+	covered  map[string]bool // dims that need no parameter, since they have a default
+}
+
+// Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with its template's arguments.
+type Instance struct {
+	DType string
+	Main  op.DType
+	Call  string
+	types map[string]string // of the template's type parameters
+}
+
+// candidate is one thing a parameter may stand for.
+type candidate struct {
+	role   Role
+	target string
+	index  int
+	score  int
+}
+
+// Match finds what every parameter of a function stands for. The error is a *op.UsageError.
+func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
+	b := &Binding{Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, covered: map[string]bool{}}
+	b.inputs, b.outputs = spec.Tensors(pass)
+	for _, f := range file.Functions {
+		if f.Kind == Kernel {
+			b.kernels = append(b.kernels, f.Name)
+		}
+	}
+	for _, d := range spec.Dims {
+		b.covered[d.Name] = d.Default != ""
+	}
+	if err := b.checkMap(); err != nil {
+		return nil, err
+	}
+	choices := make([][]candidate, len(fn.Params))
+	for i, p := range fn.Params {
+		var err error
+		if choices[i], err = b.candidates(p); err != nil {
+			return nil, err
+		}
+	}
+	chosen, err := b.byName(choices)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.rest(chosen); err != nil {
+		return nil, err
+	}
+	if err := b.complete(); err != nil {
+		return nil, err
+	}
+	if fn.Kind == Python {
+		b.covered = nil // a tensor shows its sizes
+	}
+	if err := b.instances(); err != nil {
+		return nil, err
+	}
+	if fn.Kind == Kernel {
+		if err := b.propose(file); err != nil {
+			return nil, err
+		}
+	}
+	return b, b.sizesKnown()
+}
+
+func (b *Binding) errorf(format string, a ...any) error {
+	return &op.UsageError{Message: fmt.Sprintf("line %d: %s\n  ", b.Function.Line, b.Function.Text) + fmt.Sprintf(format, a...)}
+}
+
+// targets lists every name a parameter may be mapped to.
+func (b *Binding) targets() []string {
+	var all []string
+	for _, t := range slices.Concat(b.inputs, b.outputs) {
+		all = append(all, t.Name)
+	}
+	for _, d := range b.Spec.Dims {
+		all = append(all, d.Name)
+	}
+	for _, a := range b.Spec.Attributes {
+		all = append(all, a.Name)
+	}
+	return all
+}
+
+func (b *Binding) checkMap() error {
+	for _, name := range slices.Sorted(maps.Keys(b.Options.Map)) {
+		if !slices.ContainsFunc(b.Function.Params, func(p Param) bool { return p.Name == name }) {
+			if b.Options.Several {
+				continue
+			}
+			return b.errorf("--map %s=%s: it has no parameter called %s", name, b.Options.Map[name], name)
+		}
+		if target := b.Options.Map[name]; !slices.Contains(b.targets(), target) && !slices.Contains(products(b.Spec.Name), target) {
+			return b.errorf("--map %s=%s: %s has no %s: want one of %s", name, target, b.Spec.Name, target, strings.Join(b.targets(), ", "))
+		}
+	}
+	return nil
+}
+
+// candidates lists what a parameter may stand for by its type, with the scores of its name.
+func (b *Binding) candidates(p Param) ([]candidate, error) {
+	var all []candidate
+	add := func(role Role, target string, index int) {
+		s := score(b.Spec, b.Pass, p.Name, target)
+		if role == Input && !p.Const {
+			s -= 2 // where both fit, what may be written is the output
+		}
+		if wanted, ok := b.Options.Map[p.Name]; ok && wanted != target {
+			return
+		} else if ok {
+			s = 1000
+		}
+		all = append(all, candidate{role, target, index, max(s, 0)})
+	}
+	switch {
+	case p.isStream():
+		return []candidate{{Stream, "the stream", 0, 1000}}, nil
+	case p.Pointer:
+		if _, _, ok := p.element(); !ok && !b.isTemplateType(p.Base) {
+			return nil, b.errorf("the type of %s, %s, is none of float, half, __nv_bfloat16, __nv_fp8_e4m3, __nv_fp8_e5m2: write it so, or judge a function that takes plain device pointers", p.Name, p.Text)
+		}
+		for i, t := range b.inputs {
+			add(Input, t.Name, i)
+		}
+		for i, t := range b.outputs {
+			if !p.Const {
+				add(Output, t.Name, i)
+			}
+		}
+	case p.isInteger() || p.isFloat() || p.isBool() || p.Untyped:
+		for i, a := range b.Spec.Attributes {
+			if p.Untyped || a.Type == "float" && p.isFloat() || a.Type != "float" && !p.isFloat() {
+				add(Attribute, a.Name, i)
+			}
+		}
+		if p.Untyped {
+			for i, t := range b.inputs {
+				add(Input, t.Name, i)
+			}
+			for i, t := range b.outputs {
+				add(Output, t.Name, i)
+			}
+		}
+		if p.isInteger() || p.Untyped {
+			for i, d := range b.Spec.Dims {
+				add(Size, d.Name, i)
+			}
+			for _, name := range products(b.Spec.Name) {
+				add(Size, name, -1)
+			}
+		}
+	default:
+		return nil, b.errorf("the parameter %s is neither a device pointer nor a number: triad can pass pointers, sizes, attributes and a cudaStream_t", p.Text)
+	}
+	if wanted, ok := b.Options.Map[p.Name]; ok && len(all) == 0 {
+		return nil, b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, wanted, p.Text, wanted)
+	}
+	return all, nil
+}
+
+// isTemplateType says whether a type is a parameter of the function's template.
+func (b *Binding) isTemplateType(name string) bool {
+	return slices.ContainsFunc(b.Function.Template, func(t TemplateParam) bool { return t.Type && t.Name == name })
+}
+
+func (b *Binding) has(role Role, target string) bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == role && a.Target == target })
+}
+
+// Matched says what every parameter stands for: "input = x, N = cols".
+func (b *Binding) Matched() string {
+	var words []string
+	for _, a := range b.Args {
+		if a.Role != Nothing {
+			words = append(words, a.Name+" is "+a.Target)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func names(args []Argument, at []int) string {
+	var words []string
+	for _, i := range at {
+		words = append(words, args[i].Name)
+	}
+	return strings.Join(words, ", ")
+}
+
+func tensorNames(list []op.TensorSpec) string {
+	var words []string
+	for _, t := range list {
+		words = append(words, t.Name)
+	}
+	return strings.Join(words, ", ")
+}
+
+func dimNames(s *op.Spec) string {
+	var words []string
+	for _, d := range s.Dims {
+		words = append(words, d.Name)
+	}
+	return strings.Join(words, ", ")
+}
+
+func attributeNames(s *op.Spec) string {
+	if len(s.Attributes) == 0 {
+		return ""
+	}
+	var words []string
+	for _, a := range s.Attributes {
+		words = append(words, a.Name)
+	}
+	return " and the attributes " + strings.Join(words, ", ")
+}

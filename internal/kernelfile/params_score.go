@@ -1,0 +1,138 @@
+package kernelfile
+
+import (
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Scores of a name: the spec's own, one of its synonyms (earlier ones more), a weak one that means something else elsewhere.
+const (
+	scoreExact = 100
+	scoreFirst = 90
+	scoreWeak  = 30
+)
+
+// snake writes a name in small letters with underscores: "numRows" becomes num_rows.
+func snake(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		if c >= 'A' && c <= 'Z' {
+			small := func(at int) bool { return at < len(name) && name[at] >= 'a' && name[at] <= 'z' }
+			if i > 0 && (small(i-1) || name[i-1] >= '0' && name[i-1] <= '9' || name[i-1] >= 'A' && name[i-1] <= 'Z' && small(i+1)) {
+				b.WriteByte('_')
+			}
+			c += 'a' - 'A'
+		}
+		b.WriteByte(c)
+	}
+	return strings.Trim(b.String(), "_")
+}
+
+// forms are a name as written in small letters, then without what people put around it: "d_input" is also input, "n_rows" also rows.
+func forms(name string) []string {
+	s := snake(name)
+	all := []string{s}
+	add := func(x string) {
+		if x != "" && !slices.Contains(all, x) {
+			all = append(all, x)
+		}
+	}
+	for i := 0; i < len(all) && len(all) < 24; i++ {
+		w := all[i]
+		for _, prefix := range []string{"d_", "dev_", "device_", "gpu_", "g_", "n_", "num_", "p_", "ptr_", "in_", "the_", "h_", "total_"} {
+			if rest, ok := strings.CutPrefix(w, prefix); ok {
+				add(rest)
+			}
+		}
+		for _, suffix := range []string{"_d", "_dev", "_device", "_gpu", "_ptr", "_data", "_tensor", "_size", "_dim", "_len", "_count", "_matrix", "_buf", "_f32", "_half", "_fp16"} {
+			if rest, ok := strings.CutSuffix(w, suffix); ok {
+				add(rest)
+			}
+		}
+		add(strings.ReplaceAll(w, "_", ""))
+	}
+	return all
+}
+
+// score says how well a parameter's name fits what the spec calls target, 0 where it does not.
+func score(spec *op.Spec, pass op.Pass, name, target string) int {
+	best := scoreSide(spec, name, target)
+	for i, form := range forms(name) {
+		best = max(best, scoreForm(spec, pass, form, target)-3*i)
+	}
+	return best
+}
+
+// sides are what the last two sizes of a tensor are called, the last one second.
+var sides = [2][]string{{"rows", "row", "height", "h"}, {"cols", "columns", "col", "column", "width", "w"}}
+
+// scoreSide says how well a name fits a dim as a side of a tensor: numARows, a_cols, b_width.
+func scoreSide(spec *op.Spec, name, dim string) int {
+	for _, form := range forms(name) {
+		before, side, found := cutLast(form)
+		if !found {
+			continue
+		}
+		for _, t := range spec.InputSpecs {
+			shape, _ := t.Shape.([]any)
+			if len(shape) < 2 || scoreForm(spec, op.Forward, before, t.Name) <= scoreWeak {
+				continue
+			}
+			for i, words := range sides {
+				if slices.Contains(words, side) && shape[len(shape)-2+i] == dim {
+					return scoreFirst
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// cutLast cuts a name at its last underscore.
+func cutLast(name string) (before, after string, found bool) {
+	i := strings.LastIndexByte(name, '_')
+	if i <= 0 {
+		return name, "", false
+	}
+	return name[:i], name[i+1:], true
+}
+
+func scoreForm(spec *op.Spec, pass op.Pass, form, target string) int {
+	if form == target || strings.ReplaceAll(form, "_", "") == strings.ReplaceAll(target, "_", "") {
+		return scoreExact
+	}
+	if of, ok := strings.CutPrefix(target, "grad_"); ok {
+		return scoreGradient(spec, form, of)
+	}
+	return scoreIn(synonyms[spec.Name][target], form)
+}
+
+func scoreIn(words, form string) int {
+	strong, weak, _ := strings.Cut(words, "|")
+	if i := slices.Index(strings.Fields(strong), form); i >= 0 {
+		return scoreFirst - i
+	}
+	if i := slices.Index(strings.Fields(weak), form); i >= 0 {
+		return scoreWeak - i
+	}
+	return 0
+}
+
+// scoreGradient says how well a form names the gradient of a tensor: dx, d_x, x_grad, dgamma, and for outputs the upstream names.
+func scoreGradient(spec *op.Spec, form, of string) int {
+	names := append([]string{of}, strings.Fields(strings.ReplaceAll(synonyms[spec.Name][of], "|", " "))...)
+	for i, name := range names {
+		for _, pattern := range []string{"grad_" + name, "d" + name, "d_" + name, name + "_grad", "g" + name, "grad" + name, "g_" + name, name + "_gradient"} {
+			if form == pattern {
+				return scoreFirst - i
+			}
+		}
+	}
+	if _, output := spec.Output(of); output && slices.Contains([]string{"upstream", "grad", "gradient", "dl"}, form) {
+		return scoreWeak
+	}
+	return 0
+}

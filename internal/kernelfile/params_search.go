@@ -1,0 +1,117 @@
+package kernelfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// search looks for the assignment of parameters with the best names.
+type search struct {
+	b       *Binding
+	choices [][]candidate
+	current []candidate
+	best    []candidate
+	score   int
+	ties    [][]candidate
+	rest    []int // what the parameters from an index on could add to the score
+	steps   int
+}
+
+// maxSteps bounds the search through a signature that no kernel has.
+const maxSteps = 1 << 17
+
+// byName chooses, for all parameters together, what their names fit best; a parameter whose name fits nothing stays open.
+func (b *Binding) byName(choices [][]candidate) ([]candidate, error) {
+	for i, list := range choices { // the few best of each are enough, and keep the search small
+		list = slices.DeleteFunc(slices.Clone(list), func(c candidate) bool { return c.score == 0 })
+		slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
+		choices[i] = list[:min(len(list), 4)]
+	}
+	s := &search{b: b, choices: choices, current: make([]candidate, len(choices)), score: -1 << 30, rest: make([]int, len(choices)+1)}
+	for i := len(choices) - 1; i >= 0; i-- {
+		s.rest[i] = s.rest[i+1]
+		if len(choices[i]) > 0 {
+			s.rest[i] += choices[i][0].score
+		}
+	}
+	s.step(0, 0)
+	for _, tie := range s.ties {
+		for i := range tie {
+			if tie[i].target != s.best[i].target {
+				return nil, b.ambiguous(b.Function.Params[i], []string{s.best[i].target, tie[i].target})
+			}
+		}
+	}
+	return s.best, nil
+}
+
+func (b *Binding) ambiguous(p Param, targets []string) error {
+	var flags []string
+	for _, t := range targets {
+		flags = append(flags, fmt.Sprintf("--map %s=%s", p.Name, strings.ReplaceAll(t, " ", "")))
+	}
+	return b.errorf("%s could be %s: say which with %s", p.Name, strings.Join(targets, " or "), strings.Join(flags, " or "))
+}
+
+func (s *search) step(i, sum int) {
+	if s.steps++; s.steps > maxSteps && s.best != nil || sum+s.rest[i] < s.score {
+		return
+	}
+	if i == len(s.choices) {
+		sum -= 1000 * s.uncovered()
+		switch {
+		case sum > s.score:
+			s.score, s.best, s.ties = sum, slices.Clone(s.current), nil
+		case sum == s.score:
+			s.ties = append(s.ties, slices.Clone(s.current))
+		}
+		return
+	}
+	for _, c := range s.choices[i] {
+		if c.role == Stream || !s.taken(i, c) {
+			s.current[i] = c
+			s.step(i+1, sum+c.score)
+		}
+	}
+	if len(s.choices[i]) == 0 || s.choices[i][0].score < 1000 {
+		s.current[i] = candidate{}
+		s.step(i+1, sum)
+	}
+}
+
+// taken says whether an earlier parameter stands for the same, or for a part of it.
+func (s *search) taken(i int, c candidate) bool {
+	for _, other := range s.current[:i] {
+		if other.role != c.role {
+			continue
+		}
+		if other.target == c.target {
+			return true
+		}
+		if c.role == Size && (strings.Contains(c.target, "=") || strings.Contains(other.target, "=")) {
+			for _, d := range dimsOf(c.target) {
+				if slices.Contains(dimsOf(other.target), d) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// uncovered counts the dims that nothing gives yet. A product is enough where no part of it is asked for: the elements of an elementwise
+// operator.
+func (s *search) uncovered() int {
+	n := 0
+	if s.b.Function.Kind == Python {
+		return 0
+	}
+	for name, known := range s.b.covered {
+		if !known && !slices.ContainsFunc(s.current, func(c candidate) bool { return c.role == Size && slices.Contains(dimsOf(c.target), name) }) {
+			n++
+		}
+	}
+	return n
+}

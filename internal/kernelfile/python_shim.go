@@ -1,0 +1,330 @@
+package kernelfile
+
+import (
+	"fmt"
+	"go/scanner"
+	gotoken "go/token"
+	"strconv"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// PythonShim writes the operator file that calls the functions of a user's file: path is that file, name the implementation's.
+func PythonShim(path, name string, bindings []*Binding) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, pythonHead, strconv.Quote(path))
+	var passes, contracts, dtypes []string
+	fields := map[op.Pass]string{op.Forward: "outputs", op.Backward: "gradients"}
+	for _, b := range bindings {
+		text.WriteString(b.pythonCode())
+		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass], quoted(b.givenNames())))
+		for _, c := range b.Cases {
+			contracts = append(contracts, fmt.Sprintf("(%q, %q): %q", b.Pass.String(), c.DType, b.Spec.DefaultContract(c.DType)))
+			if b.Pass == bindings[0].Pass {
+				dtypes = append(dtypes, c.DType)
+			}
+		}
+	}
+	fmt.Fprintf(&text, "IMPLEMENTATIONS = [Implementation(%q, %s, dtypes=(%s), contract={%s}, accepts=_accepts, constraint=%q)]\n__file__ = _PATH\n", name,
+		strings.Join(passes, ", "), quoted(dtypes), strings.Join(contracts, ", "), bindings[0].Constraint())
+	return text.String()
+}
+
+const pythonHead = `"""Written by triad to call the functions of the file below."""
+import functools
+import importlib.util
+import os
+import sys
+import traceback
+import types
+
+import torch
+
+from implementation import Implementation
+
+_PATH = %s
+
+
+def _load():
+    """Imports the user's file. What goes wrong is said with the line of that file."""
+    sys.path.insert(0, os.path.dirname(_PATH))
+    sys.dont_write_bytecode = True  # the folder is the user's
+    spec = importlib.util.spec_from_file_location("triad_own_" + os.path.splitext(os.path.basename(_PATH))[0], _PATH)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError:
+        raise
+    except BaseException as e:
+        lines = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == _PATH]
+        raise ImportError(f"triad: {_PATH}:{lines[-1] if lines else 1}: {type(e).__name__}: {e}") from e
+    return module
+
+
+_MODULE = _load()
+_TRITON = any(isinstance(v, types.ModuleType) and v.__name__.partition(".")[0] == "triton" for v in vars(_MODULE).values())
+_DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
+           "e5m2": torch.float8_e5m2}
+
+
+def _given(value, name):
+    """What a function returned, which must be something."""
+    if value is None:
+        raise TypeError(f"{name} returned nothing: return the result, or take a parameter that it is written into")
+    if type(value) is torch.Tensor:
+        return value.contiguous()
+    return tuple(v.contiguous() if type(v) is torch.Tensor else v for v in value) if isinstance(value, tuple) else value
+
+
+@functools.cache
+def _raises(direction, kinds, attributes):
+    """What a function raises on strided or empty tensors, which it need not take, "" for nothing. It is called on ones: a function is not judged where
+    it does not take sizes or strides, and cannot choose its values."""
+    tensors = []
+    for shape, stride, dtype, device in kinds:
+        extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride)) if all(shape) else 0
+        tensors.append(torch.ones(extent, dtype=dtype, device=device).as_strided(shape, stride))
+    try:
+        with torch.no_grad():
+            {"forward": _forward, "backward": _backward}[direction](*tensors, **dict(attributes))
+    except Exception as e:
+        return f"{type(e).__name__} on {'empty' if any(t.numel() == 0 for t in tensors) else 'strided'} tensors: {e}"
+    return ""
+
+
+def _accepts(direction, *tensors, **attributes):
+    """Why a call is not the function's to answer. Triton kernels of one's own may take every tensor for dense."""
+    if _TRITON and any(not t.is_contiguous() for t in tensors):
+        return "Triton files added with --add are judged on contiguous tensors"
+    if _TRITON and any(t.numel() == 0 for t in tensors):
+        return "Triton files added with --add are not judged on empty tensors"
+    if why := {"forward": _refuses_forward, "backward": _refuses_backward}[direction](*tensors, **attributes):
+        return why
+    if any(t.numel() == 0 or not t.is_contiguous() for t in tensors):
+        kinds = tuple((tuple(t.shape), tuple(t.stride()), t.dtype, t.device) for t in tensors)
+        if why := _raises(direction, kinds, tuple(attributes.items())):
+            return f"it raises {why}"
+    return None
+
+
+def _forward(*tensors, **attributes):
+    raise NotImplementedError("the file has no forward")
+
+
+def _backward(*tensors, **attributes):
+    raise NotImplementedError("the file has no backward")
+
+
+def _refuses_forward(*tensors, **attributes):
+    return None
+
+
+def _refuses_backward(*tensors, **attributes):
+    return None
+
+
+`
+
+func quoted(names []string) string {
+	var text strings.Builder
+	for _, n := range names {
+		fmt.Fprintf(&text, "%q, ", n)
+	}
+	return strings.TrimRight(text.String(), " ")
+}
+
+// givenNames are the outputs that the function gives: those it has a parameter for, or, where it returns them, as many as it must.
+func (b *Binding) givenNames() []string {
+	var names []string
+	for _, t := range b.outputs {
+		if b.fills() && b.has(Output, t.Name) || !b.fills() && !t.Optional {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// fills says whether outputs are parameters of the function.
+func (b *Binding) fills() bool {
+	for _, a := range b.Args {
+		if a.Role == Output {
+			return true
+		}
+	}
+	return false
+}
+
+// pythonCode is the function that the worker calls for a pass, and what it is not judged on.
+func (b *Binding) pythonCode() string {
+	var code strings.Builder
+	var tensors []string
+	for _, t := range b.inputs {
+		tensors = append(tensors, "in_"+t.Name)
+	}
+	fmt.Fprintf(&code, "def _%v(%s, **attributes):\n", b.Pass, strings.Join(tensors, ", "))
+	for _, line := range b.pythonSizes() {
+		code.WriteString("    " + line + "\n")
+	}
+	for _, t := range b.outputs {
+		if b.has(Output, t.Name) {
+			fmt.Fprintf(&code, "    out_%s = torch.empty((%s), dtype=%s, device=in_%s.device)\n", t.Name, b.pythonShape(t), b.pythonDType(t), b.inputs[0].Name)
+		}
+	}
+	var args []string
+	for _, a := range b.Args {
+		switch a.Role {
+		case Input:
+			args = append(args, a.Name+"=in_"+a.Target)
+		case Output:
+			args = append(args, a.Name+"=out_"+a.Target)
+		case Size:
+			args = append(args, a.Name+"="+pythonSize(a.Target))
+		case Constant:
+			args = append(args, fmt.Sprintf("%s=%d", a.Name, a.Index))
+		case Attribute:
+			args = append(args, fmt.Sprintf("%s=attributes[%q]", a.Name, a.Target))
+		}
+	}
+	call := fmt.Sprintf("_MODULE.%s(%s)", b.Function.Name, strings.Join(args, ", "))
+	if b.fills() {
+		var outs []string
+		for _, name := range b.givenNames() {
+			outs = append(outs, "out_"+name)
+		}
+		result := strings.Join(outs, ", ")
+		fmt.Fprintf(&code, "    %s\n    return %s\n\n\n", call, result)
+	} else {
+		fmt.Fprintf(&code, "    return _given(%s, %q)\n\n\n", call, b.Function.Name)
+	}
+	fmt.Fprintf(&code, "def _refuses_%v(%s, **attributes):\n", b.Pass, strings.Join(tensors, ", "))
+	for _, line := range b.pythonSizes() {
+		code.WriteString("    " + line + "\n")
+	}
+	for _, c := range b.pythonConditions() {
+		fmt.Fprintf(&code, "    if not (%s):\n        return %q\n", c.code, c.sentence)
+	}
+	code.WriteString("    return None\n\n\n")
+	return code.String()
+}
+
+// pythonSizes gives every dim that a tensor shows a variable.
+func (b *Binding) pythonSizes() []string {
+	var lines []string
+	for _, d := range b.Spec.Dims {
+		for _, t := range b.inputs {
+			sizes, _ := t.Shape.([]any)
+			found := false
+			for i, size := range sizes {
+				if size == d.Name && !found {
+					lines = append(lines, fmt.Sprintf("%s = in_%s.shape[%d]", pythonName(d.Name), t.Name, i))
+					found = true
+				}
+			}
+			if found {
+				break
+			}
+		}
+	}
+	return lines
+}
+
+func pythonName(dim string) string { return "dim_" + dim }
+
+func pythonSize(target string) string {
+	dims := dimsOf(target)
+	if !strings.Contains(target, "*") {
+		dims = dims[:1]
+	}
+	for i := range dims {
+		dims[i] = pythonName(dims[i])
+	}
+	return strings.Join(dims, " * ")
+}
+
+func (b *Binding) pythonShape(t op.TensorSpec) string {
+	var words strings.Builder
+	list, _ := t.Shape.([]any)
+	for _, size := range list {
+		words.WriteString(pythonExpression(fmt.Sprint(size)) + ", ")
+	}
+	return strings.TrimRight(words.String(), " ")
+}
+
+func (b *Binding) pythonDType(t op.TensorSpec) string {
+	switch {
+	case t.DType == "" || t.DType == "$1":
+		return "in_" + b.inputs[0].Name + ".dtype"
+	case strings.HasPrefix(t.DType, "$"):
+		return fmt.Sprintf("_DTYPES[attributes[%q]]", t.DType[1:])
+	}
+	return fmt.Sprintf("_DTYPES[%q]", t.DType)
+}
+
+// pythonExpression turns an expression of a spec into Python: integers, or floats where it has sqrt.
+func pythonExpression(text string) string {
+	var s scanner.Scanner
+	files := gotoken.NewFileSet()
+	s.Init(files.AddFile("", files.Base(), len(text)), []byte(text), nil, 0)
+	float := strings.Contains(text, "sqrt")
+	var out strings.Builder
+	for {
+		_, kind, word := s.Scan()
+		switch {
+		case kind == gotoken.EOF:
+			return out.String()
+		case kind == gotoken.SEMICOLON:
+		case kind == gotoken.IDENT && word == "ceildiv":
+			out.WriteString("(lambda a, b: -(-a // b))")
+		case kind == gotoken.IDENT && (word == "min" || word == "max"):
+			out.WriteString(word)
+		case kind == gotoken.IDENT && word == "sqrt":
+			out.WriteString("(lambda a: a ** 0.5)")
+		case kind == gotoken.IDENT:
+			out.WriteString(pythonName(word))
+		case kind == gotoken.QUO && !float:
+			out.WriteString(" // ")
+		case word != "":
+			out.WriteString(word)
+		default:
+			out.WriteString(" " + kind.String() + " ")
+		}
+	}
+}
+
+func (b *Binding) pythonConditions() []condition {
+	var all []condition
+	for _, d := range b.Spec.Dims {
+		if n, fixed := b.Options.Dims[d.Name]; fixed && !b.givesSize(d.Name) && d.Default == "" {
+			all = append(all, condition{fmt.Sprintf("%s == %d", pythonName(d.Name), n), fmt.Sprintf("it is judged with --dims %s=%d", d.Name, n)})
+		}
+	}
+	for _, a := range b.Args {
+		if a.Role == Size && strings.Contains(a.Target, "=") {
+			dims := dimsOf(a.Target)
+			for _, d := range dims[1:] {
+				all = append(all, condition{pythonName(dims[0]) + " == " + pythonName(d),
+					fmt.Sprintf("%s has one parameter for %s: it is judged where they are equal", b.Function.Name, strings.Join(dims, " and "))})
+			}
+		}
+	}
+	for _, a := range b.Spec.Attributes {
+		if b.has(Attribute, a.Name) {
+			continue
+		}
+		code, value := b.attributeValue(a)
+		if code == "" {
+			continue
+		}
+		test := fmt.Sprintf("attributes[%q] == %q", a.Name, value)
+		switch a.Type {
+		case "bool":
+			test = fmt.Sprintf("attributes[%q] == %s", a.Name, map[bool]string{true: "True", false: "False"}[value == "true"])
+		case "int", "float":
+			test = fmt.Sprintf("abs(attributes[%q] - (%s)) <= 1e-6 * abs(%s) + 1e-30", a.Name, pythonExpression(value), pythonExpression(value))
+		}
+		all = append(all, condition{test, fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s", b.Function.Name, a.Name, a.Name, value)})
+	}
+	return all
+}

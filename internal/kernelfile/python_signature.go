@@ -1,0 +1,108 @@
+package kernelfile
+
+import (
+	"regexp"
+	"strings"
+)
+
+var definition = regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(`)
+
+// ReadPython lists the functions that a Python file defines at its top. Kernels of Triton are no candidates: they are called by a wrapper.
+func ReadPython(text string) *File {
+	f := &File{}
+	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
+		name := text[at[2]:at[3]]
+		if strings.HasPrefix(name, "_") || decoratedKernel(text[:at[0]]) {
+			continue
+		}
+		list := argumentList(text[at[1]:])
+		fn := Function{Name: name, Kind: Python, Line: 1 + strings.Count(text[:at[0]], "\n")}
+		for _, part := range list {
+			if p, ok := pythonParam(part); ok {
+				fn.Params = append(fn.Params, p)
+			}
+		}
+		fn.Text = "def " + name + "(" + joinParams(fn.Params) + ")"
+		f.Functions = append(f.Functions, fn)
+	}
+	return f
+}
+
+// decoratedKernel says whether the decorators right above a definition make it a kernel of Triton.
+func decoratedKernel(before string) bool {
+	lines := strings.Split(strings.TrimRight(before, "\n"), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := lines[i]
+		switch {
+		case strings.HasPrefix(line, "@"):
+			if strings.Contains(line, "jit") {
+				return true
+			}
+		case strings.TrimSpace(line) == "", !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, ")") && !strings.HasPrefix(line, "]"):
+			return false
+		}
+	}
+	return false
+}
+
+// argumentList cuts what follows an opening parenthesis at its commas, up to the closing one, without comments.
+func argumentList(text string) []string {
+	var parts []string
+	var word strings.Builder
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '#':
+			for i < len(text) && text[i] != '\n' {
+				i++
+			}
+			continue
+		case c == '"' || c == '\'':
+			end := endOfLiteral(text, i)
+			word.WriteString(text[i:end])
+			i = end - 1
+			continue
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case c == ')' && depth == 0:
+			return append(parts, word.String())
+		case strings.IndexByte(")]}", c) >= 0:
+			depth--
+		case c == ',' && depth == 0:
+			parts = append(parts, word.String())
+			word.Reset()
+			continue
+		}
+		word.WriteByte(c)
+	}
+	return append(parts, word.String())
+}
+
+// pythonParam reads one parameter; false for *, / and what takes any number of arguments.
+func pythonParam(text string) (Param, bool) {
+	text = strings.Join(strings.Fields(text), " ")
+	declared, value, optional := strings.Cut(text, "=")
+	name, annotation, _ := strings.Cut(declared, ":")
+	name, annotation = strings.TrimSpace(name), strings.TrimSpace(annotation)
+	if name == "" || name == "/" || strings.HasPrefix(name, "*") {
+		return Param{}, false
+	}
+	p := Param{Name: name, Text: text, Optional: optional}
+	value = strings.TrimSpace(value)
+	switch {
+	case strings.Contains(annotation, "Tensor"):
+		p.Pointer, p.Base = true, "void"
+	case annotation == "int":
+		p.Base = "int"
+	case annotation == "float":
+		p.Base = "float"
+	case annotation == "bool", value == "True", value == "False":
+		p.Base = "bool"
+	case strings.ContainsAny(value, ".") && !strings.Contains(value, "torch"):
+		p.Base = "float"
+	default:
+		p.Untyped = true
+	}
+	return p, true
+}

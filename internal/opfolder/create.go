@@ -1,0 +1,106 @@
+package opfolder
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"triad/cuda/rewrite"
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+//go:embed starter
+var starter embed.FS
+
+// Create makes the folder of a new operator: a small working one, or a copy of the catalog's operator from, whose files are given by sources (laid
+// out as the repository). The last part of folder is its name. The error is a *op.UsageError where the user is to blame.
+func Create(folder, from string, sources fs.FS) error {
+	name := filepath.Base(filepath.Clean(folder))
+	refuse := func(format string, a ...any) error {
+		return &op.UsageError{Message: fmt.Sprintf("new %s: ", folder) + fmt.Sprintf(format, a...)}
+	}
+	if err := op.CheckOperatorName(name); err != nil {
+		return refuse("%v, such as my_norm", err)
+	}
+	if _, err := catalog.Get(name); err == nil {
+		return refuse("%s is an operator that triad has: choose another name, and start from it with --from %s", name, name)
+	}
+	files, err := contentsOf(name, from, sources)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return refuse("it is there already: nothing was changed")
+		}
+		return refuse("cannot make the folder: %v", errors.Unwrap(err))
+	}
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("new %s: %w", folder, err)
+		}
+	}
+	return nil
+}
+
+// contentsOf gives the contents of the new files by their names.
+func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
+	files := map[string]string{}
+	if from == "" {
+		for _, ending := range []string{".toml", ".cu", ".py"} {
+			text, err := starter.ReadFile("starter/starter" + ending)
+			if err != nil {
+				return nil, err
+			}
+			files[name+ending] = strings.ReplaceAll(string(text), "OPERATOR", name)
+		}
+		return files, nil
+	}
+	o, err := catalog.Get(from)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := catalog.Source(from)
+	if err != nil {
+		return nil, err
+	}
+	toml := contractsOfOwn(regexp.MustCompile(`(?m)^name = "`+from+`"$`).ReplaceAllString(string(spec), `name = "`+name+`"`))
+	if len(o.Spec.Check.Logits) > 0 { // logits of an outlier may be off by more than 1 in fp32: no composition bounds an exponential of them
+		toml = strings.ReplaceAll(toml, `"outlier", `, "")
+	}
+	files[name+".toml"] = toml
+	for ending, file := range map[string]string{".cu": "cuda/kernels/" + from + ".cu", ".py": "triton/" + from + ".py"} {
+		text, err := fs.ReadFile(sources, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		copied := regexp.MustCompile(`TRIAD_KERNEL\((\s*)`+from+`,`).ReplaceAllString(string(text), "TRIAD_KERNEL(${1}"+name+",")
+		files[name+ending] = contractsOfOwn(copied)
+		for _, include := range rewrite.Includes(text) { // parts that lie beside a kernel come with it
+			part, err := fs.ReadFile(sources, path.Join(path.Dir(file), include))
+			if ending == ".cu" && err == nil {
+				files[include] = string(part)
+			}
+		}
+	}
+	return files, nil
+}
+
+// contractsOfOwn replaces the contracts whose allowance is written by hand by those that a reference's own operations give: what rounds some
+// intermediates becomes what may round where the reference says so, tensor cores' sums become sums in fp32.
+func contractsOfOwn(text string) string {
+	for _, c := range []struct{ from, to string }{{"p16", "stored"}, {"product16", "eager"}, {"promoted", "fp32"}, {"fast", "fp32"}} {
+		text = strings.ReplaceAll(text, `"`+c.from+`"`, `"`+c.to+`"`)
+	}
+	return text
+}

@@ -1,0 +1,168 @@
+// Package ownkernels is the backend of the files that a user adds with --add: it reads each file (kernelfile), writes the
+// code that calls its functions into the cache, and builds and runs it in a worker of its own. It knows neither flags nor
+// the order of a run, and decides no verdict.
+package ownkernels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"triad/cuda"
+	"triad/internal/advice"
+	"triad/internal/backend"
+	"triad/internal/fileversion"
+	"triad/internal/op"
+	"triad/internal/panics"
+)
+
+// Family is the first part of the names of the implementations: mine/softmax.
+const Family = "mine"
+
+// Backend runs added files, each built and run on its own.
+type Backend struct {
+	Files []*File
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// Name is the name of the backend.
+func (b *Backend) Name() string { return Family }
+
+// Families are the first parts of the names of its implementations.
+func (b *Backend) Families() []string { return []string{Family} }
+
+// Load builds the files side by side. One that cannot be built does not keep the others.
+func (b *Backend) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+	replies := make([]backend.LoadReply, len(b.Files))
+	hellos, failures := make([]backend.HelloReply, len(b.Files)), make([]error, len(b.Files))
+	var group panics.Group
+	for i, f := range b.Files {
+		group.Go(func() { replies[i], hellos[i], failures[i] = f.load(ctx, operator) })
+	}
+	if err := group.Wait(); err != nil {
+		return backend.LoadReply{}, backend.HelloReply{}, err
+	}
+	all := backend.LoadReply{Implementations: []backend.Implementation{}}
+	hello := backend.HelloReply{Versions: map[string]string{}}
+	for i, reply := range replies {
+		all.Implementations = append(all.Implementations, reply.Implementations...)
+		all.Failed = append(all.Failed, reply.Failed...)
+		if reply.Build != nil {
+			all.Build = reply.Build
+		}
+		maps.Copy(hello.Versions, hellos[i].Versions)
+	}
+	return all, hello, errors.Join(failures...)
+}
+
+// load builds one file. A fault of the file or of the toolchain is a failure of this implementation alone.
+func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+	reply, hello, err := f.adapter.Load(ctx, operator)
+	failed := backend.LoadFailure{Implementation: f.Name, Status: op.StatusBuildFail}
+	var missing *backend.Unavailable
+	var broken *backend.BuildFailure
+	switch {
+	case errors.As(err, &missing):
+		failed.Status, failed.Message = op.StatusUnavailable, missing.Sentence
+		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
+	case errors.As(err, &broken):
+		failed.Message, failed.Log = broken.Sentence, broken.Log
+		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
+	case err != nil:
+		return reply, hello, err
+	}
+	for i := range reply.Implementations {
+		reply.Implementations[i].Source = f.source
+		if f.interpreted {
+			reply.Implementations[i].Device = "interpreter"
+		}
+	}
+	if len(reply.Failed) > 0 {
+		failed = reply.Failed[0]
+		failed.Implementation = f.Name
+		failed.Message = advice.ExplainBuild(f.placeMessage(failed.Message, failed.Log))
+		reply.Failed = []backend.LoadFailure{failed}
+	}
+	return reply, hello, nil
+}
+
+// placeMessage gives a compiler's first message with its line of the user's file, or says that it is about the shim.
+func (f *File) placeMessage(message, log string) string {
+	at, line, text, found := cuda.CompilerMessage(log)
+	_, inPython, raised := strings.Cut(message, "ImportError: triad: ")
+	switch {
+	case raised:
+		return inPython
+	case found && !strings.Contains(at, filepath.Base(f.shim)):
+		return fmt.Sprintf("%s:%s: %s", at, line, text)
+	case strings.Contains(message, filepath.Base(f.shim)):
+		return message + "; this line is in the code that triad wrote to call your function, not in your file: " +
+			"check the types of its parameters, or name them with --map"
+	}
+	return message
+}
+
+// Run runs a job in the worker of its file.
+func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
+	f := b.file(job.Implementation.Name)
+	if f == nil {
+		return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added", job.Implementation.Name)
+	}
+	outcome, err := f.adapter.Run(ctx, job)
+	if err == nil && emptyOutputs(job) {
+		advice.ExplainEmpty(&outcome, f.dynamicShared)
+	}
+	if err == nil {
+		advice.Explain(&outcome, f.launchLines, f.dynamicShared)
+	}
+	if outcome.Where != nil && outcome.Where.File == f.shim {
+		outcome.Where = nil // a line of the shim tells the user nothing
+	}
+	return outcome, err
+}
+
+// emptyOutputs says whether a job has nothing to write.
+func emptyOutputs(job backend.Job) bool {
+	return !slices.ContainsFunc(job.Outputs, func(t op.TensorType) bool { return t.Elements() > 0 })
+}
+
+// Measure prepares a call to be timed, in the worker of its file.
+func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+	f := b.file(job.Implementation.Name)
+	if f == nil {
+		return nil, backend.Outcome{}, fmt.Errorf("time %s: no file of that name was added", job.Implementation.Name)
+	}
+	return f.adapter.Measure(ctx, job)
+}
+
+// file is the one of an implementation; nil where there is none.
+func (b *Backend) file(implementation string) *File {
+	i := slices.IndexFunc(b.Files, func(f *File) bool { return f.Name == implementation })
+	if i < 0 {
+		return nil
+	}
+	return b.Files[i]
+}
+
+// Close ends the workers of all files.
+func (b *Backend) Close() error {
+	var all error
+	for _, f := range b.Files {
+		all = errors.Join(all, f.adapter.Close())
+	}
+	return all
+}
+
+// Versions says of every file where it lies and at which commit of its repository.
+func (b *Backend) Versions(ctx context.Context) map[string]string {
+	all := map[string]string{}
+	for _, f := range b.Files {
+		all[f.Name] = f.Path + fileversion.Commit(ctx, f.Path)
+	}
+	return all
+}

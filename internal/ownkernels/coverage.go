@@ -1,0 +1,72 @@
+package ownkernels
+
+import (
+	"maps"
+	"slices"
+
+	"triad/internal/op"
+)
+
+// Coverage is what files can be judged on.
+type Coverage struct {
+	Passes []op.Pass
+	DTypes []string
+	Equal  [][]string        // dims that one parameter stands for, group by group
+	Pins   map[string]string // values of the attributes without a parameter; "" where two functions differ
+}
+
+func (c *Coverage) add(pass op.Pass, dtypes []string, pins map[string]string, equal [][]string) {
+	for _, group := range equal { // shapes of unequal sizes are given up for the file that has no parameters for them
+		if !slices.ContainsFunc(c.Equal, func(g []string) bool { return slices.Equal(g, group) }) {
+			c.Equal = append(c.Equal, group)
+		}
+	}
+	if !slices.Contains(c.Passes, pass) {
+		c.Passes = append(c.Passes, pass)
+	}
+	for _, d := range dtypes {
+		if !slices.Contains(c.DTypes, d) {
+			c.DTypes = append(c.DTypes, d)
+		}
+	}
+	if c.Pins == nil {
+		c.Pins = maps.Clone(pins)
+		return
+	}
+	for name, value := range pins {
+		if c.Pins[name] != value {
+			c.Pins[name] = ""
+		}
+	}
+	for name := range c.Pins {
+		if pins[name] != c.Pins[name] {
+			c.Pins[name] = ""
+		}
+	}
+}
+
+// Narrow restricts the cases to those that some added file can be judged on, where the user left that open.
+func (b *Backend) Narrow(options *op.Options) {
+	var all Coverage
+	for _, f := range b.Files {
+		for _, pass := range f.Covers.Passes {
+			all.add(pass, f.Covers.DTypes, f.Covers.Pins, f.Covers.Equal)
+		}
+	}
+	if len(options.Passes) == 0 {
+		options.Passes = all.Passes
+	}
+	if len(options.DTypes) == 0 {
+		options.DTypes = all.DTypes
+	}
+	attributes := maps.Clone(options.Attributes)
+	if attributes == nil {
+		attributes = map[string]string{}
+	}
+	for name, value := range all.Pins {
+		if _, asked := attributes[name]; !asked && value != "" {
+			attributes[name] = value
+		}
+	}
+	options.Attributes, options.Equal = attributes, all.Equal
+}

@@ -1,0 +1,158 @@
+package ownkernels
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/cuda"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+	"triad/internal/worker"
+)
+
+// Workers makes the processes that run kernels, and says where generated code is kept.
+type Workers struct {
+	CUDA   func() *worker.Adapter              // runs the kernels of a .cu
+	Python func(folder string) *worker.Adapter // runs the operator file in a folder
+	Cache  string                              // the folder of generated code, in its subfolder own
+	GPU    bool
+}
+
+// Reading is what decides how a file is understood.
+type Reading struct {
+	Request string // FILE[:function][@pass], the words of --add
+	Spec    *op.Spec
+	Passes  []op.Pass
+	Options kernelfile.Options
+	Workers Workers
+}
+
+// File is one added file, ready to be built and run.
+type File struct {
+	Name       string   // of the implementation: "mine/softmax", "mine/softmax:solve"
+	Path       string   // absolute
+	Matched    []string // what was understood of each function, in sentences
+	Parameters []string // of the functions that are judged
+	Covers     Coverage
+	NoBarrier  bool // its threads share memory and it has no barrier
+
+	reading       Reading
+	source        string // hash of the file, of what it includes and of how it is called
+	shim          string // path of the code that triad wrote to call it
+	adapter       *worker.Adapter
+	interpreted   bool  // its kernels run in Triton's interpreter
+	launchLines   []int // the lines with a <<<
+	dynamicShared bool  // a kernel takes shared memory at its launch
+}
+
+// Read reads a file, matches its functions and writes the code that calls them. The error is a *op.UsageError where the
+// user can correct it.
+func (r Reading) Read() (*File, error) {
+	request, err := kernelfile.ParseRequest(r.Request)
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(request.Path)
+	if err != nil {
+		return nil, fmt.Errorf("resolve %s: %w", request.Path, err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, r.refuse("cannot read the file: %v", errors.Unwrap(err))
+	}
+	f := &File{Path: path, Name: request.Implementation(), reading: r}
+	if strings.ContainsAny(f.Name, " \t\"\\,") {
+		return nil, r.refuse("the file's name becomes the name of the implementation: rename it so that it has no blanks, commas or quotes")
+	}
+	asCUDA := kernelfile.ReadCUDA(string(content)) // a .py may hold CUDA in a string
+	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
+	f.NoBarrier = asCUDA.Shares && !asCUDA.Waits
+	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
+	bindings, err := kernelfile.Bind(request.Read(string(content)), request, r.Spec, r.Passes, r.Options)
+	if err != nil {
+		return nil, r.refuse("%v", err)
+	}
+	for _, b := range bindings {
+		if !slices.Contains(r.Passes, b.Pass) {
+			continue
+		}
+		f.Matched = append(f.Matched, b.Describe())
+		f.Parameters = append(f.Parameters, b.Parameters()...)
+		f.Covers.add(b.Pass, b.DTypes(), b.Pins(), b.Equal())
+	}
+	if request.IsPython() {
+		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
+	}
+	f.describeFlags(r.Options.Flags, r.Workers.GPU)
+	return f, f.writeCUDA(func(include string) string {
+		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
+	})
+}
+
+// importsTriton finds a line that imports Triton, alone or among others.
+var importsTriton = regexp.MustCompile(`(?m)^[ \t]*(import|from)\b.*\btriton\b`)
+
+func (r Reading) refuse(format string, a ...any) error {
+	return &op.UsageError{Message: fmt.Sprintf("--add %s: ", r.Request) + fmt.Sprintf(format, a...)}
+}
+
+// describeFlags adds to what was understood which flags the file is compiled with.
+func (f *File) describeFlags(flags []string, gpu bool) {
+	if len(flags) == 0 {
+		return
+	}
+	text := "compiled with " + strings.Join(flags, " ")
+	if emulated, _ := cuda.CheckFlags(flags); !gpu && len(emulated) < len(flags) {
+		known := func(word string) bool { return slices.Contains(emulated, word) }
+		without := strings.Join(slices.DeleteFunc(slices.Clone(flags), known), " ")
+		text = "compiled for the emulator, where these flags say nothing: " + without
+		if len(emulated) > 0 {
+			text = "compiled with " + strings.Join(emulated, " ") + "; in the emulator these flags say nothing: " + without
+		}
+	}
+	f.Matched = append(f.Matched, text)
+}
+
+// IsPython says whether the file is a .py.
+func (f *File) IsPython() bool { return filepath.Ext(f.Path) == ".py" }
+
+// Close ends the worker of the file.
+func (f *File) Close() error { return f.adapter.Close() }
+
+// Assumed are the attributes whose value neither a parameter of the file nor --attr gives, with their other values.
+func (f *File) Assumed() map[string][]string {
+	assumed := map[string][]string{}
+	for _, a := range f.reading.Spec.Attributes {
+		value, pinned := f.Covers.Pins[a.Name]
+		if _, asked := f.reading.Options.Attrs[a.Name]; asked || !pinned || value == "" {
+			continue
+		}
+		values := a.Values
+		if a.Type == "bool" {
+			values = []string{"true", "false"}
+		}
+		for _, v := range values {
+			if v != value {
+				assumed[a.Name] = append(assumed[a.Name], v)
+			}
+		}
+	}
+	return assumed
+}
+
+// WithAttribute reads the file again, to be judged with another value of an attribute.
+func (f *File) WithAttribute(name, value string) (*File, error) {
+	changed := f.reading
+	changed.Options.Attrs = maps.Clone(f.reading.Options.Attrs)
+	if changed.Options.Attrs == nil {
+		changed.Options.Attrs = map[string]string{}
+	}
+	changed.Options.Attrs[name] = value
+	return changed.Read()
+}

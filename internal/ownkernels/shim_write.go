@@ -1,0 +1,94 @@
+package ownkernels
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"triad/internal/fileversion"
+)
+
+// writePython puts the operator file that calls a .py where the worker finds it: a folder of the cache whose name depends on
+// what was asked for and not on the contents, so that the next version of the file is looked for in the same one.
+func (f *File) writePython(code string) error {
+	hash := sha256.New()
+	hash.Write([]byte(strings.ReplaceAll(code, f.Path, "")))
+	fileversion.WriteContents(hash, f.Path)
+	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
+	operator := f.reading.Spec.Name
+	asked := fmt.Sprintf("%s %+v", f.reading.Request, f.reading.Options)
+	folder, err := f.shimFolder(f.Path + "\x00" + operator + "\x00" + asked)
+	if err != nil {
+		return err
+	}
+	f.shim = filepath.Join(folder, operator+".py")
+	if err := f.writeShim(code); err != nil {
+		return err
+	}
+	f.adapter = f.reading.Workers.Python(folder)
+	f.adapter.BackendName, f.adapter.FamilyNames = f.Name, []string{Family}
+	f.adapter.Slot, f.adapter.Slots = func(string) string { return Family }, nil
+	return nil
+}
+
+// writeCUDA puts the code that calls a .cu where the builder finds it: a folder of the cache whose name depends on that code.
+func (f *File) writeCUDA(code func(include string) string) error {
+	hash := sha256.New()
+	hash.Write([]byte(code("")))
+	fileversion.WriteContents(hash, f.Path)
+	f.source = hex.EncodeToString(hash.Sum(nil)[:16])
+	folder, err := f.shimFolder(f.Path + "\x00" + code(""))
+	if err != nil {
+		return err
+	}
+	// The builder lays files out as they lie on disk, so that a relative path finds the file there too.
+	include, err := filepath.Rel(folder, f.Path)
+	if err != nil {
+		return fmt.Errorf("write the code that calls %s: %w", f.Name, err)
+	}
+	stem := strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))
+	f.shim = filepath.Join(folder, stem+".triad.cu")
+	if err := f.writeShim(code(filepath.ToSlash(include))); err != nil {
+		return err
+	}
+	f.adapter = f.reading.Workers.CUDA()
+	f.adapter.BackendName, f.adapter.FamilyNames = f.Name, []string{Family}
+	f.adapter.Slot = func(string) string { return Family }
+	f.adapter.Names = func(string) string { return f.shim }
+	return nil
+}
+
+// shimFolder makes the folder of the cache that a key names.
+func (f *File) shimFolder(key string) (string, error) {
+	sum := sha256.Sum256([]byte(key))
+	folder := filepath.Join(f.reading.Workers.Cache, "own", hex.EncodeToString(sum[:8]))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("write the code that calls %s: %w", f.Name, err)
+	}
+	return folder, nil
+}
+
+// writeShim replaces the shim whole or not at all: another run may read it at the same time.
+func (f *File) writeShim(code string) error {
+	if err := replaceFile(f.shim, code); err != nil {
+		return fmt.Errorf("write the code that calls %s: %w", f.Name, err)
+	}
+	return nil
+}
+
+func replaceFile(path, text string) error {
+	partial, err := os.CreateTemp(filepath.Dir(path), ".partial-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(partial.Name())
+	_, err = partial.WriteString(text)
+	if err = errors.Join(err, partial.Close()); err != nil {
+		return err
+	}
+	return os.Rename(partial.Name(), path)
+}

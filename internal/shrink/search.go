@@ -1,0 +1,197 @@
+// Package shrink searches the smallest case on which a function is wrong, and asks of its neighbours what that says about
+// the fault: sizes that must be a multiple of a block, sizes taken for each other, a matrix read column after column, special
+// numbers. It is pure: who calls it runs the cases (Search.Run) and says when to stop (Search.Stop).
+package shrink
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"triad/internal/advice"
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// maxRuns is how many cases a search runs at most, those of Assumed not counted.
+const maxRuns = 60
+
+// Sizes are the dims of a case by name: those without a default.
+type Sizes map[string]int64
+
+// Probe is a case to be run. All that it does not name is as in the record that the search began with.
+type Probe struct {
+	Sizes            Sizes
+	Distribution     string
+	Relations        bool   // ask the relations between calls too, which bring calls of other sizes
+	Attribute, Value string // an attribute with another value; "" where none is changed
+}
+
+// Finding is the smallest case found, and what usually causes such a fault.
+type Finding struct {
+	Record record.Record
+	Advice string
+}
+
+// Search is the search for one wrong record.
+type Search struct {
+	Spec    *op.Spec
+	Suspect Suspect
+	// Run judges a case; nil where it cannot be run.
+	Run func(Probe) *record.Record
+	// Stop says that no more is to be run.
+	Stop func() bool
+
+	Fixed     map[string]int64    // sizes that the user fixed
+	Equal     [][]string          // dims that one parameter stands for: they change together, with the first of the group
+	Assumed   map[string][]string // attributes whose value nobody gave, with their other values
+	NoBarrier bool                // the file shares memory between threads and has no barrier
+	Python    bool                // the function is one of Python
+
+	sizes []string // the dims that may change
+	known map[string]*record.Record
+	runs  int
+}
+
+// Find shrinks the case of the suspect and asks what its neighbours do.
+func (s *Search) Find() Finding {
+	s.known = map[string]*record.Record{}
+	first := s.Suspect.Record
+	facts := advice.Facts{Operator: first.Case.Op, Pass: first.Case.Pass, DType: first.Case.DType, Distribution: first.Case.Distribution,
+		Race: s.Suspect.Race, Formula: s.Spec.Formula, Layout: layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python}
+	if first.Status == op.StatusFail {
+		facts.Otherwise = s.rightAttribute()
+	}
+	at := s.baseSizes()
+	for _, d := range s.Spec.Dims {
+		if _, fixed := s.Fixed[d.Name]; d.Default == "" && !fixed && !s.follows(d.Name) {
+			s.sizes = append(s.sizes, d.Name)
+		}
+	}
+	smallest := first
+	if first.Status == op.StatusHang { // each further run would cost a deadline
+		facts.Status, facts.Message = first.Status, sentenceOf(first)
+		return Finding{first, advice.For(facts)}
+	}
+	lastRight := Sizes{} // the largest right value below the smallest wrong one
+	for range 2 {
+		for _, name := range s.sizes {
+			value, right, found := s.bisect(at, name)
+			if found != nil {
+				smallest = *found
+				at = s.with(at, size(name, value))
+			}
+			lastRight[name] = right
+		}
+	}
+	facts.Status, facts.Message, facts.ULP = smallest.Status, sentenceOf(smallest), farthest(smallest)
+	s.askNeighbours(&facts, at, lastRight)
+	return Finding{smallest, advice.For(facts)}
+}
+
+// baseSizes are the sizes of the suspect's case.
+func (s *Search) baseSizes() Sizes {
+	all := Sizes{}
+	for _, d := range s.Spec.Dims {
+		if d.Default == "" {
+			all[d.Name] = s.Suspect.Record.Case.Dims.Get(d.Name)
+		}
+	}
+	return all
+}
+
+// rightAttribute looks for another value of an assumed attribute with which the function is right: "interleaved=true"; ""
+// where there is none.
+func (s *Search) rightAttribute() string {
+	for _, name := range slices.Sorted(maps.Keys(s.Assumed)) {
+		for _, value := range s.Assumed[name] {
+			if s.Stop() {
+				return ""
+			}
+			p := Probe{Sizes: s.baseSizes(), Distribution: ordinaryNumbers, Relations: s.relations(), Attribute: name, Value: value}
+			if r := s.Run(p); r != nil && r.Status.Weight() == op.Good {
+				return name + "=" + value
+			}
+		}
+	}
+	return ""
+}
+
+// relations says whether the suspect is a broken relation between calls: only then are relations asked again.
+func (s *Search) relations() bool { return brokenRelation(s.Suspect.Record) }
+
+// bisect finds the smallest value of a size that is wrong, the others being as they are; found is nil where no smaller one
+// is. right is the largest right value below it, 0 where there is none.
+func (s *Search) bisect(at Sizes, name string) (wrong, right int64, found *record.Record) {
+	wrong = at[name]
+	low := int64(0)
+	for low+1 < wrong {
+		middle := (low + wrong) / 2
+		if low == 0 {
+			middle = 1
+		}
+		r := s.judge(at, size(name, middle))
+		if r != nil && r.Status.Weight() == op.Bad {
+			wrong, found = middle, r
+			continue
+		}
+		if r == nil && s.spent() {
+			break
+		}
+		low = middle
+		if r != nil && r.Status.Weight() != op.Neutral { // a size that cannot be judged is not right either
+			right = middle
+		}
+	}
+	return wrong, right, found
+}
+
+func size(name string, value int64) op.Dim { return op.Dim{Name: name, Value: value} }
+
+// with are other sizes: some changed, and those that share their parameters.
+func (s *Search) with(at Sizes, changes ...op.Dim) Sizes {
+	all := maps.Clone(at)
+	for _, c := range changes {
+		all[c.Name] = c.Value
+		for _, group := range s.Equal {
+			if group[0] == c.Name {
+				for _, other := range group[1:] {
+					all[other] = c.Value
+				}
+			}
+		}
+	}
+	return all
+}
+
+// follows says whether a size changes with another one.
+func (s *Search) follows(name string) bool {
+	return slices.ContainsFunc(s.Equal, func(group []string) bool { return slices.Contains(group[1:], name) })
+}
+
+func (s *Search) spent() bool { return s.runs >= maxRuns || s.Stop() }
+
+// judge runs the suspect's case with other sizes; nil where that cannot be, or enough was run.
+func (s *Search) judge(at Sizes, changes ...op.Dim) *record.Record {
+	return s.judgeOn(s.Suspect.Record.Case.Distribution, s.with(at, changes...))
+}
+
+func (s *Search) judgeOn(distribution string, at Sizes) *record.Record {
+	key := fmt.Sprint(at, distribution)
+	if r, ok := s.known[key]; ok {
+		return r
+	}
+	if s.spent() {
+		return nil
+	}
+	s.runs++
+	r := s.Run(Probe{Sizes: at, Distribution: distribution, Relations: s.relations()})
+	s.known[key] = r
+	return r
+}
+
+// is says whether the case with other sizes was judged so.
+func (s *Search) is(want op.Weight, at Sizes, changes ...op.Dim) bool {
+	r := s.judge(at, changes...)
+	return r != nil && r.Status.Weight() == want
+}
