@@ -12,8 +12,8 @@ import (
 	"triad/internal/opfolder"
 )
 
-// operatorNamed is the operator of the catalog called name, or the one in the folder of that path. Where a folder of the
-// name lies here, the error says how it is named, and of a file how it is judged.
+// operatorNamed is the operator of the catalog called name, or the one in the folder of that path. Where a
+// folder of the name lies here, the error says how it is named, and of a file how it is judged.
 func operatorNamed(name string) (*catalog.Operator, error) {
 	if namesFile(name) {
 		return nil, fileForOperator(name)
@@ -35,8 +35,8 @@ func operatorNamed(name string) (*catalog.Operator, error) {
 	return o, err
 }
 
-// namesFile says whether a word means a file of functions, FILE.cu or FILE.py with or without :function and @pass, and not
-// an operator.
+// namesFile says whether a word means a file of functions, FILE.cu or FILE.py with or without :function and
+// @pass, and not an operator.
 func namesFile(word string) bool {
 	r, err := kernelfile.ParseRequest(word)
 	if err != nil {
@@ -46,8 +46,8 @@ func namesFile(word string) bool {
 	return err != nil || !info.IsDir()
 }
 
-// fileForOperator is the error of a file where an operator is wanted, with the command that judges the file. beside are the
-// operators that were named with it.
+// fileForOperator is the error of a file where an operator is wanted, with the command that judges the file.
+// beside are the operators that were named with it.
 func fileForOperator(word string, beside ...string) error {
 	r, err := kernelfile.ParseRequest(word)
 	if err != nil {

@@ -49,14 +49,15 @@ func (o *ownFiles) versions(ctx context.Context) map[string]string {
 	return all
 }
 
-// ownWorkers makes the processes that run a user's kernels, and those that compute the truth of a folder's operator.
+// ownWorkers makes the processes that run a user's kernels, and those that compute the truth of a folder's
+// operator.
 type ownWorkers struct {
 	ownkernels.Workers
 	truth func(folder string) *worker.Adapter
 }
 
-// ownWorkers are those of a GPU, or of the emulator where g is nil. folder is that of the operator; nil where it is of the
-// catalog.
+// ownWorkers are those of a GPU, or of the emulator where g is nil. folder is that of the operator; nil where
+// it is of the catalog.
 func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags, o worker.Options) (ownWorkers, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
@@ -104,9 +105,9 @@ func addSpec(adapter *worker.Adapter, spec string) {
 	}
 }
 
-// participants are the backends of a run: the implementations of the operator, of the catalog or of a folder, and the
-// user's files. refused are the errors of files that were not understood; the others go on. err is that of the flags, or of
-// the files where none was understood.
+// participants are the backends of a run: the implementations of the operator, of the catalog or of a folder,
+// and the user's files. refused are the errors of files that were not understood; the others go on. err is
+// that of the flags, or of the files where none was understood.
 func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
 	o worker.Options) (all []backend.Backend, mine *ownFiles, refused []error, err error) {
 	if folder := folderOf(request); folder != nil {
@@ -126,8 +127,8 @@ func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Reques
 	return all, mine, refused, err
 }
 
-// addOwn reads the files that --add names, and the .cu of a folder that registers nothing, and makes the backend that runs
-// them; nil where there is neither a file nor a folder.
+// addOwn reads the files that --add names, and the .cu of a folder that registers nothing, and makes the
+// backend that runs them; nil where there is neither a file nor a folder.
 func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
 	o worker.Options) (*ownFiles, []error, error) {
 	options, err := f.options(request.Options)

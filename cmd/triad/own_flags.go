@@ -51,8 +51,8 @@ func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
 	return options, nil
 }
 
-// check refuses flags that speak of files where none is added; folder is that of the operator, nil where it is of the
-// catalog.
+// check refuses flags that speak of files where none is added; folder is that of the operator, nil where it
+// is of the catalog.
 func (f *ownFlags) check(request *run.Request, folder *opfolder.Folder) error {
 	speaks := len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared != ""
 	own := func(impl string) bool {

@@ -118,7 +118,8 @@ func (discard) Done(record.Item) bool                         { return false }
 func (discard) Append(*record.Record) error                   { return nil }
 func (discard) AppendDifferences(d []record.Difference) error { return nil }
 
-// tellSmallest prints the smallest wrong case of every added file, what that usually means and the command that repeats it.
+// tellSmallest prints the smallest wrong case of every added file, what that usually means and the command
+// that repeats it.
 func (a *app) tellSmallest(all []shrink.Finding, added []string) error {
 	for _, f := range all {
 		r := f.Record

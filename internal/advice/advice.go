@@ -1,6 +1,7 @@
-// Package advice tells the author of a kernel what usually causes what was found: Explain rewrites the outcome of one call
-// (a launch that CUDA refused, too much shared memory, an illegal address), For turns the facts that the search for the
-// smallest failing case established into sentences. It decides no verdict beyond what Explain says of refused launches.
+// Package advice tells the author of a kernel what usually causes what was found: Explain rewrites the
+// outcome of one call (a launch that CUDA refused, too much shared memory, an illegal address), For turns the
+// facts that the search for the smallest failing case established into sentences. It decides no verdict
+// beyond what Explain says of refused launches.
 package advice
 
 import (
@@ -24,19 +25,24 @@ type Facts struct {
 	Message      string  // of the smallest failing case
 	ULP          float64 // the largest distance from the truth there, in units in the last place; NaN or infinite where a class is wrong
 	Python       bool    // the function is one of Python
-	// Race: some case ended as a RACE. NoBarrier: shared memory is used, and no __syncthreads() stands in the file.
+	// Race: some case ended as a RACE. NoBarrier: shared memory is used, and no __syncthreads() stands in the
+	// file.
 	Race, NoBarrier bool
 	// OrdinaryPasses: on ordinary numbers the same shape is right.
 	OrdinaryPasses bool
-	// UpTo names the size up to which the function is right, the others being as in the smallest case; "" where no size matters.
+	// UpTo names the size up to which the function is right, the others being as in the smallest case; ""
+	// where no size matters.
 	UpTo string
 	Last int64 // right up to this value of UpTo
-	// Multiple: right where the size Of is a multiple of this number, wrong beside it; 0 where that is not so.
+	// Multiple: right where the size Of is a multiple of this number, wrong beside it; 0 where that is not
+	// so.
 	Multiple int64
 	Of       string
-	// Otherwise is another value of an attribute that nothing said, with which the function is right: "interleaved=true"; "" where there is none.
+	// Otherwise is another value of an attribute that nothing said, with which the function is right:
+	// "interleaved=true"; "" where there is none.
 	Otherwise string
-	// Transposed: wrong where both sizes of the matrix Matrix are 2 or more, even equal ones, and right where one of them is 1.
+	// Transposed: wrong where both sizes of the matrix Matrix are 2 or more, even equal ones, and right where
+	// one of them is 1.
 	Transposed [2]string
 	Matrix     string
 	// Written: what is wrong in the output Matrix is the truth of the transposed places.
@@ -131,7 +137,8 @@ func (f Facts) byStatus() []string {
 
 var shapes = regexp.MustCompile(`came back with shape \[(\d+) (\d+)\], want \[(\d+) (\d+)\]`)
 
-// ofShape is what there is to say of an output that was not even compared: nothing that its sentence does not, save where it is transposed.
+// ofShape is what there is to say of an output that was not even compared: nothing that its sentence does
+// not, save where it is transposed.
 func (f Facts) ofShape() []string {
 	if m := shapes.FindStringSubmatch(f.Message); m != nil && m[1] == m[4] && m[2] == m[3] {
 		return []string{"rows and columns of the result are exchanged: give it back as it is, not transposed; what lies where: " + f.Layout}
@@ -139,7 +146,8 @@ func (f Facts) ofShape() []string {
 	return nil
 }
 
-// inSteps says whether every value is near the truth and yet further off than one rounding in 16 bits; a range of 16 bits overflows too.
+// inSteps says whether every value is near the truth and yet further off than one rounding in 16 bits; a
+// range of 16 bits overflows too.
 func (f Facts) inSteps() bool {
 	return f.DType != "fp32" && f.Status == op.StatusFail && (f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation"))
 }

@@ -7,7 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// A thread far beyond a tensor ends the kernel on a GPU and is found by its address in the emulator: the advice is one.
+// A thread far beyond a tensor ends the kernel on a GPU and is found by its address in the emulator: the
+// advice is one.
 func TestAdviceOfAnIllegalAddress(t *testing.T) {
 	emulated := Facts{Status: op.StatusOutOfBounds, Message: "a write 4 bytes past the end of y", Multiple: 256, Of: "cols"}
 	onGPU := Facts{Status: op.StatusCrash, Message: "the kernel ended with CUDA error 700, illegal address", Multiple: 256, Of: "cols"}

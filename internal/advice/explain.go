@@ -32,8 +32,9 @@ func returnedCode(o *backend.Outcome) int {
 	return code
 }
 
-// ExplainEmpty changes the outcome of a call whose outputs are all empty. A launch of 0 blocks, which CUDA refuses, is
-// UNSUPPORTED there and not wrong: nothing was to be written. dynamic says that a kernel takes shared memory at the launch.
+// ExplainEmpty changes the outcome of a call whose outputs are all empty. A launch of 0 blocks, which CUDA
+// refuses, is UNSUPPORTED there and not wrong: nothing was to be written. dynamic says that a kernel takes
+// shared memory at the launch.
 func ExplainEmpty(o *backend.Outcome, dynamic bool) {
 	if code := returnedCode(o); code == cudaerror.InvalidConfiguration || code == cudaerror.InvalidValue && !dynamic {
 		o.Status = op.StatusUnsupported
@@ -41,9 +42,9 @@ func ExplainEmpty(o *backend.Outcome, dynamic bool) {
 	}
 }
 
-// Explain rewrites an outcome of a user's function in a learner's words. lines are the lines of the file with a launch,
-// dynamic says that a kernel takes shared memory at the launch. A launch that CUDA refused wrote nothing: that is FAIL, a
-// wrong answer, and not CRASH.
+// Explain rewrites an outcome of a user's function in a learner's words. lines are the lines of the file with
+// a launch, dynamic says that a kernel takes shared memory at the launch. A launch that CUDA refused wrote
+// nothing: that is FAIL, a wrong answer, and not CRASH.
 func Explain(o *backend.Outcome, lines []int, dynamic bool) {
 	code := returnedCode(o)
 	why := ""

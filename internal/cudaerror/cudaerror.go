@@ -1,5 +1,5 @@
-// Package cudaerror holds the numbers of the CUDA errors that triad acts on. The runtime (cudaError_t) and the driver
-// (CUresult) use the same numbers for them.
+// Package cudaerror holds the numbers of the CUDA errors that triad acts on. The runtime (cudaError_t) and
+// the driver (CUresult) use the same numbers for them.
 package cudaerror
 
 // The errors that triad acts on by name.
@@ -11,13 +11,15 @@ const (
 	OutOfResources       = 701 // a block needs more registers or shared memory than there are
 )
 
-// Refused says whether a launch function that returned this error began no kernel: CUDA checked the launch and rejected it.
-// The process can go on. A GPU and the emulator agree on these errors for <<<...>>> (watched_launch.cuh).
+// Refused says whether a launch function that returned this error began no kernel: CUDA checked the launch
+// and rejected it. The process can go on. A GPU and the emulator agree on these errors for <<<...>>>
+// (watched_launch.cuh).
 func Refused(code int) bool {
 	return code == InvalidValue || code == InvalidConfiguration || code == OutOfResources
 }
 
-// Sticky says whether every later call in the process fails with the same error: only a new process clears it.
+// Sticky says whether every later call in the process fails with the same error: only a new process clears
+// it.
 func Sticky(code int) bool {
 	switch code {
 	case 214, 220, IllegalAddress, 702, 709, 710, 721, 999:

@@ -11,8 +11,8 @@ import (
 // gitLimit is how long git may take to answer.
 const gitLimit = 5 * time.Second
 
-// Commit is ", commit 0123abcd" of the last commit that changed a file, with ", changed since" where the file is not as
-// committed; "" where it lies in no repository or git is missing.
+// Commit is ", commit 0123abcd" of the last commit that changed a file, with ", changed since" where the file
+// is not as committed; "" where it lies in no repository or git is missing.
 func Commit(ctx context.Context, path string) string {
 	ctx, cancel := context.WithTimeout(ctx, gitLimit)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package fileversion tells which version of a user's file was run: a hash of its contents and of what it includes, and the
-// commit of the git repository that it lies in.
+// Package fileversion tells which version of a user's file was run: a hash of its contents and of what it
+// includes, and the commit of the git repository that it lies in.
 package fileversion
 
 import (
@@ -13,8 +13,9 @@ import (
 	"triad/cuda/rewrite"
 )
 
-// WriteContents writes the contents of a file and of the files that it includes with quotes, wherever they lie, to a hash.
-// A file that cannot be read is left out: it may be one of the compiler's, or be included behind an #if.
+// WriteContents writes the contents of a file and of the files that it includes with quotes, wherever they
+// lie, to a hash. A file that cannot be read is left out: it may be one of the compiler's, or be included
+// behind an #if.
 func WriteContents(hash io.Writer, path string) {
 	writeOnce(hash, path, map[string]bool{})
 }

@@ -41,7 +41,8 @@ func ParseRequest(text string) (Request, error) {
 	return r, nil
 }
 
-// Implementation is the name under which the file is judged: mine/<stem>, or mine/<stem>:<function> where one is named.
+// Implementation is the name under which the file is judged: mine/<stem>, or mine/<stem>:<function> where one
+// is named.
 func (r Request) Implementation() string {
 	name := "mine/" + strings.TrimSuffix(filepath.Base(r.Path), filepath.Ext(r.Path))
 	if r.Function != "" {

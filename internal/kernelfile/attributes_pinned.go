@@ -19,7 +19,8 @@ func (b *Binding) Equal() [][]string {
 	return groups
 }
 
-// saysSo says whether a function's name, or that of a kernel it launches, holds the name of a switch: causal_attention is causal.
+// saysSo says whether a function's name, or that of a kernel it launches, holds the name of a switch:
+// causal_attention is causal.
 func (b *Binding) saysSo(a op.AttributeSpec) bool {
 	if a.Type != "bool" {
 		return false
@@ -31,8 +32,8 @@ func (b *Binding) saysSo(a op.AttributeSpec) bool {
 	return says(b.Function.Name) || slices.ContainsFunc(b.Function.body, func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
 }
 
-// Pins are the attributes that the function is judged with alone: what its signature has no parameter for, and what the type of an output says.
-// A number that follows from the sizes is none.
+// Pins are the attributes that the function is judged with alone: what its signature has no parameter for,
+// and what the type of an output says. A number that follows from the sizes is none.
 func (b *Binding) Pins() map[string]string {
 	pins := map[string]string{}
 	for _, a := range b.Spec.Attributes {

@@ -11,8 +11,9 @@ import (
 	"triad/internal/op"
 )
 
-// CUDAShim writes the file that calls the functions: include is the user's file as the shim includes it, name the variant they are registered
-// under. All our own code but the calls themselves stands before the include, where the user's macros cannot reach it.
+// CUDAShim writes the file that calls the functions: include is the user's file as the shim includes it, name
+// the variant they are registered under. All our own code but the calls themselves stands before the include,
+// where the user's macros cannot reach it.
 func CUDAShim(include, name string, bindings []*Binding) string {
 	var head, tail strings.Builder
 	head.WriteString("// Written by triad to call the functions of the file that it includes below.\n" +
@@ -122,8 +123,8 @@ func (b *Binding) conditions() []condition {
 	return all
 }
 
-// nothingToWrite lets a host function be called where every output is empty: it must then launch nothing, or what touches no tensor. A lone kernel
-// has no blocks to be launched with.
+// nothingToWrite lets a host function be called where every output is empty: it must then launch nothing, or
+// what touches no tensor. A lone kernel has no blocks to be launched with.
 func (b *Binding) nothingToWrite() string {
 	if b.Launch != nil {
 		return ""
@@ -142,8 +143,8 @@ func (b *Binding) whereEmpty() string {
 	return " and something must be written"
 }
 
-// attributeValue is the value of an attribute without a parameter, as C++ and in words: what --attr says, else the default. An enumeration
-// that decides an output's dtype is said by the output's type.
+// attributeValue is the value of an attribute without a parameter, as C++ and in words: what --attr says,
+// else the default. An enumeration that decides an output's dtype is said by the output's type.
 func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 	words = b.Options.Attrs[a.Name]
 	if words == "" {
@@ -166,7 +167,8 @@ func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 	return b.expressionCode(words, true), words
 }
 
-// expressionCode turns an expression of a spec or a flag into C++. In a float every number and dim is a double.
+// expressionCode turns an expression of a spec or a flag into C++. In a float every number and dim is a
+// double.
 func (b *Binding) expressionCode(text string, float bool) string {
 	var s scanner.Scanner
 	files := gotoken.NewFileSet()

@@ -202,7 +202,8 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 	return true
 }
 
-// readWords reads the words before a function's name; skip says that it cannot be called from outside or on the host.
+// readWords reads the words before a function's name; skip says that it cannot be called from outside or on
+// the host.
 func (f *File) readWords(fn *Function, before []token) (skip bool) {
 	for i, t := range before {
 		switch t.text {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Describe says what was understood of a function: its signature, what every parameter stands for, the dtypes, and what it is not judged on.
+// Describe says what was understood of a function: its signature, what every parameter stands for, the
+// dtypes, and what it is not judged on.
 func (b *Binding) Describe() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "line %d: %s\n", b.Function.Line, b.Function.Text)

@@ -40,7 +40,8 @@ func (b *Binding) instances() error {
 	return nil
 }
 
-// templateValues gives the arguments of the function's template by name; generic is a type parameter that stands for the dtype.
+// templateValues gives the arguments of the function's template by name; generic is a type parameter that
+// stands for the dtype.
 func (b *Binding) templateValues() (values map[string]string, generic string, err error) {
 	values = map[string]string{}
 	for i, t := range b.Function.Template {

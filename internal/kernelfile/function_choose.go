@@ -15,7 +15,8 @@ func isBackward(name string) bool {
 	return slices.ContainsFunc(gradientWords, func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
 }
 
-// Bind finds the functions of a file that are to be judged, one for each pass it has, and matches them; passes are those that are asked for. The error is a *op.UsageError.
+// Bind finds the functions of a file that are to be judged, one for each pass it has, and matches them;
+// passes are those that are asked for. The error is a *op.UsageError.
 func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
 	options.Arguments = r.Arguments
 	var bindings []*Binding
@@ -41,8 +42,8 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 	return bindings, nil
 }
 
-// eligible lists the functions that may be the one of a pass: those that are named, else host functions that C can call, else host
-// functions that launch, else kernels.
+// eligible lists the functions that may be the one of a pass: those that are named, else host functions that
+// C can call, else host functions that launch, else kernels.
 func (f *File) eligible(r Request, pass op.Pass) []Function {
 	var list []Function
 	for _, fn := range f.Functions {

@@ -78,8 +78,8 @@ func (b *Binding) launchSizes(flag, text string) ([3]string, error) {
 	return all, nil
 }
 
-// possible refuses a grid or block that CUDA launches for no sizes at all: that is a slip of the flag, and no fault of the kernel. One that is
-// impossible for some sizes alone is judged.
+// possible refuses a grid or block that CUDA launches for no sizes at all: that is a slip of the flag, and no
+// fault of the kernel. One that is impossible for some sizes alone is judged.
 func (b *Binding) possible(flag, asked string, all [3]string) error {
 	threads := int64(1)
 	for _, text := range all {
@@ -100,7 +100,8 @@ func (b *Binding) possible(flag, asked string, all [3]string) error {
 	return nil
 }
 
-// largest is what an expression of a launch comes to at most for sizes small and large; an error where it can be evaluated for none.
+// largest is what an expression of a launch comes to at most for sizes small and large; an error where it can
+// be evaluated for none.
 func (b *Binding) largest(text string) (int64, error) {
 	e, err := op.ParseExpression(text, func(string) bool { return true }, false)
 	if err != nil {
@@ -138,7 +139,8 @@ func (b *Binding) launchSize(flag, text string) (string, error) {
 	return own, nil
 }
 
-// translate replaces a function's own sizes by what they stand for; ok is false where a word is neither that nor a number.
+// translate replaces a function's own sizes by what they stand for; ok is false where a word is neither that
+// nor a number.
 func (b *Binding) translate(tokens []token) (text string, ok bool) {
 	var words []token
 	ok = true

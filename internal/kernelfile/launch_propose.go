@@ -85,7 +85,8 @@ func (k body) number(word string) (int, bool) {
 	return n, err == nil
 }
 
-// block proposes a block: what the kernel promises by __launch_bounds__, the sides of its shared tiles, a constant whose name says it.
+// block proposes a block: what the kernel promises by __launch_bounds__, the sides of its shared tiles, a
+// constant whose name says it.
 func (k body) block() [3]string {
 	second, third := k.uses(k.tokens, "threadIdx", "y"), k.uses(k.tokens, "threadIdx", "z")
 	if third {
@@ -141,7 +142,8 @@ func (k body) tile() []int {
 	return nil
 }
 
-// named is the value of a constant that the kernel uses and whose name speaks of a block of threads; 0 where there is none.
+// named is the value of a constant that the kernel uses and whose name speaks of a block of threads; 0 where
+// there is none.
 func (k body) named() int {
 	for _, t := range k.tokens {
 		name := strings.ToLower(t.text)
@@ -154,7 +156,8 @@ func (k body) named() int {
 	return 0
 }
 
-// grid proposes a grid: as many blocks as the index that the kernel makes of blockIdx needs to reach what it is compared with.
+// grid proposes a grid: as many blocks as the index that the kernel makes of blockIdx needs to reach what it
+// is compared with.
 func (k body) grid() [3]string {
 	grid := [3]string{"1", "1", "1"}
 	used := 0
@@ -212,7 +215,8 @@ func (k body) index(tokens []token, axis string) (name string, made []token) {
 	return "", nil
 }
 
-// aliased are the body's tokens with blockIdx and threadIdx for the variables that hold nothing else, "bx = blockIdx.x", whose definitions are left out.
+// aliased are the body's tokens with blockIdx and threadIdx for the variables that hold nothing else, "bx =
+// blockIdx.x", whose definitions are left out.
 func (k body) aliased() []token {
 	stands := map[string][]token{}
 	var all []token
@@ -276,8 +280,8 @@ func (k body) limit(name string) string {
 	return ""
 }
 
-// usual is what an axis stands for where the kernel does not say: with one axis every element or every row of the first output, with two the
-// columns along x and the rows along y.
+// usual is what an axis stands for where the kernel does not say: with one axis every element or every row of
+// the first output, with two the columns along x and the rows along y.
 func (k body) usual(axis, used int, byElement bool) string {
 	dims := k.b.outputSizes()
 	rows := strings.Join(dims[:max(len(dims)-1, 0)], " * ")

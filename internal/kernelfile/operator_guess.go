@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// GuessOperators lists which of the given operators a file may implement: those whose name the file or one of its functions
-// carries, else those whose parameters a function has. It is empty where nothing fits.
+// GuessOperators lists which of the given operators a file may implement: those whose name the file or one of
+// its functions carries, else those whose parameters a function has. It is empty where nothing fits.
 func GuessOperators(file *File, r Request, specs []*op.Spec) []string {
 	names := []string{filepath.Base(r.Path), r.Function}
 	for _, fn := range file.Functions {

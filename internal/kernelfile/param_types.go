@@ -44,7 +44,8 @@ func (p Param) isFloat() bool { return !p.Pointer && slices.Contains(floating, p
 
 func (p Param) isBool() bool { return !p.Pointer && p.Base == "bool" }
 
-// element is what a pointer points to; ok is false where the type is none of ours, any says that it may point to everything.
+// element is what a pointer points to; ok is false where the type is none of ours, any says that it may point
+// to everything.
 func (p Param) element() (dtype op.DType, any, ok bool) {
 	base := strings.TrimPrefix(p.Base, "const ")
 	if slices.Contains(anything, base) {

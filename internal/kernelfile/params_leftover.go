@@ -13,7 +13,8 @@ func dimsOf(size string) []string {
 	return strings.FieldsFunc(size, func(r rune) bool { return strings.ContainsRune(" *=", r) })
 }
 
-// rest gives the parameters whose names say nothing what is left, by type and order; where that does not settle it, it is an error.
+// rest gives the parameters whose names say nothing what is left, by type and order; where that does not
+// settle it, it is an error.
 func (b *Binding) rest(chosen []candidate) error {
 	b.Args = make([]Argument, len(chosen))
 	var pointers, numbers []int
@@ -106,8 +107,8 @@ func (b *Binding) restOfNumbers(numbers []int) error {
 // blockNames are what people call the number of threads in a block.
 var blockNames = []string{"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads", "block_dim", "tpb", "threads_per_block"}
 
-// constant takes a number that is left for the threads of a block, or for one more factor of a size that is given: batch and length where the
-// operator has rows.
+// constant takes a number that is left for the threads of a block, or for one more factor of a size that is
+// given: batch and length where the operator has rows.
 func (b *Binding) constant(a *Argument) bool {
 	name := snake(a.Name)
 	if a.isInteger() && slices.Contains(blockNames, name) {
@@ -122,7 +123,8 @@ func (b *Binding) constant(a *Argument) bool {
 	return true
 }
 
-// openSizes lists the dims that a parameter whose name says nothing may stand for: of several not one that --dims fixes, least of all as 1.
+// openSizes lists the dims that a parameter whose name says nothing may stand for: of several not one that
+// --dims fixes, least of all as 1.
 func (b *Binding) openSizes(p Param) []int {
 	var open []int
 	for k, d := range b.Spec.Dims {

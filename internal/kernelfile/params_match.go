@@ -34,7 +34,8 @@ const (
 	Constant // a number of no tensor: threads of a block, or a factor of a size that another parameter gives whole
 )
 
-// Argument is a parameter with what it stands for: Target is the spec's name, or for a size "rows", "rows * cols" or "seq_q = seq_kv".
+// Argument is a parameter with what it stands for: Target is the spec's name, or for a size "rows", "rows *
+// cols" or "seq_q = seq_kv".
 type Argument struct {
 	Param
 	Role   Role
@@ -59,7 +60,8 @@ type Binding struct {
 	covered  map[string]bool // dims that need no parameter, since they have a default
 }
 
-// Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with its template's arguments.
+// Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with
+// its template's arguments.
 type Instance struct {
 	DType string
 	Main  op.DType

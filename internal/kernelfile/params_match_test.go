@@ -105,7 +105,8 @@ func TestFixedSizesNeedNoParameter(t *testing.T) {
 	}
 }
 
-// What a function has no parameter for is said by its name where it can be, else by the default, and the shapes are ones that it can take.
+// What a function has no parameter for is said by its name where it can be, else by the default, and the
+// shapes are ones that it can take.
 func TestWhatHasNoParameterIsPinned(t *testing.T) {
 	const params = "(const float* q, const float* k, const float* v, float* o, int B, int H, int T, int D)"
 	for text, causal := range map[string]string{

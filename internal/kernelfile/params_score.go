@@ -7,7 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// Scores of a name: the spec's own, one of its synonyms (earlier ones more), a weak one that means something else elsewhere.
+// Scores of a name: the spec's own, one of its synonyms (earlier ones more), a weak one that means something
+// else elsewhere.
 const (
 	scoreExact = 100
 	scoreFirst = 90
@@ -31,7 +32,8 @@ func snake(name string) string {
 	return strings.Trim(b.String(), "_")
 }
 
-// forms are a name as written in small letters, then without what people put around it: "d_input" is also input, "n_rows" also rows.
+// forms are a name as written in small letters, then without what people put around it: "d_input" is also
+// input, "n_rows" also rows.
 func forms(name string) []string {
 	s := snake(name)
 	all := []string{s}
@@ -121,7 +123,8 @@ func scoreIn(words, form string) int {
 	return 0
 }
 
-// scoreGradient says how well a form names the gradient of a tensor: dx, d_x, x_grad, dgamma, and for outputs the upstream names.
+// scoreGradient says how well a form names the gradient of a tensor: dx, d_x, x_grad, dgamma, and for outputs
+// the upstream names.
 func scoreGradient(spec *op.Spec, form, of string) int {
 	names := append([]string{of}, strings.Fields(strings.ReplaceAll(synonyms[spec.Name][of], "|", " "))...)
 	for i, name := range names {

@@ -22,7 +22,8 @@ type search struct {
 // maxSteps bounds the search through a signature that no kernel has.
 const maxSteps = 1 << 17
 
-// byName chooses, for all parameters together, what their names fit best; a parameter whose name fits nothing stays open.
+// byName chooses, for all parameters together, what their names fit best; a parameter whose name fits nothing
+// stays open.
 func (b *Binding) byName(choices [][]candidate) ([]candidate, error) {
 	for i, list := range choices { // the few best of each are enough, and keep the search small
 		list = slices.DeleteFunc(slices.Clone(list), func(c candidate) bool { return c.score == 0 })
@@ -101,8 +102,8 @@ func (s *search) taken(i int, c candidate) bool {
 	return false
 }
 
-// uncovered counts the dims that nothing gives yet. A product is enough where no part of it is asked for: the elements of an elementwise
-// operator.
+// uncovered counts the dims that nothing gives yet. A product is enough where no part of it is asked for: the
+// elements of an elementwise operator.
 func (s *search) uncovered() int {
 	n := 0
 	if s.b.Function.Kind == Python {

@@ -10,7 +10,8 @@ import (
 	"triad/internal/op"
 )
 
-// PythonShim writes the operator file that calls the functions of a user's file: path is that file, name the implementation's.
+// PythonShim writes the operator file that calls the functions of a user's file: path is that file, name the
+// implementation's.
 func PythonShim(path, name string, bindings []*Binding) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, pythonHead, strconv.Quote(path))
@@ -135,7 +136,8 @@ func quoted(names []string) string {
 	return strings.TrimRight(text.String(), " ")
 }
 
-// givenNames are the outputs that the function gives: those it has a parameter for, or, where it returns them, as many as it must.
+// givenNames are the outputs that the function gives: those it has a parameter for, or, where it returns
+// them, as many as it must.
 func (b *Binding) givenNames() []string {
 	var names []string
 	for _, t := range b.outputs {

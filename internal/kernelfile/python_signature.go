@@ -7,7 +7,8 @@ import (
 
 var definition = regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(`)
 
-// ReadPython lists the functions that a Python file defines at its top. Kernels of Triton are no candidates: they are called by a wrapper.
+// ReadPython lists the functions that a Python file defines at its top. Kernels of Triton are no candidates:
+// they are called by a wrapper.
 func ReadPython(text string) *File {
 	f := &File{}
 	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
@@ -45,7 +46,8 @@ func decoratedKernel(before string) bool {
 	return false
 }
 
-// argumentList cuts what follows an opening parenthesis at its commas, up to the closing one, without comments.
+// argumentList cuts what follows an opening parenthesis at its commas, up to the closing one, without
+// comments.
 func argumentList(text string) []string {
 	var parts []string
 	var word strings.Builder

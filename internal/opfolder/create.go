@@ -19,8 +19,9 @@ import (
 //go:embed starter
 var starter embed.FS
 
-// Create makes the folder of a new operator: a small working one, or a copy of the catalog's operator from, whose files are given by sources (laid
-// out as the repository). The last part of folder is its name. The error is a *op.UsageError where the user is to blame.
+// Create makes the folder of a new operator: a small working one, or a copy of the catalog's operator from,
+// whose files are given by sources (laid out as the repository). The last part of folder is its name. The
+// error is a *op.UsageError where the user is to blame.
 func Create(folder, from string, sources fs.FS) error {
 	name := filepath.Base(filepath.Clean(folder))
 	refuse := func(format string, a ...any) error {
@@ -96,8 +97,9 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 	return files, nil
 }
 
-// contractsOfOwn replaces the contracts whose allowance is written by hand by those that a reference's own operations give: what rounds some
-// intermediates becomes what may round where the reference says so, tensor cores' sums become sums in fp32.
+// contractsOfOwn replaces the contracts whose allowance is written by hand by those that a reference's own
+// operations give: what rounds some intermediates becomes what may round where the reference says so, tensor
+// cores' sums become sums in fp32.
 func contractsOfOwn(text string) string {
 	for _, c := range []struct{ from, to string }{{"p16", "stored"}, {"product16", "eager"}, {"promoted", "fp32"}, {"fast", "fp32"}} {
 		text = strings.ReplaceAll(text, `"`+c.from+`"`, `"`+c.to+`"`)

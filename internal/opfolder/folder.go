@@ -14,15 +14,17 @@ import (
 	"triad/internal/op"
 )
 
-// Folder is an operator of the user's own: a folder with a spec, the fp64 reference in Python, and, where there are some, implementations.
+// Folder is an operator of the user's own: a folder with a spec, the fp64 reference in Python, and, where
+// there are some, implementations.
 type Folder struct {
 	Dir    string // absolute
 	Spec   *op.Spec
 	TOML   string // absolute, as the other files
 	Python string
 	CUDA   string // "" where there is none
-	// Registers says that the .cu registers its kernels itself (TRIAD_KERNEL); else its functions are matched by their signatures. Rows says the
-	// same of the .py (IMPLEMENTATIONS), Formula that it has a reference_backward.
+	// Registers says that the .cu registers its kernels itself (TRIAD_KERNEL); else its functions are matched
+	// by their signatures. Rows says the same of the .py (IMPLEMENTATIONS), Formula that it has a
+	// reference_backward.
 	Registers, Rows, Formula bool
 }
 

@@ -16,8 +16,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Reference is the truth of a folder's operator: its Python reference in fp64, run by a process that runs no candidate, with allowances
-// composed operation by operation.
+// Reference is the truth of a folder's operator: its Python reference in fp64, run by a process that runs no
+// candidate, with allowances composed operation by operation.
 type Reference struct {
 	Folder  *Folder
 	Backend backend.Backend // that knows truth/composed
@@ -177,8 +177,8 @@ func (r *Reference) inputs(in []tensor.Tensor) ([]tensor.Tensor, error) {
 	return inputs, nil
 }
 
-// plan says where reference_backward gets its arguments from in a chained case: the operator's inputs and upstream gradients, and what the
-// forward saved, in the dtype it is saved in.
+// plan says where reference_backward gets its arguments from in a chained case: the operator's inputs and
+// upstream gradients, and what the forward saved, in the dtype it is saved in.
 func (r *Reference) plan(c op.Case, in []tensor.Tensor) (tensors []tensor.Tensor, plan string, err error) {
 	if tensors, err = r.inputs(in); err != nil {
 		return nil, "", err
@@ -207,8 +207,8 @@ func (r *Reference) plan(c op.Case, in []tensor.Tensor) (tensors []tensor.Tensor
 	return tensors, strings.Join(words, " "), nil
 }
 
-// chain puts a backward's tensors into the order of autograd: the operator's inputs, then upstream gradients; upstream are the numbers of their
-// outputs, differentiable those of the inputs whose gradients are wanted.
+// chain puts a backward's tensors into the order of autograd: the operator's inputs, then upstream gradients;
+// upstream are the numbers of their outputs, differentiable those of the inputs whose gradients are wanted.
 func (r *Reference) chain(in []tensor.Tensor) (tensors []tensor.Tensor, upstream, differentiable string, err error) {
 	spec := r.Folder.Spec
 	if tensors, err = r.inputs(in); err != nil {
@@ -226,11 +226,12 @@ func (r *Reference) chain(in []tensor.Tensor) (tensors []tensor.Tensor, upstream
 	return tensors, strings.Join(of, ","), strings.Join(wanted, ","), nil
 }
 
-// differenceStep is how far the forward is moved along a direction of unit elements, relative to the largest input.
+// differenceStep is how far the forward is moved along a direction of unit elements, relative to the largest
+// input.
 const differenceStep = 1e-5
 
-// Prove compares the gradients along random directions with symmetric differences of the forward: what an autograd.Function or a
-// reference_backward gets wrong shows there.
+// Prove compares the gradients along random directions with symmetric differences of the forward: what an
+// autograd.Function or a reference_backward gets wrong shows there.
 func (r *Reference) Prove(c op.Case, in []tensor.Tensor, seed uint64) (catalog.Step, error) {
 	if c.Saved == "driver" {
 		c.Saved = "own"
@@ -258,7 +259,8 @@ func (r *Reference) Prove(c op.Case, in []tensor.Tensor, seed uint64) (catalog.S
 	return step, nil
 }
 
-// along is how far <gradient, v> and the difference of the loss along v lie apart, relative to the sum of the terms' magnitudes.
+// along is how far <gradient, v> and the difference of the loss along v lie apart, relative to the sum of the
+// terms' magnitudes.
 func (r *Reference) along(c op.Case, in []tensor.Tensor, input string, gradient []float64, random *rand.Rand) (float64, error) {
 	at := slices.IndexFunc(in, func(t tensor.Tensor) bool { return t.Name == input })
 	if at < 0 {

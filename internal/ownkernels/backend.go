@@ -1,6 +1,6 @@
-// Package ownkernels is the backend of the files that a user adds with --add: it reads each file (kernelfile), writes the
-// code that calls its functions into the cache, and builds and runs it in a worker of its own. It knows neither flags nor
-// the order of a run, and decides no verdict.
+// Package ownkernels is the backend of the files that a user adds with --add: it reads each file
+// (kernelfile), writes the code that calls its functions into the cache, and builds and runs it in a worker
+// of its own. It knows neither flags nor the order of a run, and decides no verdict.
 package ownkernels
 
 import (
@@ -91,7 +91,8 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 	return reply, hello, nil
 }
 
-// placeMessage gives a compiler's first message with its line of the user's file, or says that it is about the shim.
+// placeMessage gives a compiler's first message with its line of the user's file, or says that it is about
+// the shim.
 func (f *File) placeMessage(message, log string) string {
 	at, line, text, found := cuda.CompilerMessage(log)
 	_, inPython, raised := strings.Cut(message, "ImportError: triad: ")

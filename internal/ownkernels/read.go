@@ -51,8 +51,8 @@ type File struct {
 	dynamicShared bool  // a kernel takes shared memory at its launch
 }
 
-// Read reads a file, matches its functions and writes the code that calls them. The error is a *op.UsageError where the
-// user can correct it.
+// Read reads a file, matches its functions and writes the code that calls them. The error is a *op.UsageError
+// where the user can correct it.
 func (r Reading) Read() (*File, error) {
 	request, err := kernelfile.ParseRequest(r.Request)
 	if err != nil {
@@ -125,7 +125,8 @@ func (f *File) IsPython() bool { return filepath.Ext(f.Path) == ".py" }
 // Close ends the worker of the file.
 func (f *File) Close() error { return f.adapter.Close() }
 
-// Assumed are the attributes whose value neither a parameter of the file nor --attr gives, with their other values.
+// Assumed are the attributes whose value neither a parameter of the file nor --attr gives, with their other
+// values.
 func (f *File) Assumed() map[string][]string {
 	assumed := map[string][]string{}
 	for _, a := range f.reading.Spec.Attributes {

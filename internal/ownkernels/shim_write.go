@@ -12,8 +12,9 @@ import (
 	"triad/internal/fileversion"
 )
 
-// writePython puts the operator file that calls a .py where the worker finds it: a folder of the cache whose name depends on
-// what was asked for and not on the contents, so that the next version of the file is looked for in the same one.
+// writePython puts the operator file that calls a .py where the worker finds it: a folder of the cache whose
+// name depends on what was asked for and not on the contents, so that the next version of the file is looked
+// for in the same one.
 func (f *File) writePython(code string) error {
 	hash := sha256.New()
 	hash.Write([]byte(strings.ReplaceAll(code, f.Path, "")))
@@ -35,7 +36,8 @@ func (f *File) writePython(code string) error {
 	return nil
 }
 
-// writeCUDA puts the code that calls a .cu where the builder finds it: a folder of the cache whose name depends on that code.
+// writeCUDA puts the code that calls a .cu where the builder finds it: a folder of the cache whose name
+// depends on that code.
 func (f *File) writeCUDA(code func(include string) string) error {
 	hash := sha256.New()
 	hash.Write([]byte(code("")))

@@ -52,8 +52,8 @@ func sentenceOf(r record.Record) string {
 	return r.Message
 }
 
-// farthest is the largest distance from the truth among the wrong outputs, in units in the last place; NaN where there is
-// none.
+// farthest is the largest distance from the truth among the wrong outputs, in units in the last place; NaN
+// where there is none.
 func farthest(r record.Record) float64 {
 	worst := math.NaN()
 	for _, v := range r.Outputs {

@@ -1,6 +1,7 @@
-// Package shrink searches the smallest case on which a function is wrong, and asks of its neighbours what that says about
-// the fault: sizes that must be a multiple of a block, sizes taken for each other, a matrix read column after column, special
-// numbers. It is pure: who calls it runs the cases (Search.Run) and says when to stop (Search.Stop).
+// Package shrink searches the smallest case on which a function is wrong, and asks of its neighbours what
+// that says about the fault: sizes that must be a multiple of a block, sizes taken for each other, a matrix
+// read column after column, special numbers. It is pure: who calls it runs the cases (Search.Run) and says
+// when to stop (Search.Stop).
 package shrink
 
 import (
@@ -100,8 +101,8 @@ func (s *Search) baseSizes() Sizes {
 	return all
 }
 
-// rightAttribute looks for another value of an assumed attribute with which the function is right: "interleaved=true"; ""
-// where there is none.
+// rightAttribute looks for another value of an assumed attribute with which the function is right:
+// "interleaved=true"; "" where there is none.
 func (s *Search) rightAttribute() string {
 	for _, name := range slices.Sorted(maps.Keys(s.Assumed)) {
 		for _, value := range s.Assumed[name] {
@@ -120,8 +121,8 @@ func (s *Search) rightAttribute() string {
 // relations says whether the suspect is a broken relation between calls: only then are relations asked again.
 func (s *Search) relations() bool { return brokenRelation(s.Suspect.Record) }
 
-// bisect finds the smallest value of a size that is wrong, the others being as they are; found is nil where no smaller one
-// is. right is the largest right value below it, 0 where there is none.
+// bisect finds the smallest value of a size that is wrong, the others being as they are; found is nil where
+// no smaller one is. right is the largest right value below it, 0 where there is none.
 func (s *Search) bisect(at Sizes, name string) (wrong, right int64, found *record.Record) {
 	wrong = at[name]
 	low := int64(0)

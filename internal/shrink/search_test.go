@@ -40,7 +40,8 @@ func searchOf(t *testing.T, operator, distribution string, dims op.Dims, wrong f
 	}}
 }
 
-// The faults that people make, by the sizes on which they show: the smallest case is found and the advice names the cause.
+// The faults that people make, by the sizes on which they show: the smallest case is found and the advice
+// names the cause.
 func TestFindNamesTheFault(t *testing.T) {
 	rows, cols := "rows", "cols"
 	for _, c := range []struct {

@@ -7,8 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// askNeighbours asks whether the function is right on ordinary numbers, on squares, at multiples of a block, up to a size.
-// at are the sizes of the smallest case, lastRight the largest right values below them.
+// askNeighbours asks whether the function is right on ordinary numbers, on squares, at multiples of a block,
+// up to a size. at are the sizes of the smallest case, lastRight the largest right values below them.
 func (s *Search) askNeighbours(f *advice.Facts, at, lastRight Sizes) {
 	if f.Distribution != ordinaryNumbers {
 		r := s.judgeOn(ordinaryNumbers, at)
@@ -66,8 +66,8 @@ func (s *Search) findMultiple(f *advice.Facts, at Sizes) {
 	}
 }
 
-// larger are sizes on which right can be told from wrong where the smallest case is too small for that: at least 4 each; nil
-// where no size changes or the function is not wrong there.
+// larger are sizes on which right can be told from wrong where the smallest case is too small for that: at
+// least 4 each; nil where no size changes or the function is not wrong there.
 func (s *Search) larger(at Sizes) Sizes {
 	var changes []op.Dim
 	for _, name := range s.sizes {
@@ -81,8 +81,8 @@ func (s *Search) larger(at Sizes) Sizes {
 	return s.with(at, changes...)
 }
 
-// findTransposed asks whether a matrix is taken column after column: that shows where both of its sizes are 2 or more, equal
-// or not, and nowhere else.
+// findTransposed asks whether a matrix is taken column after column: that shows where both of its sizes are 2
+// or more, equal or not, and nowhere else.
 func (s *Search) findTransposed(f *advice.Facts, at Sizes) {
 	rightOrNeutral := func(changes ...op.Dim) bool { return s.is(op.Good, at, changes...) || s.is(op.Neutral, at, changes...) }
 	inputs, outputs := s.Spec.Tensors(s.Suspect.Record.Case.Pass)

@@ -14,8 +14,9 @@ type Suspect struct {
 	Race   bool // some case of the same function ended as a RACE
 }
 
-// Suspects picks, of the records of a backend, the wrong ones that tell most plainly what is wrong: one for every
-// implementation and pass, and one more where a dtype fails on special numbers alone, which is a fault of its own.
+// Suspects picks, of the records of a backend, the wrong ones that tell most plainly what is wrong: one for
+// every implementation and pass, and one more where a dtype fails on special numbers alone, which is a fault
+// of its own.
 func Suspects(records []record.Record, backend string) []Suspect {
 	byDType, races := map[string]record.Record{}, map[string]bool{}
 	var order []string
@@ -60,7 +61,8 @@ const ordinaryNumbers = "normal"
 
 func ordinary(r record.Record) bool { return r.Case.Distribution == ordinaryNumbers }
 
-// simpler says whether a record tells more plainly what is wrong: ordinary numbers before others, few elements before many.
+// simpler says whether a record tells more plainly what is wrong: ordinary numbers before others, few
+// elements before many.
 func simpler(a, b record.Record) bool {
 	if ordinary(a) != ordinary(b) {
 		return ordinary(a)

@@ -13,7 +13,8 @@ func wrong(impl, dtype, distribution string, cols int64) record.Record {
 		Case: op.Case{Pass: op.Forward, DType: dtype, Distribution: distribution, Dims: op.Dims{size("cols", cols)}}}
 }
 
-// Of each function the plainest wrong record is picked, and one more where a dtype fails on special numbers alone.
+// Of each function the plainest wrong record is picked, and one more where a dtype fails on special numbers
+// alone.
 func TestSuspects(t *testing.T) {
 	passed, built, race, other := wrong("mine/a", "fp32", "normal", 1), wrong("mine/a", "fp32", "normal", 1),
 		wrong("mine/b", "fp32", "normal", 900), wrong("cuda/warp", "fp32", "normal", 1)
