@@ -56,7 +56,8 @@ func fileForOperator(word string, beside ...string) error {
 	text, err := os.ReadFile(r.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return usage("there is no file %s; one of your own is judged with triad compare OP --add FILE, where OP is one of %s",
+		return usage("there is no file %s; one of your own is judged with triad compare OP --add FILE, "+
+			"where OP is one of %s",
 			r.Path, strings.Join(catalog.Names(), ", "))
 	case err != nil:
 		return usage("cannot read the file %s: %v", r.Path, errors.Unwrap(err))
@@ -75,6 +76,7 @@ func fileForOperator(word string, beside ...string) error {
 	if len(operators) == 0 {
 		operators = catalog.Names()
 	}
-	return usage("%s is a file, not an operator: triad compare OP --add %s, where OP is what it implements, one of %s",
+	return usage("%s is a file, not an operator: triad compare OP --add %s, where "+
+		"OP is what it implements, one of %s",
 		word, word, strings.Join(operators, ", "))
 }

@@ -58,7 +58,8 @@ type ownWorkers struct {
 
 // ownWorkers are those of a GPU, or of the emulator where g is nil. folder is that of the operator; nil where
 // it is of the catalog.
-func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags, o worker.Options) (ownWorkers, error) {
+func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
+	o worker.Options) (ownWorkers, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
 		return ownWorkers{}, err
@@ -86,11 +87,14 @@ func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags, o 
 		}
 		return adapter
 	}
-	python := func(dir string) *worker.Adapter { return reserved(pybridge.OwnBackend(environment, cache, dir, o)) }
+	python := func(dir string) *worker.Adapter {
+		return reserved(pybridge.OwnBackend(environment, cache, dir, o))
+	}
 	truth := func(dir string) *worker.Adapter {
 		return reserved(pybridge.OwnTruthBackend(environment, cache, dir, o))
 	}
-	return ownWorkers{ownkernels.Workers{CUDA: kernels, Python: python, Cache: cache, GPU: g != nil}, truth}, nil
+	workers := ownkernels.Workers{CUDA: kernels, Python: python, Cache: cache, GPU: g != nil}
+	return ownWorkers{workers, truth}, nil
 }
 
 // addSpec lets a worker know an operator that is not of the catalog.
@@ -145,13 +149,16 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	}
 	options.Several = len(f.add) > 1
 	operator := request.Operators[0]
-	reading := ownkernels.Reading{Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options, Workers: workers.Workers}
+	reading := ownkernels.Reading{Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
+		Workers: workers.Workers}
 	all := &ownFiles{folder: folder}
 	var refused []error
 	if folder != nil {
 		all.truth = a.truthOf(ctx, operator, folder, workers)
-		if b := operator.Spec.Backward; b != nil && b.Chained && !folder.Formula && len(request.Options.Saved) == 0 {
-			request.Options.Saved = []string{"own"} // autograd starts from the inputs: it knows no gradient behind given saved tensors
+		if b := operator.Spec.Backward; b != nil && b.Chained && !folder.Formula &&
+			len(request.Options.Saved) == 0 {
+			// Autograd starts from the inputs: it knows no gradient behind given saved tensors.
+			request.Options.Saved = []string{"own"}
 		}
 		if folder.CUDA != "" && !folder.Registers {
 			refused = all.read(reading, []string{folder.CUDA})
@@ -185,8 +192,10 @@ func (o *ownFiles) read(reading ownkernels.Reading, files []string) (refused []e
 	for _, text := range files {
 		reading.Request = text
 		file, err := reading.Read()
-		if err == nil && slices.ContainsFunc(o.Files, func(x *ownkernels.File) bool { return x.Name == file.Name }) {
-			err = usage("--add %s: %s is there already: two files of one name cannot be told apart, rename one", text, file.Name)
+		same := func(x *ownkernels.File) bool { return x.Name == file.Name }
+		if err == nil && slices.ContainsFunc(o.Files, same) {
+			err = usage("--add %s: %s is there already: two files of one name cannot be told apart, "+
+				"rename one", text, file.Name)
 		}
 		if err != nil {
 			refused = append(refused, err)
@@ -219,7 +228,8 @@ func folderOf(request *run.Request) *opfolder.Folder {
 }
 
 // folderBackends are the adapters of what a folder registers: kernels of its .cu, rows of its .py.
-func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags, o worker.Options) ([]backend.Backend, error) {
+func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags,
+	o worker.Options) ([]backend.Backend, error) {
 	workers, err := a.ownWorkers(f, g, e, o)
 	if err != nil {
 		return nil, err
@@ -237,7 +247,8 @@ func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags, o w
 }
 
 // truthOf gives a folder's operator the process that computes its truth.
-func (a *app) truthOf(ctx context.Context, operator *catalog.Operator, f *opfolder.Folder, workers ownWorkers) *worker.Adapter {
+func (a *app) truthOf(ctx context.Context, operator *catalog.Operator, f *opfolder.Folder,
+	workers ownWorkers) *worker.Adapter {
 	truth := workers.truth(f.Dir)
 	operator.Reference = &opfolder.Reference{Folder: f, Backend: truth, Context: ctx}
 	// Torch is imported while kernels are built; whoever asks for a truth learns what went wrong.

@@ -25,16 +25,22 @@ type ownFlags struct {
 
 func (f *ownFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringArrayVar(&f.add, "add", nil, "judge a file of your own beside ours: FILE.cu[:function][@pass] or FILE.py[:function][@pass]; may be repeated")
+	fs.StringArrayVar(&f.add, "add", nil, "judge a file of your own beside ours: "+
+		"FILE.cu[:function][@pass] or FILE.py[:function][@pass]; may be repeated")
 	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols")
-	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. \"-DTILE=32 -use_fast_math\"; without a GPU -D and -U alone apply")
-	fs.StringVar(&f.grid, "grid", "", "with --add of a lone __global__ function: its grid over the sizes, e.g. \"ceildiv(cols, 16), rows\"")
-	fs.StringVar(&f.block, "block", "", "with --add of a lone __global__ function: its block, e.g. 256 or \"16, 16\"")
-	fs.StringVar(&f.shared, "shared", "", "with --add of a lone __global__ function: bytes of dynamic shared memory, e.g. \"4 * cols\"")
+	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. "+
+		"\"-DTILE=32 -use_fast_math\"; without a GPU -D and -U alone apply")
+	fs.StringVar(&f.grid, "grid", "",
+		"with --add of a lone __global__ function: its grid over the sizes, e.g. \"ceildiv(cols, 16), rows\"")
+	fs.StringVar(&f.block, "block", "",
+		"with --add of a lone __global__ function: its block, e.g. 256 or \"16, 16\"")
+	fs.StringVar(&f.shared, "shared", "",
+		"with --add of a lone __global__ function: bytes of dynamic shared memory, e.g. \"4 * cols\"")
 }
 
 func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
-	options := kernelfile.Options{Map: map[string]string{}, Dims: o.Dims, Attrs: o.Attributes, Grid: f.grid, Block: f.block, Shared: f.shared}
+	options := kernelfile.Options{Map: map[string]string{}, Dims: o.Dims, Attrs: o.Attributes, Grid: f.grid,
+		Block: f.block, Shared: f.shared}
 	for _, word := range f.mapped {
 		name, target, ok := strings.Cut(word, "=")
 		if !ok || name == "" || target == "" {
@@ -63,7 +69,8 @@ func (f *ownFlags) check(request *run.Request, folder *opfolder.Folder) error {
 	case none && speaks:
 		return usage("--map, --grid, --block, --shared and --nvcc-flags speak of a file that --add names")
 	case none && slices.ContainsFunc(request.Impls, own):
-		return usage("--impl %s: no file of your own is here; name it with --add FILE", strings.Join(request.Impls, ","))
+		return usage("--impl %s: no file of your own is here; name it with --add FILE",
+			strings.Join(request.Impls, ","))
 	case !none && len(request.Operators) != 1:
 		return usage("--add speaks of one operator: name the one that the file implements")
 	}

@@ -21,21 +21,25 @@ import (
 const shrinkLimit = 6 * time.Second
 
 // smallestCases searches, for every pass of every added file that is wrong, the smallest case that shows it.
-func (a *app) smallestCases(ctx context.Context, mine *ownFiles, request run.Request, result run.Result) ([]shrink.Finding, error) {
+func (a *app) smallestCases(ctx context.Context, mine *ownFiles, request run.Request,
+	result run.Result) ([]shrink.Finding, error) {
 	if mine == nil || result.Interrupted {
 		return nil, nil
 	}
 	var all []shrink.Finding
 	for _, suspect := range shrink.Suspects(result.Records, ownkernels.Family) {
-		i := slices.IndexFunc(mine.Files, func(f *ownkernels.File) bool { return f.Name == suspect.Record.Impl })
+		i := slices.IndexFunc(mine.Files,
+			func(f *ownkernels.File) bool { return f.Name == suspect.Record.Impl })
 		if i < 0 {
 			continue // no file to ask
 		}
 		file := mine.Files[i]
-		p := &prober{ctx: ctx, backends: []backend.Backend{mine}, request: request, base: suspect.Record, file: file,
+		p := &prober{ctx: ctx, backends: []backend.Backend{mine}, request: request,
+			base: suspect.Record, file: file,
 			until: time.Now().Add(shrinkLimit)}
 		search := &shrink.Search{Spec: request.Operators[0].Spec, Suspect: suspect, Run: p.run, Stop: p.stop,
-			Fixed: request.Options.Dims, Equal: file.Covers.Equal, Assumed: file.Assumed(), NoBarrier: file.NoBarrier, Python: file.IsPython()}
+			Fixed: request.Options.Dims, Equal: file.Covers.Equal, Assumed: file.Assumed(),
+			NoBarrier: file.NoBarrier, Python: file.IsPython()}
 		all = append(all, search.Find())
 		if p.fault != nil {
 			return nil, p.fault
@@ -71,7 +75,8 @@ func (p *prober) run(probe shrink.Probe) *record.Record {
 		backends = []backend.Backend{&ownkernels.Backend{Files: []*ownkernels.File{file}}}
 	}
 	request := p.request
-	request.Impls, request.Explain, request.Gradients, request.Single = []string{p.base.Impl}, false, false, !probe.Relations
+	request.Impls, request.Single = []string{p.base.Impl}, !probe.Relations
+	request.Explain, request.Gradients = false, false
 	request.Timing = nil // the time of a probe is of no use to anybody
 	request.Options = p.options(probe)
 	runner := &run.Runner{Backends: backends, Recorder: discard{}, Stop: p.ctx}
@@ -90,9 +95,9 @@ func (p *prober) run(probe shrink.Probe) *record.Record {
 // options choose the one case of a probe.
 func (p *prober) options(probe shrink.Probe) op.Options {
 	base := p.base.Case
-	o := op.Options{Level: op.LevelFull, DTypes: []string{base.DType}, Passes: []op.Pass{base.Pass}, Dims: probe.Sizes,
-		Attributes: map[string]string{}, Distributions: []string{probe.Distribution}, Layouts: []string{base.Layout},
-		Device: p.request.Options.Device, Memory: p.request.Options.Memory}
+	o := op.Options{Level: op.LevelFull, DTypes: []string{base.DType}, Passes: []op.Pass{base.Pass},
+		Dims: probe.Sizes, Attributes: map[string]string{}, Distributions: []string{probe.Distribution},
+		Layouts: []string{base.Layout}, Device: p.request.Options.Device, Memory: p.request.Options.Memory}
 	if base.Upstream != "" {
 		o.Upstreams = []string{base.Upstream}
 	}
@@ -123,7 +128,8 @@ func (discard) AppendDifferences(d []record.Difference) error { return nil }
 func (a *app) tellSmallest(all []shrink.Finding, added []string) error {
 	for _, f := range all {
 		r := f.Record
-		if _, err := fmt.Fprintf(a.out, "\nThe smallest case found that shows what is wrong with %s:\n", r.Impl); err != nil {
+		_, err := fmt.Fprintf(a.out, "\nThe smallest case found that shows what is wrong with %s:\n", r.Impl)
+		if err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
 		r.ID = ""

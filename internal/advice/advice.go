@@ -23,7 +23,7 @@ type Facts struct {
 	DType        string
 	Distribution string
 	Message      string  // of the smallest failing case
-	ULP          float64 // the largest distance from the truth there, in units in the last place; NaN or infinite where a class is wrong
+	ULP          float64 // the largest error there, in units in the last place; NaN or infinite where a class is wrong
 	Python       bool    // the function is one of Python
 	// Race: some case ended as a RACE. NoBarrier: shared memory is used, and no __syncthreads() stands in the
 	// file.
@@ -56,37 +56,50 @@ func For(f Facts) string {
 	var words []string
 	if f.Otherwise != "" {
 		name, value, _ := strings.Cut(f.Otherwise, "=")
-		return fmt.Sprintf("with %s = %s it is right. The function has no parameter for %s and was judged with the default: if that is what it computes, say --attr %s",
+		return fmt.Sprintf("with %s = %s it is right. The function has no parameter for %s and was judged "+
+			"with the default: if that is what it computes, say --attr %s",
 			name, value, name, f.Otherwise)
 	}
 	if f.Transposed[0] != "" && f.Written {
-		return fmt.Sprintf("the right values stand in the transposed places: %[3]s is written, or what it is made of is read, column after column. %[3]s [%[1]s, %[2]s] lies "+
-			"row after row: element (i, j) is at i * %[2]s + j, not at j * %[1]s + i", f.Transposed[0], f.Transposed[1], f.Matrix)
+		return fmt.Sprintf("the right values stand in the transposed places: %[3]s is written, or what it "+
+			"is made of is read, column after column. %[3]s [%[1]s, %[2]s] lies "+
+			"row after row: element (i, j) is at i * %[2]s + j, not at j * %[1]s + i", f.Transposed[0],
+			f.Transposed[1], f.Matrix)
 	}
 	if f.Transposed[0] != "" {
-		return fmt.Sprintf("it is right where %[1]s or %[2]s is 1 and wrong where both are larger: a matrix is taken column after column. %[3]s [%[1]s, %[2]s] lies row "+
-			"after row: element (i, j) is at i * %[2]s + j, not at j * %[1]s + i", f.Transposed[0], f.Transposed[1], f.Matrix)
+		return fmt.Sprintf("it is right where %[1]s or %[2]s is 1 and wrong where both are larger: a "+
+			"matrix is taken column after column. %[3]s [%[1]s, %[2]s] lies row "+
+			"after row: element (i, j) is at i * %[2]s + j, not at j * %[1]s + i", f.Transposed[0],
+			f.Transposed[1], f.Matrix)
 	}
 	if f.Square[0] != "" {
-		words = append(words, fmt.Sprintf("it is right where %s = %s and wrong where they differ: an index uses one for the other. In a row-major matrix element (r, c) "+
-			"lies at r * %s + c, where %s is the number of columns", f.Square[0], f.Square[1], f.Square[1], f.Square[1]))
+		words = append(words, fmt.Sprintf("it is right where %s = %s and wrong where they differ: an "+
+			"index uses one for the other. In a row-major matrix element (r, c) "+
+			"lies at r * %s + c, where %s is the number of columns", f.Square[0], f.Square[1], f.Square[1],
+			f.Square[1]))
 	}
 	if f.Multiple > 0 && f.wild() {
-		return fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it: a thread works beyond the end of a tensor, since the last block has more threads "+
-			"than there are elements. Compare the index with the size before using it, as in if (i < n)", f.Of, f.Multiple)
+		return fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it: a thread works "+
+			"beyond the end of a tensor, since the last block has more threads "+
+			"than there are elements. Compare the index with the size before using it, as in if (i < n)",
+			f.Of, f.Multiple)
 	}
 	if f.Multiple > 0 {
-		words = append(words, fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it: the tail is not handled. Round the number of blocks up, "+
-			"(%s + %d) / %d, let loops run to %s, and compare every index with it", f.Of, f.Multiple, f.Of, f.Multiple-1, f.Multiple, f.Of))
+		words = append(words, fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it: "+
+			"the tail is not handled. Round the number of blocks up, "+
+			"(%s + %d) / %d, let loops run to %s, and compare every index with it", f.Of, f.Multiple, f.Of,
+			f.Multiple-1, f.Multiple, f.Of))
 	} else if f.UpTo != "" && !f.OrdinaryPasses && !(f.inSteps() && f.Last < 32) {
-		words = append(words, fmt.Sprintf("%s up to %d are right, from %d on it is wrong%s", f.UpTo, f.Last, f.Last+1, afterLimit(f)))
+		words = append(words, fmt.Sprintf("%s up to %d are right, from %d on it is wrong%s", f.UpTo, f.Last,
+			f.Last+1, afterLimit(f)))
 	}
 	return strings.Join(append(words, f.byStatus()...), "; ")
 }
 
 func afterLimit(f Facts) string {
 	if slices.Contains([]int64{32, 64, 128, 256, 512, 1024}, f.Last) && !f.Python {
-		return fmt.Sprintf(": %d threads are not enough for it; let every thread loop over several elements, i += blockDim.x", f.Last)
+		return fmt.Sprintf(": %d threads are not enough for it; let every thread loop over several "+
+			"elements, i += blockDim.x", f.Last)
 	}
 	return ""
 }
@@ -105,31 +118,40 @@ func (f Facts) byStatus() []string {
 		return nil
 	case strings.Contains(f.Message, " came back ") || strings.Contains(f.Message, ", want a torch.Tensor"):
 		return f.ofShape()
-	case f.Status == op.StatusCrash && !f.wild() || f.Status == op.StatusHang || f.Status == op.StatusOOM: // nothing was compared: its own sentence says where
+	case f.Status == op.StatusCrash && !f.wild() || f.Status == op.StatusHang || f.Status == op.StatusOOM:
+		// Nothing was compared: the outcome's own sentence says where.
 		return nil
 	case f.NoBarrier && !f.wild():
-		return []string{"the threads share memory and the file has no __syncthreads(): put one between writing shared memory and reading what other threads wrote"}
+		return []string{"the threads share memory and the file has no __syncthreads(): put one between " +
+			"writing shared memory and reading what other threads wrote"}
 	case f.Status == op.StatusRace || f.Race:
-		return []string{"threads read what other threads have not written yet, or write the same place: put __syncthreads() between writing shared memory and " +
+		return []string{"threads read what other threads have not written yet, or write the same place: " +
+			"put __syncthreads() between writing shared memory and " +
 			"reading it, and again before it is overwritten; add to one place with atomicAdd"}
 	case f.wild() && f.Square[0] != "":
 		return nil
 	case f.wild():
-		return []string{"a thread works beyond the end of a tensor: the last block has more threads than there are elements; compare the index with the size " +
+		return []string{"a thread works beyond the end of a tensor: the last block has more threads than " +
+			"there are elements; compare the index with the size " +
 			"before using it, as in if (i < n)"}
 	case f.Status == op.StatusDivergent || f.Status == op.StatusDeadlock:
-		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it out of the if, or let no thread return before it"}
+		return []string{"not every thread of the block reaches the __syncthreads() or shuffle: take it " +
+			"out of the if, or let no thread return before it"}
 	case strings.Contains(f.Message, "never written") && !settled:
-		return []string{"elements stay unwritten: the grid has too few blocks (N / 256 rounds down: write (N + 255) / 256), or a loop or a comparison ends too early"}
+		return []string{"elements stay unwritten: the grid has too few blocks (N / 256 rounds down: write " +
+			"(N + 255) / 256), or a loop or a comparison ends too early"}
 	case f.OrdinaryPasses:
 		return []string{f.ofNumbers()}
 	case f.inSteps() && !settled:
-		return []string{"every value is near the truth, but further off than one rounding at the end: sums or other steps are kept in " + f.DType +
+		return []string{"every value is near the truth, but further off than one rounding at the end: " +
+			"sums or other steps are kept in " + f.DType +
 			". Convert to float first, compute and sum in float, round once when storing"}
 	case f.UpTo == "" && !settled && f.ULP < 4096: // not a NaN
-		return []string{"every value is near the truth, but not near enough: look for an approximation, or for a constant such as eps that is off"}
+		return []string{"every value is near the truth, but not near enough: look for an approximation, " +
+			"or for a constant such as eps that is off"}
 	case f.UpTo == "" && !settled:
-		return []string{"it is wrong from the smallest shape on. Compare it with the formula, " + f.Formula + ", and with what lies where: " + f.Layout +
+		return []string{"it is wrong from the smallest shape on. Compare it with the formula, " + f.Formula +
+			", and with what lies where: " + f.Layout +
 			", each row after row, the last size without gaps"}
 	}
 	return nil
@@ -141,7 +163,8 @@ var shapes = regexp.MustCompile(`came back with shape \[(\d+) (\d+)\], want \[(\
 // not, save where it is transposed.
 func (f Facts) ofShape() []string {
 	if m := shapes.FindStringSubmatch(f.Message); m != nil && m[1] == m[4] && m[2] == m[3] {
-		return []string{"rows and columns of the result are exchanged: give it back as it is, not transposed; what lies where: " + f.Layout}
+		return []string{"rows and columns of the result are exchanged: give it back as it is, not " +
+			"transposed; what lies where: " + f.Layout}
 	}
 	return nil
 }
@@ -149,17 +172,22 @@ func (f Facts) ofShape() []string {
 // inSteps says whether every value is near the truth and yet further off than one rounding in 16 bits; a
 // range of 16 bits overflows too.
 func (f Facts) inSteps() bool {
-	return f.DType != "fp32" && f.Status == op.StatusFail && (f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation"))
+	return f.DType != "fp32" && f.Status == op.StatusFail &&
+		(f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation"))
 }
 
 // ofNumbers is what large, equal or special numbers usually break.
 func (f Facts) ofNumbers() string {
-	start := fmt.Sprintf("on ordinary numbers this shape is right, on others (%s) it is wrong: ", f.Distribution)
+	start := fmt.Sprintf("on ordinary numbers this shape is right, on others (%s) it is wrong: ",
+		f.Distribution)
 	switch {
 	case f.Operator == "softmax" || f.Operator == "flash_attention":
-		return start + "subtract the row's maximum before exp, begin the maximum with -INFINITY and not with 0, and leave what is masked out of it"
+		return start + "subtract the row's maximum before exp, begin the maximum with -INFINITY and not " +
+			"with 0, and leave what is masked out of it"
 	case f.Operator == "layernorm":
-		return start + "mean(x^2) - mean(x)^2 loses all digits where the mean is large: subtract the mean first, then square; add eps inside the root"
+		return start + "mean(x^2) - mean(x)^2 loses all digits where the mean is large: subtract the mean " +
+			"first, then square; add eps inside the root"
 	}
-	return start + "look for an exp, a square or a product that overflows, and for a NaN or infinity that is lost"
+	return start + "look for an exp, a square or a product that overflows, and for a NaN or infinity that " +
+		"is lost"
 }

@@ -36,9 +36,11 @@ func returnedCode(o *backend.Outcome) int {
 // refuses, is UNSUPPORTED there and not wrong: nothing was to be written. dynamic says that a kernel takes
 // shared memory at the launch.
 func ExplainEmpty(o *backend.Outcome, dynamic bool) {
-	if code := returnedCode(o); code == cudaerror.InvalidConfiguration || code == cudaerror.InvalidValue && !dynamic {
+	code := returnedCode(o)
+	if code == cudaerror.InvalidConfiguration || code == cudaerror.InvalidValue && !dynamic {
 		o.Status = op.StatusUnsupported
-		o.Sentence = "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a size is 0"
+		o.Sentence = "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a " +
+			"size is 0"
 	}
 }
 
@@ -50,15 +52,20 @@ func Explain(o *backend.Outcome, lines []int, dynamic bool) {
 	why := ""
 	switch {
 	case code == cudaerror.InvalidConfiguration:
-		why = "the grid or the block is 0 or too large. N / 256 is 0 blocks where N is below 256: write (N + 255) / 256. A block has at most 1024 threads"
+		why = "the grid or the block is 0 or too large. N / 256 is 0 blocks where N is below 256: write " +
+			"(N + 255) / 256. A block has at most 1024 threads"
 	case code == cudaerror.InvalidValue && dynamic:
-		why = "it asks for more dynamic shared memory than a block may have. Without asking it is 48 KiB, 12288 floats; more, up to 227 KiB on an H100, needs " +
+		why = "it asks for more dynamic shared memory than a block may have. Without asking it is 48 KiB, " +
+			"12288 floats; more, up to 227 KiB on an H100, needs " +
 			"cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before"
 	case code == cudaerror.InvalidValue:
-		why = "it, or another call of CUDA in the function, was given a value that cannot be (error 1, invalid value): look at the sizes of the grid and the block, the bytes " +
-			"of dynamic shared memory, __launch_bounds__, and what cudaMemcpy or cudaFuncSetAttribute is given"
+		why = "it, or another call of CUDA in the function, was given a value that cannot be (error 1, " +
+			"invalid value): look at the sizes of the grid and the block, the bytes " +
+			"of dynamic shared memory, __launch_bounds__, and what cudaMemcpy or cudaFuncSetAttribute is " +
+			"given"
 	case code == cudaerror.OutOfResources:
-		why = "a block needs more registers or shared memory than there are (error 701): use fewer threads a block or less shared memory, or say " +
+		why = "a block needs more registers or shared memory than there are (error 701): use fewer " +
+			"threads a block or less shared memory, or say " +
 			"__launch_bounds__(threads) at the kernel"
 	}
 	if why != "" {
@@ -70,7 +77,8 @@ func Explain(o *backend.Outcome, lines []int, dynamic bool) {
 		o.Status = op.StatusFail
 		o.Sentence += lessShared
 	case o.Status == op.StatusCrash && strings.Contains(o.Sentence, illegalAddress):
-		o.Sentence += ": a thread read or wrote where no tensor lies. --device cpu runs the same and names the line, the block and the thread"
+		o.Sentence += ": a thread read or wrote where no tensor lies. --device cpu runs the same and " +
+			"names the line, the block and the thread"
 	}
 }
 
@@ -83,7 +91,8 @@ func ExplainBuild(message string) string {
 }
 
 // lessShared is what to do about too much static shared memory.
-const lessShared = ": 48 KiB are 12288 floats; give a block less to keep, or take the memory at the launch, extern __shared__"
+const lessShared = ": 48 KiB are 12288 floats; give a block less to keep, or take the memory at the " +
+	"launch, extern __shared__"
 
 // inLines names the lines of the launches: " in line 5".
 func inLines(lines []int) string {
@@ -93,5 +102,6 @@ func inLines(lines []int) string {
 	case 1:
 		return fmt.Sprintf(" in line %d", lines[0])
 	}
-	return fmt.Sprintf(" in one of the lines %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(lines), " ", ", "), "[]"))
+	return fmt.Sprintf(" in one of the lines %s",
+		strings.Trim(strings.ReplaceAll(fmt.Sprint(lines), " ", ", "), "[]"))
 }

@@ -20,7 +20,8 @@ func ParseRequest(text string) (Request, error) {
 	r := Request{Path: text}
 	if at := strings.LastIndexByte(r.Path, '@'); at > strings.LastIndexByte(r.Path, '/') {
 		if err := r.Pass.UnmarshalText([]byte(r.Path[at+1:])); err != nil {
-			return r, &op.UsageError{Message: fmt.Sprintf("--add %s: after @ stands %q: want forward or backward", text, r.Path[at+1:])}
+			return r, &op.UsageError{Message: fmt.Sprintf("--add %s: after @ stands %q: want forward or "+
+				"backward", text, r.Path[at+1:])}
 		}
 		r.Path = r.Path[:at]
 	}
@@ -36,7 +37,8 @@ func ParseRequest(text string) (Request, error) {
 		r.Function = r.Function[:open]
 	}
 	if !strings.HasSuffix(r.Path, ".cu") && !strings.HasSuffix(r.Path, ".py") {
-		return r, &op.UsageError{Message: fmt.Sprintf("--add %s: want a .cu or a .py file, as in --add mine.cu or --add mine.cu:solve", text)}
+		return r, &op.UsageError{Message: fmt.Sprintf("--add %s: want a .cu or a .py file, as in --add "+
+			"mine.cu or --add mine.cu:solve", text)}
 	}
 	return r, nil
 }

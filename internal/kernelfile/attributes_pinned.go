@@ -27,9 +27,11 @@ func (b *Binding) saysSo(a op.AttributeSpec) bool {
 	}
 	says := func(name string) bool {
 		before, _, found := strings.Cut(snake(name), a.Name)
-		return found && !strings.HasSuffix(strings.TrimRight(before, "_"), "non") && !strings.HasSuffix(strings.TrimRight(before, "_"), "no")
+		return found && !strings.HasSuffix(strings.TrimRight(before, "_"), "non") &&
+			!strings.HasSuffix(strings.TrimRight(before, "_"), "no")
 	}
-	return says(b.Function.Name) || slices.ContainsFunc(b.Function.body, func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
+	return says(b.Function.Name) || slices.ContainsFunc(b.Function.body,
+		func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
 }
 
 // Pins are the attributes that the function is judged with alone: what its signature has no parameter for,
@@ -52,7 +54,8 @@ func (b *Binding) Pins() map[string]string {
 		}
 		for _, arg := range b.Args {
 			if arg.Role == Output && b.outputs[arg.Index].DType == "$"+a.Name {
-				if d, any, ok := arg.instantiate(b.Cases[0].types).element(); ok && !any && slices.Contains(a.Values, d.String()) {
+				if d, any, ok := arg.instantiate(b.Cases[0].types).element(); ok && !any &&
+					slices.Contains(a.Values, d.String()) {
 					pins[a.Name] = d.String()
 				}
 			}

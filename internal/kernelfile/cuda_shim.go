@@ -17,19 +17,24 @@ import (
 func CUDAShim(include, name string, bindings []*Binding) string {
 	var head, tail strings.Builder
 	head.WriteString("// Written by triad to call the functions of the file that it includes below.\n" +
-		"#include \"arguments.cuh\"\n#include \"register.cuh\"\n#include \"watched_launch.cuh\"\n#include <cmath>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n\n" +
+		"#include \"arguments.cuh\"\n#include \"register.cuh\"\n#include \"watched_launch.cuh\"\n" +
+		"#include <cmath>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n\n" +
 		"namespace triad_own {\n\n" + supportCode)
 	for i, b := range bindings {
 		head.WriteString(b.acceptCode(i))
 	}
 	head.WriteString("} // namespace triad_own\n\n")
-	fmt.Fprintf(&tail, "#define main triad_own_main_of_the_file\n#include %s\n#undef main\n\n", strconv.Quote(include))
+	fmt.Fprintf(&tail, "#define main triad_own_main_of_the_file\n#include %s\n#undef main\n\n",
+		strconv.Quote(include))
 	for i, b := range bindings {
 		tail.WriteString(b.launchCode(i))
 		for k, contract := range b.contracts() {
-			fmt.Fprintf(&tail, "static const ::triad::Registered triad_own_registered_%d_%d(::triad::Registration(%q, %q, %q).contract(%q).dtypes(%s).outputs(%du)"+
+			fmt.Fprintf(&tail, "static const ::triad::Registered "+
+				"triad_own_registered_%d_%d(::triad::Registration(%q, %q, %q)"+
+				".contract(%q).dtypes(%s).outputs(%du)"+
 				".accepts(triad_own::accepts_%d).launch(triad_own_launch_%d).constraint(%q));\n",
-				i, k, b.Spec.Name, name, b.Pass.String(), contract.name, strings.Join(contract.bits, " | "), b.outputBits(), i, i, b.Constraint())
+				i, k, b.Spec.Name, name, b.Pass.String(), contract.name, strings.Join(contract.bits, " | "),
+				b.outputBits(), i, i, b.Constraint())
 		}
 		tail.WriteString("\n")
 	}
@@ -63,7 +68,8 @@ func (b *Binding) dimCode(name string) string {
 			sizes, _ := t.Shape.([]any)
 			for d, size := range sizes {
 				if size == name && !t.Optional {
-					return fmt.Sprintf("triad_own::%s(triad_own_call, %d).shape[%d]", []string{"in", "out"}[k], i, d)
+					return fmt.Sprintf("triad_own::%s(triad_own_call, %d).shape[%d]",
+						[]string{"in", "out"}[k], i, d)
 				}
 			}
 		}
@@ -96,10 +102,13 @@ func (b *Binding) conditions() []condition {
 			continue
 		}
 		if d.MayBeEmpty {
-			all = append(all, condition{code + " >= 1" + b.nothingToWrite(), "files added with --add are not judged where " + d.Name + " is 0" + b.whereEmpty()})
+			all = append(all, condition{code + " >= 1" + b.nothingToWrite(),
+				"files added with --add are not judged where " + d.Name + " is 0" + b.whereEmpty()})
 		}
 		if n, fixed := b.Options.Dims[d.Name]; fixed && !b.givesSize(d.Name) {
-			all = append(all, condition{fmt.Sprintf("%s == %d", code, n), fmt.Sprintf("%s has no parameter for %s: it is judged with --dims %s=%d", b.Function.Name, d.Name, d.Name, n)})
+			all = append(all, condition{fmt.Sprintf("%s == %d", code, n),
+				fmt.Sprintf("%s has no parameter for %s: it is judged with --dims %s=%d", b.Function.Name,
+					d.Name, d.Name, n)})
 		}
 	}
 	for _, a := range b.Args {
@@ -107,7 +116,8 @@ func (b *Binding) conditions() []condition {
 			dims := dimsOf(a.Target)
 			for _, d := range dims[1:] {
 				all = append(all, condition{b.dimCode(dims[0]) + " == " + b.dimCode(d),
-					fmt.Sprintf("%s has one parameter for %s: it is judged where they are equal", b.Function.Name, strings.Join(dims, " and "))})
+					fmt.Sprintf("%s has one parameter for %s: it is judged where they are equal",
+						b.Function.Name, strings.Join(dims, " and "))})
 			}
 		}
 	}
@@ -116,8 +126,10 @@ func (b *Binding) conditions() []condition {
 			continue
 		}
 		if code, value := b.attributeValue(a); code != "" {
-			all = append(all, condition{fmt.Sprintf("triad_own::close(triad_own::attribute(triad_own_call, %d), %s)", i, code),
-				fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s", b.Function.Name, a.Name, a.Name, value)})
+			test := fmt.Sprintf("triad_own::close(triad_own::attribute(triad_own_call, %d), %s)", i, code)
+			all = append(all, condition{test,
+				fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s", b.Function.Name, a.Name,
+					a.Name, value)})
 		}
 	}
 	return all
@@ -203,8 +215,10 @@ func (b *Binding) expressionCode(text string, float bool) string {
 // acceptCode answers UNSUPPORTED for what the function's signature cannot express.
 func (b *Binding) acceptCode(n int) string {
 	var code strings.Builder
-	fmt.Fprintf(&code, "int accepts_%d(const triad_call *triad_own_call, char *why, int32_t why_bytes) {\n\ttriad::Check check(why, why_bytes);\n", n)
-	fmt.Fprintf(&code, "\tif (!check.counts(triad_own_call, %d, %d, %d)) return check.status();\n", len(b.inputs), len(b.outputs), len(b.Spec.Attributes))
+	fmt.Fprintf(&code, "int accepts_%d(const triad_call *triad_own_call, char *why, int32_t why_bytes) {\n"+
+		"\ttriad::Check check(why, why_bytes);\n", n)
+	fmt.Fprintf(&code, "\tif (!check.counts(triad_own_call, %d, %d, %d)) return check.status();\n",
+		len(b.inputs), len(b.outputs), len(b.Spec.Attributes))
 	for _, a := range b.Args {
 		if a.Role != Input {
 			continue
@@ -230,7 +244,8 @@ func (b *Binding) acceptCode(n int) string {
 			if a.Role == Output {
 				side = "out"
 			}
-			fmt.Fprintf(&code, "\t\tcheck.that(%s(triad_own_call, %d).dtype == %s, \"%%s\", \"%s is %s in %s\");\n", side, a.Index, abiNames[element], name, element, b.Function.Name)
+			fmt.Fprintf(&code, "\t\tcheck.that(%s(triad_own_call, %d).dtype == %s, \"%%s\", \"%s is %s "+
+				"in %s\");\n", side, a.Index, abiNames[element], name, element, b.Function.Name)
 		}
 		code.WriteString("\t\tbreak;\n")
 	}
@@ -252,7 +267,8 @@ func (b *Binding) byMain() []Instance {
 // launchCode calls the function with what the call gives.
 func (b *Binding) launchCode(n int) string {
 	var code strings.Builder
-	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n", n)
+	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n"+
+		"\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n", n)
 	for _, c := range b.byMain() {
 		var args []string
 		for _, a := range b.Args {
@@ -263,8 +279,10 @@ func (b *Binding) launchCode(n int) string {
 			fmt.Fprintf(&code, "\t\t%s(%s);\n", c.Call, strings.Join(args, ", "))
 		} else {
 			l := b.Launch
-			fmt.Fprintf(&code, "\t\t%s<<<dim3(%s), dim3(%s), static_cast<size_t>(%s), triad::stream_of(triad_own_call)>>>(%s);\n", c.Call,
-				b.dim3Code(l.Grid), b.dim3Code(l.Block), b.expressionCode(l.Shared, false), strings.Join(args, ", "))
+			fmt.Fprintf(&code, "\t\t%s<<<dim3(%s), dim3(%s), static_cast<size_t>(%s), "+
+				"triad::stream_of(triad_own_call)>>>(%s);\n", c.Call,
+				b.dim3Code(l.Grid), b.dim3Code(l.Block), b.expressionCode(l.Shared, false),
+				strings.Join(args, ", "))
 		}
 		code.WriteString("\t\tbreak;\n")
 	}
@@ -288,7 +306,8 @@ func (b *Binding) argumentCode(a Argument, c Instance) string {
 		if a.Const {
 			constant = "const "
 		}
-		return fmt.Sprintf("static_cast<%s%s *>(triad_own::data_%s(triad_own_call, %d))", constant, a.Base, side, a.Index)
+		return fmt.Sprintf("static_cast<%s%s *>(triad_own::data_%s(triad_own_call, %d))", constant, a.Base,
+			side, a.Index)
 	}
 	switch a.Role {
 	case Input:

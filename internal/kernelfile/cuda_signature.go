@@ -142,7 +142,8 @@ func (f *File) matching(i, to int) int {
 
 // isFunctionHead says whether a declaration before "{" ends as a function's does.
 func isFunctionHead(head []token) bool {
-	return len(head) > 0 && slices.Contains([]string{")", "const", "noexcept", "override"}, head[len(head)-1].text)
+	return len(head) > 0 && slices.Contains([]string{")", "const", "noexcept", "override"},
+		head[len(head)-1].text)
 }
 
 // alias keeps "typedef T name;", "using name = T;" and "const int name = number;".
@@ -196,7 +197,8 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 	fn.Text = join(trimWords(before)) + " " + name.text + "(" + joinParams(fn.Params) + ")"
 	for _, t := range body {
 		fn.Launches = fn.Launches || t.text == "<<<" || strings.HasPrefix(t.text, "cudaLaunchKernel")
-		f.Vectors = f.Vectors || slices.Contains([]string{"float4", "float2", "half2", "__half2", "int4", "uint4", "int2", "uint2", "__nv_bfloat162", "double2"}, t.text)
+		f.Vectors = f.Vectors || slices.Contains([]string{"float4", "float2", "half2", "__half2", "int4",
+			"uint4", "int2", "uint2", "__nv_bfloat162", "double2"}, t.text)
 	}
 	f.Functions = append(f.Functions, fn)
 	return true
@@ -255,7 +257,8 @@ func (f *File) template(fn *Function, head []token) []token {
 			continue
 		}
 		kind := part[0].text
-		fn.Template = append(fn.Template, TemplateParam{Name: part[len(part)-1].text, Type: kind == "typename" || kind == "class", Default: value})
+		fn.Template = append(fn.Template, TemplateParam{Name: part[len(part)-1].text,
+			Type: kind == "typename" || kind == "class", Default: value})
 	}
 	return head[min(end+1, len(head)):]
 }
@@ -290,10 +293,12 @@ func (f *File) params(tokens []token) []Param {
 }
 
 // qualifiers are words of a parameter that say nothing about its type.
-var qualifiers = []string{"const", "volatile", "restrict", "__restrict__", "__restrict", "__grid_constant__", "struct", "register", "RESTRICT"}
+var qualifiers = []string{"const", "volatile", "restrict", "__restrict__", "__restrict", "__grid_constant__",
+	"struct", "register", "RESTRICT"}
 
 // builtin are the words that make up C++'s own types.
-var builtin = []string{"unsigned", "signed", "int", "long", "short", "char", "float", "double", "bool", "void"}
+var builtin = []string{"unsigned", "signed", "int", "long", "short", "char", "float", "double", "bool",
+	"void"}
 
 func (f *File) param(part []token) Param {
 	if i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" }); i >= 0 {
@@ -311,7 +316,8 @@ func (f *File) param(part []token) Param {
 			words = append(words, t.text)
 		}
 	}
-	if n := len(words); n > 1 && !slices.Contains(builtin, words[n-1]) && !strings.HasSuffix(p.Text, words[n-1]+" *") {
+	if n := len(words); n > 1 && !slices.Contains(builtin, words[n-1]) &&
+		!strings.HasSuffix(p.Text, words[n-1]+" *") {
 		p.Name, words = words[n-1], words[:n-1]
 	}
 	p.Base = f.resolve(strings.Join(words, " "))
@@ -364,7 +370,8 @@ func split(tokens []token) [][]token {
 func join(tokens []token) string {
 	var b strings.Builder
 	for i, t := range tokens {
-		tight := i == 0 || strings.Contains("([,;)]::", t.text) && t.text != "(" || slices.Contains([]string{"(", "[", "::", "<"}, tokens[i-1].text) ||
+		tight := i == 0 || strings.Contains("([,;)]::", t.text) && t.text != "(" ||
+			slices.Contains([]string{"(", "[", "::", "<"}, tokens[i-1].text) ||
 			slices.Contains([]string{"<", ">", "[", "::"}, t.text) || tokens[i-1].text == "*" && t.isName()
 		if !tight {
 			b.WriteByte(' ')

@@ -66,8 +66,10 @@ func lex(text string) source {
 			end = endOfLiteral(text, i)
 		case strings.HasPrefix(text[i:], "<<<"), strings.HasPrefix(text[i:], ">>>"):
 			end = i + 3
-		case strings.HasPrefix(text[i:], "::"), strings.HasPrefix(text[i:], "->"), strings.HasPrefix(text[i:], ">="), strings.HasPrefix(text[i:], "<="),
-			strings.HasPrefix(text[i:], "=="), strings.HasPrefix(text[i:], "!="), strings.HasPrefix(text[i:], "||"), strings.HasPrefix(text[i:], "&&"),
+		case strings.HasPrefix(text[i:], "::"), strings.HasPrefix(text[i:], "->"),
+			strings.HasPrefix(text[i:], ">="), strings.HasPrefix(text[i:], "<="),
+			strings.HasPrefix(text[i:], "=="), strings.HasPrefix(text[i:], "!="),
+			strings.HasPrefix(text[i:], "||"), strings.HasPrefix(text[i:], "&&"),
 			strings.HasPrefix(text[i:], "+="):
 			end = i + 2
 		}

@@ -32,10 +32,12 @@ func (b *Binding) instances() error {
 			}
 			continue
 		}
-		b.Cases = append(b.Cases, Instance{DType: name, Main: main, Call: "::" + b.Function.Name + b.templateArguments(here), types: here})
+		call := "::" + b.Function.Name + b.templateArguments(here)
+		b.Cases = append(b.Cases, Instance{DType: name, Main: main, Call: call, types: here})
 	}
 	if len(b.Cases) == 0 {
-		return b.errorf("%s; %s is judged in %s", why, b.Spec.Name, strings.Join(b.Spec.PassDTypes(b.Pass), ", "))
+		return b.errorf("%s; %s is judged in %s", why, b.Spec.Name,
+			strings.Join(b.Spec.PassDTypes(b.Pass), ", "))
 	}
 	return nil
 }
@@ -53,11 +55,13 @@ func (b *Binding) templateValues() (values map[string]string, generic string, er
 		case t.Type && generic == "":
 			generic = t.Name
 		default:
-			return nil, "", b.errorf("it is a template: say with which arguments, as in --add FILE:%s<%s>", b.Function.Name, exampleArguments(b.Function.Template))
+			return nil, "", b.errorf("it is a template: say with which arguments, as in --add FILE:%s<%s>",
+				b.Function.Name, exampleArguments(b.Function.Template))
 		}
 	}
 	if len(b.Options.Arguments) > len(b.Function.Template) {
-		return nil, "", b.errorf("%d template arguments are given, it has %d parameters", len(b.Options.Arguments), len(b.Function.Template))
+		return nil, "", b.errorf("%d template arguments are given, it has %d parameters",
+			len(b.Options.Arguments), len(b.Function.Template))
 	}
 	return values, generic, nil
 }
@@ -103,7 +107,8 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 				return a.Name + " is " + element.String()
 			}
 		case element != want && tensor.DType != "":
-			return a.Name + " is " + element.String() + ", but " + tensor.Name + " is " + want.String() + " in " + b.Spec.Name
+			return a.Name + " is " + element.String() + ", but " + tensor.Name + " is " + want.String() +
+				" in " + b.Spec.Name
 		case element != want:
 			return b.typesOf(types)
 		}

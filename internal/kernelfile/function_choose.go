@@ -12,7 +12,8 @@ import (
 var gradientWords = []string{"backward", "bwd", "grad"}
 
 func isBackward(name string) bool {
-	return slices.ContainsFunc(gradientWords, func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
+	return slices.ContainsFunc(gradientWords,
+		func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
 }
 
 // Bind finds the functions of a file that are to be judged, one for each pass it has, and matches them;
@@ -49,7 +50,8 @@ func (f *File) eligible(r Request, pass op.Pass) []Function {
 	for _, fn := range f.Functions {
 		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
 		fits := r.Pass == pass || isBackward(fn.Name) == (pass == op.Backward)
-		if r.Function != "" && named && fits || r.Function == "" && fits && slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
+		if r.Function != "" && named && fits || r.Function == "" && fits &&
+			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}
 	}
@@ -57,7 +59,8 @@ func (f *File) eligible(r Request, pass op.Pass) []Function {
 		return list
 	}
 	// After @backward a function whose name says so goes before others.
-	if says := slices.DeleteFunc(slices.Clone(list), func(fn Function) bool { return isBackward(fn.Name) != (pass == op.Backward) }); len(says) > 0 {
+	saysOther := func(fn Function) bool { return isBackward(fn.Name) != (pass == op.Backward) }
+	if says := slices.DeleteFunc(slices.Clone(list), saysOther); len(says) > 0 {
 		list = says
 	}
 	for _, rank := range []func(Function) bool{
@@ -68,7 +71,8 @@ func (f *File) eligible(r Request, pass op.Pass) []Function {
 		func(fn Function) bool { return fn.Kind == Host && fn.Launches },
 		func(fn Function) bool { return fn.Kind == Kernel },
 	} {
-		if best := slices.DeleteFunc(slices.Clone(list), func(fn Function) bool { return !rank(fn) }); len(best) > 0 {
+		lower := func(fn Function) bool { return !rank(fn) }
+		if best := slices.DeleteFunc(slices.Clone(list), lower); len(best) > 0 {
 			return best
 		}
 	}
@@ -101,9 +105,11 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	if len(fit) > 1 {
 		what = "several functions could be"
 	}
-	message := fmt.Sprintf("%s %s %v: say which with --add FILE:NAME%s", what, spec.Name, pass, words.String())
+	message := fmt.Sprintf("%s %s %v: say which with --add FILE:NAME%s", what, spec.Name, pass,
+		words.String())
 	if len(fit) == 0 && list[0].Kind == Kernel {
-		message += "\n  Several kernels that work together need a host function that launches them: extern \"C\" void solve(...)"
+		message += "\n  Several kernels that work together need a host function that launches them: " +
+			"extern \"C\" void solve(...)"
 	}
 	return nil, &op.UsageError{Message: message}
 }
@@ -116,24 +122,28 @@ func (f *File) nothing(r Request, passes []op.Pass) error {
 	}
 	message := "it has no function to judge"
 	if len(passes) == 1 && passes[0] == op.Backward && r.Function == "" && len(have) > 0 {
-		return &op.UsageError{Message: "it has no backward: triad takes a function for one whose name holds backward, bwd or grad, or that is named, as in --add FILE:NAME@backward"}
+		return &op.UsageError{Message: "it has no backward: triad takes a function for one whose name " +
+			"holds backward, bwd or grad, or that is named, as in --add FILE:NAME@backward"}
 	}
 	if strings.HasSuffix(r.Path, ".py") {
 		message += ": want a function at the top of the file that takes tensors, as in def solve(x)"
 	}
 	switch {
 	case r.Function != "" && slices.Contains(have, r.Function):
-		message = fmt.Sprintf("%s is not taken for a %v by its name: add @forward or @backward after it", r.Function, passes)
+		message = fmt.Sprintf("%s is not taken for a %v by its name: add @forward or @backward after it",
+			r.Function, passes)
 	case r.Function != "":
 		message = fmt.Sprintf("it has no function %s", r.Function)
 		if len(have) > 0 {
 			message += ": it has " + strings.Join(have, ", ")
 		}
 	case f.Main:
-		message = "it has a main() of its own and no function that triad can call: give it one that takes device pointers and launches the kernel, as in\n" +
+		message = "it has a main() of its own and no function that triad can call: give it one that takes " +
+			"device pointers and launches the kernel, as in\n" +
 			"  extern \"C\" void solve(const float *input, float *output, int rows, int cols)"
 	case !strings.HasSuffix(r.Path, ".py"):
-		message += ": triad looks for extern \"C\" void solve(const float *input, float *output, ...) or for a single __global__ function"
+		message += ": triad looks for extern \"C\" void solve(const float *input, float *output, ...) or " +
+			"for a single __global__ function"
 	}
 	return &op.UsageError{Message: message}
 }

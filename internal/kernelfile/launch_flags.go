@@ -88,7 +88,8 @@ func (b *Binding) possible(flag, asked string, all [3]string) error {
 			return b.errorf("%s %q: %v", flag, asked, err)
 		}
 		if value < 1 {
-			return b.errorf("%s %q: %s is %d whatever the sizes are: want at least 1", flag, asked, text, value)
+			return b.errorf("%s %q: %s is %d whatever the sizes are: want at least 1", flag, asked, text,
+				value)
 		}
 		if n, err := strconv.ParseInt(text, 0, 64); err == nil { // the sizes decide over the others
 			threads *= min(n, 1<<20)
@@ -111,7 +112,8 @@ func (b *Binding) largest(text string) (int64, error) {
 	for _, size := range []int64{1, 7, 64, 4096, 1 << 20} {
 		for _, step := range []int64{0, 1, -1} { // sizes may be equal, grow or fall from one to the next
 			value, failed := e.Int(func(name string) (int64, bool) {
-				return max(1, size+step*int64(slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name }))), true
+				at := slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name })
+				return max(1, size+step*int64(at)), true
 			})
 			switch {
 			case failed != nil:

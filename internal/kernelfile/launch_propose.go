@@ -58,7 +58,8 @@ var axes = [3]string{"x", "y", "z"}
 // uses says whether a body reads, say, threadIdx.y.
 func (k body) uses(tokens []token, word, axis string) bool {
 	for i := range tokens {
-		if i+2 < len(tokens) && tokens[i].text == word && tokens[i+1].text == "." && tokens[i+2].text == axis {
+		if i+2 < len(tokens) && tokens[i].text == word && tokens[i+1].text == "." &&
+			tokens[i+2].text == axis {
 			return true
 		}
 	}
@@ -222,7 +223,8 @@ func (k body) aliased() []token {
 	var all []token
 	for i := 0; i < len(k.tokens); i++ {
 		t := k.tokens[i]
-		if i+5 < len(k.tokens) && t.isName() && k.tokens[i+1].text == "=" && (k.tokens[i+2].text == "blockIdx" || k.tokens[i+2].text == "threadIdx") &&
+		if i+5 < len(k.tokens) && t.isName() && k.tokens[i+1].text == "=" &&
+			(k.tokens[i+2].text == "blockIdx" || k.tokens[i+2].text == "threadIdx") &&
 			strings.Contains(";,", k.tokens[i+5].text) {
 			stands[t.text] = k.tokens[i+2 : i+5]
 			i += 4

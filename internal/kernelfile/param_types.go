@@ -20,18 +20,21 @@ var elements = map[string]op.DType{
 var anything = []string{"void", "unsigned char", "uint8_t", "__nv_fp8_storage_t", "char", "int8_t"}
 
 // integers are types of sizes.
-var integers = []string{"int", "unsigned int", "unsigned", "long", "long int", "long long", "long long int", "unsigned long", "unsigned long long",
-	"unsigned long int", "unsigned long long int", "size_t", "ssize_t", "ptrdiff_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short", "int16_t", "uint", "ulong"}
+var integers = []string{"int", "unsigned int", "unsigned", "long", "long int", "long long", "long long int",
+	"unsigned long", "unsigned long long", "unsigned long int", "unsigned long long int", "size_t", "ssize_t",
+	"ptrdiff_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short", "int16_t", "uint", "ulong"}
 
 // floating are types of numbers that are no sizes.
 var floating = []string{"float", "double", "half", "__half"}
 
 // cppTypes is what a dtype is called in CUDA C++.
-var cppTypes = map[op.DType]string{op.FP64: "double", op.FP32: "float", op.FP16: "__half", op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
+var cppTypes = map[op.DType]string{op.FP64: "double", op.FP32: "float", op.FP16: "__half",
+	op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
 	op.E5M2: "__nv_fp8_e5m2"}
 
 // abiNames is what a dtype is called in abi.h.
-var abiNames = map[op.DType]string{op.FP64: "TRIAD_F64", op.FP32: "TRIAD_F32", op.FP16: "TRIAD_F16", op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
+var abiNames = map[op.DType]string{op.FP64: "TRIAD_F64", op.FP32: "TRIAD_F32", op.FP16: "TRIAD_F16",
+	op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
 	op.E5M2: "TRIAD_E5M2"}
 
 func (p Param) isStream() bool {

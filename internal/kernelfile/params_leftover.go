@@ -60,12 +60,14 @@ func (b *Binding) restOfPointers(pointers []int) error {
 		}
 	}
 	// Where nothing is const, inputs come first, outputs after them.
-	for len(read) < len(inputs) && (len(written) > len(outputs) || b.Function.Kind == Python && len(written) > 0) {
+	python := b.Function.Kind == Python
+	for len(read) < len(inputs) && (len(written) > len(outputs) || python && len(written) > 0) {
 		read, written = append(read, written[0]), written[1:]
 	}
 	slices.Sort(read)
-	if len(read) != len(inputs) || len(written) != len(outputs) && !(b.Function.Kind == Python && len(written) == 0) {
-		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s; say it with --map %s=NAME", names(b.Args, pointers), b.Spec.Name, b.Pass,
+	if len(read) != len(inputs) || len(written) != len(outputs) && !(python && len(written) == 0) {
+		return b.errorf("what %s stands for is not clear: %s %v takes %s and gives %s; say it with --map "+
+			"%s=NAME", names(b.Args, pointers), b.Spec.Name, b.Pass,
 			tensorNames(b.inputs), tensorNames(b.outputs), b.Args[pointers[0]].Name)
 	}
 	for k, i := range read {
@@ -86,7 +88,8 @@ func (b *Binding) restOfNumbers(numbers []int) error {
 			a.Role, a.Target, a.Index = Size, b.Spec.Dims[k].Name, k
 		}
 		for k, t := range b.Spec.Attributes {
-			if !b.has(Attribute, t.Name) && (a.isFloat() && t.Type == "float" || a.isBool() && t.Type == "bool") {
+			fits := a.isFloat() && t.Type == "float" || a.isBool() && t.Type == "bool"
+			if !b.has(Attribute, t.Name) && fits {
 				open = append(open, t.Name)
 				a.Role, a.Target, a.Index = Attribute, t.Name, k
 			}
@@ -95,7 +98,8 @@ func (b *Binding) restOfNumbers(numbers []int) error {
 			continue
 		}
 		if len(open) == 0 {
-			return b.errorf("what %s stands for is not clear: %s has the sizes %s%s; say it with --map %s=NAME", a.Name, b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec), a.Name)
+			return b.errorf("what %s stands for is not clear: %s has the sizes %s%s; say it with --map "+
+				"%s=NAME", a.Name, b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec), a.Name)
 		}
 		if len(open) > 1 {
 			return b.ambiguous(a.Param, open)
@@ -105,7 +109,8 @@ func (b *Binding) restOfNumbers(numbers []int) error {
 }
 
 // blockNames are what people call the number of threads in a block.
-var blockNames = []string{"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads", "block_dim", "tpb", "threads_per_block"}
+var blockNames = []string{"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads",
+	"block_dim", "tpb", "threads_per_block"}
 
 // constant takes a number that is left for the threads of a block, or for one more factor of a size that is
 // given: batch and length where the operator has rows.
@@ -116,7 +121,8 @@ func (b *Binding) constant(a *Argument) bool {
 		return true
 	}
 	rows := b.Spec.Dims[0].Name
-	if !a.isInteger() || b.Function.Kind == Python || !b.givesSize(rows) || score(b.Spec, b.Pass, a.Name, rows) <= scoreWeak {
+	if !a.isInteger() || b.Function.Kind == Python || !b.givesSize(rows) ||
+		score(b.Spec, b.Pass, a.Name, rows) <= scoreWeak {
 		return false
 	}
 	a.Role, a.Target, a.Index = Constant, "1, as a factor of "+rows, 1
@@ -136,7 +142,8 @@ func (b *Binding) openSizes(p Param) []int {
 		func(dim string) bool { _, fixed := b.Options.Dims[dim]; return fixed },
 		func(dim string) bool { return b.Options.Dims[dim] == 1 },
 	} {
-		if left := slices.DeleteFunc(slices.Clone(open), func(k int) bool { return unlikely(b.Spec.Dims[k].Name) }); len(left) > 0 {
+		drop := func(k int) bool { return unlikely(b.Spec.Dims[k].Name) }
+		if left := slices.DeleteFunc(slices.Clone(open), drop); len(left) > 0 {
 			open = left
 		}
 	}
@@ -145,7 +152,9 @@ func (b *Binding) openSizes(p Param) []int {
 
 // givesSize says whether a parameter stands for a dim, alone or among equal ones or factors.
 func (b *Binding) givesSize(dim string) bool {
-	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Size && slices.Contains(dimsOf(a.Target), dim) })
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Role == Size && slices.Contains(dimsOf(a.Target), dim)
+	})
 }
 
 // complete says which tensor has no parameter.
@@ -166,7 +175,8 @@ func (b *Binding) complete() error {
 		})
 	}
 	if len(missing) > 0 {
-		return b.errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s); name one with --map PARAMETER=%s", strings.Join(missing, ", "), b.Spec.Name, b.Pass,
+		return b.errorf("no parameter for %s: %s %v takes %s and gives %s (matched: %s); name one with "+
+			"--map PARAMETER=%s", strings.Join(missing, ", "), b.Spec.Name, b.Pass,
 			tensorNames(b.inputs), tensorNames(b.outputs), b.Matched(), missing[0])
 	}
 	return nil
@@ -179,12 +189,14 @@ func (b *Binding) sizesKnown() error {
 		return nil
 	}
 	for _, d := range b.Spec.Dims {
-		if _, fixed := b.Options.Dims[d.Name]; !fixed && !b.covered[d.Name] && !b.givesSize(d.Name) && !(b.Launch != nil && b.Launch.uses(d.Name)) {
+		if _, fixed := b.Options.Dims[d.Name]; !fixed && !b.covered[d.Name] && !b.givesSize(d.Name) &&
+			!(b.Launch != nil && b.Launch.uses(d.Name)) {
 			missing = append(missing, d.Name)
 		}
 	}
 	if len(missing) > 0 {
-		return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s=1, or add a parameter", strings.Join(missing, ", "), b.Spec.Name, b.Matched(),
+		return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s=1, or "+
+			"add a parameter", strings.Join(missing, ", "), b.Spec.Name, b.Matched(),
 			strings.Join(missing, "=1,"))
 	}
 	return nil

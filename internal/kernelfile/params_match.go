@@ -12,10 +12,10 @@ import (
 // Options are what a user says beside the file.
 type Options struct {
 	Map                 map[string]string // parameter -> tensor, size or attribute of the operator
-	Several             bool              // Map speaks of several files: what this one has no parameter for is meant for another
+	Several             bool              // Map speaks of several files: not every name is of this one
 	Dims                map[string]int64  // sizes that --dims fixes
 	Attrs               map[string]string // attributes that --attr fixes
-	Grid, Block, Shared string            // of a lone kernel: expressions over the dims; "" to have one proposed
+	Grid, Block, Shared string            // of a lone kernel, over the dims; "": one is proposed
 	Arguments           []string          // of a template
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 }
@@ -31,7 +31,7 @@ const (
 	Size
 	Attribute
 	Stream
-	Constant // a number of no tensor: threads of a block, or a factor of a size that another parameter gives whole
+	Constant // a number: threads of a block, or a factor of a size that another parameter gives whole
 )
 
 // Argument is a parameter with what it stands for: Target is the spec's name, or for a size "rows", "rows *
@@ -79,7 +79,8 @@ type candidate struct {
 
 // Match finds what every parameter of a function stands for. The error is a *op.UsageError.
 func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
-	b := &Binding{Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, covered: map[string]bool{}}
+	b := &Binding{Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors,
+		covered: map[string]bool{}}
 	b.inputs, b.outputs = spec.Tensors(pass)
 	for _, f := range file.Functions {
 		if f.Kind == Kernel {
@@ -124,7 +125,8 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 }
 
 func (b *Binding) errorf(format string, a ...any) error {
-	return &op.UsageError{Message: fmt.Sprintf("line %d: %s\n  ", b.Function.Line, b.Function.Text) + fmt.Sprintf(format, a...)}
+	return &op.UsageError{Message: fmt.Sprintf("line %d: %s\n  ", b.Function.Line, b.Function.Text) +
+		fmt.Sprintf(format, a...)}
 }
 
 // targets lists every name a parameter may be mapped to.
@@ -150,8 +152,10 @@ func (b *Binding) checkMap() error {
 			}
 			return b.errorf("--map %s=%s: it has no parameter called %s", name, b.Options.Map[name], name)
 		}
-		if target := b.Options.Map[name]; !slices.Contains(b.targets(), target) && !slices.Contains(products(b.Spec.Name), target) {
-			return b.errorf("--map %s=%s: %s has no %s: want one of %s", name, target, b.Spec.Name, target, strings.Join(b.targets(), ", "))
+		if target := b.Options.Map[name]; !slices.Contains(b.targets(), target) &&
+			!slices.Contains(products(b.Spec.Name), target) {
+			return b.errorf("--map %s=%s: %s has no %s: want one of %s", name, target, b.Spec.Name, target,
+				strings.Join(b.targets(), ", "))
 		}
 	}
 	return nil
@@ -177,7 +181,9 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 		return []candidate{{Stream, "the stream", 0, 1000}}, nil
 	case p.Pointer:
 		if _, _, ok := p.element(); !ok && !b.isTemplateType(p.Base) {
-			return nil, b.errorf("the type of %s, %s, is none of float, half, __nv_bfloat16, __nv_fp8_e4m3, __nv_fp8_e5m2: write it so, or judge a function that takes plain device pointers", p.Name, p.Text)
+			return nil, b.errorf("the type of %s, %s, is none of float, half, __nv_bfloat16, "+
+				"__nv_fp8_e4m3, __nv_fp8_e5m2: write it so, or judge a function that takes plain "+
+				"device pointers", p.Name, p.Text)
 		}
 		for i, t := range b.inputs {
 			add(Input, t.Name, i)
@@ -210,7 +216,8 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 			}
 		}
 	default:
-		return nil, b.errorf("the parameter %s is neither a device pointer nor a number: triad can pass pointers, sizes, attributes and a cudaStream_t", p.Text)
+		return nil, b.errorf("the parameter %s is neither a device pointer nor a number: triad can pass "+
+			"pointers, sizes, attributes and a cudaStream_t", p.Text)
 	}
 	if wanted, ok := b.Options.Map[p.Name]; ok && len(all) == 0 {
 		return nil, b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, wanted, p.Text, wanted)
@@ -220,7 +227,9 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 
 // isTemplateType says whether a type is a parameter of the function's template.
 func (b *Binding) isTemplateType(name string) bool {
-	return slices.ContainsFunc(b.Function.Template, func(t TemplateParam) bool { return t.Type && t.Name == name })
+	return slices.ContainsFunc(b.Function.Template, func(t TemplateParam) bool {
+		return t.Type && t.Name == name
+	})
 }
 
 func (b *Binding) has(role Role, target string) bool {

@@ -22,7 +22,9 @@ func snake(name string) string {
 		c := name[i]
 		if c >= 'A' && c <= 'Z' {
 			small := func(at int) bool { return at < len(name) && name[at] >= 'a' && name[at] <= 'z' }
-			if i > 0 && (small(i-1) || name[i-1] >= '0' && name[i-1] <= '9' || name[i-1] >= 'A' && name[i-1] <= 'Z' && small(i+1)) {
+			digit := func(at int) bool { return name[at] >= '0' && name[at] <= '9' }
+			capital := func(at int) bool { return name[at] >= 'A' && name[at] <= 'Z' }
+			if i > 0 && (small(i-1) || digit(i-1) || capital(i-1) && small(i+1)) {
 				b.WriteByte('_')
 			}
 			c += 'a' - 'A'
@@ -44,12 +46,14 @@ func forms(name string) []string {
 	}
 	for i := 0; i < len(all) && len(all) < 24; i++ {
 		w := all[i]
-		for _, prefix := range []string{"d_", "dev_", "device_", "gpu_", "g_", "n_", "num_", "p_", "ptr_", "in_", "the_", "h_", "total_"} {
+		for _, prefix := range []string{"d_", "dev_", "device_", "gpu_", "g_", "n_", "num_", "p_", "ptr_",
+			"in_", "the_", "h_", "total_"} {
 			if rest, ok := strings.CutPrefix(w, prefix); ok {
 				add(rest)
 			}
 		}
-		for _, suffix := range []string{"_d", "_dev", "_device", "_gpu", "_ptr", "_data", "_tensor", "_size", "_dim", "_len", "_count", "_matrix", "_buf", "_f32", "_half", "_fp16"} {
+		for _, suffix := range []string{"_d", "_dev", "_device", "_gpu", "_ptr", "_data", "_tensor", "_size",
+			"_dim", "_len", "_count", "_matrix", "_buf", "_f32", "_half", "_fp16"} {
 			if rest, ok := strings.CutSuffix(w, suffix); ok {
 				add(rest)
 			}
@@ -128,13 +132,15 @@ func scoreIn(words, form string) int {
 func scoreGradient(spec *op.Spec, form, of string) int {
 	names := append([]string{of}, strings.Fields(strings.ReplaceAll(synonyms[spec.Name][of], "|", " "))...)
 	for i, name := range names {
-		for _, pattern := range []string{"grad_" + name, "d" + name, "d_" + name, name + "_grad", "g" + name, "grad" + name, "g_" + name, name + "_gradient"} {
+		for _, pattern := range []string{"grad_" + name, "d" + name, "d_" + name, name + "_grad", "g" + name,
+			"grad" + name, "g_" + name, name + "_gradient"} {
 			if form == pattern {
 				return scoreFirst - i
 			}
 		}
 	}
-	if _, output := spec.Output(of); output && slices.Contains([]string{"upstream", "grad", "gradient", "dl"}, form) {
+	upstream := []string{"upstream", "grad", "gradient", "dl"}
+	if _, output := spec.Output(of); output && slices.Contains(upstream, form) {
 		return scoreWeak
 	}
 	return 0

@@ -30,7 +30,8 @@ func (b *Binding) byName(choices [][]candidate) ([]candidate, error) {
 		slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 		choices[i] = list[:min(len(list), 4)]
 	}
-	s := &search{b: b, choices: choices, current: make([]candidate, len(choices)), score: -1 << 30, rest: make([]int, len(choices)+1)}
+	s := &search{b: b, choices: choices, current: make([]candidate, len(choices)), score: -1 << 30,
+		rest: make([]int, len(choices)+1)}
 	for i := len(choices) - 1; i >= 0; i-- {
 		s.rest[i] = s.rest[i+1]
 		if len(choices[i]) > 0 {
@@ -53,7 +54,8 @@ func (b *Binding) ambiguous(p Param, targets []string) error {
 	for _, t := range targets {
 		flags = append(flags, fmt.Sprintf("--map %s=%s", p.Name, strings.ReplaceAll(t, " ", "")))
 	}
-	return b.errorf("%s could be %s: say which with %s", p.Name, strings.Join(targets, " or "), strings.Join(flags, " or "))
+	return b.errorf("%s could be %s: say which with %s", p.Name, strings.Join(targets, " or "),
+		strings.Join(flags, " or "))
 }
 
 func (s *search) step(i, sum int) {
@@ -110,7 +112,8 @@ func (s *search) uncovered() int {
 		return 0
 	}
 	for name, known := range s.b.covered {
-		if !known && !slices.ContainsFunc(s.current, func(c candidate) bool { return c.role == Size && slices.Contains(dimsOf(c.target), name) }) {
+		gives := func(c candidate) bool { return c.role == Size && slices.Contains(dimsOf(c.target), name) }
+		if !known && !slices.ContainsFunc(s.current, gives) {
 			n++
 		}
 	}

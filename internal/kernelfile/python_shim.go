@@ -19,15 +19,18 @@ func PythonShim(path, name string, bindings []*Binding) string {
 	fields := map[op.Pass]string{op.Forward: "outputs", op.Backward: "gradients"}
 	for _, b := range bindings {
 		text.WriteString(b.pythonCode())
-		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass], quoted(b.givenNames())))
+		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass],
+			quoted(b.givenNames())))
 		for _, c := range b.Cases {
-			contracts = append(contracts, fmt.Sprintf("(%q, %q): %q", b.Pass.String(), c.DType, b.Spec.DefaultContract(c.DType)))
+			contracts = append(contracts, fmt.Sprintf("(%q, %q): %q", b.Pass.String(), c.DType,
+				b.Spec.DefaultContract(c.DType)))
 			if b.Pass == bindings[0].Pass {
 				dtypes = append(dtypes, c.DType)
 			}
 		}
 	}
-	fmt.Fprintf(&text, "IMPLEMENTATIONS = [Implementation(%q, %s, dtypes=(%s), contract={%s}, accepts=_accepts, constraint=%q)]\n__file__ = _PATH\n", name,
+	fmt.Fprintf(&text, "IMPLEMENTATIONS = [Implementation(%q, %s, dtypes=(%s), contract={%s}, "+
+		"accepts=_accepts, constraint=%q)]\n__file__ = _PATH\n", name,
 		strings.Join(passes, ", "), quoted(dtypes), strings.Join(contracts, ", "), bindings[0].Constraint())
 	return text.String()
 }
@@ -171,7 +174,8 @@ func (b *Binding) pythonCode() string {
 	}
 	for _, t := range b.outputs {
 		if b.has(Output, t.Name) {
-			fmt.Fprintf(&code, "    out_%s = torch.empty((%s), dtype=%s, device=in_%s.device)\n", t.Name, b.pythonShape(t), b.pythonDType(t), b.inputs[0].Name)
+			fmt.Fprintf(&code, "    out_%s = torch.empty((%s), dtype=%s, device=in_%s.device)\n", t.Name,
+				b.pythonShape(t), b.pythonDType(t), b.inputs[0].Name)
 		}
 	}
 	var args []string
@@ -299,7 +303,8 @@ func (b *Binding) pythonConditions() []condition {
 	var all []condition
 	for _, d := range b.Spec.Dims {
 		if n, fixed := b.Options.Dims[d.Name]; fixed && !b.givesSize(d.Name) && d.Default == "" {
-			all = append(all, condition{fmt.Sprintf("%s == %d", pythonName(d.Name), n), fmt.Sprintf("it is judged with --dims %s=%d", d.Name, n)})
+			all = append(all, condition{fmt.Sprintf("%s == %d", pythonName(d.Name), n),
+				fmt.Sprintf("it is judged with --dims %s=%d", d.Name, n)})
 		}
 	}
 	for _, a := range b.Args {
@@ -307,7 +312,8 @@ func (b *Binding) pythonConditions() []condition {
 			dims := dimsOf(a.Target)
 			for _, d := range dims[1:] {
 				all = append(all, condition{pythonName(dims[0]) + " == " + pythonName(d),
-					fmt.Sprintf("%s has one parameter for %s: it is judged where they are equal", b.Function.Name, strings.Join(dims, " and "))})
+					fmt.Sprintf("%s has one parameter for %s: it is judged where they are equal",
+						b.Function.Name, strings.Join(dims, " and "))})
 			}
 		}
 	}
@@ -322,11 +328,14 @@ func (b *Binding) pythonConditions() []condition {
 		test := fmt.Sprintf("attributes[%q] == %q", a.Name, value)
 		switch a.Type {
 		case "bool":
-			test = fmt.Sprintf("attributes[%q] == %s", a.Name, map[bool]string{true: "True", false: "False"}[value == "true"])
+			test = fmt.Sprintf("attributes[%q] == %s", a.Name,
+				map[bool]string{true: "True", false: "False"}[value == "true"])
 		case "int", "float":
-			test = fmt.Sprintf("abs(attributes[%q] - (%s)) <= 1e-6 * abs(%s) + 1e-30", a.Name, pythonExpression(value), pythonExpression(value))
+			test = fmt.Sprintf("abs(attributes[%q] - (%s)) <= 1e-6 * abs(%s) + 1e-30", a.Name,
+				pythonExpression(value), pythonExpression(value))
 		}
-		all = append(all, condition{test, fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s", b.Function.Name, a.Name, a.Name, value)})
+		all = append(all, condition{test, fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s",
+			b.Function.Name, a.Name, a.Name, value)})
 	}
 	return all
 }

@@ -39,7 +39,8 @@ func decoratedKernel(before string) bool {
 			if strings.Contains(line, "jit") {
 				return true
 			}
-		case strings.TrimSpace(line) == "", !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, ")") && !strings.HasPrefix(line, "]"):
+		case strings.TrimSpace(line) == "", !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, ")") &&
+			!strings.HasPrefix(line, "]"):
 			return false
 		}
 	}

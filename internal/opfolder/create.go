@@ -31,7 +31,8 @@ func Create(folder, from string, sources fs.FS) error {
 		return refuse("%v, such as my_norm", err)
 	}
 	if _, err := catalog.Get(name); err == nil {
-		return refuse("%s is an operator that triad has: choose another name, and start from it with --from %s", name, name)
+		return refuse("%s is an operator that triad has: choose another name, and start from it with "+
+			"--from %s", name, name)
 	}
 	files, err := contentsOf(name, from, sources)
 	if err != nil {
@@ -72,12 +73,15 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	toml := contractsOfOwn(regexp.MustCompile(`(?m)^name = "`+from+`"$`).ReplaceAllString(string(spec), `name = "`+name+`"`))
-	if len(o.Spec.Check.Logits) > 0 { // logits of an outlier may be off by more than 1 in fp32: no composition bounds an exponential of them
+	nameLine := regexp.MustCompile(`(?m)^name = "` + from + `"$`)
+	toml := contractsOfOwn(nameLine.ReplaceAllString(string(spec), `name = "`+name+`"`))
+	// Logits of an outlier may be off by more than 1 in fp32: no composition bounds an exponential of them
+	if len(o.Spec.Check.Logits) > 0 {
 		toml = strings.ReplaceAll(toml, `"outlier", `, "")
 	}
 	files[name+".toml"] = toml
-	for ending, file := range map[string]string{".cu": "cuda/kernels/" + from + ".cu", ".py": "triton/" + from + ".py"} {
+	kernels, rows := "cuda/kernels/"+from+".cu", "triton/"+from+".py"
+	for ending, file := range map[string]string{".cu": kernels, ".py": rows} {
 		text, err := fs.ReadFile(sources, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -85,7 +89,8 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		copied := regexp.MustCompile(`TRIAD_KERNEL\((\s*)`+from+`,`).ReplaceAllString(string(text), "TRIAD_KERNEL(${1}"+name+",")
+		registration := regexp.MustCompile(`TRIAD_KERNEL\((\s*)` + from + `,`)
+		copied := registration.ReplaceAllString(string(text), "TRIAD_KERNEL(${1}"+name+",")
 		files[name+ending] = contractsOfOwn(copied)
 		for _, include := range rewrite.Includes(text) { // parts that lie beside a kernel come with it
 			part, err := fs.ReadFile(sources, path.Join(path.Dir(file), include))
@@ -101,7 +106,8 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 // operations give: what rounds some intermediates becomes what may round where the reference says so, tensor
 // cores' sums become sums in fp32.
 func contractsOfOwn(text string) string {
-	for _, c := range []struct{ from, to string }{{"p16", "stored"}, {"product16", "eager"}, {"promoted", "fp32"}, {"fast", "fp32"}} {
+	for _, c := range []struct{ from, to string }{{"p16", "stored"}, {"product16", "eager"},
+		{"promoted", "fp32"}, {"fast", "fp32"}} {
 		text = strings.ReplaceAll(text, `"`+c.from+`"`, `"`+c.to+`"`)
 	}
 	return text

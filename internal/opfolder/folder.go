@@ -30,7 +30,8 @@ type Folder struct {
 
 // IsFolder says whether a word of the command line means a folder and not an operator of the catalog.
 func IsFolder(word string) bool {
-	return strings.ContainsRune(word, filepath.Separator) || word == "." || word == ".." || strings.HasSuffix(word, ".toml")
+	return strings.ContainsRune(word, filepath.Separator) || word == "." || word == ".." ||
+		strings.HasSuffix(word, ".toml")
 }
 
 // Open reads the operator in a folder: NAME.toml, NAME.py and NAME.cu. The error is a *op.UsageError.
@@ -48,7 +49,8 @@ func Open(path string) (*Folder, error) {
 	specs, err := filepath.Glob(filepath.Join(dir, "*.toml"))
 	switch _, statErr := os.Stat(dir); {
 	case !isDirectory(dir) && statErr == nil:
-		return refuse("it is a file: want the folder of an operator, which triad new makes, or for a .cu or .py of your own triad compare OP --add FILE")
+		return refuse("it is a file: want the folder of an operator, which triad new makes, or for a .cu " +
+			"or .py of your own triad compare OP --add FILE")
 	case !isDirectory(dir):
 		return refuse("there is no such folder: triad new %s makes one", filepath.Base(dir))
 	case err != nil || len(specs) == 0:
@@ -78,25 +80,30 @@ func (f *Folder) check() error {
 		return fmt.Errorf("%s says name = %q: want %q, the stem of the file", shown(f.TOML), name, stem)
 	}
 	if _, err := catalog.Get(name); err == nil {
-		return fmt.Errorf("%s is an operator that triad has: results of both could not be told apart, choose another name (the .toml, .py and .cu carry it)", name)
+		return fmt.Errorf("%s is an operator that triad has: results of both could not be told apart, "+
+			"choose another name (the .toml, .py and .cu carry it)", name)
 	}
 	for _, contract := range append(f.contracts(), f.Spec.Contract.Permits...) {
 		if !slices.Contains(catalog.ComposedContracts, contract) {
-			return fmt.Errorf("%s: contract %q belongs to operators whose allowance is written by hand: want of %s", shown(f.TOML), contract,
+			return fmt.Errorf("%s: contract %q belongs to operators whose allowance is written by hand: "+
+				"want of %s", shown(f.TOML), contract,
 				strings.Join(catalog.ComposedContracts, ", "))
 		}
 	}
 	f.Python = filepath.Join(f.Dir, name+".py")
 	text, err := os.ReadFile(f.Python)
 	if err != nil {
-		return fmt.Errorf("there is no %s.py, which holds the truth: def reference(%s) in torch", name, f.parameters())
+		return fmt.Errorf("there is no %s.py, which holds the truth: def reference(%s) in torch", name,
+			f.parameters())
 	}
 	if !defines(text, "reference") {
-		return fmt.Errorf("%s has no function reference: want def reference(%s), the truth in torch", shown(f.Python), f.parameters())
+		return fmt.Errorf("%s has no function reference: want def reference(%s), the truth in torch",
+			shown(f.Python), f.parameters())
 	}
 	f.Formula, f.Rows = defines(text, "reference_backward"), rowsOfPython.Match(text)
 	if f.Spec.Backward != nil && !f.Formula && !f.chains() {
-		return fmt.Errorf("%s: backward.inputs leaves out an input of %s, and autograd of the reference needs all of them: add it, or write reference_backward in %s.py",
+		return fmt.Errorf("%s: backward.inputs leaves out an input of %s, and autograd of the reference "+
+			"needs all of them: add it, or write reference_backward in %s.py",
 			shown(f.TOML), f.parameters(), name)
 	}
 	f.CUDA = filepath.Join(f.Dir, name+".cu")
@@ -118,7 +125,8 @@ func (f *Folder) chains() bool {
 	if b == nil || b.Chained {
 		return b != nil
 	}
-	return !slices.ContainsFunc(f.Spec.InputSpecs, func(in op.TensorSpec) bool { return !slices.Contains(b.Inputs, in.Name) })
+	return !slices.ContainsFunc(f.Spec.InputSpecs,
+		func(in op.TensorSpec) bool { return !slices.Contains(b.Inputs, in.Name) })
 }
 
 var (

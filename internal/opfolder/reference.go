@@ -40,7 +40,8 @@ func (r *Reference) Compute(c op.Case, contract string, in []tensor.Tensor) ([]c
 	return r.run(c, contract, in, outputs)
 }
 
-func (r *Reference) run(c op.Case, contract string, in []tensor.Tensor, outputs []op.TensorType) ([]catalog.Computed, error) {
+func (r *Reference) run(c op.Case, contract string, in []tensor.Tensor,
+	outputs []op.TensorType) ([]catalog.Computed, error) {
 	if _, _, err := r.load(c.Op); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,8 @@ func (r *Reference) run(c op.Case, contract string, in []tensor.Tensor, outputs 
 		Implementation: backend.Implementation{Name: composed, Op: c.Op, Pass: c.Pass}}
 	for i, t := range outputs {
 		for _, part := range parts {
-			job.Outputs = append(job.Outputs, op.TensorType{Name: strconv.Itoa(i) + part, DType: op.FP64, Shape: t.Shape})
+			job.Outputs = append(job.Outputs, op.TensorType{Name: strconv.Itoa(i) + part, DType: op.FP64,
+				Shape: t.Shape})
 		}
 	}
 	var err error
@@ -63,7 +65,8 @@ func (r *Reference) run(c op.Case, contract string, in []tensor.Tensor, outputs 
 		return nil, r.refuse(outcome)
 	}
 	if changed := outcome.Launches[0].Changed; len(changed) > 0 {
-		return nil, r.mistake("it writes into its input %s: work on a copy, %s.clone()", changed[0], changed[0])
+		return nil, r.mistake("it writes into its input %s: work on a copy, %s.clone()", changed[0],
+			changed[0])
 	}
 	return r.computed(outputs, outcome.Launches[0].Outputs)
 }
@@ -82,7 +85,8 @@ func (r *Reference) load(operator string) (backend.LoadReply, backend.HelloReply
 }
 
 func (r *Reference) mistake(format string, a ...any) error {
-	return &op.UsageError{Message: fmt.Sprintf("the reference of %s (%s): ", r.Folder.Spec.Name, shown(r.Folder.Python)) + fmt.Sprintf(format, a...)}
+	return &op.UsageError{Message: fmt.Sprintf("the reference of %s (%s): ", r.Folder.Spec.Name,
+		shown(r.Folder.Python)) + fmt.Sprintf(format, a...)}
 }
 
 // refuse is what a reference that did not return plainly is told.
@@ -91,7 +95,8 @@ func (r *Reference) refuse(o backend.Outcome) error {
 	if o.Where != nil && filepath.Base(o.Where.File) == filepath.Base(r.Folder.Python) && o.Where.Line > 0 {
 		place = fmt.Sprintf("line %d: ", o.Where.Line)
 	}
-	return r.mistake("%s%s", place, strings.TrimPrefix(strings.TrimPrefix(o.Sentence, "UnknownForm: "), "TypeError: "))
+	return r.mistake("%s%s", place, strings.TrimPrefix(strings.TrimPrefix(o.Sentence, "UnknownForm: "),
+		"TypeError: "))
 }
 
 // computed decodes what came back, which must be what the spec says.
@@ -106,9 +111,11 @@ func (r *Reference) computed(outputs []op.TensorType, got []backend.Output) ([]c
 			case g.Type != "":
 				return nil, r.mistake("%s came back as %s", t.Name, g.Type)
 			case !slices.Equal(g.Shape, t.Shape):
-				return nil, r.mistake("%s came back with shape %v: want %v, as the spec says", t.Name, g.Shape, t.Shape)
+				return nil, r.mistake("%s came back with shape %v: want %v, as the spec says", t.Name,
+					g.Shape, t.Shape)
 			case g.DType != "fp64":
-				return nil, r.mistake("%s came back as %s: compute in the dtype of the inputs", t.Name, g.DType)
+				return nil, r.mistake("%s came back as %s: compute in the dtype of the inputs", t.Name,
+					g.DType)
 			}
 			*field = tensor.Decode(op.FP64, g.Tensor.Data)
 		}
@@ -117,12 +124,14 @@ func (r *Reference) computed(outputs []op.TensorType, got []backend.Output) ([]c
 }
 
 // arguments are the tensors and attributes of a call, the spec's and those that say what is asked for.
-func (r *Reference) arguments(c op.Case, contract string, in []tensor.Tensor) ([]tensor.Tensor, []backend.AttrRef, error) {
+func (r *Reference) arguments(c op.Case, contract string,
+	in []tensor.Tensor) ([]tensor.Tensor, []backend.AttrRef, error) {
 	spec := r.Folder.Spec
 	var attrs []backend.AttrRef
 	for _, a := range c.Attrs {
 		i := slices.IndexFunc(spec.Attributes, func(s op.AttributeSpec) bool { return s.Name == a.Name })
-		attrs = append(attrs, backend.AttrRef{Name: a.Name, Type: spec.Attributes[i].Type, Number: a.Number, Text: a.Text})
+		attrs = append(attrs, backend.AttrRef{Name: a.Name, Type: spec.Attributes[i].Type, Number: a.Number,
+			Text: a.Text})
 	}
 	say := func(name, text string) {
 		attrs = append(attrs, backend.AttrRef{Name: name, Type: "enum", Text: text})
@@ -152,7 +161,8 @@ func (r *Reference) arguments(c op.Case, contract string, in []tensor.Tensor) ([
 	if r.Folder.Formula && spec.Backward.Chained {
 		tensors, plan, err := r.plan(c, in)
 		say("_plan", plan)
-		return tensors, append(attrs, backend.AttrRef{Name: "_inputs", Type: "int", Number: float64(len(spec.InputSpecs))}), err
+		return tensors, append(attrs, backend.AttrRef{Name: "_inputs", Type: "int",
+			Number: float64(len(spec.InputSpecs))}), err
 	}
 	tensors, upstream, differentiable, err := r.chain(in)
 	if err != nil {
@@ -160,7 +170,8 @@ func (r *Reference) arguments(c op.Case, contract string, in []tensor.Tensor) ([
 	}
 	say("_upstream", upstream)
 	say("_differentiable", differentiable)
-	attrs = append(attrs, backend.AttrRef{Name: "_inputs", Type: "int", Number: float64(len(spec.InputSpecs))})
+	attrs = append(attrs, backend.AttrRef{Name: "_inputs", Type: "int",
+		Number: float64(len(spec.InputSpecs))})
 	return tensors, attrs, nil
 }
 
@@ -170,7 +181,8 @@ func (r *Reference) inputs(in []tensor.Tensor) ([]tensor.Tensor, error) {
 	for _, t := range r.Folder.Spec.InputSpecs {
 		i := slices.IndexFunc(in, func(x tensor.Tensor) bool { return x.Name == t.Name })
 		if i < 0 {
-			return nil, r.mistake("it needs %s, which backward.inputs leaves out: add it, or write reference_backward", t.Name)
+			return nil, r.mistake("it needs %s, which backward.inputs leaves out: add it, or write "+
+				"reference_backward", t.Name)
 		}
 		inputs = append(inputs, in[i])
 	}
@@ -200,7 +212,8 @@ func (r *Reference) plan(c op.Case, in []tensor.Tensor) (tensors []tensor.Tensor
 			tensors = append(tensors, in[k])
 		}
 		if i < 0 {
-			return nil, "", r.mistake("backward.inputs names %s, which is no input, output or gradient of a case", name)
+			return nil, "", r.mistake("backward.inputs names %s, which is no input, output or gradient of "+
+				"a case", name)
 		}
 		words = append(words, fmt.Sprintf("t%d", i))
 	}
@@ -209,7 +222,8 @@ func (r *Reference) plan(c op.Case, in []tensor.Tensor) (tensors []tensor.Tensor
 
 // chain puts a backward's tensors into the order of autograd: the operator's inputs, then upstream gradients;
 // upstream are the numbers of their outputs, differentiable those of the inputs whose gradients are wanted.
-func (r *Reference) chain(in []tensor.Tensor) (tensors []tensor.Tensor, upstream, differentiable string, err error) {
+func (r *Reference) chain(in []tensor.Tensor) (
+	tensors []tensor.Tensor, upstream, differentiable string, err error) {
 	spec := r.Folder.Spec
 	if tensors, err = r.inputs(in); err != nil {
 		return nil, "", "", err
@@ -221,7 +235,8 @@ func (r *Reference) chain(in []tensor.Tensor) (tensors []tensor.Tensor, upstream
 		}
 	}
 	for _, name := range spec.Backward.Outputs {
-		wanted = append(wanted, strconv.Itoa(slices.IndexFunc(spec.InputSpecs, func(t op.TensorSpec) bool { return "grad_"+t.Name == name })))
+		wanted = append(wanted, strconv.Itoa(slices.IndexFunc(spec.InputSpecs,
+			func(t op.TensorSpec) bool { return "grad_"+t.Name == name })))
 	}
 	return tensors, strings.Join(of, ","), strings.Join(wanted, ","), nil
 }
@@ -261,7 +276,8 @@ func (r *Reference) Prove(c op.Case, in []tensor.Tensor, seed uint64) (catalog.S
 
 // along is how far <gradient, v> and the difference of the loss along v lie apart, relative to the sum of the
 // terms' magnitudes.
-func (r *Reference) along(c op.Case, in []tensor.Tensor, input string, gradient []float64, random *rand.Rand) (float64, error) {
+func (r *Reference) along(c op.Case, in []tensor.Tensor, input string, gradient []float64,
+	random *rand.Rand) (float64, error) {
 	at := slices.IndexFunc(in, func(t tensor.Tensor) bool { return t.Name == input })
 	if at < 0 {
 		return math.NaN(), nil

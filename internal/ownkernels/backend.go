@@ -102,7 +102,8 @@ func (f *File) placeMessage(message, log string) string {
 	case found && !strings.Contains(at, filepath.Base(f.shim)):
 		return fmt.Sprintf("%s:%s: %s", at, line, text)
 	case strings.Contains(message, filepath.Base(f.shim)):
-		return message + "; this line is in the code that triad wrote to call your function, not in your file: " +
+		return message + "; this line is in the code that triad wrote to call your function, not in " +
+			"your file: " +
 			"check the types of its parameters, or name them with --map"
 	}
 	return message
@@ -112,7 +113,8 @@ func (f *File) placeMessage(message, log string) string {
 func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, error) {
 	f := b.file(job.Implementation.Name)
 	if f == nil {
-		return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added", job.Implementation.Name)
+		return backend.Outcome{}, fmt.Errorf("run %s: no file of that name was added",
+			job.Implementation.Name)
 	}
 	outcome, err := f.adapter.Run(ctx, job)
 	if err == nil && emptyOutputs(job) {
@@ -136,7 +138,8 @@ func emptyOutputs(job backend.Job) bool {
 func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
 	f := b.file(job.Implementation.Name)
 	if f == nil {
-		return nil, backend.Outcome{}, fmt.Errorf("time %s: no file of that name was added", job.Implementation.Name)
+		return nil, backend.Outcome{}, fmt.Errorf("time %s: no file of that name was added",
+			job.Implementation.Name)
 	}
 	return f.adapter.Measure(ctx, job)
 }

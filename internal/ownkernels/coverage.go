@@ -16,7 +16,8 @@ type Coverage struct {
 }
 
 func (c *Coverage) add(pass op.Pass, dtypes []string, pins map[string]string, equal [][]string) {
-	for _, group := range equal { // shapes of unequal sizes are given up for the file that has no parameters for them
+	// Shapes of unequal sizes are given up for the file that has no parameters for them
+	for _, group := range equal {
 		if !slices.ContainsFunc(c.Equal, func(g []string) bool { return slices.Equal(g, group) }) {
 			c.Equal = append(c.Equal, group)
 		}

@@ -68,7 +68,8 @@ func (r Reading) Read() (*File, error) {
 	}
 	f := &File{Path: path, Name: request.Implementation(), reading: r}
 	if strings.ContainsAny(f.Name, " \t\"\\,") {
-		return nil, r.refuse("the file's name becomes the name of the implementation: rename it so that it has no blanks, commas or quotes")
+		return nil, r.refuse("the file's name becomes the name of the implementation: rename it so that " +
+			"it has no blanks, commas or quotes")
 	}
 	asCUDA := kernelfile.ReadCUDA(string(content)) // a .py may hold CUDA in a string
 	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
@@ -113,7 +114,8 @@ func (f *File) describeFlags(flags []string, gpu bool) {
 		without := strings.Join(slices.DeleteFunc(slices.Clone(flags), known), " ")
 		text = "compiled for the emulator, where these flags say nothing: " + without
 		if len(emulated) > 0 {
-			text = "compiled with " + strings.Join(emulated, " ") + "; in the emulator these flags say nothing: " + without
+			text = "compiled with " + strings.Join(emulated, " ") +
+				"; in the emulator these flags say nothing: " + without
 		}
 	}
 	f.Matched = append(f.Matched, text)

@@ -44,7 +44,7 @@ type Search struct {
 	Stop func() bool
 
 	Fixed     map[string]int64    // sizes that the user fixed
-	Equal     [][]string          // dims that one parameter stands for: they change together, with the first of the group
+	Equal     [][]string          // dims that one parameter stands for: they follow the first of the group
 	Assumed   map[string][]string // attributes whose value nobody gave, with their other values
 	NoBarrier bool                // the file shares memory between threads and has no barrier
 	Python    bool                // the function is one of Python
@@ -58,8 +58,9 @@ type Search struct {
 func (s *Search) Find() Finding {
 	s.known = map[string]*record.Record{}
 	first := s.Suspect.Record
-	facts := advice.Facts{Operator: first.Case.Op, Pass: first.Case.Pass, DType: first.Case.DType, Distribution: first.Case.Distribution,
-		Race: s.Suspect.Race, Formula: s.Spec.Formula, Layout: layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python}
+	facts := advice.Facts{Operator: first.Case.Op, Pass: first.Case.Pass, DType: first.Case.DType,
+		Distribution: first.Case.Distribution, Race: s.Suspect.Race, Formula: s.Spec.Formula,
+		Layout: layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python}
 	if first.Status == op.StatusFail {
 		facts.Otherwise = s.rightAttribute()
 	}
@@ -109,7 +110,8 @@ func (s *Search) rightAttribute() string {
 			if s.Stop() {
 				return ""
 			}
-			p := Probe{Sizes: s.baseSizes(), Distribution: ordinaryNumbers, Relations: s.relations(), Attribute: name, Value: value}
+			p := Probe{Sizes: s.baseSizes(), Distribution: ordinaryNumbers, Relations: s.relations(),
+				Attribute: name, Value: value}
 			if r := s.Run(p); r != nil && r.Status.Weight() == op.Good {
 				return name + "=" + value
 			}

@@ -28,16 +28,17 @@ func searchOf(t *testing.T, operator, distribution string, dims op.Dims, wrong f
 	}
 	first := record.Record{Impl: "mine/x", Status: op.StatusFail, Message: "y is wrong",
 		Case: op.Case{Op: operator, Pass: op.Forward, DType: "fp32", Distribution: distribution, Dims: dims}}
-	return &Search{Spec: o.Spec, Suspect: Suspect{Record: first}, Stop: func() bool { return false }, Run: func(p Probe) *record.Record {
-		r := outcome(wrong(p))
-		r.Case = op.Case{Distribution: p.Distribution, Dims: op.Dims{}}
-		for _, d := range o.Spec.Dims {
-			if value, there := p.Sizes[d.Name]; there {
-				r.Case.Dims = append(r.Case.Dims, op.Dim{Name: d.Name, Value: value})
+	return &Search{Spec: o.Spec, Suspect: Suspect{Record: first}, Stop: func() bool { return false },
+		Run: func(p Probe) *record.Record {
+			r := outcome(wrong(p))
+			r.Case = op.Case{Distribution: p.Distribution, Dims: op.Dims{}}
+			for _, d := range o.Spec.Dims {
+				if value, there := p.Sizes[d.Name]; there {
+					r.Case.Dims = append(r.Case.Dims, op.Dim{Name: d.Name, Value: value})
+				}
 			}
-		}
-		return r
-	}}
+			return r
+		}}
 }
 
 // The faults that people make, by the sizes on which they show: the smallest case is found and the advice
@@ -50,24 +51,34 @@ func TestFindNamesTheFault(t *testing.T) {
 		sizes Sizes
 		says  string
 	}{
-		{"everywhere", func(Sizes) bool { return true }, Sizes{rows: 1, cols: 1}, "wrong from the smallest shape on"},
-		{"a limit", func(s Sizes) bool { return s[cols] > 64 }, Sizes{rows: 1, cols: 65}, "cols up to 64 are right, from 65 on it is wrong"},
-		{"the tail", func(s Sizes) bool { return s[cols]%32 != 0 }, Sizes{rows: 1, cols: 1}, "cols is a multiple of 32 and wrong beside it"},
-		{"the tail, where one column shows nothing", func(s Sizes) bool { return s[cols] < 4 || s[rows]%32 != 0 }, Sizes{rows: 1, cols: 1},
+		{"everywhere", func(Sizes) bool { return true }, Sizes{rows: 1, cols: 1},
+			"wrong from the smallest shape on"},
+		{"a limit", func(s Sizes) bool { return s[cols] > 64 }, Sizes{rows: 1, cols: 65},
+			"cols up to 64 are right, from 65 on it is wrong"},
+		{"the tail", func(s Sizes) bool { return s[cols]%32 != 0 }, Sizes{rows: 1, cols: 1},
+			"cols is a multiple of 32 and wrong beside it"},
+		{"the tail, where one column shows nothing", func(s Sizes) bool {
+			return s[cols] < 4 ||
+				s[rows]%32 != 0
+		}, Sizes{rows: 1, cols: 1},
 			"rows is a multiple of 32 and wrong beside it"},
-		{"one size for the other", func(s Sizes) bool { return s[rows] != s[cols] }, Sizes{rows: 1, cols: 2}, "right where rows = cols"},
-		{"column after column", func(s Sizes) bool { return s[rows] > 1 && s[cols] > 1 }, Sizes{rows: 2, cols: 2},
+		{"one size for the other", func(s Sizes) bool { return s[rows] != s[cols] }, Sizes{rows: 1, cols: 2},
+			"right where rows = cols"},
+		{"column after column", func(s Sizes) bool { return s[rows] > 1 && s[cols] > 1 },
+			Sizes{rows: 2, cols: 2},
 			"element (i, j) is at i * cols + j"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dims := op.Dims{size(rows, 33), size(cols, 1023)}
-			got := searchOf(t, "softmax", "normal", dims, func(p Probe) bool { return c.wrong(p.Sizes) }).Find()
+			got := searchOf(t, "softmax", "normal", dims,
+				func(p Probe) bool { return c.wrong(p.Sizes) }).Find()
 			found := Sizes{}
 			for _, d := range got.Record.Case.Dims {
 				found[d.Name] = d.Value
 			}
 			if !maps.Equal(found, c.sizes) || !strings.Contains(got.Advice, c.says) {
-				t.Errorf("found %v, want %v; advice %q, want it to say %q", found, c.sizes, got.Advice, c.says)
+				t.Errorf("found %v, want %v; advice %q, want it to say %q", found, c.sizes, got.Advice,
+					c.says)
 			}
 		})
 	}
@@ -78,14 +89,16 @@ func TestFindTellsNumbersFromSizes(t *testing.T) {
 	s := searchOf(t, "softmax", "scaled", op.Dims{size("rows", 3), size("cols", 7)},
 		func(p Probe) bool { return p.Distribution != "normal" && p.Sizes["cols"] > 4 })
 	got := s.Find()
-	if cols := got.Record.Case.Dims.Get("cols"); cols != 5 || !strings.Contains(got.Advice, "on ordinary numbers this shape is right") {
+	if cols := got.Record.Case.Dims.Get("cols"); cols != 5 ||
+		!strings.Contains(got.Advice, "on ordinary numbers this shape is right") {
 		t.Errorf("cols = %d, want 5; advice %q", cols, got.Advice)
 	}
 }
 
 // Sizes that share a parameter change together, and one that the user fixed does not change.
 func TestFindKeepsSizesTogether(t *testing.T) {
-	dims := op.Dims{size("batch", 2), size("heads_q", 8), size("heads_kv", 8), size("seq_q", 64), size("seq_kv", 64), size("head_dim", 32)}
+	dims := op.Dims{size("batch", 2), size("heads_q", 8), size("heads_kv", 8), size("seq_q", 64),
+		size("seq_kv", 64), size("head_dim", 32)}
 	s := searchOf(t, "flash_attention", "normal", dims, func(p Probe) bool {
 		if p.Sizes["seq_q"] != p.Sizes["seq_kv"] || p.Sizes["heads_q"] != p.Sizes["heads_kv"] {
 			t.Errorf("%v: sizes of one parameter differ", p.Sizes)
@@ -95,7 +108,8 @@ func TestFindKeepsSizesTogether(t *testing.T) {
 		}
 		return p.Sizes["seq_q"] >= 17
 	})
-	s.Equal, s.Fixed = [][]string{{"heads_q", "heads_kv"}, {"seq_q", "seq_kv"}}, map[string]int64{"head_dim": 32}
+	s.Equal, s.Fixed = [][]string{{"heads_q", "heads_kv"}, {"seq_q", "seq_kv"}},
+		map[string]int64{"head_dim": 32}
 	if got := s.Find().Record.Case.Dims; got.Get("seq_q") != 17 || got.Get("seq_kv") != 17 {
 		t.Errorf("found %v, want 17 for both lengths", got)
 	}
@@ -103,7 +117,8 @@ func TestFindKeepsSizesTogether(t *testing.T) {
 
 // What nobody said of an attribute is tried with its other value before the sizes are blamed.
 func TestFindTriesWhatWasAssumed(t *testing.T) {
-	s := searchOf(t, "softmax", "normal", op.Dims{size("rows", 3), size("cols", 7)}, func(p Probe) bool { return p.Attribute == "" })
+	s := searchOf(t, "softmax", "normal", op.Dims{size("rows", 3), size("cols", 7)},
+		func(p Probe) bool { return p.Attribute == "" })
 	s.Assumed = map[string][]string{"interleaved": {"true"}}
 	if got := s.Find(); !strings.Contains(got.Advice, "with interleaved = true it is right") {
 		t.Errorf("advice %q", got.Advice)
@@ -113,9 +128,11 @@ func TestFindTriesWhatWasAssumed(t *testing.T) {
 // No case is run twice, no more than the budget is run, and none after Stop or of a function that hangs.
 func TestFindIsBounded(t *testing.T) {
 	runs, seen := 0, map[string]bool{}
-	base := op.Dims{size("batch", 900), size("heads_q", 900), size("heads_kv", 900), size("seq_q", 900), size("seq_kv", 900),
+	base := op.Dims{size("batch", 900), size("heads_q", 900), size("heads_kv", 900), size("seq_q", 900),
+		size("seq_kv", 900),
 		size("head_dim", 900)}
-	onlyBase := func(p Probe) bool { // every smaller case is right, so that each round of the search asks the same
+	// every smaller case is right, so that each round of the search asks the same
+	onlyBase := func(p Probe) bool {
 		key := fmt.Sprint(p.Sizes, p.Distribution)
 		if seen[key] {
 			t.Errorf("%s was run again", key)

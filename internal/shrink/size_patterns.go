@@ -84,7 +84,9 @@ func (s *Search) larger(at Sizes) Sizes {
 // findTransposed asks whether a matrix is taken column after column: that shows where both of its sizes are 2
 // or more, equal or not, and nowhere else.
 func (s *Search) findTransposed(f *advice.Facts, at Sizes) {
-	rightOrNeutral := func(changes ...op.Dim) bool { return s.is(op.Good, at, changes...) || s.is(op.Neutral, at, changes...) }
+	rightOrNeutral := func(changes ...op.Dim) bool {
+		return s.is(op.Good, at, changes...) || s.is(op.Neutral, at, changes...)
+	}
 	inputs, outputs := s.Spec.Tensors(s.Suspect.Record.Case.Pass)
 	for _, t := range slices.Concat(inputs, outputs) {
 		sizes, _ := t.Shape.([]any)
