@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,9 +20,9 @@ func (b *Binding) Equal() [][]string {
 	return groups
 }
 
-// saysSo says whether a function's name, or that of a kernel it launches, holds the name of a switch:
+// nameSetsSwitch says whether a function's name, or that of a kernel it launches, holds the name of a switch:
 // causal_attention is causal.
-func (b *Binding) saysSo(a op.AttributeSpec) bool {
+func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 	if a.Type != "bool" {
 		return false
 	}
@@ -80,4 +81,28 @@ func (b *Binding) Parameters() []string {
 		names = append(names, a.Name)
 	}
 	return names
+}
+
+// attributeValue is the value of an attribute without a parameter, as C++ and in words: what --attr says,
+// else the default. An enumeration that decides an output's dtype is said by the output's type.
+func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
+	words = b.Options.Attrs[a.Name]
+	if words == "" {
+		words = fmt.Sprint(a.Default)
+		if b.nameSetsSwitch(a) {
+			words = "true"
+		}
+	}
+	switch a.Type {
+	case "enum":
+		for _, t := range b.outputs {
+			if t.DType == "$"+a.Name {
+				return "", ""
+			}
+		}
+		return fmt.Sprint(slices.Index(a.Values, words)), words
+	case "bool":
+		return map[bool]string{true: "1", false: "0"}[words == "true"], words
+	}
+	return b.expressionCode(words, true), words
 }

@@ -61,7 +61,7 @@ inline bool close(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::f
 
 `
 
-// sizeCode is a function for each dim that some tensor of the pass shows.
+// dimCode is the C++ that reads a dim from a tensor of the call that has it.
 func (b *Binding) dimCode(name string) string {
 	for k, list := range [][]op.TensorSpec{b.inputs, b.outputs} {
 		for i, t := range list {
@@ -90,10 +90,11 @@ func (b *Binding) sizeCodeOf(target string) string {
 	return strings.Join(parts, " * ")
 }
 
-// condition is something a call must fulfil, with the sentence of a call that does not.
+// condition is a test of a call in C++ or Python, and the sentence where it fails.
 type condition struct{ code, sentence string }
 
-// conditions are what the function cannot be blamed for.
+// conditions are what a call must fulfil for the function to be judged on it: what its signature cannot
+// express.
 func (b *Binding) conditions() []condition {
 	var all []condition
 	for _, d := range b.Spec.Dims {
@@ -135,8 +136,8 @@ func (b *Binding) conditions() []condition {
 	return all
 }
 
-// nothingToWrite lets a host function be called where every output is empty: it must then launch nothing, or
-// what touches no tensor. A lone kernel has no blocks to be launched with.
+// nothingToWrite is the C++ that allows a call whose outputs are all empty. A host function must then launch
+// nothing or touch no tensor. A lone kernel is not called: it has no block to be launched with.
 func (b *Binding) nothingToWrite() string {
 	if b.Launch != nil {
 		return ""
@@ -153,30 +154,6 @@ func (b *Binding) whereEmpty() string {
 		return ": a lone kernel has no block to be launched with"
 	}
 	return " and something must be written"
-}
-
-// attributeValue is the value of an attribute without a parameter, as C++ and in words: what --attr says,
-// else the default. An enumeration that decides an output's dtype is said by the output's type.
-func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
-	words = b.Options.Attrs[a.Name]
-	if words == "" {
-		words = fmt.Sprint(a.Default)
-		if b.saysSo(a) {
-			words = "true"
-		}
-	}
-	switch a.Type {
-	case "enum":
-		for _, t := range b.outputs {
-			if t.DType == "$"+a.Name {
-				return "", ""
-			}
-		}
-		return fmt.Sprint(slices.Index(a.Values, words)), words
-	case "bool":
-		return map[bool]string{true: "1", false: "0"}[words == "true"], words
-	}
-	return b.expressionCode(words, true), words
 }
 
 // expressionCode turns an expression of a spec or a flag into C++. In a float every number and dim is a

@@ -330,7 +330,7 @@ func (f *File) param(part []token) Param {
 	return p
 }
 
-// resolve replaces what typedef, using and #define gave a name.
+// resolve replaces a name by the type that typedef, using or #define gave it.
 func (f *File) resolve(name string) string {
 	name = strings.TrimPrefix(name, "std ")
 	for range 8 {
@@ -366,7 +366,7 @@ func split(tokens []token) [][]token {
 	return append(parts, tokens[start:])
 }
 
-// join writes tokens as people do.
+// join writes tokens with the usual blanks.
 func join(tokens []token) string {
 	var b strings.Builder
 	for i, t := range tokens {
@@ -389,7 +389,7 @@ func joinParams(params []Param) string {
 	return strings.Join(texts, ", ")
 }
 
-// trimWords leaves out of a declaration what tells a reader nothing.
+// trimWords leaves out the words of a declaration that are not part of the signature.
 func trimWords(words []token) []token {
 	return slices.DeleteFunc(slices.Clone(words), func(t token) bool {
 		return slices.Contains([]string{"static", "inline", "extern", `"C"`, "__host__"}, t.text)

@@ -38,7 +38,7 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 		}
 	}
 	if !found {
-		return nil, file.nothing(r, passes)
+		return nil, file.noFunction(r, passes)
 	}
 	return bindings, nil
 }
@@ -114,8 +114,8 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	return nil, &op.UsageError{Message: message}
 }
 
-// nothing says why a file has no function to judge.
-func (f *File) nothing(r Request, passes []op.Pass) error {
+// noFunction says why a file has no function to judge.
+func (f *File) noFunction(r Request, passes []op.Pass) error {
 	var have []string
 	for _, fn := range f.Functions {
 		have = append(have, fn.Name)

@@ -30,7 +30,7 @@ func (l *Launch) String() string {
 	return text
 }
 
-// sizes leaves out the ones at the end.
+// sizes lists the sizes of a grid or block without the ones at its end.
 func sizes(s [3]string) string {
 	n := 3
 	for n > 1 && s[n-1] == "1" {
@@ -78,9 +78,9 @@ func (b *Binding) launchSizes(flag, text string) ([3]string, error) {
 	return all, nil
 }
 
-// possible refuses a grid or block that CUDA launches for no sizes at all: that is a slip of the flag, and no
-// fault of the kernel. One that is impossible for some sizes alone is judged.
-func (b *Binding) possible(flag, asked string, all [3]string) error {
+// checkLaunchable refuses a grid or block that CUDA launches for no sizes at all: that is a slip of the flag,
+// and no fault of the kernel. One that is impossible for some sizes alone is judged.
+func (b *Binding) checkLaunchable(flag, asked string, all [3]string) error {
 	threads := int64(1)
 	for _, text := range all {
 		value, err := b.largest(text)

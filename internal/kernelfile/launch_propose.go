@@ -10,8 +10,9 @@ import (
 // blockThreads is the block that is proposed where the file names none.
 const blockThreads = 256
 
-// propose reads --grid, --block and --shared, and fills in what is not said from the kernel's own lines.
-func (b *Binding) propose(file *File) error {
+// proposeLaunch reads --grid, --block and --shared, and fills in what is not said from the kernel's own
+// lines.
+func (b *Binding) proposeLaunch(file *File) error {
 	b.Launch = &Launch{Shared: "0"}
 	l := b.Launch
 	k := body{b: b, file: file, tokens: b.Function.body}
@@ -29,7 +30,7 @@ func (b *Binding) propose(file *File) error {
 		if *part.into, err = b.launchSizes(part.flag, part.asked); err != nil {
 			return err
 		}
-		if err := b.possible(part.flag, part.asked, *part.into); err != nil {
+		if err := b.checkLaunchable(part.flag, part.asked, *part.into); err != nil {
 			return err
 		}
 	}
@@ -45,7 +46,7 @@ func (b *Binding) propose(file *File) error {
 	return nil
 }
 
-// body is a kernel's body, looked through for how it wants to be launched.
+// body is a kernel's body, searched for the launch that it is written for.
 type body struct {
 	b      *Binding
 	file   *File
@@ -104,7 +105,7 @@ func (k body) block() [3]string {
 			return [3]string{strconv.Itoa(sides[0]), "1", "1"}
 		}
 	}
-	if n := k.named(); n > 0 {
+	if n := k.blockConstant(); n > 0 {
 		if second && n*n <= maxThreads {
 			return [3]string{strconv.Itoa(n), strconv.Itoa(n), "1"}
 		} else if !second && n <= maxThreads {
@@ -143,9 +144,9 @@ func (k body) tile() []int {
 	return nil
 }
 
-// named is the value of a constant that the kernel uses and whose name speaks of a block of threads; 0 where
-// there is none.
-func (k body) named() int {
+// blockConstant is the value of a constant that the kernel uses and whose name speaks of a block of threads;
+// 0 where there is none.
+func (k body) blockConstant() int {
 	for _, t := range k.tokens {
 		name := strings.ToLower(t.text)
 		for _, word := range []string{"block", "threads", "tpb", "tile", "bdim"} {
@@ -173,13 +174,13 @@ func (k body) grid() [3]string {
 		}
 		name, made := k.index(k.tokens, axis)
 		if len(made) == 3 { // bx = blockIdx.x: what counts is the index that is made of it and a thread's
-			if n, m := k.index(k.aliased(), axis); len(m) > 3 && k.uses(m, "threadIdx", axis) {
+			if n, m := k.index(k.expandAliases(), axis); len(m) > 3 && k.uses(m, "threadIdx", axis) {
 				name, made = n, m
 			}
 		}
 		limit := k.limit(name)
 		if limit == "" {
-			limit = k.usual(i, used, len(made) > 0 && k.uses(made, "threadIdx", axis))
+			limit = k.defaultLimit(i, used, len(made) > 0 && k.uses(made, "threadIdx", axis))
 		}
 		per := k.perBlock(made, axis)
 		if per == "1" {
@@ -216,9 +217,9 @@ func (k body) index(tokens []token, axis string) (name string, made []token) {
 	return "", nil
 }
 
-// aliased are the body's tokens with blockIdx and threadIdx for the variables that hold nothing else, "bx =
-// blockIdx.x", whose definitions are left out.
-func (k body) aliased() []token {
+// expandAliases gives the body's tokens with blockIdx and threadIdx for the variables that hold nothing else,
+// "bx = blockIdx.x", whose definitions are left out.
+func (k body) expandAliases() []token {
 	stands := map[string][]token{}
 	var all []token
 	for i := 0; i < len(k.tokens); i++ {
@@ -282,9 +283,9 @@ func (k body) limit(name string) string {
 	return ""
 }
 
-// usual is what an axis stands for where the kernel does not say: with one axis every element or every row of
-// the first output, with two the columns along x and the rows along y.
-func (k body) usual(axis, used int, byElement bool) string {
+// defaultLimit is what an axis stands for where the kernel does not say: with one axis every element or every
+// row of the first output, with two the columns along x and the rows along y.
+func (k body) defaultLimit(axis, used int, byElement bool) string {
 	dims := k.b.outputSizes()
 	rows := strings.Join(dims[:max(len(dims)-1, 0)], " * ")
 	if rows == "" {
@@ -324,7 +325,7 @@ func (k body) dynamicShared() (element int64, ok bool) {
 	for i := 0; i+1 < len(k.tokens); i++ {
 		if k.tokens[i].text == "extern" && k.tokens[i+1].text == "__shared__" {
 			for _, t := range k.tokens[i+2 : min(i+8, len(k.tokens))] {
-				if d, known := elements[k.file.resolve(t.text)]; known {
+				if d, known := elementTypes[k.file.resolve(t.text)]; known {
 					return d.Size(), true
 				}
 			}

@@ -7,8 +7,8 @@ import (
 	"triad/internal/op"
 )
 
-// elements names what the types of CUDA C++ hold. The vector types are read as their elements.
-var elements = map[string]op.DType{
+// elementTypes names what the types of CUDA C++ hold. The vector types are read as their elements.
+var elementTypes = map[string]op.DType{
 	"float": op.FP32, "float2": op.FP32, "float4": op.FP32, "float3": op.FP32,
 	"double": op.FP64,
 	"half":   op.FP16, "__half": op.FP16, "half2": op.FP16, "__half2": op.FP16, "fp16": op.FP16,
@@ -16,16 +16,16 @@ var elements = map[string]op.DType{
 	"__nv_fp8_e4m3": op.E4M3, "__nv_fp8_e5m2": op.E5M2,
 }
 
-// anything are types of a pointer that say nothing of the elements.
-var anything = []string{"void", "unsigned char", "uint8_t", "__nv_fp8_storage_t", "char", "int8_t"}
+// untypedPointers are types of a pointer that say nothing of the elements.
+var untypedPointers = []string{"void", "unsigned char", "uint8_t", "__nv_fp8_storage_t", "char", "int8_t"}
 
-// integers are types of sizes.
-var integers = []string{"int", "unsigned int", "unsigned", "long", "long int", "long long", "long long int",
+// integerTypes are types of sizes.
+var integerTypes = []string{"int", "unsigned int", "unsigned", "long", "long int", "long long", "long long int",
 	"unsigned long", "unsigned long long", "unsigned long int", "unsigned long long int", "size_t", "ssize_t",
 	"ptrdiff_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short", "int16_t", "uint", "ulong"}
 
-// floating are types of numbers that are no sizes.
-var floating = []string{"float", "double", "half", "__half"}
+// floatTypes are types of numbers that are not sizes.
+var floatTypes = []string{"float", "double", "half", "__half"}
 
 // cppTypes is what a dtype is called in CUDA C++.
 var cppTypes = map[op.DType]string{op.FP64: "double", op.FP32: "float", op.FP16: "__half",
@@ -41,9 +41,9 @@ func (p Param) isStream() bool {
 	return p.Base == "cudaStream_t" || p.Base == "CUstream" || p.Base == "cudaStream"
 }
 
-func (p Param) isInteger() bool { return !p.Pointer && slices.Contains(integers, p.Base) }
+func (p Param) isInteger() bool { return !p.Pointer && slices.Contains(integerTypes, p.Base) }
 
-func (p Param) isFloat() bool { return !p.Pointer && slices.Contains(floating, p.Base) }
+func (p Param) isFloat() bool { return !p.Pointer && slices.Contains(floatTypes, p.Base) }
 
 func (p Param) isBool() bool { return !p.Pointer && p.Base == "bool" }
 
@@ -51,10 +51,10 @@ func (p Param) isBool() bool { return !p.Pointer && p.Base == "bool" }
 // to everything.
 func (p Param) element() (dtype op.DType, any, ok bool) {
 	base := strings.TrimPrefix(p.Base, "const ")
-	if slices.Contains(anything, base) {
+	if slices.Contains(untypedPointers, base) {
 		return op.DTypeUnknown, true, true
 	}
-	dtype, ok = elements[base]
+	dtype, ok = elementTypes[base]
 	return dtype, false, ok
 }
 

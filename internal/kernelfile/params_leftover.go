@@ -13,9 +13,9 @@ func dimsOf(size string) []string {
 	return strings.FieldsFunc(size, func(r rune) bool { return strings.ContainsRune(" *=", r) })
 }
 
-// rest gives the parameters whose names say nothing what is left, by type and order; where that does not
-// settle it, it is an error.
-func (b *Binding) rest(chosen []candidate) error {
+// matchLeftover gives the parameters whose names say nothing what is left, by type and order; where that does
+// not settle it, it is an error.
+func (b *Binding) matchLeftover(chosen []candidate) error {
 	b.Args = make([]Argument, len(chosen))
 	var pointers, numbers []int
 	for i, c := range chosen {
@@ -29,14 +29,14 @@ func (b *Binding) rest(chosen []candidate) error {
 			numbers = append(numbers, i)
 		}
 	}
-	if err := b.restOfPointers(pointers); err != nil {
+	if err := b.leftoverPointers(pointers); err != nil {
 		return err
 	}
-	return b.restOfNumbers(numbers)
+	return b.leftoverNumbers(numbers)
 }
 
-// open lists the tensors that no parameter stands for yet.
-func (b *Binding) open(role Role, tensors []op.TensorSpec) []int {
+// unmatched lists the tensors that no parameter stands for yet.
+func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 	var list []int
 	for i, t := range tensors {
 		if !b.has(role, t.Name) && !t.Optional {
@@ -46,8 +46,8 @@ func (b *Binding) open(role Role, tensors []op.TensorSpec) []int {
 	return list
 }
 
-func (b *Binding) restOfPointers(pointers []int) error {
-	inputs, outputs := b.open(Input, b.inputs), b.open(Output, b.outputs)
+func (b *Binding) leftoverPointers(pointers []int) error {
+	inputs, outputs := b.unmatched(Input, b.inputs), b.unmatched(Output, b.outputs)
 	if len(pointers) == 0 {
 		return nil
 	}
@@ -79,11 +79,11 @@ func (b *Binding) restOfPointers(pointers []int) error {
 	return nil
 }
 
-func (b *Binding) restOfNumbers(numbers []int) error {
+func (b *Binding) leftoverNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
 		var open []string
-		for _, k := range b.openSizes(a.Param) {
+		for _, k := range b.unmatchedSizes(a.Param) {
 			open = append(open, b.Spec.Dims[k].Name)
 			a.Role, a.Target, a.Index = Size, b.Spec.Dims[k].Name, k
 		}
@@ -94,7 +94,7 @@ func (b *Binding) restOfNumbers(numbers []int) error {
 				a.Role, a.Target, a.Index = Attribute, t.Name, k
 			}
 		}
-		if len(open) == 0 && b.constant(a) {
+		if len(open) == 0 && b.takeConstant(a) {
 			continue
 		}
 		if len(open) == 0 {
@@ -112,9 +112,9 @@ func (b *Binding) restOfNumbers(numbers []int) error {
 var blockNames = []string{"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads",
 	"block_dim", "tpb", "threads_per_block"}
 
-// constant takes a number that is left for the threads of a block, or for one more factor of a size that is
-// given: batch and length where the operator has rows.
-func (b *Binding) constant(a *Argument) bool {
+// takeConstant takes a number that is left for the threads of a block, or for one more factor of a size that
+// is given: batch and length where the operator has rows.
+func (b *Binding) takeConstant(a *Argument) bool {
 	name := snake(a.Name)
 	if a.isInteger() && slices.Contains(blockNames, name) {
 		a.Role, a.Target, a.Index = Constant, fmt.Sprintf("%d threads of a block", blockThreads), blockThreads
@@ -129,9 +129,9 @@ func (b *Binding) constant(a *Argument) bool {
 	return true
 }
 
-// openSizes lists the dims that a parameter whose name says nothing may stand for: of several not one that
-// --dims fixes, least of all as 1.
-func (b *Binding) openSizes(p Param) []int {
+// unmatchedSizes lists the dims that a parameter whose name says nothing may stand for: of several not one
+// that --dims fixes, least of all as 1.
+func (b *Binding) unmatchedSizes(p Param) []int {
 	var open []int
 	for k, d := range b.Spec.Dims {
 		if p.isInteger() && !b.covered[d.Name] && !b.givesSize(d.Name) {
@@ -157,18 +157,18 @@ func (b *Binding) givesSize(dim string) bool {
 	})
 }
 
-// complete says which tensor has no parameter.
-func (b *Binding) complete() error {
+// checkTensors refuses a function without a parameter for a tensor, and names it.
+func (b *Binding) checkTensors() error {
 	var missing []string
-	for _, i := range b.open(Input, b.inputs) {
+	for _, i := range b.unmatched(Input, b.inputs) {
 		missing = append(missing, b.inputs[i].Name)
 	}
 	if b.Function.Kind != Python || b.fills() { // else it returns them
-		for _, i := range b.open(Output, b.outputs) {
+		for _, i := range b.unmatched(Output, b.outputs) {
 			missing = append(missing, b.outputs[i].Name)
 		}
 	}
-	// A backward need not read everything it could.
+	// A backward need not read every input.
 	if b.Pass == op.Backward {
 		missing = slices.DeleteFunc(missing, func(name string) bool {
 			return slices.ContainsFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == name })
@@ -182,8 +182,8 @@ func (b *Binding) complete() error {
 	return nil
 }
 
-// sizesKnown says which sizes nothing gives.
-func (b *Binding) sizesKnown() error {
+// checkSizes refuses a function that gives not every size, and names the missing ones.
+func (b *Binding) checkSizes() error {
 	var missing []string
 	if b.Function.Kind == Python {
 		return nil

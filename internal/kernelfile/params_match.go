@@ -104,10 +104,10 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if err != nil {
 		return nil, err
 	}
-	if err := b.rest(chosen); err != nil {
+	if err := b.matchLeftover(chosen); err != nil {
 		return nil, err
 	}
-	if err := b.complete(); err != nil {
+	if err := b.checkTensors(); err != nil {
 		return nil, err
 	}
 	if fn.Kind == Python {
@@ -117,11 +117,11 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		return nil, err
 	}
 	if fn.Kind == Kernel {
-		if err := b.propose(file); err != nil {
+		if err := b.proposeLaunch(file); err != nil {
 			return nil, err
 		}
 	}
-	return b, b.sizesKnown()
+	return b, b.checkSizes()
 }
 
 func (b *Binding) errorf(format string, a ...any) error {

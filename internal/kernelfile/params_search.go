@@ -105,7 +105,7 @@ func (s *search) taken(i int, c candidate) bool {
 }
 
 // uncovered counts the dims that nothing gives yet. A product is enough where no part of it is asked for: the
-// elements of an elementwise operator.
+// elementTypes of an elementwise operator.
 func (s *search) uncovered() int {
 	n := 0
 	if s.b.Function.Kind == Python {

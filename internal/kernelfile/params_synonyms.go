@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// synonyms are what people call the tensors, sizes and attributes of an operator; after | stand weak ones.
-// "*" holds for every operator. A size in brackets is a product or several that must be equal: what one
-// parameter may stand for.
+// synonyms are what people call the tensors, sizes and attributes of an operator, by operator and the spec's
+// name; the likely ones first, after | weak ones, which often mean something else. "a * b" is a product of
+// sizes, "a = b" several sizes that must be equal: one parameter may stand for either.
 var synonyms = map[string]map[string]string{
 	"softmax": {
 		"x": "input logits scores in inp src data a s z", "y": "output out probs p dst result res o b c softmax",
@@ -45,8 +45,8 @@ var synonyms = map[string]map[string]string{
 	},
 }
 
-// products are the sizes that one parameter may stand for beside the dims, by operator: "a * b" a product, "a
-// = b" several equal ones.
+// products are the sizes beside the dims that one parameter may stand for: "a * b" a product, "a = b" several
+// equal ones.
 func products(operator string) []string {
 	var all []string
 	for name := range synonyms[operator] {
