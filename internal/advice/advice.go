@@ -78,7 +78,7 @@ func For(f Facts) string {
 			"lies at r * %s + c, where %s is the number of columns", f.Square[0], f.Square[1], f.Square[1],
 			f.Square[1]))
 	}
-	if f.Multiple > 0 && f.wild() {
+	if f.Multiple > 0 && f.outOfBounds() {
 		return fmt.Sprintf("it is right where %s is a multiple of %d and wrong beside it: a thread works "+
 			"beyond the end of a tensor, since the last block has more threads "+
 			"than there are elements. Compare the index with the size before using it, as in if (i < n)",
@@ -89,7 +89,7 @@ func For(f Facts) string {
 			"the tail is not handled. Round the number of blocks up, "+
 			"(%s + %d) / %d, let loops run to %s, and compare every index with it", f.Of, f.Multiple, f.Of,
 			f.Multiple-1, f.Multiple, f.Of))
-	} else if f.UpTo != "" && !f.OrdinaryPasses && !(f.inSteps() && f.Last < 32) {
+	} else if f.UpTo != "" && !f.OrdinaryPasses && !(f.lowPrecision() && f.Last < 32) {
 		words = append(words, fmt.Sprintf("%s up to %d are right, from %d on it is wrong%s", f.UpTo, f.Last,
 			f.Last+1, afterLimit(f)))
 	}
@@ -104,8 +104,8 @@ func afterLimit(f Facts) string {
 	return ""
 }
 
-// wild says whether a thread used memory that is no tensor's.
-func (f Facts) wild() bool {
+// outOfBounds says whether a thread used memory outside of every tensor.
+func (f Facts) outOfBounds() bool {
 	return f.Status == op.StatusOutOfBounds || strings.Contains(f.Message, illegalAddress)
 }
 
@@ -117,20 +117,20 @@ func (f Facts) byStatus() []string {
 	case strings.Contains(f.Message, launchRefused):
 		return nil
 	case strings.Contains(f.Message, " came back ") || strings.Contains(f.Message, ", want a torch.Tensor"):
-		return f.ofShape()
-	case f.Status == op.StatusCrash && !f.wild() || f.Status == op.StatusHang || f.Status == op.StatusOOM:
+		return f.wrongShape()
+	case f.Status == op.StatusCrash && !f.outOfBounds() || f.Status == op.StatusHang || f.Status == op.StatusOOM:
 		// Nothing was compared: the outcome's own sentence says where.
 		return nil
-	case f.NoBarrier && !f.wild():
+	case f.NoBarrier && !f.outOfBounds():
 		return []string{"the threads share memory and the file has no __syncthreads(): put one between " +
 			"writing shared memory and reading what other threads wrote"}
 	case f.Status == op.StatusRace || f.Race:
 		return []string{"threads read what other threads have not written yet, or write the same place: " +
 			"put __syncthreads() between writing shared memory and " +
 			"reading it, and again before it is overwritten; add to one place with atomicAdd"}
-	case f.wild() && f.Square[0] != "":
+	case f.outOfBounds() && f.Square[0] != "":
 		return nil
-	case f.wild():
+	case f.outOfBounds():
 		return []string{"a thread works beyond the end of a tensor: the last block has more threads than " +
 			"there are elements; compare the index with the size " +
 			"before using it, as in if (i < n)"}
@@ -141,8 +141,8 @@ func (f Facts) byStatus() []string {
 		return []string{"elements stay unwritten: the grid has too few blocks (N / 256 rounds down: write " +
 			"(N + 255) / 256), or a loop or a comparison ends too early"}
 	case f.OrdinaryPasses:
-		return []string{f.ofNumbers()}
-	case f.inSteps() && !settled:
+		return []string{f.specialNumbers()}
+	case f.lowPrecision() && !settled:
 		return []string{"every value is near the truth, but further off than one rounding at the end: " +
 			"sums or other steps are kept in " + f.DType +
 			". Convert to float first, compute and sum in float, round once when storing"}
@@ -159,9 +159,9 @@ func (f Facts) byStatus() []string {
 
 var shapes = regexp.MustCompile(`came back with shape \[(\d+) (\d+)\], want \[(\d+) (\d+)\]`)
 
-// ofShape is what there is to say of an output that was not even compared: nothing that its sentence does
-// not, save where it is transposed.
-func (f Facts) ofShape() []string {
+// wrongShape is the advice for an output of another shape, which is not compared: only a transposed one is
+// explained, the outcome's own sentence says the rest.
+func (f Facts) wrongShape() []string {
 	if m := shapes.FindStringSubmatch(f.Message); m != nil && m[1] == m[4] && m[2] == m[3] {
 		return []string{"rows and columns of the result are exchanged: give it back as it is, not " +
 			"transposed; what lies where: " + f.Layout}
@@ -169,15 +169,15 @@ func (f Facts) ofShape() []string {
 	return nil
 }
 
-// inSteps says whether every value is near the truth and yet further off than one rounding in 16 bits; a
-// range of 16 bits overflows too.
-func (f Facts) inSteps() bool {
+// lowPrecision says whether the values are off as if intermediates were kept in 16 bits: near the truth, but
+// further than one rounding, or an overflow of that range.
+func (f Facts) lowPrecision() bool {
 	return f.DType != "fp32" && f.Status == op.StatusFail &&
 		(f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation"))
 }
 
-// ofNumbers is what large, equal or special numbers usually break.
-func (f Facts) ofNumbers() string {
+// specialNumbers is the advice for a function that is wrong on large, equal or special numbers alone.
+func (f Facts) specialNumbers() string {
 	start := fmt.Sprintf("on ordinary numbers this shape is right, on others (%s) it is wrong: ",
 		f.Distribution)
 	switch {

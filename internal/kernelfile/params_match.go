@@ -164,18 +164,6 @@ func (b *Binding) checkMap() error {
 // candidates lists what a parameter may stand for by its type, with the scores of its name.
 func (b *Binding) candidates(p Param) ([]candidate, error) {
 	var all []candidate
-	add := func(role Role, target string, index int) {
-		s := score(b.Spec, b.Pass, p.Name, target)
-		if role == Input && !p.Const {
-			s -= 2 // where both fit, what may be written is the output
-		}
-		if wanted, ok := b.Options.Map[p.Name]; ok && wanted != target {
-			return
-		} else if ok {
-			s = 1000
-		}
-		all = append(all, candidate{role, target, index, max(s, 0)})
-	}
 	switch {
 	case p.isStream():
 		return []candidate{{Stream, "the stream", 0, 1000}}, nil
@@ -185,45 +173,68 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 				"__nv_fp8_e4m3, __nv_fp8_e5m2: write it so, or judge a function that takes plain "+
 				"device pointers", p.Name, p.Text)
 		}
-		for i, t := range b.inputs {
-			add(Input, t.Name, i)
-		}
-		for i, t := range b.outputs {
-			if !p.Const {
-				add(Output, t.Name, i)
-			}
-		}
+		all = b.candidateTensors(p)
 	case p.isInteger() || p.isFloat() || p.isBool() || p.Untyped:
-		for i, a := range b.Spec.Attributes {
-			if p.Untyped || a.Type == "float" && p.isFloat() || a.Type != "float" && !p.isFloat() {
-				add(Attribute, a.Name, i)
-			}
-		}
-		if p.Untyped {
-			for i, t := range b.inputs {
-				add(Input, t.Name, i)
-			}
-			for i, t := range b.outputs {
-				add(Output, t.Name, i)
-			}
-		}
-		if p.isInteger() || p.Untyped {
-			for i, d := range b.Spec.Dims {
-				add(Size, d.Name, i)
-			}
-			for _, name := range products(b.Spec.Name) {
-				add(Size, name, -1)
-			}
-		}
+		all = b.candidateNumbers(p)
 	default:
 		return nil, b.errorf("the parameter %s is neither a device pointer nor a number: triad can pass "+
 			"pointers, sizes, attributes and a cudaStream_t", p.Text)
 	}
-	if wanted, ok := b.Options.Map[p.Name]; ok && len(all) == 0 {
-		return nil, b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, wanted, p.Text, wanted)
+	if wanted, ok := b.Options.Map[p.Name]; ok {
+		all = slices.DeleteFunc(all, func(c candidate) bool { return c.target != wanted })
+		for i := range all {
+			all[i].score = 1000
+		}
+		if len(all) == 0 {
+			return nil, b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, wanted, p.Text, wanted)
+		}
 	}
 	return all, nil
 }
+
+// candidateTensors are the tensors that a pointer may stand for: of a const one only inputs.
+func (b *Binding) candidateTensors(p Param) []candidate {
+	var all []candidate
+	for i, t := range b.inputs {
+		s := b.score(p, t.Name)
+		if !p.Const {
+			s -= 2 // where both fit, what may be written is the output
+		}
+		all = append(all, candidate{Input, t.Name, i, max(s, 0)})
+	}
+	for i, t := range b.outputs {
+		if !p.Const {
+			all = append(all, candidate{Output, t.Name, i, b.score(p, t.Name)})
+		}
+	}
+	return all
+}
+
+// candidateNumbers are the attributes and sizes that a number may stand for; a parameter of Python without a
+// type may be a tensor too.
+func (b *Binding) candidateNumbers(p Param) []candidate {
+	var all []candidate
+	for i, a := range b.Spec.Attributes {
+		if p.Untyped || a.Type == "float" && p.isFloat() || a.Type != "float" && !p.isFloat() {
+			all = append(all, candidate{Attribute, a.Name, i, b.score(p, a.Name)})
+		}
+	}
+	if p.Untyped {
+		all = append(all, b.candidateTensors(p)...)
+	}
+	if p.isInteger() || p.Untyped {
+		for i, d := range b.Spec.Dims {
+			all = append(all, candidate{Size, d.Name, i, b.score(p, d.Name)})
+		}
+		for _, name := range products(b.Spec.Name) {
+			all = append(all, candidate{Size, name, -1, b.score(p, name)})
+		}
+	}
+	return all
+}
+
+// score says how well the name of a parameter fits what the spec calls target.
+func (b *Binding) score(p Param, target string) int { return score(b.Spec, b.Pass, p.Name, target) }
 
 // isTemplateType says whether a type is a parameter of the function's template.
 func (b *Binding) isTemplateType(name string) bool {

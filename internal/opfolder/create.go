@@ -102,9 +102,9 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 	return files, nil
 }
 
-// contractsOfOwn replaces the contracts whose allowance is written by hand by those that a reference's own
-// operations give: what rounds some intermediates becomes what may round where the reference says so, tensor
-// cores' sums become sums in fp32.
+// contractsOfOwn replaces the contracts whose allowance is written by hand by contracts whose allowance
+// follows from the operations of the reference: rounding some intermediates becomes rounding where the
+// reference rounds, sums of tensor cores become sums in fp32.
 func contractsOfOwn(text string) string {
 	for _, c := range []struct{ from, to string }{{"p16", "stored"}, {"product16", "eager"},
 		{"promoted", "fp32"}, {"fast", "fp32"}} {

@@ -1,3 +1,6 @@
+// Package opfolder is an operator of the user's own in a folder: it reads the spec (NAME.toml) and finds the
+// reference (NAME.py) and the kernels (NAME.cu), makes such a folder, and computes the truth by running the
+// reference in fp64 through the backend that it is given. It builds and judges no implementation.
 package opfolder
 
 import (
@@ -72,7 +75,7 @@ func Open(path string) (*Folder, error) {
 	return f, nil
 }
 
-// check finds the other files and says what the spec may not ask of an operator of one's own.
+// check finds the other files and refuses what the spec of an operator of the user's own may not ask for.
 func (f *Folder) check() error {
 	name := f.Spec.Name
 	stem := strings.TrimSuffix(filepath.Base(f.TOML), ".toml")
@@ -166,7 +169,7 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// shown is a path as short as it can be from the working directory.
+// shown is a path relative to the working directory where it lies below it.
 func shown(path string) string {
 	dir, err := os.Getwd()
 	if err != nil {

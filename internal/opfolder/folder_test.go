@@ -1,0 +1,80 @@
+package opfolder
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"triad"
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// What Create makes, Open accepts: the small operator and a copy of every operator of the catalog.
+func TestCreateMakesWhatOpenReads(t *testing.T) {
+	for _, from := range append([]string{""}, catalog.Names()...) {
+		folder := filepath.Join(t.TempDir(), "my_op")
+		if err := Create(folder, from, triad.Files); err != nil {
+			t.Errorf("from %q: %v", from, err)
+			continue
+		}
+		f, err := Open(folder)
+		if err != nil {
+			t.Errorf("from %q: %v", from, err)
+			continue
+		}
+		if f.Spec.Name != "my_op" || f.CUDA == "" || f.Registers != (from != "") {
+			t.Errorf("from %q: %+v", from, f)
+		}
+		if err := Create(folder, from, triad.Files); err == nil ||
+			!strings.Contains(err.Error(), "it is there already") {
+			t.Errorf("from %q, a second time: %v", from, err)
+		}
+	}
+}
+
+// A folder that cannot be judged is refused with what to do.
+func TestOpenRefuses(t *testing.T) {
+	for _, c := range []struct{ file, old, new, says string }{
+		{"my_op.py", "def reference(", "def formula(",
+			"has no function reference: want def reference(x, weight, *, eps)"},
+		{"my_op.toml", `name = "my_op"`, `name = "other"`, `want "my_op", the stem of the file`},
+		{"my_op.toml", `["x", "weight", "grad_y"]`, `["x", "grad_y"]`, "backward.inputs leaves out an input"},
+		{"my_op.toml", `{ fp32 = "fp32"`, `{ fp32 = "p16"`,
+			`contract "p16" belongs to operators whose allowance is written by hand`},
+	} {
+		folder := filepath.Join(t.TempDir(), "my_op")
+		if err := Create(folder, "", triad.Files); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(folder, c.file)
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), c.old) {
+			t.Fatalf("%s holds no %q: %v", c.file, c.old, err)
+		}
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), c.old, c.new)),
+			0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(folder)
+		var u *op.UsageError
+		if !errors.As(err, &u) || !strings.Contains(u.Message, c.says) {
+			t.Errorf("%s with %q: %v, want %q", c.file, c.new, err, c.says)
+		}
+	}
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(),
+		"the folder holds no .toml") {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+func TestIsFolder(t *testing.T) {
+	for word, want := range map[string]bool{"softmax": false, "./softmax": true, ".": true, "..": true,
+		"my_op.toml": true, "": false} {
+		if IsFolder(word) != want {
+			t.Errorf("%q: %v, want %v", word, !want, want)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package ownkernels
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/backend"
+)
+
+// A message of a compiler is placed in the user's file, or told to be about the shim.
+func TestPlaceMessage(t *testing.T) {
+	f := &File{Name: "mine/a", Path: "/home/u/a.cu", shim: "/cache/own/0/a.triad.cu"}
+	for _, c := range []struct{ message, log, want string }{
+		{"the build failed", "/home/u/a.cu:9:3: error: 'x' was not declared\n",
+			"/home/u/a.cu:9: 'x' was not declared"},
+		{"ImportError: triad: a.py:3: NameError: y", "", "a.py:3: NameError: y"},
+		{"a.triad.cu:40: cannot convert", "", "this line is in the code that triad wrote"},
+		{"the linker failed", "", "the linker failed"},
+	} {
+		if got := f.placeMessage(c.message, c.log); !strings.Contains(got, c.want) {
+			t.Errorf("%q with %q: %q, want it to say %q", c.message, c.log, got, c.want)
+		}
+	}
+}
+
+// A job of a name that no file has is an error of the harness, not an outcome.
+func TestRunOfAnUnknownFile(t *testing.T) {
+	b := &Backend{Files: []*File{{Name: "mine/a"}}}
+	if _, err := b.Run(t.Context(),
+		backend.Job{Implementation: backend.Implementation{Name: "mine/b"}}); err == nil {
+		t.Error("run: no error")
+	}
+	job := backend.MeasureJob{Job: backend.Job{Implementation: backend.Implementation{Name: "mine/b"}}}
+	if _, _, err := b.Measure(t.Context(), job); err == nil {
+		t.Error("measure: no error")
+	}
+}

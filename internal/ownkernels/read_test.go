@@ -1,0 +1,175 @@
+package ownkernels
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"triad/internal/catalog"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+	"triad/internal/worker"
+)
+
+const (
+	softmax   = `extern "C" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 256>>>(x, y, cols); }`
+	attention = `extern "C" void solve(const float* q, const float* k, const float* v, float* o, int B, int H, int T, int D) {}`
+)
+
+// reading is that of a file with this text for an operator of the catalog; its workers start nothing.
+func reading(t *testing.T, operator, file, text string) Reading {
+	t.Helper()
+	o, err := catalog.Get(operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), file)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return Reading{Request: path, Spec: o.Spec, Passes: []op.Pass{op.Forward, op.Backward}, Workers: Workers{
+		CUDA:   func() *worker.Adapter { return &worker.Adapter{} },
+		Python: func(string) *worker.Adapter { return &worker.Adapter{} },
+		Cache:  t.TempDir(),
+	}}
+}
+
+func read(t *testing.T, r Reading) *File {
+	t.Helper()
+	f, err := r.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// A .cu becomes a shim in the cache that includes it by a relative path; another text of the file is another version with
+// the same shim, other flags are another shim.
+func TestReadWritesTheShim(t *testing.T) {
+	r := reading(t, "softmax", "mine.cu", softmax)
+	first := read(t, r)
+	shim, err := os.ReadFile(first.shim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	include, err := filepath.Rel(filepath.Dir(first.shim), first.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Name != "mine/mine" || !strings.Contains(string(shim), `#include "`+include+`"`) {
+		t.Errorf("%s has the shim\n%s", first.Name, shim)
+	}
+	if !slices.Equal(first.launchLines, []int{1}) || !slices.Equal(first.Covers.DTypes, []string{"fp32"}) {
+		t.Errorf("launches in %v, want line 1; dtypes %v, want fp32", first.launchLines, first.Covers.DTypes)
+	}
+	if err := os.WriteFile(first.Path, []byte(softmax+"\n// edited\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	second := read(t, r)
+	if second.source == first.source || second.shim != first.shim {
+		t.Errorf("an edited file: source %s after %s, shim %s after %s", second.source, first.source,
+			second.shim, first.shim)
+	}
+	r.Options.Flags = []string{"-DTILE=32"}
+	if third := read(t, r); third.source == second.source || third.shim == second.shim {
+		t.Error("other flags of the compiler are not another version")
+	}
+}
+
+// Every version of a .py is called by the operator file of one folder.
+func TestReadWritesThePythonFile(t *testing.T) {
+	r := reading(t, "softmax", "mine.py", "import triton\n\n\ndef solve(x):\n    return x\n")
+	first := read(t, r)
+	if filepath.Base(first.shim) != "softmax.py" || !first.IsPython() || !first.interpreted {
+		t.Errorf("%+v", first)
+	}
+	if err := os.WriteFile(first.Path, []byte("def solve(x):\n    return x + 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	second := read(t, r)
+	if second.shim != first.shim || second.source == first.source || second.interpreted {
+		t.Errorf("after an edit %+v", second)
+	}
+	r.Workers.GPU = true
+	if read(t, r).interpreted {
+		t.Error("on a GPU Triton is not interpreted")
+	}
+}
+
+// Threads that share memory without any barrier are noticed.
+func TestReadSeesAMissingBarrier(t *testing.T) {
+	for body, want := range map[string]bool{"__shared__ float s[32];": true,
+		"__shared__ float s[32]; __syncthreads();": false, "": false} {
+		text := "__global__ void softmax(const float* x, float* y, int rows, int cols) { int i = " +
+			"threadIdx.x; " + body + " }"
+		if f := read(t, reading(t, "softmax", "mine.cu", text)); f.NoBarrier != want {
+			t.Errorf("%q: no barrier is %v, want %v", body, f.NoBarrier, want)
+		}
+	}
+}
+
+// What the user can correct is a usage error that names the words of --add.
+func TestReadRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ file, text, says string }{
+		"a name with blanks": {"my kernel.cu", softmax, "rename it so that it has no blanks"},
+		"no function":        {"mine.cu", "int x;", "it has no function to judge"},
+	} {
+		r := reading(t, "softmax", c.file, c.text)
+		_, err := r.Read()
+		var u *op.UsageError
+		if !errors.As(err, &u) || !strings.Contains(u.Message, c.says) ||
+			!strings.HasPrefix(u.Message, "--add "+r.Request) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r := reading(t, "softmax", "mine.cu", softmax)
+	r.Request = filepath.Join(t.TempDir(), "nowhere.cu")
+	if _, err := r.Read(); err == nil || !strings.Contains(err.Error(),
+		"cannot read the file: no such file or directory") {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// An attribute that neither a parameter nor --attr gives is assumed; the file can be read again with its other value.
+func TestAssumedAttributes(t *testing.T) {
+	r := reading(t, "flash_attention", "mine.cu", attention)
+	f := read(t, r)
+	if got := f.Assumed(); !maps.EqualFunc(got, map[string][]string{"causal": {"true"}}, slices.Equal) {
+		t.Errorf("assumed %v, want causal with the other value true", got)
+	}
+	other, err := f.WithAttribute("causal", "true")
+	if err != nil || other.Covers.Pins["causal"] != "true" || f.Covers.Pins["causal"] != "false" {
+		t.Errorf("%v: judged with causal = %s beside %s", err, other.Covers.Pins["causal"],
+			f.Covers.Pins["causal"])
+	}
+	r.Options = kernelfile.Options{Attrs: map[string]string{"causal": "true"}}
+	if got := read(t, r).Assumed(); len(got) != 0 {
+		t.Errorf("with --attr causal=true assumed %v", got)
+	}
+}
+
+// The cases are narrowed to those of the added files, save where the user asked for others.
+func TestNarrow(t *testing.T) {
+	b := &Backend{Files: []*File{read(t, reading(t, "flash_attention", "mine.cu", attention))}}
+	var o op.Options
+	b.Narrow(&o)
+	if !slices.Equal(o.Passes, []op.Pass{op.Forward}) || !slices.Equal(o.DTypes, []string{"fp32"}) ||
+		o.Attributes["causal"] != "false" {
+		t.Errorf("%+v", o)
+	}
+	if want := [][]string{{"heads_q", "heads_kv"}, {"seq_q", "seq_kv"}}; !slices.EqualFunc(o.Equal, want,
+		slices.Equal) {
+		t.Errorf("equal sizes %v, want %v", o.Equal, want)
+	}
+	o = op.Options{Passes: []op.Pass{op.Backward}, DTypes: []string{"bf16"},
+		Attributes: map[string]string{"causal": "true"}}
+	b.Narrow(&o)
+	if !slices.Equal(o.Passes, []op.Pass{op.Backward}) || !slices.Equal(o.DTypes, []string{"bf16"}) ||
+		o.Attributes["causal"] != "true" {
+		t.Errorf("what was asked for became %+v", o)
+	}
+}
