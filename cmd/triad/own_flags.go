@@ -112,8 +112,8 @@ func (f *ownFlags) wordsOf(mine *ownFiles) []string {
 	return words
 }
 
-// wordsOf are the words of a session that concern one added file: the file, and what was said of all.
-func wordsOf(impl string, added []string) []string {
+// wordsOfFile are the words of a session that concern one added file: the file, and what was said of all.
+func wordsOfFile(impl string, added []string) []string {
 	return slices.DeleteFunc(slices.Clone(added), func(word string) bool {
 		r, err := kernelfile.ParseRequest(word)
 		return !strings.HasPrefix(word, "--") && (err != nil || r.Implementation() != impl)

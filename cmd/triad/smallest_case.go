@@ -140,7 +140,7 @@ func (a *app) tellSmallest(all []shrink.Finding, added []string) error {
 		if advice != "" {
 			advice = "        " + strings.ToUpper(advice[:1]) + advice[1:] + ".\n"
 		}
-		repeat := record.Repeat(r, wordsOf(r.Impl, added))
+		repeat := record.Repeat(r, wordsOfFile(r.Impl, added))
 		if _, err := fmt.Fprintf(a.style().Wrap(a.out), "%s        %s\n", advice, repeat); err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
