@@ -48,11 +48,12 @@ vet:
 set-up:
 	build/triad setup --yes --nvcc
 
-# The tuning seed, or SEEDS=n fresh ones. The last line is the score; a survivor is named above it.
+# The tuning seed, or SEEDS=n fresh ones; every operator, or OP=name. The last line is the score; a survivor is named above it.
 mutation:
-	@mkdir -p build; rm -f build/mutation.txt
-	@TRIAD_MUTATION_SEEDS=$(SEEDS) TRIAD_MUTATION_PEERS=$(PEERS) TRIAD_MUTATION_SCORE=$(CURDIR)/build/mutation.txt \
-		$(GO) test -count=1 -timeout 120m -run '^TestMutation$$' ./internal/catalog; status=$$?; cat build/mutation.txt; exit $$status
+	@rm -rf build/mutation; mkdir -p build/mutation
+	@TRIAD_MUTATION_SEEDS=$(SEEDS) TRIAD_MUTATION_PEERS=$(PEERS) TRIAD_MUTATION_SCORE=$(CURDIR)/build/mutation \
+		$(GO) test -count=1 -timeout 120m -run '^TestMutation$$' ./internal/catalog/$(or $(OP),...); status=$$?; \
+		TRIAD_MUTATION_PEERS=$(PEERS) $(GO) run ./internal/mutationscore build/mutation | tee build/mutation.txt; exit $$status
 
 # What takes longer: more seeds for the judge, every kernel for sm_75 to sm_120, the kills of the store again and again, fuzzing.
 test-long:
@@ -70,7 +71,7 @@ test-long:
 
 bench:
 	$(GO) test -run '^$$' -bench Emulator -benchtime 1x ./cuda
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/catalog
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/catalog/...
 	$(GO) test -run '^$$' -bench Verdict -benchtime 3x ./internal/run
 	$(GO) test -run '^$$' -bench Overhead -benchtime 1x ./pybridge/python
 

@@ -21,6 +21,7 @@ type rule struct {
 	packages []string // import paths below "triad/", "*" for all; a trailing "/..." takes subfolders
 	except   []string
 	never    []string // import paths: ours below "triad/", or others'
+	direct   bool     // about what a package imports itself, not what it reaches through packages of ours
 	reason   string
 }
 
@@ -31,12 +32,14 @@ var rules = []rule{
 		never:  []string{"os", "os/exec", "syscall", "net", "net/http", "database/sql", "golang.org/x/sys/unix", "C"},
 		reason: "the middle is pure: no process, file or database, so that it can be tested on literals"},
 	{packages: []string{"internal/stats"}, never: []string{"time", "triad/..."}, reason: "statistics know numbers, not what they are numbers of"},
-	{packages: []string{"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile", "internal/shrink", "internal/advice"},
+	{packages: []string{"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile"},
 		never:  []string{"time", "math/rand", "math/rand/v2"},
 		reason: "no clock and no chance: the same case gives the same bits and the same verdict"},
-	{packages: []string{"cuda", "cuda/rewrite"}, never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge"},
+	{packages: []string{"internal/shrink", "internal/advice"}, never: []string{"time", "math/rand", "math/rand/v2"}, direct: true,
+		reason: "no clock and no chance; the records that they read hold times"},
+	{packages: []string{"cuda", "cuda/rewrite"}, never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge", "triad/internal/truth/..."},
 		reason: "the edges are siblings, and a worker never sees truth or verdict"},
-	{packages: []string{"pybridge"}, never: []string{"triad/cuda", "triad/results", "triad/internal/run", "triad/internal/judge"},
+	{packages: []string{"pybridge"}, never: []string{"triad/cuda", "triad/results", "triad/internal/run", "triad/internal/judge", "triad/internal/truth/..."},
 		reason: "the edges are siblings, and a worker never sees truth or verdict"},
 	{packages: []string{"results"}, never: []string{"triad/cuda", "triad/pybridge", "triad/internal/run", "triad/internal/worker"},
 		reason: "the edges are siblings; the store knows records, not how they came about"},
@@ -47,29 +50,35 @@ var rules = []rule{
 			"triad/internal/judge"},
 		reason: "a file is read and matched to the spec that is given: text goes in, text comes out"},
 	{packages: []string{"internal/ownkernels"},
-		never:  []string{"triad/pybridge", "triad/results", "triad/internal/catalog", "triad/internal/judge", "triad/internal/opfolder"},
+		never:  []string{"triad/pybridge", "triad/results", "triad/internal/truth/...", "triad/internal/judge", "triad/internal/opfolder"},
 		reason: "the backend of added files starts the workers it is given and sees neither truth nor verdict"},
 	{packages: []string{"internal/opfolder"},
 		never:  []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/internal/worker", "triad/internal/judge"},
-		reason: "the truth of a folder's operator comes from the backend it is given, which runs no candidate"},
-	{packages: []string{"internal/shrink"}, never: []string{"triad/cuda/...", "triad/internal/backend", "triad/internal/worker"},
+		direct: true, reason: "the truth of a folder's operator comes from the backend it is given, which runs no candidate"},
+	{packages: []string{"internal/shrink"}, never: []string{"triad/cuda/...", "triad/internal/backend", "triad/internal/worker"}, direct: true,
 		reason: "the search names the next case and is told its verdict; it runs nothing"},
 	{packages: []string{"*"}, except: []string{"cuda"}, never: []string{"C"}, reason: "cgo of ours is in cuda alone"},
 	{packages: []string{"*"}, except: []string{"cuda/cudevice"}, never: []string{"gorgonia.org/cu"},
 		reason: "what imports cu links the NVIDIA driver and cannot start without one: triad-cuda alone does, behind the tag cuda"},
-	{packages: []string{"cuda/cudevice", "cuda/gpuworker"}, never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge"},
+	{packages: []string{"cuda/cudevice", "cuda/gpuworker"}, never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge", "triad/internal/truth/..."},
 		reason: "the edges are siblings, and a worker never sees truth or verdict"},
 	{packages: []string{"*"}, except: []string{"results"}, never: []string{"database/sql", "github.com/mattn/go-sqlite3"},
 		reason: "one package talks to the database"},
 	{packages: []string{"*"}, except: []string{"internal/testreport"}, never: []string{"triad/internal/need"}, reason: "it is for tests alone"},
+	{packages: []string{"*"}, except: []string{"internal/mutationscore"}, never: []string{"triad/internal/truth/truthtest"}, reason: "it is for tests alone"},
 	{packages: []string{"*"}, except: []string{"cmd/triad"}, never: []string{"github.com/spf13/cobra", "triad/internal/session"},
 		reason: "flags are wired in cmd, and an exit code is for a verb"},
 	{packages: []string{"*"}, except: []string{"cmd/triad", "internal/session"}, never: []string{"triad/internal/run"},
 		reason: "the order of a run is started by a session"},
 	{packages: []string{"internal/session"}, never: []string{"triad/cuda/...", "triad/pybridge/..."},
 		reason: "a session takes workers as they are: which there are is wired in cmd"},
-	{packages: []string{"internal/worker", "internal/backend", "internal/record", "internal/catalog"},
+	{packages: []string{"internal/worker", "internal/backend", "internal/record", "internal/catalog/...", "internal/truth/..."},
 		never: []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/cmd/..."}, reason: "what lies inside does not know the edges"},
+	{packages: []string{"internal/catalog"}, never: []string{"triad/internal/catalog/...", "triad/internal/truth/...", "triad/internal/judge"},
+		reason: "the catalog says what an operator is; a worker imports it and may not see a truth or a verdict"},
+	{packages: []string{"internal/catalog/*"}, never: []string{"triad/internal/catalog/*"}, reason: "what two operators share belongs to internal/truth"},
+	{packages: []string{"internal/truth"}, never: []string{"triad/internal/catalog/*"},
+		reason: "operators register with what they share, which knows none of them"},
 }
 
 // imports gives, for every package of ours (by its path below "triad/"), what its non-test files import.
@@ -91,6 +100,9 @@ func imports(t *testing.T) map[string][]string {
 }
 
 func covers(pattern, name string) bool {
+	if base, ok := strings.CutSuffix(pattern, "/*"); ok {
+		return strings.HasPrefix(name, base+"/")
+	}
 	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return strings.HasPrefix(name, base+"/") || name == base
 	}
@@ -101,24 +113,54 @@ func coveredBy(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, name) })
 }
 
+// reached gives, for every import path that a package of ours reaches through packages of ours, the chain of them that leads there.
+func reached(all map[string][]string, dir string) map[string][]string {
+	chains := map[string][]string{}
+	var visit func(dir string, chain []string)
+	visit = func(dir string, chain []string) {
+		for _, imported := range all[dir] {
+			if _, seen := chains[imported]; seen || imported == "" {
+				continue
+			}
+			chains[imported] = append(slices.Clone(chain), imported)
+			if ours, is := strings.CutPrefix(imported, "triad/"); is {
+				visit(ours, chains[imported])
+			}
+		}
+	}
+	visit(dir, nil)
+	return chains
+}
+
+// broken lists how packages break a rule. A rule of every package, and a direct one, is about what each imports itself; the others are about what
+// a package reaches through packages of ours too.
+func broken(all map[string][]string, r rule) []string {
+	var found []string
+	for _, dir := range slices.Sorted(maps.Keys(all)) {
+		if !coveredBy(r.packages, dir) || coveredBy(r.except, dir) {
+			continue
+		}
+		chains := reached(all, dir)
+		for _, imported := range slices.Sorted(maps.Keys(chains)) {
+			if coveredBy(r.never, imported) && (len(chains[imported]) == 1 || !r.direct && !slices.Contains(r.packages, "*")) {
+				found = append(found, dir+" imports "+strings.Join(chains[imported], ", which imports ")+": "+r.reason)
+			}
+		}
+	}
+	return found
+}
+
 // Who may import whom: every rule with its reason.
 func TestImports(t *testing.T) {
 	all := imports(t)
 	for _, r := range rules {
 		for _, name := range r.packages {
-			if name != "*" && all[name] == nil {
+			if name != "*" && !slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(dir string) bool { return covers(name, dir) }) {
 				t.Errorf("the rule %q names the package %s, which is not there", r.reason, name)
 			}
 		}
-		for _, dir := range slices.Sorted(maps.Keys(all)) {
-			if !coveredBy(r.packages, dir) || coveredBy(r.except, dir) {
-				continue
-			}
-			for _, imported := range all[dir] {
-				if coveredBy(r.never, imported) {
-					t.Errorf("%s imports %s: %s", dir, imported, r.reason)
-				}
-			}
+		for _, how := range broken(all, r) {
+			t.Error(how)
 		}
 	}
 }
@@ -131,46 +173,74 @@ func TestImportRulesBite(t *testing.T) {
 	if coveredBy(rules[1].never, "math") || !coveredBy(rules[1].never, "os") {
 		t.Error("the pure middle may not import os")
 	}
+	all := map[string][]string{"cuda": {"fmt", "triad/internal/catalog"}, "internal/catalog": {"triad/internal/truth"}, "internal/truth": {"triad/internal/judge"}}
+	r := rule{packages: []string{"cuda"}, never: []string{"triad/internal/judge"}, reason: "a worker sees no verdict"}
+	want := "cuda imports triad/internal/catalog, which imports triad/internal/truth, which imports triad/internal/judge: a worker sees no verdict"
+	if found := broken(all, r); !slices.Equal(found, []string{want}) {
+		t.Errorf("of a worker that reaches the judge through others: %q", found)
+	}
 }
 
-// One operator, one stem, a file in every room; a gap is declared in the spec.
+// roomFiles are the files that every operator has, its name for OP; a gap is declared in the spec. Those that only operators with a backward have
+// are not among them.
+var roomFiles = map[string]string{
+	"spec": "internal/catalog/OP/OP.toml", "truth": "internal/catalog/OP/truth.go", "relations": "internal/catalog/OP/relations.go",
+	"mutants": "internal/catalog/OP/mutants_test.go", "cuda": "cuda/kernels/OP.cu", "triton": "triton/OP.py",
+}
+
+// operatorNames are the names of the folders with a spec.
+func operatorNames(t *testing.T) []string {
+	t.Helper()
+	specs, err := filepath.Glob("internal/catalog/*/*.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range specs {
+		names = append(names, filepath.Base(filepath.Dir(file)))
+	}
+	if names = slices.Compact(names); len(names) == 0 {
+		t.Fatal("no operator at all")
+	}
+	return names
+}
+
+// One operator, one name, a file in every room; a gap is declared in the spec.
 func TestOperatorParity(t *testing.T) {
-	rooms := map[string]string{"spec": "internal/catalog/*.toml", "truth": "internal/catalog/*.go", "cuda": "cuda/kernels/*.cu", "triton": "triton/*.py"}
-	stems := map[string]map[string]bool{}
-	for room, pattern := range rooms {
+	operators := operatorNames(t)
+	for _, name := range operators {
+		for room, pattern := range roomFiles {
+			file := strings.ReplaceAll(pattern, "OP", name)
+			if _, err := os.Stat(file); err != nil && !declaredAbsent(t, name, room) {
+				t.Errorf("%s has no %s", name, file)
+			}
+		}
+	}
+	for _, pattern := range []string{"cuda/kernels/*.cu", "triton/*.py"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		stems[room] = map[string]bool{}
-		for _, f := range files {
-			stem := strings.TrimSuffix(filepath.Base(f), path.Ext(f))
-			if room != "spec" || !strings.HasSuffix(stem, "_findings") { // what is known of an operator's rows is no operator
-				stems[room][stem] = true
+		for _, file := range files {
+			if name := strings.TrimSuffix(filepath.Base(file), path.Ext(file)); !slices.Contains(operators, name) {
+				t.Errorf("%s is of no operator: internal/catalog/%s is not there", file, name)
 			}
 		}
 	}
-	if len(stems["spec"]) == 0 {
-		t.Fatal("no operator at all")
+	folders, err := os.ReadDir("internal/catalog")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for room := range rooms {
-		for stem := range stems["spec"] {
-			if !stems[room][stem] && !declaredAbsent(t, stem, room) {
-				t.Errorf("%s has no file in %s", stem, rooms[room])
-			}
-		}
-	}
-	for _, room := range []string{"cuda", "triton"} {
-		for stem := range stems[room] {
-			if !stems["spec"][stem] {
-				t.Errorf("%s has a file in %s and no spec in internal/catalog", stem, rooms[room])
-			}
+	for _, folder := range folders {
+		if folder.IsDir() && !slices.Contains(operators, folder.Name()) {
+			t.Errorf("internal/catalog/%s has no spec %[1]s.toml", folder.Name())
 		}
 	}
 }
 
-func declaredAbsent(t *testing.T, stem, room string) bool {
-	text, err := os.ReadFile(filepath.Join("internal/catalog", stem+".toml"))
+func declaredAbsent(t *testing.T, name, room string) bool {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("internal/catalog", name, name+".toml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,24 +258,16 @@ func TestNoInitFiles(t *testing.T) {
 
 // Shared code of the judge names no operator: what is particular to one is a key of its spec, or stands in its own files.
 func TestSharedCodeNamesNoOperator(t *testing.T) {
-	specs, err := filepath.Glob("internal/catalog/*.toml")
-	if err != nil || len(specs) == 0 {
-		t.Fatalf("read the operators' names: %v", err)
-	}
-	var operators []string
-	for _, file := range specs {
-		operators = append(operators, strings.TrimSuffix(filepath.Base(file), ".toml"))
-	}
+	operators := operatorNames(t)
 	read := 0
-	for _, dir := range []string{"catalog", "judge", "opfolder", "ownkernels", "parallel", "run", "session", "shrink", "stats", "tensor", "worker",
+	for _, dir := range []string{"catalog", "judge", "opfolder", "ownkernels", "parallel", "run", "session", "shrink", "stats", "tensor", "truth", "worker",
 		"workload"} {
 		files, err := filepath.Glob("internal/" + dir + "/*.go")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			own := slices.ContainsFunc(operators, func(o string) bool { return strings.HasPrefix(filepath.Base(file), o) })
-			if dir == "catalog" && own || strings.HasSuffix(file, "_test.go") {
+			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
 			read++

@@ -50,7 +50,7 @@ func goneOf(result run.Result) []string {
 		for name := range f.Versions {
 			versions = append(versions, name+" "+result.Versions[name])
 		}
-		all = append(all, fmt.Sprintf("Finding %s no longer happens: %s passed all %d cases of %s that it covers, with %s. internal/catalog/%s_findings.toml still has it.",
+		all = append(all, fmt.Sprintf("Finding %s no longer happens: %s passed all %d cases of %s that it covers, with %s. internal/catalog/%s/findings.toml still has it.",
 			f.ID, strings.Join(f.Implementations, " and "), f.Covered, f.Op, strings.Join(versions, " and "), f.Op))
 	}
 	return all

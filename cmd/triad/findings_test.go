@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/session"
+	"triad/internal/truth"
 )
 
 // The page of findings is what the files of findings say.
@@ -32,7 +32,7 @@ func TestFindingsPage(t *testing.T) {
 	if out.String() != string(page) {
 		t.Error("docs/findings.md is not what the findings say: go run ./cmd/triad ops findings > docs/findings.md")
 	}
-	for _, o := range catalog.All() {
+	for _, o := range truth.All() {
 		for _, f := range o.Findings {
 			if !strings.Contains(string(page), "### "+f.ID+"\n") || !strings.Contains(string(page), f.Command) {
 				t.Errorf("%s of %s is not on the page", f.ID, o.Spec.Name)
@@ -45,7 +45,7 @@ var firstVersion = regexp.MustCompile(`[0-9.]+`)
 
 // The command of every finding asks for a case that the finding covers.
 func TestFindingCommands(t *testing.T) {
-	for _, o := range catalog.All() {
+	for _, o := range truth.All() {
 		for _, f := range o.Findings {
 			words := strings.Fields(f.Command)
 			var options compareOptions
@@ -83,7 +83,7 @@ func TestFindingCommands(t *testing.T) {
 // What a CPU can show, its command shows: KNOWN, which is no failure, and is one with --strict.
 func TestFindingsShow(t *testing.T) {
 	python := testPython(t)
-	for _, o := range catalog.All() {
+	for _, o := range truth.All() {
 		for _, f := range o.Findings {
 			if f.Device == "gpu" {
 				continue

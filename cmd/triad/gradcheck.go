@@ -10,6 +10,7 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/run"
+	"triad/internal/truth"
 )
 
 func (a *app) gradcheckCommand() *cobra.Command {
@@ -57,8 +58,8 @@ func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) 
 }
 
 // withBackward refuses an operator without a backward, or leaves it out where all operators were asked for.
-func withBackward(operators []*catalog.Operator, all bool) ([]*catalog.Operator, error) {
-	var kept []*catalog.Operator
+func withBackward(operators []*truth.Operator, all bool) ([]*truth.Operator, error) {
+	var kept []*truth.Operator
 	for _, o := range operators {
 		if o.Spec.Backward != nil {
 			kept = append(kept, o)

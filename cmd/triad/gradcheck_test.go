@@ -6,38 +6,38 @@ import (
 	"strings"
 	"testing"
 
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/run"
 	"triad/internal/session"
+	"triad/internal/truth"
 )
 
 // An operator without a backward is refused by name, and left out of all.
 func TestWithBackward(t *testing.T) {
-	softmax, err := catalog.Get("softmax")
+	softmax, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	bare := *softmax.Spec
 	bare.Name, bare.Backward = "argmax", nil
-	argmax := &catalog.Operator{Spec: &bare}
-	if _, err := withBackward([]*catalog.Operator{softmax, argmax}, false); err == nil || !strings.HasPrefix(err.Error(), "argmax has no backward") {
+	argmax := &truth.Operator{Spec: &bare}
+	if _, err := withBackward([]*truth.Operator{softmax, argmax}, false); err == nil || !strings.HasPrefix(err.Error(), "argmax has no backward") {
 		t.Errorf("by name: %v", err)
 	} else if f := new(session.Failure); !errors.As(err, &f) || f.Code != session.ExitUsage {
 		t.Errorf("by name: %v, want exit code 2", err)
 	}
-	if got, err := withBackward([]*catalog.Operator{argmax, softmax}, true); err != nil || len(got) != 1 || got[0] != softmax {
+	if got, err := withBackward([]*truth.Operator{argmax, softmax}, true); err != nil || len(got) != 1 || got[0] != softmax {
 		t.Errorf("of all: %v, %v", got, err)
 	}
-	if _, err := withBackward([]*catalog.Operator{argmax}, true); err == nil {
+	if _, err := withBackward([]*truth.Operator{argmax}, true); err == nil {
 		t.Error("nothing left to check, and no error")
 	}
 }
 
 // A truth that the complex step does not confirm makes the run bad, and is said even beside JSON.
 func TestStepsThatDisagree(t *testing.T) {
-	good := run.Step{Case: op.Case{Op: "softmax"}, Step: catalog.Step{Gradients: []string{"grad_x"}, Error: 3e-15, Worst: "grad_x"}}
-	bad := run.Step{Case: op.Case{Op: "rope"}, Step: catalog.Step{Gradients: []string{"grad_q"}, Error: 3e-9, Worst: "grad_q"}}
+	good := run.Step{Case: op.Case{Op: "softmax"}, Step: truth.Step{Gradients: []string{"grad_x"}, Error: 3e-15, Worst: "grad_x"}}
+	bad := run.Step{Case: op.Case{Op: "rope"}, Step: truth.Step{Gradients: []string{"grad_q"}, Error: 3e-9, Worst: "grad_q"}}
 	if !session.Proven([]run.Step{good}) || session.Proven([]run.Step{good, bad}) {
 		t.Error("proven is not what its steps are")
 	}

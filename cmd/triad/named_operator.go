@@ -10,11 +10,12 @@ import (
 	"triad/internal/kernelfile"
 	"triad/internal/op"
 	"triad/internal/opfolder"
+	"triad/internal/truth"
 )
 
 // operatorNamed is the operator of the catalog called name, or the one in the folder of that path. Where a
 // folder of the name lies here, the error says how it is named, and of a file how it is judged.
-func operatorNamed(name string) (*catalog.Operator, error) {
+func operatorNamed(name string) (*truth.Operator, error) {
 	if namesFile(name) {
 		return nil, fileForOperator(name)
 	}
@@ -23,9 +24,9 @@ func operatorNamed(name string) (*catalog.Operator, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &catalog.Operator{Spec: f.Spec, Reference: &opfolder.Reference{Folder: f}}, nil
+		return &truth.Operator{Spec: f.Spec, Reference: &opfolder.Reference{Folder: f}}, nil
 	}
-	o, err := catalog.Get(name)
+	o, err := truth.Get(name)
 	var u *op.UsageError
 	if errors.As(err, &u) {
 		if info, statErr := os.Stat(name); statErr == nil && info.IsDir() {

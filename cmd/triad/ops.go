@@ -15,6 +15,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/truth"
 	"triad/internal/worker"
 )
 
@@ -32,7 +33,7 @@ func (a *app) opsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var all []report.Operator
-			for _, o := range catalog.All() {
+			for _, o := range truth.All() {
 				all = append(all, summarised(o.Spec))
 			}
 			if asJSON {
@@ -95,7 +96,7 @@ func summarised(s *op.Spec) report.Operator {
 
 func detailed(s *op.Spec) report.OperatorDetail {
 	d := report.OperatorDetail{Operator: summarised(s), Source: s.Source, Trivial: s.Check.Trivial.String()}
-	for _, r := range catalog.Relations(s.Name) {
+	for _, r := range truth.Relations(s.Name) {
 		d.Relations = append(d.Relations, report.RelationDeclared{Pass: r.Pass.String(), Name: r.Name, Calls: r.Calls()})
 	}
 	for _, at := range s.Attributes {
@@ -171,13 +172,13 @@ func needed(b backend.Backend) []string {
 }
 
 // declarations asks the backends what they hold. Nothing is fetched for it: where Python is not here its rows are left out.
-func (a *app) declarations(ctx context.Context, operator *catalog.Operator) ([]report.ImplementationDetail, error) {
+func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]report.ImplementationDetail, error) {
 	g, err := a.chooseGPU(ctx, &caseFlags{device: "auto", gpu: -1}, environmentFlags{offline: true, look: true})
 	if err != nil {
 		return nil, err
 	}
 	name := operator.Spec.Name
-	request := run.Request{Operators: []*catalog.Operator{operator}}
+	request := run.Request{Operators: []*truth.Operator{operator}}
 	backends, _, refused, err := a.participants(ctx, &ownFlags{}, &request, g, environmentFlags{offline: true, look: true}, worker.Options{})
 	if err != nil {
 		return nil, err

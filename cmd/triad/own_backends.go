@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/fileversion"
 	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/ownkernels"
 	"triad/internal/panics"
 	"triad/internal/run"
+	"triad/internal/truth"
 	"triad/internal/worker"
 	"triad/pybridge"
 )
@@ -247,7 +247,7 @@ func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags,
 }
 
 // truthOf gives a folder's operator the process that computes its truth.
-func (a *app) truthOf(ctx context.Context, operator *catalog.Operator, f *opfolder.Folder,
+func (a *app) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder.Folder,
 	workers ownWorkers) *worker.Adapter {
 	truth := workers.truth(f.Dir)
 	operator.Reference = &opfolder.Reference{Folder: f, Backend: truth, Context: ctx}

@@ -16,6 +16,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/opfolder"
 	"triad/internal/run"
+	"triad/internal/truth"
 	"triad/internal/worker"
 )
 
@@ -64,7 +65,7 @@ func (f *caseFlags) request(names []string) (run.Request, error) {
 	return r, err
 }
 
-func operators(names []string) ([]*catalog.Operator, error) {
+func operators(names []string) ([]*truth.Operator, error) {
 	if len(names) == 0 {
 		return nil, usage("no operator named: want one or more of %s, or all", strings.Join(catalog.Names(), ", "))
 	}
@@ -74,7 +75,7 @@ func operators(names []string) ([]*catalog.Operator, error) {
 		}
 		names = catalog.Names()
 	}
-	var list []*catalog.Operator
+	var list []*truth.Operator
 	for _, name := range names {
 		if namesFile(name) {
 			return nil, fileForOperator(name, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !slices.Contains(catalog.Names(), n) })...)

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 	"triad/internal/worker"
 	"triad/internal/workload"
 	"triad/pybridge"
@@ -43,7 +43,7 @@ func TestSecondTruth(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for _, o := range catalog.All() {
+	for _, o := range truth.All() {
 		t.Run(o.Spec.Name, func(t *testing.T) {
 			if _, _, err := second.Load(context.Background(), o.Spec.Name); err != nil {
 				t.Fatal(err)
@@ -95,18 +95,18 @@ func truthsOf(second backend.Backend, spec *op.Spec, c op.Case) (both truths, er
 	case "own":
 		name = "truth/chained"
 	case "driver":
-		saved, err := catalog.Saved(spec, c, in)
+		saved, err := truth.Saved(spec, c, in)
 		if err != nil {
 			return both, err
 		}
 		in = append(in, saved...)
 	}
 	if c.Pass == op.Backward && c.Saved != "own" {
-		if in, err = catalog.BackwardInputs(spec, in); err != nil {
+		if in, err = truth.BackwardInputs(spec, in); err != nil {
 			return both, err
 		}
 	}
-	if both.first, err = catalog.TruthOf(c, spec.DefaultContract(c.DType), in, nil); err != nil {
+	if both.first, err = truth.Of(c, spec.DefaultContract(c.DType), in, nil); err != nil {
 		return both, err
 	}
 	if both.second, err = runTruth(second, spec, c, name, in); err != nil {

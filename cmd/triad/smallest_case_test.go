@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/run"
 	"triad/internal/shrink"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // rightOnGPU is a backend with one right softmax for two columns, on a GPU that nobody may time.
@@ -55,7 +55,7 @@ func (b rightOnGPU) Measure(context.Context, backend.MeasureJob) (backend.Arm, b
 
 // The probes of the search for the smallest case are not timed, although the comparison that they belong to is.
 func TestProbesAreNotTimed(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestProbesAreNotTimed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := run.Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: comparePlan(), Options: op.Options{Device: "gpu"}}
+	request := run.Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: comparePlan(), Options: op.Options{Device: "gpu"}}
 	base := record.Record{Impl: "mine/right", Case: c}
 	p := &prober{ctx: t.Context(), backends: []backend.Backend{rightOnGPU{t}}, request: request, base: base, until: time.Now().Add(time.Minute)}
 	r := p.run(shrink.Probe{Sizes: shrink.Sizes{"rows": 3, "cols": 2}, Distribution: "normal"})

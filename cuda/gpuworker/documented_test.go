@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/truth"
 )
 
 // accusation is a kind of record that accuses: how many there were, and one of them.
@@ -24,7 +24,7 @@ func kindOf(r *record.Record) string {
 
 // document counts a record that documented findings explain under each of them: its message names them.
 func (a *alarmRun) document(r *record.Record) error {
-	o, err := catalog.Get(r.Case.Op)
+	o, err := truth.Get(r.Case.Op)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/run"
+	"triad/internal/truth"
 	"triad/internal/worker"
 )
 
@@ -158,7 +159,7 @@ func (c *tally) verdicts() int {
 
 // portion is a piece of the sweep: a pass and dtype of an operator.
 type portion struct {
-	operator *catalog.Operator
+	operator *truth.Operator
 	pass     op.Pass
 	dtype    string
 }
@@ -168,7 +169,7 @@ func portions() ([]portion, error) {
 	byOperator := map[string][]portion{}
 	most := 0
 	for _, name := range catalog.Names() {
-		o, err := catalog.Get(name)
+		o, err := truth.Get(name)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +230,7 @@ func judgePortion(ctx context.Context, r *run.Runner, p portion, round int, seed
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	_, err = r.Compare(ctx, run.Request{Operators: []*catalog.Operator{p.operator}, Seed: seed, Impls: names, InFlight: 4, Single: round%relationsEvery != 1,
+	_, err = r.Compare(ctx, run.Request{Operators: []*truth.Operator{p.operator}, Seed: seed, Impls: names, InFlight: 4, Single: round%relationsEvery != 1,
 		Options: op.Options{Device: device, Memory: memory, Level: level, Passes: []op.Pass{p.pass}, DTypes: []string{p.dtype}}})
 	return err
 }

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/run"
+	"triad/internal/truth"
 	"triad/internal/worker"
 	"triad/results"
 )
@@ -88,7 +88,7 @@ func TestFigureFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	softmax, err := catalog.Get("softmax")
+	softmax, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestFigureFaults(t *testing.T) {
 		fmt.Printf("faults: %d of %d cases after %.0f s %s\n", p.Case, p.Cases, time.Since(began).Seconds(), p.Text)
 	}
 	r := &run.Runner{Backends: []backend.Backend{a}, Recorder: &stored{store: store}, Stop: t.Context(), Progress: progress}
-	result, err := r.Compare(t.Context(), run.Request{Operators: []*catalog.Operator{softmax}, Seed: 1, InFlight: 3, Single: true,
+	result, err := r.Compare(t.Context(), run.Request{Operators: []*truth.Operator{softmax}, Seed: 1, InFlight: 3, Single: true,
 		Impls: []string{"cuda/right", "cuda/wild", "cuda/wild_", "cuda/misaligned", "cuda/misaligned_", "cuda/trap", "cuda/trap_", "cuda/forever",
 			"cuda/forever_", "cuda/greedy", "cuda/right_after"}, // names, and prefixes of names
 		Options: op.Options{Device: "gpu", DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Dims: map[string]int64{"rows": 5, "cols": 33},

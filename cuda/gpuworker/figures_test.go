@@ -16,12 +16,12 @@ import (
 	"triad"
 	"triad/cuda/telemetry"
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/run"
 	"triad/internal/stats"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 	"triad/internal/worker"
 	"triad/internal/workload"
 	"triad/pybridge"
@@ -115,7 +115,7 @@ func rowsOfPython(t *testing.T, gpu bool) *worker.Adapter {
 // jobOf is a call of an implementation of a forward on normal data.
 func jobOf(t *testing.T, i backend.Implementation, dtype string, dims map[string]int64) backend.Job {
 	t.Helper()
-	o, err := catalog.Get(i.Op)
+	o, err := truth.Get(i.Op)
 	if err != nil {
 		t.Fatal(err)
 	}

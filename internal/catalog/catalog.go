@@ -1,5 +1,5 @@
-// Package catalog holds the operators: for each a spec, <op>.toml, that says as data what it is, and <op>.go, the fp64 truth of what it
-// computes. It knows nothing of how anybody computes it.
+// Package catalog holds the operators, each in a folder of its own: <op>/<op>.toml says as data what it is, <op>/findings.toml what is known of
+// libraries' rows. This package reads the data alone; the Go package in the folder is the operator's truth, and is found through internal/truth.
 package catalog
 
 import (
@@ -7,27 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 	"sync"
 
 	"triad/internal/op"
 )
 
-//go:embed *.toml
+//go:embed */*.toml
 var files embed.FS
 
-// Operator is one operator: of the catalog, or, with a Reference, of a user's own.
+// Operator is one operator as data.
 type Operator struct {
-	Spec      *op.Spec
-	Reference Reference    // nil: the truth is the catalog's
-	Findings  []op.Finding // known faults of libraries' rows: <op>_findings.toml
+	Spec     *op.Spec
+	Findings []op.Finding // known faults of libraries' rows
 }
 
-// findingsEnding is how the file of an operator's findings ends, after its name.
-const findingsEnding = "_findings.toml"
+// specFile and findingsFile are where an operator's data lies, below internal/catalog.
+func specFile(name string) string     { return name + "/" + name + ".toml" }
+func findingsFile(name string) string { return name + "/findings.toml" }
 
-// load reads every embedded spec, in the order of the file names.
+// load reads every embedded spec, in the order of the folders' names.
 var load = sync.OnceValues(func() ([]*Operator, error) {
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -35,42 +34,40 @@ var load = sync.OnceValues(func() ([]*Operator, error) {
 	}
 	var all []*Operator
 	for _, entry := range entries {
-		if name, is := strings.CutSuffix(entry.Name(), findingsEnding); is {
-			if _, err := fs.Stat(files, name+".toml"); err != nil {
-				return nil, fmt.Errorf("read findings %s: there is no operator %s", entry.Name(), name)
-			}
-			continue
-		}
-		text, err := files.ReadFile(entry.Name())
-		if err != nil {
-			return nil, fmt.Errorf("read the catalog: %w", err)
-		}
-		spec, err := op.Load("internal/catalog/"+entry.Name(), text)
+		o, err := read(entry.Name())
 		if err != nil {
 			return nil, err
 		}
-		if stem := strings.TrimSuffix(entry.Name(), path.Ext(entry.Name())); stem != spec.Name {
-			return nil, fmt.Errorf("read spec %s: its name is %q: want the stem of the file", entry.Name(), spec.Name)
-		}
-		findings, err := findingsOf(spec)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, &Operator{Spec: spec, Findings: findings})
+		all = append(all, o)
 	}
 	return all, nil
 })
 
-// findingsOf reads the findings of an operator; it may have none.
-func findingsOf(spec *op.Spec) ([]op.Finding, error) {
-	text, err := files.ReadFile(spec.Name + findingsEnding)
+// read reads the spec and the findings in the folder of one operator. There may be no findings.
+func read(name string) (*Operator, error) {
+	text, err := files.ReadFile(specFile(name))
+	if err != nil {
+		return nil, fmt.Errorf("read the catalog: %w", err)
+	}
+	spec, err := op.Load("internal/catalog/"+specFile(name), text)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Name != name {
+		return nil, fmt.Errorf("read spec internal/catalog/%s: its name is %q: want the name of its folder", specFile(name), spec.Name)
+	}
+	text, err = files.ReadFile(findingsFile(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return &Operator{Spec: spec}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
-	return op.LoadFindings("internal/catalog/"+spec.Name+findingsEnding, text, spec)
+	findings, err := op.LoadFindings("internal/catalog/"+findingsFile(name), text, spec)
+	if err != nil {
+		return nil, err
+	}
+	return &Operator{Spec: spec, Findings: findings}, nil
 }
 
 // All lists every operator by name. A spec that cannot be read is an error of the build, which the package's tests refuse; All then lists
@@ -94,7 +91,7 @@ func Source(name string) ([]byte, error) {
 	if _, err := Get(name); err != nil {
 		return nil, err
 	}
-	return files.ReadFile(name + ".toml")
+	return files.ReadFile(specFile(name))
 }
 
 // Get gives the operator called name. A name that is not there is an *op.UsageError that says what is.

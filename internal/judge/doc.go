@@ -4,7 +4,7 @@
 //
 // Every comparison is written as accept-iff, so that a NaN anywhere rejects; nothing that was not compared passes; no tolerance is
 // typed by hand: the accepted interval of an element is [RN(R-T), RN(R+T)], with RN the one rounding to the output's dtype and T
-// derived from the contract (internal/catalog).
+// derived from the contract (internal/truth, and internal/catalog/<op>).
 //
 // The gates, in the order in which they are asked:
 //

@@ -69,7 +69,7 @@ func index(position int64, shape []int64) []int64 {
 }
 
 // Check says why a target cannot judge: lengths that do not fit, a T that is negative, not finite or NaN where R is not, an index that
-// does not rise or leaves the output. Whether NaN and infinities are expected in R is the catalog's to say.
+// does not rise or leaves the output. Whether NaN and infinities are expected in R is the truth's to say.
 func (t Target) Check() error {
 	n := t.Elements()
 	if t.Rows != nil {

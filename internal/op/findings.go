@@ -13,7 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Finding is a fault of a library's kernel that has been looked into: internal/catalog/<op>_findings.toml. A FAIL of a case that it covers, in an
+// Finding is a fault of a library's kernel that has been looked into: internal/catalog/<op>/findings.toml. A FAIL of a case that it covers, in an
 // output that it names and of the kind that it describes, is KNOWN. An empty list of dtypes, distributions, upstreams, layouts or devices means all.
 type Finding struct {
 	ID              string            `toml:"id"`

@@ -28,7 +28,7 @@ enough = 1
 
 func softmaxSpec(t *testing.T) *Spec {
 	t.Helper()
-	text, err := os.ReadFile("../catalog/softmax.toml")
+	text, err := os.ReadFile("../catalog/softmax/softmax.toml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // A mistake in a spec is told with its line, and an unknown key with the keys that may stand there.
 func TestLoadSaysWhere(t *testing.T) {
-	text, err := os.ReadFile("../catalog/layernorm.toml")
+	text, err := os.ReadFile("../catalog/layernorm/layernorm.toml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func TestSpecIsTooLarge(t *testing.T) {
 // Any text ends in a spec or a sentence that begins with the file.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(scale))
-	files, _ := filepath.Glob("../catalog/*.toml")
+	files, _ := filepath.Glob("../catalog/*/*.toml")
 	for _, file := range files {
 		if text, err := os.ReadFile(file); err == nil {
 			f.Add(text)

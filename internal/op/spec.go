@@ -1,6 +1,6 @@
 package op
 
-// Spec says what an operator is, as data: internal/catalog/<op>.toml, or a user's own file. Load reads and proves one; a Spec made
+// Spec says what an operator is, as data: internal/catalog/<op>/<op>.toml, or a user's own file. Load reads and proves one; a Spec made
 // otherwise has no compiled expressions and answers with errors.
 type Spec struct {
 	Name        string          `toml:"name"`

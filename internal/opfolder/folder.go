@@ -15,6 +15,7 @@ import (
 
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/truth"
 )
 
 // Folder is an operator of the user's own: a folder with a spec, the fp64 reference in Python, and, where
@@ -87,10 +88,10 @@ func (f *Folder) check() error {
 			"choose another name (the .toml, .py and .cu carry it)", name)
 	}
 	for _, contract := range append(f.contracts(), f.Spec.Contract.Permits...) {
-		if !slices.Contains(catalog.ComposedContracts, contract) {
+		if !slices.Contains(truth.ComposedContracts, contract) {
 			return fmt.Errorf("%s: contract %q belongs to operators whose allowance is written by hand: "+
 				"want of %s", shown(f.TOML), contract,
-				strings.Join(catalog.ComposedContracts, ", "))
+				strings.Join(truth.ComposedContracts, ", "))
 		}
 	}
 	f.Python = filepath.Join(f.Dir, name+".py")

@@ -5,9 +5,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"triad/internal/catalog"
+
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // differenceStep is how far the forward is moved along a direction of unit elements, relative to the largest
@@ -16,25 +17,25 @@ const differenceStep = 1e-5
 
 // Prove compares the gradients along random directions with symmetric differences of the forward: what an
 // autograd.Function or a reference_backward gets wrong shows there.
-func (r *Reference) Prove(c op.Case, in []tensor.Tensor, seed uint64) (catalog.Step, error) {
+func (r *Reference) Prove(c op.Case, in []tensor.Tensor, seed uint64) (truth.Step, error) {
 	if c.Saved == "driver" {
 		c.Saved = "own"
 	}
 	outputs, err := r.Folder.Spec.Outputs(c)
 	if err != nil {
-		return catalog.Step{}, err
+		return truth.Step{}, err
 	}
 	gradients, err := r.run(c, "fp32", in, outputs)
 	if err != nil {
-		return catalog.Step{}, err
+		return truth.Step{}, err
 	}
-	step := catalog.Step{Differences: true}
+	step := truth.Step{Differences: true}
 	random := rand.New(rand.NewPCG(seed, 0xd1ff))
 	for i, t := range outputs {
 		step.Gradients = append(step.Gradients, t.Name)
 		e, err := r.along(c, in, strings.TrimPrefix(t.Name, "grad_"), gradients[i].R, random)
 		if err != nil {
-			return catalog.Step{}, err
+			return truth.Step{}, err
 		}
 		if !(e <= step.Error) || step.Worst == "" {
 			step.Error, step.Worst = e, t.Name

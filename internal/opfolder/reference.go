@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // Reference is the truth of a folder's operator: its Python reference in fp64, run by a process that runs no
@@ -22,7 +22,7 @@ type Reference struct {
 	Context context.Context
 }
 
-var _ catalog.Reference = (*Reference)(nil)
+var _ truth.Reference = (*Reference)(nil)
 
 // composed is the implementation that computes values and allowances; of each output it gives three tensors.
 const composed = "truth/composed"
@@ -30,7 +30,7 @@ const composed = "truth/composed"
 var parts = []string{"", ".allowance", ".simulated"}
 
 // Compute runs the reference.
-func (r *Reference) Compute(c op.Case, contract string, in []tensor.Tensor) ([]catalog.Computed, error) {
+func (r *Reference) Compute(c op.Case, contract string, in []tensor.Tensor) ([]truth.Computed, error) {
 	outputs, err := r.Folder.Spec.Outputs(c)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (r *Reference) Compute(c op.Case, contract string, in []tensor.Tensor) ([]c
 }
 
 func (r *Reference) run(c op.Case, contract string, in []tensor.Tensor,
-	outputs []op.TensorType) ([]catalog.Computed, error) {
+	outputs []op.TensorType) ([]truth.Computed, error) {
 	if _, _, err := r.load(c.Op); err != nil {
 		return nil, err
 	}
@@ -98,8 +98,8 @@ func (r *Reference) refuse(o backend.Outcome) error {
 }
 
 // computed decodes what the reference gave and refuses shapes and dtypes that the spec does not say.
-func (r *Reference) computed(outputs []op.TensorType, got []backend.Output) ([]catalog.Computed, error) {
-	all := make([]catalog.Computed, len(outputs))
+func (r *Reference) computed(outputs []op.TensorType, got []backend.Output) ([]truth.Computed, error) {
+	all := make([]truth.Computed, len(outputs))
 	for i, t := range outputs {
 		for k, field := range []*[]float64{&all[i].R, &all[i].T, &all[i].Simulated} {
 			g := got[i*len(parts)+k]

@@ -17,7 +17,7 @@ type OperatorFindings struct {
 
 const findingsHead = `# Findings
 
-What triad found in kernels of libraries. It is made by ` + "`triad ops findings`" + ` from ` + "`internal/catalog/<op>_findings.toml`" + `, and a test compares the two.
+What triad found in kernels of libraries. It is made by ` + "`triad ops findings`" + ` from ` + "`internal/catalog/<op>/findings.toml`" + `, and a test compares the two.
 
 Rows of libraries are judged like all others. A failure that a finding covers is shown as KNOWN, with its sentence. KNOWN is neutral for the exit code;
 ` + "`--strict`" + ` counts it as bad. A finding covers the implementation, versions, device and cases that stand here, and only where every wrong element looks as

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/truth"
 )
 
 // What is prepared ahead is what is taken where it is the case that comes next; another is prepared when it is asked for, and a panic reaches
 // whoever takes it.
 func TestAhead(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/truth"
 )
 
 // card is a GPU of a test: a clock that drifts with every call, and who runs on it.
@@ -155,14 +155,14 @@ func (m *memory) AppendComparisons(c []record.Comparison) error { return nil }
 // bench times softmax on a small shape through a fake; others are there as well, but not asked for.
 func bench(t *testing.T, f *timedFake, plan TimingPlan, others ...backend.Backend) (Result, *memory) {
 	t.Helper()
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := &memory{}
 	r := &Runner{Backends: append([]backend.Backend{f}, others...), Recorder: kept, Timings: kept, Telemetry: f.card, Stop: t.Context(),
 		Rest: func(_ context.Context, d time.Duration) { f.rest(d) }}
-	result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Impls: f.Families(), Seed: 1, Timing: &plan, Options: op.Options{Passes: []op.Pass{op.Forward},
+	result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Impls: f.Families(), Seed: 1, Timing: &plan, Options: op.Options{Passes: []op.Pass{op.Forward},
 		DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
 	if err != nil {
 		t.Fatal(err)
@@ -366,10 +366,10 @@ func TestTimedSetsAreAlike(t *testing.T) {
 func TestContenderThatCrashes(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/bad": 9e4, "fake/right": 1e5})
 	f.ends = map[string]backend.Outcome{"fake/bad": {Status: op.StatusCrash, Sentence: "illegal address"}}
-	o, _ := catalog.Get("softmax")
+	o, _ := truth.Get("softmax")
 	kept := &memory{}
 	r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: t.Context()}
-	result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
+	result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
 		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
 	if err != nil {
 		t.Fatal(err)

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/truth"
 )
 
 // compareCases is the expansion of a comparison: the cases of its options, and where it times, of each pass and dtype one to time.
@@ -51,7 +51,7 @@ func timedCases(spec *op.Spec, o op.Options) []op.Case {
 }
 
 // assignTimed gives the cases that are timed their entries. What an implementation does not have is said of the cases that are judged.
-func assignTimed(operator *catalog.Operator, cases []op.Case, all []loaded, request Request) []work {
+func assignTimed(operator *truth.Operator, cases []op.Case, all []loaded, request Request) []work {
 	planned := assign(operator, op.Plan{Cases: cases}, all, request)
 	for i, w := range planned {
 		planned[i].timed = true

@@ -8,22 +8,22 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/truth"
 )
 
 // A comparison times the first bench point that the device can hold, judged as a bench judges it, or the case that its flags name, which is
 // judged once. Nothing is timed without a plan for it.
 func TestCompareTimes(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 2e5})
-	o, _ := catalog.Get("softmax")
+	o, _ := truth.Get("softmax")
 	compare := func(options op.Options, plan *TimingPlan) (Result, *memory) {
 		t.Helper()
 		options.Level, options.Passes = op.LevelQuick, []op.Pass{op.Forward}
 		kept := &memory{}
 		r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: t.Context()}
-		result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: plan, Options: options})
+		result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: plan, Options: options})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,12 +70,12 @@ func TestCompareTimes(t *testing.T) {
 // A comparison that is resumed times what has no time yet, with what the interrupted one had judged, and leaves alone what is complete.
 func TestComparisonResumesItsTimes(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 2e5})
-	o, _ := catalog.Get("softmax")
+	o, _ := truth.Get("softmax")
 	compare := func(done bool, before []record.Record) (Result, *memory) {
 		t.Helper()
 		kept := &memory{done: map[string]bool{"fake/fast": done, "fake/slow": done}}
 		r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: t.Context()}
-		result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &coldPlan, Before: before, Options: op.Options{
+		result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Before: before, Options: op.Options{
 			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
 		if err != nil {
 			t.Fatal(err)

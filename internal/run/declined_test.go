@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // An implementation may decline sizes, and never data: one that takes ordinary data of the same sizes is FAIL where it declines others, also when
@@ -27,14 +27,14 @@ func TestDeclinesByValue(t *testing.T) {
 		}
 		return right(x, launch, run)
 	}
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, distributions := range [][]string{nil, {"extremes"}} {
 		b := fakes(map[string]way{"fake/by_value": byValue, "fake/by_size": bySize})
 		r := &Runner{Backends: []backend.Backend{b}, Recorder: &memory{}, Stop: t.Context()}
-		result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Single: true, Options: op.Options{
+		result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true, Options: op.Options{
 			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Distributions: distributions}})
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestDeclinesByValue(t *testing.T) {
 
 // One that remembers hard data, and declines the ordinary data that it is asked with as well, is FAIL as soon as it takes a call again.
 func TestDeclinesFromMemory(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}

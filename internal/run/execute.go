@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/stats"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // Compare runs a request: every wanted implementation on every case, judged and recorded one by one.
@@ -130,11 +130,11 @@ func (r *Runner) plan(ctx context.Context, request Request, expand expansion, ba
 }
 
 // withDTypes leaves out, of several operators, those that have none of the asked-for dtypes: --dtype bf16 means what has bf16.
-func withDTypes(request Request) ([]*catalog.Operator, error) {
+func withDTypes(request Request) ([]*truth.Operator, error) {
 	if len(request.Operators) == 1 || len(request.Options.DTypes) == 0 {
 		return request.Operators, nil
 	}
-	var kept []*catalog.Operator
+	var kept []*truth.Operator
 	for _, o := range request.Operators {
 		if slices.ContainsFunc(request.Options.DTypes, func(d string) bool { return slices.Contains(o.Spec.DTypes, d) }) {
 			kept = append(kept, o)

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // wide is a fake that judges in several lanes: it notes how many jobs were under way at once.
@@ -48,7 +48,7 @@ func (w *wide) Run(ctx context.Context, job backend.Job) (backend.Outcome, error
 
 // Where a backend judges side by side many cases are under way at once, one at most of an implementation in one dtype; without lanes two cases.
 func TestLanesJudgeSideBySide(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestLanesJudgeSideBySide(t *testing.T) {
 	for _, lanes := range []int{0, 6} {
 		w := &wide{fake: fakes(map[string]way{"fake/a": right, "fake/b": right}), lanes: lanes}
 		r := &Runner{Backends: []backend.Backend{w}, Recorder: &memory{}, Stop: t.Context()}
-		result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Single: true,
+		result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true,
 			Options: op.Options{Passes: []op.Pass{op.Forward}, Level: op.LevelQuick}})
 		if err != nil || len(result.Records) == 0 {
 			t.Fatalf("%d records, %v", len(result.Records), err)
@@ -93,7 +93,7 @@ func TestInterleaved(t *testing.T) {
 
 // Large cases take the places of several, so that few are in memory at once; two always fit beside each other.
 func TestPlacesOfLargeCases(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestPlacesOfLargeCases(t *testing.T) {
 
 // A run that is told to stop while dozens of cases are under way finishes the calls that have begun, and leaves the rest to a resumed one.
 func TestStopEndsCasesUnderWay(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestStopEndsCasesUnderWay(t *testing.T) {
 		}
 		kept := &memory{}
 		r := &Runner{Backends: []backend.Backend{&wide{fake: fakes(ways), lanes: 6}}, Recorder: kept, Stop: stop}
-		result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Single: true,
+		result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true,
 			Options: op.Options{Passes: []op.Pass{op.Forward}, Level: op.LevelQuick}})
 		if err != nil || result.Interrupted != stops {
 			t.Fatalf("stops %v: interrupted %v, %v", stops, result.Interrupted, err)

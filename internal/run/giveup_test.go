@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // ending is a way in which every call ends in the same outcome.
@@ -29,12 +29,12 @@ var (
 // quickly compares softmax on all cases of --quick, each called alone.
 func quickly(t *testing.T, kept *memory, before []record.Record, b backend.Backend) Result {
 	t.Helper()
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Stop: t.Context()}
-	result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Before: before, Single: true, Options: op.Options{Level: op.LevelQuick,
+	result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Before: before, Single: true, Options: op.Options{Level: op.LevelQuick,
 		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32", "bf16"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestGivenUpBeforeAResume(t *testing.T) {
 
 // bench gives up alike, over its points.
 func TestBenchGivesUp(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestBenchGivesUp(t *testing.T) {
 	kept := &memory{}
 	r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Timings: kept, Stop: t.Context()}
 	plan := coldPlan
-	_, err = r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &plan,
+	_, err = r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &plan,
 		Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32", "bf16", "fp16"}, Dims: map[string]int64{"rows": 4}}})
 	if got := statuses(kept.records, "fake/hangs"); err != nil || got[op.StatusHang] != 2 || got[op.StatusSkipped] != len(kept.plan)-2 || len(kept.plan) < 4 {
 		t.Errorf("%v, %d planned: %v", got, len(kept.plan), err)
@@ -158,7 +158,7 @@ func (b *breaking) Run(context.Context, backend.Job) (backend.Outcome, error) {
 
 // Whatever a backend makes of a run that is broken off, nothing is recorded of it: neither that a toolchain is missing nor that a kernel crashed.
 func TestBrokenOffAccusesNobody(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestBrokenOffAccusesNobody(t *testing.T) {
 		c.fake, c.cancel = fakes(map[string]way{"fake/right": right}), cancel
 		kept := &memory{}
 		r := &Runner{Backends: []backend.Backend{&c}, Recorder: kept, Stop: ctx}
-		result, err := r.Compare(ctx, Request{Operators: []*catalog.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward}}})
+		result, err := r.Compare(ctx, Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward}}})
 		if err != nil || !result.Interrupted || len(kept.records) != 0 || len(result.Records) != 0 {
 			t.Errorf("%s: %v, interrupted = %v, %+v", name, err, result.Interrupted, kept.records)
 		}
@@ -177,7 +177,7 @@ func TestBrokenOffAccusesNobody(t *testing.T) {
 	cancel()
 	gone := fakes(nil)
 	gone.load = &backend.Unavailable{Sentence: "no python3: install one"}
-	result, err := (&Runner{Backends: []backend.Backend{gone}, Recorder: &memory{}, Stop: ctx}).Compare(ctx, Request{Operators: []*catalog.Operator{o}, Impls: []string{"fake"}})
+	result, err := (&Runner{Backends: []backend.Backend{gone}, Recorder: &memory{}, Stop: ctx}).Compare(ctx, Request{Operators: []*truth.Operator{o}, Impls: []string{"fake"}})
 	if err != nil || !result.Interrupted || len(result.Unavailable) != 0 {
 		t.Errorf("while loading: %v, interrupted = %v, %q", err, result.Interrupted, result.Unavailable)
 	}
@@ -185,7 +185,7 @@ func TestBrokenOffAccusesNobody(t *testing.T) {
 
 // What could not be built is recorded although the run was stopped while it was: that may be what was waited for. Nothing else is.
 func TestBrokenBuildOfAStoppedRun(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestBrokenBuildOfAStoppedRun(t *testing.T) {
 	broken.family, broken.load = "broken", &backend.BuildFailure{Sentence: "loading did not end"}
 	kept := &memory{}
 	r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right}), broken}, Recorder: kept, Stop: stop}
-	result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1,
+	result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1,
 		Options: op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}}})
 	if err != nil || !result.Interrupted || len(kept.records) != 1 || kept.records[0].Status != op.StatusBuildFail || kept.records[0].Message != "loading did not end" {
 		t.Errorf("%v, interrupted = %v, %+v", err, result.Interrupted, kept.records)

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/truth"
 	"triad/internal/workload"
 )
 
@@ -31,7 +31,7 @@ const oneByOne = "one by one"
 // Step says whether the truth of an operator's backward agrees with the complex step of its forward, on one of the run's cases.
 type Step struct {
 	Case op.Case
-	catalog.Step
+	truth.Step
 }
 
 // markModerate chooses the moderate case of each operator and dtype: ordinary data, chained where that costs little size, as large as still

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // gradients is a backend in this process that computes softmax and its gradient in fp64, with what each implementation does otherwise.
@@ -92,13 +92,13 @@ func (g *gradients) row(name, device string) *backend.Implementation {
 // check runs a gradcheck of one chained case through the fake.
 func (g *gradients) check(t *testing.T, level op.Level) (Result, map[string]record.Record) {
 	t.Helper()
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.launched = map[string]int{}
 	r := &Runner{Backends: []backend.Backend{g}, Recorder: &memory{}, Stop: t.Context()}
-	result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Gradients: true, Options: op.Options{Level: level,
+	result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Gradients: true, Options: op.Options{Level: level,
 		Passes: []op.Pass{op.Backward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Saved: []string{"own"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestChainedForwards(t *testing.T) {
 
 // The moderate case is ordinary and of some size.
 func TestMarkModerate(t *testing.T) {
-	for _, o := range catalog.All() {
+	for _, o := range truth.All() {
 		for _, level := range []op.Level{op.LevelQuick, op.LevelDefault, op.LevelFull} {
 			plan, err := o.Spec.Expand(op.Options{Level: level, Passes: []op.Pass{op.Backward}})
 			if err != nil {

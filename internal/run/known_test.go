@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // wrongly is one entry on a case of attention with what came back for it: its truth is R everywhere but for the first element.
@@ -29,7 +29,7 @@ type wrongly struct {
 // explained runs what the driver asks of documented findings.
 func explained(t *testing.T, w wrongly) (record.Record, *Result) {
 	t.Helper()
-	o, err := catalog.Get("flash_attention")
+	o, err := truth.Get("flash_attention")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/panics"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 func panicking(tensor.Tensor, int, int) ([]float64, *backend.Outcome) { panic("planted") }
@@ -45,13 +45,13 @@ func TestPanicsAreErrorsOfTheRun(t *testing.T) {
 		{"an arm", panicsInArm{timed()}, nil, "while preparing the timed calls of fake/right while timing what passed on softmax forward", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o, err := catalog.Get("softmax")
+			o, err := truth.Get("softmax")
 			if err != nil {
 				t.Fatal(err)
 			}
 			kept := &memory{}
 			r := &Runner{Backends: []backend.Backend{c.backend}, Recorder: kept, Timings: kept, Telemetry: c.telemetry, Stop: t.Context()}
-			result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
+			result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
 				Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
 				Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}})
 			if e := panics.In(err); e == nil || e.Value != "planted" || !strings.Contains(err.Error(), c.says) {

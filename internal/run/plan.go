@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/panics"
 	"triad/internal/record"
+	"triad/internal/truth"
 )
 
 // quickCompiled is how many cases a dtype and pass an implementation with the limit "quick2" gets on the quick level.
@@ -45,7 +45,7 @@ type ruling struct {
 
 // work is one case and everything that runs on it.
 type work struct {
-	operator *catalog.Operator
+	operator *truth.Operator
 	op.Case
 	entries  []entry
 	moderate bool            // the case of its operator and dtype that a gradcheck launches more often
@@ -145,7 +145,7 @@ func registers(i backend.Implementation, dtype string) bool {
 
 // assign gives every case its entries. What an implementation does not have is said once for each pass and dtype, on the first case of
 // those, so that a table shows the gap and the database is not filled with it.
-func assign(operator *catalog.Operator, plan op.Plan, all []loaded, request Request) []work {
+func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Request) []work {
 	cases := plan.Cases
 	planned := make([]work, len(cases))
 	said := map[string]bool{}
@@ -195,7 +195,7 @@ func notPermitted(spec *op.Spec, c op.Case, i backend.Implementation) *ruling {
 }
 
 // skipped says once for each implementation, pass and dtype that cases were left out, on the first of them.
-func skipped(operator *catalog.Operator, left []op.Skipped, all []loaded, request Request) []work {
+func skipped(operator *truth.Operator, left []op.Skipped, all []loaded, request Request) []work {
 	count := map[string]int{}
 	for _, s := range left {
 		count[fmt.Sprint(s.Case.Pass, " ", s.Case.DType)]++

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/truth"
 )
 
 // leastPowered is the share of cases that must be able to tell right from wrong, those left out that are trivial by design.
@@ -17,7 +17,7 @@ const leastPowered = 0.95
 func powerAt(t *testing.T, level op.Level) (whole Power, table string) {
 	t.Helper()
 	var lines []string
-	for _, o := range catalog.All() {
+	for _, o := range truth.All() {
 		plan, err := o.Spec.Expand(op.Options{Level: level})
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestPower(t *testing.T) {
 
 // What a spec marks as trivial is that and nothing else.
 func TestTrivialByDesign(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}

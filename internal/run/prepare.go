@@ -9,10 +9,10 @@ import (
 	"sync"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 	"triad/internal/workload"
 )
 
@@ -24,7 +24,7 @@ type prepared struct {
 	outputs []op.TensorType
 	powers  []judge.Power
 	level   op.Level
-	sample  *catalog.Sample // nil: every element is judged
+	sample  *truth.Sample // nil: every element is judged
 	// sizesAlone: the case is timed once it is judged, so that what is compiled for it is for its sizes alone
 	sizesAlone bool
 	byRows     bool // the truth of large outputs is computed row by row while they are judged
@@ -98,7 +98,7 @@ func largest(outputs []op.TensorType) int64 {
 
 // sampleOf chooses the rows that are judged of a large product; nil: all of them. Which ones depends on the seed and the case. What can be computed
 // row by row, and what a reference of the user's own computes whole anyway, is never sampled.
-func sampleOf(w work, seed uint64) (*catalog.Sample, error) {
+func sampleOf(w work, seed uint64) (*truth.Sample, error) {
 	if w.operator.ByRows() || w.operator.Reference != nil {
 		return nil, nil
 	}
@@ -108,7 +108,7 @@ func sampleOf(w work, seed uint64) (*catalog.Sample, error) {
 	}
 	h := fnv.New64a()
 	fmt.Fprint(h, seed, " ", w.Key())
-	return &catalog.Sample{Rows: sampledRows, Seed: h.Sum64()}, nil
+	return &truth.Sample{Rows: sampledRows, Seed: h.Sum64()}, nil
 }
 
 // truth computes the truth under a contract, once.
@@ -128,7 +128,7 @@ func (c *prepared) truth(contract string) (judge.Truth, error) {
 	return once()
 }
 
-// truthInputs are what the truth is a function of: see catalog.TruthOf.
+// truthInputs are what the truth is a function of: see truth.Of.
 func (c *prepared) truthInputs() []tensor.Tensor {
 	if c.Pass == op.Forward || c.Saved == "own" {
 		return c.given

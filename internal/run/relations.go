@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/truth"
 )
 
 // What a relation between calls is asked on: for each operator, pass and dtype so many cases whose rows are whole vectors of 16 bytes, which fast
@@ -50,7 +50,7 @@ func markRelations(planned []work, level op.Level) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range catalog.RelationsOf(w.Case) {
+		for _, r := range truth.RelationsOf(w.Case) {
 			if r.Second != nil && sizes[i] <= mostRelated {
 				key := asked{w.Op, w.DType, r.Name, w.Pass, vectors}
 				found[key] = append(found[key], i)
@@ -102,11 +102,11 @@ func wholeVectors(w work) (bool, error) {
 
 // relations lists what G6 asks of a case: invariants of every judged output, and the relations between calls it was chosen for. Of a sample those
 // invariants are asked that can be stated of its elements alone; of a case whose truth is not kept, invariants of some runs of its rows.
-func (c *prepared) relations() []catalog.Relation {
+func (c *prepared) relations() []truth.Relation {
 	if c.sample != nil || c.byRows {
-		return slices.DeleteFunc(catalog.RelationsOf(c.Case), func(r catalog.Relation) bool { return r.Second != nil || !c.byRows && !r.OfSample })
+		return slices.DeleteFunc(truth.RelationsOf(c.Case), func(r truth.Relation) bool { return r.Second != nil || !c.byRows && !r.OfSample })
 	}
-	return slices.DeleteFunc(catalog.RelationsOf(c.Case), func(r catalog.Relation) bool { return r.Second != nil && !c.between[r.Name] })
+	return slices.DeleteFunc(truth.RelationsOf(c.Case), func(r truth.Relation) bool { return r.Second != nil && !c.between[r.Name] })
 }
 
 // relate is gate G6 on what the gates before have let pass: it makes the calls that the relations need, and evaluates them all.
@@ -123,7 +123,7 @@ func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome ba
 			g.expect(relation)
 			continue
 		}
-		judged := catalog.Call{Case: c.Case, Given: c.truthInputs(), Gave: gave(outcome), Truth: c.truth}
+		judged := truth.Call{Case: c.Case, Given: c.truthInputs(), Gave: gave(outcome), Truth: c.truth}
 		if err := g.follow(ctx, relation, judged, outcome.Launches[0].Plan); err != nil {
 			return err
 		}
@@ -151,12 +151,12 @@ type related struct {
 
 // followed is one relation with the calls that were made for it.
 type followed struct {
-	catalog.Relation
-	calls   []catalog.Call
+	truth.Relation
+	calls   []truth.Call
 	missing string // why one gave nothing to compare
 }
 
-func (g *related) expect(relation catalog.Relation) {
+func (g *related) expect(relation truth.Relation) {
 	for _, output := range relation.Outputs {
 		g.expected = append(g.expected, judge.Expected{Name: relation.Name, Output: output})
 	}
@@ -164,9 +164,9 @@ func (g *related) expect(relation catalog.Relation) {
 
 // follow makes the calls of a relation. Where the implementation does not take the sizes or attributes of one, which is no fault, the relation
 // is not asked of it.
-func (g *related) follow(ctx context.Context, relation catalog.Relation, judged catalog.Call, launch backend.LaunchPlan) error {
-	f := followed{Relation: relation, calls: []catalog.Call{judged}}
-	var inputs catalog.Inputs
+func (g *related) follow(ctx context.Context, relation truth.Relation, judged truth.Call, launch backend.LaunchPlan) error {
+	f := followed{Relation: relation, calls: []truth.Call{judged}}
+	var inputs truth.Inputs
 	for n := range relation.Calls() {
 		job, err := g.judgedJob(ctx)
 		if err != nil {
@@ -189,7 +189,7 @@ func (g *related) follow(ctx context.Context, relation catalog.Relation, judged 
 			g.gone = &outcome
 			return nil
 		}
-		f.calls = append(f.calls, catalog.Call{Case: at, Given: f.calls[n].Given.With(replaced), Gave: gave(outcome)})
+		f.calls = append(f.calls, truth.Call{Case: at, Given: f.calls[n].Given.With(replaced), Gave: gave(outcome)})
 		if f.missing = fault(outcome); f.missing != "" {
 			break
 		}
@@ -336,8 +336,8 @@ func (k *caller) call(ctx context.Context, at op.Case, job backend.Job) (backend
 }
 
 // gave are the outputs of an outcome's first launch that came back as they were asked for.
-func gave(outcome backend.Outcome) catalog.Inputs {
-	var all catalog.Inputs
+func gave(outcome backend.Outcome) truth.Inputs {
+	var all truth.Inputs
 	if len(outcome.Launches) == 0 {
 		return nil
 	}

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // cached gives what the first call gave, whatever its inputs are.
@@ -133,13 +133,13 @@ func TestRelationsOfARejectedRow(t *testing.T) {
 
 // --explain has what became of the relations.
 func TestRelationsAreExplained(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := &memory{}
 	r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/unshifted": unshifted})}, Recorder: kept, Stop: t.Context()}
-	if _, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Explain: true, Options: op.Options{Level: op.LevelQuick,
+	if _, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Explain: true, Options: op.Options{Level: op.LevelQuick,
 		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestRelationsAreExplained(t *testing.T) {
 // does not depend on the order in which a map is walked.
 func TestRelationsArePlanned(t *testing.T) {
 	for level, most := range map[op.Level]int{op.LevelQuick: relatedQuick, op.LevelDefault: 2 * relatedDefault, op.LevelFull: 2 * relatedFull} {
-		for _, o := range catalog.All() {
+		for _, o := range truth.All() {
 			plan, err := o.Spec.Expand(op.Options{Level: level})
 			if err != nil {
 				t.Fatal(err)
@@ -181,7 +181,7 @@ func TestRelationsArePlanned(t *testing.T) {
 			}
 			for _, pass := range o.Spec.Passes() {
 				for _, dtype := range o.Spec.PassDTypes(pass) {
-					for _, r := range catalog.Relations(o.Spec.Name) {
+					for _, r := range truth.Relations(o.Spec.Name) {
 						key := fmt.Sprint(pass, " ", dtype, " ", r.Name)
 						if n := count[key]; r.Pass == pass && r.Second != nil && (n < 1 || n > most) {
 							t.Errorf("%v %s %s: asked on %d cases, want 1 to %d", level, o.Spec.Name, key, n, most)

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/truth"
 )
 
 // A resumed bench times a case again as a whole where one of its implementations has no time yet, and leaves alone what is complete.
@@ -18,7 +18,7 @@ func TestBenchResumes(t *testing.T) {
 	if len(whole.Records) != 2 {
 		t.Fatalf("%d records", len(whole.Records))
 	}
-	o, _ := catalog.Get("softmax")
+	o, _ := truth.Get("softmax")
 	run := func(done []string, before []record.Record) (Result, *memory) {
 		kept := &memory{done: map[string]bool{}}
 		for _, name := range done {
@@ -26,7 +26,7 @@ func TestBenchResumes(t *testing.T) {
 		}
 		f.runs = map[string]int{}
 		r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: context.Background()}
-		result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &coldPlan, Before: before,
+		result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Before: before,
 			Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
 		if err != nil {
 			t.Fatal(err)

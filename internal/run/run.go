@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
+	"triad/internal/truth"
+	_ "triad/internal/truth/all" // whoever judges needs the truths of all operators
 )
 
 // Recorder keeps what a run finds. Plan comes first, with the versions of what takes part. Each Append is one transaction: what it has returned from is not lost.
@@ -24,7 +25,7 @@ type Recorder interface {
 
 // Request is what a user asked for, operators and cases already chosen.
 type Request struct {
-	Operators []*catalog.Operator
+	Operators []*truth.Operator
 	Options   op.Options // dtypes, passes, dims, attributes, level, ...
 	Impls     []string   // prefixes of implementation names; empty: all
 	Seed      uint64

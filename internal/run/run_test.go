@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // fake is a backend in this process. Each implementation answers with a way of computing softmax, right or wrong.
@@ -142,12 +142,12 @@ func (m *memory) AppendDifferences([]record.Difference) error { return nil }
 // compare runs softmax on one shape through the fakes.
 func compare(t *testing.T, kept *memory, impls []string, backends ...backend.Backend) (Result, error) {
 	t.Helper()
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &Runner{Backends: backends, Recorder: kept, Stop: t.Context()}
-	return r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Impls: impls, Seed: 1, Options: op.Options{Level: op.LevelQuick,
+	return r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Impls: impls, Seed: 1, Options: op.Options{Level: op.LevelQuick,
 		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}}})
 }
 
@@ -265,14 +265,14 @@ func TestResumeAndRecorderFailure(t *testing.T) {
 
 // A run that is stopped finishes nothing more and says so.
 func TestStopped(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})}, Recorder: &memory{}, Stop: stop}
-	result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick}})
+	result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick}})
 	if err != nil || !result.Interrupted || len(result.Records) > 2 {
 		t.Errorf("%v interrupted=%v, %d records", err, result.Interrupted, len(result.Records))
 	}
@@ -280,7 +280,7 @@ func TestStopped(t *testing.T) {
 
 // A run that is told to end at once while its implementations are still loaded is interrupted too, and no failure.
 func TestStoppedWhileLoading(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestStoppedWhileLoading(t *testing.T) {
 	slow := fakes(map[string]way{"fake/right": right})
 	slow.load = ctx.Err()
 	r := &Runner{Backends: []backend.Backend{slow}, Recorder: &memory{}, Stop: ctx}
-	request := Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &TimingPlan{}}
+	request := Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &TimingPlan{}}
 	for verb, do := range map[string]func(context.Context, Request) (Result, error){"compare": r.Compare, "bench": r.Bench} {
 		if result, err := do(ctx, request); err != nil || !result.Interrupted {
 			t.Errorf("%s: %v interrupted=%v", verb, err, result.Interrupted)
@@ -301,46 +301,46 @@ func TestStoppedWhileLoading(t *testing.T) {
 }
 
 // badReference is a softmax of a user's own whose truth is not fit to judge.
-type badReference struct{ spoil func(c *catalog.Computed) }
+type badReference struct{ spoil func(c *truth.Computed) }
 
-func (b badReference) Compute(c op.Case, _ string, in []tensor.Tensor) ([]catalog.Computed, error) {
+func (b badReference) Compute(c op.Case, _ string, in []tensor.Tensor) ([]truth.Computed, error) {
 	y := softmax(in[0])
-	one := catalog.Computed{R: y, T: make([]float64, len(y)), Simulated: slices.Clone(y)}
+	one := truth.Computed{R: y, T: make([]float64, len(y)), Simulated: slices.Clone(y)}
 	b.spoil(&one)
-	return []catalog.Computed{one}, nil
+	return []truth.Computed{one}, nil
 }
 
-func (badReference) Prove(op.Case, []tensor.Tensor, uint64) (catalog.Step, error) {
-	return catalog.Step{}, nil
+func (badReference) Prove(op.Case, []tensor.Tensor, uint64) (truth.Step, error) {
+	return truth.Step{}, nil
 }
 
 // A truth that cannot judge ends the run with a sentence that names operator, output, value and what is wanted; nothing passes under it, although
 // the kernel gives what the truth says.
 func TestATruthThatCannotJudge(t *testing.T) {
-	softmaxOperator, err := catalog.Get("softmax")
+	softmaxOperator, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		spoil func(c *catalog.Computed)
+		spoil func(c *truth.Computed)
 		want  []string
 	}{
-		"R is NaN":               {func(c *catalog.Computed) { c.R[3] = math.NaN() }, []string{"y is NaN", "element 3"}},
-		"R is infinite":          {func(c *catalog.Computed) { c.R[3] = math.Inf(1) }, []string{"y is +Inf", "element 3"}},
-		"R is too short":         {func(c *catalog.Computed) { c.R = c.R[1:] }, []string{"164 values", "y", "want 165"}},
-		"T is too short":         {func(c *catalog.Computed) { c.T = c.T[1:] }, []string{"164 allowances", "y", "want 165"}},
-		"sim is too long":        {func(c *catalog.Computed) { c.Simulated = append(c.Simulated, 0) }, []string{"166 simulated", "y", "want 165"}},
-		"T is infinite":          {func(c *catalog.Computed) { c.T[7] = math.Inf(1) }, []string{"y", "[0 7]", "T = +Inf", "want finite allowances >= 0"}},
-		"T is NaN":               {func(c *catalog.Computed) { c.T[7] = math.NaN() }, []string{"y", "[0 7]", "T = NaN", "want finite allowances >= 0"}},
-		"T is negative":          {func(c *catalog.Computed) { c.T[7] = -1 }, []string{"y", "[0 7]", "T = -1", "want finite allowances >= 0"}},
-		"sim is NaN":             {func(c *catalog.Computed) { c.Simulated[7] = math.NaN() }, []string{"element 7 of y", "sim = NaN"}},
-		"sim is infinite":        {func(c *catalog.Computed) { c.Simulated[7] = math.Inf(-1) }, []string{"element 7 of y", "sim = -Inf"}},
-		"an output is not there": {func(c *catalog.Computed) { *c = catalog.Computed{} }, []string{"0 values", "y", "want 165"}},
+		"R is NaN":               {func(c *truth.Computed) { c.R[3] = math.NaN() }, []string{"y is NaN", "element 3"}},
+		"R is infinite":          {func(c *truth.Computed) { c.R[3] = math.Inf(1) }, []string{"y is +Inf", "element 3"}},
+		"R is too short":         {func(c *truth.Computed) { c.R = c.R[1:] }, []string{"164 values", "y", "want 165"}},
+		"T is too short":         {func(c *truth.Computed) { c.T = c.T[1:] }, []string{"164 allowances", "y", "want 165"}},
+		"sim is too long":        {func(c *truth.Computed) { c.Simulated = append(c.Simulated, 0) }, []string{"166 simulated", "y", "want 165"}},
+		"T is infinite":          {func(c *truth.Computed) { c.T[7] = math.Inf(1) }, []string{"y", "[0 7]", "T = +Inf", "want finite allowances >= 0"}},
+		"T is NaN":               {func(c *truth.Computed) { c.T[7] = math.NaN() }, []string{"y", "[0 7]", "T = NaN", "want finite allowances >= 0"}},
+		"T is negative":          {func(c *truth.Computed) { c.T[7] = -1 }, []string{"y", "[0 7]", "T = -1", "want finite allowances >= 0"}},
+		"sim is NaN":             {func(c *truth.Computed) { c.Simulated[7] = math.NaN() }, []string{"element 7 of y", "sim = NaN"}},
+		"sim is infinite":        {func(c *truth.Computed) { c.Simulated[7] = math.Inf(-1) }, []string{"element 7 of y", "sim = -Inf"}},
+		"an output is not there": {func(c *truth.Computed) { *c = truth.Computed{} }, []string{"0 values", "y", "want 165"}},
 	} {
 		kept := &memory{}
 		r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})}, Recorder: kept, Stop: t.Context()}
-		o := &catalog.Operator{Spec: softmaxOperator.Spec, Reference: badReference{c.spoil}}
-		_, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick,
+		o := &truth.Operator{Spec: softmaxOperator.Spec, Reference: badReference{c.spoil}}
+		_, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick,
 			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}}})
 		if err == nil || len(kept.records) != 0 {
 			t.Errorf("%s: %v, %d records", name, err, len(kept.records))

@@ -3,8 +3,8 @@ package run
 import (
 	"testing"
 
-	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/truth"
 )
 
 // A product is judged whole while its truth is cheap, and on sampled rows beyond: others for another seed, the same for the same one. Whatever has
@@ -20,7 +20,7 @@ func TestLargeCasesAreSampled(t *testing.T) {
 		{"fp8_gemm", map[string]int64{"m": 512, "n": 512, "k": 512}, false},
 		{"fp8_gemm", map[string]int64{"m": 1024, "n": 1024, "k": 1024}, true},
 	} {
-		operator, err := catalog.Get(c.operator)
+		operator, err := truth.Get(c.operator)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/truth"
 )
 
 // sized notes which jobs are for their sizes alone.
@@ -27,11 +27,11 @@ func (s *sized) Run(ctx context.Context, job backend.Job) (backend.Outcome, erro
 
 // What is judged in order to be timed is compiled for its sizes alone, as it is timed; a comparison without times is for any sizes.
 func TestWhatIsTimedIsJudgedForItsSizes(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := Request{Operators: []*catalog.Operator{o}, Seed: 1, Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+	request := Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
 		Dims: map[string]int64{"rows": 5, "cols": 33}, Level: op.LevelQuick}}
 	for _, bench := range []bool{true, false} {
 		s := &sized{timedFake: timedFakes(t, 0.003, map[string]float64{"fake/right": 1e5}), alone: map[bool]int{}}

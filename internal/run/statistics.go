@@ -1,9 +1,9 @@
 package run
 
 import (
-	"triad/internal/catalog"
 	"triad/internal/judge"
 	"triad/internal/record"
+	"triad/internal/truth"
 )
 
 // statisticsOf are the figures that a verdict keeps; nil where no value was judged.
@@ -13,7 +13,7 @@ func statisticsOf(v judge.Verdict) *record.Statistics {
 	}
 	s := &record.Statistics{Contract: v.Contract, Digest: v.Digest, DType: v.DType, Saturates: v.Saturate, Flushes: v.FTZ, Exact: v.Exact,
 		Independent: v.Independent, Used: record.Float(v.Used()), ULPs: v.ULPs[:]}
-	if k, err := catalog.ContractNamed(v.Contract); err == nil {
+	if k, err := truth.ContractNamed(v.Contract); err == nil {
 		s.Promise = k.Promise()
 	}
 	for _, e := range v.Worst16 {

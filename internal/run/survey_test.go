@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/truth"
 )
 
 // surveyedFake launches a kernel by the number of columns, and another one for rows that are no whole vectors.
@@ -39,7 +39,7 @@ func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (bac
 // A survey says what each call launches; the cover of it reaches every kernel on both kinds of rows with few and small calls; and a run that
 // keeps the cover runs that alone.
 func TestSurvey(t *testing.T) {
-	softmax, err := catalog.Get("softmax")
+	softmax, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestSurvey(t *testing.T) {
 		ns: map[string]float64{"cuda/a": 10}}} // b cannot be asked
 	m := &memory{}
 	r := &Runner{Backends: []backend.Backend{f}, Recorder: m, Stop: t.Context()}
-	request := Request{Operators: []*catalog.Operator{softmax}, Impls: []string{"cuda"}, Seed: 1, Single: true, Options: op.Options{Level: op.LevelFull, Device: "gpu",
+	request := Request{Operators: []*truth.Operator{softmax}, Impls: []string{"cuda"}, Seed: 1, Single: true, Options: op.Options{Level: op.LevelFull, Device: "gpu",
 		DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}}
 	s, err := r.Survey(t.Context(), request)
 	if err != nil {
@@ -101,14 +101,14 @@ func TestCoverWithoutKernels(t *testing.T) {
 
 // A call that fails while it is asked is run under the tool all the same, and one that is declined is not.
 func TestSurveyOfFailures(t *testing.T) {
-	softmax, err := catalog.Get("softmax")
+	softmax, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &surveyedFake{&timedFake{fake: &fake{family: "cuda", ways: map[string]way{"cuda/bad": right, "cuda/odd": right}, runs: map[string]int{}},
 		ends: map[string]backend.Outcome{"cuda/bad": {Status: op.StatusCrash}, "cuda/odd": {Status: op.StatusUnsupported}}}}
 	r := &Runner{Backends: []backend.Backend{f}, Recorder: &memory{}, Stop: t.Context()}
-	s, err := r.Survey(t.Context(), Request{Operators: []*catalog.Operator{softmax}, Impls: []string{"cuda"}, Seed: 1, Options: op.Options{Device: "gpu",
+	s, err := r.Survey(t.Context(), Request{Operators: []*truth.Operator{softmax}, Impls: []string{"cuda"}, Seed: 1, Options: op.Options{Device: "gpu",
 		DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Distributions: []string{"normal"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -5,20 +5,20 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/truth"
 )
 
 // A runner that is to time and has nobody to keep the times is refused before anything runs.
 func TestTimingNeedsARecorder(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/right": 1e5})
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := &memory{}
 	r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Stop: t.Context()}
-	request := Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
+	request := Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
 		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}}
 	for name, run := range map[string]func() error{
 		"Compare": func() error { _, err := r.Compare(t.Context(), request); return err },

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // newRecord starts the record of one entry on a case.
@@ -133,7 +133,7 @@ func explain(verdicts []judge.Verdict, r *record.Record) []record.Explanation {
 		if v.Compared > 0 {
 			e.ULPs = v.ULPs[:]
 		}
-		if k, err := catalog.ContractNamed(v.Contract); err == nil {
+		if k, err := truth.ContractNamed(v.Contract); err == nil {
 			e.Promise = k.Promise()
 		}
 		for _, w := range v.Worst16 {

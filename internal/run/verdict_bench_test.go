@@ -7,16 +7,16 @@ import (
 	"time"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // BenchmarkVerdict is what the verdicts on one large case cost, four implementations of it side by side: inputs, truth, power, gates, relations and
 // differences, without a kernel or a worker. Beside the time it gives the processor time of all cores together: their quotient is how many of them
 // were busy, and where it is low a machine with more of them has nothing to gain.
 func BenchmarkVerdict(b *testing.B) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func BenchmarkVerdict(b *testing.B) {
 		f.family = family
 		backends = append(backends, f)
 	}
-	request := Request{Operators: []*catalog.Operator{o}, Seed: 1, Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"bf16"},
+	request := Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"bf16"},
 		Dims: map[string]int64{"rows": 2048, "cols": 4096}, Distributions: []string{"normal"}}}
 	compare := func() {
 		r := &Runner{Backends: backends, Recorder: &memory{}, Stop: b.Context()}

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // largeDims is a case of more elements than were ever judged of a timed one.
@@ -23,7 +23,7 @@ func benchLarge(t *testing.T, kept int64, ways map[string]way, after map[string]
 	before := keptElements
 	keptElements = kept
 	defer func() { keptElements = before }()
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func benchLarge(t *testing.T, kept int64, ways map[string]way, after map[string]
 	}
 	store := &memory{}
 	r := &Runner{Backends: []backend.Backend{f}, Recorder: store, Timings: store, Telemetry: f.card, Stop: t.Context()}
-	result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &coldPlan,
+	result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan,
 		Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"bf16"}, Dims: largeDims}})
 	if err != nil {
 		t.Fatal(err)

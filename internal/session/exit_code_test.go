@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
+	"triad/internal/truth"
 )
 
 // The last line of a table and the exit code agree: what is wrong is named, also where no row is bad.
@@ -21,7 +21,7 @@ func TestEndings(t *testing.T) {
 	good, bad := record.Record{Status: op.StatusPass}, record.Record{Status: op.StatusFail}
 	wrongTime := record.Record{Status: op.StatusPass, Timings: []record.Timing{{Status: op.StatusFail}}}
 	missing := &backend.Unavailable{Sentence: "no Python with torch"}
-	unproven := []run.Step{{Case: op.Case{Op: "rope"}, Step: catalog.Step{Gradients: []string{"grad_q"}, Error: 3e-9, Worst: "grad_q"}}}
+	unproven := []run.Step{{Case: op.Case{Op: "rope"}, Step: truth.Step{Gradients: []string{"grad_q"}, Error: 3e-9, Worst: "grad_q"}}}
 	for _, c := range []struct {
 		name    string
 		result  run.Result

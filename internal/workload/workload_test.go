@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"triad/internal/op"
@@ -19,7 +18,7 @@ const defaultSeed = 20260801
 
 func specNamed(t testing.TB, name string) *op.Spec {
 	t.Helper()
-	file := filepath.Join("..", "catalog", name+".toml")
+	file := filepath.Join("..", "catalog", name, name+".toml")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -33,16 +32,15 @@ func specNamed(t testing.TB, name string) *op.Spec {
 
 func everySpec(t testing.TB) []*op.Spec {
 	t.Helper()
-	files, err := filepath.Glob("../catalog/*.toml")
+	files, err := filepath.Glob("../catalog/*/*.toml")
 	if err != nil || len(files) < 6 {
 		t.Fatalf("specs %v, %v: want six or more", files, err)
 	}
 	var all []*op.Spec
 	for _, f := range files {
-		if strings.HasSuffix(f, "_findings.toml") {
-			continue
+		if name := filepath.Base(filepath.Dir(f)); filepath.Base(f) == name+".toml" {
+			all = append(all, specNamed(t, name))
 		}
-		all = append(all, specNamed(t, strings.TrimSuffix(filepath.Base(f), ".toml")))
 	}
 	return all
 }

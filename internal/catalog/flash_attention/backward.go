@@ -1,0 +1,453 @@
+package flashattention
+
+import (
+	"math"
+	"runtime"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/parallel"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+)
+
+// gradients is the backward of one case. With saved tensors from the driver o and lse are given bits, and P = exp(s - lse); chained they
+// follow from q, k and v, and their errors enter T.
+type gradients struct {
+	*attention
+	do, o, lse tensor.Tensor
+	given      bool
+	lowSaved   bool // TFP32 differs from T
+	gQ         float64
+
+	dq, dk, dv judge.Target
+	queries    map[int64]headRows // the judged rows of grad_q, by query head
+	columns    map[int64]headRows // the judged rows of grad_k and grad_v, by key head
+}
+
+// mostParts is how many interleaved parts the queries of a head are divided into. It is fixed, so that sums do not depend on the machine.
+const mostParts = 4
+
+func backward(k *truth.Request) ([]judge.Target, error) {
+	a, err := attentionOf(k)
+	if err != nil {
+		return nil, err
+	}
+	b := &gradients{attention: a, given: !k.Chained()}
+	shape := []int64{a.batch, a.headsQ, a.seqQ, a.n}
+	if err := k.Shaped("grad_o", shape...); err != nil {
+		return nil, err
+	}
+	b.do, _ = k.Tensor("grad_o")
+	if b.given {
+		if err := truth.FirstError(k.Shaped("o", shape...), k.Shaped("lse", shape[:3]...)); err != nil {
+			return nil, err
+		}
+		b.o, _ = k.Tensor("o")
+		b.lse, _ = k.Tensor("lse")
+	}
+	b.lowSaved = a.uP != judge.U32 || !b.given && a.d != op.FP32
+	b.gQ = k.Growth(a.seqQ * (a.headsQ / a.headsKV))
+	b.choose(k, shape)
+	targets := []*judge.Target{&b.dq, &b.dk, &b.dv}
+	for _, t := range targets {
+		t.Independent = t.Independent && !a.fewForGradients()
+	}
+	b.fill()
+	out := make([]judge.Target, len(targets))
+	for i, t := range targets {
+		truth.RoundRow(t.Sim, t.Sim, a.d)
+		if !b.lowSaved {
+			copy(t.TFP32, t.T)
+		}
+		out[i] = *t
+	}
+	return out, nil
+}
+
+// mostPairs is how many pairs of a query and a key, times head_dim, are worth computing only to know the lse and delta of queries for sampled keys.
+const mostPairs = 1 << 31
+
+// choose takes what is judged: rows of grad_q as a sample of rows, rows of grad_k and grad_v likewise. Where lse and delta have to be computed, which a
+// single sampled key needs of every query of its heads, the keys come from as many heads as mostPairs allows, and from one at least.
+func (b *gradients) choose(k *truth.Request, shape []int64) {
+	rows := k.Sample.Choose(b.batch * b.headsQ * b.seqQ)
+	b.dq = k.Target("grad_q", b.d, shape, rows)
+	b.queries = byHead(perHead(rows, b.batch*b.headsQ, b.seqQ))
+	heads := b.batch * b.headsKV
+	keys := k.Sample.Columns().Choose(heads * b.seqKV)
+	pairs := float64(b.headsQ/b.headsKV) * float64(b.seqQ) * float64(b.seqKV) * float64(b.n)
+	if most := max(1, int64(mostPairs/max(pairs, 1))); keys != nil && !b.given && most < heads {
+		keys = k.Sample.Columns().Within(heads, b.seqKV, most)
+	}
+	shape = []int64{b.batch, b.headsKV, b.seqKV, b.n}
+	b.dk, b.dv = k.Target("grad_k", b.d, shape, keys), k.Target("grad_v", b.d, shape, keys)
+	b.columns = byHead(perHead(keys, heads, b.seqKV))
+}
+
+func byHead(parts []headRows) map[int64]headRows {
+	heads := make(map[int64]headRows, len(parts))
+	for _, p := range parts {
+		heads[p.head] = p
+	}
+	return heads
+}
+
+// headWork is what is computed of one query head.
+type headWork struct {
+	queries       []int64 // to look at: all of them where a key is judged
+	rows, columns headRows
+	parts         []headSums
+}
+
+// headSums are what one part of a head's queries adds to the judged keys' gradients.
+type headSums struct{ keys, values weightedSums }
+
+// fill computes every judged element: heads side by side, as many as there are cores for, each in parts; what heads of a group add up to is joined
+// in the order of the heads.
+func (b *gradients) fill() {
+	parts := min(mostParts, b.seqQ)
+	all := truth.Rest(nil, b.seqQ)
+	wave := max(1, int64(runtime.GOMAXPROCS(0))/mostParts)
+	for first := int64(0); first < b.batch*b.headsQ; first += wave {
+		works, heads := make([]headWork, min(wave, b.batch*b.headsQ-first)), make([]*oneHead, wave)
+		parallel.Each(int64(len(works)), func(i int64) {
+			head := first + i
+			w := headWork{rows: b.queries[head], columns: b.columns[b.kvHead(head)]}
+			if w.queries = w.rows.rows; len(w.columns.rows) > 0 {
+				w.queries = all
+			}
+			if len(w.queries) > 0 {
+				w.parts = make([]headSums, parts)
+				heads[i] = b.atHead(head)
+			}
+			works[i] = w
+		})
+		parallel.Each(int64(len(works))*parts, func(i int64) {
+			if w := works[i/parts]; heads[i/parts] != nil {
+				w.parts[i%parts] = b.part(heads[i/parts], w, i%parts, parts)
+			}
+		})
+		for i, w := range works {
+			if size := int64(len(w.columns.rows)); len(w.parts) > 0 && size > 0 {
+				b.join(heads[i], w, weightedSums(truth.RowOf(b.dk, w.columns.first, b.n).Through(size)), func(s headSums) weightedSums { return s.keys })
+				b.join(heads[i], w, weightedSums(truth.RowOf(b.dv, w.columns.first, b.n).Through(size)), func(s headSums) weightedSums { return s.values })
+			}
+		}
+	}
+}
+
+// tileQueries is how many queries are added to the keys' gradients together: those of one key then stay in the cache.
+const tileQueries = 8
+
+// part adds up queries part, part+parts, ... of a head, in this order for every key.
+func (b *gradients) part(h *oneHead, w headWork, part, parts int64) headSums {
+	size := int64(len(w.columns.rows)) * b.n
+	sums := headSums{newWeightedSums(size), newWeightedSums(size)}
+	memory := make([]backRow, tileQueries)
+	tile := memory[:0]
+	for x, i := range w.queries {
+		if i%parts != part {
+			continue
+		}
+		q := &memory[len(tile)]
+		if b.backRow(h, q, w, i, int64(x)) {
+			tile = memory[:len(tile)+1]
+		}
+		if len(tile) == tileQueries {
+			b.addTile(h, tile, w, sums)
+			tile = memory[:0]
+		}
+	}
+	b.addTile(h, tile, w, sums)
+	return sums
+}
+
+// addLost adds what products lose below the normal range, to those elements alone that some product contributes to: the others are exactly 0.
+func (g weightedSums) addLost(lost float64) {
+	for i, t := range g.T {
+		if t > 0 {
+			g.T[i] += lost
+			g.TFP32[i] += lost
+		}
+	}
+}
+
+// seeing is how many queries see key j.
+func (b *gradients) seeing(j int64) int64 {
+	if !b.causal {
+		return b.seqQ
+	}
+	return max(0, b.seqQ-max(0, j-(b.seqKV-b.seqQ)))
+}
+
+// lostProducts is what one pair's product and its scaling may lose below fp32's normal range.
+func (b *gradients) lostProducts() float64 { return truth.Subnormal * (1 + math.Abs(b.scale)) }
+
+// join adds one query head's parts to the sum over the group. The written composition stores each head's gradient before it adds them.
+func (b *gradients) join(h *oneHead, w headWork, to weightedSums, of func(headSums) weightedSums) {
+	sum := of(w.parts[0])
+	for _, s := range w.parts[1:] {
+		p := of(s)
+		truth.Axpy(sum.R, 1, p.R)
+		truth.Axpy(sum.T, 1, p.T)
+		truth.Axpy(sum.TFP32, 1, p.TFP32)
+		truth.Axpy(sum.Sim, 1, p.Sim)
+	}
+	for slot, j := range w.columns.rows {
+		sum.at(int64(slot), b.n).addLost(float64(b.seeing(j)) * b.lostProducts())
+	}
+	if b.rules.EveryStep && b.headsQ > b.headsKV {
+		u, tiny := truth.Unit(b.d), truth.HalfSubnormal(b.d)
+		for i, t := range sum.T {
+			if t > 0 || sum.R[i] != 0 {
+				sum.T[i] += u*(math.Abs(sum.R[i])+t) + tiny
+			}
+		}
+		truth.RoundRow(sum.Sim, sum.Sim, b.d)
+	}
+	truth.Axpy(to.R, 1, sum.R)
+	truth.Axpy(to.T, 1, sum.T)
+	truth.Axpy(to.TFP32, 1, sum.TFP32)
+	truth.Axpy(to.Sim, 1, sum.Sim)
+}
+
+// backRow is one query: its weights and the gradients of its scores, with their allowances and as the contract stores them. It serves as
+// working memory for one query after the other.
+type backRow struct {
+	queryRow
+	i           int64
+	slot        int64   // of its row of grad_q; -1 where that is not judged
+	keys        []int64 // whose gradients are wanted: all it sees where its row of grad_q is judged
+	every       bool    // scores and weights are those of every key it sees, not of keys alone
+	do, simDO   []float64
+	o           truth.Row
+	gradients   []float64 // backing of what follows, which is per key
+	pError      []float64
+	pErrorFP32  []float64
+	pStored     []float64
+	dp          []float64
+	dpAbs       []float64
+	dpSim       []float64
+	ds          []float64
+	dsError     []float64
+	dsErrorFP32 []float64
+	dsSim       []float64
+
+	base                       float64 // what is subtracted in the exponent: lse where it is given, the maximum else
+	deltaR                     float64 // delta = sum of dO*o
+	deltaError, deltaErrorFP32 float64
+	simBase, simDelta          float64 // lse and delta as the contract's forward saves them
+	gD                         float64
+}
+
+// sumError is the error of dP = dO.v in fp32: u32*g(D)*|dO|.|v|.
+func (q *backRow) sumError(c int) float64 { return judge.U32 * q.gD * q.dpAbs[c] }
+
+// at is where the scores and weights of the c-th wanted key are.
+func (q *backRow) at(c int) int {
+	if q.every {
+		return int(q.keys[c])
+	}
+	return c
+}
+
+// addTile adds the parts of some queries to dq, dk and dv. With P and dS off by pError and dsError (below) the allowances are
+//
+//	dV: (P*(eps_b + u_P) + eta)^T |dO| + u32*g(Sq)*P^T |dO|
+//	dQ: scale*(T_dS |K|) + u32*g(Sk)*scale*(|dS| |K|)        dK: the same transposed, with |Q| and g(Sq)
+//
+// and (1+scale)*2^-149 a pair for products below the normal range. Where nothing contributes T is 0.
+func (b *gradients) addTile(h *oneHead, tile []backRow, w headWork, sums headSums) {
+	for slot, j := range w.columns.rows {
+		keys, values := sums.keys.at(int64(slot), b.n), sums.values.at(int64(slot), b.n)
+		for t := range tile {
+			q := &tile[t]
+			c := slot
+			if q.slot >= 0 || b.rules.EveryStep {
+				c = int(j)
+			}
+			if c < len(q.keys) {
+				b.addToKey(q, c, keys, values)
+			}
+		}
+	}
+	for t := range tile {
+		if tile[t].slot >= 0 {
+			b.addToQuery(h, &tile[t])
+		}
+	}
+}
+
+// addToKey adds one query's part to dk and dv of its c-th key.
+func (b *gradients) addToKey(q *backRow, c int, keys, values weightedSums) {
+	size := math.Abs(b.scale) * math.Abs(q.ds[c])
+	t, tFP32 := math.Abs(b.scale)*q.dsError[c], math.Abs(b.scale)*q.dsErrorFP32[c]
+	queries := judge.U32 * b.gQ * size
+	keys.add(b.scale*q.ds[c], t+queries+b.operandError(size), tFP32+queries, b.scale*q.dsSim[c], b.lowSaved, q.query, q.simQuery)
+	p := q.p[q.at(c)]
+	rows := judge.U32 * b.gQ * p
+	values.add(p, q.pError[c]+rows, q.pErrorFP32[c]+rows, q.pStored[c], b.lowSaved, q.do, q.simDO)
+}
+
+// addToQuery adds every key's part to the query's dq.
+func (b *gradients) addToQuery(h *oneHead, q *backRow) {
+	dq := weightedSums(truth.RowOf(b.dq, q.slot, b.n))
+	for j := range q.keys {
+		size := math.Abs(b.scale) * math.Abs(q.ds[j])
+		t, tFP32 := math.Abs(b.scale)*q.dsError[j], math.Abs(b.scale)*q.dsErrorFP32[j]
+		keys := judge.U32 * b.gK * size
+		dq.add(b.scale*q.ds[j], t+keys+b.operandError(size), tFP32+keys, b.scale*q.dsSim[j], b.lowSaved, h.keyed(h.k, int64(j)), h.keyed(h.simK, int64(j)))
+	}
+	dq.addLost(float64(len(q.p)) * b.lostProducts())
+}
+
+// operandError is what rounding both operands of a product to tf32 costs.
+func (b *gradients) operandError(size float64) float64 {
+	if b.tf32() {
+		return 2 * judge.UTF * size
+	}
+	return 0
+}
+
+// backRow computes P, dP and dS of query i, the x-th that is looked at, with
+//
+//	eps_b = eps + sum_j P_j*eps_j + u32*g(Sk)                             the last two only where l is not given
+//	pError = P*(eps_b + u_P) + eta
+//	T_dS  = P*(2*eps_b*|dP - delta| + (1 + eps_b)*(u32*g(D)*|dO|.|v| + T_delta)) + 2^-126*|dP - delta| + 2^-149
+//	        + (u_P*P + eta)*|dP - delta|, then + u*(|dS| + T_dS) + eta*max(1, 1/scale)     where P and dS may be stored low
+//
+// It says whether the query adds anything: where nothing comes from above, what it adds is exactly 0.
+func (b *gradients) backRow(h *oneHead, q *backRow, w headWork, i, x int64) bool {
+	q.i, q.slot, q.gD = i, w.rows.slotOf(i, x), b.gD
+	seen := b.visible(i)
+	q.keys = b.keys[:seen]
+	if q.slot < 0 && !b.rules.EveryStep {
+		q.keys = truth.Below(w.columns.rows, seen)
+	}
+	if q.every = !b.given || q.slot >= 0 || b.rules.EveryStep; q.every {
+		h.scores(i, b.keys[:seen], &q.scores)
+	} else {
+		h.scores(i, q.keys, &q.scores)
+	}
+	n := len(q.keys)
+	q.gradients = resized(q.gradients, 10*n)
+	clear(q.gradients)
+	for k, slice := range []*[]float64{&q.pError, &q.pErrorFP32, &q.pStored, &q.dp, &q.dpAbs, &q.dpSim, &q.ds, &q.dsError, &q.dsErrorFP32, &q.dsSim} {
+		*slice = q.gradients[k*n : (k+1)*n]
+	}
+	q.do = h.queried(b.do, i)
+	q.simDO = b.operands(q.do)
+	if n > 0 {
+		b.weights(h, q)
+		b.delta(h, q)
+		for c := range q.keys {
+			b.gradient(h, q, c)
+		}
+		if b.rules.EveryStep {
+			b.eagerGradients(h, q)
+		}
+	}
+	return !(truth.AllZero(q.do) && truth.AllZero(q.ds) && truth.AllZero(q.dp))
+}
+
+// slotOf is where row i of the head is among all judged rows, -1 where it is not judged; x is a place to look first.
+func (r headRows) slotOf(i, x int64) int64 {
+	if x < int64(len(r.rows)) && r.rows[x] == i {
+		return r.first + x
+	}
+	if at := truth.Below(r.rows, i); len(at) < len(r.rows) && r.rows[len(at)] == i {
+		return r.first + int64(len(at))
+	}
+	return -1
+}
+
+// weights fills P, and where l is not given o and its error too.
+func (b *gradients) weights(h *oneHead, q *backRow) {
+	if !b.given {
+		o := resized(q.o.R, 4*int(b.n))
+		clear(o)
+		q.o = truth.Row{R: o[:b.n], T: o[b.n : 2*b.n], TFP32: o[2*b.n : 3*b.n], Sim: o[3*b.n : 4*b.n]}
+		f := h.forwardRow(&q.queryRow, q.o)
+		q.base, q.simBase = q.max, f.sim
+		for j := range q.p {
+			q.p[j] /= q.l
+		}
+		q.spread += judge.U32 * b.gK
+		q.spreadFP32 += judge.U32 * b.gK
+		return
+	}
+	one := make([]float64, 1)
+	b.lse.DecodeRow(one, h.head, q.i)
+	q.base, q.simBase = one[0], one[0]
+	q.spread, q.spreadFP32 = 0, 0
+	q.p = resized(q.p, len(q.s))
+	clear(q.p)
+	if !math.IsInf(q.base, -1) {
+		for j, s := range q.s {
+			q.p[j] = math.Exp(s - q.base)
+		}
+	}
+	q.pSim = q.p
+	q.o.R = h.queried(b.o, q.i)
+	q.o.Sim = q.o.R
+}
+
+// delta fills delta = sum of dO*o with u32*g(D)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| + T_o).
+func (b *gradients) delta(h *oneHead, q *backRow) {
+	q.deltaR, q.simDelta, q.deltaError, q.deltaErrorFP32 = 0, 0, 0, 0
+	u, o := truth.Unit(b.d), q.o
+	for c, g := range q.do {
+		term := float64(g * o.R[c])
+		q.deltaR += term
+		q.simDelta += float64(g * o.Sim[c])
+		sum := judge.U32 * b.gD * math.Abs(term)
+		q.deltaError += sum
+		q.deltaErrorFP32 += sum
+		if !b.given {
+			q.deltaError += truth.Weighted(math.Abs(g), u*math.Abs(o.R[c])+o.T[c])
+			q.deltaErrorFP32 += truth.Weighted(math.Abs(g), judge.U32*math.Abs(o.R[c])+o.TFP32[c])
+		}
+	}
+}
+
+// weightOff is how far P may be off; where P is normalised by its own sum it lies in [0, 1] whatever happened to the scores.
+func (b *gradients) weightOff(p, eps float64) float64 {
+	if b.given {
+		return truth.Weighted(p, eps)
+	}
+	return math.Min(truth.Weighted(p, eps), 1)
+}
+
+// gradient fills dP and dS of the c-th wanted key and every allowance.
+func (b *gradients) gradient(h *oneHead, q *backRow, c int) {
+	j, x := q.keys[c], q.at(c)
+	q.dp[c], q.dpAbs[c] = truth.Dots(q.do, h.keyed(h.v, j))
+	q.dpSim[c] = q.dp[c]
+	if b.tf32() {
+		q.dpSim[c], _ = truth.Dots(q.simDO, h.keyed(h.simV, j))
+	}
+	p, apart := q.p[x], q.dp[c]-q.deltaR
+	size := math.Abs(apart)
+	q.ds[c] = p * apart
+	own := b.weightError(q.s[x], q.abs[x], q.base)
+	ownFP32 := own
+	if b.tf32() {
+		ownFP32 = b.weightErrorFP32(q.s[x], q.abs[x], q.base)
+	}
+	off, offFP32 := b.weightOff(p, own+q.spread), b.weightOff(p, ownFP32+q.spreadFP32)
+	q.pError[c] = off + truth.Weighted(p, b.uP) + b.eta
+	q.pErrorFP32[c] = offFP32 + truth.Weighted(p, judge.U32) + judge.Tiny
+	products := q.sumError(c) + b.operandError(q.dpAbs[c])
+	underflow := judge.Tiny*size + truth.Subnormal // of P, and of dS itself
+	q.dsError[c] = 2*off*size + truth.Weighted(p+off, products+q.deltaError) + underflow
+	q.dsErrorFP32[c] = 2*offFP32*size + truth.Weighted(p+offFP32, q.sumError(c)+q.deltaErrorFP32) + underflow
+	if !math.IsInf(q.simBase, -1) {
+		q.pStored[c] = b.storedWeight(math.Exp(q.sim[x] - q.simBase))
+	}
+	q.dsSim[c] = b.storedWeight(q.pStored[c] * (q.dpSim[c] - q.simDelta))
+	if b.rules.LowWeights {
+		q.dsError[c] += (truth.Weighted(p, b.uP) + b.eta) * size
+		q.dsError[c] += b.uP*(math.Abs(q.ds[c])+q.dsError[c]) + b.eta*math.Max(1, 1/math.Abs(b.scale))
+	}
+}

@@ -1,0 +1,42 @@
+package flashattention
+
+import (
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/truth"
+)
+
+// TestSampledKeysOfFewHeads: where every query of a head has to be computed for one key's gradient, keys come from as many heads as that allows, from
+// one at least, and always the last.
+func TestSampledKeysOfFewHeads(t *testing.T) {
+	const heads, seq = 16, 300
+	for most := int64(1); most <= heads; most++ {
+		keys := (&truth.Sample{Rows: 20, Seed: 77}).Within(heads, seq, most)
+		found := map[int64]bool{}
+		last := int64(-1)
+		for _, k := range keys {
+			if k <= last {
+				t.Fatalf("keys %v do not rise", keys)
+			}
+			last = k
+			found[k/seq] = true
+		}
+		if int64(len(found)) > most || !found[heads-1] || last != heads*seq-1 || len(keys) < truth.TailRows {
+			t.Errorf("%d keys of %d heads, want at most %d and the last", len(keys), len(found), most)
+		}
+	}
+	if keys := (&truth.Sample{Rows: 20, Seed: 77}).Within(heads, 10, 2); len(keys) != 20 {
+		t.Errorf("%d keys of two heads of 10", len(keys))
+	}
+	shape := []int64{1, 16, 1 << 14, 128}
+	b := &gradients{attention: &attention{batch: 1, headsQ: 16, headsKV: 16, seqQ: 1 << 14, seqKV: 1 << 14, n: 128, d: op.BF16}}
+	k := &truth.Request{Sample: &truth.Sample{Rows: 20, Seed: 1}}
+	if b.choose(k, shape); len(b.columns) != 1 {
+		t.Errorf("chained: keys of %d heads, want one", len(b.columns))
+	}
+	b.given = true
+	if b.choose(k, shape); len(b.columns) < 4 {
+		t.Errorf("given o and lse: keys of %d heads, want most of them", len(b.columns))
+	}
+}

@@ -1,0 +1,52 @@
+package fp8gemm
+
+import (
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/parallel"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+	"triad/internal/truth/truthtest"
+)
+
+var evaluation = truthtest.Evaluation{
+	Operator: "fp8_gemm", DType: "e4m3",
+	Dims:     map[string]int64{"m": 512, "n": 512, "k": 512},
+	Small:    map[string]int64{"m": 90, "n": 80, "k": 100},
+	Evaluate: evaluate,
+}
+
+func TestEvaluationIsTheTruth(t *testing.T) { evaluation.IsTheTruth(t) }
+
+func BenchmarkCost(b *testing.B) { evaluation.Cost(b) }
+
+func evaluate(c op.Case, in truthtest.InputsByName) [][]float64 {
+	if c.Pass == op.Forward {
+		return [][]float64{evaluateProduct(c, in, "a", "scale_a", "b", "scale_b")}
+	}
+	return [][]float64{evaluateProduct(c, in, "g", "scale_g", "bt", "scale_bt"), evaluateProduct(c, in, "gt", "scale_gt", "at", "scale_at")}
+}
+
+func evaluateProduct(c op.Case, in truthtest.InputsByName, a, scaleA, b, scaleB string) []float64 {
+	m, n, k := in[a].Shape[0], in[b].Shape[0], in[a].Shape[1]
+	k2 := &truth.Request{Case: c, In: []tensor.Tensor{in[a], in[scaleA], in[b], in[scaleB]}}
+	left, _ := operandOf(k2, a, scaleA, c.Attrs.Text("scaling"), 1)
+	right, _ := operandOf(k2, b, scaleB, c.Attrs.Text("scaling"), scaleBlock)
+	second := in[b].Float64s()
+	out := make([]float64, m*n)
+	parallel.EachWith(m, truthtest.Buffers(1, k), func(own [][]float64, i int64) {
+		in.Row(own[0], a, i)
+		for j := range n {
+			for first := int64(0); first < k; first += scaleBlock {
+				last, dot := min(first+scaleBlock, k), 0.0
+				y := second[j*k+first : j*k+last]
+				for x, v := range own[0][first:last] {
+					dot += v * y[x]
+				}
+				out[i*n+j] += left.scale(i, first/scaleBlock) * right.scale(j, first/scaleBlock) * dot
+			}
+		}
+	})
+	return out
+}

@@ -1,0 +1,125 @@
+package truth_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+	"triad/internal/truth/truthtest"
+)
+
+// rowShapes are shapes whose runs of judged elements are whole rows, single rows, and parts of rows that end within a run.
+var rowShapes = map[string][]op.Dims{
+	"softmax": rowsAndColsOf([2]int64{7000, 5}, [2]int64{70, 1030}, [2]int64{2, 32768}, [2]int64{2, 70001}),
+	// The gradients of layernorm's parameters are no rows: they are computed at once.
+	"layernorm": rowsAndColsOf([2]int64{7000, 5}, [2]int64{2, 70001}),
+	"swiglu":    rowsAndColsOf([2]int64{7000, 5}, [2]int64{2, 70001}),
+	"rope": {{{Name: "batch", Value: 2}, {Name: "seq", Value: 70}, {Name: "heads_q", Value: 5}, {Name: "heads_k", Value: 2}, {Name: "head_dim", Value: 96},
+		{Name: "max_pos", Value: 80}}},
+}
+
+func rowsAndColsOf(shapes ...[2]int64) []op.Dims {
+	var all []op.Dims
+	for _, s := range shapes {
+		all = append(all, op.Dims{{Name: "rows", Value: s[0]}, {Name: "cols", Value: s[1]}})
+	}
+	return all
+}
+
+// byRowCases calls test with every case of the operators whose truth can be computed row by row, its inputs, and a contract.
+func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract string, in []tensor.Tensor)) {
+	for _, o := range truth.All() {
+		if o.ByRows() != (len(rowShapes[o.Spec.Name]) > 0) {
+			t.Fatalf("%s: by rows %v, and %d shapes to try", o.Spec.Name, o.ByRows(), len(rowShapes[o.Spec.Name]))
+		}
+		for i, shape := range rowShapes[o.Spec.Name] {
+			dims := map[string]int64{}
+			for _, d := range shape {
+				dims[d.Name] = d.Value
+			}
+			options := op.Options{Level: op.LevelQuick, Dims: dims}
+			if i > 0 { // what a distribution does is seen on the first shape
+				options.Distributions, options.Layouts = []string{"normal"}, []string{"contiguous"}
+			}
+			plan, err := o.Spec.Expand(options)
+			if err != nil || len(plan.Cases) == 0 {
+				t.Fatalf("%s: %d cases, %v", o.Spec.Name, len(plan.Cases), err)
+			}
+			for _, c := range plan.Cases {
+				if c.Distribution != "normal" && c.Layout != "contiguous" {
+					continue
+				}
+				in := truthtest.CaseInputs(t, o.Spec, c, 1)
+				for _, k := range truth.Contracts() {
+					if k.Name == o.Spec.DefaultContract(c.DType) || o.Spec.Permits(c.DType, k.Name) {
+						test(o, c, k.Name, in)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestVerdictByRowsIsThatOfTheWhole: a truth that is computed row by row while it is judged gives the verdict that the whole truth gives, with all
+// its figures and to the bit: of right outputs and of wrong ones, whose wrong element lies in the first run, the last, or between.
+func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
+	streamed := map[string]int{}
+	wrong := map[op.Status]int{}
+	byRowCases(t, func(o *truth.Operator, c op.Case, contract string, in []tensor.Tensor) {
+		whole := truthtest.TruthFor(t, c, contract, in)
+		rows, err := o.TruthByRows(c, contract, in)
+		if err != nil {
+			t.Fatalf("%s: %v", c.Key(), err)
+		}
+		for i, target := range whole.Outputs {
+			if rows.Outputs[i].Rows == nil {
+				continue
+			}
+			streamed[fmt.Sprint(c.Op, " ", c.Pass, " ", target.Name)]++
+			right := tensor.Encode(target.DType, target.Sim)
+			for what, a := range truthtest.PlantedAnswers(target, right) {
+				if c.Distribution != "normal" && what != "right" && what != "noisy" && what != "last element off" {
+					continue
+				}
+				plan := judge.Plan{Outputs: []op.TensorType{{Name: target.Name, DType: target.DType, Shape: target.Shape}}, Launches: 2}
+				verdict := func(truth judge.Truth, i int) judge.Verdict {
+					return judge.Judge(plan, a, judge.Truth{Contract: contract, Outputs: truth.Outputs[i : i+1]})[0]
+				}
+				want, got := verdict(whole, i), verdict(rows, i)
+				if !sameBits(want, got) {
+					t.Errorf("%s %v %s %s, %s:\n  by rows  %+v\n  of all   %+v", c.Op, c.Pass, c.Key(), target.Name, what, got, want)
+				}
+				if what != "right" {
+					wrong[got.Status]++
+				}
+				data := a.Launches[0].Outputs[0].Data
+				if want, got := judge.WrongsOf(target, data), judge.WrongsOf(rows.Outputs[i], data); want != got {
+					t.Errorf("%s %v %s %s, %s: wrong by rows %+v, of all %+v", c.Op, c.Pass, c.Key(), target.Name, what, got, want)
+				}
+			}
+		}
+	})
+	for _, output := range []string{"softmax forward y", "softmax backward grad_x", "layernorm forward y", "layernorm backward grad_x", "swiglu forward y",
+		"swiglu backward grad_gate", "swiglu backward grad_up", "rope forward q_out", "rope forward k_out", "rope backward grad_q", "rope backward grad_k"} {
+		if streamed[output] == 0 {
+			t.Errorf("no case of %s was judged row by row", output)
+		}
+	}
+	if wrong[op.StatusFail] == 0 || wrong[op.StatusRace] == 0 {
+		t.Errorf("wrong outputs ended %v, want some FAIL and some RACE", wrong)
+	}
+}
+
+// sameBits compares what two verdicts hold, NaN being NaN.
+func sameBits(a, b judge.Verdict) bool {
+	return reflect.DeepEqual(a, b) || fmt.Sprintf("%+v", exactly64(a)) == fmt.Sprintf("%+v", exactly64(b))
+}
+
+// exactly64 is a verdict with its elements, whose NaN are never equal, written out.
+func exactly64(v judge.Verdict) any {
+	return fmt.Sprintf("%x %x %x %x %x %x %+v %q", v.Worst16, v.Worst, v.Headroom, v.ULPMax, v.ULPMean, v.ULPs, v, v.Sentence)
+}

@@ -1,0 +1,85 @@
+package truth_test
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+	"triad/internal/workload"
+)
+
+// TestComplexStepAgrees takes every operator's backward, every combination of attributes, to the complex step of its plain forward.
+func TestComplexStepAgrees(t *testing.T) {
+	dims := map[string]map[string]int64{
+		"softmax": {"rows": 5, "cols": 33}, "layernorm": {"rows": 5, "cols": 33}, "swiglu": {"rows": 5, "cols": 33},
+		"rope":            {"batch": 2, "seq": 5, "heads_q": 3, "heads_k": 1, "head_dim": 8},
+		"fp8_gemm":        {"m": 17, "n": 9, "k": 131},
+		"flash_attention": {"batch": 2, "heads_q": 4, "heads_kv": 2, "seq_q": 7, "seq_kv": 5, "head_dim": 8},
+	}
+	for _, o := range truth.All() {
+		if o.Spec.Backward == nil {
+			continue
+		}
+		level := op.LevelFull
+		if dims[o.Spec.Name] == nil {
+			level = op.LevelQuick // its own sizes
+		}
+		plan, err := o.Spec.Expand(op.Options{Level: level, Passes: []op.Pass{op.Backward}, Dims: dims[o.Spec.Name], Upstreams: []string{"normal", "one_hot"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range plan.Cases {
+			in, err := workload.Inputs(o.Spec, c, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := truth.ComplexStep(o.Spec, c, in, 1)
+			if err != nil {
+				t.Fatalf("%s: %v", o.Spec.Name, err)
+			}
+			if !s.Agrees() || len(s.Gradients) != len(o.Spec.Backward.Outputs) {
+				t.Errorf("%s %s %v %s: %v", c.Op, c.DType, c.Attrs, c.Upstream, s)
+			}
+		}
+	}
+}
+
+// TestComplexStepTellsWrongGradients shows that it can say no: one element of a gradient 1e-9 off, one of several lost.
+func TestComplexStepTellsWrongGradients(t *testing.T) {
+	o, err := truth.Get("layernorm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Backward, DType: "fp32", Saved: "own"}, map[string]int64{"rows": 3, "cols": 7}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := workload.Inputs(o.Spec, c, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := truth.Losses["layernorm"]
+	defer func() { truth.Losses["layernorm"] = kept }()
+	truth.Losses["layernorm"] = func(k *truth.Request) ([]truth.Loss, error) {
+		all, err := kept(k)
+		right := all[1].Of
+		all[1].Of = func(z []complex128) complex128 { return right(z) + z[3]*complex(1e-9, 0) }
+		return all, err
+	}
+	s, err := truth.ComplexStep(o.Spec, c, in, 1)
+	if err != nil || s.Agrees() || s.Worst != "grad_weight" || !strings.Contains(s.String(), "away in grad_weight") {
+		t.Errorf("%v, %v: want grad_weight refused", s, err)
+	}
+	truth.Losses["layernorm"] = func(k *truth.Request) ([]truth.Loss, error) {
+		all, err := kept(k)
+		return all[:2], err
+	}
+	if _, err := truth.ComplexStep(o.Spec, c, in, 1); err == nil {
+		t.Error("a gradient without a complex forward was accepted")
+	}
+	if _, err := truth.ComplexStep(o.Spec, op.Case{Op: "layernorm", Pass: op.Forward}, []tensor.Tensor{}, 1); err == nil {
+		t.Error("a forward was accepted")
+	}
+}

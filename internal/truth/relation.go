@@ -1,0 +1,264 @@
+package truth
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// Relation is something that holds of an operator whatever its inputs are: of one output (an invariant, which needs no further call), or
+// between the outputs of two calls whose inputs are related (a metamorphic relation). Gate G6 asks for it. The files of the operators declare
+// theirs: var _ = truth.Relate("softmax", truth.Relation{...}).
+type Relation struct {
+	Name    string   // what holds, in words: "each row adds up to 1"
+	Pass    op.Pass  //
+	Outputs []string // it speaks of
+	// Applies says which cases the relation is about, beyond what every relation asks: outputs with elements and a truth without NaN and
+	// infinities. nil: all of those. A relation between calls is asked of ordinary data in contiguous tensors alone.
+	Applies func(c op.Case) bool
+	// Base replaces inputs before both calls of a relation, where it holds for special data alone (a sum that must be exact); nil: the first
+	// call is the judged one. It is for forwards: what a backward was given belongs together.
+	Base func(in Inputs) []tensor.Tensor
+	// Second gives the second call: the inputs that are others than in the first, and the case where its sizes or attributes are; nil: the
+	// relation is an invariant. first holds the outputs of the first call too.
+	Second func(c op.Case, first Inputs) (op.Case, []tensor.Tensor)
+	// OfSample says that the invariant can be stated of a sample alone: of the elements that Target.Index names.
+	OfSample bool
+	// States puts the relation into numbers for one of its outputs.
+	States func(r *Related, output string) judge.Statement
+}
+
+// relations is filled by the operators' packages.
+var relations = map[string][]Relation{}
+
+// Relate declares relations of the operator called name.
+func Relate(name string, declared ...Relation) struct{} {
+	relations[name] = append(relations[name], declared...)
+	return struct{}{}
+}
+
+// Relations lists what is declared of an operator, in the order of the declarations.
+func Relations(name string) []Relation { return slices.Clone(relations[name]) }
+
+// RelationsOf lists the relations that may be asked of a case: all of its pass that apply to it.
+func RelationsOf(c op.Case) []Relation {
+	switch c.Distribution {
+	case "non_finite", "neg_inf_mask", "extremes": // outputs that are not finite, or beyond the range in which errors are relative
+		return nil
+	}
+	if c.Upstream == "huge" {
+		return nil
+	}
+	var all []Relation
+	for _, r := range relations[c.Op] {
+		ordinary := c.Distribution == "normal" && c.Layout == "contiguous" && (c.Upstream == "" || c.Upstream == "normal")
+		if r.Pass == c.Pass && (r.Second == nil || ordinary) && (r.Applies == nil || r.Applies(c)) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// Calls is how many calls of the implementation the relation needs beyond the judged one.
+func (r Relation) Calls() int {
+	switch {
+	case r.Second == nil:
+		return 0
+	case r.Base == nil:
+		return 1
+	}
+	return 2
+}
+
+// Inputs are tensors by name: what a call takes, and after it what it gave.
+type Inputs []tensor.Tensor
+
+// Get gives the tensor called name; the zero tensor where there is none.
+func (in Inputs) Get(name string) tensor.Tensor {
+	for _, t := range in {
+		if t.Name == name {
+			return t
+		}
+	}
+	return tensor.Tensor{}
+}
+
+// With gives the tensors with some replaced, by name.
+func (in Inputs) With(replaced []tensor.Tensor) Inputs {
+	out := slices.Clone(in)
+	for _, t := range replaced {
+		if i := slices.IndexFunc(out, func(x tensor.Tensor) bool { return x.Name == t.Name }); i >= 0 {
+			out[i] = t
+		}
+	}
+	return out
+}
+
+// Call is one call that a relation speaks of. Given are the tensors that its truth is a function of (see Of), Gave the outputs that
+// came back; Truth may be nil, and is then computed where it is needed.
+type Call struct {
+	Case  op.Case
+	Given Inputs
+	Gave  Inputs
+	Truth func(contract string) (judge.Truth, error)
+}
+
+// Next gives the case and the replaced inputs of the call that follows those done, the judged one first.
+func (r Relation) Next(done []Call) (op.Case, []tensor.Tensor) {
+	last := done[len(done)-1]
+	if r.Base != nil && len(done) == 1 {
+		return last.Case, r.Base(last.Given)
+	}
+	return r.Second(last.Case, slices.Concat(last.Given, last.Gave))
+}
+
+// Hold evaluates the relation under a contract on the judged call and those that Next asked for. Where an output's bits are declared to vary
+// (nondeterministic), two calls need agree within the allowance only.
+func (r Relation) Hold(contract string, calls []Call, nondeterministic []string) []judge.Relation {
+	var all []judge.Relation
+	for _, output := range r.Outputs {
+		if r.Second == nil && calls[0].Gave.Get(output).Data == nil {
+			continue // an optional output that was not given
+		}
+		held := judge.Relation{Name: r.Name, Output: output}
+		a, err := relatedCalls(r, contract, calls, slices.Contains(nondeterministic, output))
+		if err == nil {
+			var s judge.Statement
+			if s = r.States(a, output); a.err == nil {
+				s.Output = output
+				held = judge.Hold(r.Name, s)
+			}
+			err = a.err
+			a.done()
+		}
+		if err != nil {
+			held.Missing = err.Error()
+		}
+		all = append(all, held)
+	}
+	return all
+}
+
+// Related is what a relation is stated from: the first call, and the second where it has one.
+type Related struct {
+	First, Second *Answered
+	Rules         Contract
+	Loose         bool // the output's bits may vary between calls
+	based         bool // the first call is no judged one
+	ofSample      bool // a truth of some elements is enough
+	err           error
+}
+
+// Answered is one call with its values in fp64. A name that is not there gives no values, and the relation is not evaluated.
+type Answered struct {
+	op.Case
+	call   Call
+	truth  func() (judge.Truth, error) // computed where a relation asks for it: not every call has one
+	values map[string][]float64
+	fail   func(error)
+}
+
+func relatedCalls(r Relation, contract string, calls []Call, loose bool) (*Related, error) {
+	rules, err := ContractNamed(contract)
+	if err != nil {
+		return nil, err
+	}
+	if len(calls) != 1+r.Calls() {
+		return nil, fmt.Errorf("%d of its %d calls took place", len(calls), 1+r.Calls())
+	}
+	a := &Related{Rules: rules, Loose: loose, based: r.Base != nil, ofSample: r.OfSample}
+	first := len(calls) - 1
+	if r.Second != nil {
+		first--
+		a.Second = a.answered(calls[first+1], contract)
+	}
+	a.First = a.answered(calls[first], contract)
+	return a, nil
+}
+
+func (a *Related) answered(c Call, contract string) *Answered {
+	compute := c.Truth
+	if compute == nil {
+		compute = func(contract string) (judge.Truth, error) { return Of(c.Case, contract, c.Given, nil) }
+	}
+	truth := sync.OnceValues(func() (judge.Truth, error) {
+		t, err := compute(contract)
+		if err != nil {
+			return t, err
+		}
+		for _, target := range t.Outputs {
+			if target.Index != nil && !a.ofSample || target.Rows != nil {
+				return t, errors.New("its truth is not that of every element")
+			}
+		}
+		return t, nil
+	})
+	return &Answered{Case: c.Case, call: c, truth: truth, values: map[string][]float64{}, fail: func(err error) {
+		if a.err == nil {
+			a.err = err
+		}
+	}}
+}
+
+// In gives an input's values, row-major.
+func (a *Answered) In(name string) []float64 { return a.decoded("in ", a.call.Given, name) }
+
+// Out gives an output's values, row-major.
+func (a *Answered) Out(name string) []float64 { return a.decoded("out ", a.call.Gave, name) }
+
+func (a *Answered) decoded(kind string, from Inputs, name string) []float64 {
+	if v, ok := a.values[kind+name]; ok {
+		return v
+	}
+	t := from.Get(name)
+	if t.Data == nil {
+		a.fail(fmt.Errorf("there is no %s%s", kind, name))
+		return nil
+	}
+	v := t.LentFloat64s()
+	a.values[kind+name] = v
+	return v
+}
+
+// done gives the values back: nothing is looked at any more.
+func (a *Related) done() {
+	for _, call := range []*Answered{a.First, a.Second} {
+		if call == nil {
+			continue
+		}
+		for _, v := range call.values {
+			tensor.GiveBack(v)
+		}
+		call.values = nil
+	}
+}
+
+// Target is the truth of an output; one without elements where there is none.
+func (a *Answered) Target(output string) judge.Target {
+	truth, err := a.truth()
+	if err != nil {
+		a.fail(err)
+		return judge.Target{}
+	}
+	for _, t := range truth.Outputs {
+		if t.Name == output {
+			return t
+		}
+	}
+	a.fail(fmt.Errorf("there is no truth of %s", output))
+	return judge.Target{}
+}
+
+// Error is how far each stored element of an output may lie from its exact value: its allowance, and half an ulp of what was stored.
+func (a *Answered) Error(output string) func(i int64) float64 {
+	stored, y := a.Target(output).Stored(), a.Out(output)
+	return func(i int64) float64 { return stored(i, y[i]) }
+}
+
+// Failed is the statement of a relation that could not be put into numbers.
+func (a *Related) Failed() bool { return a.err != nil }

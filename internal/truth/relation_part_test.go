@@ -1,0 +1,68 @@
+package truth_test
+
+import (
+	"fmt"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+	"triad/internal/truth/truthtest"
+)
+
+// TestInvariantsOfParts: of a case whose truth is computed row by row the invariants are asked of runs of its rows, the first and the last among
+// them. They hold of right outputs, and the relation that the last row breaks is found there.
+func TestInvariantsOfParts(t *testing.T) {
+	asked, broken := map[string]int{}, map[string]int{}
+	byRowCases(t, func(o *truth.Operator, c op.Case, contract string, in []tensor.Tensor) {
+		if c.Distribution != "normal" || c.Layout != "contiguous" || contract != o.Spec.DefaultContract(c.DType) {
+			return
+		}
+		whole := truthtest.TruthFor(t, c, contract, in)
+		for _, r := range truth.RelationsOf(c) {
+			if r.Second != nil {
+				continue
+			}
+			for _, output := range r.Outputs {
+				key := fmt.Sprint(c.Op, " ", c.Pass, " ", r.Name)
+				call := truth.Call{Case: c, Given: in}
+				for _, target := range whole.Outputs {
+					y := tensor.New(target.Name, target.DType, target.Shape)
+					y.SetFloat64s(target.Sim)
+					call.Gave = append(call.Gave, y)
+				}
+				for _, held := range o.HoldParts(r, contract, call, nil) {
+					if asked[key]++; !held.Accepted() {
+						t.Errorf("%s %s: %s", key, c.Key(), held.Sentence())
+					}
+				}
+				y := call.Gave.Get(output)
+				cols := y.Shape[len(y.Shape)-1]
+				last := make([]float64, cols)
+				for i := range last {
+					last[i] = -3
+				}
+				tensor.EncodeInto(y.Data[(y.Elements()-cols)*y.DType.Size():], y.DType, last)
+				for _, held := range o.HoldParts(r, contract, call, nil) {
+					if held.Output != output || held.Accepted() {
+						continue
+					}
+					broken[key]++
+					if at := held.Worst.Index; held.Wrong == 0 || at[0] != y.Shape[0]-1 || len(y.Shape) == 4 && at[1] != y.Shape[1]-1 {
+						t.Errorf("%s %s: %s, want the last row of %v", key, c.Key(), held.Sentence(), y.Shape)
+					}
+				}
+			}
+		}
+	})
+	for _, key := range []string{"softmax forward each row adds up to 1", "softmax forward no element is negative", "softmax backward the gradients of each row add up to 0",
+		"layernorm forward what each row is normalised to has mean 0", "layernorm backward the gradients of each row add up to 0",
+		"swiglu forward no element lies beyond gate times up", "rope forward each pair keeps its norm", "rope backward each pair keeps its norm"} {
+		if asked[key] == 0 || broken[key] == 0 {
+			t.Errorf("%q was asked %d times and broken %d times", key, asked[key], broken[key])
+		}
+	}
+	if key := "rope forward position 0 stays what it is"; asked[key] == 0 {
+		t.Errorf("%q was never asked", key)
+	}
+}

@@ -1,0 +1,129 @@
+package truth_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+	"triad/internal/truth/truthtest"
+)
+
+// A right implementation holds every relation under every contract it may declare, and each relation that is declared is asked on the quick level.
+func TestRelationsHoldOfTheSimulatedContract(t *testing.T) {
+	for _, o := range truth.All() {
+		t.Run(o.Spec.Name, func(t *testing.T) {
+			met := map[string]bool{}
+			comparisons := int64(0)
+			truthtest.RelatedCases(t, o, func(r truth.Relation, c op.Case, calls []truth.Call) {
+				met[fmt.Sprint(r.Pass, " ", r.Name)] = true
+				for i := range calls[1:] {
+					if !slices.ContainsFunc(calls[i+1].Given, func(x tensor.Tensor) bool {
+						return !slices.Equal(x.Float64s(), calls[i].Given.Get(x.Name).Float64s())
+					}) && c.Dims[0].Value > 1 {
+						t.Errorf("%s: %q asks the same inputs again", truthtest.Describe(c), r.Name)
+					}
+				}
+				for _, contract := range append([]string{o.Spec.DefaultContract(c.DType)}, o.Spec.Contract.Permits...) {
+					if contract != o.Spec.DefaultContract(c.DType) {
+						calls = truthtest.Follow(t, contract, r, c, calls[0].Given)
+					}
+					found := truthtest.Holds(r, contract, calls)
+					for _, output := range r.Outputs {
+						held := found[output]
+						comparisons += held.Compared
+						if !held.Accepted() {
+							t.Errorf("%s under %s: %s", truthtest.Describe(c), contract, held.Sentence())
+						}
+					}
+				}
+			})
+			if len(truth.Relations(o.Spec.Name)) < 2 {
+				t.Errorf("%d relations are declared: want at least 2", len(truth.Relations(o.Spec.Name)))
+			}
+			for _, r := range truth.Relations(o.Spec.Name) {
+				if !met[fmt.Sprint(r.Pass, " ", r.Name)] {
+					t.Errorf("the quick level has no case for %v %q", r.Pass, r.Name)
+				}
+			}
+			t.Logf("%d relations, %d comparisons", len(met), comparisons)
+		})
+	}
+}
+
+// Each relation rejects, for each of its outputs, an answer that is grossly wrong and one that is NaN.
+func TestRelationsReject(t *testing.T) {
+	for _, o := range truth.All() {
+		t.Run(o.Spec.Name, func(t *testing.T) {
+			rejected := map[string]bool{}
+			truthtest.RelatedCases(t, o, func(r truth.Relation, c op.Case, calls []truth.Call) {
+				for _, output := range r.Outputs {
+					wrong := truthtest.Spoilt(calls, output, func(_ int, y float64) float64 { return -100 - 1.5*y })
+					if held := truthtest.Holds(r, o.Spec.DefaultContract(c.DType), wrong)[output]; !held.Accepted() {
+						rejected[fmt.Sprint(r.Pass, r.Name, output, c.DType)] = true
+					}
+					nan := truthtest.Spoilt(calls, output, func(int, float64) float64 { return math.NaN() })
+					if held := truthtest.Holds(r, o.Spec.DefaultContract(c.DType), nan)[output]; held.Accepted() {
+						t.Errorf("%s: %q holds of %s although all of it is NaN", truthtest.Describe(c), r.Name, output)
+					}
+				}
+			})
+			for _, r := range truth.Relations(o.Spec.Name) {
+				for _, output := range r.Outputs {
+					for _, dtype := range o.Spec.PassDTypes(r.Pass) {
+						if !rejected[fmt.Sprint(r.Pass, r.Name, output, dtype)] {
+							t.Errorf("%v %q holds of a wrong %s in %s on every case", r.Pass, r.Name, output, dtype)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// toTheBit are the relations that see what no gate before does: an output that is right within its interval, but one ulp away from what the
+// relation says of two calls. A leak of masked keys is the first.
+var toTheBit = map[string][]string{
+	"flash_attention": {"keys and values that are masked do not show", "doubled values double the output", "the values do not show in lse",
+		"keys and values that are masked do not show in the gradient of q", "a doubled upstream gradient doubles the gradients"},
+	"fp8_gemm": {"doubled scales of a double the product", "halved scales of b halve the product", "doubled scales of the upstream gradient double the gradients",
+		"halved scales of b halve the gradient of a", "the gradient of b does not depend on b"},
+	"layernorm": {"a doubled upstream gradient doubles the gradients"},
+	"rope":      {"position 0 stays what it is", "doubled inputs double the outputs", "a doubled upstream gradient doubles the gradients"},
+	"softmax":   {"a doubled upstream gradient doubles the gradient"},
+	"swiglu": {"a doubled up doubles the output", "a doubled upstream gradient doubles the gradients", "a doubled up doubles the gradient of gate",
+		"the gradient of up does not depend on up"},
+}
+
+// An answer that G0 to G5 accept, one element of which is one ulp off, is rejected by the relations that hold bit for bit.
+func TestOneUlpBreaksWhatHoldsBitForBit(t *testing.T) {
+	for name, list := range toTheBit {
+		t.Run(name, func(t *testing.T) {
+			o, err := truth.Get(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{}
+			truthtest.RelatedCases(t, o, func(r truth.Relation, c op.Case, calls []truth.Call) {
+				if !slices.Contains(list, r.Name) {
+					return
+				}
+				for _, output := range r.Outputs {
+					if key := fmt.Sprint(r.Pass, r.Name, output); !seen[key] && truthtest.OneUlpIsSeen(t, o, r, output, calls) {
+						seen[key] = true
+					}
+				}
+			})
+			for _, r := range truth.Relations(name) {
+				for _, output := range r.Outputs {
+					if slices.Contains(list, r.Name) && !seen[fmt.Sprint(r.Pass, r.Name, output)] {
+						t.Errorf("%v %q: no element of %s one ulp off is accepted by the gates before and rejected by it", r.Pass, r.Name, output)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,110 @@
+package truth
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// Request is one case under one contract with its inputs.
+type Request struct {
+	op.Case
+	spec   *op.Spec
+	Rules  Contract
+	In     []tensor.Tensor
+	Sample *Sample
+
+	SimOnly bool // R and T are not asked for, where the simulated contract alone is much cheaper
+	byRows  bool // what has rows of its own is computed when it is judged
+}
+
+// Chained says whether the backward starts from the operator's inputs instead of saved tensors.
+func (k *Request) Chained() bool { return k.Pass == op.Backward && k.Saved == "own" }
+
+// Growth is how rounding errors grow in a sum of n terms, in roundoffs: judge.G, whose square root counts on errors that are independent. Equal
+// terms are all rounded the same way as the sum passes through a binade (one after the other, 4099 of them lose up to 0.2*n roundoffs on
+// average), so where rows repeat one value, as 99 of 100 do in sparse data, it is the worst case, n.
+func (k *Request) Growth(n int64) float64 {
+	switch k.Distribution {
+	case "constant", "ties", "sparse":
+		return math.Max(judge.G(n), float64(n)+4)
+	}
+	return judge.G(n)
+}
+
+// independent says whether the values of the case are many independent ones, so that the root mean square of their rounding errors is a
+// statistic: rows of one value, outliers and selected extremes have a few rounding errors that decide, which may happen to be small. So do rows whose
+// logits are products of two tensors that are not plainly normal (check.logits of the spec): one key has nearly all the weight. docs/judge.md
+// has the measurement.
+func (k *Request) independent() bool {
+	switch k.Distribution {
+	case "scaled", "shifted", "late_max", "row_offsets":
+		if len(k.spec.Check.Logits) > 0 {
+			return false
+		}
+		fallthrough
+	case "normal":
+		return k.Upstream == "" || k.Upstream == "normal"
+	}
+	return false
+}
+
+// Tensor gives the input called name.
+func (k *Request) Tensor(name string) (tensor.Tensor, error) {
+	for _, t := range k.In {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return tensor.Tensor{}, fmt.Errorf("input %q is missing", name)
+}
+
+// Values gives several inputs in fp64, row-major, in the order of names.
+func (k *Request) Values(names ...string) ([][]float64, error) {
+	out := make([][]float64, len(names))
+	for i, name := range names {
+		t, err := k.Tensor(name)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = t.Float64s()
+	}
+	return out, nil
+}
+
+// Target makes an output of zeros for the chosen rows of a shape (nil: all of them).
+func (k *Request) Target(name string, d op.DType, shape, rows []int64) judge.Target {
+	t := k.targetInFP32(name, d, shape, rows)
+	t.TFP32 = make([]float64, len(t.R))
+	return t
+}
+
+// targetInFP32 is target for an output before which nothing is stored low under any contract: TFP32 is T.
+func (k *Request) targetInFP32(name string, d op.DType, shape, rows []int64) judge.Target {
+	t := k.described(name, d, shape)
+	n := t.Elements()
+	if rows != nil {
+		cols := shape[len(shape)-1]
+		n = int64(len(rows)) * cols
+		t.Index = make([]int64, 0, n)
+		for _, r := range rows {
+			for c := range cols {
+				t.Index = append(t.Index, r*cols+c)
+			}
+		}
+	}
+	t.R, t.T, t.Sim = make([]float64, n), make([]float64, n), make([]float64, n)
+	t.TFP32 = t.T
+	return t
+}
+
+// described is an output without its truth.
+func (k *Request) described(name string, d op.DType, shape []int64) judge.Target {
+	t := judge.Target{Name: name, DType: d, Shape: slices.Clone(shape), Saturate: k.Rules.Saturate, Independent: k.independent()}
+	t.FTZ = k.Rules.FlushToZero && (d == op.FP32 || d == op.BF16)
+	return t
+}

@@ -1,0 +1,89 @@
+package truth
+
+import (
+	"slices"
+)
+
+// Columns is a sample of columns beside one of rows: other random ones.
+func (s *Sample) Columns() *Sample {
+	if s == nil {
+		return nil
+	}
+	return &Sample{Rows: s.Rows, Seed: ^s.Seed}
+}
+
+// Rest lists what is not chosen of n, rising.
+func Rest(chosen []int64, n int64) []int64 {
+	left := make([]int64, 0, n-int64(len(chosen)))
+	for i := range n {
+		if len(chosen) > 0 && chosen[0] == i {
+			chosen = chosen[1:]
+			continue
+		}
+		left = append(left, i)
+	}
+	return left
+}
+
+// Union joins two lists, rising.
+func Union(a, b []int64) []int64 {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Sample asks for some rows of every output instead of all (an output seen as [rows, last dim]): the first, the last TailRows and Rows
+// more, drawn from Seed. Large cases are judged this way.
+type Sample struct {
+	Rows int64
+	Seed uint64
+}
+
+// TailRows are the rows at the end of an output that a sample always holds: a whole tile, where ragged sizes go wrong.
+const TailRows = 64
+
+// Choose gives the rows of n to look at, rising; nil for all of them.
+func (s *Sample) Choose(n int64) []int64 {
+	if s == nil || n <= TailRows+s.Rows+1 {
+		return nil
+	}
+	chosen := map[int64]bool{0: true}
+	for i := n - TailRows; i < n; i++ {
+		chosen[i] = true
+	}
+	for i := range uint64(s.Rows) {
+		z := s.Seed + (i+1)*0x9E3779B97F4A7C15 // splitmix64 (Steele, Lea, Flood 2014)
+		z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+		z = (z ^ z>>27) * 0x94D049BB133111EB
+		chosen[int64((z^z>>31)%uint64(n))] = true
+	}
+	rows := make([]int64, 0, len(chosen))
+	for r := range chosen {
+		rows = append(rows, r)
+	}
+	slices.Sort(rows)
+	return rows
+}
+
+// Within is choose for seq rows in each of some heads, from most of these alone: the last, and others that the seed says.
+func (s *Sample) Within(heads, seq, most int64) []int64 {
+	first := int64(s.Seed % uint64(heads))
+	chosen := []int64{heads - 1}
+	for i := range most - 1 {
+		chosen = Union(chosen, []int64{(first + i) % heads})
+	}
+	among := s.Choose(int64(len(chosen)) * seq)
+	if among == nil {
+		among = Rest(nil, int64(len(chosen))*seq)
+	}
+	for i, r := range among {
+		among[i] = chosen[r/seq]*seq + r%seq
+	}
+	return among
+}
+
+// Below are the numbers of a rising list that lie below a limit.
+func Below(rising []int64, limit int64) []int64 {
+	n, _ := slices.BinarySearch(rising, limit)
+	return rising[:n]
+}

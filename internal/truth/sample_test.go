@@ -1,0 +1,127 @@
+package truth_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+	"triad/internal/truth/truthtest"
+	"triad/internal/workload"
+)
+
+// SampledShapes are shapes of which a sample leaves something out.
+var SampledShapes = map[string]op.Dims{
+	"softmax":   {{Name: "rows", Value: 90}, {Name: "cols", Value: 33}},
+	"layernorm": {{Name: "rows", Value: 90}, {Name: "cols", Value: 33}},
+	"swiglu":    {{Name: "rows", Value: 90}, {Name: "cols", Value: 33}},
+	"rope": {{Name: "batch", Value: 1}, {Name: "seq", Value: 30}, {Name: "heads_q", Value: 4}, {Name: "heads_k", Value: 3}, {Name: "head_dim", Value: 16},
+		{Name: "max_pos", Value: 40}},
+	"fp8_gemm": {{Name: "m", Value: 90}, {Name: "n", Value: 80}, {Name: "k", Value: 100}},
+	"flash_attention": {{Name: "batch", Value: 1}, {Name: "heads_q", Value: 4}, {Name: "heads_kv", Value: 2}, {Name: "seq_q", Value: 45}, {Name: "seq_kv", Value: 51},
+		{Name: "head_dim", Value: 8}},
+}
+
+// sampledOutputs are the outputs that have rows to choose from.
+var sampledOutputs = map[string][]string{
+	"softmax": {"y", "grad_x"}, "layernorm": {"y", "mean", "rstd", "grad_x"}, "swiglu": {"y", "grad_gate", "grad_up"}, "rope": {"q_out", "k_out", "grad_q", "grad_k"},
+	"fp8_gemm": {"c", "grad_a", "grad_b"}, "flash_attention": {"o", "lse", "grad_q", "grad_k", "grad_v"},
+}
+
+// TestSampledTruthIsPartOfTheWhole: what is computed for the rows and columns of a sample is what the whole truth has there, bit for bit, for every
+// operator, pass, dtype, attribute and contract.
+func TestSampledTruthIsPartOfTheWhole(t *testing.T) {
+	for _, o := range truth.All() {
+		dims := map[string]int64{}
+		for _, d := range SampledShapes[o.Spec.Name] {
+			dims[d.Name] = d.Value
+		}
+		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Dims: dims})
+		if err != nil || len(plan.Cases) == 0 {
+			t.Fatalf("%s: %d cases, %v", o.Spec.Name, len(plan.Cases), err)
+		}
+		partial := map[string]bool{}
+		for _, c := range plan.Cases {
+			in := truthtest.CaseInputs(t, o.Spec, c, 1)
+			for _, k := range truth.Contracts() {
+				if k.Name != o.Spec.DefaultContract(c.DType) && !o.Spec.Permits(c.DType, k.Name) {
+					continue
+				}
+				whole := truthtest.TruthFor(t, c, k.Name, in)
+				part, err := truth.Of(c, k.Name, in, &truth.Sample{Rows: 3, Seed: 5})
+				if err != nil {
+					t.Fatalf("%s %s: %v", c.Key(), k.Name, err)
+				}
+				for i, p := range part.Outputs {
+					if p.Index != nil {
+						partial[p.Name] = true
+					}
+					if at := differing(whole.Outputs[i], p); at >= 0 {
+						t.Errorf("%s %s: %s: sampled element %d is not that of the whole", c.Key(), k.Name, p.Name, at)
+					}
+				}
+			}
+		}
+		for _, name := range sampledOutputs[o.Spec.Name] {
+			if !partial[name] {
+				t.Errorf("%s: no case had a sample of %s", o.Spec.Name, name)
+			}
+		}
+	}
+}
+
+// differing is the first judged element of which a sampled truth differs from the whole; -1: none.
+func differing(whole, part judge.Target) int {
+	for i := range part.R {
+		at := i
+		if part.Index != nil {
+			at = int(part.Index[i])
+		}
+		for k, x := range [][]float64{whole.R, whole.T, whole.TFP32, whole.Sim} {
+			y := [][]float64{part.R, part.T, part.TFP32, part.Sim}[k][i]
+			if math.Float64bits(x[at]) != math.Float64bits(y) && !(math.IsNaN(x[at]) && math.IsNaN(y)) && x[at] != y {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// TestSavedIsTheSimulatedForward: what a driver saves for a backward is the simulated result of the whole truth, although it computes less.
+func TestSavedIsTheSimulatedForward(t *testing.T) {
+	compared := 0
+	for _, o := range truth.All() {
+		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Backward}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range plan.Cases {
+			if c.Saved != "driver" {
+				continue
+			}
+			in, err := workload.Inputs(o.Spec, c, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved, err := truth.Saved(o.Spec, c, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Pass, c.Upstream, c.Saved = op.Forward, "", ""
+			whole := truthtest.TruthFor(t, c, o.Spec.DefaultContract(c.DType), in)
+			for _, s := range saved {
+				i := slices.IndexFunc(whole.Outputs, func(o judge.Target) bool { return o.Name == s.Name })
+				if !slices.Equal(s.Data, tensor.Encode(s.DType, whole.Outputs[i].Sim)) {
+					t.Errorf("%s: %s is not the simulated one", c.Key(), s.Name)
+				}
+				compared++
+			}
+		}
+	}
+	if compared < 30 {
+		t.Errorf("%d tensors were compared", compared)
+	}
+}

@@ -1,0 +1,36 @@
+package truth
+
+import (
+	"fmt"
+	"slices"
+
+	"triad/internal/tensor"
+)
+
+// Rank gives the input called name, which must have as many dims.
+func (k *Request) Rank(name string, dims int) (tensor.Tensor, error) {
+	t, err := k.Tensor(name)
+	if err == nil && len(t.Shape) != dims {
+		err = fmt.Errorf("%s has shape %v: want %d dims", name, t.Shape, dims)
+	}
+	return t, err
+}
+
+// Shaped says whether an input has a shape.
+func (k *Request) Shaped(name string, shape ...int64) error {
+	t, err := k.Tensor(name)
+	if err == nil && !slices.Equal(t.Shape, shape) {
+		err = fmt.Errorf("%s has shape %v: want %v", name, t.Shape, shape)
+	}
+	return err
+}
+
+// FirstError is the first of several checks that fails.
+func FirstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package truth_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+	"triad/internal/truth/truthtest"
+)
+
+// TestEveryCaseHasATruth: on every case of the default level, under the default contract, there is a truth, finite where it has to be, and it
+// accepts its own simulated contract; most cases can tell right from wrong.
+func TestEveryCaseHasATruth(t *testing.T) {
+	level := op.LevelDefault
+	if testing.Short() {
+		level = op.LevelQuick
+	}
+	for _, o := range truth.All() {
+		t.Run(o.Spec.Name, func(t *testing.T) {
+			plan, err := o.Spec.Expand(op.Options{Level: level})
+			if err != nil {
+				t.Fatal(err)
+			}
+			powerless, outputs, exact := 0, 0, 0
+			var spent, longest time.Duration
+			for _, c := range plan.Cases {
+				in := truthtest.CaseInputs(t, o.Spec, c, 1)
+				start := time.Now()
+				truth, err := truth.Of(c, o.Spec.DefaultContract(c.DType), in, nil)
+				took := time.Since(start)
+				spent, longest = spent+took, max(longest, took)
+				if err != nil {
+					t.Errorf("%+v: %v", c, err)
+					continue
+				}
+				for i, v := range truthtest.Judged(truth, truthtest.Sims(truth)...) {
+					if v.Status != op.StatusPass && v.Status != op.StatusEmptyOK {
+						t.Errorf("%s %s %v %v %s %s %s: %v %s: %s", c.Op, c.Pass, c.Dims, c.Attrs, c.Distribution, c.Upstream, c.Saved, v.Status, v.Gate, v.Sentence)
+					}
+					if v.Status == op.StatusEmptyOK {
+						continue
+					}
+					outputs++
+					if truth.Outputs[i].Exact {
+						exact++
+					}
+					if p := judge.PowerOf(truth.Outputs[i], tensor.Tensor{}, nil); p.None {
+						powerless++
+					}
+				}
+			}
+			t.Logf("%d cases, %d outputs, %d exact, %d without power; truth %v, longest %v", len(plan.Cases), outputs, exact, powerless, spent, longest)
+			if powerless*4 > outputs {
+				t.Errorf("%d of %d outputs are without power", powerless, outputs)
+			}
+		})
+	}
+}
+
+// TestContractsAgree: the arithmetic of every contract a spec may name is here, and the truths know what the specs permit.
+func TestContractsAgree(t *testing.T) {
+	if len(truth.Contracts()) != len(op.Contracts) {
+		t.Errorf("%d contracts have an arithmetic, %d a promise", len(truth.Contracts()), len(op.Contracts))
+	}
+	for _, k := range truth.Contracts() {
+		if k.Promise() == "" {
+			t.Errorf("contract %s promises nothing", k.Name)
+		}
+	}
+	for _, o := range truth.All() {
+		known := truth.Truths[o.Spec.Name]
+		if known.Forward == nil || o.Spec.Backward != nil && known.Backward == nil {
+			t.Errorf("%s lacks the truth of a pass", o.Spec.Name)
+		}
+		for _, dtype := range o.Spec.DTypes {
+			for _, k := range truth.Contracts() {
+				if (o.Spec.Permits(dtype, k.Name) || o.Spec.DefaultContract(dtype) == k.Name) && !slices.Contains(known.Permits, k.Name) {
+					t.Errorf("%s permits contract %s, whose truth is not known", o.Spec.Name, k.Name)
+				}
+			}
+		}
+	}
+}
+
+// TestWrongInputsAreErrors: whatever input is missing or has another shape, there is an error and no panic.
+func TestWrongInputsAreErrors(t *testing.T) {
+	for _, o := range truth.All() {
+		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, c := range plan.Cases {
+			key := c.Pass.String() + c.Saved + c.Attrs.Text("scaling")
+			if seen[key] || c.Distribution != "normal" {
+				continue
+			}
+			seen[key] = true
+			in := truthtest.CaseInputs(t, o.Spec, c, 1)
+			contract := o.Spec.DefaultContract(c.DType)
+			for i := range in {
+				if c.Saved == "own" && in[i].Name == "bias" {
+					continue // no gradient depends on it
+				}
+				if _, err := truth.Of(c, contract, slices.Delete(slices.Clone(in), i, i+1), nil); err == nil {
+					t.Errorf("%s %v: no error without %s", c.Op, c.Pass, in[i].Name)
+				}
+				other := slices.Clone(in)
+				other[i] = tensor.New(in[i].Name, in[i].DType, append([]int64{3}, in[i].Shape...))
+				if _, err := truth.Of(c, contract, other, nil); err == nil && len(in[i].Shape) > 1 {
+					t.Errorf("%s %v: no error for %s with shape %v", c.Op, c.Pass, in[i].Name, other[i].Shape)
+				}
+			}
+		}
+	}
+	if _, err := truth.Of(op.Case{Op: "nothing"}, "fp32", nil, nil); err == nil {
+		t.Error("an unknown operator has a truth")
+	}
+	if _, err := truth.Of(op.Case{Op: "softmax"}, "fp32", nil, nil); err == nil {
+		t.Error("an unknown pass has a truth")
+	}
+}
+
+// TestLooserContracts: every contract that a spec permits has a finite truth on every case of the level, and its own
+// simulated result passes.
+func TestLooserContracts(t *testing.T) {
+	level := op.LevelDefault
+	if testing.Short() {
+		level = op.LevelQuick
+	}
+	for _, o := range truth.All() {
+		t.Run(o.Spec.Name, func(t *testing.T) {
+			plan, err := o.Spec.Expand(op.Options{Level: level})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range plan.Cases {
+				standard := o.Spec.DefaultContract(c.DType)
+				for _, k := range truth.Contracts() {
+					if k.Name == standard || !o.Spec.Permits(c.DType, k.Name) {
+						continue
+					}
+					in := truthtest.CaseInputs(t, o.Spec, c, 1)
+					truth, err := truth.Of(c, k.Name, in, nil)
+					if err != nil {
+						t.Errorf("%s %v %s %v %s %s: %v", c.Op, c.Pass, c.DType, c.Dims, c.Distribution, k.Name, err)
+						continue
+					}
+					for _, v := range truthtest.Judged(truth, truthtest.Sims(truth)...) {
+						if s := v.Status; s != op.StatusPass && s != op.StatusEmptyOK && s != op.StatusWarn {
+							t.Errorf("%s %v %s %v %v %s %s %s %s: %v %s: %s", c.Op, c.Pass, c.DType, c.Dims, c.Attrs, c.Distribution, c.Upstream, c.Saved, k.Name, v.Status, v.Gate, v.Sentence)
+						}
+					}
+				}
+			}
+		})
+	}
+}
