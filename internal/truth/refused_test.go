@@ -50,7 +50,8 @@ func TestABadContractGivesNoTruth(t *testing.T) {
 	kept := truth.ContractList[i]
 	defer func() { truth.ContractList[i] = kept }()
 	truth.ContractList[i].Kappa = math.NaN()
-	if _, err := truth.Of(op.Case{Op: "fp8_gemm", Pass: op.Forward}, "fast", nil, nil); err == nil || !strings.Contains(err.Error(), `check contract "fast": kappa = NaN`) {
+	_, err := truth.Of(op.Case{Op: "fp8_gemm", Pass: op.Forward}, "fast", nil, nil)
+	if err == nil || !strings.Contains(err.Error(), `check contract "fast": kappa = NaN`) {
 		t.Errorf("%v", err)
 	}
 }

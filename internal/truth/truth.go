@@ -45,7 +45,8 @@ func of(asked Request, contract string) (judge.Truth, error) {
 	c, k := asked.Case, &asked
 	t, ok := truths[c.Op]
 	if !ok {
-		return judge.Truth{}, fmt.Errorf("compute the truth of %s: none is registered under that name: a program that judges imports triad/internal/truth/all, which links every operator's", c.Op)
+		return judge.Truth{}, fmt.Errorf("compute the truth of %s: no truth is registered for it: a program that judges imports "+
+			"triad/internal/truth/all, which has those of the catalog", c.Op)
 	}
 	o, err := Get(c.Op)
 	if err != nil {

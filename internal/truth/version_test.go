@@ -216,7 +216,10 @@ func constantsNow(t *testing.T) map[string]string {
 		}
 		delete(found, "constant "+name)
 	}
-	for _, name := range []string{"judge.KappaPromoted", "judge.sumLambda", "judge.rmsFactor", "judge.Signs", "judge.rowTile", "truth.TailRows", "fp8_gemm.scaleBlock", "swiglu.overflowed"} {
+	for _, name := range []string{
+		"judge.KappaPromoted", "judge.sumLambda", "judge.rmsFactor", "judge.Signs", "judge.rowTile",
+		"truth.TailRows", "fp8_gemm.scaleBlock", "swiglu.overflowed",
+	} {
 		if found["constant "+name] == "" {
 			t.Errorf("the constant %s was not found", name)
 		}

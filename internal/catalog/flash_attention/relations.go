@@ -11,20 +11,47 @@ import (
 )
 
 var _ = truth.Relate("flash_attention",
-	truth.Relation{Name: "each output lies between the smallest and the largest value it sees", Pass: op.Forward, Outputs: []string{"o"}, Applies: seesKeys, OfSample: true, States: betweenValues},
-	truth.Relation{Name: "keys and values that are masked do not show", Pass: op.Forward, Outputs: []string{"o", "lse"}, Applies: hidesKeys,
-		Second: hiddenChanged, States: unmoved},
-	truth.Relation{Name: "one value for all keys is the output", Pass: op.Forward, Outputs: []string{"o"}, Applies: seesKeys, Second: constantValues, States: isConstant},
-	truth.Relation{Name: "doubled values double the output", Pass: op.Forward, Outputs: []string{"o"}, Applies: seesKeys, Second: truth.ScaledBy(2, "v"), States: truth.Scales(2)},
-	truth.Relation{Name: "the values do not show in lse", Pass: op.Forward, Outputs: []string{"lse"}, Applies: seesKeys, Second: truth.ScaledBy(2, "v"), States: truth.Stays},
-	truth.Relation{Name: "the order of the keys does not matter", Pass: op.Forward, Outputs: []string{"o", "lse"}, Applies: seesAllKeys, Second: reordered, States: truth.SamePlaces},
-	truth.Relation{Name: "shared key heads are what repeated ones are", Pass: op.Forward, Outputs: []string{"o", "lse"}, Applies: sharesKeys,
-		Second: repeatedHeads, States: truth.SamePlaces},
-	truth.Relation{Name: "the gradients of the values add up to the upstream gradient", Pass: op.Backward, Outputs: []string{"grad_v"}, Applies: recomputesWeights, States: valueGradients},
-	truth.Relation{Name: "keys and values that are masked do not show in the gradient of q", Pass: op.Backward, Outputs: []string{"grad_q"}, Applies: hidesKeys,
-		Second: hiddenChanged, States: unmoved},
-	truth.Relation{Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward, Outputs: []string{"grad_q", "grad_k", "grad_v"}, Applies: seesKeys,
-		Second: truth.ScaledBy(2, "grad_o"), States: truth.Scales(2)},
+	truth.Relation{
+		Name: "each output lies between the smallest and the largest value it sees", Pass: op.Forward,
+		Outputs: []string{"o"}, Applies: seesKeys, OfSample: true, States: betweenValues,
+	},
+	truth.Relation{
+		Name: "keys and values that are masked do not show", Pass: op.Forward, Outputs: []string{"o", "lse"},
+		Applies: hidesKeys, Second: hiddenChanged, States: unmoved,
+	},
+	truth.Relation{
+		Name: "one value for all keys is the output", Pass: op.Forward, Outputs: []string{"o"},
+		Applies: seesKeys, Second: constantValues, States: isConstant,
+	},
+	truth.Relation{
+		Name: "doubled values double the output", Pass: op.Forward, Outputs: []string{"o"}, Applies: seesKeys,
+		Second: truth.ScaledBy(2, "v"), States: truth.Scales(2),
+	},
+	truth.Relation{
+		Name: "the values do not show in lse", Pass: op.Forward, Outputs: []string{"lse"}, Applies: seesKeys,
+		Second: truth.ScaledBy(2, "v"), States: truth.Stays,
+	},
+	truth.Relation{
+		Name: "the order of the keys does not matter", Pass: op.Forward, Outputs: []string{"o", "lse"},
+		Applies: seesAllKeys, Second: reordered, States: truth.SamePlaces,
+	},
+	truth.Relation{
+		Name: "shared key heads are what repeated ones are", Pass: op.Forward, Outputs: []string{"o", "lse"},
+		Applies: sharesKeys, Second: repeatedHeads, States: truth.SamePlaces,
+	},
+	truth.Relation{
+		Name: "the gradients of the values add up to the upstream gradient", Pass: op.Backward,
+		Outputs: []string{"grad_v"}, Applies: recomputesWeights, States: valueGradients,
+	},
+	truth.Relation{
+		Name: "keys and values that are masked do not show in the gradient of q", Pass: op.Backward,
+		Outputs: []string{"grad_q"}, Applies: hidesKeys, Second: hiddenChanged, States: unmoved,
+	},
+	truth.Relation{
+		Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward,
+		Outputs: []string{"grad_q", "grad_k", "grad_v"}, Applies: seesKeys,
+		Second: truth.ScaledBy(2, "grad_o"), States: truth.Scales(2),
+	},
 )
 
 func seesKeys(c op.Case) bool { return truth.HasElements(1, "batch", "seq_q", "seq_kv")(c) }

@@ -8,20 +8,40 @@ import (
 )
 
 var _ = truth.Relate("fp8_gemm",
-	truth.Relation{Name: "doubled scales of a double the product", Pass: op.Forward, Outputs: []string{"c"}, Applies: truth.HasElements(1, "m", "n", "k"),
-		Second: truth.ScaledBy(2, "scale_a"), States: truth.Scales(2)},
-	truth.Relation{Name: "halved scales of b halve the product", Pass: op.Forward, Outputs: []string{"c"}, Applies: truth.HasElements(1, "m", "n", "k"),
-		Second: truth.ScaledBy(0.5, "scale_b"), States: truth.Scales(0.5)},
-	truth.Relation{Name: "permuting the rows of a permutes those of the product", Pass: op.Forward, Outputs: []string{"c"}, Applies: truth.HasElements(1, "m", "n", "k"),
-		Second: productReversed, States: productReversedRows},
-	truth.Relation{Name: "zeros for a give zeros", Pass: op.Forward, Outputs: []string{"c"}, Applies: truth.HasElements(1, "m", "n", "k"),
-		Second: truth.ScaledBy(0, "a"), States: productZero},
-	truth.Relation{Name: "doubled scales of the upstream gradient double the gradients", Pass: op.Backward, Outputs: []string{"grad_a", "grad_b"},
-		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(2, "scale_g", "scale_gt"), States: truth.Scales(2)},
-	truth.Relation{Name: "halved scales of b halve the gradient of a", Pass: op.Backward, Outputs: []string{"grad_a"}, Applies: truth.HasElements(1, "m", "n", "k"),
-		Second: truth.ScaledBy(0.5, "scale_bt"), States: truth.Scales(0.5)},
-	truth.Relation{Name: "the gradient of b does not depend on b", Pass: op.Backward, Outputs: []string{"grad_b"}, Applies: truth.HasElements(1, "m", "n", "k"),
-		Second: truth.ScaledBy(0.5, "scale_bt"), States: truth.Stays},
+	truth.Relation{
+		Name: "doubled scales of a double the product", Pass: op.Forward, Outputs: []string{"c"},
+		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(2, "scale_a"),
+		States: truth.Scales(2),
+	},
+	truth.Relation{
+		Name: "halved scales of b halve the product", Pass: op.Forward, Outputs: []string{"c"},
+		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0.5, "scale_b"),
+		States: truth.Scales(0.5),
+	},
+	truth.Relation{
+		Name: "permuting the rows of a permutes those of the product", Pass: op.Forward,
+		Outputs: []string{"c"}, Applies: truth.HasElements(1, "m", "n", "k"), Second: productReversed,
+		States: productReversedRows,
+	},
+	truth.Relation{
+		Name: "zeros for a give zeros", Pass: op.Forward, Outputs: []string{"c"},
+		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0, "a"), States: productZero,
+	},
+	truth.Relation{
+		Name: "doubled scales of the upstream gradient double the gradients", Pass: op.Backward,
+		Outputs: []string{"grad_a", "grad_b"}, Applies: truth.HasElements(1, "m", "n", "k"),
+		Second: truth.ScaledBy(2, "scale_g", "scale_gt"), States: truth.Scales(2),
+	},
+	truth.Relation{
+		Name: "halved scales of b halve the gradient of a", Pass: op.Backward, Outputs: []string{"grad_a"},
+		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0.5, "scale_bt"),
+		States: truth.Scales(0.5),
+	},
+	truth.Relation{
+		Name: "the gradient of b does not depend on b", Pass: op.Backward, Outputs: []string{"grad_b"},
+		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0.5, "scale_bt"),
+		States: truth.Stays,
+	},
 )
 
 // productReversed turns the rows of a round, and their scales where each row has its own.

@@ -12,7 +12,9 @@ import (
 	"triad/internal/truth"
 )
 
-var _ = truth.Register("fp8_gemm", truth.Definition{Forward: forward, Backward: backward, Permits: []string{"promoted", "fast"}})
+var _ = truth.Register("fp8_gemm", truth.Definition{
+	Forward: forward, Backward: backward, Permits: []string{"promoted", "fast"},
+})
 
 // scaleBlock is the edge of a block that shares a scale: 1x128 of the first operand, 128x128 of the second.
 const scaleBlock = 128

@@ -12,19 +12,42 @@ import (
 )
 
 var _ = truth.Relate("layernorm",
-	truth.Relation{Name: "what each row is normalised to has mean 0", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows"), States: rowMean},
-	truth.Relation{Name: "what each row is normalised to has variance v/(v+eps)", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows"), States: rowVariance},
-	truth.Relation{Name: "adding 16 to every input changes nothing", Pass: op.Forward, Outputs: []string{"y", "rstd"}, Applies: truth.HasElements(1, "rows"),
-		Base: truth.CoarseInputs("x"), Second: truth.Shifted("x"), States: truth.SamePlaces},
-	truth.Relation{Name: "inputs times 4 with eps times 16 change nothing", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows"),
-		Second: scaledWithEps, States: truth.SamePlaces},
-	truth.Relation{Name: "permuting the columns permutes the outputs", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows"),
-		Second: truth.Reversed("x", "weight", "bias"), States: truth.ReversedPlaces},
-	truth.Relation{Name: "a row alone gives what it gives among others", Pass: op.Forward, Outputs: []string{"y", "mean", "rstd"}, Applies: truth.RowsAndColumns,
-		Second: truth.LastRow("x"), States: truth.LastRowPlaces},
-	truth.Relation{Name: "the gradients of each row add up to 0", Pass: op.Backward, Outputs: []string{"grad_x"}, Applies: truth.HasElements(1, "rows"), States: gradientCancels},
-	truth.Relation{Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward, Outputs: []string{"grad_x", "grad_weight", "grad_bias"},
-		Applies: truth.HasElements(1, "rows"), Second: truth.ScaledBy(2, "grad_y"), States: truth.Scales(2)},
+	truth.Relation{
+		Name: "what each row is normalised to has mean 0", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows"), States: rowMean,
+	},
+	truth.Relation{
+		Name: "what each row is normalised to has variance v/(v+eps)", Pass: op.Forward,
+		Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows"), States: rowVariance,
+	},
+	truth.Relation{
+		Name: "adding 16 to every input changes nothing", Pass: op.Forward, Outputs: []string{"y", "rstd"},
+		Applies: truth.HasElements(1, "rows"), Base: truth.CoarseInputs("x"), Second: truth.Shifted("x"),
+		States: truth.SamePlaces,
+	},
+	truth.Relation{
+		Name: "inputs times 4 with eps times 16 change nothing", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows"), Second: scaledWithEps, States: truth.SamePlaces,
+	},
+	truth.Relation{
+		Name: "permuting the columns permutes the outputs", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows"), Second: truth.Reversed("x", "weight", "bias"),
+		States: truth.ReversedPlaces,
+	},
+	truth.Relation{
+		Name: "a row alone gives what it gives among others", Pass: op.Forward,
+		Outputs: []string{"y", "mean", "rstd"}, Applies: truth.RowsAndColumns, Second: truth.LastRow("x"),
+		States: truth.LastRowPlaces,
+	},
+	truth.Relation{
+		Name: "the gradients of each row add up to 0", Pass: op.Backward, Outputs: []string{"grad_x"},
+		Applies: truth.HasElements(1, "rows"), States: gradientCancels,
+	},
+	truth.Relation{
+		Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward,
+		Outputs: []string{"grad_x", "grad_weight", "grad_bias"}, Applies: truth.HasElements(1, "rows"),
+		Second: truth.ScaledBy(2, "grad_y"), States: truth.Scales(2),
+	},
 )
 
 // normalisedRows are (y - bias) / weight of every element with what it may be off; where a weight is 0 nothing of the element is left, and

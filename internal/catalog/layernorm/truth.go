@@ -12,7 +12,9 @@ import (
 	"triad/internal/truth"
 )
 
-var _ = truth.Register("layernorm", truth.Definition{Forward: forward, Backward: backward, Permits: []string{"fp32"}, ByRows: []string{"rows"}})
+var _ = truth.Register("layernorm", truth.Definition{
+	Forward: forward, Backward: backward, Permits: []string{"fp32"}, ByRows: []string{"rows"},
+})
 
 // moments are the statistics of one row with what their allowances need.
 type moments struct {

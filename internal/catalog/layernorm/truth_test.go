@@ -191,7 +191,11 @@ func TestSparseRows(t *testing.T) {
 		x[i] = 1 + float64(i%700)/512
 	}
 	c := caseOf(op.Forward, op.FP32, 1, cols, "")
-	in := []tensor.Tensor{truthtest.Literal("x", op.FP32, x, 1, cols), truthtest.Literal("weight", op.FP32, make([]float64, cols), cols), truthtest.Literal("bias", op.FP32, make([]float64, cols), cols)}
+	zeros := make([]float64, cols)
+	in := []tensor.Tensor{
+		truthtest.Literal("x", op.FP32, x, 1, cols),
+		truthtest.Literal("weight", op.FP32, zeros, cols), truthtest.Literal("bias", op.FP32, zeros, cols),
+	}
 	plain := truthtest.TruthFor(t, c, "fp32", in).Outputs[2].T[0]
 	c.Distribution = "sparse"
 	if sparse := truthtest.TruthFor(t, c, "fp32", in).Outputs[2].T[0]; !(sparse > 4*plain) {

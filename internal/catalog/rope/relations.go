@@ -11,16 +11,36 @@ import (
 )
 
 var _ = truth.Relate("rope",
-	truth.Relation{Name: "each pair keeps its norm", Pass: op.Forward, Outputs: []string{"q_out", "k_out"}, Applies: truth.HasElements(1, "batch", "seq"), States: keepsNorm},
-	truth.Relation{Name: "position 0 stays what it is", Pass: op.Forward, Outputs: []string{"q_out", "k_out"}, Applies: fromTheStart, States: startStays},
-	truth.Relation{Name: "rotating back gives the input", Pass: op.Forward, Outputs: []string{"q_out", "k_out"}, Applies: truth.HasElements(1, "batch", "seq"),
-		Second: backAgain, States: withoutAngles},
-	truth.Relation{Name: "doubled inputs double the outputs", Pass: op.Forward, Outputs: []string{"q_out", "k_out"}, Applies: truth.HasElements(1, "batch", "seq"),
-		Second: truth.ScaledBy(2, "q", "k"), States: truth.Scales(2)},
-	truth.Relation{Name: "each pair keeps its norm", Pass: op.Backward, Outputs: []string{"grad_q", "grad_k"}, Applies: truth.HasElements(1, "batch", "seq"), States: keepsNorm},
-	truth.Relation{Name: "position 0 stays what it is", Pass: op.Backward, Outputs: []string{"grad_q", "grad_k"}, Applies: fromTheStart, States: startStays},
-	truth.Relation{Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward, Outputs: []string{"grad_q", "grad_k"}, Applies: truth.HasElements(1, "batch", "seq"),
-		Second: truth.ScaledBy(2, "grad_q_out", "grad_k_out"), States: truth.Scales(2)},
+	truth.Relation{
+		Name: "each pair keeps its norm", Pass: op.Forward, Outputs: []string{"q_out", "k_out"},
+		Applies: truth.HasElements(1, "batch", "seq"), States: keepsNorm,
+	},
+	truth.Relation{
+		Name: "position 0 stays what it is", Pass: op.Forward, Outputs: []string{"q_out", "k_out"},
+		Applies: fromTheStart, States: startStays,
+	},
+	truth.Relation{
+		Name: "rotating back gives the input", Pass: op.Forward, Outputs: []string{"q_out", "k_out"},
+		Applies: truth.HasElements(1, "batch", "seq"), Second: backAgain, States: withoutAngles,
+	},
+	truth.Relation{
+		Name: "doubled inputs double the outputs", Pass: op.Forward, Outputs: []string{"q_out", "k_out"},
+		Applies: truth.HasElements(1, "batch", "seq"), Second: truth.ScaledBy(2, "q", "k"),
+		States: truth.Scales(2),
+	},
+	truth.Relation{
+		Name: "each pair keeps its norm", Pass: op.Backward, Outputs: []string{"grad_q", "grad_k"},
+		Applies: truth.HasElements(1, "batch", "seq"), States: keepsNorm,
+	},
+	truth.Relation{
+		Name: "position 0 stays what it is", Pass: op.Backward, Outputs: []string{"grad_q", "grad_k"},
+		Applies: fromTheStart, States: startStays,
+	},
+	truth.Relation{
+		Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward,
+		Outputs: []string{"grad_q", "grad_k"}, Applies: truth.HasElements(1, "batch", "seq"),
+		Second: truth.ScaledBy(2, "grad_q_out", "grad_k_out"), States: truth.Scales(2),
+	},
 )
 
 // inputsTurned names what each output is a rotation of.

@@ -13,7 +13,10 @@ import (
 	"triad/internal/truth"
 )
 
-var _ = truth.Register("rope", truth.Definition{Forward: forward, Backward: backward, Permits: []string{"fp32", "eager"}, ByRows: []string{"batch", "seq"}, From: fromPosition})
+var _ = truth.Register("rope", truth.Definition{
+	Forward: forward, Backward: backward, Permits: []string{"fp32", "eager"},
+	ByRows: []string{"batch", "seq"}, From: fromPosition,
+})
 
 // fromPosition is a case whose first position is a later one.
 func fromPosition(c op.Case, position int64) op.Case {

@@ -11,19 +11,45 @@ import (
 )
 
 var _ = truth.Relate("softmax",
-	truth.Relation{Name: "each row adds up to 1", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows", "cols"), States: addsUp},
-	truth.Relation{Name: "no element is negative", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows", "cols"), States: notNegative},
-	truth.Relation{Name: "the largest input has the largest output", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows", "cols"), States: largestKeepsItsPlace},
-	truth.Relation{Name: "adding 16 to every input changes nothing", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows", "cols"),
-		Base: truth.CoarseInputs("x"), Second: truth.Shifted("x"), States: truth.SamePlaces},
-	truth.Relation{Name: "permuting the columns permutes the outputs", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows", "cols"),
-		Second: truth.Reversed("x"), States: truth.ReversedPlaces},
-	truth.Relation{Name: "appended columns of -inf change nothing", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows", "cols"),
-		Second: appended, States: beforeAppended},
-	truth.Relation{Name: "a row alone gives what it gives among others", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.RowsAndColumns, Second: truth.LastRow("x"), States: truth.LastRowPlaces},
-	truth.Relation{Name: "the gradients of each row add up to 0", Pass: op.Backward, Outputs: []string{"grad_x"}, Applies: truth.HasElements(1, "rows", "cols"), States: gradientCancels},
-	truth.Relation{Name: "a doubled upstream gradient doubles the gradient", Pass: op.Backward, Outputs: []string{"grad_x"}, Applies: truth.HasElements(1, "rows", "cols"),
-		Second: truth.ScaledBy(2, "grad_y"), States: truth.Scales(2)},
+	truth.Relation{
+		Name: "each row adds up to 1", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows", "cols"), States: addsUp,
+	},
+	truth.Relation{
+		Name: "no element is negative", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows", "cols"), States: notNegative,
+	},
+	truth.Relation{
+		Name: "the largest input has the largest output", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows", "cols"), States: largestKeepsItsPlace,
+	},
+	truth.Relation{
+		Name: "adding 16 to every input changes nothing", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows", "cols"), Base: truth.CoarseInputs("x"),
+		Second: truth.Shifted("x"), States: truth.SamePlaces,
+	},
+	truth.Relation{
+		Name: "permuting the columns permutes the outputs", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows", "cols"), Second: truth.Reversed("x"),
+		States: truth.ReversedPlaces,
+	},
+	truth.Relation{
+		Name: "appended columns of -inf change nothing", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows", "cols"), Second: appended, States: beforeAppended,
+	},
+	truth.Relation{
+		Name: "a row alone gives what it gives among others", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.RowsAndColumns, Second: truth.LastRow("x"), States: truth.LastRowPlaces,
+	},
+	truth.Relation{
+		Name: "the gradients of each row add up to 0", Pass: op.Backward, Outputs: []string{"grad_x"},
+		Applies: truth.HasElements(1, "rows", "cols"), States: gradientCancels,
+	},
+	truth.Relation{
+		Name: "a doubled upstream gradient doubles the gradient", Pass: op.Backward,
+		Outputs: []string{"grad_x"}, Applies: truth.HasElements(1, "rows", "cols"),
+		Second: truth.ScaledBy(2, "grad_y"), States: truth.Scales(2),
+	},
 )
 
 // addsUp: sum_j y_j = 1, as far as the stored elements may be off.

@@ -9,7 +9,9 @@ import (
 	"triad/internal/truth"
 )
 
-var _ = truth.Register("softmax", truth.Definition{Forward: forward, Backward: backward, Permits: []string{"fp32", "product16"}, ByRows: []string{"rows"}})
+var _ = truth.Register("softmax", truth.Definition{
+	Forward: forward, Backward: backward, Permits: []string{"fp32", "product16"}, ByRows: []string{"rows"},
+})
 
 // fillRow computes p = exp(x - max) / sum and its allowance
 //

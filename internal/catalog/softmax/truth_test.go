@@ -100,7 +100,8 @@ func TestRejectsMutants(t *testing.T) {
 			},
 			"zeros": func(x []float64) []float64 { return make([]float64, len(x)) },
 		} {
-			truthtest.Rejects(t, fmt.Sprintf("%v %s", d, name), truthtest.Judged(truth, truthtest.ByRows(rows, cols, func(r int64) []float64 { return wrong(xs[r*cols : (r+1)*cols]) })))
+			y := truthtest.ByRows(rows, cols, func(r int64) []float64 { return wrong(xs[r*cols : (r+1)*cols]) })
+			truthtest.Rejects(t, fmt.Sprintf("%v %s", d, name), truthtest.Judged(truth, y))
 		}
 		y := truthtest.Literal("y", d, truth.Outputs[0].Sim, rows, cols)
 		dy := truthtest.NormalTensor(r, "grad_y", d, 0, 1, rows, cols)

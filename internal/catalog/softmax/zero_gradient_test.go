@@ -15,7 +15,9 @@ import (
 func TestExactZeros(t *testing.T) {
 	inf := math.Inf(1)
 	for _, d := range truthtest.LowDTypes {
-		for _, x := range []tensor.Tensor{truthtest.Literal("x", d, []float64{1, -inf, 2, -inf, -inf, 3}, 2, 3), truthtest.Literal("x", d, []float64{3, 700}, 2, 1)} {
+		for _, x := range []tensor.Tensor{
+			truthtest.Literal("x", d, []float64{1, -inf, 2, -inf, -inf, 3}, 2, 3), truthtest.Literal("x", d, []float64{3, 700}, 2, 1),
+		} {
 			dy := tensor.New("grad_y", d, x.Shape)
 			values := make([]float64, dy.Elements())
 			for i := range values {

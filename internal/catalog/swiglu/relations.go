@@ -9,20 +9,41 @@ import (
 )
 
 var _ = truth.Relate("swiglu",
-	truth.Relation{Name: "the sign is that of gate times up", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows", "cols"), States: sameSign},
-	truth.Relation{Name: "no element lies beyond gate times up", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows", "cols"), States: bounded},
-	truth.Relation{Name: "a doubled up doubles the output", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows", "cols"),
-		Second: truth.ScaledBy(2, "up"), States: truth.Scales(2)},
-	truth.Relation{Name: "gate and -gate give outputs gate times up apart", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.HasElements(1, "rows", "cols"),
-		Second: truth.ScaledBy(-1, "gate"), States: oddPart},
-	truth.Relation{Name: "a row alone gives what it gives among others", Pass: op.Forward, Outputs: []string{"y"}, Applies: truth.RowsAndColumns,
-		Second: truth.LastRow("gate", "up"), States: truth.LastRowPlaces},
-	truth.Relation{Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward, Outputs: []string{"grad_gate", "grad_up"},
-		Applies: truth.HasElements(1, "rows", "cols"), Second: truth.ScaledBy(2, "grad_y"), States: truth.Scales(2)},
-	truth.Relation{Name: "a doubled up doubles the gradient of gate", Pass: op.Backward, Outputs: []string{"grad_gate"}, Applies: truth.HasElements(1, "rows", "cols"),
-		Second: truth.ScaledBy(2, "up"), States: truth.Scales(2)},
-	truth.Relation{Name: "the gradient of up does not depend on up", Pass: op.Backward, Outputs: []string{"grad_up"}, Applies: truth.HasElements(1, "rows", "cols"),
-		Second: truth.ScaledBy(2, "up"), States: truth.Stays},
+	truth.Relation{
+		Name: "the sign is that of gate times up", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows", "cols"), States: sameSign,
+	},
+	truth.Relation{
+		Name: "no element lies beyond gate times up", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows", "cols"), States: bounded,
+	},
+	truth.Relation{
+		Name: "a doubled up doubles the output", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows", "cols"), Second: truth.ScaledBy(2, "up"),
+		States: truth.Scales(2),
+	},
+	truth.Relation{
+		Name: "gate and -gate give outputs gate times up apart", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.HasElements(1, "rows", "cols"), Second: truth.ScaledBy(-1, "gate"), States: oddPart,
+	},
+	truth.Relation{
+		Name: "a row alone gives what it gives among others", Pass: op.Forward, Outputs: []string{"y"},
+		Applies: truth.RowsAndColumns, Second: truth.LastRow("gate", "up"), States: truth.LastRowPlaces,
+	},
+	truth.Relation{
+		Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward,
+		Outputs: []string{"grad_gate", "grad_up"}, Applies: truth.HasElements(1, "rows", "cols"),
+		Second: truth.ScaledBy(2, "grad_y"), States: truth.Scales(2),
+	},
+	truth.Relation{
+		Name: "a doubled up doubles the gradient of gate", Pass: op.Backward, Outputs: []string{"grad_gate"},
+		Applies: truth.HasElements(1, "rows", "cols"), Second: truth.ScaledBy(2, "up"),
+		States: truth.Scales(2),
+	},
+	truth.Relation{
+		Name: "the gradient of up does not depend on up", Pass: op.Backward, Outputs: []string{"grad_up"},
+		Applies: truth.HasElements(1, "rows", "cols"), Second: truth.ScaledBy(2, "up"), States: truth.Stays,
+	},
 )
 
 // sameSign: a sigmoid is not negative, so that y has the sign of gate*up, or is 0.

@@ -10,7 +10,9 @@ import (
 	"triad/internal/truth"
 )
 
-var _ = truth.Register("swiglu", truth.Definition{Forward: forward, Backward: backward, Permits: []string{"fp32", "eager"}, ByRows: []string{"rows"}})
+var _ = truth.Register("swiglu", truth.Definition{
+	Forward: forward, Backward: backward, Permits: []string{"fp32", "eager"}, ByRows: []string{"rows"},
+})
 
 // overflowed is what exp(-g) loses where it overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
 const overflowed = 0x1p-128

@@ -41,7 +41,8 @@ func TestAcceptsAndRejects(t *testing.T) {
 	const n = 4099
 	for _, d := range truthtest.LowDTypes {
 		for _, sigma := range []float64{1e-3, 1, 20, 60} {
-			gate, up, dy := truthtest.NormalTensor(r, "gate", d, 0, sigma, 1, n), truthtest.NormalTensor(r, "up", d, 0, 1, 1, n), truthtest.NormalTensor(r, "grad_y", d, 0, 1, 1, n)
+			gate, up := truthtest.NormalTensor(r, "gate", d, 0, sigma, 1, n), truthtest.NormalTensor(r, "up", d, 0, 1, 1, n)
+			dy := truthtest.NormalTensor(r, "grad_y", d, 0, 1, 1, n)
 			g, v, dys := gate.Float64s(), up.Float64s(), dy.Float64s()
 			what := fmt.Sprintf("%v sigma %v", d, sigma)
 			in := []tensor.Tensor{gate, up}
@@ -92,7 +93,8 @@ func TestExtremes(t *testing.T) {
 func TestGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	const n = 40
-	gate, up, dy := truthtest.NormalTensor(r, "gate", op.FP32, 0, 3, 1, n), truthtest.NormalTensor(r, "up", op.FP32, 0, 1, 1, n), truthtest.NormalTensor(r, "grad_y", op.FP32, 0, 1, 1, n)
+	gate, up := truthtest.NormalTensor(r, "gate", op.FP32, 0, 3, 1, n), truthtest.NormalTensor(r, "up", op.FP32, 0, 1, 1, n)
+	dy := truthtest.NormalTensor(r, "grad_y", op.FP32, 0, 1, 1, n)
 	truth := truthtest.TruthFor(t, caseOf(op.Backward, op.FP32, n), "fp32", []tensor.Tensor{gate, up, dy})
 	dys := dy.Float64s()
 	loss := func(z []complex128) complex128 {
