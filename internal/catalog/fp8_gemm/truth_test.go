@@ -124,7 +124,7 @@ func TestSubnormalBesideAnOutlier(t *testing.T) {
 		x[k], y[k] = 7*0x1p-9, 0x1p-9
 	}
 	in := []tensor.Tensor{
-		truthtest.Literal("a", op.E4M3, x, 1, 31), truthtest.Literal("scale_a", op.FP32, []float64{1}, 1), 
+		truthtest.Literal("a", op.E4M3, x, 1, 31), truthtest.Literal("scale_a", op.FP32, []float64{1}, 1),
 		truthtest.Literal("b", op.E4M3, y, 1, 31), truthtest.Literal("scale_b", op.FP32, []float64{1}, 1)}
 	one := func(_, _, _ int64) float64 { return 1 }
 	truth := truthtest.TruthFor(t, caseOf(op.Forward, 1, 1, 31, "tensor", op.FP32), "promoted", in)
