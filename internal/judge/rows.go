@@ -17,6 +17,8 @@ type Rows struct {
 	Fill func() func(into Values, first, end int64) error
 	// OneAllowance says that TFP32 is T.
 	OneAllowance bool
+
+	scan scan // of all who judge the output now
 }
 
 // room is memory for the truth of n elements.
@@ -85,7 +87,7 @@ func (p pieces) at(i int) (first, end int) {
 }
 
 // eachPiece calls work for every run of the judged elements, on all cores: the i-th begins with element first and has the truth v. It ends with
-// an error where a truth that is computed row by row is not fit to judge.
+// an error where a truth that is computed row by row is not fit to judge. Who goes through such a truth at the same time shares it.
 func (t Target) eachPiece(p pieces, work func(i, first int, v Values)) error {
 	if t.Rows == nil {
 		kept := t.stored()
@@ -95,33 +97,16 @@ func (t Target) eachPiece(p pieces, work func(i, first int, v Values)) error {
 		})
 		return nil
 	}
-	type memory struct {
-		fill func(into Values, first, end int64) error
-		room Values
-	}
-	var failure atomic.Pointer[error]
-	cols := blockShape(t).cols
-	parallel.EachWith(p.rows(), func() memory { return memory{t.Rows.Fill(), t.Rows.room(min(p.row, p.n))} }, func(own memory, row int) {
-		first, end := row*p.row, min((row+1)*p.row, p.n)
-		filled := own.room.part(0, end-first)
-		if err := t.fillRows(own.fill, filled, int64(first)/cols, int64(end)/cols); err != nil {
-			failure.CompareAndSwap(nil, &err)
-		}
-		if failure.Load() != nil {
-			return
-		}
+	return t.Rows.scan.read(t, p, func(row int, v Values) {
+		start, end := row*p.row, min((row+1)*p.row, p.n)
 		for i := row * p.perRow; i < p.count(); i++ {
 			a, b := p.at(i)
 			if a >= end {
 				break
 			}
-			work(i, a, filled.part(a-first, b-first))
+			work(i, a, v.part(a-start, b-start))
 		}
 	})
-	if err := failure.Load(); err != nil {
-		return *err
-	}
-	return nil
 }
 
 // fillRows computes some rows and refuses what cannot judge them.

@@ -1,0 +1,112 @@
+package judge
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+
+	"triad/internal/panics"
+)
+
+// scan computes the truth of an output row by row, once for all who judge the output at the same time. It goes around: who comes while it is
+// under way joins at the row that is next, and leaves when it is there again. No truth is kept and nobody waits for anybody; who is late has what it
+// missed computed again. The zero value is ready.
+type scan struct {
+	mu      sync.Mutex
+	next    int       // the row that is computed next: see pieces
+	cores   int       // at work
+	readers []*reader // of whom rows are still to be computed
+}
+
+// reader is somebody who judges the output.
+type reader struct {
+	look    func(row int, v Values)
+	left    int   // rows that are still to be computed
+	under   int   // rows that are being computed or looked at
+	failure error // the first: no more rows are computed for it
+	done    chan struct{}
+}
+
+// read has look called for every row of p on all cores, with its truth, in no order. It ends with an error where the truth is not fit to judge. A
+// panic is that of the caller.
+func (s *scan) read(t Target, p pieces, look func(row int, v Values)) error {
+	r := &reader{look: look, left: p.rows(), done: make(chan struct{})}
+	if r.left == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	s.readers = append(s.readers, r)
+	for ; s.cores < min(p.rows(), runtime.GOMAXPROCS(0)); s.cores++ {
+		panics.Go(func() { s.work(t, p) }, func(error) {}) // work gives what fails to the readers
+	}
+	s.mu.Unlock()
+	<-r.done
+	if internal := panics.In(r.failure); internal != nil {
+		panic(internal)
+	}
+	return r.failure
+}
+
+// work computes rows until no reader is left.
+func (s *scan) work(t Target, p pieces) {
+	var fill func(into Values, first, end int64) error
+	var room, v Values
+	cols := blockShape(t).cols
+	for {
+		row, readers := s.take(p.rows())
+		if readers == nil {
+			return
+		}
+		first, end := row*p.row, min((row+1)*p.row, p.n)
+		var unfit error
+		err := panics.Call(func() {
+			if fill == nil {
+				fill, room = t.Rows.Fill(), t.Rows.room(min(p.row, p.n))
+			}
+			v = room.part(0, end-first)
+			unfit = t.fillRows(fill, v, int64(first)/cols, int64(end)/cols)
+		})
+		if err == nil {
+			err = unfit
+		}
+		for _, r := range readers {
+			failure := err
+			if failure == nil {
+				failure = panics.Call(func() { r.look(row, v) })
+			}
+			s.finish(r, failure)
+		}
+	}
+}
+
+// take hands out the next row and those who want it; nobody where no reader is left.
+func (s *scan) take(rows int) (row int, readers []*reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.readers) == 0 {
+		s.cores--
+		return 0, nil
+	}
+	row, readers = s.next, slices.Clone(s.readers)
+	s.next = (s.next + 1) % rows
+	for _, r := range readers {
+		r.left--
+		r.under++
+	}
+	s.readers = slices.DeleteFunc(s.readers, func(r *reader) bool { return r.left == 0 })
+	return row, readers
+}
+
+// finish notes that a reader has looked at a row.
+func (s *scan) finish(r *reader, failure error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.under--
+	if failure != nil && r.failure == nil {
+		r.failure, r.left = failure, 0
+		s.readers = slices.DeleteFunc(s.readers, func(o *reader) bool { return o == r })
+	}
+	if r.left == 0 && r.under == 0 {
+		close(r.done)
+	}
+}
