@@ -280,13 +280,14 @@ func compareElements(target Target, data []byte) (Verdict, statistics) {
 		s := &tallies[p]
 		s.headroom = math.Inf(1)
 		var y [strip]float64
+		known := v.segments
 		for at := 0; at < len(v.R); at += strip {
 			end := min(at+strip, len(v.R))
 			part, truth := y[:end-at], v.part(at, end)
 			decodeJudged(part, target, data, first+at)
 			s.lookAll(g, first+at, part, truth.R, truth.T)
 			if target.Independent {
-				sums[p].add(target, g, shape, part, truth, first+at)
+				known = sums[p].add(target, g, shape, part, truth, known, first+at)
 			}
 		}
 	})

@@ -84,7 +84,7 @@ func (w trial) rms(t Target, g *grid) RMS {
 			end := min(at+strip, len(v.R))
 			part := stored[:end-at]
 			w.stored(part, g, first+at)
-			sums[p].add(t, g, b, part, v.part(at, end), first+at)
+			sums[p].add(t, g, b, part, v.part(at, end), nil, first+at)
 		}
 	})
 	return joined(b, sums).worst()

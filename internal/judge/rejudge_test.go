@@ -13,7 +13,7 @@ import (
 // inForce are the constants of this version, with allowances between low and high times what they were.
 func inForce(low, high float64) Constants {
 	c := versions[len(versions)-1]
-	c.Low, c.High, c.Fewer = low, high, nil
+	c.Low, c.High, c.Fewer, c.OtherReach = low, high, nil, false
 	return c
 }
 
@@ -142,13 +142,35 @@ func TestRejudgeSlope(t *testing.T) {
 		decided                   bool
 	}{
 		{1, 1, 8, 256, op.StatusPass, true}, {1, 1, 5, 256, op.StatusWarn, true}, {1, 1, 5, 400, op.StatusPass, true},
-		{1, 2, 5, 256, op.StatusUnknown, false}, {2, 2, 5, 256, op.StatusPass, true}, {0, inf, 5, 256, op.StatusUnknown, false},
+		{1, 2, 5, 256, op.StatusUnknown, false}, {2, 2, 5, 256, op.StatusUnknown, false}, {0, inf, 5, 256, op.StatusUnknown, false},
+		{0.5, 1, 5, 256, op.StatusWarn, true}, {0.5, 1, 8, 256, op.StatusUnknown, false}, {0.5, 0.5, 11, 256, op.StatusPass, true},
 	} {
 		now := inForce(c.low, c.high)
 		now.Sigmas, now.Spread = c.sigmas, c.spread
 		if d := v.slopeAgain(now); d.Decided != c.decided || d.Decided && d.Status != c.want {
 			t.Errorf("%+v: %v %v (%s)", c, d.Decided, d.Status, d.Why)
 		}
+	}
+	now := inForce(1, 1)
+	now.OtherReach = true // the slope of 1 is beyond 8 sigma alone
+	if d := v.slopeAgain(now); d.Decided {
+		t.Errorf("under an allowance that is another quantity: %+v", d)
+	}
+	if v.Bias.Slope = 0.7; v.slopeAgain(now).Status != op.StatusPass {
+		t.Errorf("a slope below 8 sigma: %+v", v.slopeAgain(now))
+	}
+}
+
+// TestRejudgeOfAnEarlierBias: what version 3 warned of may be what fp32 arithmetic leaves open, which it did not keep; what passed by its noise alone still does.
+func TestRejudgeOfAnEarlierBias(t *testing.T) {
+	v := Verdict{Output: "y", Version: "3", Status: op.StatusWarn, Gate: "G5", Digest: "d", DType: op.BF16, Headroom: inf, Independent: true,
+		Blocks: []RMS{{Blocks: 1, N: 100, Sim: 1, Limit: 2}}, Bias: Bias{Evaluated: true, Spread: 300, Slope: 2.6e-5, Sigma: 7e-7, Allowance: 8e-7}}
+	if d := Rejudge(v); d.Decided {
+		t.Errorf("a warning of version 3: %+v", d)
+	}
+	v.Status, v.Gate, v.Bias.Slope = op.StatusPass, "", -5e-6
+	if d := Rejudge(v); !d.Decided || d.Status != op.StatusPass {
+		t.Errorf("a slope within 8 sigma: %+v", d)
 	}
 }
 
@@ -200,12 +222,12 @@ func TestVersions(t *testing.T) {
 		last.Sigmas != biasSigmas || last.Spread != biasSpread {
 		t.Errorf("the last of the versions is %+v: want version %s with the constants in force", last, Version)
 	}
-	history := []Constants{{Version: "1", Low: 1, High: 1}, {Version: "2", Low: 0.5, High: 1, Fewer: []string{"G4"}}, {Version: "3", Low: 2, High: 3}}
+	history := []Constants{{Version: "1", Low: 1, High: 1}, {Version: "2", Low: 0.5, High: 1, Fewer: []string{"G4"}}, {Version: "3", Low: 2, High: 3, OtherReach: true}}
 	_, now, err := constantsOf(history, "1", "3")
-	if err != nil || now.Low != 1 || now.High != 3 || strings.Join(now.Fewer, "") != "G4" {
+	if err != nil || now.Low != 1 || now.High != 3 || strings.Join(now.Fewer, "") != "G4" || !now.OtherReach {
 		t.Errorf("from 1 to 3: %+v, %v", now, err)
 	}
-	if _, now, _ = constantsOf(history, "2", "2"); now.Low != 1 || now.High != 1 || now.Fewer != nil {
+	if _, now, _ = constantsOf(history, "2", "2"); now.Low != 1 || now.High != 1 || now.Fewer != nil || now.OtherReach {
 		t.Errorf("from 2 to 2: %+v", now)
 	}
 	for _, pair := range [][2]string{{"3", "1"}, {"", "3"}, {"1", "9"}} {

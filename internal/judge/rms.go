@@ -51,9 +51,11 @@ func (m *moments) join(o moments) {
 	m.expected += o.expected
 }
 
-// slopes are the sums that G5 asks of the whole output.
+// slopes are the sums that G5 asks of the whole output. away and toward are what fp32 arithmetic may move the stored R away from 0 and toward it:
+// the sums of (RN(|R|+TFP32) - RN(|R|))|R| and (RN(|R|) - RN(|R|-TFP32))|R|.
 type slopes struct {
-	r2, r4, slope, variance, allowance float64 // of R², R⁴, (y-sim)R, (y-sim)²R², TFP32|R|
+	r2, r4, slope, variance float64 // of R², R⁴, (y-sim)R, (y-sim)²R²
+	away, toward            float64
 }
 
 func (s *slopes) join(o slopes) {
@@ -61,7 +63,8 @@ func (s *slopes) join(o slopes) {
 	s.r4 += o.r4
 	s.slope += o.slope
 	s.variance += o.variance
-	s.allowance += o.allowance
+	s.away += o.away
+	s.toward += o.toward
 }
 
 // statistics is what G4 and G5 say of an output.
@@ -101,14 +104,14 @@ func addTo(sums []blockSum, block int, m moments) []blockSum {
 	return sums
 }
 
-// add adds the judged elements from the first on, whose values are y and whose truth is v, row by row.
-func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, first int) {
-	for i := 0; i < len(y); {
-		at := t.position(first + i)
-		row := at / b.cols
-		end := i + t.before(first+i, first+len(y), (row+1)*b.cols)
-		edge := i + t.before(first+i, first+end, (row+1)*b.cols-tile)
-		m, last := c.segment(g, y[i:edge], v.part(i, edge)), c.segment(g, y[edge:end], v.part(edge, end))
+// add adds the judged elements from the first on, whose values are y and whose truth is v, row by row. known are the sums over their segments that
+// follow from the truth alone, nil where nobody has them; what is left of them comes back.
+func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, known []segment, first int) []segment {
+	b.eachSegment(t, first, len(y), func(row int64, at, edge, end int) {
+		m, s := c.segment(g, y[at:edge], v.part(at, edge), &known)
+		last, lastSlopes := c.segment(g, y[edge:end], v.part(edge, end), &known)
+		c.slopes.join(s)
+		c.slopes.join(lastSlopes)
 		c.lastCol.join(last)
 		m.join(last)
 		c.all.join(m)
@@ -119,7 +122,20 @@ func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, firs
 		if row >= b.rows-tile {
 			c.lastRow.join(m)
 		}
-		i = end
+	})
+	return known
+}
+
+// eachSegment divides n judged elements from the first on into rows, and each row into what lies before its last columns, up to edge, and these. It
+// counts from the first.
+func (b blocks) eachSegment(t Target, first, n int, work func(row int64, at, edge, end int)) {
+	for at := 0; at < n; {
+		position := t.position(first + at)
+		row := position / b.cols
+		end := at + t.before(first+at, first+n, (row+1)*b.cols)
+		edge := at + t.before(first+at, first+end, (row+1)*b.cols-tile)
+		work(row, at, edge, end)
+		at = end
 	}
 }
 
@@ -132,33 +148,95 @@ func (t Target) before(i, end int, position int64) int {
 	return n
 }
 
-// segment adds up judged elements; what is not finite is left out: G1 has judged it.
-func (c *chunkSums) segment(g *grid, y []float64, values Values) moments {
+// segment are the sums over some judged elements that follow from the truth alone: the sums of an output add what it is off.
+type segment struct {
+	moments
+	slopes
+}
+
+// segmentsOf are the segments of judged elements from the first on, which are looked at strip by strip.
+func segmentsOf(into []segment, t Target, g *grid, b blocks, v Values, first int) []segment {
+	for from := 0; from < len(v.R); from += strip {
+		n := min(strip, len(v.R)-from)
+		b.eachSegment(t, first+from, n, func(_ int64, at, edge, end int) {
+			into = append(into, segmentOf(g, v.part(from+at, from+edge), nil), segmentOf(g, v.part(from+edge, from+end), nil))
+		})
+	}
+	return into
+}
+
+// segmentOf adds up what follows from the truth. What is not finite is left out, of y too unless it is nil: G1 has judged it.
+func segmentOf(g *grid, values Values, y []float64) segment {
 	var m moments
 	var s slopes
-	truth, simulated, allowed := values.R[:len(y)], values.Sim[:len(y)], values.TFP32[:len(y)]
-	for i, v := range y {
-		r, sim, tf := truth[i], simulated[i], allowed[i]
-		if v != v {
-			v = g.value(v, r)
-		}
-		e, noise, apart := v-r, sim-r, v-sim
-		if e-e != 0 || noise-noise != 0 {
-			continue // infinite or NaN
+	truth := values.R
+	simulated, allowed := values.Sim[:len(truth)], values.TFP32[:len(truth)]
+	for i, r := range truth {
+		noise, tf := simulated[i]-r, allowed[i]
+		if noise-noise != 0 || y != nil && !g.finite(y[i], r) {
+			continue
 		}
 		m.n++
-		m.err += e * e
 		m.sim += noise * noise
 		m.expected += tf * tf
-		square, along := r*r, apart*r
+		square, size := r*r, math.Abs(r)
 		s.r2 += square
 		s.r4 += square * square
-		s.slope += along
-		s.variance += along * along
-		s.allowance += tf * math.Abs(r)
+		if high, low := g.nearest(size+tf), g.nearest(size-tf); high != low {
+			stored := g.nearest(size)
+			s.away += (high - stored) * size
+			s.toward += (stored - low) * size
+		}
 	}
-	c.slopes.join(s)
-	return m
+	return segment{m, s}
+}
+
+// finite says whether y - r is.
+func (g *grid) finite(y, r float64) bool {
+	e := g.value(y, r) - r
+	return e-e == 0
+}
+
+// nearest is a value as the dtype holds it, and never an infinity.
+func (g *grid) nearest(x float64) float64 {
+	if !g.floating {
+		return math.RoundToEven(x)
+	}
+	return g.format.Round(x, true)
+}
+
+// segment adds up judged elements. known begins with what follows from their truth, or is nil.
+func (c *chunkSums) segment(g *grid, y []float64, values Values, known *[]segment) (moments, slopes) {
+	var own segment
+	if len(*known) > 0 {
+		own, *known = (*known)[0], (*known)[1:]
+	} else {
+		own = segmentOf(g, values, nil)
+	}
+	e2, slope, variance := 0.0, 0.0, 0.0
+	truth, simulated := values.R[:len(y)], values.Sim[:len(y)]
+	for i, v := range y {
+		r := truth[i]
+		e, along := v-r, (v-simulated[i])*r
+		e2 += e * e
+		slope += along
+		variance += along * along
+	}
+	if sum := e2 + variance; sum-sum != 0 { // an infinity or a NaN: what has none is added up alone
+		own, e2, slope, variance = segmentOf(g, values, y), 0, 0, 0
+		for i, v := range y {
+			r, sim := truth[i], simulated[i]
+			v = g.value(v, r)
+			if e, noise := v-r, sim-r; e-e == 0 && noise-noise == 0 {
+				along := (v - sim) * r
+				e2 += e * e
+				slope += along
+				variance += along * along
+			}
+		}
+	}
+	own.err, own.slope, own.variance = e2, slope, variance
+	return own.moments, own.slopes
 }
 
 // joined turns the sums of all runs into what the gates say.
@@ -260,7 +338,7 @@ type Bias struct {
 	Spread    float64 // how many do: (sum R²)² / sum R⁴
 	Slope     float64
 	Sigma     float64
-	Allowance float64
+	Allowance float64 // what fp32 arithmetic may move the stored R, in the direction of the slope
 }
 
 // Accepted says whether the slope is within 8 standard deviations and the mean allowance.
@@ -276,8 +354,12 @@ func (s slopes) bias() Bias {
 	if !(s.r2 > 0 && s.r4 <= math.MaxFloat64 && s.r4 > 0) {
 		return Bias{}
 	}
+	allowance := s.away
+	if s.slope < 0 {
+		allowance = s.toward
+	}
 	return Bias{Evaluated: s.r2*s.r2 >= biasSpread*s.r4, Spread: s.r2 * s.r2 / s.r4,
-		Slope: s.slope / s.r2, Sigma: math.Sqrt(s.variance) / s.r2, Allowance: s.allowance / s.r2}
+		Slope: s.slope / s.r2, Sigma: math.Sqrt(s.variance) / s.r2, Allowance: allowance / s.r2}
 }
 
 func largestFinite(x []float64) float64 {

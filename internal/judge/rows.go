@@ -8,7 +8,10 @@ import (
 )
 
 // Values are the truth of a run of elements: see Target.
-type Values struct{ R, T, TFP32, Sim []float64 }
+type Values struct {
+	R, T, TFP32, Sim []float64
+	segments         []segment // the sums that G4 and G5 ask of it, where they were computed for several who judge
+}
 
 // Rows computes the truth of an output row by row while it is judged, where keeping it would take gigabytes. The output is seen as
 // [rows, last dim], and every element of it is judged.
@@ -32,11 +35,11 @@ func (r *Rows) room(n int) Values {
 
 // part is the elements from first up to end.
 func (v Values) part(first, end int) Values {
-	return Values{v.R[first:end], v.T[first:end], v.TFP32[first:end], v.Sim[first:end]}
+	return Values{R: v.R[first:end], T: v.T[first:end], TFP32: v.TFP32[first:end], Sim: v.Sim[first:end]}
 }
 
 // stored are the values of a target that keeps them.
-func (t Target) stored() Values { return Values{t.R, t.T, t.TFP32, t.Sim} }
+func (t Target) stored() Values { return Values{R: t.R, T: t.T, TFP32: t.TFP32, Sim: t.Sim} }
 
 // Judged is the number of elements that are judged one by one.
 func (t Target) Judged() int {
@@ -79,6 +82,11 @@ func (p pieces) count() int {
 	return whole*p.perRow + (p.n-whole*p.row+p.each-1)/p.each
 }
 
+// ofRow are the runs of a row: from the first one up to an end.
+func (p pieces) ofRow(row int) (first, end int) {
+	return row * p.perRow, min((row+1)*p.perRow, p.count())
+}
+
 // at is where run i begins and ends.
 func (p pieces) at(i int) (first, end int) {
 	row := i / p.perRow * p.row
@@ -97,14 +105,11 @@ func (t Target) eachPiece(p pieces, work func(i, first int, v Values)) error {
 		})
 		return nil
 	}
-	return t.Rows.scan.read(t, p, func(row int, v Values) {
-		start, end := row*p.row, min((row+1)*p.row, p.n)
-		for i := row * p.perRow; i < p.count(); i++ {
-			a, b := p.at(i)
-			if a >= end {
-				break
-			}
-			work(i, a, v.part(a-start, b-start))
+	return t.Rows.scan.read(t, p, func(row int, runs []Values) {
+		for k, v := range runs {
+			i := row*p.perRow + k
+			first, _ := p.at(i)
+			work(i, first, v)
 		}
 	})
 }

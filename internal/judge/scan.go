@@ -20,16 +20,16 @@ type scan struct {
 
 // reader is somebody who judges the output.
 type reader struct {
-	look    func(row int, v Values)
+	look    func(row int, runs []Values)
 	left    int   // rows that are still to be computed
 	under   int   // rows that are being computed or looked at
 	failure error // the first: no more rows are computed for it
 	done    chan struct{}
 }
 
-// read has look called for every row of p on all cores, with its truth, in no order. It ends with an error where the truth is not fit to judge. A
+// read has look called for every row of p on all cores, with the truth of its runs, in no order. It ends with an error where the truth is not fit to judge. A
 // panic is that of the caller.
-func (s *scan) read(t Target, p pieces, look func(row int, v Values)) error {
+func (s *scan) read(t Target, p pieces, look func(row int, runs []Values)) error {
 	r := &reader{look: look, left: p.rows(), done: make(chan struct{})}
 	if r.left == 0 {
 		return nil
@@ -49,34 +49,63 @@ func (s *scan) read(t Target, p pieces, look func(row int, v Values)) error {
 
 // work computes rows until no reader is left.
 func (s *scan) work(t Target, p pieces) {
-	var fill func(into Values, first, end int64) error
-	var room, v Values
-	cols := blockShape(t).cols
+	c := &computing{target: t, pieces: p}
 	for {
 		row, readers := s.take(p.rows())
 		if readers == nil {
 			return
 		}
-		first, end := row*p.row, min((row+1)*p.row, p.n)
 		var unfit error
-		err := panics.Call(func() {
-			if fill == nil {
-				fill, room = t.Rows.Fill(), t.Rows.room(min(p.row, p.n))
-			}
-			v = room.part(0, end-first)
-			unfit = t.fillRows(fill, v, int64(first)/cols, int64(end)/cols)
-		})
+		err := panics.Call(func() { unfit = c.compute(row) })
 		if err == nil {
 			err = unfit
 		}
 		for _, r := range readers {
 			failure := err
 			if failure == nil {
-				failure = panics.Call(func() { r.look(row, v) })
+				failure = panics.Call(func() { r.look(row, c.runs) })
 			}
 			s.finish(r, failure)
 		}
 	}
+}
+
+// computing is the working memory of one core.
+type computing struct {
+	target Target
+	pieces
+	grid   *grid
+	blocks blocks
+	fill   func(into Values, first, end int64) error
+	room   Values
+	sums   []segment
+	runs   []Values // of the row that was computed last
+}
+
+// compute computes the truth of a row, and what G4 and G5 add up of it whatever the output is.
+func (c *computing) compute(row int) error {
+	t, cols := c.target, blockShape(c.target).cols
+	if c.fill == nil {
+		c.fill, c.room = t.Rows.Fill(), t.Rows.room(min(c.row, c.n))
+		c.grid, c.blocks = gridOf(t), blockShape(t)
+	}
+	start, end := row*c.row, min((row+1)*c.row, c.n)
+	v := c.room.part(0, end-start)
+	if err := t.fillRows(c.fill, v, int64(start)/cols, int64(end)/cols); err != nil {
+		return err
+	}
+	c.runs, c.sums = c.runs[:0], c.sums[:0]
+	for i, last := c.ofRow(row); i < last; i++ {
+		a, b := c.at(i)
+		run := v.part(a-start, b-start)
+		if t.Independent {
+			before := len(c.sums)
+			c.sums = segmentsOf(c.sums, t, c.grid, c.blocks, run, a)
+			run.segments = c.sums[before:]
+		}
+		c.runs = append(c.runs, run)
+	}
+	return nil
 }
 
 // take hands out the next row and those who want it; nobody where no reader is left.
