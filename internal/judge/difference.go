@@ -39,23 +39,32 @@ func elementsIn(d op.DType, bytes int) int64 {
 	return int64(bytes) / d.Size()
 }
 
+// glance is how many elements are compared as bytes before they are decoded: most are the same.
+const glance = 32
+
 // differenceOf compares the elements from the first up to an end.
 func (g *grid) differenceOf(a, b []byte, first, end int) Difference {
 	out := Difference{Bitwise: true, At: -1}
 	size := int(g.dtype.Size())
-	var x, y [strip]float64
+	var x, y [glance]float64
 	for ; first < end; first += strip {
-		n := min(strip, end-first)
-		a, b := a[first*size:(first+n)*size], b[first*size:(first+n)*size]
-		if bytes.Equal(a, b) {
+		last := min(first+strip, end)
+		if bytes.Equal(a[first*size:last*size], b[first*size:last*size]) {
 			continue
 		}
 		out.Bitwise = false
-		tensor.DecodeInto(x[:n], g.dtype, a)
-		tensor.DecodeInto(y[:n], g.dtype, b)
-		for i, v := range x[:n] {
-			if v != y[i] {
-				out.note(g, int64(first+i), v, y[i])
+		for at := first; at < last; at += glance {
+			n := min(glance, last-at)
+			a, b := a[at*size:(at+n)*size], b[at*size:(at+n)*size]
+			if bytes.Equal(a, b) {
+				continue
+			}
+			tensor.DecodeInto(x[:n], g.dtype, a)
+			tensor.DecodeInto(y[:n], g.dtype, b)
+			for i, v := range x[:n] {
+				if v != y[i] {
+					out.note(g, int64(at+i), v, y[i])
+				}
 			}
 		}
 	}

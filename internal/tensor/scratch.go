@@ -15,7 +15,7 @@ var kept struct {
 
 const (
 	leastLent = 1 << 18 // fewer values are not worth it
-	mostKept  = 1 << 27
+	mostKept  = 1 << 28 // two tensors of 2^27 elements: 2 GB
 )
 
 // Lend gives working memory for n values, whatever it holds. Who is done with it may give it back.

@@ -30,7 +30,7 @@ const books = "testdata/version.txt"
 
 // notJudging are constants that decide nothing: how work is divided, how far a message goes, what proves the truth.
 var notJudging = []string{
-	"judge.chunk", "judge.strip", "judge.worstKept", "judge.blocksKept", "judge.mostly", "judge.nearly",
+	"judge.chunk", "judge.strip", "judge.glance", "judge.worstKept", "judge.blocksKept", "judge.mostly", "judge.nearly",
 	"layernorm.rowBlock", "layernorm.stripe", "softmax.appendedColumns", "flash_attention.mostParts", "flash_attention.tileQueries",
 	"truth.StepTolerance", "truth.stepSize", "truth.randomDirections", "truth.singleElements", "truth.DifferenceTolerance",
 }

@@ -92,6 +92,7 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 	if len(reply.Launches) > len(args.Launches) {
 		return incomplete("%d launches, asked for %d", len(reply.Launches), len(args.Launches))
 	}
+	firsts := make([]copied, len(job.Outputs))
 	for i, l := range reply.Launches {
 		if l.Status != op.StatusUnknown {
 			if !mayReport(l.Status) {
@@ -121,8 +122,8 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 			out.Type = printable(out.Type)
 			output := backend.Output{OutputRef: out}
 			if out.Present {
-				output.Tensor = tensor.New(declared.Name, declared.DType, declared.Shape)
-				sum := tensor.CopyChecked(output.Tensor.Data, m.memory[place.Offset:place.Offset+place.Bytes])
+				var sum uint32
+				output.Tensor, sum = copyOut(declared, m.memory[place.Offset:place.Offset+place.Bytes], &firsts[k])
 				fits := out.Type == "" && out.DType == declared.DType.String() && slices.Equal(out.Shape, declared.Shape)
 				if fits && sum != out.CRC32 {
 					return incomplete("launch %d: the bytes of %s do not match their checksum", i, out.Name)
@@ -136,4 +137,24 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 		return incomplete("%d launches, asked for %d", len(outcome.Launches), len(args.Launches))
 	}
 	return outcome
+}
+
+// copied is an output of the first launch that gave it, with the checksum of its bytes.
+type copied struct {
+	tensor.Tensor
+	sum uint32
+}
+
+// copyOut copies an output out of shared memory, whose contents may change meanwhile, and gives the checksum of the copy. A launch that gave the bytes of
+// the first one shares its copy: fresh memory costs more than to compare them.
+func copyOut(declared op.TensorType, shared []byte, first *copied) (tensor.Tensor, uint32) {
+	if first.Data != nil && tensor.Equal(first.Data, shared) {
+		return first.Tensor, first.sum
+	}
+	out := tensor.New(declared.Name, declared.DType, declared.Shape)
+	sum := tensor.CopyChecked(out.Data, shared)
+	if first.Data == nil {
+		*first = copied{out, sum}
+	}
+	return out, sum
 }

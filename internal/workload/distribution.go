@@ -71,11 +71,26 @@ func (d *drawing) normal(x []float64) {
 	d.random("normal").fillNormal(x)
 }
 
-// eachRow calls change with every row's index and values.
-func (d *drawing) eachRow(x []float64, change func(r int64, row []float64)) {
-	for r := range d.rows {
-		change(r, x[r*d.cols:(r+1)*d.cols])
+// eachRow calls change with every row's index and values, on all cores where they are many: each draws from its own s, which may be nil.
+func (d *drawing) eachRow(x []float64, s *stream, change func(s *stream, r int64, row []float64)) {
+	rows := func(s *stream, first, end int64) {
+		for r := first; r < end; r++ {
+			change(s, r, x[r*d.cols:(r+1)*d.cols])
+		}
 	}
+	if len(x) <= fewElements {
+		rows(s, 0, d.rows)
+		return
+	}
+	parallel.EachWith(d.rows, s.clone, func(own *stream, r int64) { rows(own, r, r+1) })
+}
+
+// fewElements are not worth several cores.
+const fewElements = 1 << 14
+
+// eachElement calls change with runs of elements, the first of which is given, as eachRow does with rows.
+func eachElement(x []float64, s *stream, change func(s *stream, first uint64, part []float64)) {
+	parallel.Runs(len(x), func(first, end int) { change(s.clone(), uint64(first), x[first:end]) })
 }
 
 // start is a random number by which the kinds of rows are rotated, so that small tensors see another kind in another case.
@@ -85,9 +100,10 @@ func (d *drawing) start(n uint64) int64 { return d.random("start").below(0, n) }
 func (d *drawing) scaled(x []float64) {
 	d.normal(x)
 	factors, start := [4]float64{1e-3, 1e-2, 20, 60}, d.start(4)
-	d.eachRow(x, func(r int64, row []float64) {
+	d.eachRow(x, nil, func(_ *stream, r int64, row []float64) {
+		factor := factors[(r+start)%4]
 		for i := range row {
-			row[i] *= factors[(r+start)%4]
+			row[i] *= factor
 		}
 	})
 }
@@ -96,7 +112,7 @@ func (d *drawing) scaled(x []float64) {
 func (d *drawing) shifted(x []float64) {
 	d.normal(x)
 	means, widths, start := [4]float64{2, 30, 200, 4}, [4]float64{1, 1, 1, 0.01}, d.start(4)
-	d.eachRow(x, func(r int64, row []float64) {
+	d.eachRow(x, nil, func(_ *stream, r int64, row []float64) {
 		kind := (r + start) % 4
 		for i := range row {
 			row[i] = means[kind] + float64(widths[kind]*row[i])
@@ -106,8 +122,7 @@ func (d *drawing) shifted(x []float64) {
 
 // constant: every row has one value.
 func (d *drawing) constant(x []float64) {
-	s := d.random("normal")
-	d.eachRow(x, func(r int64, row []float64) {
+	d.eachRow(x, d.random("normal"), func(s *stream, r int64, row []float64) {
 		v := 2 * s.normal(uint64(r))
 		for i := range row {
 			row[i] = v
@@ -117,12 +132,13 @@ func (d *drawing) constant(x []float64) {
 
 // zeros: 0 and -0.
 func (d *drawing) zeros(x []float64) {
-	s := d.random("sign")
-	for i := range x {
-		if s.word(uint64(i))&1 == 1 {
-			x[i] = math.Copysign(0, -1)
+	eachElement(x, d.random("sign"), func(s *stream, first uint64, part []float64) {
+		for i := range part {
+			if s.word(first+uint64(i))&1 == 1 {
+				part[i] = math.Copysign(0, -1)
+			}
 		}
-	}
+	})
 }
 
 // The integers from lowest to highest fit every dtype exactly. Their mean is not 0, so partial sums pass 2^8 soon, where an accumulator in
@@ -136,19 +152,21 @@ const (
 func (d *drawing) integers(x []float64) {
 	s := d.random("integer")
 	if d.oneHot {
-		d.eachRow(x, func(r int64, row []float64) { row[s.below(uint64(r), uint64(d.cols))] = 1024 })
+		d.eachRow(x, s, func(s *stream, r int64, row []float64) { row[s.below(uint64(r), uint64(d.cols))] = 1024 })
 		return
 	}
-	for i := range x {
-		x[i] = float64(lowestInteger + s.below(uint64(i), highestInteger-lowestInteger+1))
-	}
+	eachElement(x, s, func(s *stream, first uint64, part []float64) {
+		for i := range part {
+			part[i] = float64(lowestInteger + s.below(first+uint64(i), highestInteger-lowestInteger+1))
+		}
+	})
 }
 
 // outlier: by turns a row with one value a thousand times too large, and a row scaled by 1e-6 to 1e4, evenly in the logarithm.
 func (d *drawing) outlier(x []float64) {
 	d.normal(x)
-	s, start := d.random("outlier"), d.start(2)
-	d.eachRow(x, func(r int64, row []float64) {
+	start := d.start(2)
+	d.eachRow(x, d.random("outlier"), func(s *stream, r int64, row []float64) {
 		if (r+start)%2 == 0 {
 			row[s.below(uint64(r), uint64(d.cols))] *= 1000
 			return
@@ -172,13 +190,13 @@ func (d *drawing) nonFinite(x []float64) {
 // neighbours of 1.
 func (d *drawing) extremes(x []float64) {
 	d.normal(x)
-	s, start := d.random("extreme"), d.start(3)
+	start := d.start(3)
 	f := d.format
 	small := []float64{f.SmallestSubnormal(), math.Ldexp(1, f.EMin), math.Ldexp(1, f.EMin) - f.SmallestSubnormal(), 3 * f.SmallestSubnormal()}
 	large := []float64{f.Max, f.Max - f.ULP(f.Max), math.Ldexp(1, math.Ilogb(f.Max))}
 	ulp := math.Ldexp(1, 1-f.P)
 	mixed := append([]float64{1 - ulp/2, 1 + ulp, 1 + float64(2*ulp), small[0], large[0]}, small[1:]...)
-	d.eachRow(x, func(r int64, row []float64) {
+	d.eachRow(x, d.random("extreme"), func(s *stream, r int64, row []float64) {
 		kinds := [3][]float64{small, large, mixed}[(r+start)%3]
 		for i := range row {
 			w := s.word(uint64(r*d.cols + int64(i)))
@@ -193,10 +211,11 @@ func (d *drawing) extremes(x []float64) {
 // sparse: 99 of 100 are zero.
 func (d *drawing) sparse(x []float64) {
 	d.normal(x)
-	s := d.random("sparse")
-	for i := range x {
-		if s.below(uint64(i), 100) != 0 {
-			x[i] = 0
+	eachElement(x, d.random("sparse"), func(s *stream, first uint64, part []float64) {
+		for i := range part {
+			if s.below(first+uint64(i), 100) != 0 {
+				part[i] = 0
+			}
 		}
-	}
+	})
 }

@@ -8,8 +8,8 @@ import "math"
 // negInfMask: the first quarter of the rows masked whole, then by turns every third column, all but one, the first half, the whole row.
 func (d *drawing) negInfMask(x []float64) {
 	d.normal(x)
-	s, start := d.random("mask"), d.start(4)
-	d.eachRow(x, func(r int64, row []float64) {
+	start := d.start(4)
+	d.eachRow(x, d.random("mask"), func(s *stream, r int64, row []float64) {
 		kind, keep := (r+start)%4, s.below(uint64(r), uint64(d.cols))
 		for c := range row {
 			masked := r < d.rows/4
@@ -36,7 +36,7 @@ func (d *drawing) lowLogits(x []float64) {
 	d.normal(x)
 	start := d.start(2)
 	factor := math.Sqrt(6e4 / math.Sqrt(float64(max(d.cols, 1))))
-	d.eachRow(x, func(r int64, row []float64) {
+	d.eachRow(x, nil, func(_ *stream, r int64, row []float64) {
 		far := (r+start)%2 == 0
 		for i, v := range row {
 			switch {
@@ -61,7 +61,7 @@ func (d *drawing) lowLogits(x []float64) {
 func (d *drawing) lateMax(x []float64) {
 	d.normal(x)
 	start := d.start(2)
-	d.eachRow(x, func(r int64, row []float64) {
+	d.eachRow(x, nil, func(_ *stream, r int64, row []float64) {
 		switch d.role {
 		case roleOther:
 		case roleQuery:
@@ -92,8 +92,7 @@ func (d *drawing) lateMax(x []float64) {
 // rowOffsets: every row of logits lies elsewhere between -300 and 300.
 func (d *drawing) rowOffsets(x []float64) {
 	d.normal(x)
-	s := d.random("offset")
-	d.eachRow(x, func(r int64, row []float64) {
+	d.eachRow(x, d.random("offset"), func(s *stream, r int64, row []float64) {
 		offset := float64(600*s.uniform(uint64(r))) - 300
 		for i := range row {
 			switch d.role {
@@ -112,13 +111,13 @@ func (d *drawing) rowOffsets(x []float64) {
 // ties: several columns share the maximum; in a product, by turns all keys of a head are equal, and every second one.
 func (d *drawing) ties(x []float64) {
 	d.normal(x)
-	s, start := d.random("tie"), d.start(2)
-	d.eachRow(x, func(r int64, row []float64) {
+	start := d.start(2)
+	d.eachRow(x, d.random("tie"), func(s *stream, r int64, row []float64) {
 		switch d.role {
 		case roleQuery, roleOther:
 		case roleKey:
 			key, head := r%d.keys, r/d.keys
-			if (head+start)%2 == 0 || key%2 == 0 {
+			if key > 0 && ((head+start)%2 == 0 || key%2 == 0) {
 				copy(row, x[head*d.keys*d.cols:])
 			}
 		default:

@@ -3,6 +3,8 @@ package workload
 import (
 	"fmt"
 	"math"
+
+	"triad/internal/parallel"
 )
 
 // upstream draws an upstream gradient.
@@ -15,18 +17,21 @@ func (d *drawing) upstream(kind string) ([]float64, error) {
 	case "normal":
 		d.normal(x)
 	case "ones":
-		for i := range x {
-			x[i] = 1
-		}
+		eachElement(x, nil, func(_ *stream, _ uint64, part []float64) {
+			for i := range part {
+				part[i] = 1
+			}
+		})
 	case "one_hot": // a 1 in every row
-		s := d.random("one-hot")
-		d.eachRow(x, func(r int64, row []float64) { row[s.below(uint64(r), uint64(len(row)))] = 1 })
+		d.eachRow(x, d.random("one-hot"), func(s *stream, r int64, row []float64) { row[s.below(uint64(r), uint64(len(row)))] = 1 })
 	case "zeros":
 	case "huge": // an eighth of the largest number; the limits of the operator scale it down from there
 		d.normal(x)
-		for i, v := range x {
-			x[i] = min(max(v, -8), 8) * (d.format.Max / 8)
-		}
+		eachElement(x, nil, func(_ *stream, _ uint64, part []float64) {
+			for i, v := range part {
+				part[i] = min(max(v, -8), 8) * (d.format.Max / 8)
+			}
+		})
 	default:
 		return nil, fmt.Errorf("draw: there is no upstream gradient %q", kind)
 	}
@@ -58,19 +63,20 @@ func (d *drawing) parameter(kind, distribution string, shape []int64) ([]float64
 
 // affine: centre + N(0,1)/4, or the centre alone.
 func (d *drawing) affine(x []float64, exact bool, centre float64) {
-	s := d.random("normal")
-	for i := range x {
-		x[i] = centre
-		if !exact {
-			x[i] += s.normal(uint64(i)) / 4
+	eachElement(x, d.random("normal"), func(s *stream, first uint64, part []float64) {
+		for i := range part {
+			part[i] = centre
+			if !exact {
+				part[i] += s.normal(first+uint64(i)) / 4
+			}
 		}
-	}
+	})
 }
 
 // table fills [positions, pairs] with the cosine or sine of t * 10000^(-2i/d), d = 2 * pairs; those of position 0 where exact.
 func (d *drawing) table(x []float64, kind string, exact bool) {
 	const ln10000 = 9.21034037197618273607
-	for i := range d.cols {
+	parallel.Each(d.cols, func(i int64) {
 		frequency := exponential(-float64(ln10000 * (float64(2*i) / float64(2*d.cols))))
 		for t := range d.rows {
 			angle := float64(float64(t) * frequency)
@@ -83,7 +89,7 @@ func (d *drawing) table(x []float64, kind string, exact bool) {
 				x[t*d.cols+i] = sine
 			}
 		}
-	}
+	})
 }
 
 // limit scales what was drawn down by powers of two until every intermediate the spec bounds stays within its range: first an upstream
@@ -158,11 +164,13 @@ func (m *maker) shrink(upstream, inputs int) {
 			continue
 		}
 		factor := math.Ldexp(1, -by)
-		for i, v := range s.values {
-			if s.upstream || m.c.Distribution != "extremes" || math.Abs(v) > 1 {
-				s.values[i] = v * factor
+		eachElement(s.values, nil, func(_ *stream, _ uint64, part []float64) {
+			for i, v := range part {
+				if s.upstream || m.c.Distribution != "extremes" || math.Abs(v) > 1 {
+					part[i] = v * factor
+				}
 			}
-		}
+		})
 		s.largest *= factor
 	}
 }

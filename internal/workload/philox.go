@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
-
-	"triad/internal/parallel"
 )
 
 // philox4x32 is the counter-based generator Philox-4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3"
@@ -45,6 +43,15 @@ func newStream(seed uint64, caseKey, tensor, purpose string) *stream {
 	return &stream{key: [2]uint32{word(0), word(1)}, high: [2]uint32{word(2), word(3)}}
 }
 
+// clone is a stream of the same words for another core; nil of nil.
+func (s *stream) clone() *stream {
+	if s == nil {
+		return nil
+	}
+	own := *s
+	return &own
+}
+
 // word is the i-th random word. Neighbours come from one block, so rising indices are fast.
 func (s *stream) word(i uint64) uint32 {
 	if block := i / 4; !s.filled || block != s.block {
@@ -67,10 +74,9 @@ func (s *stream) normal(i uint64) float64 { return normalQuantile(s.uniform(i)) 
 
 // fillNormal sets x[i] to normal(i), on all cores where x is long.
 func (s *stream) fillNormal(x []float64) {
-	parallel.Runs(len(x), func(first, end int) {
-		part := *s
-		for i := first; i < end; i++ {
-			x[i] = part.normal(uint64(i))
+	eachElement(x, s, func(s *stream, first uint64, part []float64) {
+		for i := range part {
+			part[i] = s.normal(first + uint64(i))
 		}
 	})
 }

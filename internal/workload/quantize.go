@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"triad/internal/op"
+	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
 
@@ -32,9 +33,11 @@ func (m *maker) quantize(t op.TensorType, fill op.Fill) ([]float64, error) {
 	}
 	scales := make([]float64, scaleType.Elements())
 	source := make([]float64, len(values))
-	for i, v := range values {
-		source[i] = tensor.Round(op.FP32, v, true)
-	}
+	parallel.Runs(len(values), func(first, end int) {
+		for i, v := range values[first:end] {
+			source[first+i] = tensor.Round(op.FP32, v, true)
+		}
+	})
 	exact := m.c.Distribution == "integers" && !m.drawn[fill.Source].upstream
 	if exact {
 		s := newStream(m.seed, m.key, fill.Scale, "exponent")
@@ -56,11 +59,13 @@ func (m *maker) quantize(t op.TensorType, fill op.Fill) ([]float64, error) {
 		for g, amax := range scales {
 			scales[g] = tensor.Round(op.FP32, amax/format.Max, true)
 		}
-		for i, v := range source {
-			if scale := scales[group(int64(i))]; scale != 0 {
-				source[i] = tensor.Round(t.DType, v/scale, true)
+		parallel.Runs(len(source), func(first, end int) {
+			for i, v := range source[first:end] {
+				if scale := scales[group(int64(first+i))]; scale != 0 {
+					source[first+i] = tensor.Round(t.DType, v/scale, true)
+				}
 			}
-		}
+		})
 	}
 	made := tensor.New(scaleType.Name, scaleType.DType, scaleType.Shape)
 	made.SetFloat64s(scales)
@@ -115,10 +120,10 @@ func grouping(scale []int64, rows, cols int64) (func(position int64) int64, erro
 // transpose turns [rows, cols] into [cols, rows].
 func transpose(x []float64, rows, cols int64) []float64 {
 	out := make([]float64, len(x))
-	for r := range rows {
-		for c := range cols {
+	parallel.Each(cols, func(c int64) {
+		for r := range rows {
 			out[c*rows+r] = x[r*cols+c]
 		}
-	}
+	})
 	return out
 }
