@@ -149,35 +149,63 @@ func (s *tally) note(e ranked) {
 // lookAll is look for a run of elements from the first on. What is finite and clearly within its interval, as nearly all of a right output is, is
 // added up here; the rest is looked at one by one.
 func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
+	if !g.floating {
+		for i, v := range y {
+			s.look(g, first+i, v, truth[i], allowed[i])
+		}
+		return
+	}
 	truth, allowed = truth[:len(y)], allowed[:len(y)]
-	most, lowest, precision := g.format.Max, g.format.EMin+1023, g.format.P
+	most, lowest, precision := g.format.Max, uint64(g.format.EMin+1023), uint64(g.format.P)
+	n, within := int64(0), int64(0) // added up here since the last look, and those of them within half an ulp
+	ulpSum, ulpMax, headroom, bar := s.ulpSum, s.ulpMax, s.headroom, s.leastBad()
 	for i, v := range y {
 		r, t := truth[i], allowed[i]
-		if !g.floating || !(math.Abs(v) <= most) || !(math.Abs(r) <= most) {
-			s.look(g, first+i, v, r, t)
-			continue
-		}
 		bits := math.Float64bits(v)
-		half := power(max(int(bits>>52&0x7FF), lowest) - 1023 - precision)
+		half := math.Float64frombits((max(bits>>52&0x7FF, lowest) - precision) << 52)
 		safe := half
 		if bits&(1<<52-1) == 0 {
 			safe /= 2 // the neighbour below a power of two is nearer
 		}
-		if !(r+t > v-safe && r-t < v+safe) {
+		if !(math.Abs(v) <= most && math.Abs(r) <= most && r+t > v-safe && r-t < v+safe) {
+			s.ulpSum, s.ulpMax, s.headroom = ulpSum, ulpMax, headroom
 			s.look(g, first+i, v, r, t)
+			ulpSum, ulpMax, headroom, bar = s.ulpSum, s.ulpMax, s.headroom, s.leastBad()
 			continue
 		}
-		s.compared++
-		err, perULP := math.Abs(v-r), power(precision-1-max(int(math.Float64bits(r)>>52&0x7FF), lowest)+1023)
+		err := math.Abs(v - r)
+		perULP := math.Float64frombits((2045 + precision - max(math.Float64bits(r)>>52&0x7FF, lowest)) << 52)
 		ulps := err * perULP
-		s.count(ulps)
-		if room := t + half; err > 0 && room <= s.headroom*err*(1+0x1p-40) {
-			s.headroom = min(s.headroom, room/err)
+		n++
+		if ulps <= 0.5 {
+			within++
+		} else {
+			s.ulps.add(ulps)
 		}
-		if badness := (err - t) * perULP; badness > s.bar || len(s.worst) < worstKept {
+		if ulps > ulpMax {
+			ulpMax = ulps
+		}
+		ulpSum += ulps
+		if room := t + half; err > 0 && room <= headroom*err*(1+0x1p-40) {
+			headroom = min(headroom, room/err)
+		}
+		if badness := (err - t) * perULP; badness > bar {
 			s.note(ranked{first + i, false, badness, r, t})
+			bar = s.leastBad()
 		}
 	}
+	s.ulpSum, s.ulpMax, s.headroom = ulpSum, ulpMax, headroom
+	s.compared += n
+	s.finite += n
+	s.ulps[0] += within
+}
+
+// leastBad is what the badness of an accepted element must exceed for it to be among the worst.
+func (s *tally) leastBad() float64 {
+	if len(s.worst) < worstKept {
+		return math.Inf(-1)
+	}
+	return s.bar
 }
 
 // count adds a finite error in ulps to the statistics.

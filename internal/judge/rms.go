@@ -171,6 +171,7 @@ func segmentOf(g *grid, values Values, y []float64) segment {
 	var s slopes
 	truth := values.R
 	simulated, allowed := values.Sim[:len(truth)], values.TFP32[:len(truth)]
+	n := normalOf(g)
 	for i, r := range truth {
 		noise, tf := simulated[i]-r, allowed[i]
 		if noise-noise != 0 || y != nil && !g.finite(y[i], r) {
@@ -182,14 +183,39 @@ func segmentOf(g *grid, values Values, y []float64) segment {
 		square, size := r*r, math.Abs(r)
 		s.r2 += square
 		s.r4 += square * square
-		if high, low := g.nearest(size+tf), g.nearest(size-tf); high != low {
-			stored := g.nearest(size)
-			s.away += (high - stored) * size
-			s.toward += (stored - low) * size
+		var low, stored, high float64
+		if a, b := math.Float64bits(size-tf), math.Float64bits(size+tf); a>>52-n.lowest < n.span && b>>52-n.lowest < n.span {
+			a, b = n.round(a), n.round(b)
+			if a == b {
+				continue
+			}
+			low, high = math.Float64frombits(a), math.Float64frombits(b)
+			stored = math.Float64frombits(n.round(math.Float64bits(size)))
+		} else {
+			low, stored, high = g.nearest(size-tf), g.nearest(size), g.nearest(size+tf)
 		}
+		s.away += (high - stored) * size
+		s.toward += (stored - low) * size
 	}
 	return segment{m, s}
 }
+
+// normal rounds positive normal numbers of a dtype, which cannot overflow, by their bits, as Format.Round does.
+type normal struct {
+	drop         uint
+	lowest, span uint64 // the exponents of these numbers, as fp64 has them
+	half, kept   uint64
+}
+
+func normalOf(g *grid) normal {
+	if !g.floating || g.format.P >= 53 {
+		return normal{} // it has none
+	}
+	lowest, drop := uint64(g.format.EMin+1023), uint(53-g.format.P)
+	return normal{drop: drop, lowest: lowest, span: math.Float64bits(g.format.Max)>>52 - lowest, half: uint64(1)<<(drop-1) - 1, kept: ^uint64(0) << drop}
+}
+
+func (n *normal) round(bits uint64) uint64 { return (bits + n.half + bits>>(n.drop&63)&1) & n.kept }
 
 // finite says whether y - r is.
 func (g *grid) finite(y, r float64) bool {
