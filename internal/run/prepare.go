@@ -28,6 +28,7 @@ type prepared struct {
 	// sizesAlone: the case is timed once it is judged, so that what is compiled for it is for its sizes alone
 	sizesAlone bool
 	byRows     bool // the truth of large outputs is computed row by row while they are judged
+	parts      truth.PartTruths
 
 	mu     sync.Mutex
 	truths map[string]truthOnce

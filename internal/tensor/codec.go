@@ -181,7 +181,11 @@ func EncodeInto(b []byte, d op.DType, values []float64) {
 		}
 	case op.BF16:
 		for i, x := range values {
-			binary.LittleEndian.PutUint16(b[2*i:], uint16(narrowBF16.encode(x)))
+			code := math.Float32bits(float32(x)) // a number of the dtype, as inputs are by now, has half of these bits
+			if float64(math.Float32frombits(code)) != x || code&0xffff != 0 {
+				code = uint32(narrowBF16.encode(x)) << 16
+			}
+			binary.LittleEndian.PutUint16(b[2*i:], uint16(code>>16))
 		}
 	case op.FP16:
 		for i, x := range values {

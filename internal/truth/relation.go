@@ -106,6 +106,7 @@ type Call struct {
 	Given Inputs
 	Gave  Inputs
 	Truth func(contract string) (judge.Truth, error)
+	Parts *PartTruths // keeps what HoldParts computes for others who ask of the same case; nil: nothing is kept
 }
 
 // Next gives the case and the replaced inputs of the call that follows those done, the judged one first.

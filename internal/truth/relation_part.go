@@ -1,7 +1,9 @@
 package truth
 
 import (
+	"fmt"
 	"slices"
+	"sync"
 
 	"triad/internal/judge"
 	"triad/internal/op"
@@ -33,6 +35,7 @@ func (o *Operator) HoldParts(r Relation, contract string, call Call, nondetermin
 		if within, err = o.within(call, p); err != nil {
 			break
 		}
+		within.Truth = call.Parts.truthOf(i, within)
 		some = r.Hold(contract, []Call{within}, nondeterministic)
 		for k := range some {
 			some[k].Worst.Index = p.inWhole(some[k].Worst.Index)
@@ -51,6 +54,32 @@ func (o *Operator) HoldParts(r Relation, contract string, call Call, nondetermin
 		}
 	}
 	return all
+}
+
+// PartTruths keeps the truth of the runs of rows of one case: all of its implementations and relations are asked on the same. The zero value is ready.
+type PartTruths struct {
+	mu    sync.Mutex
+	known map[string]func() (judge.Truth, error)
+}
+
+// truthOf is the truth of the i-th run under a contract, computed once. Of nil it is nil: see Call.
+func (p *PartTruths) truthOf(i int, within Call) func(contract string) (judge.Truth, error) {
+	if p == nil {
+		return nil
+	}
+	return func(contract string) (judge.Truth, error) {
+		key := fmt.Sprint(i, " ", contract)
+		p.mu.Lock()
+		if p.known == nil {
+			p.known = map[string]func() (judge.Truth, error){}
+		}
+		if p.known[key] == nil {
+			p.known[key] = sync.OnceValues(func() (judge.Truth, error) { return TruthOf(within.Case, contract, within.Given, nil) })
+		}
+		once := p.known[key]
+		p.mu.Unlock()
+		return once()
+	}
 }
 
 // partsOf chooses the runs of rows.

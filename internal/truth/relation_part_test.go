@@ -2,6 +2,7 @@ package truth_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"triad/internal/op"
@@ -19,6 +20,7 @@ func TestInvariantsOfParts(t *testing.T) {
 			return
 		}
 		whole := truthtest.TruthFor(t, c, contract, in)
+		var shared truth.PartTruths
 		for _, r := range truth.RelationsOf(c) {
 			if r.Second != nil {
 				continue
@@ -43,7 +45,12 @@ func TestInvariantsOfParts(t *testing.T) {
 					last[i] = -3
 				}
 				tensor.EncodeInto(y.Data[(y.Elements()-cols)*y.DType.Size():], y.DType, last)
-				for _, held := range o.HoldParts(r, contract, call, nil) {
+				alone := o.HoldParts(r, contract, call, nil)
+				call.Parts = &shared
+				if together := o.HoldParts(r, contract, call, nil); !reflect.DeepEqual(together, alone) {
+					t.Errorf("%s %s: %+v with truths that are kept, %+v alone", key, c.Key(), together, alone)
+				}
+				for _, held := range alone {
 					if held.Output != output || held.Accepted() {
 						continue
 					}

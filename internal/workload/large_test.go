@@ -6,10 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"triad/internal/op"
 )
@@ -76,19 +79,30 @@ func TestGoldenHashesOfLargeCases(t *testing.T) {
 	}
 }
 
-// BenchmarkInputs is what the inputs of a large case cost, for each kind of data.
+// BenchmarkInputs is what the inputs of a large case cost, for each kind of data: processor time of all cores for one element of a tensor.
 func BenchmarkInputs(b *testing.B) {
 	s := specNamed(b, "swiglu")
 	const rows, cols = 512, 14336
 	for _, distribution := range []string{"normal", "scaled", "zeros", "outlier", "extremes"} {
 		c := makeCase(b, s, op.Case{Pass: op.Forward, DType: "bf16", Distribution: distribution}, map[string]int64{"rows": rows, "cols": cols}, nil)
 		b.Run(distribution, func(b *testing.B) {
+			least := time.Duration(math.MaxInt64)
 			for b.Loop() {
+				before := processorTime(b)
 				if _, err := Inputs(s, c, 1); err != nil {
 					b.Fatal(err)
 				}
+				least = min(least, processorTime(b)-before)
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(2*rows*cols), "ns/element")
+			b.ReportMetric(float64(least.Nanoseconds())/(2*rows*cols), "processor-ns/element")
 		})
 	}
+}
+
+func processorTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
