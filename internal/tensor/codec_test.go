@@ -80,7 +80,7 @@ func TestFP32OnBoundaries(t *testing.T) {
 				for _, b := range []float64{x, x + format.ULP(x)/2} {
 					for _, v := range []float64{math.Nextafter(b, -1), b, math.Nextafter(b, math.Inf(1)), -b} {
 						want, all := exactly(format, v), []float64{v}
-						format.RoundAll(all, all)
+						format.RoundAll(all, all, false)
 						if got := Decode(op.FP32, Encode(op.FP32, []float64{v}))[0]; got != want || all[0] != want || format.Round(v, false) != want {
 							t.Fatalf("fp32: %v is stored as %v and rounded to %v and %v, want %v", v, got, all[0], format.Round(v, false), want)
 						}
@@ -165,7 +165,7 @@ func TestRoundingOnEveryBoundary(t *testing.T) {
 			}
 			want := exactly(n.Format, x)
 			all := []float64{x}
-			n.RoundAll(all, all)
+			n.RoundAll(all, all, false)
 			for _, got := range []float64{n.Round(x, false), all[0]} {
 				if got != want || math.Signbit(got) != math.Signbit(want) {
 					t.Fatalf("%s: Round(%v) = %v, want %v", name, x, got, want)

@@ -58,8 +58,8 @@ func (f Format) Round(x float64, saturate bool) float64 {
 	return y
 }
 
-// RoundAll rounds every value, as Round does where nothing saturates. from and to may be the same.
-func (f Format) RoundAll(to, from []float64) {
+// RoundAll rounds every value, as Round does. from and to may be the same.
+func (f Format) RoundAll(to, from []float64, saturate bool) {
 	if f.P >= 53 {
 		copy(to, from)
 		return
@@ -74,7 +74,7 @@ func (f Format) RoundAll(to, from []float64) {
 		if bits>>52&0x7FF-lowest < span {
 			to[i] = math.Float64frombits((bits + half + bits>>drop&1) & kept)
 		} else {
-			to[i] = f.Round(x, false)
+			to[i] = f.Round(x, saturate)
 		}
 	}
 }

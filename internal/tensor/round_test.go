@@ -25,8 +25,12 @@ func TestRoundAgainstLdexp(t *testing.T) {
 		for range 200_000 {
 			x := math.Ldexp(r.Float64()*2-1, r.IntN(2*(f.P-f.EMin)+8)+f.EMin-f.P-4)
 			all := []float64{x}
-			if f.RoundAll(all, all); math.Float64bits(all[0]) != math.Float64bits(f.Round(x, false)) {
+			if f.RoundAll(all, all, false); math.Float64bits(all[0]) != math.Float64bits(f.Round(x, false)) {
 				t.Fatalf("%v: RoundAll(%x) = %x, want %x", d, x, all[0], f.Round(x, false))
+			}
+			all[0] = x
+			if f.RoundAll(all, all, true); math.Float64bits(all[0]) != math.Float64bits(f.Round(x, true)) {
+				t.Fatalf("%v: RoundAll(%x), saturating, = %x, want %x", d, x, all[0], f.Round(x, true))
 			}
 			if got, want := f.Round(x, false), slow(f, x); got != want || math.Signbit(got) != math.Signbit(want) {
 				t.Fatalf("%v: round(%x) = %x, want %x", d, x, got, want)

@@ -74,7 +74,7 @@ func (p *PartTruths) truthOf(i int, within Call) func(contract string) (judge.Tr
 			p.known = map[string]func() (judge.Truth, error){}
 		}
 		if p.known[key] == nil {
-			p.known[key] = sync.OnceValues(func() (judge.Truth, error) { return TruthOf(within.Case, contract, within.Given, nil) })
+			p.known[key] = sync.OnceValues(func() (judge.Truth, error) { return Of(within.Case, contract, within.Given, nil) })
 		}
 		once := p.known[key]
 		p.mu.Unlock()

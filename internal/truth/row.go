@@ -22,7 +22,7 @@ func SetOne(t judge.Target, i int64, r, allowance float64) {
 // RoundRow rounds every value to a dtype.
 func RoundRow(to, from []float64, d op.DType) {
 	if f, ok := tensor.FormatOf(d); ok {
-		f.RoundAll(to, from)
+		f.RoundAll(to, from, false)
 		return
 	}
 	for i, v := range from {

@@ -206,13 +206,20 @@ func (m *maker) finish(t op.TensorType, fill op.Fill) (tensor.Tensor, error) {
 	}
 	x := m.drawn[t.Name].values
 	if !declaresInfinity(m.c.Distribution) { // rounding up must not make an infinity nobody declared
-		parallel.Runs(len(x), func(first, end int) {
-			for i, v := range x[first:end] {
-				x[first+i] = tensor.Round(t.DType, v, true)
-			}
-		})
+		parallel.Runs(len(x), func(first, end int) { roundAll(x[first:end], t.DType) })
 	}
 	return layOut(t, x, m.layout(t)), nil
+}
+
+// roundAll rounds values to a dtype; what lies beyond its numbers becomes the last of them.
+func roundAll(x []float64, d op.DType) {
+	if f, ok := tensor.FormatOf(d); ok {
+		f.RoundAll(x, x, true)
+		return
+	}
+	for i, v := range x {
+		x[i] = tensor.Round(d, v, true)
+	}
 }
 
 func declaresInfinity(distribution string) bool {
