@@ -1,11 +1,14 @@
 package softmax
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/tensor"
 	"triad/internal/truth"
 	"triad/internal/truth/truthtest"
@@ -34,7 +37,8 @@ func BenchmarkJudge4M(b *testing.B) {
 	})
 }
 
-// BenchmarkVerdictByRows is a verdict on an output whose truth is computed row by row while it is judged.
+// BenchmarkVerdictByRows is a verdict on an output whose truth is computed row by row while it is judged, alone and beside others: the processor time of
+// all cores for one element of one output.
 func BenchmarkVerdictByRows(b *testing.B) {
 	const rows, cols = 1024, 8192
 	o, err := truth.Get("softmax")
@@ -56,13 +60,26 @@ func BenchmarkVerdictByRows(b *testing.B) {
 		}
 		a := truthtest.PlantedAnswers(kept, tensor.Encode(kept.DType, kept.Sim))["right"]
 		plan := judge.Plan{Outputs: []op.TensorType{{Name: kept.Name, DType: kept.DType, Shape: kept.Shape}}, Launches: 2}
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if v := judge.Judge(plan, a, truth)[0]; v.Status != op.StatusPass {
-					b.Fatalf("%v: %s", v.Status, v.Sentence)
+		for _, side := range []int{1, 8} { // outputs that are judged side by side
+			b.Run(fmt.Sprint(name, "/", side), func(b *testing.B) {
+				var cost time.Duration
+				for b.Loop() {
+					cost = truthtest.Cheapest(b, func() {
+						var group panics.Group
+						for range side {
+							group.Go(func() {
+								if v := judge.Judge(plan, a, truth)[0]; v.Status != op.StatusPass {
+									b.Errorf("%v: %s", v.Status, v.Sentence)
+								}
+							})
+						}
+						if err := group.Wait(); err != nil {
+							b.Fatal(err)
+						}
+					})
 				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows/cols, "ns/element")
-		})
+				b.ReportMetric(float64(cost.Nanoseconds())/float64(side)/rows/cols, "processor-ns/element")
+			})
+		}
 	}
 }

@@ -76,9 +76,9 @@ func (e Evaluation) measureCost(b *testing.B, o *truth.Operator, c op.Case) {
 	plan, answer := soundAnswer(known, Sims(known))
 	var evaluation, computing, gates time.Duration
 	for b.Loop() {
-		evaluation = cheapest(b, func() { e.run(c, in) })
-		computing = cheapest(b, func() { _, err = truth.Of(c, o.Spec.DefaultContract(c.DType), in, nil) })
-		gates = cheapest(b, func() {
+		evaluation = Cheapest(b, func() { e.run(c, in) })
+		computing = Cheapest(b, func() { _, err = truth.Of(c, o.Spec.DefaultContract(c.DType), in, nil) })
+		gates = Cheapest(b, func() {
 			if row := judge.Row(judge.Judge(plan, answer, known)); row != op.StatusPass && row != op.StatusWarn {
 				b.Fatal(row)
 			}
@@ -107,8 +107,8 @@ func costInputs(t testing.TB, o *truth.Operator, c op.Case) []tensor.Tensor {
 	return in
 }
 
-// cheapest is the processor time of some work, the least of several runs.
-func cheapest(b *testing.B, work func()) time.Duration {
+// Cheapest is the processor time of some work, the least of several runs.
+func Cheapest(b *testing.B, work func()) time.Duration {
 	best := time.Duration(math.MaxInt64)
 	for range 9 {
 		runtime.GC() // what is left over from the run before is not this one's
