@@ -10,7 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// truths that lie on the grid of a dtype in every way: between its numbers, just below its ties, just above them, spread over many binades.
+// truths that lie on the grid of a dtype in every way: between its numbers, just below its ties, just above
+// them, spread over many binades.
 var leaningTruths = map[string]func(r *rand.Rand, f tensor.Format) float64{
 	"normal":     func(r *rand.Rand, _ tensor.Format) float64 { return r.NormFloat64() },
 	"tails":      func(r *rand.Rand, _ tensor.Format) float64 { return math.Pow(r.NormFloat64(), 3) },
@@ -28,8 +29,9 @@ func tie(r *rand.Rand, f tensor.Format) float64 {
 	return x + f.ULP(x)/2
 }
 
-// TestRightKernelsHaveNoBias: where nothing is stored low, whatever an fp32 kernel's errors are, all up, all down, or those that make a tie of what
-// nearly is one, what it stores is no bias: in every dtype, of many elements.
+// TestRightKernelsHaveNoBias: where nothing is stored low, whatever an fp32 kernel's errors are, all up,
+// all down, or those that make a tie of what nearly is one, what it stores is no bias: in every dtype, of
+// many elements.
 func TestRightKernelsHaveNoBias(t *testing.T) {
 	const n, allowed = 1 << 16, 0x1p-22
 	kernels := map[string]func(r float64) float64{
@@ -66,8 +68,9 @@ func TestRightKernelsHaveNoBias(t *testing.T) {
 	}
 }
 
-// TestPlantedSlopesAreSeen: with the noise of an intermediate that is stored in the output's dtype, which both the kernel and the simulation round, a
-// scale that is off by 1e-5 is seen in 2^20 elements and one off by 3e-5 in 2^16, in both directions, whatever fp32 is allowed.
+// TestPlantedSlopesAreSeen: with the noise of an intermediate that is stored in the output's dtype, which
+// both the kernel and the simulation round, a scale that is off by 1e-5 is seen in 2^20 elements and one
+// off by 3e-5 in 2^16, in both directions, whatever fp32 is allowed.
 func TestPlantedSlopesAreSeen(t *testing.T) {
 	for _, d := range []op.DType{op.BF16, op.FP16} {
 		f, _ := tensor.FormatOf(d)

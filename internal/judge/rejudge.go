@@ -18,7 +18,8 @@ type Constants struct {
 	// Low and High say what became of the allowances: every T and TFP32 is between Low and High times what it was in the version before.
 	Low, High float64
 	Fewer     []string // gates that are asked of fewer outputs than in the version before
-	// OtherReach says that the allowance of G5 is another quantity than in the version before: nothing is known of it but that it is not negative.
+	// OtherReach says that the allowance of G5 is another quantity than in the version before: nothing is
+	// known of it but that it is not negative.
 	OtherReach bool
 }
 
@@ -26,9 +27,10 @@ type Constants struct {
 var versions = []Constants{
 	{Version: "1", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 1, High: 1},
 	{Version: "2", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 0, High: math.Inf(1)}, // version 1 had several states
-	{Version: "3", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 1, High: 1, Fewer: []string{"G4", "G5"}},
-	{Version: "4", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock, Sigmas: biasSigmas, Spread: biasSpread,
-		Low: 1, High: 1, OtherReach: true},
+	{Version: "3", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 1, High: 1,
+		Fewer: []string{"G4", "G5"}},
+	{Version: "4", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, OtherReach: true},
 }
 
 // constantsOf gives the constants of a version, and those of a later one with what became of the allowances since.

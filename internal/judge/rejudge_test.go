@@ -161,7 +161,8 @@ func TestRejudgeSlope(t *testing.T) {
 	}
 }
 
-// TestRejudgeOfAnEarlierBias: what version 3 warned of may be what fp32 arithmetic leaves open, which it did not keep; what passed by its noise alone still does.
+// TestRejudgeOfAnEarlierBias: what version 3 warned of may be what fp32 arithmetic leaves open, which it
+// did not keep; what passed by its noise alone still does.
 func TestRejudgeOfAnEarlierBias(t *testing.T) {
 	v := Verdict{Output: "y", Version: "3", Status: op.StatusWarn, Gate: "G5", Digest: "d", DType: op.BF16, Headroom: inf, Independent: true,
 		Blocks: []RMS{{Blocks: 1, N: 100, Sim: 1, Limit: 2}}, Bias: Bias{Evaluated: true, Spread: 300, Slope: 2.6e-5, Sigma: 7e-7, Allowance: 8e-7}}

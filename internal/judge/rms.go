@@ -51,8 +51,9 @@ func (m *moments) join(o moments) {
 	m.expected += o.expected
 }
 
-// slopes are the sums that G5 asks of the whole output. away and toward are what fp32 arithmetic may move the stored R away from 0 and toward it:
-// the sums of (RN(|R|+TFP32) - RN(|R|))|R| and (RN(|R|) - RN(|R|-TFP32))|R|.
+// slopes are the sums that G5 asks of the whole output. away and toward are what fp32 arithmetic may move
+// the stored R away from 0 and toward it: the sums of (RN(|R|+TFP32) - RN(|R|))|R| and (RN(|R|) -
+// RN(|R|-TFP32))|R|.
 type slopes struct {
 	r2, r4, slope, variance float64 // of R², R⁴, (y-sim)R, (y-sim)²R²
 	away, toward            float64
@@ -104,9 +105,11 @@ func addTo(sums []blockSum, block int, m moments) []blockSum {
 	return sums
 }
 
-// add adds the judged elements from the first on, whose values are y and whose truth is v, row by row. known are the sums over their segments that
-// follow from the truth alone, nil where nobody has them; what is left of them comes back.
-func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, known []segment, first int) []segment {
+// add adds the judged elements from the first on, whose values are y and whose truth is v, row by row.
+// known are the sums over their segments that follow from the truth alone, nil where nobody has them; what
+// is left of them comes back.
+func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, known []segment,
+	first int) []segment {
 	b.eachSegment(t, first, len(y), func(row int64, at, edge, end int) {
 		m, s := c.segment(g, y[at:edge], v.part(at, edge), &known)
 		last, lastSlopes := c.segment(g, y[edge:end], v.part(edge, end), &known)
@@ -126,8 +129,8 @@ func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, know
 	return known
 }
 
-// eachSegment divides n judged elements from the first on into rows, and each row into what lies before its last columns, up to edge, and these. It
-// counts from the first.
+// eachSegment divides n judged elements from the first on into rows, and each row into what lies before its
+// last columns, up to edge, and these. It counts from the first.
 func (b blocks) eachSegment(t Target, first, n int, work func(row int64, at, edge, end int)) {
 	for at := 0; at < n; {
 		position := t.position(first + at)
@@ -148,7 +151,8 @@ func (t Target) before(i, end int, position int64) int {
 	return n
 }
 
-// segment are the sums over some judged elements that follow from the truth alone: the sums of an output add what it is off.
+// segment are the sums over some judged elements that follow from the truth alone: the sums of an output
+// add what it is off.
 type segment struct {
 	moments
 	slopes
@@ -159,13 +163,15 @@ func segmentsOf(into []segment, t Target, g *grid, b blocks, v Values, first int
 	for from := 0; from < len(v.R); from += strip {
 		n := min(strip, len(v.R)-from)
 		b.eachSegment(t, first+from, n, func(_ int64, at, edge, end int) {
-			into = append(into, segmentOf(g, v.part(from+at, from+edge), nil), segmentOf(g, v.part(from+edge, from+end), nil))
+			into = append(into, segmentOf(g, v.part(from+at, from+edge), nil))
+			into = append(into, segmentOf(g, v.part(from+edge, from+end), nil))
 		})
 	}
 	return into
 }
 
-// segmentOf adds up what follows from the truth. What is not finite is left out, of y too unless it is nil: G1 has judged it.
+// segmentOf adds up what follows from the truth. What is not finite is left out, of y too unless it is nil:
+// G1 has judged it.
 func segmentOf(g *grid, values Values, y []float64) segment {
 	var m moments
 	var s slopes
@@ -184,7 +190,8 @@ func segmentOf(g *grid, values Values, y []float64) segment {
 		s.r2 += square
 		s.r4 += square * square
 		var low, stored, high float64
-		if a, b := math.Float64bits(size-tf), math.Float64bits(size+tf); a>>52-n.lowest < n.span && b>>52-n.lowest < n.span {
+		a, b := math.Float64bits(size-tf), math.Float64bits(size+tf)
+		if a>>52-n.lowest < n.span && b>>52-n.lowest < n.span {
 			a, b = n.round(a), n.round(b)
 			if a == b {
 				continue
@@ -200,7 +207,8 @@ func segmentOf(g *grid, values Values, y []float64) segment {
 	return segment{m, s}
 }
 
-// normal rounds positive normal numbers of a dtype, which cannot overflow, by their bits, as Format.Round does.
+// normal rounds positive normal numbers of a dtype, which cannot overflow, by their bits, as Format.Round
+// does.
 type normal struct {
 	drop         uint
 	lowest, span uint64 // the exponents of these numbers, as fp64 has them
@@ -212,7 +220,8 @@ func normalOf(g *grid) normal {
 		return normal{} // it has none
 	}
 	lowest, drop := uint64(g.format.EMin+1023), uint(53-g.format.P)
-	return normal{drop: drop, lowest: lowest, span: math.Float64bits(g.format.Max)>>52 - lowest, half: uint64(1)<<(drop-1) - 1, kept: ^uint64(0) << drop}
+	return normal{drop: drop, lowest: lowest, span: math.Float64bits(g.format.Max)>>52 - lowest,
+		half: uint64(1)<<(drop-1) - 1, kept: ^uint64(0) << drop}
 }
 
 func (n *normal) round(bits uint64) uint64 { return (bits + n.half + bits>>(n.drop&63)&1) & n.kept }

@@ -10,7 +10,7 @@ import (
 // Values are the truth of a run of elements: see Target.
 type Values struct {
 	R, T, TFP32, Sim []float64
-	segments         []segment // the sums that G4 and G5 ask of it, where they were computed for several who judge
+	segments         []segment // the sums that G4 and G5 ask of it, where several who judge share them
 }
 
 // Rows computes the truth of an output row by row while it is judged, where keeping it would take gigabytes. The output is seen as
@@ -94,8 +94,9 @@ func (p pieces) at(i int) (first, end int) {
 	return first, min(first+p.each, row+p.row, p.n)
 }
 
-// eachPiece calls work for every run of the judged elements, on all cores: the i-th begins with element first and has the truth v. It ends with
-// an error where a truth that is computed row by row is not fit to judge. Who goes through such a truth at the same time shares it.
+// eachPiece calls work for every run of the judged elements, on all cores: the i-th begins with element
+// first and has the truth v. It ends with an error where a truth that is computed row by row is not fit to
+// judge. Who goes through such a truth at the same time shares it.
 func (t Target) eachPiece(p pieces, work func(i, first int, v Values)) error {
 	if t.Rows == nil {
 		kept := t.stored()

@@ -8,9 +8,10 @@ import (
 	"triad/internal/panics"
 )
 
-// scan computes the truth of an output row by row, once for all who judge the output at the same time. It goes around: who comes while it is
-// under way joins at the row that is next, and leaves when it is there again. No truth is kept and nobody waits for anybody; who is late has what it
-// missed computed again. The zero value is ready.
+// scan computes the truth of an output row by row, once for all who judge the output at the same time. It
+// goes around: who comes while it is under way joins at the row that is next, and leaves when it is there
+// again. No truth is kept and nobody waits for anybody; who is late has what it missed computed again. The
+// zero value is ready.
 type scan struct {
 	mu      sync.Mutex
 	next    int       // the row that is computed next: see pieces
@@ -27,8 +28,8 @@ type reader struct {
 	done    chan struct{}
 }
 
-// read has look called for every row of p on all cores, with the truth of its runs, in no order. It ends with an error where the truth is not fit to judge. A
-// panic is that of the caller.
+// read has look called for every row of p on all cores, with the truth of its runs, in no order. It ends
+// with an error where the truth is not fit to judge. A panic is that of the caller.
 func (s *scan) read(t Target, p pieces, look func(row int, runs []Values)) error {
 	r := &reader{look: look, left: p.rows(), done: make(chan struct{})}
 	if r.left == 0 {

@@ -16,7 +16,8 @@ import (
 
 const scannedRows, scannedCols = 37, chunk // a run is a row
 
-// scanned is a target whose row r has the truth r+1 everywhere. before is called for every row that is computed.
+// scanned is a target whose row r has the truth r+1 everywhere. before is called for every row that is
+// computed.
 func scanned(before func(row int64) error) Target {
 	t := Target{Name: "y", DType: op.FP32, Shape: []int64{scannedRows, scannedCols}, Independent: true}
 	t.Rows = &Rows{OneAllowance: true, Fill: func() func(into Values, first, end int64) error {

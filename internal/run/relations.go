@@ -123,7 +123,8 @@ func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome ba
 			g.expect(relation)
 			continue
 		}
-		judged := truth.Call{Case: c.Case, Given: c.truthInputs(), Gave: gave(outcome), Truth: c.truth, Parts: &c.parts}
+		judged := truth.Call{Case: c.Case, Given: c.truthInputs(), Gave: gave(outcome), Truth: c.truth,
+			Parts: &c.parts}
 		if err := g.follow(ctx, relation, judged, outcome.Launches[0].Plan); err != nil {
 			return err
 		}

@@ -12,10 +12,11 @@ import (
 	"triad/internal/truth"
 )
 
-// BenchmarkVerdict is what the verdicts on one large case cost, four implementations of it side by side: inputs, truth, power, gates, relations and
-// differences, without a kernel or a worker. Beside the time it gives the processor time of all cores together: their quotient is how many of them
-// were busy, and where it is low a machine with more of them has nothing to gain. The truth of the smaller case is kept, that of the larger one computed
-// while it is judged.
+// BenchmarkVerdict is what the verdicts on one large case cost, four implementations of it side by side:
+// inputs, truth, power, gates, relations and differences, without a kernel or a worker. Beside the time it
+// gives the processor time of all cores together: their quotient is how many of them were busy, and where
+// it is low a machine with more of them has nothing to gain. The truth of the smaller case is kept, that of
+// the larger one computed while it is judged.
 func BenchmarkVerdict(b *testing.B) {
 	b.Run("kept", func(b *testing.B) { benchmarkVerdict(b, 2048) })
 	b.Run("by-rows", func(b *testing.B) { benchmarkVerdict(b, 4104) })

@@ -56,7 +56,8 @@ func (o *Operator) HoldParts(r Relation, contract string, call Call, nondetermin
 	return all
 }
 
-// PartTruths keeps the truth of the runs of rows of one case: all of its implementations and relations are asked on the same. The zero value is ready.
+// PartTruths keeps the truth of the runs of rows of one case: all of its implementations and relations are
+// asked on the same. The zero value is ready.
 type PartTruths struct {
 	mu    sync.Mutex
 	known map[string]func() (judge.Truth, error)
@@ -74,7 +75,9 @@ func (p *PartTruths) truthOf(i int, within Call) func(contract string) (judge.Tr
 			p.known = map[string]func() (judge.Truth, error){}
 		}
 		if p.known[key] == nil {
-			p.known[key] = sync.OnceValues(func() (judge.Truth, error) { return Of(within.Case, contract, within.Given, nil) })
+			p.known[key] = sync.OnceValues(func() (judge.Truth, error) {
+				return Of(within.Case, contract, within.Given, nil)
+			})
 		}
 		once := p.known[key]
 		p.mu.Unlock()

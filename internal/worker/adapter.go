@@ -299,8 +299,9 @@ func (a *Adapter) startFailure(err error) error {
 const (
 	// besideOthers is how many times longer a first call may take while as many processes as there are cores compile beside it.
 	besideOthers = 4
-	// mostKept is how many bytes of shared memory a worker keeps between two jobs while others judge beside it: fresh pages cost more than all else
-	// that a large job does on the host. There are no more workers than have five times as much.
+	// mostKept is how many bytes of shared memory a worker keeps between two jobs while others judge beside
+	// it: fresh pages cost more than all else that a large job does on the host. There are no more workers
+	// than have five times as much.
 	mostKept = 1 << 30
 )
 

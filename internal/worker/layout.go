@@ -145,8 +145,9 @@ type copied struct {
 	sum uint32
 }
 
-// copyOut copies an output out of shared memory, whose contents may change meanwhile, and gives the checksum of the copy. A launch that gave the bytes of
-// the first one shares its copy: fresh memory costs more than to compare them.
+// copyOut copies an output out of shared memory, whose contents may change meanwhile, and gives the
+// checksum of the copy. A launch that gave the bytes of the first one shares its copy: fresh memory costs
+// more than to compare them.
 func copyOut(declared op.TensorType, shared []byte, first *copied) (tensor.Tensor, uint32) {
 	if first.Data != nil && tensor.Equal(first.Data, shared) {
 		return first.Tensor, first.sum

@@ -71,7 +71,8 @@ func (d *drawing) normal(x []float64) {
 	d.random("normal").fillNormal(x)
 }
 
-// eachRow calls change with every row's index and values, on all cores where they are many: each draws from its own s, which may be nil.
+// eachRow calls change with every row's index and values, on all cores where they are many: each draws from
+// its own s, which may be nil.
 func (d *drawing) eachRow(x []float64, s *stream, change func(s *stream, r int64, row []float64)) {
 	rows := func(s *stream, first, end int64) {
 		for r := first; r < end; r++ {

@@ -29,8 +29,8 @@ var largeShapes = map[string]map[string]int64{
 	"flash_attention": {"batch": 1, "heads_q": 6, "heads_kv": 2, "seq_q": 190, "seq_kv": 601, "head_dim": 64},
 }
 
-// TestGoldenHashesOfLargeCases: whoever draws them, and however many at once, the bits of large inputs are those in testdata/large.txt, of every kind of
-// data and of upstream gradient.
+// TestGoldenHashesOfLargeCases: whoever draws them, and however many at once, the bits of large inputs are
+// those in testdata/large.txt, of every kind of data and of upstream gradient.
 func TestGoldenHashesOfLargeCases(t *testing.T) {
 	const file = "testdata/large.txt"
 	found := map[string]string{}
@@ -79,7 +79,8 @@ func TestGoldenHashesOfLargeCases(t *testing.T) {
 	}
 }
 
-// BenchmarkInputs is what the inputs of a large case cost, for each kind of data: processor time of all cores for one element of a tensor.
+// BenchmarkInputs is what the inputs of a large case cost, for each kind of data: processor time of all
+// cores for one element of a tensor.
 func BenchmarkInputs(b *testing.B) {
 	s := specNamed(b, "swiglu")
 	const rows, cols = 512, 14336

@@ -23,7 +23,9 @@ func (d *drawing) upstream(kind string) ([]float64, error) {
 			}
 		})
 	case "one_hot": // a 1 in every row
-		d.eachRow(x, d.random("one-hot"), func(s *stream, r int64, row []float64) { row[s.below(uint64(r), uint64(len(row)))] = 1 })
+		d.eachRow(x, d.random("one-hot"), func(s *stream, r int64, row []float64) {
+			row[s.below(uint64(r), uint64(len(row)))] = 1
+		})
 	case "zeros":
 	case "huge": // an eighth of the largest number; the limits of the operator scale it down from there
 		d.normal(x)
