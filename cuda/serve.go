@@ -18,13 +18,14 @@ import (
 )
 
 // ServeCatalog serves a driver's requests with a device, the operators of the catalog and, where spec is a path, the one that it describes: conn
-// is the stream socket, memory the shared memory with all tensors. It returns after "bye", at the end of conn, and after a reply that says that
-// the process is no longer clean.
+// is the stream socket, memory the shared memory with all tensors. It returns after "bye", and after a reply that says that the process is no longer
+// clean. When the driver closes conn the process ends at once, with what it has started.
 func ServeCatalog(ctx context.Context, device Device, spec string, conn, memory *os.File) error {
 	own, err := ownSpec(spec)
 	if err != nil {
 		return err
 	}
+	endWithDriver(conn)
 	return Serve(ctx, device, func(name string) (*op.Spec, error) {
 		if own != nil && own.Name == name {
 			return own, nil

@@ -27,10 +27,17 @@ import (
 // every device in this one shares it.
 var testCache string
 
-// TestMain is also the worker that the tests start: with TRIAD_TEST_WORKER set to a cache folder it serves descriptors 3 and 4.
+// TestMain is also the worker that the tests start: with TRIAD_TEST_WORKER set to a cache folder it serves descriptors 3 and 4;
+// with "busy" it does so on a device that never answers.
 func TestMain(m *testing.M) {
 	if folder := os.Getenv("TRIAD_TEST_WORKER"); folder != "" {
-		if err := Serve(context.Background(), NewEmulator(testSources(), folder), testSpec, os.NewFile(3, "connection"), os.NewFile(4, "memory")); err != nil {
+		serve := func() error {
+			return Serve(context.Background(), NewEmulator(testSources(), folder), testSpec, os.NewFile(3, "connection"), os.NewFile(4, "memory"))
+		}
+		if folder == "busy" {
+			serve = serveBusy
+		}
+		if err := serve(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -9,7 +9,9 @@ import json
 import mmap
 import os
 import select
+import signal
 import socket
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,6 +30,14 @@ class NotHere(LookupError):
     """A request for something that this worker has not loaded: the harness's own error, no function's."""
 
 
+def _end_with_driver(fd: int) -> None:
+    """Ends this process and what it has started, compilers among it, once the driver's end of the socket is closed."""
+    watched = select.poll()
+    watched.register(fd, 0)  # a hang-up is told without being asked for
+    if any(seen & select.POLLHUP for _, seen in watched.poll()):
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
 class Channel:
     """The socket: requests in, replies out, ids rising by one from 1."""
 
@@ -36,6 +46,8 @@ class Channel:
         self._socket = socket.socket(fileno=fd)
         self._lines = self._socket.makefile("rb", buffering=1 << 16)
         self._pid = os.getpid()
+        if os.getpgrp() == self._pid:  # the driver starts each worker in a group of its own
+            threading.Thread(target=_end_with_driver, args=(fd,), daemon=True).start()
 
     def requests(self) -> Iterator[dict[str, Any]]:
         """Yields the requests until the driver closes its end."""

@@ -51,6 +51,7 @@ class Client:
             os.dup2(100, 3)
             os.dup2(101, 4)
             os.closerange(5, 128)
+            os.setpgid(0, 0)
 
         self.process = subprocess.Popen([sys.executable, "-u", "-X", "faulthandler", *program, "--operators", str(operators)], preexec_fn=place, close_fds=False,
                                         stdin=subprocess.DEVNULL, stdout=self.log_fd, stderr=self.log_fd,

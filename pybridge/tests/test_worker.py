@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
+import socket
 import tempfile
 import textwrap
+import threading
+import time
 import unittest
 import zlib
 from pathlib import Path
@@ -264,6 +269,38 @@ class Protocol(Folder):
         client.socket.shutdown(1)
         self.assertEqual(client.lines.readline(), b"")
         self.assertEqual(client.process.wait(timeout=30), 0)
+
+    def test_a_worker_whose_driver_is_gone_ends_in_the_middle_of_a_call(self):
+        self.write("endless.py", """
+            import pathlib, subprocess, time
+            from implementation import Implementation
+            def forward(x):
+                started = subprocess.Popen(["sleep", "1000"])
+                pathlib.Path(__file__).with_suffix(".pid").write_text(f"{started.pid}\\n")
+                time.sleep(1000)
+            IMPLEMENTATIONS = [Implementation("torch/endless", forward, outputs=("y",))]
+        """)
+        client = self.start()
+        client.ask("load", {"op": "endless"})
+
+        def call():
+            with contextlib.suppress(Exception):
+                client.run("endless", "torch/endless", "forward", [torch.ones(1)], [("y", torch.float32, (1,))], "a")
+
+        calling = threading.Thread(target=call, daemon=True)
+        calling.start()
+        told = self.folder / "endless.pid"
+        deadline = time.monotonic() + 60
+        while not (told.exists() and told.read_text().endswith("\n")):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+        started = int(told.read_text())
+        client.socket.shutdown(socket.SHUT_RDWR)  # as the kernel does when the driver is killed
+        self.assertEqual(client.process.wait(timeout=30), -signal.SIGKILL)
+        calling.join(30)
+        while Path(f"/proc/{started}/stat").exists() and ") Z " not in Path(f"/proc/{started}/stat").read_text():
+            self.assertLess(time.monotonic(), deadline, f"process {started}, which the worker had started, lives on")
+            time.sleep(0.02)
 
     def test_another_protocol_is_refused(self):
         with self.assertRaisesRegex(RuntimeError, "protocol 2, this worker speaks 1"):
