@@ -2,7 +2,10 @@ package run
 
 import (
 	"maps"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -47,6 +50,48 @@ func TestBackwardAlone(t *testing.T) {
 	if len(kept.timings) != 4 || kept.timings[1].Message != "so it is" {
 		t.Errorf("recorded: %+v", kept.timings)
 	}
+}
+
+// Backwards with their forwards get the rounds of a word although all of them are far behind a backward alone, and what
+// they take is not taken from its budget.
+func TestPairsHaveALeaderOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := timedFakes(t, 0.003, nil)
+		f.takesTime = true
+		h := &heat{execution: &execution{Runner: &Runner{}, result: &Result{}}, regime: Regime{Cold: true},
+			plan: TimingPlan{Rounds: 60, Budget: time.Second}}
+		timings := map[*contender]*record.Timing{}
+		for _, of := range []struct {
+			name, backward string
+			ns             float64
+		}{{"alone", record.SavedTensors, 1e5}, {"near", record.SavedTensors, 1.1e5}, {"pair", record.ForwardBackward, 6e6},
+			{"pairs", record.ForwardBackward, 6.6e6}, {"slow pairs", record.ForwardBackward, 6e7}} {
+			k := &contender{record: &record.Record{ID: of.name}, backward: of.backward, arm: &fakeArm{fake: f, name: of.name,
+				ns: of.ns, facts: backend.PrepareReply{Mode: "graph", Calls: 2, EstimateNS: of.ns}}}
+			k.implementation.Name = of.name
+			h.contenders = append(h.contenders, k)
+		}
+		if err := h.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range h.contenders {
+			timing := k.summarise(h.regime, stats.Rulers{}, stats.Limits{}, stats.Work{})
+			timings[k] = &timing
+		}
+		words := map[string]string{}
+		for _, c := range h.compare(timings) {
+			words[c.A+" "+c.B] = c.Word
+		}
+		want := map[string]string{"near alone": "SLOWER", "pairs pair": "SLOWER", "slow pairs pair": "SLOWER"}
+		if !maps.Equal(words, want) {
+			t.Errorf("%v, want %v", words, want)
+		}
+		for _, k := range h.contenders[:2] {
+			if rounds := len(slices.Compact(slices.Clone(k.rounds))); rounds < settledRounds {
+				t.Errorf("%s has %d rounds", k.implementation.Name, rounds)
+			}
+		}
+	})
 }
 
 // What a worker says of a backward is recorded where it is one of the words that there are.

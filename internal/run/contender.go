@@ -100,18 +100,38 @@ type heat struct {
 	out        map[*record.Record]bool // records that take no part: their times were wrong
 	done       int                     // rounds
 	waited     time.Duration           // of all turns, for the card to rest or to settle
-	near, far  time.Duration           // what the turns took of those near the front, and of those far behind it
+	alone      front
+	pairs      front // of a backward with its forward
+}
+
+// front is what the rounds of those that are compared with each other go by. A backward with its forward is compared
+// with its like alone: beside a backward alone it would seem far behind, and get too few rounds for a word.
+type front struct {
+	leader    *contender    // the fastest so far; nil where nobody can be timed
+	over      bool          // it needs no further rounds
+	near, far time.Duration // what the turns took of those near the front, and of those far behind it
+}
+
+// frontOf is the front that a contender belongs to.
+func (h *heat) frontOf(k *contender) *front {
+	if k.pair() {
+		return &h.pairs
+	}
+	return &h.alone
 }
 
 // run makes rounds until every contender is settled, or the plan's bounds are met. Rounds go through the contenders forwards and backwards
 // in turn (ABBA), so that a drift of the card meets all alike, and only one of them runs at a time.
 func (h *heat) run(ctx context.Context) error {
 	for h.done < h.regime.mostRounds(h.plan.Rounds) && ctx.Err() == nil {
-		leader := h.leader()
-		if leader == nil || h.settled(leader) || h.spent(leader) {
+		h.lead()
+		for _, f := range []*front{&h.alone, &h.pairs} {
+			f.over = f.over || f.leader == nil || h.settled(f) || h.spent(f)
+		}
+		if h.alone.over && h.pairs.over {
 			break
 		}
-		if err := h.round(ctx, leader); err != nil {
+		if err := h.round(ctx); err != nil {
 			return err
 		}
 		h.done++
@@ -119,27 +139,25 @@ func (h *heat) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// leader is who is the fastest so far; nil where nobody can be timed.
-func (h *heat) leader() *contender {
-	var leader *contender
-	least := math.Inf(1)
+// lead finds who leads each front.
+func (h *heat) lead() {
+	h.alone.leader, h.pairs.leader = nil, nil
 	for _, k := range h.contenders {
-		if ns := k.medianNS(); ns < least {
-			leader, least = k, ns
+		if f := h.frontOf(k); k.arm != nil && (f.leader == nil || k.medianNS() < f.leader.medianNS()) {
+			f.leader = k
 		}
 	}
-	return leader
 }
 
-// farBehind says whether a contender takes more than twice the time of the leader. What it costs is not taken from those near the front, and
+// farBehind says whether a contender takes more than twice the time of its leader. What it costs is not taken from those near the front, and
 // its rounds end as soon as they suffice for a word.
-func (h *heat) farBehind(k, leader *contender) bool {
-	return k.medianNS() > farBehind*leader.medianNS()
+func (h *heat) farBehind(k *contender) bool {
+	return k.medianNS() > farBehind*h.frontOf(k).leader.medianNS()
 }
 
-// lacksRounds says whether a contender needs more rounds together with the leader before a word can be said of the two.
-func (h *heat) lacksRounds(k, leader *contender) bool {
-	one, other, shared := k.byRound(h.done), leader.byRound(h.done), 0
+// lacksRounds says whether a contender needs more rounds together with its leader before a word can be said of the two.
+func (h *heat) lacksRounds(k *contender) bool {
+	one, other, shared := k.byRound(h.done), h.frontOf(k).leader.byRound(h.done), 0
 	for i := range one {
 		if one[i].Time > 0 && other[i].Time > 0 {
 			shared++
@@ -148,46 +166,50 @@ func (h *heat) lacksRounds(k, leader *contender) bool {
 	return shared < min(stats.LeastRounds, h.regime.mostRounds(h.plan.Rounds)) && !stats.Apart(one, other)
 }
 
-// settled says whether the rounds can end: everyone near the front has a narrow interval, and everyone else the rounds of a word.
-func (h *heat) settled(leader *contender) bool {
+// settled says whether the rounds of a front can end: everyone near it has a narrow interval, and everyone else the rounds of a word.
+func (h *heat) settled(f *front) bool {
 	if h.done < settledRounds {
 		return false
 	}
 	return !slices.ContainsFunc(h.contenders, func(k *contender) bool {
 		switch {
-		case k.arm == nil:
+		case k.arm == nil || h.frontOf(k) != f:
 			return false
-		case h.farBehind(k, leader):
-			return h.lacksRounds(k, leader)
+		case h.farBehind(k):
+			return h.lacksRounds(k)
 		}
 		return !stats.Settled(k.kept(), leastSamples, settledAt)
 	})
 }
 
-// spent says whether the budget ends the rounds. It is that of the contenders near the front; where one of them lacks rounds at its end, they
+// spent says whether the budget ends the rounds of a front. It is that of the contenders near it; where one of them lacks rounds at its end, they
 // get up to mostOverBudget times as much. Sustained turns have a length and a number of their own.
-func (h *heat) spent(leader *contender) bool {
-	if h.regime.Load == Sustained || h.done < 2 || h.near <= h.plan.Budget {
+func (h *heat) spent(f *front) bool {
+	if h.regime.Load == Sustained || h.done < 2 || f.near <= h.plan.Budget {
 		return false
 	}
-	lacking := slices.ContainsFunc(h.contenders, func(k *contender) bool { return k.arm != nil && h.takesPart(k, leader) && h.lacksRounds(k, leader) })
-	return !lacking || h.near > mostOverBudget*h.plan.Budget
+	lacking := slices.ContainsFunc(h.contenders, func(k *contender) bool {
+		return h.frontOf(k) == f && h.takesPart(k) && h.lacksRounds(k)
+	})
+	return !lacking || f.near > mostOverBudget*h.plan.Budget
 }
 
 // takesPart says whether a contender gets a turn in the next round: who is far behind only until a word can be said of it, and within a
 // budget of its own, so that a row that takes minutes ends too.
-func (h *heat) takesPart(k, leader *contender) bool {
-	if k.arm == nil || !h.farBehind(k, leader) {
-		return k.arm != nil
+func (h *heat) takesPart(k *contender) bool {
+	f := h.frontOf(k)
+	if k.arm == nil || f.over || !h.farBehind(k) {
+		return k.arm != nil && !f.over
 	}
-	return h.lacksRounds(k, leader) && h.far <= mostFarBehind*h.plan.Budget
+	return h.lacksRounds(k) && f.far <= mostFarBehind*h.plan.Budget
 }
 
 // round gives every contender that takes part one turn.
-func (h *heat) round(ctx context.Context, leader *contender) error {
+func (h *heat) round(ctx context.Context) error {
 	far, takesPart := make([]bool, len(h.contenders)), make([]bool, len(h.contenders))
 	for i, k := range h.contenders { // looked at once a round: between two turns the card would wait for it
-		far[i], takesPart[i] = h.farBehind(k, leader), h.takesPart(k, leader)
+		takesPart[i] = h.takesPart(k)
+		far[i] = takesPart[i] && h.farBehind(k)
 	}
 	for position := range h.contenders {
 		i := position
@@ -201,9 +223,9 @@ func (h *heat) round(ctx context.Context, leader *contender) error {
 		if err := h.turn(ctx, h.contenders[i], position); err != nil {
 			return err
 		}
-		took := &h.near
+		took := &h.frontOf(h.contenders[i]).near
 		if far[i] {
-			took = &h.far
+			took = &h.frontOf(h.contenders[i]).far
 		}
 		*took += time.Since(began) - (h.waited - waited)
 	}

@@ -46,7 +46,7 @@ func (r Regime) String() string {
 type TimingPlan struct {
 	Regimes []Regime
 	Rounds  int           // at most
-	Budget  time.Duration // for one case in one regime, beside what its turns wait for the card to rest or to settle
+	Budget  time.Duration // for one case in one regime, and as much for its backwards with their forwards; rests and settling are beside it
 	Wake    time.Duration // how long the card computes before anything is measured
 }
 
