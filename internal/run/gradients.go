@@ -127,11 +127,13 @@ func (x *execution) oneByOne(ctx context.Context, c *prepared, e entry, r *recor
 	if err != nil {
 		return err
 	}
+	outcome.ChangedItsMind()
 	alone := newRecord(c, e, r.Seed, r.Started)
 	explained := x.ruleOnLaunches(c, e, outcome, &alone, len(job.Launches))
-	if alone.Status.Weight() == op.Bad {
+	if alone.Status.Weight() == op.Bad || outcome.Status != op.StatusUnknown { // what was not launched is no pass
 		*found = explained
 		r.Status, r.Outputs, r.Where, r.LogTail = alone.Status, alone.Outputs, alone.Where, alone.LogTail
+		r.Explained = alone.Explained
 		r.Message = "where each input alone requires its gradient: " + alone.Message
 	}
 	return nil

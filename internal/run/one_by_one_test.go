@@ -1,0 +1,59 @@
+package run
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// endsWith is a backend whose every job ends with one outcome or error.
+type endsWith struct {
+	backend.Backend
+	outcome backend.Outcome
+	err     error
+}
+
+func (e endsWith) Run(context.Context, backend.Job) (backend.Outcome, error) { return e.outcome, e.err }
+
+// A row whose gradients could not be asked for one by one has not passed, whyever that was.
+func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
+	o, err := catalog.Get("layernorm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Backward}, DTypes: []string{"fp32"},
+		Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}, Saved: []string{"own"}})
+	if err != nil || len(plan.Cases) == 0 {
+		t.Fatalf("%d cases, %v", len(plan.Cases), err)
+	}
+	x := &execution{Runner: &Runner{}, request: Request{Seed: 1}, result: &Result{}}
+	c, err := x.prepare(work{operator: o, Case: plan.Cases[0], moderate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []struct {
+		how  endsWith
+		want op.Status
+	}{
+		{endsWith{err: &backend.Unavailable{Sentence: "the GPU is gone"}}, op.StatusUnavailable},
+		{endsWith{outcome: backend.Outcome{Status: op.StatusSkipped, Sentence: "no room"}}, op.StatusSkipped},
+		{endsWith{outcome: backend.Outcome{Status: op.StatusUnsupported, Sentence: "not so"}}, op.StatusFail},
+		{endsWith{outcome: backend.Outcome{Status: op.StatusCrash, Sentence: "exited 7"}}, op.StatusCrash},
+	} {
+		e := entry{backend: of.how, implementation: backend.Implementation{Name: "fake/row", Op: "layernorm", Pass: op.Backward,
+			Recomputes: true, Contract: "fp32", Device: "cpu", Outputs: []string{"grad_x", "grad_weight", "grad_bias"}}}
+		r := record.Record{Status: op.StatusPass, Outputs: []record.Verdict{{Name: "grad_x", Status: op.StatusPass}}}
+		var found []op.Finding
+		if err := x.oneByOne(t.Context(), c, e, &r, &found); err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != of.want || len(r.Outputs) > 0 || !strings.HasPrefix(r.Message, "where each input alone requires its gradient: ") {
+			t.Errorf("%v: %v %q with %d outputs", of.want, r.Status, r.Message, len(r.Outputs))
+		}
+	}
+}
