@@ -104,11 +104,15 @@ func (r *Runner) plan(ctx context.Context, request Request, expand expansion, ba
 	result *Result) ([]work, record.Toolchain, error) {
 	versions := record.Toolchain{}
 	var planned []work
-	for _, operator := range request.Operators {
-		cases, timed, err := expand(operator.Spec, request.Options)
-		if err != nil {
+	plans, timed := make([]op.Plan, len(request.Operators)), make([][]op.Case, len(request.Operators))
+	for i, operator := range request.Operators {
+		var err error
+		if plans[i], timed[i], err = expand(operator.Spec, request.Options); err != nil {
 			return nil, nil, err
 		}
+	}
+	expectJobs(backends, request.Impls, plans)
+	for i, operator := range request.Operators {
 		r.progress(Progress{Text: "loading the implementations of " + operator.Spec.Name})
 		all, err := r.load(ctx, operator.Spec.Name, backends)
 		if err != nil {
@@ -123,8 +127,8 @@ func (r *Runner) plan(ctx context.Context, request Request, expand expansion, ba
 		if err := nothingMatches(all, request.Impls, operator.Spec.Name); err != nil {
 			return nil, nil, err
 		}
-		planned = append(planned, assign(operator, cases, all, request)...)
-		planned = append(planned, assignTimed(operator, timed, all, request)...)
+		planned = append(planned, assign(operator, plans[i], all, request)...)
+		planned = append(planned, assignTimed(operator, timed[i], all, request)...)
 	}
 	return planned, versions, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"triad/internal/backend"
+	"triad/internal/op"
 	"triad/internal/record"
 )
 
@@ -14,6 +15,40 @@ import (
 type spreading interface {
 	Lanes() int
 	Together()
+	// Expect says how many jobs are to come that do not wait for each other, 0 where that is not known.
+	Expect(jobs int)
+}
+
+// expectJobs tells the backends how many jobs of a request can be judged side by side, where it names implementations:
+// those of one implementation on the cases of one pass and dtype stay together.
+func expectJobs(backends []backend.Backend, impls []string, plans []op.Plan) {
+	groups := 0
+	for _, plan := range plans {
+		seen := map[string]bool{}
+		for _, c := range plan.Cases {
+			seen[fmt.Sprint(c.Pass, " ", c.DType)] = true
+		}
+		groups += len(seen)
+	}
+	for _, b := range backends {
+		s, ok := backend.As[spreading](b)
+		if !ok {
+			continue
+		}
+		named := 0
+		for _, prefix := range impls {
+			family, variant, _ := strings.Cut(prefix, "/")
+			if !slices.Contains(b.Families(), family) {
+				continue
+			}
+			if variant == "" { // how many a family has is known when it is loaded
+				named = 0
+				break
+			}
+			named++
+		}
+		s.Expect(named * groups)
+	}
 }
 
 // lanesOf is how many jobs the backends judge side by side beyond one for each.

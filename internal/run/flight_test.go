@@ -19,10 +19,14 @@ type wide struct {
 	mu        sync.Mutex
 	lanes     int
 	now, most int
+	expected  []int
 }
 
 func (w *wide) Lanes() int { return w.lanes }
 func (w *wide) Together()  { w.lanes = 0 }
+func (w *wide) Expect(jobs int) {
+	w.expected = append(w.expected, jobs)
+}
 
 func (w *wide) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
 	reply, hello, err := w.fake.Load(ctx, operator)
@@ -136,5 +140,30 @@ func TestStopEndsCasesUnderWay(t *testing.T) {
 	}
 	if records[true] == 0 || records[true] > records[false]/2 { // three dtypes of two implementations at once, and what came before
 		t.Errorf("%d records of %d: want those of the calls that had begun", records[true], records[false])
+	}
+}
+
+// A backend that judges side by side is told how many jobs are to come where the request names implementations: one for
+// each, pass and dtype. Of a whole family nobody knows how many it has.
+func TestJobsToComeAreTold(t *testing.T) {
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []struct {
+		impls  []string
+		dtypes []string
+		want   int
+	}{{[]string{"fake/a"}, []string{"fp32"}, 1}, {[]string{"fake/a", "fake/b"}, []string{"fp32", "fp16"}, 4},
+		{[]string{"fake/a", "fake"}, []string{"fp32"}, 0}, {nil, []string{"fp32"}, 0}} {
+		w := &wide{fake: fakes(map[string]way{"fake/a": right, "fake/b": right}), lanes: 6}
+		r := &Runner{Backends: []backend.Backend{w}, Recorder: &memory{}, Stop: t.Context()}
+		if _, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Impls: of.impls, Seed: 1, Single: true,
+			Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: of.dtypes, Level: op.LevelQuick}}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(w.expected, []int{of.want}) {
+			t.Errorf("%v in %v: %v, want %d", of.impls, of.dtypes, w.expected, of.want)
+		}
 	}
 }

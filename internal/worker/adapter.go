@@ -105,13 +105,13 @@ func (a *Adapter) Load(ctx context.Context, operator string) (backend.LoadReply,
 // startOthers starts the workers of Slots beside the one of a slot, once, has them load an operator, and waits for none: one that does not come up
 // is started again, and told of, when something runs in it.
 func (a *Adapter) startOthers(ctx context.Context, besides *slot, operator string) {
-	lanes := a.Lanes()
+	ahead := a.ahead()
 	a.mu.Lock()
 	names := a.Slots
 	a.Slots = nil
 	a.mu.Unlock()
-	if names != nil && lanes > 0 {
-		names = make([]string, lanes)
+	if names != nil && ahead > 0 {
+		names = make([]string, ahead)
 		for n := range names {
 			names[n] = SpreadSlot(n)
 		}

@@ -14,6 +14,7 @@ import (
 type spread struct {
 	mu     sync.Mutex
 	over   bool
+	expect int            // the jobs that are to come, by what stays together; 0: not known
 	slots  map[string]int // by what stays together
 	loaded []int          // what each worker was given, by weight
 }
@@ -64,6 +65,25 @@ func (a *Adapter) Lanes() int {
 		return 0
 	}
 	return a.Spread
+}
+
+// Expect says how many jobs are to come that do not stay together, 0 where that is not known. No more workers than that
+// are started ahead; where more come, their workers start with them.
+func (a *Adapter) Expect(jobs int) {
+	a.spread.mu.Lock()
+	defer a.spread.mu.Unlock()
+	a.spread.expect = jobs
+}
+
+// ahead is how many of the workers that jobs are spread over are started before their jobs come.
+func (a *Adapter) ahead() int {
+	lanes := a.Lanes()
+	a.spread.mu.Lock()
+	defer a.spread.mu.Unlock()
+	if a.spread.expect > 0 {
+		return min(lanes, a.spread.expect)
+	}
+	return lanes
 }
 
 // SpreadSlot is the name of the n-th of the workers that jobs are spread over.

@@ -98,3 +98,37 @@ func TestSpreadWorkersStartTogether(t *testing.T) {
 		t.Error("the slot of an implementation is started, and nothing runs in it")
 	}
 }
+
+// Where few jobs are to come, no more workers are started ahead; jobs beyond them start theirs.
+func TestSpreadStartsNoMoreThanItsJobs(t *testing.T) {
+	a := fakeAdapter(t, "plain", nil)
+	a.Spread, a.Slots = 3, []string{"one", "two"}
+	a.Expect(1)
+	if _, _, err := a.Load(t.Context(), "copy"); err != nil {
+		t.Fatal(err)
+	}
+	started := func() (n int) {
+		for k := range a.Spread {
+			s := a.slot(SpreadSlot(k))
+			s.mu.Lock() // whoever starts it holds it meanwhile
+			if s.worker != nil {
+				n++
+			}
+			s.mu.Unlock()
+		}
+		return n
+	}
+	if n := started(); n != 1 {
+		t.Errorf("%d workers were started for one job", n)
+	}
+	for i := range 2 {
+		job := fakeJob()
+		job.Implementation.Name = fmt.Sprint("fake/", i)
+		if _, err := a.Run(t.Context(), job); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := started(); n != 2 {
+		t.Errorf("%d workers run after two jobs", n)
+	}
+}
