@@ -62,7 +62,8 @@ func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]ba
 	}
 	python := pybridge.Backend(environment, cache, options)
 	if g != nil {
-		python.Spread = spreadOver(runtime.GOMAXPROCS(0), machine().MemoryBytes, g.MemoryBytes)
+		memory := usableMemory(os.DirFS("/"), machine().MemoryBytes)
+		python.Spread = spreadOver(runtime.GOMAXPROCS(0), memory, g.MemoryBytes)
 	}
 	return []backend.Backend{kernels, python}, nil
 }
@@ -93,12 +94,16 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 			if err != nil {
 				return worker.Command{}, fmt.Errorf("find triad's own executable: %w", err)
 			}
-			return worker.Command{Path: self, Args: []string{"worker", "cuda", "--cache", filepath.Join(cache, "cuda"), "--stall", options.Limits.Stall.String()}, Env: a.compilerEnv()}, nil
+			return worker.Command{Path: self, Args: []string{"worker", "cuda", "--cache", filepath.Join(cache, "cuda"),
+				"--stall", options.Limits.Stall.String()}, Env: append(a.compilerEnv(), emulatorThreads())}, nil
 		},
 		// A process of its own for each implementation: in the emulator a wild write must not reach another's result.
 		Slot: func(implementation string) string { return strings.TrimPrefix(implementation, "cuda/") },
 	}
 }
+
+// emulatorThreads gives the emulator as many threads as a container leaves cores, which the emulator does not ask for.
+func emulatorThreads() string { return fmt.Sprintf("CUEMU_WORKERS=%d", runtime.GOMAXPROCS(0)) }
 
 // compilerEnv is what a worker that compiles sees of our environment.
 func (a *app) compilerEnv() []string {
