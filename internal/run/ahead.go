@@ -13,9 +13,9 @@ type ahead struct {
 	prepare func() (*prepared, error) // nil: nothing is begun
 }
 
-// begin prepares a case in the background. A panic is that of whoever takes it.
+// begin prepares a case in the background. A panic is an error of whoever takes it: whoever waits works on another case.
 func (a *ahead) begin(x *execution, w work) {
-	a.key, a.prepare = w.Key(), sync.OnceValues(func() (*prepared, error) { return x.prepare(w) })
+	a.key, a.prepare = w.Key(), sync.OnceValues(func() (*prepared, error) { return x.prepareGuarded(w) })
 	once := a.prepare
 	panics.Go(func() { _, _ = once() }, func(error) {})
 }
@@ -35,5 +35,11 @@ func (a *ahead) take(x *execution, w work) (*prepared, error) {
 	if once != nil && begun {
 		return once()
 	}
+	return x.prepareGuarded(w)
+}
+
+// prepareGuarded is prepare whose panic is an error that names the case.
+func (x *execution) prepareGuarded(w work) (c *prepared, err error) {
+	defer panics.Caught(&err, func() string { return "preparing " + describe(w.Case) })
 	return x.prepare(w)
 }

@@ -1,15 +1,17 @@
 package run
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"triad/internal/op"
+	"triad/internal/panics"
 	"triad/internal/truth"
 )
 
-// What is prepared ahead is what is taken where it is the case that comes next; another is prepared when it is asked for, and a panic reaches
-// whoever takes it.
+// What is prepared ahead is what is taken where it is the case that comes next; another is prepared when it is asked for, and a panic is
+// the error of whoever takes it, not of whoever waits.
 func TestAhead(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -38,11 +40,10 @@ func TestAhead(t *testing.T) {
 		t.Errorf("another case than the one that was begun: %v", err)
 	}
 	x.ahead.begin(x, work{Case: plan.Cases[0]}) // without an operator
-	defer func() {
-		if p := recover(); p == nil || !strings.Contains(p.(error).Error(), "nil pointer") {
-			t.Errorf("recovered %v", p)
-		}
-	}()
-	_, _ = x.ahead.take(x, work{Case: plan.Cases[0]})
-	t.Error("the panic was lost")
+	x.ahead.wait()                              // whoever works on another case
+	_, err = x.ahead.take(x, work{Case: plan.Cases[0]})
+	e := panics.In(err)
+	if e == nil || !strings.Contains(err.Error(), "nil pointer") || !slices.Equal(e.Doing, []string{"preparing " + describe(one.Case)}) {
+		t.Errorf("%v", err)
+	}
 }
