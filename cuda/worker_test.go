@@ -86,6 +86,7 @@ type worker struct {
 	replies *bufio.Reader
 	memory  *os.File
 	id      int64
+	hello   backend.HelloReply
 	process *exec.Cmd  // nil for one in this process
 	ended   chan error // what Serve returned, or the process
 }
@@ -94,6 +95,20 @@ const testMemory = 1 << 20
 
 // startWorker starts a worker, in this process or in one of its own, and greets it.
 func startWorker(t *testing.T, inProcess bool) *worker {
+	t.Helper()
+	var device Device // nil: the worker is a process of its own
+	if inProcess {
+		device = NewEmulator(testSources(), testCache)
+	}
+	w := startWorkerOn(t, device)
+	if w.hello.Device != "emulator" || w.hello.Versions["compiler"] == "" || len(w.hello.Versions["emulator"]) != 12 || w.hello.PID == 0 {
+		t.Fatalf("hello: %+v", w.hello)
+	}
+	return w
+}
+
+// startWorkerOn starts a worker on a device in this process, or in a process of its own, and greets it.
+func startWorkerOn(t *testing.T, device Device) *worker {
 	t.Helper()
 	needCompiler(t)
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -109,9 +124,9 @@ func startWorker(t *testing.T, inProcess bool) *worker {
 		t.Fatal(err)
 	}
 	w := &worker{t: t, memory: memory, ended: make(chan error, 1)}
-	if inProcess {
+	if device != nil {
 		go func() {
-			err := Serve(context.Background(), NewEmulator(testSources(), testCache), testSpec, theirs, memory)
+			err := Serve(context.Background(), device, testSpec, theirs, memory)
 			theirs.Close()
 			w.ended <- err
 		}()
@@ -144,10 +159,9 @@ func startWorker(t *testing.T, inProcess bool) *worker {
 		w.ended <- nil
 		memory.Close()
 	})
-	var hello backend.HelloReply
-	w.must(backend.Request{Do: backend.DoHello, Hello: &backend.HelloArgs{Protocol: backend.Protocol, MemoryBytes: testMemory}}, &hello)
-	if hello.Protocol != backend.Protocol || hello.Device != "emulator" || hello.Versions["compiler"] == "" || len(hello.Versions["emulator"]) != 12 || hello.PID == 0 {
-		t.Fatalf("hello: %+v", hello)
+	w.must(backend.Request{Do: backend.DoHello, Hello: &backend.HelloArgs{Protocol: backend.Protocol, MemoryBytes: testMemory}}, &w.hello)
+	if w.hello.Protocol != backend.Protocol {
+		t.Fatalf("hello: %+v", w.hello)
 	}
 	return w
 }

@@ -1,0 +1,218 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// clocked is the emulator with a clock that the test says: times are made up, and what is captured is run when it is
+// replayed. A nil function does what a GPU does.
+type clocked struct {
+	Device
+	begin     func() error
+	launch    func(call int) Finding // the number of the call, from 1
+	differing func(a, b Buffer) (int64, error)
+	calls     int
+	captured  []*Call
+	capturing bool
+}
+
+var _ Clocked = (*clocked)(nil)
+
+func (c *clocked) Library(ctx context.Context, file string) (Library, error) {
+	if file == RuntimeName {
+		return Library{Path: file}, nil
+	}
+	return c.Device.Library(ctx, file)
+}
+
+func (c *clocked) Copy(to, from Buffer) error {
+	bytes := make([]byte, from.Bytes)
+	if err := c.CopyOut(bytes, from); err != nil {
+		return err
+	}
+	return c.CopyIn(to, bytes)
+}
+
+// Launch runs a call as a GPU does, without an order.
+func (c *clocked) Launch(call *Call, _ string) (Finding, error) {
+	return c.Device.Launch(call, "forward")
+}
+
+func (c *clocked) Clock(string) (Clock, error) { return stream{c}, nil }
+
+// stream is its clock, and the only stream.
+type stream struct{ *clocked }
+
+func (c stream) Physics() (backend.DevicePhysics, error) {
+	return backend.DevicePhysics{L2Bytes: 64}, nil
+}
+func (c stream) Open() (Timer, error)                        { return c, nil }
+func (c stream) Ruler(string, Buffer, Buffer, uintptr) error { return nil }
+func (c stream) Stream() uintptr                             { return 1 }
+func (c stream) Kernels() ([]backend.LaunchFact, error)      { return nil, nil }
+func (c stream) Settle(int64) error                          { return nil }
+func (c stream) Start() error                                { return nil }
+func (c stream) Stop() (float64, error)                      { return 1000, nil }
+func (c stream) Close()                                      {}
+
+func (c stream) Differing(a, b Buffer) (int64, error) {
+	if c.differing != nil {
+		return c.differing(a, b)
+	}
+	return 0, nil
+}
+
+func (c stream) Begin() error {
+	c.capturing, c.captured = true, nil
+	if c.begin != nil {
+		c.capturing = false
+		return c.begin()
+	}
+	return nil
+}
+
+func (c stream) Launch(call *Call) Finding {
+	if c.calls++; c.launch != nil {
+		if f := c.launch(c.calls); f.Status != op.StatusUnknown {
+			return f
+		}
+	}
+	if c.capturing {
+		c.captured = append(c.captured, call)
+		return Finding{}
+	}
+	f, _ := c.clocked.Launch(call, "")
+	return f
+}
+
+func (c stream) End(bool) (int64, error) {
+	c.capturing = false
+	return int64(len(c.captured)), nil
+}
+
+func (c stream) Replay(n int) ([]float64, error) {
+	for _, call := range c.captured {
+		if f, err := c.clocked.Launch(call, ""); err != nil || f.Status != op.StatusUnknown {
+			return nil, errors.Join(err, &DeviceLost{Message: f.Message})
+		}
+	}
+	return slices.Repeat([]float64{1000}, n), nil
+}
+
+// timed prepares a variant of scale on a device with a clock, and times and finishes it where it can.
+func timed(t *testing.T, c *clocked, variant string, n int) (backend.PrepareReply, backend.TimeReply, backend.FinishReply) {
+	t.Helper()
+	c.Device = NewEmulator(testSources(), testCache)
+	w := startWorkerOn(t, c)
+	w.load("scale")
+	args := w.scale(variant, n, []string{"y"}, backend.Launch{Poison: "a"})
+	var prepared backend.PrepareReply
+	var times backend.TimeReply
+	var finished backend.FinishReply
+	w.must(measuring(backend.MeasureArgs{Step: backend.StepPrepare, Prepare: &backend.PrepareArgs{Run: &args, Cold: true, GraphNS: 1}}), &prepared)
+	if prepared.Status != op.StatusUnknown {
+		return prepared, times, finished
+	}
+	w.must(measuring(backend.MeasureArgs{Step: backend.StepTime, Time: &backend.TimeArgs{Samples: 2}}), &times)
+	if times.Status != op.StatusUnknown {
+		return prepared, times, finished
+	}
+	outputs := w.scale(variant, n, []string{"y"}, backend.Launch{Poison: "a"}, backend.Launch{Poison: "b"}).Launches
+	w.must(measuring(backend.MeasureArgs{Step: backend.StepFinish, Finish: &backend.FinishArgs{Launches: outputs}}), &finished)
+	return prepared, times, finished
+}
+
+func measuring(args backend.MeasureArgs) backend.Request {
+	args.Arm = 1
+	return backend.Request{Do: backend.DoMeasure, Measure: &args}
+}
+
+// An arm that is right is timed and gives what its calls wrote.
+func TestArm(t *testing.T) {
+	prepared, times, finished := timed(t, &clocked{}, "right", 8)
+	if prepared.Mode != "graph" || prepared.Sets < 2 || len(times.SamplesNS) != 2 || len(finished.Launches) != 2 || len(finished.Differing) > 0 {
+		t.Errorf("%+v\n%+v\n%+v", prepared, times, finished)
+	}
+}
+
+// Neither a call nor a ruler is an error of the harness.
+func TestArmOfNothing(t *testing.T) {
+	w := startWorkerOn(t, &clocked{Device: NewEmulator(testSources(), testCache)})
+	err := w.call(measuring(backend.MeasureArgs{Step: backend.StepPrepare, Prepare: &backend.PrepareArgs{}}), &backend.PrepareReply{})
+	if err == nil || !strings.Contains(err.Error(), "neither a run nor a ruler is given") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What declines a call declines to be timed with it.
+func TestArmThatDeclines(t *testing.T) {
+	prepared, _, _ := timed(t, &clocked{}, "right", 1500)
+	if prepared.Status != op.StatusUnsupported || prepared.Message != "1500 elements, want at most 1024" {
+		t.Errorf("%v %q", prepared.Status, prepared.Message)
+	}
+}
+
+// A stream that cannot be captured is timed between events, with the reason.
+func TestArmOnAStreamThatCannotBeCaptured(t *testing.T) {
+	prepared, times, _ := timed(t, &clocked{begin: func() error { return errors.New("CUDA error 901") }}, "right", 8)
+	if prepared.Mode != "events" || prepared.ModeReason != "CUDA error 901" || len(times.SamplesNS) != 2 || times.SamplesNS[0] <= 0 {
+		t.Errorf("%+v\n%+v", prepared, times)
+	}
+}
+
+// A call that fails when it is launched again lost the device.
+func TestArmThatFailsWhenItIsTimed(t *testing.T) {
+	c := &clocked{begin: func() error { return errors.New("CUDA error 901") }}
+	c.launch = func(call int) Finding {
+		if call <= 10*backend.MostSets {
+			return Finding{}
+		}
+		return Finding{Status: op.StatusCrash, Message: "CUDA error 719"}
+	}
+	c.Device = NewEmulator(testSources(), testCache)
+	w := startWorkerOn(t, c)
+	w.load("scale")
+	args := w.scale("right", 8, []string{"y"}, backend.Launch{Poison: "a"})
+	var prepared backend.PrepareReply
+	w.must(measuring(backend.MeasureArgs{Step: backend.StepPrepare, Prepare: &backend.PrepareArgs{Run: &args, GraphNS: 1}}), &prepared)
+	c.calls = 10 * backend.MostSets
+	var times backend.TimeReply
+	w.must(measuring(backend.MeasureArgs{Step: backend.StepTime, Time: &backend.TimeArgs{Samples: 2}}), &times)
+	if times.Status != op.StatusCrash || times.Message != "CUDA error 719" || !times.Fatal {
+		t.Errorf("%+v\n%+v", prepared, times)
+	}
+}
+
+// Of each output the first set is told whose bits are others, with the inputs that changed.
+func TestArmWhoseSetsDiffer(t *testing.T) {
+	_, _, finished := timed(t, &clocked{differing: func(a, _ Buffer) (int64, error) { return int64(len(a.Name)), nil }}, "right", 8)
+	if len(finished.Differing) != 1 {
+		t.Fatalf("%+v", finished)
+	}
+	if d := finished.Differing[0]; d.Output != "y" || d.Set != 1 || d.Bytes != 1 || len(d.Inputs) != 1 || d.Inputs[0] != "x" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A device that is lost when the sets are compared is the call's crash.
+func TestArmWhoseDeviceIsLostAtItsEnd(t *testing.T) {
+	_, _, finished := timed(t, &clocked{differing: func(Buffer, Buffer) (int64, error) { return 0, &DeviceLost{Message: "CUDA error 700"} }}, "right", 8)
+	if !finished.Fatal || len(finished.Launches) != 1 || finished.Launches[0].Status != op.StatusCrash || finished.Launches[0].Message != "CUDA error 700" {
+		t.Errorf("%+v", finished)
+	}
+}
+
+// What timed calls write beside their outputs is found when their memory is freed.
+func TestArmThatWritesOutOfBounds(t *testing.T) {
+	prepared, _, finished := timed(t, &clocked{}, "beyond", 7)
+	if !finished.Fatal || len(finished.Launches) == 0 || finished.Launches[0].Status != op.StatusOutOfBounds {
+		t.Errorf("%+v\n%+v", prepared, finished)
+	}
+}
