@@ -378,10 +378,9 @@ func (x *execution) judgeTimed(c *prepared, k *contender, outcome backend.Outcom
 	if status.Weight() != op.Bad {
 		return op.StatusUnknown, ""
 	}
-	for _, v := range verdicts {
-		if v.Status == status {
-			return status, "what the timed calls wrote: " + v.Sentence
-		}
+	text := "what the timed calls wrote is not accepted"
+	if worst := slices.IndexFunc(verdicts, func(v judge.Verdict) bool { return v.Status == status }); worst >= 0 {
+		text = "what the timed calls wrote: " + verdicts[worst].Sentence
 	}
-	return status, "what the timed calls wrote is not accepted"
+	return status, text
 }

@@ -27,6 +27,11 @@ func measuring(mode string, r backend.Request, reply func(int64, any)) {
 	case m.Step == backend.StepTime && mode == "hangs while it is timed":
 	case m.Step == backend.StepTime && mode == "breaks while it is timed":
 		reply(r.ID, backend.TimeReply{Status: op.StatusCrash, Message: "illegal address", Fatal: true})
+	case m.Step == backend.StepTime && mode == "judges itself while it is timed":
+		reply(r.ID, backend.TimeReply{Status: op.StatusPass, Message: "all is well"})
+	case m.Step == backend.StepTime && mode == "ends while it is timed":
+		reply(r.ID, backend.TimeReply{SamplesNS: make([]float64, m.Time.Samples), Fatal: true})
+		os.Exit(0)
 	case m.Step == backend.StepTime && mode == "stumbles while it is timed":
 		text, _ := json.Marshal(backend.Reply{ID: r.ID, Error: "measure: KeyError: 'tile'\n  fake/good  PASS"})
 		syscall.Write(3, append(text, '\n'))
@@ -120,14 +125,16 @@ func TestWhatIsTimedIsPending(t *testing.T) {
 // What an arm dies of is its outcome; an arm of a worker that is gone says so, and the next one finds a fresh worker.
 func TestMeasureMisbehaviour(t *testing.T) {
 	for mode, want := range map[string]string{"dies while it is timed": "died by signal segmentation fault", "breaks while it is timed": "illegal address",
-		"stumbles while it is timed": "the worker could not time it: measure: measure: KeyError: 'tile'; fake/good  PASS",
-		"gives too few samples":      "1 samples, asked for 2"} {
+		"stumbles while it is timed":      "the worker could not time it: measure: measure: KeyError: 'tile'; fake/good  PASS",
+		"judges itself while it is timed": "the worker says PASS, which is not for a worker to say",
+		"ends while it is timed":          "the worker ended after it was asked to time",
+		"gives too few samples":           "1 samples, asked for 2"} {
 		_, m, _ := measured(t, mode)
 		_, outcome, err := m.Time(t.Context(), backend.TimeArgs{Samples: 2})
 		if err != nil || outcome.Status != op.StatusCrash || !strings.Contains(outcome.Sentence, want) {
 			t.Errorf("%s: %+v %v", mode, outcome, err)
 		}
-		if strings.HasPrefix(mode, "gives") || strings.HasPrefix(mode, "stumbles") {
+		if strings.HasPrefix(mode, "gives") || strings.HasPrefix(mode, "stumbles") || strings.HasPrefix(mode, "judges") {
 			continue
 		}
 		if outcome, _, err := m.Finish(t.Context()); err != nil || outcome.Status != op.StatusCrash {
