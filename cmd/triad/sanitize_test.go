@@ -134,3 +134,16 @@ func TestCovered(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// A finding without a file is placed by its kernel, one without a line by its file.
+func TestSanitizedPlaces(t *testing.T) {
+	var s sanitized
+	s.Findings = []gpuworker.Finding{{Kernel: "beyond(float *)"}, {Kernel: "k", File: "a.cu"}, {Kernel: "k", File: "a.cu", Line: 7}}
+	var places []string
+	for _, f := range lines([]sanitized{s})[0].Findings {
+		places = append(places, f.Place)
+	}
+	if want := []string{"beyond(float *)", "a.cu", "a.cu:7"}; !slices.Equal(places, want) {
+		t.Errorf("%q, want %q", places, want)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"triad/internal/backend"
 	"triad/internal/need"
@@ -118,6 +119,16 @@ func TestAsk(t *testing.T) {
 				t.Errorf("got %q, want it to say %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A driver that does not answer is told of, and is not waited for beyond the end of the run.
+func TestAskADriverThatHangs(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := Ask(ctx, script(t, "exec sleep 1000"), []string{"PATH=" + os.Getenv("PATH")})
+	if got := missing(t, err); !strings.Contains(got, "did not list its GPUs") {
+		t.Errorf("%q", got)
 	}
 }
 

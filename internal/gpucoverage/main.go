@@ -163,12 +163,15 @@ func functionsOf(name string, text []byte) (map[int]string, error) {
 	return at, nil
 }
 
+// remark is what stands behind a statement.
+var remark = regexp.MustCompile(`\s+// .*$`)
+
 var handsOn = regexp.MustCompile(`^(return .*\berr\b.*|return .*(fmt\.Errorf|ctx\.Err)\(.*|return|continue|break|case .*err.*:|\}.*|.*\{)$`)
 
 // onlyHandsOn says whether a block does nothing but to hand an error on.
 func onlyHandsOn(lines []string) bool {
 	for i, line := range lines {
-		line = strings.TrimSpace(line)
+		line = strings.TrimSpace(remark.ReplaceAllString(line, ""))
 		if i == 0 && !strings.HasSuffix(line, "{") && len(lines) > 1 {
 			return false
 		}

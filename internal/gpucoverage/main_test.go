@@ -55,4 +55,7 @@ func TestCheck(t *testing.T) {
 	if lines := []string{"if err != nil {", "return err", "}"}; !onlyHandsOn(lines) || onlyHandsOn(slices.Concat(lines, []string{"work()"})) {
 		t.Error("what hands an error on")
 	}
+	if lines := []string{"if err != nil && !is { // of nobody", "return f, err // as it is", "}"}; !onlyHandsOn(lines) {
+		t.Error("what hands an error on, with remarks")
+	}
 }

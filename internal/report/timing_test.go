@@ -159,3 +159,23 @@ func TestABackwardWithItsForwardIsComparedWithASum(t *testing.T) {
 		t.Errorf("without a sum: %v\n%s", err, out.String())
 	}
 }
+
+// What computes much for its bytes has a rate in FLOP/s.
+func TestRate(t *testing.T) {
+	for want, timing := range map[string]record.Timing{
+		"2.000 TB/s":  {MedianNS: 1000, Bytes: 2_000_000, FLOPs: 4_000_000},
+		"800 TFLOP/s": {MedianNS: 1000, Bytes: 2_000_000, FLOPs: 800_000_000_000 / 1000},
+	} {
+		if got := rate(&timing); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// A timing in a line ends with what is to be said of it.
+func TestTimingWords(t *testing.T) {
+	got := timingWords(record.Timing{Status: op.StatusImpossible, N: 30, MedianNS: 5, Message: "5.0 ns a call: too fast\n"})
+	if got != "IMPOSSIBLE, 30 samples; 5.0 ns a call: too fast" {
+		t.Errorf("%q", got)
+	}
+}

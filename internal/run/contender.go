@@ -71,11 +71,8 @@ func (k *contender) fail(o backend.Outcome) {
 	}
 }
 
-// medianNS is what one call took so far, or seemed to take before the rounds; of who cannot be timed, infinity.
+// medianNS is what one call took so far, or seemed to take before the rounds, of a contender that has an arm.
 func (k *contender) medianNS() float64 {
-	if k.arm == nil {
-		return math.Inf(1)
-	}
 	if kept := k.kept(); len(kept) > 0 {
 		return stats.Median(kept)
 	}

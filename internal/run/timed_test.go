@@ -77,12 +77,15 @@ func TestTimedSetsThatMayVary(t *testing.T) {
 	}
 }
 
-// A cold timing whose sets fit into the cache says that it is none.
+// A cold timing whose sets fit into the cache says that it is none, unless the call is too slow for that to matter.
 func TestNotCold(t *testing.T) {
-	f := timedFakes(t, 0.003, map[string]float64{"fake/small": 1e5})
+	f := timedFakes(t, 0.003, map[string]float64{"fake/small": 1e4, "fake/slow": 2e4})
 	result := benchOn(t, &altered{timedFake: f, facts: func(p *backend.PrepareReply) { p.RotatedBytes = 1 << 10 }})
 	if got := timingOf(t, result, "fake/small"); !strings.HasSuffix(got.Message, "4 sets fit into the L2 cache: not cold") {
 		t.Errorf("%q", got.Message)
+	}
+	if got := timingOf(t, result, "fake/slow"); got.Message != "" {
+		t.Errorf("of a slow call: %q", got.Message)
 	}
 }
 
