@@ -102,6 +102,17 @@ func TestCIStartsFromNothing(t *testing.T) {
 	}
 }
 
+// Without packages all is tested, the tests on the fake GPU once, with what they reach counted.
+func TestCICountsWhatTheFakeGPUReaches(t *testing.T) {
+	cmd, played := ciRun(t, "well", t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if args, err := os.ReadFile(played + ".args"); err != nil || string(args) != "test gpu-coverage SKIP=^TestFakeGPU$$\n" {
+		t.Errorf("make was told %q, %v", args, err)
+	}
+}
+
 // A long TMPDIR would make the paths of sockets longer than they can be.
 func TestCIAvoidsALongTMPDIR(t *testing.T) {
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 60))
