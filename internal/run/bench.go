@@ -74,6 +74,10 @@ func (x *execution) benchCase(ctx context.Context, w work, after []work) (err er
 	}
 	began := time.Now()
 	c, err := x.ahead.take(x, w)
+	if errors.Is(err, errLeft) {
+		x.cutShort()
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
 	}
@@ -90,6 +94,10 @@ func (x *execution) benchCase(ctx context.Context, w work, after []work) (err er
 		return slices.IndexFunc(w.entries, func(e entry) bool { return e.implementation.Name == r.Impl })
 	}
 	slices.SortStableFunc(x.result.Records[from:], func(a, b record.Record) int { return at(a) - at(b) }) // not as they came in
+	if x.leaves(c) {
+		x.cutShort()
+		return nil
+	}
 	x.ahead.wait()
 	x.result.spend("running and judging", began)
 	return x.time(ctx, c, x.result.Records[from:])
@@ -132,7 +140,11 @@ func timeable(r record.Record) bool {
 func (x *execution) time(ctx context.Context, c *prepared, records []record.Record) (err error) {
 	defer panics.Caught(&err, func() string { return "timing what passed on " + describe(c.Case) })
 	for _, regime := range x.request.Timing.Regimes {
-		if err := x.inRegime(ctx, regime, c, records); err != nil {
+		if x.leaves(c) {
+			x.cutShort()
+			return nil
+		}
+		if err := x.inRegime(ctx, regime, c, records); err != nil && !errors.Is(err, errLeft) {
 			return err
 		}
 	}
@@ -178,6 +190,10 @@ func (x *execution) oneHeat(ctx context.Context, h *heat, c *prepared, records [
 	began = time.Now()
 	err := h.finish(ctx, c)
 	x.result.spend("judging what they wrote", began)
+	if err == nil && x.leaves(c) {
+		x.cutShort()
+		return errLeft
+	}
 	return err
 }
 

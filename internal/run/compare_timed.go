@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -139,6 +140,10 @@ func (x *execution) timeOne(ctx context.Context, w timedWork, after []work) erro
 		return x.benchCase(ctx, w.work, after)
 	}
 	c, err := x.ahead.take(x, w.work)
+	if errors.Is(err, errLeft) {
+		x.cutShort()
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", describe(w.Case), err)
 	}

@@ -260,6 +260,9 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	if errors.Is(x.failure, errLeft) {
+		x.result.Interrupted, x.failure = true, nil
+	}
 	if ctx.Err() == nil && x.failure == nil {
 		x.failure = x.recordBroken(broken)
 	}
@@ -337,33 +340,19 @@ func (x *execution) allEntries(ctx context.Context, c *prepared, entries []entry
 				if failures[i] = x.oneEntry(ctx, c, entries[i]); errors.Is(failures[i], errLeft) {
 					failures[i], left = nil, true
 				}
-				if left && x.leaves() {
+				if left && x.leaves(c) {
 					x.cutShort()
 				}
-				if failures[i] != nil || x.leaves() {
+				if failures[i] != nil || x.leaves(c) {
 					return
 				}
 			}
 		})
 	}
-	if err := errors.Join(group.Wait(), errors.Join(failures...)); err != nil || x.leaves() {
+	if err := errors.Join(group.Wait(), errors.Join(failures...)); err != nil || x.leaves(c) {
 		return err
 	}
 	return x.compareEntries(c)
-}
-
-// errLeft is why an entry that was waiting for its turn was not run.
-var errLeft = errors.New("left for a resumed run")
-
-// leaves says whether entries that have not begun are left for a resumed run: where many cases are judged side by side, a run that is told to stop
-// finishes the calls that are under way, and no more. Elsewhere it finishes its cases.
-func (x *execution) leaves() bool { return x.lanes > 0 && x.Stop.Err() != nil }
-
-// cutShort notes that entries of cases under way were left for a resumed run.
-func (x *execution) cutShort() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.result.Interrupted = true
 }
 
 // recordBroken records, of what a run that was stopped leaves, what could not be built or imported: that may be what it was stopped for, and no
@@ -413,6 +402,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	}
 	if err := x.oneByOne(ctx, c, e, &r, &found); err != nil {
 		return err
+	}
+	if c.large() && x.toldToStop() {
+		return errLeft // what was judged meanwhile may be judged in part
 	}
 	x.known(c, e, found, &r)
 	r.Wall = time.Since(began)

@@ -46,7 +46,7 @@ func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.O
 	l := x.lossesOf(e, c.DType)
 	l.turn.Lock()
 	defer l.turn.Unlock()
-	if x.leaves() { // it was told to stop while this waited
+	if x.leaves(c) { // it was told to stop while this waited
 		return backend.Outcome{}, nil, errLeft
 	}
 	if given := l.ruling(); given != nil {

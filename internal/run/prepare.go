@@ -27,7 +27,8 @@ type prepared struct {
 	sample  *truth.Sample // nil: every element is judged
 	// sizesAlone: the case is timed once it is judged, so that what is compiled for it is for its sizes alone
 	sizesAlone bool
-	byRows     bool // the truth of large outputs is computed row by row while they are judged
+	byRows     bool            // the truth of large outputs is computed row by row while they are judged
+	stop       context.Context // done: no more rows of it are computed
 	parts      truth.PartTruths
 
 	mu     sync.Mutex
@@ -49,7 +50,7 @@ type previousOutputs map[string][]float64
 
 // prepare makes the inputs of a case, computes the truth under the default contract and asks whether the case can tell right from wrong.
 func (x *execution) prepare(w work) (*prepared, error) {
-	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}}
+	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}, stop: x.Stop}
 	var err error
 	if c.sample, err = sampleOf(w, x.request.Seed); err != nil {
 		return nil, err
@@ -66,11 +67,17 @@ func (x *execution) prepare(w work) (*prepared, error) {
 			return nil, err
 		}
 	}
+	if c.large() && x.toldToStop() {
+		return nil, errLeft
+	}
 	truth, err := c.truth(w.operator.Spec.DefaultContract(w.DType))
 	if err != nil {
 		return nil, err
 	}
 	c.powers = x.powersOf(c, truth)
+	if c.large() && x.toldToStop() { // so may the powers be asked in part
+		return nil, errLeft
+	}
 	if x.Dumper != nil {
 		if err := x.Dumper.Case(w.Case, append(slices.Clone(c.given), c.saved...), truth); err != nil {
 			return nil, err
@@ -119,7 +126,8 @@ func (c *prepared) truth(contract string) (judge.Truth, error) {
 	if !ok {
 		once = sync.OnceValues(func() (judge.Truth, error) {
 			if c.byRows {
-				return c.operator.TruthByRows(c.Case, contract, c.truthInputs())
+				truth, err := c.operator.TruthByRows(c.Case, contract, c.truthInputs())
+				return untilStopped(c.stop, truth), err
 			}
 			return c.operator.TruthOf(c.Case, contract, c.truthInputs(), c.sample)
 		})
