@@ -146,7 +146,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	}
 	defer s.Close(&err)
 	result, end, err := s.Run(ctx, (*run.Runner).Bench, nil)
-	if end.Usage() {
+	if end.Usage() || !s.Recorded() { // there is nothing to print
 		return end.Failure(err)
 	}
 	return end.Failure(errors.Join(err, a.printBench(s, result, o, end)))
@@ -154,9 +154,6 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 
 // printBench prints a result as tables, or as JSON lines.
 func (a *app) printBench(s *session.Session, result run.Result, o *benchOptions, end session.Ending) error {
-	if !s.Recorded() {
-		return nil
-	}
 	if o.json {
 		for _, r := range result.Records {
 			if err := report.JSON(a.out, r); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"triad/internal/backend"
@@ -41,7 +42,7 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 	for name, of := range map[string]struct {
 		at               int
 		records, timings int
-	}{"while it is judged": {1, 0, 0}, "while what the timed calls wrote is judged": {2, 1, 0}, "never": {9, 1, 1}} {
+	}{"while it is judged": {1, 0, 0}, "while what the timed calls wrote is judged": {2, 1, 0}, "never": {9, 1, 2}} {
 		t.Run(name, func(t *testing.T) {
 			stop, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -56,7 +57,9 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 			}}
 			kept := &memory{}
 			r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: stop}
-			result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
+			plan := coldPlan
+			plan.Regimes = []Regime{{Cold: true}, {}}
+			result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &plan, Options: op.Options{
 				Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 64, "cols": 100}}})
 			if err != nil || result.Interrupted != (stop.Err() != nil) {
 				t.Fatalf("interrupted %v, %v", result.Interrupted, err)
@@ -94,6 +97,42 @@ func TestStopLeavesALargeComparison(t *testing.T) {
 				Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}})
 			if err != nil || len(kept.records) != of.records || result.Interrupted != (of.records == 0) {
 				t.Errorf("%d records, want %d; interrupted %v, %v", len(kept.records), of.records, result.Interrupted, err)
+			}
+		})
+	}
+}
+
+// A large case that is not prepared yet is left: one that would be judged and timed, and one that was judged.
+func TestStopLeavesALargeCaseUnprepared(t *testing.T) {
+	smallIsLarge(t)
+	o, err := catalog.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]struct {
+		verb    func(*Runner, context.Context, Request) (Result, error)
+		at      func(Progress) bool
+		records int
+	}{
+		"bench":   {(*Runner).Bench, func(p Progress) bool { return p.Cases > 0 }, 0},
+		"compare": {(*Runner).Compare, func(p Progress) bool { return strings.HasPrefix(p.Text, "timing what passes") }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stop, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			f := timedFakes(t, 0.003, map[string]float64{"fake/right": 1e5})
+			kept := &memory{}
+			r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: stop, Progress: func(p Progress) {
+				if of.at(p) {
+					cancel()
+				}
+			}}
+			result, err := of.verb(r, t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Single: true, Timing: &coldPlan,
+				Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 64, "cols": 100},
+					Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}})
+			if err != nil || !result.Interrupted || len(kept.records) != of.records || len(kept.timings) > 0 {
+				t.Errorf("%d records, want %d; %d timings; interrupted %v, %v", len(kept.records), of.records, len(kept.timings),
+					result.Interrupted, err)
 			}
 		})
 	}

@@ -140,6 +140,9 @@ func TestMeasureMisbehaviour(t *testing.T) {
 		if outcome, _, err := m.Finish(t.Context()); err != nil || outcome.Status != op.StatusCrash {
 			t.Errorf("%s, afterwards: %+v %v", mode, outcome, err)
 		}
+		if _, outcome, err := m.Time(t.Context(), backend.TimeArgs{Samples: 2}); err != nil || outcome.Sentence != workerGone.Sentence {
+			t.Errorf("%s, timed again: %+v %v", mode, outcome, err)
+		}
 	}
 	for _, mode := range []string{"fails when it is finished", "fails when it is finished, for good"} {
 		_, m, _ := measured(t, mode)
