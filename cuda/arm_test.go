@@ -11,8 +11,8 @@ import (
 	"triad/internal/op"
 )
 
-// clocked is the emulator with a clock that the test says: times are made up, and what is captured is run when it is
-// replayed. A nil function does what a GPU does.
+// clocked is the emulator with a clock that the test says: times are made up, and what is captured is run
+// when it is replayed. A nil function does what a GPU does.
 type clocked struct {
 	Device
 	begin     func() error

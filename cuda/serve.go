@@ -17,9 +17,10 @@ import (
 	"triad/internal/op"
 )
 
-// ServeCatalog serves a driver's requests with a device, the operators of the catalog and, where spec is a path, the one that it describes: conn
-// is the stream socket, memory the shared memory with all tensors. It returns after "bye", and after a reply that says that the process is no longer
-// clean. When the driver closes conn the process ends at once, with what it has started.
+// ServeCatalog serves a driver's requests with a device, the operators of the catalog and, where spec is a
+// path, the one that it describes: conn is the stream socket, memory the shared memory with all tensors. It
+// returns after "bye", and after a reply that says that the process is no longer clean. When the driver
+// closes conn the process ends at once, with what it has started.
 func ServeCatalog(ctx context.Context, device Device, spec string, conn, memory *os.File) error {
 	own, err := ownSpec(spec)
 	if err != nil {

@@ -27,8 +27,8 @@ import (
 // every device in this one shares it.
 var testCache string
 
-// TestMain is also the worker that the tests start: with TRIAD_TEST_WORKER set to a cache folder it serves descriptors 3 and 4;
-// with "busy" it does so on a device that never answers.
+// TestMain is also the worker that the tests start: with TRIAD_TEST_WORKER set to a cache folder it serves
+// descriptors 3 and 4; with "busy" it does so on a device that never answers.
 func TestMain(m *testing.M) {
 	if folder := os.Getenv("TRIAD_TEST_WORKER"); folder != "" {
 		serve := func() error {

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// memoryLimit is how many bytes of memory a container leaves to this process: the least limit among its control group
-// and those around it, of version 2 (memory.max) or 1 (memory.limit_in_bytes); 0 where none is set or can be read. root
-// is the file system. The runtime of Go reads the limit of the cores, cpu.max or cpu.cfs_quota_us, for GOMAXPROCS itself.
+// memoryLimit is how many bytes of memory a container leaves to this process: the least limit among its
+// control group and those around it, of version 2 (memory.max) or 1 (memory.limit_in_bytes); 0 where none is
+// set or can be read. root is the file system. The runtime of Go reads the limit of the cores, cpu.max or
+// cpu.cfs_quota_us, for GOMAXPROCS itself.
 func memoryLimit(root fs.FS) int64 {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -38,8 +39,9 @@ func memoryLimit(root fs.FS) int64 {
 	return least
 }
 
-// leastUpwards is the least number in the files of a name in a group's folder and those around it; 0 where there is none. Inside
-// a container the folder of the group is often not to be seen, and its limits stand in the outermost folder.
+// leastUpwards is the least number in the files of a name in a group's folder and those around it; 0 where
+// there is none. Inside a container the folder of the group is often not to be seen, and its limits stand in
+// the outermost folder.
 func leastUpwards(root fs.FS, base, group, file string) int64 {
 	least := int64(0)
 	for group = path.Join("/", group); ; group = path.Dir(group) {
@@ -56,8 +58,8 @@ func leastUpwards(root fs.FS, base, group, file string) int64 {
 	}
 }
 
-// usableMemory is how many bytes of memory this process and its workers may take: the machine's, or what a container
-// leaves of it.
+// usableMemory is how many bytes of memory this process and its workers may take: the machine's, or what a
+// container leaves of it.
 func usableMemory(root fs.FS, machine int64) int64 {
 	if limit := memoryLimit(root); limit > 0 {
 		return min(limit, machine)

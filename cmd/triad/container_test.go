@@ -5,8 +5,8 @@ import (
 	"testing/fstest"
 )
 
-// The limit of a container's memory is found in either version of control groups, whether the group's own folder is to be seen
-// or not; the least of those around it holds.
+// The limit of a container's memory is found in either version of control groups, whether the group's own
+// folder is to be seen or not; the least of those around it holds.
 func TestUsableMemory(t *testing.T) {
 	const machine = 128 << 30
 	for name, c := range map[string]struct {

@@ -102,7 +102,8 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 	}
 }
 
-// emulatorThreads gives the emulator as many threads as a container leaves cores, which the emulator does not ask for.
+// emulatorThreads gives the emulator as many threads as a container leaves cores, which the emulator does not
+// ask for.
 func emulatorThreads() string { return fmt.Sprintf("CUEMU_WORKERS=%d", runtime.GOMAXPROCS(0)) }
 
 // compilerEnv is what a worker that compiles sees of our environment.

@@ -13,7 +13,8 @@ type ahead struct {
 	prepare func() (*prepared, error) // nil: nothing is begun
 }
 
-// begin prepares a case in the background. A panic is an error of whoever takes it: whoever waits works on another case.
+// begin prepares a case in the background. A panic is an error of whoever takes it: whoever waits works on
+// another case.
 func (a *ahead) begin(x *execution, w work) {
 	a.key, a.prepare = w.Key(), sync.OnceValues(func() (*prepared, error) { return x.prepareGuarded(w) })
 	once := a.prepare

@@ -10,8 +10,8 @@ import (
 	"triad/internal/truth"
 )
 
-// What is prepared ahead is what is taken where it is the case that comes next; another is prepared when it is asked for, and a panic is
-// the error of whoever takes it, not of whoever waits.
+// What is prepared ahead is what is taken where it is the case that comes next; another is prepared when it
+// is asked for, and a panic is the error of whoever takes it, not of whoever waits.
 func TestAhead(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {

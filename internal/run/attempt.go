@@ -11,7 +11,8 @@ import (
 	"triad/internal/op"
 )
 
-// launch runs an entry's job. A crash is run once more in a fresh worker: good the second time is FLAKY, not good.
+// launch runs an entry's job. A crash is run once more in a fresh worker: good the second time is FLAKY, not
+// good.
 func (x *execution) launch(ctx context.Context, c *prepared, e entry) (backend.Outcome, error) {
 	job, err := x.job(ctx, c, e)
 	if err != nil {
@@ -41,8 +42,8 @@ func (x *execution) launch(ctx context.Context, c *prepared, e entry) (backend.O
 	return again, nil
 }
 
-// attempt runs a job. Where the memory did not suffice while others held some of it, the job is run again alone: an
-// implementation is to blame only for what it does then.
+// attempt runs a job. Where the memory did not suffice while others held some of it, the job is run again
+// alone: an implementation is to blame only for what it does then.
 func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
 	left := x.company.join()
 	outcome, err := x.inParts(ctx, e, job)
@@ -60,7 +61,8 @@ type company struct {
 	begun   atomic.Int64
 }
 
-// join waits for a job that runs alone. left ends the part of the job that joined, and says whether others ran beside it.
+// join waits for a job that runs alone. left ends the part of the job that joined, and says whether others
+// ran beside it.
 func (c *company) join() (left func() (beside bool)) {
 	c.running.RLock()
 	before, begun := c.now.Add(1), c.begun.Add(1)
@@ -99,7 +101,8 @@ func (x *execution) inParts(ctx context.Context, e entry, job backend.Job) (back
 	return whole, nil
 }
 
-// runJob runs a job; a library that no longer loads in a fresh worker is an outcome of this entry, not the end of the run.
+// runJob runs a job; a library that no longer loads in a fresh worker is an outcome of this entry, not the
+// end of the run.
 func (x *execution) runJob(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
 	outcome, err := e.backend.Run(ctx, job)
 	if ctx.Err() != nil && (err != nil || outcome.Status != op.StatusUnknown) { // it was broken off: that is no fault of anybody's

@@ -9,7 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// crowded is a device whose memory suffices for one job at a time, and for those named in large not even then.
+// crowded is a device whose memory suffices for one job at a time, and for those named in large not even
+// then.
 type crowded struct {
 	*fake
 	mu        sync.Mutex
@@ -45,7 +46,8 @@ func (c *crowded) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	return c.fake.Run(ctx, job)
 }
 
-// A job that had no room beside another one runs again alone: what passes then has passed, what has no room then has OOM.
+// A job that had no room beside another one runs again alone: what passes then has passed, what has no room
+// then has OOM.
 func TestOutOfMemoryBesideOthersIsTriedAlone(t *testing.T) {
 	one, two := fakes(map[string]way{"one/right": right}), fakes(map[string]way{"two/large": right})
 	one.family, two.family = "one", "two"

@@ -52,8 +52,8 @@ func TestBackwardAlone(t *testing.T) {
 	}
 }
 
-// Backwards with their forwards get the rounds of a word although all of them are far behind a backward alone, and what
-// they take is not taken from its budget.
+// Backwards with their forwards get the rounds of a word although all of them are far behind a backward
+// alone, and what they take is not taken from its budget.
 func TestPairsHaveALeaderOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := timedFakes(t, 0.003, nil)

@@ -101,8 +101,9 @@ type heat struct {
 	pairs      front // of a backward with its forward
 }
 
-// front is what the rounds of those that are compared with each other go by. A backward with its forward is compared
-// with its like alone: beside a backward alone it would seem far behind, and get too few rounds for a word.
+// front is what the rounds of those that are compared with each other go by. A backward with its forward is
+// compared with its like alone: beside a backward alone it would seem far behind, and get too few rounds for
+// a word.
 type front struct {
 	leader    *contender    // the fastest so far; nil where nobody can be timed
 	over      bool          // it needs no further rounds
@@ -146,13 +147,14 @@ func (h *heat) lead() {
 	}
 }
 
-// farBehind says whether a contender takes more than twice the time of its leader. What it costs is not taken from those near the front, and
-// its rounds end as soon as they suffice for a word.
+// farBehind says whether a contender takes more than twice the time of its leader. What it costs is not taken
+// from those near the front, and its rounds end as soon as they suffice for a word.
 func (h *heat) farBehind(k *contender) bool {
 	return k.medianNS() > farBehind*h.frontOf(k).leader.medianNS()
 }
 
-// lacksRounds says whether a contender needs more rounds together with its leader before a word can be said of the two.
+// lacksRounds says whether a contender needs more rounds together with its leader before a word can be said
+// of the two.
 func (h *heat) lacksRounds(k *contender) bool {
 	one, other, shared := k.byRound(h.done), h.frontOf(k).leader.byRound(h.done), 0
 	for i := range one {
@@ -163,7 +165,8 @@ func (h *heat) lacksRounds(k *contender) bool {
 	return shared < min(stats.LeastRounds, h.regime.mostRounds(h.plan.Rounds)) && !stats.Apart(one, other)
 }
 
-// settled says whether the rounds of a front can end: everyone near it has a narrow interval, and everyone else the rounds of a word.
+// settled says whether the rounds of a front can end: everyone near it has a narrow interval, and everyone
+// else the rounds of a word.
 func (h *heat) settled(f *front) bool {
 	if h.done < settledRounds {
 		return false
@@ -179,8 +182,9 @@ func (h *heat) settled(f *front) bool {
 	})
 }
 
-// spent says whether the budget ends the rounds of a front. It is that of the contenders near it; where one of them lacks rounds at its end, they
-// get up to mostOverBudget times as much. Sustained turns have a length and a number of their own.
+// spent says whether the budget ends the rounds of a front. It is that of the contenders near it; where one
+// of them lacks rounds at its end, they get up to mostOverBudget times as much. Sustained turns have a length
+// and a number of their own.
 func (h *heat) spent(f *front) bool {
 	if h.regime.Load == Sustained || h.done < 2 || f.near <= h.plan.Budget {
 		return false

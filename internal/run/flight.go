@@ -19,8 +19,8 @@ type spreading interface {
 	Expect(jobs int)
 }
 
-// expectJobs tells the backends how many jobs of a request can be judged side by side, where it names implementations:
-// those of one implementation on the cases of one pass and dtype stay together.
+// expectJobs tells the backends how many jobs of a request can be judged side by side, where it names
+// implementations: those of one implementation on the cases of one pass and dtype stay together.
 func expectJobs(backends []backend.Backend, impls []string, plans []op.Plan) {
 	groups := 0
 	for _, plan := range plans {

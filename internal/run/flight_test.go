@@ -143,10 +143,10 @@ func TestStopEndsCasesUnderWay(t *testing.T) {
 	}
 }
 
-// A backend that judges side by side is told how many jobs are to come where the request names implementations: one for
-// each, pass and dtype. Of a whole family nobody knows how many it has.
+// A backend that judges side by side is told how many jobs are to come where the request names
+// implementations: one for each, pass and dtype. Of a whole family nobody knows how many it has.
 func TestJobsToComeAreTold(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestJobsToComeAreTold(t *testing.T) {
 		{[]string{"fake/a", "fake"}, []string{"fp32"}, 0}, {nil, []string{"fp32"}, 0}} {
 		w := &wide{fake: fakes(map[string]way{"fake/a": right, "fake/b": right}), lanes: 6}
 		r := &Runner{Backends: []backend.Backend{w}, Recorder: &memory{}, Stop: t.Context()}
-		if _, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Impls: of.impls, Seed: 1, Single: true,
+		if _, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Impls: of.impls, Seed: 1, Single: true,
 			Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: of.dtypes, Level: op.LevelQuick}}); err != nil {
 			t.Fatal(err)
 		}

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/truth"
 )
 
 // endsWith is a backend whose every job ends with one outcome or error.
@@ -22,7 +22,7 @@ func (e endsWith) Run(context.Context, backend.Job) (backend.Outcome, error) { r
 
 // A row whose gradients could not be asked for one by one has not passed, whyever that was.
 func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
-	o, err := catalog.Get("layernorm")
+	o, err := truth.Get("layernorm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ var errLeft = errors.New("left for a resumed run")
 // toldToStop says whether the run was told to end.
 func (x *execution) toldToStop() bool { return x.Stop != nil && x.Stop.Err() != nil }
 
-// leaves says whether what has not begun of a case is left for a resumed run: where many cases are judged side by side,
-// a run that is told to stop finishes the calls that are under way, and no more; where a case is large, not even their
-// judging. Elsewhere it finishes its cases.
+// leaves says whether what has not begun of a case is left for a resumed run: where many cases are judged
+// side by side, a run that is told to stop finishes the calls that are under way, and no more; where a case
+// is large, not even their judging. Elsewhere it finishes its cases.
 func (x *execution) leaves(c *prepared) bool { return (x.lanes > 0 || c.large()) && x.toldToStop() }
 
 // large says whether judging a case takes so long that a run that is told to stop does not finish it.
@@ -28,8 +28,8 @@ func (x *execution) cutShort() {
 	x.result.Interrupted = true
 }
 
-// untilStopped has no more rows of a truth computed once the run is told to stop. What is judged of it then is judged
-// in part, and is not recorded.
+// untilStopped has no more rows of a truth computed once the run is told to stop. What is judged of it then
+// is judged in part, and is not recorded.
 func untilStopped(stop context.Context, t judge.Truth) judge.Truth {
 	for _, o := range t.Outputs {
 		if o.Rows == nil || o.Rows.Fill == nil || stop == nil {

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 )
 
 // smallIsLarge makes a case of a test one whose truth is computed while it is judged.
@@ -31,11 +31,11 @@ func stopping(stop func(), n int) way {
 	}
 }
 
-// A run that is told to stop while a large case is judged, before it is timed or after, ends, and records nothing that was
-// judged in part: a resumed run does that. What was judged before stays.
+// A run that is told to stop while a large case is judged, before it is timed or after, ends, and records
+// nothing that was judged in part: a resumed run does that. What was judged before stays.
 func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 	smallIsLarge(t)
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 			r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: stop}
 			plan := coldPlan
 			plan.Regimes = []Regime{{Cold: true}, {}}
-			result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &plan, Options: op.Options{
+			result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &plan, Options: op.Options{
 				Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 64, "cols": 100}}})
 			if err != nil || result.Interrupted != (stop.Err() != nil) {
 				t.Fatalf("interrupted %v, %v", result.Interrupted, err)
@@ -86,13 +86,13 @@ func TestStopLeavesALargeComparison(t *testing.T) {
 			defer func() { keptElements = before }()
 			stop, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			o, err := catalog.Get("softmax")
+			o, err := truth.Get("softmax")
 			if err != nil {
 				t.Fatal(err)
 			}
 			kept := &memory{}
 			r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": stopping(cancel, 1)})}, Recorder: kept, Stop: stop}
-			result, err := r.Compare(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Single: true, InFlight: 1, Options: op.Options{
+			result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true, InFlight: 1, Options: op.Options{
 				Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
 				Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}})
 			if err != nil || len(kept.records) != of.records || result.Interrupted != (of.records == 0) {
@@ -105,7 +105,7 @@ func TestStopLeavesALargeComparison(t *testing.T) {
 // A large case that is not prepared yet is left: one that would be judged and timed, and one that was judged.
 func TestStopLeavesALargeCaseUnprepared(t *testing.T) {
 	smallIsLarge(t)
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestStopLeavesALargeCaseUnprepared(t *testing.T) {
 					cancel()
 				}
 			}}
-			result, err := of.verb(r, t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Single: true, Timing: &coldPlan,
+			result, err := of.verb(r, t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true, Timing: &coldPlan,
 				Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 64, "cols": 100},
 					Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}})
 			if err != nil || !result.Interrupted || len(kept.records) != of.records || len(kept.timings) > 0 {
@@ -141,7 +141,7 @@ func TestStopLeavesALargeCaseUnprepared(t *testing.T) {
 // No row of a truth is computed after the stop, and no large case is prepared.
 func TestStopEndsTheTruth(t *testing.T) {
 	smallIsLarge(t)
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}

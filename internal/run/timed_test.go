@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/stats"
+	"triad/internal/truth"
 )
 
 // altered is a GPU whose implementations or arms are not quite those of timedFake.
@@ -43,13 +43,13 @@ func (f *altered) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 // benchOn times softmax on a small shape through a backend.
 func benchOn(t *testing.T, b backend.Backend) Result {
 	t.Helper()
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := &memory{}
 	r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Timings: kept, Stop: t.Context()}
-	result, err := r.Bench(t.Context(), Request{Operators: []*catalog.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
+	result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
 		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,8 @@ func TestTimedSetsThatMayVary(t *testing.T) {
 	}
 }
 
-// A cold timing whose sets fit into the cache says that it is none, unless the call is too slow for that to matter.
+// A cold timing whose sets fit into the cache says that it is none, unless the call is too slow for that to
+// matter.
 func TestNotCold(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/small": 1e4, "fake/slow": 2e4})
 	result := benchOn(t, &altered{timedFake: f, facts: func(p *backend.PrepareReply) { p.RotatedBytes = 1 << 10 }})
@@ -98,7 +99,7 @@ func TestBenchWithoutAPlan(t *testing.T) {
 
 // A backward whose own forward fails now, though it ran before the session was resumed, is timed as that.
 func TestTimedBackwardWhoseForwardFails(t *testing.T) {
-	o, err := catalog.Get("softmax")
+	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,13 +181,13 @@ func TestClocksThatFail(t *testing.T) {
 // surveyed asks what the calls of a backend launch.
 func surveyed(t *testing.T, stop context.Context, b backend.Backend, o op.Options) (Survey, error) {
 	t.Helper()
-	softmax, err := catalog.Get("softmax")
+	softmax, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.DTypes, o.Distributions, o.Layouts = []string{"fp32"}, []string{"normal"}, []string{"contiguous"}
 	r := &Runner{Backends: []backend.Backend{b}, Recorder: &memory{}, Stop: stop}
-	return r.Survey(t.Context(), Request{Operators: []*catalog.Operator{softmax}, Seed: 1, Options: o})
+	return r.Survey(t.Context(), Request{Operators: []*truth.Operator{softmax}, Seed: 1, Options: o})
 }
 
 // A survey that cannot ask ends with the reason; one that is told to stop asks no further.

@@ -67,8 +67,8 @@ func (a *Adapter) Lanes() int {
 	return a.Spread
 }
 
-// Expect says how many jobs are to come that do not stay together, 0 where that is not known. No more workers than that
-// are started ahead; where more come, their workers start with them.
+// Expect says how many jobs are to come that do not stay together, 0 where that is not known. No more workers
+// than that are started ahead; where more come, their workers start with them.
 func (a *Adapter) Expect(jobs int) {
 	a.spread.mu.Lock()
 	defer a.spread.mu.Unlock()
