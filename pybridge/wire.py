@@ -31,7 +31,7 @@ class NotHere(LookupError):
 
 
 def _end_with_driver(fd: int) -> None:
-    """Ends this process and what it has started, compilers among it, once the driver's end of the socket is closed."""
+    """Ends this process and what it has started once the driver's end of the socket is closed."""
     watched = select.poll()
     watched.register(fd, 0)  # a hang-up is told without being asked for
     if any(seen & select.POLLHUP for _, seen in watched.poll()):
