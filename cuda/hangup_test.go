@@ -91,7 +91,8 @@ func TestWorkerEndsWithItsDriver(t *testing.T) {
 		t.Fatal("the worker lives on without its driver")
 	}
 	for range 200 {
-		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", started)); err != nil || strings.Contains(string(stat), ") Z ") {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", started))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)

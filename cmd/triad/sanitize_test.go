@@ -138,7 +138,8 @@ func TestCovered(t *testing.T) {
 // A finding without a file is placed by its kernel, one without a line by its file.
 func TestSanitizedPlaces(t *testing.T) {
 	var s sanitized
-	s.Findings = []gpuworker.Finding{{Kernel: "beyond(float *)"}, {Kernel: "k", File: "a.cu"}, {Kernel: "k", File: "a.cu", Line: 7}}
+	s.Findings = []gpuworker.Finding{{Kernel: "beyond(float *)"}, {Kernel: "k", File: "a.cu"},
+		{Kernel: "k", File: "a.cu", Line: 7}}
 	var places []string
 	for _, f := range lines([]sanitized{s})[0].Findings {
 		places = append(places, f.Place)

@@ -43,7 +43,8 @@ func TestAhead(t *testing.T) {
 	x.ahead.wait()                              // whoever works on another case
 	_, err = x.ahead.take(x, work{Case: plan.Cases[0]})
 	e := panics.In(err)
-	if e == nil || !strings.Contains(err.Error(), "nil pointer") || !slices.Equal(e.Doing, []string{"preparing " + describe(one.Case)}) {
+	doing := []string{"preparing " + describe(one.Case)}
+	if e == nil || !strings.Contains(err.Error(), "nil pointer") || !slices.Equal(e.Doing, doing) {
 		t.Errorf("%v", err)
 	}
 }

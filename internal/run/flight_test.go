@@ -158,8 +158,9 @@ func TestJobsToComeAreTold(t *testing.T) {
 		{[]string{"fake/a", "fake"}, []string{"fp32"}, 0}, {nil, []string{"fp32"}, 0}} {
 		w := &wide{fake: fakes(map[string]way{"fake/a": right, "fake/b": right}), lanes: 6}
 		r := &Runner{Backends: []backend.Backend{w}, Recorder: &memory{}, Stop: t.Context()}
-		if _, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Impls: of.impls, Seed: 1, Single: true,
-			Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: of.dtypes, Level: op.LevelQuick}}); err != nil {
+		_, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Impls: of.impls, Seed: 1,
+			Single: true, Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: of.dtypes, Level: op.LevelQuick}})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(w.expected, []int{of.want}) {

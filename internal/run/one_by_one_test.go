@@ -26,8 +26,9 @@ func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Backward}, DTypes: []string{"fp32"},
-		Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}, Saved: []string{"own"}})
+	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Backward},
+		DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
+		Distributions: []string{"normal"}, Saved: []string{"own"}})
 	if err != nil || len(plan.Cases) == 0 {
 		t.Fatalf("%d cases, %v", len(plan.Cases), err)
 	}
@@ -45,14 +46,17 @@ func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
 		{endsWith{outcome: backend.Outcome{Status: op.StatusUnsupported, Sentence: "not so"}}, op.StatusFail},
 		{endsWith{outcome: backend.Outcome{Status: op.StatusCrash, Sentence: "exited 7"}}, op.StatusCrash},
 	} {
-		e := entry{backend: of.how, implementation: backend.Implementation{Name: "fake/row", Op: "layernorm", Pass: op.Backward,
-			Recomputes: true, Contract: "fp32", Device: "cpu", Outputs: []string{"grad_x", "grad_weight", "grad_bias"}}}
-		r := record.Record{Status: op.StatusPass, Outputs: []record.Verdict{{Name: "grad_x", Status: op.StatusPass}}}
+		e := entry{backend: of.how, implementation: backend.Implementation{Name: "fake/row", Op: "layernorm",
+			Pass: op.Backward, Recomputes: true, Contract: "fp32", Device: "cpu",
+			Outputs: []string{"grad_x", "grad_weight", "grad_bias"}}}
+		passed := []record.Verdict{{Name: "grad_x", Status: op.StatusPass}}
+		r := record.Record{Status: op.StatusPass, Outputs: passed}
 		var found []op.Finding
 		if err := x.oneByOne(t.Context(), c, e, &r, &found); err != nil {
 			t.Fatal(err)
 		}
-		if r.Status != of.want || len(r.Outputs) > 0 || !strings.HasPrefix(r.Message, "where each input alone requires its gradient: ") {
+		const begins = "where each input alone requires its gradient: "
+		if r.Status != of.want || len(r.Outputs) > 0 || !strings.HasPrefix(r.Message, begins) {
 			t.Errorf("%v: %v %q with %d outputs", of.want, r.Status, r.Message, len(r.Outputs))
 		}
 	}

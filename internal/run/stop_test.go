@@ -42,7 +42,11 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 	for name, of := range map[string]struct {
 		at               int
 		records, timings int
-	}{"while it is judged": {1, 0, 0}, "while what the timed calls wrote is judged": {2, 1, 0}, "never": {9, 1, 2}} {
+	}{
+		"while it is judged":                         {1, 0, 0},
+		"while what the timed calls wrote is judged": {2, 1, 0},
+		"never": {9, 1, 2},
+	} {
 		t.Run(name, func(t *testing.T) {
 			stop, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -50,22 +54,25 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 			f.card.random = rand.New(rand.NewPCG(1, 2))
 			f.ways["fake/right"] = stopping(cancel, of.at)
 			// Other bits than those that were judged: they are judged anew.
-			f.after = map[string]way{"fake/right": func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+			other := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 				y, outcome := stopping(cancel, of.at)(x, launch, run)
 				y[0] *= 1 + 1e-7
 				return y, outcome
-			}}
+			}
+			f.after = map[string]way{"fake/right": other}
 			kept := &memory{}
 			r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: stop}
 			plan := coldPlan
 			plan.Regimes = []Regime{{Cold: true}, {}}
-			result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &plan, Options: op.Options{
-				Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 64, "cols": 100}}})
+			result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &plan,
+				Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+					Dims: map[string]int64{"rows": 64, "cols": 100}}})
 			if err != nil || result.Interrupted != (stop.Err() != nil) {
 				t.Fatalf("interrupted %v, %v", result.Interrupted, err)
 			}
 			if len(kept.records) != of.records || len(kept.timings) != of.timings {
-				t.Errorf("%d records and %d timings, want %d and %d: %+v", len(kept.records), len(kept.timings), of.records, of.timings, kept.records)
+				t.Errorf("%d records and %d timings, want %d and %d: %+v", len(kept.records), len(kept.timings),
+					of.records, of.timings, kept.records)
 			}
 			if f.open != 0 {
 				t.Errorf("%d arms were not finished", f.open)
@@ -91,12 +98,15 @@ func TestStopLeavesALargeComparison(t *testing.T) {
 				t.Fatal(err)
 			}
 			kept := &memory{}
-			r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": stopping(cancel, 1)})}, Recorder: kept, Stop: stop}
-			result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true, InFlight: 1, Options: op.Options{
-				Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
-				Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}})
+			b := fakes(map[string]way{"fake/right": stopping(cancel, 1)})
+			r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Stop: stop}
+			result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true,
+				InFlight: 1, Options: op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward},
+					DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
+					Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}})
 			if err != nil || len(kept.records) != of.records || result.Interrupted != (of.records == 0) {
-				t.Errorf("%d records, want %d; interrupted %v, %v", len(kept.records), of.records, result.Interrupted, err)
+				t.Errorf("%d records, want %d; interrupted %v, %v", len(kept.records), of.records,
+					result.Interrupted, err)
 			}
 		})
 	}
@@ -114,25 +124,28 @@ func TestStopLeavesALargeCaseUnprepared(t *testing.T) {
 		at      func(Progress) bool
 		records int
 	}{
-		"bench":   {(*Runner).Bench, func(p Progress) bool { return p.Cases > 0 }, 0},
-		"compare": {(*Runner).Compare, func(p Progress) bool { return strings.HasPrefix(p.Text, "timing what passes") }, 1},
+		"bench": {(*Runner).Bench, func(p Progress) bool { return p.Cases > 0 }, 0},
+		"compare": {(*Runner).Compare,
+			func(p Progress) bool { return strings.HasPrefix(p.Text, "timing what passes") }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stop, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			f := timedFakes(t, 0.003, map[string]float64{"fake/right": 1e5})
 			kept := &memory{}
-			r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: stop, Progress: func(p Progress) {
+			r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: stop}
+			r.Progress = func(p Progress) {
 				if of.at(p) {
 					cancel()
 				}
-			}}
-			result, err := of.verb(r, t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true, Timing: &coldPlan,
-				Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 64, "cols": 100},
+			}
+			result, err := of.verb(r, t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true,
+				Timing: &coldPlan, Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+					Dims:          map[string]int64{"rows": 64, "cols": 100},
 					Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}})
 			if err != nil || !result.Interrupted || len(kept.records) != of.records || len(kept.timings) > 0 {
-				t.Errorf("%d records, want %d; %d timings; interrupted %v, %v", len(kept.records), of.records, len(kept.timings),
-					result.Interrupted, err)
+				t.Errorf("%d records, want %d; %d timings; interrupted %v, %v", len(kept.records), of.records,
+					len(kept.timings), result.Interrupted, err)
 			}
 		})
 	}
@@ -145,8 +158,8 @@ func TestStopEndsTheTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
-		Dims: map[string]int64{"rows": 64, "cols": 100}, Distributions: []string{"normal"}})
+	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward},
+		DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 64, "cols": 100}, Distributions: []string{"normal"}})
 	if err != nil || len(plan.Cases) == 0 {
 		t.Fatalf("%d cases, %v", len(plan.Cases), err)
 	}
@@ -161,7 +174,8 @@ func TestStopEndsTheTruth(t *testing.T) {
 		t.Fatalf("%v, want a truth by rows", err)
 	}
 	n := 100
-	into := judge.Values{R: make([]float64, n), T: make([]float64, n), TFP32: make([]float64, n), Sim: make([]float64, n)}
+	room := func() []float64 { return make([]float64, n) }
+	into := judge.Values{R: room(), T: room(), TFP32: room(), Sim: room()}
 	fill := truth.Outputs[0].Rows.Fill()
 	if err := fill(into, 0, 1); err != nil {
 		t.Errorf("before the stop: %v", err)

@@ -49,8 +49,9 @@ func benchOn(t *testing.T, b backend.Backend) Result {
 	}
 	kept := &memory{}
 	r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Timings: kept, Stop: t.Context()}
-	result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
-		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
+	result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan,
+		Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+			Dims: map[string]int64{"rows": 5, "cols": 33}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,8 @@ func TestTimedCallsThatCrashAtTheirEnd(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/dies": 1e5})
 	f.after = map[string]way{"fake/dies": crash}
 	result, _ := bench(t, f, coldPlan)
-	if got := timingOf(t, result, "fake/dies"); got.Status != op.StatusCrash || got.Message != "after its calls were timed: exited 7" {
+	got := timingOf(t, result, "fake/dies")
+	if got.Status != op.StatusCrash || got.Message != "after its calls were timed: exited 7" {
 		t.Errorf("%v %q", got.Status, got.Message)
 	}
 }
@@ -71,7 +73,8 @@ func TestTimedCallsThatCrashAtTheirEnd(t *testing.T) {
 func TestTimedSetsThatMayVary(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/varies": 1e5})
 	f.differs = map[string][]backend.Differing{"fake/varies": {{Output: "y", Set: 3, Bytes: 12}}}
-	result := benchOn(t, &altered{timedFake: f, implementation: func(i *backend.Implementation) { i.Nondeterministic = []string{"y"} }})
+	varies := func(i *backend.Implementation) { i.Nondeterministic = []string{"y"} }
+	result := benchOn(t, &altered{timedFake: f, implementation: varies})
 	if got := timingOf(t, result, "fake/varies"); got.Status != op.StatusPass {
 		t.Errorf("%v %q", got.Status, got.Message)
 	}
@@ -81,8 +84,10 @@ func TestTimedSetsThatMayVary(t *testing.T) {
 // matter.
 func TestNotCold(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/small": 1e4, "fake/slow": 2e4})
-	result := benchOn(t, &altered{timedFake: f, facts: func(p *backend.PrepareReply) { p.RotatedBytes = 1 << 10 }})
-	if got := timingOf(t, result, "fake/small"); !strings.HasSuffix(got.Message, "4 sets fit into the L2 cache: not cold") {
+	small := func(p *backend.PrepareReply) { p.RotatedBytes = 1 << 10 }
+	result := benchOn(t, &altered{timedFake: f, facts: small})
+	got := timingOf(t, result, "fake/small")
+	if !strings.HasSuffix(got.Message, "4 sets fit into the L2 cache: not cold") {
 		t.Errorf("%q", got.Message)
 	}
 	if got := timingOf(t, result, "fake/slow"); got.Message != "" {
@@ -92,7 +97,8 @@ func TestNotCold(t *testing.T) {
 
 // A bench without a plan of timing is refused.
 func TestBenchWithoutAPlan(t *testing.T) {
-	if _, err := (&Runner{}).Bench(t.Context(), Request{}); err == nil || err.Error() != "bench: the request has no plan of timing" {
+	_, err := (&Runner{}).Bench(t.Context(), Request{})
+	if err == nil || err.Error() != "bench: the request has no plan of timing" {
 		t.Errorf("%v", err)
 	}
 }
@@ -103,35 +109,42 @@ func TestTimedBackwardWhoseForwardFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Backward}, DTypes: []string{"fp32"},
-		Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}, Saved: []string{"own"}})
+	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Backward},
+		DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
+		Distributions: []string{"normal"}, Saved: []string{"own"}})
 	if err != nil || len(plan.Cases) == 0 {
 		t.Fatalf("%d cases, %v", len(plan.Cases), err)
 	}
 	e := entry{backend: endsWith{outcome: backend.Outcome{Status: op.StatusCrash, Sentence: "exited 7"}},
-		implementation: backend.Implementation{Name: "fake/row", Op: "softmax", Pass: op.Backward, Contract: "fp32", Device: "gpu"}}
+		implementation: backend.Implementation{Name: "fake/row", Op: "softmax", Pass: op.Backward,
+			Contract: "fp32", Device: "gpu"}}
 	x := &execution{Runner: &Runner{}, request: Request{Seed: 1}, result: &Result{}}
 	c, err := x.prepare(work{operator: o, Case: plan.Cases[0], entries: []entry{e}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := &heat{execution: x, regime: Regime{Cold: true}}
-	if err := x.enter(t.Context(), h, c, []record.Record{{Case: c.Case, Impl: "fake/row", Device: "gpu", Status: op.StatusPass}}); err != nil {
-		t.Fatal(err)
+	passed := []record.Record{{Case: c.Case, Impl: "fake/row", Device: "gpu", Status: op.StatusPass}}
+	if err := x.enter(t.Context(), h, c, passed); err != nil || len(h.contenders) != 1 {
+		t.Fatalf("%v, %+v", err, h.contenders)
 	}
-	if len(h.contenders) != 1 || h.contenders[0].failed != op.StatusCrash || h.contenders[0].sentence != "its forward fake/row: exited 7" {
-		t.Errorf("%+v", h.contenders)
+	k := h.contenders[0]
+	if k.failed != op.StatusCrash || k.sentence != "its forward fake/row: exited 7" {
+		t.Errorf("%v %q", k.failed, k.sentence)
 	}
 }
 
 // Without a sample there is no time; who fails without a reason has crashed.
 func TestContenderWithoutSamples(t *testing.T) {
 	k := &contender{record: &record.Record{}}
-	if got := k.summarise(Regime{Cold: true}, stats.Rulers{}, stats.Limits{}, stats.Work{}); got.Status != op.StatusUnstable || got.Message != "no sample was taken" {
+	summary := func() record.Timing {
+		return k.summarise(Regime{Cold: true}, stats.Rulers{}, stats.Limits{}, stats.Work{})
+	}
+	if got := summary(); got.Status != op.StatusUnstable || got.Message != "no sample was taken" {
 		t.Errorf("%v %q", got.Status, got.Message)
 	}
 	k.fail(backend.Outcome{Sentence: "it ended"})
-	if got := k.summarise(Regime{Cold: true}, stats.Rulers{}, stats.Limits{}, stats.Work{}); got.Status != op.StatusCrash || got.Message != "it ended" {
+	if got := summary(); got.Status != op.StatusCrash || got.Message != "it ended" {
 		t.Errorf("%v %q", got.Status, got.Message)
 	}
 }
@@ -140,14 +153,16 @@ func TestContenderWithoutSamples(t *testing.T) {
 func TestRulerWithoutBytes(t *testing.T) {
 	x := &execution{}
 	x.rulers.Copy = 1
-	if r := x.noteRuler(backend.RulerCopy, backend.PrepareReply{}, []float64{1e6}); r.BytesPerSecond != nil || x.rulers.Copy != 0 {
+	r := x.noteRuler(backend.RulerCopy, backend.PrepareReply{}, []float64{1e6})
+	if r.BytesPerSecond != nil || x.rulers.Copy != 0 {
 		t.Errorf("%+v, %v", r, x.rulers.Copy)
 	}
 }
 
 // Each dtype has the ruler of its products.
 func TestProducts(t *testing.T) {
-	for dtype, want := range map[string]string{"e4m3_row": backend.RulerFP8, "e5m2": backend.RulerFP8, "fp32": backend.RulerFP32, "fp16": backend.RulerBF16} {
+	for dtype, want := range map[string]string{"e4m3_row": backend.RulerFP8, "e5m2": backend.RulerFP8,
+		"fp32": backend.RulerFP32, "fp16": backend.RulerBF16} {
 		if got := product(dtype); got != want {
 			t.Errorf("%s: %s, want %s", dtype, got, want)
 		}
@@ -171,10 +186,15 @@ func (unmeasurable) Measure(context.Context, backend.MeasureJob) (backend.Arm, b
 // A clock that cannot be read, or fails while it is read, is told of beside the others.
 func TestClocksThatFail(t *testing.T) {
 	broken := timedFakes(t, 0.003, nil)
-	broken.ends = map[string]backend.Outcome{backend.RulerMemcpy: {Status: op.StatusCrash, Sentence: "illegal address"}}
-	clocks, err := Clocks(t.Context(), []backend.Backend{unmeasurable{fakes(nil)}, broken, timedFakes(t, 0.003, nil)})
-	if err != nil || clocks[0].Why != "its worker does not start" || clocks[1].Why != "illegal address" || clocks[2].Why != "" || clocks[2].MedianNS == 0 {
+	crashed := backend.Outcome{Status: op.StatusCrash, Sentence: "illegal address"}
+	broken.ends = map[string]backend.Outcome{backend.RulerMemcpy: crashed}
+	all := []backend.Backend{unmeasurable{fakes(nil)}, broken, timedFakes(t, 0.003, nil)}
+	clocks, err := Clocks(t.Context(), all)
+	if err != nil || clocks[0].Why != "its worker does not start" || clocks[1].Why != "illegal address" {
 		t.Errorf("%v %+v", err, clocks)
+	}
+	if clocks[2].Why != "" || clocks[2].MedianNS == 0 {
+		t.Errorf("the clock that can be read: %+v", clocks[2])
 	}
 }
 
@@ -193,12 +213,13 @@ func surveyed(t *testing.T, stop context.Context, b backend.Backend, o op.Option
 // A survey that cannot ask ends with the reason; one that is told to stop asks no further.
 func TestSurveyEnds(t *testing.T) {
 	o := op.Options{Passes: []op.Pass{op.Forward}}
-	if _, err := surveyed(t, t.Context(), unmeasurable{fakes(map[string]way{"fake/a": right})}, o); err == nil || !strings.Contains(err.Error(), "does not start") {
+	b := unmeasurable{fakes(map[string]way{"fake/a": right})}
+	if _, err := surveyed(t, t.Context(), b, o); err == nil || !strings.Contains(err.Error(), "does not start") {
 		t.Errorf("%v", err)
 	}
 	stop, cancel := context.WithCancel(t.Context())
 	cancel()
-	if s, err := surveyed(t, stop, unmeasurable{fakes(map[string]way{"fake/a": right})}, o); err != nil || len(s.Reached) > 0 {
+	if s, err := surveyed(t, stop, b, o); err != nil || len(s.Reached) > 0 {
 		t.Errorf("after a stop: %v, %d calls", err, len(s.Reached))
 	}
 }
@@ -207,7 +228,8 @@ func TestSurveyEnds(t *testing.T) {
 func TestSurveyOfAChainedBackward(t *testing.T) {
 	g := &gradients{forwards: map[string]backend.OutputRef{"fake/absent": {Name: "y"}}}
 	g.row("fake/absent", "gpu")
-	o := op.Options{Passes: []op.Pass{op.Backward}, Dims: map[string]int64{"rows": 5, "cols": 33}, Saved: []string{"own"}}
+	o := op.Options{Passes: []op.Pass{op.Backward}, Saved: []string{"own"},
+		Dims: map[string]int64{"rows": 5, "cols": 33}}
 	if s, err := surveyed(t, t.Context(), g, o); err != nil || len(s.Reached) > 0 {
 		t.Errorf("%v, %+v", err, slices.Clip(s.Reached))
 	}
