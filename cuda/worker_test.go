@@ -32,7 +32,8 @@ var testCache string
 func TestMain(m *testing.M) {
 	if folder := os.Getenv("TRIAD_TEST_WORKER"); folder != "" {
 		serve := func() error {
-			return Serve(context.Background(), NewEmulator(testSources(), folder), testSpec, os.NewFile(3, "connection"), os.NewFile(4, "memory"))
+			device, conn, memory := NewEmulator(testSources(), folder), os.NewFile(3, "connection"), os.NewFile(4, "memory")
+			return Serve(context.Background(), device, testSpec, conn, memory)
 		}
 		if folder == "busy" {
 			serve = serveBusy
@@ -101,7 +102,8 @@ func startWorker(t *testing.T, inProcess bool) *worker {
 		device = NewEmulator(testSources(), testCache)
 	}
 	w := startWorkerOn(t, device)
-	if w.hello.Device != "emulator" || w.hello.Versions["compiler"] == "" || len(w.hello.Versions["emulator"]) != 12 || w.hello.PID == 0 {
+	versions := w.hello.Versions
+	if w.hello.Device != "emulator" || versions["compiler"] == "" || len(versions["emulator"]) != 12 || w.hello.PID == 0 {
 		t.Fatalf("hello: %+v", w.hello)
 	}
 	return w
@@ -159,7 +161,8 @@ func startWorkerOn(t *testing.T, device Device) *worker {
 		w.ended <- nil
 		memory.Close()
 	})
-	w.must(backend.Request{Do: backend.DoHello, Hello: &backend.HelloArgs{Protocol: backend.Protocol, MemoryBytes: testMemory}}, &w.hello)
+	greeting := &backend.HelloArgs{Protocol: backend.Protocol, MemoryBytes: testMemory}
+	w.must(backend.Request{Do: backend.DoHello, Hello: greeting}, &w.hello)
 	if w.hello.Protocol != backend.Protocol {
 		t.Fatalf("hello: %+v", w.hello)
 	}

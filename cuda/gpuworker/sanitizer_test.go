@@ -135,8 +135,8 @@ func TestCleanNeedsASummary(t *testing.T) {
 // A kernel that was compiled without line numbers is named without a file.
 func TestFindingWithoutAPlace(t *testing.T) {
 	r := Report{Tool: "memcheck"}
-	r.add("========= COMPUTE-SANITIZER\n========= Invalid __global__ write of size 4 bytes\n=========     at beyond(float *)+0x1a0\n" +
-		"========= ERROR SUMMARY: 1 error\n")
+	r.add("========= COMPUTE-SANITIZER\n========= Invalid __global__ write of size 4 bytes\n" +
+		"=========     at beyond(float *)+0x1a0\n========= ERROR SUMMARY: 1 error\n")
 	want := Finding{Tool: "memcheck", What: "Invalid __global__ write of size 4 bytes", Kernel: "beyond(float *)", Count: 1}
 	if len(r.Findings) != 1 || r.Findings[0] != want {
 		t.Errorf("%+v, want %+v", r.Findings, want)

@@ -65,7 +65,8 @@ func TestPairsHaveALeaderOfTheirOwn(t *testing.T) {
 			name, backward string
 			ns             float64
 		}{{"alone", record.SavedTensors, 1e5}, {"near", record.SavedTensors, 1.1e5},
-			{"pair", record.ForwardBackward, 6e6}, {"pairs", record.ForwardBackward, 6.6e6}, {"slow pairs", record.ForwardBackward, 6e7}} {
+			{"pair", record.ForwardBackward, 6e6}, {"pairs", record.ForwardBackward, 6.6e6},
+			{"slow pairs", record.ForwardBackward, 6e7}} {
 			k := &contender{record: &record.Record{ID: of.name}, backward: of.backward}
 			k.arm = &fakeArm{fake: f, name: of.name, ns: of.ns,
 				facts: backend.PrepareReply{Mode: "graph", Calls: 2, EstimateNS: of.ns}}

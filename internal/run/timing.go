@@ -45,9 +45,11 @@ func (r Regime) String() string {
 // spent on those near the fastest, or Rounds are done.
 type TimingPlan struct {
 	Regimes []Regime
-	Rounds  int           // at most
-	Budget  time.Duration // for one case in one regime, and as much for its backwards with their forwards; rests and settling are beside it
-	Wake    time.Duration // how long the card computes before anything is measured
+	Rounds  int // at most
+	// Budget is for one case in one regime, and as much for its backwards with their forwards. What turns wait for the
+	// card to rest or to settle is beside it.
+	Budget time.Duration
+	Wake   time.Duration // how long the card computes before anything is measured
 }
 
 // timingKept refuses a plan of timing without anybody to keep what it finds.
