@@ -1,12 +1,8 @@
 package cuda
 
 import (
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-
-	"triad/cuda/rewrite"
 )
 
 // TestEmulatorMatrices: the warp's matrix instructions give every element, under all orders; of asynchronous copies, a missing wait, a missing
@@ -31,28 +27,10 @@ func TestEmulatorMatrices(t *testing.T) {
 // wgmmaModel compiles attention_wgmma.cu with the kernels changed by one edit, "" for none.
 func wgmmaModel(t *testing.T, from, to string) string {
 	t.Helper()
-	folder := t.TempDir()
-	for _, name := range []string{"flash_attention_mma.cuh", "flash_attention_wgmma.cuh"} {
-		text, err := os.ReadFile(filepath.Join("kernels", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(name, "wgmma") {
-			if !strings.Contains(string(text), from) {
-				t.Fatalf("%s does not contain %q", name, from)
-			}
-			text = []byte(strings.Replace(string(text), from, to, 1))
-		}
-		rewritten, err := rewrite.Source(name, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), rewritten.Text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	folder := editedKernels(t, "flash_attention", "sm90_wgmma.cuh", from, to)
 	model := filepath.Join(emulatorTests, "wgmma")
-	return newEmulated(t, "g++", "-O1", "-D__CUDA_ARCH_FEAT_SM90_ALL", "-I"+folder, "-I"+model, "-Iinclude", "-I.").build(t, "attention_wgmma.cu")
+	flags := []string{"-O1", "-D__CUDA_ARCH_FEAT_SM90_ALL", "-I" + folder, "-I" + model, "-Iinclude", "-I."}
+	return newEmulated(t, "g++", flags...).build(t, "attention_wgmma.cu")
 }
 
 // The last copy before the loop over queries, which has no turn where there are none.

@@ -1,33 +1,11 @@
 package cuda
 
-import (
-	"os"
-	"path/filepath"
-	"strings"
-	"testing"
-
-	"triad/cuda/rewrite"
-)
+import "testing"
 
 // ringProgram compiles layernorm_ring.cu with the kernel changed by one edit, "" for none. The next one replaces it.
 func ringProgram(t *testing.T, e *emulated, from, to string) string {
 	t.Helper()
-	const header = "layernorm_backward.cuh"
-	text, err := os.ReadFile(filepath.Join("include", header))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(text), from) {
-		t.Fatalf("%s does not contain %q", header, from)
-	}
-	rewritten, err := rewrite.Source(header, []byte(strings.Replace(string(text), from, to, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, header), rewritten.Text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	folder := editedKernels(t, "layernorm", "backward.cuh", from, to)
 	return e.buildWithKernels(t, "layernorm_ring.cu", folder)
 }
 

@@ -6,9 +6,6 @@ import (
 	"testing"
 )
 
-// kernelIncludes are the folders that kernel files include from.
-var kernelIncludes = []string{"-I", ".", "-I", "include"}
-
 // TestWgmmaTileOnAModel: the tensor-core fp8 product divides tiles, shared memory and registers so that a model of the hardware computes
 // every element exactly once, for sizes with tails.
 func TestWgmmaTileOnAModel(t *testing.T) {

@@ -118,6 +118,25 @@ func TestNewFromAnOperator(t *testing.T) {
 	}
 }
 
+// The parts of a kernel come with its copy, those that only other parts include among them.
+func TestNewCopiesTheParts(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "my_operator")
+	if text, code := runTriad(t, "new", folder, "--from", "flash_attention"); code != 0 {
+		t.Fatalf("exit %d\n%s", code, text)
+	}
+	got, err := filepath.Glob(filepath.Join(folder, "flash_attention", "*.cuh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := filepath.Glob("../../cuda/kernels/flash_attention/*.cuh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(want) == 0 || len(got) != len(want) {
+		t.Errorf("%d parts were copied, want %d: %v", len(got), len(want), got)
+	}
+}
+
 // What new refuses, and what is no folder of an operator.
 func TestNewRefuses(t *testing.T) {
 	there := t.TempDir()

@@ -12,16 +12,16 @@
 //   tiled   one block per 64x64 tile of c, tiles of the operands decoded into shared memory, 8x4 elements a thread in registers
 //   splitk  as tiled, with the reduction divided among blocks; the partial results go to the workspace and a second kernel adds them in
 //           a fixed order, so that the bits do not depend on the schedule
-//   sm90_wgmma  products on the tensor cores of Hopper, summed there over 128 of the reduction; see fp8_wgmma.cuh
+//   sm90_wgmma  products on the tensor cores of Hopper, summed there over 128 of the reduction; see fp8_gemm/wgmma.cuh
 #include <algorithm>
 
 #include "arguments.cuh"
 #include "capability.cuh"
 #include "element.cuh"
-#include "fp8_product.cuh"
+#include "fp8_gemm/product.cuh"
 #include "register.cuh"
 #ifndef __CUEMU__   // the emulator has no tensor cores
-#include "fp8_wgmma.cuh"
+#include "fp8_gemm/wgmma.cuh"
 #endif
 
 namespace {

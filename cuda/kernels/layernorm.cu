@@ -19,7 +19,7 @@
 
 #include "arguments.cuh"
 #include "element.cuh"
-#include "layernorm_backward.cuh"
+#include "layernorm/backward.cuh"
 #include "moments.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"

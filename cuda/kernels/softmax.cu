@@ -8,13 +8,13 @@
 //   block   a block a row, three passes over memory; any cols
 //   online  a block a row, maximum and sum in one pass; any cols; forward only
 //   vec     16-byte accesses, row in registers up to 16384 columns, several short rows a block, longer rows on chip as far as they fit
-//           (softmax_long.cuh); cols % vector == 0, 16-byte aligned rows
+//           (softmax/long_rows.cuh); cols % vector == 0, 16-byte aligned rows
 #include "arguments.cuh"
 #include "element.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
-#include "softmax_long.cuh"
+#include "softmax/long_rows.cuh"
 
 #include "rows.cuh"
 

@@ -45,7 +45,11 @@ func Create(folder, from string, sources fs.FS) error {
 		return refuse("cannot make the folder: %v", errors.Unwrap(err))
 	}
 	for file, text := range files {
-		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644); err != nil {
+		file = filepath.Join(folder, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return fmt.Errorf("new %s: %w", folder, err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return fmt.Errorf("new %s: %w", folder, err)
 		}
 	}
@@ -92,14 +96,28 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 		registration := regexp.MustCompile(`TRIAD_KERNEL\((\s*)` + from + `,`)
 		copied := registration.ReplaceAllString(string(text), "TRIAD_KERNEL(${1}"+name+",")
 		files[name+ending] = contractsOfOwn(copied)
-		for _, include := range rewrite.Includes(text) { // parts that lie beside a kernel come with it
-			part, err := fs.ReadFile(sources, path.Join(path.Dir(file), include))
-			if ending == ".cu" && err == nil {
-				files[include] = string(part)
-			}
+		if ending == ".cu" {
+			addParts(files, sources, file, text)
 		}
 	}
 	return files, nil
+}
+
+// addParts adds what a kernel file includes from the folder of kernels: its parts, in a folder of the
+// operator's name, and what they include there.
+func addParts(files map[string]string, sources fs.FS, file string, text []byte) {
+	const kernels = "cuda/kernels/"
+	for _, include := range rewrite.Includes(text) {
+		at := path.Join(path.Dir(file), include)
+		name, inside := strings.CutPrefix(at, kernels)
+		if _, known := files[name]; known || !inside {
+			continue
+		}
+		if part, err := fs.ReadFile(sources, at); err == nil {
+			files[name] = string(part)
+			addParts(files, sources, at, part)
+		}
+	}
 }
 
 // contractsOfOwn replaces the contracts whose allowance is written by hand by contracts whose allowance

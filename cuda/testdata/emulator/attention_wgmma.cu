@@ -3,8 +3,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "flash_attention_mma.cuh"
-#include "flash_attention_wgmma.cuh"
+#include "flash_attention/sm80_mma_backward.cuh"
+#include "flash_attention/sm80_mma_forward.cuh"
+#include "flash_attention/sm90_wgmma.cuh"
 
 static int wrong;
 

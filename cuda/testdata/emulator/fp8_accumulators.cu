@@ -1,6 +1,6 @@
-// Scales and writes the accumulators of a tensor-core fp8 product (cuda/include/fp8_accumulators.cuh) in the emulator, and compares each
+// Scales and writes the accumulators of a tensor-core fp8 product (cuda/kernels/fp8_gemm/accumulators.cuh) in the emulator, and compares each
 // element with the same arithmetic in double. Prints a line for each thing that is wrong.
-#include "fp8_accumulators.cuh"
+#include "fp8_gemm/accumulators.cuh"
 
 #include <cmath>
 #include <cstdio>

@@ -1,8 +1,8 @@
-// fp8_accumulators.cuh: what a thread does with the accumulators of a tensor-core fp8 product: scales them, adds them up, writes them to c.
+// accumulators.cuh: what a thread does with the accumulators of a tensor-core fp8 product: scales them, adds them up, writes them to c.
 // A thread holds 64 of 64 x 128 elements, at accumulator_row and accumulator_column of hopper/swizzle.cuh. Portable.
-#ifndef TRIAD_FP8_ACCUMULATORS_CUH
-#define TRIAD_FP8_ACCUMULATORS_CUH
-#include "fp8_product.cuh"
+#ifndef TRIAD_FP8_GEMM_ACCUMULATORS_CUH
+#define TRIAD_FP8_GEMM_ACCUMULATORS_CUH
+#include "product.cuh"
 #include "hopper/finish.cuh"
 #include "wgmma_tile.cuh"
 

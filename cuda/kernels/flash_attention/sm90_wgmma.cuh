@@ -1,15 +1,17 @@
-// flash_attention_wgmma.cuh: attention on Hopper's tensor cores (sm_90a), for flash_attention.cu. fp16 and bf16, D a multiple of 8
-// up to 128, padded with zeros to 64 or 128. Numerics as in flash_attention_mma.cuh.
+// sm90_wgmma.cuh: attention on Hopper's tensor cores (sm_90a). fp16 and bf16, D a multiple of 8
+// up to 128, padded with zeros to 64 or 128. Numerics as in sm80_mma_forward.cuh and sm80_mma_backward.cuh.
 //   forward  a block keeps 128 queries, 64 for each of two warpgroups; keys and values come by tiles of 128, two buffers each. The products of the
 //            next scores and of the weights before run while the other warpgroup, and in part this one, computes exponentials.
 //   backward a block keeps 128 keys, 64 for each of two warpgroups, and streams 64 queries and gradients (128 where D <= 64) past them. As in
 //            sm80_mma scores are transposed, so P and dS are operands in registers, and grad_q is added to fp32 sums by atomics; dS, in shared
 //            memory, is read across its rows. Each warpgroup makes half of a tile of grad_q, over all 128 keys.
-#ifndef TRIAD_FLASH_ATTENTION_WGMMA_CUH
-#define TRIAD_FLASH_ATTENTION_WGMMA_CUH
-#include "flash_attention_mma.cuh"
+#ifndef TRIAD_FLASH_ATTENTION_SM90_WGMMA_CUH
+#define TRIAD_FLASH_ATTENTION_SM90_WGMMA_CUH
 #include "hopper/barrier.cuh"
 #include "hopper/wgmma_half.cuh"
+#include "mma_softmax.cuh"
+#include "mma_tile.cuh"
+#include "sm80_mma_backward.cuh"
 
 namespace triad {
 namespace wgmma {

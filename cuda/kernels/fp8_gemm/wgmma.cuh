@@ -1,13 +1,13 @@
-// fp8_wgmma.cuh: the product of two scaled fp8 matrices on Hopper's tensor cores (sm_90a).
+// wgmma.cuh: the product of two scaled fp8 matrices on Hopper's tensor cores (sm_90a).
 //   A persistent block takes tiles of c in turn. Its first warpgroup keeps a ring of stages in shared memory filled, each with 128 of the
 //   reduction; the other two multiply: each owns Waves x 64 rows and all 128 columns of a tile, sums 64 rows over one stage in the tensor
 //   core (its accumulator keeps about 14 bits, so no longer), then adds that in fp32 to its share of the result, scaled under block scaling.
 //   While one of the two adds, the other one's products run.
 //   Loaders: CopyLoader, boxes by the copy engine (rows aligned to 16 bytes); GuardedLoader, any strides, by the threads themselves.
-#ifndef TRIAD_FP8_WGMMA_CUH
-#define TRIAD_FP8_WGMMA_CUH
-#include "fp8_accumulators.cuh"
-#include "fp8_product.cuh"
+#ifndef TRIAD_FP8_GEMM_WGMMA_CUH
+#define TRIAD_FP8_GEMM_WGMMA_CUH
+#include "accumulators.cuh"
+#include "product.cuh"
 #include "hopper/barrier.cuh"
 #include "hopper/swizzle.cuh"
 #include "hopper/tensor_map.cuh"

@@ -1,4 +1,4 @@
-// layernorm_backward.cuh: the kernels of layernorm's backward pass; cuda/kernels/layernorm.cu has the formula and launches them. First the rows:
+// backward.cuh: the kernels of layernorm's backward pass; cuda/kernels/layernorm.cu has the formula and launches them. First the rows:
 // dx, and the sums of dw and db over the rows of each group of threads; then a kernel that adds the groups' sums.
 #ifndef TRIAD_LAYERNORM_BACKWARD_CUH
 #define TRIAD_LAYERNORM_BACKWARD_CUH

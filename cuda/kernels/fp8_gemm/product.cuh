@@ -1,5 +1,5 @@
-#ifndef TRIAD_FP8_PRODUCT_CUH
-#define TRIAD_FP8_PRODUCT_CUH
+#ifndef TRIAD_FP8_GEMM_PRODUCT_CUH
+#define TRIAD_FP8_GEMM_PRODUCT_CUH
 // The product of two scaled fp8 matrices as kernels see it, and the accesses that every variant shares.
 #include "element.cuh"
 #include "fp8.cuh"

@@ -1,11 +1,11 @@
-// softmax_long.cuh: softmax of rows that are too long for the registers of threads that compute with them; cuda/kernels/softmax.cu has the formula
+// long_rows.cuh: softmax of rows that are too long for the registers of threads that compute with them; cuda/kernels/softmax.cu has the formula
 // and calls launch_forward and launch_backward.
 //
 // A block keeps its row on chip as it lies in memory, in packs of 16 bytes: the first packs of a thread in registers, the next ones in shared
 // memory, where a thread reads only what it copied there itself, so that no barrier is needed. What fits neither is read twice, the second time
 // from its end backwards, where the L2 cache may still have it.
-#ifndef TRIAD_SOFTMAX_LONG_CUH
-#define TRIAD_SOFTMAX_LONG_CUH
+#ifndef TRIAD_SOFTMAX_LONG_ROWS_CUH
+#define TRIAD_SOFTMAX_LONG_ROWS_CUH
 #include <algorithm>
 #include <cfloat>
 

@@ -1,10 +1,10 @@
-// attention_mma.cuh: tiles of 16-bit elements in shared memory as tensor cores want them, and the products that attention makes of them.
+// mma_tile.cuh: tiles of 16-bit elements in shared memory as tensor cores want them, and the products that attention makes of them.
 // A tile of Rows rows is stored in panels of 64 columns, 128 bytes a row; the eight 16-byte chunks of a row stand in the order c ^ (row % 8). So
 // the eight rows of a matrix that ldmatrix reads at once lie in eight different groups of banks, and so do the rows that a copy writes.
 // Every warp takes part as a whole; g = lane / 4 and t = lane % 4 are a lane's row and pair of columns in a result (hopper/mma.cuh).
-#ifndef TRIAD_ATTENTION_MMA_CUH
-#define TRIAD_ATTENTION_MMA_CUH
-#include "attention.cuh"
+#ifndef TRIAD_FLASH_ATTENTION_MMA_TILE_CUH
+#define TRIAD_FLASH_ATTENTION_MMA_TILE_CUH
+#include "call.cuh"
 #include "hopper/arithmetic.cuh"
 #include "hopper/async_copy.cuh"
 #include "hopper/mma.cuh"
@@ -145,5 +145,21 @@ __device__ inline void store_result(T *to, unsigned char *tile, const float (&su
 	}
 }
 
+namespace mma {
+
+// Place is the part of the result that a block makes: a tile of one head's rows.
+struct Place {
+	int tile, head;
+	int64_t batch;
+};
+
+// place finds it anew each time, which costs less than keeping it in registers.
+__device__ inline Place place(int tiles, int heads) {
+	const unsigned block = static_cast<unsigned>(hopper::fresh(static_cast<int>(blockIdx.x))), head = block / static_cast<unsigned>(tiles);
+	return {static_cast<int>(block % static_cast<unsigned>(tiles)), static_cast<int>(head % static_cast<unsigned>(heads)),
+	        head / static_cast<unsigned>(heads)};
+}
+
+} // namespace mma
 } // namespace triad
 #endif

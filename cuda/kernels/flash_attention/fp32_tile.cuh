@@ -1,11 +1,12 @@
-// attention_tile.cuh: the tiles of attention kernels that keep the score matrix on chip. 128 threads, 16 rows by 8 columns of them, work on
+// fp32_tile.cuh: the tiles of attention kernels that keep the score matrix on chip. 128 threads, 16 rows by 8 columns of them, work on
 // a tile whose 16 * R rows stay while tiles of 8 * C rows stream by. Thread (ty, tx) owns rows ty + 16 r and, of a score tile, columns
 // tx + 8 c; of a result with head_dim columns it owns the quads that begin at 32 c + 4 tx. So the eight threads of a row are neighbours
 // in a warp, and neither reading nor writing shared memory makes two lanes meet in a bank (rows are four elements longer than head_dim).
-#ifndef TRIAD_ATTENTION_TILE_CUH
-#define TRIAD_ATTENTION_TILE_CUH
-#include "attention.cuh"
+#ifndef TRIAD_FLASH_ATTENTION_FP32_TILE_CUH
+#define TRIAD_FLASH_ATTENTION_FP32_TILE_CUH
+#include "call.cuh"
 #include "pack.cuh"
+#include "register.cuh"
 
 namespace triad {
 
@@ -118,6 +119,16 @@ __device__ inline void store_rows(T *to, const float (&sum)[Tile::r][Tile::own],
 			if (row < rows && col < head_dim) to[static_cast<int64_t>(row) * head_dim + col] = from_float<T>(sum[r][i] * factor[r]);
 		}
 	}
+}
+
+// launch_tiles starts one block per tile of `rows` rows of every head, with `floats` floats of dynamic shared memory.
+template <class Kernel, class... Arguments>
+int launch_tiles(Kernel kernel, int tile, int rows, int64_t heads, int floats, cudaStream_t stream, Arguments... arguments) {
+	const int64_t blocks = (rows + tile - 1) / tile * heads, bytes = floats_bytes(floats);
+	if (blocks == 0) return TRIAD_OK;
+	if (const int status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes))) return status;
+	kernel<<<static_cast<unsigned>(blocks), tile_threads, static_cast<size_t>(bytes), stream>>>(arguments...);
+	return launched();
 }
 
 } // namespace triad

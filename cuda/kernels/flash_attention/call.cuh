@@ -1,10 +1,8 @@
-// attention.cuh: what every variant of attention agrees on: the shape of a call, how its tensors are read, which keys a query sees, and
-// the arithmetic of one weight. Dimensions in the order batch B, heads H (Hkv for keys and values), rows S, head_dim D.
-#ifndef TRIAD_ATTENTION_CUH
-#define TRIAD_ATTENTION_CUH
+// call.cuh: a call of attention as kernels see it: its shape, which keys a query sees, how its tensors are read. Dimensions in the order batch B,
+// heads H (Hkv for keys and values), rows S, head_dim D.
+#ifndef TRIAD_FLASH_ATTENTION_CALL_CUH
+#define TRIAD_FLASH_ATTENTION_CALL_CUH
 #include <cuda_runtime.h>
-
-#include <cmath>
 
 #include "abi.h"
 #include "element.cuh"
@@ -70,28 +68,40 @@ template <class T> struct BackwardCall {
 	float *delta;                   // [B, H, Sq]: sum over d of grad_o * o
 };
 
-// finite_max: what is subtracted from scores before the exponential. Subtracting an infinite maximum would give NaN where -inf scores
-// must weigh nothing; with 0 instead, exp gives 0 for them, and infinity, then NaN by the division, where the maximum is +inf.
-__device__ inline float finite_max(float max) { return fabsf(max) <= 3.4028235e38f ? max : 0.0f; }
-
-// log_sum_exp is lse of a query, from its largest score and the sum of exp(score - finite_max). Where a score is infinite there are no
-// weights (infinity minus infinity), so o is NaN and lse with it; a query that sees no key has lse = -inf.
-__device__ inline float log_sum_exp(float max, float total, bool sees_a_key) {
-	if (sees_a_key && fabsf(max) > 3.4028235e38f) return NAN;
-	return finite_max(max) + logf(total);
+// Inputs begin with q, k, v in both passes; attributes are causal, scale.
+inline AttentionShape shape_of(const triad_call *call) {
+	const triad_tensor &q = call->in[0], &k = call->in[1];
+	AttentionShape s;
+	s.batch = q.shape[0];
+	s.heads_q = static_cast<int>(q.shape[1]);
+	s.heads_kv = static_cast<int>(k.shape[1]);
+	s.seq_q = static_cast<int>(q.shape[2]);
+	s.seq_kv = static_cast<int>(k.shape[2]);
+	s.head_dim = static_cast<int>(q.shape[3]);
+	s.causal = call->attr[0] != 0;
+	s.scale = static_cast<float>(call->attr[1]);
+	return s;
 }
 
-// Weight is one element of P = exp(s - lse) and of dS = P * (dP - delta), the gradient of the scaled score.
-struct Weight {
-	float p, ds;
-};
-
-// A query that no key contributed to (lse = -inf) has no weights, whatever its scores.
-__device__ inline Weight weight_of(float score, float lse, float dp, float delta) {
-	if (lse == -INFINITY) return {0, 0};
-	const float p = expf(score - lse);
-	return {p, p * (dp - delta)};
+template <class T> ForwardCall<T> forward_call(const triad_call *call) {
+	return {shape_of(call), Heads<T>(call->in[0]), Heads<T>(call->in[1]), Heads<T>(call->in[2]), static_cast<T *>(call->out[0].data),
+	        call->n_out > 1 ? static_cast<float *>(call->out[1].data) : nullptr};
 }
+
+template <class T> BackwardCall<T> backward_call(const triad_call *call) {
+	return {shape_of(call),
+	        Heads<T>(call->in[0]), Heads<T>(call->in[1]), Heads<T>(call->in[2]), Heads<T>(call->in[3]), Heads<T>(call->in[5]),
+	        static_cast<const float *>(call->in[4].data),
+	        static_cast<T *>(call->out[0].data), static_cast<T *>(call->out[1].data), static_cast<T *>(call->out[2].data),
+	        static_cast<float *>(call->workspace)};
+}
+
+inline int64_t floats_bytes(int64_t n) { return n * static_cast<int64_t>(sizeof(float)); }
+
+inline int64_t query_elements(const AttentionShape &s) { return s.query_rows() * s.head_dim; }
+
+// The workspace of a backward begins with delta, padded so that what follows is aligned to 256 bytes.
+inline int64_t delta_floats(const AttentionShape &s) { return (s.query_rows() + 63) / 64 * 64; }
 
 } // namespace triad
 #endif

@@ -1,0 +1,185 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"triad/cuda/rewrite"
+	"triad/internal/need"
+)
+
+// emulated compiles programs for the emulator, in one way: the emulator once as a library, each program against it.
+type emulated struct {
+	compiler string
+	flags    []string
+	folder   string
+	library  func() (string, error)
+}
+
+var emulatorFolder, emulatorTests = "emulator", filepath.Join("testdata", "emulator")
+
+func newEmulated(t testing.TB, compiler string, flags ...string) *emulated {
+	t.Helper()
+	path := ""
+	if compiler == "clang++" {
+		path = need.Clang(t)
+	} else {
+		path = need.Tool(t, compiler)
+	}
+	e := &emulated{compiler: path, flags: append([]string{"-std=c++17", "-g1", "-pthread", "-ffp-contract=off", "-Wno-unknown-pragmas"}, flags...), folder: t.TempDir()}
+	e.library = sync.OnceValues(func() (string, error) {
+		sources, err := filepath.Glob(filepath.Join(emulatorFolder, "*.cc"))
+		if err != nil || len(sources) == 0 {
+			return "", fmt.Errorf("find the emulator's sources: %d, %v", len(sources), err)
+		}
+		library := filepath.Join(e.folder, "libtriad_emulator.so")
+		return library, e.compile(append([]string{"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", emulatorFolder, "-o", library, "-ldl"}, sources...)...)
+	})
+	return e
+}
+
+func (e *emulated) compile(args ...string) error {
+	command := exec.Command(e.compiler, append(append([]string{}, e.flags...), args...)...)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", e.compiler, strings.Join(command.Args[1:], " "), err, out)
+	}
+	return nil
+}
+
+// build rewrites and compiles one file of testdata/emulator; extra may make a library of it.
+func (e *emulated) build(t testing.TB, name string, extra ...string) string {
+	t.Helper()
+	library, err := e.library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(emulatorTests, name)
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewritten, err := rewrite.Source(source, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit, program := filepath.Join(e.folder, name+".cc"), filepath.Join(e.folder, strings.TrimSuffix(name, ".cu"))
+	if err := os.WriteFile(unit, rewritten.Text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"-I", emulatorFolder, "-include", "cuda_runtime.h", unit, "-o", program}, extra...)
+	if len(extra) == 0 {
+		args = append(args, library, "-Wl,-rpath,"+e.folder)
+	}
+	if err := e.compile(args...); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// buildWithKernels is build for a program that includes what kernel files include; other folders come before theirs.
+func (e *emulated) buildWithKernels(t testing.TB, name string, folders ...string) string {
+	t.Helper()
+	library, err := e.library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{library, "-Wl,-rpath," + e.folder}
+	for _, folder := range folders {
+		args = append(args, "-I", folder)
+	}
+	return e.build(t, name, append(args, kernelIncludes...)...)
+}
+
+// run gives what a program wrote and its exit status; a program that does not end is killed.
+func runEmulated(t testing.TB, order, program string, args ...string) (output string, status int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env = append(os.Environ(), "CUEMU_ORDER="+order, "CUEMU_WORKERS=2", "TSAN_OPTIONS=atexit_sleep_ms=0", "ASAN_OPTIONS=detect_leaks=1")
+	out, err := command.CombinedOutput()
+	if ctx.Err() != nil {
+		t.Fatalf("%s %v in order %s did not end:\n%s", program, args, order, out)
+	}
+	if exit, failed := err.(*exec.ExitError); failed {
+		return string(out), exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out), 0
+}
+
+// bugLine is the line of a file of testdata/emulator that carries the comment BUG(name).
+func bugLine(t *testing.T, file, name string) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(emulatorTests, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		if strings.Contains(line, "// BUG("+name+")") {
+			return i + 1
+		}
+	}
+	t.Fatalf("%s has no line BUG(%s)", file, name)
+	return 0
+}
+
+// addressLine asks addr2line for the file and line of an offset in a module.
+func addressLine(t *testing.T, module, offset string) string {
+	t.Helper()
+	out, err := exec.Command(need.Tool(t, "addr2line"), "-e", module, offset).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+var allOrders = []string{"forward", "reverse", "random:1", "greedy:1", "greedy:2", "greedy:3"}
+
+// kernelIncludes are the folders that kernel files include from.
+var kernelIncludes = []string{"-I", ".", "-I", "include", "-I", "kernels"}
+
+// editedKernels copies the parts of an operator, cuda/kernels/<operator>, into a folder of the same name in a new one, rewritten for the emulator.
+// In one file of them the text from becomes to; "" changes nothing.
+func editedKernels(t *testing.T, operator, file, from, to string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, operator), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := filepath.Glob(filepath.Join("kernels", operator, "*.cuh"))
+	if err != nil || len(parts) == 0 {
+		t.Fatalf("find the parts of %s: %d, %v", operator, len(parts), err)
+	}
+	edited := false
+	for _, part := range parts {
+		text, err := os.ReadFile(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(part) == file {
+			edited = strings.Contains(string(text), from)
+			text = []byte(strings.Replace(string(text), from, to, 1))
+		}
+		rewritten, err := rewrite.Source(part, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, operator, filepath.Base(part)), rewritten.Text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !edited {
+		t.Fatalf("kernels/%s/%s does not contain %q", operator, file, from)
+	}
+	return folder
+}
