@@ -123,31 +123,6 @@ void run_grid(Worker &w) {
 	while (helpers_running) work_done.wait(lock);
 }
 
-uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
-	while (b) {
-		uint64_t rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
-// set_block_order: forward 0, 1, 2 ...; reverse from the last; else an affine permutation that the seed chooses.
-void set_block_order(LaunchState &l) {
-	l.stride = 1;
-	l.shift = 0;
-	if (order.policy == REVERSE) {
-		l.stride = l.blocks - 1;
-		l.shift = l.blocks - 1;
-	} else if (order.policy == RANDOM || order.policy == GREEDY) {
-		uint64_t x = (order.seed + 1) * 0x9e3779b97f4a7c15u;
-		l.shift = x % l.blocks;
-		for (l.stride = (x >> 20) % l.blocks; greatest_common_divisor(l.stride, l.blocks) != 1; l.stride = (l.stride + 1) % l.blocks) {
-		}
-	}
-	if (l.blocks == 1) l.stride = l.shift = 0;
-}
-
 // launcher: the worker of the calling thread. Outside cuemu_run (a plain program) the calling thread becomes one.
 Worker *launcher() {
 	if (this_worker) return this_worker;
@@ -323,7 +298,7 @@ void cuemu_launch(const Job *job) {
 	l.chunk = l.blocks / (8 * pool_size());
 	if (l.chunk < 1) l.chunk = 1;
 	if (l.chunk > 256) l.chunk = 256;
-	set_block_order(l);
+	set_block_order(l, order);
 	if (++cuemu_launch_serial == 0) ++cuemu_launch_serial;
 	bool protect = !in_protected_run;
 	if (protect) protect_begin();
@@ -337,26 +312,7 @@ void cuemu_launch(const Job *job) {
 	end_on_report();
 }
 
-CUEMU_API int cuemu_set_order(const char *text) {
-	const char *colon = strchr(text, ':');
-	size_t n = colon ? static_cast<size_t>(colon - text) : strlen(text);
-	Order wanted = {FORWARD, 0};
-	auto is = [&](const char *name) { return strlen(name) == n && strncmp(text, name, n) == 0; };
-	if (is("forward")) wanted.policy = FORWARD;
-	else if (is("reverse")) wanted.policy = REVERSE;
-	else if (is("random")) wanted.policy = RANDOM;
-	else if (is("greedy")) wanted.policy = GREEDY;
-	else return -1;
-	bool seeded = wanted.policy == RANDOM || wanted.policy == GREEDY;
-	if (seeded != (colon != nullptr)) return -1;
-	if (seeded) {
-		char *end;
-		wanted.seed = strtoull(colon + 1, &end, 10);
-		if (colon[1] < '0' || colon[1] > '9' || *end) return -1;
-	}
-	order = wanted;
-	return 0;
-}
+CUEMU_API int cuemu_set_order(const char *text) { return parse_order(text, &order) ? 0 : -1; }
 
 CUEMU_API void cuemu_set_workers(int n) {
 	wanted_workers = n > 0 ? (static_cast<unsigned>(n) < MAX_WORKERS ? static_cast<unsigned>(n) : MAX_WORKERS) : 0;

@@ -20,13 +20,6 @@ std::atomic<bool> abandoned{false};
 
 namespace {
 
-CUEMU_PLAIN uint64_t mix(uint64_t x) {   // SplitMix64's finalizer
-	x += 0x9e3779b97f4a7c15u;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
 CUEMU_PLAIN unsigned linear_index(const uint3 &t) { return t.x + blockDim.x * (t.y + blockDim.y * t.z); }
 
 CUEMU_PLAIN unsigned lanes_of(const Worker &w, unsigned warp) {
@@ -37,13 +30,6 @@ CUEMU_PLAIN unsigned lanes_of(const Worker &w, unsigned warp) {
 CUEMU_PLAIN uint32_t low_bits(unsigned n) { return n >= 32 ? 0xffffffffu : (1u << n) - 1; }
 
 CUEMU_PLAIN unsigned top_bit(uint32_t bits) { return 31 - __builtin_clz(bits); }
-
-CUEMU_PLAIN unsigned random_bit(Worker &w, uint32_t bits) {
-	w.random = mix(w.random);
-	unsigned skip = static_cast<unsigned>(w.random >> 33) % __builtin_popcount(bits);
-	while (skip--) bits &= bits - 1;
-	return __builtin_ctz(bits);
-}
 
 CUEMU_PLAIN char *stack_top(Worker &w, unsigned slot) { return w.stacks + (slot + 1) * STACK_STRIDE - (slot % 61) * 64; }
 
@@ -243,24 +229,6 @@ CUEMU_PLAIN void promote(Worker &w) {
 	w.cursor = rank;
 }
 
-CUEMU_PLAIN void set_ranks(Worker &w, uint64_t block) {
-	bool shuffled = w.order.policy == RANDOM || w.order.policy == GREEDY;
-	uint64_t state = mix(w.order.seed * 0x100000001b3u + block);
-	w.random = state;
-	for (unsigned i = 0; i < w.warps; i++) w.warp_at[i] = static_cast<uint8_t>(w.order.policy == REVERSE ? w.warps - 1 - i : i);
-	for (unsigned i = w.warps; shuffled && i > 1; i--) {
-		state = mix(state);
-		unsigned other = static_cast<unsigned>((state >> 32) % i);
-		uint8_t kept = w.warp_at[i - 1];
-		w.warp_at[i - 1] = w.warp_at[other];
-		w.warp_at[other] = kept;
-	}
-	for (unsigned i = 0; i < w.warps; i++) {
-		w.rank_of[w.warp_at[i]] = static_cast<uint8_t>(i);
-		w.warp[i].down = w.order.policy == REVERSE || (shuffled && (state >> i & 1));
-	}
-}
-
 CUEMU_PLAIN void start_block(Worker &w, uint64_t block) {
 	block_index(block, &blockIdx);
 	if (block == 0 || w.order.policy == RANDOM || w.order.policy == GREEDY || !w.in_block) set_ranks(w, block);
@@ -308,11 +276,6 @@ CUEMU_PLAIN bool next_block(uint64_t *block, uint64_t *left) {
 }
 
 __thread uint64_t block_of_order, blocks_left;
-
-CUEMU_PLAIN uint64_t grid_position(uint64_t i) {
-	const LaunchState &l = current_launch;
-	return static_cast<uint64_t>((static_cast<unsigned __int128>(i) * l.stride + l.shift) % l.blocks);
-}
 
 // direct_main runs whole blocks on the direct stack until one is promoted; then it has become that block's fiber.
 CUEMU_PLAIN void direct_main() {
@@ -412,10 +375,6 @@ bool prepare_worker(Worker &w) {
 	return map_arena(w);
 }
 
-}  // namespace cuemu
-
-namespace cuemu {
-
 namespace {
 
 CUEMU_PLAIN void tell_divergence(Worker &w, const Wait &wait) {
@@ -465,19 +424,6 @@ CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_collective(uint32_t mas
 	}
 	if (!p.runnable) leave_runnable(w, warp, bit);
 	return next_of(w);
-}
-
-// demote: under strict priorities a warp that yields goes to the last rank, else a spinning lane would keep the one it waits for from running.
-CUEMU_PLAIN void demote(Worker &w, unsigned warp) {
-	for (unsigned r = w.rank_of[warp]; r + 1 < w.warps; r++) {
-		w.warp_at[r] = w.warp_at[r + 1];
-		w.rank_of[w.warp_at[r]] = static_cast<uint8_t>(r);
-	}
-	w.warp_at[w.warps - 1] = static_cast<uint8_t>(warp);
-	w.rank_of[warp] = static_cast<uint8_t>(w.warps - 1);
-	w.ready = 0;
-	for (unsigned i = 0; i < w.warps; i++)
-		if (w.warp[i].runnable) w.ready |= 1u << w.rank_of[i];
 }
 
 }  // namespace

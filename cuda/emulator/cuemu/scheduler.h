@@ -112,6 +112,14 @@ void run_blocks(Worker &w);
 void block_index(uint64_t i, uint3 *index);
 uint3 thread_index(unsigned linear);
 
+// schedule_order.cc
+bool parse_order(const char *text, Order *order);
+void set_block_order(LaunchState &l, const Order &order);
+uint64_t grid_position(uint64_t i);
+void set_ranks(Worker &w, uint64_t block);
+unsigned random_bit(Worker &w, uint32_t bits);
+void demote(Worker &w, unsigned warp);
+
 // collective.cc
 extern const char *const collective_names[18];
 void compute(LaneValue *v, int kind, uint32_t lanes);

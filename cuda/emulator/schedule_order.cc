@@ -1,0 +1,114 @@
+// The schedule orders: in which order the blocks of a launch, the warps of a block and the lanes of a warp run. A result that differs from one
+// order to another shows a race.
+#include <cstdlib>
+#include <cstring>
+
+#include "cuemu/scheduler.h"
+
+namespace cuemu {
+
+namespace {
+
+CUEMU_PLAIN uint64_t mix(uint64_t x) {   // SplitMix64's finalizer
+	x += 0x9e3779b97f4a7c15u;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+
+uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
+	while (b) {
+		uint64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+}  // namespace
+
+// parse_order reads "forward", "reverse", "random:SEED" or "greedy:SEED".
+bool parse_order(const char *text, Order *order) {
+	const char *colon = strchr(text, ':');
+	size_t n = colon ? static_cast<size_t>(colon - text) : strlen(text);
+	Order wanted = {FORWARD, 0};
+	auto is = [&](const char *name) { return strlen(name) == n && strncmp(text, name, n) == 0; };
+	if (is("forward")) wanted.policy = FORWARD;
+	else if (is("reverse")) wanted.policy = REVERSE;
+	else if (is("random")) wanted.policy = RANDOM;
+	else if (is("greedy")) wanted.policy = GREEDY;
+	else return false;
+	bool seeded = wanted.policy == RANDOM || wanted.policy == GREEDY;
+	if (seeded != (colon != nullptr)) return false;
+	if (seeded) {
+		char *end;
+		wanted.seed = strtoull(colon + 1, &end, 10);
+		if (colon[1] < '0' || colon[1] > '9' || *end) return false;
+	}
+	*order = wanted;
+	return true;
+}
+
+// set_block_order: forward 0, 1, 2 ...; reverse from the last; else an affine permutation that the seed chooses.
+void set_block_order(LaunchState &l, const Order &order) {
+	l.stride = 1;
+	l.shift = 0;
+	if (order.policy == REVERSE) {
+		l.stride = l.blocks - 1;
+		l.shift = l.blocks - 1;
+	} else if (order.policy == RANDOM || order.policy == GREEDY) {
+		uint64_t x = (order.seed + 1) * 0x9e3779b97f4a7c15u;
+		l.shift = x % l.blocks;
+		for (l.stride = (x >> 20) % l.blocks; greatest_common_divisor(l.stride, l.blocks) != 1; l.stride = (l.stride + 1) % l.blocks) {
+		}
+	}
+	if (l.blocks == 1) l.stride = l.shift = 0;
+}
+
+// grid_position is the block that comes as the i-th.
+CUEMU_PLAIN uint64_t grid_position(uint64_t i) {
+	const LaunchState &l = current_launch;
+	return static_cast<uint64_t>((static_cast<unsigned __int128>(i) * l.stride + l.shift) % l.blocks);
+}
+
+// set_ranks gives the warps of a block their ranks: under greedy orders those with low ranks go first.
+CUEMU_PLAIN void set_ranks(Worker &w, uint64_t block) {
+	bool shuffled = w.order.policy == RANDOM || w.order.policy == GREEDY;
+	uint64_t state = mix(w.order.seed * 0x100000001b3u + block);
+	w.random = state;
+	for (unsigned i = 0; i < w.warps; i++) w.warp_at[i] = static_cast<uint8_t>(w.order.policy == REVERSE ? w.warps - 1 - i : i);
+	for (unsigned i = w.warps; shuffled && i > 1; i--) {
+		state = mix(state);
+		unsigned other = static_cast<unsigned>((state >> 32) % i);
+		uint8_t kept = w.warp_at[i - 1];
+		w.warp_at[i - 1] = w.warp_at[other];
+		w.warp_at[other] = kept;
+	}
+	for (unsigned i = 0; i < w.warps; i++) {
+		w.rank_of[w.warp_at[i]] = static_cast<uint8_t>(i);
+		w.warp[i].down = w.order.policy == REVERSE || (shuffled && (state >> i & 1));
+	}
+}
+
+// random_bit picks one of the bits that are set.
+CUEMU_PLAIN unsigned random_bit(Worker &w, uint32_t bits) {
+	w.random = mix(w.random);
+	unsigned skip = static_cast<unsigned>(w.random >> 33) % __builtin_popcount(bits);
+	while (skip--) bits &= bits - 1;
+	return __builtin_ctz(bits);
+}
+
+// demote: under strict priorities a warp that yields goes to the last rank, else a spinning lane would keep the one it waits for from running.
+CUEMU_PLAIN void demote(Worker &w, unsigned warp) {
+	for (unsigned r = w.rank_of[warp]; r + 1 < w.warps; r++) {
+		w.warp_at[r] = w.warp_at[r + 1];
+		w.rank_of[w.warp_at[r]] = static_cast<uint8_t>(r);
+	}
+	w.warp_at[w.warps - 1] = static_cast<uint8_t>(warp);
+	w.rank_of[warp] = static_cast<uint8_t>(w.warps - 1);
+	w.ready = 0;
+	for (unsigned i = 0; i < w.warps; i++)
+		if (w.warp[i].runnable) w.ready |= 1u << w.rank_of[i];
+}
+
+}  // namespace cuemu
