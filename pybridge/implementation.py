@@ -126,8 +126,8 @@ def too_old(device: Any, what: str, least: tuple[int, int]) -> str | None:
 def rounded(x: Any) -> Any:
     """x, which a kernel under the contract "stored" may store in the dtype of the case before it goes on: a rounding point of a reference. Only the
     computation of allowances makes something of it."""
-    allowance = sys.modules.get("allowance")
-    return allowance.rounded(x) if allowance else x
+    bounded = sys.modules.get("bounded")
+    return bounded.rounded(x) if bounded else x
 
 
 def sixteen_bit(contract: str, direction: str | None = None) -> dict[tuple[str, str], str]:
