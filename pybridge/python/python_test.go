@@ -35,32 +35,10 @@ func TestPackage(t *testing.T) {
 			testCommand(t, other, buildWheel(t, other))
 		})
 	}
-	files, err := filepath.Glob("tests/test_*.py")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no tests of the package: %v", err)
-	}
 	// Two at a time: one after another the tests, and beside them the documents, which wait for downloads and compilers.
 	t.Run("tests", func(t *testing.T) {
 		t.Parallel()
-		for _, file := range files {
-			t.Run(filepath.Base(file), func(t *testing.T) {
-				if filepath.Base(file) != "test_package.py" {
-					torch.needed(t)
-				}
-				if filepath.Base(file) == "test_gpu.py" && !driver() { // it skips itself too, seconds later
-					need.GPU(t, "no driver is here")
-				}
-				cmd := exec.CommandContext(t.Context(), clean, "-m", "unittest", "-v", filepath.Base(file))
-				cmd.Dir = "tests"
-				cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "TORCHINDUCTOR_VEC_ISA_OK=0")
-				out, err := cmd.CombinedOutput()
-				t.Logf("%s", out)
-				if err != nil {
-					t.Error(err)
-				}
-				need.Unittest(t, string(out))
-			})
-		}
+		runTests(t, clean, torch)
 	})
 	t.Run("documents", func(t *testing.T) {
 		t.Parallel()
@@ -78,6 +56,34 @@ func TestPackage(t *testing.T) {
 			}
 		}
 	})
+}
+
+// runTests runs every file of tests in an environment that has the package.
+func runTests(t *testing.T, python string, torch torchHere) {
+	t.Helper()
+	files, err := filepath.Glob("tests/test_*.py")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests of the package: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			if base := filepath.Base(file); base != "test_package.py" && base != "test_imports.py" {
+				torch.needed(t)
+			}
+			if filepath.Base(file) == "test_gpu.py" && !driver() { // it skips itself too, seconds later
+				need.GPU(t, "no driver is here")
+			}
+			cmd := exec.CommandContext(t.Context(), python, "-m", "unittest", "-v", filepath.Base(file))
+			cmd.Dir = "tests"
+			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "TORCHINDUCTOR_VEC_ISA_OK=0")
+			out, err := cmd.CombinedOutput()
+			t.Logf("%s", out)
+			if err != nil {
+				t.Error(err)
+			}
+			need.Unittest(t, string(out))
+		})
+	}
 }
 
 // driver says whether a GPU's driver shows itself, as Linux has it or as Windows lends it.

@@ -128,7 +128,7 @@ setup(
     python_requires=">=3.11",
     entry_points={"console_scripts": ["triad = triad.command:main"]},
     packages=find_packages(include=["triad*"]),
-    package_data={"triad": ["py.typed", "torch/eager.cpp"]},
+    package_data={"triad": ["py.typed", "torch/eager.cpp", "torch/eager/*.h"]},
     extras_require={"pandas": ["pandas"], "torch": ["torch>=2.9"]},
     cmdclass={"build_py": Build},
     distclass=Platform,

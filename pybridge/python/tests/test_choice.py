@@ -39,7 +39,7 @@ def tearDownModule():
 def plant(times, gpu=GPU, regime="cold", status="PASS", verdict="PASS", alone=()):
     """Says that the runs were on a GPU, and how many ns each took: {(pass, implementation, cols): ns}.
     The backwards of the implementations alone were timed without the forward that they recompute."""
-    db = sqlite3.connect(triad.verbs.default_database())
+    db = sqlite3.connect(triad.database.default_database())
     with db:
         db.execute("delete from timing")
         db.execute("update machine set gpu = ?", [gpu])

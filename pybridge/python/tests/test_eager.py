@@ -340,13 +340,15 @@ class Building(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             moved = Path(folder) / "eager.cpp"
             moved.write_text(extension.SOURCE.read_text())
+            shutil.copytree(extension.SOURCE.parent / "eager", Path(folder) / "eager")
             shutil.copy(extension.header() / "abi.h", folder)
             here = extension.built()
             with mock.patch.object(extension, "SOURCE", moved), mock.patch.object(extension, "header", lambda: Path(folder)):
                 self.assertEqual(extension.built(), here)
-                moved.write_text("#error another source\n")
-                with self.assertRaisesRegex(triad.Unavailable, "another source"):
-                    extension.built()
+                for source in (Path(folder) / "eager" / "launch.h", moved):
+                    source.write_text("#error another source\n")
+                    with self.assertRaisesRegex(triad.Unavailable, "another source"):
+                        extension.built()
 
     def test_no_compiler(self):
         with mock.patch.dict(os.environ, {"PATH": "", "CXX": ""}), self.assertRaisesRegex(triad.Unavailable, "no C.. compiler"):

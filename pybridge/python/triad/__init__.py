@@ -24,11 +24,14 @@ from triad._version import version as __version__
 _PLACES = {
     "catalog": ("Operator", "Case", "Plan", "TensorType", "ops", "op", "cases", "case", "contracts", "statuses"),
     "codecs": ("encode", "decode"),
-    "command": ("Run", "binary"),
-    "errors": ("TriadError", "UsageError", "Unavailable", "DatabaseError", "InternalError", "ForkError", "Interrupted"),
-    "records": ("Comparison", "Detail", "Record", "Records", "Rows"),
+    "command": ("binary",),
+    "database": ("query",),
+    "errors": ("TriadError", "UsageError", "Unavailable", "DatabaseError", "InternalError", "ForkError"),
+    "records": ("Comparison", "Detail", "Record", "Records", "show"),
+    "rows": ("Rows",),
+    "run": ("Interrupted", "Run"),
     "samples": ("Summary", "summarize"),
-    "verbs": ("compare", "gradcheck", "start", "results", "show", "query"),
+    "verbs": ("compare", "gradcheck", "start", "results"),
 }
 _PLACE = {name: module for module, names in _PLACES.items() for name in names}
 
@@ -37,11 +40,14 @@ __all__ = ["__version__", *_PLACE]
 if TYPE_CHECKING:
     from triad.catalog import Case, Operator, Plan, TensorType, case, cases, contracts, op, ops, statuses
     from triad.codecs import decode, encode
-    from triad.command import Run, binary
-    from triad.errors import DatabaseError, ForkError, InternalError, Interrupted, TriadError, Unavailable, UsageError
-    from triad.records import Comparison, Detail, Record, Records, Rows
+    from triad.command import binary
+    from triad.database import query
+    from triad.errors import DatabaseError, ForkError, InternalError, TriadError, Unavailable, UsageError
+    from triad.records import Comparison, Detail, Record, Records, show
+    from triad.rows import Rows
+    from triad.run import Interrupted, Run
     from triad.samples import Summary, summarize
-    from triad.verbs import compare, gradcheck, query, results, show, start
+    from triad.verbs import compare, gradcheck, results, start
 
 
 def __getattr__(name: str) -> Any:

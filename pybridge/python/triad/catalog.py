@@ -9,20 +9,7 @@ from typing import Any
 
 from triad.go import ask
 from triad.html import table as html_table
-
-Words = str | Sequence[str] | None
-"""One word, several, or none: "bf16", ["fp16", "bf16"]; several may stand in one text, "fp16,bf16"."""
-
-
-def words(value: Words) -> list[str]:
-    """The words of a value, commas taken as separators."""
-    texts = [] if value is None else [value] if isinstance(value, str) else list(value)
-    return [word.strip() for text in texts for word in str(text).split(",") if word.strip()]
-
-
-def text_of(value: Any) -> str:
-    """An attribute's value as the command line writes it: True is "true"."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+from triad.words import Words, text_of, words
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,19 +9,15 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from triad.errors import DatabaseError, Interrupted, TriadError, Unavailable, UsageError
-
-if TYPE_CHECKING:
-    from triad.records import Comparison
+from triad.errors import DatabaseError, TriadError, Unavailable, UsageError
+from triad.words import text_of, words
 
 POLL_S = 0.005
 POLL_MOST_S = 0.1
-KILL_AFTER_S = 20.0
-"""How long a cancelled run may take to end its workers before it is killed."""
 
 
 def binary() -> Path:
@@ -120,7 +116,8 @@ def _read(file: int) -> str:
     return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
 
-def _raise(code: int, sentence: str, otherwise: type[TriadError]) -> None:
+def fail(code: int, sentence: str, otherwise: type[TriadError]) -> None:
+    """Raises what the program ended with."""
     raise {2: UsageError, 3: Unavailable}.get(code, otherwise)(sentence or f"the triad program ended with {code} and said nothing")
 
 
@@ -132,77 +129,12 @@ def read(arguments: Sequence[str], otherwise: type[TriadError] = DatabaseError) 
     finally:
         process.end()
     if code:
-        _raise(code, process.sentence(), otherwise)
+        fail(code, process.sentence(), otherwise)
     return process.output(), process.messages()
-
-
-class Run:
-    """A comparison that was started: `poll`, `cancel`, `wait`. Every record is stored as soon as it is there."""
-
-    def __init__(self, arguments: Sequence[str], result: Callable[..., Comparison], database: str):
-        self._process = Process(arguments)
-        self._result, self._database = result, database
-        self._comparison: Comparison | None = None
-        self._cancelled = False
-
-    @property
-    def command(self) -> tuple[str, ...]:
-        """The command line, without the name of the program."""
-        return self._process.arguments
-
-    def poll(self) -> int | None:
-        """The exit code (see docs/architecture.md), None while it runs."""
-        return self._process.poll()
-
-    def progress(self) -> str:
-        """The last line that it said."""
-        return next(iter(reversed(self._process.messages())), "")
-
-    def cancel(self) -> None:
-        """Asks it to finish what is running and stop; a second call stops it at once. What is done stays recorded: wait gives it."""
-        self._cancelled = self._cancelled or self.poll() is None
-        self._process.interrupt()
-
-    def wait(self, timeout: float | None = None) -> Comparison:
-        """Waits for the end and gives what was found. Ctrl-C stops the run, waits for the case that is running (a second one does not), and
-        raises Interrupted, which holds what was done. TimeoutError leaves it running."""
-        try:
-            code = self._process.wait(timeout)
-        except KeyboardInterrupt:
-            self._stop()
-            raise Interrupted(self._read(self._process.process.returncode)) from None
-        return self._read(code)
-
-    def _stop(self) -> None:
-        try:
-            self.cancel()
-            self._process.wait(KILL_AFTER_S)
-        except (KeyboardInterrupt, TimeoutError):
-            self._process.end()
-
-    def _read(self, code: int) -> Comparison:
-        if self._comparison is None:
-            output = self._process.output()
-            if code == 2 or code and not output.strip() and not self._cancelled:
-                _raise(code, self._process.sentence(), TriadError)
-            reason = "The run was stopped before its plan was done: the same call with resume=True finishes it." if self._cancelled and code else ""
-            self._comparison = self._result(output, code, self._database, reason)
-        return self._comparison
-
-    def __enter__(self) -> Run:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.end()
-
-    def __repr__(self) -> str:
-        code = self.poll()
-        return f"<triad {' '.join(self.command)}: {self.progress() or 'running' if code is None else f'ended with {code}'}>"
 
 
 def flags(values: Mapping[str, Any]) -> list[str]:
     """Keywords as flags: None and False are left out, True stands alone, several words are joined or, for a mapping, name=value."""
-    from triad.catalog import text_of, words
     out: list[str] = []
     for name, value in values.items():
         flag = "--" + name.rstrip("_").replace("_", "-")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from triad.records import Comparison
-
 
 class TriadError(Exception):
-    """What triad raises: every other exception here is one, Interrupted apart."""
+    """What triad raises: every other exception here is one."""
 
 
 class UsageError(TriadError, ValueError):
@@ -30,16 +25,6 @@ class InternalError(TriadError):
 
 class ForkError(TriadError, RuntimeError):
     """A call into Go in a forked process, where Go's threads are missing: start worker processes by "spawn"."""
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run. What was finished is recorded, and in `results`."""
-
-    results: Comparison
-
-    def __init__(self, results: Comparison):
-        super().__init__(f"stopped after {len(results)} records; the same call with resume=True finishes the run")
-        self.results = results
 
 
 def refusal(implementation: str, why: str, direction: str = "forward") -> UsageError:

@@ -1,16 +1,22 @@
-"""What was found, as objects: one record, many, a comparison, the rows of a query. They print as the command line's tables do, and render as
+"""What was found, as objects: one record, many, a comparison, one read whole. They print as the command line's tables do, and render as
 HTML in a notebook."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from triad.command import read
-from triad.errors import TriadError, Unavailable
+from triad.catalog import statuses
+from triad.codecs import numpy
+from triad.command import flags, read
+from triad.database import PathLike, query
+from triad.errors import TriadError
 from triad.go import call
 from triad.html import table
+from triad.rows import pandas
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,15 +35,6 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: _number(v) if k in _FIGURES else _numbers(v) for k, v in value.items()}
     return [_numbers(v) for v in value] if isinstance(value, list) else value
-
-
-def pandas() -> Any:
-    """pandas, or the sentence that says that it is missing."""
-    try:
-        import pandas as pd
-    except ImportError as e:
-        raise Unavailable(f"to_pandas needs pandas ({e}): pip install pandas") from None
-    return pd
 
 
 class Record(Mapping[str, Any]):
@@ -93,14 +90,11 @@ class Record(Mapping[str, Any]):
 
     def samples(self) -> dict[str, np.ndarray]:
         """The times that were measured, in ns, by regime; empty where nothing was timed, as always in the emulator."""
-        from triad.codecs import numpy
-        from triad.verbs import query
         rows = query("select t.regime, t.samples_ns_json from timing t join run r using (run_id) where r.run_ulid = ?", [self.id], db=self._db or None)
         return {row["regime"]: numpy().array(json.loads(row["samples_ns_json"]), dtype="f8") for row in rows}
 
     def show(self) -> Detail:
         """Everything about this run: triad.show."""
-        from triad.verbs import show
         return show(self.id, db=self._db or None)
 
     def __repr__(self) -> str:
@@ -137,7 +131,6 @@ class Records(Sequence[Record]):
         return [[cell(r, name) for name in self.columns] for r in self]
 
     def _repr_html_(self) -> str:
-        from triad.catalog import statuses
         return table(self.columns, self._rows(), self.remark, weights=statuses())
 
     def to_pandas(self) -> pd.DataFrame:
@@ -173,7 +166,6 @@ class Comparison(Records):
     @property
     def bad(self) -> list[Record]:
         """The records that count as bad."""
-        from triad.catalog import statuses
         weights = statuses()
         return [r for r in self if weights.get(r.status) == "bad"]
 
@@ -200,14 +192,12 @@ class Comparison(Records):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from html import escape
         meaning = {0: "nothing is wrong", 1: "something is wrong"}.get(self.exit, "nothing was proven right or wrong")
         explained = f"<details><summary>explanation</summary><pre>{escape(self.explanation)}</pre></details>" if self.explanation else ""
         return f"{super()._repr_html_()}<p>{len(self)} runs: {escape(meaning)}. {escape(self.reason)}</p>{explained}"
 
 
 def _differences(session: str, db: str) -> list[dict[str, Any]]:
-    from triad.verbs import query
     rows = query("""
         select s.session_ulid, c.case_key, c.op, c.pass, c.dtype, d.output, ia.name as impl_a, ib.name as impl_b, a.run_ulid as run_a, b.run_ulid as run_b,
                d.n, d.bitwise, d.n_different, d.ulp_max, d.ulp_max_class, d.worst_index_json, d.worst_a, d.worst_a_class, d.worst_b, d.worst_b_class
@@ -252,41 +242,16 @@ class Detail(Mapping[str, Any]):
     __repr__ = __str__
 
 
-class Rows(Sequence[dict[str, Any]]):
-    """The answer to a query: a dictionary a row. `cut` says in a sentence that there were more, and is "" where all are here."""
-
-    def __init__(self, rows: Sequence[dict[str, Any]], cut: str = ""):
-        self._rows, self.cut = list(rows), cut
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns; none are known where there is no row."""
-        return list(self._rows[0]) if self._rows else []
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        return Rows(self._rows[index], self.cut) if isinstance(index, slice) else self._rows[index]
-
-    def __str__(self) -> str:
-        cells = [self.columns, *([("NULL" if v is None else str(v)) for v in row.values()] for row in self._rows)]
-        widths = [max(map(len, column)) for column in zip(*cells)]
-        lines = ["  ".join(f"{c:{w}}" for c, w in zip(row, widths)).rstrip() for row in cells if row]
-        return "\n".join(lines + ([self.cut] if self.cut else [])) if self._rows else "no rows"
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return table(self.columns, [row.values() for row in self._rows], self.cut)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """A data frame of the rows."""
-        return pandas().DataFrame(self._rows)
-
-
 def read_records(arguments: Sequence[str], db: str) -> Records:
     """Records that a verb lists."""
     output, remarks = read(arguments)
     more = remarks[-1].replace("--limit shows more", "limit= gives more") if remarks else ""
     return Records(output.splitlines(), db, more)
+
+
+def show(id: str, *, db: PathLike | None = None) -> Detail:
+    """One run read whole. id is a record's id, or the first letters of it."""
+    database = flags({"db": None if db is None else os.fspath(db)})
+    text, _ = read(["results", "show", "--json", *database, "--", str(id)])
+    words, _ = read(["results", "show", *database, "--", str(id)])
+    return Detail(text, words, "" if db is None else os.fspath(db))

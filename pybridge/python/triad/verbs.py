@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from triad.catalog import Words
-from triad.command import Run, flags, read
-from triad.errors import DatabaseError, UsageError
-from triad.records import Comparison, Detail, Records, Rows, read_records
-from triad.sql import bind
-
-PathLike = str | os.PathLike[str]
+from triad.command import flags
+from triad.database import PathLike
+from triad.errors import UsageError
+from triad.records import Comparison, Records, read_records
+from triad.run import Run
+from triad.words import Words
 
 
 def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words = None, pass_: str | None = None, dims: Mapping[str, int] | None = None,
@@ -39,10 +36,7 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
                "seed": seed, "distribution": distribution, "layout": layout, "upstream": upstream, "saved": saved, "limit": limit, "resume": resume,
                "explain": explain, "no_timing": no_timing, "strict": strict, "dump": None if dump is None else os.fspath(dump),
                "add": add, "map": map, "grid": grid, "block": block, "shared": shared, "nvcc_flags": nvcc_flags, "offline": offline, "db": database or None, "yes": not offline}
-
-    def result(output: str, code: int, db: str, reason: str) -> Comparison:
-        return Comparison(output, code, db, db or str(default_database()), reason)
-    return Run([verb, *names, "--json", *flags(options)], result, database)
+    return Run([verb, *names, "--json", *flags(options)], database)
 
 
 def compare(op: Words, **flags: Any) -> Comparison:
@@ -94,30 +88,3 @@ def results(*, op: Words = None, impl: Words = None, dtype: Words = None, status
     database = "" if db is None else os.fspath(db)
     options = {"op": op, "impl": impl, "dtype": dtype, "status": status, "bad": bad, "pass": pass_, "since": since, "limit": int(limit), "db": database or None}
     return read_records(["results", "list", "--json", *flags(options)], database)
-
-
-def show(id: str, *, db: PathLike | None = None) -> Detail:
-    """One run read whole. id is a record's id, or the first letters of it."""
-    database = flags({"db": None if db is None else os.fspath(db)})
-    text, _ = read(["results", "show", "--json", *database, "--", str(id)])
-    words, _ = read(["results", "show", *database, "--", str(id)])
-    return Detail(text, words, "" if db is None else os.fspath(db))
-
-
-def query(sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None, *, rows: int = 10_000, deadline: str = "2s", db: PathLike | None = None) -> Rows:
-    """One read-only SQL statement: ? in it takes the next of params, :name one of a mapping. It can read and nothing else; DatabaseError
-    for what writes, takes too long or does not parse. Views: latest, history, disagreements, speed."""
-    options = {"rows": int(rows), "deadline": deadline, "db": None if db is None else os.fspath(db)}
-    try:
-        output, remarks = read(["results", "query", "--json", *flags(options), "--", bind(sql, params)])
-    except UsageError as e:
-        if str(e).startswith("query: "):  # the statement's fault, not a keyword's
-            raise DatabaseError(str(e)) from None
-        raise
-    return Rows([json.loads(line) for line in output.splitlines()], remarks[-1] if remarks else "")
-
-
-def default_database() -> Path:
-    """The database that is used where none is named."""
-    base = os.environ.get("XDG_DATA_HOME", "")
-    return Path(base if os.path.isabs(base) else os.path.expanduser("~/.local/share")) / "triad" / "results.db"

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from triad.database import query
 from triad.errors import TriadError, Unavailable, UsageError
 
 TIMED = """
@@ -29,7 +30,6 @@ def shape_class(dims: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 def _measured(op: str, dtype: str, gpu: str) -> dict[tuple, dict[tuple[str, str], float]]:
     """Nanoseconds by (pass, implementation), by the dims and attributes of the case, from this user's database; none where there is none. A
     backward that was timed alone, through a retained graph, runs its forward again here: its forward's time is added."""
-    from triad.verbs import query
     try:
         rows = query(TIMED, [op, dtype, gpu], deadline="10s")
     except TriadError:

@@ -1,5 +1,5 @@
 // The eager path of the CUDA operators in C++: from the arguments of a call in Python to the launch of the kernel, with autograd, past torch's
-// dispatcher. extension.py builds it on first use; direct.py is the same path in Python.
+// dispatcher. extension.py builds it on first use from this file and the folder eager; direct.py is the same path in Python.
 //
 // A call is looked up by what tells calls apart: implementation, attributes, and the dtypes, devices and sizes of its tensors. What is found is a
 // Plan, which Python made when the call was first seen. Whatever is not a plain call (unknown, traced, a subclass of a tensor, a mode, a
@@ -9,335 +9,29 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include <ATen/PythonTorchFunctionTLS.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
-#include <c10/core/DeviceGuard.h>
-#include <c10/core/InferenceMode.h>
-#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/Device.h>
 #include <torch/csrc/Dtype.h>
-#include <torch/csrc/Exceptions.h>
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/python_variable.h>
-#include <torch/csrc/autograd/saved_variable.h>
-#include <torch/csrc/jit/frontend/tracer.h>
 
 #include "abi.h"
+#include "eager/autograd.h"
+#include "eager/call_key.h"
+#include "eager/launch.h"
+#include "eager/plan.h"
 
 namespace {
 
-using at::Tensor;
-using torch::autograd::SavedVariable;
-using torch::autograd::variable_list;
+using namespace triad_eager;
 
-constexpr int kMaxRank = 6;
 constexpr size_t kPlans = 10000;  // that are remembered, and words
-
-// ---- what Python describes --------------------------------------------------------------------------------------------------------------
-
-struct Result {
-	std::vector<int64_t> shape;
-	at::ScalarType dtype;
-	bool given;  // by this kernel; else its place stays empty
-	bool rows;   // all dims but the last are the kernel's first
-	int64_t of;  // backward: the input whose gradient it is
-};
-
-struct Source {
-	int64_t index;  // a forward: the input. A backward: an input, behind the inputs an output; -1 - n: the gradient of output n
-	bool rows;
-};
-
-struct Pass {
-	const triad_kernel *kernel;
-	std::string name;
-	std::vector<double> attributes;
-	std::vector<Source> inputs;
-	std::vector<Result> results;
-};
-
-struct Plan {
-	Pass forward;
-	std::optional<Pass> backward;  // where an input requires a gradient
-	std::vector<int64_t> kept;     // the outputs that the caller gets
-};
-
-// A kernel does not take a call: triad.UsageError.
-struct Declined : std::runtime_error {
-	using std::runtime_error::runtime_error;
-};
-
-// A launch did not succeed: triad.TriadError.
-struct Failed : std::runtime_error {
-	using std::runtime_error::runtime_error;
-};
-
-PyObject *declined = nullptr, *failed = nullptr;  // the classes
-
-// Throws an exception of Python's through torch's autograd, which hands it to whoever called backward. Nobody here has the GIL.
-[[noreturn]] void throw_python(PyObject *kind, const std::exception &e) {
-	python_error carried;
-	const PyGILState_STATE state = PyGILState_Ensure();
-	PyErr_SetString(kind, e.what());
-	carried.persist();
-	PyGILState_Release(state);
-	throw carried;
-}
-
-int32_t number(at::ScalarType t) {
-	switch (t) {
-	case at::kDouble: return TRIAD_F64;
-	case at::kFloat: return TRIAD_F32;
-	case at::kHalf: return TRIAD_F16;
-	case at::kBFloat16: return TRIAD_BF16;
-	case at::kFloat8_e4m3fn: return TRIAD_E4M3;
-	case at::kFloat8_e5m2: return TRIAD_E5M2;
-	default: throw Declined("a dtype that no kernel takes");
-	}
-}
-
-// ---- one launch -------------------------------------------------------------------------------------------------------------------------
-
-// A tensor as the kernel sees it. False where the leading dims of rows do not lie as one.
-bool describe(triad_tensor &into, const Tensor &t, bool rows) {
-	const auto sizes = t.sizes(), strides = t.strides();
-	const int64_t rank = t.dim();
-	into.data = t.data_ptr();
-	into.dtype = number(t.scalar_type());
-	if (!rows || rank == 2) {
-		if (rank > kMaxRank) throw Declined("a tensor of more than 6 dims");
-		into.rank = static_cast<int32_t>(rank);
-		std::copy(sizes.begin(), sizes.end(), into.shape);
-		std::copy(strides.begin(), strides.end(), into.stride);
-		return true;
-	}
-	int64_t count = 1, step = 0;
-	for (int64_t i = rank - 2; i >= 0; i--) {
-		if (sizes[i] != 1 && t.numel() > 0) {
-			if (count == 1) step = strides[i];
-			if (strides[i] != step * count) return false;
-		}
-		count *= sizes[i];
-	}
-	into.rank = 2;
-	into.shape[0] = count;
-	into.shape[1] = sizes[rank - 1];
-	into.stride[0] = count > 1 ? step : sizes[rank - 1];
-	into.stride[1] = strides[rank - 1];
-	return true;
-}
-
-std::vector<Tensor> launch(const Pass &pass, std::vector<Tensor> inputs) {
-	const c10::Device device = inputs[0].device();
-	const c10::DeviceGuard on(device);
-	const c10::impl::VirtualGuardImpl guard(device.type());
-	std::vector<Tensor> outputs(pass.results.size());
-	triad_tensor in[16], out[16];
-	for (size_t i = 0; i < inputs.size(); i++) {
-		if (!describe(in[i], inputs[i], pass.inputs[i].rows)) {
-			inputs[i] = inputs[i].contiguous();
-			describe(in[i], inputs[i], pass.inputs[i].rows);
-		}
-	}
-	for (size_t i = 0; i < outputs.size(); i++) {
-		const Result &r = pass.results[i];
-		std::memset(&out[i], 0, sizeof out[i]);
-		if (!r.given) continue;
-		outputs[i] = at::empty(r.shape, at::TensorOptions(r.dtype).device(device));
-		describe(out[i], outputs[i], r.rows);
-	}
-	triad_call call{};
-	call.size = sizeof call;
-	call.n_in = static_cast<int32_t>(inputs.size());
-	call.n_out = static_cast<int32_t>(outputs.size());
-	call.n_attr = static_cast<int32_t>(pass.attributes.size());
-	call.in = in;
-	call.out = out;
-	call.attr = pass.attributes.data();
-	call.stream = device.is_cpu() ? nullptr : guard.getStreamNativeHandle(guard.getStream(device));
-	char why[512] = "";
-	if (pass.kernel->accepts != nullptr && pass.kernel->accepts(&call, why, sizeof why) != TRIAD_OK) {
-		bool packed = false;
-		for (size_t i = 0; i < inputs.size(); i++) {
-			packed = packed || !inputs[i].is_contiguous();
-			inputs[i] = inputs[i].contiguous();
-			describe(in[i], inputs[i], pass.inputs[i].rows);
-		}
-		if (!packed || pass.kernel->accepts(&call, why, sizeof why) != TRIAD_OK) throw Declined(pass.name + ": " + why);
-	}
-	Tensor workspace;  // given back in the order of the stream, so after the kernel
-	if (pass.kernel->workspace != nullptr && (call.workspace_bytes = pass.kernel->workspace(&call)) > 0) {
-		workspace = at::empty({call.workspace_bytes}, at::TensorOptions(at::kByte).device(device));
-		call.workspace = workspace.data_ptr();
-	}
-	const int code = pass.kernel->launch(&call);
-	if (code == TRIAD_UNSUPPORTED) throw Declined(pass.name + ": the call is not supported");
-	if (code != TRIAD_OK) throw Failed(pass.name + ": the launch ended with CUDA error " + std::to_string(code));
-	return outputs;
-}
-
-// ---- autograd ---------------------------------------------------------------------------------------------------------------------------
-
-struct Backward : torch::autograd::Node {
-	std::shared_ptr<const Plan> plan;
-	std::vector<SavedVariable> saved;   // in the order of the backward's inputs; gradients have no place
-	std::vector<at::TensorOptions> kind;  // of the outputs, for a gradient that is not there
-
-	std::string name() const override { return plan->backward->name; }
-
-	void release_variables() override {
-		for (SavedVariable &s : saved) s.reset_data();
-	}
-
-	variable_list apply(variable_list &&upstream) override {
-		if (c10::GradMode::is_enabled()) throw std::runtime_error(plan->backward->name + " has no derivative: call backward without create_graph");
-		std::vector<Tensor> inputs;
-		inputs.reserve(plan->backward->inputs.size());
-		size_t next = 0;
-		for (const Source &s : plan->backward->inputs) {
-			if (s.index >= 0) {
-				inputs.push_back(saved[next++].unpack(getptr()));
-				continue;
-			}
-			const size_t output = static_cast<size_t>(plan->kept[static_cast<size_t>(-1 - s.index)]);
-			Tensor &g = upstream[static_cast<size_t>(-1 - s.index)];
-			inputs.push_back(g.defined() ? g : at::zeros(plan->forward.results[output].shape, kind[output]));
-		}
-		const at::AutoDispatchBelowADInplaceOrView below;
-		std::vector<Tensor> made;
-		try {
-			made = launch(*plan->backward, std::move(inputs));
-		} catch (const Declined &e) {
-			throw_python(declined, e);
-		} catch (const Failed &e) {
-			throw_python(failed, e);
-		}
-		variable_list grads(num_outputs());
-		for (size_t i = 0; i < made.size(); i++) {
-			const size_t of = static_cast<size_t>(plan->backward->results[i].of);
-			if (of < grads.size() && task_should_compute_output(of)) grads[of] = std::move(made[i]);
-		}
-		return grads;
-	}
-};
-
-std::vector<Tensor> differentiable(const std::shared_ptr<const Plan> &plan, const std::vector<Tensor> &inputs) {
-	std::vector<Tensor> outputs;
-	{
-		const at::AutoDispatchBelowADInplaceOrView below;
-		outputs = launch(plan->forward, inputs);
-	}
-	if (!plan->backward) return outputs;
-	const std::shared_ptr<Backward> node(new Backward, torch::autograd::deleteNode);
-	node->plan = plan;
-	node->set_next_edges(torch::autograd::collect_next_edges(inputs));
-	for (const Tensor &o : outputs) node->kind.push_back(o.defined() ? o.options() : at::TensorOptions());
-	for (const int64_t k : plan->kept) torch::autograd::set_history(outputs[static_cast<size_t>(k)], node);
-	for (const Source &s : plan->backward->inputs) {
-		if (s.index < 0) continue;
-		const size_t i = static_cast<size_t>(s.index);
-		if (i < inputs.size()) {
-			node->saved.emplace_back(inputs[i], false);
-		} else {
-			const Tensor &o = outputs[i - inputs.size()];
-			node->saved.emplace_back(o, o.grad_fn() != nullptr);
-		}
-	}
-	return outputs;
-}
-
-// ---- which call it is -------------------------------------------------------------------------------------------------------------------
-
-struct Hash {
-	size_t operator()(const std::vector<int64_t> &key) const {
-		uint64_t h = 1469598103934665603u;
-		for (const int64_t k : key) h = (h ^ static_cast<uint64_t>(k)) * 1099511628211u;
-		return h ^ h >> 29;
-	}
-};
-
-struct Operator {
-	std::unordered_map<std::vector<int64_t>, std::shared_ptr<const Plan>, Hash> plans;
-	std::vector<int64_t> key;  // of the call at hand; the GIL guards it
-};
-
-std::vector<Operator> operators;
-PyObject *words = nullptr;     // implementations and attributes, numbered
-
-bool plain_state() {
-	using c10::DispatchKey;
-	const auto local = c10::impl::tls_local_dispatch_key_set();
-	const c10::DispatchKeySet usual({DispatchKey::BackendSelect, DispatchKey::ADInplaceOrView, DispatchKey::AutocastCPU, DispatchKey::AutocastCUDA});
-	const bool inference = c10::InferenceMode::is_enabled();
-	return (local.included_.raw_repr() & ~usual.raw_repr()) == 0 && (inference || !local.excluded_.has(DispatchKey::AutogradFunctionality)) &&
-	       !c10::impl::dispatch_mode_enabled() && !at::impl::torch_function_mode_enabled() && !torch::jit::tracer::isTracing();
-}
-
-bool plain(const Tensor &t) {
-	using c10::DispatchKey;
-	static const c10::DispatchKeySet usual({DispatchKey::CPU, DispatchKey::CUDA, DispatchKey::AutogradCPU, DispatchKey::AutogradCUDA,
-	                                        DispatchKey::ADInplaceOrView, DispatchKey::AutocastCPU, DispatchKey::AutocastCUDA});
-	return (t.key_set().raw_repr() & ~usual.raw_repr()) == 0 && t.layout() == at::kStrided && !t.unsafeGetTensorImpl()->has_symbolic_sizes_strides() &&
-	       !t._fw_grad(0).defined();
-}
-
-// The number of a word, -1 for one that is new, unless it is to be added. It may not be hashable: no number either.
-int64_t word(PyObject *value, bool add) {
-	PyObject *found = PyDict_GetItemWithError(words, value);
-	if (found != nullptr) return PyLong_AsLongLong(found);
-	if (PyErr_Occurred() != nullptr) PyErr_Clear();
-	else if (add) {
-		PyObject *n = PyLong_FromSsize_t(PyDict_GET_SIZE(words));
-		const int failed = n == nullptr ? -1 : PyDict_SetItem(words, value, n);
-		Py_XDECREF(n);
-		if (failed == 0) return PyDict_GET_SIZE(words) - 1;
-		PyErr_Clear();
-	}
-	return -1;
-}
-
-// Writes the key of a call; false for one that does not come this way.
-bool key_of(std::vector<int64_t> &key, PyObject *tensors, PyObject *impl, PyObject *keywords, bool add, std::vector<Tensor> *found) {
-	key.clear();
-	if (!PyTuple_CheckExact(tensors) || !PyDict_CheckExact(keywords) || PyTuple_GET_SIZE(tensors) == 0 || PyTuple_GET_SIZE(tensors) > 16) return false;
-	key.push_back(word(impl, add));
-	if (key.back() < 0) return false;
-	PyObject *name = nullptr, *value = nullptr;
-	Py_ssize_t at = 0;
-	while (PyDict_Next(keywords, &at, &name, &value) != 0) {
-		key.push_back(word(name, add));
-		key.push_back(word(value, add));
-		if (key.back() < 0 || key[key.size() - 2] < 0) return false;
-	}
-	bool gradient = false;
-	for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); i++) {
-		PyObject *o = PyTuple_GET_ITEM(tensors, i);
-		if (!THPVariable_CheckExact(o)) return false;
-		const Tensor &t = THPVariable_Unpack(o);
-		if (!plain(t) || (i == 0 && at::autocast::is_autocast_enabled(t.device().type()))) return false;
-		gradient = gradient || t.requires_grad();
-		key.push_back(static_cast<int64_t>(t.scalar_type()) << 32 | static_cast<int64_t>(t.device().type()) << 16 | static_cast<uint16_t>(t.device().index()));
-		key.push_back(t.dim());
-		for (const int64_t s : t.sizes()) key.push_back(s);
-		if (found != nullptr) found->push_back(t);
-	}
-	key.push_back(gradient && c10::GradMode::is_enabled());
-	return true;
-}
-
-// ---- the module -------------------------------------------------------------------------------------------------------------------------
 
 template <class F> PyObject *guarded(F body) {
 	try {

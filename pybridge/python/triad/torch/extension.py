@@ -36,6 +36,11 @@ def header() -> Path:
     return next((p for p in (BRIDGE, SOURCE.parents[4] / "cuda") if (p / "abi.h").is_file()), BRIDGE)
 
 
+def sources() -> list[Path]:
+    """eager.cpp, and what it includes of ours."""
+    return [SOURCE, *sorted((SOURCE.parent / "eager").glob("*.h")), header() / "abi.h"]
+
+
 def compiler() -> str:
     """The C++ compiler: $CXX, else g++ or clang++."""
     for name in filter(None, (os.environ.get("CXX"), "g++", "clang++")):
@@ -57,7 +62,7 @@ def built() -> Path:
     """The library, built if this torch, Python, compiler and source have none in the cache."""
     words = command(Path("out"))
     ours = (str(SOURCE), f"-I{header()}")  # what they hold counts, not where this environment has them
-    text = "\0".join([*(w for w in words if w not in ours), torch.__version__, sys.version, SOURCE.read_text(), (header() / "abi.h").read_text()])
+    text = "\0".join([*(w for w in words if w not in ours), torch.__version__, sys.version, *(p.read_text() for p in sources())])
     target = cache_folder() / "torch" / f"triad_eager-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
     if target.is_file():
         return target

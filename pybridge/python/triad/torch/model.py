@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 
+from triad.database import default_database
 from triad.errors import Unavailable, UsageError
 from triad.torch import choice
 from triad.torch.operators import gpu, ops
-from triad.verbs import default_database
 
 FACTOR = 4.0
 """How many times farther than the yardstick a training may be. Two trainings that round alike are two draws of one random distance, and the
