@@ -33,75 +33,83 @@ func (a *app) resultsCommand() *cobra.Command {
 	return cmd
 }
 
+// listOptions are the flags of results list. Status, Pass and Since of the filter are still text.
+type listOptions struct {
+	filter      results.Filter
+	statuses    []string
+	pass, since string
+	asJSON      bool
+}
+
 func (a *app) resultsList(db *string) *cobra.Command {
-	var ops, impls, dtypes, statuses []string
-	var pass, since string
-	var limit int
-	var bad, asJSON bool
+	var o listOptions
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "the runs, newest first",
 		Example: `  triad results list --op softmax --status FAIL,CRASH
   triad results list --impl cuda --dtype bf16 --since 2h`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			f := results.Filter{Op: ops, Impl: impls, DType: dtypes, Bad: bad, Limit: limit}
-			if limit < 1 {
-				return usage("--limit %d: want at least 1", limit)
-			}
-			for _, text := range statuses {
-				s, err := op.ParseStatus(strings.ToUpper(text))
-				if err != nil {
-					return usage("--status: %w", err)
-				}
-				f.Status = append(f.Status, s)
-			}
-			if pass != "" {
-				if err := f.Pass.UnmarshalText([]byte(pass)); err != nil {
-					return usage("--pass: %w", err)
-				}
-			}
-			var err error
-			if f.Since, err = parseSince(since, time.Now()); err != nil {
-				return err
-			}
-			store, err := a.readStore(cmd, *db)
-			if err != nil {
-				return err
-			}
-			defer store.Close()
-			if err := knownNames(cmd.Context(), store, f); err != nil {
-				return err
-			}
-			records, total, err := store.List(cmd.Context(), f)
-			if err != nil {
-				return session.Fail(session.ExitBad, err)
-			}
-			if !asJSON {
-				return report.List(a.out, a.style(), records, total)
-			}
-			for _, r := range records {
-				if err := report.JSON(a.out, r); err != nil {
-					return err
-				}
-			}
-			if total > len(records) {
-				fmt.Fprintf(a.err, "triad: %s\n", report.Shown(len(records), total))
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listResults(cmd, &o, *db) },
 	}
 	fs := cmd.Flags()
-	fs.StringSliceVar(&ops, "op", nil, "only these operators")
-	fs.StringSliceVar(&impls, "impl", nil, "only implementations with these prefixes")
-	fs.StringSliceVar(&dtypes, "dtype", nil, "only these dtypes")
-	fs.StringSliceVar(&statuses, "status", nil, "only these statuses, e.g. FAIL,CRASH")
-	fs.BoolVar(&bad, "bad", false, "only what counts as bad")
-	fs.StringVar(&pass, "pass", "", "forward or backward")
-	fs.StringVar(&since, "since", "", "started since: a duration such as 2h or 7d, or a date such as 2026-01-31")
-	fs.IntVar(&limit, "limit", 50, "at most so many")
-	fs.BoolVar(&asJSON, "json", false, "one JSON object a line (docs/json.md)")
+	fs.StringSliceVar(&o.filter.Op, "op", nil, "only these operators")
+	fs.StringSliceVar(&o.filter.Impl, "impl", nil, "only implementations with these prefixes")
+	fs.StringSliceVar(&o.filter.DType, "dtype", nil, "only these dtypes")
+	fs.StringSliceVar(&o.statuses, "status", nil, "only these statuses, e.g. FAIL,CRASH")
+	fs.BoolVar(&o.filter.Bad, "bad", false, "only what counts as bad")
+	fs.StringVar(&o.pass, "pass", "", "forward or backward")
+	fs.StringVar(&o.since, "since", "", "started since: a duration such as 2h or 7d, or a date such as 2026-01-31")
+	fs.IntVar(&o.filter.Limit, "limit", 50, "at most so many")
+	fs.BoolVar(&o.asJSON, "json", false, "one JSON object a line (docs/json.md)")
 	return cmd
+}
+
+// listResults prints the runs that the flags ask for.
+func (a *app) listResults(cmd *cobra.Command, o *listOptions, db string) error {
+	f := o.filter
+	if f.Limit < 1 {
+		return usage("--limit %d: want at least 1", f.Limit)
+	}
+	for _, text := range o.statuses {
+		s, err := op.ParseStatus(strings.ToUpper(text))
+		if err != nil {
+			return usage("--status: %w", err)
+		}
+		f.Status = append(f.Status, s)
+	}
+	if o.pass != "" {
+		if err := f.Pass.UnmarshalText([]byte(o.pass)); err != nil {
+			return usage("--pass: %w", err)
+		}
+	}
+	var err error
+	if f.Since, err = parseSince(o.since, time.Now()); err != nil {
+		return err
+	}
+	store, err := a.readStore(cmd, db)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if err := knownNames(cmd.Context(), store, f); err != nil {
+		return err
+	}
+	records, total, err := store.List(cmd.Context(), f)
+	if err != nil {
+		return session.Fail(session.ExitBad, err)
+	}
+	if !o.asJSON {
+		return report.List(a.out, a.style(), records, total)
+	}
+	for _, r := range records {
+		if err := report.JSON(a.out, r); err != nil {
+			return err
+		}
+	}
+	if total > len(records) {
+		fmt.Fprintf(a.err, "triad: %s\n", report.Shown(len(records), total))
+	}
+	return nil
 }
 
 // knownNames refuses what neither the catalog has nor any record: an empty list would look as if nothing had been run.

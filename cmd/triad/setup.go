@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -52,72 +53,80 @@ func (a *app) consent(yes bool) func(string) bool {
 	}
 }
 
+// setupOptions are the flags of setup.
+type setupOptions struct {
+	environmentFlags
+	remove, nvcc, peers bool
+	gpu, wheels         string // folders, "" for none
+}
+
 func (a *app) setupCommand() *cobra.Command {
-	var f environmentFlags
-	var remove, nvcc, peers bool
-	var gpu, wheels string
+	var o setupOptions
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "prepare the Python environment now, or remove it",
 		Long: `setup makes the private Python environment with torch and Triton that compare makes on first use,
 unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, or python3.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if remove && (nvcc || gpu != "") || nvcc && gpu != "" {
-				return usage("--remove, --nvcc and --gpu exclude each other: --gpu takes an nvcc that is there, or fetches one")
-			}
-			e, err := a.environment(f, false)
-			if err != nil {
-				return err
-			}
-			if remove {
-				freed, err := e.Remove(cmd.Context())
-				if err != nil {
-					return session.Fail(session.ExitBad, err)
-				}
-				fmt.Fprintf(a.out, "removed the private Python environments: %.1f GB freed\n", float64(freed)/1e9)
-				return nil
-			}
-			if gpu != "" {
-				return a.buildForGPU(cmd.Context(), f, gpu)
-			}
-			i, err := e.Ensure(cmd.Context())
-			var missing *backend.Unavailable
-			switch {
-			case errors.As(err, &missing):
-				return session.Fail(session.ExitNothing, err)
-			case err != nil:
-				return session.Fail(session.ExitBad, err)
-			}
-			if i.Torch == "" || i.Triton == "" { // named by TRIAD_PYTHON: it is taken as it is
-				return session.Fail(session.ExitNothing, fmt.Errorf("%s at %s has not both torch and triton: install them there, or unset TRIAD_PYTHON and run triad setup", i.Source, i.Path))
-			}
-			fmt.Fprintf(a.out, "Python %s at %s (%s): torch %s, triton %s, numpy %s\n", i.Version, i.Path, i.Source, i.Torch, i.Triton, i.NumPy)
-			if nvcc {
-				path, err := e.NVCC(cmd.Context(), true)
-				if err != nil {
-					return session.Fail(session.ExitNothing, err)
-				}
-				fmt.Fprintf(a.out, "nvcc at %s\n", path)
-			}
-			if peers || wheels != "" {
-				path, err := e.Peers(cmd.Context(), i, wheels)
-				if err != nil {
-					return session.Fail(session.ExitNothing, err)
-				}
-				fmt.Fprintf(a.out, "peers at %s\n", path)
-			}
-			if i.Outside {
-				fmt.Fprintln(a.out, "its versions are outside the range that triad is tested with; results are recorded with them")
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.setUp(cmd.Context(), &o) },
 	}
-	f.add(cmd)
-	cmd.Flags().BoolVar(&nvcc, "nvcc", false, "fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
-	cmd.Flags().BoolVar(&peers, "peers", false, "install Liger-Kernel, quack-kernels and flash-attn-4 as well, beside the interpreter: rows to compare with on a GPU")
-	cmd.Flags().StringVar(&wheels, "wheels", "", "take the peers from this folder of wheels, without a network (pip download --no-deps -r requirements-peers.txt -d FOLDER)")
-	cmd.Flags().StringVar(&gpu, "gpu", "", "build what a GPU machine without Go and nvcc needs beside triad into this folder: "+gpuworker.Binary+" and the kernel libraries")
-	cmd.Flags().BoolVar(&remove, "remove", false, "delete the private Python environments")
+	o.add(cmd)
+	cmd.Flags().BoolVar(&o.nvcc, "nvcc", false, "fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
+	cmd.Flags().BoolVar(&o.peers, "peers", false, "install Liger-Kernel, quack-kernels and flash-attn-4 as well, beside the interpreter: rows to compare with on a GPU")
+	cmd.Flags().StringVar(&o.wheels, "wheels", "", "take the peers from this folder of wheels, without a network (pip download --no-deps -r requirements-peers.txt -d FOLDER)")
+	cmd.Flags().StringVar(&o.gpu, "gpu", "", "build what a GPU machine without Go and nvcc needs beside triad into this folder: "+gpuworker.Binary+" and the kernel libraries")
+	cmd.Flags().BoolVar(&o.remove, "remove", false, "delete the private Python environments")
 	return cmd
+}
+
+// setUp makes the environment, and what else the flags ask for, or removes it.
+func (a *app) setUp(ctx context.Context, o *setupOptions) error {
+	if o.remove && (o.nvcc || o.gpu != "") || o.nvcc && o.gpu != "" {
+		return usage("--remove, --nvcc and --gpu exclude each other: --gpu takes an nvcc that is there, or fetches one")
+	}
+	e, err := a.environment(o.environmentFlags, false)
+	if err != nil {
+		return err
+	}
+	if o.remove {
+		freed, err := e.Remove(ctx)
+		if err != nil {
+			return session.Fail(session.ExitBad, err)
+		}
+		fmt.Fprintf(a.out, "removed the private Python environments: %.1f GB freed\n", float64(freed)/1e9)
+		return nil
+	}
+	if o.gpu != "" {
+		return a.buildForGPU(ctx, o.environmentFlags, o.gpu)
+	}
+	i, err := e.Ensure(ctx)
+	var missing *backend.Unavailable
+	switch {
+	case errors.As(err, &missing):
+		return session.Fail(session.ExitNothing, err)
+	case err != nil:
+		return session.Fail(session.ExitBad, err)
+	}
+	if i.Torch == "" || i.Triton == "" { // named by TRIAD_PYTHON: it is taken as it is
+		return session.Fail(session.ExitNothing, fmt.Errorf("%s at %s has not both torch and triton: install them there, or unset TRIAD_PYTHON and run triad setup", i.Source, i.Path))
+	}
+	fmt.Fprintf(a.out, "Python %s at %s (%s): torch %s, triton %s, numpy %s\n", i.Version, i.Path, i.Source, i.Torch, i.Triton, i.NumPy)
+	if o.nvcc {
+		path, err := e.NVCC(ctx, true)
+		if err != nil {
+			return session.Fail(session.ExitNothing, err)
+		}
+		fmt.Fprintf(a.out, "nvcc at %s\n", path)
+	}
+	if o.peers || o.wheels != "" {
+		path, err := e.Peers(ctx, i, o.wheels)
+		if err != nil {
+			return session.Fail(session.ExitNothing, err)
+		}
+		fmt.Fprintf(a.out, "peers at %s\n", path)
+	}
+	if i.Outside {
+		fmt.Fprintln(a.out, "its versions are outside the range that triad is tested with; results are recorded with them")
+	}
+	return nil
 }

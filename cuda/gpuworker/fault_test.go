@@ -158,6 +158,11 @@ func TestFaultsOnGPU(t *testing.T) {
 			innocent(t, "right")
 		})
 	}
+	silentFaults(t, run)
+}
+
+// silentFaults: what a kernel does wrong without an error of CUDA's.
+func silentFaults(t *testing.T, run func(t *testing.T, name string) backend.Outcome) {
 	t.Run("unwritten", func(t *testing.T) {
 		outcome := run(t, "unwritten")
 		if outcome.Status != op.StatusUnknown {

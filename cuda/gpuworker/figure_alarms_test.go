@@ -318,24 +318,11 @@ func TestFigureAlarms(t *testing.T) {
 			}
 		})
 	}
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		for tick := 1; ; tick++ {
-			select {
-			case <-stop.Done():
-				return
-			case <-time.After(time.Second):
-			}
-			n, past := c.verdicts(), time.Since(began).Seconds()
-			if tick%10 == 0 {
-				fmt.Printf("alarms: %d verdicts after %.0f s, %.0f a second\n", n, past, float64(n)/past)
-			}
-			if enough > 0 && earlier.Verdicts+n >= enough {
-				cancel()
-			}
+	told := tellAlarms(stop, c, func(n int) {
+		if enough > 0 && earlier.Verdicts+n >= enough {
+			cancel()
 		}
-	}()
+	})
 	group.Wait()
 	cancel()
 	<-told
@@ -359,4 +346,26 @@ func TestFigureAlarms(t *testing.T) {
 	if c.run.Verdicts == 0 {
 		t.Error("nothing was judged")
 	}
+}
+
+// tellAlarms prints every ten seconds how many verdicts there are, and gives their number to each every second, until stop; then it closes told.
+func tellAlarms(stop context.Context, c *tally, each func(verdicts int)) (told chan struct{}) {
+	told = make(chan struct{})
+	began := time.Now()
+	go func() {
+		defer close(told)
+		for tick := 1; ; tick++ {
+			select {
+			case <-stop.Done():
+				return
+			case <-time.After(time.Second):
+			}
+			n, past := c.verdicts(), time.Since(began).Seconds()
+			if tick%10 == 0 {
+				fmt.Printf("alarms: %d verdicts after %.0f s, %.0f a second\n", n, past, float64(n)/past)
+			}
+			each(n)
+		}
+	}()
+	return told
 }

@@ -119,6 +119,15 @@ func TestFigureFaults(t *testing.T) {
 		counts[kind][x.Status.String()]++
 	}
 	leave(t, "faults", fmt.Sprintf("%d records in %.0f s: %v", len(records), time.Since(began).Seconds(), counts), counts)
+	checkFaultCounts(t, counts, len(distributions))
+	if want := (4*5 + 1 + 2) * len(distributions); len(result.Records) != len(records) || len(records) != want {
+		t.Errorf("%d records, %d of them stored, want %d", len(result.Records), len(records), want)
+	}
+}
+
+// checkFaultCounts fails where a kind of fault ended otherwise than it must, or an innocent kernel did. counts are records by kind and status.
+func checkFaultCounts(t *testing.T, counts map[string]map[string]int, distributions int) {
+	t.Helper()
 	for kind, status := range faultKinds {
 		n := counts[kind]
 		if n[status.String()] < 10 || len(n) > 2 || len(n) == 2 && n["SKIPPED"] == 0 {
@@ -126,11 +135,8 @@ func TestFigureFaults(t *testing.T) {
 		}
 	}
 	for _, impl := range []string{"cuda/right", "cuda/right_after"} {
-		if n := counts[impl]; n["PASS"]+n["WARN"]+n["NO_POWER"] != len(distributions) {
+		if n := counts[impl]; n["PASS"]+n["WARN"]+n["NO_POWER"] != distributions {
 			t.Errorf("the innocent kernel %s: %v", impl, n)
 		}
-	}
-	if want := (4*5 + 1 + 2) * len(distributions); len(result.Records) != len(records) || len(records) != want {
-		t.Errorf("%d records, %d of them stored, want %d", len(result.Records), len(records), want)
 	}
 }

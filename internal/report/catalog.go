@@ -92,35 +92,8 @@ func ShowOperator(w io.Writer, style Style, o OperatorDetail) error {
 		return err
 	}
 	for _, p := range o.Signatures {
-		heading := p.Pass
-		if p.Formula != "" {
-			heading += ": " + clean(p.Formula)
-		}
-		if err := write(w, "\n"+heading+"\n"); err != nil {
+		if err := showSignature(w, style, p); err != nil {
 			return err
-		}
-		rows := make([][]string, len(p.Tensors))
-		for i, t := range p.Tensors {
-			rows[i] = []string{t.Name, t.Role, t.DType, t.Shape}
-		}
-		if err := style.Table(w, "  ", columns("tensor", "role", "dtype", "shape"), rows); err != nil {
-			return err
-		}
-		var contracts []string
-		for _, c := range p.Allowed {
-			words := c.Name
-			if c.DTypes != "" {
-				words += " (" + c.DTypes + ")"
-			}
-			if c.Default {
-				words += ", the default"
-			}
-			contracts = append(contracts, words)
-		}
-		if len(contracts) > 0 {
-			if err := write(w, "  contracts: "+strings.Join(contracts, "; ")+"\n"); err != nil {
-				return err
-			}
 		}
 	}
 	if len(o.Attributes) > 0 {
@@ -149,6 +122,39 @@ func ShowOperator(w io.Writer, style Style, o OperatorDetail) error {
 		return err
 	}
 	return style.Table(w, "", columns("implementation", "pass", "dtypes", "contract", "device", "constraint"), rows)
+}
+
+// showSignature prints the tensors and contracts of one pass.
+func showSignature(w io.Writer, style Style, p PassDetail) error {
+	heading := p.Pass
+	if p.Formula != "" {
+		heading += ": " + clean(p.Formula)
+	}
+	if err := write(w, "\n"+heading+"\n"); err != nil {
+		return err
+	}
+	rows := make([][]string, len(p.Tensors))
+	for i, t := range p.Tensors {
+		rows[i] = []string{t.Name, t.Role, t.DType, t.Shape}
+	}
+	if err := style.Table(w, "  ", columns("tensor", "role", "dtype", "shape"), rows); err != nil {
+		return err
+	}
+	var contracts []string
+	for _, c := range p.Allowed {
+		words := c.Name
+		if c.DTypes != "" {
+			words += " (" + c.DTypes + ")"
+		}
+		if c.Default {
+			words += ", the default"
+		}
+		contracts = append(contracts, words)
+	}
+	if len(contracts) == 0 {
+		return nil
+	}
+	return write(w, "  contracts: "+strings.Join(contracts, "; ")+"\n")
 }
 
 // judgedFor says what must hold of the outputs whatever the inputs are, and which cases say little by design.

@@ -48,21 +48,7 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 		for _, f := range l.Findings {
 			found = append(found, []string{l.Tool, f.Place, clean(f.What), fmt.Sprint(f.Count), clean(f.Kernel)})
 		}
-		if l.Processes == 0 {
-			fmt.Fprintf(&notes, "%s watched no worker to its end: nothing is proven.\n", l.Tool)
-		}
-		if l.Cut > 0 {
-			fmt.Fprintf(&notes, "%s: the report of %s has no summary, the rest of it is lost.\n", l.Tool, counted(l.Cut, "worker"))
-		}
-		if l.Part {
-			fmt.Fprintf(&notes, "%s: stopped before its plan was done.\n", l.Tool)
-		}
-		if l.Bad > 0 {
-			fmt.Fprintf(&notes, "%s: %s bad under it: triad results list shows why.\n", l.Tool, counted(l.Bad, "record"))
-		}
-		if len(l.Missed) > 0 {
-			fmt.Fprintf(&notes, "%s: %s did not run under it: %s.\n", l.Tool, counted(len(l.Missed), "compiled kernel"), kernelNames(l.Missed))
-		}
+		notes.WriteString(sanitizerNotes(l))
 		for _, name := range l.Never {
 			if !never[name] {
 				never[name] = true
@@ -91,6 +77,27 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 		return nil
 	}
 	return write(w, "\n"+notes.String())
+}
+
+// sanitizerNotes tells what one tool did not do.
+func sanitizerNotes(l SanitizerLine) string {
+	var notes strings.Builder
+	if l.Processes == 0 {
+		fmt.Fprintf(&notes, "%s watched no worker to its end: nothing is proven.\n", l.Tool)
+	}
+	if l.Cut > 0 {
+		fmt.Fprintf(&notes, "%s: the report of %s has no summary, the rest of it is lost.\n", l.Tool, counted(l.Cut, "worker"))
+	}
+	if l.Part {
+		fmt.Fprintf(&notes, "%s: stopped before its plan was done.\n", l.Tool)
+	}
+	if l.Bad > 0 {
+		fmt.Fprintf(&notes, "%s: %s bad under it: triad results list shows why.\n", l.Tool, counted(l.Bad, "record"))
+	}
+	if len(l.Missed) > 0 {
+		fmt.Fprintf(&notes, "%s: %s did not run under it: %s.\n", l.Tool, counted(len(l.Missed), "compiled kernel"), kernelNames(l.Missed))
+	}
+	return notes.String()
 }
 
 // mostNamed is how many kernels are named.

@@ -155,7 +155,26 @@ class Misbehaviour(Folder):
 
     def test_functions_that_misbehave_are_reported_and_survived(self):
         clean = zlib.crc32(self.x.numpy().tobytes())
+        device = "cuda" if self.client.greeting["device"] == "gpu" else "cpu"
+        self.returned(clean, device)
+        self.raised(clean)
+        self.refused(device)
+        self.written()
 
+        with self.subTest("view"):
+            self.assertTrue(torch.equal(self.run_planted("view")[1][0]["y"], self.x))
+
+        with self.subTest("prints"):
+            reply, got = self.run_planted("prints")
+            self.assertTrue(torch.equal(got[1]["y"], self.x * 2))
+            self.assertGreater(len(self.client.log()), 2000000)
+
+        with self.subTest("_exit"):
+            with self.assertRaisesRegex(Died, "exited 7"):
+                self.run_planted("_exit")
+
+    def returned(self, clean: int, device: str) -> None:
+        """What a function returns."""
         with self.subTest("right"):
             reply, got = self.run_planted("right")
             [a, b] = reply["launches"]
@@ -165,7 +184,6 @@ class Misbehaviour(Folder):
             self.assertEqual(a["outputs"], [{"name": "y", "present": True, "dtype": "fp32", "shape": [3, 4], "stride": [4, 1],
                                              "crc32": zlib.crc32((self.x * 2).numpy().tobytes())}])
 
-        device = "cuda" if self.client.greeting["device"] == "gpu" else "cpu"
         wrong = {"shape": {"shape": [3, 3], "stride": [3, 1]}, "dtype": {"dtype": "fp64"}, "strides": {"shape": [3, 4], "stride": [1, 3]},
                  "subclass": {"type": "a triad_operator_planted.Sneaky, want a torch.Tensor"}, "parameter": {"type": "a torch.nn.parameter.Parameter, want a torch.Tensor"}, "none": {"present": False},
                  "list": {"type": "a list, want a torch.Tensor"}, "numpy": {"type": "a numpy.ndarray, want a torch.Tensor"}, "meta": {"type": f"a torch.strided tensor on meta, want a dense one on {device}"}}
@@ -181,6 +199,8 @@ class Misbehaviour(Folder):
             reply, _ = self.run_planted("two", "a")
             self.assertEqual(reply["launches"][0]["outputs"], [{"name": "y", "present": True, "type": "one of 2 returned values, want 1"}])
 
+    def raised(self, clean: int) -> None:
+        """What a function raises."""
         for what, status, message, line in (("exception", "CRASH", "ValueError: bad tensor shape", 'raise ValueError'), ("exit", "CRASH", "SystemExit: 0", "sys.exit"),
                                             ("memory", "OOM", "RuntimeError: ", "1 << 60"), ("unsupported", "CRASH", "NotImplementedError: only even columns (a call that began", "raise NotImplementedError"),
                                             ("declined", "UNSUPPORTED", "planted: it is declined", "")):  # what accepts may not do is below
@@ -197,6 +217,8 @@ class Misbehaviour(Folder):
                     self.assertIn(line, source[launch["where"]["line"] - 1])
                     self.assertEqual(launch["where"]["kernel"], "planted")
 
+    def refused(self, device: str) -> None:
+        """What accepts may not do."""
         for what, asked in (("looks", "aten."), ("reaches", "tolist")):
             with self.subTest(what):
                 reply, _ = self.run_planted(what)
@@ -208,6 +230,8 @@ class Misbehaviour(Folder):
             reply, _ = self.run_planted("past")
             self.assertEqual(reply["launches"][0]["message"], f"planted: {tuple(self.x.shape)} {self.x.stride()} torch.float32 {device} 0")
 
+    def written(self) -> None:
+        """What a function writes to."""
         with self.subTest("scribble"):
             reply, _ = self.run_planted("scribble")
             for launch in reply["launches"]:  # each launch starts from fresh inputs
@@ -225,18 +249,6 @@ class Misbehaviour(Folder):
             for bits, outputs in zip((0x7FA5A5A5, 0xFFDBDBDB - (1 << 32)), got):
                 self.assertTrue((outputs["y"].view(torch.int32)[:, 0] == bits).all())
                 self.assertTrue(torch.equal(outputs["y"][:, 1:], self.x[:, 1:] * 2))
-
-        with self.subTest("view"):
-            self.assertTrue(torch.equal(self.run_planted("view")[1][0]["y"], self.x))
-
-        with self.subTest("prints"):
-            reply, got = self.run_planted("prints")
-            self.assertTrue(torch.equal(got[1]["y"], self.x * 2))
-            self.assertGreater(len(self.client.log()), 2000000)
-
-        with self.subTest("_exit"):
-            with self.assertRaisesRegex(Died, "exited 7"):
-                self.run_planted("_exit")
 
     def test_a_checksum_that_does_not_fit_is_an_error_of_the_harness(self):
         ref = self.client.put("x", self.x)
