@@ -1,5 +1,6 @@
 # make          build triad, and for GPU machines triad-cuda and the kernel libraries, into bin/; fetches nvcc where there is none
 # make test     every test: Go, Python, emulator; fetches what they need on first use, and ends with what was skipped and why
+# make lint     go vet, staticcheck, gofumpt, ruff and the widths of lines; make format writes what of it can be written by a program
 # make gpu-coverage  what no test runs of the code that only a GPU reaches
 # make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
 # make test-long  more seeds, more kills, fuzzing, every kernel compiled for every GPU
@@ -49,6 +50,29 @@ gpu-coverage:
 vet:
 	$(GO) vet ./...
 
+# The Go tools are pinned in go.mod, ruff in .ci/ruff.txt. .ci/wide-lines lists the files that still have wide lines: make lint-list removes from it.
+ruff = build/ruff/bin/ruff
+go_files = git ls-files -z --cached --others --exclude-standard '*.go' ':!*testdata/*'
+wide_lines = $(GO) run ./internal/linelength -list .ci/wide-lines
+
+lint: vet $(ruff)
+	$(GO) tool staticcheck ./...
+	@unformatted=$$($(go_files) | xargs -0 $(GO) tool gofumpt -l) && if [ -n "$$unformatted" ]; then \
+		echo "not as gofumpt writes them, make format does it: $$unformatted" >&2; exit 1; fi
+	$(ruff) check .
+	$(wide_lines)
+
+format: $(ruff)
+	$(go_files) | xargs -0 $(GO) tool gofumpt -w
+	$(ruff) check --fix .
+
+lint-list:
+	$(wide_lines) -update
+
+$(ruff): .ci/ruff.txt
+	python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes --upgrade --target build/ruff -r .ci/ruff.txt
+	@touch $@
+
 set-up:
 	build/triad setup --yes --nvcc
 
@@ -91,4 +115,4 @@ release: build
 clean:
 	rm -rf bin build dist
 
-.PHONY: gpu-coverage build figures wheel release test vet set-up mutation test-long bench clean
+.PHONY: lint lint-list format gpu-coverage build figures wheel release test vet set-up mutation test-long bench clean

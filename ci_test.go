@@ -90,7 +90,7 @@ func TestCIStartsFromNothing(t *testing.T) {
 				t.Errorf("%s=%s, want %q", name, got[name], want)
 			}
 		}
-		if args, err := os.ReadFile(played + ".args"); err != nil || string(args) != "test PACKAGES=./internal/stats ./internal/op\n" {
+		if args, err := os.ReadFile(played + ".args"); err != nil || string(args) != "lint test PACKAGES=./internal/stats ./internal/op\n" {
 			t.Errorf("make was told %q, %v", args, err)
 		}
 		if _, err := os.Stat(room); !errors.Is(err, os.ErrNotExist) {

@@ -18,6 +18,13 @@ require (
 )
 
 require (
+	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
+	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
+	honnef.co/go/tools v0.8.2 // indirect
+	mvdan.cc/gofumpt v0.12.0 // indirect
+)
+
+require (
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/go-python/gopy v0.5.0 // indirect
 	github.com/gofrs/flock v0.13.0
@@ -39,4 +46,6 @@ require (
 tool (
 	github.com/go-python/gopy
 	golang.org/x/tools/cmd/goimports
+	honnef.co/go/tools/cmd/staticcheck
+	mvdan.cc/gofumpt
 )

@@ -11,7 +11,7 @@ with u and g as in allowance.py.
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import Callable
 
 import torch
 from torch.utils._pytree import tree_map

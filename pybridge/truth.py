@@ -77,7 +77,6 @@ COMPOSED = tuple(f"{i}{part}" for i in range(16) for part in ("", ".allowance", 
 
 def _composed(module: ModuleType) -> Any:
     """The implementation truth/composed of an operator file. Beside the operator's own attributes its functions get what the driver asks for."""
-    import torch
     import allowance
     from implementation import Implementation
     from tensors import DTYPES

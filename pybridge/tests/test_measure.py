@@ -7,7 +7,6 @@ import gc
 import os
 import unittest
 import weakref
-from types import SimpleNamespace
 from unittest import mock
 
 import torch

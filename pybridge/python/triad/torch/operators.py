@@ -12,7 +12,7 @@ from torch.autograd import forward_ad
 from torch.fx.experimental.symbolic_shapes import has_static_value
 from torch.utils._python_dispatch import _disable_current_modes
 
-from triad.errors import TriadError, Unavailable, UsageError
+from triad.errors import Unavailable, UsageError
 from triad.torch import choice, cuda, extension, files, worker
 from triad.torch.direct import PLAIN, Plan, Plans, Step, no_second, plain, step
 from triad.torch.signature import DTYPES, Signature, check, default, depends, evaluate
