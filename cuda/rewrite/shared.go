@@ -191,8 +191,9 @@ func (d *declaration) dynamic() (string, error) {
 	element = strings.Join(strings.Fields(element), " ")
 	for i, x := range d.declarators {
 		bounds := strings.TrimSpace(string(d.view[x.nameEnd:x.pieceEnd]))
-		rest, ok := strings.CutPrefix(bounds, "[")
-		if rest, ok = strings.CutPrefix(strings.TrimSpace(rest), "]"); !ok {
+		rest, _ := strings.CutPrefix(bounds, "[")
+		rest, ok := strings.CutPrefix(strings.TrimSpace(rest), "]")
+		if !ok {
 			return "", d.file.errorf(x.nameStart, "dynamic shared memory %s is not declared as an array without a size: write extern __shared__ type %s[];",
 				x.name, x.name)
 		}

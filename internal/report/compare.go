@@ -164,9 +164,7 @@ func heading(w io.Writer, style Style, lines []group) error {
 // implementationTable has a line for each implementation: what became of it in each dtype, and the counts and the headroom of all together.
 func implementationTable(w io.Writer, style Style, lines []group) error {
 	names, byDType := []string{"implementation"}, dtypes(lines)
-	for _, d := range byDType {
-		names = append(names, d)
-	}
+	names = append(names, byDType...)
 	names = append(names, ">good", ">neutral", ">bad", "?>headroom", "?device")
 	if slices.ContainsFunc(byImplementation(lines), func(all []group) bool { return joined(all).shortNote() != "" }) {
 		names = append(names, "note")

@@ -17,7 +17,6 @@ import (
 
 // sampledProduct is a product judged by sample beside the truth of the whole of it.
 type sampledProduct struct {
-	m, n, k     int64
 	whole, part judge.Truth
 	in          []tensor.Tensor
 }
