@@ -178,6 +178,14 @@ func (d *Device) Alloc(name string, bytes int64) (cuda.Buffer, error) {
 	return b, nil
 }
 
+// guardBytes is the length of the canary on each side of a buffer under this tool.
+func (w Watch) guardBytes() int64 {
+	if w != "" {
+		return 0
+	}
+	return guardBytes
+}
+
 func (d *Device) full(name string, bytes int64) error {
 	text := fmt.Sprintf("no room on the GPU for %s, %d bytes", name, bytes)
 	if free, total, err := cu.MemInfo(); err == nil {

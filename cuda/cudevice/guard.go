@@ -14,13 +14,6 @@ const guardBytes = 4096
 // but inputs.
 type Watch string
 
-func (w Watch) guardBytes() int64 {
-	if w != "" {
-		return 0
-	}
-	return guardBytes
-}
-
 // canary fills the guards.
 const canary = 0xC3
 
