@@ -103,16 +103,9 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 	if err != nil {
 		return Library{}, err
 	}
-	asked, err := set.flags()
+	flags, err := b.flagsOf(set)
 	if err != nil {
 		return Library{}, err
-	}
-	flags := append(b.flags(), asked...)
-	if slices.ContainsFunc(asked, func(f string) bool { return strings.HasPrefix(f, "-O") }) {
-		flags = slices.DeleteFunc(flags, func(f string) bool { return f == "-O3" && !slices.Contains(asked, f) }) // nvcc takes one level
-	}
-	if set.watchesLaunches() {
-		flags = append(flags, "-Xlinker", "--wrap=__cudaPushCallConfiguration")
 	}
 	source := set.hash(flags)
 	if set.home != "" {
@@ -157,6 +150,22 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 		facts.Seconds = 0
 	}
 	return Library{Path: filepath.Join(folder, output), Source: source, Facts: facts}, nil
+}
+
+// flagsOf gives the flags that a set is compiled with wherever it lies: ours, and those that it asks for.
+func (b *GPUBuilder) flagsOf(set *sourceSet) ([]string, error) {
+	asked, err := set.flags()
+	if err != nil {
+		return nil, err
+	}
+	flags := append(b.flags(), asked...)
+	if slices.ContainsFunc(asked, func(f string) bool { return strings.HasPrefix(f, "-O") }) { // nvcc takes one level
+		flags = slices.DeleteFunc(flags, func(f string) bool { return f == "-O3" && !slices.Contains(asked, f) })
+	}
+	if set.watchesLaunches() {
+		flags = append(flags, "-Xlinker", "--wrap=__cudaPushCallConfiguration")
+	}
+	return flags, nil
 }
 
 // watchesLaunches says whether the sizes of the set's launches go through watched_launch.cuh.
