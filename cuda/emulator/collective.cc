@@ -82,17 +82,21 @@ CUEMU_PLAIN int mismatch(const LaneValue *v, uint32_t lanes, const LaneValue &la
 	return -1;
 }
 
+CUEMU_PLAIN static const char *place_name(const Wait &wait) {
+	return wait.what == IN_BARRIER ? "__syncthreads" : wait.what == IN_CLUSTER ? "the barrier of the cluster" : collective_names[wait.kind];
+}
+
 // tell_deadlock: nothing can run. One line for each place where threads wait.
 CUEMU_PLAIN void tell_deadlock(Worker &w) {
 	cuemu_report *r = open_report(CUEMU_DEADLOCK);
 	if (!r) return;
-	size_t n = snprintf(r->message, sizeof r->message, "no thread of the block can run");
+	size_t n = snprintf(r->message, sizeof r->message, "no thread of the %s can run", w.cluster->size > 1 ? "cluster" : "block");
 	const Wait *said[8];
 	int count = 0;
 	for (unsigned t = 0; t < w.threads && count < 8; t++) {
 		const Warp &p = w.warp[t / 32];
 		uint32_t bit = 1u << t % 32;
-		if (!((p.at_barrier | p.in_collective) & bit)) continue;
+		if (!((p.at_barrier | p.in_collective | p.in_cluster) & bit)) continue;
 		const Wait *wait = w.fiber[t].wait;
 		bool known = false;
 		for (int i = 0; i < count; i++) known |= same_place(*wait, said[i]->file, said[i]->line) && said[i]->what == wait->what;
@@ -111,7 +115,7 @@ CUEMU_PLAIN void tell_deadlock(Worker &w) {
 		}
 		if (n < sizeof r->message)
 			n += snprintf(r->message + n, sizeof r->message - n, "; thread (%u,%u,%u) and others wait in %s at %s:%d%s", at.x, at.y, at.z,
-			              wait->what == IN_BARRIER ? "__syncthreads" : collective_names[wait->kind], wait->file, wait->line, detail);
+			              place_name(*wait), wait->file, wait->line, detail);
 	}
 }
 

@@ -1,4 +1,4 @@
-// Stands in for CUDA's header of this name: thread blocks, tiles of up to 32 threads, coalesced groups, the grid without its barrier (blocks
+// Stands in for CUDA's header of this name: thread blocks, tiles of up to 32 threads, coalesced groups, clusters, the grid without its barrier (blocks
 // do not run at the same time here, so grid.sync() is not emulated). Member functions take the caller's file and line for reports.
 #ifndef CUEMU_COOPERATIVE_GROUPS_H
 #define CUEMU_COOPERATIVE_GROUPS_H
@@ -22,6 +22,26 @@ public:
 	static dim3 dim_threads() { return blockDim; }
 };
 inline thread_block this_thread_block() { return {}; }
+
+// The cluster of a block: without one in the launch, the block alone.
+class cluster_group {
+public:
+	static void sync(CUEMU_HERE) {
+		cuemu_cluster_arrive(file, line);
+		cuemu_cluster_wait(file, line);
+	}
+	static void barrier_arrive(CUEMU_HERE) { cuemu_cluster_arrive(file, line); }
+	static void barrier_wait(CUEMU_HERE) { cuemu_cluster_wait(file, line); }
+	static unsigned num_blocks() { return cuemu_cluster_size(); }
+	static unsigned block_rank() { return cuemu_cluster_rank(); }
+	static unsigned num_threads() { return num_blocks() * cuemu_block_threads(); }
+	static unsigned size() { return num_threads(); }
+	static unsigned thread_rank() { return block_rank() * cuemu_block_threads() + cuemu_linear_thread(); }
+	template <class T> static T *map_shared_rank(T *own, unsigned rank, CUEMU_HERE) {
+		return static_cast<T *>(cuemu_peer_shared(const_cast<const std::remove_cv_t<T> *>(own), rank, file, line));
+	}
+};
+inline cluster_group this_cluster() { return {}; }
 
 class grid_group {
 public:

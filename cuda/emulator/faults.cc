@@ -81,6 +81,12 @@ void describe_access(cuemu_report *r, const Worker &w, const char *address) {
 		         static_cast<long long>(past < 0 ? -past : past), past < 0 ? "before the start of" : "past the end of dynamic");
 		return;
 	}
+	if (const Worker *peer = w.in_block ? peer_of(w, address) : nullptr) {
+		const char *why = !peer->entered ? "has not started: wait at the cluster's barrier first" : peer->ended ? "has ended: it must not before its peers are done" : "does not reach so far";
+		snprintf(r->buffer, sizeof r->buffer, "shared memory");
+		snprintf(text, room, "invalid %s the shared memory of block %u of the cluster, which %s", verb, peer->rank, why);
+		return;
+	}
 	int64_t past = 0;
 	const Buffer *b = nearest_buffer(address, &past);
 	const char *where = w.in_block ? "" : "the launch function's own code: ";
@@ -126,6 +132,7 @@ void handler(int number, siginfo_t *info, void *context) {
 	if (!w) return pass_on(number, info, context);
 	if (cuemu_report *r = open_report(watchdog_fired.load() ? CUEMU_WATCHDOG : CUEMU_OUT_OF_BOUNDS))
 		describe(r, *w, number, info, machine_of(static_cast<const ucontext_t *>(context)));
+	if (number == SIGBUS && w->at_home.load()) return;             // the watchdog's signal between two blocks of a cluster: who chooses them sees that it is over
 	if (!w->in_block && !w->launcher_base) return pass_on(number, info, context);
 	abandon(*w);
 }

@@ -269,6 +269,9 @@ static cudaError_t refuse(const Job &job) {
 	if (job.grid.x > 0x7fffffffu || job.grid.y > 65535 || job.grid.z > 65535) return cudaErrorInvalidConfiguration;
 	if (job.shared_bytes > STATIC_LIMIT && job.shared_bytes > dynamic_shared_allowed()) return cudaErrorInvalidValue;
 	if (job.shared_bytes > shared_limit()) return cudaErrorInvalidValue;
+	const uint64_t cluster = uint64_t(job.cluster.x) * job.cluster.y * job.cluster.z;
+	if (cluster == 0 || cluster > cluster_allowed()) return cudaErrorInvalidClusterSize;
+	if (job.grid.x % job.cluster.x || job.grid.y % job.cluster.y || job.grid.z % job.cluster.z) return cudaErrorInvalidConfiguration;
 	return cudaSuccess;
 }
 
@@ -291,7 +294,8 @@ void cuemu_launch(const Job *job) {
 	}
 	LaunchState &l = current_launch;
 	l.job = *job;
-	l.blocks = uint64_t(job->grid.x) * job->grid.y * job->grid.z;
+	l.cluster_size = job->cluster.x * job->cluster.y * job->cluster.z;
+	l.blocks = uint64_t(job->grid.x) * job->grid.y * job->grid.z / l.cluster_size;
 	l.next.store(0);
 	l.static_bytes.store(0);
 	l.static_used.store(0);

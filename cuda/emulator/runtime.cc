@@ -12,8 +12,10 @@ namespace cuemu {
 namespace {
 cudaError_t last_error = cudaSuccess;
 size_t allowed = STATIC_LIMIT;
+unsigned allowed_cluster = 8;                  // what every GPU with clusters takes
 
-// The compute capability that code sees, in tenths: 8.0, which the emulated instructions are of, or an older one by CUEMU_CAPABILITY.
+// The compute capability that code sees, in tenths: 8.0, which the emulated instructions are of (but clusters, which cudaDevAttrClusterLaunch
+// tells), or an older one by CUEMU_CAPABILITY.
 int capability_asked() {
 	const char *asked = getenv("CUEMU_CAPABILITY");
 	const int tenths = asked ? atoi(asked) : 0;
@@ -26,6 +28,8 @@ void set_last_error(cudaError_t error) { last_error = error; }
 
 // The largest dynamic shared memory that cudaFuncSetAttribute allowed to any kernel: a launch does not know its kernel's address.
 size_t dynamic_shared_allowed() { return allowed; }
+
+unsigned cluster_allowed() { return capability < 80 ? 1 : allowed_cluster; }
 
 }  // namespace cuemu
 
@@ -49,6 +53,7 @@ const char *cudaGetErrorName(cudaError_t error) {
 	case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
 	case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
 	case cudaErrorInvalidDevicePointer: return "cudaErrorInvalidDevicePointer";
+	case cudaErrorInvalidClusterSize: return "cudaErrorInvalidClusterSize";
 	case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
 	case cudaErrorLaunchOutOfResources: return "cudaErrorLaunchOutOfResources";
 	case cudaErrorNotSupported: return "cudaErrorNotSupported";
@@ -64,6 +69,7 @@ const char *cudaGetErrorString(cudaError_t error) {
 	case cudaErrorInvalidConfiguration: return "invalid configuration argument";
 	case cudaErrorInvalidDevice: return "invalid device ordinal";
 	case cudaErrorInvalidDevicePointer: return "invalid device pointer";
+	case cudaErrorInvalidClusterSize: return "cluster misconfiguration";
 	case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
 	case cudaErrorLaunchOutOfResources: return "too many resources requested for launch";
 	case cudaErrorNotSupported: return "operation not supported";
@@ -171,6 +177,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 	case cudaDevAttrComputeCapabilityMinor: *value = capability % 10; break;
 	case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
 	case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = shared_limit(); break;
+	case cudaDevAttrClusterLaunch: *value = cluster_allowed() > 1; break;
 	default: return last_error = cudaErrorInvalidValue;
 	}
 	return cudaSuccess;
@@ -182,6 +189,7 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
 }
 
 cudaError_t cuemu_set_function_attribute(cudaFuncAttribute attribute, int value) {
+	if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed && value) allowed_cluster = MAX_CLUSTER;
 	if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
 	if (value < 0 || static_cast<size_t>(value) > shared_limit()) return last_error = cudaErrorInvalidValue;
 	if (static_cast<size_t>(value) > allowed) allowed = static_cast<size_t>(value);

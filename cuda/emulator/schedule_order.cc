@@ -7,14 +7,14 @@
 
 namespace cuemu {
 
-namespace {
-
-CUEMU_PLAIN uint64_t mix(uint64_t x) {   // SplitMix64's finalizer
+CUEMU_PLAIN uint64_t mix(uint64_t x) {
 	x += 0x9e3779b97f4a7c15u;
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
 	return x ^ (x >> 31);
 }
+
+namespace {
 
 uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
 	while (b) {

@@ -18,6 +18,11 @@ namespace cuemu {
 __thread Worker *this_worker;
 std::atomic<bool> abandoned{false};
 
+CUEMU_PLAIN void make_runnable(Worker &w, unsigned warp, uint32_t lanes) {
+	w.warp[warp].runnable |= lanes;
+	w.ready |= 1u << w.rank_of[warp];
+}
+
 namespace {
 
 CUEMU_PLAIN unsigned linear_index(const uint3 &t) { return t.x + blockDim.x * (t.y + blockDim.y * t.z); }
@@ -34,11 +39,6 @@ CUEMU_PLAIN unsigned top_bit(uint32_t bits) { return 31 - __builtin_clz(bits); }
 CUEMU_PLAIN char *stack_top(Worker &w, unsigned slot) { return w.stacks + (slot + 1) * STACK_STRIDE - (slot % 61) * 64; }
 
 CUEMU_PLAIN unsigned slot_of(const Worker &w, unsigned thread) { return thread == w.direct_thread ? DIRECT_STACK : thread; }
-
-CUEMU_PLAIN void make_runnable(Worker &w, unsigned warp, uint32_t lanes) {
-	w.warp[warp].runnable |= lanes;
-	w.ready |= 1u << w.rank_of[warp];
-}
 
 // release_activemask lets the lanes go on that stand at one __activemask, when nothing else of their warp can move.
 CUEMU_PLAIN void release_activemask(Worker &w, unsigned warp) {
@@ -155,8 +155,17 @@ struct Transfer {
 	void **save, *load;
 };
 
+// goes_home: no thread of this block can run, and another block of its cluster may let one go on.
+CUEMU_PLAIN inline bool goes_home(const Worker &w) { return !w.ready && w.cluster->size > 1; }
+
+CUEMU_PLAIN __attribute__((noinline)) Transfer to_home(Worker &w) {
+	hook_park(w, w.current);
+	return {&w.fiber[w.current].sp, w.home};
+}
+
 // next_of chooses who runs after the current thread, whose state says why it stops.
 CUEMU_PLAIN inline Transfer next_of(Worker &w) {
+	if (__builtin_expect(goes_home(w), 0)) return to_home(w);
 	unsigned self = w.current, next = pick(w);
 	if (next == self) return {nullptr, nullptr};
 	w.current = next;
@@ -189,13 +198,19 @@ CUEMU_PLAIN void leave_kernel(Worker &w) {
 	leave_runnable(w, warp, bit);
 	void *dead;
 	if (w.live == 0) {
+		if (w.cluster->arrived) cluster_left(w);
 		hook_die_home(w, slot_of(w, w.current));
 		cuemu_switch(&dead, w.home);
 	}
 	if (w.arrived == w.live && w.arrived) release_barrier(w);
+	if (w.cluster->arrived) cluster_left(w);
 	for (uint32_t rest = p.in_collective; rest; rest &= rest - 1) {
 		unsigned lane = __builtin_ctz(rest);
 		if ((p.in_collective >> lane & 1) && (w.lane[warp * 32 + lane].mask & bit)) complete_collective(w, warp, lane);
+	}
+	if (goes_home(w)) {
+		hook_die_home(w, w.current);
+		cuemu_switch(&dead, w.home);
 	}
 	unsigned self = w.current, next = pick(w);
 	w.current = next;
@@ -229,8 +244,9 @@ CUEMU_PLAIN void promote(Worker &w) {
 	w.cursor = rank;
 }
 
+}  // namespace
+
 CUEMU_PLAIN void start_block(Worker &w, uint64_t block) {
-	block_index(block, &blockIdx);
 	if (block == 0 || w.order.policy == RANDOM || w.order.policy == GREEDY || !w.in_block) set_ranks(w, block);
 	w.in_block = true;
 	w.arrived = 0;
@@ -240,6 +256,14 @@ CUEMU_PLAIN void start_block(Worker &w, uint64_t block) {
 	w.direct_thread = MAX_THREADS;
 	cuemu_promoted = false;
 	open_arena(w);
+}
+
+namespace {
+
+CUEMU_PLAIN void start_own_block(Worker &w, uint64_t block) {
+	block_index(block, &blockIdx);
+	w.own_cluster.arrived = 0;
+	start_block(w, block);
 }
 
 // run_direct calls the threads of a block one after the other, warps by rank. False: the block was promoted, and the thread that did it has ended.
@@ -285,7 +309,7 @@ CUEMU_PLAIN void direct_main() {
 		if (!run_direct(w)) leave_kernel(w);
 		finish_block(w);
 		if (!next_block(&block_of_order, &blocks_left)) break;
-		start_block(w, grid_position(block_of_order));
+		start_own_block(w, grid_position(block_of_order));
 	}
 	w.in_block = false;
 	void *dead;
@@ -293,7 +317,8 @@ CUEMU_PLAIN void direct_main() {
 	cuemu_switch(&dead, w.home);
 }
 
-// start_fibers: no direct mode; every thread is a fiber from its start.
+}  // namespace
+
 CUEMU_PLAIN unsigned start_fibers(Worker &w) {
 	w.direct = false;
 	cuemu_promoted = true;
@@ -309,7 +334,13 @@ CUEMU_PLAIN unsigned start_fibers(Worker &w) {
 	return w.current = pick(w);
 }
 
-}  // namespace
+CUEMU_PLAIN void enter_block(Worker &w) {
+	w.current = pick(w);
+	void *context = context_of(w, w.current);
+	hook_leave_home(w, w.current);
+	cuemu_switch(&w.home, context);
+	hook_arrive_home(w);
+}
 
 CUEMU_PLAIN uint3 thread_index(unsigned linear) {
 	uint3 index;
@@ -325,20 +356,32 @@ CUEMU_PLAIN void block_index(uint64_t i, uint3 *index) {
 	index->z = static_cast<unsigned>(i / gridDim.x / gridDim.y);
 }
 
-// run_blocks takes blocks until none is left or the launch is abandoned.
-CUEMU_PLAIN void run_blocks(Worker &w) {
-	w.job = &current_launch.job;
-	blockDim = w.job->block;
-	gridDim = w.job->grid;
-	w.threads = blockDim.x * blockDim.y * blockDim.z;
+CUEMU_PLAIN void set_up(Worker &w, const Job &job) {
+	w.job = &job;
+	w.threads = job.block.x * job.block.y * job.block.z;
 	w.warps = (w.threads + 31) / 32;
-	w.one_dimensional = blockDim.y == 1 && blockDim.z == 1;
+	w.one_dimensional = job.block.y == 1 && job.block.z == 1;
 	w.divergence_told = false;
 	w.in_block = false;
-	blocks_left = 0;
 	hook_prepare(w, w.threads);
+}
+
+// run_blocks takes blocks until none is left or the launch is abandoned.
+CUEMU_PLAIN void run_blocks(Worker &w) {
+	const Job &job = current_launch.job;
+	blockDim = job.block;
+	gridDim = job.grid;
+	blocks_left = 0;
+	set_up(w, job);
+	w.cluster = &w.own_cluster;
+	w.own_cluster.size = w.own_cluster.yielded = 1;
+	w.own_cluster.block[0] = &w;
 	while (next_block(&block_of_order, &blocks_left)) {
-		start_block(w, grid_position(block_of_order));
+		if (current_launch.cluster_size > 1) {
+			if (!run_cluster(w, grid_position(block_of_order))) break;
+			continue;
+		}
+		start_own_block(w, grid_position(block_of_order));
 		void *context;
 		unsigned slot = DIRECT_STACK;
 		if (w.direct) {
@@ -426,6 +469,16 @@ CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_collective(uint32_t mas
 	return next_of(w);
 }
 
+CUEMU_PLAIN __attribute__((noinline)) Transfer wait_in_cluster(const Wait *wait) {
+	Worker &w = *this_worker;
+	const unsigned warp = w.current / 32;
+	const uint32_t bit = 1u << w.current % 32;
+	w.fiber[w.current].wait = wait;
+	w.warp[warp].in_cluster |= bit;
+	leave_runnable(w, warp, bit);
+	return next_of(w);
+}
+
 }  // namespace
 
 }  // namespace cuemu
@@ -448,7 +501,14 @@ CUEMU_PLAIN uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, u
 	return w.lane[w.current].result;
 }
 
-// cuemu_yield lets others run: other warps first, and in its own warp the other lanes.
+// cuemu_promote leaves direct mode before the current thread does what needs to know all threads of its block.
+CUEMU_PLAIN void cuemu_promote(void) {
+	if (this_worker->direct) promote(*this_worker);
+}
+
+CUEMU_PLAIN void wait_for_cluster(const Wait *wait) { go(wait_in_cluster(wait)); }
+
+// cuemu_yield lets others run: other blocks of the cluster, other warps first, and in its own warp the other lanes.
 CUEMU_PLAIN void cuemu_yield(void) {
 	if (!this_worker || !this_worker->in_block) return;
 	Worker &w = *this_worker;
@@ -457,7 +517,8 @@ CUEMU_PLAIN void cuemu_yield(void) {
 	w.warp[warp].yielded |= 1u << w.current % 32;
 	if (w.order.policy == GREEDY) demote(w, warp);
 	else w.cursor = rank + 1 < w.warps ? rank + 1 : 0;
-	go(next_of(w));
+	w.cluster->yielded = w.rank;
+	go(w.cluster->size > 1 ? to_home(w) : next_of(w));
 }
 
 CUEMU_PLAIN unsigned cuemu_lane(void) {

@@ -89,6 +89,9 @@ bool map_arena(Worker &w) {
 	return true;
 }
 
+// guard_arena: closed, the arena faults on every access.
+CUEMU_PLAIN void guard_arena(Worker &w, bool closed) { mprotect(w.arena, ARENA_BYTES, closed ? PROT_NONE : PROT_READ | PROT_WRITE); }
+
 // open_arena makes the arena the block's: for TSan new memory, for ASan out of bounds but for what has been handed out.
 CUEMU_PLAIN void open_arena(Worker &w) {
 	cuemu_arena = w.arena;

@@ -45,7 +45,7 @@ cuemu_jump:
 
 namespace cuemu {
 // The frame that a first switch pops: six registers, the entry, and a null return address that ends a backtrace.
-void *new_stack(char *top, void (*entry)()) {
+CUEMU_PLAIN void *new_stack(char *top, void (*entry)()) {
 	void **frame = reinterpret_cast<void **>(reinterpret_cast<uintptr_t>(top) & ~uintptr_t(15)) - 8;
 	for (int i = 0; i < 6; i++) frame[i] = nullptr;
 	frame[6] = reinterpret_cast<void *>(entry);
@@ -96,7 +96,7 @@ cuemu_jump:
 )");
 
 namespace cuemu {
-void *new_stack(char *top, void (*entry)()) {
+CUEMU_PLAIN void *new_stack(char *top, void (*entry)()) {
 	void **frame = reinterpret_cast<void **>(reinterpret_cast<uintptr_t>(top) & ~uintptr_t(15)) - 20;
 	for (int i = 0; i < 20; i++) frame[i] = nullptr;
 	frame[1] = reinterpret_cast<void *>(entry);   // x30
@@ -120,7 +120,7 @@ extern "C" void cuemu_jump(void *load) {
 }
 
 namespace cuemu {
-void *new_stack(char *top, void (*entry)()) {
+CUEMU_PLAIN void *new_stack(char *top, void (*entry)()) {
 	ucontext_t *context = reinterpret_cast<ucontext_t *>((reinterpret_cast<uintptr_t>(top) - sizeof(ucontext_t)) & ~uintptr_t(63));
 	getcontext(context);
 	context->uc_link = nullptr;

@@ -40,6 +40,7 @@ struct Job {
 	void (*thread)(void *body);                            // runs the thread that threadIdx names
 	void (*lanes)(void *body, unsigned count, bool down);  // runs count threads from threadIdx on, until one promotes the block
 	void *body;
+	dim3 cluster;                                          // blocks of a cluster; 1 x 1 x 1: none was asked for
 };
 
 }  // namespace cuemu
@@ -53,6 +54,11 @@ void *cuemu_dynamic_shared(void);
 int cuemu_barrier(int kind, int predicate, const char *file, int line);
 uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t arg, const char *file, int line);
 void cuemu_yield(void);
+unsigned cuemu_cluster_rank(void);                         // of this block in its cluster; without one 0 of 1
+unsigned cuemu_cluster_size(void);
+void cuemu_cluster_arrive(const char *file, int line);
+void cuemu_cluster_wait(const char *file, int line);
+void *cuemu_peer_shared(const void *own, unsigned rank, const char *file, int line);
 unsigned cuemu_lane(void);
 void cuemu_trap(const char *file, int line);
 void cuemu_not_global(const char *file, int line);
@@ -117,7 +123,7 @@ struct Configuration {
 
 inline Configuration launch(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t = nullptr, const char *file = __builtin_FILE(),
                             int line = __builtin_LINE()) {
-	return {{grid, block, shared_bytes, nullptr, file, line, nullptr, nullptr, nullptr}};
+	return {{grid, block, shared_bytes, nullptr, file, line, nullptr, nullptr, nullptr, dim3(1)}};
 }
 
 // shared_slot remembers where a declaration's variables lie, and for which launch. Hidden: two libraries may hold kernels of one name.

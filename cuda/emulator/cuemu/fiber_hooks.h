@@ -44,6 +44,7 @@ CUEMU_PLAIN inline void hook_arrive_first(Worker &w) {
 }
 CUEMU_PLAIN inline void hook_die(Worker &w, unsigned, unsigned to) { announce(w, nullptr, to); }
 CUEMU_PLAIN inline void hook_die_home(Worker &w, unsigned) { __sanitizer_start_switch_fiber(nullptr, w.home_stack, w.home_stack_bytes); }
+CUEMU_PLAIN inline void hook_park(Worker &w, unsigned from) { __sanitizer_start_switch_fiber(&w.sanitizer_fake[from], w.home_stack, w.home_stack_bytes); }
 
 #elif CUEMU_TSAN
 
@@ -70,6 +71,7 @@ CUEMU_PLAIN inline void hook_die_home(Worker &w, unsigned) {
 	__tsan_release(&current_launch.chunk);
 	enter(w.sanitizer_home);
 }
+CUEMU_PLAIN inline void hook_park(Worker &w, unsigned) { enter(w.sanitizer_home); }   // home comes back: nothing is over yet
 
 #else
 
@@ -81,6 +83,7 @@ inline void hook_arrive_home(Worker &) {}
 inline void hook_arrive_first(Worker &) {}
 inline void hook_die(Worker &, unsigned, unsigned) {}
 inline void hook_die_home(Worker &, unsigned) {}
+inline void hook_park(Worker &, unsigned) {}
 
 #endif
 

@@ -13,7 +13,7 @@
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
-#define __cluster_dims__(...)
+#define __cluster_dims__(...) cuemu_has_no_cluster_dims_launch_with_cudaLaunchKernelEx_and_cudaLaunchAttributeClusterDimension
 #define __align__(bytes) alignas(bytes)
 #define __builtin_align__(bytes) alignas(bytes)
 

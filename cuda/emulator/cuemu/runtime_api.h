@@ -21,6 +21,7 @@ enum cudaError {
 	cudaErrorInvalidDevicePointer = 17,
 	cudaErrorNoDevice = 100,
 	cudaErrorNotReady = 600,
+	cudaErrorInvalidClusterSize = 912,
 	cudaErrorIllegalAddress = 700,
 	cudaErrorLaunchOutOfResources = 701,
 	cudaErrorNotSupported = 801,
@@ -29,7 +30,8 @@ enum cudaError {
 typedef cudaError cudaError_t;
 
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
-enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+	cudaFuncAttributeNonPortableClusterSizeAllowed = 14 };
 enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
 enum { cudaSharedmemCarveoutDefault = -1, cudaSharedmemCarveoutMaxL1 = 0, cudaSharedmemCarveoutMaxShared = 100 };
 enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
@@ -37,7 +39,7 @@ enum { cudaMemAttachGlobal = 1, cudaHostAllocDefault = 0 };
 enum cudaDeviceAttr {
 	cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrWarpSize = 10, cudaDevAttrMultiProcessorCount = 16,
 	cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-	cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
+	cudaDevAttrMaxSharedMemoryPerBlockOptin = 97, cudaDevAttrClusterLaunch = 120
 };
 
 struct CUevent_st;
@@ -79,6 +81,7 @@ cudaError_t cuemu_set_function_attribute(cudaFuncAttribute attribute, int value)
 namespace cuemu {
 void set_last_error(cudaError_t error);
 size_t dynamic_shared_allowed();
+unsigned cluster_allowed();                                // blocks of a cluster; 1: there are none
 }  // namespace cuemu
 
 template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes, CUEMU_HERE) {
@@ -143,8 +146,17 @@ template <class Kernel> inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultip
 	return cudaSuccess;
 }
 
-// cudaLaunchKernelEx: attributes (clusters, programmatic launch) are not emulated, a launch with any is refused.
-struct cudaLaunchAttribute { int id; };
+// cudaLaunchKernelEx knows one attribute, the size of clusters; a launch with any other is refused.
+enum cudaLaunchAttributeID { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeClusterDimension = 4, cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+union cudaLaunchAttributeValue {
+	char pad[64];
+	struct { unsigned x, y, z; } clusterDim;
+	int programmaticStreamSerializationAllowed;
+};
+struct cudaLaunchAttribute {
+	cudaLaunchAttributeID id;
+	cudaLaunchAttributeValue val;
+};
 struct cudaLaunchConfig_t {
 	dim3 gridDim, blockDim;
 	size_t dynamicSmemBytes;
@@ -152,11 +164,27 @@ struct cudaLaunchConfig_t {
 	cudaLaunchAttribute *attrs;
 	unsigned numAttrs;
 };
+
+namespace cuemu {
+// LaunchAt is a configuration and where it is launched.
+struct LaunchAt {
+	const cudaLaunchConfig_t &config;
+	const char *file;
+	int line;
+	LaunchAt(const cudaLaunchConfig_t *c, CUEMU_HERE) : config(*c), file(file), line(line) {}
+};
+}  // namespace cuemu
+
 template <class... Params, class... Args>
-inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Params...), Args &&...args) {
-	if (config->numAttrs) return cudaErrorNotSupported;
-	(cuemu::launch(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream)->*[=](auto... a) { kernel(a...); })(
-		static_cast<Params>(std::forward<Args>(args))...);
+inline cudaError_t cudaLaunchKernelEx(cuemu::LaunchAt at, void (*kernel)(Params...), Args &&...args) {
+	const cudaLaunchConfig_t &c = at.config;
+	cuemu::Configuration launch = cuemu::launch(c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream, at.file, at.line);
+	for (unsigned i = 0; i < c.numAttrs; i++) {
+		if (c.attrs[i].id == cudaLaunchAttributeIgnore) continue;
+		if (c.attrs[i].id != cudaLaunchAttributeClusterDimension) return cudaErrorNotSupported;
+		launch.job.cluster = dim3(c.attrs[i].val.clusterDim.x, c.attrs[i].val.clusterDim.y, c.attrs[i].val.clusterDim.z);
+	}
+	(launch->*[=](auto... a) { kernel(a...); })(static_cast<Params>(std::forward<Args>(args))...);
 	return cudaGetLastError();
 }
 

@@ -13,7 +13,7 @@
 #pragma GCC visibility push(hidden)
 namespace cuemu {
 
-const unsigned MAX_THREADS = 1024, MAX_WARPS = 32;
+const unsigned MAX_THREADS = 1024, MAX_WARPS = 32, MAX_CLUSTER = 16;
 const size_t STATIC_LIMIT = 48 * 1024, SHARED_LIMIT = 227 * 1024, RED_ZONE = 32;
 
 // shared_limit is the shared memory of a block, static and dynamic: SHARED_LIMIT, or less by CUEMU_SHARED_BYTES, as GPUs other than Hopper's have.
@@ -24,7 +24,7 @@ size_t shared_limit();
 const size_t STACK_STRIDE = 17 * 4096, STACK_GUARD = 4096;
 const unsigned DIRECT_STACK = MAX_THREADS;   // the stack on which direct mode runs
 
-enum WaitKind { IN_BARRIER, IN_COLLECTIVE };
+enum WaitKind { IN_BARRIER, IN_COLLECTIVE, IN_CLUSTER };
 
 // Wait says where a fiber waits; it lies on the fiber's own stack, which is in the cache when it matters.
 struct Wait {
@@ -45,9 +45,10 @@ struct LaneValue {
 	int32_t kind;
 };
 
-// Warp: one bit a lane. live = has not left the kernel; every live lane is in exactly one of the four states that follow.
+// Warp: one bit a lane. live = has not left the kernel; every live lane is in exactly one of the five states that follow.
 struct Warp {
-	uint32_t live, runnable, at_barrier, in_collective, in_activemask;
+	uint32_t live, runnable, at_barrier, in_collective, in_activemask, in_cluster;
+	uint32_t arrived, passed;                   // has arrived at the cluster's barrier and not waited; passed: the others have arrived too
 	uint32_t started;                           // has a stack
 	uint32_t yielded;                           // runnable, but others go first
 	bool down;                                  // lanes run from the highest to the lowest
@@ -60,7 +61,17 @@ struct Order {
 	uint64_t seed;
 };
 
-// Worker: one OS thread and the block that it runs.
+struct Worker;
+
+// Cluster: the blocks that run beside each other on one OS thread, and their barrier. A block that no cluster was asked for is one of its own.
+struct Cluster {
+	unsigned size, arrived;                     // blocks; threads at the barrier
+	Worker *block[MAX_CLUSTER];                 // by rank
+	int departures;                             // for TSan: what waiting threads acquire
+	unsigned yielded;                           // rank of the block whose turn is over; size: none
+};
+
+// Worker: one OS thread and the block that it runs, or one block of the cluster that an OS thread runs.
 struct Worker {
 	void *home;                                 // the suspended context of the OS thread
 	const Job *job;
@@ -86,6 +97,11 @@ struct Worker {
 	std::atomic<uint64_t> progress;             // blocks finished
 	std::atomic<bool> busy;
 	unsigned long os_thread;
+	Cluster *cluster, own_cluster;              // of the block that runs
+	unsigned rank;                              // of the block in its cluster
+	uint3 at;                                   // the block's index, where it is one of several
+	bool entered, ended;                        // of a block of several: some thread has run, all have ended
+	std::atomic<bool> at_home;                  // a cluster runs, and no block of it
 	bool is_launcher;
 	void *launcher_base;                        // is_launcher: the context to which an abandoned launch returns
 };
@@ -95,6 +111,7 @@ extern __thread Worker *this_worker __attribute__((tls_model("initial-exec")));
 // One launch at a time; what its workers share.
 struct LaunchState {
 	Job job;
+	unsigned cluster_size;                      // more than one: blocks counts clusters
 	uint64_t blocks;
 	std::atomic<uint64_t> next;
 	uint64_t chunk, stride, shift;              // block i of the order is (i * stride + shift) mod blocks
@@ -119,6 +136,22 @@ uint64_t grid_position(uint64_t i);
 void set_ranks(Worker &w, uint64_t block);
 unsigned random_bit(Worker &w, uint32_t bits);
 void demote(Worker &w, unsigned warp);
+uint64_t mix(uint64_t x);                       // SplitMix64's finalizer
+
+// scheduler.cc, for cluster.cc
+void set_up(Worker &w, const Job &job);         // for the blocks of a launch
+void start_block(Worker &w, uint64_t number);   // of a block, or of its cluster
+unsigned start_fibers(Worker &w);               // every thread is a fiber from its start; which runs first
+void enter_block(Worker &w);                    // from home, until it ends or no thread of it can run
+void make_runnable(Worker &w, unsigned warp, uint32_t lanes);
+extern "C" void cuemu_promote(void);
+extern "C" void wait_for_cluster(const Wait *wait);
+
+// cluster.cc
+bool run_cluster(Worker &w, uint64_t number);   // false: the launch is abandoned, or there is no memory
+void cluster_left(Worker &w);                   // a thread has ended: whoever waits for it goes on
+void guard_arena(Worker &w, bool closed);       // closed: no access
+const Worker *peer_of(const Worker &w, const char *address);  // the block of the same cluster whose shared memory holds an address
 
 // collective.cc
 extern const char *const collective_names[18];
