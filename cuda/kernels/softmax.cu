@@ -9,11 +9,13 @@
 //   online  a block a row, maximum and sum in one pass; any cols; forward only
 //   vec     16-byte accesses, row in registers up to 16384 columns, several short rows a block, longer rows on chip as far as they fit
 //           (softmax/long_rows.cuh); cols % vector == 0, 16-byte aligned rows
+//   sm90_cluster  a row spread over the blocks of a cluster, which keep all of it on chip (softmax/cluster.cuh); the same rows as vec
 #include "arguments.cuh"
 #include "element.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
+#include "softmax/cluster.cuh"
 #include "softmax/long_rows.cuh"
 
 #include "rows.cuh"
@@ -385,6 +387,16 @@ template <class T> int softmax_bwd_vec(const triad_call *call) {
 	return c.empty() ? TRIAD_OK : triad::by_row_length<BackwardVec<T>>(call, c.cols);
 }
 
+template <class T> int softmax_fwd_cluster(const triad_call *call) {
+	const Call c(call);
+	return c.empty() ? TRIAD_OK : triad::softmax::cluster::launch_forward(c.in<T>(0), c.out<T>(), c.rows, c.cols, c.stream());
+}
+
+template <class T> int softmax_bwd_cluster(const triad_call *call) {
+	const Call c(call);
+	return c.empty() ? TRIAD_OK : triad::softmax::cluster::launch_backward(c.in<T>(0), c.in<T>(1), c.out<T>(), c.rows, c.cols, c.stream());
+}
+
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
 
 // What every variant asks: x -> y, or y, dy -> dx, all of one shape and dtype. The passes differ in the number of inputs alone.
@@ -426,9 +438,17 @@ template <int Inputs> int accepts_vec(const triad_call *call, char *why, int32_t
 	return check.status();
 }
 
+template <int Inputs> int accepts_cluster(const triad_call *call, char *why, int32_t why_bytes) {
+	triad::Check check(why, why_bytes);
+	triad::hopper::needs_clusters(check, "a row spread over a cluster");
+	return check.holds() ? accepts_vec<Inputs>(call, why, why_bytes) : check.status();
+}
+
 constexpr const char *rows_constraint = "columns contiguous";
 constexpr const char *warp_constraint = "columns contiguous, cols <= 1024";
 constexpr const char *vec_constraint = "cols a multiple of the elements in 16 bytes (4 in fp32, 8 in fp16 and bf16), rows aligned to 16 bytes";
+constexpr const char *cluster_constraint =
+    "a GPU of compute capability 9.0; cols a multiple of the elements in 16 bytes (4 in fp32, 8 in fp16 and bf16), rows aligned to 16 bytes";
 
 } // namespace
 
@@ -446,6 +466,9 @@ TRIAD_KERNEL(softmax, online, forward,
 TRIAD_KERNEL(softmax, vec, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_vec<1>).launch(TRIAD_BY_DTYPE(softmax_fwd_vec))
              .constraint(vec_constraint))
+TRIAD_KERNEL(softmax, sm90_cluster, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_cluster<1>).launch(TRIAD_BY_DTYPE(softmax_fwd_cluster))
+             .constraint(cluster_constraint))
 
 TRIAD_KERNEL(softmax, naive, backward,
              .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_any_strides<2>).launch(TRIAD_BY_DTYPE(softmax_bwd_naive)))
@@ -458,3 +481,6 @@ TRIAD_KERNEL(softmax, block, backward,
 TRIAD_KERNEL(softmax, vec, backward,
              .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_vec<2>).launch(TRIAD_BY_DTYPE(softmax_bwd_vec))
              .constraint(vec_constraint))
+TRIAD_KERNEL(softmax, sm90_cluster, backward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_cluster<2>).launch(TRIAD_BY_DTYPE(softmax_bwd_cluster))
+             .constraint(cluster_constraint))

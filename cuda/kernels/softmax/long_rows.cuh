@@ -46,6 +46,13 @@ struct Exponentials {
 		max = top;
 	}
 
+	// The same of what others have seen.
+	__device__ void add(float other_max, float other_sum) {
+		const float top = fmaxf(max, other_max);
+		sum = sum * exp_of(max - top) + other_sum * exp_of(other_max - top);
+		max = top;
+	}
+
 	// merge gives each group of Width lanes the sum of all of them.
 	template <int Width> __device__ void merge() {
 		const float top = warp_reduce<Width>(max, Max());

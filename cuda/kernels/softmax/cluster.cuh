@@ -1,0 +1,164 @@
+// cluster.cuh: softmax of long rows, each spread over the blocks of a cluster; cuda/kernels/softmax.cu has the formula and calls
+// launch_forward and launch_backward of cluster::.
+//
+// A block has a run of the row, a share, and keeps it on chip as long_rows.cuh does: so global memory is read once, however long the row is
+// up to the chip memory of 8 blocks. The warps send what they summed up to every block of the cluster, and wait once for all others':
+//
+//   block 0   load share | sum of each warp -> slots of all blocks | barrier of the cluster | merge the slots | write share
+//   block 1   load share | ...
+//
+// All blocks merge the same slots in the same order, so they agree on every bit.
+#ifndef TRIAD_SOFTMAX_CLUSTER_CUH
+#define TRIAD_SOFTMAX_CLUSTER_CUH
+#include "hopper/cluster.cuh"
+#include "softmax/long_rows.cuh"
+
+namespace triad {
+namespace softmax {
+namespace cluster {
+
+constexpr unsigned most_blocks = 8; // of a cluster, on every GPU that has them
+
+// Shares is how rows of so many packs are spread: a share is `share` packs, the last ones may be shorter or empty.
+template <class D> struct Shares {
+	int64_t rows, packs, share;
+	int shared; // packs that a thread keeps in shared memory, if it has so many
+};
+
+// Slots are what the warps of a cluster send to a block. There are two, for rows in turn: a fast block may send for the next row while a slow one
+// still merges this one's.
+template <class D> struct Slots {
+	static constexpr int warps = D::Threads / warp_size;
+	float2 of[2][most_blocks * warps];
+
+	// exchange sends a warp's value to all blocks; then every warp has every value, and calls merge(value) for each of its lane's.
+	template <class Merge> __device__ void exchange(int turn, float2 mine, Merge merge) {
+		const unsigned blocks = hopper::cluster_blocks(), lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
+		if (lane < blocks) hopper::store_to_peer(&of[turn][hopper::cluster_rank() * warps + warp], lane, mine);
+		hopper::cluster_arrive();
+		hopper::cluster_wait();
+		for (unsigned i = lane; i < blocks * warps; i += warp_size) merge(of[turn][i]);
+	}
+};
+
+// Share is what this block has of every row.
+template <class D> struct Share {
+	int64_t first, packs;
+
+	__device__ explicit Share(const Shares<D> &s) {
+		first = hopper::cluster_rank() * s.share;
+		packs = s.packs - first < s.share ? s.packs - first : s.share;
+		if (packs < 0) packs = 0;
+	}
+};
+
+template <class T, class D>
+__global__ void __launch_bounds__(D::Threads, D::Blocks) softmax_fwd_cluster_kernel(Rows<const T> x, T *y, Shares<D> s) {
+	constexpr int V = vector<T>;
+	extern __shared__ __align__(16) unsigned char memory[];
+	__shared__ Slots<D> slots;
+	hopper::cluster_arrive(); // who waits for it may send: this block has started
+	const Share<D> share(s);
+	const int64_t first_row = blockIdx.x / hopper::cluster_blocks(), step = gridDim.x / hopper::cluster_blocks();
+	int turn = 0;
+	for (int64_t row = first_row; row < s.rows; row += step, turn ^= 1) {
+		Row<D> mine({packs_of(x, row) + share.first}, share.packs, memory, s.shared);
+		float v[V];
+		Exponentials part, all;
+		mine.each([&](const Raw<1> &raw, int64_t) {
+			unpack_here<T>(raw[0], v);
+			part.add(v);
+		});
+		part.template merge<warp_size>();
+		if (row == first_row) hopper::cluster_wait();
+		slots.exchange(turn, make_float2(part.max, part.sum), [&](float2 slot) { all.add(slot.x, slot.y); });
+		all.template merge<warp_size>();
+		const float scale = 1.0f / all.sum;
+		T *to = y + (row * s.packs + share.first) * V;
+		mine.each_again([&](const Raw<1> &raw, int64_t column) {
+			unpack_here<T>(raw[0], v);
+#pragma unroll
+			for (int j = 0; j < V; j++) v[j] = exp_of(v[j] - all.max) * scale;
+			store(to + column * V, v);
+		});
+	}
+}
+
+template <class T, class D>
+__global__ void __launch_bounds__(D::Threads, D::Blocks)
+    softmax_bwd_cluster_kernel(Rows<const T> y, Rows<const T> dy, T *dx, Shares<D> s) {
+	constexpr int V = vector<T>;
+	extern __shared__ __align__(16) unsigned char memory[];
+	__shared__ Slots<D> slots;
+	hopper::cluster_arrive(); // who waits for it may send: this block has started
+	const Share<D> share(s);
+	const int64_t first_row = blockIdx.x / hopper::cluster_blocks(), step = gridDim.x / hopper::cluster_blocks();
+	int turn = 0;
+	for (int64_t row = first_row; row < s.rows; row += step, turn ^= 1) {
+		Row<D> mine({packs_of(y, row) + share.first, packs_of(dy, row) + share.first}, share.packs, memory, s.shared);
+		float p[V], g[V];
+		float part = 0, dot = 0;
+		mine.each([&](const Raw<2> &raw, int64_t) {
+			unpack_here<T>(raw[0], p);
+			unpack_here<T>(raw[1], g);
+			float sum = 0;
+#pragma unroll
+			for (int j = 0; j < V; j++) sum += p[j] * g[j];
+			part += sum;
+		});
+		part = warp_reduce(part, Sum());
+		if (row == first_row) hopper::cluster_wait();
+		slots.exchange(turn, make_float2(part, 0), [&](float2 slot) { dot += slot.x; });
+		dot = warp_reduce(dot, Sum());
+		T *to = dx + (row * s.packs + share.first) * V;
+		mine.each_again([&](const Raw<2> &raw, int64_t column) {
+			unpack_here<T>(raw[0], p);
+			unpack_here<T>(raw[1], g);
+#pragma unroll
+			for (int j = 0; j < V; j++) p[j] *= g[j] - dot;
+			store(to + column * V, p);
+		});
+	}
+}
+
+// ---- launching --------------------------------------------------------------------------------------------------------------------------
+
+// blocks_for is the smallest cluster whose blocks keep a whole row of so many packs; else the largest, which reads the rest twice.
+template <class D> unsigned blocks_for(const Chip &chip, int64_t packs) {
+	unsigned blocks = 2;
+	while (blocks < most_blocks && !chip.keeps<D>((packs + blocks - 1) / blocks)) blocks *= 2;
+	return blocks;
+}
+
+// launch starts a kernel of design D on clusters of so many blocks, one a row; `arguments` come before the shares.
+template <class D, class... Parameters, class... Arguments>
+int launch(void (*kernel)(Parameters...), const Chip &chip, unsigned blocks, int64_t rows, int64_t packs, cudaStream_t stream, Arguments... arguments) {
+	const int64_t share = ((packs + blocks - 1) / blocks + warp_size - 1) / warp_size * warp_size; // whole lines of 128 bytes
+	const int most = chip.shared_packs<D>();
+	const int shared = static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(0, D::packs(share) - D::Packs)));
+	if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most * D::pack_bytes)) return error;
+	const unsigned clusters = static_cast<unsigned>(std::min<int64_t>(rows, 0x7fffffff / blocks));
+	return hopper::launch_clusters(kernel, clusters, blocks, D::Threads, static_cast<size_t>(shared) * D::pack_bytes, stream, arguments...,
+	                               Shares<D>{rows, packs, share, shared});
+}
+
+template <class T> int launch_forward(const Rows<const T> &x, T *y, int64_t rows, int64_t cols, cudaStream_t stream) {
+	using D = Design<1, 512, 2, 8, 2>;
+	const int64_t packs = cols / vector<T>;
+	Chip chip;
+	if (const cudaError_t error = chip.look()) return error;
+	return launch<D>(softmax_fwd_cluster_kernel<T, D>, chip, blocks_for<D>(chip, packs), rows, packs, stream, x, y);
+}
+
+template <class T> int launch_backward(const Rows<const T> &y, const Rows<const T> &dy, T *dx, int64_t rows, int64_t cols, cudaStream_t stream) {
+	using D = Design<2, 512, 2, 4, 1>;
+	const int64_t packs = cols / vector<T>;
+	Chip chip;
+	if (const cudaError_t error = chip.look()) return error;
+	return launch<D>(softmax_bwd_cluster_kernel<T, D>, chip, blocks_for<D>(chip, packs), rows, packs, stream, y, dy, dx);
+}
+
+} // namespace cluster
+} // namespace softmax
+} // namespace triad
+#endif
