@@ -441,7 +441,9 @@ template <int Inputs> int accepts_vec(const triad_call *call, char *why, int32_t
 template <int Inputs> int accepts_cluster(const triad_call *call, char *why, int32_t why_bytes) {
 	triad::Check check(why, why_bytes);
 	triad::hopper::needs_clusters(check, "a row spread over a cluster");
-	return check.holds() ? accepts_vec<Inputs>(call, why, why_bytes) : check.status();
+	if (!check.holds() || accepts_vec<Inputs>(call, why, why_bytes) != TRIAD_OK) return TRIAD_UNSUPPORTED;
+	const long long rows = call->in[0].shape[0], most = triad::softmax::cluster::most_rows;
+	return check.that(rows <= most, "rows %lld is more than %lld, the clusters of a grid", rows, most).status();
 }
 
 constexpr const char *rows_constraint = "columns contiguous";

@@ -17,36 +17,36 @@ namespace triad {
 namespace softmax {
 namespace cluster {
 
-constexpr unsigned most_blocks = 8; // of a cluster, on every GPU that has them
+constexpr unsigned most_blocks = 8;                      // of a cluster, on every GPU that has them
+constexpr int64_t most_rows = 0x7fffffff / most_blocks;  // a cluster a row, in one grid
 
 // Shares is how rows of so many packs are spread: a share is `share` packs, the last ones may be shorter or empty.
 template <class D> struct Shares {
-	int64_t rows, packs, share;
+	int64_t packs, share;
 	int shared; // packs that a thread keeps in shared memory, if it has so many
 };
 
-// Slots are what the warps of a cluster send to a block. There are two, for rows in turn: a fast block may send for the next row while a slow one
-// still merges this one's.
+// Slots are what the warps of a cluster send to a block.
 template <class D> struct Slots {
 	static constexpr int warps = D::Threads / warp_size;
-	float2 of[2][most_blocks * warps];
+	float2 of[most_blocks * warps];
 
-	// exchange sends a warp's value to all blocks; then every warp has every value, and calls merge(value) for each of its lane's.
-	template <class Merge> __device__ void exchange(int turn, float2 mine, Merge merge) {
+	// exchange sends a warp's value to all blocks, which have arrived once each before; then every warp has every value, and calls merge(value) for each of its lane's.
+	template <class Merge> __device__ void exchange(float2 mine, Merge merge) {
 		const unsigned blocks = hopper::cluster_blocks(), lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-		if (lane < blocks) hopper::store_to_peer(&of[turn][hopper::cluster_rank() * warps + warp], lane, mine);
+		hopper::cluster_wait();
+		if (lane < blocks) hopper::store_to_peer(&of[hopper::cluster_rank() * warps + warp], lane, mine);
 		hopper::cluster_arrive();
 		hopper::cluster_wait();
-		for (unsigned i = lane; i < blocks * warps; i += warp_size) merge(of[turn][i]);
+		for (unsigned i = lane; i < blocks * warps; i += warp_size) merge(of[i]);
 	}
 };
 
-// Share is what this block has of every row.
+// Share is what this block has of its row.
 template <class D> struct Share {
-	int64_t first, packs;
+	int64_t row, first, packs;
 
-	__device__ explicit Share(const Shares<D> &s) {
-		first = hopper::cluster_rank() * s.share;
+	__device__ explicit Share(const Shares<D> &s) : row(blockIdx.x / hopper::cluster_blocks()), first(hopper::cluster_rank() * s.share) {
 		packs = s.packs - first < s.share ? s.packs - first : s.share;
 		if (packs < 0) packs = 0;
 	}
@@ -57,31 +57,26 @@ __global__ void __launch_bounds__(D::Threads, D::Blocks) softmax_fwd_cluster_ker
 	constexpr int V = vector<T>;
 	extern __shared__ __align__(16) unsigned char memory[];
 	__shared__ Slots<D> slots;
-	hopper::cluster_arrive(); // who waits for it may send: this block has started
+	hopper::cluster_arrive(); // this block has started, and its slots are there
 	const Share<D> share(s);
-	const int64_t first_row = blockIdx.x / hopper::cluster_blocks(), step = gridDim.x / hopper::cluster_blocks();
-	int turn = 0;
-	for (int64_t row = first_row; row < s.rows; row += step, turn ^= 1) {
-		Row<D> mine({packs_of(x, row) + share.first}, share.packs, memory, s.shared);
-		float v[V];
-		Exponentials part, all;
-		mine.each([&](const Raw<1> &raw, int64_t) {
-			unpack_here<T>(raw[0], v);
-			part.add(v);
-		});
-		part.template merge<warp_size>();
-		if (row == first_row) hopper::cluster_wait();
-		slots.exchange(turn, make_float2(part.max, part.sum), [&](float2 slot) { all.add(slot.x, slot.y); });
-		all.template merge<warp_size>();
-		const float scale = 1.0f / all.sum;
-		T *to = y + (row * s.packs + share.first) * V;
-		mine.each_again([&](const Raw<1> &raw, int64_t column) {
-			unpack_here<T>(raw[0], v);
+	Row<D> mine({packs_of(x, share.row) + share.first}, share.packs, memory, s.shared);
+	float v[V];
+	Exponentials part, all;
+	mine.each([&](const Raw<1> &raw, int64_t) {
+		unpack_here<T>(raw[0], v);
+		part.add(v);
+	});
+	part.template merge<warp_size>();
+	slots.exchange(make_float2(part.max, part.sum), [&](float2 slot) { all.add(slot.x, slot.y); });
+	all.template merge<warp_size>();
+	const float scale = 1.0f / all.sum;
+	T *to = y + (share.row * s.packs + share.first) * V;
+	mine.each_again([&](const Raw<1> &raw, int64_t column) {
+		unpack_here<T>(raw[0], v);
 #pragma unroll
-			for (int j = 0; j < V; j++) v[j] = exp_of(v[j] - all.max) * scale;
-			store(to + column * V, v);
-		});
-	}
+		for (int j = 0; j < V; j++) v[j] = exp_of(v[j] - all.max) * scale;
+		store(to + column * V, v);
+	});
 }
 
 template <class T, class D>
@@ -90,35 +85,29 @@ __global__ void __launch_bounds__(D::Threads, D::Blocks)
 	constexpr int V = vector<T>;
 	extern __shared__ __align__(16) unsigned char memory[];
 	__shared__ Slots<D> slots;
-	hopper::cluster_arrive(); // who waits for it may send: this block has started
+	hopper::cluster_arrive(); // this block has started, and its slots are there
 	const Share<D> share(s);
-	const int64_t first_row = blockIdx.x / hopper::cluster_blocks(), step = gridDim.x / hopper::cluster_blocks();
-	int turn = 0;
-	for (int64_t row = first_row; row < s.rows; row += step, turn ^= 1) {
-		Row<D> mine({packs_of(y, row) + share.first, packs_of(dy, row) + share.first}, share.packs, memory, s.shared);
-		float p[V], g[V];
-		float part = 0, dot = 0;
-		mine.each([&](const Raw<2> &raw, int64_t) {
-			unpack_here<T>(raw[0], p);
-			unpack_here<T>(raw[1], g);
-			float sum = 0;
+	Row<D> mine({packs_of(y, share.row) + share.first, packs_of(dy, share.row) + share.first}, share.packs, memory, s.shared);
+	float p[V], g[V];
+	float part = 0, dot = 0;
+	mine.each([&](const Raw<2> &raw, int64_t) {
+		unpack_here<T>(raw[0], p);
+		unpack_here<T>(raw[1], g);
+		float sum = 0;
 #pragma unroll
-			for (int j = 0; j < V; j++) sum += p[j] * g[j];
-			part += sum;
-		});
-		part = warp_reduce(part, Sum());
-		if (row == first_row) hopper::cluster_wait();
-		slots.exchange(turn, make_float2(part, 0), [&](float2 slot) { dot += slot.x; });
-		dot = warp_reduce(dot, Sum());
-		T *to = dx + (row * s.packs + share.first) * V;
-		mine.each_again([&](const Raw<2> &raw, int64_t column) {
-			unpack_here<T>(raw[0], p);
-			unpack_here<T>(raw[1], g);
+		for (int j = 0; j < V; j++) sum += p[j] * g[j];
+		part += sum;
+	});
+	slots.exchange(make_float2(warp_reduce(part, Sum()), 0), [&](float2 slot) { dot += slot.x; });
+	dot = warp_reduce(dot, Sum());
+	T *to = dx + (share.row * s.packs + share.first) * V;
+	mine.each_again([&](const Raw<2> &raw, int64_t column) {
+		unpack_here<T>(raw[0], p);
+		unpack_here<T>(raw[1], g);
 #pragma unroll
-			for (int j = 0; j < V; j++) p[j] *= g[j] - dot;
-			store(to + column * V, p);
-		});
-	}
+		for (int j = 0; j < V; j++) p[j] *= g[j] - dot;
+		store(to + column * V, p);
+	});
 }
 
 // ---- launching --------------------------------------------------------------------------------------------------------------------------
@@ -130,16 +119,15 @@ template <class D> unsigned blocks_for(const Chip &chip, int64_t packs) {
 	return blocks;
 }
 
-// launch starts a kernel of design D on clusters of so many blocks, one a row; `arguments` come before the shares.
+// launch starts a kernel of design D on clusters of so many blocks, one a row, at most most_rows; `arguments` come before the shares.
 template <class D, class... Parameters, class... Arguments>
 int launch(void (*kernel)(Parameters...), const Chip &chip, unsigned blocks, int64_t rows, int64_t packs, cudaStream_t stream, Arguments... arguments) {
 	const int64_t share = ((packs + blocks - 1) / blocks + warp_size - 1) / warp_size * warp_size; // whole lines of 128 bytes
 	const int most = chip.shared_packs<D>();
 	const int shared = static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(0, D::packs(share) - D::Packs)));
 	if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most * D::pack_bytes)) return error;
-	const unsigned clusters = static_cast<unsigned>(std::min<int64_t>(rows, 0x7fffffff / blocks));
-	return hopper::launch_clusters(kernel, clusters, blocks, D::Threads, static_cast<size_t>(shared) * D::pack_bytes, stream, arguments...,
-	                               Shares<D>{rows, packs, share, shared});
+	return hopper::launch_clusters(kernel, static_cast<unsigned>(rows), blocks, D::Threads, static_cast<size_t>(shared) * D::pack_bytes, stream, arguments...,
+	                               Shares<D>{packs, share, shared});
 }
 
 template <class T> int launch_forward(const Rows<const T> &x, T *y, int64_t rows, int64_t cols, cudaStream_t stream) {
