@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "element.cuh"
+#include "hopper/finish.cuh"
 
 namespace triad {
 
@@ -34,6 +35,12 @@ template <class T> __device__ inline void unpack(uint4 raw, float (&to)[vector<T
 	Pack<T, vector<T>> pack;
 	memcpy(&pack, &raw, sizeof pack);
 	unpack(pack, to);
+}
+
+// unpack_here does so without leaving the compiler the idea to keep the values from one use to the next: that is twice the registers.
+template <class T> __device__ inline void unpack_here(uint4 raw, float (&to)[vector<T>]) {
+	hopper::refresh(raw);
+	unpack<T>(raw, to);
 }
 
 template <int N, class T> __device__ inline void load(const T *from, float (&to)[N]) {

@@ -12,7 +12,6 @@
 #include "element.cuh"
 #include "hopper/arithmetic.cuh"
 #include "hopper/async_copy.cuh"
-#include "hopper/finish.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
@@ -20,12 +19,6 @@
 
 namespace triad {
 namespace softmax {
-
-// Unpacks without leaving the compiler the idea to keep the values from one use to the next: that is twice the registers.
-template <class T> __device__ inline void unpack_here(uint4 raw, float (&to)[vector<T>]) {
-	hopper::refresh(raw);
-	unpack<T>(raw, to);
-}
 
 // exp_of is e^d for the difference d of a value and a maximum: the difference comes first, so that a large maximum costs no bits.
 __device__ inline float exp_of(float d) { return hopper::power_of_two(d * 1.44269504f); }
