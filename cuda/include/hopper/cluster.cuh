@@ -1,20 +1,24 @@
-// cluster.cuh: blocks that run beside each other on a GPU of compute capability 9.0, reach each other's shared memory and share a barrier.
+// cluster.cuh: blocks that run beside each other on a GPU of compute capability 9.0 and send values to each other's shared memory.
 //
-//   cluster_arrive();                         // this block has started, and its shared memory is there
+//   if (threadIdx.x == 0) inbox.expect(bytes);      // what will be sent to this block, its own part included
+//   cluster_arrive();                               // this block has started, and its inbox is there
 //   ...
-//   cluster_wait();                           // so have the peers
-//   store_to_peer(&slots[cluster_rank()], peer, value);
-//   cluster_arrive();                         // what was stored before is seen by peers ...
-//   cluster_wait();                           // ... once they have waited
+//   cluster_wait();                                 // so have the peers
+//   send_to_peer(&slots[rank], &inbox, peer, value);
+//   inbox.wait();                                   // until so many bytes have come; then slots can be read
 //
-// Every thread of the cluster arrives and waits, in turns. No block may end while a peer can still reach its shared memory.
-// Source   PTX ISA 9.0, "barrier.cluster", "mapa", "st"; CUDA runtime API 13.0, cudaLaunchKernelEx
+// Every thread of the cluster arrives once and waits once. A block that is sent to may not end before all of it has come: it waits for its
+// inbox. One that has sent may: the values were in registers.
+// Source   PTX ISA 9.0, "barrier.cluster", "mapa", "st.async", "mbarrier"; CUDA runtime API 13.0, cudaLaunchKernelEx
 #ifndef TRIAD_HOPPER_CLUSTER_CUH
 #define TRIAD_HOPPER_CLUSTER_CUH
 #include <cuda_runtime.h>
 
 #include "capability.cuh"
 #include "hopper/shared_address.cuh"
+#ifndef __CUEMU__
+#include "hopper/barrier.cuh"
+#endif
 
 namespace triad {
 namespace hopper {
@@ -24,16 +28,34 @@ inline unsigned cluster_rank() { return cuemu_cluster_rank(); }
 inline unsigned cluster_blocks() { return cuemu_cluster_size(); }
 inline void cluster_arrive(CUEMU_HERE) { cuemu_cluster_arrive(file, line); }
 inline void cluster_wait(CUEMU_HERE) { cuemu_cluster_wait(file, line); }
-inline void store_to_peer(float2 *own, unsigned peer, float2 value, CUEMU_HERE) {
+
+// Inbox counts the bytes that are still to come: who sends some releases them, who waits for the last acquires all.
+struct Inbox {
+	uint64_t missing;
+
+	void expect(uint32_t bytes) { __atomic_store_n(&missing, bytes, __ATOMIC_RELAXED); }
+	void wait() {
+		while (__atomic_load_n(&missing, __ATOMIC_ACQUIRE) != 0) __nanosleep(0);
+	}
+};
+
+inline void send_to_peer(float2 *own, Inbox *inbox, unsigned peer, float2 value, CUEMU_HERE) {
 	*static_cast<float2 *>(cuemu_peer_shared(own, peer, file, line)) = value;
+	__atomic_fetch_sub(&static_cast<Inbox *>(cuemu_peer_shared(inbox, peer, file, line))->missing, sizeof value, __ATOMIC_ACQ_REL);
 }
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 // No launch comes here: needs_clusters refuses the call.
+struct Inbox {
+	uint64_t barrier;
+
+	__device__ void expect(uint32_t) { __trap(); }
+	__device__ void wait() { __trap(); }
+};
 __device__ inline unsigned cluster_rank() { return 0; }
 __device__ inline unsigned cluster_blocks() { return 1; }
 __device__ inline void cluster_arrive() { __trap(); }
 __device__ inline void cluster_wait() { __trap(); }
-__device__ inline void store_to_peer(float2 *, unsigned, float2) { __trap(); }
+__device__ inline void send_to_peer(float2 *, Inbox *, unsigned, float2) { __trap(); }
 #else
 __device__ inline unsigned cluster_rank() {
 	unsigned rank;
@@ -47,17 +69,33 @@ __device__ inline unsigned cluster_blocks() {
 	return blocks;
 }
 
-__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+// Relaxed: nothing but the inbox must be seen by peers, and expect has a fence for it.
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 
-// store_to_peer writes where a peer has what lies at `own` here.
-__device__ inline void store_to_peer(float2 *own, unsigned peer, float2 value) {
+// Inbox, in shared memory: an mbarrier with one phase.
+struct Inbox {
+	uint64_t barrier;
+
+	// expect is called by one thread, before it arrives. bytes: less than 2^20.
+	__device__ void expect(uint32_t bytes) {
+		const uint32_t at = shared_address(&barrier);
+		barrier_init(at, 1);
+		fence_init();
+		barrier_arrive_expecting(at, bytes);
+	}
+	__device__ void wait() { barrier_wait(shared_address(&barrier), 0); }
+};
+
+// send_to_peer writes where a peer has what lies at `own` here, and counts it in the peer's inbox.
+__device__ inline void send_to_peer(float2 *own, Inbox *inbox, unsigned peer, float2 value) {
 	asm volatile("{\n"
-	             ".reg .b32 there;\n"
-	             "mapa.shared::cluster.u32 there, %0, %1;\n"
-	             "st.shared::cluster.v2.f32 [there], {%2, %3};\n"
+	             ".reg .b32 there, counted;\n"
+	             "mapa.shared::cluster.u32 there, %0, %2;\n"
+	             "mapa.shared::cluster.u32 counted, %1, %2;\n"
+	             "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [there], {%3, %4}, [counted];\n"
 	             "}\n" ::"r"(shared_address(own)),
-	             "r"(peer), "f"(value.x), "f"(value.y)
+	             "r"(shared_address(&inbox->barrier)), "r"(peer), "r"(__float_as_uint(value.x)), "r"(__float_as_uint(value.y))
 	             : "memory");
 }
 #endif
@@ -71,10 +109,14 @@ inline void needs_clusters(Check &check, const char *what) {
 #endif
 }
 
-// launch_clusters starts a kernel on whole clusters of so many blocks, at most 8: 0, or CUDA's error code.
+constexpr unsigned portable_blocks = 8, most_blocks = 16; // of a cluster: on every GPU that has clusters, and on those of 9.0
+
+// launch_clusters starts a kernel on whole clusters of so many blocks, at most most_blocks: 0, or CUDA's error code.
 template <class... Parameters, class... Arguments>
 int launch_clusters(void (*kernel)(Parameters...), unsigned clusters, unsigned blocks, int threads, size_t shared_bytes, cudaStream_t stream,
                     Arguments... arguments) {
+	if (blocks > portable_blocks)
+		if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1)) return error;
 	cudaLaunchAttribute size = {};
 	size.id = cudaLaunchAttributeClusterDimension;
 	size.val.clusterDim.x = blocks;

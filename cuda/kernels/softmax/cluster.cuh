@@ -2,9 +2,9 @@
 // launch_forward and launch_backward of cluster::.
 //
 // A block has a run of the row, a share, and keeps it on chip as long_rows.cuh does: so global memory is read once, however long the row is
-// up to the chip memory of 8 blocks. The warps send what they summed up to every block of the cluster, and wait once for all others':
+// up to the chip memory of 16 blocks. The warps send what they summed up to every block of the cluster, and wait for all others':
 //
-//   block 0   load share | sum of each warp -> slots of all blocks | barrier of the cluster | merge the slots | write share
+//   block 0   load share | sum of each warp -> slots of all blocks | wait for its own slots | merge the slots | write share
 //   block 1   load share | ...
 //
 // All blocks merge the same slots in the same order, so they agree on every bit.
@@ -17,8 +17,7 @@ namespace triad {
 namespace softmax {
 namespace cluster {
 
-constexpr unsigned most_blocks = 8;                      // of a cluster, on every GPU that has them
-constexpr int64_t most_rows = 0x7fffffff / most_blocks;  // a cluster a row, in one grid
+constexpr int64_t most_rows = 0x7fffffff / hopper::most_blocks; // a cluster a row, in one grid
 
 // Shares is how rows of so many packs are spread: a share is `share` packs, the last ones may be shorter or empty.
 template <class D> struct Shares {
@@ -29,15 +28,21 @@ template <class D> struct Shares {
 // Slots are what the warps of a cluster send to a block.
 template <class D> struct Slots {
 	static constexpr int warps = D::Threads / warp_size;
-	float2 of[most_blocks * warps];
+	float2 of[hopper::most_blocks * warps];
+	hopper::Inbox inbox;
 
-	// exchange sends a warp's value to all blocks, which have arrived once each before; then every warp has every value, and calls merge(value) for each of its lane's.
+	// start makes the slots known to the peers.
+	__device__ void start() {
+		if (threadIdx.x == 0) inbox.expect(hopper::cluster_blocks() * warps * static_cast<unsigned>(sizeof(float2)));
+		hopper::cluster_arrive();
+	}
+
+	// exchange sends a warp's value to all blocks; then every warp has every value, and calls merge(value) for each of its lane's.
 	template <class Merge> __device__ void exchange(float2 mine, Merge merge) {
 		const unsigned blocks = hopper::cluster_blocks(), lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
 		hopper::cluster_wait();
-		if (lane < blocks) hopper::store_to_peer(&of[hopper::cluster_rank() * warps + warp], lane, mine);
-		hopper::cluster_arrive();
-		hopper::cluster_wait();
+		if (lane < blocks) hopper::send_to_peer(&of[hopper::cluster_rank() * warps + warp], &inbox, lane, mine);
+		inbox.wait();
 		for (unsigned i = lane; i < blocks * warps; i += warp_size) merge(of[i]);
 	}
 };
@@ -57,7 +62,7 @@ __global__ void __launch_bounds__(D::Threads, D::Blocks) softmax_fwd_cluster_ker
 	constexpr int V = vector<T>;
 	extern __shared__ __align__(16) unsigned char memory[];
 	__shared__ Slots<D> slots;
-	hopper::cluster_arrive(); // this block has started, and its slots are there
+	slots.start();
 	const Share<D> share(s);
 	Row<D> mine({packs_of(x, share.row) + share.first}, share.packs, memory, s.shared);
 	float v[V];
@@ -85,7 +90,7 @@ __global__ void __launch_bounds__(D::Threads, D::Blocks)
 	constexpr int V = vector<T>;
 	extern __shared__ __align__(16) unsigned char memory[];
 	__shared__ Slots<D> slots;
-	hopper::cluster_arrive(); // this block has started, and its slots are there
+	slots.start();
 	const Share<D> share(s);
 	Row<D> mine({packs_of(y, share.row) + share.first, packs_of(dy, share.row) + share.first}, share.packs, memory, s.shared);
 	float p[V], g[V];
@@ -112,18 +117,22 @@ __global__ void __launch_bounds__(D::Threads, D::Blocks)
 
 // ---- launching --------------------------------------------------------------------------------------------------------------------------
 
-// blocks_for is the smallest cluster whose blocks keep a whole row of so many packs; else the largest, which reads the rest twice.
-template <class D> unsigned blocks_for(const Chip &chip, int64_t packs) {
+// blocks_for doubles the cluster while that leaves the threads at least three quarters of the packs that their registers hold: a row in registers
+// alone is fastest, but half empty ones have too few bytes on their way (docs/performance.md).
+template <class D> unsigned blocks_for(int64_t packs) {
 	unsigned blocks = 2;
-	while (blocks < most_blocks && !chip.keeps<D>((packs + blocks - 1) / blocks)) blocks *= 2;
+	while (blocks < hopper::most_blocks && D::packs((packs + blocks - 1) / blocks) * 2 >= D::Packs * 3) blocks *= 2;
 	return blocks;
 }
 
-// launch starts a kernel of design D on clusters of so many blocks, one a row, at most most_rows; `arguments` come before the shares.
+// launch starts a kernel of design D, a cluster a row, for at most most_rows; `arguments` come before the shares.
 template <class D, class... Parameters, class... Arguments>
-int launch(void (*kernel)(Parameters...), const Chip &chip, unsigned blocks, int64_t rows, int64_t packs, cudaStream_t stream, Arguments... arguments) {
+int launch(void (*kernel)(Parameters...), int64_t rows, int64_t packs, cudaStream_t stream, Arguments... arguments) {
+	Chip chip;
+	if (const cudaError_t error = chip.look()) return error;
+	const unsigned blocks = blocks_for<D>(packs);
 	const int64_t share = ((packs + blocks - 1) / blocks + warp_size - 1) / warp_size * warp_size; // whole lines of 128 bytes
-	const int most = chip.shared_packs<D>();
+	const int most = chip.shared_packs<D>(sizeof(Slots<D>));
 	const int shared = static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(0, D::packs(share) - D::Packs)));
 	if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most * D::pack_bytes)) return error;
 	return hopper::launch_clusters(kernel, static_cast<unsigned>(rows), blocks, D::Threads, static_cast<size_t>(shared) * D::pack_bytes, stream, arguments...,
@@ -132,18 +141,12 @@ int launch(void (*kernel)(Parameters...), const Chip &chip, unsigned blocks, int
 
 template <class T> int launch_forward(const Rows<const T> &x, T *y, int64_t rows, int64_t cols, cudaStream_t stream) {
 	using D = Design<1, 512, 2, 8, 2>;
-	const int64_t packs = cols / vector<T>;
-	Chip chip;
-	if (const cudaError_t error = chip.look()) return error;
-	return launch<D>(softmax_fwd_cluster_kernel<T, D>, chip, blocks_for<D>(chip, packs), rows, packs, stream, x, y);
+	return launch<D>(softmax_fwd_cluster_kernel<T, D>, rows, cols / vector<T>, stream, x, y);
 }
 
 template <class T> int launch_backward(const Rows<const T> &y, const Rows<const T> &dy, T *dx, int64_t rows, int64_t cols, cudaStream_t stream) {
 	using D = Design<2, 512, 2, 4, 1>;
-	const int64_t packs = cols / vector<T>;
-	Chip chip;
-	if (const cudaError_t error = chip.look()) return error;
-	return launch<D>(softmax_bwd_cluster_kernel<T, D>, chip, blocks_for<D>(chip, packs), rows, packs, stream, y, dy, dx);
+	return launch<D>(softmax_bwd_cluster_kernel<T, D>, rows, cols / vector<T>, stream, y, dy, dx);
 }
 
 } // namespace cluster

@@ -233,9 +233,10 @@ struct Chip {
 		return error;
 	}
 
-	// shared_packs is how many packs a thread can keep in shared memory. CUDA takes 1 KB a block for itself; scratch has less.
-	template <class D> int shared_packs() const {
-		constexpr int own = 1024, scratch = 1024;
+	// shared_packs is how many packs a thread can keep in shared memory, beside `scratch` bytes that the kernel has there. CUDA takes 1 KB a block
+	// for itself.
+	template <class D> int shared_packs(int scratch = 1024) const {
+		constexpr int own = 1024;
 		return std::max(0, std::min(block_bytes, processor_bytes / D::Blocks - own) - scratch) / D::pack_bytes;
 	}
 	template <class D> bool keeps(int64_t packs) const { return D::packs(packs) <= D::Packs + shared_packs<D>(); }
