@@ -1,0 +1,92 @@
+package cuda
+
+import (
+	"strings"
+	"testing"
+
+	"triad"
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+const clusterProgram, clusterHeader = "softmax_cluster.cu", "softmax_cluster.cuh"
+
+// TestSoftmaxCluster: rows spread over clusters of 2 to 16 blocks have the formula's values in every order; sums that are merged before they
+// came, that are sent to a block that has not started, and that lie where another block's belong show.
+func TestSoftmaxCluster(t *testing.T) {
+	t.Parallel()
+	e := newEmulated(t, "g++", "-O1")
+	program := e.buildEdited(t, clusterProgram, clusterHeader, "", "")
+	for _, order := range []string{"forward", "reverse", "greedy:1"} {
+		if out, status := runEmulated(t, order, program); status != 0 || out != "right\n" {
+			t.Errorf("order %s: status %d\n%s", order, status, out)
+		}
+	}
+	for name, edit := range map[string][2]string{
+		"sums merged before they came":            {"\t\tinbox.wait();\n", ""},
+		"sums sent to a block that has not begun": {"\t\thopper::cluster_wait();\n", ""},
+		"sums in another block's slots":           {"hopper::cluster_rank() * warps + warp", "warp"},
+	} {
+		program := e.buildEdited(t, clusterProgram, clusterHeader, edit[0], edit[1])
+		if out, status := runEmulated(t, "forward", program, "short"); status == 0 {
+			t.Errorf("%s does not show:\n%s", name, out)
+		}
+	}
+}
+
+// TestSoftmaxClusterRaces: an inbox orders what was sent before what waits for it; without the wait ThreadSanitizer tells.
+func TestSoftmaxClusterRaces(t *testing.T) {
+	t.Parallel()
+	e := newEmulated(t, "g++", "-O1", "-fsanitize=thread")
+	if out, status := runEmulated(t, "greedy:1", e.buildEdited(t, clusterProgram, clusterHeader, "", ""), "short"); status != 0 || out != "right\n" {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	out, status := runEmulated(t, "forward", e.buildEdited(t, clusterProgram, clusterHeader, "\t\tinbox.wait();\n", ""), "short")
+	if status == 0 || !strings.Contains(out, "ThreadSanitizer: data race") {
+		t.Errorf("without a wait: status %d, want a data race in\n%s", status, out)
+	}
+}
+
+// TestSoftmaxClusterRows: a grid has 2^31 - 1 blocks, and a cluster up to 16 of them; a row more than fits is refused with a sentence.
+func TestSoftmaxClusterRows(t *testing.T) {
+	needCompiler(t)
+	_, kernels, err := (&server{device: NewEmulator(triad.Files, testCache), specs: catalogSpec}).open(t.Context(), "softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 134217727
+	asked := 0
+	for _, k := range kernels {
+		if k.Name != "cuda/sm90_cluster" {
+			continue
+		}
+		asked++
+		for _, rows := range []int64{most, most + 1} {
+			x := op.TensorType{Name: "x", DType: op.BF16, Shape: []int64{rows, 8}}
+			in, out := describedAs([]op.TensorType{x, x}), describedAs([]op.TensorType{x})
+			if k.Pass == op.Forward {
+				in = in[:1]
+			}
+			why, ok, err := acceptsSomewhere(k, in, out)
+			if err != nil || ok != (rows == most) || !ok && !strings.Contains(why, "rows 134217728 is more than 134217727") {
+				t.Errorf("%s, %d rows: %t %q %v", k.Pass, rows, ok, why, err)
+			}
+		}
+	}
+	if asked != 2 {
+		t.Errorf("%d passes are asked, want 2", asked)
+	}
+}
+
+// acceptsSomewhere asks a kernel whether it takes tensors that are nowhere.
+func acceptsSomewhere(k *kernel, in, out []backend.TensorRef) (string, bool, error) {
+	call := newCall(k, nil, in, out)
+	defer call.free()
+	for i := range call.in {
+		place(&call.in[i], 1<<20)
+	}
+	for i := range call.out {
+		place(&call.out[i], 1<<20)
+	}
+	return call.accepts()
+}
