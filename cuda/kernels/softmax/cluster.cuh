@@ -11,7 +11,7 @@
 #ifndef TRIAD_SOFTMAX_CLUSTER_CUH
 #define TRIAD_SOFTMAX_CLUSTER_CUH
 #include "hopper/cluster.cuh"
-#include "softmax/long_rows.cuh"
+#include "long_rows.cuh"
 
 namespace triad {
 namespace softmax {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cuda_bf16.h>
 
-#include "softmax_cluster.cuh"
+#include "softmax/cluster.cuh"
 
 using Element = __nv_bfloat16;
 
