@@ -86,6 +86,12 @@ CUEMU_PLAIN static const char *place_name(const Wait &wait) {
 	return wait.what == IN_BARRIER ? "__syncthreads" : wait.what == IN_CLUSTER ? "the barrier of the cluster" : collective_names[wait.kind];
 }
 
+CUEMU_PLAIN void tell_divergence(Worker &w, const Wait &wait) {
+	w.divergence_told = true;
+	report(CUEMU_DIVERGENT, wait.file, wait.line, "threads of one block meet in different barriers: %s:%d and %s:%d", w.barrier_wait.file,
+	       w.barrier_wait.line, wait.file, wait.line);
+}
+
 // tell_deadlock: nothing can run. One line for each place where threads wait.
 CUEMU_PLAIN void tell_deadlock(Worker &w) {
 	cuemu_report *r = open_report(CUEMU_DEADLOCK);

@@ -52,3 +52,20 @@ bool report(int kind, const char *file, int line, const char *format, ...) {
 }
 
 }  // namespace cuemu
+
+using namespace cuemu;
+
+extern "C" {
+
+void cuemu_not_global(const char *file, int line) {
+	report(CUEMU_TRAP, file, line, "a load or store with a cache hint (__ldg, __ldcs, __stcs ...) was given an address in shared memory: it is an "
+	                               "instruction for global memory alone, and a GPU stops there; read and write shared memory by *p");
+	abandon(*this_worker);
+}
+
+void cuemu_trap(const char *file, int line) {
+	report(CUEMU_TRAP, file, line, "the kernel called __trap");
+	abandon(*this_worker);
+}
+
+}  // extern "C"

@@ -71,6 +71,20 @@ CUEMU_PLAIN uint64_t grid_position(uint64_t i) {
 	return static_cast<uint64_t>((static_cast<unsigned __int128>(i) * l.stride + l.shift) % l.blocks);
 }
 
+CUEMU_PLAIN uint3 thread_index(unsigned linear) {
+	uint3 index;
+	index.x = linear % blockDim.x;
+	index.y = linear / blockDim.x % blockDim.y;
+	index.z = linear / blockDim.x / blockDim.y;
+	return index;
+}
+
+CUEMU_PLAIN void block_index(uint64_t i, uint3 *index) {
+	index->x = static_cast<unsigned>(i % gridDim.x);
+	index->y = static_cast<unsigned>(i / gridDim.x % gridDim.y);
+	index->z = static_cast<unsigned>(i / gridDim.x / gridDim.y);
+}
+
 // set_ranks gives the warps of a block their ranks: under greedy orders those with low ranks go first.
 CUEMU_PLAIN void set_ranks(Worker &w, uint64_t block) {
 	bool shuffled = w.order.policy == RANDOM || w.order.policy == GREEDY;

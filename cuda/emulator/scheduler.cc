@@ -3,8 +3,6 @@
 // A block first runs in direct mode: its threads are called one after the other on one stack. The first that has to wait promotes the block:
 // those before it have finished, it becomes a fiber where it stands, each later thread gets a stack when it is first chosen. Fibers
 // switch only where they wait, and switch straight to the next one.
-#include <sys/mman.h>
-
 #include "cuemu/fiber_hooks.h"
 #include "cuemu/scheduler.h"
 
@@ -342,20 +340,6 @@ CUEMU_PLAIN void enter_block(Worker &w) {
 	hook_arrive_home(w);
 }
 
-CUEMU_PLAIN uint3 thread_index(unsigned linear) {
-	uint3 index;
-	index.x = linear % blockDim.x;
-	index.y = linear / blockDim.x % blockDim.y;
-	index.z = linear / blockDim.x / blockDim.y;
-	return index;
-}
-
-CUEMU_PLAIN void block_index(uint64_t i, uint3 *index) {
-	index->x = static_cast<unsigned>(i % gridDim.x);
-	index->y = static_cast<unsigned>(i / gridDim.x % gridDim.y);
-	index->z = static_cast<unsigned>(i / gridDim.x / gridDim.y);
-}
-
 CUEMU_PLAIN void set_up(Worker &w, const Job &job) {
 	w.job = &job;
 	w.threads = job.block.x * job.block.y * job.block.z;
@@ -409,22 +393,7 @@ CUEMU_PLAIN void abandon(Worker &w) {
 	cuemu_jump(w.launcher_base);
 }
 
-bool prepare_worker(Worker &w) {
-	if (w.stacks) return true;
-	void *stacks = mmap(nullptr, (MAX_THREADS + 1) * STACK_STRIDE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (stacks == MAP_FAILED) return false;
-	w.stacks = static_cast<char *>(stacks);
-	for (unsigned i = 0; i <= MAX_THREADS; i++) mprotect(w.stacks + i * STACK_STRIDE, STACK_GUARD, PROT_NONE);
-	return map_arena(w);
-}
-
 namespace {
-
-CUEMU_PLAIN void tell_divergence(Worker &w, const Wait &wait) {
-	w.divergence_told = true;
-	report(CUEMU_DIVERGENT, wait.file, wait.line, "threads of one block meet in different barriers: %s:%d and %s:%d", w.barrier_wait.file,
-	       w.barrier_wait.line, wait.file, wait.line);
-}
 
 CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_barrier(int predicate, const Wait *wait) {
 	Worker &w = *this_worker;
@@ -524,17 +493,6 @@ CUEMU_PLAIN void cuemu_yield(void) {
 CUEMU_PLAIN unsigned cuemu_lane(void) {
 	const Worker &w = *this_worker;
 	return (w.direct ? linear_index(threadIdx) : w.current) % 32;
-}
-
-void cuemu_not_global(const char *file, int line) {
-	report(CUEMU_TRAP, file, line, "a load or store with a cache hint (__ldg, __ldcs, __stcs ...) was given an address in shared memory: it is an "
-	                               "instruction for global memory alone, and a GPU stops there; read and write shared memory by *p");
-	abandon(*this_worker);
-}
-
-void cuemu_trap(const char *file, int line) {
-	report(CUEMU_TRAP, file, line, "the kernel called __trap");
-	abandon(*this_worker);
 }
 
 }  // extern "C"

@@ -122,12 +122,12 @@ struct LaunchState {
 extern LaunchState current_launch;
 extern std::atomic<bool> abandoned;
 
+// pool.cc
+bool prepare_worker(Worker &w);                 // false: no memory
+
 // scheduler.cc
-bool prepare_worker(Worker &w);
 void run_blocks(Worker &w);
 [[noreturn]] void abandon(Worker &w);           // leave the block, and on the launcher's own code the launch function
-void block_index(uint64_t i, uint3 *index);
-uint3 thread_index(unsigned linear);
 
 // schedule_order.cc
 bool parse_order(const char *text, Order *order);
@@ -136,6 +136,8 @@ uint64_t grid_position(uint64_t i);
 void set_ranks(Worker &w, uint64_t block);
 unsigned random_bit(Worker &w, uint32_t bits);
 void demote(Worker &w, unsigned warp);
+void block_index(uint64_t i, uint3 *index);
+uint3 thread_index(unsigned linear);
 uint64_t mix(uint64_t x);                       // SplitMix64's finalizer
 
 // scheduler.cc, for cluster.cc
@@ -158,6 +160,7 @@ extern const char *const collective_names[18];
 void compute(LaneValue *v, int kind, uint32_t lanes);
 int mismatch(const LaneValue *v, uint32_t lanes, const LaneValue &lane);
 void tell_deadlock(Worker &w);
+void tell_divergence(Worker &w, const Wait &wait);
 inline CUEMU_PLAIN bool same_place(const Wait &wait, const char *file, int line) {
 	return wait.line == line && (wait.file == file || strcmp(wait.file, file) == 0);
 }
