@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(D::Threads, D::Blocks)
 // ---- launching --------------------------------------------------------------------------------------------------------------------------
 
 // blocks_for doubles the cluster while that leaves the threads at least three quarters of the packs that their registers hold: a row in registers
-// alone is fastest, but half empty ones have too few bytes on their way (docs/performance.md).
+// alone is fastest, but half empty ones have too few bytes on their way.
 template <class D> unsigned blocks_for(int64_t packs) {
 	unsigned blocks = 2;
 	while (blocks < hopper::most_blocks && D::packs((packs + blocks - 1) / blocks) * 2 >= D::Packs * 3) blocks *= 2;
