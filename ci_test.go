@@ -108,7 +108,7 @@ func TestCICountsWhatTheFakeGPUReaches(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if args, err := os.ReadFile(played + ".args"); err != nil || string(args) != "test gpu-coverage SKIP=^TestFakeGPU$$\n" {
+	if args, err := os.ReadFile(played + ".args"); err != nil || string(args) != "lint test gpu-coverage SKIP=^TestFakeGPU$$\n" {
 		t.Errorf("make was told %q, %v", args, err)
 	}
 }
