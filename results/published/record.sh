@@ -127,7 +127,7 @@ for step in "$@"; do
 	case $step in
 	attention) bench attention attention cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash ,fa4 flash_attention --dtype bf16 ;;
 	fp8_gemm) bench fp8_gemm fp8_gemm cuda/sm90_wgmma,triton,torch/scaled_mm,torch/scaled_mm_fast "" fp8_gemm ;;
-	softmax) bench softmax softmax $row ,liger,quack softmax --dtype bf16 ;;
+	softmax) bench softmax softmax cuda/sm90_cluster,$row ,liger,quack softmax --dtype bf16 ;;
 	layernorm) bench layernorm layernorm cuda/vec,cuda/partials,triton,torch ,liger,quack layernorm --dtype bf16 ;;
 	swiglu) bench swiglu swiglu $row ,liger swiglu --dtype bf16 ;;
 	rope) bench rope rope $row ,liger rope --dtype bf16 ;;
