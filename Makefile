@@ -35,13 +35,13 @@ test:
 
 # What only a GPU reaches is run by the tests, on the fake GPU where it takes one: .ci/gpu-lines lists the files, and what of them may be left.
 # Only those tests run that reach it.
-COVERED = triad/cmd/triad,triad/internal/run,triad/internal/stats,triad/internal/report,triad/internal/worker,triad/cuda,triad/cuda/gpuworker
+COVERED = triad/cmd/triad,triad/internal/run,triad/internal/timing,triad/internal/stats,triad/internal/report,triad/internal/worker,triad/cuda,triad/cuda/gpuworker
 cover = $(GO) test -vet=off -cover -coverpkg=$(COVERED) $(1) -args -test.gocoverdir=$(CURDIR)/build/cover
 gpu-coverage:
 	@rm -rf build/cover; mkdir -p build/cover
 	TRIAD_TEST_COVER=$(CURDIR)/build/cover $(call cover,./cmd/triad \
 		-run 'FakeGPU$$|GPUIs|GPUBy|GPUFalls|GPURemark|GPUHidden|ForTheGPU|DeviceFlags|Sanitize|Covered|Clock|PanicIs|Probes')
-	$(call cover,./internal/run ./internal/stats ./internal/report -skip EveryElementOfATimedCase)
+	$(call cover,./internal/run ./internal/timing ./internal/stats ./internal/report -skip EveryElementOfATimedCase)
 	$(call cover,./internal/worker ./cuda ./cuda/gpuworker \
 		-run 'Measur|Arm|Step|Rotation|Evened|Timed|Runtime|Time|Ask|Find|Report|Clean|Under')
 	$(GO) tool covdata textfmt -i=build/cover -o build/gpu.cover

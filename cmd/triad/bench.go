@@ -15,6 +15,7 @@ import (
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
+	"triad/internal/timing"
 )
 
 // benchOptions are what a bench needs to know.
@@ -72,11 +73,11 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 }
 
 // plan turns flags into what run understands.
-func (o *benchOptions) plan() (*run.TimingPlan, error) {
+func (o *benchOptions) plan() (*timing.Plan, error) {
 	if o.full {
 		return nil, usage("bench takes every bench point: --full is a flag of compare, --quick takes the first alone")
 	}
-	p := &run.TimingPlan{Rounds: o.rounds, Budget: o.budget, Wake: 3 * time.Second}
+	p := &timing.Plan{Rounds: o.rounds, Budget: o.budget, Wake: 3 * time.Second}
 	if short := comparePlan(); o.quick {
 		if !o.given("rounds") {
 			p.Rounds = short.Rounds
@@ -88,19 +89,19 @@ func (o *benchOptions) plan() (*run.TimingPlan, error) {
 	if o.rounds < 1 || o.budget <= 0 {
 		return nil, usage("--rounds %d --budget %v: want both above 0", o.rounds, o.budget)
 	}
-	loads := []run.Load{run.Interleaved}
+	loads := []timing.Load{timing.Interleaved}
 	if o.burst {
-		loads = append(loads, run.Burst)
+		loads = append(loads, timing.Burst)
 	}
 	if o.sustained {
-		loads = append(loads, run.Sustained)
+		loads = append(loads, timing.Sustained)
 	}
 	for _, load := range loads {
 		for _, word := range o.regimes {
 			if word != "cold" && word != "warm" {
 				return nil, usage("--regime %q: want cold, warm, or cold,warm", word)
 			}
-			r := run.Regime{Cold: word == "cold", Load: load}
+			r := timing.Regime{Cold: word == "cold", Load: load}
 			if !slices.Contains(p.Regimes, r) {
 				p.Regimes = append(p.Regimes, r)
 			}
@@ -110,7 +111,7 @@ func (o *benchOptions) plan() (*run.TimingPlan, error) {
 }
 
 // words are the verb and what else decides what a bench does, by which --resume finds an interrupted one.
-func (o *benchOptions) words(p *run.TimingPlan) []string {
+func (o *benchOptions) words(p *timing.Plan) []string {
 	words := append([]string{o.verb}, o.ownFlags.words()...)
 	for _, r := range p.Regimes {
 		words = append(words, r.String())
@@ -170,8 +171,8 @@ func timed(r run.Result) report.Timed {
 }
 
 // comparePlan is how compare times what passed: cold, and short.
-func comparePlan() *run.TimingPlan {
-	return &run.TimingPlan{Regimes: []run.Regime{{Cold: true}}, Rounds: 60, Budget: 1500 * time.Millisecond, Wake: 500 * time.Millisecond}
+func comparePlan() *timing.Plan {
+	return &timing.Plan{Regimes: []timing.Regime{{Cold: true}}, Rounds: 60, Budget: 1500 * time.Millisecond, Wake: 500 * time.Millisecond}
 }
 
 // clockFinding is doctor's word on two clocks: they agree within a share.
@@ -193,7 +194,7 @@ func (a *app) clockFindings(ctx context.Context) []report.Finding {
 	if err != nil {
 		return []report.Finding{{Subject: subject, State: "broken", Detail: err.Error()}}
 	}
-	clocks, err := run.Clocks(ctx, backends)
+	clocks, err := timing.Clocks(ctx, backends)
 	for _, b := range backends {
 		err = errors.Join(err, b.Close())
 	}
@@ -203,7 +204,7 @@ func (a *app) clockFindings(ctx context.Context) []report.Finding {
 	return []report.Finding{clocksFinding(subject, clocks)}
 }
 
-func clocksFinding(subject string, clocks []run.Clock) report.Finding {
+func clocksFinding(subject string, clocks []timing.Clock) report.Finding {
 	var words []string
 	least, most := 0.0, 0.0
 	for _, c := range clocks {

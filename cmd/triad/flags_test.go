@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,12 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"triad/internal/op"
-	"triad/internal/run"
 	"triad/internal/session"
+	"triad/internal/timing"
 )
 
 // asked is what a verb that runs something makes of its flags: the cases, and everything else that decides what is run.
@@ -23,7 +22,7 @@ type asked struct {
 	Cases  []op.Case
 	Impls  []string
 	Seed   uint64
-	Timing *run.TimingPlan
+	Timing *timing.Plan
 	Limits any
 }
 
@@ -60,7 +59,7 @@ func ask(t *testing.T, verb string, args []string) (string, error) {
 	var plan op.Plan
 	if verb == "bench" {
 		if a.Timing, err = o.plan(); err == nil {
-			plan, err = run.BenchCases(spec, request.Options)
+			plan, err = timing.BenchCases(spec, request.Options)
 		}
 	} else {
 		plan, err = spec.Expand(request.Options)

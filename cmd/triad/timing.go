@@ -11,6 +11,7 @@ import (
 	"triad/internal/lockfile"
 	"triad/internal/run"
 	"triad/internal/session"
+	"triad/internal/timing"
 )
 
 // ownGPU takes the lock of the GPU, so that two of us never time at once, and gives the runner its telemetry. done gives both back.
@@ -65,7 +66,7 @@ func nvml(pci, visible string) card { return telemetry.Open(pci, visible) }
 type reader struct{ card card }
 
 // Read looks at the GPU.
-func (r reader) Read() run.Reading {
+func (r reader) Read() timing.Reading {
 	seen := r.card.Read()
-	return run.Reading{ClockMHz: seen.ClockMHz, PowerW: seen.PowerW, TemperatureC: seen.TemperatureC, Throttle: seen.Throttle}
+	return timing.Reading{ClockMHz: seen.ClockMHz, PowerW: seen.PowerW, TemperatureC: seen.TemperatureC, Throttle: seen.Throttle}
 }

@@ -12,15 +12,15 @@ import (
 	"strings"
 	"testing"
 	"time"
-
 	"triad"
+
 	"triad/cuda/telemetry"
 	"triad/internal/backend"
 	"triad/internal/need"
 	"triad/internal/op"
-	"triad/internal/run"
 	"triad/internal/stats"
 	"triad/internal/tensor"
+	"triad/internal/timing"
 	"triad/internal/truth"
 	"triad/internal/worker"
 	"triad/internal/workload"
@@ -67,16 +67,17 @@ func setting(name string, usual int) int {
 // card reads the GPU's clock while something is timed.
 type card struct{ *telemetry.GPU }
 
-func (c card) Read() run.Reading {
+func (c card) Read() timing.Reading {
 	seen := c.GPU.Read()
-	return run.Reading{ClockMHz: seen.ClockMHz, PowerW: seen.PowerW, TemperatureC: seen.TemperatureC, Throttle: seen.Throttle}
+	return timing.Reading{ClockMHz: seen.ClockMHz, PowerW: seen.PowerW, TemperatureC: seen.TemperatureC, Throttle: seen.Throttle}
 }
 
 // timer is a runner that times as the product does.
-func timer(t *testing.T) (*run.Runner, run.TimingPlan) {
+func timer(t *testing.T) *timing.Timer {
 	gpu := telemetry.Open("", os.Getenv("CUDA_VISIBLE_DEVICES"))
 	t.Cleanup(gpu.Close)
-	return &run.Runner{Telemetry: card{gpu}}, run.TimingPlan{Regimes: []run.Regime{{Cold: true}}, Rounds: 60, Budget: 2 * time.Second}
+	return &timing.Timer{Telemetry: card{gpu}, Plan: timing.Plan{Regimes: []timing.Regime{{Cold: true}}, Rounds: 60,
+		Budget: 2 * time.Second}}
 }
 
 // kernelsOf is an adapter of the worker with the libraries of a folder.
@@ -198,7 +199,7 @@ func firstArms(t *testing.T, b backend.Backend, all []backend.Implementation, fa
 func TestFigureSameKernel(t *testing.T) {
 	figureFolder(t)
 	folder, path, _ := gpuFolder(t)
-	r, plan := timer(t)
+	r := timer(t)
 	backends := []backend.Backend{kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits), rowsOfPython(t, true)}
 	calls := []struct {
 		op   string
@@ -233,7 +234,7 @@ func TestFigureSameKernel(t *testing.T) {
 	widest := 0.0
 	for i := range n {
 		arms := all[i%len(all)]
-		noise, same, err := r.Trial(t.Context(), arms[0], arms[1], arms[2], plan)
+		noise, same, err := r.Trial(t.Context(), arms[0], arms[1], arms[2])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +257,7 @@ func TestFigureSameKernel(t *testing.T) {
 func TestFigureSlowdown(t *testing.T) {
 	figureFolder(t)
 	folder, path, g := gpuFolder(t)
-	r, plan := timer(t)
+	r := timer(t)
 	a := kernelsOf(t, path, disguised(t, folder, g, "paced.cu", paced), worker.DefaultLimits)
 	if _, _, err := a.Load(t.Context(), "softmax"); err != nil {
 		t.Fatal(err)
@@ -275,7 +276,7 @@ func TestFigureSlowdown(t *testing.T) {
 			arms = append(arms, one)
 		}
 		for range (n + 1) / 2 {
-			twins, slower, err := r.Trial(t.Context(), arms[0], arms[1], arms[2], plan)
+			twins, slower, err := r.Trial(t.Context(), arms[0], arms[1], arms[2])
 			if err != nil {
 				t.Fatal(err)
 			}

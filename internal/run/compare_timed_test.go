@@ -10,6 +10,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/record"
+	"triad/internal/timing"
 	"triad/internal/truth"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestCompareTimes(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 2e5})
 	o, _ := truth.Get("softmax")
-	compare := func(options op.Options, plan *TimingPlan) (Result, *memory) {
+	compare := func(options op.Options, plan *timing.Plan) (Result, *memory) {
 		t.Helper()
 		options.Level, options.Passes = op.LevelQuick, []op.Pass{op.Forward}
 		kept := &memory{}

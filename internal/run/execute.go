@@ -13,8 +13,8 @@ import (
 	"triad/internal/op"
 	"triad/internal/panics"
 	"triad/internal/record"
-	"triad/internal/stats"
 	"triad/internal/tensor"
+	"triad/internal/timing"
 	"triad/internal/truth"
 )
 
@@ -203,9 +203,8 @@ type execution struct {
 	request Request
 	cases   int
 	began   time.Time
-	lanes   int // jobs that are judged side by side
-	rulers  stats.Rulers
-	physics backend.DevicePhysics
+	lanes   int           // jobs that are judged side by side
+	timer   *timing.Timer // of what passed; nil before anything is timed
 
 	ahead    ahead
 	company  company
@@ -271,14 +270,6 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 		return nil
 	}
 	return x.failure
-}
-
-func (x *execution) rest(ctx context.Context, d time.Duration) {
-	if x.Rest != nil {
-		x.Rest(ctx, d)
-		return
-	}
-	rest(ctx, d)
 }
 
 func (x *execution) failed() bool {

@@ -9,6 +9,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/panics"
 	"triad/internal/tensor"
+	"triad/internal/timing"
 	"triad/internal/truth"
 )
 
@@ -17,7 +18,7 @@ func panicking(tensor.Tensor, int, int) ([]float64, *backend.Outcome) { panic("p
 // brokenTelemetry panics when it is read, in the goroutine that watches a turn.
 type brokenTelemetry struct{}
 
-func (brokenTelemetry) Read() Reading { panic("planted") }
+func (brokenTelemetry) Read() timing.Reading { panic("planted") }
 
 // panicsInArm is a GPU whose arms panic when they are prepared.
 type panicsInArm struct{ *timedFake }
@@ -35,7 +36,7 @@ func TestPanicsAreErrorsOfTheRun(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		backend   backend.Backend
-		telemetry Telemetry
+		telemetry timing.Telemetry
 		says      string
 		records   int
 	}{

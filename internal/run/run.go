@@ -10,6 +10,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
+	"triad/internal/timing"
 	"triad/internal/truth"
 	_ "triad/internal/truth/all" // whoever judges needs the truths of all operators
 )
@@ -31,7 +32,7 @@ type Request struct {
 	Seed      uint64
 	InFlight  int                                         // cases worked on at once; 0: two
 	Explain   bool                                        // keep what --explain shows
-	Timing    *TimingPlan                                 // how what passed on a GPU is timed; nil: it is not
+	Timing    *timing.Plan                                // how what passed on a GPU is timed; nil: it is not
 	Before    []record.Record                             // what a resumed session has recorded, with its timings
 	Single    bool                                        // ask no relation between calls (G6): what a case gives is judged alone
 	Keep      func(c op.Case, implementation string) bool // of what is planned only this is run; nil: all
@@ -50,8 +51,8 @@ type Runner struct {
 	Backends  []backend.Backend
 	Recorder  Recorder
 	Dumper    Dumper                                     // may be nil
-	Timings   TimingRecorder                             // nil where nothing is timed
-	Telemetry Telemetry                                  // may be nil
+	Timings   timing.Recorder                            // nil where nothing is timed
+	Telemetry timing.Telemetry                           // may be nil
 	Rest      func(ctx context.Context, d time.Duration) // nil: really waits
 	Progress  func(Progress)                             // may be nil; called from several goroutines, one at a time
 	Stop      context.Context                            // done: finish the cases that are running, start no others

@@ -14,6 +14,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/record"
 	"triad/internal/tensor"
+	"triad/internal/timing"
 	"triad/internal/truth"
 )
 
@@ -289,7 +290,7 @@ func TestStoppedWhileLoading(t *testing.T) {
 	slow := fakes(map[string]way{"fake/right": right})
 	slow.load = ctx.Err()
 	r := &Runner{Backends: []backend.Backend{slow}, Recorder: &memory{}, Stop: ctx}
-	request := Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &TimingPlan{}}
+	request := Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &timing.Plan{}}
 	for verb, do := range map[string]func(context.Context, Request) (Result, error){"compare": r.Compare, "bench": r.Bench} {
 		if result, err := do(ctx, request); err != nil || !result.Interrupted {
 			t.Errorf("%s: %v interrupted=%v", verb, err, result.Interrupted)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"triad/internal/backend"
 	"triad/internal/op"
@@ -36,7 +35,7 @@ func TestWhatIsTimedIsJudgedForItsSizes(t *testing.T) {
 	for _, bench := range []bool{true, false} {
 		s := &sized{timedFake: timedFakes(t, 0.003, map[string]float64{"fake/right": 1e5}), alone: map[bool]int{}}
 		r := &Runner{Backends: []backend.Backend{s}, Recorder: &memory{}, Timings: &memory{}, Stop: t.Context(), Telemetry: s.card,
-			Rest: func(_ context.Context, d time.Duration) { s.rest(d) }}
+			Rest: s.card.Rest}
 		if request.Timing = nil; bench {
 			request.Timing = &coldPlan
 			_, err = r.Bench(t.Context(), request)

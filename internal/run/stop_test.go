@@ -11,6 +11,7 @@ import (
 	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/timing"
 	"triad/internal/truth"
 )
 
@@ -51,7 +52,7 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 			stop, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			f := timedFakes(t, 0.003, map[string]float64{"fake/right": 1e5})
-			f.card.random = rand.New(rand.NewPCG(1, 2))
+			f.card.Random = rand.New(rand.NewPCG(1, 2))
 			f.ways["fake/right"] = stopping(cancel, of.at)
 			// Other bits than those that were judged: they are judged anew.
 			other := func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
@@ -63,7 +64,7 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 			kept := &memory{}
 			r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: stop}
 			plan := coldPlan
-			plan.Regimes = []Regime{{Cold: true}, {}}
+			plan.Regimes = []timing.Regime{{Cold: true}, {}}
 			result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &plan,
 				Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
 					Dims: map[string]int64{"rows": 64, "cols": 100}}})
@@ -74,8 +75,8 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 				t.Errorf("%d records and %d timings, want %d and %d: %+v", len(kept.records), len(kept.timings),
 					of.records, of.timings, kept.records)
 			}
-			if f.open != 0 {
-				t.Errorf("%d arms were not finished", f.open)
+			if open := f.open.Load(); open != 0 {
+				t.Errorf("%d arms were not finished", open)
 			}
 		})
 	}

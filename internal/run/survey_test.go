@@ -8,6 +8,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/timing/timingtest"
 	"triad/internal/truth"
 )
 
@@ -25,12 +26,12 @@ func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (bac
 		return nil, o, nil
 	}
 	arm, outcome, err := f.timedFake.Measure(ctx, job)
-	if a, ok := arm.(*fakeArm); ok {
+	if a, ok := arm.(*timingtest.Arm); ok {
 		kernel := "short"
 		if job.Inputs[0].Shape[1] > 1000 {
 			kernel = "long"
 		}
-		a.facts.Kernels = []backend.LaunchFact{{Kernel: kernel}}
+		a.Prepared.Kernels = []backend.LaunchFact{{Kernel: kernel}}
 		return a, outcome, err
 	}
 	return nil, outcome, err
@@ -44,7 +45,7 @@ func TestSurvey(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &surveyedFake{&timedFake{fake: &fake{family: "cuda", ways: map[string]way{"cuda/a": right, "cuda/b": right}, runs: map[string]int{}},
-		ns: map[string]float64{"cuda/a": 10}}} // b cannot be asked
+		card: timingtest.NewCard(t, 0), ns: map[string]float64{"cuda/a": 10}}} // b cannot be asked
 	m := &memory{}
 	r := &Runner{Backends: []backend.Backend{f}, Recorder: m, Stop: t.Context()}
 	request := Request{Operators: []*truth.Operator{softmax}, Impls: []string{"cuda"}, Seed: 1, Single: true, Options: op.Options{Level: op.LevelFull, Device: "gpu",
@@ -53,8 +54,8 @@ func TestSurvey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.Built, []string{"long", "never", "short"}) || f.open != 0 || len(s.Reached) < 15 {
-		t.Errorf("built %v, %d arms left open, %d calls reached something", s.Built, f.open, len(s.Reached))
+	if !slices.Equal(s.Built, []string{"long", "never", "short"}) || f.open.Load() != 0 || len(s.Reached) < 15 {
+		t.Errorf("built %v, %d arms left open, %d calls reached something", s.Built, f.open.Load(), len(s.Reached))
 	}
 	chosen := s.Cover()
 	kinds := map[string]bool{}

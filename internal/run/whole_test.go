@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -27,7 +26,8 @@ func benchLarge(t *testing.T, kept int64, ways map[string]way, after map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &timedFake{fake: fakes(ways), noise: 0.003, ns: map[string]float64{}, after: after, card: &card{t: t, random: rand.New(rand.NewPCG(1, 2))}}
+	f := timedFakes(t, 0.003, map[string]float64{})
+	f.fake, f.after = fakes(ways), after
 	for name := range ways {
 		f.ns[name] = 1e5
 	}

@@ -14,6 +14,7 @@ import (
 	"triad/internal/panics"
 	"triad/internal/record"
 	"triad/internal/run"
+	"triad/internal/timing"
 	"triad/results"
 )
 
@@ -60,7 +61,7 @@ func TestRun(t *testing.T) {
 			var events []string
 			note := func(what string) { events = append(events, what) }
 			s := opened(t, Config{Backends: []backend.Backend{closing{note: note, err: c.close}},
-				Request: run.Request{Timing: &run.TimingPlan{}}})
+				Request: run.Request{Timing: &timing.Plan{}}})
 			if c.status != op.StatusUnknown {
 				s.Ending = func(result run.Result, err error) Ending {
 					note("decide")

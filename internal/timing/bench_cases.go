@@ -1,4 +1,4 @@
-package run
+package timing
 
 import (
 	"errors"
@@ -9,19 +9,15 @@ import (
 	"triad/internal/op"
 )
 
-// leastSets is how many sets of inputs and outputs timed calls rotate over at least: the device must hold them all.
+// leastSets is how many sets of inputs and outputs timed calls rotate over at least: the device must hold
+// them all.
 const leastSets = 2
 
-// benchCases is the expansion of a bench: what is judged is timed at once.
-func benchCases(spec *op.Spec, o op.Options) (op.Plan, []op.Case, error) {
-	plan, err := BenchCases(spec, o)
-	return plan, nil, err
-}
-
-// BenchCases are the bench points of a spec: normal data, contiguous, a backward chained to its own forward where it can be, or the kinds of
-// data that the options name. --dims replaces single dims of every point, --attr attributes; points that become the same are one. Without
-// --dtype a point has the dtypes that it names, else bf16 where the operator has it, else the first. On the quick level the first point of
-// each pass and dtype that the device can hold is all. What the device cannot hold is skipped.
+// BenchCases are the bench points of a spec: normal data, contiguous, a backward chained to its own forward
+// where it can be, or the kinds of data that the options name. --dims replaces single dims of every point,
+// --attr attributes; points that become the same are one. Without --dtype a point has the dtypes that it
+// names, else bf16 where the operator has it, else the first. On the quick level the first point of each pass
+// and dtype that the device can hold is all. What the device cannot hold is skipped.
 func BenchCases(spec *op.Spec, o op.Options) (op.Plan, error) {
 	b := benchPlanner{spec: spec, options: o, seen: map[string]bool{}, has: map[string]bool{}}
 	for _, pass := range []op.Pass{op.Forward, op.Backward} {
@@ -40,7 +36,8 @@ func BenchCases(spec *op.Spec, o op.Options) (op.Plan, error) {
 		if b.refused != nil {
 			return op.Plan{}, b.refused
 		}
-		return op.Plan{}, usagef("%s has no bench point of dtype %v in pass %v", spec.Name, o.DTypes, o.Passes)
+		return op.Plan{}, &op.UsageError{Message: fmt.Sprintf("%s has no bench point of dtype %v in pass %v",
+			spec.Name, o.DTypes, o.Passes)}
 	}
 	return b.plan, nil
 }
@@ -65,7 +62,8 @@ func (b *benchPlanner) add(point op.BenchSpec, pass op.Pass, dtype string) error
 	for _, kind := range kinds(b.spec, pass, b.options) {
 		kind.Pass, kind.DType = pass, dtype
 		c, err := b.spec.NewCase(kind, dims, attributes)
-		if named := len(b.options.Dims)+len(b.options.Attributes) > 0; err != nil && named && errors.As(err, new(*op.UsageError)) {
+		named := len(b.options.Dims)+len(b.options.Attributes) > 0
+		if err != nil && named && errors.As(err, new(*op.UsageError)) {
 			b.refused = err // another point may take what is named
 			return nil
 		}
@@ -81,8 +79,9 @@ func (b *benchPlanner) add(point op.BenchSpec, pass op.Pass, dtype string) error
 			return err
 		}
 		if memory := b.options.Memory; memory > 0 && bytes > memory/leastSets {
-			b.plan.Skipped = append(b.plan.Skipped, op.Skipped{Case: c, Reason: fmt.Sprintf("timed calls rotate over %d sets of %d bytes, the device holds %d",
-				leastSets, bytes, memory)})
+			reason := fmt.Sprintf("timed calls rotate over %d sets of %d bytes, the device holds %d",
+				leastSets, bytes, memory)
+			b.plan.Skipped = append(b.plan.Skipped, op.Skipped{Case: c, Reason: reason})
 			continue
 		}
 		b.has[group] = true
@@ -91,7 +90,8 @@ func (b *benchPlanner) add(point op.BenchSpec, pass op.Pass, dtype string) error
 	return nil
 }
 
-// kinds are the kinds of data that the options name: by layout, distribution, upstream gradient and saved tensors.
+// kinds are the kinds of data that the options name: by layout, distribution, upstream gradient and saved
+// tensors.
 func kinds(spec *op.Spec, pass op.Pass, o op.Options) []op.Case {
 	or := func(list []string, otherwise string) []string {
 		if len(list) > 0 {
@@ -111,7 +111,8 @@ func kinds(spec *op.Spec, pass op.Pass, o op.Options) []op.Case {
 		for _, layout := range or(o.Layouts, "") {
 			for _, upstream := range upstreams {
 				for _, from := range saved {
-					all = append(all, op.Case{Distribution: distribution, Layout: layout, Upstream: upstream, Saved: from})
+					all = append(all, op.Case{Distribution: distribution, Layout: layout, Upstream: upstream,
+						Saved: from})
 				}
 			}
 		}

@@ -1,0 +1,134 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"triad/internal/backend"
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/panics"
+	"triad/internal/record"
+	"triad/internal/stats"
+	"triad/internal/timing"
+)
+
+// measureRulers makes the timer of a run, and measures what the device can do at best for what is planned.
+func (x *execution) measureRulers(ctx context.Context, wanted []backend.Backend, planned []work) (err error) {
+	x.progress(Progress{Text: "measuring what the GPU can do at best"})
+	x.timer = &timing.Timer{Plan: *x.request.Timing, Recorder: x.Timings, Telemetry: x.Telemetry,
+		Rest: x.Rest, Spent: x.result.spend}
+	others := slices.DeleteFunc(slices.Clone(x.Backends), func(b backend.Backend) bool {
+		return slices.Contains(wanted, b)
+	})
+	var dtypes []string
+	for _, w := range planned {
+		dtypes = append(dtypes, w.DType)
+	}
+	x.result.Rulers, err = x.timer.MeasureRulers(ctx, wanted, others, dtypes)
+	return err
+}
+
+// timingKept refuses a plan of timing without anybody to keep what it finds.
+func (r *Runner) timingKept(request Request) error {
+	if request.Timing != nil && r.Timings == nil {
+		return errors.New("the request has a plan of timing, and the runner has no recorder of timings: " +
+			"set Runner.Timings, or leave Request.Timing nil")
+	}
+	return nil
+}
+
+// time times what passed on a case.
+func (x *execution) time(ctx context.Context, c *prepared, records []record.Record) (err error) {
+	defer panics.Caught(&err, func() string { return "timing what passed on " + describe(c.Case) })
+	w, err := workOf(c)
+	if err != nil {
+		return err
+	}
+	comparisons, err := x.timer.Time(ctx, timing.Case{Case: c.Case, Work: w, Impls: x.toTime(c, records),
+		Left: func() bool { return x.leaves(c) }})
+	x.result.Comparisons = append(x.result.Comparisons, comparisons...)
+	if errors.Is(err, timing.ErrLeft) {
+		x.cutShort()
+		return nil
+	}
+	return err
+}
+
+// timeable says whether a record's implementation may be timed.
+func timeable(r record.Record) bool {
+	return r.Device == "gpu" && (r.Status.Weight() == op.Good || r.Status == op.StatusDifferentContract)
+}
+
+// toTime are the implementations of a case that may be timed, and how their calls are made and judged.
+func (x *execution) toTime(c *prepared, records []record.Record) []timing.Impl {
+	var all []timing.Impl
+	for i := range records {
+		r := &records[i]
+		at := slices.IndexFunc(c.entries, func(e entry) bool {
+			return e.verdict == nil && e.implementation.Name == r.Impl
+		})
+		if r.Case.Key() != c.Key() || !timeable(*r) || at < 0 {
+			continue
+		}
+		e := c.entries[at]
+		all = append(all, timing.Impl{Implementation: e.implementation, Backend: e.backend, Record: r,
+			Job: func(ctx context.Context) (backend.Job, backend.Outcome, error) {
+				job, err := x.job(ctx, c, e)
+				var stopped *stoppedBefore
+				if errors.As(err, &stopped) {
+					return job, stopped.outcome, nil
+				}
+				return job, backend.Outcome{}, err
+			},
+			Judge: func(written backend.Outcome) (op.Status, string) {
+				return c.judgeTimed(e, r.ID, written)
+			}})
+	}
+	return all
+}
+
+// judgeTimed judges what the timed calls of an implementation wrote. The verdict on bits that were judged
+// before is known: id is the record of that. StatusUnknown: it is accepted.
+func (c *prepared) judgeTimed(e entry, id string, written backend.Outcome) (op.Status, string) {
+	if c.judgedBefore(id, written) {
+		return op.StatusUnknown, ""
+	}
+	i := e.implementation
+	plan := judge.Plan{Outputs: c.outputs, Gives: i.Outputs, Nondeterministic: i.Nondeterministic,
+		Launches: len(written.Launches)}
+	standard := c.operator.Spec.DefaultContract(c.DType)
+	verdicts := judge.UnderContracts(plan, answer(written), c.truth, standard, i.Contract)
+	status := judge.Row(verdicts)
+	if status.Weight() != op.Bad {
+		return op.StatusUnknown, ""
+	}
+	text := "what the timed calls wrote is not accepted"
+	worst := slices.IndexFunc(verdicts, func(v judge.Verdict) bool { return v.Status == status })
+	if worst >= 0 {
+		text = "what the timed calls wrote: " + verdicts[worst].Sentence
+	}
+	return status, text
+}
+
+// workOf is what a case must move and compute.
+func workOf(c *prepared) (stats.Work, error) {
+	var w stats.Work
+	var err error
+	if w.Bytes, w.FLOPs, err = c.operator.Spec.Cost(c.Case); err != nil {
+		return w, err
+	}
+	inputs, err := c.operator.Spec.Inputs(c.Case)
+	if err != nil {
+		return w, err
+	}
+	for _, t := range inputs {
+		w.BytesRead += t.Elements() * t.DType.Size()
+	}
+	for _, t := range c.outputs {
+		w.BytesWritten += t.Elements() * t.DType.Size()
+	}
+	w.Product = timing.Product(c.DType)
+	return w, nil
+}

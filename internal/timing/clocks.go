@@ -1,0 +1,65 @@
+package timing
+
+import (
+	"context"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/stats"
+)
+
+// Clock is what one worker's clock said of the same copy.
+type Clock struct {
+	Backend  string
+	MedianNS float64
+	LowNS    float64
+	HighNS   float64
+	Why      string // why it could not be timed
+}
+
+// Clocks times the driver's own copy through every backend in turns, so that a person sees whether their
+// clocks agree.
+func Clocks(ctx context.Context, backends []backend.Backend) ([]Clock, error) {
+	clocks := make([]Clock, len(backends))
+	arms := make([]backend.Arm, len(backends))
+	samples := make([][]float64, len(backends))
+	for i, b := range backends {
+		clocks[i].Backend = b.Name()
+		job := backend.MeasureJob{Ruler: backend.RulerMemcpy, Cold: true, GraphNS: graphNS}
+		arm, outcome, err := b.Measure(ctx, job)
+		switch {
+		case err != nil:
+			clocks[i].Why = err.Error()
+		case outcome.Status != op.StatusUnknown:
+			clocks[i].Why = outcome.Sentence
+		default:
+			arms[i] = arm
+		}
+	}
+	for range clockRounds {
+		for i, arm := range arms {
+			if arm == nil {
+				continue
+			}
+			reply, outcome, err := arm.Time(ctx, backend.TimeArgs{Discard: 1, Samples: 3})
+			if err != nil {
+				return nil, err
+			}
+			if outcome.Status != op.StatusUnknown {
+				clocks[i].Why, arms[i] = outcome.Sentence, nil
+				continue
+			}
+			samples[i] = append(samples[i], reply.SamplesNS...)
+		}
+	}
+	for i, arm := range arms {
+		if arm != nil {
+			if _, _, err := arm.Finish(ctx); err != nil {
+				return nil, err
+			}
+			s := stats.Summarise(samples[i])
+			clocks[i].MedianNS, clocks[i].LowNS, clocks[i].HighNS = s.Median, s.Low, s.High
+		}
+	}
+	return clocks, nil
+}

@@ -1,0 +1,34 @@
+package timing
+
+import (
+	"slices"
+
+	"triad/internal/op"
+)
+
+// CompareCases are what a comparison times: of each pass and dtype the operator's first bench point that the
+// device can hold, with the dims, attributes and kinds of data that the options name. Where no dtype is asked
+// for, one is timed: bf16, or the operator's first. None where the operator has no such point.
+func CompareCases(spec *op.Spec, o op.Options) []op.Case {
+	o.Level = op.LevelQuick
+	var all []op.Case
+	for _, pass := range spec.Passes() {
+		if len(o.Passes) > 0 && !slices.Contains(o.Passes, pass) {
+			continue
+		}
+		dtypes := slices.DeleteFunc(slices.Clone(o.DTypes), func(d string) bool {
+			return !slices.Contains(spec.PassDTypes(pass), d)
+		})
+		if len(o.DTypes) == 0 {
+			dtypes = []string{usualDType(spec.PassDTypes(pass))}
+		}
+		for _, dtype := range dtypes {
+			one := o
+			one.Passes, one.DTypes = []op.Pass{pass}, []string{dtype}
+			if plan, err := BenchCases(spec, one); err == nil && len(plan.Cases) > 0 {
+				all = append(all, plan.Cases[0])
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,132 @@
+package timing_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/stats"
+	"triad/internal/timing"
+	"triad/internal/timing/timingtest"
+)
+
+// gpu is a backend of a test whose calls take a time, and a recorder that keeps nothing.
+type gpu struct {
+	backend.Backend // nil: nothing but Measure is asked of it
+	card            *timingtest.Card
+	ns              map[string]float64         // of one call, by implementation
+	without         []string                   // rulers that it does not have
+	ends            map[string]backend.Outcome // what a turn ends with
+	written         map[string]backend.Outcome // what Finish gives
+	differing       map[string][]backend.Differing
+	facts           func(name string, f *backend.PrepareReply) // changes what is known of a call
+	kind            backend.Implementation                     // pass and such of all implementations
+	open            int                                        // arms that are not finished
+}
+
+func newGPU(t *testing.T, noise float64, ns map[string]float64) *gpu {
+	return &gpu{card: timingtest.NewCard(t, noise), ns: ns}
+}
+
+func (g *gpu) Name() string { return "gpu" }
+
+func (g *gpu) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+	name, ns := job.Implementation.Name, g.ns[job.Implementation.Name]
+	facts := g.card.Facts(ns)
+	if job.Ruler != "" {
+		name = job.Ruler
+		facts, ns = g.card.RulerFacts(name)
+	}
+	if ns == 0 || slices.Contains(g.without, job.Ruler) {
+		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "it cannot be timed"}, nil
+	}
+	if g.facts != nil {
+		g.facts(name, &facts)
+	}
+	arm := &timingtest.Arm{Card: g.card, Name: name, NS: ns, Prepared: facts}
+	if end, ends := g.ends[name]; ends {
+		arm.End = &end
+	}
+	g.open++
+	arm.Written = func() (backend.Outcome, []backend.Differing, error) {
+		g.open--
+		return g.written[name], g.differing[name], nil
+	}
+	return arm, backend.Outcome{}, nil
+}
+
+func (*gpu) AppendTiming(string, record.Timing) error    { return nil }
+func (*gpu) AppendRulers([]record.Ruler) error           { return nil }
+func (*gpu) AppendComparisons([]record.Comparison) error { return nil }
+
+// result is what timing one case gave.
+type result struct {
+	records     []record.Record
+	comparisons []record.Comparison
+}
+
+// wrong is a status for what the timed calls of an implementation wrote.
+type wrong map[string]op.Status
+
+// timeOn times every implementation of a GPU on one case, in the order of their names.
+func timeOn(t *testing.T, g *gpu, plan timing.Plan, judged wrong) result {
+	t.Helper()
+	timer := &timing.Timer{Plan: plan, Recorder: g, Telemetry: g.card, Rest: g.card.Rest}
+	if _, err := timer.MeasureRulers(t.Context(), []backend.Backend{g}, nil, []string{"fp32"}); err != nil {
+		t.Fatal(err)
+	}
+	of := timing.Case{Case: op.Case{Op: "softmax", DType: "fp32"},
+		Work: stats.Work{Bytes: 1320, BytesRead: 660, BytesWritten: 660, Product: backend.RulerFP32}}
+	var names []string
+	for name := range g.ns {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	r := result{records: make([]record.Record, len(names))}
+	for i, name := range names {
+		kind := g.kind
+		kind.Name = name
+		r.records[i] = record.Record{ID: name, Impl: name, Device: "gpu", Status: op.StatusPass}
+		of.Impls = append(of.Impls, timing.Impl{Implementation: kind, Backend: g, Record: &r.records[i],
+			Job: func(context.Context) (backend.Job, backend.Outcome, error) {
+				return backend.Job{Implementation: kind}, backend.Outcome{}, nil
+			},
+			Judge: func(backend.Outcome) (op.Status, string) {
+				return judged[name], "what the timed calls wrote"
+			}})
+	}
+	var err error
+	if r.comparisons, err = timer.Time(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+	if g.open != 0 {
+		t.Errorf("%d arms were not finished", g.open)
+	}
+	return r
+}
+
+var coldPlan = timing.Plan{Regimes: []timing.Regime{{Cold: true}}, Rounds: 60, Budget: time.Minute}
+
+func (r result) timing(t *testing.T, impl string) record.Timing {
+	t.Helper()
+	for _, rec := range r.records {
+		if rec.Impl == impl && len(rec.Timings) > 0 {
+			return rec.Timings[0]
+		}
+	}
+	t.Fatalf("%s has no timing", impl)
+	return record.Timing{}
+}
+
+func (r result) word(a, b string) string {
+	for _, c := range r.comparisons {
+		if c.A == a && c.B == b {
+			return c.Word
+		}
+	}
+	return ""
+}

@@ -1,0 +1,53 @@
+package timing
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/stats"
+)
+
+// Without a sample there is no time; who fails without a reason has crashed.
+func TestNoSamples(t *testing.T) {
+	k := &timedImpl{Impl: Impl{Record: &record.Record{}}}
+	got := k.summarise(Regime{Cold: true}, stats.Rulers{}, stats.Limits{}, stats.Work{})
+	if got.Status != op.StatusUnstable || got.Message != "no sample was taken" {
+		t.Errorf("%v %q", got.Status, got.Message)
+	}
+	k.fail(backend.Outcome{Sentence: "it ended"})
+	got = k.summarise(Regime{Cold: true}, stats.Rulers{}, stats.Limits{}, stats.Work{})
+	if got.Status != op.StatusCrash || got.Message != "it ended" {
+		t.Errorf("%v %q", got.Status, got.Message)
+	}
+}
+
+// A ruler that tells of no bytes gives no share of a roofline.
+func TestRulerWithoutBytes(t *testing.T) {
+	timer := &Timer{}
+	timer.rulers.Copy = 1
+	r := timer.noteRuler(backend.RulerCopy, backend.PrepareReply{}, []float64{1e6})
+	if r.BytesPerSecond != nil || timer.rulers.Copy != 0 {
+		t.Errorf("%+v, %v", r, timer.rulers.Copy)
+	}
+}
+
+// Each dtype has the ruler of its products.
+func TestProducts(t *testing.T) {
+	for dtype, want := range map[string]string{"e4m3_row": backend.RulerFP8, "e5m2": backend.RulerFP8,
+		"fp32": backend.RulerFP32, "fp16": backend.RulerBF16} {
+		if got := Product(dtype); got != want {
+			t.Errorf("%s: %s, want %s", dtype, got, want)
+		}
+	}
+}
+
+// A rest ends with the run.
+func TestRestEndsWithTheRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	(&Timer{}).rest(ctx, time.Hour)
+}

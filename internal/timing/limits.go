@@ -1,0 +1,44 @@
+package timing
+
+import (
+	"strings"
+
+	"triad/internal/backend"
+	"triad/internal/stats"
+)
+
+// notePhysics keeps what any worker could read from the device.
+func (t *Timer) notePhysics(p backend.DevicePhysics) {
+	old := &t.physics
+	old.L2Bytes = max(old.L2Bytes, p.L2Bytes)
+	old.Multiprocessors = max(old.Multiprocessors, p.Multiprocessors)
+	old.BytesPerSecond = max(old.BytesPerSecond, p.BytesPerSecond)
+	old.ClockMHz = max(old.ClockMHz, p.ClockMHz)
+	if p.Major > 0 {
+		old.Major, old.Minor = p.Major, p.Minor
+	}
+}
+
+// limits are what the device cannot exceed in a dtype. The FLOPs of a multiprocessor and clock are known of
+// compute capability 9.0 alone: 4096 in 16 bits, 8192 in fp8, 2048 (TF32, which no contract here allows) in
+// fp32.
+func (t *Timer) limits(dtype string) stats.Limits {
+	p := t.physics
+	l := stats.Limits{Bytes: p.BytesPerSecond}
+	if p.Major == 9 && p.Minor == 0 {
+		of := map[string]float64{backend.RulerFP8: 8192, backend.RulerBF16: 4096, backend.RulerFP32: 2048}
+		l.FLOPs = of[Product(dtype)] * float64(p.Multiprocessors) * p.ClockMHz * 1e6
+	}
+	return l
+}
+
+// Product is the ruler of the matrix products of a dtype.
+func Product(dtype string) string {
+	switch {
+	case strings.HasPrefix(dtype, "e4m3"), strings.HasPrefix(dtype, "e5m2"):
+		return backend.RulerFP8
+	case dtype == "fp32":
+		return backend.RulerFP32
+	}
+	return backend.RulerBF16
+}

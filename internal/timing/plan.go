@@ -1,0 +1,42 @@
+package timing
+
+import "time"
+
+// Regime is under which conditions calls are timed.
+type Regime struct {
+	Cold bool
+	Load Load
+}
+
+// Load is what the card did before a turn.
+type Load string
+
+// The loads.
+const (
+	Interleaved Load = ""          // implementations take turns every few milliseconds
+	Burst       Load = "burst"     // each turn follows a second of rest
+	Sustained   Load = "sustained" // each turn follows seconds of the same call: clock and power have settled
+)
+
+// String is the name that is stored: "cold", "warm burst".
+func (r Regime) String() string {
+	name := "warm"
+	if r.Cold {
+		name = "cold"
+	}
+	if r.Load != Interleaved {
+		name += " " + string(r.Load)
+	}
+	return name
+}
+
+// Plan says how what passed is timed. Every case and regime gets rounds until the interval of every median is
+// narrow, its Budget is spent on those near the fastest, or Rounds are done.
+type Plan struct {
+	Regimes []Regime
+	Rounds  int // at most
+	// Budget is for one case in one regime, and as much for its backwards with their forwards; rests and
+	// settling are beside it.
+	Budget time.Duration
+	Wake   time.Duration // how long the card computes before anything is measured
+}

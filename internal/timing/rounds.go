@@ -1,0 +1,191 @@
+package timing
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/panics"
+	"triad/internal/record"
+	"triad/internal/stats"
+)
+
+// timedCase is the rounds of one case in one regime.
+type timedCase struct {
+	*Timer
+	regime Regime
+	impls  []*timedImpl
+	out    map[*record.Record]bool // records that take no part: their times were wrong
+	rounds int                     // that are done
+	waited time.Duration           // of all turns, for the card to rest or to settle
+	alone  front
+	pairs  front // of a backward with its forward
+}
+
+// front is what the rounds of those that are compared with each other go by. A backward with its forward is
+// compared with its like alone: beside a backward alone it would seem far behind, and get too few rounds for
+// a word.
+type front struct {
+	leader    *timedImpl    // the fastest so far; nil where nobody can be timed
+	over      bool          // it needs no further rounds
+	near, far time.Duration // what the turns took of those near the front, and of those far behind it
+}
+
+// frontOf is the front that an implementation belongs to.
+func (c *timedCase) frontOf(k *timedImpl) *front {
+	if k.pair() {
+		return &c.pairs
+	}
+	return &c.alone
+}
+
+// run makes rounds until every implementation is settled, or the plan's bounds are met. Rounds go through the
+// implementations forwards and backwards in turn (ABBA), so that a drift of the card meets all alike, and
+// only one of them runs at a time.
+func (c *timedCase) run(ctx context.Context) error {
+	for c.rounds < c.regime.mostRounds(c.Plan.Rounds) && ctx.Err() == nil {
+		c.lead()
+		for _, f := range []*front{&c.alone, &c.pairs} {
+			f.over = f.over || f.leader == nil || c.settled(f) || c.overBudget(f)
+		}
+		if c.alone.over && c.pairs.over {
+			break
+		}
+		if err := c.round(ctx); err != nil {
+			return err
+		}
+		c.rounds++
+	}
+	return ctx.Err()
+}
+
+// lead finds who leads each front.
+func (c *timedCase) lead() {
+	c.alone.leader, c.pairs.leader = nil, nil
+	for _, k := range c.impls {
+		if f := c.frontOf(k); k.arm != nil && (f.leader == nil || k.medianNS() < f.leader.medianNS()) {
+			f.leader = k
+		}
+	}
+}
+
+// farBehind says whether an implementation takes more than twice the time of its leader. What it costs is not
+// taken from those near the front, and its rounds end as soon as they suffice for a word.
+func (c *timedCase) farBehind(k *timedImpl) bool {
+	return k.medianNS() > farBehind*c.frontOf(k).leader.medianNS()
+}
+
+// enoughSharedRounds says whether an implementation had so many rounds together with its leader that SLOWER,
+// FASTER or SAME can be said of the two.
+func (c *timedCase) enoughSharedRounds(k *timedImpl) bool {
+	one, other, shared := k.byRound(c.rounds), c.frontOf(k).leader.byRound(c.rounds), 0
+	for i := range one {
+		if one[i].Time > 0 && other[i].Time > 0 {
+			shared++
+		}
+	}
+	return shared >= min(stats.LeastRounds, c.regime.mostRounds(c.Plan.Rounds)) || stats.Apart(one, other)
+}
+
+// settled says whether the rounds of a front can end: everyone near it has a narrow interval, and everyone
+// else the rounds of a word.
+func (c *timedCase) settled(f *front) bool {
+	if c.rounds < settledRounds {
+		return false
+	}
+	return !slices.ContainsFunc(c.impls, func(k *timedImpl) bool {
+		switch {
+		case k.arm == nil || c.frontOf(k) != f:
+			return false
+		case c.farBehind(k):
+			return !c.enoughSharedRounds(k)
+		}
+		return !stats.Settled(k.kept(), leastSamples, settledAt)
+	})
+}
+
+// overBudget says whether the budget ends the rounds of a front. It is that of the implementations near it;
+// where one of them lacks rounds at its end, they get up to mostOverBudget times as much. Sustained turns
+// have a length and a number of their own.
+func (c *timedCase) overBudget(f *front) bool {
+	if c.regime.Load == Sustained || c.rounds < 2 || f.near <= c.Plan.Budget {
+		return false
+	}
+	lacking := slices.ContainsFunc(c.impls, func(k *timedImpl) bool {
+		return c.frontOf(k) == f && c.takesPart(k) && !c.enoughSharedRounds(k)
+	})
+	return !lacking || f.near > mostOverBudget*c.Plan.Budget
+}
+
+// takesPart says whether an implementation gets a turn in the next round: who is far behind only until a word
+// can be said of it, and within a budget of its own, so that a row that takes minutes ends too.
+func (c *timedCase) takesPart(k *timedImpl) bool {
+	f := c.frontOf(k)
+	if k.arm == nil || f.over || !c.farBehind(k) {
+		return k.arm != nil && !f.over
+	}
+	return !c.enoughSharedRounds(k) && f.far <= mostFarBehind*c.Plan.Budget
+}
+
+// round gives every implementation that takes part one turn.
+func (c *timedCase) round(ctx context.Context) error {
+	far, takesPart := make([]bool, len(c.impls)), make([]bool, len(c.impls))
+	for i, k := range c.impls { // looked at once a round: between two turns the card would wait for it
+		takesPart[i] = c.takesPart(k)
+		far[i] = takesPart[i] && c.farBehind(k)
+	}
+	for position := range c.impls {
+		i := position
+		if c.rounds%2 == 1 {
+			i = len(c.impls) - 1 - position
+		}
+		if !takesPart[i] {
+			continue
+		}
+		began, waited := time.Now(), c.waited
+		if err := c.turn(ctx, c.impls[i], position); err != nil {
+			return err
+		}
+		took := &c.frontOf(c.impls[i]).near
+		if far[i] {
+			took = &c.frontOf(c.impls[i]).far
+		}
+		*took += time.Since(began) - (c.waited - waited)
+	}
+	return nil
+}
+
+// turn times one implementation once.
+func (c *timedCase) turn(ctx context.Context, k *timedImpl, position int) (err error) {
+	defer panics.Caught(&err, func() string { return "timing " + k.Implementation.Name })
+	settle, discard, samples := c.regime.turn(k.replayNS(), k.arm.Facts().Calls, len(k.samples) == 0)
+	if c.regime.Load == Burst {
+		c.rest(ctx, restBefore)
+		c.waited += restBefore
+	}
+	c.waited += settle
+	watch := c.watch()
+	args := backend.TimeArgs{SettleNS: settle.Nanoseconds(), Discard: discard, Samples: samples}
+	reply, outcome, err := k.arm.Time(ctx, args)
+	seen, watchErr := watch()
+	if err := errors.Join(err, watchErr); err != nil {
+		return err
+	}
+	if outcome.Status != op.StatusUnknown && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if outcome.Status != op.StatusUnknown {
+		k.fail(outcome)
+		return nil
+	}
+	for _, s := range reply.SamplesNS {
+		k.samples, k.clocks = append(k.samples, s), append(k.clocks, seen.ClockMHz)
+		k.rounds, k.positions = append(k.rounds, c.rounds), append(k.positions, position)
+	}
+	k.powers, k.temperatures = append(k.powers, seen.PowerW), append(k.temperatures, seen.TemperatureC)
+	k.throttle |= seen.Throttle
+	return nil
+}

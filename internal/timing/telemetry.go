@@ -1,0 +1,67 @@
+package timing
+
+import (
+	"context"
+	"time"
+
+	"triad/internal/panics"
+)
+
+// Reading is one look at the card; a number that is not known is 0.
+type Reading struct {
+	ClockMHz, PowerW, TemperatureC float64
+	Throttle                       uint64
+}
+
+// Telemetry looks at the card. It changes nothing.
+type Telemetry interface{ Read() Reading }
+
+// watchEvery is how often the card is looked at during a turn.
+const watchEvery = 2 * time.Millisecond
+
+// watch looks at the card until the function it gives is called, which gives the means: after a turn the
+// clock is back at its highest and says nothing of the turn.
+func (t *Timer) watch() (seen func() (Reading, error)) {
+	if t.Telemetry == nil {
+		return func() (Reading, error) { return Reading{}, nil }
+	}
+	stop, result := make(chan struct{}), make(chan Reading, 1)
+	var watching panics.Group
+	watching.Go(func() {
+		var sum Reading
+		n := 0.0
+		for {
+			r := t.Telemetry.Read()
+			sum.ClockMHz, sum.PowerW = sum.ClockMHz+r.ClockMHz, sum.PowerW+r.PowerW
+			sum.TemperatureC += r.TemperatureC
+			sum.Throttle |= r.Throttle
+			n++
+			select {
+			case <-stop:
+				result <- Reading{ClockMHz: sum.ClockMHz / n, PowerW: sum.PowerW / n,
+					TemperatureC: sum.TemperatureC / n, Throttle: sum.Throttle}
+				return
+			case <-time.After(watchEvery):
+			}
+		}
+	})
+	return func() (Reading, error) {
+		close(stop)
+		if err := watching.Wait(); err != nil {
+			return Reading{}, err
+		}
+		return <-result, nil
+	}
+}
+
+// rest waits, with nothing queued on the card.
+func (t *Timer) rest(ctx context.Context, d time.Duration) {
+	if t.Rest != nil {
+		t.Rest(ctx, d)
+		return
+	}
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,124 @@
+package timing
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/panics"
+	"triad/internal/record"
+	"triad/internal/stats"
+)
+
+// timedImpl is one implementation in the rounds of a case.
+type timedImpl struct {
+	Impl
+	job    backend.Job
+	arm    backend.Arm // nil where it could not be prepared, and after it failed
+	aaTwin bool        // the second arm of an A/A comparison: it is in no table
+
+	samples, clocks      []float64 // one a sample
+	rounds, positions    []int
+	powers, temperatures []float64 // one a turn
+	throttle             uint64
+	failed               op.Status // what it came to beside a time
+	sentence             string
+	backward, note       string // what its backward starts from, and what else to say of how it was timed
+}
+
+// prepare makes the call of an implementation ready to be timed. Where that fails it has no arm, and says
+// why.
+func (t *Timer) prepare(ctx context.Context, regime Regime, k *timedImpl) (err error) {
+	name := k.Implementation.Name
+	defer panics.Caught(&err, func() string { return "preparing the timed calls of " + name })
+	job := backend.MeasureJob{Job: k.job, Cold: regime.Cold, GraphNS: graphNS}
+	arm, outcome, err := k.Backend.Measure(ctx, job)
+	if err != nil {
+		return err
+	}
+	if outcome.Status != op.StatusUnknown && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if outcome.Status != op.StatusUnknown {
+		k.fail(outcome)
+		return nil
+	}
+	k.arm, k.note = arm, arm.Facts().Note
+	if k.Implementation.Pass == op.Backward {
+		k.backward = backwardOf(arm.Facts())
+	}
+	t.notePhysics(arm.Facts().Device)
+	return nil
+}
+
+// backwardOf is what a timed backward starts from. The word is the worker's own: one that is not known is
+// none.
+func backwardOf(f backend.PrepareReply) string {
+	switch f.Backward {
+	case "":
+		return record.SavedTensors
+	case record.SavedTensors, record.RetainedGraph, record.ForwardBackward:
+		return f.Backward
+	}
+	return ""
+}
+
+// kept are the samples that were not taken at a slow clock.
+func (k *timedImpl) kept() []float64 {
+	slow := stats.SlowClocks(k.clocks, slowClock)
+	var kept []float64
+	for i, s := range k.samples {
+		if !slow[i] {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// byRound is what the implementation did in each of n rounds.
+func (k *timedImpl) byRound(n int) []stats.Round {
+	slow := stats.SlowClocks(k.clocks, slowClock)
+	times, clocks := make([][]float64, n), make([]float64, n)
+	for i, r := range k.rounds {
+		if !slow[i] {
+			times[r] = append(times[r], k.samples[i])
+			clocks[r] = k.clocks[i]
+		}
+	}
+	all := make([]stats.Round, n)
+	for r := range all {
+		if len(times[r]) > 0 {
+			all[r] = stats.Round{Time: stats.Median(times[r]), Least: slices.Min(times[r]),
+				Most: slices.Max(times[r]), Clock: clocks[r]}
+		}
+	}
+	return all
+}
+
+// fail ends the part of an implementation.
+func (k *timedImpl) fail(o backend.Outcome) {
+	k.failed, k.sentence, k.arm = o.Status, o.Sentence, nil
+	if k.failed == op.StatusUnknown {
+		k.failed = op.StatusCrash
+	}
+}
+
+// medianNS is what one call took so far, or seemed to take before the rounds, of an implementation that has
+// an arm.
+func (k *timedImpl) medianNS() float64 {
+	if kept := k.kept(); len(kept) > 0 {
+		return stats.Median(kept)
+	}
+	return k.arm.Facts().EstimateNS
+}
+
+// pair says whether its calls run the forward as well: no time of a backward.
+func (k *timedImpl) pair() bool { return k.backward == record.ForwardBackward }
+
+// replayNS is what one replay takes, in ns.
+func (k *timedImpl) replayNS() float64 {
+	f := k.arm.Facts()
+	return math.Max(f.EstimateNS*float64(f.Calls), 1)
+}

@@ -1,0 +1,35 @@
+package timing
+
+import (
+	"context"
+	"fmt"
+
+	"triad/internal/backend"
+	"triad/internal/stats"
+)
+
+// Trial times arms as Time times the implementations of a case, in the plan's first regime, and says what
+// Time would say: how a second arm of the same call compares with the first, and how another one does beside
+// that noise. Without another its comparison is the zero value.
+func (t *Timer) Trial(ctx context.Context, base, twin, other backend.Arm) (
+	same, different stats.Comparison, err error) {
+	c := &timedCase{Timer: t, regime: t.Plan.Regimes[0]}
+	for _, arm := range []backend.Arm{base, twin, other} {
+		if arm != nil {
+			c.impls = append(c.impls, &timedImpl{arm: arm})
+		}
+	}
+	if err := c.run(ctx); err != nil {
+		return same, different, err
+	}
+	for i, k := range c.impls {
+		if k.arm == nil {
+			return same, different, fmt.Errorf("time arm %d of a trial: %v, %s", i, k.failed, k.sentence)
+		}
+	}
+	same = stats.Compare(c.impls[1].byRound(c.rounds), c.impls[0].byRound(c.rounds), 0)
+	if other != nil {
+		different = stats.Compare(c.impls[2].byRound(c.rounds), c.impls[0].byRound(c.rounds), same.Noise())
+	}
+	return same, different, nil
+}

@@ -1,0 +1,39 @@
+package timing_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/stats"
+	"triad/internal/timing"
+	"triad/internal/timing/timingtest"
+)
+
+// A trial says what a bench would: SAME of a call timed twice, SLOWER of one that takes 3 % longer, and which
+// arm failed.
+func TestTrial(t *testing.T) {
+	card := timingtest.NewCard(t, 0.003)
+	card.Random, card.Drift = rand.New(rand.NewPCG(5, 6)), 0.1
+	arm := func(name string, ns float64) *timingtest.Arm {
+		return &timingtest.Arm{Card: card, Name: name, NS: ns,
+			Prepared: backend.PrepareReply{EstimateNS: ns, Calls: 8}}
+	}
+	timer := &timing.Timer{Plan: coldPlan, Telemetry: card}
+	same, different, err := timer.Trial(t.Context(), arm("base", 1e5), arm("twin", 1e5), arm("other", 1.03e5))
+	if err != nil || same.Word != stats.Same || different.Word != stats.Slower {
+		t.Errorf("%+v, %+v, %v", same.Word, different.Word, err)
+	}
+	same, different, err = timer.Trial(t.Context(), arm("base", 1e5), arm("twin", 1e5), nil)
+	if err != nil || same.Word != stats.Same || different.Word != "" {
+		t.Errorf("without another: %+v, %+v, %v", same.Word, different.Word, err)
+	}
+	crashes := arm("other", 1e5)
+	crashes.End = &backend.Outcome{Status: op.StatusCrash, Sentence: "CUDA error 700"}
+	_, _, err = timer.Trial(t.Context(), arm("base", 1e5), arm("twin", 1e5), crashes)
+	if err == nil || !strings.Contains(err.Error(), "error 700") {
+		t.Errorf("an arm that crashes: %v", err)
+	}
+}
