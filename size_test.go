@@ -32,7 +32,6 @@ var largeFunctions = map[string]int{
 	"internal/catalog/flash_attention/mutants_test.go forwardRow":          68,
 	"internal/catalog/flash_attention/truth_test.go TestAcceptsAndRejects": 64,
 	"internal/judge/judge_test.go TestPassNeedsEverything":                 66,
-	"internal/worker/process.go start":                                     70,
 	"internal/worker/spread_test.go TestSpread":                            66,
 }
 

@@ -3,22 +3,22 @@ package cuda
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
+
+	"triad/internal/subprocess"
 )
 
 // lineOfAddress asks addr2line for the source line of an address of a library; it is empty where that program is missing or does not know.
 // Frames inlined from the emulator's own headers are left out in favour of the kernel's line.
 func lineOfAddress(library string, offset uint64) (file string, line int) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, "addr2line", "-i", "-e", library, fmt.Sprintf("%#x", offset)).Output()
+	out, err := subprocess.Run(context.Background(), subprocess.Command{Path: "addr2line",
+		Args: []string{"-i", "-e", library, fmt.Sprintf("%#x", offset)}, Deadline: 10 * time.Second})
 	if err != nil {
 		return "", 0
 	}
-	for _, frame := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+	for _, frame := range strings.Split(strings.TrimSpace(out), "\n") {
 		frame, _, _ = strings.Cut(frame, " (discriminator")
 		at := strings.LastIndexByte(frame, ':')
 		if at < 0 {

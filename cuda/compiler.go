@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"triad/internal/backend"
+	"triad/internal/subprocess"
 )
 
 // HostCompiler is a C++ compiler that can build kernels for the emulator.
@@ -54,6 +55,9 @@ func FindHostCompiler(ctx context.Context) (HostCompiler, error) {
 	return HostCompiler{}, &backend.Unavailable{Sentence: message}
 }
 
+// askLimit is how long a compiler or a tool may take to say which version it is.
+const askLimit = 20 * time.Second
+
 var versionNumber = regexp.MustCompile(`\d+`)
 
 func inspectHostCompiler(ctx context.Context, name string) (HostCompiler, error) {
@@ -61,19 +65,19 @@ func inspectHostCompiler(ctx context.Context, name string) (HostCompiler, error)
 	if err != nil {
 		return HostCompiler{}, fmt.Errorf("find %s: %w", name, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	ask := subprocess.Command{Path: path, Args: []string{"--version"}, Deadline: askLimit}
+	out, err := subprocess.Run(ctx, ask)
 	if err != nil {
 		return HostCompiler{}, fmt.Errorf("run %s --version: %w", path, err)
 	}
-	first, _, _ := strings.Cut(string(out), "\n")
+	first, _, _ := strings.Cut(out, "\n")
 	c := HostCompiler{Path: path, Clang: strings.Contains(first, "clang"), Version: strings.TrimSpace(first)}
-	number, err := exec.CommandContext(ctx, path, "-dumpversion").Output()
+	ask.Args = []string{"-dumpversion"}
+	number, err := subprocess.Run(ctx, ask)
 	if err != nil {
 		return HostCompiler{}, fmt.Errorf("run %s -dumpversion: %w", path, err)
 	}
-	major, _ := strconv.Atoi(versionNumber.FindString(string(number)))
+	major, _ := strconv.Atoi(versionNumber.FindString(number))
 	oldest := oldestGCC
 	if c.Clang {
 		oldest = oldestClang
@@ -86,15 +90,13 @@ func inspectHostCompiler(ctx context.Context, name string) (HostCompiler, error)
 
 // compile runs a compiler in folder and gives its combined output.
 func compile(ctx context.Context, folder, compiler string, args []string) (log string, err error) {
-	cmd := exec.CommandContext(ctx, compiler, args...)
-	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	cmd.WaitDelay = 2 * time.Second
-	out, err := cmd.CombinedOutput()
+	var out strings.Builder
+	_, err = subprocess.Run(ctx, subprocess.Command{Path: compiler, Args: args, Dir: folder,
+		Env: append(os.Environ(), "LC_ALL=C"), Stdout: &out, Stderr: &out})
 	if ctx.Err() != nil {
-		return string(out), fmt.Errorf("run %s: %w", compiler, context.Cause(ctx))
+		return out.String(), fmt.Errorf("run %s: %w", compiler, err)
 	}
-	return string(out), err
+	return out.String(), err
 }
 
 // The first capture of each is the file, the second the line, the third the message. nvcc writes file(line): error: message.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"triad/internal/backend"
+	"triad/internal/subprocess"
 )
 
 // NVCC is NVIDIA's compiler.
@@ -40,13 +41,11 @@ func FindNVCC(ctx context.Context, python string) (NVCC, error) {
 		if static := filepath.Join(home, "lib", "libcudart_static.a"); fileExists(static) {
 			n.Library = filepath.Dir(static)
 		}
-		limited, cancel := context.WithTimeout(ctx, 20*time.Second)
-		defer cancel()
-		out, err := exec.CommandContext(limited, at, "--version").Output()
+		out, err := subprocess.Run(ctx, subprocess.Command{Path: at, Args: []string{"--version"}, Deadline: askLimit})
 		if err != nil {
 			return NVCC{}, &backend.Unavailable{Sentence: fmt.Sprintf("cannot use %s: %v", at, err)}
 		}
-		n.Version = nvccVersion.FindString(string(out))
+		n.Version = nvccVersion.FindString(out)
 		return n, nil
 	}
 	return NVCC{}, &backend.Unavailable{Sentence: "no nvcc: put the CUDA toolkit's on PATH or name the toolkit with CUDA_HOME, " +

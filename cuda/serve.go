@@ -15,6 +15,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/catalog"
 	"triad/internal/op"
+	"triad/internal/subprocess"
 )
 
 // ServeCatalog serves a driver's requests with a device, the operators of the catalog and, where spec is a
@@ -26,6 +27,7 @@ func ServeCatalog(ctx context.Context, device Device, spec string, conn, memory 
 	if err != nil {
 		return err
 	}
+	subprocess.KeepGroup()
 	endWithDriver(conn)
 	return Serve(ctx, device, func(name string) (*op.Spec, error) {
 		if own != nil && own.Name == name {

@@ -14,13 +14,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"triad/internal/backend"
 	"triad/internal/lockfile"
+	"triad/internal/subprocess"
 )
 
 // parcel is something that can be installed into a virtual environment of its own: DataDir/<prefix><hash of the requirements>.
@@ -289,16 +288,12 @@ func (e *Environment) writeRequirements(p parcel) (scratch, requirements string,
 	return scratch, requirements, nil
 }
 
-// runStep runs one command of the set-up in a process group of its own, so that an interruption ends all of it.
+// runStep runs one command of the set-up. An interruption ends all that it started.
 func runStep(ctx context.Context, p parcel, step []string, log io.Writer) error {
-	cmd := exec.CommandContext(ctx, step[0], step[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
 	var tail bytes.Buffer
 	out := io.MultiWriter(&milestones{log: log}, &tail)
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Run(); err != nil {
+	_, err := subprocess.Run(ctx, subprocess.Command{Path: step[0], Args: step[1:], Stdout: out, Stderr: out})
+	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"triad/internal/subprocess"
 )
 
 // Interpreter is a Python and what is installed in it; a version is "" where the package is missing.
@@ -37,18 +39,18 @@ def version(name):
 print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "torch": version("torch"), "triton": version("triton"), "numpy": version("numpy")}))
 `
 
+// probeLimit is how long a Python may take to answer.
+const probeLimit = 20 * time.Second
+
 // probe asks a Python for its versions.
 func probe(ctx context.Context, path, source string) (Interpreter, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "-I", "-c", probeScript)
-	cmd.WaitDelay = 2 * time.Second
-	out, err := cmd.Output()
+	out, err := subprocess.Run(ctx, subprocess.Command{Path: path, Args: []string{"-I", "-c", probeScript},
+		Deadline: probeLimit})
 	if err != nil {
 		return Interpreter{}, fmt.Errorf("ask %s for its versions: %w", path, err)
 	}
 	i := Interpreter{}
-	if err := json.Unmarshal(out, &i); err != nil {
+	if err := json.Unmarshal([]byte(out), &i); err != nil {
 		return Interpreter{}, fmt.Errorf("ask %s for its versions: it printed %.80q", path, out)
 	}
 	i.Path, i.Source = path, source
@@ -122,8 +124,9 @@ func base(ctx context.Context) (string, error) {
 		if err != nil || !atLeast(i.Version, 3, 11) {
 			continue
 		}
-		check := exec.CommandContext(ctx, path, "-I", "-c", "import venv, ensurepip")
-		if check.Run() == nil {
+		_, err = subprocess.Run(ctx, subprocess.Command{Path: path, Deadline: probeLimit,
+			Args: []string{"-I", "-c", "import venv, ensurepip"}})
+		if err == nil {
 			return path, nil
 		}
 	}

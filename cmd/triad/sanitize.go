@@ -19,6 +19,7 @@ import (
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
+	"triad/internal/subprocess"
 	"triad/internal/worker"
 )
 
@@ -155,7 +156,7 @@ func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, 
 		*limit *= sanitizerSlowness
 	}
 	// A tool writes its summary when the worker has ended.
-	o.workers.Grace = worker.Grace{Term: time.Minute, Kill: 10 * time.Second}
+	o.workers.Grace = subprocess.Grace{Term: time.Minute, Kill: 10 * time.Second}
 	g.wrap = func(c worker.Command) worker.Command { return u.Under(u.name, reports, c) }
 	o.gpu, o.doing, o.words = &g, "running the kernels under "+u.name, []string{"compare", "--sanitize", u.name}
 	o.tools = record.Toolchain{"compute-sanitizer " + u.name: u.Version}

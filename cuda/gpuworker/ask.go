@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"triad/internal/backend"
+	"triad/internal/subprocess"
 )
 
 // Facts are what "triad-cuda --facts" prints: the visible GPUs and their driver.
@@ -41,22 +42,18 @@ const patience = 60 * time.Second
 // Ask starts the worker to learn what GPUs there are. env is its whole environment. The error is a *backend.Unavailable that says why no
 // GPU can be used.
 func Ask(ctx context.Context, worker string, env []string) (Facts, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, worker, "--facts")
-	cmd.Env = env
-	cmd.WaitDelay = 2 * time.Second
-	var out, log strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &log
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
+	var log strings.Builder
+	out, err := subprocess.Run(ctx, subprocess.Command{Path: worker, Args: []string{"--facts"}, Env: env, Stderr: &log,
+		Deadline: patience})
+	if err != nil {
+		if ctx.Err() != nil || errors.Is(err, subprocess.ErrDeadline) {
 			return Facts{}, unavailable("the NVIDIA driver did not list its GPUs within %v: the GPU may be wedged (nvidia-smi shows it)", patience)
 		}
-		return Facts{}, silence(worker, err, out.String()+log.String())
+		return Facts{}, silence(worker, err, out+log.String())
 	}
 	var f Facts
-	if err := json.Unmarshal([]byte(out.String()), &f); err != nil {
-		return f, unavailable("%s --facts printed %.80q: it belongs to another version of triad", worker, out.String())
+	if err := json.Unmarshal([]byte(out), &f); err != nil {
+		return f, unavailable("%s --facts printed %.80q: it belongs to another version of triad", worker, out)
 	}
 	if f.CUDA < oldestCUDA {
 		return f, unavailable("the NVIDIA driver %s speaks CUDA %d.%d, triad needs 13.0: install driver %s or newer", f.Release, f.CUDA/1000, f.CUDA%1000/10,

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"triad/internal/backend"
+	"triad/internal/subprocess"
 )
 
 // Binary is the name of the worker.
@@ -86,17 +87,15 @@ func stub(ctx context.Context, module, folder string, env []string) error {
 
 // command runs one step of the build and gives what it printed to stdout.
 func command(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env = dir, env
-	var out, log strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &log
-	if err := cmd.Run(); err != nil {
+	var log strings.Builder
+	out, err := subprocess.Run(ctx, subprocess.Command{Path: name, Args: args, Dir: dir, Env: env, Stderr: &log})
+	if err != nil {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
 		return "", &backend.Unavailable{Sentence: fmt.Sprintf("build %s: %s %s: %v: %s", Binary, name, args[0], err, lastLines(log.String(), 3))}
 	}
-	return out.String(), nil
+	return out, nil
 }
 
 func lastLines(text string, n int) string {

@@ -8,13 +8,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 
 	"triad/internal/backend"
+	"triad/internal/subprocess"
 )
 
 // Places are where the worker is looked for.
@@ -85,13 +85,12 @@ func executable(path string) bool {
 
 // Module is the root of triad's module where dir lies in it, else "".
 func Module(ctx context.Context, dir string) string {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}} {{.Dir}}")
-	cmd.Dir = dir
-	out, err := cmd.Output()
+	out, err := subprocess.Run(ctx, subprocess.Command{Path: "go", Dir: dir,
+		Args: []string{"list", "-m", "-f", "{{.Path}} {{.Dir}}"}})
 	if err != nil {
 		return ""
 	}
-	path, root, ok := strings.Cut(strings.TrimSpace(string(out)), " ")
+	path, root, ok := strings.Cut(strings.TrimSpace(out), " ")
 	if info, have := debug.ReadBuildInfo(); !ok || have && info.Main.Path != "" && info.Main.Path != path {
 		return ""
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"triad/internal/subprocess"
 	"triad/internal/worker"
 )
 
@@ -39,13 +39,12 @@ func FindSanitizer(ctx context.Context, getenv func(string) string) (Sanitizer, 
 	if at < 0 {
 		return Sanitizer{}, unavailable("no %s: it is part of the CUDA toolkit; put it on PATH, or name the toolkit with CUDA_HOME", name)
 	}
-	limited, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(limited, places[at], "--version").Output()
+	out, err := subprocess.Run(ctx, subprocess.Command{Path: places[at], Args: []string{"--version"},
+		Deadline: 20 * time.Second})
 	if err != nil {
 		return Sanitizer{}, unavailable("cannot use %s: %v", places[at], err)
 	}
-	return Sanitizer{Path: places[at], Version: sanitizerVersion.FindString(string(out))}, nil
+	return Sanitizer{Path: places[at], Version: sanitizerVersion.FindString(out)}, nil
 }
 
 var sanitizerVersion = regexp.MustCompile(`\d{4}\.\d+[\d.]*`)

@@ -14,6 +14,7 @@ import (
 	"triad/internal/backend"
 	"triad/internal/need"
 	"triad/internal/op"
+	"triad/internal/subprocess"
 	"triad/internal/tensor"
 	"triad/internal/worker"
 )
@@ -224,7 +225,7 @@ func watched(t *testing.T, s Sanitizer, tool, path, kernels, variant string) Rep
 	limits := worker.DefaultLimits
 	limits.First = 20 * time.Second
 	a := &worker.Adapter{BackendName: "cuda", FamilyNames: []string{"cuda"}, GPU: true,
-		Options: worker.Options{Limits: limits, Grace: worker.Grace{Term: 15 * time.Second, Kill: 5 * time.Second}},
+		Options: worker.Options{Limits: limits, Grace: subprocess.Grace{Term: 15 * time.Second, Kill: 5 * time.Second}},
 		Slot:    func(string) string { return "gpu" },
 		Command: func(context.Context) (worker.Command, error) {
 			return s.Under(tool, logs, worker.Command{Path: path, Env: os.Environ(), Args: []string{"--cache", cache, "--kernels", kernels}}), nil

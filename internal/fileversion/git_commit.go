@@ -2,10 +2,11 @@ package fileversion
 
 import (
 	"context"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"triad/internal/subprocess"
 )
 
 // gitLimit is how long git may take to answer.
@@ -14,12 +15,10 @@ const gitLimit = 5 * time.Second
 // Commit is ", commit 0123abcd" of the last commit that changed a file, with ", changed since" where the file
 // is not as committed; "" where it lies in no repository or git is missing.
 func Commit(ctx context.Context, path string) string {
-	ctx, cancel := context.WithTimeout(ctx, gitLimit)
-	defer cancel()
 	git := func(args ...string) (string, error) {
 		args = append([]string{"-C", filepath.Dir(path)}, args...)
-		out, err := exec.CommandContext(ctx, "git", args...).Output()
-		return strings.TrimSpace(string(out)), err
+		out, err := subprocess.Run(ctx, subprocess.Command{Path: "git", Args: args, Deadline: gitLimit})
+		return strings.TrimSpace(out), err
 	}
 	commit, err := git("log", "-1", "--format=%h", "--", path)
 	if err != nil || commit == "" {

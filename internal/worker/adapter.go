@@ -355,7 +355,7 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	outcome.Log = w.log.Tail()
 	// A call that raised an exception left its process as it was, unless the worker says otherwise.
 	if outcome.Ended = reply.Fatal || outcome.Ended; outcome.Ended {
-		w.wait(w.grace.Term)
+		w.child.Wait(w.grace.Term)
 		outcome.Wedged = !w.end()
 		a.lost(s, w, &Death{Wedged: outcome.Wedged})
 	}
@@ -372,14 +372,14 @@ func (a *Adapter) lost(s *slot, w *worker, d *Death) {
 	s.worker, s.suspect = nil, a.GPU
 	a.noteWedged(d, w)
 	if d.Wedged && a.GPU {
-		a.giveUp(fmt.Sprintf("process %d, which runs on it, survived SIGKILL", w.cmd.Process.Pid))
+		a.giveUp(fmt.Sprintf("process %d, which runs on it, survived SIGKILL", w.child.PID()))
 	}
 }
 
 func (a *Adapter) noteWedged(d *Death, w *worker) {
 	if d.Wedged {
 		a.mu.Lock()
-		a.wedged = append(a.wedged, w.cmd.Process.Pid)
+		a.wedged = append(a.wedged, w.child.PID())
 		a.mu.Unlock()
 	}
 }

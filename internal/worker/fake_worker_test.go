@@ -18,6 +18,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/subprocess"
 	"triad/internal/tensor"
 )
 
@@ -187,7 +188,7 @@ func writeZeros(out backend.TensorRef) {
 var sharedFile = sync.OnceValue(func() *os.File { return os.NewFile(4, "memory") })
 
 // patient is what a fake worker is given: on a machine that is busy with other tests, one that answers or ends by itself may take its time.
-var patient = Options{Grace: Grace{Term: 20 * time.Second, Kill: 20 * time.Second}, MemoryBytes: 1 << 30,
+var patient = Options{Grace: subprocess.Grace{Term: 20 * time.Second, Kill: 20 * time.Second}, MemoryBytes: 1 << 30,
 	Limits: Limits{Build: time.Minute, Import: time.Minute, First: time.Minute, FirstCPU: time.Minute, CallLeast: time.Minute}}
 
 // hangs names the ways to behave in which no answer comes, and the time for it has to run out; stays those in which the process does not end by

@@ -110,7 +110,7 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 		if status == op.StatusUnknown {
 			outcome.Status, outcome.Sentence = op.StatusCrash, "the worker ended after it was asked to "+string(args.Step)
 		}
-		m.worker.wait(m.worker.grace.Term)
+		m.worker.child.Wait(m.worker.grace.Term)
 		outcome.Wedged = !m.worker.end()
 		m.adapter.lost(m.slot, m.worker, &Death{Wedged: outcome.Wedged})
 	}

@@ -8,18 +8,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 	"unicode"
 
 	"golang.org/x/sys/unix"
 
 	"triad/internal/backend"
 	"triad/internal/panics"
+	"triad/internal/subprocess"
 )
 
 // Command says how to start a worker. Env is its whole environment; Dir its working directory, a fresh temporary folder where empty.
@@ -33,39 +31,26 @@ type Command struct {
 // logBytes is how much of a worker's output is kept for the report of an error.
 const logBytes = 8 << 10
 
-// Grace periods of an ending: after SIGTERM, and after SIGKILL before the process counts as unkillable.
-type Grace struct {
-	Term time.Duration
-	Kill time.Duration
-}
-
-// DefaultGrace is two seconds to end by itself and ten to be reaped.
-var DefaultGrace = Grace{Term: 2 * time.Second, Kill: 10 * time.Second}
-
 // process is one running worker: a child in a process group of its own with a socket and shared memory.
 type process struct {
-	cmd     *exec.Cmd
+	child   *subprocess.Process
 	conn    *os.File
 	memory  []byte
 	log     *ring
-	replies chan []byte   // closed when the connection ends
-	exited  chan struct{} // closed when the child was reaped
-	waitErr error
-	fault   error // an internal error of ours that ended the reader; set before replies is closed
+	replies chan []byte // closed when the connection ends
+	fault   error       // an internal error of ours that ended the reader; set before replies is closed
 	dir     string
-	kill    func(pid int, signal syscall.Signal) error
-	grace   Grace
+	grace   subprocess.Grace
 
-	mu      sync.Mutex
-	ended   bool
-	sentSig syscall.Signal
+	mu    sync.Mutex
+	ended bool
 }
 
 // unreadable keeps a worker from reading the truth in this process's memory: it may run as the same user. (As root it could all the same.)
 var unreadable = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) })
 
 // start runs the command with descriptor 3 a socket and descriptor 4 sealed shared memory of memoryBytes (sparse).
-func start(c Command, memoryBytes int64, grace Grace, kill func(int, syscall.Signal) error) (*process, error) {
+func start(c Command, memoryBytes int64, grace subprocess.Grace, kill func(int, syscall.Signal) error) (*process, error) {
 	if err := unreadable(); err != nil {
 		return nil, fmt.Errorf("close this process's memory to its workers: %w", err)
 	}
@@ -85,8 +70,7 @@ func start(c Command, memoryBytes int64, grace Grace, kill func(int, syscall.Sig
 	}
 	defer memoryFile.Close()
 
-	p := &process{conn: ours, memory: memory, log: &ring{limit: logBytes}, replies: make(chan []byte, 4), exited: make(chan struct{}),
-		kill: kill, grace: grace}
+	p := &process{conn: ours, memory: memory, log: &ring{limit: logBytes}, replies: make(chan []byte, 4), grace: grace}
 	fail := func(err error) (*process, error) {
 		ours.Close()
 		unix.Munmap(memory)
@@ -100,33 +84,9 @@ func start(c Command, memoryBytes int64, grace Grace, kill func(int, syscall.Sig
 		}
 		dir = p.dir
 	}
-	p.cmd = exec.Command(c.Path, c.Args...)
-	p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles = c.Env, dir, []*os.File{theirs, memoryFile}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.WaitDelay = 2 * time.Second // a grandchild that holds the pipe must not hold us
-
-	started, begun := make(chan error, 1), false
-	panics.Go(func() {
-		// Pdeathsig follows the thread that created the child (golang/go#27505): it must live as long as the child.
-		runtime.LockOSThread()
-		if err := p.cmd.Start(); err != nil {
-			started <- err
-			return
-		}
-		begun = true
-		started <- nil
-		p.waitErr = p.cmd.Wait()
-		close(p.exited)
-	}, func(err error) {
-		if !begun {
-			started <- err
-			return
-		}
-		p.waitErr = err
-		close(p.exited)
-	})
-	if err := <-started; err != nil {
+	p.child, err = subprocess.Start(subprocess.Command{Path: c.Path, Args: c.Args, Env: c.Env, Dir: dir,
+		Files: []*os.File{theirs, memoryFile}, Stdout: p.log, Stderr: p.log, Grace: grace, Kill: kill})
+	if err != nil {
 		return fail(fmt.Errorf("start %s: %w", c.Path, err))
 	}
 	panics.Go(func() {
@@ -179,26 +139,17 @@ func (p *process) read() {
 	}
 }
 
-// end stops the worker: SIGTERM to its group, SIGKILL after the grace period, a bounded wait. It reports whether the child was reaped.
+// end stops the worker with all that it started, and gives back what it used. It reports whether the child was reaped.
 func (p *process) end() (reaped bool) {
 	p.mu.Lock()
 	if p.ended {
 		p.mu.Unlock()
-		return p.isReaped()
+		return p.child.Reaped()
 	}
 	p.ended = true
 	p.mu.Unlock()
 
-	reaped = p.wait(0)
-	if !reaped {
-		p.signal(syscall.SIGTERM)
-		reaped = p.wait(p.grace.Term)
-	}
-	// The group is killed in any case: a grandchild (a compiler, a tuner) may outlive its parent.
-	p.signal(syscall.SIGKILL)
-	if !reaped {
-		reaped = p.wait(p.grace.Kill)
-	}
+	reaped = p.child.End()
 	p.conn.Close()
 	if reaped {
 		unix.Munmap(p.memory)
@@ -210,50 +161,6 @@ func (p *process) end() (reaped bool) {
 	for range p.replies { // let the reader go
 	}
 	return reaped
-}
-
-func (p *process) signal(s syscall.Signal) {
-	if !p.isReaped() {
-		p.mu.Lock()
-		p.sentSig = s
-		p.mu.Unlock()
-	}
-	_ = p.kill(-p.cmd.Process.Pid, s)
-}
-
-func (p *process) isReaped() bool { return p.wait(0) }
-
-func (p *process) wait(d time.Duration) bool {
-	select {
-	case <-p.exited:
-		return true
-	default:
-	}
-	if d <= 0 {
-		return false
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-p.exited:
-		return true
-	case <-t.C:
-		return false
-	}
-}
-
-// exit describes how the child ended: "exited 7", "died by signal segmentation fault". Only after it was reaped.
-func (p *process) exit() (sentence string, signal syscall.Signal) {
-	var e *exec.ExitError
-	switch {
-	case errors.As(p.waitErr, &e):
-		if w, ok := e.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-			return "died by signal " + w.Signal().String(), w.Signal()
-		}
-		return fmt.Sprintf("exited %d", e.ExitCode()), 0
-	default:
-		return "exited 0", 0
-	}
 }
 
 // ring keeps the last bytes of what a worker printed, however much that was.

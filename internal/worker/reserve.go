@@ -42,7 +42,7 @@ func (r *Reserve) open(ctx context.Context, c Command, o Options) (*worker, erro
 	if ready != nil {
 		select {
 		case w := <-ready:
-			if w != nil && !w.isReaped() {
+			if w != nil && !w.child.Reaped() {
 				return w, nil
 			}
 		case <-ctx.Done():

@@ -50,7 +50,7 @@ func TestReserve(t *testing.T) {
 	}
 	for _, o := range reserve.orders {
 		w := <-o.ready
-		if !w.wait(time.Minute) {
+		if !w.child.Wait(time.Minute) {
 			t.Fatal("the killed process is not reaped")
 		}
 		o.ready <- w

@@ -11,6 +11,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/subprocess"
 )
 
 // Death is a worker that ended, or had to be ended, before it answered.
@@ -26,7 +27,7 @@ func (d *Death) Error() string { return d.Sentence }
 // Options are what tests and flags change about workers.
 type Options struct {
 	Limits      Limits
-	Grace       Grace
+	Grace       subprocess.Grace
 	MemoryBytes int64                                 // of shared memory; sparse, so large costs nothing
 	Kill        func(pid int, s syscall.Signal) error // nil: the system call
 	Pending     *Pending                              // lists the requests in flight; may be nil
@@ -36,8 +37,8 @@ func (o Options) withDefaults() Options {
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits
 	}
-	if o.Grace == (Grace{}) {
-		o.Grace = DefaultGrace
+	if o.Grace == (subprocess.Grace{}) {
+		o.Grace = subprocess.DefaultGrace
 	}
 	if o.MemoryBytes == 0 {
 		o.MemoryBytes = 64 << 30
@@ -132,9 +133,9 @@ func (w *worker) decode(line []byte, r backend.Request, result any) error {
 
 // bury says how a worker ended whose connection broke.
 func (w *worker) bury(do backend.Do) error {
-	w.wait(w.grace.Term) // the connection breaks a moment before the process is reaped
+	w.child.Wait(w.grace.Term) // the connection breaks a moment before the process is reaped
 	// A child that closed its socket and lives on has not ended by itself: end() kills it, and the exit would be ours.
-	alive := !w.isReaped()
+	alive := !w.child.Reaped()
 	reaped := w.end()
 	d := &Death{Status: op.StatusCrash, Log: w.log.Tail(), Wedged: !reaped}
 	switch {
@@ -143,7 +144,7 @@ func (w *worker) bury(do backend.Do) error {
 	case alive:
 		d.Sentence = fmt.Sprintf("closed its connection during %s without an answer", do)
 	default:
-		sentence, signal := w.exit()
+		sentence, signal := w.child.Exit()
 		d.Sentence = fmt.Sprintf("%s during %s, before it answered", sentence, do)
 		if signal == syscall.SIGKILL {
 			d.Status = op.StatusOOM
@@ -162,7 +163,7 @@ func (w *worker) hang(do backend.Do, phase string, deadline time.Duration) error
 		Sentence: fmt.Sprintf("no answer to %s within %v and was killed (--limit %s=... changes this)", do, deadline.Round(time.Millisecond), phase)}
 	if !reaped {
 		d.Sentence = fmt.Sprintf("no answer to %s within %v, and the process %d survived SIGKILL for %v", do, deadline.Round(time.Millisecond),
-			w.cmd.Process.Pid, w.grace.Kill)
+			w.child.PID(), w.grace.Kill)
 	}
 	return d
 }
@@ -179,7 +180,7 @@ func (w *worker) close() (reaped bool) {
 		_ = w.conn.SetWriteDeadline(time.Now().Add(time.Second))
 		_, _ = w.conn.Write(append(line, '\n'))
 	}
-	w.wait(w.grace.Term)
+	w.child.Wait(w.grace.Term)
 	return w.end()
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/subprocess"
 	"triad/internal/tensor"
 )
 
@@ -119,7 +120,7 @@ func TestStaleOutputShowsPoison(t *testing.T) {
 // A child that survives SIGKILL is given up after the grace period, said so, and Close reports it.
 func TestUnkillable(t *testing.T) {
 	a := fakeAdapter(t, "hangs", func(o *Options) {
-		o.Grace = Grace{Term: 200 * time.Millisecond, Kill: 300 * time.Millisecond}
+		o.Grace = subprocess.Grace{Term: 200 * time.Millisecond, Kill: 300 * time.Millisecond}
 		o.Kill = func(int, syscall.Signal) error { return nil } // the signals are lost
 	})
 	began := time.Now()
@@ -143,7 +144,7 @@ func TestUnkillable(t *testing.T) {
 func TestUnkillableWhileLoading(t *testing.T) {
 	a := fakeAdapter(t, "hangs while loading", func(o *Options) {
 		o.Limits.Build = 300 * time.Millisecond
-		o.Grace = Grace{Term: 200 * time.Millisecond, Kill: 300 * time.Millisecond}
+		o.Grace = subprocess.Grace{Term: 200 * time.Millisecond, Kill: 300 * time.Millisecond}
 		o.Kill = func(int, syscall.Signal) error { return nil }
 	})
 	var broken *backend.BuildFailure

@@ -1,0 +1,50 @@
+package subprocess
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// ErrDeadline is why a program was killed that did not end within its deadline.
+var ErrDeadline = errors.New("it did not end in time")
+
+// Run runs a program to its end and gives what it printed to stdout, where Stdout takes it nowhere else. When
+// its deadline passes or ctx ends it is killed with its group; the error is then ErrDeadline with the
+// deadline, or the cause of ctx. A program that fails gives an *exec.ExitError, and what it printed until
+// then.
+func Run(ctx context.Context, c Command) (stdout string, err error) {
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	var out bytes.Buffer
+	if c.Stdout == nil {
+		c.Stdout = &out
+	}
+	p, err := Start(c)
+	if err != nil {
+		return "", err
+	}
+	var late <-chan time.Time
+	if c.Deadline > 0 {
+		timer := time.NewTimer(c.Deadline)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-p.exited:
+		err = p.waitErr
+	case <-ctx.Done():
+		err = p.killHanging(context.Cause(ctx))
+	case <-late:
+		name := filepath.Base(c.Path)
+		err = p.killHanging(fmt.Errorf("%s: %w: it was killed after %v", name, ErrDeadline, c.Deadline))
+	}
+	if !p.Reaped() { // something may still write into out
+		return "", err
+	}
+	return out.String(), err
+}

@@ -1,0 +1,69 @@
+package subprocess
+
+import (
+	"os/exec"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"triad/internal/panics"
+)
+
+// Process is a program that runs, or has ended.
+type Process struct {
+	command Command
+	cmd     *exec.Cmd
+	exited  chan struct{} // closed when it was reaped
+	waitErr error
+	ending  atomic.Bool
+}
+
+// keepGroup is whether children stay in the group of this process.
+var keepGroup atomic.Bool
+
+// KeepGroup makes the children of this process stay in its group. A worker calls it: whoever kills the group
+// of the worker then kills its compilers too.
+func KeepGroup() { keepGroup.Store(true) }
+
+// pipeDelay is how long a grandchild that holds a pipe may hold us.
+const pipeDelay = 2 * time.Second
+
+// Start starts a program. The error is that of the system, such as fs.ErrNotExist.
+func Start(c Command) (*Process, error) {
+	c = c.withDefaults()
+	p := &Process{command: c, cmd: exec.Command(c.Path, c.Args...), exited: make(chan struct{})}
+	p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles = c.Env, c.Dir, c.Files
+	p.cmd.Stdout, p.cmd.Stderr = c.Stdout, c.Stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !keepGroup.Load(), Pdeathsig: syscall.SIGKILL}
+	p.cmd.WaitDelay = pipeDelay
+
+	started, begun := make(chan error, 1), false
+	panics.Go(func() {
+		// Pdeathsig follows the thread that created the child (golang/go#27505): it must live as long as the
+		// child.
+		runtime.LockOSThread()
+		if err := p.cmd.Start(); err != nil {
+			started <- err
+			return
+		}
+		begun = true
+		started <- nil
+		p.waitErr = p.cmd.Wait()
+		close(p.exited)
+	}, func(err error) {
+		if !begun {
+			started <- err
+			return
+		}
+		p.waitErr = err
+		close(p.exited)
+	})
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// PID is the number of the process, and of its group where it has one of its own.
+func (p *Process) PID() int { return p.cmd.Process.Pid }

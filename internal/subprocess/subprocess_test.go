@@ -1,0 +1,175 @@
+package subprocess
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// shell is a command of the shell.
+func shell(script string) Command { return Command{Path: "/bin/sh", Args: []string{"-c", script}} }
+
+// A program that ends gives what it printed; one that fails gives that too, with how it ended.
+func TestRun(t *testing.T) {
+	if out, err := Run(t.Context(), shell("echo right; echo aside >&2")); err != nil || out != "right\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	var log strings.Builder
+	c := shell("echo until then; echo why >&2; exit 7")
+	c.Stderr = &log
+	out, err := Run(t.Context(), c)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 7 || out != "until then\n" || log.String() != "why\n" {
+		t.Errorf("%q, %v, %q", out, err, log.String())
+	}
+	if _, err := Run(t.Context(), Command{Path: "/no/such/program"}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
+
+// grandchild is a command that starts a program which ignores SIGTERM, writes its number into a file, and hangs.
+func grandchild(t *testing.T) (c Command, pid func() int) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "pid")
+	c = shell(`(trap "" TERM; while :; do sleep 100; done) & echo $! > "` + file + `.part"; mv "` + file + `.part" "` +
+		file + `"; wait`)
+	return c, func() int {
+		for {
+			text, err := os.ReadFile(file)
+			if err == nil {
+				n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// gone waits until a process is dead: a zombie, which nobody may reap here, or nothing at all.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+	}
+	t.Errorf("process %d lives on", pid)
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// A program that does not end within its deadline is killed with what it started, and the error names both.
+func TestDeadlineKillsTheGroup(t *testing.T) {
+	c, pid := grandchild(t)
+	c.Deadline = 300 * time.Millisecond
+	done := make(chan error, 1)
+	go func() { _, err := Run(t.Context(), c); done <- err }()
+	child := pid()
+	err := <-done
+	if !errors.Is(err, ErrDeadline) || !strings.Contains(err.Error(), "sh: it did not end in time: it was killed after 300ms") {
+		t.Errorf("%v", err)
+	}
+	gone(t, child)
+}
+
+// A context that ends kills the program with what it started; the error is its cause. One that has ended starts nothing.
+func TestContextKillsTheGroup(t *testing.T) {
+	why := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	c, pid := grandchild(t)
+	done := make(chan error, 1)
+	go func() { _, err := Run(ctx, c); done <- err }()
+	child := pid()
+	cancel(why)
+	if err := <-done; !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+	gone(t, child)
+	file := filepath.Join(t.TempDir(), "started")
+	if _, err := Run(ctx, shell("touch "+file)); !errors.Is(err, why) {
+		t.Errorf("after its end: %v", err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("it was started all the same")
+	}
+}
+
+// End lets a program end by itself, and then kills what it left behind; how it ended is told.
+func TestEnd(t *testing.T) {
+	c := shell(`trap "exit 3" TERM; while :; do sleep 0.01; done`)
+	p, err := Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // until its trap stands
+	if !p.End() {
+		t.Fatal("it was not reaped")
+	}
+	if sentence, signal := p.Exit(); sentence != "exited 3" || signal != 0 {
+		t.Errorf("%q, %v", sentence, signal)
+	}
+	c, pid := grandchild(t)
+	c.Grace = Grace{Term: 50 * time.Millisecond, Kill: 20 * time.Second}
+	if p, err = Start(c); err != nil {
+		t.Fatal(err)
+	}
+	child := pid()
+	if !p.End() || !p.End() {
+		t.Error("it was not reaped")
+	}
+	gone(t, child)
+}
+
+// A process that survives SIGKILL is told of, and is waited for no longer than the grace period.
+func TestUnkillable(t *testing.T) {
+	c := shell("sleep 100")
+	c.Deadline, c.Grace = 50*time.Millisecond, Grace{Term: time.Millisecond, Kill: 50 * time.Millisecond}
+	survivor := 0
+	c.Kill = func(pid int, _ syscall.Signal) error { survivor = pid; return nil }
+	_, err := Run(t.Context(), c)
+	if !errors.Is(err, ErrDeadline) || !strings.Contains(err.Error(), "survived SIGKILL for 50ms") {
+		t.Errorf("%v", err)
+	}
+	if survivor >= 0 {
+		t.Fatalf("the signal went to %d, no group", survivor)
+	}
+	_ = syscall.Kill(survivor, syscall.SIGKILL)
+}
+
+// The children of a worker stay in its group, so that whoever kills that kills them.
+func TestKeepGroup(t *testing.T) {
+	group := func() int {
+		t.Helper()
+		p, err := Start(shell("sleep 100"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.End()
+		pgid, err := syscall.Getpgid(p.PID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pgid != p.PID() && pgid != syscall.Getpgrp() {
+			t.Errorf("its group is %d: neither its own %d nor ours", pgid, p.PID())
+		}
+		return pgid
+	}
+	if ours := syscall.Getpgrp(); group() == ours {
+		t.Error("a child is in our group")
+	}
+	KeepGroup()
+	defer keepGroup.Store(false)
+	if ours := syscall.Getpgrp(); group() != ours {
+		t.Error("the child of a worker is in a group of its own")
+	}
+}
