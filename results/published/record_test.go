@@ -51,7 +51,7 @@ func TestRecordIsResumed(t *testing.T) {
 	if err := os.WriteFile(slow, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if said, calls := recordSession(t, folder, session, "100", "softmax"); !strings.HasPrefix(calls, "bench softmax --dtype bf16 --impl cuda/vec,triton,torch,liger,quack --budget 1s --rounds 40 --device gpu --db ") || strings.Contains(calls, "--resume") {
+	if said, calls := recordSession(t, folder, session, "100", "softmax"); !strings.HasPrefix(calls, "bench softmax --dtype bf16 --impl cuda/sm90_cluster,cuda/vec,triton,torch,liger,quack --budget 1s --rounds 40 --device gpu --db ") || strings.Contains(calls, "--resume") {
 		t.Errorf("first: %q\n%s", calls, said)
 	}
 	if err := os.Remove(slow); err != nil {
