@@ -15,8 +15,9 @@ import (
 
 // Facts are what the search for the smallest failing case established about a wrong function.
 type Facts struct {
-	Operator     string
 	Formula      string // of the operator's forward
+	// SpecialNumbers is the spec's advice where only special numbers are wrong; "" where it has none.
+	SpecialNumbers string
 	Layout       string // of what the pass takes and gives: "a [m, k], b [n, k], c [m, n]"
 	Pass         op.Pass
 	Status       op.Status
@@ -180,13 +181,8 @@ func (f Facts) lowPrecision() bool {
 func (f Facts) specialNumbers() string {
 	start := fmt.Sprintf("on ordinary numbers this shape is right, on others (%s) it is wrong: ",
 		f.Distribution)
-	switch {
-	case f.Operator == "softmax" || f.Operator == "flash_attention":
-		return start + "subtract the row's maximum before exp, begin the maximum with -INFINITY and not " +
-			"with 0, and leave what is masked out of it"
-	case f.Operator == "layernorm":
-		return start + "mean(x^2) - mean(x)^2 loses all digits where the mean is large: subtract the mean " +
-			"first, then square; add eps inside the root"
+	if f.SpecialNumbers != "" {
+		return start + f.SpecialNumbers
 	}
 	return start + "look for an exp, a square or a product that overflows, and for a NaN or infinity that " +
 		"is lost"

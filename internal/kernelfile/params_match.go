@@ -153,7 +153,7 @@ func (b *Binding) checkMap() error {
 			return b.errorf("--map %s=%s: it has no parameter called %s", name, b.Options.Map[name], name)
 		}
 		if target := b.Options.Map[name]; !slices.Contains(b.targets(), target) &&
-			!slices.Contains(products(b.Spec.Name), target) {
+			!slices.Contains(b.Spec.SizesBeside(), target) {
 			return b.errorf("--map %s=%s: %s has no %s: want one of %s", name, target, b.Spec.Name, target,
 				strings.Join(b.targets(), ", "))
 		}
@@ -226,7 +226,7 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 		for i, d := range b.Spec.Dims {
 			all = append(all, candidate{Size, d.Name, i, b.score(p, d.Name)})
 		}
-		for _, name := range products(b.Spec.Name) {
+		for _, name := range b.Spec.SizesBeside() {
 			all = append(all, candidate{Size, name, -1, b.score(p, name)})
 		}
 	}

@@ -113,7 +113,7 @@ func scoreForm(spec *op.Spec, pass op.Pass, form, target string) int {
 	if of, ok := strings.CutPrefix(target, "grad_"); ok {
 		return scoreGradient(spec, form, of)
 	}
-	return scoreIn(synonyms[spec.Name][target], form)
+	return scoreIn(spec.Synonyms[target], form)
 }
 
 func scoreIn(words, form string) int {
@@ -130,7 +130,7 @@ func scoreIn(words, form string) int {
 // scoreGradient says how well a form names the gradient of a tensor: dx, d_x, x_grad, dgamma, and for outputs
 // the upstream names.
 func scoreGradient(spec *op.Spec, form, of string) int {
-	names := append([]string{of}, strings.Fields(strings.ReplaceAll(synonyms[spec.Name][of], "|", " "))...)
+	names := append([]string{of}, strings.Fields(strings.ReplaceAll(spec.Synonyms[of], "|", " "))...)
 	for i, name := range names {
 		for _, pattern := range []string{"grad_" + name, "d" + name, "d_" + name, name + "_grad", "g" + name,
 			"grad" + name, "g_" + name, name + "_gradient"} {

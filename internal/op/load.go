@@ -57,7 +57,7 @@ func located(err error, file reflect.Type) error {
 // compile checks the parts in the order of the file, then that the shapes give cases.
 func (s *Spec) compile() error {
 	steps := []func() error{s.compileHead, s.compileDims, s.compileAttributes, s.compileTensors, s.compileBackward, s.compileContract,
-		s.compileFormulas, s.compileCheck, s.proveShapes}
+		s.compileFormulas, s.compileCheck, s.compileUsage, s.proveShapes}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err

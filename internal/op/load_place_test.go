@@ -17,7 +17,7 @@ func TestLoadSaysWhere(t *testing.T) {
 		return ":" + strconv.Itoa(strings.Count(string(text)[:strings.Index(string(text), part)], "\n")+1)
 	}
 	for _, c := range []struct{ old, new, line, want string }{
-		{`summary = "`, `sumary = "`, lineOf("summary = "), "unknown key sumary: want of absent, attributes"},
+		{`summary = "`, `sumary = "`, lineOf("summary = "), "unknown key sumary: want of absent, advice, attributes"},
 		{`type = "float"`, `typ = "float"`, lineOf(`type = "float"`), "unknown key attributes.typ: want of default, name, positive, type, values"},
 		{`type = "float"`, `type = "flot"`, lineOf(`name = "eps"`), `type "flot": want bool, int, float or enum`},
 		{`default = { fp32 = "fp32"`, `default = { fp32 = "fp33"`, lineOf("[contract]"), `contract "fp33"`},

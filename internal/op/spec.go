@@ -20,6 +20,12 @@ type Spec struct {
 	Check       CheckSpec       `toml:"check"`
 	Bench       []BenchSpec     `toml:"bench"`
 	Absent      []AbsentSpec    `toml:"absent"`
+	// Synonyms are what people call a tensor, size or attribute in kernels of their own, by its name: the likely
+	// first, after | weak ones, which often mean something else. The key "a * b" is a product of sizes, "a = b"
+	// several sizes that must be equal: one parameter may stand for either.
+	Synonyms map[string]string `toml:"synonyms"`
+	Advice   AdviceSpec        `toml:"advice"`
+	Torch    TorchSpec         `toml:"torch"`
 
 	require []Expression
 	shapes  []checkShape
@@ -141,6 +147,19 @@ type BenchSpec struct {
 	Dims       map[string]int64 `toml:"dims"`
 	Attributes map[string]any   `toml:"attributes"`
 	DTypes     []string         `toml:"dtypes"` // empty: every dtype of the operator
+}
+
+// AdviceSpec is what the author of a wrong kernel is told, half a sentence each.
+type AdviceSpec struct {
+	// SpecialNumbers is said where a kernel is right on ordinary numbers and wrong on others.
+	SpecialNumbers string `toml:"special_numbers"`
+}
+
+// TorchSpec is for those who call the operator from torch. Autocast says by device (cuda, cpu) what
+// torch.autocast does with torch's own operator of the kind: "fp32" or "lower"; without an entry the inputs are
+// widened to one dtype.
+type TorchSpec struct {
+	Autocast map[string]string `toml:"autocast"`
 }
 
 // AbsentSpec declares that a file of the operator is missing on purpose: Room is "cuda" or "triton".

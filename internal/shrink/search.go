@@ -58,7 +58,7 @@ type Search struct {
 func (s *Search) Find() Finding {
 	s.known = map[string]*record.Record{}
 	first := s.Suspect.Record
-	facts := advice.Facts{Operator: first.Case.Op, Pass: first.Case.Pass, DType: first.Case.DType,
+	facts := advice.Facts{SpecialNumbers: s.Spec.Advice.SpecialNumbers, Pass: first.Case.Pass, DType: first.Case.DType,
 		Distribution: first.Case.Distribution, Race: s.Suspect.Race, Formula: s.Spec.Formula,
 		Layout: layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python}
 	if first.Status == op.StatusFail {

@@ -90,8 +90,13 @@ func TestFindTellsNumbersFromSizes(t *testing.T) {
 		func(p Probe) bool { return p.Distribution != "normal" && p.Sizes["cols"] > 4 })
 	got := s.Find()
 	if cols := got.Record.Case.Dims.Get("cols"); cols != 5 ||
-		!strings.Contains(got.Advice, "on ordinary numbers this shape is right") {
-		t.Errorf("cols = %d, want 5; advice %q", cols, got.Advice)
+		!strings.Contains(got.Advice, "on ordinary numbers this shape is right") ||
+		!strings.Contains(got.Advice, s.Spec.Advice.SpecialNumbers) {
+		t.Errorf("cols = %d, want 5; advice %q, want the spec's", cols, got.Advice)
+	}
+	s.Spec = &op.Spec{Name: s.Spec.Name, Dims: s.Spec.Dims}
+	if got := s.Find(); !strings.Contains(got.Advice, "look for an exp") {
+		t.Errorf("without advice in the spec: %q", got.Advice)
 	}
 }
 

@@ -50,6 +50,8 @@ type operator struct {
 	Permits          []string          `json:"permits"`
 	Require          []string          `json:"require"`
 	Distributions    []string          `json:"distributions"`
+	// Autocast is what torch.autocast does with torch's own operator of the kind, by device.
+	Autocast map[string]string `json:"autocast"`
 }
 
 // Operators gives every operator of the catalogue as a JSON array.
@@ -76,7 +78,8 @@ func Operator(name string) (text string, err error) {
 
 func describe(s *op.Spec) operator {
 	d := operator{Name: s.Name, Summary: s.Summary, Formula: s.Formula, Source: s.Source, DTypes: s.DTypes, DefaultContracts: s.Contract.Default,
-		Permits: s.Contract.Permits, Require: s.Require, Distributions: s.Check.Distributions}
+		Permits: s.Contract.Permits, Require: s.Require, Distributions: s.Check.Distributions,
+		Autocast: s.Torch.Autocast}
 	for _, x := range s.Dims {
 		d.Dims = append(d.Dims, dim{x.Name, x.MayBeEmpty, x.Default})
 	}

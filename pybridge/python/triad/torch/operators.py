@@ -18,9 +18,6 @@ from triad.torch.direct import PLAIN, Plan, Plans, Step, no_second, plain, step
 from triad.torch.signature import DTYPES, Signature, check, default, depends, evaluate
 
 _TYPES = {"bool": "bool", "int": "int", "float": "float", "enum": "str"}
-_AUTOCAST = {"cuda": {"softmax": "fp32", "layernorm": "fp32", "flash_attention": "lower"}, "cpu": {"flash_attention": "lower"}}
-"""What torch.autocast does with torch's own operator of the kind on a device; the inputs of others are widened to one dtype."""
-
 
 PLANS = 10_000
 """How many calls, told apart by shapes, dtypes, attributes and implementation, are remembered ready to run."""
@@ -39,7 +36,7 @@ class Function:
         passes = [p["pass"] for p in spec["passes"]]
         self._backward = Signature(spec, "backward") if "backward" in passes else None
         self._attributes: list[Mapping[str, Any]] = spec["attributes"] or []
-        # A backward whose inputs are made of the operator's own tensors can be torch's gradient; fp8_gemm's are quantised anew by the caller.
+        # A backward whose inputs are made of the operator's own tensors can be torch's gradient; others are quantised anew by the caller.
         own = {t["name"] for t in [*self._forward.inputs, *self._forward.outputs]}
         upstream = {f"grad_{t['name']}" for t in self._forward.outputs}
         self.differentiable = self._backward is not None and all(t["name"] in own | upstream for t in self._backward.inputs)
@@ -336,7 +333,7 @@ class Function:
             raise UsageError(f"{self.name}: impl is {impl!r}: want the name of an implementation or a family, see {self.name}.implementations()")
         tensors, attributes = self._arguments(given if torch.compiler.is_compiling() else _unwrapped(given), keywords)
         kind = tensors[0].device.type
-        if kind in _AUTOCAST and torch.is_autocast_enabled(kind):
+        if kind in _AUTOCAST_DEVICES and torch.is_autocast_enabled(kind):
             with torch.autocast(kind, enabled=False):  # an implementation's own operators are not cast again
                 return self(*self._autocast(tensors, kind), impl=impl, **{n: v for n, v in attributes.items() if v is not None})
         flat, leading = self._flatten(tensors)
@@ -403,7 +400,7 @@ class Function:
 
     def _autocast(self, tensors: tuple[torch.Tensor, ...], kind: str) -> tuple[torch.Tensor, ...]:
         """Under torch.autocast the tensors of the case's dtype become what torch's own operator of the kind takes."""
-        rule = _AUTOCAST.get(kind, {}).get(self.name, "widest")
+        rule = (self._spec["autocast"] or {}).get(kind, "widest")  # of the spec's [torch]
         ours = [t["dtype"] == "" and x.dtype in (torch.float32, torch.float16, torch.bfloat16) for t, x in zip(self._forward.inputs, tensors)]
         dtype = torch.float32 if rule == "fp32" else torch.get_autocast_dtype(kind)
         if rule == "widest":

@@ -1,0 +1,76 @@
+package op
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// autocastDevices and autocastRules are the words of [torch] autocast.
+var (
+	autocastDevices = []string{"cpu", "cuda"}
+	autocastRules   = []string{"fp32", "lower"}
+)
+
+// compileUsage checks what the spec says for those who call the operator: [synonyms], [torch] and [[compile]].
+func (s *Spec) compileUsage() error {
+	if err := s.checkSynonyms(); err != nil {
+		return err
+	}
+	for _, device := range slices.Sorted(maps.Keys(s.Torch.Autocast)) {
+		rule := s.Torch.Autocast[device]
+		if !slices.Contains(autocastDevices, device) || !slices.Contains(autocastRules, rule) {
+			return fmt.Errorf("torch.autocast: %s = %q: want devices of %s and rules of %s", device, rule,
+				strings.Join(autocastDevices, ", "), strings.Join(autocastRules, ", "))
+		}
+	}
+	return nil
+}
+
+// checkSynonyms asks that the keys are names of the spec, products or equal sizes, and the values words.
+func (s *Spec) checkSynonyms() error {
+	for _, key := range slices.Sorted(maps.Keys(s.Synonyms)) {
+		isSizes := strings.ContainsAny(key, "*=")
+		for _, name := range strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune("*= ", r) }) {
+			if !s.isDim(name) && (isSizes || !s.isNamed(name)) {
+				return fmt.Errorf("synonyms: %q: %s is no dim, attribute or tensor of the forward; "+
+					"\"a * b\" and \"a = b\" are of dims", key, name)
+			}
+		}
+		strong, weak, _ := strings.Cut(s.Synonyms[key], "|")
+		words := append(strings.Fields(strong), strings.Fields(weak)...)
+		taken := map[string]bool{}
+		for _, word := range words {
+			if !identifier.MatchString(word) || taken[word] {
+				return fmt.Errorf("synonyms: %s: %q: want names of lower-case letters, digits and _, each once", key, word)
+			}
+			taken[word] = true
+		}
+		if len(words) == 0 {
+			return fmt.Errorf("synonyms: %s: want at least one word", key)
+		}
+	}
+	return nil
+}
+
+// isNamed says whether name is an attribute or a tensor of the forward.
+func (s *Spec) isNamed(name string) bool {
+	_, isInput := s.Input(name)
+	_, isOutput := s.Output(name)
+	_, isAttribute := s.attribute(name)
+	return isInput || isOutput || isAttribute
+}
+
+// SizesBeside lists what one parameter may stand for beside a dim: "a * b" is a product of sizes, "a = b" are
+// several sizes that must be equal.
+func (s *Spec) SizesBeside() []string {
+	var all []string
+	for name := range s.Synonyms {
+		if strings.ContainsAny(name, "*=") {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
