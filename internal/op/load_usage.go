@@ -25,7 +25,28 @@ func (s *Spec) compileUsage() error {
 				strings.Join(autocastDevices, ", "), strings.Join(autocastRules, ", "))
 		}
 	}
+	for i, c := range s.Compile {
+		if err := s.checkCompile(c); err != nil {
+			return fmt.Errorf("compile, entry %d: %w", i+1, err)
+		}
+	}
 	return nil
+}
+
+func (s *Spec) checkCompile(c CompileSpec) error {
+	for _, layout := range c.Layouts {
+		if layout != "contiguous" && layout != "transposed" {
+			return fmt.Errorf("layouts: %q: want contiguous or transposed", layout)
+		}
+	}
+	if err := each("dtypes", c.DTypes, s.DTypes); err != nil {
+		return err
+	}
+	pins, err := s.pinned(c.Attributes)
+	if err != nil {
+		return err
+	}
+	return s.prove(c.Dims, pins, c.DTypes)
 }
 
 // checkSynonyms asks that the keys are names of the spec, products or equal sizes, and the values words.

@@ -26,6 +26,7 @@ type Spec struct {
 	Synonyms map[string]string `toml:"synonyms"`
 	Advice   AdviceSpec        `toml:"advice"`
 	Torch    TorchSpec         `toml:"torch"`
+	Compile  []CompileSpec     `toml:"compile"`
 
 	require []Expression
 	shapes  []checkShape
@@ -160,6 +161,14 @@ type AdviceSpec struct {
 // widened to one dtype.
 type TorchSpec struct {
 	Autocast map[string]string `toml:"autocast"`
+}
+
+// CompileSpec is a size for which a test compiles the Triton kernels, without a GPU: one with full tiles.
+type CompileSpec struct {
+	Dims       map[string]int64 `toml:"dims"`
+	Attributes map[string]any   `toml:"attributes"`
+	DTypes     []string         `toml:"dtypes"`  // empty: the operator's last
+	Layouts    []string         `toml:"layouts"` // contiguous or transposed; empty: contiguous
 }
 
 // AbsentSpec declares that a file of the operator is missing on purpose: Room is "cuda" or "triton".

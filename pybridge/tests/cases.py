@@ -1,7 +1,8 @@
-"""Small ragged cases of the six operators: the tensors of one call, and its truth from the operator file's own reference in fp64."""
+"""Small ragged cases of every operator, made from its spec: the tensors of one call, and its truth from the operator file's own reference in fp64."""
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import torch
 
 from client import OPERATORS
-from tensors import DTYPES, NAMES
+from specs import Sizes, backward_inputs, quick_sizes, spec_of
+from tensors import DTYPES
 
 FP8_MAX = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0}
 
 
+@functools.cache
 def reference_of(op: str):
     """The operator file as a module, loaded here for its reference alone."""
     spec = importlib.util.spec_from_file_location(f"reference_{op}", OPERATORS / f"{op}.py")
@@ -27,21 +30,28 @@ class Case:
     """One size of an operator in one dtype."""
 
     op: str
-    dtype: str  # the case's name
+    sizes: Sizes
     inputs: list[torch.Tensor]
-    attributes: dict[str, Any] = field(default_factory=dict)
-    outputs: list[str] = field(default_factory=list)
-    output_dtype: torch.dtype | None = None
-    statistics: tuple[str, ...] = ()  # outputs that are fp32 whatever the dtype
+    drawn: dict[str, torch.Tensor] = field(default_factory=dict)  # in fp32, what quantised inputs were made from
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes by name."""
+        return self.sizes.attributes
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of all outputs, optional ones too."""
+        return [t["name"] for t in spec_of(self.op)["outputs"]]
+
+    def dtype_of(self, name: str) -> torch.dtype:
+        """What dtype an output has."""
+        return next(self.sizes.dtype_of(t) for t in spec_of(self.op)["outputs"] if t["name"] == name)
 
     def truth(self) -> list[torch.Tensor]:
         """The outputs in fp64."""
         value = reference_of(self.op).reference(*(t.double() for t in self.inputs), **self.attributes)
         return list(value) if isinstance(value, tuple) else [value]
-
-    def dtype_of(self, name: str) -> torch.dtype:
-        """What dtype an output has."""
-        return torch.float32 if name in self.statistics else self.output_dtype or self.inputs[0].dtype
 
 
 @dataclass
@@ -59,105 +69,84 @@ def _normal(generator: torch.Generator, dtype: torch.dtype, *shape: int) -> torc
     return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
-def forward_cases(op: str, dtype: str) -> list[Case]:
-    """The cases of an operator in a dtype."""
-    generator = torch.Generator().manual_seed(7)
-    return _MAKERS[op](generator, dtype)
-
-
-def _softmax(generator, dtype):
-    return [Case("softmax", dtype, [_normal(generator, DTYPES[dtype], *shape)], outputs=["y"]) for shape in ((3, 7), (33, 1023), (2, 4099), (1, 1))]
-
-
-def _layernorm(generator, dtype):
-    d = DTYPES[dtype]
-    return [Case("layernorm", dtype, [_normal(generator, d, r, c) + 1, 1 + _normal(generator, d, c) / 4, _normal(generator, d, c) / 4], {"eps": 1e-5},
-                 ["y", "mean", "rstd"], statistics=("mean", "rstd")) for r, c in ((3, 7), (130, 517))]
-
-
-def _swiglu(generator, dtype):
-    d = DTYPES[dtype]
-    return [Case("swiglu", dtype, [_normal(generator, d, *shape), _normal(generator, d, *shape)], outputs=["y"]) for shape in ((3, 7), (67, 1025))]
-
-
-def _rope(generator, dtype):
-    d, cases = DTYPES[dtype], []
-    for (b, s, hq, hk, dim), interleaved, offset in (((2, 5, 3, 1, 6), False, 0), ((1, 33, 4, 2, 128), True, 9)):
-        angle = torch.arange(offset + s + 3, dtype=torch.float64)[:, None] * 10000.0 ** (-2 * torch.arange(dim // 2, dtype=torch.float64) / dim)
-        cases.append(Case("rope", dtype, [_normal(generator, d, b, s, hq, dim), _normal(generator, d, b, s, hk, dim), angle.cos().float(), angle.sin().float()],
-                          {"interleaved": interleaved, "offset": offset}, ["q_out", "k_out"]))
-    return cases
-
-
-def quantise(x: torch.Tensor, dtype: torch.dtype, scaling: str, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """x [r, k] in fp8 with the scales of one operand: blocks are rows x 128."""
-    x = x.float()
-    if scaling == "tensor":
-        amax = x.abs().max().reshape(1)
-        full = amax
-    elif scaling == "row":
-        amax = x.abs().amax(1)
+def quantised(x: torch.Tensor, dtype: torch.dtype, scales: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+    """x [r, k] in an fp8 dtype and its scales, the shape of which says what a group is: all of x, a row, or 1 or 128 rows by 128 columns."""
+    if len(scales) == 1:
+        amax = torch.nn.functional.pad(x.abs(), (0, 1)).amax(1)  # a column of zeros: there may be none
+        amax = amax.amax().reshape(1) if scales == (1,) else amax
         full = amax[:, None]
     else:
+        rows = 1 if scales[0] == x.shape[0] else 128
         padded = torch.nn.functional.pad(x, (0, -x.shape[1] % 128, 0, -x.shape[0] % rows))
-        amax = padded.reshape(padded.shape[0] // rows, rows, -1, 128).abs().amax((1, 3))
+        amax = padded.reshape(padded.shape[0] // rows, rows, padded.shape[1] // 128, 128).abs().amax((1, 3))
         full = amax.repeat_interleave(rows, 0)[:x.shape[0]].repeat_interleave(128, 1)[:, :x.shape[1]]
     largest = FP8_MAX[dtype]
     return (x / (full / largest)).clamp(-largest, largest).to(dtype), amax / largest
 
 
-def _fp8_gemm(generator, dtype):
-    da, db = {"e4m3": ("e4m3", "e4m3"), "e5m2_e4m3": ("e5m2", "e4m3"), "e4m3_e5m2": ("e4m3", "e5m2")}[dtype]
-    cases = []
-    for (m, n, k), scaling, out in (((17, 33, 40), "tensor", "fp32"), ((130, 257, 700), "row", "bf16"), ((33, 200, 300), "block", "bf16"), ((16, 32, 64), "tensor", "fp16")):
-        a, scale_a = quantise(_normal(generator, torch.float32, m, k), DTYPES[da], scaling, 1)
-        b, scale_b = quantise(_normal(generator, torch.float32, n, k), DTYPES[db], scaling, 128)
-        cases.append(Case("fp8_gemm", dtype, [a, scale_a, b, scale_b], {"scaling": scaling, "out": out}, ["c"], DTYPES[out]))
-    return cases
+class Draw:
+    """Fills the tensors of a spec."""
+
+    def __init__(self, sizes: Sizes, seed: int, drawn: dict[str, torch.Tensor]):
+        self.sizes, self.drawn = sizes, dict(drawn)
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def source(self, name: str) -> torch.Tensor:
+        """What a quantised tensor is made from: an input, or the gradient of an output, in fp32."""
+        if name not in self.drawn:
+            spec = spec_of(self.sizes.op)
+            tensor = next(t for t in [*spec["inputs"], *spec["outputs"]] if t["name"] == name.removeprefix("grad_"))
+            self.drawn[name] = _normal(self.generator, torch.float32, *self.sizes.shape_of(tensor))
+        return self.drawn[name]
+
+    def quantised(self, tensor: dict[str, Any], among: list[dict[str, Any]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """The tensor "quantize [transposed] SOURCE by SCALE" and its scales."""
+        words = tensor["fill"].split()
+        x = self.source(words[-3])
+        scale = next(t for t in among if t["name"] == words[-1])
+        return quantised(x.T.contiguous() if words[1] == "transposed" else x, self.sizes.dtype_of(tensor), self.sizes.shape_of(scale))
+
+    def tensor(self, tensor: dict[str, Any], among: list[dict[str, Any]]) -> torch.Tensor:
+        """One tensor of the list among, as its fill says (internal/op/fill.go)."""
+        words, shape, dtype = tensor.get("fill", "").split(), self.sizes.shape_of(tensor), self.sizes.dtype_of(tensor)
+        kind = words[0] if words else ""
+        if kind == "quantize":
+            return self.quantised(tensor, among)[0]
+        if kind == "scale":
+            return self.quantised(next(t for t in among if t["name"] == words[-1]), among)[1]
+        if kind in ("cos", "sin"):
+            positions, half = shape
+            turns = 10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
+            return getattr(torch.arange(positions, dtype=torch.float64)[:, None] * turns, kind)().to(dtype)
+        plain = _normal(self.generator, torch.float64, *shape)
+        return {"": plain, "weight": 1 + plain / 4, "bias": plain / 4}[kind].to(dtype)
 
 
-def _flash_attention(generator, dtype):
-    d, cases = DTYPES[dtype], []
-    for (b, hq, hkv, sq, sk, dim), causal in (((2, 4, 2, 37, 150, 40), True), ((1, 2, 2, 33, 17, 16), True), ((1, 3, 1, 5, 140, 64), False)):
-        cases.append(Case("flash_attention", dtype, [_normal(generator, d, b, hq, sq, dim), _normal(generator, d, b, hkv, sk, dim), _normal(generator, d, b, hkv, sk, dim)],
-                          {"causal": causal, "scale": float(torch.tensor(dim ** -0.5))}, ["o", "lse"], statistics=("lse",)))
-    return cases
+def forward_cases(op: str, dtype: str) -> list[Case]:
+    """The cases of an operator in a dtype, without those whose results are zero by nature: a rounding error would be all there is."""
+    return [case_of(s) for s in quick_sizes(op, dtype) if not s.trivial() or 0 in s.dims.values()]
 
 
-_MAKERS = {"softmax": _softmax, "layernorm": _layernorm, "swiglu": _swiglu, "rope": _rope, "fp8_gemm": _fp8_gemm, "flash_attention": _flash_attention}
+def case_of(sizes: Sizes) -> Case:
+    """The case of some sizes, with normal data."""
+    inputs, draw = spec_of(sizes.op)["inputs"], Draw(sizes, 7, {})
+    return Case(sizes.op, sizes, [draw.tensor(t, inputs) for t in inputs], draw.drawn)
 
 
 def backward_of(case: Case) -> Backward:
     """The backward of a case with a normal upstream gradient. Saved tensors are the truth rounded once; the gradients follow from them."""
-    generator = torch.Generator().manual_seed(11)
-    module, out = reference_of(case.op), dict(zip(case.outputs, case.truth()))
-    dtype = case.inputs[0].dtype
-    upstream = {n: _normal(generator, dtype if dtype.itemsize > 1 else torch.float32, *t.shape) for n, t in out.items() if n not in case.statistics}
-    saved = {n: t.to(case.dtype_of(n)) for n, t in out.items()}
-    x = case.inputs
-    if case.op == "fp8_gemm":
-        return _fp8_backward(case, module, upstream["c"])
-    taken = {
-        "softmax": lambda: [saved["y"], upstream["y"]],
-        "layernorm": lambda: [x[0], x[1], saved["mean"], saved["rstd"], upstream["y"]],
-        "swiglu": lambda: [*x, upstream["y"]],
-        "rope": lambda: [x[2], x[3], upstream["q_out"], upstream["k_out"]],
-        "flash_attention": lambda: [*x, saved["o"], saved["lse"], upstream["o"]],
-    }[case.op]()
-    truth = module.reference_backward(*(t.double() for t in taken), **case.attributes)
-    names = max((i.gradients for i in module.IMPLEMENTATIONS), key=len)
-    truth = list(truth) if isinstance(truth, tuple) else [truth]
-    return Backward(taken, [*x, *upstream.values()], list(names), truth, [x[i].dtype for i in module.DIFFERENTIABLE])
-
-
-def _fp8_backward(case: Case, module, g: torch.Tensor) -> Backward:
-    (a, scale_a, b, scale_b), scaling = case.inputs, case.attributes["scaling"]
-    wide = [module._dequantised(t, s, scaling, rows, torch.float64) for t, s, rows in ((a, scale_a, 1), (b, scale_b, 128))]
-    taken = []
-    for t, dtype, rows in ((g, torch.float8_e5m2, 1), (wide[1].T, torch.float8_e4m3fn, 128), (g.T, torch.float8_e5m2, 1), (wide[0].T, torch.float8_e4m3fn, 128)):
-        taken += quantise(t.contiguous(), dtype, scaling, rows)
-    truth = module.reference_backward(*(t.double() for t in taken), **case.attributes)
-    return Backward(taken, taken, ["grad_a", "grad_b"], list(truth), [case.output_dtype] * 2)
+    spec, draw = spec_of(case.op), Draw(case.sizes, 11, case.drawn)
+    saved = {n: t.to(case.dtype_of(n)) for n, t in zip(case.outputs, case.truth())}
+    given = dict(zip((t["name"] for t in spec["inputs"]), case.inputs)) | saved
+    among = backward_inputs(case.op)
+    declared = {t["name"]: t for t in spec["backward"].get("tensors", [])}
+    upstream = {t["name"]: draw.tensor(t | {"fill": ""}, among) for t in among if t["name"].startswith("grad_") and t["name"] not in declared}
+    taken = [upstream[t["name"]] if t["name"] in upstream else given[t["name"]] if t["name"] in given else draw.tensor(t, among) for t in among]
+    truth = reference_of(case.op).reference_backward(*(t.double() for t in taken), **case.attributes)
+    like = {f"grad_{t['name']}": t for t in spec["inputs"]} | declared
+    names = spec["backward"]["outputs"]
+    return Backward(taken, [*case.inputs, *upstream.values()] if upstream else taken, names, list(truth) if isinstance(truth, tuple) else [truth],
+                    [case.sizes.dtype_of(like[n]) for n in names])
 
 
 def largest_error(got: torch.Tensor, truth: torch.Tensor) -> float:
@@ -176,4 +165,4 @@ def largest_error(got: torch.Tensor, truth: torch.Tensor) -> float:
 BOUND = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 """What largest_error may be, by the dtype of the output: a few roundings in it, not a verdict."""
 
-__all__ = ["BOUND", "Backward", "Case", "NAMES", "backward_of", "forward_cases", "largest_error", "quantise", "reference_of"]
+__all__ = ["BOUND", "DTYPES", "Backward", "Case", "backward_of", "case_of", "forward_cases", "largest_error", "quantised", "reference_of"]

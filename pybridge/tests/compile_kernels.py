@@ -1,8 +1,9 @@
-"""Compiles every Triton kernel of the operator files for a GPU, without one: the tiles and types of real calls, down to machine code.
+"""Compiles every Triton kernel of the operator files for a GPU, without one: the sizes of [[compile]] in their specs, down to machine code.
 
     python compile_kernels.py sm_90 [OP...]
 
-Prints one JSON line a compiled kernel: op, kernel, dtype, shared_bytes, seconds. Calls that the rows decline on such a GPU are left out. Runs in a process of its own, without the interpreter.
+Prints one JSON line a compiled kernel: op, kernel, dtype, shared_bytes, seconds. For a call that a row declines on such a
+GPU the line has op, row, pass, dtype, declined. Runs in a process of its own, without the interpreter.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ os.environ.pop("TRITON_INTERPRET", None)
 from client import OPERATORS  # noqa: E402
 
 import implementation  # noqa: E402
+from described import described  # noqa: E402
+from specs import Sizes, backward_inputs, compiled_sizes, spec_of  # noqa: E402
 
 import torch  # noqa: E402
 import triton  # noqa: E402
@@ -48,8 +51,8 @@ def load(op: str, calls: list):
     return module
 
 
-def compile_call(kernel, args: tuple, options: dict, target: GPUTarget):
-    """Compiles a recorded call. An integer 1 is a constant there, as Triton makes it one at a launch."""
+def source_of(kernel, args: tuple, options: dict) -> tuple[ASTSource, dict]:
+    """What a recorded call compiles, and the options of the compiler. An integer 1 is a constant there, as Triton makes it one at a launch."""
     values = dict(zip(kernel.arg_names, args)) | {n: v for n, v in options.items() if n in kernel.arg_names}
     constants = {p.name for p in kernel.params if p.is_constexpr} | {n for n, v in values.items() if isinstance(v, int) and v == 1}
     signature = {}
@@ -58,55 +61,55 @@ def compile_call(kernel, args: tuple, options: dict, target: GPUTarget):
         signature[name] = ("constexpr" if name in constants else TYPES[value.dtype] if isinstance(value, torch.Tensor) else "fp32" if isinstance(value, float)
                            else "i32" if abs(value) < 2**31 else "i64")
     source = ASTSource(kernel, signature=signature, constexprs={n: values[n] for n in constants})
-    return triton.compile(source, target=target, options={n: v for n, v in options.items() if n not in kernel.arg_names})
+    return source, {n: v for n, v in options.items() if n not in kernel.arg_names}
 
 
-def calls_of(op: str, dtype: torch.dtype) -> list:
-    """The kernels that the Triton rows launch for sizes with full tiles."""
+def tensor_of(size: Sizes, tensor: dict, layout: str) -> torch.Tensor:
+    """A tensor of the spec without values that matter. A transposed layout exchanges the last two strides where the operator may meet that."""
+    x = torch.zeros(size.shape_of(tensor)).to(size.dtype_of(tensor))
+    strided = tensor.get("differentiable") or tensor.get("strided")
+    return x.mT.contiguous().mT if layout == "transposed" and strided and x.dim() > 1 else x
+
+
+def calls_of(op: str, size: Sizes, layout: str) -> tuple[list, list]:
+    """The kernels that the Triton rows launch for a size, and what the rows decline: (row, pass, why)."""
     calls: list = []
-    module = load(op, calls)
-    x, n = torch.zeros(512, 2048, dtype=dtype) if dtype.itemsize > 1 else None, torch.zeros(512)
-    if op == "softmax":
-        for wide in (x, torch.zeros(2, 131072, dtype=dtype)):
-            module.forward_row(wide), module.backward_row(wide, wide)
-        module.forward_online(x), module.backward_online(x, x)
-    elif op == "layernorm":
-        w = torch.zeros(2048, dtype=dtype)
-        module.forward(x, w, w, eps=1e-5), module.backward(x, w, n, n, x, eps=1e-5)
-    elif op == "swiglu":
-        for g in (x, x.T):
-            module.forward(g, x.view(g.shape)), module.backward(g, x.view(g.shape), g)
-    elif op == "rope":
-        q, table = torch.zeros(2, 64, 8, 128, dtype=dtype), torch.zeros(100, 64)
-        module.forward(q, q, table, table, interleaved=False, offset=3), module.backward(table, table, q, q, interleaved=True, offset=3)
-    elif op == "fp8_gemm":
-        for scaling, scale, other in (("tensor", torch.zeros(1), torch.float8_e5m2), ("row", n, dtype), ("block", torch.zeros(512, 16), dtype)):
-            a, b = torch.zeros(512, 2048).to(dtype), torch.zeros(512, 2048).to(other)
-            if module._accepts_triton("forward", a, scale, b, scale, scaling=scaling, out="bf16"):
+    declined: list = []
+    for row in load(op, calls).IMPLEMENTATIONS:
+        if not row.name.startswith("triton/"):
+            continue
+        for direction, specs in (("forward", spec_of(op)["inputs"]), ("backward", backward_inputs(op))):
+            function = row.function(direction)
+            if function is None or size.dtype not in row.dtypes_of(direction):
                 continue
-            module.forward_tiled(a, scale, b, scale, scaling=scaling, out="bf16"), module.forward_splitk(a, scale, b, scale, scaling=scaling, out="bf16")
-    else:
-        for head_dim, causal in ((128, True), (256, False)):
-            q, k, lse = torch.zeros(1, 4, 512, head_dim, dtype=dtype), torch.zeros(1, 2, 512, head_dim, dtype=dtype), torch.zeros(1, 4, 512)
-            if module._accepts_tiled("forward", q, k, k, causal=causal, scale=0.1):
-                continue
-            module.forward(q, k, k, causal=causal, scale=0.1), module.backward(q, k, k, q, lse, q, causal=causal, scale=0.1)
-    return calls
-
-
-DTYPES = {"fp8_gemm": (torch.float8_e4m3fn,), "flash_attention": (torch.bfloat16, torch.float32)}
+            tensors = [tensor_of(size, t, layout) for t in specs]
+            why = row.accepts and row.accepts(direction, *described(tensors), **size.attributes)
+            if why:
+                declined.append((row.name, direction, why))
+            else:
+                function(*tensors, **size.attributes)
+    return calls, declined
 
 
 def main() -> None:
     arch, ops = int(sys.argv[1].removeprefix("sm_")), sys.argv[2:] or sorted(p.stem for p in OPERATORS.glob("*.py"))
     implementation.capability = lambda device: divmod(arch, 10)
     for op in ops:
-        for dtype in DTYPES.get(op, (torch.bfloat16,)):
-            for kernel, args, options in calls_of(op, dtype):
+        seen = set()
+        for size, layout in compiled_sizes(op):
+            calls, declined = calls_of(op, size, layout)
+            for row, direction, why in declined:
+                print(json.dumps({"op": op, "row": row, "pass": direction, "dtype": size.dtype, "declined": why}), flush=True)
+            for kernel, args, options in calls:
+                source, options = source_of(kernel, args, options)
+                key = (kernel.__name__, str(source.signature), str(source.constants), str(options))
+                if key in seen:
+                    continue
+                seen.add(key)
                 begin = time.perf_counter()
-                done = compile_call(kernel, args, options, GPUTarget("cuda", arch, 32))
+                done = triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
                 assert done.asm["cubin"]
-                print(json.dumps({"op": op, "kernel": kernel.__name__, "dtype": str(dtype), "shared_bytes": done.metadata.shared,
+                print(json.dumps({"op": op, "kernel": kernel.__name__, "dtype": size.dtype, "shared_bytes": done.metadata.shared,
                                   "seconds": round(time.perf_counter() - begin, 2)}), flush=True)
 
 
