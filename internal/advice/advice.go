@@ -15,17 +15,17 @@ import (
 
 // Facts are what the search for the smallest failing case established about a wrong function.
 type Facts struct {
-	Formula      string // of the operator's forward
+	Formula string // of the operator's forward
 	// SpecialNumbers is the spec's advice where only special numbers are wrong; "" where it has none.
 	SpecialNumbers string
-	Layout       string // of what the pass takes and gives: "a [m, k], b [n, k], c [m, n]"
-	Pass         op.Pass
-	Status       op.Status
-	DType        string
-	Distribution string
-	Message      string  // of the smallest failing case
-	ULP          float64 // the largest error there, in units in the last place; NaN or infinite where a class is wrong
-	Python       bool    // the function is one of Python
+	Layout         string // of what the pass takes and gives: "a [m, k], b [n, k], c [m, n]"
+	Pass           op.Pass
+	Status         op.Status
+	DType          string
+	Distribution   string
+	Message        string  // of the smallest failing case
+	ULP            float64 // the largest error there, in units in the last place; NaN or infinite where a class is wrong
+	Python         bool    // the function is one of Python
 	// Race: some case ended as a RACE. NoBarrier: shared memory is used, and no __syncthreads() stands in the
 	// file.
 	Race, NoBarrier bool

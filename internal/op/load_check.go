@@ -128,6 +128,14 @@ func (s *Spec) proveShapes() error {
 			return fmt.Errorf("check.shapes, entry %d: %w", i+1, err)
 		}
 	}
+	for i, dims := range slices.Concat([]map[string]int64{s.Check.Truth.Sampled}, s.Check.Truth.ByRows) {
+		if dims == nil {
+			continue
+		}
+		if err := s.prove(dims, nil, nil); err != nil {
+			return fmt.Errorf("check.truth, shape %d: %w", i+1, err)
+		}
+	}
 	for _, b := range s.Bench {
 		pins, err := s.pinned(b.Attributes)
 		if err == nil && b.Name == "" {

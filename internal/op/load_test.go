@@ -93,6 +93,8 @@ var badSpecs = []struct{ from, to, want string }{
 	{`["fp32", "bf16"]`, `["fp32", "bf17"]`, `dtype "bf17"`},
 	{`["fp32", "bf16"]`, `[]`, "at least one"},
 	{`[[bench]]`, "[[absent]]\nroom = \"attic\"\nreason = \"none\"\n[[bench]]", "want cuda or triton"},
+	{`[[bench]]`, "[check.truth]\nsampled = { rows = 5 }\n[[bench]]", "check.truth, shape 1: "},
+	{`[[bench]]`, "[check.truth]\nby_rows = [{ rows = 4, groups = 2 }, { rows = 4 }]\n[[bench]]", "check.truth, shape 3: "},
 	{`[[bench]]`, "[[compile]]\ndims = { rows = 5 }\n[[bench]]", "compile, entry 1: "},
 	{`[[bench]]`, "[[compile]]\ndims = { rows = 4, groups = 2 }\nlayouts = [\"sliced\"]\n[[bench]]",
 		"want contiguous or transposed"},

@@ -139,7 +139,16 @@ type CheckSpec struct {
 	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among zeros.
 	Integers string           `toml:"integers"`
 	Trivial  TrivialSpec      `toml:"trivial"`
+	Truth    TruthShapes      `toml:"truth"`
 	Shapes   []map[string]any `toml:"shapes"`
+}
+
+// TruthShapes are for the tests of the operator's truth. Sampled is a shape of which a sample of rows leaves
+// something out; without it those of the quick level are taken. ByRows are shapes whose runs of judged elements are
+// whole rows, single rows, and parts of rows: for a truth that can be computed row by row.
+type TruthShapes struct {
+	Sampled map[string]int64   `toml:"sampled"`
+	ByRows  []map[string]int64 `toml:"by_rows"`
 }
 
 // BenchSpec is one point that is timed.

@@ -12,35 +12,14 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// rowShapes are shapes whose runs of judged elements are whole rows, single rows, and parts of rows that end within a run.
-var rowShapes = map[string][]op.Dims{
-	"softmax": rowsAndColsOf([2]int64{7000, 5}, [2]int64{70, 1030}, [2]int64{2, 32768}, [2]int64{2, 70001}),
-	// The gradients of layernorm's parameters are no rows: they are computed at once.
-	"layernorm": rowsAndColsOf([2]int64{7000, 5}, [2]int64{2, 70001}),
-	"swiglu":    rowsAndColsOf([2]int64{7000, 5}, [2]int64{2, 70001}),
-	"rope": {{{Name: "batch", Value: 2}, {Name: "seq", Value: 70}, {Name: "heads_q", Value: 5}, {Name: "heads_k", Value: 2}, {Name: "head_dim", Value: 96},
-		{Name: "max_pos", Value: 80}}},
-}
-
-func rowsAndColsOf(shapes ...[2]int64) []op.Dims {
-	var all []op.Dims
-	for _, s := range shapes {
-		all = append(all, op.Dims{{Name: "rows", Value: s[0]}, {Name: "cols", Value: s[1]}})
-	}
-	return all
-}
-
 // byRowCases calls test with every case of the operators whose truth can be computed row by row, its inputs, and a contract.
 func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract string, in []tensor.Tensor)) {
 	for _, o := range truth.All() {
-		if o.ByRows() != (len(rowShapes[o.Spec.Name]) > 0) {
-			t.Fatalf("%s: by rows %v, and %d shapes to try", o.Spec.Name, o.ByRows(), len(rowShapes[o.Spec.Name]))
+		shapes := o.Spec.Check.Truth.ByRows
+		if o.ByRows() != (len(shapes) > 0) {
+			t.Fatalf("%s: by rows %v, and %d shapes in [check.truth] by_rows", o.Spec.Name, o.ByRows(), len(shapes))
 		}
-		for i, shape := range rowShapes[o.Spec.Name] {
-			dims := map[string]int64{}
-			for _, d := range shape {
-				dims[d.Name] = d.Value
-			}
+		for i, dims := range shapes {
 			options := op.Options{Level: op.LevelQuick, Dims: dims}
 			if i > 0 { // what a distribution does is seen on the first shape
 				options.Distributions, options.Layouts = []string{"normal"}, []string{"contiguous"}

@@ -13,7 +13,7 @@ import (
 
 // Relation is something that holds of an operator whatever its inputs are: of one output (an invariant, which needs no further call), or
 // between the outputs of two calls whose inputs are related (a metamorphic relation). Gate G6 asks for it. The files of the operators declare
-// theirs: var _ = truth.Relate("softmax", truth.Relation{...}).
+// theirs: var _ = truth.Relate("scale", truth.Relation{...}).
 type Relation struct {
 	Name    string   // what holds, in words: "each row adds up to 1"
 	Pass    op.Pass  //
@@ -29,6 +29,9 @@ type Relation struct {
 	Second func(c op.Case, first Inputs) (op.Case, []tensor.Tensor)
 	// OfSample says that the invariant can be stated of a sample alone: of the elements that Target.Index names.
 	OfSample bool
+	// ToTheBit says that the relation sees what no gate before does: an output that is right within its interval, but
+	// one ulp away from what the relation says of two calls. A test asks for that. A leak of masked keys is the example.
+	ToTheBit bool
 	// States puts the relation into numbers for one of its outputs.
 	States func(r *Related, output string) judge.Statement
 }

@@ -84,31 +84,13 @@ func TestRelationsReject(t *testing.T) {
 	}
 }
 
-// toTheBit are the relations that see what no gate before does: an output that is right within its interval, but one ulp away from what the
-// relation says of two calls. A leak of masked keys is the first.
-var toTheBit = map[string][]string{
-	"flash_attention": {"keys and values that are masked do not show", "doubled values double the output", "the values do not show in lse",
-		"keys and values that are masked do not show in the gradient of q", "a doubled upstream gradient doubles the gradients"},
-	"fp8_gemm": {"doubled scales of a double the product", "halved scales of b halve the product", "doubled scales of the upstream gradient double the gradients",
-		"halved scales of b halve the gradient of a", "the gradient of b does not depend on b"},
-	"layernorm": {"a doubled upstream gradient doubles the gradients"},
-	"rope":      {"position 0 stays what it is", "doubled inputs double the outputs", "a doubled upstream gradient doubles the gradients"},
-	"softmax":   {"a doubled upstream gradient doubles the gradient"},
-	"swiglu": {"a doubled up doubles the output", "a doubled upstream gradient doubles the gradients", "a doubled up doubles the gradient of gate",
-		"the gradient of up does not depend on up"},
-}
-
 // An answer that G0 to G5 accept, one element of which is one ulp off, is rejected by the relations that hold bit for bit.
 func TestOneUlpBreaksWhatHoldsBitForBit(t *testing.T) {
-	for name, list := range toTheBit {
-		t.Run(name, func(t *testing.T) {
-			o, err := truth.Get(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, o := range truth.All() {
+		t.Run(o.Spec.Name, func(t *testing.T) {
 			seen := map[string]bool{}
 			truthtest.RelatedCases(t, o, func(r truth.Relation, c op.Case, calls []truth.Call) {
-				if !slices.Contains(list, r.Name) {
+				if !r.ToTheBit {
 					return
 				}
 				for _, output := range r.Outputs {
@@ -117,9 +99,9 @@ func TestOneUlpBreaksWhatHoldsBitForBit(t *testing.T) {
 					}
 				}
 			})
-			for _, r := range truth.Relations(name) {
+			for _, r := range truth.Relations(o.Spec.Name) {
 				for _, output := range r.Outputs {
-					if slices.Contains(list, r.Name) && !seen[fmt.Sprint(r.Pass, r.Name, output)] {
+					if r.ToTheBit && !seen[fmt.Sprint(r.Pass, r.Name, output)] {
 						t.Errorf("%v %q: no element of %s one ulp off is accepted by the gates before and rejected by it", r.Pass, r.Name, output)
 					}
 				}

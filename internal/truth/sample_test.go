@@ -3,6 +3,7 @@ package truth_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"triad/internal/judge"
@@ -13,33 +14,24 @@ import (
 	"triad/internal/workload"
 )
 
-// SampledShapes are shapes of which a sample leaves something out.
-var SampledShapes = map[string]op.Dims{
-	"softmax":   {{Name: "rows", Value: 90}, {Name: "cols", Value: 33}},
-	"layernorm": {{Name: "rows", Value: 90}, {Name: "cols", Value: 33}},
-	"swiglu":    {{Name: "rows", Value: 90}, {Name: "cols", Value: 33}},
-	"rope": {{Name: "batch", Value: 1}, {Name: "seq", Value: 30}, {Name: "heads_q", Value: 4}, {Name: "heads_k", Value: 3}, {Name: "head_dim", Value: 16},
-		{Name: "max_pos", Value: 40}},
-	"fp8_gemm": {{Name: "m", Value: 90}, {Name: "n", Value: 80}, {Name: "k", Value: 100}},
-	"flash_attention": {{Name: "batch", Value: 1}, {Name: "heads_q", Value: 4}, {Name: "heads_kv", Value: 2}, {Name: "seq_q", Value: 45}, {Name: "seq_kv", Value: 51},
-		{Name: "head_dim", Value: 8}},
-}
-
-// sampledOutputs are the outputs that have rows to choose from.
-var sampledOutputs = map[string][]string{
-	"softmax": {"y", "grad_x"}, "layernorm": {"y", "mean", "rstd", "grad_x"}, "swiglu": {"y", "grad_gate", "grad_up"}, "rope": {"q_out", "k_out", "grad_q", "grad_k"},
-	"fp8_gemm": {"c", "grad_a", "grad_b"}, "flash_attention": {"o", "lse", "grad_q", "grad_k", "grad_v"},
+// sampledOutputs are the outputs of a pass that have rows to choose from: matrices, and vectors with an element for each row of the first output.
+func sampledOutputs(s *op.Spec, pass op.Pass) []string {
+	_, outputs := s.Tensors(pass)
+	rows, _, _ := strings.Cut(outputs[0].ShapeText(), ",")
+	var names []string
+	for _, o := range outputs {
+		if text := o.ShapeText(); strings.Contains(text, ",") || strings.TrimSuffix(text, "]") == rows {
+			names = append(names, o.Name)
+		}
+	}
+	return names
 }
 
 // TestSampledTruthIsPartOfTheWhole: what is computed for the rows and columns of a sample is what the whole truth has there, bit for bit, for every
 // operator, pass, dtype, attribute and contract.
 func TestSampledTruthIsPartOfTheWhole(t *testing.T) {
 	for _, o := range truth.All() {
-		dims := map[string]int64{}
-		for _, d := range SampledShapes[o.Spec.Name] {
-			dims[d.Name] = d.Value
-		}
-		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Dims: dims})
+		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Dims: o.Spec.Check.Truth.Sampled})
 		if err != nil || len(plan.Cases) == 0 {
 			t.Fatalf("%s: %d cases, %v", o.Spec.Name, len(plan.Cases), err)
 		}
@@ -65,9 +57,11 @@ func TestSampledTruthIsPartOfTheWhole(t *testing.T) {
 				}
 			}
 		}
-		for _, name := range sampledOutputs[o.Spec.Name] {
-			if !partial[name] {
-				t.Errorf("%s: no case had a sample of %s", o.Spec.Name, name)
+		for _, pass := range o.Spec.Passes() {
+			for _, name := range sampledOutputs(o.Spec, pass) {
+				if !partial[name] {
+					t.Errorf("%s: no case had a sample of %s: [check.truth] sampled names larger sizes", o.Spec.Name, name)
+				}
 			}
 		}
 	}

@@ -262,13 +262,7 @@ func allowancesNow(t *testing.T) map[string]string {
 // versionCases are one shape of an operator in every pass, dtype, distribution of the list, and value of an attribute that is a word.
 func versionCases(t *testing.T, spec *op.Spec) []op.Case {
 	t.Helper()
-	dims := map[string]int64{}
-	for _, d := range SampledShapes[spec.Name] {
-		dims[d.Name] = d.Value
-	}
-	if _, ok := dims["k"]; ok {
-		dims["k"] = 150 // sums are promoted every 128
-	}
+	dims := spec.Check.Truth.Sampled
 	var cases []op.Case
 	for _, pass := range spec.Passes() {
 		saved := []string{""}

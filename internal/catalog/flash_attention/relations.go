@@ -16,7 +16,7 @@ var _ = truth.Relate("flash_attention",
 		Outputs: []string{"o"}, Applies: seesKeys, OfSample: true, States: betweenValues,
 	},
 	truth.Relation{
-		Name: "keys and values that are masked do not show", Pass: op.Forward, Outputs: []string{"o", "lse"},
+		Name: "keys and values that are masked do not show", ToTheBit: true, Pass: op.Forward, Outputs: []string{"o", "lse"},
 		Applies: hidesKeys, Second: hiddenChanged, States: unmoved,
 	},
 	truth.Relation{
@@ -24,11 +24,11 @@ var _ = truth.Relate("flash_attention",
 		Applies: seesKeys, Second: constantValues, States: isConstant,
 	},
 	truth.Relation{
-		Name: "doubled values double the output", Pass: op.Forward, Outputs: []string{"o"}, Applies: seesKeys,
+		Name: "doubled values double the output", ToTheBit: true, Pass: op.Forward, Outputs: []string{"o"}, Applies: seesKeys,
 		Second: truth.ScaledBy(2, "v"), States: truth.Scales(2),
 	},
 	truth.Relation{
-		Name: "the values do not show in lse", Pass: op.Forward, Outputs: []string{"lse"}, Applies: seesKeys,
+		Name: "the values do not show in lse", ToTheBit: true, Pass: op.Forward, Outputs: []string{"lse"}, Applies: seesKeys,
 		Second: truth.ScaledBy(2, "v"), States: truth.Stays,
 	},
 	truth.Relation{
@@ -44,11 +44,11 @@ var _ = truth.Relate("flash_attention",
 		Outputs: []string{"grad_v"}, Applies: recomputesWeights, States: valueGradients,
 	},
 	truth.Relation{
-		Name: "keys and values that are masked do not show in the gradient of q", Pass: op.Backward,
+		Name: "keys and values that are masked do not show in the gradient of q", ToTheBit: true, Pass: op.Backward,
 		Outputs: []string{"grad_q"}, Applies: hidesKeys, Second: hiddenChanged, States: unmoved,
 	},
 	truth.Relation{
-		Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward,
+		Name: "a doubled upstream gradient doubles the gradients", ToTheBit: true, Pass: op.Backward,
 		Outputs: []string{"grad_q", "grad_k", "grad_v"}, Applies: seesKeys,
 		Second: truth.ScaledBy(2, "grad_o"), States: truth.Scales(2),
 	},

@@ -9,12 +9,12 @@ import (
 
 var _ = truth.Relate("fp8_gemm",
 	truth.Relation{
-		Name: "doubled scales of a double the product", Pass: op.Forward, Outputs: []string{"c"},
+		Name: "doubled scales of a double the product", ToTheBit: true, Pass: op.Forward, Outputs: []string{"c"},
 		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(2, "scale_a"),
 		States: truth.Scales(2),
 	},
 	truth.Relation{
-		Name: "halved scales of b halve the product", Pass: op.Forward, Outputs: []string{"c"},
+		Name: "halved scales of b halve the product", ToTheBit: true, Pass: op.Forward, Outputs: []string{"c"},
 		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0.5, "scale_b"),
 		States: truth.Scales(0.5),
 	},
@@ -28,17 +28,17 @@ var _ = truth.Relate("fp8_gemm",
 		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0, "a"), States: productZero,
 	},
 	truth.Relation{
-		Name: "doubled scales of the upstream gradient double the gradients", Pass: op.Backward,
+		Name: "doubled scales of the upstream gradient double the gradients", ToTheBit: true, Pass: op.Backward,
 		Outputs: []string{"grad_a", "grad_b"}, Applies: truth.HasElements(1, "m", "n", "k"),
 		Second: truth.ScaledBy(2, "scale_g", "scale_gt"), States: truth.Scales(2),
 	},
 	truth.Relation{
-		Name: "halved scales of b halve the gradient of a", Pass: op.Backward, Outputs: []string{"grad_a"},
+		Name: "halved scales of b halve the gradient of a", ToTheBit: true, Pass: op.Backward, Outputs: []string{"grad_a"},
 		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0.5, "scale_bt"),
 		States: truth.Scales(0.5),
 	},
 	truth.Relation{
-		Name: "the gradient of b does not depend on b", Pass: op.Backward, Outputs: []string{"grad_b"},
+		Name: "the gradient of b does not depend on b", ToTheBit: true, Pass: op.Backward, Outputs: []string{"grad_b"},
 		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0.5, "scale_bt"),
 		States: truth.Stays,
 	},

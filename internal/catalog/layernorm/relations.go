@@ -44,7 +44,7 @@ var _ = truth.Relate("layernorm",
 		Applies: truth.HasElements(1, "rows"), States: gradientCancels,
 	},
 	truth.Relation{
-		Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward,
+		Name: "a doubled upstream gradient doubles the gradients", ToTheBit: true, Pass: op.Backward,
 		Outputs: []string{"grad_x", "grad_weight", "grad_bias"}, Applies: truth.HasElements(1, "rows"),
 		Second: truth.ScaledBy(2, "grad_y"), States: truth.Scales(2),
 	},

@@ -46,7 +46,7 @@ var _ = truth.Relate("softmax",
 		Applies: truth.HasElements(1, "rows", "cols"), States: gradientCancels,
 	},
 	truth.Relation{
-		Name: "a doubled upstream gradient doubles the gradient", Pass: op.Backward,
+		Name: "a doubled upstream gradient doubles the gradient", ToTheBit: true, Pass: op.Backward,
 		Outputs: []string{"grad_x"}, Applies: truth.HasElements(1, "rows", "cols"),
 		Second: truth.ScaledBy(2, "grad_y"), States: truth.Scales(2),
 	},
