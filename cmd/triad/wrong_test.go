@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"triad/internal/need"
 	"triad/internal/op"
 	"triad/internal/session"
@@ -34,177 +36,71 @@ type output struct {
 	Worst                        *struct{ Index []int64 }
 }
 
-// rejection is how a planted bug must end: with this status in at least one case, by this gate where the judge rejects it, in these words,
-// at this place, and never with another bad status than that or FAIL.
+// planted says how the planted bugs of an operator must end: testdata/wrong/OP.toml, beside OP.cu and OP.py that hold them.
+type planted struct {
+	DTypes            []string
+	Forward, Backward map[string]rejection // by implementation
+}
+
+// rejection is how one must end: with this status in at least one case, by this gate where the judge rejects it, in these words, at this
+// place, and never with another bad status than that or FAIL.
 type rejection struct {
-	status op.Status // UNKNOWN: any bad one, where what happens is undefined
-	gate   string    // a regular expression, as words is
-	words  string
-	at     func(index []int64, r result) bool
+	Status      op.Status // UNKNOWN: any bad one, where what happens is undefined
+	Gate, Words string    // regular expressions
+	At          string    // a condition over row, col and the dims, where the worst element of a matrix lies
 }
 
-// wrongKernels are the planted bugs of testdata/wrong: operator, pass, implementation. The right variants beside them must pass.
-var wrongKernels = map[string]map[string]rejection{
-	"softmax forward": {
-		"cuda/no_max":                 {op.StatusFail, "G[12]", "", nil},
-		"cuda/max_from_zero":          {op.StatusFail, "G[12]", "", nil},
-		"cuda/exp2_without_log2e":     {op.StatusFail, "G2", "", nil},
-		"cuda/tail_not_summed":        {op.StatusFail, "G2", "", nil},
-		"cuda/row_above":              {op.StatusFail, "G[12]", "", inRow(func(row, _ int64) bool { return row > 0 })},
-		"cuda/last_row_not_launched":  {op.StatusFail, "G0", "was never written", inRow(func(row, rows int64) bool { return row == rows-1 })},
-		"cuda/one_past_the_end":       {op.StatusOutOfBounds, "", "past the end of y|after", nil},
-		"cuda/missing_barrier":        {op.StatusRace, "G0", "differs between two orders", nil},
-		"cuda/shuffle_of_half_a_warp": {op.StatusFail, "G[012]", "", nil},
-		"cuda/stale_shared_memory":    {op.StatusFail, "G[012]", "", nil},
-		"cuda/plain_add":              {op.StatusRace, "G0", "differs between two orders", nil},
-		"cuda/scribbles":              {op.StatusFail, "G0", "changed its inputs: x is not what it was", nil},
-		"cuda/cached":                 {op.StatusFail, "G[12]", "", nil},
-		"triton/padding_of_zeros":     {op.StatusFail, "G2", "", nil},
-		"triton/exp_in_16_bits":       {op.StatusFail, "G[24]", "", nil},
-		"triton/log_softmax":          {op.StatusFail, "G[12]", "", nil},
-		"triton/last_not_stored":      {op.StatusFail, "G0", "was never written", inColumn(func(col, cols int64) bool { return col == cols-1 })},
-	},
-	"softmax backward": {
-		"cuda/dot_missing":            {op.StatusFail, "G2", "", nil},
-		"cuda/sign":                   {op.StatusFail, "G2", "", nil},
-		"cuda/dot_of_first_half":      {op.StatusFail, "G2", "", nil},
-		"cuda/upstream_ignored":       {op.StatusFail, "G[12]", "", nil},
-		"cuda/last_rows_not_launched": {op.StatusFail, "G0", "was never written", inRow(func(row, rows int64) bool { return row >= rows/8*8 })},
-		"cuda/one_past_the_gradient":  {op.StatusOutOfBounds, "", "past the end of grad_x|after", nil},
-	},
-	"layernorm forward": {
-		"cuda/divides_by_n_minus_1":      {op.StatusFail, "G[12]", "", nil},
-		"cuda/eps_outside_the_root":      {op.StatusFail, "G[12]", "", nil},
-		"cuda/one_pass_variance":         {op.StatusFail, "G[12]", "", nil},
-		"cuda/beta_missing":              {op.StatusFail, "G[12]", "^y", nil},
-		"cuda/mean_not_subtracted":       {op.StatusFail, "G[12]", "^y", nil},
-		"cuda/rstd_of_row_0":             {op.StatusFail, "G[12]", "^rstd", inRow(func(row, _ int64) bool { return row > 0 })},
-		"cuda/tail_not_reduced":          {op.StatusFail, "G2", "^mean", nil},
-		"cuda/last_row_not_launched":     {op.StatusFail, "G0", "was never written", inRow(func(row, rows int64) bool { return row == rows-1 })},
-		"cuda/one_past_the_end":          {op.StatusOutOfBounds, "", "past the end of rstd|after", nil},
-		"cuda/missing_barrier":           {op.StatusRace, "G0", "differs between two orders", nil},
-		"cuda/plain_add":                 {op.StatusRace, "G0", "differs between two orders", nil},
-		"cuda/shuffle_of_half_a_warp":    {op.StatusFail, "G[012]", "", nil},
-		"cuda/stale_shared_memory":       {op.StatusFail, "G[012]", "", nil},
-		"cuda/scribbles":                 {op.StatusFail, "G0", "changed its inputs: x is not what it was", nil},
-		"triton/mean_over_padded_row":    {op.StatusFail, "G[12]", "^y", nil},
-		"triton/padding_in_the_variance": {op.StatusFail, "G[12]", "^y", nil},
-		"triton/eps_missing":             {op.StatusFail, "G[12]", "^y", nil},
-		"triton/gamma_plus_1":            {op.StatusFail, "G[12]", "^y", nil},
-	},
-	"layernorm backward": {
-		"cuda/mean_term_missing":  {op.StatusFail, "G[12]", "^grad_x", nil},
-		"cuda/xhat_term_missing":  {op.StatusFail, "G[12]", "^grad_x", nil},
-		"cuda/gamma_ignored":      {op.StatusFail, "G[12]", "^grad_x", nil},
-		"cuda/last_row_dropped":   {op.StatusFail, "G[12]", "^grad_(weight|bias)", nil},
-		"cuda/bias_gets_gamma":    {op.StatusFail, "G[12]", "^grad_bias", nil},
-		"cuda/plain_add_of_parts": {op.StatusRace, "G0", "grad_(weight|bias).*differs between two orders", nil},
-	},
-	"rope forward": {
-		"cuda/interleaved_for_halves": {op.StatusFail, "G[123]", "_out", nil},
-		"cuda/sign":                   {op.StatusFail, "G[123]", "_out", nil},
-		"cuda/position_plus_1":        {op.StatusFail, "G[123]", "_out", nil},
-		"cuda/cos_and_sin_swapped":    {op.StatusFail, "G[123]", "_out", nil},
-		"cuda/offset_ignored":         {op.StatusFail, "G[123]", "_out", nil},
-		"cuda/k_copied":               {op.StatusFail, "G[123]", "^k_out", nil},
-		"cuda/tail_not_launched":      {op.StatusFail, "G0", "_out.*was never written", nil},
-		"cuda/one_past_the_end":       {op.StatusOutOfBounds, "", "past the end of q_out|after", nil},
-		"cuda/scribbles":              {op.StatusFail, "G0", "changed its inputs: q, k is not what it was|changed its inputs: q", nil},
-		"cuda/in_place_pair":          {op.StatusFail, "G[123]", "_out", nil},
-		"triton/last_pair_missing":    {op.StatusFail, "G0", "_out.*was never written", nil},
-		"triton/head_for_token":       {op.StatusFail, "G[123]", "_out", nil},
-		"triton/angle_in_fp16":        {op.StatusFail, "G2", "_out", nil},
-		"triton/turns_back":           {op.StatusFail, "G[123]", "_out", nil},
-	},
-	"rope backward": {
-		"cuda/minus_angle_for_both": {op.StatusFail, "G[123]", "^grad_q", nil},
-		"cuda/k_copied":             {op.StatusFail, "G[123]", "^grad_k", nil},
-		"cuda/offset_ignored":       {op.StatusFail, "G[123]", "^grad_", nil},
-	},
-	"fp8_gemm forward": {
-		"cuda/last_block_of_k_missing": {op.StatusFail, "G[123]", "^c", nil},
-		"cuda/k_off_by_one":            {op.StatusFail, "G[123]", "^c", nil},
-		"cuda/scale_a_twice":           {op.StatusFail, "G[123]", "^c", nil},
-		"cuda/scale_a_of_row_0":        {op.StatusFail, "G[123]", "^c", nil},
-		"cuda/scale_missing":           {op.StatusFail, "G[123]", "^c", nil},
-		"cuda/e5m2_read_as_e4m3":       {op.StatusFail, "G[123]", "^c", nil},
-		"cuda/bf16_accumulator":        {op.StatusFail, "G[234]", "^c", nil},
-		"cuda/no_blocks_of_scales":     {op.StatusFail, "G[123]", "^c", nil},
-		"cuda/row_tail_not_launched":   {op.StatusFail, "G0", "was never written", nil},
-		"cuda/one_past_the_end":        {op.StatusOutOfBounds, "", "past the end of c|after", nil},
-		"cuda/missing_barrier":         {op.StatusRace, "G0", "differs between two orders", nil},
-		"cuda/stale_tile":              {op.StatusFail, "G[0123]", "^c", nil},
-		"cuda/scribbles":               {op.StatusFail, "G0", "changed its inputs: a is not what it was", nil},
-		"triton/tail_of_k_missing":     {op.StatusFail, "G[123]", "^c", nil},
-		"triton/scale_of_column_0":     {op.StatusFail, "G[123]", "^c", nil},
-		"triton/scale_inverted":        {op.StatusFail, "G[123]", "^c", nil},
-		"triton/saturates":             {op.StatusFail, "G[123]", "^c", nil},
-	},
-	"fp8_gemm backward": {
-		"cuda/scale_of_g_missing":      {op.StatusFail, "G[123]", "^grad_a", nil},
-		"cuda/e5m2_read_as_e4m3":       {op.StatusFail, "G[123]", "^grad_", nil},
-		"cuda/last_block_of_m_missing": {op.StatusFail, "G[123]", "^grad_b", nil},
-	},
-	"flash_attention forward": {
-		"cuda/scale_missing":           {op.StatusFail, "G[12]", "", nil},
-		"cuda/scale_of_padded_head":    {op.StatusFail, "G[12]", "", nil},
-		"cuda/causal_without_diagonal": {op.StatusFail, "G[12]", "", nil},
-		"cuda/causal_top_left":         {op.StatusFail, "G[12]", "", nil},
-		"cuda/last_keys_dropped":       {op.StatusFail, "G[12]", "", nil},
-		"cuda/output_not_rescaled":     {op.StatusFail, "G[12]", "^o", nil},
-		"cuda/sum_not_rescaled":        {op.StatusFail, "G[12]", "", nil},
-		"cuda/not_normalised":          {op.StatusFail, "G[12]", "^o", nil},
-		"cuda/wrong_head_of_the_group": {op.StatusFail, "G[12]", "", nil},
-		"cuda/lse_without_log":         {op.StatusFail, "G[12]", "^lse", nil},
-		"cuda/missing_barrier":         {op.StatusRace, "G0", "differs between two orders", nil},
-		"cuda/last_query_not_launched": {op.StatusFail, "G0", "was never written", nil},
-		"cuda/one_past_the_end":        {op.StatusOutOfBounds, "", "past the end of lse|after", nil},
-		"cuda/scribbles":               {op.StatusFail, "G0", "changed its inputs: q is not what it was", nil},
-		"triton/one_future_key":        {op.StatusFail, "G[12]", "^o", nil},
-		"triton/padding_seen":          {op.StatusFail, "G[12]", "^o", nil},
-		"triton/first_key_skipped":     {op.StatusFail, "G[12]", "^o", nil},
-		"triton/weights_in_e5m2":       {op.StatusFail, "G[24]", "^o", nil},
-	},
-	"flash_attention backward": {
-		"cuda/delta_missing":      {op.StatusFail, "G[12]", "^grad_[qk]", nil},
-		"cuda/grad_q_unscaled":    {op.StatusFail, "G[12]", "^grad_q", nil},
-		"cuda/group_not_summed":   {op.StatusFail, "G[12]", "^grad_[kv]", nil},
-		"cuda/last_query_dropped": {op.StatusFail, "G[12]", "^grad_[kv]", nil},
-	},
-	"swiglu forward": {
-		"cuda/swapped":             {op.StatusFail, "G[12]", "", nil},
-		"cuda/sigmoid_for_silu":    {op.StatusFail, "G[12]", "", nil},
-		"cuda/gelu_for_silu":       {op.StatusFail, "G[12]", "", nil},
-		"cuda/overflowing":         {op.StatusFail, "G1", "NaN", nil},
-		"cuda/up_ignored":          {op.StatusFail, "G[12]", "", nil},
-		"cuda/tail_not_launched":   {op.StatusFail, "G0", "was never written", inRow(func(row, rows int64) bool { return row >= rows-16 })},
-		"cuda/one_past_the_end":    {op.StatusOutOfBounds, "", "past the end of y|after", nil},
-		"cuda/scribbles":           {op.StatusFail, "G0", "changed its inputs: gate is not what it was", nil},
-		"cuda/not_my_tile":         {op.StatusRace, "G0", "differs between two orders", nil},
-		"triton/sign":              {op.StatusFail, "G[12]", "", nil},
-		"triton/silu_in_e5m2":      {op.StatusFail, "G[12]", "", nil},
-		"triton/sum_for_product":   {op.StatusFail, "G[12]", "", nil},
-		"triton/tail_not_launched": {op.StatusFail, "G0", "was never written", nil},
-	},
-	"swiglu backward": {
-		"cuda/term_missing":            {op.StatusFail, "G[12]", "grad_gate", nil},
-		"cuda/swapped_outputs":         {op.StatusFail, "G[12]", "grad_", nil},
-		"cuda/up_for_upstream":         {op.StatusFail, "G[12]", "grad_", nil},
-		"cuda/last_block_not_launched": {op.StatusFail, "G0", "grad_.*was never written", nil},
-	},
+// of gives what a pass expects.
+func (p planted) of(pass op.Pass) map[string]rejection {
+	if pass == op.Forward {
+		return p.Forward
+	}
+	return p.Backward
 }
 
-// inRow and inColumn ask where in a matrix the worst element lies, given the size of the dim.
-func inRow(holds func(row, rows int64) bool) func([]int64, result) bool {
-	return inDim(0, "rows", holds)
+// readPlanted reads the files OP.toml of a folder of testdata, by operator.
+func readPlanted[T any](t *testing.T, folder string) map[string]T {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.toml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files in testdata/%s: %v", folder, err)
+	}
+	all := map[string]T{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p T
+		if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&p); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all[strings.TrimSuffix(filepath.Base(file), ".toml")] = p
+	}
+	return all
 }
 
-func inColumn(holds func(col, cols int64) bool) func([]int64, result) bool {
-	return inDim(1, "cols", holds)
-}
-
-func inDim(dim int, name string, holds func(at, size int64) bool) func([]int64, result) bool {
-	return func(index []int64, r result) bool { return dim < len(index) && holds(index[dim], r.Dims[name]) }
+// lies says whether the condition at holds of the place index of a result.
+func lies(at string, index []int64, r result) (bool, error) {
+	value := func(name string) (int64, bool) {
+		if i := slices.Index([]string{"row", "col"}, name); i >= 0 {
+			if i >= len(index) {
+				return 0, false
+			}
+			return index[i], true
+		}
+		size, ok := r.Dims[name]
+		return size, ok
+	}
+	e, err := op.ParseExpression(at, func(name string) bool {
+		_, ok := r.Dims[name]
+		return ok || name == "row" || name == "col"
+	}, false)
+	if err != nil {
+		return false, err
+	}
+	holds, err := e.Int(value)
+	return err == nil && holds != 0, nil
 }
 
 // Every kernel with a planted bug is rejected, for its own reason and at the right place; the right one beside it passes.
@@ -215,11 +111,11 @@ func TestWrongKernels(t *testing.T) {
 		testPython(t)
 		impls += ",triton"
 	})
-	for _, name := range operatorsOf(wrongKernels) {
+	for name, bugs := range readPlanted[planted](t, "wrong") {
 		t.Run(name, func(t *testing.T) {
-			records := comparePlanted(t, name, impls)
+			records := comparePlanted(t, name, bugs.DTypes, impls)
 			for _, pass := range []op.Pass{op.Forward, op.Backward} {
-				expected := wrongKernels[name+" "+pass.String()]
+				expected := bugs.of(pass)
 				for impl, want := range expected {
 					if strings.HasPrefix(impl, "triton/") && impls == "cuda" {
 						continue
@@ -232,22 +128,6 @@ func TestWrongKernels(t *testing.T) {
 			}
 		})
 	}
-}
-
-// dtypesOf is enough for every bug to show: the widest dtype and the one with the fewest digits.
-var dtypesOf = map[string]string{"softmax": "fp32,bf16", "layernorm": "fp32,bf16", "swiglu": "fp32,bf16", "rope": "fp32,bf16",
-	"fp8_gemm": "e4m3,e5m2_e4m3", "flash_attention": "fp32,bf16"}
-
-func operatorsOf(table map[string]map[string]rejection) []string {
-	var names []string
-	for key := range table {
-		name, _, _ := strings.Cut(key, " ")
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // checkRest demands that what is not expected to fail is called right and passes.
@@ -302,36 +182,51 @@ func (want rejection) holds(records []result) error {
 		if r.Status.Weight() != op.Bad {
 			continue
 		}
-		if want.status != op.StatusUnknown && r.Status != want.status && r.Status != op.StatusFail {
-			return fmt.Errorf("it ended %v, want %v: %s", r.Status, want.status, r.Message)
+		if want.Status != op.StatusUnknown && r.Status != want.Status && r.Status != op.StatusFail {
+			return fmt.Errorf("it ended %v, want %v: %s", r.Status, want.Status, r.Message)
 		}
-		found = found || (want.status == op.StatusUnknown || r.Status == want.status) && want.explains(r)
+		explained, err := want.explains(r)
+		if err != nil {
+			return err
+		}
+		found = found || (want.Status == op.StatusUnknown || r.Status == want.Status) && explained
 		seen = append(seen, fmt.Sprintf("%v %s", r.Status, r.Message))
 	}
 	if !found {
-		return fmt.Errorf("want %v, gate %q, words %q at the right place in one of %d cases; got\n\t%s", want.status, want.gate, want.words, len(records),
-			strings.Join(seen[:min(len(seen), 4)], "\n\t"))
+		return fmt.Errorf("want %v, gate %q, words %q at %q in one of %d cases; got\n\t%s", want.Status, want.Gate, want.Words, want.At,
+			len(records), strings.Join(seen[:min(len(seen), 4)], "\n\t"))
 	}
 	return nil
 }
 
-func (want rejection) explains(r result) bool {
-	if want.gate == "" {
-		return matched(want.words, r.Message)
+func (want rejection) explains(r result) (bool, error) {
+	if want.Gate == "" {
+		return matched(want.Words, r.Message), nil
 	}
-	return slices.ContainsFunc(r.Outputs, func(v output) bool {
-		return v.Status.Weight() == op.Bad && matched(want.gate, v.Gate) && matched(want.words, v.Message) &&
-			(want.at == nil || v.Worst != nil && want.at(v.Worst.Index, r))
-	})
+	for _, v := range r.Outputs {
+		if v.Status.Weight() != op.Bad || !matched(want.Gate, v.Gate) || !matched(want.Words, v.Message) {
+			continue
+		}
+		if want.At == "" {
+			return true, nil
+		}
+		if v.Worst == nil {
+			continue
+		}
+		if there, err := lies(want.At, v.Worst.Index, r); there || err != nil {
+			return there, err
+		}
+	}
+	return false, nil
 }
 
 func matched(pattern, text string) bool { return regexp.MustCompile(pattern).MatchString(text) }
 
 // comparePlanted runs triad with the planted kernels of an operator in place of its own.
-func comparePlanted(t *testing.T, name, impls string) []result {
+func comparePlanted(t *testing.T, name string, dtypes []string, impls string) []result {
 	t.Helper()
 	files := map[string]string{"cuda/kernels/" + name + ".cu": "wrong/" + name + ".cu", "triton/" + name + ".py": "wrong/" + name + ".py"}
-	return compareOver(t, files, name, "--quick", "--dtype", dtypesOf[name], "--impl", impls)
+	return compareOver(t, files, name, "--quick", "--dtype", strings.Join(dtypes, ","), "--impl", impls)
 }
 
 // plant copies files of testdata to where they stand in place of the product's own, and gives the folder.
