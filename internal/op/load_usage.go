@@ -13,7 +13,7 @@ var (
 	autocastRules   = []string{"fp32", "lower"}
 )
 
-// compileUsage checks what the spec says for those who call the operator: [synonyms], [torch] and [[compile]].
+// compileUsage checks what the spec says for those who call the operator: [synonyms], [torch], [[compile]].
 func (s *Spec) compileUsage() error {
 	if err := s.checkSynonyms(); err != nil {
 		return err
@@ -64,7 +64,8 @@ func (s *Spec) checkSynonyms() error {
 		taken := map[string]bool{}
 		for _, word := range words {
 			if !identifier.MatchString(word) || taken[word] {
-				return fmt.Errorf("synonyms: %s: %q: want names of lower-case letters, digits and _, each once", key, word)
+				return fmt.Errorf("synonyms: %s: %q: want names of lower-case letters, digits and _, each once",
+					key, word)
 			}
 			taken[word] = true
 		}

@@ -1,4 +1,5 @@
-"""Small ragged cases of every operator, made from its spec: the tensors of one call, and its truth from the operator file's own reference in fp64."""
+"""Small ragged cases of every operator, made from its spec: the tensors of one call, and its truth from
+the operator file's own reference in fp64."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ class Case:
     op: str
     sizes: Sizes
     inputs: list[torch.Tensor]
-    drawn: dict[str, torch.Tensor] = field(default_factory=dict)  # in fp32, what quantised inputs were made from
+    drawn: dict[str, torch.Tensor] = field(
+        default_factory=dict
+    )  # in fp32, what quantised inputs were made from
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -56,7 +59,8 @@ class Case:
 
 @dataclass
 class Backward:
-    """The backward of a case: the tensors that a kernel takes, those that a row which recomputes takes, and the gradients in fp64."""
+    """The backward of a case: the tensors that a kernel takes, those that a row which recomputes takes,
+    and the gradients in fp64."""
 
     saved: list[torch.Tensor]
     chained: list[torch.Tensor]
@@ -69,8 +73,11 @@ def _normal(generator: torch.Generator, dtype: torch.dtype, *shape: int) -> torc
     return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
-def quantised(x: torch.Tensor, dtype: torch.dtype, scales: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
-    """x [r, k] in an fp8 dtype and its scales, the shape of which says what a group is: all of x, a row, or 1 or 128 rows by 128 columns."""
+def quantised(
+    x: torch.Tensor, dtype: torch.dtype, scales: tuple[int, ...]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """x [r, k] in an fp8 dtype and its scales, the shape of which says what a group is: all of x, a row,
+    or 1 or 128 rows by 128 columns."""
     if len(scales) == 1:
         amax = torch.nn.functional.pad(x.abs(), (0, 1)).amax(1)  # a column of zeros: there may be none
         amax = amax.amax().reshape(1) if scales == (1,) else amax
@@ -79,7 +86,7 @@ def quantised(x: torch.Tensor, dtype: torch.dtype, scales: tuple[int, ...]) -> t
         rows = 1 if scales[0] == x.shape[0] else 128
         padded = torch.nn.functional.pad(x, (0, -x.shape[1] % 128, 0, -x.shape[0] % rows))
         amax = padded.reshape(padded.shape[0] // rows, rows, padded.shape[1] // 128, 128).abs().amax((1, 3))
-        full = amax.repeat_interleave(rows, 0)[:x.shape[0]].repeat_interleave(128, 1)[:, :x.shape[1]]
+        full = amax.repeat_interleave(rows, 0)[: x.shape[0]].repeat_interleave(128, 1)[:, : x.shape[1]]
     largest = FP8_MAX[dtype]
     return (x / (full / largest)).clamp(-largest, largest).to(dtype), amax / largest
 
@@ -95,20 +102,32 @@ class Draw:
         """What a quantised tensor is made from: an input, or the gradient of an output, in fp32."""
         if name not in self.drawn:
             spec = spec_of(self.sizes.op)
-            tensor = next(t for t in [*spec["inputs"], *spec["outputs"]] if t["name"] == name.removeprefix("grad_"))
+            tensor = next(
+                t for t in [*spec["inputs"], *spec["outputs"]] if t["name"] == name.removeprefix("grad_")
+            )
             self.drawn[name] = _normal(self.generator, torch.float32, *self.sizes.shape_of(tensor))
         return self.drawn[name]
 
-    def quantised(self, tensor: dict[str, Any], among: list[dict[str, Any]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def quantised(
+        self, tensor: dict[str, Any], among: list[dict[str, Any]]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """The tensor "quantize [transposed] SOURCE by SCALE" and its scales."""
         words = tensor["fill"].split()
         x = self.source(words[-3])
         scale = next(t for t in among if t["name"] == words[-1])
-        return quantised(x.T.contiguous() if words[1] == "transposed" else x, self.sizes.dtype_of(tensor), self.sizes.shape_of(scale))
+        return quantised(
+            x.T.contiguous() if words[1] == "transposed" else x,
+            self.sizes.dtype_of(tensor),
+            self.sizes.shape_of(scale),
+        )
 
     def tensor(self, tensor: dict[str, Any], among: list[dict[str, Any]]) -> torch.Tensor:
         """One tensor of the list among, as its fill says (internal/op/fill.go)."""
-        words, shape, dtype = tensor.get("fill", "").split(), self.sizes.shape_of(tensor), self.sizes.dtype_of(tensor)
+        words, shape, dtype = (
+            tensor.get("fill", "").split(),
+            self.sizes.shape_of(tensor),
+            self.sizes.dtype_of(tensor),
+        )
         kind = words[0] if words else ""
         if kind == "quantize":
             return self.quantised(tensor, among)[0]
@@ -123,7 +142,8 @@ class Draw:
 
 
 def forward_cases(op: str, dtype: str) -> list[Case]:
-    """The cases of an operator in a dtype, without those whose results are zero by nature: a rounding error would be all there is."""
+    """The cases of an operator in a dtype, without those whose results are zero by nature: a rounding
+    error would be all there is."""
     return [case_of(s) for s in quick_sizes(op, dtype) if not s.trivial() or 0 in s.dims.values()]
 
 
@@ -134,26 +154,48 @@ def case_of(sizes: Sizes) -> Case:
 
 
 def backward_of(case: Case) -> Backward:
-    """The backward of a case with a normal upstream gradient. Saved tensors are the truth rounded once; the gradients follow from them."""
+    """The backward of a case with a normal upstream gradient. Saved tensors are the truth rounded once;
+    the gradients follow from them."""
     spec, draw = spec_of(case.op), Draw(case.sizes, 11, case.drawn)
     saved = {n: t.to(case.dtype_of(n)) for n, t in zip(case.outputs, case.truth())}
     given = dict(zip((t["name"] for t in spec["inputs"]), case.inputs)) | saved
     among = backward_inputs(case.op)
     declared = {t["name"]: t for t in spec["backward"].get("tensors", [])}
-    upstream = {t["name"]: draw.tensor(t | {"fill": ""}, among) for t in among if t["name"].startswith("grad_") and t["name"] not in declared}
-    taken = [upstream[t["name"]] if t["name"] in upstream else given[t["name"]] if t["name"] in given else draw.tensor(t, among) for t in among]
+    upstream = {
+        t["name"]: draw.tensor(t | {"fill": ""}, among)
+        for t in among
+        if t["name"].startswith("grad_") and t["name"] not in declared
+    }
+    taken = [
+        upstream[t["name"]]
+        if t["name"] in upstream
+        else given[t["name"]]
+        if t["name"] in given
+        else draw.tensor(t, among)
+        for t in among
+    ]
     truth = reference_of(case.op).reference_backward(*(t.double() for t in taken), **case.attributes)
     like = {f"grad_{t['name']}": t for t in spec["inputs"]} | declared
     names = spec["backward"]["outputs"]
-    return Backward(taken, [*case.inputs, *upstream.values()] if upstream else taken, names, list(truth) if isinstance(truth, tuple) else [truth],
-                    [case.sizes.dtype_of(like[n]) for n in names])
+    return Backward(
+        taken,
+        [*case.inputs, *upstream.values()] if upstream else taken,
+        names,
+        list(truth) if isinstance(truth, tuple) else [truth],
+        [case.sizes.dtype_of(like[n]) for n in names],
+    )
 
 
 def largest_error(got: torch.Tensor, truth: torch.Tensor) -> float:
-    """The largest error of got, each in units of its element's truth plus the tensor's root mean square. Infinities and NaN must coincide."""
+    """The largest error of got, each in units of its element's truth plus the tensor's root mean square.
+    Infinities and NaN must coincide."""
     got = got.double()
     finite = truth.isfinite()
-    if got.shape != truth.shape or not torch.equal(got.isnan(), truth.isnan()) or not torch.equal(got[~finite].nan_to_num(), truth[~finite].nan_to_num()):
+    if (
+        got.shape != truth.shape
+        or not torch.equal(got.isnan(), truth.isnan())
+        or not torch.equal(got[~finite].nan_to_num(), truth[~finite].nan_to_num())
+    ):
         return float("inf")
     if not finite.any():
         return 0.0
@@ -165,4 +207,15 @@ def largest_error(got: torch.Tensor, truth: torch.Tensor) -> float:
 BOUND = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 """What largest_error may be, by the dtype of the output: a few roundings in it, not a verdict."""
 
-__all__ = ["BOUND", "DTYPES", "Backward", "Case", "backward_of", "case_of", "forward_cases", "largest_error", "quantised", "reference_of"]
+__all__ = [
+    "BOUND",
+    "DTYPES",
+    "Backward",
+    "Case",
+    "backward_of",
+    "case_of",
+    "forward_cases",
+    "largest_error",
+    "quantised",
+    "reference_of",
+]

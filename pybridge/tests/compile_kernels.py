@@ -1,8 +1,10 @@
-"""Compiles every Triton kernel of the operator files for a GPU, without one: the sizes of [[compile]] in their specs, down to machine code.
+"""Compiles every Triton kernel of the operator files for a GPU, without one: the sizes of [[compile]] in
+their specs, down to machine code.
 
     python compile_kernels.py sm_90 [OP...]
 
-Prints one JSON line a compiled kernel: op, kernel, dtype, shared_bytes, seconds. For a call that a row declines on such a
+Prints one JSON line a compiled kernel: op, kernel, dtype, shared_bytes, seconds. For a call that a row
+declines on such a
 GPU the line has op, row, pass, dtype, declined. Runs in a process of its own, without the interpreter.
 """
 
@@ -16,18 +18,23 @@ import time
 
 os.environ.pop("TRITON_INTERPRET", None)
 
-from client import OPERATORS  # noqa: E402
-
-import implementation  # noqa: E402
-from described import described  # noqa: E402
-from specs import Sizes, backward_inputs, compiled_sizes, spec_of  # noqa: E402
-
 import torch  # noqa: E402
 import triton  # noqa: E402
 from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource  # noqa: E402
 
-TYPES = {torch.float32: "*fp32", torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.float8_e4m3fn: "*fp8e4nv", torch.float8_e5m2: "*fp8e5"}
+import implementation  # noqa: E402
+from client import OPERATORS  # noqa: E402
+from described import described  # noqa: E402
+from specs import Sizes, backward_inputs, compiled_sizes, spec_of  # noqa: E402
+
+TYPES = {
+    torch.float32: "*fp32",
+    torch.float16: "*fp16",
+    torch.bfloat16: "*bf16",
+    torch.float8_e4m3fn: "*fp8e4nv",
+    torch.float8_e5m2: "*fp8e5",
+}
 
 
 class Recorder:
@@ -52,20 +59,33 @@ def load(op: str, calls: list):
 
 
 def source_of(kernel, args: tuple, options: dict) -> tuple[ASTSource, dict]:
-    """What a recorded call compiles, and the options of the compiler. An integer 1 is a constant there, as Triton makes it one at a launch."""
+    """What a recorded call compiles, and the options of the compiler. An integer 1 is a constant there, as
+    Triton makes it one at a launch."""
     values = dict(zip(kernel.arg_names, args)) | {n: v for n, v in options.items() if n in kernel.arg_names}
-    constants = {p.name for p in kernel.params if p.is_constexpr} | {n for n, v in values.items() if isinstance(v, int) and v == 1}
+    constants = {p.name for p in kernel.params if p.is_constexpr} | {
+        n for n, v in values.items() if isinstance(v, int) and v == 1
+    }
     signature = {}
     for name in kernel.arg_names:
         value = values[name]
-        signature[name] = ("constexpr" if name in constants else TYPES[value.dtype] if isinstance(value, torch.Tensor) else "fp32" if isinstance(value, float)
-                           else "i32" if abs(value) < 2**31 else "i64")
+        signature[name] = (
+            "constexpr"
+            if name in constants
+            else TYPES[value.dtype]
+            if isinstance(value, torch.Tensor)
+            else "fp32"
+            if isinstance(value, float)
+            else "i32"
+            if abs(value) < 2**31
+            else "i64"
+        )
     source = ASTSource(kernel, signature=signature, constexprs={n: values[n] for n in constants})
     return source, {n: v for n, v in options.items() if n not in kernel.arg_names}
 
 
 def tensor_of(size: Sizes, tensor: dict, layout: str) -> torch.Tensor:
-    """A tensor of the spec without values that matter. A transposed layout exchanges the last two strides where the operator may meet that."""
+    """A tensor of the spec without values that matter. A transposed layout exchanges the last two strides
+    where the operator may meet that."""
     x = torch.zeros(size.shape_of(tensor)).to(size.dtype_of(tensor))
     strided = tensor.get("differentiable") or tensor.get("strided")
     return x.mT.contiguous().mT if layout == "transposed" and strided and x.dim() > 1 else x
@@ -92,14 +112,22 @@ def calls_of(op: str, size: Sizes, layout: str) -> tuple[list, list]:
 
 
 def main() -> None:
-    arch, ops = int(sys.argv[1].removeprefix("sm_")), sys.argv[2:] or sorted(p.stem for p in OPERATORS.glob("*.py"))
+    arch, ops = (
+        int(sys.argv[1].removeprefix("sm_")),
+        sys.argv[2:] or sorted(p.stem for p in OPERATORS.glob("*.py")),
+    )
     implementation.capability = lambda device: divmod(arch, 10)
     for op in ops:
         seen = set()
         for size, layout in compiled_sizes(op):
             calls, declined = calls_of(op, size, layout)
             for row, direction, why in declined:
-                print(json.dumps({"op": op, "row": row, "pass": direction, "dtype": size.dtype, "declined": why}), flush=True)
+                print(
+                    json.dumps(
+                        {"op": op, "row": row, "pass": direction, "dtype": size.dtype, "declined": why}
+                    ),
+                    flush=True,
+                )
             for kernel, args, options in calls:
                 source, options = source_of(kernel, args, options)
                 key = (kernel.__name__, str(source.signature), str(source.constants), str(options))
@@ -109,8 +137,18 @@ def main() -> None:
                 begin = time.perf_counter()
                 done = triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
                 assert done.asm["cubin"]
-                print(json.dumps({"op": op, "kernel": kernel.__name__, "dtype": size.dtype, "shared_bytes": done.metadata.shared,
-                                  "seconds": round(time.perf_counter() - begin, 2)}), flush=True)
+                print(
+                    json.dumps(
+                        {
+                            "op": op,
+                            "kernel": kernel.__name__,
+                            "dtype": size.dtype,
+                            "shared_bytes": done.metadata.shared,
+                            "seconds": round(time.perf_counter() - begin, 2),
+                        }
+                    ),
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What the tests of an operator's rows share: a worker, and one call of a row. They stand in the operator's room, internal/catalog/<op>/test_rows.py."""
+"""What the tests of an operator's rows share: a worker, and one call of a row. They stand in the
+operator's room, internal/catalog/<op>/test_rows.py."""
 
 from __future__ import annotations
 

@@ -17,7 +17,13 @@ from tensors import DTYPES
 
 CATALOG = OPERATORS.parent / "internal" / "catalog"
 NAMES = tuple(sorted(path.stem for path in CATALOG.glob("*/*.toml") if path.stem == path.parent.name))
-_FUNCTIONS = {"ceildiv": lambda a, b: -(-a // b), "min": min, "max": max, "sqrt": math.sqrt, "__builtins__": {}}
+_FUNCTIONS = {
+    "ceildiv": lambda a, b: -(-a // b),
+    "min": min,
+    "max": max,
+    "sqrt": math.sqrt,
+    "__builtins__": {},
+}
 
 
 @functools.cache
@@ -35,7 +41,11 @@ def findings_of(op: str) -> list[dict[str, Any]]:
 
 def evaluate(text: Any, values: dict[str, Any], whole: bool = True) -> Any:
     """An expression of a spec, in whole numbers or not; a number is itself."""
-    return eval(re.sub(r"(?<!/)/(?!/)", "//", text) if whole else text, _FUNCTIONS, dict(values)) if isinstance(text, str) else text
+    return (
+        eval(re.sub(r"(?<!/)/(?!/)", "//", text) if whole else text, _FUNCTIONS, dict(values))
+        if isinstance(text, str)
+        else text
+    )
 
 
 @dataclass
@@ -69,11 +79,15 @@ class Sizes:
     def trivial(self) -> bool:
         """Whether the answer says little, as the spec has it: nothing to add up, one column."""
         numbers = {n: v for n, v in self.attributes.items() if not isinstance(v, str)}
-        return any(evaluate(text, self.dims | numbers) for text in spec_of(self.op)["check"].get("trivial", {}).get("shapes", []))
+        return any(
+            evaluate(text, self.dims | numbers)
+            for text in spec_of(self.op)["check"].get("trivial", {}).get("shapes", [])
+        )
 
 
 def sizes(op: str, dtype: str, given: dict[str, Any]) -> Sizes:
-    """Sizes from some dims and attributes: the spec's defaults are the others. A float is a number of fp32."""
+    """Sizes from some dims and attributes: the spec's defaults are the others. A float is a number of
+    fp32."""
     spec, attributes = spec_of(op), {}
     dims = {d["name"]: given[d["name"]] for d in spec["dims"] if d["name"] in given}
     for a in spec.get("attributes", []):
@@ -88,23 +102,39 @@ def sizes(op: str, dtype: str, given: dict[str, Any]) -> Sizes:
 
 
 def quick_sizes(op: str, dtype: str) -> list[Sizes]:
-    """The shapes that the spec marks as quick, with every combination of the values that its bools and enums have."""
+    """The shapes that the spec marks as quick, with every combination of the values that its bools and
+    enums have."""
     spec = spec_of(op)
     shapes = [s for s in spec["check"]["shapes"] if s.get("quick")]
-    words = {a["name"]: a.get("values", [False, True]) for a in spec.get("attributes", []) if a["type"] in ("bool", "enum")}
+    words = {
+        a["name"]: a.get("values", [False, True])
+        for a in spec.get("attributes", [])
+        if a["type"] in ("bool", "enum")
+    }
     chosen = list(itertools.product(*words.values()))
-    return [sizes(op, dtype, dict(zip(words, chosen[i % len(chosen)])) | shapes[i % len(shapes)]) for i in range(max(len(shapes), len(chosen)))]
+    return [
+        sizes(op, dtype, dict(zip(words, chosen[i % len(chosen)])) | shapes[i % len(shapes)])
+        for i in range(max(len(shapes), len(chosen)))
+    ]
 
 
 def compiled_sizes(op: str) -> list[tuple[Sizes, str]]:
     """The sizes of [[compile]] in each of their dtypes and layouts."""
     spec = spec_of(op)
-    return [(sizes(op, dtype, c["dims"] | c.get("attributes", {})), layout) for c in spec.get("compile", [])
-            for dtype in c.get("dtypes", spec["dtypes"][-1:]) for layout in c.get("layouts", ["contiguous"])]
+    return [
+        (sizes(op, dtype, c["dims"] | c.get("attributes", {})), layout)
+        for c in spec.get("compile", [])
+        for dtype in c.get("dtypes", spec["dtypes"][-1:])
+        for layout in c.get("layouts", ["contiguous"])
+    ]
 
 
 def backward_inputs(op: str) -> list[dict[str, Any]]:
-    """The tensors that the backward takes: inputs, saved outputs, upstream gradients, or what the backward itself declares."""
+    """The tensors that the backward takes: inputs, saved outputs, upstream gradients, or what the backward
+    itself declares."""
     spec = spec_of(op)
     own = {t["name"]: t for t in [*spec["inputs"], *spec["outputs"], *spec["backward"].get("tensors", [])]}
-    return [own.get(name) or own[name.removeprefix("grad_")] | {"name": name} for name in spec["backward"]["inputs"]]
+    return [
+        own.get(name) or own[name.removeprefix("grad_")] | {"name": name}
+        for name in spec["backward"]["inputs"]
+    ]

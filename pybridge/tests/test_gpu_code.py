@@ -11,13 +11,13 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
-import compile_kernels
 import torch
+
+import compile_kernels
+import implementation
 from client import OPERATORS
 from described import described
 from specs import NAMES, compiled_sizes, spec_of
-
-import implementation
 
 SHARED_BYTES = {"sm_90": 227 << 10}
 """What a block may ask for."""

@@ -11,14 +11,13 @@ from unittest import mock
 
 import torch
 
-from client import Client  # puts the bridge on sys.path
-
 import implementation
 import launch
 import peers
 from cases import reference_of
-from specs import NAMES
+from client import Client  # puts the bridge on sys.path
 from implementation import Implementation
+from specs import NAMES
 
 
 class Missing(unittest.TestCase):

@@ -18,7 +18,9 @@ class FlashAttention(Rows):
         for name in ("triton/tiled", "torch/sdpa", "torch/eager"):
             with self.subTest(name):
                 inputs = [torch.randn(1, 2, 3, 16), torch.empty(1, 1, 0, 16), torch.empty(1, 1, 0, 16)]
-                outputs = [("o", torch.float32, (1, 2, 3, 16)), ("lse", torch.float32, (1, 2, 3))][:2 if name == "triton/tiled" else 1]
+                outputs = [("o", torch.float32, (1, 2, 3, 16)), ("lse", torch.float32, (1, 2, 3))][
+                    : 2 if name == "triton/tiled" else 1
+                ]
                 got = self.forward(name, inputs, outputs, causal=False, scale=0.25)
                 self.assertTrue(torch.equal(got["o"], torch.zeros(1, 2, 3, 16)))
                 if "lse" in got:
@@ -27,13 +29,31 @@ class FlashAttention(Rows):
     def test_rows_that_see_no_key_have_no_gradient(self):
         q, k, v, grad_o = (torch.randn(1, 1, s, 16) for s in (5, 2, 2, 5))
         o, lse = torch.zeros(1, 1, 5, 16), torch.full((1, 1, 5), -torch.inf)
-        s = (q[0, 0, 3:] @ k[0, 0].T * 0.25).masked_fill(torch.tensor([[False, True], [False, False]]), -torch.inf)
+        s = (q[0, 0, 3:] @ k[0, 0].T * 0.25).masked_fill(
+            torch.tensor([[False, True], [False, False]]), -torch.inf
+        )
         o[0, 0, 3:], lse[0, 0, 3:] = torch.softmax(s, -1) @ v[0, 0], torch.logsumexp(s, -1)
-        truth = dict(zip(("grad_q", "grad_k", "grad_v"), reference_of(self.op).reference_backward(
-            *(t.double() for t in (q, k, v, o, lse, grad_o)), causal=True, scale=0.25)))
-        shapes = [("grad_q", torch.float32, (1, 1, 5, 16)), ("grad_k", torch.float32, (1, 1, 2, 16)), ("grad_v", torch.float32, (1, 1, 2, 16))]
-        got = [self.worker.run(self.op, name, "backward", inputs, shapes, "a", causal=True, scale=0.25)[1][0]
-               for name, inputs in (("triton/tiled", [q, k, v, o, lse, grad_o]), ("torch/sdpa", [q, k, v, grad_o]), ("torch/eager", [q, k, v, grad_o]))]
+        truth = dict(
+            zip(
+                ("grad_q", "grad_k", "grad_v"),
+                reference_of(self.op).reference_backward(
+                    *(t.double() for t in (q, k, v, o, lse, grad_o)), causal=True, scale=0.25
+                ),
+            )
+        )
+        shapes = [
+            ("grad_q", torch.float32, (1, 1, 5, 16)),
+            ("grad_k", torch.float32, (1, 1, 2, 16)),
+            ("grad_v", torch.float32, (1, 1, 2, 16)),
+        ]
+        got = [
+            self.worker.run(self.op, name, "backward", inputs, shapes, "a", causal=True, scale=0.25)[1][0]
+            for name, inputs in (
+                ("triton/tiled", [q, k, v, o, lse, grad_o]),
+                ("torch/sdpa", [q, k, v, grad_o]),
+                ("torch/eager", [q, k, v, grad_o]),
+            )
+        ]
         for g in got:
             self.assertTrue(torch.equal(g["grad_q"][0, 0, :3], torch.zeros(3, 16)))
             for name in g:
@@ -44,8 +64,13 @@ class FlashAttention(Rows):
         module = reference_of(self.op)
         row = next(i for i in module.IMPLEMENTATIONS if i.name == "torch/sdpa")
         q, grad_o = torch.empty(0, 2, 4, 16), torch.empty(0, 2, 4, 16)
-        with unittest.mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", return_value=None):
-            for call in (lambda: row.forward(q, q, q, causal=False, scale=0.25), lambda: row.backward(q, q, q, grad_o, causal=False, scale=0.25)):
+        with unittest.mock.patch.object(
+            torch.nn.functional, "scaled_dot_product_attention", return_value=None
+        ):
+            for call in (
+                lambda: row.forward(q, q, q, causal=False, scale=0.25),
+                lambda: row.backward(q, q, q, grad_o, causal=False, scale=0.25),
+            ):
                 with self.assertRaisesRegex(TypeError, "scaled_dot_product_attention returned None"):
                     call()
         for got, like in zip(row.backward(q, q, q, grad_o, causal=False, scale=0.25), (q, q, q)):
@@ -54,7 +79,16 @@ class FlashAttention(Rows):
     def test_head_dims_that_the_tile_does_not_take_are_unsupported(self):
         for head_dim in (8, 20, 264):
             inputs = [torch.randn(1, 1, 2, head_dim) for _ in range(3)]
-            reply, _ = self.worker.run(self.op, "triton/tiled", "forward", inputs, [("o", torch.float32, (1, 1, 2, head_dim))], "a", causal=False, scale=1.0)
+            reply, _ = self.worker.run(
+                self.op,
+                "triton/tiled",
+                "forward",
+                inputs,
+                [("o", torch.float32, (1, 1, 2, head_dim))],
+                "a",
+                causal=False,
+                scale=1.0,
+            )
             self.assertEqual(reply["launches"][0]["status"], "UNSUPPORTED")
             self.assertIn(f"head_dim {head_dim}", reply["launches"][0]["message"])
 

@@ -19,8 +19,15 @@ class Fp8Gemm(Rows):
         e4m3 = torch.float8_e4m3fn
         for name in ("triton/tiled", "triton/splitk", "torch/dequant"):
             with self.subTest(name):
-                inputs = [torch.empty(3, 0).to(e4m3), torch.empty(3, 0), torch.empty(5, 0).to(e4m3), torch.empty(1, 0)]
-                c = self.forward(name, inputs, [("c", torch.bfloat16, (3, 5))], scaling="block", out="bf16")["c"]
+                inputs = [
+                    torch.empty(3, 0).to(e4m3),
+                    torch.empty(3, 0),
+                    torch.empty(5, 0).to(e4m3),
+                    torch.empty(1, 0),
+                ]
+                c = self.forward(name, inputs, [("c", torch.bfloat16, (3, 5))], scaling="block", out="bf16")[
+                    "c"
+                ]
                 self.assertTrue(torch.equal(c, torch.zeros(3, 5, dtype=torch.bfloat16)))
 
     def test_scaled_mm_is_unsupported_where_torch_refuses(self):
@@ -29,8 +36,22 @@ class Fp8Gemm(Rows):
         e4m3 = torch.float8_e4m3fn
         for scaling, k, scales in (("row", 32, ((16,), (16,))), ("block", 128, ((16, 1), (1, 1)))):
             with self.subTest(scaling, k=k):
-                inputs = [torch.ones(16, k).to(e4m3), torch.ones(scales[0]), torch.ones(16, k).to(e4m3), torch.ones(scales[1])]
-                reply, _ = self.worker.run(self.op, "torch/scaled_mm", "forward", inputs, [("c", torch.bfloat16, (16, 16))], "a", scaling=scaling, out="bf16")
+                inputs = [
+                    torch.ones(16, k).to(e4m3),
+                    torch.ones(scales[0]),
+                    torch.ones(16, k).to(e4m3),
+                    torch.ones(scales[1]),
+                ]
+                reply, _ = self.worker.run(
+                    self.op,
+                    "torch/scaled_mm",
+                    "forward",
+                    inputs,
+                    [("c", torch.bfloat16, (16, 16))],
+                    "a",
+                    scaling=scaling,
+                    out="bf16",
+                )
                 self.assertEqual(reply["launches"][0].get("status"), "UNSUPPORTED")
                 self.assertIn("refuses", reply["launches"][0]["message"])
 

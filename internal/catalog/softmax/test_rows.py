@@ -30,13 +30,19 @@ class Softmax(Rows):
 
     def test_layouts(self):
         base = torch.randn(6, 8).to(torch.bfloat16)
-        layouts = {"offset": torch.cat((torch.zeros(1, dtype=torch.bfloat16), base.flatten()))[1:].view(6, 8), "sliced": base[:, :7],
-                   "transposed": base.T.contiguous().T, "expanded": base[:1].expand(6, 8)}
+        layouts = {
+            "offset": torch.cat((torch.zeros(1, dtype=torch.bfloat16), base.flatten()))[1:].view(6, 8),
+            "sliced": base[:, :7],
+            "transposed": base.T.contiguous().T,
+            "expanded": base[:1].expand(6, 8),
+        }
         for layout, x in layouts.items():
             for name in ("triton/row", "triton/online", "torch/eager"):
                 with self.subTest(name, layout=layout):
                     y = self.forward(name, [x], [("y", torch.bfloat16, tuple(x.shape))])["y"]
-                    self.assertLessEqual(largest_error(y, torch.softmax(x.double(), -1)), BOUND[torch.bfloat16])
+                    self.assertLessEqual(
+                        largest_error(y, torch.softmax(x.double(), -1)), BOUND[torch.bfloat16]
+                    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ class Swiglu(Rows):
     def test_strides(self):
         gate, up = torch.randn(8, 6).T, torch.randn(1, 8).expand(6, 8)
         y = self.forward("triton/block", [gate, up], [("y", torch.float32, (6, 8))])["y"]
-        self.assertLessEqual(largest_error(y, torch.nn.functional.silu(gate.double()) * up.double()), BOUND[torch.float32])
+        self.assertLessEqual(
+            largest_error(y, torch.nn.functional.silu(gate.double()) * up.double()), BOUND[torch.float32]
+        )
 
 
 if __name__ == "__main__":

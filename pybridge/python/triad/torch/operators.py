@@ -18,6 +18,7 @@ from triad.torch.direct import PLAIN, Plan, Plans, Step, no_second, plain, step
 from triad.torch.signature import DTYPES, Signature, check, default, depends, evaluate
 
 _TYPES = {"bool": "bool", "int": "int", "float": "float", "enum": "str"}
+_AUTOCAST_DEVICES = ("cuda", "cpu")
 
 PLANS = 10_000
 """How many calls, told apart by shapes, dtypes, attributes and implementation, are remembered ready to run."""
