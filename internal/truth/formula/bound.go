@@ -1,0 +1,264 @@
+package formula
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// How far functions of fp32 may be off, in units of judge.U32 of their result: twice the error that CUDA documents for them in units
+// in the last place, which the usual approximations of Triton and torch keep too (docs/judge.md).
+const (
+	expUnits  = 4.0
+	expSlope  = 2.0 // for each unit of the argument's magnitude: e^x is taken as 2^(x*log2(e)), whose argument is rounded twice
+	erfUnits  = 4.0
+	tanhUnits = 6.0
+	divUnits  = 4.0 // an approximate quotient
+)
+
+// tanhIsOne is where every usual tanh is 1 exactly: 1 - tanh(10) is a fourteenth of half an ulp.
+const tanhIsOne = 10.0
+
+// lowestBit is what one operation may lose below fp32's normal range: half of the smallest subnormal, and as much in what follows.
+const lowestBit = 0x1p-149
+
+// Rules say where a computation rounds.
+type Rules struct {
+	Output    op.DType // what the result is stored in; its own rounding is no part of a bound
+	Step      op.DType // what intermediates are stored in where the following say so; fp32 stores them as they are
+	Marked    bool     // Stored nodes are stored
+	EveryStep bool     // every node is stored, inputs and the result excepted
+}
+
+// Bounds computes formulas of the same inputs that mean the same value: the first is the formula, the others are forms of it that a
+// right kernel may use. A Bounds has working memory of its own: one belongs to one core.
+type Bounds struct {
+	steps []step
+	forms []int // places of the results
+	rules Rules
+	u     float64 // of a stored step
+	half  float64 // of its smallest subnormal
+}
+
+// step is a node with its values for one element.
+type step struct {
+	*Node
+	from    [2]int // places of the operands
+	input   int
+	last    bool // a result, and nothing is made of it
+	once    bool // the result is one correctly rounded operation on exact values, and fp32: the output's rounding is all there is
+	doubles bool // a product by a power of two
+	stored  bool
+	r, t, s float64
+}
+
+// NewBounds prepares formulas of the named inputs.
+func NewBounds(forms []*Node, inputs []string, rules Rules) (*Bounds, error) {
+	if len(forms) == 0 {
+		return nil, fmt.Errorf("prepare formulas: none is given")
+	}
+	b := &Bounds{rules: rules}
+	if f, ok := tensor.FormatOf(rules.Step); ok && rules.Step != op.FP32 {
+		b.u, b.half = f.U(), f.SmallestSubnormal()/2
+	}
+	nodes := Operations(forms...)
+	used := map[*Node]bool{}
+	for _, n := range nodes {
+		for _, operand := range n.Operands {
+			used[operand] = true
+		}
+	}
+	for _, f := range forms {
+		if err := f.Check(inputs); err != nil {
+			return nil, err
+		}
+		b.forms = append(b.forms, slices.Index(nodes, f))
+	}
+	for i, n := range nodes {
+		s := step{Node: n, input: slices.Index(inputs, n.Name), last: slices.Contains(b.forms, i) && !used[n]}
+		for k, operand := range n.Operands {
+			s.from[k] = slices.Index(nodes, operand)
+		}
+		s.doubles = n.Kind == Mul && (n.Operands[0].powerOfTwo() || n.Operands[1].powerOfTwo())
+		s.once = s.last && rules.Output == op.FP32 && (n.Kind == Add || n.Kind == Sub || n.Kind == Mul) &&
+			n.Operands[0].exact() && n.Operands[1].exact()
+		s.stored = b.u > 0 && !s.last && (n.Kind == Stored && rules.Marked || n.Kind != Input && rules.EveryStep)
+		b.steps = append(b.steps, s)
+	}
+	return b, nil
+}
+
+// Value is the fp64 value of the first formula.
+func (b *Bounds) Value(in []float64) float64 {
+	last := b.forms[0]
+	for i := range b.steps[:last+1] {
+		s := &b.steps[i]
+		s.r = s.apply(in, b.steps[s.from[0]].r, b.steps[s.from[1]].r)
+	}
+	return b.steps[last].r
+}
+
+// Element gives, for the values of the inputs in the order of their names, the fp64 value r of the first formula; how far t fp32 and
+// the rules may move the result of any of the formulas; and sim, the value of the first formula with the rules' rounding points.
+func (b *Bounds) Element(in []float64) (r, t, sim float64) {
+	for i := range b.steps {
+		s := &b.steps[i]
+		x, y := &b.steps[s.from[0]], &b.steps[s.from[1]]
+		s.r, s.s = s.apply(in, x.r, y.r), s.apply(in, x.s, y.s)
+		s.t = b.settled(s, s.bound(x, y))
+		if s.stored {
+			s.s = tensor.Round(b.rules.Step, s.s, false)
+		}
+	}
+	for _, at := range b.forms {
+		t = max(t, b.steps[at].t)
+	}
+	first := b.steps[b.forms[0]]
+	return first.r, t, first.s
+}
+
+// apply is the operation of a node in fp64.
+func (s *step) apply(in []float64, x, y float64) float64 {
+	switch s.Kind {
+	case Input:
+		return in[s.input]
+	case Constant:
+		return s.Value
+	}
+	return real64(s.Kind, x, y)
+}
+
+// real64 is an operation in fp64.
+func real64(k Kind, x, y float64) float64 {
+	switch k {
+	case Add:
+		return x + y
+	case Sub:
+		return x - y
+	case Mul:
+		return x * y
+	case Div:
+		return x / y
+	case Neg:
+		return -x
+	case Exp:
+		return math.Exp(x)
+	case Erf:
+		return math.Erf(x)
+	case Tanh:
+		return math.Tanh(x)
+	case Stored:
+		return x
+	}
+	return math.NaN()
+}
+
+// bound is how far fp32 may move the value of a node whose operands may be off by their bounds.
+func (s *step) bound(x, y *step) float64 {
+	switch s.Kind {
+	case Constant:
+		if inFP32(s.Value) {
+			return 0
+		}
+		return judge.U32 * math.Abs(s.Value)
+	case Add, Sub:
+		if s.once {
+			return 0
+		}
+		return x.t + y.t + judge.U32*math.Abs(s.r)
+	case Mul:
+		t := product(x, y)
+		if s.once || s.r == 0 {
+			return t
+		}
+		if !s.doubles {
+			t += judge.U32 * math.Abs(s.r)
+		}
+		return t + lowestBit
+	case Div:
+		return quotient(x, y, s.r)
+	case Neg, Stored:
+		return x.t
+	case Exp:
+		t := moved(math.Exp, x, s.r) + rounding(expUnits+expSlope*math.Abs(x.r), s.r)
+		if s.r < judge.Tiny { // fast forms flush
+			t += s.r
+		}
+		return t
+	case Erf:
+		return moved(math.Erf, x, s.r) + rounding(erfUnits, s.r)
+	case Tanh:
+		if math.Abs(x.r)-x.t > tanhIsOne {
+			return 2 * math.Exp(2*(x.t-math.Abs(x.r))) // at least 1 - |tanh|
+		}
+		return moved(math.Tanh, x, s.r) + rounding(tanhUnits, s.r)
+	}
+	return 0
+}
+
+// product is what the errors of two factors make of their product. A factor that is exactly 0 leaves nothing, even of an infinite bound.
+func product(x, y *step) float64 {
+	return weighted(math.Abs(x.r), y.t) + weighted(math.Abs(y.r), x.t) + weighted(x.t, y.t)
+}
+
+func weighted(weight, t float64) float64 {
+	if weight == 0 || t == 0 {
+		return 0
+	}
+	return weight * t
+}
+
+// quotient is the bound of r = x/y. A divisor beyond fp32's range is infinity there, and the quotient 0; one that may or may not be
+// beyond it (an infinite bound) is at least half of what it should be.
+func quotient(x, y *step, r float64) float64 {
+	numerator, size := math.Abs(x.r)+x.t, math.Abs(y.r)
+	if numerator == 0 {
+		return 0
+	}
+	t := divUnits*judge.U32*math.Abs(r) + lowestBit
+	switch {
+	case size > math.MaxFloat32:
+		return t + numerator/math.MaxFloat32
+	case math.IsInf(y.t, 1):
+		return t + math.Abs(r) + numerator/(size/2)
+	case !(y.t < size):
+		return math.Inf(1)
+	}
+	return t + (x.t+math.Abs(r)*y.t)/(size-y.t)
+}
+
+// rounding is what a function good to so many units loses.
+func rounding(units, r float64) float64 {
+	if r == 0 {
+		return 0
+	}
+	return units*judge.U32*math.Abs(r) + lowestBit
+}
+
+// moved is how far the error of its argument moves the value r of a function that rises throughout.
+func moved(f func(float64) float64, x *step, r float64) float64 {
+	if x.t == 0 || math.IsInf(x.r, 0) {
+		return 0
+	}
+	return math.Max(math.Abs(f(x.r+x.t)-r), math.Abs(f(x.r-x.t)-r))
+}
+
+// settled gives a bound its meaning at the ends of fp32's range, and adds what is lost where the rules store the node.
+func (b *Bounds) settled(s *step, t float64) float64 {
+	size := math.Abs(s.r)
+	switch {
+	case math.IsNaN(s.r) || math.IsInf(s.r, 0):
+		return 0 // an infinity or a NaN is that, or wrong
+	case math.IsNaN(t):
+		return math.Inf(1)
+	case !s.last && size+t > math.MaxFloat32:
+		return math.Inf(1) // it may be infinity in fp32
+	case s.stored && s.r != 0:
+		return t + b.u*(size+t) + b.half
+	}
+	return t
+}

@@ -1,0 +1,167 @@
+// Package formula holds elementwise mathematics that is stated once and computed in several arithmetics: in fp64 with a running
+// bound of the error that fp32 may make (Higham 2002, chapter 3) and with the rounding points of a contract simulated (bound.go),
+// over complex numbers for the complex step (complex.go), and in emulated fp32 with planted bugs (package planted). A formula
+// knows no tensor and no operator.
+package formula
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+)
+
+// Kind is what a node of a formula computes.
+type Kind uint8
+
+// The kinds. Input and Constant have no operands, Add to Div have two, the others one.
+const (
+	Unknown Kind = iota
+	Input
+	Constant
+	Add
+	Sub
+	Mul
+	Div
+	Neg
+	Exp
+	Erf
+	Tanh
+	Stored // a rounding point: what a contract, or a planted bug, stores in a dtype of less precision
+)
+
+var names = [...]string{"unknown", "input", "constant", "+", "-", "*", "/", "-", "exp", "erf", "tanh", "stored"}
+
+// Node is one value of a formula: an input, a constant, or an operation on other nodes. Nodes are never changed, so that one node may
+// be an operand of several.
+type Node struct {
+	Kind     Kind
+	Name     string  // of an input
+	Value    float64 // of a constant: the number that is meant, which fp32 may have to round
+	Operands []*Node
+}
+
+// In is the input called name, exact as the kernel gets it.
+func In(name string) *Node { return &Node{Kind: Input, Name: name} }
+
+// C is a constant.
+func C(value float64) *Node { return &Node{Kind: Constant, Value: value} }
+
+func node(k Kind, operands ...*Node) *Node { return &Node{Kind: k, Operands: operands} }
+
+// Plus is n + m.
+func (n *Node) Plus(m *Node) *Node { return node(Add, n, m) }
+
+// Minus is n - m.
+func (n *Node) Minus(m *Node) *Node { return node(Sub, n, m) }
+
+// Times is n * m.
+func (n *Node) Times(m *Node) *Node { return node(Mul, n, m) }
+
+// Over is n / m.
+func (n *Node) Over(m *Node) *Node { return node(Div, n, m) }
+
+// Neg is -n.
+func (n *Node) Neg() *Node { return node(Neg, n) }
+
+// Exp is e^n.
+func (n *Node) Exp() *Node { return node(Exp, n) }
+
+// Erf is the error function of n.
+func (n *Node) Erf() *Node { return node(Erf, n) }
+
+// Tanh is the hyperbolic tangent of n.
+func (n *Node) Tanh() *Node { return node(Tanh, n) }
+
+// Sigmoid is 1/(1 + e^-n).
+func (n *Node) Sigmoid() *Node { return C(1).Over(C(1).Plus(n.Neg().Exp())) }
+
+// Stored is n, which may be rounded to the dtype of the case there.
+func (n *Node) Stored() *Node { return node(Stored, n) }
+
+// String is the formula as one writes it, fully parenthesised.
+func (n *Node) String() string {
+	switch n.Kind {
+	case Input:
+		return n.Name
+	case Constant:
+		return strconv.FormatFloat(n.Value, 'g', 8, 64)
+	case Add, Sub, Mul, Div:
+		return fmt.Sprintf("(%v %s %v)", n.Operands[0], names[n.Kind], n.Operands[1])
+	case Neg:
+		return fmt.Sprintf("-%v", n.Operands[0])
+	}
+	return fmt.Sprintf("%s(%v)", names[min(int(n.Kind), len(names)-1)], n.Operands[0])
+}
+
+// Operations lists the nodes of formulas, operands before what is made of them, each once.
+func Operations(of ...*Node) []*Node {
+	var list []*Node
+	seen := map[*Node]bool{}
+	var visit func(n *Node)
+	visit = func(n *Node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		for _, operand := range n.Operands {
+			visit(operand)
+		}
+		list = append(list, n)
+	}
+	for _, n := range of {
+		visit(n)
+	}
+	return list
+}
+
+// Check says why a formula cannot be computed: a node of an unknown kind or with the wrong number of operands, an input without a name
+// or of another than the given names, a constant that is not finite.
+func (n *Node) Check(inputs []string) error {
+	for _, m := range Operations(n) {
+		want := 1
+		switch m.Kind {
+		case Input, Constant:
+			want = 0
+		case Add, Sub, Mul, Div:
+			want = 2
+		}
+		switch {
+		case m.Kind == Unknown || m.Kind > Stored || len(m.Operands) != want:
+			return fmt.Errorf("check formula %v: node of kind %d with %d operands: want a known kind with %d", n, m.Kind, len(m.Operands), want)
+		case m.Kind == Input && !slices.Contains(inputs, m.Name):
+			return fmt.Errorf("check formula %v: input %q: want one of %v", n, m.Name, inputs)
+		case m.Kind == Constant && !(math.Abs(m.Value) <= math.MaxFloat32):
+			return fmt.Errorf("check formula %v: constant %v: want a number that fp32 has", n, m.Value)
+		}
+	}
+	return nil
+}
+
+// exact says whether a node's value is exactly the meant one in fp32 whatever the inputs are.
+func (n *Node) exact() bool {
+	switch n.Kind {
+	case Input:
+		return true
+	case Constant:
+		return inFP32(n.Value)
+	case Neg:
+		return n.Operands[0].exact()
+	}
+	return false
+}
+
+// powerOfTwo says whether a node is a constant whose products are exact.
+func (n *Node) powerOfTwo() bool {
+	m, _ := math.Frexp(n.Value)
+	return n.Kind == Constant && math.Abs(m) == 0.5
+}
+
+// inFP32 says whether fp32 has a number exactly.
+func inFP32(x float64) bool { return float64(float32(x)) == x }
+
+// f32 is x rounded to fp32.
+func f32(x float64) float64 { return tensor.Round(op.FP32, x, false) }
