@@ -51,7 +51,7 @@ type step struct {
 	input   int
 	last    bool // a result, and nothing is made of it
 	once    bool // the result is one correctly rounded operation on exact values, and fp32: the output's rounding is all there is
-	doubles bool // a product by a power of two
+	doubles bool
 	stored  bool
 	r, t, s float64
 }
@@ -83,7 +83,7 @@ func NewBounds(forms []*Node, inputs []string, rules Rules) (*Bounds, error) {
 		for k, operand := range n.Operands {
 			s.from[k] = slices.Index(nodes, operand)
 		}
-		s.doubles = n.Kind == Mul && (n.Operands[0].powerOfTwo() || n.Operands[1].powerOfTwo())
+		s.doubles = n.doubles()
 		s.once = s.last && rules.Output == op.FP32 && (n.Kind == Add || n.Kind == Sub || n.Kind == Mul) &&
 			n.Operands[0].exact() && n.Operands[1].exact()
 		s.stored = b.u > 0 && !s.last && (n.Kind == Stored && rules.Marked || n.Kind != Input && rules.EveryStep)
@@ -169,7 +169,8 @@ func (s *step) bound(x, y *step) float64 {
 		if s.once {
 			return 0
 		}
-		return x.t + y.t + judge.U32*math.Abs(s.r)
+		// The rounding of a sum is never more than either operand: what is added to a saturated value is lost, and no more.
+		return x.t + y.t + min(judge.U32*math.Abs(s.r), math.Abs(x.r)+x.t, math.Abs(y.r)+y.t)
 	case Mul:
 		t := product(x, y)
 		if s.once || s.r == 0 {

@@ -154,6 +154,16 @@ func (n *Node) exact() bool {
 	return false
 }
 
+// Shifts says whether a node is a power of two times an input, which a dtype that has the input has exactly.
+func (n *Node) Shifts() bool {
+	return n.doubles() && (n.Operands[0].Kind == Input || n.Operands[1].Kind == Input)
+}
+
+// doubles says whether a node is a product by a power of two.
+func (n *Node) doubles() bool {
+	return n.Kind == Mul && (n.Operands[0].powerOfTwo() || n.Operands[1].powerOfTwo())
+}
+
 // powerOfTwo says whether a node is a constant whose products are exact.
 func (n *Node) powerOfTwo() bool {
 	m, _ := math.Frexp(n.Value)

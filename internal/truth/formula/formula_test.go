@@ -78,7 +78,7 @@ func TestBoundHoldsAndIsNeeded(t *testing.T) {
 			var kernels []*planted.Prepared
 			for _, form := range forms {
 				for _, k := range planted.Kernels {
-					kernels = append(kernels, k.Prepare(form))
+					kernels = append(kernels, k.Prepare(form, "x", "y"))
 				}
 			}
 			most := 0.0
@@ -88,7 +88,7 @@ func TestBoundHoldsAndIsNeeded(t *testing.T) {
 				want := bigValue(forms[0], in)
 				low, high := interval(want, bound, d)
 				for i, kernel := range kernels {
-					got := kernel.Element(func(name string) float64 { return in[name] })
+					got := kernel.Element(v[:])
 					if stored := tensor.Round(d, got, false); !(low <= stored && stored <= high) {
 						t.Errorf("%s in %v at %v: kernel %d gives %v, bound %v around %v", name, d, v, i, stored, bound, want)
 					}
@@ -158,11 +158,10 @@ func TestStoredSteps(t *testing.T) {
 	strict := bounds(t, marked, formula.Rules{Output: op.BF16, Step: op.BF16})
 	loose := bounds(t, marked, formula.Rules{Output: op.BF16, Step: op.BF16, Marked: true})
 	every := bounds(t, stated["silu"][:1], formula.Rules{Output: op.BF16, Step: op.BF16, EveryStep: true})
-	kernel := planted.Kernel{Low: op.BF16}.Prepare(marked[0])
+	kernel := planted.Kernel{Low: op.BF16}.Prepare(marked[0], "x", "y")
 	beyond := 0
 	for _, v := range samples(op.BF16, 2000) {
-		in := func(name string) float64 { return map[string]float64{"x": v[0], "y": v[1]}[name] }
-		got := kernel.Element(in)
+		got := kernel.Element(v[:])
 		r, tight, sim := strict.Element(v[:])
 		_, wide, stored := loose.Element(v[:])
 		if math.Abs(got-r) > tight {

@@ -33,7 +33,7 @@ func Bugs(n *formula.Node) []Bug {
 		}
 	}
 	for _, m := range formula.Operations(n) {
-		if m != n && len(m.Operands) > 0 && m.Kind != formula.Neg && m.Kind != formula.Stored {
+		if m != n && len(m.Operands) > 0 && m.Kind != formula.Neg && m.Kind != formula.Stored && !m.Shifts() {
 			add(fmt.Sprintf("%v in 16 bits", m), replaced(n, m, m.Stored()))
 		}
 	}

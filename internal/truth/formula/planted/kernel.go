@@ -4,6 +4,7 @@ package planted
 
 import (
 	"math"
+	"slices"
 
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -26,11 +27,12 @@ type Prepared struct {
 	nodes  []*formula.Node
 	from   [][]int
 	values []float64
+	inputs []int // which of the inputs a node is; -1 for the others
 	fused  []int // where a sum is fused, the place of the product among its operands; else -1
 }
 
-// Prepare makes an emulated kernel of a formula.
-func (k Kernel) Prepare(n *formula.Node) *Prepared {
+// Prepare makes an emulated kernel of a formula of the named inputs.
+func (k Kernel) Prepare(n *formula.Node, inputs ...string) *Prepared {
 	p := &Prepared{kernel: k, nodes: formula.Operations(n)}
 	at := map[*formula.Node]int{}
 	for i, m := range p.nodes {
@@ -43,14 +45,14 @@ func (k Kernel) Prepare(n *formula.Node) *Prepared {
 				fused = j
 			}
 		}
-		p.from, p.fused = append(p.from, from), append(p.fused, fused)
+		p.from, p.fused, p.inputs = append(p.from, from), append(p.fused, fused), append(p.inputs, slices.Index(inputs, m.Name))
 	}
 	p.values = make([]float64, len(p.nodes))
 	return p
 }
 
-// Element is the result in fp32 for the values of the inputs, which in gives by name.
-func (p *Prepared) Element(in func(name string) float64) float64 {
+// Element is the result in fp32 for the values of the inputs, in the order of their names.
+func (p *Prepared) Element(in []float64) float64 {
 	for i, m := range p.nodes {
 		var x, y float64
 		if len(p.from[i]) > 0 {
@@ -61,7 +63,7 @@ func (p *Prepared) Element(in func(name string) float64) float64 {
 		}
 		switch {
 		case m.Kind == formula.Input:
-			p.values[i] = in(m.Name)
+			p.values[i] = in[p.inputs[i]]
 		case p.fused[i] >= 0:
 			p.values[i] = p.fusedSum(i, x, y)
 		default:

@@ -1,0 +1,57 @@
+// Package silu is the truth of y = x * sigmoid(x).
+package silu
+
+import (
+	"math"
+
+	"triad/internal/judge"
+	"triad/internal/truth"
+	"triad/internal/truth/elementwise"
+	"triad/internal/truth/formula"
+)
+
+var (
+	x, dy   = formula.In("x"), formula.In("grad_y")
+	one     = formula.C(1)
+	sigmoid = x.Sigmoid()
+	rest    = x.Neg().Sigmoid() // 1 - sigmoid(x) without cancellation
+)
+
+var _ = elementwise.Register("silu", elementwise.Operator{
+	Forward: []elementwise.Output{{Name: "y", Formula: elementwise.Formula{
+		Forms:     []*formula.Node{x.Times(sigmoid), x.Over(one.Plus(x.Neg().Exp()))},
+		Allowance: forwardAllowance,
+	}}},
+	Backward: []elementwise.Output{{Name: "grad_x", Formula: elementwise.Formula{
+		Forms: []*formula.Node{
+			dy.Times(sigmoid.Times(one.Plus(x.Times(rest)))),
+			dy.Times(sigmoid.Times(one.Plus(x.Times(one.Minus(sigmoid))))),
+			dy.Times(sigmoid.Plus(x.Times(sigmoid).Times(one.Minus(sigmoid)))),
+		},
+		Allowance: backwardAllowance,
+	}}},
+	Permits: []string{"fp32", "eager"},
+	Holds:   []elementwise.Property{elementwise.Apart("x"), elementwise.BetweenZeroAnd("x")},
+})
+
+// overflowed is what exp(-x) loses where it overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
+const overflowed = 0x1p-128
+
+// forwardAllowance is T = u32*(2|x|+12)*|R| + |x|*2^-128, and what products lose below fp32's normal range.
+func forwardAllowance(in []float64, r float64) float64 {
+	a := math.Abs(in[0])
+	if a == 0 {
+		return 0
+	}
+	return judge.U32*(2*a+12)*math.Abs(r) + a*overflowed + (2+a)*truth.Subnormal
+}
+
+// backwardAllowance is T = |dy|*(u32*(2|x|+16)*sigma*(1+|x|(1-sigma)) + 3*u32*sigma*|x| + (1+|x|)*2^-128), and the same.
+func backwardAllowance(in []float64, _ float64) float64 {
+	a, d := math.Abs(in[0]), math.Abs(in[1])
+	if d == 0 {
+		return 0
+	}
+	sigma, rest := 1/(1+math.Exp(-in[0])), 1/(1+math.Exp(in[0]))
+	return d*(judge.U32*(2*a+16)*sigma*(1+a*rest)+3*judge.U32*sigma*a+(1+a)*overflowed) + (1+a)*(1+d)*2*truth.Subnormal
+}

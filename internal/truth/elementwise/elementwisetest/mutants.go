@@ -1,0 +1,235 @@
+// Package elementwisetest derives what an elementwise operator is scored with: right kernels in every form it states, and bugs that follow
+// from its formulas.
+package elementwisetest
+
+import (
+	"fmt"
+	"slices"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth/elementwise"
+	"triad/internal/truth/formula"
+	"triad/internal/truth/formula/planted"
+	"triad/internal/truth/truthtest"
+)
+
+// Wrong is a bug of the operator's own: another formula for an output. Of gives nil where attributes make it none.
+type Wrong struct {
+	Name, Output string
+	Of           func(attributes op.Attrs) *formula.Node
+}
+
+// Always is a formula for all attributes.
+func Always(n *formula.Node) func(op.Attrs) *formula.Node {
+	return func(op.Attrs) *formula.Node { return n }
+}
+
+// Bugs that do not depend on the formula.
+const (
+	tail      = "tail not written"
+	neighbour = "the inputs of the next element"
+	swapped   = "outputs swapped"
+)
+
+// Suites are those of the passes of an operator.
+func Suites(name string, wrong ...Wrong) []truthtest.Suite {
+	var all []truthtest.Suite
+	spec := mustSpec(name)
+	for _, pass := range spec.Passes() {
+		f := &family{spec: spec, pass: pass, wrong: wrong, planted: map[string][]planted.Bug{}}
+		f.operator, _ = elementwise.Get(name)
+		f.inputs, _ = elementwise.Inputs(op.Case{Op: name, Pass: pass})
+		f.under = f.attributes()
+		for _, a := range f.under {
+			for _, o := range f.operator.Outputs(pass) {
+				f.planted[o.Name+fmt.Sprint(a)] = f.bugs(o, a)
+			}
+		}
+		all = append(all, truthtest.Suite{Op: name, Pass: pass, Right: f.right(), Kernel: f.kernel, Mutants: f.mutants()})
+	}
+	return all
+}
+
+func mustSpec(name string) *op.Spec {
+	o, err := catalog.Get(name)
+	if err != nil {
+		panic(err) // a test's own mistake
+	}
+	return o.Spec
+}
+
+// family scores one pass.
+type family struct {
+	spec     *op.Spec
+	operator elementwise.Operator
+	pass     op.Pass
+	wrong    []Wrong
+	inputs   []string
+	under    []op.Attrs               // every combination of attributes
+	planted  map[string][]planted.Bug // by output and attributes
+}
+
+// attributes lists every combination of the values of enumerations and booleans, the other attributes at their defaults.
+func (f *family) attributes() []op.Attrs {
+	plan, err := f.spec.Expand(op.Options{Passes: []op.Pass{f.pass}})
+	if err != nil {
+		panic(err)
+	}
+	seen := map[string]bool{}
+	var all []op.Attrs
+	for _, c := range plan.Cases {
+		if key := fmt.Sprint(c.Attrs); !seen[key] {
+			seen[key] = true
+			all = append(all, c.Attrs)
+		}
+	}
+	return all
+}
+
+// right are the kernels that must pass: every form in every arithmetic.
+func (f *family) right() []truthtest.Arithmetic {
+	forms := 1
+	for _, a := range f.under {
+		for _, o := range f.operator.Outputs(f.pass) {
+			forms = max(forms, len(o.At(a).Forms))
+		}
+	}
+	var all []truthtest.Arithmetic
+	for i := range forms {
+		for _, k := range planted.Kernels {
+			all = append(all, truthtest.Arithmetic{Form: i, Fused: k.Fused, Noisy: k.Noisy})
+		}
+	}
+	return all
+}
+
+// bugs are those of one output under some attributes.
+func (f *family) bugs(o elementwise.Output, a op.Attrs) []planted.Bug {
+	list := planted.Bugs(o.At(a).Forms[0])
+	for _, w := range f.wrong {
+		if w.Output == o.Name {
+			if n := w.Of(a); n != nil {
+				list = append(list, planted.Bug{Name: w.Name, Formula: n})
+			}
+		}
+	}
+	for i := range list {
+		list[i].Name = o.Name + ": " + list[i].Name
+	}
+	return list
+}
+
+// mutants numbers the bugs of all outputs and attributes.
+func (f *family) mutants() []truthtest.Mutant {
+	var all []truthtest.Mutant
+	add := func(name string, equivalent func(g truthtest.Group) string) {
+		if !slices.ContainsFunc(all, func(m truthtest.Mutant) bool { return m.Name == name }) {
+			all = append(all, truthtest.Mutant{Number: len(all) + 1, Name: name, Equivalent: equivalent})
+		}
+	}
+	for _, a := range f.under {
+		for _, o := range f.operator.Outputs(f.pass) {
+			for _, b := range f.planted[o.Name+fmt.Sprint(a)] {
+				add(b.Name, func(g truthtest.Group) string { return f.equivalent(b.Name, g) })
+			}
+		}
+	}
+	add(tail, nil)
+	add(neighbour, nil)
+	if f.outputsDiffer() {
+		add(swapped, nil)
+	}
+	return all
+}
+
+// outputsDiffer says whether there are several outputs of one shape that are not the same formula.
+func (f *family) outputsDiffer() bool {
+	outputs := f.operator.Outputs(f.pass)
+	return len(outputs) > 1 && outputs[0].At(f.under[0]).Forms[0].String() != outputs[1].At(f.under[0]).Forms[0].String()
+}
+
+// equivalent says why a bug shows nothing in a group: under the group's attributes no output has it, or its dtype hides it.
+func (f *family) equivalent(name string, g truthtest.Group) string {
+	d, err := op.ParseDType(g.Dtype)
+	if err != nil {
+		return err.Error()
+	}
+	why := fmt.Sprintf("%s = %s computes otherwise", g.Attribute, g.Value)
+	for _, a := range f.under {
+		if g.Attribute != "" && a.Text(g.Attribute) != g.Value {
+			continue
+		}
+		for _, o := range f.operator.Outputs(f.pass) {
+			for _, b := range f.planted[o.Name+fmt.Sprint(a)] {
+				if b.Name != name {
+					continue
+				}
+				if b.Right == nil || b.Right(d) == "" {
+					return ""
+				}
+				why = b.Right(d)
+			}
+		}
+	}
+	return why
+}
+
+// kernel emulates the pass.
+func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
+	k := planted.Kernel{Fused: a.Fused, Noisy: a.Noisy, Low: p.Low()}
+	var all [][]float64
+	for _, o := range f.operator.Outputs(f.pass) {
+		forms := o.At(p.Attrs).Forms
+		n := forms[a.Form%len(forms)]
+		for _, b := range f.planted[o.Name+fmt.Sprint(p.Attrs)] {
+			if b.Name == a.Bug {
+				n = b.Formula
+			}
+		}
+		all = append(all, f.elements(k.Prepare(n, f.inputs...), p, a.Bug == neighbour))
+	}
+	switch a.Bug {
+	case tail:
+		for i, y := range all {
+			rows, cols := shapeOf(p.Truth.Outputs[i].Shape)
+			truthtest.LeaveTail(y, rows, cols)
+		}
+	case swapped:
+		all[0], all[1] = all[1], all[0]
+	}
+	return all
+}
+
+// elements computes an output element by element; next takes each from the inputs of the following one.
+func (f *family) elements(k *planted.Prepared, p *truthtest.Prepared, next bool) []float64 {
+	n := len(p.Truth.Outputs[0].R)
+	y := make([]float64, n)
+	in := make([][]float64, len(f.inputs))
+	for j, name := range f.inputs {
+		in[j] = p.V[name]
+	}
+	element := make([]float64, len(in))
+	for i := range y {
+		at := i
+		if next {
+			at = min(i+1, n-1)
+		}
+		for j, x := range in {
+			element[j] = x[at]
+		}
+		y[i] = k.Element(element)
+	}
+	return y
+}
+
+// shapeOf sees a shape as rows of its last dim.
+func shapeOf(shape []int64) (rows, cols int) {
+	t := tensor.Tensor{Shape: shape}
+	cols = int(shape[len(shape)-1])
+	if cols == 0 {
+		return 0, 0
+	}
+	return int(t.Elements()) / cols, cols
+}
