@@ -4,10 +4,13 @@
 package all
 
 import (
+	_ "triad/internal/catalog/add"
 	_ "triad/internal/catalog/flash_attention"
 	_ "triad/internal/catalog/fp8_gemm"
+	_ "triad/internal/catalog/gelu"
 	_ "triad/internal/catalog/layernorm"
 	_ "triad/internal/catalog/rope"
+	_ "triad/internal/catalog/silu"
 	_ "triad/internal/catalog/softmax"
 	_ "triad/internal/catalog/swiglu"
 )

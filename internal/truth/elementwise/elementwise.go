@@ -101,6 +101,9 @@ func (o Operator) compute(outputs []Output) truth.Function {
 		if err != nil {
 			return nil, err
 		}
+		if err := ranked(k, names); err != nil {
+			return nil, err
+		}
 		in, err := k.Rows(names...)
 		if err != nil {
 			return nil, err
@@ -115,6 +118,24 @@ func (o Operator) compute(outputs []Output) truth.Function {
 		}
 		return targets, nil
 	}
+}
+
+// ranked says which input has not as many dims as the operator's tensors have.
+func ranked(k *truth.Request, names []string) error {
+	o, err := catalog.Get(k.Op)
+	if err != nil {
+		return err
+	}
+	types, err := o.Spec.Inputs(k.Case)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		if _, err := k.Rank(name, len(types[i].Shape)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // evaluation computes the truth of one output under one contract.

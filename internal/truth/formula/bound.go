@@ -42,6 +42,7 @@ type Bounds struct {
 	rules Rules
 	u     float64 // of a stored step
 	half  float64 // of its smallest subnormal
+	most  float64 // its largest number
 }
 
 // step is a node with its values for one element.
@@ -53,6 +54,7 @@ type step struct {
 	once    bool // the result is one correctly rounded operation on exact values, and fp32: the output's rounding is all there is
 	doubles bool
 	stored  bool
+	most    float64 // the largest number where the value is kept
 	r, t, s float64
 }
 
@@ -63,7 +65,7 @@ func NewBounds(forms []*Node, inputs []string, rules Rules) (*Bounds, error) {
 	}
 	b := &Bounds{rules: rules}
 	if f, ok := tensor.FormatOf(rules.Step); ok && rules.Step != op.FP32 {
-		b.u, b.half = f.U(), f.SmallestSubnormal()/2
+		b.u, b.half, b.most = f.U(), f.SmallestSubnormal()/2, f.Max
 	}
 	nodes := Operations(forms...)
 	used := map[*Node]bool{}
@@ -86,7 +88,10 @@ func NewBounds(forms []*Node, inputs []string, rules Rules) (*Bounds, error) {
 		s.doubles = n.doubles()
 		s.once = s.last && rules.Output == op.FP32 && (n.Kind == Add || n.Kind == Sub || n.Kind == Mul) &&
 			n.Operands[0].exact() && n.Operands[1].exact()
-		s.stored = b.u > 0 && !s.last && (n.Kind == Stored && rules.Marked || n.Kind != Input && rules.EveryStep)
+		s.stored = b.u > 0 && !s.last && (n.Kind == Stored && rules.Marked || n.Kind != Input && n.Kind != Neg && rules.EveryStep)
+		if s.most = math.MaxFloat32; s.stored {
+			s.most = b.most
+		}
 		b.steps = append(b.steps, s)
 	}
 	return b, nil
@@ -213,7 +218,7 @@ func weighted(weight, t float64) float64 {
 	return weight * t
 }
 
-// quotient is the bound of r = x/y. A divisor beyond fp32's range is infinity there, and the quotient 0; one that may or may not be
+// quotient is the bound of r = x/y. A divisor beyond the range of where it is kept is infinity there, and the quotient 0; one that may or may not be
 // beyond it (an infinite bound) is at least half of what it should be.
 func quotient(x, y *step, r float64) float64 {
 	numerator, size := math.Abs(x.r)+x.t, math.Abs(y.r)
@@ -222,8 +227,8 @@ func quotient(x, y *step, r float64) float64 {
 	}
 	t := divUnits*judge.U32*math.Abs(r) + lowestBit
 	switch {
-	case size > math.MaxFloat32:
-		return t + numerator/math.MaxFloat32
+	case size > y.most:
+		return t + numerator/y.most
 	case math.IsInf(y.t, 1):
 		return t + math.Abs(r) + numerator/(size/2)
 	case !(y.t < size):
@@ -256,10 +261,12 @@ func (b *Bounds) settled(s *step, t float64) float64 {
 		return 0 // an infinity or a NaN is that, or wrong
 	case math.IsNaN(t):
 		return math.Inf(1)
-	case !s.last && size+t > math.MaxFloat32:
-		return math.Inf(1) // it may be infinity in fp32
-	case s.stored && s.r != 0:
-		return t + b.u*(size+t) + b.half
+	}
+	if s.stored && s.r != 0 {
+		t += b.u*(size+t) + b.half
+	}
+	if !s.last && size+t > s.most {
+		return math.Inf(1) // it may be infinity where it is kept
 	}
 	return t
 }

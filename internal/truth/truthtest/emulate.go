@@ -75,6 +75,8 @@ type Arithmetic struct {
 	Block int    // how much it takes at once, where that matters
 	Other bool   // the other common way to write the same formula
 	LowP  bool   // attention: P and dS stored in the dtype, as the contract allows
+	Form  int    // which of the forms that an elementwise operator states
+	Fused bool   // a*b + c is rounded once, as compilers contract it
 	Bug   string // the planted bug; "" is the right kernel
 }
 

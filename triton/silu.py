@@ -1,0 +1,76 @@
+"""silu: y = x * sigmoid(x)
+backward, with s = sigmoid(x): grad_x = grad_y * s * (1 + x * (1 - s))
+
+Layout   x, y and the gradients: [n], contiguous. fp32, fp16, bf16; every value inside is fp32.
+Limits   n = 0 launches nothing.
+Source   Elfwing et al. 2017, arXiv:1702.03118
+  triton/block   a block of elements per program
+  torch/eager    torch.nn.functional.silu, one kernel, which computes in fp32
+  torch/compile  the same through Inductor
+"""
+
+import torch
+import torch.nn.functional as F
+
+from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, tl, triton
+
+DIFFERENTIABLE = (0,)  # of the inputs of reference
+BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
+
+
+@triton.jit
+def _silu_fwd_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0).to(tl.float32)
+    y = x * (1.0 / (1.0 + tl.exp(-x)))
+    tl.store(y_ptr + i, y.to(y_ptr.dtype.element_ty), mask=i < n)
+
+
+@triton.jit
+def _silu_bwd_kernel(x_ptr, dy_ptr, dx_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0).to(tl.float32)
+    dy = tl.load(dy_ptr + i, mask=i < n, other=0.0).to(tl.float32)
+    s = 1.0 / (1.0 + tl.exp(-x))
+    tl.store(dx_ptr + i, (dy * (s * (1.0 + x * (1.0 - s)))).to(dx_ptr.dtype.element_ty), mask=i < n)
+
+
+def _launch(kernel, *tensors):
+    n = tensors[0].numel()
+    if n:
+        block = min(BLOCK, next_power_of_2(n))
+        kernel[(ceildiv(n, block),)](*tensors, n, BLOCK=block)
+
+
+def forward(x):
+    """x [n] -> y [n] of its dtype."""
+    y = torch.empty_like(x)
+    _launch(_silu_fwd_kernel, x, y)
+    return y
+
+
+def backward(x, grad_y):
+    """x, grad_y [n] -> grad_x [n]."""
+    grad_x = torch.empty_like(x)
+    _launch(_silu_bwd_kernel, x, grad_y, grad_x)
+    return grad_x
+
+
+def reference(x):
+    """The formula in torch, in the dtype of x; differentiable."""
+    return F.silu(x)
+
+
+def reference_backward(x, grad_y):
+    """The backward formula in torch."""
+    s = torch.sigmoid(x)
+    return grad_y * s * (1 + x * (1 - s))
+
+
+_NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}
+
+IMPLEMENTATIONS = [
+    Implementation("triton/block", forward, backward, **_NAMES),
+    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
+    differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True, **_NAMES),
+]
