@@ -243,3 +243,17 @@ func interval(want *big.Float, bound float64, d op.DType) (low, high float64) {
 	b, _ := bigNew().Add(want, bigOf(bound)).Float64()
 	return tensor.Round(d, a, false), tensor.Round(d, b, false)
 }
+
+// The value holds its digits where formulas of a difference lose them: the gradient of GELU's approximation, far out.
+func TestValueWithoutCancellation(t *testing.T) {
+	z := c(2 * math.Sqrt(2/math.Pi)).Times(x.Plus(c(0.044715).Times(x).Times(x).Times(x)))
+	slope := c(math.Sqrt(2 / math.Pi)).Times(c(1).Plus(c(3 * 0.044715).Times(x).Times(x)))
+	n := z.Sigmoid().Plus(x.Times(z.Sigmoid().Times(z.Neg().Sigmoid())).Times(c(2).Times(slope)))
+	b := bounds(t, []*formula.Node{n}, formula.Rules{Output: op.BF16, Step: op.BF16})
+	for _, v := range []float64{-3.5, -5.25, -6.75, -8} {
+		want := bigValue(n, map[string]float64{"x": v})
+		if got := b.Value([]float64{v, 0}); !(distance(got, want) <= 1e-12*math.Abs(got)) {
+			t.Errorf("at %v: %v, want %v", v, got, want)
+		}
+	}
+}
