@@ -286,11 +286,18 @@ func TestSharedCodeNamesNoOperator(t *testing.T) {
 	if read < 50 {
 		t.Errorf("%d files were read: want all of the shared ones", read)
 	}
-	planted := "package p\n\nfunc f(k call) bool { return k.Op == \"" + operators[0] + "\" || k.says(\"as in " + operators[0] + " alone\") }\n"
+	planted := "package p\n\nfunc f(k call) bool { return k.Op == \"" + operators[len(operators)-1] + "\" || k.says(\"as in " + operators[len(operators)-1] + " alone\") }\n"
 	if found := operatorsNamed(t, "planted.go", planted, operators); len(found) != 2 {
 		t.Errorf("of two planted names %d are found: %v", len(found), found)
 	}
+	planted = "package p\n\nvar x, y = \"" + everyday[0] + "\", \"to " + everyday[0] + " up\"\n"
+	if found := operatorsNamed(t, "planted.go", planted, operators); len(found) != 1 {
+		t.Errorf("of a name that is an everyday word too %d are found, want the one that stands alone: %v", len(found), found)
+	}
 }
+
+// everyday are operators' names that are words of any sentence: a literal names such an operator where it is the name and nothing else.
+var everyday = []string{"add"}
 
 // operatorsNamed lists the string literals of a Go file in which a word is the name of an operator.
 func operatorsNamed(t *testing.T, file string, source any, operators []string) []string {
@@ -307,7 +314,9 @@ func operatorsNamed(t *testing.T, file string, source any, operators []string) [
 			return true
 		}
 		words := strings.FieldsFunc(literal.Value, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-		if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(operators, w) }) {
+		if slices.ContainsFunc(words, func(w string) bool {
+			return slices.Contains(operators, w) && (len(words) == 1 || !slices.Contains(everyday, w))
+		}) {
 			found = append(found, set.Position(literal.Pos()).String()+": "+literal.Value)
 		}
 		return true

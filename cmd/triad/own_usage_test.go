@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"triad/internal/catalog"
 	"triad/internal/need"
 )
 
@@ -117,7 +119,7 @@ func TestFileInPlaceOfAnOperator(t *testing.T) {
 		{"gated.cu", `triad compare swiglu --add gated\.cu\n`},
 		{"mine.py", `triad compare layernorm --add mine\.py\n`},
 		{"rope ./mine.cu", `triad compare rope --add \./mine\.cu\n`},
-		{"empty.cu", `triad compare OP --add empty\.cu, where OP is what it implements, one of flash_attention, fp8_gemm, layernorm, rope, softmax, swiglu\n`},
+		{"empty.cu", `triad compare OP --add empty\.cu, where OP is what it implements, one of ` + strings.Join(catalog.Names(), ", ") + `\n`},
 		{"nowhere.cu", `there is no file nowhere\.cu; .*triad compare OP --add FILE`},
 		{"no/where.py", `there is no file no/where\.py; `},
 		{"./notes.txt", `it is a file: want the folder of an operator`},
