@@ -4,10 +4,11 @@
 // Layout   x, y, dy, dx: [n], contiguous; fp32, fp16, bf16; computed in fp32.
 // Limits   n = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
 // Special  x = -inf gives -inf * 0 = NaN, as the formula says; gradients of infinities are NaN likewise.
-// Source   Hendrycks and Gimpel 2016, arXiv:1606.08415; Abramowitz and Stegun 26.2.17 (the form of Phi)
+// Source   Hendrycks and Gimpel 2016, arXiv:1606.08415
 //   naive   a thread an element, erff and tanhf; the readable one, and the one to trust first
-//   vec     16-byte accesses; Phi by one exponential, one quotient and a polynomial, cheaper than erff; tanh(z) by a sigmoid
+//   vec     16-byte accesses; Phi by one exponential and a polynomial (normal.cuh), cheaper than erff; tanh(z) by a sigmoid
 #include "elementwise.cuh"
+#include "normal.cuh"
 #include "sigmoid.cuh"
 
 namespace {
@@ -30,30 +31,11 @@ template <bool Tanh> __device__ inline float slope_of(float x) {
 	return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * (root_2_pi * (1.0f + 3.0f * cubic * x * x));
 }
 
-// Phi(x), and e = exp(-x^2/2). Phi(-|x|) = e * t * P(t), t = 1/(1 + 0.28 |x|): the polynomial of degree 5 that is fitted for this
-// product is 9.3e-9 away at most, a sixth of a roundoff of 1. What is left of 1 for positive x has no cancellation.
-struct Normal {
-	float phi, e;
-};
-
-__device__ inline Normal normal(float x) {
-	const float e = exp2f(x * x * -0.721347520f);
-	const float t = __fdividef(1.0f, 1.0f + 0.28f * fabsf(x));
-	float p = -0.105808396f;
-	p = p * t + 0.389874636f;
-	p = p * t - 0.236994475f;
-	p = p * t + 0.268910958f;
-	p = p * t + 0.0674964389f;
-	p = p * t + 0.116520828f;
-	const float tail = p * t * e;
-	return {x < 0 ? tail : 1.0f - tail, e};
-}
-
 template <bool Tanh> struct Forward {
 	static constexpr int inputs = 1, outputs = 1;
 	__device__ void operator()(const float (&in)[1], float (&out)[1]) const {
 		const float x = in[0];
-		out[0] = x * (Tanh ? triad::sigmoid(2.0f * root_2_pi * x * (1.0f + cubic * x * x)).value : normal(x).phi);
+		out[0] = x * (Tanh ? triad::sigmoid(2.0f * root_2_pi * x * (1.0f + cubic * x * x)).value : triad::normal(x).phi);
 	}
 };
 
@@ -66,7 +48,7 @@ template <bool Tanh> struct Backward {
 			const float slope = 2.0f * root_2_pi * (1.0f + 3.0f * cubic * x * x);
 			out[0] = in[1] * (s.value + x * slope * (s.value * s.rest));
 		} else {
-			const Normal n = normal(x);
+			const triad::Normal n = triad::normal(x);
 			out[0] = in[1] * (n.phi + x * n.e * density_0);
 		}
 	}

@@ -1,0 +1,19 @@
+package cuda
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestNormalDistribution: normal.cuh is as good as GELU and its gradient ask for, at every exponent of fp32.
+func TestNormalDistribution(t *testing.T) {
+	program := newEmulated(t, "g++", "-O1", "-Iinclude", "-I.").build(t, "normal.cu")
+	out, status := runEmulated(t, "forward", program)
+	if status != 0 || !strings.HasPrefix(out, "ok ") {
+		t.Errorf("status %d: %s", status, out)
+	}
+	t.Log("shares of the allowances that are used, value and gradient: ", out)
+	if out, status := runEmulated(t, "forward", program, "wrong"); status != 1 || !strings.HasPrefix(out, "wrong ") {
+		t.Errorf("a spoilt function is accepted: status %d: %s", status, out)
+	}
+}
