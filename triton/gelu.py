@@ -18,8 +18,6 @@ from implementation import INTERPRETED, Implementation, ceildiv, compile_for, di
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
-ROOT_2_PI = tl.constexpr(math.sqrt(2 / math.pi))
-CUBIC = tl.constexpr(0.044715)
 
 
 @triton.jit
@@ -27,7 +25,8 @@ def _gelu_fwd_kernel(x_ptr, y_ptr, n, TANH: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + i, mask=i < n, other=0.0).to(tl.float32)
     if TANH:
-        y = x * (1.0 / (1.0 + tl.exp(-2.0 * ROOT_2_PI * (x + CUBIC * x * x * x))))
+        z = 0.7978845608028654 * (x + 0.044715 * x * x * x)
+        y = x * (1.0 / (1.0 + tl.exp(-2.0 * z)))
     else:
         y = 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
     tl.store(y_ptr + i, y.to(y_ptr.dtype.element_ty), mask=i < n)
@@ -39,8 +38,9 @@ def _gelu_bwd_kernel(x_ptr, dy_ptr, dx_ptr, n, TANH: tl.constexpr, BLOCK: tl.con
     x = tl.load(x_ptr + i, mask=i < n, other=0.0).to(tl.float32)
     dy = tl.load(dy_ptr + i, mask=i < n, other=0.0).to(tl.float32)
     if TANH:
-        s = 1.0 / (1.0 + tl.exp(-2.0 * ROOT_2_PI * (x + CUBIC * x * x * x)))
-        slope = s + x * (s * (1.0 - s)) * (2.0 * ROOT_2_PI * (1.0 + 3.0 * CUBIC * x * x))
+        z = 0.7978845608028654 * (x + 0.044715 * x * x * x)
+        s = 1.0 / (1.0 + tl.exp(-2.0 * z))
+        slope = s + x * (s * (1.0 - s)) * (2.0 * 0.7978845608028654 * (1.0 + 3.0 * 0.044715 * x * x))
     else:
         slope = 0.5 * (1.0 + tl.erf(x * 0.7071067811865476)) + x * 0.3989422804014327 * tl.exp(-0.5 * x * x)
     tl.store(dx_ptr + i, (dy * slope).to(dx_ptr.dtype.element_ty), mask=i < n)
@@ -53,26 +53,26 @@ def _launch(kernel, approximate, *tensors):
         kernel[(ceildiv(n, block),)](*tensors, n, TANH=approximate == "tanh", BLOCK=block)
 
 
-def forward(x, approximate):
+def forward(x, *, approximate):
     """x [n] -> y [n] of its dtype; approximate is "none" or "tanh"."""
     y = torch.empty_like(x)
     _launch(_gelu_fwd_kernel, approximate, x, y)
     return y
 
 
-def backward(x, grad_y, approximate):
+def backward(x, grad_y, *, approximate):
     """x, grad_y [n] -> grad_x [n]."""
     grad_x = torch.empty_like(x)
     _launch(_gelu_bwd_kernel, approximate, x, grad_y, grad_x)
     return grad_x
 
 
-def reference(x, approximate):
+def reference(x, *, approximate):
     """The formula in torch, in the dtype of x; differentiable."""
     return F.gelu(x, approximate=approximate)
 
 
-def reference_backward(x, grad_y, approximate):
+def reference_backward(x, grad_y, *, approximate):
     """The backward formula in torch."""
     if approximate == "tanh":
         t = torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x))

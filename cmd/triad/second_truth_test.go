@@ -163,9 +163,13 @@ func (b truths) plant(share float64) (output, element int, ok bool) {
 		for j := range target.R {
 			target.T[j] *= 1000
 			target.TFP32[j] *= 1000
-			if rounding := b.rounding[i][j]; !ok && rounding > 0 && !math.IsInf(rounding, 0) && !math.IsNaN(target.R[j]-target.R[j]) {
+			off := share * b.rounding[i][j] / judge.U64
+			if b.rounding[i][j] == 0 { // it is exact: any distance is seen
+				off = share * math.Abs(target.R[j])
+			}
+			if !ok && off > 0 && !math.IsInf(off, 0) && !math.IsNaN(target.R[j]-target.R[j]) {
 				output, element, ok = i, j, true
-				target.R[j] += share * rounding / judge.U64
+				target.R[j] += off
 			}
 		}
 	}
