@@ -104,7 +104,7 @@ func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 				for _, d := range s.Check.Distributions {
 					want(d, map[op.Level]int{op.LevelDefault: 1, op.LevelFull: 3}[level])
 				}
-				for _, l := range op.Layouts {
+				for _, l := range s.Layouts() {
 					want(l, 1)
 				}
 			}

@@ -220,10 +220,10 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		}
 	}
 	distributions := p.spec.Check.Distributions[1:]
-	layouts := Layouts[1:]
+	layouts := p.spec.Layouts()[1:]
 	if level == LevelQuick {
 		distributions = p.spec.Check.Quick
-		layouts = Layouts[1+dtypeIndex%4:][:1]
+		layouts = layouts[dtypeIndex%len(layouts):][:1]
 		if pass == Backward { // leaves room for the upstream gradients
 			normal = normal[:min(len(normal), 5)]
 			distributions = distributions[:min(len(distributions), 2)]

@@ -19,6 +19,9 @@ func (s *Spec) compileCheck() error {
 	if err := each("check.quick", c.Quick, c.Distributions[1:]); err != nil {
 		return err
 	}
+	if c.Row < 0 {
+		return fmt.Errorf("check.row = %d: want at least 1, or nothing for tensors of one dim as one row", c.Row)
+	}
 	if c.Integers != "" && c.Integers != "one_hot" {
 		return fmt.Errorf("check.integers = %q: want one_hot, or nothing for small integers", c.Integers)
 	}

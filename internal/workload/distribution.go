@@ -12,6 +12,7 @@ import (
 type drawing struct {
 	random     func(purpose string) *stream
 	rows, cols int64
+	elements   int64 // the last row may be shorter
 	keys       int64 // of the last two dims the first: how many rows belong to one head
 	format     tensor.Format
 	role       role
@@ -53,7 +54,7 @@ func (d *drawing) draw(distribution string) ([]float64, error) {
 	if !ok {
 		return nil, fmt.Errorf("draw: there is no distribution %q", distribution)
 	}
-	x := zeroed(d.rows * d.cols)
+	x := zeroed(d.elements)
 	if len(x) > 0 {
 		fill(d, x)
 	}
@@ -76,7 +77,7 @@ func (d *drawing) normal(x []float64) {
 func (d *drawing) eachRow(x []float64, s *stream, change func(s *stream, r int64, row []float64)) {
 	rows := func(s *stream, first, end int64) {
 		for r := first; r < end; r++ {
-			change(s, r, x[r*d.cols:(r+1)*d.cols])
+			change(s, r, x[r*d.cols:min((r+1)*d.cols, d.elements)])
 		}
 	}
 	if len(x) <= fewElements {
@@ -153,7 +154,7 @@ const (
 func (d *drawing) integers(x []float64) {
 	s := d.random("integer")
 	if d.oneHot {
-		d.eachRow(x, s, func(s *stream, r int64, row []float64) { row[s.below(uint64(r), uint64(d.cols))] = 1024 })
+		d.eachRow(x, s, func(s *stream, r int64, row []float64) { row[s.below(uint64(r), uint64(len(row)))] = 1024 })
 		return
 	}
 	eachElement(x, s, func(s *stream, first uint64, part []float64) {
@@ -169,7 +170,7 @@ func (d *drawing) outlier(x []float64) {
 	start := d.start(2)
 	d.eachRow(x, d.random("outlier"), func(s *stream, r int64, row []float64) {
 		if (r+start)%2 == 0 {
-			row[s.below(uint64(r), uint64(d.cols))] *= 1000
+			row[s.below(uint64(r), uint64(len(row)))] *= 1000
 			return
 		}
 		const ln10 = 2.30258509299404568402

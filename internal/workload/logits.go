@@ -10,7 +10,7 @@ func (d *drawing) negInfMask(x []float64) {
 	d.normal(x)
 	start := d.start(4)
 	d.eachRow(x, d.random("mask"), func(s *stream, r int64, row []float64) {
-		kind, keep := (r+start)%4, s.below(uint64(r), uint64(d.cols))
+		kind, keep := (r+start)%4, s.below(uint64(r), uint64(len(row)))
 		for c := range row {
 			masked := r < d.rows/4
 			switch kind {

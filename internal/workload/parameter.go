@@ -9,7 +9,7 @@ import (
 
 // upstream draws an upstream gradient.
 func (d *drawing) upstream(kind string) ([]float64, error) {
-	x := zeroed(d.rows * d.cols)
+	x := zeroed(d.elements)
 	if len(x) == 0 {
 		return x, nil
 	}
@@ -42,7 +42,7 @@ func (d *drawing) upstream(kind string) ([]float64, error) {
 
 // parameter draws what does not follow the distribution: weights, biases, tables of angles. Under integers they are what changes nothing.
 func (d *drawing) parameter(kind, distribution string, shape []int64) ([]float64, error) {
-	x := zeroed(d.rows * d.cols)
+	x := zeroed(d.elements)
 	exact := distribution == "integers"
 	switch kind {
 	case "weight":

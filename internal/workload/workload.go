@@ -154,7 +154,11 @@ func largest(x []float64) float64 {
 func (m *maker) draw(name string, d op.DType, kind string, s *source) ([]float64, error) {
 	rows, cols := rowsAndCols(s.shape)
 	format, _ := tensor.FormatOf(d)
-	g := &drawing{random: m.stream(name), rows: rows, cols: cols, keys: 1, format: format, oneHot: m.spec.Check.Integers == "one_hot"}
+	elements := rows * cols
+	if row := m.spec.Check.Row; row > 0 && len(s.shape) == 1 {
+		rows, cols = (elements+row-1)/row, row
+	}
+	g := &drawing{random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format, oneHot: m.spec.Check.Integers == "one_hot"}
 	if n := len(s.shape); n >= 2 {
 		g.keys = max(s.shape[n-2], 1)
 	}

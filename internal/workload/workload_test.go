@@ -353,3 +353,28 @@ func BenchmarkInputs1M(b *testing.B) {
 		}
 	}
 }
+
+// A tensor of one dim whose elements stand alone is drawn as rows: one case has every kind of row, and the end that is no whole row too.
+func TestOneDimIsDrawnAsRows(t *testing.T) {
+	for _, s := range everySpec(t) {
+		row := s.Check.Row
+		if row == 0 {
+			continue
+		}
+		c, err := s.NewCase(op.Case{Pass: op.Forward, DType: "fp32", Distribution: "scaled"}, map[string]int64{s.Dims[0].Name: 40*row + 3}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := Inputs(s, c, defaultSeed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, kinds := list[0].Float64s(), map[int]bool{}
+		for r := int64(0); r < 40; r++ {
+			kinds[int(math.Round(math.Log10(largest(x[r*row:(r+1)*row]))))] = true
+		}
+		if len(kinds) < 3 || largest(x[40*row:]) == 0 {
+			t.Errorf("%s: the rows have magnitudes of %v, the end %v: want those of four factors", s.Name, kinds, x[40*row:])
+		}
+	}
+}
