@@ -43,8 +43,9 @@ __device__ inline void elementwise_pack(const ElementwiseTensors<T, F> &tensors,
 		if (tensors.out[o] != nullptr) store(tensors.out[o] + at, out[o]);
 }
 
-// A block takes Threads * Packs packs; a thread's packs lie Threads packs apart, so that a warp reads 512 bytes in a row, and all of them
-// are fetched before the first use. The last block may be partly empty; what is left of the last pack goes element by element.
+// A block takes Threads * Packs packs; a thread's packs lie Threads packs apart, so that a warp reads 512
+// bytes in a row, and all of them are fetched before the first use. The last block may be partly empty; what
+// is left of the last pack goes element by element.
 template <class T, class F, int Threads, int Packs>
 __global__ void __launch_bounds__(Threads) elementwise_vec_kernel(ElementwiseTensors<T, F> tensors, int64_t elements, F f) {
 	constexpr int V = vector<T>;
@@ -89,9 +90,9 @@ template <class T, class F> int elementwise_vec(const triad_call *call, F f) {
 	return launched();
 }
 
-// elementwise_accepts proves a call of tensors that are all like the first input: of so many dims and a floating dtype, contiguous or, where
-// Strided says so, with inputs of any strides, and for kernels with 16-byte accesses aligned to 16 bytes. The names are those of the inputs and
-// then of the outputs.
+// elementwise_accepts proves a call of tensors that are all like the first input: of so many dims and a
+// floating dtype, contiguous or, where Strided says so, with inputs of any strides, and for kernels with
+// 16-byte accesses aligned to 16 bytes. The names are those of the inputs and then of the outputs.
 template <int Inputs, int Outputs, int Attributes, bool Vectors, bool Strided = false>
 int elementwise_accepts(const triad_call *call, const char *const *names, char *why, int32_t why_bytes, int rank = 1) {
 	Check check(why, why_bytes);

@@ -5,9 +5,10 @@
 
 namespace triad {
 
-// Phi(x), and e = exp(-x^2/2). Phi(-|x|) = 2^-q(|x|), where q is a polynomial: fitted so that 2^-q is 7.5e-9 away at most, an eighth of a
-// roundoff of 1. Its error is absolute, as that of x/2 * (1 + erf) is; what is left of 1 for positive x has no cancellation. The leading
-// coefficient is positive, so that infinities give 0 and 1. It takes one exponential and half of erff's instructions.
+// Phi(x), and e = exp(-x^2/2). Phi(-|x|) = 2^-q(|x|), where q is a polynomial: fitted so that 2^-q is 7.5e-9
+// away at most, an eighth of a roundoff of 1. Its error is absolute, as that of x/2 * (1 + erf) is; what is
+// left of 1 for positive x has no cancellation. The leading coefficient is positive, so that infinities give
+// 0 and 1. It takes one exponential and half of erff's instructions.
 struct Normal {
 	float phi, e;
 };

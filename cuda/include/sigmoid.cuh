@@ -5,8 +5,9 @@
 
 namespace triad {
 
-// sigmoid(x), and what is left to 1. Both come from t = exp(-|x|), which is at most 1: nothing overflows or cancels, and the
-// denominator lies in [1, 2], where the approximate quotient is good to 2 ulp. An IEEE quotient costs more instructions than all the rest.
+// sigmoid(x), and what is left to 1. Both come from t = exp(-|x|), which is at most 1: nothing overflows or
+// cancels, and the denominator lies in [1, 2], where the approximate quotient is good to 2 ulp. An IEEE
+// quotient costs more instructions than all the rest.
 struct Sigmoid {
 	float value, rest;
 };

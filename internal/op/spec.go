@@ -201,7 +201,8 @@ var Distributions = []string{"normal", "scaled", "shifted", "constant", "zeros",
 // Layouts names every way the differentiable inputs may lie in memory.
 var Layouts = []string{"contiguous", "offset", "sliced", "transposed", "expanded"}
 
-// Layouts are those that the operator's inputs can have: tensors of one dim have no rows to slice, transpose or repeat.
+// Layouts are those that the operator's inputs can have: tensors of one dim have no rows to slice, transpose or
+// repeat.
 func (s *Spec) Layouts() []string {
 	for _, t := range s.InputSpecs {
 		for _, sizes := range t.shape.choices {

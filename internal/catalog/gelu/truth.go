@@ -1,4 +1,5 @@
-// Package gelu is the truth of y = x * Phi(x), Phi the normal distribution function, and of its approximation by tanh.
+// Package gelu is the truth of y = x * Phi(x), Phi the normal distribution function, and of its approximation
+// by tanh.
 package gelu
 
 import (
@@ -46,8 +47,9 @@ var approximate = elementwise.Formula{
 	Allowance: approximateAllowance,
 }
 
-// approximateBackward has no row of its own: its allowance is that of the worst form. The first has no cancellation in fp64. In the second,
-// 1 - tanh^2 is (1 - tanh)*(1 + tanh), which is 0 where tanh is 1 to the last bit, as 1 - tanh*tanh is in every kernel.
+// approximateBackward has no row of its own: its allowance is that of the worst form. The first has no
+// cancellation in fp64. In the second, 1 - tanh^2 is (1 - tanh)*(1 + tanh), which is 0 where tanh is 1 to the
+// last bit, as 1 - tanh*tanh is in every kernel.
 var approximateBackward = elementwise.Formula{Forms: []*formula.Node{
 	dy.Times(twice.Sigmoid().Plus(x.Times(twice.Sigmoid().Times(twice.Neg().Sigmoid())).Times(formula.C(2).Times(slope)))),
 	dy.Times(half.Times(one.Plus(tanh)).Plus(half.Times(x).Times(one.Minus(tanh).Times(one.Plus(tanh))).Times(slope))),

@@ -46,7 +46,8 @@ func forwardAllowance(in []float64, r float64) float64 {
 	return judge.U32*(2*a+12)*math.Abs(r) + a*overflowed + (2+a)*truth.Subnormal
 }
 
-// backwardAllowance is T = |dy|*(u32*(2|x|+16)*sigma*(1+|x|(1-sigma)) + 3*u32*sigma*|x| + (1+|x|)*2^-128), and the same.
+// backwardAllowance is T = |dy|*(u32*(2|x|+16)*sigma*(1+|x|(1-sigma)) + 3*u32*sigma*|x| + (1+|x|)*2^-128),
+// and the same.
 func backwardAllowance(in []float64, _ float64) float64 {
 	a, d := math.Abs(in[0]), math.Abs(in[1])
 	if d == 0 {

@@ -1,6 +1,7 @@
-// Package elementwise is the family of operators whose every output element is a formula of the elements at the same place. An operator
-// states its formulas, other forms that a right kernel may use, and what holds of them; truth, allowance, simulated contract, the proof
-// of the gradients and relations follow. Package elementwisetest derives mutants and right variants.
+// Package elementwise is the family of operators whose every output element is a formula of the elements at
+// the same place. An operator states its formulas, other forms that a right kernel may use, and what holds of
+// them; truth, allowance, simulated contract, the proof of the gradients and relations follow. Package
+// elementwisetest derives mutants and right variants.
 package elementwise
 
 import (
@@ -33,17 +34,19 @@ type Output struct {
 
 // Formula is a value with the ways in which right kernels compute it.
 type Formula struct {
-	// Forms are formulas of the pass's inputs with the same value. R and the simulated contract are those of the first, T is that of the worst.
+	// Forms are formulas of the pass's inputs with the same value. R and the simulated contract are those of
+	// the first, T is that of the worst.
 	Forms []*formula.Node
-	// Allowance is T under fp32 where docs/judge.md has a row for it, for the values of the pass's inputs in the order of the spec and R. It
-	// then takes the place of the worst form's, which may be looser.
+	// Allowance is T under fp32 where docs/judge.md has a row for it, for the values of the pass's inputs in
+	// the order of the spec and R. It then takes the place of the worst form's, which may be looser.
 	Allowance func(in []float64, r float64) float64
 }
 
 // operators are the registered ones, by name.
 var operators = map[string]Operator{}
 
-// Register makes an operator's truth, the proof of its gradients and its relations known: var _ = Register("silu", Operator{...}).
+// Register makes an operator's truth, the proof of its gradients and its relations known: var _ =
+// Register("silu", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
 	definition := truth.Definition{Forward: o.compute(o.Forward), Permits: o.Permits, ByRows: o.ByRows}
@@ -216,7 +219,8 @@ func (e *evaluation) target(k *truth.Request, in truth.RowInputs, name string) j
 	return e.flat(k, in.Tensors, name)
 }
 
-// flatRow is how many neighbours of a tensor of one dim are a row of a sample, and what a core computes at once.
+// flatRow is how many neighbours of a tensor of one dim are a row of a sample, and what a core computes at
+// once.
 const flatRow = 4096
 
 // flat is the target of an output of one dim.
@@ -245,8 +249,9 @@ func (e *evaluation) flat(k *truth.Request, in []tensor.Tensor, name string) jud
 	return t
 }
 
-// losses are the forward's outputs, each times its upstream gradient, as a function of each input that has a gradient: what the complex step
-// proves the stated derivatives with. An input that the backward does not take stands for any: the forward is linear in it, or the proof fails.
+// losses are the forward's outputs, each times its upstream gradient, as a function of each input that has a
+// gradient: what the complex step proves the stated derivatives with. An input that the backward does not
+// take stands for any: the forward is linear in it, or the proof fails.
 func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	spec, err := catalog.Get(k.Op)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // Property is something an operator declares of its forward, from which a relation follows (gate G6).
 type Property func(o Operator) truth.Relation
 
-// relations are those of the declared properties, and what holds of every elementwise operator: each element is computed alone, and a gradient
-// is linear in the upstream one.
+// relations are those of the declared properties, and what holds of every elementwise operator: each element
+// is computed alone, and a gradient is linear in the upstream one.
 func (o Operator) relations() []truth.Relation {
 	var all []truth.Relation
 	for _, p := range o.Holds {

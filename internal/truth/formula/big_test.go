@@ -7,7 +7,8 @@ import (
 	"triad/internal/truth/formula"
 )
 
-// bits is the precision of the second computation of every formula, which shares nothing with the first but the formula.
+// bits is the precision of the second computation of every formula, which shares nothing with the first but
+// the formula.
 const bits = 320
 
 func bigOf(x float64) *big.Float { return new(big.Float).SetPrec(bits).SetFloat64(x) }
@@ -81,7 +82,8 @@ var bigPi = func() *big.Float {
 	return pi.Sub(pi, bigNew().Mul(bigOf(4), arctan(239)))
 }()
 
-// bigErf is Taylor's series, whose cancellation the precision covers up to 8, and beyond it 1, which erf is to 29 digits.
+// bigErf is Taylor's series, whose cancellation the precision covers up to 8, and beyond it 1, which erf is
+// to 29 digits.
 func bigErf(x *big.Float) *big.Float {
 	if f, _ := x.Float64(); math.Abs(f) > 8 {
 		return bigOf(math.Copysign(1, f))

@@ -10,8 +10,9 @@ import (
 	"triad/internal/tensor"
 )
 
-// How far functions of fp32 may be off, in units of judge.U32 of their result: twice the error that CUDA documents for them in units
-// in the last place, which the usual approximations of Triton and torch keep too (docs/judge.md).
+// How far functions of fp32 may be off, in units of judge.U32 of their result: twice the error that CUDA
+// documents for them in units in the last place, which the usual approximations of Triton and torch keep too
+// (docs/judge.md).
 const (
 	expUnits  = 4.0
 	expSlope  = 2.0 // for each unit of the argument's magnitude: e^x is taken as 2^(x*log2(e)), whose argument is rounded twice
@@ -23,7 +24,8 @@ const (
 // tanhIsOne is where every usual tanh is 1 exactly: 1 - tanh(10) is a fourteenth of half an ulp.
 const tanhIsOne = 10.0
 
-// lowestBit is what one operation may lose below fp32's normal range: half of the smallest subnormal, and as much in what follows.
+// lowestBit is what one operation may lose below fp32's normal range: half of the smallest subnormal, and as
+// much in what follows.
 const lowestBit = 0x1p-149
 
 // Rules say where a computation rounds.
@@ -34,8 +36,9 @@ type Rules struct {
 	EveryStep bool     // every node is stored, inputs and the result excepted
 }
 
-// Bounds computes formulas of the same inputs that mean the same value: the first is the formula, the others are forms of it that a
-// right kernel may use. A Bounds has working memory of its own: one belongs to one core.
+// Bounds computes formulas of the same inputs that mean the same value: the first is the formula, the others
+// are forms of it that a right kernel may use. A Bounds has working memory of its own: one belongs to one
+// core.
 type Bounds struct {
 	steps []step
 	forms []int // places of the results
@@ -107,8 +110,9 @@ func (b *Bounds) Value(in []float64) float64 {
 	return b.steps[last].r
 }
 
-// Element gives, for the values of the inputs in the order of their names, the fp64 value r of the first formula; how far t fp32 and
-// the rules may move the result of any of the formulas; and sim, the value of the first formula with the rules' rounding points.
+// Element gives, for the values of the inputs in the order of their names, the fp64 value r of the first
+// formula; how far t fp32 and the rules may move the result of any of the formulas; and sim, the value of the
+// first formula with the rules' rounding points.
 func (b *Bounds) Element(in []float64) (r, t, sim float64) {
 	for i := range b.steps {
 		s := &b.steps[i]
@@ -174,7 +178,8 @@ func (s *step) bound(x, y *step) float64 {
 		if s.once {
 			return 0
 		}
-		// The rounding of a sum is never more than either operand: what is added to a saturated value is lost, and no more.
+		// The rounding of a sum is never more than either operand: what is added to a saturated value is
+		// lost, and no more.
 		return x.t + y.t + min(judge.U32*math.Abs(s.r), math.Abs(x.r)+x.t, math.Abs(y.r)+y.t)
 	case Mul:
 		t := product(x, y)
@@ -206,7 +211,8 @@ func (s *step) bound(x, y *step) float64 {
 	return 0
 }
 
-// product is what the errors of two factors make of their product. A factor that is exactly 0 leaves nothing, even of an infinite bound.
+// product is what the errors of two factors make of their product. A factor that is exactly 0 leaves nothing,
+// even of an infinite bound.
 func product(x, y *step) float64 {
 	return weighted(math.Abs(x.r), y.t) + weighted(math.Abs(y.r), x.t) + weighted(x.t, y.t)
 }
@@ -218,8 +224,8 @@ func weighted(weight, t float64) float64 {
 	return weight * t
 }
 
-// quotient is the bound of r = x/y. A divisor beyond the range of where it is kept is infinity there, and the quotient 0; one that may or may not be
-// beyond it (an infinite bound) is at least half of what it should be.
+// quotient is the bound of r = x/y. A divisor beyond the range of where it is kept is infinity there, and the
+// quotient 0; one that may or may not be beyond it (an infinite bound) is at least half of what it should be.
 func quotient(x, y *step, r float64) float64 {
 	numerator, size := math.Abs(x.r)+x.t, math.Abs(y.r)
 	if numerator == 0 {
@@ -253,7 +259,8 @@ func moved(f func(float64) float64, x *step, r float64) float64 {
 	return math.Max(math.Abs(f(x.r+x.t)-r), math.Abs(f(x.r-x.t)-r))
 }
 
-// settled gives a bound its meaning at the ends of fp32's range, and adds what is lost where the rules store the node.
+// settled gives a bound its meaning at the ends of fp32's range, and adds what is lost where the rules store
+// the node.
 func (b *Bounds) settled(s *step, t float64) float64 {
 	size := math.Abs(s.r)
 	switch {

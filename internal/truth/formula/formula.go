@@ -1,7 +1,7 @@
-// Package formula holds elementwise mathematics that is stated once and computed in several arithmetics: in fp64 with a running
-// bound of the error that fp32 may make (Higham 2002, chapter 3) and with the rounding points of a contract simulated (bound.go),
-// over complex numbers for the complex step (complex.go), and in emulated fp32 with planted bugs (package planted). A formula
-// knows no tensor and no operator.
+// Package formula holds elementwise mathematics that is stated once and computed in several arithmetics: in
+// fp64 with a running bound of the error that fp32 may make (Higham 2002, chapter 3) and with the rounding
+// points of a contract simulated (bound.go), over complex numbers for the complex step (complex.go), and in
+// emulated fp32 with planted bugs (package planted). A formula knows no tensor and no operator.
 package formula
 
 import (
@@ -35,8 +35,8 @@ const (
 
 var names = [...]string{"unknown", "input", "constant", "+", "-", "*", "/", "-", "exp", "erf", "tanh", "stored"}
 
-// Node is one value of a formula: an input, a constant, or an operation on other nodes. Nodes are never changed, so that one node may
-// be an operand of several.
+// Node is one value of a formula: an input, a constant, or an operation on other nodes. Nodes are never
+// changed, so that one node may be an operand of several.
 type Node struct {
 	Kind     Kind
 	Name     string  // of an input
@@ -118,8 +118,8 @@ func Operations(of ...*Node) []*Node {
 	return list
 }
 
-// Check says why a formula cannot be computed: a node of an unknown kind or with the wrong number of operands, an input without a name
-// or of another than the given names, a constant that is not finite.
+// Check says why a formula cannot be computed: a node of an unknown kind or with the wrong number of
+// operands, an input without a name or of another than the given names, a constant that is not finite.
 func (n *Node) Check(inputs []string) error {
 	for _, m := range Operations(n) {
 		want := 1

@@ -69,8 +69,8 @@ func TestValueIsTheFormulas(t *testing.T) {
 	}
 }
 
-// Every form of every formula, computed in fp32 as kernels do, lies within the bound of the formula's value; and the bound is not much
-// larger than what fp32 needs.
+// Every form of every formula, computed in fp32 as kernels do, lies within the bound of the formula's value;
+// and the bound is not much larger than what fp32 needs.
 func TestBoundHoldsAndIsNeeded(t *testing.T) {
 	for name, forms := range stated {
 		for _, d := range []op.DType{op.FP32, op.FP16, op.BF16} {
@@ -109,7 +109,8 @@ func TestBoundHoldsAndIsNeeded(t *testing.T) {
 var leastUsed = map[string]float64{"quotient": 0.6, "exp": 0.8, "erf": 0.7, "tanh": 0.5, "sigmoid": 0.5, "silu": 0.5, "gaussian": 0.5, "gelu": 0.6,
 	"cubic": 0.5}
 
-// One correctly rounded operation on what the kernel gets has no bound of its own in fp32, and a roundoff in 16 bits.
+// One correctly rounded operation on what the kernel gets has no bound of its own in fp32, and a roundoff in
+// 16 bits.
 func TestSingleOperation(t *testing.T) {
 	for name, n := range map[string]*formula.Node{"x + y": x.Plus(y), "x - y": x.Minus(y), "3*x": c(3).Times(x), "x": x, "-x": x.Neg()} {
 		_, bound, _ := bounds(t, []*formula.Node{n}, formula.Rules{Output: op.FP32, Step: op.FP32}).Element([]float64{3.25, 0x1p-140})
@@ -151,8 +152,8 @@ func TestBoundAtTheEnds(t *testing.T) {
 	}
 }
 
-// What a contract stores in 16 bits is in the bound and in the simulated value: kernels that store there are within it, and
-// those are not within the bound of the strict contract.
+// What a contract stores in 16 bits is in the bound and in the simulated value: kernels that store there are
+// within it, and those are not within the bound of the strict contract.
 func TestStoredSteps(t *testing.T) {
 	marked := []*formula.Node{x.Times(x.Sigmoid().Stored()).Times(y)}
 	strict := bounds(t, marked, formula.Rules{Output: op.BF16, Step: op.BF16})
@@ -244,7 +245,8 @@ func interval(want *big.Float, bound float64, d op.DType) (low, high float64) {
 	return tensor.Round(d, a, false), tensor.Round(d, b, false)
 }
 
-// The value holds its digits where formulas of a difference lose them: the gradient of GELU's approximation, far out.
+// The value holds its digits where formulas of a difference lose them: the gradient of GELU's approximation,
+// far out.
 func TestValueWithoutCancellation(t *testing.T) {
 	z := c(2 * math.Sqrt(2/math.Pi)).Times(x.Plus(c(0.044715).Times(x).Times(x).Times(x)))
 	slope := c(math.Sqrt(2 / math.Pi)).Times(c(1).Plus(c(3 * 0.044715).Times(x).Times(x)))

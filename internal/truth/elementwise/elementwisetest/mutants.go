@@ -1,5 +1,5 @@
-// Package elementwisetest derives what an elementwise operator is scored with: right kernels in every form it states, and bugs that follow
-// from its formulas.
+// Package elementwisetest derives what an elementwise operator is scored with: right kernels in every form it
+// states, and bugs that follow from its formulas.
 package elementwisetest
 
 import (
@@ -15,7 +15,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Wrong is a bug of the operator's own: another formula for an output. Of gives nil where attributes make it none.
+// Wrong is a bug of the operator's own: another formula for an output. Of gives nil where attributes make it
+// none.
 type Wrong struct {
 	Name, Output string
 	Of           func(attributes op.Attrs) *formula.Node
@@ -71,7 +72,8 @@ type family struct {
 	planted  map[string][]planted.Bug // by output and attributes
 }
 
-// attributes lists every combination of the values of enumerations and booleans, the other attributes at their defaults.
+// attributes lists every combination of the values of enumerations and booleans, the other attributes at
+// their defaults.
 func (f *family) attributes() []op.Attrs {
 	plan, err := f.spec.Expand(op.Options{Passes: []op.Pass{f.pass}})
 	if err != nil {
@@ -150,7 +152,8 @@ func (f *family) outputsDiffer() bool {
 	return len(outputs) > 1 && outputs[0].At(f.under[0]).Forms[0].String() != outputs[1].At(f.under[0]).Forms[0].String()
 }
 
-// equivalent says why a bug shows nothing in a group: under the group's attributes no output has it, or its dtype hides it.
+// equivalent says why a bug shows nothing in a group: under the group's attributes no output has it, or its
+// dtype hides it.
 func (f *family) equivalent(name string, g truthtest.Group) string {
 	d, err := op.ParseDType(g.Dtype)
 	if err != nil {

@@ -17,7 +17,8 @@ type Bug struct {
 	Right func(d op.DType) string
 }
 
-// Bugs lists what can be wrong with a formula: a constant, a missing term or factor, a sign, an intermediate or the result in 16 bits.
+// Bugs lists what can be wrong with a formula: a constant, a missing term or factor, a sign, an intermediate
+// or the result in 16 bits.
 func Bugs(n *formula.Node) []Bug {
 	var list []Bug
 	seen := map[string]bool{n.String(): true}
@@ -106,7 +107,8 @@ func lowered(n *formula.Node) *formula.Node {
 	})
 }
 
-// rewritten is a formula in which change gives nodes others in their place, nil to keep one. It gets the operands as they are rewritten.
+// rewritten is a formula in which change gives nodes others in their place, nil to keep one. It gets the
+// operands as they are rewritten.
 func rewritten(n *formula.Node, change func(m *formula.Node, operands []*formula.Node) *formula.Node) *formula.Node {
 	done := map[*formula.Node]*formula.Node{}
 	for _, m := range formula.Operations(n) {

@@ -1,5 +1,6 @@
-// Package planted emulates kernels that compute a formula in fp32: right ones, which round and approximate as GPUs do, and wrong ones,
-// with bugs that follow from the formula. It is for tests of the judge: nothing that judges imports it.
+// Package planted emulates kernels that compute a formula in fp32: right ones, which round and approximate as
+// GPUs do, and wrong ones, with bugs that follow from the formula. It is for tests of the judge: nothing that
+// judges imports it.
 package planted
 
 import (
