@@ -28,6 +28,7 @@ var stated = map[string][]*formula.Node{
 	"quotient":   {x.Over(c(3).Plus(y.Times(y)))},
 	"exp":        {x.Times(c(0.1)).Exp()},
 	"erf":        {x.Erf()},
+	"tanh alone": {x.Tanh()},
 	"tanh":       {x.Tanh(), c(1).Minus(c(2).Over(c(1).Plus(c(2).Times(x).Exp())))},
 	"sigmoid":    {x.Sigmoid()},
 	"silu":       {x.Times(x.Sigmoid()), x.Over(c(1).Plus(x.Neg().Exp()))},
@@ -92,7 +93,7 @@ func TestBoundHoldsAndIsNeeded(t *testing.T) {
 					if stored := tensor.Round(d, got, false); !(low <= stored && stored <= high) {
 						t.Errorf("%s in %v at %v: kernel %d gives %v, bound %v around %v", name, d, v, i, stored, bound, want)
 					}
-					if bound > 0 {
+					if bound > 0.75*judge.U32*math.Abs(got) { // not where the function is 1
 						most = math.Max(most, distance(got, want)/bound)
 					}
 				}
@@ -106,8 +107,8 @@ func TestBoundHoldsAndIsNeeded(t *testing.T) {
 }
 
 // leastUsed is how much of its bound some kernel uses: a looser rule shows here.
-var leastUsed = map[string]float64{"quotient": 0.6, "exp": 0.8, "erf": 0.7, "tanh": 0.5, "sigmoid": 0.5, "silu": 0.5, "gaussian": 0.5, "gelu": 0.6,
-	"cubic": 0.5}
+var leastUsed = map[string]float64{"quotient": 0.6, "exp": 0.8, "erf": 0.7, "tanh": 0.5, "tanh alone": 0.5, "sigmoid": 0.5, "silu": 0.5, "gaussian": 0.5, "gelu": 0.6,
+	"cubic": 0.35}
 
 // One correctly rounded operation on what the kernel gets has no bound of its own in fp32, and a roundoff in
 // 16 bits.
