@@ -147,7 +147,7 @@ func TestNewRefuses(t *testing.T) {
 		{[]string{"new", "softmax"}, "is an operator that triad has.*--from softmax"},
 		{[]string{"new", "My-Norm"}, "want a name of lower-case letters"},
 		{[]string{"new"}, "want one name"},
-		{[]string{"new", filepath.Join(there, "x"), "--from", "nothing"}, `unknown operator "nothing": want one of flash_attention`},
+		{[]string{"new", filepath.Join(there, "x"), "--from", "nothing"}, `unknown operator "nothing": want one of add, `},
 		{[]string{"new", filepath.Join(there, "no", "such", "folder")}, "cannot make the folder: no such file"},
 		{[]string{"compare", there}, "the folder holds no .toml: triad new NAME"},
 		{[]string{"compare", filepath.Join(there, "nothing")}, "there is no such folder: triad new nothing makes one"},
