@@ -137,10 +137,13 @@ type CheckSpec struct {
 	// key has nearly all the weight, and its few rounding errors are no statistic.
 	Logits []string `toml:"logits"`
 	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among zeros.
-	Integers string           `toml:"integers"`
-	Trivial  TrivialSpec      `toml:"trivial"`
-	Truth    TruthShapes      `toml:"truth"`
-	Shapes   []map[string]any `toml:"shapes"`
+	Integers string `toml:"integers"`
+	// Row says that tensors of one dim are drawn as rows of so many elements, so that one case meets every kind of row
+	// that a distribution has; 0: as one row.
+	Row     int64            `toml:"row"`
+	Trivial TrivialSpec      `toml:"trivial"`
+	Truth   TruthShapes      `toml:"truth"`
+	Shapes  []map[string]any `toml:"shapes"`
 }
 
 // TruthShapes are for the tests of the operator's truth. Sampled is a shape of which a sample of rows leaves

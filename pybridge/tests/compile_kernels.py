@@ -11,12 +11,10 @@ GPU the line has op, row, pass, dtype, declined. Runs in a process of its own, w
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import json
 import os
 import sys
 import time
-import tomllib
 
 os.environ.pop("TRITON_INTERPRET", None)
 
