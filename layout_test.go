@@ -297,6 +297,7 @@ func TestSharedCodeNamesNoOperator(t *testing.T) {
 }
 
 // everyday are operators' names that are words of any sentence: a literal names such an operator where it is the name and nothing else.
+// The word add is a flag, a key and a name of functions too.
 var everyday = []string{"add"}
 
 // operatorsNamed lists the string literals of a Go file in which a word is the name of an operator.
