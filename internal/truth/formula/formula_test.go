@@ -22,19 +22,19 @@ var (
 
 // stated are formulas of every kind of operation, by name, with other forms of the same value.
 var stated = map[string][]*formula.Node{
-	"sum":        {x.Plus(y)},
-	"difference": {x.Minus(y)},
-	"product":    {x.Times(y)},
-	"quotient":   {x.Over(c(3).Plus(y.Times(y)))},
-	"exp":        {x.Times(c(0.1)).Exp()},
-	"erf":        {x.Erf()},
-	"tanh alone": {x.Tanh()},
-	"tanh":       {x.Tanh(), c(1).Minus(c(2).Over(c(1).Plus(c(2).Times(x).Exp())))},
-	"sigmoid":    {x.Sigmoid()},
+	"sum":         {x.Plus(y)},
+	"difference":  {x.Minus(y)},
+	"product":     {x.Times(y)},
+	"quotient":    {x.Over(c(3).Plus(y.Times(y)))},
+	"exp":         {x.Times(c(0.1)).Exp()},
+	"erf":         {x.Erf()},
+	"tanh alone":  {x.Tanh()},
+	"tanh":        {x.Tanh(), c(1).Minus(c(2).Over(c(1).Plus(c(2).Times(x).Exp())))},
+	"sigmoid":     {x.Sigmoid()},
 	"swish":       {x.Times(x.Sigmoid()), x.Over(c(1).Plus(x.Neg().Exp()))},
-	"gaussian":   {x.Times(x.Times(x).Times(c(-0.5)).Exp()).Times(y)},
-	"normal tail":       {c(0.5).Times(x).Times(c(1).Plus(x.Times(c(math.Sqrt(0.5))).Erf()))},
-	"cubic":      {x.Plus(c(0.044715).Times(x).Times(x).Times(x)).Times(c(math.Sqrt(2 / math.Pi))).Tanh()},
+	"gaussian":    {x.Times(x.Times(x).Times(c(-0.5)).Exp()).Times(y)},
+	"normal tail": {c(0.5).Times(x).Times(c(1).Plus(x.Times(c(math.Sqrt(0.5))).Erf()))},
+	"cubic":       {x.Plus(c(0.044715).Times(x).Times(x).Times(x)).Times(c(math.Sqrt(2 / math.Pi))).Tanh()},
 }
 
 // samples are pairs of inputs a dtype has: ordinary numbers, small and large ones, both signs.
