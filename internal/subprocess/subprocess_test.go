@@ -124,8 +124,10 @@ func TestEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	child := pid()
-	if !p.End() || !p.End() {
-		t.Error("it was not reaped")
+	for range 2 { // a second time changes nothing
+		if !p.End() {
+			t.Error("it was not reaped")
+		}
 	}
 	gone(t, child)
 }

@@ -9,9 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
-	"triad/internal/op"
-	"triad/internal/tensor"
 )
 
 // Kind is what a node of a formula computes.
@@ -172,6 +169,3 @@ func (n *Node) powerOfTwo() bool {
 
 // inFP32 says whether fp32 has a number exactly.
 func inFP32(x float64) bool { return float64(float32(x)) == x }
-
-// f32 is x rounded to fp32.
-func f32(x float64) float64 { return tensor.Round(op.FP32, x, false) }
