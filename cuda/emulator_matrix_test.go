@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"path/filepath"
 	"testing"
 )
 
@@ -9,7 +8,7 @@ import (
 // barrier, a buffer that is still being read and a copy that no wait covers show in every order.
 func TestEmulatorMatrices(t *testing.T) {
 	t.Parallel()
-	program := newEmulated(t, "g++", "-O1", "-Iinclude", "-I.").build(t, "matrix.cu")
+	program := newEmulated(t, "g++", "-O1", "-I"+emulatorFolder, "-Iinclude", "-I.").build(t, "matrix.cu")
 	for _, order := range allOrders {
 		for _, right := range []string{"products", "copies"} {
 			if out, status := runEmulated(t, order, program, right); status != 0 || out != "ok\n" {
@@ -24,34 +23,54 @@ func TestEmulatorMatrices(t *testing.T) {
 	}
 }
 
-// wgmmaModel compiles attention_wgmma.cu with the kernels changed by one edit, "" for none.
-func wgmmaModel(t *testing.T, from, to string) string {
+// hopperModel compiles a program with the part `part` of attention's kernels changed by one edit, "" for none.
+func hopperModel(t *testing.T, program, part, from, to string, flags ...string) string {
 	t.Helper()
-	folder := editedKernels(t, "flash_attention", "sm90_wgmma.cuh", from, to)
-	model := filepath.Join(emulatorTests, "wgmma")
-	flags := []string{"-O1", "-D__CUDA_ARCH_FEAT_SM90_ALL", "-I" + folder, "-I" + model, "-Iinclude", "-I."}
-	return newEmulated(t, "g++", flags...).build(t, "attention_wgmma.cu")
+	folder := editedKernels(t, "flash_attention", part, from, to)
+	return newEmulated(t, "g++", append(flags, "-O1", "-I"+folder, "-I"+emulatorFolder, "-Iinclude", "-I.")...).build(t, program)
 }
 
 // The last copy before the loop over queries, which has no turn where there are none.
 const uncommitted = "(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv, s.head_dim);\n"
 
-// TestAttentionForHopper: under a model of wgmma the kernels for Hopper give the bits of those by mma.sync, where no sum is rounded, and zeros
-// where there is nothing to sum; an offset that is wrong and a copy that no wait covers show.
+// TestAttentionForHopper: under models of wgmma, of the copy engine and of its barriers the kernels for Hopper give the
+// bits of those by mma.sync, where no sum is rounded, and zeros where there is nothing to sum.
 func TestAttentionForHopper(t *testing.T) {
 	t.Parallel()
-	program := wgmmaModel(t, "", "")
-	for _, order := range []string{"forward", "greedy:1"} {
-		if out, status := runEmulated(t, order, program); status != 0 || out != "ok\n" {
-			t.Errorf("order %s: status %d\n%s", order, status, out)
+	for name, orders := range map[string][]string{
+		"attention_wgmma.cu":    {"forward", "greedy:1"},
+		"attention_pipeline.cu": {"forward", "reverse", "random:7", "greedy:1"},
+	} {
+		program := hopperModel(t, name, "sm90_tma.cuh", "", "")
+		for _, order := range orders {
+			if out, status := runEmulated(t, order, program); status != 0 || out != "ok\n" {
+				t.Errorf("%s in order %s: status %d\n%s", name, order, status, out)
+			}
 		}
 	}
-	for name, edit := range map[string][2]string{
-		"a panel of another tile's size":                        {"d / 64 * PanelB", "d / 64 * PanelA"},
-		"keys and values that are waited for with queries only": {uncommitted + "\tcopies.commit();", uncommitted},
+}
+
+// TestBugsOfAttentionForHopper: what a kernel for Hopper may get wrong shows.
+func TestBugsOfAttentionForHopper(t *testing.T) {
+	t.Parallel()
+	const tma, wgmma = "sm90_tma.cuh", "sm90_wgmma.cuh"
+	const waits = "c.wait_keys();\n\t\t\t\t\tc.wait_values();"
+	const released = "\n\t\t\t\t\tc.release_keys();"
+	const scores = "hopper::wait_for<1>();\n\t\t\t\t\thopper::changed(p);"
+	for _, planted := range []struct{ name, part, from, to string }{
+		{"a panel of another tile's size", wgmma, "d / 64 * PanelB", "d / 64 * PanelA"},
+		{"keys that are waited for with queries only", wgmma, uncommitted + "\tcopies.commit();", uncommitted},
+		{"values that are not waited for", tma, waits, "c.wait_keys();"},
+		{"keys released while a product reads them", tma, scores + released, released + scores},
+		{"sums rescaled while a product changes them", tma, "hopper::wait_after<0>", "hopper::wait_after<1>"},
 	} {
-		if out, status := runEmulated(t, "forward", wgmmaModel(t, edit[0], edit[1])); status == 0 {
-			t.Errorf("%s: not found:\n%s", name, out)
+		program := "attention_pipeline.cu"
+		if planted.part == wgmma {
+			program = "attention_wgmma.cu"
+		}
+		edited := hopperModel(t, program, planted.part, planted.from, planted.to, "-DONE_PLAN")
+		if out, status := runEmulated(t, "forward", edited); status == 0 {
+			t.Errorf("%s: not found:\n%s", planted.name, out)
 		}
 	}
 }

@@ -14,14 +14,15 @@
 //   tiled_atomic  backward only: one kernel; what its tile of keys gives to grad_q is added to an fp32 sum by atomics, in any order
 //   sm80_mma      fp16 and bf16 on tensor cores, D a multiple of 8 in 8..128; grad_q by atomics
 //   sm90_wgmma    the same on Hopper's tensor cores
+//   sm90_tma      forward only: as sm90_wgmma, with a warpgroup that has the copy engine bring the tiles. It has not been judged on a GPU yet, and
+//                 is refused there
 //   Each variant is in the file of flash_attention/ that has its name.
 #include "flash_attention/accepts.cuh"
 #include "flash_attention/naive.cuh"
 #include "flash_attention/sm80_mma_backward.cuh"
 #include "flash_attention/sm80_mma_forward.cuh"
-#ifndef __CUEMU__ // the emulator has no wgmma
+#include "flash_attention/sm90_tma.cuh"
 #include "flash_attention/sm90_wgmma.cuh"
-#endif
 #include "flash_attention/tiled_backward.cuh"
 #include "flash_attention/tiled_forward.cuh"
 #include "register.cuh"
@@ -49,11 +50,16 @@ template <class T> int backward_mma(const triad_call *call) {
 
 int64_t workspace_mma(const triad_call *call) { return triad::floats_bytes(triad::mma::backward_floats(triad::shape_of(call))); }
 
-#ifndef __CUEMU__
 template <class T> int forward_wgmma(const triad_call *call) {
 	const ForwardCall<T> a = triad::forward_call<T>(call);
 	return a.shape.head_dim <= 64 ? triad::wgmma::launch_forward<T, 64>(a, triad::stream_of(call))
 	                              : triad::wgmma::launch_forward<T, 128>(a, triad::stream_of(call));
+}
+
+template <class T> int forward_tma(const triad_call *call) {
+	const ForwardCall<T> a = triad::forward_call<T>(call);
+	return a.shape.head_dim <= 64 ? triad::tma::launch_forward<T, 64>(a, triad::stream_of(call))
+	                              : triad::tma::launch_forward<T, 128>(a, triad::stream_of(call));
 }
 
 template <class T> int backward_wgmma(const triad_call *call) {
@@ -62,7 +68,6 @@ template <class T> int backward_wgmma(const triad_call *call) {
 	return a.shape.head_dim <= 64 ? triad::wgmma::launch_backward<T, 64>(a, workspace, triad::stream_of(call))
 	                              : triad::wgmma::launch_backward<T, 128>(a, workspace, triad::stream_of(call));
 }
-#endif
 
 // ---- registration
 
@@ -70,9 +75,8 @@ template <class T> int backward_wgmma(const triad_call *call) {
 constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
 constexpr uint32_t o_and_lse = 3, gradients = 7, grad_q_only = 1;
 constexpr const char *tiled_limits = "head_dim a multiple of 8 in 16..256", *naive_limits = "head_dim in 1..256";
-#ifndef __CUEMU__
 constexpr const char *wgmma_limits = "as sm80_mma, on compute capability 9.0";
-#endif
+constexpr const char *tma_limits = "as sm90_wgmma, rows not all in one place (a stride of 0); on a CPU only, until it has been judged on a GPU";
 constexpr const char *mma_limits = "head_dim a multiple of 8 in 8..128, scale > 0, rows aligned to 16 bytes, compute capability 8.0 or newer";
 
 TRIAD_KERNEL(flash_attention, naive, forward,
@@ -90,11 +94,12 @@ TRIAD_KERNEL(flash_attention, tiled, forward,
 TRIAD_KERNEL(flash_attention, sm80_mma, forward,
              .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_forward_mma)
              .launch(TRIAD_BY_HALF(forward_mma)).constraint(mma_limits))
-#ifndef __CUEMU__
 TRIAD_KERNEL(flash_attention, sm90_wgmma, forward,
              .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_wgmma<accepts_forward_mma>)
              .launch(TRIAD_BY_HALF(forward_wgmma)).constraint(wgmma_limits))
-#endif
+TRIAD_KERNEL(flash_attention, sm90_tma, forward,
+             .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_forward_tma)
+             .launch(TRIAD_BY_HALF(forward_tma)).constraint(tma_limits))
 TRIAD_KERNEL(flash_attention, naive, backward,
              .contract("fp32").dtypes(full).outputs(gradients).accepts(accepts_backward<1>)
              .workspace(workspace_weights).launch(TRIAD_BY_DTYPE(backward_naive)).constraint(naive_limits))
@@ -116,10 +121,8 @@ TRIAD_KERNEL(flash_attention, tiled_atomic, backward,
 TRIAD_KERNEL(flash_attention, sm80_mma, backward,
              .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).accepts(accepts_backward_mma)
              .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_mma)).constraint(mma_limits))
-#ifndef __CUEMU__
 TRIAD_KERNEL(flash_attention, sm90_wgmma, backward,
              .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).accepts(accepts_wgmma<accepts_backward_mma>)
              .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_wgmma)).constraint(wgmma_limits))
-#endif
 
 } // namespace

@@ -23,6 +23,14 @@ __device__ inline uint64_t across_descriptor(uint32_t address, uint32_t panel_by
 // wait_for: at most Pending committed groups are unfinished.
 template <int Pending> __device__ inline void wait_for() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory"); }
 
+// wait_after: wait_for, once a and b, sums of what is not negative, are there. Without it ptxas moves the exponentials that are to run beside a
+// product behind the wait for it; the branch that is never taken holds them back.
+template <int Pending> __device__ inline void wait_after(float a, float b) {
+	asm volatile("{\n.reg .pred never;\n.reg .f32 sum;\n.reg .b32 bits;\nadd.f32 sum, %1, %2;\nmov.b32 bits, sum;\nsetp.eq.b32 never, bits, 0x7FC12345;\n@never exit;\n"
+	             "wgmma.wait_group.sync.aligned %0;\n}" ::"n"(Pending), "f"(a), "f"(b)
+	             : "memory");
+}
+
 // changed tells the compiler that d has its values from here on, so that nothing that uses them moves before the wait.
 template <int Eights> __device__ inline void changed(float (&d)[Eights][4]) {
 #pragma unroll

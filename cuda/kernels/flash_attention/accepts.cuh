@@ -78,15 +78,33 @@ inline int accepts_backward_mma(const triad_call *call, char *why, int32_t why_b
 	return check.status();
 }
 
-#ifndef __CUEMU__
-// The other architectures' code is empty.
+// What Hopper's tensor cores ask besides. The other architectures' code is empty; the emulator, a GPU of 8.0, has models of the instructions.
 template <int (*Accepts)(const triad_call *, char *, int32_t)> int accepts_wgmma(const triad_call *call, char *why, int32_t why_bytes) {
 	if (const int status = Accepts(call, why, why_bytes)) return status;
 	triad::Check check(why, why_bytes);
+#ifndef __CUEMU__
 	triad::needs_capability(check, "wgmma", 90, false);
+#endif
 	return check.status();
 }
+
+// What the copy engine asks besides: rows that do not lie in one place, and strides below 2^38.
+inline int accepts_forward_tma(const triad_call *call, char *why, int32_t why_bytes) {
+	static const char *const names[] = {"q", "k", "v"};
+	if (const int status = accepts_wgmma<accepts_forward_mma>(call, why, why_bytes)) return status;
+	triad::Check check(why, why_bytes);
+#ifndef __CUEMU__
+	check.that(false, "sm90_tma has not been judged on a GPU yet and runs on a CPU only; use sm90_wgmma");
 #endif
+	for (int i = 0; i < 3 && check.holds(); i++) {
+		const triad_tensor &t = call->in[i];
+		check.that(t.shape[2] <= 1 || t.stride[2] != 0, "the rows of %s are all in one place", names[i]);
+		for (int d = 0; d < 3; d++)
+			check.that(t.shape[d] <= 1 || (t.stride[d] >= 0 && t.stride[d] < (int64_t{1} << 38)), "%s has stride %lld, which is negative or beyond 2^38",
+			           names[i], static_cast<long long>(t.stride[d]));
+	}
+	return check.status();
+}
 
 } // namespace attention
 } // namespace triad

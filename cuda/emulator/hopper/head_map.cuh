@@ -1,0 +1,46 @@
+// Stands in for cuda/include/hopper/head_map.cuh: a map holds what the driver would encode, and refuses what the driver refuses.
+#ifndef TRIAD_HOPPER_HEAD_MAP_CUH
+#define TRIAD_HOPPER_HEAD_MAP_CUH
+#include "hopper/barrier.cuh"
+#include "hopper/copies.cuh"
+#include "hopper/swizzle.cuh"
+
+namespace triad {
+namespace hopper {
+
+constexpr int box_columns = tile_row_bytes / 2;
+
+struct HeadSizes {
+	int64_t batch, heads, rows, columns, batch_stride, head_stride, row_stride;
+};
+
+struct HeadMap {
+	const char *data;
+	HeadSizes sizes;
+	int box_rows;
+};
+
+inline int map_heads(HeadMap *map, const void *data, const HeadSizes &s, int box_rows) {
+	const auto refused = [](int64_t n, int64_t stride) { return n <= 0 || (n > 1 && (stride < 0 || stride % 8 != 0)); };
+	if (reinterpret_cast<uintptr_t>(data) % 16 != 0 || box_rows < 1 || box_rows > 256 || s.columns <= 0 || refused(s.rows, s.row_stride) ||
+	    refused(s.heads, s.head_stride) || refused(s.batch, s.batch_stride))
+		return static_cast<int>(cudaErrorInvalidValue);
+	*map = {static_cast<const char *>(data), s, box_rows};
+	return 0;
+}
+
+inline void prefetch_map(const HeadMap *) {}
+
+inline void copy_rows(SharedAddress to, const HeadMap *map, int column, int row, int head, int batch, SharedAddress barrier) {
+	const HeadSizes &s = map->sizes;
+	if (to % tile_alignment != 0) __trap(); // the swizzle is a function of the address
+	const int64_t rows = head < s.heads && batch < s.batch ? s.rows - row : 0, columns = s.columns - column;
+	const cuemu::Box box = {to, barrier, map->data + (batch * s.batch_stride + head * s.head_stride + row * s.row_stride + column) * 2, s.row_stride * 2,
+	                        map->box_rows, static_cast<int>(rows < map->box_rows ? rows : map->box_rows),
+	                        static_cast<int>(columns < box_columns ? columns : box_columns) * 2, false};
+	if (cuemu::copies().add(box, pointer_to)) bytes_came(barrier, static_cast<uint32_t>(map->box_rows) * tile_row_bytes);
+}
+
+} // namespace hopper
+} // namespace triad
+#endif
