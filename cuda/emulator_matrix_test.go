@@ -23,11 +23,12 @@ func TestEmulatorMatrices(t *testing.T) {
 	}
 }
 
-// hopperModel compiles a program with the part `part` of attention's kernels changed by one edit, "" for none.
+// hopperModel compiles a program with a part of attention's kernels changed by one edit, "" for none.
 func hopperModel(t *testing.T, program, part, from, to string, flags ...string) string {
 	t.Helper()
 	folder := editedKernels(t, "flash_attention", part, from, to)
-	return newEmulated(t, "g++", append(flags, "-O1", "-I"+folder, "-I"+emulatorFolder, "-Iinclude", "-I.")...).build(t, program)
+	flags = append(flags, "-O1", "-I"+folder, "-I"+emulatorFolder, "-Iinclude", "-I.")
+	return newEmulated(t, "g++", flags...).build(t, program)
 }
 
 // The last copy before the loop over queries, which has no turn where there are none.

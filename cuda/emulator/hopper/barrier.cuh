@@ -21,11 +21,13 @@ struct BarrierWord {
 	static BarrierWord read(SharedAddress barrier) {
 		const uint64_t w = __atomic_load_n(at(barrier), __ATOMIC_ACQUIRE);
 		if (w >> 57 != made) __trap(); // not initialised, or written over
-		return {static_cast<uint32_t>(w >> 56 & 1), static_cast<uint32_t>(w >> 44 & 0xfff), static_cast<uint32_t>(w >> 32 & 0xfff), static_cast<uint32_t>(w)};
+		const auto low = [](uint64_t x) { return static_cast<uint32_t>(x); };
+		return {low(w >> 56 & 1), low(w >> 44 & 0xfff), low(w >> 32 & 0xfff), low(w)};
 	}
 	void write(SharedAddress barrier) {
 		if (missing == 0 && bytes == 0) parity ^= 1, missing = arrivals;
-		const uint64_t word = made << 57 | static_cast<uint64_t>(parity) << 56 | static_cast<uint64_t>(arrivals) << 44 | static_cast<uint64_t>(missing) << 32 | bytes;
+		const auto wide = [](uint32_t x) { return static_cast<uint64_t>(x); };
+		const uint64_t word = made << 57 | wide(parity) << 56 | wide(arrivals) << 44 | wide(missing) << 32 | bytes;
 		__atomic_exchange_n(at(barrier), word, __ATOMIC_RELEASE);
 	}
 };
@@ -65,8 +67,9 @@ inline void barrier_wait(SharedAddress barrier, uint32_t parity) {
 
 inline void fence_stores() {}
 
-template <int Registers> inline void give_registers() { static_assert(Registers % 8 == 0 && Registers >= 24 && Registers <= 256, "what setmaxnreg takes"); }
-template <int Registers> inline void take_registers() { static_assert(Registers % 8 == 0 && Registers >= 24 && Registers <= 256, "what setmaxnreg takes"); }
+constexpr bool setmaxnreg_takes(int registers) { return registers % 8 == 0 && registers >= 24 && registers <= 256; }
+template <int Registers> inline void give_registers() { static_assert(setmaxnreg_takes(Registers), "what setmaxnreg takes"); }
+template <int Registers> inline void take_registers() { static_assert(setmaxnreg_takes(Registers), "what setmaxnreg takes"); }
 
 } // namespace hopper
 } // namespace triad

@@ -168,7 +168,8 @@ CUEMU_PLAIN inline void issue_share(void *const *lanes) {
 		}
 	}
 	Product &p = w.list[w.count++];
-	p.decode = any.decode, p.a = any.a, p.b = any.b, p.a_across = any.a_across, p.b_across = any.b_across, p.add = any.add, p.sums = found, p.group = w.committed;
+	p.decode = any.decode, p.a = any.a, p.b = any.b, p.a_across = any.a_across, p.b_across = any.b_across, p.add = any.add;
+	p.sums = found, p.group = w.committed;
 	for (int lane = 0; lane < 32; lane++) p.registers[lane] = static_cast<const Issued *>(lanes[lane])->registers;
 	w.sums[found].products++;
 	w.sums[found].last = w.committed;
@@ -228,7 +229,8 @@ template <class T> struct WarpgroupMultiply {
 	}
 
 private:
-	static void run(float *d, const uint32_t *registers, uint64_t a, uint64_t b, bool a_across, bool b_across, bool add, int cols, const char *file, int line) {
+	static void run(float *d, const uint32_t *registers, uint64_t a, uint64_t b, bool a_across, bool b_across, bool add, int cols,
+	                const char *file, int line) {
 		cuemu::Issued lane = {d, registers, &cuemu::FormatOf<T>::type::decode, a, b, a_across, b_across, add, cols, this_warp()};
 		cuemu::warp_call(&cuemu::issue_share, &lane, file, line);
 	}

@@ -26,7 +26,8 @@ template <int Pending> __device__ inline void wait_for() { asm volatile("wgmma.w
 // wait_after: wait_for, once a and b, sums of what is not negative, are there. Without it ptxas moves the exponentials that are to run beside a
 // product behind the wait for it; the branch that is never taken holds them back.
 template <int Pending> __device__ inline void wait_after(float a, float b) {
-	asm volatile("{\n.reg .pred never;\n.reg .f32 sum;\n.reg .b32 bits;\nadd.f32 sum, %1, %2;\nmov.b32 bits, sum;\nsetp.eq.b32 never, bits, 0x7FC12345;\n@never exit;\n"
+	asm volatile("{\n.reg .pred never;\n.reg .f32 sum;\n.reg .b32 bits;\nadd.f32 sum, %1, %2;\nmov.b32 bits, sum;\n"
+	             "setp.eq.b32 never, bits, 0x7FC12345;\n@never exit;\n"
 	             "wgmma.wait_group.sync.aligned %0;\n}" ::"n"(Pending), "f"(a), "f"(b)
 	             : "memory");
 }

@@ -156,7 +156,8 @@ template <class T, class Plan> struct Consumer {
 };
 
 // What the other warpgroups do; `group` counts them.
-template <class T, class Plan> __device__ inline void consume(const ForwardCall<T> &a, const WorkOrder &order, unsigned char *q_rows, uint32_t memory, int group) {
+template <class T, class Plan>
+__device__ inline void consume(const ForwardCall<T> &a, const WorkOrder &order, unsigned char *q_rows, uint32_t memory, int group) {
 	const AttentionShape &s = a.shape;
 	const int thread = static_cast<int>(threadIdx.x) % Plan::warpgroup, warp = __shfl_sync(all_lanes, thread / 32, 0), lane = thread % 32;
 	const float factor = s.scale * log2_e;
@@ -253,8 +254,8 @@ template <class T, class Plan> __device__ inline void consume(const ForwardCall<
 		}
 		// This warpgroup's queries have been read by all of its warps; their place takes the result.
 		hopper::named_sync(1 + Plan::consumers + group, Plan::warpgroup);
-		store_result<T, Plan::rows>(a.o + rows_before * s.head_dim, q_rows + (group * hopper::mma_rows + 16 * warp) * panel_bytes, o, inverse, mine, s.seq_q,
-		                            s.head_dim);
+		unsigned char *const own_rows = q_rows + (group * hopper::mma_rows + 16 * warp) * panel_bytes;
+		store_result<T, Plan::rows>(a.o + rows_before * s.head_dim, own_rows, o, inverse, mine, s.seq_q, s.head_dim);
 		hopper::fence_stores(); // the next queries are copied over it
 		__syncwarp();
 		if (w.key_tiles > 0 && lane == 0) hopper::barrier_arrive(memory + Plan::q_empty);
@@ -268,7 +269,8 @@ __global__ void __launch_bounds__(Plan::threads, 1)
                            const __grid_constant__ Source v, const __grid_constant__ WorkOrder order) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 	extern __shared__ __align__(128) unsigned char tma_tiles[];
-	unsigned char *const q_rows = tma_tiles + (hopper::tile_alignment - hopper::shared_address(tma_tiles) % hopper::tile_alignment) % hopper::tile_alignment;
+	constexpr uint32_t aligned = hopper::tile_alignment;
+	unsigned char *const q_rows = tma_tiles + (aligned - hopper::shared_address(tma_tiles) % aligned) % aligned;
 	const uint32_t memory = hopper::shared_address(q_rows);
 	if (threadIdx.x == 0) {
 		constexpr int warps = Plan::consumers * 4;
