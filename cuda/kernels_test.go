@@ -125,9 +125,11 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := kernels(handle, catalogSpec); err != nil {
+			all, err := kernels(handle, catalogSpec)
+			if err != nil {
 				t.Error(err)
 			}
+			unjudgedIsRefused(t, all)
 			made, err := readRecord(filepath.Dir(library.Path))
 			if err != nil {
 				t.Fatal(err)
@@ -150,6 +152,19 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// unjudgedIsRefused: a variant that no GPU has judged refuses every call in a library for GPUs.
+func unjudgedIsRefused(t *testing.T, all []*kernel) {
+	t.Helper()
+	for _, k := range all {
+		if k.Name != "cuda/sm90_tma" {
+			continue
+		}
+		if why, ok, err := acceptsSomewhere(k, nil, nil); err != nil || ok || !strings.Contains(why, "not been judged on a GPU") {
+			t.Errorf("%s %s on a GPU: accepted %t, %q, %v", k.Name, k.Pass, ok, why, err)
+		}
 	}
 }
 

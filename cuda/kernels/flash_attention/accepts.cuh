@@ -88,14 +88,15 @@ template <int (*Accepts)(const triad_call *, char *, int32_t)> int accepts_wgmma
 	return check.status();
 }
 
-// What the copy engine asks besides: rows that do not lie in one place, and strides below 2^38.
+// What the copy engine asks besides: rows that do not lie in one place, and strides below 2^38. Only the emulator has judged this variant.
 inline int accepts_forward_tma(const triad_call *call, char *why, int32_t why_bytes) {
 	static const char *const names[] = {"q", "k", "v"};
-	if (const int status = accepts_wgmma<accepts_forward_mma>(call, why, why_bytes)) return status;
 	triad::Check check(why, why_bytes);
 #ifndef __CUEMU__
-	check.that(false, "sm90_tma has not been judged on a GPU yet and runs on a CPU only; use sm90_wgmma");
+	check.that(false, "sm90_tma has not been judged on a GPU yet and runs in the emulator only; use sm90_wgmma");
+	if (!check.holds()) return check.status();
 #endif
+	if (const int status = accepts_wgmma<accepts_forward_mma>(call, why, why_bytes)) return status;
 	for (int i = 0; i < 3 && check.holds(); i++) {
 		const triad_tensor &t = call->in[i];
 		check.that(t.shape[2] <= 1 || t.stride[2] != 0, "the rows of %s are all in one place", names[i]);
