@@ -11,11 +11,13 @@ from unittest import mock
 
 import torch
 
+from client import Client  # puts the bridge on sys.path: first
+
+# isort: split
 import implementation
 import launch
 import peers
 from cases import reference_of
-from client import Client  # puts the bridge on sys.path
 from implementation import Implementation
 from specs import NAMES
 
