@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// playMake plays make under .ci/run: it tells what it was given, leaves a module cache as Go leaves it, and ends as
-// MAKE_ENDS says.
+// playMake plays make under .ci/run: it tells what it was given, leaves a module cache as Go leaves it, and
+// ends as MAKE_ENDS says.
 const playMake = `#!/bin/sh
 mkdir -p "$GOMODCACHE/cache/x@v1" && echo x >"$GOMODCACHE/cache/x@v1/file" && chmod -R a-w "$GOMODCACHE/cache"
 env >"$PLAYED"
@@ -32,8 +32,11 @@ func ciRun(t *testing.T, ends, temporary string, args ...string) (cmd *exec.Cmd,
 	home, tools := t.TempDir(), t.TempDir()
 	played = filepath.Join(t.TempDir(), "played")
 	for path, text := range map[string]string{
-		filepath.Join(home, ".config", "pip", "pip.conf"): "index", filepath.Join(home, ".netrc"): "login", filepath.Join(home, ".gitconfig"): "safe",
-		filepath.Join(home, ".config", "go", "env"): "GOFLAGS=-tags=settings", filepath.Join(tools, "make"): playMake, filepath.Join(tools, "clang++-19"): "#!/bin/sh\n",
+		filepath.Join(home, ".config", "pip", "pip.conf"): "index", filepath.Join(home, ".netrc"): "login",
+		filepath.Join(home, ".gitconfig"):           "safe",
+		filepath.Join(home, ".config", "go", "env"): "GOFLAGS=-tags=settings",
+		filepath.Join(tools, "make"):                playMake,
+		filepath.Join(tools, "clang++-19"):          "#!/bin/sh\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -43,8 +46,10 @@ func ciRun(t *testing.T, ends, temporary string, args ...string) (cmd *exec.Cmd,
 		}
 	}
 	cmd = exec.Command(".ci/run", args...)
-	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "TMPDIR="+temporary, "PATH="+tools+":"+os.Getenv("PATH"), "PLAYED="+played, "MAKE_ENDS="+ends,
-		"TRIAD_PYTHON=/usr/bin/python3", "TORCHINDUCTOR_CACHE_DIR=/warm", "GOPROXY=https://proxy.example", "GOFLAGS=", "PIP_INDEX_URL=https://index.example")
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "TMPDIR="+temporary, "PATH="+tools+":"+
+		os.Getenv("PATH"), "PLAYED="+played, "MAKE_ENDS="+ends,
+		"TRIAD_PYTHON=/usr/bin/python3", "TORCHINDUCTOR_CACHE_DIR=/warm", "GOPROXY=https://proxy.example",
+		"GOFLAGS=", "PIP_INDEX_URL=https://index.example")
 	return cmd, played
 }
 
@@ -63,8 +68,8 @@ func environmentOf(t *testing.T, played string) map[string]string {
 	return all
 }
 
-// Every folder that something is kept in is a new one, the user's settings are seen, and nothing is left behind,
-// however the tests end.
+// Every folder that something is kept in is a new one, the user's settings are seen, and nothing is left
+// behind, however the tests end.
 func TestCIStartsFromNothing(t *testing.T) {
 	for ends, code := range map[string]int{"well": 0, "badly": 7} {
 		temporary := t.TempDir()
@@ -78,19 +83,28 @@ func TestCIStartsFromNothing(t *testing.T) {
 		if !strings.HasPrefix(filepath.Base(room), "ci.") {
 			t.Errorf("HOME=%s", got["HOME"])
 		}
-		for _, name := range []string{"TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "GOPATH", "GOMODCACHE", "GOCACHE",
-			"GOTMPDIR", "PIP_CACHE_DIR", "UV_CACHE_DIR"} {
+		for _, name := range []string{
+			"TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+			"XDG_RUNTIME_DIR", "GOPATH", "GOMODCACHE", "GOCACHE",
+			"GOTMPDIR", "PIP_CACHE_DIR", "UV_CACHE_DIR",
+		} {
 			if !strings.HasPrefix(got[name], room+"/") {
 				t.Errorf("%s=%s is not in %s", name, got[name], room)
 			}
 		}
-		for name, want := range map[string]string{"SETTINGS": "index login safe GOFLAGS=-tags=settings", "GOPROXY": "https://proxy.example", "PIP_INDEX_URL": "https://index.example",
-			"GOFLAGS": "-tags=settings -trimpath", "TRIAD_TEST_ALL": "1", "TRIAD_TEST_CLANG": "clang++-19", "TRIAD_PYTHON": "", "TORCHINDUCTOR_CACHE_DIR": ""} {
+		for name, want := range map[string]string{
+			"SETTINGS": "index login safe GOFLAGS=-tags=settings", "GOPROXY": "https://proxy.example",
+			"PIP_INDEX_URL": "https://index.example",
+			"GOFLAGS":       "-tags=settings -trimpath", "TRIAD_TEST_ALL": "1",
+			"TRIAD_TEST_CLANG": "clang++-19",
+			"TRIAD_PYTHON":     "", "TORCHINDUCTOR_CACHE_DIR": "",
+		} {
 			if got[name] != want {
 				t.Errorf("%s=%s, want %q", name, got[name], want)
 			}
 		}
-		if args, err := os.ReadFile(played + ".args"); err != nil || string(args) != "lint test PACKAGES=./internal/stats ./internal/op\n" {
+		if args, err := os.ReadFile(played + ".args"); err != nil ||
+			string(args) != "lint test PACKAGES=./internal/stats ./internal/op\n" {
 			t.Errorf("make was told %q, %v", args, err)
 		}
 		if _, err := os.Stat(room); !errors.Is(err, os.ErrNotExist) {
@@ -108,7 +122,8 @@ func TestCICountsWhatTheFakeGPUReaches(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if args, err := os.ReadFile(played + ".args"); err != nil || string(args) != "lint test gpu-coverage SKIP=^TestFakeGPU$$\n" {
+	if args, err := os.ReadFile(played + ".args"); err != nil ||
+		string(args) != "lint test gpu-coverage SKIP=^TestFakeGPU$$\n" {
 		t.Errorf("make was told %q, %v", args, err)
 	}
 }

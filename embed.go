@@ -1,5 +1,5 @@
-// Package triad holds the sources that the binary carries with it: the kernels, the emulator they run on without a GPU, and the Python
-// side. What reads them gets an fs.FS.
+// Package triad holds the sources that the binary carries with it: the kernels, the emulator they run on
+// without a GPU, and the Python side. What reads them gets an fs.FS.
 package triad
 
 import (
@@ -16,5 +16,6 @@ var Files embed.FS
 //go:embed VERSION
 var version string
 
-// Version is the version of the product: that of the program, of its wheels and of the newest entry in CHANGELOG.md.
+// Version is the version of the product: that of the program, of its wheels and of the newest entry in
+// CHANGELOG.md.
 var Version = strings.TrimSpace(version)

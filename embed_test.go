@@ -16,10 +16,11 @@ import (
 	"triad/internal/need"
 )
 
-// TestEmbeddedIsWhatGitHas: a file that go:embed leaves out (its name begins with _ or a dot) or that git does not know would be missing
-// on somebody's computer.
+// TestEmbeddedIsWhatGitHas: a file that go:embed leaves out (its name begins with _ or a dot) or that git
+// does not know would be missing on somebody's computer.
 func TestEmbeddedIsWhatGitHas(t *testing.T) {
-	out, err := exec.Command(need.Tool(t, "git"), "ls-files", "--cached", "--others", "--exclude-standard", "-z").Output()
+	out, err := exec.Command(need.Tool(t, "git"), "ls-files", "--cached", "--others", "--exclude-standard",
+		"-z").Output()
 	if err != nil {
 		need.Missing(t, fmt.Sprintf("no git checkout (%v): clone the repository", err))
 	}
@@ -62,7 +63,8 @@ func embeds(name string) bool {
 	return path.Ext(name) == ".py" && (path.Dir(name) == "triton" || path.Dir(name) == "pybridge")
 }
 
-// TestEmbeddedFoldersHoldNoGo: the go tool would take them for packages, and a folder with Go files must hold no C++.
+// TestEmbeddedFoldersHoldNoGo: the go tool would take them for packages, and a folder with Go files must hold
+// no C++.
 func TestEmbeddedFoldersHoldNoGo(t *testing.T) {
 	if err := fs.WalkDir(triad.Files, "cuda", func(name string, _ fs.DirEntry, err error) error {
 		if path.Ext(name) == ".go" {

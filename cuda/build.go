@@ -17,25 +17,30 @@ import (
 	"triad/internal/backend"
 )
 
-// Builder makes libraries for the emulator from the embedded sources, and kernel files of the user's own, into a cache.
+// Builder makes libraries for the emulator from the embedded sources, and kernel files of the user's own,
+// into a cache.
 type Builder struct {
 	Sources  fs.FS // laid out as the repository: cuda/abi.h, cuda/kernels, cuda/include, cuda/emulator
 	Cache    string
 	Compiler HostCompiler
 }
 
-// Library is a built library. Source is the content hash of the kernel file, its includes and flags, whatever compiler built it.
+// Library is a built library. Source is the content hash of the kernel file, its includes and flags, whatever
+// compiler built it.
 type Library struct {
 	Path   string
 	Source string
 	Facts  backend.BuildFacts
 }
 
-// Flags of every build for the emulator. Contraction of a*b+c depends on the processor, so there is none; unique symbols would join the
-// statics of two libraries.
+// Flags of every build for the emulator. Contraction of a*b+c depends on the processor, so there is none;
+// unique symbols would join the statics of two libraries.
 var (
-	commonFlags   = []string{"-std=c++17", "-g1", "-fPIC", "-shared", "-pthread", "-ffp-contract=off"}
-	kernelFlags   = []string{"-O2", "-Icuda/emulator", "-include", "cuda_runtime.h", "-Icuda", "-Icuda/include", "-Wno-unknown-pragmas"}
+	commonFlags = []string{"-std=c++17", "-g1", "-fPIC", "-shared", "-pthread", "-ffp-contract=off"}
+	kernelFlags = []string{
+		"-O2", "-Icuda/emulator", "-include", "cuda_runtime.h", "-Icuda",
+		"-Icuda/include", "-Wno-unknown-pragmas",
+	}
 	emulatorFlags = []string{"-O2", "-Icuda/emulator", "-Icuda"}
 )
 
@@ -62,8 +67,8 @@ func (b *Builder) Emulator(ctx context.Context) (Library, error) {
 	return b.build(ctx, "emulator", "cuda/emulator", files, units, flags, hashFiles(files, flags))
 }
 
-// Kernels builds the library of one kernel file: the name of an operator, whose file is cuda/kernels/<op>.cu of the sources, or the path
-// of a .cu on disk. A file that does not compile gives a *BuildError.
+// Kernels builds the library of one kernel file: the name of an operator, whose file is cuda/kernels/<op>.cu
+// of the sources, or the path of a .cu on disk. A file that does not compile gives a *BuildError.
 func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 	set, err := gather(b.Sources, kernelFile(file))
 	if err != nil {
@@ -98,9 +103,11 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 	unit := strings.TrimSuffix(set.main, path.Ext(set.main)) + ".cc"
 	files[unit] = files[set.main]
 	delete(files, set.main)
-	library, err := b.build(ctx, strings.TrimSuffix(path.Base(set.main), ".cu"), set.name, files, []string{unit}, flags, source)
+	library, err := b.build(ctx, strings.TrimSuffix(path.Base(set.main), ".cu"), set.name, files,
+		[]string{unit}, flags, source)
 	for _, n := range notes {
-		library.Facts.LogTail = fmt.Sprintf("%s:%d: note: %s\n", set.name, n.Line, n.Text) + library.Facts.LogTail
+		library.Facts.LogTail = fmt.Sprintf("%s:%d: note: %s\n", set.name, n.Line, n.Text) +
+			library.Facts.LogTail
 	}
 	return library, err
 }
@@ -132,8 +139,11 @@ func (b *Builder) emulatorTree() (map[string][]byte, error) {
 	return files, nil
 }
 
-// build compiles units, paths in files, into one library. The key of the cache is a hash of all files, the flags and the compiler.
-func (b *Builder) build(ctx context.Context, name, author string, files map[string][]byte, units, flags []string, source string) (Library, error) {
+// build compiles units, paths in files, into one library. The key of the cache is a hash of all files, the
+// flags and the compiler.
+func (b *Builder) build(ctx context.Context, name, author string, files map[string][]byte, units,
+	flags []string, source string,
+) (Library, error) {
 	key := name + "-" + hashFiles(files, append(slices.Clone(flags), b.Compiler.Path, b.Compiler.Version))
 	output := "lib" + name + ".so"
 	folder, made, cached, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
@@ -149,7 +159,10 @@ func (b *Builder) build(ctx context.Context, name, author string, files map[stri
 			}
 			return record{}, firstError(author, log)
 		}
-		r := record{Compiler: b.Compiler.Version, Flags: flags, Seconds: time.Since(began).Seconds(), Log: tail(log, 8<<10)}
+		r := record{
+			Compiler: b.Compiler.Version, Flags: flags, Seconds: time.Since(began).Seconds(),
+			Log: tail(log, 8<<10),
+		}
 		return r, os.RemoveAll(filepath.Join(folder, "src"))
 	})
 	if err != nil {
@@ -159,7 +172,10 @@ func (b *Builder) build(ctx context.Context, name, author string, files map[stri
 		}
 		return Library{}, fmt.Errorf("build the library of %s: %w", author, err)
 	}
-	facts := backend.BuildFacts{Compiler: made.Compiler, Flags: made.Flags, Seconds: made.Seconds, Cached: cached, LogTail: made.Log}
+	facts := backend.BuildFacts{
+		Compiler: made.Compiler, Flags: made.Flags, Seconds: made.Seconds,
+		Cached: cached, LogTail: made.Log,
+	}
 	if cached {
 		facts.Seconds = 0
 	}

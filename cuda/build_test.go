@@ -21,36 +21,64 @@ func TestFirstError(t *testing.T) {
 		name, log, file, message string
 		line                     int
 	}{
-		{"g++", "k.cu: In function 'int f()':\nk.cu:6:9: warning: unused\nk.cu:7:2: error: 'x' was not declared\nk.cu:9:1: error: later\n", "k.cu", "'x' was not declared", 7},
-		{"missing header", "k.cu:1:10: fatal error: none.h: No such file or directory\ncompilation terminated.\n", "k.cu", "none.h: No such file or directory", 1},
-		{"nvcc", "k.cu(6): error: identifier \"retrun\" is undefined\n", "k.cu", "identifier \"retrun\" is undefined", 6},
+		{"g++", "k.cu: In function 'int f()':\nk.cu:6:9: warning: unused\nk.cu:7:2: error: 'x' was not " +
+			"declared\nk.cu:9:1: error: later\n", "k.cu", "'x' was not declared", 7},
+		{"missing header", "k.cu:1:10: fatal error: none.h: No such file or directory\ncompilation " +
+			"terminated.\n", "k.cu", "none.h: No such file or directory", 1},
+		{
+			"nvcc", "k.cu(6): error: identifier \"retrun\" is undefined\n", "k.cu",
+			"identifier \"retrun\" is undefined", 6,
+		},
 		{"nvcc with a number", "k.cu(8): error #20: identifier\n", "k.cu", "identifier", 8},
-		{"inside a header", "In file included from cuda/emulator/h.h:1:\ncuda/emulator/x.h: In instantiation of 'f':\nk.cu:12:3:   required from here\n" +
+		{"inside a header", "In file included from cuda/emulator/h.h:1:\ncuda/emulator/x.h: In " +
+			"instantiation of 'f':\nk.cu:12:3:   required from here\n" +
 			"cuda/emulator/x.h:5:1: error: no match\n", "k.cu", "no match (at cuda/emulator/x.h:5)", 12},
-		{"an included file of the author's", "In file included from k.cu:2:\nparts.cuh:3:1: error: odd\n", "k.cu", "odd (at parts.cuh:3)", 2},
-		{"linker", "/usr/bin/ld: a.o: in function `f':\nk.cu:3: undefined reference to `g()'\n", "k.cu", "k.cu:3: undefined reference to `g()'", 0},
-		{"ptxas", "ptxas info    : 0 bytes gmem\nptxas error   : Entry function '_Z7softmaxPKfPfii' uses too much shared data (0x13880 bytes, 0xc000 max)\n", "k.cu",
-			"the kernel softmax declares 80000 bytes of static shared memory, more than the 49152 that a block may have", 0},
-		{"ptxas, of a template", "ptxas error   : Entry function '_ZN2ns4rowsILi4EEEvPf' uses too much shared data (0xc004 bytes, 0xc000 max)\n", "k.cu",
-			"the kernel _ZN2ns4rowsILi4EEEvPf declares 49156 bytes of static shared memory, more than the 49152 that a block may have", 0},
-		{"anything else", "g++: internal compiler error\nmore\n", "k.cu", "the compiler failed: g++: internal compiler error", 0},
+		{
+			"an included file of the author's", "In file included from k.cu:2:\nparts.cuh:3:1: error: odd\n",
+			"k.cu", "odd (at parts.cuh:3)", 2,
+		},
+		{
+			"linker", "/usr/bin/ld: a.o: in function `f':\nk.cu:3: undefined reference to `g()'\n", "k.cu",
+			"k.cu:3: undefined reference to `g()'", 0,
+		},
+		{
+			"ptxas", "ptxas info    : 0 bytes gmem\nptxas error   : Entry function '_Z7softmaxPKfPfii' " +
+				"uses too much shared data (0x13880 bytes, 0xc000 max)\n", "k.cu",
+			"the kernel softmax declares 80000 bytes of static shared memory, more than the 49152 that a " +
+				"block may have", 0,
+		},
+		{
+			"ptxas, of a template", "ptxas error   : Entry function '_ZN2ns4rowsILi4EEEvPf' uses too much " +
+				"shared data (0xc004 bytes, 0xc000 max)\n", "k.cu",
+			"the kernel _ZN2ns4rowsILi4EEEvPf declares 49156 bytes of static shared memory, more than the " +
+				"49152 that a block may have", 0,
+		},
+		{
+			"anything else", "g++: internal compiler error\nmore\n", "k.cu",
+			"the compiler failed: g++: internal compiler error", 0,
+		},
 	} {
 		got := firstError("k.cu", c.log)
 		if got.File != c.file || got.Line != c.line || got.Message != c.message {
-			t.Errorf("%s: %s:%d: %q, want %s:%d: %q", c.name, got.File, got.Line, got.Message, c.file, c.line, c.message)
+			t.Errorf("%s: %s:%d: %q, want %s:%d: %q", c.name, got.File, got.Line, got.Message, c.file,
+				c.line, c.message)
 		}
 	}
 }
 
-// TestErrorOfATemplateIsPlacedInTheKernelFile runs a real compiler on a mistake that shows inside an included file.
+// TestErrorOfATemplateIsPlacedInTheKernelFile runs a real compiler on a mistake that shows inside an included
+// file.
 func TestErrorOfATemplateIsPlacedInTheKernelFile(t *testing.T) {
 	b := testBuilder(t)
 	folder := t.TempDir()
-	writeFile(t, filepath.Join(folder, "parts.cuh"), "template <class T> int part(T x) { return x.size(); }\n")
-	file := writeFile(t, filepath.Join(folder, "k.cu"), "#include \"parts.cuh\"\nint f() {\n\treturn part(1);\n}\n")
+	writeFile(t, filepath.Join(folder, "parts.cuh"),
+		"template <class T> int part(T x) { return x.size(); }\n")
+	file := writeFile(t, filepath.Join(folder, "k.cu"),
+		"#include \"parts.cuh\"\nint f() {\n\treturn part(1);\n}\n")
 	_, err := b.Kernels(t.Context(), file)
 	var mistake *BuildError
-	if !errors.As(err, &mistake) || mistake.File != file || mistake.Line != 3 || !strings.Contains(mistake.Message, "parts.cuh:1") {
+	if !errors.As(err, &mistake) || mistake.File != file || mistake.Line != 3 ||
+		!strings.Contains(mistake.Message, "parts.cuh:1") {
 		t.Errorf("error %v, want one at %s:3 that names parts.cuh:1", err, file)
 	}
 }
@@ -75,14 +103,18 @@ func TestIncludedFilesAreRewritten(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(folder, "kernels"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(folder, "launch.cuh"), "#pragma once\n#include \"kernels/body.cuh\"\nvoid run() { body<<<1, 1>>>(); }\n")
-	writeFile(t, filepath.Join(folder, "kernels", "body.cuh"), "#pragma once\n__global__ void body() { __shared__ int a[4]; a[0] = 0; }\n")
-	file := writeFile(t, filepath.Join(folder, "kernels", "k.cu"), "#include \"../launch.cuh\"\n#include \"body.cuh\"\n")
+	writeFile(t, filepath.Join(folder, "launch.cuh"),
+		"#pragma once\n#include \"kernels/body.cuh\"\nvoid run() { body<<<1, 1>>>(); }\n")
+	writeFile(t, filepath.Join(folder, "kernels", "body.cuh"),
+		"#pragma once\n__global__ void body() { __shared__ int a[4]; a[0] = 0; }\n")
+	file := writeFile(t, filepath.Join(folder, "kernels", "k.cu"),
+		"#include \"../launch.cuh\"\n#include \"body.cuh\"\n")
 	first, err := b.Kernels(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(folder, "launch.cuh"), "#pragma once\n#include \"kernels/body.cuh\"\nvoid run() { body<<<1, 2>>>(); }\n")
+	writeFile(t, filepath.Join(folder, "launch.cuh"),
+		"#pragma once\n#include \"kernels/body.cuh\"\nvoid run() { body<<<1, 2>>>(); }\n")
 	second, err := b.Kernels(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +133,8 @@ func TestCache(t *testing.T) {
 		t.Fatalf("first build: %+v, %v", first, err)
 	}
 	second, err := b.Kernels(t.Context(), file)
-	if err != nil || !second.Facts.Cached || second.Facts.Seconds != 0 || second.Path != first.Path || second.Source != first.Source {
+	if err != nil || !second.Facts.Cached || second.Facts.Seconds != 0 || second.Path != first.Path ||
+		second.Source != first.Source {
 		t.Fatalf("second build: %+v, %v, want the first: %+v", second, err, first)
 	}
 	b.Compiler.Version += " patched"
@@ -111,7 +144,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestInterruptedBuildIsRedone: what a killed build leaves behind is neither taken for a result nor in the way.
+// TestInterruptedBuildIsRedone: what a killed build leaves behind is neither taken for a result nor in the
+// way.
 func TestInterruptedBuildIsRedone(t *testing.T) {
 	folder := t.TempDir()
 	c := cache{folder}
@@ -141,7 +175,8 @@ func TestInterruptedBuildIsRedone(t *testing.T) {
 func TestFailedBuildLeavesNothing(t *testing.T) {
 	c := cache{t.TempDir()}
 	mistake := errors.New("mistake")
-	if _, _, _, err := c.get(t.Context(), "key", func(string) (record, error) { return record{}, mistake }); !errors.Is(err, mistake) {
+	if _, _, _, err := c.get(t.Context(), "key",
+		func(string) (record, error) { return record{}, mistake }); !errors.Is(err, mistake) {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(c.folder)
@@ -187,7 +222,8 @@ func TestFindHostCompiler(t *testing.T) {
 	folder := t.TempDir()
 	fake := func(name, version string) string {
 		file := filepath.Join(folder, name)
-		script := "#!/bin/sh\ncase $1 in -dumpversion) echo " + version + ";; *) echo " + name + " " + version + ";; esac\n"
+		script := "#!/bin/sh\ncase $1 in -dumpversion) echo " + version + ";; *) echo " + name + " " +
+			version + ";; esac\n"
 		if err := os.WriteFile(file, []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +269,8 @@ func TestFindNVCC(t *testing.T) {
 	t.Setenv("CUDA_HOME", "")
 	t.Setenv("CUDA_PATH", "")
 	t.Setenv("VIRTUAL_ENV", "")
-	if n, err := FindNVCC(t.Context(), folder); err == nil && !strings.HasPrefix(n.Path, "/usr/local/cuda") && !strings.HasPrefix(n.Path, "/opt/cuda") {
+	if n, err := FindNVCC(t.Context(), folder); err == nil && !strings.HasPrefix(n.Path, "/usr/local/cuda") &&
+		!strings.HasPrefix(n.Path, "/opt/cuda") {
 		t.Errorf("found %+v in an empty folder", n)
 	}
 	home := filepath.Join(folder, "lib", "python3.11", "site-packages", "nvidia", "cu13")
@@ -254,7 +291,8 @@ func TestFindNVCC(t *testing.T) {
 	}
 }
 
-// TestSymbolsOfAKernelLibrary: the library exports its list and has no unique symbols, which would join the statics of two libraries.
+// TestSymbolsOfAKernelLibrary: the library exports its list and has no unique symbols, which would join the
+// statics of two libraries.
 func TestSymbolsOfAKernelLibrary(t *testing.T) {
 	b := testBuilder(t)
 	library, err := b.Kernels(t.Context(), "scale")

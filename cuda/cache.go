@@ -13,8 +13,8 @@ import (
 	"triad/internal/lockfile"
 )
 
-// cache keeps built libraries in folders named by a hash of all that went into them. A folder is made under another name, with a lock
-// held, and renamed into place: it is there whole or not at all.
+// cache keeps built libraries in folders named by a hash of all that went into them. A folder is made under
+// another name, with a lock held, and renamed into place: it is there whole or not at all.
 type cache struct{ folder string }
 
 // record is what a finished folder says of its build.
@@ -27,9 +27,11 @@ type record struct {
 
 const recordName = "build.json"
 
-// get gives the finished folder for key, made by build where there is none. Two processes that want the same one wait for each other;
-// what an interrupted build left is removed.
-func (c cache) get(ctx context.Context, key string, build func(folder string) (record, error)) (folder string, r record, cached bool, err error) {
+// get gives the finished folder for key, made by build where there is none. Two processes that want the same
+// one wait for each other; what an interrupted build left is removed.
+func (c cache) get(ctx context.Context, key string, build func(folder string) (record, error)) (folder string,
+	r record, cached bool, err error,
+) {
 	folder = filepath.Join(c.folder, key)
 	if r, err := readRecord(folder); err == nil {
 		return folder, r, true, nil
@@ -79,7 +81,8 @@ func (c cache) get(ctx context.Context, key string, build func(folder string) (r
 
 // unusable: nothing can be built where nothing can be kept.
 func (c cache) unusable(err error) error {
-	return &backend.Unavailable{Sentence: fmt.Sprintf("compiled kernels cannot be kept in %s (%v): set XDG_CACHE_HOME to a folder that can be written", c.folder, err)}
+	return &backend.Unavailable{Sentence: fmt.Sprintf("compiled kernels cannot be kept in %s (%v): set "+
+		"XDG_CACHE_HOME to a folder that can be written", c.folder, err)}
 }
 
 func readRecord(folder string) (record, error) {

@@ -91,7 +91,8 @@ func (c *Call) shareWorkspace(other *Call) {
 
 // nowhere are pages that nothing may touch, apart for each tensor.
 var nowhere = sync.OnceValues(func() ([]byte, error) {
-	return syscall.Mmap(-1, 0, mostHidden*hiddenBytes, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	return syscall.Mmap(-1, 0, mostHidden*hiddenBytes, syscall.PROT_NONE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 })
 
 const (
@@ -100,8 +101,8 @@ const (
 	pageBytes   = 4096
 )
 
-// hidden calls f while every tensor lies nowhere, at an address of the same alignment: a kernel chooses its calls by sizes, strides and
-// alignment, and cannot look at values.
+// hidden calls f while every tensor lies nowhere, at an address of the same alignment: a kernel chooses its
+// calls by sizes, strides and alignment, and cannot look at values.
 func (c *Call) hidden(f func()) error {
 	pages, err := nowhere()
 	if err != nil {
@@ -133,7 +134,8 @@ func (c *Call) accepts() (why string, ok bool, err error) {
 	reason := (*C.char)(C.calloc(1, size))
 	defer C.free(unsafe.Pointer(reason))
 	var answer C.int
-	if err := c.hidden(func() { answer = C.triad_call_accepts(c.kernel.c, c.c, reason, size) }); err != nil || answer == C.TRIAD_OK {
+	if err := c.hidden(func() { answer = C.triad_call_accepts(c.kernel.c, c.c, reason, size) }); err != nil ||
+		answer == C.TRIAD_OK {
 		return "", true, err
 	}
 	*(*C.char)(unsafe.Add(unsafe.Pointer(reason), size-1)) = 0
@@ -156,24 +158,31 @@ func (c *Call) workspace() (int64, error) {
 	return bytes, nil
 }
 
-// Launch calls the kernel's launch function on this thread, with a stream of the device (0: the default one). The kernel may still run
-// when it returns.
+// Launch calls the kernel's launch function on this thread, with a stream of the device (0: the default one).
+// The kernel may still run when it returns.
 func (c *Call) Launch(stream uintptr) Finding {
 	*(*uintptr)(unsafe.Pointer(&c.c.stream)) = stream
 	return launched(c.kernel, int(C.triad_call_launch(c.kernel.c, c.c)))
 }
 
-// launched turns what a launch function returned into a finding: 0, TRIAD_UNSUPPORTED or the number of a CUDA error.
+// launched turns what a launch function returned into a finding: 0, TRIAD_UNSUPPORTED or the number of a CUDA
+// error.
 func launched(k *kernel, code int) Finding {
 	switch {
 	case code == C.TRIAD_OK:
 		return Finding{}
 	case code == C.TRIAD_UNSUPPORTED:
-		return Finding{Status: op.StatusCrash, Message: "the launch of " + k.Name + " returned TRIAD_UNSUPPORTED for a call that it had accepted: what a kernel does not take, its accepts says"}
+		return Finding{Status: op.StatusCrash, Message: "the launch of " + k.Name +
+			" returned TRIAD_UNSUPPORTED for a call that it had accepted: what a kernel does not take, its " +
+			"accepts says"}
 	case code == cudaerror.OutOfMemory:
-		return Finding{Status: op.StatusOOM, Message: "the launch returned CUDA error 2, out of memory", Dirty: true}
+		return Finding{
+			Status: op.StatusOOM, Message: "the launch returned CUDA error 2, out of memory",
+			Dirty: true,
+		}
 	}
-	return Finding{Status: op.StatusCrash, Message: fmt.Sprintf("the launch of %s returned CUDA error %d%s", k.Name, code, errorName(code)), Dirty: !cudaerror.Refused(code)}
+	return Finding{Status: op.StatusCrash, Message: fmt.Sprintf("the launch of %s returned CUDA error %d%s",
+		k.Name, code, errorName(code)), Dirty: !cudaerror.Refused(code)}
 }
 
 // errorName names the CUDA errors that a launch is likely to return.

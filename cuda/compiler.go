@@ -27,18 +27,23 @@ const (
 	oldestClang = 15
 )
 
-// FindHostCompiler finds the compiler that the environment variable CXX names, else the first of g++ and clang++ on PATH that is new
-// enough. The error is a *backend.Unavailable.
+// FindHostCompiler finds the compiler that the environment variable CXX names, else the first of g++ and
+// clang++ on PATH that is new enough. The error is a *backend.Unavailable.
 func FindHostCompiler(ctx context.Context) (HostCompiler, error) {
 	if cxx := os.Getenv("CXX"); cxx != "" {
 		c, err := inspectHostCompiler(ctx, cxx)
 		if err != nil {
-			return HostCompiler{}, &backend.Unavailable{Sentence: fmt.Sprintf("cannot use the C++ compiler that CXX names: %v", err)}
+			return HostCompiler{},
+				&backend.Unavailable{Sentence: fmt.Sprintf("cannot use the C++ compiler that CXX names: %v",
+					err)}
 		}
 		return c, nil
 	}
 	var found []string
-	for _, name := range []string{"g++", "clang++", "g++-14", "g++-13", "g++-12", "clang++-19", "clang++-18", "clang++-17", "clang++-16", "clang++-15"} {
+	for _, name := range []string{
+		"g++", "clang++", "g++-14", "g++-13", "g++-12", "clang++-19", "clang++-18",
+		"clang++-17", "clang++-16", "clang++-15",
+	} {
 		c, err := inspectHostCompiler(ctx, name)
 		if err == nil {
 			return c, nil
@@ -47,7 +52,8 @@ func FindHostCompiler(ctx context.Context) (HostCompiler, error) {
 			found = append(found, err.Error())
 		}
 	}
-	message := fmt.Sprintf("no C++ compiler for the CUDA emulator: install g++ %d or newer (Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++) "+
+	message := fmt.Sprintf("no C++ compiler for the CUDA emulator: install g++ %d or newer (Debian and "+
+		"Ubuntu: apt install g++; Fedora: dnf install gcc-c++) "+
 		"or clang++ %d or newer, or name one with CXX", oldestGCC, oldestClang)
 	if len(found) > 0 {
 		message += "; found " + strings.Join(found, "; ")
@@ -91,15 +97,18 @@ func inspectHostCompiler(ctx context.Context, name string) (HostCompiler, error)
 // compile runs a compiler in folder and gives its combined output.
 func compile(ctx context.Context, folder, compiler string, args []string) (log string, err error) {
 	var out strings.Builder
-	_, err = subprocess.Run(ctx, subprocess.Command{Path: compiler, Args: args, Dir: folder,
-		Env: append(os.Environ(), "LC_ALL=C"), Stdout: &out, Stderr: &out})
+	_, err = subprocess.Run(ctx, subprocess.Command{
+		Path: compiler, Args: args, Dir: folder,
+		Env: append(os.Environ(), "LC_ALL=C"), Stdout: &out, Stderr: &out,
+	})
 	if ctx.Err() != nil {
 		return out.String(), fmt.Errorf("run %s: %w", compiler, err)
 	}
 	return out.String(), err
 }
 
-// The first capture of each is the file, the second the line, the third the message. nvcc writes file(line): error: message.
+// The first capture of each is the file, the second the line, the third the message. nvcc writes file(line):
+// error: message.
 var (
 	errorLine = regexp.MustCompile(`(?m)^([^\s:(][^:(\n]*)[:(](\d+)(?::\d+:|\):|:) (?:fatal )?error(?: #[\w-]+)?: (.*)$`)
 	placeLine = regexp.MustCompile(`(?m)^\s*(?:In file included from |from )?([^\s:(][^:(\n]*)[:(](\d+)(?:[:,)].*)?$`)
@@ -120,7 +129,8 @@ var (
 	mangled       = regexp.MustCompile(`^_Z(\d+)(\w+)$`)
 )
 
-// sharedData says in words that ptxas found more __shared__ variables in a kernel than a block may have; "" where it did not.
+// sharedData says in words that ptxas found more __shared__ variables in a kernel than a block may have; ""
+// where it did not.
 func sharedData(log string) string {
 	m := tooMuchShared.FindStringSubmatch(log)
 	if m == nil {
@@ -132,11 +142,12 @@ func sharedData(log string) string {
 	}
 	bytes, _ := strconv.ParseInt(m[2], 0, 64)
 	most, _ := strconv.ParseInt(m[3], 0, 64)
-	return fmt.Sprintf("the kernel %s declares %d bytes of static shared memory, more than the %d that a block may have", kernel, bytes, most)
+	return fmt.Sprintf("the kernel %s declares %d bytes of static shared memory, more than the %d that a "+
+		"block may have", kernel, bytes, most)
 }
 
-// firstError makes a *BuildError of a compiler's output. A message inside a header that is not the author's is placed at the first
-// line of the author's file that the compiler mentions on the way there.
+// firstError makes a *BuildError of a compiler's output. A message inside a header that is not the author's
+// is placed at the first line of the author's file that the compiler mentions on the way there.
 func firstError(author, log string) *BuildError {
 	e := &BuildError{File: author, Log: tail(log, 8<<10)}
 	m := errorLine.FindStringSubmatchIndex(log)
@@ -169,7 +180,8 @@ func firstError(author, log string) *BuildError {
 	way := log[start:min(len(log), m[1]+2000)]
 	for _, asks := range []bool{true, false} {
 		for _, place := range placeLine.FindAllStringSubmatch(way, -1) {
-			if place[1] != author || asks != (strings.Contains(place[0], "required from") || strings.Contains(place[0], "requested here")) {
+			if place[1] != author || asks != (strings.Contains(place[0], "required from") ||
+				strings.Contains(place[0], "requested here")) {
 				continue
 			}
 			e.Message = fmt.Sprintf("%s (at %s:%s)", e.Message, file, line)
@@ -182,7 +194,10 @@ func firstError(author, log string) *BuildError {
 }
 
 func placeContext(line string) bool {
-	for _, word := range []string{"In file included from", "from ", "required from", "In instantiation of", "In substitution of", "In function", "In member function", "required by"} {
+	for _, word := range []string{
+		"In file included from", "from ", "required from", "In instantiation of",
+		"In substitution of", "In function", "In member function", "required by",
+	} {
 		if strings.Contains(line, word) {
 			return true
 		}

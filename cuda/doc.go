@@ -1,7 +1,9 @@
-// Package cuda builds the libraries that hold CUDA kernels, loads them and serves the jobs of the driver with them. The same .cu is
-// compiled by nvcc for a GPU and, after package rewrite, by a plain C++ compiler for the emulator in cuda/emulator.
+// Package cuda builds the libraries that hold CUDA kernels, loads them and serves the jobs of the driver with
+// them. The same .cu is compiled by nvcc for a GPU and, after package rewrite, by a plain C++ compiler for
+// the emulator in cuda/emulator.
 //
-// What a kernel library has to export is cuda/abi.h. The sources of the libraries come as an fs.FS, laid out as in the repository.
+// What a kernel library has to export is cuda/abi.h. The sources of the libraries come as an fs.FS, laid out
+// as in the repository.
 package cuda
 
 import (
@@ -9,8 +11,8 @@ import (
 	"strings"
 )
 
-// BuildError is a kernel file that could not be made into a library. File and Line are those of the first error, in the author's file
-// where the compiler names it; Line is 0 where no place is known.
+// BuildError is a kernel file that could not be made into a library. File and Line are those of the first
+// error, in the author's file where the compiler names it; Line is 0 where no place is known.
 type BuildError struct {
 	File    string
 	Line    int

@@ -60,7 +60,8 @@ import (
 	"triad/internal/op"
 )
 
-// emulator runs kernels on the CPU, in guarded memory and in any schedule order. Its library is built when the first kernel is.
+// emulator runs kernels on the CPU, in guarded memory and in any schedule order. Its library is built when
+// the first kernel is.
 type emulator struct {
 	builder Builder
 	api     *C.emulator_api // nil until the library is loaded; never given back
@@ -78,8 +79,8 @@ func Stalling(emulated Device, after time.Duration) Device {
 	return emulated
 }
 
-// NewEmulator makes the device that runs kernels without a GPU. sources are laid out as the repository; libraries go into the folder
-// cache.
+// NewEmulator makes the device that runs kernels without a GPU. sources are laid out as the repository;
+// libraries go into the folder cache.
 func NewEmulator(sources fs.FS, cache string) Device {
 	return &emulator{builder: Builder{Sources: sources, Cache: cache}, stall: defaultStall}
 }
@@ -133,9 +134,14 @@ func (e *emulator) start(ctx context.Context) error {
 		name string
 		slot unsafe.Pointer
 	}{
-		{"cuemu_set_order", unsafe.Pointer(&api.set_order)}, {"cuemu_alloc", unsafe.Pointer(&api.alloc)}, {"cuemu_free", unsafe.Pointer(&api.free)},
-		{"cuemu_fill", unsafe.Pointer(&api.fill)}, {"cuemu_copy", unsafe.Pointer(&api.copy)}, {"cuemu_check", unsafe.Pointer(&api.check)},
-		{"cuemu_run", unsafe.Pointer(&api.run)}, {"cuemu_set_watchdog", unsafe.Pointer(&api.set_watchdog)},
+		{"cuemu_set_order", unsafe.Pointer(&api.set_order)},
+		{"cuemu_alloc", unsafe.Pointer(&api.alloc)},
+		{"cuemu_free", unsafe.Pointer(&api.free)},
+		{"cuemu_fill", unsafe.Pointer(&api.fill)},
+		{"cuemu_copy", unsafe.Pointer(&api.copy)},
+		{"cuemu_check", unsafe.Pointer(&api.check)},
+		{"cuemu_run", unsafe.Pointer(&api.run)},
+		{"cuemu_set_watchdog", unsafe.Pointer(&api.set_watchdog)},
 	} {
 		address, err := symbol(handle, f.name)
 		if err != nil {
@@ -144,8 +150,10 @@ func (e *emulator) start(ctx context.Context) error {
 		}
 		*(*unsafe.Pointer)(f.slot) = address
 	}
-	// Kernel libraries find the emulator among the global symbols: those of another one would run what this one was told.
-	if global, err := symbol(nil, "cuemu_run"); err != nil || *(*unsafe.Pointer)(unsafe.Pointer(&api.run)) != global {
+	// Kernel libraries find the emulator among the global symbols: those of another one would run what this
+	// one was told.
+	if global, err := symbol(nil, "cuemu_run"); err != nil ||
+		*(*unsafe.Pointer)(unsafe.Pointer(&api.run)) != global {
 		C.free(unsafe.Pointer(api))
 		return fmt.Errorf("open the emulator: this process has loaded another build of it (%v)", err)
 	}
@@ -193,7 +201,8 @@ func (e *emulator) CopyOut(to []byte, from Buffer) error {
 
 func (e *emulator) Fill(b Buffer, pattern []byte) error {
 	if b.Bytes > 0 && len(pattern) > 0 {
-		C.emulator_fill(e.api, C.uintptr_t(b.Pointer), C.size_t(b.Bytes), unsafe.Pointer(&pattern[0]), C.size_t(len(pattern)))
+		C.emulator_fill(e.api, C.uintptr_t(b.Pointer), C.size_t(b.Bytes), unsafe.Pointer(&pattern[0]),
+			C.size_t(len(pattern)))
 	}
 	return nil
 }
@@ -205,7 +214,8 @@ func (e *emulator) Launch(c *Call, order string) (Finding, error) {
 	name := C.CString(order)
 	defer C.free(unsafe.Pointer(name))
 	if C.emulator_set_order(e.api, name) != 0 {
-		return Finding{}, fmt.Errorf("schedule order %q: want forward, reverse, random:SEED or greedy:SEED", order)
+		return Finding{}, fmt.Errorf("schedule order %q: want forward, reverse, random:SEED or greedy:SEED",
+			order)
 	}
 	report := (*C.cuemu_report)(C.calloc(1, C.sizeof_cuemu_report))
 	defer C.free(unsafe.Pointer(report))

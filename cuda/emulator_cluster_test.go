@@ -22,15 +22,17 @@ var clusterReports = []struct {
 	{"not_shared", "not in this block's shared memory", allOrders, true},
 }
 
-// TestEmulatorClusters: blocks of a cluster reach each other's shared memory and share a barrier, with the same bits in all orders; what may
-// not be done is reported with its line, and a missing wait shows in the bits.
+// TestEmulatorClusters: blocks of a cluster reach each other's shared memory and share a barrier, with the
+// same bits in all orders; what may not be done is reported with its line, and a missing wait shows in the
+// bits.
 func TestEmulatorClusters(t *testing.T) {
 	t.Parallel()
 	program := newEmulated(t, "g++", "-O2").build(t, "cluster.cu")
 	t.Run("right", func(t *testing.T) { clustersAreRight(t, program) })
 	t.Run("reports", func(t *testing.T) { clusterBugsAreReported(t, program) })
 	t.Run("launch", func(t *testing.T) {
-		want := "5,1: cudaErrorInvalidConfiguration\n2,2: cudaErrorInvalidConfiguration\n12,1: cudaErrorInvalidClusterSize\n" +
+		want := "5,1: cudaErrorInvalidConfiguration\n2,2: cudaErrorInvalidConfiguration\n12,1: " +
+			"cudaErrorInvalidClusterSize\n" +
 			"1,0: cudaErrorInvalidClusterSize\n12: cudaSuccess\nother: cudaErrorNotSupported\n"
 		if out, status := runEmulated(t, "forward", program, "launch"); status != 0 || out != want {
 			t.Errorf("status %d, want\n%s, got\n%s", status, want, out)
@@ -40,8 +42,11 @@ func TestEmulatorClusters(t *testing.T) {
 
 func clustersAreRight(t *testing.T, program string) {
 	fixed := map[string]string{}
-	for _, name := range []string{"no_start", "no_end", "one_buffer", "no_wait", "twice", "not_arrived", "stuck", "wrong_rank", "not_shared",
-		"leavers", "relay", "alone", "cube"} {
+	for _, name := range []string{
+		"no_start", "no_end", "one_buffer", "no_wait", "twice", "not_arrived", "stuck",
+		"wrong_rank", "not_shared",
+		"leavers", "relay", "alone", "cube",
+	} {
 		for _, order := range allOrders {
 			out, status := runEmulated(t, order, program, name, "fixed")
 			if status != 0 || !strings.HasSuffix(out, " nans=0\n") {
@@ -80,7 +85,8 @@ func clusterBugsAreReported(t *testing.T, program string) {
 	}
 }
 
-// TestEmulatorClustersSanitized: ThreadSanitizer knows no other order between blocks than the barrier's, and AddressSanitizer who switches.
+// TestEmulatorClustersSanitized: ThreadSanitizer knows no other order between blocks than the barrier's, and
+// AddressSanitizer who switches.
 func TestEmulatorClustersSanitized(t *testing.T) {
 	t.Parallel()
 	right := []string{"no_start", "no_end", "one_buffer", "no_wait", "leavers", "alone", "cube"}
@@ -88,7 +94,8 @@ func TestEmulatorClustersSanitized(t *testing.T) {
 		t.Run(sanitizer, func(t *testing.T) {
 			program := newEmulated(t, "g++", "-O1", "-fsanitize="+flag).build(t, "cluster.cu")
 			for _, name := range right {
-				if out, status := runEmulated(t, "greedy:1", program, name, "fixed"); status != 0 || strings.Count(out, "\n") != 1 {
+				if out, status := runEmulated(t, "greedy:1", program, name, "fixed"); status != 0 ||
+					strings.Count(out, "\n") != 1 {
 					t.Errorf("%s fixed: status %d, output\n%s", name, status, out)
 				}
 			}
@@ -98,7 +105,8 @@ func TestEmulatorClustersSanitized(t *testing.T) {
 			for _, name := range []string{"no_wait", "one_buffer"} {
 				out, status := runEmulated(t, "forward", program, name, "buggy")
 				line := fmt.Sprintf("cluster.cu:%d", bugLine(t, "cluster.cu", name))
-				if status == 0 || !strings.Contains(out, "ThreadSanitizer: data race") || !strings.Contains(out, line) {
+				if status == 0 || !strings.Contains(out, "ThreadSanitizer: data race") ||
+					!strings.Contains(out, line) {
 					t.Errorf("%s: status %d, want a data race at %s in\n%s", name, status, line, out)
 				}
 			}

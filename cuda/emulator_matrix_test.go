@@ -4,8 +4,9 @@ import (
 	"testing"
 )
 
-// TestEmulatorMatrices: the warp's matrix instructions give every element, under all orders; of asynchronous copies, a missing wait, a missing
-// barrier, a buffer that is still being read and a copy that no wait covers show in every order.
+// TestEmulatorMatrices: the warp's matrix instructions give every element, under all orders; of asynchronous
+// copies, a missing wait, a missing barrier, a buffer that is still being read and a copy that no wait covers
+// show in every order.
 func TestEmulatorMatrices(t *testing.T) {
 	t.Parallel()
 	program := newEmulated(t, "g++", "-O1", "-I"+emulatorFolder, "-Iinclude", "-I.").build(t, "matrix.cu")
@@ -34,8 +35,9 @@ func hopperModel(t *testing.T, program, part, from, to string, flags ...string) 
 // The last copy before the loop over queries, which has no turn where there are none.
 const uncommitted = "(copies, v_tile, a.v.of(at.batch, at.head), first, s.seq_kv, s.head_dim);\n"
 
-// TestAttentionForHopper: under models of wgmma, of the copy engine and of its barriers the kernels for Hopper give the
-// bits of those by mma.sync, where no sum is rounded, and zeros where there is nothing to sum.
+// TestAttentionForHopper: under models of wgmma, of the copy engine and of its barriers the kernels for
+// Hopper give the bits of those by mma.sync, where no sum is rounded, and zeros where there is nothing to
+// sum.
 func TestAttentionForHopper(t *testing.T) {
 	t.Parallel()
 	for name, orders := range map[string][]string{
@@ -60,7 +62,10 @@ func TestBugsOfAttentionForHopper(t *testing.T) {
 	const scores = "hopper::wait_for<1>();\n\t\t\t\t\thopper::changed(p);"
 	for _, planted := range []struct{ name, part, from, to string }{
 		{"a panel of another tile's size", wgmma, "d / 64 * PanelB", "d / 64 * PanelA"},
-		{"keys that are waited for with queries only", wgmma, uncommitted + "\tcopies.commit();", uncommitted},
+		{
+			"keys that are waited for with queries only", wgmma, uncommitted + "\tcopies.commit();",
+			uncommitted,
+		},
 		{"values that are not waited for", tma, waits, "c.wait_keys();"},
 		{"keys released while a product reads them", tma, scores + released, released + scores},
 		{"sums rescaled while a product changes them", tma, "hopper::wait_after<0>", "hopper::wait_after<1>"},

@@ -15,7 +15,8 @@ import (
 	"triad/internal/need"
 )
 
-// emulated compiles programs for the emulator, in one way: the emulator once as a library, each program against it.
+// emulated compiles programs for the emulator, in one way: the emulator once as a library, each program
+// against it.
 type emulated struct {
 	compiler string
 	flags    []string
@@ -33,14 +34,20 @@ func newEmulated(t testing.TB, compiler string, flags ...string) *emulated {
 	} else {
 		path = need.Tool(t, compiler)
 	}
-	e := &emulated{compiler: path, flags: append([]string{"-std=c++17", "-g1", "-pthread", "-ffp-contract=off", "-Wno-unknown-pragmas"}, flags...), folder: t.TempDir()}
+	e := &emulated{compiler: path, flags: append([]string{
+		"-std=c++17", "-g1", "-pthread",
+		"-ffp-contract=off", "-Wno-unknown-pragmas",
+	}, flags...), folder: t.TempDir()}
 	e.library = sync.OnceValues(func() (string, error) {
 		sources, err := filepath.Glob(filepath.Join(emulatorFolder, "*.cc"))
 		if err != nil || len(sources) == 0 {
 			return "", fmt.Errorf("find the emulator's sources: %d, %v", len(sources), err)
 		}
 		library := filepath.Join(e.folder, "libtriad_emulator.so")
-		return library, e.compile(append([]string{"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", emulatorFolder, "-o", library, "-ldl"}, sources...)...)
+		return library, e.compile(append([]string{
+			"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I",
+			emulatorFolder, "-o", library, "-ldl",
+		}, sources...)...)
 	})
 	return e
 }
@@ -69,11 +76,13 @@ func (e *emulated) build(t testing.TB, name string, extra ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unit, program := filepath.Join(e.folder, name+".cc"), filepath.Join(e.folder, strings.TrimSuffix(name, ".cu"))
+	unit, program := filepath.Join(e.folder, name+".cc"),
+		filepath.Join(e.folder, strings.TrimSuffix(name, ".cu"))
 	if err := os.WriteFile(unit, rewritten.Text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{"-I", emulatorFolder, "-include", "cuda_runtime.h", unit, "-o", program}, extra...)
+	args := append([]string{"-I", emulatorFolder, "-include", "cuda_runtime.h", unit, "-o", program},
+		extra...)
 	if len(extra) == 0 {
 		args = append(args, library, "-Wl,-rpath,"+e.folder)
 	}
@@ -83,7 +92,8 @@ func (e *emulated) build(t testing.TB, name string, extra ...string) string {
 	return program
 }
 
-// buildWithKernels is build for a program that includes what kernel files include; other folders come before theirs.
+// buildWithKernels is build for a program that includes what kernel files include; other folders come before
+// theirs.
 func (e *emulated) buildWithKernels(t testing.TB, name string, folders ...string) string {
 	t.Helper()
 	library, err := e.library()
@@ -103,7 +113,8 @@ func runEmulated(t testing.TB, order, program string, args ...string) (output st
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	command := exec.CommandContext(ctx, program, args...)
-	command.Env = append(os.Environ(), "CUEMU_ORDER="+order, "CUEMU_WORKERS=2", "TSAN_OPTIONS=atexit_sleep_ms=0", "ASAN_OPTIONS=detect_leaks=1")
+	command.Env = append(os.Environ(), "CUEMU_ORDER="+order, "CUEMU_WORKERS=2",
+		"TSAN_OPTIONS=atexit_sleep_ms=0", "ASAN_OPTIONS=detect_leaks=1")
 	out, err := command.CombinedOutput()
 	if ctx.Err() != nil {
 		t.Fatalf("%s %v in order %s did not end:\n%s", program, args, order, out)
@@ -148,8 +159,8 @@ var allOrders = []string{"forward", "reverse", "random:1", "greedy:1", "greedy:2
 // kernelIncludes are the folders that kernel files include from.
 var kernelIncludes = []string{"-I", ".", "-I", "include", "-I", "kernels"}
 
-// editedKernels copies the parts of an operator, cuda/kernels/<operator>, into a folder of the same name in a new one, rewritten for the emulator.
-// In one file of them the text from becomes to; "" changes nothing.
+// editedKernels copies the parts of an operator, cuda/kernels/<operator>, into a folder of the same name in a
+// new one, rewritten for the emulator. In one file of them the text from becomes to; "" changes nothing.
 func editedKernels(t *testing.T, operator, file, from, to string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -174,7 +185,8 @@ func editedKernels(t *testing.T, operator, file, from, to string) (folder string
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, operator, filepath.Base(part)), rewritten.Text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, operator, filepath.Base(part)), rewritten.Text,
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What each bug of the zoo must end in without a sanitizer: a report that contains a text, or another output than the fixed twin in one of the
-// orders. line: the report, or the fault's address, names the line.
+// What each bug of the zoo must end in without a sanitizer: a report that contains a text, or another output
+// than the fixed twin in one of the orders. line: the report, or the fault's address, names the line.
 var zooReports = []struct {
 	name, text string
 	line       bool
@@ -63,11 +63,15 @@ func zooReportsAreMade(t *testing.T, zoo string) {
 	}
 }
 
-// zooRacesShow: a race or a read of memory that nobody wrote shows as bits that depend on the order, or as NaN; the fixed twin gives the same bits in all.
+// zooRacesShow: a race or a read of memory that nobody wrote shows as bits that depend on the order, or as
+// NaN; the fixed twin gives the same bits in all.
 func zooRacesShow(t *testing.T, zoo string) {
 	fixed := map[string]string{}
-	for _, name := range []string{"tree", "softmax_reuse", "missing_syncwarp", "uninitialised", "static_shared", "tile_row", "plain_add", "missing_if",
-		"dynamic_shared", "divergent_barrier", "divergent_mask", "deadlock", "too_much_shared"} {
+	for _, name := range []string{
+		"tree", "softmax_reuse", "missing_syncwarp", "uninitialised", "static_shared", "tile_row",
+		"plain_add", "missing_if",
+		"dynamic_shared", "divergent_barrier", "divergent_mask", "deadlock", "too_much_shared",
+	} {
 		for _, order := range allOrders {
 			out, status := runEmulated(t, order, zoo, name, "fixed")
 			if status != 0 || !strings.HasSuffix(out, " nans=0\n") {
@@ -117,8 +121,12 @@ func TestEmulatorZooAddressSanitizer(t *testing.T) {
 			t.Errorf("%s: the line is not named in\n%s", name, out)
 		}
 	}
-	for _, name := range []string{"missing_if", "read_past_end", "static_shared", "dynamic_shared", "local_array", "misaligned", "tile_row", "leak", "tree", "softmax_reuse"} {
-		if out, status := runEmulated(t, "greedy:1", zoo, name, "fixed"); status != 0 || strings.Count(out, "\n") != 1 {
+	for _, name := range []string{
+		"missing_if", "read_past_end", "static_shared", "dynamic_shared",
+		"local_array", "misaligned", "tile_row", "leak", "tree", "softmax_reuse",
+	} {
+		if out, status := runEmulated(t, "greedy:1", zoo, name, "fixed"); status != 0 ||
+			strings.Count(out, "\n") != 1 {
 			t.Errorf("%s fixed: status %d, output\n%s", name, status, out)
 		}
 	}
@@ -131,10 +139,12 @@ func TestEmulatorZooThreadSanitizer(t *testing.T) {
 	zoo := e.build(t, "zoo.cu")
 	for _, name := range []string{"tree", "softmax_reuse", "plain_add", "missing_syncwarp"} {
 		out, status := runEmulated(t, "forward", zoo, name, "buggy")
-		if status == 0 || !strings.Contains(out, "ThreadSanitizer: data race") || !strings.Contains(out, fmt.Sprintf("zoo.cu:%d", bugLine(t, "zoo.cu", name))) {
+		if status == 0 || !strings.Contains(out, "ThreadSanitizer: data race") ||
+			!strings.Contains(out, fmt.Sprintf("zoo.cu:%d", bugLine(t, "zoo.cu", name))) {
 			t.Errorf("%s: status %d, want a data race with its line in\n%s", name, status, out)
 		}
-		if out, status := runEmulated(t, "forward", zoo, name, "fixed"); status != 0 || strings.Count(out, "\n") != 1 {
+		if out, status := runEmulated(t, "forward", zoo, name, "fixed"); status != 0 ||
+			strings.Count(out, "\n") != 1 {
 			t.Errorf("%s fixed: status %d, output\n%s", name, status, out)
 		}
 	}
@@ -143,7 +153,8 @@ func TestEmulatorZooThreadSanitizer(t *testing.T) {
 
 func smallMatrix(t *testing.T, e *emulated) {
 	t.Helper()
-	if out, status := runEmulated(t, "forward", e.build(t, "warp.cu"), "small"); status != 0 || !strings.HasPrefix(out, "ok ") {
+	if out, status := runEmulated(t, "forward", e.build(t, "warp.cu"), "small"); status != 0 ||
+		!strings.HasPrefix(out, "ok ") {
 		t.Errorf("warp matrix: status %d\n%s", status, out)
 	}
 }
@@ -179,7 +190,8 @@ func TestEmulatorWarpMatrix(t *testing.T) {
 	}
 }
 
-// The host interface, driven by a C++ host that opens both libraries: reports, canaries, the watchdog, and handlers that stay untouched.
+// The host interface, driven by a C++ host that opens both libraries: reports, canaries, the watchdog, and
+// handlers that stay untouched.
 func TestEmulatorHost(t *testing.T) {
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1")
@@ -234,8 +246,8 @@ func TestEmulatorHost(t *testing.T) {
 	}
 }
 
-// BenchmarkEmulator gives what a barrier and a shuffle cost the emulator in processor time, at 256 threads a block. The budgets are 15 ns a
-// thread and 20 ns a lane; no figure says anything about a GPU.
+// BenchmarkEmulator gives what a barrier and a shuffle cost the emulator in processor time, at 256 threads a
+// block. The budgets are 15 ns a thread and 20 ns a lane; no figure says anything about a GPU.
 func BenchmarkEmulator(b *testing.B) {
 	program := newEmulated(b, "g++", "-O2").build(b, "cost.cu")
 	var out string

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// flagsLine begins the line of a kernel file that names flags for its compiler, as triad writes it above a user's own file. The flags are part of
-// the text, so that every hash of the file covers them.
+// flagsLine begins the line of a kernel file that names flags for its compiler, as triad writes it above a
+// user's own file. The flags are part of the text, so that every hash of the file covers them.
 const flagsLine = "// triad flags: "
 
 // FlagsLine is the line of a kernel file that asks for compiler flags; "" for none.
@@ -20,18 +20,22 @@ func FlagsLine(flags []string) string {
 	return flagsLine + strings.Join(flags, " ") + "\n"
 }
 
-// allowedFlag is what a user may hand to nvcc. What chooses files, architectures or the kind of output is triad's.
+// allowedFlag is what a user may hand to nvcc. What chooses files, architectures or the kind of output is
+// triad's.
 var (
 	allowedFlag  = regexp.MustCompile(`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|--?use_fast_math|--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)|--?maxrregcount=\d+|-O[0-3]|--?(restrict|extended-lambda|expt-relaxed-constexpr|lineinfo)|-w)$`)
 	emulatedFlag = regexp.MustCompile(`^-[DU]`)
 )
 
-// CheckFlags says why flags cannot be handed to nvcc, and which of them mean something in the emulator too: definitions.
+// CheckFlags says why flags cannot be handed to nvcc, and which of them mean something in the emulator too:
+// definitions.
 func CheckFlags(flags []string) (emulated []string, err error) {
 	for _, f := range flags {
 		if !allowedFlag.MatchString(f) {
-			return nil, fmt.Errorf("%q is no flag that may be given: want -DNAME[=VALUE], -UNAME, -use_fast_math, -fmad=, -ftz=, -prec-div= or -prec-sqrt= with true or false, "+
-				"-maxrregcount=N, -O0 to -O3, -restrict, -extended-lambda, -expt-relaxed-constexpr, -lineinfo or -w; other files come by #include, the architecture is the GPU's", f)
+			return nil, fmt.Errorf("%q is no flag that may be given: want -DNAME[=VALUE], -UNAME, "+
+				"-use_fast_math, -fmad=, -ftz=, -prec-div= or -prec-sqrt= with true or false, "+
+				"-maxrregcount=N, -O0 to -O3, -restrict, -extended-lambda, -expt-relaxed-constexpr, "+
+				"-lineinfo or -w; other files come by #include, the architecture is the GPU's", f)
 		}
 		if emulatedFlag.MatchString(f) {
 			emulated = append(emulated, f)

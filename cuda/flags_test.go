@@ -6,25 +6,37 @@ import (
 	"testing"
 )
 
-// Flags that choose files, architectures or outputs are refused; of the others definitions mean something in the emulator.
+// Flags that choose files, architectures or outputs are refused; of the others definitions mean something in
+// the emulator.
 func TestCheckFlags(t *testing.T) {
-	emulated, err := CheckFlags([]string{"-DTILE=32", "-use_fast_math", "-UNDEBUG", "-maxrregcount=64", "-O1", "--fmad=false"})
+	emulated, err := CheckFlags([]string{
+		"-DTILE=32", "-use_fast_math", "-UNDEBUG", "-maxrregcount=64", "-O1",
+		"--fmad=false",
+	})
 	if err != nil || !slices.Equal(emulated, []string{"-DTILE=32", "-UNDEBUG"}) {
 		t.Errorf("%v, %v", emulated, err)
 	}
-	for _, flag := range []string{"-o", "x.cu", "-arch=sm_90", "-I/usr", "-include", "-DX=$(id)", "-D", "-Xcompiler", "-O9", "-ldl", "-DA;B"} {
+	for _, flag := range []string{
+		"-o", "x.cu", "-arch=sm_90", "-I/usr", "-include", "-DX=$(id)", "-D",
+		"-Xcompiler", "-O9", "-ldl", "-DA;B",
+	} {
 		if _, err := CheckFlags([]string{flag}); err == nil {
 			t.Errorf("%q is taken", flag)
 		}
 	}
 }
 
-// The flags stand in the text of the file that asks for them, so that the caches' hashes tell files with other flags apart.
+// The flags stand in the text of the file that asks for them, so that the caches' hashes tell files with
+// other flags apart.
 func TestFlagsAreRead(t *testing.T) {
 	read := func(text string) ([]string, error) {
-		return (&sourceSet{main: "m.cu", files: map[string]sourceFile{"m.cu": {"m.cu", []byte(text)}}}).flags()
+		return (&sourceSet{
+			main:  "m.cu",
+			files: map[string]sourceFile{"m.cu": {"m.cu", []byte(text)}},
+		}).flags()
 	}
-	if got, err := read(FlagsLine([]string{"-DA=1", "-w"}) + "int x;\n"); err != nil || strings.Join(got, " ") != "-DA=1 -w" {
+	if got, err := read(FlagsLine([]string{"-DA=1", "-w"}) + "int x;\n"); err != nil ||
+		strings.Join(got, " ") != "-DA=1 -w" {
 		t.Errorf("%v, %v", got, err)
 	}
 	if got, err := read("int x;\n" + FlagsLine([]string{"-DA=1"})); err != nil || got != nil {

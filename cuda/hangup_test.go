@@ -34,7 +34,8 @@ func (busyDevice) Versions() map[string]string {
 
 // serveBusy is the worker of the test below.
 func serveBusy() error {
-	return ServeCatalog(context.Background(), busyDevice{}, "", os.NewFile(3, "connection"), os.NewFile(4, "memory"))
+	return ServeCatalog(context.Background(), busyDevice{}, "", os.NewFile(3, "connection"),
+		os.NewFile(4, "memory"))
 }
 
 // A worker whose driver is gone ends in the middle of a call, with what it has started. The kernel's own

@@ -31,7 +31,8 @@ func kernelNames(t *testing.T) []string {
 	return names
 }
 
-// TestKernelsCompileForTheEmulator compiles every kernel file with g++ and with clang++, the one that TRIAD_TEST_CLANG names or any.
+// TestKernelsCompileForTheEmulator compiles every kernel file with g++ and with clang++, the one that
+// TRIAD_TEST_CLANG names or any.
 func TestKernelsCompileForTheEmulator(t *testing.T) {
 	for name, find := range map[string]func(testing.TB) string{"g++": func(t testing.TB) string { return need.Tool(t, "g++") }, "clang++": need.Clang} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +70,8 @@ func needNVCC(t *testing.T) NVCC {
 	return NVCC{}
 }
 
-// TestEveryKernelFileRegisters loads every library: each variant says which operator, pass, contract and outputs it has.
+// TestEveryKernelFileRegisters loads every library: each variant says which operator, pass, contract and
+// outputs it has.
 func TestEveryKernelFileRegisters(t *testing.T) {
 	needCompiler(t)
 	device := NewEmulator(triad.Files, testCache)
@@ -93,7 +95,8 @@ func TestEveryKernelFileRegisters(t *testing.T) {
 					}
 					seen[key] = true
 					if !spec.Permits(dtype, k.Contract) {
-						t.Errorf("%s declares the contract %s, which the spec does not permit", key, k.Contract)
+						t.Errorf("%s declares the contract %s, which the spec does not permit",
+							key, k.Contract)
 					}
 				}
 			}
@@ -101,8 +104,9 @@ func TestEveryKernelFileRegisters(t *testing.T) {
 	}
 }
 
-// TestKernelsCompileForGPUs compiles every kernel file with nvcc for sm_80 and sm_90a, and where time allows for the others. A kernel may spill what its file permits with
-// TRIAD_SPILLS(kernel, bytes, "reason"), and no more.
+// TestKernelsCompileForGPUs compiles every kernel file with nvcc for sm_80 and sm_90a, and where time allows
+// for the others. A kernel may spill what its file permits with TRIAD_SPILLS(kernel, bytes, "reason"), and no
+// more.
 func TestKernelsCompileForGPUs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: nvcc takes minutes for all kernels")
@@ -111,7 +115,10 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 	if os.Getenv("TRIAD_TEST_LONG") != "" {
 		compileForOthers(t, nvcc)
 	}
-	b := GPUBuilder{Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{"sm_80", "sm_90a"}}
+	b := GPUBuilder{
+		Sources: triad.Files, Cache: testCache, Compiler: nvcc,
+		Architectures: []string{"sm_80", "sm_90a"},
+	}
 	for _, kernel := range kernelNames(t) {
 		t.Run(kernel, func(t *testing.T) {
 			library, err := b.Kernels(t.Context(), kernel)
@@ -134,7 +141,8 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(made.Log, "are serialized") { // ptxas C7510: the tensor cores wait for each product
+			if strings.Contains(made.Log, "are serialized") {
+				// ptxas C7510: the tensor cores wait for each product
 				t.Errorf("ptxas serializes wgmma:\n%s", made.Log)
 			}
 			permitted := permittedSpills(t, "cuda/kernels/"+kernel+".cu")
@@ -142,7 +150,8 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 			for _, fact := range library.Facts.Kernels {
 				name, limit := permittedFor(fact.Kernel, permitted)
 				if fact.SpillBytes > limit {
-					t.Errorf("%s for %s spills %d bytes with %d registers, permitted are %d", fact.Kernel, fact.Arch, fact.SpillBytes, fact.Registers, limit)
+					t.Errorf("%s for %s spills %d bytes with %d registers, permitted are %d", fact.Kernel,
+						fact.Arch, fact.SpillBytes, fact.Registers, limit)
 				}
 				worst[name] = max(worst[name], fact.SpillBytes)
 			}
@@ -162,18 +171,19 @@ func unjudgedIsRefused(t *testing.T, all []*kernel) {
 		if k.Name != "cuda/sm90_tma" {
 			continue
 		}
-		if why, ok, err := acceptsSomewhere(k, nil, nil); err != nil || ok || !strings.Contains(why, "not been judged on a GPU") {
+		if why, ok, err := acceptsSomewhere(k, nil, nil); err != nil || ok ||
+			!strings.Contains(why, "not been judged on a GPU") {
 			t.Errorf("%s %s on a GPU: accepted %t, %q, %v", k.Name, k.Pass, ok, why, err)
 		}
 	}
 }
 
-// olderAndNewer are the architectures besides those that are shipped: the GPUs that nvcc 13 knows and people have, and the names with a letter,
-// which libraries are built for on the newer ones.
+// olderAndNewer are the architectures besides those that are shipped: the GPUs that nvcc 13 knows and people
+// have, and the names with a letter, which libraries are built for on the newer ones.
 var olderAndNewer = []string{"sm_75", "sm_86", "sm_89", "sm_100", "sm_100a", "sm_120", "sm_120a"}
 
-// compileForOthers compiles every kernel library, and the runtime's, for each other architecture: some have no cp.async, no bf16, no wgmma.
-// Whether the variants run there is asked by their `accepts`.
+// compileForOthers compiles every kernel library, and the runtime's, for each other architecture: some have
+// no cp.async, no bf16, no wgmma. Whether the variants run there is asked by their `accepts`.
 func compileForOthers(t *testing.T, nvcc NVCC) {
 	for _, arch := range olderAndNewer {
 		b := GPUBuilder{Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: []string{arch}}
@@ -185,10 +195,12 @@ func compileForOthers(t *testing.T, nvcc NVCC) {
 				}
 				for _, fact := range library.Facts.Kernels {
 					if fact.SpillBytes > 0 {
-						t.Logf("%s spills %d bytes with %d registers", fact.Kernel, fact.SpillBytes, fact.Registers)
+						t.Logf("%s spills %d bytes with %d registers", fact.Kernel, fact.SpillBytes,
+							fact.Registers)
 					}
 				}
-				if !slices.ContainsFunc(library.Facts.Kernels, func(f backend.KernelFact) bool { return f.Arch == arch }) {
+				if !slices.ContainsFunc(library.Facts.Kernels,
+					func(f backend.KernelFact) bool { return f.Arch == arch }) {
 					t.Errorf("ptxas named no kernel for %s", arch)
 				}
 			})
@@ -210,7 +222,8 @@ func permittedSpills(t *testing.T, file string) map[string]int {
 		permitted[m[1]], _ = strconv.Atoi(m[2])
 	}
 	if n := strings.Count(string(text), "TRIAD_SPILLS("); n != len(permitted) {
-		t.Errorf("%s: %d of %d TRIAD_SPILLS are readable: want TRIAD_SPILLS(kernel, bytes, \"reason\"); at the start of a line", file, len(permitted), n)
+		t.Errorf("%s: %d of %d TRIAD_SPILLS are readable: want TRIAD_SPILLS(kernel, bytes, \"reason\"); at "+
+			"the start of a line", file, len(permitted), n)
 	}
 	return permitted
 }

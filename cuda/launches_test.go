@@ -22,9 +22,10 @@ import (
 // recordLaunches is the variable that names the file to which the launches of a process are recorded.
 const recordLaunches = "TRIAD_TEST_LAUNCHES"
 
-// TestEveryKernelIsSurveyed: each kernel that a kernel file instantiates is launched by a case of which `compare --sanitize` chooses, so that
-// the tools see all of them, and none is compiled that nothing selects. A process with a runtime that records launches instead of running
-// them makes every such call. Kernels that no emulator has are left to TestLargeTileIsSurveyed and to the GPU.
+// TestEveryKernelIsSurveyed: each kernel that a kernel file instantiates is launched by a case of which
+// `compare --sanitize` chooses, so that the tools see all of them, and none is compiled that nothing selects.
+// A process with a runtime that records launches instead of running them makes every such call. Kernels that
+// no emulator has are left to TestLargeTileIsSurveyed and to the GPU.
 func TestEveryKernelIsSurveyed(t *testing.T) {
 	compiler := needCompiler(t)
 	if os.Getenv(recordLaunches) != "" {
@@ -33,7 +34,8 @@ func TestEveryKernelIsSurveyed(t *testing.T) {
 	}
 	folder := t.TempDir()
 	recorder, record := filepath.Join(folder, "librecorder.so"), filepath.Join(folder, "launches")
-	build := exec.CommandContext(t.Context(), compiler.Path, "-std=c++17", "-O1", "-fPIC", "-shared", "-Iemulator", "-o", recorder,
+	build := exec.CommandContext(t.Context(), compiler.Path, "-std=c++17", "-O1", "-fPIC", "-shared",
+		"-Iemulator", "-o", recorder,
 		filepath.Join("testdata", "launches", "recorder.cc"), "-ldl")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build.Args, err, out)
@@ -78,8 +80,8 @@ func TestEveryKernelIsSurveyed(t *testing.T) {
 	}
 }
 
-// instantiated are the functions of an emulator's library that run a thread of a kernel, by their offsets: one for each instantiation that
-// some launch names.
+// instantiated are the functions of an emulator's library that run a thread of a kernel, by their offsets:
+// one for each instantiation that some launch names.
 func instantiated(t *testing.T, library string) map[uint64]string {
 	t.Helper()
 	file, err := elf.Open(library)
@@ -93,7 +95,8 @@ func instantiated(t *testing.T, library string) map[uint64]string {
 	}
 	found := map[uint64]string{}
 	for _, s := range symbols {
-		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && strings.HasPrefix(s.Name, "_ZN5cuemu7ThreadsI") && strings.HasSuffix(s.Name, "3oneEPv") {
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF &&
+			strings.HasPrefix(s.Name, "_ZN5cuemu7ThreadsI") && strings.HasSuffix(s.Name, "3oneEPv") {
 			found[s.Value] = s.Name
 		}
 	}
@@ -103,8 +106,8 @@ func instantiated(t *testing.T, library string) map[uint64]string {
 	return found
 }
 
-// launchSurveyed calls every kernel of every library with every case that a survey asks. The recorder comes first: what it defines hides the
-// emulator's own.
+// launchSurveyed calls every kernel of every library with every case that a survey asks. The recorder comes
+// first: what it defines hides the emulator's own.
 func launchSurveyed(t *testing.T) {
 	if _, err := open(os.Getenv("TRIAD_TEST_RECORDER"), true); err != nil {
 		t.Fatal(err)
@@ -184,13 +187,17 @@ func launchOne(spec *op.Spec, k *kernel, c op.Case) error {
 func describedAs(types []op.TensorType) []backend.TensorRef {
 	var refs []backend.TensorRef
 	for _, t := range types {
-		refs = append(refs, backend.TensorRef{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape)})
+		refs = append(refs, backend.TensorRef{
+			Name: t.Name, DType: t.DType, Shape: t.Shape,
+			Stride: tensor.Contiguous(t.Shape),
+		})
 	}
 	return refs
 }
 
-// TestLargeTileIsSurveyed: of the kernels that no emulator has, those with a tile of 256 by 128 take a product with a tile for each of 132
-// multiprocessors whose rows are whole vectors of 16 bytes; the plan of the survey holds one, with rows for both warpgroups that multiply.
+// TestLargeTileIsSurveyed: of the kernels that no emulator has, those with a tile of 256 by 128 take a
+// product with a tile for each of 132 multiprocessors whose rows are whole vectors of 16 bytes; the plan of
+// the survey holds one, with rows for both warpgroups that multiply.
 func TestLargeTileIsSurveyed(t *testing.T) {
 	operator, err := catalog.Get("fp8_gemm")
 	if err != nil {

@@ -26,7 +26,8 @@ import (
 	"triad/internal/op"
 )
 
-// ownFamily begins the variant of a kernel that a user added: it is its whole name, because it is none of ours.
+// ownFamily begins the variant of a kernel that a user added: it is its whole name, because it is none of
+// ours.
 const ownFamily = "mine/"
 
 // kernel is one registration of a loaded library.
@@ -39,8 +40,8 @@ type kernel struct {
 // gives says whether the kernel gives the output at an index.
 func (k *kernel) gives(output int) bool { return output < 32 && k.outputBits>>output&1 == 1 }
 
-// open loads a library. Its symbols are visible to later ones only when shared. Libraries stay loaded: a CUDA library that is closed
-// leaves its threads and its handlers behind.
+// open loads a library. Its symbols are visible to later ones only when shared. Libraries stay loaded: a CUDA
+// library that is closed leaves its threads and its handlers behind.
 func open(path string, shared bool) (unsafe.Pointer, error) {
 	runtime.LockOSThread() // dlerror belongs to the thread
 	defer runtime.UnlockOSThread()
@@ -79,10 +80,12 @@ func kernels(handle unsafe.Pointer, spec func(string) (*op.Spec, error)) ([]*ker
 	var list **C.triad_kernel
 	var n C.int32_t
 	if status := C.triad_call_list(f, (***C.triad_kernel)(unsafe.Pointer(&list)), &n); status != C.TRIAD_OK {
-		return nil, fmt.Errorf("list kernels: the library does not speak version %d of the kernel interface", C.TRIAD_ABI)
+		return nil, fmt.Errorf("list kernels: the library does not speak version %d of the kernel interface",
+			C.TRIAD_ABI)
 	}
 	if n < 1 {
-		return nil, fmt.Errorf("list kernels: none is registered; a kernel file registers each of its variants with TRIAD_KERNEL(op, variant, pass, ...)")
+		return nil, fmt.Errorf("list kernels: none is registered; a kernel file registers each of its " +
+			"variants with TRIAD_KERNEL(op, variant, pass, ...)")
 	}
 	var all []*kernel
 	for i := C.int32_t(0); i < n; i++ {
@@ -130,7 +133,8 @@ func readKernel(c *C.triad_kernel, specOf func(string) (*op.Spec, error)) (*kern
 		}
 	}
 	if len(k.Outputs) == 0 || len(k.DTypes) == 0 {
-		return nil, fmt.Errorf("%s %s %s: gives none of the outputs %v, or takes none of the dtypes %v", k.Op, k.Name, k.Pass, outputs, spec.PassDTypes(k.Pass))
+		return nil, fmt.Errorf("%s %s %s: gives none of the outputs %v, or takes none of the dtypes %v", k.Op,
+			k.Name, k.Pass, outputs, spec.PassDTypes(k.Pass))
 	}
 	return k, nil
 }

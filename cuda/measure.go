@@ -9,7 +9,8 @@ import (
 	"triad/internal/op"
 )
 
-// arm is a call, or a ruler, prepared to be timed: sets of memory, and a graph of calls that go through them in turn.
+// arm is a call, or a ruler, prepared to be timed: sets of memory, and a graph of calls that go through them
+// in turn.
 type arm struct {
 	server *server
 	clock  Clock
@@ -59,7 +60,8 @@ func (s *server) clockOf(ctx context.Context) (Clock, error) {
 	}
 	device, ok := s.device.(Clocked)
 	if !ok {
-		return nil, &backend.Unavailable{Sentence: "the " + s.device.Name() + " has no clock: only a GPU is timed"}
+		return nil, &backend.Unavailable{Sentence: "the " + s.device.Name() +
+			" has no clock: only a GPU is timed"}
 	}
 	library, err := device.Library(ctx, RuntimeName)
 	if err != nil {
@@ -70,7 +72,9 @@ func (s *server) clockOf(ctx context.Context) (Clock, error) {
 }
 
 // prepareArm makes an arm. What the kernel or the toolchain is to blame for is part of the reply.
-func (s *server) prepareArm(ctx context.Context, number int64, args backend.PrepareArgs) (backend.PrepareReply, error) {
+func (s *server) prepareArm(ctx context.Context, number int64,
+	args backend.PrepareArgs,
+) (backend.PrepareReply, error) {
 	clock, err := s.clockOf(ctx)
 	var missing *backend.Unavailable
 	var build *BuildError
@@ -106,7 +110,8 @@ func (s *server) prepareArm(ctx context.Context, number int64, args backend.Prep
 		if !finding.Dirty {
 			a.free()
 		}
-		return backend.PrepareReply{Status: finding.Status, Message: finding.Message, Fatal: finding.Dirty}, err
+		return backend.PrepareReply{Status: finding.Status, Message: finding.Message, Fatal: finding.Dirty},
+			err
 	}
 	if s.arms == nil {
 		s.arms = map[int64]*arm{}
@@ -141,7 +146,8 @@ func (a *arm) poison() error {
 // time takes samples.
 func (a *arm) time(args backend.TimeArgs) (backend.TimeReply, error) {
 	if args.Samples < 1 || args.Samples > 10000 || args.Discard < 0 || args.Discard > 10000 {
-		return backend.TimeReply{}, fmt.Errorf("time an arm: %d samples after %d, want 1 to 10000", args.Samples, args.Discard)
+		return backend.TimeReply{}, fmt.Errorf("time an arm: %d samples after %d, want 1 to 10000",
+			args.Samples, args.Discard)
 	}
 	var err error
 	if args.SettleNS > 0 {

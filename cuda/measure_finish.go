@@ -27,7 +27,8 @@ func (a *arm) finish(args backend.FinishArgs) (backend.FinishReply, error) {
 
 func (a *arm) collect(args backend.FinishArgs, reply *backend.FinishReply) error {
 	if len(args.Launches) > 2 || len(args.Launches) > 0 && len(a.sets) == 0 {
-		return fmt.Errorf("finish an arm of %d sets: %d launches are asked for", len(a.sets), len(args.Launches))
+		return fmt.Errorf("finish an arm of %d sets: %d launches are asked for", len(a.sets),
+			len(args.Launches))
 	}
 	for i, launch := range args.Launches {
 		l := a.sets[i*(len(a.sets)-1)]

@@ -27,8 +27,8 @@ func (a *arm) launches(n int) (Finding, error) {
 	return Finding{}, nil
 }
 
-// capture makes the graph: of one call for each set, and of more where that takes less than graphNS. What cannot be captured is timed
-// between events.
+// capture makes the graph: of one call for each set, and of more where that takes less than graphNS. What
+// cannot be captured is timed between events.
 func (a *arm) capture(graphNS int64) (Finding, error) {
 	a.facts.Mode, a.facts.Calls = "graph", a.facts.Sets
 	f, err := a.captured()
@@ -43,7 +43,8 @@ func (a *arm) capture(graphNS int64) (Finding, error) {
 		return Finding{}, err
 	}
 	if turns := math.Ceil(float64(graphNS) / (a.facts.EstimateNS * float64(a.facts.Sets))); turns > 1 {
-		a.facts.Calls = min(int(turns)*a.facts.Sets, max(a.facts.Sets, backend.MostCaptured/a.facts.Sets*a.facts.Sets))
+		a.facts.Calls = min(int(turns)*a.facts.Sets,
+			max(a.facts.Sets, backend.MostCaptured/a.facts.Sets*a.facts.Sets))
 		if f, err := a.captured(); err != nil || f.Status != op.StatusUnknown {
 			return f, err
 		}
@@ -63,8 +64,12 @@ func (a *arm) captured() (Finding, error) {
 		err = endErr
 	}
 	if err == nil && f.Status == op.StatusUnknown && nodes < int64(a.facts.Calls) {
-		f = Finding{Status: op.StatusUnsupported, Message: fmt.Sprintf("it cannot be timed: of %d calls only %d pieces of work are on the stream of the call",
-			a.facts.Calls, nodes)}
+		f = Finding{
+			Status: op.StatusUnsupported,
+			Message: fmt.Sprintf("it cannot be timed: of %d calls only %d pieces of work are on the stream "+
+				"of the call",
+				a.facts.Calls, nodes),
+		}
 	}
 	return f, err
 }

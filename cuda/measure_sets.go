@@ -8,7 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// rotation is how many sets a cold arm needs, so that the inputs of all together, and the outputs, do not fit into the L2 cache.
+// rotation is how many sets a cold arm needs, so that the inputs of all together, and the outputs, do not fit
+// into the L2 cache.
 func rotation(cold bool, l2, in, out int64) int {
 	if !cold {
 		return 1
@@ -70,14 +71,16 @@ func (a *arm) prepareCall(args backend.PrepareArgs) (Finding, error) {
 	return f, err
 }
 
-// addSets makes sets until there are so many. The first takes its inputs from the shared memory, the others theirs from the first.
+// addSets makes sets until there are so many. The first takes its inputs from the shared memory, the others
+// theirs from the first.
 func (a *arm) addSets(k *kernel, run backend.RunArgs, sets int) (Finding, error) {
 	for len(a.sets) < sets {
 		plan := backend.Launch{Poison: "b", Outputs: run.Launches[0].Outputs}
 		if len(a.sets) == 0 {
 			plan.Poison = "a"
 		}
-		l := &launching{server: a.server, kernel: k, args: run, plan: plan, call: newCall(k, run.Attrs, run.Inputs, plan.Outputs)}
+		l := &launching{server: a.server, kernel: k, args: run, plan: plan, call: newCall(k, run.Attrs,
+			run.Inputs, plan.Outputs)}
 		if len(a.sets) > 0 {
 			l.copyOf = a.sets[0]
 		}
@@ -109,7 +112,8 @@ const rulerBytes = 256 << 20
 // prepareRuler makes the buffers of a ruler.
 func (a *arm) prepareRuler(args backend.PrepareArgs) (Finding, error) {
 	if _, known := rulerNumbers[args.Ruler]; !known {
-		return Finding{Status: op.StatusUnsupported, Message: "the CUDA worker has no ruler " + args.Ruler}, nil
+		return Finding{Status: op.StatusUnsupported, Message: "the CUDA worker has no ruler " + args.Ruler},
+			nil
 	}
 	a.facts.Bytes = rulerBytes
 	if args.Ruler == backend.RulerCopy || args.Ruler == backend.RulerMemcpy {

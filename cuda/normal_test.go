@@ -13,7 +13,8 @@ func TestNormalDistribution(t *testing.T) {
 		t.Errorf("status %d: %s", status, out)
 	}
 	t.Log("shares of the allowances that are used, value and gradient: ", out)
-	if out, status := runEmulated(t, "forward", program, "wrong"); status != 1 || !strings.HasPrefix(out, "wrong ") {
+	if out, status := runEmulated(t, "forward", program, "wrong"); status != 1 ||
+		!strings.HasPrefix(out, "wrong ") {
 		t.Errorf("a spoilt function is accepted: status %d: %s", status, out)
 	}
 }

@@ -26,8 +26,9 @@ type NVCC struct {
 	Library string // the folder with libcudart_static.a where nvcc does not know it by itself, else ""
 }
 
-// FindNVCC finds nvcc: on PATH, in CUDA_HOME or CUDA_PATH, where the toolkit is usually installed, or in the site-packages of a Python
-// environment, whose folder python is ("" for none). The error is a *backend.Unavailable.
+// FindNVCC finds nvcc: on PATH, in CUDA_HOME or CUDA_PATH, where the toolkit is usually installed, or in the
+// site-packages of a Python environment, whose folder python is ("" for none). The error is a
+// *backend.Unavailable.
 func FindNVCC(ctx context.Context, python string) (NVCC, error) {
 	for _, at := range nvccPlaces(python) {
 		if at == "" {
@@ -41,14 +42,18 @@ func FindNVCC(ctx context.Context, python string) (NVCC, error) {
 		if static := filepath.Join(home, "lib", "libcudart_static.a"); fileExists(static) {
 			n.Library = filepath.Dir(static)
 		}
-		out, err := subprocess.Run(ctx, subprocess.Command{Path: at, Args: []string{"--version"}, Deadline: askLimit})
+		out, err := subprocess.Run(ctx, subprocess.Command{
+			Path: at, Args: []string{"--version"},
+			Deadline: askLimit,
+		})
 		if err != nil {
 			return NVCC{}, &backend.Unavailable{Sentence: fmt.Sprintf("cannot use %s: %v", at, err)}
 		}
 		n.Version = nvccVersion.FindString(out)
 		return n, nil
 	}
-	return NVCC{}, &backend.Unavailable{Sentence: "no nvcc: put the CUDA toolkit's on PATH or name the toolkit with CUDA_HOME, " +
+	return NVCC{}, &backend.Unavailable{Sentence: "no nvcc: put the CUDA toolkit's on PATH or name the " +
+		"toolkit with CUDA_HOME, " +
 		"or fetch the pinned wheels with triad setup --nvcc"}
 }
 
@@ -77,7 +82,10 @@ func nvccPlaces(python string) []string {
 		if environment == "" {
 			continue
 		}
-		for _, pattern := range []string{"lib/python3*/site-packages/nvidia/cu1*/bin/nvcc", "nvidia/cu1*/bin/nvcc"} {
+		for _, pattern := range []string{
+			"lib/python3*/site-packages/nvidia/cu1*/bin/nvcc",
+			"nvidia/cu1*/bin/nvcc",
+		} {
 			found, _ := filepath.Glob(filepath.Join(environment, pattern))
 			slices.Reverse(found)
 			places = append(places, found...)
@@ -86,8 +94,8 @@ func nvccPlaces(python string) []string {
 	return places
 }
 
-// GPUBuilder makes libraries for GPUs, with code for each of Architectures ("sm_80", "sm_90a") and PTX of the last that has successors:
-// PTX for an architecture with a letter, "sm_90a", runs on that one alone.
+// GPUBuilder makes libraries for GPUs, with code for each of Architectures ("sm_80", "sm_90a") and PTX of the
+// last that has successors: PTX for an architecture with a letter, "sm_90a", runs on that one alone.
 type GPUBuilder struct {
 	Sources       fs.FS
 	Cache         string
@@ -95,8 +103,8 @@ type GPUBuilder struct {
 	Architectures []string
 }
 
-// Kernels builds the library of one kernel file, named as for Builder. Facts.Kernels is what ptxas said of each kernel; a file that does
-// not compile gives a *BuildError.
+// Kernels builds the library of one kernel file, named as for Builder. Facts.Kernels is what ptxas said of
+// each kernel; a file that does not compile gives a *BuildError.
 func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) {
 	set, err := gather(b.Sources, kernelFile(file))
 	if err != nil {
@@ -127,14 +135,18 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 		if err := writeTree(filepath.Join(folder, "src"), files); err != nil {
 			return record{}, err
 		}
-		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, append(slices.Clone(flags), set.main, "-o", filepath.Join(folder, output)))
+		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, append(slices.Clone(flags),
+			set.main, "-o", filepath.Join(folder, output)))
 		if err != nil {
 			if ctx.Err() != nil {
 				return record{}, err
 			}
 			return record{}, firstError(set.name, strings.ReplaceAll(log, onDisk+"/", "/"))
 		}
-		return record{Compiler: "nvcc " + b.Compiler.Version, Flags: flags, Seconds: time.Since(began).Seconds(), Log: log}, os.RemoveAll(filepath.Join(folder, "src"))
+		return record{
+			Compiler: "nvcc " + b.Compiler.Version, Flags: flags,
+			Seconds: time.Since(began).Seconds(), Log: log,
+		}, os.RemoveAll(filepath.Join(folder, "src"))
 	})
 	if err != nil {
 		var mistake *BuildError
@@ -143,8 +155,11 @@ func (b *GPUBuilder) Kernels(ctx context.Context, file string) (Library, error) 
 		}
 		return Library{}, fmt.Errorf("build the library of %s: %w", set.name, err)
 	}
-	facts := backend.BuildFacts{Compiler: made.Compiler, Flags: made.Flags, Seconds: made.Seconds, Cached: cached, Kernels: ptxasFacts(made.Log),
-		LogTail: tail(made.Log, 8<<10)}
+	facts := backend.BuildFacts{
+		Compiler: made.Compiler, Flags: made.Flags, Seconds: made.Seconds, Cached: cached,
+		Kernels: ptxasFacts(made.Log),
+		LogTail: tail(made.Log, 8<<10),
+	}
 	if cached {
 		facts.Seconds = 0
 	}
@@ -158,8 +173,10 @@ func (b *GPUBuilder) flagsOf(set *sourceSet) ([]string, error) {
 		return nil, err
 	}
 	flags := append(b.flags(), asked...)
-	if slices.ContainsFunc(asked, func(f string) bool { return strings.HasPrefix(f, "-O") }) { // nvcc takes one level
-		flags = slices.DeleteFunc(flags, func(f string) bool { return f == "-O3" && !slices.Contains(asked, f) })
+	if slices.ContainsFunc(asked, func(f string) bool { return strings.HasPrefix(f, "-O") }) {
+		// nvcc takes one level
+		flags = slices.DeleteFunc(flags,
+			func(f string) bool { return f == "-O3" && !slices.Contains(asked, f) })
 	}
 	if set.watchesLaunches() {
 		flags = append(flags, "-Xlinker", "--wrap=__cudaPushCallConfiguration")
@@ -174,7 +191,10 @@ func (s *sourceSet) watchesLaunches() bool {
 }
 
 func (b *GPUBuilder) flags() []string {
-	flags := []string{"-std=c++17", "-O3", "-lineinfo", "--shared", "-Xcompiler", "-fPIC", "-Xptxas", "-v", "-Icuda", "-Icuda/include"}
+	flags := []string{
+		"-std=c++17", "-O3", "-lineinfo", "--shared", "-Xcompiler", "-fPIC", "-Xptxas", "-v",
+		"-Icuda", "-Icuda/include",
+	}
 	portable := -1
 	for i, arch := range b.Architectures {
 		if strings.TrimRight(arch, "af") == arch {
@@ -229,7 +249,8 @@ func number(digits string) int {
 	return n
 }
 
-// atLeast says whether the compiler's major version is at least one; a version that cannot be read is let pass, and nvcc says the rest.
+// atLeast says whether the compiler's major version is at least one; a version that cannot be read is let
+// pass, and nvcc says the rest.
 func (n NVCC) atLeast(major int) bool {
 	digits := versionNumber.FindString(n.Version)
 	return digits == "" || number(digits) >= major

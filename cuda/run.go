@@ -59,7 +59,8 @@ func (s *server) checkTensors(r backend.RunArgs) error {
 			return err
 		}
 		if sum := tensor.Checksum(storage); sum != t.CRC32 {
-			return fmt.Errorf("tensor %s: crc32 %08x in the shared memory, %08x announced", t.Name, sum, t.CRC32)
+			return fmt.Errorf("tensor %s: crc32 %08x in the shared memory, %08x announced",
+				t.Name, sum, t.CRC32)
 		}
 	}
 	for _, launch := range r.Launches {
@@ -74,7 +75,8 @@ func (s *server) checkTensors(r backend.RunArgs) error {
 				return err
 			}
 			if t.Start != 0 || !slices.Equal(t.Stride, tensor.Contiguous(t.Shape)) && t.Bytes > 0 {
-				return fmt.Errorf("output %s: start %d, strides %v, want a contiguous tensor", t.Name, t.Start, t.Stride)
+				return fmt.Errorf("output %s: start %d, strides %v, want a contiguous tensor", t.Name,
+					t.Start, t.Stride)
 			}
 		}
 	}
@@ -85,7 +87,8 @@ func (s *server) checkTensors(r backend.RunArgs) error {
 func checkView(t backend.TensorRef) error {
 	size := t.DType.Size()
 	if size == 0 || len(t.Shape) > maxRank || len(t.Stride) != len(t.Shape) || t.Start < 0 {
-		return fmt.Errorf("tensor %s: dtype %s, shape %v, strides %v, start %d: want a known dtype, at most %d dims, a stride for each",
+		return fmt.Errorf("tensor %s: dtype %s, shape %v, strides %v, start %d: want a known dtype, at "+
+			"most %d dims, a stride for each",
 			t.Name, t.DType, t.Shape, t.Stride, t.Start, maxRank)
 	}
 	empty := slices.Contains(t.Shape, 0)
@@ -93,26 +96,30 @@ func checkView(t backend.TensorRef) error {
 	last := t.Start
 	for i, n := range t.Shape {
 		stride := t.Stride[i]
-		if n < 0 || stride < 0 || !empty && n > 1 && stride > 0 && (n-1 > elements/stride || last > elements) {
-			return fmt.Errorf("tensor %s: shape %v with strides %v does not fit its storage of %d elements", t.Name, t.Shape, t.Stride, elements)
+		if n < 0 || stride < 0 || !empty && n > 1 && stride > 0 && (n-1 > elements/stride ||
+			last > elements) {
+			return fmt.Errorf("tensor %s: shape %v with strides %v does not fit its storage of %d elements",
+				t.Name, t.Shape, t.Stride, elements)
 		}
 		if !empty {
 			last += (n - 1) * stride
 		}
 	}
 	if !empty && last >= elements {
-		return fmt.Errorf("tensor %s: its last element is number %d of a storage of %d", t.Name, last, elements)
+		return fmt.Errorf("tensor %s: its last element is number %d of a storage of %d", t.Name,
+			last, elements)
 	}
 	return nil
 }
 
 // launching is one launch of a kernel with fresh memory.
 type launching struct {
-	server  *server
-	kernel  *kernel
-	args    backend.RunArgs
-	plan    backend.Launch
-	copyOf  *launching // of the same arguments on a Clocked device, whose inputs it gets; nil: they come from the shared memory
+	server *server
+	kernel *kernel
+	args   backend.RunArgs
+	plan   backend.Launch
+	// of the same arguments on a Clocked device, whose inputs it gets; nil: they come from the shared memory
+	copyOf  *launching
 	call    *Call
 	inputs  []Buffer
 	outputs []Buffer // of zero size in place of an output that the kernel does not give
@@ -220,15 +227,16 @@ func (l *launching) poison() error {
 		if !l.kernel.gives(i) {
 			continue
 		}
-		if err := l.server.device.Fill(l.outputs[i], tensor.PoisonPattern(t.DType, l.plan.Poison)); err != nil {
+		if err := l.server.device.Fill(l.outputs[i], tensor.PoisonPattern(t.DType,
+			l.plan.Poison)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// prepareWorkspace gives the call the scratch memory that the kernel asks for, filled with bytes that are NaN in every format under one
-// poison and large numbers under the other.
+// prepareWorkspace gives the call the scratch memory that the kernel asks for, filled with bytes that are NaN
+// in every format under one poison and large numbers under the other.
 func (l *launching) prepareWorkspace() error {
 	bytes, err := l.call.workspace()
 	if err != nil || bytes == 0 {
@@ -249,7 +257,8 @@ func (l *launching) prepareWorkspace() error {
 	return l.server.device.Fill(b, []byte{fill})
 }
 
-// pieceBytes is how much of an input is read back at a time: memory that is fresh for every launch costs more than the copy.
+// pieceBytes is how much of an input is read back at a time: memory that is fresh for every launch costs more
+// than the copy.
 const pieceBytes = 8 << 20
 
 // piece is memory of the server for so many bytes, at most pieceBytes: one of two.
@@ -260,7 +269,8 @@ func (s *server) piece(which int, bytes int64) []byte {
 	return s.scratch[which][:bytes]
 }
 
-// hashInputs gives the checksum of each input's storage after the launch. While one piece is added up the next is read.
+// hashInputs gives the checksum of each input's storage after the launch. While one piece is added up the
+// next is read.
 func (l *launching) hashInputs() ([]uint32, error) {
 	sums := make([]uint32, len(l.inputs))
 	for i, b := range l.inputs {
@@ -301,8 +311,10 @@ func (l *launching) collect() ([]backend.OutputRef, error) {
 		if err := l.server.device.CopyOut(storage, l.outputs[i]); err != nil {
 			return nil, fmt.Errorf("read output %s: %w", t.Name, err)
 		}
-		refs = append(refs, backend.OutputRef{Name: t.Name, Present: true, DType: t.DType.String(), Shape: t.Shape, Stride: t.Stride,
-			CRC32: tensor.Checksum(storage)})
+		refs = append(refs, backend.OutputRef{
+			Name: t.Name, Present: true, DType: t.DType.String(), Shape: t.Shape, Stride: t.Stride,
+			CRC32: tensor.Checksum(storage),
+		})
 	}
 	return refs, nil
 }

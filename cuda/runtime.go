@@ -50,7 +50,8 @@ import (
 	"triad/internal/cudaerror"
 )
 
-// RuntimeName is what Device.Library calls the runtime library, which times calls and moves bytes: cuda/runtime.
+// RuntimeName is what Device.Library calls the runtime library, which times calls and moves bytes:
+// cuda/runtime.
 const RuntimeName = "triad_runtime"
 
 // runtimeIn says whether sources hold the runtime library's.
@@ -105,8 +106,12 @@ func OpenRuntime(path string) (Clock, error) {
 		return nil, err
 	}
 	r := &runtimeLibrary{(*C.triad_runtime)(C.calloc(1, C.sizeof_triad_runtime))}
-	names := []string{"triad_runtime_version", "triad_timer_open", "triad_timer_close", "triad_timer_begin", "triad_timer_end", "triad_timer_settle",
-		"triad_timer_replay", "triad_timer_start", "triad_timer_stop", "triad_ruler", "triad_differing", "triad_physics_of", "triad_timer_kernels"}
+	names := []string{
+		"triad_runtime_version", "triad_timer_open", "triad_timer_close", "triad_timer_begin",
+		"triad_timer_end", "triad_timer_settle",
+		"triad_timer_replay", "triad_timer_start", "triad_timer_stop", "triad_ruler", "triad_differing",
+		"triad_physics_of", "triad_timer_kernels",
+	}
 	table := unsafe.Slice((*unsafe.Pointer)(unsafe.Pointer(r.c)), len(names))
 	for i, name := range names {
 		if table[i], err = symbol(handle, name); err != nil {
@@ -114,12 +119,14 @@ func OpenRuntime(path string) (Clock, error) {
 		}
 	}
 	if v := C.triad_rt_version(r.c); v != C.TRIAD_RUNTIME {
-		return nil, fmt.Errorf("use the runtime library %s: it speaks version %d, want %d", path, v, C.TRIAD_RUNTIME)
+		return nil, fmt.Errorf("use the runtime library %s: it speaks version %d, want %d", path, v,
+			C.TRIAD_RUNTIME)
 	}
 	return r, nil
 }
 
-// runtimeError names what the runtime library returned. After some errors nothing works any more in this process.
+// runtimeError names what the runtime library returned. After some errors nothing works any more in this
+// process.
 func runtimeError(doing string, code C.int) error {
 	switch n := int(code); {
 	case n == 0:
@@ -136,21 +143,28 @@ func runtimeError(doing string, code C.int) error {
 func (r *runtimeLibrary) Physics() (backend.DevicePhysics, error) {
 	var p C.triad_physics
 	err := runtimeError("ask the GPU for its widths", C.triad_rt_physics(r.c, &p))
-	return backend.DevicePhysics{L2Bytes: int64(p.l2_bytes), Multiprocessors: int(p.multiprocessors), BytesPerSecond: float64(p.bytes_per_second),
-		ClockMHz: float64(p.clock_mhz), Major: int(p.major), Minor: int(p.minor)}, err
+	return backend.DevicePhysics{
+		L2Bytes: int64(p.l2_bytes), Multiprocessors: int(p.multiprocessors),
+		BytesPerSecond: float64(p.bytes_per_second),
+		ClockMHz:       float64(p.clock_mhz), Major: int(p.major), Minor: int(p.minor),
+	}, err
 }
 
 // rulerNumbers are those of runtime.h.
-var rulerNumbers = map[string]C.int32_t{backend.RulerMemcpy: C.TRIAD_RULER_MEMCPY, backend.RulerCopy: C.TRIAD_RULER_COPY,
-	backend.RulerRead: C.TRIAD_RULER_READ, backend.RulerWrite: C.TRIAD_RULER_WRITE}
+var rulerNumbers = map[string]C.int32_t{
+	backend.RulerMemcpy: C.TRIAD_RULER_MEMCPY, backend.RulerCopy: C.TRIAD_RULER_COPY,
+	backend.RulerRead: C.TRIAD_RULER_READ, backend.RulerWrite: C.TRIAD_RULER_WRITE,
+}
 
 func (r *runtimeLibrary) Ruler(name string, to, from Buffer, stream uintptr) error {
-	return runtimeError("ruler "+name, C.triad_rt_ruler(r.c, rulerNumbers[name], C.uintptr_t(to.Pointer), C.uintptr_t(from.Pointer), C.int64_t(to.Bytes), C.uintptr_t(stream)))
+	return runtimeError("ruler "+name, C.triad_rt_ruler(r.c, rulerNumbers[name], C.uintptr_t(to.Pointer),
+		C.uintptr_t(from.Pointer), C.int64_t(to.Bytes), C.uintptr_t(stream)))
 }
 
 func (r *runtimeLibrary) Differing(a, b Buffer) (int64, error) {
 	var n C.int64_t
-	err := runtimeError("compare two buffers", C.triad_rt_differing(r.c, C.uintptr_t(a.Pointer), C.uintptr_t(b.Pointer), C.int64_t(min(a.Bytes, b.Bytes)), &n))
+	err := runtimeError("compare two buffers", C.triad_rt_differing(r.c, C.uintptr_t(a.Pointer),
+		C.uintptr_t(b.Pointer), C.int64_t(min(a.Bytes, b.Bytes)), &n))
 	return int64(n), err
 }
 
@@ -193,13 +207,17 @@ const mostKernels = 8
 func (t *timer) Kernels() ([]backend.LaunchFact, error) {
 	facts := make([]C.triad_kernel_fact, mostKernels)
 	var n C.int32_t
-	if err := runtimeError("ask about the kernels of a graph", C.triad_rt_kernels(t.library.c, t.c, &facts[0], mostKernels, &n)); err != nil {
+	if err := runtimeError("ask about the kernels of a graph", C.triad_rt_kernels(t.library.c, t.c, &facts[0],
+		mostKernels, &n)); err != nil {
 		return nil, err
 	}
 	var all []backend.LaunchFact
 	for _, f := range facts[:n] {
-		l := backend.LaunchFact{Kernel: C.GoString(&f.name[0]), Registers: int(f.registers), SharedBytes: int(f.shared_bytes),
-			DynamicSharedBytes: int(f.dynamic_shared_bytes), LocalBytes: int(f.local_bytes), BlocksPerMultiprocessor: int(f.blocks_per_multiprocessor)}
+		l := backend.LaunchFact{
+			Kernel: C.GoString(&f.name[0]), Registers: int(f.registers), SharedBytes: int(f.shared_bytes),
+			DynamicSharedBytes: int(f.dynamic_shared_bytes), LocalBytes: int(f.local_bytes),
+			BlocksPerMultiprocessor: int(f.blocks_per_multiprocessor),
+		}
 		threads := 1
 		for i := range 3 {
 			l.Grid[i], l.Block[i] = int(f.grid[i]), int(f.block[i])

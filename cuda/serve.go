@@ -59,10 +59,15 @@ func ownSpec(path string) (*op.Spec, error) {
 }
 
 // Serve serves a driver's requests with a device; see ServeCatalog. specs finds an operator by its name.
-func Serve(ctx context.Context, device Device, specs func(name string) (*op.Spec, error), conn, memory *os.File) error {
+func Serve(ctx context.Context, device Device, specs func(name string) (*op.Spec, error), conn,
+	memory *os.File,
+) error {
 	runtime.LockOSThread() // a GPU's context belongs to the thread
 	defer runtime.UnlockOSThread()
-	s := &server{device: device, specs: specs, loaded: map[string]backend.LoadReply{}, kernels: map[string][]*kernel{}, file: memory}
+	s := &server{
+		device: device, specs: specs, loaded: map[string]backend.LoadReply{},
+		kernels: map[string][]*kernel{}, file: memory,
+	}
 	defer s.unmap()
 	requests := bufio.NewReaderSize(conn, backend.MaxLine)
 	last := int64(0)
@@ -106,7 +111,10 @@ func reply(conn io.Writer, id int64, result any, failure error) error {
 	}
 	line, err := json.Marshal(r)
 	if err == nil && len(line) >= backend.MaxLine {
-		line, err = json.Marshal(backend.Reply{ID: id, Error: fmt.Sprintf("the reply has %d bytes, at most %d", len(line), backend.MaxLine)})
+		line, err = json.Marshal(backend.Reply{
+			ID:    id,
+			Error: fmt.Sprintf("the reply has %d bytes, at most %d", len(line), backend.MaxLine),
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("encode the reply to request %d: %w", id, err)
@@ -157,15 +165,20 @@ func (s *server) answer(ctx context.Context, r backend.Request) (result any, end
 }
 
 func (s *server) hello(args backend.HelloArgs) (backend.HelloReply, error) {
-	reply := backend.HelloReply{Protocol: backend.Protocol, Device: s.device.Name(), Versions: s.device.Versions(), PID: os.Getpid()}
+	reply := backend.HelloReply{
+		Protocol: backend.Protocol, Device: s.device.Name(),
+		Versions: s.device.Versions(), PID: os.Getpid(),
+	}
 	if s.memory != nil || args.Protocol != backend.Protocol {
 		return reply, nil // of two versions the driver says which to change
 	}
 	info, err := s.file.Stat()
 	if err != nil || args.MemoryBytes < 1 || info.Size() < args.MemoryBytes {
-		return reply, fmt.Errorf("map the shared memory: %d bytes announced, the file has %d (%v)", args.MemoryBytes, info.Size(), err)
+		return reply, fmt.Errorf("map the shared memory: %d bytes announced, the file has %d (%v)",
+			args.MemoryBytes, info.Size(), err)
 	}
-	if s.memory, err = syscall.Mmap(int(s.file.Fd()), 0, int(args.MemoryBytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
+	if s.memory, err = syscall.Mmap(int(s.file.Fd()), 0, int(args.MemoryBytes),
+		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
 		return reply, fmt.Errorf("map %d bytes of shared memory: %w", args.MemoryBytes, err)
 	}
 	return reply, nil
@@ -178,8 +191,8 @@ func (s *server) unmap() {
 	}
 }
 
-// load builds and opens the library of an operator, or of the .cu that file names. What the sources or the toolchain are to blame for
-// is part of the reply.
+// load builds and opens the library of an operator, or of the .cu that file names. What the sources or the
+// toolchain are to blame for is part of the reply.
 func (s *server) load(ctx context.Context, file string) (backend.LoadReply, error) {
 	if reply, known := s.loaded[file]; known {
 		return reply, nil
@@ -194,7 +207,8 @@ func (s *server) load(ctx context.Context, file string) (backend.LoadReply, erro
 	case errors.As(err, &missing):
 		failed.Status, failed.Message = op.StatusUnavailable, missing.Sentence
 	case errors.Is(err, fs.ErrNotExist):
-		failed.Status, failed.Message = op.StatusUnavailable, fmt.Sprintf("there is no kernel file %s", kernelFile(file))
+		failed.Status, failed.Message = op.StatusUnavailable, fmt.Sprintf("there is no kernel file %s",
+			kernelFile(file))
 	case err != nil:
 		return backend.LoadReply{}, err
 	default:
@@ -208,10 +222,14 @@ func (s *server) load(ctx context.Context, file string) (backend.LoadReply, erro
 		s.loaded[file] = reply
 		return reply, nil
 	}
-	return backend.LoadReply{Implementations: []backend.Implementation{}, Failed: []backend.LoadFailure{failed}}, nil
+	return backend.LoadReply{
+		Implementations: []backend.Implementation{},
+		Failed:          []backend.LoadFailure{failed},
+	}, nil
 }
 
-// open gives the kernels of a file. A library that cannot be loaded or registers nonsense is its author's mistake.
+// open gives the kernels of a file. A library that cannot be loaded or registers nonsense is its author's
+// mistake.
 func (s *server) open(ctx context.Context, file string) (Library, []*kernel, error) {
 	library, err := s.device.Library(ctx, file)
 	if err != nil {
@@ -230,7 +248,8 @@ func (s *server) open(ctx context.Context, file string) (Library, []*kernel, err
 	}
 	for _, k := range all {
 		if wanted := kernelFile(file) == "cuda/kernels/"+file+".cu"; wanted && k.Op != file {
-			return Library{}, nil, mistake(fmt.Errorf("%s registers %s for the operator %s, want %s", kernelFile(file), k.Name, k.Op, file))
+			return Library{}, nil, mistake(fmt.Errorf("%s registers %s for the operator %s, want %s",
+				kernelFile(file), k.Name, k.Op, file))
 		}
 	}
 	return library, all, nil
@@ -248,13 +267,16 @@ func (s *server) find(r backend.RunArgs) (*kernel, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("run %s %s, %s in %s under contract %q: nothing loaded is registered for it", r.Op, r.Implementation, r.Pass, r.DType, r.Contract)
+	return nil, fmt.Errorf("run %s %s, %s in %s under contract %q: nothing loaded is registered for it", r.Op,
+		r.Implementation, r.Pass, r.DType, r.Contract)
 }
 
 // storage is the part of the shared memory that a tensor lies in.
 func (s *server) storage(r backend.TensorRef) ([]byte, error) {
-	if r.Offset < 0 || r.Bytes < 0 || r.Offset > int64(len(s.memory)) || r.Bytes > int64(len(s.memory))-r.Offset {
-		return nil, fmt.Errorf("tensor %s: bytes %d+%d lie outside the shared memory of %d", r.Name, r.Offset, r.Bytes, len(s.memory))
+	if r.Offset < 0 || r.Bytes < 0 || r.Offset > int64(len(s.memory)) ||
+		r.Bytes > int64(len(s.memory))-r.Offset {
+		return nil, fmt.Errorf("tensor %s: bytes %d+%d lie outside the shared memory of %d", r.Name, r.Offset,
+			r.Bytes, len(s.memory))
 	}
 	return s.memory[r.Offset : r.Offset+r.Bytes], nil
 }

@@ -16,7 +16,12 @@ import (
 	"triad/internal/tensor"
 )
 
-var fourOrders = []backend.Launch{{Poison: "a", Order: "forward"}, {Poison: "b", Order: "greedy:1"}, {Poison: "a", Order: "greedy:2"}, {Poison: "b", Order: "greedy:3"}}
+var fourOrders = []backend.Launch{
+	{Poison: "a", Order: "forward"},
+	{Poison: "b", Order: "greedy:1"},
+	{Poison: "a", Order: "greedy:2"},
+	{Poison: "b", Order: "greedy:3"},
+}
 
 func TestLoadListsImplementations(t *testing.T) {
 	w := startWorker(t, true)
@@ -29,15 +34,19 @@ func TestLoadListsImplementations(t *testing.T) {
 		byName[i.Name+" "+i.Pass.String()] = i
 	}
 	both := byName["cuda/both forward"]
-	if strings.Join(both.Outputs, " ") != "y again" || strings.Join(both.Nondeterministic, " ") != "again" || strings.Join(both.DTypes, " ") != "fp32" ||
-		both.Contract != "fp32" || both.Constraint != "at most 1024 elements" || both.Device != "emulator" || len(both.Source) != 32 {
+	if strings.Join(both.Outputs, " ") != "y again" || strings.Join(both.Nondeterministic, " ") != "again" ||
+		strings.Join(both.DTypes, " ") != "fp32" ||
+		both.Contract != "fp32" || both.Constraint != "at most 1024 elements" || both.Device != "emulator" ||
+		len(both.Source) != 32 {
 		t.Errorf("cuda/both: %+v", both)
 	}
-	if back := byName["cuda/right backward"]; strings.Join(back.Outputs, " ") != "grad_x" || back.Forward != "cuda/both" {
+	if back := byName["cuda/right backward"]; strings.Join(back.Outputs, " ") != "grad_x" ||
+		back.Forward != "cuda/both" {
 		t.Errorf("cuda/right, backward: %+v", back)
 	}
 	if again := w.load("scale"); len(again.Implementations) != len(reply.Implementations) {
-		t.Errorf("the second load lists %d implementations, the first %d", len(again.Implementations), len(reply.Implementations))
+		t.Errorf("the second load lists %d implementations, the first %d", len(again.Implementations),
+			len(reply.Implementations))
 	}
 	var none backend.LoadReply
 	if none = w.load("nowhere"); len(none.Failed) != 1 || none.Failed[0].Status != op.StatusUnavailable {
@@ -56,7 +65,8 @@ func TestRightKernels(t *testing.T) {
 				t.Fatalf("%s, %d elements: %+v, %v", variant, n, reply, err)
 			}
 			for i, l := range reply.Launches {
-				if l.Status != op.StatusUnknown || len(l.Guards) > 0 || len(l.Inputs) != 1 || l.Inputs[0] != args.Inputs[0].CRC32 || len(l.Outputs) != 2 {
+				if l.Status != op.StatusUnknown || len(l.Guards) > 0 || len(l.Inputs) != 1 ||
+					l.Inputs[0] != args.Inputs[0].CRC32 || len(l.Outputs) != 2 {
 					t.Fatalf("%s, %d elements, launch %d: %+v", variant, n, i, l)
 				}
 				for k, out := range l.Outputs {
@@ -68,7 +78,8 @@ func TestRightKernels(t *testing.T) {
 					}
 					for e, got := range w.values(args.Launches[i].Outputs[k], out) {
 						if want := 2 * float32(e+1); got != want {
-							t.Fatalf("%s, %d elements, launch %d: %s[%d] = %v, want %v", variant, n, i, out.Name, e, got, want)
+							t.Fatalf("%s, %d elements, launch %d: %s[%d] = %v, want %v", variant, n, i,
+								out.Name, e, got, want)
 						}
 					}
 				}
@@ -138,7 +149,8 @@ func TestUnsupported(t *testing.T) {
 	if err != nil || len(reply.Launches) != 1 || reply.Fatal {
 		t.Fatalf("%+v, %v", reply, err)
 	}
-	if l := reply.Launches[0]; l.Status != op.StatusUnsupported || l.Message != "1025 elements, want at most 1024" {
+	if l := reply.Launches[0]; l.Status != op.StatusUnsupported ||
+		l.Message != "1025 elements, want at most 1024" {
 		t.Errorf("%+v", l)
 	}
 }
@@ -186,7 +198,8 @@ func TestFindings(t *testing.T) {
 			if l.Status != c.status || !strings.Contains(l.Message, c.message) {
 				t.Errorf("status %s, message %q, want %s and %q", l.Status, l.Message, c.status, c.message)
 			}
-			if c.line && (l.Where == nil || l.Where.Line == 0 || !strings.HasSuffix(l.Where.File, "scale.cu")) {
+			if c.line && (l.Where == nil || l.Where.Line == 0 ||
+				!strings.HasSuffix(l.Where.File, "scale.cu")) {
 				t.Errorf("the finding points to %+v, want a line of scale.cu", l.Where)
 			}
 			if err := w.call(backend.Request{Do: backend.DoProbe}, &struct{}{}); err == nil {
@@ -205,7 +218,8 @@ func TestRefusedLaunchIsClean(t *testing.T) {
 		!strings.Contains(reply.Launches[0].Message, "returned CUDA error 9: invalid configuration") {
 		t.Fatalf("%+v, %v", reply, err)
 	}
-	if reply, err := w.run(w.scale("right", 33, []string{"y"}, fourOrders...)); err != nil || len(reply.Launches) != 4 || reply.Fatal {
+	if reply, err := w.run(w.scale("right", 33, []string{"y"}, fourOrders...)); err != nil ||
+		len(reply.Launches) != 4 || reply.Fatal {
 		t.Errorf("the next call: %+v, %v", reply, err)
 	}
 }
@@ -214,7 +228,8 @@ func TestRefusedLaunchIsClean(t *testing.T) {
 func TestWorkerDies(t *testing.T) {
 	w := startWorker(t, false)
 	w.load("scale")
-	if reply, err := w.run(w.scale("exit", 3, []string{"y"}, fourOrders...)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+	if reply, err := w.run(w.scale("exit", 3, []string{"y"}, fourOrders...)); !errors.Is(err, io.EOF) &&
+		!errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("exit(0) in a launch: %+v, %v, want the end of the connection", reply, err)
 	}
 
@@ -250,7 +265,8 @@ func TestPrintsDoNotDisturb(t *testing.T) {
 	}
 }
 
-// TestCompileErrorNamesTheLine: a file that does not compile is a BUILD_FAIL with the first message, and the worker lives on.
+// TestCompileErrorNamesTheLine: a file that does not compile is a BUILD_FAIL with the first message, and the
+// worker lives on.
 func TestCompileErrorNamesTheLine(t *testing.T) {
 	w := startWorker(t, true)
 	for _, c := range []struct{ file, want string }{
@@ -264,7 +280,8 @@ func TestCompileErrorNamesTheLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		reply := w.load(file)
-		if len(reply.Failed) != 1 || reply.Failed[0].Status != op.StatusBuildFail || !strings.Contains(reply.Failed[0].Message, c.want) {
+		if len(reply.Failed) != 1 || reply.Failed[0].Status != op.StatusBuildFail ||
+			!strings.Contains(reply.Failed[0].Message, c.want) {
 			t.Errorf("%s: %+v, want a message with %q", c.file, reply, c.want)
 		}
 	}
@@ -281,18 +298,27 @@ func TestBadRequests(t *testing.T) {
 		name, want string
 		spoil      func(*backend.RunArgs)
 	}{
-		{"unknown implementation", "nothing loaded", func(a *backend.RunArgs) { a.Implementation = "cuda/none" }},
+		{
+			"unknown implementation", "nothing loaded",
+			func(a *backend.RunArgs) { a.Implementation = "cuda/none" },
+		},
 		{"other dtype", "nothing loaded", func(a *backend.RunArgs) { a.DType = "fp16" }},
 		{"outside the memory", "outside", func(a *backend.RunArgs) { a.Inputs[0].Offset = testMemory - 1 }},
 		{"negative offset", "outside", func(a *backend.RunArgs) { a.Inputs[0].Offset = -4 }},
 		{"overflow", "outside", func(a *backend.RunArgs) { a.Inputs[0].Offset = math.MaxInt64 }},
 		{"view past its storage", "last element", func(a *backend.RunArgs) { a.Inputs[0].Start = 1 }},
-		{"stride past its storage", "fit", func(a *backend.RunArgs) { a.Inputs[0].Stride = []int64{math.MaxInt64 / 2} }},
+		{
+			"stride past its storage", "fit",
+			func(a *backend.RunArgs) { a.Inputs[0].Stride = []int64{math.MaxInt64 / 2} },
+		},
 		{"changed memory", "crc32", func(a *backend.RunArgs) { a.Inputs[0].CRC32++ }},
 		{"no launch", "without a launch", func(a *backend.RunArgs) { a.Launches = nil }},
 		{"poison", "poison", func(a *backend.RunArgs) { a.Launches[0].Poison = "c" }},
 		{"order", "schedule order", func(a *backend.RunArgs) { a.Launches[0].Order = "sideways" }},
-		{"strided output", "contiguous", func(a *backend.RunArgs) { a.Launches[0].Outputs[0].Stride = []int64{0} }},
+		{
+			"strided output", "contiguous",
+			func(a *backend.RunArgs) { a.Launches[0].Outputs[0].Stride = []int64{0} },
+		},
 	} {
 		args := good()
 		c.spoil(&args)
@@ -305,13 +331,15 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestNoCompilerIsUnavailable: without a compiler there is nothing to judge, and the reply says how to get one.
+// TestNoCompilerIsUnavailable: without a compiler there is nothing to judge, and the reply says how to get
+// one.
 func TestNoCompilerIsUnavailable(t *testing.T) {
 	t.Setenv("CXX", "")
 	t.Setenv("PATH", t.TempDir())
 	s := &server{device: NewEmulator(testSources(), t.TempDir()), specs: testSpec}
 	reply, err := s.load(t.Context(), "scale")
-	if err != nil || len(reply.Failed) != 1 || reply.Failed[0].Status != op.StatusUnavailable || !strings.Contains(reply.Failed[0].Message, "install g++") {
+	if err != nil || len(reply.Failed) != 1 || reply.Failed[0].Status != op.StatusUnavailable ||
+		!strings.Contains(reply.Failed[0].Message, "install g++") {
 		t.Errorf("%+v, %v", reply, err)
 	}
 }
@@ -324,7 +352,8 @@ func TestSecondEmulatorIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := NewEmulator(testSources(), t.TempDir())
-	if _, err := second.Library(t.Context(), "scale"); err == nil || !strings.Contains(err.Error(), "another build") {
+	if _, err := second.Library(t.Context(), "scale"); err == nil ||
+		!strings.Contains(err.Error(), "another build") {
 		t.Errorf("a second emulator: %v", err)
 	}
 }
@@ -339,7 +368,8 @@ func TestWorkersBuildOnce(t *testing.T) {
 	for _, w := range []*worker{first, second} {
 		go func() {
 			var reply backend.LoadReply
-			if err := w.call(backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: "scale"}}, &reply); err != nil {
+			if err := w.call(backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: "scale"}},
+				&reply); err != nil {
 				t.Error(err)
 			}
 			replies <- reply

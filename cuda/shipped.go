@@ -18,11 +18,12 @@ import (
 	"triad/internal/backend"
 )
 
-// ShippedArchitectures are those that the libraries beside the binary hold code for. Their PTX, that of sm_80, runs on everything newer.
+// ShippedArchitectures are those that the libraries beside the binary hold code for. Their PTX, that of
+// sm_80, runs on everything newer.
 var ShippedArchitectures = []string{"sm_80", "sm_90a"}
 
-// GPULibraries gives the libraries of kernel files for one GPU: the shipped one where it was made from exactly the sources that are asked
-// for, else one that nvcc builds for this GPU.
+// GPULibraries gives the libraries of kernel files for one GPU: the shipped one where it was made from
+// exactly the sources that are asked for, else one that nvcc builds for this GPU.
 type GPULibraries struct {
 	Sources      fs.FS
 	Cache        string
@@ -40,8 +41,8 @@ type shipment struct {
 	record
 }
 
-// Kernels gives the library of a kernel file, named as for Builder. The error is a *BuildError or a *backend.Unavailable where the sources
-// or the toolchain are to blame.
+// Kernels gives the library of a kernel file, named as for Builder. The error is a *BuildError or a
+// *backend.Unavailable where the sources or the toolchain are to blame.
 func (l *GPULibraries) Kernels(ctx context.Context, file string) (Library, error) {
 	library, why := l.shipped(file)
 	if why == nil {
@@ -50,7 +51,8 @@ func (l *GPULibraries) Kernels(ctx context.Context, file string) (Library, error
 	b, err := l.builder(ctx)
 	var missing *backend.Unavailable
 	if errors.As(err, &missing) {
-		return Library{}, &backend.Unavailable{Sentence: fmt.Sprintf("cannot build %s for this GPU: %s (%v)", kernelFile(file), missing.Sentence, why)}
+		return Library{}, &backend.Unavailable{Sentence: fmt.Sprintf("cannot build %s for this GPU: %s (%v)",
+			kernelFile(file), missing.Sentence, why)}
 	}
 	if err != nil {
 		return Library{}, err
@@ -58,7 +60,8 @@ func (l *GPULibraries) Kernels(ctx context.Context, file string) (Library, error
 	return b.Kernels(ctx, file)
 }
 
-// Fits says whether every kernel file of the sources has a shipped library for a GPU of this compute capability, so that no nvcc is needed.
+// Fits says whether every kernel file of the sources has a shipped library for a GPU of this compute
+// capability, so that no nvcc is needed.
 func (l *GPULibraries) Fits() bool {
 	files, err := fs.Glob(l.Sources, "cuda/kernels/*.cu")
 	if runtimeIn(l.Sources) {
@@ -76,7 +79,9 @@ func (l *GPULibraries) shipped(file string) (Library, error) {
 		return Library{}, errors.New("no library is shipped for it")
 	}
 	if l.Major < 8 {
-		return Library{}, fmt.Errorf("the shipped libraries begin at compute capability 8.0, the GPU has %d.%d", l.Major, l.Minor)
+		return Library{},
+			fmt.Errorf("the shipped libraries begin at compute capability 8.0, the GPU has %d.%d",
+				l.Major, l.Minor)
 	}
 	var s shipment
 	text, err := os.ReadFile(filepath.Join(l.Shipped, file+".json"))
@@ -98,7 +103,10 @@ func (l *GPULibraries) shipped(file string) (Library, error) {
 	if sum, err := hashOf(name); err != nil || sum != s.SHA256 {
 		return Library{}, fmt.Errorf("%s is not the library that was shipped", name)
 	}
-	facts := backend.BuildFacts{Compiler: s.Compiler, Flags: s.Flags, Cached: true, Kernels: l.mine(ptxasFacts(s.Log))}
+	facts := backend.BuildFacts{
+		Compiler: s.Compiler, Flags: s.Flags, Cached: true,
+		Kernels: l.mine(ptxasFacts(s.Log)),
+	}
 	return Library{Path: name, Source: source, Facts: facts}, nil
 }
 
@@ -119,15 +127,21 @@ func (l *GPULibraries) builder(ctx context.Context) (*GPUBuilder, error) {
 			return nil, err
 		}
 		if oldest := l.oldestNVCC(); !found.atLeast(oldest) {
-			return nil, &backend.Unavailable{Sentence: fmt.Sprintf("%s is %s, which is too old for compute capability %d.%d: version %d or newer is needed "+
-				"(triad setup --nvcc fetches one; CUDA_HOME names another toolkit)", found.Path, found.Version, l.Major, l.Minor, oldest)}
+			return nil, &backend.Unavailable{Sentence: fmt.Sprintf("%s is %s, which is too old for compute "+
+				"capability %d.%d: version %d or newer is needed "+
+				"(triad setup --nvcc fetches one; CUDA_HOME names another toolkit)", found.Path,
+				found.Version, l.Major, l.Minor, oldest)}
 		}
 		l.compiler = found
 	}
-	return &GPUBuilder{Sources: l.Sources, Cache: l.Cache, Compiler: l.compiler, Architectures: []string{l.architecture()}}, nil
+	return &GPUBuilder{
+		Sources: l.Sources, Cache: l.Cache, Compiler: l.compiler,
+		Architectures: []string{l.architecture()},
+	}, nil
 }
 
-// architecture is what nvcc calls this GPU. The letter gives what Hopper and its successors have of their own.
+// architecture is what nvcc calls this GPU. The letter gives what Hopper and its successors have of their
+// own.
 func (l *GPULibraries) architecture() string {
 	letter := ""
 	if l.Major >= 9 {
@@ -144,7 +158,8 @@ func (l *GPULibraries) oldestNVCC() int {
 	return 12
 }
 
-// Ship builds the library of every kernel file into a folder: what lies beside the binary on a machine without nvcc.
+// Ship builds the library of every kernel file into a folder: what lies beside the binary on a machine
+// without nvcc.
 func Ship(ctx context.Context, sources fs.FS, cache string, compiler NVCC, folder string) error {
 	files, err := fs.Glob(sources, "cuda/kernels/*.cu")
 	if err != nil {
@@ -165,7 +180,8 @@ func Ship(ctx context.Context, sources fs.FS, cache string, compiler NVCC, folde
 	return nil
 }
 
-// ship puts the library of one operator into a folder. What is read by others appears whole: it is renamed into place.
+// ship puts the library of one operator into a folder. What is read by others appears whole: it is renamed
+// into place.
 func (b *GPUBuilder) ship(ctx context.Context, name, folder string) error {
 	library, err := b.Kernels(ctx, name)
 	if err != nil {
@@ -180,7 +196,10 @@ func (b *GPUBuilder) ship(ctx context.Context, name, folder string) error {
 		return fmt.Errorf("ship the library of %s: %w", name, err)
 	}
 	sum := sha256.Sum256(binary)
-	text, err := json.MarshalIndent(shipment{Source: library.Source, SHA256: hex.EncodeToString(sum[:]), record: made}, "", " ")
+	text, err := json.MarshalIndent(shipment{
+		Source: library.Source, SHA256: hex.EncodeToString(sum[:]),
+		record: made,
+	}, "", " ")
 	if err != nil {
 		return fmt.Errorf("ship the library of %s: %w", name, err)
 	}
@@ -196,7 +215,8 @@ func (b *GPUBuilder) ship(ctx context.Context, name, folder string) error {
 	return nil
 }
 
-// SourcesHash names the kernel files of a set of sources with all that they include: a worker and a driver that carry the same agree.
+// SourcesHash names the kernel files of a set of sources with all that they include: a worker and a driver
+// that carry the same agree.
 func SourcesHash(sources fs.FS) string {
 	files := map[string][]byte{}
 	for _, folder := range []string{"cuda/kernels", "cuda/include", "cuda/runtime"} {

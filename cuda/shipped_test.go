@@ -28,9 +28,13 @@ func shipping(t *testing.T) (fs.FS, string) {
 		t.Fatal(err)
 	}
 	folder, binary := t.TempDir(), []byte("a library")
-	s := shipment{Source: set.hash((&GPUBuilder{Architectures: ShippedArchitectures}).flags()), SHA256: fmt.Sprintf("%x", sha256.Sum256(binary)),
-		record: record{Compiler: "nvcc V13.0.88", Log: "ptxas info    : Compiling entry function 'f' for 'sm_80'\nptxas info    : Used 12 registers\n" +
-			"ptxas info    : Compiling entry function 'f' for 'sm_90a'\nptxas info    : Used 14 registers\n"}}
+	s := shipment{
+		Source: set.hash((&GPUBuilder{Architectures: ShippedArchitectures}).flags()),
+		SHA256: fmt.Sprintf("%x", sha256.Sum256(binary)),
+		record: record{Compiler: "nvcc V13.0.88", Log: "ptxas info    : Compiling entry function 'f' for " +
+			"'sm_80'\nptxas info    : Used 12 registers\n" +
+			"ptxas info    : Compiling entry function 'f' for 'sm_90a'\nptxas info    : Used 14 registers\n"},
+	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -43,16 +47,23 @@ func shipping(t *testing.T) (fs.FS, string) {
 	return sources, folder
 }
 
-// A shipped library is used for exactly the sources that it was made from, on the GPUs that it holds code for.
+// A shipped library is used for exactly the sources that it was made from, on the GPUs that it holds code
+// for.
 func TestShippedLibraryFits(t *testing.T) {
 	sources, folder := shipping(t)
-	for _, c := range []struct{ major, minor, registers int }{{9, 0, 14}, {8, 0, 12}, {8, 9, 12}, {12, 0, 12}} {
+	for _, c := range []struct{ major, minor, registers int }{
+		{9, 0, 14},
+		{8, 0, 12},
+		{8, 9, 12},
+		{12, 0, 12},
+	} {
 		l := GPULibraries{Sources: sources, Shipped: folder, Major: c.major, Minor: c.minor}
 		library, err := l.Kernels(t.Context(), "scale")
 		if err != nil {
 			t.Fatalf("%d.%d: %v", c.major, c.minor, err)
 		}
-		if library.Path != filepath.Join(folder, "scale.so") || !library.Facts.Cached || library.Facts.Compiler != "nvcc V13.0.88" {
+		if library.Path != filepath.Join(folder, "scale.so") || !library.Facts.Cached ||
+			library.Facts.Compiler != "nvcc V13.0.88" {
 			t.Errorf("%d.%d: %+v", c.major, c.minor, library)
 		}
 		if k := library.Facts.Kernels; len(k) != 1 || k[0].Registers != c.registers {
@@ -75,14 +86,25 @@ func TestShippedLibraryDoesNotFit(t *testing.T) {
 			s["cuda/kernels/scale.cu"] = &fstest.MapFile{Data: []byte("#include \"half.cuh\"\nint scale = 2;\n")}
 		}, "made from other sources"},
 		{"another include", func(s fstest.MapFS, _ string, _ *GPULibraries) {
-			s["cuda/include/half.cuh"] = &fstest.MapFile{Data: []byte("inline int half(int n) { return n >> 1; }\n")}
+			s["cuda/include/half.cuh"] = &fstest.MapFile{Data: []byte("inline int half(int n) { return n " +
+				">> 1; }\n")}
 		}, "made from other sources"},
 		{"a broken library", func(_ fstest.MapFS, folder string, _ *GPULibraries) {
 			os.WriteFile(filepath.Join(folder, "scale.so"), []byte("a libr"), 0o644)
 		}, "is not the library that was shipped"},
-		{"no record", func(_ fstest.MapFS, folder string, _ *GPULibraries) { os.Remove(filepath.Join(folder, "scale.json")) }, "no library is shipped"},
-		{"an old GPU", func(_ fstest.MapFS, _ string, l *GPULibraries) { l.Major, l.Minor = 7, 5 }, "begin at compute capability 8.0, the GPU has 7.5"},
-		{"nothing shipped", func(_ fstest.MapFS, _ string, l *GPULibraries) { l.Shipped = "" }, "no library is shipped"},
+		{"no record", func(_ fstest.MapFS, folder string,
+			_ *GPULibraries,
+		) {
+			os.Remove(filepath.Join(folder, "scale.json"))
+		}, "no library is shipped"},
+		{
+			"an old GPU", func(_ fstest.MapFS, _ string, l *GPULibraries) { l.Major, l.Minor = 7, 5 },
+			"begin at compute capability 8.0, the GPU has 7.5",
+		},
+		{
+			"nothing shipped", func(_ fstest.MapFS, _ string, l *GPULibraries) { l.Shipped = "" },
+			"no library is shipped",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sources, folder := shipping(t)
@@ -96,7 +118,8 @@ func TestShippedLibraryDoesNotFit(t *testing.T) {
 			}
 			withoutNVCC(t)
 			var missing *backend.Unavailable
-			if _, err := l.Kernels(t.Context(), "scale"); !errors.As(err, &missing) || !strings.Contains(err.Error(), "no nvcc") || !strings.Contains(err.Error(), c.want) {
+			if _, err := l.Kernels(t.Context(), "scale"); !errors.As(err, &missing) ||
+				!strings.Contains(err.Error(), "no nvcc") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want a sentence about nvcc and %q", err, c.want)
 			}
 		})
@@ -129,7 +152,8 @@ func TestOldNVCC(t *testing.T) {
 	sources, _ := shipping(t)
 	l := GPULibraries{Sources: sources, Cache: t.TempDir(), Major: 9}
 	var missing *backend.Unavailable
-	if _, err := l.Kernels(t.Context(), "scale"); !errors.As(err, &missing) || !strings.Contains(err.Error(), "V11.8.89, which is too old for compute capability 9.0") {
+	if _, err := l.Kernels(t.Context(), "scale"); !errors.As(err, &missing) ||
+		!strings.Contains(err.Error(), "V11.8.89, which is too old for compute capability 9.0") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -9,14 +9,16 @@ import (
 	"triad/internal/op"
 )
 
-// clusterProgram compiles softmax_cluster.cu with the kernel changed by one edit, "" for none. The next one replaces it.
+// clusterProgram compiles softmax_cluster.cu with the kernel changed by one edit, "" for none. The next one
+// replaces it.
 func clusterProgram(t *testing.T, e *emulated, from, to string) string {
 	t.Helper()
 	return e.buildWithKernels(t, "softmax_cluster.cu", editedKernels(t, "softmax", "cluster.cuh", from, to))
 }
 
-// TestSoftmaxCluster: rows spread over clusters of 2 to 16 blocks have the formula's values in every order; sums that are merged before they
-// came, that are sent to a block that has not started, and that lie where another block's belong show.
+// TestSoftmaxCluster: rows spread over clusters of 2 to 16 blocks have the formula's values in every order;
+// sums that are merged before they came, that are sent to a block that has not started, and that lie where
+// another block's belong show.
 func TestSoftmaxCluster(t *testing.T) {
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1")
@@ -38,7 +40,8 @@ func TestSoftmaxCluster(t *testing.T) {
 	}
 }
 
-// TestSoftmaxClusterRaces: an inbox orders what was sent before what waits for it; without the wait ThreadSanitizer tells.
+// TestSoftmaxClusterRaces: an inbox orders what was sent before what waits for it; without the wait
+// ThreadSanitizer tells.
 func TestSoftmaxClusterRaces(t *testing.T) {
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1", "-fsanitize=thread")
@@ -52,10 +55,14 @@ func TestSoftmaxClusterRaces(t *testing.T) {
 	}
 }
 
-// TestSoftmaxClusterRows: a grid has 2^31 - 1 blocks, and a cluster up to 16 of them; a row more than fits is refused with a sentence.
+// TestSoftmaxClusterRows: a grid has 2^31 - 1 blocks, and a cluster up to 16 of them; a row more than fits is
+// refused with a sentence.
 func TestSoftmaxClusterRows(t *testing.T) {
 	needCompiler(t)
-	_, kernels, err := (&server{device: NewEmulator(triad.Files, testCache), specs: catalogSpec}).open(t.Context(), "softmax")
+	_, kernels, err := (&server{
+		device: NewEmulator(triad.Files, testCache),
+		specs:  catalogSpec,
+	}).open(t.Context(), "softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +80,8 @@ func TestSoftmaxClusterRows(t *testing.T) {
 				in = in[:1]
 			}
 			why, ok, err := acceptsSomewhere(k, in, out)
-			if err != nil || ok != (rows == most) || !ok && !strings.Contains(why, "rows 134217728 is more than 134217727") {
+			if err != nil || ok != (rows == most) || !ok &&
+				!strings.Contains(why, "rows 134217728 is more than 134217727") {
 				t.Errorf("%s, %d rows: %t %q %v", k.Pass, rows, ok, why, err)
 			}
 		}

@@ -15,7 +15,8 @@ import (
 	"triad/cuda/rewrite"
 )
 
-// sourceSet is a kernel file with all that it includes by quotes, each under the path that it gets in a build folder.
+// sourceSet is a kernel file with all that it includes by quotes, each under the path that it gets in a build
+// folder.
 type sourceSet struct {
 	main  string // the path of the kernel file in the build folder
 	name  string // the kernel file as messages name it
@@ -29,11 +30,12 @@ type sourceFile struct {
 	text []byte
 }
 
-// onDisk is the folder of a build folder under which files from outside the embedded tree keep their absolute paths, so that their
-// relative includes still find each other.
+// onDisk is the folder of a build folder under which files from outside the embedded tree keep their absolute
+// paths, so that their relative includes still find each other.
 const onDisk = "disk"
 
-// gather reads the kernel file called name, from the embedded tree or (absolute or beginning with ".") from disk, with its includes.
+// gather reads the kernel file called name, from the embedded tree or (absolute or beginning with ".") from
+// disk, with its includes.
 func gather(embedded fs.FS, name string) (*sourceSet, error) {
 	set := &sourceSet{name: name, files: map[string]sourceFile{}}
 	set.main = path.Clean(name)
@@ -94,7 +96,10 @@ func (s *sourceSet) rewritten() (map[string][]byte, []rewrite.Note, error) {
 		if err != nil {
 			var place *rewrite.Error
 			if errors.As(err, &place) {
-				return nil, nil, &BuildError{File: place.File, Line: place.Line, Message: place.Text, Log: err.Error()}
+				return nil, nil, &BuildError{
+					File: place.File, Line: place.Line, Message: place.Text,
+					Log: err.Error(),
+				}
 			}
 			return nil, nil, &BuildError{File: s.files[at].name, Message: err.Error(), Log: err.Error()}
 		}
@@ -125,7 +130,8 @@ func (s *sourceSet) order() []string {
 	return all
 }
 
-// hash names the contents of a kernel file, its includes and the flags it is compiled with. Where the files lie does not count.
+// hash names the contents of a kernel file, its includes and the flags it is compiled with. Where the files
+// lie does not count.
 func (s *sourceSet) hash(flags []string) string {
 	h := sha256.New()
 	write := func(part []byte) { fmt.Fprintf(h, "%d:", len(part)); h.Write(part) }

@@ -6,13 +6,14 @@ import (
 	"testing"
 )
 
-// TestWgmmaTileOnAModel: the tensor-core fp8 product divides tiles, shared memory and registers so that a model of the hardware computes
-// every element exactly once, for sizes with tails.
+// TestWgmmaTileOnAModel: the tensor-core fp8 product divides tiles, shared memory and registers so that a
+// model of the hardware computes every element exactly once, for sizes with tails.
 func TestWgmmaTileOnAModel(t *testing.T) {
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O2")
 	program := filepath.Join(e.folder, "wgmma_tile")
-	args := append([]string{"-Wall", "-Wextra", "-Werror", "-I", emulatorFolder, filepath.Join(emulatorTests, "wgmma_tile.cc"), "-o", program}, kernelIncludes...)
+	args := append([]string{"-Wall", "-Wextra", "-Werror", "-I", emulatorFolder, filepath.Join(emulatorTests,
+		"wgmma_tile.cc"), "-o", program}, kernelIncludes...)
 	if err := e.compile(args...); err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +22,8 @@ func TestWgmmaTileOnAModel(t *testing.T) {
 	}
 }
 
-// TestFp8Accumulators: what the tensor-core fp8 product does with its accumulators is scaled and written right, element by element.
+// TestFp8Accumulators: what the tensor-core fp8 product does with its accumulators is scaled and written
+// right, element by element.
 func TestFp8Accumulators(t *testing.T) {
 	t.Parallel()
 	e := newEmulated(t, "g++", "-O1")

@@ -23,8 +23,8 @@ import (
 	"triad/internal/op"
 )
 
-// testCache is where triad itself keeps what it builds: what it has, by content, needs no second build. A process loads one emulator, so
-// every device in this one shares it.
+// testCache is where triad itself keeps what it builds: what it has, by content, needs no second build. A
+// process loads one emulator, so every device in this one shares it.
 var testCache string
 
 // TestMain is also the worker that the tests start: with TRIAD_TEST_WORKER set to a cache folder it serves
@@ -32,7 +32,8 @@ var testCache string
 func TestMain(m *testing.M) {
 	if folder := os.Getenv("TRIAD_TEST_WORKER"); folder != "" {
 		serve := func() error {
-			device, conn, memory := NewEmulator(testSources(), folder), os.NewFile(3, "connection"), os.NewFile(4, "memory")
+			device, conn, memory := NewEmulator(testSources(), folder), os.NewFile(3, "connection"),
+				os.NewFile(4, "memory")
 			return Serve(context.Background(), device, testSpec, conn, memory)
 		}
 		if folder == "busy" {
@@ -64,8 +65,11 @@ func testSpec(name string) (*op.Spec, error) {
 		}
 		return list
 	}
-	return &op.Spec{Name: "scale", DTypes: []string{"fp16", "fp32"}, InputSpecs: tensors("x"), OutputSpecs: tensors("y", "again"),
-		Backward: &op.BackwardSpec{Inputs: []string{"grad_y"}, Outputs: []string{"grad_x"}}}, nil
+	return &op.Spec{
+		Name: "scale", DTypes: []string{"fp16", "fp32"}, InputSpecs: tensors("x"),
+		OutputSpecs: tensors("y", "again"),
+		Backward:    &op.BackwardSpec{Inputs: []string{"grad_y"}, Outputs: []string{"grad_x"}},
+	}, nil
 }
 
 // testSources are the embedded sources with the test's kernel beside the real ones.
@@ -103,7 +107,8 @@ func startWorker(t *testing.T, inProcess bool) *worker {
 	}
 	w := startWorkerOn(t, device)
 	versions := w.hello.Versions
-	if w.hello.Device != "emulator" || versions["compiler"] == "" || len(versions["emulator"]) != 12 || w.hello.PID == 0 {
+	if w.hello.Device != "emulator" || versions["compiler"] == "" || len(versions["emulator"]) != 12 ||
+		w.hello.PID == 0 {
 		t.Fatalf("hello: %+v", w.hello)
 	}
 	return w
@@ -178,7 +183,8 @@ func needCompiler(t *testing.T) HostCompiler {
 	return c
 }
 
-// call sends a request and reads the reply into result; the error is the reply's, or io.EOF from a worker that ended.
+// call sends a request and reads the reply into result; the error is the reply's, or io.EOF from a worker
+// that ended.
 func (w *worker) call(r backend.Request, result any) error {
 	w.id++
 	r.ID = w.id
@@ -221,7 +227,8 @@ func (w *worker) load(name string) (reply backend.LoadReply) {
 	return reply
 }
 
-// scale asks for y = 2x with n elements; n outputs start at the second page of the memory. Each launch has its own outputs.
+// scale asks for y = 2x with n elements; n outputs start at the second page of the memory. Each launch has
+// its own outputs.
 func (w *worker) scale(variant string, n int, outputs []string, launches ...backend.Launch) backend.RunArgs {
 	w.t.Helper()
 	x := make([]byte, 4*n)
@@ -233,11 +240,17 @@ func (w *worker) scale(variant string, n int, outputs []string, launches ...back
 		w.t.Fatal(err)
 	}
 	ref := func(name string, offset int64) backend.TensorRef {
-		return backend.TensorRef{Name: name, DType: op.FP32, Shape: []int64{int64(n)}, Stride: []int64{1}, Offset: offset, Bytes: int64(4 * n)}
+		return backend.TensorRef{
+			Name: name, DType: op.FP32, Shape: []int64{int64(n)}, Stride: []int64{1},
+			Offset: offset, Bytes: int64(4 * n),
+		}
 	}
 	in := ref("x", 0)
 	in.CRC32 = crc32.ChecksumIEEE(x)
-	args := backend.RunArgs{Op: "scale", Implementation: "cuda/" + variant, Pass: op.Forward, DType: "fp32", Contract: "fp32", Inputs: []backend.TensorRef{in}}
+	args := backend.RunArgs{
+		Op: "scale", Implementation: "cuda/" + variant, Pass: op.Forward, DType: "fp32",
+		Contract: "fp32", Inputs: []backend.TensorRef{in},
+	}
 	for i, l := range launches {
 		for k, name := range outputs {
 			l.Outputs = append(l.Outputs, ref(name, int64(8192*(1+i*len(outputs)+k))))
@@ -263,7 +276,8 @@ func (w *worker) values(ref backend.TensorRef, out backend.OutputRef) []float32 
 	}
 	var all []float32
 	for i := 0; i < len(bytes); i += 4 {
-		all = append(all, math.Float32frombits(uint32(bytes[i])|uint32(bytes[i+1])<<8|uint32(bytes[i+2])<<16|uint32(bytes[i+3])<<24))
+		all = append(all, math.Float32frombits(uint32(bytes[i])|uint32(bytes[i+1])<<8|uint32(bytes[i+
+			2])<<16|uint32(bytes[i+3])<<24))
 	}
 	return all
 }

@@ -1,7 +1,8 @@
 """How far a right kernel may be from the fp64 value of a torch function: a running error analysis.
 
-A Bounded tensor (bounded.py) carries the fp64 value r of an intermediate, t, how far fp32 arithmetic may have moved it from there, and s, the value under the
-rounding points of a contract. Every aten operation has a form, and every form a rule (allowance_rules.py):
+A Bounded tensor (bounded.py) carries the fp64 value r of an intermediate, t, how far fp32 arithmetic may have
+moved it from there, and s, the value under the rounding points of a contract. Every aten operation has a
+form, and every form a rule (allowance_rules.py):
 
     one operation     T(a + b) = T_a + T_b + u*|a + b|        T(a * b) = |a|*T_b + |b|*T_a + T_a*T_b + u*|a * b|
     a function        T(f(a)) = the largest |f(a +- T_a) - f(a)| + k*u*|f(a)|, k twice the error that CUDA documents for f, in units in the last place
@@ -10,8 +11,9 @@ rounding points of a contract. Every aten operation has a form, and every form a
     moving            T of what is moved
     a rounding point  T + u_d*(|x| + T) + half the smallest subnormal of d
 
-with u = 2^-24 (2^-53 under the contract "fp64", which says how far fp64 itself may round) and g(n) = min(n, 8*sqrt(n) + n/16) + 4, or n + 4 where the terms of a sum are equal (docs/judge.md). The same rules hold for what autograd
-does, since its operations come through here too.
+with u = 2^-24 (2^-53 under the contract "fp64", which says how far fp64 itself may round) and g(n) = min(n,
+8*sqrt(n) + n/16) + 4, or n + 4 where the terms of a sum are equal (docs/judge.md). The same rules hold for
+what autograd does, since its operations come through here too.
 """
 
 from __future__ import annotations
@@ -26,10 +28,12 @@ from bounded import Bounded, UnknownForm, exactly, given, rules, stored_as
 __all__ = ["Bounded", "UnknownForm", "chained", "compute"]
 
 
-def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], contract: str, dtype: torch.dtype, equal_terms: bool, count: int,
-            upstream: dict[int, torch.Tensor] | None = None, differentiable: tuple[int, ...] = ()) -> list[Bounded | None]:
-    """function(*tensors, **attributes), which gives count tensors, with the allowance of each; with upstream, the gradients of its outputs by their number, those of
-    the differentiable inputs instead."""
+def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], contract: str, dtype: torch.dtype,
+            equal_terms: bool, count: int,
+            upstream: dict[int, torch.Tensor] | None = None,
+            differentiable: tuple[int, ...] = ()) -> list[Bounded | None]:
+    """function(*tensors, **attributes), which gives count tensors, with the allowance of each; with upstream,
+    the gradients of its outputs by their number, those of the differentiable inputs instead."""
     rules.begin(contract, dtype, equal_terms)
     inputs = [given(x) if x.is_floating_point() else x for x in tensors]
     if upstream is None:
@@ -39,17 +43,20 @@ def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], cont
         for i in differentiable:
             inputs[i].requires_grad_()
         outputs = _listed(function(*inputs, **attributes), count)
-        pairs = [(outputs[i], exactly(g)) for i, g in upstream.items() if isinstance(outputs[i], torch.Tensor) and outputs[i].requires_grad]
+        pairs = [(outputs[i], exactly(g)) for i, g in upstream.items() if isinstance(outputs[i], torch.Tensor)
+                 and outputs[i].requires_grad]
         wanted = [inputs[i] for i in differentiable]
         if not pairs:
             return [exactly(torch.zeros_like(x.r)) for x in wanted]
         return list(torch.autograd.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True, materialize_grads=True))
 
 
-def chained(forward: Callable, backward: Callable, plan: str, tensors: tuple, count: int, attributes: dict[str, Any], contract: str, dtype: torch.dtype,
+def chained(forward: Callable, backward: Callable, plan: str, tensors: tuple, count: int,
+            attributes: dict[str, Any], contract: str, dtype: torch.dtype,
             equal_terms: bool, gradients: int) -> list[Bounded]:
-    """backward behind forward, whose saved outputs were stored in between. Each word of plan is an argument of backward: t2 is tensors[2], o0:fp16
-    forward's output 0 stored in fp16. forward takes the first count tensors."""
+    """backward behind forward, whose saved outputs were stored in between. Each word of plan is an argument
+    of backward: t2 is tensors[2], o0:fp16 forward's output 0 stored in fp16. forward takes the first count
+    tensors."""
     from tensors import DTYPES
     rules.begin(contract, dtype, equal_terms)
     inputs = [given(x) if x.is_floating_point() else x for x in tensors]
@@ -59,7 +66,8 @@ def chained(forward: Callable, backward: Callable, plan: str, tensors: tuple, co
         args = []
         for word in plan.split():
             number, _, stored = word[1:].partition(":")
-            args.append(inputs[int(number)] if word[0] == "t" else stored_as(outputs[int(number)], DTYPES[stored]))
+            args.append(inputs[int(number)] if word[0] == "t" else stored_as(outputs[int(number)],
+                DTYPES[stored]))
         return _listed(backward(*args, **attributes), gradients)
 
 

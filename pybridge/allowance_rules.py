@@ -16,7 +16,19 @@ from typing import Callable
 import torch
 from torch.utils._pytree import tree_map
 
-from bounded import (COMPOSITE, FORMS, Bounded, UnknownForm, allowance_of, aten, error_of, joined, rules, size_of, value_of)
+from bounded import (
+    COMPOSITE,
+    FORMS,
+    Bounded,
+    UnknownForm,
+    allowance_of,
+    aten,
+    error_of,
+    joined,
+    rules,
+    size_of,
+    value_of,
+)
 
 SUBNORMAL = 2.0 ** -149  # what a function may lose below fp32's normal range
 FLUSHED = 2.0 ** -126  # what exp and its like may lose there: fast forms flush
@@ -25,7 +37,8 @@ FLUSHED = 2.0 ** -126  # what exp and its like may lose there: fast forms flush
 
 
 def _add(r, a, b, alpha=1):
-    return error_of(a) + abs(alpha) * error_of(b) + rules.u * r.abs() + (0 if alpha in (1, -1) else rules.u * abs(alpha) * size_of(b))
+    return error_of(a) + abs(alpha) * error_of(b) + rules.u * r.abs() + (0 if alpha in (1, -1) else rules.u
+        * abs(alpha) * size_of(b))
 
 
 def _rsub(r, a, b, alpha=1):
@@ -34,13 +47,15 @@ def _rsub(r, a, b, alpha=1):
 
 def _mul(r, a, b):
     ta, tb = error_of(a), error_of(b)
-    return _weighted(size_of(a), tb) + _weighted(size_of(b), ta) + ta * tb + rules.u * r.abs() + torch.where(r == 0, 0.0, rules.subnormal)
+    return (_weighted(size_of(a), tb) + _weighted(size_of(b), ta) + ta * tb + rules.u * r.abs()
+            + torch.where(r == 0, 0.0, rules.subnormal))
 
 
 def _weighted(weight, t):
     """weight * t, and 0 where the weight is exactly 0, even against an infinite t."""
     product = weight * t
-    return torch.where(torch.as_tensor(weight == 0), 0.0, product) if isinstance(product, torch.Tensor) else product
+    return (torch.where(torch.as_tensor(weight == 0), 0.0, product) if isinstance(product, torch.Tensor)
+            else product)
 
 
 def _div(r, a, b, rounding_mode=None):
@@ -49,7 +64,8 @@ def _div(r, a, b, rounding_mode=None):
     size, ta, tb = size_of(b), torch.as_tensor(error_of(a)), torch.as_tensor(error_of(b))
     t = (ta + r.abs() * tb) / (size - tb)
     t = torch.where(torch.as_tensor(size > tb), t, math.inf)
-    t = torch.where(tb.isinf() & torch.as_tensor(size > rules.largest), r.abs() + ta / size, t)  # a number beyond fp32 is infinity there, its reciprocal 0
+    # a number beyond fp32 is infinity there, its reciprocal 0
+    t = torch.where(tb.isinf() & torch.as_tensor(size > rules.largest), r.abs() + ta / size, t)
     return t + 3 * rules.u * r.abs() + torch.where(r == 0, 0.0, rules.subnormal)
 
 
@@ -64,9 +80,10 @@ def _addcdiv(self, a, b, value=1):
 # ---- functions
 
 
-def _monotone(f: Callable, k: float, lost: float = 0.0, slope: Callable | None = None, least: float = -math.inf):
-    """The rule of a function that rises or falls throughout its domain, which begins at least, good to k units of 2^-24. Fast forms lose slope(x)
-    units more."""
+def _monotone(f: Callable, k: float, lost: float = 0.0, slope: Callable | None = None,
+              least: float = -math.inf):
+    """The rule of a function that rises or falls throughout its domain, which begins at least, good to k
+    units of 2^-24. Fast forms lose slope(x) units more."""
     def rule(r, x, *rest, **named):
         low, high = f(torch.clamp(x.r - x.t, min=least), *rest), f(x.r + x.t, *rest)
         moved = torch.maximum((high - r).abs(), (low - r).abs())
@@ -87,12 +104,15 @@ _ERF = _monotone(torch.erf, 4, SUBNORMAL)
 
 
 def _erf(r, x):
-    return _ERF(r, x) + 3 * rules.u  # torch's vectorised one is Abramowitz and Stegun 7.1.26: good to 1.5e-7, not to a share of itself
+    # torch's vectorised one is Abramowitz and Stegun 7.1.26: good to 1.5e-7, not to a share of itself
+    return _ERF(r, x) + 3 * rules.u
 
 
 def _sigmoid(r, x):
     lost = 2.0 ** -128  # where exp(-x) overflows
-    return 0.25 * x.t * torch.clamp(4 * torch.maximum(torch.sigmoid(x.r - x.t) * torch.sigmoid(x.t - x.r), torch.sigmoid(x.r + x.t) * torch.sigmoid(-x.r - x.t)), max=1) \
+    return 0.25 * x.t * torch.clamp(4 * torch.maximum(torch.sigmoid(x.r - x.t) * torch.sigmoid(x.t - x.r),
+                                                      torch.sigmoid(x.r + x.t) * torch.sigmoid(-x.r - x.t)),
+                                                      max=1) \
         * _straddles(x) + rules.u * (2 * x.r.abs() + 8) * r + lost
 
 
@@ -102,7 +122,8 @@ def _straddles(x):
 
 
 def _silu(r, x):
-    return 1.1 * x.t + rules.u * (2 * x.r.abs() + 12) * r.abs() + x.r.abs() * 2.0 ** -128 + torch.where(r == 0, 0.0, rules.subnormal * (1 + x.r.abs()))
+    return (1.1 * x.t + rules.u * (2 * x.r.abs() + 12) * r.abs() + x.r.abs() * 2.0 ** -128
+            + torch.where(r == 0, 0.0, rules.subnormal * (1 + x.r.abs())))
 
 
 def _gelu(r, x, approximate="none"):  # 6: as in _erf
@@ -112,14 +133,19 @@ def _gelu(r, x, approximate="none"):  # 6: as in _erf
 def _pow(x, exponent):
     if not isinstance(exponent, (int, float)):
         return torch.exp(exponent * torch.log(x))
-    whole = {1: lambda: x.clone(), 2: lambda: x * x, 3: lambda: x * x * x, 4: lambda: (x * x) * (x * x), 0.5: lambda: torch.sqrt(x), -0.5: lambda: torch.rsqrt(x),
-             -1: lambda: torch.reciprocal(x), -2: lambda: torch.reciprocal(x * x), 0: lambda: torch.ones_like(x), 1.5: lambda: x * torch.sqrt(x)}
+    whole = {1: lambda: x.clone(), 2: lambda: x * x, 3: lambda: x * x * x, 4: lambda: (x * x) * (x * x),
+             0.5: lambda: torch.sqrt(x), -0.5: lambda: torch.rsqrt(x),
+             -1: lambda: torch.reciprocal(x), -2: lambda: torch.reciprocal(x * x),
+             0: lambda: torch.ones_like(x), 1.5: lambda: x * torch.sqrt(x)}
     if exponent in whole:
         return whole[exponent]()
     r = torch.pow(x.r, exponent)
-    size = torch.maximum(torch.pow(x.r.abs() + x.t, exponent), torch.pow((x.r.abs() - x.t).clamp(min=0), exponent))
-    smaller = torch.minimum(torch.pow(x.r.abs() + x.t, exponent), torch.pow((x.r.abs() - x.t).clamp(min=0), exponent))
-    return joined(r, torch.where(x.t == 0, 0.0, size - smaller) + 16 * rules.u * r.abs() + torch.where(r == 0, 0.0, rules.subnormal), torch.pow(x.s, exponent), True)
+    size = torch.maximum(torch.pow(x.r.abs() + x.t, exponent),
+                         torch.pow((x.r.abs() - x.t).clamp(min=0), exponent))
+    smaller = torch.minimum(torch.pow(x.r.abs() + x.t, exponent),
+                            torch.pow((x.r.abs() - x.t).clamp(min=0), exponent))
+    return joined(r, torch.where(x.t == 0, 0.0, size - smaller) + 16 * rules.u
+                  * r.abs() + torch.where(r == 0, 0.0, rules.subnormal), torch.pow(x.s, exponent), True)
 
 
 # ---- reductions
@@ -190,7 +216,8 @@ def _largest_where(r, x, dim=None, keepdim=False):
 
 def _cumsum(r, x, dim, dtype=None):
     n = x.shape[dim] if x.dim() else 1
-    count = torch.arange(1, n + 1, dtype=torch.float64).reshape([-1 if d == dim % max(x.dim(), 1) else 1 for d in range(x.dim())])
+    count = torch.arange(1, n + 1, dtype=torch.float64).reshape([-1 if d == dim % max(x.dim(), 1) else 1
+        for d in range(x.dim())])
     usual = torch.minimum(count, 8 * count.sqrt() + count / 16) + 4
     growth = torch.maximum(usual, count + 4) if rules.equal_terms else usual
     return x.t.cumsum(dim) + rules.u * growth * (x.r.abs() + x.t).cumsum(dim)
@@ -200,7 +227,8 @@ def _softmax(x, dim, half_to_float=False):
     shifted = x - torch.amax(x, dim, keepdim=True)
     e = torch.exp(shifted)
     y = e / torch.sum(e, dim, keepdim=True)
-    return Bounded(y.r, torch.where(y.r.isfinite(), torch.nan_to_num(y.t, nan=1.0).clamp(max=1.0), 0.0), y.s)  # what sums to 1 is off by 1 at most
+    # what sums to 1 is off by 1 at most
+    return Bounded(y.r, torch.where(y.r.isfinite(), torch.nan_to_num(y.t, nan=1.0).clamp(max=1.0), 0.0), y.s)
 
 
 def _log_softmax(x, dim, half_to_float=False):
@@ -251,14 +279,17 @@ def _convolution(r, x, w, bias, stride, padding, dilation, transposed, output_pa
     return t if bias is None else t + error_of(bias).reshape(1, -1, *[1] * (r.dim() - 2)) + rules.u * r.abs()
 
 
-def _convolution_backward(result, grad, x, w, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, mask):
+def _convolution_backward(result, grad, x, w, bias_sizes, stride, padding, dilation, transposed,
+                          output_padding, groups, mask):
     def parts(grad, x, w):
-        return aten.convolution_backward(grad, x, w, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, mask)
+        return aten.convolution_backward(grad, x, w, bias_sizes, stride, padding, dilation, transposed,
+                                         output_padding, groups, mask)
     tg, tx, tw = error_of(grad), error_of(x), error_of(w)
     zero = torch.zeros_like
     g, xr, wr = size_of(grad), size_of(x), size_of(w)
     tg, tx, tw = (e if isinstance(e, torch.Tensor) else zero(v) for e, v in ((tg, g), (tx, xr), (tw, wr)))
-    sizes, from_grad, from_rest = parts(g + tg, xr + tx, wr + tw), parts(tg, xr + tx, wr + tw), parts(g, tx, tw)
+    sizes, from_grad, from_rest = parts(g + tg, xr + tx, wr + tw), parts(tg, xr + tx, wr + tw), parts(g, tx,
+        tw)
     spatial = math.prod(grad.shape[2:])
     terms = (math.prod(w.shape[2:]) * w.shape[0], grad.shape[0] * spatial, grad.shape[0] * spatial)
     out = [None if r is None else rules.product(n) * a + b + (c if k < 2 else 0)
@@ -267,12 +298,14 @@ def _convolution_backward(result, grad, x, w, bias_sizes, stride, padding, dilat
 
 
 def _linear(func: Callable, terms: Callable):
-    """The rule of what adds elements up with weights that are none below 0: pooling, scattering. terms says how many meet in one element."""
+    """The rule of what adds elements up with weights that are none below 0: pooling, scattering. terms says
+    how many meet in one element."""
     def rule(r, *args, **named):
         def run(value: Callable) -> torch.Tensor:
             return func(*tree_map(value, args), **named)
         n = terms(*args, **named)
-        return run(allowance_of) + (rules.u * rules.growth(n) * run(lambda a: size_of(a) + error_of(a) if isinstance(a, torch.Tensor) and a.is_floating_point() else a) if n > 1 else 0)
+        return run(allowance_of) + (rules.u * rules.growth(n) * run(lambda a: size_of(a) + error_of(a)
+            if isinstance(a, torch.Tensor) and a.is_floating_point() else a) if n > 1 else 0)
     return rule
 
 
@@ -308,37 +341,58 @@ def _threshold_backward(grad, x, threshold):
 
 
 COMPOSITE.update({
-    aten.pow: _pow, aten.mean: _mean, aten.var: _var_aten, aten.var_mean: _var_mean, aten.std: lambda *a, **k: torch.sqrt(_var_aten(*a, **k)),
-    aten.linalg_vector_norm: _norm, aten._softmax: _softmax, aten._log_softmax: _log_softmax, aten.logsumexp: _logsumexp,
+    aten.pow: _pow, aten.mean: _mean, aten.var: _var_aten, aten.var_mean: _var_mean,
+    aten.std: lambda *a, **k: torch.sqrt(_var_aten(*a, **k)),
+    aten.linalg_vector_norm: _norm, aten._softmax: _softmax, aten._log_softmax: _log_softmax,
+    aten.logsumexp: _logsumexp,
     aten._softmax_backward_data: _softmax_backward, aten._log_softmax_backward_data: _log_softmax_backward,
-    aten.addmm: _addmm, aten.baddbmm: _addmm, aten.addcmul: _addcmul, aten.addcdiv: _addcdiv, aten.mv: lambda a, b: torch.mm(a, b[:, None])[:, 0],
+    aten.addmm: _addmm, aten.baddbmm: _addmm, aten.addcmul: _addcmul, aten.addcdiv: _addcdiv,
+    aten.mv: lambda a, b: torch.mm(a, b[:, None])[:, 0],
     aten.dot: lambda a, b: torch.mm(a[None, :], b[:, None])[0, 0], aten.square: lambda x: x * x,
-    aten.silu_backward: _silu_backward, aten.gelu_backward: _gelu_backward, aten.sigmoid_backward: lambda grad, y: grad * ((1 - y) * y),
+    aten.silu_backward: _silu_backward, aten.gelu_backward: _gelu_backward,
+    aten.sigmoid_backward: lambda grad, y: grad * ((1 - y) * y),
     aten.tanh_backward: lambda grad, y: grad * (1 - y * y), aten.threshold_backward: _threshold_backward,
-    aten.lerp: lambda a, b, w: a + w * (b - a), aten.maximum: lambda a, b: torch.where(value_of(a) >= value_of(b), a, b),
+    aten.lerp: lambda a, b, w: a + w * (b - a),
+    aten.maximum: lambda a, b: torch.where(value_of(a) >= value_of(b), a, b),
     aten.minimum: lambda a, b: torch.where(value_of(a) <= value_of(b), a, b),
 })
 
 FORMS.update({
-    aten.add: _add, aten.sub: _add, aten.rsub: _rsub, aten.mul: _mul, aten.div: _div, aten.neg: lambda r, x: x.t, aten.abs: lambda r, x: x.t,
-    aten.reciprocal: lambda r, x: _div(r, 1.0, x), aten.sum: _sum, aten.amax: _largest, aten.amin: _largest, aten.max: _largest_where, aten.min: _largest_where,
+    aten.add: _add, aten.sub: _add, aten.rsub: _rsub, aten.mul: _mul, aten.div: _div,
+    aten.neg: lambda r, x: x.t, aten.abs: lambda r, x: x.t,
+    aten.reciprocal: lambda r, x: _div(r, 1.0, x), aten.sum: _sum, aten.amax: _largest, aten.amin: _largest,
+    aten.max: _largest_where, aten.min: _largest_where,
     aten.cumsum: _cumsum, aten.mm: _mm, aten.bmm: _mm, aten.convolution: _convolution,
-    aten.exp: _monotone(torch.exp, 4, FLUSHED, torch.abs), aten.exp2: _monotone(torch.exp2, 4, FLUSHED, torch.abs),
-    aten.expm1: _monotone(torch.expm1, 4), aten.log: _monotone(torch.log, 4, least=0.0), aten.log2: _monotone(torch.log2, 4, least=0.0),
-    aten.log10: _monotone(torch.log10, 4, least=0.0), aten.log1p: _monotone(torch.log1p, 4, least=-1.0), aten.sqrt: _monotone(torch.sqrt, 4, SUBNORMAL, least=0.0),
-    aten.rsqrt: _monotone(torch.rsqrt, 6, SUBNORMAL, least=0.0), aten.tanh: _monotone(torch.tanh, 6, SUBNORMAL), aten.erf: _erf,
-    aten.atan: _monotone(torch.atan, 4, SUBNORMAL), aten.sin: _lipschitz(torch.sin, 1, 4, 2.0 ** -20), aten.cos: _lipschitz(torch.cos, 1, 4, 2.0 ** -20),
-    aten.sigmoid: _sigmoid, aten.silu: _silu, aten.gelu: _gelu, aten.relu: lambda r, x: torch.where(x.r > -x.t, x.t, 0.0),
-    aten.clamp: lambda r, x, *a, **k: x.t, aten.clamp_min: lambda r, x, *a: x.t, aten.clamp_max: lambda r, x, *a: x.t, aten.hardtanh: lambda r, x, *a: x.t,
-    aten.leaky_relu: lambda r, x, slope=0.01: torch.where(x.r > x.t, x.t, max(1.0, abs(slope)) * x.t + rules.u * r.abs()),
+    aten.exp: _monotone(torch.exp, 4, FLUSHED, torch.abs), aten.exp2: _monotone(torch.exp2, 4,
+        FLUSHED, torch.abs),
+    aten.expm1: _monotone(torch.expm1, 4), aten.log: _monotone(torch.log, 4, least=0.0),
+    aten.log2: _monotone(torch.log2, 4, least=0.0),
+    aten.log10: _monotone(torch.log10, 4, least=0.0), aten.log1p: _monotone(torch.log1p, 4, least=-1.0),
+    aten.sqrt: _monotone(torch.sqrt, 4, SUBNORMAL, least=0.0),
+    aten.rsqrt: _monotone(torch.rsqrt, 6, SUBNORMAL, least=0.0), aten.tanh: _monotone(torch.tanh, 6,
+        SUBNORMAL), aten.erf: _erf,
+    aten.atan: _monotone(torch.atan, 4, SUBNORMAL), aten.sin: _lipschitz(torch.sin, 1, 4, 2.0 ** -20),
+    aten.cos: _lipschitz(torch.cos, 1, 4, 2.0 ** -20),
+    aten.sigmoid: _sigmoid, aten.silu: _silu, aten.gelu: _gelu,
+    aten.relu: lambda r, x: torch.where(x.r > -x.t, x.t, 0.0),
+    aten.clamp: lambda r, x, *a, **k: x.t, aten.clamp_min: lambda r, x, *a: x.t,
+    aten.clamp_max: lambda r, x, *a: x.t, aten.hardtanh: lambda r, x, *a: x.t,
+    aten.leaky_relu: lambda r, x, slope=0.01: torch.where(x.r > x.t, x.t, max(1.0, abs(slope)) * x.t
+                                                          + rules.u * r.abs()),
     aten.convolution_backward: _convolution_backward,
-    aten.avg_pool2d: _linear(aten.avg_pool2d, _window), aten.avg_pool2d_backward: _linear(aten.avg_pool2d_backward, lambda g, x, size, *a: _window(x, size)),
+    aten.avg_pool2d: _linear(aten.avg_pool2d, _window),
+    aten.avg_pool2d_backward: _linear(aten.avg_pool2d_backward, lambda g, x, size, *a: _window(x, size)),
     aten.max_pool2d_with_indices: lambda r, x, *a: (torch.max_pool2d(x.t, *a), r[1]),
-    aten.max_pool2d_with_indices_backward: _linear(aten.max_pool2d_with_indices_backward, lambda g, x, size, *a: _window(x, size)),
-    aten.scatter_add: _linear(aten.scatter_add, lambda x, dim, index, src: index.numel()), aten.index_add: _linear(aten.index_add, lambda x, dim, index, *a: index.numel() + 1),
-    aten.index_put: _linear(aten.index_put, lambda x, indices, values, accumulate=False: values.numel() + 1 if accumulate else 1),
-    aten.embedding_dense_backward: _linear(aten.embedding_dense_backward, lambda g, indices, *a: indices.numel()),
+    aten.max_pool2d_with_indices_backward: _linear(aten.max_pool2d_with_indices_backward,
+                                                   lambda g, x, size, *a: _window(x, size)),
+    aten.scatter_add: _linear(aten.scatter_add, lambda x, dim, index, src: index.numel()),
+    aten.index_add: _linear(aten.index_add, lambda x, dim, index, *a: index.numel() + 1),
+    aten.index_put: _linear(aten.index_put, lambda x, indices, values, accumulate=False: values.numel() + 1
+                            if accumulate else 1),
+    aten.embedding_dense_backward: _linear(aten.embedding_dense_backward,
+                                           lambda g, indices, *a: indices.numel()),
     aten.sort: lambda r, x, dim=-1, descending=False: (x.t.amax(dim, True).expand_as(x.t), r[1]),
     aten.topk: lambda r, x, k, dim=-1, *a: (x.t.amax(dim, True).expand_as(r[0]), r[1]),
-    aten.elu: _lipschitz(torch.nn.functional.elu, 1, 8, 4), aten.softplus: _lipschitz(torch.nn.functional.softplus, 1, 8, 2),
+    aten.elu: _lipschitz(torch.nn.functional.elu, 1, 8, 4),
+    aten.softplus: _lipschitz(torch.nn.functional.softplus, 1, 8, 2),
 })

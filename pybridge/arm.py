@@ -15,7 +15,8 @@ WARM_UPS = 3
 
 @contextmanager
 def nothing_collected():
-    """No garbage is collected within: among it may be what CUDA cannot free while a graph is captured, such as another graph."""
+    """No garbage is collected within: among it may be what CUDA cannot free while a graph is captured, such
+    as another graph."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -26,7 +27,8 @@ def nothing_collected():
 
 
 class Arm:
-    """Calls of one function over sets of arguments. call(i) makes the call of set i and gives a tuple of what it returned."""
+    """Calls of one function over sets of arguments. call(i) makes the call of set i and gives a tuple of what
+    it returned."""
 
     def __init__(self, sets: int, call):
         self.sets, self.call = sets, call
@@ -71,8 +73,10 @@ class Arm:
     def _capture(self, calls: int) -> None:
         self.graph, self.kept = None, [()] * self.sets
         graph = torch.cuda.CUDAGraph()
-        # What a call returned is kept until the same set's turn comes again: else the allocator would give every call the same block.
-        with nothing_collected(), torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
+        # What a call returned is kept until the same set's turn comes again: else the allocator would give
+        # every call the same block.
+        with nothing_collected(), torch.cuda.graph(graph, stream=self.stream,
+                                                   capture_error_mode="thread_local"):
             for i in range(calls):
                 self.kept[i % self.sets] = self.call(i % self.sets)
         self.graph, self.calls = graph, calls
@@ -88,7 +92,8 @@ class Arm:
             self.kept[i % self.sets] = self.call(i % self.sets)
 
     def release(self) -> None:
-        """Frees what it holds on the GPU now: the call knows the arm and the arm the call, which a collection would find some time."""
+        """Frees what it holds on the GPU now: the call knows the arm and the arm the call, which a collection
+        would find some time."""
         graph, self.graph, self.call, self.kept, self.events = self.graph, None, None, [], []
         if graph is not None:
             graph.reset()
@@ -111,4 +116,5 @@ class Arm:
                 self._replay()
                 self.events[i + 1].record()
             self.stream.synchronize()
-        return [self.events[i].elapsed_time(self.events[i + 1]) * 1e6 / self.calls for i in range(discard, discard + samples)]
+        return [self.events[i].elapsed_time(self.events[i + 1]) * 1e6 / self.calls
+                for i in range(discard, discard + samples)]

@@ -15,15 +15,17 @@ import (
 	"triad/internal/worker"
 )
 
-// Backend is the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two processes, side by side; on a GPU torch.compile's
-// have a third: while they compile, the others of torch go on. Where the caller sets Spread, what is judged is compiled in so many processes.
-// cacheDir holds the unpacked Python files and the caches of Triton and Inductor.
+// Backend is the adapter for Triton and PyTorch. The rows of Triton and those of PyTorch run in two
+// processes, side by side; on a GPU torch.compile's have a third: while they compile, the others of torch go
+// on. Where the caller sets Spread, what is judged is compiled in so many processes. cacheDir holds the
+// unpacked Python files and the caches of Triton and Inductor.
 func Backend(e *Environment, cacheDir string, options worker.Options) *worker.Adapter {
 	if options.Limits == (worker.Limits{}) {
 		options.Limits = worker.DefaultLimits
 	}
 	if e.GPU && options.Limits.CallLeast == worker.DefaultLimits.CallLeast {
-		options.Limits.CallLeast = options.Limits.First // a later call may compile too: another dtype, another block size
+		// a later call may compile too: another dtype, another block size
+		options.Limits.CallLeast = options.Limits.First
 	}
 	var slots []string
 	if e.GPU { // without one the rows of Triton may well be all that a few cores have to do
@@ -98,24 +100,33 @@ func (e *Environment) command(i Interpreter, cacheDir, script string) (worker.Co
 		"TRIAD_DEVICE="+device,
 		"TRITON_CACHE_DIR="+filepath.Join(cacheDir, "triton"),
 		"TORCHINDUCTOR_CACHE_DIR="+filepath.Join(cacheDir, "inductor"),
-		"TORCHINDUCTOR_VEC_ISA_OK=0", // Inductor's probe of the vector unit compiles for a minute and gains nothing here
+		// Inductor's probe of the vector unit compiles for a minute and gains nothing here
+		"TORCHINDUCTOR_VEC_ISA_OK=0",
 		"PYTHONNOUSERSITE=1")
 	if peers := e.HavePeers(i); peers != "" {
 		env = append(env, "TRIAD_PEERS="+peers, "QUACK_CACHE_DIR="+filepath.Join(cacheDir, "quack"),
-			"FLASH_ATTENTION_CUTE_DSL_CACHE_ENABLED=1", "FLASH_ATTENTION_CUTE_DSL_CACHE_DIR="+filepath.Join(cacheDir, "fa4"))
+			"FLASH_ATTENTION_CUTE_DSL_CACHE_ENABLED=1", "FLASH_ATTENTION_CUTE_DSL_CACHE_DIR="+
+				filepath.Join(cacheDir, "fa4"))
 	}
 	if e.GPU {
-		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1") // else each of our processes starts others that import torch to compile for it
+		// else each of our processes starts others that import torch to compile for it
+		env = append(env, "TORCHINDUCTOR_COMPILE_THREADS=1")
 	}
-	return worker.Command{Path: i.Path, Env: env, Args: []string{"-u", "-X", "faulthandler", filepath.Join(root, "pybridge", script),
-		"--operators", filepath.Join(root, "triton")}}, nil
+	return worker.Command{Path: i.Path, Env: env, Args: []string{
+		"-u", "-X", "faulthandler", filepath.Join(root, "pybridge", script),
+		"--operators", filepath.Join(root, "triton"),
+	}}, nil
 }
 
-// inherited is what a worker sees of our environment: what compilers, loaders and locales need, and nothing of the user's secrets.
+// inherited is what a worker sees of our environment: what compilers, loaders and locales need, and nothing
+// of the user's secrets.
 func inherited(getenv func(string) string) []string {
 	var env []string
-	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CC", "CXX",
-		"OMP_NUM_THREADS", "XDG_CACHE_HOME", "USER", "LOGNAME"} {
+	for _, name := range []string{
+		"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH",
+		"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CC", "CXX",
+		"OMP_NUM_THREADS", "XDG_CACHE_HOME", "USER", "LOGNAME",
+	} {
 		if v := getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}
@@ -163,7 +174,8 @@ func unpack(files fs.FS, cacheDir string) (string, error) {
 			return "", fmt.Errorf("unpack the Python files: %w", err)
 		}
 	}
-	if err := os.Rename(partial, root); err != nil && !holds(root, content) { // where it exists another process was first, with the same content
+	if err := os.Rename(partial, root); err != nil && !holds(root, content) {
+		// where it exists another process was first, with the same content
 		return "", fmt.Errorf("unpack the Python files: %w", err)
 	}
 	return root, nil

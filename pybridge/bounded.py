@@ -1,8 +1,9 @@
 """Tensors that carry how far they may be off, and what happens to both when torch computes with them.
 
-A Bounded tensor carries the fp64 value r of an intermediate, t, how far fp32 arithmetic may have moved it from there, and s, the value under the
-rounding points of a contract. Every aten operation that reaches it is looked up: what moves elements moves their allowances, what decides is decided
-as in fp64, and for the rest allowance_rules.py fills in FORMS and COMPOSITE.
+A Bounded tensor carries the fp64 value r of an intermediate, t, how far fp32 arithmetic may have moved it
+from there, and s, the value under the rounding points of a contract. Every aten operation that reaches it is
+looked up: what moves elements moves their allowances, what decides is decided as in fp64, and for the rest
+allowance_rules.py fills in FORMS and COMPOSITE.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from torch.utils._pytree import tree_map
 FP32 = (2.0 ** -24, 2.0 ** -149, torch.finfo(torch.float32).max)
 FP64 = (2.0 ** -53, 2.0 ** -1074, torch.finfo(torch.float64).max)
 TF32 = 2.0 ** -11
-ROUNDOFF = {torch.float32: 2.0 ** -24, torch.float16: 2.0 ** -11, torch.bfloat16: 2.0 ** -8, torch.float8_e4m3fn: 2.0 ** -4, torch.float8_e5m2: 2.0 ** -3}
-LOWEST = {torch.float32: 2.0 ** -149, torch.float16: 2.0 ** -24, torch.bfloat16: 2.0 ** -133, torch.float8_e4m3fn: 2.0 ** -9, torch.float8_e5m2: 2.0 ** -16}
+ROUNDOFF = {torch.float32: 2.0 ** -24, torch.float16: 2.0 ** -11, torch.bfloat16: 2.0 ** -8,
+            torch.float8_e4m3fn: 2.0 ** -4, torch.float8_e5m2: 2.0 ** -3}
+LOWEST = {torch.float32: 2.0 ** -149, torch.float16: 2.0 ** -24, torch.bfloat16: 2.0 ** -133,
+          torch.float8_e4m3fn: 2.0 ** -9, torch.float8_e5m2: 2.0 ** -16}
 
 aten = torch.ops.aten
-torch.backends.cuda.enable_flash_sdp(False)  # attention by products and a softmax, which have rules; the switch holds for CPUs too
+# attention by products and a softmax, which have rules; the switch holds for CPUs too
+torch.backends.cuda.enable_flash_sdp(False)
 
 
 class UnknownForm(RuntimeError):
@@ -28,9 +32,11 @@ class UnknownForm(RuntimeError):
 
 
 class Rules:
-    """What holds for one computation: the contract, the dtype that its rounding points store in, and how errors grow in sums of equal terms.
+    """What holds for one computation: the contract, the dtype that its rounding points store in, and how
+    errors grow in sums of equal terms.
 
-    u is the unit roundoff, subnormal what one operation may lose below the normal range, largest the largest finite number."""
+    u is the unit roundoff, subnormal what one operation may lose below the normal range, largest the largest
+    finite number."""
 
     def __init__(self) -> None:
         self.begin("fp32", torch.float32, False)
@@ -59,7 +65,9 @@ class Bounded(torch.Tensor):
 
     @staticmethod
     def __new__(cls, r: torch.Tensor, t: torch.Tensor, s: torch.Tensor | None = None):
-        return torch.Tensor._make_wrapper_subclass(cls, r.shape, strides=r.stride(), storage_offset=r.storage_offset(), dtype=r.dtype, device=r.device)
+        return torch.Tensor._make_wrapper_subclass(cls, r.shape, strides=r.stride(),
+                                                   storage_offset=r.storage_offset(), dtype=r.dtype,
+                                                   device=r.device)
 
     def __init__(self, r: torch.Tensor, t: torch.Tensor, s: torch.Tensor | None = None):
         self.r, self.t, self.s = r, t, r if s is None else s
@@ -79,13 +87,15 @@ def exactly(x: torch.Tensor) -> Bounded:
 
 
 def given(x: torch.Tensor) -> Bounded:
-    """An input. Where every step is stored in the dtype of the case, one of a wider dtype is first converted to it."""
+    """An input. Where every step is stored in the dtype of the case, one of a wider dtype is first converted
+    to it."""
     wider = rules.every_step and ROUNDOFF.get(x.dtype, 0.0) < ROUNDOFF.get(rules.dtype, rules.u)
     return stored_as(exactly(x)) if wider else exactly(x)
 
 
 def rounded(x: Any) -> Any:
-    """x after a rounding point of the contract: it may be stored in the dtype of the case. Without a contract that says so, x."""
+    """x after a rounding point of the contract: it may be stored in the dtype of the case. Without a contract
+    that says so, x."""
     if not isinstance(x, Bounded) or rules.contract != "stored":
         return x
     return _Stored.apply(x)
@@ -108,7 +118,8 @@ def stored_as(x: Bounded, dtype: torch.dtype | None = None) -> Bounded:
     dtype = dtype or rules.dtype
     u, lowest = ROUNDOFF.get(dtype, rules.u), LOWEST.get(dtype, rules.subnormal)
     rounding = u * (x.r.abs() + x.t) + lowest / 2
-    return Bounded(x.r, x.t + torch.where((x.r == 0) | ~x.r.isfinite(), 0.0, rounding), x.s.to(dtype).to(torch.float64))
+    return Bounded(x.r, x.t + torch.where((x.r == 0) | ~x.r.isfinite(), 0.0, rounding),
+                   x.s.to(dtype).to(torch.float64))
 
 
 def value_of(x: Any) -> Any:
@@ -116,7 +127,8 @@ def value_of(x: Any) -> Any:
 
 
 def allowance_of(x: Any) -> Any:
-    return x.t if isinstance(x, Bounded) else torch.zeros_like(x) if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+    return (x.t if isinstance(x, Bounded) else torch.zeros_like(x) if isinstance(x, torch.Tensor)
+            and x.is_floating_point() else x)
 
 
 def simulated_of(x: Any) -> Any:
@@ -149,7 +161,8 @@ def _compose(func, args: tuple, kwargs: dict[str, Any]) -> Any:
     if not moves and packet not in FORMS:
         return _decomposed(func, args, kwargs)
     r = func(*tree_map(value_of, args), **tree_map(value_of, kwargs))
-    t = func(*_allowances(packet, args), **tree_map(allowance_of, kwargs)) if moves else FORMS[packet](r, *args, **kwargs)
+    t = (func(*_allowances(packet, args), **tree_map(allowance_of, kwargs)) if moves
+         else FORMS[packet](r, *args, **kwargs))
     s = func(*tree_map(simulated_of, args), **tree_map(simulated_of, kwargs)) if rules.simulated else r
     return joined(r, t, s, rounds=not moves and packet not in SELECTS)
 
@@ -164,7 +177,8 @@ def _allowances(packet, args: tuple) -> tuple:
 
 def joined(r: Any, t: Any, s: Any, rounds: bool) -> Any:
     if isinstance(r, (tuple, list)):
-        parts = [joined(*each, rounds) if isinstance(each[0], torch.Tensor) else each[0] for each in zip(r, t, s)]
+        parts = [joined(*each, rounds) if isinstance(each[0], torch.Tensor) else each[0]
+                 for each in zip(r, t, s)]
         return parts if isinstance(r, list) else tuple(parts)
     if not isinstance(r, torch.Tensor) or not r.is_floating_point():
         return r
@@ -190,7 +204,8 @@ def _in_place(func, args: tuple, kwargs: dict[str, Any]) -> Any:
         value = plain(*args, **kwargs)
     else:
         raise unknown(func)
-    r, t, s = value_of(value), allowance_of(value) if isinstance(value, torch.Tensor) else 0.0, simulated_of(value)
+    r, t, s = (value_of(value), allowance_of(value) if isinstance(value, torch.Tensor)
+               else 0.0, simulated_of(value))
     if self.s is not self.r:
         _write(self.s, s)
     _write(self.r, r)
@@ -206,14 +221,18 @@ def _write(into: torch.Tensor, value: Any) -> None:
 
 
 def unknown(func) -> UnknownForm:
-    return UnknownForm(f"{func.overloadpacket.__name__} has no rule for its allowance: write it with operations that have one "
-                       "(+ - * / ** exp log sqrt rsqrt tanh erf sigmoid silu gelu relu sin cos abs, sum mean var amax softmax cumsum, matmul conv, where, "
+    return UnknownForm(f"{func.overloadpacket.__name__} has no rule for its allowance: write it with "
+                       "operations that have one "
+                       "(+ - * / ** exp log sqrt rsqrt tanh erf sigmoid silu gelu relu sin cos abs, sum mean "
+                       "var amax softmax cumsum, matmul conv, where, "
                        "and what moves elements)")
 
 
 def _decomposed(func, args: tuple, kwargs: dict[str, Any]) -> Any:
     """An operation without a form of its own, as torch writes it with others."""
-    result = func.decompose(*args, **kwargs) if func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd) else NotImplemented
+    result = (func.decompose(*args, **kwargs)
+              if func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+              else NotImplemented)
     if result is not NotImplemented:
         return result
     from torch._decomp import decomposition_table
@@ -228,22 +247,30 @@ COMPOSITE: dict[Any, Callable] = {}
 """Operations that are others put together: filled in by allowance_rules.py."""
 
 FORMS: dict[Any, Callable] = {}
-"""The rule of each operation that computes, given its value and its arguments: filled in by allowance_rules.py."""
+"""The rule of each operation that computes, given its value and its arguments: filled in by
+allowance_rules.py."""
 
-SELECTS = {aten.max_pool2d_with_indices, aten.sort, aten.topk, aten.neg, aten.abs, aten.amax, aten.amin, aten.max, aten.min, aten.relu, aten.clamp, aten.clamp_min, aten.clamp_max, aten.hardtanh}
+SELECTS = {aten.max_pool2d_with_indices, aten.sort, aten.topk, aten.neg, aten.abs, aten.amax, aten.amin,
+           aten.max, aten.min, aten.relu, aten.clamp, aten.clamp_min, aten.clamp_max, aten.hardtanh}
 """Forms that round nothing."""
 
 MOVES = {getattr(aten, name) for name in (
-    "clone detach _to_copy contiguous view reshape _unsafe_view expand permute transpose t unsqueeze squeeze slice select split split_with_sizes unbind narrow "
-    "cat stack flip roll tril triu gather index index_select embedding where masked_fill constant_pad_nd repeat as_strided diagonal unfold "
-    "slice_backward select_backward diagonal_backward lift_fresh alias new_zeros zeros_like new_empty empty_like new_empty_strided scatter slice_scatter select_scatter "
-    "_reshape_alias unsqueeze_copy expand_copy take repeat_interleave pixel_shuffle").split() if hasattr(aten, name)}
+    "clone detach _to_copy contiguous view reshape _unsafe_view expand permute transpose t unsqueeze squeeze "
+    "slice select split split_with_sizes unbind narrow "
+    "cat stack flip roll tril triu gather index index_select embedding where masked_fill constant_pad_nd "
+    "repeat as_strided diagonal unfold "
+    "slice_backward select_backward diagonal_backward lift_fresh alias new_zeros zeros_like new_empty "
+    "empty_like new_empty_strided scatter slice_scatter select_scatter "
+    "_reshape_alias unsqueeze_copy expand_copy take repeat_interleave pixel_shuffle").split()
+    if hasattr(aten, name)}
 """What moves elements: the allowance moves with them."""
 
 FILLS = {aten.masked_fill: 2, aten.constant_pad_nd: 2, aten.scatter: 3, aten.where: 2}
 """Where a move has a number that fills in; where() may have it in both places."""
 
 EXACT = {getattr(aten, name) for name in (
-    "lt le gt ge eq ne isnan isinf isfinite argmax argmin sign round floor ceil trunc sgn ones_like full_like new_full new_ones bernoulli is_same_size "
-    "logical_not logical_and logical_or nonzero argsort floor_divide rand_like randn_like _local_scalar_dense equal").split() if hasattr(aten, name)}
+    "lt le gt ge eq ne isnan isinf isfinite argmax argmin sign round floor ceil trunc sgn ones_like "
+    "full_like new_full new_ones bernoulli is_same_size "
+    "logical_not logical_and logical_or nonzero argsort floor_divide rand_like randn_like "
+    "_local_scalar_dense equal").split() if hasattr(aten, name)}
 """What decides: it is decided as in fp64, and its result is exact."""

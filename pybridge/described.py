@@ -15,14 +15,15 @@ class Valueless(RuntimeError):
 
 
 class Described(torch.Tensor):
-    """A tensor's shape, strides, dtype, device and alignment: it has no elements, and whatever would read one raises Valueless. data_ptr() is the
-    address modulo PAGE."""
+    """A tensor's shape, strides, dtype, device and alignment: it has no elements, and whatever would read one
+    raises Valueless. data_ptr() is the address modulo PAGE."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
     def __new__(cls, tensor: torch.Tensor):
-        made = torch.Tensor._make_wrapper_subclass(cls, tensor.shape, strides=tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+        made = torch.Tensor._make_wrapper_subclass(cls, tensor.shape, strides=tensor.stride(),
+                                                   dtype=tensor.dtype, device=tensor.device)
         made._past = tensor.data_ptr() % PAGE
         return made
 
@@ -38,7 +39,8 @@ class Described(torch.Tensor):
 
 
 def _valueless(what: str) -> Valueless:
-    return Valueless(f"accepts asked for {what}: it sees shapes, strides, dtypes, devices and attributes, and no values. What a function does with its "
+    return Valueless(f"accepts asked for {what}: it sees shapes, strides, dtypes, devices and attributes, "
+                     "and no values. What a function does with its "
                      "values is judged")
 
 
@@ -49,7 +51,8 @@ def _refuse(name: str):
 
 
 # These reach for the memory without an operation of torch's.
-for _name in ("__array__", "__dlpack__", "cpu", "data", "item", "numpy", "storage", "tolist", "untyped_storage"):
+for _name in ("__array__", "__dlpack__", "cpu", "data", "item", "numpy", "storage", "tolist",
+              "untyped_storage"):
     setattr(Described, _name, property(_refuse(_name)) if _name == "data" else _refuse(_name))
 
 

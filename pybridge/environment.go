@@ -22,7 +22,8 @@ import (
 	"triad/internal/subprocess"
 )
 
-// parcel is something that can be installed into a virtual environment of its own: DataDir/<prefix><hash of the requirements>.
+// parcel is something that can be installed into a virtual environment of its own: DataDir/<prefix><hash of
+// the requirements>.
 type parcel struct {
 	name         string
 	requirements string // an embedded file: pinned, with hashes
@@ -32,8 +33,11 @@ type parcel struct {
 }
 
 var (
-	pythonParcel = parcel{"the Python environment", "requirements.txt", "python-", 2_500_000_000, 4_600_000_000}
-	nvccParcel   = parcel{"the CUDA compiler", "requirements-cuda.txt", "nvcc-", 180_000_000, 320_000_000}
+	pythonParcel = parcel{
+		"the Python environment", "requirements.txt", "python-", 2_500_000_000,
+		4_600_000_000,
+	}
+	nvccParcel = parcel{"the CUDA compiler", "requirements-cuda.txt", "nvcc-", 180_000_000, 320_000_000}
 )
 
 // Environment finds the Python that the workers run in, and makes a private one where none fits.
@@ -43,7 +47,8 @@ type Environment struct {
 	Offline bool   // never fetch
 	Look    bool   // find what is here and make nothing, although nobody forbids it
 	GPU     bool
-	// Consent is asked before anything is fetched, with a sentence that says what, how much and where. Nil: yes.
+	// Consent is asked before anything is fetched, with a sentence that says what, how much and where. Nil:
+	// yes.
 	Consent func(question string) bool
 	Log     io.Writer // progress for a person
 	Getenv  func(string) string
@@ -51,7 +56,8 @@ type Environment struct {
 	Space func(dir string) (uint64, error)
 }
 
-// Find returns an interpreter that fits, without making or fetching anything. It returns a *backend.Unavailable where there is none.
+// Find returns an interpreter that fits, without making or fetching anything. It returns a
+// *backend.Unavailable where there is none.
 func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 	getenv := e.getenv()
 	if path := getenv("TRIAD_PYTHON"); path != "" {
@@ -86,7 +92,8 @@ func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 		if err == nil && i.misfit(e.GPU) == "" {
 			return i, nil
 		}
-		misfits = append(misfits, "the private environment "+dir+" is damaged (triad setup --remove deletes it)")
+		misfits = append(misfits, "the private environment "+dir+
+			" is damaged (triad setup --remove deletes it)")
 	}
 	if ctx.Err() != nil {
 		return Interpreter{}, ctx.Err()
@@ -94,10 +101,12 @@ func (e *Environment) Find(ctx context.Context) (Interpreter, error) {
 	if len(misfits) == 0 {
 		misfits = []string{"no python3 on the PATH"}
 	}
-	return Interpreter{}, &backend.Unavailable{Sentence: "no Python with torch and triton: " + strings.Join(misfits, "; ") + "; triad setup makes one"}
+	return Interpreter{}, &backend.Unavailable{Sentence: "no Python with torch and triton: " +
+		strings.Join(misfits, "; ") + "; triad setup makes one"}
 }
 
-// Ensure is Find, and makes the private environment where nothing fits. Two at once wait for each other and do the work once.
+// Ensure is Find, and makes the private environment where nothing fits. Two at once wait for each other and
+// do the work once.
 func (e *Environment) Ensure(ctx context.Context) (Interpreter, error) {
 	i, err := e.Find(ctx)
 	var missing *backend.Unavailable
@@ -110,7 +119,8 @@ func (e *Environment) Ensure(ctx context.Context) (Interpreter, error) {
 	if e.Offline {
 		return i, &backend.Unavailable{Sentence: missing.Sentence + ", but --offline forbids fetching"}
 	}
-	question := "triad needs torch and Triton for the rows of Triton and PyTorch. It will make a private Python environment:\n"
+	question := "triad needs torch and Triton for the rows of Triton and PyTorch. It will make a private " +
+		"Python environment:\n"
 	if err := e.provide(ctx, pythonParcel, question, e.pythonWhole); err != nil {
 		return i, err
 	}
@@ -122,8 +132,8 @@ func (e *Environment) pythonWhole(ctx context.Context, dir string) bool {
 	return err == nil && i.misfit(e.GPU) == ""
 }
 
-// NVCC returns the path of the nvcc of requirements-cuda.txt in an environment of its own, and makes that where it is missing and
-// fetch says so.
+// NVCC returns the path of the nvcc of requirements-cuda.txt in an environment of its own, and makes that
+// where it is missing and fetch says so.
 func (e *Environment) NVCC(ctx context.Context, fetch bool) (string, error) {
 	dir, err := e.dir(nvccParcel)
 	if err != nil {
@@ -132,9 +142,11 @@ func (e *Environment) NVCC(ctx context.Context, fetch bool) (string, error) {
 	whole := func(_ context.Context, dir string) bool { return nvccIn(dir) != "" }
 	if !whole(ctx, dir) {
 		if !fetch || e.Offline {
-			return "", &backend.Unavailable{Sentence: "no nvcc in " + dir + "; triad setup --nvcc fetches one"}
+			return "", &backend.Unavailable{Sentence: "no nvcc in " + dir +
+				"; triad setup --nvcc fetches one"}
 		}
-		if err := e.provide(ctx, nvccParcel, "triad will fetch NVIDIA's CUDA compiler into a private environment:\n", whole); err != nil {
+		if err := e.provide(ctx, nvccParcel,
+			"triad will fetch NVIDIA's CUDA compiler into a private environment:\n", whole); err != nil {
 			return "", err
 		}
 	}
@@ -146,15 +158,19 @@ func (e *Environment) NVCCFolder() (string, error) { return e.dir(nvccParcel) }
 
 // nvccIn is the path of the compiler inside an environment, "" where it is not there.
 func nvccIn(dir string) string {
-	found, _ := filepath.Glob(filepath.Join(dir, "lib", "python3*", "site-packages", "nvidia", "cu13", "bin", "nvcc"))
+	found, _ := filepath.Glob(filepath.Join(dir, "lib", "python3*", "site-packages", "nvidia", "cu13",
+		"bin", "nvcc"))
 	if len(found) == 0 {
 		return ""
 	}
 	return found[0]
 }
 
-// provide asks for consent and makes a parcel's environment. What stands in its way is a *backend.Unavailable.
-func (e *Environment) provide(ctx context.Context, p parcel, question string, whole func(context.Context, string) bool) error {
+// provide asks for consent and makes a parcel's environment. What stands in its way is a
+// *backend.Unavailable.
+func (e *Environment) provide(ctx context.Context, p parcel, question string, whole func(context.Context,
+	string) bool,
+) error {
 	python, err := base(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -167,7 +183,8 @@ func (e *Environment) provide(ctx context.Context, p parcel, question string, wh
 		return err
 	}
 	if e.Consent != nil && !e.Consent(question+e.describe(p, dir)) {
-		return &backend.Unavailable{Sentence: "making " + p.name + " was declined; triad setup makes it, --impl cuda does without"}
+		return &backend.Unavailable{Sentence: "making " + p.name +
+			" was declined; triad setup makes it, --impl cuda does without"}
 	}
 	install := func(dir string) error { return e.install(ctx, p, python, dir) }
 	if err := e.make(ctx, p, dir, install, whole); err != nil {
@@ -181,12 +198,13 @@ func (e *Environment) provide(ctx context.Context, p parcel, question string, wh
 
 // describe says what making a parcel costs, where it goes and how it is removed.
 func (e *Environment) describe(p parcel, dir string) string {
-	return fmt.Sprintf("  where     %s\n  download  about %.1f GB, from the package index that pip is configured for\n  disk      about %.1f GB\n"+
+	return fmt.Sprintf("  where     %s\n  download  about %.1f GB, from the package index that pip is "+
+		"configured for\n  disk      about %.1f GB\n"+
 		"  remove    triad setup --remove\n", dir, float64(p.download)/1e9, float64(p.disk)/1e9)
 }
 
-// dir is where a parcel's environment lies, or would: its name carries a hash of the requirements, so another version of triad with
-// other requirements makes another one.
+// dir is where a parcel's environment lies, or would: its name carries a hash of the requirements, so another
+// version of triad with other requirements makes another one.
 func (e *Environment) dir(p parcel) (string, error) {
 	text, err := fs.ReadFile(e.Files, p.requirements)
 	if err != nil {
@@ -196,8 +214,11 @@ func (e *Environment) dir(p parcel) (string, error) {
 	return filepath.Join(e.DataDir, p.prefix+hex.EncodeToString(sum[:6])), nil
 }
 
-// make has a parcel installed in a folder beside its place, under a lock, and renames that into place: what is there is whole.
-func (e *Environment) make(ctx context.Context, p parcel, dir string, install func(dir string) error, whole func(context.Context, string) bool) error {
+// make has a parcel installed in a folder beside its place, under a lock, and renames that into place: what
+// is there is whole.
+func (e *Environment) make(ctx context.Context, p parcel, dir string, install func(dir string) error,
+	whole func(context.Context, string) bool,
+) error {
 	if err := os.MkdirAll(e.DataDir, 0o755); err != nil {
 		return fmt.Errorf("make %s: %w", p.name, err)
 	}
@@ -244,13 +265,15 @@ func (e *Environment) checkSpace(p parcel) error {
 		return fmt.Errorf("ask for the free space of %s: %w", e.DataDir, err)
 	}
 	if free < uint64(p.disk) {
-		return fmt.Errorf("%s needs about %.1f GB in %s, and %.1f GB are free: make room, or set XDG_DATA_HOME to a folder on a larger disk",
+		return fmt.Errorf("%s needs about %.1f GB in %s, and %.1f GB are free: make room, or set "+
+			"XDG_DATA_HOME to a folder on a larger disk",
 			p.name, float64(p.disk)/1e9, e.DataDir, float64(free)/1e9)
 	}
 	return nil
 }
 
-// install makes a virtual environment in dir and installs the pinned, hashed requirements, by uv where it is there.
+// install makes a virtual environment in dir and installs the pinned, hashed requirements, by uv where it is
+// there.
 func (e *Environment) install(ctx context.Context, p parcel, python, dir string) error {
 	scratch, requirements, err := e.writeRequirements(p)
 	if err != nil {
@@ -260,7 +283,11 @@ func (e *Environment) install(ctx context.Context, p parcel, python, dir string)
 	target := filepath.Join(dir, "bin", "python")
 	steps := [][]string{
 		{python, "-I", "-m", "venv", dir},
-		{target, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--require-hashes", "-r", requirements},
+		{
+			target, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
+			"--progress-bar",
+			"off", "--require-hashes", "-r", requirements,
+		},
 	}
 	if uv, err := exec.LookPath("uv"); err == nil {
 		steps = [][]string{
@@ -271,7 +298,8 @@ func (e *Environment) install(ctx context.Context, p parcel, python, dir string)
 	return e.runSteps(ctx, p, steps)
 }
 
-// writeRequirements writes the embedded requirements of a parcel into a scratch folder, which the caller removes.
+// writeRequirements writes the embedded requirements of a parcel into a scratch folder, which the caller
+// removes.
 func (e *Environment) writeRequirements(p parcel) (scratch, requirements string, err error) {
 	text, err := fs.ReadFile(e.Files, p.requirements)
 	if err != nil {
@@ -297,13 +325,14 @@ func runStep(ctx context.Context, p parcel, step []string, log io.Writer) error 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("make %s: %s: %w: %s", p.name, filepath.Base(step[0])+" "+step[1], err, lastLines(tail.String(), 3))
+		return fmt.Errorf("make %s: %s: %w: %s", p.name, filepath.Base(step[0])+" "+step[1], err,
+			lastLines(tail.String(), 3))
 	}
 	return nil
 }
 
-// milestones passes on what a person wants to know of an installation: what is being fetched, where it is large, and that it is
-// being unpacked.
+// milestones passes on what a person wants to know of an installation: what is being fetched, where it is
+// large, and that it is being unpacked.
 type milestones struct {
 	log  io.Writer
 	line []byte
@@ -318,7 +347,8 @@ func (m *milestones) Write(b []byte) (int, error) {
 			continue
 		}
 		text := string(m.line)
-		if found := fetched.FindStringSubmatch(text); found != nil && (strings.HasSuffix(found[2], "GB") || len(found[2]) > len("99.9 MB")) {
+		if found := fetched.FindStringSubmatch(text); found != nil && (strings.HasSuffix(found[2], "GB") ||
+			len(found[2]) > len("99.9 MB")) {
 			fmt.Fprintf(m.log, "triad: fetching %s, %s\n", strings.ReplaceAll(found[1], "_", "-"), found[2])
 		} else if strings.HasPrefix(text, "Installing collected packages") {
 			fmt.Fprintln(m.log, "triad: unpacking")
@@ -401,5 +431,6 @@ func freeBytes(dir string) (uint64, error) {
 
 // lock waits for another process that makes or removes the same environment, and says so.
 func (e *Environment) lock(ctx context.Context, dir string) (unlock func(), err error) {
-	return lockfile.Acquire(ctx, dir+".lock", func() { fmt.Fprintf(e.log(), "triad: another triad is at it, waiting (%s.lock)\n", dir) })
+	return lockfile.Acquire(ctx, dir+".lock",
+		func() { fmt.Fprintf(e.log(), "triad: another triad is at it, waiting (%s.lock)\n", dir) })
 }

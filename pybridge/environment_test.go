@@ -16,8 +16,9 @@ import (
 	"triad/internal/need"
 )
 
-// fakePython plays an interpreter: it answers the probe from the file "versions" beside it, makes environments that are copies of
-// itself, and "installs" by writing that file. FAKE_PIP says how the installation goes wrong.
+// fakePython plays an interpreter: it answers the probe from the file "versions" beside it, makes
+// environments that are copies of itself, and "installs" by writing that file. FAKE_PIP says how the
+// installation goes wrong.
 const fakePython = `#!/bin/sh
 here=$(dirname "$0")
 case "$*" in
@@ -47,7 +48,8 @@ func fakeEnvironment(t *testing.T) (*Environment, *bytes.Buffer) {
 	t.Helper()
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "python3"), fakePython)
-	for _, tool := range []string{"sh", "cat", "cp", "dirname", "mkdir", "sleep"} { // and no uv, whatever is installed here
+	for _, tool := range []string{"sh", "cat", "cp", "dirname", "mkdir", "sleep"} {
+		// and no uv, whatever is installed here
 		if err := os.Symlink(need.Tool(t, tool), filepath.Join(folder, tool)); err != nil {
 			t.Fatal(err)
 		}
@@ -58,8 +60,17 @@ func fakeEnvironment(t *testing.T) (*Environment, *bytes.Buffer) {
 		t.Setenv(name, "")
 	}
 	log := &bytes.Buffer{}
-	return &Environment{Files: fstest.MapFS{"requirements.txt": {Data: []byte("torch==2.11.0\n")}, "requirements-cuda.txt": {Data: []byte("nvcc\n")}},
-		DataDir: filepath.Join(folder, "data"), Log: &lockedWriter{w: log}, Space: func(string) (uint64, error) { return 1 << 40, nil }}, log
+	return &Environment{
+		Files: fstest.MapFS{
+			"requirements.txt":      {Data: []byte("torch==2.11.0\n")},
+			"requirements-cuda.txt": {Data: []byte("nvcc\n")},
+		},
+		DataDir: filepath.Join(folder, "data"), Log: &lockedWriter{w: log}, Space: func(string) (uint64,
+			error,
+		) {
+			return 1 << 40, nil
+		},
+	}, log
 }
 
 // A search that is broken off says so, and nothing about the machine; what is there stays there.
@@ -125,7 +136,10 @@ func TestEnsureMakesOnce(t *testing.T) {
 	if installs(t) != 1 {
 		t.Errorf("installed %d times", installs(t))
 	}
-	for _, want := range []string{"download  about 2.5 GB", "disk      about 4.6 GB", e.DataDir, "setup --remove"} {
+	for _, want := range []string{
+		"download  about 2.5 GB", "disk      about 4.6 GB", e.DataDir,
+		"setup --remove",
+	} {
 		if strings.Count(asked, want) != 1 {
 			t.Errorf("the question lacks %q or repeats it:\n%s", want, asked)
 		}
@@ -181,14 +195,39 @@ func TestEnsureUnavailable(t *testing.T) {
 		setup func(t *testing.T, e *Environment)
 		want  []string
 	}{
-		{"offline", func(_ *testing.T, e *Environment) { e.Offline = true }, []string{"no torch", "--offline forbids fetching"}},
-		{"declined", func(_ *testing.T, e *Environment) { e.Consent = func(string) bool { return false } }, []string{"declined", "--impl cuda"}},
-		{"no space", func(_ *testing.T, e *Environment) { e.Space = func(string) (uint64, error) { return 1e9, nil } },
-			[]string{"needs about 4.6 GB", "1.0 GB are free", "make room"}},
-		{"the disk fills up", func(t *testing.T, _ *Environment) { t.Setenv("FAKE_PIP", "full") }, []string{"No space left on device"}},
-		{"no python", func(t *testing.T, _ *Environment) { t.Setenv("PATH", t.TempDir()) }, []string{"no python3 on the PATH", "install Python"}},
-		{"TRIAD_PYTHON is not there", func(t *testing.T, _ *Environment) { t.Setenv("TRIAD_PYTHON", "/nowhere/python") },
-			[]string{"TRIAD_PYTHON", "/nowhere/python"}},
+		{
+			"offline", func(_ *testing.T, e *Environment) { e.Offline = true },
+			[]string{"no torch", "--offline forbids fetching"},
+		},
+		{
+			"declined", func(_ *testing.T, e *Environment) { e.Consent = func(string) bool { return false } },
+			[]string{"declined", "--impl cuda"},
+		},
+		{
+			"no space", func(_ *testing.T, e *Environment) {
+				e.Space = func(string) (uint64,
+					error,
+				) {
+					return 1e9, nil
+				}
+			},
+			[]string{"needs about 4.6 GB", "1.0 GB are free", "make room"},
+		},
+		{
+			"the disk fills up", func(t *testing.T, _ *Environment) { t.Setenv("FAKE_PIP", "full") },
+			[]string{"No space left on device"},
+		},
+		{
+			"no python", func(t *testing.T, _ *Environment) { t.Setenv("PATH", t.TempDir()) },
+			[]string{"no python3 on the PATH", "install Python"},
+		},
+		{
+			"TRIAD_PYTHON is not there", func(t *testing.T, _ *Environment) {
+				t.Setenv("TRIAD_PYTHON",
+					"/nowhere/python")
+			},
+			[]string{"TRIAD_PYTHON", "/nowhere/python"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, log := fakeEnvironment(t)
@@ -215,7 +254,8 @@ func TestTriadPythonOutside(t *testing.T) {
 	e, _ := fakeEnvironment(t)
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "python"), fakePython)
-	write(t, filepath.Join(folder, "versions"), `{"version": "3.12.1", "torch": "2.4.0", "triton": "3.0.0", "numpy": "2.4.1"}`)
+	write(t, filepath.Join(folder, "versions"),
+		`{"version": "3.12.1", "torch": "2.4.0", "triton": "3.0.0", "numpy": "2.4.1"}`)
 	t.Setenv("TRIAD_PYTHON", filepath.Join(folder, "python"))
 	i, err := e.Ensure(t.Context())
 	if err != nil || !i.Outside || i.Torch != "2.4.0" {
@@ -260,7 +300,10 @@ func TestMisfit(t *testing.T) {
 	if why := newer.misfit(true); why != "" {
 		t.Errorf("NumPy 2.4 beside a GPU: %s", why)
 	}
-	for version, want := range map[string]bool{"2.9": true, "2.10.0": true, "3": true, "2.8.9": false, "": false, "x.y": false, "2.9.0a0+git": true} {
+	for version, want := range map[string]bool{
+		"2.9": true, "2.10.0": true, "3": true, "2.8.9": false,
+		"": false, "x.y": false, "2.9.0a0+git": true,
+	} {
 		if got := atLeast(version, 2, 9); got != want {
 			t.Errorf("atLeast(%q, 2.9) = %v", version, got)
 		}

@@ -4,8 +4,9 @@ The worker and truth.py put this folder on sys.path, so `triton/<op>.py` writes
 
     from implementation import Implementation, tl, triton
 
-where `triton` and `tl` are the real packages if Triton is installed and usable, and otherwise a stand-in whose `jit` returns the function
-unchanged: the file still loads, its torch rows still run, and the worker reports its Triton rows as UNAVAILABLE.
+where `triton` and `tl` are the real packages if Triton is installed and usable, and otherwise a stand-in
+whose `jit` returns the function unchanged: the file still loads, its torch rows still run, and the worker
+reports its Triton rows as UNAVAILABLE.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ from types import SimpleNamespace
 from typing import Any
 
 RECOMPILE_LIMIT = 256
-"""Graphs of one function: dtypes times attributes times layouts times the sizes 0 and 1, which dynamo always specialises on."""
+"""Graphs of one function: dtypes times attributes times layouts times the sizes 0 and 1, which dynamo always
+specialises on."""
 
 FLOATS = ("fp32", "fp16", "bf16")
 
 
 def _import_triton() -> tuple[Any, Any, str]:
-    """Gives triton, triton.language and, where they cannot be had, why. A folder named triton imports as an empty namespace, so the import
-    alone proves nothing."""
+    """Gives triton, triton.language and, where they cannot be had, why. A folder named triton imports as an
+    empty namespace, so the import alone proves nothing."""
     try:
         import triton
         if not hasattr(triton, "jit"):
@@ -41,7 +43,8 @@ def _import_triton() -> tuple[Any, Any, str]:
 
 triton, tl, TRITON_MISSING = _import_triton()
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-"""Kernels run in Triton's interpreter, on a CPU: every program costs about a millisecond and registers are free, so tiles are larger."""
+"""Kernels run in Triton's interpreter, on a CPU: every program costs about a millisecond and registers are
+free, so tiles are larger."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ class Implementation:
     remark: str = ""
 
     def ready(self) -> None:
-        """Imports what its functions import: that takes seconds, and must not meet the allocations that a launch poisons."""
+        """Imports what its functions import: that takes seconds, and must not meet the allocations that a
+        launch poisons."""
         if self.module:
             importlib.import_module(self.module)
 
@@ -96,7 +100,8 @@ class Implementation:
 
     def dtypes_of(self, direction: str) -> tuple[str, ...]:
         """The case dtypes that a pass takes."""
-        return self.backward_dtypes if direction == "backward" and self.backward_dtypes is not None else self.dtypes
+        return (self.backward_dtypes if direction == "backward" and self.backward_dtypes is not None
+                else self.dtypes)
 
     def contract_of(self, direction: str, dtype: str) -> str:
         """The contract that a pass declares for a dtype."""
@@ -124,8 +129,8 @@ def too_old(device: Any, what: str, least: tuple[int, int]) -> str | None:
 
 
 def rounded(x: Any) -> Any:
-    """x, which a kernel under the contract "stored" may store in the dtype of the case before it goes on: a rounding point of a reference. Only the
-    computation of allowances makes something of it."""
+    """x, which a kernel under the contract "stored" may store in the dtype of the case before it goes on: a
+    rounding point of a reference. Only the computation of allowances makes something of it."""
     bounded = sys.modules.get("bounded")
     return bounded.rounded(x) if bounded else x
 
@@ -147,7 +152,8 @@ def ceildiv(a: int, b: int) -> int:
 
 
 def aligned(x: Any) -> Any:
-    """x, dense and from a multiple of 16 bytes on, as kernels want it that copy 16 bytes at once: itself, or a copy."""
+    """x, dense and from a multiple of 16 bytes on, as kernels want it that copy 16 bytes at once: itself, or
+    a copy."""
     x = x.contiguous()
     return x.clone() if x.data_ptr() % 16 else x
 
@@ -162,22 +168,25 @@ def fused_by_liger(direction: str, first: Any, *rest: Any, **attributes: Any) ->
 
 
 ONE_BY_ONE = False
-"""Each gradient comes from a backward of its own, in which its input alone requires one. The worker sets it for a launch that asks for it."""
+"""Each gradient comes from a backward of its own, in which its input alone requires one. The worker sets it
+for a launch that asks for it."""
 
 
-def gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...], **attributes) -> tuple:
-    """Runs function(*inputs, **attributes) and backpropagates upstream, the gradients of its first outputs, through it. Gives the gradients of
-    inputs[i], i in differentiable, contiguous."""
+def gradients(function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...],
+              **attributes) -> tuple:
+    """Runs function(*inputs, **attributes) and backpropagates upstream, the gradients of its first outputs,
+    through it. Gives the gradients of inputs[i], i in differentiable, contiguous."""
     if not ONE_BY_ONE:
         return Graph(function, inputs, upstream, differentiable, attributes).back()
     return tuple(Graph(function, inputs, upstream, (i,), attributes).back()[0] for i in differentiable)
 
 
 class Graph:
-    """What autograd keeps of one call function(*inputs, **attributes), on the way back from the gradients upstream of its first outputs to those of
-    inputs[i], i in differentiable."""
+    """What autograd keeps of one call function(*inputs, **attributes), on the way back from the gradients
+    upstream of its first outputs to those of inputs[i], i in differentiable."""
 
-    def __init__(self, function: Callable[..., Any], inputs: tuple, upstream: tuple, differentiable: tuple[int, ...], attributes: dict[str, Any]):
+    def __init__(self, function: Callable[..., Any], inputs: tuple, upstream: tuple,
+                 differentiable: tuple[int, ...], attributes: dict[str, Any]):
         import torch
         with torch.enable_grad():
             leaves = [t.detach().requires_grad_(i in differentiable) for i, t in enumerate(inputs)]
@@ -191,16 +200,19 @@ class Graph:
         import torch
         if not self.ends:  # nothing depends on the inputs: attention without a key
             return tuple(torch.zeros_like(t, memory_format=torch.contiguous_format) for t in self.wanted)
-        grads = torch.autograd.grad([o for o, _ in self.ends], self.wanted, [g for _, g in self.ends], retain_graph=retain, materialize_grads=True)
+        grads = torch.autograd.grad([o for o, _ in self.ends], self.wanted, [g for _, g in self.ends],
+                                    retain_graph=retain, materialize_grads=True)
         return tuple(g.contiguous() for g in grads)
 
 
 @dataclass(frozen=True)
 class Autograd:
-    """The backward that torch's autograd makes of a function of so many inputs: what a row that recomputes has. It takes those inputs and then the
-    upstream gradients of the function's first outputs, and gives the gradients of the inputs at the positions differentiable.
+    """The backward that torch's autograd makes of a function of so many inputs: what a row that recomputes
+    has. It takes those inputs and then the upstream gradients of the function's first outputs, and gives the
+    gradients of the inputs at the positions differentiable.
 
-    A call runs the function and goes back through it. What is timed is the way back alone, through a graph that was made before.
+    A call runs the function and goes back through it. What is timed is the way back alone, through a graph
+    that was made before.
     """
 
     function: Callable[..., Any]
@@ -208,23 +220,29 @@ class Autograd:
     differentiable: tuple[int, ...]
 
     def __call__(self, *tensors, **attributes) -> tuple:
-        return gradients(self.function, tensors[:self.inputs], tensors[self.inputs:], self.differentiable, **attributes)
+        return gradients(self.function, tensors[:self.inputs], tensors[self.inputs:], self.differentiable,
+                         **attributes)
 
     def graph(self, *tensors, **attributes) -> Graph:
         """Runs the function on the first of the tensors; back() of what it gives is the backward alone."""
-        return Graph(self.function, tensors[:self.inputs], tensors[self.inputs:], self.differentiable, attributes)
+        return Graph(self.function, tensors[:self.inputs], tensors[self.inputs:], self.differentiable,
+                     attributes)
 
 
-def differentiable_row(name: str, function: Callable[..., Any], inputs: int, differentiable: tuple[int, ...], outputs: tuple[str, ...],
+def differentiable_row(name: str, function: Callable[..., Any], inputs: int, differentiable: tuple[int, ...],
+                       outputs: tuple[str, ...],
                        gradients: tuple[str, ...], **more) -> Implementation:
-    """The row of any function that torch's autograd can go through, `SomeFunction.apply` of a torch.autograd.Function among them: the backward is
-    what autograd makes of it. It takes as many inputs, of which those at the positions differentiable have the gradients named."""
-    return Implementation(name, function, Autograd(function, inputs, differentiable), outputs, gradients, recomputes=True, **more)
+    """The row of any function that torch's autograd can go through, `SomeFunction.apply` of a
+    torch.autograd.Function among them: the backward is what autograd makes of it. It takes as many inputs, of
+    which those at the positions differentiable have the gradients named."""
+    return Implementation(name, function, Autograd(function, inputs, differentiable), outputs, gradients,
+                          recomputes=True, **more)
 
 
 SIZES_ALONE = False
-"""What torch.compile makes is for the sizes of the call alone. The worker sets it where a call is timed, or judged in order to be timed: that is how
-torch.compile is used, and a kernel for any sizes may have been chosen for small ones, 40 times slower than it could be."""
+"""What torch.compile makes is for the sizes of the call alone. The worker sets it where a call is timed, or
+judged in order to be timed: that is how torch.compile is used, and a kernel for any sizes may have been
+chosen for small ones, 40 times slower than it could be."""
 
 
 @contextmanager
@@ -239,19 +257,20 @@ def sizes_alone(wanted: bool = True):
 
 
 def compile_for(function: Callable[..., Any]) -> Callable[..., Any]:
-    """torch.compile of function, made at the first call: one dynamic function for all sizes, which Inductor keeps in its cache, and one that is
-    compiled for every size anew (SIZES_ALONE)."""
+    """torch.compile of function, made at the first call: one dynamic function for all sizes, which Inductor
+    keeps in its cache, and one that is compiled for every size anew (SIZES_ALONE)."""
     compiled: dict[bool, Callable[..., Any]] = {}
 
     def call(*tensors, **attributes):
         if SIZES_ALONE not in compiled:
             import torch
             import torch._functorch.config
-            # Past the recompile limit dynamo runs the function eagerly without a word: that would be another implementation's answer.
+            # Past the recompile limit dynamo runs the function eagerly without a word: that would be another
+            # implementation's answer.
             torch._dynamo.config.fail_on_recompile_limit_hit = True
             torch._dynamo.config.recompile_limit = RECOMPILE_LIMIT
-            # Else what is compiled may take the memory of what was saved for its backward, and the graph cannot be gone through again to time it
-            # alone. Both the compiler and every call look at this.
+            # Else what is compiled may take the memory of what was saved for its backward, and the graph
+            # cannot be gone through again to time it alone. Both the compiler and every call look at this.
             torch._functorch.config.donated_buffer = False
             compiled[SIZES_ALONE] = torch.compile(function, fullgraph=True, dynamic=not SIZES_ALONE)
         return compiled[SIZES_ALONE](*tensors, **attributes)

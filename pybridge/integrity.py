@@ -1,6 +1,7 @@
-"""What a call must leave as it found it, because the next call and the report of this one stand on it: functions of torch and of the worker,
-settings of the process, the answers of earlier calls. It finds carelessness and plain tricks and puts back what it can; a program that is set on
-deceiving the process it runs in can deceive this too. No verdict rests on it alone: the driver judges the bytes that come back."""
+"""What a call must leave as it found it, because the next call and the report of this one stand on it:
+functions of torch and of the worker, settings of the process, the answers of earlier calls. It finds
+carelessness and plain tricks and puts back what it can; a program that is set on deceiving the process it
+runs in can deceive this too. No verdict rests on it alone: the driver judges the bytes that come back."""
 
 from __future__ import annotations
 
@@ -15,14 +16,16 @@ from typing import Any
 import torch
 
 HELD_BYTES = 16 << 20
-"""The answers of an earlier call are kept until the next has returned, where they have at most so many bytes: peak memory is reported."""
+"""The answers of an earlier call are kept until the next has returned, where they have at most so many bytes:
+peak memory is reported."""
 
 _PERTURB = -6  # mallopt's M_PERTURB
 _DENORMAL = 5e-324
 
 
 def erase_freed_memory() -> None:
-    """Has glibc overwrite what is freed and what is handed out: memory without contents must not hold an earlier answer. Elsewhere nothing."""
+    """Has glibc overwrite what is freed and what is handed out: memory without contents must not hold an
+    earlier answer. Elsewhere nothing."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_PERTURB, 0x5A)
@@ -31,7 +34,8 @@ def erase_freed_memory() -> None:
 SETTINGS = {
     "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
     "torch's number of threads": (torch.get_num_threads, torch.set_num_threads),
-    "torch's deterministic mode": (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    "torch's deterministic mode": (torch.are_deterministic_algorithms_enabled,
+                                   torch.use_deterministic_algorithms),
     "the flushing of small numbers to zero": (lambda: _DENORMAL * 1.0 == 0.0, torch.set_flush_denormal),
 }
 
@@ -51,13 +55,15 @@ class Watch:
         self.threads = set(sys._current_frames())
 
     def after(self, replaced: list[str]) -> str:
-        """What the call changed or left behind, in one clause; "" where all is as before. replaced names what somebody else saw it change."""
+        """What the call changed or left behind, in one clause; "" where all is as before. replaced names what
+        somebody else saw it change."""
         if os.getpid() != self.pid:
             os._exit(1)  # a child of the call: its parent answers
         changed = replaced + self._functions() + self._settings()
         if changed:
             return f"changed {', '.join(changed[:4])}{f' and {len(changed) - 4} more' if len(changed) > 4 else ''}, which later calls rely on"
-        left = sum(_runs_foreign_code(frame) for ident, frame in sys._current_frames().items() if ident not in self.threads)
+        left = sum(_runs_foreign_code(frame) for ident, frame in sys._current_frames().items()
+                   if ident not in self.threads)
         return f"left {left} thread{'s' if left > 1 else ''} running after it returned" if left else ""
 
     def _functions(self) -> list[str]:
@@ -88,12 +94,14 @@ _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "pl
 
 
 def _by_a_library(function: Any) -> bool:
-    """Says whether a library put a function of its own in the place of one, as torch's compiler does when it is imported."""
+    """Says whether a library put a function of its own in the place of one, as torch's compiler does when it
+    is imported."""
     return isinstance(function, types.FunctionType) and function.__code__.co_filename.startswith(_LIBRARIES)
 
 
 def _runs_foreign_code(frame: types.FrameType | None) -> bool:
-    """Says whether a thread is in code that belongs to no library: pools that torch keeps for itself are none of a call's doing."""
+    """Says whether a thread is in code that belongs to no library: pools that torch keeps for itself are none
+    of a call's doing."""
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(_LIBRARIES) and not name.startswith("<"):
@@ -109,14 +117,16 @@ class Earlier:
         self.answers: list[tuple[str, torch.Tensor, int]] = []
 
     def overwritten(self, now: dict[str, Any]) -> str:
-        """Says in one clause what the call that gave now did to the answers of the one before, and keeps now in their place."""
+        """Says in one clause what the call that gave now did to the answers of the one before, and keeps now
+        in their place."""
         said = ""
         for name, tensor, sum_before in self.answers:
             if any(_share_memory(tensor, other) for other in now.values()):
                 said = said or f"gave its answer in the memory of the {name} that an earlier call gave, whose caller may still need it"
             elif _sum(tensor) != sum_before:
                 said = said or f"overwrote the {name} that an earlier call gave"
-        kept = {n: t for n, t in now.items() if type(t) is torch.Tensor and t.layout is torch.strided and t.device.type in ("cpu", "cuda")}
+        kept = {n: t for n, t in now.items() if type(t) is torch.Tensor and t.layout is torch.strided
+                and t.device.type in ("cpu", "cuda")}
         held = sum(t.untyped_storage().nbytes() for t in kept.values()) <= HELD_BYTES
         self.answers = [(n, t, _sum(t)) for n, t in kept.items()] if held else []
         return said

@@ -1,4 +1,5 @@
-// Package pybridge finds or makes a Python environment with torch and Triton, and starts the Python workers in it.
+// Package pybridge finds or makes a Python environment with torch and Triton, and starts the Python workers
+// in it.
 package pybridge
 
 import (
@@ -20,13 +21,15 @@ import (
 
 // Interpreter is a Python and what is installed in it; a version is "" where the package is missing.
 type Interpreter struct {
-	Path    string `json:"path"`
-	Source  string `json:"source"` // where it was found: "TRIAD_PYTHON", "active environment", "python3", "private environment"
+	Path string `json:"path"`
+	// where it was found: "TRIAD_PYTHON", "active environment", "python3", "private environment"
+	Source  string `json:"source"`
 	Version string `json:"version"`
 	Torch   string `json:"torch"`
 	Triton  string `json:"triton"`
 	NumPy   string `json:"numpy"`
-	Outside bool   `json:"outside"` // named by TRIAD_PYTHON although its versions are outside the tested range
+	// named by TRIAD_PYTHON although its versions are outside the tested range
+	Outside bool `json:"outside"`
 }
 
 // probeScript prints what is installed without importing it: importing torch takes seconds.
@@ -44,8 +47,10 @@ const probeLimit = 20 * time.Second
 
 // probe asks a Python for its versions.
 func probe(ctx context.Context, path, source string) (Interpreter, error) {
-	out, err := subprocess.Run(ctx, subprocess.Command{Path: path, Args: []string{"-I", "-c", probeScript},
-		Deadline: probeLimit})
+	out, err := subprocess.Run(ctx, subprocess.Command{
+		Path: path, Args: []string{"-I", "-c", probeScript},
+		Deadline: probeLimit,
+	})
 	if err != nil {
 		return Interpreter{}, fmt.Errorf("ask %s for its versions: %w", path, err)
 	}
@@ -57,7 +62,8 @@ func probe(ctx context.Context, path, source string) (Interpreter, error) {
 	return i, nil
 }
 
-// misfit says why an interpreter cannot be used, "" where it can. The interpreter mode of Triton 3.6 needs NumPy below 2.4.
+// misfit says why an interpreter cannot be used, "" where it can. The interpreter mode of Triton 3.6 needs
+// NumPy below 2.4.
 func (i Interpreter) misfit(gpu bool) string {
 	switch {
 	case !atLeast(i.Version, 3, 11):
@@ -81,7 +87,8 @@ func orNone(name, version string) string {
 
 var leadingNumber = regexp.MustCompile(`^\d+`)
 
-// atLeast compares the first two numbers of a version such as "2.11.0+cu130". An empty version is below everything.
+// atLeast compares the first two numbers of a version such as "2.11.0+cu130". An empty version is below
+// everything.
 func atLeast(version string, want ...int) bool {
 	parts := strings.SplitN(version, ".", len(want)+1)
 	for k, w := range want {
@@ -124,16 +131,20 @@ func base(ctx context.Context) (string, error) {
 		if err != nil || !atLeast(i.Version, 3, 11) {
 			continue
 		}
-		_, err = subprocess.Run(ctx, subprocess.Command{Path: path, Deadline: probeLimit,
-			Args: []string{"-I", "-c", "import venv, ensurepip"}})
+		_, err = subprocess.Run(ctx, subprocess.Command{
+			Path: path, Deadline: probeLimit,
+			Args: []string{"-I", "-c", "import venv, ensurepip"},
+		})
 		if err == nil {
 			return path, nil
 		}
 	}
 	if len(tried) == 0 {
-		return "", errors.New("no python3 on the PATH: install Python 3.11 or newer with venv (Debian and Ubuntu: apt install python3-venv), or set TRIAD_PYTHON")
+		return "", errors.New("no python3 on the PATH: install Python 3.11 or newer with venv (Debian and " +
+			"Ubuntu: apt install python3-venv), or set TRIAD_PYTHON")
 	}
-	return "", fmt.Errorf("none of %s is a Python 3.11 or newer with venv: install one (Debian and Ubuntu: apt install python3-venv), or set TRIAD_PYTHON",
+	return "", fmt.Errorf("none of %s is a Python 3.11 or newer with venv: install one (Debian and Ubuntu: "+
+		"apt install python3-venv), or set TRIAD_PYTHON",
 		strings.Join(tried, ", "))
 }
 

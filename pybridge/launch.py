@@ -1,4 +1,5 @@
-"""One launch of one implementation: fresh guarded inputs, the call, and a report of everything the driver judges it by."""
+"""One launch of one implementation: fresh guarded inputs, the call, and a report of everything the driver
+judges it by."""
 
 from __future__ import annotations
 
@@ -18,10 +19,12 @@ from wire import Memory
 MESSAGE_CHARACTERS = 2000
 
 
-def launch(implementation: Implementation, source: str, memory: Memory, device: torch.device, run: dict[str, Any], attributes: dict[str, Any],
+def launch(implementation: Implementation, source: str, memory: Memory, device: torch.device,
+           run: dict[str, Any], attributes: dict[str, Any],
            request: dict[str, Any], watch: Watch, earlier: Earlier) -> dict[str, Any]:
-    """Calls an implementation once, as the run and this entry of its launches ask, and gives the LaunchReply. source is the path of the
-    operator file: the place of an exception is looked for in it. earlier holds what the launch before gave."""
+    """Calls an implementation once, as the run and this entry of its launches ask, and gives the LaunchReply.
+    source is the path of the operator file: the place of an exception is looked for in it. earlier holds what
+    the launch before gave."""
     direction = run["pass"]
     function = implementation.function(direction)
     loaded = [tensors.load(memory, ref, device) for ref in run["inputs"]]
@@ -33,9 +36,11 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     watch.before()
     try:
         implementation.ready()
-        why = implementation.accepts(direction, *described(inputs), **attributes) if implementation.accepts else None
+        why = (implementation.accepts(direction, *described(inputs), **attributes) if implementation.accepts
+               else None)
         if why:
-            return {"status": "UNSUPPORTED", "message": str(why)[:MESSAGE_CHARACTERS], "inputs": [tensors.checksum(buffer) for buffer, _ in loaded], "outputs": []}
+            return {"status": "UNSUPPORTED", "message": str(why)[:MESSAGE_CHARACTERS],
+                    "inputs": [tensors.checksum(buffer) for buffer, _ in loaded], "outputs": []}
         # What torch.compile traces must be torch's own functions.
         sizes = implementation_module.sizes_alone(run.get("sizes_alone", False))
         with torch.no_grad(), sizes, contextlib.nullcontext() if implementation.compiled else allocations:
@@ -69,28 +74,34 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
 
 
 def _outputs(names, returned: tuple, refs, memory: Memory, device: torch.device) -> list[dict[str, Any]]:
-    """Reports every output that is asked for. Where there are more values than names, none of them can be told to be what it should be."""
+    """Reports every output that is asked for. Where there are more values than names, none of them can be
+    told to be what it should be."""
     by_name = dict(zip(names, returned))
-    surplus = f"one of {len(returned)} returned values, want {len(names)}" if len(returned) > len(names) else ""
+    surplus = (f"one of {len(returned)} returned values, want {len(names)}" if len(returned) > len(names)
+               else "")
     return [_output(ref, by_name.get(ref["name"]), surplus, memory, device) for ref in refs]
 
 
-def _output(ref: dict[str, Any], value: Any, surplus: str, memory: Memory, device: torch.device) -> dict[str, Any]:
-    """What came back for one output. Its elements are copied out, in row-major order, where dtype and shape are the wanted ones."""
+def _output(ref: dict[str, Any], value: Any, surplus: str, memory: Memory, device: torch.device) -> dict[str,
+    Any]:
+    """What came back for one output. Its elements are copied out, in row-major order, where dtype and shape
+    are the wanted ones."""
     if value is None:
         return {"name": ref["name"], "present": False}
     wrong = surplus or _no_plain_tensor(value, device)
     if wrong:
         return {"name": ref["name"], "present": True, "type": wrong}
     stride = tensors.row_major(value.shape) if value.is_contiguous() else list(value.stride())
-    report = {"name": ref["name"], "present": True, "dtype": tensors.NAMES.get(value.dtype, str(value.dtype)), "shape": list(value.shape), "stride": stride}
+    report = {"name": ref["name"], "present": True, "dtype": tensors.NAMES.get(value.dtype, str(value.dtype)),
+              "shape": list(value.shape), "stride": stride}
     if report["dtype"] == ref["dtype"] and report["shape"] == ref["shape"]:
         report["crc32"] = tensors.store(memory, ref, value)
     return report
 
 
 def _no_plain_tensor(value: Any, device: torch.device) -> str:
-    """What a value is, if it is no plain dense tensor on the device: a subclass could compute later, in the eyes of whoever reads it."""
+    """What a value is, if it is no plain dense tensor on the device: a subclass could compute later, in the
+    eyes of whoever reads it."""
     if type(value) is not torch.Tensor:
         name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
         return f"a {name}, want a torch.Tensor"
@@ -108,7 +119,8 @@ def _outcome(e: BaseException, source: str) -> dict[str, Any]:
     while type(e).__name__ == "InterpreterError" and e.__cause__ is not None:
         e = e.__cause__
     text = str(e).strip()
-    reply: dict[str, Any] = {"status": "CRASH", "message": f"{type(e).__name__}: {text}"[:MESSAGE_CHARACTERS], "fatal": False}
+    reply: dict[str, Any] = {"status": "CRASH", "message": f"{type(e).__name__}: {text}"[:MESSAGE_CHARACTERS],
+                             "fatal": False}
     if isinstance(e, NotImplementedError):  # whoever raises it may have looked at values
         reply["message"] += " (a call that began is no call declined: what an implementation does not take, its accepts says)"
     # torch has no type of its own for a CPU that is out of memory.
@@ -123,7 +135,8 @@ def _outcome(e: BaseException, source: str) -> dict[str, Any]:
 
 
 def computes(device: torch.device) -> bool:
-    """Says whether the device still answers after an exception: an error of Triton's, or of a library's, may have broken the CUDA context."""
+    """Says whether the device still answers after an exception: an error of Triton's, or of a library's, may
+    have broken the CUDA context."""
     if device.type != "cuda":
         return True
     try:
@@ -137,4 +150,5 @@ def _place(e: BaseException, source: str) -> dict[str, Any] | None:
     """The innermost line of the operator file in the traceback, else the innermost line at all."""
     frames = traceback.extract_tb(e.__traceback__)
     ours = [f for f in frames if f.filename == source] or frames
-    return {"kernel": ours[-1].name, "file": ours[-1].filename, "line": ours[-1].lineno or 0} if ours else None
+    return ({"kernel": ours[-1].name, "file": ours[-1].filename, "line": ours[-1].lineno or 0}
+            if ours else None)

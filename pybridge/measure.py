@@ -1,8 +1,9 @@
-"""Timing of an implementation's calls on a GPU, in the same way as the CUDA worker's: sets of inputs that the calls go through in turn, the
-calls captured in a CUDA graph, one event between replays. A call that cannot be captured is timed between events, the host's time included.
+"""Timing of an implementation's calls on a GPU, in the same way as the CUDA worker's: sets of inputs that the
+calls go through in turn, the calls captured in a CUDA graph, one event between replays. A call that cannot be
+captured is timed between events, the host's time included.
 
-A backward is timed alone. Where autograd makes it, the forward of every set runs once before anything is timed, and the timed call goes back through
-the graph that autograd has kept of it."""
+A backward is timed alone. Where autograd makes it, the forward of every set runs once before anything is
+timed, and the timed call goes back through the graph that autograd has kept of it."""
 
 from __future__ import annotations
 
@@ -29,8 +30,10 @@ CACHE_SHARE, SLOWEST_MEMORY, MOST_REPLAY_NS = 1000, 100e9, 5_000_000_000
 POISON_OF_FIRST, POISON_OF_REST = "a", "b"
 
 SAVED_TENSORS, RETAINED_GRAPH, PAIR = "saved tensors", "retained graph", "forward+backward"
-"""What a timed backward starts from; these as in internal/backend/measure.go. PAIR: the forward runs within the call."""
-SHARE_OF_FREE = 0.5  # of the free memory, for the sets of one arm that keep a graph each: other arms need room too
+"""What a timed backward starts from; these as in internal/backend/measure.go. PAIR: the forward runs within
+the call."""
+# of the free memory, for the sets of one arm that keep a graph each: other arms need room too
+SHARE_OF_FREE = 0.5
 
 RULER_BYTES = 256 << 20
 PRODUCT = {"bf16": 8192, "fp8": 8192, "fp32": 4096}
@@ -38,10 +41,12 @@ PRODUCT = {"bf16": 8192, "fp8": 8192, "fp32": 4096}
 
 
 def physics() -> dict[str, Any]:
-    """What torch knows of the device's widths and clocks. The memory's is left to the CUDA worker: torch does not give its width."""
+    """What torch knows of the device's widths and clocks. The memory's is left to the CUDA worker: torch does
+    not give its width."""
     p = torch.cuda.get_device_properties(0)
     clock = getattr(p, "clock_rate", 0) / 1e3
-    return {"l2_bytes": p.L2_cache_size, "multiprocessors": p.multi_processor_count, "bytes_per_second": _memory_rate(p), "clock_mhz": clock,
+    return {"l2_bytes": p.L2_cache_size, "multiprocessors": p.multi_processor_count,
+            "bytes_per_second": _memory_rate(p), "clock_mhz": clock,
             "major": p.major, "minor": p.minor}
 
 
@@ -62,12 +67,14 @@ def rotation(cold: bool, l2: int, given: int, returned: int) -> int:
 
 
 def evened(least: int, l2: int, given: int, returned: int) -> int:
-    """How many sets a cold arm gets whose calls are not slow, so that where in memory they lie decides nothing."""
+    """How many sets a cold arm gets whose calls are not slow, so that where in memory they lie decides
+    nothing."""
     return max(least, min(EVEN_SETS, EVEN_L2 * l2 // max(given + returned, 1)))
 
 
 def sets_of_slow(sets: int, took_ns: int, count: int) -> int:
-    """Limits the sets of a call that takes took_ns, with inputs and outputs of count bytes: backend.SetsOfSlow."""
+    """Limits the sets of a call that takes took_ns, with inputs and outputs of count bytes:
+    backend.SetsOfSlow."""
     if took_ns >= CACHE_SHARE * count / SLOWEST_MEMORY * 1e9:
         return min(sets, 2)
     return min(sets, max(2, MOST_REPLAY_NS // max(took_ns, 1)))
@@ -76,7 +83,8 @@ def sets_of_slow(sets: int, took_ns: int, count: int) -> int:
 class CallArm:
     """An arm that times an implementation."""
 
-    def __init__(self, implementation: Implementation, source: str, memory: Memory, device: torch.device, run: dict[str, Any],
+    def __init__(self, implementation: Implementation, source: str, memory: Memory, device: torch.device,
+                 run: dict[str, Any],
                  attributes: dict[str, Any], cold: bool):
         self.implementation, self.source, self.memory, self.device = implementation, source, memory, device
         self.direction = run["pass"]
@@ -87,12 +95,14 @@ class CallArm:
         self.graphs: list[Graph] = []  # of every set, where the way back through them is what is timed
         first = [t for _, t in self.loaded[0]]
         implementation.ready()
-        why = implementation.accepts(self.direction, *described(first), **attributes) if implementation.accepts else None
+        why = (implementation.accepts(self.direction, *described(first), **attributes)
+               if implementation.accepts else None)
         if why:
             raise Declined(str(why))
         self.l2 = physics()["l2_bytes"]
         self.given = sum(ref["bytes"] for ref in run["inputs"])  # bytes that a call surely reads
-        self.returned = sum(ref["bytes"] for ref in run["launches"][0]["outputs"] if ref["name"] in implementation.gives(self.direction))
+        self.returned = sum(ref["bytes"] for ref in run["launches"][0]["outputs"]
+                            if ref["name"] in implementation.gives(self.direction))
         self.most = MOST_SETS
         self.arm = Arm(1, self._call)
 
@@ -120,13 +130,15 @@ class CallArm:
 
     def _call(self, i: int) -> tuple:
         with implementation.sizes_alone(), torch.no_grad():
-            value = self.graphs[i].back(retain=True) if self.graphs else self.function(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
+            value = (self.graphs[i].back(retain=True) if self.graphs
+                     else self.function(*[tensor for _, tensor in self.loaded[i]], **self.attributes))
         return value if type(value) is tuple else (value,)
 
     # ---- a backward alone
 
     def _begin_backward(self) -> None:
-        """Settles what is timed: the function on its saved tensors, the way back through a retained graph, or the pair where no graph can be."""
+        """Settles what is timed: the function on its saved tensors, the way back through a retained graph, or
+        the pair where no graph can be."""
         self.backward = PAIR if self.implementation.recomputes else SAVED_TENSORS
         if not isinstance(self.function, Autograd):
             if self.backward == PAIR:
@@ -142,14 +154,16 @@ class CallArm:
         if self.implementation.compiled:
             self._remark("compiled with donated_buffer = False, so that the graph can be retained")
         everything = self.given + self.returned + torch.cuda.memory_allocated() - before
-        self.given = sum(buffer.count for buffer, _ in self.loaded[0][self.function.inputs:])  # of the rest nobody knows what is read
+        # of the rest nobody knows what is read
+        self.given = sum(buffer.count for buffer, _ in self.loaded[0][self.function.inputs:])
         self.most = _room(everything)
 
     def _remark(self, sentence: str) -> None:
         self.note = f"{self.note}; {sentence}" if self.note else sentence
 
     def _graph(self, i: int) -> Graph:
-        """Runs the forward of a set, on the arm's stream: autograd goes back on the stream that it came by, and that is what is captured."""
+        """Runs the forward of a set, on the arm's stream: autograd goes back on the stream that it came by,
+        and that is what is captured."""
         self.arm.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.arm.stream), implementation.sizes_alone():
             graph = self.function.graph(*[tensor for _, tensor in self.loaded[i]], **self.attributes)
@@ -157,7 +171,8 @@ class CallArm:
         return graph
 
     def _only_once(self, graph: Graph) -> str:
-        """Why a graph cannot be gone through again and again, "" where it can: a function may free or overwrite what it saved, or give it away."""
+        """Why a graph cannot be gone through again and again, "" where it can: a function may free or
+        overwrite what it saved, or give it away."""
         with torch.cuda.stream(self.arm.stream), implementation.sizes_alone(), torch.no_grad():
             first = graph.back(retain=True)
             try:
@@ -187,7 +202,8 @@ class CallArm:
         return any(buffer.owns(value) for buffer, _ in self.loaded[i])
 
     def finish(self, launches: list[dict[str, Any]]) -> dict[str, Any]:
-        """The outputs of the first and of the last set, what became of their inputs, and which outputs differ between sets."""
+        """The outputs of the first and of the last set, what became of their inputs, and which outputs differ
+        between sets."""
         replies = []
         names = self.implementation.gives(self.direction)
         for i, request in zip((0, self.arm.sets - 1), launches):
@@ -210,21 +226,24 @@ class CallArm:
         self.graphs.clear()
 
     def _differing(self, names) -> list[dict[str, Any]]:
-        """Of every output the first set in which its bits are not those of the first, and which inputs of that set are not the same either."""
+        """Of every output the first set in which its bits are not those of the first, and which inputs of
+        that set are not the same either."""
         found = []
         first = self.arm.kept[0]
         for position, name in enumerate(names):
             for i, values in enumerate(self.arm.kept[1:], 1):
                 n = _unlike(first[position], values[position]) if position < len(values) else 0
                 if n:
-                    inputs = [a.name for (a, _), (b, _) in zip(self.loaded[0], self.loaded[i]) if not torch.equal(a.bytes(), b.bytes())]
+                    inputs = [a.name for (a, _), (b, _) in zip(self.loaded[0], self.loaded[i])
+                              if not torch.equal(a.bytes(), b.bytes())]
                     found.append({"output": name, "set": i, "bytes": n, "inputs": inputs})
                     break
         return found
 
 
 def _room(set_bytes: int) -> int:
-    """How many sets of so many bytes an arm may have beside what a call needs for itself: one is there already."""
+    """How many sets of so many bytes an arm may have beside what a call needs for itself: one is there
+    already."""
     held = torch.cuda.memory_allocated()
     free = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - held
     needed = torch.cuda.max_memory_allocated() - held
@@ -242,7 +261,8 @@ def _again(buffer: tensors.Buffer, tensor: torch.Tensor) -> tuple[tensors.Buffer
 
 
 def _unlike(a: Any, b: Any) -> int:
-    """How many bytes of two outputs differ; of outputs of other shapes or dtypes, one alone not given among them, at least 1."""
+    """How many bytes of two outputs differ; of outputs of other shapes or dtypes, one alone not given among
+    them, at least 1."""
     if a is None or b is None or a.shape != b.shape or a.dtype != b.dtype:
         return int(a is not b)
     if not a.numel():
@@ -251,7 +271,8 @@ def _unlike(a: Any, b: Any) -> int:
 
 
 class RulerArm:
-    """An arm that times what the device does at best: the driver's copy, and products of random matrices by torch."""
+    """An arm that times what the device does at best: the driver's copy, and products of random matrices by
+    torch."""
 
     def __init__(self, name: str, cold: bool):
         self.bytes = self.flops = 0
@@ -351,7 +372,8 @@ class Measurements:
         torch.cuda.reset_peak_memory_stats()
         arm = None
         try:
-            arm = RulerArm(prepare["ruler"], prepare.get("cold", False)) if prepare.get("ruler") else make(prepare)
+            arm = (RulerArm(prepare["ruler"], prepare.get("cold", False)) if prepare.get("ruler")
+                   else make(prepare))
             arm.prepare(prepare["graph_ns"])
             arm.poison()
         except BaseException as e:
@@ -361,9 +383,12 @@ class Measurements:
             return _failed(e, getattr(make, "source", ""))
         self.arms[number] = arm
         inner = arm.arm
-        return {"mode": "graph" if inner.graph is not None else "events", "mode_reason": inner.reason, "sets": inner.sets, "calls": inner.calls,
-                "rotated_bytes": arm.rotated, "estimate_ns": inner.estimate, "peak_bytes": torch.cuda.max_memory_allocated() - before,
-                "bytes": getattr(arm, "bytes", 0), "flops": getattr(arm, "flops", 0), "backward": getattr(arm, "backward", ""),
+        return {"mode": "graph" if inner.graph is not None else "events", "mode_reason": inner.reason,
+                "sets": inner.sets, "calls": inner.calls,
+                "rotated_bytes": arm.rotated, "estimate_ns": inner.estimate,
+                "peak_bytes": torch.cuda.max_memory_allocated() - before,
+                "bytes": getattr(arm, "bytes", 0), "flops": getattr(arm, "flops", 0),
+                "backward": getattr(arm, "backward", ""),
                 "note": getattr(arm, "note", ""), "device": physics()}
 
     def _finish(self, number: int, launches: list[dict[str, Any]]) -> dict[str, Any]:
@@ -382,12 +407,15 @@ def _abandon(arm: CallArm | RulerArm | None) -> None:
 
 
 def _failed(e: BaseException, source: str = "") -> dict[str, Any]:
-    """A reply that ends an arm. It has no place of its own for a line: that of the exception stands behind its words."""
-    outcome = {"status": "UNSUPPORTED", "message": str(e), "fatal": False} if isinstance(e, Declined) else _outcome(e, source)
+    """A reply that ends an arm. It has no place of its own for a line: that of the exception stands behind
+    its words."""
+    outcome = ({"status": "UNSUPPORTED", "message": str(e), "fatal": False} if isinstance(e, Declined)
+               else _outcome(e, source))
     where = outcome.pop("where", None)
     if where and outcome["status"] == "CRASH":
         outcome["message"] += f" ({where['file']}:{where['line']})"
-    outcome["fatal"] = outcome["fatal"] or not computes(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    outcome["fatal"] = (outcome["fatal"]
+                        or not computes(torch.device("cuda" if torch.cuda.is_available() else "cpu")))
     if not outcome["fatal"]:
         torch.cuda.empty_cache()
     return outcome

@@ -6,8 +6,8 @@ import (
 	"triad/internal/worker"
 )
 
-// OwnBackend is the adapter for a Python file of the user's own: folder holds the operator file, <op>.py, that calls it. It runs in a process
-// of its own.
+// OwnBackend is the adapter for a Python file of the user's own: folder holds the operator file, <op>.py,
+// that calls it. It runs in a process of its own.
 func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options) *worker.Adapter {
 	return inFolder(Backend(e, cacheDir, options), folder)
 }

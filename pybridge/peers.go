@@ -15,17 +15,20 @@ import (
 // peersParcel is the folder of the peers: public kernels of other projects, whose rows stand beside ours.
 var peersParcel = parcel{"the peers", "requirements-peers.txt", "peers-", 112_000_000, 350_000_000}
 
-// PeerFamilies begin the names of the peers' rows. What is missing of them is said where they are asked for by name alone: nothing needs them.
+// PeerFamilies begin the names of the peers' rows. What is missing of them is said where they are asked for
+// by name alone: nothing needs them.
 var PeerFamilies = []string{"liger", "quack", "fa4"}
 
-// PeersFolder is where the peers for an interpreter lie, or would. The interpreter itself is not changed: its workers have the folder on their path.
+// PeersFolder is where the peers for an interpreter lie, or would. The interpreter itself is not changed: its
+// workers have the folder on their path.
 func (e *Environment) PeersFolder(i Interpreter) (string, error) {
 	dir, err := e.dir(peersParcel)
 	if err != nil {
 		return "", err
 	}
 	parts := strings.SplitN(i.Version, ".", 3)
-	return dir + "-" + strings.Join(parts[:min(2, len(parts))], "."), nil // compiled wheels fit one minor version
+	// compiled wheels fit one minor version
+	return dir + "-" + strings.Join(parts[:min(2, len(parts))], "."), nil
 }
 
 // HavePeers is the peers' folder for an interpreter, "" where it is not there.
@@ -37,7 +40,8 @@ func (e *Environment) HavePeers(i Interpreter) string {
 	return dir
 }
 
-// Peers makes the peers' folder for an interpreter where it is missing. wheels is a folder of wheels to take them from, "" for the package index.
+// Peers makes the peers' folder for an interpreter where it is missing. wheels is a folder of wheels to take
+// them from, "" for the package index.
 func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (string, error) {
 	dir, err := e.PeersFolder(i)
 	if err != nil {
@@ -51,17 +55,21 @@ func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (
 			return "", err
 		}
 		if found, _ := filepath.Glob(filepath.Join(wheels, "*.whl")); len(found) == 0 {
-			return "", &backend.Unavailable{Sentence: fmt.Sprintf("%s holds no wheels: pip download -r requirements-peers.txt -d %s makes them, on a machine with a network", wheels, wheels)}
+			return "", &backend.Unavailable{Sentence: fmt.Sprintf("%s holds no wheels: pip download -r "+
+				"requirements-peers.txt -d %s makes them, on a machine with a network", wheels, wheels)}
 		}
 	} else if e.Offline {
-		return "", &backend.Unavailable{Sentence: "--offline forbids fetching the peers: --wheels FOLDER takes them from a folder"}
+		return "", &backend.Unavailable{Sentence: "--offline forbids fetching the peers: --wheels FOLDER " +
+			"takes them from a folder"}
 	}
-	question := "triad will install Liger-Kernel, quack-kernels and flash-attn-4, whose rows stand beside its own:\n"
+	question := "triad will install Liger-Kernel, quack-kernels and flash-attn-4, whose rows stand beside " +
+		"its own:\n"
 	if wheels == "" && e.Consent != nil && !e.Consent(question+e.describe(peersParcel, dir)) {
 		return "", &backend.Unavailable{Sentence: "installing the peers was declined; nothing else needs them"}
 	}
 	install := func(dir string) error { return e.installPeers(ctx, i, wheels, dir) }
-	if err := e.make(ctx, peersParcel, dir, install, func(context.Context, string) bool { return true }); err != nil {
+	if err := e.make(ctx, peersParcel, dir, install,
+		func(context.Context, string) bool { return true }); err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
@@ -70,8 +78,8 @@ func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (
 	return dir, nil
 }
 
-// installPeers installs the pinned, hashed wheels into a folder, by uv where it is there, else by the pip of an environment that is made for this.
-// The list is whole: what a wheel asks for beside it is not fetched.
+// installPeers installs the pinned, hashed wheels into a folder, by uv where it is there, else by the pip of
+// an environment that is made for this. The list is whole: what a wheel asks for beside it is not fetched.
 func (e *Environment) installPeers(ctx context.Context, i Interpreter, wheels, dir string) error {
 	scratch, requirements, err := e.writeRequirements(peersParcel)
 	if err != nil {
@@ -85,11 +93,17 @@ func (e *Environment) installPeers(ctx context.Context, i Interpreter, wheels, d
 	venv := filepath.Join(scratch, "venv")
 	steps := [][]string{
 		{i.Path, "-I", "-m", "venv", venv},
-		append([]string{filepath.Join(venv, "bin", "python"), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off",
-			"--only-binary", ":all:"}, options...),
+		append([]string{
+			filepath.Join(venv, "bin", "python"), "-I", "-m", "pip", "install", "--disable-pip-version-check",
+			"--no-input", "--progress-bar", "off",
+			"--only-binary", ":all:",
+		}, options...),
 	}
 	if uv, err := exec.LookPath("uv"); err == nil {
-		steps = [][]string{append([]string{uv, "pip", "install", "--quiet", "--python", i.Path, "--only-binary", ":all:"}, options...)}
+		steps = [][]string{append([]string{
+			uv, "pip", "install", "--quiet", "--python", i.Path,
+			"--only-binary", ":all:",
+		}, options...)}
 	}
 	return e.runSteps(ctx, peersParcel, steps)
 }

@@ -1,4 +1,5 @@
-"""Peers: public kernels of other projects, whose rows stand beside triad's own. `triad setup --peers` installs them; nothing needs them."""
+"""Peers: public kernels of other projects, whose rows stand beside triad's own. `triad setup --peers`
+installs them; nothing needs them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ PEERS = {"liger": "liger-kernel", "quack": "quack-kernels", "fa4": "flash-attn-4
 
 @functools.cache
 def reach() -> None:
-    """Puts the folder that `triad setup --peers` made behind everything else on the path: what the interpreter has itself comes first."""
+    """Puts the folder that `triad setup --peers` made behind everything else on the path: what the
+    interpreter has itself comes first."""
     if folder := os.environ.get("TRIAD_PEERS"):
         site.addsitedir(folder)
 

@@ -13,7 +13,8 @@ import (
 	"triad/internal/backend"
 )
 
-// The peers are installed once, beside the interpreter: nothing but the list, hashes checked; without a network from a folder of wheels.
+// The peers are installed once, beside the interpreter: nothing but the list, hashes checked; without a
+// network from a folder of wheels.
 func TestPeers(t *testing.T) {
 	e, _ := fakeEnvironment(t)
 	e.Files.(fstest.MapFS)["requirements-peers.txt"] = &fstest.MapFile{Data: []byte("liger-kernel==0.8.5\n")}
@@ -33,11 +34,13 @@ func TestPeers(t *testing.T) {
 	}
 	var missing *backend.Unavailable
 	e.Offline = true
-	if _, err := e.Peers(t.Context(), i, ""); !errors.As(err, &missing) || !strings.Contains(err.Error(), "--wheels") {
+	if _, err := e.Peers(t.Context(), i, ""); !errors.As(err, &missing) ||
+		!strings.Contains(err.Error(), "--wheels") {
 		t.Errorf("offline: %v", err)
 	}
 	wheels := t.TempDir()
-	if _, err := e.Peers(t.Context(), i, wheels); !errors.As(err, &missing) || !strings.Contains(err.Error(), "holds no wheels") {
+	if _, err := e.Peers(t.Context(), i, wheels); !errors.As(err, &missing) ||
+		!strings.Contains(err.Error(), "holds no wheels") {
 		t.Errorf("no wheels: %v", err)
 	}
 	write(t, filepath.Join(wheels, "liger_kernel-0.8.5-py3-none-any.whl"), "a wheel")
@@ -46,7 +49,10 @@ func TestPeers(t *testing.T) {
 		t.Fatalf("%q, %v", dir, err)
 	}
 	arguments, err := os.ReadFile(filepath.Join(dir, "arguments"))
-	for _, want := range []string{"--no-deps", "--require-hashes", "--only-binary :all:", "--no-index --find-links " + wheels} {
+	for _, want := range []string{
+		"--no-deps", "--require-hashes", "--only-binary :all:",
+		"--no-index --find-links " + wheels,
+	} {
 		if err != nil || !strings.Contains(string(arguments), want) {
 			t.Errorf("%v: no %q in %q", err, want, arguments)
 		}
@@ -81,9 +87,13 @@ func TestPeersArePinned(t *testing.T) {
 			t.Errorf("%q is not pinned", line)
 		}
 	}
-	for _, compiled := range []string{"apache-tvm-ffi", "torch-c-dlpack-ext", "nvidia-cutlass-dsl-libs-base", "nvidia-cutlass-dsl-libs-cu13"} {
+	for _, compiled := range []string{
+		"apache-tvm-ffi", "torch-c-dlpack-ext", "nvidia-cutlass-dsl-libs-base",
+		"nvidia-cutlass-dsl-libs-cu13",
+	} {
 		if hashes[compiled] < 4 {
-			t.Errorf("%s has %d hashes, want one for each of CPython 3.11 to 3.14", compiled, hashes[compiled])
+			t.Errorf("%s has %d hashes, want one for each of CPython 3.11 to 3.14", compiled,
+				hashes[compiled])
 		}
 	}
 	for _, name := range []string{"liger-kernel", "quack-kernels", "flash-attn-4"} {

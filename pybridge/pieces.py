@@ -1,5 +1,5 @@
-"""Bytes that are copied and added up in pieces, by several threads: both give Python's lock away. One thread takes as long over the crc32 of a large
-tensor as the GPU over a hundred calls with it."""
+"""Bytes that are copied and added up in pieces, by several threads: both give Python's lock away. One thread
+takes as long over the crc32 of a large tensor as the GPU over a hundred calls with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def copy_in(content: torch.Tensor, source: memoryview) -> int:
         return 0
     shared = torch.frombuffer(source, dtype=torch.uint8)
     if content.device.type == "cpu":
-        return _summed(len(source), lambda first, end: (_move(content[first:end], shared[first:end]), _crc32(content[first:end]))[1])
+        return _summed(len(source), lambda first, end: (_move(content[first:end], shared[first:end]),
+                                                        _crc32(content[first:end]))[1])
 
     def piece(first: int, end: int) -> int:
         staged = _move(_stage(end - first), shared[first:end])
@@ -36,7 +37,8 @@ def copy_in(content: torch.Tensor, source: memoryview) -> int:
 
 
 def copy_out(target: memoryview, content: torch.Tensor) -> int:
-    """Copies content, one-dimensional dense uint8 on any device, to host bytes, and gives the crc32 of what is there then."""
+    """Copies content, one-dimensional dense uint8 on any device, to host bytes, and gives the crc32 of what
+    is there then."""
     if not len(target):
         return 0
     shared = torch.frombuffer(target, dtype=torch.uint8)
@@ -63,7 +65,8 @@ def _stage(count: int) -> torch.Tensor:
 
 
 def _move(to: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    """Copies on the host without torch's own threads, of which each of ours would wake as many as there are cores."""
+    """Copies on the host without torch's own threads, of which each of ours would wake as many as there are
+    cores."""
     ctypes.memmove(to.data_ptr(), source.data_ptr(), source.numel())
     return to
 
@@ -89,8 +92,8 @@ def _summed(count: int, piece: Callable[[int, int], int]) -> int:
     return total
 
 
-# A crc32 is a polynomial modulo that of IEEE 802.3: that of two texts joined is the first's times x^(8*length of the second), plus the second's (M. Adler,
-# zlib's crc32_combine).
+# A crc32 is a polynomial modulo that of IEEE 802.3: that of two texts joined is the first's times x^(8*length
+# of the second), plus the second's (M. Adler, zlib's crc32_combine).
 
 def _times(a: int, b: int) -> int:
     """The product of two polynomials."""

@@ -10,7 +10,8 @@ import (
 	"triad/internal/need"
 )
 
-// TestPython runs the Python side's own tests and those of the operators' rows, each file in a process of its own, in the interpreter that triad would use.
+// TestPython runs the Python side's own tests and those of the operators' rows, each file in a process of its
+// own, in the interpreter that triad would use.
 func TestPython(t *testing.T) {
 	e := &Environment{Files: triad.Files, DataDir: need.DataDir(t), Offline: true}
 	i, err := e.Find(t.Context())
@@ -41,7 +42,8 @@ func TestPython(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), i.Path, "-m", "unittest", "-v", filepath.Base(file))
 			cmd.Dir = filepath.Dir(file)
-			cmd.Env = append(os.Environ(), "PYTHONPATH="+tests, "TRIAD_DEVICE=cpu", "TORCHINDUCTOR_VEC_ISA_OK=0", "PYTHONDONTWRITEBYTECODE=1",
+			cmd.Env = append(os.Environ(), "PYTHONPATH="+tests, "TRIAD_DEVICE=cpu",
+				"TORCHINDUCTOR_VEC_ISA_OK=0", "PYTHONDONTWRITEBYTECODE=1",
 				"TORCHINDUCTOR_CACHE_DIR="+filepath.Join(cache, "triad", "inductor"))
 			out, err := cmd.CombinedOutput()
 			if err != nil {

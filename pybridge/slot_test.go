@@ -8,8 +8,8 @@ import (
 	"triad/internal/worker"
 )
 
-// On a GPU torch.compile has a process of its own, which its compiling blocks; on a CPU that would cost more than it gains.
-// On a GPU Inductor compiles in our processes, which are many already.
+// On a GPU torch.compile has a process of its own, which its compiling blocks; on a CPU that would cost more
+// than it gains. On a GPU Inductor compiles in our processes, which are many already.
 func TestInductorStartsNoProcesses(t *testing.T) {
 	for _, gpu := range []bool{true, false} {
 		e := &Environment{GPU: gpu, Files: fstest.MapFS{"pybridge/worker.py": {}, "triton/op.py": {}}}
@@ -28,8 +28,13 @@ func TestSlots(t *testing.T) {
 		gpu                    bool
 		implementation, expect string
 	}{
-		{true, "torch/compile", "torch/compile"}, {true, "torch/compile_static", "torch/compile"}, {true, "torch/eager", "torch"}, {true, "triton/row", "triton"},
-		{true, "", "torch"}, {false, "torch/compile", "torch"}, {false, "triton/row", "triton"},
+		{true, "torch/compile", "torch/compile"},
+		{true, "torch/compile_static", "torch/compile"},
+		{true, "torch/eager", "torch"},
+		{true, "triton/row", "triton"},
+		{true, "", "torch"},
+		{false, "torch/compile", "torch"},
+		{false, "triton/row", "triton"},
 	} {
 		a := Backend(&Environment{GPU: c.gpu}, t.TempDir(), worker.Options{})
 		if got := a.Slot(c.implementation); got != c.expect {

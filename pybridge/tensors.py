@@ -1,4 +1,5 @@
-"""Tensors of a run: buffers between guard bands, poisoned allocations, and the way into and out of the shared memory."""
+"""Tensors of a run: buffers between guard bands, poisoned allocations, and the way into and out of the shared
+memory."""
 
 from __future__ import annotations
 
@@ -14,14 +15,18 @@ GUARD = 4096
 """Bytes of canary on each side of a buffer; a multiple of every alignment that a kernel may ask for."""
 
 DTYPES = {
-    "fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
-    "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8, "uint8": torch.uint8, "bool": torch.bool,
+    "fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
+    "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8,
+    "uint8": torch.uint8, "bool": torch.bool,
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
-# The element that fills a buffer under poison a and b, as (bytes, bits): a NaN with a payload, or a byte in integers.
+# The element that fills a buffer under poison a and b, as (bytes, bits): a NaN with a payload, or a byte in
+# integers.
 _POISON = {
-    "fp64": (8, 0x7FF5A5A5A5A5A5A5, 0xFFFBDBDBDBDBDBDB), "fp32": (4, 0x7FA5A5A5, 0xFFDBDBDB), "fp16": (2, 0x7DA5, 0xFEDB),
+    "fp64": (8, 0x7FF5A5A5A5A5A5A5, 0xFFFBDBDBDBDBDBDB), "fp32": (4, 0x7FA5A5A5, 0xFFDBDBDB),
+    "fp16": (2, 0x7DA5, 0xFEDB),
     "bf16": (2, 0x7FA5, 0xFFDB), "e4m3": (1, 0x7F, 0xFF), "e5m2": (1, 0x7D, 0xFE),
 }
 _SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -72,12 +77,14 @@ def checksum(buffer: Buffer) -> int:
 
 
 def load(memory: Memory, ref: dict[str, Any], device: torch.device) -> tuple[Buffer, torch.Tensor]:
-    """Copies the storage of a reference into a guarded buffer and gives the tensor in it, with the strides that the reference asks for."""
+    """Copies the storage of a reference into a guarded buffer and gives the tensor in it, with the strides
+    that the reference asks for."""
     dtype, count, start = DTYPES[ref["dtype"]], ref["bytes"], ref.get("start", 0)
     shape, stride = ref["shape"], ref["stride"]
     reach = start + sum((n - 1) * s for n, s in zip(shape, stride)) + 1 if all(shape) else 0
     if min(stride, default=0) < 0 or start < 0 or reach * dtype.itemsize > count:
-        raise WireError(f"tensor {ref['name']}: shape {shape} with strides {stride} from {start} does not fit into {count} bytes")
+        raise WireError(f"tensor {ref['name']}: shape {shape} with strides {stride} from {start} does not "
+                        f"fit into {count} bytes")
     view = memory.view(ref)
     buffer = Buffer(ref["name"], count, device)
     found = pieces.copy_in(buffer.bytes(), view)
@@ -87,10 +94,12 @@ def load(memory: Memory, ref: dict[str, Any], device: torch.device) -> tuple[Buf
 
 
 def store(memory: Memory, ref: dict[str, Any], tensor: torch.Tensor) -> int:
-    """Copies a contiguous tensor into the storage of a reference of its size, and gives that storage's crc32."""
+    """Copies a contiguous tensor into the storage of a reference of its size, and gives that storage's
+    crc32."""
     view = memory.view(ref)
     if tensor.nbytes != len(view):
-        raise WireError(f"output {ref['name']}: {len(view)} bytes of shared memory for a tensor of {tensor.nbytes}")
+        raise WireError(f"output {ref['name']}: {len(view)} bytes of shared memory for a tensor of "
+                        f"{tensor.nbytes}")
     return pieces.copy_out(view, tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)) if len(view) else 0
 
 
@@ -104,11 +113,12 @@ def row_major(shape) -> list[int]:
 
 
 class PoisonedAllocations:
-    """While it is entered, what Python code takes from torch.empty and its kin is filled with a poison and lies between guard bands, so
-    that an element which a kernel never writes shows, and so does a write beside the tensor. Memory that torch allocates within its own
-    operators is left alone: they write all of it."""
+    """While it is entered, what Python code takes from torch.empty and its kin is filled with a poison and
+    lies between guard bands, so that an element which a kernel never writes shows, and so does a write beside
+    the tensor. Memory that torch allocates within its own operators is left alone: they write all of it."""
 
-    PATCHED = ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"), (torch.Tensor, "new_empty"), (torch.Tensor, "new_empty_strided"))
+    PATCHED = ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"), (torch.Tensor, "new_empty"),
+               (torch.Tensor, "new_empty_strided"))
 
     def __init__(self, which: str):
         self.which = which
@@ -131,7 +141,8 @@ class PoisonedAllocations:
     def _poisoning(self, original):
         def allocate(*args, **kwargs):
             plain = original(*args, **kwargs)
-            usable = type(plain) is torch.Tensor and plain.layout is torch.strided and plain.device.type in ("cpu", "cuda") and plain.dtype in NAMES
+            usable = (type(plain) is torch.Tensor and plain.layout is torch.strided
+                      and plain.device.type in ("cpu", "cuda") and plain.dtype in NAMES)
             if not usable or plain.requires_grad or plain.numel() == 0:
                 return plain
             buffer = Buffer("", plain.untyped_storage().nbytes(), plain.device)

@@ -1,9 +1,10 @@
-"""The second truth: runs the `reference` of operator files in fp64, for the driver to compare its own truth with.
+"""The second truth: runs the `reference` of operator files in fp64, for the driver to compare its own truth
+with.
 
     python -u -X faulthandler pybridge/truth.py --operators DIR
 
-The wire is the worker's. Inputs come in the dtypes a kernel gets; every floating one is widened to fp64, exactly, before anything is computed, and
-outputs are fp64. It registers for each operator
+The wire is the worker's. Inputs come in the dtypes a kernel gets; every floating one is widened to fp64,
+exactly, before anything is computed, and outputs are fp64. It registers for each operator
 
     truth/saved      forward: reference; backward: reference_backward, the formula on the saved tensors it is given
     truth/chained    backward: autograd of the fp64 forward, from the operator's inputs and the upstream gradients
@@ -14,7 +15,8 @@ and, for operators of a user's own, whose allowances nobody has written down,
 
     truth/composed   reference or reference_backward, or autograd of reference, with the allowance of every element (allowance.py)
 
-Nothing of a candidate runs here: Triton is kept out of the process, and of an operator file only these two functions are called.
+Nothing of a candidate runs here: Triton is kept out of the process, and of an operator file only these two
+functions are called.
 """
 
 from __future__ import annotations
@@ -76,7 +78,8 @@ COMPOSED = tuple(f"{i}{part}" for i in range(16) for part in ("", ".allowance", 
 
 
 def _composed(module: ModuleType) -> Any:
-    """The implementation truth/composed of an operator file. Beside the operator's own attributes its functions get what the driver asks for."""
+    """The implementation truth/composed of an operator file. Beside the operator's own attributes its
+    functions get what the driver asks for."""
     import allowance
     from implementation import Implementation
     from tensors import DTYPES
@@ -84,17 +87,20 @@ def _composed(module: ModuleType) -> Any:
     def numbers(text: str) -> tuple[int, ...]:
         return tuple(int(n) for n in text.split(",") if n)
 
-    def compute(*tensors, _contract: str, _dtype: str, _equal_terms: bool, _outputs: int, _inputs: int = 0, _upstream: str = "", _differentiable: str = "", _plan: str = "", **attributes):
+    def compute(*tensors, _contract: str, _dtype: str, _equal_terms: bool, _outputs: int, _inputs: int = 0,
+                _upstream: str = "", _differentiable: str = "", _plan: str = "", **attributes):
         function, upstream = module.reference, None
         if _plan:
-            found = allowance.chained(module.reference, module.reference_backward, _plan, tensors, _inputs, attributes, _contract, DTYPES[_dtype], _equal_terms, _outputs)
+            found = allowance.chained(module.reference, module.reference_backward, _plan, tensors, _inputs,
+                                      attributes, _contract, DTYPES[_dtype], _equal_terms, _outputs)
             return _parts(found)
         if _inputs:
             upstream = dict(zip(numbers(_upstream), tensors[_inputs:]))
             tensors = tensors[:_inputs]
         elif _differentiable == "formula":
             function = module.reference_backward
-        found = allowance.compute(function, tensors, attributes, _contract, DTYPES[_dtype], _equal_terms, _outputs, upstream,
+        found = allowance.compute(function, tensors, attributes, _contract, DTYPES[_dtype], _equal_terms,
+                                  _outputs, upstream,
                                   numbers(_differentiable) if upstream is not None else ())
         return _parts(found)
 
@@ -113,34 +119,43 @@ def _truths(module: ModuleType) -> list:
         return [_composed(module)]
     outputs = max((i.outputs for i in module.IMPLEMENTATIONS), key=len)
     grads = max((i.gradients for i in module.IMPLEMENTATIONS), key=len)
-    taken = [p for p in inspect.signature(module.reference).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    taken = [p for p in inspect.signature(module.reference).parameters.values()
+             if p.kind is not p.KEYWORD_ONLY]
     dtypes = module.IMPLEMENTATIONS[0].dtypes
 
     def chained(*tensors, **attributes):
-        return gradients(module.reference, tensors[:len(taken)], tensors[len(taken):], module.DIFFERENTIABLE, **attributes)
+        return gradients(module.reference, tensors[:len(taken)], tensors[len(taken):], module.DIFFERENTIABLE,
+                         **attributes)
 
     saved = getattr(module, "reference_backward", None)
     def chained_rounding(*tensors, **attributes):
-        return _rounding(module.reference, tensors[:len(taken)], len(outputs), attributes, tensors[len(taken):], module.DIFFERENTIABLE)
+        return _rounding(module.reference, tensors[:len(taken)], len(outputs), attributes,
+                         tensors[len(taken):], module.DIFFERENTIABLE)
 
     def saved_rounding(function, count):
         return lambda *tensors, **attributes: _rounding(function, tensors, count, attributes)
 
     names = (outputs, grads, "fp64", dtypes)
-    rows = [Implementation("truth/saved", _in_fp64(module.reference), _in_fp64(saved) if saved else None, *names),
-            Implementation("truth/saved_rounding", saved_rounding(module.reference, len(outputs)), saved_rounding(saved, len(grads)) if saved else None, *names)]
+    rows = [Implementation("truth/saved", _in_fp64(module.reference), _in_fp64(saved) if saved
+                           else None, *names),
+            Implementation("truth/saved_rounding", saved_rounding(module.reference, len(outputs)),
+                           saved_rounding(saved, len(grads)) if saved else None, *names)]
     if hasattr(module, "DIFFERENTIABLE"):
         rows += [Implementation("truth/chained", None, _in_fp64(chained), *names, recomputes=True),
                  Implementation("truth/chained_rounding", None, chained_rounding, *names, recomputes=True)]
     return [*rows, _composed(module)]
 
 
-def _rounding(function, tensors: tuple, count: int, attributes: dict[str, Any], upstream: tuple = (), differentiable: tuple[int, ...] = ()) -> tuple:
-    """Of every element of function's count outputs, or of its gradients where there is an upstream, how far fp64 may round it."""
+def _rounding(function, tensors: tuple, count: int, attributes: dict[str, Any], upstream: tuple = (),
+              differentiable: tuple[int, ...] = ()) -> tuple:
+    """Of every element of function's count outputs, or of its gradients where there is an upstream, how far
+    fp64 may round it."""
     import torch
+
     import allowance
     given = dict(enumerate(upstream)) if upstream else None
-    found = allowance.compute(function, tensors, attributes, "fp64", torch.float64, False, count, given, differentiable)
+    found = allowance.compute(function, tensors, attributes, "fp64", torch.float64, False, count, given,
+                              differentiable)
     return tuple(x.t.contiguous() for x in found)
 
 

@@ -1,4 +1,5 @@
-"""The worker's end of the wire: JSON lines on a socket, tensors in shared memory. internal/backend/wire.go is the other end and the law.
+"""The worker's end of the wire: JSON lines on a socket, tensors in shared memory. internal/backend/wire.go is
+the other end and the law.
 
 Needs nothing but the standard library, so that a worker can say over it that torch is missing.
 """
@@ -54,7 +55,8 @@ class Channel:
         want = 1
         while line := self._lines.readline(MAX_LINE + 1):
             if len(line) > MAX_LINE or not line.endswith(b"\n"):
-                raise WireError(f"read request {want}: {len(line)} bytes without an end of line, want at most {MAX_LINE}")
+                raise WireError(f"read request {want}: {len(line)} bytes without an end of line, want at "
+                                f"most {MAX_LINE}")
             try:
                 request = json.loads(line)
             except ValueError as e:
@@ -65,7 +67,8 @@ class Channel:
             want += 1
 
     def waiting(self) -> bool:
-        """Says whether a request, or the end of the socket, is there to be read. The driver sends none before it has the reply to the last."""
+        """Says whether a request, or the end of the socket, is there to be read. The driver sends none before
+        it has the reply to the last."""
         return bool(select.select([self._socket], [], [], 0)[0])
 
     def reply(self, id: int, result: dict[str, Any] | None = None, error: str = "") -> None:
@@ -91,7 +94,8 @@ class Memory:
         """The storage of a tensor reference."""
         offset, count = ref["offset"], ref["bytes"]
         if not (0 <= offset and 0 <= count and offset + count <= self.size):
-            raise WireError(f"tensor {ref['name']}: bytes {offset} to {offset + count} of {self.size} of shared memory")
+            raise WireError(f"tensor {ref['name']}: bytes {offset} to {offset + count} of {self.size} of "
+                            "shared memory")
         return memoryview(self.map)[offset:offset + count] if count else memoryview(bytearray())
 
     def checksum(self, ref: dict[str, Any]) -> int:
@@ -102,14 +106,17 @@ class Memory:
 def attributes(refs: list[dict[str, Any]] | None) -> dict[str, Any]:
     """The attributes of a request as Python values by name."""
     read: dict[str, Callable[[dict[str, Any]], Any]] = {
-        "bool": lambda a: bool(a["number"]), "int": lambda a: int(a["number"]), "float": lambda a: float(a["number"]), "enum": lambda a: a["text"],
+        "bool": lambda a: bool(a["number"]), "int": lambda a: int(a["number"]),
+        "float": lambda a: float(a["number"]), "enum": lambda a: a["text"],
     }
     return {a["name"]: read[a["type"]](a) for a in refs or []}
 
 
-def serve(channel: Channel, answer: Callable[[dict[str, Any]], dict[str, Any]], idle: Callable[[dict[str, Any], Callable[[], bool]], None]) -> None:
-    """Answers requests until `bye`, the end of the socket, or a result that is fatal. An exception in answer is the harness failing. idle is called
-    after each answer, with the request and a function that says whether another one waits."""
+def serve(channel: Channel, answer: Callable[[dict[str, Any]], dict[str, Any]],
+          idle: Callable[[dict[str, Any], Callable[[], bool]], None]) -> None:
+    """Answers requests until `bye`, the end of the socket, or a result that is fatal. An exception in answer
+    is the harness failing. idle is called after each answer, with the request and a function that says
+    whether another one waits."""
     for request in channel.requests():
         if request["do"] == "bye":
             channel.reply(request["id"], {})

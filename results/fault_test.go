@@ -21,7 +21,8 @@ import (
 	"triad/internal/record"
 )
 
-// writeRole records run after run, of cases from a number on, and says the ID of each after it was acknowledged.
+// writeRole records run after run, of cases from a number on, and says the ID of each after it was
+// acknowledged.
 func writeRole(arguments []string) error {
 	first, err := strconv.Atoi(arguments[1])
 	if err != nil {
@@ -52,13 +53,16 @@ func writeRole(arguments []string) error {
 	return s.Close()
 }
 
-// A writer is killed at random instants, again and again, on one database. Whatever it said was stored is there, whole.
+// A writer is killed at random instants, again and again, on one database. Whatever it said was stored is
+// there, whole.
 func TestKillsLoseNothingThatWasAcknowledged(t *testing.T) {
 	const kills = 200
 	path := filepath.Join(t.TempDir(), "r.db")
 	acknowledged := map[string]bool{}
 	random := rand.New(rand.NewPCG(1, 2))
-	startup := 0 // milliseconds more, as long as writers are killed before they said anything: how long they take to start is the machine's
+	// milliseconds more, as long as writers are killed before they said anything: how long they take to start
+	// is the machine's
+	startup := 0
 	for round := range kills {
 		cmd := process("write", path, strconv.Itoa(round*100_000), "100000")
 		var out bytes.Buffer
@@ -87,12 +91,14 @@ func TestKillsLoseNothingThatWasAcknowledged(t *testing.T) {
 		}
 	}
 	if len(acknowledged) < kills/4 {
-		t.Errorf("only %d results were acknowledged in %d rounds: the writers were killed too early to prove anything", len(acknowledged), kills)
+		t.Errorf("only %d results were acknowledged in %d rounds: the writers were killed too early to "+
+			"prove anything", len(acknowledged), kills)
 	}
 	t.Logf("%d kills, %d acknowledged results", kills, len(acknowledged))
 }
 
-// verify opens the database, lets it be checked in full, and looks for every acknowledged result with its verdicts.
+// verify opens the database, lets it be checked in full, and looks for every acknowledged result with its
+// verdicts.
 func verify(t *testing.T, path string, acknowledged map[string]bool) {
 	t.Helper()
 	s, err := Open(ctx, path, Options{})
@@ -107,7 +113,8 @@ func verify(t *testing.T, path string, acknowledged map[string]bool) {
 	if err := s.reader.QueryRow("PRAGMA integrity_check").Scan(&said); err != nil || said != "ok" {
 		t.Fatalf("integrity: %s, %v", said, err)
 	}
-	rows, err := s.reader.Query("SELECT run_ulid FROM run r WHERE status = 'FAIL' AND (SELECT count(*) FROM verdict v WHERE v.run_id = r.run_id) = 2")
+	rows, err := s.reader.Query("SELECT run_ulid FROM run r WHERE status = 'FAIL' AND (SELECT count(*) " +
+		"FROM verdict v WHERE v.run_id = r.run_id) = 2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +137,8 @@ func verify(t *testing.T, path string, acknowledged map[string]bool) {
 	}
 }
 
-// resumeRole goes on with a plan of as many items as its argument says, or starts it, and ends when nothing is missing.
+// resumeRole goes on with a plan of as many items as its argument says, or starts it, and ends when nothing
+// is missing.
 func resumeRole(arguments []string) error {
 	n, err := strconv.Atoi(arguments[1])
 	if err != nil {
@@ -165,7 +173,8 @@ func resumeRole(arguments []string) error {
 	return x.Finish(ctx, true, 0)
 }
 
-// A plan whose driver is killed again and again ends as one that was never cut: each entry once, in one session.
+// A plan whose driver is killed again and again ends as one that was never cut: each entry once, in one
+// session.
 func TestAPlanThatIsCutOftenIsCompletedOnce(t *testing.T) {
 	const items = 150
 	path := filepath.Join(t.TempDir(), "r.db")
@@ -178,7 +187,8 @@ func TestAPlanThatIsCutOftenIsCompletedOnce(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		patience := 20 + random.IntN(60) + cuts // longer each time, so that it comes to its end on any machine
+		// longer each time, so that it comes to its end on any machine
+		patience := 20 + random.IntN(60) + cuts
 		killer := time.AfterFunc(time.Duration(patience)*time.Millisecond, func() { cmd.Process.Kill() })
 		err := cmd.Wait()
 		killer.Stop()
@@ -193,10 +203,13 @@ func TestAPlanThatIsCutOftenIsCompletedOnce(t *testing.T) {
 	if n := count(t, s, "SELECT count(*) FROM session"); n != 1 {
 		t.Errorf("%d sessions, want 1", n)
 	}
-	if a, b := count(t, s, "SELECT count(*) FROM run WHERE status = 'FAIL'"), count(t, s, "SELECT count(DISTINCT case_id) FROM run WHERE status = 'FAIL'"); a != items || b != items {
+	if a, b := count(t, s, "SELECT count(*) FROM run WHERE status = 'FAIL'"),
+		count(t, s, "SELECT count(DISTINCT case_id) FROM run WHERE status = 'FAIL'"); a != items ||
+		b != items {
 		t.Errorf("%d results of %d cases, want %d of each", a, b, items)
 	}
-	t.Logf("%d cuts, %d runs were interrupted", cuts, count(t, s, "SELECT count(*) FROM run WHERE status = 'INTERRUPTED'"))
+	t.Logf("%d cuts, %d runs were interrupted", cuts,
+		count(t, s, "SELECT count(*) FROM run WHERE status = 'INTERRUPTED'"))
 	if cuts == 0 {
 		t.Error("the plan was never cut")
 	}
@@ -222,7 +235,8 @@ func TestWritersSideBySide(t *testing.T) {
 	}
 }
 
-// fillRole writes until the file may not grow any more, and says what error that gave and how many results were acknowledged.
+// fillRole writes until the file may not grow any more, and says what error that gave and how many results
+// were acknowledged.
 func fillRole(arguments []string) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	limit := syscall.Rlimit{Cur: 400 << 10, Max: 400 << 10}
@@ -256,7 +270,8 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	}
 	var stored int
 	var said bool
-	if _, err := fmt.Sscan(string(out), &stored, &said); err != nil || !said || stored == 0 || !strings.Contains(string(out), "--db") {
+	if _, err := fmt.Sscan(string(out), &stored, &said); err != nil || !said || stored == 0 ||
+		!strings.Contains(string(out), "--db") {
 		t.Fatalf("want results, then a full disk that says so: %s (%v)", out, err)
 	}
 	s := openTest(t, path, Options{})
@@ -313,7 +328,8 @@ func TestALockThatIsHeldIsWaitedForAndSaid(t *testing.T) {
 	openTest(t, path, Options{})
 }
 
-// readOnlyRole opens a database in a folder that it may not write to, as another user where this one may write everywhere.
+// readOnlyRole opens a database in a folder that it may not write to, as another user where this one may
+// write everywhere.
 func readOnlyRole(arguments []string) error {
 	if os.Geteuid() == 0 {
 		if err := syscall.Setuid(65534); err != nil {
@@ -366,7 +382,8 @@ func TestAFolderThatCannotBeWrittenTo(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if !strings.HasPrefix(string(out), "3 3 true") {
-		t.Errorf("want the 3 results listed and counted, and a refusal to write that says what to do: %s", out)
+		t.Errorf("want the 3 results listed and counted, and a refusal to write that says what to do: %s",
+			out)
 	}
 }
 
@@ -381,15 +398,16 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// A damaged file is either refused, and then left as it is, or (where the damage lies in bytes that mean nothing, or is a value like any
-// other) opened and read without a panic.
+// A damaged file is either refused, and then left as it is, or (where the damage lies in bytes that mean
+// nothing, or is a value like any other) opened and read without a panic.
 func TestDamagedFilesAreRefusedAndLeftAlone(t *testing.T) {
 	whole, err := os.ReadFile(databaseFor(t, 20))
 	if err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(3, 4))
-	damages := map[string][]byte{"text": []byte("this is no database, but a file with some text in it that is long enough to be one\n"), "zeros": make([]byte, 8192)}
+	damages := map[string][]byte{"text": []byte("this is no database, but a file with some text in it that " +
+		"is long enough to be one\n"), "zeros": make([]byte, 8192)}
 	for at := 4096; at < len(whole); at += 4096 {
 		damages[fmt.Sprintf("cut at %d", at)] = whole[:at]
 	}

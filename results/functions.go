@@ -8,11 +8,13 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// registerFunctions gives a connection the functions that questions about measurements need and that SQLite is built without: they come
-// with the connection, not with a build tag. NULL and what is no number give NULL, and so does a NaN, as SQLite's own functions do.
+// registerFunctions gives a connection the functions that questions about measurements need and that SQLite
+// is built without: they come with the connection, not with a build tag. NULL and what is no number give
+// NULL, and so does a NaN, as SQLite's own functions do.
 func registerFunctions(conn *sqlite3.SQLiteConn) error {
 	one := map[string]func(float64) float64{
-		"sqrt": math.Sqrt, "cbrt": math.Cbrt, "exp": math.Exp, "ln": math.Log, "log10": math.Log10, "log2": math.Log2, "floor": math.Floor,
+		"sqrt": math.Sqrt, "cbrt": math.Cbrt, "exp": math.Exp, "ln": math.Log, "log10": math.Log10,
+		"log2": math.Log2, "floor": math.Floor,
 		"ceil": math.Ceil, "ceiling": math.Ceil, "trunc": math.Trunc,
 	}
 	for name, f := range one {
@@ -32,7 +34,8 @@ func registerFunctions(conn *sqlite3.SQLiteConn) error {
 		case 1:
 			return apply1(math.Log10, args[0]), nil
 		case 2:
-			return apply2(func(b, x float64) float64 { return math.Log(x) / math.Log(b) }, args[0], args[1]), nil
+			return apply2(func(b, x float64) float64 { return math.Log(x) / math.Log(b) }, args[0], args[1]),
+				nil
 		}
 		return nil, errors.New("log takes one number, or a base and a number")
 	}
@@ -90,10 +93,12 @@ func orNaN(v float64) any {
 	return v
 }
 
-// mostSamples bounds what all aggregates of a connection keep at a time, because SQLite's heap limit does not see this memory: 8 MB.
+// mostSamples bounds what all aggregates of a connection keep at a time, because SQLite's heap limit does not
+// see this memory: 8 MB.
 const mostSamples = 1 << 20
 
-var errTooManySamples = errors.New("more than 1048576 numbers in aggregates at a time: filter, or group further")
+var errTooManySamples = errors.New("more than 1048576 numbers in aggregates at a time: filter, or group " +
+	"further")
 
 // sampleOne gathers numbers and finishes them to one.
 type sampleOne struct {
@@ -123,7 +128,8 @@ func (s *sampleOne) Done() (any, error) {
 	return orNaN(s.finish(s.values)), nil
 }
 
-// samplePercentile is percentile(x, p) with p from 0 to 100, linear between the two nearest, as SQLite's extension has it.
+// samplePercentile is percentile(x, p) with p from 0 to 100, linear between the two nearest, as SQLite's
+// extension has it.
 type samplePercentile struct {
 	sampleOne
 	p   float64

@@ -9,8 +9,8 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// nextID makes an ID for a row of table that sorts after every ID there, also when the clock went backwards: the newest run is the
-// one that was recorded last. Call it inside the transaction that inserts the row.
+// nextID makes an ID for a row of table that sorts after every ID there, also when the clock went backwards:
+// the newest run is the one that was recorded last. Call it inside the transaction that inserts the row.
 func nextID(tx *sql.Tx, table, column string, now time.Time) (string, error) {
 	var newest sql.NullString
 	if err := tx.QueryRow("SELECT max(" + column + ") FROM " + table).Scan(&newest); err != nil {

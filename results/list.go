@@ -85,7 +85,8 @@ func (s *Store) List(ctx context.Context, f Filter) (records []record.Record, to
 	}
 	defer tx.Rollback()
 	where, args := f.where()
-	if err := tx.QueryRow("SELECT count(*) FROM "+runTables+" WHERE "+where, args...).Scan(&total); err != nil {
+	if err := tx.QueryRow("SELECT count(*) FROM "+runTables+" WHERE "+where,
+		args...).Scan(&total); err != nil {
 		return nil, 0, s.explain("list runs", err)
 	}
 	limit := f.Limit
@@ -162,22 +163,26 @@ func selectRuns(q querier, condition string, args ...any) ([]record.Record, []in
 func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 	id = strings.ToUpper(strings.TrimSpace(id))
 	if id == "" || strings.Trim(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" || len(id) > 26 {
-		return record.Run{}, fmt.Errorf("show run %q: %w: an ID has up to 26 digits and letters; `triad results list` shows them", id, ErrNotFound)
+		return record.Run{}, fmt.Errorf("show run %q: %w: an ID has up to 26 digits and letters; `triad "+
+			"results list` shows them", id, ErrNotFound)
 	}
 	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return record.Run{}, s.explain("show run "+id, err)
 	}
 	defer tx.Rollback()
-	records, ids, err := selectRuns(tx, "r.run_ulid >= ? AND r.run_ulid < ? ORDER BY r.run_ulid LIMIT 2", id, id+"a")
+	records, ids, err := selectRuns(tx, "r.run_ulid >= ? AND r.run_ulid < ? ORDER BY r.run_ulid LIMIT 2", id,
+		id+"a")
 	if err != nil {
 		return record.Run{}, s.explain("show run "+id, err)
 	}
 	switch len(records) {
 	case 0:
-		return record.Run{}, fmt.Errorf("show run %s in %s: %w; `triad results list` shows what there is", id, s.path, ErrNotFound)
+		return record.Run{}, fmt.Errorf("show run %s in %s: %w; `triad results list` shows what there is", id,
+			s.path, ErrNotFound)
 	case 2:
-		return record.Run{}, fmt.Errorf("show run %s in %s: more than one run begins so (%s, %s): give more of the ID", id, s.path, records[0].ID, records[1].ID)
+		return record.Run{}, fmt.Errorf("show run %s in %s: more than one run begins so (%s, %s): give "+
+			"more of the ID", id, s.path, records[0].ID, records[1].ID)
 	}
 	out := record.Run{Record: records[0]}
 	var session int64
@@ -198,14 +203,16 @@ func (s *Store) History(ctx context.Context, caseKey, impl string) ([]record.Rec
 		return nil, s.explain("read the history", err)
 	}
 	defer tx.Rollback()
-	records, _, err := selectRuns(tx, "c.case_key = ? AND p.implementation = ? AND r.status IS NOT NULL ORDER BY r.run_ulid", caseKey, impl)
+	records, _, err := selectRuns(tx, "c.case_key = ? AND p.implementation = ? AND r.status IS NOT NULL "+
+		"ORDER BY r.run_ulid", caseKey, impl)
 	return records, s.explain("read the history", err)
 }
 
 // Session gives a session by its ULID.
 func (s *Store) Session(ctx context.Context, id string) (record.Session, error) {
 	var row int64
-	err := s.reader.QueryRowContext(ctx, "SELECT session_id FROM session WHERE session_ulid = ?", id).Scan(&row)
+	err := s.reader.QueryRowContext(ctx, "SELECT session_id FROM session WHERE session_ulid = ?",
+		id).Scan(&row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return record.Session{}, fmt.Errorf("show session %s in %s: %w", id, s.path, ErrNotFound)
 	}

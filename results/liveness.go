@@ -7,9 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A live session holds a lock on one byte of the file beside the database, at the offset of its row. The kernel drops the lock
-// with the process, however it ends; unlike a process id it cannot be reused and means the same in every container that sees the file.
-// The file is opened close-on-exec, so that no worker keeps a dead driver's session alive.
+// A live session holds a lock on one byte of the file beside the database, at the offset of its row. The
+// kernel drops the lock with the process, however it ends; unlike a process id it cannot be reused and means
+// the same in every container that sees the file. The file is opened close-on-exec, so that no worker keeps a
+// dead driver's session alive.
 type liveness struct {
 	file *os.File
 	own  map[int64]bool // held through this very descriptor, which its own locks do not stop

@@ -16,14 +16,16 @@ const applicationID = 0x54524941
 //go:embed schema/*.sql
 var schemaFiles embed.FS
 
-// migration is one step of the schema, forward only; the files are named NNNN_what.sql and their numbers rise by one from 1.
+// migration is one step of the schema, forward only; the files are named NNNN_what.sql and their numbers rise
+// by one from 1.
 type migration struct {
 	version int
 	name    string
 	sql     string
 }
 
-// migrations reads the steps in order. A gap in the numbers is an error: a database could never say which steps it has seen.
+// migrations reads the steps in order. A gap in the numbers is an error: a database could never say which
+// steps it has seen.
 func migrations(files fs.FS) ([]migration, error) {
 	names, err := fs.Glob(files, "schema/*.sql")
 	if err != nil {
@@ -45,9 +47,9 @@ func migrations(files fs.FS) ([]migration, error) {
 	return steps, nil
 }
 
-// migrate brings the database behind db from its version to the last of steps, each step with its version number in one transaction, so
-// that a cut leaves the database before or after it. What exists is copied to copyTo(version) first. Two processes may do this at once:
-// the version is read again under the write lock.
+// migrate brings the database behind db from its version to the last of steps, each step with its version
+// number in one transaction, so that a cut leaves the database before or after it. What exists is copied to
+// copyTo(version) first. Two processes may do this at once: the version is read again under the write lock.
 func migrate(ctx context.Context, db *sql.DB, steps []migration, copyTo func(version int) string) error {
 	var version int
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
@@ -87,7 +89,8 @@ func apply(ctx context.Context, db *sql.DB, step migration) error {
 	if _, err := tx.Exec(step.sql); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, step.version)); err != nil {
+	if _, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID,
+		step.version)); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -15,10 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// oldestSQLite is the first version without the fault by which two connections that write and checkpoint at once damage a WAL database.
+// oldestSQLite is the first version without the fault by which two connections that write and checkpoint at
+// once damage a WAL database.
 const oldestSQLite = 3_051_003
 
-// checkedWhenSmall is the size in bytes up to which a database is checked at every opening; a larger one only after an unclean end.
+// checkedWhenSmall is the size in bytes up to which a database is checked at every opening; a larger one only
+// after an unclean end.
 const checkedWhenSmall = 8 << 20
 
 // Options say how to open a database; the zero value is what the command line uses.
@@ -40,8 +42,9 @@ type Store struct {
 	live *liveness
 }
 
-// Open opens the database at path, creates it (and its folder) where there is none, and brings its schema up to date. A file that is
-// not ours or is damaged is left untouched and is an error. A database of a newer program is opened read-only; Notice says so.
+// Open opens the database at path, creates it (and its folder) where there is none, and brings its schema up
+// to date. A file that is not ours or is damaged is left untouched and is an error. A database of a newer
+// program is opened read-only; Notice says so.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	return open(ctx, path, o, nil)
 }
@@ -49,7 +52,8 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 // open is Open with the steps of the schema given by a test; nil: those of this program.
 func open(ctx context.Context, path string, o Options, steps []migration) (*Store, error) {
 	if version, number, _ := sqlite3.Version(); number < oldestSQLite {
-		return nil, fmt.Errorf("open %s: SQLite %s may damage databases, want 3.51.3 or newer: build with a newer go-sqlite3", path, version)
+		return nil, fmt.Errorf("open %s: SQLite %s may damage databases, want 3.51.3 or newer: build with "+
+			"a newer go-sqlite3", path, version)
 	}
 	if steps == nil {
 		var err error
@@ -73,12 +77,14 @@ func open(ctx context.Context, path string, o Options, steps []migration) (*Stor
 		return nil, err
 	}
 	if found.version > len(steps) {
-		s.notice = fmt.Sprintf("%s was written by a newer triad (schema %d, this one knows %d): opened read-only; update triad to write to it, or give another file with --db",
+		s.notice = fmt.Sprintf("%s was written by a newer triad (schema %d, this one knows %d): opened "+
+			"read-only; update triad to write to it, or give another file with --db",
 			path, found.version, len(steps))
 		o.ReadOnly = true
 	}
 	if o.ReadOnly && !found.exists {
-		return nil, fmt.Errorf("open %s: %w: record something first, or give another file with --db", path, os.ErrNotExist)
+		return nil, fmt.Errorf("open %s: %w: record something first, or give another file with --db", path,
+			os.ErrNotExist)
 	}
 	outdated := found.version > 0 && found.version < len(steps) // its tables lack what reading asks for
 	if !o.ReadOnly || outdated {
@@ -115,24 +121,29 @@ func (s *Store) openWriter(ctx context.Context, o Options, steps []migration) er
 		return explain("open", s.path, err)
 	}
 	backup := func(version int) string {
-		return fmt.Sprintf("%s.schema%d-%s-%d", s.path, version, s.now().UTC().Format("20060102T150405.000"), os.Getpid()) // another process may migrate now
+		// another process may migrate now
+		return fmt.Sprintf("%s.schema%d-%s-%d", s.path, version, s.now().UTC().Format("20060102T150405.000"),
+			os.Getpid())
 	}
 	if err := migrate(ctx, s.writer, steps, backup); err != nil {
 		return explain("migrate", s.path, err)
 	}
 	if s.live, err = openLiveness(s.path); err != nil {
-		return fmt.Errorf("open %s%s, which says what sessions are alive: %w: make its folder writable, or give another file with --db", s.path, livenessSuffix, err)
+		return fmt.Errorf("open %s%s, which says what sessions are alive: %w: make its folder writable, or "+
+			"give another file with --db", s.path, livenessSuffix, err)
 	}
 	return nil
 }
 
-// pingUntil connects, again and again while another process is switching the file to WAL: that lock does not wait by itself.
+// pingUntil connects, again and again while another process is switching the file to WAL: that lock does not
+// wait by itself.
 func pingUntil(ctx context.Context, db *sql.DB, patience time.Duration) error {
 	deadline := time.Now().Add(patience)
 	for {
 		err := db.PingContext(ctx)
 		var code sqlite3.Error
-		if err == nil || !errors.As(err, &code) || code.Code != sqlite3.ErrBusy || time.Now().After(deadline) {
+		if err == nil || !errors.As(err, &code) || code.Code != sqlite3.ErrBusy ||
+			time.Now().After(deadline) {
 			return err
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -148,8 +159,8 @@ type facts struct {
 // elsewhere is what to do about a place that cannot be used.
 const elsewhere = "give another file with --db, or set XDG_DATA_HOME to a folder that can be written"
 
-// inspect looks at the file without writing to it and refuses what is not ours or is damaged. Only SQLite opens the file: closing a
-// descriptor of one's own would drop the locks that SQLite holds in this process.
+// inspect looks at the file without writing to it and refuses what is not ours or is damaged. Only SQLite
+// opens the file: closing a descriptor of one's own would drop the locks that SQLite holds in this process.
 func inspect(ctx context.Context, path string, patience time.Duration) (facts, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
@@ -159,7 +170,8 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 		return facts{}, fmt.Errorf("open the database: %w: %s", err, elsewhere)
 	}
 	if !info.Mode().IsRegular() {
-		return facts{}, fmt.Errorf("open %s: %w: it is no regular file; give another file with --db", path, ErrForeign)
+		return facts{}, fmt.Errorf("open %s: %w: it is no regular file; give another file with --db",
+			path, ErrForeign)
 	}
 	db, err := sql.Open("sqlite3", readDSN(path, patience))
 	if err != nil {
@@ -171,7 +183,8 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 	var tables int
 	f := facts{exists: true}
 	look := func() error {
-		row := db.QueryRowContext(ctx, "SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)")
+		row := db.QueryRowContext(ctx, "SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM "+
+			"pragma_user_version), (SELECT count(*) FROM sqlite_schema)")
 		return row.Scan(&id, &f.version, &tables)
 	}
 	err = look()
@@ -188,7 +201,8 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 		return facts{}, nil // created, and cut off before its first table
 	}
 	if id != applicationID {
-		return facts{}, fmt.Errorf("open %s: %w (application id %#x, want %#x): nothing was written; give another file with --db", path, ErrForeign, id, applicationID)
+		return facts{}, fmt.Errorf("open %s: %w (application id %#x, want %#x): nothing was written; give "+
+			"another file with --db", path, ErrForeign, id, applicationID)
 	}
 	if info.Size() <= checkedWhenSmall || endedUncleanly(path) {
 		err = check(ctx, db, path)
@@ -196,10 +210,12 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 	return f, err
 }
 
-// rollBack takes back what a writer that was killed in the middle had written to the file itself, as one does that makes the database or has it on
-// a network file system. SQLite does so by itself at the first look, but not through a connection that may only read.
+// rollBack takes back what a writer that was killed in the middle had written to the file itself, as one does
+// that makes the database or has it on a network file system. SQLite does so by itself at the first look, but
+// not through a connection that may only read.
 func rollBack(ctx context.Context, path string, patience time.Duration) error {
-	db, err := sql.Open("sqlite3", fmt.Sprintf("%s?mode=rw&_busy_timeout=%d", fileURI(path), patience.Milliseconds()))
+	db, err := sql.Open("sqlite3", fmt.Sprintf("%s?mode=rw&_busy_timeout=%d", fileURI(path),
+		patience.Milliseconds()))
 	if err != nil {
 		return err
 	}
@@ -208,7 +224,8 @@ func rollBack(ctx context.Context, path string, patience time.Duration) error {
 	return db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables)
 }
 
-// endedUncleanly says whether a journal with content lies beside the database: its last writer lives, or was killed.
+// endedUncleanly says whether a journal with content lies beside the database: its last writer lives, or was
+// killed.
 func endedUncleanly(path string) bool {
 	for _, journal := range []string{"-wal", "-journal"} {
 		if info, err := os.Stat(path + journal); err == nil && info.Size() > 0 {
@@ -264,7 +281,8 @@ func (s *Store) ReadOnly() bool { return s.writer == nil }
 // Notice is a sentence that the user should read, or "".
 func (s *Store) Notice() string { return s.notice }
 
-// fileURI is path as a file: URI: without the prefix SQLite takes mode=ro for a part of the name and opens the file for writing.
+// fileURI is path as a file: URI: without the prefix SQLite takes mode=ro for a part of the name and opens
+// the file for writing.
 func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path}).String()
 }
@@ -294,7 +312,8 @@ func onNetwork(path string) bool {
 		return false
 	}
 	switch uint32(fs.Type) {
-	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.AFS_SUPER_MAGIC, unix.AFS_FS_MAGIC,
+	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC,
+		unix.AFS_SUPER_MAGIC, unix.AFS_FS_MAGIC,
 		unix.CEPH_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, lustreMagic, gpfsMagic, beegfsMagic:
 		return true
 	}

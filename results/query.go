@@ -47,10 +47,10 @@ type Answer struct {
 	Elapsed time.Duration
 }
 
-// Query runs one statement that a user typed against the database at path. It can read and nothing else: the connection is read-only, an
-// authorizer refuses all but SELECT and harmless functions, and time, memory, rows and bytes are bounded; nothing spills to the disk.
-// SQLite's heap limit holds for the whole process and stays: call it from a process that has nothing else to do, as
-// `triad results query` is one.
+// Query runs one statement that a user typed against the database at path. It can read and nothing else: the
+// connection is read-only, an authorizer refuses all but SELECT and harmless functions, and time, memory,
+// rows and bytes are bounded; nothing spills to the disk. SQLite's heap limit holds for the whole process and
+// stays: call it from a process that has nothing else to do, as `triad results query` is one.
 func Query(ctx context.Context, path, statement string, l Limits) (*Answer, error) {
 	l = l.orDefaults()
 	if err := oneStatement(statement); err != nil {
@@ -65,7 +65,8 @@ func Query(ctx context.Context, path, statement string, l Limits) (*Answer, erro
 		return nil, err
 	}
 	if !found.exists {
-		return nil, fmt.Errorf("query %s: %w: record something first, or give another file with --db", path, os.ErrNotExist)
+		return nil, fmt.Errorf("query %s: %w: record something first, or give another file with --db", path,
+			os.ErrNotExist)
 	}
 	db := sql.OpenDB(typedConnector{readDSN(path, time.Second), l})
 	defer db.Close()
@@ -111,11 +112,13 @@ func collect(ctx context.Context, conn *sql.Conn, statement string, l Limits) (*
 			bytes += weight(v)
 		}
 		if bytes > l.Bytes {
-			a.Cut = fmt.Sprintf("cut after %d rows: a result may have %d bytes; select fewer columns, or aggregate", len(a.Rows), l.Bytes)
+			a.Cut = fmt.Sprintf("cut after %d rows: a result may have %d bytes; select fewer columns, or "+
+				"aggregate", len(a.Rows), l.Bytes)
 			return a, nil
 		}
 		if len(a.Rows) == l.Rows {
-			a.Cut = fmt.Sprintf("cut after %d rows: there are more; add a WHERE or a LIMIT, or aggregate", l.Rows)
+			a.Cut = fmt.Sprintf("cut after %d rows: there are more; add a WHERE or a LIMIT, or aggregate",
+				l.Rows)
 			return a, nil
 		}
 		a.Rows = append(a.Rows, row)
@@ -139,7 +142,8 @@ func refusal(ctx context.Context, path string, l Limits, err error) error {
 	var code sqlite3.Error
 	if ctx.Err() != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return statementf("stopped after %v: filter by an indexed column (run_id, case_key, session_ulid), or aggregate less", l.Deadline)
+			return statementf("stopped after %v: filter by an indexed column (run_id, case_key, "+
+				"session_ulid), or aggregate less", l.Deadline)
 		}
 		return fmt.Errorf("query: %w", ctx.Err())
 	}
@@ -148,9 +152,11 @@ func refusal(ctx context.Context, path string, l Limits, err error) error {
 	}
 	switch code.Code {
 	case sqlite3.ErrAuth:
-		return statementf("only reading is allowed: SELECT, WITH ... SELECT, VALUES, EXPLAIN (%s)", code.Error())
+		return statementf("only reading is allowed: SELECT, WITH ... SELECT, VALUES, EXPLAIN (%s)",
+			code.Error())
 	case sqlite3.ErrNomem:
-		return statementf("stopped: it needs more than %d MB of memory; sort, group or gather fewer rows", l.HeapBytes/1_000_000)
+		return statementf("stopped: it needs more than %d MB of memory; sort, group or gather fewer rows",
+			l.HeapBytes/1_000_000)
 	case sqlite3.ErrTooBig:
 		return statementf("stopped: a value or the statement is too long")
 	case sqlite3.ErrCorrupt, sqlite3.ErrNotADB, sqlite3.ErrBusy, sqlite3.ErrCantOpen:
@@ -159,7 +165,8 @@ func refusal(ctx context.Context, path string, l Limits, err error) error {
 	text := code.Error()
 	switch {
 	case strings.HasPrefix(text, "no such table: "):
-		text += ": want one of " + strings.Join(names(ctx), ", ") + "; triad results query --schema lists their columns"
+		text += ": want one of " + strings.Join(names(ctx), ", ") +
+			"; triad results query --schema lists their columns"
 	case strings.HasPrefix(text, "no such column: "):
 		text += ": triad results query --schema lists the columns"
 	}
@@ -185,22 +192,28 @@ type typedConnector struct {
 // Driver is the driver without the hook; database/sql asks for it.
 func (c typedConnector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
 
-// Connect opens a connection and shuts it in; the authorizer comes last, because it would refuse the settings before it.
+// Connect opens a connection and shuts it in; the authorizer comes last, because it would refuse the settings
+// before it.
 func (c typedConnector) Connect(context.Context) (driver.Conn, error) {
 	d := sqlite3.SQLiteDriver{ConnectHook: func(conn *sqlite3.SQLiteConn) error {
 		if err := registerFunctions(conn); err != nil {
 			return err
 		}
-		settings := fmt.Sprintf("PRAGMA hard_heap_limit=%d; PRAGMA temp_store=2; PRAGMA trusted_schema=0; PRAGMA cell_size_check=1; PRAGMA mmap_size=0; "+
+		settings := fmt.Sprintf("PRAGMA hard_heap_limit=%d; PRAGMA temp_store=2; PRAGMA trusted_schema=0; "+
+			"PRAGMA cell_size_check=1; PRAGMA mmap_size=0; "+
 			"PRAGMA query_only=1; PRAGMA cache_size=-4000; PRAGMA threads=0", c.limits.HeapBytes)
 		if _, err := conn.Exec(settings, nil); err != nil {
 			return err
 		}
 		for id, most := range map[int]int{
-			sqlite3.SQLITE_LIMIT_LENGTH: 10_000_000, sqlite3.SQLITE_LIMIT_SQL_LENGTH: longestStatement, sqlite3.SQLITE_LIMIT_COLUMN: 200,
-			sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100, sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50, sqlite3.SQLITE_LIMIT_VDBE_OP: 100_000,
-			sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000, sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 100,
-			sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 10, sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0, sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 100,
+			sqlite3.SQLITE_LIMIT_LENGTH: 10_000_000, sqlite3.SQLITE_LIMIT_SQL_LENGTH: longestStatement,
+			sqlite3.SQLITE_LIMIT_COLUMN:     200,
+			sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100, sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
+			sqlite3.SQLITE_LIMIT_VDBE_OP:  100_000,
+			sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000,
+			sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 100,
+			sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH:   10, sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+			sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 100,
 		} {
 			conn.SetLimit(id, most)
 		}
@@ -236,7 +249,8 @@ func authorize(action int, first, second, _ string) int {
 // longestStatement is the most bytes that a statement may have.
 const longestStatement = 1_000_000
 
-// oneStatement refuses text that is not one statement: the driver would run the first of several without a word about its result.
+// oneStatement refuses text that is not one statement: the driver would run the first of several without a
+// word about its result.
 func oneStatement(text string) error {
 	switch {
 	case len(text) > longestStatement:
@@ -265,8 +279,8 @@ func oneStatement(text string) error {
 	return nil
 }
 
-// nextToken is the length and kind of what text begins with: ' ' for space and comments, ';', or 'x' for anything else. A quoted
-// text is one token, whatever it holds; one that does not end reaches to the end.
+// nextToken is the length and kind of what text begins with: ' ' for space and comments, ';', or 'x' for
+// anything else. A quoted text is one token, whatever it holds; one that does not end reaches to the end.
 func nextToken(text string) (length int, kind byte) {
 	upTo := func(end string, from int) int {
 		if i := strings.Index(text[from:], end); i >= 0 {

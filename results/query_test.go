@@ -23,7 +23,10 @@ const (
 	roleArguments = "TRIAD_RESULTS_TEST_ARGUMENTS"
 )
 
-var roles = map[string]func(arguments []string) error{"query": queryRole, "write": writeRole, "resume": resumeRole, "fill": fillRole, "lock": lockRole, "read-only": readOnlyRole}
+var roles = map[string]func(arguments []string) error{
+	"query": queryRole, "write": writeRole,
+	"resume": resumeRole, "fill": fillRole, "lock": lockRole, "read-only": readOnlyRole,
+}
 
 func TestMain(m *testing.M) {
 	if play, ok := roles[os.Getenv(role)]; ok {
@@ -87,7 +90,8 @@ func queryRole(arguments []string) error {
 }
 
 func unescape(statement string) string {
-	return strings.NewReplacer(`\n`, "\n", `\0`, "\x00", `\xff`, "\xff", `\xfe`, "\xfe", `\x00`, "\x00").Replace(statement)
+	return strings.NewReplacer(`\n`, "\n", `\0`, "\x00", `\xff`, "\xff", `\xfe`, "\xfe", `\x00`,
+		"\x00").Replace(statement)
 }
 
 // hostile is a statement of the fixtures; a refused one stands in a class that must not give rows at all.
@@ -107,7 +111,10 @@ func hostileStatements(t *testing.T, harm string) []hostile {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		if heading, ok := strings.CutPrefix(line, "-- "); ok {
-			refused = slices.Contains([]string{"writes and schema changes", "several statements", "other files", "settings and transactions"}, heading)
+			refused = slices.Contains([]string{
+				"writes and schema changes", "several statements",
+				"other files", "settings and transactions",
+			}, heading)
 			continue
 		}
 		all = append(all, hostile{strings.ReplaceAll(line, "HARM", filepath.Join(harm, "made")), refused})
@@ -148,7 +155,8 @@ func hash(t *testing.T, path string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// files lists a folder without the shared-memory file and the empty log that SQLite itself keeps beside a database that is read.
+// files lists a folder without the shared-memory file and the empty log that SQLite itself keeps beside a
+// database that is read.
 func files(t *testing.T, folder string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -169,8 +177,9 @@ func files(t *testing.T, folder string) []string {
 	return names
 }
 
-// Every statement runs in a process of its own with an empty working and temporary folder. Harm is: another database than before, a file
-// anywhere, more than 2.5 s, more than 100 MB, more than 8 MiB of result, or a process that does not end by itself.
+// Every statement runs in a process of its own with an empty working and temporary folder. Harm is: another
+// database than before, a file anywhere, more than 2.5 s, more than 100 MB, more than 8 MiB of result, or a
+// process that does not end by itself.
 func TestNoStatementDoesHarm(t *testing.T) {
 	path := databaseFor(t, 50)
 	harm := t.TempDir()
@@ -185,7 +194,8 @@ func TestNoStatementDoesHarm(t *testing.T) {
 			for h := range work {
 				statement := h.statement
 				out, err := runHostile(path, statement, harm)
-				if err == nil && out.Seconds > 2.5 { // a busy machine, or a statement that cannot be stopped: it shows alone
+				if err == nil && out.Seconds > 2.5 {
+					// a busy machine, or a statement that cannot be stopped: it shows alone
 					mu.Lock()
 					out, err = runHostile(path, statement, harm)
 					mu.Unlock()
@@ -196,7 +206,8 @@ func TestNoStatementDoesHarm(t *testing.T) {
 					continue
 				}
 				if out.Seconds > 2.5 || out.PeakKiB > 100<<10 || out.Bytes > 8<<20 {
-					t.Errorf("%s\ntook %.2f s, %d KiB, gave %d bytes", short, out.Seconds, out.PeakKiB, out.Bytes)
+					t.Errorf("%s\ntook %.2f s, %d KiB, gave %d bytes", short, out.Seconds,
+						out.PeakKiB, out.Bytes)
 				}
 				if h.refused && out.Error == "" {
 					t.Errorf("%s\ngave %d rows, want a refusal", short, out.Rows)
@@ -241,12 +252,16 @@ func runHostile(path, statement, folder string) (outcome, error) {
 func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 	path := databaseFor(t, 1)
 	for statement, want := range map[string]string{
-		"DELETE FROM run": "only reading is allowed", "PRAGMA user_version": "only reading is allowed", "SELECT 1; SELECT 2": "more than one statement",
-		"": "is empty", ";": "is empty", "SELECT '\xff'": "UTF-8", "SELECT 1\x00": "NUL", "nonsense": "syntax error", "SELECT missing": "no such column",
-		"ATTACH '/tmp/x' AS y": "only reading is allowed", "SELECT ?": "not enough args", "SELECT load_extension('x')": "not authorized",
+		"DELETE FROM run": "only reading is allowed", "PRAGMA user_version": "only reading is allowed",
+		"SELECT 1; SELECT 2": "more than one statement",
+		"":                   "is empty", ";": "is empty", "SELECT '\xff'": "UTF-8", "SELECT 1\x00": "NUL",
+		"nonsense": "syntax error", "SELECT missing": "no such column",
+		"ATTACH '/tmp/x' AS y": "only reading is allowed", "SELECT ?": "not enough args",
+		"SELECT load_extension('x')": "not authorized",
 		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c": "stopped after",
 	} {
-		out, err := runHostile(path, strings.NewReplacer("\xff", `\xff`, "\x00", `\x00`).Replace(statement), t.TempDir())
+		out, err := runHostile(path, strings.NewReplacer("\xff", `\xff`, "\x00", `\x00`).Replace(statement),
+			t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +272,10 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 }
 
 func TestOneStatementIsOne(t *testing.T) {
-	for _, statement := range []string{"SELECT 1", "SELECT 1;", "SELECT ';' ; -- done\n ;", "/* ; */ SELECT [a;b]", "SELECT \"a;\" -- ; \n", "SELECT 'it''s; fine'"} {
+	for _, statement := range []string{
+		"SELECT 1", "SELECT 1;", "SELECT ';' ; -- done\n ;",
+		"/* ; */ SELECT [a;b]", "SELECT \"a;\" -- ; \n", "SELECT 'it''s; fine'",
+	} {
 		if err := oneStatement(statement); err != nil {
 			t.Errorf("%q: %v", statement, err)
 		}
@@ -273,12 +291,19 @@ func TestOneStatementIsOne(t *testing.T) {
 func TestFunctionsOfQueries(t *testing.T) {
 	path := databaseFor(t, 4)
 	for expression, want := range map[string]any{
-		"sqrt(2)": math.Sqrt2, "ln(10)": math.Ln10, "exp(1)": math.E, "pow(2, 10)": 1024.0, "power(2, 0.5)": math.Sqrt2, "log10(1000)": 3.0, "log(100)": 2.0,
-		"log(2, 8)": 3.0, "log2(8)": 3.0, "floor(-1.5)": -2.0, "ceil(1.2)": 2.0, "sqrt(-1)": nil, "sqrt(NULL)": nil, "sqrt('x')": nil, "mod(7, 4)": 3.0,
-		"(SELECT median(column1) FROM (VALUES (3), (1), (2), (NULL)))": 2.0, "(SELECT median(column1) FROM (VALUES (3), (1)))": 2.0,
-		"(SELECT percentile(column1, 25) FROM (VALUES (1), (2), (3), (4), (5)))": 2.0, "(SELECT stddev(column1) FROM (VALUES (2), (4), (4), (4), (5), (5), (7), (9)))": math.Sqrt(32.0 / 7),
-		"(SELECT geomean(column1) FROM (VALUES (1), (4), (16)))": 4.0, "(SELECT median(run_id) FROM run WHERE 0)": nil, "(SELECT count(*) FROM history)": int64(4),
-		"(SELECT json_extract(dims_json, '$.cols') FROM latest LIMIT 1)": int64(1000), "(SELECT sum(value) FROM json_each('[1,2]'))": int64(3),
+		"sqrt(2)": math.Sqrt2, "ln(10)": math.Ln10, "exp(1)": math.E, "pow(2, 10)": 1024.0,
+		"power(2, 0.5)": math.Sqrt2, "log10(1000)": 3.0, "log(100)": 2.0,
+		"log(2, 8)": 3.0, "log2(8)": 3.0, "floor(-1.5)": -2.0, "ceil(1.2)": 2.0, "sqrt(-1)": nil,
+		"sqrt(NULL)": nil, "sqrt('x')": nil, "mod(7, 4)": 3.0,
+		"(SELECT median(column1) FROM (VALUES (3), (1), (2), (NULL)))":                  2.0,
+		"(SELECT median(column1) FROM (VALUES (3), (1)))":                               2.0,
+		"(SELECT percentile(column1, 25) FROM (VALUES (1), (2), (3), (4), (5)))":        2.0,
+		"(SELECT stddev(column1) FROM (VALUES (2), (4), (4), (4), (5), (5), (7), (9)))": math.Sqrt(32.0 / 7),
+		"(SELECT geomean(column1) FROM (VALUES (1), (4), (16)))":                        4.0,
+		"(SELECT median(run_id) FROM run WHERE 0)":                                      nil,
+		"(SELECT count(*) FROM history)":                                                int64(4),
+		"(SELECT json_extract(dims_json, '$.cols') FROM latest LIMIT 1)":                int64(1000),
+		"(SELECT sum(value) FROM json_each('[1,2]'))":                                   int64(3),
 	} {
 		answer, err := Query(ctx, path, "SELECT "+expression+" AS v", Limits{HeapBytes: 1 << 30})
 		if err != nil {
@@ -306,8 +331,10 @@ func TestACutIsSaid(t *testing.T) {
 		rows      int
 		cut       bool
 	}{
-		{counting + "SELECT x FROM c", Limits{Rows: 7}, 7, true}, {counting + "SELECT x FROM c", Limits{Rows: 20}, 20, false},
-		{counting + "SELECT hex(zeroblob(500)) FROM c", Limits{Bytes: 5000}, 4, true}, {"SELECT 1 WHERE 0", Limits{}, 0, false},
+		{counting + "SELECT x FROM c", Limits{Rows: 7}, 7, true},
+		{counting + "SELECT x FROM c", Limits{Rows: 20}, 20, false},
+		{counting + "SELECT hex(zeroblob(500)) FROM c", Limits{Bytes: 5000}, 4, true},
+		{"SELECT 1 WHERE 0", Limits{}, 0, false},
 	} {
 		c.limits.HeapBytes = 1 << 30
 		answer, err := Query(ctx, path, c.statement, c.limits)

@@ -18,7 +18,8 @@ type querier interface {
 }
 
 // caseColumns are the parts of a case, of test_case AS c, in the order of caseRow.
-const caseColumns = "c.op, c.pass, c.dtype, c.dims_json, c.attributes_json, c.attribute_numbers_json, c.layout, c.distribution, c.upstream, c.saved, c.dtypes_json"
+const caseColumns = "c.op, c.pass, c.dtype, c.dims_json, c.attributes_json, c.attribute_numbers_json, " +
+	"c.layout, c.distribution, c.upstream, c.saved, c.dtypes_json"
 
 type caseRow struct {
 	op, pass, dtype, dims, attributes, numbers, layout, distribution string
@@ -27,11 +28,17 @@ type caseRow struct {
 }
 
 func (c *caseRow) targets() []any {
-	return []any{&c.op, &c.pass, &c.dtype, &c.dims, &c.attributes, &c.numbers, &c.layout, &c.distribution, &c.upstream, &c.saved, &c.dtypes}
+	return []any{
+		&c.op, &c.pass, &c.dtype, &c.dims, &c.attributes, &c.numbers, &c.layout, &c.distribution,
+		&c.upstream, &c.saved, &c.dtypes,
+	}
 }
 
 func (c *caseRow) read() (op.Case, record.Members[op.DType], error) {
-	out := op.Case{Op: c.op, DType: c.dtype, Layout: c.layout, Distribution: c.distribution, Upstream: c.upstream.String, Saved: c.saved.String}
+	out := op.Case{
+		Op: c.op, DType: c.dtype, Layout: c.layout, Distribution: c.distribution,
+		Upstream: c.upstream.String, Saved: c.saved.String,
+	}
 	var dims record.Members[int64]
 	var attributes record.Members[string]
 	var numbers []record.Float
@@ -48,7 +55,8 @@ func (c *caseRow) read() (op.Case, record.Members[op.DType], error) {
 		return op.Case{}, nil, err
 	}
 	if len(numbers) != len(attributes) {
-		return op.Case{}, nil, fmt.Errorf("read a case of %s: %d attributes have %d numbers", c.op, len(attributes), len(numbers))
+		return op.Case{}, nil, fmt.Errorf("read a case of %s: %d attributes have %d numbers", c.op,
+			len(attributes), len(numbers))
 	}
 	for _, d := range dims {
 		out.Dims = append(out.Dims, op.Dim{Name: d.Name, Value: d.Value})
@@ -75,7 +83,8 @@ func scanRun(rows *sql.Rows) (id int64, r record.Record, err error) {
 	var build, where sql.NullString
 	var wall int64
 	targets := append([]any{&id, &r.ID, &r.Session}, c.targets()...)
-	targets = append(targets, &seed, &r.Impl, &r.Backend, &r.Variant, &r.Source, &build, &r.Device, &status, &r.Contract, &r.Message, &where,
+	targets = append(targets, &seed, &r.Impl, &r.Backend, &r.Variant, &r.Source, &build, &r.Device, &status,
+		&r.Contract, &r.Message, &where,
 		&r.LogTail, &r.Launches, &wall, &r.PeakBytes, &started)
 	if err = rows.Scan(targets...); err != nil {
 		return 0, r, err
@@ -130,14 +139,18 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 		for i := range n {
 			targets = append(targets, &n[i].value, &n[i].class)
 		}
-		if err := rows.Scan(append(targets, &v.Pattern, &v.Judge, &v.RelationsPlanned, &v.NCovered, &statistics)...); err != nil {
+		if err := rows.Scan(append(targets, &v.Pattern, &v.Judge, &v.RelationsPlanned, &v.NCovered,
+			&statistics)...); err != nil {
 			return nil, err
 		}
 		if v.Status, err = op.ParseStatus(status); err != nil {
 			return nil, err
 		}
 		if index.Valid {
-			v.Worst = &record.Element{Got: n[0].orZero(), Want: n[1].orZero(), Low: n[2].orZero(), High: n[3].orZero()}
+			v.Worst = &record.Element{
+				Got: n[0].orZero(), Want: n[1].orZero(), Low: n[2].orZero(),
+				High: n[3].orZero(),
+			}
 			if err := json.Unmarshal([]byte(index.String), &v.Worst.Index); err != nil {
 				return nil, err
 			}
@@ -166,7 +179,8 @@ func loadSession(q querier, id int64) (record.Session, error) {
 	err := q.QueryRow(`SELECT s.session_ulid, s.request, s.command_json, s.version, s.commit_hash, s.level, s.seed, s.added_json, s.started_utc, s.ended_utc,
 		s.exit_code, s.internal_error, t.versions_json, m.os, m.kernel, m.arch, m.cpu, m.cores, m.memory_bytes, m.gpu, m.gpu_memory_bytes, m.gpu_driver
 		FROM session s JOIN machine m USING (machine_id) JOIN toolchain t USING (toolchain_id) WHERE session_id = ?`, id).Scan(
-		&x.ID, &x.Request, &command, &x.Version, &x.Commit, &x.Level, &seed, &added, &started, &ended, &exit, &internal, &versions,
+		&x.ID, &x.Request, &command, &x.Version, &x.Commit, &x.Level, &seed, &added, &started, &ended, &exit,
+		&internal, &versions,
 		&m.OS, &m.Kernel, &m.Arch, &m.CPU, &m.Cores, &m.MemoryBytes, &m.GPU, &m.GPUMemoryBytes, &m.GPUDriver)
 	if err != nil {
 		return x, err
@@ -205,7 +219,10 @@ func loadDifferences(q querier, run int64) ([]record.Difference, error) {
 		var pass string
 		var index sql.NullString
 		var n [3]numberColumns
-		targets := []any{&d.Session, &d.CaseKey, &d.Op, &pass, &d.DType, &d.Output, &d.A, &d.B, &d.RunA, &d.RunB, &d.N, &d.Bitwise, &d.NDifferent, &index}
+		targets := []any{
+			&d.Session, &d.CaseKey, &d.Op, &pass, &d.DType, &d.Output, &d.A, &d.B, &d.RunA,
+			&d.RunB, &d.N, &d.Bitwise, &d.NDifferent, &index,
+		}
 		for i := range n {
 			targets = append(targets, &n[i].value, &n[i].class)
 		}

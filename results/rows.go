@@ -33,7 +33,8 @@ func jsonOrNull[T any](v *T) (any, error) {
 	return string(text), err
 }
 
-// number is a value and its class, the two columns of a number that may be NaN; NULL in both where there is none.
+// number is a value and its class, the two columns of a number that may be NaN; NULL in both where there is
+// none.
 func number(f *record.Float) (value, class any) {
 	if f == nil {
 		return nil, nil
@@ -72,7 +73,8 @@ func (n numberColumns) orZero() record.Float {
 func onlyOnce(err error, item record.Item) error {
 	var code sqlite3.Error
 	if errors.As(err, &code) && code.ExtendedCode == sqlite3.ErrConstraintUnique {
-		return fmt.Errorf("%s, case %s, seed %d: %w in this session", item.Impl, item.Case.Key(), item.Seed, ErrAlreadyRecorded)
+		return fmt.Errorf("%s, case %s, seed %d: %w in this session", item.Impl, item.Case.Key(), item.Seed,
+			ErrAlreadyRecorded)
 	}
 	return err
 }
@@ -98,7 +100,8 @@ func column[T any](tx *sql.Tx, query string, args ...any) ([]T, error) {
 func upsertMachine(tx *sql.Tx, m record.Machine) (id int64, err error) {
 	if _, err = tx.Exec(`INSERT INTO machine (content_hash, os, kernel, arch, cpu, cores, memory_bytes, gpu, gpu_memory_bytes, gpu_driver)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		m.Hash(), m.OS, m.Kernel, m.Arch, m.CPU, m.Cores, m.MemoryBytes, m.GPU, m.GPUMemoryBytes, m.GPUDriver); err != nil {
+		m.Hash(), m.OS, m.Kernel, m.Arch, m.CPU, m.Cores, m.MemoryBytes, m.GPU, m.GPUMemoryBytes,
+		m.GPUDriver); err != nil {
 		return 0, err
 	}
 	return id, tx.QueryRow("SELECT machine_id FROM machine WHERE content_hash = ?", m.Hash()).Scan(&id)
@@ -112,7 +115,8 @@ func upsertToolchain(tx *sql.Tx, t record.Toolchain) (id int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err = tx.Exec("INSERT INTO toolchain (content_hash, versions_json) VALUES (?, ?) ON CONFLICT DO NOTHING", t.Hash(), string(versions)); err != nil {
+	if _, err = tx.Exec("INSERT INTO toolchain (content_hash, versions_json) VALUES (?, ?) ON CONFLICT DO "+
+		"NOTHING", t.Hash(), string(versions)); err != nil {
 		return 0, err
 	}
 	return id, tx.QueryRow("SELECT toolchain_id FROM toolchain WHERE content_hash = ?", t.Hash()).Scan(&id)
@@ -128,7 +132,8 @@ func upsertImplementation(tx *sql.Tx, r record.Record) (id int64, err error) {
 		r.Case.Op, r.Impl, r.Backend, r.Variant, r.Source, build); err != nil {
 		return 0, err
 	}
-	return id, tx.QueryRow("SELECT implementation_id FROM implementation WHERE op = ? AND name = ? AND source_hash = ?",
+	return id, tx.QueryRow("SELECT implementation_id FROM implementation WHERE op = ? AND name = ? AND "+
+		"source_hash = ?",
 		r.Case.Op, r.Impl, r.Source).Scan(&id)
 }
 
@@ -161,7 +166,8 @@ func upsertCase(tx *sql.Tx, c op.Case, dtypes any) (id int64, err error) {
 	if _, err = tx.Exec(`INSERT INTO test_case (case_key, op, pass, dtype, dims_json, attributes_json, attribute_numbers_json, layout, distribution, upstream,
 		saved, dtypes_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET dtypes_json = excluded.dtypes_json WHERE test_case.dtypes_json = '{}' AND excluded.dtypes_json <> '{}'`,
-		c.Key(), c.Op, c.Pass.String(), c.DType, string(dims), string(attributes), string(numbersText), c.Layout, c.Distribution,
+		c.Key(), c.Op, c.Pass.String(), c.DType, string(dims), string(attributes), string(numbersText),
+		c.Layout, c.Distribution,
 		orNull(c.Upstream), orNull(c.Saved), types); err != nil {
 		return 0, err
 	}
@@ -181,7 +187,8 @@ func insertPlan(tx *sql.Tx, session int64, position int, item record.Item) (int6
 	if err != nil {
 		return 0, err
 	}
-	done, err := tx.Exec("INSERT INTO plan (session_id, position, case_id, implementation, seed) VALUES (?, ?, ?, ?, ?)",
+	done, err := tx.Exec("INSERT INTO plan (session_id, position, case_id, implementation, seed) VALUES "+
+		"(?, ?, ?, ?, ?)",
 		session, position, caseID, item.Impl, seedText(item.Seed))
 	if err != nil {
 		return 0, fmt.Errorf("plan %s on case %s, entry %d: %w", item.Impl, item.Case.Key(), position, err)
@@ -201,7 +208,8 @@ func fillRun(tx *sql.Tx, run, implementation int64, r record.Record, now time.Ti
 	}
 	_, err = tx.Exec(`UPDATE run SET implementation_id = ?, status = ?, device = ?, contract = ?, message = ?, where_json = ?, log_tail = ?, launches = ?,
 		harness_wall_ns = ?, peak_memory_bytes = ?, started_utc = ?, recorded_utc = ? WHERE run_id = ?`,
-		implementation, r.Status.String(), r.Device, r.Contract, r.Message, where, r.LogTail, r.Launches, r.Wall.Nanoseconds(), r.PeakBytes,
+		implementation, r.Status.String(), r.Device, r.Contract, r.Message, where, r.LogTail, r.Launches,
+		r.Wall.Nanoseconds(), r.PeakBytes,
 		utc(started), utc(now), run)
 	return err
 }
@@ -260,7 +268,8 @@ func insertDifference(tx *sql.Tx, d record.Difference) error {
 		b, bClass := number(&d.Worst.B)
 		worst = []any{indexText(d.Worst.Index), a, aClass, b, bClass}
 	}
-	args := append([]any{d.Output, d.N, d.Bitwise, d.NDifferent, ulp, ulpClass}, append(worst, d.RunA, d.RunB)...)
+	args := append([]any{d.Output, d.N, d.Bitwise, d.NDifferent, ulp, ulpClass},
+		append(worst, d.RunA, d.RunB)...)
 	done, err := tx.Exec(`INSERT OR REPLACE INTO difference (output, n, bitwise, n_different, ulp_max, ulp_max_class, worst_index_json, worst_a, worst_a_class, worst_b, worst_b_class,
 		run_a_id, run_b_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, a.run_id, b.run_id FROM run a, run b WHERE a.run_ulid = ? AND b.run_ulid = ?`, args...)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"triad/internal/record"
 )
 
-// Session is an invocation that records. It lives until Finish, or until its process ends: then it can be resumed.
+// Session is an invocation that records. It lives until Finish, or until its process ends: then it can be
+// resumed.
 type Session struct {
 	store *Store
 	id    int64
@@ -25,7 +26,8 @@ func (x *Session) ID() string { return x.info.ID }
 // Info is what the session was started with; of a resumed one, what the first invocation gave.
 func (x *Session) Info() record.Session { return x.info }
 
-// write runs do in one transaction that holds the write lock from its first statement, and syncs it to the disk.
+// write runs do in one transaction that holds the write lock from its first statement, and syncs it to the
+// disk.
 func (s *Store) write(ctx context.Context, verb string, do func(tx *sql.Tx) error) error {
 	if s.writer == nil {
 		if s.notice != "" {
@@ -44,8 +46,8 @@ func (s *Store) write(ctx context.Context, verb string, do func(tx *sql.Tx) erro
 	return s.explain(verb, tx.Commit())
 }
 
-// Start writes a new session and all that it is going to run, in one transaction. ID and Started are filled in. Sessions whose process
-// is gone are marked as interrupted on the way.
+// Start writes a new session and all that it is going to run, in one transaction. ID and Started are filled
+// in. Sessions whose process is gone are marked as interrupted on the way.
 func (s *Store) Start(ctx context.Context, info record.Session, plan []record.Item) (*Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +87,9 @@ func (s *Store) claim(session int64) error {
 	return err
 }
 
-// Resume takes over the newest session with this request that ended, or whose process ended, before its plan was done, and says what of
-// the plan is missing, in its order. Where there is none the error is ErrNothingToResume. Of several processes that ask, one gets it.
+// Resume takes over the newest session with this request that ended, or whose process ended, before its plan
+// was done, and says what of the plan is missing, in its order. Where there is none the error is
+// ErrNothingToResume. Of several processes that ask, one gets it.
 func (s *Store) Resume(ctx context.Context, request string) (*Session, []record.Item, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,9 +99,11 @@ func (s *Store) Resume(ctx context.Context, request string) (*Session, []record.
 		return nil, nil, err
 	}
 	err := s.write(ctx, "resume a session", func(tx *sql.Tx) error {
-		err := tx.QueryRow("SELECT session_id FROM session WHERE request = ? AND state = 'interrupted' ORDER BY session_ulid DESC LIMIT 1", request).Scan(&x.id)
+		err := tx.QueryRow("SELECT session_id FROM session WHERE request = ? AND state = 'interrupted' "+
+			"ORDER BY session_ulid DESC LIMIT 1", request).Scan(&x.id)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("%w: no interrupted session has this request; run it without --resume", ErrNothingToResume)
+			return fmt.Errorf("%w: no interrupted session has this request; run it without --resume",
+				ErrNothingToResume)
 		}
 		if err != nil {
 			return err
@@ -109,7 +114,8 @@ func (s *Store) Resume(ctx context.Context, request string) (*Session, []record.
 		if missing, err = missingItems(tx, x.id); err != nil {
 			return err
 		}
-		if _, err := tx.Exec("UPDATE session SET state = 'running', ended_utc = NULL, exit_code = NULL, internal_error = NULL WHERE session_id = ?", x.id); err != nil {
+		if _, err := tx.Exec("UPDATE session SET state = 'running', ended_utc = NULL, exit_code = NULL, "+
+			"internal_error = NULL WHERE session_id = ?", x.id); err != nil {
 			return err
 		}
 		return s.claim(x.id)
@@ -156,12 +162,14 @@ func (s *Store) interrupt(tx *sql.Tx, session int64) error {
 }
 
 func (s *Store) interruptRuns(tx *sql.Tx, session int64) error {
-	_, err := tx.Exec("UPDATE run SET status = 'INTERRUPTED', message = 'the session ended first', recorded_utc = ? WHERE session_id = ? AND status IS NULL",
+	_, err := tx.Exec("UPDATE run SET status = 'INTERRUPTED', message = 'the session ended first', "+
+		"recorded_utc = ? WHERE session_id = ? AND status IS NULL",
 		utc(s.now()), session)
 	return err
 }
 
-// Begin notes that an item is about to run, so that a crash of the driver shows what it was at. It may be left out.
+// Begin notes that an item is about to run, so that a crash of the driver shows what it was at. It may be
+// left out.
 func (x *Session) Begin(ctx context.Context, item record.Item) error {
 	return x.store.write(ctx, "begin "+item.Impl, func(tx *sql.Tx) error {
 		plan, caseID, err := x.planned(tx, item, nil)
@@ -172,14 +180,16 @@ func (x *Session) Begin(ctx context.Context, item record.Item) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec("INSERT INTO run (run_ulid, session_id, plan_id, case_id, seed, started_utc) VALUES (?, ?, ?, ?, ?, ?)",
+		_, err = tx.Exec("INSERT INTO run (run_ulid, session_id, plan_id, case_id, seed, started_utc) "+
+			"VALUES (?, ?, ?, ?, ?, ?)",
 			id, x.id, plan, caseID, seedText(item.Seed), utc(x.store.now()))
 		return onlyOnce(err, item)
 	})
 }
 
-// Record stores one result with its verdicts and fills in ID and Session. When it returns nil the result is on the disk. What was not
-// planned is added to the plan; what the session has recorded already is ErrAlreadyRecorded.
+// Record stores one result with its verdicts and fills in ID and Session. When it returns nil the result is
+// on the disk. What was not planned is added to the plan; what the session has recorded already is
+// ErrAlreadyRecorded.
 func (x *Session) Record(ctx context.Context, r *record.Record) error {
 	if err := storable(*r); err != nil {
 		return err
@@ -226,14 +236,16 @@ func storable(r record.Record) error {
 
 // runRow is the row that Begin made for the plan's entry, or a new one.
 func (x *Session) runRow(tx *sql.Tx, plan, caseID int64, item record.Item) (run int64, id string, err error) {
-	err = tx.QueryRow("SELECT run_id, run_ulid FROM run WHERE plan_id = ? AND status IS NULL", plan).Scan(&run, &id)
+	err = tx.QueryRow("SELECT run_id, run_ulid FROM run WHERE plan_id = ? AND status IS NULL",
+		plan).Scan(&run, &id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return run, id, err
 	}
 	if id, err = nextID(tx, "run", "run_ulid", x.store.now()); err != nil {
 		return 0, "", err
 	}
-	done, err := tx.Exec("INSERT INTO run (run_ulid, session_id, plan_id, case_id, seed, started_utc) VALUES (?, ?, ?, ?, ?, ?)",
+	done, err := tx.Exec("INSERT INTO run (run_ulid, session_id, plan_id, case_id, seed, started_utc) "+
+		"VALUES (?, ?, ?, ?, ?, ?)",
 		id, x.id, plan, caseID, seedText(item.Seed), utc(x.store.now()))
 	if err != nil {
 		return 0, "", onlyOnce(err, item)
@@ -247,21 +259,23 @@ func (x *Session) planned(tx *sql.Tx, item record.Item, dtypes any) (plan, caseI
 	if caseID, err = upsertCase(tx, item.Case, dtypes); err != nil {
 		return 0, 0, err
 	}
-	err = tx.QueryRow("SELECT plan_id FROM plan WHERE session_id = ? AND case_id = ? AND implementation = ? AND seed = ?",
+	err = tx.QueryRow("SELECT plan_id FROM plan WHERE session_id = ? AND case_id = ? AND implementation = "+
+		"? AND seed = ?",
 		x.id, caseID, item.Impl, seedText(item.Seed)).Scan(&plan)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return plan, caseID, err
 	}
 	var next int
-	if err := tx.QueryRow("SELECT coalesce(max(position) + 1, 0) FROM plan WHERE session_id = ?", x.id).Scan(&next); err != nil {
+	if err := tx.QueryRow("SELECT coalesce(max(position) + 1, 0) FROM plan WHERE session_id = ?",
+		x.id).Scan(&next); err != nil {
 		return 0, 0, err
 	}
 	plan, err = insertPlan(tx, x.id, next, item)
 	return plan, caseID, err
 }
 
-// AddDifferences stores how far implementations lie apart, in one transaction, and fills in Session. RunA and RunB name records that
-// are stored. What a resumed session finds again replaces what it had.
+// AddDifferences stores how far implementations lie apart, in one transaction, and fills in Session. RunA and
+// RunB name records that are stored. What a resumed session finds again replaces what it had.
 func (x *Session) AddDifferences(ctx context.Context, differences []record.Difference) error {
 	if len(differences) == 0 {
 		return nil
@@ -278,8 +292,9 @@ func (x *Session) AddDifferences(ctx context.Context, differences []record.Diffe
 	})
 }
 
-// Finish ends the session: complete says that nothing of the plan is missing for want of time; otherwise it can be resumed. As for every
-// other write, a context that is cancelled stops it: a run that was stopped finishes under one that is not.
+// Finish ends the session: complete says that nothing of the plan is missing for want of time; otherwise it
+// can be resumed. As for every other write, a context that is cancelled stops it: a run that was stopped
+// finishes under one that is not.
 func (x *Session) Finish(ctx context.Context, complete bool, exit int) error {
 	state := "interrupted"
 	if complete {
@@ -288,7 +303,8 @@ func (x *Session) Finish(ctx context.Context, complete bool, exit int) error {
 	return x.end(ctx, state, exit, nil)
 }
 
-// Break ends the session by an internal error of triad, which is kept with it. What is missing of the plan can be resumed.
+// Break ends the session by an internal error of triad, which is kept with it. What is missing of the plan
+// can be resumed.
 func (x *Session) Break(ctx context.Context, exit int, internalError string) error {
 	return x.end(ctx, "interrupted", exit, &internalError)
 }
@@ -300,7 +316,8 @@ func (x *Session) end(ctx context.Context, state string, exit int, internalError
 		if err := x.store.interruptRuns(tx, x.id); err != nil {
 			return err
 		}
-		_, err := tx.Exec("UPDATE session SET state = ?, ended_utc = ?, exit_code = ?, internal_error = ? WHERE session_id = ?",
+		_, err := tx.Exec("UPDATE session SET state = ?, ended_utc = ?, exit_code = ?, internal_error = ? "+
+			"WHERE session_id = ?",
 			state, utc(x.store.now()), exit, internalError, x.id)
 		return err
 	})
@@ -349,7 +366,8 @@ func insertSession(tx *sql.Tx, info record.Session) (int64, error) {
 	}
 	done, err := tx.Exec(`INSERT INTO session (session_ulid, request, command_json, version, commit_hash, level, seed, added_json, machine_id, toolchain_id,
 		started_utc, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')`,
-		info.ID, info.Request, list(info.Command), info.Version, info.Commit, info.Level, seedText(info.Seed), list(info.Added), machine, toolchain,
+		info.ID, info.Request, list(info.Command), info.Version, info.Commit, info.Level, seedText(info.Seed),
+		list(info.Added), machine, toolchain,
 		utc(info.Started))
 	if err != nil {
 		return 0, err

@@ -24,8 +24,10 @@ var ctx = context.Background()
 
 // softmaxCase is the i-th of many cases.
 func softmaxCase(i int) op.Case {
-	return op.Case{Op: "softmax", Pass: op.Forward, DType: "bf16", Dims: op.Dims{{Name: "rows", Value: int64(i)}, {Name: "cols", Value: 1000}},
-		Attrs: op.Attrs{{Name: "scaling", Number: 2, Text: "block"}, {Name: "eps", Number: 0x1p-17, Text: "7.6293945e-06"}}, Layout: "contiguous", Distribution: "normal"}
+	return op.Case{
+		Op: "softmax", Pass: op.Forward, DType: "bf16", Dims: op.Dims{{Name: "rows", Value: int64(i)}, {Name: "cols", Value: 1000}},
+		Attrs: op.Attrs{{Name: "scaling", Number: 2, Text: "block"}, {Name: "eps", Number: 0x1p-17, Text: "7.6293945e-06"}}, Layout: "contiguous", Distribution: "normal",
+	}
 }
 
 // failed is a record with every field filled, NaN and infinities among them.
@@ -37,17 +39,25 @@ func failed(i int) record.Record {
 		Build:    &record.Build{Compiler: "g++ 12", Flags: []string{"-O2"}, Seconds: 1.5, Kernels: []record.Kernel{{Kernel: "k", Arch: "sm_80", Registers: 32}}},
 		Launches: 4, Started: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC), Wall: 1234567, PeakBytes: 99,
 		Outputs: []record.Verdict{
-			{Name: "y", Status: op.StatusFail, Gate: "G1", Message: "NaN", N: 8000, NCompared: 7000, NCovered: 1000, NWrong: 1, Judge: "1",
+			{
+				Name: "y", Status: op.StatusFail, Gate: "G1", Message: "NaN", N: 8000, NCompared: 7000, NCovered: 1000, NWrong: 1, Judge: "1",
 				Worst:    &record.Element{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Want: record.Float(math.Inf(-1)), Low: record.Float(math.Inf(1)), High: 0.1},
 				Headroom: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())), ULPMean: new(record.Float(5e-324)),
-				RelationsPlanned: 3, Relations: []record.Relation{{Name: "each row adds up to 1", Holds: true, N: 8, NCompared: 8},
-					{Name: "no element is negative", N: 8, NCompared: 8, NWrong: 1, Message: "y[3,999] is NaN",
-						Worst: &record.Broken{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Low: 0, High: record.Float(math.Inf(1))}}},
-				Statistics: &record.Statistics{Contract: "fp32", Promise: "sums in fp32", Digest: "5eed", DType: op.BF16, Saturates: true, Flushes: true, Exact: true,
+				RelationsPlanned: 3, Relations: []record.Relation{
+					{Name: "each row adds up to 1", Holds: true, N: 8, NCompared: 8},
+					{
+						Name: "no element is negative", N: 8, NCompared: 8, NWrong: 1, Message: "y[3,999] is NaN",
+						Worst: &record.Broken{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Low: 0, High: record.Float(math.Inf(1))},
+					},
+				},
+				Statistics: &record.Statistics{
+					Contract: "fp32", Promise: "sums in fp32", Digest: "5eed", DType: op.BF16, Saturates: true, Flushes: true, Exact: true,
 					Independent: true, Used: record.Float(math.Inf(1)), ULPs: []int64{1, 0, 2}, NBlocks: 9,
 					Worst:  []record.Judged{{Index: []int64{3, 999}, Got: record.Float(math.NaN()), R: 0.1, T: 5e-324}},
 					Blocks: []record.Block{{Block: "all of it", N: 7, Error: 0.5, Simulated: 0.25, FP32: 0x1p-24, Limit: record.Float(math.Inf(1))}},
-					Slope:  &record.Slope{Spread: 300, Slope: -1e-9, Sigma: 1e-10, Allowance: 0.3}}},
+					Slope:  &record.Slope{Spread: 300, Slope: -1e-9, Sigma: 1e-10, Allowance: 0.3},
+				},
+			},
 			{Name: "lse", Status: op.StatusMissing, Message: "not given"},
 		},
 	}
@@ -65,8 +75,10 @@ func openTest(t *testing.T, path string, o Options) *Store {
 
 func start(t *testing.T, s *Store, request string, plan ...record.Item) *Session {
 	t.Helper()
-	x, err := s.Start(ctx, record.Session{Request: request, Command: []string{"compare", "softmax"}, Version: "1", Level: "quick", Seed: 7,
-		Added: []string{"my.cu"}, Machine: record.Machine{OS: "linux", CPU: "test", Cores: 2}, Toolchain: record.Toolchain{"g++": "12"}}, plan)
+	x, err := s.Start(ctx, record.Session{
+		Request: request, Command: []string{"compare", "softmax"}, Version: "1", Level: "quick", Seed: 7,
+		Added: []string{"my.cu"}, Machine: record.Machine{OS: "linux", CPU: "test", Cores: 2}, Toolchain: record.Toolchain{"g++": "12"},
+	}, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +124,10 @@ func TestDifferencesComeBackWithBothRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d := record.Difference{Session: x.ID(), CaseKey: a.Case.Key(), Op: "softmax", Pass: op.Forward, DType: "bf16", Output: "y", A: b.Impl, B: a.Impl, RunA: b.ID,
-		RunB: a.ID, N: 8000, NDifferent: 3, ULPMax: new(record.Float(math.Inf(1))), Worst: &record.Disparity{Index: []int64{1, 2}, A: record.Float(math.NaN()), B: 2}}
+	d := record.Difference{
+		Session: x.ID(), CaseKey: a.Case.Key(), Op: "softmax", Pass: op.Forward, DType: "bf16", Output: "y", A: b.Impl, B: a.Impl, RunA: b.ID,
+		RunB: a.ID, N: 8000, NDifferent: 3, ULPMax: new(record.Float(math.Inf(1))), Worst: &record.Disparity{Index: []int64{1, 2}, A: record.Float(math.NaN()), B: 2},
+	}
 	if err := x.AddDifferences(ctx, []record.Difference{d}); err != nil {
 		t.Fatal(err)
 	}
@@ -178,11 +192,20 @@ func TestFiltersPickWhatTheySay(t *testing.T) {
 		f    Filter
 		want int
 	}{
-		{"nothing asked", Filter{}, 5}, {"op", Filter{Op: []string{"rope"}}, 1}, {"two ops", Filter{Op: []string{"rope", "softmax"}}, 5},
-		{"implementation", Filter{Impl: []string{"cuda"}}, 4}, {"not a pattern", Filter{Impl: []string{"c%"}}, 0}, {"two", Filter{Impl: []string{"triton", "cuda/naive"}}, 2},
-		{"dtype", Filter{DType: []string{"fp32"}}, 1}, {"status", Filter{Status: []op.Status{op.StatusPass}}, 2}, {"bad", Filter{Bad: true}, 3},
-		{"since", Filter{Since: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)}, 1}, {"pass", Filter{Pass: op.Backward}, 1},
-		{"session", Filter{Session: x.ID()}, 5}, {"other session", Filter{Session: "nope"}, 0}, {"case", Filter{Case: softmaxCase(8).Key()}, 1},
+		{"nothing asked", Filter{}, 5},
+		{"op", Filter{Op: []string{"rope"}}, 1},
+		{"two ops", Filter{Op: []string{"rope", "softmax"}}, 5},
+		{"implementation", Filter{Impl: []string{"cuda"}}, 4},
+		{"not a pattern", Filter{Impl: []string{"c%"}}, 0},
+		{"two", Filter{Impl: []string{"triton", "cuda/naive"}}, 2},
+		{"dtype", Filter{DType: []string{"fp32"}}, 1},
+		{"status", Filter{Status: []op.Status{op.StatusPass}}, 2},
+		{"bad", Filter{Bad: true}, 3},
+		{"since", Filter{Since: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)}, 1},
+		{"pass", Filter{Pass: op.Backward}, 1},
+		{"session", Filter{Session: x.ID()}, 5},
+		{"other session", Filter{Session: "nope"}, 0},
+		{"case", Filter{Case: softmaxCase(8).Key()}, 1},
 	} {
 		got, total, err := s.List(ctx, c.f)
 		if err != nil || len(got) != c.want || total != c.want {

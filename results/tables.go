@@ -18,24 +18,26 @@ type Table struct {
 
 // holds says what the names do not.
 var holds = map[string]string{
-	"latest":        "the newest run of each implementation on each case",
-	"history":       "every run that ended, newest last by run_ulid",
-	"disagreements": "latest runs that end bad, and pairs of good ones of which one alone gives NaN or an infinity",
-	"speed":         "the newest timing of each implementation on each case, on a GPU",
-	"session":       "one command",
-	"plan":          "what a session is to run",
-	"run":           "one implementation on one case",
-	"test_case":     "what is computed, on which sizes, from which kind of data",
-	"verdict":       "what the judge says of one output of a run",
-	"relation":      "what must hold of an output whatever the inputs are, and whether it does",
-	"difference":    "how far two implementations lie apart",
-	"timing":        "how long the calls of a run took",
-	"comparison":    "two implementations timed in interleaved rounds",
-	"ruler":         "what the device did at best in a session",
-	"status":        "what each status counts as",
+	"latest":  "the newest run of each implementation on each case",
+	"history": "every run that ended, newest last by run_ulid",
+	"disagreements": "latest runs that end bad, and pairs of good ones of which one alone gives NaN or an " +
+		"infinity",
+	"speed":      "the newest timing of each implementation on each case, on a GPU",
+	"session":    "one command",
+	"plan":       "what a session is to run",
+	"run":        "one implementation on one case",
+	"test_case":  "what is computed, on which sizes, from which kind of data",
+	"verdict":    "what the judge says of one output of a run",
+	"relation":   "what must hold of an output whatever the inputs are, and whether it does",
+	"difference": "how far two implementations lie apart",
+	"timing":     "how long the calls of a run took",
+	"comparison": "two implementations timed in interleaved rounds",
+	"ruler":      "what the device did at best in a session",
+	"status":     "what each status counts as",
 }
 
-// Schema lists what SQL can read, views first, as a database of this program has it; no database is needed for it.
+// Schema lists what SQL can read, views first, as a database of this program has it; no database is needed
+// for it.
 func Schema(ctx context.Context) ([]Table, error) {
 	steps, err := migrations(schemaFiles)
 	if err != nil {
@@ -50,8 +52,10 @@ func Schema(ctx context.Context) ([]Table, error) {
 	if err := migrate(ctx, db, steps, nil); err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}
-	rows, err := db.QueryContext(ctx, "SELECT s.name, s.type = 'view', c.name FROM sqlite_schema s JOIN pragma_table_info(s.name) c "+
-		"WHERE s.type IN ('view', 'table') AND s.name NOT LIKE 'sqlite_%' ORDER BY s.type = 'table', s.rowid, c.cid")
+	rows, err := db.QueryContext(ctx,
+		"SELECT s.name, s.type = 'view', c.name FROM sqlite_schema s JOIN pragma_table_info(s.name) c "+
+			"WHERE s.type IN ('view', 'table') AND s.name NOT LIKE 'sqlite_%' ORDER BY s.type = 'table', "+
+			"s.rowid, c.cid")
 	if err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}

@@ -10,14 +10,18 @@ import (
 	"triad/internal/record"
 )
 
-// AddTiming stores how long the calls of a recorded run took in one regime; what a resumed session finds again replaces what it had.
+// AddTiming stores how long the calls of a recorded run took in one regime; what a resumed session finds
+// again replaces what it had.
 func (x *Session) AddTiming(ctx context.Context, run string, t record.Timing) error {
 	if t.Status == op.StatusUnknown {
 		return fmt.Errorf("record the timing of run %s, %s: it has no status", run, t.Regime)
 	}
 	return x.store.write(ctx, "record a timing", func(tx *sql.Tx) error {
 		arrays := make([]string, 5)
-		for i, v := range []any{orEmpty(t.SamplesNS), orEmpty(t.Rounds), orEmpty(t.Positions), orEmpty(t.ClocksMHz), orEmpty(t.Kernels)} {
+		for i, v := range []any{
+			orEmpty(t.SamplesNS), orEmpty(t.Rounds), orEmpty(t.Positions),
+			orEmpty(t.ClocksMHz), orEmpty(t.Kernels),
+		} {
 			text, err := json.Marshal(v)
 			if err != nil {
 				return err
@@ -28,9 +32,12 @@ func (x *Session) AddTiming(ctx context.Context, run string, t record.Timing) er
 			temperature_c, throttle_mask, n_discarded, discarded_because, bytes, flops, status, message, min_ns, p10_ns, p90_ns, roofline, clock_mhz, power_w,
 			mode, sets, calls, rotated_bytes, kernels_json, backward, run_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, run_id FROM run
 			WHERE run_ulid = ?`,
-			t.Regime, t.N, t.MedianNS, t.LowNS, t.HighNS, arrays[0], arrays[1], arrays[2], arrays[3], optional(t.TemperatureC), int64(t.Throttle),
-			t.Discarded, t.Because, t.Bytes, t.FLOPs, t.Status.String(), t.Message, t.MinNS, t.P10NS, t.P90NS, optional(t.Roofline),
-			optional(t.ClockMHz), optional(t.PowerW), t.Mode, t.Sets, t.Calls, t.RotatedBytes, arrays[4], t.Backward, run)
+			t.Regime, t.N, t.MedianNS, t.LowNS, t.HighNS, arrays[0], arrays[1], arrays[2], arrays[3],
+			optional(t.TemperatureC), int64(t.Throttle),
+			t.Discarded, t.Because, t.Bytes, t.FLOPs, t.Status.String(), t.Message, t.MinNS, t.P10NS, t.P90NS,
+			optional(t.Roofline),
+			optional(t.ClockMHz), optional(t.PowerW), t.Mode, t.Sets, t.Calls, t.RotatedBytes, arrays[4],
+			t.Backward, run)
 		return oneRow(done, err, run)
 	})
 }
@@ -69,8 +76,10 @@ func (x *Session) AddRulers(ctx context.Context, rulers []record.Ruler) error {
 			if err != nil {
 				return err
 			}
-			if _, err := tx.Exec("INSERT OR REPLACE INTO ruler (session_id, name, bytes_per_second, flops_per_second, samples_ns_json) VALUES (?, ?, ?, ?, ?)",
-				x.id, r.Name, optional(r.BytesPerSecond), optional(r.FLOPsPerSecond), string(samples)); err != nil {
+			if _, err := tx.Exec("INSERT OR REPLACE INTO ruler (session_id, name, bytes_per_second, "+
+				"flops_per_second, samples_ns_json) VALUES (?, ?, ?, ?, ?)",
+				x.id, r.Name, optional(r.BytesPerSecond), optional(r.FLOPsPerSecond),
+				string(samples)); err != nil {
 				return fmt.Errorf("ruler %s: %w", r.Name, err)
 			}
 		}
@@ -143,7 +152,8 @@ func (s *Store) Comparisons(ctx context.Context, session string) ([]record.Compa
 	for rows.Next() {
 		var c record.Comparison
 		var ratios string
-		if err := rows.Scan(&c.A, &c.B, &c.RunA, &c.RunB, &c.Regime, &ratios, &c.Ratio, &c.Low, &c.High, &c.Word); err != nil {
+		if err := rows.Scan(&c.A, &c.B, &c.RunA, &c.RunB, &c.Regime, &ratios, &c.Ratio, &c.Low, &c.High,
+			&c.Word); err != nil {
 			return nil, s.explain("read comparisons", err)
 		}
 		if err := json.Unmarshal([]byte(ratios), &c.Ratios); err != nil {
@@ -170,8 +180,10 @@ func loadTimings(q querier, run int64) ([]record.Timing, error) {
 		var arrays [5]string
 		var temperature, roofline, clock, power sql.NullFloat64
 		var throttle, bytes, flops sql.NullInt64
-		if err := rows.Scan(&t.Regime, &t.N, &t.MedianNS, &t.LowNS, &t.HighNS, &arrays[0], &arrays[1], &arrays[2], &arrays[3], &temperature, &throttle,
-			&t.Discarded, &t.Because, &bytes, &flops, &status, &t.Message, &t.MinNS, &t.P10NS, &t.P90NS, &roofline, &clock, &power, &t.Mode, &t.Sets,
+		if err := rows.Scan(&t.Regime, &t.N, &t.MedianNS, &t.LowNS, &t.HighNS, &arrays[0], &arrays[1],
+			&arrays[2], &arrays[3], &temperature, &throttle,
+			&t.Discarded, &t.Because, &bytes, &flops, &status, &t.Message, &t.MinNS, &t.P10NS, &t.P90NS,
+			&roofline, &clock, &power, &t.Mode, &t.Sets,
 			&t.Calls, &t.RotatedBytes, &arrays[4], &t.Backward); err != nil {
 			return nil, err
 		}
@@ -183,7 +195,8 @@ func loadTimings(q querier, run int64) ([]record.Timing, error) {
 		if t.Status, err = op.ParseStatus(status); err != nil {
 			return nil, err
 		}
-		t.TemperatureC, t.Roofline, t.ClockMHz, t.PowerW = floatOf(temperature), floatOf(roofline), floatOf(clock), floatOf(power)
+		t.TemperatureC, t.Roofline, t.ClockMHz, t.PowerW = floatOf(temperature), floatOf(roofline),
+			floatOf(clock), floatOf(power)
 		t.Throttle, t.Bytes, t.FLOPs = uint64(throttle.Int64), bytes.Int64, flops.Int64
 		all = append(all, t)
 	}

@@ -12,12 +12,21 @@ import (
 )
 
 func timed(regime string) record.Timing {
-	return record.Timing{Regime: regime, Status: op.StatusPass, Message: "as it should be", N: 3, MedianNS: 2.5, LowNS: 1.5, HighNS: 3.5, MinNS: 1, P10NS: 1.25,
-		P90NS: 3, Bytes: 8 << 30, FLOPs: 1 << 50, Roofline: new(record.Float(0.93)), ClockMHz: new(record.Float(1980)), SamplesNS: []float64{1, 2.5, 4},
-		Rounds: []int{0, 0, 1}, Positions: []int{0, 1, 1}, ClocksMHz: []float64{1980, 0, 1965}, Discarded: 1, Because: "a slow clock",
-		PowerW: new(record.Float(412.5)), TemperatureC: new(record.Float(41)), Throttle: 1 << 40, Mode: "events", Sets: 9, Calls: 36, RotatedBytes: 130 << 20, Backward: record.RetainedGraph,
-		Kernels: []record.Launch{{Kernel: "_Z3rowPf", Grid: [3]int{132, 1, 1}, Block: [3]int{256, 1, 1}, Registers: 40, SharedBytes: 128,
-			DynamicSharedBytes: 1 << 16, LocalBytes: 8, BlocksPerMultiprocessor: 3, Occupancy: 0.375}}}
+	return record.Timing{
+		Regime: regime, Status: op.StatusPass, Message: "as it should be", N: 3, MedianNS: 2.5, LowNS: 1.5,
+		HighNS: 3.5, MinNS: 1, P10NS: 1.25,
+		P90NS: 3, Bytes: 8 << 30, FLOPs: 1 << 50, Roofline: new(record.Float(0.93)),
+		ClockMHz: new(record.Float(1980)), SamplesNS: []float64{1, 2.5, 4},
+		Rounds: []int{0, 0, 1}, Positions: []int{0, 1, 1}, ClocksMHz: []float64{1980, 0, 1965}, Discarded: 1,
+		Because: "a slow clock",
+		PowerW:  new(record.Float(412.5)), TemperatureC: new(record.Float(41)), Throttle: 1 << 40,
+		Mode: "events", Sets: 9, Calls: 36, RotatedBytes: 130 << 20, Backward: record.RetainedGraph,
+		Kernels: []record.Launch{{
+			Kernel: "_Z3rowPf", Grid: [3]int{132, 1, 1}, Block: [3]int{256, 1, 1}, Registers: 40,
+			SharedBytes:        128,
+			DynamicSharedBytes: 1 << 16, LocalBytes: 8, BlocksPerMultiprocessor: 3, Occupancy: 0.375,
+		}},
+	}
 }
 
 func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
@@ -44,8 +53,10 @@ func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
 		t.Errorf("what was not timed: %v %+v", err, run.Record.Timings)
 	}
 
-	rulers := []record.Ruler{{Session: x.ID(), Name: "bf16", FLOPsPerSecond: new(record.Float(7e14)), SamplesNS: []float64{1.5}},
-		{Session: x.ID(), Name: "copy", BytesPerSecond: new(record.Float(4.1e12)), SamplesNS: []float64{}}}
+	rulers := []record.Ruler{
+		{Session: x.ID(), Name: "bf16", FLOPsPerSecond: new(record.Float(7e14)), SamplesNS: []float64{1.5}},
+		{Session: x.ID(), Name: "copy", BytesPerSecond: new(record.Float(4.1e12)), SamplesNS: []float64{}},
+	}
 	if err := x.AddRulers(ctx, rulers); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +65,8 @@ func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
 	}
 	comparisons := []record.Comparison{
 		{A: "cuda/warp", B: "cuda/warp", RunA: a.ID, RunB: a.ID, Regime: "cold", Ratios: []float64{1, 1.01}, Ratio: 1.005, Low: 1, High: 1.01, Word: "SAME"},
-		{A: "cuda/warp", B: "cuda/block", RunA: a.ID, RunB: b.ID, Regime: "cold", Ratios: []float64{2}, Ratio: 2, Low: 2, High: 2, Word: "AMBIGUOUS"}}
+		{A: "cuda/warp", B: "cuda/block", RunA: a.ID, RunB: b.ID, Regime: "cold", Ratios: []float64{2}, Ratio: 2, Low: 2, High: 2, Word: "AMBIGUOUS"},
+	}
 	if err := x.AddComparisons(ctx, comparisons); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +86,8 @@ func TestATimingWithoutARunIsNotStored(t *testing.T) {
 	if err := x.AddTiming(ctx, "01ARZ3NDEKTSV4RRFFQ69G5FAV", timed("cold")); !errors.Is(err, ErrNotFound) {
 		t.Errorf("no such run: %v", err)
 	}
-	if err := x.AddComparisons(ctx, []record.Comparison{{RunA: "a", RunB: "b", Word: "SAME"}}); !errors.Is(err, ErrNotFound) {
+	if err := x.AddComparisons(ctx,
+		[]record.Comparison{{RunA: "a", RunB: "b", Word: "SAME"}}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("no such runs: %v", err)
 	}
 	r := failed(8)
@@ -86,7 +99,8 @@ func TestATimingWithoutARunIsNotStored(t *testing.T) {
 	}
 }
 
-// A database of an older triad is read too: it is brought to this version's tables first, and then opened for reading.
+// A database of an older triad is read too: it is brought to this version's tables first, and then opened for
+// reading.
 func TestAnOlderSchemaIsReadAfterItsMigration(t *testing.T) {
 	steps, err := migrations(schemaFiles)
 	if err != nil {
@@ -110,7 +124,8 @@ func TestAnOlderSchemaIsReadAfterItsMigration(t *testing.T) {
 	old.Close()
 	s := openTest(t, path, Options{ReadOnly: true})
 	run, err := s.Show(ctx, r.ID)
-	if err != nil || run.Record.Impl != r.Impl || len(run.Record.Outputs) != 1 || run.Record.Outputs[0].Status != op.StatusPass || !s.ReadOnly() {
+	if err != nil || run.Record.Impl != r.Impl || len(run.Record.Outputs) != 1 ||
+		run.Record.Outputs[0].Status != op.StatusPass || !s.ReadOnly() {
 		t.Errorf("%v %+v, read-only: %v", err, run.Record, s.ReadOnly())
 	}
 }

@@ -10,7 +10,15 @@ Source   NVIDIA, CUDA C++ Programming Guide: vector addition
 
 import torch
 
-from implementation import INTERPRETED, Implementation, ceildiv, differentiable_row, next_power_of_2, tl, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    ceildiv,
+    differentiable_row,
+    next_power_of_2,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
@@ -18,7 +26,8 @@ BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
 
 @triton.jit
 def _offsets(i, cols, row, col, DENSE: tl.constexpr):
-    """Where the elements i, counted in row-major order, lie in a tensor with strides row and col; DENSE says that it is contiguous."""
+    """Where the elements i, counted in row-major order, lie in a tensor with strides row and col; DENSE says
+    that it is contiguous."""
     if DENSE:
         return i
     else:
@@ -26,7 +35,8 @@ def _offsets(i, cols, row, col, DENSE: tl.constexpr):
 
 
 @triton.jit
-def _add_fwd_kernel(x_ptr, y_ptr, z_ptr, n, cols, x_row, x_col, y_row, y_col, DENSE: tl.constexpr, BLOCK: tl.constexpr):
+def _add_fwd_kernel(x_ptr, y_ptr, z_ptr, n, cols, x_row, x_col, y_row, y_col, DENSE: tl.constexpr,
+                    BLOCK: tl.constexpr):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + _offsets(i, cols, x_row, x_col, DENSE), mask=i < n, other=0.0).to(tl.float32)
     y = tl.load(y_ptr + _offsets(i, cols, y_row, y_col, DENSE), mask=i < n, other=0.0).to(tl.float32)
@@ -34,7 +44,8 @@ def _add_fwd_kernel(x_ptr, y_ptr, z_ptr, n, cols, x_row, x_col, y_row, y_col, DE
 
 
 @triton.jit
-def _add_bwd_kernel(dz_ptr, dx_ptr, dy_ptr, n, cols, dz_row, dz_col, DENSE: tl.constexpr, BLOCK: tl.constexpr):
+def _add_bwd_kernel(dz_ptr, dx_ptr, dy_ptr, n, cols, dz_row, dz_col, DENSE: tl.constexpr,
+                    BLOCK: tl.constexpr):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     dz = tl.load(dz_ptr + _offsets(i, cols, dz_row, dz_col, DENSE), mask=i < n, other=0.0)
     tl.store(dx_ptr + i, dz, mask=i < n)
@@ -46,7 +57,8 @@ def _launch(kernel, inputs: tuple, outputs: tuple) -> None:
     if n:
         block = min(BLOCK, next_power_of_2(n))
         strides = [s for t in inputs for s in t.stride()]
-        kernel[(ceildiv(n, block),)](*inputs, *outputs, n, cols, *strides, DENSE=all(t.is_contiguous() for t in inputs), BLOCK=block)
+        kernel[(ceildiv(n, block),)](*inputs, *outputs, n, cols, *strides,
+                                     DENSE=all(t.is_contiguous() for t in inputs), BLOCK=block)
 
 
 def forward(x, y):

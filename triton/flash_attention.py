@@ -1,5 +1,6 @@
-"""flash_attention: o = softmax(scale * q k^T) v, row by row, with lse = log sum_j exp(scale * q k^T) (natural logarithm, scaled scores)
-backward, with P = exp(scale * q k^T - lse), delta = sum(grad_o * o) and dS = P * (grad_o v^T - delta):
+"""flash_attention: o = softmax(scale * q k^T) v, row by row, with lse = log sum_j exp(scale * q k^T) (natural
+logarithm, scaled scores) backward, with P = exp(scale * q k^T - lse), delta = sum(grad_o * o) and dS = P *
+(grad_o v^T - delta):
     grad_q = scale * dS k, grad_k = scale * dS^T q, grad_v = P^T grad_o, the last two summed over the queries' heads of a key's head
 
 Layout   q, o [batch, heads_q, seq_q, head_dim], k, v [batch, heads_kv, seq_kv, head_dim], lse [batch, heads_q, seq_q] fp32. Query head h reads
@@ -23,7 +24,19 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, rounded, sixteen_bit, tl, too_old, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    ceildiv,
+    compile_for,
+    differentiable_row,
+    next_power_of_2,
+    rounded,
+    sixteen_bit,
+    tl,
+    too_old,
+    triton,
+)
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
 
@@ -72,25 +85,31 @@ def _attention_fwd_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, heads, group, seq
     o = tl.where(sees[:, None], acc / l[:, None], 0.0)
     lse = tl.where(sees, m + tl.log(l), float("-inf"))
     row = bh * seq_q + i
-    tl.store(o_ptr + row[:, None] * head_dim + d[None, :], o.to(o_ptr.dtype.element_ty), mask=(i < seq_q)[:, None] & (d < head_dim)[None, :])
+    tl.store(o_ptr + row[:, None] * head_dim + d[None, :], o.to(o_ptr.dtype.element_ty),
+             mask=(i < seq_q)[:, None] & (d < head_dim)[None, :])
     tl.store(lse_ptr + row, lse, mask=i < seq_q)
 
 
 @triton.jit
-def _attention_delta_kernel(o_ptr, do_ptr, delta_ptr, heads, seq_q, head_dim, o_b, o_h, o_s, o_d, do_b, do_h, do_s, do_d, M: tl.constexpr, D: tl.constexpr):
+def _attention_delta_kernel(o_ptr, do_ptr, delta_ptr, heads, seq_q, head_dim, o_b, o_h, o_s, o_d, do_b, do_h,
+                            do_s, do_d, M: tl.constexpr, D: tl.constexpr):
     """delta = sum(grad_o * o) of M queries of one head."""
     bh = tl.program_id(1).to(tl.int64)
     i = (tl.program_id(0) * M + tl.arange(0, M)).to(tl.int64)
     d = tl.arange(0, D)
     inside = (i < seq_q)[:, None] & (d < head_dim)[None, :]
-    o = tl.load(o_ptr + (bh // heads) * o_b + (bh % heads) * o_h + i[:, None] * o_s + d[None, :] * o_d, mask=inside, other=0.0).to(tl.float32)
-    do = tl.load(do_ptr + (bh // heads) * do_b + (bh % heads) * do_h + i[:, None] * do_s + d[None, :] * do_d, mask=inside, other=0.0).to(tl.float32)
+    o = tl.load(o_ptr + (bh // heads) * o_b + (bh % heads) * o_h + i[:, None] * o_s + d[None, :] * o_d,
+                mask=inside, other=0.0).to(tl.float32)
+    do = tl.load(do_ptr + (bh // heads) * do_b + (bh % heads) * do_h + i[:, None] * do_s + d[None, :] * do_d,
+                 mask=inside, other=0.0).to(tl.float32)
     tl.store(delta_ptr + bh * seq_q + i, tl.sum(o * do, axis=1), mask=i < seq_q)
 
 
 @triton.jit
-def _attention_bwd_q_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, heads, group, seq_q, seq_kv, head_dim, scale,
-                            q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d, do_b, do_h, do_s, do_d, lse_b, lse_h, lse_s,
+def _attention_bwd_q_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, heads, group, seq_q,
+                            seq_kv, head_dim, scale,
+                            q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d, do_b, do_h, do_s,
+                            do_d, lse_b, lse_h, lse_s,
                             CAUSAL: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
     """grad_q of M queries of one head."""
     bh = tl.program_id(1).to(tl.int64)
@@ -101,8 +120,10 @@ def _attention_bwd_q_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_
     row = i.to(tl.int64)[:, None]
     inside_q = (i < seq_q)[:, None] & (d < head_dim)[None, :]
     q = tl.load(q_ptr + batch * q_b + head * q_h + row * q_s + d[None, :] * q_d, mask=inside_q, other=0.0)
-    do = tl.load(do_ptr + batch * do_b + head * do_h + row * do_s + d[None, :] * do_d, mask=inside_q, other=0.0)
-    lse = tl.load(lse_ptr + batch * lse_b + head * lse_h + i.to(tl.int64) * lse_s, mask=i < seq_q, other=float("-inf"))
+    do = tl.load(do_ptr + batch * do_b + head * do_h + row * do_s + d[None, :] * do_d, mask=inside_q,
+                 other=0.0)
+    lse = tl.load(lse_ptr + batch * lse_b + head * lse_h + i.to(tl.int64) * lse_s, mask=i < seq_q,
+                  other=float("-inf"))
     delta = tl.load(delta_ptr + bh * seq_q + i, mask=i < seq_q, other=0.0)
     k_ptr += batch * k_b + (head // group) * k_h
     v_ptr += batch * v_b + (head // group) * v_h
@@ -129,8 +150,10 @@ def _attention_bwd_q_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_
 
 
 @triton.jit
-def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, heads_kv, group, seq_q, seq_kv, head_dim, scale,
-                             q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d, do_b, do_h, do_s, do_d, lse_b, lse_h, lse_s,
+def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, heads_kv, group,
+                             seq_q, seq_kv, head_dim, scale,
+                             q_b, q_h, q_s, q_d, k_b, k_h, k_s, k_d, v_b, v_h, v_s, v_d, do_b, do_h, do_s,
+                             do_d, lse_b, lse_h, lse_s,
                              CAUSAL: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
     """grad_k and grad_v of N keys of one head, summed over the group of query heads that read it."""
     bh = tl.program_id(1).to(tl.int64)
@@ -139,8 +162,10 @@ def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk
     j = tl.program_id(0) * N + tl.arange(0, N)
     d = tl.arange(0, D)
     inside_kv = (j < seq_kv)[:, None] & (d < head_dim)[None, :]
-    k = tl.load(k_ptr + batch * k_b + head_kv * k_h + j.to(tl.int64)[:, None] * k_s + d[None, :] * k_d, mask=inside_kv, other=0.0)
-    v = tl.load(v_ptr + batch * v_b + head_kv * v_h + j.to(tl.int64)[:, None] * v_s + d[None, :] * v_d, mask=inside_kv, other=0.0)
+    k = tl.load(k_ptr + batch * k_b + head_kv * k_h + j.to(tl.int64)[:, None] * k_s + d[None, :] * k_d,
+                mask=inside_kv, other=0.0)
+    v = tl.load(v_ptr + batch * v_b + head_kv * v_h + j.to(tl.int64)[:, None] * v_s + d[None, :] * v_d,
+                mask=inside_kv, other=0.0)
     shift = seq_kv - seq_q
     begin = 0
     if CAUSAL:
@@ -153,10 +178,14 @@ def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk
             i = start + tl.arange(0, M)
             row = i.to(tl.int64)[:, None]
             inside = (i < seq_q)[:, None] & (d < head_dim)[None, :]
-            q = tl.load(q_ptr + batch * q_b + head * q_h + row * q_s + d[None, :] * q_d, mask=inside, other=0.0)
-            do = tl.load(do_ptr + batch * do_b + head * do_h + row * do_s + d[None, :] * do_d, mask=inside, other=0.0)
-            lse = tl.load(lse_ptr + batch * lse_b + head * lse_h + i.to(tl.int64) * lse_s, mask=i < seq_q, other=float("-inf"))
-            delta = tl.load(delta_ptr + (batch * heads_kv * group + head) * seq_q + i, mask=i < seq_q, other=0.0)
+            q = tl.load(q_ptr + batch * q_b + head * q_h + row * q_s + d[None, :] * q_d,
+                        mask=inside, other=0.0)
+            do = tl.load(do_ptr + batch * do_b + head * do_h + row * do_s + d[None, :] * do_d,
+                         mask=inside, other=0.0)
+            lse = tl.load(lse_ptr + batch * lse_b + head * lse_h + i.to(tl.int64) * lse_s, mask=i < seq_q,
+                          other=float("-inf"))
+            delta = tl.load(delta_ptr + (batch * heads_kv * group + head) * seq_q + i, mask=i < seq_q,
+                            other=0.0)
             visible = (j < seq_kv)[:, None] & (lse != float("-inf"))[None, :]
             if CAUSAL:
                 visible = visible & (j[:, None] <= i[None, :] + shift)
@@ -172,8 +201,9 @@ def _attention_bwd_kv_kernel(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk
 
 
 def _tile(head_dim: int, dtype: torch.dtype, backward: bool) -> tuple[int, int]:
-    """Queries and keys of a step on a GPU: what registers and shared memory hold, less for wide heads and for the backward. IEEE products of
-    fp32 take no tensor core: their tiles are small, or the compiler unrolls for half a minute."""
+    """Queries and keys of a step on a GPU: what registers and shared memory hold, less for wide heads and for
+    the backward. IEEE products of fp32 take no tensor core: their tiles are small, or the compiler unrolls
+    for half a minute."""
     narrow = head_dim <= 128
     if dtype == torch.float32:
         return ((32, 32) if narrow else (16, 16)) if backward else ((64, 32) if narrow else (32, 16))
@@ -190,20 +220,24 @@ def _steps(q, k, backward: bool) -> tuple[int, int]:
 
 
 def forward(q, k, v, *, causal, scale):
-    """q [batch, heads_q, seq_q, head_dim], k, v [batch, heads_kv, seq_kv, head_dim] -> o of q's shape and dtype, lse [batch, heads_q, seq_q] fp32."""
+    """q [batch, heads_q, seq_q, head_dim], k, v [batch, heads_kv, seq_kv, head_dim] -> o of q's shape and
+    dtype, lse [batch, heads_q, seq_q] fp32."""
     batch, heads, seq_q, head_dim = q.shape
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     lse = torch.empty((batch, heads, seq_q), dtype=torch.float32, device=q.device)
     if lse.numel():
         m, n = _steps(q, k, False)
         _attention_fwd_kernel[(ceildiv(seq_q, m), batch * heads)](
-            q, k, v, o, lse, heads, heads // k.shape[1], seq_q, k.shape[2], head_dim, scale, *q.stride(), *k.stride(), *v.stride(),
-            CAUSAL=causal, M=m, N=n, D=next_power_of_2(head_dim), num_warps=4 if head_dim <= 64 else 8, num_stages=2)
+            q, k, v, o, lse, heads, heads // k.shape[1], seq_q, k.shape[2], head_dim, scale, *q.stride(),
+            *k.stride(), *v.stride(),
+            CAUSAL=causal, M=m, N=n, D=next_power_of_2(head_dim), num_warps=4 if head_dim <= 64
+            else 8, num_stages=2)
     return o, lse
 
 
 def backward(q, k, v, o, lse, grad_o, *, causal, scale):
-    """The forward's inputs and outputs and grad_o of o's shape -> grad_q, grad_k, grad_v of the shapes and dtypes of q, k, v."""
+    """The forward's inputs and outputs and grad_o of o's shape -> grad_q, grad_k, grad_v of the shapes and
+    dtypes of q, k, v."""
     (batch, heads, seq_q, head_dim), (_, heads_kv, seq_kv, _) = q.shape, k.shape
     group, width = heads // heads_kv, next_power_of_2(head_dim)
     grad_q = torch.empty(q.shape, dtype=q.dtype, device=q.device)
@@ -212,13 +246,17 @@ def backward(q, k, v, o, lse, grad_o, *, causal, scale):
     delta = torch.empty((batch, heads, seq_q), dtype=torch.float32, device=q.device)
     m, n = _steps(q, k, True)
     strides = (*q.stride(), *k.stride(), *v.stride(), *grad_o.stride(), *lse.stride())
-    options = {"CAUSAL": causal, "M": m, "N": n, "D": width, "num_warps": 4 if head_dim <= 64 else 8, "num_stages": 1}
+    options = {"CAUSAL": causal, "M": m, "N": n, "D": width, "num_warps": 4 if head_dim <= 64 else 8,
+               "num_stages": 1}
     if delta.numel():
         grid = (ceildiv(seq_q, m), batch * heads)
-        _attention_delta_kernel[grid](o, grad_o, delta, heads, seq_q, head_dim, *o.stride(), *grad_o.stride(), M=m, D=width)
-        _attention_bwd_q_kernel[grid](q, k, v, grad_o, lse, delta, grad_q, heads, group, seq_q, seq_kv, head_dim, scale, *strides, **options)
+        _attention_delta_kernel[grid](o, grad_o, delta, heads, seq_q, head_dim, *o.stride(), *grad_o.stride(),
+                                      M=m, D=width)
+        _attention_bwd_q_kernel[grid](q, k, v, grad_o, lse, delta, grad_q, heads, group, seq_q, seq_kv,
+                                      head_dim, scale, *strides, **options)
     if grad_k.numel():
-        _attention_bwd_kv_kernel[(ceildiv(seq_kv, n), batch * heads_kv)](q, k, v, grad_o, lse, delta, grad_k, grad_v, heads_kv, group, seq_q, seq_kv,
+        _attention_bwd_kv_kernel[(ceildiv(seq_kv, n), batch * heads_kv)](q, k, v, grad_o, lse, delta, grad_k,
+            grad_v, heads_kv, group, seq_q, seq_kv,
                                                                          head_dim, scale, *strides, **options)
     return grad_q, grad_k, grad_v
 
@@ -234,11 +272,13 @@ def _accepts_tiled(direction, q, *rest, causal, scale):
 
 
 def _fa4_forward(q, k, v, *, causal, scale):
-    """It takes [batch, seq, heads, head_dim], with any strides but the last, and writes into what it is given: nothing is copied."""
+    """It takes [batch, seq, heads, head_dim], with any strides but the last, and writes into what it is
+    given: nothing is copied."""
     from flash_attn.cute.interface import _flash_attn_fwd
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
-    _flash_attn_fwd(*(t.transpose(1, 2) for t in (q, k, v)), softmax_scale=scale, causal=causal, return_lse=True, out=o.transpose(1, 2), lse=lse)
+    _flash_attn_fwd(*(t.transpose(1, 2) for t in (q, k, v)), softmax_scale=scale, causal=causal,
+                    return_lse=True, out=o.transpose(1, 2), lse=lse)
     return o, lse
 
 
@@ -246,7 +286,8 @@ def _fa4_backward(q, k, v, o, lse, grad_o, *, causal, scale):
     from flash_attn.cute.interface import _flash_attn_bwd
     grads = tuple(torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
     q, k, v, o, grad_o, *into = (t.transpose(1, 2) for t in (q, k, v, o, grad_o, *grads))
-    _flash_attn_bwd(q, k, v, o, grad_o, lse.contiguous(), softmax_scale=scale, causal=causal, dq=into[0], dk=into[1], dv=into[2])
+    _flash_attn_bwd(q, k, v, o, grad_o, lse.contiguous(), softmax_scale=scale, causal=causal, dq=into[0],
+                    dk=into[1], dv=into[2])
     return grads
 
 
@@ -263,7 +304,8 @@ def _accepts_fa4(direction, q, k, *rest, causal, scale):
 
 
 def _blind(q, k, causal: bool) -> int:
-    """How many of the first queries see no key. The torch functions leave them out: softmax over nothing is NaN, and so would its gradient be."""
+    """How many of the first queries see no key. The torch functions leave them out: softmax over nothing is
+    NaN, and so would its gradient be."""
     seq_q, seq_kv = q.shape[2], k.shape[2]
     return seq_q if seq_kv == 0 else max(0, seq_q - seq_kv) if causal else 0
 
@@ -283,11 +325,13 @@ def reference(q, k, v, *, causal, scale):
     """The composition in torch, in the dtype of q: o and lse; differentiable."""
     blind = _blind(q, k, causal)
     if blind == q.shape[2]:
-        return torch.zeros(q.shape, dtype=q.dtype, device=q.device), torch.full(q.shape[:3], float("-inf"), dtype=q.dtype, device=q.device)
+        return torch.zeros(q.shape, dtype=q.dtype, device=q.device), torch.full(q.shape[:3], float("-inf"),
+            dtype=q.dtype, device=q.device)
     s = _scores(q[:, :, blind:], k, causal, scale)
     o = rounded(torch.softmax(s, -1)) @ v.repeat_interleave(q.shape[1] // v.shape[1], 1)
     m = s.amax(-1).detach()
-    lse = m + torch.exp(s - m[..., None]).sum(-1).log()  # torch.logsumexp gives inf where a score is inf and o is NaN; here both are NaN
+    # torch.logsumexp gives inf where a score is inf and o is NaN; here both are NaN
+    lse = m + torch.exp(s - m[..., None]).sum(-1).log()
     return F.pad(o, (0, 0, blind, 0)), F.pad(lse, (blind, 0), value=float("-inf"))
 
 
@@ -299,7 +343,8 @@ def reference_backward(q, k, v, o, lse, grad_o, *, causal, scale):
     p = rounded(torch.where((s == float("-inf")) | (lse == float("-inf")), 0.0, torch.exp(s - lse)))
     ds = rounded(p * (grad_o @ v.repeat_interleave(group, 1).transpose(2, 3) - (grad_o * o).sum(-1, keepdim=True)))
     of_group = lambda t: t.unflatten(1, (k.shape[1], group)).sum(2)
-    return (scale * (ds @ k.repeat_interleave(group, 1)), of_group(scale * (ds.transpose(2, 3) @ q)), of_group(p.transpose(2, 3) @ grad_o))
+    return (scale * (ds @ k.repeat_interleave(group, 1)), of_group(scale * (ds.transpose(2, 3) @ q)),
+            of_group(p.transpose(2, 3) @ grad_o))
 
 
 def forward_eager(q, k, v, *, causal, scale):
@@ -308,7 +353,8 @@ def forward_eager(q, k, v, *, causal, scale):
 
 
 def _masking(q, k, causal: bool, blind: int):
-    """How torch's attention is called: the queries that see a key, a mask, and is_causal, which it aligns top-left: it is used for equal lengths alone."""
+    """How torch's attention is called: the queries that see a key, a mask, and is_causal, which it aligns
+    top-left: it is used for equal lengths alone."""
     seeing, seq_kv = q[:, :, blind:], k.shape[2]
     aligned = causal and seeing.shape[2] == seq_kv
     return seeing, _mask(seeing.shape[2], seq_kv, q.device) if causal and not aligned else None, aligned
@@ -320,14 +366,16 @@ def forward_sdpa(q, k, v, *, causal, scale):
     if blind == q.shape[2]:
         return torch.zeros(q.shape, dtype=q.dtype, device=q.device)
     seeing, mask, aligned = _masking(q, k, causal, blind)
-    o = F.scaled_dot_product_attention(seeing, k, v, attn_mask=mask, is_causal=aligned, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+    o = F.scaled_dot_product_attention(seeing, k, v, attn_mask=mask, is_causal=aligned, scale=scale,
+                                       enable_gqa=q.shape[1] != k.shape[1])
     if o is None:
         raise TypeError("scaled_dot_product_attention returned None")
     return (F.pad(o, (0, 0, blind, 0)) if blind else o).contiguous()  # to pad by nothing is a copy
 
 
 def _accepts_sdpa(direction, *tensors, causal, scale):
-    """torch's GPU kernels read 16 bytes at once without asking whether they may: a misaligned address, or NaN."""
+    """torch's GPU kernels read 16 bytes at once without asking whether they may: a misaligned address, or
+    NaN."""
     if tensors[0].device.type == "cuda":
         for name, t in zip("qkv", tensors):
             rows = [s for s, n in zip(t.stride()[:-1], t.shape) if n > 1]
@@ -336,10 +384,12 @@ def _accepts_sdpa(direction, *tensors, causal, scale):
     return None
 
 
-_TAKEN = {SDPBackend.FLASH_ATTENTION: torch.backends.cuda.can_use_flash_attention, SDPBackend.EFFICIENT_ATTENTION: torch.backends.cuda.can_use_efficient_attention,
+_TAKEN = {SDPBackend.FLASH_ATTENTION: torch.backends.cuda.can_use_flash_attention,
+          SDPBackend.EFFICIENT_ATTENTION: torch.backends.cuda.can_use_efficient_attention,
           SDPBackend.CUDNN_ATTENTION: torch.backends.cuda.can_use_cudnn_attention}
 
-_HEADINGS = {SDPBackend.FLASH_ATTENTION: "flash", SDPBackend.EFFICIENT_ATTENTION: "memory efficient", SDPBackend.CUDNN_ATTENTION: "cudnn"}
+_HEADINGS = {SDPBackend.FLASH_ATTENTION: "flash", SDPBackend.EFFICIENT_ATTENTION: "memory efficient",
+             SDPBackend.CUDNN_ATTENTION: "cudnn"}
 
 
 def _held_to(backend: SDPBackend):
@@ -362,10 +412,12 @@ def _reasons(backend: SDPBackend, said: list[str]) -> str:
 
 
 @functools.cache
-def _untaken(backend: SDPBackend, backward: bool, tensors: tuple, dtype: torch.dtype, device: torch.device, causal: bool, scale: float) -> str:
-    """Why torch's attention does not take this kernel of its own, in torch's words, "" where it does. tensors are shapes and strides of q, k and v;
-    torch is asked with memory of its own that has those."""
-    extents = [1 + sum((n - 1) * s for n, s in zip(shape, stride)) if all(shape) else 0 for shape, stride in tensors]
+def _untaken(backend: SDPBackend, backward: bool, tensors: tuple, dtype: torch.dtype, device: torch.device,
+             causal: bool, scale: float) -> str:
+    """Why torch's attention does not take this kernel of its own, in torch's words, "" where it does. tensors
+    are shapes and strides of q, k and v; torch is asked with memory of its own that has those."""
+    extents = [1 + sum((n - 1) * s for n, s in zip(shape, stride)) if all(shape) else 0 for shape,
+               stride in tensors]
     memory = torch.zeros(max(extents), dtype=dtype, device=device)
     q, k, v = (memory.as_strided(shape, stride).requires_grad_(backward) for shape, stride in tensors)
     blind = _blind(q, k, causal)
@@ -376,10 +428,12 @@ def _untaken(backend: SDPBackend, backward: bool, tensors: tuple, dtype: torch.d
     with sdpa_kernel(backend):
         if _TAKEN[backend](asked):
             return ""
-        with warnings.catch_warnings(record=True) as said:  # torch tells the reasons at the call itself, which launches nothing then
+        with warnings.catch_warnings(record=True) as said:
+            # torch tells the reasons at the call itself, which launches nothing then
             warnings.simplefilter("always")
             try:
-                F.scaled_dot_product_attention(seeing, k, v, mask, 0.0, aligned, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+                F.scaled_dot_product_attention(seeing, k, v, mask, 0.0, aligned, scale=scale,
+                                               enable_gqa=q.shape[1] != k.shape[1])
             except RuntimeError:
                 pass
     why = _reasons(backend, [str(w.message) for w in said])
@@ -399,36 +453,46 @@ def _accepts_held_to(backend: SDPBackend):
 
 def _row(name: str, function, contract: str, **more) -> Implementation:
     """A torch row: o, and the gradients through autograd."""
-    # Where heads share a key's head, autograd rounds grad_k and grad_v of each to the dtype before it adds them up: contract eager.
+    # Where heads share a key's head, autograd rounds grad_k and grad_v of each to the dtype before it adds
+    # them up: contract eager.
     declared = sixteen_bit(contract, "forward") | sixteen_bit("eager", "backward")
-    return differentiable_row(name, function, 3, DIFFERENTIABLE, ("o",), _GRADIENTS, contract=declared, **more)
+    return differentiable_row(name, function, 3, DIFFERENTIABLE, ("o",), _GRADIENTS, contract=declared,
+                              **more)
 
 
 _GRADIENTS = ("grad_q", "grad_k", "grad_v")
 
 _ATOMIC = ("grad_q",) if torch.cuda.is_available() and not INTERPRETED else ()
-"""The GPU kernels behind torch's attention add grad_q up by atomics, where a row has more than one tile of keys."""
+"""The GPU kernels behind torch's attention add grad_q up by atomics, where a row has more than one tile of
+keys."""
 
 _TAKES = "what torch says that this kernel takes, in rows that begin at a multiple of 16 bytes"
 
 IMPLEMENTATIONS = [
-    Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS, contract=sixteen_bit("p16"), accepts=_accepts_tiled,
+    Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS,
+                   contract=sixteen_bit("p16"), accepts=_accepts_tiled,
                    constraint="head_dim a multiple of 8 in 16..256; no GPU older than compute capability 8.0"),
     _row("torch/sdpa", forward_sdpa, "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC,
          constraint="on a GPU rows that begin at a multiple of 16 bytes"),
     _row("torch/eager", forward_eager, "eager"),
-    Implementation("fa4/kernel", _fa4_forward, _fa4_backward, outputs=("o", "lse"), gradients=_GRADIENTS, contract=sixteen_bit("p16"), dtypes=("fp16", "bf16"),
+    Implementation("fa4/kernel", _fa4_forward, _fa4_backward, outputs=("o", "lse"), gradients=_GRADIENTS,
+                   contract=sixteen_bit("p16"), dtypes=("fp16", "bf16"),
                    module="flash_attn.cute.interface", accepts=_accepts_fa4, nondeterministic=_GRADIENTS,
-                   constraint="head_dim a multiple of 8 in 8..256, compute capability 9.0 or higher, no empty tensor"),
+                   constraint="head_dim a multiple of 8 in 8..256, compute capability 9.0 or higher, no "
+                              "empty tensor"),
 ]
 if torch.cuda.is_available() and not INTERPRETED:
     IMPLEMENTATIONS += [
-        _row("torch/cudnn", _held_to(SDPBackend.CUDNN_ATTENTION), "p16", accepts=_accepts_held_to(SDPBackend.CUDNN_ATTENTION), nondeterministic=_ATOMIC,
+        _row("torch/cudnn", _held_to(SDPBackend.CUDNN_ATTENTION), "p16",
+             accepts=_accepts_held_to(SDPBackend.CUDNN_ATTENTION), nondeterministic=_ATOMIC,
              constraint=_TAKES),
-        _row("torch/flash", _held_to(SDPBackend.FLASH_ATTENTION), "p16", accepts=_accepts_held_to(SDPBackend.FLASH_ATTENTION), nondeterministic=_ATOMIC,
+        _row("torch/flash", _held_to(SDPBackend.FLASH_ATTENTION), "p16",
+             accepts=_accepts_held_to(SDPBackend.FLASH_ATTENTION), nondeterministic=_ATOMIC,
              constraint=_TAKES),
-        _row("torch/efficient", _held_to(SDPBackend.EFFICIENT_ATTENTION), "p16", accepts=_accepts_held_to(SDPBackend.EFFICIENT_ATTENTION), nondeterministic=_ATOMIC,
+        _row("torch/efficient", _held_to(SDPBackend.EFFICIENT_ATTENTION), "p16",
+             accepts=_accepts_held_to(SDPBackend.EFFICIENT_ATTENTION), nondeterministic=_ATOMIC,
              constraint=_TAKES),
-        # The scores are a product of the dtype. Where Inductor recognises attention it calls sdpa, whose backward adds grad_q up by atomics.
+        # The scores are a product of the dtype. Where Inductor recognises attention it calls sdpa, whose
+        # backward adds grad_q up by atomics.
         _row("torch/compile", compile_for(forward_eager), "eager", compiled=True, nondeterministic=_ATOMIC),
     ]

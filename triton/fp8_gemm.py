@@ -1,5 +1,5 @@
-"""fp8_gemm: c[m, n] = (a * scale_a) (b * scale_b)^T, both operands K-major
-backward, as fp8 training does it: grad_a[m, k] = (g * scale_g) (bt * scale_bt)^T and grad_b[n, k] = (gt * scale_gt) (at * scale_at)^T, each the
+"""fp8_gemm: c[m, n] = (a * scale_a) (b * scale_b)^T, both operands K-major backward, as fp8 training does it:
+grad_a[m, k] = (g * scale_g) (bt * scale_bt)^T and grad_b[n, k] = (gt * scale_gt) (at * scale_at)^T, each the
 forward's product of operands that are already quantised in the layout it needs.
 
 Layout   a [m, k], b [n, k]: e4m3 x e4m3, e5m2 x e4m3 or e4m3 x e5m2, any strides; c [m, n] bf16, fp16 or fp32, contiguous. Scales are fp32
@@ -31,14 +31,18 @@ CASES = ("e4m3", "e5m2_e4m3", "e4m3_e5m2")
 
 
 @triton.jit
-def _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, first, last, a_m, a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k,
+def _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, first, last, a_m, a_k, b_n, b_k,
+                sa_m, sa_k, sb_n, sb_k,
                 BLOCKS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    """The fp32 sum of a tile over the blocks first to last of k; BLOCKS says that every block has its scales."""
+    """The fp32 sum of a tile over the blocks first to last of k; BLOCKS says that every block has its
+    scales."""
     acc = tl.zeros([M, N], tl.float32)
     for block in range(first, last):
         rk = (block * K + tl.arange(0, K)).to(tl.int64)
-        a = tl.load(a_ptr + rm[:, None] * a_m + rk[None, :] * a_k, mask=(rm < m)[:, None] & (rk < k)[None, :], other=0.0)
-        b = tl.load(b_ptr + rn[None, :] * b_n + rk[:, None] * b_k, mask=(rn < n)[None, :] & (rk < k)[:, None], other=0.0)
+        a = tl.load(a_ptr + rm[:, None] * a_m + rk[None, :] * a_k, mask=(rm < m)[:, None] & (rk < k)[None, :],
+                    other=0.0)
+        b = tl.load(b_ptr + rn[None, :] * b_n + rk[:, None] * b_k, mask=(rn < n)[None, :] & (rk < k)[:, None],
+                    other=0.0)
         if BLOCKS:
             scale_a = tl.load(scale_a_ptr + rm * sa_m + block * sa_k, mask=rm < m, other=0.0)
             scale_b = tl.load(scale_b_ptr + (rn // 128) * sb_n + block * sb_k, mask=rn < n, other=0.0)
@@ -60,9 +64,12 @@ def _scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS: tl.co
 
 
 @triton.jit
-def _fp8_gemm_tiled_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, c_ptr, m, n, k, a_m, a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k, GROUP: tl.constexpr,
-                           BLOCKS: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    """One [M, N] tile of c. Programs walk GROUP rows of tiles column by column, so that those in flight share what L2 holds."""
+def _fp8_gemm_tiled_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, c_ptr, m, n, k, a_m, a_k, b_n, b_k, sa_m,
+                           sa_k, sb_n, sb_k, GROUP: tl.constexpr,
+                           BLOCKS: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+                           K: tl.constexpr):
+    """One [M, N] tile of c. Programs walk GROUP rows of tiles column by column, so that those in flight share
+    what L2 holds."""
     program = tl.program_id(0)
     tiles_m = tl.cdiv(m, M)
     per_group = GROUP * tl.cdiv(n, N)
@@ -72,28 +79,35 @@ def _fp8_gemm_tiled_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, c_ptr, m, n, 
     tile_n = (program % per_group) // height
     rm = (tile_m * M + tl.arange(0, M)).to(tl.int64)
     rn = (tile_n * N + tl.arange(0, N)).to(tl.int64)
-    acc = _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, 0, tl.cdiv(k, K), a_m, a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k,
+    acc = _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, 0, tl.cdiv(k, K), a_m, a_k,
+                      b_n, b_k, sa_m, sa_k, sb_n, sb_k,
                       BLOCKS, M, N, K)
     if not BLOCKS:
         acc = _scaled(acc, scale_a_ptr, scale_b_ptr, rm, rn, m, n, sa_m, sb_n, ROWS)
-    tl.store(c_ptr + rm[:, None] * n + rn[None, :], acc.to(c_ptr.dtype.element_ty), mask=(rm < m)[:, None] & (rn < n)[None, :])
+    tl.store(c_ptr + rm[:, None] * n + rn[None, :], acc.to(c_ptr.dtype.element_ty),
+             mask=(rm < m)[:, None] & (rn < n)[None, :])
 
 
 @triton.jit
-def _fp8_gemm_splitk_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, partial_ptr, m, n, k, per_split, a_m, a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k,
+def _fp8_gemm_splitk_kernel(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, partial_ptr, m, n, k, per_split, a_m, a_k,
+                            b_n, b_k, sa_m, sa_k, sb_n, sb_k,
                             BLOCKS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    """partial[split, m, n]: one [M, N] tile over per_split blocks of k, without the scales of rows and tensors."""
+    """partial[split, m, n]: one [M, N] tile over per_split blocks of k, without the scales of rows and
+    tensors."""
     split = tl.program_id(2)
     rm = (tl.program_id(0) * M + tl.arange(0, M)).to(tl.int64)
     rn = (tl.program_id(1) * N + tl.arange(0, N)).to(tl.int64)
     last = tl.minimum((split + 1) * per_split, tl.cdiv(k, K))
-    acc = _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, split * per_split, last, a_m, a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k,
+    acc = _accumulate(a_ptr, scale_a_ptr, b_ptr, scale_b_ptr, rm, rn, m, n, k, split * per_split, last, a_m,
+                      a_k, b_n, b_k, sa_m, sa_k, sb_n, sb_k,
                       BLOCKS, M, N, K)
-    tl.store(partial_ptr + (split.to(tl.int64) * m + rm[:, None]) * n + rn[None, :], acc, mask=(rm < m)[:, None] & (rn < n)[None, :])
+    tl.store(partial_ptr + (split.to(tl.int64) * m + rm[:, None]) * n + rn[None, :], acc,
+             mask=(rm < m)[:, None] & (rn < n)[None, :])
 
 
 @triton.jit
-def _fp8_gemm_sum_kernel(partial_ptr, scale_a_ptr, scale_b_ptr, c_ptr, m, n, splits, sa_m, sb_n, BLOCKS: tl.constexpr, ROWS: tl.constexpr,
+def _fp8_gemm_sum_kernel(partial_ptr, scale_a_ptr, scale_b_ptr, c_ptr, m, n, splits, sa_m, sb_n,
+                         BLOCKS: tl.constexpr, ROWS: tl.constexpr,
                          M: tl.constexpr, N: tl.constexpr):
     """One [M, N] tile of c: the partial sums in the order of the splits, then the scales."""
     rm = (tl.program_id(0) * M + tl.arange(0, M)).to(tl.int64)
@@ -123,8 +137,10 @@ def forward_tiled(a, scale_a, b, scale_b, *, scaling, out):
     if c.numel():
         tile_m, tile_n = _tile(m), _tile(n)
         _fp8_gemm_tiled_kernel[(ceildiv(m, tile_m) * ceildiv(n, tile_n),)](
-            a, scale_a, b, scale_b, c, m, n, k, *a.stride(), *b.stride(), *_strides(scale_a), *_strides(scale_b), GROUP=GROUP,
-            BLOCKS=scaling == "block", ROWS=scaling == "row", M=tile_m, N=tile_n, K=BLOCK_K, num_warps=8 if tile_m * tile_n > 8192 else 4)
+            a, scale_a, b, scale_b, c, m, n, k, *a.stride(), *b.stride(), *_strides(scale_a),
+            *_strides(scale_b), GROUP=GROUP,
+            BLOCKS=scaling == "block", ROWS=scaling == "row", M=tile_m, N=tile_n, K=BLOCK_K, num_warps=8
+            if tile_m * tile_n > 8192 else 4)
     return c
 
 
@@ -140,9 +156,12 @@ def forward_splitk(a, scale_a, b, scale_b, *, scaling, out):
     splits = max(1, ceildiv(ceildiv(k, BLOCK_K), per_split))
     partial = torch.empty((splits, m, n), dtype=torch.float32, device=a.device)
     block, row, warps = scaling == "block", scaling == "row", 8 if tile_m * tile_n > 8192 else 4
-    _fp8_gemm_splitk_kernel[(*grid, splits)](a, scale_a, b, scale_b, partial, m, n, k, per_split, *a.stride(), *b.stride(), *_strides(scale_a),
-                                             *_strides(scale_b), BLOCKS=block, M=tile_m, N=tile_n, K=BLOCK_K, num_warps=warps)
-    _fp8_gemm_sum_kernel[grid](partial, scale_a, scale_b, c, m, n, splits, scale_a.stride(0), scale_b.stride(0), BLOCKS=block, ROWS=row,
+    _fp8_gemm_splitk_kernel[(*grid, splits)](a, scale_a, b, scale_b, partial, m, n, k, per_split, *a.stride(),
+                                             *b.stride(), *_strides(scale_a),
+                                             *_strides(scale_b), BLOCKS=block, M=tile_m, N=tile_n, K=BLOCK_K,
+                                             num_warps=warps)
+    _fp8_gemm_sum_kernel[grid](partial, scale_a, scale_b, c, m, n, splits, scale_a.stride(0),
+                               scale_b.stride(0), BLOCKS=block, ROWS=row,
                                M=tile_m, N=tile_n, num_warps=warps)
     return c
 
@@ -150,7 +169,8 @@ def forward_splitk(a, scale_a, b, scale_b, *, scaling, out):
 def _two_products(function):
     """The backward that multiplies with function."""
     def backward(g, scale_g, bt, scale_bt, gt, scale_gt, at, scale_at, *, scaling, out):
-        return function(g, scale_g, bt, scale_bt, scaling=scaling, out=out), function(gt, scale_gt, at, scale_at, scaling=scaling, out=out)
+        return function(g, scale_g, bt, scale_bt, scaling=scaling, out=out), function(gt, scale_gt, at,
+            scale_at, scaling=scaling, out=out)
     return backward
 
 
@@ -182,20 +202,24 @@ def forward_dequant(a, scale_a, b, scale_b, *, scaling, out):
 
 
 def _scaled_mm(a, scale_a, b, scale_b, scaling: str, out: str, fast: bool):
-    """torch._scaled_mm on operands as it wants them: dense, with scales that broadcast (for block scaling a's with rows innermost)."""
+    """torch._scaled_mm on operands as it wants them: dense, with scales that broadcast (for block scaling a's
+    with rows innermost)."""
     if scaling == "row":
         scale_a, scale_b = scale_a[:, None].contiguous(), scale_b[None, :].contiguous()
     elif scaling == "block":
         scale_a, scale_b = scale_a.T.contiguous().T, scale_b.contiguous().T
-    return torch._scaled_mm(a.contiguous(), b.contiguous().T, scale_a=scale_a, scale_b=scale_b, out_dtype=DTYPES[out], use_fast_accum=fast).contiguous()
+    return torch._scaled_mm(a.contiguous(), b.contiguous().T, scale_a=scale_a, scale_b=scale_b,
+                            out_dtype=DTYPES[out], use_fast_accum=fast).contiguous()
 
 
 @functools.cache
-def _refused(scaling: str, out: str, a_dtype: torch.dtype, b_dtype: torch.dtype, m: int, n: int, k: int, fast: bool, device: str) -> str:
-    """What this build of torch says against a call of a representative size, "" for nothing. It gets ones; what it answers is not looked at: that
-    is judged."""
+def _refused(scaling: str, out: str, a_dtype: torch.dtype, b_dtype: torch.dtype, m: int, n: int, k: int,
+             fast: bool, device: str) -> str:
+    """What this build of torch says against a call of a representative size, "" for nothing. It gets ones;
+    what it answers is not looked at: that is judged."""
     a, b = torch.ones((m, k), device=device).to(a_dtype), torch.ones((n, k), device=device).to(b_dtype)
-    shapes = {"tensor": ((1,), (1,)), "row": ((m,), (n,)), "block": ((m, ceildiv(k, BLOCK_K)), (ceildiv(n, BLOCK_K), ceildiv(k, BLOCK_K)))}[scaling]
+    shapes = {"tensor": ((1,), (1,)), "row": ((m,), (n,)), "block": ((m, ceildiv(k, BLOCK_K)),
+        (ceildiv(n, BLOCK_K), ceildiv(k, BLOCK_K)))}[scaling]
     scale_a, scale_b = (torch.ones(shape, device=device) for shape in shapes)
     try:
         _scaled_mm(a, scale_a, b, scale_b, scaling, out, fast)
@@ -205,11 +229,12 @@ def _refused(scaling: str, out: str, a_dtype: torch.dtype, b_dtype: torch.dtype,
 
 
 def _representative(size: int, blocks: bool = False) -> int:
-    """A small size that stands for this one: it is a multiple of 128, 16 and 4 where this one is, and has, with blocks, as many 128-blocks
-    modulo 4."""
+    """A small size that stands for this one: it is a multiple of 128, 16 and 4 where this one is, and has,
+    with blocks, as many 128-blocks modulo 4."""
     if size == 0:
         return 0
-    last = 128 if size % 128 == 0 else 16 * (1 + 2 * (size > 16)) if size % 16 == 0 else 20 if size % 4 == 0 else 17
+    last = (128 if size % 128 == 0 else 16 * (1 + 2 * (size > 16)) if size % 16 == 0 else 20 if size % 4 == 0
+            else 17)
     before = (size - 1) // BLOCK_K if blocks else 0
     return last + BLOCK_K * (before if before < 4 else 4 + before % 4)
 
@@ -227,7 +252,8 @@ def _accepts_scaled_mm(fast: bool):
             if a.device.type == "cuda" and any(t.is_contiguous() and t.data_ptr() % 16 for t in (a, b)):
                 return f"{name}: an operand does not begin at a multiple of 16 bytes, which cuBLASLt asks for"
             if m and n:
-                sizes = _representative(m), _representative(n, scaling == "block"), _representative(k, scaling == "block")
+                sizes = _representative(m), _representative(n, scaling == "block"), _representative(k,
+                    scaling == "block")
                 if why := _refused(scaling, out, a.dtype, b.dtype, *sizes, fast, a.device.type):
                     return f"{name}: {scaling} scaling, out {out}, m {m}, n {n}, k {k}: torch {torch.__version__} on {a.device.type} refuses: {why}"
         return None
@@ -243,7 +269,8 @@ def _forward_scaled_mm(fast: bool):
 
 
 def _row(name: str, function, contract: str = "promoted", **more) -> Implementation:
-    return Implementation(name, function, _two_products(function), outputs=("c",), gradients=("grad_a", "grad_b"), contract=contract, dtypes=CASES,
+    return Implementation(name, function, _two_products(function), outputs=("c",),
+                          gradients=("grad_a", "grad_b"), contract=contract, dtypes=CASES,
                           backward_dtypes=("e4m3",), **more)
 
 
@@ -258,4 +285,5 @@ IMPLEMENTATIONS = [
     _row("torch/dequant", forward_dequant),
 ]
 if torch.cuda.is_available() and not INTERPRETED:
-    IMPLEMENTATIONS.append(_row("torch/scaled_mm_fast", _forward_scaled_mm(True), contract="fast", accepts=_accepts_scaled_mm(True), constraint=_TAKEN))
+    IMPLEMENTATIONS.append(_row("torch/scaled_mm_fast", _forward_scaled_mm(True), contract="fast",
+                                accepts=_accepts_scaled_mm(True), constraint=_TAKEN))

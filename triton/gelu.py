@@ -14,7 +14,16 @@ import math
 import torch
 import torch.nn.functional as F
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, tl, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    ceildiv,
+    compile_for,
+    differentiable_row,
+    next_power_of_2,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
@@ -77,7 +86,8 @@ def reference_backward(x, grad_y, *, approximate):
     if approximate == "tanh":
         t = torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x))
         return grad_y * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)))
-    return grad_y * (0.5 * (1 + torch.erf(x * math.sqrt(0.5))) + x * torch.exp(-0.5 * x * x) / math.sqrt(2 * math.pi))
+    return grad_y * (0.5 * (1 + torch.erf(x * math.sqrt(0.5))) + x
+                     * torch.exp(-0.5 * x * x) / math.sqrt(2 * math.pi))
 
 
 _NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}

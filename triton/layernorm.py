@@ -1,5 +1,6 @@
-"""layernorm over the last dimension: y = (x - mean) * rstd * weight + bias, with mean = sum_c x / cols, rstd = 1 / sqrt(sum_c (x - mean)^2 / cols + eps)
-backward, with h = (x - mean) * rstd and w = weight * grad_y: grad_x = rstd * (w - mean_c(w) - h * mean_c(w * h)),
+"""layernorm over the last dimension: y = (x - mean) * rstd * weight + bias, with mean = sum_c x / cols, rstd
+= 1 / sqrt(sum_c (x - mean)^2 / cols + eps) backward, with h = (x - mean) * rstd and w = weight * grad_y:
+grad_x = rstd * (w - mean_c(w) - h * mean_c(w * h)),
     grad_weight = sum_r grad_y * h, grad_bias = sum_r grad_y
 
 Layout   x, y, grad_y, grad_x: [rows, cols]; weight, bias and their gradients [cols]; mean, rstd [rows] fp32. Inputs with any strides,
@@ -16,17 +17,31 @@ Source   Ba, Kiros and Hinton 2016, arXiv:1607.06450
 import torch
 import torch.nn.functional as F
 
-from implementation import LIGER_ROWS, INTERPRETED, Implementation, aligned, ceildiv, compile_for, differentiable_row, fused_by_liger, next_power_of_2, tl, triton
+from implementation import (
+    INTERPRETED,
+    LIGER_ROWS,
+    Implementation,
+    aligned,
+    ceildiv,
+    compile_for,
+    differentiable_row,
+    fused_by_liger,
+    next_power_of_2,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
 ROW_COLS = 131072  # the widest row that a program holds
 TILE = 65536 if INTERPRETED else 4096  # elements of a tile
-PARTIALS = 4 if INTERPRETED else 128  # programs of the backward, each with a partial sum of its own: about one a multiprocessor
+# programs of the backward, each with a partial sum of its own: about one a multiprocessor
+PARTIALS = 4 if INTERPRETED else 128
 PARTIAL_COLS = 1024 if INTERPRETED else 128  # columns that a program of the second stage sums
 
 
 @triton.jit
-def _layernorm_fwd_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, mean_ptr, rstd_ptr, rows, cols, eps, x_row, x_col, weight_col, bias_col,
+def _layernorm_fwd_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, mean_ptr, rstd_ptr, rows, cols, eps, x_row,
+                          x_col, weight_col, bias_col,
                           ROWS: tl.constexpr, COLS: tl.constexpr):
     """A tile of ROWS whole rows, COLS >= cols."""
     row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
@@ -47,9 +62,12 @@ def _layernorm_fwd_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, mean_ptr, rstd_ptr
 
 
 @triton.jit
-def _layernorm_bwd_kernel(x_ptr, weight_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, dweight_ptr, dbias_ptr, rows, cols, programs,
-                          x_row, x_col, weight_col, mean_row, rstd_row, dy_row, dy_col, ROWS: tl.constexpr, COLS: tl.constexpr):
-    """Every programs-th tile of ROWS whole rows: dx, and this program's partial sums dweight[program, :] and dbias[program, :]."""
+def _layernorm_bwd_kernel(x_ptr, weight_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, dweight_ptr, dbias_ptr, rows,
+                          cols, programs,
+                          x_row, x_col, weight_col, mean_row, rstd_row, dy_row, dy_col, ROWS: tl.constexpr,
+                          COLS: tl.constexpr):
+    """Every programs-th tile of ROWS whole rows: dx, and this program's partial sums dweight[program, :] and
+    dbias[program, :]."""
     program = tl.program_id(0)
     col = tl.arange(0, COLS).to(tl.int64)
     c = col[None, :]
@@ -77,7 +95,8 @@ def _layernorm_bwd_kernel(x_ptr, weight_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr,
 
 
 @triton.jit
-def _layernorm_partials_kernel(dweight_ptr, dbias_ptr, dweight_out_ptr, dbias_out_ptr, programs, cols, COLS: tl.constexpr, PROGRAMS: tl.constexpr):
+def _layernorm_partials_kernel(dweight_ptr, dbias_ptr, dweight_out_ptr, dbias_out_ptr, programs, cols,
+                               COLS: tl.constexpr, PROGRAMS: tl.constexpr):
     """Sums the partial sums of COLS columns."""
     col = (tl.program_id(0) * COLS + tl.arange(0, COLS)).to(tl.int64)
     p = tl.arange(0, PROGRAMS).to(tl.int64)[:, None]
@@ -103,28 +122,33 @@ def forward(x, weight, bias, *, eps):
     if rows:
         width = next_power_of_2(cols)
         count, warps = _tile(rows, width)
-        _layernorm_fwd_kernel[(ceildiv(rows, count),)](x, weight, bias, y, mean, rstd, rows, cols, eps, *x.stride(), *weight.stride(), *bias.stride(),
+        _layernorm_fwd_kernel[(ceildiv(rows, count),)](x, weight, bias, y, mean, rstd, rows, cols, eps,
+                                                       *x.stride(), *weight.stride(), *bias.stride(),
                                                        ROWS=count, COLS=width, num_warps=warps)
     return y, mean, rstd
 
 
 def backward(x, weight, mean, rstd, grad_y, *, eps):
-    """x, grad_y [rows, cols], weight [cols], mean, rstd [rows] -> grad_x [rows, cols], grad_weight, grad_bias [cols]; the gradients have x's
-    dtype. eps is in rstd already."""
+    """x, grad_y [rows, cols], weight [cols], mean, rstd [rows] -> grad_x [rows, cols], grad_weight, grad_bias
+    [cols]; the gradients have x's dtype. eps is in rstd already."""
     rows, cols = x.shape
     grad_x = torch.empty((rows, cols), dtype=x.dtype, device=x.device)
     if not rows:
-        return grad_x, torch.zeros(cols, dtype=weight.dtype, device=x.device), torch.zeros(cols, dtype=weight.dtype, device=x.device)
+        return grad_x, torch.zeros(cols, dtype=weight.dtype, device=x.device), torch.zeros(cols,
+            dtype=weight.dtype, device=x.device)
     width = next_power_of_2(cols)
     count, warps = _tile(rows, width)
     programs = min(PARTIALS, ceildiv(rows, count))
     partials = torch.empty((2, programs, cols), dtype=torch.float32, device=x.device)
-    _layernorm_bwd_kernel[(programs,)](x, weight, mean, rstd, grad_y, grad_x, partials[0], partials[1], rows, cols, programs, *x.stride(), *weight.stride(),
-                                       *mean.stride(), *rstd.stride(), *grad_y.stride(), ROWS=count, COLS=width, num_warps=warps)
+    _layernorm_bwd_kernel[(programs,)](x, weight, mean, rstd, grad_y, grad_x, partials[0], partials[1], rows,
+                                       cols, programs, *x.stride(), *weight.stride(),
+                                       *mean.stride(), *rstd.stride(), *grad_y.stride(), ROWS=count,
+                                       COLS=width, num_warps=warps)
     grad_weight = torch.empty(cols, dtype=weight.dtype, device=x.device)
     grad_bias = torch.empty(cols, dtype=weight.dtype, device=x.device)
     block = min(PARTIAL_COLS, width)
-    _layernorm_partials_kernel[(ceildiv(cols, block),)](partials[0], partials[1], grad_weight, grad_bias, programs, cols,
+    _layernorm_partials_kernel[(ceildiv(cols, block),)](partials[0], partials[1], grad_weight, grad_bias,
+                                                        programs, cols,
                                                         COLS=block, PROGRAMS=next_power_of_2(programs))
     return grad_x, grad_weight, grad_bias
 
@@ -156,7 +180,8 @@ def forward_eager(x, weight, bias, *, eps):
 
 
 def forward_upcast(x, weight, bias, *, eps):
-    """y alone: every value inside fp32, rounded once. In 16 bits torch.compile would save mean and rstd for the backward in the dtype."""
+    """y alone: every value inside fp32, rounded once. In 16 bits torch.compile would save mean and rstd for
+    the backward in the dtype."""
     return forward_eager(x.float(), weight.float(), bias.float(), eps=eps).to(x.dtype)
 
 
@@ -167,7 +192,8 @@ def _liger(x, weight, bias, *, eps):
 
 def _quack_forward(x, weight, bias, *, eps):
     from quack.rmsnorm import layernorm_fwd
-    y, rstd, mean = layernorm_fwd(aligned(x), aligned(weight.float()), aligned(bias.float()), eps, return_rstd=True, return_mean=True)
+    y, rstd, mean = layernorm_fwd(aligned(x), aligned(weight.float()), aligned(bias.float()), eps,
+                                  return_rstd=True, return_mean=True)
     return y, mean, rstd
 
 
@@ -179,10 +205,14 @@ def _quack_backward(x, weight, mean, rstd, grad_y, *, eps):
 _GRADIENTS = ("grad_x", "grad_weight", "grad_bias")
 
 IMPLEMENTATIONS = [
-    Implementation("triton/row", forward, backward, outputs=("y", "mean", "rstd"), gradients=_GRADIENTS, accepts=_accepts_row, constraint=f"cols <= {ROW_COLS}"),
+    Implementation("triton/row", forward, backward, outputs=("y", "mean", "rstd"), gradients=_GRADIENTS,
+                   accepts=_accepts_row, constraint=f"cols <= {ROW_COLS}"),
     differentiable_row("torch/eager", forward_eager, 3, DIFFERENTIABLE, ("y",), _GRADIENTS),
-    differentiable_row("torch/compile", compile_for(forward_upcast), 3, DIFFERENTIABLE, ("y",), _GRADIENTS, compiled=True),
-    differentiable_row("liger/kernel", _liger, 3, DIFFERENTIABLE, ("y",), _GRADIENTS, module="liger_kernel.ops.layer_norm", accepts=fused_by_liger,
+    differentiable_row("torch/compile", compile_for(forward_upcast), 3, DIFFERENTIABLE, ("y",), _GRADIENTS,
+                       compiled=True),
+    differentiable_row("liger/kernel", _liger, 3, DIFFERENTIABLE, ("y",), _GRADIENTS,
+                       module="liger_kernel.ops.layer_norm", accepts=fused_by_liger,
                        constraint=LIGER_ROWS),
-    Implementation("quack/kernel", _quack_forward, _quack_backward, outputs=("y", "mean", "rstd"), gradients=_GRADIENTS, module="quack.rmsnorm"),
+    Implementation("quack/kernel", _quack_forward, _quack_backward, outputs=("y", "mean", "rstd"),
+                   gradients=_GRADIENTS, module="quack.rmsnorm"),
 ]

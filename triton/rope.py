@@ -1,6 +1,8 @@
-"""rope: rotary position embedding of queries and keys. For a pair (x1, x2) of a token at position p = offset + t and its index i:
+"""rope: rotary position embedding of queries and keys. For a pair (x1, x2) of a token at position p = offset
++ t and its index i:
     out1 = x1 * cos[p, i] - x2 * sin[p, i],  out2 = x2 * cos[p, i] + x1 * sin[p, i]
-The pair is (i, i + head_dim / 2), with interleaved = true (2i, 2i + 1). backward: the rotation by the negative angle.
+The pair is (i, i + head_dim / 2), with interleaved = true (2i, 2i + 1). backward: the rotation by the
+negative angle.
 
 Layout   q, k and their gradients: [batch, seq, heads, head_dim]; cos, sin: [max_pos, head_dim / 2] fp32. Inputs with any strides, outputs
          contiguous. fp32, fp16, bf16; every value inside is fp32.
@@ -16,14 +18,26 @@ Source   Su et al. 2021, arXiv:2104.09864
 
 import torch
 
-from implementation import INTERPRETED, Implementation, aligned, ceildiv, compile_for, differentiable_row, next_power_of_2, sixteen_bit, tl, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    aligned,
+    ceildiv,
+    compile_for,
+    differentiable_row,
+    next_power_of_2,
+    sixteen_bit,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 TILE = 65536 if INTERPRETED else 2048  # pairs of a program
 
 
 @triton.jit
-def _rope_kernel(x_ptr, cos_ptr, sin_ptr, out_ptr, n, seq, heads, half, offset, x_batch, x_seq, x_head, x_dim, cos_pos, cos_dim, sin_pos, sin_dim,
+def _rope_kernel(x_ptr, cos_ptr, sin_ptr, out_ptr, n, seq, heads, half, offset, x_batch, x_seq, x_head, x_dim,
+                 cos_pos, cos_dim, sin_pos, sin_dim,
                  INTERLEAVED: tl.constexpr, INVERSE: tl.constexpr, ROWS: tl.constexpr, PAIRS: tl.constexpr):
     """ROWS of the n = batch * seq * heads vectors, PAIRS >= half pairs each; INVERSE rotates back."""
     r = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
@@ -58,19 +72,22 @@ def _rotate(x, cos, sin, interleaved: bool, offset: int, inverse: bool):
     if n:
         pairs = next_power_of_2(half)
         rows = max(1, min(TILE // pairs, next_power_of_2(n)))
-        _rope_kernel[(ceildiv(n, rows),)](x, cos, sin, out, n, seq, heads, half, offset, *x.stride(), *cos.stride(), *sin.stride(),
+        _rope_kernel[(ceildiv(n, rows),)](x, cos, sin, out, n, seq, heads, half, offset, *x.stride(),
+                                          *cos.stride(), *sin.stride(),
                                           INTERLEAVED=interleaved, INVERSE=inverse, ROWS=rows, PAIRS=pairs)
     return out
 
 
 def forward(q, k, cos, sin, *, interleaved, offset):
-    """q [batch, seq, heads_q, head_dim], k [batch, seq, heads_k, head_dim] -> q_out, k_out of their shapes."""
+    """q [batch, seq, heads_q, head_dim], k [batch, seq, heads_k, head_dim] -> q_out, k_out of their
+    shapes."""
     return _rotate(q, cos, sin, interleaved, offset, False), _rotate(k, cos, sin, interleaved, offset, False)
 
 
 def backward(cos, sin, grad_q_out, grad_k_out, *, interleaved, offset):
     """The gradients of q_out and k_out -> grad_q, grad_k of their shapes."""
-    return _rotate(grad_q_out, cos, sin, interleaved, offset, True), _rotate(grad_k_out, cos, sin, interleaved, offset, True)
+    return _rotate(grad_q_out, cos, sin, interleaved, offset, True), _rotate(grad_k_out, cos, sin,
+        interleaved, offset, True)
 
 
 def _rotated(x, cos, sin, interleaved: bool, offset: int):
@@ -125,7 +142,8 @@ def _accepts_liger(direction, *tensors, interleaved, offset):
 def _quack(q, k, cos, sin, interleaved: bool, offset: int, conjugate: bool):
     from quack.rotary import apply_rotary
     cos, sin = (aligned(x[offset:offset + q.shape[1]]) for x in (cos, sin))
-    return tuple(apply_rotary(aligned(x), cos, sin, interleaved=interleaved, conjugate=conjugate) for x in (q, k))
+    return tuple(apply_rotary(aligned(x), cos, sin, interleaved=interleaved, conjugate=conjugate)
+                 for x in (q, k))
 
 
 def _quack_forward(q, k, cos, sin, *, interleaved, offset):
@@ -138,7 +156,8 @@ def _quack_backward(cos, sin, grad_q_out, grad_k_out, *, interleaved, offset):
 
 def _accepts_quack(direction, *tensors, **attributes):
     head_dim = tensors[2].shape[3] if direction == "backward" else tensors[0].shape[3]
-    return f"rope/quack/kernel: head_dim {head_dim} is not a multiple of 8 up to 512" if head_dim % 8 or head_dim > 512 else None
+    return (f"rope/quack/kernel: head_dim {head_dim} is not a multiple of 8 up to 512" if head_dim % 8
+            or head_dim > 512 else None)
 
 
 _NAMES = {"outputs": ("q_out", "k_out"), "gradients": ("grad_q", "grad_k")}
@@ -147,8 +166,11 @@ IMPLEMENTATIONS = [
     Implementation("triton/block", forward, backward, **_NAMES),
     differentiable_row("torch/eager", reference, 4, DIFFERENTIABLE, contract=sixteen_bit("eager"), **_NAMES),
     differentiable_row("torch/upcast", forward_upcast, 4, DIFFERENTIABLE, **_NAMES),
-    differentiable_row("torch/compile", compile_for(forward_upcast), 4, DIFFERENTIABLE, compiled=True, **_NAMES),
-    Implementation("liger/kernel", _liger_forward, _liger_backward, module="liger_kernel.ops.rope", accepts=_accepts_liger, constraint="not interleaved",
+    differentiable_row("torch/compile", compile_for(forward_upcast), 4, DIFFERENTIABLE, compiled=True,
+                       **_NAMES),
+    Implementation("liger/kernel", _liger_forward, _liger_backward, module="liger_kernel.ops.rope",
+                   accepts=_accepts_liger, constraint="not interleaved",
                    remark="it rotates in place: copies of what it overwrites are in the time", **_NAMES),
-    Implementation("quack/kernel", _quack_forward, _quack_backward, module="quack.rotary", accepts=_accepts_quack, constraint="head_dim a multiple of 8 up to 512", **_NAMES),
+    Implementation("quack/kernel", _quack_forward, _quack_backward, module="quack.rotary",
+                   accepts=_accepts_quack, constraint="head_dim a multiple of 8 up to 512", **_NAMES),
 ]

@@ -12,7 +12,16 @@ Source   Elfwing et al. 2017, arXiv:1702.03118
 import torch
 import torch.nn.functional as F
 
-from implementation import INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, next_power_of_2, tl, triton
+from implementation import (
+    INTERPRETED,
+    Implementation,
+    ceildiv,
+    compile_for,
+    differentiable_row,
+    next_power_of_2,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 BLOCK = 65536 if INTERPRETED else 1024  # elements of a program

@@ -14,8 +14,20 @@ Source   Milakov and Gimelshein 2018, arXiv:1805.02867 (online)
 
 import torch
 
-from implementation import LIGER_ROWS, INTERPRETED, Implementation, aligned, ceildiv, compile_for, differentiable_row, fused_by_liger, next_power_of_2, sixteen_bit, tl, \
-    triton
+from implementation import (
+    INTERPRETED,
+    LIGER_ROWS,
+    Implementation,
+    aligned,
+    ceildiv,
+    compile_for,
+    differentiable_row,
+    fused_by_liger,
+    next_power_of_2,
+    sixteen_bit,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
 ROW_COLS = 131072  # the widest row that triton/row holds: 128 values a thread at 32 warps
@@ -36,7 +48,8 @@ def _softmax_fwd_row_kernel(x_ptr, y_ptr, rows, cols, x_row, x_col, ROWS: tl.con
 
 
 @triton.jit
-def _softmax_bwd_row_kernel(y_ptr, dy_ptr, dx_ptr, rows, cols, y_row, y_col, dy_row, dy_col, ROWS: tl.constexpr, COLS: tl.constexpr):
+def _softmax_bwd_row_kernel(y_ptr, dy_ptr, dx_ptr, rows, cols, y_row, y_col, dy_row, dy_col,
+                            ROWS: tl.constexpr, COLS: tl.constexpr):
     """A tile of ROWS whole rows, COLS >= cols."""
     r = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
     c = tl.arange(0, COLS).to(tl.int64)[None, :]
@@ -48,14 +61,16 @@ def _softmax_bwd_row_kernel(y_ptr, dy_ptr, dx_ptr, rows, cols, y_row, y_col, dy_
 
 
 @triton.jit
-def _softmax_fwd_online_kernel(x_ptr, y_ptr, rows, cols, x_row, x_col, ROWS: tl.constexpr, COLS: tl.constexpr):
+def _softmax_fwd_online_kernel(x_ptr, y_ptr, rows, cols, x_row, x_col, ROWS: tl.constexpr,
+                               COLS: tl.constexpr):
     """ROWS rows in steps of COLS columns: one pass for maximum m and sum l, one that writes."""
     r = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
     m = tl.full([ROWS], float("-inf"), tl.float32)
     l = tl.zeros([ROWS], tl.float32)
     for start in range(0, cols, COLS):
         c = (start + tl.arange(0, COLS)).to(tl.int64)[None, :]
-        x = tl.load(x_ptr + r * x_row + c * x_col, mask=(r < rows) & (c < cols), other=float("-inf")).to(tl.float32)
+        x = tl.load(x_ptr + r * x_row + c * x_col, mask=(r < rows) & (c < cols),
+                    other=float("-inf")).to(tl.float32)
         m_new = tl.maximum(m, tl.max(x, axis=1))
         # As long as a row has shown only -inf there is nothing to rescale, and -inf - -inf would be NaN.
         shift = tl.where(m_new == float("-inf"), 0.0, m_new)
@@ -70,7 +85,8 @@ def _softmax_fwd_online_kernel(x_ptr, y_ptr, rows, cols, x_row, x_col, ROWS: tl.
 
 
 @triton.jit
-def _softmax_bwd_online_kernel(y_ptr, dy_ptr, dx_ptr, rows, cols, y_row, y_col, dy_row, dy_col, ROWS: tl.constexpr, COLS: tl.constexpr):
+def _softmax_bwd_online_kernel(y_ptr, dy_ptr, dx_ptr, rows, cols, y_row, y_col, dy_row, dy_col,
+                               ROWS: tl.constexpr, COLS: tl.constexpr):
     """ROWS rows in steps of COLS columns: one pass for sum_c y * dy, one that writes."""
     r = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
     d = tl.zeros([ROWS], tl.float32)
@@ -99,7 +115,8 @@ def _launch_forward(kernel, x: torch.Tensor, width: int) -> torch.Tensor:
     y = torch.empty((rows, cols), dtype=x.dtype, device=x.device)
     if y.numel():
         count, warps = _tile(rows, width)
-        kernel[(ceildiv(rows, count),)](x, y, rows, cols, *x.stride(), ROWS=count, COLS=width, num_warps=warps)
+        kernel[(ceildiv(rows, count),)](x, y, rows, cols, *x.stride(), ROWS=count, COLS=width,
+                                        num_warps=warps)
     return y
 
 
@@ -108,7 +125,8 @@ def _launch_backward(kernel, y: torch.Tensor, grad_y: torch.Tensor, width: int) 
     grad_x = torch.empty((rows, cols), dtype=y.dtype, device=y.device)
     if grad_x.numel():
         count, warps = _tile(rows, width)
-        kernel[(ceildiv(rows, count),)](y, grad_y, grad_x, rows, cols, *y.stride(), *grad_y.stride(), ROWS=count, COLS=width, num_warps=warps)
+        kernel[(ceildiv(rows, count),)](y, grad_y, grad_x, rows, cols, *y.stride(), *grad_y.stride(),
+                                        ROWS=count, COLS=width, num_warps=warps)
     return grad_x
 
 
@@ -129,7 +147,8 @@ def forward_online(x):
 
 def backward_online(y, grad_y):
     """y, grad_y [rows, cols] -> grad_x [rows, cols]."""
-    return _launch_backward(_softmax_bwd_online_kernel, y, grad_y, min(ONLINE_COLS, next_power_of_2(y.shape[1])))
+    return _launch_backward(_softmax_bwd_online_kernel, y, grad_y,
+                            min(ONLINE_COLS, next_power_of_2(y.shape[1])))
 
 
 def _accepts_row(direction, first, *rest):
@@ -164,17 +183,22 @@ def _quack_backward(y, grad_y):
 
 def _accepts_quack(direction, first, *rest):
     row = first.shape[1] * first.itemsize
-    return f"softmax/quack/kernel: rows of {row} bytes are not a multiple of 16" if row % 16 or not row else None
+    return (f"softmax/quack/kernel: rows of {row} bytes are not a multiple of 16" if row % 16 or not row
+            else None)
 
 
 _NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}
 
 IMPLEMENTATIONS = [
-    Implementation("triton/row", forward_row, backward_row, accepts=_accepts_row, constraint=f"cols <= {ROW_COLS}", **_NAMES),
+    Implementation("triton/row", forward_row, backward_row, accepts=_accepts_row,
+                   constraint=f"cols <= {ROW_COLS}", **_NAMES),
     Implementation("triton/online", forward_online, backward_online, **_NAMES),
-    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, contract=sixteen_bit("product16", "backward"), **_NAMES),
+    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, contract=sixteen_bit("product16",
+        "backward"), **_NAMES),
     differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True, **_NAMES),
-    differentiable_row("liger/kernel", _liger, 1, DIFFERENTIABLE, contract=sixteen_bit("product16", "backward"), module="liger_kernel.ops.softmax",
+    differentiable_row("liger/kernel", _liger, 1, DIFFERENTIABLE, contract=sixteen_bit("product16",
+        "backward"), module="liger_kernel.ops.softmax",
                        accepts=fused_by_liger, constraint=LIGER_ROWS, **_NAMES),
-    Implementation("quack/kernel", _quack_forward, _quack_backward, module="quack.softmax", accepts=_accepts_quack, constraint="rows of a multiple of 16 bytes", **_NAMES),
+    Implementation("quack/kernel", _quack_forward, _quack_backward, module="quack.softmax",
+                   accepts=_accepts_quack, constraint="rows of a multiple of 16 bytes", **_NAMES),
 ]

@@ -1,5 +1,5 @@
-"""swiglu: y = gate * sigmoid(gate) * up
-backward, with s = sigmoid(gate): grad_gate = grad_y * up * s * (1 + gate * (1 - s)), grad_up = grad_y * gate * s
+"""swiglu: y = gate * sigmoid(gate) * up backward, with s = sigmoid(gate): grad_gate = grad_y * up * s * (1 +
+gate * (1 - s)), grad_up = grad_y * gate * s
 
 Layout   gate, up, y and the gradients: [rows, cols]; inputs with any strides, outputs contiguous. fp32, fp16, bf16; every value inside is fp32.
 Limits   rows or cols = 0 launches nothing.
@@ -15,8 +15,19 @@ Source   Shazeer 2020, arXiv:2002.05202
 import torch
 import torch.nn.functional as F
 
-from implementation import LIGER_ROWS, INTERPRETED, Implementation, ceildiv, compile_for, differentiable_row, fused_by_liger, next_power_of_2, sixteen_bit, tl, \
-    triton
+from implementation import (
+    INTERPRETED,
+    LIGER_ROWS,
+    Implementation,
+    ceildiv,
+    compile_for,
+    differentiable_row,
+    fused_by_liger,
+    next_power_of_2,
+    sixteen_bit,
+    tl,
+    triton,
+)
 
 DIFFERENTIABLE = (0, 1)  # of the inputs of reference
 BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
@@ -24,7 +35,8 @@ BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
 
 @triton.jit
 def _offsets(i, cols, row, col, DENSE: tl.constexpr):
-    """Where the elements i, counted in row-major order, lie in a tensor with strides row and col; DENSE says that it is contiguous."""
+    """Where the elements i, counted in row-major order, lie in a tensor with strides row and col; DENSE says
+    that it is contiguous."""
     if DENSE:
         return i
     else:
@@ -32,19 +44,23 @@ def _offsets(i, cols, row, col, DENSE: tl.constexpr):
 
 
 @triton.jit
-def _swiglu_fwd_kernel(gate_ptr, up_ptr, y_ptr, n, cols, gate_row, gate_col, up_row, up_col, DENSE: tl.constexpr, BLOCK: tl.constexpr):
+def _swiglu_fwd_kernel(gate_ptr, up_ptr, y_ptr, n, cols, gate_row, gate_col, up_row, up_col,
+                       DENSE: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    gate = tl.load(gate_ptr + _offsets(i, cols, gate_row, gate_col, DENSE), mask=i < n, other=0.0).to(tl.float32)
+    gate = tl.load(gate_ptr + _offsets(i, cols, gate_row, gate_col, DENSE), mask=i < n,
+                   other=0.0).to(tl.float32)
     up = tl.load(up_ptr + _offsets(i, cols, up_row, up_col, DENSE), mask=i < n, other=0.0).to(tl.float32)
     y = gate * (1.0 / (1.0 + tl.exp(-gate))) * up
     tl.store(y_ptr + i, y.to(y_ptr.dtype.element_ty), mask=i < n)
 
 
 @triton.jit
-def _swiglu_bwd_kernel(gate_ptr, up_ptr, dy_ptr, dgate_ptr, dup_ptr, n, cols, gate_row, gate_col, up_row, up_col, dy_row, dy_col,
+def _swiglu_bwd_kernel(gate_ptr, up_ptr, dy_ptr, dgate_ptr, dup_ptr, n, cols, gate_row, gate_col, up_row,
+                       up_col, dy_row, dy_col,
                        DENSE: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    gate = tl.load(gate_ptr + _offsets(i, cols, gate_row, gate_col, DENSE), mask=i < n, other=0.0).to(tl.float32)
+    gate = tl.load(gate_ptr + _offsets(i, cols, gate_row, gate_col, DENSE), mask=i < n,
+                   other=0.0).to(tl.float32)
     up = tl.load(up_ptr + _offsets(i, cols, up_row, up_col, DENSE), mask=i < n, other=0.0).to(tl.float32)
     dy = tl.load(dy_ptr + _offsets(i, cols, dy_row, dy_col, DENSE), mask=i < n, other=0.0).to(tl.float32)
     s = 1.0 / (1.0 + tl.exp(-gate))
@@ -58,7 +74,8 @@ def _launch(kernel, inputs: tuple, outputs: tuple) -> None:
     if n:
         block = min(BLOCK, next_power_of_2(n))
         strides = [s for t in inputs for s in t.stride()]
-        kernel[(ceildiv(n, block),)](*inputs, *outputs, n, cols, *strides, DENSE=all(t.is_contiguous() for t in inputs), BLOCK=block)
+        kernel[(ceildiv(n, block),)](*inputs, *outputs, n, cols, *strides,
+                                     DENSE=all(t.is_contiguous() for t in inputs), BLOCK=block)
 
 
 def forward(gate, up):
@@ -110,6 +127,8 @@ IMPLEMENTATIONS = [
     differentiable_row("torch/eager", reference, 2, DIFFERENTIABLE, contract=sixteen_bit("eager"), **_NAMES),
     differentiable_row("torch/upcast", forward_upcast, 2, DIFFERENTIABLE, **_NAMES),
     differentiable_row("torch/compile", compile_for(reference), 2, DIFFERENTIABLE, compiled=True, **_NAMES),
-    Implementation("liger/kernel", _liger_forward, _liger_backward, contract=sixteen_bit("eager", "forward"), module="liger_kernel.ops.swiglu", accepts=fused_by_liger,
-                   constraint=LIGER_ROWS, remark="the backward writes the gradients over gate and up: copies of these are in its time", **_NAMES),
+    Implementation("liger/kernel", _liger_forward, _liger_backward, contract=sixteen_bit("eager", "forward"),
+                   module="liger_kernel.ops.swiglu", accepts=fused_by_liger,
+                   constraint=LIGER_ROWS, remark="the backward writes the gradients over gate and up: copies "
+                                                 "of these are in its time", **_NAMES),
 ]

@@ -1,7 +1,7 @@
 //go:build cuda
 
-// Command triad-cuda runs CUDA kernels on a GPU for triad, which starts it: requests over descriptor 3, tensors in the shared memory
-// behind descriptor 4. It is the only binary that links the NVIDIA driver.
+// Command triad-cuda runs CUDA kernels on a GPU for triad, which starts it: requests over descriptor 3,
+// tensors in the shared memory behind descriptor 4. It is the only binary that links the NVIDIA driver.
 package main
 
 import (
@@ -55,7 +55,10 @@ func printFacts() error {
 	if err != nil {
 		return err
 	}
-	f := gpuworker.Facts{CUDA: cudevice.Driver(), Release: cudevice.DriverRelease(), Sources: cuda.SourcesHash(triad.Files)}
+	f := gpuworker.Facts{
+		CUDA: cudevice.Driver(), Release: cudevice.DriverRelease(),
+		Sources: cuda.SourcesHash(triad.Files),
+	}
 	for _, g := range all {
 		f.GPUs = append(f.GPUs, gpuworker.GPU(g))
 	}

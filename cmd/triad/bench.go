@@ -58,24 +58,31 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 	o.environmentFlags.add(cmd)
 	fs := cmd.Flags()
 	o.given = fs.Changed
-	fs.Lookup("quick").Usage = "the first bench point of each dtype and pass alone, in at most 60 rounds and 1.5 s"
+	fs.Lookup("quick").Usage = "the first bench point of each dtype and pass alone, in at most 60 rounds " +
+		"and 1.5 s"
 	fs.Lookup("dims").Usage = "sizes, e.g. rows=8,cols=1000; a dim not named keeps that of each bench point"
 	_ = fs.MarkHidden("full") // every point is what bench takes anyway: it is refused
-	fs.StringSliceVar(&o.regimes, "regime", []string{"cold"}, "cold (nothing in the L2 cache), warm (everything that fits), or both")
+	fs.StringSliceVar(&o.regimes, "regime", []string{"cold"},
+		"cold (nothing in the L2 cache), warm (everything that fits), or both")
 	fs.BoolVar(&o.burst, "burst", false, "also time after a second of rest before each turn")
-	fs.BoolVar(&o.sustained, "sustained", false, "also time after three seconds of the same call, when clock and power have settled")
+	fs.BoolVar(&o.sustained, "sustained", false,
+		"also time after three seconds of the same call, when clock and power have settled")
 	fs.IntVar(&o.rounds, "rounds", 200, "at most so many rounds for each bench point and regime")
-	fs.DurationVar(&o.budget, "budget", 10*time.Second, "so long for the timed calls of each bench point and regime, beside rests, settling and who takes more than twice the fastest's time; up to three times as long where a comparison lacks rounds")
+	fs.DurationVar(&o.budget, "budget", 10*time.Second, "so long for the timed calls of each bench point "+
+		"and regime, beside rests, settling and who takes more than twice the fastest's time; up to three "+
+		"times as long where a comparison lacks rounds")
 	fs.BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
 	o.addStrict(cmd)
-	fs.BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and bench point (docs/json.md)")
+	fs.BoolVar(&o.json, "json", false,
+		"one JSON object a line for each implementation and bench point (docs/json.md)")
 	fs.StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
 }
 
 // plan turns flags into what run understands.
 func (o *benchOptions) plan() (*timing.Plan, error) {
 	if o.full {
-		return nil, usage("bench takes every bench point: --full is a flag of compare, --quick takes the first alone")
+		return nil, usage("bench takes every bench point: --full is a flag of compare, --quick takes the " +
+			"first alone")
 	}
 	p := &timing.Plan{Rounds: o.rounds, Budget: o.budget, Wake: 3 * time.Second}
 	if short := comparePlan(); o.quick {
@@ -137,11 +144,14 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 		return err
 	}
 	if onGPU == nil {
-		return session.Fail(session.ExitNothing, errors.New("there is no GPU to time on, and the time of an emulated kernel means "+
-			"nothing: triad compare judges the same kernels here"))
+		return session.Fail(session.ExitNothing,
+			errors.New("there is no GPU to time on, and the time of an emulated kernel means "+
+				"nothing: triad compare judges the same kernels here"))
 	}
-	s, _, err := a.openSession(ctx, &request, sessionOptions{compareOptions: &o.compareOptions, gpu: onGPU, workers: options,
-		words: o.words(request.Timing)})
+	s, _, err := a.openSession(ctx, &request, sessionOptions{
+		compareOptions: &o.compareOptions, gpu: onGPU, workers: options,
+		words: o.words(request.Timing),
+	})
 	if err != nil {
 		return err
 	}
@@ -172,7 +182,10 @@ func timed(r run.Result) report.Timed {
 
 // comparePlan is how compare times what passed: cold, and short.
 func comparePlan() *timing.Plan {
-	return &timing.Plan{Regimes: []timing.Regime{{Cold: true}}, Rounds: 60, Budget: 1500 * time.Millisecond, Wake: 500 * time.Millisecond}
+	return &timing.Plan{
+		Regimes: []timing.Regime{{Cold: true}}, Rounds: 60, Budget: 1500 * time.Millisecond,
+		Wake: 500 * time.Millisecond,
+	}
 }
 
 // clockFinding is doctor's word on two clocks: they agree within a share.
@@ -209,18 +222,27 @@ func clocksFinding(subject string, clocks []timing.Clock) report.Finding {
 	least, most := 0.0, 0.0
 	for _, c := range clocks {
 		if c.Why != "" {
-			return report.Finding{Subject: subject, State: "note", Detail: fmt.Sprintf("the worker of %s timed no copy: %s", c.Backend, c.Why)}
+			return report.Finding{
+				Subject: subject, State: "note",
+				Detail: fmt.Sprintf("the worker of %s timed no copy: %s", c.Backend, c.Why),
+			}
 		}
-		words = append(words, fmt.Sprintf("%s %.1f us [%.1f, %.1f]", c.Backend, c.MedianNS/1e3, c.LowNS/1e3, c.HighNS/1e3))
+		words = append(words, fmt.Sprintf("%s %.1f us [%.1f, %.1f]", c.Backend, c.MedianNS/1e3,
+			c.LowNS/1e3, c.HighNS/1e3))
 		if least == 0 || c.MedianNS < least {
 			least = c.MedianNS
 		}
 		most = max(most, c.MedianNS)
 	}
-	f := report.Finding{Subject: subject, State: "ok", Detail: fmt.Sprintf("the same copy: %s; they agree within %.1f %%", strings.Join(words, ", "), (most/least-1)*100)}
+	f := report.Finding{
+		Subject: subject, State: "ok",
+		Detail: fmt.Sprintf("the same copy: %s; they agree within %.1f %%", strings.Join(words, ", "),
+			(most/least-1)*100),
+	}
 	if !(most/least-1 <= clocksAgree) {
 		f.State = "broken"
-		f.Detail = fmt.Sprintf("the same copy: %s; they differ by %.1f %%, more than %.0f %%", strings.Join(words, ", "), (most/least-1)*100, clocksAgree*100)
+		f.Detail = fmt.Sprintf("the same copy: %s; they differ by %.1f %%, more than %.0f %%",
+			strings.Join(words, ", "), (most/least-1)*100, clocksAgree*100)
 		f.Remedy = "nothing else may run on the GPU (nvidia-smi shows what does)"
 	}
 	return f

@@ -18,7 +18,10 @@ func TestClocksFinding(t *testing.T) {
 		state, says, fixed string
 	}{
 		{python(101_000, ""), "ok", "they agree within 1.0 %", ""},
-		{python(110_000, ""), "broken", "they differ by 10.0 %, more than 2 %", "nothing else may run on the GPU"},
+		{
+			python(110_000, ""), "broken", "they differ by 10.0 %, more than 2 %",
+			"nothing else may run on the GPU",
+		},
 		{python(0, "no torch"), "note", "the worker of python timed no copy: no torch", ""},
 	} {
 		f := clocksFinding("clocks", []timing.Clock{cuda, c.other})

@@ -55,9 +55,11 @@ worst element is.`,
 
 // addOnGPU gives compare the flags that speak of a GPU.
 func (o *compareOptions) addOnGPU(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.untimed, "no-timing", false, "do not time what passed: the operator's first bench point, or the case that the flags name")
+	cmd.Flags().BoolVar(&o.untimed, "no-timing", false,
+		"do not time what passed: the operator's first bench point, or the case that the flags name")
 	cmd.Flags().StringSliceVar(&o.sanitizers, "sanitize", nil,
-		"on a GPU: run CUDA kernels, those of --add too, under these tools of compute-sanitizer, e.g. memcheck,racecheck, or all")
+		"on a GPU: run CUDA kernels, those of --add too, under these tools of compute-sanitizer, e.g. "+
+			"memcheck,racecheck, or all")
 }
 
 // add gives a verb the flags of a run; pass is the default of --pass.
@@ -65,18 +67,23 @@ func (o *compareOptions) add(cmd *cobra.Command, pass string) {
 	o.caseFlags.add(cmd, pass)
 	o.environmentFlags.add(cmd)
 	o.ownFlags.register(cmd)
-	cmd.Flags().BoolVar(&o.json, "json", false, "one JSON object a line for each implementation and case (docs/json.md)")
+	cmd.Flags().BoolVar(&o.json, "json", false,
+		"one JSON object a line for each implementation and case (docs/json.md)")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "finish the newest interrupted run of the same request")
-	cmd.Flags().BoolVar(&o.explain, "explain", false, "for each output: what its contract promises, the worst elements, how the errors are distributed")
+	cmd.Flags().BoolVar(&o.explain, "explain", false,
+		"for each output: what its contract promises, the worst elements, how the errors are distributed")
 	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false,
-		"a line for each dtype with its largest error, the cases that cannot tell right from wrong, and how far implementations lie apart")
+		"a line for each dtype with its largest error, the cases that cannot tell right from wrong, and "+
+			"how far implementations lie apart")
 	o.addStrict(cmd)
-	cmd.Flags().StringVar(&o.dump, "dump", "", "write inputs, outputs, truth and allowance of every case as safetensors into this folder")
+	cmd.Flags().StringVar(&o.dump, "dump", "",
+		"write inputs, outputs, truth and allowance of every case as safetensors into this folder")
 	cmd.Flags().StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
 }
 
 func (o *compareOptions) addStrict(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.strict, "strict", false, "count KNOWN as bad: faults of libraries that a documented finding covers (triad ops findings)")
+	cmd.Flags().BoolVar(&o.strict, "strict", false,
+		"count KNOWN as bad: faults of libraries that a documented finding covers (triad ops findings)")
 }
 
 // compare runs one request from flags to exit code.
@@ -90,7 +97,8 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	}
 	if len(o.sanitizers) > 0 {
 		if o.resume || o.explain || o.dump != "" || o.untimed {
-			return usage("--sanitize says what tools find: --resume, --explain, --dump and --no-timing are flags of a comparison without it")
+			return usage("--sanitize says what tools find: --resume, --explain, --dump and --no-timing are " +
+				"flags of a comparison without it")
 		}
 		return a.sanitize(ctx, request, o)
 	}
@@ -114,8 +122,10 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if onGPU != nil && !o.untimed && o.verb == "compare" {
 		request.Timing = comparePlan()
 	}
-	s, mine, err := a.openSession(ctx, &request, sessionOptions{compareOptions: o, gpu: onGPU, workers: options,
-		words: append([]string{o.verb}, o.ownFlags.words()...)})
+	s, mine, err := a.openSession(ctx, &request, sessionOptions{
+		compareOptions: o, gpu: onGPU, workers: options,
+		words: append([]string{o.verb}, o.ownFlags.words()...),
+	})
 	if err != nil {
 		return err
 	}
@@ -141,7 +151,9 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 }
 
 // printCompare prints a result as a table, or as JSON lines.
-func (a *app) printCompare(s *session.Session, result run.Result, o *compareOptions, end session.Ending) error {
+func (a *app) printCompare(s *session.Session, result run.Result, o *compareOptions,
+	end session.Ending,
+) error {
 	if !s.Recorded() {
 		if result.Interrupted {
 			fmt.Fprintln(a.err, "triad: stopped before anything was run")

@@ -18,7 +18,8 @@ func memoryLimit(root fs.FS) int64 {
 	}
 	least := int64(0)
 	for line := range strings.Lines(string(text)) {
-		fields := strings.SplitN(strings.TrimSpace(line), ":", 3) // "0::/group" of version 2, "4:memory:/group" of version 1
+		// "0::/group" of version 2, "4:memory:/group" of version 1
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) != 3 {
 			continue
 		}
@@ -31,7 +32,8 @@ func memoryLimit(root fs.FS) int64 {
 			bases, file = []string{"sys/fs/cgroup/memory"}, "memory.limit_in_bytes"
 		}
 		for _, base := range bases {
-			if limit := leastUpwards(root, base, fields[2], file); limit > 0 && (least == 0 || limit < least) {
+			if limit := leastUpwards(root, base, fields[2], file); limit > 0 &&
+				(least == 0 || limit < least) {
 				least = limit
 			}
 		}

@@ -14,26 +14,42 @@ func TestUsableMemory(t *testing.T) {
 		want  int64
 	}{
 		"nothing is said": {nil, machine},
-		"version 2, in a container": {map[string]string{"proc/self/cgroup": "0::/\n",
-			"sys/fs/cgroup/memory.max": "17179869184\n"}, 16 << 30},
-		"version 2, no limit": {map[string]string{"proc/self/cgroup": "0::/\n",
-			"sys/fs/cgroup/memory.max": "max\n"}, machine},
-		"version 2, the limit of a group around it": {map[string]string{"proc/self/cgroup": "0::/user.slice/job/step\n",
+		"version 2, in a container": {map[string]string{
+			"proc/self/cgroup":         "0::/\n",
+			"sys/fs/cgroup/memory.max": "17179869184\n",
+		}, 16 << 30},
+		"version 2, no limit": {map[string]string{
+			"proc/self/cgroup":         "0::/\n",
+			"sys/fs/cgroup/memory.max": "max\n",
+		}, machine},
+		"version 2, the limit of a group around it": {map[string]string{
+			"proc/self/cgroup": "0::/user.slice/job/step\n",
 			"sys/fs/cgroup/user.slice/job/step/memory.max": "max\n",
 			"sys/fs/cgroup/user.slice/job/memory.max":      "8589934592\n",
-			"sys/fs/cgroup/user.slice/memory.max":          "68719476736\n"}, 8 << 30},
-		"version 2, a group that is not to be seen": {map[string]string{"proc/self/cgroup": "0::/docker/0123\n",
-			"sys/fs/cgroup/memory.max": "4294967296\n"}, 4 << 30},
-		"version 1": {map[string]string{"proc/self/cgroup": "5:cpu,cpuacct:/docker/0123\n4:memory:/docker/0123\n0::/\n",
+			"sys/fs/cgroup/user.slice/memory.max":          "68719476736\n",
+		}, 8 << 30},
+		"version 2, a group that is not to be seen": {map[string]string{
+			"proc/self/cgroup":         "0::/docker/0123\n",
+			"sys/fs/cgroup/memory.max": "4294967296\n",
+		}, 4 << 30},
+		"version 1": {map[string]string{
+			"proc/self/cgroup": "5:cpu,cpuacct:/docker/0123\n4:memory:/docker/0123\n0::/\n",
 			"sys/fs/cgroup/memory/docker/0123/memory.limit_in_bytes": "2147483648\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes":             "9223372036854771712\n"}, 2 << 30},
-		"version 1, no limit": {map[string]string{"proc/self/cgroup": "4:memory:/\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, machine},
-		"both versions": {map[string]string{"proc/self/cgroup": "4:memory:/\n0::/a\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":             "9223372036854771712\n",
+		}, 2 << 30},
+		"version 1, no limit": {map[string]string{
+			"proc/self/cgroup":                           "4:memory:/\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+		}, machine},
+		"both versions": {map[string]string{
+			"proc/self/cgroup":                           "4:memory:/\n0::/a\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": "3221225472\n",
-			"sys/fs/cgroup/unified/a/memory.max":         "1073741824\n"}, 1 << 30},
-		"nonsense": {map[string]string{"proc/self/cgroup": "4:memory\n0::../../etc\n\n",
-			"sys/fs/cgroup/etc/memory.max": "-7\n", "sys/fs/cgroup/memory.max": "much\n"}, machine},
+			"sys/fs/cgroup/unified/a/memory.max":         "1073741824\n",
+		}, 1 << 30},
+		"nonsense": {map[string]string{
+			"proc/self/cgroup":             "4:memory\n0::../../etc\n\n",
+			"sys/fs/cgroup/etc/memory.max": "-7\n", "sys/fs/cgroup/memory.max": "much\n",
+		}, machine},
 	} {
 		files := fstest.MapFS{}
 		for name, text := range c.files {

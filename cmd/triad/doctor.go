@@ -51,7 +51,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// examine looks at everything triad may use. It fetches nothing, and starts workers only to compare their clocks on a GPU.
+// examine looks at everything triad may use. It fetches nothing, and starts workers only to compare their
+// clocks on a GPU.
 func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Finding, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
@@ -77,7 +78,10 @@ func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Findi
 		folder("database", filepath.Join(data, "results.db")),
 		folder("kernel cache", cache))
 	for _, name := range worker.LimitNames() {
-		findings = append(findings, report.Finding{Subject: "limit " + name, State: "note", Detail: limits.Value(name).String()})
+		findings = append(findings, report.Finding{
+			Subject: "limit " + name, State: "note",
+			Detail: limits.Value(name).String(),
+		})
 	}
 	return findings, nil
 }
@@ -85,7 +89,10 @@ func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Findi
 func hostCompiler(ctx context.Context) report.Finding {
 	c, err := cuda.FindHostCompiler(ctx)
 	if err != nil {
-		return report.Finding{Subject: "C++ compiler", State: "missing", Detail: err.Error(), Remedy: "Debian and Ubuntu: apt install g++"}
+		return report.Finding{
+			Subject: "C++ compiler", State: "missing", Detail: err.Error(),
+			Remedy: "Debian and Ubuntu: apt install g++",
+		}
 	}
 	return report.Finding{Subject: "C++ compiler", State: "ok", Detail: c.Version + " at " + c.Path}
 }
@@ -93,36 +100,59 @@ func hostCompiler(ctx context.Context) report.Finding {
 // gpuFindings asks the NVIDIA driver for its GPUs through triad-cuda, where both are here; it builds nothing.
 func (a *app) gpuFindings(ctx context.Context) []report.Finding {
 	if !a.driverHere() {
-		return []report.Finding{{Subject: "GPU", State: "note", Detail: "none found: CUDA kernels run in the emulator, Triton in its interpreter, torch on the CPU"}}
+		return []report.Finding{{
+			Subject: "GPU", State: "note",
+			Detail: "none found: CUDA kernels run in the emulator, Triton in its interpreter, torch on the CPU",
+		}}
 	}
 	places, err := a.workerPlaces(environmentFlags{offline: true})
 	if err != nil {
 		return []report.Finding{{Subject: "GPU", State: "broken", Detail: err.Error()}}
 	}
 	places.Headers = func(context.Context) (string, error) {
-		return "", &backend.Unavailable{Sentence: gpuworker.Binary + " is not built yet: triad compare builds it"}
+		return "", &backend.Unavailable{Sentence: gpuworker.Binary +
+			" is not built yet: triad compare builds it"}
 	}
 	path, err := places.Find(ctx)
 	if err != nil {
-		return []report.Finding{{Subject: "GPU", State: "missing", Detail: err.Error(), Remedy: "triad setup --gpu DIR in triad's own folder"}}
+		return []report.Finding{{
+			Subject: "GPU", State: "missing", Detail: err.Error(),
+			Remedy: "triad setup --gpu DIR in triad's own folder",
+		}}
 	}
 	facts, err := gpuworker.Ask(ctx, path, a.compilerEnv())
 	if err != nil {
-		return []report.Finding{{Subject: "GPU", State: "missing", Detail: err.Error(), Remedy: "--device cpu judges the same kernels in the emulator"}}
+		return []report.Finding{{
+			Subject: "GPU", State: "missing", Detail: err.Error(),
+			Remedy: "--device cpu judges the same kernels in the emulator",
+		}}
 	}
 	var found []report.Finding
 	for i, g := range facts.GPUs {
-		f := report.Finding{Subject: fmt.Sprintf("GPU %d", i), State: "ok", Detail: fmt.Sprintf("%s, %s, compute capability %d.%d, driver %s, CUDA %d.%d", g.Name,
-			size(g.MemoryBytes), g.Major, g.Minor, facts.Release, facts.CUDA/1000, facts.CUDA%1000/10)}
+		f := report.Finding{
+			Subject: fmt.Sprintf("GPU %d", i), State: "ok",
+			Detail: fmt.Sprintf("%s, %s, compute capability %d.%d, driver %s, CUDA %d.%d", g.Name,
+				size(g.MemoryBytes), g.Major, g.Minor, facts.Release, facts.CUDA/1000, facts.CUDA%1000/10),
+		}
 		if g.Major != measuredMajor || g.Minor != measuredMinor {
-			f.Detail += fmt.Sprintf("; the judge's constants were measured on %d.%d", measuredMajor, measuredMinor)
+			f.Detail += fmt.Sprintf("; the judge's constants were measured on %d.%d", measuredMajor,
+				measuredMinor)
 		}
 		found = append(found, f)
 	}
-	libraries := cuda.GPULibraries{Sources: a.files, Shipped: filepath.Join(filepath.Dir(path), "kernels"), Major: facts.GPUs[0].Major, Minor: facts.GPUs[0].Minor}
-	kernels := report.Finding{Subject: "GPU kernels", State: "ok", Detail: "shipped libraries of these sources in " + libraries.Shipped}
+	libraries := cuda.GPULibraries{
+		Sources: a.files, Shipped: filepath.Join(filepath.Dir(path), "kernels"),
+		Major: facts.GPUs[0].Major, Minor: facts.GPUs[0].Minor,
+	}
+	kernels := report.Finding{
+		Subject: "GPU kernels", State: "ok",
+		Detail: "shipped libraries of these sources in " + libraries.Shipped,
+	}
 	if !libraries.Fits() {
-		kernels = report.Finding{Subject: "GPU kernels", State: "note", Detail: "built by nvcc on first use: " + libraries.Shipped + " has no libraries of these sources"}
+		kernels = report.Finding{
+			Subject: "GPU kernels", State: "note",
+			Detail: "built by nvcc on first use: " + libraries.Shipped + " has no libraries of these sources",
+		}
 	}
 	return append(found, report.Finding{Subject: gpuworker.Binary, State: "ok", Detail: path}, kernels)
 }
@@ -131,24 +161,35 @@ func (a *app) nvcc(ctx context.Context) report.Finding {
 	if found, err := a.findNVCC(ctx, environmentFlags{offline: true}, false); err == nil {
 		return report.Finding{Subject: "nvcc", State: "ok", Detail: found.Version + " at " + found.Path}
 	}
-	return report.Finding{Subject: "nvcc", State: "note", Detail: "not fetched: it is needed for a GPU and for the tests alone", Remedy: "triad setup --nvcc"}
+	return report.Finding{
+		Subject: "nvcc", State: "note",
+		Detail: "not fetched: it is needed for a GPU and for the tests alone", Remedy: "triad setup --nvcc",
+	}
 }
 
 func python(ctx context.Context, e *pybridge.Environment) []report.Finding {
 	i, err := e.Find(ctx)
 	var missing *backend.Unavailable
 	if errors.As(err, &missing) {
-		return []report.Finding{{Subject: "Python", State: "missing", Detail: missing.Sentence, Remedy: "triad setup"}}
+		return []report.Finding{{
+			Subject: "Python", State: "missing", Detail: missing.Sentence,
+			Remedy: "triad setup",
+		}}
 	}
 	if err != nil {
 		return []report.Finding{{Subject: "Python", State: "broken", Detail: err.Error()}}
 	}
-	f := report.Finding{Subject: "Python", State: "ok", Detail: fmt.Sprintf("%s at %s (%s)", i.Version, i.Path, i.Source)}
+	f := report.Finding{Subject: "Python", State: "ok", Detail: fmt.Sprintf("%s at %s (%s)", i.Version,
+		i.Path, i.Source)}
 	if i.Outside {
 		f.Detail += ", outside the tested range"
 	}
-	packages := report.Finding{Subject: "packages", State: "ok", Detail: fmt.Sprintf("torch %s, triton %s, numpy %s", i.Torch, i.Triton, i.NumPy)}
-	peers := report.Finding{Subject: "peers", State: "note", Detail: "not installed: Liger-Kernel, quack-kernels and flash-attn-4, to compare with on a GPU", Remedy: "triad setup --peers"}
+	packages := report.Finding{
+		Subject: "packages", State: "ok",
+		Detail: fmt.Sprintf("torch %s, triton %s, numpy %s", i.Torch, i.Triton, i.NumPy),
+	}
+	peers := report.Finding{Subject: "peers", State: "note", Detail: "not installed: Liger-Kernel, " +
+		"quack-kernels and flash-attn-4, to compare with on a GPU", Remedy: "triad setup --peers"}
 	if dir := e.HavePeers(i); dir != "" {
 		peers = report.Finding{Subject: "peers", State: "ok", Detail: dir}
 	}
@@ -160,7 +201,8 @@ func folder(subject, path string) report.Finding {
 	if _, err := os.Stat(path); err != nil {
 		return report.Finding{Subject: subject, State: "note", Detail: path + " (not there yet)"}
 	}
-	return report.Finding{Subject: subject, State: "note", Detail: fmt.Sprintf("%s (%s)", path, size(pybridge.Size(path)))}
+	return report.Finding{Subject: subject, State: "note", Detail: fmt.Sprintf("%s (%s)", path,
+		size(pybridge.Size(path)))}
 }
 
 func size(bytes int64) string {

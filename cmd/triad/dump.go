@@ -13,7 +13,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// dumper writes the tensors of every case as safetensors: DIR/<op>-<pass>-<case key>/inputs, truth, and one file for each implementation.
+// dumper writes the tensors of every case as safetensors: DIR/<op>-<pass>-<case key>/inputs, truth, and one
+// file for each implementation.
 type dumper struct{ dir string }
 
 // ready makes the folder, where one is asked for: a run is not begun whose tensors could not be written.
@@ -30,7 +31,8 @@ func (d dumper) ready() error {
 	return nil
 }
 
-// Case writes inputs.safetensors, and truth.safetensors with the fp64 truth, allowance and simulated result of each output.
+// Case writes inputs.safetensors, and truth.safetensors with the fp64 truth, allowance and simulated result
+// of each output.
 func (d dumper) Case(c op.Case, inputs []tensor.Tensor, truth judge.Truth) error {
 	description, err := c.MarshalJSON()
 	if err != nil {
@@ -61,7 +63,8 @@ func (d dumper) Case(c op.Case, inputs []tensor.Tensor, truth judge.Truth) error
 
 // Outputs writes what an implementation gave.
 func (d dumper) Outputs(c op.Case, implementation string, outputs []tensor.Tensor) error {
-	return d.write(c, strings.ReplaceAll(implementation, "/", "-"), outputs, map[string]string{"implementation": implementation})
+	return d.write(c, strings.ReplaceAll(implementation, "/", "-"), outputs,
+		map[string]string{"implementation": implementation})
 }
 
 func (d dumper) write(c op.Case, name string, tensors []tensor.Tensor, metadata map[string]string) error {

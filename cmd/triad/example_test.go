@@ -81,7 +81,8 @@ func exampleProblem(t *testing.T, words []string, db string) string {
 		return err.Error()
 	}
 	names := cmd.Flags().Args()
-	if slices.Contains([]string{"compare", "gradcheck", "bench", "watch"}, cmd.Name()) && !strings.HasPrefix(names[0], "./") {
+	if slices.Contains([]string{"compare", "gradcheck", "bench", "watch"}, cmd.Name()) &&
+		!strings.HasPrefix(names[0], "./") {
 		if _, err := operators(names); err != nil {
 			return err.Error()
 		}

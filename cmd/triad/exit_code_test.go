@@ -26,8 +26,10 @@ func (*restless) Families() []string { return []string{"cuda"} }
 func (*restless) Close() error       { return nil }
 
 func (b *restless) Load(context.Context, string) (backend.LoadReply, backend.HelloReply, error) {
-	i := backend.Implementation{Name: "cuda/restless", Op: "softmax", DTypes: []string{"fp32", "fp16", "bf16"},
-		Contract: "fp32", Outputs: []string{"y"}, Device: "cpu", Source: b.source}
+	i := backend.Implementation{
+		Name: "cuda/restless", Op: "softmax", DTypes: []string{"fp32", "fp16", "bf16"},
+		Contract: "fp32", Outputs: []string{"y"}, Device: "cpu", Source: b.source,
+	}
 	back := i
 	i.Pass, back.Pass, back.Outputs = op.Forward, op.Backward, []string{"grad_x"}
 	return backend.LoadReply{Implementations: []backend.Implementation{i, back}}, backend.HelloReply{}, nil
@@ -59,7 +61,10 @@ func TestRecordedExitCodeIsTheShells(t *testing.T) {
 				a.telemetry = func(string, string) card { return &fakeCard{} }
 				a.rest = func(context.Context, time.Duration) {}
 				a.around = func([]backend.Backend) []backend.Backend { return []backend.Backend{b} }
-				args := slices.Concat([]string{verb, "softmax", "--dims", "rows=3,cols=2", "--quick", "--db", db}, more)
+				args := slices.Concat([]string{
+					verb, "softmax", "--dims", "rows=3,cols=2", "--quick",
+					"--db", db,
+				}, more)
 				return int(a.execute(args)), said.String()
 			}
 			code, text := once(&restless{source: "before", status: op.StatusCrash, first: func() {}})
@@ -67,7 +72,8 @@ func TestRecordedExitCodeIsTheShells(t *testing.T) {
 				t.Fatalf("the interrupted run: exit %d, want 1\n%s", code, text)
 			}
 			code, text = once(&restless{source: "after", status: op.StatusCrash}, "--resume")
-			if code != 2 || !strings.Contains(text, "changed since the interrupted run (before then, after now)") {
+			if code != 2 ||
+				!strings.Contains(text, "changed since the interrupted run (before then, after now)") {
 				t.Errorf("the resumed run: exit %d, want 2 and what changed\n%s", code, text)
 			}
 			if recorded := onlyExit(t, db); recorded != code {
@@ -95,8 +101,10 @@ func TestSanitizeStopped(t *testing.T) {
 		a.around = func([]backend.Backend) []backend.Backend {
 			return []backend.Backend{&restless{status: c.status, first: func() { interrupt(a) }}}
 		}
-		code := int(a.execute([]string{"compare", "softmax", "--sanitize", "memcheck", "--dims", "rows=3,cols=2",
-			"--dtype", "fp32", "--db", db}))
+		code := int(a.execute([]string{
+			"compare", "softmax", "--sanitize", "memcheck", "--dims", "rows=3,cols=2",
+			"--dtype", "fp32", "--db", db,
+		}))
 		if text := said(); code != c.code || !strings.Contains(text, "stopped before its plan was done") {
 			t.Errorf("%v: exit %d, want %d\n%s", c.status, code, c.code, text)
 		}

@@ -40,16 +40,22 @@ func (a *app) resultsExport(db *string) *cobra.Command {
 				return session.Fail(session.ExitBad, err)
 			}
 			if len(records) == 0 {
-				return session.Fail(session.ExitNothing, errors.New("nothing is recorded that fits: triad results list shows what is"))
+				return session.Fail(session.ExitNothing,
+					errors.New("nothing is recorded that fits: triad results list shows what is"))
 			}
 			slices.Reverse(records) // oldest first: an export that grows keeps its beginning
 			switch format {
 			case "md":
-				err = a.eachSession(cmd.Context(), store, records, func(m record.Measured, records []record.Record) error {
-					return report.Markdown(a.out, m.Session, records, report.Timed{Rulers: m.Rulers, Comparisons: m.Comparisons})
-				})
+				err = a.eachSession(cmd.Context(), store, records,
+					func(m record.Measured, records []record.Record) error {
+						return report.Markdown(a.out, m.Session, records, report.Timed{
+							Rulers:      m.Rulers,
+							Comparisons: m.Comparisons,
+						})
+					})
 			case "sessions":
-				err = a.eachSession(cmd.Context(), store, records, func(m record.Measured, _ []record.Record) error { return report.JSON(a.out, m) })
+				err = a.eachSession(cmd.Context(), store, records,
+					func(m record.Measured, _ []record.Record) error { return report.JSON(a.out, m) })
 			default:
 				err = a.exportLines(records)
 			}
@@ -60,7 +66,8 @@ func (a *app) resultsExport(db *string) *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&format, "format", "jsonl", "jsonl: the object of compare --json for each record; sessions: one for each session, with its rulers and ratios; md: tables")
+	fs.StringVar(&format, "format", "jsonl", "jsonl: the object of compare --json for each record; "+
+		"sessions: one for each session, with its rulers and ratios; md: tables")
 	fs.StringVar(&only, "session", "", "only this session")
 	fs.StringSliceVar(&ops, "op", nil, "only these operators")
 	fs.StringSliceVar(&impls, "impl", nil, "only implementations with these prefixes")
@@ -77,7 +84,9 @@ func (a *app) exportLines(records []record.Record) error {
 }
 
 // eachSession hands over the records of one session after the other, with what the session measured.
-func (a *app) eachSession(ctx context.Context, store *results.Store, records []record.Record, write func(record.Measured, []record.Record) error) error {
+func (a *app) eachSession(ctx context.Context, store *results.Store, records []record.Record,
+	write func(record.Measured, []record.Record) error,
+) error {
 	for len(records) > 0 {
 		id := records[0].Session
 		var mine, others []record.Record

@@ -13,8 +13,8 @@ import (
 	"triad/internal/op"
 )
 
-// The fake GPU moves so many bytes in a second, and could move twice as many; each call costs fakeOverheadNS besides, and its times vary by a share
-// of fakeNoise. Its cache is small, so that cold sets are few.
+// The fake GPU moves so many bytes in a second, and could move twice as many; each call costs fakeOverheadNS
+// besides, and its times vary by a share of fakeNoise. Its cache is small, so that cold sets are few.
 const (
 	fakeBytesPerSecond = 1e12
 	fakeOverheadNS     = 2000
@@ -26,7 +26,10 @@ const (
 type fakeClock struct{ gpu *fakeGPU }
 
 func (c *fakeClock) Physics() (backend.DevicePhysics, error) {
-	return backend.DevicePhysics{L2Bytes: fakeL2, Multiprocessors: 4, BytesPerSecond: 2 * fakeBytesPerSecond, ClockMHz: 1980, Major: 9}, nil
+	return backend.DevicePhysics{
+		L2Bytes: fakeL2, Multiprocessors: 4, BytesPerSecond: 2 * fakeBytesPerSecond,
+		ClockMHz: 1980, Major: 9,
+	}, nil
 }
 
 func (c *fakeClock) Open() (cuda.Timer, error) {
@@ -34,13 +37,17 @@ func (c *fakeClock) Open() (cuda.Timer, error) {
 		return nil, fmt.Errorf("open a timer: CUDA error 101")
 	}
 	c.gpu.opened++
-	t := &fakeTimer{gpu: c.gpu, number: uintptr(c.gpu.opened), before: c.gpu.free, random: rand.New(rand.NewPCG(1, uint64(c.gpu.opened))), seen: map[*cuda.Call]int{}}
+	t := &fakeTimer{
+		gpu: c.gpu, number: uintptr(c.gpu.opened), before: c.gpu.free,
+		random: rand.New(rand.NewPCG(1, uint64(c.gpu.opened))), seen: map[*cuda.Call]int{},
+	}
 	c.gpu.timers[t.number] = t
 	return t, nil
 }
 
 func (c *fakeClock) Ruler(_ string, to, _ cuda.Buffer, stream uintptr) error {
-	return c.gpu.timers[stream].take(fakeCall{ns: fakeOverheadNS + 1.5*float64(to.Bytes)/fakeBytesPerSecond*1e9})
+	return c.gpu.timers[stream].take(fakeCall{ns: fakeOverheadNS +
+		1.5*float64(to.Bytes)/fakeBytesPerSecond*1e9})
 }
 
 func (c *fakeClock) Differing(a, b cuda.Buffer) (int64, error) {
@@ -67,8 +74,8 @@ type fakeCall struct {
 	slower float64    // how many times slower than the memory is: of each implementation something else
 }
 
-// fakeTimer is a stream with a graph. What is captured is not run; what runs is run by the emulator once after memory was filled, since later it would
-// write the same bits again.
+// fakeTimer is a stream with a graph. What is captured is not run; what runs is run by the emulator once
+// after memory was filled, since later it would write the same bits again.
 type fakeTimer struct {
 	gpu       *fakeGPU
 	number    uintptr
@@ -87,7 +94,8 @@ func (t *fakeTimer) Close()          { delete(t.gpu.timers, t.number) }
 func (t *fakeTimer) Launch(c *cuda.Call) cuda.Finding {
 	name := c.Implementation()
 	if t.capturing && t.gpu.behaves("refuses", name) {
-		return cuda.Finding{Status: op.StatusCrash, Message: "the launch of " + name + " returned CUDA error 900, operation not permitted when stream is capturing"}
+		return cuda.Finding{Status: op.StatusCrash, Message: "the launch of " + name +
+			" returned CUDA error 900, operation not permitted when stream is capturing"}
 	}
 	if t.gpu.behaves("hangs", name) {
 		time.Sleep(time.Hour)
@@ -120,12 +128,14 @@ func (t *fakeTimer) take(c fakeCall) error {
 	return nil
 }
 
-// costs is what a call takes: the memory that was taken since the timer was opened belongs to the different calls in equal shares.
+// costs is what a call takes: the memory that was taken since the timer was opened belongs to the different
+// calls in equal shares.
 func (t *fakeTimer) costs(c fakeCall) float64 {
 	if c.call == nil {
 		return c.ns
 	}
-	return (fakeOverheadNS + float64(t.before-t.gpu.free)/float64(len(t.seen))/fakeBytesPerSecond*1e9) * c.slower
+	return (fakeOverheadNS +
+		float64(t.before-t.gpu.free)/float64(len(t.seen))/fakeBytesPerSecond*1e9) * c.slower
 }
 
 func (t *fakeTimer) Begin() error {
@@ -136,7 +146,8 @@ func (t *fakeTimer) Begin() error {
 func (t *fakeTimer) End(keep bool) (int64, error) {
 	t.capturing = false
 	nodes := int64(len(t.graph))
-	if len(t.graph) > 0 && t.graph[0].call != nil && t.gpu.behaves("wanders", t.graph[0].call.Implementation()) {
+	if len(t.graph) > 0 && t.graph[0].call != nil &&
+		t.gpu.behaves("wanders", t.graph[0].call.Implementation()) {
 		nodes = 0 // the work was queued beside the stream
 	}
 	if !keep {
@@ -146,8 +157,11 @@ func (t *fakeTimer) End(keep bool) (int64, error) {
 }
 
 func (t *fakeTimer) Kernels() ([]backend.LaunchFact, error) {
-	return []backend.LaunchFact{{Kernel: "fake_" + t.graph[0].call.Implementation(), Grid: [3]int{4, 1, 1}, Block: [3]int{256, 1, 1}, Registers: 32,
-		BlocksPerMultiprocessor: 8, Occupancy: 1}}, nil
+	return []backend.LaunchFact{{
+		Kernel: "fake_" + t.graph[0].call.Implementation(), Grid: [3]int{4, 1, 1}, Block: [3]int{256, 1, 1},
+		Registers:               32,
+		BlocksPerMultiprocessor: 8, Occupancy: 1,
+	}}, nil
 }
 
 func (t *fakeTimer) Settle(int64) error {

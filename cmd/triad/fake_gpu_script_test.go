@@ -36,7 +36,8 @@ func onFakeGPU(a *app, folder string) {
 	a.files = overlay{fakeCUDA(), a.files}
 }
 
-// fakeCUDA is the Python worker of the fake GPU over the product's: the same, with a stand-in for what torch.cuda does.
+// fakeCUDA is the Python worker of the fake GPU over the product's: the same, with a stand-in for what
+// torch.cuda does.
 func fakeCUDA() fs.FS {
 	worker, err := fs.ReadFile(triad.Files, "pybridge/worker.py")
 	if err != nil {
@@ -47,11 +48,13 @@ func fakeCUDA() fs.FS {
 	if !ends {
 		panic("pybridge/worker.py does not end with " + begins)
 	}
-	text += fmt.Sprintf("if __name__ == \"__main__\":\n    sys.path.append(%q)\n    import fake_cuda\n    main(fake_cuda.of(Worker))\n", os.Getenv(fakePython))
+	text += fmt.Sprintf("if __name__ == \"__main__\":\n    sys.path.append(%q)\n    import fake_cuda\n    "+
+		"main(fake_cuda.of(Worker))\n", os.Getenv(fakePython))
 	return fstest.MapFS{"pybridge/worker.py": {Data: []byte(text)}}
 }
 
-// fakeMachine puts what belongs to a fake GPU into a folder, and gives the environment of a machine that has it.
+// fakeMachine puts what belongs to a fake GPU into a folder, and gives the environment of a machine that has
+// it.
 func fakeMachine(folder string) (map[string]string, error) {
 	for name, text := range map[string]string{
 		"triad-cuda": "#!/bin/sh\nexec triad-fake-gpu \"$@\"\n",
@@ -70,8 +73,10 @@ exit 0
 	}
 	files, err := filepath.Abs("testdata")
 	return map[string]string{
-		fakeFolder: folder, fakeMemory: "16000000", fakePython: filepath.Join(files, "gpu"), "FILES": files, "TRIAD_PYTHON": os.Getenv("TRIAD_TEST_PYTHON"),
-		"GOCOVERDIR": os.Getenv("TRIAD_TEST_COVER"), // of what scripts start; go test takes GOCOVERDIR itself away
+		fakeFolder: folder, fakeMemory: "16000000", fakePython: filepath.Join(files, "gpu"), "FILES": files,
+		"TRIAD_PYTHON": os.Getenv("TRIAD_TEST_PYTHON"),
+		// of what scripts start; go test takes GOCOVERDIR itself away
+		"GOCOVERDIR": os.Getenv("TRIAD_TEST_COVER"),
 	}, err
 }
 
@@ -103,7 +108,8 @@ func onMachine(t *testing.T, overlay string, args ...string) (string, int) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("triad", append(args, "--db", filepath.Join(folder, "r.db"))...)
-	cmd.Env = append(os.Environ(), "TRIAD_TEST_OVERLAY="+overlay, "XDG_DATA_HOME="+folder, "PATH="+folder+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "TRIAD_TEST_OVERLAY="+overlay, "XDG_DATA_HOME="+folder, "PATH="+folder+
+		string(filepath.ListSeparator)+os.Getenv("PATH"))
 	for name, value := range machine {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
@@ -118,13 +124,14 @@ func onMachine(t *testing.T, overlay string, args ...string) (string, int) {
 // noPanic proves that a wrong kernel came to a verdict, and triad to an end of its own.
 func noPanic(t *testing.T, text string, code int) {
 	t.Helper()
-	if code != int(session.ExitBad) || strings.Contains(text, "internal error") || strings.Contains(text, "goroutine ") || !strings.Contains(text, "Exit 1: something is wrong") {
+	if code != int(session.ExitBad) || strings.Contains(text, "internal error") ||
+		strings.Contains(text, "goroutine ") || !strings.Contains(text, "Exit 1: something is wrong") {
 		t.Errorf("exit %d, want 1 with a verdict\n%s", code, text)
 	}
 }
 
-// Every wrong file of one's own comes to a verdict on a GPU, with the smallest case that shows it: none passes, none makes triad panic. A race shows in
-// no order but the emulator's own: on a GPU it may pass.
+// Every wrong file of one's own comes to a verdict on a GPU, with the smallest case that shows it: none
+// passes, none makes triad panic. A race shows in no order but the emulator's own: on a GPU it may pass.
 func TestFakeGPUWrongFiles(t *testing.T) {
 	need.Tool(t, "g++")
 	tried := 0
@@ -134,7 +141,10 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 		}
 		tried++
 		t.Run(c.file, func(t *testing.T) {
-			text, code := onMachine(t, "", append([]string{"compare", c.op, "--impl", "mine", "--quick", "--device", "gpu", "--add", filepath.Join("testdata", "own", c.file)}, c.flags...)...)
+			text, code := onMachine(t, "", append([]string{
+				"compare", c.op, "--impl", "mine", "--quick",
+				"--device", "gpu", "--add", filepath.Join("testdata", "own", c.file),
+			}, c.flags...)...)
 			noPanic(t, text, code)
 			if line := statusOfAFile.FindStringSubmatch(text); line == nil || line[1] == "PASS" {
 				t.Errorf("%v\n%s", line, text)
@@ -145,7 +155,8 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 		tried++
 		t.Run("wrong/"+name, func(t *testing.T) {
 			files := map[string]string{"cuda/kernels/" + name + ".cu": "wrong/" + name + ".cu"}
-			text, code := onMachine(t, plant(t, files), "compare", name, "--quick", "--dtype", bugs.DTypes[0], "--impl", "cuda", "--device", "gpu")
+			text, code := onMachine(t, plant(t, files), "compare", name, "--quick", "--dtype", bugs.DTypes[0],
+				"--impl", "cuda", "--device", "gpu")
 			noPanic(t, text, code)
 		})
 	}

@@ -22,11 +22,13 @@ import (
 
 // The environment variables by which a script tells the fake GPU what it is; only these tests read them.
 const (
-	fakeFolder = "TRIAD_TEST_GPU"        // a folder with triad-cuda and nvcc; set: triad is on a machine with the fake GPU
+	// a folder with triad-cuda and nvcc; set: triad is on a machine with the fake GPU
+	fakeFolder = "TRIAD_TEST_GPU"
 	fakePython = "TRIAD_TEST_GPU_PYTHON" // the folder of fake_cuda.py
-	fakeMemory = "TRIAD_TEST_GPU_MEMORY" // what the GPU says that it has, in bytes: little, so that the emulator is quick
-	fakeFree   = "TRIAD_TEST_GPU_FREE"   // what can be had of it; a ruler has room where nothing else is said
-	fakeDoes   = "TRIAD_TEST_GPU_DOES"   // how it misbehaves: "hangs cuda/tiled", see behaviour
+	// what the GPU says that it has, in bytes: little, so that the emulator is quick
+	fakeMemory = "TRIAD_TEST_GPU_MEMORY"
+	fakeFree   = "TRIAD_TEST_GPU_FREE" // what can be had of it; a ruler has room where nothing else is said
+	fakeDoes   = "TRIAD_TEST_GPU_DOES" // how it misbehaves: "hangs cuda/tiled", see behaviour
 )
 
 // fakeCapability is that of the first fake GPU, which the judge was made for; the second is older.
@@ -44,8 +46,8 @@ func behaviours(getenv func(string) string) []behaviour {
 	return all
 }
 
-// fakeGPU is the emulator behind the interface of a GPU: memory of a size of its own, no schedule orders, CUDA's words for what the emulator finds,
-// and a clock. Nothing of it is in a released binary.
+// fakeGPU is the emulator behind the interface of a GPU: memory of a size of its own, no schedule orders,
+// CUDA's words for what the emulator finds, and a clock. Nothing of it is in a released binary.
 type fakeGPU struct {
 	cuda.Device
 	free   int64
@@ -85,18 +87,24 @@ func (g *fakeGPU) Library(ctx context.Context, file string) (cuda.Library, error
 	return g.Device.Library(ctx, file)
 }
 
-// Alloc gives memory of the emulator, as much as the GPU has. The buffers of a ruler, which nobody looks into, cost no time.
+// Alloc gives memory of the emulator, as much as the GPU has. The buffers of a ruler, which nobody looks
+// into, cost no time.
 func (g *fakeGPU) Alloc(name string, bytes int64) (cuda.Buffer, error) {
 	if bytes > g.free {
-		return cuda.Buffer{}, &cuda.OutOfMemory{Message: fmt.Sprintf("no room on the GPU for %s, %d bytes: %d are free", name, bytes, g.free)}
+		return cuda.Buffer{}, &cuda.OutOfMemory{Message: fmt.Sprintf("no room on the GPU for %s, %d bytes: "+
+			"%d are free", name, bytes, g.free)}
 	}
 	var b cuda.Buffer
 	var err error
 	if strings.HasPrefix(name, "ruler ") {
 		var memory []byte
-		memory, err = syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
+		memory, err = syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE,
+			syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 		if err == nil {
-			b = cuda.Buffer{Name: name, Pointer: uintptr(unsafe.Pointer(unsafe.SliceData(memory))), Bytes: bytes}
+			b = cuda.Buffer{
+				Name: name, Pointer: uintptr(unsafe.Pointer(unsafe.SliceData(memory))),
+				Bytes: bytes,
+			}
 		}
 	} else {
 		b, err = g.Device.Alloc(name, bytes)
@@ -137,7 +145,8 @@ func (g *fakeGPU) Copy(to, from cuda.Buffer) error {
 	return g.CopyIn(to, bytes)
 }
 
-// Launch runs a kernel in the emulator. Where that finds what CUDA would not name, it is an illegal address, after which nothing works.
+// Launch runs a kernel in the emulator. Where that finds what CUDA would not name, it is an illegal address,
+// after which nothing works.
 func (g *fakeGPU) Launch(c *cuda.Call, order string) (cuda.Finding, error) {
 	if order != "" {
 		return cuda.Finding{}, fmt.Errorf("schedule order %q: a GPU has none", order)
@@ -148,7 +157,10 @@ func (g *fakeGPU) Launch(c *cuda.Call, order string) (cuda.Finding, error) {
 	f, err := g.Device.Launch(c, "")
 	switch f.Status {
 	case op.StatusOutOfBounds, op.StatusDivergent, op.StatusDeadlock:
-		f = cuda.Finding{Status: op.StatusCrash, Message: "an illegal memory access was encountered (CUDA error 700)", Dirty: true}
+		f = cuda.Finding{
+			Status:  op.StatusCrash,
+			Message: "an illegal memory access was encountered (CUDA error 700)", Dirty: true,
+		}
 	}
 	return f, err
 }
@@ -186,14 +198,21 @@ func serveFakeGPU() {
 	if *facts {
 		f := gpuworker.Facts{CUDA: 13000, Release: "580.95.05", Sources: cuda.SourcesHash(files)}
 		for i, c := range fakeCapability {
-			f.GPUs = append(f.GPUs, gpuworker.GPU{Name: fmt.Sprintf("Fake GPU %d", i), MemoryBytes: memory, Major: c[0], Minor: c[1]})
+			f.GPUs = append(f.GPUs, gpuworker.GPU{
+				Name: fmt.Sprintf("Fake GPU %d", i), MemoryBytes: memory,
+				Major: c[0], Minor: c[1],
+			})
 		}
 		_ = json.NewEncoder(os.Stdout).Encode(f)
 		return
 	}
-	g := &fakeGPU{Device: cuda.Stalling(cuda.NewEmulator(files, *cache), 10*time.Second), free: number(fakeFree, 4<<30), sizes: map[uintptr]int64{},
-		does: behaviours(os.Getenv), tool: *tool, timers: map[uintptr]*fakeTimer{}}
-	if err := cuda.ServeCatalog(context.Background(), g, *spec, os.NewFile(3, "connection"), os.NewFile(4, "memory")); err != nil {
+	g := &fakeGPU{
+		Device: cuda.Stalling(cuda.NewEmulator(files, *cache), 10*time.Second), free: number(fakeFree, 4<<30),
+		sizes: map[uintptr]int64{},
+		does:  behaviours(os.Getenv), tool: *tool, timers: map[uintptr]*fakeTimer{},
+	}
+	if err := cuda.ServeCatalog(context.Background(), g, *spec, os.NewFile(3, "connection"),
+		os.NewFile(4, "memory")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

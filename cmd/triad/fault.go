@@ -38,6 +38,7 @@ func (a *app) guarded(verb func() error) (err error) {
 
 // tellInternal says what went wrong inside triad, and what to do.
 func (a *app) tellInternal(e *panics.Error) {
-	fmt.Fprintf(a.err, "triad: %s\nThis is a fault of triad, not of a kernel. Please report it: these lines, the command, and what triad version prints.\n"+
+	fmt.Fprintf(a.err, "triad: %s\nThis is a fault of triad, not of a kernel. Please report it: these "+
+		"lines, the command, and what triad version prints.\n"+
 		"What was finished before is recorded.\n", e.WithStack())
 }

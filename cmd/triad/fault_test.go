@@ -34,8 +34,10 @@ func (b *plantedBackend) Load(context.Context, string) (backend.LoadReply, backe
 	if b.panicsAt == "load" {
 		panic("planted in load")
 	}
-	return backend.LoadReply{Implementations: []backend.Implementation{{Name: "cuda/planted", Op: "softmax", Pass: op.Forward, DTypes: []string{"fp32"},
-		Contract: "fp32", Outputs: []string{"y"}, Device: "cpu"}}}, backend.HelloReply{}, nil
+	return backend.LoadReply{Implementations: []backend.Implementation{{
+		Name: "cuda/planted", Op: "softmax", Pass: op.Forward, DTypes: []string{"fp32"},
+		Contract: "fp32", Outputs: []string{"y"}, Device: "cpu",
+	}}}, backend.HelloReply{}, nil
 }
 
 func (b *plantedBackend) Run(_ context.Context, job backend.Job) (backend.Outcome, error) {
@@ -50,30 +52,44 @@ func (*plantedBackend) Measure(context.Context, backend.MeasureJob) (backend.Arm
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
 
-// A panic anywhere in a run is an internal error: it says what was being done and where, the session keeps it with what was finished, and the exit
-// code is 3. So it is in a goroutine, and outside of the run.
+// A panic anywhere in a run is an internal error: it says what was being done and where, the session keeps it
+// with what was finished, and the exit code is 3. So it is in a goroutine, and outside of the run.
 func TestPanicIsAnInternalError(t *testing.T) {
 	for _, c := range []struct {
 		at       string
 		recorded int
 		says     []string
 	}{
-		{"shifted", 1, []string{"internal error while running and judging cuda/planted on softmax forward fp32 rows=3,cols=2", "while comparing softmax",
-			"runtime error: invalid memory address", "  at triad/cmd/triad.(*plantedBackend).Run fault_test.go:"}},
-		{"load", -1, []string{"internal error while comparing softmax", ": planted in load", "Load fault_test.go:"}},
-		{"close", 2, []string{"internal error while in triad compare", ": planted in close", "Close fault_test.go:"}},
+		{"shifted", 1, []string{
+			"internal error while running and judging cuda/planted on softmax forward fp32 rows=3,cols=2",
+			"while comparing softmax",
+			"runtime error: invalid memory address",
+			"  at triad/cmd/triad.(*plantedBackend).Run fault_test.go:",
+		}},
+		{"load", -1, []string{
+			"internal error while comparing softmax", ": planted in load",
+			"Load fault_test.go:",
+		}},
+		{"close", 2, []string{
+			"internal error while in triad compare", ": planted in close",
+			"Close fault_test.go:",
+		}},
 	} {
 		t.Run(c.at, func(t *testing.T) {
 			var out, said bytes.Buffer
 			a := newApp(strings.NewReader(""), &out, &said)
 			a.around = func([]backend.Backend) []backend.Backend { return []backend.Backend{&plantedBackend{panicsAt: c.at}} }
 			db := filepath.Join(t.TempDir(), "r.db")
-			code := a.execute([]string{"compare", "softmax", "--device", "cpu", "--pass", "forward", "--dtype", "fp32", "--dims", "rows=3,cols=2", "--layout", "contiguous",
-				"--distribution", "normal,shifted", "--db", db})
+			code := a.execute([]string{
+				"compare", "softmax", "--device", "cpu", "--pass", "forward", "--dtype", "fp32", "--dims",
+				"rows=3,cols=2", "--layout", "contiguous",
+				"--distribution", "normal,shifted", "--db", db,
+			})
 			if code != session.ExitNothing {
 				t.Errorf("exit %d, want 3", code)
 			}
-			for _, want := range append(c.says, "This is a fault of triad, not of a kernel. Please report it") {
+			for _, want := range append(c.says,
+				"This is a fault of triad, not of a kernel. Please report it") {
 				if !strings.Contains(said.String(), want) {
 					t.Errorf("it does not say %q but\n%s", want, said.String())
 				}
@@ -98,9 +114,11 @@ func keptOf(t *testing.T, db string, recorded int, internal string) {
 		t.Fatalf("%d records, want %d (%v)", len(records), recorded, err)
 	}
 	kept, err := store.Session(t.Context(), records[0].Session)
-	if err != nil || kept.Exit != int(session.ExitNothing) || kept.Ended.IsZero() || !strings.Contains(kept.InternalError, internal) ||
+	if err != nil || kept.Exit != int(session.ExitNothing) || kept.Ended.IsZero() ||
+		!strings.Contains(kept.InternalError, internal) ||
 		!strings.Contains(kept.InternalError, "fault_test.go:") {
-		t.Errorf("%v: exit %d, ended %v, internal error %q, want %q", err, kept.Exit, kept.Ended, kept.InternalError, internal)
+		t.Errorf("%v: exit %d, ended %v, internal error %q, want %q", err, kept.Exit, kept.Ended,
+			kept.InternalError, internal)
 	}
 }
 
@@ -117,10 +135,12 @@ func TestFaultBesideARun(t *testing.T) {
 		}
 		return []backend.Backend{b}
 	}
-	if code := a.execute([]string{"compare", "softmax", "--device", "cpu", "--db", filepath.Join(t.TempDir(), "r.db")}); code != session.ExitNothing {
+	if code := a.execute([]string{"compare", "softmax", "--device", "cpu", "--db", filepath.Join(t.TempDir(),
+		"r.db")}); code != session.ExitNothing {
 		t.Errorf("exit %d, want 3", code)
 	}
-	if !strings.Contains(said.String(), "internal error") || !strings.Contains(said.String(), "(*Progress).write progress.go:") {
+	if !strings.Contains(said.String(), "internal error") ||
+		!strings.Contains(said.String(), "(*Progress).write progress.go:") {
 		t.Errorf("said %q", said.String())
 	}
 }

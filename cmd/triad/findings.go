@@ -36,7 +36,8 @@ func operatorFindings() []report.OperatorFindings {
 	return all
 }
 
-// goneOf says of findings that no longer happen that they do not. One that a record names, which a resumed session may have found before, does happen.
+// goneOf says of findings that no longer happen that they do not. One that a record names, which a resumed
+// session may have found before, does happen.
 func goneOf(result run.Result) []string {
 	var all []string
 	for _, f := range result.Findings {
@@ -50,8 +51,10 @@ func goneOf(result run.Result) []string {
 		for name := range f.Versions {
 			versions = append(versions, name+" "+result.Versions[name])
 		}
-		all = append(all, fmt.Sprintf("Finding %s no longer happens: %s passed all %d cases of %s that it covers, with %s. internal/catalog/%s/findings.toml still has it.",
-			f.ID, strings.Join(f.Implementations, " and "), f.Covered, f.Op, strings.Join(versions, " and "), f.Op))
+		all = append(all, fmt.Sprintf("Finding %s no longer happens: %s passed all %d cases of %s that it "+
+			"covers, with %s. internal/catalog/%s/findings.toml still has it.",
+			f.ID, strings.Join(f.Implementations, " and "), f.Covered, f.Op, strings.Join(versions, " and "),
+			f.Op))
 	}
 	return all
 }

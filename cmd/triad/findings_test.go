@@ -30,11 +30,13 @@ func TestFindingsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out.String() != string(page) {
-		t.Error("docs/findings.md is not what the findings say: go run ./cmd/triad ops findings > docs/findings.md")
+		t.Error("docs/findings.md is not what the findings say: go run ./cmd/triad ops findings > " +
+			"docs/findings.md")
 	}
 	for _, o := range truth.All() {
 		for _, f := range o.Findings {
-			if !strings.Contains(string(page), "### "+f.ID+"\n") || !strings.Contains(string(page), f.Command) {
+			if !strings.Contains(string(page), "### "+f.ID+"\n") ||
+				!strings.Contains(string(page), f.Command) {
 				t.Errorf("%s of %s is not on the page", f.ID, o.Spec.Name)
 			}
 		}
@@ -71,8 +73,10 @@ func TestFindingCommands(t *testing.T) {
 			for name, bounds := range f.Versions {
 				versions[name] = firstVersion.FindString(bounds)
 			}
-			covered := slices.ContainsFunc(plan.Cases, func(c op.Case) bool { return f.Covers(c, f.Implementations[0], f.Device, versions) })
-			asked := slices.ContainsFunc(request.Impls, func(prefix string) bool { return strings.HasPrefix(f.Implementations[0], prefix) })
+			covered := slices.ContainsFunc(plan.Cases,
+				func(c op.Case) bool { return f.Covers(c, f.Implementations[0], f.Device, versions) })
+			asked := slices.ContainsFunc(request.Impls,
+				func(prefix string) bool { return strings.HasPrefix(f.Implementations[0], prefix) })
 			if !covered || !asked {
 				t.Errorf("%s: its command runs no case that it covers: %s", f.ID, f.Command)
 			}
@@ -91,7 +95,8 @@ func TestFindingsShow(t *testing.T) {
 			t.Run(f.ID, func(t *testing.T) {
 				t.Parallel()
 				for _, strict := range []bool{false, true} {
-					args := append(strings.Fields(f.Command)[1:], "--json", "--db", filepath.Join(t.TempDir(), "r.db"))
+					args := append(strings.Fields(f.Command)[1:], "--json", "--db",
+						filepath.Join(t.TempDir(), "r.db"))
 					if strict {
 						args = append(args, "--strict")
 					}

@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,12 +10,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"triad/internal/op"
 	"triad/internal/session"
 	"triad/internal/timing"
 )
 
-// asked is what a verb that runs something makes of its flags: the cases, and everything else that decides what is run.
+// asked is what a verb that runs something makes of its flags: the cases, and everything else that decides
+// what is run.
 type asked struct {
 	Cases  []op.Case
 	Impls  []string
@@ -72,13 +74,17 @@ func ask(t *testing.T, verb string, args []string) (string, error) {
 	return string(text), err
 }
 
-// caseWords are flags of every verb that runs something which change its cases, what runs on them, or for how long.
+// caseWords are flags of every verb that runs something which change its cases, what runs on them, or for how
+// long.
 var caseWords = map[string][]string{
-	"pass": {"backward"}, "dtype": {"fp32"}, "dims": {"rows=3,cols=5"}, "impl": {"cuda"}, "quick": nil, "full": nil, "seed": {"7"}, "limit": {"call=30s"},
-	"distribution": {"scaled"}, "layout": {"sliced"}, "upstream": {"ones"}, "saved": {"driver"}, "attr": {"causal=true"},
+	"pass": {"backward"}, "dtype": {"fp32"}, "dims": {"rows=3,cols=5"}, "impl": {"cuda"}, "quick": nil,
+	"full": nil, "seed": {"7"}, "limit": {"call=30s"},
+	"distribution": {"scaled"}, "layout": {"sliced"}, "upstream": {"ones"}, "saved": {"driver"},
+	"attr": {"causal=true"},
 }
 
-// The flags of the verbs that run something choose what is run, or are refused: none is accepted and does nothing.
+// The flags of the verbs that run something choose what is run, or are refused: none is accepted and does
+// nothing.
 func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
 	refused := map[string]string{ // a flag as the verb is given it
 		"bench --full":             "--full is a flag of compare",
@@ -91,8 +97,13 @@ func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
 		"bench --forward-ones":     "speak of backwards",
 		"bench --unknown-upstream": "unknown upstream",
 	}
-	more := map[string][]string{"forward-saved": {"--pass", "forward", "--saved", "own"}, "forward-ones": {"--pass", "forward", "--upstream", "ones"},
-		"unknown-upstream": {"--upstream", "odd"}}
+	more := map[string][]string{
+		"forward-saved": {"--pass", "forward", "--saved", "own"}, "forward-ones": {
+			"--pass", "forward",
+			"--upstream", "ones",
+		},
+		"unknown-upstream": {"--upstream", "odd"},
+	}
 	same := map[string]bool{"watch --quick": true, "gradcheck --pass": true} // what the verb does anyway
 	for _, verb := range []string{"compare", "gradcheck", "watch", "bench"} {
 		plain, err := ask(t, verb, nil)
@@ -110,7 +121,8 @@ func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
 			flags[name] = args
 		}
 		if verb == "bench" {
-			flags["regime"], flags["rounds"], flags["budget"] = []string{"--regime", "warm"}, []string{"--rounds", "9"}, []string{"--budget", "2s"}
+			flags["regime"], flags["rounds"], flags["budget"] = []string{"--regime", "warm"},
+				[]string{"--rounds", "9"}, []string{"--budget", "2s"}
 			flags["burst"], flags["sustained"] = []string{"--burst"}, []string{"--sustained"}
 		}
 		for name, args := range flags {
@@ -129,16 +141,25 @@ func TestCaseFlagsChangeWhatIsRun(t *testing.T) {
 	}
 }
 
-// elsewhere are the flags whose work shows in what a verb prints, writes or finds: with the script or the test that shows it.
+// elsewhere are the flags whose work shows in what a verb prints, writes or finds: with the script or the
+// test that shows it.
 var elsewhere = map[string]string{
-	"device": "bench.txtar", "gpu": "gpu_test.go", "yes": "no_tools.txtar", "offline": "no_tools.txtar", "json": "compare.txtar", "resume": "resume.txtar",
-	"explain": "compare.txtar", "verbose": "compare.txtar", "dump": "dump.txtar", "db": "results.txtar", "sanitize": "sanitize_test.go", "no-timing": "flags_test.go",
-	"add": "own_usage_test.go", "map": "own_usage_test.go", "nvcc-flags": "own_usage_test.go", "grid": "own_usage_test.go", "block": "own_usage_test.go", "shared": "own_usage_test.go",
-	"nvcc": "folder_test.go", "remove": "verbs.txtar", "schema": "results.txtar", "deadline": "results.txtar", "rows": "results.txtar", "op": "results.txtar", "bad": "results.txtar",
-	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go", "from": "folder_test.go", "strict": "ending_test.go", "peers": "faults_python.txtar", "wheels": "faults_python.txtar",
-	"dtype": "results.txtar", "impl": "results.txtar", "pass": "results.txtar", "limit": "results.txtar",
-	"regime": "bench.txtar", "rounds": "bench.txtar", "budget": "bench.txtar", "burst": "flags_test.go", "sustained": "flags_test.go",
-	"quick": "flags_test.go", "full": "flags_test.go", "layout": "flags_test.go", "distribution": "flags_test.go", "upstream": "flags_test.go", "saved": "flags_test.go",
+	"device": "bench.txtar", "gpu": "gpu_test.go", "yes": "no_tools.txtar", "offline": "no_tools.txtar",
+	"json": "compare.txtar", "resume": "resume.txtar",
+	"explain": "compare.txtar", "verbose": "compare.txtar", "dump": "dump.txtar", "db": "results.txtar",
+	"sanitize": "sanitize_test.go", "no-timing": "flags_test.go",
+	"add": "own_usage_test.go", "map": "own_usage_test.go", "nvcc-flags": "own_usage_test.go",
+	"grid": "own_usage_test.go", "block": "own_usage_test.go", "shared": "own_usage_test.go",
+	"nvcc": "folder_test.go", "remove": "verbs.txtar", "schema": "results.txtar", "deadline": "results.txtar",
+	"rows": "results.txtar", "op": "results.txtar", "bad": "results.txtar",
+	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go",
+	"from": "folder_test.go", "strict": "ending_test.go", "peers": "faults_python.txtar",
+	"wheels": "faults_python.txtar",
+	"dtype":  "results.txtar", "impl": "results.txtar", "pass": "results.txtar", "limit": "results.txtar",
+	"regime": "bench.txtar", "rounds": "bench.txtar", "budget": "bench.txtar", "burst": "flags_test.go",
+	"sustained": "flags_test.go",
+	"quick":     "flags_test.go", "full": "flags_test.go", "layout": "flags_test.go",
+	"distribution": "flags_test.go", "upstream": "flags_test.go", "saved": "flags_test.go",
 	"attr": "flags_test.go", "dims": "flags_test.go", "seed": "flags_test.go",
 }
 
@@ -146,7 +167,8 @@ var elsewhere = map[string]string{
 func TestEveryFlagHasATest(t *testing.T) {
 	texts := map[string]string{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".txtar") || strings.HasSuffix(path, "_test.go")) {
+		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".txtar") ||
+			strings.HasSuffix(path, "_test.go")) {
 			text, readErr := os.ReadFile(path)
 			texts[filepath.Base(path)], err = string(text), readErr
 		}

@@ -21,7 +21,8 @@ func needsPython(t *testing.T) {
 func startOperator(t *testing.T, changes ...[3]string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "my_norm")
-	if text, code := runTriad(t, "new", folder); code != 0 || !strings.Contains(text, "triad compare "+folder) {
+	if text, code := runTriad(t, "new", folder); code != 0 ||
+		!strings.Contains(text, "triad compare "+folder) {
 		t.Fatalf("exit %d\n%s", code, text)
 	}
 	for _, c := range changes {
@@ -41,12 +42,14 @@ func startOperator(t *testing.T, changes ...[3]string) string {
 	return folder
 }
 
-// A new operator is judged as it is: its kernel, its torch row, the gradients of both against autograd of the reference.
+// A new operator is judged as it is: its kernel, its torch row, the gradients of both against autograd of the
+// reference.
 func TestNewOperator(t *testing.T) {
 	needsPython(t)
 	folder := startOperator(t)
 	text, code := runTriad(t, "gradcheck", folder, "--quick", "--device", "cpu", "--dtype", "fp32")
-	if code != 0 || !regexp.MustCompile(`truth of my_norm: differences of the reference agrees to .*grad_x, grad_weight`).MatchString(text) {
+	if code != 0 ||
+		!regexp.MustCompile(`truth of my_norm: differences of the reference agrees to .*grad_x, grad_weight`).MatchString(text) {
 		t.Errorf("exit %d\n%s", code, text)
 	}
 	text, code = runTriad(t, "compare", folder, "--quick", "--device", "cpu", "--pass", "forward")
@@ -55,7 +58,8 @@ func TestNewOperator(t *testing.T) {
 			t.Errorf("exit %d, want %q in\n%s", code, want, text)
 		}
 	}
-	if text, code := runTriad(t, "ops", "show", folder); code != 0 || !strings.Contains(text, "mine/my_norm") {
+	if text, code := runTriad(t, "ops", "show", folder); code != 0 ||
+		!strings.Contains(text, "mine/my_norm") {
 		t.Errorf("exit %d\n%s", code, text)
 	}
 }
@@ -63,14 +67,22 @@ func TestNewOperator(t *testing.T) {
 // A kernel that is wrong is told so, and a file beside it is judged against the same truth.
 func TestNewOperatorWithAMistake(t *testing.T) {
 	needsPython(t)
-	folder := startOperator(t, [3]string{"my_norm.cu", "partial[0] / cols + eps", "partial[0] / cols + 2 * eps"})
+	folder := startOperator(t, [3]string{
+		"my_norm.cu", "partial[0] / cols + eps",
+		"partial[0] / cols + 2 * eps",
+	})
 	other := filepath.Join(t.TempDir(), "other.py")
 	if err := os.WriteFile(other, []byte("import torch\n\n\ndef solve(x, weight, eps):\n    f = x.float()\n"+
-		"    return (f * torch.rsqrt((f * f).mean(-1, keepdim=True) + eps) * weight.float()).to(x.dtype)\n"), 0o644); err != nil {
+		"    return (f * torch.rsqrt((f * f).mean(-1, keepdim=True) + eps) * weight.float()).to(x.dtype)\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	text, code := runTriad(t, "compare", folder, "--quick", "--device", "cpu", "--pass", "forward", "--dtype", "fp32", "--add", other)
-	for _, want := range []string{`mine/my_norm +FAIL`, `mine/other +PASS`, regexp.QuoteMeta("triad compare " + folder + " --full")} {
+	text, code := runTriad(t, "compare", folder, "--quick", "--device", "cpu", "--pass", "forward", "--dtype",
+		"fp32", "--add", other)
+	for _, want := range []string{
+		`mine/my_norm +FAIL`, `mine/other +PASS`,
+		regexp.QuoteMeta("triad compare " + folder + " --full"),
+	} {
 		if code != 1 || !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("exit %d, want 1 and %q in\n%s", code, want, text)
 		}
@@ -86,18 +98,51 @@ func TestNewOperatorThatCannotBeJudged(t *testing.T) {
 		change [3]string
 		says   string
 	}{
-		{"unknown key", [3]string{"my_norm.toml", `fill = "weight"`, `fil = "weight"`}, `my_norm\.toml:31:1: unknown key inputs\.fil: want of .*fill`},
+		{
+			"unknown key",
+			[3]string{"my_norm.toml", `fill = "weight"`, `fil = "weight"`},
+			`my_norm\.toml:31:1: unknown key inputs\.fil: want of .*fill`,
+		},
 		{"broken", [3]string{"my_norm.toml", `name = "rows"`, `name = rows`}, `my_norm\.toml:11:8: `},
-		{"another name", [3]string{"my_norm.toml", `name = "my_norm"`, `name = "my_other"`}, `want "my_norm", the stem of the file`},
-		{"a built-in name", [3]string{"my_norm.toml", `{ fp32 = "fp32"`, `{ fp32 = "p16"`}, `contract "p16" .*want of fp32, stored, eager, tf32`},
-		{"no truth", [3]string{"my_norm.py", "def reference(", "def formula("}, `no function reference: want def reference\(x, weight, \*, eps\)`},
-		{"wrong shape", [3]string{"my_norm.py", formula, "return (x * x).sum(-1)"}, `y came back with shape \[1\]: want \[1 1\]`},
-		{"NaN", [3]string{"my_norm.py", formula, "return x / 0 * 0"}, `y is NaN at element 0 of distribution "normal"`},
-		{"unknown form", [3]string{"my_norm.py", formula, "return x.prod(-1, keepdim=True) * x"}, `line 14: prod has no rule for its allowance`},
-		{"an input left out", [3]string{"my_norm.toml", `["x", "weight", "grad_y"]`, `["x", "grad_y"]`}, `backward\.inputs leaves out an input`},
+		{
+			"another name",
+			[3]string{"my_norm.toml", `name = "my_norm"`, `name = "my_other"`},
+			`want "my_norm", the stem of the file`,
+		},
+		{
+			"a built-in name",
+			[3]string{"my_norm.toml", `{ fp32 = "fp32"`, `{ fp32 = "p16"`},
+			`contract "p16" .*want of fp32, stored, eager, tf32`,
+		},
+		{
+			"no truth",
+			[3]string{"my_norm.py", "def reference(", "def formula("},
+			`no function reference: want def reference\(x, weight, \*, eps\)`,
+		},
+		{
+			"wrong shape",
+			[3]string{"my_norm.py", formula, "return (x * x).sum(-1)"},
+			`y came back with shape \[1\]: want \[1 1\]`,
+		},
+		{
+			"NaN",
+			[3]string{"my_norm.py", formula, "return x / 0 * 0"},
+			`y is NaN at element 0 of distribution "normal"`,
+		},
+		{
+			"unknown form",
+			[3]string{"my_norm.py", formula, "return x.prod(-1, keepdim=True) * x"},
+			`line 14: prod has no rule for its allowance`,
+		},
+		{
+			"an input left out",
+			[3]string{"my_norm.toml", `["x", "weight", "grad_y"]`, `["x", "grad_y"]`},
+			`backward\.inputs leaves out an input`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text, code := runTriad(t, "compare", startOperator(t, c.change), "--quick", "--device", "cpu", "--impl", "torch", "--dtype", "fp32")
+			text, code := runTriad(t, "compare", startOperator(t, c.change), "--quick", "--device", "cpu",
+				"--impl", "torch", "--dtype", "fp32")
 			if code != 2 || !regexp.MustCompile(c.says).MatchString(text) {
 				t.Errorf("exit %d, want 2 and %q in\n%s", code, c.says, text)
 			}
@@ -112,7 +157,8 @@ func TestNewFromAnOperator(t *testing.T) {
 	if text, code := runTriad(t, "new", folder, "--from", "softmax"); code != 0 {
 		t.Fatalf("exit %d\n%s", code, text)
 	}
-	text, code := runTriad(t, "compare", folder, "--device", "cpu", "--impl", "cuda/naive,torch/eager", "--dtype", "fp16", "--dims", "rows=3,cols=7", "--quick")
+	text, code := runTriad(t, "compare", folder, "--device", "cpu", "--impl", "cuda/naive,torch/eager",
+		"--dtype", "fp16", "--dims", "rows=3,cols=7", "--quick")
 	if code != 0 || strings.Count(text, "cuda/naive ") < 2 || !strings.Contains(text, "Exit 0") {
 		t.Errorf("exit %d\n%s", code, text)
 	}
@@ -147,12 +193,24 @@ func TestNewRefuses(t *testing.T) {
 		{[]string{"new", "softmax"}, "is an operator that triad has.*--from softmax"},
 		{[]string{"new", "My-Norm"}, "want a name of lower-case letters"},
 		{[]string{"new"}, "want one name"},
-		{[]string{"new", filepath.Join(there, "x"), "--from", "nothing"}, `unknown operator "nothing": want one of add, `},
-		{[]string{"new", filepath.Join(there, "no", "such", "folder")}, "cannot make the folder: no such file"},
+		{
+			[]string{"new", filepath.Join(there, "x"), "--from", "nothing"},
+			`unknown operator "nothing": want one of add, `,
+		},
+		{
+			[]string{"new", filepath.Join(there, "no", "such", "folder")},
+			"cannot make the folder: no such file",
+		},
 		{[]string{"compare", there}, "the folder holds no .toml: triad new NAME"},
-		{[]string{"compare", filepath.Join(there, "nothing")}, "there is no such folder: triad new nothing makes one"},
+		{
+			[]string{"compare", filepath.Join(there, "nothing")},
+			"there is no such folder: triad new nothing makes one",
+		},
 		{[]string{"compare", there, "softmax"}, "an operator of your own: name it alone"},
-		{[]string{"compare", "softmax", "--add", "x.cu", "--nvcc-flags", "-o x"}, `--nvcc-flags: "-o" is no flag that may be given`},
+		{
+			[]string{"compare", "softmax", "--add", "x.cu", "--nvcc-flags", "-o x"},
+			`--nvcc-flags: "-o" is no flag that may be given`,
+		},
 		{[]string{"compare", "softmax", "--nvcc-flags", "-w"}, "speak of a file that --add names"},
 	} {
 		text, code := runTriad(t, c.args...)

@@ -24,7 +24,8 @@ type gpu struct {
 	worker  string // the path of triad-cuda
 	release string // of the driver
 	visible string // what CUDA_VISIBLE_DEVICES is for the workers, "" where it stays as it is
-	apart   bool   // each implementation runs in a process of its own, side by side with the others: nothing is timed
+	// each implementation runs in a process of its own, side by side with the others: nothing is timed
+	apart bool
 	// wrap makes the command of the worker run under a tool; nil: it runs alone.
 	wrap func(worker.Command) worker.Command
 }
@@ -32,8 +33,8 @@ type gpu struct {
 // measuredMajor and measuredMinor are the compute capability on which the judge's constants were measured.
 const measuredMajor, measuredMinor = 9, 0
 
-// chooseGPU finds the GPU that the flags ask for: nil where the CPU is to be used. "auto" takes a GPU where one can be used and says
-// why where there is a driver but no usable GPU; "gpu" insists.
+// chooseGPU finds the GPU that the flags ask for: nil where the CPU is to be used. "auto" takes a GPU where
+// one can be used and says why where there is a driver but no usable GPU; "gpu" insists.
 func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (*gpu, error) {
 	if f.device == "cpu" {
 		return nil, nil
@@ -41,7 +42,8 @@ func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (
 	insist := f.device == "gpu" || f.gpu >= 0
 	switch here := a.driverHere(); { // looked for first: what uses a GPU takes minutes to fetch and to build
 	case !here && insist:
-		return nil, session.Fail(session.ExitNothing, errors.New("--device gpu: there is no NVIDIA driver on this machine (neither /dev/nvidiactl nor /dev/dxg is here); "+
+		return nil, session.Fail(session.ExitNothing, errors.New("--device gpu: there is no NVIDIA driver "+
+			"on this machine (neither /dev/nvidiactl nor /dev/dxg is here); "+
 			"--device cpu judges the same kernels in the emulator"))
 	case !here:
 		return nil, nil
@@ -55,7 +57,8 @@ func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (
 	case !errors.As(err, &missing):
 		return nil, err
 	case insist:
-		return nil, session.Fail(session.ExitNothing, fmt.Errorf("--device gpu: %s; --device cpu judges the same kernels in the emulator", missing.Sentence))
+		return nil, session.Fail(session.ExitNothing, fmt.Errorf("--device gpu: %s; --device cpu judges "+
+			"the same kernels in the emulator", missing.Sentence))
 	}
 	fmt.Fprintf(a.err, "triad: the GPU is not used: %s; kernels run on the CPU\n", missing.Sentence)
 	return nil, nil
@@ -64,7 +67,8 @@ func (a *app) chooseGPU(ctx context.Context, f *caseFlags, e environmentFlags) (
 // remark says what a reader of the results has to know about a GPU.
 func (a *app) remark(g *gpu) {
 	if g.Major != measuredMajor || g.Minor != measuredMinor {
-		fmt.Fprintf(a.err, "triad: the constants of the judge were measured on compute capability %d.%d; this GPU, %s, has %d.%d\n",
+		fmt.Fprintf(a.err, "triad: the constants of the judge were measured on compute capability %d.%d; "+
+			"this GPU, %s, has %d.%d\n",
 			measuredMajor, measuredMinor, g.Name, g.Major, g.Minor)
 	}
 }
@@ -84,7 +88,8 @@ func (a *app) findGPU(ctx context.Context, number int, f environmentFlags) (*gpu
 		return nil, err
 	}
 	if own := cuda.SourcesHash(a.files); facts.Sources != own {
-		return nil, &backend.Unavailable{Sentence: path + " carries other kernels than this triad: build both from one version"}
+		return nil, &backend.Unavailable{Sentence: path +
+			" carries other kernels than this triad: build both from one version"}
 	}
 	g := &gpu{worker: path, release: facts.Release}
 	if number >= len(facts.GPUs) {
@@ -110,8 +115,10 @@ func (a *app) workerPlaces(f environmentFlags) (gpuworker.Places, error) {
 	if err != nil {
 		return gpuworker.Places{}, fmt.Errorf("find the working directory: %w", err)
 	}
-	return gpuworker.Places{Beside: a.beside(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: a.err,
-		Headers: func(ctx context.Context) (string, error) { return a.headers(ctx, f) }}, nil
+	return gpuworker.Places{
+		Beside: a.beside(), Cache: filepath.Join(cache, "cuda"), Dir: dir, Log: a.err,
+		Headers: func(ctx context.Context) (string, error) { return a.headers(ctx, f) },
+	}, nil
 }
 
 // headers is the folder with the toolkit's cuda.h: beside an nvcc that is found, else fetched with one.
@@ -122,12 +129,14 @@ func (a *app) headers(ctx context.Context, f environmentFlags) (string, error) {
 	}
 	folder := filepath.Join(filepath.Dir(filepath.Dir(compiler.Path)), "include")
 	if _, err := os.Stat(filepath.Join(folder, "cuda.h")); err != nil {
-		return "", &backend.Unavailable{Sentence: fmt.Sprintf("%s has no cuda.h beside it (%s)", compiler.Path, folder)}
+		return "", &backend.Unavailable{Sentence: fmt.Sprintf("%s has no cuda.h beside it (%s)",
+			compiler.Path, folder)}
 	}
 	return folder, nil
 }
 
-// findNVCC finds nvcc on this machine or in the private environment, and fetches it where it is missing and fetch says so.
+// findNVCC finds nvcc on this machine or in the private environment, and fetches it where it is missing and
+// fetch says so.
 func (a *app) findNVCC(ctx context.Context, f environmentFlags, fetch bool) (cuda.NVCC, error) {
 	e, err := a.environment(f, true)
 	if err != nil {
@@ -164,7 +173,8 @@ func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string
 	}
 	module := gpuworker.Module(ctx, dir)
 	if module == "" {
-		return usage("--gpu %s: %s is not in triad's module, whose sources the worker is built from", folder, dir)
+		return usage("--gpu %s: %s is not in triad's module, whose sources the worker is built from", folder,
+			dir)
 	}
 	if folder, err = filepath.Abs(folder); err != nil {
 		return session.ToolchainFailure(err)
@@ -176,14 +186,17 @@ func (a *app) buildForGPU(ctx context.Context, f environmentFlags, folder string
 	if err := gpuworker.Build(ctx, module, headers, filepath.Join(folder, gpuworker.Binary)); err != nil {
 		return session.ToolchainFailure(err)
 	}
-	if err := cuda.Ship(ctx, a.files, filepath.Join(cache, "cuda"), compiler, filepath.Join(folder, "kernels")); err != nil {
+	if err := cuda.Ship(ctx, a.files, filepath.Join(cache, "cuda"), compiler,
+		filepath.Join(folder, "kernels")); err != nil {
 		return session.ToolchainFailure(err)
 	}
-	fmt.Fprintf(a.out, "%s and the kernel libraries (%s and PTX) are in %s\n", gpuworker.Binary, strings.Join(cuda.ShippedArchitectures, ", "), folder)
+	fmt.Fprintf(a.out, "%s and the kernel libraries (%s and PTX) are in %s\n", gpuworker.Binary,
+		strings.Join(cuda.ShippedArchitectures, ", "), folder)
 	return nil
 }
 
-// gpuBackend runs CUDA kernels in triad-cuda: one process for all implementations, replaced after whatever is no plain return.
+// gpuBackend runs CUDA kernels in triad-cuda: one process for all implementations, replaced after whatever is
+// no plain return.
 func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worker.Options) *worker.Adapter {
 	shipped := filepath.Join(filepath.Dir(g.worker), "kernels")
 	return &worker.Adapter{
@@ -204,12 +217,18 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 			libraries := cuda.GPULibraries{Sources: a.files, Shipped: shipped, Major: g.Major, Minor: g.Minor}
 			if !libraries.Fits() {
 				var missing *backend.Unavailable
-				if _, err := a.findNVCC(ctx, f, true); err != nil && !errors.As(err, &missing) { // without one the worker says which library it cannot build
+				if _, err := a.findNVCC(ctx, f, true); err != nil && !errors.As(err, &missing) {
+					// without one the worker says which library it cannot build
 					return worker.Command{}, err
 				}
 			}
-			command := worker.Command{Path: g.worker, Env: a.with(g).compilerEnv(),
-				Args: []string{"--cache", filepath.Join(cache, "cuda"), "--kernels", shipped, "--environment", folder}}
+			command := worker.Command{
+				Path: g.worker, Env: a.with(g).compilerEnv(),
+				Args: []string{
+					"--cache", filepath.Join(cache, "cuda"), "--kernels", shipped, "--environment",
+					folder,
+				},
+			}
 			if g.wrap != nil {
 				command = g.wrap(command)
 			}
@@ -255,9 +274,13 @@ func (g *gpu) describe(m record.Machine) record.Machine {
 	return m
 }
 
-// nvidiaDriver says whether the kernel's side of an NVIDIA driver is here: its device files, or those of Windows' Linux subsystem.
+// nvidiaDriver says whether the kernel's side of an NVIDIA driver is here: its device files, or those of
+// Windows' Linux subsystem.
 func nvidiaDriver() bool {
-	for _, file := range []string{"/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia/version", "/dev/dxg"} {
+	for _, file := range []string{
+		"/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia/version",
+		"/dev/dxg",
+	} {
 		if _, err := os.Stat(file); err == nil {
 			return true
 		}

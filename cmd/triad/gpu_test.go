@@ -16,13 +16,14 @@ import (
 	"triad/internal/session"
 )
 
-// gpuApp is triad on a machine with an NVIDIA driver and, beside it, a triad-cuda that is a shell script; what it says goes into the
-// buffer.
+// gpuApp is triad on a machine with an NVIDIA driver and, beside it, a triad-cuda that is a shell script;
+// what it says goes into the buffer.
 func gpuApp(t *testing.T, script string, environment map[string]string) (*app, *bytes.Buffer) {
 	t.Helper()
 	folder := t.TempDir()
 	if script != "" {
-		if err := os.WriteFile(filepath.Join(folder, "triad-cuda"), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, "triad-cuda"), []byte("#!/bin/sh\n"+script+"\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +44,8 @@ func gpuApp(t *testing.T, script string, environment map[string]string) (*app, *
 // facts is a script that prints what triad-cuda says of two GPUs.
 func facts(major, driver int) string {
 	return fmt.Sprintf(`echo '{"gpus":[{"name":"NVIDIA H200","memory_bytes":150000000000,"major":%d,"minor":0},{"name":"NVIDIA B","memory_bytes":1,"major":%d,"minor":0}],`+
-		`"release":"580.95.05","cuda":%d,"sources":"%s"}'`, major, major, driver, cuda.SourcesHash(triad.Files))
+		`"release":"580.95.05","cuda":%d,"sources":"%s"}'`, major, major, driver,
+		cuda.SourcesHash(triad.Files))
 }
 
 func TestGPUIsChosen(t *testing.T) {
@@ -58,10 +60,12 @@ func TestGPUIsChosen(t *testing.T) {
 		t.Errorf("options %+v", options)
 	}
 	m := g.describe(record.Machine{OS: "linux"})
-	if m.GPU != "NVIDIA H200" || m.GPUDriver != "580.95.05" || m.GPUMemoryBytes != 150000000000 || m.OS != "linux" {
+	if m.GPU != "NVIDIA H200" || m.GPUDriver != "580.95.05" || m.GPUMemoryBytes != 150000000000 ||
+		m.OS != "linux" {
 		t.Errorf("machine %+v", m)
 	}
-	if g, err := a.chooseGPU(t.Context(), &caseFlags{device: "cpu", gpu: -1}, environmentFlags{}); g != nil || err != nil {
+	if g, err := a.chooseGPU(t.Context(), &caseFlags{device: "cpu", gpu: -1}, environmentFlags{}); g != nil ||
+		err != nil {
 		t.Errorf("--device cpu: %+v, %v", g, err)
 	}
 }
@@ -77,28 +81,39 @@ func TestGPUByNumber(t *testing.T) {
 		t.Errorf("the workers see %q, want 6", got)
 	}
 	_, err = a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: 2}, environmentFlags{})
-	if f := (*session.Failure)(nil); !errors.As(err, &f) || f.Code != session.ExitUsage || !strings.Contains(f.Error(), "numbers 0 to 1") {
+	if f := (*session.Failure)(nil); !errors.As(err, &f) || f.Code != session.ExitUsage ||
+		!strings.Contains(f.Error(), "numbers 0 to 1") {
 		t.Errorf("--gpu 2: %v", err)
 	}
 }
 
-// Where a GPU cannot be used, auto says why and goes on without it, and gpu ends with exit code 3 and the same sentence.
+// Where a GPU cannot be used, auto says why and goes on without it, and gpu ends with exit code 3 and the
+// same sentence.
 func TestGPUFallsBack(t *testing.T) {
 	for _, c := range []struct{ name, script, want string }{
 		{"an old driver", facts(9, 12040), "speaks CUDA 12.4, triad needs 13.0"},
-		{"no library", `echo "error while loading shared libraries: libcuda.so.1: cannot open" >&2; exit 127`, "driver is not installed"},
-		{"another version", `echo '{"gpus":[{"name":"x","major":9}],"cuda":13000,"sources":"other"}'`, "carries other kernels"},
+		{
+			"no library",
+			`echo "error while loading shared libraries: libcuda.so.1: cannot open" >&2; exit 127`,
+			"driver is not installed",
+		},
+		{
+			"another version", `echo '{"gpus":[{"name":"x","major":9}],"cuda":13000,"sources":"other"}'`,
+			"carries other kernels",
+		},
 		{"no worker", "", "go install -tags cuda"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			a, said := gpuApp(t, c.script, nil)
 			g, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: -1}, environmentFlags{})
-			if g != nil || err != nil || !strings.Contains(said.String(), c.want) || !strings.Contains(said.String(), "kernels run on the CPU") {
+			if g != nil || err != nil || !strings.Contains(said.String(), c.want) ||
+				!strings.Contains(said.String(), "kernels run on the CPU") {
 				t.Errorf("auto: %+v, %v, said %q, want %q", g, err, said, c.want)
 			}
 			_, err = a.chooseGPU(t.Context(), &caseFlags{device: "gpu", gpu: -1}, environmentFlags{})
-			if f := (*session.Failure)(nil); !errors.As(err, &f) || f.Code != session.ExitNothing || !strings.Contains(f.Error(), c.want) {
+			if f := (*session.Failure)(nil); !errors.As(err, &f) || f.Code != session.ExitNothing ||
+				!strings.Contains(f.Error(), c.want) {
 				t.Errorf("gpu: %v, want exit code 3 and %q", err, c.want)
 			}
 		})
@@ -108,10 +123,12 @@ func TestGPUFallsBack(t *testing.T) {
 // The constants of the judge were measured on one architecture: results on another carry a remark.
 func TestGPURemark(t *testing.T) {
 	a, said := gpuApp(t, facts(8, 13000), nil)
-	if _, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: -1}, environmentFlags{}); err != nil {
+	if _, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: -1},
+		environmentFlags{}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(said.String(), "measured on compute capability 9.0; this GPU, NVIDIA H200, has 8.0") {
+	if !strings.Contains(said.String(),
+		"measured on compute capability 9.0; this GPU, NVIDIA H200, has 8.0") {
 		t.Errorf("said %q", said)
 	}
 }
@@ -120,13 +137,18 @@ func TestGPURemark(t *testing.T) {
 func TestGPUHidden(t *testing.T) {
 	script := `[ "${CUDA_VISIBLE_DEVICES-unset}" = "" ] && { echo "Error in initialization, for details on: NoDevice"; exit 1; }; ` + facts(9, 13000)
 	a, said := gpuApp(t, script, map[string]string{"CUDA_VISIBLE_DEVICES": ""})
-	if g, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: -1}, environmentFlags{}); g != nil || err != nil || !strings.Contains(said.String(), "finds no GPU") {
+	if g, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: -1},
+		environmentFlags{}); g != nil || err != nil || !strings.Contains(said.String(), "finds no GPU") {
 		t.Errorf("%+v, %v, said %q", g, err, said)
 	}
 }
 
 func TestDeviceFlags(t *testing.T) {
-	for _, f := range []caseFlags{{device: "tpu", gpu: -1}, {device: "cpu", gpu: 0}, {device: "auto", gpu: -2}} {
+	for _, f := range []caseFlags{
+		{device: "tpu", gpu: -1},
+		{device: "cpu", gpu: 0},
+		{device: "auto", gpu: -2},
+	} {
 		f.pass = "both"
 		_, err := f.options()
 		if u := (*session.Failure)(nil); !errors.As(err, &u) || u.Code != session.ExitUsage {

@@ -50,7 +50,8 @@ func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) 
 	if err != nil {
 		return err
 	}
-	if request.Operators, err = withBackward(request.Operators, len(names) == 1 && names[0] == "all"); err != nil {
+	if request.Operators, err = withBackward(request.Operators, len(names) == 1 &&
+		names[0] == "all"); err != nil {
 		return err
 	}
 	request.Gradients = true
@@ -64,7 +65,8 @@ func withBackward(operators []*truth.Operator, all bool) ([]*truth.Operator, err
 		if o.Spec.Backward != nil {
 			kept = append(kept, o)
 		} else if !all {
-			return nil, usage("%s has no backward: there is no gradient to check (triad compare %s judges its forward)", o.Spec.Name, o.Spec.Name)
+			return nil, usage("%s has no backward: there is no gradient to check (triad compare %s judges "+
+				"its forward)", o.Spec.Name, o.Spec.Name)
 		}
 	}
 	if len(kept) == 0 {
@@ -73,7 +75,8 @@ func withBackward(operators []*truth.Operator, all bool) ([]*truth.Operator, err
 	return kept, nil
 }
 
-// printSteps writes a line for each operator whose truth was compared with the complex step; with --json only what is wrong, to stderr.
+// printSteps writes a line for each operator whose truth was compared with the complex step; with --json only
+// what is wrong, to stderr.
 func (a *app) printSteps(steps []run.Step, json bool) error {
 	for _, s := range steps {
 		to := a.out

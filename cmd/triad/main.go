@@ -1,5 +1,5 @@
-// Command triad runs one GPU operator through CUDA, Triton and PyTorch, judges every implementation against an fp64 truth and records
-// the results.
+// Command triad runs one GPU operator through CUDA, Triton and PyTorch, judges every implementation against
+// an fp64 truth and records the results.
 package main
 
 import "os"

@@ -39,7 +39,8 @@ Gradients come from autograd of it.`,
 			return a.tellNew(filepath.Clean(args[0]))
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "start from a copy of this operator: "+strings.Join(catalog.Names(), ", "))
+	cmd.Flags().StringVar(&from, "from", "", "start from a copy of this operator: "+
+		strings.Join(catalog.Names(), ", "))
 	return cmd
 }
 

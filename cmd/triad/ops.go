@@ -97,10 +97,16 @@ func summarised(s *op.Spec) report.Operator {
 func detailed(s *op.Spec) report.OperatorDetail {
 	d := report.OperatorDetail{Operator: summarised(s), Source: s.Source, Trivial: s.Check.Trivial.String()}
 	for _, r := range truth.Relations(s.Name) {
-		d.Relations = append(d.Relations, report.RelationDeclared{Pass: r.Pass.String(), Name: r.Name, Calls: r.Calls()})
+		d.Relations = append(d.Relations, report.RelationDeclared{
+			Pass: r.Pass.String(), Name: r.Name,
+			Calls: r.Calls(),
+		})
 	}
 	for _, at := range s.Attributes {
-		d.Attributes = append(d.Attributes, report.Attribute{Name: at.Name, Allowed: allowed(at), Default: fmt.Sprint(at.Default)})
+		d.Attributes = append(d.Attributes, report.Attribute{
+			Name: at.Name, Allowed: allowed(at),
+			Default: fmt.Sprint(at.Default),
+		})
 	}
 	for _, p := range s.Passes() {
 		detail := report.PassDetail{Pass: p.String(), Allowed: contractsOf(s)}
@@ -155,7 +161,10 @@ func contractsOf(s *op.Spec) []report.ContractDeclared {
 	}
 	var out []report.ContractDeclared
 	for _, name := range slices.Sorted(maps.Keys(dtypes)) {
-		out = append(out, report.ContractDeclared{Name: name, Default: true, DTypes: strings.Join(dtypes[name], ", ")})
+		out = append(out, report.ContractDeclared{
+			Name: name, Default: true,
+			DTypes: strings.Join(dtypes[name], ", "),
+		})
 	}
 	for _, name := range s.Contract.Permits {
 		out = append(out, report.ContractDeclared{Name: name, DTypes: strings.Join(s.DTypes, ", ")})
@@ -163,7 +172,8 @@ func contractsOf(s *op.Spec) []report.ContractDeclared {
 	return out
 }
 
-// needed are the families of a backend without those that need not be here: nobody is told that these are missing.
+// needed are the families of a backend without those that need not be here: nobody is told that these are
+// missing.
 func needed(b backend.Backend) []string {
 	optional, _ := backend.As[run.Optional](b)
 	return slices.DeleteFunc(slices.Clone(b.Families()), func(family string) bool {
@@ -171,15 +181,22 @@ func needed(b backend.Backend) []string {
 	})
 }
 
-// declarations asks the backends what they hold. Nothing is fetched for it: where Python is not here its rows are left out.
-func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]report.ImplementationDetail, error) {
-	g, err := a.chooseGPU(ctx, &caseFlags{device: "auto", gpu: -1}, environmentFlags{offline: true, look: true})
+// declarations asks the backends what they hold. Nothing is fetched for it: where Python is not here its rows
+// are left out.
+func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]report.ImplementationDetail,
+	error,
+) {
+	g, err := a.chooseGPU(ctx, &caseFlags{device: "auto", gpu: -1},
+		environmentFlags{offline: true, look: true})
 	if err != nil {
 		return nil, err
 	}
 	name := operator.Spec.Name
 	request := run.Request{Operators: []*truth.Operator{operator}}
-	backends, _, refused, err := a.participants(ctx, &ownFlags{}, &request, g, environmentFlags{offline: true, look: true}, worker.Options{})
+	backends, _, refused, err := a.participants(ctx, &ownFlags{}, &request, g, environmentFlags{
+		offline: true,
+		look:    true,
+	}, worker.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +210,8 @@ func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]rep
 		var broken *backend.BuildFailure
 		switch {
 		case errors.As(err, &missing), errors.As(err, &broken):
-			fmt.Fprintf(a.err, "triad: the implementations of %s are not listed: %v\n", strings.Join(needed(b), " and "), err)
+			fmt.Fprintf(a.err, "triad: the implementations of %s are not listed: %v\n",
+				strings.Join(needed(b), " and "), err)
 		case err != nil:
 			return nil, errors.Join(err, b.Close())
 		}
@@ -204,8 +222,10 @@ func (a *app) declarations(ctx context.Context, operator *truth.Operator) ([]rep
 			fmt.Fprintf(a.err, "triad: %s is not listed: %s\n", f.Implementation, f.Message)
 		}
 		for _, i := range reply.Implementations {
-			out = append(out, report.ImplementationDetail{Name: i.Name, Pass: i.Pass.String(), DTypes: i.DTypes, Contract: i.Contract, Device: i.Device,
-				Constraint: i.Constraint})
+			out = append(out, report.ImplementationDetail{
+				Name: i.Name, Pass: i.Pass.String(), DTypes: i.DTypes, Contract: i.Contract, Device: i.Device,
+				Constraint: i.Constraint,
+			})
 		}
 		if err := b.Close(); err != nil {
 			return nil, err

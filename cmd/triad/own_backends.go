@@ -59,7 +59,8 @@ type ownWorkers struct {
 // ownWorkers are those of a GPU, or of the emulator where g is nil. folder is that of the operator; nil where
 // it is of the catalog.
 func (a *app) ownWorkers(folder *opfolder.Folder, g *gpu, e environmentFlags,
-	o worker.Options) (ownWorkers, error) {
+	o worker.Options,
+) (ownWorkers, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
 		return ownWorkers{}, err
@@ -113,7 +114,8 @@ func addSpec(adapter *worker.Adapter, spec string) {
 // and the user's files. refused are the errors of files that were not understood; the others go on. err is
 // that of the flags, or of the files where none was understood.
 func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
-	o worker.Options) (all []backend.Backend, mine *ownFiles, refused []error, err error) {
+	o worker.Options,
+) (all []backend.Backend, mine *ownFiles, refused []error, err error) {
 	if folder := folderOf(request); folder != nil {
 		all, err = a.folderBackends(folder, g, e, o)
 	} else {
@@ -134,7 +136,8 @@ func (a *app) participants(ctx context.Context, f *ownFlags, request *run.Reques
 // addOwn reads the files that --add names, and the .cu of a folder that registers nothing, and makes the
 // backend that runs them; nil where there is neither a file nor a folder.
 func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *gpu, e environmentFlags,
-	o worker.Options) (*ownFiles, []error, error) {
+	o worker.Options,
+) (*ownFiles, []error, error) {
 	options, err := f.options(request.Options)
 	if err != nil {
 		return nil, nil, err
@@ -149,8 +152,10 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	}
 	options.Several = len(f.add) > 1
 	operator := request.Operators[0]
-	reading := ownkernels.Reading{Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
-		Workers: workers.Workers}
+	reading := ownkernels.Reading{
+		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
+		Workers: workers.Workers,
+	}
 	all := &ownFiles{folder: folder}
 	var refused []error
 	if folder != nil {
@@ -229,7 +234,8 @@ func folderOf(request *run.Request) *opfolder.Folder {
 
 // folderBackends are the adapters of what a folder registers: kernels of its .cu, rows of its .py.
 func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags,
-	o worker.Options) ([]backend.Backend, error) {
+	o worker.Options,
+) ([]backend.Backend, error) {
 	workers, err := a.ownWorkers(f, g, e, o)
 	if err != nil {
 		return nil, err
@@ -248,7 +254,8 @@ func (a *app) folderBackends(f *opfolder.Folder, g *gpu, e environmentFlags,
 
 // truthOf gives a folder's operator the process that computes its truth.
 func (a *app) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder.Folder,
-	workers ownWorkers) *worker.Adapter {
+	workers ownWorkers,
+) *worker.Adapter {
 	truth := workers.truth(f.Dir)
 	operator.Reference = &opfolder.Reference{Folder: f, Backend: truth, Context: ctx}
 	// Torch is imported while kernels are built; whoever asks for a truth learns what went wrong.

@@ -39,8 +39,10 @@ func (f *ownFlags) register(cmd *cobra.Command) {
 }
 
 func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
-	options := kernelfile.Options{Map: map[string]string{}, Dims: o.Dims, Attrs: o.Attributes, Grid: f.grid,
-		Block: f.block, Shared: f.shared}
+	options := kernelfile.Options{
+		Map: map[string]string{}, Dims: o.Dims, Attrs: o.Attributes, Grid: f.grid,
+		Block: f.block, Shared: f.shared,
+	}
 	for _, word := range f.mapped {
 		name, target, ok := strings.Cut(word, "=")
 		if !ok || name == "" || target == "" {

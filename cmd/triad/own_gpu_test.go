@@ -18,8 +18,9 @@ import (
 	"triad/internal/session"
 )
 
-// missingGPU is a GPU whose memory is the host's and which runs no kernel: libraries come from nvcc, launch functions are called, and CUDA's runtime,
-// which finds no driver, refuses every launch. What goes wrong before a kernel would begin goes wrong as it does on a GPU.
+// missingGPU is a GPU whose memory is the host's and which runs no kernel: libraries come from nvcc, launch
+// functions are called, and CUDA's runtime, which finds no driver, refuses every launch. What goes wrong
+// before a kernel would begin goes wrong as it does on a GPU.
 type missingGPU struct{ cuda.GPULibraries }
 
 func (d *missingGPU) Name() string                { return "gpu" }
@@ -31,11 +32,13 @@ func (d *missingGPU) Library(ctx context.Context, file string) (cuda.Library, er
 }
 
 func (d *missingGPU) Alloc(name string, bytes int64) (cuda.Buffer, error) {
-	memory, err := syscall.Mmap(-1, 0, int(bytes)+1, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	memory, err := syscall.Mmap(-1, 0, int(bytes)+1, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
 		return cuda.Buffer{}, &cuda.OutOfMemory{Message: err.Error()}
 	}
-	return cuda.Buffer{Name: name, Pointer: uintptr(unsafe.Pointer(unsafe.SliceData(memory))), Bytes: bytes}, nil
+	return cuda.Buffer{Name: name, Pointer: uintptr(unsafe.Pointer(unsafe.SliceData(memory))), Bytes: bytes},
+		nil
 }
 
 func (d *missingGPU) Free(cuda.Buffer) *backend.GuardReport               { return nil }
@@ -46,8 +49,12 @@ func (d *missingGPU) Launch(c *cuda.Call, _ string) (cuda.Finding, error) { retu
 
 // serveMissingGPU is the worker of that device, as triad starts it.
 func serveMissingGPU() {
-	d := &missingGPU{cuda.GPULibraries{Sources: triad.Files, Cache: os.Getenv("TRIAD_TEST_MISSING_GPU"), Major: 8}}
-	if err := cuda.ServeCatalog(context.Background(), d, "", os.NewFile(3, "connection"), os.NewFile(4, "memory")); err != nil {
+	d := &missingGPU{cuda.GPULibraries{
+		Sources: triad.Files, Cache: os.Getenv("TRIAD_TEST_MISSING_GPU"),
+		Major: 8,
+	}}
+	if err := cuda.ServeCatalog(context.Background(), d, "", os.NewFile(3, "connection"),
+		os.NewFile(4, "memory")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -60,8 +67,12 @@ func withoutGPU(t *testing.T, args ...string) (string, session.ExitCode) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := `[ "$1" = --facts ] || { export TRIAD_TEST_MISSING_GPU="` + filepath.Join(cache, "triad", "cuda") + `"; exec triad-missing-gpu; }; ` + facts(8, 13000)
-	a, said := gpuApp(t, script, map[string]string{"PATH": os.Getenv("PATH"), "XDG_CACHE_HOME": cache, "XDG_DATA_HOME": t.TempDir()})
+	script := `[ "$1" = --facts ] || { export TRIAD_TEST_MISSING_GPU="` + filepath.Join(cache, "triad",
+		"cuda") + `"; exec triad-missing-gpu; }; ` + facts(8, 13000)
+	a, said := gpuApp(t, script, map[string]string{
+		"PATH": os.Getenv("PATH"), "XDG_CACHE_HOME": cache,
+		"XDG_DATA_HOME": t.TempDir(),
+	})
 	code := a.execute(append(args, "--device", "gpu"))
 	return said.String(), code
 }
@@ -81,20 +92,39 @@ func nvccOnPath(t *testing.T) {
 	need.MissingSetUp(t, missing)
 }
 
-// What CUDA refuses before a kernel begins is told on a GPU as in the emulator: same status, same sentence, with the line of the launch.
+// What CUDA refuses before a kernel begins is told on a GPU as in the emulator: same status, same sentence,
+// with the line of the launch.
 func TestRefusedLaunchesOnAGPU(t *testing.T) {
 	nvccOnPath(t)
 	file := filepath.Join(t.TempDir(), "static.cu")
-	if err := os.WriteFile(file, []byte("__global__ void softmax(const float* x, float* y, int rows, int cols) {\n  __shared__ float all[20000];\n"+
-		"  all[threadIdx.x] = x[0];\n  __syncthreads();\n  y[0] = all[threadIdx.x ^ 1];\n}\n"), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("__global__ void softmax(const float* x, float* y, int rows, int "+
+		"cols) {\n  __shared__ float all[20000];\n"+
+		"  all[threadIdx.x] = x[0];\n  __syncthreads();\n  y[0] = all[threadIdx.x ^ 1];\n}\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ file, op, dims, status, says string }{
-		{"softmax_block.cu", "softmax", "rows=0,cols=13", "UNSUPPORTED", "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a size is 0"},
-		{"swiglu_rounds_down.cu", "swiglu", "rows=1,cols=200", "FAIL", `CUDA refused the launch in line 5, so nothing was computed: the grid or the block is 0.*\(N \+ 255\) / 256`},
-		{"softmax_thread_a_column.cu", "softmax", "rows=2,cols=1025", "FAIL", `(?s)CUDA refused the launch in line 12, so nothing.*at most 1024 threads`},
-		{file, "softmax", "rows=2,cols=3", "BUILD_FAIL", "the kernel softmax declares 80000 bytes of static shared memory.*12288 floats"},
-		{"softmax_thread_a_column.cu", "softmax", "rows=2,cols=1024", "CRASH", `the launch of mine/softmax_thread_a_column returned CUDA error (35|100)\b`}, // there is no driver
+		{
+			"softmax_block.cu", "softmax", "rows=0,cols=13", "UNSUPPORTED",
+			"on empty tensors it launches 0 blocks, which CUDA refuses: return first where a size is 0",
+		},
+		{
+			"swiglu_rounds_down.cu", "swiglu", "rows=1,cols=200", "FAIL",
+			`CUDA refused the launch in line 5, so nothing was computed: the grid or the block is 0.*\(N \+ 255\) / 256`,
+		},
+		{
+			"softmax_thread_a_column.cu", "softmax", "rows=2,cols=1025", "FAIL",
+			`(?s)CUDA refused the launch in line 12, so nothing.*at most 1024 threads`,
+		},
+		{
+			file, "softmax", "rows=2,cols=3", "BUILD_FAIL",
+			"the kernel softmax declares 80000 bytes of static shared memory.*12288 floats",
+		},
+		// there is no driver
+		{
+			"softmax_thread_a_column.cu", "softmax", "rows=2,cols=1024", "CRASH",
+			`the launch of mine/softmax_thread_a_column returned CUDA error (35|100)\b`,
+		},
 	} {
 		if c.status == "CRASH" && nvidiaDriver() {
 			continue // it would begin
@@ -105,7 +135,8 @@ func TestRefusedLaunchesOnAGPU(t *testing.T) {
 		args := []string{"compare", c.op, "--impl", "mine", "--add", c.file, "--dims", c.dims, "--quick"}
 		text, _ := withoutGPU(t, args...)
 		line := statusOfAFile.FindStringSubmatch(text)
-		if line == nil || line[1] != c.status || !regexp.MustCompile(c.says).MatchString(text) || c.status != "BUILD_FAIL" && !strings.Contains(text, " gpu") {
+		if line == nil || line[1] != c.status || !regexp.MustCompile(c.says).MatchString(text) ||
+			c.status != "BUILD_FAIL" && !strings.Contains(text, " gpu") {
 			t.Errorf("%s, %s: want %s and %q in\n%s", c.file, c.dims, c.status, c.says, text)
 		}
 	}

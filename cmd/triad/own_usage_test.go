@@ -33,26 +33,42 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 	}{
 		{"not there", "", "", "softmax", []string{"--add", "nowhere.cu"}, 2, "cannot read the file: no such file"},
 		{"no kernel file", "mine.txt", "", "softmax", nil, 2, "want a .cu or a .py file"},
-		{"does not compile", "mine.cu", rightRow + "extern \"C\" void solve(const float* x, float* y, int rows, int cols) { softmx<<<rows, 1>>>(x, y, rows, cols); }\n",
-			"softmax", nil, 1, `mine.cu:9: 'softmx' was not declared`},
+		{
+			"does not compile", "mine.cu", rightRow + "extern \"C\" void solve(const float* x, float* y, int rows, int cols) { softmx<<<rows, 1>>>(x, y, rows, cols); }\n",
+			"softmax", nil, 1, `mine.cu:9: 'softmx' was not declared`,
+		},
 		{"no function", "mine.cu", "int x;\n", "softmax", nil, 2, `looks for extern "C" void solve`},
 		{"only main", "mine.cu", "int main() { return 0; }\n", "softmax", nil, 2, "has a main\\(\\) of its own and no function that triad can call"},
 		{"main beside it", "mine.cu", rightRow + "int main() { return 0; }\n", "softmax", nil, 0, "PASS"},
-		{"several kernels", "mine.cu", rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax", nil, 2,
-			`(?s)several functions could be softmax forward: say which with --add FILE:NAME\n  line 1: .*line 9: `},
-		{"one of several", "mine.cu:other", rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax", nil, 0,
-			"mine/mine:other +PASS"},
+		{
+			"several kernels", "mine.cu", rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax", nil, 2,
+			`(?s)several functions could be softmax forward: say which with --add FILE:NAME\n  line 1: .*line 9: `,
+		},
+		{
+			"one of several", "mine.cu:other", rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax", nil, 0,
+			"mine/mine:other +PASS",
+		},
 		{"no such function", "mine.cu:nothing", rightRow, "softmax", nil, 2, "it has no function nothing: it has softmax"},
-		{"a size is missing", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int N) {}\n", "softmax", nil, 2,
-			`no parameter for the size rows of softmax \(matched: x is x, y is y, N is cols\): fix it with --dims rows=1`},
-		{"ambiguous", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int p, int q) {}\n", "softmax", nil, 2,
-			`p could be rows or cols: say which with --map p=rows or --map p=cols`},
-		{"wrong type", "mine.cu", "extern \"C\" void solve(const double* x, double* y, int rows, int cols) {}\n", "softmax", nil, 2,
-			`x is fp64.*softmax is judged in fp32, fp16, bf16`},
-		{"types that differ", "mine.cu", "#include <cuda_fp16.h>\nextern \"C\" void solve(const half* x, float* y, int rows, int cols) {}\n", "softmax", nil, 2,
-			`x is fp16, y is fp32: they must be of one type`},
-		{"a class", "mine.cu", "#include <vector>\nextern \"C\" void solve(std::vector<float> x, float* y, int rows, int cols) {}\n", "softmax", nil, 2,
-			`neither a device pointer nor a number`},
+		{
+			"a size is missing", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int N) {}\n", "softmax", nil, 2,
+			`no parameter for the size rows of softmax \(matched: x is x, y is y, N is cols\): fix it with --dims rows=1`,
+		},
+		{
+			"ambiguous", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int p, int q) {}\n", "softmax", nil, 2,
+			`p could be rows or cols: say which with --map p=rows or --map p=cols`,
+		},
+		{
+			"wrong type", "mine.cu", "extern \"C\" void solve(const double* x, double* y, int rows, int cols) {}\n", "softmax", nil, 2,
+			`x is fp64.*softmax is judged in fp32, fp16, bf16`,
+		},
+		{
+			"types that differ", "mine.cu", "#include <cuda_fp16.h>\nextern \"C\" void solve(const half* x, float* y, int rows, int cols) {}\n", "softmax", nil, 2,
+			`x is fp16, y is fp32: they must be of one type`,
+		},
+		{
+			"a class", "mine.cu", "#include <vector>\nextern \"C\" void solve(std::vector<float> x, float* y, int rows, int cols) {}\n", "softmax", nil, 2,
+			`neither a device pointer nor a number`,
+		},
 		{"a tensor is missing", "mine.cu", "extern \"C\" void solve(const float* gate, float* out, int n) {}\n", "swiglu", nil, 2, "no parameter for up"},
 		{"map to nothing", "mine.cu", rightRow, "softmax", []string{"--map", "rows=depth"}, 2, "softmax has no depth: want one of x, y, rows, cols"},
 		{"map of nothing", "mine.cu", rightRow, "softmax", []string{"--map", "depth=rows"}, 2, "(it has no|no added file has a) parameter called depth"},
@@ -65,18 +81,32 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 		{"divided by nothing", "mine.cu", rightRow, "softmax", []string{"--grid", "rows/0"}, 2, `--grid "rows/0": .*division by zero`},
 		{"too much shared memory", "mine.cu", "__global__ void softmax(const float* x, float* y, int rows, int cols) {\n  __shared__ float all[20000];\n" +
 			"  all[0] = x[0]; y[0] = all[0];\n}\n", "softmax", nil, 1, `FAIL +0.*\n(.*\n)*.*static shared memory.*12288 floats`},
-		{"too much dynamic shared memory", "mine.cu", "__global__ void k(const float* x, float* y) {\n  extern __shared__ float all[];\n  all[0] = x[0]; y[0] = all[0];\n}\n" +
-			"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 32, 300000>>>(x, y); }\n", "softmax", []string{"--dims", "rows=2,cols=3"}, 1,
-			`FAIL +0.*\n(.*\n)*.*refused the launch in line 5.*more dynamic shared memory`},
-		{"a backward by its name", "mine.cu@backward", rightRow + "extern \"C\" void solve(const float* x, float* y, int rows, int cols) { softmax<<<rows, 1>>>(x, y, rows, cols); }\n" +
-			"extern \"C\" void solve_backward(const float* y, const float* grad_y, float* grad_x, int rows, int cols) {}\n", "softmax",
-			[]string{"--pass", "backward", "--dims", "rows=2,cols=3"}, 1, "solve_backward.*\n.*softmax backward, fp32: y is y"},
-		{"flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax", []string{"--nvcc-flags", "-DSCALE=1 -use_fast_math"}, 0,
-			`compiled with -DSCALE=1; in the emulator these flags say nothing: -use_fast_math`},
+		{
+			"too much dynamic shared memory", "mine.cu", "__global__ void k(const float* x, float* y) {\n  extern __shared__ float all[];\n  all[0] = x[0]; y[0] = all[0];\n}\n" +
+				"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 32, 300000>>>(x, y); }\n", "softmax",
+			[]string{"--dims", "rows=2,cols=3"},
+			1,
+			`FAIL +0.*\n(.*\n)*.*refused the launch in line 5.*more dynamic shared memory`,
+		},
+		{
+			"a backward by its name", "mine.cu@backward", rightRow + "extern \"C\" void solve(const float* x, float* y, int rows, int cols) { softmax<<<rows, 1>>>(x, y, rows, cols); }\n" +
+				"extern \"C\" void solve_backward(const float* y, const float* grad_y, float* grad_x, int rows, int cols) {}\n", "softmax",
+			[]string{"--pass", "backward", "--dims", "rows=2,cols=3"},
+			1, "solve_backward.*\n.*softmax backward, fp32: y is y",
+		},
+		{
+			"flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax",
+			[]string{"--nvcc-flags", "-DSCALE=1 -use_fast_math"},
+			0,
+			`compiled with -DSCALE=1; in the emulator these flags say nothing: -use_fast_math`,
+		},
 		{"other flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax", []string{"--nvcc-flags", "-DSCALE=2"}, 1, "mine/mine +FAIL"},
-		{"empty tensors", "mine.cu", "__global__ void k(const float* x, float* y, int n) { y[blockIdx.x] = x[blockIdx.x]; }\n" +
-			"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 1>>>(x, y, cols); }\n", "softmax",
-			[]string{"--dims", "rows=0,cols=13"}, 3, "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a size is 0"},
+		{
+			"empty tensors", "mine.cu", "__global__ void k(const float* x, float* y, int n) { y[blockIdx.x] = x[blockIdx.x]; }\n" +
+				"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 1>>>(x, y, cols); }\n", "softmax",
+			[]string{"--dims", "rows=0,cols=13"},
+			3, "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a size is 0",
+		},
 		{"own grid", "mine.cu", rightRow, "softmax", []string{"--grid", "(rows + 31) / 32", "--block", "32"}, 0, `launched with grid \(\(rows \+ 31\) / 32\) and block \(32\)\n`},
 		{"own shared memory", "mine.cu", rightRow, "softmax", []string{"--shared", "4 * cols"}, 0, `4 \*cols bytes of dynamic shared memory`},
 		{"two operators", "mine.cu", rightRow, "all", nil, 2, "--add speaks of one operator"},
@@ -105,8 +135,11 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 // A file in the place of an operator is answered with the command that judges it.
 func TestFileInPlaceOfAnOperator(t *testing.T) {
 	folder := t.TempDir()
-	for name, text := range map[string]string{"mine.cu": rightRow, "gated.cu": "extern \"C\" void solve(const float* gate, const float* up, float* out, int n) {}\n", "empty.cu": "int x;\n",
-		"mine.py": "def layer_norm(x, weight, bias, eps):\n    return x\n", "notes.txt": "softmax\n"} {
+	for name, text := range map[string]string{
+		"mine.cu": rightRow, "gated.cu": "extern \"C\" void solve(const float* gate, const float* up, " +
+			"float* out, int n) {}\n", "empty.cu": "int x;\n",
+		"mine.py": "def layer_norm(x, weight, bias, eps):\n    return x\n", "notes.txt": "softmax\n",
+	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +152,8 @@ func TestFileInPlaceOfAnOperator(t *testing.T) {
 		{"gated.cu", `triad compare swiglu --add gated\.cu\n`},
 		{"mine.py", `triad compare layernorm --add mine\.py\n`},
 		{"rope ./mine.cu", `triad compare rope --add \./mine\.cu\n`},
-		{"empty.cu", `triad compare OP --add empty\.cu, where OP is what it implements, one of ` + strings.Join(catalog.Names(), ", ") + `\n`},
+		{"empty.cu", `triad compare OP --add empty\.cu, where OP is what it implements, one of ` +
+			strings.Join(catalog.Names(), ", ") + `\n`},
 		{"nowhere.cu", `there is no file nowhere\.cu; .*triad compare OP --add FILE`},
 		{"no/where.py", `there is no file no/where\.py; `},
 		{"./notes.txt", `it is a file: want the folder of an operator`},
@@ -128,7 +162,8 @@ func TestFileInPlaceOfAnOperator(t *testing.T) {
 			if command == "watch" && c.words != "./mine.cu:softmax@forward" {
 				continue
 			}
-			text, code := runTriad(t, append([]string{command, "--device", "cpu"}, strings.Fields(c.words)...)...)
+			text, code := runTriad(t, append([]string{command, "--device", "cpu"},
+				strings.Fields(c.words)...)...)
 			if code != 2 || !regexp.MustCompile(c.says).MatchString(text) {
 				t.Errorf("%s %s: exit %d, want 2 and %q in\n%s", command, c.words, code, c.says, text)
 			}
@@ -136,19 +171,25 @@ func TestFileInPlaceOfAnOperator(t *testing.T) {
 	}
 	t.Run("the command that is named works", func(t *testing.T) {
 		need.Tool(t, "g++")
-		if text, code := runTriad(t, "compare", "softmax", "--add", "mine.cu", "--impl", "mine", "--device", "cpu", "--quick", "--dims", "rows=3,cols=5"); code != 0 {
+		if text, code := runTriad(t, "compare", "softmax", "--add", "mine.cu", "--impl", "mine", "--device",
+			"cpu", "--quick", "--dims", "rows=3,cols=5"); code != 0 {
 			t.Errorf("exit %d\n%s", code, text)
 		}
 	})
 }
 
-// Files that cannot be understood do not keep the others from being judged: all are told in one run, and the exit code is that of usage.
+// Files that cannot be understood do not keep the others from being judged: all are told in one run, and the
+// exit code is that of usage.
 func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 	need.Tool(t, "g++")
 	folder := t.TempDir()
-	args := []string{"compare", "softmax", "--quick", "--device", "cpu", "--impl", "mine", "--add", filepath.Join(folder, "nowhere.cu")}
+	args := []string{
+		"compare", "softmax", "--quick", "--device", "cpu", "--impl", "mine", "--add",
+		filepath.Join(folder, "nowhere.cu"),
+	}
 	for name, text := range map[string]string{
-		"good.cu": rightRow, "empty.cu": "int x;\n", "program.cu": "int main() { return 0; }\n", "double.cu": "extern \"C\" void solve(const double* x, double* y, int rows, int cols) {}\n",
+		"good.cu": rightRow, "empty.cu": "int x;\n", "program.cu": "int main() { return 0; }\n",
+		"double.cu":  "extern \"C\" void solve(const double* x, double* y, int rows, int cols) {}\n",
 		"several.cu": rightRow + strings.Replace(rightRow, "void softmax", "void other", 1),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
@@ -157,29 +198,36 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 		args = append(args, "--add", filepath.Join(folder, name))
 	}
 	text, code := runTriad(t, args...)
-	for _, want := range []string{`mine/good +PASS`, `Exit 2: the request cannot be understood: --add \S*nowhere.cu: cannot read the file: no such file or directory \(and 4 more, above the table\)`, `nowhere.cu: cannot read the file: no such file`, `empty.cu: it has no function to judge`, `program.cu: it has a main\(\)`,
-		`double.cu: (?s:.*)x is fp64`, `several.cu: several functions could be`} {
+	for _, want := range []string{
+		`mine/good +PASS`,
+		`Exit 2: the request cannot be understood: --add \S*nowhere.cu: cannot read the file: no such file or directory \(and 4 more, above the table\)`, `nowhere.cu: cannot read the file: no such file`, `empty.cu: it has no function to judge`, `program.cu: it has a main\(\)`,
+		`double.cu: (?s:.*)x is fp64`, `several.cu: several functions could be`,
+	} {
 		if code != 2 || !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("exit %d, want 2 and %q in\n%s", code, want, text)
 		}
 	}
 	// A word of --map speaks of the file that has such a parameter.
-	odd := "__global__ void k(const float* x, float* y, int p, int q) {" + strings.NewReplacer("rows", "p", "cols", "q").Replace(rightRow[strings.Index(rightRow, "\n"):])
+	odd := "__global__ void k(const float* x, float* y, int p, int q) {" + strings.NewReplacer("rows", "p",
+		"cols", "q").Replace(rightRow[strings.Index(rightRow, "\n"):])
 	if err := os.WriteFile(filepath.Join(folder, "odd.cu"), []byte(odd), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	text, code = runTriad(t, "compare", "softmax", "--device", "cpu", "--impl", "mine", "--add", filepath.Join(folder, "good.cu"), "--add", filepath.Join(folder, "odd.cu"),
+	text, code = runTriad(t, "compare", "softmax", "--device", "cpu", "--impl", "mine", "--add",
+		filepath.Join(folder, "good.cu"), "--add", filepath.Join(folder, "odd.cu"),
 		"--map", "p=rows,q=cols", "--dims", "rows=3,cols=5", "--quick")
 	if code != 0 || !regexp.MustCompile(`mine/good +PASS(.*\n)+.*mine/odd +PASS`).MatchString(text) {
 		t.Errorf("exit %d\n%s", code, text)
 	}
 	// What is wrong goes before what was not understood, and so does what does not compile.
-	for name, broken := range map[string]string{"FAIL": strings.Replace(rightRow, "rows) return", "rows - 1) return", 1), "BUILD_FAIL": rightRow + "garbage;\n"} {
+	for name, broken := range map[string]string{"FAIL": strings.Replace(rightRow, "rows) return",
+		"rows - 1) return", 1), "BUILD_FAIL": rightRow + "garbage;\n"} {
 		if err := os.WriteFile(filepath.Join(folder, "wrong.cu"), []byte(broken), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		text, code = runTriad(t, append(args, "--add", filepath.Join(folder, "wrong.cu"))...)
-		if code != 1 || !regexp.MustCompile(`mine/wrong +`+name).MatchString(text) || !regexp.MustCompile(`mine/good +PASS`).MatchString(text) {
+		if code != 1 || !regexp.MustCompile(`mine/wrong +`+name).MatchString(text) ||
+			!regexp.MustCompile(`mine/good +PASS`).MatchString(text) {
 			t.Errorf("exit %d, want 1 and %s\n%s", code, name, text)
 		}
 	}
@@ -194,14 +242,16 @@ func TestVersionsOfAFileAreListed(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if text, code := runTriad(t, "compare", "softmax", "--device", "cpu", "--db", db, "--impl", "mine", "--add", file, "--dims", "rows=3,cols=5", "--layout", "contiguous",
+		if text, code := runTriad(t, "compare", "softmax", "--device", "cpu", "--db", db, "--impl", "mine",
+			"--add", file, "--dims", "rows=3,cols=5", "--layout", "contiguous",
 			"--distribution", "normal"); code != 0 {
 			t.Fatalf("exit %d\n%s", code, text)
 		}
 	}
 	text, _ := runTriad(t, "results", "list", "--db", db, "--impl", "mine")
 	versions := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)mine/mine .*PASS.* ([0-9a-f]{8})$`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`(?m)mine/mine .*PASS.* ([0-9a-f]{8})$`).FindAllStringSubmatch(text,
+		-1) {
 		versions[m[1]] = true
 	}
 	if len(versions) != 3 {

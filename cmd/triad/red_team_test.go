@@ -15,25 +15,33 @@ import (
 	"triad/internal/session"
 )
 
-// redTeam are the exploits of testdata/red_team, file by file: rows that do not compute but want to pass. What they do stands above each.
+// redTeam are the exploits of testdata/red_team, file by file: rows that do not compute but want to pass.
+// What they do stands above each.
 var redTeam = map[string]map[string]rejection{
 	"softmax.py": {
-		"torch/freed_memory":          {op.StatusFail, "G[12]", "", ""},
-		"torch/freed_tensor":          {op.StatusFail, "G[12]", "", ""},
-		"torch/constants":             {op.StatusFail, "G2", "", ""},
-		"torch/zeros":                 {op.StatusFail, "G2", "", ""},
-		"torch/nan":                   {op.StatusFail, "G1", "is NaN|got NaN", ""},
-		"torch/clears_its_input":      {op.StatusFail, "G0", "changed its inputs: x is not what it was", ""},
-		"torch/in_place":              {op.StatusFail, "G0", "changed its inputs: x is not what it was", ""},
-		"torch/returns_its_input":     {op.StatusFail, "G[12]", "", ""},
-		"torch/cached_by_shape":       {op.StatusFail, "G[12]", "", ""},
-		"torch/cached_for_good":       {op.StatusFail, "G[12]", "", ""},
-		"torch/every_third_call":      {op.StatusUnknown, "G[0-6]", "", ""}, // one of two launches, or the further call of a relation
-		"torch/one_output_for_all":    {op.StatusFail, "G0", "in the memory of the y that an earlier call gave", ""},
-		"torch/earlier_answer":        {op.StatusFail, "G0", "overwrote the y that an earlier call gave", ""},
-		"torch/still_computing":       {op.StatusFail, "G0", "left 1 thread running after it returned", ""},
-		"torch/leaves_a_thread":       {op.StatusFail, "G0", "left 1 thread running after it returned", ""},
-		"torch/later":                 {op.StatusFail, "G0", "y is a triad_operator_softmax.Later, want a torch.Tensor", ""},
+		"torch/freed_memory":      {op.StatusFail, "G[12]", "", ""},
+		"torch/freed_tensor":      {op.StatusFail, "G[12]", "", ""},
+		"torch/constants":         {op.StatusFail, "G2", "", ""},
+		"torch/zeros":             {op.StatusFail, "G2", "", ""},
+		"torch/nan":               {op.StatusFail, "G1", "is NaN|got NaN", ""},
+		"torch/clears_its_input":  {op.StatusFail, "G0", "changed its inputs: x is not what it was", ""},
+		"torch/in_place":          {op.StatusFail, "G0", "changed its inputs: x is not what it was", ""},
+		"torch/returns_its_input": {op.StatusFail, "G[12]", "", ""},
+		"torch/cached_by_shape":   {op.StatusFail, "G[12]", "", ""},
+		"torch/cached_for_good":   {op.StatusFail, "G[12]", "", ""},
+		// one of two launches, or the further call of a relation
+		"torch/every_third_call": {op.StatusUnknown, "G[0-6]", "", ""},
+		"torch/one_output_for_all": {
+			op.StatusFail, "G0",
+			"in the memory of the y that an earlier call gave", "",
+		},
+		"torch/earlier_answer":  {op.StatusFail, "G0", "overwrote the y that an earlier call gave", ""},
+		"torch/still_computing": {op.StatusFail, "G0", "left 1 thread running after it returned", ""},
+		"torch/leaves_a_thread": {op.StatusFail, "G0", "left 1 thread running after it returned", ""},
+		"torch/later": {
+			op.StatusFail, "G0",
+			"y is a triad_operator_softmax.Later, want a torch.Tensor", "",
+		},
 		"torch/nested":                {op.StatusFail, "G0", "y is a nested tensor", ""},
 		"torch/no_storage":            {op.StatusFail, "G0", "of a memory of 0", ""},
 		"torch/sparse":                {op.StatusFail, "G0", "y is a torch.sparse_coo tensor", ""},
@@ -51,14 +59,19 @@ var redTeam = map[string]map[string]rejection{
 		"torch/tuned_together":        {op.StatusFail, "G0", "was never written|differs", ""},
 	},
 	"softmax.cu": {
-		"cuda/zeros":              {op.StatusFail, "G2", "", ""},
-		"cuda/on_the_host":        {op.StatusOutOfBounds, "", "read of byte 0 of x, which is device memory: on a GPU the host cannot reach it", ""},
-		"cuda/once":               {op.StatusFail, "G0", "was never written", ""},
-		"cuda/replays":            {op.StatusFail, "G[12]", "", ""},
-		"cuda/sixth_call":         {op.StatusUnknown, "G[0-6]", "", ""}, // whether a launch or the further call of a relation is the sixth is open
-		"cuda/freed_memory":       {op.StatusFail, "G1", "is NaN|got NaN", ""},
-		"cuda/still_computing":    {op.StatusFail, "G0", "was never written", ""},
-		"cuda/jumps_out":          {op.StatusUnknown, "", "", ""}, // a jump to another thread's stack may end anywhere
+		"cuda/zeros": {op.StatusFail, "G2", "", ""},
+		"cuda/on_the_host": {
+			op.StatusOutOfBounds, "",
+			"read of byte 0 of x, which is device memory: on a GPU the host cannot reach it", "",
+		},
+		"cuda/once":    {op.StatusFail, "G0", "was never written", ""},
+		"cuda/replays": {op.StatusFail, "G[12]", "", ""},
+		// whether a launch or the further call of a relation is the sixth is open
+		"cuda/sixth_call":      {op.StatusUnknown, "G[0-6]", "", ""},
+		"cuda/freed_memory":    {op.StatusFail, "G1", "is NaN|got NaN", ""},
+		"cuda/still_computing": {op.StatusFail, "G0", "was never written", ""},
+		// a jump to another thread's stack may end anywhere
+		"cuda/jumps_out":          {op.StatusUnknown, "", "", ""},
 		"cuda/throws_out":         {op.StatusCrash, "", "thrown by a kernel", ""},
 		"cuda/throws_on_the_host": {op.StatusCrash, "", "the launch function threw a C\\+\\+ exception", ""},
 		"cuda/leaves_from_kernel": {op.StatusCrash, "", "exited 0 during run, before it answered", ""},
@@ -66,29 +79,53 @@ var redTeam = map[string]map[string]rejection{
 		"cuda/through_proc":       {op.StatusFail, "G0", "changed its inputs: x is not what it was", ""},
 		"cuda/opens_memory":       {op.StatusFail, "G0", "changed its inputs: x is not what it was", ""},
 		"cuda/closes_the_socket":  {op.StatusCrash, "", "during run, before it answered", ""},
-		"cuda/declines_late":      {op.StatusCrash, "", "returned TRIAD_UNSUPPORTED for a call that it had accepted", ""},
-		"cuda/looks_first":        {op.StatusCrash, "", "during run, before it answered", ""},
-		"cuda/asks_the_device":    {op.StatusUnknown, "", "", ""}, // a copy from where nothing lies ends as the runtime likes, but not neutral
-		"cuda/changes_its_mind":   {op.StatusFail, "", "took this call once, and declines it when it is launched again|declines these values, and takes others", ""},
-		"cuda/forges_the_answer":  {op.StatusCrash, "", "says PASS, which is not for a worker to say|sent reply", ""},
+		"cuda/declines_late": {
+			op.StatusCrash, "",
+			"returned TRIAD_UNSUPPORTED for a call that it had accepted", "",
+		},
+		"cuda/looks_first": {op.StatusCrash, "", "during run, before it answered", ""},
+		// a copy from where nothing lies ends as the runtime likes, but not neutral
+		"cuda/asks_the_device": {op.StatusUnknown, "", "", ""},
+		"cuda/changes_its_mind": {op.StatusFail, "", "took this call once, and declines it when it is " +
+			"launched again|declines these values, and takes others", ""},
+		"cuda/forges_the_answer": {
+			op.StatusCrash, "",
+			"says PASS, which is not for a worker to say|sent reply", "",
+		},
 	},
 	"declines.py": {
-		"torch/is_not_implemented":       {op.StatusCrash, "", "^NotImplementedError: softmax: only ordinary numbers \\(a call that began", ""},
-		"torch/raises":                   {op.StatusCrash, "", "^ValueError: softmax: x is out of range", ""},
-		"torch/looks_first":              {op.StatusCrash, "", "^Valueless: accepts asked for aten", ""},
-		"torch/looks_through_the_frames": {op.StatusFail, "", "declines these values, and takes others .*the columns do not suit it", ""},
-		"torch/looks_among_all_objects":  {op.StatusUnknown, "", "(declines|takes) these values, and|Valueless", ""},
-		"torch/changes_its_mind":         {op.StatusFail, "", "took this call once, and declines it when it is launched again|declines these values, and takes others", ""},
+		"torch/is_not_implemented": {
+			op.StatusCrash, "",
+			"^NotImplementedError: softmax: only ordinary numbers \\(a call that began", "",
+		},
+		"torch/raises":      {op.StatusCrash, "", "^ValueError: softmax: x is out of range", ""},
+		"torch/looks_first": {op.StatusCrash, "", "^Valueless: accepts asked for aten", ""},
+		"torch/looks_through_the_frames": {
+			op.StatusFail, "",
+			"declines these values, and takes others .*the columns do not suit it", "",
+		},
+		"torch/looks_among_all_objects": {
+			op.StatusUnknown, "",
+			"(declines|takes) these values, and|Valueless", "",
+		},
+		"torch/changes_its_mind": {op.StatusFail, "", "took this call once, and declines it when " +
+			"it is launched again|declines these values, and takes others", ""},
 	},
 	"layernorm.py": {
-		"torch/takes_data_for_normal":       {op.StatusFail, "G2", "", ""},
-		"torch/mean_of_the_answer":          {op.StatusFail, "G2", "", ""},
-		"torch/statistics_of_a_sample":      {op.StatusFail, "G2", "", ""},
-		"torch/statistics_by_shape":         {op.StatusFail, "G2", "", ""},
-		"torch/clears_its_weights":          {op.StatusFail, "G0", "changed its inputs: weight, bias is not what it was|changed its inputs: weight", ""},
+		"torch/takes_data_for_normal":  {op.StatusFail, "G2", "", ""},
+		"torch/mean_of_the_answer":     {op.StatusFail, "G2", "", ""},
+		"torch/statistics_of_a_sample": {op.StatusFail, "G2", "", ""},
+		"torch/statistics_by_shape":    {op.StatusFail, "G2", "", ""},
+		"torch/clears_its_weights": {
+			op.StatusFail, "G0",
+			"changed its inputs: weight, bias is not what it was|changed its inputs: weight", "",
+		},
 		"torch/in_sixteen_bits":             {op.StatusFail, "G2", "", ""},
 		"torch/last_rows_from_freed_memory": {op.StatusFail, "G[012]", "", ""},
-		"torch/declines_shifted_rows":       {op.StatusFail, "", "declines these values, and takes others .*not supported", ""},
+		"torch/declines_shifted_rows": {
+			op.StatusFail, "",
+			"declines these values, and takes others .*not supported", "",
+		},
 	},
 	"ends_process.py": {
 		"torch/closes_the_socket": {op.StatusCrash, "", "during run", ""},
@@ -97,15 +134,16 @@ var redTeam = map[string]map[string]rejection{
 	},
 }
 
-// What does not compute does not pass, in Python: neither by what it gives, nor by what it does to the process that it runs in or to those who
-// come after it there.
+// What does not compute does not pass, in Python: neither by what it gives, nor by what it does to the
+// process that it runs in or to those who come after it there.
 func TestRedTeamInPython(t *testing.T) {
 	testPython(t)
 	for file, args := range map[string][]string{
-		"softmax.py":      {"--distribution", "normal,shifted"},
-		"declines.py":     {"--distribution", "normal,extremes"},
-		"layernorm.py":    {"--distribution", "normal,shifted"},
-		"ends_process.py": {"--distribution", "normal", "--limit", "first-cpu=10s"}, // one of them never answers
+		"softmax.py":   {"--distribution", "normal,shifted"},
+		"declines.py":  {"--distribution", "normal,extremes"},
+		"layernorm.py": {"--distribution", "normal,shifted"},
+		// one of them never answers
+		"ends_process.py": {"--distribution", "normal", "--limit", "first-cpu=10s"},
 	} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +151,8 @@ func TestRedTeamInPython(t *testing.T) {
 			if file == "layernorm.py" {
 				name = "layernorm"
 			}
-			judgeRedTeam(t, redTeam[file], name, "triton/"+name+".py", file, append(args, "--impl", "torch")...)
+			judgeRedTeam(t, redTeam[file], name, "triton/"+name+".py", file,
+				append(args, "--impl", "torch")...)
 		})
 	}
 }
@@ -130,22 +169,33 @@ func TestRedTeamInCUDA(t *testing.T) {
 		}
 	}
 	declines := map[string]rejection{}
-	for _, name := range []string{"cuda/declines_late", "cuda/looks_first", "cuda/asks_the_device", "cuda/changes_its_mind"} {
+	for _, name := range []string{
+		"cuda/declines_late", "cuda/looks_first", "cuda/asks_the_device",
+		"cuda/changes_its_mind",
+	} {
 		declines[name] = ends[name]
 		delete(ends, name)
 	}
-	for distributions, want := range map[string]map[string]rejection{"normal,shifted": remembers, "normal": ends, "normal,extremes": declines} {
+	for distributions, want := range map[string]map[string]rejection{
+		"normal,shifted": remembers,
+		"normal":         ends, "normal,extremes": declines,
+	} {
 		t.Run(distributions, func(t *testing.T) {
 			t.Parallel()
 			impls := append(slices.Sorted(maps.Keys(want)), "cuda/right")
-			judgeRedTeam(t, want, "softmax", "cuda/kernels/softmax.cu", "softmax.cu", "--impl", strings.Join(impls, ","), "--distribution", distributions)
+			judgeRedTeam(t, want, "softmax", "cuda/kernels/softmax.cu", "softmax.cu", "--impl",
+				strings.Join(impls, ","), "--distribution", distributions)
 		})
 	}
 }
 
-// judgeRedTeam runs a file of testdata/red_team in place of an operator's at a path and compares what comes out.
+// judgeRedTeam runs a file of testdata/red_team in place of an operator's at a path and compares what comes
+// out.
 func judgeRedTeam(t *testing.T, want map[string]rejection, operator, at, file string, args ...string) {
-	args = append([]string{operator, "--pass", "forward", "--dtype", "fp32", "--layout", "contiguous", "--dims", "rows=6,cols=300"}, args...)
+	args = append([]string{
+		operator, "--pass", "forward", "--dtype", "fp32", "--layout", "contiguous",
+		"--dims", "rows=6,cols=300",
+	}, args...)
 	records := compareOver(t, map[string]string{at: "red_team/" + file}, args...)
 	for name, how := range want {
 		if err := how.holds(of(records, name, op.Forward)); err != nil {
@@ -155,7 +205,8 @@ func judgeRedTeam(t *testing.T, want map[string]rejection, operator, at, file st
 	for _, r := range records {
 		if strings.HasSuffix(r.Variant, "forges_the_report") {
 			if r.Status != op.StatusUnsupported || strings.ContainsAny(r.Message, "\x1b\r\n") {
-				t.Errorf("%s: %v with the message %q, want one line without control characters", r.Impl, r.Status, r.Message)
+				t.Errorf("%s: %v with the message %q, want one line without control characters", r.Impl,
+					r.Status, r.Message)
 			}
 		}
 	}
@@ -174,8 +225,12 @@ func without(records []result, variant string) []result {
 
 // A user's function may raise on strided tensors, on which it is then not judged, and not on data.
 func TestOwnFunctionChoosesNoData(t *testing.T) {
-	args := []string{"compare", "softmax", "--add", "testdata/red_team/own_declines.py", "--impl", "mine", "--pass", "forward", "--dtype", "fp32", "--dims", "rows=6,cols=300",
-		"--distribution", "normal,extremes", "--layout", "contiguous,transposed", "--device", "cpu", "--json", "--db", filepath.Join(t.TempDir(), "r.db")}
+	args := []string{
+		"compare", "softmax", "--add", "testdata/red_team/own_declines.py", "--impl", "mine", "--pass",
+		"forward", "--dtype", "fp32", "--dims", "rows=6,cols=300",
+		"--distribution", "normal,extremes", "--layout", "contiguous,transposed", "--device", "cpu", "--json",
+		"--db", filepath.Join(t.TempDir(), "r.db"),
+	}
 	cmd := exec.Command("triad", args...)
 	cmd.Env = append(os.Environ(), "TRIAD_PYTHON="+testPython(t))
 	out, _ := cmd.Output()
@@ -190,8 +245,11 @@ func TestOwnFunctionChoosesNoData(t *testing.T) {
 		}
 		ended[r.Layout+" "+r.Distribution] = r.Status.String() + " " + r.Message
 	}
-	for what, want := range map[string]string{"contiguous normal": "PASS ", "contiguous extremes": "CRASH NotImplementedError: only ordinary numbers",
-		"transposed normal": "UNSUPPORTED it raises ValueError on strided tensors: only dense tensors"} {
+	for what, want := range map[string]string{
+		"contiguous normal":   "PASS ",
+		"contiguous extremes": "CRASH NotImplementedError: only ordinary numbers",
+		"transposed normal":   "UNSUPPORTED it raises ValueError on strided tensors: only dense tensors",
+	} {
 		if !strings.HasPrefix(ended[what], want) {
 			t.Errorf("%s: %q, want %q", what, ended[what], want)
 		}

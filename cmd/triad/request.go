@@ -20,7 +20,8 @@ import (
 	"triad/internal/worker"
 )
 
-// defaultSeed is the seed of the inputs where nobody asks for another: results of two days then speak of the same bits.
+// defaultSeed is the seed of the inputs where nobody asks for another: results of two days then speak of the
+// same bits.
 const defaultSeed = 20240229
 
 // caseFlags choose what is run: the flags of every verb that runs something.
@@ -36,19 +37,26 @@ func (f *caseFlags) add(cmd *cobra.Command, pass string) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.pass, "pass", pass, "forward, backward or both")
 	fs.StringSliceVar(&f.dtypes, "dtype", nil, "only these dtypes, e.g. fp16,bf16")
-	fs.StringSliceVar(&f.dims, "dims", nil, "sizes, e.g. rows=8,cols=1000; a dim not named keeps the level's values")
+	fs.StringSliceVar(&f.dims, "dims", nil,
+		"sizes, e.g. rows=8,cols=1000; a dim not named keeps the level's values")
 	fs.StringArrayVar(&f.attrs, "attr", nil, "an attribute, e.g. causal=true; may be repeated")
 	fs.StringSliceVar(&f.impls, "impl", nil, "only implementations with these prefixes, e.g. cuda,triton/row")
 	fs.StringVar(&f.device, "device", "auto", "auto, cpu or gpu")
 	fs.IntVar(&f.gpu, "gpu", -1, "use this GPU, a number among the visible ones, from 0")
-	fs.BoolVar(&f.quick, "quick", false, "at most 12 cases for each operator, dtype and pass: on a CPU 10 to 30 s for an operator")
+	fs.BoolVar(&f.quick, "quick", false,
+		"at most 12 cases for each operator, dtype and pass: on a CPU 10 to 30 s for an operator")
 	fs.BoolVar(&f.full, "full", false, "every case: on a CPU a few minutes for an operator")
-	fs.StringVar(&f.seed, "seed", strconv.Itoa(defaultSeed), "seed of the inputs: a number, or random to draw one")
-	fs.StringArrayVar(&f.limits, "limit", nil, "a deadline, NAME=DURATION, NAME one of "+strings.Join(worker.LimitNames(), ", "))
-	fs.StringSliceVar(&f.distribution, "distribution", nil, "only these input distributions, e.g. normal,extremes")
+	fs.StringVar(&f.seed, "seed", strconv.Itoa(defaultSeed),
+		"seed of the inputs: a number, or random to draw one")
+	fs.StringArrayVar(&f.limits, "limit", nil, "a deadline, NAME=DURATION, NAME one of "+
+		strings.Join(worker.LimitNames(), ", "))
+	fs.StringSliceVar(&f.distribution, "distribution", nil,
+		"only these input distributions, e.g. normal,extremes")
 	fs.StringSliceVar(&f.layout, "layout", nil, "only these memory layouts, e.g. contiguous,sliced")
-	fs.StringSliceVar(&f.upstream, "upstream", nil, "backward: only these upstream gradients, e.g. normal,ones")
-	fs.StringSliceVar(&f.saved, "saved", nil, "backward: only driver-made (driver) or chained (own) saved tensors")
+	fs.StringSliceVar(&f.upstream, "upstream", nil,
+		"backward: only these upstream gradients, e.g. normal,ones")
+	fs.StringSliceVar(&f.saved, "saved", nil,
+		"backward: only driver-made (driver) or chained (own) saved tensors")
 }
 
 // request turns flags into what run understands.
@@ -67,7 +75,8 @@ func (f *caseFlags) request(names []string) (run.Request, error) {
 
 func operators(names []string) ([]*truth.Operator, error) {
 	if len(names) == 0 {
-		return nil, usage("no operator named: want one or more of %s, or all", strings.Join(catalog.Names(), ", "))
+		return nil, usage("no operator named: want one or more of %s, or all",
+			strings.Join(catalog.Names(), ", "))
 	}
 	if slices.Contains(names, "all") {
 		if len(names) > 1 {
@@ -78,7 +87,8 @@ func operators(names []string) ([]*truth.Operator, error) {
 	var list []*truth.Operator
 	for _, name := range names {
 		if namesFile(name) {
-			return nil, fileForOperator(name, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !slices.Contains(catalog.Names(), n) })...)
+			return nil, fileForOperator(name, slices.DeleteFunc(slices.Clone(names),
+				func(n string) bool { return !slices.Contains(catalog.Names(), n) })...)
 		}
 		if opfolder.IsFolder(name) && len(names) > 1 {
 			return nil, usage("%s is an operator of your own: name it alone", name)
@@ -96,7 +106,10 @@ func operators(names []string) ([]*truth.Operator, error) {
 }
 
 func (f *caseFlags) options() (op.Options, error) {
-	o := op.Options{DTypes: f.dtypes, Distributions: f.distribution, Layouts: f.layout, Upstreams: f.upstream, Saved: f.saved}
+	o := op.Options{
+		DTypes: f.dtypes, Distributions: f.distribution, Layouts: f.layout, Upstreams: f.upstream,
+		Saved: f.saved,
+	}
 	switch {
 	case f.quick && f.full:
 		return o, usage("--quick and --full exclude each other")
@@ -193,7 +206,8 @@ func (f *caseFlags) workerOptions() (worker.Options, error) {
 	return worker.Options{Limits: limits}, nil
 }
 
-// canonical is the text by which an interrupted session is found again: everything that decides what is run, and nothing else.
+// canonical is the text by which an interrupted session is found again: everything that decides what is run,
+// and nothing else.
 func canonical(verb string, r run.Request, f *caseFlags) string {
 	names := make([]string, len(r.Operators))
 	for i, o := range r.Operators {
@@ -203,6 +217,9 @@ func canonical(verb string, r run.Request, f *caseFlags) string {
 	if f.seed == "random" {
 		seed = "random"
 	}
-	text, _ := json.Marshal(map[string]any{"verb": verb, "ops": names, "options": r.Options, "impls": r.Impls, "seed": seed})
+	text, _ := json.Marshal(map[string]any{
+		"verb": verb, "ops": names, "options": r.Options, "impls": r.Impls,
+		"seed": seed,
+	})
 	return string(text)
 }

@@ -28,7 +28,8 @@ func (a *app) resultsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&db, "db", "", "the database (default: results.db in the user's data directory)")
+	cmd.PersistentFlags().StringVar(&db, "db", "",
+		"the database (default: results.db in the user's data directory)")
 	cmd.AddCommand(a.resultsList(&db), a.resultsShow(&db), a.resultsQuery(&db), a.resultsExport(&db))
 	return cmd
 }
@@ -58,7 +59,8 @@ func (a *app) resultsList(db *string) *cobra.Command {
 	fs.StringSliceVar(&o.statuses, "status", nil, "only these statuses, e.g. FAIL,CRASH")
 	fs.BoolVar(&o.filter.Bad, "bad", false, "only what counts as bad")
 	fs.StringVar(&o.pass, "pass", "", "forward or backward")
-	fs.StringVar(&o.since, "since", "", "started since: a duration such as 2h or 7d, or a date such as 2026-01-31")
+	fs.StringVar(&o.since, "since", "",
+		"started since: a duration such as 2h or 7d, or a date such as 2026-01-31")
 	fs.IntVar(&o.filter.Limit, "limit", 50, "at most so many")
 	fs.BoolVar(&o.asJSON, "json", false, "one JSON object a line (docs/json.md)")
 	return cmd
@@ -112,7 +114,8 @@ func (a *app) listResults(cmd *cobra.Command, o *listOptions, db string) error {
 	return nil
 }
 
-// knownNames refuses what neither the catalog has nor any record: an empty list would look as if nothing had been run.
+// knownNames refuses what neither the catalog has nor any record: an empty list would look as if nothing had
+// been run.
 func knownNames(ctx context.Context, store *results.Store, f results.Filter) error {
 	if len(f.Op)+len(f.DType)+len(f.Impl) == 0 {
 		return nil
@@ -127,8 +130,10 @@ func knownNames(ctx context.Context, store *results.Store, f results.Filter) err
 	}
 	families := slices.Concat([]string{"cuda", "triton", "torch", "mine"}, pybridge.PeerFamilies, found.Impls)
 	is := func(name, asked string) bool { return name == asked }
-	prefixed := func(name, asked string) bool { // of a family any name will do: which there are, only its sources say
-		return strings.HasPrefix(name, asked) || !strings.Contains(name, "/") && strings.HasPrefix(asked, name+"/")
+	prefixed := func(name, asked string) bool {
+		// of a family any name will do: which there are, only its sources say
+		return strings.HasPrefix(name, asked) || !strings.Contains(name, "/") &&
+			strings.HasPrefix(asked, name+"/")
 	}
 	for _, part := range []struct {
 		flag         string
@@ -140,7 +145,8 @@ func knownNames(ctx context.Context, store *results.Store, f results.Filter) err
 		for _, asked := range part.asked {
 			if !slices.ContainsFunc(part.known, func(name string) bool { return part.fits(name, asked) }) {
 				slices.Sort(part.known)
-				return usage("--%s %q: neither triad nor a recorded run knows it: want one of %s", part.flag, asked, strings.Join(slices.Compact(part.known), ", "))
+				return usage("--%s %q: neither triad nor a recorded run knows it: want one of %s", part.flag,
+					asked, strings.Join(slices.Compact(part.known), ", "))
 			}
 		}
 	}
@@ -165,7 +171,8 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usage("--since %q: want a duration such as 2h or 7d, or a date such as 2026-01-31", text)
+	return time.Time{}, usage("--since %q: want a duration such as 2h or 7d, or a date such as 2026-01-31",
+		text)
 }
 
 func (a *app) resultsShow(db *string) *cobra.Command {
@@ -244,7 +251,8 @@ says so. Views: latest, history, disagreements, speed; --schema lists them and t
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if schema {
-				if fs := cmd.Flags(); len(args) > 0 || fs.Changed("json") || fs.Changed("rows") || fs.Changed("deadline") || fs.Changed("db") {
+				if fs := cmd.Flags(); len(args) > 0 || fs.Changed("json") || fs.Changed("rows") ||
+					fs.Changed("deadline") || fs.Changed("db") {
 					return usage("--schema stands alone: it lists what a statement can name, and runs none")
 				}
 				return a.tellSchema(cmd.Context())
@@ -256,7 +264,8 @@ says so. Views: latest, history, disagreements, speed; --schema lists them and t
 			if err != nil {
 				return err
 			}
-			answer, err := results.Query(cmd.Context(), path, args[0], results.Limits{Deadline: deadline, Rows: rows})
+			answer, err := results.Query(cmd.Context(), path, args[0],
+				results.Limits{Deadline: deadline, Rows: rows})
 			if err != nil {
 				return session.ReadFailure(err, *db != "")
 			}
@@ -275,7 +284,8 @@ says so. Views: latest, history, disagreements, speed; --schema lists them and t
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a row")
-	cmd.Flags().BoolVar(&schema, "schema", false, "list the views and tables with their columns and units instead")
+	cmd.Flags().BoolVar(&schema, "schema", false,
+		"list the views and tables with their columns and units instead")
 	cmd.Flags().DurationVar(&deadline, "deadline", 2*time.Second, "how long the statement may run")
 	cmd.Flags().IntVar(&rows, "rows", 10_000, "at most so many rows")
 	return cmd

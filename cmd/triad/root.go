@@ -38,9 +38,10 @@ type app struct {
 	driverHere func() bool
 	beside     func() string
 	telemetry  func(pci, visible string) card
-	rest       func(ctx context.Context, d time.Duration) // what a run waits with between timed calls; nil: it really waits
-	reserve    *worker.Reserve                            // of a watch; nil elsewhere
-	pending    *worker.Pending                            // Ctrl-C prints them
+	// what a run waits with between timed calls; nil: it really waits
+	rest    func(ctx context.Context, d time.Duration)
+	reserve *worker.Reserve // of a watch; nil elsewhere
+	pending *worker.Pending // Ctrl-C prints them
 	// around puts a test's backends in the place of a run's; nil: they stay.
 	around func([]backend.Backend) []backend.Backend
 	fault  *fault
@@ -52,7 +53,11 @@ type app struct {
 
 // newApp is triad as people run it.
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{fault: &fault{}, halt: func() {}, pending: &worker.Pending{}, began: time.Now(), in: in, out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv, driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml}
+	return &app{
+		fault: &fault{}, halt: func() {}, pending: &worker.Pending{}, began: time.Now(), in: in,
+		out: out, err: errOut, files: triad.Files, getenv: os.Getenv, lookup: os.LookupEnv,
+		driverHere: nvidiaDriver, beside: ownFolder, telemetry: nvml,
+	}
 }
 
 // execute runs one command line and returns its exit code.
@@ -71,12 +76,14 @@ func (a *app) execute(args []string) session.ExitCode {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	code, err := session.Command(a.guarded(func() error { return root.ExecuteContext(ctx) }), begun, ctx.Err() != nil)
+	code, err := session.Command(a.guarded(func() error { return root.ExecuteContext(ctx) }), begun,
+		ctx.Err() != nil)
 	if e := panics.In(err); e != nil {
 		a.tellInternal(e)
 	} else if err != nil && err.Error() != "" {
 		fmt.Fprintf(a.err, "triad: %v\n", err)
-		if code == session.ExitUsage && strings.HasPrefix(err.Error(), "unknown ") && !strings.Contains(err.Error(), "\n") {
+		if code == session.ExitUsage && strings.HasPrefix(err.Error(), "unknown ") &&
+			!strings.Contains(err.Error(), "\n") {
 			fmt.Fprintln(a.err, "Run 'triad --help' for the verbs, 'triad VERB --help' for the flags of one.")
 		}
 	}
@@ -97,7 +104,8 @@ func (a *app) catchInterrupts(first, second func()) (undo func()) {
 					if waited != "" {
 						waited = " (" + waited + ")"
 					}
-					fmt.Fprintf(a.err, "triad: finishing what is running%s; interrupt again to stop at once\n", waited)
+					fmt.Fprintf(a.err,
+						"triad: finishing what is running%s; interrupt again to stop at once\n", waited)
 					first()
 				} else {
 					signal.Stop(signals) // a third one ends triad at once: the database stands it
@@ -135,9 +143,12 @@ emulator that is a stricter judge than a GPU, and Triton runs in its interpreter
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%s: %w (triad %s --help lists the flags)", cmd.Name(), err, strings.TrimPrefix(cmd.CommandPath(), "triad "))
+		return usage("%s: %w (triad %s --help lists the flags)", cmd.Name(), err,
+			strings.TrimPrefix(cmd.CommandPath(), "triad "))
 	})
-	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(), a.compareCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(), a.benchCommand(), a.opsCommand(), a.resultsCommand())
+	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(),
+		a.compareCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(), a.benchCommand(),
+		a.opsCommand(), a.resultsCommand())
 	return root
 }
 
@@ -171,10 +182,12 @@ func (a *app) folder(variable, underHome string) (string, error) {
 	if !filepath.IsAbs(base) { // the XDG specification: a relative path is to be ignored
 		home := a.getenv("HOME")
 		if home == "" {
-			return "", session.Fail(session.ExitNothing, fmt.Errorf("neither %s nor HOME is set: set one, so that triad knows where to keep its files", variable))
+			return "", session.Fail(session.ExitNothing, fmt.Errorf("neither %s nor HOME is set: set one, "+
+				"so that triad knows where to keep its files", variable))
 		}
 		if !filepath.IsAbs(home) {
-			return "", session.Fail(session.ExitNothing, fmt.Errorf("HOME is %q, no absolute path: set it to one, so that triad knows where to keep its files", home))
+			return "", session.Fail(session.ExitNothing, fmt.Errorf("HOME is %q, no absolute path: set it "+
+				"to one, so that triad knows where to keep its files", home))
 		}
 		base = filepath.Join(home, underHome)
 	}

@@ -32,7 +32,8 @@ type sanitized struct {
 	Bad    int      `json:"bad"`    // records that are bad: under a tool a kernel is judged as ever
 	Part   bool     `json:"part"`   // the run was stopped before its plan was done
 
-	// Of the compiled kernels, each a variant, dtype, pass and size of its own; all empty where the worker cannot tell what a call launches.
+	// Of the compiled kernels, each a variant, dtype, pass and size of its own; all empty where the worker
+	// cannot tell what a call launches.
 	Watched int      `json:"watched"` // ran under the tool
 	Missed  []string `json:"missed"`  // some case launches it, but none did under the tool
 	Beyond  []string `json:"beyond"`  // no case launches it
@@ -53,7 +54,8 @@ func sanitizerTools(words []string) ([]string, error) {
 	}
 	for _, word := range words {
 		if !slices.Contains(gpuworker.Sanitizers, word) {
-			return nil, usage("--sanitize %q: want all, or of %s", word, strings.Join(gpuworker.Sanitizers, ", "))
+			return nil, usage("--sanitize %q: want all, or of %s", word,
+				strings.Join(gpuworker.Sanitizers, ", "))
 		}
 	}
 	return words, nil
@@ -106,8 +108,10 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 	for i, name := range tools { // side by side: under a tool a worker waits for the host most of the time
 		group.Go(func() {
 			u := underTool{Sanitizer: tool, name: name, survey: survey}
-			endings[i], failures[i] = a.underTool(ctx, &u, request, *onGPU, sessionOptions{compareOptions: o,
-				workers: options, store: store, progress: progress, part: name})
+			endings[i], failures[i] = a.underTool(ctx, &u, request, *onGPU, sessionOptions{
+				compareOptions: o,
+				workers:        options, store: store, progress: progress, part: name,
+			})
 			all[i] = u.found
 		})
 	}
@@ -123,7 +127,8 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 func narrowToCUDA(request *run.Request, own *ownFlags) error {
 	for _, prefix := range request.Impls {
 		if family, _, _ := strings.Cut(prefix, "/"); family != "cuda" && family != "mine" {
-			return usage("--sanitize watches CUDA kernels, not %s: want --impl cuda, a variant of it, or a file of your own with --add", prefix)
+			return usage("--sanitize watches CUDA kernels, not %s: want --impl cuda, a variant of it, or a "+
+				"file of your own with --add", prefix)
 		}
 	}
 	if len(request.Impls) == 0 {
@@ -143,9 +148,11 @@ type underTool struct {
 	found  sanitized
 }
 
-// underTool runs the request with the worker of CUDA kernels under one tool. The error is what broke the run off.
+// underTool runs the request with the worker of CUDA kernels under one tool. The error is what broke the run
+// off.
 func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, g gpu,
-	o sessionOptions) (end session.Ending, err error) {
+	o sessionOptions,
+) (end session.Ending, err error) {
 	reports, err := os.MkdirTemp("", "triad-sanitizer-")
 	if err != nil {
 		return end, fmt.Errorf("make a folder for the reports of %s: %w", u.name, err)
@@ -158,7 +165,8 @@ func (a *app) underTool(ctx context.Context, u *underTool, request run.Request, 
 	// A tool writes its summary when the worker has ended.
 	o.workers.Grace = subprocess.Grace{Term: time.Minute, Kill: 10 * time.Second}
 	g.wrap = func(c worker.Command) worker.Command { return u.Under(u.name, reports, c) }
-	o.gpu, o.doing, o.words = &g, "running the kernels under "+u.name, []string{"compare", "--sanitize", u.name}
+	o.gpu, o.doing, o.words = &g, "running the kernels under "+u.name,
+		[]string{"compare", "--sanitize", u.name}
 	o.tools = record.Toolchain{"compute-sanitizer " + u.name: u.Version}
 	o.ending = func(result run.Result, err error) session.Ending { return u.ending(reports, result, err) }
 	s, _, err := a.openSession(ctx, &request, o)
@@ -180,7 +188,10 @@ func (u *underTool) ending(reports string, result run.Result, err error) session
 		u.found.Part = result.Interrupted
 		u.found.cover(u.survey, result.Records)
 	}
-	tool := session.Tool{Clean: u.found.good(), Found: len(u.found.Findings)+u.found.Bad > 0, Stopped: u.found.Part}
+	tool := session.Tool{
+		Clean: u.found.good(), Found: len(u.found.Findings)+u.found.Bad > 0,
+		Stopped: u.found.Part,
+	}
 	return session.EndingUnderTool(tool, err)
 }
 
@@ -228,8 +239,11 @@ func (a *app) printSanitized(all []sanitized, endings []session.Ending, json boo
 func lines(all []sanitized) []report.SanitizerLine {
 	var out []report.SanitizerLine
 	for _, s := range all {
-		l := report.SanitizerLine{Tool: s.Tool, Clean: s.good(), Kernels: len(s.Called), Calls: s.Calls, Processes: s.Processes, Cut: s.Cut, Bad: s.Bad, Part: s.Part, Never: s.Never,
-			Watched: s.Watched, Missed: s.Missed, Beyond: s.Beyond}
+		l := report.SanitizerLine{
+			Tool: s.Tool, Clean: s.good(), Kernels: len(s.Called), Calls: s.Calls, Processes: s.Processes,
+			Cut: s.Cut, Bad: s.Bad, Part: s.Part, Never: s.Never,
+			Watched: s.Watched, Missed: s.Missed, Beyond: s.Beyond,
+		}
 		for _, f := range s.Findings {
 			place := f.File
 			if place == "" {
@@ -237,7 +251,10 @@ func lines(all []sanitized) []report.SanitizerLine {
 			} else if f.Line > 0 {
 				place = fmt.Sprintf("%s:%d", f.File, f.Line)
 			}
-			l.Findings = append(l.Findings, report.SanitizerFinding{What: f.What, Kernel: f.Kernel, Place: place, Count: f.Count})
+			l.Findings = append(l.Findings, report.SanitizerFinding{
+				What: f.What, Kernel: f.Kernel,
+				Place: place, Count: f.Count,
+			})
 		}
 		out = append(out, l)
 	}

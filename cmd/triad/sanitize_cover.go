@@ -12,12 +12,14 @@ import (
 	"triad/internal/worker"
 )
 
-// chooseWatched narrows a request to what a tool has to see, which makes a kernel 10 to 100 times slower: the fewest calls that launch every
-// compiled kernel, on whole vectors and on ragged rows. Which those are is asked without a tool. A user who says which cases are wanted gets
-// those, and the survey is empty.
+// chooseWatched narrows a request to what a tool has to see, which makes a kernel 10 to 100 times slower: the
+// fewest calls that launch every compiled kernel, on whole vectors and on ragged rows. Which those are is
+// asked without a tool. A user who says which cases are wanted gets those, and the survey is empty.
 func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o *compareOptions,
-	options worker.Options) (run.Survey, error) {
-	if o.full || o.quick || len(request.Options.Dims)+len(o.distribution)+len(o.layout)+len(o.upstream)+len(o.saved) > 0 {
+	options worker.Options,
+) (run.Survey, error) {
+	if o.full || o.quick || len(request.Options.Dims)+len(o.distribution)+len(o.layout)+len(o.upstream)+
+		len(o.saved) > 0 {
 		if !o.full {
 			request.Options.Level = op.LevelQuick
 		}
@@ -41,7 +43,8 @@ func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o 
 		return survey, fmt.Errorf("choose the cases for the tools: %w", err)
 	}
 	if len(survey.Reached) == 0 {
-		return survey, session.Fail(session.ExitNothing, errors.New("--sanitize: no CUDA kernel could be called without a tool: the same command without --sanitize says why"))
+		return survey, session.Fail(session.ExitNothing, errors.New("--sanitize: no CUDA kernel could be "+
+			"called without a tool: the same command without --sanitize says why"))
 	}
 	keep := map[string]bool{}
 	for _, r := range survey.Cover() {

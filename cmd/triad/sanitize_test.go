@@ -15,8 +15,8 @@ import (
 	"triad/internal/session"
 )
 
-// sanitizerApp is triad with a GPU that the emulator plays, and with a compute-sanitizer that runs the worker and writes the report that
-// $REPORT_<tool> holds.
+// sanitizerApp is triad with a GPU that the emulator plays, and with a compute-sanitizer that runs the worker
+// and writes the report that $REPORT_<tool> holds.
 func sanitizerApp(t *testing.T, reports map[string]string) (*app, func() string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -50,7 +50,8 @@ exec %s/triad worker cuda --cache "$2"`, facts(9, 13000), bin), map[string]strin
 
 const cleanReport = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
 
-// compare --sanitize runs the CUDA kernels under each tool and says where a tool found what; clean is only what a tool watched to its end.
+// compare --sanitize runs the CUDA kernels under each tool and says where a tool found what; clean is only
+// what a tool watched to its end.
 func TestSanitize(t *testing.T) {
 	a, said := sanitizerApp(t, map[string]string{"memcheck": cleanReport, "initcheck": `========= COMPUTE-SANITIZER
 ========= Uninitialized __global__ memory read of size 4 bytes
@@ -60,8 +61,11 @@ func TestSanitize(t *testing.T) {
 `})
 	run := func(tools string, more ...string) (string, session.ExitCode) {
 		db := filepath.Join(t.TempDir(), "r.db")
-		args := append([]string{"compare", "swiglu", "--offline", "--pass", "forward", "--dtype", "fp32", "--dims", "rows=2,cols=8",
-			"--distribution", "normal", "--db", db, "--sanitize", tools}, more...)
+		args := append([]string{
+			"compare", "swiglu", "--offline", "--pass", "forward", "--dtype", "fp32", "--dims",
+			"rows=2,cols=8",
+			"--distribution", "normal", "--db", db, "--sanitize", tools,
+		}, more...)
 		code := a.execute(args)
 		if code < session.ExitUsage && !strings.Contains(tools, ",") {
 			if recorded := onlyExit(t, db); recorded != int(code) {
@@ -71,61 +75,84 @@ func TestSanitize(t *testing.T) {
 		return said(), code
 	}
 	text, code := run("memcheck")
-	if code != session.ExitGood || !strings.Contains(text, "CLEAN") || strings.Contains(text, "Never called") {
+	if code != session.ExitGood || !strings.Contains(text, "CLEAN") ||
+		strings.Contains(text, "Never called") {
 		t.Errorf("a clean run: exit %d\n%s", code, text)
 	}
 	text, code = run("memcheck,initcheck")
-	if code != session.ExitBad || !strings.Contains(text, "FOUND") || !strings.Contains(text, "swiglu.cu:27") || !strings.Contains(text, "Uninitialized __global__ memory read") {
+	if code != session.ExitBad || !strings.Contains(text, "FOUND") ||
+		!strings.Contains(text, "swiglu.cu:27") ||
+		!strings.Contains(text, "Uninitialized __global__ memory read") {
 		t.Errorf("a read of memory that nobody wrote: exit %d\n%s", code, text)
 	}
 	text, code = run("synccheck") // writes no report
-	if code != session.ExitBad || !strings.Contains(text, "UNPROVEN") || !strings.Contains(text, "nothing is proven") {
+	if code != session.ExitBad || !strings.Contains(text, "UNPROVEN") ||
+		!strings.Contains(text, "nothing is proven") {
 		t.Errorf("a tool without a report: exit %d\n%s", code, text)
 	}
 	text, code = run("initcheck", "--json")
-	if code != session.ExitBad || !strings.Contains(text, `"kernel":"swiglu_forward(const float *)","file":"swiglu.cu","line":27,"count":1`) {
+	if code != session.ExitBad ||
+		!strings.Contains(text,
+			`"kernel":"swiglu_forward(const float *)","file":"swiglu.cu","line":27,"count":1`) {
 		t.Errorf("as JSON: exit %d\n%s", code, text)
 	}
-	if text, code = run("leakcheck"); code != session.ExitUsage || !strings.Contains(text, "memcheck, racecheck, initcheck, synccheck") {
+	if text, code = run("leakcheck"); code != session.ExitUsage ||
+		!strings.Contains(text, "memcheck, racecheck, initcheck, synccheck") {
 		t.Errorf("an unknown tool: exit %d\n%s", code, text)
 	}
-	if text, code = run("memcheck", "--impl", "torch"); code != session.ExitUsage || !strings.Contains(text, "watches CUDA kernels") {
+	if text, code = run("memcheck", "--impl", "torch"); code != session.ExitUsage ||
+		!strings.Contains(text, "watches CUDA kernels") {
 		t.Errorf("torch: exit %d\n%s", code, text)
 	}
-	if text, code = run("memcheck", "--device", "cpu"); code != session.ExitNothing || !strings.Contains(text, "emulator itself") {
+	if text, code = run("memcheck", "--device", "cpu"); code != session.ExitNothing ||
+		!strings.Contains(text, "emulator itself") {
 		t.Errorf("without a GPU: exit %d\n%s", code, text)
 	}
 }
 
-// Without sizes the tools get the cases that a survey chose: here, where the worker cannot tell its kernels, one on whole vectors and one on
-// ragged rows for each implementation, pass and dtype.
+// Without sizes the tools get the cases that a survey chose: here, where the worker cannot tell its kernels,
+// one on whole vectors and one on ragged rows for each implementation, pass and dtype.
 func TestSanitizeChoosesCases(t *testing.T) {
 	a, said := sanitizerApp(t, map[string]string{"memcheck": cleanReport, "racecheck": cleanReport})
-	code := a.execute([]string{"compare", "swiglu", "--offline", "--pass", "forward", "--dtype", "fp32", "--impl", "cuda/naive,cuda/vec", "--db", filepath.Join(t.TempDir(), "r.db"),
-		"--sanitize", "memcheck,racecheck", "--json"})
+	code := a.execute([]string{
+		"compare", "swiglu", "--offline", "--pass", "forward", "--dtype", "fp32", "--impl",
+		"cuda/naive,cuda/vec", "--db", filepath.Join(t.TempDir(), "r.db"),
+		"--sanitize", "memcheck,racecheck", "--json",
+	})
 	text := said()
 	if code != session.ExitGood || strings.Count(text, `"calls":`) != 2 {
 		t.Fatalf("exit %d\n%s", code, text)
 	}
-	for _, want := range []string{`"tool":"memcheck"`, `"tool":"racecheck"`, `"swiglu cuda/naive forward"`, `"swiglu cuda/vec forward"`, `"never":null`} {
+	for _, want := range []string{
+		`"tool":"memcheck"`, `"tool":"racecheck"`, `"swiglu cuda/naive forward"`,
+		`"swiglu cuda/vec forward"`, `"never":null`,
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
 	}
 }
 
-// A kernel that some case launches and that did not run under a tool keeps it from being clean; one that no case launches is named alone.
+// A kernel that some case launches and that did not run under a tool keeps it from being clean; one that no
+// case launches is named alone.
 func TestCovered(t *testing.T) {
 	at := func(impl string, cols int64, kernels ...string) run.Reached {
-		return run.Reached{Case: op.Case{Op: "softmax", Dims: []op.Dim{{Name: "cols", Value: cols}}}, Impl: impl, Kernels: kernels}
+		return run.Reached{
+			Case: op.Case{Op: "softmax", Dims: []op.Dim{{Name: "cols", Value: cols}}},
+			Impl: impl, Kernels: kernels,
+		}
 	}
-	survey := run.Survey{Reached: []run.Reached{at("cuda/a", 1, "one"), at("cuda/a", 2, "one", "two"), at("cuda/b", 2, "three")}, Built: []string{"four", "one", "three", "two"}}
+	survey := run.Survey{Reached: []run.Reached{
+		at("cuda/a", 1, "one"), at("cuda/a", 2, "one", "two"),
+		at("cuda/b", 2, "three"),
+	}, Built: []string{"four", "one", "three", "two"}}
 	ran := func(r run.Reached, launches int) record.Record {
 		return record.Record{Case: r.Case, Impl: r.Impl, Launches: launches}
 	}
 	s := sanitized{Report: gpuworker.Report{Processes: 1}, Called: []string{"a"}}
 	s.cover(survey, []record.Record{ran(survey.Reached[1], 2), ran(survey.Reached[2], 0)})
-	if s.Watched != 2 || !slices.Equal(s.Missed, []string{"three"}) || !slices.Equal(s.Beyond, []string{"four"}) || s.good() {
+	if s.Watched != 2 || !slices.Equal(s.Missed, []string{"three"}) ||
+		!slices.Equal(s.Beyond, []string{"four"}) || s.good() {
 		t.Errorf("%+v", s)
 	}
 	s.Watched, s.Missed, s.Beyond = 0, nil, nil
@@ -138,8 +165,11 @@ func TestCovered(t *testing.T) {
 // A finding without a file is placed by its kernel, one without a line by its file.
 func TestSanitizedPlaces(t *testing.T) {
 	var s sanitized
-	s.Findings = []gpuworker.Finding{{Kernel: "beyond(float *)"}, {Kernel: "k", File: "a.cu"},
-		{Kernel: "k", File: "a.cu", Line: 7}}
+	s.Findings = []gpuworker.Finding{
+		{Kernel: "beyond(float *)"},
+		{Kernel: "k", File: "a.cu"},
+		{Kernel: "k", File: "a.cu", Line: 7},
+	}
 	var places []string
 	for _, f := range lines([]sanitized{s})[0].Findings {
 		places = append(places, f.Place)

@@ -20,7 +20,8 @@ import (
 	"triad/internal/need"
 )
 
-// TestMain lets scripts run triad itself: this binary under another name, so that it can start itself as a worker.
+// TestMain lets scripts run triad itself: this binary under another name, so that it can start itself as a
+// worker.
 func TestMain(m *testing.M) {
 	testscript.Main(withPython{m}, map[string]func(){
 		"triad": func() {
@@ -41,8 +42,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// withPython looks for an interpreter with torch before the tests run, and tells them by TRIAD_TEST_PYTHON: the one that triad itself
-// would use, made first where the tests may set it up. Without one the tests that need it are skipped.
+// withPython looks for an interpreter with torch before the tests run, and tells them by TRIAD_TEST_PYTHON:
+// the one that triad itself would use, made first where the tests may set it up. Without one the tests that
+// need it are skipped.
 type withPython struct{ m *testing.M }
 
 func (w withPython) Run() int {
@@ -84,7 +86,8 @@ func pythonForTests() (string, error) {
 	return i.Path, err
 }
 
-// overlay shows the files of above where they are there, else those of below: a script plants its own kernels over the product's.
+// overlay shows the files of above where they are there, else those of below: a script plants its own kernels
+// over the product's.
 type overlay struct{ above, below fs.FS }
 
 func (o overlay) Open(name string) (fs.File, error) {
@@ -106,7 +109,8 @@ func scripts(t *testing.T, dir string) testscript.Params {
 		Dir:                 dir,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			// A home of its own, but the libraries that were built once: a script is about triad, not about g++.
+			// A home of its own, but the libraries that were built once: a script is about triad, not about
+			// g++.
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("XDG_CACHE_HOME", sharedCache(t))
@@ -134,7 +138,8 @@ func scripts(t *testing.T, dir string) testscript.Params {
 				return false, errors.New("unknown condition " + name)
 			}
 			if !here && need.All() {
-				return false, fmt.Errorf("no %s: install it, since TRIAD_TEST_ALL says that this machine has everything", name)
+				return false, fmt.Errorf("no %s: install it, since TRIAD_TEST_ALL says that this machine "+
+					"has everything", name)
 			}
 			return here, nil
 		},
@@ -193,7 +198,8 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	limit, err := time.ParseDuration(args[0])
 	ts.Check(err)
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		if ts.Exec(args[2], args[3:]...) == nil && regexp.MustCompile(`(?m)`+args[1]).MatchString(ts.ReadFile("stdout")) {
+		if ts.Exec(args[2], args[3:]...) == nil &&
+			regexp.MustCompile(`(?m)`+args[1]).MatchString(ts.ReadFile("stdout")) {
 			return
 		}
 		if time.Since(began) > limit {

@@ -18,11 +18,12 @@ import (
 	"triad/pybridge"
 )
 
-// agreement is how far the two truths may lie apart, in roundings of fp64: each may be off by one, which is what fp64 loses of the absolute terms that an
-// element is made of, as they grow in sums.
+// agreement is how far the two truths may lie apart, in roundings of fp64: each may be off by one, which is
+// what fp64 loses of the absolute terms that an element is made of, as they grow in sums.
 const agreement = 2
 
-// Two truths that share no code, ours in Go and torch's in fp64, agree on every element of every quick case, forward and backward.
+// Two truths that share no code, ours in Go and torch's in fp64, agree on every element of every quick case,
+// forward and backward.
 func TestSecondTruth(t *testing.T) {
 	python := testPython(t)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
@@ -63,14 +64,17 @@ func TestSecondTruth(t *testing.T) {
 				if i, j, ok := both.plant(1e-9); ok {
 					planted++
 					if apart, where := both.apart(); !(apart > agreement) {
-						t.Errorf("%v: an error of 1e-9 of its terms in element %d of output %d is not seen: %.3g roundings at %s", c, j, i, apart, where)
+						t.Errorf("%v: an error of 1e-9 of its terms in element %d of output %d is not "+
+							"seen: %.3g roundings at %s", c, j, i, apart, where)
 					}
 				}
 				if !(apart <= agreement) {
-					t.Errorf("%s %v %s %v %v %s %s %s: %.3g roundings apart at %s", c.Op, c.Pass, c.DType, c.Dims, c.Attrs, c.Distribution, c.Upstream, c.Saved, apart, where)
+					t.Errorf("%s %v %s %v %v %s %s %s: %.3g roundings apart at %s", c.Op, c.Pass, c.DType,
+						c.Dims, c.Attrs, c.Distribution, c.Upstream, c.Saved, apart, where)
 				}
 			}
-			t.Logf("%d cases, at most %.3g roundings of fp64 apart; %d planted errors are seen", len(plan.Cases), worst, planted)
+			t.Logf("%d cases, at most %.3g roundings of fp64 apart; %d planted errors are seen",
+				len(plan.Cases), worst, planted)
 			if planted*2 < len(plan.Cases) {
 				t.Errorf("an error could be planted in %d of %d cases", planted, len(plan.Cases))
 			}
@@ -117,7 +121,9 @@ func truthsOf(second backend.Backend, spec *op.Spec, c op.Case) (both truths, er
 }
 
 // runTruth runs an implementation of the second truth and gives its outputs.
-func runTruth(second backend.Backend, spec *op.Spec, c op.Case, name string, in []tensor.Tensor) ([][]float64, error) {
+func runTruth(second backend.Backend, spec *op.Spec, c op.Case, name string, in []tensor.Tensor) ([][]float64,
+	error,
+) {
 	outputs, err := spec.Outputs(c)
 	if err != nil {
 		return nil, err
@@ -125,8 +131,11 @@ func runTruth(second backend.Backend, spec *op.Spec, c op.Case, name string, in 
 	for i := range outputs {
 		outputs[i].DType = op.FP64
 	}
-	outcome, err := second.Run(context.Background(), backend.Job{DType: c.DType, Contract: "fp64", Inputs: in, Outputs: outputs, Attrs: attributesOf(spec, c),
-		Implementation: backend.Implementation{Name: name, Op: c.Op, Pass: c.Pass}, Launches: []backend.LaunchPlan{{Poison: "a"}}})
+	outcome, err := second.Run(context.Background(), backend.Job{
+		DType: c.DType, Contract: "fp64", Inputs: in, Outputs: outputs, Attrs: attributesOf(spec, c),
+		Implementation: backend.Implementation{Name: name, Op: c.Op, Pass: c.Pass},
+		Launches:       []backend.LaunchPlan{{Poison: "a"}},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +146,8 @@ func runTruth(second backend.Backend, spec *op.Spec, c op.Case, name string, in 
 	for i, t := range outputs {
 		got := outcome.Launches[0].Outputs[i]
 		if !got.Present || got.Type != "" || !slices.Equal(got.Shape, t.Shape) {
-			return nil, fmt.Errorf("%s: %s came back as %s %v, want %v", name, t.Name, got.Type, got.Shape, t.Shape)
+			return nil, fmt.Errorf("%s: %s came back as %s %v, want %v", name, t.Name, got.Type,
+				got.Shape, t.Shape)
 		}
 		values[i] = tensor.Decode(op.FP64, got.Tensor.Data)
 	}
@@ -149,15 +159,16 @@ func (b truths) apart() (apart float64, where string) {
 	for i, target := range b.first.Outputs {
 		for j, r := range target.R {
 			if d := distance(r, b.second[i][j], b.rounding[i][j]); !(d <= apart) {
-				apart, where = d, fmt.Sprintf("%s%v: %v and %v", target.Name, tensor.Index(int64(j), target.Shape), r, b.second[i][j])
+				apart, where = d, fmt.Sprintf("%s%v: %v and %v", target.Name,
+					tensor.Index(int64(j), target.Shape), r, b.second[i][j])
 			}
 		}
 	}
 	return apart, where
 }
 
-// plant makes every allowance a thousand times as large and one element of the truth wrong, by a share of the terms that it is made of; false where no
-// element has any.
+// plant makes every allowance a thousand times as large and one element of the truth wrong, by a share of the
+// terms that it is made of; false where no element has any.
 func (b truths) plant(share float64) (output, element int, ok bool) {
 	for i, target := range b.first.Outputs {
 		for j := range target.R {
@@ -180,17 +191,27 @@ func (b truths) plant(share float64) (output, element int, ok bool) {
 func TestDistance(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range []struct{ x, y, rounding, want float64 }{
-		{1, 1, 0, 0}, {nan, nan, 0, 0}, {inf, inf, nan, 0}, {1, 1.5, 0.25, 2}, {1, 1.5, 0, inf}, {1, nan, 1, inf}, {inf, 1, 1, inf}, {inf, -inf, 1, inf},
-		{1, 2, inf, inf}, {1, 2, nan, inf}, {1, 2, -1, inf},
+		{1, 1, 0, 0},
+		{nan, nan, 0, 0},
+		{inf, inf, nan, 0},
+		{1, 1.5, 0.25, 2},
+		{1, 1.5, 0, inf},
+		{1, nan, 1, inf},
+		{inf, 1, 1, inf},
+		{inf, -inf, 1, inf},
+		{1, 2, inf, inf},
+		{1, 2, nan, inf},
+		{1, 2, -1, inf},
 	} {
 		if got := distance(c.x, c.y, c.rounding); got != c.want {
-			t.Errorf("the distance of %v and %v with a rounding of %v is %v, want %v", c.x, c.y, c.rounding, got, c.want)
+			t.Errorf("the distance of %v and %v with a rounding of %v is %v, want %v", c.x, c.y,
+				c.rounding, got, c.want)
 		}
 	}
 }
 
-// distance is |x - y| in roundings of fp64; infinite where there is no such number. The allowance T of the judged truth has no part in it: one that is
-// too large does not loosen the check of its own truth.
+// distance is |x - y| in roundings of fp64; infinite where there is no such number. The allowance T of the
+// judged truth has no part in it: one that is too large does not loosen the check of its own truth.
 func distance(x, y, rounding float64) float64 {
 	if x == y || math.IsNaN(x) && math.IsNaN(y) {
 		return 0
@@ -206,7 +227,10 @@ func attributesOf(spec *op.Spec, c op.Case) []backend.AttrRef {
 	var refs []backend.AttrRef
 	for _, a := range c.Attrs {
 		i := slices.IndexFunc(spec.Attributes, func(s op.AttributeSpec) bool { return s.Name == a.Name })
-		refs = append(refs, backend.AttrRef{Name: a.Name, Type: spec.Attributes[i].Type, Number: a.Number, Text: a.Text})
+		refs = append(refs, backend.AttrRef{
+			Name: a.Name, Type: spec.Attributes[i].Type, Number: a.Number,
+			Text: a.Text,
+		})
 	}
 	return refs
 }

@@ -34,7 +34,8 @@ type sessionOptions struct {
 // openSession starts what a request needs: workers, the user's own files, the recorder, the progress, and the
 // GPU where something is timed. It narrows the request to the device and to what the files can be judged on.
 func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOptions) (s *session.Session,
-	mine *ownFiles, err error) {
+	mine *ownFiles, err error,
+) {
 	o.gpu.apply(&request.Options)
 	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, request, o.gpu, o.environmentFlags,
 		o.workers)
@@ -42,8 +43,9 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 		return nil, nil, err
 	}
 	c := session.Config{
-		Doing: o.doing, Request: *request, Backends: backends, Refused: refused, Resume: o.resume, Strict: o.strict,
-		Store: o.store, KeepOpen: o.store != nil, Progress: o.progress, Part: o.part, Stop: a.stop,
+		Doing: o.doing, Request: *request, Backends: backends, Refused: refused, Resume: o.resume,
+		Strict: o.strict,
+		Store:  o.store, KeepOpen: o.store != nil, Progress: o.progress, Part: o.part, Stop: a.stop,
 		Fault: a.fault.get, Began: a.began, Ending: o.ending,
 	}
 	defer func() {
@@ -83,8 +85,9 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 // sessionInfo describes this invocation.
 func (a *app) sessionInfo(request string, r run.Request, o *sessionOptions) record.Session {
 	info := record.Session{
-		Request: request, Command: o.args, Version: triad.Version, Commit: commit(), Level: r.Options.Level.String(),
-		Seed: r.Seed, Machine: o.gpu.describe(machine()),
+		Request: request, Command: o.args, Version: triad.Version, Commit: commit(),
+		Level: r.Options.Level.String(),
+		Seed:  r.Seed, Machine: o.gpu.describe(machine()),
 		Toolchain: record.Toolchain{"triad": triad.Version, "go": goVersion()},
 	}
 	maps.Copy(info.Toolchain, o.tools)
@@ -135,7 +138,8 @@ func (a *app) databasePath(path string) (string, error) {
 		info, err := os.Stat(folder)
 		switch {
 		case err != nil:
-			return "", usage("--db %s: its folder cannot be used: %w; make it, or give another file", path, err)
+			return "", usage("--db %s: its folder cannot be used: %w; make it, or give another file", path,
+				err)
 		case !info.IsDir():
 			return "", usage("--db %s: %s is no folder; give another file", path, folder)
 		}

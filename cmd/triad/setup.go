@@ -32,8 +32,11 @@ func (a *app) environment(f environmentFlags, gpu bool) (*pybridge.Environment, 
 	if err != nil {
 		return nil, err
 	}
-	return &pybridge.Environment{Files: a.files, DataDir: data, Offline: f.offline, Look: f.look, GPU: gpu, Log: a.err, Getenv: a.getenv,
-		Consent: a.consent(f.yes), Space: a.space}, nil
+	return &pybridge.Environment{
+		Files: a.files, DataDir: data, Offline: f.offline, Look: f.look, GPU: gpu, Log: a.err,
+		Getenv:  a.getenv,
+		Consent: a.consent(f.yes), Space: a.space,
+	}, nil
 }
 
 // consent asks on a terminal. Elsewhere nobody can answer: what will be done is said, and done.
@@ -71,10 +74,14 @@ unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, 
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.setUp(cmd.Context(), &o) },
 	}
 	o.add(cmd)
-	cmd.Flags().BoolVar(&o.nvcc, "nvcc", false, "fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
-	cmd.Flags().BoolVar(&o.peers, "peers", false, "install Liger-Kernel, quack-kernels and flash-attn-4 as well, beside the interpreter: rows to compare with on a GPU")
-	cmd.Flags().StringVar(&o.wheels, "wheels", "", "take the peers from this folder of wheels, without a network (pip download --no-deps -r requirements-peers.txt -d FOLDER)")
-	cmd.Flags().StringVar(&o.gpu, "gpu", "", "build what a GPU machine without Go and nvcc needs beside triad into this folder: "+gpuworker.Binary+" and the kernel libraries")
+	cmd.Flags().BoolVar(&o.nvcc, "nvcc", false,
+		"fetch NVIDIA's CUDA compiler as well: for a GPU, and for the tests")
+	cmd.Flags().BoolVar(&o.peers, "peers", false, "install Liger-Kernel, quack-kernels and flash-attn-4 as "+
+		"well, beside the interpreter: rows to compare with on a GPU")
+	cmd.Flags().StringVar(&o.wheels, "wheels", "", "take the peers from this folder of wheels, without a "+
+		"network (pip download --no-deps -r requirements-peers.txt -d FOLDER)")
+	cmd.Flags().StringVar(&o.gpu, "gpu", "", "build what a GPU machine without Go and nvcc needs beside "+
+		"triad into this folder: "+gpuworker.Binary+" and the kernel libraries")
 	cmd.Flags().BoolVar(&o.remove, "remove", false, "delete the private Python environments")
 	return cmd
 }
@@ -82,7 +89,8 @@ unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, 
 // setUp makes the environment, and what else the flags ask for, or removes it.
 func (a *app) setUp(ctx context.Context, o *setupOptions) error {
 	if o.remove && (o.nvcc || o.gpu != "") || o.nvcc && o.gpu != "" {
-		return usage("--remove, --nvcc and --gpu exclude each other: --gpu takes an nvcc that is there, or fetches one")
+		return usage("--remove, --nvcc and --gpu exclude each other: --gpu takes an nvcc that is there, or " +
+			"fetches one")
 	}
 	e, err := a.environment(o.environmentFlags, false)
 	if err != nil {
@@ -108,9 +116,11 @@ func (a *app) setUp(ctx context.Context, o *setupOptions) error {
 		return session.Fail(session.ExitBad, err)
 	}
 	if i.Torch == "" || i.Triton == "" { // named by TRIAD_PYTHON: it is taken as it is
-		return session.Fail(session.ExitNothing, fmt.Errorf("%s at %s has not both torch and triton: install them there, or unset TRIAD_PYTHON and run triad setup", i.Source, i.Path))
+		return session.Fail(session.ExitNothing, fmt.Errorf("%s at %s has not both torch and triton: "+
+			"install them there, or unset TRIAD_PYTHON and run triad setup", i.Source, i.Path))
 	}
-	fmt.Fprintf(a.out, "Python %s at %s (%s): torch %s, triton %s, numpy %s\n", i.Version, i.Path, i.Source, i.Torch, i.Triton, i.NumPy)
+	fmt.Fprintf(a.out, "Python %s at %s (%s): torch %s, triton %s, numpy %s\n", i.Version, i.Path, i.Source,
+		i.Torch, i.Triton, i.NumPy)
 	if o.nvcc {
 		path, err := e.NVCC(ctx, true)
 		if err != nil {
@@ -126,7 +136,8 @@ func (a *app) setUp(ctx context.Context, o *setupOptions) error {
 		fmt.Fprintf(a.out, "peers at %s\n", path)
 	}
 	if i.Outside {
-		fmt.Fprintln(a.out, "its versions are outside the range that triad is tested with; results are recorded with them")
+		fmt.Fprintln(a.out,
+			"its versions are outside the range that triad is tested with; results are recorded with them")
 	}
 	return nil
 }

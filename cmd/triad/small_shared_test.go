@@ -5,18 +5,28 @@ import (
 	"testing"
 )
 
-// On a GPU whose blocks may have 99 KB of shared memory (sm_86, sm_89, sm_120) the kernels that keep rows there keep less of them, or leave it
-// to others; on one with 64 KB (sm_75) even less.
+// On a GPU whose blocks may have 99 KB of shared memory (sm_86, sm_89, sm_120) the kernels that keep rows
+// there keep less of them, or leave it to others; on one with 64 KB (sm_75) even less.
 func TestSmallSharedMemory(t *testing.T) {
 	for _, bytes := range []string{"101376", "65536"} {
 		t.Setenv("CUEMU_SHARED_BYTES", bytes)
 		for _, args := range [][]string{
-			{"compare", "layernorm", "--pass", "backward", "--impl", "cuda/partials", "--dims", "rows=9,cols=1000"},
-			{"compare", "layernorm", "--pass", "backward", "--impl", "cuda/partials", "--dims", "rows=3,cols=9000"},
+			{
+				"compare", "layernorm", "--pass", "backward", "--impl", "cuda/partials", "--dims",
+				"rows=9,cols=1000",
+			},
+			{
+				"compare", "layernorm", "--pass", "backward", "--impl", "cuda/partials", "--dims",
+				"rows=3,cols=9000",
+			},
 			{"compare", "softmax", "--impl", "cuda/vec", "--dims", "rows=9,cols=65536"},
-			{"compare", "flash_attention", "--impl", "cuda/tiled", "--dims", "batch=1,heads_q=1,heads_kv=1,seq_q=70,seq_kv=70,head_dim=256"},
+			{
+				"compare", "flash_attention", "--impl", "cuda/tiled", "--dims",
+				"batch=1,heads_q=1,heads_kv=1,seq_q=70,seq_kv=70,head_dim=256",
+			},
 		} {
-			if text, code := runTriad(t, append(args, "--distribution", "normal", "--layout", "contiguous")...); code != 0 {
+			if text, code := runTriad(t, append(args, "--distribution", "normal", "--layout",
+				"contiguous")...); code != 0 {
 				t.Errorf("%v with %s bytes: exit %d\n%s", args, bytes, code, text)
 			}
 		}
@@ -27,8 +37,10 @@ func TestSmallSharedMemory(t *testing.T) {
 func TestOldGPU(t *testing.T) {
 	t.Setenv("CUEMU_CAPABILITY", "75")
 	text, code := runTriad(t, "compare", "flash_attention", "--impl", "cuda/sm80_mma", "--dtype", "bf16",
-		"--dims", "batch=1,heads_q=1,heads_kv=1,seq_q=16,seq_kv=16,head_dim=64", "--distribution", "normal", "--layout", "contiguous")
-	if want := "needs a GPU of compute capability 8.0 or newer, this one has 7.5"; code != 3 || !strings.Contains(text, want) {
+		"--dims", "batch=1,heads_q=1,heads_kv=1,seq_q=16,seq_kv=16,head_dim=64", "--distribution", "normal",
+		"--layout", "contiguous")
+	if want := "needs a GPU of compute capability 8.0 or newer, this one has 7.5"; code != 3 ||
+		!strings.Contains(text, want) {
 		t.Errorf("exit %d, want 3 and %q\n%s", code, want, text)
 	}
 }

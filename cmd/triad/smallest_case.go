@@ -22,7 +22,8 @@ const shrinkLimit = 6 * time.Second
 
 // smallestCases searches, for every pass of every added file that is wrong, the smallest case that shows it.
 func (a *app) smallestCases(ctx context.Context, mine *ownFiles, request run.Request,
-	result run.Result) ([]shrink.Finding, error) {
+	result run.Result,
+) ([]shrink.Finding, error) {
 	if mine == nil || result.Interrupted {
 		return nil, nil
 	}
@@ -34,12 +35,16 @@ func (a *app) smallestCases(ctx context.Context, mine *ownFiles, request run.Req
 			continue // no file to ask
 		}
 		file := mine.Files[i]
-		p := &prober{ctx: ctx, backends: []backend.Backend{mine}, request: request,
+		p := &prober{
+			ctx: ctx, backends: []backend.Backend{mine}, request: request,
 			base: suspect.Record, file: file,
-			until: time.Now().Add(shrinkLimit)}
-		search := &shrink.Search{Spec: request.Operators[0].Spec, Suspect: suspect, Run: p.run, Stop: p.stop,
+			until: time.Now().Add(shrinkLimit),
+		}
+		search := &shrink.Search{
+			Spec: request.Operators[0].Spec, Suspect: suspect, Run: p.run, Stop: p.stop,
 			Fixed: request.Options.Dims, Equal: file.Covers.Equal, Assumed: file.Assumed(),
-			NoBarrier: file.NoBarrier, Python: file.IsPython()}
+			NoBarrier: file.NoBarrier, Python: file.IsPython(),
+		}
 		all = append(all, search.Find())
 		if p.fault != nil {
 			return nil, p.fault
@@ -95,9 +100,11 @@ func (p *prober) run(probe shrink.Probe) *record.Record {
 // options choose the one case of a probe.
 func (p *prober) options(probe shrink.Probe) op.Options {
 	base := p.base.Case
-	o := op.Options{Level: op.LevelFull, DTypes: []string{base.DType}, Passes: []op.Pass{base.Pass},
+	o := op.Options{
+		Level: op.LevelFull, DTypes: []string{base.DType}, Passes: []op.Pass{base.Pass},
 		Dims: probe.Sizes, Attributes: map[string]string{}, Distributions: []string{probe.Distribution},
-		Layouts: []string{base.Layout}, Device: p.request.Options.Device, Memory: p.request.Options.Memory}
+		Layouts: []string{base.Layout}, Device: p.request.Options.Device, Memory: p.request.Options.Memory,
+	}
 	if base.Upstream != "" {
 		o.Upstreams = []string{base.Upstream}
 	}

@@ -23,8 +23,10 @@ func (rightOnGPU) Families() []string { return []string{"mine"} }
 func (rightOnGPU) Close() error       { return nil }
 
 func (rightOnGPU) Load(context.Context, string) (backend.LoadReply, backend.HelloReply, error) {
-	return backend.LoadReply{Implementations: []backend.Implementation{{Name: "mine/right", Op: "softmax", Pass: op.Forward, DTypes: []string{"fp32"},
-		Contract: "fp32", Outputs: []string{"y"}, Device: "gpu"}}}, backend.HelloReply{}, nil
+	return backend.LoadReply{Implementations: []backend.Implementation{{
+		Name: "mine/right", Op: "softmax", Pass: op.Forward, DTypes: []string{"fp32"},
+		Contract: "fp32", Outputs: []string{"y"}, Device: "gpu",
+	}}}, backend.HelloReply{}, nil
 }
 
 func (rightOnGPU) Run(_ context.Context, job backend.Job) (backend.Outcome, error) {
@@ -42,8 +44,16 @@ func softmaxOfTwo(job backend.Job) backend.Outcome {
 			out[i] = 1 / (1 + math.Exp(x[i^1]-x[i]))
 		}
 		y.SetFloat64s(out)
-		outcome.Launches = append(outcome.Launches, backend.LaunchOutcome{Plan: plan, Outputs: []backend.Output{{Tensor: y,
-			OutputRef: backend.OutputRef{Name: "y", Present: true, DType: y.DType.String(), Shape: y.Shape, Stride: y.Stride}}}})
+		outcome.Launches = append(outcome.Launches, backend.LaunchOutcome{
+			Plan: plan,
+			Outputs: []backend.Output{{
+				Tensor: y,
+				OutputRef: backend.OutputRef{
+					Name: "y", Present: true, DType: y.DType.String(), Shape: y.Shape,
+					Stride: y.Stride,
+				},
+			}},
+		})
 	}
 	return outcome
 }
@@ -53,19 +63,27 @@ func (b rightOnGPU) Measure(context.Context, backend.MeasureJob) (backend.Arm, b
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
 
-// The probes of the search for the smallest case are not timed, although the comparison that they belong to is.
+// The probes of the search for the smallest case are not timed, although the comparison that they belong to
+// is.
 func TestProbesAreNotTimed(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{"rows": 3, "cols": 2}, nil)
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{"rows": 3, "cols": 2},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := run.Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: comparePlan(), Options: op.Options{Device: "gpu"}}
+	request := run.Request{
+		Operators: []*truth.Operator{o}, Seed: 1, Timing: comparePlan(),
+		Options: op.Options{Device: "gpu"},
+	}
 	base := record.Record{Impl: "mine/right", Case: c}
-	p := &prober{ctx: t.Context(), backends: []backend.Backend{rightOnGPU{t}}, request: request, base: base, until: time.Now().Add(time.Minute)}
+	p := &prober{
+		ctx: t.Context(), backends: []backend.Backend{rightOnGPU{t}}, request: request, base: base,
+		until: time.Now().Add(time.Minute),
+	}
 	r := p.run(shrink.Probe{Sizes: shrink.Sizes{"rows": 3, "cols": 2}, Distribution: "normal"})
 	if r == nil || r.Status != op.StatusPass {
 		t.Errorf("%+v", r)

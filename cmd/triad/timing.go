@@ -14,7 +14,8 @@ import (
 	"triad/internal/timing"
 )
 
-// ownGPU takes the lock of the GPU, so that two of us never time at once, and gives the runner its telemetry. done gives both back.
+// ownGPU takes the lock of the GPU, so that two of us never time at once, and gives the runner its telemetry.
+// done gives both back.
 func (a *app) ownGPU(ctx context.Context, g *gpu, r *run.Runner) (done func(), err error) {
 	cache, err := a.cacheDir()
 	if err != nil {
@@ -30,7 +31,8 @@ func (a *app) ownGPU(ctx context.Context, g *gpu, r *run.Runner) (done func(), e
 	}
 	card := a.telemetry(g.PCI, visible)
 	if n := card.Processes(); n > 0 {
-		fmt.Fprintf(a.err, "triad: other processes (%d) compute on this GPU, nvidia-smi shows them: what is timed beside them says little\n", n)
+		fmt.Fprintf(a.err, "triad: other processes (%d) compute on this GPU, nvidia-smi shows them: what "+
+			"is timed beside them says little\n", n)
 	}
 	r.Telemetry, r.Rest = reader{card}, a.rest
 	return func() { card.Close(); unlock() }, nil
@@ -44,7 +46,8 @@ func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(a.stop, cancel)()
-	unlock, err = lockfile.Acquire(ctx, name, func() { fmt.Fprintln(a.err, "triad: another triad uses this GPU: waiting for it") })
+	unlock, err = lockfile.Acquire(ctx, name,
+		func() { fmt.Fprintln(a.err, "triad: another triad uses this GPU: waiting for it") })
 	if errors.Is(err, context.Canceled) {
 		return nil, session.Fail(session.ExitNothing,
 			errors.New("interrupted while another triad used this GPU: nothing was run"))
@@ -68,5 +71,8 @@ type reader struct{ card card }
 // Read looks at the GPU.
 func (r reader) Read() timing.Reading {
 	seen := r.card.Read()
-	return timing.Reading{ClockMHz: seen.ClockMHz, PowerW: seen.PowerW, TemperatureC: seen.TemperatureC, Throttle: seen.Throttle}
+	return timing.Reading{
+		ClockMHz: seen.ClockMHz, PowerW: seen.PowerW, TemperatureC: seen.TemperatureC,
+		Throttle: seen.Throttle,
+	}
 }

@@ -23,7 +23,8 @@ func TestInterruptedWhileWaitingForTheGPU(t *testing.T) {
 	stop, interrupt := context.WithCancel(t.Context())
 	a := &app{err: &said, stop: stop}
 	interrupt()
-	if _, err := a.lockGPU(t.Context(), name); session.CodeOf(err) != session.ExitNothing || !strings.Contains(err.Error(), "nothing was run") {
+	if _, err := a.lockGPU(t.Context(), name); session.CodeOf(err) != session.ExitNothing ||
+		!strings.Contains(err.Error(), "nothing was run") {
 		t.Errorf("exit %d, error %v", session.CodeOf(err), err)
 	}
 	if !strings.Contains(said.String(), "another triad uses this GPU") {

@@ -38,7 +38,8 @@ func (a *app) versionCommand() *cobra.Command {
 			if c := commit(); c != "" {
 				text += " (" + c + ")"
 			}
-			_, err := fmt.Fprintf(a.out, "%s %s %s/%s\n", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(a.out, "%s %s %s/%s\n", text, runtime.Version(), runtime.GOOS,
+				runtime.GOARCH)
 			return err
 		},
 	}

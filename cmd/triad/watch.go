@@ -23,7 +23,8 @@ import (
 	"triad/internal/worker"
 )
 
-// lookEvery is how often a watched file is looked at, settleFor how long it must stay the same: editors write in several steps.
+// lookEvery is how often a watched file is looked at, settleFor how long it must stay the same: editors write
+// in several steps.
 const (
 	lookEvery = 100 * time.Millisecond
 	settleFor = 100 * time.Millisecond
@@ -60,7 +61,8 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 	case len(names) == 1 && opfolder.IsFolder(names[0]):
 		folder = names[0]
 	case len(o.ownFlags.add) == 0:
-		return usage("watch: name the file to watch, as in triad watch softmax --add mine.cu, or the folder of an operator of your own")
+		return usage("watch: name the file to watch, as in triad watch softmax --add mine.cu, or the " +
+			"folder of an operator of your own")
 	}
 	if o.json || o.resume {
 		return usage("watch draws for people: --json and --resume are flags of compare")
@@ -84,7 +86,8 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 			return last
 		}
 		a.reserve.Refill(ctx)
-		fmt.Fprintf(a.out, "\nJudged in %.1f s. Waiting for the next save; Ctrl-C ends.\n", time.Since(began).Seconds())
+		fmt.Fprintf(a.out, "\nJudged in %.1f s. Waiting for the next save; Ctrl-C ends.\n",
+			time.Since(began).Seconds())
 		if !w.wait(ctx, &o.ownFlags, folder, seen) {
 			return said(last)
 		}
@@ -191,8 +194,8 @@ func (w *watcher) wait(ctx context.Context, f *ownFlags, folder, seen string) bo
 	}
 }
 
-// state is a hash of the contents of all added files and of what they include, and of the files of a folder, if one is watched; "" where one cannot
-// be read.
+// state is a hash of the contents of all added files and of what they include, and of the files of a folder,
+// if one is watched; "" where one cannot be read.
 func (f *ownFlags) state(folder string) string {
 	hash := sha256.New()
 	if folder != "" {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
 	"triad/internal/need"
 )
 
@@ -42,7 +43,8 @@ func (l *liveText) wait(t *testing.T, want string, n int) {
 	t.Fatalf("%q did not appear %d times:\n%s", want, n, l)
 }
 
-// A watched file is judged again when it is saved, what changed is said, and an interrupt ends it with the code of the last verdict.
+// A watched file is judged again when it is saved, what changed is said, and an interrupt ends it with the
+// code of the last verdict.
 func TestWatch(t *testing.T) {
 	need.Tool(t, "g++")
 	self, err := exec.LookPath("triad")

@@ -18,8 +18,8 @@ import (
 	"triad/pybridge"
 )
 
-// workerCommand is how triad starts itself again as the process that runs CUDA kernels on a CPU: a kernel that writes anywhere, exits or
-// hangs then takes nothing else with it.
+// workerCommand is how triad starts itself again as the process that runs CUDA kernels on a CPU: a kernel
+// that writes anywhere, exits or hangs then takes nothing else with it.
 func (a *app) workerCommand() *cobra.Command {
 	var cache, spec string
 	var stall time.Duration
@@ -32,9 +32,11 @@ func (a *app) workerCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conn, memory := os.NewFile(3, "conn"), os.NewFile(4, "memory")
 			if conn == nil || memory == nil || cache == "" {
-				return usage("worker cuda is started by triad, not by hand: it needs a socket, shared memory and --cache")
+				return usage("worker cuda is started by triad, not by hand: it needs a socket, shared " +
+					"memory and --cache")
 			}
-			if err := cuda.ServeCatalog(cmd.Context(), cuda.Stalling(cuda.NewEmulator(a.files, cache), stall), spec, conn, memory); err != nil {
+			if err := cuda.ServeCatalog(cmd.Context(), cuda.Stalling(cuda.NewEmulator(a.files, cache), stall),
+				spec, conn, memory); err != nil {
 				return session.Fail(session.ExitBad, fmt.Errorf("worker cuda: %w", err))
 			}
 			return nil
@@ -46,7 +48,8 @@ func (a *app) workerCommand() *cobra.Command {
 	return cmd
 }
 
-// backends are the adapters of this machine: CUDA kernels, on the GPU or, without one (nil), in the emulator, and Python.
+// backends are the adapters of this machine: CUDA kernels, on the GPU or, without one (nil), in the emulator,
+// and Python.
 func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]backend.Backend, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
@@ -68,14 +71,16 @@ func (a *app) backends(g *gpu, f environmentFlags, options worker.Options) ([]ba
 	return []backend.Backend{kernels, python}, nil
 }
 
-// What a Python process that judges on a GPU needs: a core to compile on, and room for torch in the host's memory and for its context on the GPU.
+// What a Python process that judges on a GPU needs: a core to compile on, and room for torch in the host's
+// memory and for its context on the GPU.
 const (
 	mostPythons       = 14
 	pythonBytes       = 5 << 30
 	pythonBytesOnCard = 3 << 30
 )
 
-// spreadOver is over how many Python processes what is judged on a GPU is spread; 0 where there is room for few.
+// spreadOver is over how many Python processes what is judged on a GPU is spread; 0 where there is room for
+// few.
 func spreadOver(cores int, memory, onCard int64) int {
 	n := min(mostPythons, int64(cores)-2, memory/pythonBytes, onCard/pythonBytesOnCard)
 	if n < 4 {
@@ -94,10 +99,13 @@ func (a *app) cudaBackend(cache string, options worker.Options) *worker.Adapter 
 			if err != nil {
 				return worker.Command{}, fmt.Errorf("find triad's own executable: %w", err)
 			}
-			return worker.Command{Path: self, Args: []string{"worker", "cuda", "--cache", filepath.Join(cache, "cuda"),
-				"--stall", options.Limits.Stall.String()}, Env: append(a.compilerEnv(), emulatorThreads())}, nil
+			return worker.Command{Path: self, Args: []string{
+				"worker", "cuda", "--cache", filepath.Join(cache, "cuda"),
+				"--stall", options.Limits.Stall.String(),
+			}, Env: append(a.compilerEnv(), emulatorThreads())}, nil
 		},
-		// A process of its own for each implementation: in the emulator a wild write must not reach another's result.
+		// A process of its own for each implementation: in the emulator a wild write must not reach another's
+		// result.
 		Slot: func(implementation string) string { return strings.TrimPrefix(implementation, "cuda/") },
 	}
 }
@@ -109,7 +117,9 @@ func emulatorThreads() string { return fmt.Sprintf("CUEMU_WORKERS=%d", runtime.G
 // compilerEnv is what a worker that compiles sees of our environment.
 func (a *app) compilerEnv() []string {
 	var env []string
-	for _, name := range append(a.passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_CACHE_PATH", "LD_LIBRARY_PATH", "CPATH", "LIBRARY_PATH",
+	for _, name := range append(a.passed, "PATH", "HOME", "LANG", "TMPDIR", "CXX", "CUDA_HOME", "CUDA_PATH",
+		"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_CACHE_PATH", "LD_LIBRARY_PATH", "CPATH",
+		"LIBRARY_PATH",
 		"CUEMU_SHARED_BYTES", "CUEMU_CAPABILITY") {
 		if v := a.getenv(name); v != "" {
 			env = append(env, name+"="+v)

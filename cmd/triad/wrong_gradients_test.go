@@ -15,21 +15,22 @@ import (
 	"triad/internal/session"
 )
 
-// wrongGradients says how the planted gradients of an operator must end: testdata/wrong_gradients/OP.toml, beside OP.py that holds them.
+// wrongGradients says how the planted gradients of an operator must end: testdata/wrong_gradients/OP.toml,
+// beside OP.py that holds them.
 type wrongGradients struct {
 	Sizes []string                 // flags
 	Rows  map[string]wrongGradient // by implementation
 }
 
-// wrongGradient is how one must end: with this status in some case, in these words (a regular expression over the message), and never with
-// another bad status.
+// wrongGradient is how one must end: with this status in some case, in these words (a regular expression over
+// the message), and never with another bad status.
 type wrongGradient struct {
 	Status op.Status
 	Words  string
 }
 
-// Every planted gradient is rejected for what is wrong with it, in the widest dtype and the one with the fewest digits; the right ones beside
-// it pass, and the truth is proven first.
+// Every planted gradient is rejected for what is wrong with it, in the widest dtype and the one with the
+// fewest digits; the right ones beside it pass, and the truth is proven first.
 func TestWrongGradients(t *testing.T) {
 	python := testPython(t)
 	for name, planted := range readPlanted[wrongGradients](t, "wrong_gradients") {
@@ -41,9 +42,11 @@ func TestWrongGradients(t *testing.T) {
 				want, wrong := expected[r.Impl]
 				_, variant, _ := strings.Cut(r.Impl, "/")
 				switch {
-				case wrong && r.Status.Weight() == op.Bad && r.Status != want.Status && r.Status != op.StatusFail:
+				case wrong && r.Status.Weight() == op.Bad && r.Status != want.Status &&
+					r.Status != op.StatusFail:
 					t.Errorf("%s %s: %v %s", r.Impl, r.DType, r.Status, r.Message)
-				case wrong && r.Status == want.Status && regexp.MustCompile(want.Words).MatchString(messages(r)):
+				case wrong && r.Status == want.Status &&
+					regexp.MustCompile(want.Words).MatchString(messages(r)):
 					seen[r.Impl] = true
 				case wrong && r.Status == want.Status:
 					t.Logf("%s %s: %v %s", r.Impl, r.DType, r.Status, messages(r))
@@ -94,7 +97,10 @@ func gradcheckPlanted(t *testing.T, name, python string, sizes []string) []resul
 	if bytes.Contains(text, []byte(`"torch/`)) {
 		impls += ",torch"
 	}
-	args := append([]string{"gradcheck", name, "--impl", impls, "--distribution", "normal", "--json", "--db", filepath.Join(t.TempDir(), "r.db")},
+	args := append([]string{
+		"gradcheck", name, "--impl", impls, "--distribution", "normal", "--json", "--db",
+		filepath.Join(t.TempDir(), "r.db"),
+	},
 		sizes...)
 	if name != "fp8_gemm" {
 		args = append(args, "--dtype", "fp32,bf16")

@@ -36,14 +36,15 @@ type output struct {
 	Worst                        *struct{ Index []int64 }
 }
 
-// planted says how the planted bugs of an operator must end: testdata/wrong/OP.toml, beside OP.cu and OP.py that hold them.
+// planted says how the planted bugs of an operator must end: testdata/wrong/OP.toml, beside OP.cu and OP.py
+// that hold them.
 type planted struct {
 	DTypes            []string
 	Forward, Backward map[string]rejection // by implementation
 }
 
-// rejection is how one must end: with this status in at least one case, by this gate where the judge rejects it, in these words, at this
-// place, and never with another bad status than that or FAIL.
+// rejection is how one must end: with this status in at least one case, by this gate where the judge rejects
+// it, in these words, at this place, and never with another bad status than that or FAIL.
 type rejection struct {
 	Status      op.Status // UNKNOWN: any bad one, where what happens is undefined
 	Gate, Words string    // regular expressions
@@ -103,7 +104,8 @@ func lies(at string, index []int64, r result) (bool, error) {
 	return err == nil && holds != 0, nil
 }
 
-// Every kernel with a planted bug is rejected, for its own reason and at the right place; the right one beside it passes.
+// Every kernel with a planted bug is rejected, for its own reason and at the right place; the right one
+// beside it passes.
 func TestWrongKernels(t *testing.T) {
 	need.Tool(t, "g++")
 	impls := "cuda"
@@ -143,7 +145,8 @@ func checkRest(t *testing.T, records []result, pass op.Pass, expected map[string
 			t.Errorf("%s %v is not in the table", r.Impl, pass)
 		}
 		if r.Status.Weight() == op.Bad {
-			t.Errorf("%s %v in %s, %v %s %s: %v %s", r.Impl, pass, r.DType, r.Dims, r.Distribution, r.Layout, r.Status, r.Message)
+			t.Errorf("%s %v in %s, %v %s %s: %v %s", r.Impl, pass, r.DType, r.Dims, r.Distribution, r.Layout,
+				r.Status, r.Message)
 		}
 		if r.Status.Weight() == op.Good {
 			passed[r.Impl]++
@@ -193,7 +196,8 @@ func (want rejection) holds(records []result) error {
 		seen = append(seen, fmt.Sprintf("%v %s", r.Status, r.Message))
 	}
 	if !found {
-		return fmt.Errorf("want %v, gate %q, words %q at %q in one of %d cases; got\n\t%s", want.Status, want.Gate, want.Words, want.At,
+		return fmt.Errorf("want %v, gate %q, words %q at %q in one of %d cases; got\n\t%s", want.Status,
+			want.Gate, want.Words, want.At,
 			len(records), strings.Join(seen[:min(len(seen), 4)], "\n\t"))
 	}
 	return nil
@@ -225,7 +229,8 @@ func matched(pattern, text string) bool { return regexp.MustCompile(pattern).Mat
 // comparePlanted runs triad with the planted kernels of an operator in place of its own.
 func comparePlanted(t *testing.T, name string, dtypes []string, impls string) []result {
 	t.Helper()
-	files := map[string]string{"cuda/kernels/" + name + ".cu": "wrong/" + name + ".cu", "triton/" + name + ".py": "wrong/" + name + ".py"}
+	files := map[string]string{"cuda/kernels/" + name + ".cu": "wrong/" + name + ".cu", "triton/" + name +
+		".py": "wrong/" + name + ".py"}
 	return compareOver(t, files, name, "--quick", "--dtype", strings.Join(dtypes, ","), "--impl", impls)
 }
 
@@ -248,16 +253,20 @@ func plant(t *testing.T, files map[string]string) string {
 	return overlay
 }
 
-// compareOver runs triad compare with files of testdata in place of the product's own, and gives its results. Something must be bad.
+// compareOver runs triad compare with files of testdata in place of the product's own, and gives its results.
+// Something must be bad.
 func compareOver(t *testing.T, files map[string]string, args ...string) []result {
 	t.Helper()
 	overlay := plant(t, files)
-	cmd := exec.Command("triad", append(append([]string{"compare"}, args...), "--json", "--db", filepath.Join(t.TempDir(), "r.db"))...)
-	cmd.Env = append(os.Environ(), "TRIAD_TEST_OVERLAY="+overlay, "TRIAD_PYTHON="+os.Getenv("TRIAD_TEST_PYTHON"))
+	cmd := exec.Command("triad", append(append([]string{"compare"}, args...), "--json", "--db",
+		filepath.Join(t.TempDir(), "r.db"))...)
+	cmd.Env = append(os.Environ(), "TRIAD_TEST_OVERLAY="+overlay, "TRIAD_PYTHON="+
+		os.Getenv("TRIAD_TEST_PYTHON"))
 	var out, errors bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errors
 	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != int(session.ExitBad) {
-		t.Fatalf("triad compare %v with planted bugs: %v, want exit code 1\n%s%s", args, err, errors.String(), out.String())
+		t.Fatalf("triad compare %v with planted bugs: %v, want exit code 1\n%s%s", args, err, errors.String(),
+			out.String())
 	}
 	var records []result
 	lines := bufio.NewScanner(&out)

@@ -27,8 +27,14 @@ func TestGuardReport(t *testing.T) {
 	}{
 		{"untouched", whole, whole, nil},
 		{"right behind", whole, changed(0, 1, 2, 3), &backend.GuardReport{Buffer: "y", Bytes: 0, Count: 4}},
-		{"far behind", whole, changed(guardBytes - 1), &backend.GuardReport{Buffer: "y", Bytes: guardBytes - 1, Count: 1}},
-		{"right in front", changed(guardBytes-1, guardBytes-2), whole, &backend.GuardReport{Buffer: "y", Bytes: -1, Count: 2}},
+		{"far behind", whole, changed(guardBytes - 1), &backend.GuardReport{
+			Buffer: "y",
+			Bytes:  guardBytes - 1, Count: 1,
+		}},
+		{"right in front", changed(guardBytes-1, guardBytes-2), whole, &backend.GuardReport{
+			Buffer: "y",
+			Bytes:  -1, Count: 2,
+		}},
 		{"far in front", changed(0), whole, &backend.GuardReport{Buffer: "y", Bytes: -guardBytes, Count: 1}},
 		{"both sides", changed(5), changed(7), &backend.GuardReport{Buffer: "y", Bytes: 7, Count: 2}},
 	} {
@@ -41,12 +47,18 @@ func TestGuardReport(t *testing.T) {
 
 // An error is named, and a kernel that ends with one has the status that fits.
 func TestErrors(t *testing.T) {
-	for code, want := range map[int]string{700: "CUDA error 700, illegal address", 716: "misaligned address", 12345: "CUDA error 12345"} {
+	for code, want := range map[int]string{
+		700: "CUDA error 700, illegal address", 716: "misaligned address",
+		12345: "CUDA error 12345",
+	} {
 		if got := describe(code); !strings.Contains(got, want) {
 			t.Errorf("error %d is %q, want it to say %q", code, got, want)
 		}
 	}
-	for code, want := range map[int]op.Status{2: op.StatusOOM, 700: op.StatusCrash, 702: op.StatusHang, 719: op.StatusCrash} {
+	for code, want := range map[int]op.Status{
+		2: op.StatusOOM, 700: op.StatusCrash, 702: op.StatusHang,
+		719: op.StatusCrash,
+	} {
 		if f := findingOf(code); f.Status != want || !f.Dirty || !strings.Contains(f.Message, "CUDA error") {
 			t.Errorf("error %d: %+v, want %v and a fresh process", code, f, want)
 		}

@@ -89,8 +89,8 @@ func placeOf(d cu.Device) string {
 	return fmt.Sprintf("%08X:%02X:%02X.0", at[0], at[1], at[2])
 }
 
-// Open takes the primary context of the first visible GPU, the one that the kernel libraries' runtime uses as well, and makes it current
-// on the calling thread, which has to be locked.
+// Open takes the primary context of the first visible GPU, the one that the kernel libraries' runtime uses as
+// well, and makes it current on the calling thread, which has to be locked.
 func Open(libraries *cuda.GPULibraries, watch Watch) (*Device, error) {
 	info, err := inspect(0)
 	if err != nil {
@@ -106,7 +106,8 @@ func Open(libraries *cuda.GPULibraries, watch Watch) (*Device, error) {
 		err = cu.SetCurrentContext(d.context)
 	}
 	if err == nil {
-		// Not "non blocking": a kernel that forgets the stream of its call and uses the default one stays in order with the copies.
+		// Not "non blocking": a kernel that forgets the stream of its call and uses the default one stays in
+		// order with the copies.
 		d.stream, err = cu.MakeStream(cu.DefaultStream)
 	}
 	if err != nil {
@@ -197,7 +198,8 @@ func (d *Device) full(name string, bytes int64) error {
 // Free gives memory back and says whether a guard had changed.
 func (d *Device) Free(b cuda.Buffer) *backend.GuardReport {
 	if d.watch != "" {
-		_ = cu.MemFree(cu.DevicePtr(b.Pointer)) // a device that answers nothing any more is noticed by the next call
+		// a device that answers nothing any more is noticed by the next call
+		_ = cu.MemFree(cu.DevicePtr(b.Pointer))
 		return nil
 	}
 	before, after := make([]byte, guardBytes), make([]byte, guardBytes)
@@ -233,7 +235,8 @@ func (d *Device) Copy(to, from cuda.Buffer) error {
 	return named(cu.MemcpyDtoD(cu.DevicePtr(to.Pointer), cu.DevicePtr(from.Pointer), from.Bytes))
 }
 
-// fillChunk is how much of a pattern is made on the host; the rest is copied on the device, twice as much each time.
+// fillChunk is how much of a pattern is made on the host; the rest is copied on the device, twice as much
+// each time.
 const fillChunk = 64 << 10
 
 // Fill repeats a pattern to the end of a buffer.
@@ -250,7 +253,8 @@ func (d *Device) Fill(b cuda.Buffer, pattern []byte) error {
 	}
 	for done := int64(len(chunk)); done < b.Bytes; {
 		n := min(done, b.Bytes-done)
-		if err := cu.MemcpyDtoD(cu.DevicePtr(b.Pointer+uintptr(done)), cu.DevicePtr(b.Pointer), n); err != nil {
+		if err := cu.MemcpyDtoD(cu.DevicePtr(b.Pointer+uintptr(done)), cu.DevicePtr(b.Pointer),
+			n); err != nil {
 			return named(err)
 		}
 		done += n
@@ -258,7 +262,8 @@ func (d *Device) Fill(b cuda.Buffer, pattern []byte) error {
 	return nil
 }
 
-// Launch runs a kernel and waits for everything on the GPU: what a kernel launched beside its stream counts too.
+// Launch runs a kernel and waits for everything on the GPU: what a kernel launched beside its stream counts
+// too.
 func (d *Device) Launch(c *cuda.Call, order string) (cuda.Finding, error) {
 	if order != "" {
 		return cuda.Finding{}, fmt.Errorf("schedule order %q: a GPU has none", order)
@@ -299,8 +304,8 @@ type driverError struct{ code int }
 
 func (e *driverError) Error() string { return describe(e.code) }
 
-// named gives an error of cu, whose table lacks newer ones, the number and the words of the driver. One after which nothing works is a
-// *cuda.DeviceLost.
+// named gives an error of cu, whose table lacks newer ones, the number and the words of the driver. One after
+// which nothing works is a *cuda.DeviceLost.
 func named(err error) error {
 	if err == nil {
 		return nil

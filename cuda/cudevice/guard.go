@@ -5,20 +5,21 @@ import (
 	"triad/internal/backend"
 )
 
-// guardBytes is the length of the canary on each side of a buffer: a multiple of every alignment that a kernel may ask for, and wide
-// enough for a whole row of threads that writes one tile too far.
+// guardBytes is the length of the canary on each side of a buffer: a multiple of every alignment that a
+// kernel may ask for, and wide enough for a whole row of threads that writes one tile too far.
 const guardBytes = 4096
 
-// Watch says under which tool of compute-sanitizer the process runs, "" for none. A tool sees every access beyond an allocation, but not one
-// that ends in a guard: under any of them buffers have none. initcheck sees reads of memory that nobody wrote: under it nothing is filled
-// but inputs.
+// Watch says under which tool of compute-sanitizer the process runs, "" for none. A tool sees every access
+// beyond an allocation, but not one that ends in a guard: under any of them buffers have none. initcheck sees
+// reads of memory that nobody wrote: under it nothing is filled but inputs.
 type Watch string
 
 // canary fills the guards.
 const canary = 0xC3
 
-// guardReport compares the guards of a buffer with the canary; nil where every byte is as it was. The distance is that of the changed
-// byte nearest to the buffer: counted from its end, or negative before its start. A write past the end is told first.
+// guardReport compares the guards of a buffer with the canary; nil where every byte is as it was. The
+// distance is that of the changed byte nearest to the buffer: counted from its end, or negative before its
+// start. A write past the end is told first.
 func guardReport(b cuda.Buffer, before, after []byte) *backend.GuardReport {
 	report := backend.GuardReport{Buffer: b.Name}
 	found := false

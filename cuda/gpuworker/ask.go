@@ -27,7 +27,8 @@ type GPU struct {
 	MemoryBytes int64  `json:"memory_bytes"`
 	Major       int    `json:"major"` // the compute capability
 	Minor       int    `json:"minor"`
-	PCI         string `json:"pci,omitempty"` // its place on the bus, by which NVML knows it: 00000000:1B:00.0
+	// its place on the bus, by which NVML knows it: 00000000:1B:00.0
+	PCI string `json:"pci,omitempty"`
 }
 
 // oldestCUDA is what the driver has to speak: the libraries and cu's calls are those of CUDA 13.0.
@@ -39,15 +40,18 @@ const oldestRelease = "580"
 // patience is how long a driver may take to list its GPUs.
 const patience = 60 * time.Second
 
-// Ask starts the worker to learn what GPUs there are. env is its whole environment. The error is a *backend.Unavailable that says why no
-// GPU can be used.
+// Ask starts the worker to learn what GPUs there are. env is its whole environment. The error is a
+// *backend.Unavailable that says why no GPU can be used.
 func Ask(ctx context.Context, worker string, env []string) (Facts, error) {
 	var log strings.Builder
-	out, err := subprocess.Run(ctx, subprocess.Command{Path: worker, Args: []string{"--facts"}, Env: env, Stderr: &log,
-		Deadline: patience})
+	out, err := subprocess.Run(ctx, subprocess.Command{
+		Path: worker, Args: []string{"--facts"}, Env: env, Stderr: &log,
+		Deadline: patience,
+	})
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, subprocess.ErrDeadline) {
-			return Facts{}, unavailable("the NVIDIA driver did not list its GPUs within %v: the GPU may be wedged (nvidia-smi shows it)", patience)
+			return Facts{}, unavailable("the NVIDIA driver did not list its GPUs within %v: the GPU may be "+
+				"wedged (nvidia-smi shows it)", patience)
 		}
 		return Facts{}, silence(worker, err, out+log.String())
 	}
@@ -56,7 +60,8 @@ func Ask(ctx context.Context, worker string, env []string) (Facts, error) {
 		return f, unavailable("%s --facts printed %.80q: it belongs to another version of triad", worker, out)
 	}
 	if f.CUDA < oldestCUDA {
-		return f, unavailable("the NVIDIA driver %s speaks CUDA %d.%d, triad needs 13.0: install driver %s or newer", f.Release, f.CUDA/1000, f.CUDA%1000/10,
+		return f, unavailable("the NVIDIA driver %s speaks CUDA %d.%d, triad needs 13.0: install driver %s "+
+			"or newer", f.Release, f.CUDA/1000, f.CUDA%1000/10,
 			oldestRelease)
 	}
 	if len(f.GPUs) == 0 {
@@ -69,7 +74,8 @@ func unavailable(format string, a ...any) error {
 	return &backend.Unavailable{Sentence: fmt.Sprintf(format, a...)}
 }
 
-// silence says why a worker ended before it could answer: cu calls the driver before main, and the loader wants libcuda before that.
+// silence says why a worker ended before it could answer: cu calls the driver before main, and the loader
+// wants libcuda before that.
 func silence(worker string, err error, printed string) error {
 	var exit *exec.ExitError
 	switch why := Explain(printed); {
@@ -81,23 +87,29 @@ func silence(worker string, err error, printed string) error {
 	return unavailable("cannot start %s: %v", worker, err)
 }
 
-// Explain is a sentence for what a worker printed that could not use its GPU, "" where it speaks of something else.
+// Explain is a sentence for what a worker printed that could not use its GPU, "" where it speaks of something
+// else.
 func Explain(printed string) string {
 	_, what, refused := strings.Cut(printed, "triad-cuda: use the GPU ")
 	switch {
 	case strings.Contains(printed, "libcuda.so"):
-		return fmt.Sprintf("the NVIDIA driver is not installed: libcuda.so.1 is not found; install driver %s or newer", oldestRelease)
+		return fmt.Sprintf("the NVIDIA driver is not installed: libcuda.so.1 is not found; install driver "+
+			"%s or newer", oldestRelease)
 	case strings.Contains(printed, "NoDevice"):
-		return "the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES may hide it, a container may not have been given one; nvidia-smi says whether it fell off the bus)"
+		return "the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES may hide it, a container may not have " +
+			"been given one; nvidia-smi says whether it fell off the bus)"
 	case strings.Contains(printed, "SystemDriverMismatch"), strings.Contains(printed, "UnknownErrorCode:803"):
-		return "the NVIDIA driver and its libcuda.so.1 are of different versions: reboot, or install both from one release"
+		return "the NVIDIA driver and its libcuda.so.1 are of different versions: reboot, or install both " +
+			"from one release"
 	case strings.Contains(printed, "Error in initialization"):
 		_, what, _ := strings.Cut(strings.TrimSpace(printed), "details on: ")
 		return "the NVIDIA driver does not start: " + what
 	case refused && strings.Contains(what, "CUDA error 2,"):
-		return "the GPU has no memory left for a worker: nvidia-smi shows which processes hold it; end one, or choose another GPU with --gpu N"
+		return "the GPU has no memory left for a worker: nvidia-smi shows which processes hold it; end " +
+			"one, or choose another GPU with --gpu N"
 	case refused && strings.Contains(what, "CUDA error 46,"):
-		return "the GPU belongs to another process alone (its compute mode is exclusive: nvidia-smi -q -d COMPUTE): end that one, or choose another GPU with --gpu N"
+		return "the GPU belongs to another process alone (its compute mode is exclusive: nvidia-smi -q -d " +
+			"COMPUTE): end that one, or choose another GPU with --gpu N"
 	case refused && strings.Contains(what, "CUDA error"):
 		return "the GPU cannot be used: " + strings.TrimSpace(what) + "; nvidia-smi shows its state"
 	}

@@ -1,5 +1,6 @@
-// Package gpuworker finds, builds and questions triad-cuda, the worker that runs CUDA kernels on a real GPU. It is a binary of its own:
-// what imports gorgonia.org/cu links against the NVIDIA driver and cannot even start without one.
+// Package gpuworker finds, builds and questions triad-cuda, the worker that runs CUDA kernels on a real GPU.
+// It is a binary of its own: what imports gorgonia.org/cu links against the NVIDIA driver and cannot even
+// start without one.
 package gpuworker
 
 import (
@@ -19,8 +20,9 @@ import (
 // Binary is the name of the worker.
 const Binary = "triad-cuda"
 
-// Build compiles the worker from the module in a folder into the file out. headers is the folder with the toolkit's cuda.h. No driver
-// is needed: the link is against a stub that has the driver's name and every function that cu calls, and the loader finds the real one.
+// Build compiles the worker from the module in a folder into the file out. headers is the folder with the
+// toolkit's cuda.h. No driver is needed: the link is against a stub that has the driver's name and every
+// function that cu calls, and the loader finds the real one.
 func Build(ctx context.Context, module, headers, out string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return &backend.Unavailable{Sentence: "building " + Binary + " needs Go, which is not on PATH"}
@@ -52,7 +54,8 @@ const notLoaded = 34
 
 // stub makes a libcuda.so of empty functions in folder.
 func stub(ctx context.Context, module, folder string, env []string) error {
-	archive, err := command(ctx, module, env, "go", "list", "-tags", "cuda", "-export", "-f", "{{.Export}}", "gorgonia.org/cu")
+	archive, err := command(ctx, module, env, "go", "list", "-tags", "cuda", "-export", "-f", "{{.Export}}",
+		"gorgonia.org/cu")
 	if err != nil {
 		return err
 	}
@@ -67,7 +70,8 @@ func stub(ctx context.Context, module, folder string, env []string) error {
 	slices.Sort(functions)
 	functions = slices.Compact(functions)
 	if len(functions) == 0 {
-		return fmt.Errorf("build %s: nm finds no function of the driver in gorgonia.org/cu (%s)", Binary, strings.TrimSpace(archive))
+		return fmt.Errorf("build %s: nm finds no function of the driver in gorgonia.org/cu (%s)", Binary,
+			strings.TrimSpace(archive))
 	}
 	var source strings.Builder
 	for _, name := range functions {
@@ -81,19 +85,24 @@ func stub(ctx context.Context, module, folder string, env []string) error {
 	if compiler == "" {
 		compiler = "gcc"
 	}
-	_, err = command(ctx, folder, env, compiler, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", filepath.Join(folder, "libcuda.so"), file)
+	_, err = command(ctx, folder, env, compiler, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o",
+		filepath.Join(folder, "libcuda.so"), file)
 	return err
 }
 
 // command runs one step of the build and gives what it printed to stdout.
 func command(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	var log strings.Builder
-	out, err := subprocess.Run(ctx, subprocess.Command{Path: name, Args: args, Dir: dir, Env: env, Stderr: &log})
+	out, err := subprocess.Run(ctx, subprocess.Command{
+		Path: name, Args: args, Dir: dir,
+		Env: env, Stderr: &log,
+	})
 	if err != nil {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		return "", &backend.Unavailable{Sentence: fmt.Sprintf("build %s: %s %s: %v: %s", Binary, name, args[0], err, lastLines(log.String(), 3))}
+		return "", &backend.Unavailable{Sentence: fmt.Sprintf("build %s: %s %s: %v: %s", Binary, name,
+			args[0], err, lastLines(log.String(), 3))}
 	}
 	return out, nil
 }

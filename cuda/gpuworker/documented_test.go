@@ -19,7 +19,8 @@ type accusation struct {
 
 // kindOf names what two accusations have in common that are kept as one.
 func kindOf(r *record.Record) string {
-	return fmt.Sprintf("%s %s %s %s %s %s", r.Impl, r.Case.Op, r.Case.Pass, r.Case.DType, r.Status, r.Case.Distribution)
+	return fmt.Sprintf("%s %s %s %s %s %s", r.Impl, r.Case.Op, r.Case.Pass, r.Case.DType, r.Status,
+		r.Case.Distribution)
 }
 
 // document counts a record that documented findings explain under each of them: its message names them.
@@ -54,11 +55,15 @@ func (a *alarmRun) accuse(r *record.Record) error {
 	return nil
 }
 
-// What a documented finding explains is counted apart and by finding; all else accuses, one example of each kind kept, so that no kind hides behind
-// many of another. Which records those are the run decides: internal/run tests it on the same data.
+// What a documented finding explains is counted apart and by finding; all else accuses, one example of each
+// kind kept, so that no kind hides behind many of another. Which records those are the run decides:
+// internal/run tests it on the same data.
 func TestAccusations(t *testing.T) {
 	of := func(impl string, status op.Status, message string) *record.Record {
-		return &record.Record{Case: op.Case{Op: "flash_attention", Pass: op.Backward, DType: "bf16", Distribution: "non_finite"}, Impl: impl, Status: status, Message: message}
+		return &record.Record{Case: op.Case{
+			Op: "flash_attention", Pass: op.Backward, DType: "bf16",
+			Distribution: "non_finite",
+		}, Impl: impl, Status: status, Message: message}
 	}
 	c := newTally(1)
 	for i, r := range []*record.Record{
@@ -67,7 +72,8 @@ func TestAccusations(t *testing.T) {
 		of("torch/cudnn", op.StatusFail, "grad_k is wrong"),
 		of("torch/cudnn", op.StatusFail, "grad_q is wrong"),
 		of("torch/cudnn", op.StatusCrash, ""),
-		of("cuda/tiled", op.StatusFail, "flash-2-lse: whoever writes this into a message is not excused by it"),
+		of("cuda/tiled", op.StatusFail,
+			"flash-2-lse: whoever writes this into a message is not excused by it"),
 		of("cuda/tiled", op.StatusPass, ""),
 	} {
 		r.Seed = uint64(i)
@@ -75,7 +81,8 @@ func TestAccusations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c.run.Bad != 4 || len(c.run.Documented) != 2 || c.run.Documented["flash-2-lse"] != 2 || c.run.Documented["cudnn-nan-grad-q"] != 1 {
+	if c.run.Bad != 4 || len(c.run.Documented) != 2 || c.run.Documented["flash-2-lse"] != 2 ||
+		c.run.Documented["cudnn-nan-grad-q"] != 1 {
 		t.Errorf("%d bad, documented %v", c.run.Bad, c.run.Documented)
 	}
 	two := c.run.Accused["torch/cudnn flash_attention backward bf16 FAIL non_finite"]

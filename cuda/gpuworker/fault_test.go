@@ -25,8 +25,8 @@ import (
 //go:embed testdata/faults.cu
 var faults []byte
 
-// gpuFolder is the folder that TRIAD_TEST_GPU names (made by "triad setup --gpu"), the worker in it and the first GPU. Without a GPU the
-// test is skipped.
+// gpuFolder is the folder that TRIAD_TEST_GPU names (made by "triad setup --gpu"), the worker in it and the
+// first GPU. Without a GPU the test is skipped.
 func gpuFolder(t *testing.T) (folder, path string, g GPU) {
 	t.Helper()
 	folder = os.Getenv("TRIAD_TEST_GPU")
@@ -48,11 +48,17 @@ func gpuAdapter(t *testing.T) *worker.Adapter {
 	cache, kernels := t.TempDir(), disguised(t, folder, g, "faults.cu", faults)
 	limits := worker.DefaultLimits
 	limits.First, limits.CallLeast = 10*time.Second, 2*time.Second
-	a := &worker.Adapter{BackendName: "cuda", FamilyNames: []string{"cuda"}, GPU: true, Options: worker.Options{Limits: limits},
-		Slot: func(string) string { return "gpu" },
+	a := &worker.Adapter{
+		BackendName: "cuda", FamilyNames: []string{"cuda"}, GPU: true,
+		Options: worker.Options{Limits: limits},
+		Slot:    func(string) string { return "gpu" },
 		Command: func(context.Context) (worker.Command, error) {
-			return worker.Command{Path: path, Env: os.Environ(), Args: []string{"--cache", cache, "--kernels", kernels}}, nil
-		}}
+			return worker.Command{Path: path, Env: os.Environ(), Args: []string{
+				"--cache", cache,
+				"--kernels", kernels,
+			}}, nil
+		},
+	}
 	t.Cleanup(func() {
 		if err := a.Close(); err != nil {
 			t.Error(err)
@@ -72,7 +78,10 @@ func disguised(t *testing.T, folder string, g GPU, name string, source []byte) s
 	if err := os.WriteFile(file, source, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b := cuda.GPUBuilder{Sources: triad.Files, Cache: t.TempDir(), Compiler: compiler, Architectures: []string{fmt.Sprintf("sm_%d%d", g.Major, g.Minor)}}
+	b := cuda.GPUBuilder{
+		Sources: triad.Files, Cache: t.TempDir(), Compiler: compiler,
+		Architectures: []string{fmt.Sprintf("sm_%d%d", g.Major, g.Minor)},
+	}
 	library, err := b.Kernels(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +111,8 @@ func disguised(t *testing.T, folder string, g GPU, name string, source []byte) s
 	return kernels
 }
 
-// Every way in which a kernel can fail on a GPU is an outcome with a sentence, and an innocent kernel finds a worker that works right after.
+// Every way in which a kernel can fail on a GPU is an outcome with a sentence, and an innocent kernel finds a
+// worker that works right after.
 func TestFaultsOnGPU(t *testing.T) {
 	a := gpuAdapter(t)
 	reply, hello, err := a.Load(t.Context(), "softmax")
@@ -116,9 +126,11 @@ func TestFaultsOnGPU(t *testing.T) {
 		t.Helper()
 		x := tensor.New("x", op.FP32, []int64{33, 1})
 		i := backend.Implementation{Name: "cuda/" + name, Op: "softmax", Pass: op.Forward, Contract: "fp32"}
-		outcome, err := a.Run(t.Context(), backend.Job{Implementation: i, DType: "fp32", Contract: "fp32", Inputs: []tensor.Tensor{x},
+		outcome, err := a.Run(t.Context(), backend.Job{
+			Implementation: i, DType: "fp32", Contract: "fp32", Inputs: []tensor.Tensor{x},
 			Outputs:  []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{33, 1}}},
-			Launches: []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}}})
+			Launches: []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,9 +157,13 @@ func TestFaultsOnGPU(t *testing.T) {
 		status op.Status
 		says   string
 	}{
-		{"wild", op.StatusCrash, "700, illegal address"}, {"misaligned", op.StatusCrash, "716, misaligned address"}, {"trap", op.StatusCrash, "CUDA error 7"},
-		{"forever", op.StatusHang, "no answer to run"}, {"beyond", op.StatusOutOfBounds, "4 bytes past the end of y"},
-		{"before", op.StatusOutOfBounds, "8 bytes before the start of y"}, {"too_many_threads", op.StatusCrash, "returned CUDA error"},
+		{"wild", op.StatusCrash, "700, illegal address"},
+		{"misaligned", op.StatusCrash, "716, misaligned address"},
+		{"trap", op.StatusCrash, "CUDA error 7"},
+		{"forever", op.StatusHang, "no answer to run"},
+		{"beyond", op.StatusOutOfBounds, "4 bytes past the end of y"},
+		{"before", op.StatusOutOfBounds, "8 bytes before the start of y"},
+		{"too_many_threads", op.StatusCrash, "returned CUDA error"},
 		{"greedy", op.StatusOOM, "no room on the GPU for workspace"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -176,7 +192,8 @@ func silentFaults(t *testing.T, run func(t *testing.T, name string) backend.Outc
 		}
 	})
 	t.Run("scribbles", func(t *testing.T) {
-		if outcome := run(t, "scribbles"); len(outcome.Launches) != 2 || len(outcome.Launches[0].Changed) != 1 {
+		if outcome := run(t, "scribbles"); len(outcome.Launches) != 2 ||
+			len(outcome.Launches[0].Changed) != 1 {
 			t.Errorf("an input that was written to is not seen: %+v", outcome)
 		}
 	})

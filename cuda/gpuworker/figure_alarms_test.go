@@ -32,7 +32,8 @@ type alarmRun struct {
 	Elements  int64          `json:"elements"` // that were compared
 	ByKernel  map[string]int `json:"by_implementation"`
 	Neutral   int            `json:"neutral"` // records without a verdict: declined, missing
-	Bad       int            `json:"bad"`     // records that accuse, without those that a documented finding explains
+	// records that accuse, without those that a documented finding explains
+	Bad int `json:"bad"`
 
 	Accused    map[string]accusation `json:"accusations"` // by kind
 	Documented map[string]int        `json:"documented"`  // records of each finding
@@ -66,7 +67,8 @@ func earlierAlarms(folder string) (alarms, error) {
 func (a alarms) with(r alarmRun) (alarms, error) {
 	for _, old := range a.Runs {
 		if r.FirstSeed < old.FirstSeed+uint64(old.Seeds) && old.FirstSeed < r.FirstSeed+uint64(r.Seeds) {
-			return a, fmt.Errorf("the seeds from %d on were judged before: TRIAD_FIGURE_SEED names others", r.FirstSeed)
+			return a, fmt.Errorf("the seeds from %d on were judged before: TRIAD_FIGURE_SEED names others",
+				r.FirstSeed)
 		}
 	}
 	a.Runs = append(slices.Clone(a.Runs), r)
@@ -88,7 +90,10 @@ func TestAlarmsAddUp(t *testing.T) {
 	all, err := earlierAlarms(folder)
 	for _, first := range []uint64{100, 103} {
 		if err == nil {
-			all, err = all.with(alarmRun{FirstSeed: first, Seeds: 3, Verdicts: 10, Bad: 1, Documented: map[string]int{"one": 2}})
+			all, err = all.with(alarmRun{
+				FirstSeed: first, Seeds: 3, Verdicts: 10, Bad: 1,
+				Documented: map[string]int{"one": 2},
+			})
 		}
 	}
 	if err != nil || all.Verdicts != 20 || all.Bad != 2 || all.Documented["one"] != 4 || len(all.Runs) != 2 {
@@ -116,7 +121,10 @@ type tally struct {
 }
 
 func newTally(first uint64) *tally {
-	return &tally{run: alarmRun{FirstSeed: first, ByKernel: map[string]int{}, Accused: map[string]accusation{}, Documented: map[string]int{}}, seeds: map[uint64]bool{}}
+	return &tally{run: alarmRun{
+		FirstSeed: first, ByKernel: map[string]int{},
+		Accused: map[string]accusation{}, Documented: map[string]int{},
+	}, seeds: map[uint64]bool{}}
 }
 
 func (c *tally) Plan([]record.Item, record.Toolchain) error    { return nil }
@@ -208,7 +216,8 @@ func (s *sweep) take() (p portion, round int, seed uint64) {
 	return p, round, s.first + uint64(round)
 }
 
-// relationsEvery is in which rounds the relations between calls are asked as well: their further calls cost as much as the rest.
+// relationsEvery is in which rounds the relations between calls are asked as well: their further calls cost
+// as much as the rest.
 const relationsEvery = 8
 
 // sum adds up counts.
@@ -220,8 +229,11 @@ func sum(counts map[string]int) int {
 	return all
 }
 
-// judgePortion judges the implementations of a family, or of several, on a portion. Of Triton, which compiles for a size, the quick cases.
-func judgePortion(ctx context.Context, r *run.Runner, p portion, round int, seed uint64, impls []string, memory int64, device string) error {
+// judgePortion judges the implementations of a family, or of several, on a portion. Of Triton, which compiles
+// for a size, the quick cases.
+func judgePortion(ctx context.Context, r *run.Runner, p portion, round int, seed uint64, impls []string,
+	memory int64, device string,
+) error {
 	level := op.LevelDefault
 	if round%2 == 0 || slices.Contains(impls, "triton") {
 		level = op.LevelQuick
@@ -230,12 +242,19 @@ func judgePortion(ctx context.Context, r *run.Runner, p portion, round int, seed
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	_, err = r.Compare(ctx, run.Request{Operators: []*truth.Operator{p.operator}, Seed: seed, Impls: names, InFlight: 4, Single: round%relationsEvery != 1,
-		Options: op.Options{Device: device, Memory: memory, Level: level, Passes: []op.Pass{p.pass}, DTypes: []string{p.dtype}}})
+	_, err = r.Compare(ctx, run.Request{
+		Operators: []*truth.Operator{p.operator}, Seed: seed, Impls: names, InFlight: 4,
+		Single: round%relationsEvery != 1,
+		Options: op.Options{
+			Device: device, Memory: memory, Level: level, Passes: []op.Pass{p.pass},
+			DTypes: []string{p.dtype},
+		},
+	})
 	return err
 }
 
-// goodNames lists the implementations of families, but for those of torch.compile, which spend their time on compiling.
+// goodNames lists the implementations of families, but for those of torch.compile, which spend their time on
+// compiling.
 func goodNames(ctx context.Context, r *run.Runner, operator string, families []string) ([]string, error) {
 	var names []string
 	for _, b := range r.Backends {
@@ -245,7 +264,8 @@ func goodNames(ctx context.Context, r *run.Runner, operator string, families []s
 		}
 		for _, i := range reply.Implementations {
 			family, _, _ := strings.Cut(i.Name, "/")
-			if slices.Contains(families, family) && !strings.HasPrefix(i.Name, "torch/compile") && !slices.Contains(names, i.Name) {
+			if slices.Contains(families, family) && !strings.HasPrefix(i.Name, "torch/compile") &&
+				!slices.Contains(names, i.Name) {
 				names = append(names, i.Name)
 			}
 		}
@@ -260,9 +280,11 @@ type judgeDriver struct {
 	sweep  *sweep
 }
 
-// judgeDrivers are so many drivers, a third of which judge Triton's rows. Without a GPU there is one, which judges torch's: it shows that the
-// sweep works, and what a verdict costs the host.
-func judgeDrivers(t *testing.T, c *tally, stop context.Context, first uint64) (drivers []judgeDriver, memory int64, device string) {
+// judgeDrivers are so many drivers, a third of which judge Triton's rows. Without a GPU there is one, which
+// judges torch's: it shows that the sweep works, and what a verdict costs the host.
+func judgeDrivers(t *testing.T, c *tally, stop context.Context, first uint64) (drivers []judgeDriver,
+	memory int64, device string,
+) {
 	t.Helper()
 	all, err := portions()
 	if err != nil {
@@ -277,10 +299,15 @@ func judgeDrivers(t *testing.T, c *tally, stop context.Context, first uint64) (d
 	ours, tritons := &sweep{portions: all, first: first}, &sweep{portions: all, first: first}
 	for i := range n {
 		python := rowsOfPython(t, true)
-		d := judgeDriver{&run.Runner{Backends: []backend.Backend{python}, Recorder: c, Stop: stop}, []string{"triton"}, tritons}
+		d := judgeDriver{
+			&run.Runner{Backends: []backend.Backend{python}, Recorder: c, Stop: stop},
+			[]string{"triton"},
+			tritons,
+		}
 		if i < n-n/3 {
 			kernels := kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits)
-			d.runner.Backends, d.impls, d.sweep = []backend.Backend{kernels, python}, []string{"cuda", "torch"}, ours
+			d.runner.Backends, d.impls, d.sweep = []backend.Backend{kernels, python},
+				[]string{"cuda", "torch"}, ours
 			python.Slots = []string{"torch"} // the process of the other rows is not needed
 		} else {
 			python.Slots = []string{"triton"}
@@ -290,9 +317,9 @@ func judgeDrivers(t *testing.T, c *tally, stop context.Context, first uint64) (d
 	return drivers, g.MemoryBytes, "gpu"
 }
 
-// No known-good kernel is accused: verdicts on fresh seeds for TRIAD_FIGURE_SECONDS, or until there are TRIAD_FIGURE_VERDICTS with those of earlier
-// runs, by TRIAD_FIGURE_WORKERS drivers side by side. The seeds begin at TRIAD_FIGURE_SEED, else at the time; runs that leave their findings in one
-// folder add up.
+// No known-good kernel is accused: verdicts on fresh seeds for TRIAD_FIGURE_SECONDS, or until there are
+// TRIAD_FIGURE_VERDICTS with those of earlier runs, by TRIAD_FIGURE_WORKERS drivers side by side. The seeds
+// begin at TRIAD_FIGURE_SEED, else at the time; runs that leave their findings in one folder add up.
 func TestFigureAlarms(t *testing.T) {
 	folder := figureFolder(t)
 	earlier, err := earlierAlarms(folder)
@@ -311,7 +338,8 @@ func TestFigureAlarms(t *testing.T) {
 		group.Go(func() {
 			for stop.Err() == nil {
 				p, round, seed := d.sweep.take()
-				if err := judgePortion(t.Context(), d.runner, p, round, seed, d.impls, memory, device); err != nil {
+				if err := judgePortion(t.Context(), d.runner, p, round, seed, d.impls, memory,
+					device); err != nil {
 					t.Error(err)
 					return
 				}
@@ -334,21 +362,25 @@ func TestFigureAlarms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leave(t, "alarms", fmt.Sprintf("%d verdicts on outputs of known-good kernels (%d elements) on %d seeds in %.0f s: %d records bad, %d of documented findings, %d neutral; "+
-		"%d verdicts, %d bad and %d of documented findings in %d runs", c.run.Verdicts, c.run.Elements, len(c.seeds), c.run.Seconds, c.run.Bad, sum(c.run.Documented), c.run.Neutral,
+	leave(t, "alarms", fmt.Sprintf("%d verdicts on outputs of known-good kernels (%d elements) on %d seeds "+
+		"in %.0f s: %d records bad, %d of documented findings, %d neutral; "+
+		"%d verdicts, %d bad and %d of documented findings in %d runs", c.run.Verdicts, c.run.Elements,
+		len(c.seeds), c.run.Seconds, c.run.Bad, sum(c.run.Documented), c.run.Neutral,
 		all.Verdicts, all.Bad, sum(all.Documented), len(all.Runs)), all)
 	for _, id := range slices.Sorted(maps.Keys(c.run.Documented)) {
 		fmt.Printf("alarms: documented: %d of %s (docs/findings.md)\n", c.run.Documented[id], id)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.run.Accused)) {
-		t.Errorf("%d records are bad of %s, the first: %.2000s", c.run.Accused[kind].Count, kind, c.run.Accused[kind].Example)
+		t.Errorf("%d records are bad of %s, the first: %.2000s", c.run.Accused[kind].Count, kind,
+			c.run.Accused[kind].Example)
 	}
 	if c.run.Verdicts == 0 {
 		t.Error("nothing was judged")
 	}
 }
 
-// tellAlarms prints every ten seconds how many verdicts there are, and gives their number to each every second, until stop; then it closes told.
+// tellAlarms prints every ten seconds how many verdicts there are, and gives their number to each every
+// second, until stop; then it closes told.
 func tellAlarms(stop context.Context, c *tally, each func(verdicts int)) (told chan struct{}) {
 	told = make(chan struct{})
 	began := time.Now()

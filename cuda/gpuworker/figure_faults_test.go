@@ -30,17 +30,23 @@ type stored struct {
 }
 
 func (s *stored) Plan(items []record.Item, versions record.Toolchain) (err error) {
-	s.session, err = s.store.Start(context.Background(), record.Session{Request: "faults", Toolchain: versions}, items)
+	s.session, err = s.store.Start(context.Background(), record.Session{
+		Request:   "faults",
+		Toolchain: versions,
+	}, items)
 	return err
 }
 func (s *stored) Done(record.Item) bool                         { return false }
 func (s *stored) Append(r *record.Record) error                 { return s.session.Record(context.Background(), r) }
 func (s *stored) AppendDifferences(d []record.Difference) error { return nil }
 
-// faultKinds are the kernels of testdata/faults.cu that cost a worker or ask for too much, and what a case of each is to come to. A sweep gives
-// a kernel up after a few cases that cost a worker, so that there are five of each such kind.
-var faultKinds = map[string]op.Status{"cuda/wild": op.StatusCrash, "cuda/misaligned": op.StatusCrash, "cuda/trap": op.StatusCrash,
-	"cuda/forever": op.StatusHang, "cuda/greedy": op.StatusOOM}
+// faultKinds are the kernels of testdata/faults.cu that cost a worker or ask for too much, and what a case of
+// each is to come to. A sweep gives a kernel up after a few cases that cost a worker, so that there are five
+// of each such kind.
+var faultKinds = map[string]op.Status{
+	"cuda/wild": op.StatusCrash, "cuda/misaligned": op.StatusCrash, "cuda/trap": op.StatusCrash,
+	"cuda/forever": op.StatusHang, "cuda/greedy": op.StatusOOM,
+}
 
 // faultKind is the kind of an implementation, "" of an innocent one.
 func faultKind(implementation string) string {
@@ -51,8 +57,9 @@ func faultKind(implementation string) string {
 	return ""
 }
 
-// faultSlots gives every kind of fault a worker of its own, in which the innocent kernels run as well: each time in the next one, so that they
-// meet every kind. The kinds go on side by side, and the wait for one that never ends holds up no other.
+// faultSlots gives every kind of fault a worker of its own, in which the innocent kernels run as well: each
+// time in the next one, so that they meet every kind. The kinds go on side by side, and the wait for one that
+// never ends holds up no other.
 func faultSlots() func(string) string {
 	kinds := slices.Sorted(maps.Keys(faultKinds))
 	var mu sync.Mutex
@@ -68,8 +75,9 @@ func faultSlots() func(string) string {
 	}
 }
 
-// Ten and more illegal addresses, misaligned addresses, traps, infinite loops and demands of more memory than there is, in one sweep: each is
-// recorded as what it is, and the innocent kernels before and after them as right.
+// Ten and more illegal addresses, misaligned addresses, traps, infinite loops and demands of more memory than
+// there is, in one sweep: each is recorded as what it is, and the innocent kernels before and after them as
+// right.
 func TestFigureFaults(t *testing.T) {
 	out := figureFolder(t)
 	folder, path, g := gpuFolder(t)
@@ -98,11 +106,17 @@ func TestFigureFaults(t *testing.T) {
 		fmt.Printf("faults: %d of %d cases after %.0f s %s\n", p.Case, p.Cases, time.Since(began).Seconds(), p.Text)
 	}
 	r := &run.Runner{Backends: []backend.Backend{a}, Recorder: &stored{store: store}, Stop: t.Context(), Progress: progress}
-	result, err := r.Compare(t.Context(), run.Request{Operators: []*truth.Operator{softmax}, Seed: 1, InFlight: 3, Single: true,
-		Impls: []string{"cuda/right", "cuda/wild", "cuda/wild_", "cuda/misaligned", "cuda/misaligned_", "cuda/trap", "cuda/trap_", "cuda/forever",
-			"cuda/forever_", "cuda/greedy", "cuda/right_after"}, // names, and prefixes of names
-		Options: op.Options{Device: "gpu", DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Dims: map[string]int64{"rows": 5, "cols": 33},
-			Distributions: distributions, Layouts: []string{"contiguous"}}})
+	result, err := r.Compare(t.Context(), run.Request{
+		Operators: []*truth.Operator{softmax}, Seed: 1, InFlight: 3, Single: true,
+		Impls: []string{
+			"cuda/right", "cuda/wild", "cuda/wild_", "cuda/misaligned", "cuda/misaligned_", "cuda/trap", "cuda/trap_", "cuda/forever",
+			"cuda/forever_", "cuda/greedy", "cuda/right_after",
+		}, // names, and prefixes of names
+		Options: op.Options{
+			Device: "gpu", DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Dims: map[string]int64{"rows": 5, "cols": 33},
+			Distributions: distributions, Layouts: []string{"contiguous"},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,13 +139,15 @@ func TestFigureFaults(t *testing.T) {
 	}
 }
 
-// checkFaultCounts fails where a kind of fault ended otherwise than it must, or an innocent kernel did. counts are records by kind and status.
+// checkFaultCounts fails where a kind of fault ended otherwise than it must, or an innocent kernel did.
+// counts are records by kind and status.
 func checkFaultCounts(t *testing.T, counts map[string]map[string]int, distributions int) {
 	t.Helper()
 	for kind, status := range faultKinds {
 		n := counts[kind]
 		if n[status.String()] < 10 || len(n) > 2 || len(n) == 2 && n["SKIPPED"] == 0 {
-			t.Errorf("%s: %v, want at least 10 times %v, and nothing else but what was given up", kind, n, status)
+			t.Errorf("%s: %v, want at least 10 times %v, and nothing else but what was given up",
+				kind, n, status)
 		}
 	}
 	for _, impl := range []string{"cuda/right", "cuda/right_after"} {

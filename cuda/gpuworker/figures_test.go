@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+
 	"triad"
 
 	"triad/cuda/telemetry"
@@ -30,7 +31,8 @@ import (
 //go:embed testdata/paced.cu
 var paced []byte
 
-// figureFolder is where the tests of figures leave their findings. They take minutes of a GPU, and run where TRIAD_FIGURES names a folder:
+// figureFolder is where the tests of figures leave their findings. They take minutes of a GPU, and run where
+// TRIAD_FIGURES names a folder:
 //
 //	make figures
 //	TRIAD_TEST_GPU=bin TRIAD_FIGURES=. bin/figures.test -test.v -test.run TestFigureSameKernel
@@ -69,25 +71,36 @@ type card struct{ *telemetry.GPU }
 
 func (c card) Read() timing.Reading {
 	seen := c.GPU.Read()
-	return timing.Reading{ClockMHz: seen.ClockMHz, PowerW: seen.PowerW, TemperatureC: seen.TemperatureC, Throttle: seen.Throttle}
+	return timing.Reading{
+		ClockMHz: seen.ClockMHz, PowerW: seen.PowerW, TemperatureC: seen.TemperatureC,
+		Throttle: seen.Throttle,
+	}
 }
 
 // timer is a runner that times as the product does.
 func timer(t *testing.T) *timing.Timer {
 	gpu := telemetry.Open("", os.Getenv("CUDA_VISIBLE_DEVICES"))
 	t.Cleanup(gpu.Close)
-	return &timing.Timer{Telemetry: card{gpu}, Plan: timing.Plan{Regimes: []timing.Regime{{Cold: true}}, Rounds: 60,
-		Budget: 2 * time.Second}}
+	return &timing.Timer{Telemetry: card{gpu}, Plan: timing.Plan{
+		Regimes: []timing.Regime{{Cold: true}}, Rounds: 60,
+		Budget: 2 * time.Second,
+	}}
 }
 
 // kernelsOf is an adapter of the worker with the libraries of a folder.
 func kernelsOf(t *testing.T, path, kernels string, limits worker.Limits) *worker.Adapter {
 	cache := t.TempDir()
-	return closed(t, &worker.Adapter{BackendName: "cuda", FamilyNames: []string{"cuda"}, GPU: true, Options: worker.Options{Limits: limits},
-		Slot: func(string) string { return "gpu" },
+	return closed(t, &worker.Adapter{
+		BackendName: "cuda", FamilyNames: []string{"cuda"}, GPU: true,
+		Options: worker.Options{Limits: limits},
+		Slot:    func(string) string { return "gpu" },
 		Command: func(context.Context) (worker.Command, error) {
-			return worker.Command{Path: path, Env: os.Environ(), Args: []string{"--cache", cache, "--kernels", kernels}}, nil
-		}})
+			return worker.Command{Path: path, Env: os.Environ(), Args: []string{
+				"--cache", cache,
+				"--kernels", kernels,
+			}}, nil
+		},
+	})
 }
 
 func closed(t *testing.T, a *worker.Adapter) *worker.Adapter {
@@ -109,7 +122,10 @@ func rowsOfPython(t *testing.T, gpu bool) *worker.Adapter {
 	if cache == "" {
 		cache = filepath.Join(os.Getenv("HOME"), ".cache")
 	}
-	e := &pybridge.Environment{Files: triad.Files, DataDir: filepath.Join(data, "triad"), Offline: true, GPU: gpu, Log: os.Stderr, Getenv: os.Getenv}
+	e := &pybridge.Environment{
+		Files: triad.Files, DataDir: filepath.Join(data, "triad"), Offline: true,
+		GPU: gpu, Log: os.Stderr, Getenv: os.Getenv,
+	}
 	return closed(t, pybridge.Backend(e, filepath.Join(cache, "triad"), worker.Options{}))
 }
 
@@ -132,7 +148,10 @@ func jobOf(t *testing.T, i backend.Implementation, dtype string, dims map[string
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := backend.Job{Implementation: i, DType: dtype, Contract: i.Contract, Inputs: inputs, Outputs: outputs}
+	job := backend.Job{
+		Implementation: i, DType: dtype, Contract: i.Contract, Inputs: inputs,
+		Outputs: outputs,
+	}
 	for _, a := range c.Attrs {
 		ref := backend.AttrRef{Name: a.Name, Number: a.Number, Text: a.Text}
 		for _, s := range o.Spec.Attributes {
@@ -153,7 +172,8 @@ func arm(t *testing.T, b backend.Backend, job backend.Job) backend.Arm {
 		t.Fatal(err)
 	}
 	if outcome.Status != op.StatusUnknown {
-		t.Logf("%s %s: %v %s", job.Implementation.Op, job.Implementation.Name, outcome.Status, outcome.Sentence)
+		t.Logf("%s %s: %v %s", job.Implementation.Op, job.Implementation.Name, outcome.Status,
+			outcome.Sentence)
 		return nil
 	}
 	return a
@@ -173,10 +193,14 @@ func sayOf(what string, c stats.Comparison) said {
 	return said{what, len(c.Ratios), c.Ratio, c.Low, c.High, c.Word}
 }
 
-// firstArms prepares the first implementation of a family that takes a forward in bf16, three times; the naive ones only tell what they are for.
-func firstArms(t *testing.T, b backend.Backend, all []backend.Implementation, family string, dims map[string]int64) (name string, arms []backend.Arm) {
+// firstArms prepares the first implementation of a family that takes a forward in bf16, three times; the
+// naive ones only tell what they are for.
+func firstArms(t *testing.T, b backend.Backend, all []backend.Implementation, family string,
+	dims map[string]int64,
+) (name string, arms []backend.Arm) {
 	for _, i := range all {
-		if !strings.HasPrefix(i.Name, family+"/") || strings.HasSuffix(i.Name, "/naive") || i.Pass != op.Forward || !slices.Contains(i.DTypes, "bf16") {
+		if !strings.HasPrefix(i.Name, family+"/") || strings.HasSuffix(i.Name, "/naive") ||
+			i.Pass != op.Forward || !slices.Contains(i.DTypes, "bf16") {
 			continue
 		}
 		job := jobOf(t, i, "bf16", dims)
@@ -194,8 +218,8 @@ func firstArms(t *testing.T, b backend.Backend, all []backend.Implementation, fa
 	return "", nil
 }
 
-// The same call as both arms is FASTER or SLOWER in at most 1 % of TRIAD_FIGURE_N comparisons, beside the noise that a third arm of it shows, as
-// implementations are compared.
+// The same call as both arms is FASTER or SLOWER in at most 1 % of TRIAD_FIGURE_N comparisons, beside the
+// noise that a third arm of it shows, as implementations are compared.
 func TestFigureSameKernel(t *testing.T) {
 	figureFolder(t)
 	folder, path, _ := gpuFolder(t)
@@ -205,8 +229,10 @@ func TestFigureSameKernel(t *testing.T) {
 		op   string
 		dims map[string]int64
 	}{
-		{"softmax", map[string]int64{"rows": 8192, "cols": 4096}}, {"softmax", map[string]int64{"rows": 4096, "cols": 1024}},
-		{"layernorm", map[string]int64{"rows": 8192, "cols": 4096}}, {"swiglu", map[string]int64{"rows": 8192, "cols": 4096}},
+		{"softmax", map[string]int64{"rows": 8192, "cols": 4096}},
+		{"softmax", map[string]int64{"rows": 4096, "cols": 1024}},
+		{"layernorm", map[string]int64{"rows": 8192, "cols": 4096}},
+		{"swiglu", map[string]int64{"rows": 8192, "cols": 4096}},
 		{"flash_attention", map[string]int64{"batch": 2, "heads_q": 16, "heads_kv": 16, "seq_q": 1024, "seq_kv": 1024, "head_dim": 128}},
 	}
 	var all [][]backend.Arm
@@ -252,8 +278,8 @@ func TestFigureSameKernel(t *testing.T) {
 	}
 }
 
-// A planted slowdown of 3 % is found in at least 95 % of TRIAD_FIGURE_N tries, half of them of a call that moves 3 % more bytes and half of one
-// that computes 3 % more.
+// A planted slowdown of 3 % is found in at least 95 % of TRIAD_FIGURE_N tries, half of them of a call that
+// moves 3 % more bytes and half of one that computes 3 % more.
 func TestFigureSlowdown(t *testing.T) {
 	figureFolder(t)
 	folder, path, g := gpuFolder(t)
@@ -268,7 +294,10 @@ func TestFigureSlowdown(t *testing.T) {
 	for _, kind := range []string{"streams", "computes"} {
 		var arms []backend.Arm
 		for _, variant := range []string{kind, kind, kind + "_more"} {
-			i := backend.Implementation{Name: "cuda/" + variant, Op: "softmax", Pass: op.Forward, Contract: "fp32"}
+			i := backend.Implementation{
+				Name: "cuda/" + variant, Op: "softmax", Pass: op.Forward,
+				Contract: "fp32",
+			}
 			one := arm(t, a, jobOf(t, i, "fp32", map[string]int64{"rows": 1 << 24, "cols": 1}))
 			if one == nil {
 				t.Fatalf("%s cannot be timed", variant)
@@ -286,8 +315,10 @@ func TestFigureSlowdown(t *testing.T) {
 		}
 	}
 	tries := len(all)
-	leave(t, "slowdown", fmt.Sprintf("3 %% found as SLOWER in %d of %d tries (SAME %d, AMBIGUOUS %d, FASTER %d); beside them %d A/A comparisons, %d FASTER or SLOWER",
-		words[stats.Slower], tries, words[stats.Same], words[stats.Ambiguous], words[stats.Faster], tries, same[stats.Faster]+same[stats.Slower]), all)
+	leave(t, "slowdown", fmt.Sprintf("3 %% found as SLOWER in %d of %d tries (SAME %d, AMBIGUOUS %d, "+
+		"FASTER %d); beside them %d A/A comparisons, %d FASTER or SLOWER",
+		words[stats.Slower], tries, words[stats.Same], words[stats.Ambiguous], words[stats.Faster], tries,
+		same[stats.Faster]+same[stats.Slower]), all)
 	if words[stats.Slower]*100 < 95*tries {
 		t.Errorf("found in %d of %d tries", words[stats.Slower], tries)
 	}

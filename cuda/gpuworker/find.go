@@ -27,15 +27,17 @@ type Places struct {
 	Log     io.Writer // progress for a person
 }
 
-// Find gives the worker beside the driver, else the one in the cache that was made from the module in the working directory, else builds
-// that. The error is a *backend.Unavailable where there is none and none can be made.
+// Find gives the worker beside the driver, else the one in the cache that was made from the module in the
+// working directory, else builds that. The error is a *backend.Unavailable where there is none and none can
+// be made.
 func (p Places) Find(ctx context.Context) (string, error) {
 	if path := filepath.Join(p.Beside, Binary); executable(path) {
 		return path, nil
 	}
 	module := Module(ctx, p.Dir)
 	if module == "" {
-		return "", &backend.Unavailable{Sentence: fmt.Sprintf("%s is neither beside triad (%s) nor can it be built outside triad's module; with Go, and the headers of "+
+		return "", &backend.Unavailable{Sentence: fmt.Sprintf("%s is neither beside triad (%s) nor can it "+
+			"be built outside triad's module; with Go, and the headers of "+
 			"CUDA 13 and of triad in CGO_CFLAGS, this makes it: %s", Binary, p.Beside, installLine())}
 	}
 	key, err := sourcesOf(module)
@@ -85,8 +87,10 @@ func executable(path string) bool {
 
 // Module is the root of triad's module where dir lies in it, else "".
 func Module(ctx context.Context, dir string) string {
-	out, err := subprocess.Run(ctx, subprocess.Command{Path: "go", Dir: dir,
-		Args: []string{"list", "-m", "-f", "{{.Path}} {{.Dir}}"}})
+	out, err := subprocess.Run(ctx, subprocess.Command{
+		Path: "go", Dir: dir,
+		Args: []string{"list", "-m", "-f", "{{.Path}} {{.Dir}}"},
+	})
 	if err != nil {
 		return ""
 	}
@@ -103,8 +107,13 @@ func Module(ctx context.Context, dir string) string {
 // sourcesOf is a hash of everything in the module that the worker is made from, and of what it carries.
 func sourcesOf(module string) (string, error) {
 	var names []string
-	for _, at := range []string{"go.mod", "go.sum", "embed.go", "cuda", "internal", "cmd/" + Binary, "triton", "pybridge"} {
-		err := filepath.WalkDir(filepath.Join(module, at), func(path string, entry fs.DirEntry, err error) error {
+	for _, at := range []string{
+		"go.mod", "go.sum", "embed.go", "cuda", "internal", "cmd/" + Binary,
+		"triton", "pybridge",
+	} {
+		err := filepath.WalkDir(filepath.Join(module, at), func(path string, entry fs.DirEntry,
+			err error,
+		) error {
 			if err != nil {
 				return err
 			}

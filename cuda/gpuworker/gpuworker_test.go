@@ -20,7 +20,8 @@ func headers(t *testing.T) string {
 	t.Helper()
 	var places []string
 	for _, environment := range need.NVCCFolders(t) {
-		found, _ := filepath.Glob(filepath.Join(environment, "lib", "python3*", "site-packages", "nvidia", "cu13", "include"))
+		found, _ := filepath.Glob(filepath.Join(environment, "lib", "python3*", "site-packages", "nvidia",
+			"cu13", "include"))
 		places = append(places, found...)
 	}
 	if home := os.Getenv("CUDA_HOME"); home != "" {
@@ -45,8 +46,8 @@ func root(t *testing.T) string {
 	return folder
 }
 
-// The worker builds where there is neither GPU nor driver, wants nothing of the system but the driver's library and libc, and says in a
-// sentence what is missing.
+// The worker builds where there is neither GPU nor driver, wants nothing of the system but the driver's
+// library and libc, and says in a sentence what is missing.
 func TestBuildWithoutDriver(t *testing.T) {
 	include := headers(t)
 	out := filepath.Join(t.TempDir(), Binary)
@@ -58,7 +59,8 @@ func TestBuildWithoutDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(string(needed), "\n") {
-		if strings.Contains(line, "NEEDED") && !strings.Contains(line, "libcuda.so.1") && !strings.Contains(line, "libc.so.6") {
+		if strings.Contains(line, "NEEDED") && !strings.Contains(line, "libcuda.so.1") &&
+			!strings.Contains(line, "libc.so.6") {
 			t.Errorf("the worker wants another library: %s", line)
 		}
 	}
@@ -69,7 +71,8 @@ func TestBuildWithoutDriver(t *testing.T) {
 		t.Skip("a driver is here: what is said without one cannot be seen")
 	}
 	_, err = Ask(t.Context(), out, []string{"PATH=" + os.Getenv("PATH")})
-	if sentence := missing(t, err); !strings.Contains(sentence, "driver") || !strings.Contains(sentence, "install") {
+	if sentence := missing(t, err); !strings.Contains(sentence, "driver") ||
+		!strings.Contains(sentence, "install") {
 		t.Errorf("without a driver: %q", sentence)
 	}
 }
@@ -95,20 +98,38 @@ func script(t *testing.T, text string) string {
 }
 
 func TestAsk(t *testing.T) {
-	good := script(t, `[ "$1" = --facts ] && echo '{"gpus":[{"name":"NVIDIA H200","memory_bytes":150754820096,"major":9,"minor":0,"pci":"00000000:1B:00.0"}],"release":"580.95.05","cuda":13000}'`)
+	good := script(t,
+		`[ "$1" = --facts ] && echo '{"gpus":[{"name":"NVIDIA H200","memory_bytes":150754820096,"major":9,"minor":0,"pci":"00000000:1B:00.0"}],"release":"580.95.05","cuda":13000}'`)
 	f, err := Ask(t.Context(), good, nil)
-	if err != nil || len(f.GPUs) != 1 || f.GPUs[0] != (GPU{"NVIDIA H200", 150754820096, 9, 0, "00000000:1B:00.0"}) || f.Release != "580.95.05" {
+	if err != nil || len(f.GPUs) != 1 ||
+		f.GPUs[0] != (GPU{"NVIDIA H200", 150754820096, 9, 0, "00000000:1B:00.0"}) ||
+		f.Release != "580.95.05" {
 		t.Errorf("got %+v, %v", f, err)
 	}
 	for _, c := range []struct{ name, script, want string }{
-		{"no library", `echo "$0: error while loading shared libraries: libcuda.so.1: cannot open shared object file" >&2; exit 127`, "driver is not installed"},
+		{
+			"no library",
+			`echo "$0: error while loading shared libraries: libcuda.so.1: cannot open shared object file" >&2; exit 127`, "driver is not installed",
+		},
 		{"no GPU", `echo 'Error in initialization, please refer to "https://x" for details on: NoDevice'; exit 1`, "finds no GPU"},
-		{"mismatch", `echo 'Error in initialization, please refer to "https://x" for details on: SystemDriverMismatch'; exit 1`, "different versions"},
-		{"full", `echo "triad-cuda: use the GPU NVIDIA H200: CUDA error 2, out of memory" >&2; exit 1`, "which processes hold it"},
-		{"exclusive", `echo "triad-cuda: use the GPU NVIDIA H200: CUDA error 46, the GPU is busy or unavailable" >&2; exit 1`, "compute mode is exclusive"},
+		{
+			"mismatch",
+			`echo 'Error in initialization, please refer to "https://x" for details on: SystemDriverMismatch'; exit 1`, "different versions",
+		},
+		{
+			"full", `echo "triad-cuda: use the GPU NVIDIA H200: CUDA error 2, out of memory" >&2; exit 1`,
+			"which processes hold it",
+		},
+		{
+			"exclusive",
+			`echo "triad-cuda: use the GPU NVIDIA H200: CUDA error 46, the GPU is busy or unavailable" >&2; exit 1`, "compute mode is exclusive",
+		},
 		{"broken", `echo "triad-cuda: use the GPU NVIDIA H200: CUDA error 214, uncorrectable ECC error" >&2; exit 1`, "nvidia-smi shows its state"},
 		{"unknown", `echo 'Error in initialization, please refer to "https://x" for details on: UnknownErrorCode:34'; exit 1`, "does not start: UnknownErrorCode:34"},
-		{"too old", `echo '{"gpus":[{"name":"NVIDIA A100"}],"release":"535.54.03","cuda":12020}'`, "driver 535.54.03 speaks CUDA 12.2, triad needs 13.0"},
+		{
+			"too old", `echo '{"gpus":[{"name":"NVIDIA A100"}],"release":"535.54.03","cuda":12020}'`,
+			"driver 535.54.03 speaks CUDA 12.2, triad needs 13.0",
+		},
 		{"hidden", `echo '{"gpus":[],"cuda":13000}'`, "shows no GPU"},
 		{"something else", `echo hello`, "another version"},
 		{"dies", `echo "out of luck" >&2; exit 3`, "exited 3; it printed: out of luck"},
@@ -133,15 +154,23 @@ func TestAskADriverThatHangs(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	refuse := func(context.Context) (string, error) { return "", &backend.Unavailable{Sentence: "no headers here"} }
+	refuse := func(context.Context) (string,
+		error,
+	) {
+		return "", &backend.Unavailable{Sentence: "no headers here"}
+	}
 	beside := script(t, "exit 0")
-	p := Places{Beside: filepath.Dir(beside), Cache: t.TempDir(), Dir: t.TempDir(), Headers: refuse, Log: io.Discard}
+	p := Places{
+		Beside: filepath.Dir(beside), Cache: t.TempDir(), Dir: t.TempDir(), Headers: refuse,
+		Log: io.Discard,
+	}
 	if got, err := p.Find(t.Context()); err != nil || got != beside {
 		t.Errorf("beside the driver: %q, %v", got, err)
 	}
 	p.Beside = t.TempDir()
 	_, err := p.Find(t.Context())
-	if got := missing(t, err); !strings.Contains(got, "go install -tags cuda") || !strings.Contains(got, "CGO_CFLAGS") {
+	if got := missing(t, err); !strings.Contains(got, "go install -tags cuda") ||
+		!strings.Contains(got, "CGO_CFLAGS") {
 		t.Errorf("outside the module: %q", got)
 	}
 	p.Dir = root(t)

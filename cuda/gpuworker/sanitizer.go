@@ -15,15 +15,16 @@ import (
 	"triad/internal/worker"
 )
 
-// Sanitizers are the tools of compute-sanitizer, each of which finds what the others cannot: accesses out of bounds or misaligned; races in
-// shared memory; reads of memory that nobody wrote; barriers that not every thread reaches.
+// Sanitizers are the tools of compute-sanitizer, each of which finds what the others cannot: accesses out of
+// bounds or misaligned; races in shared memory; reads of memory that nobody wrote; barriers that not every
+// thread reaches.
 var Sanitizers = []string{"memcheck", "racecheck", "initcheck", "synccheck"}
 
 // Sanitizer is NVIDIA's compute-sanitizer.
 type Sanitizer struct{ Path, Version string }
 
-// FindSanitizer finds compute-sanitizer: on PATH, or in the toolkit that CUDA_HOME or CUDA_PATH names or that lies in the usual places. The
-// error is a *backend.Unavailable.
+// FindSanitizer finds compute-sanitizer: on PATH, or in the toolkit that CUDA_HOME or CUDA_PATH names or that
+// lies in the usual places. The error is a *backend.Unavailable.
 func FindSanitizer(ctx context.Context, getenv func(string) string) (Sanitizer, error) {
 	const name = "compute-sanitizer"
 	var places []string
@@ -37,10 +38,13 @@ func FindSanitizer(ctx context.Context, getenv func(string) string) (Sanitizer, 
 	}
 	at := slices.IndexFunc(places, executable)
 	if at < 0 {
-		return Sanitizer{}, unavailable("no %s: it is part of the CUDA toolkit; put it on PATH, or name the toolkit with CUDA_HOME", name)
+		return Sanitizer{}, unavailable("no %s: it is part of the CUDA toolkit; put it on PATH, or name "+
+			"the toolkit with CUDA_HOME", name)
 	}
-	out, err := subprocess.Run(ctx, subprocess.Command{Path: places[at], Args: []string{"--version"},
-		Deadline: 20 * time.Second})
+	out, err := subprocess.Run(ctx, subprocess.Command{
+		Path: places[at], Args: []string{"--version"},
+		Deadline: 20 * time.Second,
+	})
 	if err != nil {
 		return Sanitizer{}, unavailable("cannot use %s: %v", places[at], err)
 	}
@@ -49,10 +53,14 @@ func FindSanitizer(ctx context.Context, getenv func(string) string) (Sanitizer, 
 
 var sanitizerVersion = regexp.MustCompile(`\d{4}\.\d+[\d.]*`)
 
-// Under is the command of a worker that runs under a tool, which writes a report of each process into the folder reports. The worker is told,
-// so that it neither guards its buffers nor, for initcheck, fills them: the tool could not see past the guards, nor through the fill.
+// Under is the command of a worker that runs under a tool, which writes a report of each process into the
+// folder reports. The worker is told, so that it neither guards its buffers nor, for initcheck, fills them:
+// the tool could not see past the guards, nor through the fill.
 func (s Sanitizer) Under(tool, reports string, c worker.Command) worker.Command {
-	args := []string{"--tool", tool, "--log-file", filepath.Join(reports, tool+"-%p.txt"), "--show-backtrace", "no", "--print-limit", "10000", c.Path}
+	args := []string{
+		"--tool", tool, "--log-file", filepath.Join(reports, tool+"-%p.txt"), "--show-backtrace",
+		"no", "--print-limit", "10000", c.Path,
+	}
 	c.Args = append(append(args, c.Args...), "--under", tool)
 	c.Path = s.Path
 	return c
@@ -70,10 +78,11 @@ type Finding struct {
 
 // Report is what a tool said of all processes of a run.
 type Report struct {
-	Tool      string    `json:"tool"`
-	Processes int       `json:"processes"` // that the tool watched to their end
-	Cut       int       `json:"cut"`       // whose report has no summary: they were killed, and what the tool had not said yet is lost
-	Findings  []Finding `json:"findings"`
+	Tool      string `json:"tool"`
+	Processes int    `json:"processes"` // that the tool watched to their end
+	// whose report has no summary: they were killed, and what the tool had not said yet is lost
+	Cut      int       `json:"cut"`
+	Findings []Finding `json:"findings"`
 }
 
 // Clean says whether the tool watched something to its end and found nothing.
@@ -127,7 +136,8 @@ func (r *Report) add(text string) {
 			if sanitizerNoise.MatchString(m[1]) {
 				continue
 			}
-			current = &Finding{Tool: r.Tool, What: strings.TrimRight(sanitizerRace.ReplaceAllString(m[1], ""), ". "), Count: 1}
+			current = &Finding{Tool: r.Tool, What: strings.TrimRight(sanitizerRace.ReplaceAllString(m[1], ""),
+				". "), Count: 1}
 		}
 		if current == nil || current.Kernel != "" {
 			continue

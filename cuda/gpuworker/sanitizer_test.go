@@ -80,11 +80,28 @@ func TestPlantedAreRegistered(t *testing.T) {
 
 func TestReadReports(t *testing.T) {
 	want := map[string][]Finding{
-		"memcheck": {{"memcheck", "Invalid __global__ write of size 4 bytes", "<unnamed>::beyond(float *, long)", "planted.cu", 14, 2},
-			{"memcheck", `Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on CUDA API call to cuCtxSynchronize`, "", "", 0, 1}},
-		"racecheck": {{"racecheck", "Error: Race reported between Write access", "<unnamed>::race(float *, long)", "planted.cu", 20, 1}},
-		"initcheck": {{"initcheck", "Uninitialized __global__ memory read of size 4 bytes", "<unnamed>::unwritten(float *, const float *, long)", "planted.cu", 27, 1}},
-		"synccheck": {{"synccheck", "Barrier error detected. Divergent thread(s) in block", "<unnamed>::divergent(float *, long)", "planted.cu", 35, 1}},
+		"memcheck": {
+			{
+				"memcheck", "Invalid __global__ write of size 4 bytes", "<unnamed>::beyond(float *, long)",
+				"planted.cu", 14, 2,
+			},
+			{
+				"memcheck",
+				`Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on CUDA API call to cuCtxSynchronize`, "", "", 0, 1,
+			},
+		},
+		"racecheck": {{
+			"racecheck", "Error: Race reported between Write access",
+			"<unnamed>::race(float *, long)", "planted.cu", 20, 1,
+		}},
+		"initcheck": {{
+			"initcheck", "Uninitialized __global__ memory read of size 4 bytes",
+			"<unnamed>::unwritten(float *, const float *, long)", "planted.cu", 27, 1,
+		}},
+		"synccheck": {{
+			"synccheck", "Barrier error detected. Divergent thread(s) in block",
+			"<unnamed>::divergent(float *, long)", "planted.cu", 35, 1,
+		}},
 	}
 	folder := t.TempDir()
 	for tool, text := range reports {
@@ -116,14 +133,19 @@ func TestCleanNeedsASummary(t *testing.T) {
 		clean bool
 	}{
 		{"clean", []string{"========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"}, true},
-		{"races", []string{"========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"}, true},
+		{"races", []string{"========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazards displayed " +
+			"(0 errors, 0 warnings)\n"}, true},
 		{"none", nil, false},
 		{"cut", []string{"========= COMPUTE-SANITIZER\n"}, false},
-		{"one of two cut", []string{"========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n", "========= COMPUTE-SANITIZER\n"}, false},
+		{"one of two cut", []string{
+			"========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n",
+			"========= COMPUTE-SANITIZER\n",
+		}, false},
 	} {
 		folder := t.TempDir()
 		for i, text := range c.text {
-			if err := os.WriteFile(filepath.Join(folder, "memcheck-"+string(rune('0'+i))+".txt"), []byte(text), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(folder, "memcheck-"+string(rune('0'+i))+".txt"),
+				[]byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -138,7 +160,10 @@ func TestFindingWithoutAPlace(t *testing.T) {
 	r := Report{Tool: "memcheck"}
 	r.add("========= COMPUTE-SANITIZER\n========= Invalid __global__ write of size 4 bytes\n" +
 		"=========     at beyond(float *)+0x1a0\n========= ERROR SUMMARY: 1 error\n")
-	want := Finding{Tool: "memcheck", What: "Invalid __global__ write of size 4 bytes", Kernel: "beyond(float *)", Count: 1}
+	want := Finding{
+		Tool: "memcheck", What: "Invalid __global__ write of size 4 bytes",
+		Kernel: "beyond(float *)", Count: 1,
+	}
 	if len(r.Findings) != 1 || r.Findings[0] != want {
 		t.Errorf("%+v, want %+v", r.Findings, want)
 	}
@@ -154,7 +179,8 @@ log=$(echo "$2" | sed "s/%p/$$/"); shift 2
 while [ "${1#--}" != "$1" ]; do shift 2; done
 "$@"
 printf '========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n' >"$log"`
-	if err := os.WriteFile(filepath.Join(bin, "compute-sanitizer"), []byte("#!/bin/sh\n"+fake+"\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "compute-sanitizer"), []byte("#!/bin/sh\n"+fake+"\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	getenv := func(name string) string { return map[string]string{"PATH": "/nowhere:" + bin}[name] }
@@ -177,10 +203,14 @@ printf '========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n' >"$log
 	}
 }
 
-// plantedFor are the kernels of planted.cu with a bug that a tool can find. Where there are several, one that is found will do: what synccheck
-// sees of a barrier depends on the GPU. On one of compute capability 9.0 (CUDA 13.0) it finds divergent, by_warp and wrong_mask, and not
-// half_warp, where every other thread of each warp waits alone: nothing hangs there, and nothing is reported.
-var plantedFor = map[string][]string{"memcheck": {"beyond"}, "racecheck": {"race"}, "initcheck": {"unwritten"}, "synccheck": {"divergent", "by_warp", "half_warp", "wrong_mask"}}
+// plantedFor are the kernels of planted.cu with a bug that a tool can find. Where there are several, one that
+// is found will do: what synccheck sees of a barrier depends on the GPU. On one of compute capability 9.0
+// (CUDA 13.0) it finds divergent, by_warp and wrong_mask, and not half_warp, where every other thread of each
+// warp waits alone: nothing hangs there, and nothing is reported.
+var plantedFor = map[string][]string{
+	"memcheck": {"beyond"}, "racecheck": {"race"},
+	"initcheck": {"unwritten"}, "synccheck": {"divergent", "by_warp", "half_warp", "wrong_mask"},
+}
 
 // Each tool finds a bug that is planted for it, in its line, and none in the kernel without one.
 func TestPlantedBugsOnGPU(t *testing.T) {
@@ -205,9 +235,13 @@ func TestPlantedBugsOnGPU(t *testing.T) {
 					}
 				}
 			}
-			line := fmt.Sprintf("%s finds %d of the %d bugs planted for it: %v", tool, len(found), len(plantedFor[tool]), plantedFor[tool])
+			line := fmt.Sprintf("%s finds %d of the %d bugs planted for it: %v", tool, len(found),
+				len(plantedFor[tool]), plantedFor[tool])
 			if os.Getenv("TRIAD_FIGURES") != "" {
-				leave(t, "planted-"+tool, line, map[string][]string{"planted": plantedFor[tool], "found": found})
+				leave(t, "planted-"+tool, line, map[string][]string{
+					"planted": plantedFor[tool],
+					"found":   found,
+				})
 			} else {
 				fmt.Println("figure planted:", line)
 			}
@@ -218,23 +252,37 @@ func TestPlantedBugsOnGPU(t *testing.T) {
 	}
 }
 
-// watched runs one kernel under a tool, in a worker of its own, and gives what the tool said. A barrier that waits forever is killed.
+// watched runs one kernel under a tool, in a worker of its own, and gives what the tool said. A barrier that
+// waits forever is killed.
 func watched(t *testing.T, s Sanitizer, tool, path, kernels, variant string) Report {
 	t.Helper()
 	logs, cache := t.TempDir(), t.TempDir()
 	limits := worker.DefaultLimits
 	limits.First = 20 * time.Second
-	a := &worker.Adapter{BackendName: "cuda", FamilyNames: []string{"cuda"}, GPU: true,
-		Options: worker.Options{Limits: limits, Grace: subprocess.Grace{Term: 15 * time.Second, Kill: 5 * time.Second}},
-		Slot:    func(string) string { return "gpu" },
+	a := &worker.Adapter{
+		BackendName: "cuda", FamilyNames: []string{"cuda"}, GPU: true,
+		Options: worker.Options{Limits: limits, Grace: subprocess.Grace{
+			Term: 15 * time.Second,
+			Kill: 5 * time.Second,
+		}},
+		Slot: func(string) string { return "gpu" },
 		Command: func(context.Context) (worker.Command, error) {
-			return s.Under(tool, logs, worker.Command{Path: path, Env: os.Environ(), Args: []string{"--cache", cache, "--kernels", kernels}}), nil
-		}}
+			return s.Under(tool, logs, worker.Command{Path: path, Env: os.Environ(), Args: []string{
+				"--cache",
+				cache, "--kernels", kernels,
+			}}), nil
+		},
+	}
 	x := tensor.New("x", op.FP32, []int64{33, 1})
-	outcome, err := a.Run(t.Context(), backend.Job{DType: "fp32", Contract: "fp32", Inputs: []tensor.Tensor{x},
-		Implementation: backend.Implementation{Name: "cuda/" + variant, Op: "softmax", Pass: op.Forward, Contract: "fp32"},
-		Outputs:        []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{33, 1}}},
-		Launches:       []backend.LaunchPlan{{Poison: "a"}}})
+	outcome, err := a.Run(t.Context(), backend.Job{
+		DType: "fp32", Contract: "fp32", Inputs: []tensor.Tensor{x},
+		Implementation: backend.Implementation{
+			Name: "cuda/" + variant, Op: "softmax", Pass: op.Forward,
+			Contract: "fp32",
+		},
+		Outputs:  []op.TensorType{{Name: "y", DType: op.FP32, Shape: []int64{33, 1}}},
+		Launches: []backend.LaunchPlan{{Poison: "a"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

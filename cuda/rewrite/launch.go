@@ -9,21 +9,26 @@ import (
 //
 //	k<256><<<rows, 256>>>(x)  ->  (::cuemu::launch(rows, 256).kernel("k<256>")->*[&](auto... cuemu_a){ k<256>(cuemu_a...); })(x)
 //
-// The generic lambda keeps deduction, default arguments and overloads working; the parentheses keep it safe inside a checking macro.
+// The generic lambda keeps deduction, default arguments and overloads working; the parentheses keep it safe
+// inside a checking macro.
 func (f *file) launch(view []byte, open int) error {
 	start := kernelStart(view, open)
 	if start == open {
-		return f.errorf(open, "cannot read what <<< launches; a macro that hides a launch can use cudaLaunchKernelEx(&config, kernel, args...) "+
+		return f.errorf(open, "cannot read what <<< launches; a macro that hides a launch can use "+
+			"cudaLaunchKernelEx(&config, kernel, args...) "+
 			"or CUDA_LAUNCH(kernel, grid, block, shared, stream, args...)")
 	}
 	end, ok := configurationEnd(view, open+3)
 	if !ok {
-		return f.errorf(open, "the launch of %s has no >>> followed by its arguments in parentheses; a macro that hides a part of a launch can use "+
-			"cudaLaunchKernelEx(&config, kernel, args...) or CUDA_LAUNCH(kernel, grid, block, shared, stream, args...)",
+		return f.errorf(open, "the launch of %s has no >>> followed by its arguments in parentheses; a "+
+			"macro that hides a part of a launch can use "+
+			"cudaLaunchKernelEx(&config, kernel, args...) or CUDA_LAUNCH(kernel, grid, block, shared, "+
+			"stream, args...)",
 			kernelName(view[start:open]))
 	}
 	kernel, configuration := string(f.text[start:open]), string(f.text[open+3:end])
-	f.edits = append(f.edits, edit{start, end + 3, "(::cuemu::launch(" + configuration + ").kernel(" + quote(kernelName(view[start:open])) +
+	f.edits = append(f.edits, edit{start, end + 3, "(::cuemu::launch(" + configuration + ").kernel(" +
+		quote(kernelName(view[start:open])) +
 		")->*[&](auto... cuemu_a){ " + kernel + "(cuemu_a...); })"})
 	return nil
 }
@@ -33,8 +38,8 @@ func kernelName(expression []byte) string {
 	return strings.Join(strings.Fields(string(expression)), " ")
 }
 
-// configurationEnd is the offset of the >>> that closes a configuration beginning at from: the first outside all parentheses that an
-// argument list follows.
+// configurationEnd is the offset of the >>> that closes a configuration beginning at from: the first outside
+// all parentheses that an argument list follows.
 func configurationEnd(view []byte, from int) (int, bool) {
 	depth := 0
 	for i := from; i < len(view); i++ {
@@ -61,8 +66,8 @@ func configurationEnd(view []byte, from int) (int, bool) {
 	return 0, false
 }
 
-// kernelStart scans back from open over the kernel's expression: a qualified name with template arguments, a member, an index, a call
-// or something in parentheses. It is open where there is none.
+// kernelStart scans back from open over the kernel's expression: a qualified name with template arguments, a
+// member, an index, a call or something in parentheses. It is open where there is none.
 func kernelStart(view []byte, open int) int {
 	start := primaryStart(view, skipBack(view, open))
 	if start < 0 {
@@ -77,7 +82,8 @@ func kernelStart(view []byte, open int) int {
 		switch {
 		case at >= 2 && view[at-1] == ':' && view[at-2] == ':':
 			start = at - 2
-			if next := primaryStart(view, skipBack(view, start)); next >= 0 && isScopeName(view, next, start) {
+			if next := primaryStart(view, skipBack(view, start)); next >= 0 &&
+				isScopeName(view, next, start) {
 				start = next
 				continue
 			}
@@ -97,14 +103,15 @@ func kernelStart(view []byte, open int) int {
 	}
 }
 
-// isScopeName says whether view[from:to] can stand in front of a ::. A closing parenthesis or bracket cannot: the :: is a leading one.
+// isScopeName says whether view[from:to] can stand in front of a ::. A closing parenthesis or bracket cannot:
+// the :: is a leading one.
 func isScopeName(view []byte, from, to int) bool {
 	last := view[skipBack(view, to)-1]
 	return last != ')' && last != ']' && from < to
 }
 
-// primaryStart is the start of the primary expression that ends at end, with its template arguments, indices and calls; -1 where
-// there is none.
+// primaryStart is the start of the primary expression that ends at end, with its template arguments, indices
+// and calls; -1 where there is none.
 func primaryStart(view []byte, end int) int {
 	at := end
 	for at > 0 {
@@ -163,8 +170,8 @@ func groupStart(view []byte, end int) int {
 	return -1
 }
 
-// templateStart is the offset of the < that matches the > before end. Shifts and comparisons with = are no brackets; a plain
-// comparison inside template arguments needs parentheses, as in C++.
+// templateStart is the offset of the < that matches the > before end. Shifts and comparisons with = are no
+// brackets; a plain comparison inside template arguments needs parentheses, as in C++.
 func templateStart(view []byte, end int) int {
 	depth := 0
 	for i := end - 1; i >= 0; i-- {
@@ -208,7 +215,8 @@ func precedingWord(view []byte, end int) string {
 // isKeyword says whether a word cannot be the name of a kernel or of a function that gives one.
 func isKeyword(word string) bool {
 	switch word {
-	case "if", "while", "for", "switch", "return", "else", "do", "case", "default", "goto", "constexpr", "co_return", "catch", "sizeof", "new",
+	case "if", "while", "for", "switch", "return", "else", "do", "case", "default", "goto", "constexpr",
+		"co_return", "catch", "sizeof", "new",
 		"delete", "throw", "template", "typename", "namespace", "using":
 		return true
 	}

@@ -2,9 +2,10 @@ package rewrite
 
 import "bytes"
 
-// mask gives views of text in which comments and the insides of literals are blank; each has the newlines of the text at their places.
-// In code, preprocessor lines are blank too. Each of macros is one #define's replacement text, ends with it, and has nothing else.
-// A semicolon stands where a preprocessor line or the head of a macro was, so that no search runs across it.
+// mask gives views of text in which comments and the insides of literals are blank; each has the newlines of
+// the text at their places. In code, preprocessor lines are blank too. Each of macros is one #define's
+// replacement text, ends with it, and has nothing else. A semicolon stands where a preprocessor line or the
+// head of a macro was, so that no search runs across it.
 func mask(text []byte) (code []byte, macros [][]byte) {
 	code = maskLiterals(text)
 	for _, d := range directives(code) {
@@ -40,8 +41,8 @@ func blank(text []byte) []byte {
 	return out
 }
 
-// directive is one preprocessor line with its continuations: text[start] is the '#'. For a #define, text[body:end] is what the macro
-// stands for; else body is end.
+// directive is one preprocessor line with its continuations: text[start] is the '#'. For a #define,
+// text[body:end] is what the macro stands for; else body is end.
 type directive struct{ start, body, end int }
 
 func directives(masked []byte) []directive {
@@ -75,14 +76,16 @@ func macroBody(masked []byte, hash, end int) int {
 		}
 		at++
 	}
-	// One character in front of the body is free for the semicolon that ends the head: the blank or the parenthesis.
+	// One character in front of the body is free for the semicolon that ends the head: the blank or the
+	// parenthesis.
 	if at < end && masked[at-1] != ')' {
 		at++
 	}
 	return min(at, end)
 }
 
-// logicalLineEnd is the offset of the newline that ends the line of at, continuations included, or the length.
+// logicalLineEnd is the offset of the newline that ends the line of at, continuations included, or the
+// length.
 func logicalLineEnd(text []byte, at int) int {
 	for ; at < len(text); at++ {
 		if text[at] != '\n' {
@@ -140,8 +143,8 @@ func continues(text []byte, i int) bool {
 	return i+1 < len(text) && (text[i+1] == '\n' || text[i+1] == '\r' && i+2 < len(text) && text[i+2] == '\n')
 }
 
-// literalEnd is the offset of the quote that closes the literal opened at i, or i where its line ends first (an apostrophe in an
-// #error line is no literal).
+// literalEnd is the offset of the quote that closes the literal opened at i, or i where its line ends first
+// (an apostrophe in an #error line is no literal).
 func literalEnd(text []byte, i int) int {
 	for j := i + 1; j < len(text); j++ {
 		switch text[j] {
@@ -191,7 +194,8 @@ func rawEnd(text []byte, i int) int {
 	return len(text)
 }
 
-// functionScope says for an offset of code whether it lies in braces that are no namespace's and no linkage specification's.
+// functionScope says for an offset of code whether it lies in braces that are no namespace's and no linkage
+// specification's.
 func functionScope(code []byte) func(int) bool {
 	inside := make([]bool, len(code)+1)
 	var open []bool // for each open brace whether it is a namespace's
@@ -230,14 +234,16 @@ func isNamespaceHead(head []byte) bool {
 	if len(words) == 0 {
 		return false
 	}
-	linkage := string(words[0]) == "extern" && bytes.IndexByte(head, '"') >= 0 && bytes.HasSuffix(bytes.TrimSpace(head), []byte{'"'})
+	linkage := string(words[0]) == "extern" && bytes.IndexByte(head, '"') >= 0 &&
+		bytes.HasSuffix(bytes.TrimSpace(head), []byte{'"'})
 	return linkage || string(words[0]) == "namespace"
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isWord(c byte) bool {
-	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' &&
+		c <= 'Z' || c >= 0x80
 }
 
 func isBlank(c byte) bool {
@@ -256,7 +262,8 @@ func wordEnd(text []byte, i int) int {
 	return i
 }
 
-// skip is the first offset from i that holds no blank; skipBack the last offset up to i with no blank before it.
+// skip is the first offset from i that holds no blank; skipBack the last offset up to i with no blank before
+// it.
 func skip(text []byte, i int) int {
 	for i < len(text) && isBlank(text[i]) {
 		i++

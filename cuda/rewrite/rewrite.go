@@ -1,6 +1,6 @@
-// Package rewrite turns CUDA C++ into C++17 for the emulator. Only what no C++ compiler can read is changed: kernel launches,
-// declarations of shared memory and the keyword __noinline__; every other word of CUDA is a macro or a function of the emulator's
-// headers. Text goes in and text comes out: no file is touched.
+// Package rewrite turns CUDA C++ into C++17 for the emulator. Only what no C++ compiler can read is changed:
+// kernel launches, declarations of shared memory and the keyword __noinline__; every other word of CUDA is a
+// macro or a function of the emulator's headers. Text goes in and text comes out: no file is touched.
 package rewrite
 
 import (
@@ -12,8 +12,8 @@ import (
 
 // Result is a rewritten file.
 type Result struct {
-	// Text begins with a #line directive that names the original; after it there is one line for each line of the original, so that
-	// compilers, sanitizers and debuggers show the author's lines.
+	// Text begins with a #line directive that names the original; after it there is one line for each line of
+	// the original, so that compilers, sanitizers and debuggers show the author's lines.
 	Text  []byte
 	Notes []Note
 }
@@ -88,8 +88,8 @@ type edit struct {
 	text       string
 }
 
-// rewrite finds everything to change in one masked view of the text. inFunction says for an offset whether it lies in a function's
-// body; nil where that cannot be known (the body of a macro).
+// rewrite finds everything to change in one masked view of the text. inFunction says for an offset whether it
+// lies in a function's body; nil where that cannot be known (the body of a macro).
 func (f *file) rewrite(view []byte, inFunction func(int) bool) error {
 	for at := 0; at < len(view); at++ {
 		switch {
@@ -136,7 +136,8 @@ func (f *file) assembly(view []byte, at, end int) {
 		next = skip(view, wordEnd(view, next))
 	}
 	if next < len(view) && view[next] == '(' {
-		f.notes = append(f.notes, Note{f.line(at), "inline PTX does not run on a CPU: keep it to variants for one architecture, inside #if !defined(__CUEMU__)"})
+		f.notes = append(f.notes, Note{f.line(at), "inline PTX does not run on a CPU: keep it to variants " +
+			"for one architecture, inside #if !defined(__CUEMU__)"})
 	}
 }
 
@@ -153,7 +154,8 @@ func (f *file) apply() ([]byte, error) {
 	last := 0
 	for _, e := range f.edits {
 		if e.start < last {
-			return nil, f.errorf(e.start, "a launch or a shared declaration inside the configuration of another: take it out into a statement of its own")
+			return nil, f.errorf(e.start, "a launch or a shared declaration inside the configuration of "+
+				"another: take it out into a statement of its own")
 		}
 		out = append(append(out, f.text[last:e.start]...), e.text...)
 		last = e.end

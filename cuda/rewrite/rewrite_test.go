@@ -60,9 +60,13 @@ func sameLines(t *testing.T, original, rewritten []byte) {
 // TestUnchanged: what is no launch and no shared memory passes through byte for byte.
 func TestUnchanged(t *testing.T) {
 	for _, text := range []string{
-		"", "\n", "int x = 1 << 2 >> 1;", "// k<<<1, 2>>>(x)\n", "/* __shared__ */", `const char* s = "k<<<1>>>(x) \" __shared__";`, "char c = '\"'; char d = '\\'';",
-		"// a comment goes on \\\n k<<<1, 2>>>(x)\n", `auto s = R"(k<<<1, 2>>>("x"))";`, "int n = 0x1'000'000;", "#warning can't do k<<<1, 2>>>(x)\n", "std::vector<std::vector<std::vector<int>>>(x);",
-		"__attribute__((__noinline__, unused)) void f();", "int my__shared__x;", "\"unterminated\nint x;", "/* unterminated <<<",
+		"", "\n", "int x = 1 << 2 >> 1;", "// k<<<1, 2>>>(x)\n", "/* __shared__ */",
+		`const char* s = "k<<<1>>>(x) \" __shared__";`, "char c = '\"'; char d = '\\'';",
+		"// a comment goes on \\\n k<<<1, 2>>>(x)\n", `auto s = R"(k<<<1, 2>>>("x"))";`,
+		"int n = 0x1'000'000;", "#warning can't do k<<<1, 2>>>(x)\n",
+		"std::vector<std::vector<std::vector<int>>>(x);",
+		"__attribute__((__noinline__, unused)) void f();", "int my__shared__x;", "\"unterminated\nint x;",
+		"/* unterminated <<<",
 	} {
 		got, err := Source("a.cu", []byte(text))
 		if err != nil {
@@ -94,14 +98,16 @@ func TestErrors(t *testing.T) {
 	} {
 		_, err := Source("dir/a.cu", []byte(c.text))
 		var place *Error
-		if !errors.As(err, &place) || place.Line != c.line || place.File != "dir/a.cu" || !strings.Contains(err.Error(), c.want) {
+		if !errors.As(err, &place) || place.Line != c.line || place.File != "dir/a.cu" ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want one at line %d with %q", c.text, err, c.line, c.want)
 		}
 	}
 }
 
 func TestNotes(t *testing.T) {
-	got, err := Source("a.cu", []byte("int asmx;\n__asm__ volatile (\"x\");\n// asm(\"\")\n#define BAR() asm(\"bar.sync 0;\")\n"))
+	got, err := Source("a.cu",
+		[]byte("int asmx;\n__asm__ volatile (\"x\");\n// asm(\"\")\n#define BAR() asm(\"bar.sync 0;\")\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +121,8 @@ func TestNotes(t *testing.T) {
 }
 
 func TestIncludes(t *testing.T) {
-	got := Includes([]byte("#include \"a.cuh\"\n// #include \"b.cuh\"\n #  include \"dir/c.cuh\" // k\n#include <cuda_runtime.h>\n\"#include\" \"d\"\n"))
+	got := Includes([]byte("#include \"a.cuh\"\n// #include \"b.cuh\"\n #  include \"dir/c.cuh\" // " +
+		"k\n#include <cuda_runtime.h>\n\"#include\" \"d\"\n"))
 	if want := []string{"a.cuh", "dir/c.cuh"}; !slices.Equal(got, want) {
 		t.Errorf("includes %q, want %q", got, want)
 	}
@@ -136,7 +143,10 @@ func FuzzSource(f *testing.F) {
 			f.Add(text)
 		}
 	}
-	for _, seed := range []string{"#define A(", "#define", "k<<<1,2>>>(", ")<<<", "R\"", "'", "extern __shared__ x[", "#define X __shared__ ;", "#define A \\\n<<<", "]]>>><<<>>>()"} {
+	for _, seed := range []string{
+		"#define A(", "#define", "k<<<1,2>>>(", ")<<<", "R\"", "'",
+		"extern __shared__ x[", "#define X __shared__ ;", "#define A \\\n<<<", "]]>>><<<>>>()",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// shared rewrites the declaration of shared memory whose keyword is at word. The memory of a block is an arena of the emulator:
+// shared rewrites the declaration of shared memory whose keyword is at word. The memory of a block is an
+// arena of the emulator:
 //
 //	extern __shared__ float s[];   ->  float * const s = (float *)::cuemu::dynsmem();
 //	__shared__ float a[16], b;     ->  struct cuemu_sh1 { float a[16], b; }; auto& a = ::cuemu::shared<cuemu_sh1>().a; auto& b = ...
@@ -19,19 +20,22 @@ func (f *file) shared(view []byte, word int, inFunction func(int) bool) error {
 	}
 	end, ok := declarationEnd(view, word)
 	if !ok {
-		return f.errorf(word, "the declaration after __shared__ does not end in a semicolon here; a macro cannot hide a part of it: "+
+		return f.errorf(word, "the declaration after __shared__ does not end in a semicolon here; a macro "+
+			"cannot hide a part of it: "+
 			"write the whole declaration in the kernel")
 	}
 	if len(f.edits) > 0 && f.edits[len(f.edits)-1].start == start {
 		return nil // the keyword twice in one declaration
 	}
 	if inFunction != nil && !inFunction(word) {
-		return f.errorf(word, "shared memory declared outside a function: declare it in the kernel that uses it")
+		return f.errorf(word,
+			"shared memory declared outside a function: declare it in the kernel that uses it")
 	}
 	d := declaration{file: f, view: view, start: start, end: end}
 	d.read()
 	if len(d.declarators) == 0 {
-		return f.errorf(word, "cannot read the name that this __shared__ declares; write one declaration of the form __shared__ type name[size]")
+		return f.errorf(word, "cannot read the name that this __shared__ declares; write one declaration "+
+			"of the form __shared__ type name[size]")
 	}
 	text, err := d.static(f.count + 1)
 	if d.external {
@@ -98,14 +102,16 @@ type declaration struct {
 	declarators []declarator
 }
 
-// declarator is one name with the offsets of its part of the declaration: name, and the array bounds up to end.
+// declarator is one name with the offsets of its part of the declaration: name, and the array bounds up to
+// end.
 type declarator struct {
 	name                 string
 	nameStart, nameEnd   int
 	pieceStart, pieceEnd int
 }
 
-// read splits the declaration at its commas and finds each declarator's name. No declarators remain where one has no name.
+// read splits the declaration at its commas and finds each declarator's name. No declarators remain where one
+// has no name.
 func (d *declaration) read() {
 	piece, depth, angle := d.start, 0, 0
 	for i := d.start; i <= d.end; i++ {
@@ -136,7 +142,8 @@ func (d *declaration) read() {
 	}
 }
 
-// declarator reads one name: the last word in front of the array bounds, or inside the last parentheses there.
+// declarator reads one name: the last word in front of the array bounds, or inside the last parentheses
+// there.
 func (d *declaration) declarator(from, to int) (declarator, bool) {
 	at := skipBack(d.view, to)
 	for at > from && d.view[at-1] == ']' {
@@ -160,13 +167,15 @@ func (d *declaration) declarator(from, to int) (declarator, bool) {
 	if name == "" || isDigit(name[0]) || at-len(name) < from || isSpecifier(name) {
 		return declarator{}, false
 	}
-	return declarator{name: name, nameStart: at - len(name), nameEnd: at, pieceStart: from, pieceEnd: to}, true
+	return declarator{name: name, nameStart: at - len(name), nameEnd: at, pieceStart: from, pieceEnd: to},
+		true
 }
 
 // isSpecifier says whether a word cannot be the name of a variable.
 func isSpecifier(word string) bool {
 	switch word {
-	case "__shared__", "static", "extern", "volatile", "const", "float", "double", "int", "char", "unsigned", "signed", "short", "long", "bool":
+	case "__shared__", "static", "extern", "volatile", "const", "float", "double", "int", "char", "unsigned",
+		"signed", "short", "long", "bool":
 		return true
 	}
 	return false
@@ -175,38 +184,43 @@ func isSpecifier(word string) bool {
 // static gives the struct and the references of a static declaration.
 func (d *declaration) static(number int) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "struct cuemu_sh%d { %s; };", number, strings.TrimLeft(d.without(d.file.text, d.start, d.end, "__shared__", "static"), " "))
+	fmt.Fprintf(&b, "struct cuemu_sh%d { %s; };", number,
+		strings.TrimLeft(d.without(d.file.text, d.start, d.end, "__shared__", "static"), " "))
 	for _, x := range d.declarators {
 		fmt.Fprintf(&b, " auto& %s = ::cuemu::shared<cuemu_sh%d>().%s;", x.name, number, x.name)
 	}
 	return b.String(), nil
 }
 
-// dynamic gives a constant pointer for each name; all of them are the start of the same memory, as in CUDA. Alignment specifiers are
-// dropped: the memory is aligned for every type.
+// dynamic gives a constant pointer for each name; all of them are the start of the same memory, as in CUDA.
+// Alignment specifiers are dropped: the memory is aligned for every type.
 func (d *declaration) dynamic() (string, error) {
 	var b strings.Builder
 	first := d.declarators[0]
-	element := d.without(d.view, first.pieceStart, first.nameStart, "__shared__", "static", "extern", "alignas", "__align__", "__attribute__")
+	element := d.without(d.view, first.pieceStart, first.nameStart, "__shared__", "static", "extern",
+		"alignas", "__align__", "__attribute__")
 	element = strings.Join(strings.Fields(element), " ")
 	for i, x := range d.declarators {
 		bounds := strings.TrimSpace(string(d.view[x.nameEnd:x.pieceEnd]))
 		rest, _ := strings.CutPrefix(bounds, "[")
 		rest, ok := strings.CutPrefix(strings.TrimSpace(rest), "]")
 		if !ok {
-			return "", d.file.errorf(x.nameStart, "dynamic shared memory %s is not declared as an array without a size: write extern __shared__ type %s[];",
+			return "", d.file.errorf(x.nameStart, "dynamic shared memory %s is not declared as an array "+
+				"without a size: write extern __shared__ type %s[];",
 				x.name, x.name)
 		}
 		if i > 0 {
 			b.WriteByte(' ')
 			if strings.TrimSpace(string(d.view[x.pieceStart:x.nameStart])) != "" {
-				return "", d.file.errorf(x.nameStart, "dynamic shared memory %s needs a declaration of its own", x.name)
+				return "", d.file.errorf(x.nameStart,
+					"dynamic shared memory %s needs a declaration of its own", x.name)
 			}
 		}
 		if rest = strings.Join(strings.Fields(rest), " "); rest == "" {
 			fmt.Fprintf(&b, "%s* const %s = (%s*)::cuemu::dynsmem();", element, x.name, element)
 		} else {
-			fmt.Fprintf(&b, "%s (* const %s)%s = (%s (*)%s)::cuemu::dynsmem();", element, x.name, rest, element, rest)
+			fmt.Fprintf(&b, "%s (* const %s)%s = (%s (*)%s)::cuemu::dynsmem();", element, x.name,
+				rest, element, rest)
 		}
 	}
 	return b.String() + strings.Repeat("\n", strings.Count(string(d.view[d.start:d.end]), "\n")), nil

@@ -1,5 +1,6 @@
-// Package telemetry reads the clocks, power, temperature and throttle reasons of a GPU through NVML, which is opened at run time: without
-// a driver everything is unknown, and nothing fails. It only reads: no clock, limit or mode is ever set.
+// Package telemetry reads the clocks, power, temperature and throttle reasons of a GPU through NVML, which is
+// opened at run time: without a driver everything is unknown, and nothing fails. It only reads: no clock,
+// limit or mode is ever set.
 package telemetry
 
 import (
@@ -33,8 +34,9 @@ type GPU struct {
 // slowly is how long power, temperature and reasons stay as they were read.
 const slowly = 50 * time.Millisecond
 
-// Open finds a GPU by its place on the bus, or, where that is "", the one that workers see under a value of CUDA_VISIBLE_DEVICES, "" for all of
-// them: they use the first. Where there is no driver, or the GPU cannot be told, the GPU reads as unknown.
+// Open finds a GPU by its place on the bus, or, where that is "", the one that workers see under a value of
+// CUDA_VISIBLE_DEVICES, "" for all of them: they use the first. Where there is no driver, or the GPU cannot
+// be told, the GPU reads as unknown.
 func Open(pci, visible string) *GPU { return open(nvml.New(), pci, visible) }
 
 func open(library nvml.Interface, pci, visible string) *GPU {

@@ -14,11 +14,23 @@ func card(count int, powerReads *int) *mock.Interface {
 		GetClockInfoFunc: func(c nvml.ClockType) (uint32, nvml.Return) {
 			return map[nvml.ClockType]uint32{nvml.CLOCK_SM: 1980, nvml.CLOCK_MEM: 3201}[c], nvml.SUCCESS
 		},
-		GetPowerUsageFunc:                func() (uint32, nvml.Return) { *powerReads++; return 412_500, nvml.SUCCESS },
-		GetTemperatureFunc:               func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED },
+		GetPowerUsageFunc: func() (uint32, nvml.Return) {
+			*powerReads++
+			return 412_500,
+				nvml.SUCCESS
+		},
+		GetTemperatureFunc: func(nvml.TemperatureSensors) (uint32,
+			nvml.Return,
+		) {
+			return 0, nvml.ERROR_NOT_SUPPORTED
+		},
 		GetCurrentClocksEventReasonsFunc: func() (uint64, nvml.Return) { return 4, nvml.SUCCESS },
 	}
-	device.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return make([]nvml.ProcessInfo, 2), nvml.SUCCESS }
+	device.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo,
+		nvml.Return,
+	) {
+		return make([]nvml.ProcessInfo, 2), nvml.SUCCESS
+	}
 	return &mock.Interface{
 		DeviceGetHandleByPciBusIdFunc: func(pci string) (nvml.Device, nvml.Return) {
 			if pci != "00000000:1B:00.0" {
@@ -26,7 +38,8 @@ func card(count int, powerReads *int) *mock.Interface {
 			}
 			return device, nvml.SUCCESS
 		},
-		InitFunc: func() nvml.Return { return nvml.SUCCESS }, ShutdownFunc: func() nvml.Return { return nvml.SUCCESS },
+		InitFunc:                   func() nvml.Return { return nvml.SUCCESS },
+		ShutdownFunc:               func() nvml.Return { return nvml.SUCCESS },
 		DeviceGetCountFunc:         func() (int, nvml.Return) { return count, nvml.SUCCESS },
 		DeviceGetHandleByIndexFunc: func(int) (nvml.Device, nvml.Return) { return device, nvml.SUCCESS },
 		DeviceGetHandleByUUIDFunc: func(uuid string) (nvml.Device, nvml.Return) {
@@ -56,12 +69,14 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What cannot be told reads as unknown: no driver, several GPUs of which one is meant by its number, a UUID that is not here.
+// What cannot be told reads as unknown: no driver, several GPUs of which one is meant by its number, a UUID
+// that is not here.
 func TestUnknown(t *testing.T) {
 	reads := 0
 	absent := card(1, &reads)
 	absent.InitFunc = func() nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
-	for name, g := range map[string]*GPU{"no driver": open(absent, "", ""), "two GPUs": open(card(2, &reads), "", "1"), "unknown": open(card(2, &reads), "", "GPU-2")} {
+	for name, g := range map[string]*GPU{"no driver": open(absent, "", ""), "two GPUs": open(card(2, &reads),
+		"", "1"), "unknown": open(card(2, &reads), "", "GPU-2")} {
 		if g.Known() || g.Read() != (Reading{}) || g.Processes() != 0 {
 			t.Errorf("%s: %+v", name, g.Read())
 		}

@@ -23,9 +23,10 @@ type Facts struct {
 	Status         op.Status
 	DType          string
 	Distribution   string
-	Message        string  // of the smallest failing case
-	ULP            float64 // the largest error there, in units in the last place; NaN or infinite where a class is wrong
-	Python         bool    // the function is one of Python
+	Message        string // of the smallest failing case
+	// the largest error there, in units in the last place; NaN or infinite where a class is wrong
+	ULP    float64
+	Python bool // the function is one of Python
 	// Race: some case ended as a RACE. NoBarrier: shared memory is used, and no __syncthreads() stands in the
 	// file.
 	Race, NoBarrier bool
@@ -119,7 +120,8 @@ func (f Facts) byStatus() []string {
 		return nil
 	case strings.Contains(f.Message, " came back ") || strings.Contains(f.Message, ", want a torch.Tensor"):
 		return f.wrongShape()
-	case f.Status == op.StatusCrash && !f.outOfBounds() || f.Status == op.StatusHang || f.Status == op.StatusOOM:
+	case f.Status == op.StatusCrash && !f.outOfBounds() || f.Status == op.StatusHang ||
+		f.Status == op.StatusOOM:
 		// Nothing was compared: the outcome's own sentence says where.
 		return nil
 	case f.NoBarrier && !f.outOfBounds():

@@ -10,10 +10,14 @@ import (
 // A thread far beyond a tensor ends the kernel on a GPU and is found by its address in the emulator: the
 // advice is one.
 func TestAdviceOfAnIllegalAddress(t *testing.T) {
-	emulated := Facts{Status: op.StatusOutOfBounds, Message: "a write 4 bytes past the end of y",
-		Multiple: 256, Of: "cols"}
-	onGPU := Facts{Status: op.StatusCrash, Message: "the kernel ended with CUDA error 700, illegal address",
-		Multiple: 256, Of: "cols"}
+	emulated := Facts{
+		Status: op.StatusOutOfBounds, Message: "a write 4 bytes past the end of y",
+		Multiple: 256, Of: "cols",
+	}
+	onGPU := Facts{
+		Status: op.StatusCrash, Message: "the kernel ended with CUDA error 700, illegal address",
+		Multiple: 256, Of: "cols",
+	}
 	if a, b := For(emulated), For(onGPU); a != b || !strings.Contains(a, "if (i < n)") {
 		t.Errorf("in the emulator %q, on a GPU %q", a, b)
 	}
@@ -25,8 +29,10 @@ func TestAdviceOfAnIllegalAddress(t *testing.T) {
 
 // Threads are no matter of a Python function.
 func TestAdviceOfALimitInPython(t *testing.T) {
-	f := Facts{Status: op.StatusCrash, Message: "ValueError: only up to 64 columns", UpTo: "cols", Last: 64,
-		Python: true}
+	f := Facts{
+		Status: op.StatusCrash, Message: "ValueError: only up to 64 columns", UpTo: "cols", Last: 64,
+		Python: true,
+	}
 	if got, want := For(f), "cols up to 64 are right, from 65 on it is wrong"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -8,18 +8,20 @@ import (
 	"triad/internal/tensor"
 )
 
-// Backend runs the implementations of operators: a port with an adapter for CUDA and one for Python. Its methods may be called from
-// several goroutines.
+// Backend runs the implementations of operators: a port with an adapter for CUDA and one for Python. Its
+// methods may be called from several goroutines.
 type Backend interface {
 	// Name is the prefix under which the backend is asked for where it is missing: "cuda", "python".
 	Name() string
 	// Families are the first parts of the names of its implementations: "cuda"; "triton" and "torch".
 	Families() []string
-	// Load lists what the operator's sources hold; it may build them. A *Unavailable says that the toolchain is not here.
+	// Load lists what the operator's sources hold; it may build them. A *Unavailable says that the toolchain
+	// is not here.
 	Load(ctx context.Context, operator string) (LoadReply, HelloReply, error)
 	// Run executes one job. A kernel that fails is an Outcome; an error means that the harness failed.
 	Run(ctx context.Context, job Job) (Outcome, error)
-	// Measure prepares a call, or a ruler, to be timed. Where it cannot be, the arm is nil and the outcome says why. Only a GPU is timed.
+	// Measure prepares a call, or a ruler, to be timed. Where it cannot be, the arm is nil and the outcome
+	// says why. Only a GPU is timed.
 	Measure(ctx context.Context, job MeasureJob) (Arm, Outcome, error)
 	// Close ends every worker. It reports those that could not be killed.
 	Close() error
@@ -40,7 +42,8 @@ func As[T any](b Backend) (T, bool) {
 	}
 }
 
-// Unavailable is the error of a backend whose toolchain is not here; Sentence says what is missing and how to get it.
+// Unavailable is the error of a backend whose toolchain is not here; Sentence says what is missing and how to
+// get it.
 type Unavailable struct{ Sentence string }
 
 func (u *Unavailable) Error() string { return u.Sentence }
@@ -59,7 +62,8 @@ type Job struct {
 	Inputs         []tensor.Tensor
 	Outputs        []op.TensorType
 	Launches       []LaunchPlan
-	// SizesAlone asks torch.compile for a function of these sizes alone, as a call is timed: what is judged is then what is timed, and compiled once.
+	// SizesAlone asks torch.compile for a function of these sizes alone, as a call is timed: what is judged
+	// is then what is timed, and compiled once.
 	SizesAlone bool
 }
 
@@ -79,11 +83,12 @@ type Outcome struct {
 	Wedged    bool // the worker survived SIGKILL
 }
 
-// ChangedItsMind makes a decline that came after a launch of the same call what it is: what was taken once may not be declined then, by what the
-// first launch saw.
+// ChangedItsMind makes a decline that came after a launch of the same call what it is: what was taken once
+// may not be declined then, by what the first launch saw.
 func (o *Outcome) ChangedItsMind() {
 	if o.Status == op.StatusUnsupported {
-		o.Status, o.Sentence = op.StatusFail, "it took this call once, and declines it when it is launched again: "+o.Sentence
+		o.Status, o.Sentence = op.StatusFail,
+			"it took this call once, and declines it when it is launched again: "+o.Sentence
 	}
 }
 

@@ -18,7 +18,10 @@ func TestAs(t *testing.T) {
 	for name, c := range map[string]struct {
 		b    Backend
 		want bool
-	}{"itself": {lanes{}, true}, "around it": {around{around{lanes{}}}, true}, "hidden": {plain{lanes{}}, false}, "nothing": {around{plain{}}, false}} {
+	}{"itself": {lanes{}, true}, "around it": {around{around{lanes{}}}, true}, "hidden": {
+		plain{lanes{}},
+		false,
+	}, "nothing": {around{plain{}}, false}} {
 		if found, ok := As[spread](c.b); ok != c.want || ok && found.Lanes() != 3 {
 			t.Errorf("%s: %v, want %v", name, ok, c.want)
 		}

@@ -1,6 +1,6 @@
-// Package backend is the port between the driver and those who run implementations: the wire that driver and workers speak, and the
-// interface that an adapter (cuda, pybridge) fills.
+// Package backend is the port between the driver and those who run implementations: the wire that driver and
+// workers speak, and the interface that an adapter (cuda, pybridge) fills.
 //
-// A worker is a process. Descriptor 3 is one end of a Unix stream socket that carries JSON lines, descriptor 4 the shared memory that
-// carries tensors; stdout and stderr are only a log.
+// A worker is a process. Descriptor 3 is one end of a Unix stream socket that carries JSON lines, descriptor
+// 4 the shared memory that carries tensors; stdout and stderr are only a log.
 package backend

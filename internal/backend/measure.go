@@ -6,15 +6,16 @@ import (
 	"triad/internal/op"
 )
 
-// An Arm is one side of a timing: a call prepared in its worker, with device memory of its own until Finish. Only one arm of a machine may
-// run at a time, and Time returns when its last call has ended.
+// An Arm is one side of a timing: a call prepared in its worker, with device memory of its own until Finish.
+// Only one arm of a machine may run at a time, and Time returns when its last call has ended.
 type Arm interface {
 	// Facts are what preparing it found.
 	Facts() PrepareReply
-	// Time makes calls and gives their times. An arm that failed is an Outcome with a status, and the arm is over.
+	// Time makes calls and gives their times. An arm that failed is an Outcome with a status, and the arm is
+	// over.
 	Time(ctx context.Context, args TimeArgs) (TimeReply, Outcome, error)
-	// Finish gives what the timed calls wrote into the first and the last set of outputs, and frees the memory, and tells which outputs are not
-	// the same bits in all sets.
+	// Finish gives what the timed calls wrote into the first and the last set of outputs, and frees the
+	// memory, and tells which outputs are not the same bits in all sets.
 	Finish(ctx context.Context) (outcome Outcome, differing []Differing, err error)
 }
 
@@ -29,8 +30,9 @@ type MeasureJob struct {
 
 // The rulers: what a device does at best. A backend that has none of a name answers UNSUPPORTED.
 const (
-	RulerMemcpy = "memcpy" // the driver's own copy, in every worker the same routine: it compares their clocks
-	RulerCopy   = "copy"   // reads and writes as many bytes
+	// the driver's own copy, in every worker the same routine: it compares their clocks
+	RulerMemcpy = "memcpy"
+	RulerCopy   = "copy" // reads and writes as many bytes
 	RulerRead   = "read"
 	RulerWrite  = "write"
 	RulerBF16   = "bf16" // a product of random square matrices
@@ -57,9 +59,11 @@ type MeasureArgs struct {
 	Finish  *FinishArgs  `json:"finish,omitempty"`
 }
 
-// PrepareArgs ask for sets of inputs and outputs, a call for each, and a graph of calls. Run has no launches. Cold asks for R sets, at least
-// two, so that the inputs of all of them together, and the outputs, take at least twice the L2 cache; and for up to EvenSets of a
-// call that is not slow. Inputs of all sets hold the same bits. Outputs of the first set are poisoned with "a", the others' with "b", after what is captured has been tried and before it is timed.
+// PrepareArgs ask for sets of inputs and outputs, a call for each, and a graph of calls. Run has no launches.
+// Cold asks for R sets, at least two, so that the inputs of all of them together, and the outputs, take at
+// least twice the L2 cache; and for up to EvenSets of a call that is not slow. Inputs of all sets hold the
+// same bits. Outputs of the first set are poisoned with "a", the others' with "b", after what is captured has
+// been tried and before it is timed.
 type PrepareArgs struct {
 	Run     *RunArgs `json:"run,omitempty"`
 	Ruler   string   `json:"ruler,omitempty"`
@@ -67,7 +71,8 @@ type PrepareArgs struct {
 	GraphNS int64    `json:"graph_ns"`
 }
 
-// The least rotation: as many bytes as this many times the L2 cache. The bytes of all sets are capped, and so is their number.
+// The least rotation: as many bytes as this many times the L2 cache. The bytes of all sets are capped, and so
+// is their number.
 const (
 	RotatedL2    = 2
 	MostRotated  = 16 << 30
@@ -75,24 +80,27 @@ const (
 	MostCaptured = 4096 // calls in one graph
 )
 
-// Where in memory a set lies changes the time of a call that is bound by memory: with two sets each, one of two equal arms was 1 % slower,
-// round after round. More sets, as many as take EvenL2 times the L2 cache, even that out. A call that takes longer than SlowCallNS moves so
-// much memory, or is so little bound by it, that two are enough, and more would cost it rounds.
+// Where in memory a set lies changes the time of a call that is bound by memory: with two sets each, one of
+// two equal arms was 1 % slower, round after round. More sets, as many as take EvenL2 times the L2 cache,
+// even that out. A call that takes longer than SlowCallNS moves so much memory, or is so little bound by it,
+// that two are enough, and more would cost it rounds.
 const (
 	EvenSets   = 8
 	EvenL2     = 16
 	SlowCallNS = 1_000_000
 )
 
-// A call that takes CacheShare times as long as the slowest GPU memory needs for its inputs and outputs gains less than one part in CacheShare
-// from finding them in the cache: two sets are enough. A replay goes through every set once, so all of them together take at most MostReplayNS.
+// A call that takes CacheShare times as long as the slowest GPU memory needs for its inputs and outputs gains
+// less than one part in CacheShare from finding them in the cache: two sets are enough. A replay goes through
+// every set once, so all of them together take at most MostReplayNS.
 const (
 	CacheShare          = 1000
 	SlowestMemory       = 100e9 // bytes per second
 	MostReplayNS  int64 = 5_000_000_000
 )
 
-// CacheMatters says whether a call of tookNS could gain from finding its inputs and outputs, together so many bytes, in the cache.
+// CacheMatters says whether a call of tookNS could gain from finding its inputs and outputs, together so many
+// bytes, in the cache.
 func CacheMatters(tookNS float64, bytes int64) bool {
 	return tookNS < CacheShare*float64(bytes)/SlowestMemory*1e9
 }
@@ -107,35 +115,43 @@ func SetsOfSlow(sets int, tookNS, bytes int64) int {
 
 // PrepareReply says what was prepared.
 type PrepareReply struct {
-	Status       op.Status     `json:"status,omitempty"` // empty where the arm can be timed
-	Message      string        `json:"message,omitempty"`
-	Fatal        bool          `json:"fatal,omitempty"`
-	Mode         string        `json:"mode"`          // "graph"; "events" where it cannot be captured: the host's time is then included
-	ModeReason   string        `json:"mode_reason"`   // why it cannot be captured
-	Sets         int           `json:"sets"`          // R
-	Calls        int           `json:"calls"`         // K, in one replay
-	RotatedBytes int64         `json:"rotated_bytes"` // the smaller of the inputs' and the outputs' bytes over all sets
-	EstimateNS   float64       `json:"estimate_ns"`   // of one call
-	PeakBytes    int64         `json:"peak_bytes"`    // device memory of the arm
-	Bytes        int64         `json:"bytes,omitempty"`
-	FLOPs        int64         `json:"flops,omitempty"` // of a ruler: what one call moves or computes
-	Backward     string        `json:"backward"`        // what a timed backward starts from, as record.Timing has it; "": saved tensors
-	Note         string        `json:"note"`            // what else is to be said of how it is timed, in a sentence
-	Device       DevicePhysics `json:"device"`
-	Kernels      []LaunchFact  `json:"kernels,omitempty"` // that one call launches, where the backend can tell
+	Status  op.Status `json:"status,omitempty"` // empty where the arm can be timed
+	Message string    `json:"message,omitempty"`
+	Fatal   bool      `json:"fatal,omitempty"`
+	// "graph"; "events" where it cannot be captured: the host's time is then included
+	Mode       string `json:"mode"`
+	ModeReason string `json:"mode_reason"` // why it cannot be captured
+	Sets       int    `json:"sets"`        // R
+	Calls      int    `json:"calls"`       // K, in one replay
+	// the smaller of the inputs' and the outputs' bytes over all sets
+	RotatedBytes int64   `json:"rotated_bytes"`
+	EstimateNS   float64 `json:"estimate_ns"` // of one call
+	PeakBytes    int64   `json:"peak_bytes"`  // device memory of the arm
+	Bytes        int64   `json:"bytes,omitempty"`
+	FLOPs        int64   `json:"flops,omitempty"` // of a ruler: what one call moves or computes
+	// what a timed backward starts from, as record.Timing has it; "": saved tensors
+	Backward string `json:"backward"`
+	// what else is to be said of how it is timed, in a sentence
+	Note   string        `json:"note"`
+	Device DevicePhysics `json:"device"`
+	// that one call launches, where the backend can tell
+	Kernels []LaunchFact `json:"kernels,omitempty"`
 }
 
-// LaunchFact is a kernel as it was launched: its grid, what it was compiled to, and how many of its blocks a multiprocessor holds at once.
+// LaunchFact is a kernel as it was launched: its grid, what it was compiled to, and how many of its blocks a
+// multiprocessor holds at once.
 type LaunchFact struct {
-	Kernel                  string  `json:"kernel"` // mangled
-	Grid                    [3]int  `json:"grid"`
-	Block                   [3]int  `json:"block"`
-	Registers               int     `json:"registers"` // of a thread
-	SharedBytes             int     `json:"shared_bytes"`
-	DynamicSharedBytes      int     `json:"dynamic_shared_bytes"`
-	LocalBytes              int     `json:"local_bytes"` // of a thread: spills, and arrays that are no registers
-	BlocksPerMultiprocessor int     `json:"blocks_per_multiprocessor"`
-	Occupancy               float64 `json:"occupancy"` // threads that a multiprocessor holds at once, as a share of the most that it can
+	Kernel             string `json:"kernel"` // mangled
+	Grid               [3]int `json:"grid"`
+	Block              [3]int `json:"block"`
+	Registers          int    `json:"registers"` // of a thread
+	SharedBytes        int    `json:"shared_bytes"`
+	DynamicSharedBytes int    `json:"dynamic_shared_bytes"`
+	// of a thread: spills, and arrays that are no registers
+	LocalBytes              int `json:"local_bytes"`
+	BlocksPerMultiprocessor int `json:"blocks_per_multiprocessor"`
+	// threads that a multiprocessor holds at once, as a share of the most that it can
+	Occupancy float64 `json:"occupancy"`
 }
 
 // DevicePhysics are the widths and highest clocks of a device, read from it; 0 is not known.
@@ -148,7 +164,8 @@ type DevicePhysics struct {
 	Minor           int     `json:"minor"`
 }
 
-// TimeArgs ask for samples: the mean time of a call in one replay each. SettleNS of untimed replays come first, then Discard.
+// TimeArgs ask for samples: the mean time of a call in one replay each. SettleNS of untimed replays come
+// first, then Discard.
 type TimeArgs struct {
 	SettleNS int64 `json:"settle_ns,omitempty"`
 	Discard  int   `json:"discard,omitempty"`
@@ -163,8 +180,9 @@ type TimeReply struct {
 	SamplesNS []float64 `json:"samples_ns"`
 }
 
-// FinishArgs say where the outputs of the first and the last set go. Where there is one set alone, its outputs are poisoned again with the
-// second launch's poison and the graph is replayed once between the two. Without launches the arm is dropped.
+// FinishArgs say where the outputs of the first and the last set go. Where there is one set alone, its
+// outputs are poisoned again with the second launch's poison and the graph is replayed once between the two.
+// Without launches the arm is dropped.
 type FinishArgs struct {
 	Launches []Launch `json:"launches,omitempty"`
 }

@@ -35,8 +35,8 @@ type Request struct {
 	Measure *MeasureArgs `json:"measure,omitempty"`
 }
 
-// Reply is one JSON line from a worker; ID is that of its request. Error is set where the harness failed; what a kernel did wrong
-// is an outcome inside the result.
+// Reply is one JSON line from a worker; ID is that of its request. Error is set where the harness failed;
+// what a kernel did wrong is an outcome inside the result.
 type Reply struct {
 	ID     int64           `json:"id"`
 	Error  string          `json:"error,omitempty"`
@@ -57,22 +57,24 @@ type HelloReply struct {
 	PID      int               `json:"pid"`
 }
 
-// LoadArgs name an operator whose implementations are wanted, or the path of a kernel file: a library has to be built before it can tell
-// what it holds. Slot is the adapter's name for the worker, which says what will run in it: once it has answered, the worker may prepare for that.
+// LoadArgs name an operator whose implementations are wanted, or the path of a kernel file: a library has to
+// be built before it can tell what it holds. Slot is the adapter's name for the worker, which says what will
+// run in it: once it has answered, the worker may prepare for that.
 type LoadArgs struct {
 	Op   string `json:"op"`
 	Slot string `json:"slot,omitempty"`
 }
 
-// LoadReply lists the implementations of an operator, one entry a pass and contract. Failed names those that could not be loaded.
+// LoadReply lists the implementations of an operator, one entry a pass and contract. Failed names those that
+// could not be loaded.
 type LoadReply struct {
 	Implementations []Implementation `json:"implementations"`
 	Failed          []LoadFailure    `json:"failed,omitempty"`
 	Build           *BuildFacts      `json:"build,omitempty"`
 }
 
-// LoadFailure says which implementations (a prefix such as "cuda" or "triton") could not be loaded, and why: the first message of the
-// compiler or the interpreter, with file and line.
+// LoadFailure says which implementations (a prefix such as "cuda" or "triton") could not be loaded, and why:
+// the first message of the compiler or the interpreter, with file and line.
 type LoadFailure struct {
 	Implementation string    `json:"implementation"`
 	Status         op.Status `json:"status"` // BUILD_FAIL or UNAVAILABLE
@@ -92,9 +94,10 @@ type Implementation struct {
 	Nondeterministic []string `json:"nondeterministic,omitempty"`
 	Recomputes       bool     `json:"recomputes,omitempty"`
 	Constraint       string   `json:"constraint,omitempty"`
-	Device           string   `json:"device"`          // "gpu", "emulator", "interpreter", "cpu"
-	Source           string   `json:"source"`          // content hash of its sources and flags
-	Limit            string   `json:"limit,omitempty"` // "quick2": at most two cases a dtype with --quick (torch.compile)
+	Device           string   `json:"device"` // "gpu", "emulator", "interpreter", "cpu"
+	Source           string   `json:"source"` // content hash of its sources and flags
+	// "quick2": at most two cases a dtype with --quick (torch.compile)
+	Limit string `json:"limit,omitempty"`
 }
 
 // BuildFacts are what the compiler said.
@@ -116,8 +119,9 @@ type KernelFact struct {
 	SpillBytes  int    `json:"spill_bytes"`
 }
 
-// TensorRef is a tensor in the shared memory: Offset and Bytes place its storage (in bytes from the start of the memory), Start is
-// the index of its first element in that storage, strides count elements. CRC32 is that of the storage bytes (IEEE polynomial: the one that Go and Python both have at full speed).
+// TensorRef is a tensor in the shared memory: Offset and Bytes place its storage (in bytes from the start of
+// the memory), Start is the index of its first element in that storage, strides count elements. CRC32 is that
+// of the storage bytes (IEEE polynomial: the one that Go and Python both have at full speed).
 type TensorRef struct {
 	Name   string   `json:"name"`
 	DType  op.DType `json:"dtype"`
@@ -137,7 +141,8 @@ type AttrRef struct {
 	Text   string  `json:"text"`
 }
 
-// RunArgs are one case for one implementation: the same call, launched once for each entry of Launches into fresh, poisoned outputs.
+// RunArgs are one case for one implementation: the same call, launched once for each entry of Launches into
+// fresh, poisoned outputs.
 type RunArgs struct {
 	Op             string      `json:"op"`
 	Implementation string      `json:"implementation"`
@@ -147,39 +152,45 @@ type RunArgs struct {
 	Attrs          []AttrRef   `json:"attrs"`
 	Inputs         []TensorRef `json:"inputs"`
 	Launches       []Launch    `json:"launches"`
-	SizesAlone     bool        `json:"sizes_alone,omitempty"` // what is compiled for the call is for its sizes alone
+	// what is compiled for the call is for its sizes alone
+	SizesAlone bool `json:"sizes_alone,omitempty"`
 }
 
-// Launch is one launch: which poison fills outputs and workspace before it ("a" or "b"), the schedule order (emulator only: "forward",
-// "reverse", "random:SEED", "greedy:SEED"; for a row that goes through autograd "one by one": each gradient from a backward in which its
-// input alone requires one) and where its outputs go.
+// Launch is one launch: which poison fills outputs and workspace before it ("a" or "b"), the schedule order
+// (emulator only: "forward", "reverse", "random:SEED", "greedy:SEED"; for a row that goes through autograd
+// "one by one": each gradient from a backward in which its input alone requires one) and where its outputs
+// go.
 type Launch struct {
 	Poison  string      `json:"poison"`
 	Order   string      `json:"order,omitempty"`
 	Outputs []TensorRef `json:"outputs"`
 }
 
-// RunReply says for each launch that took place what it did. A launch that ended otherwise than "ok" is the last.
+// RunReply says for each launch that took place what it did. A launch that ended otherwise than "ok" is the
+// last.
 type RunReply struct {
 	Launches  []LaunchReply `json:"launches"`
 	PeakBytes int64         `json:"peak_bytes,omitempty"` // device memory
 	WallNS    int64         `json:"wall_ns,omitempty"`
-	Fatal     bool          `json:"fatal,omitempty"` // the worker ends after this reply: its process is no longer clean
+	// the worker ends after this reply: its process is no longer clean
+	Fatal bool `json:"fatal,omitempty"`
 }
 
 // LaunchReply is the outcome of one launch.
 type LaunchReply struct {
-	Status  op.Status     `json:"status,omitempty"` // empty where the call returned plainly; else UNSUPPORTED, OUT_OF_BOUNDS, DIVERGENT, DEADLOCK, OOM, CRASH
+	// empty where the call returned plainly; else UNSUPPORTED, OUT_OF_BOUNDS, DIVERGENT, DEADLOCK, OOM, CRASH
+	Status  op.Status     `json:"status,omitempty"`
 	Message string        `json:"message,omitempty"`
 	Where   *Where        `json:"where,omitempty"`
 	Inputs  []uint32      `json:"inputs"` // IEEE crc32 of each input's storage afterwards
 	Guards  []GuardReport `json:"guards,omitempty"`
-	Fault   string        `json:"fault,omitempty"` // what else the call did that it must not do, in one clause: "left 1 thread running after it returned"
-	Outputs []OutputRef   `json:"outputs"`
+	// what else the call did that it must not do, in one clause: "left 1 thread running after it returned"
+	Fault   string      `json:"fault,omitempty"`
+	Outputs []OutputRef `json:"outputs"`
 }
 
-// OutputRef says what came back for one output: Present is false for an optional output that was not given. DType, Shape and Stride
-// are those of the tensor the implementation made.
+// OutputRef says what came back for one output: Present is false for an optional output that was not given.
+// DType, Shape and Stride are those of the tensor the implementation made.
 type OutputRef struct {
 	Name    string  `json:"name"`
 	Present bool    `json:"present"`
@@ -187,11 +198,12 @@ type OutputRef struct {
 	Shape   []int64 `json:"shape,omitempty"`
 	Stride  []int64 `json:"stride,omitempty"`
 	CRC32   uint32  `json:"crc32,omitempty"`
-	Type    string  `json:"type,omitempty"` // where a function returned something that is no plain tensor: what it was
+	// where a function returned something that is no plain tensor: what it was
+	Type string `json:"type,omitempty"`
 }
 
-// GuardReport says that bytes beside a buffer changed. Bytes is the distance of the first changed byte from the buffer: negative before
-// it, 0 or more counted from its end.
+// GuardReport says that bytes beside a buffer changed. Bytes is the distance of the first changed byte from
+// the buffer: negative before it, 0 or more counted from its end.
 type GuardReport struct {
 	Buffer string `json:"buffer"`
 	Bytes  int64  `json:"bytes"`

@@ -1,5 +1,6 @@
-// Package catalog holds the operators, each in a folder of its own: <op>/<op>.toml says as data what it is, <op>/findings.toml what is known of
-// libraries' rows. This package reads the data alone; the Go package in the folder is the operator's truth, and is found through internal/truth.
+// Package catalog holds the operators, each in a folder of its own: <op>/<op>.toml says as data what it is,
+// <op>/findings.toml what is known of libraries' rows. This package reads the data alone; the Go package in
+// the folder is the operator's truth, and is found through internal/truth.
 package catalog
 
 import (
@@ -54,7 +55,8 @@ func read(name string) (*Operator, error) {
 		return nil, err
 	}
 	if spec.Name != name {
-		return nil, fmt.Errorf("read spec internal/catalog/%s: its name is %q: want the name of its folder", specFile(name), spec.Name)
+		return nil, fmt.Errorf("read spec internal/catalog/%s: its name is %q: want the name of its folder",
+			specFile(name), spec.Name)
 	}
 	text, err = files.ReadFile(findingsFile(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,8 +72,8 @@ func read(name string) (*Operator, error) {
 	return &Operator{Spec: spec, Findings: findings}, nil
 }
 
-// All lists every operator by name. A spec that cannot be read is an error of the build, which the package's tests refuse; All then lists
-// none, and Get says why.
+// All lists every operator by name. A spec that cannot be read is an error of the build, which the package's
+// tests refuse; All then lists none, and Get says why.
 func All() []*Operator {
 	all, _ := load()
 	return all
@@ -105,5 +107,6 @@ func Get(name string) (*Operator, error) {
 			return o, nil
 		}
 	}
-	return nil, &op.UsageError{Message: fmt.Sprintf("unknown operator %q: want one of %s", name, strings.Join(Names(), ", "))}
+	return nil, &op.UsageError{Message: fmt.Sprintf("unknown operator %q: want one of %s", name,
+		strings.Join(Names(), ", "))}
 }

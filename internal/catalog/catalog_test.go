@@ -30,7 +30,8 @@ func TestEverySpecLoads(t *testing.T) {
 func TestUnknownOperatorNamesWhatThereIs(t *testing.T) {
 	_, err := Get("softmin")
 	var usage *op.UsageError
-	if !errors.As(err, &usage) || usage.Message != `unknown operator "softmin": want one of `+strings.Join(Names(), ", ") {
+	if !errors.As(err, &usage) || usage.Message != `unknown operator "softmin": want one of `+
+		strings.Join(Names(), ", ") {
 		t.Errorf("%v", err)
 	}
 }
@@ -53,7 +54,8 @@ func TestLevelsStayWithinTheirLimits(t *testing.T) {
 				keys[c.Key()] = true
 			}
 			for which, n := range counts {
-				t.Logf("%s %s %s: %d cases, %d skipped in all", o.Spec.Name, level, which, n, len(plan.Skipped))
+				t.Logf("%s %s %s: %d cases, %d skipped in all", o.Spec.Name, level, which, n,
+					len(plan.Skipped))
 				if n > limit || n < 8 {
 					t.Errorf("%s %s %s: %d cases, want 8 to %d", o.Spec.Name, level, which, n, limit)
 				}
@@ -63,7 +65,8 @@ func TestLevelsStayWithinTheirLimits(t *testing.T) {
 	}
 }
 
-// covers checks that every dtype of a pass meets every value of every attribute, at full every distribution on three shapes and every layout.
+// covers checks that every dtype of a pass meets every value of every attribute, at full every distribution
+// on three shapes and every layout.
 func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 	t.Helper()
 	seen := map[string]int{}
@@ -83,7 +86,8 @@ func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 			head := pass.String() + " " + dtype + " "
 			want := func(what string, n int) {
 				if seen[head+what] < n {
-					t.Errorf("%s %s: %s%s occurs %d times, want %d", s.Name, level, head, what, seen[head+what], n)
+					t.Errorf("%s %s: %s%s occurs %d times, want %d", s.Name, level, head, what,
+						seen[head+what], n)
 				}
 			}
 			for _, a := range s.Attributes {
@@ -94,7 +98,8 @@ func covers(t *testing.T, s *op.Spec, level op.Level, cases []op.Case) {
 				for _, v := range values {
 					want(a.Name+"="+v, 1)
 					for _, d := range s.Check.Distributions {
-						if s.Check.Pins[d] == nil && level != op.LevelQuick { // where a bug hides may depend on both
+						if s.Check.Pins[d] == nil && level != op.LevelQuick {
+							// where a bug hides may depend on both
 							want(a.Name+"="+v+" "+d, 1)
 						}
 					}

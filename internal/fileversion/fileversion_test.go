@@ -47,8 +47,11 @@ func TestCommitOfAFile(t *testing.T) {
 	if got := Commit(t.Context(), file); got != "" {
 		t.Errorf("outside of a repository: %q, want nothing", got)
 	}
-	for _, args := range [][]string{{"init", "-q"}, {"add", "mine.cu"},
-		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first"}} {
+	for _, args := range [][]string{
+		{"init", "-q"},
+		{"add", "mine.cu"},
+		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first"},
+	} {
 		out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)

@@ -1,5 +1,6 @@
-// Command gpucoverage reads a coverage profile and names the statements of the code that only a GPU reaches which no test ran, the fake GPU's among
-// them. A list says what may be left: functions that call the driver, and why. What hands an error on is not asked for.
+// Command gpucoverage reads a coverage profile and names the statements of the code that only a GPU reaches
+// which no test ran, the fake GPU's among them. A list says what may be left: functions that call the driver,
+// and why. What hands an error on is not asked for.
 package main
 
 import (
@@ -37,7 +38,8 @@ type block struct {
 	from, to int // lines
 }
 
-// check gives a sentence for every block that nothing ran and nobody lets be, and for every function on the list that need not be there.
+// check gives a sentence for every block that nothing ran and nobody lets be, and for every function on the
+// list that need not be there.
 func check(profile, list string) ([]string, error) {
 	files, allowed, err := read(list)
 	if err != nil {
@@ -74,7 +76,8 @@ func check(profile, list string) ([]string, error) {
 				used[file+" "+name] = true
 				continue
 			}
-			missing = append(missing, fmt.Sprintf("%s:%d: %s: no test ran this: %s", file, b.from, name, strings.TrimSpace(lines[b.from-1])))
+			missing = append(missing, fmt.Sprintf("%s:%d: %s: no test ran this: %s", file, b.from, name,
+				strings.TrimSpace(lines[b.from-1])))
 		}
 		if !seen {
 			missing = append(missing, file+": the profile says nothing of it")
@@ -82,7 +85,8 @@ func check(profile, list string) ([]string, error) {
 	}
 	for name := range allowed {
 		if !used[name] {
-			missing = append(missing, list+": "+name+" may be left, and is covered, or is not there: take it off the list")
+			missing = append(missing, list+": "+name+
+				" may be left, and is covered, or is not there: take it off the list")
 		}
 	}
 	slices.Sort(missing)

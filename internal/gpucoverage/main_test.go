@@ -23,7 +23,8 @@ func untested() {
 }
 `
 
-// A statement that no test ran is named, an error that is handed on is not; what may be left has to be there, and to be uncovered.
+// A statement that no test ran is named, an error that is handed on is not; what may be left has to be there,
+// and to be uncovered.
 func TestCheck(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {
@@ -32,12 +33,14 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	write("p.go", source)
-	write("profile", "mode: set\ntriad/p.go:4.16,6.3 1 0\ntriad/p.go:7.2,8.12 2 0\ntriad/p.go:7.2,8.12 2 1\ntriad/p.go:11.17,13.2 1 0\n")
+	write("profile", "mode: set\ntriad/p.go:4.16,6.3 1 0\ntriad/p.go:7.2,8.12 2 0\ntriad/p.go:7.2,8.12 2 "+
+		"1\ntriad/p.go:11.17,13.2 1 0\n")
 	for list, want := range map[string]string{
 		"p.go\n": "p.go:11: untested: no test ran this: func untested() {",
-		"# all\np.go\np.go untested calls nobody\n":                  "",
-		"p.go\np.go untested calls nobody\np.go tested is covered\n": "list: p.go tested may be left, and is covered, or is not there: take it off the list",
-		"p.go\np.go untested calls nobody\nq.go\n":                   "q.go",
+		"# all\np.go\np.go untested calls nobody\n": "",
+		"p.go\np.go untested calls nobody\np.go tested is covered\n": "list: p.go tested may be left, and " +
+			"is covered, or is not there: take it off the list",
+		"p.go\np.go untested calls nobody\nq.go\n": "q.go",
 	} {
 		write("list", list)
 		got, err := check("profile", "list")
@@ -52,10 +55,14 @@ func TestCheck(t *testing.T) {
 	if _, err := check("profile", filepath.Join(".", "list")); err == nil {
 		t.Error("a function may be left without a reason")
 	}
-	if lines := []string{"if err != nil {", "return err", "}"}; !onlyHandsOn(lines) || onlyHandsOn(slices.Concat(lines, []string{"work()"})) {
+	if lines := []string{"if err != nil {", "return err", "}"}; !onlyHandsOn(lines) ||
+		onlyHandsOn(slices.Concat(lines, []string{"work()"})) {
 		t.Error("what hands an error on")
 	}
-	if lines := []string{"if err != nil && !is { // of nobody", "return f, err // as it is", "}"}; !onlyHandsOn(lines) {
+	if lines := []string{
+		"if err != nil && !is { // of nobody", "return f, err // as it is",
+		"}",
+	}; !onlyHandsOn(lines) {
 		t.Error("what hands an error on, with remarks")
 	}
 }

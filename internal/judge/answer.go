@@ -8,10 +8,11 @@ import (
 
 // Plan is what an implementation was asked for, decided before it ran.
 type Plan struct {
-	Outputs          []op.TensorType // of the pass, in the order of the spec, dtype and shape resolved
-	Gives            []string        // the outputs the implementation declares to give; the required ones are always expected
-	Nondeterministic []string        // the outputs whose bits it declares to vary
-	Launches         int             // at least two: one with each poison
+	Outputs []op.TensorType // of the pass, in the order of the spec, dtype and shape resolved
+	// the outputs the implementation declares to give; the required ones are always expected
+	Gives            []string
+	Nondeterministic []string // the outputs whose bits it declares to vary
+	Launches         int      // at least two: one with each poison
 }
 
 // expects says whether an output has to come back.
@@ -22,18 +23,20 @@ type Answer struct {
 	Launches []Launch
 }
 
-// Launch is one launch into fresh, poisoned outputs, as the driver checked it. The zero value is a launch that broke everything.
+// Launch is one launch into fresh, poisoned outputs, as the driver checked it. The zero value is a launch
+// that broke everything.
 type Launch struct {
 	Poison          string // "a" or "b"
 	Order           string // schedule order, for the sentence; "" where there is none
 	InputsUnchanged bool   // the inputs' checksums afterwards are those before
 	GuardsIntact    bool   // no byte beside a buffer changed
-	Fault           string // what happened to inputs or guards in one clause, or why the frame is not complete
-	Outputs         []Returned
+	// what happened to inputs or guards in one clause, or why the frame is not complete
+	Fault   string
+	Outputs []Returned
 }
 
-// Returned is one output of a launch. Shape and Stride are those of the tensor the implementation made; Data holds its elements in
-// row-major order.
+// Returned is one output of a launch. Shape and Stride are those of the tensor the implementation made; Data
+// holds its elements in row-major order.
 type Returned struct {
 	Name    string
 	Present bool // false: an optional output that was not given

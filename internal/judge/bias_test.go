@@ -18,7 +18,8 @@ var leaningTruths = map[string]func(r *rand.Rand, f tensor.Format) float64{
 	"all low":    func(r *rand.Rand, _ tensor.Format) float64 { return 1 + math.Pow(r.Float64(), 4) },
 	"below ties": func(r *rand.Rand, f tensor.Format) float64 { return tie(r, f) * (1 - 0x1p-32) },
 	"above ties": func(r *rand.Rand, f tensor.Format) float64 { return tie(r, f) * (1 + 0x1p-32) },
-	"products": func(r *rand.Rand, f tensor.Format) float64 { // of two numbers of the dtype: many are ties, all but exactly
+	"products": func(r *rand.Rand, f tensor.Format) float64 {
+		// of two numbers of the dtype: many are ties, all but exactly
 		return f.Round(r.NormFloat64(), true) * f.Round(r.NormFloat64(), true) * (1 - 0x1p-36)
 	},
 }
@@ -79,8 +80,12 @@ func TestPlantedSlopesAreSeen(t *testing.T) {
 			slope float64
 			want  op.Status
 		}{
-			{1 << 16, 3e-5, op.StatusWarn}, {1 << 20, 1e-5, op.StatusWarn}, {1 << 20, -1e-5, op.StatusWarn},
-			{1 << 20, 3e-7, op.StatusPass}, {1 << 20, -3e-7, op.StatusPass}, {1 << 20, 0, op.StatusPass},
+			{1 << 16, 3e-5, op.StatusWarn},
+			{1 << 20, 1e-5, op.StatusWarn},
+			{1 << 20, -1e-5, op.StatusWarn},
+			{1 << 20, 3e-7, op.StatusPass},
+			{1 << 20, -3e-7, op.StatusPass},
+			{1 << 20, 0, op.StatusPass},
 		} {
 			t.Run(fmt.Sprint(d, " ", c.n, " ", c.slope), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(3, uint64(c.n)))

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// Version names every constant and allowance: a test compares them with what is written down for it. It is stored with every verdict, so that old
-// results can be judged again when one changes. docs/judge.md has its history.
+// Version names every constant and allowance: a test compares them with what is written down for it. It is
+// stored with every verdict, so that old results can be judged again when one changes. docs/judge.md has its
+// history.
 const Version = "4"
 
 // Unit roundoffs: half the distance between 1 and the next number.
@@ -20,25 +21,28 @@ const (
 
 // Constants of the error model.
 const (
-	// sumLambda is the lambda of the probabilistic bound lambda*sqrt(n)*u on a sum's rounding error (Higham and Mary 2019): at 8 the
-	// chance that one element exceeds it is below 2*exp(-32).
+	// sumLambda is the lambda of the probabilistic bound lambda*sqrt(n)*u on a sum's rounding error (Higham
+	// and Mary 2019): at 8 the chance that one element exceeds it is below 2*exp(-32).
 	sumLambda = 8.0
 	// sumTruncation is one truncated add for every k-step of 16, for tensor cores that round toward zero.
 	sumTruncation = 1.0 / 16
 	// sumExtra covers the few operations around a sum.
 	sumExtra = 4.0
 
-	// KappaFast and KappaPromoted are how many units of 2^-13 of the largest aligned product a k-step of Hopper's fp8 tensor core may
-	// lose: each of 32 products and the accumulator is truncated to 13 bits below the largest. Measured on an H200: 33 is the bound, no
-	// alarm down to 16.5 (whole K) and 8 (promoted every 128); on an H100 cuBLASLt and Triton, promoted, lose 22.4 beside an outlier.
+	// KappaFast and KappaPromoted are how many units of 2^-13 of the largest aligned product a k-step of
+	// Hopper's fp8 tensor core may lose: each of 32 products and the accumulator is truncated to 13 bits
+	// below the largest. Measured on an H200: 33 is the bound, no alarm down to 16.5 (whole K) and 8
+	// (promoted every 128); on an H100 cuBLASLt and Triton, promoted, lose 22.4 beside an outlier.
 	KappaFast     = 24.0
 	KappaPromoted = 24.0
 
-	// rmsFactor, rmsNoise: an implementation may be half again as noisy as the simulated contract, plus the sampling noise of the ratio
-	// of two root mean squares of n elements, 4 standard deviations of about 1/sqrt(n).
+	// rmsFactor, rmsNoise: an implementation may be half again as noisy as the simulated contract, plus the
+	// sampling noise of the ratio of two root mean squares of n elements, 4 standard deviations of about
+	// 1/sqrt(n).
 	rmsFactor = 1.5
 	rmsNoise  = 4.0
-	// rmsAllowance is the share of TFP32 that goes on top: T bounds single elements, its root mean square lies well below.
+	// rmsAllowance is the share of TFP32 that goes on top: T bounds single elements, its root mean square
+	// lies well below.
 	rmsAllowance = 0.5
 	// minBlock is the fewest elements whose root mean square means something.
 	minBlock = 64
@@ -51,7 +55,8 @@ const (
 	biasSpread = 256.0
 )
 
-// G is the growth of rounding error in a sum of n terms, in units of the accumulator's roundoff: min(n, 8*sqrt(n) + n/16) + 4.
+// G is the growth of rounding error in a sum of n terms, in units of the accumulator's roundoff: min(n,
+// 8*sqrt(n) + n/16) + 4.
 func G(n int64) float64 {
 	x := float64(n)
 	return math.Min(x, sumLambda*math.Sqrt(x)+sumTruncation*x) + sumExtra
@@ -60,9 +65,13 @@ func G(n int64) float64 {
 // checkConstants refuses a constant that would disarm a gate: one that is not finite and positive.
 var checkConstants = sync.OnceValue(func() error {
 	return finitePositive(map[string]float64{
-		"sum_lambda": sumLambda, "sum_truncation": sumTruncation, "sum_extra": sumExtra, "kappa_fast": KappaFast,
-		"kappa_promoted": KappaPromoted, "rms_factor": rmsFactor, "rms_noise": rmsNoise, "rms_allowance": rmsAllowance,
-		"min_block": minBlock, "tile": tile, "bias_sigmas": biasSigmas, "bias_spread": biasSpread, "u32": U32, "u_tf32": UTF, "u64": U64, "tiny": Tiny,
+		"sum_lambda": sumLambda, "sum_truncation": sumTruncation, "sum_extra": sumExtra,
+		"kappa_fast":     KappaFast,
+		"kappa_promoted": KappaPromoted, "rms_factor": rmsFactor, "rms_noise": rmsNoise,
+		"rms_allowance": rmsAllowance,
+		"min_block":     minBlock, "tile": tile, "bias_sigmas": biasSigmas, "bias_spread": biasSpread,
+		"u32":    U32,
+		"u_tf32": UTF, "u64": U64, "tiny": Tiny,
 	})
 })
 

@@ -5,11 +5,14 @@ import (
 	"triad/internal/tensor"
 )
 
-// UnderContracts judges an answer under the operator's default contract, and where that rejects values, and only then, under the looser
-// contract that the implementation declares: an output that this one accepts is DIFFERENT_CONTRACT, or NO_POWER where the looser
-// allowance would accept wrong outputs too. truth gives the truth of a contract. Where declared is empty or the default, the default alone
-// decides; nothing excuses a wrong shape, a race or a missing truth.
-func UnderContracts(plan Plan, answer Answer, truth func(contract string) (Truth, error), standard, declared string) []Verdict {
+// UnderContracts judges an answer under the operator's default contract, and where that rejects values, and
+// only then, under the looser contract that the implementation declares: an output that this one accepts is
+// DIFFERENT_CONTRACT, or NO_POWER where the looser allowance would accept wrong outputs too. truth gives the
+// truth of a contract. Where declared is empty or the default, the default alone decides; nothing excuses a
+// wrong shape, a race or a missing truth.
+func UnderContracts(plan Plan, answer Answer, truth func(contract string) (Truth, error), standard,
+	declared string,
+) []Verdict {
 	verdicts := Judge(plan, answer, truthOrNone(truth, standard))
 	if declared == "" || declared == standard || !anyValueRejected(verdicts) {
 		return verdicts
@@ -22,7 +25,8 @@ func UnderContracts(plan Plan, answer Answer, truth func(contract string) (Truth
 		switch v.Status {
 		case op.StatusPass, op.StatusWarn:
 			if power := PowerOf(looser.Outputs[i], tensor.Tensor{}, nil); power.None {
-				v.Status, v.Sentence = op.StatusNoPower, "accepted under "+declared+", but so would be: "+power.Why
+				v.Status, v.Sentence = op.StatusNoPower, "accepted under "+declared+", but so would be: "+
+					power.Why
 				verdicts[i] = v
 				continue
 			}

@@ -10,10 +10,12 @@ import (
 
 // Difference is how far two implementations' outputs are apart.
 type Difference struct {
-	Bitwise   bool    // every bit is the same
-	Different int64   // elements whose values differ; NaN equals NaN, and -0 equals +0
-	ULP       float64 // the largest distance in ulps of the dtype at the larger of the two; +inf where one is NaN or infinite and the other not
-	At        int64   // row-major position of that element, -1 where none differs
+	Bitwise   bool  // every bit is the same
+	Different int64 // elements whose values differ; NaN equals NaN, and -0 equals +0
+	// the largest distance in ulps of the dtype at the larger of the two; +inf where one is NaN or infinite
+	// and the other not
+	ULP float64
+	At  int64 // row-major position of that element, -1 where none differs
 }
 
 // DifferenceOf compares the elements of two outputs of one dtype, row-major.

@@ -54,7 +54,8 @@ func (g *grid) logULP(x float64) int {
 // power is 2^e for the exponent of a normal fp64.
 func power(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
 
-// value is y on the extended line: the NaN code of a format without infinity is its overflow where the truth is finite.
+// value is y on the extended line: the NaN code of a format without infinity is its overflow where the truth
+// is finite.
 func (g *grid) value(y, r float64) float64 {
 	if g.floating && !g.format.Infinity && !g.saturate && math.IsNaN(y) {
 		return math.Copysign(math.Inf(1), r)
@@ -62,7 +63,8 @@ func (g *grid) value(y, r float64) float64 {
 	return y
 }
 
-// half is how far, at least, the midpoints between a number of the dtype and its neighbours lie: half an ulp, a quarter at a power of two.
+// half is how far, at least, the midpoints between a number of the dtype and its neighbours lie: half an ulp,
+// a quarter at a power of two.
 func (g *grid) half(v float64) float64 {
 	e := g.logULP(v) - 1
 	if math.Float64bits(v)&(1<<52-1) == 0 {
@@ -71,7 +73,8 @@ func (g *grid) half(v float64) float64 {
 	return power(e)
 }
 
-// accepts is G1 and G2 for one element y, a number of the dtype: class where the truth is NaN or infinite, the rounded interval where it is finite.
+// accepts is G1 and G2 for one element y, a number of the dtype: class where the truth is NaN or infinite,
+// the rounded interval where it is finite.
 func (g *grid) accepts(y, r, t float64) bool {
 	if math.IsNaN(r) {
 		return math.IsNaN(y)
@@ -87,7 +90,9 @@ func (g *grid) accepts(y, r, t float64) bool {
 	if g.floating && math.Abs(v) <= g.format.Max {
 		half := g.half(v)
 		if high > v-half && low < v+half {
-			return true // rounding is monotone, and what lies beyond the midpoint to a neighbour rounds to v or further: RN(low) <= v <= RN(high)
+			// rounding is monotone, and what lies beyond the midpoint to a neighbour rounds to v or further:
+			// RN(low) <= v <= RN(high)
+			return true
 		}
 	}
 	if g.round(low) <= v && v <= g.round(high) {
@@ -107,7 +112,8 @@ type tally struct {
 	bar             float64  // what an accepted element must exceed in badness once there are 16
 }
 
-// ranked is an element by how bad it is: rejected ones first, then by (|y-R| - T)/ulp, a class mismatch being infinitely bad.
+// ranked is an element by how bad it is: rejected ones first, then by (|y-R| - T)/ulp, a class mismatch being
+// infinitely bad.
 type ranked struct {
 	i        int
 	rejected bool
@@ -146,8 +152,8 @@ func (s *tally) note(e ranked) {
 	}
 }
 
-// lookAll is look for a run of elements from the first on. What is finite and clearly within its interval, as nearly all of a right output is, is
-// added up here; the rest is looked at one by one.
+// lookAll is look for a run of elements from the first on. What is finite and clearly within its interval, as
+// nearly all of a right output is, is added up here; the rest is looked at one by one.
 func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 	if !g.floating {
 		for i, v := range y {
@@ -281,8 +287,8 @@ func (s *tally) merge(o tally) {
 	}
 }
 
-// chunk is how many elements one goroutine takes at a time; the sums are added up in the order of the chunks, so that a verdict does not
-// depend on the number of cores.
+// chunk is how many elements one goroutine takes at a time; the sums are added up in the order of the chunks,
+// so that a verdict does not depend on the number of cores.
 const chunk = 1 << 15
 
 // chunksOf is how many chunks n elements make.
@@ -296,11 +302,13 @@ func eachChunk(n int, work func(p, first, end int)) {
 // strip is how many elements are decoded at once: they stay in the cache until every gate has seen them.
 const strip = 1 << 11
 
-// compareElements is G1, G2 and G3: it compares every judged element of an output. In the same pass it adds up what G4 and G5 ask.
+// compareElements is G1, G2 and G3: it compares every judged element of an output. In the same pass it adds
+// up what G4 and G5 ask.
 func compareElements(target Target, data []byte) (Verdict, statistics) {
 	g, n := gridOf(target), target.Judged()
 	if most := target.Elements() * target.DType.Size(); int64(len(data)) != most {
-		return Verdict{Status: op.StatusFail, Gate: "G0", N: int64(n), Sentence: target.Name + ": not every planned element came back"}, statistics{}
+		return Verdict{Status: op.StatusFail, Gate: "G0", N: int64(n), Sentence: target.Name +
+			": not every planned element came back"}, statistics{}
 	}
 	shape, runs := blocksOf(target), piecesOf(target)
 	tallies, sums := make([]tally, runs.count()), make([]chunkSums, runs.count())
@@ -346,10 +354,12 @@ func decodeJudged(y []float64, target Target, data []byte, first int) {
 	}
 }
 
-// verdictOf turns the sums into a verdict: it passes if and only if everything planned was compared and accepted.
+// verdictOf turns the sums into a verdict: it passes if and only if everything planned was compared and
+// accepted.
 func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 	v := Verdict{
-		Output: target.Name, N: int64(target.Judged()), Compared: s.compared, Wrong: s.wrong, Headroom: s.headroom, ULPMax: s.ulpMax, ULPs: s.ulps,
+		Output: target.Name, N: int64(target.Judged()), Compared: s.compared, Wrong: s.wrong,
+		Headroom: s.headroom, ULPMax: s.ulpMax, ULPs: s.ulps,
 	}
 	if s.finite > 0 {
 		v.ULPMean = s.ulpSum / float64(s.finite)
@@ -359,7 +369,8 @@ func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 		r, t := e.r, e.t
 		decodeJudged(got, target, data, e.i)
 		v.Worst16 = append(v.Worst16, Element{
-			Index: index(target.position(e.i), target.Shape), Got: got[0], Want: g.round(r), Low: g.round(r - t), High: g.round(r + t), R: r, T: t,
+			Index: index(target.position(e.i), target.Shape), Got: got[0], Want: g.round(r),
+			Low: g.round(r - t), High: g.round(r + t), R: r, T: t,
 		})
 	}
 	if len(v.Worst16) > 0 {
@@ -369,7 +380,8 @@ func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 	case v.Compared > 0 && v.Compared == v.N && v.Wrong == 0:
 		v.Status = op.StatusPass
 	case v.Wrong == 0:
-		v.Status, v.Gate, v.Sentence = op.StatusFail, "G0", target.Name+": not every planned element was compared"
+		v.Status, v.Gate, v.Sentence = op.StatusFail, "G0", target.Name+
+			": not every planned element was compared"
 	default:
 		v.Status, v.Gate, v.Sentence = op.StatusFail, gateOf(target, v.Worst), rejected(v)
 	}

@@ -10,26 +10,30 @@ import (
 	"triad/internal/tensor"
 )
 
-// Signs is how many vectors of random signs a product is multiplied by: a row that is wrong by more than its tolerance cancels out under one
-// vector in at most half of all draws, so 2^-20 of them miss it.
+// Signs is how many vectors of random signs a product is multiplied by: a row that is wrong by more than its
+// tolerance cancels out under one vector in at most half of all draws, so 2^-20 of them miss it.
 const Signs = 20
 
-// Freivalds covers what a sample leaves out of a product C = A*B, the elements outside of the sampled rows and columns, by C*r against A*(B*r)
-// for vectors r of random signs (Freivalds 1977). It needs no element of the truth. A row i is accepted if and only if, for every r,
+// Freivalds covers what a sample leaves out of a product C = A*B, the elements outside of the sampled rows
+// and columns, by C*r against A*(B*r) for vectors r of random signs (Freivalds 1977). It needs no element of
+// the truth. A row i is accepted if and only if, for every r,
 //
 //	|sum_j C_ij*r_j - (A*(B*r))_i| <= sum_j (T_ij + ulp_out(C_ij)/2) + g(N)*u64*sum_j |C_ij|
 //
-// with j over the N columns that are left: the error inside the kernel, its rounding to the output's dtype, and the sum of C in fp64.
+// with j over the N columns that are left: the error inside the kernel, its rounding to the output's dtype,
+// and the sum of C in fp64.
 type Freivalds struct {
 	Rows, Cols []int64     // what is left, rising
 	Seed       uint64      // of the signs: see SignsOf
 	Sums       [][]float64 // of each of Rows: (A*(B*r))_i under every vector
 	Allowance  []float64   // of each of Rows: at least sum_j T_ij, and what the fp64 sums above are off by
-	// Element is R and T of one element of the product. It is asked where C is not finite, and to say which element of a rejected row is wrong.
+	// Element is R and T of one element of the product. It is asked where C is not finite, and to say which
+	// element of a rejected row is wrong.
 	Element func(row, col int64) (r, t float64)
 }
 
-// SignsOf are the signs of n columns under every vector, each 1 or -1, bit v of the splitmix64 (Steele, Lea, Flood 2014) of seed and column.
+// SignsOf are the signs of n columns under every vector, each 1 or -1, bit v of the splitmix64 (Steele, Lea,
+// Flood 2014) of seed and column.
 func SignsOf(seed uint64, cols []int64) [][]float64 {
 	signs := make([][]float64, Signs)
 	for v := range signs {
@@ -52,12 +56,15 @@ func (f *Freivalds) check(t Target) error {
 	if f == nil {
 		return nil
 	}
-	if len(t.Shape) != 2 || f.Element == nil || len(f.Sums) != len(f.Rows) || len(f.Allowance) != len(f.Rows) {
-		return fmt.Errorf("check the truth of %s: %d sums and %d allowances for %d rows of shape %v: want one of each", t.Name, len(f.Sums), len(f.Allowance),
+	if len(t.Shape) != 2 || f.Element == nil || len(f.Sums) != len(f.Rows) ||
+		len(f.Allowance) != len(f.Rows) {
+		return fmt.Errorf("check the truth of %s: %d sums and %d allowances for %d rows of shape %v: want "+
+			"one of each", t.Name, len(f.Sums), len(f.Allowance),
 			len(f.Rows), t.Shape)
 	}
 	if !risingBelow(f.Rows, t.Shape[0]) || !risingBelow(f.Cols, t.Shape[1]) {
-		return fmt.Errorf("check the truth of %s: the rows or columns its sums cover: want rising ones within %v", t.Name, t.Shape)
+		return fmt.Errorf("check the truth of %s: the rows or columns its sums cover: want rising ones "+
+			"within %v", t.Name, t.Shape)
 	}
 	for i, sums := range f.Sums {
 		finite := len(sums) == Signs && f.Allowance[i] >= 0 && f.Allowance[i] <= math.MaxFloat64
@@ -65,7 +72,8 @@ func (f *Freivalds) check(t Target) error {
 			finite = finite && math.Abs(s) <= math.MaxFloat64
 		}
 		if !finite {
-			return fmt.Errorf("check the truth of %s: row %d: %d sums, allowance %v: want %d finite sums and a finite allowance >= 0", t.Name, f.Rows[i],
+			return fmt.Errorf("check the truth of %s: row %d: %d sums, allowance %v: want %d finite sums "+
+				"and a finite allowance >= 0", t.Name, f.Rows[i],
 				len(sums), f.Allowance[i], Signs)
 		}
 	}
@@ -180,7 +188,10 @@ func (f *Freivalds) accuse(v Verdict, target Target, data []byte, i int, r signe
 	for k, col := range looked {
 		y := tensor.Decode(target.DType, data[(row*cols+col)*size:(row*cols+col+1)*size])[0]
 		e, t := f.Element(row, col)
-		at[k] = Element{Index: []int64{row, col}, Got: y, Want: g.round(e), Low: g.round(e - t), High: g.round(e + t), R: e, T: t}
+		at[k] = Element{
+			Index: []int64{row, col}, Got: y, Want: g.round(e), Low: g.round(e - t),
+			High: g.round(e + t), R: e, T: t,
+		}
 		if !g.accepts(y, e, t) {
 			badness := (math.Abs(y-e) - t) / g.ulp(e)
 			if math.IsNaN(badness) {
@@ -189,10 +200,12 @@ func (f *Freivalds) accuse(v Verdict, target Target, data []byte, i int, r signe
 			rank = append(rank, ranked{k, true, badness, e, t})
 		}
 	}
-	v.Sentence = fmt.Sprintf("row %d of %s, outside of the sample, is wrong by Freivalds: its sum under random signs is %s, want %s within %s",
+	v.Sentence = fmt.Sprintf("row %d of %s, outside of the sample, is wrong by Freivalds: its sum under "+
+		"random signs is %s, want %s within %s",
 		row, target.Name, number(r.sum), number(f.Sums[i][r.vector]), number(r.allowed))
 	if r.col >= 0 {
-		v.Sentence = fmt.Sprintf("row %d of %s, outside of the sample, is wrong by Freivalds: it holds a number that is not finite and not due", row, target.Name)
+		v.Sentence = fmt.Sprintf("row %d of %s, outside of the sample, is wrong by Freivalds: it holds a "+
+			"number that is not finite and not due", row, target.Name)
 	}
 	if len(rank) == 0 {
 		return v
@@ -203,6 +216,7 @@ func (f *Freivalds) accuse(v Verdict, target Target, data []byte, i int, r signe
 	for _, e := range rank[:min(len(rank), worstKept)] {
 		v.Worst16 = append(v.Worst16, at[e.i])
 	}
-	v.Sentence += fmt.Sprintf("; %s is %s, want %s", place(target.Name, v.Worst.Index), number(v.Worst.Got), number(v.Worst.Want))
+	v.Sentence += fmt.Sprintf("; %s is %s, want %s", place(target.Name, v.Worst.Index), number(v.Worst.Got),
+		number(v.Worst.Want))
 	return v
 }

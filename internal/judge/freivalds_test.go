@@ -10,7 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// covered is a target [4, 40] of which row 0 and columns 0 and 1 are compared, and the exact sums cover the rest.
+// covered is a target [4, 40] of which row 0 and columns 0 and 1 are compared, and the exact sums cover the
+// rest.
 func covered(d op.DType, r []float64) Target {
 	const rows, cols = 4, 40
 	t := Target{Name: "c", DType: d, Shape: []int64{rows, cols}, FTZ: true}
@@ -32,12 +33,14 @@ func covered(d op.DType, r []float64) Target {
 		}
 		f.Sums, f.Allowance = append(f.Sums, sums), append(f.Allowance, 0)
 	}
-	t.T, t.TFP32, t.Sim, t.Freivalds = make([]float64, len(t.R)), make([]float64, len(t.R)), slices.Clone(t.R), f
+	t.T, t.TFP32, t.Sim, t.Freivalds = make([]float64, len(t.R)), make([]float64, len(t.R)),
+		slices.Clone(t.R), f
 	return t
 }
 
-// TestFreivaldsTolerance: rounding to the output and flushing alone are accepted where T is 0, one unit in the last place more than a row's roundings
-// together is not, and whatever is not planned or not finite is no pass.
+// TestFreivaldsTolerance: rounding to the output and flushing alone are accepted where T is 0, one unit in
+// the last place more than a row's roundings together is not, and whatever is not planned or not finite is no
+// pass.
 func TestFreivaldsTolerance(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, d := range []op.DType{op.BF16, op.FP16, op.FP32} {
@@ -46,7 +49,8 @@ func TestFreivaldsTolerance(t *testing.T) {
 			x[i] = r.NormFloat64()
 		}
 		target := covered(d, x)
-		if v := verdict(target, answer(target, x...)); v.Status != op.StatusPass || v.Covered != 3*38 || v.Compared != 46 {
+		if v := verdict(target, answer(target, x...)); v.Status != op.StatusPass || v.Covered != 3*38 ||
+			v.Compared != 46 {
 			t.Fatalf("%v: %v %s, %d covered", d, v.Status, v.Sentence, v.Covered)
 		}
 		f, _ := tensor.FormatOf(d)

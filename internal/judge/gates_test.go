@@ -10,7 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// TestEachGate: for each gate an answer that every other gate accepts and this one does not, beside the same answer without what it objects to.
+// TestEachGate: for each gate an answer that every other gate accepts and this one does not, beside the same
+// answer without what it objects to.
 func TestEachGate(t *testing.T) {
 	one := target(op.FP32, []float64{1, 2, 3}, 0x1p-20)
 	classes := target(op.FP32, []float64{nan, inf, 3}, 0x1p-20)
@@ -53,7 +54,8 @@ func TestEachGate(t *testing.T) {
 		{"noisier than the contract", many, answer(many, noisy...), op.StatusFail, "G4"},
 		{"the errors lean", biased, answer(biased, lean...), op.StatusWarn, "G5"},
 	} {
-		if v := verdict(c.truth, c.answer); v.Status != c.status || v.Gate != c.gate || (v.Sentence == "") != (c.gate == "") {
+		if v := verdict(c.truth, c.answer); v.Status != c.status || v.Gate != c.gate ||
+			(v.Sentence == "") != (c.gate == "") {
 			t.Errorf("%s: %v %q (%s), want %v %q", c.name, v.Status, v.Gate, v.Sentence, c.status, c.gate)
 		}
 	}
@@ -77,8 +79,10 @@ func plainNumbers(share float64) Target {
 // The zero value of everything that says how something went is not a pass.
 func TestZeroValuesNeverPass(t *testing.T) {
 	var status op.Status
-	if status.Weight() != op.Bad || status.String() == op.StatusPass.String() || Row([]Verdict{{}}).Weight() != op.Bad || Row(nil).Weight() != op.Bad {
-		t.Errorf("%v weighs %v; a row of the zero verdict is %v, one of none %v", status, status.Weight(), Row([]Verdict{{}}), Row(nil))
+	if status.Weight() != op.Bad || status.String() == op.StatusPass.String() ||
+		Row([]Verdict{{}}).Weight() != op.Bad || Row(nil).Weight() != op.Bad {
+		t.Errorf("%v weighs %v; a row of the zero verdict is %v, one of none %v", status, status.Weight(),
+			Row([]Verdict{{}}), Row(nil))
 	}
 	if (Relation{}).Accepted() || (Launch{}).InputsUnchanged || (Launch{}).GuardsIntact {
 		t.Error("the zero relation or launch is sound")
@@ -88,7 +92,8 @@ func TestZeroValuesNeverPass(t *testing.T) {
 			t.Errorf("status %d is none and weighs %v", v, s.Weight())
 		}
 	}
-	if v := verdict(target(op.FP32, []float64{1}, 0), Answer{Launches: make([]Launch, 2)}); v.Status != op.StatusFail || v.Gate != "G0" {
+	if v := verdict(target(op.FP32, []float64{1}, 0),
+		Answer{Launches: make([]Launch, 2)}); v.Status != op.StatusFail || v.Gate != "G0" {
 		t.Errorf("launches that say nothing: %v %s", v.Status, v.Gate)
 	}
 	if p := PowerOf(Target{}, tensor.Tensor{}, nil); !p.None {

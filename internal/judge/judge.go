@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Judge gives a verdict for every output of plan, in its order, on one call of an implementation. It panics for nothing: what does not
-// fit together is a verdict that does not pass.
+// Judge gives a verdict for every output of plan, in its order, on one call of an implementation. It panics
+// for nothing: what does not fit together is a verdict that does not pass.
 func Judge(plan Plan, answer Answer, truth Truth) []Verdict {
 	verdicts := make([]Verdict, len(plan.Outputs))
 	fault := callFault(plan, answer)
@@ -72,7 +72,8 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 // callFault is what G0 says of the call as a whole, "" where it is sound.
 func callFault(plan Plan, answer Answer) string {
 	if plan.Launches < 2 || len(answer.Launches) != plan.Launches {
-		return fmt.Sprintf("%d of %d planned launches came back; at least two are needed", len(answer.Launches), plan.Launches)
+		return fmt.Sprintf("%d of %d planned launches came back; at least two are needed",
+			len(answer.Launches), plan.Launches)
 	}
 	seen := map[string]bool{}
 	for l, launch := range answer.Launches {
@@ -86,10 +87,13 @@ func callFault(plan Plan, answer Answer) string {
 			return launch.Fault
 		}
 		for k, o := range launch.Outputs {
-			planned := slices.ContainsFunc(plan.Outputs, func(t op.TensorType) bool { return t.Name == o.Name })
-			twice := slices.ContainsFunc(launch.Outputs[:k], func(p Returned) bool { return p.Name == o.Name })
+			planned := slices.ContainsFunc(plan.Outputs,
+				func(t op.TensorType) bool { return t.Name == o.Name })
+			twice := slices.ContainsFunc(launch.Outputs[:k],
+				func(p Returned) bool { return p.Name == o.Name })
 			if !planned || twice {
-				return fmt.Sprintf("launch %d returned an output %q that is not asked for, or twice", l+1, o.Name)
+				return fmt.Sprintf("launch %d returned an output %q that is not asked for, or twice", l+1,
+					o.Name)
 			}
 		}
 	}
@@ -99,12 +103,15 @@ func callFault(plan Plan, answer Answer) string {
 	return ""
 }
 
-// elementAt is the element at a position of the whole output, whose bytes are given. Where the position is not among those that are judged
-// there is no truth: what is wanted is NaN.
+// elementAt is the element at a position of the whole output, whose bytes are given. Where the position is
+// not among those that are judged there is no truth: what is wanted is NaN.
 func elementAt(target Target, position int64, data []byte) Element {
 	size := target.DType.Size()
-	e := Element{Index: index(position, target.Shape), Got: tensor.Decode(target.DType, data[position*size:(position+1)*size])[0],
-		Want: math.NaN(), Low: math.NaN(), High: math.NaN(), R: math.NaN(), T: math.NaN()}
+	e := Element{
+		Index: index(position, target.Shape), Got: tensor.Decode(target.DType,
+			data[position*size:(position+1)*size])[0],
+		Want: math.NaN(), Low: math.NaN(), High: math.NaN(), R: math.NaN(), T: math.NaN(),
+	}
 	if target.Rows != nil {
 		kept, err := target.keep([]int64{position / blockShape(target).cols})
 		if err != nil {
@@ -133,10 +140,15 @@ func clause(what, detail string) string {
 
 // given says whether some launch gave the output: one that gives it in one launch only is judged, and fails.
 func given(answer Answer, name string) bool {
-	return slices.ContainsFunc(answer.Launches, func(l Launch) bool { o, ok := l.find(name); return ok && o.Present })
+	return slices.ContainsFunc(answer.Launches, func(l Launch) bool {
+		o, ok := l.find(name)
+		return ok &&
+			o.Present
+	})
 }
 
-// shapeFault is what G0 says of one output: it must have come back in every launch, with the planned dtype, shape, strides and bytes.
+// shapeFault is what G0 says of one output: it must have come back in every launch, with the planned dtype,
+// shape, strides and bytes.
 func shapeFault(answer Answer, t op.TensorType) string {
 	for l, launch := range answer.Launches {
 		o, ok := launch.find(t.Name)
@@ -148,9 +160,11 @@ func shapeFault(answer Answer, t op.TensorType) string {
 		case !slices.Equal(o.Shape, t.Shape):
 			return fmt.Sprintf("%s came back with shape %v, want %v", t.Name, o.Shape, t.Shape)
 		case t.Elements() > 0 && !contiguous(o.Shape, o.Stride):
-			return fmt.Sprintf("%s came back with strides %v, want %v", t.Name, o.Stride, tensor.Contiguous(t.Shape))
+			return fmt.Sprintf("%s came back with strides %v, want %v", t.Name, o.Stride,
+				tensor.Contiguous(t.Shape))
 		case int64(len(o.Data)) != t.Elements()*t.DType.Size():
-			return fmt.Sprintf("%s came back with %d bytes, want %d", t.Name, len(o.Data), t.Elements()*t.DType.Size())
+			return fmt.Sprintf("%s came back with %d bytes, want %d", t.Name, len(o.Data),
+				t.Elements()*t.DType.Size())
 		}
 	}
 	return ""
@@ -182,7 +196,8 @@ func targetOf(truth Truth, i int, t op.TensorType) (Target, error) {
 	}
 	target := truth.Outputs[i]
 	if target.DType != t.DType || !slices.Equal(target.Shape, t.Shape) {
-		return Target{}, fmt.Errorf("the truth of %s is %v %v: want %v %v", t.Name, target.DType, target.Shape, t.DType, t.Shape)
+		return Target{}, fmt.Errorf("the truth of %s is %v %v: want %v %v", t.Name, target.DType,
+			target.Shape, t.DType, t.Shape)
 	}
 	if target.DType == op.FP64 {
 		return Target{}, fmt.Errorf("%s is fp64: its truth needs more than fp64", t.Name)
@@ -196,7 +211,8 @@ func targetOf(truth Truth, i int, t op.TensorType) (Target, error) {
 	return target, nil
 }
 
-// race is the verdict on a deterministic output whose bits differ between launches, with the figures of the first launch.
+// race is the verdict on a deterministic output whose bits differ between launches, with the figures of the
+// first launch.
 func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) Verdict {
 	v.Status, v.Gate = op.StatusRace, "G0"
 	orders := "between two launches"
@@ -207,7 +223,8 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 	if v.Wrong > 0 {
 		where = t.Name // one element is named: the worst
 	}
-	sentence := fmt.Sprintf("%s differs %s; %d of %d elements do", where, orders, found.differing, t.Elements())
+	sentence := fmt.Sprintf("%s differs %s; %d of %d elements do", where, orders, found.differing,
+		t.Elements())
 	if v.Wrong > 0 {
 		sentence += "; " + rejected(v)
 	} else {
@@ -231,7 +248,8 @@ func judgeValues(target Target, data []byte) Verdict {
 	if v.Status == op.StatusPass && target.Freivalds != nil {
 		v = judgeFreivalds(v, target, data)
 	}
-	v.Digest, v.DType, v.Saturate, v.FTZ, v.Exact = tensor.Digest(data), target.DType, target.Saturate, target.FTZ, target.Exact
+	v.Digest, v.DType, v.Saturate, v.FTZ, v.Exact = tensor.Digest(data), target.DType, target.Saturate,
+		target.FTZ, target.Exact
 	if v.Independent = target.Independent; !v.Independent {
 		return v
 	}

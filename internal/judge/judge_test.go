@@ -338,8 +338,11 @@ func TestUnderContracts(t *testing.T) {
 		declared string
 		want     op.Status
 	}{
-		{2, "eager", op.StatusPass}, {2.001, "eager", op.StatusDifferentContract}, {2.1, "eager", op.StatusFail},
-		{2.001, "fp32", op.StatusFail}, {2.001, "", op.StatusFail},
+		{2, "eager", op.StatusPass},
+		{2.001, "eager", op.StatusDifferentContract},
+		{2.1, "eager", op.StatusFail},
+		{2.001, "fp32", op.StatusFail},
+		{2.001, "", op.StatusFail},
 	} {
 		v := UnderContracts(plan(strict), answer(strict, 1, c.second), truth, "fp32", c.declared)
 		if Row(v) != c.want {

@@ -11,8 +11,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// What is looked at in runs, on several cores, must say what one loop over all elements says: these sizes end within a run, and what counts lies on
-// both sides of its ends.
+// What is looked at in runs, on several cores, must say what one loop over all elements says: these sizes end
+// within a run, and what counts lies on both sides of its ends.
 const several = 3*chunk + strip + 5
 
 func TestDifferenceOfManyElements(t *testing.T) {
@@ -34,7 +34,8 @@ func TestDifferenceOfManyElements(t *testing.T) {
 	if d := DifferenceOf(op.FP16, a, a); d != (Difference{Bitwise: true, At: -1}) {
 		t.Errorf("the same bits: %+v", d)
 	}
-	if d := DifferenceOf(op.FP16, a, b[:len(b)-2]); d.Bitwise || d.Different != several || !math.IsInf(d.ULP, 1) {
+	if d := DifferenceOf(op.FP16, a, b[:len(b)-2]); d.Bitwise || d.Different != several ||
+		!math.IsInf(d.ULP, 1) {
 		t.Errorf("another length: %+v", d)
 	}
 }
@@ -44,7 +45,8 @@ func TestCheckNamesTheFirstElement(t *testing.T) {
 		for _, at := range []int{0, chunk, several - 1} {
 			truth := target(op.BF16, make([]float64, several), 1)
 			truth.T[at], truth.T[several-1] = bad, bad
-			if err := truth.Check(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("element [%d]:", at)) {
+			if err := truth.Check(); err == nil ||
+				!strings.Contains(err.Error(), fmt.Sprintf("element [%d]:", at)) {
 				t.Errorf("T = %v from element %d on: %v", bad, at, err)
 			}
 			truth.R[at], truth.R[several-1] = math.NaN(), math.Inf(1) // of these nothing is asked
@@ -69,7 +71,8 @@ func TestMeanOfManyElements(t *testing.T) {
 	}
 }
 
-// The power of a large case is that of a small one: the root mean square of a wrong output is added up in runs.
+// The power of a large case is that of a small one: the root mean square of a wrong output is added up in
+// runs.
 func TestPowerOfManyElements(t *testing.T) {
 	x := make([]float64, several)
 	for i := range x {
@@ -82,7 +85,8 @@ func TestPowerOfManyElements(t *testing.T) {
 	}
 	loose := target(op.BF16, x, 0.05)
 	loose.TFP32 = make([]float64, several) // all of the allowance is for what is stored low
-	if p := PowerOf(loose, tensor.Tensor{}, nil); !slices.Contains(p.Accepted, "off by 2^-10") || slices.Contains(p.Accepted, "zeros") {
+	if p := PowerOf(loose, tensor.Tensor{}, nil); !slices.Contains(p.Accepted, "off by 2^-10") ||
+		slices.Contains(p.Accepted, "zeros") {
 		t.Errorf("a loose allowance: %+v", p)
 	}
 	w := trial{"far off together", true, func(into []float64, first int) {

@@ -8,12 +8,13 @@ import (
 	"triad/internal/op"
 )
 
-// Pattern says in a sentence what is regular about the wrong elements of an output: how the values differ from the truth (a constant
-// factor, the neighbour's value, the transpose), and where they lie (one row, the last tile, one head). It is "" where nothing is wrong or
-// nothing is regular. It explains; it never decides.
+// Pattern says in a sentence what is regular about the wrong elements of an output: how the values differ
+// from the truth (a constant factor, the neighbour's value, the transpose), and where they lie (one row, the
+// last tile, one head). It is "" where nothing is wrong or nothing is regular. It explains; it never decides.
 func Pattern(t Target, data []byte) string {
 	t, err := t.patterned()
-	if err != nil || t.Check() != nil || int64(len(data)) != t.Elements()*t.DType.Size() || t.DType == op.DTypeUnknown {
+	if err != nil || t.Check() != nil || int64(len(data)) != t.Elements()*t.DType.Size() ||
+		t.DType == op.DTypeUnknown {
 		return ""
 	}
 	y, g := decode(t, data), gridOf(t)
@@ -38,7 +39,8 @@ func Pattern(t Target, data []byte) string {
 	}
 }
 
-// patternElements is of how many elements, at most, a truth that is computed row by row is kept to look for what is regular; of more, some rows.
+// patternElements is of how many elements, at most, a truth that is computed row by row is kept to look for
+// what is regular; of more, some rows.
 const patternElements = 1 << 24
 
 // patterned is the target with as much of its truth kept as a pattern is looked for in.
@@ -72,10 +74,12 @@ func (f finding) where() string {
 	return f.everyOther()
 }
 
-// mostly is the share of a region's elements that must be wrong for the region to be named: a wrong value may be right by chance.
+// mostly is the share of a region's elements that must be wrong for the region to be named: a wrong value may
+// be right by chance.
 const mostly = 0.6
 
-// alongDims looks at each dim on its own, the last first: wrong at one index of it, from an index on, or up to one.
+// alongDims looks at each dim on its own, the last first: wrong at one index of it, from an index on, or up
+// to one.
 func (f finding) alongDims() string {
 	inner := int64(1)
 	for d := len(f.Shape) - 1; d >= 0; d-- {
@@ -100,7 +104,10 @@ func (f finding) dimName(d int) string {
 	if len(f.Axes) == len(f.Shape) {
 		return f.Axes[d]
 	}
-	names := map[int][]string{1: {"element"}, 2: {"row", "column"}, 3: {"batch", "head", "row"}, 4: {"batch", "head", "row", "column"}}[len(f.Shape)]
+	names := map[int][]string{
+		1: {"element"}, 2: {"row", "column"}, 3: {"batch", "head", "row"},
+		4: {"batch", "head", "row", "column"},
+	}[len(f.Shape)]
 	if names == nil {
 		return fmt.Sprintf("index %d of dim", d)
 	}
@@ -138,7 +145,8 @@ func region(wrongAt []int64, each int64, name string) string {
 	}
 }
 
-// boundary says that a place is one where tiles, warps or vectors begin: the usual sign of a tail that is not handled.
+// boundary says that a place is one where tiles, warps or vectors begin: the usual sign of a tail that is not
+// handled.
 func boundary(at, size int64) string {
 	for _, tile := range []int64{256, 128, 64, 32, 16, 8, 4} {
 		if at > 0 && at%tile == 0 {
@@ -169,7 +177,8 @@ func (f finding) everyOther() string {
 		}
 		for phase, n := range hits {
 			if n == int64(f.count) && float64(n) >= mostly*float64(int64(len(f.wrong))/p) {
-				return fmt.Sprintf("every %d%s column is wrong, beginning with column %d", p, ordinal(p), phase)
+				return fmt.Sprintf("every %d%s column is wrong, beginning with column %d", p,
+					ordinal(p), phase)
 			}
 		}
 	}
@@ -226,7 +235,11 @@ func (f finding) constant() string {
 			break
 		}
 	}
-	same := f.holds(func(i int) (bool, bool) { return f.y[i] == first || math.IsNaN(first) && math.IsNaN(f.y[i]), true })
+	same := f.holds(func(i int) (bool,
+		bool,
+	) {
+		return f.y[i] == first || math.IsNaN(first) && math.IsNaN(f.y[i]), true
+	})
 	switch {
 	case !same:
 		return ""
@@ -256,8 +269,12 @@ func (f finding) moved() string {
 	for _, m := range []struct {
 		by   int64
 		text string
-	}{{1, "each wrong value is the truth of the next column"}, {-1, "each wrong value is the truth of the column before"},
-		{cols, "each wrong value is the truth of the next row"}, {-cols, "each wrong value is the truth of the row before"}} {
+	}{
+		{1, "each wrong value is the truth of the next column"},
+		{-1, "each wrong value is the truth of the column before"},
+		{cols, "each wrong value is the truth of the next row"},
+		{-cols, "each wrong value is the truth of the row before"},
+	} {
 		if m.by == 0 || n < 2 && (m.by == cols || m.by == -cols) {
 			continue
 		}
@@ -284,14 +301,16 @@ func (f finding) moved() string {
 // factor: the wrong values are one multiple of the truth.
 func (f finding) factor() string {
 	ratio := f.median(func(i int) (float64, bool) {
-		return f.y[i] / f.R[i], math.Abs(f.R[i]) > 16*f.T[i] && isFinite(f.y[i]) && isFinite(f.R[i]) && f.R[i] != 0
+		return f.y[i] / f.R[i], math.Abs(f.R[i]) > 16*f.T[i] && isFinite(f.y[i]) && isFinite(f.R[i]) &&
+			f.R[i] != 0
 	})
 	if math.IsNaN(ratio) || ratio == 0 || math.Abs(ratio-1) < 1e-6 {
 		return ""
 	}
 	if !f.holds(func(i int) (bool, bool) {
 		r := ratio * f.R[i]
-		return math.Abs(f.y[i]-r) <= math.Abs(ratio)*f.T[i]+4*f.g.ulp(r)+1e-3*math.Abs(r), isFinite(f.R[i]) && f.R[i] != 0
+		return math.Abs(f.y[i]-r) <= math.Abs(ratio)*f.T[i]+4*f.g.ulp(r)+1e-3*math.Abs(r), isFinite(f.R[i]) &&
+			f.R[i] != 0
 	}) {
 		return ""
 	}
@@ -303,14 +322,19 @@ func (f finding) factor() string {
 
 // shifted: the wrong values miss, or have, one constant term.
 func (f finding) shifted() string {
-	gap := f.median(func(i int) (float64, bool) { return f.y[i] - f.R[i], isFinite(f.y[i]) && isFinite(f.R[i]) })
+	gap := f.median(func(i int) (float64,
+		bool,
+	) {
+		return f.y[i] - f.R[i], isFinite(f.y[i]) && isFinite(f.R[i])
+	})
 	if math.IsNaN(gap) || gap == 0 {
 		return ""
 	}
 	if f.holds(func(i int) (bool, bool) {
 		return math.Abs(f.y[i]-f.R[i]-gap) <= f.T[i]+2*f.g.ulp(f.y[i])+1e-3*math.Abs(gap), isFinite(f.R[i])
 	}) {
-		return fmt.Sprintf("the wrong values differ from the truth by one number, %.4g: a term is missing or added twice", gap)
+		return fmt.Sprintf("the wrong values differ from the truth by one number, %.4g: a term is missing "+
+			"or added twice", gap)
 	}
 	return ""
 }

@@ -7,7 +7,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// bits is what the launches of one call left in one output: which elements were never written, and which differ between launches.
+// bits is what the launches of one call left in one output: which elements were never written, and which
+// differ between launches.
 type bits struct {
 	unwritten      int64
 	firstUnwritten int64
@@ -16,8 +17,9 @@ type bits struct {
 	otherLaunch    int // the launch that first differs from launch 0
 }
 
-// compareBits looks at every element of one output in all launches. An element that shows its launch's poison under both poisons was not
-// written (one match alone may be a value of a narrow dtype); any other element whose bits are not those of the first launch differs.
+// compareBits looks at every element of one output in all launches. An element that shows its launch's poison
+// under both poisons was not written (one match alone may be a value of a narrow dtype); any other element
+// whose bits are not those of the first launch differs.
 func compareBits(d op.DType, n int64, poisons []string, data [][]byte) bits {
 	found := bits{firstUnwritten: -1, firstDiffering: -1}
 	same := true

@@ -9,25 +9,28 @@ import (
 	"triad/internal/tensor"
 )
 
-// Power says whether the gates can tell right from wrong on one output of a case: which of the wrong outputs below they accept.
+// Power says whether the gates can tell right from wrong on one output of a case: which of the wrong outputs
+// below they accept.
 type Power struct {
 	Output   string
 	Accepted []string // the trials that passed though they are wrong
-	None     bool     // one of those passed that must never: zeros, a constant, a lost last tile, the previous case's output
-	Why      string   // which
+	// one of those passed that must never: zeros, a constant, a lost last tile, the previous case's output
+	None bool
+	Why  string // which
 }
 
-// trial is one wrong output; decisive trials take a case's power away. fill gives its elements from the first on: what is large is never made
-// whole, since most of it is rejected at once.
+// trial is one wrong output; decisive trials take a case's power away. fill gives its elements from the first
+// on: what is large is never made whole, since most of it is rejected at once.
 type trial struct {
 	name     string
 	decisive bool
 	fill     func(into []float64, first int)
 }
 
-// PowerOf tries wrong outputs against the truth of one output: zeros, the mean everywhere, a copy of the input (one without data, or with another
-// number of elements: none), the truth with its last element, row or tile of 16 columns zeroed, the truth off by 16 roundoffs (16-bit and fp8
-// outputs) or by 2^-10, and the previous case's output (nil: none). It runs before any kernel does.
+// PowerOf tries wrong outputs against the truth of one output: zeros, the mean everywhere, a copy of the
+// input (one without data, or with another number of elements: none), the truth with its last element, row or
+// tile of 16 columns zeroed, the truth off by 16 roundoffs (16-bit and fp8 outputs) or by 2^-10, and the
+// previous case's output (nil: none). It runs before any kernel does.
 func PowerOf(t Target, input tensor.Tensor, previous []float64) Power {
 	p := Power{Output: t.Name}
 	t, err := t.few()
@@ -46,8 +49,8 @@ func PowerOf(t Target, input tensor.Tensor, previous []float64) Power {
 	return p
 }
 
-// passes says whether a wrong output, once stored, is accepted by every gate that rejects. Most are rejected within a few elements, so it stops
-// at the first.
+// passes says whether a wrong output, once stored, is accepted by every gate that rejects. Most are rejected
+// within a few elements, so it stops at the first.
 func (w trial) passes(t Target) bool {
 	g := gridOf(t)
 	n := len(t.R)
@@ -102,9 +105,15 @@ func trialsOf(t Target, input tensor.Tensor, previous []float64) []trial {
 	trials := []trial{
 		{"zeros", true, everywhere(0)},
 		{"the mean everywhere", true, everywhere(meanOfFinite(t.R))},
-		{"the last element zeroed", false, zeroed(t, func(row, col, rows, cols int64) bool { return row == rows-1 && col == cols-1 })},
+		{
+			"the last element zeroed", false,
+			zeroed(t, func(row, col, rows, cols int64) bool { return row == rows-1 && col == cols-1 }),
+		},
 		{"the last row zeroed", false, zeroed(t, func(row, _, rows, _ int64) bool { return row == rows-1 })},
-		{"the last tile zeroed", true, zeroed(t, func(_, col, _, cols int64) bool { return col >= cols-tile })},
+		{
+			"the last tile zeroed", true,
+			zeroed(t, func(_, col, _, cols int64) bool { return col >= cols-tile }),
+		},
 		{"off by 2^-10", false, scaled(t.R, 1+0x1p-10)},
 	}
 	if f, ok := tensor.FormatOf(t.DType); ok && t.DType != op.FP32 {

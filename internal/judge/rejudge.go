@@ -15,7 +15,8 @@ type Constants struct {
 	MinBlock                 int64
 	Sigmas, Spread           float64 // of G5
 
-	// Low and High say what became of the allowances: every T and TFP32 is between Low and High times what it was in the version before.
+	// Low and High say what became of the allowances: every T and TFP32 is between Low and High times what it
+	// was in the version before.
 	Low, High float64
 	Fewer     []string // gates that are asked of fewer outputs than in the version before
 	// OtherReach says that the allowance of G5 is another quantity than in the version before: nothing is
@@ -23,17 +24,31 @@ type Constants struct {
 	OtherReach bool
 }
 
-// versions are all versions in their order, the last being the one in force. Where a change of allowances has no bounds, High is infinite.
+// versions are all versions in their order, the last being the one in force. Where a change of allowances has
+// no bounds, High is infinite.
 var versions = []Constants{
-	{Version: "1", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 1, High: 1},
-	{Version: "2", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 0, High: math.Inf(1)}, // version 1 had several states
-	{Version: "3", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 1, High: 1,
-		Fewer: []string{"G4", "G5"}},
-	{Version: "4", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, OtherReach: true},
+	{
+		Version: "1", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1,
+	},
+	// version 1 had several states
+	{
+		Version: "2", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256, Low: 0,
+		High: math.Inf(1),
+	},
+	{
+		Version: "3", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1,
+		Fewer: []string{"G4", "G5"},
+	},
+	{
+		Version: "4", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, OtherReach: true,
+	},
 }
 
-// constantsOf gives the constants of a version, and those of a later one with what became of the allowances since.
+// constantsOf gives the constants of a version, and those of a later one with what became of the allowances
+// since.
 func constantsOf(all []Constants, from, to string) (then, now Constants, err error) {
 	first := slices.IndexFunc(all, func(c Constants) bool { return c.Version == from })
 	last := slices.IndexFunc(all, func(c Constants) bool { return c.Version == to })
@@ -59,7 +74,8 @@ type Decision struct {
 	Why     string // in a sentence
 }
 
-// Rejudge decides a verdict again, from what it keeps alone, under the constants in force. Whether the case has power is not asked again.
+// Rejudge decides a verdict again, from what it keeps alone, under the constants in force. Whether the case
+// has power is not asked again.
 func Rejudge(v Verdict) Decision {
 	then, now, err := constantsOf(versions, v.Version, Version)
 	if err != nil {
@@ -78,7 +94,8 @@ func decided(status op.Status, gate, why string) Decision {
 
 // decideAgain takes a verdict through the gates whose figures it keeps.
 func decideAgain(v Verdict, then, now Constants) Decision {
-	gates := v.Gate == "G1" || v.Gate == "G2" || v.Gate == "G4" || v.Status == op.StatusPass || v.Status == op.StatusWarn
+	gates := v.Gate == "G1" || v.Gate == "G2" || v.Gate == "G4" || v.Status == op.StatusPass ||
+		v.Status == op.StatusWarn
 	allowances := now.Low != 1 || now.High != 1
 	switch {
 	case v.Status == op.StatusNoPower || v.Status == op.StatusDifferentContract || v.Gate == "G6":
@@ -113,9 +130,10 @@ func decideAgain(v Verdict, then, now Constants) Decision {
 	return decided(op.StatusPass, "", "every gate accepts what it keeps")
 }
 
-// elementsAgain is G2: T is between Low and High times what it was. What is rejected under the largest T is rejected. The elements that are not kept
-// are accepted where they were and no T is smaller, or where no error came near: |y-R| <= used*(T + ulp/2) with used <= Low/2 lies within Low*T and a
-// quarter of an ulp, the nearest that the midpoint to a neighbour may be.
+// elementsAgain is G2: T is between Low and High times what it was. What is rejected under the largest T is
+// rejected. The elements that are not kept are accepted where they were and no T is smaller, or where no
+// error came near: |y-R| <= used*(T + ulp/2) with used <= Low/2 lies within Low*T and a quarter of an ulp,
+// the nearest that the midpoint to a neighbour may be.
 func (v Verdict) elementsAgain(now Constants) Decision {
 	g := gridOf(Target{DType: v.DType, Saturate: v.Saturate, FTZ: v.FTZ})
 	kept := int64(0) // rejected elements of before that are kept, and accepted now
@@ -125,10 +143,13 @@ func (v Verdict) elementsAgain(now Constants) Decision {
 			low, high = 0, 0
 		}
 		if high <= math.MaxFloat64 && !g.accepts(e.Got, e.R, high) {
-			return decided(op.StatusFail, gateOf(Target{Exact: v.Exact}, e), fmt.Sprintf("%s is %s, the truth is %s", place(v.Output, e.Index), number(e.Got), number(e.R)))
+			return decided(op.StatusFail, gateOf(Target{Exact: v.Exact}, e),
+				fmt.Sprintf("%s is %s, the truth is %s", place(v.Output, e.Index), number(e.Got),
+					number(e.R)))
 		}
 		if !g.accepts(e.Got, e.R, low) {
-			return undecided(v, place(v.Output, e.Index)+" is accepted by the largest of the allowances that it may have, and not by the smallest")
+			return undecided(v, place(v.Output, e.Index)+
+				" is accepted by the largest of the allowances that it may have, and not by the smallest")
 		}
 		if !g.accepts(e.Got, e.R, e.T) {
 			kept++
@@ -142,10 +163,12 @@ func (v Verdict) elementsAgain(now Constants) Decision {
 		measured += n
 	}
 	if now.Low < 1 && !v.Exact && measured < v.Compared {
-		return undecided(v, "allowances are smaller, and an infinity may have been accepted beside the overflow threshold")
+		return undecided(v,
+			"allowances are smaller, and an infinity may have been accepted beside the overflow threshold")
 	}
 	if now.Low < 1 && !v.Exact && !(2*v.Used() <= now.Low) {
-		return undecided(v, fmt.Sprintf("allowances are smaller, and the largest error is %s of allowance and half an ulp", number(v.Used())))
+		return undecided(v, fmt.Sprintf("allowances are smaller, and the largest error is %s of allowance "+
+			"and half an ulp", number(v.Used())))
 	}
 	return decided(op.StatusPass, "", "")
 }
@@ -153,7 +176,8 @@ func (v Verdict) elementsAgain(now Constants) Decision {
 // Used is the largest |y-R| / (T + half an ulp of y): the inverse of the headroom.
 func (v Verdict) Used() float64 { return 1 / v.Headroom }
 
-// blocksAgain is G4. Of the blocks that are not kept none had a larger share of its limit than the last that is.
+// blocksAgain is G4. Of the blocks that are not kept none had a larger share of its limit than the last that
+// is.
 func (v Verdict) blocksAgain(then, now Constants) Decision {
 	if !v.Independent {
 		return decided(op.StatusPass, "", "")
@@ -172,20 +196,25 @@ func (v Verdict) blocksAgain(then, now Constants) Decision {
 		smallest.Allowance *= now.Low
 		largest.Allowance *= now.High
 		if limit := rmsLimit(b, largest); limit <= math.MaxFloat64 && !(b.Error <= limit) {
-			return decided(op.StatusFail, "G4", fmt.Sprintf("%s is noisier than its contract in %s", v.Output, b.Block))
+			return decided(op.StatusFail, "G4", fmt.Sprintf("%s is noisier than its contract in %s",
+				v.Output, b.Block))
 		}
 		if !(b.Error <= rmsLimit(b, smallest)) {
-			return undecided(v, "the error of "+b.Block+" lies between what the smallest and the largest allowance accept")
+			return undecided(v, "the error of "+b.Block+
+				" lies between what the smallest and the largest allowance accept")
 		}
 	}
 	if v.Blocks[0].Blocks <= len(v.Blocks) {
 		return decided(op.StatusPass, "", "")
 	}
-	// The limit of any block is at least this share of what it was: 1/sqrt(N) lies between 0 and 1/sqrt(MinBlock).
+	// The limit of any block is at least this share of what it was: 1/sqrt(N) lies between 0 and
+	// 1/sqrt(MinBlock).
 	root := math.Sqrt(float64(then.MinBlock))
-	shrunk := math.Min(now.Factor/then.Factor*math.Min(1, (1+now.Noise/root)/(1+then.Noise/root)), now.Allowance*now.Low/then.Allowance)
+	shrunk := math.Min(now.Factor/then.Factor*math.Min(1, (1+now.Noise/root)/(1+then.Noise/root)),
+		now.Allowance*now.Low/then.Allowance)
 	if last := v.Blocks[len(v.Blocks)-1]; !(last.share() <= shrunk) {
-		return undecided(v, fmt.Sprintf("limits shrink, and %d blocks are not kept", v.Blocks[0].Blocks-len(v.Blocks)))
+		return undecided(v, fmt.Sprintf("limits shrink, and %d blocks are not kept",
+			v.Blocks[0].Blocks-len(v.Blocks)))
 	}
 	return decided(op.StatusPass, "", "")
 }
@@ -205,7 +234,8 @@ func (v Verdict) slopeAgain(now Constants) Decision {
 		most = math.Inf(1)
 	}
 	if limit := now.Sigmas*b.Sigma + most; limit <= math.MaxFloat64 && !(math.Abs(b.Slope) <= limit) {
-		return decided(op.StatusWarn, "G5", fmt.Sprintf("the error of %s has the slope %s along the truth", v.Output, number(b.Slope)))
+		return decided(op.StatusWarn, "G5", fmt.Sprintf("the error of %s has the slope %s along the truth",
+			v.Output, number(b.Slope)))
 	}
 	if !(math.Abs(b.Slope) <= now.Sigmas*b.Sigma+least) {
 		return Decision{Why: "the slope of G5 lies between what the smallest and the largest allowance accept"}

@@ -17,8 +17,8 @@ func inForce(low, high float64) Constants {
 	return c
 }
 
-// TestRejudgeIsTheJudge: what is decided from a stored verdict, where all allowances are c times what they were, is what the judge says of the outputs
-// under such allowances; and it is decided more often than not.
+// TestRejudgeIsTheJudge: what is decided from a stored verdict, where all allowances are c times what they
+// were, is what the judge says of the outputs under such allowances; and it is decided more often than not.
 func TestRejudgeIsTheJudge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	all, settled, turned := 0, 0, 0
@@ -39,8 +39,10 @@ func TestRejudgeIsTheJudge(t *testing.T) {
 					continue
 				}
 				settled++
-				if got.Status != want.Status || strings.Replace(got.Gate, "G1", "G2", 1) != strings.Replace(want.Gate, "G1", "G2", 1) {
-					t.Fatalf("%v, c = %v: %v %s (%s), the judge says %v %s (%s)", d, c, got.Status, got.Gate, got.Why, want.Status, want.Gate, want.Sentence)
+				if got.Status != want.Status || strings.Replace(got.Gate, "G1", "G2",
+					1) != strings.Replace(want.Gate, "G1", "G2", 1) {
+					t.Fatalf("%v, c = %v: %v %s (%s), the judge says %v %s (%s)", d, c, got.Status, got.Gate,
+						got.Why, want.Status, want.Gate, want.Sentence)
 				}
 				if want.Status != before.Status {
 					turned++
@@ -54,7 +56,8 @@ func TestRejudgeIsTheJudge(t *testing.T) {
 	}
 }
 
-// drawnOutput is an output with errors about as large as its allowance: few or many elements, some beyond the range, some NaN and infinite.
+// drawnOutput is an output with errors about as large as its allowance: few or many elements, some beyond the
+// range, some NaN and infinite.
 func drawnOutput(r *rand.Rand, d op.DType) (Target, []float64) {
 	n := []int{1, 5, 40, 300}[r.IntN(4)]
 	f, _ := tensor.FormatOf(d)
@@ -92,7 +95,8 @@ func timesAll(x []float64, c float64) []float64 {
 	return y
 }
 
-// TestRejudgeBlocks: what is decided of G4 from the blocks that are kept is what all of them say, whatever its constants become.
+// TestRejudgeBlocks: what is decided of G4 from the blocks that are kept is what all of them say, whatever
+// its constants become.
 func TestRejudgeBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	settled, all := 0, 0
@@ -102,7 +106,10 @@ func TestRejudgeBlocks(t *testing.T) {
 		for range 1 + r.IntN(40) {
 			n := float64(40 + r.IntN(300))
 			of.names = append(of.names, "a block")
-			sums = append(sums, moments{n: int64(n), err: n * square(0.5+1.3*r.Float64()), sim: n * square(0.8+0.2*r.Float64()), expected: n * square(r.Float64()/2)})
+			sums = append(sums, moments{
+				n: int64(n), err: n * square(0.5+1.3*r.Float64()),
+				sim: n * square(0.8+0.2*r.Float64()), expected: n * square(r.Float64()/2),
+			})
 		}
 		then, now := inForce(1, 1), inForce(1, 1)
 		now.Factor, now.Noise, now.Allowance = 1+r.Float64(), 6*r.Float64(), r.Float64()
@@ -118,7 +125,8 @@ func TestRejudgeBlocks(t *testing.T) {
 			}
 		}
 		all++
-		if got := (Verdict{Output: "y", Independent: true, Blocks: worstBlocks(of, sums)}).blocksAgain(then, now); got.Decided {
+		if got := (Verdict{Output: "y", Independent: true, Blocks: worstBlocks(of, sums)}).blocksAgain(then,
+			now); got.Decided {
 			if settled++; got.Status != want {
 				t.Fatalf("%v (%s), all blocks say %v, under %+v", got.Status, got.Why, want, now)
 			}
@@ -134,16 +142,25 @@ func square(x float64) float64 { return x * x }
 
 // TestRejudgeSlope: G5 follows its two constants and the allowance.
 func TestRejudgeSlope(t *testing.T) {
-	v := Verdict{Output: "y", Status: op.StatusPass, Digest: "d", DType: op.FP32, Headroom: inf, Independent: true, Blocks: []RMS{{Blocks: 1, N: 100, Sim: 1, Limit: 2}},
-		Bias: Bias{Evaluated: true, Spread: 300, Slope: 1, Sigma: 0.1, Allowance: 0.4}}
+	v := Verdict{
+		Output: "y", Status: op.StatusPass, Digest: "d", DType: op.FP32, Headroom: inf, Independent: true,
+		Blocks: []RMS{{Blocks: 1, N: 100, Sim: 1, Limit: 2}},
+		Bias:   Bias{Evaluated: true, Spread: 300, Slope: 1, Sigma: 0.1, Allowance: 0.4},
+	}
 	for _, c := range []struct {
 		low, high, sigmas, spread float64
 		want                      op.Status
 		decided                   bool
 	}{
-		{1, 1, 8, 256, op.StatusPass, true}, {1, 1, 5, 256, op.StatusWarn, true}, {1, 1, 5, 400, op.StatusPass, true},
-		{1, 2, 5, 256, op.StatusUnknown, false}, {2, 2, 5, 256, op.StatusUnknown, false}, {0, inf, 5, 256, op.StatusUnknown, false},
-		{0.5, 1, 5, 256, op.StatusWarn, true}, {0.5, 1, 8, 256, op.StatusUnknown, false}, {0.5, 0.5, 11, 256, op.StatusPass, true},
+		{1, 1, 8, 256, op.StatusPass, true},
+		{1, 1, 5, 256, op.StatusWarn, true},
+		{1, 1, 5, 400, op.StatusPass, true},
+		{1, 2, 5, 256, op.StatusUnknown, false},
+		{2, 2, 5, 256, op.StatusUnknown, false},
+		{0, inf, 5, 256, op.StatusUnknown, false},
+		{0.5, 1, 5, 256, op.StatusWarn, true},
+		{0.5, 1, 8, 256, op.StatusUnknown, false},
+		{0.5, 0.5, 11, 256, op.StatusPass, true},
 	} {
 		now := inForce(c.low, c.high)
 		now.Sigmas, now.Spread = c.sigmas, c.spread
@@ -164,8 +181,14 @@ func TestRejudgeSlope(t *testing.T) {
 // TestRejudgeOfAnEarlierBias: what version 3 warned of may be what fp32 arithmetic leaves open, which it
 // did not keep; what passed by its noise alone still does.
 func TestRejudgeOfAnEarlierBias(t *testing.T) {
-	v := Verdict{Output: "y", Version: "3", Status: op.StatusWarn, Gate: "G5", Digest: "d", DType: op.BF16, Headroom: inf, Independent: true,
-		Blocks: []RMS{{Blocks: 1, N: 100, Sim: 1, Limit: 2}}, Bias: Bias{Evaluated: true, Spread: 300, Slope: 2.6e-5, Sigma: 7e-7, Allowance: 8e-7}}
+	v := Verdict{
+		Output: "y", Version: "3", Status: op.StatusWarn, Gate: "G5", Digest: "d", DType: op.BF16,
+		Headroom: inf, Independent: true,
+		Blocks: []RMS{{Blocks: 1, N: 100, Sim: 1, Limit: 2}}, Bias: Bias{
+			Evaluated: true, Spread: 300,
+			Slope: 2.6e-5, Sigma: 7e-7, Allowance: 8e-7,
+		},
+	}
 	if d := Rejudge(v); d.Decided {
 		t.Errorf("a warning of version 3: %+v", d)
 	}
@@ -177,10 +200,14 @@ func TestRejudgeOfAnEarlierBias(t *testing.T) {
 
 // TestRejudgeWhatFiguresCannot: what needs the outputs is undecided, what no constant has a part in stays.
 func TestRejudgeWhatFiguresCannot(t *testing.T) {
-	pass := verdict(target(op.FP32, []float64{1, 2, 3}, 0x1p-20), answer(target(op.FP32, []float64{1, 2, 3}, 0x1p-20), 1, 2, 3))
+	pass := verdict(target(op.FP32, []float64{1, 2, 3}, 0x1p-20),
+		answer(target(op.FP32, []float64{1, 2, 3}, 0x1p-20), 1, 2, 3))
 	fewer := inForce(1, 1)
 	fewer.Fewer = []string{"G4"}
-	noisy := Verdict{Output: "y", Status: op.StatusFail, Gate: "G4", Digest: "d", DType: op.FP32, Headroom: inf, Independent: true, Blocks: []RMS{{Blocks: 1, N: 100, Error: 3, Sim: 1, Limit: 2}}}
+	noisy := Verdict{
+		Output: "y", Status: op.StatusFail, Gate: "G4", Digest: "d", DType: op.FP32,
+		Headroom: inf, Independent: true, Blocks: []RMS{{Blocks: 1, N: 100, Error: 3, Sim: 1, Limit: 2}},
+	}
 	for _, c := range []struct {
 		name    string
 		v       Verdict
@@ -195,12 +222,20 @@ func TestRejudgeWhatFiguresCannot(t *testing.T) {
 		{"poison", Verdict{Status: op.StatusFail, Gate: "G0"}, inForce(0, inf), true, op.StatusFail},
 		{"a race", Verdict{Status: op.StatusRace, Gate: "G0"}, inForce(0, inf), true, op.StatusRace},
 		{"no power", Verdict{Status: op.StatusNoPower}, inForce(0.5, 0.5), false, 0},
-		{"no power, and nothing changed", Verdict{Status: op.StatusNoPower}, inForce(1, 1), true, op.StatusNoPower},
+		{
+			"no power, and nothing changed",
+			Verdict{Status: op.StatusNoPower},
+			inForce(1, 1), true,
+			op.StatusNoPower,
+		},
 		{"a relation", Verdict{Status: op.StatusFail, Gate: "G6"}, inForce(2, 2), false, 0},
 		{"G4 still asked", noisy, inForce(1, 1), true, op.StatusFail},
 		{"G4 perhaps not asked", noisy, fewer, false, 0},
 		{"a sample's sums", with(pass, func(v *Verdict) { v.Covered = 9 }), inForce(2, 2), false, 0},
-		{"rejected, and its relations were never asked", with(noisy, func(v *Verdict) { v.Expected = 1; v.Blocks[0].Error = 1 }), inForce(1, 1), false, 0},
+		{
+			"rejected, and its relations were never asked",
+			with(noisy, func(v *Verdict) { v.Expected = 1; v.Blocks[0].Error = 1 }), inForce(1, 1), false, 0,
+		},
 		{"the zero verdict", Verdict{}, inForce(1, 1), true, op.StatusUnknown},
 	} {
 		d := decideAgain(c.v, inForce(1, 1), c.now)
@@ -216,19 +251,26 @@ func with(v Verdict, change func(*Verdict)) Verdict {
 	return v
 }
 
-// TestVersions: the last version has the constants in force; what lies between two is multiplied up; an unknown one is refused.
+// TestVersions: the last version has the constants in force; what lies between two is multiplied up; an
+// unknown one is refused.
 func TestVersions(t *testing.T) {
 	last := versions[len(versions)-1]
-	if last.Version != Version || last.Factor != rmsFactor || last.Noise != rmsNoise || last.Allowance != rmsAllowance || last.MinBlock != minBlock ||
+	if last.Version != Version || last.Factor != rmsFactor || last.Noise != rmsNoise ||
+		last.Allowance != rmsAllowance || last.MinBlock != minBlock ||
 		last.Sigmas != biasSigmas || last.Spread != biasSpread {
-		t.Errorf("the last of the versions is %+v: want version %s with the constants in force", last, Version)
+		t.Errorf("the last of the versions is %+v: want version %s with the constants in force", last,
+			Version)
 	}
-	history := []Constants{{Version: "1", Low: 1, High: 1}, {Version: "2", Low: 0.5, High: 1, Fewer: []string{"G4"}}, {Version: "3", Low: 2, High: 3, OtherReach: true}}
+	history := []Constants{{Version: "1", Low: 1, High: 1}, {
+		Version: "2", Low: 0.5, High: 1,
+		Fewer: []string{"G4"},
+	}, {Version: "3", Low: 2, High: 3, OtherReach: true}}
 	_, now, err := constantsOf(history, "1", "3")
 	if err != nil || now.Low != 1 || now.High != 3 || strings.Join(now.Fewer, "") != "G4" || !now.OtherReach {
 		t.Errorf("from 1 to 3: %+v, %v", now, err)
 	}
-	if _, now, _ = constantsOf(history, "2", "2"); now.Low != 1 || now.High != 1 || now.Fewer != nil || now.OtherReach {
+	if _, now, _ = constantsOf(history, "2", "2"); now.Low != 1 || now.High != 1 || now.Fewer != nil ||
+		now.OtherReach {
 		t.Errorf("from 2 to 2: %+v", now)
 	}
 	for _, pair := range [][2]string{{"3", "1"}, {"", "3"}, {"1", "9"}} {
@@ -239,7 +281,10 @@ func TestVersions(t *testing.T) {
 	if d := Rejudge(Verdict{Status: op.StatusPass, Version: "99"}); d.Decided {
 		t.Errorf("a verdict of a version that is not known: %+v", d)
 	}
-	if d := Rejudge(Verdict{Status: op.StatusPass, Version: "1", Digest: "d", DType: op.FP32, Wrong: 0, Headroom: 1.5, Compared: 1}); d.Decided {
+	if d := Rejudge(Verdict{
+		Status: op.StatusPass, Version: "1", Digest: "d", DType: op.FP32, Wrong: 0,
+		Headroom: 1.5, Compared: 1,
+	}); d.Decided {
 		t.Errorf("a verdict of version 1, whose allowances are not known: %+v", d)
 	}
 }

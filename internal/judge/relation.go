@@ -8,8 +8,9 @@ import (
 	"triad/internal/parallel"
 )
 
-// Statement is what a relation (gate G6) says of one output in numbers: N comparisons, each of which must hold. Shape is what Claim.Position
-// counts in: that of the output, or of its rows where a comparison is about a whole row.
+// Statement is what a relation (gate G6) says of one output in numbers: N comparisons, each of which must
+// hold. Shape is what Claim.Position counts in: that of the output, or of its rows where a comparison is
+// about a whole row.
 type Statement struct {
 	Output string
 	Shape  []int64
@@ -17,8 +18,8 @@ type Statement struct {
 	At     func(i int64) Claim
 }
 
-// Claim is one comparison of a statement. It holds if and only if Low <= Got <= High, and with Bits only if Got has the bits of Low: two
-// calls must then agree to the sign of a zero.
+// Claim is one comparison of a statement. It holds if and only if Low <= Got <= High, and with Bits only if
+// Got has the bits of Low: two calls must then agree to the sign of a zero.
 type Claim struct {
 	Position       int64
 	Got, Low, High float64
@@ -27,10 +28,12 @@ type Claim struct {
 
 // holds is written so that a NaN anywhere rejects.
 func (c Claim) holds() bool {
-	return c.Low <= c.Got && c.Got <= c.High && (!c.Bits || math.Float64bits(c.Got) == math.Float64bits(c.Low))
+	return c.Low <= c.Got && c.Got <= c.High &&
+		(!c.Bits || math.Float64bits(c.Got) == math.Float64bits(c.Low))
 }
 
-// Expected is a relation that is planned to be evaluated on an output. Further calls of the implementation that it needs are part of the plan.
+// Expected is a relation that is planned to be evaluated on an output. Further calls of the implementation
+// that it needs are part of the plan.
 type Expected struct{ Name, Output string }
 
 // Relation is what became of one relation on one output. The zero value is not accepted.
@@ -49,7 +52,8 @@ type Broken struct {
 	Got, Low, High float64
 }
 
-// Accepted says whether the relation holds: every planned comparison took place, there was one, and none failed.
+// Accepted says whether the relation holds: every planned comparison took place, there was one, and none
+// failed.
 func (r Relation) Accepted() bool {
 	return r.Missing == "" && r.N > 0 && r.Compared == r.N && r.Wrong == 0
 }
@@ -80,7 +84,10 @@ func Hold(name string, s Statement) Relation {
 		r.Wrong += part.wrong
 		if part.beyond > furthest {
 			furthest = part.beyond
-			r.Worst = Broken{Index: index(part.worst.Position, s.Shape), Got: part.worst.Got, Low: part.worst.Low, High: part.worst.High}
+			r.Worst = Broken{
+				Index: index(part.worst.Position, s.Shape), Got: part.worst.Got,
+				Low: part.worst.Low, High: part.worst.High,
+			}
 		}
 	}
 	return r
@@ -99,7 +106,8 @@ func (r Relation) And(o Relation) Relation {
 	return r
 }
 
-// held is what became of a run of comparisons: the worst is the first of those that are furthest from holding.
+// held is what became of a run of comparisons: the worst is the first of those that are furthest from
+// holding.
 type held struct {
 	compared, wrong int64
 	worst           Claim
@@ -133,7 +141,8 @@ func (r Relation) Sentence() string {
 	case r.Missing != "":
 		return fmt.Sprintf("%s: the relation %q was not evaluated: %s", r.Output, r.Name, r.Missing)
 	case r.Wrong == 0:
-		return fmt.Sprintf("%s: the relation %q was evaluated on %d of %d planned comparisons", r.Output, r.Name, r.Compared, r.N)
+		return fmt.Sprintf("%s: the relation %q was evaluated on %d of %d planned comparisons", r.Output,
+			r.Name, r.Compared, r.N)
 	}
 	accepted := "accepted is " + number(r.Worst.Low) + " to " + number(r.Worst.High)
 	if r.Worst.Low == r.Worst.High {
@@ -143,8 +152,9 @@ func (r Relation) Sentence() string {
 		r.Output, r.Name, place(r.Output, r.Worst.Index), number(r.Worst.Got), accepted, r.Wrong, r.Compared)
 }
 
-// WithRelations is gate G6: an output that the gates before accept stays accepted if and only if every relation that is expected of it was
-// evaluated and holds. What is MISSING, EMPTY_OK or rejected already stays what it is.
+// WithRelations is gate G6: an output that the gates before accept stays accepted if and only if every
+// relation that is expected of it was evaluated and holds. What is MISSING, EMPTY_OK or rejected already
+// stays what it is.
 func WithRelations(verdicts []Verdict, expected []Expected, found []Relation) []Verdict {
 	out := make([]Verdict, len(verdicts))
 	for i, v := range verdicts {
@@ -167,7 +177,8 @@ func WithRelations(verdicts []Verdict, expected []Expected, found []Relation) []
 
 // acceptedBefore says whether G0 to G5 let an output pass, under one of its contracts.
 func acceptedBefore(s op.Status) bool {
-	return s == op.StatusPass || s == op.StatusWarn || s == op.StatusNoPower || s == op.StatusDifferentContract
+	return s == op.StatusPass || s == op.StatusWarn || s == op.StatusNoPower ||
+		s == op.StatusDifferentContract
 }
 
 func relationNamed(found []Relation, e Expected) Relation {
@@ -179,9 +190,12 @@ func relationNamed(found []Relation, e Expected) Relation {
 	return Relation{Name: e.Name, Output: e.Output, Missing: "nothing came back for it"}
 }
 
-// RelationsUnderContracts evaluates G6 under the default contract and, where that rejects and only then, under the looser one that the
-// implementation declares: what holds under this one alone is DIFFERENT_CONTRACT. evaluate gives the relations of a contract.
-func RelationsUnderContracts(verdicts []Verdict, expected []Expected, evaluate func(contract string) []Relation, standard, declared string) []Verdict {
+// RelationsUnderContracts evaluates G6 under the default contract and, where that rejects and only then,
+// under the looser one that the implementation declares: what holds under this one alone is
+// DIFFERENT_CONTRACT. evaluate gives the relations of a contract.
+func RelationsUnderContracts(verdicts []Verdict, expected []Expected,
+	evaluate func(contract string) []Relation, standard, declared string,
+) []Verdict {
 	if len(expected) == 0 {
 		return WithRelations(verdicts, nil, nil)
 	}
@@ -209,8 +223,8 @@ func RelationsUnderContracts(verdicts []Verdict, expected []Expected, evaluate f
 	return out
 }
 
-// Interval is what is accepted of an element whose exact value is r within an allowance t: [RN(r-t), RN(r+t)], with 0 where the contract
-// flushes and r may lie below 2^-126.
+// Interval is what is accepted of an element whose exact value is r within an allowance t: [RN(r-t),
+// RN(r+t)], with 0 where the contract flushes and r may lie below 2^-126.
 func (t Target) Interval(r, allowance float64) (low, high float64) {
 	g := gridOf(t)
 	low, high = g.round(r-allowance), g.round(r+allowance)
@@ -220,8 +234,8 @@ func (t Target) Interval(r, allowance float64) (low, high float64) {
 	return low, high
 }
 
-// Stored gives how far a stored value y may lie from the exact one: the allowance of element i and half an ulp of y. What a relation adds up
-// from several outputs it adds up from these.
+// Stored gives how far a stored value y may lie from the exact one: the allowance of element i and half an
+// ulp of y. What a relation adds up from several outputs it adds up from these.
 func (t Target) Stored() func(i int64, y float64) float64 {
 	g, allowed := gridOf(t), t.T
 	if g.format.P >= 53 {

@@ -10,7 +10,10 @@ import (
 
 // claims is a statement of ready comparisons about y[len(c)].
 func claims(c ...Claim) Statement {
-	return Statement{Output: "y", Shape: []int64{int64(len(c))}, N: int64(len(c)), At: func(i int64) Claim { c[i].Position = i; return c[i] }}
+	return Statement{
+		Output: "y", Shape: []int64{int64(len(c))}, N: int64(len(c)),
+		At: func(i int64) Claim { c[i].Position = i; return c[i] },
+	}
 }
 
 func between(got, low, high float64) Claim { return Claim{Got: got, Low: low, High: high} }
@@ -22,10 +25,21 @@ func TestAClaimHoldsWithinItsBoundsAlone(t *testing.T) {
 		claim Claim
 		holds bool
 	}{
-		{between(1, 1, 1), true}, {between(1, 0, 2), true}, {between(inf, 0, inf), true}, {between(zero, 0, 0), true},
-		{between(math.Nextafter(1, 2), 1, 1), false}, {between(-1, 0, inf), false}, {between(inf, 0, 1), false},
-		{between(nan, 0, 1), false}, {between(0, nan, 1), false}, {between(0, 0, nan), false}, {between(nan, nan, nan), false}, {between(0, 1, -1), false},
-		{Claim{Got: 1, Low: 1, High: 1, Bits: true}, true}, {Claim{Got: zero, Low: 0, High: 0, Bits: true}, false}, {Claim{Got: 0, Low: zero, High: zero, Bits: true}, false},
+		{between(1, 1, 1), true},
+		{between(1, 0, 2), true},
+		{between(inf, 0, inf), true},
+		{between(zero, 0, 0), true},
+		{between(math.Nextafter(1, 2), 1, 1), false},
+		{between(-1, 0, inf), false},
+		{between(inf, 0, 1), false},
+		{between(nan, 0, 1), false},
+		{between(0, nan, 1), false},
+		{between(0, 0, nan), false},
+		{between(nan, nan, nan), false},
+		{between(0, 1, -1), false},
+		{Claim{Got: 1, Low: 1, High: 1, Bits: true}, true},
+		{Claim{Got: zero, Low: 0, High: 0, Bits: true}, false},
+		{Claim{Got: 0, Low: zero, High: zero, Bits: true}, false},
 	} {
 		r := Hold("it holds", claims(c.claim))
 		if r.Accepted() != c.holds || (r.Wrong == 0) != c.holds || (r.Sentence() == "") != c.holds {
@@ -43,7 +57,10 @@ func TestARelationWithoutItsComparisonsDoesNotHold(t *testing.T) {
 	unplanned.N, unplanned.Compared = 0, 0
 	missing := right
 	missing.Missing = "a further call ended CRASH"
-	for name, r := range map[string]Relation{"zero value": {}, "one comparison missing": fewer, "none planned": unplanned, "not evaluated": missing} {
+	for name, r := range map[string]Relation{
+		"zero value": {}, "one comparison missing": fewer,
+		"none planned": unplanned, "not evaluated": missing,
+	} {
 		if r.Accepted() || r.Sentence() == "" {
 			t.Errorf("%s: accepted %v, %q", name, r.Accepted(), r.Sentence())
 		}
@@ -53,9 +70,11 @@ func TestARelationWithoutItsComparisonsDoesNotHold(t *testing.T) {
 	}
 }
 
-// The worst comparison is the one furthest from its bounds, and the sentence says which, what it is and what was accepted.
+// The worst comparison is the one furthest from its bounds, and the sentence says which, what it is and what
+// was accepted.
 func TestABrokenRelationNamesItsWorstComparison(t *testing.T) {
-	r := Hold("each row adds up to 1", claims(between(1, 1, 1), between(1.5, 0.5, 1), between(3, 0, 1), between(-0.5, 0, 1)))
+	r := Hold("each row adds up to 1", claims(between(1, 1, 1), between(1.5, 0.5, 1), between(3, 0, 1),
+		between(-0.5, 0, 1)))
 	want := `y breaks the relation "each row adds up to 1": at y[2] it is 3, accepted is 0 to 1; 3 of 4 comparisons do not hold`
 	if r.Sentence() != want || r.Wrong != 3 || r.Worst.Got != 3 {
 		t.Errorf("%s\nwant %s (%+v)", r.Sentence(), want, r)
@@ -89,7 +108,12 @@ func TestPassNeedsEveryPlannedRelation(t *testing.T) {
 		{"it is broken", op.StatusPass, plan("a", "b"), []Relation{holds, broken}, op.StatusFail, 2},
 		{"a warning does not excuse it", op.StatusWarn, plan("b"), []Relation{broken}, op.StatusFail, 1},
 		{"nor a case without power", op.StatusNoPower, plan("b"), []Relation{broken}, op.StatusFail, 1},
-		{"nor a looser contract", op.StatusDifferentContract, plan("b"), []Relation{broken}, op.StatusFail, 1},
+		{
+			"nor a looser contract", op.StatusDifferentContract, plan("b"),
+			[]Relation{broken},
+			op.StatusFail,
+			1,
+		},
 		{"nothing came back", op.StatusPass, plan("a"), nil, op.StatusFail, 1},
 		{"it speaks of another output", op.StatusPass, plan("a"), []Relation{elsewhere}, op.StatusFail, 1},
 		{"the zero value", op.StatusPass, plan("a"), []Relation{{Name: "a", Output: "y"}}, op.StatusFail, 1},
@@ -100,13 +124,16 @@ func TestPassNeedsEveryPlannedRelation(t *testing.T) {
 	} {
 		v := WithRelations([]Verdict{{Output: "y", Status: c.before, Gate: "before"}}, c.expected, c.found)[0]
 		byG6 := c.want == op.StatusFail && c.before != op.StatusFail
-		if v.Status != c.want || v.Expected != c.planned || len(v.Relations) != c.planned || (v.Gate == "G6") != byG6 || byG6 && v.Sentence == "" {
-			t.Errorf("%s: %v %s %d of %d planned (%s), want %v", c.name, v.Status, v.Gate, len(v.Relations), v.Expected, v.Sentence, c.want)
+		if v.Status != c.want || v.Expected != c.planned || len(v.Relations) != c.planned ||
+			(v.Gate == "G6") != byG6 || byG6 && v.Sentence == "" {
+			t.Errorf("%s: %v %s %d of %d planned (%s), want %v", c.name, v.Status, v.Gate, len(v.Relations),
+				v.Expected, v.Sentence, c.want)
 		}
 	}
 }
 
-// A relation that holds under the looser contract alone is DIFFERENT_CONTRACT, as with the other gates, and only where one is declared.
+// A relation that holds under the looser contract alone is DIFFERENT_CONTRACT, as with the other gates, and
+// only where one is declared.
 func TestRelationsUnderTheDeclaredContract(t *testing.T) {
 	expected := []Expected{{"a", "y"}}
 	evaluate := func(contract string) []Relation {
@@ -119,25 +146,45 @@ func TestRelationsUnderTheDeclaredContract(t *testing.T) {
 		declared string
 		before   op.Status
 		want     op.Status
-	}{{"eager", op.StatusPass, op.StatusDifferentContract}, {"", op.StatusPass, op.StatusFail}, {"fp32", op.StatusPass, op.StatusFail}, {"p16", op.StatusPass, op.StatusFail},
-		{"eager", op.StatusFail, op.StatusFail}, {"eager", op.StatusDifferentContract, op.StatusDifferentContract}} {
-		v := RelationsUnderContracts([]Verdict{{Output: "y", Status: c.before}}, expected, evaluate, "fp32", c.declared)[0]
-		if v.Status != c.want || c.before == op.StatusPass && c.want == op.StatusDifferentContract && !strings.Contains(v.Sentence, "passes under eager") {
-			t.Errorf("declared %q, before %v: %v %s, want %v", c.declared, c.before, v.Status, v.Sentence, c.want)
+	}{
+		{"eager", op.StatusPass, op.StatusDifferentContract},
+		{"", op.StatusPass, op.StatusFail},
+		{"fp32", op.StatusPass, op.StatusFail},
+		{"p16", op.StatusPass, op.StatusFail},
+		{"eager", op.StatusFail, op.StatusFail},
+		{"eager", op.StatusDifferentContract, op.StatusDifferentContract},
+	} {
+		v := RelationsUnderContracts([]Verdict{{Output: "y", Status: c.before}}, expected, evaluate,
+			"fp32", c.declared)[0]
+		if v.Status != c.want || c.before == op.StatusPass && c.want == op.StatusDifferentContract &&
+			!strings.Contains(v.Sentence, "passes under eager") {
+			t.Errorf("declared %q, before %v: %v %s, want %v", c.declared, c.before, v.Status,
+				v.Sentence, c.want)
 		}
 	}
 }
 
-// What a relation accepts of an element is what G2 does: the rounded interval, and 0 where the contract flushes.
+// What a relation accepts of an element is what G2 does: the rounded interval, and 0 where the contract
+// flushes.
 func TestIntervalOfARelationIsThatOfG2(t *testing.T) {
-	for _, target := range []Target{{DType: op.FP32, FTZ: true}, {DType: op.FP32}, {DType: op.BF16, FTZ: true}, {DType: op.FP16}} {
+	for _, target := range []Target{
+		{DType: op.FP32, FTZ: true},
+		{DType: op.FP32},
+		{DType: op.BF16, FTZ: true},
+		{DType: op.FP16},
+	} {
 		g := gridOf(target)
 		for _, r := range []float64{0, 1, -1, 1 + 0x1p-9, 0x1p-130, -0x1p-127, 65519, 1e39, -1e39} {
 			for _, allowance := range []float64{0, 0x1p-12, 0x1p-126} {
 				low, high := target.Interval(r, allowance)
-				for _, y := range []float64{0, g.round(r), g.round(r + allowance), g.round(r - allowance), g.round(r) + g.ulp(r), g.round(r) - g.ulp(r), math.Inf(1)} {
-					if got, want := low <= y && y <= high, g.accepts(y, r, allowance); got != want && !(target.FTZ && math.Abs(r)-allowance < Tiny) {
-						t.Errorf("%v: y %v, R %v, T %v: %v, want %v", target.DType, y, r, allowance, got, want)
+				for _, y := range []float64{
+					0, g.round(r), g.round(r + allowance), g.round(r - allowance),
+					g.round(r) + g.ulp(r), g.round(r) - g.ulp(r), math.Inf(1),
+				} {
+					if got, want := low <= y && y <= high, g.accepts(y, r, allowance); got != want &&
+						!(target.FTZ && math.Abs(r)-allowance < Tiny) {
+						t.Errorf("%v: y %v, R %v, T %v: %v, want %v", target.DType, y, r, allowance, got,
+							want)
 					}
 				}
 			}

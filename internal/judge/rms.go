@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// RMS is G4: the root mean square of the error of one block of an output against that of the simulated contract. It keeps the block that
-// came closest to its limit, or went furthest beyond.
+// RMS is G4: the root mean square of the error of one block of an output against that of the simulated
+// contract. It keeps the block that came closest to its limit, or went furthest beyond.
 type RMS struct {
 	Blocks int    // how many blocks had elements enough
 	Block  string // which block this is
@@ -30,11 +30,13 @@ func (r RMS) share() float64 {
 	}
 }
 
-// Accepted says whether the worst block is within its limit; an output without a block of 64 elements is accepted by G2 alone.
+// Accepted says whether the worst block is within its limit; an output without a block of 64 elements is
+// accepted by G2 alone.
 func (r RMS) Accepted() bool { return r.Blocks == 0 || r.Error <= r.Limit }
 
 func (r RMS) sentence(output string) string {
-	return fmt.Sprintf("%s is noisier than its contract in %s: root mean square error %s, accepted is %s, the simulated contract has %s",
+	return fmt.Sprintf("%s is noisier than its contract in %s: root mean square error %s, accepted is %s, "+
+		"the simulated contract has %s",
 		output, r.Block, number(r.Error), number(r.Limit), number(r.Sim))
 }
 
@@ -88,7 +90,8 @@ type blockSum struct {
 	moments
 }
 
-// chunkSums are the sums over a run of judged elements. They do not depend on the number of cores: the runs are fixed, and joined in their order.
+// chunkSums are the sums over a run of judged elements. They do not depend on the number of cores: the runs
+// are fixed, and joined in their order.
 type chunkSums struct {
 	all              moments
 	lastRow, lastCol moments
@@ -109,7 +112,8 @@ func addTo(sums []blockSum, block int, m moments) []blockSum {
 // known are the sums over their segments that follow from the truth alone, nil where nobody has them; what
 // is left of them comes back.
 func (c *chunkSums) add(t Target, g *grid, b blocks, y []float64, v Values, known []segment,
-	first int) []segment {
+	first int,
+) []segment {
 	b.eachSegment(t, first, len(y), func(row int64, at, edge, end int) {
 		m, s := c.segment(g, y[at:edge], v.part(at, edge), &known)
 		last, lastSlopes := c.segment(g, y[edge:end], v.part(edge, end), &known)
@@ -220,8 +224,10 @@ func normalOf(g *grid) normal {
 		return normal{} // it has none
 	}
 	lowest, drop := uint64(g.format.EMin+1023), uint(53-g.format.P)
-	return normal{drop: drop, lowest: lowest, span: math.Float64bits(g.format.Max)>>52 - lowest,
-		half: uint64(1)<<(drop-1) - 1, kept: ^uint64(0) << drop}
+	return normal{
+		drop: drop, lowest: lowest, span: math.Float64bits(g.format.Max)>>52 - lowest,
+		half: uint64(1)<<(drop-1) - 1, kept: ^uint64(0) << drop,
+	}
 }
 
 func (n *normal) round(bits uint64) uint64 { return (bits + n.half + bits>>(n.drop&63)&1) & n.kept }
@@ -295,7 +301,8 @@ func joined(b blocks, runs []chunkSums) statistics {
 // blocksKept is how many blocks of G4 a verdict keeps.
 const blocksKept = 8
 
-// worstBlocks looks at the whole output, each matrix of its last two dims (head), each tile of 64 rows, the last 16 rows and the last 16 columns.
+// worstBlocks looks at the whole output, each matrix of its last two dims (head), each tile of 64 rows, the
+// last 16 rows and the last 16 columns.
 func worstBlocks(blocks blocks, sums []moments) []RMS {
 	var worst []RMS
 	asked := 0
@@ -305,7 +312,10 @@ func worstBlocks(blocks blocks, sums []moments) []RMS {
 		}
 		asked++
 		n := float64(m.n)
-		r := RMS{Block: blocks.names[b], N: m.n, Error: math.Sqrt(m.err / n), Sim: math.Sqrt(m.sim / n), Fp32: math.Sqrt(m.expected / n)}
+		r := RMS{
+			Block: blocks.names[b], N: m.n, Error: math.Sqrt(m.err / n), Sim: math.Sqrt(m.sim / n),
+			Fp32: math.Sqrt(m.expected / n),
+		}
 		r.Limit = rmsLimit(r, Constants{Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance})
 		at := len(worst)
 		for at > 0 && r.share() > worst[at-1].share() {
@@ -384,7 +394,8 @@ func (b Bias) sentence(output string) string {
 		output, number(b.Slope), number(biasSigmas*b.Sigma+b.Allowance))
 }
 
-// bias is the slope of (y - sim) against R. Truths of the judged dtypes stay below 2^128, so that no fourth power overflows.
+// bias is the slope of (y - sim) against R. Truths of the judged dtypes stay below 2^128, so that no fourth
+// power overflows.
 func (s slopes) bias() Bias {
 	if !(s.r2 > 0 && s.r4 <= math.MaxFloat64 && s.r4 > 0) {
 		return Bias{}
@@ -393,8 +404,10 @@ func (s slopes) bias() Bias {
 	if s.slope < 0 {
 		allowance = s.toward
 	}
-	return Bias{Evaluated: s.r2*s.r2 >= biasSpread*s.r4, Spread: s.r2 * s.r2 / s.r4,
-		Slope: s.slope / s.r2, Sigma: math.Sqrt(s.variance) / s.r2, Allowance: allowance / s.r2}
+	return Bias{
+		Evaluated: s.r2*s.r2 >= biasSpread*s.r4, Spread: s.r2 * s.r2 / s.r4,
+		Slope: s.slope / s.r2, Sigma: math.Sqrt(s.variance) / s.r2, Allowance: allowance / s.r2,
+	}
 }
 
 func largestFinite(x []float64) float64 {

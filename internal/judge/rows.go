@@ -13,10 +13,11 @@ type Values struct {
 	segments         []segment // the sums that G4 and G5 ask of it, where several who judge share them
 }
 
-// Rows computes the truth of an output row by row while it is judged, where keeping it would take gigabytes. The output is seen as
-// [rows, last dim], and every element of it is judged.
+// Rows computes the truth of an output row by row while it is judged, where keeping it would take gigabytes.
+// The output is seen as [rows, last dim], and every element of it is judged.
 type Rows struct {
-	// Fill makes the working memory of one core. What it gives fills the rows from first up to end, for which into has room.
+	// Fill makes the working memory of one core. What it gives fills the rows from first up to end, for which
+	// into has room.
 	Fill func() func(into Values, first, end int64) error
 	// OneAllowance says that TFP32 is T.
 	OneAllowance bool
@@ -49,8 +50,9 @@ func (t Target) Judged() int {
 	return len(t.R)
 }
 
-// pieces divides the judged elements of an output into the runs that are added up one by one. Where every element is judged a run holds whole
-// rows, or a part of one row, so that its sums are the same bits whether the truth is kept or computed row by row. A sample is one long row.
+// pieces divides the judged elements of an output into the runs that are added up one by one. Where every
+// element is judged a run holds whole rows, or a part of one row, so that its sums are the same bits whether
+// the truth is kept or computed row by row. A sample is one long row.
 type pieces struct {
 	n      int // judged elements
 	row    int // elements of a row, of several short ones, or of the sample
@@ -116,7 +118,9 @@ func (t Target) eachPiece(p pieces, work func(i, first int, v Values)) error {
 }
 
 // fillRows computes some rows and refuses what cannot judge them.
-func (t Target) fillRows(fill func(into Values, first, end int64) error, into Values, first, end int64) error {
+func (t Target) fillRows(fill func(into Values, first, end int64) error, into Values, first,
+	end int64,
+) error {
 	if err := fill(into, first, end); err != nil {
 		return err
 	}
@@ -137,8 +141,8 @@ func (t Target) rowsAs(v Values, first, end int64) Target {
 // fewElements is how many elements a truth keeps of which some rows stand for all.
 const fewElements = 1 << 20
 
-// few is a target that keeps its truth: of one that is computed row by row the first row, the last ones and some between, about fewElements in
-// all. A wrong output that is rejected in these rows is rejected.
+// few is a target that keeps its truth: of one that is computed row by row the first row, the last ones and
+// some between, about fewElements in all. A wrong output that is rejected in these rows is rejected.
 func (t Target) few() (Target, error) {
 	if t.Rows == nil {
 		return t, nil

@@ -38,7 +38,8 @@ func scanned(before func(row int64) error) Target {
 // lookAt goes through a target and says how often it saw each row, and whether with its truth.
 func lookAt(t Target, meanwhile func(row int)) (seen [scannedRows]int32, err error) {
 	err = t.eachPiece(piecesOf(t), func(i, first int, v Values) {
-		if first == i*scannedCols && len(v.R) == scannedCols && v.R[0] == float64(i+1) && v.Sim[scannedCols-1] == float64(i+1) {
+		if first == i*scannedCols && len(v.R) == scannedCols && v.R[0] == float64(i+1) &&
+			v.Sim[scannedCols-1] == float64(i+1) {
 			atomic.AddInt32(&seen[i], 1)
 		}
 		meanwhile(i)
@@ -111,7 +112,8 @@ func TestScanOfTwoComputesOnce(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	alone := min(scannedRows, runtime.GOMAXPROCS(0)) // each core may have taken one row before the second came
+	// each core may have taken one row before the second came
+	alone := min(scannedRows, runtime.GOMAXPROCS(0))
 	if n := int(computed.Load()); n > scannedRows+alone || seen != [2][scannedRows]int32{once(), once()} {
 		t.Errorf("%d rows were computed, want at most %d; seen %v times", n, scannedRows+alone, seen)
 	}
@@ -193,7 +195,8 @@ func TestVerdictsSideBySide(t *testing.T) {
 	}
 	for k := range data {
 		if !reflect.DeepEqual(got[k], want[k]) || got[k].Wrong != 1 {
-			t.Errorf("output %d: %d wrong, worst %+v beside others; %d, %+v alone", k, got[k].Wrong, got[k].Worst, want[k].Wrong, want[k].Worst)
+			t.Errorf("output %d: %d wrong, worst %+v beside others; %d, %+v alone", k, got[k].Wrong,
+				got[k].Worst, want[k].Wrong, want[k].Worst)
 		}
 	}
 }

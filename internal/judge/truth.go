@@ -8,35 +8,42 @@ import (
 	"triad/internal/parallel"
 )
 
-// Truth is what one case must give under one contract: an entry for every output of the pass, in the order of the spec.
+// Truth is what one case must give under one contract: an entry for every output of the pass, in the order of
+// the spec.
 type Truth struct {
 	Contract string
 	Outputs  []Target
 	Missing  string // why there is no truth, where there is none
 }
 
-// Target is the truth of one output, for all its elements in row-major order, or for those that Index names (their row-major positions,
-// rising) where the case is judged by sample. R is the fp64 truth from the exact inputs, T the allowance for the error inside the kernel
-// under the contract (T >= 0, without the final rounding), TFP32 the same with every low-precision rounding point removed, Sim the fp64
-// mathematics rounded at the declared points only, the last being DType.
+// Target is the truth of one output, for all its elements in row-major order, or for those that Index names
+// (their row-major positions, rising) where the case is judged by sample. R is the fp64 truth from the exact
+// inputs, T the allowance for the error inside the kernel under the contract (T >= 0, without the final
+// rounding), TFP32 the same with every low-precision rounding point removed, Sim the fp64 mathematics rounded
+// at the declared points only, the last being DType.
 type Target struct {
-	Name     string
-	DType    op.DType
-	Shape    []int64
-	Axes     []string // what an index of each dim is called, for Pattern: "row", "head"; nil: what the number of dims suggests
-	Index    []int64  // nil: every element
+	Name  string
+	DType op.DType
+	Shape []int64
+	// what an index of each dim is called, for Pattern: "row", "head"; nil: what the number of dims suggests
+	Axes     []string
+	Index    []int64 // nil: every element
 	R, T     []float64
 	TFP32    []float64
 	Sim      []float64
 	Saturate bool // overflow gives the largest finite number
 	FTZ      bool // results below 2^-126 may be flushed to zero (fp32, bf16)
-	// Independent: the values are many independent ones, so that sums over their errors are statistics: G4 and G5 are asked. Where a few
-	// rounding errors decide (rows of one value, outliers) the simulated ones may happen to be small, and a right kernel would be accused.
+	// Independent: the values are many independent ones, so that sums over their errors are statistics: G4
+	// and G5 are asked. Where a few rounding errors decide (rows of one value, outliers) the simulated ones
+	// may happen to be small, and a right kernel would be accused.
 	Independent bool
-	Exact       bool // every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
+	// every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
+	Exact bool
 
-	Rows      *Rows      // computes R, T, TFP32 and Sim where they are nil, of every element; nil: they are kept
-	Freivalds *Freivalds // of a product judged by sample: covers the elements that Index leaves out; nil: they are not looked at
+	// computes R, T, TFP32 and Sim where they are nil, of every element; nil: they are kept
+	Rows *Rows
+	// of a product judged by sample: covers the elements that Index leaves out; nil: they are not looked at
+	Freivalds *Freivalds
 }
 
 // Elements is the number of elements of the whole output.
@@ -68,13 +75,16 @@ func index(position int64, shape []int64) []int64 {
 	return out
 }
 
-// Check says why a target cannot judge: lengths that do not fit, a T that is negative, not finite or NaN where R is not, an index that
-// does not rise or leaves the output. Whether NaN and infinities are expected in R is the truth's to say.
+// Check says why a target cannot judge: lengths that do not fit, a T that is negative, not finite or NaN
+// where R is not, an index that does not rise or leaves the output. Whether NaN and infinities are expected
+// in R is the truth's to say.
 func (t Target) Check() error {
 	n := t.Elements()
 	if t.Rows != nil {
-		if t.Rows.Fill == nil || t.Index != nil || t.Freivalds != nil || len(t.R)+len(t.T)+len(t.TFP32)+len(t.Sim) > 0 {
-			return fmt.Errorf("check the truth of %s: what is computed row by row is kept or sampled too", t.Name)
+		if t.Rows.Fill == nil || t.Index != nil || t.Freivalds != nil || len(t.R)+len(t.T)+len(t.TFP32)+
+			len(t.Sim) > 0 {
+			return fmt.Errorf("check the truth of %s: what is computed row by row is kept or sampled too",
+				t.Name)
 		}
 		return nil
 	}
@@ -91,7 +101,10 @@ func (t Target) Check() error {
 	if err := t.Freivalds.check(t); err != nil {
 		return err
 	}
-	for what, have := range map[string]int{"R": len(t.R), "T": len(t.T), "TFP32": len(t.TFP32), "sim": len(t.Sim)} {
+	for what, have := range map[string]int{
+		"R": len(t.R), "T": len(t.T), "TFP32": len(t.TFP32),
+		"sim": len(t.Sim),
+	} {
 		if int64(have) != n {
 			return fmt.Errorf("check the truth of %s: %s has %d elements: want %d", t.Name, what, have, n)
 		}
@@ -101,9 +114,11 @@ func (t Target) Check() error {
 		return nil
 	}
 	if t.Exact && t.T[i] > 0 {
-		return fmt.Errorf("check the truth of %s: element %v of an exact case: T = %v: want 0", t.Name, index(t.position(i), t.Shape), t.T[i])
+		return fmt.Errorf("check the truth of %s: element %v of an exact case: T = %v: want 0", t.Name,
+			index(t.position(i), t.Shape), t.T[i])
 	}
-	return fmt.Errorf("check the truth of %s: element %v: R = %v, T = %v, TFP32 = %v: want finite allowances >= 0",
+	return fmt.Errorf("check the truth of %s: element %v: R = %v, T = %v, TFP32 = %v: want finite "+
+		"allowances >= 0",
 		t.Name, index(t.position(i), t.Shape), t.R[i], t.T[i], t.TFP32[i])
 }
 
@@ -112,7 +127,8 @@ func (t Target) firstUnfit(first, end int) int {
 	truth, lows, fp32s := t.R[first:end], t.T[first:end], t.TFP32[first:end]
 	for i, allowed := range lows {
 		fp32 := fp32s[i]
-		if allowed >= 0 && allowed <= math.MaxFloat64 && fp32 >= 0 && fp32 <= math.MaxFloat64 && (allowed == 0 || !t.Exact) {
+		if allowed >= 0 && allowed <= math.MaxFloat64 && fp32 >= 0 && fp32 <= math.MaxFloat64 &&
+			(allowed == 0 || !t.Exact) {
 			continue
 		}
 		if r := truth[i]; !math.IsNaN(r) && !math.IsInf(r, 0) {

@@ -9,12 +9,14 @@ import (
 	"triad/internal/tensor"
 )
 
-// Unwritten says in a sentence where the elements of an output lie that no launch wrote: in one row, from a column on, at the end of the memory.
-// poisons are those of the launches, data what they left. It is "" where all were written or they lie in no order.
+// Unwritten says in a sentence where the elements of an output lie that no launch wrote: in one row, from a
+// column on, at the end of the memory. poisons are those of the launches, data what they left. It is "" where
+// all were written or they lie in no order.
 func Unwritten(t Target, poisons []string, data [][]byte) string {
 	n, size := t.Elements(), t.DType.Size()
 	a, b := slices.Index(poisons, "a"), slices.Index(poisons, "b")
-	if n == 0 || a < 0 || b < 0 || slices.ContainsFunc(data, func(d []byte) bool { return int64(len(d)) != n*size }) {
+	if n == 0 || a < 0 || b < 0 ||
+		slices.ContainsFunc(data, func(d []byte) bool { return int64(len(d)) != n*size }) {
 		return ""
 	}
 	shown := func(l int, i int64) bool {
@@ -37,7 +39,8 @@ func Unwritten(t Target, poisons []string, data [][]byte) string {
 		return strings.Replace(s, "wrong", "unwritten", 1)
 	}
 	if int64(f.count) == n-first {
-		return fmt.Sprintf("exactly the last %d elements in memory are unwritten%s", f.count, boundary(first, n))
+		return fmt.Sprintf("exactly the last %d elements in memory are unwritten%s", f.count,
+			boundary(first, n))
 	}
 	return ""
 }

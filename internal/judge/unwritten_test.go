@@ -9,7 +9,10 @@ import (
 
 // Where an output was not written is said in the words of its dims.
 func TestUnwritten(t *testing.T) {
-	rope := Target{Name: "q_out", DType: op.BF16, Shape: []int64{2, 3, 4, 8}, Axes: []string{"batch", "position", "head", "column"}}
+	rope := Target{
+		Name: "q_out", DType: op.BF16, Shape: []int64{2, 3, 4, 8},
+		Axes: []string{"batch", "position", "head", "column"},
+	}
 	matrix := Target{Name: "y", DType: op.FP32, Shape: []int64{5, 100}}
 	for _, c := range []struct {
 		name   string
@@ -20,9 +23,15 @@ func TestUnwritten(t *testing.T) {
 		{"everything written", matrix, func(int64) bool { return false }, ""},
 		{"nothing written", matrix, func(int64) bool { return true }, "every element is unwritten"},
 		{"last row", matrix, func(i int64) bool { return i >= 400 }, "only the last row (4) is unwritten"},
-		{"tail of every row", matrix, func(i int64) bool { return i%100 >= 96 }, "unwritten from column 96 to the end (the tail: 100 is not a multiple of 32)"},
-		{"tail of the memory", matrix, func(i int64) bool { return i >= 384 },
-			"exactly the last 116 elements in memory are unwritten (the tail: 500 is not a multiple of 128)"},
+		{
+			"tail of every row", matrix,
+			func(i int64) bool { return i%100 >= 96 }, "unwritten from column 96 to the end (the tail: 100 " +
+				"is not a multiple of 32)",
+		},
+		{
+			"tail of the memory", matrix, func(i int64) bool { return i >= 384 },
+			"exactly the last 116 elements in memory are unwritten (the tail: 500 is not a multiple of 128)",
+		},
 		{"one position", rope, func(i int64) bool { return i/32%3 == 1 }, "only position 1 is unwritten"},
 		{"no order", matrix, func(i int64) bool { return i*i%7 == 2 }, ""},
 	} {

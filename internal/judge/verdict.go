@@ -11,16 +11,17 @@ import (
 
 // Verdict is what became of one output. Its zero value has the unknown status and never passes.
 type Verdict struct {
-	Output      string
-	Status      op.Status
-	Gate        string // the gate that rejects or warns: "G0" ... "G6"; "" where none does
-	Contract    string // the contract it was judged under
-	Version     string // of the judge's constants
-	N           int64  // elements planned to be compared
-	Compared    int64  // elements compared
-	Wrong       int64  // elements rejected
-	Elements    int64  // elements of the whole output: larger than N where it is judged by sample
-	Covered     int64  // elements that were not compared one by one, but whose rows' sums under random signs were: see Freivalds
+	Output   string
+	Status   op.Status
+	Gate     string // the gate that rejects or warns: "G0" ... "G6"; "" where none does
+	Contract string // the contract it was judged under
+	Version  string // of the judge's constants
+	N        int64  // elements planned to be compared
+	Compared int64  // elements compared
+	Wrong    int64  // elements rejected
+	Elements int64  // elements of the whole output: larger than N where it is judged by sample
+	// elements that were not compared one by one, but whose rows' sums under random signs were: see Freivalds
+	Covered     int64
 	Worst       Element
 	Worst16     []Element // the worst 16, worst first
 	Headroom    float64   // min of (T + half an ulp of y) / |y-R|: larger is better; it never decides
@@ -29,28 +30,29 @@ type Verdict struct {
 	ULPs        Histogram
 	Independent bool // G4 and G5 are asked: the target is Independent
 	RMS         RMS
-	Blocks      []RMS // of G4 those that came closest to their limits, closest first; none where it is not asked
-	Bias        Bias
-	Digest      string   // of the output's bytes: see tensor.Digest; "" where its values were not judged
-	DType       op.DType // and what else an interval follows from
-	Saturate    bool
-	FTZ         bool
-	Exact       bool
-	Expected    int        // relations (G6) planned to be evaluated on this output
-	Relations   []Relation // what became of each of them, in the order of the plan
-	Sentence    string     // why it is not PASS, in one sentence
+	// of G4 those that came closest to their limits, closest first; none where it is not asked
+	Blocks    []RMS
+	Bias      Bias
+	Digest    string   // of the output's bytes: see tensor.Digest; "" where its values were not judged
+	DType     op.DType // and what else an interval follows from
+	Saturate  bool
+	FTZ       bool
+	Exact     bool
+	Expected  int        // relations (G6) planned to be evaluated on this output
+	Relations []Relation // what became of each of them, in the order of the plan
+	Sentence  string     // why it is not PASS, in one sentence
 }
 
-// Element is one judged element: what came back, the correctly rounded truth, and the lowest and highest accepted value, all as stored
-// values of the dtype; R and T in fp64.
+// Element is one judged element: what came back, the correctly rounded truth, and the lowest and highest
+// accepted value, all as stored values of the dtype; R and T in fp64.
 type Element struct {
 	Index                []int64
 	Got, Want, Low, High float64
 	R, T                 float64
 }
 
-// Histogram counts errors in ulps: bucket 0 holds those up to half an ulp, bucket i those up to 2^(i-1) ulps, the last what is larger
-// or not finite. Elements whose truth is not finite are left out.
+// Histogram counts errors in ulps: bucket 0 holds those up to half an ulp, bucket i those up to 2^(i-1) ulps,
+// the last what is larger or not finite. Elements whose truth is not finite are left out.
 type Histogram [18]int64
 
 // add puts one error into its bucket.
@@ -66,14 +68,16 @@ func (h *Histogram) add(ulps float64) {
 	h[min(i, len(h)-1)]++
 }
 
-// rowOrder is the order of badness in which a row takes the status of its worst output. RACE stands beside FAIL: the output is wrong, and
-// it is known why.
+// rowOrder is the order of badness in which a row takes the status of its worst output. RACE stands beside
+// FAIL: the output is wrong, and it is known why.
 var rowOrder = []op.Status{
-	op.StatusFail, op.StatusRace, op.StatusInconclusive, op.StatusNoPower, op.StatusDifferentContract, op.StatusWarn, op.StatusPass,
+	op.StatusFail, op.StatusRace, op.StatusInconclusive, op.StatusNoPower, op.StatusDifferentContract,
+	op.StatusWarn, op.StatusPass,
 }
 
-// Row is the status of an implementation on a case: the worst of its outputs'. Optional outputs that are MISSING and outputs without an
-// element are left out unless nothing else remains. A status that no output may have makes the row unknown, which never passes.
+// Row is the status of an implementation on a case: the worst of its outputs'. Optional outputs that are
+// MISSING and outputs without an element are left out unless nothing else remains. A status that no output
+// may have makes the row unknown, which never passes.
 func Row(verdicts []Verdict) op.Status {
 	worst, left := len(rowOrder), op.StatusUnknown
 	for _, v := range verdicts {
@@ -125,5 +129,6 @@ func rejected(v Verdict) string {
 		accepted = "accepted is that alone"
 	}
 	return fmt.Sprintf("%s is %s, want %s, %s; %d of %d elements are wrong",
-		place(v.Output, v.Worst.Index), number(v.Worst.Got), number(v.Worst.Want), accepted, v.Wrong, v.Compared)
+		place(v.Output, v.Worst.Index), number(v.Worst.Got), number(v.Worst.Want), accepted,
+		v.Wrong, v.Compared)
 }

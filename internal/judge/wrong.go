@@ -10,7 +10,8 @@ import (
 // Wrongs counts the rejected elements of an output by what they are; op.WrongKinds names the kinds.
 type Wrongs struct{ NaNLost, NaNGained, Infinite, Finite int64 }
 
-// WrongsOf counts the elements of an output that G1 and G2 reject. An output without the target's size has none that could be looked at.
+// WrongsOf counts the elements of an output that G1 and G2 reject. An output without the target's size has
+// none that could be looked at.
 func WrongsOf(t Target, data []byte) Wrongs {
 	var w Wrongs
 	if t.Check() != nil || int64(len(data)) != t.Elements()*t.DType.Size() || t.DType == op.DTypeUnknown {
@@ -58,7 +59,10 @@ func wrongsIn(t Target, data []byte) (w Wrongs) {
 
 // Only says whether elements were rejected, and all of them are of these kinds.
 func (w Wrongs) Only(kinds []string) bool {
-	counts := map[string]int64{"nan lost": w.NaNLost, "nan gained": w.NaNGained, "infinite": w.Infinite, "finite": w.Finite}
+	counts := map[string]int64{
+		"nan lost": w.NaNLost, "nan gained": w.NaNGained, "infinite": w.Infinite,
+		"finite": w.Finite,
+	}
 	some := w != Wrongs{}
 	for _, kind := range kinds {
 		delete(counts, kind)

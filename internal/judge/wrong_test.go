@@ -12,7 +12,10 @@ import (
 func TestWrongs(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	want := []float64{1, nan, nan, 2, inf, 3, 4}
-	target := Target{Name: "y", DType: op.FP32, Shape: []int64{int64(len(want))}, R: want, T: make([]float64, len(want)), TFP32: make([]float64, len(want)), Sim: make([]float64, len(want))}
+	target := Target{
+		Name: "y", DType: op.FP32, Shape: []int64{int64(len(want))}, R: want,
+		T: make([]float64, len(want)), TFP32: make([]float64, len(want)), Sim: make([]float64, len(want)),
+	}
 	for _, c := range []struct {
 		got   []float64
 		want  Wrongs
@@ -30,7 +33,8 @@ func TestWrongs(t *testing.T) {
 		out.SetFloat64s(c.got)
 		got := WrongsOf(target, out.Data)
 		if got != c.want || got.Only(c.only) != c.holds {
-			t.Errorf("%v: %+v, only %v %v; want %+v, %v", c.got, got, c.only, got.Only(c.only), c.want, c.holds)
+			t.Errorf("%v: %+v, only %v %v; want %+v, %v", c.got, got, c.only, got.Only(c.only),
+				c.want, c.holds)
 		}
 	}
 	if got := WrongsOf(target, []byte{1}); got != (Wrongs{}) {

@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"reflect"
 	"testing"
+
 	"triad/internal/op"
 )
 
@@ -10,8 +11,10 @@ import (
 func TestParseRequest(t *testing.T) {
 	for text, want := range map[string]Request{
 		"a/b.cu": {Path: "a/b.cu"},
-		"b.cu:k<float, 256>@backward": {Path: "b.cu", Function: "k", Arguments: []string{"float", "256"},
-			Pass: op.Backward},
+		"b.cu:k<float, 256>@backward": {
+			Path: "b.cu", Function: "k", Arguments: []string{"float", "256"},
+			Pass: op.Backward,
+		},
 		"m@x/b.py:solve": {Path: "m@x/b.py", Function: "solve"},
 	} {
 		if got, err := ParseRequest(text); err != nil || !reflect.DeepEqual(got, want) {

@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"reflect"
 	"testing"
+
 	"triad/internal/op"
 )
 
@@ -25,8 +26,10 @@ func TestWhatHasNoParameterIsPinned(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		} else if got := all[0].Pins()["causal"]; got != causal {
 			t.Errorf("%s: causal = %s, want %s", text, got, causal)
-		} else if got, want := all[0].Equal(), [][]string{{"heads_q", "heads_kv"},
-			{"seq_q", "seq_kv"}}; !reflect.DeepEqual(got, want) {
+		} else if got, want := all[0].Equal(), [][]string{
+			{"heads_q", "heads_kv"},
+			{"seq_q", "seq_kv"},
+		}; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: equal %v, want %v", text, got, want)
 		}
 	}

@@ -103,22 +103,28 @@ func (b *Binding) conditions() []condition {
 			continue
 		}
 		if d.MayBeEmpty {
-			all = append(all, condition{code + " >= 1" + b.nothingToWrite(),
-				"files added with --add are not judged where " + d.Name + " is 0" + b.whereEmpty()})
+			all = append(all, condition{
+				code + " >= 1" + b.nothingToWrite(),
+				"files added with --add are not judged where " + d.Name + " is 0" + b.whereEmpty(),
+			})
 		}
 		if n, fixed := b.Options.Dims[d.Name]; fixed && !b.givesSize(d.Name) {
-			all = append(all, condition{fmt.Sprintf("%s == %d", code, n),
+			all = append(all, condition{
+				fmt.Sprintf("%s == %d", code, n),
 				fmt.Sprintf("%s has no parameter for %s: it is judged with --dims %s=%d", b.Function.Name,
-					d.Name, d.Name, n)})
+					d.Name, d.Name, n),
+			})
 		}
 	}
 	for _, a := range b.Args {
 		if a.Role == Size && strings.Contains(a.Target, "=") {
 			dims := dimsOf(a.Target)
 			for _, d := range dims[1:] {
-				all = append(all, condition{b.dimCode(dims[0]) + " == " + b.dimCode(d),
+				all = append(all, condition{
+					b.dimCode(dims[0]) + " == " + b.dimCode(d),
 					fmt.Sprintf("%s has one parameter for %s: it is judged where they are equal",
-						b.Function.Name, strings.Join(dims, " and "))})
+						b.Function.Name, strings.Join(dims, " and ")),
+				})
 			}
 		}
 	}
@@ -128,9 +134,11 @@ func (b *Binding) conditions() []condition {
 		}
 		if code, value := b.attributeValue(a); code != "" {
 			test := fmt.Sprintf("triad_own::close(triad_own::attribute(triad_own_call, %d), %s)", i, code)
-			all = append(all, condition{test,
+			all = append(all, condition{
+				test,
 				fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %s", b.Function.Name, a.Name,
-					a.Name, value)})
+					a.Name, value),
+			})
 		}
 	}
 	return all

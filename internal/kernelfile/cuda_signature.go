@@ -197,8 +197,10 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 	fn.Text = join(trimWords(before)) + " " + name.text + "(" + joinParams(fn.Params) + ")"
 	for _, t := range body {
 		fn.Launches = fn.Launches || t.text == "<<<" || strings.HasPrefix(t.text, "cudaLaunchKernel")
-		f.Vectors = f.Vectors || slices.Contains([]string{"float4", "float2", "half2", "__half2", "int4",
-			"uint4", "int2", "uint2", "__nv_bfloat162", "double2"}, t.text)
+		f.Vectors = f.Vectors || slices.Contains([]string{
+			"float4", "float2", "half2", "__half2", "int4",
+			"uint4", "int2", "uint2", "__nv_bfloat162", "double2",
+		}, t.text)
 	}
 	f.Functions = append(f.Functions, fn)
 	return true
@@ -257,8 +259,10 @@ func (f *File) template(fn *Function, head []token) []token {
 			continue
 		}
 		kind := part[0].text
-		fn.Template = append(fn.Template, TemplateParam{Name: part[len(part)-1].text,
-			Type: kind == "typename" || kind == "class", Default: value})
+		fn.Template = append(fn.Template, TemplateParam{
+			Name: part[len(part)-1].text,
+			Type: kind == "typename" || kind == "class", Default: value,
+		})
 	}
 	return head[min(end+1, len(head)):]
 }
@@ -293,12 +297,16 @@ func (f *File) params(tokens []token) []Param {
 }
 
 // qualifiers are words of a parameter that say nothing about its type.
-var qualifiers = []string{"const", "volatile", "restrict", "__restrict__", "__restrict", "__grid_constant__",
-	"struct", "register", "RESTRICT"}
+var qualifiers = []string{
+	"const", "volatile", "restrict", "__restrict__", "__restrict", "__grid_constant__",
+	"struct", "register", "RESTRICT",
+}
 
 // builtin are the words that make up C++'s own types.
-var builtin = []string{"unsigned", "signed", "int", "long", "short", "char", "float", "double", "bool",
-	"void"}
+var builtin = []string{
+	"unsigned", "signed", "int", "long", "short", "char", "float", "double", "bool",
+	"void",
+}
 
 func (f *File) param(part []token) Param {
 	if i := slices.IndexFunc(part, func(t token) bool { return t.text == "=" }); i >= 0 {

@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"strings"
 	"testing"
+
 	"triad/internal/op"
 )
 
@@ -54,8 +55,10 @@ func TestSolveIsFoundAndMatched(t *testing.T) {
 		t.Errorf("signature %q, want %q", got, want)
 	}
 	code := CUDAShim("../x.cu", "mine/softmax", all)
-	for _, want := range []string{"#include \"../x.cu\"", "#define main ",
-		`"softmax", "mine/softmax", "forward"`, "::solve(static_cast<const float *>"} {
+	for _, want := range []string{
+		"#include \"../x.cu\"", "#define main ",
+		`"softmax", "mine/softmax", "forward"`, "::solve(static_cast<const float *>",
+	} {
 		if !strings.Contains(code, want) {
 			t.Errorf("the code that calls it lacks %s:\n%s", want, code)
 		}

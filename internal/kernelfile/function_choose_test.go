@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"testing"
+
 	"triad/internal/op"
 )
 

@@ -3,29 +3,41 @@ package kernelfile
 import (
 	"strings"
 	"testing"
+
 	"triad/internal/op"
 )
 
 // The block and the grid that a kernel's own lines ask for.
 func TestLaunchesAreProposed(t *testing.T) {
 	for _, c := range []struct{ op, params, body, want string }{
-		{"softmax", "const float* x, float* y, int rows, int cols", "int r = blockIdx.x; y[r] = threadIdx.x;",
-			"grid (rows) and block (256)"},
-		{"softmax", "const float* x, float* y, int cols",
-			"__shared__ float s[128]; int r = blockIdx.x, t = threadIdx.x;", "grid (rows) and block (128)"},
-		{"softmax", "const float* x, float* y, int M, int N", "int c = blockIdx.x * blockDim.x + " +
-			"threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y; if (r < M && c < N) y[r * N + c] = 0;",
-			"grid (ceildiv(cols, 16), ceildiv(rows, 16)) and block (16, 16)"},
+		{
+			"softmax", "const float* x, float* y, int rows, int cols",
+			"int r = blockIdx.x; y[r] = threadIdx.x;",
+			"grid (rows) and block (256)",
+		},
+		{
+			"softmax", "const float* x, float* y, int cols",
+			"__shared__ float s[128]; int r = blockIdx.x, t = threadIdx.x;", "grid (rows) and block (128)",
+		},
+		{
+			"softmax", "const float* x, float* y, int M, int N", "int c = blockIdx.x * blockDim.x + " +
+				"threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y; if (r < M && c < N) y[r * N + c] = 0;",
+			"grid (ceildiv(cols, 16), ceildiv(rows, 16)) and block (16, 16)",
+		},
 		{"softmax", "const float* x, float* y, int M, int N", "extern __shared__ float s[]; int r = " +
 			"blockIdx.x; s[threadIdx.x] = 0;", "4 * 256 bytes of dynamic shared memory"},
-		{"fp8_gemm", "const __nv_fp8_e4m3* A, const __nv_fp8_e4m3* B, float* C, const float* sa, const " +
-			"float* sb, int numARows, int numACols, int numBRows",
+		{
+			"fp8_gemm", "const __nv_fp8_e4m3* A, const __nv_fp8_e4m3* B, float* C, const float* sa, const " +
+				"float* sb, int numARows, int numACols, int numBRows",
 			"int bx = blockIdx.x, by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y; int Row = by * 16 " +
 				"+ ty, Col = bx * 16 + tx; if (Row < numARows && Col < numBRows) C[0] = 1;",
-			"grid (ceildiv(n, 16), ceildiv(m, 16)) and block (16, 16)"},
-		{"swiglu", "const float* a, const float* b, float* c, int n", "for (int i = blockIdx.x * " +
-			"blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) c[i] = a[i];",
-			"grid (ceildiv((rows * cols), 256)) and block (256)"},
+			"grid (ceildiv(n, 16), ceildiv(m, 16)) and block (16, 16)",
+		},
+		{
+			"swiglu", "const float* a, const float* b, float* c, int n", "for (int i = blockIdx.x * " +
+				"blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) c[i] = a[i];",
+			"grid (ceildiv((rows * cols), 256)) and block (256)",
+		},
 	} {
 		all, err := Bind(ReadCUDA("__global__ void k("+c.params+") { "+c.body+" }"), Request{}, spec(t, c.op),
 			[]op.Pass{op.Forward}, Options{})

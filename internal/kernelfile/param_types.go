@@ -20,22 +20,28 @@ var elementTypes = map[string]op.DType{
 var untypedPointers = []string{"void", "unsigned char", "uint8_t", "__nv_fp8_storage_t", "char", "int8_t"}
 
 // integerTypes are types of sizes.
-var integerTypes = []string{"int", "unsigned int", "unsigned", "long", "long int", "long long", "long long int",
+var integerTypes = []string{
+	"int", "unsigned int", "unsigned", "long", "long int", "long long", "long long int",
 	"unsigned long", "unsigned long long", "unsigned long int", "unsigned long long int", "size_t", "ssize_t",
-	"ptrdiff_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short", "int16_t", "uint", "ulong"}
+	"ptrdiff_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short", "int16_t", "uint", "ulong",
+}
 
 // floatTypes are types of numbers that are not sizes.
 var floatTypes = []string{"float", "double", "half", "__half"}
 
 // cppTypes is what a dtype is called in CUDA C++.
-var cppTypes = map[op.DType]string{op.FP64: "double", op.FP32: "float", op.FP16: "__half",
+var cppTypes = map[op.DType]string{
+	op.FP64: "double", op.FP32: "float", op.FP16: "__half",
 	op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
-	op.E5M2: "__nv_fp8_e5m2"}
+	op.E5M2: "__nv_fp8_e5m2",
+}
 
 // abiNames is what a dtype is called in abi.h.
-var abiNames = map[op.DType]string{op.FP64: "TRIAD_F64", op.FP32: "TRIAD_F32", op.FP16: "TRIAD_F16",
+var abiNames = map[op.DType]string{
+	op.FP64: "TRIAD_F64", op.FP32: "TRIAD_F32", op.FP16: "TRIAD_F16",
 	op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
-	op.E5M2: "TRIAD_E5M2"}
+	op.E5M2: "TRIAD_E5M2",
+}
 
 func (p Param) isStream() bool {
 	return p.Base == "cudaStream_t" || p.Base == "CUstream" || p.Base == "cudaStream"

@@ -109,8 +109,10 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 }
 
 // blockNames are what people call the number of threads in a block.
-var blockNames = []string{"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads",
-	"block_dim", "tpb", "threads_per_block"}
+var blockNames = []string{
+	"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads",
+	"block_dim", "tpb", "threads_per_block",
+}
 
 // takeConstant takes a number that is left for the threads of a block, or for one more factor of a size that
 // is given: batch and length where the operator has rows.

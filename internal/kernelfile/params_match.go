@@ -79,8 +79,10 @@ type candidate struct {
 
 // Match finds what every parameter of a function stands for. The error is a *op.UsageError.
 func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
-	b := &Binding{Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors,
-		covered: map[string]bool{}}
+	b := &Binding{
+		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors,
+		covered: map[string]bool{},
+	}
 	b.inputs, b.outputs = spec.Tensors(pass)
 	for _, f := range file.Functions {
 		if f.Kind == Kernel {
@@ -186,7 +188,8 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 			all[i].score = 1000
 		}
 		if len(all) == 0 {
-			return nil, b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, wanted, p.Text, wanted)
+			return nil, b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, wanted,
+				p.Text, wanted)
 		}
 	}
 	return all, nil

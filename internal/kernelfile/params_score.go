@@ -46,14 +46,18 @@ func forms(name string) []string {
 	}
 	for i := 0; i < len(all) && len(all) < 24; i++ {
 		w := all[i]
-		for _, prefix := range []string{"d_", "dev_", "device_", "gpu_", "g_", "n_", "num_", "p_", "ptr_",
-			"in_", "the_", "h_", "total_"} {
+		for _, prefix := range []string{
+			"d_", "dev_", "device_", "gpu_", "g_", "n_", "num_", "p_", "ptr_",
+			"in_", "the_", "h_", "total_",
+		} {
 			if rest, ok := strings.CutPrefix(w, prefix); ok {
 				add(rest)
 			}
 		}
-		for _, suffix := range []string{"_d", "_dev", "_device", "_gpu", "_ptr", "_data", "_tensor", "_size",
-			"_dim", "_len", "_count", "_matrix", "_buf", "_f32", "_half", "_fp16"} {
+		for _, suffix := range []string{
+			"_d", "_dev", "_device", "_gpu", "_ptr", "_data", "_tensor", "_size",
+			"_dim", "_len", "_count", "_matrix", "_buf", "_f32", "_half", "_fp16",
+		} {
 			if rest, ok := strings.CutSuffix(w, suffix); ok {
 				add(rest)
 			}
@@ -132,8 +136,10 @@ func scoreIn(words, form string) int {
 func scoreGradient(spec *op.Spec, form, of string) int {
 	names := append([]string{of}, strings.Fields(strings.ReplaceAll(spec.Synonyms[of], "|", " "))...)
 	for i, name := range names {
-		for _, pattern := range []string{"grad_" + name, "d" + name, "d_" + name, name + "_grad", "g" + name,
-			"grad" + name, "g_" + name, name + "_gradient"} {
+		for _, pattern := range []string{
+			"grad_" + name, "d" + name, "d_" + name, name + "_grad", "g" + name,
+			"grad" + name, "g_" + name, name + "_gradient",
+		} {
 			if form == pattern {
 				return scoreFirst - i
 			}

@@ -30,8 +30,10 @@ func (b *Binding) byName(choices [][]candidate) ([]candidate, error) {
 		slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 		choices[i] = list[:min(len(list), 4)]
 	}
-	s := &search{b: b, choices: choices, current: make([]candidate, len(choices)), score: -1 << 30,
-		rest: make([]int, len(choices)+1)}
+	s := &search{
+		b: b, choices: choices, current: make([]candidate, len(choices)), score: -1 << 30,
+		rest: make([]int, len(choices)+1),
+	}
 	for i := len(choices) - 1; i >= 0; i-- {
 		s.rest[i] = s.rest[i+1]
 		if len(choices[i]) > 0 {

@@ -303,17 +303,21 @@ func (b *Binding) pythonConditions() []condition {
 	var all []condition
 	for _, d := range b.Spec.Dims {
 		if n, fixed := b.Options.Dims[d.Name]; fixed && !b.givesSize(d.Name) && d.Default == "" {
-			all = append(all, condition{fmt.Sprintf("%s == %d", pythonName(d.Name), n),
-				fmt.Sprintf("it is judged with --dims %s=%d", d.Name, n)})
+			all = append(all, condition{
+				fmt.Sprintf("%s == %d", pythonName(d.Name), n),
+				fmt.Sprintf("it is judged with --dims %s=%d", d.Name, n),
+			})
 		}
 	}
 	for _, a := range b.Args {
 		if a.Role == Size && strings.Contains(a.Target, "=") {
 			dims := dimsOf(a.Target)
 			for _, d := range dims[1:] {
-				all = append(all, condition{pythonName(dims[0]) + " == " + pythonName(d),
+				all = append(all, condition{
+					pythonName(dims[0]) + " == " + pythonName(d),
 					fmt.Sprintf("%s has one parameter for %s: it is judged where they are equal",
-						b.Function.Name, strings.Join(dims, " and "))})
+						b.Function.Name, strings.Join(dims, " and ")),
+				})
 			}
 		}
 	}

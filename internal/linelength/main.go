@@ -1,6 +1,7 @@
-// Command linelength checks how wide the lines of the repository are: at most 110 columns in Go and Python, 120 in
-// Markdown, a tab counted as four. Tables, blocks of code in Markdown and a line of one word may be wider. A list
-// says which files are still wider and in how many lines. It shrinks: no file joins it, and none on it grows.
+// Command linelength checks how wide the lines of the repository are: at most 110 columns in Go and Python,
+// 120 in Markdown, a tab counted as four. Tables, blocks of code in Markdown and a line of one word may be
+// wider. A list says which files are still wider and in how many lines. It shrinks: no file joins it, and
+// none on it grows.
 package main
 
 import (
@@ -21,7 +22,8 @@ var widest = map[string]int{".go": 110, ".py": 110, ".md": 120}
 
 func main() {
 	list := flag.String("list", "", "the files that are still wider, each with the number of such lines")
-	update := flag.Bool("update", false, "write the list anew; it fails where a file has more such lines than before")
+	update := flag.Bool("update", false,
+		"write the list anew; it fails where a file has more such lines than before")
 	flag.Parse()
 	complaints, err := run(*list, *update)
 	for _, c := range complaints {
@@ -35,7 +37,8 @@ func main() {
 	}
 }
 
-// run gives a sentence for every file that is wider than its list allows, and for every entry that need not be there.
+// run gives a sentence for every file that is wider than its list allows, and for every entry that need not
+// be there.
 func run(list string, update bool) ([]string, error) {
 	allowed, err := readList(list)
 	if err != nil {
@@ -104,14 +107,16 @@ func compare(found map[string][]int, allowed map[string]int) []string {
 	for _, file := range slices.Sorted(maps.Keys(found)) {
 		wide, most := found[file], allowed[file]
 		if len(wide) > most {
-			complaints = append(complaints, fmt.Sprintf("%s: %d lines are wider than %d columns, at most %d may be; the last are %v",
-				file, len(wide), widest[path.Ext(file)], most, wide[max(0, len(wide)-5):]))
+			complaints = append(complaints,
+				fmt.Sprintf("%s: %d lines are wider than %d columns, at most %d may be; the last are %v",
+					file, len(wide), widest[path.Ext(file)], most, wide[max(0, len(wide)-5):]))
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(allowed)) {
 		if len(found[file]) == 0 {
-			complaints = append(complaints, fmt.Sprintf("%s: no line is too wide, %d are %s: run make lint-list",
-				file, allowed[file], listed))
+			complaints = append(complaints,
+				fmt.Sprintf("%s: no line is too wide, %d are %s: run make lint-list",
+					file, allowed[file], listed))
 		}
 	}
 	return complaints
@@ -143,7 +148,8 @@ func readList(list string) (map[string]int, error) {
 
 func written(found map[string][]int) string {
 	var b strings.Builder
-	b.WriteString("# The files with lines wider than 110 columns (Go, Python) or 120 (Markdown), and how many: make lint-list\n")
+	b.WriteString("# The files with lines wider than 110 columns (Go, Python) or 120 (Markdown), and how " +
+		"many: make lint-list\n")
 	for _, file := range slices.Sorted(maps.Keys(found)) {
 		fmt.Fprintf(&b, "%4d %s\n", len(found[file]), file)
 	}

@@ -16,7 +16,10 @@ func TestWideLines(t *testing.T) {
 	}{
 		{"at the limit", ".go", "\n" + strings.Repeat("x", 54) + " " + strings.Repeat("x", 55), nil},
 		{"one more", ".go", "\n" + strings.Repeat("x", 54) + " " + strings.Repeat("x", 56), []int{2}},
-		{"tabs are four columns", ".py", "\t\t" + strings.Repeat("x", 50) + " " + strings.Repeat("x", 52), []int{1}},
+		{
+			"tabs are four columns", ".py", "\t\t" + strings.Repeat("x", 50) + " " + strings.Repeat("x", 52),
+			[]int{1},
+		},
 		{"letters, not bytes", ".py", strings.Repeat("é", 54) + " " + strings.Repeat("é", 55), nil},
 		{"one word", ".md", "  https://" + strings.Repeat("x", 200), nil},
 		{"a table", ".md", "| " + words + "|\n" + words, []int{2}},
@@ -51,7 +54,8 @@ func TestReadList(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := readList(file)
-		if want == "" && (err != nil || got["a.go"] != 3) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || got["a.go"] != 3) || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}

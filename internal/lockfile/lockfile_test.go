@@ -18,7 +18,8 @@ func TestOneHolderAtATime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	waits := 0
-	if _, err := Acquire(ctx, path, func() { waits++ }); !errors.Is(err, context.DeadlineExceeded) || waits != 1 {
+	if _, err := Acquire(ctx, path, func() { waits++ }); !errors.Is(err, context.DeadlineExceeded) ||
+		waits != 1 {
 		t.Errorf("a second holder: %v after %d waits, want the deadline after one", err, waits)
 	}
 	second := make(chan error, 1)
@@ -41,7 +42,8 @@ func TestOneHolderAtATime(t *testing.T) {
 }
 
 func TestAFolderThatIsNotThere(t *testing.T) {
-	if _, err := Acquire(t.Context(), filepath.Join(t.TempDir(), "none", "key.lock"), nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Acquire(t.Context(), filepath.Join(t.TempDir(), "none", "key.lock"), nil); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,5 +1,6 @@
-// Command mutationscore adds up the scores that the operators' mutation tests left in a folder (TRIAD_MUTATION_SCORE), and prints the survivors
-// and, in the last line, the whole score. It exits with 1 where a mutant survives, a right variant is accused or nothing was scored.
+// Command mutationscore adds up the scores that the operators' mutation tests left in a folder
+// (TRIAD_MUTATION_SCORE), and prints the survivors and, in the last line, the whole score. It exits with 1
+// where a mutant survives, a right variant is accused or nothing was scored.
 package main
 
 import (
@@ -32,7 +33,8 @@ func added(folder string) (truthtest.Score, error) {
 	var total truthtest.Score
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil || len(files) == 0 {
-		return total, fmt.Errorf("no score in %s: want the *.json that go test -run TestMutation leaves there (error: %v)", folder, err)
+		return total, fmt.Errorf("no score in %s: want the *.json that go test -run TestMutation leaves "+
+			"there (error: %v)", folder, err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -1,5 +1,6 @@
-// Package need is for tests alone. It says what a test cannot do without, and what to do where that is missing: the
-// test is then skipped, or it fails where TRIAD_TEST_ALL says that this machine has everything, as .ci/run does.
+// Package need is for tests alone. It says what a test cannot do without, and what to do where that is
+// missing: the test is then skipped, or it fails where TRIAD_TEST_ALL says that this machine has everything,
+// as .ci/run does.
 package need
 
 import (
@@ -15,11 +16,12 @@ import (
 // All says whether this machine has everything that a test may need, GPUs apart.
 func All() bool { return os.Getenv("TRIAD_TEST_ALL") != "" }
 
-// SetUp says whether "triad setup" was run before the tests, as make test does, and whether tests may fetch packages.
+// SetUp says whether "triad setup" was run before the tests, as make test does, and whether tests may fetch
+// packages.
 func SetUp() bool { return os.Getenv("TRIAD_TEST_SETUP") != "" || All() }
 
-// Missing ends a test that cannot do without something. The sentence says what is missing and what to do: "no g++ on
-// the PATH: apt-get install g++".
+// Missing ends a test that cannot do without something. The sentence says what is missing and what to do: "no
+// g++ on the PATH: apt-get install g++".
 func Missing(t testing.TB, sentence string) {
 	t.Helper()
 	if All() {
@@ -38,7 +40,10 @@ func MissingSetUp(t testing.TB, err error) {
 }
 
 // packages are the packages of Debian and Ubuntu that hold a program of another name.
-var packages = map[string]string{"addr2line": "binutils", "ld": "binutils", "nm": "binutils", "readelf": "binutils"}
+var packages = map[string]string{
+	"addr2line": "binutils", "ld": "binutils", "nm": "binutils",
+	"readelf": "binutils",
+}
 
 // Tool is the path of a program.
 func Tool(t testing.TB, name string) string {
@@ -54,7 +59,8 @@ func Tool(t testing.TB, name string) string {
 	return path
 }
 
-// Clang is the path of a clang++ that is new enough: the one that TRIAD_TEST_CLANG names, or the first on the PATH.
+// Clang is the path of a clang++ that is new enough: the one that TRIAD_TEST_CLANG names, or the first on the
+// PATH.
 func Clang(t testing.TB) string {
 	t.Helper()
 	names := []string{"clang++", "clang++-19", "clang++-18", "clang++-17", "clang++-16", "clang++-15"}
@@ -116,8 +122,8 @@ var (
 	unittestCount = regexp.MustCompile(`(?m)^OK \(.*skipped=(\d+)`)
 )
 
-// Unittest makes a skipped test of every one that "python -m unittest -v" skipped, so that the list of skipped tests
-// has them; log is what it printed.
+// Unittest makes a skipped test of every one that "python -m unittest -v" skipped, so that the list of
+// skipped tests has them; log is what it printed.
 func Unittest(t *testing.T, log string) {
 	t.Helper()
 	name, count := "", 0

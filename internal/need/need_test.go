@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// ending is how a test ended that called f: "skipped", "failed" or "passed", and what it said. f runs in a process of
-// its own, since a test that fails would fail this one.
+// ending is how a test ended that called f: "skipped", "failed" or "passed", and what it said. f runs in a
+// process of its own, since a test that fails would fail this one.
 func ending(t *testing.T, all string, environment ...string) (how, said string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestInside$", "-test.v")
@@ -53,8 +53,8 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// What is missing is named with what to install: the test is skipped, and fails where everything should be here. GPUs
-// are never demanded.
+// What is missing is named with what to install: the test is skipped, and fails where everything should be
+// here. GPUs are never demanded.
 func TestNeed(t *testing.T) {
 	empty := "PATH=" + t.TempDir()
 	for _, c := range []struct{ what, all, how, says string }{
@@ -69,7 +69,8 @@ func TestNeed(t *testing.T) {
 	} {
 		how, said := ending(t, c.all, empty, "NEED_INSIDE_WHAT="+c.what)
 		if how != c.how || !strings.Contains(said, c.says) {
-			t.Errorf("%s with TRIAD_TEST_ALL=%q: %s, want %s and %q in\n%s", c.what, c.all, how, c.how, c.says, said)
+			t.Errorf("%s with TRIAD_TEST_ALL=%q: %s, want %s and %q in\n%s", c.what, c.all, how,
+				c.how, c.says, said)
 		}
 	}
 	if how, said := ending(t, "1", "NEED_INSIDE_WHAT=nothing"); how != "passed" {

@@ -26,8 +26,9 @@ var dtypes = [...]struct {
 	bytes int64
 }{
 	DTypeUnknown: {"unknown", 0},
-	FP64:         {"fp64", 8}, FP32: {"fp32", 4}, FP16: {"fp16", 2}, BF16: {"bf16", 2}, E4M3: {"e4m3", 1}, E5M2: {"e5m2", 1},
-	I64: {"int64", 8}, I32: {"int32", 4}, I8: {"int8", 1}, U8: {"uint8", 1}, Bool: {"bool", 1},
+	FP64:         {"fp64", 8}, FP32: {"fp32", 4}, FP16: {"fp16", 2}, BF16: {"bf16", 2}, E4M3: {"e4m3", 1},
+	E5M2: {"e5m2", 1},
+	I64:  {"int64", 8}, I32: {"int32", 4}, I8: {"int8", 1}, U8: {"uint8", 1}, Bool: {"bool", 1},
 }
 
 // ParseDType reads a dtype by the name that flags, specs, tables and the wire use.
@@ -37,7 +38,8 @@ func ParseDType(name string) (DType, error) {
 			return DType(i), nil
 		}
 	}
-	return DTypeUnknown, fmt.Errorf("dtype %q: want one of fp64, fp32, fp16, bf16, e4m3, e5m2, int64, int32, int8, uint8, bool", name)
+	return DTypeUnknown, fmt.Errorf("dtype %q: want one of fp64, fp32, fp16, bf16, e4m3, e5m2, int64, "+
+		"int32, int8, uint8, bool", name)
 }
 
 // String is the name that flags, specs, tables and the wire use.

@@ -11,8 +11,8 @@ import (
 // Level says how much of a spec is judged. The zero value is the default.
 type Level uint8
 
-// The levels: a normal distribution on every shape and every distribution under every value of an attribute; a dozen cases for a first look;
-// everything.
+// The levels: a normal distribution on every shape and every distribution under every value of an attribute;
+// a dozen cases for a first look; everything.
 const (
 	LevelDefault Level = iota
 	LevelQuick
@@ -33,15 +33,17 @@ func (l Level) String() string { return [...]string{"default", "quick", "full", 
 
 // Options say which cases of a spec are wanted. Empty lists and maps leave everything open.
 type Options struct {
-	Level      Level
-	DTypes     []string          // of Spec.DTypes
-	Passes     []Pass            // Forward, Backward
-	Dims       map[string]int64  // a dim not named keeps the values of the level's shapes, repeats removed
-	Equal      [][]string        // dims that an implementation takes as one: the level's shapes give all of a group the value of its first
+	Level  Level
+	DTypes []string         // of Spec.DTypes
+	Passes []Pass           // Forward, Backward
+	Dims   map[string]int64 // a dim not named keeps the values of the level's shapes, repeats removed
+	// dims that an implementation takes as one: the level's shapes give all of a group the value of its first
+	Equal      [][]string
 	Attributes map[string]string // an attribute not named takes its values in turn
 	Device     string            // "cpu" or "gpu"; "" counts as "cpu"
-	// Where one of these is given, the shapes of the level meet just what is named (normal and contiguous for the rest): with every dim and
-	// attribute given as well, that is one case again. Upstreams and Saved speak of backwards alone.
+	// Where one of these is given, the shapes of the level meet just what is named (normal and contiguous for
+	// the rest): with every dim and attribute given as well, that is one case again. Upstreams and Saved
+	// speak of backwards alone.
 	Distributions, Layouts, Upstreams, Saved []string
 	Memory                                   int64 // bytes the device can hold; 0: not known
 }
@@ -58,8 +60,8 @@ type Skipped struct {
 	Reason string
 }
 
-// Expand gives the cases of the options: passes outermost, then dtypes in the order of the spec. What is unknown or impossible is a
-// *UsageError.
+// Expand gives the cases of the options: passes outermost, then dtypes in the order of the spec. What is
+// unknown or impossible is a *UsageError.
 func (s *Spec) Expand(o Options) (Plan, error) {
 	if o.Device == "" {
 		o.Device = "cpu"
@@ -77,7 +79,8 @@ func (s *Spec) Expand(o Options) (Plan, error) {
 			continue
 		}
 		for i, dtype := range s.DTypes {
-			if (len(o.DTypes) == 0 || slices.Contains(o.DTypes, dtype)) && slices.Contains(s.PassDTypes(pass), dtype) {
+			if (len(o.DTypes) == 0 || slices.Contains(o.DTypes, dtype)) &&
+				slices.Contains(s.PassDTypes(pass), dtype) {
 				if err := p.expand(pass, dtype, i); err != nil {
 					return Plan{}, err
 				}
@@ -85,7 +88,8 @@ func (s *Spec) Expand(o Options) (Plan, error) {
 		}
 	}
 	if len(p.plan.Cases)+len(p.plan.Skipped) == 0 {
-		return Plan{}, usagef("%s: nothing fits dtype %v, pass %v, attributes %v: the backward has dtypes %s", s.Name, o.DTypes, o.Passes, o.Attributes,
+		return Plan{}, usagef("%s: nothing fits dtype %v, pass %v, attributes %v: the backward has dtypes %s",
+			s.Name, o.DTypes, o.Passes, o.Attributes,
 			strings.Join(s.PassDTypes(Backward), ", "))
 	}
 	return p.plan, nil
@@ -106,7 +110,8 @@ func (s *Spec) checkOptions(o Options) error {
 		return err
 	}
 	if o.Device != "cpu" && o.Device != "gpu" || o.Level > LevelFull {
-		return fmt.Errorf("expand %s: device %q, level %s: want cpu or gpu, and a level", s.Name, o.Device, o.Level)
+		return fmt.Errorf("expand %s: device %q, level %s: want cpu or gpu, and a level", s.Name,
+			o.Device, o.Level)
 	}
 	return nil
 }
@@ -119,8 +124,9 @@ type site struct {
 	device     string
 }
 
-// sites lists the shapes of the level with what the options replace. A shape that breaks a condition of the spec only through a dim nobody
-// asked for is left out; where none remains, what broke the first is the answer.
+// sites lists the shapes of the level with what the options replace. A shape that breaks a condition of the
+// spec only through a dim nobody asked for is left out; where none remains, what broke the first is the
+// answer.
 func (s *Spec) sites(o Options) ([]site, error) {
 	var list []site
 	var refused error
@@ -129,7 +135,10 @@ func (s *Spec) sites(o Options) ([]site, error) {
 		if shape.device == "gpu" && o.Level != LevelFull && len(o.Dims) == 0 {
 			continue
 		}
-		next := site{maps.Clone(shape.dims), maps.Clone(shape.attributes), shape.all, shape.quick, shape.device}
+		next := site{
+			maps.Clone(shape.dims), maps.Clone(shape.attributes), shape.all,
+			shape.quick, shape.device,
+		}
 		for _, group := range o.Equal {
 			for _, dim := range group[1:] {
 				next.dims[dim] = next.dims[group[0]]
@@ -195,7 +204,8 @@ type draft struct {
 	both                           bool   // saved tensors of both kinds, else in turn
 }
 
-// expand makes the cases of one pass and dtype. Dtypes begin at different combinations, so that what one leaves out another takes.
+// expand makes the cases of one pass and dtype. Dtypes begin at different combinations, so that what one
+// leaves out another takes.
 func (p *planner) expand(pass Pass, dtype string, dtypeIndex int) error {
 	p.count, p.turn, p.saver = 0, dtypeIndex, dtypeIndex
 	for _, d := range p.drafts(pass, dtypeIndex) {
@@ -206,7 +216,8 @@ func (p *planner) expand(pass Pass, dtype string, dtypeIndex int) error {
 	return nil
 }
 
-// drafts lists what the level asks for: normal data on its shapes, distributions, other upstream gradients, layouts.
+// drafts lists what the level asks for: normal data on its shapes, distributions, other upstream gradients,
+// layouts.
 func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 	level := p.options.Level
 	full := level == LevelFull
@@ -246,7 +257,10 @@ func (p *planner) drafts(pass Pass, dtypeIndex int) []draft {
 		})...)
 	}
 	for _, layout := range layouts {
-		list = append(list, draft{at: tallest(marked, p.spec.Dims[0].Name), distribution: "normal", layout: layout, both: full})
+		list = append(list, draft{
+			at: tallest(marked, p.spec.Dims[0].Name), distribution: "normal",
+			layout: layout, both: full,
+		})
 	}
 	return list
 }
@@ -274,7 +288,10 @@ func (p *planner) named(pass Pass, shapes []site) []draft {
 			for _, layout := range or(p.options.Layouts, "contiguous") {
 				for _, upstream := range upstreams {
 					for _, from := range saved {
-						list = append(list, draft{at: x, distribution: distribution, layout: layout, upstream: upstream, saved: from, every: true, both: true})
+						list = append(list, draft{
+							at: x, distribution: distribution, layout: layout,
+							upstream: upstream, saved: from, every: true, both: true,
+						})
 					}
 				}
 			}
@@ -338,7 +355,10 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 			attributes[k] = v
 		}
 		for _, from := range saved {
-			c, err := p.spec.NewCase(Case{Pass: pass, DType: dtype, Layout: d.layout, Distribution: d.distribution, Upstream: d.upstream, Saved: from},
+			c, err := p.spec.NewCase(Case{
+				Pass: pass, DType: dtype, Layout: d.layout,
+				Distribution: d.distribution, Upstream: d.upstream, Saved: from,
+			},
 				d.at.dims, attributes)
 			if err != nil {
 				return err
@@ -351,8 +371,8 @@ func (p *planner) add(pass Pass, dtype string, d draft) error {
 	return nil
 }
 
-// covering picks, among all combinations of attribute values, as many as the attribute with most values has, so that every value of every
-// attribute occurs; another turn pairs the values otherwise.
+// covering picks, among all combinations of attribute values, as many as the attribute with most values has,
+// so that every value of every attribute occurs; another turn pairs the values otherwise.
 func covering(combinations []map[string]string, turn int) []map[string]string {
 	values, most := map[string][]string{}, 1
 	for _, c := range combinations {
@@ -373,7 +393,8 @@ func covering(combinations []map[string]string, turn int) []map[string]string {
 	return picked
 }
 
-// stride is a step by which turns visit all of n combinations and change more than the last attribute from one to the next.
+// stride is a step by which turns visit all of n combinations and change more than the last attribute from
+// one to the next.
 func stride(n int) int {
 	for step := max(n/2, 1); ; step++ {
 		a, b := step, n

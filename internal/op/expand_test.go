@@ -10,25 +10,35 @@ import (
 
 func TestResolveFillsInDefaults(t *testing.T) {
 	s := loadScale(t)
-	dims, attributes, err := s.Resolve(map[string]int64{"rows": 8, "groups": 2}, map[string]string{"mode": "fp32"})
+	dims, attributes, err := s.Resolve(map[string]int64{"rows": 8, "groups": 2},
+		map[string]string{"mode": "fp32"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := (Dims{{"rows", 8}, {"groups", 2}, {"cols", 4}}); !reflect.DeepEqual(dims, want) {
 		t.Errorf("dims %v, want %v", dims, want)
 	}
-	if want := (Attrs{{"factor", 0.5, "0.5"}, {"mode", 1, "fp32"}, {"flip", 0, "false"}}); !reflect.DeepEqual(attributes, want) {
+	if want := (Attrs{
+		{"factor", 0.5, "0.5"},
+		{"mode", 1, "fp32"},
+		{"flip", 0, "false"},
+	}); !reflect.DeepEqual(attributes, want) {
 		t.Errorf("attributes %v, want %v", attributes, want)
 	}
-	_, attributes, err = s.Resolve(map[string]int64{"rows": 8, "groups": 2}, map[string]string{"factor": "0.1"})
-	if a, _ := attributes.Lookup("factor"); err != nil || a.Number != float64(float32(0.1)) || a.Text != "0.1" {
+	_, attributes, err = s.Resolve(map[string]int64{"rows": 8, "groups": 2},
+		map[string]string{"factor": "0.1"})
+	if a, _ := attributes.Lookup("factor"); err != nil || a.Number != float64(float32(0.1)) ||
+		a.Text != "0.1" {
 		t.Errorf("factor %v, %v", a, err)
 	}
 }
 
 func TestTensorsOfACase(t *testing.T) {
 	s := loadScale(t)
-	c, err := s.NewCase(Case{Pass: Backward, DType: "bf16", Saved: "own"}, map[string]int64{"rows": 8, "groups": 2}, map[string]string{"mode": "fp32"})
+	c, err := s.NewCase(Case{Pass: Backward, DType: "bf16", Saved: "own"}, map[string]int64{
+		"rows":   8,
+		"groups": 2,
+	}, map[string]string{"mode": "fp32"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +53,11 @@ func TestTensorsOfACase(t *testing.T) {
 		return strings.Join(words, ", ")
 	}
 	for _, l := range []struct{ got, want string }{
-		{types(s.Inputs(c)), "y fp32, grad_y fp32"}, {types(s.Outputs(c)), "grad_x bf16"}, {types(s.ForwardInputs(c)), "x bf16, w fp32"},
-		{types(s.ForwardOutputs(c)), "y fp32"}, {types(s.Upstream(c)), "grad_y fp32"},
+		{types(s.Inputs(c)), "y fp32, grad_y fp32"},
+		{types(s.Outputs(c)), "grad_x bf16"},
+		{types(s.ForwardInputs(c)), "x bf16, w fp32"},
+		{types(s.ForwardOutputs(c)), "y fp32"},
+		{types(s.Upstream(c)), "grad_y fp32"},
 	} {
 		if l.got != l.want {
 			t.Errorf("%s, want %s", l.got, l.want)
@@ -62,7 +75,8 @@ func TestTensorsOfACase(t *testing.T) {
 
 func TestContracts(t *testing.T) {
 	s := loadScale(t)
-	if !s.Permits("bf16", "eager") || !s.Permits("bf16", "fp32") || s.Permits("bf16", "tf32") || s.Permits("bf16", "") || s.Permits("fp64", "") {
+	if !s.Permits("bf16", "eager") || !s.Permits("bf16", "fp32") || s.Permits("bf16", "tf32") ||
+		s.Permits("bf16", "") || s.Permits("fp64", "") {
 		t.Error("permits something else than it says")
 	}
 }
@@ -131,10 +145,14 @@ func TestExpandIsDeterministicAndWhole(t *testing.T) {
 	}
 }
 
-// A dim that is named replaces that of every shape; repeats go, and shapes that break a condition only by their own other dims.
+// A dim that is named replaces that of every shape; repeats go, and shapes that break a condition only by
+// their own other dims.
 func TestNamedDims(t *testing.T) {
 	s := loadScale(t)
-	plan, err := s.Expand(Options{Dims: map[string]int64{"rows": 8}, Passes: []Pass{Forward}, DTypes: []string{"fp32"}})
+	plan, err := s.Expand(Options{
+		Dims: map[string]int64{"rows": 8}, Passes: []Pass{Forward},
+		DTypes: []string{"fp32"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,8 +164,12 @@ func TestNamedDims(t *testing.T) {
 	if len(plan.Skipped) != 0 {
 		t.Errorf("skipped %v: the mark spoke of another size", plan.Skipped)
 	}
-	plan, err = s.Expand(Options{Dims: map[string]int64{"rows": 1 << 33, "groups": 1}, Passes: []Pass{Forward}, DTypes: []string{"fp32"}})
-	if err != nil || len(plan.Cases) != 0 || !strings.Contains(plan.Skipped[0].Reason, "a CPU takes at most 2^31") {
+	plan, err = s.Expand(Options{
+		Dims:   map[string]int64{"rows": 1 << 33, "groups": 1},
+		Passes: []Pass{Forward}, DTypes: []string{"fp32"},
+	})
+	if err != nil || len(plan.Cases) != 0 || !strings.Contains(plan.Skipped[0].Reason,
+		"a CPU takes at most 2^31") {
 		t.Errorf("%v, %v", plan, err)
 	}
 }
@@ -164,7 +186,10 @@ func TestEveryCaseCanBeNamed(t *testing.T) {
 		for _, a := range c.Attrs {
 			attributes[a.Name] = a.Text
 		}
-		o := Options{DTypes: []string{c.DType}, Passes: []Pass{c.Pass}, Dims: dims, Attributes: attributes, Distributions: []string{c.Distribution}, Layouts: []string{c.Layout}}
+		o := Options{
+			DTypes: []string{c.DType}, Passes: []Pass{c.Pass}, Dims: dims, Attributes: attributes,
+			Distributions: []string{c.Distribution}, Layouts: []string{c.Layout},
+		}
 		if c.Pass == Backward {
 			o.Upstreams, o.Saved = []string{c.Upstream}, []string{c.Saved}
 		}
@@ -180,7 +205,10 @@ func TestEveryCaseCanBeNamed(t *testing.T) {
 }
 
 func TestCaseKeyIsStable(t *testing.T) {
-	c := Case{Op: "softmax", Pass: Forward, DType: "bf16", Dims: Dims{{"rows", 3}, {"cols", 7}}, Layout: "contiguous", Distribution: "normal"}
+	c := Case{
+		Op: "softmax", Pass: Forward, DType: "bf16", Dims: Dims{{"rows", 3}, {"cols", 7}},
+		Layout: "contiguous", Distribution: "normal",
+	}
 	text, _ := json.Marshal(c)
 	want := `{"op":"softmax","pass":"forward","dtype":"bf16","dims":{"rows":3,"cols":7},"attributes":{},"layout":"contiguous","distribution":"normal","upstream":null,"saved":null}`
 	if string(text) != want {

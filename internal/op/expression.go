@@ -13,12 +13,14 @@ import (
 	"strings"
 )
 
-// maxExpression is the longest expression a spec may hold, in bytes: a bound on the depth of what is evaluated.
+// maxExpression is the longest expression a spec may hold, in bytes: a bound on the depth of what is
+// evaluated.
 const maxExpression = 500
 
-// Expression is a formula over named sizes in Go's syntax: + - * / %, comparisons, && || !, parentheses, ceildiv(a, b), min and max.
-// Evaluated as integers it is exact: division and % go down to the floor, and an overflow is an error, never a wrong number. Comparisons
-// give 1 or 0. Evaluated as floats, / divides and sqrt(x) is there as well. The zero value is no expression.
+// Expression is a formula over named sizes in Go's syntax: + - * / %, comparisons, && || !, parentheses,
+// ceildiv(a, b), min and max. Evaluated as integers it is exact: division and % go down to the floor, and an
+// overflow is an error, never a wrong number. Comparisons give 1 or 0. Evaluated as floats, / divides and
+// sqrt(x) is there as well. The zero value is no expression.
 type Expression struct {
 	text  string
 	root  ast.Expr
@@ -26,16 +28,18 @@ type Expression struct {
 	float bool
 }
 
-// ParseExpression reads an expression whose names must all be known. float permits what integers cannot have: sqrt and literals such as
-// 1e-5.
+// ParseExpression reads an expression whose names must all be known. float permits what integers cannot have:
+// sqrt and literals such as 1e-5.
 func ParseExpression(text string, known func(name string) bool, float bool) (Expression, error) {
 	if len(text) > maxExpression {
-		return Expression{}, fmt.Errorf("expression of %d characters: want at most %d", len(text), maxExpression)
+		return Expression{}, fmt.Errorf("expression of %d characters: want at most %d",
+			len(text), maxExpression)
 	}
 	root, err := parser.ParseExpr(text)
 	if err != nil {
-		if list := (scanner.ErrorList)(nil); errors.As(err, &list) && len(list) > 0 {
-			return Expression{}, fmt.Errorf("expression %q, column %d: %s", text, list[0].Pos.Column, list[0].Msg)
+		if list := scanner.ErrorList(nil); errors.As(err, &list) && len(list) > 0 {
+			return Expression{}, fmt.Errorf("expression %q, column %d: %s", text, list[0].Pos.Column,
+				list[0].Msg)
 		}
 		return Expression{}, fmt.Errorf("expression %q: %w", text, err)
 	}

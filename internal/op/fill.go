@@ -21,7 +21,8 @@ type Fill struct {
 	Of         string
 }
 
-// ParseFill reads "weight", "bias", "cos", "sin", "quantize [transposed] SOURCE by SCALE" or "scale of TENSOR".
+// ParseFill reads "weight", "bias", "cos", "sin", "quantize [transposed] SOURCE by SCALE" or "scale of
+// TENSOR".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
@@ -36,5 +37,6 @@ func ParseFill(text string) (Fill, error) {
 	case len(words) == 5 && words[0] == "quantize" && words[1] == "transposed" && words[3] == "by":
 		return Fill{Kind: "quantize", Source: words[2], Transposed: true, Scale: words[4]}, nil
 	}
-	return Fill{}, fmt.Errorf("fill %q: want weight, bias, cos, sin, quantize [transposed] SOURCE by SCALE, or scale of TENSOR", text)
+	return Fill{}, fmt.Errorf("fill %q: want weight, bias, cos, sin, quantize [transposed] SOURCE by "+
+		"SCALE, or scale of TENSOR", text)
 }

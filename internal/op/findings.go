@@ -13,25 +13,29 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Finding is a fault of a library's kernel that has been looked into: internal/catalog/<op>/findings.toml. A FAIL of a case that it covers, in an
-// output that it names and of the kind that it describes, is KNOWN. An empty list of dtypes, distributions, upstreams, layouts or devices means all.
+// Finding is a fault of a library's kernel that has been looked into: internal/catalog/<op>/findings.toml. A
+// FAIL of a case that it covers, in an output that it names and of the kind that it describes, is KNOWN. An
+// empty list of dtypes, distributions, upstreams, layouts or devices means all.
 type Finding struct {
-	ID              string            `toml:"id"`
-	Implementations []string          `toml:"implementations"` // of libraries: never cuda/, triton/ or a user's own
-	Device          string            `toml:"device"`          // "cpu" or "gpu"
-	Versions        map[string]string `toml:"versions"`        // by package, comparisons that must all hold: ">= 2.11, < 2.12"
-	Pass            string            `toml:"pass"`            // "forward" or "backward"
-	DTypes          []string          `toml:"dtypes"`
-	Distributions   []string          `toml:"distributions"`
-	Upstreams       []string          `toml:"upstreams"`
-	Layouts         []string          `toml:"layouts"`
-	Attributes      map[string]any    `toml:"attributes"`
-	Require         []string          `toml:"require"` // conditions over dims and attributes, as in the spec
+	ID string `toml:"id"`
+	// of libraries: never cuda/, triton/ or a user's own
+	Implementations []string `toml:"implementations"`
+	Device          string   `toml:"device"` // "cpu" or "gpu"
+	// by package, comparisons that must all hold: ">= 2.11, < 2.12"
+	Versions      map[string]string `toml:"versions"`
+	Pass          string            `toml:"pass"` // "forward" or "backward"
+	DTypes        []string          `toml:"dtypes"`
+	Distributions []string          `toml:"distributions"`
+	Upstreams     []string          `toml:"upstreams"`
+	Layouts       []string          `toml:"layouts"`
+	Attributes    map[string]any    `toml:"attributes"`
+	Require       []string          `toml:"require"` // conditions over dims and attributes, as in the spec
 
 	Outputs []string `toml:"outputs"` // that may be wrong
 	Gates   []string `toml:"gates"`   // that may reject them
 	Wrong   []string `toml:"wrong"`   // of what kinds each wrong element must be; see WrongKinds
-	Raises  string   `toml:"raises"`  // instead of outputs, gates and wrong: words of the exception that ends the call (CRASH)
+	// instead of outputs, gates and wrong: words of the exception that ends the call (CRASH)
+	Raises string `toml:"raises"`
 
 	Happens string `toml:"happens"` // what, in a sentence without a full stop
 	Why     string `toml:"why"`
@@ -45,17 +49,19 @@ type Finding struct {
 	versions   map[string][]bound
 }
 
-// WrongKinds names what a wrong element can be: a NaN that is none in the answer, a NaN in the answer alone, an infinity in one of the two, two
-// finite numbers.
+// WrongKinds names what a wrong element can be: a NaN that is none in the answer, a NaN in the answer alone,
+// an infinity in one of the two, two finite numbers.
 var WrongKinds = []string{"nan lost", "nan gained", "infinite", "finite"}
 
-// LibraryFamilies are the first words of implementations that findings may speak of: what others wrote and we do not ship.
+// LibraryFamilies are the first words of implementations that findings may speak of: what others wrote and we
+// do not ship.
 var LibraryFamilies = []string{"torch", "liger", "quack", "fa4"}
 
 // Gates names the judge's gates.
 var Gates = []string{"G0", "G1", "G2", "G3", "G4", "G6"}
 
-// LoadFindings reads the findings of an operator and proves them as Load does a spec. file stands in the messages.
+// LoadFindings reads the findings of an operator and proves them as Load does a spec. file stands in the
+// messages.
 func LoadFindings(file string, text []byte, spec *Spec) ([]Finding, error) {
 	if len(text) > maxSpecSize {
 		return nil, fmt.Errorf("read findings %s: %d bytes: want at most %d", file, len(text), maxSpecSize)
@@ -74,7 +80,8 @@ func LoadFindings(file string, text []byte, spec *Spec) ([]Finding, error) {
 			err = errors.New("the id occurs twice")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read findings %s:%d: finding %q: %w", file, lineOfEntry(text, i), f.ID, err)
+			return nil, fmt.Errorf("read findings %s:%d: finding %q: %w", file, lineOfEntry(text, i), f.ID,
+				err)
 		}
 		seen[f.ID] = true
 	}
@@ -104,7 +111,8 @@ func (f *Finding) compile(spec *Spec) error {
 	case !strings.HasPrefix(f.Command, "triad "):
 		return errors.New("command: want the command that shows it, triad ...")
 	case f.Enough < 1:
-		return errors.New("enough: want the number of covered cases, at least 1, that say it is gone when all pass")
+		return errors.New("enough: want the number of covered cases, at least 1, that say it is gone when " +
+			"all pass")
 	case !slices.Contains([]string{"", "cpu", "gpu"}, f.Device):
 		return fmt.Errorf("device %q: want cpu or gpu", f.Device)
 	}
@@ -123,7 +131,8 @@ func (f *Finding) compileImplementations(*Spec) error {
 	for _, name := range f.Implementations {
 		family, variant, _ := strings.Cut(name, "/")
 		if !slices.Contains(LibraryFamilies, family) || variant == "" {
-			return fmt.Errorf("implementations: %q: only what a library brings has findings: %s/...", name, strings.Join(LibraryFamilies, "/..., "))
+			return fmt.Errorf("implementations: %q: only what a library brings has findings: %s/...", name,
+				strings.Join(LibraryFamilies, "/..., "))
 		}
 	}
 	if len(f.Versions) == 0 {
@@ -148,7 +157,12 @@ func (f *Finding) compileCases(spec *Spec) error {
 	for _, list := range []struct {
 		what          string
 		have, allowed []string
-	}{{"dtypes", f.DTypes, spec.PassDTypes(pass)}, {"distributions", f.Distributions, Distributions}, {"upstreams", f.Upstreams, Upstreams}, {"layouts", f.Layouts, Layouts}} {
+	}{
+		{"dtypes", f.DTypes, spec.PassDTypes(pass)},
+		{"distributions", f.Distributions, Distributions},
+		{"upstreams", f.Upstreams, Upstreams},
+		{"layouts", f.Layouts, Layouts},
+	} {
 		if err := each(list.what, list.have, list.allowed); err != nil {
 			return err
 		}
@@ -171,7 +185,8 @@ func (f *Finding) compileCases(spec *Spec) error {
 func (f *Finding) compileLooks(spec *Spec) error {
 	if f.Raises != "" {
 		if len(f.Outputs)+len(f.Gates)+len(f.Wrong) > 0 {
-			return errors.New("raises: a call that raises gives no outputs: outputs, gates and wrong stand for one that returns")
+			return errors.New("raises: a call that raises gives no outputs: outputs, gates and wrong stand " +
+				"for one that returns")
 		}
 		return nil
 	}
@@ -186,18 +201,26 @@ func (f *Finding) compileLooks(spec *Spec) error {
 	if len(f.Outputs) == 0 || len(f.Gates) == 0 || len(f.Wrong) == 0 {
 		return errors.New("outputs, gates and wrong: want at least one of each, or raises")
 	}
-	return errors.Join(each("outputs", f.Outputs, names), each("gates", f.Gates, Gates), each("wrong", f.Wrong, WrongKinds))
+	return errors.Join(each("outputs", f.Outputs, names), each("gates", f.Gates, Gates),
+		each("wrong", f.Wrong, WrongKinds))
 }
 
-// Covers says whether the finding speaks of an implementation on a case; versions are those of the worker that ran it.
+// Covers says whether the finding speaks of an implementation on a case; versions are those of the worker
+// that ran it.
 func (f *Finding) Covers(c Case, implementation, device string, versions map[string]string) bool {
-	if !slices.Contains(f.Implementations, implementation) || f.Pass != c.Pass.String() || f.Device != "" && f.Device != device {
+	if !slices.Contains(f.Implementations, implementation) || f.Pass != c.Pass.String() || f.Device != "" &&
+		f.Device != device {
 		return false
 	}
 	for _, list := range []struct {
 		have []string
 		is   string
-	}{{f.DTypes, c.DType}, {f.Distributions, c.Distribution}, {f.Upstreams, c.Upstream}, {f.Layouts, c.Layout}} {
+	}{
+		{f.DTypes, c.DType},
+		{f.Distributions, c.Distribution},
+		{f.Upstreams, c.Upstream},
+		{f.Layouts, c.Layout},
+	} {
 		if len(list.have) > 0 && !slices.Contains(list.have, list.is) {
 			return false
 		}
@@ -255,10 +278,12 @@ func parseBounds(text string) ([]bound, error) {
 
 var versionStart = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*`)
 
-// numbersOf are the numbers that a version begins with: 2, 11, 0 of 2.11.0+cu130; nil where it begins with none.
+// numbersOf are the numbers that a version begins with: 2, 11, 0 of 2.11.0+cu130; nil where it begins with
+// none.
 func numbersOf(version string) []int {
 	var numbers []int
-	for _, part := range strings.FieldsFunc(versionStart.FindString(version), func(r rune) bool { return r == '.' }) {
+	for _, part := range strings.FieldsFunc(versionStart.FindString(version),
+		func(r rune) bool { return r == '.' }) {
 		n, err := strconv.Atoi(part)
 		if err != nil {
 			return nil
@@ -268,7 +293,8 @@ func numbersOf(version string) []int {
 	return numbers
 }
 
-// within says whether a version meets every bound; one that is not known meets none. Missing numbers are 0: 2.11 is 2.11.0.
+// within says whether a version meets every bound; one that is not known meets none. Missing numbers are 0:
+// 2.11 is 2.11.0.
 func within(bounds []bound, version string) bool {
 	have := numbersOf(version)
 	if have == nil {
@@ -276,7 +302,10 @@ func within(bounds []bound, version string) bool {
 	}
 	for _, b := range bounds {
 		order := compareVersions(have, b.version)
-		met := map[string]bool{">=": order >= 0, "<=": order <= 0, "==": order == 0, "<": order < 0, ">": order > 0}
+		met := map[string]bool{
+			">=": order >= 0, "<=": order <= 0, "==": order == 0, "<": order < 0,
+			">": order > 0,
+		}
 		if !met[b.comparison] {
 			return false
 		}

@@ -46,24 +46,39 @@ func TestFindingCovers(t *testing.T) {
 		t.Fatalf("%v, %v", found, err)
 	}
 	right := func() (Case, string, string, map[string]string) {
-		return Case{Op: "softmax", Pass: Forward, DType: "bf16", Distribution: "non_finite", Dims: Dims{{"rows", 5}, {"cols", 7}}}, "torch/scale", "cpu",
+		return Case{
+				Op: "softmax", Pass: Forward, DType: "bf16", Distribution: "non_finite",
+				Dims: Dims{{"rows", 5}, {"cols", 7}},
+			}, "torch/scale", "cpu",
 			map[string]string{"torch": "2.11.0+cu130"}
 	}
 	if c, impl, device, versions := right(); !found[0].Covers(c, impl, device, versions) {
 		t.Error("it does not cover its own case")
 	}
 	for name, change := range map[string]func(c *Case, impl, device *string, versions map[string]string){
-		"another implementation": func(_ *Case, impl, _ *string, _ map[string]string) { *impl = "torch/scale_fast" },
-		"ours":                   func(_ *Case, impl, _ *string, _ map[string]string) { *impl = "cuda/scale" },
-		"another device":         func(_ *Case, _, device *string, _ map[string]string) { *device = "gpu" },
-		"a later torch":          func(_ *Case, _, _ *string, v map[string]string) { v["torch"] = "2.12.0" },
-		"an earlier torch":       func(_ *Case, _, _ *string, v map[string]string) { v["torch"] = "2.8.1" },
-		"an unknown torch":       func(_ *Case, _, _ *string, v map[string]string) { delete(v, "torch") },
-		"no version":             func(_ *Case, _, _ *string, v map[string]string) { v["torch"] = "main" },
-		"another pass":           func(c *Case, _, _ *string, _ map[string]string) { c.Pass = Backward },
-		"another dtype":          func(c *Case, _, _ *string, _ map[string]string) { c.DType = "fp16" },
-		"other data":             func(c *Case, _, _ *string, _ map[string]string) { c.Distribution = "normal" },
-		"a condition not met":    func(c *Case, _, _ *string, _ map[string]string) { c.Dims[0].Value = 4 },
+		"another implementation": func(_ *Case, impl, _ *string,
+			_ map[string]string,
+		) {
+			*impl = "torch/scale_fast"
+		},
+		"ours": func(_ *Case, impl, _ *string,
+			_ map[string]string,
+		) {
+			*impl = "cuda/scale"
+		},
+		"another device":   func(_ *Case, _, device *string, _ map[string]string) { *device = "gpu" },
+		"a later torch":    func(_ *Case, _, _ *string, v map[string]string) { v["torch"] = "2.12.0" },
+		"an earlier torch": func(_ *Case, _, _ *string, v map[string]string) { v["torch"] = "2.8.1" },
+		"an unknown torch": func(_ *Case, _, _ *string, v map[string]string) { delete(v, "torch") },
+		"no version":       func(_ *Case, _, _ *string, v map[string]string) { v["torch"] = "main" },
+		"another pass":     func(c *Case, _, _ *string, _ map[string]string) { c.Pass = Backward },
+		"another dtype":    func(c *Case, _, _ *string, _ map[string]string) { c.DType = "fp16" },
+		"other data": func(c *Case, _, _ *string,
+			_ map[string]string,
+		) {
+			c.Distribution = "normal"
+		},
+		"a condition not met": func(c *Case, _, _ *string, _ map[string]string) { c.Dims[0].Value = 4 },
 	} {
 		c, impl, device, versions := right()
 		change(&c, &impl, &device, versions)

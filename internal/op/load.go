@@ -22,8 +22,8 @@ const (
 	maxSpecSize = 1 << 20 // bytes of a file
 )
 
-// Load reads a spec and proves it: no unknown key, every name declared, every expression well formed, every shape of [check] and [[bench]]
-// a case that its own conditions allow. file stands in the messages.
+// Load reads a spec and proves it: no unknown key, every name declared, every expression well formed, every
+// shape of [check] and [[bench]] a case that its own conditions allow. file stands in the messages.
 func Load(file string, text []byte) (*Spec, error) {
 	if len(text) > maxSpecSize {
 		return nil, fmt.Errorf("read spec %s: %d bytes: want at most %d", file, len(text), maxSpecSize)
@@ -44,7 +44,8 @@ func located(err error, file reflect.Type) error {
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
 		e := strict.Errors[0]
 		line, column := e.Position()
-		return fmt.Errorf(":%d:%d: unknown key %s: want of %s", line, column, strings.Join(e.Key(), "."), strings.Join(keysBeside(file, e.Key()), ", "))
+		return fmt.Errorf(":%d:%d: unknown key %s: want of %s", line, column, strings.Join(e.Key(), "."),
+			strings.Join(keysBeside(file, e.Key()), ", "))
 	}
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {
@@ -56,8 +57,11 @@ func located(err error, file reflect.Type) error {
 
 // compile checks the parts in the order of the file, then that the shapes give cases.
 func (s *Spec) compile() error {
-	steps := []func() error{s.compileHead, s.compileDims, s.compileAttributes, s.compileTensors, s.compileBackward, s.compileContract,
-		s.compileFormulas, s.compileCheck, s.compileUsage, s.proveShapes}
+	steps := []func() error{
+		s.compileHead, s.compileDims, s.compileAttributes, s.compileTensors, s.compileBackward,
+		s.compileContract,
+		s.compileFormulas, s.compileCheck, s.compileUsage, s.proveShapes,
+	}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -103,7 +107,8 @@ func (s *Spec) compileHead() error {
 	}
 	for _, a := range s.Absent {
 		if a.Room != "cuda" && a.Room != "triton" || a.Reason == "" {
-			return fmt.Errorf("absent: room %q, reason %q: want cuda or triton, and a reason", a.Room, a.Reason)
+			return fmt.Errorf("absent: room %q, reason %q: want cuda or triton, and a reason",
+				a.Room, a.Reason)
 		}
 	}
 	return checkDTypes(s.DTypes)
@@ -135,7 +140,8 @@ func (s *Spec) isDim(name string) bool {
 }
 
 func (s *Spec) isNumber(name string) bool {
-	return s.isDim(name) || slices.ContainsFunc(s.Attributes, func(a AttributeSpec) bool { return a.Name == name && a.Type != "float" })
+	return s.isDim(name) || slices.ContainsFunc(s.Attributes,
+		func(a AttributeSpec) bool { return a.Name == name && a.Type != "float" })
 }
 
 func (s *Spec) compileDims() error {
@@ -163,7 +169,8 @@ func (s *Spec) compileDims() error {
 			return fmt.Errorf("default of dim %s: %w", d.Name, err)
 		}
 		for _, name := range d.value.names {
-			if at := slices.IndexFunc(s.Dims, func(o DimSpec) bool { return o.Name == name }); at >= 0 && s.Dims[at].Default != "" {
+			if at := slices.IndexFunc(s.Dims, func(o DimSpec) bool { return o.Name == name }); at >= 0 &&
+				s.Dims[at].Default != "" {
 				return fmt.Errorf("default of dim %s: dim %s has a default itself", d.Name, name)
 			}
 		}
@@ -311,7 +318,10 @@ func (s *Spec) compileFormulas() error {
 		pass   Pass
 		cost   *PassCost
 		limits *Limits
-	}{{"forward", Forward, &s.Costs.Forward, &s.Limits.Forward}, {"backward", Backward, &s.Costs.Backward, &s.Limits.Backward}}
+	}{{"forward", Forward, &s.Costs.Forward, &s.Limits.Forward}, {
+		"backward", Backward, &s.Costs.Backward,
+		&s.Limits.Backward,
+	}}
 	for _, p := range passes {
 		if err := s.compileCost(p.cost, p.pass); err != nil {
 			return fmt.Errorf("cost.%s: %w", p.name, err)

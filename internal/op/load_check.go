@@ -20,13 +20,15 @@ func (s *Spec) compileCheck() error {
 		return err
 	}
 	if c.Row < 0 {
-		return fmt.Errorf("check.row = %d: want at least 1, or nothing for tensors of one dim as one row", c.Row)
+		return fmt.Errorf("check.row = %d: want at least 1, or nothing for tensors of one dim as one row",
+			c.Row)
 	}
 	if c.Integers != "" && c.Integers != "one_hot" {
 		return fmt.Errorf("check.integers = %q: want one_hot, or nothing for small integers", c.Integers)
 	}
 	if n := len(c.Logits); n != 0 && n != 2 {
-		return fmt.Errorf("check.logits: %v: want the two inputs whose product makes the logits, or nothing", c.Logits)
+		return fmt.Errorf("check.logits: %v: want the two inputs whose product makes the logits, or nothing",
+			c.Logits)
 	}
 	for _, name := range c.Logits {
 		if _, ok := s.Input(name); !ok {
@@ -61,7 +63,8 @@ func (s *Spec) compileCheck() error {
 		return fmt.Errorf("check.shapes: %d are marked all: want 1 to %d", marked, maxAllMarks)
 	}
 	if n := quick + len(c.Quick) + 1; quick < 1 || n > maxQuick {
-		return fmt.Errorf("check: %d quick shapes and %d quick distributions: want at least one shape, and at most %d in all", quick, len(c.Quick), maxQuick-1)
+		return fmt.Errorf("check: %d quick shapes and %d quick distributions: want at least one shape, and "+
+			"at most %d in all", quick, len(c.Quick), maxQuick-1)
 	}
 	return nil
 }
@@ -98,7 +101,8 @@ func (s *Spec) compileCheckShape(entry map[string]any) (checkShape, error) {
 			pins[key], ok = v, true
 		}
 		if !ok {
-			return shape, fmt.Errorf("%s = %v: want an integer for a dim, true or false for all and quick, \"gpu\" for device", key, v)
+			return shape, fmt.Errorf("%s = %v: want an integer for a dim, true or false for all and quick, "+
+				"\"gpu\" for device", key, v)
 		}
 	}
 	var err error
@@ -123,8 +127,8 @@ func (s *Spec) pinned(pins map[string]any) (map[string]string, error) {
 	return out, nil
 }
 
-// proveShapes resolves every shape of [check] and [[bench]] with every combination of attributes, dtype and pass, costs included, so that
-// what a spec says cannot fail later.
+// proveShapes resolves every shape of [check] and [[bench]] with every combination of attributes, dtype and
+// pass, costs included, so that what a spec says cannot fail later.
 func (s *Spec) proveShapes() error {
 	for i, shape := range s.shapes {
 		if err := s.prove(shape.dims, shape.attributes, nil); err != nil {
@@ -181,7 +185,8 @@ func (s *Spec) prove(dims map[string]int64, pins map[string]string, dtypes []str
 	return nil
 }
 
-// combinations lists every combination of the booleans and enumerations that pins leaves free, the last varying fastest.
+// combinations lists every combination of the booleans and enumerations that pins leaves free, the last
+// varying fastest.
 func (s *Spec) combinations(pins map[string]string) []map[string]string {
 	all := []map[string]string{{}}
 	for _, a := range s.Attributes {

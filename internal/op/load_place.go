@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// keysBeside lists the keys that may stand where an unknown one stands in a file that is read into a t; key is its path.
+// keysBeside lists the keys that may stand where an unknown one stands in a file that is read into a t; key
+// is its path.
 func keysBeside(t reflect.Type, key []string) []string {
 	for _, part := range key[:max(len(key)-1, 0)] {
 		if _, err := strconv.Atoi(part); err == nil {
@@ -38,7 +39,8 @@ func keysBeside(t reflect.Type, key []string) []string {
 	return names
 }
 
-// named says of what an error speaks: "attribute eps: ...", "check.shapes, entry 3: ...", "contract.default of ...".
+// named says of what an error speaks: "attribute eps: ...", "check.shapes, entry 3: ...", "contract.default
+// of ...".
 var (
 	named   = regexp.MustCompile(`^(?:default of )?(?:dim|attribute|input|output|backward tensor) "?([a-z0-9_]+)`)
 	shapeAt = regexp.MustCompile(`^check\.shapes, entry (\d+)`)
@@ -46,7 +48,8 @@ var (
 	topKey  = regexp.MustCompile(`^(name|summary|dtypes|require|dims)\b`)
 )
 
-// placeOf is ":12", the line of a spec that an error of its meaning speaks of, as well as the text tells; "" where it does not.
+// placeOf is ":12", the line of a spec that an error of its meaning speaks of, as well as the text tells; ""
+// where it does not.
 func placeOf(err error, text []byte) string {
 	message := err.Error()
 	var pattern string
@@ -67,7 +70,8 @@ func placeOf(err error, text []byte) string {
 	find, lines := regexp.MustCompile(pattern), strings.Split(string(text), "\n")
 	first := 0
 	if shapeAt.MatchString(message) {
-		first = slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(strings.TrimSpace(l), "shapes") })
+		first = slices.IndexFunc(lines,
+			func(l string) bool { return strings.HasPrefix(strings.TrimSpace(l), "shapes") })
 	}
 	for i := max(first, 0); i < len(lines); i++ {
 		line, _, _ := strings.Cut(lines[i], " #")

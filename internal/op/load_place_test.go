@@ -17,11 +17,23 @@ func TestLoadSaysWhere(t *testing.T) {
 		return ":" + strconv.Itoa(strings.Count(string(text)[:strings.Index(string(text), part)], "\n")+1)
 	}
 	for _, c := range []struct{ old, new, line, want string }{
-		{`summary = "`, `sumary = "`, lineOf("summary = "), "unknown key sumary: want of absent, advice, attributes"},
-		{`type = "float"`, `typ = "float"`, lineOf(`type = "float"`), "unknown key attributes.typ: want of default, name, positive, type, values"},
-		{`type = "float"`, `type = "flot"`, lineOf(`name = "eps"`), `type "flot": want bool, int, float or enum`},
+		{
+			`summary = "`, `sumary = "`, lineOf("summary = "),
+			"unknown key sumary: want of absent, advice, attributes",
+		},
+		{
+			`type = "float"`, `typ = "float"`, lineOf(`type = "float"`),
+			"unknown key attributes.typ: want of default, name, positive, type, values",
+		},
+		{
+			`type = "float"`, `type = "flot"`, lineOf(`name = "eps"`),
+			`type "flot": want bool, int, float or enum`,
+		},
 		{`default = { fp32 = "fp32"`, `default = { fp32 = "fp33"`, lineOf("[contract]"), `contract "fp33"`},
-		{`{ rows = 5, cols = 33, quick = true }`, `{ rows = 5, colums = 33, quick = true }`, lineOf(`{ rows = 5, cols = 33`), `unknown key "colums"`},
+		{
+			`{ rows = 5, cols = 33, quick = true }`, `{ rows = 5, colums = 33, quick = true }`,
+			lineOf(`{ rows = 5, cols = 33`), `unknown key "colums"`,
+		},
 		{`fp32 = ["4 * cols * x * x"]`, `fp32 = ["4 * cols * z"]`, lineOf("[limits.forward]"), "z"},
 		{`chained = true`, `chained = false`, lineOf("[backward]"), "backward.chained"},
 	} {
@@ -30,7 +42,8 @@ func TestLoadSaysWhere(t *testing.T) {
 			t.Fatalf("%q does not occur", c.old)
 		}
 		_, err := Load("mine.toml", []byte(changed))
-		if err == nil || !strings.Contains(err.Error(), "mine.toml"+c.line) || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error(), "mine.toml"+c.line) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s for %s: %v, want line %s and %q", c.new, c.old, err, c.line, c.want)
 		}
 	}

@@ -19,7 +19,8 @@ func (s *Spec) compileTensors() error {
 			return err
 		}
 		if t.Optional || t.MayBeNegInf || t.Strided {
-			return fmt.Errorf("input %s: optional and may_be_neg_inf belong to outputs, strided to backward.tensors", t.Name)
+			return fmt.Errorf("input %s: optional and may_be_neg_inf belong to outputs, strided to "+
+				"backward.tensors", t.Name)
 		}
 	}
 	for i := range s.OutputSpecs {
@@ -34,7 +35,8 @@ func (s *Spec) compileTensors() error {
 	return nil
 }
 
-// sizeNames are the names of dims and attributes, which no tensor may have: formulas over both would be ambiguous.
+// sizeNames are the names of dims and attributes, which no tensor may have: formulas over both would be
+// ambiguous.
 func (s *Spec) sizeNames() map[string]bool {
 	names := map[string]bool{}
 	for _, d := range s.Dims {
@@ -101,7 +103,8 @@ func (s *Spec) compileShape(shape any) (shapeSpec, error) {
 	}
 	table, _ := shape.(map[string]any)
 	if len(table) != 1 {
-		return shapeSpec{}, errors.New("want a list of expressions, or a table of them by the values of one enumeration")
+		return shapeSpec{},
+			errors.New("want a list of expressions, or a table of them by the values of one enumeration")
 	}
 	name := slices.Collect(maps.Keys(table))[0]
 	a, _ := s.attribute(name)
@@ -177,7 +180,8 @@ func (s *Spec) compileBackward() error {
 	}
 	for _, in := range s.InputSpecs {
 		if in.Differentiable && !slices.Contains(b.Outputs, "grad_"+in.Name) {
-			return fmt.Errorf("backward.outputs: input %s is differentiable, so grad_%s is wanted", in.Name, in.Name)
+			return fmt.Errorf("backward.outputs: input %s is differentiable, so grad_%s is wanted",
+				in.Name, in.Name)
 		}
 	}
 	for _, name := range b.Outputs {
@@ -187,12 +191,14 @@ func (s *Spec) compileBackward() error {
 	}
 	saves := slices.ContainsFunc(b.Inputs, func(name string) bool { _, ok := s.Output(name); return ok })
 	if saves != b.Chained {
-		return fmt.Errorf("backward.chained = %t: want %t, because its inputs hold %s saved output", b.Chained, saves, map[bool]string{true: "a", false: "no"}[saves])
+		return fmt.Errorf("backward.chained = %t: want %t, because its inputs hold %s saved output",
+			b.Chained, saves, map[bool]string{true: "a", false: "no"}[saves])
 	}
 	return nil
 }
 
-// backwardInput finds what a name in backward.inputs stands for: a declared tensor, an input, a saved output or an upstream gradient.
+// backwardInput finds what a name in backward.inputs stands for: a declared tensor, an input, a saved output
+// or an upstream gradient.
 func (s *Spec) backwardInput(name string) (TensorSpec, error) {
 	if t, ok := tensorNamed(s.Backward.Tensors, name); ok {
 		return t, nil
@@ -205,11 +211,13 @@ func (s *Spec) backwardInput(name string) (TensorSpec, error) {
 	}
 	if of, ok := strings.CutPrefix(name, "grad_"); ok {
 		if t, ok := s.Output(of); ok {
-			t.Name, t.Optional, t.MayBeNegInf, t.Differentiable = name, false, false, true // an upstream gradient follows the case's layout
+			// an upstream gradient follows the case's layout
+			t.Name, t.Optional, t.MayBeNegInf, t.Differentiable = name, false, false, true
 			return t, nil
 		}
 	}
-	return TensorSpec{}, fmt.Errorf("backward.inputs: %q is no input, output, grad_<output> or [[backward.tensors]]", name)
+	return TensorSpec{},
+		fmt.Errorf("backward.inputs: %q is no input, output, grad_<output> or [[backward.tensors]]", name)
 }
 
 // backwardOutput finds the gradient a name in backward.outputs stands for.
@@ -217,7 +225,8 @@ func (s *Spec) backwardOutput(name string) (TensorSpec, error) {
 	of, _ := strings.CutPrefix(name, "grad_")
 	in, ok := s.Input(of)
 	if !ok || name == of || !in.Differentiable {
-		return TensorSpec{}, fmt.Errorf("backward.outputs: %q: want grad_<input> of a differentiable input", name)
+		return TensorSpec{}, fmt.Errorf("backward.outputs: %q: want grad_<input> of a differentiable input",
+			name)
 	}
 	if t, ok := tensorNamed(s.Backward.Tensors, name); ok {
 		return t, nil

@@ -94,10 +94,15 @@ var badSpecs = []struct{ from, to, want string }{
 	{`["fp32", "bf16"]`, `[]`, "at least one"},
 	{`[[bench]]`, "[[absent]]\nroom = \"attic\"\nreason = \"none\"\n[[bench]]", "want cuda or triton"},
 	{`[[bench]]`, "[check.truth]\nsampled = { rows = 5 }\n[[bench]]", "check.truth, shape 1: "},
-	{`[[bench]]`, "[check.truth]\nby_rows = [{ rows = 4, groups = 2 }, { rows = 4 }]\n[[bench]]", "check.truth, shape 3: "},
+	{
+		`[[bench]]`, "[check.truth]\nby_rows = [{ rows = 4, groups = 2 }, { rows = 4 }]\n[[bench]]",
+		"check.truth, shape 3: ",
+	},
 	{`[[bench]]`, "[[compile]]\ndims = { rows = 5 }\n[[bench]]", "compile, entry 1: "},
-	{`[[bench]]`, "[[compile]]\ndims = { rows = 4, groups = 2 }\nlayouts = [\"sliced\"]\n[[bench]]",
-		"want contiguous or transposed"},
+	{
+		`[[bench]]`, "[[compile]]\ndims = { rows = 4, groups = 2 }\nlayouts = [\"sliced\"]\n[[bench]]",
+		"want contiguous or transposed",
+	},
 	{`[[bench]]`, "[[compile]]\ndims = { rows = 4, groups = 2 }\ndtypes = [\"fp8\"]\n[[bench]]", "dtypes"},
 	{`[[bench]]`, "[synonyms]\nz = \"w\"\n[[bench]]", "synonyms: \"z\": z is no dim"},
 	{`[[bench]]`, "[synonyms]\n\"rows * factor\" = \"w\"\n[[bench]]", "are of dims"},
@@ -145,7 +150,10 @@ differentiable`, "rank 7"},
 	{`outputs = ["grad_x"]`, `outputs = ["grad_x", "grad_w"]`, "differentiable input"},
 	{`chained = true`, `chained = false`, "want true"},
 	{`default = { fp32 = "fp32", bf16 = "fp32" }`, `default = { fp32 = "fp32" }`, "contract.default of bf16"},
-	{`default = { fp32 = "fp32", bf16 = "fp32" }`, `default = { fp32 = "fp32", bf16 = "fp32", fp16 = "fp32" }`, `"fp16" is none`},
+	{
+		`default = { fp32 = "fp32", bf16 = "fp32" }`,
+		`default = { fp32 = "fp32", bf16 = "fp32", fp16 = "fp32" }`, `"fp16" is none`,
+	},
 	{`permits = ["eager"]`, `permits = ["sloppy"]`, `contract "sloppy"`},
 	{`fp32 = ["x * rows"]`, `fp32 = ["v * rows"]`, `unknown name "v"`},
 	{`flops = "rows * cols"`, `flops = ""`, "flops"},
@@ -164,7 +172,10 @@ differentiable`, "rank 7"},
 	{`{ rows = 6, groups = 3, factor = 0.5 }`, `{ rows = 1073741823, groups = 3, cols = 4096 }`, "2^40"},
 	{`{ rows = 6, groups = 3, factor = 0.5 }`, `{ rows = 6, groups = 3, factor = nan }`, "finite"},
 	{`device = "gpu"`, `device = "tpu"`, "for device"},
-	{`dims = { rows = 1024, groups = 4 }`, `dims = { rows = 1024, groups = 5 }`, "rows = 1024, groups = 5: want rows % groups == 0"},
+	{
+		`dims = { rows = 1024, groups = 4 }`, `dims = { rows = 1024, groups = 5 }`,
+		"rows = 1024, groups = 5: want rows % groups == 0",
+	},
 	{`name = "one"`, `name = ""`, "want a name"},
 }
 
@@ -183,7 +194,8 @@ func TestBadSpecsAreRefused(t *testing.T) {
 }
 
 func TestSpecIsTooLarge(t *testing.T) {
-	if _, err := Load("big.toml", make([]byte, maxSpecSize+1)); err == nil || !strings.Contains(err.Error(), "at most") {
+	if _, err := Load("big.toml", make([]byte, maxSpecSize+1)); err == nil ||
+		!strings.Contains(err.Error(), "at most") {
 		t.Error(err)
 	}
 }
@@ -217,13 +229,19 @@ func TestTrivialCasesAreProven(t *testing.T) {
 		trivial TrivialSpec
 		wrong   string
 	}{
-		{TrivialSpec{Distributions: []string{"zeros"}, Upstreams: []string{"ones"}, Shapes: []string{"cols <= 1"}}, ""},
+		{TrivialSpec{
+			Distributions: []string{"zeros"}, Upstreams: []string{"ones"},
+			Shapes: []string{"cols <= 1"},
+		}, ""},
 		{TrivialSpec{Distributions: []string{"none"}}, "none"},
 		{TrivialSpec{Distributions: []string{"zeros", "zeros"}}, "twice"},
 		{TrivialSpec{Upstreams: []string{"two"}}, "two"},
 		{TrivialSpec{Shapes: []string{"columns <= 1"}}, "columns"},
 	} {
-		s := &Spec{Dims: []DimSpec{{Name: "cols"}}, Check: CheckSpec{Distributions: []string{"normal", "zeros"}}}
+		s := &Spec{
+			Dims:  []DimSpec{{Name: "cols"}},
+			Check: CheckSpec{Distributions: []string{"normal", "zeros"}},
+		}
 		err := c.trivial.compile(s)
 		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%v: %v, want %q", c.trivial, err, c.wrong)

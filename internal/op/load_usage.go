@@ -53,7 +53,8 @@ func (s *Spec) checkCompile(c CompileSpec) error {
 func (s *Spec) checkSynonyms() error {
 	for _, key := range slices.Sorted(maps.Keys(s.Synonyms)) {
 		isSizes := strings.ContainsAny(key, "*=")
-		for _, name := range strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune("*= ", r) }) {
+		for _, name := range strings.FieldsFunc(key,
+			func(r rune) bool { return strings.ContainsRune("*= ", r) }) {
 			if !s.isDim(name) && (isSizes || !s.isNamed(name)) {
 				return fmt.Errorf("synonyms: %q: %s is no dim, attribute or tensor of the forward; "+
 					"\"a * b\" and \"a = b\" are of dims", key, name)

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// NewCase completes a case: dims and attributes resolved, "" for layout, distribution and upstream taken as contiguous and normal. Whatever
-// the spec does not allow is a *UsageError.
+// NewCase completes a case: dims and attributes resolved, "" for layout, distribution and upstream taken as
+// contiguous and normal. Whatever the spec does not allow is a *UsageError.
 func (s *Spec) NewCase(c Case, dims map[string]int64, attributes map[string]string) (Case, error) {
 	if !slices.Contains(s.Passes(), c.Pass) {
 		return Case{}, usagef("%s has no %s pass: want one of %v", s.Name, c.Pass, s.Passes())
 	}
 	if !slices.Contains(s.PassDTypes(c.Pass), c.DType) {
-		return Case{}, usagef("%s %s: unknown dtype %q: want one of %s", s.Name, c.Pass, c.DType, strings.Join(s.PassDTypes(c.Pass), ", "))
+		return Case{}, usagef("%s %s: unknown dtype %q: want one of %s", s.Name, c.Pass, c.DType,
+			strings.Join(s.PassDTypes(c.Pass), ", "))
 	}
 	c.Op = s.Name
 	if c.Layout == "" {
@@ -37,9 +38,15 @@ func (s *Spec) NewCase(c Case, dims map[string]int64, attributes map[string]stri
 	for _, word := range []struct {
 		what, value string
 		allowed     []string
-	}{{"layout", c.Layout, Layouts}, {"distribution", c.Distribution, s.Check.Distributions}, {"upstream", c.Upstream, upstreams}, {"saved", c.Saved, saved}} {
+	}{
+		{"layout", c.Layout, Layouts},
+		{"distribution", c.Distribution, s.Check.Distributions},
+		{"upstream", c.Upstream, upstreams},
+		{"saved", c.Saved, saved},
+	} {
 		if !slices.Contains(word.allowed, word.value) {
-			return Case{}, usagef("%s %s: unknown %s %q: want one of %s", s.Name, c.Pass, word.what, word.value, strings.Join(word.allowed, ", "))
+			return Case{}, usagef("%s %s: unknown %s %q: want one of %s", s.Name, c.Pass, word.what,
+				word.value, strings.Join(word.allowed, ", "))
 		}
 	}
 	var err error
@@ -52,7 +59,8 @@ func (s *Spec) NewCase(c Case, dims map[string]int64, attributes map[string]stri
 	return c, nil
 }
 
-// ParseCase reads the JSON that Case.MarshalJSON writes, and proves it against the spec: what comes back has the key of what was stored.
+// ParseCase reads the JSON that Case.MarshalJSON writes, and proves it against the spec: what comes back has
+// the key of what was stored.
 func (s *Spec) ParseCase(text []byte) (Case, error) {
 	var stored struct {
 		Op           string            `json:"op"`
@@ -73,6 +81,9 @@ func (s *Spec) ParseCase(text []byte) (Case, error) {
 	if stored.Op != s.Name {
 		return Case{}, usagef("read case of %s: it is one of %q", s.Name, stored.Op)
 	}
-	return s.NewCase(Case{Pass: stored.Pass, DType: stored.DType, Layout: stored.Layout, Distribution: stored.Distribution, Upstream: stored.Upstream,
-		Saved: stored.Saved}, stored.Dims, stored.Attributes)
+	return s.NewCase(Case{
+		Pass: stored.Pass, DType: stored.DType, Layout: stored.Layout, Distribution: stored.Distribution,
+		Upstream: stored.Upstream,
+		Saved:    stored.Saved,
+	}, stored.Dims, stored.Attributes)
 }

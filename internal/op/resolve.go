@@ -11,8 +11,8 @@ import (
 // MaxElements is the largest number of elements the tensors of one case may have together.
 const MaxElements = 1 << 40
 
-// Resolve gives dims and attributes of a case in the order of the spec: what is asked for, defaults for the rest. What is unknown,
-// missing, out of range or against a condition of the spec is a *UsageError.
+// Resolve gives dims and attributes of a case in the order of the spec: what is asked for, defaults for the
+// rest. What is unknown, missing, out of range or against a condition of the spec is a *UsageError.
 func (s *Spec) Resolve(dims map[string]int64, attributes map[string]string) (Dims, Attrs, error) {
 	if err := s.knowDims(slices.Sorted(maps.Keys(dims))); err != nil {
 		return nil, nil, err
@@ -49,8 +49,11 @@ func (s *Spec) Resolve(dims map[string]int64, attributes map[string]string) (Dim
 	return ordered, resolved, s.meets(ordered, resolved)
 }
 
-// resolveAttributes fills in the attributes of some types: floats last, because their defaults may use dims that have defaults.
-func (s *Spec) resolveAttributes(into Attrs, dims map[string]int64, asked map[string]string, types ...string) error {
+// resolveAttributes fills in the attributes of some types: floats last, because their defaults may use dims
+// that have defaults.
+func (s *Spec) resolveAttributes(into Attrs, dims map[string]int64, asked map[string]string,
+	types ...string,
+) error {
 	for i := range s.Attributes {
 		a := &s.Attributes[i]
 		if !slices.Contains(types, a.Type) {
@@ -70,7 +73,11 @@ func (s *Spec) resolveAttributes(into Attrs, dims map[string]int64, asked map[st
 			into[i] = a.integer(v)
 		default:
 			var v float64
-			v, err = a.value.Float(func(name string) (float64, bool) { x, ok := dims[name]; return float64(x), ok })
+			v, err = a.value.Float(func(name string) (float64, bool) {
+				x, ok := dims[name]
+				return float64(x),
+					ok
+			})
 			if err == nil && !(math.Abs(v) <= math.MaxFloat32) {
 				err = fmt.Errorf("the default %v of %s is no fp32 number", v, a.Name)
 			}
@@ -177,7 +184,8 @@ func (s *Spec) Outputs(c Case) ([]TensorType, error) {
 	return s.types(outputs, c)
 }
 
-// ForwardInputs gives the operator's own inputs, whatever the pass: what a row that recomputes needs beside the upstream gradients.
+// ForwardInputs gives the operator's own inputs, whatever the pass: what a row that recomputes needs beside
+// the upstream gradients.
 func (s *Spec) ForwardInputs(c Case) ([]TensorType, error) { return s.types(s.InputSpecs, c) }
 
 // ForwardOutputs gives the operator's own outputs, whatever the pass: of these a backward takes saved ones.
@@ -227,7 +235,8 @@ func (s *Spec) types(specs []TensorSpec, c Case) ([]TensorType, error) {
 			for i, d := range c.Dims {
 				words[i] = fmt.Sprintf("%s=%d", d.Name, d.Value)
 			}
-			return nil, usagef("%s %v, %s: want at most 2^40 elements in all its tensors", s.Name, c.Pass, strings.Join(words, " "))
+			return nil, usagef("%s %v, %s: want at most 2^40 elements in all its tensors", s.Name, c.Pass,
+				strings.Join(words, " "))
 		}
 		out = append(out, t)
 	}
@@ -247,11 +256,15 @@ func (s *Spec) tensorType(t *TensorSpec, c Case) (TensorType, error) {
 		}
 		expressions[i] = e.String()
 		if shape[i] < 0 {
-			return TensorType{}, usagef("%s: shape of %s: %s = %d: want no negative size", s.Name, t.Name, e, shape[i])
+			return TensorType{}, usagef("%s: shape of %s: %s = %d: want no negative size", s.Name,
+				t.Name, e, shape[i])
 		}
 	}
-	return TensorType{Name: t.Name, DType: d, Shape: shape, Sizes: expressions, Optional: t.Optional, Differentiable: t.Differentiable,
-		Strided: t.Differentiable || t.Strided, Fill: t.Fill}, nil
+	return TensorType{
+		Name: t.Name, DType: d, Shape: shape, Sizes: expressions, Optional: t.Optional,
+		Differentiable: t.Differentiable,
+		Strided:        t.Differentiable || t.Strided, Fill: t.Fill,
+	}, nil
 }
 
 func tensorDType(text string, c Case) (DType, error) {
@@ -308,9 +321,11 @@ type Bound struct {
 	Limit float64
 }
 
-// Bounds evaluates the limits of a case's pass: magnitude gives the largest magnitude of a drawn tensor, half the largest number of the
-// case's first dtype is given as stored.
-func (s *Spec) Bounds(c Case, stored float64, magnitude func(tensor string) (float64, bool)) ([]Bound, error) {
+// Bounds evaluates the limits of a case's pass: magnitude gives the largest magnitude of a drawn tensor, half
+// the largest number of the case's first dtype is given as stored.
+func (s *Spec) Bounds(c Case, stored float64, magnitude func(tensor string) (float64, bool)) ([]Bound,
+	error,
+) {
 	limits := s.Limits.Forward
 	if c.Pass == Backward {
 		limits = s.Limits.Backward

@@ -1,7 +1,7 @@
 package op
 
-// Spec says what an operator is, as data: internal/catalog/<op>/<op>.toml, or a user's own file. Load reads and proves one; a Spec made
-// otherwise has no compiled expressions and answers with errors.
+// Spec says what an operator is, as data: internal/catalog/<op>/<op>.toml, or a user's own file. Load reads
+// and proves one; a Spec made otherwise has no compiled expressions and answers with errors.
 type Spec struct {
 	Name        string          `toml:"name"`
 	Summary     string          `toml:"summary"`
@@ -20,9 +20,9 @@ type Spec struct {
 	Check       CheckSpec       `toml:"check"`
 	Bench       []BenchSpec     `toml:"bench"`
 	Absent      []AbsentSpec    `toml:"absent"`
-	// Synonyms are what people call a tensor, size or attribute in kernels of their own, by its name: the likely
-	// first, after | weak ones, which often mean something else. The key "a * b" is a product of sizes, "a = b"
-	// several sizes that must be equal: one parameter may stand for either.
+	// Synonyms are what people call a tensor, size or attribute in kernels of their own, by its name: the
+	// likely first, after | weak ones, which often mean something else. The key "a * b" is a product of
+	// sizes, "a = b" several sizes that must be equal: one parameter may stand for either.
 	Synonyms map[string]string `toml:"synonyms"`
 	Advice   AdviceSpec        `toml:"advice"`
 	Torch    TorchSpec         `toml:"torch"`
@@ -32,7 +32,8 @@ type Spec struct {
 	shapes  []checkShape
 }
 
-// DimSpec is one named size. Default is an expression over dims and attributes that gives it a value when none is asked for.
+// DimSpec is one named size. Default is an expression over dims and attributes that gives it a value when
+// none is asked for.
 type DimSpec struct {
 	Name       string `toml:"name"`
 	MayBeEmpty bool   `toml:"may_be_empty"`
@@ -41,8 +42,8 @@ type DimSpec struct {
 	value Expression
 }
 
-// AttributeSpec is one attribute. Type is "bool", "int", "float" or "enum", whose Values are its words. Default is a value, or for an
-// int or a float an expression over dims.
+// AttributeSpec is one attribute. Type is "bool", "int", "float" or "enum", whose Values are its words.
+// Default is a value, or for an int or a float an expression over dims.
 type AttributeSpec struct {
 	Name    string   `toml:"name"`
 	Type    string   `toml:"type"`
@@ -55,15 +56,17 @@ type AttributeSpec struct {
 	word  string     // of a bool or enum
 }
 
-// TensorSpec is one tensor. DType is empty for the case's dtype, "$1" or "$2" for a part of it, "$name" for what the enumeration
-// called name says, else a dtype. Shape is a list of expressions, or a table from an enumeration to such lists by its values:
-// {scaling = {tensor = ["1"], row = ["m"]}}. Fill names the rule that makes an input where it is not the distribution's.
+// TensorSpec is one tensor. DType is empty for the case's dtype, "$1" or "$2" for a part of it, "$name" for
+// what the enumeration called name says, else a dtype. Shape is a list of expressions, or a table from an
+// enumeration to such lists by its values: {scaling = {tensor = ["1"], row = ["m"]}}. Fill names the rule
+// that makes an input where it is not the distribution's.
 type TensorSpec struct {
-	Name           string `toml:"name"`
-	Shape          any    `toml:"shape"`
-	DType          string `toml:"dtype"`
-	Optional       bool   `toml:"optional"`       // output: an implementation says whether it gives it
-	MayBeNegInf    bool   `toml:"may_be_neg_inf"` // output: -inf where there is nothing to add up, whatever the inputs are
+	Name     string `toml:"name"`
+	Shape    any    `toml:"shape"`
+	DType    string `toml:"dtype"`
+	Optional bool   `toml:"optional"` // output: an implementation says whether it gives it
+	// output: -inf where there is nothing to add up, whatever the inputs are
+	MayBeNegInf    bool   `toml:"may_be_neg_inf"`
 	Differentiable bool   `toml:"differentiable"` // input: has a gradient, and follows a case's layout
 	Strided        bool   `toml:"strided"`        // tensor of [[backward.tensors]]: follows a case's layout
 	Fill           string `toml:"fill"`
@@ -71,31 +74,35 @@ type TensorSpec struct {
 	shape shapeSpec
 }
 
-// shapeSpec is a compiled shape: choices by the value of an enumeration, or one under "" where it depends on none.
+// shapeSpec is a compiled shape: choices by the value of an enumeration, or one under "" where it depends on
+// none.
 type shapeSpec struct {
 	attribute string
 	choices   map[string][]Expression
 }
 
-// BackwardSpec says what a backward takes and gives, in the order a kernel gets them: inputs of the operator, saved outputs, upstream
-// gradients grad_<output>, or what Tensors declares; gradients grad_<input>.
+// BackwardSpec says what a backward takes and gives, in the order a kernel gets them: inputs of the operator,
+// saved outputs, upstream gradients grad_<output>, or what Tensors declares; gradients grad_<input>.
 type BackwardSpec struct {
-	Inputs  []string     `toml:"inputs"`
-	Outputs []string     `toml:"outputs"`
-	Chained bool         `toml:"chained"` // false where the forward saves nothing
-	DTypes  []string     `toml:"dtypes"`  // where they are not the operator's
-	Tensors []TensorSpec `toml:"tensors"` // what is neither input, output nor gradient, and gradients of another dtype
+	Inputs  []string `toml:"inputs"`
+	Outputs []string `toml:"outputs"`
+	Chained bool     `toml:"chained"` // false where the forward saves nothing
+	DTypes  []string `toml:"dtypes"`  // where they are not the operator's
+	// what is neither input, output nor gradient, and gradients of another dtype
+	Tensors []TensorSpec `toml:"tensors"`
 }
 
-// ContractSpec names the contract every implementation is judged under first, by dtype, and the looser ones that may be declared.
+// ContractSpec names the contract every implementation is judged under first, by dtype, and the looser ones
+// that may be declared.
 type ContractSpec struct {
 	Default map[string]string `toml:"default"`
 	Permits []string          `toml:"permits"`
 }
 
-// LimitSpec bounds intermediates, so that extreme inputs are scaled down until the mathematics stays within range: each is an expression
-// over dims, attributes and the names of drawn tensors, which stand for their largest magnitude. FP32 may reach 2^126, Stored (what a
-// permitted contract keeps in the input's dtype) half of the largest number of that dtype.
+// LimitSpec bounds intermediates, so that extreme inputs are scaled down until the mathematics stays within
+// range: each is an expression over dims, attributes and the names of drawn tensors, which stand for their
+// largest magnitude. FP32 may reach 2^126, Stored (what a permitted contract keeps in the input's dtype) half
+// of the largest number of that dtype.
 type LimitSpec struct {
 	Forward  Limits `toml:"forward"`
 	Backward Limits `toml:"backward"`
@@ -115,8 +122,8 @@ type CostSpec struct {
 	Backward PassCost `toml:"backward"`
 }
 
-// PassCost holds expressions over dims, attributes (bool and enum by number), size (bytes of an element of the first input) and
-// size_<tensor>.
+// PassCost holds expressions over dims, attributes (bool and enum by number), size (bytes of an element of
+// the first input) and size_<tensor>.
 type PassCost struct {
 	Bytes string `toml:"bytes"`
 	Flops string `toml:"flops"`
@@ -124,22 +131,25 @@ type PassCost struct {
 	bytes, flops Expression
 }
 
-// CheckSpec says what is judged: the distributions that apply, and at most 32 shapes. A shape gives every dim without a default, may pin
-// attributes, and carries marks: all (every distribution occurs on it; at most three), quick (part of --quick), device = "gpu".
-// Quick lists the distributions --quick takes beside normal.
+// CheckSpec says what is judged: the distributions that apply, and at most 32 shapes. A shape gives every dim
+// without a default, may pin attributes, and carries marks: all (every distribution occurs on it; at most
+// three), quick (part of --quick), device = "gpu". Quick lists the distributions --quick takes beside normal.
 type CheckSpec struct {
 	Distributions []string `toml:"distributions"`
 	Quick         []string `toml:"quick"`
-	// Pins fixes attributes under a distribution: {non_finite = {causal = false}} leaves causal cases out of it.
+	// Pins fixes attributes under a distribution: {non_finite = {causal = false}} leaves causal cases out of
+	// it.
 	Pins map[string]map[string]any `toml:"pins"`
-	// Logits names the two inputs whose product makes the logits of a softmax, as in attention: [..., query, dim] and [..., key, dim]. Without
-	// them the distributions that speak of logits act on the inputs themselves. With them G4 and G5 are asked of normal data alone: of other logits one
-	// key has nearly all the weight, and its few rounding errors are no statistic.
+	// Logits names the two inputs whose product makes the logits of a softmax, as in attention: [..., query,
+	// dim] and [..., key, dim]. Without them the distributions that speak of logits act on the inputs
+	// themselves. With them G4 and G5 are asked of normal data alone: of other logits one key has nearly all
+	// the weight, and its few rounding errors are no statistic.
 	Logits []string `toml:"logits"`
-	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among zeros.
+	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among
+	// zeros.
 	Integers string `toml:"integers"`
-	// Row says that tensors of one dim are drawn as rows of so many elements, so that one case meets every kind of row
-	// that a distribution has; 0: as one row.
+	// Row says that tensors of one dim are drawn as rows of so many elements, so that one case meets every
+	// kind of row that a distribution has; 0: as one row.
 	Row     int64            `toml:"row"`
 	Trivial TrivialSpec      `toml:"trivial"`
 	Truth   TruthShapes      `toml:"truth"`
@@ -147,8 +157,8 @@ type CheckSpec struct {
 }
 
 // TruthShapes are for the tests of the operator's truth. Sampled is a shape of which a sample of rows leaves
-// something out; without it those of the quick level are taken. ByRows are shapes whose runs of judged elements are
-// whole rows, single rows, and parts of rows: for a truth that can be computed row by row.
+// something out; without it those of the quick level are taken. ByRows are shapes whose runs of judged
+// elements are whole rows, single rows, and parts of rows: for a truth that can be computed row by row.
 type TruthShapes struct {
 	Sampled map[string]int64   `toml:"sampled"`
 	ByRows  []map[string]int64 `toml:"by_rows"`
@@ -169,8 +179,8 @@ type AdviceSpec struct {
 }
 
 // TorchSpec is for those who call the operator from torch. Autocast says by device (cuda, cpu) what
-// torch.autocast does with torch's own operator of the kind: "fp32" or "lower"; without an entry the inputs are
-// widened to one dtype.
+// torch.autocast does with torch's own operator of the kind: "fp32" or "lower"; without an entry the inputs
+// are widened to one dtype.
 type TorchSpec struct {
 	Autocast map[string]string `toml:"autocast"`
 }
@@ -198,14 +208,16 @@ type checkShape struct {
 }
 
 // Distributions names every kind of input data, in the order of judge's list.
-var Distributions = []string{"normal", "scaled", "shifted", "constant", "zeros", "integers", "outlier", "low_logits", "neg_inf_mask",
-	"non_finite", "extremes", "late_max", "row_offsets", "ties", "sparse"}
+var Distributions = []string{
+	"normal", "scaled", "shifted", "constant", "zeros", "integers", "outlier", "low_logits", "neg_inf_mask",
+	"non_finite", "extremes", "late_max", "row_offsets", "ties", "sparse",
+}
 
 // Layouts names every way the differentiable inputs may lie in memory.
 var Layouts = []string{"contiguous", "offset", "sliced", "transposed", "expanded"}
 
-// Layouts are those that the operator's inputs can have: tensors of one dim have no rows to slice, transpose or
-// repeat.
+// Layouts are those that the operator's inputs can have: tensors of one dim have no rows to slice, transpose
+// or repeat.
 func (s *Spec) Layouts() []string {
 	for _, t := range s.InputSpecs {
 		for _, sizes := range t.shape.choices {

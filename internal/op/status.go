@@ -2,7 +2,8 @@ package op
 
 import "fmt"
 
-// Status is what became of one run or of one output of it. The zero value is none of the statuses and never passes.
+// Status is what became of one run or of one output of it. The zero value is none of the statuses and never
+// passes.
 type Status uint8
 
 // The statuses. Who sets each, and what it counts as, is the table of docs/architecture.md.
@@ -35,8 +36,10 @@ const (
 )
 
 var statusNames = [...]string{
-	"UNKNOWN", "PASS", "WARN", "DIFFERENT_CONTRACT", "EMPTY_OK", "NO_POWER", "UNSUPPORTED", "MISSING", "SKIPPED", "UNAVAILABLE",
-	"INCONCLUSIVE", "FAIL", "RACE", "OUT_OF_BOUNDS", "DIVERGENT", "DEADLOCK", "CRASH", "HANG", "OOM", "BUILD_FAIL", "FLAKY",
+	"UNKNOWN", "PASS", "WARN", "DIFFERENT_CONTRACT", "EMPTY_OK", "NO_POWER", "UNSUPPORTED", "MISSING",
+	"SKIPPED", "UNAVAILABLE",
+	"INCONCLUSIVE", "FAIL", "RACE", "OUT_OF_BOUNDS", "DIVERGENT", "DEADLOCK", "CRASH", "HANG", "OOM",
+	"BUILD_FAIL", "FLAKY",
 	"INTERRUPTED", "IMPOSSIBLE", "UNSTABLE", "KNOWN",
 }
 
@@ -92,7 +95,8 @@ func (s Status) Weight() Weight {
 	switch s {
 	case StatusPass, StatusWarn:
 		return Good
-	case StatusDifferentContract, StatusEmptyOK, StatusNoPower, StatusUnsupported, StatusMissing, StatusSkipped, StatusUnavailable, StatusInterrupted, StatusUnstable, StatusKnown:
+	case StatusDifferentContract, StatusEmptyOK, StatusNoPower, StatusUnsupported, StatusMissing,
+		StatusSkipped, StatusUnavailable, StatusInterrupted, StatusUnstable, StatusKnown:
 		return Neutral
 	default:
 		return Bad

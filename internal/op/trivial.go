@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// TrivialSpec names the cases whose answer says little by design: everything is 0, or one value, so that a wrong output may pass too. They are
-// judged like all others; the share of cases that can tell right from wrong leaves them out.
+// TrivialSpec names the cases whose answer says little by design: everything is 0, or one value, so that a
+// wrong output may pass too. They are judged like all others; the share of cases that can tell right from
+// wrong leaves them out.
 type TrivialSpec struct {
 	Distributions []string `toml:"distributions"`
 	Upstreams     []string `toml:"upstreams"`
@@ -34,7 +35,8 @@ func (t *TrivialSpec) compile(s *Spec) error {
 	return nil
 }
 
-// Trivial says why a case's answer is trivial by design: "zeros", "upstream ones", "cols <= 1"; "" where it is not.
+// Trivial says why a case's answer is trivial by design: "zeros", "upstream ones", "cols <= 1"; "" where it
+// is not.
 func (s *Spec) Trivial(c Case) string {
 	t := &s.Check.Trivial
 	switch {

@@ -2,7 +2,8 @@ package op
 
 import "fmt"
 
-// UsageError is a request that cannot be meant: one sentence with what is allowed. The command line answers it with exit code 2.
+// UsageError is a request that cannot be meant: one sentence with what is allowed. The command line answers
+// it with exit code 2.
 type UsageError struct{ Message string }
 
 // Error is the sentence.

@@ -124,8 +124,12 @@ func addParts(files map[string]string, sources fs.FS, file string, text []byte) 
 // follows from the operations of the reference: rounding some intermediates becomes rounding where the
 // reference rounds, sums of tensor cores become sums in fp32.
 func contractsOfOwn(text string) string {
-	for _, c := range []struct{ from, to string }{{"p16", "stored"}, {"product16", "eager"},
-		{"promoted", "fp32"}, {"fast", "fp32"}} {
+	for _, c := range []struct{ from, to string }{
+		{"p16", "stored"},
+		{"product16", "eager"},
+		{"promoted", "fp32"},
+		{"fast", "fp32"},
+	} {
 		text = strings.ReplaceAll(text, `"`+c.from+`"`, `"`+c.to+`"`)
 	}
 	return text

@@ -38,12 +38,16 @@ func TestCreateMakesWhatOpenReads(t *testing.T) {
 // A folder that cannot be judged is refused with what to do.
 func TestOpenRefuses(t *testing.T) {
 	for _, c := range []struct{ file, old, new, says string }{
-		{"my_op.py", "def reference(", "def formula(",
-			"has no function reference: want def reference(x, weight, *, eps)"},
+		{
+			"my_op.py", "def reference(", "def formula(",
+			"has no function reference: want def reference(x, weight, *, eps)",
+		},
 		{"my_op.toml", `name = "my_op"`, `name = "other"`, `want "my_op", the stem of the file`},
 		{"my_op.toml", `["x", "weight", "grad_y"]`, `["x", "grad_y"]`, "backward.inputs leaves out an input"},
-		{"my_op.toml", `{ fp32 = "fp32"`, `{ fp32 = "p16"`,
-			`contract "p16" belongs to operators whose allowance is written by hand`},
+		{
+			"my_op.toml", `{ fp32 = "fp32"`, `{ fp32 = "p16"`,
+			`contract "p16" belongs to operators whose allowance is written by hand`,
+		},
 	} {
 		folder := filepath.Join(t.TempDir(), "my_op")
 		if err := Create(folder, "", triad.Files); err != nil {
@@ -71,8 +75,10 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestIsFolder(t *testing.T) {
-	for word, want := range map[string]bool{"softmax": false, "./softmax": true, ".": true, "..": true,
-		"my_op.toml": true, "": false} {
+	for word, want := range map[string]bool{
+		"softmax": false, "./softmax": true, ".": true, "..": true,
+		"my_op.toml": true, "": false,
+	} {
 		if IsFolder(word) != want {
 			t.Errorf("%q: %v, want %v", word, !want, want)
 		}

@@ -47,7 +47,8 @@ func (r *Reference) Prove(c op.Case, in []tensor.Tensor, seed uint64) (truth.Ste
 // along is how far <gradient, v> and the difference of the loss along v lie apart, relative to the sum of the
 // terms' magnitudes.
 func (r *Reference) along(c op.Case, in []tensor.Tensor, input string, gradient []float64,
-	random *rand.Rand) (float64, error) {
+	random *rand.Rand,
+) (float64, error) {
 	at := slices.IndexFunc(in, func(t tensor.Tensor) bool { return t.Name == input })
 	if at < 0 {
 		return math.NaN(), nil

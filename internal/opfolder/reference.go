@@ -39,16 +39,21 @@ func (r *Reference) Compute(c op.Case, contract string, in []tensor.Tensor) ([]t
 }
 
 func (r *Reference) run(c op.Case, contract string, in []tensor.Tensor,
-	outputs []op.TensorType) ([]truth.Computed, error) {
+	outputs []op.TensorType,
+) ([]truth.Computed, error) {
 	if _, _, err := r.load(c.Op); err != nil {
 		return nil, err
 	}
-	job := backend.Job{DType: c.DType, Contract: "fp64", Launches: []backend.LaunchPlan{{Poison: "a"}},
-		Implementation: backend.Implementation{Name: composed, Op: c.Op, Pass: c.Pass}}
+	job := backend.Job{
+		DType: c.DType, Contract: "fp64", Launches: []backend.LaunchPlan{{Poison: "a"}},
+		Implementation: backend.Implementation{Name: composed, Op: c.Op, Pass: c.Pass},
+	}
 	for i, t := range outputs {
 		for _, part := range parts {
-			job.Outputs = append(job.Outputs, op.TensorType{Name: strconv.Itoa(i) + part, DType: op.FP64,
-				Shape: t.Shape})
+			job.Outputs = append(job.Outputs, op.TensorType{
+				Name: strconv.Itoa(i) + part, DType: op.FP64,
+				Shape: t.Shape,
+			})
 		}
 	}
 	var err error

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
 	"triad/internal/backend"
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -13,13 +14,16 @@ import (
 // arguments are the tensors and attributes of a call: those of the spec, and attributes with a leading
 // underscore that tell the process what to compute.
 func (r *Reference) arguments(c op.Case, contract string,
-	in []tensor.Tensor) ([]tensor.Tensor, []backend.AttrRef, error) {
+	in []tensor.Tensor,
+) ([]tensor.Tensor, []backend.AttrRef, error) {
 	spec := r.Folder.Spec
 	var attrs []backend.AttrRef
 	for _, a := range c.Attrs {
 		i := slices.IndexFunc(spec.Attributes, func(s op.AttributeSpec) bool { return s.Name == a.Name })
-		attrs = append(attrs, backend.AttrRef{Name: a.Name, Type: spec.Attributes[i].Type, Number: a.Number,
-			Text: a.Text})
+		attrs = append(attrs, backend.AttrRef{
+			Name: a.Name, Type: spec.Attributes[i].Type, Number: a.Number,
+			Text: a.Text,
+		})
 	}
 	say := func(name, text string) {
 		attrs = append(attrs, backend.AttrRef{Name: name, Type: "enum", Text: text})
@@ -49,8 +53,10 @@ func (r *Reference) arguments(c op.Case, contract string,
 	if r.Folder.Formula && spec.Backward.Chained {
 		tensors, plan, err := r.plan(c, in)
 		say("_plan", plan)
-		return tensors, append(attrs, backend.AttrRef{Name: "_inputs", Type: "int",
-			Number: float64(len(spec.InputSpecs))}), err
+		return tensors, append(attrs, backend.AttrRef{
+			Name: "_inputs", Type: "int",
+			Number: float64(len(spec.InputSpecs)),
+		}), err
 	}
 	tensors, upstream, differentiable, err := r.chain(in)
 	if err != nil {
@@ -58,8 +64,10 @@ func (r *Reference) arguments(c op.Case, contract string,
 	}
 	say("_upstream", upstream)
 	say("_differentiable", differentiable)
-	attrs = append(attrs, backend.AttrRef{Name: "_inputs", Type: "int",
-		Number: float64(len(spec.InputSpecs))})
+	attrs = append(attrs, backend.AttrRef{
+		Name: "_inputs", Type: "int",
+		Number: float64(len(spec.InputSpecs)),
+	})
 	return tensors, attrs, nil
 }
 
@@ -111,7 +119,8 @@ func (r *Reference) plan(c op.Case, in []tensor.Tensor) (tensors []tensor.Tensor
 // chain puts a backward's tensors into the order of autograd: the operator's inputs, then upstream gradients;
 // upstream are the numbers of their outputs, differentiable those of the inputs whose gradients are wanted.
 func (r *Reference) chain(in []tensor.Tensor) (
-	tensors []tensor.Tensor, upstream, differentiable string, err error) {
+	tensors []tensor.Tensor, upstream, differentiable string, err error,
+) {
 	spec := r.Folder.Spec
 	if tensors, err = r.inputs(in); err != nil {
 		return nil, "", "", err

@@ -11,8 +11,10 @@ import (
 func TestPlaceMessage(t *testing.T) {
 	f := &File{Name: "mine/a", Path: "/home/u/a.cu", shim: "/cache/own/0/a.triad.cu"}
 	for _, c := range []struct{ message, log, want string }{
-		{"the build failed", "/home/u/a.cu:9:3: error: 'x' was not declared\n",
-			"/home/u/a.cu:9: 'x' was not declared"},
+		{
+			"the build failed", "/home/u/a.cu:9:3: error: 'x' was not declared\n",
+			"/home/u/a.cu:9: 'x' was not declared",
+		},
 		{"ImportError: triad: a.py:3: NameError: y", "", "a.py:3: NameError: y"},
 		{"a.triad.cu:40: cannot convert", "", "this line is in the code that triad wrote"},
 		{"the linker failed", "", "the linker failed"},

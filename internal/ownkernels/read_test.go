@@ -47,8 +47,8 @@ func read(t *testing.T, r Reading) *File {
 	return f
 }
 
-// A .cu becomes a shim in the cache that includes it by a relative path; another text of the file is another version with
-// the same shim, other flags are another shim.
+// A .cu becomes a shim in the cache that includes it by a relative path; another text of the file is another
+// version with the same shim, other flags are another shim.
 func TestReadWritesTheShim(t *testing.T) {
 	r := reading(t, "softmax", "mine.cu", softmax)
 	first := read(t, r)
@@ -102,8 +102,10 @@ func TestReadWritesThePythonFile(t *testing.T) {
 
 // Threads that share memory without any barrier are noticed.
 func TestReadSeesAMissingBarrier(t *testing.T) {
-	for body, want := range map[string]bool{"__shared__ float s[32];": true,
-		"__shared__ float s[32]; __syncthreads();": false, "": false} {
+	for body, want := range map[string]bool{
+		"__shared__ float s[32];":                  true,
+		"__shared__ float s[32]; __syncthreads();": false, "": false,
+	} {
 		text := "__global__ void softmax(const float* x, float* y, int rows, int cols) { int i = " +
 			"threadIdx.x; " + body + " }"
 		if f := read(t, reading(t, "softmax", "mine.cu", text)); f.NoBarrier != want {
@@ -134,7 +136,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// An attribute that neither a parameter nor --attr gives is assumed; the file can be read again with its other value.
+// An attribute that neither a parameter nor --attr gives is assumed; the file can be read again with its
+// other value.
 func TestAssumedAttributes(t *testing.T) {
 	r := reading(t, "flash_attention", "mine.cu", attention)
 	f := read(t, r)
@@ -165,8 +168,10 @@ func TestNarrow(t *testing.T) {
 		slices.Equal) {
 		t.Errorf("equal sizes %v, want %v", o.Equal, want)
 	}
-	o = op.Options{Passes: []op.Pass{op.Backward}, DTypes: []string{"bf16"},
-		Attributes: map[string]string{"causal": "true"}}
+	o = op.Options{
+		Passes: []op.Pass{op.Backward}, DTypes: []string{"bf16"},
+		Attributes: map[string]string{"causal": "true"},
+	}
 	b.Narrow(&o)
 	if !slices.Equal(o.Passes, []op.Pass{op.Backward}) || !slices.Equal(o.DTypes, []string{"bf16"}) ||
 		o.Attributes["causal"] != "true" {

@@ -1,5 +1,6 @@
-// Package panics turns a panic into an error, so that a fault of triad's own ends a run as any other error does: what was finished is recorded,
-// and a person reads what was being done. Every goroutine of the driver is started here: a panic in one that is not guarded ends the process.
+// Package panics turns a panic into an error, so that a fault of triad's own ends a run as any other error
+// does: what was finished is recorded, and a person reads what was being done. Every goroutine of the driver
+// is started here: a panic in one that is not guarded ends the process.
 package panics
 
 import (
@@ -20,7 +21,8 @@ type Error struct {
 
 // Error is one line: what was being done and what was panicked with.
 func (e *Error) Error() string {
-	return "internal error" + strings.Join(prefixed(" while ", e.Doing), "") + ": " + oneLine(fmt.Sprint(e.Value))
+	return "internal error" + strings.Join(prefixed(" while ", e.Doing), "") + ": " +
+		oneLine(fmt.Sprint(e.Value))
 }
 
 // WithStack is the error with its stack, a line each.
@@ -63,7 +65,8 @@ func Of(p any, doing string) *Error {
 	return e
 }
 
-// Caught, deferred, makes a panic of the function that returns *err its error, and adds to an internal error what was being done:
+// Caught, deferred, makes a panic of the function that returns *err its error, and adds to an internal error
+// what was being done:
 //
 //	defer panics.Caught(&err, func() string { return "judging " + name })
 func Caught(err *error, doing func() string) {

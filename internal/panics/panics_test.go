@@ -27,10 +27,12 @@ func inner() (err error) {
 // A panic becomes an error that says what was being done, innermost first, and where it was.
 func TestCaught(t *testing.T) {
 	err := fmt.Errorf("further out: %w", outer())
-	if want := "further out: internal error while judging cuda/warp while comparing softmax: runtime error: invalid memory address"; !strings.HasPrefix(err.Error(), want) {
+	if want := "further out: internal error while judging cuda/warp while comparing softmax: runtime " +
+		"error: invalid memory address"; !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if e := In(err); e == nil || len(e.Stack) == 0 || !strings.HasPrefix(e.Stack[0], "triad/internal/panics.explodes panics_test.go:") {
+	if e := In(err); e == nil || len(e.Stack) == 0 ||
+		!strings.HasPrefix(e.Stack[0], "triad/internal/panics.explodes panics_test.go:") {
 		t.Errorf("%+v", e)
 	}
 	if In(io.EOF) != nil || In(nil) != nil {

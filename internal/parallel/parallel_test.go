@@ -31,7 +31,8 @@ func TestEveryIndexOnce(t *testing.T) {
 func TestMemoryIsNotShared(t *testing.T) {
 	const n = 100_000
 	memories := make(chan *int, n)
-	EachWith(n, func() *int { own := new(int); memories <- own; return own }, func(own *int, _ int) { *own++ })
+	EachWith(n, func() *int { own := new(int); memories <- own; return own },
+		func(own *int, _ int) { *own++ })
 	close(memories)
 	sum := 0
 	for own := range memories {
@@ -45,7 +46,8 @@ func TestMemoryIsNotShared(t *testing.T) {
 func TestPanicReachesTheCaller(t *testing.T) {
 	defer func() {
 		err, _ := recover().(error)
-		if e := panics.In(err); e == nil || e.Value != "the middle one" || !strings.Contains(e.Stack[0], "parallel_test.go") {
+		if e := panics.In(err); e == nil || e.Value != "the middle one" ||
+			!strings.Contains(e.Stack[0], "parallel_test.go") {
 			t.Errorf("got %+v, want the panic with its stack", e)
 		}
 	}()

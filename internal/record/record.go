@@ -8,7 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// Record is one run: one implementation on one case, what happened and what the judge said. ID and Session are given by the store.
+// Record is one run: one implementation on one case, what happened and what the judge said. ID and Session
+// are given by the store.
 type Record struct {
 	ID      string // ULID
 	Session string // ULID of the invocation
@@ -49,33 +50,41 @@ type Explanation struct {
 	Pattern   string     `json:"pattern"`
 	Worst     []Element  `json:"worst"` // the worst 16, worst first
 	Relations []Relation `json:"relations"`
-	ULPs      []int64    `json:"ulps"` // how many errors are at most half an ulp, 1, 2, 4 ... ulps; the last: larger
+	// how many errors are at most half an ulp, 1, 2, 4 ... ulps; the last: larger
+	ULPs []int64 `json:"ulps"`
 }
 
 // Verdict is what the judge said of one output. The zero value passes nothing: its status is UNKNOWN.
 type Verdict struct {
-	Name      string    `json:"name"`
-	Status    op.Status `json:"status"`
-	Gate      string    `json:"gate"`       // the gate that rejected ("G0", "G1", "G2"), else the last one that was passed
-	Message   string    `json:"message"`    // why, in a sentence; "" for a plain PASS
-	Pattern   string    `json:"pattern"`    // what is regular about the wrong elements; "" where nothing is
-	N         int64     `json:"n"`          // elements of the output
-	NCompared int64     `json:"n_compared"` // elements that were compared; n where the output is judged whole
-	NCovered  int64     `json:"n_covered"`  // elements beside them whose rows' sums under random signs were compared
-	NWrong    int64     `json:"n_wrong"`
-	Worst     *Element  `json:"worst"`    // null where no element was compared
-	Headroom  *Float    `json:"headroom"` // min over the elements of allowance/error; "inf" where all are equal to the truth
-	ULPMax    *Float    `json:"ulp_max"`  // largest distance from the truth in units in the last place of the output's dtype
-	ULPMean   *Float    `json:"ulp_mean"`
-	Judge     string    `json:"judge"` // version of the judge's constants
+	Name   string    `json:"name"`
+	Status op.Status `json:"status"`
+	// the gate that rejected ("G0", "G1", "G2"), else the last one that was passed
+	Gate      string `json:"gate"`
+	Message   string `json:"message"`    // why, in a sentence; "" for a plain PASS
+	Pattern   string `json:"pattern"`    // what is regular about the wrong elements; "" where nothing is
+	N         int64  `json:"n"`          // elements of the output
+	NCompared int64  `json:"n_compared"` // elements that were compared; n where the output is judged whole
+	// elements beside them whose rows' sums under random signs were compared
+	NCovered int64    `json:"n_covered"`
+	NWrong   int64    `json:"n_wrong"`
+	Worst    *Element `json:"worst"` // null where no element was compared
+	// min over the elements of allowance/error; "inf" where all are equal to the truth
+	Headroom *Float `json:"headroom"`
+	// largest distance from the truth in units in the last place of the output's dtype
+	ULPMax  *Float `json:"ulp_max"`
+	ULPMean *Float `json:"ulp_mean"`
+	Judge   string `json:"judge"` // version of the judge's constants
 
-	RelationsPlanned int        `json:"relations_planned"` // relations (gate G6) that the plan asks of this output
-	Relations        []Relation `json:"relations"`         // those that were evaluated
+	// relations (gate G6) that the plan asks of this output
+	RelationsPlanned int        `json:"relations_planned"`
+	Relations        []Relation `json:"relations"` // those that were evaluated
 
-	Statistics *Statistics `json:"statistics"` // null where no value was judged, and in verdicts from before they were kept
+	// null where no value was judged, and in verdicts from before they were kept
+	Statistics *Statistics `json:"statistics"`
 }
 
-// Relation is what became of one relation that must hold of an output, or between the outputs of two calls: gate G6.
+// Relation is what became of one relation that must hold of an output, or between the outputs of two calls:
+// gate G6.
 type Relation struct {
 	Name      string  `json:"name"` // what holds, in words
 	Holds     bool    `json:"holds"`
@@ -171,11 +180,15 @@ type object struct {
 func (r Record) MarshalJSON() ([]byte, error) {
 	o := object{
 		ID: r.ID, Session: r.Session, Op: r.Case.Op, Pass: r.Case.Pass, DType: r.Case.DType, DTypes: r.DTypes,
-		Dims: DimMembers(r.Case.Dims), Attributes: AttrMembers(r.Case.Attrs), Layout: r.Case.Layout, Distribution: r.Case.Distribution,
-		Upstream: orNull(r.Case.Upstream), Saved: orNull(r.Case.Saved), CaseKey: r.Case.Key(), Seed: r.Seed,
+		Dims: DimMembers(r.Case.Dims), Attributes: AttrMembers(r.Case.Attrs), Layout: r.Case.Layout,
+		Distribution: r.Case.Distribution,
+		Upstream:     orNull(r.Case.Upstream), Saved: orNull(r.Case.Saved), CaseKey: r.Case.Key(),
+		Seed: r.Seed,
 		Impl: r.Impl, Backend: r.Backend, Variant: r.Variant, Device: r.Device, Source: r.Source,
-		Status: r.Status, Contract: r.Contract, Message: r.Message, Outputs: r.Outputs, Where: r.Where, LogTail: r.LogTail, Build: r.Build,
-		Launches: r.Launches, WallNS: r.Wall.Nanoseconds(), PeakBytes: r.PeakBytes, Explained: explainedJSON(r.Explained),
+		Status: r.Status, Contract: r.Contract, Message: r.Message, Outputs: r.Outputs, Where: r.Where,
+		LogTail: r.LogTail, Build: r.Build,
+		Launches: r.Launches, WallNS: r.Wall.Nanoseconds(), PeakBytes: r.PeakBytes,
+		Explained: explainedJSON(r.Explained),
 	}
 	o.Outputs = slices.Clone(o.Outputs)
 	for i := range o.Outputs {
@@ -199,7 +212,8 @@ func explainedJSON(all []Explanation) []Explanation {
 	all = slices.Clone(all)
 	for i := range all {
 		e := &all[i]
-		e.Worst, e.Relations, e.ULPs = append([]Element{}, e.Worst...), append([]Relation{}, e.Relations...), append([]int64{}, e.ULPs...)
+		e.Worst, e.Relations, e.ULPs = append([]Element{}, e.Worst...), append([]Relation{}, e.Relations...),
+			append([]int64{}, e.ULPs...)
 	}
 	return all
 }

@@ -14,12 +14,25 @@ import (
 func sample() Record {
 	return Record{
 		ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-		Case: op.Case{Op: "softmax", Pass: op.Forward, DType: "bf16", Dims: op.Dims{{Name: "rows", Value: 8}, {Name: "cols", Value: 1000}},
-			Layout: "contiguous", Distribution: "normal"},
-		DTypes: Members[op.DType]{{"x", op.BF16}, {"y", op.BF16}}, Seed: math.MaxUint64, Impl: "cuda/warp", Backend: "cuda", Variant: "warp",
+		Case: op.Case{
+			Op: "softmax", Pass: op.Forward, DType: "bf16", Dims: op.Dims{
+				{Name: "rows", Value: 8},
+				{Name: "cols", Value: 1000},
+			},
+			Layout: "contiguous", Distribution: "normal",
+		},
+		DTypes: Members[op.DType]{{"x", op.BF16}, {"y", op.BF16}}, Seed: math.MaxUint64, Impl: "cuda/warp",
+		Backend: "cuda", Variant: "warp",
 		Device: "emulator", Status: op.StatusFail, Contract: "fp32",
-		Outputs: []Verdict{{Name: "y", Status: op.StatusFail, Gate: "G2", N: 8000, NCompared: 8000, NWrong: 3, Headroom: new(Float(0.25)),
-			ULPMax: new(Float(math.Inf(1))), Worst: &Element{[]int64{3, 999}, Float(math.NaN()), 0.5, 0.25, Float(math.Inf(-1))}}},
+		Outputs: []Verdict{{
+			Name: "y", Status: op.StatusFail, Gate: "G2", N: 8000, NCompared: 8000, NWrong: 3,
+			Headroom: new(Float(0.25)),
+			ULPMax:   new(Float(math.Inf(1))), Worst: &Element{
+				[]int64{3, 999},
+				Float(math.NaN()), 0.5, 0.25,
+				Float(math.Inf(-1)),
+			},
+		}},
 	}
 }
 
@@ -29,7 +42,8 @@ func TestARecordAsJSONKeepsOrderAndNonFiniteNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"dims":{"rows":8,"cols":1000}`, `"dtypes":{"x":"bf16","y":"bf16"}`, `"attributes":{}`, `"upstream":null,"saved":null`,
+		`"dims":{"rows":8,"cols":1000}`, `"dtypes":{"x":"bf16","y":"bf16"}`, `"attributes":{}`,
+		`"upstream":null,"saved":null`,
 		`"seed":18446744073709551615`, `"status":"FAIL"`, `"ulp_max":"inf"`, `"headroom":0.25`,
 		`"worst":{"index":[3,999],"got":"nan","want":0.5,"low":0.25,"high":"-inf"}`,
 	} {
@@ -40,7 +54,10 @@ func TestARecordAsJSONKeepsOrderAndNonFiniteNumbers(t *testing.T) {
 }
 
 func TestFloatsSurviveJSON(t *testing.T) {
-	for _, v := range []float64{0, math.Copysign(0, -1), 1, -1.5, 5e-324, math.MaxFloat64, 0.1, math.Inf(1), math.Inf(-1), math.NaN()} {
+	for _, v := range []float64{
+		0, math.Copysign(0, -1), 1, -1.5, 5e-324, math.MaxFloat64, 0.1, math.Inf(1),
+		math.Inf(-1), math.NaN(),
+	} {
 		text, err := json.Marshal(Float(v))
 		if err != nil {
 			t.Fatal(err)
@@ -49,7 +66,8 @@ func TestFloatsSurviveJSON(t *testing.T) {
 		if err := json.Unmarshal(text, &back); err != nil {
 			t.Fatalf("%v as %s: %v", v, text, err)
 		}
-		if math.Float64bits(float64(back)) != math.Float64bits(v) && !(math.IsNaN(v) && math.IsNaN(float64(back))) {
+		if math.Float64bits(float64(back)) != math.Float64bits(v) &&
+			!(math.IsNaN(v) && math.IsNaN(float64(back))) {
 			t.Errorf("%v went through %s and became %v", v, text, back)
 		}
 	}
@@ -62,7 +80,8 @@ func TestFloatsSurviveJSON(t *testing.T) {
 
 func TestMembersRefuseANameThatOccursTwice(t *testing.T) {
 	var m Members[int64]
-	if err := json.Unmarshal([]byte(`{"rows":1,"cols":2}`), &m); err != nil || !reflect.DeepEqual(m, Members[int64]{{"rows", 1}, {"cols", 2}}) {
+	if err := json.Unmarshal([]byte(`{"rows":1,"cols":2}`), &m); err != nil ||
+		!reflect.DeepEqual(m, Members[int64]{{"rows", 1}, {"cols", 2}}) {
 		t.Errorf("got %v, %v", m, err)
 	}
 	for _, text := range []string{`{"rows":1,"rows":2}`, `[1]`, `{"rows":"a"}`} {
@@ -76,8 +95,10 @@ func TestRepeatNamesEveryPartOfTheCase(t *testing.T) {
 	r := sample()
 	r.Case.Pass, r.Case.Upstream, r.Case.Saved = op.Backward, "one_hot", "own"
 	r.Case.Attrs = op.Attrs{{Name: "eps", Number: 1e-5, Text: "1e-05"}}
-	want := "triad compare softmax --full --pass backward --dtype bf16 --dims rows=8,cols=1000 --attr eps=1e-05 --layout contiguous " +
-		"--distribution normal --upstream one_hot --saved own --impl cuda/warp --seed 18446744073709551615 --device cpu --add 'my kernel'\\''s.cu'"
+	want := "triad compare softmax --full --pass backward --dtype bf16 --dims rows=8,cols=1000 --attr " +
+		"eps=1e-05 --layout contiguous " +
+		"--distribution normal --upstream one_hot --saved own --impl cuda/warp --seed 18446744073709551615 " +
+		"--device cpu --add 'my kernel'\\''s.cu'"
 	if got := Repeat(r, []string{"my kernel's.cu"}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -107,7 +128,23 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 			check(typ.Field(i).Type)
 		}
 	}
-	for _, v := range []any{object{}, Verdict{}, Relation{}, Broken{}, Element{}, Where{}, Build{}, Kernel{}, Difference{}, Disparity{}, Machine{}, runObject{}, Timing{}, Ruler{}, Comparison{}} {
+	for _, v := range []any{
+		object{},
+		Verdict{},
+		Relation{},
+		Broken{},
+		Element{},
+		Where{},
+		Build{},
+		Kernel{},
+		Difference{},
+		Disparity{},
+		Machine{},
+		runObject{},
+		Timing{},
+		Ruler{},
+		Comparison{},
+	} {
 		check(reflect.TypeOf(v))
 	}
 	if len(seen) < 9 {

@@ -9,12 +9,13 @@ import (
 // FolderWord begins the word of Session.Added that names the folder of an operator of the user's own.
 const FolderWord = "--folder="
 
-// Repeat is the command that runs a record again on bit-identical inputs: inputs depend on case and seed alone, and every part of the
-// case is named. `--full` keeps a level from thinning out what is named.
+// Repeat is the command that runs a record again on bit-identical inputs: inputs depend on case and seed
+// alone, and every part of the case is named. `--full` keeps a level from thinning out what is named.
 func Repeat(r Record, added []string) string {
 	c := r.Case
 	operator := c.Op
-	added = slices.DeleteFunc(slices.Clone(added), func(word string) bool { // an operator of one's own is named by its folder
+	added = slices.DeleteFunc(slices.Clone(added), func(word string) bool {
+		// an operator of one's own is named by its folder
 		folder, is := strings.CutPrefix(word, FolderWord)
 		if is {
 			operator = folder
@@ -61,7 +62,8 @@ func Repeat(r Record, added []string) string {
 // shellQuote quotes a word for a POSIX shell where it needs it.
 func shellQuote(word string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-+=./,:@%", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("_-+=./,:@%", r)
 	}
 	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
 		return word

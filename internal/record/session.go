@@ -14,7 +14,8 @@ type Item struct {
 	Case op.Case
 	Impl string
 	Seed uint64
-	// Source is the content hash of the implementation as it was planned. It is no part of the item's identity: a resumed session compares it.
+	// Source is the content hash of the implementation as it was planned. It is no part of the item's
+	// identity: a resumed session compares it.
 	Source string
 }
 
@@ -33,11 +34,13 @@ type Session struct {
 	Started   time.Time
 	Ended     time.Time // zero while it runs and where it was killed
 	Exit      int       // exit code; meaningful when Ended is set
-	// InternalError is what went wrong inside triad and ended the session: a line of what was being done, then the stack; "" where nothing did.
+	// InternalError is what went wrong inside triad and ended the session: a line of what was being done,
+	// then the stack; "" where nothing did.
 	InternalError string
 }
 
-// Machine is where a session ran. Two sessions with the same facts share one machine; it has no name, so that a database can be passed on.
+// Machine is where a session ran. Two sessions with the same facts share one machine; it has no name, so that
+// a database can be passed on.
 type Machine struct {
 	OS             string `json:"os"` // "linux"
 	Kernel         string `json:"kernel"`
@@ -50,7 +53,8 @@ type Machine struct {
 	GPUDriver      string `json:"gpu_driver"`
 }
 
-// Toolchain is the version of everything that took part: "go", "g++", "python", "torch", "triton", "nvcc", ...
+// Toolchain is the version of everything that took part: "go", "g++", "python", "torch", "triton", "nvcc",
+// ...
 type Toolchain map[string]string
 
 // Hash identifies the machine by its facts.
@@ -66,24 +70,26 @@ func contentHash(v any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Difference says how far two implementations lie apart in one output of one case. A and B are the names, RunA and RunB the IDs of
-// their records; A sorts before B.
+// Difference says how far two implementations lie apart in one output of one case. A and B are the names,
+// RunA and RunB the IDs of their records; A sorts before B.
 type Difference struct {
-	Session    string     `json:"session"`
-	CaseKey    string     `json:"case"`
-	Op         string     `json:"op"`
-	Pass       op.Pass    `json:"pass"`
-	DType      string     `json:"dtype"`
-	Output     string     `json:"output"`
-	A          string     `json:"a"`
-	B          string     `json:"b"`
-	RunA       string     `json:"run_a"`
-	RunB       string     `json:"run_b"`
-	N          int64      `json:"n"`           // elements compared
-	Bitwise    bool       `json:"bitwise"`     // every bit is equal
-	NDifferent int64      `json:"n_different"` // elements whose values differ: NaN equals NaN here, and -0 equals +0
-	ULPMax     *Float     `json:"ulp_max"`     // "inf" where one is NaN or infinite and the other is not; null where nothing was compared
-	Worst      *Disparity `json:"worst"`       // null where no values differ
+	Session string  `json:"session"`
+	CaseKey string  `json:"case"`
+	Op      string  `json:"op"`
+	Pass    op.Pass `json:"pass"`
+	DType   string  `json:"dtype"`
+	Output  string  `json:"output"`
+	A       string  `json:"a"`
+	B       string  `json:"b"`
+	RunA    string  `json:"run_a"`
+	RunB    string  `json:"run_b"`
+	N       int64   `json:"n"`       // elements compared
+	Bitwise bool    `json:"bitwise"` // every bit is equal
+	// elements whose values differ: NaN equals NaN here, and -0 equals +0
+	NDifferent int64 `json:"n_different"`
+	// "inf" where one is NaN or infinite and the other is not; null where nothing was compared
+	ULPMax *Float     `json:"ulp_max"`
+	Worst  *Disparity `json:"worst"` // null where no values differ
 }
 
 // Disparity is the element in which two outputs lie furthest apart.
@@ -129,8 +135,12 @@ type sessionObject struct {
 
 // objectOf is the JSON form of a session.
 func objectOf(s Session) sessionObject {
-	o := sessionObject{ID: s.ID, Request: s.Request, Command: orEmpty(s.Command), Version: s.Version, Commit: s.Commit, Level: s.Level, Seed: s.Seed,
-		Added: orEmpty(s.Added), Machine: s.Machine, Toolchain: s.Toolchain, Started: s.Started.UTC().Format(TimeFormat), InternalError: s.InternalError}
+	o := sessionObject{
+		ID: s.ID, Request: s.Request, Command: orEmpty(s.Command), Version: s.Version, Commit: s.Commit,
+		Level: s.Level, Seed: s.Seed,
+		Added: orEmpty(s.Added), Machine: s.Machine, Toolchain: s.Toolchain,
+		Started: s.Started.UTC().Format(TimeFormat), InternalError: s.InternalError,
+	}
 	if !s.Ended.IsZero() {
 		o.Ended, o.Exit = new(s.Ended.UTC().Format(TimeFormat)), &s.Exit
 	}
@@ -139,10 +149,14 @@ func objectOf(s Session) sessionObject {
 
 // MarshalJSON writes the object that docs/json.md describes.
 func (r Run) MarshalJSON() ([]byte, error) {
-	return json.Marshal(runObject{Run: r.Record, Command: Repeat(r.Record, r.Session.Added), Session: objectOf(r.Session), Differences: orEmpty(r.Differences)})
+	return json.Marshal(runObject{
+		Run: r.Record, Command: Repeat(r.Record, r.Session.Added),
+		Session: objectOf(r.Session), Differences: orEmpty(r.Differences),
+	})
 }
 
-// Measured is a session with what it measured beside its records: what `triad results export --format sessions` writes.
+// Measured is a session with what it measured beside its records: what `triad results export --format
+// sessions` writes.
 type Measured struct {
 	Session     Session
 	Rulers      []Ruler

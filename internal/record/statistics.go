@@ -2,8 +2,8 @@ package record
 
 import "triad/internal/op"
 
-// Statistics are the figures that a verdict keeps of an output, so that it can be decided again when a constant of the judge changes. The output
-// itself is not kept.
+// Statistics are the figures that a verdict keeps of an output, so that it can be decided again when a
+// constant of the judge changes. The output itself is not kept.
 type Statistics struct {
 	Contract    string   `json:"contract"`    // the one that the output was judged under
 	Promise     string   `json:"promise"`     // and what that says, in words
@@ -13,12 +13,14 @@ type Statistics struct {
 	Flushes     bool     `json:"flushes"`     // results below 2^-126 may become zero
 	Exact       bool     `json:"exact"`       // T is 0 everywhere
 	Independent bool     `json:"independent"` // G4 and G5 are asked
-	Used        Float    `json:"used"`        // largest |y - R| / (T + half an ulp of y): the inverse of headroom
-	ULPs        []int64  `json:"ulps"`        // how many errors are at most half an ulp, 1, 2, 4 ... ulps; the last: larger
-	Worst       []Judged `json:"worst"`       // at most 16, worst first
-	NBlocks     int      `json:"n_blocks"`    // blocks that G4 looked at
-	Blocks      []Block  `json:"blocks"`      // of these at most 8, those closest to their limits first
-	Slope       *Slope   `json:"slope"`       // null where G5 is not asked
+	// largest |y - R| / (T + half an ulp of y): the inverse of headroom
+	Used Float `json:"used"`
+	// how many errors are at most half an ulp, 1, 2, 4 ... ulps; the last: larger
+	ULPs    []int64  `json:"ulps"`
+	Worst   []Judged `json:"worst"`    // at most 16, worst first
+	NBlocks int      `json:"n_blocks"` // blocks that G4 looked at
+	Blocks  []Block  `json:"blocks"`   // of these at most 8, those closest to their limits first
+	Slope   *Slope   `json:"slope"`    // null where G5 is not asked
 }
 
 // Judged is one element with its truth: index, what it is, R and T in fp64.
@@ -29,7 +31,8 @@ type Judged struct {
 	T     Float   `json:"t"`
 }
 
-// Block is a block of an output for G4: root mean squares of the error, of the simulated contract's error, and of the allowance in fp32.
+// Block is a block of an output for G4: root mean squares of the error, of the simulated contract's error,
+// and of the allowance in fp32.
 type Block struct {
 	Block     string `json:"block"`
 	N         int64  `json:"n"` // finite elements
@@ -39,7 +42,8 @@ type Block struct {
 	Limit     Float  `json:"limit"`
 }
 
-// Slope is what G5 asks: how many elements carry the sum of R squared, the slope of the error along R, its standard deviation, the mean allowance.
+// Slope is what G5 asks: how many elements carry the sum of R squared, the slope of the error along R, its
+// standard deviation, the mean allowance.
 type Slope struct {
 	Spread    Float `json:"spread"`
 	Slope     Float `json:"slope"`
@@ -53,6 +57,7 @@ func (s *Statistics) filled() *Statistics {
 		return nil
 	}
 	f := *s
-	f.ULPs, f.Worst, f.Blocks = append([]int64{}, s.ULPs...), append([]Judged{}, s.Worst...), append([]Block{}, s.Blocks...)
+	f.ULPs, f.Worst, f.Blocks = append([]int64{}, s.ULPs...), append([]Judged{}, s.Worst...),
+		append([]Block{}, s.Blocks...)
 	return &f
 }

@@ -4,8 +4,10 @@ import "triad/internal/op"
 
 // Timing is how long the calls of one record took in one regime. Times are ns of one call.
 type Timing struct {
-	Regime   string    `json:"regime"` // "cold" or "warm"; then " burst" or " sustained" where it was not interleaved: "cold sustained"
-	Status   op.Status `json:"status"` // PASS where the time can be used; UNSTABLE, IMPOSSIBLE, or what the timed calls came to
+	// "cold" or "warm"; then " burst" or " sustained" where it was not interleaved: "cold sustained"
+	Regime string `json:"regime"`
+	// PASS where the time can be used; UNSTABLE, IMPOSSIBLE, or what the timed calls came to
+	Status   op.Status `json:"status"`
 	Message  string    `json:"message"`
 	N        int       `json:"n"`
 	MedianNS float64   `json:"median_ns"`
@@ -16,8 +18,10 @@ type Timing struct {
 	P90NS    float64   `json:"p90_ns"`
 	Bytes    int64     `json:"bytes"` // moved and computed at least, by the operator's definition
 	FLOPs    int64     `json:"flops"`
-	Roofline *Float    `json:"roofline"`  // share of what the rulers of the session allow; null where none applies
-	ClockMHz *Float    `json:"clock_mhz"` // median clock of the multiprocessors while it ran; null where it could not be read
+	// share of what the rulers of the session allow; null where none applies
+	Roofline *Float `json:"roofline"`
+	// median clock of the multiprocessors while it ran; null where it could not be read
+	ClockMHz *Float `json:"clock_mhz"`
 
 	SamplesNS []float64 `json:"samples_ns"` // all of them, in the order in which they were taken
 	Rounds    []int     `json:"rounds"`     // the round of each sample
@@ -42,35 +46,40 @@ type Timing struct {
 
 // What a timed backward starts from. A backward alone starts from one of the first two.
 const (
-	SavedTensors    = "saved tensors"    // its function takes what a forward saved
-	RetainedGraph   = "retained graph"   // torch's autograd goes back through the graph of a forward that ran before
-	ForwardBackward = "forward+backward" // nothing: its forward runs within the call, and only the pair can be timed
+	SavedTensors = "saved tensors" // its function takes what a forward saved
+	// torch's autograd goes back through the graph of a forward that ran before
+	RetainedGraph = "retained graph"
+	// nothing: its forward runs within the call, and only the pair can be timed
+	ForwardBackward = "forward+backward"
 )
 
 // Launch is a kernel as it was launched in the timed calls.
 type Launch struct {
-	Kernel                  string  `json:"kernel"` // mangled
-	Grid                    [3]int  `json:"grid"`
-	Block                   [3]int  `json:"block"`
-	Registers               int     `json:"registers"` // of a thread
-	SharedBytes             int     `json:"shared_bytes"`
-	DynamicSharedBytes      int     `json:"dynamic_shared_bytes"`
-	LocalBytes              int     `json:"local_bytes"` // of a thread: spills, and arrays that are no registers
-	BlocksPerMultiprocessor int     `json:"blocks_per_multiprocessor"`
-	Occupancy               float64 `json:"occupancy"` // threads that a multiprocessor holds at once, as a share of the most that it can
+	Kernel             string `json:"kernel"` // mangled
+	Grid               [3]int `json:"grid"`
+	Block              [3]int `json:"block"`
+	Registers          int    `json:"registers"` // of a thread
+	SharedBytes        int    `json:"shared_bytes"`
+	DynamicSharedBytes int    `json:"dynamic_shared_bytes"`
+	// of a thread: spills, and arrays that are no registers
+	LocalBytes              int `json:"local_bytes"`
+	BlocksPerMultiprocessor int `json:"blocks_per_multiprocessor"`
+	// threads that a multiprocessor holds at once, as a share of the most that it can
+	Occupancy float64 `json:"occupancy"`
 }
 
 // Ruler is what the device did at best in a session.
 type Ruler struct {
-	Session        string    `json:"session"`
-	Name           string    `json:"name"` // "copy", "read", "write", "bf16", "fp8", "fp32"; with " sustained" after seconds of the same
+	Session string `json:"session"`
+	// "copy", "read", "write", "bf16", "fp8", "fp32"; with " sustained" after seconds of the same
+	Name           string    `json:"name"`
 	BytesPerSecond *Float    `json:"bytes_per_second"`
 	FLOPsPerSecond *Float    `json:"flops_per_second"`
 	SamplesNS      []float64 `json:"samples_ns"`
 }
 
-// Comparison is the ratio of two records that were timed in the same rounds: above 1 A takes longer. Where RunA and RunB are one, the
-// implementation was timed twice, and the ratio shows the noise.
+// Comparison is the ratio of two records that were timed in the same rounds: above 1 A takes longer. Where
+// RunA and RunB are one, the implementation was timed twice, and the ratio shows the noise.
 type Comparison struct {
 	A      string    `json:"a"`
 	B      string    `json:"b"`
@@ -79,7 +88,8 @@ type Comparison struct {
 	Regime string    `json:"regime"`
 	Ratios []float64 `json:"ratios"` // one a round
 	Ratio  float64   `json:"ratio"`
-	Low    float64   `json:"ratio_low"` // 99 % interval of the median, free of assumptions; of fewer than 8 rounds the smallest and largest ratio
-	High   float64   `json:"ratio_high"`
-	Word   string    `json:"word"` // FASTER, SLOWER, SAME, AMBIGUOUS: of A
+	// 99 % interval of the median, free of assumptions; of fewer than 8 rounds the smallest and largest ratio
+	Low  float64 `json:"ratio_low"`
+	High float64 `json:"ratio_high"`
+	Word string  `json:"word"` // FASTER, SLOWER, SAME, AMBIGUOUS: of A
 }

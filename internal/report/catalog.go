@@ -17,10 +17,11 @@ type Operator struct {
 // OperatorDetail is what `triad ops show` prints.
 type OperatorDetail struct {
 	Operator
-	Source       string                 `json:"source"` // the paper
-	Attributes   []Attribute            `json:"attributes"`
-	Signatures   []PassDetail           `json:"signatures"`
-	Trivial      string                 `json:"trivial_by_design"` // cases whose answer says little, and that still are judged
+	Source     string       `json:"source"` // the paper
+	Attributes []Attribute  `json:"attributes"`
+	Signatures []PassDetail `json:"signatures"`
+	// cases whose answer says little, and that still are judged
+	Trivial      string                 `json:"trivial_by_design"`
 	Relations    []RelationDeclared     `json:"relations"`
 	Declarations []ImplementationDetail `json:"declared"`
 }
@@ -76,12 +77,16 @@ type ImplementationDetail struct {
 func Operators(w io.Writer, style Style, operators []Operator) error {
 	rows := make([][]string, len(operators))
 	for i, o := range operators {
-		rows[i] = []string{o.Name, strings.Join(o.Passes, ", "), strings.Join(o.DTypes, ", "), clean(o.Formula)}
+		rows[i] = []string{
+			o.Name, strings.Join(o.Passes, ", "), strings.Join(o.DTypes, ", "),
+			clean(o.Formula),
+		}
 	}
 	return style.Table(w, "", columns("op", "passes", "dtypes", "formula"), rows)
 }
 
-// ShowOperator writes what an operator declares: tensors and contracts of each pass, attributes, implementations.
+// ShowOperator writes what an operator declares: tensors and contracts of each pass, attributes,
+// implementations.
 func ShowOperator(w io.Writer, style Style, o OperatorDetail) error {
 	w = style.Wrap(w)
 	title := style.paint(bold, o.Name)
@@ -116,12 +121,16 @@ func ShowOperator(w io.Writer, style Style, o OperatorDetail) error {
 	}
 	rows := make([][]string, len(o.Declarations))
 	for i, d := range o.Declarations {
-		rows[i] = []string{d.Name, d.Pass, strings.Join(d.DTypes, ", "), d.Contract, d.Device, clean(d.Constraint)}
+		rows[i] = []string{
+			d.Name, d.Pass, strings.Join(d.DTypes, ", "), d.Contract, d.Device,
+			clean(d.Constraint),
+		}
 	}
 	if err := write(w, "\n"); err != nil {
 		return err
 	}
-	return style.Table(w, "", columns("implementation", "pass", "dtypes", "contract", "device", "constraint"), rows)
+	return style.Table(w, "", columns("implementation", "pass", "dtypes", "contract", "device", "constraint"),
+		rows)
 }
 
 // showSignature prints the tensors and contracts of one pass.

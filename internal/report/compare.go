@@ -19,7 +19,8 @@ type Summary struct {
 	Session  string // ULID
 	Seed     uint64
 	Exit     int
-	Reason   string   // one sentence for exit 2 or 3, for exit 1 where no row is bad, and where a session was interrupted
+	// one sentence for exit 2 or 3, for exit 1 where no row is bad, and where a session was interrupted
+	Reason   string
 	Findings []string // what became of documented findings, a sentence each
 	Timed    Timed
 	Spent    Spent
@@ -38,7 +39,8 @@ func (p Power) words() string {
 	if p.Cases == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d of %s can tell right from wrong (%.1f %%)", p.Powered, counted(p.Cases, "case"), 100*float64(p.Powered)/float64(p.Cases))
+	text := fmt.Sprintf("%d of %s can tell right from wrong (%.1f %%)", p.Powered, counted(p.Cases, "case"),
+		100*float64(p.Powered)/float64(p.Cases))
 	if p.Trivial > 0 {
 		verb := "are"
 		if p.Trivial == 1 {
@@ -51,7 +53,8 @@ func (p Power) words() string {
 
 // Spent is where the time of a command went that times; without parts nothing is said of it.
 type Spent struct {
-	Whole, Imports time.Duration // Imports: until Python's workers had imported torch and Triton, side by side
+	// Imports: until Python's workers had imported torch and Triton, side by side
+	Whole, Imports time.Duration
 	Parts          []SpentPart
 }
 
@@ -70,7 +73,8 @@ func (s Spent) words() string {
 	for _, p := range s.Parts {
 		parts = append(parts, fmt.Sprintf("%s %.1f s", p.On, p.Time.Seconds()))
 	}
-	text := fmt.Sprintf("The rest of the command took %.1f s (%s).\n", (s.Whole - s.Imports).Seconds(), strings.Join(parts, ", "))
+	text := fmt.Sprintf("The rest of the command took %.1f s (%s).\n", (s.Whole - s.Imports).Seconds(),
+		strings.Join(parts, ", "))
 	if s.Imports > 0 {
 		return fmt.Sprintf("Python's imports of torch and Triton took %.1f s.\n", s.Imports.Seconds()) + text
 	}
@@ -80,14 +84,23 @@ func (s Spent) words() string {
 // shownPerLine is how many bad records of one line of the table are told in full; the rest is counted.
 const shownPerLine = 2
 
-// Compare writes what `triad compare` found: for each operator and pass a table with a line for each implementation, its dtypes side by side,
-// below it every bad line with its place and the command that shows it, and at the end the totals. With details the table has a line for each
-// dtype, and below it stand the cases without power and how far the implementations lie apart.
-func Compare(w io.Writer, style Style, records []record.Record, differences []record.Difference, summary Summary) error {
+// Compare writes what `triad compare` found: for each operator and pass a table with a line for each
+// implementation, its dtypes side by side, below it every bad line with its place and the command that shows
+// it, and at the end the totals. With details the table has a line for each dtype, and below it stand the
+// cases without power and how far the implementations lie apart.
+func Compare(w io.Writer, style Style, records []record.Record, differences []record.Difference,
+	summary Summary,
+) error {
 	w = style.Wrap(w)
-	parts := []func(io.Writer, Style, []group) error{heading, implementationTable, unavailable, badLines, printed}
+	parts := []func(io.Writer, Style, []group) error{
+		heading, implementationTable, unavailable,
+		badLines, printed,
+	}
 	if summary.Details {
-		parts = []func(io.Writer, Style, []group) error{heading, dtypeTable, powerless, unavailable, badLines, printed}
+		parts = []func(io.Writer, Style, []group) error{
+			heading, dtypeTable, powerless, unavailable,
+			badLines, printed,
+		}
 	}
 	for _, lines := range groups(records) {
 		for _, part := range parts {
@@ -113,7 +126,8 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 // shownPowerless is how many cases without power are named.
 const shownPowerless = 3
 
-// powerless names, once for all lines, the cases that cannot tell right from wrong: they count as neutral for everybody.
+// powerless names, once for all lines, the cases that cannot tell right from wrong: they count as neutral for
+// everybody.
 func powerless(w io.Writer, style Style, lines []group) error {
 	var cases []string
 	for _, g := range lines {
@@ -130,26 +144,33 @@ func powerless(w io.Writer, style Style, lines []group) error {
 	if more := len(cases) - shownPowerless; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	return write(w, fmt.Sprintf("\n  %s  neutral for all, since a trivial wrong answer would pass as well: %s\n", style.status(op.StatusNoPower), text))
+	return write(w,
+		fmt.Sprintf("\n  %s  neutral for all, since a trivial wrong answer would pass as well: %s\n",
+			style.status(op.StatusNoPower), text))
 }
 
-// warning is one of Python's, with the line of code that it shows: they come from libraries, as NumPy's under Triton's interpreter.
+// warning is one of Python's, with the line of code that it shows: they come from libraries, as NumPy's under
+// Triton's interpreter.
 var warning = regexp.MustCompile(`(?m)^\S+:\d+: \w*Warning: .*\n?(?:^  .*\n?)?`)
 
 // saidByItself is a log without the warnings in it.
 func saidByItself(log string) string { return strings.TrimSpace(warning.ReplaceAllString(log, "")) }
 
-// printed says once of every file of the user's own that something was printed, which the table does not show, and where to read it.
+// printed says once of every file of the user's own that something was printed, which the table does not
+// show, and where to read it.
 func printed(w io.Writer, style Style, lines []group) error {
 	var told []string
 	for _, g := range lines {
 		for _, r := range g.records {
-			judged := r.Status != op.StatusBuildFail && r.Status != op.StatusUnavailable // else it is the compiler that spoke
-			if r.Backend != "mine" || saidByItself(r.LogTail) == "" || r.ID == "" || !judged || slices.Contains(told, r.Impl) {
+			// else it is the compiler that spoke
+			judged := r.Status != op.StatusBuildFail && r.Status != op.StatusUnavailable
+			if r.Backend != "mine" || saidByItself(r.LogTail) == "" || r.ID == "" || !judged ||
+				slices.Contains(told, r.Impl) {
 				continue
 			}
 			told = append(told, r.Impl)
-			if err := write(w, fmt.Sprintf("\n  %s printed something: triad results show %s\n", clean(r.Impl), r.ID)); err != nil {
+			if err := write(w, fmt.Sprintf("\n  %s printed something: triad results show %s\n", clean(r.Impl),
+				r.ID)); err != nil {
 				return err
 			}
 		}
@@ -161,12 +182,14 @@ func heading(w io.Writer, style Style, lines []group) error {
 	return write(w, style.paint(bold, lines[0].op+" "+lines[0].pass.String())+"\n\n")
 }
 
-// implementationTable has a line for each implementation: what became of it in each dtype, and the counts and the headroom of all together.
+// implementationTable has a line for each implementation: what became of it in each dtype, and the counts and
+// the headroom of all together.
 func implementationTable(w io.Writer, style Style, lines []group) error {
 	names, byDType := []string{"implementation"}, dtypes(lines)
 	names = append(names, byDType...)
 	names = append(names, ">good", ">neutral", ">bad", "?>headroom", "?device")
-	if slices.ContainsFunc(byImplementation(lines), func(all []group) bool { return joined(all).shortNote() != "" }) {
+	if slices.ContainsFunc(byImplementation(lines),
+		func(all []group) bool { return joined(all).shortNote() != "" }) {
 		names = append(names, "note")
 	}
 	var rows [][]string
@@ -183,7 +206,8 @@ func implementationTable(w io.Writer, style Style, lines []group) error {
 		}
 		good, neutral, bad := together.counts()
 		headroom, _ := together.measures()
-		cells = append(cells, fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad), figure(headroom), together.devices(), together.shortNote())
+		cells = append(cells, fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad), figure(headroom),
+			together.devices(), together.shortNote())
 		rows = append(rows, cells[:len(names)])
 	}
 	return style.Table(w, "  ", columns(names...), rows)
@@ -195,10 +219,13 @@ func dtypeTable(w io.Writer, style Style, lines []group) error {
 	for _, g := range lines {
 		good, neutral, bad := g.counts()
 		headroom, ulp := g.measures()
-		rows = append(rows, []string{g.impl, g.dtype, style.status(g.status()), fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad),
-			figure(headroom), figure(ulp), g.devices(), g.note()})
+		rows = append(rows, []string{
+			g.impl, g.dtype, style.status(g.status()), fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad),
+			figure(headroom), figure(ulp), g.devices(), g.note(),
+		})
 	}
-	header := columns("implementation", "dtype", "status", ">good", ">neutral", ">bad", "?>headroom", "?>max ulp", "?device", "note")
+	header := columns("implementation", "dtype", "status", ">good", ">neutral", ">bad", "?>headroom",
+		"?>max ulp", "?device", "note")
 	return style.Table(w, "  ", header, rows)
 }
 
@@ -222,15 +249,17 @@ func unavailable(w io.Writer, style Style, lines []group) error {
 		}
 	}
 	for _, why := range order {
-		if err := write(w, fmt.Sprintf("\n  %s  %s: %s\n", style.status(op.StatusUnavailable), strings.Join(families[why], ", "), why)); err != nil {
+		if err := write(w, fmt.Sprintf("\n  %s  %s: %s\n", style.status(op.StatusUnavailable),
+			strings.Join(families[why], ", "), why)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// badLines tells the first bad records of each line, the smallest cases first. What went wrong before anything was judged, such as a
-// library that does not compile, is told once, with the names of all that share it.
+// badLines tells the first bad records of each line, the smallest cases first. What went wrong before
+// anything was judged, such as a library that does not compile, is told once, with the names of all that
+// share it.
 func badLines(w io.Writer, style Style, lines []group) error {
 	sharing := map[string][]string{}
 	for _, g := range lines {
@@ -249,7 +278,8 @@ func badLines(w io.Writer, style Style, lines []group) error {
 	return nil
 }
 
-// sharedReason is what a bad record without a judged output has in common with others; "" for any other record.
+// sharedReason is what a bad record without a judged output has in common with others; "" for any other
+// record.
 func sharedReason(r record.Record) string {
 	if r.Status.Weight() != op.Bad || len(r.Outputs) > 0 {
 		return ""
@@ -275,10 +305,12 @@ func badLine(w io.Writer, style Style, g group, sharing map[string][]string, tol
 	if len(bads) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(bads, func(a, b record.Record) int { return cmp.Compare(size(a.Case), size(b.Case)) })
+	slices.SortStableFunc(bads,
+		func(a, b record.Record) int { return cmp.Compare(size(a.Case), size(b.Case)) })
 	shown := min(len(bads), shownPerLine)
 	for _, r := range bads[:shown] {
-		others := slices.DeleteFunc(slices.Clone(sharing[sharedReason(r)]), func(impl string) bool { return impl == g.impl })
+		others := slices.DeleteFunc(slices.Clone(sharing[sharedReason(r)]),
+			func(impl string) bool { return impl == g.impl })
 		if err := badRecord(w, style, r, others); err != nil {
 			return err
 		}
@@ -287,10 +319,12 @@ func badLine(w io.Writer, style Style, g group, sharing map[string][]string, tol
 	if more == 0 {
 		return nil
 	}
-	return write(w, fmt.Sprintf("        and %d more: triad results list --op %s --impl %s --dtype %s --status %s\n", more, g.op, g.impl, g.dtype, g.status()))
+	return write(w, fmt.Sprintf("        and %d more: triad results list --op %s --impl %s --dtype %s "+
+		"--status %s\n", more, g.op, g.impl, g.dtype, g.status()))
 }
 
-// size is a rough number of elements of a case: the product of its dims, as a float so that it cannot overflow.
+// size is a rough number of elements of a case: the product of its dims, as a float so that it cannot
+// overflow.
 func size(c op.Case) float64 {
 	n := 1.0
 	for _, d := range c.Dims {
@@ -304,12 +338,13 @@ func Bad(w io.Writer, style Style, r record.Record) error {
 	return badRecord(style.Wrap(w), style, r, nil)
 }
 
-// badRecord tells one bad record: which case, which element of which output, what was accepted, and how to see more.
-// Others share its fate.
+// badRecord tells one bad record: which case, which element of which output, what was accepted, and how to
+// see more. Others share its fate.
 func badRecord(w io.Writer, style Style, r record.Record, others []string) error {
 	const indent = "        "
 	var text strings.Builder
-	fmt.Fprintf(&text, "\n  %s  %s/%s %s %s, %s\n", style.status(r.Status), r.Case.Op, r.Impl, r.Case.Pass, r.Case.DType, caseWords(r.Case))
+	fmt.Fprintf(&text, "\n  %s  %s/%s %s %s, %s\n", style.status(r.Status), r.Case.Op, r.Impl, r.Case.Pass,
+		r.Case.DType, caseWords(r.Case))
 	judged := false
 	for _, v := range r.Outputs {
 		if v.Status.Weight() == op.Bad {
@@ -341,7 +376,8 @@ func moreWords(records []record.Record, summary Summary) string {
 	if summary.Details || summary.Database == "" || len(records) == 0 {
 		return ""
 	}
-	return "With --verbose a line for each dtype and the largest errors, with --explain each output; one run: triad results show ID.\n"
+	return "With --verbose a line for each dtype and the largest errors, with --explain each output; one " +
+		"run: triad results show ID.\n"
 }
 
 // totals are the last lines: how many runs weigh what, what the exit code means, and where the results are.
@@ -353,7 +389,8 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 		colour = mild
 	}
 	meaning := map[int]string{
-		0: "nothing is wrong.", 1: "something is wrong.", 2: "the request cannot be understood.", 3: "nothing was proven right or wrong.",
+		0: "nothing is wrong.", 1: "something is wrong.", 2: "the request cannot be understood.",
+		3: "nothing was proven right or wrong.",
 	}[summary.Exit]
 	if summary.Exit == 3 && goods > 0 {
 		meaning = "what was asked for is not complete."
@@ -371,10 +408,12 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 	for _, sentence := range summary.Findings {
 		text += clean(sentence) + "\n"
 	}
-	text += fmt.Sprintf("%s: %d good, %d neutral, %d bad. %s\n", counted(len(records), "run"), goods, neutrals, bads,
+	text += fmt.Sprintf("%s: %d good, %d neutral, %d bad. %s\n", counted(len(records), "run"), goods,
+		neutrals, bads,
 		style.paint(colour, fmt.Sprintf("Exit %d: %s", summary.Exit, strings.TrimSpace(meaning))))
 	if summary.Database != "" {
-		text += fmt.Sprintf("Inputs from seed %d; recorded in %s, session %s.\n", summary.Seed, clean(summary.Database), summary.Session)
+		text += fmt.Sprintf("Inputs from seed %d; recorded in %s, session %s.\n", summary.Seed,
+			clean(summary.Database), summary.Session)
 	}
 	return write(w, text+summary.Power.words()+summary.Spent.words()+moreWords(records, summary))
 }

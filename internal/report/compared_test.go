@@ -10,15 +10,26 @@ import (
 
 // --explain says which share of an output was compared element by element, and what became of its relations.
 func TestExplainSaysWhatWasCompared(t *testing.T) {
-	relation := record.Relation{Name: "each row adds up to 1", N: 3, NCompared: 3, NWrong: 1, Message: "y breaks it", Worst: &record.Broken{Index: []int64{2}, Got: 1.5, Low: 0.5, High: 1}}
+	relation := record.Relation{
+		Name: "each row adds up to 1", N: 3, NCompared: 3, NWrong: 1,
+		Message: "y breaks it", Worst: &record.Broken{Index: []int64{2}, Got: 1.5, Low: 0.5, High: 1},
+	}
 	for want, v := range map[string]record.Verdict{
-		"compared   every one of 21 elements\n":                                                                         {Name: "y", N: 21, NCompared: 21},
-		"compared   10 of 1000 elements one by one (1 %)\n":                                                             {Name: "y", N: 1000, NCompared: 10},
-		"compared   10 of 1000 elements one by one (1 %), 990 more by the sums of their rows under random signs\n":      {Name: "y", N: 1000, NCompared: 10, NCovered: 990},
-		"relation   each row adds up to 1: does not hold in 1 of 3 comparisons; worst at [2]: 1.5, accepted 0.5 to 1\n": {Name: "y", N: 21, NCompared: 21},
+		"compared   every one of 21 elements\n":             {Name: "y", N: 21, NCompared: 21},
+		"compared   10 of 1000 elements one by one (1 %)\n": {Name: "y", N: 1000, NCompared: 10},
+		"compared   10 of 1000 elements one by one (1 %), 990 more by the sums of their rows under random " +
+			"signs\n": {Name: "y", N: 1000, NCompared: 10, NCovered: 990},
+		"relation   each row adds up to 1: does not hold in 1 of 3 comparisons; worst at [2]: 1.5, " +
+			"accepted 0.5 to 1\n": {Name: "y", N: 21, NCompared: 21},
 	} {
-		r := record.Record{Case: op.Case{Op: "softmax", Pass: op.Forward}, Impl: "cuda/warp", Status: op.StatusFail, Outputs: []record.Verdict{v},
-			Explained: []record.Explanation{{Output: "y", Contract: "fp32", Relations: []record.Relation{relation}}}}
+		r := record.Record{
+			Case: op.Case{Op: "softmax", Pass: op.Forward}, Impl: "cuda/warp", Status: op.StatusFail,
+			Outputs: []record.Verdict{v},
+			Explained: []record.Explanation{{
+				Output: "y", Contract: "fp32",
+				Relations: []record.Relation{relation},
+			}},
+		}
 		var text strings.Builder
 		if err := Explain(&text, Style{}, []record.Record{r}); err != nil {
 			t.Fatal(err)
@@ -29,7 +40,8 @@ func TestExplainSaysWhatWasCompared(t *testing.T) {
 	}
 }
 
-// What an implementation does not give is not among what was to be compared, and what is not all is never shown as all.
+// What an implementation does not give is not among what was to be compared, and what is not all is never
+// shown as all.
 func TestComparedShare(t *testing.T) {
 	given := record.Verdict{Name: "y", Status: op.StatusPass, N: 1_000_000, NCompared: 1_000_000}
 	for want, outputs := range map[string][]record.Verdict{

@@ -17,8 +17,9 @@ type pair struct {
 	output string // in which they lie furthest apart
 }
 
-// apart writes a line for each dtype: who is bitwise equal to whom, and which two lie furthest apart. How far a wrong implementation lies
-// from a right one says nothing about either: those with a bad record are left out.
+// apart writes a line for each dtype: who is bitwise equal to whom, and which two lie furthest apart. How far
+// a wrong implementation lies from a right one says nothing about either: those with a bad record are left
+// out.
 func apart(w io.Writer, style Style, lines []group, differences []record.Difference) error {
 	wrong := map[[2]string]bool{}
 	for _, g := range lines {
@@ -28,7 +29,8 @@ func apart(w io.Writer, style Style, lines []group, differences []record.Differe
 	byDType := map[string][]record.Difference{}
 	var dtypes []string
 	for _, d := range differences {
-		if d.Op != lines[0].op || d.Pass != lines[0].pass || d.N == 0 || wrong[[2]string{d.A, d.DType}] || wrong[[2]string{d.B, d.DType}] {
+		if d.Op != lines[0].op || d.Pass != lines[0].pass || d.N == 0 || wrong[[2]string{d.A, d.DType}] ||
+			wrong[[2]string{d.B, d.DType}] {
 			continue
 		}
 		if byDType[d.DType] == nil {
@@ -45,13 +47,15 @@ func apart(w io.Writer, style Style, lines []group, differences []record.Differe
 		pairs := pairsOf(byDType[dtype])
 		furthest := pairs[0]
 		for _, p := range pairs {
-			if first := least(furthest.ulp, p.ulp, func(a, b record.Float) bool { return a > b }); first != furthest.ulp {
+			if first := least(furthest.ulp, p.ulp,
+				func(a, b record.Float) bool { return a > b }); first != furthest.ulp {
 				furthest = p
 			}
 		}
 		words := "no two differ"
 		if !furthest.equal && furthest.ulp != nil {
-			words = fmt.Sprintf("%s ulp: %s and %s (%s)", figure(furthest.ulp), furthest.a, furthest.b, furthest.output)
+			words = fmt.Sprintf("%s ulp: %s and %s (%s)", figure(furthest.ulp), furthest.a, furthest.b,
+				furthest.output)
 		}
 		rows = append(rows, []string{dtype, words, equalGroups(pairs)})
 	}
@@ -61,7 +65,8 @@ func apart(w io.Writer, style Style, lines []group, differences []record.Differe
 	return style.Table(w, "  ", columns("among themselves", "furthest apart", "bitwise equal"), rows)
 }
 
-// pairsOf joins the differences of each pair over outputs and cases, in the order in which the pairs first occur.
+// pairsOf joins the differences of each pair over outputs and cases, in the order in which the pairs first
+// occur.
 func pairsOf(differences []record.Difference) []pair {
 	index := map[[2]string]int{}
 	var pairs []pair
@@ -82,8 +87,9 @@ func pairsOf(differences []record.Difference) []pair {
 	return pairs
 }
 
-// equalGroups names the sets of implementations of which every two are bitwise equal in all cases that both ran: "cuda/naive = cuda/warp;
-// triton/row = triton/online". One that ran few cases can be equal to two that differ: it stands with the first.
+// equalGroups names the sets of implementations of which every two are bitwise equal in all cases that both
+// ran: "cuda/naive = cuda/warp; triton/row = triton/online". One that ran few cases can be equal to two that
+// differ: it stands with the first.
 func equalGroups(pairs []pair) string {
 	equal := map[[2]string]bool{}
 	var names []string
@@ -98,7 +104,8 @@ func equalGroups(pairs []pair) string {
 	var sets [][]string
 	for _, name := range names {
 		i := slices.IndexFunc(sets, func(set []string) bool {
-			return !slices.ContainsFunc(set, func(other string) bool { return !equal[[2]string{name, other}] })
+			return !slices.ContainsFunc(set,
+				func(other string) bool { return !equal[[2]string{name, other}] })
 		})
 		if i < 0 {
 			sets = append(sets, nil)

@@ -18,17 +18,20 @@ const explainedElements = 5
 
 // gateWords say what a gate asks, for a reader who meets its name for the first time.
 var gateWords = map[string]string{
-	"G0": "what came back must be whole: every output and element written, inputs and the memory beside buffers left alone, the same bits from every launch",
+	"G0": "what came back must be whole: every output and element written, inputs and the memory beside " +
+		"buffers left alone, the same bits from every launch",
 	"G1": "NaN and infinity must stand where the truth has them, and nowhere else",
-	"G2": "each element must lie between the truth less and the truth plus what the promised arithmetic may do to it, both rounded to the output's dtype",
+	"G2": "each element must lie between the truth less and the truth plus what the promised arithmetic " +
+		"may do to it, both rounded to the output's dtype",
 	"G3": "on inputs whose every sum is exact, each element must be the truth, bit for bit",
-	"G4": "the errors taken together must be no larger than those of the promised arithmetic, whole and tile by tile",
+	"G4": "the errors taken together must be no larger than those of the promised arithmetic, whole and " +
+		"tile by tile",
 	"G5": "the errors must not all lean to one side",
 	"G6": "relations that hold for the true outputs must hold for these",
 }
 
-// Explain writes, for every record that was run with --explain, what each output promises, how it was judged and where its errors lie. What is
-// bad comes last, nearest to the table that follows.
+// Explain writes, for every record that was run with --explain, what each output promises, how it was judged
+// and where its errors lie. What is bad comes last, nearest to the table that follows.
 func Explain(w io.Writer, style Style, records []record.Record) error {
 	w = style.Wrap(w)
 	records = slices.Clone(records)
@@ -38,7 +41,8 @@ func Explain(w io.Writer, style Style, records []record.Record) error {
 	for _, r := range records {
 		for _, e := range r.Explained {
 			var text strings.Builder
-			fmt.Fprintf(&text, "%s  %s\n", style.status(r.Status), style.paint(bold, clean(r.Case.Op+"/"+r.Impl+" "+e.Output)))
+			fmt.Fprintf(&text, "%s  %s\n", style.status(r.Status),
+				style.paint(bold, clean(r.Case.Op+"/"+r.Impl+" "+e.Output)))
 			fmt.Fprintf(&text, "  case       %s %s, %s\n", r.Case.Pass, r.Case.DType, caseWords(r.Case))
 			fmt.Fprintf(&text, "  promise    %s: %s\n", e.Contract, e.Promise)
 			if words := comparedWords(r, e.Output); words != "" {
@@ -86,7 +90,8 @@ func comparedWords(r record.Record, output string) string {
 		case v.NCompared == v.N:
 			return "every one of " + counted(int(v.N), "element")
 		}
-		words := fmt.Sprintf("%d of %s one by one (%s)", v.NCompared, counted(int(v.N), "element"), percent(v.NCompared, v.N))
+		words := fmt.Sprintf("%d of %s one by one (%s)", v.NCompared, counted(int(v.N), "element"),
+			percent(v.NCompared, v.N))
 		if v.NCovered > 0 {
 			words += fmt.Sprintf(", %d more by the sums of their rows under random signs", v.NCovered)
 		}
@@ -104,7 +109,8 @@ func percent(part, all int64) string {
 	return fmt.Sprintf("%.2g %%", share)
 }
 
-// comparedShare says which share of the elements of all outputs that were given was compared one by one, and that the rest was covered where it was.
+// comparedShare says which share of the elements of all outputs that were given was compared one by one, and
+// that the rest was covered where it was.
 func comparedShare(r record.Record) string {
 	all, compared, covered := int64(0), int64(0), int64(0)
 	for _, v := range r.Outputs {
@@ -127,10 +133,12 @@ func comparedShare(r record.Record) string {
 func relationWords(r record.Relation) string {
 	words := fmt.Sprintf("%s: holds in %s", r.Name, counted(int(r.NCompared), "comparison"))
 	if !r.Holds {
-		words = fmt.Sprintf("%s: does not hold in %d of %s", r.Name, r.NWrong, counted(int(r.NCompared), "comparison"))
+		words = fmt.Sprintf("%s: does not hold in %d of %s", r.Name, r.NWrong,
+			counted(int(r.NCompared), "comparison"))
 	}
 	if r.Worst != nil {
-		words += fmt.Sprintf("; worst at %s: %v, accepted %v to %v", element("", r.Worst.Index), r.Worst.Got, r.Worst.Low, r.Worst.High)
+		words += fmt.Sprintf("; worst at %s: %v, accepted %v to %v", element("", r.Worst.Index), r.Worst.Got,
+			r.Worst.Low, r.Worst.High)
 	}
 	return clean(words)
 }
@@ -169,10 +177,12 @@ func digits(f record.Float) string {
 	return strconv.FormatFloat(float64(f), 'g', 9, 64)
 }
 
-// timesAccepted says how many times the accepted error an element is off: at most 1 where it is accepted, but for the rounding of the bounds.
+// timesAccepted says how many times the accepted error an element is off: at most 1 where it is accepted, but
+// for the rounding of the bounds.
 func timesAccepted(x record.Element) string {
 	off := math.Abs(float64(x.Got) - float64(x.Want))
-	if times := off / max(float64(x.High)-float64(x.Want), float64(x.Want)-float64(x.Low)); times >= 0 && !math.IsInf(times, 1) {
+	if times := off / max(float64(x.High)-float64(x.Want), float64(x.Want)-float64(x.Low)); times >= 0 &&
+		!math.IsInf(times, 1) {
 		return strconv.FormatFloat(times, 'g', 3, 64)
 	}
 	return ""
@@ -191,9 +201,13 @@ func worstElements(w io.Writer, style Style, e record.Explanation) error {
 	}
 	rows := make([][]string, 0, explainedElements)
 	for _, x := range e.Worst[:min(explainedElements, len(e.Worst))] {
-		rows = append(rows, []string{element(e.Output, x.Index), digits(x.Got), digits(x.Want), digits(x.Low), digits(x.High), timesAccepted(x)})
+		rows = append(rows, []string{
+			element(e.Output, x.Index), digits(x.Got), digits(x.Want), digits(x.Low),
+			digits(x.High), timesAccepted(x),
+		})
 	}
-	if err := style.Table(w, "  ", columns("worst", "got", "want", "lowest accepted", "highest accepted", "error / accepted"), rows); err != nil {
+	if err := style.Table(w, "  ", columns("worst", "got", "want", "lowest accepted", "highest accepted",
+		"error / accepted"), rows); err != nil {
 		return err
 	}
 	return write(w, "\n")

@@ -10,13 +10,29 @@ import (
 
 // What is bad stands last, its gate is explained, and what was never compared is explained too.
 func TestExplain(t *testing.T) {
-	element := record.Element{Index: []int64{1, 2}, Got: 0.1271645873785019, Want: 0.125, Low: 0.124, High: 0.1255}
+	element := record.Element{
+		Index: []int64{1, 2}, Got: 0.1271645873785019, Want: 0.125,
+		Low: 0.124, High: 0.1255,
+	}
 	bad := record.Record{Impl: "mine/k", Status: op.StatusFail, Explained: []record.Explanation{
-		{Output: "y", Contract: "fp32", Promise: "sums in fp32", Gate: "G0", Sentence: "y[0,4] was never written", Pattern: "only row 4 is unwritten"}}}
+		{
+			Output: "y", Contract: "fp32", Promise: "sums in fp32", Gate: "G0",
+			Sentence: "y[0,4] was never written", Pattern: "only row 4 is unwritten",
+		},
+	}}
 	wrong := record.Record{Impl: "mine/k", Status: op.StatusFail, Explained: []record.Explanation{
-		{Output: "y", Contract: "fp32", Promise: "sums in fp32", Gate: "G2", Sentence: "y[1,2] is 0.127", Worst: []record.Element{element}, ULPs: []int64{1, 2, 3}}}}
+		{
+			Output: "y", Contract: "fp32", Promise: "sums in fp32", Gate: "G2", Sentence: "y[1,2] is 0.127",
+			Worst: []record.Element{element}, ULPs: []int64{1, 2, 3},
+		},
+	}}
 	good := record.Record{Impl: "mine/k", Status: op.StatusPass, Explained: []record.Explanation{
-		{Output: "y", Contract: "fp32", Promise: "sums in fp32", Gate: "G4", Worst: []record.Element{element}, ULPs: []int64{6, 0, 0}}}}
+		{
+			Output: "y", Contract: "fp32", Promise: "sums in fp32", Gate: "G4",
+			Worst: []record.Element{element},
+			ULPs:  []int64{6, 0, 0},
+		},
+	}}
 	var text strings.Builder
 	if err := Explain(&text, Style{}, []record.Record{bad, wrong, good}); err != nil {
 		t.Fatal(err)
@@ -25,8 +41,12 @@ func TestExplain(t *testing.T) {
 	if strings.Index(out, "PASS") > strings.Index(out, "FAIL") {
 		t.Errorf("what is bad does not come last:\n%s", out)
 	}
-	for _, want := range []string{"G0 asks    what came back must be whole", "G2 asks    each element must lie between", "pattern    only row 4 is unwritten",
-		"errors     of 6 elements 1 up to half an ulp, 2 up to 1 ulp, 3 more than 1 ulp", "0.127164587 ", " 2.16\n"} {
+	for _, want := range []string{
+		"G0 asks    what came back must be whole", "G2 asks    each element must lie between",
+		"pattern    only row 4 is unwritten",
+		"errors     of 6 elements 1 up to half an ulp, 2 up to 1 ulp, 3 more than 1 ulp", "0.127164587 ",
+		" 2.16\n",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

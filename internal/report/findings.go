@@ -40,7 +40,8 @@ func Findings(w io.Writer, operators []OperatorFindings) error {
 // findingText is one finding as a section.
 func findingText(f op.Finding) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\n### %s\n\n%s%s.\n\n%s\n\n", f.ID, strings.ToUpper(f.Happens[:1]), f.Happens[1:], strings.TrimSpace(f.Why))
+	fmt.Fprintf(&text, "\n### %s\n\n%s%s.\n\n%s\n\n", f.ID, strings.ToUpper(f.Happens[:1]), f.Happens[1:],
+		strings.TrimSpace(f.Why))
 	line := func(what, words string) {
 		if words != "" {
 			fmt.Fprintf(&text, "* %s: %s\n", what, words)
@@ -49,7 +50,8 @@ func findingText(f op.Finding) string {
 	line("implementations", code(f.Implementations))
 	line("covers", findingCases(f))
 	if f.Raises == "" {
-		line("looks", fmt.Sprintf("%s; gate %s; every wrong element: %s", code(f.Outputs), strings.Join(f.Gates, ", "), strings.Join(f.Wrong, ", ")))
+		line("looks", fmt.Sprintf("%s; gate %s; every wrong element: %s", code(f.Outputs),
+			strings.Join(f.Gates, ", "), strings.Join(f.Wrong, ", ")))
 	} else {
 		line("looks", "the call raises `"+f.Raises+"`")
 	}
@@ -73,7 +75,12 @@ func findingCases(f op.Finding) string {
 	for _, list := range []struct {
 		what string
 		have []string
-	}{{"", f.DTypes}, {"distribution ", f.Distributions}, {"upstream ", f.Upstreams}, {"layout ", f.Layouts}} {
+	}{
+		{"", f.DTypes},
+		{"distribution ", f.Distributions},
+		{"upstream ", f.Upstreams},
+		{"layout ", f.Layouts},
+	} {
 		if len(list.have) > 0 {
 			parts = append(parts, list.what+strings.Join(list.have, ", "))
 		}

@@ -18,7 +18,8 @@ type group struct {
 	records     []record.Record
 }
 
-// groups gathers records into lines: operators in the order of the records, forward before backward, then backends, names and dtypes.
+// groups gathers records into lines: operators in the order of the records, forward before backward, then
+// backends, names and dtypes.
 func groups(records []record.Record) [][]group {
 	type section struct {
 		op   string
@@ -49,7 +50,8 @@ func groups(records []record.Record) [][]group {
 			first[s.op] = i
 		}
 	}
-	// What is left out is recorded before anything runs: a backward that is must not come before the forward that is not.
+	// What is left out is recorded before anything runs: a backward that is must not come before the forward
+	// that is not.
 	slices.SortStableFunc(sections, func(a, b section) int {
 		return cmp.Or(cmp.Compare(first[a.op], first[b.op]), cmp.Compare(a.pass, b.pass))
 	})
@@ -59,7 +61,8 @@ func groups(records []record.Record) [][]group {
 			out[i] = append(out[i], *g)
 		}
 		slices.SortStableFunc(out[i], func(a, b group) int {
-			return cmp.Or(backendRank(a.impl)-backendRank(b.impl), strings.Compare(a.impl, b.impl), dtypeRank(a.dtype)-dtypeRank(b.dtype),
+			return cmp.Or(backendRank(a.impl)-backendRank(b.impl), strings.Compare(a.impl, b.impl),
+				dtypeRank(a.dtype)-dtypeRank(b.dtype),
 				strings.Compare(a.dtype, b.dtype))
 		})
 	}
@@ -74,7 +77,8 @@ func dtypes(lines []group) []string {
 			all = append(all, g.dtype)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b string) int { return cmp.Or(dtypeRank(a)-dtypeRank(b), strings.Compare(a, b)) })
+	slices.SortStableFunc(all,
+		func(a, b string) int { return cmp.Or(dtypeRank(a)-dtypeRank(b), strings.Compare(a, b)) })
 	return all
 }
 
@@ -134,9 +138,9 @@ func (g group) counts() (good, neutral, bad int) {
 	return good, neutral, bad
 }
 
-// rank orders statuses by how much they must be seen: bad before a known fault before a looser contract before good before neutral, a bias before
-// a plain pass.
-// One that meets the default contract in a few cases alone does not meet it.
+// rank orders statuses by how much they must be seen: bad before a known fault before a looser contract
+// before good before neutral, a bias before a plain pass. One that meets the default contract in a few cases
+// alone does not meet it.
 func rank(s op.Status) int {
 	switch {
 	case s == op.StatusUnknown:
@@ -173,8 +177,8 @@ func (g group) status() op.Status {
 	return shown
 }
 
-// measures are the smallest headroom and the largest error in ulp over what was judged. A case that cannot tell right from wrong says nothing of
-// an implementation that others say something of.
+// measures are the smallest headroom and the largest error in ulp over what was judged. A case that cannot
+// tell right from wrong says nothing of an implementation that others say something of.
 func (g group) measures() (headroom, ulp *record.Float) {
 	powerless := g.status() == op.StatusNoPower
 	for _, r := range g.records {
@@ -213,7 +217,8 @@ func (g group) sampled() string {
 	fewest, share := 1.0, ""
 	for _, r := range g.records {
 		for _, v := range r.Outputs {
-			if of := float64(v.NCompared) / float64(max(v.N, 1)); r.Status.Weight() == op.Good && v.NCompared > 0 && of < fewest {
+			if of := float64(v.NCompared) / float64(max(v.N, 1)); r.Status.Weight() == op.Good &&
+				v.NCompared > 0 && of < fewest {
 				fewest, share = of, "a large product was judged by sample: compared "+comparedShare(r)
 			}
 		}
@@ -231,7 +236,8 @@ func (g group) note(untold ...op.Status) string {
 	seen := map[reason]int{}
 	var order []reason
 	for _, r := range g.records {
-		if r.Status == op.StatusPass || r.Status.Weight() == op.Bad || r.Status == op.StatusUnavailable || r.Status == op.StatusEmptyOK {
+		if r.Status == op.StatusPass || r.Status.Weight() == op.Bad || r.Status == op.StatusUnavailable ||
+			r.Status == op.StatusEmptyOK {
 			continue
 		}
 		if slices.Contains(untold, r.Status) {
@@ -263,8 +269,8 @@ func (g group) note(untold ...op.Status) string {
 	return words
 }
 
-// shortNote is the note on the first screen. An implementation that passes does not say there which cases it does not take, unless it is the
-// user's own.
+// shortNote is the note on the first screen. An implementation that passes does not say there which cases it
+// does not take, unless it is the user's own.
 func (g group) shortNote() string {
 	family, _, _ := strings.Cut(g.impl, "/")
 	if g.status() == op.StatusPass && family != "mine" {

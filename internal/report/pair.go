@@ -8,8 +8,8 @@ import (
 	"triad/internal/record"
 )
 
-// sum is what the fastest forward and the fastest backward alone of one family take together, on the same sizes in the same regime: what a
-// backward is compared with that could only be timed with its forward.
+// sum is what the fastest forward and the fastest backward alone of one family take together, on the same
+// sizes in the same regime: what a backward is compared with that could only be timed with its forward.
 type sum struct {
 	forward, backward string
 	ns                float64
@@ -51,7 +51,8 @@ func sums(records []record.Record) map[string]sum {
 
 // sizesKey is the same for a forward and a backward of the same sizes.
 func sizesKey(c op.Case, regime string) string {
-	return fmt.Sprint(c.Op, " ", c.DType, " ", c.Dims, " ", c.Attrs, " ", c.Layout, " ", c.Distribution, " ", regime)
+	return fmt.Sprint(c.Op, " ", c.DType, " ", c.Dims, " ", c.Attrs, " ", c.Layout, " ", c.Distribution, " ",
+		regime)
 }
 
 // ratio is a forward and backward of ns beside the sum; "" where no sum is known.
@@ -65,7 +66,8 @@ func (s sum) ratio(ns float64) string {
 	return fmt.Sprintf("%.2f x", ns/s.ns)
 }
 
-// sayBackward says what a timed backward started from, where that is not what its forward saved. s is what a pair is compared with.
+// sayBackward says what a timed backward started from, where that is not what its forward saved. s is what a
+// pair is compared with.
 func (l *timeLine) sayBackward(s sum) {
 	words := ""
 	switch l.timing.Backward {
@@ -74,7 +76,8 @@ func (l *timeLine) sayBackward(s sum) {
 	case record.ForwardBackward:
 		l.impl, l.pair, words = l.impl+" "+record.ForwardBackward, &s, "its forward is timed with it"
 		if s.ns > 0 {
-			words += fmt.Sprintf(": beside %s, the sum of %s forward and %s backward", Duration(s.ns), s.forward, s.backward)
+			words += fmt.Sprintf(": beside %s, the sum of %s forward and %s backward", Duration(s.ns),
+				s.forward, s.backward)
 		}
 	default:
 		return

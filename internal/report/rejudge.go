@@ -7,7 +7,8 @@ import (
 	"triad/internal/record"
 )
 
-// statisticsWords are the figures that a verdict keeps, and, where it was given by an earlier version of the judge, what it comes to under the present.
+// statisticsWords are the figures that a verdict keeps, and, where it was given by an earlier version of the
+// judge, what it comes to under the present.
 func statisticsWords(v record.Verdict) string {
 	s := v.Statistics
 	if s == nil {
@@ -16,11 +17,13 @@ func statisticsWords(v record.Verdict) string {
 	lines := []string{fmt.Sprintf("errors %s; mean %s ulp; the largest share of allowance and half an ulp is %s", distribution(s.ULPs), figure(v.ULPMean), figure(&s.Used))}
 	if len(s.Blocks) > 0 {
 		b := s.Blocks[0]
-		lines = append(lines, fmt.Sprintf("root mean square error %s in %s, the closest of %d blocks; the limit is %s, the simulated contract has %s", figure(&b.Error),
+		lines = append(lines, fmt.Sprintf("root mean square error %s in %s, the closest of %d blocks; the "+
+			"limit is %s, the simulated contract has %s", figure(&b.Error),
 			clean(b.Block), s.NBlocks, figure(&b.Limit), figure(&b.Simulated)))
 	}
 	if s.Slope != nil && s.Slope.Spread > 0 {
-		lines = append(lines, fmt.Sprintf("slope of the error along the truth %s, standard deviation %s", figure(&s.Slope.Slope), figure(&s.Slope.Sigma)))
+		lines = append(lines, fmt.Sprintf("slope of the error along the truth %s, standard deviation %s",
+			figure(&s.Slope.Slope), figure(&s.Slope.Sigma)))
 	}
 	lines = append(lines, "digest "+clean(s.Digest))
 	text := ""
@@ -43,13 +46,18 @@ func againWords(v record.Verdict) string {
 	if !d.Decided {
 		words = "undecided"
 	}
-	return fmt.Sprintf("  %s: judged by version %s; by version %s %s: %s\n", v.Name, clean(v.Judge), judge.Version, words, clean(d.Why))
+	return fmt.Sprintf("  %s: judged by version %s; by version %s %s: %s\n", v.Name, clean(v.Judge),
+		judge.Version, words, clean(d.Why))
 }
 
 // judgedOf is a stored verdict in the judge's terms.
 func judgedOf(v record.Verdict) judge.Verdict {
-	out := judge.Verdict{Output: v.Name, Status: v.Status, Gate: v.Gate, Version: v.Judge, N: v.NCompared, Compared: v.NCompared, Wrong: v.NWrong,
-		Elements: v.N, Covered: v.NCovered, Expected: v.RelationsPlanned, Relations: make([]judge.Relation, len(v.Relations))}
+	out := judge.Verdict{
+		Output: v.Name, Status: v.Status, Gate: v.Gate, Version: v.Judge, N: v.NCompared,
+		Compared: v.NCompared, Wrong: v.NWrong,
+		Elements: v.N, Covered: v.NCovered, Expected: v.RelationsPlanned, Relations: make([]judge.Relation,
+			len(v.Relations)),
+	}
 	if v.Headroom != nil {
 		out.Headroom = float64(*v.Headroom)
 	}
@@ -57,18 +65,27 @@ func judgedOf(v record.Verdict) judge.Verdict {
 	if s == nil {
 		return out
 	}
-	out.Contract, out.Digest, out.DType, out.Saturate, out.FTZ = s.Contract, s.Digest, s.DType, s.Saturates, s.Flushes
+	out.Contract, out.Digest, out.DType, out.Saturate, out.FTZ = s.Contract, s.Digest, s.DType,
+		s.Saturates, s.Flushes
 	out.Exact, out.Independent = s.Exact, s.Independent
 	copy(out.ULPs[:], s.ULPs)
 	for _, e := range s.Worst {
-		out.Worst16 = append(out.Worst16, judge.Element{Index: e.Index, Got: float64(e.Got), R: float64(e.R), T: float64(e.T)})
+		out.Worst16 = append(out.Worst16, judge.Element{
+			Index: e.Index, Got: float64(e.Got), R: float64(e.R),
+			T: float64(e.T),
+		})
 	}
 	for _, b := range s.Blocks {
-		out.Blocks = append(out.Blocks, judge.RMS{Blocks: s.NBlocks, Block: b.Block, N: b.N, Error: float64(b.Error), Sim: float64(b.Simulated),
-			Fp32: float64(b.FP32), Limit: float64(b.Limit)})
+		out.Blocks = append(out.Blocks, judge.RMS{
+			Blocks: s.NBlocks, Block: b.Block, N: b.N, Error: float64(b.Error), Sim: float64(b.Simulated),
+			Fp32: float64(b.FP32), Limit: float64(b.Limit),
+		})
 	}
 	if b := s.Slope; b != nil {
-		out.Bias = judge.Bias{Spread: float64(b.Spread), Slope: float64(b.Slope), Sigma: float64(b.Sigma), Allowance: float64(b.Allowance)}
+		out.Bias = judge.Bias{
+			Spread: float64(b.Spread), Slope: float64(b.Slope), Sigma: float64(b.Sigma),
+			Allowance: float64(b.Allowance),
+		}
 	}
 	return out
 }

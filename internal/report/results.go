@@ -33,11 +33,16 @@ func List(w io.Writer, style Style, records []record.Record, total int) error {
 	for i, r := range records {
 		g := group{records: records[i : i+1]}
 		headroom, ulp := g.measures()
-		rows[i] = []string{r.ID, r.Started.UTC().Format("2006-01-02 15:04"), r.Case.Op, r.Case.Pass.String(), r.Case.DType, r.Impl, style.status(r.Status),
-			figure(headroom), figure(ulp), r.Device, caseWords(r.Case)}
+		rows[i] = []string{
+			r.ID, r.Started.UTC().Format("2006-01-02 15:04"), r.Case.Op, r.Case.Pass.String(), r.Case.DType,
+			r.Impl, style.status(r.Status),
+			figure(headroom), figure(ulp), r.Device, caseWords(r.Case),
+		}
 	}
-	header := columns("id", "?started (UTC)", "op", "pass", "dtype", "implementation", "status", "?>headroom", "?>max ulp", "?device", "case")
-	if slices.ContainsFunc(records, func(r record.Record) bool { return r.Backend == "mine" }) { // versions of a user's file are told apart by their contents
+	header := columns("id", "?started (UTC)", "op", "pass", "dtype", "implementation", "status", "?>headroom",
+		"?>max ulp", "?device", "case")
+	if slices.ContainsFunc(records, func(r record.Record) bool { return r.Backend == "mine" }) {
+		// versions of a user's file are told apart by their contents
 		header = append(header, columns("contents")...)
 		for i, r := range records {
 			rows[i] = append(rows[i], r.Source[:min(len(r.Source), 8)])
@@ -62,7 +67,8 @@ func Show(w io.Writer, style Style, run record.Run) error {
 	w = style.Wrap(w)
 	r, s := run.Record, run.Session
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s  %s/%s %s %s\n\n", style.status(r.Status), r.Case.Op, r.Impl, r.Case.Pass, r.Case.DType)
+	fmt.Fprintf(&text, "%s  %s/%s %s %s\n\n", style.status(r.Status), r.Case.Op, r.Impl,
+		r.Case.Pass, r.Case.DType)
 	fact := func(name, words string) {
 		if words != "" {
 			fmt.Fprintf(&text, "  %s%s\n", style.paint(faint, fmt.Sprintf("%-15s", name)), words)
@@ -121,11 +127,15 @@ func outputs(w io.Writer, style Style, verdicts []record.Verdict) error {
 	var rows [][]string
 	details := ""
 	for _, v := range verdicts {
-		rows = append(rows, []string{v.Name, style.status(v.Status), v.Gate, fmt.Sprintf("%d/%d", v.NCompared, v.N), fmt.Sprint(v.NWrong),
-			figure(v.Headroom), figure(v.ULPMax)})
+		rows = append(rows, []string{
+			v.Name, style.status(v.Status), v.Gate, fmt.Sprintf("%d/%d", v.NCompared, v.N),
+			fmt.Sprint(v.NWrong),
+			figure(v.Headroom), figure(v.ULPMax),
+		})
 		switch {
 		case v.Worst != nil && v.NWrong == 0 && v.Gate != "G0":
-			details += fmt.Sprintf("  closest call %s: got %s, want %s, accepted %s to %s\n", element(v.Name, v.Worst.Index), value(v.Worst.Got),
+			details += fmt.Sprintf("  closest call %s: got %s, want %s, accepted %s to %s\n",
+				element(v.Name, v.Worst.Index), value(v.Worst.Got),
 				value(v.Worst.Want), value(v.Worst.Low), value(v.Worst.High))
 		case v.Worst != nil || v.Message != "":
 			details += "  " + verdictWords(v) + "\n"
@@ -147,7 +157,8 @@ func sampleWords(v record.Verdict) string {
 	if v.NCompared == 0 || v.NCompared >= v.N {
 		return ""
 	}
-	return fmt.Sprintf("  %s was judged by sample: %.3g %% of its elements were compared one by one\n", v.Name, 100*float64(v.NCompared)/float64(v.N))
+	return fmt.Sprintf("  %s was judged by sample: %.3g %% of its elements were compared one by one\n",
+		v.Name, 100*float64(v.NCompared)/float64(v.N))
 }
 
 // others writes how far every other implementation of the session lies from this one on the same case.
@@ -168,7 +179,8 @@ func others(w io.Writer, style Style, impl string, differences []record.Differen
 		case !d.Bitwise:
 			equal = fmt.Sprintf("%d of %d elements differ", d.NDifferent, d.N)
 			if d.Worst != nil {
-				equal += fmt.Sprintf(", most at %s: %s and %s", element(d.Output, d.Worst.Index), value(d.Worst.A), value(d.Worst.B))
+				equal += fmt.Sprintf(", most at %s: %s and %s", element(d.Output, d.Worst.Index),
+					value(d.Worst.A), value(d.Worst.B))
 			}
 		}
 		rows = append(rows, []string{other, d.Output, figure(d.ULPMax), equal})
@@ -199,9 +211,11 @@ func buildWords(b *record.Build) string {
 }
 
 func machineWords(m record.Machine) string {
-	words := fmt.Sprintf("%s, %d cores, %.0f GiB, %s %s %s", m.CPU, m.Cores, float64(m.MemoryBytes)/(1<<30), m.OS, m.Kernel, m.Arch)
+	words := fmt.Sprintf("%s, %d cores, %.0f GiB, %s %s %s", m.CPU, m.Cores, float64(m.MemoryBytes)/(1<<30),
+		m.OS, m.Kernel, m.Arch)
 	if m.GPU != "" {
-		words += fmt.Sprintf("; %s, %.0f GiB, driver %s", m.GPU, float64(m.GPUMemoryBytes)/(1<<30), m.GPUDriver)
+		words += fmt.Sprintf("; %s, %.0f GiB, driver %s", m.GPU, float64(m.GPUMemoryBytes)/(1<<30),
+			m.GPUDriver)
 	}
 	return clean(words)
 }

@@ -15,9 +15,10 @@ type SanitizerLine struct {
 	Kernels, Calls, Processes, Cut, Bad int
 	Findings                            []SanitizerFinding
 	Never                               []string // implementations that no case reached
-	Watched                             int      // compiled kernels that ran under the tool; 0 where that is not known
-	Missed                              []string // that some case launches and that did not run
-	Beyond                              []string // that no case launches
+	// compiled kernels that ran under the tool; 0 where that is not known
+	Watched int
+	Missed  []string // that some case launches and that did not run
+	Beyond  []string // that no case launches
 }
 
 // SanitizerFinding is what a tool found in one place.
@@ -44,9 +45,15 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 		if l.Watched > 0 {
 			compiled = fmt.Sprintf("%d of %d", l.Watched, l.Watched+len(l.Missed)+len(l.Beyond))
 		}
-		rows = append(rows, []string{l.Tool, word, fmt.Sprint(l.Kernels), compiled, fmt.Sprint(l.Calls), fmt.Sprint(len(l.Findings))})
+		rows = append(rows, []string{
+			l.Tool, word, fmt.Sprint(l.Kernels), compiled, fmt.Sprint(l.Calls),
+			fmt.Sprint(len(l.Findings)),
+		})
 		for _, f := range l.Findings {
-			found = append(found, []string{l.Tool, f.Place, clean(f.What), fmt.Sprint(f.Count), clean(f.Kernel)})
+			found = append(found, []string{
+				l.Tool, f.Place, clean(f.What), fmt.Sprint(f.Count),
+				clean(f.Kernel),
+			})
 		}
 		notes.WriteString(sanitizerNotes(l))
 		for _, name := range l.Never {
@@ -58,18 +65,21 @@ func Sanitized(w io.Writer, style Style, all []SanitizerLine) error {
 	}
 	for _, l := range all {
 		if len(l.Beyond) > 0 { // the same for every tool
-			fmt.Fprintf(&notes, "No case launches %s: %s.\n", counted(len(l.Beyond), "compiled kernel"), kernelNames(l.Beyond))
+			fmt.Fprintf(&notes, "No case launches %s: %s.\n", counted(len(l.Beyond), "compiled kernel"),
+				kernelNames(l.Beyond))
 			break
 		}
 	}
-	if err := style.Table(w, "  ", columns("tool", "verdict", ">implementations", ">compiled kernels", ">calls", ">findings"), rows); err != nil {
+	if err := style.Table(w, "  ", columns("tool", "verdict", ">implementations", ">compiled kernels",
+		">calls", ">findings"), rows); err != nil {
 		return err
 	}
 	if len(found) > 0 {
 		if err := write(w, "\n"); err != nil {
 			return err
 		}
-		if err := style.Table(w, "  ", columns("tool", "where", "what", ">times", "kernel"), found); err != nil {
+		if err := style.Table(w, "  ", columns("tool", "where", "what", ">times", "kernel"),
+			found); err != nil {
 			return err
 		}
 	}
@@ -86,16 +96,19 @@ func sanitizerNotes(l SanitizerLine) string {
 		fmt.Fprintf(&notes, "%s watched no worker to its end: nothing is proven.\n", l.Tool)
 	}
 	if l.Cut > 0 {
-		fmt.Fprintf(&notes, "%s: the report of %s has no summary, the rest of it is lost.\n", l.Tool, counted(l.Cut, "worker"))
+		fmt.Fprintf(&notes, "%s: the report of %s has no summary, the rest of it is lost.\n", l.Tool,
+			counted(l.Cut, "worker"))
 	}
 	if l.Part {
 		fmt.Fprintf(&notes, "%s: stopped before its plan was done.\n", l.Tool)
 	}
 	if l.Bad > 0 {
-		fmt.Fprintf(&notes, "%s: %s bad under it: triad results list shows why.\n", l.Tool, counted(l.Bad, "record"))
+		fmt.Fprintf(&notes, "%s: %s bad under it: triad results list shows why.\n", l.Tool,
+			counted(l.Bad, "record"))
 	}
 	if len(l.Missed) > 0 {
-		fmt.Fprintf(&notes, "%s: %s did not run under it: %s.\n", l.Tool, counted(len(l.Missed), "compiled kernel"), kernelNames(l.Missed))
+		fmt.Fprintf(&notes, "%s: %s did not run under it: %s.\n", l.Tool,
+			counted(len(l.Missed), "compiled kernel"), kernelNames(l.Missed))
 	}
 	return notes.String()
 }
@@ -120,8 +133,10 @@ var hashedNamespace = regexp.MustCompile(`^_ZN\d+_GLOBAL__N__[0-9a-f]+_\d+_\w+?_
 
 // readable leaves the part of a mangled name that tells kernels of one library apart.
 func readable(mangled string) string {
-	name := strings.TrimLeft(strings.TrimPrefix(hashedNamespace.ReplaceAllString(mangled, ""), "_ZN"), "0123456789")
-	if at := strings.Index(name, "EE"); at > 0 { // the end of the template's arguments: what follows are the function's
+	name := strings.TrimLeft(strings.TrimPrefix(hashedNamespace.ReplaceAllString(mangled, ""), "_ZN"),
+		"0123456789")
+	if at := strings.Index(name, "EE"); at > 0 {
+		// the end of the template's arguments: what follows are the function's
 		name = name[:at]
 	}
 	return name

@@ -9,11 +9,21 @@ import (
 func TestSanitized(t *testing.T) {
 	var out strings.Builder
 	err := Sanitized(&out, Style{}, []SanitizerLine{
-		{Tool: "memcheck", Clean: true, Kernels: 2, Calls: 9, Processes: 1, Never: []string{"softmax cuda/block forward: cols > 1024"},
-			Watched: 30, Beyond: []string{"_ZN43_GLOBAL__N__fdc72d18_10_softmax_cu_e246014515softmax_fwd_vecIfLi8ELi8EEEvPf"}},
-		{Tool: "racecheck", Kernels: 2, Calls: 9, Processes: 1, Findings: []SanitizerFinding{{"Error: Race", "f(float *)", "softmax.cu:7", 3}}},
-		{Tool: "initcheck", Kernels: 1, Calls: 4, Processes: 1, Part: true, Watched: 29, Missed: []string{"_ZN5triad13product_wgmmaILi4ELb0EEEvi"},
-			Beyond: []string{"_ZN1fEv"}, Never: []string{"softmax cuda/block forward: cols > 1024"}},
+		{
+			Tool: "memcheck", Clean: true, Kernels: 2, Calls: 9, Processes: 1,
+			Never:   []string{"softmax cuda/block forward: cols > 1024"},
+			Watched: 30,
+			Beyond:  []string{"_ZN43_GLOBAL__N__fdc72d18_10_softmax_cu_e246014515softmax_fwd_vecIfLi8ELi8EEEvPf"},
+		},
+		{
+			Tool: "racecheck", Kernels: 2, Calls: 9, Processes: 1,
+			Findings: []SanitizerFinding{{"Error: Race", "f(float *)", "softmax.cu:7", 3}},
+		},
+		{
+			Tool: "initcheck", Kernels: 1, Calls: 4, Processes: 1, Part: true, Watched: 29,
+			Missed: []string{"_ZN5triad13product_wgmmaILi4ELb0EEEvi"},
+			Beyond: []string{"_ZN1fEv"}, Never: []string{"softmax cuda/block forward: cols > 1024"},
+		},
 		{Tool: "synccheck", Cut: 2, Bad: 1},
 	})
 	if err != nil {

@@ -15,15 +15,16 @@ type Style struct {
 	Width int  // columns of the terminal; 0: as wide as it gets
 }
 
-// column is a column of a table: its heading, whether it holds numbers, and whether a narrow terminal may do without it.
+// column is a column of a table: its heading, whether it holds numbers, and whether a narrow terminal may do
+// without it.
 type column struct {
 	name  string
 	right bool
 	spare bool
 }
 
-// columns makes left-aligned columns; a name that begins with '>' is aligned to the right, and one that begins with '?' (before it) may be left out
-// where the terminal is too narrow for all.
+// columns makes left-aligned columns; a name that begins with '>' is aligned to the right, and one that
+// begins with '?' (before it) may be left out where the terminal is too narrow for all.
 func columns(names ...string) []column {
 	out := make([]column, len(names))
 	for i, name := range names {
@@ -37,8 +38,9 @@ func columns(names ...string) []column {
 // leastRoom is what the last column of a table gets at least, where it has so much to say.
 const leastRoom = 20
 
-// Table writes rows under a header, two spaces between the columns and none at the end of a line, each line behind indent. On a terminal that is too
-// narrow, columns that may be left out are, from the right; what is still too wide goes on in a second line of the row, and the last column is cut.
+// Table writes rows under a header, two spaces between the columns and none at the end of a line, each line
+// behind indent. On a terminal that is too narrow, columns that may be left out are, from the right; what is
+// still too wide goes on in a second line of the row, and the last column is cut.
 func (s Style) Table(w io.Writer, indent string, header []column, rows [][]string) error {
 	header, rows = s.narrow(len(indent), header, rows)
 	var bands [][]string
@@ -65,13 +67,19 @@ func (s Style) Table(w io.Writer, indent string, header []column, rows [][]strin
 // lines are the header and the rows of a table that fits.
 func (s Style) lines(indent string, header []column, rows [][]string) []string {
 	t := table.NewWriter()
-	t.SetStyle(table.Style{Box: table.BoxStyle{PaddingRight: "  "}, Format: table.FormatOptions{Header: text.FormatDefault, Row: text.FormatDefault}})
+	t.SetStyle(table.Style{
+		Box:    table.BoxStyle{PaddingRight: "  "},
+		Format: table.FormatOptions{Header: text.FormatDefault, Row: text.FormatDefault},
+	})
 	names := make(table.Row, len(header))
 	var configs []table.ColumnConfig
 	for i, c := range header {
 		names[i] = s.paint(faint, c.name)
 		if c.right {
-			configs = append(configs, table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
+			configs = append(configs, table.ColumnConfig{
+				Number: i + 1, Align: text.AlignRight,
+				AlignHeader: text.AlignRight,
+			})
 		}
 	}
 	t.SetColumnConfigs(configs)
@@ -177,8 +185,8 @@ func cut(words string, room int) string {
 	return short
 }
 
-// wrapping breaks the lines that go through it between words, where they are wider than the terminal, and indents what follows as they are indented.
-// Commands stay on a line of their own, to be copied.
+// wrapping breaks the lines that go through it between words, where they are wider than the terminal, and
+// indents what follows as they are indented. Commands stay on a line of their own, to be copied.
 type wrapping struct {
 	to    io.Writer
 	width int
@@ -259,7 +267,8 @@ func write(w io.Writer, words string) error {
 	return err
 }
 
-// clean makes text from a kernel, a compiler or a file harmless on a terminal: one line, control characters visible.
+// clean makes text from a kernel, a compiler or a file harmless on a terminal: one line, control characters
+// visible.
 func clean(words string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

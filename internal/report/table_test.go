@@ -10,20 +10,27 @@ import (
 	"triad/internal/record"
 )
 
-// On no terminal does a line break inside a word: columns are left out or go on below, notes are cut and paragraphs broken between words.
+// On no terminal does a line break inside a word: columns are left out or go on below, notes are cut and
+// paragraphs broken between words.
 func TestTablesFitTheTerminal(t *testing.T) {
 	headroom, ulp := record.Float(8.79), record.Float(17.5)
 	var records []record.Record
 	for _, impl := range []string{"mine/softmax_block", "cuda/online", "triton/row"} {
-		c := op.Case{Op: "flash_attention", Pass: op.Backward, DType: "fp32", Dims: op.Dims{{Name: "rows", Value: 17}, {Name: "cols", Value: 264}}, Layout: "transposed",
-			Distribution: "normal", Upstream: "normal"}
+		c := op.Case{
+			Op: "flash_attention", Pass: op.Backward, DType: "fp32", Dims: op.Dims{{Name: "rows", Value: 17}, {Name: "cols", Value: 264}}, Layout: "transposed",
+			Distribution: "normal", Upstream: "normal",
+		}
 		records = append(records,
-			record.Record{ID: "01M7ZD0XZJBN29WS1DMBHRNP4H", Impl: impl, Device: "emulator", Status: op.StatusPass, Case: c,
-				Outputs: []record.Verdict{{Name: "y", Status: op.StatusPass, Headroom: &headroom, ULPMax: &ulp}}},
+			record.Record{
+				ID: "01M7ZD0XZJBN29WS1DMBHRNP4H", Impl: impl, Device: "emulator", Status: op.StatusPass, Case: c,
+				Outputs: []record.Verdict{{Name: "y", Status: op.StatusPass, Headroom: &headroom, ULPMax: &ulp}},
+			},
 			record.Record{Impl: impl, Device: "emulator", Status: op.StatusUnsupported, Case: c, Message: "cols 264 is not a multiple of 1024, which this variant asks for"})
 	}
-	records = append(records, record.Record{Impl: "torch/eager", Device: "cpu", Status: op.StatusHang, Case: records[0].Case,
-		Message: "the call did not come back within 30 s: it was ended, and what it had printed until then is in the log of the run"})
+	records = append(records, record.Record{
+		Impl: "torch/eager", Device: "cpu", Status: op.StatusHang, Case: records[0].Case,
+		Message: "the call did not come back within 30 s: it was ended, and what it had printed until then is in the log of the run",
+	})
 	known := map[string]bool{"…": true}
 	whole := shownAt(t, Style{}, records)
 	for _, word := range strings.Fields(whole) {
@@ -60,7 +67,10 @@ func TestTablesFitTheTerminal(t *testing.T) {
 func shownAt(t *testing.T, s Style, records []record.Record) string {
 	t.Helper()
 	var out strings.Builder
-	if err := Compare(&out, s, records, nil, Summary{Database: "/home/somebody/.local/share/triad/results.db", Session: "01M7ZDGWMAPXC82X4VM7827S9V", Exit: 1}); err != nil {
+	if err := Compare(&out, s, records, nil, Summary{
+		Database: "/home/somebody/.local/share/triad/results.db",
+		Session:  "01M7ZDGWMAPXC82X4VM7827S9V", Exit: 1,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := List(&out, s, records, 7); err != nil {

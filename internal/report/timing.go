@@ -14,14 +14,15 @@ import (
 	"triad/internal/stats"
 )
 
-// Timed is what there is to say about times: the rulers of the session and the ratios of what was timed in the same rounds.
+// Timed is what there is to say about times: the rulers of the session and the ratios of what was timed in
+// the same rounds.
 type Timed struct {
 	Rulers      []record.Ruler
 	Comparisons []record.Comparison
 }
 
-// Bench writes what `triad bench` found: for each operator and bench point a table with a line for each implementation and regime, then what
-// the device did at best, and the totals.
+// Bench writes what `triad bench` found: for each operator and bench point a table with a line for each
+// implementation and regime, then what the device did at best, and the totals.
 func Bench(w io.Writer, style Style, records []record.Record, timed Timed, summary Summary) error {
 	w = style.Wrap(w)
 	if err := Times(w, style, records, timed); err != nil {
@@ -30,8 +31,8 @@ func Bench(w io.Writer, style Style, records []record.Record, timed Timed, summa
 	return totals(w, style, records, summary)
 }
 
-// Times writes the tables of Bench alone: nothing where nothing was timed. "compared" is the share of the elements that were compared one by one;
-// "sums" says that the rest was compared by the sums of its rows.
+// Times writes the tables of Bench alone: nothing where nothing was timed. "compared" is the share of the
+// elements that were compared one by one; "sums" says that the rest was compared by the sums of its rows.
 func Times(w io.Writer, style Style, records []record.Record, timed Timed) error {
 	for _, point := range points(records) {
 		if err := write(w, style.paint(bold, point.title())+"\n\n"); err != nil {
@@ -41,7 +42,8 @@ func Times(w io.Writer, style Style, records []record.Record, timed Timed) error
 		for _, l := range point.lines(timed.Comparisons) {
 			rows = append(rows, append([]string{l.impl, style.status(l.status), l.compared}, l.cells()...))
 		}
-		header := columns("implementation", "status", ">compared", "regime", ">median", ">interval", ">rate", ">roofline", ">ratio", "word", ">clock", ">occupancy", "note")
+		header := columns("implementation", "status", ">compared", "regime", ">median", ">interval", ">rate",
+			">roofline", ">ratio", "word", ">clock", ">occupancy", "note")
 		if err := style.Table(w, "  ", header, rows); err != nil {
 			return err
 		}
@@ -55,14 +57,16 @@ func Times(w io.Writer, style Style, records []record.Record, timed Timed) error
 	}
 	text := "At best, measured in this session: " + words + ".\n"
 	if slices.ContainsFunc(records, lacksShare) {
-		text += "No share of the roofline where what may be the limit was not measured: the CUDA worker measures copies, torch (--impl torch beside yours) products.\n"
+		text += "No share of the roofline where what may be the limit was not measured: the CUDA worker " +
+			"measures copies, torch (--impl torch beside yours) products.\n"
 	}
 	return write(w, text)
 }
 
 // lacksShare says whether a record was timed, but not beside what the device can do at best.
 func lacksShare(r record.Record) bool {
-	return slices.ContainsFunc(r.Timings, func(t record.Timing) bool { return t.Status == op.StatusPass && t.Roofline == nil })
+	return slices.ContainsFunc(r.Timings,
+		func(t record.Timing) bool { return t.Status == op.StatusPass && t.Roofline == nil })
 }
 
 // point is every record of one case that was timed, or could have been.
@@ -133,12 +137,18 @@ func (p point) lines(comparisons []record.Comparison) []timeLine {
 	}
 	for _, r := range p.records {
 		if len(r.Timings) == 0 {
-			rest = append(rest, timeLine{impl: r.Impl, status: r.Status, compared: comparedShare(r), note: clean(r.Message)})
+			rest = append(rest, timeLine{
+				impl: r.Impl, status: r.Status, compared: comparedShare(r),
+				note: clean(r.Message),
+			})
 			continue
 		}
 		for i, t := range r.Timings {
-			l := timeLine{impl: r.Impl, status: r.Status, compared: comparedShare(r), timing: &r.Timings[i], comparison: compared[[2]string{r.ID, t.Regime}], note: clean(t.Message),
-				best: best[[2]string{r.ID, t.Regime}]}
+			l := timeLine{
+				impl: r.Impl, status: r.Status, compared: comparedShare(r), timing: &r.Timings[i],
+				comparison: compared[[2]string{r.ID, t.Regime}], note: clean(t.Message),
+				best: best[[2]string{r.ID, t.Regime}],
+			}
 			if t.Status != op.StatusPass {
 				l.status = t.Status
 			}
@@ -160,7 +170,8 @@ func (l timeLine) order() float64 {
 	return l.timing.MedianNS
 }
 
-// cells are the columns behind the status. A time that is impossible or wrong is not shown: it is no time of what was asked for.
+// cells are the columns behind the status. A time that is impossible or wrong is not shown: it is no time of
+// what was asked for.
 func (l timeLine) cells() []string {
 	t := l.timing
 	if t == nil {
@@ -186,12 +197,15 @@ func (l timeLine) cells() []string {
 	if l.pair != nil { // bytes, FLOPs and what was timed in the same rounds are of a backward alone
 		speed, share, ratio, word = "", "", l.pair.ratio(t.MedianNS), ""
 	}
-	return []string{t.Regime, Duration(t.MedianNS), fmt.Sprintf("±%.1f %%", (t.HighNS-t.LowNS)/2/t.MedianNS*100), speed, share, ratio, word, clock,
-		occupancy(t.Kernels), l.note}
+	return []string{
+		t.Regime, Duration(t.MedianNS), fmt.Sprintf("±%.1f %%", (t.HighNS-t.LowNS)/2/t.MedianNS*100), speed,
+		share, ratio, word, clock,
+		occupancy(t.Kernels), l.note,
+	}
 }
 
-// ratioWords is a ratio with its interval, "1.46 [1.450, 1.459]". Far from 1 its digits mean nothing: "39 x". Where the rounds were too few for
-// an interval their number stands in its place.
+// ratioWords is a ratio with its interval, "1.46 [1.450, 1.459]". Far from 1 its digits mean nothing: "39 x".
+// Where the rounds were too few for an interval their number stands in its place.
 func ratioWords(c record.Comparison) string {
 	switch {
 	case c.Ratio >= 10:
@@ -206,7 +220,8 @@ func ratioWords(c record.Comparison) string {
 func timingWords(t record.Timing) string {
 	words := fmt.Sprintf("%v, %d samples", t.Status, t.N)
 	if t.Status.Weight() != op.Bad && t.MedianNS > 0 {
-		words = fmt.Sprintf("%s [%s, %s], %s", Duration(t.MedianNS), Duration(t.LowNS), Duration(t.HighNS), words)
+		words = fmt.Sprintf("%s [%s, %s], %s", Duration(t.MedianNS), Duration(t.LowNS), Duration(t.HighNS),
+			words)
 	}
 	if t.Message != "" {
 		words += "; " + clean(t.Message)
@@ -216,8 +231,10 @@ func timingWords(t record.Timing) string {
 
 // launchWords is a kernel as it was launched, in a line.
 func launchWords(k record.Launch) string {
-	return fmt.Sprintf("%s: grid %v, block %v, %d registers and %d bytes of local memory a thread, %d bytes of shared memory a block, %d blocks a multiprocessor (%.0f %% occupied)",
-		clean(k.Kernel), k.Grid, k.Block, k.Registers, k.LocalBytes, k.SharedBytes+k.DynamicSharedBytes, k.BlocksPerMultiprocessor, 100*k.Occupancy)
+	return fmt.Sprintf("%s: grid %v, block %v, %d registers and %d bytes of local memory a thread, %d "+
+		"bytes of shared memory a block, %d blocks a multiprocessor (%.0f %% occupied)",
+		clean(k.Kernel), k.Grid, k.Block, k.Registers, k.LocalBytes, k.SharedBytes+k.DynamicSharedBytes,
+		k.BlocksPerMultiprocessor, 100*k.Occupancy)
 }
 
 // occupancy is that of each kernel of a call, in order.
@@ -264,13 +281,15 @@ func rulerWords(rulers []record.Ruler) string {
 		case r.BytesPerSecond != nil:
 			words = append(words, fmt.Sprintf("%s %.2f TB/s", r.Name, float64(*r.BytesPerSecond)/1e12))
 		case r.FLOPsPerSecond != nil:
-			words = append(words, fmt.Sprintf("%s product %.4g TFLOP/s", r.Name, float64(*r.FLOPsPerSecond)/1e12))
+			words = append(words, fmt.Sprintf("%s product %.4g TFLOP/s", r.Name,
+				float64(*r.FLOPsPerSecond)/1e12))
 		}
 	}
 	return strings.Join(words, ", ")
 }
 
-// Markdown writes sessions for a page: the machine and versions, the rulers, and a table for each bench point.
+// Markdown writes sessions for a page: the machine and versions, the rulers, and a table for each bench
+// point.
 func Markdown(w io.Writer, session record.Session, records []record.Record, timed Timed) error {
 	m := session.Machine
 	gpu := m.GPU
@@ -281,8 +300,10 @@ func Markdown(w io.Writer, session record.Session, records []record.Record, time
 	for _, name := range slices.Sorted(maps.Keys(session.Toolchain)) {
 		versions = append(versions, name+" "+session.Toolchain[name])
 	}
-	if err := write(w, fmt.Sprintf("## Session %s\n\n`triad %s`, %s\n\n%s%s, %d cores, %s %s\n\n%s\n\n", session.ID, strings.Join(session.Command, " "),
-		session.Started.UTC().Format(record.TimeFormat), gpu, m.CPU, m.Cores, m.OS, m.Kernel, strings.Join(versions, ", "))); err != nil {
+	if err := write(w, fmt.Sprintf("## Session %s\n\n`triad %s`, %s\n\n%s%s, %d cores, %s %s\n\n%s\n\n",
+		session.ID, strings.Join(session.Command, " "),
+		session.Started.UTC().Format(record.TimeFormat), gpu, m.CPU, m.Cores, m.OS, m.Kernel,
+		strings.Join(versions, ", "))); err != nil {
 		return err
 	}
 	if words := rulerWords(timed.Rulers); words != "" {
@@ -294,9 +315,12 @@ func Markdown(w io.Writer, session record.Session, records []record.Record, time
 		return err
 	}
 	for _, p := range points(records) {
-		text := "### " + p.title() + "\n\n| implementation | status | regime | median | interval | rate | roofline | ratio | word | clock | occupancy | note |\n|---|---|---|--:|--:|--:|--:|--:|---|--:|--:|---|\n"
+		text := "### " + p.title() + "\n\n| implementation | status | regime | median | interval | rate | " +
+			"roofline | ratio | word | clock | occupancy | note " +
+			"|\n|---|---|---|--:|--:|--:|--:|--:|---|--:|--:|---|\n"
 		for _, l := range p.lines(timed.Comparisons) {
-			text += "| " + strings.Join(append([]string{l.impl, l.status.String()}, l.cells()...), " | ") + " |\n"
+			text += "| " + strings.Join(append([]string{l.impl, l.status.String()}, l.cells()...), " | ") +
+				" |\n"
 		}
 		if err := write(w, text+"\n"); err != nil {
 			return err
@@ -308,11 +332,13 @@ func Markdown(w io.Writer, session record.Session, records []record.Record, time
 // markdownVerdicts is a table of how many records of each implementation weigh what.
 func markdownVerdicts(w io.Writer, records []record.Record) error {
 	for _, lines := range groups(records) {
-		text := fmt.Sprintf("### %s %s\n\n| implementation | dtype | status | good | neutral | bad | headroom | max ulp |\n|---|---|---|--:|--:|--:|--:|--:|\n", lines[0].op, lines[0].pass)
+		text := fmt.Sprintf("### %s %s\n\n| implementation | dtype | status | good | neutral | bad | "+
+			"headroom | max ulp |\n|---|---|---|--:|--:|--:|--:|--:|\n", lines[0].op, lines[0].pass)
 		for _, g := range lines {
 			good, neutral, bad := g.counts()
 			headroom, ulp := g.measures()
-			text += fmt.Sprintf("| %s | %s | %s | %d | %d | %d | %s | %s |\n", g.impl, g.dtype, g.status(), good, neutral, bad, figure(headroom), figure(ulp))
+			text += fmt.Sprintf("| %s | %s | %s | %d | %d | %d | %s | %s |\n", g.impl, g.dtype, g.status(),
+				good, neutral, bad, figure(headroom), figure(ulp))
 		}
 		if err := write(w, text+"\n"); err != nil {
 			return err

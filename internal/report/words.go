@@ -24,7 +24,8 @@ func figure(f *record.Float) string {
 	if f == nil {
 		return ""
 	}
-	if v := float64(*f); !math.IsInf(v, 0) && !math.IsNaN(v) && v != 0 && math.Abs(v) >= 1e-3 && math.Abs(v) < 1e6 {
+	if v := float64(*f); !math.IsInf(v, 0) && !math.IsNaN(v) && v != 0 && math.Abs(v) >= 1e-3 &&
+		math.Abs(v) < 1e6 {
 		digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
 		words := strconv.FormatFloat(v, 'f', digits, 64)
 		if strings.Contains(words, ".") {
@@ -47,7 +48,8 @@ func element(output string, index []int64) string {
 	return output + "[" + strings.Join(parts, ", ") + "]"
 }
 
-// caseWords describe a case after its operator, pass and dtype: sizes, attributes, then what differs from the usual.
+// caseWords describe a case after its operator, pass and dtype: sizes, attributes, then what differs from the
+// usual.
 func caseWords(c op.Case) string {
 	var words []string
 	for _, d := range c.Dims {
@@ -119,15 +121,18 @@ func whereWords(w *record.Where) string { return clean(strings.Join(whereParts(w
 // whereBeyond is whereWords without what a message says already.
 func whereBeyond(message string, w *record.Where) string {
 	packed := func(s string) string { return strings.ReplaceAll(s, " ", "") }
-	parts := slices.DeleteFunc(whereParts(w), func(part string) bool { return strings.Contains(packed(message), packed(part)) })
+	parts := slices.DeleteFunc(whereParts(w),
+		func(part string) bool { return strings.Contains(packed(message), packed(part)) })
 	return clean(strings.Join(parts, ", "))
 }
 
 // verdictWords says what is wrong with an output, or how it stands.
 func verdictWords(v record.Verdict) string {
-	if v.Worst == nil || v.NWrong == 0 || v.Gate == "G0" || v.Gate == "G6" { // not rejected by a comparison of single elements: it has its own words
+	if v.Worst == nil || v.NWrong == 0 || v.Gate == "G0" || v.Gate == "G6" {
+		// not rejected by a comparison of single elements: it has its own words
 		words := clean(v.Message)
-		if strings.HasPrefix(words, v.Name+"[") || strings.HasPrefix(words, v.Name+" ") || strings.HasPrefix(words, v.Name+":") {
+		if strings.HasPrefix(words, v.Name+"[") || strings.HasPrefix(words, v.Name+" ") ||
+			strings.HasPrefix(words, v.Name+":") {
 			return words
 		}
 		return v.Name + ": " + words

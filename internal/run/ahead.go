@@ -6,8 +6,8 @@ import (
 	"triad/internal/panics"
 )
 
-// ahead is the case that comes next, prepared while the one before it is judged: the cores have little to do while workers load and launch. While
-// something is timed nothing is prepared.
+// ahead is the case that comes next, prepared while the one before it is judged: the cores have little to do
+// while workers load and launch. While something is timed nothing is prepared.
 type ahead struct {
 	key     string
 	prepare func() (*prepared, error) // nil: nothing is begun

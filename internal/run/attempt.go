@@ -105,7 +105,8 @@ func (x *execution) inParts(ctx context.Context, e entry, job backend.Job) (back
 // end of the run.
 func (x *execution) runJob(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
 	outcome, err := e.backend.Run(ctx, job)
-	if ctx.Err() != nil && (err != nil || outcome.Status != op.StatusUnknown) { // it was broken off: that is no fault of anybody's
+	if ctx.Err() != nil && (err != nil || outcome.Status != op.StatusUnknown) {
+		// it was broken off: that is no fault of anybody's
 		return backend.Outcome{}, ctx.Err()
 	}
 	var missing *backend.Unavailable

@@ -81,14 +81,19 @@ type crowdedOther struct {
 
 func (c *crowdedOther) Name() string       { return c.second.Name() }
 func (c *crowdedOther) Families() []string { return c.second.Families() }
-func (c *crowdedOther) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+func (c *crowdedOther) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply,
+	error,
+) {
 	return c.second.Load(ctx, operator)
 }
 
 // A job that ran out of memory with nobody beside it is not run again.
 func TestOutOfMemoryAloneIsFinal(t *testing.T) {
 	runs := 0
-	f := fakes(map[string]way{"fake/large": ending(backend.Outcome{Status: op.StatusOOM, Sentence: "no room"})})
+	f := fakes(map[string]way{"fake/large": ending(backend.Outcome{
+		Status:   op.StatusOOM,
+		Sentence: "no room",
+	})})
 	kept := &memory{}
 	if _, err := compare(t, kept, nil, counted{f, &runs}); err != nil {
 		t.Fatal(err)

@@ -60,8 +60,8 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) (er
 	return nil
 }
 
-// benchCase judges every implementation of a case and times those that passed: all of them, where a resumed session
-// lacks anything of the case, since only what was timed in the same rounds can be compared.
+// benchCase judges every implementation of a case and times those that passed: all of them, where a resumed
+// session lacks anything of the case, since only what was timed in the same rounds can be compared.
 func (x *execution) benchCase(ctx context.Context, w work, after []work) (err error) {
 	defer panics.Caught(&err, func() string { return "working on " + describe(w.Case) })
 	before := x.before(w)
@@ -90,7 +90,8 @@ func (x *execution) benchCase(ctx context.Context, w work, after []work) (err er
 	at := func(r record.Record) int {
 		return slices.IndexFunc(w.entries, func(e entry) bool { return e.implementation.Name == r.Impl })
 	}
-	slices.SortStableFunc(x.result.Records[from:], func(a, b record.Record) int { return at(a) - at(b) }) // not as they came in
+	// not as they came in
+	slices.SortStableFunc(x.result.Records[from:], func(a, b record.Record) int { return at(a) - at(b) })
 	if x.leaves(c) {
 		x.cutShort()
 		return nil
@@ -102,7 +103,8 @@ func (x *execution) benchCase(ctx context.Context, w work, after []work) (err er
 
 // complete says whether all there is to find of a case is recorded, or known beforehand.
 func (x *execution) complete(w work) bool {
-	return !slices.ContainsFunc(x.missing(w), func(e entry) bool { return e.verdict == nil }) && x.timedBefore(x.before(w))
+	return !slices.ContainsFunc(x.missing(w), func(e entry) bool { return e.verdict == nil }) &&
+		x.timedBefore(x.before(w))
 }
 
 // before is what a resumed session has recorded of a case.
@@ -120,7 +122,9 @@ func (x *execution) before(w work) []record.Record {
 func (x *execution) timedBefore(before []record.Record) bool {
 	for _, r := range before {
 		for _, regime := range x.request.Timing.Regimes {
-			if timeable(r) && !slices.ContainsFunc(r.Timings, func(t record.Timing) bool { return t.Regime == regime.String() }) {
+			if timeable(r) &&
+				!slices.ContainsFunc(r.Timings,
+					func(t record.Timing) bool { return t.Regime == regime.String() }) {
 				return false
 			}
 		}

@@ -30,7 +30,9 @@ type timedFake struct {
 	open      atomic.Int64
 }
 
-func (f *timedFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+func (f *timedFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply,
+	error,
+) {
 	reply, hello, err := f.fake.Load(ctx, operator)
 	for i := range reply.Implementations {
 		reply.Implementations[i].Device = "gpu"
@@ -57,7 +59,8 @@ func (f *timedFake) Measure(_ context.Context, job backend.MeasureJob) (backend.
 	return arm, backend.Outcome{}, nil
 }
 
-// written is what the timed calls wrote: what the implementation gives, or what it gives only when it is timed.
+// written is what the timed calls wrote: what the implementation gives, or what it gives only when it is
+// timed.
 func (f *timedFake) written(name string, job backend.Job) (backend.Outcome, []backend.Differing, error) {
 	f.open.Add(-1)
 	if len(job.Outputs) == 0 {
@@ -90,10 +93,18 @@ func bench(t *testing.T, f *timedFake, plan timing.Plan, others ...backend.Backe
 		t.Fatal(err)
 	}
 	kept := &memory{}
-	r := &Runner{Backends: append([]backend.Backend{f}, others...), Recorder: kept, Timings: kept, Telemetry: f.card, Stop: t.Context(),
-		Rest: f.card.Rest}
-	result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Impls: f.Families(), Seed: 1, Timing: &plan, Options: op.Options{Passes: []op.Pass{op.Forward},
-		DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
+	r := &Runner{
+		Backends: append([]backend.Backend{f}, others...), Recorder: kept, Timings: kept, Telemetry: f.card,
+		Stop: t.Context(),
+		Rest: f.card.Rest,
+	}
+	result, err := r.Bench(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Impls: f.Families(), Seed: 1,
+		Timing: &plan, Options: op.Options{
+			Passes: []op.Pass{op.Forward},
+			DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,20 +144,23 @@ func wordOf(r Result, a, b string) string {
 	return ""
 }
 
-// From the judge's verdict to a word: what passed is timed in alternating order, one at a time; the ratio is right although the clock
-// drifts; bytes, roofline and clock stand beside it.
+// From the judge's verdict to a word: what passed is timed in alternating order, one at a time; the ratio is
+// right although the clock drifts; bytes, roofline and clock stand beside it.
 func TestBench(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 1.5e5, "fake/wrong": 1e4})
 	f.ways["fake/wrong"], f.card.Drift = zeros, 0.05
 	result, kept := bench(t, f, coldPlan)
 	fast := timingOf(t, result, "fake/fast")
-	if fast.Status != op.StatusPass || math.Abs(fast.MedianNS/1e5-1) > 0.03 || fast.N < 30 || fast.Regime != "cold" || fast.Mode != "graph" || fast.Sets != 4 {
+	if fast.Status != op.StatusPass || math.Abs(fast.MedianNS/1e5-1) > 0.03 || fast.N < 30 ||
+		fast.Regime != "cold" || fast.Mode != "graph" || fast.Sets != 4 {
 		t.Errorf("%+v", fast)
 	}
-	if fast.Roofline == nil || fast.Bytes != 2*5*33*4 || fast.ClockMHz == nil || math.Abs(float64(*fast.ClockMHz)/1900-1) > 0.06 || fast.Throttle != 4 {
+	if fast.Roofline == nil || fast.Bytes != 2*5*33*4 || fast.ClockMHz == nil ||
+		math.Abs(float64(*fast.ClockMHz)/1900-1) > 0.06 || fast.Throttle != 4 {
 		t.Errorf("roofline %v, bytes %d, clock %v", fast.Roofline, fast.Bytes, fast.ClockMHz)
 	}
-	if len(fast.SamplesNS) != fast.N || len(fast.Rounds) != fast.N || len(fast.Positions) != fast.N || len(fast.ClocksMHz) != fast.N {
+	if len(fast.SamplesNS) != fast.N || len(fast.Rounds) != fast.N || len(fast.Positions) != fast.N ||
+		len(fast.ClocksMHz) != fast.N {
 		t.Error("not every sample has its round, place and clock")
 	}
 	if w := wordOf(result, "fake/slow", "fake/fast"); w != "SLOWER" {
@@ -160,7 +174,10 @@ func TestBench(t *testing.T) {
 	}
 	first := slices.Index(f.card.Order, "fake/fast")
 	turns := f.card.Order[first:]
-	if want := []string{"fake/fast", "fake/slow", "fake/fast", "fake/fast", "fake/slow", "fake/fast"}; !slices.Equal(turns[:6], want) {
+	if want := []string{
+		"fake/fast", "fake/slow", "fake/fast", "fake/fast", "fake/slow",
+		"fake/fast",
+	}; !slices.Equal(turns[:6], want) {
 		t.Errorf("the first two rounds go %v, want %v", turns[:6], want)
 	}
 	if len(kept.rulers) != 2 || *kept.rulers[1].BytesPerSecond < 3.9e12 {
@@ -190,15 +207,18 @@ func TestRulersOfOthers(t *testing.T) {
 	}
 }
 
-// The outputs of the timed calls are judged: what was right when it was judged and wrong when it was timed has no time to show.
+// The outputs of the timed calls are judged: what was right when it was judged and wrong when it was timed
+// has no time to show.
 func TestTimedOutputsAreJudged(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/lazy": 1e4, "fake/right": 1e5})
 	f.after = map[string]way{"fake/lazy": zeros}
 	result, _ := bench(t, f, coldPlan)
-	if got := timingOf(t, result, "fake/lazy"); got.Status != op.StatusFail || !strings.HasPrefix(got.Message, "what the timed calls wrote") {
+	if got := timingOf(t, result, "fake/lazy"); got.Status != op.StatusFail ||
+		!strings.HasPrefix(got.Message, "what the timed calls wrote") {
 		t.Errorf("%v %q", got.Status, got.Message)
 	}
-	if got := timingOf(t, result, "fake/right"); got.Status != op.StatusPass || wordOf(result, "fake/right", "fake/lazy") != "" {
+	if got := timingOf(t, result, "fake/right"); got.Status != op.StatusPass ||
+		wordOf(result, "fake/right", "fake/lazy") != "" {
 		t.Errorf("%v, compared with what is wrong: %+v", got.Status, result.Comparisons)
 	}
 }
@@ -210,12 +230,18 @@ func TestCrashWhileTimed(t *testing.T) {
 	o, _ := truth.Get("softmax")
 	kept := &memory{}
 	r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: t.Context()}
-	result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
-		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
+	result, err := r.Bench(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan,
+		Options: op.Options{
+			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+			Dims: map[string]int64{"rows": 5, "cols": 33},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := timingOf(t, result, "fake/bad"); got.Status != op.StatusCrash || got.Message != "illegal address" {
+	if got := timingOf(t, result, "fake/bad"); got.Status != op.StatusCrash ||
+		got.Message != "illegal address" {
 		t.Errorf("%v %q", got.Status, got.Message)
 	}
 	if got := timingOf(t, result, "fake/right"); got.Status != op.StatusPass {

@@ -25,7 +25,8 @@ func (b *brokenDevice) Run(ctx context.Context, job backend.Job) (backend.Outcom
 // Whoever breaks the device crashed: that no fresh worker finds it working makes it no better.
 func TestCrashThatBreaksTheDevice(t *testing.T) {
 	kept := &memory{}
-	if _, err := compare(t, kept, nil, &brokenDevice{fake: fakes(map[string]way{"fake/wrong": right})}); err != nil {
+	if _, err := compare(t, kept, nil,
+		&brokenDevice{fake: fakes(map[string]way{"fake/wrong": right})}); err != nil {
 		t.Fatal(err)
 	}
 	r := kept.records[0]

@@ -13,7 +13,8 @@ import (
 	"triad/internal/truth"
 )
 
-// compareCases is the expansion of a comparison: the cases of its options, and where it times, of each pass and dtype one to time.
+// compareCases is the expansion of a comparison: the cases of its options, and where it times, of each pass
+// and dtype one to time.
 func compareCases(request Request) expansion {
 	if request.Timing == nil {
 		return justJudged
@@ -27,7 +28,8 @@ func compareCases(request Request) expansion {
 	}
 }
 
-// assignTimed gives the cases that are timed their entries. What an implementation does not have is said of the cases that are judged.
+// assignTimed gives the cases that are timed their entries. What an implementation does not have is said of
+// the cases that are judged.
 func assignTimed(operator *truth.Operator, cases []op.Case, all []loaded, request Request) []work {
 	planned := assign(operator, op.Plan{Cases: cases}, all, request)
 	for i, w := range planned {
@@ -76,14 +78,18 @@ func unjudged(timed []timedWork) []work {
 	return all
 }
 
-// timeWhatPassed times the cases that a comparison chose; of an operator without bench points the largest on which something passed.
-func (x *execution) timeWhatPassed(ctx context.Context, planned []work, timed []timedWork, backends []backend.Backend) error {
+// timeWhatPassed times the cases that a comparison chose; of an operator without bench points the largest on
+// which something passed.
+func (x *execution) timeWhatPassed(ctx context.Context, planned []work, timed []timedWork,
+	backends []backend.Backend,
+) error {
 	for _, w := range x.largest(planned) {
 		if !slices.ContainsFunc(timed, func(t timedWork) bool { return t.operator == w.operator }) {
 			timed = append(timed, timedWork{w, true})
 		}
 	}
-	timed = slices.DeleteFunc(timed, func(w timedWork) bool { return w.judged && !x.passed(w.work) || x.resumedComplete(w.work) })
+	timed = slices.DeleteFunc(timed,
+		func(w timedWork) bool { return w.judged && !x.passed(w.work) || x.resumedComplete(w.work) })
 	if len(timed) == 0 {
 		return nil
 	}

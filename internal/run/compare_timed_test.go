@@ -14,8 +14,8 @@ import (
 	"triad/internal/truth"
 )
 
-// A comparison times the first bench point that the device can hold, judged as a bench judges it, or the case that its flags name, which is
-// judged once. Nothing is timed without a plan for it.
+// A comparison times the first bench point that the device can hold, judged as a bench judges it, or the case
+// that its flags name, which is judged once. Nothing is timed without a plan for it.
 func TestCompareTimes(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 2e5})
 	o, _ := truth.Get("softmax")
@@ -68,7 +68,8 @@ func TestCompareTimes(t *testing.T) {
 	}
 }
 
-// A comparison that is resumed times what has no time yet, with what the interrupted one had judged, and leaves alone what is complete.
+// A comparison that is resumed times what has no time yet, with what the interrupted one had judged, and
+// leaves alone what is complete.
 func TestComparisonResumesItsTimes(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/fast": 1e5, "fake/slow": 2e5})
 	o, _ := truth.Get("softmax")
@@ -76,15 +77,21 @@ func TestComparisonResumesItsTimes(t *testing.T) {
 		t.Helper()
 		kept := &memory{done: map[string]bool{"fake/fast": done, "fake/slow": done}}
 		r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: t.Context()}
-		result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Before: before, Options: op.Options{
-			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
+		result, err := r.Compare(t.Context(), Request{
+			Operators: []*truth.Operator{o}, Seed: 1,
+			Timing: &coldPlan, Before: before, Options: op.Options{
+				Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+				Dims: map[string]int64{"rows": 5, "cols": 33},
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return result, kept
 	}
 	whole, _ := compare(false, nil)
-	if result, kept := compare(true, whole.Records); len(kept.timings)+len(kept.records)+len(kept.rulers) > 0 || len(result.Comparisons) > 0 {
+	if result, kept := compare(true, whole.Records); len(kept.timings)+len(kept.records)+
+		len(kept.rulers) > 0 || len(result.Comparisons) > 0 {
 		t.Errorf("complete: %d timings, %d records", len(kept.timings), len(kept.records))
 	}
 	untimed := slices.Clone(whole.Records)
@@ -92,7 +99,9 @@ func TestComparisonResumesItsTimes(t *testing.T) {
 		untimed[i].Timings = nil
 	}
 	result, kept := compare(true, untimed)
-	if len(kept.timings) != 2 || len(kept.records) != 0 || wordOf(result, "fake/slow", "fake/fast") != "SLOWER" {
-		t.Errorf("without times: %d timings, %d records, %+v", len(kept.timings), len(kept.records), result.Comparisons)
+	if len(kept.timings) != 2 || len(kept.records) != 0 ||
+		wordOf(result, "fake/slow", "fake/fast") != "SLOWER" {
+		t.Errorf("without times: %d timings, %d records, %+v", len(kept.timings), len(kept.records),
+			result.Comparisons)
 	}
 }

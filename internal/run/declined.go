@@ -9,7 +9,8 @@ import (
 	"triad/internal/workload"
 )
 
-// choice is what an implementation said to tensors of some sizes, strides, dtypes and attributes, whatever their values.
+// choice is what an implementation said to tensors of some sizes, strides, dtypes and attributes, whatever
+// their values.
 type choice uint8
 
 const (
@@ -24,14 +25,17 @@ func description(c op.Case, implementation string) string {
 	return implementation + " " + c.Key()
 }
 
-// declined judges a call that an implementation declined. It may decline sizes, layouts, dtypes and attributes, never data: where it takes, or took,
-// ordinary data of the same description, the call is FAIL.
-func (x *execution) declined(ctx context.Context, c *prepared, e entry, outcome backend.Outcome) (backend.Outcome, error) {
+// declined judges a call that an implementation declined. It may decline sizes, layouts, dtypes and
+// attributes, never data: where it takes, or took, ordinary data of the same description, the call is FAIL.
+func (x *execution) declined(ctx context.Context, c *prepared, e entry,
+	outcome backend.Outcome,
+) (backend.Outcome, error) {
 	key := description(c.Case, e.implementation.Name)
 	if outcome.Status != op.StatusUnsupported {
 		if outcome.Status == op.StatusUnknown && x.choose(key, taken) == refusedAll {
 			outcome.Status = op.StatusFail
-			outcome.Sentence = "it takes these values, and declined others of the same sizes, layout, dtypes and attributes before"
+			outcome.Sentence = "it takes these values, and declined others of the same sizes, layout, " +
+				"dtypes and attributes before"
 		}
 		return outcome, nil
 	}
@@ -43,7 +47,8 @@ func (x *execution) declined(ctx context.Context, c *prepared, e entry, outcome 
 		x.choose(key, said)
 	}
 	if x.chosen(key) == taken {
-		outcome.Sentence = fmt.Sprintf("it declines these values, and takes others of the same sizes, layout, dtypes and attributes: %s", outcome.Sentence)
+		outcome.Sentence = fmt.Sprintf("it declines these values, and takes others of the same sizes, "+
+			"layout, dtypes and attributes: %s", outcome.Sentence)
 		outcome.Status = op.StatusFail
 	}
 	return outcome, nil

@@ -24,8 +24,8 @@ func (r *Runner) Compare(ctx context.Context, request Request) (result Result, e
 	return result, err
 }
 
-// unlessStopped makes the end of a run that was told to end no error, wherever it was: nothing need be planned yet. An internal error ends the run
-// before its plan is done, too, and stays an error.
+// unlessStopped makes the end of a run that was told to end no error, wherever it was: nothing need be
+// planned yet. An internal error ends the run before its plan is done, too, and stays an error.
 func (r *Result) unlessStopped(ctx context.Context, err error) error {
 	if panics.In(err) != nil {
 		r.Interrupted = true
@@ -58,7 +58,8 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) (
 	result.spend("loading", began)
 	result.Versions = versions
 	planned, timed := splitTimed(request.kept(planned))
-	if err := r.Recorder.Plan(items(slices.Concat(planned, unjudged(timed)), request.Seed), versions); err != nil {
+	if err := r.Recorder.Plan(items(slices.Concat(planned, unjudged(timed)), request.Seed),
+		versions); err != nil {
 		return err
 	}
 	if !request.Single {
@@ -74,7 +75,10 @@ func (r *Runner) compare(ctx context.Context, request Request, result *Result) (
 			return err
 		}
 	}
-	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now(), lanes: lanesOf(backends)}
+	x := &execution{
+		Runner: r, request: request, result: result, cases: len(planned), began: time.Now(),
+		lanes: lanesOf(backends),
+	}
 	x.resumed()
 	if x.lanes > 0 {
 		err = x.all(ctx, interleaved(planned))
@@ -101,7 +105,8 @@ func justJudged(spec *op.Spec, o op.Options) (op.Plan, []op.Case, error) {
 
 // plan expands every operator of the request and asks the backends what they have for it.
 func (r *Runner) plan(ctx context.Context, request Request, expand expansion, backends []backend.Backend,
-	result *Result) ([]work, record.Toolchain, error) {
+	result *Result,
+) ([]work, record.Toolchain, error) {
 	versions := record.Toolchain{}
 	var planned []work
 	plans, timed := make([]op.Plan, len(request.Operators)), make([][]op.Case, len(request.Operators))
@@ -133,19 +138,22 @@ func (r *Runner) plan(ctx context.Context, request Request, expand expansion, ba
 	return planned, versions, nil
 }
 
-// withDTypes leaves out, of several operators, those that have none of the asked-for dtypes: --dtype bf16 means what has bf16.
+// withDTypes leaves out, of several operators, those that have none of the asked-for dtypes: --dtype bf16
+// means what has bf16.
 func withDTypes(request Request) ([]*truth.Operator, error) {
 	if len(request.Operators) == 1 || len(request.Options.DTypes) == 0 {
 		return request.Operators, nil
 	}
 	var kept []*truth.Operator
 	for _, o := range request.Operators {
-		if slices.ContainsFunc(request.Options.DTypes, func(d string) bool { return slices.Contains(o.Spec.DTypes, d) }) {
+		if slices.ContainsFunc(request.Options.DTypes,
+			func(d string) bool { return slices.Contains(o.Spec.DTypes, d) }) {
 			kept = append(kept, o)
 		}
 	}
 	if len(kept) == 0 {
-		return nil, usagef("no operator has dtype %s: triad ops list shows what each has", strings.Join(request.Options.DTypes, ", "))
+		return nil, usagef("no operator has dtype %s: triad ops list shows what each has",
+			strings.Join(request.Options.DTypes, ", "))
 	}
 	return kept, nil
 }
@@ -157,7 +165,8 @@ func (r *Result) noteUnavailable(all []loaded, impls []string) {
 			if !slices.Contains(l.backend.Families(), family) {
 				continue
 			}
-			if gone := l.ruling(family); gone != nil && gone.status == op.StatusUnavailable && !slices.Contains(r.Unavailable, gone.sentence) {
+			if gone := l.ruling(family); gone != nil && gone.status == op.StatusUnavailable &&
+				!slices.Contains(r.Unavailable, gone.sentence) {
 				r.Unavailable = append(r.Unavailable, gone.sentence)
 			}
 		}
@@ -185,7 +194,8 @@ func nothingMatches(all []loaded, impls []string, operator string) error {
 			have = append(have, names...)
 		}
 		if !found {
-			return usagef("%s has no implementation %q: it has %s", operator, prefix, strings.Join(have, ", "))
+			return usagef("%s has no implementation %q: it has %s", operator, prefix,
+				strings.Join(have, ", "))
 		}
 	}
 	return nil
@@ -217,7 +227,8 @@ type execution struct {
 	failure  error
 }
 
-// all works through the plan, a few cases at once: while the workers run one, the truth of the next is computed.
+// all works through the plan, a few cases at once: while the workers run one, the truth of the next is
+// computed.
 func (x *execution) all(ctx context.Context, planned []work) error {
 	places := make(chan struct{}, x.places())
 	var group panics.Group
@@ -236,7 +247,8 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 			broken = planned[i:]
 			break
 		}
-		// Cases are prepared one after the other: "the previous output" of the power check is then that of the plan, whatever the timing.
+		// Cases are prepared one after the other: "the previous output" of the power check is then that of
+		// the plan, whatever the timing.
 		c, err := x.prepareMissing(w)
 		group.Go(func() {
 			defer func() {
@@ -295,7 +307,8 @@ func (x *execution) prepareMissing(w work) (c *prepared, err error) {
 	return c, nil
 }
 
-// missing are the entries that a resumed session has not recorded yet; all of them in a new one. What was given up is not run.
+// missing are the entries that a resumed session has not recorded yet; all of them in a new one. What was
+// given up is not run.
 func (x *execution) missing(w work) []entry {
 	left := slices.DeleteFunc(slices.Clone(w.entries), func(e entry) bool {
 		return x.Recorder.Done(record.Item{Case: w.Case, Impl: e.implementation.Name, Seed: x.request.Seed})
@@ -308,8 +321,8 @@ func (x *execution) missing(w work) []entry {
 	return left
 }
 
-// oneCase runs what is planned on a case that is ready, and compares the implementations with each other. Without a prepared case only
-// what is known beforehand is recorded.
+// oneCase runs what is planned on a case that is ready, and compares the implementations with each other.
+// Without a prepared case only what is known beforehand is recorded.
 func (x *execution) oneCase(ctx context.Context, w work, c *prepared) (err error) {
 	defer panics.Caught(&err, func() string { return "working on " + describe(w.Case) })
 	w.entries = x.missing(w)
@@ -319,8 +332,8 @@ func (x *execution) oneCase(ctx context.Context, w work, c *prepared) (err error
 	return x.allEntries(ctx, c, w.entries)
 }
 
-// allEntries runs entries on a case and compares the implementations with each other. Those of different workers run side by side; the adapters keep
-// those of one worker apart.
+// allEntries runs entries on a case and compares the implementations with each other. Those of different
+// workers run side by side; the adapters keep those of one worker apart.
 func (x *execution) allEntries(ctx context.Context, c *prepared, entries []entry) error {
 	var group panics.Group
 	failures := make([]error, len(entries))
@@ -346,11 +359,12 @@ func (x *execution) allEntries(ctx context.Context, c *prepared, entries []entry
 	return x.compareEntries(c)
 }
 
-// recordBroken records, of what a run that was stopped leaves, what could not be built or imported: that may be what it was stopped for, and no
-// later run finds it otherwise.
+// recordBroken records, of what a run that was stopped leaves, what could not be built or imported: that may
+// be what it was stopped for, and no later run finds it otherwise.
 func (x *execution) recordBroken(left []work) error {
 	for _, w := range left {
-		w.entries = slices.DeleteFunc(x.missing(w), func(e entry) bool { return e.verdict == nil || e.verdict.status != op.StatusBuildFail })
+		w.entries = slices.DeleteFunc(x.missing(w),
+			func(e entry) bool { return e.verdict == nil || e.verdict.status != op.StatusBuildFail })
 		if err := x.recordRulings(w); err != nil {
 			return err
 		}

@@ -11,7 +11,8 @@ import (
 	"triad/internal/record"
 )
 
-// A spreading backend judges in several workers side by side, until Together ends them and the rest runs in one worker for each kind.
+// A spreading backend judges in several workers side by side, until Together ends them and the rest runs in
+// one worker for each kind.
 type spreading interface {
 	Lanes() int
 	Together()
@@ -62,7 +63,8 @@ func lanesOf(backends []backend.Backend) int {
 	return lanes
 }
 
-// together ends the workers that judged side by side: nothing else holds the device's memory while something is timed.
+// together ends the workers that judged side by side: nothing else holds the device's memory while something
+// is timed.
 func together(backends []backend.Backend) {
 	for _, b := range backends {
 		if s, ok := backend.As[spreading](b); ok {
@@ -75,7 +77,8 @@ func together(backends []backend.Backend) {
 const (
 	inFlightAlone = 2
 	inFlightALane = 4
-	// A case takes another place for every so many elements of its tensors, but at most half of them: so much memory is in use at once.
+	// A case takes another place for every so many elements of its tensors, but at most half of them: so much
+	// memory is in use at once.
 	elementsAPlace = 1 << 22
 )
 
@@ -111,8 +114,8 @@ func (r *Result) inOrder(planned []work) {
 	})
 }
 
-// interleaved takes the cases of every operator and pass in turn, in their order: what is judged side by side is then not all of one implementation,
-// whose jobs wait for each other.
+// interleaved takes the cases of every operator and pass in turn, in their order: what is judged side by side
+// is then not all of one implementation, whose jobs wait for each other.
 func interleaved(planned []work) []work {
 	groups := map[string][]work{}
 	var order []string
@@ -134,8 +137,9 @@ func interleaved(planned []work) []work {
 	return all
 }
 
-// lanes groups entries that would wait for each other anyway: those of one family run one after the other, in order. On a GPU each is a lane of its
-// own: while one is judged, which takes the host longer than the GPU took for the call, its worker has the next.
+// lanes groups entries that would wait for each other anyway: those of one family run one after the other, in
+// order. On a GPU each is a lane of its own: while one is judged, which takes the host longer than the GPU
+// took for the call, its worker has the next.
 func lanes(entries []entry) [][]int {
 	var order []string
 	byLane := map[string][]int{}

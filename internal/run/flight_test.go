@@ -50,7 +50,8 @@ func (w *wide) Run(ctx context.Context, job backend.Job) (backend.Outcome, error
 	return w.fake.Run(ctx, job)
 }
 
-// Where a backend judges side by side many cases are under way at once, one at most of an implementation in one dtype; without lanes two cases.
+// Where a backend judges side by side many cases are under way at once, one at most of an implementation in
+// one dtype; without lanes two cases.
 func TestLanesJudgeSideBySide(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -60,8 +61,10 @@ func TestLanesJudgeSideBySide(t *testing.T) {
 	for _, lanes := range []int{0, 6} {
 		w := &wide{fake: fakes(map[string]way{"fake/a": right, "fake/b": right}), lanes: lanes}
 		r := &Runner{Backends: []backend.Backend{w}, Recorder: &memory{}, Stop: t.Context()}
-		result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true,
-			Options: op.Options{Passes: []op.Pass{op.Forward}, Level: op.LevelQuick}})
+		result, err := r.Compare(t.Context(), Request{
+			Operators: []*truth.Operator{o}, Seed: 1, Single: true,
+			Options: op.Options{Passes: []op.Pass{op.Forward}, Level: op.LevelQuick},
+		})
 		if err != nil || len(result.Records) == 0 {
 			t.Fatalf("%d records, %v", len(result.Records), err)
 		}
@@ -84,7 +87,8 @@ func TestLanesJudgeSideBySide(t *testing.T) {
 func TestInterleaved(t *testing.T) {
 	var planned []work
 	for _, key := range []string{"a", "a", "a", "b", "c", "c"} {
-		planned = append(planned, work{Case: op.Case{Op: key, Pass: op.Forward, DType: string(rune('0' + len(planned)))}})
+		planned = append(planned,
+			work{Case: op.Case{Op: key, Pass: op.Forward, DType: string(rune('0' + len(planned)))}})
 	}
 	var order []string
 	for _, w := range interleaved(planned) {
@@ -95,14 +99,24 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-// Large cases take the places of several, so that few are in memory at once; two always fit beside each other.
+// Large cases take the places of several, so that few are in memory at once; two always fit beside each
+// other.
 func TestPlacesOfLargeCases(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ rows, most, want int64 }{{4, 2, 1}, {1 << 20, 2, 1}, {4, 32, 1}, {1 << 14, 32, 9}, {1 << 20, 32, 16}} {
-		plan, err := o.Spec.Expand(op.Options{Device: "gpu", Dims: map[string]int64{"rows": c.rows, "cols": 1024}, Passes: []op.Pass{op.Forward}, Level: op.LevelQuick})
+	for _, c := range []struct{ rows, most, want int64 }{
+		{4, 2, 1},
+		{1 << 20, 2, 1},
+		{4, 32, 1},
+		{1 << 14, 32, 9},
+		{1 << 20, 32, 16},
+	} {
+		plan, err := o.Spec.Expand(op.Options{Device: "gpu", Dims: map[string]int64{
+			"rows": c.rows,
+			"cols": 1024,
+		}, Passes: []op.Pass{op.Forward}, Level: op.LevelQuick})
 		if err != nil || len(plan.Cases) == 0 {
 			t.Fatal(err)
 		}
@@ -112,7 +126,8 @@ func TestPlacesOfLargeCases(t *testing.T) {
 	}
 }
 
-// A run that is told to stop while dozens of cases are under way finishes the calls that have begun, and leaves the rest to a resumed one.
+// A run that is told to stop while dozens of cases are under way finishes the calls that have begun, and
+// leaves the rest to a resumed one.
 func TestStopEndsCasesUnderWay(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -130,15 +145,21 @@ func TestStopEndsCasesUnderWay(t *testing.T) {
 			ways["fake/a"] = stopping
 		}
 		kept := &memory{}
-		r := &Runner{Backends: []backend.Backend{&wide{fake: fakes(ways), lanes: 6}}, Recorder: kept, Stop: stop}
-		result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true,
-			Options: op.Options{Passes: []op.Pass{op.Forward}, Level: op.LevelQuick}})
+		r := &Runner{
+			Backends: []backend.Backend{&wide{fake: fakes(ways), lanes: 6}}, Recorder: kept,
+			Stop: stop,
+		}
+		result, err := r.Compare(t.Context(), Request{
+			Operators: []*truth.Operator{o}, Seed: 1, Single: true,
+			Options: op.Options{Passes: []op.Pass{op.Forward}, Level: op.LevelQuick},
+		})
 		if err != nil || result.Interrupted != stops {
 			t.Fatalf("stops %v: interrupted %v, %v", stops, result.Interrupted, err)
 		}
 		records[stops] = len(kept.records)
 	}
-	if records[true] == 0 || records[true] > records[false]/2 { // three dtypes of two implementations at once, and what came before
+	if records[true] == 0 || records[true] > records[false]/2 {
+		// three dtypes of two implementations at once, and what came before
 		t.Errorf("%d records of %d: want those of the calls that had begun", records[true], records[false])
 	}
 }
@@ -154,12 +175,21 @@ func TestJobsToComeAreTold(t *testing.T) {
 		impls  []string
 		dtypes []string
 		want   int
-	}{{[]string{"fake/a"}, []string{"fp32"}, 1}, {[]string{"fake/a", "fake/b"}, []string{"fp32", "fp16"}, 4},
-		{[]string{"fake/a", "fake"}, []string{"fp32"}, 0}, {nil, []string{"fp32"}, 0}} {
+	}{
+		{[]string{"fake/a"}, []string{"fp32"}, 1},
+		{[]string{"fake/a", "fake/b"}, []string{"fp32", "fp16"}, 4},
+		{[]string{"fake/a", "fake"}, []string{"fp32"}, 0},
+		{nil, []string{"fp32"}, 0},
+	} {
 		w := &wide{fake: fakes(map[string]way{"fake/a": right, "fake/b": right}), lanes: 6}
 		r := &Runner{Backends: []backend.Backend{w}, Recorder: &memory{}, Stop: t.Context()}
-		_, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Impls: of.impls, Seed: 1,
-			Single: true, Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: of.dtypes, Level: op.LevelQuick}})
+		_, err := r.Compare(t.Context(), Request{
+			Operators: []*truth.Operator{o}, Impls: of.impls, Seed: 1,
+			Single: true, Options: op.Options{
+				Passes: []op.Pass{op.Forward}, DTypes: of.dtypes,
+				Level: op.LevelQuick,
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,15 +9,16 @@ import (
 	"triad/internal/op"
 )
 
-// After so many cases in a row that cost a worker an implementation's pass is given up: each further one would cost the same again, a fresh
-// process or a whole deadline, and say nothing new.
+// After so many cases in a row that cost a worker an implementation's pass is given up: each further one
+// would cost the same again, a fresh process or a whole deadline, and say nothing new.
 const (
 	mostCrashes = 3
 	mostHangs   = 2
 )
 
-// losses are the cases of one pass of an implementation that cost a worker since the last that came back; on a GPU, where dtypes may be judged
-// side by side, those of one dtype. Its launches follow each other, so that none begins before the one before it is counted.
+// losses are the cases of one pass of an implementation that cost a worker since the last that came back; on
+// a GPU, where dtypes may be judged side by side, those of one dtype. Its launches follow each other, so that
+// none begins before the one before it is counted.
 type losses struct {
 	turn           sync.Mutex
 	mu             sync.Mutex // guards what follows
@@ -59,7 +60,8 @@ func (x *execution) inTurn(ctx context.Context, c *prepared, e entry) (backend.O
 	return outcome, nil, err
 }
 
-// note counts how a case ended. An exception, which costs no worker, came back; a case that was refused says nothing.
+// note counts how a case ended. An exception, which costs no worker, came back; a case that was refused says
+// nothing.
 func (l *losses) note(o backend.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,8 +89,11 @@ func (l *losses) ruling() *ruling {
 	default:
 		return nil
 	}
-	return &ruling{status: op.StatusSkipped,
-		sentence: fmt.Sprintf("not run: it ended %v on %d cases before this one; --dims, --dtype or --distribution choose a single case", status, count)}
+	return &ruling{
+		status: op.StatusSkipped,
+		sentence: fmt.Sprintf("not run: it ended %v on %d cases before this one; --dims, --dtype or "+
+			"--distribution choose a single case", status, count),
+	}
 }
 
 // resumed counts what an interrupted session had recorded of hangs, which are the dearest.

@@ -34,8 +34,13 @@ func quickly(t *testing.T, kept *memory, before []record.Record, b backend.Backe
 		t.Fatal(err)
 	}
 	r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Stop: t.Context()}
-	result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Before: before, Single: true, Options: op.Options{Level: op.LevelQuick,
-		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32", "bf16"}}})
+	result, err := r.Compare(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Seed: 1, Before: before,
+		Single: true, Options: op.Options{
+			Level:  op.LevelQuick,
+			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32", "bf16"},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,15 +58,20 @@ func statuses(records []record.Record, impl string) map[op.Status]int {
 	return count
 }
 
-// What hung twice or lost its worker three times is not run on the cases that are left: they are SKIPPED, every item of the plan is recorded once,
-// and the others go on. An exception costs nothing and is met on every case.
+// What hung twice or lost its worker three times is not run on the cases that are left: they are SKIPPED,
+// every item of the plan is recorded once, and the others go on. An exception costs nothing and is met on
+// every case.
 func TestGivenUp(t *testing.T) {
-	b := fakes(map[string]way{"fake/hangs": ending(hung), "fake/dies": ending(died), "fake/raises": ending(raised), "fake/right": right})
+	b := fakes(map[string]way{
+		"fake/hangs": ending(hung), "fake/dies": ending(died),
+		"fake/raises": ending(raised), "fake/right": right,
+	})
 	kept := &memory{}
 	result := quickly(t, kept, nil, b)
 	cases := len(kept.plan) / 4
 	if cases < 8 || len(result.Records) != len(kept.plan) || len(kept.records) != len(kept.plan) {
-		t.Fatalf("%d recorded, %d in the result, %d planned", len(kept.records), len(result.Records), len(kept.plan))
+		t.Fatalf("%d recorded, %d in the result, %d planned", len(kept.records), len(result.Records),
+			len(kept.plan))
 	}
 	seen := map[string]bool{}
 	for _, r := range kept.records {
@@ -71,12 +81,16 @@ func TestGivenUp(t *testing.T) {
 			seen[key] = true
 		}
 		want := map[string]string{"fake/hangs": "HANG on 2 cases", "fake/dies": "CRASH on 3 cases"}[r.Impl]
-		if r.Status == op.StatusSkipped && !strings.HasPrefix(r.Message, "not run: it ended "+want+" before this one; --dims") {
+		if r.Status == op.StatusSkipped && !strings.HasPrefix(r.Message, "not run: it ended "+want+
+			" before this one; --dims") {
 			t.Errorf("%s: %q", r.Impl, r.Message)
 		}
 	}
-	for impl, want := range map[string]map[op.Status]int{"fake/hangs": {op.StatusHang: 2, op.StatusSkipped: cases - 2},
-		"fake/dies": {op.StatusCrash: 3, op.StatusSkipped: cases - 3}, "fake/raises": {op.StatusCrash: cases}} {
+	for impl, want := range map[string]map[op.Status]int{
+		"fake/hangs":  {op.StatusHang: 2, op.StatusSkipped: cases - 2},
+		"fake/dies":   {op.StatusCrash: 3, op.StatusSkipped: cases - 3},
+		"fake/raises": {op.StatusCrash: cases},
+	} {
 		if got := statuses(kept.records, impl); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %v, want %v", impl, got, want)
 		}
@@ -84,7 +98,8 @@ func TestGivenUp(t *testing.T) {
 	if got := statuses(kept.records, "fake/right"); got[op.StatusPass] == 0 || got[op.StatusSkipped] > 0 {
 		t.Errorf("fake/right: %v", got)
 	}
-	for impl, want := range map[string]int{"fake/hangs": 2, "fake/dies": 6, "fake/raises": 2 * cases} { // a crash is run once more
+	for impl, want := range map[string]int{"fake/hangs": 2, "fake/dies": 6, "fake/raises": 2 * cases} {
+		// a crash is run once more
 		if b.runs[impl] != want {
 			t.Errorf("%s ran %d times, want %d", impl, b.runs[impl], want)
 		}
@@ -95,7 +110,9 @@ func TestGivenUp(t *testing.T) {
 func TestNotGivenUpWhereCasesComeBack(t *testing.T) {
 	var mu sync.Mutex
 	order := map[string]int{} // of the cases, as they are launched: every second one hangs
-	b := fakes(map[string]way{"fake/now_and_then": func(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
+	b := fakes(map[string]way{"fake/now_and_then": func(x tensor.Tensor, launch, run int) ([]float64,
+		*backend.Outcome,
+	) {
 		mu.Lock()
 		defer mu.Unlock()
 		data := fmt.Sprint(x.DType, x.Shape, crc32.ChecksumIEEE(x.Data))
@@ -109,7 +126,8 @@ func TestNotGivenUpWhereCasesComeBack(t *testing.T) {
 	}})
 	kept := &memory{}
 	quickly(t, kept, nil, b)
-	if got := statuses(kept.records, "fake/now_and_then"); got[op.StatusSkipped] > 0 || got[op.StatusHang] < 3 {
+	if got := statuses(kept.records, "fake/now_and_then"); got[op.StatusSkipped] > 0 ||
+		got[op.StatusHang] < 3 {
 		t.Errorf("%v", got)
 	}
 }
@@ -121,7 +139,8 @@ func TestGivenUpBeforeAResume(t *testing.T) {
 	b := fakes(map[string]way{"fake/hangs": ending(hung)})
 	kept := &memory{}
 	quickly(t, kept, first.records[:3], b)
-	if got := statuses(kept.records, "fake/hangs"); b.runs["fake/hangs"] != 0 || got[op.StatusSkipped] != len(kept.plan) {
+	if got := statuses(kept.records, "fake/hangs"); b.runs["fake/hangs"] != 0 ||
+		got[op.StatusSkipped] != len(kept.plan) {
 		t.Errorf("%d runs, %v", b.runs["fake/hangs"], got)
 	}
 }
@@ -136,14 +155,21 @@ func TestBenchGivesUp(t *testing.T) {
 	kept := &memory{}
 	r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Timings: kept, Stop: t.Context()}
 	plan := coldPlan
-	_, err = r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &plan,
-		Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32", "bf16", "fp16"}, Dims: map[string]int64{"rows": 4}}})
-	if got := statuses(kept.records, "fake/hangs"); err != nil || got[op.StatusHang] != 2 || got[op.StatusSkipped] != len(kept.plan)-2 || len(kept.plan) < 4 {
+	_, err = r.Bench(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Seed: 1, Timing: &plan,
+		Options: op.Options{
+			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32", "bf16", "fp16"},
+			Dims: map[string]int64{"rows": 4},
+		},
+	})
+	if got := statuses(kept.records, "fake/hangs"); err != nil || got[op.StatusHang] != 2 ||
+		got[op.StatusSkipped] != len(kept.plan)-2 || len(kept.plan) < 4 {
 		t.Errorf("%v, %d planned: %v", got, len(kept.plan), err)
 	}
 }
 
-// breaking is a backend whose answer to a run that is broken off is some fault of the machine's or of the kernel's.
+// breaking is a backend whose answer to a run that is broken off is some fault of the machine's or of the
+// kernel's.
 type breaking struct {
 	*fake
 	cancel  func()
@@ -156,19 +182,26 @@ func (b *breaking) Run(context.Context, backend.Job) (backend.Outcome, error) {
 	return b.outcome, b.err
 }
 
-// Whatever a backend makes of a run that is broken off, nothing is recorded of it: neither that a toolchain is missing nor that a kernel crashed.
+// Whatever a backend makes of a run that is broken off, nothing is recorded of it: neither that a toolchain
+// is missing nor that a kernel crashed.
 func TestBrokenOffAccusesNobody(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]breaking{"a crash": {outcome: died}, "a missing toolchain": {err: &backend.Unavailable{Sentence: "no python3: install one"}},
-		"a broken build": {err: &backend.BuildFailure{Sentence: "no g++"}}} {
+	for name, c := range map[string]breaking{
+		"a crash":             {outcome: died},
+		"a missing toolchain": {err: &backend.Unavailable{Sentence: "no python3: install one"}},
+		"a broken build":      {err: &backend.BuildFailure{Sentence: "no g++"}},
+	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		c.fake, c.cancel = fakes(map[string]way{"fake/right": right}), cancel
 		kept := &memory{}
 		r := &Runner{Backends: []backend.Backend{&c}, Recorder: kept, Stop: ctx}
-		result, err := r.Compare(ctx, Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward}}})
+		result, err := r.Compare(ctx, Request{
+			Operators: []*truth.Operator{o}, Seed: 1,
+			Options: op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward}},
+		})
 		if err != nil || !result.Interrupted || len(kept.records) != 0 || len(result.Records) != 0 {
 			t.Errorf("%s: %v, interrupted = %v, %+v", name, err, result.Interrupted, kept.records)
 		}
@@ -177,13 +210,15 @@ func TestBrokenOffAccusesNobody(t *testing.T) {
 	cancel()
 	gone := fakes(nil)
 	gone.load = &backend.Unavailable{Sentence: "no python3: install one"}
-	result, err := (&Runner{Backends: []backend.Backend{gone}, Recorder: &memory{}, Stop: ctx}).Compare(ctx, Request{Operators: []*truth.Operator{o}, Impls: []string{"fake"}})
+	result, err := (&Runner{Backends: []backend.Backend{gone}, Recorder: &memory{}, Stop: ctx}).Compare(ctx,
+		Request{Operators: []*truth.Operator{o}, Impls: []string{"fake"}})
 	if err != nil || !result.Interrupted || len(result.Unavailable) != 0 {
 		t.Errorf("while loading: %v, interrupted = %v, %q", err, result.Interrupted, result.Unavailable)
 	}
 }
 
-// What could not be built is recorded although the run was stopped while it was: that may be what was waited for. Nothing else is.
+// What could not be built is recorded although the run was stopped while it was: that may be what was waited
+// for. Nothing else is.
 func TestBrokenBuildOfAStoppedRun(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -194,10 +229,16 @@ func TestBrokenBuildOfAStoppedRun(t *testing.T) {
 	broken := fakes(nil)
 	broken.family, broken.load = "broken", &backend.BuildFailure{Sentence: "loading did not end"}
 	kept := &memory{}
-	r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right}), broken}, Recorder: kept, Stop: stop}
-	result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1,
-		Options: op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}}})
-	if err != nil || !result.Interrupted || len(kept.records) != 1 || kept.records[0].Status != op.StatusBuildFail || kept.records[0].Message != "loading did not end" {
+	r := &Runner{
+		Backends: []backend.Backend{fakes(map[string]way{"fake/right": right}), broken},
+		Recorder: kept, Stop: stop,
+	}
+	result, err := r.Compare(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Seed: 1,
+		Options: op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}},
+	})
+	if err != nil || !result.Interrupted || len(kept.records) != 1 ||
+		kept.records[0].Status != op.StatusBuildFail || kept.records[0].Message != "loading did not end" {
 		t.Errorf("%v, interrupted = %v, %+v", err, result.Interrupted, kept.records)
 	}
 }
@@ -213,7 +254,8 @@ func (launchless) Measure(context.Context, backend.MeasureJob) (backend.Arm, bac
 func TestLossesOfADType(t *testing.T) {
 	x := &execution{}
 	for device, givenUp := range map[string]bool{"gpu": true, "emulator": false} {
-		e := entry{implementation: backend.Implementation{Op: "softmax", Pass: op.Forward, Name: "triton/" + device, Device: device}}
+		e := entry{implementation: backend.Implementation{Op: "softmax", Pass: op.Forward, Name: "triton/" +
+			device, Device: device}}
 		for range mostHangs {
 			x.lossesOf(e, "bf16").note(backend.Outcome{Status: op.StatusHang})
 			x.lossesOf(e, "fp32").note(backend.Outcome{})

@@ -12,8 +12,9 @@ import (
 	"triad/internal/workload"
 )
 
-// What a gradcheck does beyond judging every case, on one moderate case of each operator and dtype: it launches as often as this, so that a
-// sum whose order varies shows, and lets rows that go through autograd compute each gradient alone.
+// What a gradcheck does beyond judging every case, on one moderate case of each operator and dtype: it
+// launches as often as this, so that a sum whose order varies shows, and lets rows that go through autograd
+// compute each gradient alone.
 const (
 	gradientLaunches     = 5
 	gradientLaunchesFull = 250
@@ -25,22 +26,25 @@ const moderateElements = 1 << 15
 // launchesPerJob bounds how long a worker is silent: longer jobs are run in parts.
 const launchesPerJob = 10
 
-// oneByOne is the order of a launch in which each gradient comes from a backward of its own, whose input alone requires it.
+// oneByOne is the order of a launch in which each gradient comes from a backward of its own, whose input
+// alone requires it.
 const oneByOne = "one by one"
 
-// Step says whether the truth of an operator's backward agrees with the complex step of its forward, on one of the run's cases.
+// Step says whether the truth of an operator's backward agrees with the complex step of its forward, on one
+// of the run's cases.
 type Step struct {
 	Case op.Case
 	truth.Step
 }
 
-// markModerate chooses the moderate case of each operator and dtype: ordinary data, chained where that costs little size, as large as still
-// counts as moderate.
+// markModerate chooses the moderate case of each operator and dtype: ordinary data, chained where that costs
+// little size, as large as still counts as moderate.
 func markModerate(planned []work) error {
 	best := map[string]int{}
 	size := map[string]int64{}
 	for i, w := range planned {
-		if w.Pass != op.Backward || w.Distribution != "normal" || w.Layout != "contiguous" || w.Upstream != "normal" {
+		if w.Pass != op.Backward || w.Distribution != "normal" || w.Layout != "contiguous" ||
+			w.Upstream != "normal" {
 			continue
 		}
 		elements, _, err := w.operator.Spec.Footprint(w.Case)
@@ -59,7 +63,8 @@ func markModerate(planned []work) error {
 	return nil
 }
 
-// moderate ranks a case: large and, since rows that recompute take part in no other, chained, but not beyond the bound, where smaller is better.
+// moderate ranks a case: large and, since rows that recompute take part in no other, chained, but not beyond
+// the bound, where smaller is better.
 func moderate(elements int64, c op.Case) int64 {
 	switch {
 	case elements > moderateElements:
@@ -71,11 +76,13 @@ func moderate(elements int64, c op.Case) int64 {
 	}
 }
 
-// checkSteps takes the truth of every operator's backward to the complex step, on the inputs that the run is about to judge with.
+// checkSteps takes the truth of every operator's backward to the complex step, on the inputs that the run is
+// about to judge with.
 func (r *Runner) checkSteps(ctx context.Context, planned []work, seed uint64) ([]Step, error) {
 	var steps []Step
 	for _, w := range planned {
-		if !w.moderate || slices.ContainsFunc(steps, func(s Step) bool { return s.Case.Op == w.Op }) || ctx.Err() != nil {
+		if !w.moderate || slices.ContainsFunc(steps, func(s Step) bool { return s.Case.Op == w.Op }) ||
+			ctx.Err() != nil {
 			continue
 		}
 		r.progress(Progress{Text: "comparing the gradients of " + w.Op + " with the complex step"})
@@ -92,7 +99,8 @@ func (r *Runner) checkSteps(ctx context.Context, planned []work, seed uint64) ([
 	return steps, nil
 }
 
-// launches are the launches of one job of a case: those of every run, and on a moderate case as many more as a gradcheck asks for.
+// launches are the launches of one job of a case: those of every run, and on a moderate case as many more as
+// a gradcheck asks for.
 func (c *prepared) launches(device string) []backend.LaunchPlan {
 	plan := launches(device, c.level)
 	if !c.moderate {
@@ -112,10 +120,14 @@ func (c *prepared) launches(device string) []backend.LaunchPlan {
 	return plan
 }
 
-// oneByOne runs a row that goes through autograd once more, each input alone requiring its gradient, and records what is then wrong: a
-// function that looks at which gradients are needed must give the same ones. found becomes what explains that.
-func (x *execution) oneByOne(ctx context.Context, c *prepared, e entry, r *record.Record, found *[]op.Finding) error {
-	if !c.moderate || !e.implementation.Recomputes || e.implementation.Limit != "" || r.Status.Weight() == op.Bad || len(c.outputs) < 2 {
+// oneByOne runs a row that goes through autograd once more, each input alone requiring its gradient, and
+// records what is then wrong: a function that looks at which gradients are needed must give the same ones.
+// found becomes what explains that.
+func (x *execution) oneByOne(ctx context.Context, c *prepared, e entry, r *record.Record,
+	found *[]op.Finding,
+) error {
+	if !c.moderate || !e.implementation.Recomputes || e.implementation.Limit != "" ||
+		r.Status.Weight() == op.Bad || len(c.outputs) < 2 {
 		return nil
 	}
 	job, err := x.job(ctx, c, e)
@@ -130,7 +142,8 @@ func (x *execution) oneByOne(ctx context.Context, c *prepared, e entry, r *recor
 	outcome.ChangedItsMind()
 	alone := newRecord(c, e, r.Seed, r.Started)
 	explained := x.ruleOnLaunches(c, e, outcome, &alone, len(job.Launches))
-	if alone.Status.Weight() == op.Bad || outcome.Status != op.StatusUnknown { // what was not launched is no pass
+	if alone.Status.Weight() == op.Bad || outcome.Status != op.StatusUnknown {
+		// what was not launched is no pass
 		*found = explained
 		r.Status, r.Outputs, r.Where, r.LogTail = alone.Status, alone.Outputs, alone.Where, alone.LogTail
 		r.Explained = alone.Explained

@@ -15,16 +15,19 @@ import (
 	"triad/internal/truth"
 )
 
-// gradients is a backend in this process that computes softmax and its gradient in fp64, with what each implementation does otherwise.
+// gradients is a backend in this process that computes softmax and its gradient in fp64, with what each
+// implementation does otherwise.
 type gradients struct {
 	backend.Backend // nil: nothing else is asked of it
 	rows            []backend.Implementation
-	spoil           map[string]func(y []float64, launch int) // of a backward's launches, counted over the parts of a job
-	forwards        map[string]backend.OutputRef             // what a forward says of its output where it is not y
-	mu              sync.Mutex
-	launched        map[string]int // launches of backwards on the moderate case
-	longest         int            // launches of one job
-	orders          []string
+	// of a backward's launches, counted over the parts of a job
+	spoil map[string]func(y []float64, launch int)
+	// what a forward says of its output where it is not y
+	forwards map[string]backend.OutputRef
+	mu       sync.Mutex
+	launched map[string]int // launches of backwards on the moderate case
+	longest  int            // launches of one job
+	orders   []string
 }
 
 func (g *gradients) Name() string       { return "fake" }
@@ -55,11 +58,17 @@ func (g *gradients) Run(_ context.Context, job backend.Job) (backend.Outcome, er
 		}
 		out := tensor.New(job.Outputs[0].Name, job.Outputs[0].DType, job.Outputs[0].Shape)
 		out.SetFloat64s(y)
-		ref := backend.OutputRef{Name: out.Name, Present: true, DType: out.DType.String(), Shape: out.Shape, Stride: out.Stride}
+		ref := backend.OutputRef{
+			Name: out.Name, Present: true, DType: out.DType.String(), Shape: out.Shape,
+			Stride: out.Stride,
+		}
 		if other, ok := g.forwards[name]; ok && job.Implementation.Pass == op.Forward {
 			ref = other
 		}
-		outcome.Launches = append(outcome.Launches, backend.LaunchOutcome{Plan: plan, Outputs: []backend.Output{{Tensor: out, OutputRef: ref}}})
+		outcome.Launches = append(outcome.Launches, backend.LaunchOutcome{
+			Plan:    plan,
+			Outputs: []backend.Output{{Tensor: out, OutputRef: ref}},
+		})
 	}
 	return outcome, nil
 }
@@ -83,8 +92,11 @@ func softmaxGradient(saved, upstream tensor.Tensor) []float64 {
 func (g *gradients) row(name, device string) *backend.Implementation {
 	for _, pass := range []op.Pass{op.Forward, op.Backward} {
 		outputs := map[op.Pass][]string{op.Forward: {"y"}, op.Backward: {"grad_x"}}[pass]
-		g.rows = append(g.rows, backend.Implementation{Name: name, Op: "softmax", Pass: pass, DTypes: []string{"fp32"}, Contract: "fp32", Outputs: outputs,
-			Device: device})
+		g.rows = append(g.rows, backend.Implementation{
+			Name: name, Op: "softmax", Pass: pass, DTypes: []string{"fp32"}, Contract: "fp32",
+			Outputs: outputs,
+			Device:  device,
+		})
 	}
 	return &g.rows[len(g.rows)-1]
 }
@@ -98,8 +110,16 @@ func (g *gradients) check(t *testing.T, level op.Level) (Result, map[string]reco
 	}
 	g.launched = map[string]int{}
 	r := &Runner{Backends: []backend.Backend{g}, Recorder: &memory{}, Stop: t.Context()}
-	result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Gradients: true, Options: op.Options{Level: level,
-		Passes: []op.Pass{op.Backward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Saved: []string{"own"}}})
+	result, err := r.Compare(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Seed: 1, Gradients: true,
+		Options: op.Options{
+			Level:  level,
+			Passes: []op.Pass{op.Backward}, DTypes: []string{"fp32"}, Dims: map[string]int64{
+				"rows": 5,
+				"cols": 33,
+			}, Saved: []string{"own"},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,19 +130,27 @@ func (g *gradients) check(t *testing.T, level op.Level) (Result, map[string]reco
 	return result, byName
 }
 
-// A gradcheck launches 5 times, 250 times on the full level, in jobs that stay short, and takes the truth to the complex step.
+// A gradcheck launches 5 times, 250 times on the full level, in jobs that stay short, and takes the truth to
+// the complex step.
 func TestGradientLaunches(t *testing.T) {
 	for _, c := range []struct {
 		device string
 		level  op.Level
 		want   int
-	}{{"cpu", op.LevelDefault, 5}, {"emulator", op.LevelQuick, 5}, {"cpu", op.LevelFull, 250}, {"emulator", op.LevelFull, 250}} {
+	}{
+		{"cpu", op.LevelDefault, 5},
+		{"emulator", op.LevelQuick, 5},
+		{"cpu", op.LevelFull, 250},
+		{"emulator", op.LevelFull, 250},
+	} {
 		g := &gradients{}
 		g.row("fake/right", c.device)
 		result, records := g.check(t, c.level)
 		// One more is the second call of a relation: a doubled upstream gradient.
-		if r := records["fake/right"]; r.Status != op.StatusPass || r.Launches != c.want || g.launched["fake/right"] != c.want+1 {
-			t.Errorf("%s %v: %v (%s), %d launches recorded, %d made, want %d and one more", c.device, c.level, r.Status, r.Message, r.Launches, g.launched["fake/right"], c.want)
+		if r := records["fake/right"]; r.Status != op.StatusPass || r.Launches != c.want ||
+			g.launched["fake/right"] != c.want+1 {
+			t.Errorf("%s %v: %v (%s), %d launches recorded, %d made, want %d and one more", c.device, c.level,
+				r.Status, r.Message, r.Launches, g.launched["fake/right"], c.want)
 		}
 		if g.longest > launchesPerJob {
 			t.Errorf("a job of %d launches, want at most %d", g.longest, launchesPerJob)
@@ -130,13 +158,15 @@ func TestGradientLaunches(t *testing.T) {
 		if len(result.Steps) != 1 || !result.Steps[0].Agrees() || result.Steps[0].Case.Op != "softmax" {
 			t.Errorf("steps %v", result.Steps)
 		}
-		if orders := slices.Compact(slices.Sorted(slices.Values(g.orders))); c.device == "emulator" && len(orders) != c.want {
+		if orders := slices.Compact(slices.Sorted(slices.Values(g.orders))); c.device == "emulator" &&
+			len(orders) != c.want {
 			t.Errorf("%d orders of %d launches in the emulator: want another for each", len(orders), c.want)
 		}
 	}
 }
 
-// Bits that change late are found, where they must not and where they may; a second launch that adds to the first is one of them.
+// Bits that change late are found, where they must not and where they may; a second launch that adds to the
+// first is one of them.
 func TestGradientsThatVary(t *testing.T) {
 	at := func(n int, change func(y []float64)) func([]float64, int) {
 		return func(y []float64, launch int) {
@@ -148,21 +178,26 @@ func TestGradientsThatVary(t *testing.T) {
 	ulp := func(y []float64) { y[7] *= 1 + 0x1p-23 }
 	double := func(y []float64) { y[7] *= 2 }
 	sum := make([]float64, 5*33)
-	g := &gradients{spoil: map[string]func([]float64, int){"fake/late": at(4, ulp), "fake/very_late": at(249, ulp), "fake/declared": at(4, ulp),
+	g := &gradients{spoil: map[string]func([]float64, int){
+		"fake/late": at(4, ulp), "fake/very_late": at(249, ulp), "fake/declared": at(4, ulp),
 		"fake/declared_far": at(4, double), "fake/adds": func(y []float64, _ int) {
 			for i := range y {
 				sum[i] += y[i]
 				y[i] = sum[i]
 			}
-		}}}
+		},
+	}}
 	for _, name := range []string{"fake/late", "fake/very_late", "fake/adds"} {
 		g.row(name, "cpu")
 	}
 	for _, name := range []string{"fake/declared", "fake/declared_far"} {
 		g.row(name, "cpu").Nondeterministic = []string{"grad_x"}
 	}
-	want := map[string]op.Status{"fake/late": op.StatusRace, "fake/very_late": op.StatusPass, "fake/declared": op.StatusPass, "fake/declared_far": op.StatusFail,
-		"fake/adds": op.StatusRace}
+	want := map[string]op.Status{
+		"fake/late": op.StatusRace, "fake/very_late": op.StatusPass, "fake/declared": op.StatusPass,
+		"fake/declared_far": op.StatusFail,
+		"fake/adds":         op.StatusRace,
+	}
 	for _, level := range []op.Level{op.LevelDefault, op.LevelFull} {
 		clear(sum)
 		if level == op.LevelFull {
@@ -177,10 +212,16 @@ func TestGradientsThatVary(t *testing.T) {
 	}
 }
 
-// A backward that is chained to a forward which is missing, or does not give what it takes, is named as that; the others are judged.
+// A backward that is chained to a forward which is missing, or does not give what it takes, is named as that;
+// the others are judged.
 func TestChainedForwards(t *testing.T) {
-	g := &gradients{forwards: map[string]backend.OutputRef{"fake/absent": {Name: "y"}, "fake/wide": {Name: "y", Present: true, DType: "fp64", Shape: []int64{5, 33}},
-		"fake/turned": {Name: "y", Present: true, DType: "fp32", Shape: []int64{33, 5}}}}
+	g := &gradients{forwards: map[string]backend.OutputRef{
+		"fake/absent": {Name: "y"}, "fake/wide": {
+			Name: "y", Present: true, DType: "fp64",
+			Shape: []int64{5, 33},
+		},
+		"fake/turned": {Name: "y", Present: true, DType: "fp32", Shape: []int64{33, 5}},
+	}}
 	for _, name := range []string{"fake/absent", "fake/wide", "fake/turned", "fake/right"} {
 		g.row(name, "cpu")
 	}
@@ -194,7 +235,10 @@ func TestChainedForwards(t *testing.T) {
 		"fake/absent": {op.StatusMissing, "its forward fake/absent does not give y"},
 		"fake/wide":   {op.StatusFail, "its forward fake/wide gives y as fp64 [5 33], want fp32 [5 33]"},
 		"fake/turned": {op.StatusFail, "its forward fake/turned gives y as fp32 [33 5], want fp32 [5 33]"},
-		"fake/orphan": {op.StatusMissing, "fake/orphan is chained to a forward fake/nowhere, which is not there"},
+		"fake/orphan": {
+			op.StatusMissing,
+			"fake/orphan is chained to a forward fake/nowhere, which is not there",
+		},
 	} {
 		if r := records[name]; r.Status != want.status || !strings.Contains(r.Message, want.words) {
 			t.Errorf("%s: %v (%s), want %v (%s)", name, r.Status, r.Message, want.status, want.words)
@@ -222,7 +266,8 @@ func TestMarkModerate(t *testing.T) {
 				if !w.moderate {
 					continue
 				}
-				if marked[w.DType] != 0 || w.Distribution != "normal" || w.Layout != "contiguous" || w.Upstream != "normal" {
+				if marked[w.DType] != 0 || w.Distribution != "normal" || w.Layout != "contiguous" ||
+					w.Upstream != "normal" {
 					t.Errorf("%s %v: %v is marked", o.Spec.Name, level, w.Case)
 				}
 				elements, _, err := o.Spec.Footprint(w.Case)

@@ -10,7 +10,8 @@ import (
 	"triad/internal/record"
 )
 
-// FindingSeen is what became of a documented finding in a run: of how many cases it speaks that were judged, and in how many of them it showed.
+// FindingSeen is what became of a documented finding in a run: of how many cases it speaks that were judged,
+// and in how many of them it showed.
 type FindingSeen struct {
 	op.Finding
 	Op           string
@@ -18,7 +19,8 @@ type FindingSeen struct {
 	Shown, Wrong int // those that are KNOWN by it; those that are bad otherwise
 }
 
-// Gone says whether the finding no longer happens: enough cases that it covers were judged, and all are as they should be.
+// Gone says whether the finding no longer happens: enough cases that it covers were judged, and all are as
+// they should be.
 func (f FindingSeen) Gone() bool { return f.Covered >= f.Enough && f.Shown == 0 && f.Wrong == 0 }
 
 // candidates are the findings that speak of an entry on a case.
@@ -32,14 +34,18 @@ func (x *execution) candidates(c *prepared, e entry) []op.Finding {
 	return all
 }
 
-// explaining gives the findings that explain everything that is wrong in an outcome, and nothing where something is left: each output that is not
-// accepted must be one that a finding names, rejected by a gate that it names, and each wrong element of it of a kind that it names.
-func (x *execution) explaining(c *prepared, e entry, outcome backend.Outcome, verdicts []judge.Verdict) []op.Finding {
+// explaining gives the findings that explain everything that is wrong in an outcome, and nothing where
+// something is left: each output that is not accepted must be one that a finding names, rejected by a gate
+// that it names, and each wrong element of it of a kind that it names.
+func (x *execution) explaining(c *prepared, e entry, outcome backend.Outcome,
+	verdicts []judge.Verdict,
+) []op.Finding {
 	var used []op.Finding
 	use := func(explains func(op.Finding) bool) bool {
 		candidates := x.candidates(c, e)
 		at := slices.IndexFunc(candidates, explains)
-		if at >= 0 && !slices.ContainsFunc(used, func(f op.Finding) bool { return f.ID == candidates[at].ID }) {
+		if at >= 0 &&
+			!slices.ContainsFunc(used, func(f op.Finding) bool { return f.ID == candidates[at].ID }) {
 			used = append(used, candidates[at])
 		}
 		return at >= 0
@@ -68,7 +74,8 @@ func (c *prepared) looks(f op.Finding, v judge.Verdict, outcome backend.Outcome,
 		return v.Gate == "G0" || v.Gate == "G4" || v.Gate == "G6"
 	}
 	truth, err := c.truth(v.Contract)
-	if err != nil || i >= len(truth.Outputs) || len(outcome.Launches) == 0 || i >= len(outcome.Launches[0].Outputs) {
+	if err != nil || i >= len(truth.Outputs) || len(outcome.Launches) == 0 ||
+		i >= len(outcome.Launches[0].Outputs) {
 		return false
 	}
 	return judge.WrongsOf(truth.Outputs[i], outcome.Launches[0].Outputs[i].Tensor.Data).Only(f.Wrong)
@@ -88,7 +95,8 @@ func (x *execution) known(c *prepared, e entry, found []op.Finding, r *record.Re
 	for _, f := range x.candidates(c, e) {
 		seen := x.result.seen(c.Op, f)
 		switch {
-		case slices.ContainsFunc(found, func(o op.Finding) bool { return o.ID == f.ID }) && r.Status == op.StatusKnown:
+		case slices.ContainsFunc(found, func(o op.Finding) bool { return o.ID == f.ID }) &&
+			r.Status == op.StatusKnown:
 			seen.Covered++
 			seen.Shown++
 		case r.Status.Weight() == op.Good, r.Status == op.StatusDifferentContract:

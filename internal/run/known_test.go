@@ -13,7 +13,8 @@ import (
 	"triad/internal/truth"
 )
 
-// wrongly is one entry on a case of attention with what came back for it: its truth is R everywhere but for the first element.
+// wrongly is one entry on a case of attention with what came back for it: its truth is R everywhere but for
+// the first element.
 type wrongly struct {
 	impl, device, dtype, distribution string
 	pass                              op.Pass
@@ -33,13 +34,25 @@ func explained(t *testing.T, w wrongly) (record.Record, *Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := op.Case{Op: o.Spec.Name, Pass: w.pass, DType: w.dtype, Distribution: w.distribution, Layout: "contiguous",
-		Dims: op.Dims{{Name: "batch", Value: w.batch}, {Name: "seq_q", Value: 9}, {Name: "seq_kv", Value: w.seqKV}}, Attrs: op.Attrs{{Name: "causal", Text: w.causal}}}
+	c := op.Case{
+		Op: o.Spec.Name, Pass: w.pass, DType: w.dtype, Distribution: w.distribution, Layout: "contiguous",
+		Dims: op.Dims{
+			{Name: "batch", Value: w.batch},
+			{Name: "seq_q", Value: 9},
+			{Name: "seq_kv", Value: w.seqKV},
+		}, Attrs: op.Attrs{{Name: "causal", Text: w.causal}},
+	}
 	r := []float64{w.want, 1, math.NaN()}
-	target := judge.Target{Name: w.output, DType: op.FP32, Shape: []int64{3}, R: r, T: []float64{0, 0, 0}, TFP32: []float64{0, 0, 0}, Sim: r}
-	p := &prepared{work: work{operator: o, Case: c}, truths: map[string]truthOnce{"p16": func() (judge.Truth, error) {
-		return judge.Truth{Contract: "p16", Outputs: []judge.Target{target}}, nil
-	}}}
+	target := judge.Target{
+		Name: w.output, DType: op.FP32, Shape: []int64{3}, R: r, T: []float64{0, 0, 0},
+		TFP32: []float64{0, 0, 0}, Sim: r,
+	}
+	p := &prepared{
+		work: work{operator: o, Case: c},
+		truths: map[string]truthOnce{"p16": func() (judge.Truth, error) {
+			return judge.Truth{Contract: "p16", Outputs: []judge.Target{target}}, nil
+		}},
+	}
 	out := tensor.New(w.output, op.FP32, []int64{3})
 	out.SetFloat64s([]float64{w.got, 1, math.NaN()})
 	outcome := backend.Outcome{Launches: []backend.LaunchOutcome{{Outputs: []backend.Output{{Tensor: out}}}}}
@@ -54,15 +67,19 @@ func explained(t *testing.T, w wrongly) (record.Record, *Result) {
 	return ended, x.result
 }
 
-// A failure is KNOWN where a documented finding explains all of it; another implementation, other data, another gate or another kind of wrong
-// element is not excused.
+// A failure is KNOWN where a documented finding explains all of it; another implementation, other data,
+// another gate or another kind of wrong element is not excused.
 func TestKnown(t *testing.T) {
 	nan := math.NaN()
-	lost := wrongly{"torch/flash", "gpu", "bf16", "non_finite", op.Backward, "false", 1, 9, "grad_v", "G1", nan, 0.5, op.StatusFail, "",
-		map[string]string{"torch": "2.11.0", "cudnn": "91900"}}
+	lost := wrongly{
+		"torch/flash", "gpu", "bf16", "non_finite", op.Backward, "false", 1, 9, "grad_v", "G1", nan, 0.5, op.StatusFail, "",
+		map[string]string{"torch": "2.11.0", "cudnn": "91900"},
+	}
 	masked := wrongly{"torch/cudnn", "gpu", "bf16", "outlier", op.Forward, "true", 1, 150, "o", "G2", 1, 472, op.StatusFail, "", lost.versions}
-	empty := wrongly{"torch/cudnn", "gpu", "bf16", "normal", op.Forward, "false", 0, 9, "o", "", 1, 1, op.StatusCrash,
-		"TypeError: scaled_dot_product_attention returned None", lost.versions}
+	empty := wrongly{
+		"torch/cudnn", "gpu", "bf16", "normal", op.Forward, "false", 0, 9, "o", "", 1, 1, op.StatusCrash,
+		"TypeError: scaled_dot_product_attention returned None", lost.versions,
+	}
 	on := func(w wrongly, change func(*wrongly)) wrongly { change(&w); return w }
 	for name, c := range map[string]struct {
 		w  wrongly
@@ -105,8 +122,15 @@ func TestKnown(t *testing.T) {
 
 // A finding is gone where enough cases that it covers are right; a fault of another kind does not say so.
 func TestFindingGone(t *testing.T) {
-	empty := wrongly{"torch/cudnn", "gpu", "bf16", "normal", op.Forward, "false", 0, 9, "o", "", 1, 1, op.StatusPass, "", map[string]string{"torch": "2.12.0"}}
-	for status, gone := range map[op.Status]bool{op.StatusPass: true, op.StatusDifferentContract: true, op.StatusNoPower: false, op.StatusFail: false} {
+	empty := wrongly{
+		"torch/cudnn", "gpu", "bf16", "normal", op.Forward, "false", 0, 9, "o", "", 1, 1,
+		op.StatusPass, "",
+		map[string]string{"torch": "2.12.0"},
+	}
+	for status, gone := range map[op.Status]bool{
+		op.StatusPass: true, op.StatusDifferentContract: true,
+		op.StatusNoPower: false, op.StatusFail: false,
+	} {
 		w := empty
 		w.status = status
 		if _, result := explained(t, w); len(result.Findings) != 1 || result.Findings[0].Gone() != gone {

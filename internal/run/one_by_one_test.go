@@ -26,9 +26,11 @@ func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Backward},
+	plan, err := o.Spec.Expand(op.Options{
+		Level: op.LevelQuick, Passes: []op.Pass{op.Backward},
 		DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
-		Distributions: []string{"normal"}, Saved: []string{"own"}})
+		Distributions: []string{"normal"}, Saved: []string{"own"},
+	})
 	if err != nil || len(plan.Cases) == 0 {
 		t.Fatalf("%d cases, %v", len(plan.Cases), err)
 	}
@@ -46,9 +48,11 @@ func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
 		{endsWith{outcome: backend.Outcome{Status: op.StatusUnsupported, Sentence: "not so"}}, op.StatusFail},
 		{endsWith{outcome: backend.Outcome{Status: op.StatusCrash, Sentence: "exited 7"}}, op.StatusCrash},
 	} {
-		e := entry{backend: of.how, implementation: backend.Implementation{Name: "fake/row", Op: "layernorm",
+		e := entry{backend: of.how, implementation: backend.Implementation{
+			Name: "fake/row", Op: "layernorm",
 			Pass: op.Backward, Recomputes: true, Contract: "fp32", Device: "cpu",
-			Outputs: []string{"grad_x", "grad_weight", "grad_bias"}}}
+			Outputs: []string{"grad_x", "grad_weight", "grad_bias"},
+		}}
 		passed := []record.Verdict{{Name: "grad_x", Status: op.StatusPass}}
 		r := record.Record{Status: op.StatusPass, Outputs: passed}
 		var found []op.Finding

@@ -19,19 +19,29 @@ func TestOptionalFamilies(t *testing.T) {
 		impls       []string
 		records     int
 		unavailable int
-	}{{nil, 1, 0}, {[]string{"fake"}, 1, 0}, {[]string{"fake", "peer"}, 2, 1}, {[]string{"peer/kernel"}, 1, 1}} {
+	}{
+		{nil, 1, 0},
+		{[]string{"fake"}, 1, 0},
+		{[]string{"fake", "peer"}, 2, 1},
+		{[]string{"peer/kernel"}, 1, 1},
+	} {
 		f := optionalFake{fakes(map[string]way{"fake/right": right})}
-		f.failed = []backend.LoadFailure{{Implementation: "peer", Status: op.StatusUnavailable, Message: "it is not installed"}}
+		f.failed = []backend.LoadFailure{{
+			Implementation: "peer", Status: op.StatusUnavailable,
+			Message: "it is not installed",
+		}}
 		kept := &memory{}
 		result, err := compare(t, kept, of.impls, f)
 		if err != nil || len(kept.records) != of.records || len(result.Unavailable) != of.unavailable {
-			t.Errorf("%v: %v, %d records, unavailable: %v", of.impls, err, len(kept.records), result.Unavailable)
+			t.Errorf("%v: %v, %d records, unavailable: %v", of.impls, err, len(kept.records),
+				result.Unavailable)
 		}
 	}
 	gone := optionalFake{fakes(nil)}
 	gone.load = &backend.Unavailable{Sentence: "no Python"}
 	kept := &memory{}
-	if _, err := compare(t, kept, nil, gone); err != nil || len(kept.records) != 1 || kept.records[0].Impl != "fake" {
+	if _, err := compare(t, kept, nil, gone); err != nil || len(kept.records) != 1 ||
+		kept.records[0].Impl != "fake" {
 		t.Errorf("without its worker: %v %+v", err, kept.records)
 	}
 }

@@ -30,7 +30,8 @@ func (panicsInArm) Measure(_ context.Context, job backend.MeasureJob) (backend.A
 	return nil, backend.Outcome{Status: op.StatusUnsupported}, nil
 }
 
-// A panic of whatever takes part in a run is the run's error, with what was being done; what was finished is kept.
+// A panic of whatever takes part in a run is the run's error, with what was being done; what was finished is
+// kept.
 func TestPanicsAreErrorsOfTheRun(t *testing.T) {
 	timed := func() *timedFake { return timedFakes(t, 0.003, map[string]float64{"fake/right": 1e5}) }
 	for _, c := range []struct {
@@ -40,10 +41,22 @@ func TestPanicsAreErrorsOfTheRun(t *testing.T) {
 		says      string
 		records   int
 	}{
-		{"an implementation", fakes(map[string]way{"fake/right": right, "fake/wrong": panicking}), nil,
-			"while running and judging fake/wrong on softmax forward fp32 rows=5,cols=33 normal while working on softmax", 1},
-		{"telemetry", timed(), brokenTelemetry{}, "while timing fake/right while timing what passed on softmax forward", 1},
-		{"an arm", panicsInArm{timed()}, nil, "while preparing the timed calls of fake/right while timing what passed on softmax forward", 1},
+		{
+			"an implementation", fakes(map[string]way{"fake/right": right, "fake/wrong": panicking}), nil,
+			"while running and judging fake/wrong on softmax forward fp32 rows=5,cols=33 normal while " +
+				"working on softmax", 1,
+		},
+		{
+			"telemetry", timed(),
+			brokenTelemetry{},
+			"while timing fake/right while timing what passed on softmax forward", 1,
+		},
+		{
+			"an arm",
+			panicsInArm{timed()},
+			nil,
+			"while preparing the timed calls of fake/right while timing what passed on softmax forward", 1,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, err := truth.Get("softmax")
@@ -51,15 +64,25 @@ func TestPanicsAreErrorsOfTheRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			kept := &memory{}
-			r := &Runner{Backends: []backend.Backend{c.backend}, Recorder: kept, Timings: kept, Telemetry: c.telemetry, Stop: t.Context()}
-			result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
-				Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
-				Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}})
-			if e := panics.In(err); e == nil || e.Value != "planted" || !strings.Contains(err.Error(), c.says) {
+			r := &Runner{
+				Backends: []backend.Backend{c.backend}, Recorder: kept, Timings: kept,
+				Telemetry: c.telemetry, Stop: t.Context(),
+			}
+			result, err := r.Compare(t.Context(), Request{
+				Operators: []*truth.Operator{o}, Seed: 1,
+				Timing: &coldPlan, Options: op.Options{
+					Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+					Dims:          map[string]int64{"rows": 5, "cols": 33},
+					Distributions: []string{"normal"}, Layouts: []string{"contiguous"},
+				},
+			})
+			if e := panics.In(err); e == nil || e.Value != "planted" ||
+				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
 			if len(kept.records) != c.records || !result.Interrupted {
-				t.Errorf("%d records, want %d; interrupted: %v", len(kept.records), c.records, result.Interrupted)
+				t.Errorf("%d records, want %d; interrupted: %v", len(kept.records), c.records,
+					result.Interrupted)
 			}
 		})
 	}

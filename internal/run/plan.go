@@ -14,7 +14,8 @@ import (
 	"triad/internal/truth"
 )
 
-// quickCompiled is how many cases a dtype and pass an implementation with the limit "quick2" gets on the quick level.
+// quickCompiled is how many cases a dtype and pass an implementation with the limit "quick2" gets on the
+// quick level.
 const quickCompiled = 2
 
 // loaded is what one backend has for one operator.
@@ -48,9 +49,10 @@ type work struct {
 	operator *truth.Operator
 	op.Case
 	entries  []entry
-	moderate bool            // the case of its operator and dtype that a gradcheck launches more often
-	timed    bool            // a bench point that a comparison times when everything is judged
-	between  map[string]bool // the relations between calls that are asked here, by name: they need further launches
+	moderate bool // the case of its operator and dtype that a gradcheck launches more often
+	timed    bool // a bench point that a comparison times when everything is judged
+	// the relations between calls that are asked here, by name: they need further launches
+	between map[string]bool
 }
 
 // kept is the part of a plan that is to be run.
@@ -59,7 +61,8 @@ func (r Request) kept(planned []work) []work {
 		return planned
 	}
 	for i, w := range planned {
-		planned[i].entries = slices.DeleteFunc(w.entries, func(e entry) bool { return !r.Keep(w.Case, e.implementation.Name) })
+		planned[i].entries = slices.DeleteFunc(w.entries,
+			func(e entry) bool { return !r.Keep(w.Case, e.implementation.Name) })
 	}
 	return slices.DeleteFunc(planned, func(w work) bool { return len(w.entries) == 0 })
 }
@@ -69,7 +72,10 @@ func items(all []work, seed uint64) []record.Item {
 	var plan []record.Item
 	for _, w := range all {
 		for _, e := range w.entries {
-			plan = append(plan, record.Item{Case: w.Case, Impl: e.implementation.Name, Seed: seed, Source: e.implementation.Source})
+			plan = append(plan, record.Item{
+				Case: w.Case, Impl: e.implementation.Name, Seed: seed,
+				Source: e.implementation.Source,
+			})
 		}
 	}
 	return plan
@@ -90,7 +96,8 @@ func (r *Runner) wanted(impls []string) ([]backend.Backend, error) {
 	for _, prefix := range impls {
 		family, _, _ := strings.Cut(prefix, "/")
 		if !slices.Contains(families, family) {
-			return nil, usagef("no implementation begins with %q: want a prefix such as %s", prefix, strings.Join(families, ", "))
+			return nil, usagef("no implementation begins with %q: want a prefix such as %s", prefix,
+				strings.Join(families, ", "))
 		}
 		for _, b := range r.Backends {
 			if slices.Contains(b.Families(), family) && !slices.Contains(chosen, b) {
@@ -109,7 +116,10 @@ func (r *Runner) load(ctx context.Context, operator string, backends []backend.B
 	for i, b := range backends {
 		group.Go(func() {
 			reply, hello, err := b.Load(ctx, operator)
-			all[i] = loaded{backend: b, implementations: reply.Implementations, failed: reply.Failed, hello: hello, build: reply.Build}
+			all[i] = loaded{
+				backend: b, implementations: reply.Implementations, failed: reply.Failed,
+				hello: hello, build: reply.Build,
+			}
 			var missing *backend.Unavailable
 			switch {
 			case err == nil:
@@ -129,22 +139,24 @@ func (r *Runner) load(ctx context.Context, operator string, backends []backend.B
 	return all, errors.Join(failures...)
 }
 
-// matches says whether an implementation is asked for. "cuda/tiled" means exactly that where it exists, else every name that begins so.
+// matches says whether an implementation is asked for. "cuda/tiled" means exactly that where it exists, else
+// every name that begins so.
 func matches(name string, prefixes, names []string) bool {
 	return len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(p string) bool {
-		return name == p || strings.HasPrefix(name, p+"/") || !slices.Contains(names, p) && strings.HasPrefix(name, p)
+		return name == p || strings.HasPrefix(name, p+"/") || !slices.Contains(names, p) &&
+			strings.HasPrefix(name, p)
 	})
 }
 
-// registers says whether an implementation's entry covers a case's dtype: by the case's own name, or by its first part, the dtype of the
-// main input.
+// registers says whether an implementation's entry covers a case's dtype: by the case's own name, or by its
+// first part, the dtype of the main input.
 func registers(i backend.Implementation, dtype string) bool {
 	first, _, _ := strings.Cut(dtype, "_")
 	return slices.Contains(i.DTypes, dtype) || slices.Contains(i.DTypes, first)
 }
 
-// assign gives every case its entries. What an implementation does not have is said once for each pass and dtype, on the first case of
-// those, so that a table shows the gap and the database is not filled with it.
+// assign gives every case its entries. What an implementation does not have is said once for each pass and
+// dtype, on the first case of those, so that a table shows the gap and the database is not filled with it.
 func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Request) []work {
 	cases := plan.Cases
 	planned := make([]work, len(cases))
@@ -178,8 +190,8 @@ func assign(operator *truth.Operator, plan op.Plan, all []loaded, request Reques
 	return slices.DeleteFunc(planned, func(w work) bool { return len(w.entries) == 0 })
 }
 
-// notPermitted refuses, before anything runs, an implementation that declares a contract which the operator does not permit: looser promises
-// are no way to pass.
+// notPermitted refuses, before anything runs, an implementation that declares a contract which the operator
+// does not permit: looser promises are no way to pass.
 func notPermitted(spec *op.Spec, c op.Case, i backend.Implementation) *ruling {
 	if spec.Permits(c.DType, i.Contract) {
 		return nil
@@ -190,7 +202,8 @@ func notPermitted(spec *op.Spec, c op.Case, i backend.Implementation) *ruling {
 			permitted = append(permitted, k)
 		}
 	}
-	return &ruling{status: op.StatusFail, sentence: fmt.Sprintf("%s declares the contract %q for the %v of %s in %s, which %s does not permit: want %s",
+	return &ruling{status: op.StatusFail, sentence: fmt.Sprintf("%s declares the contract %q for the %v of "+
+		"%s in %s, which %s does not permit: want %s",
 		i.Name, i.Contract, c.Pass, c.Op, c.DType, c.Op, strings.Join(permitted, " or "))}
 }
 
@@ -212,7 +225,8 @@ func skipped(operator *truth.Operator, left []op.Skipped, all []loaded, request 
 		for _, l := range all {
 			for _, e := range l.entriesFor(s.Case, request) {
 				if e.verdict == nil {
-					e.verdict = &ruling{status: op.StatusSkipped, sentence: leftOut(count[group]) + "; of this one: " + s.Reason}
+					e.verdict = &ruling{status: op.StatusSkipped, sentence: leftOut(count[group]) +
+						"; of this one: " + s.Reason}
 					w.entries = append(w.entries, e)
 				}
 			}
@@ -227,7 +241,8 @@ func (l loaded) entriesFor(c op.Case, request Request) []entry {
 	var entries []entry
 	for _, family := range l.backend.Families() {
 		gone := l.ruling(family)
-		if gone == nil || !matches(family, familiesOf(request.Impls), nil) || len(request.Impls) == 0 && l.optional(family) {
+		if gone == nil || !matches(family, familiesOf(request.Impls), nil) || len(request.Impls) == 0 &&
+			l.optional(family) {
 			continue
 		}
 		i := backend.Implementation{Name: family, Op: c.Op, Pass: c.Pass}
@@ -236,7 +251,10 @@ func (l loaded) entriesFor(c op.Case, request Request) []entry {
 	for _, f := range l.failed {
 		if strings.Contains(f.Implementation, "/") && matches(f.Implementation, request.Impls, nil) {
 			i := backend.Implementation{Name: f.Implementation, Op: c.Op, Pass: c.Pass}
-			entries = append(entries, entry{implementation: i, backend: l.backend, verdict: &ruling{f.Status, f.Message, f.Log}})
+			entries = append(entries, entry{implementation: i, backend: l.backend, verdict: &ruling{
+				f.Status,
+				f.Message, f.Log,
+			}})
 		}
 	}
 	names := l.names()
@@ -249,7 +267,8 @@ func (l loaded) entriesFor(c op.Case, request Request) []entry {
 	return entries
 }
 
-// Optional is a backend with families that need not be here: what is missing of them is said where they are asked for by name alone.
+// Optional is a backend with families that need not be here: what is missing of them is said where they are
+// asked for by name alone.
 type Optional interface{ OptionalFamilies() []string }
 
 func (l loaded) optional(family string) bool {
@@ -294,7 +313,8 @@ func (l loaded) names() []string {
 }
 
 func (l loaded) has(name string, pass op.Pass) bool {
-	return slices.ContainsFunc(l.implementations, func(i backend.Implementation) bool { return i.Name == name && i.Pass == pass })
+	return slices.ContainsFunc(l.implementations,
+		func(i backend.Implementation) bool { return i.Name == name && i.Pass == pass })
 }
 
 // entryFor finds the registration of an implementation for a case, or says what is missing.
@@ -310,24 +330,31 @@ func (l loaded) entryFor(name string, c op.Case) entry {
 	}
 	i := backend.Implementation{Name: name, Op: c.Op, Pass: c.Pass, Device: l.deviceOf(name)}
 	if len(ofPass) == 0 {
-		return entry{implementation: i, backend: l.backend, verdict: &ruling{status: op.StatusMissing, sentence: fmt.Sprintf("%s has no %v pass", name, c.Pass)}}
+		return entry{implementation: i, backend: l.backend, verdict: &ruling{
+			status:   op.StatusMissing,
+			sentence: fmt.Sprintf("%s has no %v pass", name, c.Pass),
+		}}
 	}
 	var dtypes []string
 	for _, p := range ofPass {
 		dtypes = append(dtypes, p.DTypes...)
 	}
-	return entry{implementation: i, backend: l.backend, verdict: &ruling{status: op.StatusUnsupported,
-		sentence: fmt.Sprintf("%s has no %s: it has %s", name, c.DType, strings.Join(dtypes, ", "))}}
+	return entry{implementation: i, backend: l.backend, verdict: &ruling{
+		status:   op.StatusUnsupported,
+		sentence: fmt.Sprintf("%s has no %s: it has %s", name, c.DType, strings.Join(dtypes, ", ")),
+	}}
 }
 
 // chosen is the entry of a registered implementation, save where its kind of pass does not fit the case.
 func (l loaded) chosen(i backend.Implementation, c op.Case) entry {
 	e := entry{implementation: i, backend: l.backend, build: l.build}
 	if i.Recomputes && c.Saved == "driver" {
-		e.verdict = &ruling{status: op.StatusUnsupported, sentence: i.Name + " recomputes its forward and takes no saved tensors: it is judged chained"}
+		e.verdict = &ruling{status: op.StatusUnsupported, sentence: i.Name +
+			" recomputes its forward and takes no saved tensors: it is judged chained"}
 	}
 	if forward := forwardOf(i); !i.Recomputes && c.Saved == "own" && !l.has(forward, op.Forward) {
-		e.verdict = &ruling{status: op.StatusMissing, sentence: i.Name + " is chained to a forward " + forward + ", which is not there"}
+		e.verdict = &ruling{status: op.StatusMissing, sentence: i.Name + " is chained to a forward " +
+			forward + ", which is not there"}
 	}
 	return e
 }
@@ -338,7 +365,8 @@ func forwardOf(i backend.Implementation) string {
 		return i.Name
 	}
 	family, _, _ := strings.Cut(i.Name, "/")
-	return family + "/" + strings.TrimPrefix(i.Forward, family+"/") // a CUDA registration names the variant alone
+	// a CUDA registration names the variant alone
+	return family + "/" + strings.TrimPrefix(i.Forward, family+"/")
 }
 
 func (l loaded) deviceOf(name string) string {

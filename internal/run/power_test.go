@@ -10,10 +10,12 @@ import (
 	"triad/internal/truth"
 )
 
-// leastPowered is the share of cases that must be able to tell right from wrong, those left out that are trivial by design.
+// leastPowered is the share of cases that must be able to tell right from wrong, those left out that are
+// trivial by design.
 const leastPowered = 0.95
 
-// powerAt counts the cases of every operator that a level plans, forward and backward, before any kernel runs.
+// powerAt counts the cases of every operator that a level plans, forward and backward, before any kernel
+// runs.
 func powerAt(t *testing.T, level op.Level) (whole Power, table string) {
 	t.Helper()
 	var lines []string
@@ -22,7 +24,10 @@ func powerAt(t *testing.T, level op.Level) (whole Power, table string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &execution{Runner: &Runner{}, request: Request{Seed: 20240229, Options: op.Options{Level: level}}, result: &Result{}}
+		x := &execution{Runner: &Runner{}, request: Request{
+			Seed:    20240229,
+			Options: op.Options{Level: level},
+		}, result: &Result{}}
 		for _, pass := range o.Spec.Passes() {
 			var p Power
 			for _, c := range plan.Cases {
@@ -36,7 +41,8 @@ func powerAt(t *testing.T, level op.Level) (whole Power, table string) {
 				}
 				p.add(w, made.powers)
 			}
-			lines = append(lines, fmt.Sprintf("%s %v: %d of %d cases have power, %d are trivial by design", o.Spec.Name, pass, p.Cases-len(p.Powerless), p.Cases, len(p.Trivial)))
+			lines = append(lines, fmt.Sprintf("%s %v: %d of %d cases have power, %d are trivial by design",
+				o.Spec.Name, pass, p.Cases-len(p.Powerless), p.Cases, len(p.Trivial)))
 			for _, c := range p.Powerless {
 				lines = append(lines, fmt.Sprintf("    none: %s %s %s", describe(c), c.Layout, c.Upstream))
 			}
@@ -48,8 +54,8 @@ func powerAt(t *testing.T, level op.Level) (whole Power, table string) {
 	return whole, strings.Join(lines, "\n")
 }
 
-// TestPower: of the cases that are planned, at least 95 % can tell right from wrong on every level, and what is left out as trivial is left out by
-// the spec and no larger share than a fifth.
+// TestPower: of the cases that are planned, at least 95 % can tell right from wrong on every level, and what
+// is left out as trivial is left out by the spec and no larger share than a fifth.
 func TestPower(t *testing.T) {
 	levels := []op.Level{op.LevelQuick}
 	if os.Getenv("TRIAD_TEST_LONG") != "" {
@@ -58,12 +64,15 @@ func TestPower(t *testing.T) {
 	for _, level := range levels {
 		p, table := powerAt(t, level)
 		powered := p.Cases - len(p.Powerless)
-		t.Logf("%v: %d of %d cases have power (%.1f %%), %d are trivial by design\n%s", level, powered, p.Cases, 100*float64(powered)/float64(p.Cases), len(p.Trivial), table)
+		t.Logf("%v: %d of %d cases have power (%.1f %%), %d are trivial by design\n%s", level, powered,
+			p.Cases, 100*float64(powered)/float64(p.Cases), len(p.Trivial), table)
 		if p.Cases < 200 || float64(powered) < leastPowered*float64(p.Cases) {
-			t.Errorf("%v: %d of %d cases have power: want at least %.0f %%\n%s", level, powered, p.Cases, 100*leastPowered, table)
+			t.Errorf("%v: %d of %d cases have power: want at least %.0f %%\n%s", level, powered, p.Cases,
+				100*leastPowered, table)
 		}
 		if 5*len(p.Trivial) > p.Cases {
-			t.Errorf("%v: %d cases beside %d are marked trivial: that is no suite", level, len(p.Trivial), p.Cases)
+			t.Errorf("%v: %d cases beside %d are marked trivial: that is no suite", level, len(p.Trivial),
+				p.Cases)
 		}
 	}
 }
@@ -87,7 +96,8 @@ func TestTrivialByDesign(t *testing.T) {
 			t.Errorf("%s: %q, want %q", describe(c), got, want)
 		}
 	}
-	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{"rows": 3, "cols": 1}, nil)
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{"rows": 3, "cols": 1},
+		nil)
 	if err != nil || o.Spec.Trivial(c) != "cols <= 1" {
 		t.Errorf("one column: %v %q", err, o.Spec.Trivial(c))
 	}

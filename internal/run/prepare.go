@@ -39,16 +39,19 @@ type prepared struct {
 
 type truthOnce func() (judge.Truth, error)
 
-// keptOutputs are one implementation's outputs, kept until the implementations of the case are compared with each other.
+// keptOutputs are one implementation's outputs, kept until the implementations of the case are compared with
+// each other.
 type keptOutputs struct {
 	name, id string
 	outputs  []backend.Output
 }
 
-// previousOutputs are the truths of the case before, by operator, pass and output: what a kernel that returns its last result would give.
+// previousOutputs are the truths of the case before, by operator, pass and output: what a kernel that returns
+// its last result would give.
 type previousOutputs map[string][]float64
 
-// prepare makes the inputs of a case, computes the truth under the default contract and asks whether the case can tell right from wrong.
+// prepare makes the inputs of a case, computes the truth under the default contract and asks whether the case
+// can tell right from wrong.
 func (x *execution) prepare(w work) (*prepared, error) {
 	c := &prepared{work: w, level: x.request.Options.Level, truths: map[string]truthOnce{}, stop: x.Stop}
 	var err error
@@ -61,7 +64,8 @@ func (x *execution) prepare(w work) (*prepared, error) {
 	if c.outputs, err = w.operator.Spec.Outputs(w.Case); err != nil {
 		return nil, err
 	}
-	c.byRows = w.operator.ByRows() && largest(c.outputs) > keptElements && x.Dumper == nil // what is dumped is kept
+	// what is dumped is kept
+	c.byRows = w.operator.ByRows() && largest(c.outputs) > keptElements && x.Dumper == nil
 	if w.Pass == op.Backward && w.Saved == "driver" {
 		if c.saved, err = w.operator.Saved(w.Case, c.given); err != nil {
 			return nil, err
@@ -87,12 +91,14 @@ func (x *execution) prepare(w work) (*prepared, error) {
 }
 
 const (
-	// sampledFLOPs: a product beyond is judged on sampled rows; its whole truth in fp64 would take minutes of a CPU.
+	// sampledFLOPs: a product beyond is judged on sampled rows; its whole truth in fp64 would take minutes of
+	// a CPU.
 	sampledFLOPs = 2e9
 	sampledRows  = 64
 )
 
-// keptElements: the truth of larger outputs is not kept, where it can be computed row by row. At 32 bytes an element this one takes 0.5 GB.
+// keptElements: the truth of larger outputs is not kept, where it can be computed row by row. At 32 bytes an
+// element this one takes 0.5 GB.
 var keptElements int64 = 1 << 24
 
 // largest is the number of elements of the largest output.
@@ -104,8 +110,9 @@ func largest(outputs []op.TensorType) int64 {
 	return n
 }
 
-// sampleOf chooses the rows that are judged of a large product; nil: all of them. Which ones depends on the seed and the case. What can be computed
-// row by row, and what a reference of the user's own computes whole anyway, is never sampled.
+// sampleOf chooses the rows that are judged of a large product; nil: all of them. Which ones depends on the
+// seed and the case. What can be computed row by row, and what a reference of the user's own computes whole
+// anyway, is never sampled.
 func sampleOf(w work, seed uint64) (*truth.Sample, error) {
 	if w.operator.ByRows() || w.operator.Reference != nil {
 		return nil, nil
@@ -167,7 +174,8 @@ func assemble(names []string, from ...[]tensor.Tensor) ([]tensor.Tensor, error) 
 	return out, nil
 }
 
-// powersOf asks of every output whether trivial wrong answers would pass, the previous case's truth among them.
+// powersOf asks of every output whether trivial wrong answers would pass, the previous case's truth among
+// them.
 func (x *execution) powersOf(c *prepared, truth judge.Truth) []judge.Power {
 	powers := make([]judge.Power, 0, len(truth.Outputs))
 	for i, t := range truth.Outputs {
@@ -191,15 +199,19 @@ func (x *execution) powersOf(c *prepared, truth judge.Truth) []judge.Power {
 	return powers
 }
 
-// stoppedBefore is the outcome of a job that could not be made because the implementation's own forward failed.
+// stoppedBefore is the outcome of a job that could not be made because the implementation's own forward
+// failed.
 type stoppedBefore struct{ outcome backend.Outcome }
 
 func (s *stoppedBefore) Error() string { return s.outcome.Sentence }
 
 // job makes what a backend runs for an entry. A chained backward first runs its own forward.
 func (x *execution) job(ctx context.Context, c *prepared, e entry) (backend.Job, error) {
-	job := backend.Job{Implementation: e.implementation, DType: c.DType, Contract: e.implementation.Contract, Attrs: attrRefs(c),
-		Outputs: c.outputs, Launches: c.launches(e.implementation.Device), SizesAlone: c.sizesAlone}
+	job := backend.Job{
+		Implementation: e.implementation, DType: c.DType, Contract: e.implementation.Contract,
+		Attrs:   attrRefs(c),
+		Outputs: c.outputs, Launches: c.launches(e.implementation.Device), SizesAlone: c.sizesAlone,
+	}
 	if c.Pass == op.Forward || e.implementation.Recomputes {
 		job.Inputs = c.given
 		return job, nil
@@ -207,7 +219,8 @@ func (x *execution) job(ctx context.Context, c *prepared, e entry) (backend.Job,
 	saved := c.saved
 	if c.Saved == "own" {
 		var err error
-		if saved, err = c.savedOnce(e.implementation.Name, func() ([]tensor.Tensor, error) { return x.ownSaved(ctx, c, e) }); err != nil {
+		if saved, err = c.savedOnce(e.implementation.Name,
+			func() ([]tensor.Tensor, error) { return x.ownSaved(ctx, c, e) }); err != nil {
 			return job, err
 		}
 	}
@@ -260,8 +273,10 @@ func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tenso
 	}
 	i := e.implementation
 	i.Pass, i.Name = op.Forward, forwardOf(i)
-	outcome, err := x.attempt(ctx, e, backend.Job{Implementation: i, DType: c.DType, Contract: i.Contract, Attrs: attrRefs(c), Inputs: in,
-		Outputs: outputs, Launches: launches(i.Device, op.LevelDefault)[:1]})
+	outcome, err := x.attempt(ctx, e, backend.Job{
+		Implementation: i, DType: c.DType, Contract: i.Contract, Attrs: attrRefs(c), Inputs: in,
+		Outputs: outputs, Launches: launches(i.Device, op.LevelDefault)[:1],
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -272,28 +287,41 @@ func (x *execution) ownSaved(ctx context.Context, c *prepared, e entry) ([]tenso
 	var saved []tensor.Tensor
 	for k, o := range outcome.Launches[0].Outputs {
 		if o.Present && returned(o).Data == nil && slices.Contains(c.operator.Spec.Backward.Inputs, o.Name) {
-			return nil, &stoppedBefore{backend.Outcome{Status: op.StatusFail, Sentence: fmt.Sprintf("its forward %s gives %s as %s %v, want %v %v", i.Name, o.Name,
-				cmp.Or(o.Type, o.DType), o.Shape, outputs[k].DType, outputs[k].Shape)}}
+			return nil, &stoppedBefore{backend.Outcome{
+				Status: op.StatusFail,
+				Sentence: fmt.Sprintf("its forward %s gives %s as %s %v, want %v %v", i.Name, o.Name,
+					cmp.Or(o.Type, o.DType), o.Shape, outputs[k].DType, outputs[k].Shape),
+			}}
 		}
 		if o.Present {
 			saved = append(saved, o.Tensor)
 		} else if slices.Contains(c.operator.Spec.Backward.Inputs, o.Name) {
-			return nil, &stoppedBefore{backend.Outcome{Status: op.StatusMissing, Sentence: fmt.Sprintf("its forward %s does not give %s", i.Name, o.Name)}}
+			return nil, &stoppedBefore{backend.Outcome{
+				Status:   op.StatusMissing,
+				Sentence: fmt.Sprintf("its forward %s does not give %s", i.Name, o.Name),
+			}}
 		}
 	}
 	return saved, nil
 }
 
-// launches are the launches of one job. The emulator runs other schedule orders, so that a race shows as other bits; every device gets
-// both poisons, so that what is not written shows.
+// launches are the launches of one job. The emulator runs other schedule orders, so that a race shows as
+// other bits; every device gets both poisons, so that what is not written shows.
 func launches(device string, level op.Level) []backend.LaunchPlan {
 	if device != "emulator" {
 		return []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}}
 	}
-	plan := []backend.LaunchPlan{{Poison: "a", Order: "forward"}, {Poison: "b", Order: "greedy:1"}, {Poison: "a", Order: "greedy:2"},
-		{Poison: "b", Order: "greedy:3"}}
+	plan := []backend.LaunchPlan{
+		{Poison: "a", Order: "forward"},
+		{Poison: "b", Order: "greedy:1"},
+		{Poison: "a", Order: "greedy:2"},
+		{Poison: "b", Order: "greedy:3"},
+	}
 	if level == op.LevelFull {
-		plan = append(plan, backend.LaunchPlan{Poison: "a", Order: "reverse"}, backend.LaunchPlan{Poison: "b", Order: "random:1"})
+		plan = append(plan, backend.LaunchPlan{Poison: "a", Order: "reverse"}, backend.LaunchPlan{
+			Poison: "b",
+			Order:  "random:1",
+		})
 	}
 	return plan
 }
@@ -311,8 +339,8 @@ func attrRefs(c *prepared) []backend.AttrRef {
 	return refs
 }
 
-// judgedBefore says whether every launch of an outcome gave, sound, the bits that were judged when the record was made: the verdict on them is known,
-// and only what is accepted is timed.
+// judgedBefore says whether every launch of an outcome gave, sound, the bits that were judged when the record
+// was made: the verdict on them is known, and only what is accepted is timed.
 func (c *prepared) judgedBefore(id string, outcome backend.Outcome) bool {
 	at := slices.IndexFunc(c.kept, func(k keptOutputs) bool { return k.id == id })
 	if at < 0 || len(outcome.Launches) < 2 {
@@ -325,8 +353,10 @@ func (c *prepared) judgedBefore(id string, outcome backend.Outcome) bool {
 		}
 		for i, o := range l.Outputs {
 			was := judged[i]
-			if o.Name != was.Name || o.Present != was.Present || o.Type != "" || o.DType != was.DType || !slices.Equal(o.Shape, was.Shape) ||
-				!slices.Equal(o.Stride, was.Stride) || o.Present && !tensor.Equal(o.Tensor.Data, was.Tensor.Data) {
+			if o.Name != was.Name || o.Present != was.Present || o.Type != "" || o.DType != was.DType ||
+				!slices.Equal(o.Shape, was.Shape) ||
+				!slices.Equal(o.Stride, was.Stride) || o.Present &&
+				!tensor.Equal(o.Tensor.Data, was.Tensor.Data) {
 				return false
 			}
 		}
@@ -334,7 +364,8 @@ func (c *prepared) judgedBefore(id string, outcome backend.Outcome) bool {
 	return true
 }
 
-// keep holds an implementation's outputs for the comparison with the others, and with what it writes when it is timed.
+// keep holds an implementation's outputs for the comparison with the others, and with what it writes when it
+// is timed.
 func (c *prepared) keep(name, id string, outcome backend.Outcome) {
 	if outcome.Status != op.StatusUnknown || len(outcome.Launches) == 0 {
 		return

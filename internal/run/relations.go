@@ -13,14 +13,16 @@ import (
 	"triad/internal/truth"
 )
 
-// What a relation between calls is asked on: for each operator, pass and dtype so many cases whose rows are whole vectors of 16 bytes, which fast
-// kernels ask for, and beyond --quick as many others; the smallest that say something.
+// What a relation between calls is asked on: for each operator, pass and dtype so many cases whose rows are
+// whole vectors of 16 bytes, which fast kernels ask for, and beyond --quick as many others; the smallest that
+// say something.
 const (
 	relatedQuick   = 1
 	relatedDefault = 2
 	relatedFull    = 4
 	vectorBytes    = 16
-	// Below so many elements a relation hardly says anything; above so many its further launches cost more than they are worth.
+	// Below so many elements a relation hardly says anything; above so many its further launches cost more
+	// than they are worth.
 	fewestRelated = 100
 	mostRelated   = 1 << 17
 )
@@ -32,10 +34,13 @@ type asked struct {
 	vectors             bool
 }
 
-// markRelations chooses the cases on which each relation between calls is evaluated. Where none of the plan's cases is large enough, it is
-// the largest there is.
+// markRelations chooses the cases on which each relation between calls is evaluated. Where none of the plan's
+// cases is large enough, it is the largest there is.
 func markRelations(planned []work, level op.Level) error {
-	quota := map[op.Level]int{op.LevelDefault: relatedDefault, op.LevelQuick: relatedQuick, op.LevelFull: relatedFull}[level]
+	quota := map[op.Level]int{
+		op.LevelDefault: relatedDefault, op.LevelQuick: relatedQuick,
+		op.LevelFull: relatedFull,
+	}[level]
 	sizes := make([]int64, len(planned))
 	found := map[asked][]int{}
 	for i, w := range planned {
@@ -63,7 +68,8 @@ func markRelations(planned []work, level op.Level) error {
 				continue
 			}
 		}
-		slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(rankRelated(sizes[a]), rankRelated(sizes[b])) })
+		slices.SortStableFunc(all,
+			func(a, b int) int { return cmp.Compare(rankRelated(sizes[a]), rankRelated(sizes[b])) })
 		for _, i := range all[:min(quota, len(all))] {
 			if planned[i].between == nil {
 				planned[i].between = map[string]bool{}
@@ -100,17 +106,23 @@ func wholeVectors(w work) (bool, error) {
 	return true, nil
 }
 
-// relations lists what G6 asks of a case: invariants of every judged output, and the relations between calls it was chosen for. Of a sample those
-// invariants are asked that can be stated of its elements alone; of a case whose truth is not kept, invariants of some runs of its rows.
+// relations lists what G6 asks of a case: invariants of every judged output, and the relations between calls
+// it was chosen for. Of a sample those invariants are asked that can be stated of its elements alone; of a
+// case whose truth is not kept, invariants of some runs of its rows.
 func (c *prepared) relations() []truth.Relation {
 	if c.sample != nil || c.byRows {
-		return slices.DeleteFunc(truth.RelationsOf(c.Case), func(r truth.Relation) bool { return r.Second != nil || !c.byRows && !r.OfSample })
+		return slices.DeleteFunc(truth.RelationsOf(c.Case),
+			func(r truth.Relation) bool { return r.Second != nil || !c.byRows && !r.OfSample })
 	}
-	return slices.DeleteFunc(truth.RelationsOf(c.Case), func(r truth.Relation) bool { return r.Second != nil && !c.between[r.Name] })
+	return slices.DeleteFunc(truth.RelationsOf(c.Case),
+		func(r truth.Relation) bool { return r.Second != nil && !c.between[r.Name] })
 }
 
-// relate is gate G6 on what the gates before have let pass: it makes the calls that the relations need, and evaluates them all.
-func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome backend.Outcome, r *record.Record) error {
+// relate is gate G6 on what the gates before have let pass: it makes the calls that the relations need, and
+// evaluates them all.
+func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome backend.Outcome,
+	r *record.Record,
+) error {
 	if outcome.Status != op.StatusUnknown || len(r.Outputs) == 0 {
 		return nil
 	}
@@ -119,18 +131,22 @@ func (x *execution) relate(ctx context.Context, c *prepared, e entry, outcome ba
 		if g.gone != nil {
 			break
 		}
-		if r.Status.Weight() == op.Bad { // nothing can be worth less: its relations stay planned, and none is evaluated
+		if r.Status.Weight() == op.Bad {
+			// nothing can be worth less: its relations stay planned, and none is evaluated
 			g.expect(relation)
 			continue
 		}
-		judged := truth.Call{Case: c.Case, Given: c.truthInputs(), Gave: gave(outcome), Truth: c.truth,
-			Parts: &c.parts}
+		judged := truth.Call{
+			Case: c.Case, Given: c.truthInputs(), Gave: gave(outcome), Truth: c.truth,
+			Parts: &c.parts,
+		}
 		if err := g.follow(ctx, relation, judged, outcome.Launches[0].Plan); err != nil {
 			return err
 		}
 	}
 	if gone := g.gone; gone != nil {
-		r.Status, r.Message, r.LogTail = gone.Status, "before its relations were evaluated: "+gone.Sentence, gone.Log
+		r.Status, r.Message, r.LogTail = gone.Status, "before its relations were evaluated: "+
+			gone.Sentence, gone.Log
 		r.Outputs, r.Explained = nil, nil
 		return nil
 	}
@@ -147,7 +163,9 @@ type related struct {
 	caller
 	expected []judge.Expected
 	followed []followed
-	gone     *backend.Outcome // of a further call for which there was no device or no room any more: that is no fault of the implementation, and no pass
+	// of a further call for which there was no device or no room any more: that is no fault of the
+	// implementation, and no pass
+	gone *backend.Outcome
 }
 
 // followed is one relation with the calls that were made for it.
@@ -163,9 +181,11 @@ func (g *related) expect(relation truth.Relation) {
 	}
 }
 
-// follow makes the calls of a relation. Where the implementation does not take the sizes or attributes of one, which is no fault, the relation
-// is not asked of it.
-func (g *related) follow(ctx context.Context, relation truth.Relation, judged truth.Call, launch backend.LaunchPlan) error {
+// follow makes the calls of a relation. Where the implementation does not take the sizes or attributes of
+// one, which is no fault, the relation is not asked of it.
+func (g *related) follow(ctx context.Context, relation truth.Relation, judged truth.Call,
+	launch backend.LaunchPlan,
+) error {
 	f := followed{Relation: relation, calls: []truth.Call{judged}}
 	var inputs truth.Inputs
 	for n := range relation.Calls() {
@@ -190,7 +210,10 @@ func (g *related) follow(ctx context.Context, relation truth.Relation, judged tr
 			g.gone = &outcome
 			return nil
 		}
-		f.calls = append(f.calls, truth.Call{Case: at, Given: f.calls[n].Given.With(replaced), Gave: gave(outcome)})
+		f.calls = append(f.calls, truth.Call{
+			Case: at, Given: f.calls[n].Given.With(replaced),
+			Gave: gave(outcome),
+		})
 		if f.missing = fault(outcome); f.missing != "" {
 			break
 		}
@@ -205,7 +228,8 @@ func sameSizes(a, b op.Case) bool {
 	return slices.Equal(a.Dims, b.Dims) && slices.Equal(a.Attrs, b.Attrs)
 }
 
-// fault is why a further call gave nothing to compare, "" where it did: what went wrong, or what G0 says of a launch alone.
+// fault is why a further call gave nothing to compare, "" where it did: what went wrong, or what G0 says of a
+// launch alone.
 func fault(outcome backend.Outcome) string {
 	if outcome.Status != op.StatusUnknown {
 		return fmt.Sprintf("a further call ended %v: %s", outcome.Status, outcome.Sentence)
@@ -223,7 +247,8 @@ func (g *related) evaluate(contract string) []judge.Relation {
 	var all []judge.Relation
 	for _, f := range g.followed {
 		if f.missing == "" && g.c.byRows {
-			all = append(all, g.c.operator.HoldParts(f.Relation, contract, f.calls[0], g.e.implementation.Nondeterministic)...)
+			all = append(all, g.c.operator.HoldParts(f.Relation, contract, f.calls[0],
+				g.e.implementation.Nondeterministic)...)
 			continue
 		}
 		if f.missing == "" {
@@ -283,10 +308,16 @@ func (g *related) plan(r *record.Record) {
 func relationsOf(v judge.Verdict) []record.Relation {
 	var all []record.Relation
 	for _, r := range v.Relations {
-		found := record.Relation{Name: r.Name, Holds: r.Accepted(), N: r.N, NCompared: r.Compared, NWrong: r.Wrong, Message: r.Sentence()}
+		found := record.Relation{
+			Name: r.Name, Holds: r.Accepted(), N: r.N, NCompared: r.Compared,
+			NWrong: r.Wrong, Message: r.Sentence(),
+		}
 		if r.Wrong > 0 {
 			w := r.Worst
-			found.Worst = &record.Broken{Index: w.Index, Got: record.Float(w.Got), Low: record.Float(w.Low), High: record.Float(w.High)}
+			found.Worst = &record.Broken{
+				Index: w.Index, Got: record.Float(w.Got), Low: record.Float(w.Low),
+				High: record.Float(w.High),
+			}
 		}
 		all = append(all, found)
 	}

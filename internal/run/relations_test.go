@@ -28,7 +28,8 @@ func cached() way {
 	}
 }
 
-// unshifted is right as long as no row's largest value is above 10: it subtracts no maximum, and its exponentials lose what fp16 cannot hold.
+// unshifted is right as long as no row's largest value is above 10: it subtracts no maximum, and its
+// exponentials lose what fp16 cannot hold.
 func unshifted(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	y := softmax(x)
 	if slices.Max(x.Float64s()) > 10 {
@@ -54,7 +55,8 @@ func refusing(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	return softmax(x), nil
 }
 
-// shy takes no call but the judged one, sizes apart: that is no answer to a relation between two calls of one case.
+// shy takes no call but the judged one, sizes apart: that is no answer to a relation between two calls of one
+// case.
 func shy(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	if run > 0 {
 		return nil, &backend.Outcome{Status: op.StatusUnsupported, Sentence: "once is enough"}
@@ -62,10 +64,14 @@ func shy(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	return softmax(x), nil
 }
 
-// What no gate before can see, because it shows in a second call alone, is a FAIL of G6 that names the relation, the element and what was accepted.
+// What no gate before can see, because it shows in a second call alone, is a FAIL of G6 that names the
+// relation, the element and what was accepted.
 func TestRelationsBetweenCalls(t *testing.T) {
 	kept := &memory{}
-	ways := map[string]way{"fake/right": right, "fake/cached": cached(), "fake/unshifted": unshifted, "fake/crashing": crashing, "fake/refusing": refusing, "fake/shy": shy}
+	ways := map[string]way{
+		"fake/right": right, "fake/cached": cached(), "fake/unshifted": unshifted,
+		"fake/crashing": crashing, "fake/refusing": refusing, "fake/shy": shy,
+	}
 	if _, err := compare(t, kept, nil, fakes(ways)); err != nil {
 		t.Fatal(err)
 	}
@@ -74,26 +80,35 @@ func TestRelationsBetweenCalls(t *testing.T) {
 		sentence string
 		planned  int
 	}{
-		"fake/right":     {op.StatusPass, "", 7},
-		"fake/cached":    {op.StatusFail, `y breaks the relation "adding 16 to every input changes nothing": at y[`, 7},
-		"fake/unshifted": {op.StatusFail, `y breaks the relation "adding 16 to every input changes nothing": at y[0,0] it is NaN, accepted is`, 7},
-		"fake/crashing":  {op.StatusFail, "a further call ended CRASH: exited 7", 7},
-		"fake/refusing":  {op.StatusPass, "", 5},
-		"fake/shy":       {op.StatusFail, "a further call ended UNSUPPORTED: once is enough", 5},
+		"fake/right": {op.StatusPass, "", 7},
+		"fake/cached": {
+			op.StatusFail,
+			`y breaks the relation "adding 16 to every input changes nothing": at y[`, 7,
+		},
+		"fake/unshifted": {
+			op.StatusFail,
+			`y breaks the relation "adding 16 to every input changes nothing": at y[0,0] it is NaN, accepted is`, 7,
+		},
+		"fake/crashing": {op.StatusFail, "a further call ended CRASH: exited 7", 7},
+		"fake/refusing": {op.StatusPass, "", 5},
+		"fake/shy":      {op.StatusFail, "a further call ended UNSUPPORTED: once is enough", 5},
 	}
 	if len(kept.records) != len(want) {
 		t.Fatalf("%d records, want %d", len(kept.records), len(want))
 	}
 	for _, r := range kept.records {
 		w, o := want[r.Impl], r.Outputs[0]
-		if r.Status != w.status || !strings.Contains(r.Message, w.sentence) || o.Status != w.status || w.status == op.StatusFail && o.Gate != "G6" {
+		if r.Status != w.status || !strings.Contains(r.Message, w.sentence) || o.Status != w.status ||
+			w.status == op.StatusFail && o.Gate != "G6" {
 			t.Errorf("%s: %v %s (%s), want %v %s", r.Impl, r.Status, o.Gate, r.Message, w.status, w.sentence)
 		}
 		if o.RelationsPlanned != w.planned || len(o.Relations) != w.planned {
-			t.Errorf("%s: %d relations planned, %d evaluated, want %d", r.Impl, o.RelationsPlanned, len(o.Relations), w.planned)
+			t.Errorf("%s: %d relations planned, %d evaluated, want %d", r.Impl, o.RelationsPlanned,
+				len(o.Relations), w.planned)
 		}
 		for _, relation := range o.Relations {
-			if relation.Holds != (relation.Message == "") || relation.Holds && (relation.NCompared == 0 || relation.NCompared != relation.N) {
+			if relation.Holds != (relation.Message == "") || relation.Holds && (relation.NCompared == 0 ||
+				relation.NCompared != relation.N) {
 				t.Errorf("%s: %+v", r.Impl, relation)
 			}
 		}
@@ -108,13 +123,15 @@ func gone(x tensor.Tensor, launch, run int) ([]float64, *backend.Outcome) {
 	return softmax(x), nil
 }
 
-// Where the device is gone before the relations were asked for, a right implementation is neither accused nor passed.
+// Where the device is gone before the relations were asked for, a right implementation is neither accused nor
+// passed.
 func TestRelationsWithoutADevice(t *testing.T) {
 	kept := &memory{}
 	if _, err := compare(t, kept, nil, fakes(map[string]way{"fake/gone": gone})); err != nil {
 		t.Fatal(err)
 	}
-	if r := kept.records[0]; r.Status != op.StatusUnavailable || r.Message != "before its relations were evaluated: the GPU does not recover" || r.Outputs != nil {
+	if r := kept.records[0]; r.Status != op.StatusUnavailable ||
+		r.Message != "before its relations were evaluated: the GPU does not recover" || r.Outputs != nil {
 		t.Errorf("%v %q %+v, want UNAVAILABLE and no verdict", r.Status, r.Message, r.Outputs)
 	}
 }
@@ -126,7 +143,8 @@ func TestRelationsOfARejectedRow(t *testing.T) {
 	if _, err := compare(t, kept, nil, b); err != nil {
 		t.Fatal(err)
 	}
-	if o := kept.records[0].Outputs[0]; o.Gate == "G6" || o.RelationsPlanned != 7 || o.Relations != nil || b.runs["fake/zeros"] != 1 {
+	if o := kept.records[0].Outputs[0]; o.Gate == "G6" || o.RelationsPlanned != 7 || o.Relations != nil ||
+		b.runs["fake/zeros"] != 1 {
 		t.Errorf("%s, %d planned, %v, %d jobs", o.Gate, o.RelationsPlanned, o.Relations, b.runs["fake/zeros"])
 	}
 }
@@ -138,22 +156,37 @@ func TestRelationsAreExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := &memory{}
-	r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/unshifted": unshifted})}, Recorder: kept, Stop: t.Context()}
-	if _, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Explain: true, Options: op.Options{Level: op.LevelQuick,
-		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}}}); err != nil {
+	r := &Runner{
+		Backends: []backend.Backend{fakes(map[string]way{"fake/unshifted": unshifted})},
+		Recorder: kept, Stop: t.Context(),
+	}
+	if _, err := r.Compare(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Seed: 1, Explain: true,
+		Options: op.Options{
+			Level:  op.LevelQuick,
+			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{
+				"rows": 5,
+				"cols": 33,
+			}, Distributions: []string{"normal"},
+		},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	e := kept.records[0].Explained[0]
 	broken := slices.IndexFunc(e.Relations, func(r record.Relation) bool { return !r.Holds })
-	if e.Gate != "G6" || e.Sentence != kept.records[0].Message || len(e.Relations) != 7 || broken < 0 || e.Relations[broken].Worst == nil {
+	if e.Gate != "G6" || e.Sentence != kept.records[0].Message || len(e.Relations) != 7 || broken < 0 ||
+		e.Relations[broken].Worst == nil {
 		t.Errorf("%+v", e)
 	}
 }
 
-// Every relation between calls is asked once a dtype and pass on the quick level, more often beyond, on cases that are not trivially small; the choice
-// does not depend on the order in which a map is walked.
+// Every relation between calls is asked once a dtype and pass on the quick level, more often beyond, on cases
+// that are not trivially small; the choice does not depend on the order in which a map is walked.
 func TestRelationsArePlanned(t *testing.T) {
-	for level, most := range map[op.Level]int{op.LevelQuick: relatedQuick, op.LevelDefault: 2 * relatedDefault, op.LevelFull: 2 * relatedFull} {
+	for level, most := range map[op.Level]int{
+		op.LevelQuick:   relatedQuick,
+		op.LevelDefault: 2 * relatedDefault, op.LevelFull: 2 * relatedFull,
+	} {
 		for _, o := range truth.All() {
 			plan, err := o.Spec.Expand(op.Options{Level: level})
 			if err != nil {
@@ -184,7 +217,8 @@ func TestRelationsArePlanned(t *testing.T) {
 					for _, r := range truth.Relations(o.Spec.Name) {
 						key := fmt.Sprint(pass, " ", dtype, " ", r.Name)
 						if n := count[key]; r.Pass == pass && r.Second != nil && (n < 1 || n > most) {
-							t.Errorf("%v %s %s: asked on %d cases, want 1 to %d", level, o.Spec.Name, key, n, most)
+							t.Errorf("%v %s %s: asked on %d cases, want 1 to %d", level, o.Spec.Name, key, n,
+								most)
 						}
 					}
 				}

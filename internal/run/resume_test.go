@@ -11,7 +11,8 @@ import (
 	"triad/internal/truth"
 )
 
-// A resumed bench times a case again as a whole where one of its implementations has no time yet, and leaves alone what is complete.
+// A resumed bench times a case again as a whole where one of its implementations has no time yet, and leaves
+// alone what is complete.
 func TestBenchResumes(t *testing.T) {
 	f := timedFakes(t, 0.003, map[string]float64{"fake/one": 1e5, "fake/two": 2e5})
 	whole, _ := bench(t, f, coldPlan)
@@ -25,9 +26,17 @@ func TestBenchResumes(t *testing.T) {
 			kept.done[name] = true
 		}
 		f.runs = map[string]int{}
-		r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: context.Background()}
-		result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Before: before,
-			Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}})
+		r := &Runner{
+			Backends: []backend.Backend{f}, Recorder: kept, Timings: kept,
+			Stop: context.Background(),
+		}
+		result, err := r.Bench(t.Context(), Request{
+			Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Before: before,
+			Options: op.Options{
+				Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+				Dims: map[string]int64{"rows": 5, "cols": 33},
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +49,8 @@ func TestBenchResumes(t *testing.T) {
 	half := slices.Clone(whole.Records)
 	half[1].Timings = nil
 	result, kept := run(both, half)
-	if len(kept.timings) != 2 || f.runs["fake/one"] != 2 || f.runs["fake/two"] != 1 { // what the timed calls wrote, of the fastest and of its twin
+	if len(kept.timings) != 2 || f.runs["fake/one"] != 2 || f.runs["fake/two"] != 1 {
+		// what the timed calls wrote, of the fastest and of its twin
 		t.Errorf("one without a time: %d timings, runs %v", len(kept.timings), f.runs)
 	}
 	for _, r := range result.Records {
@@ -49,7 +59,9 @@ func TestBenchResumes(t *testing.T) {
 		}
 	}
 	result, kept = run(both[:1], whole.Records[:1])
-	if len(kept.timings) != 2 || len(kept.records) != 1 || kept.records[0].Impl != "fake/two" || wordOf(result, "fake/two", "fake/one") != "SLOWER" {
-		t.Errorf("one not run: %d timings, %d records, %+v", len(kept.timings), len(kept.records), result.Comparisons)
+	if len(kept.timings) != 2 || len(kept.records) != 1 || kept.records[0].Impl != "fake/two" ||
+		wordOf(result, "fake/two", "fake/one") != "SLOWER" {
+		t.Errorf("one not run: %d timings, %d records, %+v", len(kept.timings), len(kept.records),
+			result.Comparisons)
 	}
 }

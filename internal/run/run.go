@@ -15,7 +15,8 @@ import (
 	_ "triad/internal/truth/all" // whoever judges needs the truths of all operators
 )
 
-// Recorder keeps what a run finds. Plan comes first, with the versions of what takes part. Each Append is one transaction: what it has returned from is not lost.
+// Recorder keeps what a run finds. Plan comes first, with the versions of what takes part. Each Append is one
+// transaction: what it has returned from is not lost.
 type Recorder interface {
 	Plan(items []record.Item, versions record.Toolchain) error
 	// Done says whether an item of the plan was recorded before, by the session that is being resumed.
@@ -30,23 +31,28 @@ type Request struct {
 	Options   op.Options // dtypes, passes, dims, attributes, level, ...
 	Impls     []string   // prefixes of implementation names; empty: all
 	Seed      uint64
-	InFlight  int                                         // cases worked on at once; 0: two
-	Explain   bool                                        // keep what --explain shows
-	Timing    *timing.Plan                                // how what passed on a GPU is timed; nil: it is not
-	Before    []record.Record                             // what a resumed session has recorded, with its timings
-	Single    bool                                        // ask no relation between calls (G6): what a case gives is judged alone
-	Keep      func(c op.Case, implementation string) bool // of what is planned only this is run; nil: all
-	Gradients bool                                        // check the truth against the complex step, and launch a moderate case of each operator and dtype more often
+	InFlight  int          // cases worked on at once; 0: two
+	Explain   bool         // keep what --explain shows
+	Timing    *timing.Plan // how what passed on a GPU is timed; nil: it is not
+	// what a resumed session has recorded, with its timings
+	Before []record.Record
+	// ask no relation between calls (G6): what a case gives is judged alone
+	Single bool
+	Keep   func(c op.Case, implementation string) bool // of what is planned only this is run; nil: all
+	// check the truth against the complex step, and launch a moderate case of each operator and dtype more
+	// often
+	Gradients bool
 }
 
-// A Dumper gets the tensors of every case that is run: its inputs and its truth under the default contract, then each implementation's
-// outputs of the first launch. It may be called from several goroutines.
+// A Dumper gets the tensors of every case that is run: its inputs and its truth under the default contract,
+// then each implementation's outputs of the first launch. It may be called from several goroutines.
 type Dumper interface {
 	Case(c op.Case, inputs []tensor.Tensor, truth judge.Truth) error
 	Outputs(c op.Case, implementation string, outputs []tensor.Tensor) error
 }
 
-// Runner runs requests. Backends are asked for every operator; those that are not here are recorded as UNAVAILABLE.
+// Runner runs requests. Backends are asked for every operator; those that are not here are recorded as
+// UNAVAILABLE.
 type Runner struct {
 	Backends  []backend.Backend
 	Recorder  Recorder
@@ -54,8 +60,10 @@ type Runner struct {
 	Timings   timing.Recorder                            // nil where nothing is timed
 	Telemetry timing.Telemetry                           // may be nil
 	Rest      func(ctx context.Context, d time.Duration) // nil: really waits
-	Progress  func(Progress)                             // may be nil; called from several goroutines, one at a time
-	Stop      context.Context                            // done: finish the cases that are running, start no others
+	// may be nil; called from several goroutines, one at a time
+	Progress func(Progress)
+	// done: finish the cases that are running, start no others
+	Stop context.Context
 }
 
 // Progress says how far a run is.
@@ -71,11 +79,12 @@ type Result struct {
 	Differences []record.Difference
 	Rulers      []record.Ruler
 	Comparisons []record.Comparison // of what was timed
-	Steps       []Step              // where Request.Gradients asks for it: the truth against the complex step, an operator each
-	Unavailable []string            // what was asked for by name and is not here: a sentence each
-	Power       Power               // of the cases that were prepared
-	Findings    []FindingSeen       // documented findings that speak of cases of the run
-	Interrupted bool                // the run was stopped before its plan was done
+	// where Request.Gradients asks for it: the truth against the complex step, an operator each
+	Steps       []Step
+	Unavailable []string      // what was asked for by name and is not here: a sentence each
+	Power       Power         // of the cases that were prepared
+	Findings    []FindingSeen // documented findings that speak of cases of the run
+	Interrupted bool          // the run was stopped before its plan was done
 	Versions    record.Toolchain
 	Spent       []Spent // where the time of the run went, in order
 }

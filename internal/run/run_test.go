@@ -18,7 +18,8 @@ import (
 	"triad/internal/truth"
 )
 
-// fake is a backend in this process. Each implementation answers with a way of computing softmax, right or wrong.
+// fake is a backend in this process. Each implementation answers with a way of computing softmax, right or
+// wrong.
 type fake struct {
 	family string
 	ways   map[string]way
@@ -42,10 +43,14 @@ func (f *fake) Measure(context.Context, backend.MeasureJob) (backend.Arm, backen
 func (f *fake) Load(context.Context, string) (backend.LoadReply, backend.HelloReply, error) {
 	reply := backend.LoadReply{Failed: f.failed}
 	for name := range f.ways {
-		reply.Implementations = append(reply.Implementations, backend.Implementation{Name: name, Op: "softmax", Pass: op.Forward,
-			DTypes: []string{"fp32", "fp16", "bf16"}, Contract: "fp32", Outputs: []string{"y"}, Device: "cpu", Source: "fake"})
+		reply.Implementations = append(reply.Implementations, backend.Implementation{
+			Name: name, Op: "softmax", Pass: op.Forward,
+			DTypes: []string{"fp32", "fp16", "bf16"}, Contract: "fp32", Outputs: []string{"y"}, Device: "cpu",
+			Source: "fake",
+		})
 	}
-	slices.SortFunc(reply.Implementations, func(a, b backend.Implementation) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(reply.Implementations,
+		func(a, b backend.Implementation) int { return strings.Compare(a.Name, b.Name) })
 	return reply, backend.HelloReply{Versions: map[string]string{"fake": "1"}}, f.load
 }
 
@@ -65,8 +70,16 @@ func (f *fake) Run(_ context.Context, job backend.Job) (backend.Outcome, error) 
 		if y != nil {
 			out.SetFloat64s(y)
 		}
-		outcome.Launches = append(outcome.Launches, backend.LaunchOutcome{Plan: plan, Outputs: []backend.Output{{Tensor: out,
-			OutputRef: backend.OutputRef{Name: "y", Present: true, DType: out.DType.String(), Shape: out.Shape, Stride: out.Stride}}}})
+		outcome.Launches = append(outcome.Launches, backend.LaunchOutcome{
+			Plan: plan,
+			Outputs: []backend.Output{{
+				Tensor: out,
+				OutputRef: backend.OutputRef{
+					Name: "y", Present: true, DType: out.DType.String(),
+					Shape: out.Shape, Stride: out.Stride,
+				},
+			}},
+		})
 	}
 	return outcome, nil
 }
@@ -148,8 +161,16 @@ func compare(t *testing.T, kept *memory, impls []string, backends ...backend.Bac
 		t.Fatal(err)
 	}
 	r := &Runner{Backends: backends, Recorder: kept, Stop: t.Context()}
-	return r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Impls: impls, Seed: 1, Options: op.Options{Level: op.LevelQuick,
-		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}}})
+	return r.Compare(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Impls: impls, Seed: 1,
+		Options: op.Options{
+			Level:  op.LevelQuick,
+			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{
+				"rows": 5,
+				"cols": 33,
+			}, Distributions: []string{"normal"},
+		},
+	})
 }
 
 func fakes(ways map[string]way) *fake {
@@ -159,15 +180,20 @@ func fakes(ways map[string]way) *fake {
 // Every way of being wrong gets its status, and the others are judged all the same.
 func TestStatuses(t *testing.T) {
 	kept := &memory{}
-	result, err := compare(t, kept, nil, fakes(map[string]way{"fake/right": right, "fake/zeros": zeros, "fake/unwritten": unwritten,
-		"fake/crash": crash, "fake/flaky": crashOnce, "fake/race": racing}))
+	result, err := compare(t, kept, nil, fakes(map[string]way{
+		"fake/right": right, "fake/zeros": zeros, "fake/unwritten": unwritten,
+		"fake/crash": crash, "fake/flaky": crashOnce, "fake/race": racing,
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]op.Status{"fake/right": op.StatusPass, "fake/zeros": op.StatusFail, "fake/unwritten": op.StatusFail,
-		"fake/crash": op.StatusCrash, "fake/flaky": op.StatusFlaky, "fake/race": op.StatusRace}
+	want := map[string]op.Status{
+		"fake/right": op.StatusPass, "fake/zeros": op.StatusFail, "fake/unwritten": op.StatusFail,
+		"fake/crash": op.StatusCrash, "fake/flaky": op.StatusFlaky, "fake/race": op.StatusRace,
+	}
 	if len(kept.records) != len(want) || len(result.Records) != len(want) || len(kept.plan) != len(want) {
-		t.Errorf("%d recorded, %d in the result, %d planned: want %d", len(kept.records), len(result.Records), len(kept.plan), len(want))
+		t.Errorf("%d recorded, %d in the result, %d planned: want %d", len(kept.records), len(result.Records),
+			len(kept.plan), len(want))
 	}
 	for _, r := range kept.records {
 		if r.Status != want[r.Impl] {
@@ -175,7 +201,8 @@ func TestStatuses(t *testing.T) {
 		}
 	}
 	for _, r := range kept.records {
-		if r.Impl == "fake/zeros" && (r.Outputs[0].Worst == nil || r.Outputs[0].NWrong != 165 || !strings.Contains(r.Outputs[0].Pattern, "every element is wrong")) {
+		if r.Impl == "fake/zeros" && (r.Outputs[0].Worst == nil || r.Outputs[0].NWrong != 165 ||
+			!strings.Contains(r.Outputs[0].Pattern, "every element is wrong")) {
 			t.Errorf("the worst element of zeros: %+v", r.Outputs[0])
 		}
 	}
@@ -194,7 +221,8 @@ func TestUnavailable(t *testing.T) {
 		t.Fatalf("%v %+v", err, kept.records)
 	}
 	i := slices.IndexFunc(kept.records, func(r record.Record) bool { return r.Impl == "gone" })
-	if i < 0 || kept.records[i].Status != op.StatusUnavailable || kept.records[i].Message != "no g++: install it" {
+	if i < 0 || kept.records[i].Status != op.StatusUnavailable ||
+		kept.records[i].Message != "no g++: install it" {
 		t.Errorf("%+v", kept.records)
 	}
 	result, err = compare(t, &memory{}, []string{"gone"}, fakes(map[string]way{"fake/right": right}), gone)
@@ -206,7 +234,10 @@ func TestUnavailable(t *testing.T) {
 // A prefix that nothing has is a usage error that says what there is.
 func TestUnknownImplementation(t *testing.T) {
 	b := fakes(map[string]way{"fake/right": right, "fake/right_too": right})
-	for impl, want := range map[string]string{"cuda": "want a prefix such as fake", "fake/left": "it has fake/right, fake/right_too"} {
+	for impl, want := range map[string]string{
+		"cuda":      "want a prefix such as fake",
+		"fake/left": "it has fake/right, fake/right_too",
+	} {
 		_, err := compare(t, &memory{}, []string{impl}, b)
 		var u *op.UsageError
 		if !errors.As(err, &u) || !strings.Contains(err.Error(), want) {
@@ -223,7 +254,8 @@ func TestUnknownImplementation(t *testing.T) {
 	}
 }
 
-// A contract that the operator does not permit, or that nobody knows, is refused before anything runs, in a sentence that says what is allowed.
+// A contract that the operator does not permit, or that nobody knows, is refused before anything runs, in a
+// sentence that says what is allowed.
 func TestContractNotPermitted(t *testing.T) {
 	for _, contract := range []string{"eager", "p16", "sloppy", ""} {
 		b := &contractFake{fakes(map[string]way{"fake/right": right}), contract}
@@ -232,7 +264,8 @@ func TestContractNotPermitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf(`fake/right declares the contract %q for the forward of softmax in fp32, which softmax does not permit: want fp32 or product16`, contract)
-		if r := kept.records[0]; len(kept.records) != 1 || r.Status != op.StatusFail || r.Message != want || len(r.Outputs) != 0 || b.runs["fake/right"] != 0 {
+		if r := kept.records[0]; len(kept.records) != 1 || r.Status != op.StatusFail || r.Message != want ||
+			len(r.Outputs) != 0 || b.runs["fake/right"] != 0 {
 			t.Errorf("%v %s, %d jobs ran: want %s", r.Status, r.Message, b.runs["fake/right"], want)
 		}
 	}
@@ -243,7 +276,9 @@ type contractFake struct {
 	contract string
 }
 
-func (c *contractFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+func (c *contractFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply,
+	error,
+) {
 	reply, hello, err := c.fake.Load(ctx, operator)
 	for i := range reply.Implementations {
 		reply.Implementations[i].Contract = c.contract
@@ -255,7 +290,8 @@ func (c *contractFake) Load(ctx context.Context, operator string) (backend.LoadR
 func TestResumeAndRecorderFailure(t *testing.T) {
 	b := fakes(map[string]way{"fake/right": right, "fake/zeros": zeros})
 	kept := &memory{done: map[string]bool{"fake/zeros": true}}
-	if _, err := compare(t, kept, nil, b); err != nil || len(kept.records) != 1 || kept.records[0].Impl != "fake/right" {
+	if _, err := compare(t, kept, nil, b); err != nil || len(kept.records) != 1 ||
+		kept.records[0].Impl != "fake/right" {
 		t.Errorf("resumed: %v %+v", err, kept.records)
 	}
 	full := errors.New("no space for the database")
@@ -272,14 +308,21 @@ func TestStopped(t *testing.T) {
 	}
 	stop, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})}, Recorder: &memory{}, Stop: stop}
-	result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick}})
+	r := &Runner{
+		Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})}, Recorder: &memory{},
+		Stop: stop,
+	}
+	result, err := r.Compare(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Seed: 1,
+		Options: op.Options{Level: op.LevelQuick},
+	})
 	if err != nil || !result.Interrupted || len(result.Records) > 2 {
 		t.Errorf("%v interrupted=%v, %d records", err, result.Interrupted, len(result.Records))
 	}
 }
 
-// A run that is told to end at once while its implementations are still loaded is interrupted too, and no failure.
+// A run that is told to end at once while its implementations are still loaded is interrupted too, and no
+// failure.
 func TestStoppedWhileLoading(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
@@ -291,12 +334,16 @@ func TestStoppedWhileLoading(t *testing.T) {
 	slow.load = ctx.Err()
 	r := &Runner{Backends: []backend.Backend{slow}, Recorder: &memory{}, Stop: ctx}
 	request := Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &timing.Plan{}}
-	for verb, do := range map[string]func(context.Context, Request) (Result, error){"compare": r.Compare, "bench": r.Bench} {
+	for verb, do := range map[string]func(context.Context, Request) (Result, error){
+		"compare": r.Compare,
+		"bench":   r.Bench,
+	} {
 		if result, err := do(ctx, request); err != nil || !result.Interrupted {
 			t.Errorf("%s: %v interrupted=%v", verb, err, result.Interrupted)
 		}
 	}
-	if _, err := r.Compare(t.Context(), request); err == nil { // the same failure of a run that nobody stopped
+	if _, err := r.Compare(t.Context(), request); err == nil {
+		// the same failure of a run that nobody stopped
 		t.Error("no error")
 	}
 }
@@ -315,8 +362,8 @@ func (badReference) Prove(op.Case, []tensor.Tensor, uint64) (truth.Step, error) 
 	return truth.Step{}, nil
 }
 
-// A truth that cannot judge ends the run with a sentence that names operator, output, value and what is wanted; nothing passes under it, although
-// the kernel gives what the truth says.
+// A truth that cannot judge ends the run with a sentence that names operator, output, value and what is
+// wanted; nothing passes under it, although the kernel gives what the truth says.
 func TestATruthThatCannotJudge(t *testing.T) {
 	softmaxOperator, err := truth.Get("softmax")
 	if err != nil {
@@ -341,8 +388,10 @@ func TestATruthThatCannotJudge(t *testing.T) {
 		kept := &memory{}
 		r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})}, Recorder: kept, Stop: t.Context()}
 		o := &truth.Operator{Spec: softmaxOperator.Spec, Reference: badReference{c.spoil}}
-		_, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{Level: op.LevelQuick,
-			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}}})
+		_, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{
+			Level:  op.LevelQuick,
+			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"},
+		}})
 		if err == nil || len(kept.records) != 0 {
 			t.Errorf("%s: %v, %d records", name, err, len(kept.records))
 			continue
@@ -355,12 +404,16 @@ func TestATruthThatCannotJudge(t *testing.T) {
 	}
 }
 
-// Where a CPU does the work the implementations of a family follow each other; on a GPU each waits for its worker alone.
+// Where a CPU does the work the implementations of a family follow each other; on a GPU each waits for its
+// worker alone.
 func TestLanes(t *testing.T) {
 	of := func(device string) [][]int {
 		var entries []entry
 		for _, name := range []string{"cuda/a", "torch/a", "cuda/b"} {
-			entries = append(entries, entry{implementation: backend.Implementation{Name: name, Device: device}})
+			entries = append(entries, entry{implementation: backend.Implementation{
+				Name:   name,
+				Device: device,
+			}})
 		}
 		return lanes(entries)
 	}

@@ -7,8 +7,8 @@ import (
 	"triad/internal/truth"
 )
 
-// A product is judged whole while its truth is cheap, and on sampled rows beyond: others for another seed, the same for the same one. Whatever has
-// rows of its own is judged whole, however large.
+// A product is judged whole while its truth is cheap, and on sampled rows beyond: others for another seed,
+// the same for the same one. Whatever has rows of its own is judged whole, however large.
 func TestLargeCasesAreSampled(t *testing.T) {
 	for _, c := range []struct {
 		operator string
@@ -24,7 +24,10 @@ func TestLargeCasesAreSampled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := operator.Spec.Expand(op.Options{Device: "gpu", Dims: c.dims, Passes: []op.Pass{op.Forward}, Level: op.LevelQuick})
+		plan, err := operator.Spec.Expand(op.Options{
+			Device: "gpu", Dims: c.dims,
+			Passes: []op.Pass{op.Forward}, Level: op.LevelQuick,
+		})
 		if err != nil || len(plan.Cases) == 0 {
 			t.Fatalf("%s: %d cases, %v", c.operator, len(plan.Cases), err)
 		}

@@ -11,21 +11,32 @@ func statisticsOf(v judge.Verdict) *record.Statistics {
 	if v.Digest == "" {
 		return nil
 	}
-	s := &record.Statistics{Contract: v.Contract, Digest: v.Digest, DType: v.DType, Saturates: v.Saturate, Flushes: v.FTZ, Exact: v.Exact,
-		Independent: v.Independent, Used: record.Float(v.Used()), ULPs: v.ULPs[:]}
+	s := &record.Statistics{
+		Contract: v.Contract, Digest: v.Digest, DType: v.DType, Saturates: v.Saturate, Flushes: v.FTZ,
+		Exact:       v.Exact,
+		Independent: v.Independent, Used: record.Float(v.Used()), ULPs: v.ULPs[:],
+	}
 	if k, err := truth.ContractNamed(v.Contract); err == nil {
 		s.Promise = k.Promise()
 	}
 	for _, e := range v.Worst16 {
-		s.Worst = append(s.Worst, record.Judged{Index: e.Index, Got: record.Float(e.Got), R: record.Float(e.R), T: record.Float(e.T)})
+		s.Worst = append(s.Worst, record.Judged{
+			Index: e.Index, Got: record.Float(e.Got),
+			R: record.Float(e.R), T: record.Float(e.T),
+		})
 	}
 	for _, b := range v.Blocks {
 		s.NBlocks = b.Blocks
-		s.Blocks = append(s.Blocks, record.Block{Block: b.Block, N: b.N, Error: record.Float(b.Error), Simulated: record.Float(b.Sim),
-			FP32: record.Float(b.Fp32), Limit: record.Float(b.Limit)})
+		s.Blocks = append(s.Blocks, record.Block{
+			Block: b.Block, N: b.N, Error: record.Float(b.Error), Simulated: record.Float(b.Sim),
+			FP32: record.Float(b.Fp32), Limit: record.Float(b.Limit),
+		})
 	}
 	if b := v.Bias; v.Independent {
-		s.Slope = &record.Slope{Spread: record.Float(b.Spread), Slope: record.Float(b.Slope), Sigma: record.Float(b.Sigma), Allowance: record.Float(b.Allowance)}
+		s.Slope = &record.Slope{
+			Spread: record.Float(b.Spread), Slope: record.Float(b.Slope),
+			Sigma: record.Float(b.Sigma), Allowance: record.Float(b.Allowance),
+		}
 	}
 	return s
 }

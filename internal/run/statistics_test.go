@@ -11,10 +11,14 @@ import (
 	"triad/internal/report"
 )
 
-// A record keeps of each judged output what it takes to decide again, through JSON as well; where no value was judged it keeps nothing.
+// A record keeps of each judged output what it takes to decide again, through JSON as well; where no value
+// was judged it keeps nothing.
 func TestRecordsKeepStatistics(t *testing.T) {
 	kept := &memory{}
-	if _, err := compare(t, kept, nil, fakes(map[string]way{"fake/right": right, "fake/zeros": zeros, "fake/unwritten": unwritten})); err != nil {
+	if _, err := compare(t, kept, nil, fakes(map[string]way{
+		"fake/right": right, "fake/zeros": zeros,
+		"fake/unwritten": unwritten,
+	})); err != nil {
 		t.Fatal(err)
 	}
 	digests := map[string]bool{}
@@ -34,16 +38,20 @@ func TestRecordsKeepStatistics(t *testing.T) {
 		for _, n := range s.ULPs {
 			counted += n
 		}
-		if len(s.Digest) != 64 || s.Contract != "fp32" || s.Promise == "" || s.DType != op.FP32 || counted != v.NCompared || len(s.Worst) != 16 ||
-			!s.Independent || len(s.Blocks) == 0 || s.NBlocks < len(s.Blocks) || s.Slope == nil || float64(s.Used) != 1/float64(*v.Headroom) {
+		if len(s.Digest) != 64 || s.Contract != "fp32" || s.Promise == "" || s.DType != op.FP32 ||
+			counted != v.NCompared || len(s.Worst) != 16 ||
+			!s.Independent || len(s.Blocks) == 0 || s.NBlocks < len(s.Blocks) || s.Slope == nil ||
+			float64(s.Used) != 1/float64(*v.Headroom) {
 			t.Errorf("%s keeps %+v", r.Impl, s)
 		}
 		digests[s.Digest] = true
 		if got, want := againOf(t, r, judge.Version), ""; got != want {
 			t.Errorf("%s under its own version: %q", r.Impl, got)
 		}
-		want := map[string]string{"fake/right": "y: judged by version 2; by version " + judge.Version + " PASS: every gate accepts",
-			"fake/zeros": "y: judged by version 2; by version " + judge.Version + " FAIL G2: y["}[r.Impl]
+		want := map[string]string{
+			"fake/right": "y: judged by version 2; by version " + judge.Version + " PASS: every gate accepts",
+			"fake/zeros": "y: judged by version 2; by version " + judge.Version + " FAIL G2: y[",
+		}[r.Impl]
 		if got := againOf(t, r, "2"); !strings.HasPrefix(got, want) {
 			t.Errorf("%s under version 2: %q, want %q", r.Impl, got, want)
 		}

@@ -65,14 +65,19 @@ func TestStopEndsTheJudgingOfALargeCase(t *testing.T) {
 			r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: stop}
 			plan := coldPlan
 			plan.Regimes = []timing.Regime{{Cold: true}, {}}
-			result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &plan,
-				Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
-					Dims: map[string]int64{"rows": 64, "cols": 100}}})
+			result, err := r.Bench(t.Context(), Request{
+				Operators: []*truth.Operator{o}, Seed: 1, Timing: &plan,
+				Options: op.Options{
+					Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+					Dims: map[string]int64{"rows": 64, "cols": 100},
+				},
+			})
 			if err != nil || result.Interrupted != (stop.Err() != nil) {
 				t.Fatalf("interrupted %v, %v", result.Interrupted, err)
 			}
 			if len(kept.records) != of.records || len(kept.timings) != of.timings {
-				t.Errorf("%d records and %d timings, want %d and %d: %+v", len(kept.records), len(kept.timings),
+				t.Errorf("%d records and %d timings, want %d and %d: %+v", len(kept.records),
+					len(kept.timings),
 					of.records, of.timings, kept.records)
 			}
 			if open := f.open.Load(); open != 0 {
@@ -101,10 +106,14 @@ func TestStopLeavesALargeComparison(t *testing.T) {
 			kept := &memory{}
 			b := fakes(map[string]way{"fake/right": stopping(cancel, 1)})
 			r := &Runner{Backends: []backend.Backend{b}, Recorder: kept, Stop: stop}
-			result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true,
-				InFlight: 1, Options: op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward},
+			result, err := r.Compare(t.Context(), Request{
+				Operators: []*truth.Operator{o}, Seed: 1, Single: true,
+				InFlight: 1, Options: op.Options{
+					Level: op.LevelQuick, Passes: []op.Pass{op.Forward},
 					DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
-					Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}})
+					Distributions: []string{"normal"}, Layouts: []string{"contiguous"},
+				},
+			})
 			if err != nil || len(kept.records) != of.records || result.Interrupted != (of.records == 0) {
 				t.Errorf("%d records, want %d; interrupted %v, %v", len(kept.records), of.records,
 					result.Interrupted, err)
@@ -126,8 +135,10 @@ func TestStopLeavesALargeCaseUnprepared(t *testing.T) {
 		records int
 	}{
 		"bench": {(*Runner).Bench, func(p Progress) bool { return p.Cases > 0 }, 0},
-		"compare": {(*Runner).Compare,
-			func(p Progress) bool { return strings.HasPrefix(p.Text, "timing what passes") }, 1},
+		"compare": {
+			(*Runner).Compare,
+			func(p Progress) bool { return strings.HasPrefix(p.Text, "timing what passes") }, 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stop, cancel := context.WithCancel(t.Context())
@@ -140,10 +151,14 @@ func TestStopLeavesALargeCaseUnprepared(t *testing.T) {
 					cancel()
 				}
 			}
-			result, err := of.verb(r, t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Single: true,
-				Timing: &coldPlan, Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+			result, err := of.verb(r, t.Context(), Request{
+				Operators: []*truth.Operator{o}, Seed: 1, Single: true,
+				Timing: &coldPlan, Options: op.Options{
+					Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
 					Dims:          map[string]int64{"rows": 64, "cols": 100},
-					Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}})
+					Distributions: []string{"normal"}, Layouts: []string{"contiguous"},
+				},
+			})
 			if err != nil || !result.Interrupted || len(kept.records) != of.records || len(kept.timings) > 0 {
 				t.Errorf("%d records, want %d; %d timings; interrupted %v, %v", len(kept.records), of.records,
 					len(kept.timings), result.Interrupted, err)
@@ -159,8 +174,11 @@ func TestStopEndsTheTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Forward},
-		DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 64, "cols": 100}, Distributions: []string{"normal"}})
+	plan, err := o.Spec.Expand(op.Options{
+		Level: op.LevelQuick, Passes: []op.Pass{op.Forward},
+		DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 64, "cols": 100},
+		Distributions: []string{"normal"},
+	})
 	if err != nil || len(plan.Cases) == 0 {
 		t.Fatalf("%d cases, %v", len(plan.Cases), err)
 	}

@@ -13,7 +13,8 @@ import (
 	"triad/internal/panics"
 )
 
-// Survey says which compiled kernels the calls of a plan launch, so that few of them can be chosen that reach every one.
+// Survey says which compiled kernels the calls of a plan launch, so that few of them can be chosen that reach
+// every one.
 type Survey struct {
 	Reached []Reached
 	Built   []string // every kernel of the libraries, by its mangled name
@@ -25,21 +26,23 @@ type Reached struct {
 	Impl     string
 	Kernels  []string // mangled; empty where the backend cannot tell
 	Elements int64    // of all tensors
-	Vectors  bool     // the rows of all tensors are whole vectors of 16 bytes: kernels have other ways for those that are not
+	// the rows of all tensors are whole vectors of 16 bytes: kernels have other ways for those that are not
+	Vectors bool
 }
 
-// surveyedElements bounds the cases that are asked: the least that reach a kernel are wanted. Every compiled kernel of ours is launched by a
-// smaller case of its operator (a test of package cuda).
+// surveyedElements bounds the cases that are asked: the least that reach a kernel are wanted. Every compiled
+// kernel of ours is launched by a smaller case of its operator (a test of package cuda).
 const surveyedElements = 1 << 22
 
 // Surveyed says whether a survey asks a case of so many elements.
 func Surveyed(elements int64) bool { return elements > 0 && elements <= surveyedElements }
 
-// EveryKernel turns a request into one for the cases of which a survey chooses: every size of the spec once, each with every attribute, on
-// plain data.
+// EveryKernel turns a request into one for the cases of which a survey chooses: every size of the spec once,
+// each with every attribute, on plain data.
 func EveryKernel(r Request) Request {
 	r.Options.Level = op.LevelFull
-	r.Options.Distributions, r.Options.Layouts, r.Options.Upstreams = []string{"normal"}, []string{"contiguous"}, []string{"normal"}
+	r.Options.Distributions, r.Options.Layouts, r.Options.Upstreams = []string{"normal"},
+		[]string{"contiguous"}, []string{"normal"}
 	r.Options.Saved = []string{"driver"} // no other kernel runs first
 	r.Single = true                      // further calls of a relation launch nothing new
 	return r
@@ -48,7 +51,8 @@ func EveryKernel(r Request) Request {
 // kernelName is how much of a kernel's name a worker tells.
 const kernelName = 511
 
-// Survey asks of every case of a request and every implementation what its call launches. Nothing is judged or recorded.
+// Survey asks of every case of a request and every implementation what its call launches. Nothing is judged
+// or recorded.
 func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err error) {
 	defer panics.Caught(&err, func() string { return "asking which kernels the calls launch" })
 	backends, err := r.wanted(request.Impls)
@@ -91,7 +95,10 @@ func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err err
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				s.Reached = append(s.Reached, Reached{w.Case, e.implementation.Name, kernels, elements, vectors})
+				s.Reached = append(s.Reached, Reached{
+					w.Case, e.implementation.Name, kernels,
+					elements, vectors,
+				})
 				return nil
 			})
 		}
@@ -132,7 +139,8 @@ func sideBySide(r *Runner, lanes map[string][]func() error) error {
 
 func told(kernel string) string { return kernel[:min(len(kernel), kernelName)] }
 
-// notPrepared is what is known of a call that could not be prepared. One that failed stands for a kernel of its own, so that it is run again and seen.
+// notPrepared is what is known of a call that could not be prepared. One that failed stands for a kernel of
+// its own, so that it is run again and seen.
 func notPrepared(status op.Status) (kernels []string, runs bool, err error) {
 	switch status {
 	case op.StatusUnavailable: // without a clock a backend cannot tell what a call launches, but it runs it
@@ -143,7 +151,8 @@ func notPrepared(status op.Status) (kernels []string, runs bool, err error) {
 	return []string{status.String()}, true, nil
 }
 
-// launched prepares a call as if it were to be timed, and gives the kernels in its graph. It does not run where the implementation declines the case.
+// launched prepares a call as if it were to be timed, and gives the kernels in its graph. It does not run
+// where the implementation declines the case.
 func (x *execution) launched(ctx context.Context, w work, e entry) (kernels []string, runs bool, err error) {
 	defer panics.Caught(&err, func() string { return e.on("asking what is launched by", w.Case) })
 	c, err := x.unjudged(w)
@@ -178,8 +187,9 @@ type reach struct {
 	vectors bool
 }
 
-// Cover chooses from a survey, for each implementation, pass and dtype, the fewest calls that launch every kernel that any call launches, each
-// on whole vectors and on ragged rows where both occur; of equal ones the smaller.
+// Cover chooses from a survey, for each implementation, pass and dtype, the fewest calls that launch every
+// kernel that any call launches, each on whole vectors and on ragged rows where both occur; of equal ones the
+// smaller.
 func (s Survey) Cover() []Reached {
 	groups := map[string][]Reached{}
 	var order []string
@@ -201,7 +211,8 @@ func (s Survey) Cover() []Reached {
 // coverOf is Cover within one group.
 func coverOf(all []Reached) []Reached {
 	slices.SortStableFunc(all, func(a, b Reached) int {
-		return cmp.Or(cmp.Compare(rankRelated(a.Elements), rankRelated(b.Elements)), strings.Compare(a.Case.Key(), b.Case.Key()))
+		return cmp.Or(cmp.Compare(rankRelated(a.Elements), rankRelated(b.Elements)),
+			strings.Compare(a.Case.Key(), b.Case.Key()))
 	})
 	left := map[reach]bool{}
 	for _, r := range all {
@@ -231,7 +242,8 @@ func coverOf(all []Reached) []Reached {
 	return chosen
 }
 
-// asks is what a call shows: its kernels, each on its kind of rows, and that the implementation takes these rows at all.
+// asks is what a call shows: its kernels, each on its kind of rows, and that the implementation takes these
+// rows at all.
 func (r Reached) asks() []reach {
 	all := []reach{{"", r.Vectors}}
 	for _, k := range r.Kernels {

@@ -12,16 +12,25 @@ import (
 	"triad/internal/truth"
 )
 
-// surveyedFake launches a kernel by the number of columns, and another one for rows that are no whole vectors.
+// surveyedFake launches a kernel by the number of columns, and another one for rows that are no whole
+// vectors.
 type surveyedFake struct{ *timedFake }
 
-func (f *surveyedFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
+func (f *surveyedFake) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply,
+	error,
+) {
 	reply, hello, err := f.timedFake.Load(ctx, operator)
-	reply.Build = &backend.BuildFacts{Kernels: []backend.KernelFact{{Kernel: "short"}, {Kernel: "long"}, {Kernel: "never"}}}
+	reply.Build = &backend.BuildFacts{Kernels: []backend.KernelFact{
+		{Kernel: "short"},
+		{Kernel: "long"},
+		{Kernel: "never"},
+	}}
 	return reply, hello, err
 }
 
-func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
+func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome,
+	error,
+) {
 	if o, ends := f.ends[job.Implementation.Name]; ends {
 		return nil, o, nil
 	}
@@ -37,25 +46,38 @@ func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (bac
 	return nil, outcome, err
 }
 
-// A survey says what each call launches; the cover of it reaches every kernel on both kinds of rows with few and small calls; and a run that
-// keeps the cover runs that alone.
+// A survey says what each call launches; the cover of it reaches every kernel on both kinds of rows with few
+// and small calls; and a run that keeps the cover runs that alone.
 func TestSurvey(t *testing.T) {
 	softmax, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &surveyedFake{&timedFake{fake: &fake{family: "cuda", ways: map[string]way{"cuda/a": right, "cuda/b": right}, runs: map[string]int{}},
-		card: timingtest.NewCard(t, 0), ns: map[string]float64{"cuda/a": 10}}} // b cannot be asked
+	f := &surveyedFake{&timedFake{
+		fake: &fake{
+			family: "cuda", ways: map[string]way{"cuda/a": right, "cuda/b": right},
+			runs: map[string]int{},
+		},
+		card: timingtest.NewCard(t, 0), ns: map[string]float64{"cuda/a": 10},
+	}} // b cannot be asked
 	m := &memory{}
 	r := &Runner{Backends: []backend.Backend{f}, Recorder: m, Stop: t.Context()}
-	request := Request{Operators: []*truth.Operator{softmax}, Impls: []string{"cuda"}, Seed: 1, Single: true, Options: op.Options{Level: op.LevelFull, Device: "gpu",
-		DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Distributions: []string{"normal"}, Layouts: []string{"contiguous"}}}
+	request := Request{
+		Operators: []*truth.Operator{softmax}, Impls: []string{"cuda"}, Seed: 1, Single: true,
+		Options: op.Options{
+			Level: op.LevelFull, Device: "gpu",
+			DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Distributions: []string{"normal"},
+			Layouts: []string{"contiguous"},
+		},
+	}
 	s, err := r.Survey(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.Built, []string{"long", "never", "short"}) || f.open.Load() != 0 || len(s.Reached) < 15 {
-		t.Errorf("built %v, %d arms left open, %d calls reached something", s.Built, f.open.Load(), len(s.Reached))
+	if !slices.Equal(s.Built, []string{"long", "never", "short"}) || f.open.Load() != 0 ||
+		len(s.Reached) < 15 {
+		t.Errorf("built %v, %d arms left open, %d calls reached something", s.Built, f.open.Load(),
+			len(s.Reached))
 	}
 	chosen := s.Cover()
 	kinds := map[string]bool{}
@@ -65,11 +87,13 @@ func TestSurvey(t *testing.T) {
 		keep[c.Case.Key()+c.Impl] = true
 	}
 	if len(chosen) != 4 || len(kinds) != 4 {
-		t.Errorf("the cover has %d calls of the kinds %v, want each of short and long on vectors and on ragged rows", len(chosen), kinds)
+		t.Errorf("the cover has %d calls of the kinds %v, want each of short and long on vectors and on "+
+			"ragged rows", len(chosen), kinds)
 	}
 	for _, c := range chosen {
 		for _, other := range s.Reached {
-			if slices.Equal(other.Kernels, c.Kernels) && other.Vectors == c.Vectors && other.Elements >= fewestRelated && other.Elements < c.Elements {
+			if slices.Equal(other.Kernels, c.Kernels) && other.Vectors == c.Vectors &&
+				other.Elements >= fewestRelated && other.Elements < c.Elements {
 				t.Errorf("%v was chosen for %v, and %v is smaller", c.Case.Dims, c.Kernels, other.Case.Dims)
 			}
 		}
@@ -77,16 +101,21 @@ func TestSurvey(t *testing.T) {
 	request.Keep = func(c op.Case, implementation string) bool { return keep[c.Key()+implementation] }
 	result, err := r.Compare(t.Context(), request)
 	if err != nil || len(result.Records) != 4 || len(m.plan) != 4 {
-		t.Errorf("%d records of %d planned, %v: want those of the cover", len(result.Records), len(m.plan), err)
+		t.Errorf("%d records of %d planned, %v: want those of the cover", len(result.Records),
+			len(m.plan), err)
 	}
 }
 
-// Where a backend cannot tell what a call launches, the cover has one call on whole vectors and one on ragged rows for each group.
+// Where a backend cannot tell what a call launches, the cover has one call on whole vectors and one on ragged
+// rows for each group.
 func TestCoverWithoutKernels(t *testing.T) {
 	var s Survey
 	for i, cols := range []int64{7, 8, 9, 16} {
 		for _, impl := range []string{"cuda/a", "cuda/b"} {
-			s.Reached = append(s.Reached, Reached{Case: op.Case{Op: "softmax", DType: "fp32", Dims: []op.Dim{{Name: "cols", Value: cols}}}, Impl: impl, Elements: 200 + cols, Vectors: i%2 == 1})
+			s.Reached = append(s.Reached, Reached{Case: op.Case{
+				Op: "softmax", DType: "fp32",
+				Dims: []op.Dim{{Name: "cols", Value: cols}},
+			}, Impl: impl, Elements: 200 + cols, Vectors: i%2 == 1})
 		}
 	}
 	chosen := s.Cover()
@@ -106,16 +135,30 @@ func TestSurveyOfFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &surveyedFake{&timedFake{fake: &fake{family: "cuda", ways: map[string]way{"cuda/bad": right, "cuda/odd": right}, runs: map[string]int{}},
-		ends: map[string]backend.Outcome{"cuda/bad": {Status: op.StatusCrash}, "cuda/odd": {Status: op.StatusUnsupported}}}}
+	f := &surveyedFake{&timedFake{
+		fake: &fake{
+			family: "cuda", ways: map[string]way{"cuda/bad": right, "cuda/odd": right},
+			runs: map[string]int{},
+		},
+		ends: map[string]backend.Outcome{
+			"cuda/bad": {Status: op.StatusCrash},
+			"cuda/odd": {Status: op.StatusUnsupported},
+		},
+	}}
 	r := &Runner{Backends: []backend.Backend{f}, Recorder: &memory{}, Stop: t.Context()}
-	s, err := r.Survey(t.Context(), Request{Operators: []*truth.Operator{softmax}, Impls: []string{"cuda"}, Seed: 1, Options: op.Options{Device: "gpu",
-		DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Distributions: []string{"normal"}}})
+	s, err := r.Survey(t.Context(), Request{
+		Operators: []*truth.Operator{softmax}, Impls: []string{"cuda"},
+		Seed: 1, Options: op.Options{
+			Device: "gpu",
+			DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Distributions: []string{"normal"},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	chosen := s.Cover()
-	if len(chosen) == 0 || slices.ContainsFunc(chosen, func(c Reached) bool { return c.Impl != "cuda/bad" || !slices.Equal(c.Kernels, []string{"CRASH"}) }) {
+	if len(chosen) == 0 || slices.ContainsFunc(chosen,
+		func(c Reached) bool { return c.Impl != "cuda/bad" || !slices.Equal(c.Kernels, []string{"CRASH"}) }) {
 		t.Errorf("chosen: %+v", chosen)
 	}
 }

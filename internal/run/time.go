@@ -17,8 +17,10 @@ import (
 // measureRulers makes the timer of a run, and measures what the device can do at best for what is planned.
 func (x *execution) measureRulers(ctx context.Context, wanted []backend.Backend, planned []work) (err error) {
 	x.progress(Progress{Text: "measuring what the GPU can do at best"})
-	x.timer = &timing.Timer{Plan: *x.request.Timing, Recorder: x.Timings, Telemetry: x.Telemetry,
-		Rest: x.Rest, Spent: x.result.spend}
+	x.timer = &timing.Timer{
+		Plan: *x.request.Timing, Recorder: x.Timings, Telemetry: x.Telemetry,
+		Rest: x.Rest, Spent: x.result.spend,
+	}
 	others := slices.DeleteFunc(slices.Clone(x.Backends), func(b backend.Backend) bool {
 		return slices.Contains(wanted, b)
 	})
@@ -46,8 +48,10 @@ func (x *execution) time(ctx context.Context, c *prepared, records []record.Reco
 	if err != nil {
 		return err
 	}
-	comparisons, err := x.timer.Time(ctx, timing.Case{Case: c.Case, Work: w, Impls: x.toTime(c, records),
-		Left: func() bool { return x.leaves(c) }})
+	comparisons, err := x.timer.Time(ctx, timing.Case{
+		Case: c.Case, Work: w, Impls: x.toTime(c, records),
+		Left: func() bool { return x.leaves(c) },
+	})
 	x.result.Comparisons = append(x.result.Comparisons, comparisons...)
 	if errors.Is(err, timing.ErrLeft) {
 		x.cutShort()
@@ -73,7 +77,8 @@ func (x *execution) toTime(c *prepared, records []record.Record) []timing.Impl {
 			continue
 		}
 		e := c.entries[at]
-		all = append(all, timing.Impl{Implementation: e.implementation, Backend: e.backend, Record: r,
+		all = append(all, timing.Impl{
+			Implementation: e.implementation, Backend: e.backend, Record: r,
 			Job: func(ctx context.Context) (backend.Job, backend.Outcome, error) {
 				job, err := x.job(ctx, c, e)
 				var stopped *stoppedBefore
@@ -84,7 +89,8 @@ func (x *execution) toTime(c *prepared, records []record.Record) []timing.Impl {
 			},
 			Judge: func(written backend.Outcome) (op.Status, string) {
 				return c.judgeTimed(e, r.ID, written)
-			}})
+			},
+		})
 	}
 	return all
 }
@@ -96,8 +102,10 @@ func (c *prepared) judgeTimed(e entry, id string, written backend.Outcome) (op.S
 		return op.StatusUnknown, ""
 	}
 	i := e.implementation
-	plan := judge.Plan{Outputs: c.outputs, Gives: i.Outputs, Nondeterministic: i.Nondeterministic,
-		Launches: len(written.Launches)}
+	plan := judge.Plan{
+		Outputs: c.outputs, Gives: i.Outputs, Nondeterministic: i.Nondeterministic,
+		Launches: len(written.Launches),
+	}
 	standard := c.operator.Spec.DefaultContract(c.DType)
 	verdicts := judge.UnderContracts(plan, answer(written), c.truth, standard, i.Contract)
 	status := judge.Row(verdicts)

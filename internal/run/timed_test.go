@@ -16,7 +16,8 @@ import (
 
 // A bench without a plan of timing is refused.
 func TestBenchWithoutAPlan(t *testing.T) {
-	if _, err := (&Runner{}).Bench(t.Context(), Request{}); err == nil || err.Error() != "bench: the request has no plan of timing" {
+	if _, err := (&Runner{}).Bench(t.Context(), Request{}); err == nil ||
+		err.Error() != "bench: the request has no plan of timing" {
 		t.Errorf("%v", err)
 	}
 }
@@ -27,13 +28,21 @@ func TestTimedBackwardWhoseForwardFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Backward}, DTypes: []string{"fp32"},
-		Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"}, Saved: []string{"own"}})
+	plan, err := o.Spec.Expand(op.Options{
+		Level: op.LevelQuick, Passes: []op.Pass{op.Backward}, DTypes: []string{"fp32"},
+		Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"},
+		Saved: []string{"own"},
+	})
 	if err != nil || len(plan.Cases) == 0 {
 		t.Fatalf("%d cases, %v", len(plan.Cases), err)
 	}
-	e := entry{backend: endsWith{outcome: backend.Outcome{Status: op.StatusCrash, Sentence: "exited 7"}},
-		implementation: backend.Implementation{Name: "fake/row", Op: "softmax", Pass: op.Backward, Contract: "fp32", Device: "gpu"}}
+	e := entry{
+		backend: endsWith{outcome: backend.Outcome{Status: op.StatusCrash, Sentence: "exited 7"}},
+		implementation: backend.Implementation{
+			Name: "fake/row", Op: "softmax", Pass: op.Backward,
+			Contract: "fp32", Device: "gpu",
+		},
+	}
 	x := &execution{Runner: &Runner{}, request: Request{Seed: 1}, result: &Result{}}
 	c, err := x.prepare(work{operator: o, Case: plan.Cases[0], entries: []entry{e}})
 	if err != nil {
@@ -48,7 +57,8 @@ func TestTimedBackwardWhoseForwardFails(t *testing.T) {
 	if len(kept.timings) != 1 {
 		t.Fatalf("%+v", kept.timings)
 	}
-	if got := kept.timings[0]; got.Status != op.StatusCrash || got.Message != "its forward fake/row: exited 7" {
+	if got := kept.timings[0]; got.Status != op.StatusCrash ||
+		got.Message != "its forward fake/row: exited 7" {
 		t.Errorf("%v %q", got.Status, got.Message)
 	}
 }
@@ -75,12 +85,14 @@ func surveyed(t *testing.T, stop context.Context, b backend.Backend, o op.Option
 // A survey that cannot ask ends with the reason; one that is told to stop asks no further.
 func TestSurveyEnds(t *testing.T) {
 	o := op.Options{Passes: []op.Pass{op.Forward}}
-	if _, err := surveyed(t, t.Context(), unmeasurable{fakes(map[string]way{"fake/a": right})}, o); err == nil || !strings.Contains(err.Error(), "does not start") {
+	if _, err := surveyed(t, t.Context(), unmeasurable{fakes(map[string]way{"fake/a": right})},
+		o); err == nil || !strings.Contains(err.Error(), "does not start") {
 		t.Errorf("%v", err)
 	}
 	stop, cancel := context.WithCancel(t.Context())
 	cancel()
-	if s, err := surveyed(t, stop, unmeasurable{fakes(map[string]way{"fake/a": right})}, o); err != nil || len(s.Reached) > 0 {
+	if s, err := surveyed(t, stop, unmeasurable{fakes(map[string]way{"fake/a": right})}, o); err != nil ||
+		len(s.Reached) > 0 {
 		t.Errorf("after a stop: %v, %d calls", err, len(s.Reached))
 	}
 }
@@ -89,7 +101,10 @@ func TestSurveyEnds(t *testing.T) {
 func TestSurveyOfAChainedBackward(t *testing.T) {
 	g := &gradients{forwards: map[string]backend.OutputRef{"fake/absent": {Name: "y"}}}
 	g.row("fake/absent", "gpu")
-	o := op.Options{Passes: []op.Pass{op.Backward}, Dims: map[string]int64{"rows": 5, "cols": 33}, Saved: []string{"own"}}
+	o := op.Options{
+		Passes: []op.Pass{op.Backward}, Dims: map[string]int64{"rows": 5, "cols": 33},
+		Saved: []string{"own"},
+	}
 	if s, err := surveyed(t, t.Context(), g, o); err != nil || len(s.Reached) > 0 {
 		t.Errorf("%v, %+v", err, slices.Clip(s.Reached))
 	}

@@ -19,7 +19,9 @@ func TestTimingNeedsARecorder(t *testing.T) {
 	kept := &memory{}
 	r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Stop: t.Context()}
 	request := Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan, Options: op.Options{
-		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}}}
+		Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+		Dims: map[string]int64{"rows": 5, "cols": 33},
+	}}
 	for name, run := range map[string]func() error{
 		"Compare": func() error { _, err := r.Compare(t.Context(), request); return err },
 		"Bench":   func() error { _, err := r.Bench(t.Context(), request); return err },

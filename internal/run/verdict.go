@@ -18,8 +18,11 @@ import (
 func newRecord(c *prepared, e entry, seed uint64, began time.Time) record.Record {
 	i := e.implementation
 	family, variant, _ := strings.Cut(i.Name, "/")
-	r := record.Record{Case: c.Case, Seed: seed, Impl: i.Name, Backend: family, Variant: variant, Device: i.Device, Source: i.Source,
-		Started: began, Build: buildOf(e.build)}
+	r := record.Record{
+		Case: c.Case, Seed: seed, Impl: i.Name, Backend: family, Variant: variant, Device: i.Device,
+		Source:  i.Source,
+		Started: began, Build: buildOf(e.build),
+	}
 	inputs, _ := c.operator.Spec.Inputs(c.Case) // a case that was expanded resolves
 	outputs, _ := c.operator.Spec.Outputs(c.Case)
 	for _, t := range append(inputs, outputs...) {
@@ -39,14 +42,16 @@ func buildOf(b *backend.BuildFacts) *record.Build {
 	return out
 }
 
-// ruleOn turns an outcome into the record's status: what went wrong before a comparison, or what the judge says. It gives the documented findings
-// that explain everything that is wrong.
+// ruleOn turns an outcome into the record's status: what went wrong before a comparison, or what the judge
+// says. It gives the documented findings that explain everything that is wrong.
 func (x *execution) ruleOn(c *prepared, e entry, outcome backend.Outcome, r *record.Record) []op.Finding {
 	return x.ruleOnLaunches(c, e, outcome, r, len(c.launches(e.implementation.Device)))
 }
 
 // ruleOnLaunches is ruleOn for an outcome of which so many launches were planned.
-func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome, r *record.Record, planned int) []op.Finding {
+func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome, r *record.Record,
+	planned int,
+) []op.Finding {
 	r.LogTail, r.PeakBytes, r.Launches = outcome.Log, outcome.PeakBytes, len(outcome.Launches)
 	if w := outcome.Where; w != nil {
 		r.Where = (*record.Where)(w)
@@ -57,8 +62,11 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 		r.Status, r.Message = outcome.Status, outcome.Sentence
 		return x.explaining(c, e, outcome, nil)
 	}
-	plan := judge.Plan{Outputs: c.outputs, Gives: e.implementation.Outputs, Nondeterministic: e.implementation.Nondeterministic,
-		Launches: planned}
+	plan := judge.Plan{
+		Outputs: c.outputs, Gives: e.implementation.Outputs,
+		Nondeterministic: e.implementation.Nondeterministic,
+		Launches:         planned,
+	}
 	verdicts := judge.UnderContracts(plan, answer(outcome), c.truth, standard, declared)
 	verdicts = judge.WithPower(verdicts, c.powers)
 	r.Status = judge.Row(verdicts)
@@ -80,7 +88,9 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 }
 
 // describePatterns says of every rejection what is regular about the wrong elements.
-func (c *prepared) describePatterns(verdicts []judge.Verdict, outcome backend.Outcome, into []record.Verdict) {
+func (c *prepared) describePatterns(verdicts []judge.Verdict, outcome backend.Outcome,
+	into []record.Verdict,
+) {
 	for i, v := range verdicts {
 		if v.Status != op.StatusFail || v.Wrong == 0 {
 			continue
@@ -109,10 +119,14 @@ func whereUnwritten(target judge.Target, outcome backend.Outcome, i int) string 
 	return judge.Unwritten(target, poisons, data)
 }
 
-// axesOf are the words for an index of each dim, by what gives its size; nil where a size has no word of its own.
+// axesOf are the words for an index of each dim, by what gives its size; nil where a size has no word of its
+// own.
 func axesOf(sizes []string) []string {
-	words := map[string]string{"rows": "row", "cols": "column", "batch": "batch", "seq": "position", "heads_q": "head", "heads_k": "head", "heads_kv": "head",
-		"seq_q": "row", "seq_kv": "row", "head_dim": "column"}
+	words := map[string]string{
+		"rows": "row", "cols": "column", "batch": "batch", "seq": "position", "heads_q": "head",
+		"heads_k": "head", "heads_kv": "head",
+		"seq_q": "row", "seq_kv": "row", "head_dim": "column",
+	}
 	axes := make([]string, len(sizes))
 	for i, size := range sizes {
 		if axes[i] = words[size]; axes[i] == "" {
@@ -122,14 +136,18 @@ func axesOf(sizes []string) []string {
 	return axes
 }
 
-// explain keeps what --explain shows of a row: the contract in words, the worst elements, how the errors are distributed.
+// explain keeps what --explain shows of a row: the contract in words, the worst elements, how the errors are
+// distributed.
 func explain(verdicts []judge.Verdict, r *record.Record) []record.Explanation {
 	var all []record.Explanation
 	for i, v := range verdicts {
 		if v.Compared == 0 && v.Status.Weight() != op.Bad {
 			continue
 		}
-		e := record.Explanation{Output: v.Output, Contract: v.Contract, Gate: v.Gate, Sentence: v.Sentence, Pattern: r.Outputs[i].Pattern}
+		e := record.Explanation{
+			Output: v.Output, Contract: v.Contract, Gate: v.Gate, Sentence: v.Sentence,
+			Pattern: r.Outputs[i].Pattern,
+		}
 		if v.Compared > 0 {
 			e.ULPs = v.ULPs[:]
 		}
@@ -145,14 +163,20 @@ func explain(verdicts []judge.Verdict, r *record.Record) []record.Explanation {
 }
 
 func elementOf(e judge.Element) record.Element {
-	return record.Element{Index: e.Index, Got: record.Float(e.Got), Want: record.Float(e.Want), Low: record.Float(e.Low), High: record.Float(e.High)}
+	return record.Element{
+		Index: e.Index, Got: record.Float(e.Got), Want: record.Float(e.Want),
+		Low: record.Float(e.Low), High: record.Float(e.High),
+	}
 }
 
 // answer is what came back, in the judge's terms.
 func answer(outcome backend.Outcome) judge.Answer {
 	var a judge.Answer
 	for n, l := range outcome.Launches {
-		launch := judge.Launch{Poison: l.Plan.Poison, Order: l.Plan.Order, InputsUnchanged: len(l.Changed) == 0, GuardsIntact: len(l.Guards) == 0}
+		launch := judge.Launch{
+			Poison: l.Plan.Poison, Order: l.Plan.Order,
+			InputsUnchanged: len(l.Changed) == 0, GuardsIntact: len(l.Guards) == 0,
+		}
 		if len(l.Changed) > 0 {
 			launch.Fault = strings.Join(l.Changed, ", ") + " is not what it was"
 		} else if len(l.Guards) > 0 {
@@ -193,8 +217,11 @@ func returned(o backend.Output) judge.Returned {
 }
 
 func verdictOf(v judge.Verdict) record.Verdict {
-	out := record.Verdict{Name: v.Output, Status: v.Status, Gate: v.Gate, Message: v.Sentence, N: v.Elements, NCompared: v.Compared, NCovered: v.Covered, NWrong: v.Wrong, Judge: v.Version,
-		Statistics: statisticsOf(v)}
+	out := record.Verdict{
+		Name: v.Output, Status: v.Status, Gate: v.Gate, Message: v.Sentence, N: v.Elements,
+		NCompared: v.Compared, NCovered: v.Covered, NWrong: v.Wrong, Judge: v.Version,
+		Statistics: statisticsOf(v),
+	}
 	if v.Worst.Index != nil {
 		worst := elementOf(v.Worst)
 		out.Worst = &worst
@@ -216,7 +243,8 @@ func (x *execution) compareEntries(c *prepared) error {
 				return nil
 			}
 			for k, t := range c.outputs {
-				if t.Elements() > 0 && k < len(a.outputs) && k < len(b.outputs) && comparable(a.outputs[k], b.outputs[k]) {
+				if t.Elements() > 0 && k < len(a.outputs) && k < len(b.outputs) &&
+					comparable(a.outputs[k], b.outputs[k]) {
 					found = append(found, difference(c, t, a, b, a.outputs[k].Tensor, b.outputs[k].Tensor))
 				}
 			}
@@ -242,13 +270,18 @@ func comparable(a, b backend.Output) bool {
 func difference(c *prepared, t op.TensorType, a, b keptOutputs, x, y tensor.Tensor) record.Difference {
 	d := judge.DifferenceOf(t.DType, x.Data, y.Data)
 	ulp := record.Float(d.ULP)
-	out := record.Difference{CaseKey: c.Key(), Op: c.Op, Pass: c.Pass, DType: c.DType, Output: t.Name, A: a.name, B: b.name, RunA: a.id, RunB: b.id,
-		N: t.Elements(), Bitwise: d.Bitwise, NDifferent: d.Different, ULPMax: &ulp}
+	out := record.Difference{
+		CaseKey: c.Key(), Op: c.Op, Pass: c.Pass, DType: c.DType, Output: t.Name, A: a.name, B: b.name,
+		RunA: a.id, RunB: b.id,
+		N: t.Elements(), Bitwise: d.Bitwise, NDifferent: d.Different, ULPMax: &ulp,
+	}
 	if d.At >= 0 {
 		size := t.DType.Size()
-		out.Worst = &record.Disparity{Index: tensor.Index(d.At, t.Shape),
-			A: record.Float(tensor.Decode(t.DType, x.Data[d.At*size:(d.At+1)*size])[0]),
-			B: record.Float(tensor.Decode(t.DType, y.Data[d.At*size:(d.At+1)*size])[0])}
+		out.Worst = &record.Disparity{
+			Index: tensor.Index(d.At, t.Shape),
+			A:     record.Float(tensor.Decode(t.DType, x.Data[d.At*size:(d.At+1)*size])[0]),
+			B:     record.Float(tensor.Decode(t.DType, y.Data[d.At*size:(d.At+1)*size])[0]),
+		}
 	}
 	return out
 }

@@ -44,8 +44,10 @@ func benchmarkVerdict(b *testing.B, rows int64) {
 		f.family = family
 		backends = append(backends, f)
 	}
-	request := Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"bf16"},
-		Dims: map[string]int64{"rows": rows, "cols": cols}, Distributions: []string{"normal"}}}
+	request := Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{
+		Passes: []op.Pass{op.Forward}, DTypes: []string{"bf16"},
+		Dims: map[string]int64{"rows": rows, "cols": cols}, Distributions: []string{"normal"},
+	}}
 	compare := func() {
 		r := &Runner{Backends: backends, Recorder: &memory{}, Stop: b.Context()}
 		result, err := r.Compare(b.Context(), request)
@@ -65,7 +67,8 @@ func benchmarkVerdict(b *testing.B, rows int64) {
 	}
 	used := processorTime(b) - before
 	b.ReportMetric(used.Seconds()/float64(b.N), "processor-s/op")
-	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N)/float64(len(backends))/float64(rows*cols), "processor-ns/element")
+	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N)/float64(len(backends))/float64(rows*cols),
+		"processor-ns/element")
 	b.ReportMetric(used.Seconds()/time.Since(began).Seconds(), "cores-busy")
 }
 

@@ -32,9 +32,14 @@ func benchLarge(t *testing.T, kept int64, ways map[string]way, after map[string]
 		f.ns[name] = 1e5
 	}
 	store := &memory{}
-	r := &Runner{Backends: []backend.Backend{f}, Recorder: store, Timings: store, Telemetry: f.card, Stop: t.Context()}
-	result, err := r.Bench(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan,
-		Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"bf16"}, Dims: largeDims}})
+	r := &Runner{
+		Backends: []backend.Backend{f}, Recorder: store, Timings: store, Telemetry: f.card,
+		Stop: t.Context(),
+	}
+	result, err := r.Bench(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Seed: 1, Timing: &coldPlan,
+		Options: op.Options{Passes: []op.Pass{op.Forward}, DTypes: []string{"bf16"}, Dims: largeDims},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +55,9 @@ func offAt(at int) way {
 	}
 }
 
-// TestEveryElementOfATimedCaseIsJudged: one wrong element of a large case is found wherever it lies, before it is timed and in what the timed calls
-// wrote; what is right is compared in full, and asked for the invariants.
+// TestEveryElementOfATimedCaseIsJudged: one wrong element of a large case is found wherever it lies, before
+// it is timed and in what the timed calls wrote; what is right is compared in full, and asked for the
+// invariants.
 func TestEveryElementOfATimedCaseIsJudged(t *testing.T) {
 	elements := int(largeDims["rows"] * largeDims["cols"])
 	for _, kept := range []int64{1 << 24, 1 << 10} {
@@ -71,8 +77,10 @@ func TestEveryElementOfATimedCaseIsJudged(t *testing.T) {
 			switch {
 			case planted:
 				want := []int64{int64(at) / largeDims["cols"], int64(at) % largeDims["cols"]}
-				if r.Status != op.StatusFail || v.NWrong != 1 || !reflect.DeepEqual(v.Worst.Index, want) || len(r.Timings) > 0 {
-					t.Errorf("kept %d, %s: %v, %d wrong, worst %v, want FAIL at %v", kept, r.Impl, r.Status, v.NWrong, v.Worst, want)
+				if r.Status != op.StatusFail || v.NWrong != 1 || !reflect.DeepEqual(v.Worst.Index, want) ||
+					len(r.Timings) > 0 {
+					t.Errorf("kept %d, %s: %v, %d wrong, worst %v, want FAIL at %v", kept, r.Impl, r.Status,
+						v.NWrong, v.Worst, want)
 				}
 			case r.Impl == "fake/lazy":
 				if r.Status != op.StatusPass || len(r.Timings) != 1 || r.Timings[0].Status != op.StatusFail {
@@ -82,8 +90,11 @@ func TestEveryElementOfATimedCaseIsJudged(t *testing.T) {
 				if r.Status != op.StatusPass || len(r.Timings) != 1 || r.Timings[0].Status != op.StatusPass {
 					t.Errorf("kept %d, %s: %v %s", kept, r.Impl, r.Status, r.Message)
 				}
-				if v.RelationsPlanned < 3 || slices.ContainsFunc(v.Relations, func(r record.Relation) bool { return !r.Holds }) || len(v.Relations) != v.RelationsPlanned {
-					t.Errorf("kept %d, %s: of %d relations %+v", kept, r.Impl, v.RelationsPlanned, v.Relations)
+				if v.RelationsPlanned < 3 || slices.ContainsFunc(v.Relations,
+					func(r record.Relation) bool { return !r.Holds }) ||
+					len(v.Relations) != v.RelationsPlanned {
+					t.Errorf("kept %d, %s: of %d relations %+v", kept, r.Impl, v.RelationsPlanned,
+						v.Relations)
 				}
 			}
 		}

@@ -20,10 +20,11 @@ type ExitCode int
 
 // The exit codes; docs/architecture.md has the table of what counts as what.
 const (
-	ExitGood    ExitCode = 0 // at least one PASS or WARN and nothing bad
-	ExitBad     ExitCode = 1 // something is wrong, crashed or hung
-	ExitUsage   ExitCode = 2 // invalid usage
-	ExitNothing ExitCode = 3 // nothing could run, nothing ended PASS or WARN, or what was asked for is not here
+	ExitGood  ExitCode = 0 // at least one PASS or WARN and nothing bad
+	ExitBad   ExitCode = 1 // something is wrong, crashed or hung
+	ExitUsage ExitCode = 2 // invalid usage
+	// nothing could run, nothing ended PASS or WARN, or what was asked for is not here
+	ExitNothing ExitCode = 3
 )
 
 // Failure is an error with the exit code it means. Without Err everything was said already.
@@ -156,7 +157,8 @@ func Several(endings []Ending) error {
 // brokenOff gives the exit code of an error that broke a run off, and the error to print.
 func brokenOff(err error) (ExitCode, error) {
 	var missing *backend.Unavailable
-	if panics.In(err) == nil && errors.As(err, &missing) { // such as what the truth of a user's operator needs
+	if panics.In(err) == nil && errors.As(err, &missing) {
+		// such as what the truth of a user's operator needs
 		return ExitNothing, missing
 	}
 	return CodeOf(err), err
@@ -254,7 +256,8 @@ func sentence(err error) string {
 // is wrong.
 func StoreFailure(err error, named bool) error {
 	var place *fs.PathError // a folder that cannot be made, or a path through a file
-	denied := errors.As(err, &place) || errors.Is(err, results.ErrReadOnly) || errors.Is(err, results.ErrPlace)
+	denied := errors.As(err, &place) || errors.Is(err, results.ErrReadOnly) ||
+		errors.Is(err, results.ErrPlace)
 	switch {
 	case named && (denied || errors.Is(err, results.ErrForeign)):
 		return Fail(ExitUsage, err)

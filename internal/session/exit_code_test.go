@@ -32,17 +32,35 @@ func TestEndings(t *testing.T) {
 	}{
 		{"all is well", run.Result{Records: []record.Record{good}}, nil, nil, ExitGood, "0 bad. Exit 0: nothing is wrong."},
 		{"a bad row", run.Result{Records: []record.Record{good, bad}}, nil, nil, ExitBad, "1 bad. Exit 1: something is wrong."},
-		{"the truth is not here", run.Result{Interrupted: true}, nil, fmt.Errorf("prepare softmax: %w\n%w", missing, missing), ExitNothing,
-			"0 bad. Exit 3: nothing was proven right or wrong: no Python with torch."},
+		{
+			"the truth is not here",
+			run.Result{Interrupted: true},
+			nil, fmt.Errorf("prepare softmax: %w\n%w", missing, missing), ExitNothing,
+			"0 bad. Exit 3: nothing was proven right or wrong: no Python with torch.",
+		},
 		{"the truth is not here any more", run.Result{Records: []record.Record{bad}}, nil, missing, ExitBad, "1 bad. Exit 1: something is wrong. no Python with torch."},
 		{"broken off", run.Result{Records: []record.Record{good}}, nil, errors.New("prepare softmax: disk full"), ExitBad, "0 bad. Exit 1: prepare softmax: disk full."},
-		{"a truth that is not proven", run.Result{Records: []record.Record{good}, Steps: unproven}, nil, nil, ExitBad,
-			"0 bad. Exit 1: The truth of rope is not proven, so no verdict on its gradients counts: complex step is 3e-09 away in grad_q: want at most 1e-13."},
+		{
+			"a truth that is not proven",
+			run.Result{Records: []record.Record{good}, Steps: unproven},
+			nil, nil, ExitBad,
+			"0 bad. Exit 1: The truth of rope is not proven, so no verdict on its gradients counts: complex step is 3e-09 away in grad_q: want at most 1e-13.",
+		},
 		{"a wrong timed call", run.Result{Records: []record.Record{wrongTime}}, nil, nil, ExitBad, "0 bad. Exit 1: What a timed call gave is wrong."},
-		{"a refused file", run.Result{Records: []record.Record{good}}, []error{errors.New("x.cu: no function")}, nil, ExitUsage,
-			"0 bad. Exit 2: the request cannot be understood: x.cu: no function."},
-		{"a refused file beside a bad row", run.Result{Records: []record.Record{bad}}, []error{errors.New("x.cu: no function")}, nil, ExitBad,
-			"1 bad. Exit 1: something is wrong. x.cu: no function."},
+		{
+			"a refused file",
+			run.Result{Records: []record.Record{good}},
+			[]error{errors.New("x.cu: no function")},
+			nil, ExitUsage,
+			"0 bad. Exit 2: the request cannot be understood: x.cu: no function.",
+		},
+		{
+			"a refused file beside a bad row",
+			run.Result{Records: []record.Record{bad}},
+			[]error{errors.New("x.cu: no function")},
+			nil, ExitBad,
+			"1 bad. Exit 1: something is wrong. x.cu: no function.",
+		},
 	} {
 		end := EndingOf(c.result, c.refused, c.err, false)
 		var out bytes.Buffer
@@ -68,7 +86,8 @@ func TestKnownIsBadWhereItIsAskedFor(t *testing.T) {
 	if end := EndingOf(result, nil, nil, false); end.Code != ExitGood || end.Reason != "" {
 		t.Errorf("KNOWN: exit %d, %q, want 0", end.Code, end.Reason)
 	}
-	if end := EndingOf(result, nil, nil, true); end.Code != ExitBad || end.Reason != "With --strict KNOWN counts as bad." {
+	if end := EndingOf(result, nil, nil, true); end.Code != ExitBad ||
+		end.Reason != "With --strict KNOWN counts as bad." {
 		t.Errorf("KNOWN with --strict: exit %d, %q, want 1", end.Code, end.Reason)
 	}
 	result.Records = result.Records[:1]
@@ -96,7 +115,8 @@ func TestEndingUnderTool(t *testing.T) {
 		{Tool{}, &panics.Error{Value: "planted"}, ExitNothing},
 	} {
 		if end := EndingUnderTool(c.tool, c.err); end.Code != c.code || CodeOf(end.Failure(nil)) != c.code {
-			t.Errorf("%+v, %v: exit %d, as an error %v, want %d", c.tool, c.err, end.Code, CodeOf(end.Failure(nil)), c.code)
+			t.Errorf("%+v, %v: exit %d, as an error %v, want %d", c.tool, c.err, end.Code,
+				CodeOf(end.Failure(nil)), c.code)
 		}
 	}
 	for _, c := range []struct {
@@ -132,15 +152,25 @@ func TestCommand(t *testing.T) {
 		{"all is well", nil, true, false, ExitGood, ""},
 		{"an unknown flag", errors.New("unknown flag: --x"), false, false, ExitUsage, "unknown flag: --x"},
 		{"a closed pipe", errors.New("broken pipe"), true, false, ExitBad, "broken pipe"},
-		{"usage, found late", fmt.Errorf("plan: %w", &op.UsageError{Message: "no such dim"}), true, false, ExitUsage, "plan: no such dim"},
+		{
+			"usage, found late", fmt.Errorf("plan: %w", &op.UsageError{Message: "no such dim"}), true, false,
+			ExitUsage, "plan: no such dim",
+		},
 		{"usage, found early", UsageError("--seed %q", "x"), false, false, ExitUsage, `--seed "x"`},
 		{"nothing here", Fail(ExitNothing, missing), true, false, ExitNothing, "no Python"},
-		{"stopped while it looked", Fail(ExitBad, missing), true, true, ExitNothing, "stopped before anything was run"},
-		{"an internal error", fmt.Errorf("x: %w", &panics.Error{Value: "planted"}), true, false, ExitNothing, "planted"},
+		{
+			"stopped while it looked", Fail(ExitBad, missing), true, true, ExitNothing,
+			"stopped before anything was run",
+		},
+		{
+			"an internal error", fmt.Errorf("x: %w", &panics.Error{Value: "planted"}), true, false,
+			ExitNothing, "planted",
+		},
 		{"everything was said", Fail(ExitBad, nil), true, false, ExitBad, ""},
 	} {
 		code, err := Command(c.err, c.begun, c.stopped)
-		if code != c.code || (err == nil) != (c.err == nil) || err != nil && !strings.Contains(err.Error(), c.says) {
+		if code != c.code || (err == nil) != (c.err == nil) || err != nil &&
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: exit %d, %v, want %d and %q", c.name, code, err, c.code, c.says)
 		}
 	}

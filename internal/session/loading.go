@@ -38,7 +38,10 @@ func (b loaded) Unwrap() backend.Backend { return b.Backend }
 
 // Load shows what is done while the backend does it.
 func (b loaded) Load(ctx context.Context, operator string) (backend.LoadReply, backend.HelloReply, error) {
-	words := map[string]string{"cuda": "building the kernels of " + operator, "python": "starting Python", "mine": "building your file"}[b.Name()]
+	words := map[string]string{
+		"cuda": "building the kernels of " + operator, "python": "starting Python",
+		"mine": "building your file",
+	}[b.Name()]
 	if words == "" {
 		words = "starting " + b.Name()
 	}

@@ -11,8 +11,10 @@ import (
 // What tells of loading hides nothing of a backend: over how many processes it judges, and what of it need
 // not be here.
 func TestLoadingHidesNothing(t *testing.T) {
-	shown := loadingShown([]backend.Backend{&worker.Adapter{BackendName: "python", Spread: 14,
-		Optional: []string{"liger"}}}, func(string) {})
+	shown := loadingShown([]backend.Backend{&worker.Adapter{
+		BackendName: "python", Spread: 14,
+		Optional: []string{"liger"},
+	}}, func(string) {})
 	if s, ok := backend.As[interface{ Lanes() int }](shown[0]); !ok || s.Lanes() != 14 {
 		t.Error("the processes that judge side by side are hidden")
 	}

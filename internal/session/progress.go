@@ -39,8 +39,10 @@ const (
 // NewProgress writes to out, which is a terminal or not. broke gets an internal error of the goroutine that
 // draws.
 func NewProgress(out io.Writer, terminal bool, broke func(error)) *Progress {
-	p := &Progress{out: out, terminal: terminal, began: time.Now(), over: make(chan struct{}), broke: broke,
-		parts: map[string]run.Progress{}}
+	p := &Progress{
+		out: out, terminal: terminal, began: time.Now(), over: make(chan struct{}), broke: broke,
+		parts: map[string]run.Progress{},
+	}
 	if !p.terminal {
 		p.last = p.began // a log gets its first line when the run turns out to be long
 	}
@@ -53,7 +55,8 @@ func (p *Progress) Part(name string, now run.Progress) {
 	p.parts[name] = now
 	var all run.Progress
 	for _, one := range p.parts {
-		all.Case, all.Cases, all.Elapsed = all.Case+one.Case, all.Cases+one.Cases, max(all.Elapsed, one.Elapsed)
+		all.Case, all.Cases, all.Elapsed = all.Case+one.Case, all.Cases+one.Cases,
+			max(all.Elapsed, one.Elapsed)
 	}
 	if all.Cases == 0 {
 		all.Text = now.Text
@@ -127,7 +130,8 @@ func (p *Progress) Show(now run.Progress) {
 	text := now.Text
 	if now.Cases > 0 {
 		text = fmt.Sprintf("%d of %d cases", now.Case, now.Cases)
-		if now.Case >= 3 && 10*now.Case >= now.Cases { // the first cases start the workers: they say nothing of the rest
+		if now.Case >= 3 && 10*now.Case >= now.Cases {
+			// the first cases start the workers: they say nothing of the rest
 			left := time.Duration(float64(now.Elapsed) / float64(now.Case) * float64(now.Cases-now.Case))
 			text += fmt.Sprintf(", about %v left", left.Round(time.Second))
 		}

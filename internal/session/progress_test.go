@@ -48,7 +48,8 @@ func TestPreparingIsShown(t *testing.T) {
 	}, p.Preparing)
 	_, _, _ = all[0].Load(t.Context(), "softmax")
 	_, _, _ = slow{look: func() { python = look(20 * time.Second) }}.Load(t.Context(), "")
-	if !strings.HasPrefix(both, "\r\x1b[2Kbuilding the kernels of softmax, starting Python, ") || !strings.HasSuffix(both, " s") {
+	if !strings.HasPrefix(both, "\r\x1b[2Kbuilding the kernels of softmax, starting Python, ") ||
+		!strings.HasSuffix(both, " s") {
 		t.Errorf("said %q while both load", both)
 	}
 	if !strings.Contains(python, "running the first cases, ") {
@@ -77,9 +78,21 @@ func TestPartsAddUp(t *testing.T) {
 		want string
 	}{
 		{"memcheck", run.Progress{Text: "asking"}, "asking"},
-		{"memcheck", run.Progress{Case: 3, Cases: 10, Elapsed: 3 * time.Second}, "3 of 10 cases, about 7s left"},
-		{"racecheck", run.Progress{Case: 1, Cases: 10, Elapsed: 4 * time.Second}, "4 of 20 cases, about 16s left"},
-		{"memcheck", run.Progress{Case: 10, Cases: 10, Elapsed: 5 * time.Second}, "11 of 20 cases, about 4s left"},
+		{
+			"memcheck",
+			run.Progress{Case: 3, Cases: 10, Elapsed: 3 * time.Second},
+			"3 of 10 cases, about 7s left",
+		},
+		{
+			"racecheck",
+			run.Progress{Case: 1, Cases: 10, Elapsed: 4 * time.Second},
+			"4 of 20 cases, about 16s left",
+		},
+		{
+			"memcheck",
+			run.Progress{Case: 10, Cases: 10, Elapsed: 5 * time.Second},
+			"11 of 20 cases, about 4s left",
+		},
 	} {
 		if got := show(c.part, c.now); got != c.want {
 			t.Errorf("%s, %+v: %q, want %q", c.part, c.now, got, c.want)

@@ -62,12 +62,15 @@ func (r *recorder) samePlan(items []record.Item) error {
 	}
 	for _, i := range items {
 		if k := keyOf(i); !r.missing[k] && !recorded[k] {
-			return &op.UsageError{Message: fmt.Sprintf("--resume: %s of %s was not in the plan of the interrupted run: the cases or the "+
+			return &op.UsageError{Message: fmt.Sprintf("--resume: %s of %s was not in the plan of the "+
+				"interrupted run: the cases or the "+
 				"implementations changed since; run it without --resume",
 				i.Impl, i.Case.Op)}
 		}
-		if before := sources[implementation{i.Case.Op, i.Case.Pass, i.Impl}]; before != "" && i.Source != "" && before != i.Source {
-			return &op.UsageError{Message: fmt.Sprintf("--resume: the sources or flags of %s %s changed since the interrupted run (%s then, %s now); run it without --resume",
+		if before := sources[implementation{i.Case.Op, i.Case.Pass, i.Impl}]; before != "" &&
+			i.Source != "" && before != i.Source {
+			return &op.UsageError{Message: fmt.Sprintf("--resume: the sources or flags of %s %s changed "+
+				"since the interrupted run (%s then, %s now); run it without --resume",
 				i.Case.Op, i.Impl, before, i.Source)}
 		}
 	}
@@ -85,7 +88,11 @@ func (r *recorder) takeOver() error {
 		r.missing[keyOf(item)] = true
 	}
 	r.before, _, err = r.store.List(r.ctx, results.Filter{Session: session.ID(), Limit: -1})
-	r.before = slices.DeleteFunc(r.before, func(x record.Record) bool { return x.Status == op.StatusUnknown || x.Status == op.StatusInterrupted })
+	r.before = slices.DeleteFunc(r.before,
+		func(x record.Record) bool {
+			return x.Status == op.StatusUnknown ||
+				x.Status == op.StatusInterrupted
+		})
 	slices.Reverse(r.before)
 	return err
 }

@@ -60,8 +60,10 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 	if c.Part != "" {
 		show = func(p run.Progress) { c.Progress.Part(c.Part, p) }
 	}
-	runner := &run.Runner{Backends: loadingShown(c.Backends, c.Progress.Preparing), Recorder: kept,
-		Timings: kept, Stop: c.Stop, Progress: show}
+	runner := &run.Runner{
+		Backends: loadingShown(c.Backends, c.Progress.Preparing), Recorder: kept,
+		Timings: kept, Stop: c.Stop, Progress: show,
+	}
 	return &Session{Config: c, kept: kept, Runner: runner}, nil
 }
 
@@ -70,7 +72,8 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 // The error is that of ending the session; that of the run is in the Ending.
 func (s *Session) Run(ctx context.Context,
 	do func(*run.Runner, context.Context, run.Request) (run.Result, error),
-	look func(run.Result) error) (run.Result, Ending, error) {
+	look func(run.Result) error,
+) (run.Result, Ending, error) {
 	result, err := do(s.Runner, ctx, s.Request)
 	if s.Fault != nil {
 		err = errors.Join(err, s.Fault())

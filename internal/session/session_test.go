@@ -31,10 +31,13 @@ func (c closing) Started() time.Duration { return time.Second }
 
 func (c closing) Close() error { c.note("close"); return c.err }
 
-var aCase = op.Case{Op: "softmax", Pass: op.Forward, DType: "fp32", Layout: "contiguous", Distribution: "normal"}
+var aCase = op.Case{
+	Op: "softmax", Pass: op.Forward, DType: "fp32", Layout: "contiguous",
+	Distribution: "normal",
+}
 
-// Run looks closer while the workers are there, ends them, then gives the GPU back, then decides; the exit code that is
-// recorded is the one that it decided.
+// Run looks closer while the workers are there, ends them, then gives the GPU back, then decides; the exit
+// code that is recorded is the one that it decided.
 func TestRun(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -47,21 +50,31 @@ func TestRun(t *testing.T) {
 	}{
 		{"good", op.StatusPass, nil, nil, nil, ExitGood, []string{"do", "look", "close", "release", "decide"}},
 		{"wrong", op.StatusFail, nil, nil, nil, ExitBad, []string{"do", "look", "close", "release", "decide"}},
-		{"refused", op.StatusUnknown, &op.UsageError{Message: "no such dim"}, nil, nil, ExitUsage,
-			[]string{"do", "close", "release"}},
+		{
+			"refused", op.StatusUnknown, &op.UsageError{Message: "no such dim"}, nil, nil, ExitUsage,
+			[]string{"do", "close", "release"},
+		},
 		{"broken off", op.StatusPass, errors.New("disk full"), nil, nil, ExitBad, []string{"do", "close", "release", "decide"}},
-		{"a worker lives on", op.StatusPass, nil, errors.New("it cannot be killed"), nil, ExitBad,
-			[]string{"do", "look", "close", "release", "decide"}},
-		{"the look fails", op.StatusPass, nil, nil, errors.New("no room"), ExitBad,
-			[]string{"do", "look", "close", "release", "decide"}},
-		{"an internal error", op.StatusPass, &panics.Error{Value: "planted"}, nil, nil, ExitNothing,
-			[]string{"do", "close", "release", "decide"}},
+		{
+			"a worker lives on", op.StatusPass, nil, errors.New("it cannot be killed"), nil, ExitBad,
+			[]string{"do", "look", "close", "release", "decide"},
+		},
+		{
+			"the look fails", op.StatusPass, nil, nil, errors.New("no room"), ExitBad,
+			[]string{"do", "look", "close", "release", "decide"},
+		},
+		{
+			"an internal error", op.StatusPass, &panics.Error{Value: "planted"}, nil, nil, ExitNothing,
+			[]string{"do", "close", "release", "decide"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var events []string
 			note := func(what string) { events = append(events, what) }
-			s := opened(t, Config{Backends: []backend.Backend{closing{note: note, err: c.close}},
-				Request: run.Request{Timing: &timing.Plan{}}})
+			s := opened(t, Config{
+				Backends: []backend.Backend{closing{note: note, err: c.close}},
+				Request:  run.Request{Timing: &timing.Plan{}},
+			})
 			if c.status != op.StatusUnknown {
 				s.Ending = func(result run.Result, err error) Ending {
 					note("decide")
@@ -90,12 +103,15 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A verb that panics beside the run ends its session with that, closes the workers, and closes the store only where it is
-// the session's own.
+// A verb that panics beside the run ends its session with that, closes the workers, and closes the store only
+// where it is the session's own.
 func TestCloseAfterAPanic(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		closed := 0
-		s := opened(t, Config{Backends: []backend.Backend{closing{note: func(string) { closed++ }}}, KeepOpen: keep})
+		s := opened(t, Config{
+			Backends: []backend.Backend{closing{note: func(string) { closed++ }}},
+			KeepOpen: keep,
+		})
 		path := s.Store.Path()
 		planned(t, s.Runner, op.StatusPass)
 		err := func() (err error) {
@@ -113,7 +129,8 @@ func TestCloseAfterAPanic(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer store.Close()
-		if kept, err := store.Session(t.Context(), s.ID()); err != nil || kept.Exit != int(ExitNothing) || kept.InternalError == "" {
+		if kept, err := store.Session(t.Context(), s.ID()); err != nil || kept.Exit != int(ExitNothing) ||
+			kept.InternalError == "" {
 			t.Errorf("%v: exit %d, internal error %q", err, kept.Exit, kept.InternalError)
 		}
 	}
@@ -127,7 +144,8 @@ func opened(t *testing.T, c Config) *Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	c.Doing, c.Store, c.Progress, c.Began = "in a test", store, NewProgress(&bytes.Buffer{}, false, nil), time.Now()
+	c.Doing, c.Store, c.Progress, c.Began = "in a test", store, NewProgress(&bytes.Buffer{}, false, nil),
+		time.Now()
 	c.Info.Toolchain = record.Toolchain{}
 	s, err := Open(t.Context(), c)
 	if err != nil {

@@ -58,9 +58,11 @@ type Search struct {
 func (s *Search) Find() Finding {
 	s.known = map[string]*record.Record{}
 	first := s.Suspect.Record
-	facts := advice.Facts{SpecialNumbers: s.Spec.Advice.SpecialNumbers, Pass: first.Case.Pass, DType: first.Case.DType,
+	facts := advice.Facts{
+		SpecialNumbers: s.Spec.Advice.SpecialNumbers, Pass: first.Case.Pass, DType: first.Case.DType,
 		Distribution: first.Case.Distribution, Race: s.Suspect.Race, Formula: s.Spec.Formula,
-		Layout: layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python}
+		Layout: layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python,
+	}
 	if first.Status == op.StatusFail {
 		facts.Otherwise = s.rightAttribute()
 	}
@@ -110,8 +112,10 @@ func (s *Search) rightAttribute() string {
 			if s.Stop() {
 				return ""
 			}
-			p := Probe{Sizes: s.baseSizes(), Distribution: ordinaryNumbers, Relations: s.relations(),
-				Attribute: name, Value: value}
+			p := Probe{
+				Sizes: s.baseSizes(), Distribution: ordinaryNumbers, Relations: s.relations(),
+				Attribute: name, Value: value,
+			}
 			if r := s.Run(p); r != nil && r.Status.Weight() == op.Good {
 				return name + "=" + value
 			}

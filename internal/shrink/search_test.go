@@ -26,9 +26,12 @@ func searchOf(t *testing.T, operator, distribution string, dims op.Dims, wrong f
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := record.Record{Impl: "mine/x", Status: op.StatusFail, Message: "y is wrong",
-		Case: op.Case{Op: operator, Pass: op.Forward, DType: "fp32", Distribution: distribution, Dims: dims}}
-	return &Search{Spec: o.Spec, Suspect: Suspect{Record: first}, Stop: func() bool { return false },
+	first := record.Record{
+		Impl: "mine/x", Status: op.StatusFail, Message: "y is wrong",
+		Case: op.Case{Op: operator, Pass: op.Forward, DType: "fp32", Distribution: distribution, Dims: dims},
+	}
+	return &Search{
+		Spec: o.Spec, Suspect: Suspect{Record: first}, Stop: func() bool { return false },
 		Run: func(p Probe) *record.Record {
 			r := outcome(wrong(p))
 			r.Case = op.Case{Distribution: p.Distribution, Dims: op.Dims{}}
@@ -38,7 +41,8 @@ func searchOf(t *testing.T, operator, distribution string, dims op.Dims, wrong f
 				}
 			}
 			return r
-		}}
+		},
+	}
 }
 
 // The faults that people make, by the sizes on which they show: the smallest case is found and the advice
@@ -51,22 +55,39 @@ func TestFindNamesTheFault(t *testing.T) {
 		sizes Sizes
 		says  string
 	}{
-		{"everywhere", func(Sizes) bool { return true }, Sizes{rows: 1, cols: 1},
-			"wrong from the smallest shape on"},
-		{"a limit", func(s Sizes) bool { return s[cols] > 64 }, Sizes{rows: 1, cols: 65},
-			"cols up to 64 are right, from 65 on it is wrong"},
-		{"the tail", func(s Sizes) bool { return s[cols]%32 != 0 }, Sizes{rows: 1, cols: 1},
-			"cols is a multiple of 32 and wrong beside it"},
-		{"the tail, where one column shows nothing", func(s Sizes) bool {
-			return s[cols] < 4 ||
-				s[rows]%32 != 0
-		}, Sizes{rows: 1, cols: 1},
-			"rows is a multiple of 32 and wrong beside it"},
-		{"one size for the other", func(s Sizes) bool { return s[rows] != s[cols] }, Sizes{rows: 1, cols: 2},
-			"right where rows = cols"},
-		{"column after column", func(s Sizes) bool { return s[rows] > 1 && s[cols] > 1 },
+		{
+			"everywhere", func(Sizes) bool { return true },
+			Sizes{rows: 1, cols: 1},
+			"wrong from the smallest shape on",
+		},
+		{
+			"a limit", func(s Sizes) bool { return s[cols] > 64 },
+			Sizes{rows: 1, cols: 65},
+			"cols up to 64 are right, from 65 on it is wrong",
+		},
+		{
+			"the tail", func(s Sizes) bool { return s[cols]%32 != 0 },
+			Sizes{rows: 1, cols: 1},
+			"cols is a multiple of 32 and wrong beside it",
+		},
+		{
+			"the tail, where one column shows nothing", func(s Sizes) bool {
+				return s[cols] < 4 ||
+					s[rows]%32 != 0
+			},
+			Sizes{rows: 1, cols: 1},
+			"rows is a multiple of 32 and wrong beside it",
+		},
+		{
+			"one size for the other", func(s Sizes) bool { return s[rows] != s[cols] },
+			Sizes{rows: 1, cols: 2},
+			"right where rows = cols",
+		},
+		{
+			"column after column", func(s Sizes) bool { return s[rows] > 1 && s[cols] > 1 },
 			Sizes{rows: 2, cols: 2},
-			"element (i, j) is at i * cols + j"},
+			"element (i, j) is at i * cols + j",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dims := op.Dims{size(rows, 33), size(cols, 1023)}
@@ -102,8 +123,10 @@ func TestFindTellsNumbersFromSizes(t *testing.T) {
 
 // Sizes that share a parameter change together, and one that the user fixed does not change.
 func TestFindKeepsSizesTogether(t *testing.T) {
-	dims := op.Dims{size("batch", 2), size("heads_q", 8), size("heads_kv", 8), size("seq_q", 64),
-		size("seq_kv", 64), size("head_dim", 32)}
+	dims := op.Dims{
+		size("batch", 2), size("heads_q", 8), size("heads_kv", 8), size("seq_q", 64),
+		size("seq_kv", 64), size("head_dim", 32),
+	}
 	s := searchOf(t, "flash_attention", "normal", dims, func(p Probe) bool {
 		if p.Sizes["seq_q"] != p.Sizes["seq_kv"] || p.Sizes["heads_q"] != p.Sizes["heads_kv"] {
 			t.Errorf("%v: sizes of one parameter differ", p.Sizes)
@@ -133,9 +156,11 @@ func TestFindTriesWhatWasAssumed(t *testing.T) {
 // No case is run twice, no more than the budget is run, and none after Stop or of a function that hangs.
 func TestFindIsBounded(t *testing.T) {
 	runs, seen := 0, map[string]bool{}
-	base := op.Dims{size("batch", 900), size("heads_q", 900), size("heads_kv", 900), size("seq_q", 900),
+	base := op.Dims{
+		size("batch", 900), size("heads_q", 900), size("heads_kv", 900), size("seq_q", 900),
 		size("seq_kv", 900),
-		size("head_dim", 900)}
+		size("head_dim", 900),
+	}
 	// every smaller case is right, so that each round of the search asks the same
 	onlyBase := func(p Probe) bool {
 		key := fmt.Sprint(p.Sizes, p.Distribution)

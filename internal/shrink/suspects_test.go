@@ -9,9 +9,13 @@ import (
 
 // wrong is a FAIL of one case.
 func wrong(impl, dtype, distribution string, cols int64) record.Record {
-	return record.Record{Backend: "mine", Impl: impl, Device: "cpu", Status: op.StatusFail,
-		Case: op.Case{Pass: op.Forward, DType: dtype, Distribution: distribution,
-			Dims: op.Dims{size("cols", cols)}}}
+	return record.Record{
+		Backend: "mine", Impl: impl, Device: "cpu", Status: op.StatusFail,
+		Case: op.Case{
+			Pass: op.Forward, DType: dtype, Distribution: distribution,
+			Dims: op.Dims{size("cols", cols)},
+		},
+	}
 }
 
 // Of each function the plainest wrong record is picked, and one more where a dtype fails on special numbers
@@ -33,8 +37,11 @@ func TestSuspects(t *testing.T) {
 		impl, dtype, distribution string
 		cols                      int64
 		race                      bool
-	}{{"mine/a", "fp32", "normal", 7, false}, {"mine/a", "fp16", "scaled", 5, false},
-		{"mine/b", "fp32", "normal", 8, true}}
+	}{
+		{"mine/a", "fp32", "normal", 7, false},
+		{"mine/a", "fp16", "scaled", 5, false},
+		{"mine/b", "fp32", "normal", 8, true},
+	}
 	if len(got) != len(want) {
 		t.Fatalf("%d suspects, want %d: %+v", len(got), len(want), got)
 	}

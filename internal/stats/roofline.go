@@ -4,23 +4,25 @@ import "math"
 
 // Rulers are the rates that the device reached in the same session, per second; 0 is not measured.
 type Rulers struct {
-	Copy, Read, Write float64            // bytes moved: a copy counts what it reads and what it writes
-	Products          map[string]float64 // floating-point operations of a matrix product, by the dtype of its operands
+	Copy, Read, Write float64 // bytes moved: a copy counts what it reads and what it writes
+	// floating-point operations of a matrix product, by the dtype of its operands
+	Products map[string]float64
 }
 
-// Work is what an operator has to do at least, by its own definition, whatever an implementation does beyond it.
+// Work is what an operator has to do at least, by its own definition, whatever an implementation does beyond
+// it.
 type Work struct {
 	Bytes, FLOPs            int64
 	BytesRead, BytesWritten int64  // sizes of inputs and outputs: how Bytes divide into reads and writes
 	Product                 string // whose ruler the FLOPs are measured with
 }
 
-// littleArithmetic is how many floating-point operations a byte are few: whatever product measures them, moving the byte takes longer. An
-// H200's fp32 units, the slowest, do 15 while it copies a byte.
+// littleArithmetic is how many floating-point operations a byte are few: whatever product measures them,
+// moving the byte takes longer. An H200's fp32 units, the slowest, do 15 while it copies a byte.
 const littleArithmetic = 8
 
-// Floor is the shortest time that the rulers allow, in ns: the larger of moving the bytes and computing. NaN where one that may be the larger
-// was not measured: half of a roofline is none.
+// Floor is the shortest time that the rulers allow, in ns: the larger of moving the bytes and computing. NaN
+// where one that may be the larger was not measured: half of a roofline is none.
 func (r Rulers) Floor(w Work) float64 {
 	product := r.Products[w.Product]
 	if w.Bytes > 0 && r.Copy <= 0 || product <= 0 && w.FLOPs > littleArithmetic*w.Bytes {
@@ -39,8 +41,8 @@ func floorOf(move, compute float64) float64 {
 	return math.NaN()
 }
 
-// move is the time to move the bytes, in ns: as much as is both read and written goes at the rate of a copy, the rest at that of reading
-// or writing alone.
+// move is the time to move the bytes, in ns: as much as is both read and written goes at the rate of a copy,
+// the rest at that of reading or writing alone.
 func (r Rulers) move(w Work) float64 {
 	total := float64(w.BytesRead + w.BytesWritten)
 	if r.Copy <= 0 || total <= 0 {
@@ -63,7 +65,8 @@ type Limits struct {
 	FLOPs float64 // of the widest format: a looser limit for the others
 }
 
-// tolerance is how far beyond the limits a time may lie before it is called impossible: timers and clocks are read with an error.
+// tolerance is how far beyond the limits a time may lie before it is called impossible: timers and clocks are
+// read with an error.
 const tolerance = 1.05
 
 // Impossible says whether a cold time, in ns, is shorter than physics allows, and why.

@@ -16,8 +16,9 @@ const (
 	Ambiguous Word = "AMBIGUOUS"
 )
 
-// LeastEffect is the smallest difference that is ever called one, as a share. MostNoise is the largest that noise ever hides: whatever the
-// noise of a session, a ratio whose interval lies beyond it is called different.
+// LeastEffect is the smallest difference that is ever called one, as a share. MostNoise is the largest that
+// noise ever hides: whatever the noise of a session, a ratio whose interval lies beyond it is called
+// different.
 const (
 	LeastEffect = 0.01
 	MostNoise   = 0.1
@@ -28,11 +29,12 @@ type Comparison struct {
 	Ratios  []float64 // one for each round that both took part in and whose clocks moved together
 	Dropped int       // rounds left out because the clock of one moved and that of the other did not
 	Ratio   float64   // median of Ratios
-	// Low and High enclose the median with 99 % confidence, whatever the noise. With fewer than LeastRounds rounds no such interval exists:
-	// then they are the smallest and the largest ratio.
+	// Low and High enclose the median with 99 % confidence, whatever the noise. With fewer than LeastRounds
+	// rounds no such interval exists: then they are the smallest and the largest ratio.
 	Low, High float64
-	Apart     bool // every sample of one lies beyond twice every sample of the other in its round: see ApartRounds
-	Word      Word
+	// every sample of one lies beyond twice every sample of the other in its round: see ApartRounds
+	Apart bool
+	Word  Word
 }
 
 // Round is what one implementation did in one round, in ns. The zero value took no part.
@@ -45,18 +47,19 @@ type Round struct {
 // clockDrift is how far the ratio of two clocks may stray in a round from what it usually is.
 const clockDrift = 0.01
 
-// LeastRounds is how many rounds a word needs: below 8, an interval of 99 % does not exist. ApartRounds are enough where one
-// takes ApartBy times as long as the other.
+// LeastRounds is how many rounds a word needs: below 8, an interval of 99 % does not exist. ApartRounds are
+// enough where one takes ApartBy times as long as the other.
 const (
 	LeastRounds = 8
 	ApartRounds = 3
 	ApartBy     = 2
 )
 
-// Compare compares two implementations round by round. bar is the noise that an A/A comparison of the same case showed, as a share: no
-// difference below it, nor below LeastEffect, is called one, but noise above MostNoise counts as MostNoise. The word follows from the
-// interval: FASTER or SLOWER where the ratio differs by that much and the interval excludes 1, SAME where the interval lies within the bar,
-// else AMBIGUOUS. Fewer rounds than LeastRounds give a word where the two lie apart, and AMBIGUOUS elsewhere.
+// Compare compares two implementations round by round. bar is the noise that an A/A comparison of the same
+// case showed, as a share: no difference below it, nor below LeastEffect, is called one, but noise above
+// MostNoise counts as MostNoise. The word follows from the interval: FASTER or SLOWER where the ratio differs
+// by that much and the interval excludes 1, SAME where the interval lies within the bar, else AMBIGUOUS.
+// Fewer rounds than LeastRounds give a word where the two lie apart, and AMBIGUOUS elsewhere.
 func Compare(a, b []Round, bar float64) Comparison {
 	c := Comparison{Word: Ambiguous}
 	c.Ratios, c.Dropped = ratios(a, b)
@@ -83,8 +86,9 @@ func Compare(a, b []Round, bar float64) Comparison {
 	return c
 }
 
-// Apart says whether a is slower beyond doubt: in every round that both took part in, at least ApartRounds of them, every sample of a is
-// above twice every sample of b. Noise that doubles a time in all samples of one and of no other, round after round, is no noise.
+// Apart says whether a is slower beyond doubt: in every round that both took part in, at least ApartRounds of
+// them, every sample of a is above twice every sample of b. Noise that doubles a time in all samples of one
+// and of no other, round after round, is no noise.
 func Apart(a, b []Round) bool {
 	shared := 0
 	for i := range min(len(a), len(b)) {
@@ -107,8 +111,9 @@ func (c Comparison) Noise() float64 {
 	return math.Max(math.Abs(c.High-1), math.Abs(1-c.Low))
 }
 
-// ratios gives the ratio of every common round, less those in which one clock moved alone: a card that slowed down for one of the two
-// says nothing about them. Where that would leave too few rounds to speak of, all stay.
+// ratios gives the ratio of every common round, less those in which one clock moved alone: a card that slowed
+// down for one of the two says nothing about them. Where that would leave too few rounds to speak of, all
+// stay.
 func ratios(a, b []Round) (kept []float64, dropped int) {
 	var all, clocks []float64
 	for i := range min(len(a), len(b)) {

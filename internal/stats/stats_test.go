@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// series draws rounds of a kernel of 100 us: noise of each sample, a slow drift of the clock that both arms share, now and then a hiccup.
+// series draws rounds of a kernel of 100 us: noise of each sample, a slow drift of the clock that both arms
+// share, now and then a hiccup.
 func series(random *rand.Rand, n int, slower, noise, drift float64) (a, b []Round) {
 	for i := range n {
 		clock := 1 + drift*math.Sin(float64(i)/9)
@@ -24,8 +25,8 @@ func series(random *rand.Rand, n int, slower, noise, drift float64) (a, b []Roun
 	return a, b
 }
 
-// A planted slowdown of 3 % is found in at least 95 % of 40 tries, at the noise that memory-bound and compute-bound kernels show, and
-// while the clock drifts by 10 %.
+// A planted slowdown of 3 % is found in at least 95 % of 40 tries, at the noise that memory-bound and
+// compute-bound kernels show, and while the clock drifts by 10 %.
 func TestPlantedSlowdownIsFound(t *testing.T) {
 	for _, noise := range []float64{0.003, 0.01} {
 		random := rand.New(rand.NewPCG(1, 2))
@@ -59,7 +60,8 @@ func TestSameKernelIsNotFaster(t *testing.T) {
 	}
 }
 
-// noises are what timed rounds show: each gives a factor on the time of every sample of a round, one for each of two arms that differ in nothing.
+// noises are what timed rounds show: each gives a factor on the time of every sample of a round, one for each
+// of two arms that differ in nothing.
 var noises = map[string]func(random *rand.Rand) func(i int) (a, b float64){
 	"lognormal 1 %": func(random *rand.Rand) func(int) (float64, float64) {
 		return func(int) (float64, float64) {
@@ -84,7 +86,8 @@ var noises = map[string]func(random *rand.Rand) func(i int) (a, b float64){
 		}
 		return func(int) (float64, float64) { return hiccup(), hiccup() }
 	},
-	"a clock that falls by a third, whoever runs second is later": func(random *rand.Rand) func(int) (float64, float64) {
+	"a clock that falls by a third, whoever runs second is later": func(random *rand.Rand) func(int) (float64,
+		float64) {
 		return func(i int) (float64, float64) {
 			first, second := 1+0.01*float64(2*i), 1+0.01*float64(2*i+1)
 			if i%2 == 1 {
@@ -103,7 +106,9 @@ var noises = map[string]func(random *rand.Rand) func(i int) (a, b float64){
 }
 
 // arms draws n rounds of samples each of two implementations, the first of which takes factor times as long.
-func arms(random *rand.Rand, noise func(i int) (a, b float64), n, samples int, factor float64) (a, b []Round) {
+func arms(random *rand.Rand, noise func(i int) (a, b float64), n, samples int, factor float64) (a,
+	b []Round,
+) {
 	one := func(times float64) Round {
 		all := make([]float64, samples)
 		for k := range all {
@@ -118,8 +123,9 @@ func arms(random *rand.Rand, noise func(i int) (a, b float64), n, samples int, f
 	return a, b
 }
 
-// The same kernel as both arms is called faster or slower in at most 1 % of 1000 comparisons, in any number of rounds from three on, under
-// noise with heavy tails and under drift, whatever bar an A/A comparison of the same kind set.
+// The same kernel as both arms is called faster or slower in at most 1 % of 1000 comparisons, in any number
+// of rounds from three on, under noise with heavy tails and under drift, whatever bar an A/A comparison of
+// the same kind set.
 func TestNoiseIsNoDifference(t *testing.T) {
 	for name, noise := range noises {
 		for _, n := range []int{3, 5, 8, 9, 12, 30, 60} {
@@ -143,22 +149,26 @@ func TestNoiseIsNoDifference(t *testing.T) {
 	}
 }
 
-// Whatever the noise and its bar, what lies beyond a tenth with its whole interval is never AMBIGUOUS, and a word never contradicts its interval.
+// Whatever the noise and its bar, what lies beyond a tenth with its whole interval is never AMBIGUOUS, and a
+// word never contradicts its interval.
 func TestWordFollowsFromInterval(t *testing.T) {
 	random := rand.New(rand.NewPCG(12, 13))
 	worded := 0
 	for range 20 {
 		for _, name := range slices.Sorted(maps.Keys(noises)) {
 			noise := noises[name]
-			n, factor, bar := LeastRounds+random.IntN(40), math.Exp(random.NormFloat64()), 0.3*random.Float64()
+			n, factor, bar := LeastRounds+random.IntN(40), math.Exp(random.NormFloat64()),
+				0.3*random.Float64()
 			a, b := arms(random, noise(random), n, 1+random.IntN(5), factor)
 			c := Compare(a, b, bar)
 			beyond := c.Low > 1+MostNoise || c.High < 1-MostNoise
 			if beyond {
 				worded++
 			}
-			if beyond && c.Word == Ambiguous || c.Word == Faster && c.High >= 1 || c.Word == Slower && c.Low <= 1 {
-				t.Errorf("%s, %d rounds, bar %.3f: %s at %.3f [%.3f, %.3f]", name, n, bar, c.Word, c.Ratio, c.Low, c.High)
+			if beyond && c.Word == Ambiguous || c.Word == Faster && c.High >= 1 || c.Word == Slower &&
+				c.Low <= 1 {
+				t.Errorf("%s, %d rounds, bar %.3f: %s at %.3f [%.3f, %.3f]", name, n, bar, c.Word,
+					c.Ratio, c.Low, c.High)
 			}
 		}
 	}
@@ -167,7 +177,8 @@ func TestWordFollowsFromInterval(t *testing.T) {
 	}
 }
 
-// Ratios of 1.46, 10.03 and 707 have a word in eight rounds, whatever the bar; the two that lie apart have it in three.
+// Ratios of 1.46, 10.03 and 707 have a word in eight rounds, whatever the bar; the two that lie apart have it
+// in three.
 func TestLargeRatiosHaveWords(t *testing.T) {
 	quiet := noises["lognormal 1 %"]
 	for _, factor := range []float64{1.46, 10.03, 707} {
@@ -311,13 +322,22 @@ func TestRoofline(t *testing.T) {
 	if got := r.Floor(Work{FLOPs: 1, Product: "fp64"}); !math.IsNaN(got) {
 		t.Errorf("no ruler: %v", got)
 	}
-	if got := (Rulers{Products: r.Products}).Floor(Work{Bytes: 1, BytesRead: 1, FLOPs: 7e12, Product: "bf16"}); !math.IsNaN(got) {
+	if got := (Rulers{Products: r.Products}).Floor(Work{
+		Bytes: 1, BytesRead: 1, FLOPs: 7e12,
+		Product: "bf16",
+	}); !math.IsNaN(got) {
 		t.Errorf("a floor without the bytes: %v", got)
 	}
-	if got := r.Floor(Work{Bytes: 8e9, BytesRead: 4e9, BytesWritten: 4e9, FLOPs: 70e9, Product: "e4m3"}); !math.IsNaN(got) {
+	if got := r.Floor(Work{
+		Bytes: 8e9, BytesRead: 4e9, BytesWritten: 4e9, FLOPs: 70e9,
+		Product: "e4m3",
+	}); !math.IsNaN(got) {
 		t.Errorf("a floor without the arithmetic: %v", got)
 	}
-	if got := r.Floor(Work{Bytes: 8e9, BytesRead: 4e9, BytesWritten: 4e9, FLOPs: 40e9, Product: "e4m3"}); !near(got, 2e6) {
+	if got := r.Floor(Work{
+		Bytes: 8e9, BytesRead: 4e9, BytesWritten: 4e9, FLOPs: 40e9,
+		Product: "e4m3",
+	}); !near(got, 2e6) {
 		t.Errorf("a floor with little arithmetic: %v", got)
 	}
 	if got := (Rulers{}).Floor(Work{Bytes: 5, BytesRead: 5}); !math.IsNaN(got) {

@@ -7,19 +7,23 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// LeastSamples is the smallest number of samples whose order statistics enclose the median with 95 % confidence: 1 - 2*0.5^6 = 97 %.
+// LeastSamples is the smallest number of samples whose order statistics enclose the median with 95 %
+// confidence: 1 - 2*0.5^6 = 97 %.
 const LeastSamples = 6
 
 // Summary is what is said of one series of samples, in the unit of the samples.
 type Summary struct {
-	N           int
-	Median      float64
-	Low, High   float64 // distribution-free 95 % interval of the median, from order statistics; smallest and largest below LeastSamples
-	Min         float64
-	P10, P90    float64
-	HalfWidth   float64 // of the interval, as a share of the median; +Inf below LeastSamples
-	AboveFloor  float64 // how far the median lies above the smallest sample, as a share: host gaps and throttling show here
-	Unsupported bool    // a sample is no positive finite number
+	N      int
+	Median float64
+	// distribution-free 95 % interval of the median, from order statistics; smallest and largest below
+	// LeastSamples
+	Low, High float64
+	Min       float64
+	P10, P90  float64
+	HalfWidth float64 // of the interval, as a share of the median; +Inf below LeastSamples
+	// how far the median lies above the smallest sample, as a share: host gaps and throttling show here
+	AboveFloor  float64
+	Unsupported bool // a sample is no positive finite number
 }
 
 // Summarise describes samples. No sample gives the zero Summary with an infinite HalfWidth.
@@ -45,7 +49,8 @@ func Summarise(samples []float64) Summary {
 
 // interval is the distribution-free interval of the median with at least the given confidence.
 func interval(samples []float64, confidence float64) (low, high float64) {
-	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(samples), &benchmath.DefaultThresholds), confidence)
+	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(samples),
+		&benchmath.DefaultThresholds), confidence)
 	return s.Lo, s.Hi
 }
 
@@ -69,14 +74,14 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[below] + (at-float64(below))*(sorted[below+1]-sorted[below])
 }
 
-// Settled is the stop rule: there are at least least samples, and the interval of their median is no wider on each side than the given
-// share of it.
+// Settled is the stop rule: there are at least least samples, and the interval of their median is no wider on
+// each side than the given share of it.
 func Settled(samples []float64, least int, halfWidth float64) bool {
 	return len(samples) >= max(least, LeastSamples) && Summarise(samples).HalfWidth <= halfWidth
 }
 
-// SlowClocks marks the samples that were taken at a clock below a share of the series' median clock. A clock of 0 is not known and marks
-// nothing.
+// SlowClocks marks the samples that were taken at a clock below a share of the series' median clock. A clock
+// of 0 is not known and marks nothing.
 func SlowClocks(clocks []float64, share float64) []bool {
 	marked := make([]bool, len(clocks))
 	var known []float64

@@ -34,11 +34,13 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// grandchild is a command that starts a program which ignores SIGTERM, writes its number into a file, and hangs.
+// grandchild is a command that starts a program which ignores SIGTERM, writes its number into a file, and
+// hangs.
 func grandchild(t *testing.T) (c Command, pid func() int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "pid")
-	c = shell(`(trap "" TERM; while :; do sleep 100; done) & echo $! > "` + file + `.part"; mv "` + file + `.part" "` +
+	c = shell(`(trap "" TERM; while :; do sleep 100; done) & echo $! > "` + file + `.part"; mv "` +
+		file + `.part" "` +
 		file + `"; wait`)
 	return c, func() int {
 		for {
@@ -76,13 +78,15 @@ func TestDeadlineKillsTheGroup(t *testing.T) {
 	go func() { _, err := Run(t.Context(), c); done <- err }()
 	child := pid()
 	err := <-done
-	if !errors.Is(err, ErrDeadline) || !strings.Contains(err.Error(), "sh: it did not end in time: it was killed after 300ms") {
+	if !errors.Is(err, ErrDeadline) ||
+		!strings.Contains(err.Error(), "sh: it did not end in time: it was killed after 300ms") {
 		t.Errorf("%v", err)
 	}
 	gone(t, child)
 }
 
-// A context that ends kills the program with what it started; the error is its cause. One that has ended starts nothing.
+// A context that ends kills the program with what it started; the error is its cause. One that has ended
+// starts nothing.
 func TestContextKillsTheGroup(t *testing.T) {
 	why := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -8,8 +8,9 @@ import (
 	"triad/internal/parallel"
 )
 
-// sumPiece is how many bytes one core takes at a time where many are copied or added up: a piece is still in its cache when its checksum is
-// computed. A multiple of every element's size, so that a poison repeats in step.
+// sumPiece is how many bytes one core takes at a time where many are copied or added up: a piece is still in
+// its cache when its checksum is computed. A multiple of every element's size, so that a poison repeats in
+// step.
 const sumPiece = 1 << 20
 
 // Checksum is the crc32 (IEEE) of some bytes, computed on all cores where they are many.
@@ -25,7 +26,8 @@ func Copy(to, from []byte) {
 	})
 }
 
-// CopyChecked copies from to the start of to, which is at least as long, and gives the checksum of the copy: somebody else may change from meanwhile.
+// CopyChecked copies from to the start of to, which is at least as long, and gives the checksum of the copy:
+// somebody else may change from meanwhile.
 func CopyChecked(to, from []byte) uint32 {
 	return inPieces(len(from), func(first, end int) uint32 {
 		copy(to[first:end], from[first:end])
@@ -69,8 +71,8 @@ func inPieces(n int, work func(first, end int) uint32) uint32 {
 	return whole
 }
 
-// A crc32 is a polynomial modulo that of IEEE 802.3, its highest coefficient last: that of two texts joined is the first's times x^(8*length of the
-// second), plus the second's (M. Adler, zlib's crc32_combine).
+// A crc32 is a polynomial modulo that of IEEE 802.3, its highest coefficient last: that of two texts joined
+// is the first's times x^(8*length of the second), plus the second's (M. Adler, zlib's crc32_combine).
 
 // product multiplies two polynomials.
 func product(a, b uint32) uint32 {

@@ -11,7 +11,10 @@ import (
 
 func TestChecksum(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
-	for _, n := range []int{0, 1, 4097, sumPiece - 1, sumPiece, sumPiece + 1, 3 * sumPiece, 5*sumPiece + 12345} {
+	for _, n := range []int{
+		0, 1, 4097, sumPiece - 1, sumPiece, sumPiece + 1, 3 * sumPiece,
+		5*sumPiece + 12345,
+	} {
 		b, plain, copied := make([]byte, n), make([]byte, n+1), make([]byte, n+1)
 		random.Read(b)
 		want := crc32.ChecksumIEEE(b)

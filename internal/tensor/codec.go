@@ -8,7 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// narrow is the layout of a float format of at most 16 bits: sign, exponent, fraction. Codes are given without their sign bit.
+// narrow is the layout of a float format of at most 16 bits: sign, exponent, fraction. Codes are given
+// without their sign bit.
 type narrow struct {
 	Format
 	bits     uint   // width of a code
@@ -25,12 +26,12 @@ var (
 	narrowE2M1 = narrow{FormatE2M1, 4, 0x7, 0x7, 0x7}
 )
 
-// FormatE2M1 is the fp4 of the OCP microscaling formats, which has neither infinity nor NaN. No tensor has this dtype: it is a
-// packed storage that quantised operators carry in uint8.
+// FormatE2M1 is the fp4 of the OCP microscaling formats, which has neither infinity nor NaN. No tensor has
+// this dtype: it is a packed storage that quantised operators carry in uint8.
 var FormatE2M1 = Format{P: 2, EMin: 0, Max: 6}
 
-// encode gives the code of x, rounded once to nearest even. The bits of an fp64 are those of the narrow format with more of
-// everything, so adding half of what is dropped carries into the exponent as it should.
+// encode gives the code of x, rounded once to nearest even. The bits of an fp64 are those of the narrow
+// format with more of everything, so adding half of what is dropped carries into the exponent as it should.
 func (n narrow) encode(x float64) uint64 {
 	bits := math.Float64bits(x)
 	sign := bits >> 63 << (n.bits - 1)
@@ -91,8 +92,9 @@ var (
 	tableE5M2 = sync.OnceValue(narrowE5M2.table)
 )
 
-// Decode gives the values of len(b)/d.Size() elements, little endian. Every value is exact, int64 beyond 2^53 apart, which rounds to
-// nearest. Bytes of an unfinished element are left out; an unknown dtype has no elements.
+// Decode gives the values of len(b)/d.Size() elements, little endian. Every value is exact, int64 beyond 2^53
+// apart, which rounds to nearest. Bytes of an unfinished element are left out; an unknown dtype has no
+// elements.
 func Decode(d op.DType, b []byte) []float64 {
 	if d.Size() == 0 {
 		return nil
@@ -102,7 +104,8 @@ func Decode(d op.DType, b []byte) []float64 {
 	return values
 }
 
-// DecodeInto is Decode into the caller's slice: as many elements as values is long, of which b holds at least that many.
+// DecodeInto is Decode into the caller's slice: as many elements as values is long, of which b holds at least
+// that many.
 func DecodeInto(values []float64, d op.DType, b []byte) {
 	b = b[:int64(len(values))*d.Size()]
 	switch d {
@@ -159,9 +162,10 @@ func decodeIntegers(values []float64, d op.DType, b []byte) {
 	}
 }
 
-// Encode rounds every value once, straight from fp64, to the nearest value of d, ties to even, and gives the elements little endian.
-// Beyond the largest number that is infinity, NaN for e4m3, the nearest bound for an integer; NaN becomes the quiet NaN of d, 0 in an
-// integer. Use Round first where a contract saturates. An unknown dtype gives no bytes.
+// Encode rounds every value once, straight from fp64, to the nearest value of d, ties to even, and gives the
+// elements little endian. Beyond the largest number that is infinity, NaN for e4m3, the nearest bound for an
+// integer; NaN becomes the quiet NaN of d, 0 in an integer. Use Round first where a contract saturates. An
+// unknown dtype gives no bytes.
 func Encode(d op.DType, values []float64) []byte {
 	b := make([]byte, int64(len(values))*d.Size())
 	EncodeInto(b, d, values)
@@ -181,7 +185,8 @@ func EncodeInto(b []byte, d op.DType, values []float64) {
 		}
 	case op.BF16:
 		for i, x := range values {
-			code := math.Float32bits(float32(x)) // a number of the dtype, as inputs are by now, has half of these bits
+			// a number of the dtype, as inputs are by now, has half of these bits
+			code := math.Float32bits(float32(x))
 			if float64(math.Float32frombits(code)) != x || code&0xffff != 0 {
 				code = uint32(narrowBF16.encode(x)) << 16
 			}
@@ -224,8 +229,9 @@ func encodeIntegers(b []byte, d op.DType, values []float64) {
 	}
 }
 
-// OverflowCode is the element, little endian, that a finite number beyond the range of d becomes: infinity, the NaN code for e4m3, the
-// largest finite number where the contract saturates; nil for a dtype that is no float.
+// OverflowCode is the element, little endian, that a finite number beyond the range of d becomes: infinity,
+// the NaN code for e4m3, the largest finite number where the contract saturates; nil for a dtype that is no
+// float.
 func OverflowCode(d op.DType, negative, saturate bool) []byte {
 	f, ok := FormatOf(d)
 	if !ok {
@@ -250,8 +256,9 @@ func DecodeE2M1(packed []byte, n int) []float64 {
 	return values
 }
 
-// EncodeE2M1 rounds every value once to the nearest fp4 number, ties to even, and packs two a byte, the first in the low half. The format
-// has neither infinity nor NaN: what lies beyond 6, and NaN, becomes 6 with its sign.
+// EncodeE2M1 rounds every value once to the nearest fp4 number, ties to even, and packs two a byte, the first
+// in the low half. The format has neither infinity nor NaN: what lies beyond 6, and NaN, becomes 6 with its
+// sign.
 func EncodeE2M1(values []float64) []byte {
 	packed := make([]byte, (len(values)+1)/2)
 	for i, x := range values {

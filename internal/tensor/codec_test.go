@@ -13,7 +13,10 @@ import (
 	"triad/internal/op"
 )
 
-var narrowFormats = map[string]narrow{"fp16": narrowFP16, "bf16": narrowBF16, "e4m3": narrowE4M3, "e5m2": narrowE5M2, "e2m1": narrowE2M1}
+var narrowFormats = map[string]narrow{
+	"fp16": narrowFP16, "bf16": narrowBF16, "e4m3": narrowE4M3,
+	"e5m2": narrowE5M2, "e2m1": narrowE2M1,
+}
 
 // Every code but the NaN codes comes back as itself, and a NaN code decodes to NaN.
 func TestEveryCodeRoundTrips(t *testing.T) {
@@ -21,7 +24,8 @@ func TestEveryCodeRoundTrips(t *testing.T) {
 		finite := 0
 		for code := range uint64(1) << n.bits {
 			x := n.decode(code)
-			if magnitude := code &^ (1 << (n.bits - 1)); magnitude > n.maxCode && !(magnitude == n.overflow && n.Infinity) {
+			if magnitude := code &^ (1 << (n.bits - 1)); magnitude > n.maxCode &&
+				!(magnitude == n.overflow && n.Infinity) {
 				if !math.IsNaN(x) {
 					t.Errorf("%s: code %#x decodes to %v, want NaN", name, code, x)
 				}
@@ -38,13 +42,18 @@ func TestEveryCodeRoundTrips(t *testing.T) {
 	}
 }
 
-// What tensors are decoded by, tables and shifts, gives for every code what the format says, and encoding gives the code back.
+// What tensors are decoded by, tables and shifts, gives for every code what the format says, and encoding
+// gives the code back.
 func TestEveryElementDecodesAsItsFormat(t *testing.T) {
-	for d, n := range map[op.DType]narrow{op.FP16: narrowFP16, op.BF16: narrowBF16, op.E4M3: narrowE4M3, op.E5M2: narrowE5M2} {
+	for d, n := range map[op.DType]narrow{
+		op.FP16: narrowFP16, op.BF16: narrowBF16, op.E4M3: narrowE4M3,
+		op.E5M2: narrowE5M2,
+	} {
 		codes := 1 << n.bits
 		data := make([]byte, 0, codes*int(d.Size()))
 		for code := range codes {
-			data = binary.LittleEndian.AppendUint16(data[:code*int(d.Size())], uint16(code))[:(code+1)*int(d.Size())]
+			data = binary.LittleEndian.AppendUint16(data[:code*int(d.Size())],
+				uint16(code))[:(code+1)*int(d.Size())]
 		}
 		values := Decode(d, data)
 		for code, got := range values {
@@ -61,14 +70,15 @@ func TestEveryElementDecodesAsItsFormat(t *testing.T) {
 	}
 	for code := range 16 {
 		got, want := DecodeE2M1([]byte{byte(code << 4)}, 2)[1], narrowE2M1.decode(uint64(code))
-		if back := EncodeE2M1([]float64{0, got})[0] >> 4; math.Float64bits(got) != math.Float64bits(want) || back != byte(code) {
+		if back := EncodeE2M1([]float64{0, got})[0] >> 4; math.Float64bits(got) != math.Float64bits(want) ||
+			back != byte(code) {
 			t.Errorf("e2m1 code %#x: %v, want %v; it encodes to %#x", code, got, want, back)
 		}
 	}
 }
 
-// fp32 has too many codes to try them all: numbers of every exponent, with random, first and last fractions, the midpoints to their neighbours, and
-// both fp64 neighbours of these round as math/big says.
+// fp32 has too many codes to try them all: numbers of every exponent, with random, first and last fractions,
+// the midpoints to their neighbours, and both fp64 neighbours of these round as math/big says.
 func TestFP32OnBoundaries(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	format := formats[op.FP32]
@@ -78,11 +88,16 @@ func TestFP32OnBoundaries(t *testing.T) {
 			for _, fraction := range []uint32{0, 1<<23 - 1, r.Uint32N(1 << 23)} {
 				x := float64(math.Float32frombits(exponent<<23 | fraction))
 				for _, b := range []float64{x, x + format.ULP(x)/2} {
-					for _, v := range []float64{math.Nextafter(b, -1), b, math.Nextafter(b, math.Inf(1)), -b} {
+					for _, v := range []float64{
+						math.Nextafter(b, -1), b, math.Nextafter(b, math.Inf(1)),
+						-b,
+					} {
 						want, all := exactly(format, v), []float64{v}
 						format.RoundAll(all, all, false)
-						if got := Decode(op.FP32, Encode(op.FP32, []float64{v}))[0]; got != want || all[0] != want || format.Round(v, false) != want {
-							t.Fatalf("fp32: %v is stored as %v and rounded to %v and %v, want %v", v, got, all[0], format.Round(v, false), want)
+						if got := Decode(op.FP32, Encode(op.FP32, []float64{v}))[0]; got != want ||
+							all[0] != want || format.Round(v, false) != want {
+							t.Fatalf("fp32: %v is stored as %v and rounded to %v and %v, want %v", v, got,
+								all[0], format.Round(v, false), want)
 						}
 						checked++
 					}
@@ -111,12 +126,28 @@ func TestKnownCodes(t *testing.T) {
 		x    float64
 		want []byte
 	}{
-		{op.E4M3, 448, []byte{0x7e}}, {op.E4M3, 464, []byte{0x7e}}, {op.E4M3, math.Nextafter(464, 500), []byte{0x7f}}, {op.E4M3, -1000, []byte{0xff}},
-		{op.E4M3, 0x1p-9, []byte{1}}, {op.E4M3, 0x1p-10, []byte{0}}, {op.E4M3, math.Inf(1), []byte{0x7f}}, {op.E4M3, math.NaN(), []byte{0x7f}},
-		{op.E5M2, 61440, []byte{0x7c}}, {op.E5M2, math.Nextafter(61440, 0), []byte{0x7b}}, {op.E5M2, math.Inf(-1), []byte{0xfc}}, {op.E5M2, 0x1p-16, []byte{1}},
-		{op.FP16, 65520, []byte{0x00, 0x7c}}, {op.FP16, 65519.99, []byte{0xff, 0x7b}}, {op.FP16, 1, []byte{0x00, 0x3c}}, {op.FP16, math.Copysign(0, -1), []byte{0, 0x80}},
+		{op.E4M3, 448, []byte{0x7e}},
+		{op.E4M3, 464, []byte{0x7e}},
+		{op.E4M3, math.Nextafter(464, 500), []byte{0x7f}},
+		{op.E4M3, -1000, []byte{0xff}},
+		{op.E4M3, 0x1p-9, []byte{1}},
+		{op.E4M3, 0x1p-10, []byte{0}},
+		{op.E4M3, math.Inf(1), []byte{0x7f}},
+		{op.E4M3, math.NaN(), []byte{0x7f}},
+		{op.E5M2, 61440, []byte{0x7c}},
+		{op.E5M2, math.Nextafter(61440, 0), []byte{0x7b}},
+		{op.E5M2, math.Inf(-1), []byte{0xfc}},
+		{op.E5M2, 0x1p-16, []byte{1}},
+		{op.FP16, 65520, []byte{0x00, 0x7c}},
+		{op.FP16, 65519.99, []byte{0xff, 0x7b}},
+		{op.FP16, 1, []byte{0x00, 0x3c}},
+		{op.FP16, math.Copysign(0, -1), []byte{0, 0x80}},
 		{op.BF16, 1 + 0x1p-8 + 0x1p-40, []byte{0x81, 0x3f}}, // rounded once: by way of fp32 it would be 1
-		{op.FP32, 1, []byte{0, 0, 0x80, 0x3f}}, {op.I8, 200, []byte{127}}, {op.I8, -2.5, []byte{0xfe}}, {op.U8, -3, []byte{0}}, {op.I32, math.NaN(), []byte{0, 0, 0, 0}},
+		{op.FP32, 1, []byte{0, 0, 0x80, 0x3f}},
+		{op.I8, 200, []byte{127}},
+		{op.I8, -2.5, []byte{0xfe}},
+		{op.U8, -3, []byte{0}},
+		{op.I32, math.NaN(), []byte{0, 0, 0, 0}},
 		{op.I64, math.Inf(1), []byte{0, 0, 0, 0, 0, 0, 0x20, 0}},
 	} {
 		if got := Encode(c.d, []float64{c.x}); !bytes.Equal(got, c.want) {
@@ -131,7 +162,8 @@ func TestKnownCodes(t *testing.T) {
 	}
 }
 
-// exactly rounds x to f by big.Float, whose precision below the normal range is what the subnormal spacing leaves.
+// exactly rounds x to f by big.Float, whose precision below the normal range is what the subnormal spacing
+// leaves.
 func exactly(f Format, x float64) float64 {
 	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
 		return x
@@ -153,8 +185,8 @@ func exactly(f Format, x float64) float64 {
 	return y
 }
 
-// Every number of a narrow format, every midpoint to the next, and the fp64 neighbours of both round as math/big says, in Round and in
-// the codec alike.
+// Every number of a narrow format, every midpoint to the next, and the fp64 neighbours of both round as
+// math/big says, in Round and in the codec alike.
 func TestRoundingOnEveryBoundary(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	for name, n := range narrowFormats {
@@ -171,7 +203,8 @@ func TestRoundingOnEveryBoundary(t *testing.T) {
 					t.Fatalf("%s: Round(%v) = %v, want %v", name, x, got, want)
 				}
 			}
-			if math.IsInf(want, 0) && !n.Infinity { // the code of overflow: NaN, or the largest number of e2m1
+			if math.IsInf(want, 0) && !n.Infinity {
+				// the code of overflow: NaN, or the largest number of e2m1
 				want = n.decode(n.overflow)
 				want = math.Copysign(want, x)
 			}
@@ -272,11 +305,13 @@ func TestStridedViews(t *testing.T) {
 				row, column = int64(i)/cols, int64(i)%cols
 			}
 			if c.view.DecodeRow(one, row, column); one[0] != c.want[i] {
-				t.Errorf("%v: row %d, column %d is %v, want %v", c.view.Stride, row, column, one[0], c.want[i])
+				t.Errorf("%v: row %d, column %d is %v, want %v", c.view.Stride, row, column,
+					one[0], c.want[i])
 			}
 		}
 	}
-	Tensor{DType: op.BF16, Shape: []int64{2, 0}, Stride: []int64{1, 1}, Offset: 1}.DecodeRow(nil, 1, 0) // nothing to read, and no storage
+	// nothing to read, and no storage
+	Tensor{DType: op.BF16, Shape: []int64{2, 0}, Stride: []int64{1, 1}, Offset: 1}.DecodeRow(nil, 1, 0)
 	sliced := Tensor{DType: op.FP32, Shape: []int64{2, 2}, Stride: []int64{3, 1}, Data: make([]byte, 24)}
 	sliced.SetFloat64s([]float64{1, 2, 3, 4})
 	if got := Decode(op.FP32, sliced.Data); got[2] != 0 || got[3] != 3 || got[5] != 0 {
@@ -286,15 +321,30 @@ func TestStridedViews(t *testing.T) {
 
 func TestCheckRefusesWhatLeavesTheStorage(t *testing.T) {
 	for name, bad := range map[string]Tensor{
-		"beyond the end":    {DType: op.FP32, Shape: []int64{2, 3}, Stride: []int64{4, 1}, Data: make([]byte, 24)},
-		"negative size":     {DType: op.FP32, Shape: []int64{-1}, Stride: []int64{1}},
-		"negative stride":   {DType: op.FP32, Shape: []int64{1}, Stride: []int64{-1}, Data: make([]byte, 4)},
-		"negative offset":   {DType: op.FP32, Shape: []int64{1}, Stride: []int64{1}, Offset: -1, Data: make([]byte, 4)},
-		"overflow":          {DType: op.FP32, Shape: []int64{1 << 40, 1 << 40}, Stride: []int64{1 << 40, 1}, Data: make([]byte, 4)},
-		"no dtype":          {Shape: []int64{1}, Stride: []int64{1}, Data: make([]byte, 4)},
-		"a stride too few":  {DType: op.FP32, Shape: []int64{1, 1}, Stride: []int64{1}, Data: make([]byte, 4)},
-		"empty storage":     {DType: op.FP32, Shape: []int64{1}, Stride: []int64{1}},
-		"offset beyond end": {DType: op.FP32, Shape: []int64{1}, Stride: []int64{1}, Offset: 1, Data: make([]byte, 4)},
+		"beyond the end": {
+			DType: op.FP32, Shape: []int64{2, 3}, Stride: []int64{4, 1},
+			Data: make([]byte, 24),
+		},
+		"negative size":   {DType: op.FP32, Shape: []int64{-1}, Stride: []int64{1}},
+		"negative stride": {DType: op.FP32, Shape: []int64{1}, Stride: []int64{-1}, Data: make([]byte, 4)},
+		"negative offset": {
+			DType: op.FP32, Shape: []int64{1}, Stride: []int64{1}, Offset: -1,
+			Data: make([]byte, 4),
+		},
+		"overflow": {
+			DType: op.FP32, Shape: []int64{1 << 40, 1 << 40}, Stride: []int64{1 << 40, 1},
+			Data: make([]byte, 4),
+		},
+		"no dtype": {Shape: []int64{1}, Stride: []int64{1}, Data: make([]byte, 4)},
+		"a stride too few": {
+			DType: op.FP32, Shape: []int64{1, 1}, Stride: []int64{1},
+			Data: make([]byte, 4),
+		},
+		"empty storage": {DType: op.FP32, Shape: []int64{1}, Stride: []int64{1}},
+		"offset beyond end": {
+			DType: op.FP32, Shape: []int64{1}, Stride: []int64{1}, Offset: 1,
+			Data: make([]byte, 4),
+		},
 	} {
 		if bad.Check() == nil {
 			t.Errorf("%s: accepted", name)

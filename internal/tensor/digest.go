@@ -10,7 +10,8 @@ import (
 // digestPiece is how many bytes are hashed by one core.
 const digestPiece = 1 << 20
 
-// Digest names some bytes: in hexadecimal, the SHA-256 of the SHA-256 of every MiB of them, one after the other. The pieces are hashed on all cores.
+// Digest names some bytes: in hexadecimal, the SHA-256 of the SHA-256 of every MiB of them, one after the
+// other. The pieces are hashed on all cores.
 func Digest(b []byte) string {
 	n := (len(b) + digestPiece - 1) / digestPiece
 	sums := make([]byte, n*sha256.Size)

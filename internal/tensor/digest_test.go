@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestDigest: it is what its description says, whatever the number of pieces, and every byte and the length count.
+// TestDigest: it is what its description says, whatever the number of pieces, and every byte and the length
+// count.
 func TestDigest(t *testing.T) {
 	seen := map[string]int{}
 	for _, n := range []int{0, 1, digestPiece - 1, digestPiece, digestPiece + 1, 3*digestPiece + 5} {

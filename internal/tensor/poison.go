@@ -2,12 +2,16 @@ package tensor
 
 import "triad/internal/op"
 
-// poisons are the element patterns, little endian, that fill outputs before a launch: NaNs with a payload for floats, an odd byte for
-// the rest. An element that shows a's pattern under a and b's under b was never written.
+// poisons are the element patterns, little endian, that fill outputs before a launch: NaNs with a payload for
+// floats, an odd byte for the rest. An element that shows a's pattern under a and b's under b was never
+// written.
 var poisons = [...]struct {
 	a, b []byte
 }{
-	op.FP64: {[]byte{0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xF5, 0x7F}, []byte{0xDB, 0xDB, 0xDB, 0xDB, 0xDB, 0xDB, 0xFB, 0xFF}},
+	op.FP64: {[]byte{0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xA5, 0xF5, 0x7F}, []byte{
+		0xDB, 0xDB, 0xDB, 0xDB, 0xDB,
+		0xDB, 0xFB, 0xFF,
+	}},
 	op.FP32: {[]byte{0xA5, 0xA5, 0xA5, 0x7F}, []byte{0xDB, 0xDB, 0xDB, 0xFF}},
 	op.FP16: {[]byte{0xA5, 0x7D}, []byte{0xDB, 0xFE}},
 	op.BF16: {[]byte{0xA5, 0x7F}, []byte{0xDB, 0xFF}},

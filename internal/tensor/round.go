@@ -6,15 +6,16 @@ import (
 	"triad/internal/op"
 )
 
-// Format is a binary floating-point format: P significant bits, normal numbers from 2^EMin, largest finite number Max. Where Infinity is
-// false (e4m3) overflow has no code but NaN.
+// Format is a binary floating-point format: P significant bits, normal numbers from 2^EMin, largest finite
+// number Max. Where Infinity is false (e4m3) overflow has no code but NaN.
 type Format struct {
 	P, EMin  int
 	Max      float64
 	Infinity bool
 }
 
-// formats are the floating dtypes' parameters: IEEE 754-2019 (fp64, fp32, fp16), bfloat16, and OCP 8-bit Floating Point 1.0 (e4m3, e5m2).
+// formats are the floating dtypes' parameters: IEEE 754-2019 (fp64, fp32, fp16), bfloat16, and OCP 8-bit
+// Floating Point 1.0 (e4m3, e5m2).
 var formats = [...]Format{
 	op.FP64: {53, -1022, math.MaxFloat64, true},
 	op.FP32: {24, -126, math.MaxFloat32, true},
@@ -32,20 +33,22 @@ func FormatOf(d op.DType) (Format, bool) {
 	return formats[d], true
 }
 
-// Round is x rounded to the format once, straight from fp64, ties to even. Beyond the overflow threshold it gives the infinity of x's
-// sign, or the largest finite number where the contract saturates; for e4m3 the infinity stands for its NaN overflow code. NaN and
-// infinities stay what they are.
+// Round is x rounded to the format once, straight from fp64, ties to even. Beyond the overflow threshold it
+// gives the infinity of x's sign, or the largest finite number where the contract saturates; for e4m3 the
+// infinity stands for its NaN overflow code. NaN and infinities stay what they are.
 func (f Format) Round(x float64, saturate bool) float64 {
 	if f.P >= 53 || x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
 		return x
 	}
 	var y float64
 	if bits := math.Float64bits(x); int(bits>>52&0x7FF)-1023 >= f.EMin {
-		drop := uint(53 - f.P) // low bits of the significand that go; a carry runs on into the exponent, as it should
+		// low bits of the significand that go; a carry runs on into the exponent, as it should
+		drop := uint(53 - f.P)
 		bits += 1<<(drop-1) - 1 + bits>>drop&1
 		y = math.Float64frombits(bits &^ (1<<drop - 1))
 	} else {
-		// below the normal range one ulp is 2^(EMin-P+1): adding 1.5 * 2^52 of these makes the fp64 addition round there
+		// below the normal range one ulp is 2^(EMin-P+1): adding 1.5 * 2^52 of these makes the fp64 addition
+		// round there
 		magic := 1.5 * power(52+f.EMin-f.P+1)
 		y = math.Copysign(x+magic-magic, x)
 	}
@@ -79,7 +82,8 @@ func (f Format) RoundAll(to, from []float64, saturate bool) {
 	}
 }
 
-// ULP is the distance between neighbours of the format at x: that of the smallest normal number below the normal range.
+// ULP is the distance between neighbours of the format at x: that of the smallest normal number below the
+// normal range.
 func (f Format) ULP(x float64) float64 {
 	e := f.EMin
 	if x != 0 {
@@ -105,8 +109,8 @@ func (f Format) U() float64 { return math.Ldexp(1, -f.P) }
 // SmallestSubnormal is the smallest positive number of the format.
 func (f Format) SmallestSubnormal() float64 { return math.Ldexp(1, f.EMin-f.P+1) }
 
-// Round rounds x to a dtype once, straight from fp64, ties to even: see Format.Round. An integer dtype rounds to an integer within its
-// range, to NaN outside of it.
+// Round rounds x to a dtype once, straight from fp64, ties to even: see Format.Round. An integer dtype rounds
+// to an integer within its range, to NaN outside of it.
 func Round(d op.DType, x float64, saturate bool) float64 {
 	if f, ok := FormatOf(d); ok {
 		return f.Round(x, saturate)

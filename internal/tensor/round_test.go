@@ -8,7 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// TestRoundAgainstLdexp compares with the slow definition: scale so that one ulp is 1, round to an integer, scale back.
+// TestRoundAgainstLdexp compares with the slow definition: scale so that one ulp is 1, round to an integer,
+// scale back.
 func TestRoundAgainstLdexp(t *testing.T) {
 	slow := func(f Format, x float64) float64 {
 		_, e := math.Frexp(x)
@@ -32,14 +33,16 @@ func TestRoundAgainstLdexp(t *testing.T) {
 			if f.RoundAll(all, all, true); math.Float64bits(all[0]) != math.Float64bits(f.Round(x, true)) {
 				t.Fatalf("%v: RoundAll(%x), saturating, = %x, want %x", d, x, all[0], f.Round(x, true))
 			}
-			if got, want := f.Round(x, false), slow(f, x); got != want || math.Signbit(got) != math.Signbit(want) {
+			if got, want := f.Round(x, false), slow(f, x); got != want ||
+				math.Signbit(got) != math.Signbit(want) {
 				t.Fatalf("%v: round(%x) = %x, want %x", d, x, got, want)
 			}
 		}
 	}
 }
 
-// TestRoundAtMidpoints walks every positive number of the narrow formats: each, each midpoint and both fp64 neighbours of the midpoint.
+// TestRoundAtMidpoints walks every positive number of the narrow formats: each, each midpoint and both fp64
+// neighbours of the midpoint.
 func TestRoundAtMidpoints(t *testing.T) {
 	for _, d := range []op.DType{op.FP16, op.BF16, op.E4M3, op.E5M2} {
 		f, _ := FormatOf(d)
@@ -51,7 +54,12 @@ func TestRoundAtMidpoints(t *testing.T) {
 			if !even {
 				tie = next
 			}
-			for _, c := range []struct{ in, want float64 }{{x, x}, {mid, tie}, {math.Nextafter(mid, 0), x}, {math.Nextafter(mid, next), next}} {
+			for _, c := range []struct{ in, want float64 }{
+				{x, x},
+				{mid, tie},
+				{math.Nextafter(mid, 0), x},
+				{math.Nextafter(mid, next), next},
+			} {
 				if got := f.Round(c.in, false); got != c.want {
 					t.Fatalf("%v: round(%x) = %x, want %x", d, c.in, got, c.want)
 				}
@@ -95,7 +103,8 @@ func TestRoundOverflow(t *testing.T) {
 	}
 }
 
-// TestULPAgainstIlogb compares with the slow definition, at numbers of every size, at powers of two and beside them.
+// TestULPAgainstIlogb compares with the slow definition, at numbers of every size, at powers of two and
+// beside them.
 func TestULPAgainstIlogb(t *testing.T) {
 	slow := func(f Format, x float64) float64 {
 		e := f.EMin
@@ -108,7 +117,10 @@ func TestULPAgainstIlogb(t *testing.T) {
 		f, _ := FormatOf(d)
 		for e := -1080; e <= 1023; e++ {
 			x := math.Ldexp(1, e)
-			for _, x := range []float64{x, -x, math.Nextafter(x, 0), math.Nextafter(x, 2*x), 1.7 * x, 0, math.Inf(1), math.MaxFloat64} {
+			for _, x := range []float64{
+				x, -x, math.Nextafter(x, 0), math.Nextafter(x, 2*x), 1.7 * x, 0,
+				math.Inf(1), math.MaxFloat64,
+			} {
 				if got, want := f.ULP(x), slow(f, x); got != want {
 					t.Fatalf("%v: ulp(%x) = %x, want %x", d, x, got, want)
 				}

@@ -18,7 +18,8 @@ import (
 	"triad/internal/op"
 )
 
-// maxHeader is the longest header ReadSafetensors takes, in bytes. The format allows more; a hundred thousand entries are an attack.
+// maxHeader is the longest header ReadSafetensors takes, in bytes. The format allows more; a hundred thousand
+// entries are an attack.
 const maxHeader = 1 << 20
 
 var safetensorsNames = map[op.DType]string{
@@ -26,7 +27,8 @@ var safetensorsNames = map[op.DType]string{
 	op.I64: "I64", op.I32: "I32", op.I8: "I8", op.U8: "U8", op.Bool: "BOOL",
 }
 
-// Packed gives the bytes of the view's elements in logical row-major order: Data itself where that is what it holds.
+// Packed gives the bytes of the view's elements in logical row-major order: Data itself where that is what it
+// holds.
 func (t Tensor) Packed() []byte {
 	size, n := t.DType.Size(), t.Elements()
 	if t.IsContiguous() {
@@ -37,7 +39,8 @@ func (t Tensor) Packed() []byte {
 	return out
 }
 
-// WriteSafetensors writes tensors and texts about them in the safetensors format, strided views packed. Names must differ.
+// WriteSafetensors writes tensors and texts about them in the safetensors format, strided views packed. Names
+// must differ.
 func WriteSafetensors(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	header := []byte("{")
 	entry := func(name string, value any) error {
@@ -67,7 +70,10 @@ func WriteSafetensors(w io.Writer, tensors []Tensor, metadata map[string]string)
 		}
 		seen[t.Name] = true
 		end := at + t.Elements()*t.DType.Size()
-		value := safetensorsEntry{DType: safetensorsNames[t.DType], Shape: append([]int64{}, t.Shape...), Offsets: [2]int64{at, end}}
+		value := safetensorsEntry{
+			DType: safetensorsNames[t.DType], Shape: append([]int64{}, t.Shape...),
+			Offsets: [2]int64{at, end},
+		}
 		if err := entry(t.Name, value); err != nil {
 			return fmt.Errorf("write safetensors: %w", err)
 		}
@@ -77,7 +83,8 @@ func WriteSafetensors(w io.Writer, tensors []Tensor, metadata map[string]string)
 	for len(header)%8 != 0 {
 		header = append(header, ' ')
 	}
-	if _, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)); err != nil {
+	if _, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))),
+		header...)); err != nil {
 		return fmt.Errorf("write safetensors: %w", err)
 	}
 	for _, t := range tensors {
@@ -94,8 +101,9 @@ type safetensorsEntry struct {
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// ReadSafetensors reads a whole file. It is stricter than the format's own readers: no duplicate or unknown key, no other case, no number
-// but plain integers, names in UTF-8, every byte of the data in exactly one tensor. The tensors share b, in the order of their data.
+// ReadSafetensors reads a whole file. It is stricter than the format's own readers: no duplicate or unknown
+// key, no other case, no number but plain integers, names in UTF-8, every byte of the data in exactly one
+// tensor. The tensors share b, in the order of their data.
 func ReadSafetensors(b []byte) ([]Tensor, map[string]string, error) {
 	tensors, metadata, err := readSafetensors(b)
 	if err != nil {
@@ -110,7 +118,8 @@ func readSafetensors(b []byte) ([]Tensor, map[string]string, error) {
 	}
 	n := binary.LittleEndian.Uint64(b)
 	if n > maxHeader || n > uint64(len(b)-8) {
-		return nil, nil, fmt.Errorf("header of %d bytes in a file of %d: want at most %d, and no more than there is", n, len(b), maxHeader)
+		return nil, nil, fmt.Errorf("header of %d bytes in a file of %d: want at most %d, and no more than "+
+			"there is", n, len(b), maxHeader)
 	}
 	header, data := b[8:8+n], b[8+n:]
 	if len(header) == 0 || header[0] != '{' || !utf8.Valid(header) {
@@ -124,12 +133,14 @@ func readSafetensors(b []byte) ([]Tensor, map[string]string, error) {
 	if rest := header[r.decoder.InputOffset():]; len(bytes.Trim(rest, " ")) > 0 {
 		return nil, nil, fmt.Errorf("header: %d bytes follow the object: want spaces alone", len(rest))
 	}
-	slices.SortStableFunc(r.parts, func(x, y part) int { return cmp.Or(cmp.Compare(x.begin, y.begin), cmp.Compare(x.end, y.end)) })
+	slices.SortStableFunc(r.parts,
+		func(x, y part) int { return cmp.Or(cmp.Compare(x.begin, y.begin), cmp.Compare(x.end, y.end)) })
 	at := int64(0)
 	tensors := make([]Tensor, 0, len(r.parts))
 	for _, p := range r.parts {
 		if p.begin != at || p.end < at || p.end > int64(len(data)) {
-			return nil, nil, fmt.Errorf("tensor %q has bytes %d to %d of %d: want them to begin at %d", p.Name, p.begin, p.end, len(data), at)
+			return nil, nil, fmt.Errorf("tensor %q has bytes %d to %d of %d: want them to begin at %d",
+				p.Name, p.begin, p.end, len(data), at)
 		}
 		at = p.end
 		p.Data = data[p.begin:p.end:p.end]
@@ -147,7 +158,8 @@ type part struct {
 	begin, end int64
 }
 
-// headerReader walks the tokens of a header, because decoding into structs would let duplicates and other spellings through.
+// headerReader walks the tokens of a header, because decoding into structs would let duplicates and other
+// spellings through.
 type headerReader struct {
 	decoder  *json.Decoder
 	parts    []part
@@ -238,7 +250,8 @@ func (p part) fits() error {
 		n = low
 	}
 	if want := p.Elements() * p.DType.Size(); p.end-p.begin != want {
-		return fmt.Errorf("data_offsets %d to %d: want %d bytes for %s %v", p.begin, p.end, want, p.DType, p.Shape)
+		return fmt.Errorf("data_offsets %d to %d: want %d bytes for %s %v", p.begin, p.end, want,
+			p.DType, p.Shape)
 	}
 	return nil
 }
@@ -253,7 +266,8 @@ func (r *headerReader) dtype() (op.DType, error) {
 			return d, nil
 		}
 	}
-	return op.DTypeUnknown, fmt.Errorf("dtype %q: want one of %v", text, slices.Sorted(maps.Values(safetensorsNames)))
+	return op.DTypeUnknown, fmt.Errorf("dtype %q: want one of %v", text,
+		slices.Sorted(maps.Values(safetensorsNames)))
 }
 
 // integers reads a list of integers that are not negative and have no fraction, exponent or sign.

@@ -34,7 +34,8 @@ func TestSafetensorsRoundTrip(t *testing.T) {
 	}
 	for _, want := range list {
 		have := byName[want.Name]
-		if err := have.Check(); err != nil || have.DType != want.DType || !bytes.Equal(have.Packed(), want.Packed()) {
+		if err := have.Check(); err != nil || have.DType != want.DType ||
+			!bytes.Equal(have.Packed(), want.Packed()) {
 			t.Errorf("%s: %v, %x, want %x", want.Name, err, have.Packed(), want.Packed())
 		}
 	}
@@ -44,7 +45,13 @@ func TestWriteSafetensorsRefuses(t *testing.T) {
 	x := New("x", op.FP32, []int64{1})
 	short := x
 	short.Data = nil
-	for _, list := range [][]Tensor{{x, x}, {New("", op.FP32, nil)}, {New("__metadata__", op.FP32, nil)}, {New("\xff", op.FP32, nil)}, {short}} {
+	for _, list := range [][]Tensor{
+		{x, x},
+		{New("", op.FP32, nil)},
+		{New("__metadata__", op.FP32, nil)},
+		{New("\xff", op.FP32, nil)},
+		{short},
+	} {
 		if WriteSafetensors(&bytes.Buffer{}, list, nil) == nil {
 			t.Errorf("%q was written", list[0].Name)
 		}
@@ -52,7 +59,8 @@ func TestWriteSafetensorsRefuses(t *testing.T) {
 }
 
 func file(header string, data int) []byte {
-	return append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), make([]byte, data)...)
+	return append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...),
+		make([]byte, data)...)
 }
 
 // What other readers let through, and what they refuse, is refused.
@@ -65,16 +73,39 @@ func TestReadSafetensorsIsStrict(t *testing.T) {
 		header string
 		data   int
 	}{
-		{good, 7}, {good, 9}, {good + "x", 8}, {good + "{}", 8}, {" " + good, 8}, {"[]", 0}, {"", 0}, {"{", 0}, {"null", 0},
-		{strings.Replace(good, `"dtype"`, `"DTYPE"`, 1), 8}, {strings.Replace(good, `F32`, `f32`, 1), 8}, {strings.Replace(good, `F32`, `F4`, 1), 8},
-		{strings.Replace(good, `[2]`, `[2.0]`, 1), 8}, {strings.Replace(good, `[2]`, `[2e0]`, 1), 8}, {strings.Replace(good, `[2]`, `[-2]`, 1), 8},
-		{strings.Replace(good, `[2]`, `["2"]`, 1), 8}, {strings.Replace(good, `[2]`, `[[2]]`, 1), 8}, {strings.Replace(good, `[2]`, `2`, 1), 8},
-		{strings.Replace(good, `[2]`, `[4194305,4194305,211106198978564]`, 1), 8}, {strings.Replace(good, `[2]`, `[-0]`, 1), 8}, {strings.Replace(good, `[2]`, `[02]`, 1), 8},
-		{strings.Replace(good, `[0,8]`, `[8,0]`, 1), 8}, {strings.Replace(good, `[0,8]`, `[1,9]`, 1), 9}, {strings.Replace(good, `[0,8]`, `[0,8,8]`, 1), 8},
-		{strings.Replace(good, `"shape":[2],`, ``, 1), 8}, {strings.Replace(good, `"shape":[2]`, `"shape":[2],"shape":[2]`, 1), 8},
-		{strings.Replace(good, `"shape"`, `"extra":1,"shape"`, 1), 8}, {strings.Replace(good, `"x"`, `""`, 1), 8}, {strings.Replace(good, `"x"`, `"\ud800"`, 1), 8},
-		{strings.Replace(good, `"x"`, "\"\xff\"", 1), 8}, {`{"__metadata__":{"a":1}}`, 0}, {`{"__metadata__":{"a":"1","a":"2"}}`, 0},
-		{good[:len(good)-1] + "," + good[1:], 8}, // a name twice
+		{good, 7},
+		{good, 9},
+		{good + "x", 8},
+		{good + "{}", 8},
+		{" " + good, 8},
+		{"[]", 0},
+		{"", 0},
+		{"{", 0},
+		{"null", 0},
+		{strings.Replace(good, `"dtype"`, `"DTYPE"`, 1), 8},
+		{strings.Replace(good, `F32`, `f32`, 1), 8},
+		{strings.Replace(good, `F32`, `F4`, 1), 8},
+		{strings.Replace(good, `[2]`, `[2.0]`, 1), 8},
+		{strings.Replace(good, `[2]`, `[2e0]`, 1), 8},
+		{strings.Replace(good, `[2]`, `[-2]`, 1), 8},
+		{strings.Replace(good, `[2]`, `["2"]`, 1), 8},
+		{strings.Replace(good, `[2]`, `[[2]]`, 1), 8},
+		{strings.Replace(good, `[2]`, `2`, 1), 8},
+		{strings.Replace(good, `[2]`, `[4194305,4194305,211106198978564]`, 1), 8},
+		{strings.Replace(good, `[2]`, `[-0]`, 1), 8},
+		{strings.Replace(good, `[2]`, `[02]`, 1), 8},
+		{strings.Replace(good, `[0,8]`, `[8,0]`, 1), 8},
+		{strings.Replace(good, `[0,8]`, `[1,9]`, 1), 9},
+		{strings.Replace(good, `[0,8]`, `[0,8,8]`, 1), 8},
+		{strings.Replace(good, `"shape":[2],`, ``, 1), 8},
+		{strings.Replace(good, `"shape":[2]`, `"shape":[2],"shape":[2]`, 1), 8},
+		{strings.Replace(good, `"shape"`, `"extra":1,"shape"`, 1), 8},
+		{strings.Replace(good, `"x"`, `""`, 1), 8},
+		{strings.Replace(good, `"x"`, `"\ud800"`, 1), 8},
+		{strings.Replace(good, `"x"`, "\"\xff\"", 1), 8},
+		{`{"__metadata__":{"a":1}}`, 0},
+		{`{"__metadata__":{"a":"1","a":"2"}}`, 0},
+		{good[:len(good)-1] + "," + good[1:], 8},                                                                         // a name twice
 		{`{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 3}, // an overlap
 		{`{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}}`, 5}, // a hole
 	} {

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Working memory that was given back and waits for the next to ask: a tensor of millions of values is made in it, looked at once and thrown away,
-// and fresh memory costs more than the work, since the system has to clear it page by page. At most mostKept values are kept.
+// Working memory that was given back and waits for the next to ask: a tensor of millions of values is made in
+// it, looked at once and thrown away, and fresh memory costs more than the work, since the system has to
+// clear it page by page. At most mostKept values are kept.
 var kept struct {
 	sync.Mutex
 	memory [][]float64

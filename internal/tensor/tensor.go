@@ -1,4 +1,5 @@
-// Package tensor holds named bytes with a dtype and a shape, and the exact codecs between those bytes and fp64.
+// Package tensor holds named bytes with a dtype and a shape, and the exact codecs between those bytes and
+// fp64.
 package tensor
 
 import (
@@ -9,8 +10,9 @@ import (
 	"triad/internal/parallel"
 )
 
-// Tensor is a strided view of Data. Element (i0, i1, ...) lies at Offset + i0*Stride[0] + i1*Stride[1] + ..., counted in elements.
-// Data is the whole storage, which may be larger than what the view reaches (sliced) or smaller than Shape suggests (expanded, stride 0).
+// Tensor is a strided view of Data. Element (i0, i1, ...) lies at Offset + i0*Stride[0] + i1*Stride[1] + ...,
+// counted in elements. Data is the whole storage, which may be larger than what the view reaches (sliced) or
+// smaller than Shape suggests (expanded, stride 0).
 type Tensor struct {
 	Name   string
 	DType  op.DType
@@ -47,8 +49,8 @@ func New(name string, d op.DType, shape []int64) Tensor {
 	return t
 }
 
-// IsContiguous says whether the view is row-major without gaps; its first element may lie anywhere. The stride of a dim of size 1
-// does not matter, and a view without elements is contiguous.
+// IsContiguous says whether the view is row-major without gaps; its first element may lie anywhere. The
+// stride of a dim of size 1 does not matter, and a view without elements is contiguous.
 func (t Tensor) IsContiguous() bool {
 	if t.Elements() == 0 {
 		return true
@@ -61,7 +63,8 @@ func (t Tensor) IsContiguous() bool {
 	return true
 }
 
-// Float64s gives the values of the view in logical row-major order, each exact. The view must lie within Data: see Check.
+// Float64s gives the values of the view in logical row-major order, each exact. The view must lie within
+// Data: see Check.
 func (t Tensor) Float64s() []float64 {
 	values := make([]float64, t.Elements())
 	t.decode(values)
@@ -91,8 +94,8 @@ func (t Tensor) decode(values []float64) {
 	t.walk(func(i, at int64) { values[i] = storage[at] })
 }
 
-// SetFloat64s writes values, in logical row-major order, to the places the view shows, each rounded once. Where places coincide
-// (stride 0) the last one stays.
+// SetFloat64s writes values, in logical row-major order, to the places the view shows, each rounded once.
+// Where places coincide (stride 0) the last one stays.
 func (t Tensor) SetFloat64s(values []float64) {
 	size := t.DType.Size()
 	if t.IsContiguous() {
@@ -124,17 +127,19 @@ func (t Tensor) walk(visit func(position, place int64)) {
 	}
 }
 
-// Check says what is wrong with the view: a missing name or dtype, shape and stride of different length, a negative size or stride, more
-// than 2^62 elements, or an element outside Data.
+// Check says what is wrong with the view: a missing name or dtype, shape and stride of different length, a
+// negative size or stride, more than 2^62 elements, or an element outside Data.
 func (t Tensor) Check() error {
 	size := t.DType.Size()
 	if size == 0 || len(t.Shape) != len(t.Stride) {
-		return fmt.Errorf("tensor %s: dtype %s, shape %v, stride %v: want a known dtype and a stride for every dim", t.Name, t.DType, t.Shape, t.Stride)
+		return fmt.Errorf("tensor %s: dtype %s, shape %v, stride %v: want a known dtype and a stride for "+
+			"every dim", t.Name, t.DType, t.Shape, t.Stride)
 	}
 	last, empty := t.Offset, false
 	for i, n := range t.Shape {
 		if n < 0 || t.Stride[i] < 0 || t.Offset < 0 {
-			return fmt.Errorf("tensor %s: shape %v, stride %v, offset %d: want none negative", t.Name, t.Shape, t.Stride, t.Offset)
+			return fmt.Errorf("tensor %s: shape %v, stride %v, offset %d: want none negative", t.Name,
+				t.Shape, t.Stride, t.Offset)
 		}
 		if n == 0 {
 			empty = true
@@ -142,18 +147,20 @@ func (t Tensor) Check() error {
 		}
 		high, reach := bits.Mul64(uint64(n-1), uint64(t.Stride[i]))
 		if high != 0 || reach > 1<<62 || last > 1<<62-int64(reach) {
-			return fmt.Errorf("tensor %s: shape %v, stride %v reach beyond 2^62 elements", t.Name, t.Shape, t.Stride)
+			return fmt.Errorf("tensor %s: shape %v, stride %v reach beyond 2^62 elements", t.Name,
+				t.Shape, t.Stride)
 		}
 		last += int64(reach)
 	}
 	if have := int64(len(t.Data)) / size; !empty && last >= have {
-		return fmt.Errorf("tensor %s: shape %v, stride %v, offset %d reach element %d of a storage of %d", t.Name, t.Shape, t.Stride, t.Offset, last, have)
+		return fmt.Errorf("tensor %s: shape %v, stride %v, offset %d reach element %d of a storage of %d",
+			t.Name, t.Shape, t.Stride, t.Offset, last, have)
 	}
 	return nil
 }
 
-// DecodeRow gives part of one row of the view, seen as [rows, last dim], exactly: the len(into) elements from column first on. A view
-// without dims is one row of one element. Row and columns must lie within the view.
+// DecodeRow gives part of one row of the view, seen as [rows, last dim], exactly: the len(into) elements from
+// column first on. A view without dims is one row of one element. Row and columns must lie within the view.
 func (t Tensor) DecodeRow(into []float64, row, first int64) {
 	if len(into) == 0 {
 		return

@@ -1,6 +1,7 @@
-// Testreport reads what "go test -json" prints and shows what a person wants of it: each package's line, what failed
-// with its output, the slowest tests, how long each package took beside its budget, and at the end the list of what
-// was skipped and why. With -ci a package over its budget and a skipped test that needs no GPU are failures.
+// Testreport reads what "go test -json" prints and shows what a person wants of it: each package's line, what
+// failed with its output, the slowest tests, how long each package took beside its budget, and at the end the
+// list of what was skipped and why. With -ci a package over its budget and a skipped test that needs no GPU
+// are failures.
 package main
 
 import (
@@ -22,8 +23,10 @@ import (
 )
 
 func main() {
-	budgets := flag.String("budgets", "", "a file with a package, or other for the rest, and its seconds in each line")
-	ci := flag.Bool("ci", false, "fail where a package is over its budget, or a test that needs no GPU was skipped")
+	budgets := flag.String("budgets", "",
+		"a file with a package, or other for the rest, and its seconds in each line")
+	ci := flag.Bool("ci", false,
+		"fail where a package is over its budget, or a test that needs no GPU was skipped")
 	flag.Parse()
 	if err := run(os.Stdin, os.Stdout, *budgets, *ci); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
@@ -125,11 +128,12 @@ func (r *report) follow(e event) {
 	}
 }
 
-// endPackage prints the line of a package, before it what is left of tests that never ended and of a failure between
-// them.
+// endPackage prints the line of a package, before it what is left of tests that never ended and of a failure
+// between them.
 func (r *report) endPackage(e event) {
 	r.seconds[e.Package] = e.Elapsed
-	for _, key := range slices.SortedFunc(maps.Keys(r.said), func(a, b [2]string) int { return strings.Compare(a[1], b[1]) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(r.said),
+		func(a, b [2]string) int { return strings.Compare(a[1], b[1]) }) {
 		if key[0] != e.Package || key[1] == "" {
 			continue
 		}
@@ -155,7 +159,8 @@ var place = regexp.MustCompile(`^\s*[\w.-]+\.go:\d+: `)
 func reason(said []string) string {
 	var words []string
 	for _, line := range slices.Backward(said) {
-		if text := strings.TrimSpace(place.ReplaceAllString(line, "")); text != "" && !strings.HasPrefix(text, "--- ") && !strings.HasPrefix(text, "=== ") {
+		if text := strings.TrimSpace(place.ReplaceAllString(line, "")); text != "" &&
+			!strings.HasPrefix(text, "--- ") && !strings.HasPrefix(text, "=== ") {
 			words = append(words, text)
 		}
 		if place.MatchString(line) {
@@ -177,10 +182,11 @@ func (r *report) tellSlow() {
 	}
 }
 
-// tellTimes prints how long the packages with a budget of their own took, and others that are over theirs, the
-// slowest first. It gives those over.
+// tellTimes prints how long the packages with a budget of their own took, and others that are over theirs,
+// the slowest first. It gives those over.
 func (r *report) tellTimes(limits map[string]float64) (over []string) {
-	for _, name := range slices.SortedFunc(maps.Keys(r.seconds), func(a, b string) int { return cmp.Compare(r.seconds[b], r.seconds[a]) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(r.seconds),
+		func(a, b string) int { return cmp.Compare(r.seconds[b], r.seconds[a]) }) {
 		took, note := r.seconds[name], ""
 		limit, own := limits[name]
 		if !own {
@@ -196,8 +202,8 @@ func (r *report) tellTimes(limits map[string]float64) (over []string) {
 	return over
 }
 
-// tellSkipped prints what was skipped and why, tests that need a GPU apart and counted alone, and gives the number of
-// the others.
+// tellSkipped prints what was skipped and why, tests that need a GPU apart and counted alone, and gives the
+// number of the others.
 func (r *report) tellSkipped() int {
 	onGPU := 0
 	var others []skip

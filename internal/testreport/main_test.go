@@ -21,8 +21,8 @@ func told(t *testing.T, events, budgets string, ci bool) (string, error) {
 	return out.String(), err
 }
 
-// What go test -json printed of packages that pass, fail, panic and do not compile: a person sees what failed, and
-// all that was skipped.
+// What go test -json printed of packages that pass, fail, panic and do not compile: a person sees what
+// failed, and all that was skipped.
 func TestReport(t *testing.T) {
 	events, err := os.ReadFile("testdata/events.json")
 	if err != nil {
@@ -33,9 +33,12 @@ func TestReport(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, want := range []string{
-		"b_test.go:3: wrong here\n--- FAIL: TestFail/sub", "panic: oh", "FAIL\tm/b\t0.006s\n", "undefined: x\nFAIL\tm/c [build failed]\n", "ok  \tm/a\t1.106s\n",
-		"   1.1 s  m/a TestSlow\n", "m/a                             1.1 s of 1 s, over budget\nm/b                             0.0 s of 30 s\n",
-		"skipped: 1, and 1 that need a GPU\n  m/a TestSkip: no nm on the PATH: apt-get install binutils\nneeds a GPU:\n  m/a TestGPU/sub: needs a GPU: none\n",
+		"b_test.go:3: wrong here\n--- FAIL: TestFail/sub", "panic: oh", "FAIL\tm/b\t0.006s\n",
+		"undefined: x\nFAIL\tm/c [build failed]\n", "ok  \tm/a\t1.106s\n",
+		"   1.1 s  m/a TestSlow\n", "m/a                             1.1 s of 1 s, over budget\nm/b        " +
+			"                     0.0 s of 30 s\n",
+		"skipped: 1, and 1 that need a GPU\n  m/a TestSkip: no nm on the PATH: apt-get install " +
+			"binutils\nneeds a GPU:\n  m/a TestGPU/sub: needs a GPU: none\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -46,18 +49,20 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// passing are the events of one package that passes after so many seconds, in which a test is skipped for a reason,
-// "" for none.
+// passing are the events of one package that passes after so many seconds, in which a test is skipped for a
+// reason, "" for none.
 func passing(seconds float64, reason string) string {
-	line := fmt.Sprintf(`{"Action":"output","Package":"m/a","Output":"ok  \tm/a\t%.1fs\\n"}`+"\n"+`{"Action":"pass","Package":"m/a","Elapsed":%g}`+"\n", seconds, seconds)
+	line := fmt.Sprintf(`{"Action":"output","Package":"m/a","Output":"ok  \tm/a\t%.1fs\\n"}`+"\n"+
+		`{"Action":"pass","Package":"m/a","Elapsed":%g}`+"\n", seconds, seconds)
 	if reason == "" {
 		return line
 	}
-	return fmt.Sprintf(`{"Action":"output","Package":"m/a","Test":"TestX","Output":"    a_test.go:3: %s\\n"}`+"\n"+`{"Action":"skip","Package":"m/a","Test":"TestX"}`+"\n", reason) + line
+	return fmt.Sprintf(`{"Action":"output","Package":"m/a","Test":"TestX","Output":"    a_test.go:3: %s\\n"}`+
+		"\n"+`{"Action":"skip","Package":"m/a","Test":"TestX"}`+"\n", reason) + line
 }
 
-// In continuous integration a package over its budget and a skip that no GPU excuses are failures; elsewhere they are
-// told.
+// In continuous integration a package over its budget and a skip that no GPU excuses are failures; elsewhere
+// they are told.
 func TestWhatFails(t *testing.T) {
 	for _, c := range []struct {
 		name, events, always, inCI string

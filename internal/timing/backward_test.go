@@ -23,8 +23,10 @@ func backwards(t *testing.T, ns map[string]float64, from map[string]string) *gpu
 // A backward that was timed with its forward is not compared with those that were timed alone: it has no
 // roofline, and a ratio to its like only.
 func TestBackwardAlone(t *testing.T) {
-	from := map[string]string{"fast": record.SavedTensors, "slow": record.RetainedGraph,
-		"pair": record.ForwardBackward, "pairs": record.ForwardBackward}
+	from := map[string]string{
+		"fast": record.SavedTensors, "slow": record.RetainedGraph,
+		"pair": record.ForwardBackward, "pairs": record.ForwardBackward,
+	}
 	g := backwards(t, map[string]float64{"fast": 1e5, "slow": 1.5e5, "pair": 2e4, "pairs": 3e5}, from)
 	result := timeOn(t, g, coldPlan, nil)
 	words := map[string]string{}
@@ -52,10 +54,14 @@ func TestBackwardAlone(t *testing.T) {
 // alone, and what they take is not taken from its budget.
 func TestPairsHaveALeaderOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		from := map[string]string{"pair": record.ForwardBackward, "pairs": record.ForwardBackward,
-			"slow pairs": record.ForwardBackward}
-		g := backwards(t, map[string]float64{"alone": 1e5, "near": 1.1e5, "pair": 6e6, "pairs": 6.6e6,
-			"slow pairs": 6e7}, from)
+		from := map[string]string{
+			"pair": record.ForwardBackward, "pairs": record.ForwardBackward,
+			"slow pairs": record.ForwardBackward,
+		}
+		g := backwards(t, map[string]float64{
+			"alone": 1e5, "near": 1.1e5, "pair": 6e6, "pairs": 6.6e6,
+			"slow pairs": 6e7,
+		}, from)
 		g.card.TakesTime = true
 		result := timeOn(t, g, secondPlan, nil)
 		words := map[string]string{}
@@ -78,10 +84,12 @@ func TestPairsHaveALeaderOfTheirOwn(t *testing.T) {
 
 // What a worker says of a backward is recorded where it is one of the words that there are.
 func TestBackwardWords(t *testing.T) {
-	for said, want := range map[string]string{"": record.SavedTensors,
+	for said, want := range map[string]string{
+		"":                   record.SavedTensors,
 		record.SavedTensors:  record.SavedTensors,
 		record.RetainedGraph: record.RetainedGraph, record.ForwardBackward: record.ForwardBackward,
-		"'); DROP TABLE timing": ""} {
+		"'); DROP TABLE timing": "",
+	} {
 		g := backwards(t, map[string]float64{"one": 1e5}, map[string]string{"one": said})
 		if got := timeOn(t, g, coldPlan, nil).timing(t, "one").Backward; got != want {
 			t.Errorf("%q becomes %q, want %q", said, got, want)

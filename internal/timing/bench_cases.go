@@ -111,8 +111,10 @@ func kinds(spec *op.Spec, pass op.Pass, o op.Options) []op.Case {
 		for _, layout := range or(o.Layouts, "") {
 			for _, upstream := range upstreams {
 				for _, from := range saved {
-					all = append(all, op.Case{Distribution: distribution, Layout: layout, Upstream: upstream,
-						Saved: from})
+					all = append(all, op.Case{
+						Distribution: distribution, Layout: layout, Upstream: upstream,
+						Saved: from,
+					})
 				}
 			}
 		}

@@ -29,8 +29,10 @@ func TestBenchCases(t *testing.T) {
 	if plan, err := timing.BenchCases(o.Spec, op.Options{Dims: map[string]int64{"rows": 8, "cols": 8}, DTypes: []string{"fp16"}}); err != nil || len(plan.Cases) != 2 {
 		t.Errorf("one point in two passes: %v %d", err, len(plan.Cases))
 	}
-	named := op.Options{Dims: map[string]int64{"rows": 8, "cols": 8}, Layouts: []string{"sliced"}, Distributions: []string{"zeros", "scaled"}, Upstreams: []string{"ones"},
-		Saved: []string{"driver"}, Passes: []op.Pass{op.Backward}}
+	named := op.Options{
+		Dims: map[string]int64{"rows": 8, "cols": 8}, Layouts: []string{"sliced"}, Distributions: []string{"zeros", "scaled"}, Upstreams: []string{"ones"},
+		Saved: []string{"driver"}, Passes: []op.Pass{op.Backward},
+	}
 	plan, err := timing.BenchCases(o.Spec, named)
 	if err != nil || len(plan.Cases) != 2 {
 		t.Fatalf("two distributions: %v %d", err, len(plan.Cases))
@@ -53,8 +55,13 @@ func TestBenchCases(t *testing.T) {
 		t.Error(err)
 	}
 	var u *op.UsageError
-	for _, bad := range []op.Options{{DTypes: []string{"fp8"}}, {Distributions: []string{"odd"}}, {Layouts: []string{"odd"}}, {Dims: map[string]int64{"odd": 3}},
-		{Attributes: map[string]string{"odd": "3"}}} {
+	for _, bad := range []op.Options{
+		{DTypes: []string{"fp8"}},
+		{Distributions: []string{"odd"}},
+		{Layouts: []string{"odd"}},
+		{Dims: map[string]int64{"odd": 3}},
+		{Attributes: map[string]string{"odd": "3"}},
+	} {
 		if _, err := timing.BenchCases(o.Spec, bad); !errors.As(err, &u) {
 			t.Errorf("%+v: %v", bad, err)
 		}

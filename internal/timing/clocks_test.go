@@ -32,7 +32,8 @@ func (unmeasurable) Measure(context.Context, backend.MeasureJob) (backend.Arm, b
 func TestClocksThatFail(t *testing.T) {
 	broken := newGPU(t, 0.003, nil)
 	broken.ends = map[string]backend.Outcome{
-		backend.RulerMemcpy: {Status: op.StatusCrash, Sentence: "illegal address"}}
+		backend.RulerMemcpy: {Status: op.StatusCrash, Sentence: "illegal address"},
+	}
 	clocks, err := timing.Clocks(t.Context(),
 		[]backend.Backend{unmeasurable{newGPU(t, 0.003, nil)}, broken, newGPU(t, 0.003, nil)})
 	if err != nil {

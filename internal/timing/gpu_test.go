@@ -79,8 +79,10 @@ func timeOn(t *testing.T, g *gpu, plan timing.Plan, judged wrong) result {
 	if _, err := timer.MeasureRulers(t.Context(), []backend.Backend{g}, nil, []string{"fp32"}); err != nil {
 		t.Fatal(err)
 	}
-	of := timing.Case{Case: op.Case{Op: "softmax", DType: "fp32"},
-		Work: stats.Work{Bytes: 1320, BytesRead: 660, BytesWritten: 660, Product: backend.RulerFP32}}
+	of := timing.Case{
+		Case: op.Case{Op: "softmax", DType: "fp32"},
+		Work: stats.Work{Bytes: 1320, BytesRead: 660, BytesWritten: 660, Product: backend.RulerFP32},
+	}
 	var names []string
 	for name := range g.ns {
 		names = append(names, name)
@@ -91,13 +93,15 @@ func timeOn(t *testing.T, g *gpu, plan timing.Plan, judged wrong) result {
 		kind := g.kind
 		kind.Name = name
 		r.records[i] = record.Record{ID: name, Impl: name, Device: "gpu", Status: op.StatusPass}
-		of.Impls = append(of.Impls, timing.Impl{Implementation: kind, Backend: g, Record: &r.records[i],
+		of.Impls = append(of.Impls, timing.Impl{
+			Implementation: kind, Backend: g, Record: &r.records[i],
 			Job: func(context.Context) (backend.Job, backend.Outcome, error) {
 				return backend.Job{Implementation: kind}, backend.Outcome{}, nil
 			},
 			Judge: func(backend.Outcome) (op.Status, string) {
 				return judged[name], "what the timed calls wrote"
-			}})
+			},
+		})
 	}
 	var err error
 	if r.comparisons, err = timer.Time(t.Context(), of); err != nil {

@@ -37,8 +37,10 @@ func TestRulerWithoutBytes(t *testing.T) {
 
 // Each dtype has the ruler of its products.
 func TestProducts(t *testing.T) {
-	for dtype, want := range map[string]string{"e4m3_row": backend.RulerFP8, "e5m2": backend.RulerFP8,
-		"fp32": backend.RulerFP32, "fp16": backend.RulerBF16} {
+	for dtype, want := range map[string]string{
+		"e4m3_row": backend.RulerFP8, "e5m2": backend.RulerFP8,
+		"fp32": backend.RulerFP32, "fp16": backend.RulerBF16,
+	} {
 		if got := Product(dtype); got != want {
 			t.Errorf("%s: %s, want %s", dtype, got, want)
 		}

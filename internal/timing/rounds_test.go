@@ -117,8 +117,10 @@ func TestEndlessRowEnds(t *testing.T) {
 func TestWrongLeaderCostsNoWord(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"lazy": 1e4, "skips": 1e-1, "right": 1e5, "near": 1.1e5})
 	result := timeOn(t, g, coldPlan, wrong{"lazy": op.StatusFail})
-	for name, want := range map[string]op.Status{"lazy": op.StatusFail, "skips": op.StatusImpossible,
-		"right": op.StatusPass, "near": op.StatusPass} {
+	for name, want := range map[string]op.Status{
+		"lazy": op.StatusFail, "skips": op.StatusImpossible,
+		"right": op.StatusPass, "near": op.StatusPass,
+	} {
 		if got := result.timing(t, name); got.Status != want {
 			t.Errorf("%s: %v %q", name, got.Status, got.Message)
 		}

@@ -15,7 +15,8 @@ import (
 // session and under these loads. The wanted backends measure; for the bytes, which every operator moves, the
 // others are asked too. What nobody can measure is left out.
 func (t *Timer) MeasureRulers(ctx context.Context, wanted, others []backend.Backend, dtypes []string) (
-	[]record.Ruler, error) {
+	[]record.Ruler, error,
+) {
 	began := time.Now()
 	defer func() { t.spent("rulers", began) }()
 	who := func(name string) []backend.Backend {
@@ -70,7 +71,8 @@ func products(dtypes []string) []string {
 // ruler measures one ruler with the first backend that has it: in turns with rests between, or in one turn of
 // as many samples that follows settle ns of the same.
 func (t *Timer) ruler(ctx context.Context, backends []backend.Backend, name string, settle int64, turns int) (
-	backend.PrepareReply, []float64, error) {
+	backend.PrepareReply, []float64, error,
+) {
 	for _, b := range backends {
 		arm, outcome, err := b.Measure(ctx, backend.MeasureJob{Ruler: name, Cold: true, GraphNS: graphNS})
 		if err != nil || outcome.Status != op.StatusUnknown {
@@ -80,8 +82,10 @@ func (t *Timer) ruler(ctx context.Context, backends []backend.Backend, name stri
 		var samples []float64
 		for range turns {
 			var reply backend.TimeReply
-			reply, outcome, err = arm.Time(ctx, backend.TimeArgs{SettleNS: settle, Discard: 1,
-				Samples: rulerSamples * rulerTurns / turns})
+			reply, outcome, err = arm.Time(ctx, backend.TimeArgs{
+				SettleNS: settle, Discard: 1,
+				Samples: rulerSamples * rulerTurns / turns,
+			})
 			if err != nil {
 				return backend.PrepareReply{}, nil, err
 			}

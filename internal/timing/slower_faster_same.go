@@ -82,7 +82,9 @@ func (c *timedCase) compareTwins() (all []record.Comparison, noise float64) {
 }
 
 func comparisonOf(a, b *timedImpl, r Regime, c stats.Comparison) record.Comparison {
-	return record.Comparison{A: a.Implementation.Name, B: b.Implementation.Name,
+	return record.Comparison{
+		A: a.Implementation.Name, B: b.Implementation.Name,
 		RunA: a.Record.ID, RunB: b.Record.ID, Regime: r.String(),
-		Ratios: c.Ratios, Ratio: c.Ratio, Low: c.Low, High: c.High, Word: string(c.Word)}
+		Ratios: c.Ratios, Ratio: c.Ratio, Low: c.Low, High: c.High, Word: string(c.Word),
+	}
 }

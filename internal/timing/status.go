@@ -12,10 +12,13 @@ import (
 // summarise turns the samples of an implementation into its timing: slow clocks are left out, then median and
 // interval; what is impossible or too noisy is said so.
 func (k *timedImpl) summarise(
-	r Regime, rulers stats.Rulers, limits stats.Limits, w stats.Work) record.Timing {
-	t := record.Timing{Regime: r.String(), Status: op.StatusPass, Bytes: w.Bytes, FLOPs: w.FLOPs,
+	r Regime, rulers stats.Rulers, limits stats.Limits, w stats.Work,
+) record.Timing {
+	t := record.Timing{
+		Regime: r.String(), Status: op.StatusPass, Bytes: w.Bytes, FLOPs: w.FLOPs,
 		SamplesNS: k.samples, Rounds: k.rounds, Positions: k.positions, ClocksMHz: k.clocks, Mode: "graph",
-		Backward: k.backward}
+		Backward: k.backward,
+	}
 	if k.arm != nil {
 		f := k.arm.Facts()
 		t.Mode, t.Sets, t.Calls, t.RotatedBytes = f.Mode, f.Sets, f.Calls, f.RotatedBytes

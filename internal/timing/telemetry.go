@@ -38,8 +38,10 @@ func (t *Timer) watch() (seen func() (Reading, error)) {
 			n++
 			select {
 			case <-stop:
-				result <- Reading{ClockMHz: sum.ClockMHz / n, PowerW: sum.PowerW / n,
-					TemperatureC: sum.TemperatureC / n, Throttle: sum.Throttle}
+				result <- Reading{
+					ClockMHz: sum.ClockMHz / n, PowerW: sum.PowerW / n,
+					TemperatureC: sum.TemperatureC / n, Throttle: sum.Throttle,
+				}
 				return
 			case <-time.After(watchEvery):
 			}

@@ -90,8 +90,10 @@ func (k *timedImpl) byRound(n int) []stats.Round {
 	all := make([]stats.Round, n)
 	for r := range all {
 		if len(times[r]) > 0 {
-			all[r] = stats.Round{Time: stats.Median(times[r]), Least: slices.Min(times[r]),
-				Most: slices.Max(times[r]), Clock: clocks[r]}
+			all[r] = stats.Round{
+				Time: stats.Median(times[r]), Least: slices.Min(times[r]),
+				Most: slices.Max(times[r]), Clock: clocks[r],
+			}
 		}
 	}
 	return all

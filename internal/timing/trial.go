@@ -12,7 +12,8 @@ import (
 // Time would say: how a second arm of the same call compares with the first, and how another one does beside
 // that noise. Without another its comparison is the zero value.
 func (t *Timer) Trial(ctx context.Context, base, twin, other backend.Arm) (
-	same, different stats.Comparison, err error) {
+	same, different stats.Comparison, err error,
+) {
 	c := &timedCase{Timer: t, regime: t.Plan.Regimes[0]}
 	for _, arm := range []backend.Arm{base, twin, other} {
 		if arm != nil {

@@ -18,8 +18,10 @@ func TestTrial(t *testing.T) {
 	card := timingtest.NewCard(t, 0.003)
 	card.Random, card.Drift = rand.New(rand.NewPCG(5, 6)), 0.1
 	arm := func(name string, ns float64) *timingtest.Arm {
-		return &timingtest.Arm{Card: card, Name: name, NS: ns,
-			Prepared: backend.PrepareReply{EstimateNS: ns, Calls: 8}}
+		return &timingtest.Arm{
+			Card: card, Name: name, NS: ns,
+			Prepared: backend.PrepareReply{EstimateNS: ns, Calls: 8},
+		}
 	}
 	timer := &timing.Timer{Plan: coldPlan, Telemetry: card}
 	same, different, err := timer.Trial(t.Context(), arm("base", 1e5), arm("twin", 1e5), arm("other", 1.03e5))

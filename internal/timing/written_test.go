@@ -12,12 +12,15 @@ import (
 // they were.
 func TestTimedSetsAreAlike(t *testing.T) {
 	g := newGPU(t, 0.003, map[string]float64{"other": 1e4, "writes": 2e4, "right": 1e5})
-	g.differing = map[string][]backend.Differing{"other": {{Output: "y", Set: 3, Bytes: 12}},
-		"writes": {{Output: "y", Set: 1, Bytes: 2, Inputs: []string{"x"}}}}
+	g.differing = map[string][]backend.Differing{
+		"other":  {{Output: "y", Set: 3, Bytes: 12}},
+		"writes": {{Output: "y", Set: 1, Bytes: 2, Inputs: []string{"x"}}},
+	}
 	result := timeOn(t, g, coldPlan, nil)
 	for name, want := range map[string]string{
 		"other":  "other bits of y in set 4 of the same inputs than in the first: 12 bytes differ",
-		"writes": "than in the first: 2 bytes differ, and its x, which a call may not write to, changed"} {
+		"writes": "than in the first: 2 bytes differ, and its x, which a call may not write to, changed",
+	} {
 		got := result.timing(t, name)
 		if got.Status != op.StatusFail || !strings.HasSuffix(got.Message, want) {
 			t.Errorf("%s: %v %q", name, got.Status, got.Message)

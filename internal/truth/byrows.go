@@ -11,20 +11,24 @@ import (
 	"triad/internal/tensor"
 )
 
-// ByRows says whether the truth of the operator can be computed row by row while an output is judged: each row of its large outputs depends on
-// few others. The truth of a product cannot: it is computed for a sample where it is dear.
+// ByRows says whether the truth of the operator can be computed row by row while an output is judged: each
+// row of its large outputs depends on few others. The truth of a product cannot: it is computed for a sample
+// where it is dear.
 func (o *Operator) ByRows() bool { return o.Reference == nil && truths[o.Spec.Name].ByRows != nil }
 
-// TruthByRows is the method TruthOf for cases whose whole truth would take gigabytes: large outputs are computed row by row when they are judged (see
-// judge.Rows), every element of them, and to the same bits. What has few elements, or needs all rows at once, is computed here.
+// TruthByRows is the method TruthOf for cases whose whole truth would take gigabytes: large outputs are
+// computed row by row when they are judged (see judge.Rows), every element of them, and to the same bits.
+// What has few elements, or needs all rows at once, is computed here.
 func (o *Operator) TruthByRows(c op.Case, contract string, in []tensor.Tensor) (judge.Truth, error) {
 	if !o.ByRows() {
-		return judge.Truth{}, fmt.Errorf("compute the truth of %s row by row: it has no rows of its own", c.Op)
+		return judge.Truth{}, fmt.Errorf("compute the truth of %s row by row: it has no rows of its own",
+			c.Op)
 	}
 	return of(Request{Case: c, In: in, byRows: true}, contract)
 }
 
-// RowTarget is Target for an output whose rows FillRows computes: where they are computed as they are judged it keeps nothing.
+// RowTarget is Target for an output whose rows FillRows computes: where they are computed as they are judged
+// it keeps nothing.
 func (k *Request) RowTarget(name string, d op.DType, shape, chosen []int64) judge.Target {
 	if k.byRows {
 		t := k.described(name, d, shape)
@@ -44,9 +48,12 @@ func (k *Request) RowTargetInFP32(name string, d op.DType, shape, chosen []int64
 	return k.targetInFP32(name, d, shape, chosen)
 }
 
-// FillRows has work compute the rows of an output, now and as many as are chosen (nil: all), or where t keeps nothing as they are judged. i counts
-// the rows from the first that is judged, r from the first of the output. Each core has its own working memory.
-func FillRows[S any](k *Request, t judge.Target, chosen []int64, memory func() S, work func(own S, i, r int64, out Row)) {
+// FillRows has work compute the rows of an output, now and as many as are chosen (nil: all), or where t keeps
+// nothing as they are judged. i counts the rows from the first that is judged, r from the first of the
+// output. Each core has its own working memory.
+func FillRows[S any](k *Request, t judge.Target, chosen []int64, memory func() S,
+	work func(own S, i, r int64, out Row),
+) {
 	cols := int64(1)
 	if rank := len(t.Shape); rank > 0 {
 		cols = t.Shape[rank-1]
@@ -78,7 +85,8 @@ func FillRows[S any](k *Request, t judge.Target, chosen []int64, memory func() S
 func (k *Request) finishRows(t *judge.Target) {
 	fill, whole := t.Rows.Fill, *t
 	cols := t.Shape[len(t.Shape)-1]
-	t.Rows = &judge.Rows{OneAllowance: t.Rows.OneAllowance, Fill: func() func(into judge.Values, first, end int64) error {
+	t.Rows = &judge.Rows{OneAllowance: t.Rows.OneAllowance, Fill: func() func(into judge.Values, first,
+		end int64) error {
 		work := fill()
 		return func(into judge.Values, first, end int64) error {
 			if err := work(into, first, end); err != nil {
@@ -110,7 +118,10 @@ func EveryRow(t judge.Target, holds func(r []float64) bool) bool {
 	}
 	room := func() memory {
 		v := slices.Repeat([]float64{0}, int(4*cols))
-		return memory{t.Rows.Fill(), judge.Values{R: v[:cols], T: v[cols : 2*cols], TFP32: v[2*cols : 3*cols], Sim: v[3*cols:]}}
+		return memory{t.Rows.Fill(), judge.Values{
+			R: v[:cols], T: v[cols : 2*cols], TFP32: v[2*cols : 3*cols],
+			Sim: v[3*cols:],
+		}}
 	}
 	var broken atomic.Bool
 	parallel.EachWith(t.Elements()/cols, room, func(own memory, r int64) {

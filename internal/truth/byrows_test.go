@@ -12,12 +12,14 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// byRowCases calls test with every case of the operators whose truth can be computed row by row, its inputs, and a contract.
+// byRowCases calls test with every case of the operators whose truth can be computed row by row, its inputs,
+// and a contract.
 func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract string, in []tensor.Tensor)) {
 	for _, o := range truth.All() {
 		shapes := o.Spec.Check.Truth.ByRows
 		if o.ByRows() != (len(shapes) > 0) {
-			t.Fatalf("%s: by rows %v, and %d shapes in [check.truth] by_rows", o.Spec.Name, o.ByRows(), len(shapes))
+			t.Fatalf("%s: by rows %v, and %d shapes in [check.truth] by_rows", o.Spec.Name,
+				o.ByRows(), len(shapes))
 		}
 		for i, dims := range shapes {
 			options := op.Options{Level: op.LevelQuick, Dims: dims}
@@ -43,8 +45,9 @@ func byRowCases(t *testing.T, test func(o *truth.Operator, c op.Case, contract s
 	}
 }
 
-// TestVerdictByRowsIsThatOfTheWhole: a truth that is computed row by row while it is judged gives the verdict that the whole truth gives, with all
-// its figures and to the bit: of right outputs and of wrong ones, whose wrong element lies in the first run, the last, or between.
+// TestVerdictByRowsIsThatOfTheWhole: a truth that is computed row by row while it is judged gives the verdict
+// that the whole truth gives, with all its figures and to the bit: of right outputs and of wrong ones, whose
+// wrong element lies in the first run, the last, or between.
 func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 	streamed := map[string]int{}
 	wrong := map[op.Status]int{}
@@ -82,8 +85,10 @@ func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 			}
 		}
 	})
-	for _, output := range []string{"softmax forward y", "softmax backward grad_x", "layernorm forward y", "layernorm backward grad_x", "swiglu forward y",
-		"swiglu backward grad_gate", "swiglu backward grad_up", "rope forward q_out", "rope forward k_out", "rope backward grad_q", "rope backward grad_k"} {
+	for _, output := range []string{
+		"softmax forward y", "softmax backward grad_x", "layernorm forward y", "layernorm backward grad_x", "swiglu forward y",
+		"swiglu backward grad_gate", "swiglu backward grad_up", "rope forward q_out", "rope forward k_out", "rope backward grad_q", "rope backward grad_k",
+	} {
 		if streamed[output] == 0 {
 			t.Errorf("no case of %s was judged row by row", output)
 		}
@@ -100,5 +105,6 @@ func sameBits(a, b judge.Verdict) bool {
 
 // exactly64 is a verdict with its elements, whose NaN are never equal, written out.
 func exactly64(v judge.Verdict) any {
-	return fmt.Sprintf("%x %x %x %x %x %x %+v %q", v.Worst16, v.Worst, v.Headroom, v.ULPMax, v.ULPMean, v.ULPs, v, v.Sentence)
+	return fmt.Sprintf("%x %x %x %x %x %x %+v %q", v.Worst16, v.Worst, v.Headroom, v.ULPMax, v.ULPMean,
+		v.ULPs, v, v.Sentence)
 }

@@ -11,13 +11,15 @@ import (
 	"triad/internal/tensor"
 )
 
-// StepTolerance is how far the closed form of a gradient and its complex step may lie apart, relative to the sum of the terms' magnitudes.
+// StepTolerance is how far the closed form of a gradient and its complex step may lie apart, relative to the
+// sum of the terms' magnitudes.
 const StepTolerance = 1e-13
 
 // stepSize is h of the complex step: nothing is subtracted, so it may be as small as a number can be.
 const stepSize = 1e-100
 
-// Directions of the comparison: random ones, which every element takes part in, and single elements, the first and the last among them.
+// Directions of the comparison: random ones, which every element takes part in, and single elements, the
+// first and the last among them.
 const (
 	randomDirections = 3
 	singleElements   = 16
@@ -28,11 +30,13 @@ type Step struct {
 	Gradients []string // that were compared, in the order of the spec
 	Error     float64  // the largest |closed form - complex step| / sum of |gradient * direction|
 	Worst     string   // the gradient it belongs to
-	// Differences: the derivative was taken by differences of the forward, which are good to DifferenceTolerance alone.
+	// Differences: the derivative was taken by differences of the forward, which are good to
+	// DifferenceTolerance alone.
 	Differences bool
 }
 
-// DifferenceTolerance is how far a gradient and a difference of the forward in fp64 may lie apart, relative as StepTolerance.
+// DifferenceTolerance is how far a gradient and a difference of the forward in fp64 may lie apart, relative
+// as StepTolerance.
 const DifferenceTolerance = 1e-6
 
 // method is how the derivative was taken, and how well it must agree.
@@ -58,30 +62,34 @@ func (s Step) String() string {
 	return fmt.Sprintf("%s is %.1g away in %s: want at most %.0g", name, s.Error, s.Worst, tolerance)
 }
 
-// A Loss is the sum of all outputs of a forward, each times its upstream gradient, as an analytic function of one input: the others keep
-// their values. Its derivative is that input's gradient.
+// A Loss is the sum of all outputs of a forward, each times its upstream gradient, as an analytic function of
+// one input: the others keep their values. Its derivative is that input's gradient.
 type Loss struct {
 	gradient string // grad_<input>
 	at       []float64
 	Of       func(z []complex128) complex128
 }
 
-// losses holds for each operator the forward, written once more, plainly and over complex numbers. It shares no code with the closed forms.
+// losses holds for each operator the forward, written once more, plainly and over complex numbers. It shares
+// no code with the closed forms.
 var losses = map[string]func(k *Request) ([]Loss, error){}
 
-// RegisterLosses declares the complex forward of an operator: var _ = truth.RegisterLosses("softmax", func...).
+// RegisterLosses declares the complex forward of an operator: var _ = truth.RegisterLosses("softmax",
+// func...).
 func RegisterLosses(name string, f func(k *Request) ([]Loss, error)) struct{} {
 	losses[name] = f
 	return struct{}{}
 }
 
-// ComplexStep compares the truth of a backward case with derivatives of its forward taken by the complex step: f'(x)v = Im f(x + ihv) / h, to
-// machine precision since nothing cancels (Squire and Trapp 1998). in holds the operator's inputs and the upstream gradients, or what the
-// truth of an operator that saves nothing takes. Directions are drawn from seed.
+// ComplexStep compares the truth of a backward case with derivatives of its forward taken by the complex
+// step: f'(x)v = Im f(x + ihv) / h, to machine precision since nothing cancels (Squire and Trapp 1998). in
+// holds the operator's inputs and the upstream gradients, or what the truth of an operator that saves nothing
+// takes. Directions are drawn from seed.
 func ComplexStep(spec *op.Spec, c op.Case, in []tensor.Tensor, seed uint64) (Step, error) {
 	lossesOf, ok := losses[c.Op]
 	if !ok || c.Pass != op.Backward {
-		return Step{}, fmt.Errorf("take the complex step of %s %v: there is no complex forward of it", c.Op, c.Pass)
+		return Step{}, fmt.Errorf("take the complex step of %s %v: there is no complex forward of it", c.Op,
+			c.Pass)
 	}
 	if c.Saved == "driver" {
 		c.Saved = "own" // the derivative of the whole forward, not of the part behind saved tensors
@@ -99,7 +107,8 @@ func ComplexStep(spec *op.Spec, c op.Case, in []tensor.Tensor, seed uint64) (Ste
 	for _, t := range truth.Outputs {
 		i := slices.IndexFunc(all, func(l Loss) bool { return l.gradient == t.Name })
 		if i < 0 || len(all[i].at) != len(t.R) {
-			return Step{}, fmt.Errorf("take the complex step of %s: its complex forward has no input for the %d elements of %s", c.Op, len(t.R), t.Name)
+			return Step{}, fmt.Errorf("take the complex step of %s: its complex forward has no input for "+
+				"the %d elements of %s", c.Op, len(t.R), t.Name)
 		}
 		s.Gradients = append(s.Gradients, t.Name)
 		if e := all[i].compare(t.R, r); !(e <= s.Error) || s.Worst == "" {
@@ -109,7 +118,8 @@ func ComplexStep(spec *op.Spec, c op.Case, in []tensor.Tensor, seed uint64) (Ste
 	return s, nil
 }
 
-// compare is the largest relative distance between <gradient, v> and the complex step along v, over random and single directions.
+// compare is the largest relative distance between <gradient, v> and the complex step along v, over random
+// and single directions.
 func (l Loss) compare(gradient []float64, r *rand.Rand) float64 {
 	worst := 0.0
 	note := func(v []float64) {
@@ -129,7 +139,8 @@ func (l Loss) compare(gradient []float64, r *rand.Rand) float64 {
 		}
 		note(v)
 	}
-	// A single element may be the small difference of large terms: its error is measured against the gradient's ordinary size.
+	// A single element may be the small difference of large terms: its error is measured against the
+	// gradient's ordinary size.
 	usual := 0.0
 	for _, g := range gradient {
 		usual += math.Abs(g) / float64(len(gradient))

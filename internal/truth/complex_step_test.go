@@ -10,7 +10,8 @@ import (
 	"triad/internal/workload"
 )
 
-// TestComplexStepAgrees takes every operator's backward, every combination of attributes, to the complex step of its plain forward.
+// TestComplexStepAgrees takes every operator's backward, every combination of attributes, to the complex step
+// of its plain forward.
 func TestComplexStepAgrees(t *testing.T) {
 	for _, o := range truth.All() {
 		if o.Spec.Backward == nil {
@@ -20,7 +21,10 @@ func TestComplexStepAgrees(t *testing.T) {
 		if dims == nil {
 			level = op.LevelQuick // its own sizes
 		}
-		plan, err := o.Spec.Expand(op.Options{Level: level, Passes: []op.Pass{op.Backward}, Dims: dims, Upstreams: []string{"normal", "one_hot"}})
+		plan, err := o.Spec.Expand(op.Options{
+			Level: level, Passes: []op.Pass{op.Backward}, Dims: dims,
+			Upstreams: []string{"normal", "one_hot"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,13 +44,15 @@ func TestComplexStepAgrees(t *testing.T) {
 	}
 }
 
-// TestComplexStepTellsWrongGradients shows that it can say no: one element of a gradient 1e-9 off, one of several lost.
+// TestComplexStepTellsWrongGradients shows that it can say no: one element of a gradient 1e-9 off, one of
+// several lost.
 func TestComplexStepTellsWrongGradients(t *testing.T) {
 	o, err := truth.Get("layernorm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := o.Spec.NewCase(op.Case{Pass: op.Backward, DType: "fp32", Saved: "own"}, map[string]int64{"rows": 3, "cols": 7}, nil)
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Backward, DType: "fp32", Saved: "own"},
+		map[string]int64{"rows": 3, "cols": 7}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +69,8 @@ func TestComplexStepTellsWrongGradients(t *testing.T) {
 		return all, err
 	}
 	s, err := truth.ComplexStep(o.Spec, c, in, 1)
-	if err != nil || s.Agrees() || s.Worst != "grad_weight" || !strings.Contains(s.String(), "away in grad_weight") {
+	if err != nil || s.Agrees() || s.Worst != "grad_weight" ||
+		!strings.Contains(s.String(), "away in grad_weight") {
 		t.Errorf("%v, %v: want grad_weight refused", s, err)
 	}
 	truth.Losses["layernorm"] = func(k *truth.Request) ([]truth.Loss, error) {
@@ -73,7 +80,8 @@ func TestComplexStepTellsWrongGradients(t *testing.T) {
 	if _, err := truth.ComplexStep(o.Spec, c, in, 1); err == nil {
 		t.Error("a gradient without a complex forward was accepted")
 	}
-	if _, err := truth.ComplexStep(o.Spec, op.Case{Op: "layernorm", Pass: op.Forward}, []tensor.Tensor{}, 1); err == nil {
+	if _, err := truth.ComplexStep(o.Spec, op.Case{Op: "layernorm", Pass: op.Forward}, []tensor.Tensor{},
+		1); err == nil {
 		t.Error("a forward was accepted")
 	}
 }

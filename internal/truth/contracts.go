@@ -9,24 +9,26 @@ import (
 	"triad/internal/op"
 )
 
-// Contract is what an implementation promises about its arithmetic. The allowance T and the simulated result follow from these fields
-// alone; no tolerance is typed anywhere.
+// Contract is what an implementation promises about its arithmetic. The allowance T and the simulated result
+// follow from these fields alone; no tolerance is typed anywhere.
 type Contract struct {
 	Name        string
 	Accumulator string   // what sums are kept in
 	Stores      []string // intermediates that may be rounded to the dtype of the case
 	Approximate string   // approximations that are allowed
 
-	LowWeights bool    // attention: P, and in the backward P and dS, stored in the dtype
-	LowProduct bool    // softmax backward: p*dy stored in the dtype
-	EveryStep  bool    // every intermediate of the written composition stored in the dtype
-	TF32       bool    // fp32 operands of products rounded to tf32
-	SumBlock   int64   // fp8: how much of K the tensor core sums before fp32 takes over; 0: all of it
-	Kappa      float64 // fp8: truncation of the tensor core's adder, in units of 2^-13 of the largest term; 0: sums are fp32
+	LowWeights bool  // attention: P, and in the backward P and dS, stored in the dtype
+	LowProduct bool  // softmax backward: p*dy stored in the dtype
+	EveryStep  bool  // every intermediate of the written composition stored in the dtype
+	TF32       bool  // fp32 operands of products rounded to tf32
+	SumBlock   int64 // fp8: how much of K the tensor core sums before fp32 takes over; 0: all of it
+	// fp8: truncation of the tensor core's adder, in units of 2^-13 of the largest term; 0: sums are fp32
+	Kappa float64
 
-	FlushToZero   bool // fp32 and bf16 results below 2^-126 may become zero
-	Saturate      bool // overflow gives the largest finite number instead of infinity
-	Deterministic bool // the same inputs give the same bits, unless an implementation declares otherwise for an output
+	FlushToZero bool // fp32 and bf16 results below 2^-126 may become zero
+	Saturate    bool // overflow gives the largest finite number instead of infinity
+	// the same inputs give the same bits, unless an implementation declares otherwise for an output
+	Deterministic bool
 }
 
 // fastMath is allowed everywhere: what T covers in every row of the allowance table.
@@ -40,11 +42,13 @@ var contracts = []Contract{
 	},
 	{
 		Name:        "stored",
-		Accumulator: "fp32", Stores: []string{"what the reference marks as rounded"}, Approximate: fastMath, FlushToZero: true, Deterministic: true,
+		Accumulator: "fp32", Stores: []string{"what the reference marks as rounded"}, Approximate: fastMath,
+		FlushToZero: true, Deterministic: true,
 	},
 	{
 		Name:        "p16",
-		Accumulator: "fp32", Stores: []string{"P", "dS"}, Approximate: fastMath, LowWeights: true, FlushToZero: true, Deterministic: true,
+		Accumulator: "fp32", Stores: []string{"P", "dS"}, Approximate: fastMath, LowWeights: true,
+		FlushToZero: true, Deterministic: true,
 	},
 	{
 		Name:        "promoted",
@@ -53,19 +57,23 @@ var contracts = []Contract{
 	},
 	{
 		Name:        "fast",
-		Accumulator: "13 bits below the largest term", Approximate: "none", Kappa: judge.KappaFast, FlushToZero: true, Deterministic: true,
+		Accumulator: "13 bits below the largest term", Approximate: "none", Kappa: judge.KappaFast,
+		FlushToZero: true, Deterministic: true,
 	},
 	{
 		Name:        "product16",
-		Accumulator: "fp32", Stores: []string{"p*dy"}, Approximate: fastMath, LowProduct: true, FlushToZero: true, Deterministic: true,
+		Accumulator: "fp32", Stores: []string{"p*dy"}, Approximate: fastMath, LowProduct: true,
+		FlushToZero: true, Deterministic: true,
 	},
 	{
 		Name:        "tf32",
-		Accumulator: "fp32", Stores: []string{"operands of products, in tf32"}, Approximate: fastMath, TF32: true, FlushToZero: true, Deterministic: true,
+		Accumulator: "fp32", Stores: []string{"operands of products, in tf32"}, Approximate: fastMath,
+		TF32: true, FlushToZero: true, Deterministic: true,
 	},
 	{
 		Name:        "eager",
-		Accumulator: "fp32", Stores: []string{"every intermediate"}, Approximate: fastMath, EveryStep: true, FlushToZero: true, Deterministic: true,
+		Accumulator: "fp32", Stores: []string{"every intermediate"}, Approximate: fastMath, EveryStep: true,
+		FlushToZero: true, Deterministic: true,
 	},
 }
 
@@ -84,13 +92,19 @@ func Contracts() []Contract { return slices.Clone(contracts) }
 
 // What the words of a contract may be: an allowance is written for each of these, and for nothing else.
 var (
-	accumulators = []string{"fp32", "13 bits below the largest term", "13 bits below the largest term within 128 of K, then fp32"}
-	storable     = []string{"P", "dS", "p*dy", "operands of products, in tf32", "every intermediate", "what the reference marks as rounded"}
+	accumulators = []string{
+		"fp32", "13 bits below the largest term",
+		"13 bits below the largest term within 128 of K, then fp32",
+	}
+	storable = []string{
+		"P", "dS", "p*dy", "operands of products, in tf32", "every intermediate",
+		"what the reference marks as rounded",
+	}
 	approximable = []string{fastMath, "none"}
 )
 
-// Check says which entry of a contract is not one that an allowance is written for: an unknown word, or a number that is negative, NaN or
-// infinite, which would disarm the gates.
+// Check says which entry of a contract is not one that an allowance is written for: an unknown word, or a
+// number that is negative, NaN or infinite, which would disarm the gates.
 func (k Contract) Check() error {
 	refuse := func(entry string, value any, want any) error {
 		return fmt.Errorf("check contract %q: %s = %v: want %v", k.Name, entry, value, want)

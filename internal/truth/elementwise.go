@@ -21,8 +21,9 @@ func (k *Request) Elementwise(in RowInputs, name string) judge.Target {
 
 // FillElements has work compute the rows of an output of elementwise from the same rows of the inputs.
 func (k *Request) FillElements(in RowInputs, t judge.Target, work func(own [][]float64, out Row)) {
-	FillRows(k, t, k.Sample.Choose(RowsOf(in.Tensors[0])), in.Memory(0), func(own [][]float64, _, r int64, out Row) {
-		in.Read(own, r)
-		work(own, out)
-	})
+	FillRows(k, t, k.Sample.Choose(RowsOf(in.Tensors[0])), in.Memory(0),
+		func(own [][]float64, _, r int64, out Row) {
+			in.Read(own, r)
+			work(own, out)
+		})
 }

@@ -7,9 +7,13 @@ import (
 	"triad/internal/op"
 )
 
-// TestIndependence: where one key may have nearly all the weight of a row, a few rounding errors decide and G4 is not asked.
+// TestIndependence: where one key may have nearly all the weight of a row, a few rounding errors decide and
+// G4 is not asked.
 func TestIndependence(t *testing.T) {
-	for name, want := range map[string][2]bool{"normal": {true, true}, "row_offsets": {false, true}, "scaled": {false, true}, "ties": {false, false}} {
+	for name, want := range map[string][2]bool{
+		"normal": {true, true}, "row_offsets": {false, true},
+		"scaled": {false, true}, "ties": {false, false},
+	} {
 		for i, operator := range []string{"flash_attention", "softmax"} {
 			o, err := Get(operator)
 			if err != nil {
@@ -23,7 +27,8 @@ func TestIndependence(t *testing.T) {
 	}
 }
 
-// TestMayBeNegInf: an output that is -inf though no input is has to say so in the spec, by whatever name; its other infinities are refused.
+// TestMayBeNegInf: an output that is -inf though no input is has to say so in the spec, by whatever name; its
+// other infinities are refused.
 func TestMayBeNegInf(t *testing.T) {
 	for _, c := range []struct {
 		spec *op.Spec

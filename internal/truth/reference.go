@@ -11,23 +11,27 @@ import (
 	"triad/internal/tensor"
 )
 
-// A Reference computes the truth of an operator that is not of the catalog: a function of the user's own in fp64, with allowances composed of
-// the forms that it is made of.
+// A Reference computes the truth of an operator that is not of the catalog: a function of the user's own in
+// fp64, with allowances composed of the forms that it is made of.
 type Reference interface {
-	// Compute gives every output of a case under one of ComposedContracts, in the order of the spec. The inputs are those of TruthOf.
+	// Compute gives every output of a case under one of ComposedContracts, in the order of the spec. The
+	// inputs are those of TruthOf.
 	Compute(c op.Case, contract string, in []tensor.Tensor) ([]Computed, error)
 	// Prove compares the gradients of a case with differences of the forward.
 	Prove(c op.Case, in []tensor.Tensor, seed uint64) (Step, error)
 }
 
-// Computed is one output of a reference, row-major. Simulated is the value under the contract's rounding points, before the output's own.
+// Computed is one output of a reference, row-major. Simulated is the value under the contract's rounding
+// points, before the output's own.
 type Computed struct{ R, T, Simulated []float64 }
 
 // ComposedContracts are the contracts that an operator of a user's own may name.
 var ComposedContracts = []string{"fp32", "stored", "eager", "tf32"}
 
 // TruthOf computes the truth of a case of the operator; see the function of that name.
-func (o *Operator) TruthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample) (judge.Truth, error) {
+func (o *Operator) TruthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample) (judge.Truth,
+	error,
+) {
 	if o.Reference == nil {
 		return Of(c, contract, in, sample)
 	}
@@ -60,7 +64,8 @@ func (o *Operator) TruthOf(c op.Case, contract string, in []tensor.Tensor, sampl
 	for i, t := range outputs {
 		target := k.composed(t, computed[i], strict[i])
 		if err := k.finish(&target); err != nil {
-			return judge.Truth{}, &op.UsageError{Message: fmt.Sprintf("%v; the reference, the limits or the distributions of %s are at fault", err, c.Op)}
+			return judge.Truth{}, &op.UsageError{Message: fmt.Sprintf("%v; the reference, the limits or "+
+				"the distributions of %s are at fault", err, c.Op)}
 		}
 		truth.Outputs = append(truth.Outputs, target)
 	}
@@ -75,7 +80,8 @@ func complete(outputs []op.TensorType, computed []Computed) error {
 	for i, t := range outputs {
 		n := int(t.Elements())
 		if c := computed[i]; len(c.R) != n || len(c.T) != n || len(c.Simulated) != n {
-			return fmt.Errorf("the reference gives %d values, %d allowances and %d simulated values for %s: want %d of each", len(c.R), len(c.T), len(c.Simulated), t.Name, n)
+			return fmt.Errorf("the reference gives %d values, %d allowances and %d simulated values for "+
+				"%s: want %d of each", len(c.R), len(c.T), len(c.Simulated), t.Name, n)
 		}
 	}
 	return nil
@@ -106,8 +112,8 @@ func (k *Request) composed(t op.TensorType, c, strict Computed) judge.Target {
 	return target
 }
 
-// Prove compares the truth of a backward case with a derivative of its forward that shares no code with it: the complex step, or for an
-// operator of a user's own differences of the forward.
+// Prove compares the truth of a backward case with a derivative of its forward that shares no code with it:
+// the complex step, or for an operator of a user's own differences of the forward.
 func (o *Operator) Prove(c op.Case, in []tensor.Tensor, seed uint64) (Step, error) {
 	if o.Reference == nil {
 		return ComplexStep(o.Spec, c, in, seed)

@@ -12,7 +12,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// Every contract that is shipped is sound; one with an entry that no allowance is written for is refused in a sentence that names it.
+// Every contract that is shipped is sound; one with an entry that no allowance is written for is refused in a
+// sentence that names it.
 func TestContractsAreProven(t *testing.T) {
 	for _, k := range truth.Contracts() {
 		if err := k.Check(); err != nil {
@@ -27,15 +28,21 @@ func TestContractsAreProven(t *testing.T) {
 		`sum block = 128: want 0 where sums are fp32`:      func(k *truth.Contract) { k.Kappa = 0 },
 		`accumulator = fp16: want one of`:                  func(k *truth.Contract) { k.Accumulator = "fp16" },
 		`approximations = tanh: want one of`:               func(k *truth.Contract) { k.Approximate = "tanh" },
-		`stores = Q: want of`:                              func(k *truth.Contract) { k.Stores = []string{"P", "Q"} },
-		`name = loose: want one of`:                        func(k *truth.Contract) { k.Name = "loose" },
+		`stores = Q: want of`: func(k *truth.Contract) {
+			k.Stores = []string{
+				"P",
+				"Q",
+			}
+		},
+		`name = loose: want one of`: func(k *truth.Contract) { k.Name = "loose" },
 	} {
 		k, err := truth.ContractNamed("promoted")
 		if err != nil {
 			t.Fatal(err)
 		}
 		change(&k)
-		if err := k.Check(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `check contract "`+k.Name+`"`) {
+		if err := k.Check(); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), `check contract "`+k.Name+`"`) {
 			t.Errorf("%v: want %s", err, want)
 		}
 	}
@@ -56,21 +63,25 @@ func TestABadContractGivesNoTruth(t *testing.T) {
 	}
 }
 
-// What an operator's mathematics must not give: NaN or infinity that no input declares, a T, TFP32 or sim that does not fit R. Each is refused with
-// the operator's name before anything is judged.
+// What an operator's mathematics must not give: NaN or infinity that no input declares, a T, TFP32 or sim
+// that does not fit R. Each is refused with the operator's name before anything is judged.
 func TestTruthsThatCannotJudgeAreRefused(t *testing.T) {
 	const name = "rope" // its spec says which dtypes and tensors there are; its truth is replaced
 	defer func(kept truth.Definition) { truth.Truths[name] = kept }(truth.Truths[name])
 	x := truthtest.Literal("x", op.FP32, []float64{1, 2, 3, 4}, 2, 2)
 	of := func(change func(t *judge.Target)) error {
-		truth.Truths[name] = truth.Definition{Permits: []string{"fp32"}, Forward: func(k *truth.Request) ([]judge.Target, error) {
-			y := k.Target("y", op.FP32, []int64{2, 2}, nil)
-			copy(y.R, []float64{1, 2, 3, 4})
-			copy(y.Sim, y.R)
-			change(&y)
-			return []judge.Target{y}, nil
-		}}
-		_, err := truth.Of(op.Case{Op: name, Pass: op.Forward, Distribution: "normal"}, "fp32", []tensor.Tensor{x}, nil)
+		truth.Truths[name] = truth.Definition{
+			Permits: []string{"fp32"},
+			Forward: func(k *truth.Request) ([]judge.Target, error) {
+				y := k.Target("y", op.FP32, []int64{2, 2}, nil)
+				copy(y.R, []float64{1, 2, 3, 4})
+				copy(y.Sim, y.R)
+				change(&y)
+				return []judge.Target{y}, nil
+			},
+		}
+		_, err := truth.Of(op.Case{Op: name, Pass: op.Forward, Distribution: "normal"}, "fp32",
+			[]tensor.Tensor{x}, nil)
 		return err
 	}
 	if err := of(func(*judge.Target) {}); err != nil {
@@ -92,7 +103,8 @@ func TestTruthsThatCannotJudgeAreRefused(t *testing.T) {
 		"element [0 1] of an exact case: T = 0.25":   func(y *judge.Target) { y.Exact, y.T[1] = true, 0.25 },
 		"sampled position 9: want rising positions ": func(y *judge.Target) { y.Index = []int64{0, 1, 2, 9} },
 	} {
-		if err := of(change); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+		if err := of(change); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}

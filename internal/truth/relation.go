@@ -11,26 +11,32 @@ import (
 	"triad/internal/tensor"
 )
 
-// Relation is something that holds of an operator whatever its inputs are: of one output (an invariant, which needs no further call), or
-// between the outputs of two calls whose inputs are related (a metamorphic relation). Gate G6 asks for it. The files of the operators declare
-// theirs: var _ = truth.Relate("scale", truth.Relation{...}).
+// Relation is something that holds of an operator whatever its inputs are: of one output (an invariant, which
+// needs no further call), or between the outputs of two calls whose inputs are related (a metamorphic
+// relation). Gate G6 asks for it. The files of the operators declare theirs: var _ = truth.Relate("scale",
+// truth.Relation{...}).
 type Relation struct {
 	Name    string   // what holds, in words: "each row adds up to 1"
 	Pass    op.Pass  //
 	Outputs []string // it speaks of
-	// Applies says which cases the relation is about, beyond what every relation asks: outputs with elements and a truth without NaN and
-	// infinities. nil: all of those. A relation between calls is asked of ordinary data in contiguous tensors alone.
+	// Applies says which cases the relation is about, beyond what every relation asks: outputs with elements
+	// and a truth without NaN and infinities. nil: all of those. A relation between calls is asked of
+	// ordinary data in contiguous tensors alone.
 	Applies func(c op.Case) bool
-	// Base replaces inputs before both calls of a relation, where it holds for special data alone (a sum that must be exact); nil: the first
-	// call is the judged one. It is for forwards: what a backward was given belongs together.
+	// Base replaces inputs before both calls of a relation, where it holds for special data alone (a sum that
+	// must be exact); nil: the first call is the judged one. It is for forwards: what a backward was given
+	// belongs together.
 	Base func(in Inputs) []tensor.Tensor
-	// Second gives the second call: the inputs that are others than in the first, and the case where its sizes or attributes are; nil: the
-	// relation is an invariant. first holds the outputs of the first call too.
+	// Second gives the second call: the inputs that are others than in the first, and the case where its
+	// sizes or attributes are; nil: the relation is an invariant. first holds the outputs of the first call
+	// too.
 	Second func(c op.Case, first Inputs) (op.Case, []tensor.Tensor)
-	// OfSample says that the invariant can be stated of a sample alone: of the elements that Target.Index names.
+	// OfSample says that the invariant can be stated of a sample alone: of the elements that Target.Index
+	// names.
 	OfSample bool
-	// ToTheBit says that the relation sees what no gate before does: an output that is right within its interval, but
-	// one ulp away from what the relation says of two calls. A test asks for that. A leak of masked keys is the example.
+	// ToTheBit says that the relation sees what no gate before does: an output that is right within its
+	// interval, but one ulp away from what the relation says of two calls. A test asks for that. A leak of
+	// masked keys is the example.
 	ToTheBit bool
 	// States puts the relation into numbers for one of its outputs.
 	States func(r *Related, output string) judge.Statement
@@ -51,7 +57,8 @@ func Relations(name string) []Relation { return slices.Clone(relations[name]) }
 // RelationsOf lists the relations that may be asked of a case: all of its pass that apply to it.
 func RelationsOf(c op.Case) []Relation {
 	switch c.Distribution {
-	case "non_finite", "neg_inf_mask", "extremes": // outputs that are not finite, or beyond the range in which errors are relative
+	case "non_finite", "neg_inf_mask", "extremes":
+		// outputs that are not finite, or beyond the range in which errors are relative
 		return nil
 	}
 	if c.Upstream == "huge" {
@@ -59,7 +66,8 @@ func RelationsOf(c op.Case) []Relation {
 	}
 	var all []Relation
 	for _, r := range relations[c.Op] {
-		ordinary := c.Distribution == "normal" && c.Layout == "contiguous" && (c.Upstream == "" || c.Upstream == "normal")
+		ordinary := c.Distribution == "normal" && c.Layout == "contiguous" &&
+			(c.Upstream == "" || c.Upstream == "normal")
 		if r.Pass == c.Pass && (r.Second == nil || ordinary) && (r.Applies == nil || r.Applies(c)) {
 			all = append(all, r)
 		}
@@ -102,14 +110,15 @@ func (in Inputs) With(replaced []tensor.Tensor) Inputs {
 	return out
 }
 
-// Call is one call that a relation speaks of. Given are the tensors that its truth is a function of (see Of), Gave the outputs that
-// came back; Truth may be nil, and is then computed where it is needed.
+// Call is one call that a relation speaks of. Given are the tensors that its truth is a function of (see Of),
+// Gave the outputs that came back; Truth may be nil, and is then computed where it is needed.
 type Call struct {
 	Case  op.Case
 	Given Inputs
 	Gave  Inputs
 	Truth func(contract string) (judge.Truth, error)
-	Parts *PartTruths // keeps what HoldParts computes for others who ask of the same case; nil: nothing is kept
+	// keeps what HoldParts computes for others who ask of the same case; nil: nothing is kept
+	Parts *PartTruths
 }
 
 // Next gives the case and the replaced inputs of the call that follows those done, the judged one first.
@@ -121,8 +130,8 @@ func (r Relation) Next(done []Call) (op.Case, []tensor.Tensor) {
 	return r.Second(last.Case, slices.Concat(last.Given, last.Gave))
 }
 
-// Hold evaluates the relation under a contract on the judged call and those that Next asked for. Where an output's bits are declared to vary
-// (nondeterministic), two calls need agree within the allowance only.
+// Hold evaluates the relation under a contract on the judged call and those that Next asked for. Where an
+// output's bits are declared to vary (nondeterministic), two calls need agree within the allowance only.
 func (r Relation) Hold(contract string, calls []Call, nondeterministic []string) []judge.Relation {
 	var all []judge.Relation
 	for _, output := range r.Outputs {
@@ -158,7 +167,8 @@ type Related struct {
 	err           error
 }
 
-// Answered is one call with its values in fp64. A name that is not there gives no values, and the relation is not evaluated.
+// Answered is one call with its values in fp64. A name that is not there gives no values, and the relation is
+// not evaluated.
 type Answered struct {
 	op.Case
 	call   Call
@@ -202,11 +212,14 @@ func (a *Related) answered(c Call, contract string) *Answered {
 		}
 		return t, nil
 	})
-	return &Answered{Case: c.Case, call: c, truth: truth, values: map[string][]float64{}, fail: func(err error) {
-		if a.err == nil {
-			a.err = err
-		}
-	}}
+	return &Answered{
+		Case: c.Case, call: c, truth: truth, values: map[string][]float64{},
+		fail: func(err error) {
+			if a.err == nil {
+				a.err = err
+			}
+		},
+	}
 }
 
 // In gives an input's values, row-major.
@@ -258,7 +271,8 @@ func (a *Answered) Target(output string) judge.Target {
 	return judge.Target{}
 }
 
-// Error is how far each stored element of an output may lie from its exact value: its allowance, and half an ulp of what was stored.
+// Error is how far each stored element of an output may lie from its exact value: its allowance, and half an
+// ulp of what was stored.
 func (a *Answered) Error(output string) func(i int64) float64 {
 	stored, y := a.Target(output).Stored(), a.Out(output)
 	return func(i int64) float64 { return stored(i, y[i]) }

@@ -8,11 +8,13 @@ import (
 	"triad/internal/tensor"
 )
 
-// Agree states that the elements of the second call's output are, within the allowance, `by` times those of the first that from names: both lie
-// in the interval [RN(R-T), RN(R+T)] of the first call's R, with the larger of both calls' T. at lists the elements of the second call's output
-// that the relation is about; nil: all of them.
+// Agree states that the elements of the second call's output are, within the allowance, `by` times those of
+// the first that from names: both lie in the interval [RN(R-T), RN(R+T)] of the first call's R, with the
+// larger of both calls' T. at lists the elements of the second call's output that the relation is about; nil:
+// all of them.
 func (a *Related) Agree(output string, by float64, at []int64, from func(i int64) int64) judge.Statement {
-	t1, t2, y1, y2 := a.First.Target(output), a.Second.Target(output), a.First.Out(output), a.Second.Out(output)
+	t1, t2, y1, y2 := a.First.Target(output), a.Second.Target(output), a.First.Out(output),
+		a.Second.Out(output)
 	if a.Failed() {
 		return judge.Statement{}
 	}
@@ -37,14 +39,17 @@ func (a *Related) Agree(output string, by float64, at []int64, from func(i int64
 	return s
 }
 
-// Equal states of the same elements of both calls that the second's are `by` times the first's to the bit, in what by (a power of two) cannot round: below the normal range of the output's dtype both calls
-// round at the same place, so that they may differ by that, and beyond its range both overflow. Where the output's bits may vary anyway, or the
-// contract stores an intermediate in a dtype whose subnormals the scale meets, it is agree.
+// Equal states of the same elements of both calls that the second's are `by` times the first's to the bit, in
+// what by (a power of two) cannot round: below the normal range of the output's dtype both calls round at the
+// same place, so that they may differ by that, and beyond its range both overflow. Where the output's bits
+// may vary anyway, or the contract stores an intermediate in a dtype whose subnormals the scale meets, it is
+// agree.
 func (a *Related) Equal(output string, by float64, at []int64) judge.Statement {
 	if a.Loose || by != 1 && a.roundsScaled() {
 		return a.Agree(output, by, at, itself)
 	}
-	t, y1, y2 := a.First.Target(output), a.First.Out(output), a.Second.Out(output) // of both calls, which have the same sizes
+	// of both calls, which have the same sizes
+	t, y1, y2 := a.First.Target(output), a.First.Out(output), a.Second.Out(output)
 	if a.Failed() {
 		return judge.Statement{}
 	}
@@ -65,8 +70,8 @@ func (a *Related) Equal(output string, by float64, at []int64) judge.Statement {
 	}}
 }
 
-// roundsScaled says whether the contract stores an intermediate of the backward in fp16, where a power of two moves values into or out of the
-// subnormal range, so that it does not scale every rounding error alike.
+// roundsScaled says whether the contract stores an intermediate of the backward in fp16, where a power of two
+// moves values into or out of the subnormal range, so that it does not scale every rounding error alike.
 func (a *Related) roundsScaled() bool {
 	low := a.Rules.EveryStep || a.Rules.LowProduct || a.Rules.LowWeights && a.First.Pass == op.Backward
 	return low && a.First.DType == "fp16"
@@ -89,7 +94,8 @@ func PlaceOf(at []int64, i int64) int64 {
 
 func itself(i int64) int64 { return i }
 
-// ScaledBy is the Second of a relation in which some inputs are multiplied by a power of two, which must be exact in their dtype.
+// ScaledBy is the Second of a relation in which some inputs are multiplied by a power of two, which must be
+// exact in their dtype.
 func ScaledBy(by float64, names ...string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
 		out := make([]tensor.Tensor, len(names))
@@ -119,7 +125,8 @@ func Changed(t tensor.Tensor, value func(i int64, v float64) float64) tensor.Ten
 	return out
 }
 
-// Moved is a contiguous copy of a tensor in which element i is the one that lay at from(i); the shape may be another.
+// Moved is a contiguous copy of a tensor in which element i is the one that lay at from(i); the shape may be
+// another.
 func Moved(t tensor.Tensor, shape []int64, from func(i int64) int64) tensor.Tensor {
 	out := tensor.New(t.Name, t.DType, shape)
 	values := t.Float64s()
@@ -131,9 +138,11 @@ func Moved(t tensor.Tensor, shape []int64, from func(i int64) int64) tensor.Tens
 	return out
 }
 
-// coarse rounds values to multiples of 1/8 within +-3, so that adding 4 to them is exact in every dtype of 8 significant bits or more.
+// coarse rounds values to multiples of 1/8 within +-3, so that adding 4 to them is exact in every dtype of 8
+// significant bits or more.
 func coarse(t tensor.Tensor) tensor.Tensor {
-	return Changed(t, func(_ int64, v float64) float64 { return math.RoundToEven(8*math.Max(-3, math.Min(3, v))) / 8 })
+	return Changed(t,
+		func(_ int64, v float64) float64 { return math.RoundToEven(8*math.Max(-3, math.Min(3, v))) / 8 })
 }
 
 // WithDims is a case with other sizes.
@@ -149,9 +158,11 @@ func WithDims(c op.Case, sizes map[string]int64) op.Case {
 	return c
 }
 
-// RowSums states something of the sum over each row of an output: term is what element i adds, slack what it may be off, want what the sum of
-// row r must be. The fp64 sum itself is off by a few roundoffs of its terms.
-func (a *Related) RowSums(rows, cols int64, term, slack func(i int64) float64, want func(r int64) float64) judge.Statement {
+// RowSums states something of the sum over each row of an output: term is what element i adds, slack what it
+// may be off, want what the sum of row r must be. The fp64 sum itself is off by a few roundoffs of its terms.
+func (a *Related) RowSums(rows, cols int64, term, slack func(i int64) float64,
+	want func(r int64) float64,
+) judge.Statement {
 	if a.Failed() {
 		return judge.Statement{}
 	}

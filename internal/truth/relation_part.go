@@ -10,8 +10,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// What is asked of a case whose truth is computed row by row: so many runs of neighbouring rows, the first and the last among them, of about so many
-// elements each.
+// What is asked of a case whose truth is computed row by row: so many runs of neighbouring rows, the first
+// and the last among them, of about so many elements each.
 const (
 	relatedParts  = 16
 	partsElements = 1 << 18
@@ -24,9 +24,11 @@ type part struct {
 	rows   int64
 }
 
-// HoldParts evaluates an invariant, as Relation.Hold does, on runs of rows of a case whose truth is computed row by row: every element of it is
-// judged beside, and all of its values at once would take gigabytes.
-func (o *Operator) HoldParts(r Relation, contract string, call Call, nondeterministic []string) []judge.Relation {
+// HoldParts evaluates an invariant, as Relation.Hold does, on runs of rows of a case whose truth is computed
+// row by row: every element of it is judged beside, and all of its values at once would take gigabytes.
+func (o *Operator) HoldParts(r Relation, contract string, call Call,
+	nondeterministic []string,
+) []judge.Relation {
 	parts, err := o.partsOf(call.Case)
 	var all []judge.Relation
 	for i, p := range parts {
@@ -151,7 +153,8 @@ func (o *Operator) within(call Call, p part) (Call, error) {
 	return Call{Case: p.Case, Given: narrow(call.Given), Gave: narrow(call.Gave)}, nil
 }
 
-// rowsOf is the view of a part's rows of a tensor whose sizes begin with the dims that rows are counted in; another stays what it is.
+// rowsOf is the view of a part's rows of a tensor whose sizes begin with the dims that rows are counted in;
+// another stays what it is.
 func (o *Operator) rowsOf(t tensor.Tensor, sizes []string, p part) tensor.Tensor {
 	dims := truths[o.Spec.Name].ByRows
 	if len(sizes) < len(dims) || !slices.Equal(sizes[:len(dims)], dims) {

@@ -11,8 +11,9 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestInvariantsOfParts: of a case whose truth is computed row by row the invariants are asked of runs of its rows, the first and the last among
-// them. They hold of right outputs, and the relation that the last row breaks is found there.
+// TestInvariantsOfParts: of a case whose truth is computed row by row the invariants are asked of runs of its
+// rows, the first and the last among them. They hold of right outputs, and the relation that the last row
+// breaks is found there.
 func TestInvariantsOfParts(t *testing.T) {
 	asked, broken := map[string]int{}, map[string]int{}
 	byRowCases(t, func(o *truth.Operator, c op.Case, contract string, in []tensor.Tensor) {
@@ -62,9 +63,11 @@ func TestInvariantsOfParts(t *testing.T) {
 			}
 		}
 	})
-	for _, key := range []string{"softmax forward each row adds up to 1", "softmax forward no element is negative", "softmax backward the gradients of each row add up to 0",
+	for _, key := range []string{
+		"softmax forward each row adds up to 1", "softmax forward no element is negative", "softmax backward the gradients of each row add up to 0",
 		"layernorm forward what each row is normalised to has mean 0", "layernorm backward the gradients of each row add up to 0",
-		"swiglu forward no element lies beyond gate times up", "rope forward each pair keeps its norm", "rope backward each pair keeps its norm"} {
+		"swiglu forward no element lies beyond gate times up", "rope forward each pair keeps its norm", "rope backward each pair keeps its norm",
+	} {
 		if asked[key] == 0 || broken[key] == 0 {
 			t.Errorf("%q was asked %d times and broken %d times", key, asked[key], broken[key])
 		}

@@ -22,7 +22,8 @@ func CoarseInputs(name string) func(Inputs) []tensor.Tensor {
 // Shifted adds 16, exactly: coarse inputs are multiples of 1/8 within +-3.
 func Shifted(name string) func(op.Case, Inputs) (op.Case, []tensor.Tensor) {
 	return func(c op.Case, first Inputs) (op.Case, []tensor.Tensor) {
-		return c, []tensor.Tensor{Changed(first.Get(name), func(_ int64, v float64) float64 { return v + 16 })}
+		return c, []tensor.Tensor{Changed(first.Get(name),
+			func(_ int64, v float64) float64 { return v + 16 })}
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// A right implementation holds every relation under every contract it may declare, and each relation that is declared is asked on the quick level.
+// A right implementation holds every relation under every contract it may declare, and each relation that is
+// declared is asked on the quick level.
 func TestRelationsHoldOfTheSimulatedContract(t *testing.T) {
 	for _, o := range truth.All() {
 		t.Run(o.Spec.Name, func(t *testing.T) {
@@ -27,7 +28,8 @@ func TestRelationsHoldOfTheSimulatedContract(t *testing.T) {
 						t.Errorf("%s: %q asks the same inputs again", truthtest.Describe(c), r.Name)
 					}
 				}
-				for _, contract := range append([]string{o.Spec.DefaultContract(c.DType)}, o.Spec.Contract.Permits...) {
+				for _, contract := range append([]string{o.Spec.DefaultContract(c.DType)},
+					o.Spec.Contract.Permits...) {
 					if contract != o.Spec.DefaultContract(c.DType) {
 						calls = truthtest.Follow(t, contract, r, c, calls[0].Given)
 					}
@@ -61,13 +63,17 @@ func TestRelationsReject(t *testing.T) {
 			rejected := map[string]bool{}
 			truthtest.RelatedCases(t, o, func(r truth.Relation, c op.Case, calls []truth.Call) {
 				for _, output := range r.Outputs {
-					wrong := truthtest.Spoilt(calls, output, func(_ int, y float64) float64 { return -100 - 1.5*y })
-					if held := truthtest.Holds(r, o.Spec.DefaultContract(c.DType), wrong)[output]; !held.Accepted() {
+					wrong := truthtest.Spoilt(calls, output,
+						func(_ int, y float64) float64 { return -100 - 1.5*y })
+					if held := truthtest.Holds(r, o.Spec.DefaultContract(c.DType),
+						wrong)[output]; !held.Accepted() {
 						rejected[fmt.Sprint(r.Pass, r.Name, output, c.DType)] = true
 					}
 					nan := truthtest.Spoilt(calls, output, func(int, float64) float64 { return math.NaN() })
-					if held := truthtest.Holds(r, o.Spec.DefaultContract(c.DType), nan)[output]; held.Accepted() {
-						t.Errorf("%s: %q holds of %s although all of it is NaN", truthtest.Describe(c), r.Name, output)
+					if held := truthtest.Holds(r, o.Spec.DefaultContract(c.DType),
+						nan)[output]; held.Accepted() {
+						t.Errorf("%s: %q holds of %s although all of it is NaN", truthtest.Describe(c),
+							r.Name, output)
 					}
 				}
 			})
@@ -75,7 +81,8 @@ func TestRelationsReject(t *testing.T) {
 				for _, output := range r.Outputs {
 					for _, dtype := range o.Spec.PassDTypes(r.Pass) {
 						if !rejected[fmt.Sprint(r.Pass, r.Name, output, dtype)] {
-							t.Errorf("%v %q holds of a wrong %s in %s on every case", r.Pass, r.Name, output, dtype)
+							t.Errorf("%v %q holds of a wrong %s in %s on every case", r.Pass, r.Name, output,
+								dtype)
 						}
 					}
 				}
@@ -84,7 +91,8 @@ func TestRelationsReject(t *testing.T) {
 	}
 }
 
-// An answer that G0 to G5 accept, one element of which is one ulp off, is rejected by the relations that hold bit for bit.
+// An answer that G0 to G5 accept, one element of which is one ulp off, is rejected by the relations that hold
+// bit for bit.
 func TestOneUlpBreaksWhatHoldsBitForBit(t *testing.T) {
 	for _, o := range truth.All() {
 		t.Run(o.Spec.Name, func(t *testing.T) {
@@ -94,7 +102,8 @@ func TestOneUlpBreaksWhatHoldsBitForBit(t *testing.T) {
 					return
 				}
 				for _, output := range r.Outputs {
-					if key := fmt.Sprint(r.Pass, r.Name, output); !seen[key] && truthtest.OneUlpIsSeen(t, o, r, output, calls) {
+					if key := fmt.Sprint(r.Pass, r.Name, output); !seen[key] &&
+						truthtest.OneUlpIsSeen(t, o, r, output, calls) {
 						seen[key] = true
 					}
 				}
@@ -102,7 +111,8 @@ func TestOneUlpBreaksWhatHoldsBitForBit(t *testing.T) {
 			for _, r := range truth.Relations(o.Spec.Name) {
 				for _, output := range r.Outputs {
 					if r.ToTheBit && !seen[fmt.Sprint(r.Pass, r.Name, output)] {
-						t.Errorf("%v %q: no element of %s one ulp off is accepted by the gates before and rejected by it", r.Pass, r.Name, output)
+						t.Errorf("%v %q: no element of %s one ulp off is accepted by the gates before and "+
+							"rejected by it", r.Pass, r.Name, output)
 					}
 				}
 			}

@@ -25,9 +25,10 @@ type Request struct {
 // Chained says whether the backward starts from the operator's inputs instead of saved tensors.
 func (k *Request) Chained() bool { return k.Pass == op.Backward && k.Saved == "own" }
 
-// Growth is how rounding errors grow in a sum of n terms, in roundoffs: judge.G, whose square root counts on errors that are independent. Equal
-// terms are all rounded the same way as the sum passes through a binade (one after the other, 4099 of them lose up to 0.2*n roundoffs on
-// average), so where rows repeat one value, as 99 of 100 do in sparse data, it is the worst case, n.
+// Growth is how rounding errors grow in a sum of n terms, in roundoffs: judge.G, whose square root counts on
+// errors that are independent. Equal terms are all rounded the same way as the sum passes through a binade
+// (one after the other, 4099 of them lose up to 0.2*n roundoffs on average), so where rows repeat one value,
+// as 99 of 100 do in sparse data, it is the worst case, n.
 func (k *Request) Growth(n int64) float64 {
 	switch k.Distribution {
 	case "constant", "ties", "sparse":
@@ -36,10 +37,11 @@ func (k *Request) Growth(n int64) float64 {
 	return judge.G(n)
 }
 
-// independent says whether the values of the case are many independent ones, so that the root mean square of their rounding errors is a
-// statistic: rows of one value, outliers and selected extremes have a few rounding errors that decide, which may happen to be small. So do rows whose
-// logits are products of two tensors that are not plainly normal (check.logits of the spec): one key has nearly all the weight. docs/judge.md
-// has the measurement.
+// independent says whether the values of the case are many independent ones, so that the root mean square of
+// their rounding errors is a statistic: rows of one value, outliers and selected extremes have a few rounding
+// errors that decide, which may happen to be small. So do rows whose logits are products of two tensors that
+// are not plainly normal (check.logits of the spec): one key has nearly all the weight. docs/judge.md has the
+// measurement.
 func (k *Request) independent() bool {
 	switch k.Distribution {
 	case "scaled", "shifted", "late_max", "row_offsets":
@@ -104,7 +106,10 @@ func (k *Request) targetInFP32(name string, d op.DType, shape, rows []int64) jud
 
 // described is an output without its truth.
 func (k *Request) described(name string, d op.DType, shape []int64) judge.Target {
-	t := judge.Target{Name: name, DType: d, Shape: slices.Clone(shape), Saturate: k.Rules.Saturate, Independent: k.independent()}
+	t := judge.Target{
+		Name: name, DType: d, Shape: slices.Clone(shape), Saturate: k.Rules.Saturate,
+		Independent: k.independent(),
+	}
 	t.FTZ = k.Rules.FlushToZero && (d == op.FP32 || d == op.BF16)
 	return t
 }

@@ -47,8 +47,8 @@ func (r Row) Through(rows int64) Row {
 	return Row{r.R[:n], r.T[:n], r.TFP32[:n], r.Sim[:n]}
 }
 
-// EachRowWith calls work for every judged row on all cores: i counts the judged rows, r is the row of the output. Each core has its own working
-// memory: see parallel.EachWith.
+// EachRowWith calls work for every judged row on all cores: i counts the judged rows, r is the row of the
+// output. Each core has its own working memory: see parallel.EachWith.
 func EachRowWith[S any](rows []int64, n int64, memory func() S, work func(own S, i, r int64)) {
 	if rows != nil {
 		n = int64(len(rows))

@@ -32,14 +32,15 @@ func Union(a, b []int64) []int64 {
 	return slices.Compact(all)
 }
 
-// Sample asks for some rows of every output instead of all (an output seen as [rows, last dim]): the first, the last TailRows and Rows
-// more, drawn from Seed. Large cases are judged this way.
+// Sample asks for some rows of every output instead of all (an output seen as [rows, last dim]): the first,
+// the last TailRows and Rows more, drawn from Seed. Large cases are judged this way.
 type Sample struct {
 	Rows int64
 	Seed uint64
 }
 
-// TailRows are the rows at the end of an output that a sample always holds: a whole tile, where ragged sizes go wrong.
+// TailRows are the rows at the end of an output that a sample always holds: a whole tile, where ragged sizes
+// go wrong.
 const TailRows = 64
 
 // Choose gives the rows of n to look at, rising; nil for all of them.
@@ -65,7 +66,8 @@ func (s *Sample) Choose(n int64) []int64 {
 	return rows
 }
 
-// Within is choose for seq rows in each of some heads, from most of these alone: the last, and others that the seed says.
+// Within is choose for seq rows in each of some heads, from most of these alone: the last, and others that
+// the seed says.
 func (s *Sample) Within(heads, seq, most int64) []int64 {
 	first := int64(s.Seed % uint64(heads))
 	chosen := []int64{heads - 1}

@@ -14,7 +14,8 @@ import (
 	"triad/internal/workload"
 )
 
-// sampledOutputs are the outputs of a pass that have rows to choose from: matrices, and vectors with an element for each row of the first output.
+// sampledOutputs are the outputs of a pass that have rows to choose from: matrices, and vectors with an
+// element for each row of the first output.
 func sampledOutputs(s *op.Spec, pass op.Pass) []string {
 	_, outputs := s.Tensors(pass)
 	rows, _, _ := strings.Cut(outputs[0].ShapeText(), ",")
@@ -27,8 +28,8 @@ func sampledOutputs(s *op.Spec, pass op.Pass) []string {
 	return names
 }
 
-// TestSampledTruthIsPartOfTheWhole: what is computed for the rows and columns of a sample is what the whole truth has there, bit for bit, for every
-// operator, pass, dtype, attribute and contract.
+// TestSampledTruthIsPartOfTheWhole: what is computed for the rows and columns of a sample is what the whole
+// truth has there, bit for bit, for every operator, pass, dtype, attribute and contract.
 func TestSampledTruthIsPartOfTheWhole(t *testing.T) {
 	for _, o := range truth.All() {
 		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Dims: o.Spec.Check.Truth.Sampled})
@@ -52,7 +53,8 @@ func TestSampledTruthIsPartOfTheWhole(t *testing.T) {
 						partial[p.Name] = true
 					}
 					if at := differing(whole.Outputs[i], p); at >= 0 {
-						t.Errorf("%s %s: %s: sampled element %d is not that of the whole", c.Key(), k.Name, p.Name, at)
+						t.Errorf("%s %s: %s: sampled element %d is not that of the whole", c.Key(),
+							k.Name, p.Name, at)
 					}
 				}
 			}
@@ -60,7 +62,8 @@ func TestSampledTruthIsPartOfTheWhole(t *testing.T) {
 		for _, pass := range o.Spec.Passes() {
 			for _, name := range sampledOutputs(o.Spec, pass) {
 				if !partial[name] {
-					t.Errorf("%s: no case had a sample of %s: [check.truth] sampled names larger sizes", o.Spec.Name, name)
+					t.Errorf("%s: no case had a sample of %s: [check.truth] sampled names larger sizes",
+						o.Spec.Name, name)
 				}
 			}
 		}
@@ -76,7 +79,8 @@ func differing(whole, part judge.Target) int {
 		}
 		for k, x := range [][]float64{whole.R, whole.T, whole.TFP32, whole.Sim} {
 			y := [][]float64{part.R, part.T, part.TFP32, part.Sim}[k][i]
-			if math.Float64bits(x[at]) != math.Float64bits(y) && !(math.IsNaN(x[at]) && math.IsNaN(y)) && x[at] != y {
+			if math.Float64bits(x[at]) != math.Float64bits(y) && !(math.IsNaN(x[at]) && math.IsNaN(y)) &&
+				x[at] != y {
 				return i
 			}
 		}
@@ -84,7 +88,8 @@ func differing(whole, part judge.Target) int {
 	return -1
 }
 
-// TestSavedIsTheSimulatedForward: what a driver saves for a backward is the simulated result of the whole truth, although it computes less.
+// TestSavedIsTheSimulatedForward: what a driver saves for a backward is the simulated result of the whole
+// truth, although it computes less.
 func TestSavedIsTheSimulatedForward(t *testing.T) {
 	compared := 0
 	for _, o := range truth.All() {

@@ -14,8 +14,9 @@ func Saved(spec *op.Spec, c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error
 	return (&Operator{Spec: spec}).Saved(c, in)
 }
 
-// Saved makes the tensors that a driver hands to a backward in place of an implementation's own forward: the forward's outputs among the
-// spec's [backward] inputs, as the simulated default contract gives them, in the dtype they are saved in. in holds the operator's inputs.
+// Saved makes the tensors that a driver hands to a backward in place of an implementation's own forward: the
+// forward's outputs among the spec's [backward] inputs, as the simulated default contract gives them, in the
+// dtype they are saved in. in holds the operator's inputs.
 func (o *Operator) Saved(c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error) {
 	spec := o.Spec
 	if spec.Backward == nil {
@@ -51,8 +52,8 @@ func (o *Operator) Saved(c op.Case, in []tensor.Tensor) ([]tensor.Tensor, error)
 	return saved, nil
 }
 
-// BackwardInputs puts what a kernel's backward takes into the order of the spec: have holds, in any order, the operator's inputs, saved
-// tensors and upstream gradients.
+// BackwardInputs puts what a kernel's backward takes into the order of the spec: have holds, in any order,
+// the operator's inputs, saved tensors and upstream gradients.
 func BackwardInputs(spec *op.Spec, have []tensor.Tensor) ([]tensor.Tensor, error) {
 	if spec.Backward == nil {
 		return nil, fmt.Errorf("order the backward inputs of %s: it has no backward", spec.Name)

@@ -92,8 +92,8 @@ func LargestReal(x []complex128) complex128 {
 	return complex(m, 0)
 }
 
-// Weighted is weight*factor, and 0 where the weight is exactly 0, even against an infinite factor: nothing that does not contribute may
-// loosen T.
+// Weighted is weight*factor, and 0 where the weight is exactly 0, even against an infinite factor: nothing
+// that does not contribute may loosen T.
 func Weighted(weight, factor float64) float64 {
 	if weight == 0 {
 		return 0
@@ -101,14 +101,16 @@ func Weighted(weight, factor float64) float64 {
 	return weight * factor
 }
 
-// SumOf adds f(0) ... f(n-1) pairwise, so that the error grows with log n only and the order never depends on the machine.
+// SumOf adds f(0) ... f(n-1) pairwise, so that the error grows with log n only and the order never depends on
+// the machine.
 func SumOf(n int, f func(i int) float64) float64 { return sumBetween(0, n, f) }
 
 func sumBetween(a, b int, f func(i int) float64) float64 {
 	if b-a <= 64 {
 		s := 0.0
 		for i := a; i < b; i++ {
-			s += float64(f(i)) // the conversion forbids a fused multiply-add, whose bits depend on the machine
+			// the conversion forbids a fused multiply-add, whose bits depend on the machine
+			s += float64(f(i))
 		}
 		return s
 	}

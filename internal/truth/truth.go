@@ -11,20 +11,23 @@ import (
 	"triad/internal/tensor"
 )
 
-// A Function computes R, T, TFP32 and Sim of every output of one pass of an operator, from the exact low-precision inputs.
+// A Function computes R, T, TFP32 and Sim of every output of one pass of an operator, from the exact
+// low-precision inputs.
 type Function func(k *Request) ([]judge.Target, error)
 
 // Definition holds the two passes of an operator.
 type Definition struct {
 	Forward, Backward Function
 	Permits           []string // the contracts the mathematics below knows
-	// ByRows are the dims, the first of its large outputs, along which rows do not depend on each other: their truth can be computed row by row
-	// (see TruthByRows). nil: it has none. From makes a case of later rows where that is more than other sizes.
+	// ByRows are the dims, the first of its large outputs, along which rows do not depend on each other:
+	// their truth can be computed row by row (see TruthByRows). nil: it has none. From makes a case of later
+	// rows where that is more than other sizes.
 	ByRows []string
 	From   func(c op.Case, row int64) op.Case
 }
 
-// truths is filled by the operators' packages, one declaration each: var _ = truth.Register("softmax", truth.Definition{...}).
+// truths is filled by the operators' packages, one declaration each: var _ = truth.Register("softmax",
+// truth.Definition{...}).
 var truths = map[string]Definition{}
 
 // Register makes the truth of the operator called name known to Of.
@@ -33,9 +36,10 @@ func Register(name string, t Definition) struct{} {
 	return struct{}{}
 }
 
-// Of computes the truth of a case under a contract. The inputs are found by name. For a forward they are the operator's inputs; for a
-// backward with driver-made saved tensors, and for one whose operator saves nothing, the spec's [backward] inputs; for a chained backward
-// (c.Saved == "own") the operator's inputs and the upstream gradients. sample nil: every element.
+// Of computes the truth of a case under a contract. The inputs are found by name. For a forward they are the
+// operator's inputs; for a backward with driver-made saved tensors, and for one whose operator saves nothing,
+// the spec's [backward] inputs; for a chained backward (c.Saved == "own") the operator's inputs and the
+// upstream gradients. sample nil: every element.
 func Of(c op.Case, contract string, in []tensor.Tensor, sample *Sample) (judge.Truth, error) {
 	return of(Request{Case: c, In: in, Sample: sample}, contract)
 }
@@ -45,7 +49,8 @@ func of(asked Request, contract string) (judge.Truth, error) {
 	c, k := asked.Case, &asked
 	t, ok := truths[c.Op]
 	if !ok {
-		return judge.Truth{}, fmt.Errorf("compute the truth of %s: no truth is registered for it: a program that judges imports "+
+		return judge.Truth{}, fmt.Errorf("compute the truth of %s: no truth is registered for it: a "+
+			"program that judges imports "+
 			"triad/internal/truth/all, which has those of the catalog", c.Op)
 	}
 	o, err := Get(c.Op)
@@ -57,7 +62,9 @@ func of(asked Request, contract string) (judge.Truth, error) {
 		return judge.Truth{}, err
 	}
 	if !slices.Contains(t.Permits, contract) {
-		return judge.Truth{}, fmt.Errorf("compute the truth of %s: contract %s is not permitted: want one of %v", c.Op, contract, t.Permits)
+		return judge.Truth{},
+			fmt.Errorf("compute the truth of %s: contract %s is not permitted: want one of %v", c.Op,
+				contract, t.Permits)
 	}
 	compute := t.Forward
 	if c.Pass == op.Backward {
@@ -84,7 +91,8 @@ func of(asked Request, contract string) (judge.Truth, error) {
 	return judge.Truth{Contract: contract, Outputs: targets}, nil
 }
 
-// Exactly makes an output one whose every partial sum is exactly representable: nothing but R itself is accepted.
+// Exactly makes an output one whose every partial sum is exactly representable: nothing but R itself is
+// accepted.
 func Exactly(t judge.Target) judge.Target {
 	t.Exact = true
 	clear(t.T)
@@ -92,8 +100,8 @@ func Exactly(t judge.Target) judge.Target {
 	return t
 }
 
-// finish gives T its meaning where R is not finite (none), and refuses a truth that could not judge: NaN or infinity in R that the case
-// does not declare, a T that is not finite.
+// finish gives T its meaning where R is not finite (none), and refuses a truth that could not judge: NaN or
+// infinity in R that the case does not declare, a T that is not finite.
 func (k *Request) finish(t *judge.Target) error {
 	if t.Rows != nil {
 		k.finishRows(t)
@@ -117,7 +125,8 @@ func (k *Request) finish(t *judge.Target) error {
 		return -1
 	})
 	if unasked >= 0 {
-		return fmt.Errorf("compute the truth of %s: %s is %v at element %d of distribution %q: such inputs are no test of this operator",
+		return fmt.Errorf("compute the truth of %s: %s is %v at element %d of distribution %q: such inputs "+
+			"are no test of this operator",
 			k.Op, t.Name, t.R[unasked], unasked, k.Distribution)
 	}
 	if err := t.Check(); err != nil {
@@ -126,15 +135,17 @@ func (k *Request) finish(t *judge.Target) error {
 	if declared {
 		return nil
 	}
-	if i := parallel.First(len(t.Sim), func(first, end int) int { return firstUnsimulated(t, first, end) }); i >= 0 {
-		return fmt.Errorf("compute the truth of %s: element %d of %s: R = %v, T = %v, sim = %v: want a number, or an infinity that R within T rounds to",
+	if i := parallel.First(len(t.Sim),
+		func(first, end int) int { return firstUnsimulated(t, first, end) }); i >= 0 {
+		return fmt.Errorf("compute the truth of %s: element %d of %s: R = %v, T = %v, sim = %v: want a "+
+			"number, or an infinity that R within T rounds to",
 			k.Op, i, t.Name, t.R[i], t.T[i], t.Sim[i])
 	}
 	return nil
 }
 
-// firstUnsimulated is the first element of a run whose simulated value is neither a number nor an accepted infinity, which G4 leaves out; -1 where
-// there is none.
+// firstUnsimulated is the first element of a run whose simulated value is neither a number nor an accepted
+// infinity, which G4 leaves out; -1 where there is none.
 func firstUnsimulated(t *judge.Target, first, end int) int {
 	truth := t.R[first:end]
 	for i, s := range t.Sim[first:end] {

@@ -12,8 +12,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestEveryCaseHasATruth: on every case of the default level, under the default contract, there is a truth, finite where it has to be, and it
-// accepts its own simulated contract; most cases can tell right from wrong.
+// TestEveryCaseHasATruth: on every case of the default level, under the default contract, there is a truth,
+// finite where it has to be, and it accepts its own simulated contract; most cases can tell right from wrong.
 func TestEveryCaseHasATruth(t *testing.T) {
 	level := op.LevelDefault
 	if testing.Short() {
@@ -39,7 +39,8 @@ func TestEveryCaseHasATruth(t *testing.T) {
 				}
 				for i, v := range truthtest.Judged(truth, truthtest.Sims(truth)...) {
 					if v.Status != op.StatusPass && v.Status != op.StatusEmptyOK {
-						t.Errorf("%s %s %v %v %s %s %s: %v %s: %s", c.Op, c.Pass, c.Dims, c.Attrs, c.Distribution, c.Upstream, c.Saved, v.Status, v.Gate, v.Sentence)
+						t.Errorf("%s %s %v %v %s %s %s: %v %s: %s", c.Op, c.Pass, c.Dims, c.Attrs,
+							c.Distribution, c.Upstream, c.Saved, v.Status, v.Gate, v.Sentence)
 					}
 					if v.Status == op.StatusEmptyOK {
 						continue
@@ -53,7 +54,8 @@ func TestEveryCaseHasATruth(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d cases, %d outputs, %d exact, %d without power; truth %v, longest %v", len(plan.Cases), outputs, exact, powerless, spent, longest)
+			t.Logf("%d cases, %d outputs, %d exact, %d without power; truth %v, longest %v", len(plan.Cases),
+				outputs, exact, powerless, spent, longest)
 			if powerless*4 > outputs {
 				t.Errorf("%d of %d outputs are without power", powerless, outputs)
 			}
@@ -61,7 +63,8 @@ func TestEveryCaseHasATruth(t *testing.T) {
 	}
 }
 
-// TestContractsAgree: the arithmetic of every contract a spec may name is here, and the truths know what the specs permit.
+// TestContractsAgree: the arithmetic of every contract a spec may name is here, and the truths know what the
+// specs permit.
 func TestContractsAgree(t *testing.T) {
 	if len(truth.Contracts()) != len(op.Contracts) {
 		t.Errorf("%d contracts have an arithmetic, %d a promise", len(truth.Contracts()), len(op.Contracts))
@@ -78,7 +81,8 @@ func TestContractsAgree(t *testing.T) {
 		}
 		for _, dtype := range o.Spec.DTypes {
 			for _, k := range truth.Contracts() {
-				if (o.Spec.Permits(dtype, k.Name) || o.Spec.DefaultContract(dtype) == k.Name) && !slices.Contains(known.Permits, k.Name) {
+				if (o.Spec.Permits(dtype, k.Name) || o.Spec.DefaultContract(dtype) == k.Name) &&
+					!slices.Contains(known.Permits, k.Name) {
 					t.Errorf("%s permits contract %s, whose truth is not known", o.Spec.Name, k.Name)
 				}
 			}
@@ -125,8 +129,8 @@ func TestWrongInputsAreErrors(t *testing.T) {
 	}
 }
 
-// TestLooserContracts: every contract that a spec permits has a finite truth on every case of the level, and its own
-// simulated result passes.
+// TestLooserContracts: every contract that a spec permits has a finite truth on every case of the level, and
+// its own simulated result passes.
 func TestLooserContracts(t *testing.T) {
 	level := op.LevelDefault
 	if testing.Short() {
@@ -147,12 +151,15 @@ func TestLooserContracts(t *testing.T) {
 					in := truthtest.CaseInputs(t, o.Spec, c, 1)
 					truth, err := truth.Of(c, k.Name, in, nil)
 					if err != nil {
-						t.Errorf("%s %v %s %v %s %s: %v", c.Op, c.Pass, c.DType, c.Dims, c.Distribution, k.Name, err)
+						t.Errorf("%s %v %s %v %s %s: %v", c.Op, c.Pass, c.DType, c.Dims, c.Distribution,
+							k.Name, err)
 						continue
 					}
 					for _, v := range truthtest.Judged(truth, truthtest.Sims(truth)...) {
 						if s := v.Status; s != op.StatusPass && s != op.StatusEmptyOK && s != op.StatusWarn {
-							t.Errorf("%s %v %s %v %v %s %s %s %s: %v %s: %s", c.Op, c.Pass, c.DType, c.Dims, c.Attrs, c.Distribution, c.Upstream, c.Saved, k.Name, v.Status, v.Gate, v.Sentence)
+							t.Errorf("%s %v %s %v %v %s %s %s %s: %v %s: %s", c.Op, c.Pass, c.DType, c.Dims,
+								c.Attrs, c.Distribution, c.Upstream, c.Saved, k.Name, v.Status,
+								v.Gate, v.Sentence)
 						}
 					}
 				}

@@ -17,5 +17,6 @@ func HalfSubnormal(d op.DType) float64 {
 	return f.SmallestSubnormal() / 2
 }
 
-// Subnormal is what a product and its sum may lose below fp32's normal range: half the smallest subnormal each.
+// Subnormal is what a product and its sum may lose below fp32's normal range: half the smallest subnormal
+// each.
 const Subnormal = 0x1p-149

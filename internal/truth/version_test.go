@@ -23,21 +23,27 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-var update = flag.Bool("update", false, "write testdata/version.txt, which a changed constant or allowance may do under a new version alone")
+var update = flag.Bool("update", false,
+	"write testdata/version.txt, which a changed constant or allowance may do under a new version alone")
 
 // books is the file that holds every constant and allowance of the version it names.
 const books = "testdata/version.txt"
 
-// notJudging are constants that decide nothing: how work is divided, how far a message goes, what proves the truth.
+// notJudging are constants that decide nothing: how work is divided, how far a message goes, what proves the
+// truth.
 var notJudging = []string{
-	"judge.chunk", "judge.strip", "judge.glance", "judge.worstKept", "judge.blocksKept", "judge.mostly", "judge.nearly",
-	"layernorm.rowBlock", "layernorm.stripe", "softmax.appendedColumns", "flash_attention.mostParts", "flash_attention.tileQueries",
-	"truth.StepTolerance", "truth.stepSize", "truth.randomDirections", "truth.singleElements", "truth.DifferenceTolerance",
+	"judge.chunk", "judge.strip", "judge.glance", "judge.worstKept", "judge.blocksKept", "judge.mostly",
+	"judge.nearly",
+	"layernorm.rowBlock", "layernorm.stripe", "softmax.appendedColumns", "flash_attention.mostParts",
+	"flash_attention.tileQueries",
+	"truth.StepTolerance", "truth.stepSize", "truth.randomDirections", "truth.singleElements",
+	"truth.DifferenceTolerance",
 	"formula.Unknown", "formula.erfSeries",
 }
 
-// TestVersionNamesTheAllowances: judge.Version stands for every constant and for the truth and allowance of every operator, pass, dtype and contract on
-// fixed cases. What differs from testdata/version.txt asks for a new version with a line in the history of docs/judge.md.
+// TestVersionNamesTheAllowances: judge.Version stands for every constant and for the truth and allowance of
+// every operator, pass, dtype and contract on fixed cases. What differs from testdata/version.txt asks for a
+// new version with a line in the history of docs/judge.md.
 func TestVersionNamesTheAllowances(t *testing.T) {
 	now := constantsNow(t)
 	maps.Copy(now, allowancesNow(t))
@@ -61,10 +67,12 @@ func TestVersionNamesTheAllowances(t *testing.T) {
 	}
 	const how = "go test ./internal/truth -run TestVersionNames -update"
 	if len(changed) > 0 {
-		t.Errorf("%d constants or allowances are not those of version %s. Set judge.Version to %q, add it to versions in internal/judge/rejudge.go and to the history in docs/judge.md, and run %s:\n%s",
+		t.Errorf("%d constants or allowances are not those of version %s. Set judge.Version to %q, add it "+
+			"to versions in internal/judge/rejudge.go and to the history in docs/judge.md, and run %s:\n%s",
 			len(changed), version, after(version), how, strings.Join(changed[:min(len(changed), 12)], "\n"))
 	} else if version != judge.Version {
-		t.Errorf("judge.Version is %q, and no constant or allowance differs from version %q: want that, or a change", judge.Version, version)
+		t.Errorf("judge.Version is %q, and no constant or allowance differs from version %q: want that, or "+
+			"a change", judge.Version, version)
 	}
 	if len(added) > 0 {
 		t.Errorf("not in %s yet: %s. Run %s", books, strings.Join(added, "; "), how)
@@ -87,13 +95,16 @@ func TestVersionHasAHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, history, _ := strings.Cut(string(text), "\n## Versions\n")
-	lines := regexp.MustCompile(`(?m)^\| ([0-9]+) \| ([0-9-]{10}) \| (.+) \|$`).FindAllStringSubmatch(history, -1)
+	lines := regexp.MustCompile(`(?m)^\| ([0-9]+) \| ([0-9-]{10}) \| (.+) \|$`).FindAllStringSubmatch(history,
+		-1)
 	if len(lines) == 0 || lines[0][1] != judge.Version {
-		t.Errorf("docs/judge.md: the table under Versions begins with %.1q: want version %s, its date and what changed", lines, judge.Version)
+		t.Errorf("docs/judge.md: the table under Versions begins with %.1q: want version %s, its date and "+
+			"what changed", lines, judge.Version)
 	}
 }
 
-// TestVersionSeesAChange: a constant, an allowance that is a millionth larger in one element of ten, and one that is gone are seen.
+// TestVersionSeesAChange: a constant, an allowance that is a millionth larger in one element of ten, and one
+// that is gone are seen.
 func TestVersionSeesAChange(t *testing.T) {
 	truth := versionTruth(t)
 	var before, later figures
@@ -115,7 +126,10 @@ func versionTruth(t *testing.T) judge.Truth {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{"rows": 90, "cols": 33}, nil)
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{
+		"rows": 90,
+		"cols": 33,
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +168,8 @@ func writeBooks(t *testing.T, entries map[string]string) {
 	}
 }
 
-// sameEntry compares two entries word by word, numbers with a point as fp64 sums whose last digits depend on the machine.
+// sameEntry compares two entries word by word, numbers with a point as fp64 sums whose last digits depend on
+// the machine.
 func sameEntry(a, b string) bool {
 	as, bs := strings.Fields(a), strings.Fields(b)
 	return slices.EqualFunc(as, bs, func(x, y string) bool {
@@ -167,7 +182,8 @@ func sameEntry(a, b string) bool {
 	})
 }
 
-// constantsNow are the numeric constants of the judge, of what truths share and of the operators, as their source says.
+// constantsNow are the numeric constants of the judge, of what truths share and of the operators, as their
+// source says.
 func constantsNow(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -228,10 +244,15 @@ func constantsNow(t *testing.T) map[string]string {
 	return found
 }
 
-// versionDistributions meet what allowances depend on: plain data, sums of equal terms, exact ones, large and small magnitudes.
-var versionDistributions = []string{"normal", "scaled", "constant", "sparse", "integers", "outlier", "row_offsets"}
+// versionDistributions meet what allowances depend on: plain data, sums of equal terms, exact ones, large and
+// small magnitudes.
+var versionDistributions = []string{
+	"normal", "scaled", "constant", "sparse", "integers",
+	"outlier", "row_offsets",
+}
 
-// allowancesNow are figures of every operator, pass, dtype and contract, over fixed cases, whole and by sample.
+// allowancesNow are figures of every operator, pass, dtype and contract, over fixed cases, whole and by
+// sample.
 func allowancesNow(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]*figures{}
@@ -242,7 +263,8 @@ func allowancesNow(t *testing.T) map[string]string {
 				if k.Name != o.Spec.DefaultContract(c.DType) && !o.Spec.Permits(c.DType, k.Name) {
 					continue
 				}
-				name := strings.Join(strings.Fields(fmt.Sprint("allowance ", c.Op, " ", c.Pass, " ", c.Saved, " ", c.DType, " ", k.Name)), " ")
+				name := strings.Join(strings.Fields(fmt.Sprint("allowance ", c.Op, " ", c.Pass, " ", c.Saved,
+					" ", c.DType, " ", k.Name)), " ")
 				if all[name] == nil {
 					all[name] = &figures{}
 				}
@@ -260,7 +282,8 @@ func allowancesNow(t *testing.T) map[string]string {
 	return found
 }
 
-// versionCases are one shape of an operator in every pass, dtype, distribution of the list, and value of an attribute that is a word.
+// versionCases are one shape of an operator in every pass, dtype, distribution of the list, and value of an
+// attribute that is a word.
 func versionCases(t *testing.T, spec *op.Spec) []op.Case {
 	t.Helper()
 	dims := spec.Check.Truth.Sampled
@@ -277,7 +300,10 @@ func versionCases(t *testing.T, spec *op.Spec) []op.Case {
 						if !slices.Contains(spec.Check.Distributions, d) {
 							continue
 						}
-						c, err := spec.NewCase(op.Case{Pass: pass, DType: dtype, Distribution: d, Saved: from}, dims, attributes)
+						c, err := spec.NewCase(op.Case{
+							Pass: pass, DType: dtype, Distribution: d,
+							Saved: from,
+						}, dims, attributes)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -305,8 +331,8 @@ func wordsOf(spec *op.Spec) []map[string]string {
 	return sets
 }
 
-// figures are sums over the elements of some outputs that any change of an allowance, of a simulated value or of what is asked of them moves. They are
-// of logarithms, so that small elements count as much as large ones.
+// figures are sums over the elements of some outputs that any change of an allowance, of a simulated value or
+// of what is asked of them moves. They are of logarithms, so that small elements count as much as large ones.
 type figures struct {
 	outputs, elements, exact, independent, zeros int
 	truth, allowed, allowedFP32, simulated       float64
@@ -366,11 +392,19 @@ func magnitude(x float64) float64 {
 }
 
 func (f *figures) String() string {
-	text := fmt.Sprintf("outputs %d, elements %d, exact %d, independent %d, T 0 %d", f.outputs, f.elements, f.exact, f.independent, f.zeros)
+	text := fmt.Sprintf("outputs %d, elements %d, exact %d, independent %d, T 0 %d", f.outputs, f.elements,
+		f.exact, f.independent, f.zeros)
 	for _, part := range []struct {
 		name  string
 		value float64
-	}{{"R", f.truth}, {"T", f.allowed}, {"TFP32", f.allowedFP32}, {"sim", f.simulated}, {"limits", f.limits}, {"sums", f.sums}} {
+	}{
+		{"R", f.truth},
+		{"T", f.allowed},
+		{"TFP32", f.allowedFP32},
+		{"sim", f.simulated},
+		{"limits", f.limits},
+		{"sums", f.sums},
+	} {
 		text += fmt.Sprintf(", %s %.11e", part.name, part.value)
 	}
 	return text

@@ -13,7 +13,10 @@ import (
 // TestZeroUpstream: where nothing comes from above every gradient of every operator is exactly 0.
 func TestZeroUpstream(t *testing.T) {
 	for _, o := range truth.All() {
-		plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Passes: []op.Pass{op.Backward}, Upstreams: []string{"zeros"}})
+		plan, err := o.Spec.Expand(op.Options{
+			Level: op.LevelQuick, Passes: []op.Pass{op.Backward},
+			Upstreams: []string{"zeros"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +28,8 @@ func TestZeroUpstream(t *testing.T) {
 			for _, truth := range truthtest.BackwardTruths(t, o, c, in) {
 				for _, target := range truth.Outputs {
 					for i := range target.R {
-						if truthtest.ExactlyZero(t, fmt.Sprintf("%s %s %v %s %s", c.Op, c.DType, c.Dims, c.Saved, truth.Contract), target, i); t.Failed() {
+						if truthtest.ExactlyZero(t, fmt.Sprintf("%s %s %v %s %s", c.Op, c.DType, c.Dims,
+							c.Saved, truth.Contract), target, i); t.Failed() {
 							return
 						}
 					}

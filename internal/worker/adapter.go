@@ -15,26 +15,31 @@ import (
 	"triad/internal/panics"
 )
 
-// Adapter is a backend whose implementations run in worker processes. Slot says which worker an implementation runs in: those of one
-// slot share a process and wait for each other, those of different slots run side by side.
+// Adapter is a backend whose implementations run in worker processes. Slot says which worker an
+// implementation runs in: those of one slot share a process and wait for each other, those of different slots
+// run side by side.
 type Adapter struct {
 	BackendName string
 	FamilyNames []string
-	Optional    []string                                   // families that need not be here: what is missing of them is said where they are asked for by name alone
-	Command     func(ctx context.Context) (Command, error) // may prepare the toolchain; *backend.Unavailable where there is none
-	Slot        func(implementation string) string
-	Names       func(operator string) string // what a load request names for an operator; nil: the operator itself
-	// Spread is over how many workers the jobs are spread that are judged, until Together is called; 0 or 1: every job runs in its Slot.
+	// families that need not be here: what is missing of them is said where they are asked for by name alone
+	Optional []string
+	// may prepare the toolchain; *backend.Unavailable where there is none
+	Command func(ctx context.Context) (Command, error)
+	Slot    func(implementation string) string
+	// what a load request names for an operator; nil: the operator itself
+	Names func(operator string) string
+	// Spread is over how many workers the jobs are spread that are judged, until Together is called; 0 or 1:
+	// every job runs in its Slot.
 	Spread  int
 	Alone   []string // slots whose jobs are not spread: what they import stays out of the others' way
 	GPU     bool
 	Options Options
 	Reserve *Reserve // fresh workers that were started ahead; may be nil
-	// Slots, or the workers that jobs are spread over, are started side by side when the first worker is, and load the same operator: their processes take long to come up, and one after the
-	// other twice as long.
+	// Slots, or the workers that jobs are spread over, are started side by side when the first worker is, and
+	// load the same operator: their processes take long to come up, and one after the other twice as long.
 	Slots []string
-	// Explain is a sentence for what a worker printed that found no device to work on, "" where it speaks of something else. Once there is one
-	// nothing more is run.
+	// Explain is a sentence for what a worker printed that found no device to work on, "" where it speaks of
+	// something else. Once there is one nothing more is run.
 	Explain func(printed string) string
 
 	once    sync.Once
@@ -58,7 +63,8 @@ type slot struct {
 	name   string
 	worker *worker
 	loaded map[string]backend.LoadReply
-	// suspect: the last worker hung or broke its context on a GPU. The next one is asked to prove that the device still computes.
+	// suspect: the last worker hung or broke its context on a GPU. The next one is asked to prove that the
+	// device still computes.
 	suspect bool
 }
 
@@ -102,8 +108,8 @@ func (a *Adapter) Load(ctx context.Context, operator string) (backend.LoadReply,
 	return reply, s.worker.hello, nil
 }
 
-// startOthers starts the workers of Slots beside the one of a slot, once, has them load an operator, and waits for none: one that does not come up
-// is started again, and told of, when something runs in it.
+// startOthers starts the workers of Slots beside the one of a slot, once, has them load an operator, and
+// waits for none: one that does not come up is started again, and told of, when something runs in it.
 func (a *Adapter) startOthers(ctx context.Context, besides *slot, operator string) {
 	ahead := a.ahead()
 	a.mu.Lock()
@@ -128,7 +134,8 @@ func (a *Adapter) startOthers(ctx context.Context, besides *slot, operator strin
 	}
 }
 
-// broke keeps an internal error of a goroutine that nobody waits for: whoever asks for something next gets it.
+// broke keeps an internal error of a goroutine that nobody waits for: whoever asks for something next gets
+// it.
 func (a *Adapter) broke(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -173,8 +180,10 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 		named = a.Names(operator)
 	}
 	w := s.worker
-	defer a.opts.Pending.begin(fmt.Sprintf("loading %s in the worker of %s", operator, a.BackendName), a.opts.Limits.Build)()
-	err := w.call(ctx, backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: named, Slot: s.name}}, a.opts.Limits.Build, "build", &reply)
+	defer a.opts.Pending.begin(fmt.Sprintf("loading %s in the worker of %s", operator, a.BackendName),
+		a.opts.Limits.Build)()
+	err := w.call(ctx, backend.Request{Do: backend.DoLoad, Load: &backend.LoadArgs{Op: named, Slot: s.name}},
+		a.opts.Limits.Build, "build", &reply)
 	if err == nil {
 		err = checkFailures(reply.Failed)
 	}
@@ -187,7 +196,8 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 			a.lost(s, w, d)
 			sentence := fmt.Sprintf("the worker of %s %s", a.BackendName, d.Sentence)
 			if d.Status == op.StatusHang {
-				sentence = fmt.Sprintf("loading %s in the worker of %s did not end: %s", operator, a.BackendName, d.Sentence)
+				sentence = fmt.Sprintf("loading %s in the worker of %s did not end: %s", operator,
+					a.BackendName, d.Sentence)
 			}
 			return reply, &backend.BuildFailure{Sentence: sentence, Log: d.Log}
 		}
@@ -197,8 +207,8 @@ func (a *Adapter) load(ctx context.Context, s *slot, operator string) (backend.L
 	return reply, nil
 }
 
-// start gives the slot a fresh worker, which an operator, if any, is to be loaded in. On a GPU that was left in doubt it has to prove that the
-// device still computes.
+// start gives the slot a fresh worker, which an operator, if any, is to be loaded in. On a GPU that was left
+// in doubt it has to prove that the device still computes.
 func (a *Adapter) start(ctx context.Context, s *slot, operator string) error {
 	if gone := a.isGone(); gone != "" {
 		return &backend.Unavailable{Sentence: gone}
@@ -262,7 +272,8 @@ func (a *Adapter) probe(ctx context.Context, w *worker) error {
 
 // giveUp notes that nothing more is run on the GPU, and why.
 func (a *Adapter) giveUp(why string) string {
-	return a.stop("the GPU does not recover after what a kernel did: " + why + "; what was found before is recorded (nvidia-smi shows the GPU's state)")
+	return a.stop("the GPU does not recover after what a kernel did: " + why +
+		"; what was found before is recorded (nvidia-smi shows the GPU's state)")
 }
 
 // stop notes why nothing more is run.
@@ -297,7 +308,8 @@ func (a *Adapter) startFailure(err error) error {
 }
 
 const (
-	// besideOthers is how many times longer a first call may take while as many processes as there are cores compile beside it.
+	// besideOthers is how many times longer a first call may take while as many processes as there are cores
+	// compile beside it.
 	besideOthers = 4
 	// mostKept is how many bytes of shared memory a worker keeps between two jobs while others judge beside
 	// it: fresh pages cost more than all else that a large job does on the host. There are no more workers
@@ -367,7 +379,8 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	return outcome, nil
 }
 
-// lost takes a worker that ended out of its slot. On a GPU the next one is probed first, and one that survived SIGKILL ends all work there.
+// lost takes a worker that ended out of its slot. On a GPU the next one is probed first, and one that
+// survived SIGKILL ends all work there.
 func (a *Adapter) lost(s *slot, w *worker, d *Death) {
 	s.worker, s.suspect = nil, a.GPU
 	a.noteWedged(d, w)
@@ -420,7 +433,8 @@ func (a *Adapter) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.wedged) > 0 {
-		return fmt.Errorf("workers of %s that survived SIGKILL: processes %v; the system has to end them", a.BackendName, a.wedged)
+		return fmt.Errorf("workers of %s that survived SIGKILL: processes %v; the system has to end them",
+			a.BackendName, a.wedged)
 	}
 	return nil
 }

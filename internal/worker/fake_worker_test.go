@@ -55,7 +55,10 @@ func fakeWorker(mode string) {
 			reply(r.ID, backend.HelloReply{Protocol: backend.Protocol, Device: "cpu", PID: os.Getpid()})
 		case backend.DoLoad:
 			if mode == "fails to load with PASS" {
-				reply(r.ID, backend.LoadReply{Failed: []backend.LoadFailure{{Implementation: "fake", Status: op.StatusPass}}})
+				reply(r.ID, backend.LoadReply{Failed: []backend.LoadFailure{{
+					Implementation: "fake",
+					Status:         op.StatusPass,
+				}}})
 				continue
 			}
 			if mode == "hangs while loading" {
@@ -82,7 +85,8 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 	case "exits 0":
 		os.Exit(0)
 	case "segfaults":
-		syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -SEGV $$"}, nil) // Go itself would catch the signal
+		// Go itself would catch the signal
+		syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -SEGV $$"}, nil)
 	case "is killed":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		time.Sleep(time.Minute)
@@ -128,12 +132,21 @@ func misbehave(mode string, r backend.Request, conn *os.File, reply func(int64, 
 func answer(mode string, r backend.Request, conn *os.File, reply func(int64, any)) {
 	switch mode {
 	case "stumbles":
-		text, _ := json.Marshal(backend.Reply{ID: r.ID, Error: "run: RuntimeError: no sizes\x1b[2J\n  fake/good  PASS"})
+		text, _ := json.Marshal(backend.Reply{
+			ID:    r.ID,
+			Error: "run: RuntimeError: no sizes\x1b[2J\n  fake/good  PASS",
+		})
 		conn.Write(append(text, '\n'))
 	case "raises":
-		reply(r.ID, backend.RunReply{Launches: []backend.LaunchReply{{Status: op.StatusCrash, Message: fmt.Sprintf("ValueError: oh no, process %d", os.Getpid())}}})
+		reply(r.ID, backend.RunReply{Launches: []backend.LaunchReply{{
+			Status:  op.StatusCrash,
+			Message: fmt.Sprintf("ValueError: oh no, process %d", os.Getpid()),
+		}}})
 	case "raises and ends":
-		reply(r.ID, backend.RunReply{Launches: []backend.LaunchReply{{Status: op.StatusCrash, Message: fmt.Sprintf("CUDA error 700, process %d", os.Getpid())}}, Fatal: true})
+		reply(r.ID, backend.RunReply{Launches: []backend.LaunchReply{{
+			Status:  op.StatusCrash,
+			Message: fmt.Sprintf("CUDA error 700, process %d", os.Getpid()),
+		}}, Fatal: true})
 		os.Exit(0)
 	case "answers fewer launches":
 		full := plainReply(r)
@@ -144,7 +157,10 @@ func answer(mode string, r backend.Request, conn *os.File, reply func(int64, any
 		full.Launches[0].Outputs[0].CRC32++
 		reply(r.ID, full)
 	case "judges itself":
-		reply(r.ID, backend.RunReply{Launches: []backend.LaunchReply{{Status: op.StatusPass, Message: "all is well"}}})
+		reply(r.ID, backend.RunReply{Launches: []backend.LaunchReply{{
+			Status:  op.StatusPass,
+			Message: "all is well",
+		}}})
 	case "claims what it did not write":
 		full := plainReply(r)
 		for i, l := range r.Run.Launches {
@@ -158,7 +174,8 @@ func answer(mode string, r backend.Request, conn *os.File, reply func(int64, any
 	}
 }
 
-// plainReply claims that every output is all zero bits, which is what the shared memory holds only if the driver did not poison it.
+// plainReply claims that every output is all zero bits, which is what the shared memory holds only if the
+// driver did not poison it.
 func plainReply(r backend.Request) backend.RunReply {
 	var reply backend.RunReply
 	for _, l := range r.Run.Launches {
@@ -168,8 +185,10 @@ func plainReply(r backend.Request) backend.RunReply {
 		}
 		for _, out := range l.Outputs {
 			writeZeros(out)
-			launch.Outputs = append(launch.Outputs, backend.OutputRef{Name: out.Name, Present: true, DType: out.DType.String(), Shape: out.Shape,
-				Stride: out.Stride, CRC32: crc32.ChecksumIEEE(make([]byte, out.Bytes))})
+			launch.Outputs = append(launch.Outputs, backend.OutputRef{
+				Name: out.Name, Present: true, DType: out.DType.String(), Shape: out.Shape,
+				Stride: out.Stride, CRC32: crc32.ChecksumIEEE(make([]byte, out.Bytes)),
+			})
 		}
 		reply.Launches = append(reply.Launches, launch)
 	}
@@ -184,19 +203,29 @@ func writeZeros(out backend.TensorRef) {
 	sharedFile().WriteAt(make([]byte, out.Bytes), out.Offset)
 }
 
-// sharedFile is the shared memory's descriptor in a fake worker. It is kept: a file that is collected closes its descriptor.
+// sharedFile is the shared memory's descriptor in a fake worker. It is kept: a file that is collected closes
+// its descriptor.
 var sharedFile = sync.OnceValue(func() *os.File { return os.NewFile(4, "memory") })
 
-// patient is what a fake worker is given: on a machine that is busy with other tests, one that answers or ends by itself may take its time.
-var patient = Options{Grace: subprocess.Grace{Term: 20 * time.Second, Kill: 20 * time.Second}, MemoryBytes: 1 << 30,
-	Limits: Limits{Build: time.Minute, Import: time.Minute, First: time.Minute, FirstCPU: time.Minute, CallLeast: time.Minute}}
+// patient is what a fake worker is given: on a machine that is busy with other tests, one that answers or
+// ends by itself may take its time.
+var patient = Options{
+	Grace: subprocess.Grace{Term: 20 * time.Second, Kill: 20 * time.Second}, MemoryBytes: 1 << 30,
+	Limits: Limits{
+		Build: time.Minute, Import: time.Minute, First: time.Minute, FirstCPU: time.Minute,
+		CallLeast: time.Minute,
+	},
+}
 
-// hangs names the ways to behave in which no answer comes, and the time for it has to run out; stays those in which the process does not end by
-// itself, and the time for that has to run out.
+// hangs names the ways to behave in which no answer comes, and the time for it has to run out; stays those in
+// which the process does not end by itself, and the time for that has to run out.
 var (
 	hangs = map[string]bool{"hangs": true, "hangs and stays broken": true, "ignores SIGTERM": true}
-	stays = map[string]bool{"ignores SIGTERM": true, "sends an endless line": true, "closes its socket": true, "answers fewer launches": true,
-		"judges itself": true, "lies about a checksum": true, "breaks while it is timed": true}
+	stays = map[string]bool{
+		"ignores SIGTERM": true, "sends an endless line": true, "closes its socket": true,
+		"answers fewer launches": true,
+		"judges itself":          true, "lies about a checksum": true, "breaks while it is timed": true,
+	}
 )
 
 func fakeAdapter(t *testing.T, mode string, change func(*Options)) *Adapter {
@@ -215,10 +244,12 @@ func fakeAdapter(t *testing.T, mode string, change func(*Options)) *Adapter {
 	if change != nil {
 		change(&o)
 	}
-	a := &Adapter{BackendName: "fake", Options: o, Slot: func(string) string { return "" },
+	a := &Adapter{
+		BackendName: "fake", Options: o, Slot: func(string) string { return "" },
 		Command: func(context.Context) (Command, error) {
 			return Command{Path: self, Env: []string{"FAKE_WORKER=" + mode}}, nil
-		}}
+		},
+	}
 	t.Cleanup(func() { a.Close() })
 	return a
 }

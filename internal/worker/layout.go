@@ -22,27 +22,33 @@ type arena struct {
 func (m *arena) place(bytes int64) (offset int64, err error) {
 	offset = m.used
 	if bytes < 0 || bytes > int64(len(m.memory))-offset {
-		return 0, fmt.Errorf("the tensors of this case need more than the %d bytes of shared memory", len(m.memory))
+		return 0, fmt.Errorf("the tensors of this case need more than the %d bytes of shared memory",
+			len(m.memory))
 	}
 	m.used = (offset + bytes + align - 1) / align * align
 	return offset, nil
 }
 
-// layOut copies the inputs of a job into shared memory and poisons the places of its outputs, so that a reply that claims an output it
-// did not write cannot show an older one.
+// layOut copies the inputs of a job into shared memory and poisons the places of its outputs, so that a reply
+// that claims an output it did not write cannot show an older one.
 func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
 	m := &arena{memory: memory}
 	i := job.Implementation
-	args := backend.RunArgs{Op: i.Op, Implementation: i.Name, Pass: i.Pass, DType: job.DType, Contract: job.Contract, Attrs: job.Attrs,
-		SizesAlone: job.SizesAlone}
+	args := backend.RunArgs{
+		Op: i.Op, Implementation: i.Name, Pass: i.Pass, DType: job.DType, Contract: job.Contract,
+		Attrs:      job.Attrs,
+		SizesAlone: job.SizesAlone,
+	}
 	for _, t := range job.Inputs {
 		offset, err := m.place(int64(len(t.Data)))
 		if err != nil {
 			return args, m, err
 		}
 		tensor.Copy(memory[offset:], t.Data)
-		args.Inputs = append(args.Inputs, backend.TensorRef{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: t.Stride, Start: t.Offset,
-			Offset: offset, Bytes: int64(len(t.Data)), CRC32: tensor.Checksum(t.Data)})
+		args.Inputs = append(args.Inputs, backend.TensorRef{
+			Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: t.Stride, Start: t.Offset,
+			Offset: offset, Bytes: int64(len(t.Data)), CRC32: tensor.Checksum(t.Data),
+		})
 	}
 	for _, plan := range job.Launches {
 		launch := backend.Launch{Poison: plan.Poison, Order: plan.Order}
@@ -53,19 +59,22 @@ func layOut(job backend.Job, memory []byte) (backend.RunArgs, *arena, error) {
 				return args, m, err
 			}
 			tensor.Poison(memory[offset:offset+bytes], t.DType, plan.Poison)
-			launch.Outputs = append(launch.Outputs, backend.TensorRef{Name: t.Name, DType: t.DType, Shape: t.Shape,
-				Stride: tensor.Contiguous(t.Shape), Offset: offset, Bytes: bytes})
+			launch.Outputs = append(launch.Outputs, backend.TensorRef{
+				Name: t.Name, DType: t.DType, Shape: t.Shape,
+				Stride: tensor.Contiguous(t.Shape), Offset: offset, Bytes: bytes,
+			})
 		}
 		args.Launches = append(args.Launches, launch)
 	}
 	return args, m, nil
 }
 
-// mayReport says whether a status is one that a worker finds by itself. What counts as good is the judge's alone: a worker runs the very code
-// that is judged.
+// mayReport says whether a status is one that a worker finds by itself. What counts as good is the judge's
+// alone: a worker runs the very code that is judged.
 func mayReport(s op.Status) bool {
 	switch s {
-	case op.StatusUnsupported, op.StatusUnavailable, op.StatusOutOfBounds, op.StatusDivergent, op.StatusDeadlock, op.StatusOOM, op.StatusCrash, op.StatusHang:
+	case op.StatusUnsupported, op.StatusUnavailable, op.StatusOutOfBounds, op.StatusDivergent,
+		op.StatusDeadlock, op.StatusOOM, op.StatusCrash, op.StatusHang:
 		return true
 	}
 	return false
@@ -75,13 +84,15 @@ func mayReport(s op.Status) bool {
 func checkFailures(failed []backend.LoadFailure) error {
 	for _, f := range failed {
 		if f.Status != op.StatusBuildFail && f.Status != op.StatusUnavailable {
-			return fmt.Errorf("%s failed to load with the status %v, want %v or %v", f.Implementation, f.Status, op.StatusBuildFail, op.StatusUnavailable)
+			return fmt.Errorf("%s failed to load with the status %v, want %v or %v", f.Implementation,
+				f.Status, op.StatusBuildFail, op.StatusUnavailable)
 		}
 	}
 	return nil
 }
 
-// collect turns a reply into an outcome and copies the outputs out of shared memory. A reply whose frames are incomplete is a crash.
+// collect turns a reply into an outcome and copies the outputs out of shared memory. A reply whose frames are
+// incomplete is a crash.
 func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunReply, wall time.Duration) backend.Outcome {
 	outcome := backend.Outcome{Wall: wall, PeakBytes: reply.PeakBytes}
 	incomplete := func(format string, a ...any) backend.Outcome {

@@ -13,18 +13,27 @@ import (
 // is what was in shared memory when the worker answered, whatever it writes there afterwards.
 func TestLaunchesOfTheSameBytesShareTheirCopy(t *testing.T) {
 	declared := op.TensorType{Name: "y", DType: op.BF16, Shape: []int64{3, 4}}
-	job := backend.Job{Outputs: []op.TensorType{declared}, Launches: []backend.LaunchPlan{{Poison: "a"}, {Poison: "b"}, {Poison: "a"}}}
+	job := backend.Job{Outputs: []op.TensorType{declared}, Launches: []backend.LaunchPlan{
+		{Poison: "a"},
+		{Poison: "b"},
+		{Poison: "a"},
+	}}
 	args, arena, err := layOut(job, make([]byte, 4096))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var reply backend.RunReply
-	values := [][]byte{bytes.Repeat([]byte{1, 2}, 12), bytes.Repeat([]byte{1, 2}, 12), bytes.Repeat([]byte{1, 3}, 12)}
+	values := [][]byte{
+		bytes.Repeat([]byte{1, 2}, 12), bytes.Repeat([]byte{1, 2}, 12),
+		bytes.Repeat([]byte{1, 3}, 12),
+	}
 	for l, launch := range args.Launches {
 		place := launch.Outputs[0]
 		copy(arena.memory[place.Offset:], values[l])
-		reply.Launches = append(reply.Launches, backend.LaunchReply{Outputs: []backend.OutputRef{{Name: "y", Present: true, DType: "bf16", Shape: declared.Shape,
-			Stride: tensor.Contiguous(declared.Shape), CRC32: tensor.Checksum(values[l])}}})
+		reply.Launches = append(reply.Launches, backend.LaunchReply{Outputs: []backend.OutputRef{{
+			Name: "y", Present: true, DType: "bf16", Shape: declared.Shape,
+			Stride: tensor.Contiguous(declared.Shape), CRC32: tensor.Checksum(values[l]),
+		}}})
 	}
 	outcome := collect(job, args, arena, reply, 0)
 	clear(arena.memory)

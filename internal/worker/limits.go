@@ -9,19 +9,23 @@ import (
 
 // Limits are the deadlines of a worker's phases.
 type Limits struct {
-	Build     time.Duration // load: compiling a library, importing an operator file
-	Import    time.Duration // from the start of the process to its hello
-	First     time.Duration // the first call of an implementation: it may compile
-	FirstCPU  time.Duration // the same where there is no GPU
-	CallLeast time.Duration // later calls: ten times the median (on a CPU: the longest) plus one second, and at least this
+	Build    time.Duration // load: compiling a library, importing an operator file
+	Import   time.Duration // from the start of the process to its hello
+	First    time.Duration // the first call of an implementation: it may compile
+	FirstCPU time.Duration // the same where there is no GPU
+	// later calls: ten times the median (on a CPU: the longest) plus one second, and at least this
+	CallLeast time.Duration
 	Stall     time.Duration // in the emulator: how long no block of a kernel may finish
 }
 
 // DefaultLimits are the deadlines where nobody asks for others.
-var DefaultLimits = Limits{Build: 300 * time.Second, Import: 120 * time.Second, First: 60 * time.Second, FirstCPU: 120 * time.Second,
-	CallLeast: 5 * time.Second, Stall: 30 * time.Second}
+var DefaultLimits = Limits{
+	Build: 300 * time.Second, Import: 120 * time.Second, First: 60 * time.Second, FirstCPU: 120 * time.Second,
+	CallLeast: 5 * time.Second, Stall: 30 * time.Second,
+}
 
-// OfOwn are the limits of a file of the user's own where nobody asked for others: one that hangs is what a learner meets, and waits for.
+// OfOwn are the limits of a file of the user's own where nobody asked for others: one that hangs is what a
+// learner meets, and waits for.
 func (l Limits) OfOwn() Limits {
 	if l.FirstCPU == DefaultLimits.FirstCPU {
 		l.FirstCPU = 60 * time.Second
@@ -34,8 +38,11 @@ func (l Limits) OfOwn() Limits {
 
 // limitNames are the words of --limit NAME=DURATION.
 func (l *Limits) byName() map[string]*time.Duration {
-	return map[string]*time.Duration{"build": &l.Build, "import": &l.Import, "first": &l.First, "first-cpu": &l.FirstCPU, "call": &l.CallLeast,
-		"stall": &l.Stall}
+	return map[string]*time.Duration{
+		"build": &l.Build, "import": &l.Import, "first": &l.First, "first-cpu": &l.FirstCPU,
+		"call":  &l.CallLeast,
+		"stall": &l.Stall,
+	}
 }
 
 // LimitNames lists the names that Set takes, sorted.
@@ -61,7 +68,8 @@ func (l *Limits) Set(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	p := l.byName()[name]
 	if !ok || p == nil {
-		return fmt.Errorf("--limit %q: want NAME=DURATION, NAME one of %s, for example call=30s", text, strings.Join(LimitNames(), ", "))
+		return fmt.Errorf("--limit %q: want NAME=DURATION, NAME one of %s, for example call=30s", text,
+			strings.Join(LimitNames(), ", "))
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || !(d > 0) {
@@ -71,7 +79,8 @@ func (l *Limits) Set(text string) error {
 	return nil
 }
 
-// call is the deadline of the next call of an implementation whose earlier calls of this size (see pastCalls) took these times.
+// call is the deadline of the next call of an implementation whose earlier calls of this size (see pastCalls)
+// took these times.
 func (l Limits) call(earlier []time.Duration, gpu bool) time.Duration {
 	if len(earlier) == 0 {
 		if gpu {
@@ -87,7 +96,8 @@ func (l Limits) call(earlier []time.Duration, gpu bool) time.Duration {
 	return max(10*usual+time.Second, l.CallLeast)
 }
 
-// pastCall is a call that came back plainly: how long it took, and how many bytes of inputs and outputs it had.
+// pastCall is a call that came back plainly: how long it took, and how many bytes of inputs and outputs it
+// had.
 type pastCall struct {
 	wall  time.Duration
 	bytes int64
@@ -96,8 +106,9 @@ type pastCall struct {
 // pastCalls are the calls of one implementation and pass.
 type pastCalls []pastCall
 
-// saying gives the times of those calls that say something about one of so many bytes: on a GPU all of them, on a CPU, where time grows with
-// the work, those that had at least half as much. Where none has, the next call counts as a first one.
+// saying gives the times of those calls that say something about one of so many bytes: on a GPU all of them,
+// on a CPU, where time grows with the work, those that had at least half as much. Where none has, the next
+// call counts as a first one.
 func (p pastCalls) saying(bytes int64, gpu bool) []time.Duration {
 	var times []time.Duration
 	for _, c := range p {

@@ -28,7 +28,8 @@ const margin = 20 * time.Second
 // Measure prepares an arm in the slot of its implementation; a ruler in that of the empty name.
 func (a *Adapter) Measure(ctx context.Context, job backend.MeasureJob) (backend.Arm, backend.Outcome, error) {
 	if !a.GPU {
-		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "the worker of " + a.BackendName + " has no GPU: only a GPU is timed"}, nil
+		return nil, backend.Outcome{Status: op.StatusUnsupported, Sentence: "the worker of " + a.BackendName +
+			" has no GPU: only a GPU is timed"}, nil
 	}
 	s := a.slot(a.Slot(job.Implementation.Name))
 	s.mu.Lock()
@@ -50,7 +51,8 @@ func (a *Adapter) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 	if job.Ruler == "" {
 		prepare.Run = &args
 	}
-	outcome, err := m.step(ctx, backend.MeasureArgs{Step: backend.StepPrepare, Prepare: prepare}, a.opts.Limits.First, "first", &m.facts,
+	outcome, err := m.step(ctx, backend.MeasureArgs{Step: backend.StepPrepare, Prepare: prepare},
+		a.opts.Limits.First, "first", &m.facts,
 		func() (op.Status, string, bool) { return m.facts.Status, m.facts.Message, m.facts.Fatal })
 	if err != nil || outcome.Status != op.StatusUnknown {
 		return nil, outcome, err
@@ -71,11 +73,16 @@ func (a *Adapter) loadFor(ctx context.Context, s *slot, operator string) error {
 }
 
 // workerGone is what becomes of an arm whose worker ended.
-var workerGone = backend.Outcome{Status: op.StatusCrash, Sentence: "its worker ended while another implementation was timed in it"}
+var workerGone = backend.Outcome{
+	Status:   op.StatusCrash,
+	Sentence: "its worker ended while another implementation was timed in it",
+}
 
 // step makes one request. The slot is locked. What the arm came to is an outcome, as for a run.
-func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.Duration, phase string, reply any,
-	ended func() (op.Status, string, bool)) (backend.Outcome, error) {
+func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.Duration,
+	phase string, reply any,
+	ended func() (op.Status, string, bool),
+) (backend.Outcome, error) {
 	if m.slot.worker != m.worker {
 		return workerGone, nil
 	}
@@ -90,13 +97,16 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 		m.adapter.lost(m.slot, m.worker, d)
 		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wedged: d.Wedged}, nil
 	}
-	if err != nil && ctx.Err() == nil && panics.In(err) == nil { // whatever the worker stumbles over, it timed this arm: the others go on
-		return backend.Outcome{Status: op.StatusCrash, Sentence: "the worker could not time it: " + printable(err.Error()), Log: m.worker.log.Tail()}, nil
+	if err != nil && ctx.Err() == nil && panics.In(err) == nil {
+		// whatever the worker stumbles over, it timed this arm: the others go on
+		return backend.Outcome{Status: op.StatusCrash, Sentence: "the worker could not time it: " +
+			printable(err.Error()), Log: m.worker.log.Tail()}, nil
 	}
 	if err != nil {
 		m.worker.end() // it may have answered just now
 		m.slot.worker = nil
-		return backend.Outcome{}, fmt.Errorf("measure %s %s/%s: %w", args.Step, m.job.Implementation.Op, m.job.Implementation.Name, err)
+		return backend.Outcome{}, fmt.Errorf("measure %s %s/%s: %w", args.Step, m.job.Implementation.Op,
+			m.job.Implementation.Name, err)
 	}
 	status, sentence, fatal := ended()
 	if status == op.StatusUnknown && !fatal {
@@ -104,11 +114,13 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 	}
 	outcome := backend.Outcome{Status: status, Sentence: sentence, Log: m.worker.log.Tail()}
 	if status != op.StatusUnknown && !mayReport(status) {
-		outcome.Status, outcome.Sentence = op.StatusCrash, fmt.Sprintf("the worker says %v, which is not for a worker to say", status)
+		outcome.Status, outcome.Sentence = op.StatusCrash,
+			fmt.Sprintf("the worker says %v, which is not for a worker to say", status)
 	}
 	if fatal {
 		if status == op.StatusUnknown {
-			outcome.Status, outcome.Sentence = op.StatusCrash, "the worker ended after it was asked to "+string(args.Step)
+			outcome.Status, outcome.Sentence = op.StatusCrash, "the worker ended after it was asked to "+
+				string(args.Step)
 		}
 		m.worker.child.Wait(m.worker.grace.Term)
 		outcome.Wedged = !m.worker.end()
@@ -126,11 +138,17 @@ func (m *arm) Time(ctx context.Context, args backend.TimeArgs) (backend.TimeRepl
 	defer m.slot.mu.Unlock()
 	var reply backend.TimeReply
 	calls := m.facts.EstimateNS * float64(m.facts.Calls*(args.Samples+args.Discard))
-	expected := time.Duration(math.Min(calls, float64(time.Hour))) + time.Duration(args.SettleNS) // the estimate is the worker's own word
-	outcome, err := m.step(ctx, backend.MeasureArgs{Step: backend.StepTime, Time: &args}, 10*expected+margin, "call", &reply,
+	// the estimate is the worker's own word
+	expected := time.Duration(math.Min(calls, float64(time.Hour))) + time.Duration(args.SettleNS)
+	outcome, err := m.step(ctx, backend.MeasureArgs{Step: backend.StepTime, Time: &args}, 10*expected+margin,
+		"call", &reply,
 		func() (op.Status, string, bool) { return reply.Status, reply.Message, reply.Fatal })
 	if err == nil && outcome.Status == op.StatusUnknown && len(reply.SamplesNS) != args.Samples {
-		outcome = backend.Outcome{Status: op.StatusCrash, Sentence: fmt.Sprintf("the worker gave %d samples, asked for %d", len(reply.SamplesNS), args.Samples)}
+		outcome = backend.Outcome{
+			Status: op.StatusCrash,
+			Sentence: fmt.Sprintf("the worker gave %d samples, asked for %d", len(reply.SamplesNS),
+				args.Samples),
+		}
 	}
 	return reply, outcome, err
 }
@@ -152,7 +170,10 @@ func (m *arm) Finish(ctx context.Context) (backend.Outcome, []backend.Differing,
 		return backend.Outcome{Status: op.StatusSkipped, Sentence: err.Error()}, nil, nil
 	}
 	var reply backend.FinishReply
-	outcome, err := m.step(ctx, backend.MeasureArgs{Step: backend.StepFinish, Finish: &backend.FinishArgs{Launches: args.Launches}},
+	outcome, err := m.step(ctx, backend.MeasureArgs{
+		Step:   backend.StepFinish,
+		Finish: &backend.FinishArgs{Launches: args.Launches},
+	},
 		m.adapter.opts.Limits.First, "first", &reply, func() (op.Status, string, bool) {
 			if len(reply.Launches) > 0 {
 				return reply.Launches[0].Status, printable(reply.Launches[0].Message), reply.Fatal

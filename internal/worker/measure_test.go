@@ -33,7 +33,10 @@ func measuring(mode string, r backend.Request, reply func(int64, any)) {
 		reply(r.ID, backend.TimeReply{SamplesNS: make([]float64, m.Time.Samples), Fatal: true})
 		os.Exit(0)
 	case m.Step == backend.StepTime && mode == "stumbles while it is timed":
-		text, _ := json.Marshal(backend.Reply{ID: r.ID, Error: "measure: KeyError: 'tile'\n  fake/good  PASS"})
+		text, _ := json.Marshal(backend.Reply{
+			ID:    r.ID,
+			Error: "measure: KeyError: 'tile'\n  fake/good  PASS",
+		})
 		syscall.Write(3, append(text, '\n'))
 	case m.Step == backend.StepTime && mode == "gives too few samples":
 		reply(r.ID, backend.TimeReply{SamplesNS: []float64{1}})
@@ -41,7 +44,10 @@ func measuring(mode string, r backend.Request, reply func(int64, any)) {
 		reply(r.ID, backend.TimeReply{SamplesNS: make([]float64, m.Time.Samples)})
 	case m.Step == backend.StepFinish && strings.HasPrefix(mode, "fails when it is finished"):
 		var failed backend.FinishReply
-		failed.Launches, failed.Fatal = []backend.LaunchReply{{Status: op.StatusCrash, Message: "KeyError: 'rows' (mine.py:7)"}}, strings.HasSuffix(mode, "for good")
+		failed.Launches, failed.Fatal = []backend.LaunchReply{{
+			Status:  op.StatusCrash,
+			Message: "KeyError: 'rows' (mine.py:7)",
+		}}, strings.HasSuffix(mode, "for good")
 		reply(r.ID, failed)
 		if failed.Fatal {
 			os.Exit(0)
@@ -51,8 +57,15 @@ func measuring(mode string, r backend.Request, reply func(int64, any)) {
 		for _, l := range m.Finish.Launches {
 			out := l.Outputs[0]
 			sharedFile().WriteAt(make([]byte, out.Bytes), out.Offset)
-			all.Launches = append(all.Launches, backend.LaunchReply{Inputs: []uint32{crc32.ChecksumIEEE(make([]byte, 24))}, Outputs: []backend.OutputRef{{Name: out.Name,
-				Present: true, DType: out.DType.String(), Shape: out.Shape, Stride: out.Stride, CRC32: crc32.ChecksumIEEE(make([]byte, out.Bytes))}}})
+			all.Launches = append(all.Launches,
+				backend.LaunchReply{
+					Inputs: []uint32{crc32.ChecksumIEEE(make([]byte, 24))},
+					Outputs: []backend.OutputRef{{
+						Name:    out.Name,
+						Present: true, DType: out.DType.String(), Shape: out.Shape, Stride: out.Stride,
+						CRC32: crc32.ChecksumIEEE(make([]byte, out.Bytes)),
+					}},
+				})
 		}
 		all.Differing = []backend.Differing{{Output: "y", Set: 2, Bytes: 5, Inputs: []string{"x"}}}
 		reply(r.ID, all)
@@ -81,14 +94,16 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("%+v %+v %v", reply, outcome, err)
 	}
 	outcome, differing, err := m.Finish(t.Context())
-	if err != nil || outcome.Status != op.StatusUnknown || len(outcome.Launches) != 2 || len(outcome.Launches[0].Changed) != 0 || fmt.Sprint(differing) != "[{y 2 5 [x]}]" {
+	if err != nil || outcome.Status != op.StatusUnknown || len(outcome.Launches) != 2 ||
+		len(outcome.Launches[0].Changed) != 0 || fmt.Sprint(differing) != "[{y 2 5 [x]}]" {
 		t.Errorf("%+v %v %v", outcome, differing, err)
 	}
 	ruler, outcome, err := a.Measure(t.Context(), backend.MeasureJob{Ruler: backend.RulerCopy})
 	if err != nil || ruler == nil {
 		t.Fatalf("%+v %v", outcome, err)
 	}
-	if outcome, _, err := ruler.Finish(t.Context()); err != nil || outcome.Status != op.StatusUnknown || len(outcome.Launches) != 0 {
+	if outcome, _, err := ruler.Finish(t.Context()); err != nil || outcome.Status != op.StatusUnknown ||
+		len(outcome.Launches) != 0 {
 		t.Errorf("a ruler has nothing to judge: %+v %v", outcome, err)
 	}
 }
@@ -122,19 +137,25 @@ func TestWhatIsTimedIsPending(t *testing.T) {
 	}
 }
 
-// What an arm dies of is its outcome; an arm of a worker that is gone says so, and the next one finds a fresh worker.
+// What an arm dies of is its outcome; an arm of a worker that is gone says so, and the next one finds a fresh
+// worker.
 func TestMeasureMisbehaviour(t *testing.T) {
-	for mode, want := range map[string]string{"dies while it is timed": "died by signal segmentation fault", "breaks while it is timed": "illegal address",
-		"stumbles while it is timed":      "the worker could not time it: measure: measure: KeyError: 'tile'; fake/good  PASS",
+	for mode, want := range map[string]string{
+		"dies while it is timed":   "died by signal segmentation fault",
+		"breaks while it is timed": "illegal address",
+		"stumbles while it is timed": "the worker could not time it: measure: measure: KeyError: " +
+			"'tile'; fake/good  PASS",
 		"judges itself while it is timed": "the worker says PASS, which is not for a worker to say",
 		"ends while it is timed":          "the worker ended after it was asked to time",
-		"gives too few samples":           "1 samples, asked for 2"} {
+		"gives too few samples":           "1 samples, asked for 2",
+	} {
 		_, m, _ := measured(t, mode)
 		_, outcome, err := m.Time(t.Context(), backend.TimeArgs{Samples: 2})
 		if err != nil || outcome.Status != op.StatusCrash || !strings.Contains(outcome.Sentence, want) {
 			t.Errorf("%s: %+v %v", mode, outcome, err)
 		}
-		if first, _, _ := strings.Cut(mode, " "); first == "gives" || first == "stumbles" || first == "judges" {
+		if first, _, _ := strings.Cut(mode, " "); first == "gives" || first == "stumbles" ||
+			first == "judges" {
 			continue
 		}
 		if outcome, _, err := m.Finish(t.Context()); err != nil || outcome.Status != op.StatusCrash {
@@ -147,23 +168,30 @@ func TestMeasureMisbehaviour(t *testing.T) {
 	}
 	for _, mode := range []string{"fails when it is finished", "fails when it is finished, for good"} {
 		_, m, _ := measured(t, mode)
-		if outcome, _, err := m.Finish(t.Context()); err != nil || outcome.Status != op.StatusCrash || outcome.Sentence != "KeyError: 'rows' (mine.py:7)" {
+		if outcome, _, err := m.Finish(t.Context()); err != nil || outcome.Status != op.StatusCrash ||
+			outcome.Sentence != "KeyError: 'rows' (mine.py:7)" {
 			t.Errorf("%s: %+v %v", mode, outcome, err)
 		}
 	}
-	if _, m, outcome := measured(t, "cannot be timed"); m != nil || outcome.Status != op.StatusUnsupported || outcome.Sentence != "it moves" {
+	if _, m, outcome := measured(t, "cannot be timed"); m != nil || outcome.Status != op.StatusUnsupported ||
+		outcome.Sentence != "it moves" {
 		t.Errorf("%+v", outcome)
 	}
 	cpu := fakeAdapter(t, "works", nil)
-	if m, outcome, err := cpu.Measure(t.Context(), backend.MeasureJob{Job: fakeJob()}); m != nil || err != nil || outcome.Status != op.StatusUnsupported {
+	if m, outcome, err := cpu.Measure(t.Context(), backend.MeasureJob{Job: fakeJob()}); m != nil ||
+		err != nil || outcome.Status != op.StatusUnsupported {
 		t.Errorf("without a GPU: %+v %v", outcome, err)
 	}
 }
 
 // A request of the wire is read as it was written.
 func TestMeasureOnTheWire(t *testing.T) {
-	text, err := json.Marshal(backend.Request{ID: 7, Do: backend.DoMeasure, Measure: &backend.MeasureArgs{Step: backend.StepTime, Arm: 2, Time: &backend.TimeArgs{Samples: 3}}})
-	if want := `{"id":7,"do":"measure","measure":{"step":"time","arm":2,"time":{"samples":3}}}`; err != nil || string(text) != want {
+	text, err := json.Marshal(backend.Request{
+		ID: 7, Do: backend.DoMeasure,
+		Measure: &backend.MeasureArgs{Step: backend.StepTime, Arm: 2, Time: &backend.TimeArgs{Samples: 3}},
+	})
+	if want := `{"id":7,"do":"measure","measure":{"step":"time","arm":2,"time":{"samples":3}}}`; err != nil ||
+		string(text) != want {
 		t.Errorf("%s, want %s", text, want)
 	}
 }

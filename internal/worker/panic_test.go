@@ -10,8 +10,8 @@ import (
 	"triad/internal/panics"
 )
 
-// A panic while another slot's worker is started, which nobody waits for, is the error of whoever asks for something next, and blames no
-// implementation.
+// A panic while another slot's worker is started, which nobody waits for, is the error of whoever asks for
+// something next, and blames no implementation.
 func TestPanicBesideARequest(t *testing.T) {
 	a := fakeAdapter(t, "good", nil)
 	start := a.Command
@@ -29,7 +29,10 @@ func TestPanicBesideARequest(t *testing.T) {
 	for a.faulted() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := a.Run(t.Context(), backend.Job{Implementation: backend.Implementation{Name: "fake/one", Op: "softmax"}}); panics.In(err) == nil {
+	if _, err := a.Run(t.Context(), backend.Job{Implementation: backend.Implementation{
+		Name: "fake/one",
+		Op:   "softmax",
+	}}); panics.In(err) == nil {
 		t.Errorf("%v, want the internal error", err)
 	}
 }

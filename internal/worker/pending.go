@@ -58,5 +58,6 @@ func (p *Pending) String() string {
 	if len(words) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s, at most %v", strings.Join(words, ", "), max(time.Until(last), 0).Truncate(time.Second)+time.Second)
+	return fmt.Sprintf("%s, at most %v", strings.Join(words, ", "),
+		max(time.Until(last), 0).Truncate(time.Second)+time.Second)
 }

@@ -10,13 +10,15 @@ import (
 	"triad/internal/backend"
 )
 
-// Who interrupts learns what is waited for, and for how long at most; when it is over there is nothing to say.
+// Who interrupts learns what is waited for, and for how long at most; when it is over there is nothing to
+// say.
 func TestPending(t *testing.T) {
 	var d Pending
 	if d.String() != "" || (*Pending)(nil).String() != "" {
 		t.Errorf("%q of nothing", d.String())
 	}
-	first, second := d.begin("mine/a", time.Minute), d.begin("loading softmax in the worker of mine/b", 10*time.Minute)
+	first, second := d.begin("mine/a", time.Minute), d.begin("loading softmax in the worker of mine/b",
+		10*time.Minute)
 	if got := d.String(); got != "mine/a, loading softmax in the worker of mine/b, at most 10m0s" {
 		t.Error(got)
 	}
@@ -31,7 +33,10 @@ func TestPending(t *testing.T) {
 
 // While a worker loads or runs, the adapter says so; an import that never ends is named with its limit.
 func TestAdapterTellsWhatItDoes(t *testing.T) {
-	for mode, want := range map[string]string{"hangs": "^fake/one, at most [12]s$", "hangs while loading": "^loading copy in the worker of fake, at most [12]s$"} {
+	for mode, want := range map[string]string{
+		"hangs":               "^fake/one, at most [12]s$",
+		"hangs while loading": "^loading copy in the worker of fake, at most [12]s$",
+	} {
 		d := &Pending{}
 		a := fakeAdapter(t, mode, func(o *Options) {
 			o.Pending = d
@@ -58,7 +63,8 @@ func TestAdapterTellsWhatItDoes(t *testing.T) {
 			t.Errorf("%s: %q was never said, and %q is left", mode, want, d.String())
 		}
 		var broken *backend.BuildFailure
-		if mode == "hangs while loading" && (!errors.As(err, &broken) || !strings.Contains(broken.Sentence, "loading copy in the worker of fake did not end: no answer to load within 1s")) {
+		if mode == "hangs while loading" && (!errors.As(err, &broken) || !strings.Contains(broken.Sentence,
+			"loading copy in the worker of fake did not end: no answer to load within 1s")) {
 			t.Errorf("%v", err)
 		}
 	}

@@ -1,5 +1,6 @@
-// Package worker starts worker processes, watches over them and speaks the driver's side of the wire: process groups, deadlines, a
-// ring of what they printed, shared memory. Both adapters, cuda and pybridge, stand on it.
+// Package worker starts worker processes, watches over them and speaks the driver's side of the wire: process
+// groups, deadlines, a ring of what they printed, shared memory. Both adapters, cuda and pybridge, stand on
+// it.
 package worker
 
 import (
@@ -20,7 +21,8 @@ import (
 	"triad/internal/subprocess"
 )
 
-// Command says how to start a worker. Env is its whole environment; Dir its working directory, a fresh temporary folder where empty.
+// Command says how to start a worker. Env is its whole environment; Dir its working directory, a fresh
+// temporary folder where empty.
 type Command struct {
 	Path string
 	Args []string
@@ -46,11 +48,15 @@ type process struct {
 	ended bool
 }
 
-// unreadable keeps a worker from reading the truth in this process's memory: it may run as the same user. (As root it could all the same.)
+// unreadable keeps a worker from reading the truth in this process's memory: it may run as the same user. (As
+// root it could all the same.)
 var unreadable = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) })
 
-// start runs the command with descriptor 3 a socket and descriptor 4 sealed shared memory of memoryBytes (sparse).
-func start(c Command, memoryBytes int64, grace subprocess.Grace, kill func(int, syscall.Signal) error) (*process, error) {
+// start runs the command with descriptor 3 a socket and descriptor 4 sealed shared memory of memoryBytes
+// (sparse).
+func start(c Command, memoryBytes int64, grace subprocess.Grace,
+	kill func(int, syscall.Signal) error,
+) (*process, error) {
 	if err := unreadable(); err != nil {
 		return nil, fmt.Errorf("close this process's memory to its workers: %w", err)
 	}
@@ -70,7 +76,10 @@ func start(c Command, memoryBytes int64, grace subprocess.Grace, kill func(int, 
 	}
 	defer memoryFile.Close()
 
-	p := &process{conn: ours, memory: memory, log: &ring{limit: logBytes}, replies: make(chan []byte, 4), grace: grace}
+	p := &process{
+		conn: ours, memory: memory, log: &ring{limit: logBytes}, replies: make(chan []byte, 4),
+		grace: grace,
+	}
 	fail := func(err error) (*process, error) {
 		ours.Close()
 		unix.Munmap(memory)
@@ -80,12 +89,15 @@ func start(c Command, memoryBytes int64, grace subprocess.Grace, kill func(int, 
 	dir := c.Dir
 	if dir == "" {
 		if p.dir, err = os.MkdirTemp("", "triad-worker-"); err != nil {
-			return fail(&backend.Unavailable{Sentence: fmt.Sprintf("no folder for temporary files can be made (%v): set TMPDIR to one that can be written", err)})
+			return fail(&backend.Unavailable{Sentence: fmt.Sprintf("no folder for temporary files can be "+
+				"made (%v): set TMPDIR to one that can be written", err)})
 		}
 		dir = p.dir
 	}
-	p.child, err = subprocess.Start(subprocess.Command{Path: c.Path, Args: c.Args, Env: c.Env, Dir: dir,
-		Files: []*os.File{theirs, memoryFile}, Stdout: p.log, Stderr: p.log, Grace: grace, Kill: kill})
+	p.child, err = subprocess.Start(subprocess.Command{
+		Path: c.Path, Args: c.Args, Env: c.Env, Dir: dir,
+		Files: []*os.File{theirs, memoryFile}, Stdout: p.log, Stderr: p.log, Grace: grace, Kill: kill,
+	})
 	if err != nil {
 		return fail(fmt.Errorf("start %s: %w", c.Path, err))
 	}
@@ -111,7 +123,8 @@ func sharedMemory(bytes int64) (*os.File, []byte, error) {
 		file.Close()
 		return nil, nil, fmt.Errorf("seal shared memory: %w", err)
 	}
-	memory, err := unix.Mmap(fd, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE)
+	memory, err := unix.Mmap(fd, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED|unix.MAP_NORESERVE)
 	if err != nil {
 		file.Close()
 		return nil, nil, fmt.Errorf("map %d bytes of shared memory: %w", bytes, err)
@@ -139,7 +152,8 @@ func (p *process) read() {
 	}
 }
 
-// end stops the worker with all that it started, and gives back what it used. It reports whether the child was reaped.
+// end stops the worker with all that it started, and gives back what it used. It reports whether the child
+// was reaped.
 func (p *process) end() (reaped bool) {
 	p.mu.Lock()
 	if p.ended {
@@ -195,8 +209,8 @@ func (r *ring) Tail() string {
 
 var _ io.Writer = (*ring)(nil)
 
-// withoutControls makes text safe to print: what a worker says comes from the code that is judged, and an escape sequence could wipe its own
-// verdict off the screen. Line ends and tabs stay.
+// withoutControls makes text safe to print: what a worker says comes from the code that is judged, and an
+// escape sequence could wipe its own verdict off the screen. Line ends and tabs stay.
 func withoutControls(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\t' || unicode.IsGraphic(c) {
@@ -206,7 +220,8 @@ func withoutControls(text string) string {
 	}, strings.ToValidUTF8(text, "?"))
 }
 
-// printable makes a sentence of what a worker said: one line, since a line of its own could look like one of the report's.
+// printable makes a sentence of what a worker said: one line, since a line of its own could look like one of
+// the report's.
 func printable(text string) string {
 	var lines []string
 	for line := range strings.Lines(withoutControls(text)) {

@@ -8,9 +8,10 @@ import (
 	"triad/internal/panics"
 )
 
-// Reserve keeps fresh workers ready for commands that were started before: processes that have said hello, so that torch is imported, and have
-// loaded nothing. Who runs the same thing again and again, as a watch does, waits for no import, and every run still gets a process of its own. The
-// zero value is ready; a nil one keeps nothing.
+// Reserve keeps fresh workers ready for commands that were started before: processes that have said hello, so
+// that torch is imported, and have loaded nothing. Who runs the same thing again and again, as a watch does,
+// waits for no import, and every run still gets a process of its own. The zero value is ready; a nil one
+// keeps nothing.
 type Reserve struct {
 	mu     sync.Mutex
 	orders map[string]*order
@@ -23,7 +24,8 @@ type order struct {
 	ready   chan *worker // gets one worker, or nil where it did not start; nil: none is under way
 }
 
-// open gives a worker that was kept ready for a command, else starts one. The command is remembered for Refill.
+// open gives a worker that was kept ready for a command, else starts one. The command is remembered for
+// Refill.
 func (r *Reserve) open(ctx context.Context, c Command, o Options) (*worker, error) {
 	if r == nil {
 		return open(ctx, c, o)
@@ -64,7 +66,8 @@ func (r *Reserve) Refill(ctx context.Context) {
 		ready := make(chan *worker, 1)
 		o.ready = ready
 		panics.Go(func() {
-			w, _ := open(ctx, o.command, o.options) // why it does not start is said by the start that is waited for
+			// why it does not start is said by the start that is waited for
+			w, _ := open(ctx, o.command, o.options)
 			ready <- w
 		}, func(error) { ready <- nil })
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A worker that was kept ready is another process than the one before, is used by the next start alone, and one that died while it waited is
-// replaced.
+// A worker that was kept ready is another process than the one before, is used by the next start alone, and
+// one that died while it waited is replaced.
 func TestReserve(t *testing.T) {
 	reserve := &Reserve{}
 	defer reserve.Close()
@@ -41,7 +41,8 @@ func TestReserve(t *testing.T) {
 	reserve.Refill(context.Background())
 	kept := waiting()
 	if second := run(); second != kept || second == first {
-		t.Errorf("the second start got process %d, want the one kept ready, %d, and not the first, %d", second, kept, first)
+		t.Errorf("the second start got process %d, want the one kept ready, %d, and not the first, %d",
+			second, kept, first)
 	}
 	reserve.Refill(context.Background())
 	dead := waiting()

@@ -9,8 +9,9 @@ import (
 	"triad/internal/panics"
 )
 
-// spread hands jobs that are judged and not timed to many workers, so that what they compile they compile side by side. The jobs of one pass of an
-// implementation in one dtype stay in one worker, which has compiled for them.
+// spread hands jobs that are judged and not timed to many workers, so that what they compile they compile
+// side by side. The jobs of one pass of an implementation in one dtype stay in one worker, which has compiled
+// for them.
 type spread struct {
 	mu     sync.Mutex
 	over   bool
@@ -25,7 +26,8 @@ const (
 	compiledWeight = 4
 )
 
-// slotOf is where a job is judged: in one of the workers that jobs are spread over, or in its implementation's own slot.
+// slotOf is where a job is judged: in one of the workers that jobs are spread over, or in its
+// implementation's own slot.
 func (a *Adapter) slotOf(job backend.Job) *slot {
 	own := a.Slot(job.Implementation.Name)
 	if a.Spread <= 1 || slices.Contains(a.Alone, own) {
@@ -89,8 +91,8 @@ func (a *Adapter) ahead() int {
 // SpreadSlot is the name of the n-th of the workers that jobs are spread over.
 func SpreadSlot(n int) string { return fmt.Sprintf("judging %d", n+1) }
 
-// Together ends the workers that jobs were spread over: what is run from now on runs in its implementation's own slot. On a GPU that is timed nothing
-// else may hold memory or work.
+// Together ends the workers that jobs were spread over: what is run from now on runs in its implementation's
+// own slot. On a GPU that is timed nothing else may hold memory or work.
 func (a *Adapter) Together() {
 	a.init()
 	a.spread.mu.Lock()

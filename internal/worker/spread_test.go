@@ -10,8 +10,9 @@ import (
 	"triad/internal/op"
 )
 
-// Jobs that are judged are spread over several workers, those of one pass of an implementation in one dtype in one of them; when all is together
-// again these workers have ended, and an implementation's own slot runs the rest.
+// Jobs that are judged are spread over several workers, those of one pass of an implementation in one dtype
+// in one of them; when all is together again these workers have ended, and an implementation's own slot runs
+// the rest.
 func TestSpread(t *testing.T) {
 	a := fakeAdapter(t, "exits 0", nil) // every job ends its worker: a start for each
 	var mu sync.Mutex

@@ -63,10 +63,14 @@ func open(ctx context.Context, c Command, o Options) (*worker, error) {
 		return nil, err
 	}
 	w := &worker{process: p}
-	err = w.call(ctx, backend.Request{Do: backend.DoHello, Hello: &backend.HelloArgs{Protocol: backend.Protocol, MemoryBytes: o.MemoryBytes}},
+	err = w.call(ctx, backend.Request{
+		Do:    backend.DoHello,
+		Hello: &backend.HelloArgs{Protocol: backend.Protocol, MemoryBytes: o.MemoryBytes},
+	},
 		o.Limits.Import, "import", &w.hello)
 	if err == nil && w.hello.Protocol != backend.Protocol {
-		err = fmt.Errorf("worker %s speaks protocol %d, want %d: it belongs to another version of triad", c.Path, w.hello.Protocol, backend.Protocol)
+		err = fmt.Errorf("worker %s speaks protocol %d, want %d: it belongs to another version of triad",
+			c.Path, w.hello.Protocol, backend.Protocol)
 		w.end()
 	}
 	if err != nil {
@@ -75,9 +79,11 @@ func open(ctx context.Context, c Command, o Options) (*worker, error) {
 	return w, nil
 }
 
-// call sends one request and waits for its reply. A worker that dies, hangs past the deadline or breaks the protocol is ended, and the
-// error is a *Death. phase names the deadline in sentences.
-func (w *worker) call(ctx context.Context, r backend.Request, deadline time.Duration, phase string, result any) error {
+// call sends one request and waits for its reply. A worker that dies, hangs past the deadline or breaks the
+// protocol is ended, and the error is a *Death. phase names the deadline in sentences.
+func (w *worker) call(ctx context.Context, r backend.Request, deadline time.Duration, phase string,
+	result any,
+) error {
 	w.nextID++
 	r.ID = w.nextID
 	line, err := json.Marshal(r)
@@ -134,7 +140,8 @@ func (w *worker) decode(line []byte, r backend.Request, result any) error {
 // bury says how a worker ended whose connection broke.
 func (w *worker) bury(do backend.Do) error {
 	w.child.Wait(w.grace.Term) // the connection breaks a moment before the process is reaped
-	// A child that closed its socket and lives on has not ended by itself: end() kills it, and the exit would be ours.
+	// A child that closed its socket and lives on has not ended by itself: end() kills it, and the exit would
+	// be ours.
 	alive := !w.child.Reaped()
 	reaped := w.end()
 	d := &Death{Status: op.StatusCrash, Log: w.log.Tail(), Wedged: !reaped}
@@ -159,10 +166,14 @@ func (w *worker) bury(do backend.Do) error {
 
 func (w *worker) hang(do backend.Do, phase string, deadline time.Duration) error {
 	reaped := w.end()
-	d := &Death{Status: op.StatusHang, Log: w.log.Tail(), Wedged: !reaped,
-		Sentence: fmt.Sprintf("no answer to %s within %v and was killed (--limit %s=... changes this)", do, deadline.Round(time.Millisecond), phase)}
+	d := &Death{
+		Status: op.StatusHang, Log: w.log.Tail(), Wedged: !reaped,
+		Sentence: fmt.Sprintf("no answer to %s within %v and was killed (--limit %s=... changes this)", do,
+			deadline.Round(time.Millisecond), phase),
+	}
 	if !reaped {
-		d.Sentence = fmt.Sprintf("no answer to %s within %v, and the process %d survived SIGKILL for %v", do, deadline.Round(time.Millisecond),
+		d.Sentence = fmt.Sprintf("no answer to %s within %v, and the process %d survived SIGKILL for %v", do,
+			deadline.Round(time.Millisecond),
 			w.child.PID(), w.grace.Kill)
 	}
 	return d
@@ -170,7 +181,8 @@ func (w *worker) hang(do backend.Do, phase string, deadline time.Duration) error
 
 func (w *worker) garbage(what string) error {
 	reaped := w.end()
-	return &Death{Status: op.StatusCrash, Log: w.log.Tail(), Wedged: !reaped, Sentence: "sent " + what + ", and was ended"}
+	return &Death{Status: op.StatusCrash, Log: w.log.Tail(), Wedged: !reaped, Sentence: "sent " + what +
+		", and was ended"}
 }
 
 // close says bye and ends the worker, waiting only a moment for its own exit.

@@ -19,7 +19,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// Every way a worker can fail ends as an outcome with a sentence, within its deadline, and the next job finds a fresh worker.
+// Every way a worker can fail ends as an outcome with a sentence, within its deadline, and the next job finds
+// a fresh worker.
 func TestMisbehaviour(t *testing.T) {
 	for _, c := range []struct {
 		mode     string
@@ -39,7 +40,10 @@ func TestMisbehaviour(t *testing.T) {
 		{"prints 100 MB", op.StatusUnknown, ""},
 		{"answers fewer launches", op.StatusCrash, "incomplete: 1 launches, asked for 2"},
 		{"judges itself", op.StatusCrash, "launch 0 says PASS, which is not for a worker to say"},
-		{"stumbles", op.StatusCrash, "the worker could not run it: run: run: RuntimeError: no sizes?[2J; fake/good  PASS"},
+		{
+			"stumbles", op.StatusCrash,
+			"the worker could not run it: run: run: RuntimeError: no sizes?[2J; fake/good  PASS",
+		},
 		{"lies about a checksum", op.StatusCrash, "the bytes of y do not match their checksum"},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
@@ -51,10 +55,12 @@ func TestMisbehaviour(t *testing.T) {
 					t.Fatalf("round %d: %v", round, err)
 				}
 				if got.Status != c.status || !strings.Contains(got.Sentence, c.sentence) {
-					t.Errorf("round %d: %v %q, want %v %q", round, got.Status, got.Sentence, c.status, c.sentence)
+					t.Errorf("round %d: %v %q, want %v %q", round, got.Status, got.Sentence,
+						c.status, c.sentence)
 				}
 				if c.status == op.StatusHang && time.Since(began) > time.Minute {
-					t.Errorf("round %d took %v, a minute is more than its deadline and what its end takes", round, time.Since(began))
+					t.Errorf("round %d took %v, a minute is more than its deadline and what its end takes",
+						round, time.Since(began))
 				}
 				if len(got.Log) > logBytes+200 {
 					t.Errorf("round %d: kept %d bytes of log", round, len(got.Log))
@@ -125,7 +131,8 @@ func TestUnkillable(t *testing.T) {
 	})
 	began := time.Now()
 	got, err := a.Run(t.Context(), fakeJob())
-	if err != nil || got.Status != op.StatusHang || !got.Wedged || !strings.Contains(got.Sentence, "survived SIGKILL") {
+	if err != nil || got.Status != op.StatusHang || !got.Wedged ||
+		!strings.Contains(got.Sentence, "survived SIGKILL") {
 		t.Errorf("%+v %v", got, err)
 	}
 	if took := time.Since(began); took > time.Minute {
@@ -162,14 +169,17 @@ func TestUnkillableWhileLoading(t *testing.T) {
 // A load that fails with a status of the judge is no result.
 func TestLoadFailureIsAFailure(t *testing.T) {
 	a := fakeAdapter(t, "fails to load with PASS", nil)
-	if _, _, err := a.Load(t.Context(), "copy"); err == nil || !strings.Contains(err.Error(), "fake failed to load with the status PASS, want BUILD_FAIL or UNAVAILABLE") {
+	if _, _, err := a.Load(t.Context(), "copy"); err == nil ||
+		!strings.Contains(err.Error(),
+			"fake failed to load with the status PASS, want BUILD_FAIL or UNAVAILABLE") {
 		t.Errorf("load: %v", err)
 	}
 }
 
 // A grandchild that holds the pipe ends with its parent.
 func TestGrandchildEnds(t *testing.T) {
-	a := fakeAdapter(t, "leaves a grandchild", func(o *Options) { o.Limits.FirstCPU = 3 * time.Second }) // time to start it
+	// time to start it
+	a := fakeAdapter(t, "leaves a grandchild", func(o *Options) { o.Limits.FirstCPU = 3 * time.Second })
 	got, err := a.Run(t.Context(), fakeJob())
 	if err != nil || got.Status != op.StatusHang {
 		t.Fatalf("%+v %v", got, err)
@@ -203,7 +213,8 @@ func TestDiesBeforeHello(t *testing.T) {
 	a := fakeAdapter(t, "dies before hello", nil)
 	_, _, err := a.Load(t.Context(), "copy")
 	var u *backend.Unavailable
-	if !errors.As(err, &u) || !strings.Contains(err.Error(), "exited 3") || !strings.Contains(err.Error(), "no usable device") {
+	if !errors.As(err, &u) || !strings.Contains(err.Error(), "exited 3") ||
+		!strings.Contains(err.Error(), "no usable device") {
 		t.Errorf("%v", err)
 	}
 }
@@ -228,7 +239,8 @@ func TestTooLarge(t *testing.T) {
 	job := fakeJob()
 	job.Outputs[0].Shape = []int64{1 << 20, 1 << 20}
 	got, err := a.Run(t.Context(), job)
-	if err != nil || got.Status != op.StatusSkipped || !strings.Contains(got.Sentence, "4096 bytes of shared memory") {
+	if err != nil || got.Status != op.StatusSkipped ||
+		!strings.Contains(got.Sentence, "4096 bytes of shared memory") {
 		t.Errorf("%+v %v", got, err)
 	}
 }
@@ -241,10 +253,12 @@ func TestLimits(t *testing.T) {
 	if d := l.call(nil, true); d != 60*time.Second {
 		t.Errorf("first call on a GPU: %v", d)
 	}
-	if d := l.call([]time.Duration{time.Second, 3 * time.Second, 2 * time.Second}, true); d != 21*time.Second {
+	if d := l.call([]time.Duration{time.Second, 3 * time.Second, 2 * time.Second},
+		true); d != 21*time.Second {
 		t.Errorf("later call: %v", d)
 	}
-	if d := l.call([]time.Duration{time.Second, 3 * time.Second, 2 * time.Second}, false); d != 31*time.Second {
+	if d := l.call([]time.Duration{time.Second, 3 * time.Second, 2 * time.Second},
+		false); d != 31*time.Second {
 		t.Errorf("later call on a CPU: %v", d)
 	}
 	if d := l.call([]time.Duration{time.Millisecond}, true); d != 5*time.Second {
@@ -270,8 +284,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// After a hang on a GPU a fresh worker proves that the GPU still computes. One that does not is used no more, and every later job is told so
-// at once.
+// After a hang on a GPU a fresh worker proves that the GPU still computes. One that does not is used no more,
+// and every later job is told so at once.
 func TestGPUInDoubt(t *testing.T) {
 	for mode, healthy := range map[string]bool{"hangs": true, "hangs and stays broken": false} {
 		t.Run(mode, func(t *testing.T) {
@@ -289,7 +303,8 @@ func TestGPUInDoubt(t *testing.T) {
 					continue
 				}
 				var gone *backend.Unavailable
-				if !errors.As(err, &gone) || !strings.Contains(gone.Sentence, "does not recover") || !strings.Contains(gone.Sentence, "3 is not 4") {
+				if !errors.As(err, &gone) || !strings.Contains(gone.Sentence, "does not recover") ||
+					!strings.Contains(gone.Sentence, "3 is not 4") {
 					t.Errorf("on a broken GPU: %+v, %v", outcome, err)
 				}
 			}

@@ -8,7 +8,8 @@ import (
 	"triad/internal/tensor"
 )
 
-// drawing is one tensor being drawn, seen as rows of its last dim. Values are fp64; rounding to the dtype comes later.
+// drawing is one tensor being drawn, seen as rows of its last dim. Values are fp64; rounding to the dtype
+// comes later.
 type drawing struct {
 	random     func(purpose string) *stream
 	rows, cols int64
@@ -95,7 +96,8 @@ func eachElement(x []float64, s *stream, change func(s *stream, first uint64, pa
 	parallel.Runs(len(x), func(first, end int) { change(s.clone(), uint64(first), x[first:end]) })
 }
 
-// start is a random number by which the kinds of rows are rotated, so that small tensors see another kind in another case.
+// start is a random number by which the kinds of rows are rotated, so that small tensors see another kind in
+// another case.
 func (d *drawing) start(n uint64) int64 { return d.random("start").below(0, n) }
 
 // scaled: rows of N(0,1) times 1e-3, 1e-2, 20 and 60 in turn.
@@ -110,7 +112,8 @@ func (d *drawing) scaled(x []float64) {
 	})
 }
 
-// shifted: rows with a mean of 2, 30 and 200, and rows of 4 +- 0.01, where a variance in one pass loses everything.
+// shifted: rows with a mean of 2, 30 and 200, and rows of 4 +- 0.01, where a variance in one pass loses
+// everything.
 func (d *drawing) shifted(x []float64) {
 	d.normal(x)
 	means, widths, start := [4]float64{2, 30, 200, 4}, [4]float64{1, 1, 1, 0.01}, d.start(4)
@@ -143,8 +146,8 @@ func (d *drawing) zeros(x []float64) {
 	})
 }
 
-// The integers from lowest to highest fit every dtype exactly. Their mean is not 0, so partial sums pass 2^8 soon, where an accumulator in
-// bf16 is no longer exact, and 2^11, where one in fp16 is not.
+// The integers from lowest to highest fit every dtype exactly. Their mean is not 0, so partial sums pass 2^8
+// soon, where an accumulator in bf16 is no longer exact, and 2^11, where one in fp16 is not.
 const (
 	lowestInteger  = -2
 	highestInteger = 8
@@ -154,7 +157,8 @@ const (
 func (d *drawing) integers(x []float64) {
 	s := d.random("integer")
 	if d.oneHot {
-		d.eachRow(x, s, func(s *stream, r int64, row []float64) { row[s.below(uint64(r), uint64(len(row)))] = 1024 })
+		d.eachRow(x, s,
+			func(s *stream, r int64, row []float64) { row[s.below(uint64(r), uint64(len(row)))] = 1024 })
 		return
 	}
 	eachElement(x, s, func(s *stream, first uint64, part []float64) {
@@ -164,7 +168,8 @@ func (d *drawing) integers(x []float64) {
 	})
 }
 
-// outlier: by turns a row with one value a thousand times too large, and a row scaled by 1e-6 to 1e4, evenly in the logarithm.
+// outlier: by turns a row with one value a thousand times too large, and a row scaled by 1e-6 to 1e4, evenly
+// in the logarithm.
 func (d *drawing) outlier(x []float64) {
 	d.normal(x)
 	start := d.start(2)
@@ -188,13 +193,16 @@ func (d *drawing) nonFinite(x []float64) {
 	x[s.below(0, uint64(len(x)))] = [3]float64{math.Inf(1), math.Inf(-1), math.NaN()}[s.below(1, 3)]
 }
 
-// extremes: by turns rows of the smallest numbers of the dtype, rows of its largest, and normal rows with some of both and with
-// neighbours of 1.
+// extremes: by turns rows of the smallest numbers of the dtype, rows of its largest, and normal rows with
+// some of both and with neighbours of 1.
 func (d *drawing) extremes(x []float64) {
 	d.normal(x)
 	start := d.start(3)
 	f := d.format
-	small := []float64{f.SmallestSubnormal(), math.Ldexp(1, f.EMin), math.Ldexp(1, f.EMin) - f.SmallestSubnormal(), 3 * f.SmallestSubnormal()}
+	small := []float64{
+		f.SmallestSubnormal(), math.Ldexp(1, f.EMin),
+		math.Ldexp(1, f.EMin) - f.SmallestSubnormal(), 3 * f.SmallestSubnormal(),
+	}
 	large := []float64{f.Max, f.Max - f.ULP(f.Max), math.Ldexp(1, math.Ilogb(f.Max))}
 	ulp := math.Ldexp(1, 1-f.P)
 	mixed := append([]float64{1 - ulp/2, 1 + ulp, 1 + float64(2*ulp), small[0], large[0]}, small[1:]...)

@@ -17,7 +17,8 @@ import (
 	"triad/internal/op"
 )
 
-var update = flag.Bool("update", false, "write testdata/large.txt: what it changes changes the meaning of all stored seeds")
+var update = flag.Bool("update", false,
+	"write testdata/large.txt: what it changes changes the meaning of all stored seeds")
 
 // largeShapes have tensors that several cores draw, whose rows end within what one of them takes.
 var largeShapes = map[string]map[string]int64{
@@ -58,7 +59,8 @@ func TestGoldenHashesOfLargeCases(t *testing.T) {
 			for _, x := range list {
 				h.Write(x.Data)
 			}
-			found[fmt.Sprint(name, " ", c.Pass, " ", c.DType, " ", c.Distribution, c.Upstream)] = hex.EncodeToString(h.Sum(nil)[:8])
+			found[fmt.Sprint(name, " ", c.Pass, " ", c.DType, " ", c.Distribution,
+				c.Upstream)] = hex.EncodeToString(h.Sum(nil)[:8])
 		}
 	}
 	var lines strings.Builder
@@ -85,7 +87,8 @@ func BenchmarkInputs(b *testing.B) {
 	s := specNamed(b, "swiglu")
 	const rows, cols = 512, 14336
 	for _, distribution := range []string{"normal", "scaled", "zeros", "outlier", "extremes"} {
-		c := makeCase(b, s, op.Case{Pass: op.Forward, DType: "bf16", Distribution: distribution}, map[string]int64{"rows": rows, "cols": cols}, nil)
+		c := makeCase(b, s, op.Case{Pass: op.Forward, DType: "bf16", Distribution: distribution},
+			map[string]int64{"rows": rows, "cols": cols}, nil)
 		b.Run(distribution, func(b *testing.B) {
 			least := time.Duration(math.MaxInt64)
 			for b.Loop() {

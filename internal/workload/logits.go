@@ -2,10 +2,11 @@ package workload
 
 import "math"
 
-// The distributions of this file shape the logits of a softmax: the tensor itself, or, where two inputs make them by their product, the
-// rows of these two, whose logit is scale * sum_d q*k with a scale near 1/sqrt(d).
+// The distributions of this file shape the logits of a softmax: the tensor itself, or, where two inputs make
+// them by their product, the rows of these two, whose logit is scale * sum_d q*k with a scale near 1/sqrt(d).
 
-// negInfMask: the first quarter of the rows masked whole, then by turns every third column, all but one, the first half, the whole row.
+// negInfMask: the first quarter of the rows masked whole, then by turns every third column, all but one, the
+// first half, the whole row.
 func (d *drawing) negInfMask(x []float64) {
 	d.normal(x)
 	start := d.start(4)
@@ -30,8 +31,9 @@ func (d *drawing) negInfMask(x []float64) {
 	})
 }
 
-// lowLogits: by turns rows far below -5e4, where a finite stand-in for -inf would win, and rows that are merely all negative, where a
-// maximum that starts at 0 would. A product has q > 0 and k < 0 of the fitting size.
+// lowLogits: by turns rows far below -5e4, where a finite stand-in for -inf would win, and rows that are
+// merely all negative, where a maximum that starts at 0 would. A product has q > 0 and k < 0 of the fitting
+// size.
 func (d *drawing) lowLogits(x []float64) {
 	d.normal(x)
 	start := d.start(2)
@@ -56,8 +58,8 @@ func (d *drawing) lowLogits(x []float64) {
 	})
 }
 
-// lateMax: the largest logit comes late, so that a running maximum has to be corrected: by turns in the last column alone, and rising from
-// the first column to the last.
+// lateMax: the largest logit comes late, so that a running maximum has to be corrected: by turns in the last
+// column alone, and rising from the first column to the last.
 func (d *drawing) lateMax(x []float64) {
 	d.normal(x)
 	start := d.start(2)
@@ -108,7 +110,8 @@ func (d *drawing) rowOffsets(x []float64) {
 	})
 }
 
-// ties: several columns share the maximum; in a product, by turns all keys of a head are equal, and every second one.
+// ties: several columns share the maximum; in a product, by turns all keys of a head are equal, and every
+// second one.
 func (d *drawing) ties(x []float64) {
 	d.normal(x)
 	start := d.start(2)

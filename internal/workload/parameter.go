@@ -40,7 +40,8 @@ func (d *drawing) upstream(kind string) ([]float64, error) {
 	return x, nil
 }
 
-// parameter draws what does not follow the distribution: weights, biases, tables of angles. Under integers they are what changes nothing.
+// parameter draws what does not follow the distribution: weights, biases, tables of angles. Under integers
+// they are what changes nothing.
 func (d *drawing) parameter(kind, distribution string, shape []int64) ([]float64, error) {
 	x := zeroed(d.elements)
 	exact := distribution == "integers"
@@ -75,7 +76,8 @@ func (d *drawing) affine(x []float64, exact bool, centre float64) {
 	})
 }
 
-// table fills [positions, pairs] with the cosine or sine of t * 10000^(-2i/d), d = 2 * pairs; those of position 0 where exact.
+// table fills [positions, pairs] with the cosine or sine of t * 10000^(-2i/d), d = 2 * pairs; those of
+// position 0 where exact.
 func (d *drawing) table(x []float64, kind string, exact bool) {
 	const ln10000 = 9.21034037197618273607
 	parallel.Each(d.cols, func(i int64) {
@@ -94,8 +96,9 @@ func (d *drawing) table(x []float64, kind string, exact bool) {
 	})
 }
 
-// limit scales what was drawn down by powers of two until every intermediate the spec bounds stays within its range: first an upstream
-// gradient that is huge, then the inputs. Of extreme inputs only what is larger than 1 is scaled, so that the smallest numbers remain.
+// limit scales what was drawn down by powers of two until every intermediate the spec bounds stays within its
+// range: first an upstream gradient that is huge, then the inputs. Of extreme inputs only what is larger than
+// 1 is scaled, so that the smallest numbers remain.
 func (m *maker) limit() error {
 	if declaresInfinity(m.c.Distribution) {
 		return nil
@@ -113,7 +116,8 @@ func (m *maker) limit() error {
 			inputs++
 		}
 	}
-	return fmt.Errorf("make inputs of %s: %s data exceed its limits however small they are", m.c.Op, m.c.Distribution)
+	return fmt.Errorf("make inputs of %s: %s data exceed its limits however small they are", m.c.Op,
+		m.c.Distribution)
 }
 
 // largest is the largest magnitude among upstream gradients, or among the rest.
@@ -127,7 +131,8 @@ func (m *maker) largest(upstream bool) float64 {
 	return largest
 }
 
-// within says whether all bounds hold when upstream gradients and inputs are scaled down by so many powers of two.
+// within says whether all bounds hold when upstream gradients and inputs are scaled down by so many powers of
+// two.
 func (m *maker) within(upstream, inputs int) (bool, error) {
 	bounds, err := m.spec.Bounds(m.c, m.storedLimit(), func(name string) (float64, bool) {
 		s := m.drawn[name]

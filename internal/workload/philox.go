@@ -6,8 +6,9 @@ import (
 	"math/bits"
 )
 
-// philox4x32 is the counter-based generator Philox-4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3"
-// (SC 2011): four random words for every counter, each independent of all others, so that any element can be drawn alone.
+// philox4x32 is the counter-based generator Philox-4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random
+// numbers: as easy as 1, 2, 3" (SC 2011): four random words for every counter, each independent of all
+// others, so that any element can be drawn alone.
 func philox4x32(counter [4]uint32, key [2]uint32) [4]uint32 {
 	c0, c1, c2, c3 := counter[0], counter[1], counter[2], counter[3]
 	k0, k1 := key[0], key[1]
@@ -21,7 +22,8 @@ func philox4x32(counter [4]uint32, key [2]uint32) [4]uint32 {
 	return [4]uint32{c0, c1, c2, c3}
 }
 
-// stream draws random words by index. Streams of different (seed, case, tensor, purpose) have nothing in common.
+// stream draws random words by index. Streams of different (seed, case, tensor, purpose) have nothing in
+// common.
 type stream struct {
 	key    [2]uint32
 	high   [2]uint32 // upper half of the counter

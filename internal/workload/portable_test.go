@@ -14,8 +14,15 @@ func TestPhiloxKnownAnswers(t *testing.T) {
 		want    [4]uint32
 	}{
 		{[4]uint32{}, [2]uint32{}, [4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-		{[4]uint32{ones, ones, ones, ones}, [2]uint32{ones, ones}, [4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0}, [4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+		{[4]uint32{ones, ones, ones, ones}, [2]uint32{ones, ones}, [4]uint32{
+			0x408f276d, 0x41c83b0e,
+			0xa20bc7c6, 0x6d5451fd,
+		}},
+		{
+			[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+			[2]uint32{0xa4093822, 0x299f31d0},
+			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1},
+		},
 	} {
 		if got := philox4x32(c.counter, c.key); got != c.want {
 			t.Errorf("philox(%x, %x) = %x, want %x", c.counter, c.key, got, c.want)
@@ -25,7 +32,14 @@ func TestPhiloxKnownAnswers(t *testing.T) {
 
 func TestStreamsDiffer(t *testing.T) {
 	seen := map[uint32]string{}
-	for _, s := range [][4]any{{uint64(1), "k", "x", ""}, {uint64(2), "k", "x", ""}, {uint64(1), "l", "x", ""}, {uint64(1), "k", "y", ""}, {uint64(1), "k", "x", "z"}, {uint64(1), "kx", "", ""}} {
+	for _, s := range [][4]any{
+		{uint64(1), "k", "x", ""},
+		{uint64(2), "k", "x", ""},
+		{uint64(1), "l", "x", ""},
+		{uint64(1), "k", "y", ""},
+		{uint64(1), "k", "x", "z"},
+		{uint64(1), "kx", "", ""},
+	} {
 		w := newStream(s[0].(uint64), s[1].(string), s[2].(string), s[3].(string)).word(7)
 		if other, ok := seen[w]; ok {
 			t.Errorf("%v begins like %s", s, other)

@@ -12,11 +12,13 @@ import (
 // blockSize is how many neighbours along a dim share a scale in block scaling.
 const blockSize = 128
 
-// quantize gives the values of an operand [rows, cols] as its dtype holds them, and keeps the scales by which they are to be multiplied:
-// amax / largest number, rounded to fp32, one for each group. The shape of the scale tensor says what a group is: [1] the tensor, [rows] a
-// row, [rows, ceil(cols/128)] 1x128, [ceil(rows/128), ceil(cols/128)] 128x128. A group of zeros has the scale 0. Under integers the operand
-// holds the integers themselves and the scales are powers of two, so that every product is exact; those of one operand, where no other block's
-// scale joins the same sum, have 9 significant bits, which is one more than a scale kept in bf16 has.
+// quantize gives the values of an operand [rows, cols] as its dtype holds them, and keeps the scales by which
+// they are to be multiplied: amax / largest number, rounded to fp32, one for each group. The shape of the
+// scale tensor says what a group is: [1] the tensor, [rows] a row, [rows, ceil(cols/128)] 1x128,
+// [ceil(rows/128), ceil(cols/128)] 128x128. A group of zeros has the scale 0. Under integers the operand
+// holds the integers themselves and the scales are powers of two, so that every product is exact; those of
+// one operand, where no other block's scale joins the same sum, have 9 significant bits, which is one more
+// than a scale kept in bf16 has.
 func (m *maker) quantize(t op.TensorType, fill op.Fill) ([]float64, error) {
 	scaleType, err := m.typeOf(fill.Scale)
 	if err != nil {
@@ -42,7 +44,8 @@ func (m *maker) quantize(t op.TensorType, fill op.Fill) ([]float64, error) {
 	if exact {
 		s := newStream(m.seed, m.key, fill.Scale, "exponent")
 		for g := range scales {
-			scales[g] = math.Ldexp(1, int(s.below(uint64(g), 3))-2) // at most 1: thousands of products stay within fp16
+			// at most 1: thousands of products stay within fp16
+			scales[g] = math.Ldexp(1, int(s.below(uint64(g), 3))-2)
 		}
 		if m.longScale(fill.Scale) && len(scaleType.Shape) == 1 {
 			for g := range scales {
@@ -73,7 +76,8 @@ func (m *maker) quantize(t op.TensorType, fill op.Fill) ([]float64, error) {
 	return source, nil
 }
 
-// longScale says whether an operand is the one of the case whose exact scales have a bit more than bf16: the first that is quantised, or any other.
+// longScale says whether an operand is the one of the case whose exact scales have a bit more than bf16: the
+// first that is quantised, or any other.
 func (m *maker) longScale(scale string) bool {
 	first := ""
 	types, _ := m.types()
@@ -114,7 +118,8 @@ func grouping(scale []int64, rows, cols int64) (func(position int64) int64, erro
 	case len(scale) == 2 && scale[0] == (rows+blockSize-1)/blockSize && scale[1] == blocks:
 		return func(p int64) int64 { return p/cols/blockSize*blocks + p%cols/blockSize }, nil
 	}
-	return nil, fmt.Errorf("scales %v of an operand [%d, %d]: want one a tensor, a row, 1x128 or 128x128 elements", scale, rows, cols)
+	return nil, fmt.Errorf("scales %v of an operand [%d, %d]: want one a tensor, a row, 1x128 or 128x128 "+
+		"elements", scale, rows, cols)
 }
 
 // transpose turns [rows, cols] into [cols, rows].

@@ -1,5 +1,6 @@
-// Package workload makes the inputs of a case: the same bits on every machine for the same seed, each tensor from a random stream of its
-// own. It touches no clock, file or process, and it uses no function that two machines might round differently.
+// Package workload makes the inputs of a case: the same bits on every machine for the same seed, each tensor
+// from a random stream of its own. It touches no clock, file or process, and it uses no function that two
+// machines might round differently.
 package workload
 
 import (
@@ -14,11 +15,15 @@ import (
 	"triad/internal/tensor"
 )
 
-// Inputs gives, for a forward, the operator's inputs. For a backward it gives the operator's inputs and then its upstream gradients
-// grad_<output>, from which, with the saved tensors of a forward, the caller assembles what a kernel takes; where the spec declares the
-// backward's tensors itself ([[backward.tensors]], as for operands that are quantised for it) it gives the backward's inputs, complete.
+// Inputs gives, for a forward, the operator's inputs. For a backward it gives the operator's inputs and then
+// its upstream gradients grad_<output>, from which, with the saved tensors of a forward, the caller assembles
+// what a kernel takes; where the spec declares the backward's tensors itself ([[backward.tensors]], as for
+// operands that are quantised for it) it gives the backward's inputs, complete.
 func Inputs(spec *op.Spec, c op.Case, seed uint64) ([]tensor.Tensor, error) {
-	m := &maker{spec: spec, c: c, seed: seed, key: c.Key(), drawn: map[string]*source{}, scales: map[string]tensor.Tensor{}}
+	m := &maker{
+		spec: spec, c: c, seed: seed, key: c.Key(), drawn: map[string]*source{},
+		scales: map[string]tensor.Tensor{},
+	}
 	defer m.done()
 	types, err := m.types()
 	if err != nil {
@@ -158,7 +163,10 @@ func (m *maker) draw(name string, d op.DType, kind string, s *source) ([]float64
 	if row := m.spec.Check.Row; row > 0 && len(s.shape) == 1 {
 		rows, cols = (elements+row-1)/row, row
 	}
-	g := &drawing{random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format, oneHot: m.spec.Check.Integers == "one_hot"}
+	g := &drawing{
+		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format,
+		oneHot: m.spec.Check.Integers == "one_hot",
+	}
 	if n := len(s.shape); n >= 2 {
 		g.keys = max(s.shape[n-2], 1)
 	}

@@ -45,7 +45,9 @@ func everySpec(t testing.TB) []*op.Spec {
 	return all
 }
 
-func makeCase(t testing.TB, s *op.Spec, c op.Case, dims map[string]int64, attributes map[string]string) op.Case {
+func makeCase(t testing.TB, s *op.Spec, c op.Case, dims map[string]int64,
+	attributes map[string]string,
+) op.Case {
 	t.Helper()
 	made, err := s.NewCase(c, dims, attributes)
 	if err != nil {
@@ -67,8 +69,8 @@ func inputs(t testing.TB, s *op.Spec, c op.Case, seed uint64) map[string]tensor.
 	return byName
 }
 
-// Every case of every operator up to --full can be made: right types, views within their storage, the layout asked for, and NaN or infinity
-// only where the distribution declares it.
+// Every case of every operator up to --full can be made: right types, views within their storage, the layout
+// asked for, and NaN or infinity only where the distribution declares it.
 func TestEveryCaseCanBeMade(t *testing.T) {
 	for _, s := range everySpec(t) {
 		plan, err := s.Expand(op.Options{Level: op.LevelFull})
@@ -87,7 +89,8 @@ func TestEveryCaseCanBeMade(t *testing.T) {
 				}
 				for i, v := range x.Float64s() {
 					if !declaresInfinity(c.Distribution) && (math.IsNaN(v) || math.IsInf(v, 0)) {
-						t.Fatalf("%s %s %s %s: %s[%d] = %v", s.Name, c.Pass, c.DType, c.Distribution, x.Name, i, v)
+						t.Fatalf("%s %s %s %s: %s[%d] = %v", s.Name, c.Pass, c.DType, c.Distribution, x.Name,
+							i, v)
 					}
 				}
 			}
@@ -111,7 +114,8 @@ func checkTypes(t *testing.T, s *op.Spec, c op.Case, list []tensor.Tensor) {
 	strided := false
 	for i, x := range list {
 		if x.Name != want[i].Name || x.DType != want[i].DType || !slices.Equal(x.Shape, want[i].Shape) {
-			t.Fatalf("%s %v: %s %s %v, want %s %s %v", s.Name, c, x.Name, x.DType, x.Shape, want[i].Name, want[i].DType, want[i].Shape)
+			t.Fatalf("%s %v: %s %s %v, want %s %s %v", s.Name, c, x.Name, x.DType, x.Shape, want[i].Name,
+				want[i].DType, want[i].Shape)
 		}
 		strided = strided || !x.IsContiguous() || x.Offset != 0
 	}
@@ -120,8 +124,8 @@ func checkTypes(t *testing.T, s *op.Spec, c op.Case, list []tensor.Tensor) {
 	}
 }
 
-// The bits of the inputs are the same on every machine and in every version. A change of these hashes changes the meaning of all stored
-// seeds: write it into docs/decisions.md.
+// The bits of the inputs are the same on every machine and in every version. A change of these hashes changes
+// the meaning of all stored seeds: write it into docs/decisions.md.
 func TestGoldenHashes(t *testing.T) {
 	for _, g := range []struct {
 		op, dtype, distribution string
@@ -132,13 +136,22 @@ func TestGoldenHashes(t *testing.T) {
 		{"softmax", "bf16", "outlier", map[string]int64{"rows": 7, "cols": 33}, "dd146b9ba2c20c2a"},
 		{"softmax", "fp16", "neg_inf_mask", map[string]int64{"rows": 7, "cols": 33}, "3111b2ab879357ae"},
 		{"layernorm", "fp16", "scaled", map[string]int64{"rows": 7, "cols": 33}, "4a4c44286ab5f2c5"},
-		{"rope", "fp32", "normal", map[string]int64{"batch": 1, "seq": 9, "heads_q": 2, "heads_k": 1, "head_dim": 10}, "3077d659fc232493"},
+		{"rope", "fp32", "normal", map[string]int64{
+			"batch": 1, "seq": 9, "heads_q": 2, "heads_k": 1,
+			"head_dim": 10,
+		}, "3077d659fc232493"},
 		{"fp8_gemm", "e5m2_e4m3", "extremes", map[string]int64{"m": 5, "n": 6, "k": 150}, "d41d391966a7fa65"},
-		{"flash_attention", "bf16", "late_max", map[string]int64{"batch": 1, "heads_q": 2, "heads_kv": 1, "seq_q": 3, "seq_kv": 9, "head_dim": 8}, "a309c35410011f26"},
+		{"flash_attention", "bf16", "late_max", map[string]int64{
+			"batch": 1, "heads_q": 2, "heads_kv": 1,
+			"seq_q": 3, "seq_kv": 9, "head_dim": 8,
+		}, "a309c35410011f26"},
 	} {
 		s := specNamed(t, g.op)
 		h := sha256.New()
-		list, err := Inputs(s, makeCase(t, s, op.Case{Pass: op.Forward, DType: g.dtype, Distribution: g.distribution}, g.dims, nil), defaultSeed)
+		list, err := Inputs(s, makeCase(t, s, op.Case{
+			Pass: op.Forward, DType: g.dtype,
+			Distribution: g.distribution,
+		}, g.dims, nil), defaultSeed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +232,8 @@ func TestDistributionsAreWhatTheySay(t *testing.T) {
 func TestLimitsHold(t *testing.T) {
 	attention := specNamed(t, "flash_attention")
 	c := makeCase(t, attention, op.Case{Pass: op.Forward, DType: "fp16", Distribution: "extremes"},
-		map[string]int64{"batch": 1, "heads_q": 1, "heads_kv": 1, "seq_q": 9, "seq_kv": 12, "head_dim": 16}, nil)
+		map[string]int64{"batch": 1, "heads_q": 1, "heads_kv": 1, "seq_q": 9, "seq_kv": 12, "head_dim": 16},
+		nil)
 	x := inputs(t, attention, c, defaultSeed)
 	magnitude := func(v tensor.Tensor) float64 {
 		largest := 0.0
@@ -233,20 +247,22 @@ func TestLimitsHold(t *testing.T) {
 		t.Errorf("head_dim * q * k = %v, want just below %v", product, 65504.0/2)
 	}
 	softmax := specNamed(t, "softmax")
-	c = makeCase(t, softmax, op.Case{Pass: op.Backward, DType: "bf16", Upstream: "huge", Saved: "own"}, map[string]int64{"rows": 3, "cols": 50}, nil)
+	c = makeCase(t, softmax, op.Case{Pass: op.Backward, DType: "bf16", Upstream: "huge", Saved: "own"},
+		map[string]int64{"rows": 3, "cols": 50}, nil)
 	x = inputs(t, softmax, c, defaultSeed)
 	if g := magnitude(x["grad_y"]); !(g <= 0x1p125 && g > 0x1p120) || magnitude(x["x"]) < 1 {
 		t.Errorf("grad_y reaches %v, x %v", g, magnitude(x["x"]))
 	}
 }
 
-// An operand times its scale is what was drawn, to within one rounding of its dtype; the transposed operand is quantised from the same
-// numbers.
+// An operand times its scale is what was drawn, to within one rounding of its dtype; the transposed operand
+// is quantised from the same numbers.
 func TestQuantisedOperands(t *testing.T) {
 	s := specNamed(t, "fp8_gemm")
 	for _, scaling := range []string{"tensor", "row", "block"} {
 		dims := map[string]int64{"m": 130, "n": 140, "k": 150}
-		c := makeCase(t, s, op.Case{Pass: op.Backward, DType: "e4m3"}, dims, map[string]string{"scaling": scaling})
+		c := makeCase(t, s, op.Case{Pass: op.Backward, DType: "e4m3"}, dims,
+			map[string]string{"scaling": scaling})
 		x := inputs(t, s, c, defaultSeed)
 		g, gt := dequantised(t, x["g"], x["scale_g"]), dequantised(t, x["gt"], x["scale_gt"])
 		for m := range int64(130) {
@@ -282,7 +298,8 @@ func dequantised(t *testing.T, codes, scales tensor.Tensor) []float64 {
 
 func TestExactOperandsHoldIntegers(t *testing.T) {
 	s := specNamed(t, "fp8_gemm")
-	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "e5m2_e4m3", Distribution: "integers"}, map[string]int64{"m": 5, "n": 6, "k": 200},
+	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "e5m2_e4m3", Distribution: "integers"},
+		map[string]int64{"m": 5, "n": 6, "k": 200},
 		map[string]string{"scaling": "block"})
 	x := inputs(t, s, c, defaultSeed)
 	for _, v := range x["a"].Float64s() {
@@ -299,7 +316,8 @@ func TestExactOperandsHoldIntegers(t *testing.T) {
 
 func TestZeroBlocksHaveScaleZero(t *testing.T) {
 	s := specNamed(t, "fp8_gemm")
-	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "e4m3", Distribution: "zeros"}, map[string]int64{"m": 3, "n": 2, "k": 5}, nil)
+	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "e4m3", Distribution: "zeros"},
+		map[string]int64{"m": 3, "n": 2, "k": 5}, nil)
 	if v := inputs(t, s, c, defaultSeed)["scale_a"].Float64s()[0]; v != 0 {
 		t.Errorf("scale %v", v)
 	}
@@ -314,13 +332,16 @@ func TestRopeTables(t *testing.T) {
 	for p := range 4096 {
 		for i := range 4 {
 			angle := float64(p) * math.Pow(10000, -float64(2*i)/8)
-			if math.Abs(sine[4*p+i]-math.Sin(angle)) > 4e-8 || math.Abs(cosine[4*p+i]-math.Cos(angle)) > 4e-8 {
-				t.Fatalf("position %d, pair %d: %v %v, want %v %v", p, i, sine[4*p+i], cosine[4*p+i], math.Sin(angle), math.Cos(angle))
+			if math.Abs(sine[4*p+i]-math.Sin(angle)) > 4e-8 ||
+				math.Abs(cosine[4*p+i]-math.Cos(angle)) > 4e-8 {
+				t.Fatalf("position %d, pair %d: %v %v, want %v %v", p, i, sine[4*p+i], cosine[4*p+i],
+					math.Sin(angle), math.Cos(angle))
 			}
 		}
 	}
 	c = makeCase(t, s, op.Case{Pass: op.Forward, DType: "bf16", Distribution: "integers"}, dims, nil)
-	if x = inputs(t, s, c, defaultSeed); slices.Max(x["sin"].Float64s()) != 0 || slices.Min(x["cos"].Float64s()) != 1 {
+	if x = inputs(t, s, c, defaultSeed); slices.Max(x["sin"].Float64s()) != 0 ||
+		slices.Min(x["cos"].Float64s()) != 1 {
 		t.Error("under integers the tables are not those of position 0")
 	}
 }
@@ -328,13 +349,17 @@ func TestRopeTables(t *testing.T) {
 func TestUpstreamGradients(t *testing.T) {
 	s := specNamed(t, "swiglu")
 	for upstream, holds := range map[string]func(row []float64) bool{
-		"ones":    func(r []float64) bool { return slices.Min(r) == 1 && slices.Max(r) == 1 },
-		"zeros":   func(r []float64) bool { return slices.Min(r) == 0 && slices.Max(r) == 0 },
-		"one_hot": func(r []float64) bool { return slices.Max(r) == 1 && !slices.Contains(r[1+slices.Index(r, 1):], 1) },
-		"normal":  func(r []float64) bool { return slices.Min(r) < 0 && slices.Max(r) > 0 },
-		"huge":    func(r []float64) bool { return slices.Max(r) > 100 },
+		"ones":  func(r []float64) bool { return slices.Min(r) == 1 && slices.Max(r) == 1 },
+		"zeros": func(r []float64) bool { return slices.Min(r) == 0 && slices.Max(r) == 0 },
+		"one_hot": func(r []float64) bool {
+			return slices.Max(r) == 1 &&
+				!slices.Contains(r[1+slices.Index(r, 1):], 1)
+		},
+		"normal": func(r []float64) bool { return slices.Min(r) < 0 && slices.Max(r) > 0 },
+		"huge":   func(r []float64) bool { return slices.Max(r) > 100 },
 	} {
-		c := makeCase(t, s, op.Case{Pass: op.Backward, DType: "fp16", Upstream: upstream}, map[string]int64{"rows": 4, "cols": 32}, nil)
+		c := makeCase(t, s, op.Case{Pass: op.Backward, DType: "fp16", Upstream: upstream},
+			map[string]int64{"rows": 4, "cols": 32}, nil)
 		x := inputs(t, s, c, defaultSeed)["grad_y"].Float64s()
 		for r := range 4 {
 			if !holds(x[32*r : 32*r+32]) {
@@ -346,7 +371,10 @@ func TestUpstreamGradients(t *testing.T) {
 
 func BenchmarkInputs1M(b *testing.B) {
 	s := specNamed(b, "softmax")
-	c := makeCase(b, s, op.Case{Pass: op.Forward, DType: "bf16"}, map[string]int64{"rows": 1024, "cols": 1024}, nil)
+	c := makeCase(b, s, op.Case{Pass: op.Forward, DType: "bf16"}, map[string]int64{
+		"rows": 1024,
+		"cols": 1024,
+	}, nil)
 	for b.Loop() {
 		if _, err := Inputs(s, c, 1); err != nil {
 			b.Fatal(err)
@@ -354,14 +382,16 @@ func BenchmarkInputs1M(b *testing.B) {
 	}
 }
 
-// A tensor of one dim whose elements stand alone is drawn as rows: one case has every kind of row, and the end that is no whole row too.
+// A tensor of one dim whose elements stand alone is drawn as rows: one case has every kind of row, and the
+// end that is no whole row too.
 func TestOneDimIsDrawnAsRows(t *testing.T) {
 	for _, s := range everySpec(t) {
 		row := s.Check.Row
 		if row == 0 {
 			continue
 		}
-		c, err := s.NewCase(op.Case{Pass: op.Forward, DType: "fp32", Distribution: "scaled"}, map[string]int64{s.Dims[0].Name: 40*row + 3}, nil)
+		c, err := s.NewCase(op.Case{Pass: op.Forward, DType: "fp32", Distribution: "scaled"},
+			map[string]int64{s.Dims[0].Name: 40*row + 3}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +404,8 @@ func TestOneDimIsDrawnAsRows(t *testing.T) {
 			kinds[int(math.Round(math.Log10(largest(x[r*row:(r+1)*row]))))] = true
 		}
 		if len(kinds) < 3 || largest(x[40*row:]) == 0 {
-			t.Errorf("%s: the rows have magnitudes of %v, the end %v: want those of four factors", s.Name, kinds, x[40*row:])
+			t.Errorf("%s: the rows have magnitudes of %v, the end %v: want those of four factors", s.Name,
+				kinds, x[40*row:])
 		}
 	}
 }

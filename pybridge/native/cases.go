@@ -51,8 +51,8 @@ type tensorType struct {
 	Optional bool     `json:"optional"`
 }
 
-// Expand gives the cases of an operator: options is a JSON object {"level", "dtypes", "passes", "dims", "attributes", "device", ...}, and
-// the result {"cases", "skipped"}.
+// Expand gives the cases of an operator: options is a JSON object {"level", "dtypes", "passes", "dims",
+// "attributes", "device", ...}, and the result {"cases", "skipped"}.
 func Expand(name, options string) (text string, err error) {
 	defer guard("Expand", &err)()
 	enter("Expand")
@@ -64,16 +64,23 @@ func Expand(name, options string) (text string, err error) {
 	if err := readStrict(options, &asked); err != nil {
 		return "", usagef("%s: read options: %v", name, err)
 	}
-	level, ok := map[string]op.Level{"": op.LevelDefault, "default": op.LevelDefault, "quick": op.LevelQuick, "full": op.LevelFull}[asked.Level]
+	level, ok := map[string]op.Level{
+		"": op.LevelDefault, "default": op.LevelDefault, "quick": op.LevelQuick,
+		"full": op.LevelFull,
+	}[asked.Level]
 	if !ok {
 		return "", usagef("%s: unknown level %q: want quick, default or full", name, asked.Level)
 	}
 	if asked.Device != "" && asked.Device != "cpu" && asked.Device != "gpu" {
 		return "", usagef("%s: unknown device %q: want cpu or gpu", name, asked.Device)
 	}
-	got, err := o.Spec.Expand(op.Options{Level: level, DTypes: asked.DTypes, Passes: asked.Passes, Dims: asked.Dims, Attributes: asked.Attributes,
-		Device: asked.Device, Distributions: asked.Distributions, Layouts: asked.Layouts, Upstreams: asked.Upstreams, Saved: asked.Saved,
-		Memory: asked.Memory})
+	got, err := o.Spec.Expand(op.Options{
+		Level: level, DTypes: asked.DTypes, Passes: asked.Passes, Dims: asked.Dims,
+		Attributes: asked.Attributes,
+		Device:     asked.Device, Distributions: asked.Distributions, Layouts: asked.Layouts,
+		Upstreams: asked.Upstreams, Saved: asked.Saved,
+		Memory: asked.Memory,
+	})
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +118,10 @@ func Case(name, fields string) (text string, err error) {
 	if err := readStrict(fields, &asked); err != nil {
 		return "", usagef("%s: read case: %v", name, err)
 	}
-	c := op.Case{DType: asked.DType, Layout: asked.Layout, Distribution: asked.Distribution, Upstream: asked.Upstream, Saved: asked.Saved}
+	c := op.Case{
+		DType: asked.DType, Layout: asked.Layout, Distribution: asked.Distribution,
+		Upstream: asked.Upstream, Saved: asked.Saved,
+	}
 	if err := c.Pass.UnmarshalText([]byte(asked.Pass)); err != nil {
 		return "", usagef("%s: %v", name, err)
 	}

@@ -1,7 +1,9 @@
-// Package native is what Python sees of triad's Go: one flat package that gopy binds. It holds words and numbers alone: specs, cases,
-// codecs, statistics, tables. Whatever runs a kernel or opens a database is the triad binary's, which Python starts as a process.
+// Package native is what Python sees of triad's Go: one flat package that gopy binds. It holds words and
+// numbers alone: specs, cases, codecs, statistics, tables. Whatever runs a kernel or opens a database is the
+// triad binary's, which Python starts as a process.
 //
-// Arguments and results are numbers, text and addresses; what has structure is JSON. A panic that reached Python would abort the
-// interpreter, so every exported function recovers and returns an error. Its text begins with its kind: "usage: " for what the caller
-// can put right, "internal: " for what is a mistake of ours.
+// Arguments and results are numbers, text and addresses; what has structure is JSON. A panic that reached
+// Python would abort the interpreter, so every exported function recovers and returns an error. Its text
+// begins with its kind: "usage: " for what the caller can put right, "internal: " for what is a mistake of
+// ours.
 package native

@@ -13,7 +13,8 @@ import (
 // provoked is the name of the function whose next call panics; nil: none.
 var provoked atomic.Pointer[string]
 
-// Provoke makes the next call of the exported function called name panic. With it the tests prove that no panic reaches Python.
+// Provoke makes the next call of the exported function called name panic. With it the tests prove that no
+// panic reaches Python.
 func Provoke(name string) (err error) {
 	defer guard("Provoke", &err)()
 	enter("Provoke")
@@ -21,7 +22,8 @@ func Provoke(name string) (err error) {
 	return nil
 }
 
-// guard begins an exported function: `defer guard("Name", &err)()`. A panic until its end becomes an error, and every error gets its kind.
+// guard begins an exported function: `defer guard("Name", &err)()`. A panic until its end becomes an error,
+// and every error gets its kind.
 func guard(name string, err *error) func() {
 	return func() {
 		if p := recover(); p != nil {

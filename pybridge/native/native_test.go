@@ -21,16 +21,25 @@ func second(_ string, err error) error { return err }
 
 // calls has every exported function once: what is not here cannot have its panics proven harmless.
 var calls = map[string]func() error{
-	"Provoke":      func() error { return Provoke("nothing") },
-	"Operators":    func() error { return second(Operators()) },
-	"Operator":     func() error { return second(Operator("softmax")) },
-	"Statuses":     func() error { return second(Statuses()) },
-	"Contracts":    func() error { return second(Contracts()) },
-	"Expand":       func() error { return second(Expand("softmax", `{"level": "quick", "dtypes": ["bf16"]}`)) },
-	"Case":         func() error { return second(Case("softmax", `{"dims": {"rows": 8, "cols": 1000}}`)) },
-	"Decode":       func() error { return Decode("bf16", 0, 0, 0) },
-	"Encode":       func() error { return Encode("bf16", 0, 0, 0) },
-	"Summarize":    func() error { x := []float64{1, 2, 3}; return second(Summarize(uintptr(unsafe.Pointer(&x[0])), 3)) },
+	"Provoke":   func() error { return Provoke("nothing") },
+	"Operators": func() error { return second(Operators()) },
+	"Operator":  func() error { return second(Operator("softmax")) },
+	"Statuses":  func() error { return second(Statuses()) },
+	"Contracts": func() error { return second(Contracts()) },
+	"Expand": func() error {
+		return second(Expand("softmax",
+			`{"level": "quick", "dtypes": ["bf16"]}`))
+	},
+	"Case":   func() error { return second(Case("softmax", `{"dims": {"rows": 8, "cols": 1000}}`)) },
+	"Decode": func() error { return Decode("bf16", 0, 0, 0) },
+	"Encode": func() error { return Encode("bf16", 0, 0, 0) },
+	"Summarize": func() error {
+		x := []float64{
+			1, 2,
+			3,
+		}
+		return second(Summarize(uintptr(unsafe.Pointer(&x[0])), 3))
+	},
 	"CompareTable": func() error { return second(CompareTable("", "", 3, "", "")) },
 	"Explain":      func() error { return second(Explain("")) },
 	"ListTable":    func() error { return second(ListTable("")) },
@@ -78,7 +87,8 @@ func TestPanicsStayInside(t *testing.T) {
 		if err := Provoke(name); err != nil {
 			t.Fatal(err)
 		}
-		if err := call(); err == nil || !strings.HasPrefix(err.Error(), "internal: "+name+": panic: provoked in "+name) {
+		if err := call(); err == nil || !strings.HasPrefix(err.Error(), "internal: "+name+
+			": panic: provoked in "+name) {
 			t.Errorf("%s after a panic: %v", name, err)
 		}
 		if err := call(); err != nil {
@@ -100,7 +110,13 @@ func TestKinds(t *testing.T) {
 		"usage: fp32: 4 elements from address":  Decode("fp32", 0, 1, 4),
 		"usage: fp32: -1 elements from address": Encode("fp32", 1, 1, -1),
 		"usage: summarize 0 samples":            second(Summarize(0, 0)),
-		"usage: summarize 2 samples: sample 1":  func() error { x := []float64{1, 0}; return second(Summarize(at(&x[0]), 2)) }(),
+		"usage: summarize 2 samples: sample 1": func() error {
+			x := []float64{
+				1,
+				0,
+			}
+			return second(Summarize(at(&x[0]), 2))
+		}(),
 		"usage: read record 1: ":                second(ListTable("{")),
 		"internal: Decode: panic: runtime erro": Decode("fp32", 8, 8, 1), // an address that nobody maps
 	} {
@@ -129,7 +145,8 @@ func TestCodecs(t *testing.T) {
 
 func at(x *float64) uintptr { return uintptr(unsafe.Pointer(x)) }
 
-// The interval of the median is the textbook's: of 10 samples the 2nd smallest and the 2nd largest hold it with 97.9 %.
+// The interval of the median is the textbook's: of 10 samples the 2nd smallest and the 2nd largest hold it
+// with 97.9 %.
 func TestSummarize(t *testing.T) {
 	samples := []float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
 	text, err := Summarize(at(&samples[0]), len(samples))
@@ -173,12 +190,30 @@ func TestExpandedCasesComplete(t *testing.T) {
 
 // What --json carries of an explanation prints as the explanation itself does.
 func TestExplain(t *testing.T) {
-	element := record.Element{Index: []int64{1, 2}, Got: record.Float(math.NaN()), Want: 0.1, Low: 0.0999, High: 0.1001}
-	relation := record.Relation{Name: "each row adds up to 1", N: 3, NCompared: 3, NWrong: 1, Worst: &record.Broken{Index: []int64{1}, Got: 2, Low: 0.9, High: 1.1}}
-	c := op.Case{Op: "softmax", Pass: op.Forward, DType: "bf16", Dims: []op.Dim{{Name: "rows", Value: 3}}, Distribution: "normal", Layout: "contiguous"}
-	r := record.Record{Case: c, Impl: "cuda/naive", Status: op.StatusFail, Outputs: []record.Verdict{{Name: "y", Status: op.StatusFail, N: 9, NCompared: 9}}, Explained: []record.Explanation{
-		{Output: "y", Contract: "fp32", Promise: "sums in fp32", Gate: "G1", Sentence: "y[1, 2] is nan", Pattern: "one row", Worst: []record.Element{element},
-			Relations: []record.Relation{relation}, ULPs: []int64{6, 2, 1}}}}
+	element := record.Element{
+		Index: []int64{1, 2}, Got: record.Float(math.NaN()), Want: 0.1,
+		Low: 0.0999, High: 0.1001,
+	}
+	relation := record.Relation{
+		Name: "each row adds up to 1", N: 3, NCompared: 3, NWrong: 1,
+		Worst: &record.Broken{Index: []int64{1}, Got: 2, Low: 0.9, High: 1.1},
+	}
+	c := op.Case{
+		Op: "softmax", Pass: op.Forward, DType: "bf16", Dims: []op.Dim{{Name: "rows", Value: 3}},
+		Distribution: "normal", Layout: "contiguous",
+	}
+	r := record.Record{
+		Case: c, Impl: "cuda/naive", Status: op.StatusFail,
+		Outputs: []record.Verdict{{Name: "y", Status: op.StatusFail, N: 9, NCompared: 9}},
+		Explained: []record.Explanation{
+			{
+				Output: "y", Contract: "fp32", Promise: "sums in fp32", Gate: "G1",
+				Sentence: "y[1, 2] is nan",
+				Pattern:  "one row", Worst: []record.Element{element},
+				Relations: []record.Relation{relation}, ULPs: []int64{6, 2, 1},
+			},
+		},
+	}
 	line, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,8 @@ import (
 	"triad/internal/op"
 )
 
-// dim, attribute, tensor, pass and operator are the JSON of a spec; internal/op.Spec says what the fields mean.
+// dim, attribute, tensor, pass and operator are the JSON of a spec; internal/op.Spec says what the fields
+// mean.
 type dim struct {
 	Name       string `json:"name"`
 	MayBeEmpty bool   `json:"may_be_empty"`
@@ -77,9 +78,12 @@ func Operator(name string) (text string, err error) {
 }
 
 func describe(s *op.Spec) operator {
-	d := operator{Name: s.Name, Summary: s.Summary, Formula: s.Formula, Source: s.Source, DTypes: s.DTypes, DefaultContracts: s.Contract.Default,
-		Permits: s.Contract.Permits, Require: s.Require, Distributions: s.Check.Distributions,
-		Autocast: s.Torch.Autocast}
+	d := operator{
+		Name: s.Name, Summary: s.Summary, Formula: s.Formula, Source: s.Source, DTypes: s.DTypes,
+		DefaultContracts: s.Contract.Default,
+		Permits:          s.Contract.Permits, Require: s.Require, Distributions: s.Check.Distributions,
+		Autocast: s.Torch.Autocast,
+	}
 	for _, x := range s.Dims {
 		d.Dims = append(d.Dims, dim{x.Name, x.MayBeEmpty, x.Default})
 	}
@@ -113,7 +117,8 @@ func Statuses() (text string, err error) {
 	return asJSON(all)
 }
 
-// Contracts gives every contract with its promise in words: a JSON array of {"name": "fp32", "promise": "..."}.
+// Contracts gives every contract with its promise in words: a JSON array of {"name": "fp32", "promise":
+// "..."}.
 func Contracts() (text string, err error) {
 	defer guard("Contracts", &err)()
 	enter("Contracts")

@@ -22,7 +22,8 @@ type summary struct {
 	HalfWidth record.Float `json:"half_width"` // of the interval, as a share of the median
 }
 
-// Summarize describes n positive, finite fp64 samples at an address, as triad does with measured times, in JSON.
+// Summarize describes n positive, finite fp64 samples at an address, as triad does with measured times, in
+// JSON.
 func Summarize(samples uintptr, n int) (text string, err error) {
 	defer guard("Summarize", &err)()
 	enter("Summarize")

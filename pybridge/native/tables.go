@@ -42,16 +42,23 @@ type stored struct {
 
 func (s stored) record() record.Record {
 	started, _ := time.Parse(record.TimeFormat, s.Started) // empty where it is not known
-	c := op.Case{Op: s.Op, Pass: s.Pass, DType: s.DType, Layout: s.Layout, Distribution: s.Distribution, Upstream: s.Upstream, Saved: s.Saved}
+	c := op.Case{
+		Op: s.Op, Pass: s.Pass, DType: s.DType, Layout: s.Layout, Distribution: s.Distribution,
+		Upstream: s.Upstream, Saved: s.Saved,
+	}
 	for _, d := range s.Dims {
 		c.Dims = append(c.Dims, op.Dim{Name: d.Name, Value: d.Value})
 	}
 	for _, a := range s.Attributes {
 		c.Attrs = append(c.Attrs, op.Attr{Name: a.Name, Text: a.Value})
 	}
-	return record.Record{ID: s.ID, Session: s.Session, Case: c, DTypes: s.DTypes, Seed: s.Seed, Impl: s.Impl, Backend: s.Backend, Variant: s.Variant,
-		Device: s.Device, Status: s.Status, Contract: s.Contract, Message: s.Message, Outputs: s.Outputs, Where: s.Where, Started: started, Wall: time.Duration(s.WallNS),
-		Explained: s.Explained}
+	return record.Record{
+		ID: s.ID, Session: s.Session, Case: c, DTypes: s.DTypes, Seed: s.Seed, Impl: s.Impl,
+		Backend: s.Backend, Variant: s.Variant,
+		Device: s.Device, Status: s.Status, Contract: s.Contract, Message: s.Message, Outputs: s.Outputs,
+		Where: s.Where, Started: started, Wall: time.Duration(s.WallNS),
+		Explained: s.Explained,
+	}
 }
 
 // readRecords reads records, one JSON object a line.
@@ -86,8 +93,8 @@ func readDifferences(lines string) ([]record.Difference, error) {
 	return differences, nil
 }
 
-// CompareTable prints records and differences, one JSON object a line, as `triad compare` does. Exit and reason are what triad ended
-// with, database is where the records are.
+// CompareTable prints records and differences, one JSON object a line, as `triad compare` does. Exit and
+// reason are what triad ended with, database is where the records are.
 func CompareTable(lines, differences string, exit int, reason, database string) (text string, err error) {
 	defer guard("CompareTable", &err)()
 	enter("CompareTable")
@@ -110,8 +117,8 @@ func CompareTable(lines, differences string, exit int, reason, database string) 
 	return out.String(), nil
 }
 
-// Explain prints what records of a run with --explain say of their outputs, as `triad compare --explain` does before its table; nothing for
-// records of another run.
+// Explain prints what records of a run with --explain say of their outputs, as `triad compare --explain` does
+// before its table; nothing for records of another run.
 func Explain(lines string) (text string, err error) {
 	defer guard("Explain", &err)()
 	enter("Explain")

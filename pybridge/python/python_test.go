@@ -1,4 +1,5 @@
-// Package python has no code: the Go side of the Python package is pybridge/native. Here its tests are started.
+// Package python has no code: the Go side of the Python package is pybridge/native. Here its tests are
+// started.
 package python
 
 import (
@@ -15,8 +16,9 @@ import (
 	"triad/pybridge"
 )
 
-// TestPackage builds the package by pip, once since that takes a minute, installs it into a clean virtual environment, as a user would, and runs
-// its tests there. Where a Python with torch is here, the environment sees its packages, and the PyTorch operators and the notebook are tested too.
+// TestPackage builds the package by pip, once since that takes a minute, installs it into a clean virtual
+// environment, as a user would, and runs its tests there. Where a Python with torch is here, the environment
+// sees its packages, and the PyTorch operators and the notebook are tested too.
 func TestPackage(t *testing.T) {
 	clean := environment(t)
 	wheel := buildWheel(t, clean)
@@ -27,15 +29,18 @@ func TestPackage(t *testing.T) {
 		testWheel(t, wheel)
 		testCommand(t, clean, wheel)
 	})
-	for _, other := range strings.Fields(os.Getenv("TRIAD_TEST_PYTHONS")) { // make test-long: all that a release is for
+	for _, other := range strings.Fields(os.Getenv("TRIAD_TEST_PYTHONS")) {
+		// make test-long: all that a release is for
 		t.Run("wheel for "+other, func(t *testing.T) {
 			if err := exec.Command(other, "-c", "").Run(); err != nil {
-				need.Missing(t, fmt.Sprintf("no %s (%v): install it, or name others with PYTHONS", other, err))
+				need.Missing(t, fmt.Sprintf("no %s (%v): install it, or name others with PYTHONS", other,
+					err))
 			}
 			testCommand(t, other, buildWheel(t, other))
 		})
 	}
-	// Two at a time: one after another the tests, and beside them the documents, which wait for downloads and compilers.
+	// Two at a time: one after another the tests, and beside them the documents, which wait for downloads and
+	// compilers.
 	t.Run("tests", func(t *testing.T) {
 		t.Parallel()
 		runTests(t, clean, torch)
@@ -43,12 +48,15 @@ func TestPackage(t *testing.T) {
 	t.Run("documents", func(t *testing.T) {
 		t.Parallel()
 		torch.needed(t)
-		// In an environment of its own: what the notebook needs, pandas among it, is not to be there for the other tests.
+		// In an environment of its own: what the notebook needs, pandas among it, is not to be there for the
+		// other tests.
 		apart := filepath.Join(t.TempDir(), "apart")
-		output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps", "--require-hashes", "--target", apart, "-r", "tests/requirements.txt")
+		output(t, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
+			"--no-deps", "--require-hashes", "--target", apart, "-r", "tests/requirements.txt")
 		for _, script := range []string{"tests/notebook.py", "tests/inline.py"} {
 			cmd := exec.CommandContext(t.Context(), clean, script)
-			cmd.Env = append(os.Environ(), "PYTHONPATH="+apart, "PATH="+filepath.Join(apart, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+			cmd.Env = append(os.Environ(), "PYTHONPATH="+apart, "PATH="+filepath.Join(apart, "bin")+
+				string(os.PathListSeparator)+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()
 			t.Logf("%s", out)
 			if err != nil {
@@ -96,23 +104,31 @@ func driver() bool {
 	return false
 }
 
-// testWheel: it installs where there is no Go and no compiler, with the program inside, and a Python that it is not for refuses it.
+// testWheel: it installs where there is no Go and no compiler, with the program inside, and a Python that it
+// is not for refuses it.
 func testWheel(t *testing.T, wheel string) {
 	clean := environment(t)
 	nothing := "PATH=" + t.TempDir()
-	outputIn(t, nothing, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel)
-	code := "import triad, subprocess; said = subprocess.run([triad.binary(), 'version'], capture_output=True, text=True).stdout.split(); " +
-		"print(said[1] == triad.__version__, len(triad.ops()) > 5, len(triad.case('softmax', dims={'rows': 1, 'cols': 1}).key) > 0); " +
+	outputIn(t, nothing, clean, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+		"--no-index", wheel)
+	code := "import triad, subprocess; said = subprocess.run([triad.binary(), 'version'], " +
+		"capture_output=True, text=True).stdout.split(); " +
+		"print(said[1] == triad.__version__, len(triad.ops()) > 5, len(triad.case('softmax', dims={'rows': " +
+		"1, 'cols': 1}).key) > 0); " +
 		"import pathlib; here = pathlib.Path(triad.__file__).parent; " +
 		"licences = (here / 'THIRD_PARTY_LICENSES.txt').read_text(); " +
-		"print('Apache License' in (here / 'LICENSE').read_text(), 'spf13/cobra' in licences, 'downloading' not in licences); " +
+		"print('Apache License' in (here / 'LICENSE').read_text(), 'spf13/cobra' in licences, " +
+		"'downloading' not in licences); " +
 		"import json; print(len(json.loads((here / '_operators' / 'catalogue.json').read_text())) > 5)"
-	if got := outputIn(t, nothing, clean, "-I", "-c", code); strings.Join(strings.Fields(got), " ") != "True True True True True True True" {
+	if got := outputIn(t, nothing, clean, "-I", "-c", code); strings.Join(strings.Fields(got),
+		" ") != "True True True True True True True" {
 		t.Errorf("the installed wheel says %s", got)
 	}
-	other := exec.CommandContext(t.Context(), clean, "-m", "pip", "install", "--disable-pip-version-check", "--no-index", "--no-deps", "--only-binary=:all:",
+	other := exec.CommandContext(t.Context(), clean, "-m", "pip", "install", "--disable-pip-version-check",
+		"--no-index", "--no-deps", "--only-binary=:all:",
 		"--python-version", "3.9", "--target", t.TempDir(), wheel)
-	if out, err := other.CombinedOutput(); err == nil || !strings.Contains(string(out), "is not a supported wheel on this platform") {
+	if out, err := other.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "is not a supported wheel on this platform") {
 		t.Errorf("installed for another Python: %v\n%s", err, out)
 	}
 }
@@ -124,7 +140,8 @@ func buildWheel(t testing.TB, python string) string {
 	outputIn(t, "GO="+chattyGo(t), "python3", "../../release/wheels.py", "--dist", dist, python)
 	sumsHold(t, dist)
 	tag := "cp" + output(t, python, "-c", "import sys; print('%d%d' % sys.version_info[:2])")
-	wheels, err := filepath.Glob(filepath.Join(dist, "triad-"+triad.Version+"-"+tag+"-"+tag+"-manylinux*.whl"))
+	wheels, err := filepath.Glob(filepath.Join(dist, "triad-"+triad.Version+"-"+tag+"-"+tag+
+		"-manylinux*.whl"))
 	if err != nil || len(wheels) != 1 {
 		t.Fatalf("wheels for %s: %v, %v: want one", tag, wheels, err)
 	}
@@ -157,7 +174,9 @@ func environment(t testing.TB) string {
 		t.Skip("pip fetches PyBindGen for the build: run make test, or set TRIAD_TEST_SETUP")
 	}
 	python := need.Tool(t, "python3")
-	headers := output(t, python, "-c", "import os, sysconfig; print(os.path.exists(os.path.join(sysconfig.get_paths()['include'], 'Python.h')))")
+	headers := output(t, python, "-c",
+		"import os, sysconfig; print(os.path.exists(os.path.join(sysconfig.get_paths()['include'], "+
+			"'Python.h')))")
 	if headers != "True" {
 		need.Missing(t, python+" has no headers: apt-get install python3-dev")
 	}
@@ -180,7 +199,8 @@ func (why torchHere) needed(t testing.TB) {
 	}
 }
 
-// lend lets the environment see the packages of the interpreter that triad's workers use, if there is one of the same version.
+// lend lets the environment see the packages of the interpreter that triad's workers use, if there is one of
+// the same version.
 func lend(t testing.TB, clean string) torchHere {
 	t.Helper()
 	e := &pybridge.Environment{Files: triad.Files, DataDir: need.DataDir(t), Offline: true}
@@ -190,11 +210,13 @@ func lend(t testing.TB, clean string) torchHere {
 	}
 	version := "import sys; print('%d.%d' % sys.version_info[:2])"
 	if theirs, ours := output(t, i.Path, "-c", version), output(t, clean, "-c", version); theirs != ours {
-		return torchHere(fmt.Sprintf("torch is in Python %s (%s), the package is for %s: run triad setup with Python %s first on the PATH", theirs, i.Path, ours, ours))
+		return torchHere(fmt.Sprintf("torch is in Python %s (%s), the package is for %s: run triad setup "+
+			"with Python %s first on the PATH", theirs, i.Path, ours, ours))
 	}
 	purelib := "import sysconfig; print(sysconfig.get_paths()['purelib'])"
 	lent := output(t, i.Path, "-c", purelib) + "\n"
-	if err := os.WriteFile(filepath.Join(output(t, clean, "-c", purelib), "lent.pth"), []byte(lent), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(output(t, clean, "-c", purelib), "lent.pth"), []byte(lent),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	return ""

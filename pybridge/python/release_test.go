@@ -13,19 +13,23 @@ import (
 	"triad/internal/need"
 )
 
-// testCommand installs a wheel into a new environment and uses it as its user would: the command compares a kernel where a C++ compiler is all there
-// is, without Go, in a new home.
+// testCommand installs a wheel into a new environment and uses it as its user would: the command compares a
+// kernel where a C++ compiler is all there is, without Go, in a new home.
 func testCommand(t *testing.T, python, wheel string) {
 	t.Helper()
 	venv := filepath.Join(t.TempDir(), "venv")
 	output(t, python, "-m", "venv", venv)
 	bin := filepath.Join(venv, "bin")
-	outputIn(t, "PATH="+t.TempDir(), filepath.Join(bin, "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel)
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "triad"), "compare", "softmax", "--impl", "cuda/block,cuda/vec", "--quick", "--dtype", "fp32")
+	outputIn(t, "PATH="+t.TempDir(), filepath.Join(bin, "python"), "-m", "pip", "install", "--quiet",
+		"--disable-pip-version-check", "--no-index", wheel)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "triad"), "compare", "softmax", "--impl",
+		"cuda/block,cuda/vec", "--quick", "--dtype", "fp32")
 	cmd.Dir = t.TempDir()
-	cmd.Env = []string{"PATH=" + compilerAlone(t), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "LD_LIBRARY_PATH=" + os.Getenv("LD_LIBRARY_PATH")}
+	cmd.Env = []string{"PATH=" + compilerAlone(t), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "LD_LIBRARY_PATH=" +
+		os.Getenv("LD_LIBRARY_PATH")}
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "Exit 0: nothing is wrong.") || !strings.Contains(string(out), "cuda/vec") {
+	if err != nil || !strings.Contains(string(out), "Exit 0: nothing is wrong.") ||
+		!strings.Contains(string(out), "cuda/vec") {
 		t.Errorf("triad compare of the installed wheel: %v\n%s", err, out)
 	}
 	code := "import triad; print(triad.op('softmax').name, len(triad.cases('softmax', level='quick')) > 0)"
@@ -52,7 +56,8 @@ func sumsHold(t testing.TB, dist string) {
 		}
 		fmt.Fprintf(&want, "%x  %s\n", sha256.Sum256(content), entry.Name())
 	}
-	if got, err := os.ReadFile(filepath.Join(dist, "SHA256SUMS")); err != nil || string(got) != want.String() {
+	if got, err := os.ReadFile(filepath.Join(dist, "SHA256SUMS")); err != nil ||
+		string(got) != want.String() {
 		t.Errorf("SHA256SUMS %v\n%swant\n%s", err, got, want.String())
 	}
 	for _, name := range []string{"Dockerfile", "CHANGELOG.md", "LICENSE"} {
@@ -74,12 +79,17 @@ func compilerAlone(t *testing.T) string {
 	return folder
 }
 
-// A release for which a Python is missing is not made, and every one that is missing is named, with what to do.
+// A release for which a Python is missing is not made, and every one that is missing is named, with what to
+// do.
 func TestReleaseNamesMissingPythons(t *testing.T) {
 	dist := filepath.Join(t.TempDir(), "dist")
-	cmd := exec.CommandContext(t.Context(), need.Tool(t, "python3"), "../../release/wheels.py", "--dist", dist, "python3.99", "/nowhere/python3")
+	cmd := exec.CommandContext(t.Context(), need.Tool(t, "python3"), "../../release/wheels.py", "--dist",
+		dist, "python3.99", "/nowhere/python3")
 	out, err := cmd.CombinedOutput()
-	for _, want := range []string{"python3.99: No such file or directory", "/nowhere/python3: No such file or directory", "PYTHONS=", "docker build"} {
+	for _, want := range []string{
+		"python3.99: No such file or directory",
+		"/nowhere/python3: No such file or directory", "PYTHONS=", "docker build",
+	} {
 		if err == nil || !bytes.Contains(out, []byte(want)) {
 			t.Errorf("%v, want %q in\n%s", err, want, out)
 		}

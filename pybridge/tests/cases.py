@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from client import OPERATORS
+
 from specs import Sizes, backward_inputs, quick_sizes, spec_of
 from tensors import DTYPES
 

@@ -1,4 +1,5 @@
-"""A driver in miniature: starts a worker on a socketpair and a memfd, as the Go driver does, and runs single cases through it.
+"""A driver in miniature: starts a worker on a socketpair and a memfd, as the Go driver does, and runs single
+cases through it.
 
 Workers stay on the CPU; with TRIAD_DEVICE=gpu in the environment they take the GPU if there is one."""
 
@@ -33,7 +34,8 @@ class Died(Exception):
 class Client:
     """One worker process and the memory it shares."""
 
-    def __init__(self, script: str = "worker.py", operators: Path = OPERATORS, environment: dict[str, str] | None = None, first: str = "",
+    def __init__(self, script: str = "worker.py", operators: Path = OPERATORS,
+                 environment: dict[str, str] | None = None, first: str = "",
                  memory_bytes: int = 64 << 20):
         """first is Python that runs before the worker, in its process: to plant what a machine may lack."""
         ours, theirs = socket.socketpair()
@@ -53,7 +55,8 @@ class Client:
             os.closerange(5, 128)
             os.setpgid(0, 0)
 
-        self.process = subprocess.Popen([sys.executable, "-u", "-X", "faulthandler", *program, "--operators", str(operators)], preexec_fn=place, close_fds=False,
+        self.process = subprocess.Popen([sys.executable, "-u", "-X", "faulthandler", *program, "--operators",
+                                         str(operators)], preexec_fn=place, close_fds=False,
                                         stdin=subprocess.DEVNULL, stdout=self.log_fd, stderr=self.log_fd,
                                         env={"TRIAD_DEVICE": "cpu", **os.environ, **(environment or {})})
         theirs.close()
@@ -94,22 +97,28 @@ class Client:
             self.process.wait()
         os.close(self.log_fd)
 
-    def reference_to(self, name: str, dtype: torch.dtype, shape, stride=None, start: int = 0, storage: int | None = None) -> dict[str, Any]:
+    def reference_to(self, name: str, dtype: torch.dtype, shape, stride=None, start: int = 0, storage: int
+                     | None = None) -> dict[str, Any]:
         """Takes space in the shared memory for a tensor."""
         stride = list(stride) if stride is not None else tensors.row_major(shape)
         if storage is None:
-            storage = (start + sum((n - 1) * s for n, s in zip(shape, stride)) + 1 if all(shape) else 0) * dtype.itemsize
+            storage = ((start + sum((n - 1) * s for n, s in zip(shape, stride)) + 1 if all(shape) else 0)
+                       * dtype.itemsize)
         self.used = -(-self.used // ALIGNMENT) * ALIGNMENT
-        ref = {"name": name, "dtype": tensors.NAMES[dtype], "shape": list(shape), "stride": stride, "start": start, "offset": self.used, "bytes": storage}
+        ref = {"name": name, "dtype": tensors.NAMES[dtype], "shape": list(shape), "stride": stride,
+               "start": start, "offset": self.used, "bytes": storage}
         self.used += storage
         assert self.used <= len(self.memory)
         return ref
 
     def put(self, name: str, tensor: torch.Tensor) -> dict[str, Any]:
-        """Copies the storage behind a tensor into the shared memory, so that its strides and its first element stay what they are."""
+        """Copies the storage behind a tensor into the shared memory, so that its strides and its first
+        element stay what they are."""
         storage = tensor.untyped_storage()
-        ref = self.reference_to(name, tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset(), storage.nbytes())
-        content = bytes(storage.tolist()) if storage.nbytes() < 64 else bytes(memoryview(torch.empty(0, dtype=torch.uint8).set_(storage).numpy()))
+        ref = self.reference_to(name, tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset(),
+                                storage.nbytes())
+        content = (bytes(storage.tolist()) if storage.nbytes() < 64
+                   else bytes(memoryview(torch.empty(0, dtype=torch.uint8).set_(storage).numpy())))
         self.memory[ref["offset"]:ref["offset"] + len(content)] = content
         ref["crc32"] = zlib.crc32(content)
         return ref
@@ -118,18 +127,23 @@ class Client:
         """Copies a contiguous tensor out of the shared memory."""
         content = bytearray(self.memory[ref["offset"]:ref["offset"] + ref["bytes"]])
         dtype = tensors.DTYPES[ref["dtype"]]
-        return torch.frombuffer(content, dtype=dtype).reshape(ref["shape"]) if content else torch.empty(ref["shape"], dtype=dtype)
+        return (torch.frombuffer(content, dtype=dtype).reshape(ref["shape"]) if content
+                else torch.empty(ref["shape"], dtype=dtype))
 
-    def run(self, op: str, name: str, direction: str, inputs: list[torch.Tensor], outputs: list[tuple[str, torch.dtype, tuple]],
-            launches: str = "ab", sizes_alone: bool = False, **attributes) -> tuple[dict[str, Any], list[dict[str, torch.Tensor]]]:
+    def run(self, op: str, name: str, direction: str, inputs: list[torch.Tensor],
+            outputs: list[tuple[str, torch.dtype, tuple]],
+            launches: str = "ab", sizes_alone: bool = False, **attributes) -> tuple[dict[str, Any],
+                list[dict[str, torch.Tensor]]]:
         """Runs one case: gives the reply and, for each launch, the outputs that were copied out."""
         self.used = 0
         kinds = {bool: "bool", int: "int", float: "float", str: "enum"}
         arguments = {
             "op": op, "implementation": name, "pass": direction, "dtype": "", "contract": "",
-            "attrs": [{"name": n, "type": kinds[type(v)], "number": 0 if isinstance(v, str) else float(v), "text": str(v)} for n, v in attributes.items()],
+            "attrs": [{"name": n, "type": kinds[type(v)], "number": 0 if isinstance(v, str) else float(v),
+                       "text": str(v)} for n, v in attributes.items()],
             "inputs": [self.put(f"input{i}", t) for i, t in enumerate(inputs)],
-            "launches": [{"poison": p, "outputs": [self.reference_to(*o) for o in outputs]} for p in launches],
+            "launches": [{"poison": p, "outputs": [self.reference_to(*o) for o in outputs]}
+                         for p in launches],
             "sizes_alone": sizes_alone,
         }
         reply = self.ask("run", arguments)

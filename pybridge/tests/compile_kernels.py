@@ -25,7 +25,6 @@ from triton.compiler import ASTSource  # noqa: E402
 
 from client import OPERATORS  # noqa: E402  puts the bridge on sys.path: first
 
-# isort: split
 import implementation  # noqa: E402
 from described import described  # noqa: E402
 from specs import Sizes, backward_inputs, compiled_sizes, spec_of  # noqa: E402

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from client import OPERATORS
+
 from tensors import DTYPES
 
 CATALOG = OPERATORS.parent / "internal" / "catalog"

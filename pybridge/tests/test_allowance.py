@@ -1,4 +1,5 @@
-"""The allowances that are composed operation by operation: right fp32 arithmetic stays within them, ordinary mistakes do not."""
+"""The allowances that are composed operation by operation: right fp32 arithmetic stays within them, ordinary
+mistakes do not."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def drawn(seed: int, *shape: int) -> torch.Tensor:
 
 
 def computed(function, tensors, contract="fp32", dtype=torch.float32, upstream=None, differentiable=()):
-    return allowance.compute(function, tuple(tensors), {}, contract, dtype, False, 1, upstream, differentiable)
+    return allowance.compute(function, tuple(tensors), {}, contract, dtype, False, 1, upstream,
+                             differentiable)
 
 
 X, W, B = drawn(1, 13, 37), drawn(2, 37), drawn(3, 37)
@@ -28,16 +30,21 @@ OPERATORS = {
     "layer norm": (lambda x, w, b: F.layer_norm(x, (37,), w, b), (X, W, B)),
     "softmax": (lambda x: torch.softmax(x, -1), (X * 5,)),
     "log softmax": (lambda x: F.log_softmax(x, -1), (X * 5,)),
-    "gelu": (F.gelu, (X * 3,)), "silu": (F.silu, (X * 9,)), "tanh": (torch.tanh, (X,)), "relu": (F.relu, (X,)), "softplus": (F.softplus, (X * 4,)),
-    "product": (lambda a, b: a @ b, (X, drawn(4, 37, 11))), "linear": (F.linear, (X, drawn(5, 7, 37), drawn(6, 7))),
-    "attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), tuple(drawn(s, 2, 3, 17, 8) for s in (7, 8, 9))),
+    "gelu": (F.gelu, (X * 3,)), "silu": (F.silu, (X * 9,)), "tanh": (torch.tanh, (X,)),
+    "relu": (F.relu, (X,)), "softplus": (F.softplus, (X * 4,)),
+    "product": (lambda a, b: a @ b, (X, drawn(4, 37, 11))),
+    "linear": (F.linear, (X, drawn(5, 7, 37), drawn(6, 7))),
+    "attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+                  tuple(drawn(s, 2, 3, 17, 8) for s in (7, 8, 9))),
     "convolution": (lambda x, w: F.conv2d(x, w, padding=1), (drawn(10, 2, 3, 9, 9), drawn(11, 4, 3, 3, 3))),
     "pooling": (lambda x: F.max_pool2d(x, 2) + F.avg_pool2d(x, 2), (drawn(12, 2, 3, 8, 8),)),
     "cross entropy": (lambda x: F.cross_entropy(x, torch.arange(13)), (X,)),
-    "cumulative sum": (lambda x: x.cumsum(-1), (X,)), "standard deviation": (lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True), (X,)),
+    "cumulative sum": (lambda x: x.cumsum(-1), (X,)),
+    "standard deviation": (lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True), (X,)),
     "masked": (lambda x: x.masked_fill(torch.ones_like(x, dtype=torch.bool).triu(1), float("-inf")).softmax(-1), (X,)),
     "in place": (lambda x: x.mul(torch.sigmoid(x)).add_(1), (X,)),
-    "rotation": (lambda x, c, s: torch.cat((x[:, :4] * c - x[:, 4:8] * s, x[:, 4:8] * c + x[:, :4] * s), -1), (X, drawn(13, 13, 4), drawn(14, 13, 4))),
+    "rotation": (lambda x, c, s: torch.cat((x[:, :4] * c - x[:, 4:8] * s, x[:, 4:8] * c + x[:, :4] * s), -1),
+                 (X, drawn(13, 13, 4), drawn(14, 13, 4))),
 }
 
 
@@ -75,13 +82,15 @@ class Allowances(unittest.TestCase):
             "gelu": lambda x: F.gelu(x, approximate="tanh"),
             "product": lambda a, b: (a.bfloat16() @ b.bfloat16()).float(),
             "cumulative sum": lambda x: x.half().cumsum(-1).float(),
-            "standard deviation": lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True, unbiased=False),
+            "standard deviation": lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True,
+                unbiased=False),
         }
         for name, function in wrong.items():
             with self.subTest(name):
                 right, tensors = OPERATORS[name]
                 [bounded] = computed(right, tensors)
-                self.assertGreater(((function(*tensors).double() - bounded.r).abs() - bounded.t - 2.0 ** -24 * bounded.r.abs()).max().item(), 0)
+                self.assertGreater(((function(*tensors).double() - bounded.r).abs() - bounded.t - 2.0 ** -24
+                                    * bounded.r.abs()).max().item(), 0)
 
     def test_every_step_in_16_bits_stays_within_eager_and_not_within_fp32(self):
         def rms_norm(x, w):

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import torch
 
-from cases import BOUND, backward_of, forward_cases, largest_error
 from client import Client  # puts the bridge on sys.path
 
 import implementation
+from cases import BOUND, backward_of, forward_cases, largest_error
 
 
 class Compile(unittest.TestCase):
@@ -29,13 +29,16 @@ class Compile(unittest.TestCase):
     def test_a_dynamic_function_is_right_and_keeps_its_cache_where_it_is_told(self):
         client = self.start()
         for op, dtype in (("softmax", "bf16"), ("swiglu", "fp32")):
-            entries = [e for e in client.ask("load", {"op": op, "slot": "torch/compile"})["implementations"] if e["name"] == "torch/compile"]
+            entries = [e for e in client.ask("load", {"op": op, "slot": "torch/compile"})["implementations"]
+                       if e["name"] == "torch/compile"]
             self.assertEqual([e.get("limit") for e in entries], ["quick2", "quick2"])
             for case in forward_cases(op, dtype)[:2]:
                 with self.subTest(op, shape=list(case.inputs[0].shape)):
                     [truth] = case.truth()
-                    reply, got = client.run(op, "torch/compile", "forward", case.inputs, [("y", case.dtype_of("y"), tuple(truth.shape))])
-                    self.assertEqual([reply["launches"][0].get(wrong) for wrong in ("message", "fault")], [None, None])
+                    reply, got = client.run(op, "torch/compile", "forward", case.inputs,
+                                            [("y", case.dtype_of("y"), tuple(truth.shape))])
+                    self.assertEqual([reply["launches"][0].get(wrong) for wrong in ("message", "fault")],
+                                     [None, None])
                     self.assertLessEqual(largest_error(got[0]["y"], truth), BOUND[case.dtype_of("y")])
                     b = backward_of(case)
                     wanted = [(n, d, tuple(t.shape)) for n, d, t in zip(b.gradients, b.dtypes, b.truth)]
@@ -46,7 +49,8 @@ class Compile(unittest.TestCase):
         self.assertTrue(any((self.folder / "inductor").iterdir()))
 
     def test_what_is_timed_is_compiled_for_its_sizes(self):
-        """One dynamic graph for all sizes where a call is judged, one a size where it is timed, and neither takes the other's."""
+        """One dynamic graph for all sizes where a call is judged, one a size where it is timed, and neither
+        takes the other's."""
         softmax = implementation.compile_for(lambda x: torch.softmax(x * 2, -1))
         self.addCleanup(setattr, implementation, "SIZES_ALONE", False)
         graphs = []
@@ -73,7 +77,8 @@ class Compile(unittest.TestCase):
         client = self.start(operators=self.folder)
         client.ask("load", {"op": "sizes"})
         for alone in (True, False):
-            _, got = client.run("sizes", "torch/sizes", "forward", [torch.zeros(3)], [("y", torch.float32, (3,))], "a", sizes_alone=alone)
+            _, got = client.run("sizes", "torch/sizes", "forward", [torch.zeros(3)],
+                                [("y", torch.float32, (3,))], "a", sizes_alone=alone)
             self.assertEqual(got[0]["y"].tolist(), [float(alone)] * 3)
 
     def test_falling_back_to_eager_is_an_error(self):
@@ -93,7 +98,8 @@ class Compile(unittest.TestCase):
         client.ask("load", {"op": "falling"})
         statuses = []
         for times in ("a", "bb", "ccc", "dddd"):  # each text is a graph of its own
-            reply, _ = client.run("falling", "torch/compile", "forward", [torch.ones(3)], [("y", torch.float32, (3,))], "a", times=times)
+            reply, _ = client.run("falling", "torch/compile", "forward", [torch.ones(3)],
+                                  [("y", torch.float32, (3,))], "a", times=times)
             statuses.append((reply["launches"][0].get("status"), reply["launches"][0].get("message", "")))
         self.assertEqual([s for s, _ in statuses], [None, None, "CRASH", "CRASH"], statuses)
         self.assertIn("RecompileLimit", statuses[2][1])

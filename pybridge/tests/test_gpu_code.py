@@ -13,9 +13,10 @@ from pathlib import Path
 
 import torch
 
+from client import OPERATORS
+
 import compile_kernels
 import implementation
-from client import OPERATORS
 from described import described
 from specs import NAMES, compiled_sizes, spec_of
 
@@ -23,7 +24,8 @@ SHARED_BYTES = {"sm_90": 227 << 10}
 """What a block may ask for."""
 
 if os.environ.get("TRIAD_TEST_LONG"):
-    SHARED_BYTES |= {"sm_75": 64 << 10, "sm_80": 163 << 10, "sm_86": 99 << 10, "sm_89": 99 << 10, "sm_100": 227 << 10, "sm_120": 99 << 10}
+    SHARED_BYTES |= {"sm_75": 64 << 10, "sm_80": 163 << 10, "sm_86": 99 << 10, "sm_89": 99 << 10,
+                     "sm_100": 227 << 10, "sm_120": 99 << 10}
 
 
 class Compiles(unittest.TestCase):
@@ -33,19 +35,24 @@ class Compiles(unittest.TestCase):
                 self.compile(arch, most)
 
     def compile(self, arch: str, most: int):
-        """Every kernel compiles for one architecture and fits into a block's shared memory, but for what the rows decline."""
+        """Every kernel compiles for one architecture and fits into a block's shared memory, but for what the
+        rows decline."""
         environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-        done = subprocess.run([sys.executable, str(Path(__file__).with_name("compile_kernels.py")), arch], env=environment, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, str(Path(__file__).with_name("compile_kernels.py")), arch],
+                              env=environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr[-4000:])
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         compiled = [line for line in lines if "kernel" in line]
         self.assertEqual([line for line in compiled if not line["shared_bytes"] <= most], [])
         declined = {line["op"] for line in lines if "declined" in line} - {line["op"] for line in compiled}
-        self.assertTrue(all("needs a GPU of compute capability" in line["declined"] for line in lines if "declined" in line), done.stdout)
-        self.assertTrue(not declined or int(arch.removeprefix("sm_")) < 90, f"{arch}: {declined} compile nothing")
+        self.assertTrue(all("needs a GPU of compute capability" in line["declined"] for line in lines
+                            if "declined" in line), done.stdout)
+        self.assertTrue(not declined or int(arch.removeprefix("sm_")) < 90,
+                        f"{arch}: {declined} compile nothing")
         paths = [path for path in OPERATORS.glob("*.py") if path.stem not in declined]
         written = {name for path in paths for name in re.findall(r"^def (_\w+_kernel)\(", path.read_text(), re.MULTILINE)}
-        self.assertEqual(written ^ {line["kernel"] for line in compiled}, set(), "kernels that no call of [[compile]] reached")
+        self.assertEqual(written ^ {line["kernel"] for line in compiled}, set(),
+                         "kernels that no call of [[compile]] reached")
         self.assertGreater(len(written), 8)
 
 
@@ -61,13 +68,15 @@ class Declines(unittest.TestCase):
                     continue
                 with self.subTest(op=op, row=row.name):
                     def asked(capability, row=row, tensors=tensors, size=size):
-                        with unittest.mock.patch.object(implementation, "capability", lambda device: capability):
+                        with unittest.mock.patch.object(implementation, "capability",
+                                                        lambda device: capability):
                             return row.accepts("forward", *tensors, **size.attributes)
                     why = asked((3, 0))
                     self.assertIsNone(asked(None))
                     if why is None:
                         continue
-                    found = re.search(r"needs a GPU of compute capability (\d+)\.(\d+) or newer, this one has 3\.0", why)
+                    found = re.search(r"needs a GPU of compute capability (\d+)\.(\d+) or newer, this one "
+                                      r"has 3\.0", why)
                     self.assertTrue(found, why)
                     told += 1
                     least = int(found[1]), int(found[2])

@@ -6,8 +6,9 @@ import threading
 import types
 import unittest
 
-import client  # noqa: F401  (puts the worker's folder on the path)
 import torch
+
+import client  # noqa: F401  (puts the worker's folder on the path)
 
 import integrity
 
@@ -25,7 +26,8 @@ class WatchTest(unittest.TestCase):
 
     def test_functions_are_put_back(self):
         empty, self.module.check, torch.empty_like = torch.empty_like, lambda: "mine", torch.zeros_like
-        self.assertEqual(self.watch.after(["torch.empty"]), "changed torch.empty, torch.empty_like, watched.check, which later calls rely on")
+        self.assertEqual(self.watch.after(["torch.empty"]), "changed torch.empty, torch.empty_like, "
+                                                            "watched.check, which later calls rely on")
         self.assertIs(torch.empty_like, empty)
         self.assertIs(self.module.check, self.check)
         self.assertEqual(self.watch.after([]), "")
@@ -81,7 +83,8 @@ class EarlierTest(unittest.TestCase):
         earlier, y = integrity.Earlier(), torch.zeros(8)
         earlier.overwritten({"y": y})
         y[3] = 1
-        self.assertEqual(earlier.overwritten({"y": torch.zeros(8)}), "overwrote the y that an earlier call gave")
+        self.assertEqual(earlier.overwritten({"y": torch.zeros(8)}),
+                         "overwrote the y that an earlier call gave")
 
     def test_large_answers_are_not_held(self):
         earlier = integrity.Earlier()

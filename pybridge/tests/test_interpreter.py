@@ -8,11 +8,12 @@ import unittest
 os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 
 import torch  # noqa: E402
-
-import client  # noqa: E402, F401  (puts pybridge on sys.path)
-import interpreter  # noqa: E402
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
+
+import client  # noqa: E402, F401  (puts pybridge on sys.path)
+
+import interpreter  # noqa: E402
 
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 
@@ -78,7 +79,8 @@ class Interpreter(unittest.TestCase):
                 interpreter.correct()
                 want = a.float() @ b.float()
                 self.assertTrue(torch.equal(product(a, b).nan_to_num(), want.nan_to_num()))
-                self.assertFalse(torch.equal(wrong.nan_to_num(), want.nan_to_num()), "right without the correction: drop it")
+                self.assertFalse(torch.equal(wrong.nan_to_num(), want.nan_to_num()),
+                                 "right without the correction: drop it")
 
     def test_int8_accumulates_in_int32(self):
         a, b = (torch.full(shape, -128, dtype=torch.int8) for shape in ((16, 32), (32, 16)))

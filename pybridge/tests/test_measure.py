@@ -28,24 +28,29 @@ class Rotation(unittest.TestCase):
     """Inputs by themselves, and outputs by themselves, take at least twice the L2 cache."""
 
     def test_sets(self):
-        for given, returned, want in ((8 << 20, 8 << 20, 15), (128 << 20, 128 << 20, 2), (1 << 30, 8 << 20, 15), (7 << 30, 7 << 30, 2), (1000, 1000, 1024),
+        for given, returned, want in ((8 << 20, 8 << 20, 15), (128 << 20, 128 << 20, 2),
+                                      (1 << 30, 8 << 20, 15), (7 << 30, 7 << 30, 2), (1000, 1000, 1024),
                                       (8 << 20, 0, 15), (0, 0, 2), (6 << 30, 1 << 20, 2)):
             self.assertEqual(measure.rotation(True, L2, given, returned), want, (given, returned))
             self.assertEqual(measure.rotation(False, L2, given, returned), 1)
 
     def test_evened(self):
-        for least, given, returned, want in ((2, 64 << 20, 64 << 20, 7), (2, 192 << 20, 64 << 20, 3), (2, 1 << 30, 1 << 30, 2), (15, 8 << 20, 8 << 20, 15),
+        for least, given, returned, want in ((2, 64 << 20, 64 << 20, 7), (2, 192 << 20, 64 << 20, 3),
+                                             (2, 1 << 30, 1 << 30, 2), (15, 8 << 20, 8 << 20, 15),
                                              (4, 32 << 20, 32 << 20, 8)):
             self.assertEqual(measure.evened(least, L2, given, returned), want, (given, returned))
 
     def test_slow_calls_get_fewer_sets(self):
-        for sets, took_ns, count, want in ((240, 80_000_000, 2 << 20, 2), (240, 1_000_000, 2 << 20, 240), (1024, 60_000_000, 1 << 30, 83),
-                                           (15, 9_000_000_000, 1 << 30, 2), (1, 80_000_000, 2 << 20, 1), (2, 0, 0, 2)):
+        for sets, took_ns, count, want in ((240, 80_000_000, 2 << 20, 2), (240, 1_000_000, 2 << 20, 240),
+                                           (1024, 60_000_000, 1 << 30, 83),
+                                           (15, 9_000_000_000, 1 << 30, 2), (1, 80_000_000, 2 << 20, 1),
+                                           (2, 0, 0, 2)):
             self.assertEqual(measure.sets_of_slow(sets, took_ns, count), want, (sets, took_ns, count))
 
     def test_unlike(self):
         a = torch.tensor([1.0, float("nan"), 0.0])
-        for b, want in ((a.clone(), 0), (torch.tensor([1.0, float("nan"), -0.0]), 1), (a.double(), 1), (a[:2], 1), (None, 1)):
+        for b, want in ((a.clone(), 0), (torch.tensor([1.0, float("nan"), -0.0]), 1), (a.double(), 1),
+                        (a[:2], 1), (None, 1)):
             self.assertEqual(measure._unlike(a, b), want, b)
         self.assertEqual((measure._unlike(None, None), measure._unlike(a[:0], a[:0])), (0, 0))
 
@@ -71,8 +76,10 @@ class Uncaptured(unittest.TestCase):
     """Calls that no graph captures, on a stand-in for a GPU."""
 
     def arm(self, sets: int, call) -> measure.Arm:
-        cuda = mock.patch.multiple("torch.cuda", Stream=mock.MagicMock(), Event=mock.MagicMock(), CUDAGraph=mock.MagicMock(), stream=mock.MagicMock(),
-                                   synchronize=mock.DEFAULT, graph=mock.Mock(side_effect=RuntimeError("operation not permitted when stream is capturing")))
+        cuda = mock.patch.multiple("torch.cuda", Stream=mock.MagicMock(), Event=mock.MagicMock(),
+                                   CUDAGraph=mock.MagicMock(), stream=mock.MagicMock(),
+                                   synchronize=mock.DEFAULT,
+                                   graph=mock.Mock(side_effect=RuntimeError("operation not permitted when stream is capturing")))
         cuda.start()
         self.addCleanup(cuda.stop)
         torch.cuda.Event.return_value.elapsed_time.return_value = 1.0
@@ -94,7 +101,8 @@ class Uncaptured(unittest.TestCase):
                 raise ValueError(x)
             return x
 
-        arm.function, arm.loaded, arm.attributes, arm.graphs = call, [[(None, 3)], [(None, -1)]], {"eps": 0.5}, []
+        arm.function, arm.loaded, arm.attributes, arm.graphs = call, [[(None, 3)],
+            [(None, -1)]], {"eps": 0.5}, []
         self.assertEqual(arm._call(0), (3,))
         with self.assertRaises(ValueError):
             arm._call(1)
@@ -120,14 +128,17 @@ class Uncaptured(unittest.TestCase):
 
 
 class Host:
-    """What stands in for a GPU and the driver's memory: streams and events that do nothing, no capture, so much memory."""
+    """What stands in for a GPU and the driver's memory: streams and events that do nothing, no capture, so
+    much memory."""
 
     def __init__(self, test: unittest.TestCase, free: int = 1 << 40, l2: int = 1000):
         self.entered: list = []  # the streams that calls are made on
         self.content = bytearray()
         event = mock.Mock(elapsed_time=mock.Mock(return_value=1.0))
-        patches = [mock.patch.multiple("torch.cuda", Stream=mock.MagicMock, Event=lambda **_: event, CUDAGraph=mock.MagicMock(), stream=self.stream,
-                                       synchronize=mock.DEFAULT, current_stream=mock.DEFAULT, memory_allocated=lambda: 0, memory_reserved=lambda: 0,
+        patches = [mock.patch.multiple("torch.cuda", Stream=mock.MagicMock, Event=lambda **_: event,
+                                       CUDAGraph=mock.MagicMock(), stream=self.stream,
+                                       synchronize=mock.DEFAULT, current_stream=mock.DEFAULT,
+                                       memory_allocated=lambda: 0, memory_reserved=lambda: 0,
                                        max_memory_allocated=lambda: 0, mem_get_info=lambda: (free, free),
                                        graph=mock.Mock(side_effect=RuntimeError("operation not permitted when stream is capturing"))),
                    mock.patch("measure.physics", lambda: {"l2_bytes": l2})]
@@ -144,13 +155,15 @@ class Host:
     def reference(self, name: str, tensor: torch.Tensor) -> dict:
         content = tensor.numpy().tobytes()
         self.content += content
-        return {"name": name, "dtype": tensors.NAMES[tensor.dtype], "shape": list(tensor.shape), "stride": list(tensor.stride()),
+        return {"name": name, "dtype": tensors.NAMES[tensor.dtype], "shape": list(tensor.shape),
+                "stride": list(tensor.stride()),
                 "offset": len(self.content) - len(content), "bytes": len(content)}
 
     def view(self, ref: dict) -> memoryview:
         return memoryview(self.content)[ref["offset"]:ref["offset"] + ref["bytes"]]
 
-    def arm(self, row: Implementation, direction: str, *inputs: torch.Tensor, cold: bool = True) -> measure.CallArm:
+    def arm(self, row: Implementation, direction: str, *inputs: torch.Tensor,
+            cold: bool = True) -> measure.CallArm:
         """A prepared arm that times a row with one output of the first input's shape and dtype."""
         given = [self.reference(f"input{i}", t) for i, t in enumerate(inputs)]
         self.outputs = [self.reference(row.gives(direction)[0], torch.zeros_like(inputs[0]))]
@@ -161,7 +174,8 @@ class Host:
 
     def wrote(self) -> torch.Tensor:
         """What the last report copied out."""
-        return torch.frombuffer(bytearray(self.view(self.outputs[0])), dtype=torch.float32).reshape(self.outputs[0]["shape"])
+        return torch.frombuffer(bytearray(self.view(self.outputs[0])),
+                                dtype=torch.float32).reshape(self.outputs[0]["shape"])
 
 
 class Spoiling(torch.autograd.Function):
@@ -183,7 +197,8 @@ class Spoiling(torch.autograd.Function):
 
 
 class BackwardAlone(unittest.TestCase):
-    """The backward is timed without its forward wherever a graph can be retained, and where it cannot, the arm says so."""
+    """The backward is timed without its forward wherever a graph can be retained, and where it cannot, the
+    arm says so."""
 
     X, GRAD = torch.linspace(-1, 1, 12).view(3, 4), torch.linspace(0, 2, 12).view(3, 4)
 
@@ -194,12 +209,14 @@ class BackwardAlone(unittest.TestCase):
             forwards.append(list(host.entered))
             return x.exp()
 
-        arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)), "backward", self.X, self.GRAD)
+        arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)), "backward",
+                       self.X, self.GRAD)
         self.assertEqual((arm.backward, arm.note), ("retained graph", ""))
         sets = arm.arm.sets
         self.assertGreater(sets, 2)
         self.assertEqual(forwards, [[arm.arm.stream]] * sets, "once a set, on the stream that is captured")
-        self.assertEqual(arm.rotated, sets * self.GRAD.nbytes, "of what is read the upstream gradient alone is known")
+        self.assertEqual(arm.rotated, sets * self.GRAD.nbytes,
+                         "of what is read the upstream gradient alone is known")
         arm.arm.time(1, 3)
         self.assertEqual(len(forwards), sets, "no timed call runs the forward")
         self.assertEqual(len({k[0].data_ptr() for k in arm.arm.kept}), sets)
@@ -219,12 +236,15 @@ class BackwardAlone(unittest.TestCase):
             forwards.append(1)
             return x.exp() * (2 if len(forwards) == 3 else 1)
 
-        arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)), "backward", self.X, self.GRAD)
+        arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)), "backward",
+                       self.X, self.GRAD)
         [found] = arm.finish([{"outputs": host.outputs, "poison": p} for p in "ab"])["differing"]
         self.assertEqual((found["output"], found["set"], found["inputs"]), ("grad_x", 2, []))
 
     def test_what_can_be_called_once_is_timed_with_its_forward(self):
-        for how, why in (("freed", "fails: pop from empty list"), ("given away", "gives as grad_x what its forward has made"), ("overwritten", "gives another grad_x")):
+        for how, why in (("freed", "fails: pop from empty list"),
+                         ("given away", "gives as grad_x what its forward has made"),
+                         ("overwritten", "gives another grad_x")):
             with self.subTest(how):
                 host, forwards = Host(self), []
 
@@ -232,7 +252,8 @@ class BackwardAlone(unittest.TestCase):
                     forwards.append(1)
                     return Spoiling.apply(x, how)
 
-                arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)), "backward", self.X, self.GRAD)
+                arm = host.arm(differentiable_row("torch/exp", function, 1, (0,), ("y",), ("grad_x",)),
+                               "backward", self.X, self.GRAD)
                 self.assertEqual(arm.backward, "forward+backward")
                 self.assertIn(why, arm.note)
                 before = len(forwards)
@@ -247,13 +268,15 @@ class BackwardAlone(unittest.TestCase):
         Noisy = type("Noisy", (torch.autograd.Function,), {"forward": staticmethod(lambda ctx, x: x.clone()),
                                                            "backward": staticmethod(lambda ctx, g: g + torch.rand(()))})
         for declared, want in ((("grad_x",), "retained graph"), ((), "forward+backward")):
-            row = differentiable_row("torch/noisy", Noisy.apply, 1, (0,), ("y",), ("grad_x",), nondeterministic=declared)
+            row = differentiable_row("torch/noisy", Noisy.apply, 1, (0,), ("y",), ("grad_x",),
+                                     nondeterministic=declared)
             self.assertEqual(host.arm(row, "backward", self.X, self.GRAD).backward, want)
 
     def test_of_other_rows(self):
         host = Host(self)
         saved = Implementation("torch/saved", torch.exp, lambda y, g: y * g, ("y",), ("grad_x",))
-        by_hand = Implementation("torch/hand", torch.exp, lambda x, g: x.exp() * g, ("y",), ("grad_x",), recomputes=True)
+        by_hand = Implementation("torch/hand", torch.exp, lambda x, g: x.exp() * g, ("y",), ("grad_x",),
+                                 recomputes=True)
         self.assertEqual(host.arm(saved, "forward", self.X).backward, "")
         self.assertEqual(host.arm(saved, "backward", self.X, self.GRAD).backward, "saved tensors")
         arm = host.arm(by_hand, "backward", self.X, self.GRAD)
@@ -261,12 +284,15 @@ class BackwardAlone(unittest.TestCase):
 
     def test_nothing_depends_on_the_inputs(self):
         host = Host(self)
-        arm = host.arm(differentiable_row("torch/zero", lambda x: torch.zeros(3, 4), 1, (0,), ("y",), ("grad_x",)), "backward", self.X, self.GRAD)
-        self.assertEqual((arm.backward, arm.arm.kept[0][0].tolist()), ("retained graph", torch.zeros(3, 4).tolist()))
+        arm = host.arm(differentiable_row("torch/zero", lambda x: torch.zeros(3, 4), 1, (0,), ("y",),
+                                          ("grad_x",)), "backward", self.X, self.GRAD)
+        self.assertEqual((arm.backward, arm.arm.kept[0][0].tolist()),
+                         ("retained graph", torch.zeros(3, 4).tolist()))
 
     def test_an_input_that_is_given_on_is_not_poisoned(self):
         host = Host(self)
-        arm = host.arm(differentiable_row("torch/same", lambda x: x + 0, 1, (0,), ("y",), ("grad_x",)), "backward", self.X, self.GRAD)
+        arm = host.arm(differentiable_row("torch/same", lambda x: x + 0, 1, (0,), ("y",), ("grad_x",)),
+                       "backward", self.X, self.GRAD)
         arm.arm.graph = mock.MagicMock()
         arm.poison()
         torch.testing.assert_close(arm.loaded[0][1][1], self.GRAD)
@@ -275,12 +301,15 @@ class BackwardAlone(unittest.TestCase):
         row = differentiable_row("torch/exp", torch.exp, 1, (0,), ("y",), ("grad_x",))
         inputs = 2 * self.X.nbytes
         for free, want in ((1 << 40, 42), (0, 1), (2 * 5 * (inputs + self.X.nbytes), 6)):
-            with mock.patch.object(measure.Arm, "warm_up", lambda arm: 1):  # a GPU's call: the host's is slow for its size
-                self.assertEqual(Host(self, free, 1000).arm(row, "backward", self.X, self.GRAD).arm.sets, want, free)
+            with mock.patch.object(measure.Arm, "warm_up", lambda arm: 1):
+                # a GPU's call: the host's is slow for its size
+                self.assertEqual(Host(self, free, 1000).arm(row, "backward", self.X, self.GRAD).arm.sets,
+                                 want, free)
         self.assertEqual(Host(self).arm(row, "backward", self.X, self.GRAD, cold=False).arm.sets, 1)
 
     def test_compiled(self):
-        """torch.compile's backward takes the memory of what was saved for it, unless it is told that the graph is retained."""
+        """torch.compile's backward takes the memory of what was saved for it, unless it is told that the
+        graph is retained."""
         forwards, donated = [], torch._functorch.config.donated_buffer
         self.addCleanup(setattr, torch._functorch.config, "donated_buffer", donated)
         self.assertTrue(donated)
@@ -293,7 +322,8 @@ class BackwardAlone(unittest.TestCase):
 
         row = differentiable_row("torch/compile", counted, 1, (0,), ("y",), ("grad_x",), compiled=True)
         with implementation.sizes_alone():
-            [want] = row.backward(x, grad)  # and the compiler's cache knows a backward that can be called once
+            # and the compiler's cache knows a backward that can be called once
+            [want] = row.backward(x, grad)
         forwards.clear()
         arm = Host(self).arm(row, "backward", x, grad)
         self.assertEqual(arm.backward, "retained graph", arm.note)
@@ -330,10 +360,12 @@ class Raising:
 
 
 class OfTheFunction(unittest.TestCase):
-    """Whatever a function raises while it is timed ends its arm with its file and line; what the harness raises is the harness's."""
+    """Whatever a function raises while it is timed ends its arm with its file and line; what the harness
+    raises is the harness's."""
 
     def test_exceptions(self):
-        for error in (KeyError("rows"), ValueError("oh no"), IndexError("7"), SystemExit(0), RuntimeError("no")):
+        for error in (KeyError("rows"), ValueError("oh no"), IndexError("7"), SystemExit(0),
+                      RuntimeError("no")):
             for step in ({"step": "time", "time": {"samples": 1}}, {"step": "finish", "finish": {}}):
                 arms = measure.Measurements()
                 arms.arms[1] = Raising(error)

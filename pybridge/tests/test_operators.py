@@ -6,8 +6,9 @@ import unittest
 
 import torch
 
-from cases import BOUND, Case, backward_of, forward_cases, largest_error, reference_of
 from client import Client
+
+from cases import BOUND, Case, backward_of, forward_cases, largest_error, reference_of
 from described import described
 from peers import PEERS
 from specs import NAMES, findings_of
@@ -16,8 +17,10 @@ WORKER: Client
 
 
 def wrong_on_a_cpu(op: str) -> set[tuple[str, str, str]]:
-    """What the operator's findings know to be wrong on a CPU, by row, pass and dtype: it is not compared here."""
-    return {(row, f["pass"], dtype) for f in findings_of(op) if f.get("device") == "cpu" and "distributions" not in f
+    """What the operator's findings know to be wrong on a CPU, by row, pass and dtype: it is not compared
+    here."""
+    return {(row, f["pass"], dtype) for f in findings_of(op) if f.get("device") == "cpu"
+            and "distributions" not in f
             for row in f["implementations"] for dtype in f["dtypes"]}
 
 
@@ -32,7 +35,8 @@ def tearDownModule():
 
 class Operators(unittest.TestCase):
     def run_and_compare(self, case: Case, entry: dict, inputs, outputs, truth, dtypes):
-        """One call under both poisons: every output that the row gives is near the truth, the same in both, and nothing else was written."""
+        """One call under both poisons: every output that the row gives is near the truth, the same in both,
+        and nothing else was written."""
         wanted = [(n, d, tuple(t.shape)) for n, d, t in zip(outputs, dtypes, truth) if n in entry["outputs"]]
         reply, got = WORKER.run(case.op, entry["name"], entry["pass"], inputs, wanted, **case.attributes)
         first = reply["launches"][0]
@@ -47,8 +51,10 @@ class Operators(unittest.TestCase):
             self.assertIn(name, got[0], first["outputs"])
             a, b = (g[name].view(torch.uint8) if g[name].numel() else g[name] for g in got)
             self.assertTrue(torch.equal(a, b), f"{name} differs between two launches")
-            # An output in fp32 may still show the roundings of 16-bit inputs; a composition that rounds every intermediate has several of them.
-            bound = max(BOUND[dtype], BOUND.get(inputs[0].dtype, 0)) * (4 if entry["contract"] == "eager" else 1)
+            # An output in fp32 may still show the roundings of 16-bit inputs; a composition that rounds every
+            # intermediate has several of them.
+            bound = max(BOUND[dtype], BOUND.get(inputs[0].dtype, 0)) * (4 if entry["contract"] == "eager"
+                else 1)
             if entry["device"] == "gpu" and entry["contract"] in ("promoted", "fast"):
                 bound = max(bound, 1e-3)  # a tensor core sums fp8 products with 13 bits behind the point
             self.assertLessEqual(largest_error(got[0][name], truth[outputs.index(name)]), bound, name)
@@ -66,16 +72,20 @@ class Operators(unittest.TestCase):
                 if (entry["name"], entry["pass"], dtype) in wrong:
                     continue
                 for case in forward_cases(op, dtype):
-                    with self.subTest(implementation=entry["name"], direction=entry["pass"], dtype=dtype, shape=list(case.inputs[0].shape), **case.attributes):
+                    with self.subTest(implementation=entry["name"], direction=entry["pass"], dtype=dtype,
+                                      shape=list(case.inputs[0].shape), **case.attributes):
                         if entry["pass"] == "forward":
                             truth = case.truth()
-                            why = self.run_and_compare(case, entry, case.inputs, case.outputs, truth, [case.dtype_of(n) for n in case.outputs])
+                            why = self.run_and_compare(case, entry, case.inputs, case.outputs, truth,
+                                                       [case.dtype_of(n) for n in case.outputs])
                         else:
                             b = backward_of(case)
-                            why = self.run_and_compare(case, entry, b.chained if entry["recomputes"] else b.saved, b.gradients, b.truth, b.dtypes)
+                            why = self.run_and_compare(case, entry, b.chained if entry["recomputes"]
+                                                       else b.saved, b.gradients, b.truth, b.dtypes)
                         if why is None:
                             supported.add((entry["name"], entry["pass"], dtype))
-        listed = {(e["name"], e["pass"], d) for e in reply["implementations"] for d in e["dtypes"] if e["name"] != "torch/compile"}
+        listed = {(e["name"], e["pass"], d) for e in reply["implementations"] for d in e["dtypes"]
+                  if e["name"] != "torch/compile"}
         if WORKER.greeting["device"] != "gpu":  # there torch's kernels take what they take
             self.assertEqual(listed - supported, wrong_on_a_cpu(op), "no case of these ran at all")
 

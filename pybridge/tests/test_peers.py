@@ -1,4 +1,5 @@
-"""Rows of peers: here where they are installed and there is a GPU, else a sentence; nothing of them is imported before a call."""
+"""Rows of peers: here where they are installed and there is a GPU, else a sentence; nothing of them is
+imported before a call."""
 
 from __future__ import annotations
 
@@ -13,7 +14,6 @@ import torch
 
 from client import Client  # puts the bridge on sys.path: first
 
-# isort: split
 import implementation
 import launch
 import peers
@@ -27,8 +27,10 @@ class Missing(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        for name, text in (("quack_of_a_test/__init__.py", ""), ("quack_of_a_test/softmax.py", "IMPORTED = True\n"),
-                           ("behind.pth", "import sys; sys.path_of_a_test = 1\n"), ("torch.py", "raise AssertionError('the interpreter has a torch of its own')\n")):
+        for name, text in (("quack_of_a_test/__init__.py", ""),
+                           ("quack_of_a_test/softmax.py", "IMPORTED = True\n"),
+                           ("behind.pth", "import sys; sys.path_of_a_test = 1\n"),
+                           ("torch.py", "raise AssertionError('the interpreter has a torch of its own')\n")):
             path = self.folder / name
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)
@@ -68,7 +70,8 @@ class Missing(unittest.TestCase):
         run = {"pass": "forward", "inputs": []}
         watch = mock.Mock(after=lambda replaced: "")
         with mock.patch("tensors.load", return_value=(mock.Mock(report=list), torch.ones(2))), mock.patch("tensors.checksum", return_value=0):
-            launch.launch(row, __file__, None, torch.device("cpu"), {**run, "inputs": [{}]}, {}, {"poison": "a", "outputs": []}, watch, mock.Mock(overwritten=lambda n: ""))
+            launch.launch(row, __file__, None, torch.device("cpu"), {**run, "inputs": [{}]}, {},
+                          {"poison": "a", "outputs": []}, watch, mock.Mock(overwritten=lambda n: ""))
         self.assertEqual(seen, [(True, False)])
 
 
@@ -77,7 +80,8 @@ class Load(unittest.TestCase):
         client = Client(environment={"TRIAD_DEVICE": "cpu"})
         self.addCleanup(client.close)
         for op in NAMES:
-            families = {row.name.partition("/")[0] for row in reference_of(op).IMPLEMENTATIONS} - {"triton", "torch"}
+            families = ({row.name.partition("/")[0] for row in reference_of(op).IMPLEMENTATIONS}
+                        - {"triton", "torch"})
             reply = client.ask("load", {"op": op})
             self.assertEqual({e["name"].split("/")[0] for e in reply["implementations"]}, {"triton", "torch"})
             failed = {f["implementation"]: f for f in reply.get("failed", [])}
@@ -101,7 +105,8 @@ class Load(unittest.TestCase):
         self.assertIs(implementation.aligned(x), x)
         for odd in (x[1:], torch.zeros(4, 8).T):
             copy = implementation.aligned(odd)
-            self.assertEqual((copy.data_ptr() % 16, copy.is_contiguous(), copy.tolist()), (0, True, odd.tolist()))
+            self.assertEqual((copy.data_ptr() % 16, copy.is_contiguous(), copy.tolist()),
+                             (0, True, odd.tolist()))
 
 
 if __name__ == "__main__":

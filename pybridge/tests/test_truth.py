@@ -6,8 +6,9 @@ import unittest
 
 import torch
 
-from cases import backward_of, forward_cases, largest_error
 from client import Client
+
+from cases import backward_of, forward_cases, largest_error
 from specs import NAMES, spec_of
 
 TRUTH: Client
@@ -27,14 +28,19 @@ class Truth(unittest.TestCase):
         self.assertEqual(set(TRUTH.greeting["versions"]), {"python", "torch"})
         for op in NAMES:
             reply = TRUTH.ask("load", {"op": op})
-            rows = [(e["name"], e["pass"], e["recomputes"] if e["pass"] == "backward" else None) for e in reply["implementations"]]
-            self.assertEqual(rows, [("truth/saved", "forward", None), ("truth/saved", "backward", False), ("truth/saved_rounding", "forward", None),
-                                    ("truth/saved_rounding", "backward", False), ("truth/chained", "backward", True), ("truth/chained_rounding", "backward", True),
+            rows = [(e["name"], e["pass"], e["recomputes"] if e["pass"] == "backward" else None)
+                    for e in reply["implementations"]]
+            self.assertEqual(rows, [("truth/saved", "forward", None), ("truth/saved", "backward", False),
+                                    ("truth/saved_rounding", "forward", None),
+                                    ("truth/saved_rounding", "backward", False),
+                                    ("truth/chained", "backward", True),
+                                    ("truth/chained_rounding", "backward", True),
                                     ("truth/composed", "forward", None), ("truth/composed", "backward", False)])
 
     def run_in_fp64(self, op, name, direction, inputs, names, shapes, attributes):
         TRUTH.ask("load", {"op": op})
-        reply, got = TRUTH.run(op, name, direction, inputs, [(n, torch.float64, tuple(s)) for n, s in zip(names, shapes)], "a", **attributes)
+        reply, got = TRUTH.run(op, name, direction, inputs, [(n, torch.float64, tuple(s)) for n,
+            s in zip(names, shapes)], "a", **attributes)
         self.assertIsNone(reply["launches"][0].get("message"))
         self.assertEqual(list(got[0]), list(names))
         return list(got[0].values())
@@ -46,11 +52,13 @@ class Truth(unittest.TestCase):
                 for case in forward_cases(op, dtype)[:3]:
                     with self.subTest(op=op, dtype=dtype, shape=list(case.inputs[0].shape)):
                         truth = case.truth()
-                        got = self.run_in_fp64(op, "truth/saved", "forward", case.inputs, case.outputs, [t.shape for t in truth], case.attributes)
+                        got = self.run_in_fp64(op, "truth/saved", "forward", case.inputs, case.outputs,
+                                               [t.shape for t in truth], case.attributes)
                         for g, t in zip(got, truth):
                             self.assertLessEqual(largest_error(g, t), 1e-12)
                         b = backward_of(case)
-                        got = self.run_in_fp64(op, "truth/saved", "backward", b.saved, b.gradients, [t.shape for t in b.truth], case.attributes)
+                        got = self.run_in_fp64(op, "truth/saved", "backward", b.saved, b.gradients,
+                                               [t.shape for t in b.truth], case.attributes)
                         for g, t in zip(got, b.truth):
                             self.assertLessEqual(largest_error(g, t), 1e-12)
 
@@ -62,7 +70,8 @@ class Truth(unittest.TestCase):
             for case in forward_cases(op, "fp64")[:3]:
                 with self.subTest(op=op, shape=list(case.inputs[0].shape)):
                     b = backward_of(case)
-                    got = self.run_in_fp64(op, "truth/chained", "backward", b.chained, b.gradients, [t.shape for t in b.truth], case.attributes)
+                    got = self.run_in_fp64(op, "truth/chained", "backward", b.chained, b.gradients,
+                                           [t.shape for t in b.truth], case.attributes)
                     for g, t in zip(got, b.truth):
                         self.assertLessEqual(largest_error(g, t), 1e-12)
 

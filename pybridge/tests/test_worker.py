@@ -1,10 +1,10 @@
-"""What a worker says and survives: the protocol, operator files that do not load, functions that misbehave, and what a machine may lack."""
+"""What a worker says and survives: the protocol, operator files that do not load, functions that misbehave,
+and what a machine may lack."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import tempfile
@@ -97,7 +97,8 @@ class Checksums(unittest.TestCase):
                 source = bytes(i * 37 % 251 for i in range(count))
                 target, content = bytearray(count), torch.zeros(count, dtype=torch.uint8)
                 with self.subTest(count):
-                    self.assertEqual(pieces.copy_in(content, memoryview(bytearray(source))), zlib.crc32(source))
+                    self.assertEqual(pieces.copy_in(content, memoryview(bytearray(source))),
+                                     zlib.crc32(source))
                     self.assertEqual(bytes(content.tolist()), source)
                     self.assertEqual(pieces.checksum(content), zlib.crc32(source))
                     self.assertEqual(pieces.copy_out(memoryview(target), content), zlib.crc32(source))
@@ -106,11 +107,13 @@ class Checksums(unittest.TestCase):
 
 class Files(Folder):
     def test_between_requests_a_worker_imports_what_its_calls_need_and_stops_for_the_next(self):
-        for slot, free, want in (("torch", 9, []), (worker.COMPILE_SLOT, 9, list(worker.COMPILER)), (worker.COMPILE_SLOT, 1, list(worker.COMPILER[:1])),
+        for slot, free, want in (("torch", 9, []), (worker.COMPILE_SLOT, 9, list(worker.COMPILER)),
+                                 (worker.COMPILE_SLOT, 1, list(worker.COMPILER[:1])),
                                  (worker.COMPILE_SLOT, 0, [])):
             with self.subTest(slot=slot, free=free):
                 asked = iter([False] * free + [True] * 9)
-                with mock.patch.object(worker.importlib, "import_module", side_effect=ImportError) as imported:
+                with mock.patch.object(worker.importlib, "import_module",
+                                       side_effect=ImportError) as imported:
                     idle = worker.Worker(self.folder)
                     idle.idle({"do": "run"}, lambda: False)
                     idle.idle({"do": "load", "load": {"op": "fine", "slot": slot}}, lambda: next(asked))
@@ -124,13 +127,16 @@ class Files(Folder):
         self.write("nothing.py", "IMPLEMENTATIONS = []\n")
         self.write("fine.py", BAD)
         client = self.start()
-        for op, line, text in (("broken", 3, "SyntaxError"), ("raising", 4, "AttributeError"), ("missing_import", 1, "no_such_module"), ("exiting", 2, "SystemExit"),
+        for op, line, text in (("broken", 3, "SyntaxError"), ("raising", 4, "AttributeError"),
+                               ("missing_import", 1, "no_such_module"), ("exiting", 2, "SystemExit"),
                                ("nothing", 1, "IMPLEMENTATIONS")):
             with self.subTest(op):
                 reply = client.ask("load", {"op": op})
                 self.assertEqual(reply["implementations"], [])
-                self.assertEqual([(f["implementation"], f["status"]) for f in reply["failed"]], [("triton", "BUILD_FAIL"), ("torch", "BUILD_FAIL")])
-                self.assertTrue(reply["failed"][0]["message"].startswith(f"{self.folder}/{op}.py:{line}: "), reply["failed"][0]["message"])
+                self.assertEqual([(f["implementation"], f["status"]) for f in reply["failed"]],
+                                 [("triton", "BUILD_FAIL"), ("torch", "BUILD_FAIL")])
+                self.assertTrue(reply["failed"][0]["message"].startswith(f"{self.folder}/{op}.py:{line}: "),
+                                reply["failed"][0]["message"])
                 self.assertIn(text, reply["failed"][0]["message"])
         self.assertEqual(client.ask("load", {"op": "absent"})["failed"][0]["status"], "UNAVAILABLE")
         self.assertEqual(client.ask("load", {"op": "../fine"})["failed"][0]["status"], "UNAVAILABLE")
@@ -151,7 +157,8 @@ class Misbehaviour(Folder):
         self.x = torch.arange(12.0).reshape(3, 4)
 
     def run_planted(self, what: str, launches: str = "ab"):
-        return self.client.run("planted", "torch/planted", "forward", [self.x], [("y", torch.float32, (3, 4))], launches, what=what)
+        return self.client.run("planted", "torch/planted", "forward", [self.x],
+                               [("y", torch.float32, (3, 4))], launches, what=what)
 
     def test_functions_that_misbehave_are_reported_and_survived(self):
         clean = zlib.crc32(self.x.numpy().tobytes())
@@ -184,9 +191,14 @@ class Misbehaviour(Folder):
             self.assertEqual(a["outputs"], [{"name": "y", "present": True, "dtype": "fp32", "shape": [3, 4], "stride": [4, 1],
                                              "crc32": zlib.crc32((self.x * 2).numpy().tobytes())}])
 
-        wrong = {"shape": {"shape": [3, 3], "stride": [3, 1]}, "dtype": {"dtype": "fp64"}, "strides": {"shape": [3, 4], "stride": [1, 3]},
-                 "subclass": {"type": "a triad_operator_planted.Sneaky, want a torch.Tensor"}, "parameter": {"type": "a torch.nn.parameter.Parameter, want a torch.Tensor"}, "none": {"present": False},
-                 "list": {"type": "a list, want a torch.Tensor"}, "numpy": {"type": "a numpy.ndarray, want a torch.Tensor"}, "meta": {"type": f"a torch.strided tensor on meta, want a dense one on {device}"}}
+        wrong = {"shape": {"shape": [3, 3], "stride": [3, 1]}, "dtype": {"dtype": "fp64"},
+                 "strides": {"shape": [3, 4], "stride": [1, 3]},
+                 "subclass": {"type": "a triad_operator_planted.Sneaky, want a torch.Tensor"},
+                 "parameter": {"type": "a torch.nn.parameter.Parameter, want a torch.Tensor"},
+                 "none": {"present": False},
+                 "list": {"type": "a list, want a torch.Tensor"},
+                 "numpy": {"type": "a numpy.ndarray, want a torch.Tensor"},
+                 "meta": {"type": f"a torch.strided tensor on meta, want a dense one on {device}"}}
         for what, expected in wrong.items():
             with self.subTest(what):
                 reply, got = self.run_planted(what, "a")
@@ -197,13 +209,20 @@ class Misbehaviour(Folder):
 
         with self.subTest("two"):
             reply, _ = self.run_planted("two", "a")
-            self.assertEqual(reply["launches"][0]["outputs"], [{"name": "y", "present": True, "type": "one of 2 returned values, want 1"}])
+            self.assertEqual(reply["launches"][0]["outputs"],
+                             [{"name": "y", "present": True, "type": "one of 2 returned values, want 1"}])
 
     def raised(self, clean: int) -> None:
         """What a function raises."""
-        for what, status, message, line in (("exception", "CRASH", "ValueError: bad tensor shape", 'raise ValueError'), ("exit", "CRASH", "SystemExit: 0", "sys.exit"),
-                                            ("memory", "OOM", "RuntimeError: ", "1 << 60"), ("unsupported", "CRASH", "NotImplementedError: only even columns (a call that began", "raise NotImplementedError"),
-                                            ("declined", "UNSUPPORTED", "planted: it is declined", "")):  # what accepts may not do is below
+        for what, status, message, line in (("exception", "CRASH", "ValueError: bad tensor shape",
+                                             'raise ValueError'),
+                                             ("exit", "CRASH", "SystemExit: 0", "sys.exit"),
+                                            ("memory", "OOM", "RuntimeError: ", "1 << 60"),
+                                            ("unsupported", "CRASH",
+                                             "NotImplementedError: only even columns (a call that began",
+                                             "raise NotImplementedError"),
+                                            ("declined", "UNSUPPORTED", "planted: it is declined", "")):
+                                                # what accepts may not do is below
             with self.subTest(what):
                 reply, _ = self.run_planted(what)
                 [launch] = reply["launches"]  # the first that does not return plainly is the last
@@ -224,11 +243,13 @@ class Misbehaviour(Folder):
                 reply, _ = self.run_planted(what)
                 [launch] = reply["launches"]
                 self.assertEqual(launch["status"], "CRASH", "a call is not declined by its values")
-                self.assertTrue(launch["message"].startswith(f"Valueless: accepts asked for {asked}"), launch["message"])
+                self.assertTrue(launch["message"].startswith(f"Valueless: accepts asked for {asked}"),
+                                launch["message"])
                 self.assertEqual(launch["where"]["kernel"], "accepts")
         with self.subTest("past"):
             reply, _ = self.run_planted("past")
-            self.assertEqual(reply["launches"][0]["message"], f"planted: {tuple(self.x.shape)} {self.x.stride()} torch.float32 {device} 0")
+            self.assertEqual(reply["launches"][0]["message"],
+                             f"planted: {tuple(self.x.shape)} {self.x.stride()} torch.float32 {device} 0")
 
     def written(self) -> None:
         """What a function writes to."""
@@ -239,7 +260,8 @@ class Misbehaviour(Folder):
                 scribbled[0, 0] = 7.0
                 self.assertEqual(launch["inputs"], [zlib.crc32(scribbled.numpy().tobytes())])
 
-        for what, guard in (("under", {"buffer": "input0", "bytes": -4, "count": 4}), ("over", {"buffer": "y", "bytes": 0, "count": 4})):
+        for what, guard in (("under", {"buffer": "input0", "bytes": -4, "count": 4}),
+                            ("over", {"buffer": "y", "bytes": 0, "count": 4})):
             with self.subTest(what):
                 reply, _ = self.run_planted(what, "a")
                 self.assertEqual(reply["launches"][0]["guards"], [guard])
@@ -252,7 +274,8 @@ class Misbehaviour(Folder):
 
     def test_a_checksum_that_does_not_fit_is_an_error_of_the_harness(self):
         ref = self.client.put("x", self.x)
-        run = {"op": "planted", "implementation": "torch/planted", "pass": "forward", "attrs": [], "launches": [{"poison": "a", "outputs": []}]}
+        run = {"op": "planted", "implementation": "torch/planted", "pass": "forward", "attrs": [],
+               "launches": [{"poison": "a", "outputs": []}]}
         for broken in ({"crc32": 1}, {"bytes": 1 << 40}, {"stride": [400, 1]}, {"offset": -4}):
             with self.subTest(broken):
                 client = Client(operators=self.folder)
@@ -268,7 +291,8 @@ class Misbehaviour(Folder):
 
 class Protocol(Folder):
     def test_a_broken_line_ends_the_worker(self):
-        for line in (b"{not json\n", b'{"id": 9, "do": "probe"}\n', b"[1]\n", b'"' + b"x" * (1 << 20) + b'"\n'):
+        for line in (b"{not json\n", b'{"id": 9, "do": "probe"}\n', b"[1]\n", b'"' + b"x"
+                     * (1 << 20) + b'"\n'):
             with self.subTest(line[:20]):
                 client = self.start()
                 client.socket.sendall(line)
@@ -337,13 +361,15 @@ class Protocol(Folder):
         """)
         client = self.start()
         client.ask("load", {"op": "child"})
-        reply, _ = client.run("child", "torch/child", "forward", [torch.ones(1)], [("y", torch.float32, (1,))], "a")
+        reply, _ = client.run("child", "torch/child", "forward", [torch.ones(1)],
+                              [("y", torch.float32, (1,))], "a")
         self.assertEqual(reply["launches"][0]["message"], "ValueError: []")
 
 
 class Lacking(Folder):
-    """Machines without Triton, with a folder in its place, or without torch: planted by what runs before the worker. It stays on the CPU: torch asks
-    for Triton when it wakes a GPU, and the interpreter is for a CPU."""
+    """Machines without Triton, with a folder in its place, or without torch: planted by what runs before the
+    worker. It stays on the CPU: torch asks for Triton when it wakes a GPU, and the interpreter is for a
+    CPU."""
 
     MIXED = """
         import torch
@@ -374,7 +400,8 @@ class Lacking(Folder):
 
     def test_a_folder_called_triton_is_not_triton(self):
         (self.folder / "shadow" / "triton").mkdir(parents=True)
-        _, reply = self.load(f"import types; m = types.ModuleType('triton'); m.__path__ = [{str(self.folder / 'shadow' / 'triton')!r}]; sys.modules['triton'] = m")
+        _, reply = self.load(f"import types; m = types.ModuleType('triton'); m.__path__ = "
+                             f"[{str(self.folder / 'shadow' / 'triton')!r}]; sys.modules['triton'] = m")
         self.assertEqual({e["name"] for e in reply["implementations"]}, {"torch/eager"})
         self.assertIn("is the folder", reply["failed"][0]["message"])
 
@@ -382,12 +409,14 @@ class Lacking(Folder):
         client, reply = self.load("sys.modules['torch'] = None")
         self.assertEqual(client.greeting["device"], "cpu")
         self.assertEqual(reply["implementations"], [])
-        self.assertEqual([(f["implementation"], f["status"]) for f in reply["failed"]], [("triton", "UNAVAILABLE"), ("torch", "UNAVAILABLE")])
+        self.assertEqual([(f["implementation"], f["status"]) for f in reply["failed"]],
+                         [("triton", "UNAVAILABLE"), ("torch", "UNAVAILABLE")])
         self.assertIn("triad setup", reply["failed"][1]["message"])
         self.assertFalse(client.ask("probe")["healthy"])
 
     def test_an_interpreter_that_multiplies_wrongly_gives_no_triton_rows(self):
-        _, reply = self.load(f"sys.path.insert(0, {str(Path(__file__).resolve().parents[1])!r}); import os; os.environ['TRITON_INTERPRET'] = '1'; "
+        _, reply = self.load(f"sys.path.insert(0, {str(Path(__file__).resolve().parents[1])!r}); import os; "
+                             "os.environ['TRITON_INTERPRET'] = '1'; "
                              "import interpreter; interpreter.correct = lambda: None")
         self.assertEqual({e["name"] for e in reply["implementations"]}, {"torch/eager"})
         self.assertIn("tl.dot of bf16 is wrong", reply["failed"][0]["message"])

@@ -41,10 +41,12 @@ func fill(page string, tables map[string][]string) (string, error) {
 		names := place.FindStringSubmatch(old)
 		lines, known := tables[names[1]]
 		if !known || names[1] != names[2] {
-			wrong = fmt.Errorf("the place %q that ends as %q: want one of %s", names[1], names[2], strings.Join(slices.Sorted(maps.Keys(tables)), ", "))
+			wrong = fmt.Errorf("the place %q that ends as %q: want one of %s", names[1], names[2],
+				strings.Join(slices.Sorted(maps.Keys(tables)), ", "))
 			return old
 		}
-		return fmt.Sprintf("<!-- begin: %s -->\n%s\n<!-- end: %s -->", names[1], strings.Join(lines, "\n"), names[1])
+		return fmt.Sprintf("<!-- begin: %s -->\n%s\n<!-- end: %s -->", names[1], strings.Join(lines, "\n"),
+			names[1])
 	})
 	return filled, wrong
 }
@@ -54,9 +56,13 @@ func machines(p published) []string {
 	var all []string
 	for _, s := range p.sessions {
 		m := s.Machine
-		line := fmt.Sprintf("%s (%.1f GB, driver %s), %s, %d cores", m.GPU, m.GPUMemory/1e9, m.GPUDriver, m.CPU, m.Cores)
+		line := fmt.Sprintf("%s (%.1f GB, driver %s), %s, %d cores", m.GPU, m.GPUMemory/1e9, m.GPUDriver,
+			m.CPU, m.Cores)
 		var versions []string
-		for _, name := range []string{"torch", "triton", "cudnn", "python", "liger-kernel", "quack-kernels", "flash-attn-4"} {
+		for _, name := range []string{
+			"torch", "triton", "cudnn", "python", "liger-kernel", "quack-kernels",
+			"flash-attn-4",
+		} {
 			if v := s.Toolchain[name]; v != "" {
 				versions = append(versions, name+" "+v)
 			}
@@ -106,7 +112,8 @@ func rulers(p published) []string {
 		if unit[n] == "TB/s" {
 			digits = 2
 		}
-		out = append(out, fmt.Sprintf("| %s | %.*f %s | %.*f %s |", n, digits, least[n], unit[n], digits, most[n], unit[n]))
+		out = append(out, fmt.Sprintf("| %s | %.*f %s | %.*f %s |", n, digits, least[n], unit[n], digits,
+			most[n], unit[n]))
 	}
 	return out
 }
@@ -115,7 +122,8 @@ func rulers(p published) []string {
 func goals(all []group) []string {
 	var roof, vendor, backward tally
 	for _, g := range cold(all, append([]string{"flash_attention", "fp8_gemm"}, rowOperators...)...) {
-		if first, there := g.best(cuda); there && slices.Contains(rowOperators, g.op) && first.Roofline != nil {
+		if first, there := g.best(cuda); there && slices.Contains(rowOperators, g.op) &&
+			first.Roofline != nil {
 			roof.add(*first.Roofline >= 0.85, fmt.Sprintf("%s (%.0f %%)", g.title(), *first.Roofline*100))
 		}
 		if ours, there := g.best(hopper); there {
@@ -132,14 +140,16 @@ func goals(all []group) []string {
 				}
 			}
 			if !math.IsInf(best, 0) {
-				backward.add(best/first.MedianNS >= 1.5, fmt.Sprintf("%s (%.2f)", g.title(), best/first.MedianNS))
+				backward.add(best/first.MedianNS >= 1.5, fmt.Sprintf("%s (%.2f)", g.title(),
+					best/first.MedianNS))
 			}
 		}
 	}
 	return []string{
 		"* Row and pointwise operators, 85 % of the roofline: " + roof.words(),
 		"* Attention and products, half of the vendor's rate: " + vendor.words(),
-		"* layernorm's backward, 1.5 times as fast as the best of torch and torch.compile: " + backward.words(),
+		"* layernorm's backward, 1.5 times as fast as the best of torch and torch.compile: " +
+			backward.words(),
 	}
 }
 
@@ -190,8 +200,10 @@ func words(p published) []string {
 		return []string{"Ratios were not recorded with this session."}
 	}
 	return []string{
-		fmt.Sprintf("Ratios to the fastest of their case: %s; %d AMBIGUOUS outside [0.9, 1.1].", counts(count), far),
-		fmt.Sprintf("One implementation of each case beside itself: %s; the widest interval reaches %.1f %% from 1.", counts(noise), widest*100),
+		fmt.Sprintf("Ratios to the fastest of their case: %s; %d AMBIGUOUS outside [0.9, 1.1].",
+			counts(count), far),
+		fmt.Sprintf("One implementation of each case beside itself: %s; the widest interval reaches %.1f "+
+			"%% from 1.", counts(noise), widest*100),
 	}
 }
 
@@ -206,7 +218,8 @@ func counts(n map[string]int) string {
 	return strings.Join(words, ", ")
 }
 
-// compared says which share of the elements of the timed cases was compared, least and most of an operator's records.
+// compared says which share of the elements of the timed cases was compared, least and most of an operator's
+// records.
 func compared(records []record) []string {
 	out := []string{"| operator | timed records | share of the elements compared |", "|---|--:|--:|"}
 	for _, op := range append(slices.Clone(rowOperators), "fp8_gemm", "flash_attention") {
@@ -244,8 +257,12 @@ func percent(share float64) string {
 }
 
 // weights are how statuses count: docs/json.md has the table.
-var weights = map[string]string{"PASS": "good", "WARN": "good", "KNOWN": "known", "DIFFERENT_CONTRACT": "neutral", "EMPTY_OK": "neutral", "NO_POWER": "neutral",
-	"UNSUPPORTED": "neutral", "MISSING": "neutral", "SKIPPED": "neutral", "UNAVAILABLE": "neutral", "INTERRUPTED": "neutral", "UNSTABLE": "neutral"}
+var weights = map[string]string{
+	"PASS": "good", "WARN": "good", "KNOWN": "known", "DIFFERENT_CONTRACT": "neutral", "EMPTY_OK": "neutral",
+	"NO_POWER":    "neutral",
+	"UNSUPPORTED": "neutral", "MISSING": "neutral", "SKIPPED": "neutral", "UNAVAILABLE": "neutral",
+	"INTERRUPTED": "neutral", "UNSTABLE": "neutral",
+}
 
 // verdicts counts the records of each operator and pass.
 func verdicts(records []record) []string {
@@ -273,8 +290,10 @@ func verdicts(records []record) []string {
 		}
 		return "| " + name + " |"
 	}
-	out := []string{"| operator, pass | " + strings.Join(columns, " | ") + " |", "|---|" + strings.Repeat("--:|", len(columns))}
-	for _, k := range slices.SortedFunc(maps.Keys(n), func(a, b key) int { return strings.Compare(a.op+a.pass, b.op+b.pass) }) {
+	out := []string{"| operator, pass | " + strings.Join(columns, " | ") + " |", "|---|" +
+		strings.Repeat("--:|", len(columns))}
+	for _, k := range slices.SortedFunc(maps.Keys(n),
+		func(a, b key) int { return strings.Compare(a.op+a.pass, b.op+b.pass) }) {
 		out = append(out, line(k.op+", "+k.pass, n[k]))
 	}
 	return append(out, line("together", total))

@@ -24,7 +24,8 @@ func figureTable(p published) []string {
 	add("no false alarm in 100,000 verdicts", alarms(p))
 	add("memcheck, racecheck, initcheck, synccheck over every CUDA kernel", sanitizers(p))
 	add("bugs planted for them", planted(p))
-	add("cold median of a torch operator beside a plain torch measurement with CUDA graphs and the same rotation (`plain_torch.py`), within 2 %", plain(p))
+	add("cold median of a torch operator beside a plain torch measurement with CUDA graphs and the same "+
+		"rotation (`plain_torch.py`), within 2 %", plain(p))
 	add("more than 2^31 elements: softmax at 65537 x 32776", large(p))
 	if len(out) == 2 {
 		return []string{"No figure was recorded with this session."}
@@ -48,7 +49,8 @@ func sameKernel(p published) string {
 		n[t.Same.Word]++
 		calls[t.Same.What] = true
 	}
-	return fmt.Sprintf("%d of %d (%s) over %d calls", n["FASTER"]+n["SLOWER"], len(all), counts(n), len(calls))
+	return fmt.Sprintf("%d of %d (%s) over %d calls", n["FASTER"]+n["SLOWER"], len(all),
+		counts(n), len(calls))
 }
 
 func slowdown(p published) string {
@@ -61,7 +63,8 @@ func slowdown(p published) string {
 		n[t.Word]++
 		kinds[t.What] = true
 	}
-	return fmt.Sprintf("%d of %d, over calls whose kernel %s", n["SLOWER"], len(all), strings.Join(slices.Sorted(maps.Keys(kinds)), ", or "))
+	return fmt.Sprintf("%d of %d, over calls whose kernel %s", n["SLOWER"], len(all),
+		strings.Join(slices.Sorted(maps.Keys(kinds)), ", or "))
 }
 
 func faults(p published) string {
@@ -95,7 +98,8 @@ func alarms(p published) string {
 	for _, n := range all.Documented {
 		known += n
 	}
-	return fmt.Sprintf("%d verdicts on %d fresh seeds: %d records of a kernel that is right are bad; %d more show what is known of vendors' kernels", all.Verdicts, seeds, all.Bad, known)
+	return fmt.Sprintf("%d verdicts on %d fresh seeds: %d records of a kernel that is right are bad; %d "+
+		"more show what is known of vendors' kernels", all.Verdicts, seeds, all.Bad, known)
 }
 
 func sanitizers(p published) string {
@@ -112,8 +116,10 @@ func sanitizers(p published) string {
 		Part     bool     `json:"part"`
 		Watched  int      `json:"watched"`
 		Missed   []string `json:"missed"`
-	}) {
-		line := fmt.Sprintf("%s: %d findings, %d bad records, %d of %d compiled kernels that a case launches, %d calls", s.Tool, len(s.Findings), s.Bad, s.Watched,
+	},
+	) {
+		line := fmt.Sprintf("%s: %d findings, %d bad records, %d of %d compiled kernels that a case "+
+			"launches, %d calls", s.Tool, len(s.Findings), s.Bad, s.Watched,
 			s.Watched+len(s.Missed), s.Calls)
 		if s.Part {
 			line += ", stopped before its end"
@@ -154,8 +160,11 @@ func plain(p published) string {
 		where := shape(record{Op: one.Op, Dims: one.Dims})
 		for _, g := range timed {
 			r, there := g.best(eager)
-			if there && g.op == one.Op && g.pass == one.Pass && g.dtype == one.DType && g.shape == where && g.regime == "cold" {
-				words = append(words, fmt.Sprintf("%s: %s against %s (%+.1f %%)", g.title(), report.Duration(r.MedianNS), report.Duration(one.MedianNS), (r.MedianNS/one.MedianNS-1)*100))
+			if there && g.op == one.Op && g.pass == one.Pass && g.dtype == one.DType && g.shape == where &&
+				g.regime == "cold" {
+				words = append(words, fmt.Sprintf("%s: %s against %s (%+.1f %%)", g.title(),
+					report.Duration(r.MedianNS), report.Duration(one.MedianNS),
+					(r.MedianNS/one.MedianNS-1)*100))
 			}
 		}
 	}
@@ -166,7 +175,8 @@ func plain(p published) string {
 func large(p published) string {
 	var words []string
 	for _, r := range p.records {
-		if elements := float64(r.Dims["rows"]) * float64(r.Dims["cols"]); r.Op == "softmax" && elements > math.MaxInt32 {
+		if elements := float64(r.Dims["rows"]) * float64(r.Dims["cols"]); r.Op == "softmax" &&
+			elements > math.MaxInt32 {
 			words = append(words, r.Impl+" "+r.Status)
 		}
 	}

@@ -3,7 +3,8 @@
 //	go run ./results/published           writes every table of docs/performance.md and results/published/README.md anew
 //	go run ./results/published FOLDER    takes the exports and figures of record.sh from FOLDER into results/published/h200 first
 //
-// A table stands between <!-- begin: NAME --> and <!-- end: NAME -->. A test compares what stands there with what the JSON gives.
+// A table stands between <!-- begin: NAME --> and <!-- end: NAME -->. A test compares what stands there with
+// what the JSON gives.
 package main
 
 import (
@@ -12,7 +13,8 @@ import (
 	"path/filepath"
 )
 
-// data is where the published JSON lies, pages are where its tables stand; both below the root of the sources.
+// data is where the published JSON lies, pages are where its tables stand; both below the root of the
+// sources.
 const data = "results/published/h200"
 
 var pages = []string{"docs/performance.md", "results/published/README.md"}
@@ -59,7 +61,8 @@ func run(args []string) error {
 	return nil
 }
 
-// sources is the root of the sources: the folder above this one, or above the working directory, that holds go.mod.
+// sources is the root of the sources: the folder above this one, or above the working directory, that holds
+// go.mod.
 func sources() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

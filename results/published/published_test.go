@@ -71,7 +71,10 @@ func TestNoTimeOfAGPUByHand(t *testing.T) {
 		t.Fatal("docs/performance.md has no section of the GPU")
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
-	for name, text := range map[string]string{"docs/performance.md": place.ReplaceAllString(text, ""), "README.md": page("README.md")} {
+	for name, text := range map[string]string{
+		"docs/performance.md": place.ReplaceAllString(text, ""),
+		"README.md":           page("README.md"),
+	} {
 		for _, s := range settings {
 			text = strings.ReplaceAll(text, s, "")
 		}
@@ -81,8 +84,9 @@ func TestNoTimeOfAGPUByHand(t *testing.T) {
 	}
 }
 
-// What is published keeps what is promised of it: each command that timed has rulers of its own and an implementation beside itself for each
-// case and regime, no ratio beyond a tenth lacks a word, and row operators are compared element by element.
+// What is published keeps what is promised of it: each command that timed has rulers of its own and an
+// implementation beside itself for each case and regime, no ratio beyond a tenth lacks a word, and row
+// operators are compared element by element.
 func TestPublishedSessionsAreWhole(t *testing.T) {
 	p, _ := here(t)
 	sessions := map[string]session{}
@@ -140,16 +144,27 @@ func problems(records []record, sessions map[string]session) []string {
 
 // made is a record of softmax with one timing.
 func made(id, session, impl string, ns, clock float64, regime string) record {
-	r := record{ID: id, Session: session, Op: "softmax", Pass: "backward", DType: "bf16", Dims: map[string]int64{"rows": 8, "cols": 4}, Case: "c", Impl: impl, Status: "PASS",
-		Started: "2026-01-0" + session, Timing: &timing{Regime: regime, Status: "PASS", MedianNS: ns, ClockMHz: &clock, Backward: new("saved tensors")}}
+	r := record{
+		ID: id, Session: session, Op: "softmax", Pass: "backward", DType: "bf16",
+		Dims: map[string]int64{"rows": 8, "cols": 4}, Case: "c", Impl: impl, Status: "PASS",
+		Started: "2026-01-0" + session, Timing: &timing{
+			Regime: regime, Status: "PASS", MedianNS: ns,
+			ClockMHz: &clock, Backward: new("saved tensors"),
+		},
+	}
 	r.Outputs = []output{{"PASS", 32, 32}, {"MISSING", 8, 0}}
 	return r
 }
 
-// A row compares what one command timed; another clock, and a forward within the call, stand beside the time. Loads have a table of their own.
+// A row compares what one command timed; another clock, and a forward within the call, stand beside the time.
+// Loads have a table of their own.
 func TestRowsAreOfOneCommand(t *testing.T) {
-	records := []record{made("1", "1", "cuda/vec", 1000, 1980, "cold"), made("2", "1", "triton/row", 1100, 1605, "cold"), made("3", "1", "torch/eager", 9000, 1970, "cold"),
-		made("4", "2", "cuda/vec", 500, 1980, "cold"), made("5", "2", "cuda/vec", 700, 1500, "cold sustained")}
+	records := []record{
+		made("1", "1", "cuda/vec", 1000, 1980, "cold"), made("2", "1", "triton/row", 1100, 1605, "cold"),
+		made("3", "1", "torch/eager", 9000, 1970, "cold"),
+		made("4", "2", "cuda/vec", 500, 1980, "cold"), made("5", "2", "cuda/vec", 700, 1500,
+			"cold sustained"),
+	}
 	records[2].Timing.Mode = "events"
 	all := groups(records)
 	got := strings.Join(timesTable(cold(all, "softmax"), rowTable, "share", roofline), "\n")
@@ -158,31 +173,39 @@ func TestRowsAreOfOneCommand(t *testing.T) {
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	records[3].Timing.MedianNS, records[1], records[2] = 600, record{}, record{} // now both commands have one implementation: the later counts
-	if got := strings.Join(timesTable(cold(groups(records), "softmax"), rowTable, "share", roofline), "\n"); !strings.Contains(got, "| 0.6000 us |") {
+	// now both commands have one implementation: the later counts
+	records[3].Timing.MedianNS, records[1], records[2] = 600, record{}, record{}
+	if got := strings.Join(timesTable(cold(groups(records), "softmax"), rowTable, "share", roofline),
+		"\n"); !strings.Contains(got, "| 0.6000 us |") {
 		t.Errorf("the later command is not there:\n%s", got)
 	}
 	s := published{sessions: []session{{ID: "2"}}}
-	if got := strings.Join(underLoad(all, s), "\n"); !strings.Contains(got, "| cold sustained | cuda/vec | 0.7000 us | 1 |  | 1500 MHz |") || strings.Contains(got, "0.5000") {
+	if got := strings.Join(underLoad(all, s), "\n"); !strings.Contains(got,
+		"| cold sustained | cuda/vec | 0.7000 us | 1 |  | 1500 MHz |") || strings.Contains(got, "0.5000") {
 		t.Errorf("under load:\n%s", got)
 	}
 }
 
-// A backward that was timed with its forward stands in a row of its own, beside the others' sums of a forward and a backward of the same
-// command.
+// A backward that was timed with its forward stands in a row of its own, beside the others' sums of a forward
+// and a backward of the same command.
 func TestPairStandsBesideSums(t *testing.T) {
 	one := func(pass, impl string, ns float64, from *string) record {
 		r := made(pass+impl, "1", impl, ns, 1900, "cold")
 		r.Op, r.Pass, r.Case, r.Timing.Backward = "flash_attention", pass, pass, from
 		return r
 	}
-	all := groups([]record{one("forward", "cuda/sm90_wgmma", 1000, new("")), one("backward", "cuda/sm90_wgmma", 3000, new("saved tensors")),
-		one("backward", "torch/cudnn", 2000, new(pair)), one("backward", "fa4/forward", 1500, new("retained graph")), one("backward", "torch/flash", 7000, nil)})
+	all := groups([]record{
+		one("forward", "cuda/sm90_wgmma", 1000, new("")), one("backward", "cuda/sm90_wgmma", 3000,
+			new("saved tensors")),
+		one("backward", "torch/cudnn", 2000, new(pair)), one("backward", "fa4/forward", 1500,
+			new("retained graph")), one("backward", "torch/flash", 7000, nil),
+	})
 	got := strings.Join(timesTable(cold(all, "flash_attention"), attention, "share", ofVendor), "\n")
 	for _, want := range []string{
 		"| attention forward 0 x 0 heads, 0 x 0, 0 | 1.000 us |  |  |  |  | 1900 MHz |",
 		"| attention backward 0 x 0 heads, 0 x 0, 0 | 3.000 us |  |  | 1.500 us |  | 1900 MHz |",
-		"| attention forward+backward 0 x 0 heads, 0 x 0, 0 | 4.000 us | 2.000 us | 7.000 us |  | 50 % | 1900 MHz |",
+		"| attention forward+backward 0 x 0 heads, 0 x 0, 0 | 4.000 us | 2.000 us | 7.000 us |  | 50 % | " +
+			"1900 MHz |",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %q:\n%s", want, got)
@@ -192,8 +215,10 @@ func TestPairStandsBesideSums(t *testing.T) {
 
 func TestProblemsAreFound(t *testing.T) {
 	r := made("1", "1", "cuda/vec", 1000, 1980, "cold")
-	whole := session{ID: "1", Comparisons: []comparison{{RunA: "1", RunB: "1", Regime: "cold", Low: 0.99, High: 1.01, Word: "SAME"},
-		{RunA: "2", RunB: "1", Regime: "cold", Ratio: 1.46, Low: 1.45, High: 1.46, Word: "SLOWER"}}}
+	whole := session{ID: "1", Comparisons: []comparison{
+		{RunA: "1", RunB: "1", Regime: "cold", Low: 0.99, High: 1.01, Word: "SAME"},
+		{RunA: "2", RunB: "1", Regime: "cold", Ratio: 1.46, Low: 1.45, High: 1.46, Word: "SLOWER"},
+	}}
 	if err := json.Unmarshal([]byte(`[{"name":"copy","bytes_per_second":4e12}]`), &whole.Rulers); err != nil {
 		t.Fatal(err)
 	}
@@ -208,12 +233,19 @@ func TestProblemsAreFound(t *testing.T) {
 	lonely := whole
 	lonely.Comparisons = lonely.Comparisons[1:]
 	wordless := whole
-	wordless.Comparisons = append(slices.Clone(whole.Comparisons), comparison{RunA: "3", RunB: "1", A: "x", Low: 1.2, High: 1.3, Word: "AMBIGUOUS"})
+	wordless.Comparisons = append(slices.Clone(whole.Comparisons), comparison{
+		RunA: "3", RunB: "1", A: "x",
+		Low: 1.2, High: 1.3, Word: "AMBIGUOUS",
+	})
 	for want, c := range map[string]struct {
 		r record
 		s session
-	}{"not compared whole": {sampled, whole}, "no rulers": {r, bare}, "beside itself": {r, lonely}, "is AMBIGUOUS": {r, wordless}} {
-		if got := problems([]record{c.r}, map[string]session{"1": c.s}); len(got) != 1 || !strings.Contains(got[0], want) {
+	}{
+		"not compared whole": {sampled, whole}, "no rulers": {r, bare}, "beside itself": {r, lonely},
+		"is AMBIGUOUS": {r, wordless},
+	} {
+		if got := problems([]record{c.r}, map[string]session{"1": c.s}); len(got) != 1 ||
+			!strings.Contains(got[0], want) {
 			t.Errorf("%q: %v", want, got)
 		}
 	}
@@ -223,7 +255,11 @@ func TestProblemsAreFound(t *testing.T) {
 func TestTake(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "h200")
 	line := `{"op":"softmax","backend":"cuda","source":"s","build":{"flags":["-L/root/x/lib","cuda/opt.h"],"cached":true,"kernels":[{"kernel":"_Z1k"}]},"message":"in /tmp/a/b: 3"}` + "\n"
-	for name, text := range map[string]string{"softmax.jsonl": line + line, "softmax.sessions.jsonl": "{\"id\":\"1\"}\n", "figure-x.json": "[1]\n", "softmax.jsonl.part": "half", "softmax.txt": "log"} {
+	for name, text := range map[string]string{
+		"softmax.jsonl":          line + line,
+		"softmax.sessions.jsonl": "{\"id\":\"1\"}\n", "figure-x.json": "[1]\n", "softmax.jsonl.part": "half",
+		"softmax.txt": "log",
+	} {
 		if err := os.WriteFile(filepath.Join(from, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +269,8 @@ func TestTake(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(to, "softmax.jsonl"))
 	want := `{"op":"softmax","backend":"cuda","source":"s","build":{"flags":["-L$FOLDER","cuda/opt.h"],"cached":true,"kernels":[{"kernel":"_Z1k"}]},"message":"in $FOLDER: 3"}` + "\n"
-	if want += strings.Replace(want, `,"kernels":[{"kernel":"_Z1k"}]`, "", 1); err != nil || string(text) != want {
+	if want += strings.Replace(want, `,"kernels":[{"kernel":"_Z1k"}]`, "", 1); err != nil ||
+		string(text) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, text, want)
 	}
 	entries, err := os.ReadDir(to)

@@ -53,11 +53,13 @@ type timing struct {
 	FLOPs    float64  `json:"flops"`
 	Roofline *float64 `json:"roofline"`
 	ClockMHz *float64 `json:"clock_mhz"`
-	Mode     string   `json:"mode"`     // "events": the host's time is included
-	Backward *string  `json:"backward"` // what a timed backward starts from; nil in records of before this was told
+	Mode     string   `json:"mode"` // "events": the host's time is included
+	// what a timed backward starts from; nil in records of before this was told
+	Backward *string `json:"backward"`
 }
 
-// pair is what a timed backward starts from where its forward runs within the call, and the pass that it stands under in a table.
+// pair is what a timed backward starts from where its forward runs within the call, and the pass that it
+// stands under in a table.
 const pair = "forward+backward"
 
 // session is one command with what it measured beside its records.
@@ -82,7 +84,8 @@ type session struct {
 	Comparisons []comparison `json:"comparisons"`
 }
 
-// comparison is the ratio of two records that were timed in the same rounds; of one record with itself it shows the noise.
+// comparison is the ratio of two records that were timed in the same rounds; of one record with itself it
+// shows the noise.
 type comparison struct {
 	RunA   string    `json:"run_a"`
 	RunB   string    `json:"run_b"`
@@ -151,8 +154,9 @@ func eachLine[T any](text []byte, keep func(T)) error {
 	return nil
 }
 
-// take copies exports and figures as they are published: the kernels of a library stand in its first record alone, and folders of the machine
-// are written $FOLDER. What was published before of the same steps is replaced.
+// take copies exports and figures as they are published: the kernels of a library stand in its first record
+// alone, and folders of the machine are written $FOLDER. What was published before of the same steps is
+// replaced.
 func take(from, to string) error {
 	paths, err := filepath.Glob(filepath.Join(from, "*.json*"))
 	if err != nil || len(paths) == 0 {
@@ -198,7 +202,8 @@ func shortened(text []byte, told map[string]bool) ([]byte, error) {
 		}
 		line := scanner.Bytes()
 		if kernels := regexp.MustCompile(`,?"kernels":\[\{"kernel":[^\]]*\]`).Find(object["build"]); kernels != nil {
-			if library := string(object["op"]) + string(object["backend"]) + string(object["source"]); told[library] {
+			if library := string(object["op"]) + string(object["backend"]) +
+				string(object["source"]); told[library] {
 				line = bytes.Replace(line, kernels, nil, 1)
 			} else {
 				told[library] = true

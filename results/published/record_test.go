@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// stub is a triad that writes down how it is called. It is interrupted where the file "slow" lies beside it, and exports a line.
+// stub is a triad that writes down how it is called. It is interrupted where the file "slow" lies beside it,
+// and exports a line.
 const stub = `#!/bin/sh
 here=$(dirname "$0")
 case "$*" in
@@ -51,20 +52,26 @@ func TestRecordIsResumed(t *testing.T) {
 	if err := os.WriteFile(slow, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if said, calls := recordSession(t, folder, session, "100", "softmax"); !strings.HasPrefix(calls, "bench softmax --dtype bf16 --impl cuda/sm90_cluster,cuda/vec,triton,torch,liger,quack --budget 1s --rounds 40 --device gpu --db ") || strings.Contains(calls, "--resume") {
+	if said, calls := recordSession(t, folder, session, "100", "softmax"); !strings.HasPrefix(calls,
+		"bench softmax --dtype bf16 --impl cuda/sm90_cluster,cuda/vec,triton,torch,liger,quack --budget 1s "+
+			"--rounds 40 --device gpu --db ") || strings.Contains(calls, "--resume") {
 		t.Errorf("first: %q\n%s", calls, said)
 	}
 	if err := os.Remove(slow); err != nil {
 		t.Fatal(err)
 	}
-	if said, calls := recordSession(t, folder, session, "100", "softmax", "sustained"); strings.Count(calls, "\n") != 5 || strings.Count(calls, "--resume") != 1 ||
+	if said, calls := recordSession(t, folder, session, "100", "softmax", "sustained"); strings.Count(calls,
+		"\n") != 5 || strings.Count(calls, "--resume") != 1 ||
 		strings.Count(calls, "--sustained") != 4 {
 		t.Errorf("second: %q\n%s", calls, said)
 	}
 	if said, calls := recordSession(t, folder, session, "100", "softmax", "sustained"); calls != "" {
 		t.Errorf("third: %q\n%s", calls, said)
 	}
-	for _, name := range []string{"softmax.jsonl", "softmax.sessions.jsonl", "sustained.jsonl", "sustained.sessions.jsonl"} {
+	for _, name := range []string{
+		"softmax.jsonl", "softmax.sessions.jsonl", "sustained.jsonl",
+		"sustained.sessions.jsonl",
+	} {
 		if _, err := os.Stat(filepath.Join(session, name)); err != nil {
 			t.Error(err)
 		}
@@ -78,11 +85,14 @@ func TestRecordWithoutOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, calls := recordSession(t, folder, filepath.Join(folder, "session"), "100", "swiglu")
-	if lines := strings.Split(strings.TrimSpace(calls), "\n"); len(lines) != 2 || !strings.Contains(lines[1], "--impl cuda/vec,triton,torch --budget") || !strings.Contains(said, "without ,liger") {
+	if lines := strings.Split(strings.TrimSpace(calls), "\n"); len(lines) != 2 ||
+		!strings.Contains(lines[1], "--impl cuda/vec,triton,torch --budget") ||
+		!strings.Contains(said, "without ,liger") {
 		t.Errorf("%q\n%s", calls, said)
 	}
 	t.Setenv("PEERS", "")
-	if said, calls := recordSession(t, folder, filepath.Join(folder, "other"), "100", "swiglu"); strings.Contains(calls, "liger") || strings.Count(calls, "\n") != 1 {
+	if said, calls := recordSession(t, folder, filepath.Join(folder, "other"), "100",
+		"swiglu"); strings.Contains(calls, "liger") || strings.Count(calls, "\n") != 1 {
 		t.Errorf("%q\n%s", calls, said)
 	}
 }
@@ -91,10 +101,12 @@ func TestRecordWithoutOthers(t *testing.T) {
 func TestRecordSaysWhatItDoes(t *testing.T) {
 	folder := t.TempDir()
 	session := filepath.Join(folder, "session")
-	if said, calls := recordSession(t, folder, session, "12", "rope"); calls != "" || !strings.Contains(said, "no time left for rope") {
+	if said, calls := recordSession(t, folder, session, "12", "rope"); calls != "" ||
+		!strings.Contains(said, "no time left for rope") {
 		t.Errorf("12 s: %q\n%s", calls, said)
 	}
-	if said, _ := recordSession(t, folder, session, "100", "gelu"); !strings.Contains(said, "there is no step gelu") {
+	if said, _ := recordSession(t, folder, session, "100", "gelu"); !strings.Contains(said,
+		"there is no step gelu") {
 		t.Errorf("an unknown step: %s", said)
 	}
 	if said, _ := recordSession(t, folder); !strings.Contains(said, "record.sh build/session 480 attention") {

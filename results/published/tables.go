@@ -72,12 +72,13 @@ func (r row) clock() float64 {
 	return *r.ClockMHz
 }
 
-// direction is the pass of a timing. A backward whose forward ran within the call is a pass of its own; before records told, every backward of
-// torch's autograd was timed so.
+// direction is the pass of a timing. A backward whose forward ran within the call is a pass of its own;
+// before records told, every backward of torch's autograd was timed so.
 func direction(r record, t timing) string {
 	told := t.Backward != nil
 	if told && *t.Backward == pair ||
-		!told && r.Pass == "backward" && ofAny(r.Impl, family{impls: []string{"torch/"}}) && !ofAny(r.Impl, promoted, fast, dequantised) {
+		!told && r.Pass == "backward" && ofAny(r.Impl, family{impls: []string{"torch/"}}) &&
+			!ofAny(r.Impl, promoted, fast, dequantised) {
 		return pair
 	}
 	return r.Pass
@@ -88,8 +89,8 @@ func ofAny(impl string, families ...family) bool {
 	return slices.ContainsFunc(families, func(f family) bool { return f.has(impl) })
 }
 
-// groups gathers the timings that can be used. Of several commands that timed a case in a regime one counts, as a whole: that with most
-// implementations, then the latest.
+// groups gathers the timings that can be used. Of several commands that timed a case in a regime one counts,
+// as a whole: that with most implementations, then the latest.
 func groups(records []record) []group {
 	type key struct{ of, pass, regime, session string }
 	found := map[key]*group{}
@@ -100,7 +101,10 @@ func groups(records []record) []group {
 			}
 			k := key{r.Case, direction(r, t), t.Regime, r.Session}
 			if found[k] == nil {
-				found[k] = &group{op: r.Op, pass: k.pass, dtype: r.DType, shape: shape(r), regime: t.Regime, session: r.Session, started: r.Started, order: order(r)}
+				found[k] = &group{
+					op: r.Op, pass: k.pass, dtype: r.DType, shape: shape(r), regime: t.Regime,
+					session: r.Session, started: r.Started, order: order(r),
+				}
 			}
 			found[k].rows = append(found[k].rows, row{r.Impl, r.ID, r.Status, t})
 		}
@@ -108,7 +112,8 @@ func groups(records []record) []group {
 	chosen := map[key]group{}
 	for k, g := range found {
 		k.session = ""
-		if old, there := chosen[k]; !there || cmp.Or(cmp.Compare(len(g.rows), len(old.rows)), cmp.Compare(g.started, old.started)) > 0 {
+		if old, there := chosen[k]; !there || cmp.Or(cmp.Compare(len(g.rows), len(old.rows)),
+			cmp.Compare(g.started, old.started)) > 0 {
 			chosen[k] = *g
 		}
 	}
@@ -117,20 +122,23 @@ func groups(records []record) []group {
 		all[i].addSums(all)
 	}
 	slices.SortFunc(all, func(a, b group) int {
-		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(passes[a.pass], passes[b.pass]), slices.Compare(a.order, b.order), cmp.Compare(a.shape, b.shape),
+		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(passes[a.pass], passes[b.pass]),
+			slices.Compare(a.order, b.order), cmp.Compare(a.shape, b.shape),
 			cmp.Compare(a.dtype, b.dtype), cmp.Compare(a.regime, b.regime))
 	})
 	return all
 }
 
-// addSums sets, beside a forward with its backward that was timed as one, the sum of the two where a family was timed in both apart.
+// addSums sets, beside a forward with its backward that was timed as one, the sum of the two where a family
+// was timed in both apart.
 func (g *group) addSums(all []group) {
 	if g.pass != pair {
 		return
 	}
 	both := map[string]group{}
 	for _, o := range all {
-		if o.op == g.op && o.dtype == g.dtype && o.shape == g.shape && o.regime == g.regime && o.session == g.session {
+		if o.op == g.op && o.dtype == g.dtype && o.shape == g.shape && o.regime == g.regime &&
+			o.session == g.session {
 			both[o.pass] = o
 		}
 	}
@@ -144,7 +152,8 @@ func (g *group) addSums(all []group) {
 			continue
 		}
 		sum := forward
-		sum.MedianNS, sum.FLOPs, sum.Roofline = forward.MedianNS+backward.MedianNS, forward.FLOPs+backward.FLOPs, nil
+		sum.MedianNS, sum.FLOPs, sum.Roofline = forward.MedianNS+backward.MedianNS, forward.FLOPs+
+			backward.FLOPs, nil
 		if backward.Mode == "events" {
 			sum.Mode = "events"
 		}
@@ -182,7 +191,8 @@ func shape(r record) string {
 		}
 		return words + ", one scale a " + r.Attributes["scaling"]
 	case "rope":
-		return fmt.Sprintf("%d x (%d + %d) x %d", d["batch"]*d["seq"], d["heads_q"], d["heads_k"], d["head_dim"])
+		return fmt.Sprintf("%d x (%d + %d) x %d", d["batch"]*d["seq"], d["heads_q"],
+			d["heads_k"], d["head_dim"])
 	}
 	return fmt.Sprintf("%d x %d", d["rows"], d["cols"])
 }
@@ -203,8 +213,8 @@ func differ(a, b row) bool {
 	return a.clock() > 0 && b.clock() > 0 && math.Abs(a.clock()/b.clock()-1) > clocksDiffer
 }
 
-// cell is what stands in a table of one implementation: its time or its rate, with its clock where that differs from the row's first, and * where
-// the host's time is in it.
+// cell is what stands in a table of one implementation: its time or its rate, with its clock where that
+// differs from the row's first, and * where the host's time is in it.
 func (g group) cell(f family, first row) string {
 	r, there := g.best(f)
 	if !there {
@@ -260,7 +270,8 @@ func timesTable(all []group, families []family, share string, shareOf func(group
 		out = append(out, fmt.Sprintf("%s %s | %.0f MHz |", line, shareOf(g, first), first.clock()))
 	}
 	if slices.ContainsFunc(out, func(line string) bool { return strings.Contains(line, "*") }) {
-		out = append(out, "", "* timed between events, the host's time included, where no graph could capture the calls.")
+		out = append(out, "",
+			"* timed between events, the host's time included, where no graph could capture the calls.")
 	}
 	return out
 }
@@ -273,7 +284,8 @@ func roofline(_ group, first row) string {
 	return fmt.Sprintf("%.0f %%", *first.Roofline*100)
 }
 
-// ofVendor is the share of the vendor's rate: at the same sizes, in the same command, with a word where the clocks differ.
+// ofVendor is the share of the vendor's rate: at the same sizes, in the same command, with a word where the
+// clocks differ.
 func ofVendor(g group, first row) string {
 	vendor, there := g.best(vendorOf(g))
 	if !there {
@@ -295,17 +307,23 @@ func vendorOf(g group) family {
 
 // cold are the groups of operators, timed cold and in turns.
 func cold(all []group, ops ...string) []group {
-	return slices.DeleteFunc(slices.Clone(all), func(g group) bool { return g.regime != "cold" || !slices.Contains(ops, g.op) })
+	return slices.DeleteFunc(slices.Clone(all),
+		func(g group) bool { return g.regime != "cold" || !slices.Contains(ops, g.op) })
 }
 
-// underLoad is the table of what was timed after rests, or after seconds of the same call: clocks there follow from power, and every row shows its own.
+// underLoad is the table of what was timed after rests, or after seconds of the same call: clocks there
+// follow from power, and every row shows its own.
 func underLoad(all []group, s published) []string {
-	out := []string{"| operator | regime | implementation | median | ratio to the fastest | word | clock |", "|---|---|---|--:|--:|---|--:|"}
+	out := []string{
+		"| operator | regime | implementation | median | ratio to the fastest | word | clock |",
+		"|---|---|---|--:|--:|---|--:|",
+	}
 	for _, g := range all {
 		if !strings.Contains(g.regime, "sustained") && !strings.Contains(g.regime, "burst") {
 			continue
 		}
-		rows := slices.SortedFunc(slices.Values(g.rows), func(a, b row) int { return cmp.Compare(a.MedianNS, b.MedianNS) })
+		rows := slices.SortedFunc(slices.Values(g.rows),
+			func(a, b row) int { return cmp.Compare(a.MedianNS, b.MedianNS) })
 		for i, r := range rows {
 			ratio, word := "1", ""
 			if i > 0 {
@@ -318,7 +336,8 @@ func underLoad(all []group, s published) []string {
 			if g.op == "fp8_gemm" {
 				text += fmt.Sprintf(", %.0f TFLOP/s", r.FLOPs/r.MedianNS/1e3)
 			}
-			out = append(out, fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.0f MHz |", g.title(), g.regime, r.impl, text, ratio, word, r.clock()))
+			out = append(out, fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.0f MHz |", g.title(), g.regime,
+				r.impl, text, ratio, word, r.clock()))
 		}
 	}
 	if len(out) == 2 {

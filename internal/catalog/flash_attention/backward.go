@@ -11,8 +11,8 @@ import (
 	"triad/internal/truth"
 )
 
-// gradients is the backward of one case. With saved tensors from the driver o and lse are given bits, and P = exp(s - lse); chained they
-// follow from q, k and v, and their errors enter T.
+// gradients is the backward of one case. With saved tensors from the driver o and lse are given bits, and P =
+// exp(s - lse); chained they follow from q, k and v, and their errors enter T.
 type gradients struct {
 	*attention
 	do, o, lse tensor.Tensor
@@ -25,7 +25,8 @@ type gradients struct {
 	columns    map[int64]headRows // the judged rows of grad_k and grad_v, by key head
 }
 
-// mostParts is how many interleaved parts the queries of a head are divided into. It is fixed, so that sums do not depend on the machine.
+// mostParts is how many interleaved parts the queries of a head are divided into. It is fixed, so that sums
+// do not depend on the machine.
 const mostParts = 4
 
 func backward(k *truth.Request) ([]judge.Target, error) {
@@ -65,11 +66,13 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	return out, nil
 }
 
-// mostPairs is how many pairs of a query and a key, times head_dim, are worth computing only to know the lse and delta of queries for sampled keys.
+// mostPairs is how many pairs of a query and a key, times head_dim, are worth computing only to know the lse
+// and delta of queries for sampled keys.
 const mostPairs = 1 << 31
 
-// choose takes what is judged: rows of grad_q as a sample of rows, rows of grad_k and grad_v likewise. Where lse and delta have to be computed, which a
-// single sampled key needs of every query of its heads, the keys come from as many heads as mostPairs allows, and from one at least.
+// choose takes what is judged: rows of grad_q as a sample of rows, rows of grad_k and grad_v likewise. Where
+// lse and delta have to be computed, which a single sampled key needs of every query of its heads, the keys
+// come from as many heads as mostPairs allows, and from one at least.
 func (b *gradients) choose(k *truth.Request, shape []int64) {
 	rows := k.Sample.Choose(b.batch * b.headsQ * b.seqQ)
 	b.dq = k.Target("grad_q", b.d, shape, rows)
@@ -103,8 +106,8 @@ type headWork struct {
 // headSums are what one part of a head's queries adds to the judged keys' gradients.
 type headSums struct{ keys, values weightedSums }
 
-// fill computes every judged element: heads side by side, as many as there are cores for, each in parts; what heads of a group add up to is joined
-// in the order of the heads.
+// fill computes every judged element: heads side by side, as many as there are cores for, each in parts; what
+// heads of a group add up to is joined in the order of the heads.
 func (b *gradients) fill() {
 	parts := min(mostParts, b.seqQ)
 	all := truth.Rest(nil, b.seqQ)
@@ -130,14 +133,17 @@ func (b *gradients) fill() {
 		})
 		for i, w := range works {
 			if size := int64(len(w.columns.rows)); len(w.parts) > 0 && size > 0 {
-				b.join(heads[i], w, weightedSums(truth.RowOf(b.dk, w.columns.first, b.n).Through(size)), func(s headSums) weightedSums { return s.keys })
-				b.join(heads[i], w, weightedSums(truth.RowOf(b.dv, w.columns.first, b.n).Through(size)), func(s headSums) weightedSums { return s.values })
+				b.join(heads[i], w, weightedSums(truth.RowOf(b.dk, w.columns.first, b.n).Through(size)),
+					func(s headSums) weightedSums { return s.keys })
+				b.join(heads[i], w, weightedSums(truth.RowOf(b.dv, w.columns.first, b.n).Through(size)),
+					func(s headSums) weightedSums { return s.values })
 			}
 		}
 	}
 }
 
-// tileQueries is how many queries are added to the keys' gradients together: those of one key then stay in the cache.
+// tileQueries is how many queries are added to the keys' gradients together: those of one key then stay in
+// the cache.
 const tileQueries = 8
 
 // part adds up queries part, part+parts, ... of a head, in this order for every key.
@@ -163,7 +169,8 @@ func (b *gradients) part(h *oneHead, w headWork, part, parts int64) headSums {
 	return sums
 }
 
-// addLost adds what products lose below the normal range, to those elements alone that some product contributes to: the others are exactly 0.
+// addLost adds what products lose below the normal range, to those elements alone that some product
+// contributes to: the others are exactly 0.
 func (g weightedSums) addLost(lost float64) {
 	for i, t := range g.T {
 		if t > 0 {
@@ -184,7 +191,8 @@ func (b *gradients) seeing(j int64) int64 {
 // lostProducts is what one pair's product and its scaling may lose below fp32's normal range.
 func (b *gradients) lostProducts() float64 { return truth.Subnormal * (1 + math.Abs(b.scale)) }
 
-// join adds one query head's parts to the sum over the group. The written composition stores each head's gradient before it adds them.
+// join adds one query head's parts to the sum over the group. The written composition stores each head's
+// gradient before it adds them.
 func (b *gradients) join(h *oneHead, w headWork, to weightedSums, of func(headSums) weightedSums) {
 	sum := of(w.parts[0])
 	for _, s := range w.parts[1:] {
@@ -212,8 +220,8 @@ func (b *gradients) join(h *oneHead, w headWork, to weightedSums, of func(headSu
 	truth.Axpy(to.Sim, 1, sum.Sim)
 }
 
-// backRow is one query: its weights and the gradients of its scores, with their allowances and as the contract stores them. It serves as
-// working memory for one query after the other.
+// backRow is one query: its weights and the gradients of its scores, with their allowances and as the
+// contract stores them. It serves as working memory for one query after the other.
 type backRow struct {
 	queryRow
 	i           int64
@@ -234,7 +242,8 @@ type backRow struct {
 	dsErrorFP32 []float64
 	dsSim       []float64
 
-	base                       float64 // what is subtracted in the exponent: lse where it is given, the maximum else
+	// what is subtracted in the exponent: lse where it is given, the maximum else
+	base                       float64
 	deltaR                     float64 // delta = sum of dO*o
 	deltaError, deltaErrorFP32 float64
 	simBase, simDelta          float64 // lse and delta as the contract's forward saves them
@@ -252,7 +261,8 @@ func (q *backRow) at(c int) int {
 	return c
 }
 
-// addTile adds the parts of some queries to dq, dk and dv. With P and dS off by pError and dsError (below) the allowances are
+// addTile adds the parts of some queries to dq, dk and dv. With P and dS off by pError and dsError (below)
+// the allowances are
 //
 //	dV: (P*(eps_b + u_P) + eta)^T |dO| + u32*g(Sq)*P^T |dO|
 //	dQ: scale*(T_dS |K|) + u32*g(Sk)*scale*(|dS| |K|)        dK: the same transposed, with |Q| and g(Sq)
@@ -284,7 +294,8 @@ func (b *gradients) addToKey(q *backRow, c int, keys, values weightedSums) {
 	size := math.Abs(b.scale) * math.Abs(q.ds[c])
 	t, tFP32 := math.Abs(b.scale)*q.dsError[c], math.Abs(b.scale)*q.dsErrorFP32[c]
 	queries := judge.U32 * b.gQ * size
-	keys.add(b.scale*q.ds[c], t+queries+b.operandError(size), tFP32+queries, b.scale*q.dsSim[c], b.lowSaved, q.query, q.simQuery)
+	keys.add(b.scale*q.ds[c], t+queries+b.operandError(size), tFP32+queries, b.scale*q.dsSim[c], b.lowSaved,
+		q.query, q.simQuery)
 	p := q.p[q.at(c)]
 	rows := judge.U32 * b.gQ * p
 	values.add(p, q.pError[c]+rows, q.pErrorFP32[c]+rows, q.pStored[c], b.lowSaved, q.do, q.simDO)
@@ -297,7 +308,8 @@ func (b *gradients) addToQuery(h *oneHead, q *backRow) {
 		size := math.Abs(b.scale) * math.Abs(q.ds[j])
 		t, tFP32 := math.Abs(b.scale)*q.dsError[j], math.Abs(b.scale)*q.dsErrorFP32[j]
 		keys := judge.U32 * b.gK * size
-		dq.add(b.scale*q.ds[j], t+keys+b.operandError(size), tFP32+keys, b.scale*q.dsSim[j], b.lowSaved, h.keyed(h.k, int64(j)), h.keyed(h.simK, int64(j)))
+		dq.add(b.scale*q.ds[j], t+keys+b.operandError(size), tFP32+keys, b.scale*q.dsSim[j], b.lowSaved,
+			h.keyed(h.k, int64(j)), h.keyed(h.simK, int64(j)))
 	}
 	dq.addLost(float64(len(q.p)) * b.lostProducts())
 }
@@ -333,7 +345,10 @@ func (b *gradients) backRow(h *oneHead, q *backRow, w headWork, i, x int64) bool
 	n := len(q.keys)
 	q.gradients = resized(q.gradients, 10*n)
 	clear(q.gradients)
-	for k, slice := range []*[]float64{&q.pError, &q.pErrorFP32, &q.pStored, &q.dp, &q.dpAbs, &q.dpSim, &q.ds, &q.dsError, &q.dsErrorFP32, &q.dsSim} {
+	for k, slice := range []*[]float64{
+		&q.pError, &q.pErrorFP32, &q.pStored, &q.dp, &q.dpAbs, &q.dpSim, &q.ds,
+		&q.dsError, &q.dsErrorFP32, &q.dsSim,
+	} {
 		*slice = q.gradients[k*n : (k+1)*n]
 	}
 	q.do = h.queried(b.do, i)
@@ -351,7 +366,8 @@ func (b *gradients) backRow(h *oneHead, q *backRow, w headWork, i, x int64) bool
 	return !(truth.AllZero(q.do) && truth.AllZero(q.ds) && truth.AllZero(q.dp))
 }
 
-// slotOf is where row i of the head is among all judged rows, -1 where it is not judged; x is a place to look first.
+// slotOf is where row i of the head is among all judged rows, -1 where it is not judged; x is a place to look
+// first.
 func (r headRows) slotOf(i, x int64) int64 {
 	if x < int64(len(r.rows)) && r.rows[x] == i {
 		return r.first + x
@@ -393,7 +409,8 @@ func (b *gradients) weights(h *oneHead, q *backRow) {
 	q.o.Sim = q.o.R
 }
 
-// delta fills delta = sum of dO*o with u32*g(D)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| + T_o).
+// delta fills delta = sum of dO*o with u32*g(D)*sum|dO*o|, and where o is not given + sum |dO|*(u_o*|o| +
+// T_o).
 func (b *gradients) delta(h *oneHead, q *backRow) {
 	q.deltaR, q.simDelta, q.deltaError, q.deltaErrorFP32 = 0, 0, 0, 0
 	u, o := truth.Unit(b.d), q.o
@@ -411,7 +428,8 @@ func (b *gradients) delta(h *oneHead, q *backRow) {
 	}
 }
 
-// weightOff is how far P may be off; where P is normalised by its own sum it lies in [0, 1] whatever happened to the scores.
+// weightOff is how far P may be off; where P is normalised by its own sum it lies in [0, 1] whatever happened
+// to the scores.
 func (b *gradients) weightOff(p, eps float64) float64 {
 	if b.given {
 		return truth.Weighted(p, eps)

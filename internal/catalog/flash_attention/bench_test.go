@@ -17,6 +17,7 @@ func BenchmarkTruth(b *testing.B) {
 		truthtest.BenchmarkTruth(b, s.of(op.Forward, op.BF16, false, ""), "p16", []tensor.Tensor{q, k, v})
 	})
 	b.Run("backward", func(b *testing.B) {
-		truthtest.BenchmarkTruth(b, s.of(op.Backward, op.BF16, false, "own"), "p16", []tensor.Tensor{q, k, v, do})
+		truthtest.BenchmarkTruth(b, s.of(op.Backward, op.BF16, false, "own"), "p16",
+			[]tensor.Tensor{q, k, v, do})
 	})
 }

@@ -19,8 +19,11 @@ var _ = truth.RegisterLosses("flash_attention", func(k *truth.Request) ([]truth.
 	if err != nil {
 		return nil, err
 	}
-	a := plainAttention{heads: int(q.Shape[1]), group: int(q.Shape[1] / key.Shape[1]), seqQ: int(q.Shape[2]), seqKV: int(key.Shape[2]), dim: int(q.Shape[3]),
-		scale: complex(k.Attrs.Number("scale"), 0), causal: k.Attrs.Number("causal") != 0}
+	a := plainAttention{
+		heads: int(q.Shape[1]), group: int(q.Shape[1] / key.Shape[1]), seqQ: int(q.Shape[2]),
+		seqKV: int(key.Shape[2]), dim: int(q.Shape[3]),
+		scale: complex(k.Attrs.Number("scale"), 0), causal: k.Attrs.Number("causal") != 0,
+	}
 	return truth.Partial([]string{"q", "k", "v"}, in[:3], func(z [][]complex128) complex128 {
 		total := complex128(0)
 		for row := 0; row*a.dim < len(z[0]); row++ {
@@ -30,14 +33,16 @@ var _ = truth.RegisterLosses("flash_attention", func(k *truth.Request) ([]truth.
 	}), nil
 })
 
-// plainAttention is attention as it is written down: the scores of one query, their softmax, the weighted sum of the values.
+// plainAttention is attention as it is written down: the scores of one query, their softmax, the weighted sum
+// of the values.
 type plainAttention struct {
 	heads, group, seqQ, seqKV, dim int
 	scale                          complex128
 	causal                         bool
 }
 
-// row is the sum of grad_o times o over one query; row counts queries over batch and heads. A query that sees no key gives nothing.
+// row is the sum of grad_o times o over one query; row counts queries over batch and heads. A query that sees
+// no key gives nothing.
 func (a plainAttention) row(q, k, v []complex128, do []float64, row int) complex128 {
 	head, i := row/a.seqQ, row%a.seqQ
 	visible := a.seqKV

@@ -8,13 +8,15 @@ import (
 	"triad/internal/truth"
 )
 
-// The written composition of attention in a 16-bit dtype: q k^T, its scaled value, P and o are each stored in the dtype, and in the
-// backward dP, P*dP, dS and its scaled value too.
+// The written composition of attention in a 16-bit dtype: q k^T, its scaled value, P and o are each stored in
+// the dtype, and in the backward dP, P*dP, dS and its scaled value too.
 
 // eagerWeights are the stored weights of one query and how far they may be from the exact ones.
 type eagerWeights struct {
-	stored  []float64
-	off     float64 // relative: exp(2 max_j e_j) - 1 + 2u, with e_j = eps_j + 2u|s_j| + what storing loses below the normal range
+	stored []float64
+	// relative: exp(2 max_j e_j) - 1 + 2u, with e_j = eps_j + 2u|s_j| + what storing loses below the normal
+	// range
+	off     float64
 	u, tiny float64
 }
 
@@ -26,7 +28,8 @@ func (a *oneHead) eagerWeights(sc scores) eagerWeights {
 	low := func(x float64) float64 { return tensor.Round(a.d, x, false) }
 	worst, largest := 0.0, math.Inf(-1)
 	for j, s := range sc.s {
-		worst = math.Max(worst, a.weightError(s, sc.abs[j], sc.max)+2*w.u*math.Abs(s)+w.tiny*(1+math.Abs(a.scale)))
+		worst = math.Max(worst, a.weightError(s, sc.abs[j], sc.max)+2*w.u*math.Abs(s)+
+			w.tiny*(1+math.Abs(a.scale)))
 		dot, _ := truth.Dots(sc.query, a.keyed(a.k, int64(j)))
 		w.stored[j] = low(a.scale * low(dot))
 		largest = math.Max(largest, w.stored[j])
@@ -63,8 +66,9 @@ func (a *oneHead) eagerRow(m *queryRow, out truth.Row) {
 	}
 }
 
-// eagerGradients replaces the allowances and the simulated values of one query's P and dS by those of the composition. dP is stored; the
-// softmax backward stores P*dP, sums it to delta and stores dS; the scaling stores it once more:
+// eagerGradients replaces the allowances and the simulated values of one query's P and dS by those of the
+// composition. dP is stored; the softmax backward stores P*dP, sums it to delta and stores dS; the scaling
+// stores it once more:
 //
 //	T_dP  = u|dP| + tiny + u32*g(D)*|dO|.|v|
 //	T_pdP = |dP|*error(P) + (P + error(P))*T_dP + u*|P*dP| + tiny

@@ -1,9 +1,8 @@
 package flashattention
 
 import (
-	"testing"
-
 	"math"
+	"testing"
 
 	"triad/internal/op"
 	"triad/internal/parallel"
@@ -13,8 +12,14 @@ import (
 
 var evaluation = truthtest.Evaluation{
 	Operator: "flash_attention", DType: "bf16",
-	Dims:     map[string]int64{"batch": 1, "heads_q": 4, "heads_kv": 4, "seq_q": 512, "seq_kv": 512, "head_dim": 64},
-	Small:    map[string]int64{"batch": 1, "heads_q": 4, "heads_kv": 2, "seq_q": 45, "seq_kv": 51, "head_dim": 8},
+	Dims: map[string]int64{
+		"batch": 1, "heads_q": 4, "heads_kv": 4, "seq_q": 512, "seq_kv": 512,
+		"head_dim": 64,
+	},
+	Small: map[string]int64{
+		"batch": 1, "heads_q": 4, "heads_kv": 2, "seq_q": 45, "seq_kv": 51,
+		"head_dim": 8,
+	},
 	Evaluate: evaluate,
 }
 
@@ -40,8 +45,11 @@ type plainHeads struct {
 
 func plainHeadsOf(c op.Case, in truthtest.InputsByName) plainHeads {
 	q, k := in["q"].Shape, in["k"].Shape
-	h := plainHeads{q: in["q"].Float64s(), k: in["k"].Float64s(), v: in["v"].Float64s(), seqQ: q[2], seqKV: k[2], n: q[3], heads: q[0] * q[1], group: q[1] / k[1],
-		scale: c.Attrs.Number("scale"), causal: c.Attrs.Number("causal") != 0}
+	h := plainHeads{
+		q: in["q"].Float64s(), k: in["k"].Float64s(), v: in["v"].Float64s(), seqQ: q[2], seqKV: k[2], n: q[3],
+		heads: q[0] * q[1], group: q[1] / k[1],
+		scale: c.Attrs.Number("scale"), causal: c.Attrs.Number("causal") != 0,
+	}
 	if t, ok := in["grad_o"]; ok {
 		h.do = t.Float64s()
 	}
@@ -57,7 +65,8 @@ func dotPlainly(x, y []float64) float64 {
 	return s
 }
 
-// weights fills the scores of query row r, and gives how many keys it sees. Key heads of a batch follow one another as query heads do.
+// weights fills the scores of query row r, and gives how many keys it sees. Key heads of a batch follow one
+// another as query heads do.
 func (h plainHeads) scores(s []float64, r int64) int64 {
 	seen := h.seqKV
 	if h.causal {

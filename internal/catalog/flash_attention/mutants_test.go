@@ -1,17 +1,16 @@
 package flashattention
 
 import (
-	"testing"
-
 	"math"
+	"testing"
 
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth/truthtest"
 )
 
-// variants differ in the block of keys of the online softmax, in where P is stored (not at all; before or after it is normalised), in
-// the order of sums and in their fast functions.
+// variants differ in the block of keys of the online softmax, in where P is stored (not at all; before or
+// after it is normalised), in the order of sums and in their fast functions.
 var variants = []truthtest.Arithmetic{
 	{Block: 32, Order: truthtest.InLanes, LowP: true},
 	{Block: 16, Order: truthtest.InSequence},
@@ -67,18 +66,21 @@ var suites = []truthtest.Suite{
 		{Number: 34, Name: "lse in base 2"},
 		{Number: 35, Name: "-5e4 for -inf", Equivalent: sentinelBelowLogits},
 	}},
-	{Op: "flash_attention", Pass: op.Backward, Right: variants, Kernel: emulatedBackward, Mutants: []truthtest.Mutant{
-		{Number: 20, Name: "delta missing"},
-		{Number: 21, Name: "delta of another row"},
-		{Number: 22, Name: "grad_q unscaled"},
-		{Number: 23, Name: "grad_q and grad_k unscaled"},
-		{Number: 24, Name: "last block of queries dropped for grad_k"},
-		{Number: 25, Name: "causal off by one in the backward", Equivalent: onlyCausal},
-		{Number: 26, Name: "update of grad_q lost"},
-		{Number: 28, Name: "bf16 accumulators"},
-		{Number: 29, Name: "key 0 skipped"},
-		{Number: 31, Name: "grad_k of one head of the group"},
-	}},
+	{
+		Op: "flash_attention", Pass: op.Backward, Right: variants, Kernel: emulatedBackward,
+		Mutants: []truthtest.Mutant{
+			{Number: 20, Name: "delta missing"},
+			{Number: 21, Name: "delta of another row"},
+			{Number: 22, Name: "grad_q unscaled"},
+			{Number: 23, Name: "grad_q and grad_k unscaled"},
+			{Number: 24, Name: "last block of queries dropped for grad_k"},
+			{Number: 25, Name: "causal off by one in the backward", Equivalent: onlyCausal},
+			{Number: 26, Name: "update of grad_q lost"},
+			{Number: 28, Name: "bf16 accumulators"},
+			{Number: 29, Name: "key 0 skipped"},
+			{Number: 31, Name: "grad_k of one head of the group"},
+		},
+	},
 }
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
@@ -99,8 +101,10 @@ type attending struct {
 func newAttending(a truthtest.Arithmetic, p *truthtest.Prepared) attending {
 	q, k := p.In["q"], p.In["k"]
 	t := attending{
-		Arithmetic: a, p: p, d: q.DType, q: floats(p.V["q"]), k: floats(p.V["k"]), v: floats(p.V["v"]), headsQ: int(q.Shape[1]), headsKV: int(k.Shape[1]),
-		seqQ: int(q.Shape[2]), seqKV: int(k.Shape[2]), n: int(q.Shape[3]), heads: int(q.Shape[0] * q.Shape[1]),
+		Arithmetic: a, p: p, d: q.DType, q: floats(p.V["q"]), k: floats(p.V["k"]), v: floats(p.V["v"]),
+		headsQ: int(q.Shape[1]), headsKV: int(k.Shape[1]),
+		seqQ: int(q.Shape[2]), seqKV: int(k.Shape[2]), n: int(q.Shape[3]),
+		heads: int(q.Shape[0] * q.Shape[1]),
 		scale: float32(p.Attrs.Number("scale")), causal: p.Attrs.Number("causal") != 0,
 	}
 	switch a.Bug {
@@ -115,7 +119,8 @@ func newAttending(a truthtest.Arithmetic, p *truthtest.Prepared) attending {
 	case "scale off by 0.1 %":
 		t.scale *= 1.001
 	case "q and k in e4m3":
-		t.q, t.k = floats(truthtest.RoundedTo(op.E4M3, p.V["q"])), floats(truthtest.RoundedTo(op.E4M3, p.V["k"]))
+		t.q, t.k = floats(truthtest.RoundedTo(op.E4M3, p.V["q"])),
+			floats(truthtest.RoundedTo(op.E4M3, p.V["k"]))
 	}
 	return t
 }
@@ -227,7 +232,8 @@ func (t *attending) forward() (o, lse []float32) {
 	return o, lse
 }
 
-// forwardRow is the online softmax of one query: block after block of keys, what was added before rescaled to the new maximum.
+// forwardRow is the online softmax of one query: block after block of keys, what was added before rescaled to
+// the new maximum.
 func (t *attending) forwardRow(head, i int) (o []float32, lse float32) {
 	o = make([]float32, t.n)
 	low, m, l := minusInfinity, minusInfinity, float32(0)
@@ -384,11 +390,13 @@ func (t *attending) backwardRow(head, i int, o, do []float32, lse float32, dq, d
 		kv := t.kvHead(head)
 		p := t.weight(t.score(head, i, j) - lse)
 		ds := t.store(p * (t.dot(g, t.at(t.v, kv, j, t.seqKV)) - delta))
-		if lost := t.Bug == "update of grad_q lost" && i == t.seqQ-1 && j >= (t.seqKV-1)/truthtest.Vector*truthtest.Vector; !lost {
+		if lost := t.Bug == "update of grad_q lost" && i == t.seqQ-1 &&
+			j >= (t.seqKV-1)/truthtest.Vector*truthtest.Vector; !lost {
 			t.accumulate(t.at(dq, head, i, t.seqQ), ds, t.at(t.k, kv, j, t.seqKV))
 		}
 		switch {
-		case t.Bug == "last block of queries dropped for grad_k" && i >= (t.seqQ-1)/truthtest.Vector*truthtest.Vector:
+		case t.Bug == "last block of queries dropped for grad_k" &&
+			i >= (t.seqQ-1)/truthtest.Vector*truthtest.Vector:
 		case t.Bug == "grad_k of one head of the group" && head%group != group-1:
 		default:
 			t.accumulate(t.at(dk, kv, j, t.seqKV), ds, t.at(t.q, head, i, t.seqQ))

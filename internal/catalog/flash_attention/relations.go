@@ -16,7 +16,8 @@ var _ = truth.Relate("flash_attention",
 		Outputs: []string{"o"}, Applies: seesKeys, OfSample: true, States: betweenValues,
 	},
 	truth.Relation{
-		Name: "keys and values that are masked do not show", ToTheBit: true, Pass: op.Forward, Outputs: []string{"o", "lse"},
+		Name: "keys and values that are masked do not show", ToTheBit: true, Pass: op.Forward,
+		Outputs: []string{"o", "lse"},
 		Applies: hidesKeys, Second: hiddenChanged, States: unmoved,
 	},
 	truth.Relation{
@@ -24,12 +25,14 @@ var _ = truth.Relate("flash_attention",
 		Applies: seesKeys, Second: constantValues, States: isConstant,
 	},
 	truth.Relation{
-		Name: "doubled values double the output", ToTheBit: true, Pass: op.Forward, Outputs: []string{"o"}, Applies: seesKeys,
-		Second: truth.ScaledBy(2, "v"), States: truth.Scales(2),
+		Name: "doubled values double the output", ToTheBit: true, Pass: op.Forward, Outputs: []string{"o"},
+		Applies: seesKeys,
+		Second:  truth.ScaledBy(2, "v"), States: truth.Scales(2),
 	},
 	truth.Relation{
-		Name: "the values do not show in lse", ToTheBit: true, Pass: op.Forward, Outputs: []string{"lse"}, Applies: seesKeys,
-		Second: truth.ScaledBy(2, "v"), States: truth.Stays,
+		Name: "the values do not show in lse", ToTheBit: true, Pass: op.Forward, Outputs: []string{"lse"},
+		Applies: seesKeys,
+		Second:  truth.ScaledBy(2, "v"), States: truth.Stays,
 	},
 	truth.Relation{
 		Name: "the order of the keys does not matter", Pass: op.Forward, Outputs: []string{"o", "lse"},
@@ -44,7 +47,8 @@ var _ = truth.Relate("flash_attention",
 		Outputs: []string{"grad_v"}, Applies: recomputesWeights, States: valueGradients,
 	},
 	truth.Relation{
-		Name: "keys and values that are masked do not show in the gradient of q", ToTheBit: true, Pass: op.Backward,
+		Name: "keys and values that are masked do not show in the gradient of q", ToTheBit: true,
+		Pass:    op.Backward,
 		Outputs: []string{"grad_q"}, Applies: hidesKeys, Second: hiddenChanged, States: unmoved,
 	},
 	truth.Relation{
@@ -65,13 +69,14 @@ func sharesKeys(c op.Case) bool { return seesKeys(c) && c.Dims.Get("heads_q") > 
 // hidesKeys: there is a query, not the last, and a key to hide from it.
 func hidesKeys(c op.Case) bool { return seesKeys(c) && causal(c) && truth.HasElements(2, "seq_q")(c) }
 
-// recomputesWeights: a backward chained to its own forward, whose weights P add up to 1; where every query sees a key.
+// recomputesWeights: a backward chained to its own forward, whose weights P add up to 1; where every query
+// sees a key.
 func recomputesWeights(c op.Case) bool {
 	return seesKeys(c) && c.Saved == "own" && (!causal(c) || c.Dims.Get("seq_kv") >= c.Dims.Get("seq_q"))
 }
 
-// hiddenKeys is how many of the last keys a leak test changes: half of what the causal mask hides from the first query that sees a key. The queries
-// before the last so many do not see them.
+// hiddenKeys is how many of the last keys a leak test changes: half of what the causal mask hides from the
+// first query that sees a key. The queries before the last so many do not see them.
 func hiddenKeys(c op.Case) int64 {
 	return (min(c.Dims.Get("seq_q"), c.Dims.Get("seq_kv")) + 1) / 2
 }
@@ -85,7 +90,8 @@ func visibleKeys(c op.Case, i int64) int64 {
 	return max(0, min(n, i+1+n-c.Dims.Get("seq_q")))
 }
 
-// hiddenChanged makes the last keys and values large, of either sign: a weight that should be exactly 0 then shows.
+// hiddenChanged makes the last keys and values large, of either sign: a weight that should be exactly 0 then
+// shows.
 func hiddenChanged(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	dim, n := c.Dims.Get("head_dim"), c.Dims.Get("seq_kv")
 	from := n - hiddenKeys(c)
@@ -123,7 +129,8 @@ func unmoved(a *truth.Related, output string) judge.Statement {
 	if !a.Loose {
 		return a.Equal(output, 1, at)
 	}
-	// Within the allowance of the first call: with saved tensors of other keys the second has no truth for the queries that see the changed ones.
+	// Within the allowance of the first call: with saved tensors of other keys the second has no truth for
+	// the queries that see the changed ones.
 	t, y := a.First.Target(output), a.Second.Out(output)
 	return judge.Statement{Shape: shape, N: int64(len(at)), At: func(i int64) judge.Claim {
 		low, high := t.Interval(t.R[at[i]], t.T[at[i]])
@@ -131,7 +138,8 @@ func unmoved(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// betweenValues: weights are not negative and add up to 1, so that an output lies within its values, as far as it may be off.
+// betweenValues: weights are not negative and add up to 1, so that an output lies within its values, as far
+// as it may be off.
 func betweenValues(a *truth.Related, output string) judge.Statement {
 	v, y, t, c := a.First.In("v"), a.First.Out(output), a.First.Target(output), a.First.Case
 	if a.Failed() {
@@ -187,7 +195,8 @@ func seeing(c op.Case, elements, dim int64) []int64 {
 func constantValues(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	v := first.Get("v")
 	block := c.Dims.Get("head_dim") * c.Dims.Get("seq_kv")
-	return c, []tensor.Tensor{truth.Moved(v, v.Shape, func(i int64) int64 { return i/block*block + i%c.Dims.Get("head_dim") })}
+	return c, []tensor.Tensor{truth.Moved(v, v.Shape,
+		func(i int64) int64 { return i/block*block + i%c.Dims.Get("head_dim") })}
 }
 
 func isConstant(a *truth.Related, output string) judge.Statement {
@@ -227,11 +236,12 @@ func repeatedHeads(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 		head := i / block
 		return (head/headsQ*headsKV+head%headsQ/(headsQ/headsKV))*block + i%block
 	}
-	return truth.WithDims(c, map[string]int64{"heads_kv": headsQ}), []tensor.Tensor{truth.Moved(k, shape, from), truth.Moved(v, shape, from)}
+	return truth.WithDims(c, map[string]int64{"heads_kv": headsQ}),
+		[]tensor.Tensor{truth.Moved(k, shape, from), truth.Moved(v, shape, from)}
 }
 
-// valueGradients: dV_j = sum_i P_ij dO_i and sum_j P_ij = 1, so that the gradients of all values of a key head add up to the upstream
-// gradients of the query heads that share it.
+// valueGradients: dV_j = sum_i P_ij dO_i and sum_j P_ij = 1, so that the gradients of all values of a key
+// head add up to the upstream gradients of the query heads that share it.
 func valueGradients(a *truth.Related, output string) judge.Statement {
 	dv, dout, t, c := a.First.Out(output), a.First.In("grad_o"), a.First.Target(output), a.First.Case
 	if a.Failed() {
@@ -244,11 +254,13 @@ func valueGradients(a *truth.Related, output string) judge.Statement {
 	return judge.Statement{Shape: []int64{heads, dim}, N: heads * dim, At: func(i int64) judge.Claim {
 		head, d := i/dim, i%dim
 		value := func(j int) int64 { return (head*keys+int64(j))*dim + d }
-		upstream := func(q int) float64 { return dout[(head*group*queries+int64(q))*dim+d] } // the heads of a group follow each other
+		// the heads of a group follow each other
+		upstream := func(q int) float64 { return dout[(head*group*queries+int64(q))*dim+d] }
 		sum := truth.SumOf(int(keys), func(j int) float64 { return dv[value(j)] })
 		want := truth.SumOf(int(group*queries), upstream)
 		size := truth.SumOf(int(group*queries), func(q int) float64 { return math.Abs(upstream(q)) })
-		e := truth.SumOf(int(keys), func(j int) float64 { return off(value(j)) }) + judge.G(keys+group*queries)*judge.U64*size
+		e := truth.SumOf(int(keys),
+			func(j int) float64 { return off(value(j)) }) + judge.G(keys+group*queries)*judge.U64*size
 		return judge.Claim{Position: i, Got: sum, Low: want - e, High: want + e}
 	}}
 }

@@ -19,7 +19,10 @@ func TestSampledInvariants(t *testing.T) {
 		t.Fatal(err)
 	}
 	dims := evaluation.Small
-	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Dims: dims, Passes: []op.Pass{op.Forward}, Distributions: []string{"normal"}, Layouts: []string{"contiguous"}})
+	plan, err := o.Spec.Expand(op.Options{
+		Level: op.LevelQuick, Dims: dims, Passes: []op.Pass{op.Forward},
+		Distributions: []string{"normal"}, Layouts: []string{"contiguous"},
+	})
 	if err != nil || len(plan.Cases) == 0 {
 		t.Fatalf("%d cases, %v", len(plan.Cases), err)
 	}
@@ -47,7 +50,8 @@ func TestSampledInvariants(t *testing.T) {
 					continue
 				}
 				held := r.Hold(contract, []truth.Call{call}, nil)[0]
-				if held.Accepted() == wrong || held.N > int64(len(sampled.Outputs[0].Index)) || wrong && held.Wrong != 1 {
+				if held.Accepted() == wrong || held.N > int64(len(sampled.Outputs[0].Index)) || wrong &&
+					held.Wrong != 1 {
 					t.Errorf("%s, wrong %v: %+v", c.Key(), wrong, held)
 				}
 			}
@@ -55,8 +59,8 @@ func TestSampledInvariants(t *testing.T) {
 	}
 }
 
-// leaky is attention whose first output depends, by one ulp, on a key that the mask hides from it: the weight of the last key, which only the last
-// query may see, is not 0 but as small as can be.
+// leaky is attention whose first output depends, by one ulp, on a key that the mask hides from it: the weight
+// of the last key, which only the last query may see, is not 0 but as small as can be.
 func leaky(t *testing.T, contract string, c op.Case, given truth.Inputs) truth.Inputs {
 	t.Helper()
 	gave := truthtest.Simulated(t, contract, c, given)
@@ -73,13 +77,17 @@ func leaky(t *testing.T, contract string, c op.Case, given truth.Inputs) truth.I
 	})})
 }
 
-// A leak of a masked key by one ulp passes every gate on the judged call, and on the second call too, and is FAIL under G6.
+// A leak of a masked key by one ulp passes every gate on the judged call, and on the second call too, and is
+// FAIL under G6.
 func TestALeakOfAMaskedKeyIsSeen(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{"batch": 1, "heads_q": 2, "heads_kv": 1, "seq_q": 9, "seq_kv": 9, "head_dim": 16},
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "fp32"}, map[string]int64{
+		"batch":   1,
+		"heads_q": 2, "heads_kv": 1, "seq_q": 9, "seq_kv": 9, "head_dim": 16,
+	},
 		map[string]string{"causal": "true"})
 	if err != nil {
 		t.Fatal(err)
@@ -97,14 +105,17 @@ func TestALeakOfAMaskedKeyIsSeen(t *testing.T) {
 		second.Gave = leaky(t, "fp32", at, second.Given)
 		for _, call := range []truth.Call{calls[0], second} {
 			known := truthtest.TruthFor(t, call.Case, "fp32", call.Given)
-			truthtest.Accepts(t, "the gates before", truthtest.Judged(known, call.Gave.Get("o").Float64s(), call.Gave.Get("lse").Float64s()))
+			truthtest.Accepts(t, "the gates before", truthtest.Judged(known, call.Gave.Get("o").Float64s(),
+				call.Gave.Get("lse").Float64s()))
 		}
 		found := truthtest.Holds(r, "fp32", append(calls, second))
-		if held := found["o"]; held.Accepted() || held.Wrong != 1 || !slices.Equal(held.Worst.Index, []int64{0, 0, 0, 0}) || !found["lse"].Accepted() {
+		if held := found["o"]; held.Accepted() || held.Wrong != 1 ||
+			!slices.Equal(held.Worst.Index, []int64{0, 0, 0, 0}) || !found["lse"].Accepted() {
 			t.Errorf("%+v", found)
 		}
 		expected := []judge.Expected{{Name: r.Name, Output: "o"}}
-		if v := judge.WithRelations([]judge.Verdict{{Output: "o", Status: op.StatusPass}}, expected, []judge.Relation{found["o"]})[0]; v.Status != op.StatusFail || v.Gate != "G6" {
+		if v := judge.WithRelations([]judge.Verdict{{Output: "o", Status: op.StatusPass}}, expected,
+			[]judge.Relation{found["o"]})[0]; v.Status != op.StatusFail || v.Gate != "G6" {
 			t.Errorf("%v %s", v.Status, v.Gate)
 		}
 	}
@@ -113,15 +124,17 @@ func TestALeakOfAMaskedKeyIsSeen(t *testing.T) {
 	}
 }
 
-// With saved tensors of the keys before, the second call of the leak test has no truth for the queries that see the changed keys: exp(score - lse)
-// overflows there. What it says of the others needs none.
+// With saved tensors of the keys before, the second call of the leak test has no truth for the queries that
+// see the changed keys: exp(score - lse) overflows there. What it says of the others needs none.
 func TestTheLeakTestOfGradientsNeedsNoSecondTruth(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := o.Spec.NewCase(op.Case{Pass: op.Backward, DType: "fp16", Saved: "driver"}, map[string]int64{"batch": 1, "heads_q": 1, "heads_kv": 1, "seq_q": 9,
-		"seq_kv": 150, "head_dim": 16}, map[string]string{"causal": "true"})
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Backward, DType: "fp16", Saved: "driver"}, map[string]int64{
+		"batch": 1, "heads_q": 1, "heads_kv": 1, "seq_q": 9,
+		"seq_kv": 150, "head_dim": 16,
+	}, map[string]string{"causal": "true"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"triad/internal/truth"
 )
 
-// TestSampledKeysOfFewHeads: where every query of a head has to be computed for one key's gradient, keys come from as many heads as that allows, from
-// one at least, and always the last.
+// TestSampledKeysOfFewHeads: where every query of a head has to be computed for one key's gradient, keys come
+// from as many heads as that allows, from one at least, and always the last.
 func TestSampledKeysOfFewHeads(t *testing.T) {
 	const heads, seq = 16, 300
 	for most := int64(1); most <= heads; most++ {
@@ -30,7 +30,10 @@ func TestSampledKeysOfFewHeads(t *testing.T) {
 		t.Errorf("%d keys of two heads of 10", len(keys))
 	}
 	shape := []int64{1, 16, 1 << 14, 128}
-	b := &gradients{attention: &attention{batch: 1, headsQ: 16, headsKV: 16, seqQ: 1 << 14, seqKV: 1 << 14, n: 128, d: op.BF16}}
+	b := &gradients{attention: &attention{
+		batch: 1, headsQ: 16, headsKV: 16, seqQ: 1 << 14, seqKV: 1 << 14,
+		n: 128, d: op.BF16,
+	}}
 	k := &truth.Request{Sample: &truth.Sample{Rows: 20, Seed: 1}}
 	if b.choose(k, shape); len(b.columns) != 1 {
 		t.Errorf("chained: keys of %d heads, want one", len(b.columns))

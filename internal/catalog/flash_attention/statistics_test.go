@@ -13,8 +13,9 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestStatisticsNeedPairs measures what fewPairs, fewKeys and fewQueries rest on: by how much right kernels come near the limit of G4, asked of normal data with so
-// many queries and keys. Where they are not few none may be rejected. TRIAD_STATISTICS_SEEDS=n takes n seeds.
+// TestStatisticsNeedPairs measures what fewPairs, fewKeys and fewQueries rest on: by how much right kernels
+// come near the limit of G4, asked of normal data with so many queries and keys. Where they are not few none
+// may be rejected. TRIAD_STATISTICS_SEEDS=n takes n seeds.
 func TestStatisticsNeedPairs(t *testing.T) {
 	seeds := statisticsSeeds(t)
 	var few, enough g4
@@ -22,9 +23,15 @@ func TestStatisticsNeedPairs(t *testing.T) {
 		for _, queries := range []int64{1, 3, 16, 40, 128} {
 			for _, keys := range []int64{2, 4, 8, fewKeys, 32, 128, 300} {
 				for _, causal := range []string{"false", "true"} {
-					found := askedAnyway(t, pass, "normal", map[string]string{"causal": causal}, map[string]int64{
-						"batch": 1, "heads_q": 1, "heads_kv": 1, "seq_q": queries, "seq_kv": keys, "head_dim": 64}, seeds)
-					a := attention{headsQ: 1, headsKV: 1, seqQ: queries, seqKV: keys, causal: causal == "true"}
+					found := askedAnyway(t, pass, "normal", map[string]string{"causal": causal},
+						map[string]int64{
+							"batch": 1, "heads_q": 1, "heads_kv": 1, "seq_q": queries, "seq_kv": keys,
+							"head_dim": 64,
+						}, seeds)
+					a := attention{
+						headsQ: 1, headsKV: 1, seqQ: queries, seqKV: keys,
+						causal: causal == "true",
+					}
 					if a.few() || pass == op.Backward && a.fewForGradients() {
 						few.join(found)
 						continue
@@ -41,18 +48,22 @@ func TestStatisticsNeedPairs(t *testing.T) {
 	}
 }
 
-// TestStatisticsNeedPlainLogits measures the same for the distributions that G4 leaves out where logits are products: of these some right kernels are
-// rejected, of normal data none comes near.
+// TestStatisticsNeedPlainLogits measures the same for the distributions that G4 leaves out where logits are
+// products: of these some right kernels are rejected, of normal data none comes near.
 func TestStatisticsNeedPlainLogits(t *testing.T) {
 	seeds := statisticsSeeds(t)
 	for _, distribution := range []string{"normal", "scaled", "late_max", "row_offsets"} {
 		var found g4
 		for _, pass := range []op.Pass{op.Forward, op.Backward} {
 			for _, causal := range []string{"false", "true"} {
-				found.join(askedAnyway(t, pass, distribution, map[string]string{"causal": causal}, map[string]int64{
-					"batch": 1, "heads_q": 2, "heads_kv": 1, "seq_q": 33, "seq_kv": 65, "head_dim": 32}, seeds))
-				found.join(askedAnyway(t, pass, distribution, map[string]string{"causal": causal}, map[string]int64{
-					"batch": 2, "heads_q": 4, "heads_kv": 2, "seq_q": 32, "seq_kv": 32, "head_dim": 64}, seeds))
+				found.join(askedAnyway(t, pass, distribution, map[string]string{"causal": causal},
+					map[string]int64{
+						"batch": 1, "heads_q": 2, "heads_kv": 1, "seq_q": 33, "seq_kv": 65, "head_dim": 32,
+					}, seeds))
+				found.join(askedAnyway(t, pass, distribution, map[string]string{"causal": causal},
+					map[string]int64{
+						"batch": 2, "heads_q": 4, "heads_kv": 2, "seq_q": 32, "seq_kv": 32, "head_dim": 64,
+					}, seeds))
 			}
 		}
 		t.Logf("%s: %v", distribution, found)
@@ -89,7 +100,9 @@ func statisticsSeeds(t *testing.T) int {
 }
 
 // askedAnyway asks G4 of the outputs of right attention kernels, whether or not it is asked of such data.
-func askedAnyway(t *testing.T, pass op.Pass, distribution string, attributes map[string]string, dims map[string]int64, seeds int) (found g4) {
+func askedAnyway(t *testing.T, pass op.Pass, distribution string, attributes map[string]string,
+	dims map[string]int64, seeds int,
+) (found g4) {
 	t.Helper()
 	o, err := truth.Get("flash_attention")
 	if err != nil {
@@ -103,7 +116,10 @@ func askedAnyway(t *testing.T, pass op.Pass, distribution string, attributes map
 	for seed := range uint64(seeds) {
 		for _, dtype := range []string{"bf16", "fp16"} {
 			for _, from := range saved {
-				c, err := o.Spec.NewCase(op.Case{Pass: pass, DType: dtype, Saved: from, Distribution: distribution}, dims, attributes)
+				c, err := o.Spec.NewCase(op.Case{
+					Pass: pass, DType: dtype, Saved: from,
+					Distribution: distribution,
+				}, dims, attributes)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -130,7 +146,8 @@ func askedAnyway(t *testing.T, pass op.Pass, distribution string, attributes map
 	return found
 }
 
-// One query over many keys has pairs enough, but its gradients share one delta: G4 is not asked of them. torch/eager was accused there.
+// One query over many keys has pairs enough, but its gradients share one delta: G4 is not asked of them.
+// torch/eager was accused there.
 func TestFewQueriesAreNoStatisticOfGradients(t *testing.T) {
 	for _, c := range []struct {
 		a         attention
@@ -142,8 +159,10 @@ func TestFewQueriesAreNoStatisticOfGradients(t *testing.T) {
 		{attention{headsQ: 1, headsKV: 1, seqQ: 16, seqKV: 16}, false, false},
 		{attention{headsQ: 4, headsKV: 1, seqQ: 128, seqKV: 8}, true, true},
 	} {
-		if forward, gradients := c.a.few(), c.a.fewForGradients(); forward != c.forward || gradients != c.gradients {
-			t.Errorf("%+v: few %v, for gradients %v: want %v, %v", c.a, forward, gradients, c.forward, c.gradients)
+		if forward, gradients := c.a.few(), c.a.fewForGradients(); forward != c.forward ||
+			gradients != c.gradients {
+			t.Errorf("%+v: few %v, for gradients %v: want %v, %v", c.a, forward, gradients,
+				c.forward, c.gradients)
 		}
 	}
 }

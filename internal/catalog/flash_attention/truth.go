@@ -17,7 +17,8 @@ var _ = truth.Register("flash_attention", truth.Definition{
 	Forward: forward, Backward: backward, Permits: []string{"fp32", "p16", "tf32", "eager"},
 })
 
-// attention is one case of o = softmax(scale * q k^T) v: q[batch, headsQ, seqQ, dim], k and v[batch, headsKV, seqKV, dim].
+// attention is one case of o = softmax(scale * q k^T) v: q[batch, headsQ, seqQ, dim], k and v[batch, headsKV,
+// seqKV, dim].
 type attention struct {
 	rules                                  truth.Contract
 	d                                      op.DType
@@ -26,9 +27,10 @@ type attention struct {
 	scale                                  float64
 	causal                                 bool
 	gD, gK                                 float64 // growth of sums over head_dim and over the keys
-	uP, eta                                float64 // what storing P costs: relative, and absolute below its normal range
-	keys                                   []int64 // 0 ... seqKV-1
-	simOnly                                bool    // R and T are not asked for
+	// what storing P costs: relative, and absolute below its normal range
+	uP, eta float64
+	keys    []int64 // 0 ... seqKV-1
+	simOnly bool    // R and T are not asked for
 }
 
 // tf32 says whether fp32 operands of products are rounded to tf32.
@@ -57,19 +59,24 @@ func attentionOf(k *truth.Request) (*attention, error) {
 		return nil, err
 	}
 	if len(q.Shape) != 4 || len(key.Shape) != 4 || q.Shape[3] == 0 {
-		return nil, fmt.Errorf("q has shape %v and k %v: want four dims each, the last not empty", q.Shape, key.Shape)
+		return nil, fmt.Errorf("q has shape %v and k %v: want four dims each, the last not empty",
+			q.Shape, key.Shape)
 	}
 	scale, ok := k.Attrs.Lookup("scale")
 	if !ok {
 		return nil, fmt.Errorf("attribute scale is missing")
 	}
 	a := &attention{
-		rules: k.Rules, d: q.DType, q: q, k: key, v: v, batch: q.Shape[0], headsQ: q.Shape[1], headsKV: key.Shape[1],
-		seqQ: q.Shape[2], seqKV: key.Shape[2], n: q.Shape[3], scale: scale.Number, causal: k.Attrs.Number("causal") != 0,
+		rules: k.Rules, d: q.DType, q: q, k: key, v: v, batch: q.Shape[0], headsQ: q.Shape[1],
+		headsKV: key.Shape[1],
+		seqQ:    q.Shape[2], seqKV: key.Shape[2], n: q.Shape[3], scale: scale.Number,
+		causal:  k.Attrs.Number("causal") != 0,
 		simOnly: k.SimOnly && !k.Rules.EveryStep,
 	}
-	if a.headsKV == 0 || a.headsQ%a.headsKV != 0 || key.Shape[0] != a.batch || key.Shape[3] != a.n || !slices.Equal(v.Shape, key.Shape) {
-		return nil, fmt.Errorf("q has shape %v, k %v, v %v: want equal batch and head_dim, heads that divide, and v like k", q.Shape, key.Shape, v.Shape)
+	if a.headsKV == 0 || a.headsQ%a.headsKV != 0 || key.Shape[0] != a.batch || key.Shape[3] != a.n ||
+		!slices.Equal(v.Shape, key.Shape) {
+		return nil, fmt.Errorf("q has shape %v, k %v, v %v: want equal batch and head_dim, heads that "+
+			"divide, and v like k", q.Shape, key.Shape, v.Shape)
 	}
 	a.gD, a.gK = k.Growth(a.n), k.Growth(a.seqKV)
 	a.uP, a.eta = judge.U32, judge.Tiny
@@ -94,9 +101,11 @@ func (a *attention) visible(i int64) int64 {
 	return max(0, min(a.seqKV, i+1+a.seqKV-a.seqQ))
 }
 
-// The rounding errors of an output's elements are those of the weights that they share: of fewPairs of a query and a key that it sees, in a head, or of
-// fewKeys, their root mean square says nothing. A block of 16 rows, the smallest that G4 looks at, has as many. All elements of a gradient share the
-// rounding error of each query's delta too: fewQueries that see a key's head are no statistic either. docs/judge.md has the measurements.
+// The rounding errors of an output's elements are those of the weights that they share: of fewPairs of a
+// query and a key that it sees, in a head, or of fewKeys, their root mean square says nothing. A block of 16
+// rows, the smallest that G4 looks at, has as many. All elements of a gradient share the rounding error of
+// each query's delta too: fewQueries that see a key's head are no statistic either. docs/judge.md has the
+// measurements.
 const (
 	fewPairs   = 256
 	fewKeys    = 16
@@ -112,7 +121,8 @@ func (a *attention) few() bool {
 	return pairs < fewPairs || a.seqKV < fewKeys
 }
 
-// fewForGradients says whether a key's head is seen by too few pairs, keys or queries for G4 to be asked of gradients.
+// fewForGradients says whether a key's head is seen by too few pairs, keys or queries for G4 to be asked of
+// gradients.
 func (a *attention) fewForGradients() bool {
 	return a.few() || a.seqQ*(a.headsQ/a.headsKV) < fewQueries
 }
@@ -123,7 +133,8 @@ func (a *attention) kvHead(head int64) int64 {
 	return b*a.headsKV + h/(a.headsQ/a.headsKV)
 }
 
-// oneHead is a query head (over the whole batch) with the keys and values that serve it, in fp64 and as the contract's products see them.
+// oneHead is a query head (over the whole batch) with the keys and values that serve it, in fp64 and as the
+// contract's products see them.
 type oneHead struct {
 	*attention
 	head             int64
@@ -162,7 +173,8 @@ func (h *oneHead) queried(t tensor.Tensor, i int64) []float64 {
 	return row
 }
 
-// scores are one query against some of the keys it sees: s = scale*q.k, the same of absolute values, and of the operands the contract's products see.
+// scores are one query against some of the keys it sees: s = scale*q.k, the same of absolute values, and of
+// the operands the contract's products see.
 type scores struct {
 	query, simQuery []float64
 	s, abs, sim     []float64
@@ -213,7 +225,8 @@ func (a *attention) exponentError(s, abs, base float64) float64 {
 	return judge.U32*(a.gD*abs+4*math.Abs(s)+4*math.Abs(s-base)) + 8*judge.U32
 }
 
-// weightError is the same under the contract: tf32 rounds both operands of the product first, + 2*u_tf32*scale*(|q|.|k|) in the exponent.
+// weightError is the same under the contract: tf32 rounds both operands of the product first, +
+// 2*u_tf32*scale*(|q|.|k|) in the exponent.
 func (a *attention) weightError(s, abs, base float64) float64 {
 	eps := a.exponentError(s, abs, base)
 	if a.tf32() {
@@ -222,8 +235,8 @@ func (a *attention) weightError(s, abs, base float64) float64 {
 	return growth(eps)
 }
 
-// growth is exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite: what is above 1e150 is without limit,
-// and products with it must not turn 0 into NaN.
+// growth is exp(eps) - 1, or the slightly larger eps + eps^2 where that is cheaper. It stays finite: what is
+// above 1e150 is without limit, and products with it must not turn 0 into NaN.
 func growth(eps float64) float64 {
 	if eps < 1e-3 {
 		return eps + eps*eps
@@ -231,7 +244,8 @@ func growth(eps float64) float64 {
 	return math.Min(math.Expm1(eps), 1e150)
 }
 
-// weightedSums is a vector that is a weighted sum of vectors: of its truth, its allowances and the simulated contract.
+// weightedSums is a vector that is a weighted sum of vectors: of its truth, its allowances and the simulated
+// contract.
 type weightedSums truth.Row
 
 func newWeightedSums(n int64) weightedSums {
@@ -280,12 +294,13 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	o.Independent, lse.Independent = o.Independent && !a.few(), lse.Independent && !a.few()
 	for _, part := range perHead(chosen, a.batch*a.headsQ, a.seqQ) {
 		h := a.atHead(part.head)
-		parallel.EachWith(int64(len(part.rows)), func() *queryRow { return new(queryRow) }, func(m *queryRow, x int64) {
-			i := part.first + x
-			h.scores(part.rows[x], h.keys[:h.visible(part.rows[x])], &m.scores)
-			f := h.forwardRow(m, truth.RowOf(o, i, a.n))
-			lse.R[i], lse.T[i], lse.TFP32[i], lse.Sim[i] = f.r, f.t, f.tFP32, f.sim
-		})
+		parallel.EachWith(int64(len(part.rows)),
+			func() *queryRow { return new(queryRow) }, func(m *queryRow, x int64) {
+				i := part.first + x
+				h.scores(part.rows[x], h.keys[:h.visible(part.rows[x])], &m.scores)
+				f := h.forwardRow(m, truth.RowOf(o, i, a.n))
+				lse.R[i], lse.T[i], lse.TFP32[i], lse.Sim[i] = f.r, f.t, f.tFP32, f.sim
+			})
 	}
 	return []judge.Target{o, lse}, nil
 }
@@ -319,7 +334,8 @@ func perHead(rows []int64, heads, seq int64) []headRows {
 // logSumExp is lse of one row.
 type logSumExp struct{ r, t, tFP32, sim float64 }
 
-// queryRow is one query with its weights, against every key that it sees. It serves as working memory for one query after the other.
+// queryRow is one query with its weights, against every key that it sees. It serves as working memory for one
+// query after the other.
 type queryRow struct {
 	scores
 	p, pSim              []float64 // exp(s - max), of the simulated scores too; what they add up to is l
@@ -346,12 +362,14 @@ func (m *queryRow) weigh(tf32 bool) {
 	}
 }
 
-// forwardRow fills one row of o (which is 0) and gives its lse. With w = P.|v| and the weights' errors eps the allowance is
+// forwardRow fills one row of o (which is 0) and gives its lse. With w = P.|v| and the weights' errors eps
+// the allowance is
 //
 //	T = u_P*w + eta*sum|v| + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w + Sk*2^-149
 //
-// storing P, its underflow (P may be stored before it is divided by l >= 1, or after), the weights in the numerator and in the sum l, the sum over the keys; never more than max_j |v_j| + |R|, as o is a
-// weighted mean whatever the weights. For lse
+// storing P, its underflow (P may be stored before it is divided by l >= 1, or after), the weights in the
+// numerator and in the sum l, the sum over the keys; never more than max_j |v_j| + |R|, as o is a weighted
+// mean whatever the weights. For lse
 //
 //	T = sum_j P_j*eps_j + u32*(|m| + g(Sk) + 8 + 2|log l|)
 //
@@ -388,7 +406,8 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 			m.spreadFP32 += truth.Weighted(share, epsFP32)
 			tFP32 = truth.Weighted(share, epsFP32+judge.U32+judge.U32*h.gK)
 		}
-		sums.add(share, t, tFP32, h.storedWeight(m.pSim[j])/m.simL, low, h.keyed(h.v, int64(j)), h.keyed(h.simV, int64(j)))
+		sums.add(share, t, tFP32, h.storedWeight(m.pSim[j])/m.simL, low, h.keyed(h.v, int64(j)),
+			h.keyed(h.simV, int64(j)))
 	}
 	truth.RoundRow(out.Sim, out.Sim, h.d)
 	if !low {
@@ -401,7 +420,8 @@ func (h *oneHead) forwardRow(m *queryRow, out truth.Row) logSumExp {
 	f := logSumExp{r: m.max + math.Log(m.l)}
 	own := judge.U32 * (math.Abs(m.max) + h.gK + 8 + 2*math.Abs(math.Log(m.l)))
 	shift := h.largestShift(m.scores) // the logarithm of a sum is off by no more than its exponents are
-	f.t, f.tFP32, f.sim = math.Min(m.spread, shift)+own, math.Min(m.spreadFP32, shift)+own, tensor.Round(op.FP32, m.simMax+math.Log(m.simL), false)
+	f.t, f.tFP32, f.sim = math.Min(m.spread, shift)+own, math.Min(m.spreadFP32, shift)+own,
+		tensor.Round(op.FP32, m.simMax+math.Log(m.simL), false)
 	return f
 }
 
@@ -411,7 +431,8 @@ func (h *oneHead) allow(m *queryRow, out truth.Row) {
 	for c, sizes := range h.keyed(h.sizes, int64(len(m.p))) {
 		size := math.Abs(out.R[c])
 		out.T[c] = m.weights[c] + h.eta*sizes + size*(m.spread+judge.U32*h.gK) + truth.Subnormal*keys
-		out.TFP32[c] = m.weightsFP32[c] + judge.Tiny*sizes + size*(m.spreadFP32+judge.U32*h.gK) + truth.Subnormal*keys
+		out.TFP32[c] = m.weightsFP32[c] + judge.Tiny*sizes + size*(m.spreadFP32+judge.U32*h.gK) +
+			truth.Subnormal*keys
 	}
 	if !(m.spread < 0.5) {
 		h.capRow(int64(len(m.p)), out)
@@ -431,7 +452,8 @@ func (a *attention) largestShift(sc scores) float64 {
 	return largest
 }
 
-// capRow limits the allowances of a row whose scores are so large that their rounding decides: a weighted mean of the visible v stays among them.
+// capRow limits the allowances of a row whose scores are so large that their rounding decides: a weighted
+// mean of the visible v stays among them.
 func (h *oneHead) capRow(n int64, out truth.Row) {
 	for c := range out.R {
 		largest := 0.0

@@ -17,7 +17,10 @@ type sizes struct{ batch, headsQ, headsKV, seqQ, seqKV, dim int64 }
 func (s sizes) of(p op.Pass, d op.DType, causal bool, saved string) op.Case {
 	c := op.Case{
 		Op: "flash_attention", Pass: p, DType: d.String(), Distribution: "normal", Saved: saved,
-		Attrs: op.Attrs{{Name: "causal", Text: fmt.Sprint(causal)}, {Name: "scale", Number: truthtest.F32(1 / math.Sqrt(float64(s.dim)))}},
+		Attrs: op.Attrs{
+			{Name: "causal", Text: fmt.Sprint(causal)},
+			{Name: "scale", Number: truthtest.F32(1 / math.Sqrt(float64(s.dim)))},
+		},
 	}
 	if causal {
 		c.Attrs[0].Number = 1
@@ -73,7 +76,8 @@ func (a kernel32) forward(q, k, v []float64) (o, lse []float64) {
 			for j := range s {
 				s[j] = math.Inf(-1)
 				if a.sees(i, int64(j)) {
-					s[j] = truthtest.F32(a.scale * dot32(a.row(q, head, i, a.seqQ), a.row(k, a.kv(head), int64(j), a.seqKV)))
+					s[j] = truthtest.F32(a.scale * dot32(a.row(q, head, i, a.seqQ),
+						a.row(k, a.kv(head), int64(j), a.seqKV)))
 				}
 				m = math.Max(m, s[j])
 			}
@@ -82,16 +86,19 @@ func (a kernel32) forward(q, k, v []float64) (o, lse []float64) {
 				o, lse = append(o, out...), append(lse, m)
 				continue
 			}
-			l := truthtest.Sum32(1, len(s), func(j int) float64 { return truthtest.F32(math.Exp(truthtest.F32(s[j] - m))) })
+			l := truthtest.Sum32(1, len(s),
+				func(j int) float64 { return truthtest.F32(math.Exp(truthtest.F32(s[j] - m))) })
 			for c := range out {
 				if a.lowAfter {
 					out[c] = truthtest.Sum32(0, len(s), func(j int) float64 {
-						return a.weight(truthtest.F32(math.Exp(s[j]-m))/l) * a.row(v, a.kv(head), int64(j), a.seqKV)[c]
+						return a.weight(truthtest.F32(math.Exp(s[j]-m))/l) * a.row(v, a.kv(head),
+							int64(j), a.seqKV)[c]
 					})
 					continue
 				}
 				out[c] = truthtest.F32(truthtest.Sum32(0, len(s), func(j int) float64 {
-					return a.weight(truthtest.F32(math.Exp(s[j]-m))) * a.row(v, a.kv(head), int64(j), a.seqKV)[c]
+					return a.weight(truthtest.F32(math.Exp(s[j]-m))) * a.row(v, a.kv(head),
+						int64(j), a.seqKV)[c]
 				}) / l)
 			}
 			o, lse = append(o, out...), append(lse, truthtest.F32(m+truthtest.F32(math.Log(l))))
@@ -202,7 +209,8 @@ func TestAcceptsAndRejects(t *testing.T) {
 	}
 }
 
-// TestContracts: fp32 inputs through tf32, and weights stored in bf16, pass where they are declared and only there.
+// TestContracts: fp32 inputs through tf32, and weights stored in bf16, pass where they are declared and only
+// there.
 func TestContracts(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 6))
 	s := sizes{1, 2, 2, 33, 65, 64}
@@ -218,18 +226,25 @@ func TestContracts(t *testing.T) {
 	one := func(x float64) float64 { return tf32([]float64{x})[0] }
 	kernel := kernel32{sizes: s, weight: one, scale: 0.125}
 	o, lse := kernel.forward(tf32(q.Float64s()), tf32(k.Float64s()), tf32(v.Float64s()))
-	truthtest.Rejects(t, "tf32 under fp32", truthtest.Judged(truthtest.TruthFor(t, s.of(op.Forward, op.FP32, false, ""), "fp32", in), o, lse))
-	truthtest.Accepts(t, "tf32", truthtest.Judged(truthtest.TruthFor(t, s.of(op.Forward, op.FP32, false, ""), "tf32", in), o, lse))
+	truthtest.Rejects(t, "tf32 under fp32",
+		truthtest.Judged(truthtest.TruthFor(t, s.of(op.Forward, op.FP32, false, ""), "fp32", in), o, lse))
+	truthtest.Accepts(t, "tf32", truthtest.Judged(truthtest.TruthFor(t, s.of(op.Forward, op.FP32, false, ""),
+		"tf32", in), o, lse))
 	own := truthtest.TruthFor(t, s.of(op.Backward, op.FP32, false, "own"), "tf32", append(in, do))
-	dq, dk, dv := kernel.backward(tf32(q.Float64s()), tf32(k.Float64s()), tf32(v.Float64s()), o, lse, tf32(do.Float64s()))
+	dq, dk, dv := kernel.backward(tf32(q.Float64s()), tf32(k.Float64s()), tf32(v.Float64s()), o, lse,
+		tf32(do.Float64s()))
 	truthtest.Accepts(t, "tf32 backward", truthtest.Judged(own, dq, dk, dv))
 	low := func(x float64) float64 { return tensor.Round(op.BF16, x, false) }
 	bf16, _ := kernel32{sizes: s, weight: low, scale: 0.125}.forward(q.Float64s(), k.Float64s(), v.Float64s())
-	truthtest.Rejects(t, "P in bf16 for fp32", truthtest.Judged(truthtest.TruthFor(t, s.of(op.Forward, op.FP32, false, ""), "tf32", in), bf16, lse))
+	truthtest.Rejects(t, "P in bf16 for fp32",
+		truthtest.Judged(truthtest.TruthFor(t, s.of(op.Forward, op.FP32, false, ""), "tf32", in), bf16, lse))
 }
 
-// eagerComposition is the written composition: every intermediate stored in the dtype, forward and by autograd's rules backward.
-func eagerComposition(s sizes, scale float64, low func(float64) float64, q, k, v, do []float64) (o, dq, dk, dv []float64) {
+// eagerComposition is the written composition: every intermediate stored in the dtype, forward and by
+// autograd's rules backward.
+func eagerComposition(s sizes, scale float64, low func(float64) float64, q, k, v, do []float64) (o, dq, dk,
+	dv []float64,
+) {
 	a := kernel32{sizes: s}
 	dq, dk, dv = make([]float64, len(q)), make([]float64, len(k)), make([]float64, len(v))
 	for head := range s.batch * s.headsQ {
@@ -247,7 +262,8 @@ func eagerComposition(s sizes, scale float64, low func(float64) float64, q, k, v
 				total = truthtest.F32(total + products[j])
 			}
 			for c := range s.dim {
-				o = append(o, truthtest.Sum32(0, len(p), func(j int) float64 { return p[j] * a.row(v, a.kv(head), int64(j), s.seqKV)[c] }))
+				o = append(o, truthtest.Sum32(0, len(p),
+					func(j int) float64 { return p[j] * a.row(v, a.kv(head), int64(j), s.seqKV)[c] }))
 			}
 			for j := range p {
 				ds := low(scale * low(products[j]-p[j]*total))
@@ -270,7 +286,8 @@ func TestEager(t *testing.T) {
 		for _, sigma := range []float64{0.3, 1, 2} {
 			q, k, v, do := s.inputs(r, d, sigma)
 			low := func(x float64) float64 { return tensor.Round(d, x, false) }
-			o, dq, dk, dv := eagerComposition(s, truthtest.F32(1/math.Sqrt(32)), low, q.Float64s(), k.Float64s(), v.Float64s(), do.Float64s())
+			o, dq, dk, dv := eagerComposition(s, truthtest.F32(1/math.Sqrt(32)), low, q.Float64s(),
+				k.Float64s(), v.Float64s(), do.Float64s())
 			in := []tensor.Tensor{q, k, v}
 			what := fmt.Sprintf("%v sigma %v", d, sigma)
 			eager := truthtest.TruthFor(t, s.of(op.Forward, d, false, ""), "eager", in)
@@ -283,7 +300,8 @@ func TestEager(t *testing.T) {
 			own := truthtest.TruthFor(t, s.of(op.Backward, d, false, "own"), "eager", append(in, do))
 			truthtest.Accepts(t, what+" backward", truthtest.Judged(own, dq, dk, dv))
 			truthtest.Accepts(t, what+" backward sim", truthtest.Judged(own, truthtest.Sims(own)...))
-			truthtest.Rejects(t, what+" zeros", truthtest.Judged(eager, make([]float64, len(o)), eager.Outputs[1].Sim))
+			truthtest.Rejects(t, what+" zeros", truthtest.Judged(eager, make([]float64, len(o)),
+				eager.Outputs[1].Sim))
 		}
 	}
 }
@@ -311,10 +329,12 @@ func TestUnseen(t *testing.T) {
 	empty := sizes{1, 1, 1, 2, 0, 8}
 	q, k, v, _ = empty.inputs(r, op.BF16, 1)
 	truth = truthtest.TruthFor(t, empty.of(op.Forward, op.BF16, false, ""), "p16", []tensor.Tensor{q, k, v})
-	truthtest.Accepts(t, "no key", truthtest.Judged(truth, make([]float64, 16), []float64{math.Inf(-1), math.Inf(-1)}))
+	truthtest.Accepts(t, "no key", truthtest.Judged(truth, make([]float64, 16),
+		[]float64{math.Inf(-1), math.Inf(-1)}))
 }
 
-// TestGradient compares the closed form with the complex step of an independent naive attention, grouped heads and causal.
+// TestGradient compares the closed form with the complex step of an independent naive attention, grouped
+// heads and causal.
 func TestGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	s := sizes{1, 4, 2, 5, 7, 6}
@@ -350,13 +370,15 @@ func TestGradient(t *testing.T) {
 			return total
 		}
 		x := append(append(q.Float64s(), k.Float64s()...), v.Float64s()...)
-		gradient := append(append(append([]float64(nil), truth.Outputs[0].R...), truth.Outputs[1].R...), truth.Outputs[2].R...)
+		gradient := append(append(append([]float64(nil), truth.Outputs[0].R...), truth.Outputs[1].R...),
+			truth.Outputs[2].R...)
 		truthtest.CheckGradient(t, fmt.Sprintf("attention causal %v", causal), r, loss, x, gradient)
 	}
 }
 
-// TestWeightsBelowFP16: a weight that is divided by l before it is stored may vanish where one that is divided afterwards does not. Two keys
-// with v = 0 make l 2; 148 others have weights just above what fp16 keeps, half of them just below, and are all there is of o. Both are accepted.
+// TestWeightsBelowFP16: a weight that is divided by l before it is stored may vanish where one that is
+// divided afterwards does not. Two keys with v = 0 make l 2; 148 others have weights just above what fp16
+// keeps, half of them just below, and are all there is of o. Both are accepted.
 func TestWeightsBelowFP16(t *testing.T) {
 	s := sizes{1, 1, 1, 1, 150, 1}
 	k, v := make([]float64, s.seqKV), make([]float64, s.seqKV)
@@ -364,9 +386,15 @@ func TestWeightsBelowFP16(t *testing.T) {
 		k[j], v[j] = -4.16015625, 100
 	}
 	q := truthtest.Literal("q", op.FP16, []float64{4}, 1, 1, 1, 1)
-	in := []tensor.Tensor{q, truthtest.Literal("k", op.FP16, k, 1, 1, s.seqKV, 1), truthtest.Literal("v", op.FP16, v, 1, 1, s.seqKV, 1)}
+	in := []tensor.Tensor{
+		q, truthtest.Literal("k", op.FP16, k, 1, 1, s.seqKV, 1),
+		truthtest.Literal("v", op.FP16, v, 1, 1, s.seqKV, 1),
+	}
 	truth := truthtest.TruthFor(t, s.of(op.Forward, op.FP16, false, ""), "p16", in)
-	kernel := kernel32{sizes: s, weight: func(x float64) float64 { return tensor.Round(op.FP16, x, false) }, scale: 1}
+	kernel := kernel32{
+		sizes:  s,
+		weight: func(x float64) float64 { return tensor.Round(op.FP16, x, false) }, scale: 1,
+	}
 	o, lse := kernel.forward(q.Float64s(), k, v)
 	truthtest.Accepts(t, "normalised last", truthtest.Judged(truth, o, lse))
 	kernel.lowAfter = true

@@ -10,18 +10,22 @@ import (
 	"triad/internal/workload"
 )
 
-// TestExactZeros: rows that see no key have no gradient, keys that no contributing query sees have none, columns of v that nothing
-// comes from above for have none; what does contribute has an allowance.
+// TestExactZeros: rows that see no key have no gradient, keys that no contributing query sees have none,
+// columns of v that nothing comes from above for have none; what does contribute has an allowance.
 func TestExactZeros(t *testing.T) {
 	o, err := truth.Get("flash_attention")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const seqQ, seqKV, dim, hot = 9, 6, 8, 5 // queries 0, 1, 2 see no key; query 5 sees keys 0, 1, 2
-	dims := map[string]int64{"batch": 1, "heads_q": 2, "heads_kv": 1, "seq_q": seqQ, "seq_kv": seqKV, "head_dim": dim}
+	dims := map[string]int64{
+		"batch": 1, "heads_q": 2, "heads_kv": 1, "seq_q": seqQ, "seq_kv": seqKV,
+		"head_dim": dim,
+	}
 	for _, dtype := range o.Spec.DTypes {
 		for _, saved := range []string{"own", "driver"} {
-			c, err := o.Spec.NewCase(op.Case{Pass: op.Backward, DType: dtype, Saved: saved}, dims, map[string]string{"causal": "true"})
+			c, err := o.Spec.NewCase(op.Case{Pass: op.Backward, DType: dtype, Saved: saved}, dims,
+				map[string]string{"causal": "true"})
 			if err != nil {
 				t.Fatal(err)
 			}

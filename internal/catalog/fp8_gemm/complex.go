@@ -4,9 +4,9 @@ import (
 	"triad/internal/truth"
 )
 
-// The product is linear in each operand, so that its derivative is the same everywhere; the other operand and the upstream gradient are
-// what the backward's own quantised copies stand for: grad_a is the derivative of <g, a b^T> with b from bt, grad_b that with a from at and
-// the upstream gradient from gt.
+// The product is linear in each operand, so that its derivative is the same everywhere; the other operand and
+// the upstream gradient are what the backward's own quantised copies stand for: grad_a is the derivative of
+// <g, a b^T> with b from bt, grad_b that with a from at and the upstream gradient from gt.
 var _ = truth.RegisterLosses("fp8_gemm", func(k *truth.Request) ([]truth.Loss, error) {
 	g, err := dequantized(k, "g", "scale_g", 1)
 	if err != nil {
@@ -42,12 +42,17 @@ var _ = truth.RegisterLosses("fp8_gemm", func(k *truth.Request) ([]truth.Loss, e
 	flat := func(z []complex128) func(row, k int) complex128 {
 		return func(row, k int) complex128 { return z[row*inner+k] }
 	}
-	all := truth.Partial([]string{"a"}, [][]float64{make([]float64, m*inner)}, func(z [][]complex128) complex128 {
-		return loss(flat(z[0]), func(j, k int) complex128 { return complex(bt[k][j], 0) }, func(i, j int) float64 { return g[i][j] })
-	})
-	return append(all, truth.Partial([]string{"b"}, [][]float64{make([]float64, n*inner)}, func(z [][]complex128) complex128 {
-		return loss(func(i, k int) complex128 { return complex(at[k][i], 0) }, flat(z[0]), func(i, j int) float64 { return gt[j][i] })
-	})...), nil
+	all := truth.Partial([]string{"a"}, [][]float64{make([]float64, m*inner)},
+		func(z [][]complex128) complex128 {
+			return loss(flat(z[0]),
+				func(j, k int) complex128 { return complex(bt[k][j], 0) },
+				func(i, j int) float64 { return g[i][j] })
+		})
+	return append(all, truth.Partial([]string{"b"}, [][]float64{make([]float64, n*inner)},
+		func(z [][]complex128) complex128 {
+			return loss(func(i, k int) complex128 { return complex(at[k][i], 0) }, flat(z[0]),
+				func(i, j int) float64 { return gt[j][i] })
+		})...), nil
 })
 
 // dequantized gives the rows of a matrix times its scales.

@@ -25,7 +25,8 @@ func evaluate(c op.Case, in truthtest.InputsByName) [][]float64 {
 	if c.Pass == op.Forward {
 		return [][]float64{evaluateProduct(c, in, "a", "scale_a", "b", "scale_b")}
 	}
-	return [][]float64{evaluateProduct(c, in, "g", "scale_g", "bt", "scale_bt"), evaluateProduct(c, in, "gt", "scale_gt", "at", "scale_at")}
+	return [][]float64{evaluateProduct(c, in, "g", "scale_g", "bt", "scale_bt"), evaluateProduct(c, in, "gt",
+		"scale_gt", "at", "scale_at")}
 }
 
 func evaluateProduct(c op.Case, in truthtest.InputsByName, a, scaleA, b, scaleB string) []float64 {

@@ -8,7 +8,8 @@ import (
 	"triad/internal/truth"
 )
 
-// productPart is what is compared of a product element by element: whole rows and whole columns. index is nil where that is everything.
+// productPart is what is compared of a product element by element: whole rows and whole columns. index is nil
+// where that is everything.
 type productPart struct {
 	rows, cols []int64 // rising; of a whole product every row and no column
 	start      []int64 // of every row: where its elements begin among those that are compared
@@ -17,8 +18,8 @@ type productPart struct {
 	seed       uint64
 }
 
-// choosePart takes rows and columns of a product by sample, each as Sample.choose does, and those that hold a number that is not finite, which no
-// sum of random signs can cover.
+// choosePart takes rows and columns of a product by sample, each as Sample.choose does, and those that hold a
+// number that is not finite, which no sum of random signs can cover.
 func choosePart(k *truth.Request, a, b operand) productPart {
 	p := productPart{rows: k.Sample.Choose(a.rows), cols: k.Sample.Columns().Choose(b.rows)}
 	whole := p.rows == nil && p.cols == nil
@@ -74,7 +75,8 @@ func (o operand) notFinite() []int64 {
 	return rows
 }
 
-// signedBlock is what 128 of K of the second operand add up to over the columns that are covered, b_jk being its scaled values.
+// signedBlock is what 128 of K of the second operand add up to over the columns that are covered, b_jk being
+// its scaled values.
 type signedBlock struct {
 	signed [][]float64 // of every vector: sum_j r_j*b_jk
 	sizes  []float64   // sum_j |b_jk|
@@ -82,23 +84,29 @@ type signedBlock struct {
 	steps  []float64   // sum_j b_jk^2/w_j of the magnitudes that products are aligned by
 }
 
-// freivalds makes the sums that cover rows and columns of the product. Of T no element is computed. With a, b the scaled operands, s the
-// instructions of 32 along K, P promotion blocks, S_s the partial sum after s inside its block and D_s = sum_{k in s} a_k^2*b_jk^2, there with
-// the magnitudes that products are aligned by,
+// freivalds makes the sums that cover rows and columns of the product. Of T no element is computed. With a, b
+// the scaled operands, s the instructions of 32 along K, P promotion blocks, S_s the partial sum after s
+// inside its block and D_s = sum_{k in s} a_k^2*b_jk^2, there with the magnitudes that products are aligned
+// by,
 //
 //	sum_j T_j = kappa*2^-13 * sum_s sum_j M_sj + u32*g(B) * sum_P sum_j |P_j| + 6*u32 * sum_j |R_j|
 //
-// Cauchy and Schwarz bound each sum over the N columns, for any weights w_j > 0, by sum_j |x_j| <= sqrt(sum_j w_j) * |x|, |x|^2 = sum_j x_j^2/w_j;
-// w_j is the norm of column j, so that columns of unlike size lose nothing. M_s is at most the root of the sum of squares of what it is the largest of:
+// Cauchy and Schwarz bound each sum over the N columns, for any weights w_j > 0, by sum_j |x_j| <= sqrt(sum_j
+// w_j) * |x|, |x|^2 = sum_j x_j^2/w_j; w_j is the norm of column j, so that columns of unlike size lose
+// nothing. M_s is at most the root of the sum of squares of what it is the largest of:
 //
 //	sum_j M_sj <= sqrt(sum_j w_j) * sqrt(|S_{s-1}|^2 + |S_s|^2 + sum_j D_sj/w_j),    sum_j |R_j| <= sum_P sum_j |P_j| <= sqrt(sum_j w_j) * sum_P |P|
 //
-// Within 128 of K, |S|^2 = sum_{k,l} a_k*a_l*G_kl with the Gram matrix G_kl = sum_j b_jk*b_jl/w_j, which does not depend on the row: O(128*K) a row.
-// Where a promotion block is longer, norms of its parts of 128 add up (Minkowski). The form sum a_k*a_l*G_kl is off in fp64 by less than
-// 2^-36 times its diagonal, since sum |a_k*a_l*G_kl| <= 128 * sum_k a_k^2*G_kk; that much is added. The sums under the signs themselves are off
+// Within 128 of K, |S|^2 = sum_{k,l} a_k*a_l*G_kl with the Gram matrix G_kl = sum_j b_jk*b_jl/w_j, which does
+// not depend on the row: O(128*K) a row. Where a promotion block is longer, norms of its parts of 128 add up
+// (Minkowski). The form sum a_k*a_l*G_kl is off in fp64 by less than 2^-36 times its diagonal, since sum
+// |a_k*a_l*G_kl| <= 128 * sum_k a_k^2*G_kk; that much is added. The sums under the signs themselves are off
 // by (g(N)+g(K))*u64*sum_k |a_k|*sum_j |b_jk|.
 func (g gemm) freivalds(seed uint64, rows, cols []int64) *judge.Freivalds {
-	f := &judge.Freivalds{Rows: rows, Cols: cols, Seed: seed, Sums: make([][]float64, len(rows)), Allowance: make([]float64, len(rows)), Element: g.elementAt}
+	f := &judge.Freivalds{
+		Rows: rows, Cols: cols, Seed: seed, Sums: make([][]float64, len(rows)),
+		Allowance: make([]float64, len(rows)), Element: g.elementAt,
+	}
 	if len(rows) == 0 || len(cols) == 0 {
 		return f
 	}
@@ -125,7 +133,8 @@ func (g gemm) elementAt(row, col int64) (r, t float64) {
 	return r, t
 }
 
-// columnNorms are the Euclidean norms of columns of the product's second factor: of scaled rows of the operand.
+// columnNorms are the Euclidean norms of columns of the product's second factor: of scaled rows of the
+// operand.
 func (g gemm) columnNorms(cols []int64) []float64 {
 	norms := make([]float64, len(cols))
 	parallel.EachWith(int64(len(cols)), g.newRow, func(b factors, j int64) {
@@ -142,7 +151,10 @@ func (g gemm) columnNorms(cols []int64) []float64 {
 func (g gemm) signedBlock(block int64, cols []int64, weights []float64, signs [][]float64) signedBlock {
 	first := block * scaleBlock
 	n := min(scaleBlock, g.b.k-first)
-	s := signedBlock{signed: make([][]float64, len(signs)), sizes: make([]float64, n), gram: make([][]float64, n), steps: make([]float64, n)}
+	s := signedBlock{
+		signed: make([][]float64, len(signs)), sizes: make([]float64, n),
+		gram: make([][]float64, n), steps: make([]float64, n),
+	}
 	for v := range signs {
 		s.signed[v] = make([]float64, n)
 	}
@@ -171,8 +183,11 @@ func (g gemm) signedBlock(block int64, cols []int64, weights []float64, signs []
 	return s
 }
 
-// signedSums are a's sums under the signs, and the bound of its sum_j T_j over n columns, whose weights add up to weight.
-func (g gemm) signedSums(a factors, blocks []signedBlock, n int64, weight float64) (sums []float64, allowance float64) {
+// signedSums are a's sums under the signs, and the bound of its sum_j T_j over n columns, whose weights add
+// up to weight.
+func (g gemm) signedSums(a factors, blocks []signedBlock, n int64, weight float64) (sums []float64,
+	allowance float64,
+) {
 	sums = make([]float64, judge.Signs)
 	var lost, size, absolute, norm float64 // norm is |S| where the block begins
 	for i, block := range blocks {
@@ -199,7 +214,8 @@ func (g gemm) signedSums(a factors, blocks []signedBlock, n int64, weight float6
 	return sums, slack * (bound + (judge.G(n)+judge.G(g.a.k))*judge.U64*absolute)
 }
 
-// norms adds the roots of one part of 128 to lost, and gives the norm of the partial sums at its end; before is that at its beginning.
+// norms adds the roots of one part of 128 to lost, and gives the norm of the partial sums at its end; before
+// is that at its beginning.
 func (s signedBlock) norms(row factors, before, lost float64) (norm, total float64) {
 	var form, diagonal float64
 	begin, a := before, row.values

@@ -21,7 +21,9 @@ type sampledProduct struct {
 	in          []tensor.Tensor
 }
 
-func newSampledProduct(t *testing.T, c op.Case, contract string, in []tensor.Tensor, seed uint64) sampledProduct {
+func newSampledProduct(t *testing.T, c op.Case, contract string, in []tensor.Tensor,
+	seed uint64,
+) sampledProduct {
 	t.Helper()
 	whole := truthtest.TruthFor(t, c, contract, in)
 	part, err := truth.Of(c, contract, in, &truth.Sample{Rows: 8, Seed: seed})
@@ -33,12 +35,16 @@ func newSampledProduct(t *testing.T, c op.Case, contract string, in []tensor.Ten
 
 // inputsOf draws the operands of a product.
 func inputsOf(r *rand.Rand, m, n, k int64, scaling string, shift float64) []tensor.Tensor {
-	a, b := truthtest.NormalTensor(r, "a", op.E4M3, shift, 1, m, k), truthtest.NormalTensor(r, "b", op.E4M3, shift, 1, n, k)
-	return []tensor.Tensor{a, scalesOf(r, "scale_a", scaling, m, k, 1), b, scalesOf(r, "scale_b", scaling, n, k, 128)}
+	a, b := truthtest.NormalTensor(r, "a", op.E4M3, shift, 1, m, k), truthtest.NormalTensor(r, "b", op.E4M3,
+		shift, 1, n, k)
+	return []tensor.Tensor{
+		a, scalesOf(r, "scale_a", scaling, m, k, 1), b,
+		scalesOf(r, "scale_b", scaling, n, k, 128),
+	}
 }
 
-// TestFreivaldsAcceptsRightKernels: products by another unit and in another order pass, and the allowance of a row is at least the sum of its
-// elements' own, but not many times as large.
+// TestFreivaldsAcceptsRightKernels: products by another unit and in another order pass, and the allowance of
+// a row is at least the sum of its elements' own, but not many times as large.
 func TestFreivaldsAcceptsRightKernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 5))
 	const m, n, k = 90, 150, 300
@@ -50,8 +56,10 @@ func TestFreivaldsAcceptsRightKernels(t *testing.T) {
 				in := inputsOf(r, m, n, k, scaling, shift)
 				p := newSampledProduct(t, caseOf(op.Forward, m, n, k, scaling, d), contract, in, uint64(i))
 				o, f := p.part.Outputs[0], p.part.Outputs[0].Freivalds
-				if f == nil || len(f.Rows) == 0 || len(f.Cols) == 0 || int64(len(o.R)+len(f.Rows)*len(f.Cols)) != m*n {
-					t.Fatalf("%s: %d elements are compared: they and the sums do not make up the whole", what, len(o.R))
+				if f == nil || len(f.Rows) == 0 || len(f.Cols) == 0 ||
+					int64(len(o.R)+len(f.Rows)*len(f.Cols)) != m*n {
+					t.Fatalf("%s: %d elements are compared: they and the sums do not make up the whole",
+						what, len(o.R))
 				}
 				a, b, scale := in[0].Float64s(), in[2].Float64s(), scaleOf(scaling, in[1], in[3])
 				length := int64(128)
@@ -59,11 +67,14 @@ func TestFreivaldsAcceptsRightKernels(t *testing.T) {
 					length = k
 				}
 				truthtest.Accepts(t, what+" sim", truthtest.Judged(p.part, truthtest.Sims(p.whole)...))
-				truthtest.Accepts(t, what+" fp32", truthtest.Judged(p.part, kernel32(m, n, k, length, a, b, scale, inFP32)))
+				truthtest.Accepts(t, what+" fp32", truthtest.Judged(p.part, kernel32(m, n, k, length, a, b,
+					scale, inFP32)))
 				v := truthtest.Judged(p.part, kernel32(m, n, k, length, a, b, scale, truncating))
 				truthtest.Accepts(t, what+" tensor core", v)
-				if v[0].Covered != int64(len(f.Rows)*len(f.Cols)) || v[0].Compared != int64(len(o.R)) || v[0].Elements != m*n {
-					t.Errorf("%s: %d compared and %d covered of %d", what, v[0].Compared, v[0].Covered, v[0].Elements)
+				if v[0].Covered != int64(len(f.Rows)*len(f.Cols)) || v[0].Compared != int64(len(o.R)) ||
+					v[0].Elements != m*n {
+					t.Errorf("%s: %d compared and %d covered of %d", what, v[0].Compared,
+						v[0].Covered, v[0].Elements)
 				}
 				checkAllowances(t, what, p.whole.Outputs[0], f)
 			}
@@ -80,20 +91,22 @@ func checkAllowances(t *testing.T, what string, whole judge.Target, f *judge.Fre
 			exactly += whole.T[row*whole.Shape[1]+col]
 		}
 		if ratio := f.Allowance[i] / exactly; !(ratio >= 1 && ratio < 3) {
-			t.Fatalf("%s, row %d: the allowance is %v times the sum of T: want at least 1 and below 3", what, row, ratio)
+			t.Fatalf("%s, row %d: the allowance is %v times the sum of T: want at least 1 and below 3",
+				what, row, ratio)
 		}
 	}
 }
 
-// TestFreivaldsRejectsOneElement: an element outside of the sample that is wrong by more than its row's tolerance fails, with the row and the element;
-// a NaN does whatever its row's tolerance.
+// TestFreivaldsRejectsOneElement: an element outside of the sample that is wrong by more than its row's
+// tolerance fails, with the row and the element; a NaN does whatever its row's tolerance.
 func TestFreivaldsRejectsOneElement(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 5))
 	const m, n, k = 90, 150, 300
 	for _, pass := range []op.Pass{op.Forward, op.Backward} {
 		in := inputsOf(r, m, n, k, "row", 0)
 		if pass == op.Backward {
-			in = slices.Concat(renamed(inputsOf(r, m, k, n, "row", 0), "g", "scale_g", "bt", "scale_bt"), renamed(inputsOf(r, n, k, m, "row", 0), "gt", "scale_gt", "at", "scale_at"))
+			in = slices.Concat(renamed(inputsOf(r, m, k, n, "row", 0), "g", "scale_g", "bt", "scale_bt"),
+				renamed(inputsOf(r, n, k, m, "row", 0), "gt", "scale_gt", "at", "scale_at"))
 		}
 		p := newSampledProduct(t, caseOf(pass, m, n, k, "row", op.FP32), "promoted", in, 3)
 		last := len(p.part.Outputs) - 1
@@ -105,14 +118,18 @@ func TestFreivaldsRejectsOneElement(t *testing.T) {
 			right := values[last][at]
 			values[last][at] = right + 2.5*f.Allowance[i]*(1-2*float64(trial%2))
 			v := truthtest.Judged(p.part, values...)[last]
-			if v.Status != op.StatusFail || v.Gate != "G6" || !strings.Contains(v.Sentence, "Freivalds") || !strings.Contains(v.Sentence, fmt.Sprintf("row %d of", f.Rows[i])) ||
+			if v.Status != op.StatusFail || v.Gate != "G6" || !strings.Contains(v.Sentence, "Freivalds") ||
+				!strings.Contains(v.Sentence, fmt.Sprintf("row %d of", f.Rows[i])) ||
 				!slices.Equal(v.Worst.Index, []int64{f.Rows[i], col}) || v.Wrong != 1 {
-				t.Fatalf("%v: element %d of row %d is wrong: %v %s %v: %s", pass, col, f.Rows[i], v.Status, v.Gate, v.Worst.Index, v.Sentence)
+				t.Fatalf("%v: element %d of row %d is wrong: %v %s %v: %s", pass, col, f.Rows[i], v.Status,
+					v.Gate, v.Worst.Index, v.Sentence)
 			}
 			for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 				values[last][at] = bad
-				if v := truthtest.Judged(p.part, values...)[last]; v.Status != op.StatusFail || !slices.Equal(v.Worst.Index, []int64{f.Rows[i], col}) {
-					t.Fatalf("%v: %v at element %d of row %d: %v %s %s", pass, bad, col, f.Rows[i], v.Status, v.Gate, v.Sentence)
+				if v := truthtest.Judged(p.part, values...)[last]; v.Status != op.StatusFail ||
+					!slices.Equal(v.Worst.Index, []int64{f.Rows[i], col}) {
+					t.Fatalf("%v: %v at element %d of row %d: %v %s %s", pass, bad, col, f.Rows[i], v.Status,
+						v.Gate, v.Sentence)
 				}
 			}
 			values[last][at] = right
@@ -128,8 +145,9 @@ func renamed(in []tensor.Tensor, names ...string) []tensor.Tensor {
 	return in
 }
 
-// TestFreivaldsAtOverflow: infinities that are due outside of the sample are accepted, one that is not is rejected, and so is a finite number where
-// infinity is due; rows and columns with NaN are compared element by element.
+// TestFreivaldsAtOverflow: infinities that are due outside of the sample are accepted, one that is not is
+// rejected, and so is a finite number where infinity is due; rows and columns with NaN are compared element
+// by element.
 func TestFreivaldsAtOverflow(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 5))
 	const m, n, k = 90, 150, 200
@@ -160,7 +178,8 @@ func TestFreivaldsAtOverflow(t *testing.T) {
 		values[0][at] = math.Inf(1)
 		for _, col := range f.Cols {
 			if v := &values[0][row*n+col]; infinite && math.IsInf(*v, 0) {
-				*v = math.Copysign(65504, *v) // as a kernel that saturates: each is less than its row may lose, all of them are not
+				// as a kernel that saturates: each is less than its row may lose, all of them are not
+				*v = math.Copysign(65504, *v)
 			}
 		}
 		v := truthtest.Judged(p.part, values...)[0]
@@ -179,7 +198,8 @@ func TestFreivaldsAtOverflow(t *testing.T) {
 	in[2].Data[7*k] = 0x7f
 	p = newSampledProduct(t, c, "promoted", in, 3)
 	truthtest.Accepts(t, "NaN", truthtest.Judged(p.part, truthtest.Sims(p.whole)...))
-	if f := p.part.Outputs[0].Freivalds; slices.Contains(f.Rows, 5) || slices.Contains(f.Cols, 7) || len(f.Rows) == 0 {
+	if f := p.part.Outputs[0].Freivalds; slices.Contains(f.Rows, 5) || slices.Contains(f.Cols, 7) ||
+		len(f.Rows) == 0 {
 		t.Errorf("a row or a column of NaN is covered by sums")
 	}
 }
@@ -196,7 +216,8 @@ func TestFreivaldsOfAnExactProduct(t *testing.T) {
 		}
 		in[i].SetFloat64s(v)
 	}
-	in[1], in[3] = truthtest.Literal("scale_a", op.FP32, []float64{0.5}, 1), truthtest.Literal("scale_b", op.FP32, []float64{2}, 1)
+	in[1], in[3] = truthtest.Literal("scale_a", op.FP32, []float64{0.5}, 1), truthtest.Literal("scale_b",
+		op.FP32, []float64{2}, 1)
 	c := caseOf(op.Forward, m, n, k, "tensor", op.FP32)
 	c.Distribution = "integers"
 	p := newSampledProduct(t, c, "promoted", in, 1)

@@ -1,10 +1,9 @@
 package fp8gemm
 
 import (
-	"testing"
-
 	"math"
 	"slices"
+	"testing"
 
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -12,8 +11,14 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// variants: fp32 sums promoted every 128 and every 64 of K, the truncating adder of a tensor core, and dequantised operands summed in 32 lanes.
-var variants = []truthtest.Arithmetic{{Block: scaleBlock}, {Block: 64}, {Block: scaleBlock, Other: true}, {Order: truthtest.InLanes}}
+// variants: fp32 sums promoted every 128 and every 64 of K, the truncating adder of a tensor core, and
+// dequantised operands summed in 32 lanes.
+var variants = []truthtest.Arithmetic{
+	{Block: scaleBlock},
+	{Block: 64},
+	{Block: scaleBlock, Other: true},
+	{Order: truthtest.InLanes},
+}
 
 // underScaling says why a bug of scales is none where there is just one, or one a row.
 func underScaling(reasons map[string]string) func(g truthtest.Group) string {
@@ -45,39 +50,67 @@ func onlyFP16(g truthtest.Group) string {
 var suites = []truthtest.Suite{
 	{Op: "fp8_gemm", Pass: op.Forward, Right: variants, Kernel: emulated, Mutants: []truthtest.Mutant{
 		{Number: 1, Name: "no promotion", Equivalent: underScaling(map[string]string{"block": noCrossing})},
-		{Number: 2, Name: "a scale of the next block", Equivalent: underScaling(map[string]string{"tensor": noNext, "row": noNext})},
-		{Number: 3, Name: "b scale of the next k block", Equivalent: underScaling(map[string]string{"tensor": noNext, "row": noNext})},
-		{Number: 4, Name: "b scale of the next n block", Equivalent: underScaling(map[string]string{"tensor": noNext, "row": noNext})},
+		{
+			Number: 2, Name: "a scale of the next block",
+			Equivalent: underScaling(map[string]string{"tensor": noNext, "row": noNext}),
+		},
+		{
+			Number: 3, Name: "b scale of the next k block",
+			Equivalent: underScaling(map[string]string{"tensor": noNext, "row": noNext}),
+		},
+		{
+			Number: 4, Name: "b scale of the next n block",
+			Equivalent: underScaling(map[string]string{"tensor": noNext, "row": noNext}),
+		},
 		{Number: 5, Name: "scale of row 0", Equivalent: underScaling(map[string]string{"tensor": oneScale})},
 		{Number: 6, Name: "inverted scale"},
 		{Number: 7, Name: "last a scale missing"},
 		{Number: 8, Name: "last k block missing"},
 		{Number: 9, Name: "bf16 accumulator"},
 		{Number: 10, Name: "scale rounded to a power of two"},
-		{Number: 11, Name: "one scale for all", Equivalent: underScaling(map[string]string{"tensor": oneScale})},
+		{
+			Number: 11, Name: "one scale for all",
+			Equivalent: underScaling(map[string]string{"tensor": oneScale}),
+		},
 		{Number: 12, Name: "scale in bf16"},
 		{Number: 13, Name: "e4m3 read as e5m2"},
 		{Number: 14, Name: "scale too small by 448/240"},
 		{Number: 15, Name: "scale applied twice"},
-		{Number: 16, Name: "scales of a and b swapped", Equivalent: underScaling(map[string]string{"tensor": commutes})},
-		{Number: 17, Name: "row and column scales swapped", Equivalent: underScaling(map[string]string{"tensor": oneScale})},
+		{
+			Number: 16, Name: "scales of a and b swapped",
+			Equivalent: underScaling(map[string]string{"tensor": commutes}),
+		},
+		{
+			Number: 17, Name: "row and column scales swapped",
+			Equivalent: underScaling(map[string]string{"tensor": oneScale}),
+		},
 		{Number: 18, Name: "saturates where infinity is due", Equivalent: onlyFP16},
-		{Number: 19, Name: "scale by tile, not by row", Equivalent: underScaling(map[string]string{"tensor": oneScale})},
+		{
+			Number: 19, Name: "scale by tile, not by row",
+			Equivalent: underScaling(map[string]string{"tensor": oneScale}),
+		},
 		{Number: 20, Name: "NaN for an all-zero block"},
 	}},
-	{Op: "fp8_gemm", Pass: op.Backward, Right: variants, Kernel: emulatedBackward, Mutants: []truthtest.Mutant{
-		{Number: 1, Name: "bt not transposed"},
-		{Number: 2, Name: "scale of g missing"},
-		{Number: 3, Name: "e5m2 read as e4m3"},
-		{Number: 4, Name: "scales of g and bt swapped", Equivalent: underScaling(map[string]string{"tensor": commutes})},
-		{Number: 5, Name: "g read as gt"},
-		{Number: 6, Name: "last 128 of the sum dropped"},
-	}},
+	{
+		Op: "fp8_gemm", Pass: op.Backward, Right: variants, Kernel: emulatedBackward,
+		Mutants: []truthtest.Mutant{
+			{Number: 1, Name: "bt not transposed"},
+			{Number: 2, Name: "scale of g missing"},
+			{Number: 3, Name: "e5m2 read as e4m3"},
+			{
+				Number: 4, Name: "scales of g and bt swapped",
+				Equivalent: underScaling(map[string]string{"tensor": commutes}),
+			},
+			{Number: 5, Name: "g read as gt"},
+			{Number: 6, Name: "last 128 of the sum dropped"},
+		},
+	},
 }
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
 
-// emulatedOperand is a K-major matrix with its scales; index gives the scale of a row in a block of 128 along K.
+// emulatedOperand is a K-major matrix with its scales; index gives the scale of a row in a block of 128 along
+// K.
 type emulatedOperand struct {
 	values, scales []float64
 	rows, k        int
@@ -182,7 +215,8 @@ func emulatedProduct(a truthtest.Arithmetic, p *truthtest.Prepared, left, right 
 			total := 0.0
 			for first := 0; first < k; first += length {
 				last := min(first+length, k)
-				sum := emulatedBlockSum(a, tensorCore(left.dtype, right.dtype), left.values[i*left.k+first:i*left.k+last], right.values[j*left.k+first:j*left.k+last])
+				sum := emulatedBlockSum(a, tensorCore(left.dtype, right.dtype),
+					left.values[i*left.k+first:i*left.k+last], right.values[j*left.k+first:j*left.k+last])
 				sa, sb := emulatedScales(a, left, right, i, j, first/scaleBlock)
 				total = truthtest.F32(total + truthtest.F32(sum*truthtest.F32(sa*sb)))
 			}
@@ -221,7 +255,8 @@ func emulatedScales(a truthtest.Arithmetic, left, right emulatedOperand, i, j, b
 	case "scale applied twice":
 		sa = truthtest.F32(sa * sa)
 	case "scales of a and b swapped", "scales of g and bt swapped":
-		sa, sb = right.scales[left.index(i, block)%len(right.scales)], left.scales[right.index(j, block)%len(left.scales)]
+		sa, sb = right.scales[left.index(i, block)%len(right.scales)],
+			left.scales[right.index(j, block)%len(left.scales)]
 	case "row and column scales swapped":
 		sa, sb = left.scale(j, block), right.scale(i, block)
 	case "scale by tile, not by row":
@@ -254,9 +289,11 @@ func emulatedBlockSum(a truthtest.Arithmetic, tensorCore adder, x, y []float64) 
 	return float64(s)
 }
 
-// emulatedDequantized is one element from operands that are multiplied by their scales first, summed in 32 lanes.
+// emulatedDequantized is one element from operands that are multiplied by their scales first, summed in 32
+// lanes.
 func emulatedDequantized(a truthtest.Arithmetic, left, right emulatedOperand, i, j int) float64 {
 	return truthtest.Sum32(truthtest.InLanes, left.k, func(k int) float64 {
-		return truthtest.F32(left.values[i*left.k+k]*left.scale(i, k/scaleBlock)) * truthtest.F32(right.values[j*left.k+k]*right.scale(j, k/scaleBlock))
+		return truthtest.F32(left.values[i*left.k+k]*left.scale(i,
+			k/scaleBlock)) * truthtest.F32(right.values[j*left.k+k]*right.scale(j, k/scaleBlock))
 	})
 }

@@ -9,12 +9,14 @@ import (
 
 var _ = truth.Relate("fp8_gemm",
 	truth.Relation{
-		Name: "doubled scales of a double the product", ToTheBit: true, Pass: op.Forward, Outputs: []string{"c"},
+		Name: "doubled scales of a double the product", ToTheBit: true, Pass: op.Forward,
+		Outputs: []string{"c"},
 		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(2, "scale_a"),
 		States: truth.Scales(2),
 	},
 	truth.Relation{
-		Name: "halved scales of b halve the product", ToTheBit: true, Pass: op.Forward, Outputs: []string{"c"},
+		Name: "halved scales of b halve the product", ToTheBit: true, Pass: op.Forward,
+		Outputs: []string{"c"},
 		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0.5, "scale_b"),
 		States: truth.Scales(0.5),
 	},
@@ -28,17 +30,20 @@ var _ = truth.Relate("fp8_gemm",
 		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0, "a"), States: productZero,
 	},
 	truth.Relation{
-		Name: "doubled scales of the upstream gradient double the gradients", ToTheBit: true, Pass: op.Backward,
+		Name: "doubled scales of the upstream gradient double the gradients", ToTheBit: true,
+		Pass:    op.Backward,
 		Outputs: []string{"grad_a", "grad_b"}, Applies: truth.HasElements(1, "m", "n", "k"),
 		Second: truth.ScaledBy(2, "scale_g", "scale_gt"), States: truth.Scales(2),
 	},
 	truth.Relation{
-		Name: "halved scales of b halve the gradient of a", ToTheBit: true, Pass: op.Backward, Outputs: []string{"grad_a"},
+		Name: "halved scales of b halve the gradient of a", ToTheBit: true, Pass: op.Backward,
+		Outputs: []string{"grad_a"},
 		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0.5, "scale_bt"),
 		States: truth.Scales(0.5),
 	},
 	truth.Relation{
-		Name: "the gradient of b does not depend on b", ToTheBit: true, Pass: op.Backward, Outputs: []string{"grad_b"},
+		Name: "the gradient of b does not depend on b", ToTheBit: true, Pass: op.Backward,
+		Outputs: []string{"grad_b"},
 		Applies: truth.HasElements(1, "m", "n", "k"), Second: truth.ScaledBy(0.5, "scale_bt"),
 		States: truth.Stays,
 	},
@@ -73,7 +78,10 @@ func productReversedRows(a *truth.Related, output string) judge.Statement {
 
 func productZero(a *truth.Related, output string) judge.Statement {
 	y := a.Second.Out(output)
-	return judge.Statement{Shape: a.Second.Target(output).Shape, N: int64(len(y)), At: func(i int64) judge.Claim {
-		return judge.Claim{Position: i, Got: y[i]}
-	}}
+	return judge.Statement{
+		Shape: a.Second.Target(output).Shape, N: int64(len(y)),
+		At: func(i int64) judge.Claim {
+			return judge.Claim{Position: i, Got: y[i]}
+		},
+	}
 }

@@ -43,7 +43,8 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{da, db}, nil
 }
 
-// operand is a K-major matrix with its scales: what row r is multiplied by in K block b is scales[scaleRow(r)*perRow + b*along].
+// operand is a K-major matrix with its scales: what row r is multiplied by in K block b is
+// scales[scaleRow(r)*perRow + b*along].
 type operand struct {
 	matrix        tensor.Tensor
 	scales        []float64
@@ -53,8 +54,9 @@ type operand struct {
 	unit          float64
 }
 
-// factors are rows of an operand: the values, and the magnitudes that Hopper's adder aligns their products by. A subnormal is not normalised
-// there: it counts as the smallest normal number of its format, while a zero makes no product.
+// factors are rows of an operand: the values, and the magnitudes that Hopper's adder aligns their products
+// by. A subnormal is not normalised there: it counts as the smallest normal number of its format, while a
+// zero makes no product.
 type factors struct{ values, aligned []float64 }
 
 func newFactors(n int64) factors { return factors{make([]float64, n), make([]float64, n)} }
@@ -122,14 +124,16 @@ func operandOf(k *truth.Request, name, scale, scaling string, rowsPerBlock int64
 		return operand{}, fmt.Errorf("attribute scaling = %q: want tensor, row or block", scaling)
 	}
 	if int64(len(o.scales)) != want {
-		return operand{}, fmt.Errorf("%s has %d elements: want %d for scaling %s", scale, len(o.scales), want, scaling)
+		return operand{}, fmt.Errorf("%s has %d elements: want %d for scaling %s", scale, len(o.scales), want,
+			scaling)
 	}
 	return o, nil
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-// unitOf is the largest power of two that every value is a multiple of; 0 where one is not finite, 1 where all are 0.
+// unitOf is the largest power of two that every value is a multiple of; 0 where one is not finite, 1 where
+// all are 0.
 func unitOf(values []float64) float64 {
 	lowest := math.MaxInt
 	for _, v := range values {
@@ -162,13 +166,17 @@ func productOf(k *truth.Request, name, aName, aScale, bName, bScale string) (jud
 		return judge.Target{}, err
 	}
 	if a.k != b.k {
-		return judge.Target{}, fmt.Errorf("%s has %d columns and %s has %d: want as many", aName, a.k, bName, b.k)
+		return judge.Target{}, fmt.Errorf("%s has %d columns and %s has %d: want as many", aName,
+			a.k, bName, b.k)
 	}
 	d, err := op.ParseDType(k.Attrs.Text("out"))
 	if err != nil {
 		return judge.Target{}, fmt.Errorf("attribute out: %w", err)
 	}
-	g := gemm{a: a, b: b, rules: k.Rules, length: k.Rules.SumBlock, out: d, integers: k.Distribution == "integers"}
+	g := gemm{
+		a: a, b: b, rules: k.Rules, length: k.Rules.SumBlock, out: d,
+		integers: k.Distribution == "integers",
+	}
 	switch {
 	case g.length == 0 && scaling == "block":
 		g.length = scaleBlock // another scale begins here: no instruction sums across it
@@ -186,7 +194,8 @@ func productOf(k *truth.Request, name, aName, aScale, bName, bScale string) (jud
 	}
 	c.TFP32 = c.T // no contract of a product stores anything low
 	if chosen.index != nil {
-		c.Freivalds = g.freivalds(chosen.seed, truth.Rest(chosen.rows, a.rows), truth.Rest(chosen.cols, b.rows))
+		c.Freivalds = g.freivalds(chosen.seed, truth.Rest(chosen.rows, a.rows),
+			truth.Rest(chosen.cols, b.rows))
 	}
 	return c, nil
 }
@@ -200,7 +209,8 @@ func allTrue(x []bool) bool {
 	return true
 }
 
-// gemm is one product under a contract: length of K is summed in the tensor core before fp32 takes over, blocks of them.
+// gemm is one product under a contract: length of K is summed in the tensor core before fp32 takes over,
+// blocks of them.
 type gemm struct {
 	a, b           operand
 	rules          truth.Contract
@@ -209,23 +219,25 @@ type gemm struct {
 	integers       bool // every sum may be exact
 }
 
-// Largest sums, in units of the operands' common unit, that are exact whatever the order: within a block 13 bits below the largest term
-// are kept, across blocks 24.
+// Largest sums, in units of the operands' common unit, that are exact whatever the order: within a block 13
+// bits below the largest term are kept, across blocks 24.
 const (
 	exactInBlock = 1 << 14
 	exactAcross  = 1 << 24
 )
 
-// fill computes the chosen part: whole rows of the first operand against every row of the second, then the columns that are left. It says
-// whether every sum is exact.
+// fill computes the chosen part: whole rows of the first operand against every row of the second, then the
+// columns that are left. It says whether every sum is exact.
 func (g gemm) fill(c judge.Target, part productPart) bool {
-	exact := make([]bool, g.b.rows+g.a.rows) // of each column against the whole rows, and of each row that is left
+	// of each column against the whole rows, and of each row that is left
+	exact := make([]bool, g.b.rows+g.a.rows)
 	a := g.a.chosen(part.rows)
 	parallel.EachWith(g.b.rows, g.newRow, func(b factors, n int64) {
 		g.b.row(b, n)
 		exact[n] = true
 		for i, r := range part.rows {
-			exact[n] = g.put(c, part.start[r]+n, a.part(int64(i)*g.a.k, int64(i+1)*g.a.k), b, r, n) && exact[n]
+			exact[n] = g.put(c, part.start[r]+n, a.part(int64(i)*g.a.k, int64(i+1)*g.a.k), b, r, n) &&
+				exact[n]
 		}
 	})
 	left, b := truth.Rest(part.rows, g.a.rows), g.b.chosen(part.cols)
@@ -234,7 +246,8 @@ func (g gemm) fill(c judge.Target, part productPart) bool {
 		g.a.row(a, r)
 		exact[g.b.rows+i] = true
 		for j, n := range part.cols {
-			exact[g.b.rows+i] = g.put(c, part.start[r]+int64(j), a, b.part(int64(j)*g.b.k, int64(j+1)*g.b.k), r, n) && exact[g.b.rows+i]
+			exact[g.b.rows+i] = g.put(c, part.start[r]+int64(j), a, b.part(int64(j)*g.b.k, int64(j+1)*g.b.k),
+				r, n) && exact[g.b.rows+i]
 		}
 	})
 	return allTrue(exact[:g.b.rows+int64(len(left))])
@@ -250,13 +263,15 @@ func (g gemm) put(c judge.Target, at int64, a, b factors, r, n int64) bool {
 	return exact
 }
 
-// element is element (r, n) of the product, of decoded rows a and b, with the allowance (over promotion blocks b and instructions s of 32 along K)
+// element is element (r, n) of the product, of decoded rows a and b, with the allowance (over promotion
+// blocks b and instructions s of 32 along K)
 //
 //	T = sum_b s_a*s_b*kappa*2^-13*sum_{s in b} M_s + u32*g(B)*sum_b s_a*s_b*|P_b| + 6*u32*|R|
 //
-// M_s = max(|S_{s-1}|, |S_s|, max_k |a_k*b_k|) with a subnormal factor counted as the smallest normal number: the adder of Hopper's tensor core
-// aligns a step's products, by the exponents that their factors store, and the accumulator to the largest and cuts 13 bits below it; S are the
-// partial sums inside the block, P_b its last. It says whether every sum is exact.
+// M_s = max(|S_{s-1}|, |S_s|, max_k |a_k*b_k|) with a subnormal factor counted as the smallest normal number:
+// the adder of Hopper's tensor core aligns a step's products, by the exponents that their factors store, and
+// the accumulator to the largest and cuts 13 bits below it; S are the partial sums inside the block, P_b its
+// last. It says whether every sum is exact.
 func (g gemm) element(a, b factors, r, n int64) (value, t float64, exact bool) {
 	var lost, size float64
 	for block := range g.blocks {
@@ -271,7 +286,8 @@ func (g gemm) element(a, b factors, r, n int64) (value, t float64, exact bool) {
 	return value, t, g.integers && g.exact(a, b, r, n)
 }
 
-// exact says whether every sum of an element is exactly representable, in whatever order: within a block and across blocks.
+// exact says whether every sum of an element is exactly representable, in whatever order: within a block and
+// across blocks.
 func (g gemm) exact(a, b factors, r, n int64) bool {
 	most, smallest := 0.0, math.Inf(1)
 	for block := range g.blocks {

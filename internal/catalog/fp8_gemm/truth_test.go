@@ -41,7 +41,8 @@ func scalesOf(r *rand.Rand, name, scaling string, rows, k, rowsPerBlock int64) t
 // adder adds the products of up to 32 numbers to a sum.
 type adder func(sum float64, x, y []float64) float64
 
-// kernel32 is a product by plain loops: block is the promotion length, add one accumulation inside it, and scale the multiplier of an element.
+// kernel32 is a product by plain loops: block is the promotion length, add one accumulation inside it, and
+// scale the multiplier of an element.
 func kernel32(m, n, k, block int64, a, b []float64, scale func(i, j, k int64) float64, add adder) []float64 {
 	out := make([]float64, m*n)
 	for i := range m {
@@ -69,8 +70,9 @@ func inFP32(sum float64, x, y []float64) float64 {
 	return sum
 }
 
-// tensorCore is Hopper's adder for factors of two formats: products and sum are cut 13 bits below the largest leading bit, that of a product
-// following from the exponents that its factors store, which for a subnormal is that of the smallest normal number.
+// tensorCore is Hopper's adder for factors of two formats: products and sum are cut 13 bits below the largest
+// leading bit, that of a product following from the exponents that its factors store, which for a subnormal
+// is that of the smallest normal number.
 func tensorCore(x, y op.DType) adder {
 	fx, _ := tensor.FormatOf(x)
 	fy, _ := tensor.FormatOf(y)
@@ -115,8 +117,9 @@ func scaleOf(scaling string, sa, sb tensor.Tensor) func(i, j, k int64) float64 {
 	}
 }
 
-// Hopper's adder does not normalise subnormal factors: beside an outlier that meets one, it cuts products that are larger than 13 bits below
-// the largest. An H200 lost 5.4 of these cuts on one element of 31 products with an outlier, which is 43 by the products' own exponents.
+// Hopper's adder does not normalise subnormal factors: beside an outlier that meets one, it cuts products
+// that are larger than 13 bits below the largest. An H200 lost 5.4 of these cuts on one element of 31
+// products with an outlier, which is 43 by the products' own exponents.
 func TestSubnormalBesideAnOutlier(t *testing.T) {
 	x, y := make([]float64, 31), make([]float64, 31)
 	x[0], y[0] = -16, 0x1p-9
@@ -125,7 +128,8 @@ func TestSubnormalBesideAnOutlier(t *testing.T) {
 	}
 	in := []tensor.Tensor{
 		truthtest.Literal("a", op.E4M3, x, 1, 31), truthtest.Literal("scale_a", op.FP32, []float64{1}, 1),
-		truthtest.Literal("b", op.E4M3, y, 1, 31), truthtest.Literal("scale_b", op.FP32, []float64{1}, 1)}
+		truthtest.Literal("b", op.E4M3, y, 1, 31), truthtest.Literal("scale_b", op.FP32, []float64{1}, 1),
+	}
 	one := func(_, _, _ int64) float64 { return 1 }
 	truth := truthtest.TruthFor(t, caseOf(op.Forward, 1, 1, 31, "tensor", op.FP32), "promoted", in)
 	got := kernel32(1, 1, 31, 128, x, y, one, truncating)
@@ -142,7 +146,8 @@ func TestAcceptsAndRejects(t *testing.T) {
 		for _, shape := range [][3]int64{{1, 1, 1}, {17, 130, 257}, {5, 33, 1024}} {
 			for _, shift := range []float64{0, 4} {
 				m, n, k := shape[0], shape[1], shape[2]
-				a, b := truthtest.NormalTensor(r, "a", op.E4M3, shift, 1, m, k), truthtest.NormalTensor(r, "b", op.E4M3, shift, 1, n, k)
+				a, b := truthtest.NormalTensor(r, "a", op.E4M3, shift, 1, m, k), truthtest.NormalTensor(r,
+					"b", op.E4M3, shift, 1, n, k)
 				sa, sb := scalesOf(r, "scale_a", scaling, m, k, 1), scalesOf(r, "scale_b", scaling, n, k, 128)
 				in := []tensor.Tensor{a, sa, b, sb}
 				as, bs, scale := a.Float64s(), b.Float64s(), scaleOf(scaling, sa, sb)
@@ -150,8 +155,10 @@ func TestAcceptsAndRejects(t *testing.T) {
 					what := fmt.Sprintf("%s %v shift %v out %v", scaling, shape, shift, d)
 					truth := truthtest.TruthFor(t, caseOf(op.Forward, m, n, k, scaling, d), "promoted", in)
 					truthtest.Accepts(t, what+" sim", truthtest.Judged(truth, truthtest.Sims(truth)...))
-					truthtest.Accepts(t, what+" fp32", truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs, scale, inFP32)))
-					truthtest.Accepts(t, what+" tensor core", truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs, scale, truncating)))
+					truthtest.Accepts(t, what+" fp32", truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs,
+						scale, inFP32)))
+					truthtest.Accepts(t, what+" tensor core",
+						truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs, scale, truncating)))
 					fast := truthtest.TruthFor(t, caseOf(op.Forward, m, n, k, scaling, d), "fast", in)
 					length := k
 					if scaling == "block" {
@@ -165,15 +172,21 @@ func TestAcceptsAndRejects(t *testing.T) {
 					if k < 2 {
 						continue
 					}
-					naive := kernel32(m, n, k, 1<<40, as, bs, func(_, _, _ int64) float64 { return 1 }, func(sum float64, x, y []float64) float64 { return sum + x[0]*y[0] })
+					naive := kernel32(m, n, k, 1<<40, as, bs,
+						func(_, _, _ int64) float64 { return 1 },
+						func(sum float64, x, y []float64) float64 { return sum + x[0]*y[0] })
 					truthtest.Rejects(t, what+" one product in 32", truthtest.Judged(truth, naive))
-					if shift == 0 { // among 1024 products of one sign a single one is within what the tensor core may lose
-						short := kernel32(m, n, k-1, 128, dropLast(as, m, k), dropLast(bs, n, k), scale, inFP32)
+					if shift == 0 {
+						// among 1024 products of one sign a single one is within what the tensor core may
+						// lose
+						short := kernel32(m, n, k-1, 128, dropLast(as, m, k), dropLast(bs, n, k), scale,
+							inFP32)
 						truthtest.Rejects(t, what+" last product missing", truthtest.Judged(truth, short))
 					}
 					if scaling == "block" {
 						first := func(i, j, _ int64) float64 { return scale(i, j, 0) }
-						truthtest.Rejects(t, what+" scale of the first block", truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs, first, inFP32)))
+						truthtest.Rejects(t, what+" scale of the first block",
+							truthtest.Judged(truth, kernel32(m, n, k, 128, as, bs, first, inFP32)))
 					}
 				}
 			}
@@ -202,7 +215,10 @@ func TestExact(t *testing.T) {
 		return truthtest.Literal(name, op.E4M3, v, rows, k)
 	}
 	a, b := integers("a", m), integers("b", n)
-	in := []tensor.Tensor{a, truthtest.Literal("scale_a", op.FP32, []float64{0.5}, 1), b, truthtest.Literal("scale_b", op.FP32, []float64{4}, 1)}
+	in := []tensor.Tensor{
+		a, truthtest.Literal("scale_a", op.FP32, []float64{0.5}, 1), b,
+		truthtest.Literal("scale_b", op.FP32, []float64{4}, 1),
+	}
 	c := caseOf(op.Forward, m, n, k, "tensor", op.FP32)
 	c.Distribution = "integers"
 	truth := truthtest.TruthFor(t, c, "promoted", in)
@@ -216,12 +232,13 @@ func TestExact(t *testing.T) {
 	if v := truthtest.Judged(truth, right)[0]; v.Gate != "G3" || v.Wrong != 1 {
 		t.Errorf("off by one product: %v %s", v.Status, v.Gate)
 	}
-	low := kernel32(m, n, k, 1<<40, a.Float64s(), b.Float64s(), scale, func(sum float64, x, y []float64) float64 {
-		for k, v := range x {
-			sum = tensor.Round(op.BF16, sum+v*y[k], false)
-		}
-		return sum
-	})
+	low := kernel32(m, n, k, 1<<40, a.Float64s(), b.Float64s(), scale,
+		func(sum float64, x, y []float64) float64 {
+			for k, v := range x {
+				sum = tensor.Round(op.BF16, sum+v*y[k], false)
+			}
+			return sum
+		})
 	truthtest.Rejects(t, "bf16 accumulator", truthtest.Judged(truth, low))
 	in[1] = truthtest.Literal("scale_a", op.FP32, []float64{0.5 * (1 + 0x1p-8)}, 1)
 	longer := truthtest.TruthFor(t, c, "promoted", in)
@@ -229,7 +246,8 @@ func TestExact(t *testing.T) {
 		t.Error("a scale of 9 bits is exact")
 	}
 	scaled := func(by float64) []float64 {
-		return kernel32(m, n, k, 128, a.Float64s(), b.Float64s(), func(_, _, _ int64) float64 { return by }, inFP32)
+		return kernel32(m, n, k, 128, a.Float64s(), b.Float64s(),
+			func(_, _, _ int64) float64 { return by }, inFP32)
 	}
 	truthtest.Accepts(t, "scale of 9 bits", truthtest.Judged(longer, scaled(2*(1+0x1p-8))))
 	truthtest.Rejects(t, "its scale in bf16", truthtest.Judged(longer, scaled(2)))
@@ -244,23 +262,31 @@ func TestBackward(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	const m, n, k = 6, 140, 9
 	for _, scaling := range []string{"tensor", "row", "block"} {
-		g, bt := truthtest.NormalTensor(r, "g", op.E5M2, 0, 1, m, n), truthtest.NormalTensor(r, "bt", op.E4M3, 0, 1, k, n)
-		gt, at := truthtest.NormalTensor(r, "gt", op.E5M2, 0, 1, n, m), truthtest.NormalTensor(r, "at", op.E4M3, 0, 1, k, m)
+		g, bt := truthtest.NormalTensor(r, "g", op.E5M2, 0, 1, m, n), truthtest.NormalTensor(r, "bt",
+			op.E4M3, 0, 1, k, n)
+		gt, at := truthtest.NormalTensor(r, "gt", op.E5M2, 0, 1, n, m), truthtest.NormalTensor(r, "at",
+			op.E4M3, 0, 1, k, m)
 		sg, sbt := scalesOf(r, "scale_g", scaling, m, n, 1), scalesOf(r, "scale_bt", scaling, k, n, 128)
 		sgt, sat := scalesOf(r, "scale_gt", scaling, n, m, 1), scalesOf(r, "scale_at", scaling, k, m, 128)
-		truth := truthtest.TruthFor(t, caseOf(op.Backward, m, n, k, scaling, op.BF16), "promoted", []tensor.Tensor{g, sg, bt, sbt, gt, sgt, at, sat})
+		truth := truthtest.TruthFor(t, caseOf(op.Backward, m, n, k, scaling, op.BF16), "promoted",
+			[]tensor.Tensor{g, sg, bt, sbt, gt, sgt, at, sat})
 		da := kernel32(m, k, n, 128, g.Float64s(), bt.Float64s(), scaleOf(scaling, sg, sbt), inFP32)
 		db := kernel32(n, k, m, 128, gt.Float64s(), at.Float64s(), scaleOf(scaling, sgt, sat), inFP32)
 		truthtest.Accepts(t, scaling, truthtest.Judged(truth, da, db))
 		noScale := scaleOf(scaling, sbt, sbt)
 		if scaling == "tensor" {
-			truthtest.Rejects(t, "scale of g missing", truthtest.Judged(truth, kernel32(m, k, n, 128, g.Float64s(), bt.Float64s(), noScale, inFP32), db))
+			truthtest.Rejects(t, "scale of g missing",
+				truthtest.Judged(truth, kernel32(m, k, n, 128, g.Float64s(), bt.Float64s(), noScale, inFP32),
+					db))
 		}
 	}
 	one := truthtest.Literal("scale_a", op.FP32, []float64{1}, 1)
 	other := one
 	other.Name = "scale_b"
-	empty := []tensor.Tensor{tensor.New("a", op.E4M3, []int64{2, 0}), one, tensor.New("b", op.E4M3, []int64{3, 0}), other}
+	empty := []tensor.Tensor{
+		tensor.New("a", op.E4M3, []int64{2, 0}), one,
+		tensor.New("b", op.E4M3, []int64{3, 0}), other,
+	}
 	known := truthtest.TruthFor(t, caseOf(op.Forward, 2, 3, 0, "tensor", op.FP16), "promoted", empty)
 	truthtest.Accepts(t, "k = 0", truthtest.Judged(known, make([]float64, 6)))
 	for i, v := range known.Outputs[0].T {
@@ -269,7 +295,8 @@ func TestBackward(t *testing.T) {
 		}
 	}
 	empty[2] = tensor.New("b", op.E4M3, []int64{3, 1})
-	if _, err := truth.Of(caseOf(op.Forward, 2, 3, 0, "tensor", op.FP16), "promoted", empty, nil); err == nil {
+	if _, err := truth.Of(caseOf(op.Forward, 2, 3, 0, "tensor", op.FP16), "promoted", empty,
+		nil); err == nil {
 		t.Error("operands of different k were accepted")
 	}
 	if _, err := truth.Of(caseOf(op.Forward, 2, 3, 0, "row", op.FP16), "promoted", empty, nil); err == nil {

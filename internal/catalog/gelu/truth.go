@@ -23,13 +23,17 @@ var (
 
 	inner  = root.Times(x.Plus(cubic.Times(x).Times(x).Times(x)))
 	factor = x.Times(root.Plus(formula.C(0.044715 * math.Sqrt(2/math.Pi)).Times(x.Times(x)))) // inner again
-	slope  = root.Times(one.Plus(formula.C(3 * 0.044715).Times(x).Times(x)))                  // its derivative
-	tanh   = inner.Tanh()
-	twice  = formula.C(2).Times(inner)
+	// its derivative
+	slope = root.Times(one.Plus(formula.C(3 * 0.044715).Times(x).Times(x)))
+	tanh  = inner.Tanh()
+	twice = formula.C(2).Times(inner)
 )
 
 var exact = elementwise.Formula{
-	Forms:     []*formula.Node{half.Times(x).Times(one.Plus(x.Times(formula.C(math.Sqrt(0.5))).Erf())), x.Times(phi)},
+	Forms: []*formula.Node{
+		half.Times(x).Times(one.Plus(x.Times(formula.C(math.Sqrt(0.5))).Erf())),
+		x.Times(phi),
+	},
 	Allowance: exactAllowance,
 }
 

@@ -1,10 +1,10 @@
 package layernorm
 
 import (
-	"testing"
-	"triad/internal/op"
-
 	"math"
+	"testing"
+
+	"triad/internal/op"
 
 	"triad/internal/parallel"
 	"triad/internal/truth/truthtest"

@@ -1,9 +1,8 @@
 package layernorm
 
 import (
-	"testing"
-
 	"math"
+	"testing"
 
 	"triad/internal/op"
 	"triad/internal/truth"
@@ -11,7 +10,8 @@ import (
 )
 
 // variants add Welford's running mean and variance (other).
-var variants = append([]truthtest.Arithmetic{}, append(truthtest.RowVariants, truthtest.Arithmetic{Order: truthtest.InLanes, Other: true})...)
+var variants = append([]truthtest.Arithmetic{}, append(truthtest.RowVariants,
+	truthtest.Arithmetic{Order: truthtest.InLanes, Other: true})...)
 
 var suites = []truthtest.Suite{
 	{Op: "layernorm", Pass: op.Forward, Right: variants, Kernel: emulated, Mutants: []truthtest.Mutant{
@@ -31,20 +31,23 @@ var suites = []truthtest.Suite{
 		{Number: 14, Name: "variance not centred"},
 		{Number: 15, Name: "mean not subtracted"},
 	}},
-	{Op: "layernorm", Pass: op.Backward, Right: variants, Kernel: emulatedBackward, Mutants: []truthtest.Mutant{
-		{Number: 1, Name: "mean term missing"},
-		{Number: 2, Name: "xhat term missing"},
-		{Number: 3, Name: "grad_weight from x"},
-		{Number: 4, Name: "last row block dropped"},
-		{Number: 5, Name: "grad_weight and grad_bias in a low-precision accumulator"},
-		{Number: 6, Name: "one atomic update lost"},
-		{Number: 7, Name: "grad_x ignores weight"},
-		{Number: 8, Name: "means over n-1"},
-		{Number: 9, Name: "grad_bias times weight"},
-		{Number: 10, Name: "rstd of another row"},
-		{Number: 11, Name: "partial sums in bf16"},
-		{Number: 12, Name: "rstd recomputed without eps"},
-	}},
+	{
+		Op: "layernorm", Pass: op.Backward, Right: variants, Kernel: emulatedBackward,
+		Mutants: []truthtest.Mutant{
+			{Number: 1, Name: "mean term missing"},
+			{Number: 2, Name: "xhat term missing"},
+			{Number: 3, Name: "grad_weight from x"},
+			{Number: 4, Name: "last row block dropped"},
+			{Number: 5, Name: "grad_weight and grad_bias in a low-precision accumulator"},
+			{Number: 6, Name: "one atomic update lost"},
+			{Number: 7, Name: "grad_x ignores weight"},
+			{Number: 8, Name: "means over n-1"},
+			{Number: 9, Name: "grad_bias times weight"},
+			{Number: 10, Name: "rstd of another row"},
+			{Number: 11, Name: "partial sums in bf16"},
+			{Number: 12, Name: "rstd recomputed without eps"},
+		},
+	},
 }
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }
@@ -111,8 +114,10 @@ func statistics(a truthtest.Arithmetic, x []float64, eps float64, low op.DType) 
 	variance := truthtest.F32(sum(n, square) / count)
 	switch {
 	case a.Bug == "variance in one pass":
-		variance = truthtest.F32(truthtest.F32(sum(n, func(i int) float64 { return truthtest.F32(x[i] * x[i]) })/count) - truthtest.F32(mean*mean))
-	case a.Other && truth.IsFinite(mean): // after an infinity the recurrence would give NaN where the mean is infinite
+		variance = truthtest.F32(truthtest.F32(sum(n,
+			func(i int) float64 { return truthtest.F32(x[i] * x[i]) })/count) - truthtest.F32(mean*mean))
+	case a.Other && truth.IsFinite(mean):
+		// after an infinity the recurrence would give NaN where the mean is infinite
 		mean, variance = welford(x)
 	}
 	inside := truthtest.F32(variance + eps)
@@ -161,7 +166,8 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 		if a.Bug == "rstd of another row" {
 			rstd = rstds[(r+1)%rows]
 		}
-		gradient(a, dx[r*cols:(r+1)*cols], xhat[r*cols:(r+1)*cols], x[r*cols:(r+1)*cols], weight, dy[r*cols:(r+1)*cols], means[r], rstd)
+		gradient(a, dx[r*cols:(r+1)*cols], xhat[r*cols:(r+1)*cols], x[r*cols:(r+1)*cols], weight,
+			dy[r*cols:(r+1)*cols], means[r], rstd)
 	}
 	factor := xhat
 	if a.Bug == "grad_weight from x" {
@@ -170,7 +176,8 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 	dweight, dbias := make([]float64, cols), make([]float64, cols)
 	for c := range cols {
 		lost := a.Bug == "one atomic update lost" && c == cols-1
-		dweight[c] = a.OverRows(rows, lost, p.Low(), func(r int) float64 { return truthtest.F32(dy[r*cols+c] * factor[r*cols+c]) })
+		dweight[c] = a.OverRows(rows, lost, p.Low(),
+			func(r int) float64 { return truthtest.F32(dy[r*cols+c] * factor[r*cols+c]) })
 		dbias[c] = a.OverRows(rows, false, p.Low(), func(r int) float64 { return dy[r*cols+c] })
 		if a.Bug == "grad_bias times weight" {
 			dbias[c] = truthtest.F32(dbias[c] * weight[c])

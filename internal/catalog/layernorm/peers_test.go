@@ -10,7 +10,8 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestPeersKnowRightFromWrong: every rule accepts the reference itself and rejects NaN, zeros and what was not written.
+// TestPeersKnowRightFromWrong: every rule accepts the reference itself and rejects NaN, zeros and what was
+// not written.
 func TestPeersKnowRightFromWrong(t *testing.T) {
 	t.Setenv("TRIAD_MUTATION_PEERS", "1")
 	s := suites[0]
@@ -32,7 +33,10 @@ func TestPeersKnowRightFromWrong(t *testing.T) {
 			if !r.Accepts(p, p.Launch([][]float64{truth[0].R, truth[1].R, truth[2].R}, "a").Outputs) {
 				t.Errorf("%s rejects the reference of %s", r.Name, truthtest.Describe(c))
 			}
-			for what, v := range map[string]float64{"NaN": math.NaN(), "zeros": 0, "poison": truthtest.Unwritten} {
+			for what, v := range map[string]float64{
+				"NaN": math.NaN(), "zeros": 0,
+				"poison": truthtest.Unwritten,
+			} {
 				y := slices.Repeat([]float64{v}, len(truth[0].R))
 				if r.Accepts(p, p.Launch([][]float64{y, truth[1].R, truth[2].R}, "a").Outputs) {
 					t.Errorf("%s accepts %s for %s", r.Name, what, truthtest.Describe(c))

@@ -50,10 +50,11 @@ var _ = truth.Relate("layernorm",
 	},
 )
 
-// normalisedRows are (y - bias) / weight of every element with what it may be off; where a weight is 0 nothing of the element is left, and
-// it is what the input says.
+// normalisedRows are (y - bias) / weight of every element with what it may be off; where a weight is 0
+// nothing of the element is left, and it is what the input says.
 func normalisedRows(a *truth.Related, output string) (xhat, off func(i int64) float64, v []float64) {
-	x, weight, bias, y, shape := a.First.In("x"), a.First.In("weight"), a.First.In("bias"), a.First.Out(output), a.First.Target(output).Shape
+	x, weight, bias, y, shape := a.First.In("x"), a.First.In("weight"), a.First.In("bias"),
+		a.First.Out(output), a.First.Target(output).Shape
 	eps, _ := a.First.Attrs.Lookup("eps")
 	if a.Failed() {
 		return nil, nil, nil
@@ -64,7 +65,8 @@ func normalisedRows(a *truth.Related, output string) (xhat, off func(i int64) fl
 	for r := range v {
 		row := x[int64(r)*cols : int64(r+1)*cols]
 		mean[r] = truth.SumOf(len(row), func(i int) float64 { return row[i] }) / float64(cols)
-		variance := truth.SumOf(len(row), func(i int) float64 { return (row[i] - mean[r]) * (row[i] - mean[r]) }) / float64(cols)
+		variance := truth.SumOf(len(row),
+			func(i int) float64 { return (row[i] - mean[r]) * (row[i] - mean[r]) }) / float64(cols)
 		v[r], rstd[r] = variance/(variance+eps.Number), 1/math.Sqrt(variance+eps.Number)
 	}
 	stored := a.First.Error(output)
@@ -101,7 +103,8 @@ func rowVariance(a *truth.Related, output string) judge.Statement {
 	shape := a.First.Target(output).Shape
 	square := func(i int64) float64 { return xhat(i) * xhat(i) }
 	slack := func(i int64) float64 { return (2*math.Abs(xhat(i)) + off(i)) * off(i) }
-	return a.RowSums(shape[0], shape[1], square, slack, func(r int64) float64 { return float64(shape[1]) * v[r] })
+	return a.RowSums(shape[0], shape[1], square, slack,
+		func(r int64) float64 { return float64(shape[1]) * v[r] })
 }
 
 // scaledWithEps multiplies x by 4 and eps by 16: variance + eps is then 16 times what it was, exactly.
@@ -117,8 +120,8 @@ func scaledWithEps(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return c, x
 }
 
-// gradientCancels: sum_j rstd (wdy_j - mean(wdy) - xhat_j c2) = -rstd c2 sum_j xhat_j with c2 = mean(wdy xhat), which is 0 where
-// mean is the mean of the row; a mean that was given is rounded.
+// gradientCancels: sum_j rstd (wdy_j - mean(wdy) - xhat_j c2) = -rstd c2 sum_j xhat_j with c2 = mean(wdy
+// xhat), which is 0 where mean is the mean of the row; a mean that was given is rounded.
 func gradientCancels(a *truth.Related, output string) judge.Statement {
 	dx, shape := a.First.Out(output), a.First.Target(output).Shape
 	want := func(int64) float64 { return 0 }

@@ -24,14 +24,16 @@ type moments struct {
 	g                    float64 // growth of errors in a sum over the row
 }
 
-// momentsOf computes the exact statistics of a row. The variance of two passes is off by g(n) roundoffs and by the squared error of the mean.
-// Welford's recurrence multiplies differences from a running mean that was rounded: its errors, of a roundoff of the mean each, add up like a
-// random walk, to sum_k d_k*(e_{k-1} + e_k) with e_k = sum_j j*delta_j/k, whose standard deviation is sqrt(2/3)*n*sigma*u32*|mean|; 8 of these never
-// happen by chance. rho is all that relative to variance + eps:
+// momentsOf computes the exact statistics of a row. The variance of two passes is off by g(n) roundoffs and
+// by the squared error of the mean. Welford's recurrence multiplies differences from a running mean that was
+// rounded: its errors, of a roundoff of the mean each, add up like a random walk, to sum_k d_k*(e_{k-1} +
+// e_k) with e_k = sum_j j*delta_j/k, whose standard deviation is sqrt(2/3)*n*sigma*u32*|mean|; 8 of these
+// never happen by chance. rho is all that relative to variance + eps:
 //
 //	rho = (2*g(n)*u32*v + 8*u32*mean|x|*sqrt(v) + 2*(u32*g(n)*mean|x|)^2) / (v+eps)
 //
-// The last term stays where the variance is 0: two passes over a constant row leave the squared error of the mean as its variance.
+// The last term stays where the variance is 0: two passes over a constant row leave the squared error of the
+// mean as its variance.
 func momentsOf(x, scratch []float64, eps, g float64) moments {
 	n := float64(len(x))
 	var s moments
@@ -126,8 +128,9 @@ func fillRow(out truth.Row, s moments, x, weight, bias []float64, d op.DType) {
 	truth.RoundRow(out.Sim, out.R, d)
 }
 
-// gradients is what a backward starts from: the exact statistics of each row, and those the simulated contract sees (chained: mean and
-// rstd rounded to fp32, as a forward saves them; else those that were given).
+// gradients is what a backward starts from: the exact statistics of each row, and those the simulated
+// contract sees (chained: mean and rstd rounded to fp32, as a forward saves them; else those that were
+// given).
 type gradients struct {
 	in         truth.RowInputs // x and dy
 	weight     []float64
@@ -158,7 +161,8 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 
 func gradientsOf(k *truth.Request) (*gradients, error) {
 	x, err := k.Rank("x", 2)
-	if err = truth.FirstError(err, checkParameters(k, x, "weight"), k.Shaped("grad_y", x.Shape...)); err != nil {
+	if err = truth.FirstError(err, checkParameters(k, x, "weight"),
+		k.Shaped("grad_y", x.Shape...)); err != nil {
 		return nil, err
 	}
 	parameters, err := k.Values("weight")
@@ -173,7 +177,10 @@ func gradientsOf(k *truth.Request) (*gradients, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &gradients{in: in, weight: parameters[0], rows: x.Shape[0], cols: x.Shape[1], given: !k.Chained(), gRows: k.Growth(x.Shape[0])}
+	b := &gradients{
+		in: in, weight: parameters[0], rows: x.Shape[0], cols: x.Shape[1], given: !k.Chained(),
+		gRows: k.Growth(x.Shape[0]),
+	}
 	b.exact, b.sim = make([]moments, b.rows), make([]moments, b.rows)
 	var saved [][]float64
 	if b.given {
@@ -239,7 +246,8 @@ func (b *gradients) gradX(out truth.Row, r int64, d op.DType, own [][]float64) {
 	truth.RoundRow(out.Sim, out.Sim, d)
 }
 
-// rowBlock is how many rows are added up before their sum joins the total, so that the error of a long column stays small.
+// rowBlock is how many rows are added up before their sum joins the total, so that the error of a long column
+// stays small.
 const rowBlock = 128
 
 // gradParameters fills dweight = sum over rows of dy*xhat and dbias = sum over rows of dy, with

@@ -4,8 +4,8 @@ import (
 	"triad/internal/truth"
 )
 
-// rope turns pairs of values, which are complex numbers already; here they are not: each value is one complex number, and the step goes
-// along its imaginary part.
+// rope turns pairs of values, which are complex numbers already; here they are not: each value is one complex
+// number, and the step goes along its imaginary part.
 var _ = truth.RegisterLosses("rope", func(k *truth.Request) ([]truth.Loss, error) {
 	tables, err := k.Values("cos", "sin")
 	if err != nil {
@@ -22,7 +22,8 @@ var _ = truth.RegisterLosses("rope", func(k *truth.Request) ([]truth.Loss, error
 			return nil, err
 		}
 		seq, heads, dim, half := int(dy.Shape[1]), int(dy.Shape[2]), int(dy.Shape[3]), int(cos.Shape[1])
-		upstream, at := dy.Float64s(), make([]float64, dy.Elements()) // linear: its derivative is the same everywhere
+		// linear: its derivative is the same everywhere
+		upstream, at := dy.Float64s(), make([]float64, dy.Elements())
 		interleaved, offset := k.Attrs.Number("interleaved") != 0, int(k.Attrs.Number("offset"))
 		all = append(all, truth.Partial([]string{name}, [][]float64{at}, func(z [][]complex128) complex128 {
 			total := complex128(0)

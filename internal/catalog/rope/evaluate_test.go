@@ -10,8 +10,14 @@ import (
 
 var evaluation = truthtest.Evaluation{
 	Operator: "rope", DType: "bf16",
-	Dims:     map[string]int64{"batch": 1, "seq": 1024, "heads_q": 16, "heads_k": 16, "head_dim": 64, "max_pos": 1024},
-	Small:    map[string]int64{"batch": 1, "seq": 30, "heads_q": 4, "heads_k": 3, "head_dim": 16, "max_pos": 40},
+	Dims: map[string]int64{
+		"batch": 1, "seq": 1024, "heads_q": 16, "heads_k": 16, "head_dim": 64,
+		"max_pos": 1024,
+	},
+	Small: map[string]int64{
+		"batch": 1, "seq": 30, "heads_q": 4, "heads_k": 3, "head_dim": 16,
+		"max_pos": 40,
+	},
 	Evaluate: evaluate,
 }
 

@@ -1,9 +1,8 @@
 package rope
 
 import (
-	"testing"
-
 	"math"
+	"testing"
 
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -43,7 +42,8 @@ func emulatedBackward(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64
 	if a.Bug == "positive angle" {
 		sign = 1
 	}
-	out := [][]float64{rotate(a, p, "grad_q_out", "grad_k_out", sign), rotate(a, p, "grad_k_out", "grad_q_out", sign)}
+	out := [][]float64{rotate(a, p, "grad_q_out", "grad_k_out", sign), rotate(a, p, "grad_k_out",
+		"grad_q_out", sign)}
 	if a.Bug == "only q rotated" {
 		out[1] = p.V["grad_k_out"]
 	}

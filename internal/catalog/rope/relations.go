@@ -16,7 +16,8 @@ var _ = truth.Relate("rope",
 		Applies: truth.HasElements(1, "batch", "seq"), States: keepsNorm,
 	},
 	truth.Relation{
-		Name: "position 0 stays what it is", ToTheBit: true, Pass: op.Forward, Outputs: []string{"q_out", "k_out"},
+		Name: "position 0 stays what it is", ToTheBit: true, Pass: op.Forward,
+		Outputs: []string{"q_out", "k_out"},
 		Applies: fromTheStart, States: startStays,
 	},
 	truth.Relation{
@@ -24,7 +25,8 @@ var _ = truth.Relate("rope",
 		Applies: truth.HasElements(1, "batch", "seq"), Second: backAgain, States: withoutAngles,
 	},
 	truth.Relation{
-		Name: "doubled inputs double the outputs", ToTheBit: true, Pass: op.Forward, Outputs: []string{"q_out", "k_out"},
+		Name: "doubled inputs double the outputs", ToTheBit: true, Pass: op.Forward,
+		Outputs: []string{"q_out", "k_out"},
 		Applies: truth.HasElements(1, "batch", "seq"), Second: truth.ScaledBy(2, "q", "k"),
 		States: truth.Scales(2),
 	},
@@ -33,7 +35,8 @@ var _ = truth.Relate("rope",
 		Applies: truth.HasElements(1, "batch", "seq"), States: keepsNorm,
 	},
 	truth.Relation{
-		Name: "position 0 stays what it is", ToTheBit: true, Pass: op.Backward, Outputs: []string{"grad_q", "grad_k"},
+		Name: "position 0 stays what it is", ToTheBit: true, Pass: op.Backward,
+		Outputs: []string{"grad_q", "grad_k"},
 		Applies: fromTheStart, States: startStays,
 	},
 	truth.Relation{
@@ -44,13 +47,18 @@ var _ = truth.Relate("rope",
 )
 
 // inputsTurned names what each output is a rotation of.
-var inputsTurned = map[string]string{"q_out": "q", "k_out": "k", "grad_q": "grad_q_out", "grad_k": "grad_k_out"}
-
-func fromTheStart(c op.Case) bool {
-	return truth.HasElements(1, "batch", "seq")(c) && c.Attrs.Number("offset") == 0 && truth.HasElements(2, "head_dim")(c)
+var inputsTurned = map[string]string{
+	"q_out": "q", "k_out": "k", "grad_q": "grad_q_out",
+	"grad_k": "grad_k_out",
 }
 
-// turns says of the elements of x[batch, seq, heads, head_dim] which one each is paired with, and by which cos and sin.
+func fromTheStart(c op.Case) bool {
+	return truth.HasElements(1, "batch", "seq")(c) && c.Attrs.Number("offset") == 0 &&
+		truth.HasElements(2, "head_dim")(c)
+}
+
+// turns says of the elements of x[batch, seq, heads, head_dim] which one each is paired with, and by which
+// cos and sin.
 type turns struct {
 	dim, heads, seq, offset int64
 	interleaved             bool
@@ -62,8 +70,11 @@ func turnsOf(a *truth.Answered, output string) turns {
 	if len(shape) != 4 {
 		return turns{}
 	}
-	return turns{dim: shape[3], heads: shape[2], seq: shape[1], offset: int64(a.Attrs.Number("offset")), interleaved: a.Attrs.Number("interleaved") != 0,
-		cos: a.In("cos"), sin: a.In("sin")}
+	return turns{
+		dim: shape[3], heads: shape[2], seq: shape[1], offset: int64(a.Attrs.Number("offset")),
+		interleaved: a.Attrs.Number("interleaved") != 0,
+		cos:         a.In("cos"), sin: a.In("sin"),
+	}
 }
 
 func (p turns) of(i int64) (partner, angle int64) {
@@ -78,7 +89,8 @@ func (p turns) of(i int64) (partner, angle int64) {
 	return i - half, row + j - half
 }
 
-// keepsNorm: y1^2 + y2^2 = (x1^2 + x2^2)(cos^2 + sin^2), with the tables as they are; a y that is off by e moves its square by 2|y|e + e^2.
+// keepsNorm: y1^2 + y2^2 = (x1^2 + x2^2)(cos^2 + sin^2), with the tables as they are; a y that is off by e
+// moves its square by 2|y|e + e^2.
 func keepsNorm(a *truth.Related, output string) judge.Statement {
 	x, y, pair := a.First.In(inputsTurned[output]), a.First.Out(output), turnsOf(a.First, output)
 	if a.Failed() {
@@ -86,14 +98,18 @@ func keepsNorm(a *truth.Related, output string) judge.Statement {
 	}
 	off := a.First.Error(output)
 	square := func(i int64) (s, e float64) { return y[i] * y[i], (2*math.Abs(y[i]) + off(i)) * off(i) }
-	return judge.Statement{Shape: a.First.Target(output).Shape, N: int64(len(y)), At: func(i int64) judge.Claim {
-		partner, angle := pair.of(i)
-		s1, e1 := square(i)
-		s2, e2 := square(partner)
-		want := (x[i]*x[i] + x[partner]*x[partner]) * (pair.cos[angle]*pair.cos[angle] + pair.sin[angle]*pair.sin[angle])
-		e := e1 + e2 + 8*judge.U64*(want+s1+s2)
-		return judge.Claim{Position: i, Got: s1 + s2, Low: want - e, High: want + e}
-	}}
+	return judge.Statement{
+		Shape: a.First.Target(output).Shape, N: int64(len(y)),
+		At: func(i int64) judge.Claim {
+			partner, angle := pair.of(i)
+			s1, e1 := square(i)
+			s2, e2 := square(partner)
+			want := (x[i]*x[i] + x[partner]*x[partner]) * (pair.cos[angle]*pair.cos[angle] +
+				pair.sin[angle]*pair.sin[angle])
+			e := e1 + e2 + 8*judge.U64*(want+s1+s2)
+			return judge.Claim{Position: i, Got: s1 + s2, Low: want - e, High: want + e}
+		},
+	}
 }
 
 // startStays: where cos is 1 and sin is 0 both products and their sum are exact.
@@ -118,7 +134,8 @@ func startStays(a *truth.Related, output string) judge.Statement {
 
 // backAgain rotates what came back by the negative angle.
 func backAgain(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
-	replaced := []tensor.Tensor{truth.Changed(first.Get("sin"), func(_ int64, v float64) float64 { return -v })}
+	replaced := []tensor.Tensor{truth.Changed(first.Get("sin"),
+		func(_ int64, v float64) float64 { return -v })}
 	for _, output := range []string{"q_out", "k_out"} {
 		t := first.Get(output)
 		t.Name, t.Data = inputsTurned[output], slices.Clone(t.Data)
@@ -127,9 +144,11 @@ func backAgain(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	return c, replaced
 }
 
-// withoutAngles: the second call gives x (cos^2 + sin^2), as far as it may be off itself and what the first was off by is rotated into it.
+// withoutAngles: the second call gives x (cos^2 + sin^2), as far as it may be off itself and what the first
+// was off by is rotated into it.
 func withoutAngles(a *truth.Related, output string) judge.Statement {
-	x, y, pair, t := a.First.In(inputsTurned[output]), a.Second.Out(output), turnsOf(a.First, output), a.Second.Target(output)
+	x, y, pair, t := a.First.In(inputsTurned[output]), a.Second.Out(output), turnsOf(a.First, output),
+		a.Second.Target(output)
 	if a.Failed() {
 		return judge.Statement{}
 	}
@@ -138,7 +157,8 @@ func withoutAngles(a *truth.Related, output string) judge.Statement {
 		partner, angle := pair.of(i)
 		cos, sin := pair.cos[angle], pair.sin[angle]
 		want := x[i] * (cos*cos + sin*sin)
-		e := t.T[i] + math.Abs(cos)*off(i) + math.Abs(sin)*off(partner) + 8*judge.U64*(math.Abs(x[i])+math.Abs(x[partner]))
+		e := t.T[i] + math.Abs(cos)*off(i) + math.Abs(sin)*off(partner) + 8*judge.U64*(math.Abs(x[i])+
+			math.Abs(x[partner]))
 		low, high := t.Interval(want, e)
 		return judge.Claim{Position: i, Got: y[i], Low: low, High: high}
 	}}

@@ -55,20 +55,25 @@ func rotated(k *truth.Request, inputs, outputs []string, sign float64) ([]judge.
 			return nil, err
 		}
 		if x.Shape[3] != 2*cos.Shape[1] || offset < 0 || offset+x.Shape[1] > cos.Shape[0] {
-			return nil, fmt.Errorf("%s has shape %v at offset %d and cos %v: want head_dim twice the columns of cos, and a row of it for every position",
+			return nil, fmt.Errorf("%s has shape %v at offset %d and cos %v: want head_dim twice the "+
+				"columns of cos, and a row of it for every position",
 				name, x.Shape, offset, cos.Shape)
 		}
 		in, _ := k.Rows(name)
 		out := k.Elementwise(in, outputs[i])
-		truth.FillRows(k, out, k.Sample.Choose(truth.RowsOf(x)), in.Memory(2), func(own [][]float64, _, r int64, turned truth.Row) {
-			in.Read(own, r)
-			rotation := rotation{rules: k.Rules, x: own[0], cos: own[1][:cos.Shape[1]], sin: own[2][:cos.Shape[1]], sign: sign, d: x.DType,
-				interleaved: k.Attrs.Number("interleaved") != 0, exact: exact}
-			angle := offset + r/x.Shape[2]%x.Shape[1]
-			cos.DecodeRow(rotation.cos, angle, 0)
-			sin.DecodeRow(rotation.sin, angle, 0)
-			rotation.fill(turned)
-		})
+		truth.FillRows(k, out, k.Sample.Choose(truth.RowsOf(x)), in.Memory(2),
+			func(own [][]float64, _, r int64, turned truth.Row) {
+				in.Read(own, r)
+				rotation := rotation{
+					rules: k.Rules, x: own[0], cos: own[1][:cos.Shape[1]], sin: own[2][:cos.Shape[1]],
+					sign: sign, d: x.DType,
+					interleaved: k.Attrs.Number("interleaved") != 0, exact: exact,
+				}
+				angle := offset + r/x.Shape[2]%x.Shape[1]
+				cos.DecodeRow(rotation.cos, angle, 0)
+				sin.DecodeRow(rotation.sin, angle, 0)
+				rotation.fill(turned)
+			})
 		if exact {
 			out = truth.Exactly(out)
 		}
@@ -77,7 +82,8 @@ func rotated(k *truth.Request, inputs, outputs []string, sign float64) ([]judge.
 	return targets, nil
 }
 
-// onlyQuarterTurns says whether every cos and sin is 0, 1 or -1: products and sums of the rotation are then exact.
+// onlyQuarterTurns says whether every cos and sin is 0, 1 or -1: products and sums of the rotation are then
+// exact.
 func onlyQuarterTurns(cos, sin []float64) bool {
 	for _, table := range [][]float64{cos, sin} {
 		for _, v := range table {
@@ -117,8 +123,9 @@ func (r rotation) fill(out truth.Row) {
 //
 //	T = 4*u32*(|a|+|b|) + 2^-149
 //
-// two products and a sum; the last term for products that are subnormal. Eager casts cos and sin to the dtype first and stores both
-// products: + 2*u*(|a*cos| + |b*sin|) and what storing loses below the normal range. sim is not yet rounded to the output.
+// two products and a sum; the last term for products that are subnormal. Eager casts cos and sin to the dtype
+// first and stores both products: + 2*u*(|a*cos| + |b*sin|) and what storing loses below the normal range.
+// sim is not yet rounded to the output.
 func (r rotation) element(a, b, cos, sin float64) (value, t, tFP32, sim float64) {
 	value = float64(a*cos) + float64(b*sin)
 	sim = value

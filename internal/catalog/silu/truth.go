@@ -54,5 +54,6 @@ func backwardAllowance(in []float64, _ float64) float64 {
 		return 0
 	}
 	sigma, rest := 1/(1+math.Exp(-in[0])), 1/(1+math.Exp(in[0]))
-	return d*(judge.U32*(2*a+16)*sigma*(1+a*rest)+3*judge.U32*sigma*a+(1+a)*overflowed) + (1+a)*(1+d)*2*truth.Subnormal
+	return d*(judge.U32*(2*a+16)*sigma*(1+a*rest)+3*judge.U32*sigma*a+(1+a)*overflowed) +
+		(1+a)*(1+d)*2*truth.Subnormal
 }

@@ -47,7 +47,10 @@ func BenchmarkVerdictByRows(b *testing.B) {
 	}
 	x := truthtest.NormalTensor(rand.New(rand.NewPCG(1, 1)), "x", op.BF16, 0, 1, rows, cols)
 	dy := truthtest.NormalTensor(rand.New(rand.NewPCG(2, 1)), "grad_y", op.BF16, 0, 1, rows, cols)
-	for name, c := range map[string]op.Case{"forward": caseOf(op.BF16, op.Forward, rows, cols), "backward": caseOf(op.BF16, op.Backward, rows, cols)} {
+	for name, c := range map[string]op.Case{
+		"forward":  caseOf(op.BF16, op.Forward, rows, cols),
+		"backward": caseOf(op.BF16, op.Backward, rows, cols),
+	} {
 		c.Saved = map[string]string{"backward": "own"}[name]
 		in := []tensor.Tensor{x, dy}
 		truth, err := o.TruthByRows(c, "fp32", in)
@@ -59,7 +62,10 @@ func BenchmarkVerdictByRows(b *testing.B) {
 			b.Fatal(err)
 		}
 		a := truthtest.PlantedAnswers(kept, tensor.Encode(kept.DType, kept.Sim))["right"]
-		plan := judge.Plan{Outputs: []op.TensorType{{Name: kept.Name, DType: kept.DType, Shape: kept.Shape}}, Launches: 2}
+		plan := judge.Plan{
+			Outputs:  []op.TensorType{{Name: kept.Name, DType: kept.DType, Shape: kept.Shape}},
+			Launches: 2,
+		}
 		for _, side := range []int{1, 8} { // outputs that are judged side by side
 			b.Run(fmt.Sprint(name, "/", side), func(b *testing.B) {
 				var cost time.Duration

@@ -12,15 +12,18 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// TestSingleWrongElementIsFound: of a case larger than any sample would hold, one wrong element is found wherever it lies.
+// TestSingleWrongElementIsFound: of a case larger than any sample would hold, one wrong element is found
+// wherever it lies.
 func TestSingleWrongElementIsFound(t *testing.T) {
 	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const rows, cols = 1200, 1000 // more than 2^20 elements
-	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick, Dims: map[string]int64{"rows": rows, "cols": cols}, DTypes: []string{"bf16"},
-		Passes: []op.Pass{op.Forward}, Distributions: []string{"normal"}, Layouts: []string{"contiguous"}})
+	plan, err := o.Spec.Expand(op.Options{
+		Level: op.LevelQuick, Dims: map[string]int64{"rows": rows, "cols": cols}, DTypes: []string{"bf16"},
+		Passes: []op.Pass{op.Forward}, Distributions: []string{"normal"}, Layouts: []string{"contiguous"},
+	})
 	if err != nil || len(plan.Cases) != 1 {
 		t.Fatalf("%d cases, %v", len(plan.Cases), err)
 	}
@@ -40,14 +43,20 @@ func TestSingleWrongElementIsFound(t *testing.T) {
 		data := append([]byte{}, right...)
 		copy(data[2*at:], tensor.Encode(op.BF16, []float64{1.5 * kept.R[at]}))
 		a := truthtest.PlantedAnswers(kept, data)["right"]
-		v := judge.Judge(judge.Plan{Outputs: []op.TensorType{{Name: "y", DType: op.BF16, Shape: kept.Shape}}, Launches: 2}, a, truth)[0]
-		if v.Status != op.StatusFail || v.Wrong != 1 || v.Compared != rows*cols || !reflect.DeepEqual(v.Worst.Index, []int64{int64(at / cols), int64(at % cols)}) {
-			t.Errorf("element %d: %v, %d wrong of %d compared, worst %v", at, v.Status, v.Wrong, v.Compared, v.Worst.Index)
+		v := judge.Judge(judge.Plan{
+			Outputs:  []op.TensorType{{Name: "y", DType: op.BF16, Shape: kept.Shape}},
+			Launches: 2,
+		}, a, truth)[0]
+		if v.Status != op.StatusFail || v.Wrong != 1 || v.Compared != rows*cols ||
+			!reflect.DeepEqual(v.Worst.Index, []int64{int64(at / cols), int64(at % cols)}) {
+			t.Errorf("element %d: %v, %d wrong of %d compared, worst %v", at, v.Status, v.Wrong,
+				v.Compared, v.Worst.Index)
 		}
 	}
 }
 
-// TestUnfitRowsJudgeNothing: a truth with NaN in a row, of a case that declares none, rejects nothing and accepts nothing.
+// TestUnfitRowsJudgeNothing: a truth with NaN in a row, of a case that declares none, rejects nothing and
+// accepts nothing.
 func TestUnfitRowsJudgeNothing(t *testing.T) {
 	o, _ := truth.Get("softmax")
 	c := caseOf(op.FP32, op.Forward, 300, 200)
@@ -66,7 +75,10 @@ func TestUnfitRowsJudgeNothing(t *testing.T) {
 	target := truth.Outputs[0]
 	target.R, target.T = y, make([]float64, len(y))
 	a := truthtest.PlantedAnswers(target, tensor.Encode(op.FP32, y))["right"]
-	v := judge.Judge(judge.Plan{Outputs: []op.TensorType{{Name: "y", DType: op.FP32, Shape: target.Shape}}, Launches: 2}, a, truth)[0]
+	v := judge.Judge(judge.Plan{
+		Outputs:  []op.TensorType{{Name: "y", DType: op.FP32, Shape: target.Shape}},
+		Launches: 2,
+	}, a, truth)[0]
 	if v.Status != op.StatusInconclusive {
 		t.Errorf("%v: %s", v.Status, v.Sentence)
 	}

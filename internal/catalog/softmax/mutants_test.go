@@ -1,9 +1,8 @@
 package softmax
 
 import (
-	"testing"
-
 	"math"
+	"testing"
 
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -11,36 +10,42 @@ import (
 )
 
 var suites = []truthtest.Suite{
-	{Op: "softmax", Pass: op.Forward, Right: truthtest.RowVariants, Kernel: emulated, Mutants: []truthtest.Mutant{
-		{Number: 1, Name: "no maximum subtracted"},
-		{Number: 2, Name: "maximum starts at 0"},
-		{Number: 3, Name: "maximum of the first half"},
-		{Number: 4, Name: "maximum of another row"},
-		{Number: 5, Name: "tail not written"},
-		{Number: 6, Name: "tail not summed"},
-		{Number: 7, Name: "last element not summed"},
-		{Number: 8, Name: "last warp not summed"},
-		{Number: 9, Name: "padding of 0"},
-		{Number: 10, Name: "low-precision accumulator"},
-		{Number: 11, Name: "exp in bf16"},
-		{Number: 12, Name: "reciprocal in bf16"},
-		{Number: 13, Name: "exp2 without log2(e)"},
-		{Number: 14, Name: "row off by one"},
-		{Number: 15, Name: "-5e4 for -inf"},
-		{Number: 16, Name: "zeros for a row of -inf"},
-		{Number: 17, Name: "logarithm of the softmax"},
-	}},
-	{Op: "softmax", Pass: op.Backward, Right: truthtest.RowVariants, Kernel: emulatedBackward, Mutants: []truthtest.Mutant{
-		{Number: 1, Name: "dot missing"},
-		{Number: 2, Name: "dot added"},
-		{Number: 3, Name: "dot of another row"},
-		{Number: 4, Name: "tail missing in the dot"},
-		{Number: 5, Name: "last warp missing in the dot"},
-		{Number: 6, Name: "low-precision accumulator"},
-		{Number: 7, Name: "dot rounded"},
-		{Number: 8, Name: "tail not written"},
-		{Number: 9, Name: "x for p"},
-	}},
+	{
+		Op: "softmax", Pass: op.Forward, Right: truthtest.RowVariants, Kernel: emulated,
+		Mutants: []truthtest.Mutant{
+			{Number: 1, Name: "no maximum subtracted"},
+			{Number: 2, Name: "maximum starts at 0"},
+			{Number: 3, Name: "maximum of the first half"},
+			{Number: 4, Name: "maximum of another row"},
+			{Number: 5, Name: "tail not written"},
+			{Number: 6, Name: "tail not summed"},
+			{Number: 7, Name: "last element not summed"},
+			{Number: 8, Name: "last warp not summed"},
+			{Number: 9, Name: "padding of 0"},
+			{Number: 10, Name: "low-precision accumulator"},
+			{Number: 11, Name: "exp in bf16"},
+			{Number: 12, Name: "reciprocal in bf16"},
+			{Number: 13, Name: "exp2 without log2(e)"},
+			{Number: 14, Name: "row off by one"},
+			{Number: 15, Name: "-5e4 for -inf"},
+			{Number: 16, Name: "zeros for a row of -inf"},
+			{Number: 17, Name: "logarithm of the softmax"},
+		},
+	},
+	{
+		Op: "softmax", Pass: op.Backward, Right: truthtest.RowVariants, Kernel: emulatedBackward,
+		Mutants: []truthtest.Mutant{
+			{Number: 1, Name: "dot missing"},
+			{Number: 2, Name: "dot added"},
+			{Number: 3, Name: "dot of another row"},
+			{Number: 4, Name: "tail missing in the dot"},
+			{Number: 5, Name: "last warp missing in the dot"},
+			{Number: 6, Name: "low-precision accumulator"},
+			{Number: 7, Name: "dot rounded"},
+			{Number: 8, Name: "tail not written"},
+			{Number: 9, Name: "x for p"},
+		},
+	},
 }
 
 func TestMutation(t *testing.T) { truthtest.Mutation(t, suites) }

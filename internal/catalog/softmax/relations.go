@@ -58,17 +58,22 @@ func addsUp(a *truth.Related, output string) judge.Statement {
 	if a.Failed() {
 		return judge.Statement{}
 	}
-	return a.RowSums(shape[0], shape[1], func(i int64) float64 { return y[i] }, a.First.Error(output), func(int64) float64 { return 1 })
+	return a.RowSums(shape[0], shape[1],
+		func(i int64) float64 { return y[i] }, a.First.Error(output), func(int64) float64 { return 1 })
 }
 
 func notNegative(a *truth.Related, output string) judge.Statement {
 	y := a.First.Out(output)
-	return judge.Statement{Shape: a.First.Target(output).Shape, N: int64(len(y)), At: func(i int64) judge.Claim {
-		return judge.Claim{Position: i, Got: y[i], Low: 0, High: math.Inf(1)}
-	}}
+	return judge.Statement{
+		Shape: a.First.Target(output).Shape, N: int64(len(y)),
+		At: func(i int64) judge.Claim {
+			return judge.Claim{Position: i, Got: y[i], Low: 0, High: math.Inf(1)}
+		},
+	}
 }
 
-// largestKeepsItsPlace: exp grows with its argument, so that no output lies above that of the row's largest input by more than both may be off.
+// largestKeepsItsPlace: exp grows with its argument, so that no output lies above that of the row's largest
+// input by more than both may be off.
 func largestKeepsItsPlace(a *truth.Related, output string) judge.Statement {
 	x, y, t := a.First.In("x"), a.First.Out(output), a.First.Target(output)
 	if a.Failed() {
@@ -90,7 +95,8 @@ func largestKeepsItsPlace(a *truth.Related, output string) judge.Statement {
 	}}
 }
 
-// appendedColumns is how many columns of -inf are appended: a whole vector of 16 bytes in every dtype, so that the alignment of rows stays.
+// appendedColumns is how many columns of -inf are appended: a whole vector of 16 bytes in every dtype, so
+// that the alignment of rows stays.
 const appendedColumns = 8
 
 func appended(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
@@ -121,11 +127,12 @@ func beforeAppended(a *truth.Related, output string) judge.Statement {
 	for i := range shape[0] * cols {
 		at = append(at, i/cols*(cols+appendedColumns)+i%cols)
 	}
-	return a.Agree(output, 1, at, func(i int64) int64 { return i/(cols+appendedColumns)*cols + i%(cols+appendedColumns) })
+	return a.Agree(output, 1, at,
+		func(i int64) int64 { return i/(cols+appendedColumns)*cols + i%(cols+appendedColumns) })
 }
 
-// gradientCancels: sum_j p_j (dy_j - d) = d (1 - sum_j p_j) with d = sum_j p_j dy_j. Chained, the saved p add up to 1 as far as they
-// may be off, which is in T; else d and the sum follow from the p that were given.
+// gradientCancels: sum_j p_j (dy_j - d) = d (1 - sum_j p_j) with d = sum_j p_j dy_j. Chained, the saved p add
+// up to 1 as far as they may be off, which is in T; else d and the sum follow from the p that were given.
 func gradientCancels(a *truth.Related, output string) judge.Statement {
 	dx, dy, shape := a.First.Out(output), a.First.In("grad_y"), a.First.Target(output).Shape
 	var p []float64

@@ -17,8 +17,9 @@ var _ = truth.Register("softmax", truth.Definition{
 //
 //	t = p*u32*(2|x-m| + 10 + g(n)) + 2^-126
 //
-// 2|x-m| for the rounding of x-m and of exp's argument reduction, 10 for exp, reciprocal and products, g(n) for the sum, 2^-126 where p
-// underflows; 0 where x is -inf and p therefore exactly 0. A row of only -inf, with +inf or with NaN is NaN.
+// 2|x-m| for the rounding of x-m and of exp's argument reduction, 10 for exp, reciprocal and products, g(n)
+// for the sum, 2^-126 where p underflows; 0 where x is -inf and p therefore exactly 0. A row of only -inf,
+// with +inf or with NaN is NaN.
 func fillRow(x, p, t []float64, g float64) {
 	m := math.Inf(-1)
 	for _, v := range x {
@@ -57,7 +58,8 @@ func forward(k *truth.Request) ([]judge.Target, error) {
 	return []judge.Target{y}, nil
 }
 
-// oneHot says whether every value is 0 or 1: a gap of 1024 leaves nothing of the other exponentials in fp32 or fp64, so that every sum is exact.
+// oneHot says whether every value is 0 or 1: a gap of 1024 leaves nothing of the other exponentials in fp32
+// or fp64, so that every sum is exact.
 func oneHot(y []float64) bool {
 	for _, v := range y {
 		if v != 0 && v != 1 {
@@ -85,7 +87,10 @@ func backward(k *truth.Request) ([]judge.Target, error) {
 	g := k.Growth(in.Cols)
 	truth.FillRows(k, dx, chosen, in.Memory(6), func(own [][]float64, _, r int64, out truth.Row) {
 		in.Read(own, r)
-		b := gradient{dtype: dy.DType, lowProduct: k.Rules.LowProduct, g: g, dy: own[0], p: own[1], scratch: own[2:4]}
+		b := gradient{
+			dtype: dy.DType, lowProduct: k.Rules.LowProduct, g: g, dy: own[0], p: own[1],
+			scratch: own[2:4],
+		}
 		if k.Chained() {
 			b.forward(own[4:])
 		}
@@ -101,11 +106,13 @@ type gradient struct {
 	g          float64 // growth of errors in a sum over the row
 	p, dy      []float64
 	stored     []float64 // p as it is saved; nil: p is what was saved
-	t, tFP32   []float64 // chained: the error of the saved p under the contract, and without the rounding to the dtype
-	scratch    [][]float64
+	// chained: the error of the saved p under the contract, and without the rounding to the dtype
+	t, tFP32 []float64
+	scratch  [][]float64
 }
 
-// forward turns x into p with the error of what a forward saves: t = T_y + u*(|y| + T_y) + half the smallest subnormal.
+// forward turns x into p with the error of what a forward saves: t = T_y + u*(|y| + T_y) + half the smallest
+// subnormal.
 func (b *gradient) forward(memory [][]float64) {
 	x := b.p
 	b.p, b.t, b.tFP32, b.stored = memory[0], memory[1], memory[2], memory[3]
@@ -128,8 +135,8 @@ func (b *gradient) forward(memory [][]float64) {
 //	+ u*(|p*dy| + |p|*sum(|p*dy|)), fp16 also + 2^-24                                  where p*dy is stored low
 //	+ t*|dy - d| + (p + t)*sum(t*|dy|)                                                 chained: the saved p is off by t
 //
-// and 0 where the gradient is exactly 0: p is 0 and saved as that, the whole row of dy is 0, or the row has one column, whose p is 1 and
-// whose d is dy.
+// and 0 where the gradient is exactly 0: p is 0 and saved as that, the whole row of dy is 0, or the row has
+// one column, whose p is 1 and whose d is dy.
 func (b *gradient) fill(out truth.Row) {
 	n := len(b.p)
 	product := truth.Products(b.scratch[0], b.p, b.dy)
@@ -148,7 +155,8 @@ func (b *gradient) fill(out truth.Row) {
 			continue
 		}
 		a := math.Abs(p)
-		t := truth.Weighted(a, judge.U32*(g*size+2*math.Abs(dy)+4*math.Abs(d))) + 4*judge.U32*math.Abs(out.R[i]) + 4*judge.Tiny
+		t := truth.Weighted(a, judge.U32*(g*size+2*math.Abs(dy)+4*math.Abs(d))) +
+			4*judge.U32*math.Abs(out.R[i]) + 4*judge.Tiny
 		out.TFP32[i], out.T[i] = t, t
 		if b.t != nil {
 			out.TFP32[i] += b.tFP32[i]*math.Abs(dy-d) + (a+b.tFP32[i])*savedFP32
@@ -173,7 +181,8 @@ func (b *gradient) carried(t []float64) float64 {
 	return truth.Sum(terms)
 }
 
-// simulate is the same mathematics rounded where the contract stores a value: the saved p, p*dy if it is stored low, the result.
+// simulate is the same mathematics rounded where the contract stores a value: the saved p, p*dy if it is
+// stored low, the result.
 func (b *gradient) simulate(sim []float64) {
 	p := b.p
 	if b.stored != nil {

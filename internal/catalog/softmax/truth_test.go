@@ -14,7 +14,10 @@ import (
 )
 
 func caseOf(d op.DType, p op.Pass, rows, cols int64) op.Case {
-	return op.Case{Op: "softmax", Pass: p, DType: d.String(), Dims: op.Dims{{Name: "rows", Value: rows}, {Name: "cols", Value: cols}}, Distribution: "normal"}
+	return op.Case{Op: "softmax", Pass: p, DType: d.String(), Dims: op.Dims{
+		{Name: "rows", Value: rows},
+		{Name: "cols", Value: cols},
+	}, Distribution: "normal"}
 }
 
 func backward32(order int, p, dy []float64) []float64 {
@@ -39,12 +42,14 @@ func TestAcceptsRightVariants(t *testing.T) {
 				truthtest.Accepts(t, what+" sim", truthtest.Judged(truth, truthtest.Sims(truth)...))
 				xs := x.Float64s()
 				for order := range 3 {
-					y := truthtest.ByRows(rows, cols, func(r int64) []float64 { return truthtest.Softmax32(order, xs[r*cols:(r+1)*cols]) })
+					y := truthtest.ByRows(rows, cols,
+						func(r int64) []float64 { return truthtest.Softmax32(order, xs[r*cols:(r+1)*cols]) })
 					truthtest.Accepts(t, what, truthtest.Judged(truth, y))
 				}
 				y := truthtest.Literal("y", d, truth.Outputs[0].Sim, rows, cols)
 				ys, dys := y.Float64s(), dy.Float64s()
-				back := truthtest.TruthFor(t, caseOf(d, op.Backward, rows, cols), "fp32", []tensor.Tensor{y, dy})
+				back := truthtest.TruthFor(t, caseOf(d, op.Backward, rows, cols), "fp32",
+					[]tensor.Tensor{y, dy})
 				truthtest.Accepts(t, what+" backward sim", truthtest.Judged(back, truthtest.Sims(back)...))
 				for order := range 3 {
 					dx := truthtest.ByRows(rows, cols, func(r int64) []float64 {
@@ -130,13 +135,15 @@ func TestRejectsMutants(t *testing.T) {
 	}
 }
 
-// TestProduct16 shows the contract of torch's kernel in 16 bits: the product stored low passes under product16 and not under fp32.
+// TestProduct16 shows the contract of torch's kernel in 16 bits: the product stored low passes under
+// product16 and not under fp32.
 func TestProduct16(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	const rows, cols = 8, 257
 	for _, d := range []op.DType{op.FP16, op.BF16} {
 		p := truthtest.NormalTensor(r, "x", d, 0, 1, rows, cols)
-		y := truthtest.Literal("y", d, truthtest.TruthFor(t, caseOf(d, op.Forward, rows, cols), "fp32", []tensor.Tensor{p}).Outputs[0].Sim, rows, cols)
+		y := truthtest.Literal("y", d, truthtest.TruthFor(t, caseOf(d, op.Forward, rows, cols), "fp32",
+			[]tensor.Tensor{p}).Outputs[0].Sim, rows, cols)
 		dy := truthtest.NormalTensor(r, "grad_y", d, 3, 1, rows, cols)
 		in := []tensor.Tensor{y, dy}
 		ys, dys := y.Float64s(), dy.Float64s()
@@ -181,7 +188,8 @@ func TestSpecialValues(t *testing.T) {
 func TestGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	const rows, cols = 3, 17
-	x, dy := truthtest.NormalTensor(r, "x", op.FP32, 0, 2, rows, cols), truthtest.NormalTensor(r, "grad_y", op.FP32, 0, 1, rows, cols)
+	x, dy := truthtest.NormalTensor(r, "x", op.FP32, 0, 2, rows, cols), truthtest.NormalTensor(r, "grad_y",
+		op.FP32, 0, 1, rows, cols)
 	c := caseOf(op.FP32, op.Backward, rows, cols)
 	c.Saved = "own"
 	dys := dy.Float64s()
@@ -198,7 +206,8 @@ func TestGradient(t *testing.T) {
 		}
 		return total
 	}
-	truthtest.CheckGradient(t, "softmax", r, loss, x.Float64s(), truthtest.TruthFor(t, c, "fp32", []tensor.Tensor{x, dy}).Outputs[0].R)
+	truthtest.CheckGradient(t, "softmax", r, loss, x.Float64s(), truthtest.TruthFor(t, c, "fp32",
+		[]tensor.Tensor{x, dy}).Outputs[0].R)
 }
 
 // TestSample judges rows alone: the same numbers as in the whole, the tail always among them.

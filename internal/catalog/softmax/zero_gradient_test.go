@@ -16,7 +16,8 @@ func TestExactZeros(t *testing.T) {
 	inf := math.Inf(1)
 	for _, d := range truthtest.LowDTypes {
 		for _, x := range []tensor.Tensor{
-			truthtest.Literal("x", d, []float64{1, -inf, 2, -inf, -inf, 3}, 2, 3), truthtest.Literal("x", d, []float64{3, 700}, 2, 1),
+			truthtest.Literal("x", d, []float64{1, -inf, 2, -inf, -inf, 3}, 2, 3), truthtest.Literal("x", d,
+				[]float64{3, 700}, 2, 1),
 		} {
 			dy := tensor.New("grad_y", d, x.Shape)
 			values := make([]float64, dy.Elements())
@@ -34,7 +35,8 @@ func TestExactZeros(t *testing.T) {
 				for _, truth := range truthtest.BackwardTruths(t, o, c, []tensor.Tensor{x, dy}) {
 					for i, v := range x.Float64s() {
 						if math.IsInf(v, -1) || x.Shape[1] == 1 {
-							truthtest.ExactlyZero(t, fmt.Sprintf("%v %s %s", d, saved, truth.Contract), truth.Outputs[0], i)
+							truthtest.ExactlyZero(t, fmt.Sprintf("%v %s %s", d, saved, truth.Contract),
+								truth.Outputs[0], i)
 						}
 					}
 				}

@@ -24,7 +24,8 @@ func TestRightKernelHasNoBias(t *testing.T) {
 	asked := 0
 	for _, d := range truthtest.LowDTypes {
 		for _, distribution := range []string{"normal", "scaled"} {
-			c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: d.String(), Distribution: distribution}, map[string]int64{"rows": rows, "cols": cols}, nil)
+			c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: d.String(), Distribution: distribution},
+				map[string]int64{"rows": rows, "cols": cols}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,13 +40,22 @@ func TestRightKernelHasNoBias(t *testing.T) {
 			target := known.Outputs[0]
 			data := tensor.Encode(d, y)
 			launch := func(poison string) judge.Launch {
-				return judge.Launch{Poison: poison, InputsUnchanged: true, GuardsIntact: true, Outputs: []judge.Returned{{Name: "y", Present: true,
-					DType: d, Shape: target.Shape, Stride: tensor.Contiguous(target.Shape), Data: data}}}
+				return judge.Launch{
+					Poison: poison, InputsUnchanged: true, GuardsIntact: true,
+					Outputs: []judge.Returned{{
+						Name: "y", Present: true,
+						DType: d, Shape: target.Shape, Stride: tensor.Contiguous(target.Shape), Data: data,
+					}},
+				}
 			}
-			plan := judge.Plan{Outputs: []op.TensorType{{Name: "y", DType: d, Shape: target.Shape}}, Launches: 2}
+			plan := judge.Plan{
+				Outputs:  []op.TensorType{{Name: "y", DType: d, Shape: target.Shape}},
+				Launches: 2,
+			}
 			v := judge.Judge(plan, judge.Answer{Launches: []judge.Launch{launch("a"), launch("b")}}, known)[0]
 			if v.Status != op.StatusPass {
-				t.Errorf("%s: %v %s: %s (%+v)", fmt.Sprint(d, " ", distribution), v.Status, v.Gate, v.Sentence, v.Bias)
+				t.Errorf("%s: %v %s: %s (%+v)", fmt.Sprint(d, " ", distribution), v.Status, v.Gate,
+					v.Sentence, v.Bias)
 			}
 			if v.Bias.Evaluated {
 				asked++

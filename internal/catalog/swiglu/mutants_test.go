@@ -1,9 +1,8 @@
 package swiglu
 
 import (
-	"testing"
-
 	"math"
+	"testing"
 
 	"triad/internal/op"
 	"triad/internal/tensor"

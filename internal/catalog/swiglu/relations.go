@@ -36,12 +36,14 @@ var _ = truth.Relate("swiglu",
 		Second: truth.ScaledBy(2, "grad_y"), States: truth.Scales(2),
 	},
 	truth.Relation{
-		Name: "a doubled up doubles the gradient of gate", ToTheBit: true, Pass: op.Backward, Outputs: []string{"grad_gate"},
+		Name: "a doubled up doubles the gradient of gate", ToTheBit: true, Pass: op.Backward,
+		Outputs: []string{"grad_gate"},
 		Applies: truth.HasElements(1, "rows", "cols"), Second: truth.ScaledBy(2, "up"),
 		States: truth.Scales(2),
 	},
 	truth.Relation{
-		Name: "the gradient of up does not depend on up", ToTheBit: true, Pass: op.Backward, Outputs: []string{"grad_up"},
+		Name: "the gradient of up does not depend on up", ToTheBit: true, Pass: op.Backward,
+		Outputs: []string{"grad_up"},
 		Applies: truth.HasElements(1, "rows", "cols"), Second: truth.ScaledBy(2, "up"), States: truth.Stays,
 	},
 )
@@ -52,13 +54,16 @@ func sameSign(a *truth.Related, output string) judge.Statement {
 	if a.Failed() {
 		return judge.Statement{}
 	}
-	return judge.Statement{Shape: a.First.Target(output).Shape, N: int64(len(y)), At: func(i int64) judge.Claim {
-		c := judge.Claim{Position: i, Got: y[i], Low: 0, High: math.Inf(1)}
-		if math.Signbit(gate[i]) != math.Signbit(up[i]) {
-			c.Low, c.High = math.Inf(-1), 0
-		}
-		return c
-	}}
+	return judge.Statement{
+		Shape: a.First.Target(output).Shape, N: int64(len(y)),
+		At: func(i int64) judge.Claim {
+			c := judge.Claim{Position: i, Got: y[i], Low: 0, High: math.Inf(1)}
+			if math.Signbit(gate[i]) != math.Signbit(up[i]) {
+				c.Low, c.High = math.Inf(-1), 0
+			}
+			return c
+		},
+	}
 }
 
 // bounded: a sigmoid is at most 1, so that |y| <= |gate*up|, as far as y may be off.
@@ -80,9 +85,12 @@ func oddPart(a *truth.Related, output string) judge.Statement {
 		return judge.Statement{}
 	}
 	off1, off2 := a.First.Error(output), a.Second.Error(output)
-	return judge.Statement{Shape: a.First.Target(output).Shape, N: int64(len(y1)), At: func(i int64) judge.Claim {
-		want := gate[i] * up[i]
-		off := off1(i) + off2(i) + 4*judge.U64*(math.Abs(want)+math.Abs(y1[i])+math.Abs(y2[i]))
-		return judge.Claim{Position: i, Got: y1[i] - y2[i], Low: want - off, High: want + off}
-	}}
+	return judge.Statement{
+		Shape: a.First.Target(output).Shape, N: int64(len(y1)),
+		At: func(i int64) judge.Claim {
+			want := gate[i] * up[i]
+			off := off1(i) + off2(i) + 4*judge.U64*(math.Abs(want)+math.Abs(y1[i])+math.Abs(y2[i]))
+			return judge.Claim{Position: i, Got: y1[i] - y2[i], Low: want - off, High: want + off}
+		},
+	}
 }

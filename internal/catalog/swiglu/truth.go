@@ -24,16 +24,17 @@ func sigmoid(g float64) float64 { return 1 / (1 + math.Exp(-g)) }
 //
 //	T = u32*(2|g|+12)*|R| + |g*v|*2^-128 + (1+|g|+|v|)*2^-149
 //
-// 2|g| for the argument of exp, the second term where exp(-g) overflows, the third for intermediates that may be subnormal, whichever two
-// factors are multiplied first.
-// sim is not yet rounded to the output. Eager stores silu = g*sigmoid(g) in the dtype: + |v|*(u*|silu| + half the smallest subnormal).
+// 2|g| for the argument of exp, the second term where exp(-g) overflows, the third for intermediates that may
+// be subnormal, whichever two factors are multiplied first. sim is not yet rounded to the output. Eager
+// stores silu = g*sigmoid(g) in the dtype: + |v|*(u*|silu| + half the smallest subnormal).
 func gated(k *truth.Request, g, v float64, d op.DType) (r, t, tFP32, sim float64) {
 	silu := g * sigmoid(g)
 	r = silu * v
 	if g == 0 || v == 0 {
 		return r, 0, 0, r
 	}
-	tFP32 = judge.U32*(2*math.Abs(g)+12)*math.Abs(r) + math.Abs(g*v)*overflowed + (1+math.Abs(g)+math.Abs(v))*truth.Subnormal
+	tFP32 = judge.U32*(2*math.Abs(g)+12)*math.Abs(r) + math.Abs(g*v)*overflowed +
+		(1+math.Abs(g)+math.Abs(v))*truth.Subnormal
 	t, sim = tFP32, r
 	if k.Rules.EveryStep {
 		t += math.Abs(v) * (truth.Unit(d)*math.Abs(silu) + truth.HalfSubnormal(d))
@@ -60,7 +61,8 @@ func gateGradient(k *truth.Request, dy, g, v float64, d op.DType) (r, t, tFP32, 
 	}
 	a := math.Abs(g)
 	lost := (1 + a) * (1 + math.Abs(dy) + math.Abs(v) + math.Abs(product)) * truth.Subnormal
-	tFP32 = math.Abs(product)*(judge.U32*(2*a+16)*sigma*(1+a*rest)+3*judge.U32*sigma*a+(1+a)*overflowed) + lost
+	tFP32 = math.Abs(product)*(judge.U32*(2*a+16)*sigma*(1+a*rest)+3*judge.U32*sigma*a+(1+a)*overflowed) +
+		lost
 	t, sim = tFP32, r
 	if k.Rules.EveryStep {
 		t += (truth.Unit(d)*math.Abs(product)+truth.HalfSubnormal(d))*math.Abs(s) + truth.Unit(d)*tFP32

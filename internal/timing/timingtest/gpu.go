@@ -57,10 +57,14 @@ func (c *Card) Rest(_ context.Context, d time.Duration) {
 
 // Facts are what is known of a call that takes ns, on a device like an H200.
 func (c *Card) Facts(ns float64) backend.PrepareReply {
-	device := backend.DevicePhysics{L2Bytes: 1 << 20, Multiprocessors: 132, BytesPerSecond: 4.8e12,
-		ClockMHz: 1980, Major: 9}
-	facts := backend.PrepareReply{Mode: "graph", Sets: 4, Calls: 8, RotatedBytes: 1 << 30,
-		EstimateNS: math.Max(ns, 1), Device: device}
+	device := backend.DevicePhysics{
+		L2Bytes: 1 << 20, Multiprocessors: 132, BytesPerSecond: 4.8e12,
+		ClockMHz: 1980, Major: 9,
+	}
+	facts := backend.PrepareReply{
+		Mode: "graph", Sets: 4, Calls: 8, RotatedBytes: 1 << 30,
+		EstimateNS: math.Max(ns, 1), Device: device,
+	}
 	if c.TakesTime && ns > backend.SlowCallNS {
 		facts.Sets, facts.Calls = 2, 2
 	}

@@ -39,6 +39,7 @@ import (
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("all.go does not list the operators of internal/catalog: run go test ./internal/truth/all -update\nwant\n%s", want)
+		t.Errorf("all.go does not list the operators of internal/catalog: run go test ./internal/truth/all "+
+			"-update\nwant\n%s", want)
 	}
 }

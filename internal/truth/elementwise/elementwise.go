@@ -21,8 +21,9 @@ import (
 type Operator struct {
 	Forward, Backward []Output // in the order of the spec, of the names in its [backward] inputs
 	Permits           []string // the contracts: fp32, stored (at Stored nodes), eager
-	ByRows            []string // the dims along which rows lie, for outputs of at least two dims: see truth.Definition
-	Holds             []Property
+	// the dims along which rows lie, for outputs of at least two dims: see truth.Definition
+	ByRows []string
+	Holds  []Property
 }
 
 // Output is one output or gradient. Its formula is Formula, or where attributes decide what Of says.
@@ -171,7 +172,8 @@ func (e *evaluation) memory(cols int64) func() *core {
 		for i := range c.rows {
 			c.rows[i] = make([]float64, cols)
 		}
-		c.strict, _ = formula.NewBounds(e.Forms, e.names, e.strict) // evaluationOf has proven that it can be made
+		// evaluationOf has proven that it can be made
+		c.strict, _ = formula.NewBounds(e.Forms, e.names, e.strict)
 		c.loose, _ = formula.NewBounds(e.Forms, e.names, e.loose)
 		return c
 	}
@@ -279,7 +281,8 @@ func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 		for j, output := range o.Forward {
 			first := output.At(k.Attrs).Forms[0]
 			for i, dy := range upstream[j] {
-				total += complex(dy, 0) * formula.Complex(first, func(name string) complex128 { return z[slices.Index(names, name)][i] })
+				total += complex(dy, 0) * formula.Complex(first,
+					func(name string) complex128 { return z[slices.Index(names, name)][i] })
 			}
 		}
 		return total
@@ -312,7 +315,8 @@ func (o Operator) inputs(c op.Case) []string {
 	var names []string
 	for _, output := range o.Outputs(c.Pass) {
 		for _, n := range formula.Operations(output.At(c.Attrs).Forms...) {
-			if n.Kind == formula.Input && !slices.Contains(names, n.Name) && !strings.HasPrefix(n.Name, "grad_") {
+			if n.Kind == formula.Input && !slices.Contains(names, n.Name) &&
+				!strings.HasPrefix(n.Name, "grad_") {
 				names = append(names, n.Name)
 			}
 		}

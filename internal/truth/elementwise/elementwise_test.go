@@ -37,7 +37,8 @@ func TestSampleOfOneDim(t *testing.T) {
 		}
 		const n = 100*4096 + 11
 		for _, pass := range o.Spec.Passes() {
-			c, err := o.Spec.NewCase(op.Case{Pass: pass, DType: "bf16"}, map[string]int64{o.Spec.Dims[0].Name: n}, nil)
+			c, err := o.Spec.NewCase(op.Case{Pass: pass, DType: "bf16"},
+				map[string]int64{o.Spec.Dims[0].Name: n}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,11 +49,14 @@ func TestSampleOfOneDim(t *testing.T) {
 				t.Fatal(err)
 			}
 			part := sampled.Outputs[0]
-			if len(part.Index) <= 64*4096 || len(part.Index) > 70*4096 || part.Index[len(part.Index)-1] != n-1 {
-				t.Errorf("%s %v: %d elements are sampled, the last %d: want 64 rows and 5 more, with the end", o.Spec.Name, pass, len(part.Index), part.Index[len(part.Index)-1])
+			if len(part.Index) <= 64*4096 || len(part.Index) > 70*4096 ||
+				part.Index[len(part.Index)-1] != n-1 {
+				t.Errorf("%s %v: %d elements are sampled, the last %d: want 64 rows and 5 more, with the end",
+					o.Spec.Name, pass, len(part.Index), part.Index[len(part.Index)-1])
 			}
 			for i, at := range part.Index {
-				if part.R[i] != whole.R[at] || part.T[i] != whole.T[at] || part.Sim[i] != whole.Sim[at] || part.TFP32[i] != whole.TFP32[at] {
+				if part.R[i] != whole.R[at] || part.T[i] != whole.T[at] || part.Sim[i] != whole.Sim[at] ||
+					part.TFP32[i] != whole.TFP32[at] {
 					t.Fatalf("%s %v: sampled element %d is not that of the whole", o.Spec.Name, pass, at)
 				}
 			}
@@ -67,7 +71,10 @@ func TestStatedAllowances(t *testing.T) {
 	compared := 0
 	for _, o := range members(t) {
 		family, _ := elementwise.Get(o.Spec.Name)
-		plan, err := o.Spec.Expand(op.Options{DTypes: []string{"fp32"}, Distributions: []string{"normal"}, Layouts: []string{"contiguous"}})
+		plan, err := o.Spec.Expand(op.Options{
+			DTypes: []string{"fp32"}, Distributions: []string{"normal"},
+			Layouts: []string{"contiguous"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +100,8 @@ func TestStatedAllowances(t *testing.T) {
 					most, least = math.Max(most, stated/composed), math.Min(least, stated/composed)
 				}
 				if most > 5 || least < 0.4 {
-					t.Errorf("%s %v %v: the stated allowance is %.2f to %.2f of what its forms need", c.Op, c.Pass, c.Attrs, least, most)
+					t.Errorf("%s %v %v: the stated allowance is %.2f to %.2f of what its forms need", c.Op,
+						c.Pass, c.Attrs, least, most)
 				}
 				compared++
 			}

@@ -19,11 +19,16 @@ func (o Operator) relations() []truth.Relation {
 	for _, p := range o.Holds {
 		all = append(all, p(o))
 	}
-	all = append(all, truth.Relation{Name: "an element alone gives what it gives among others", Pass: op.Forward, Outputs: o.outputs(),
-		Applies: several, Second: o.lastElement, States: truth.LastRowPlaces})
+	all = append(all, truth.Relation{
+		Name: "an element alone gives what it gives among others", Pass: op.Forward, Outputs: o.outputs(),
+		Applies: several, Second: o.lastElement, States: truth.LastRowPlaces,
+	})
 	if len(o.Backward) > 0 {
-		all = append(all, truth.Relation{Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward, Outputs: o.gradients(),
-			Applies: nonEmpty, Second: truth.ScaledBy(2, o.upstream()...), States: truth.Scales(2)})
+		all = append(all, truth.Relation{
+			Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward,
+			Outputs: o.gradients(),
+			Applies: nonEmpty, Second: truth.ScaledBy(2, o.upstream()...), States: truth.Scales(2),
+		})
 	}
 	return all
 }
@@ -71,8 +76,11 @@ func (o Operator) lastElement(c op.Case, first truth.Inputs) (op.Case, []tensor.
 // Linear: doubled inputs double the outputs, bit for bit.
 func Linear(inputs ...string) Property {
 	return func(o Operator) truth.Relation {
-		return truth.Relation{Name: "doubled inputs double the output", Pass: op.Forward, Outputs: o.outputs(), Applies: nonEmpty,
-			Second: truth.ScaledBy(2, inputs...), States: truth.Scales(2)}
+		return truth.Relation{
+			Name: "doubled inputs double the output", Pass: op.Forward, Outputs: o.outputs(),
+			Applies: nonEmpty,
+			Second:  truth.ScaledBy(2, inputs...), States: truth.Scales(2),
+		}
 	}
 }
 
@@ -84,8 +92,11 @@ func Commutes(a, b string) Property {
 		return c, []tensor.Tensor{y, x}
 	}
 	return func(o Operator) truth.Relation {
-		return truth.Relation{Name: "swapped inputs give the same output", Pass: op.Forward, Outputs: o.outputs(), Applies: nonEmpty,
-			Second: swapped, States: truth.Stays}
+		return truth.Relation{
+			Name: "swapped inputs give the same output", Pass: op.Forward, Outputs: o.outputs(),
+			Applies: nonEmpty,
+			Second:  swapped, States: truth.Stays,
+		}
 	}
 }
 
@@ -103,8 +114,10 @@ func Apart(input string) Property {
 		}}
 	}
 	return func(o Operator) truth.Relation {
-		return truth.Relation{Name: "x and -x give outputs x apart", Pass: op.Forward, Outputs: o.outputs(), Applies: nonEmpty,
-			Second: truth.ScaledBy(-1, input), States: states}
+		return truth.Relation{
+			Name: "x and -x give outputs x apart", Pass: op.Forward, Outputs: o.outputs(), Applies: nonEmpty,
+			Second: truth.ScaledBy(-1, input), States: states,
+		}
 	}
 }
 
@@ -123,6 +136,9 @@ func BetweenZeroAnd(input string) Property {
 		}}
 	}
 	return func(o Operator) truth.Relation {
-		return truth.Relation{Name: "the output lies between 0 and " + input, Pass: op.Forward, Outputs: o.outputs(), Applies: nonEmpty, States: states}
+		return truth.Relation{
+			Name: "the output lies between 0 and " + input, Pass: op.Forward,
+			Outputs: o.outputs(), Applies: nonEmpty, States: states,
+		}
 	}
 }

@@ -14,8 +14,10 @@ import (
 // documents for them in units in the last place, which the usual approximations of Triton and torch keep too
 // (docs/judge.md).
 const (
-	expUnits  = 4.0
-	expSlope  = 2.0 // for each unit of the argument's magnitude: e^x is taken as 2^(x*log2(e)), whose argument is rounded twice
+	expUnits = 4.0
+	// for each unit of the argument's magnitude: e^x is taken as 2^(x*log2(e)), whose argument is rounded
+	// twice
+	expSlope  = 2.0
 	erfUnits  = 4.0
 	tanhUnits = 6.0
 	divUnits  = 4.0 // an approximate quotient
@@ -30,10 +32,11 @@ const lowestBit = 0x1p-149
 
 // Rules say where a computation rounds.
 type Rules struct {
-	Output    op.DType // what the result is stored in; its own rounding is no part of a bound
-	Step      op.DType // what intermediates are stored in where the following say so; fp32 stores them as they are
-	Marked    bool     // Stored nodes are stored
-	EveryStep bool     // every node is stored, inputs and the result excepted
+	Output op.DType // what the result is stored in; its own rounding is no part of a bound
+	// what intermediates are stored in where the following say so; fp32 stores them as they are
+	Step      op.DType
+	Marked    bool // Stored nodes are stored
+	EveryStep bool // every node is stored, inputs and the result excepted
 }
 
 // Bounds computes formulas of the same inputs that mean the same value: the first is the formula, the others
@@ -51,10 +54,12 @@ type Bounds struct {
 // step is a node with its values for one element.
 type step struct {
 	*Node
-	from    [2]int // places of the operands
-	input   int
-	last    bool // a result, and nothing is made of it
-	once    bool // the result is one correctly rounded operation on exact values, and fp32: the output's rounding is all there is
+	from  [2]int // places of the operands
+	input int
+	last  bool // a result, and nothing is made of it
+	// the result is one correctly rounded operation on exact values, and fp32: the output's rounding is all
+	// there is
+	once    bool
 	doubles bool
 	stored  bool
 	most    float64 // the largest number where the value is kept
@@ -91,7 +96,8 @@ func NewBounds(forms []*Node, inputs []string, rules Rules) (*Bounds, error) {
 		s.doubles = n.doubles()
 		s.once = s.last && rules.Output == op.FP32 && (n.Kind == Add || n.Kind == Sub || n.Kind == Mul) &&
 			n.Operands[0].exact() && n.Operands[1].exact()
-		s.stored = b.u > 0 && !s.last && (n.Kind == Stored && rules.Marked || n.Kind != Input && n.Kind != Neg && rules.EveryStep)
+		s.stored = b.u > 0 && !s.last && (n.Kind == Stored && rules.Marked || n.Kind != Input &&
+			n.Kind != Neg && rules.EveryStep)
 		if s.most = math.MaxFloat32; s.stored {
 			s.most = b.most
 		}

@@ -30,7 +30,10 @@ const (
 	Stored // a rounding point: what a contract, or a planted bug, stores in a dtype of less precision
 )
 
-var names = [...]string{"unknown", "input", "constant", "+", "-", "*", "/", "-", "exp", "erf", "tanh", "stored"}
+var names = [...]string{
+	"unknown", "input", "constant", "+", "-", "*", "/", "-", "exp", "erf",
+	"tanh", "stored",
+}
 
 // Node is one value of a formula: an input, a constant, or an operation on other nodes. Nodes are never
 // changed, so that one node may be an operand of several.
@@ -128,7 +131,8 @@ func (n *Node) Check(inputs []string) error {
 		}
 		switch {
 		case m.Kind == Unknown || m.Kind > Stored || len(m.Operands) != want:
-			return fmt.Errorf("check formula %v: node of kind %d with %d operands: want a known kind with %d", n, m.Kind, len(m.Operands), want)
+			return fmt.Errorf("check formula %v: node of kind %d with %d operands: want a known kind with %d",
+				n, m.Kind, len(m.Operands), want)
 		case m.Kind == Input && !slices.Contains(inputs, m.Name):
 			return fmt.Errorf("check formula %v: input %q: want one of %v", n, m.Name, inputs)
 		case m.Kind == Constant && !(math.Abs(m.Value) <= math.MaxFloat32):

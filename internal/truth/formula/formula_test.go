@@ -61,10 +61,12 @@ func TestValueIsTheFormulas(t *testing.T) {
 			ulp, _ := tensor.FormatOf(op.FP32)
 			room := math.Max(bound, ulp.ULP(r)/2)
 			if off := distance(r, want); !(off <= 1e-6*room) {
-				t.Errorf("%s at %v: %v is %v away from the formula's value: the bound is %v", name, v, r, off, bound)
+				t.Errorf("%s at %v: %v is %v away from the formula's value: the bound is %v", name,
+					v, r, off, bound)
 			}
 			if sim != r || b.Value(v[:]) != r {
-				t.Errorf("%s at %v: sim %v, value %v: want R = %v, since nothing is stored", name, v, sim, b.Value(v[:]), r)
+				t.Errorf("%s at %v: sim %v, value %v: want R = %v, since nothing is stored", name, v, sim,
+					b.Value(v[:]), r)
 			}
 		}
 	}
@@ -91,7 +93,8 @@ func TestBoundHoldsAndIsNeeded(t *testing.T) {
 				for i, kernel := range kernels {
 					got := kernel.Element(v[:])
 					if stored := tensor.Round(d, got, false); !(low <= stored && stored <= high) {
-						t.Errorf("%s in %v at %v: kernel %d gives %v, bound %v around %v", name, d, v, i, stored, bound, want)
+						t.Errorf("%s in %v at %v: kernel %d gives %v, bound %v around %v", name, d, v, i,
+							stored, bound, want)
 					}
 					if bound > 0.75*judge.U32*math.Abs(got) { // not where the function is 1
 						most = math.Max(most, distance(got, want)/bound)
@@ -99,7 +102,8 @@ func TestBoundHoldsAndIsNeeded(t *testing.T) {
 				}
 			}
 			if most < leastUsed[name] {
-				t.Errorf("%s in %v: no kernel uses more than %.3f of its bound, want %.2f", name, d, most, leastUsed[name])
+				t.Errorf("%s in %v: no kernel uses more than %.3f of its bound, want %.2f", name, d, most,
+					leastUsed[name])
 			}
 			t.Logf("%s in %v: %.2f of the bound is used", name, d, most)
 		}
@@ -107,24 +111,40 @@ func TestBoundHoldsAndIsNeeded(t *testing.T) {
 }
 
 // leastUsed is how much of its bound some kernel uses: a looser rule shows here.
-var leastUsed = map[string]float64{"quotient": 0.6, "exp": 0.8, "erf": 0.7, "tanh": 0.5, "tanh alone": 0.5, "sigmoid": 0.5, "swish": 0.5, "gaussian": 0.5, "normal tail": 0.6,
-	"cubic": 0.35}
+var leastUsed = map[string]float64{
+	"quotient": 0.6, "exp": 0.8, "erf": 0.7, "tanh": 0.5, "tanh alone": 0.5, "sigmoid": 0.5, "swish": 0.5,
+	"gaussian": 0.5, "normal tail": 0.6,
+	"cubic": 0.35,
+}
 
 // One correctly rounded operation on what the kernel gets has no bound of its own in fp32, and a roundoff in
 // 16 bits.
 func TestSingleOperation(t *testing.T) {
-	for name, n := range map[string]*formula.Node{"x + y": x.Plus(y), "x - y": x.Minus(y), "3*x": c(3).Times(x), "x": x, "-x": x.Neg()} {
-		_, bound, _ := bounds(t, []*formula.Node{n}, formula.Rules{Output: op.FP32, Step: op.FP32}).Element([]float64{3.25, 0x1p-140})
+	for name, n := range map[string]*formula.Node{
+		"x + y": x.Plus(y), "x - y": x.Minus(y),
+		"3*x": c(3).Times(x), "x": x, "-x": x.Neg(),
+	} {
+		_, bound, _ := bounds(t, []*formula.Node{n}, formula.Rules{
+			Output: op.FP32,
+			Step:   op.FP32,
+		}).Element([]float64{3.25, 0x1p-140})
 		if bound != 0 {
 			t.Errorf("%s: bound %v, want none in fp32", name, bound)
 		}
-		r, bound, _ := bounds(t, []*formula.Node{n}, formula.Rules{Output: op.BF16, Step: op.BF16}).Element([]float64{3.25, 1.5})
-		if want := judge.U32 * math.Abs(r); n.Kind != formula.Input && n.Kind != formula.Neg && !(math.Abs(bound-want) <= 1e-6*want) {
+		r, bound, _ := bounds(t, []*formula.Node{n}, formula.Rules{
+			Output: op.BF16,
+			Step:   op.BF16,
+		}).Element([]float64{3.25, 1.5})
+		if want := judge.U32 * math.Abs(r); n.Kind != formula.Input && n.Kind != formula.Neg &&
+			!(math.Abs(bound-want) <= 1e-6*want) {
 			t.Errorf("%s: bound %v, want a roundoff of %v in bf16", name, bound, r)
 		}
 	}
 	third := []*formula.Node{c(1.0 / 3).Times(x)}
-	if _, bound, _ := bounds(t, third, formula.Rules{Output: op.FP32, Step: op.FP32}).Element([]float64{1, 0}); !(bound > judge.U32/3*0.99) {
+	if _, bound, _ := bounds(t, third, formula.Rules{Output: op.FP32, Step: op.FP32}).Element([]float64{
+		1,
+		0,
+	}); !(bound > judge.U32/3*0.99) {
 		t.Errorf("a constant that fp32 rounds has the bound %v", bound)
 	}
 }
@@ -134,21 +154,25 @@ func TestBoundAtTheEnds(t *testing.T) {
 	silu := bounds(t, stated["swish"], formula.Rules{Output: op.FP32, Step: op.FP32})
 	for _, v := range []float64{-80, -88.5, -88.7228, -88.73, -100, -1e4, -3e38} {
 		r, bound, _ := silu.Element([]float64{v, 0})
-		if limit := judge.U32*(2*math.Abs(v)+12)*math.Abs(r) + 4.01*math.Abs(v)*0x1p-128 + 4*0x1p-149; !(bound <= limit) {
+		if limit := judge.U32*(2*math.Abs(v)+12)*math.Abs(r) + 4.01*math.Abs(v)*0x1p-128 +
+			4*0x1p-149; !(bound <= limit) {
 			t.Errorf("silu(%v) = %v has the bound %v, want at most %v", v, r, bound, limit)
 		}
 	}
 	for _, at := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
-		if r, bound, _ := silu.Element([]float64{at, 0}); at > 0 && !math.IsInf(r, 1) || !(at > 0) && !math.IsNaN(r) || bound != 0 {
+		if r, bound, _ := silu.Element([]float64{at, 0}); at > 0 && !math.IsInf(r, 1) || !(at > 0) &&
+			!math.IsNaN(r) || bound != 0 {
 			t.Errorf("silu(%v) = %v within %v", at, r, bound)
 		}
 	}
 	for _, v := range []float64{11, -40, 1e5} {
-		if _, bound, _ := bounds(t, []*formula.Node{x.Tanh()}, formula.Rules{Output: op.FP32}).Element([]float64{v, 0}); bound > judge.U32/10 {
+		if _, bound, _ := bounds(t, []*formula.Node{x.Tanh()},
+			formula.Rules{Output: op.FP32}).Element([]float64{v, 0}); bound > judge.U32/10 {
 			t.Errorf("tanh(%v) has the bound %v: every kernel gives 1", v, bound)
 		}
 	}
-	if _, bound, _ := bounds(t, []*formula.Node{x.Over(y)}, formula.Rules{Output: op.FP32}).Element([]float64{0, 3}); bound != 0 {
+	if _, bound, _ := bounds(t, []*formula.Node{x.Over(y)},
+		formula.Rules{Output: op.FP32}).Element([]float64{0, 3}); bound != 0 {
 		t.Errorf("0/3 has the bound %v", bound)
 	}
 }
@@ -170,7 +194,8 @@ func TestStoredSteps(t *testing.T) {
 			beyond++
 		}
 		if sim != r || math.Abs(got-r) > wide || math.Abs(stored-got) > tight+judge.U32*math.Abs(r) {
-			t.Errorf("at %v: a kernel that stores gives %v, R %v, bound %v, simulated %v", v, got, r, wide, stored)
+			t.Errorf("at %v: a kernel that stores gives %v, R %v, bound %v, simulated %v", v, got,
+				r, wide, stored)
 		}
 		if _, bound, sim := every.Element(v[:]); math.Abs(sim-v[0]/(1+math.Exp(-v[0]))) > bound {
 			t.Errorf("silu(%v), every step stored: simulated %v, bound %v", v[0], sim, bound)
@@ -209,10 +234,12 @@ func TestComplexStep(t *testing.T) {
 // A formula that cannot be computed is refused, and one is written as it is read.
 func TestCheck(t *testing.T) {
 	for want, n := range map[string]*formula.Node{
-		`input "z"`: formula.In("z").Plus(x), "constant NaN": c(math.NaN()).Times(x), "constant 1e+39": c(1e39).Plus(x),
-		"operands": {Kind: formula.Add, Operands: []*formula.Node{x}}, "kind 0": {},
+		`input "z"`: formula.In("z").Plus(x), "constant NaN": c(math.NaN()).Times(x),
+		"constant 1e+39": c(1e39).Plus(x),
+		"operands":       {Kind: formula.Add, Operands: []*formula.Node{x}}, "kind 0": {},
 	} {
-		if _, err := formula.NewBounds([]*formula.Node{n}, []string{"x", "y"}, formula.Rules{Output: op.FP32}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := formula.NewBounds([]*formula.Node{n}, []string{"x", "y"},
+			formula.Rules{Output: op.FP32}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: want an error with %s", err, want)
 		}
 	}

@@ -21,8 +21,15 @@ func PlantedAnswers(target judge.Target, right []byte) map[string]judge.Answer {
 	answer := func(first, second []byte) judge.Answer {
 		var a judge.Answer
 		for i, data := range [][]byte{first, second} {
-			a.Launches = append(a.Launches, judge.Launch{Poison: string("ab"[i]), InputsUnchanged: true, GuardsIntact: true, Outputs: []judge.Returned{
-				{Name: target.Name, Present: true, DType: target.DType, Shape: target.Shape, Stride: tensor.Contiguous(target.Shape), Data: data}}})
+			a.Launches = append(a.Launches, judge.Launch{
+				Poison: string("ab"[i]), InputsUnchanged: true,
+				GuardsIntact: true, Outputs: []judge.Returned{
+					{
+						Name: target.Name, Present: true, DType: target.DType, Shape: target.Shape,
+						Stride: tensor.Contiguous(target.Shape), Data: data,
+					},
+				},
+			})
 		}
 		return a
 	}
@@ -57,7 +64,8 @@ func TruthFor(t *testing.T, c op.Case, contract string, in []tensor.Tensor) judg
 	return got
 }
 
-// Judged stores one set of values for each output (rounded once to its dtype) and judges it as a call of two launches.
+// Judged stores one set of values for each output (rounded once to its dtype) and judges it as a call of two
+// launches.
 func Judged(truth judge.Truth, values ...[]float64) []judge.Verdict {
 	plan, answer := soundAnswer(truth, values)
 	return judge.Judge(plan, answer, truth)
@@ -70,7 +78,8 @@ func soundAnswer(truth judge.Truth, values [][]float64) (judge.Plan, judge.Answe
 	for i, o := range truth.Outputs {
 		plan.Outputs = append(plan.Outputs, op.TensorType{Name: o.Name, DType: o.DType, Shape: o.Shape})
 		launch.Outputs = append(launch.Outputs, judge.Returned{
-			Name: o.Name, Present: true, DType: o.DType, Shape: o.Shape, Stride: tensor.Contiguous(o.Shape), Data: tensor.Encode(o.DType, values[i]),
+			Name: o.Name, Present: true, DType: o.DType, Shape: o.Shape, Stride: tensor.Contiguous(o.Shape),
+			Data: tensor.Encode(o.DType, values[i]),
 		})
 	}
 	a, b := launch, launch

@@ -148,7 +148,13 @@ func (a Arithmetic) OverRows(rows int, lost bool, low op.DType, f func(r int) fl
 }
 
 // RowVariants are the orders of sums of a right row kernel, and one with fast functions.
-var RowVariants = []Arithmetic{{Order: InLanes}, {Order: InSequence}, {Order: inPairs}, {Order: inBlocks}, {Order: InLanes, Noisy: true}}
+var RowVariants = []Arithmetic{
+	{Order: InLanes},
+	{Order: InSequence},
+	{Order: inPairs},
+	{Order: inBlocks},
+	{Order: InLanes, Noisy: true},
+}
 
 // Softmax32 is softmax as a kernel computes it, all in fp32.
 func Softmax32(order int, x []float64) []float64 {

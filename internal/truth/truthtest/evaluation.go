@@ -21,7 +21,8 @@ type Evaluation struct {
 	DType    string           // of the shape that costs are measured on: a 16-bit or an 8-bit one
 	Dims     map[string]int64 // that shape, of medium size
 	Small    map[string]int64 // the shape that the results are compared with the truth on
-	// Evaluate computes every output of a pass by plain loops over its rows, on all cores: the formula and nothing else.
+	// Evaluate computes every output of a pass by plain loops over its rows, on all cores: the formula and
+	// nothing else.
 	Evaluate func(c op.Case, in InputsByName) [][]float64
 }
 
@@ -34,9 +35,10 @@ func (e Evaluation) run(c op.Case, in []tensor.Tensor) [][]float64 {
 	return e.Evaluate(c, named)
 }
 
-// Cost measures, for every pass, what the truth (R, T, TFP32 and sim) and the gates cost beside one evaluation of the formula
-// in fp64. That evaluation is what Evaluate does: the stored inputs are decoded and the formula computed by plain loops, row after row, into fp64
-// results; nothing is rounded, bounded or simulated. Each takes all cores; what counts is the processor time of all of them together, which other
+// Cost measures, for every pass, what the truth (R, T, TFP32 and sim) and the gates cost beside one
+// evaluation of the formula in fp64. That evaluation is what Evaluate does: the stored inputs are decoded and
+// the formula computed by plain loops, row after row, into fp64 results; nothing is rounded, bounded or
+// simulated. Each takes all cores; what counts is the processor time of all of them together, which other
 // load on the machine moves little, and of several runs the cheapest.
 func (e Evaluation) Cost(b *testing.B) {
 	o, err := truth.Get(e.Operator)
@@ -50,7 +52,11 @@ func (e Evaluation) Cost(b *testing.B) {
 
 func costCases(t testing.TB, o *truth.Operator, dtype string, dims map[string]int64) []op.Case {
 	var cases []op.Case
-	for _, pass := range []op.Case{{Pass: op.Forward}, {Pass: op.Backward, Saved: "driver"}, {Pass: op.Backward, Saved: "own"}} {
+	for _, pass := range []op.Case{
+		{Pass: op.Forward},
+		{Pass: op.Backward, Saved: "driver"},
+		{Pass: op.Backward, Saved: "own"},
+	} {
 		if pass.Saved == "own" && !o.Spec.Backward.Chained {
 			continue
 		}
@@ -79,7 +85,8 @@ func (e Evaluation) measureCost(b *testing.B, o *truth.Operator, c op.Case) {
 		evaluation = Cheapest(b, func() { e.run(c, in) })
 		computing = Cheapest(b, func() { _, err = truth.Of(c, o.Spec.DefaultContract(c.DType), in, nil) })
 		gates = Cheapest(b, func() {
-			if row := judge.Row(judge.Judge(plan, answer, known)); row != op.StatusPass && row != op.StatusWarn {
+			if row := judge.Row(judge.Judge(plan, answer, known)); row != op.StatusPass &&
+				row != op.StatusWarn {
 				b.Fatal(row)
 			}
 		})
@@ -127,7 +134,8 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// IsTheTruth fails the test unless what costs are compared with computes the operator: its results are R, up to the rounding of fp64.
+// IsTheTruth fails the test unless what costs are compared with computes the operator: its results are R, up
+// to the rounding of fp64.
 func (e Evaluation) IsTheTruth(t *testing.T) {
 	t.Helper()
 	o, err := truth.Get(e.Operator)
@@ -144,7 +152,8 @@ func (e Evaluation) IsTheTruth(t *testing.T) {
 				largest, furthest = math.Max(largest, math.Abs(r)), math.Max(furthest, math.Abs(r-values[j]))
 			}
 			if !(furthest <= 1e-12*largest) || len(values) != len(known.Outputs[i].R) {
-				t.Errorf("%s %v %s: %s is off by %v, its largest number is %v", c.Op, c.Pass, c.Saved, known.Outputs[i].Name, furthest, largest)
+				t.Errorf("%s %v %s: %s is off by %v, its largest number is %v", c.Op, c.Pass, c.Saved,
+					known.Outputs[i].Name, furthest, largest)
 			}
 		}
 		if len(outputs) != len(known.Outputs) {

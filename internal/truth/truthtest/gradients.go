@@ -19,8 +19,8 @@ func Near(t *testing.T, what string, got, want, companion float64) {
 	}
 }
 
-// complexStep is the directional derivative of a real analytic function of many values, to machine precision: Im f(x + ih v)/h with
-// h = 1e-100 (Squire and Trapp 1998).
+// complexStep is the directional derivative of a real analytic function of many values, to machine precision:
+// Im f(x + ih v)/h with h = 1e-100 (Squire and Trapp 1998).
 func complexStep(f func(x []complex128) complex128, x, direction []float64) float64 {
 	const h = 1e-100
 	z := make([]complex128, len(x))
@@ -31,7 +31,9 @@ func complexStep(f func(x []complex128) complex128, x, direction []float64) floa
 }
 
 // CheckGradient compares <gradient, direction> with the complex step along random directions.
-func CheckGradient(t *testing.T, what string, r *rand.Rand, f func(x []complex128) complex128, x, gradient []float64) {
+func CheckGradient(t *testing.T, what string, r *rand.Rand, f func(x []complex128) complex128, x,
+	gradient []float64,
+) {
 	t.Helper()
 	for range 3 {
 		direction := make([]float64, len(x))
@@ -47,7 +49,8 @@ func CheckGradient(t *testing.T, what string, r *rand.Rand, f func(x []complex12
 	}
 }
 
-// BackwardTruths are the truths of a backward under every contract of the operator, with the driver's saved tensors where the case asks for them.
+// BackwardTruths are the truths of a backward under every contract of the operator, with the driver's saved
+// tensors where the case asks for them.
 func BackwardTruths(t *testing.T, o *truth.Operator, c op.Case, in []tensor.Tensor) []judge.Truth {
 	t.Helper()
 	if c.Saved == "driver" {
@@ -55,7 +58,8 @@ func BackwardTruths(t *testing.T, o *truth.Operator, c op.Case, in []tensor.Tens
 		if err != nil {
 			t.Fatal(err)
 		}
-		if in, err = truth.BackwardInputs(o.Spec, append(append([]tensor.Tensor(nil), in...), saved...)); err != nil {
+		if in, err = truth.BackwardInputs(o.Spec, append(append([]tensor.Tensor(nil), in...),
+			saved...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,6 +78,7 @@ func BackwardTruths(t *testing.T, o *truth.Operator, c op.Case, in []tensor.Tens
 func ExactlyZero(t *testing.T, what string, target judge.Target, i int) {
 	t.Helper()
 	if target.R[i] != 0 || target.T[i] != 0 || target.TFP32[i] != 0 || target.Sim[i] != 0 {
-		t.Errorf("%s: %s element %d: R %g, T %g, TFP32 %g, sim %g, want 0 alone", what, target.Name, i, target.R[i], target.T[i], target.TFP32[i], target.Sim[i])
+		t.Errorf("%s: %s element %d: R %g, T %g, TFP32 %g, sim %g, want 0 alone", what, target.Name, i,
+			target.R[i], target.T[i], target.TFP32[i], target.Sim[i])
 	}
 }

@@ -14,16 +14,18 @@ import (
 	"triad/internal/truth"
 )
 
-// The files mutation.go and score.go score the judge. A mutant is the right emulated kernel of an operator with one line changed; it is killed when some planned case of
-// the default level ends FAIL, by an output that every implementation gives, for every dtype and every value of every attribute that it is not
-// equivalent under. Right kernels with other
-// orders of sums, block sizes and fast-math noise are judged on the same cases, and none may be accused.
+// The files mutation.go and score.go score the judge. A mutant is the right emulated kernel of an operator
+// with one line changed; it is killed when some planned case of the default level ends FAIL, by an output
+// that every implementation gives, for every dtype and every value of every attribute that it is not
+// equivalent under. Right kernels with other orders of sums, block sizes and fast-math noise are judged on
+// the same cases, and none may be accused.
 
 // Mutant is one planted bug. Its name is what the emulated kernel looks for.
 type Mutant struct {
-	Number     int // in the list of its operator and pass
-	Name       string
-	Equivalent func(g Group) string // why nothing can tell it from the right kernel there; "" or nil: it must be killed
+	Number int // in the list of its operator and pass
+	Name   string
+	// why nothing can tell it from the right kernel there; "" or nil: it must be killed
+	Equivalent func(g Group) string
 }
 
 // Suite is what one pass of an operator is scored with.
@@ -35,7 +37,8 @@ type Suite struct {
 	Kernel  func(a Arithmetic, p *Prepared) [][]float64
 }
 
-// Group is a dtype, with one value of one attribute where the operator has any: a mutant has to be killed in each.
+// Group is a dtype, with one value of one attribute where the operator has any: a mutant has to be killed in
+// each.
 type Group struct{ Dtype, Attribute, Value string }
 
 func (g Group) String() string {
@@ -106,7 +109,10 @@ func prepare(t *testing.T, s Suite, seed uint64) []*Prepared {
 
 // PrepareCase makes one case of a suite with its inputs, its truth and what the right kernel stores.
 func PrepareCase(t *testing.T, s Suite, spec *op.Spec, c op.Case, seed uint64) *Prepared {
-	p := &Prepared{Case: c, In: map[string]tensor.Tensor{}, V: map[string][]float64{}, groups: groupsOf(spec, c), Plan: judge.Plan{Launches: 2}, cost: 1}
+	p := &Prepared{
+		Case: c, In: map[string]tensor.Tensor{}, V: map[string][]float64{},
+		groups: groupsOf(spec, c), Plan: judge.Plan{Launches: 2}, cost: 1,
+	}
 	list := CaseInputs(t, spec, c, seed)
 	for _, x := range list {
 		p.In[x.Name], p.V[x.Name] = x, x.Float64s()
@@ -117,7 +123,10 @@ func PrepareCase(t *testing.T, s Suite, spec *op.Spec, c op.Case, seed uint64) *
 	}
 	for _, o := range p.Truth.Outputs {
 		output, _ := spec.Output(o.Name)
-		p.Plan.Outputs = append(p.Plan.Outputs, op.TensorType{Name: o.Name, DType: o.DType, Shape: o.Shape, Optional: output.Optional})
+		p.Plan.Outputs = append(p.Plan.Outputs, op.TensorType{
+			Name: o.Name, DType: o.DType, Shape: o.Shape,
+			Optional: output.Optional,
+		})
 	}
 	for _, d := range c.Dims {
 		p.cost *= max(d.Value, 1)
@@ -133,7 +142,8 @@ func PrepareCase(t *testing.T, s Suite, spec *op.Spec, c op.Case, seed uint64) *
 
 // Describe names a case in one line.
 func Describe(c op.Case) string {
-	return fmt.Sprint(c.Op, " ", c.Pass, " ", c.DType, " ", c.Dims, " ", c.Attrs, " ", c.Layout, " ", c.Distribution, " ", c.Upstream, " ", c.Saved)
+	return fmt.Sprint(c.Op, " ", c.Pass, " ", c.DType, " ", c.Dims, " ", c.Attrs, " ", c.Layout, " ",
+		c.Distribution, " ", c.Upstream, " ", c.Saved)
 }
 
 // Launch stores values as a launch into poisoned outputs leaves them.
@@ -147,7 +157,10 @@ func (p *Prepared) Launch(values [][]float64, poison string) judge.Launch {
 				tensor.Poison(data[e*size:(e+1)*size], o.DType, poison)
 			}
 		}
-		l.Outputs = append(l.Outputs, judge.Returned{Name: o.Name, Present: true, DType: o.DType, Shape: o.Shape, Stride: tensor.Contiguous(o.Shape), Data: data})
+		l.Outputs = append(l.Outputs, judge.Returned{
+			Name: o.Name, Present: true, DType: o.DType,
+			Shape: o.Shape, Stride: tensor.Contiguous(o.Shape), Data: data,
+		})
 	}
 	return l
 }
@@ -156,10 +169,12 @@ func (p *Prepared) Launch(values [][]float64, poison string) judge.Launch {
 func (p *Prepared) Judged(values [][]float64) ([]judge.Verdict, []judge.Returned) {
 	a, b := p.Launch(values, "a"), p.Launch(values, "b")
 	truth := func(string) (judge.Truth, error) { return p.Truth, nil }
-	return judge.UnderContracts(p.Plan, judge.Answer{Launches: []judge.Launch{a, b}}, truth, p.Truth.Contract, p.Truth.Contract), a.Outputs
+	return judge.UnderContracts(p.Plan, judge.Answer{Launches: []judge.Launch{a, b}}, truth, p.Truth.Contract,
+		p.Truth.Contract), a.Outputs
 }
 
-// fate is what became of a mutant: the groups that no case has killed it in, by judge and by fixed tolerance, and what is wrong with the mutant.
+// fate is what became of a mutant: the groups that no case has killed it in, by judge and by fixed tolerance,
+// and what is wrong with the mutant.
 type fate struct {
 	suite   Suite
 	mutant  Mutant
@@ -214,12 +229,14 @@ func hunt(s Suite, m Mutant, cases []*Prepared) fate {
 	return f
 }
 
-// friendly scores judge and fixed tolerances on one case alone: for each group the largest of plainly normal data.
+// friendly scores judge and fixed tolerances on one case alone: for each group the largest of plainly normal
+// data.
 func (f *fate) friendly(cases []*Prepared, equivalent map[Group]bool) {
 	chosen := map[Group]*Prepared{}
 	for _, p := range cases { // the last is the largest
 		for _, g := range p.groups {
-			if p.Distribution == "normal" && p.Layout == "contiguous" && (p.Upstream == "" || p.Upstream == "normal") && !equivalent[g] {
+			if p.Distribution == "normal" && p.Layout == "contiguous" &&
+				(p.Upstream == "" || p.Upstream == "normal") && !equivalent[g] {
 				chosen[g] = p
 			}
 		}
@@ -266,7 +283,8 @@ func (f *fate) meet(p *Prepared, values [][]float64) {
 	}
 }
 
-// shownBy leaves out the optional outputs, which an implementation need not give, unless the bug is in one of them.
+// shownBy leaves out the optional outputs, which an implementation need not give, unless the bug is in one of
+// them.
 func (m Mutant) shownBy(p *Prepared, verdicts []judge.Verdict) []judge.Verdict {
 	var shown []judge.Verdict
 	for i, o := range p.Plan.Outputs {

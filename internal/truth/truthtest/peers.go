@@ -14,15 +14,17 @@ import (
 	"triad/internal/truth"
 )
 
-// Fixed tolerances that other projects compare with, scored on the same inputs (TRIAD_MUTATION_PEERS=1). They get what is kinder than their own
-// harnesses: the fp64 truth rounded to the output's dtype as the reference, poisoned outputs, and where the truth is NaN or infinite a comparison
-// of classes instead of a NaN that poisons every sum.
+// Fixed tolerances that other projects compare with, scored on the same inputs (TRIAD_MUTATION_PEERS=1). They
+// get what is kinder than their own harnesses: the fp64 truth rounded to the output's dtype as the reference,
+// poisoned outputs, and where the truth is NaN or infinite a comparison of classes instead of a NaN that
+// poisons every sum.
 type peer struct {
 	Name string
 	near func(c comparison) bool // of the elements whose reference is finite; false for a NaN
 }
 
-// comparison is one output as a peer sees it: what came back, the reference, and the baseline, a low-precision kernel's own result.
+// comparison is one output as a peer sees it: what came back, the reference, and the baseline, a
+// low-precision kernel's own result.
 type comparison struct {
 	dtype              op.DType
 	got, want, against []float64
@@ -56,7 +58,8 @@ var Peers = []peer{
 		if c.dtype == op.FP32 {
 			tolerance = 1e-4
 		}
-		return everywhere(c, func(x, y float64) bool { return math.Abs(x-y) <= tolerance+tolerance*math.Abs(y) })
+		return everywhere(c,
+			func(x, y float64) bool { return math.Abs(x-y) <= tolerance+tolerance*math.Abs(y) })
 	}},
 	{"FlashAttention, twice the baseline's error + atol", func(c comparison) bool {
 		err, base, atol := 0.0, 0.0, 0.0
@@ -114,8 +117,8 @@ func (r peer) acceptsOutput(p *Prepared, i int, data []byte) bool {
 	return r.near(c)
 }
 
-// baselineOf is what the baseline of a 2x rule computes: the written composition where the operator permits it in 16 bits, else the right kernel
-// with its sums one after the other.
+// baselineOf is what the baseline of a 2x rule computes: the written composition where the operator permits
+// it in 16 bits, else the right kernel with its sums one after the other.
 func baselineOf(t *testing.T, s Suite, spec *op.Spec, p *Prepared, in []tensor.Tensor) [][]float64 {
 	a := s.Right[0]
 	a.Order = InSequence
@@ -149,9 +152,11 @@ func peerTable(s Score) string {
 		return fmt.Sprintf("%d/%d = %.1f %%", n, of, 100*float64(n)/float64(max(of, 1)))
 	}
 	row := func(name string, friend, kills, alarms int) {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, share(friend, s.Pairs), share(kills, s.Pairs), share(alarms, s.Judgements))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, share(friend, s.Pairs), share(kills, s.Pairs),
+			share(alarms, s.Judgements))
 	}
-	fmt.Fprintf(&b, "| rule | killed on one normal case | killed by the suite | right variants accused |\n|---|---|---|---|\n")
+	fmt.Fprintf(&b, "| rule | killed on one normal case | killed by the suite | right variants accused "+
+		"|\n|---|---|---|---|\n")
 	for r, p := range Peers {
 		row(p.Name, s.Friend[1+r], s.PeerKills[r], s.PeerAlarm[r])
 	}

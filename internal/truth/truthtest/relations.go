@@ -11,7 +11,8 @@ import (
 	"triad/internal/truth"
 )
 
-// Simulated answers a call as a simulated contract does: a right implementation that rounds where it must and nowhere else.
+// Simulated answers a call as a simulated contract does: a right implementation that rounds where it must and
+// nowhere else.
 func Simulated(t *testing.T, contract string, c op.Case, given truth.Inputs) truth.Inputs {
 	t.Helper()
 	known := TruthFor(t, c, contract, given)
@@ -62,8 +63,11 @@ func Holds(r truth.Relation, contract string, calls []truth.Call) map[string]jud
 	return all
 }
 
-// RelatedCases calls visit with every relation of an operator on cases of the quick level, each relation at most a few times a dtype.
-func RelatedCases(t *testing.T, o *truth.Operator, visit func(r truth.Relation, c op.Case, calls []truth.Call)) {
+// RelatedCases calls visit with every relation of an operator on cases of the quick level, each relation at
+// most a few times a dtype.
+func RelatedCases(t *testing.T, o *truth.Operator, visit func(r truth.Relation, c op.Case,
+	calls []truth.Call),
+) {
 	t.Helper()
 	plan, err := o.Spec.Expand(op.Options{Level: op.LevelQuick})
 	if err != nil {
@@ -89,7 +93,8 @@ func RelatedCases(t *testing.T, o *truth.Operator, visit func(r truth.Relation, 
 	}
 }
 
-// OneUlpIsSeen looks for an element of an output of the last call that may be one ulp larger for G0 to G5, and asks the relation.
+// OneUlpIsSeen looks for an element of an output of the last call that may be one ulp larger for G0 to G5,
+// and asks the relation.
 func OneUlpIsSeen(t *testing.T, o *truth.Operator, r truth.Relation, output string, calls []truth.Call) bool {
 	t.Helper()
 	last := calls[len(calls)-1]

@@ -30,9 +30,11 @@ type Score struct {
 
 // Add adds the score of another operator.
 func (s *Score) Add(o Score) {
-	s.Mutants, s.Killed, s.Judgements, s.Accused = s.Mutants+o.Mutants, s.Killed+o.Killed, s.Judgements+o.Judgements, s.Accused+o.Accused
+	s.Mutants, s.Killed, s.Judgements, s.Accused = s.Mutants+o.Mutants, s.Killed+o.Killed, s.Judgements+
+		o.Judgements, s.Accused+o.Accused
 	s.Pairs, s.PairsKilled, s.Seeds = s.Pairs+o.Pairs, s.PairsKilled+o.PairsKilled, max(s.Seeds, o.Seeds)
-	s.PeerKills, s.PeerAlarm, s.Friend = addEach(s.PeerKills, o.PeerKills), addEach(s.PeerAlarm, o.PeerAlarm), addEach(s.Friend, o.Friend)
+	s.PeerKills, s.PeerAlarm, s.Friend = addEach(s.PeerKills, o.PeerKills), addEach(s.PeerAlarm, o.PeerAlarm),
+		addEach(s.Friend, o.Friend)
 	s.Survivors = append(s.Survivors, o.Survivors...)
 }
 
@@ -56,18 +58,23 @@ func (s Score) String() string {
 	if peersAreScored() {
 		report.WriteString(peerTable(s))
 	}
-	fmt.Fprintf(&report, "mutants killed %d/%d, right variants accused %d/%d, seeds %d\n", s.Killed, s.Mutants, s.Accused, s.Judgements, s.Seeds)
+	fmt.Fprintf(&report, "mutants killed %d/%d, right variants accused %d/%d, seeds %d\n", s.Killed,
+		s.Mutants, s.Accused, s.Judgements, s.Seeds)
 	return report.String()
 }
 
-// Mutation scores the judge of one operator on the tuning seed, or, with TRIAD_MUTATION_SEEDS=n (make mutation SEEDS=n), on n seeds drawn afresh.
-// A mutant counts as killed where every seed kills it. With TRIAD_MUTATION_SCORE=DIR the score is kept as DIR/<op>.json (see internal/mutationscore).
+// Mutation scores the judge of one operator on the tuning seed, or, with TRIAD_MUTATION_SEEDS=n (make
+// mutation SEEDS=n), on n seeds drawn afresh. A mutant counts as killed where every seed kills it. With
+// TRIAD_MUTATION_SCORE=DIR the score is kept as DIR/<op>.json (see internal/mutationscore).
 func Mutation(t *testing.T, suites []Suite) {
 	t.Helper()
 	complete(t, suites)
 	seeds := mutationSeeds(t)
 	survivors, killed := map[string]string{}, map[string]bool{}
-	total := Score{PeerKills: make([]int, len(Peers)), PeerAlarm: make([]int, len(Peers)), Friend: make([]int, 1+len(Peers)), Seeds: len(seeds)}
+	total := Score{
+		PeerKills: make([]int, len(Peers)), PeerAlarm: make([]int, len(Peers)),
+		Friend: make([]int, 1+len(Peers)), Seeds: len(seeds),
+	}
 	for _, s := range suites {
 		total.Mutants += len(s.Mutants)
 		t.Run(s.Pass.String(), func(t *testing.T) {
@@ -125,7 +132,8 @@ func complete(t *testing.T, suites []Suite) {
 	}
 }
 
-// mutationSeeds are the seeds of the run: the tuning seed, or fresh ones, which are printed so that a run can be repeated from TRIAD_MUTATION_FIRST.
+// mutationSeeds are the seeds of the run: the tuning seed, or fresh ones, which are printed so that a run can
+// be repeated from TRIAD_MUTATION_FIRST.
 func mutationSeeds(t *testing.T) []uint64 {
 	text := os.Getenv("TRIAD_MUTATION_SEEDS")
 	if text == "" {
@@ -166,7 +174,8 @@ func huntAll(t *testing.T, s Suite, cases []*Prepared) []fate {
 	return fates
 }
 
-// verdict adds a mutant to the score and says why it survives, "" if it does not. What is wrong with the mutant itself fails the test.
+// verdict adds a mutant to the score and says why it survives, "" if it does not. What is wrong with the
+// mutant itself fails the test.
 func (f *fate) verdict(t *testing.T, total *Score) string {
 	total.Pairs += f.groups
 	total.PairsKilled += f.groups - len(f.alive[0])
@@ -203,7 +212,8 @@ func judgeRight(t *testing.T, s Suite, cases []*Prepared, total *Score) {
 				total.Judgements++
 				if v.Status != op.StatusPass && v.Status != op.StatusWarn {
 					total.Accused++
-					t.Errorf("right variant %d accused: %s: %v %s: %s, R %v, T %v", n, Describe(p.Case), v.Status, v.Gate, v.Sentence, v.Worst.R, v.Worst.T)
+					t.Errorf("right variant %d accused: %s: %v %s: %s, R %v, T %v", n, Describe(p.Case),
+						v.Status, v.Gate, v.Sentence, v.Worst.R, v.Worst.T)
 				}
 			}
 			if peersAreScored() {

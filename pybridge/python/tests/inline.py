@@ -1,4 +1,5 @@
-"""Runs the C++ example of docs/python.md; without a GPU on the library of plain loops instead of the kernels."""
+"""Runs the C++ example of docs/python.md; without a GPU on the library of plain loops instead of the
+kernels."""
 
 import os
 import re
@@ -27,10 +28,12 @@ def main():
     code = example()
     os.environ["PATH"] += os.pathsep + str(Path(sys.executable).parent)  # where pip puts ninja
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["TORCH_EXTENSIONS_DIR"] = folder  # of its own: torch waits for ever on the lock of a build that was killed
+        # of its own: torch waits for ever on the lock of a build that was killed
+        os.environ["TORCH_EXTENSIONS_DIR"] = folder
         if not torch.cuda.is_available():
             stub = Path(folder) / "stub.so"
-            subprocess.run(["g++", "-std=c++17", "-O1", "-fPIC", "-shared", f"-I{extension.header()}", HERE / "stub_kernels.cpp", "-o", stub], check=True)
+            subprocess.run(["g++", "-std=c++17", "-O1", "-fPIC", "-shared", f"-I{extension.header()}", HERE
+                            / "stub_kernels.cpp", "-o", stub], check=True)
             place = 'triad.binary().parent / "kernels" / "softmax.so", "cuda"'
             if place not in code or '"block"' not in code:
                 sys.exit("the example names another library or variant")

@@ -1,4 +1,5 @@
-"""Executes docs/notebook.ipynb from its first cell to its last, and says what is wrong with it: `python notebook.py [OUTPUT.ipynb]`."""
+"""Executes docs/notebook.ipynb from its first cell to its last, and says what is wrong with it: `python
+notebook.py [OUTPUT.ipynb]`."""
 
 import os
 import sys
@@ -16,7 +17,8 @@ def execute():
     notebook = nbformat.read(NOTEBOOK, 4)
     with tempfile.TemporaryDirectory() as data:
         os.environ["XDG_DATA_HOME"], os.environ["TRIAD_PYTHON"] = data, sys.executable
-        nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(NOTEBOOK.parent)}}).execute()
+        nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3",
+                                resources={"metadata": {"path": str(NOTEBOOK.parent)}}).execute()
     return notebook
 
 

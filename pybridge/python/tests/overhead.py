@@ -1,5 +1,6 @@
-"""What an operator adds to its kernel's launch, in host time: on a GPU beside the kernels themselves, without one beside a library of plain loops
-(stub_kernels.cpp), whose time is subtracted. Microseconds a call; nothing waits for the GPU within a series."""
+"""What an operator adds to its kernel's launch, in host time: on a GPU beside the kernels themselves, without
+one beside a library of plain loops (stub_kernels.cpp), whose time is subtracted. Microseconds a call; nothing
+waits for the GPU within a series."""
 
 import contextlib
 import os
@@ -15,8 +16,9 @@ from triad.torch import extension, ops
 
 
 def costs(functions, calls=500, rounds=25):
-    """Microseconds a call of each: the best of several rounds, of which every one times all of them one after another, so that a slow while of the
-    machine falls on all; the first round, in which caches fill and plans are made, does not count."""
+    """Microseconds a call of each: the best of several rounds, of which every one times all of them one after
+    another, so that a slow while of the machine falls on all; the first round, in which caches fill and plans
+    are made, does not count."""
     best = dict.fromkeys(functions, float("inf"))
     for again in range(1 + rounds):
         for name, function in functions.items():
@@ -32,7 +34,8 @@ def costs(functions, calls=500, rounds=25):
 
 
 def series(impl, device):
-    """What is added to a launch counts everything an operator does for its caller: the output's memory too."""
+    """What is added to a launch counts everything an operator does for its caller: the output's memory
+    too."""
     x = torch.randn(8, 64, device=device)
     leaf, upstream = x.clone().requires_grad_(), torch.randn(8, 64, device=device)
 
@@ -57,12 +60,15 @@ def series(impl, device):
     in_cpp = costs({**arms, **{("C++", what): f for what, f in of(ours).items()}})
     raw = min(fast.raw(ops.softmax._number, (x,), impl, {}, 500) for _ in range(25)) * 1e6
     by_ctypes = in_python["ctypes"]
-    print(f"softmax of 8 x 64 in fp32 by {impl} on {torch.cuda.get_device_name() if device == 'cuda' else 'a CPU, through the ABI'}, torch {torch.__version__}; host us a call")
+    print(f"softmax of 8 x 64 in fp32 by {impl} on "
+          f"{torch.cuda.get_device_name() if device == 'cuda' else 'a CPU, through the ABI'}, torch "
+          f"{torch.__version__}; host us a call")
     print(f"the launch alone: {raw:.2f} through the C ABI, {by_ctypes:.2f} through ctypes")
     print(f"{'':32}{'torch':>8}{'Python':>8}{'adds':>8}{'C++':>8}{'adds':>8}")
     for what in of(ours):
         alone = what != "forward and backward"
-        python, cpp, theirs = in_python["Python", what], in_cpp["C++", what], min(in_python["torch", what], in_cpp["torch", what])
+        python, cpp, theirs = in_python["Python", what], in_cpp["C++", what], min(in_python["torch", what],
+            in_cpp["torch", what])
         adds = [f"{t - r:8.1f}" if alone else f"{'':8}" for t, r in ((python, by_ctypes), (cpp, raw))]
         print(f"{what:32}{theirs:8.1f}{python:8.1f}{adds[0]}{cpp:8.1f}{adds[1]}")
 

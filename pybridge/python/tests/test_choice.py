@@ -18,7 +18,8 @@ except ImportError:
 from triad.torch import choice, operators, ops
 
 GPU = "Some GPU"
-CASES = {"impl": ["torch/eager", "cuda/naive", "cuda/block"], "dtype": "fp32", "distribution": "normal", "layout": "contiguous", "saved": "driver"}
+CASES = {"impl": ["torch/eager", "cuda/naive", "cuda/block"], "dtype": "fp32", "distribution": "normal",
+         "layout": "contiguous", "saved": "driver"}
 
 
 def setUpModule():
@@ -45,10 +46,14 @@ def plant(times, gpu=GPU, regime="cold", status="PASS", verdict="PASS", alone=()
         db.execute("update machine set gpu = ?", [gpu])
         db.execute("update run set status = 'PASS'")
         for (direction, name, cols), ns in times.items():
-            (run,) = db.execute("select run_id from run join test_case using (case_id) join implementation using (implementation_id) "
-                                "where pass = ? and name = ? and json_extract(dims_json, '$.cols') = ? order by run_ulid limit 1", [direction, name, cols]).fetchone()
-            db.execute("insert into timing (run_id, regime, n, median_ns, low_ns, high_ns, samples_ns_json, rounds_json, arms_json, clocks_mhz_json, n_discarded, "
-                       "discarded_because, status, backward) values (?, ?, 1, ?, ?, ?, ?, '[]', '[]', '[]', 0, '', ?, ?)",
+            (run,) = db.execute("select run_id from run join test_case using (case_id) join implementation "
+                                "using (implementation_id) "
+                                "where pass = ? and name = ? and json_extract(dims_json, '$.cols') = ? order "
+                                "by run_ulid limit 1", [direction, name, cols]).fetchone()
+            db.execute("insert into timing (run_id, regime, n, median_ns, low_ns, high_ns, samples_ns_json, "
+                       "rounds_json, arms_json, clocks_mhz_json, n_discarded, "
+                       "discarded_because, status, backward) values (?, ?, 1, ?, ?, ?, ?, '[]', '[]', '[]', "
+                       "0, '', ?, ?)",
                        [run, regime, ns, ns, ns, json.dumps([ns]), status, "retained graph" if direction == "backward" and name in alone else ""])
             db.execute("update run set status = ? where run_id = ?", [verdict, run])
     db.close()
@@ -61,7 +66,8 @@ class Fastest(unittest.TestCase):
         """As on a GPU that is called so; the implementations are those that are here for a CPU."""
         rows = {f"cuda/{n}": row for n, row in ((n, ops.softmax._rows(torch.device("cpu"), f"cuda/{n}")[f"cuda/{n}"]) for n in ("naive", "block"))}
         rows["torch/eager"] = ops.softmax._rows(torch.device("cpu"), "torch")["torch/eager"]
-        with mock.patch.object(operators, "gpu", lambda device: gpu), mock.patch.object(ops.softmax.__class__, "_rows", lambda *_: rows):
+        with mock.patch.object(operators, "gpu", lambda device: gpu), mock.patch.object(ops.softmax.__class__,
+            "_rows", lambda *_: rows):
             return ops.softmax.choose(impl, "cpu", "fp32", (("rows", 8), ("cols", cols)), gradient)
 
     def test_the_fastest_of_the_class(self):
@@ -81,7 +87,8 @@ class Fastest(unittest.TestCase):
         self.assertEqual((self.chosen(), self.chosen(gradient=True)), ("cuda/naive", "cuda/block"))
 
     def test_a_backward_that_was_timed_alone_runs_its_forward_again_here(self):
-        times = {("forward", "torch/eager", 100): 100, ("backward", "torch/eager", 100): 100, ("forward", "cuda/block", 100): 130, ("backward", "cuda/block", 100): 140}
+        times = {("forward", "torch/eager", 100): 100, ("backward", "torch/eager", 100): 100,
+                 ("forward", "cuda/block", 100): 130, ("backward", "cuda/block", 100): 140}
         for alone, want in ((["torch/eager"], "cuda/block"), ([], "torch/eager")):
             plant(times, alone=alone)
             self.assertEqual(self.chosen(gradient=True), want)
@@ -92,7 +99,8 @@ class Fastest(unittest.TestCase):
 
     def test_what_does_not_count(self):
         times = {("forward", "cuda/block", 100): 500}
-        for what, options in {"another GPU": {"gpu": "Another GPU"}, "a wrong kernel": {"verdict": "FAIL"}, "an impossible time": {"status": "IMPOSSIBLE"},
+        for what, options in {"another GPU": {"gpu": "Another GPU"}, "a wrong kernel": {"verdict": "FAIL"},
+                              "an impossible time": {"status": "IMPOSSIBLE"},
                               "another regime": {"regime": "burst"}}.items():
             with self.subTest(what):
                 plant(times, **options)

@@ -1,4 +1,5 @@
-"""The eager paths into the C ABI, in Python and in C++, proven on a CPU by a library of plain loops (stub_kernels.cpp)."""
+"""The eager paths into the C ABI, in Python and in C++, proven on a CPU by a library of plain loops
+(stub_kernels.cpp)."""
 
 import os
 import shutil
@@ -30,7 +31,8 @@ def setUpModule():
     folder = tempfile.TemporaryDirectory()
     os.environ["XDG_DATA_HOME"] = folder.name
     path = Path(folder.name) / "stub.so"
-    subprocess.run(["g++", "-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{extension.header()}", HERE / "stub_kernels.cpp", "-o", path], check=True)
+    subprocess.run(["g++", "-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror",
+                    f"-I{extension.header()}", HERE / "stub_kernels.cpp", "-o", path], check=True)
     patched = mock.patch.object(operators.worker, "rows", rows)
     patched.start()
 
@@ -45,7 +47,8 @@ def rows(op, family, attributes):
     import json
     spec = getattr(ops, op)._spec
     names = {p["pass"]: [t["name"] for t in p["outputs"]] for p in spec["passes"]}
-    return {name: row for name, row in cuda.variants(path, json.loads(attributes), names).items() if row._kernels[0].contents.op.decode() == op}
+    return {name: row for name, row in cuda.variants(path, json.loads(attributes), names).items()
+            if row._kernels[0].contents.op.decode() == op}
 
 
 def draw(*shape, seed=1):
@@ -102,30 +105,37 @@ class Paths:
             for shape in ((3, 5), (1, 1), (2, 3, 5), (2, 1, 4, 5), (7,), (0, 5), (2, 0, 5)):
                 for gradient in (False, True):
                     with self.subTest(variant, shape=shape, gradient=gradient):
-                        self.same(lambda x: ops.softmax(x, impl=f"cuda/{variant}"), lambda x: torch.softmax(x, -1), [draw(*shape).requires_grad_(gradient)])
+                        self.same(lambda x: ops.softmax(x, impl=f"cuda/{variant}"),
+                                  lambda x: torch.softmax(x, -1), [draw(*shape).requires_grad_(gradient)])
 
     def test_saved_tensors_and_some_gradients(self):
         for wanted in ((0, 1, 2), (0,), (1,), (2,), (0, 2), ()):
             for shape in ((4, 6), (2, 3, 6)):
                 with self.subTest(wanted=wanted, shape=shape):
-                    inputs = [t.requires_grad_(i in wanted) for i, t in enumerate((draw(*shape), draw(6), draw(6, seed=2)))]
-                    self.same(lambda x, w, b: ops.layernorm(x, w, b, impl="cuda/loops", eps=1e-3), lambda x, w, b: F.layer_norm(x, (6,), w, b, 1e-3), inputs)
+                    inputs = [t.requires_grad_(i in wanted) for i,
+                              t in enumerate((draw(*shape), draw(6), draw(6, seed=2)))]
+                    self.same(lambda x, w, b: ops.layernorm(x, w, b, impl="cuda/loops", eps=1e-3),
+                              lambda x, w, b: F.layer_norm(x, (6,), w, b, 1e-3), inputs)
 
     def test_strides(self):
         base = draw(2, 3, 4, 10, seed=3)
-        for name, x in {"sliced": base[..., :5], "every other": base[..., ::2], "turned": base.transpose(1, 2), "last turned": base.transpose(2, 3),
-                        "expanded": base[:1].expand(2, 3, 4, 10), "expanded within": base[:, :, :1].expand(2, 3, 4, 10), "one row": base[0, 0, 0].expand(2, 3, 10),
+        for name, x in {"sliced": base[..., :5], "every other": base[..., ::2],
+                        "turned": base.transpose(1, 2), "last turned": base.transpose(2, 3),
+                        "expanded": base[:1].expand(2, 3, 4, 10), "expanded within": base[:, :, :1].expand(2,
+                            3, 4, 10), "one row": base[0, 0, 0].expand(2, 3, 10),
                         "rows expanded": base[0, 0, 0, :1].expand(2, 3, 10)}.items():
             for variant in ("stub", "packed"):
                 with self.subTest(name, variant=variant):
                     for _ in range(3):
-                        torch.testing.assert_close(ops.softmax(x, impl=f"cuda/{variant}"), torch.softmax(x, -1), rtol=3e-5, atol=3e-5)
+                        torch.testing.assert_close(ops.softmax(x, impl=f"cuda/{variant}"),
+                                                   torch.softmax(x, -1), rtol=3e-5, atol=3e-5)
 
     def test_strides_that_change(self):
         """The second call has the sizes of the first, and other strides."""
         x = draw(5, 5)
         for turned in (x, x.T, x, x.T):
-            torch.testing.assert_close(ops.softmax(turned, impl="cuda/stub"), torch.softmax(turned, -1), rtol=3e-5, atol=3e-5)
+            torch.testing.assert_close(ops.softmax(turned, impl="cuda/stub"), torch.softmax(turned, -1),
+                                       rtol=3e-5, atol=3e-5)
 
     def test_parameters_and_no_grad(self):
         p = torch.nn.Parameter(draw(3, 4))
@@ -164,7 +174,8 @@ class Paths:
             ops.softmax(x, impl="cuda/stub")
         with FakeTensorMode() as mode:
             self.assertEqual(type(ops.softmax(mode.from_tensor(x), impl="cuda/stub")).__name__, "FakeTensor")
-        compiled = torch.compile(lambda t: ops.softmax(t, impl="cuda/stub") + 1, fullgraph=True, backend="aot_eager")
+        compiled = torch.compile(lambda t: ops.softmax(t, impl="cuda/stub") + 1, fullgraph=True,
+                                 backend="aot_eager")
         torch.testing.assert_close(compiled(x), torch.softmax(x, -1) + 1)
         graph = torch.fx.experimental.proxy_tensor.make_fx(lambda t: ops.softmax(t, impl="cuda/stub"))(x)
         self.assertIn("triad.softmax", graph.code)
@@ -175,7 +186,8 @@ class Paths:
         torch.testing.assert_close(torch.Tensor(ours), torch.softmax(x, -1))
 
     def test_modes_and_transforms_see_the_call(self):
-        """Also where a call on the same tensors is settled: whatever stands between it and its kernel finds the operator."""
+        """Also where a call on the same tensors is settled: whatever stands between it and its kernel finds
+        the operator."""
         from torch.autograd import forward_ad
         from torch.overrides import TorchFunctionMode
         from torch.utils._python_dispatch import TorchDispatchMode
@@ -201,21 +213,25 @@ class Paths:
                         y = ops.softmax(t, impl="cuda/stub")
                     self.assertTrue(any("triad.softmax" in name for name in seen), f"{mode}: {seen}")
                     torch.testing.assert_close(y.detach(), want, rtol=3e-5, atol=3e-5)
-            with forward_ad.dual_level(), self.assertRaisesRegex((RuntimeError, NotImplementedError), "forward|jvp"):
+            with forward_ad.dual_level(), self.assertRaisesRegex((RuntimeError, NotImplementedError),
+                "forward|jvp"):
                 ops.softmax(forward_ad.make_dual(leaf, x), impl="cuda/stub")
             traced = torch.jit.trace(lambda t: ops.softmax(t, impl="cuda/stub"), x, check_trace=False)
             self.assertIn("triad::softmax", str(traced.graph))
-            with self.assertRaisesRegex(RuntimeError, "functorch transforms"):  # torch's own word on operators of torch.library
+            with self.assertRaisesRegex(RuntimeError, "functorch transforms"):
+                # torch's own word on operators of torch.library
                 torch.func.vjp(lambda t: ops.softmax(t, impl="cuda/stub"), x)
 
     def test_sizes_that_alternate(self):
         """More of them than are kept at hand, one tensor given twice, and attributes that differ."""
         for _ in range(3):
             for cols in range(1, 20):
-                self.same(lambda x: ops.softmax(x, impl="cuda/stub"), lambda x: torch.softmax(x, -1), [draw(3, cols).requires_grad_(cols % 2 == 0)], calls=1)
+                self.same(lambda x: ops.softmax(x, impl="cuda/stub"), lambda x: torch.softmax(x, -1),
+                          [draw(3, cols).requires_grad_(cols % 2 == 0)], calls=1)
             x, w = draw(4, 6), draw(6)
             for eps in (1e-3, 1e-1):
-                torch.testing.assert_close(ops.layernorm(x, w, w, impl="cuda/loops", eps=eps), F.layer_norm(x, (6,), w, w, eps), rtol=3e-5, atol=3e-5)
+                torch.testing.assert_close(ops.layernorm(x, w, w, impl="cuda/loops", eps=eps),
+                                           F.layer_norm(x, (6,), w, w, eps), rtol=3e-5, atol=3e-5)
 
     def test_autocast(self):
         """The stub takes fp32 alone: on a CPU torch's softmax keeps its dtype, and so does ours."""
@@ -230,18 +246,24 @@ class Paths:
         leaked = []
         torch.func.grad(lambda t: (leaked.append(t), t.sum())[1])(draw(3, 4))
         for _ in range(3):
-            torch.testing.assert_close(ops.softmax(draw(3, 4), impl="cuda/stub"), torch.softmax(leaked[0], -1), rtol=3e-5, atol=3e-5)
-            torch.testing.assert_close(ops.softmax(leaked[0], impl="cuda/stub"), torch.softmax(leaked[0], -1), rtol=3e-5, atol=3e-5)
+            torch.testing.assert_close(ops.softmax(draw(3, 4), impl="cuda/stub"),
+                                       torch.softmax(leaked[0], -1), rtol=3e-5, atol=3e-5)
+            torch.testing.assert_close(ops.softmax(leaked[0], impl="cuda/stub"), torch.softmax(leaked[0], -1),
+                                       rtol=3e-5, atol=3e-5)
 
     def test_refusals_have_one_form(self):
-        """Operator and implementation, the pass where it is the backward, and why: also where a kernel is found not to take a call when it is made."""
+        """Operator and implementation, the pass where it is the backward, and why: also where a kernel is
+        found not to take a call when it is made."""
         turned = draw(5, 3).T
         for _ in range(3):
             for sentence, call in (
                 ("softmax/cuda/narrow: cols 5 is above 4", lambda: ops.softmax(draw(3, 5), impl="cuda/narrow")),
-                ("softmax/cuda/forward_only: it has no backward in fp32", lambda: torch.ops.triad.softmax_backward(turned, turned, "cuda/forward_only")),
-                ("softmax/cuda/late: the call is not supported", lambda: ops.softmax(turned, impl="cuda/late")),
-                ("softmax/cuda/narrow_back backward: cols 5 is above 4", lambda: ops.softmax(draw(3, 5).requires_grad_(), impl="cuda/narrow_back").sum().backward()),
+                ("softmax/cuda/forward_only: it has no backward in fp32",
+                 lambda: torch.ops.triad.softmax_backward(turned, turned, "cuda/forward_only")),
+                ("softmax/cuda/late: the call is not supported",
+                 lambda: ops.softmax(turned, impl="cuda/late")),
+                ("softmax/cuda/narrow_back backward: cols 5 is above 4",
+                 lambda: ops.softmax(draw(3, 5).requires_grad_(), impl="cuda/narrow_back").sum().backward()),
             ):
                 with self.subTest(sentence), self.assertRaises(triad.UsageError) as caught:
                     call()
@@ -253,7 +275,8 @@ class Paths:
             with self.assertRaisesRegex(triad.UsageError, "softmax/cuda/narrow: cols 5 is above 4"):
                 ops.softmax(x, impl="cuda/narrow")
             ops.softmax(x[:, :4], impl="cuda/narrow")
-            with self.assertRaisesRegex(triad.TriadError, "softmax/cuda/broken: the launch ended with CUDA error 700"):
+            with self.assertRaisesRegex(triad.TriadError, "softmax/cuda/broken: the launch ended with CUDA "
+                                                          "error 700"):
                 ops.softmax(x, impl="cuda/broken")
             with self.assertRaisesRegex(triad.UsageError, "dtype fp64"):
                 ops.softmax(x.double(), impl="cuda/stub")
@@ -283,7 +306,8 @@ class Paths:
         self.assertEqual(failures, [])
 
     def test_memory(self):
-        """10,000 calls and their backwards leave nothing behind, and another 10,000 of as many sizes are not all kept."""
+        """10,000 calls and their backwards leave nothing behind, and another 10,000 of as many sizes are not
+        all kept."""
         x = draw(4, 16).requires_grad_()
 
         def step():
@@ -315,9 +339,11 @@ class InPython(Paths, unittest.TestCase):
         plan = next(iter(ops.softmax._plans.values()))
         asked, accepts = [], plan.forward.launch._accepts
         plan.forward.launch._accepts = lambda *a: (asked.append(a), accepts(*a))[1]
-        for x, count in ((draw(3, 4), 0), (base[1:].view(3, 4), 1), (draw(3, 4), 0), (draw(4, 3).T, 1), (draw(4, 3).T, 0), (draw(3, 4), 1)):
+        for x, count in ((draw(3, 4), 0), (base[1:].view(3, 4), 1), (draw(3, 4), 0), (draw(4, 3).T, 1),
+                         (draw(4, 3).T, 0), (draw(3, 4), 1)):
             asked.clear()
-            torch.testing.assert_close(ops.softmax(x, impl="cuda/narrow"), torch.softmax(x, -1), rtol=3e-5, atol=3e-5)
+            torch.testing.assert_close(ops.softmax(x, impl="cuda/narrow"), torch.softmax(x, -1),
+                                       rtol=3e-5, atol=3e-5)
             self.assertEqual(len(asked), count)
 
 
@@ -342,7 +368,8 @@ class Building(unittest.TestCase):
             shutil.copytree(extension.SOURCE.parent / "eager", Path(folder) / "eager")
             shutil.copy(extension.header() / "abi.h", folder)
             here = extension.built()
-            with mock.patch.object(extension, "SOURCE", moved), mock.patch.object(extension, "header", lambda: Path(folder)):
+            with mock.patch.object(extension, "SOURCE", moved), mock.patch.object(extension, "header",
+                lambda: Path(folder)):
                 self.assertEqual(extension.built(), here)
                 for source in (Path(folder) / "eager" / "launch.h", moved):
                     source.write_text("#error another source\n")
@@ -350,11 +377,13 @@ class Building(unittest.TestCase):
                         extension.built()
 
     def test_no_compiler(self):
-        with mock.patch.dict(os.environ, {"PATH": "", "CXX": ""}), self.assertRaisesRegex(triad.Unavailable, "no C.. compiler"):
+        with mock.patch.dict(os.environ, {"PATH": "", "CXX": ""}), self.assertRaisesRegex(triad.Unavailable,
+            "no C.. compiler"):
             extension.compiler()
 
     def test_a_compiler_that_does_not(self):
-        with tempfile.TemporaryDirectory() as cache, mock.patch.dict(os.environ, {"CXX": shutil.which("false"), "XDG_CACHE_HOME": cache}):
+        with tempfile.TemporaryDirectory() as cache, mock.patch.dict(os.environ,
+            {"CXX": shutil.which("false"), "XDG_CACHE_HOME": cache}):
             with self.assertRaisesRegex(triad.Unavailable, "ended with 1"):
                 extension.built()
             self.assertEqual([p for p in Path(cache).rglob("*") if p.is_file()], [])

@@ -1,4 +1,5 @@
-"""The operators on a GPU: skipped where there is none. `python -m unittest test_gpu` with the package on the path; needs no network and no Go."""
+"""The operators on a GPU: skipped where there is none. `python -m unittest test_gpu` with the package on the
+path; needs no network and no Go."""
 
 import ctypes
 import os
@@ -34,17 +35,22 @@ def angles(seq, half):
 
 OPERATORS = {
     "softmax": (lambda t: (draw(64, 512, dtype=t),), lambda x: torch.softmax(x, -1), (0,)),
-    "layernorm": (lambda t: (draw(64, 512, dtype=t), draw(512, dtype=t), draw(512, dtype=t, seed=2)), lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), (0, 1, 2)),
-    "swiglu": (lambda t: (draw(64, 512, dtype=t), draw(64, 512, dtype=t, seed=2)), lambda g, u: F.silu(g) * u, (0, 1)),
-    "rope": (lambda t: (draw(2, 33, 4, 64, dtype=t), draw(2, 33, 2, 64, dtype=t), *angles(33, 32)), lambda q, k, c, s: (_rotated(q, c, s), _rotated(k, c, s)), (0, 1)),
+    "layernorm": (lambda t: (draw(64, 512, dtype=t), draw(512, dtype=t), draw(512, dtype=t, seed=2)),
+                  lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), (0, 1, 2)),
+    "swiglu": (lambda t: (draw(64, 512, dtype=t), draw(64, 512, dtype=t, seed=2)), lambda g, u: F.silu(g) * u,
+               (0, 1)),
+    "rope": (lambda t: (draw(2, 33, 4, 64, dtype=t), draw(2, 33, 2, 64, dtype=t), *angles(33, 32)),
+             lambda q, k, c, s: (_rotated(q, c, s), _rotated(k, c, s)), (0, 1)),
     "flash_attention": (lambda t: (draw(2, 4, 96, 64, dtype=t), draw(2, 2, 96, 64, dtype=t), draw(2, 2, 96, 64, dtype=t, seed=2)),
                         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), (0, 1, 2)),
 }
 
 
-DIMS = {"softmax": {"rows": 64, "cols": 512}, "layernorm": {"rows": 64, "cols": 512}, "swiglu": {"rows": 64, "cols": 512},
+DIMS = {"softmax": {"rows": 64, "cols": 512}, "layernorm": {"rows": 64, "cols": 512},
+        "swiglu": {"rows": 64, "cols": 512},
         "rope": {"batch": 2, "seq": 33, "heads_q": 4, "heads_k": 2, "head_dim": 64, "max_pos": 33},
-        "flash_attention": {"batch": 2, "heads_q": 4, "heads_kv": 2, "seq_q": 96, "seq_kv": 96, "head_dim": 64}}
+        "flash_attention": {"batch": 2, "heads_q": 4, "heads_kv": 2, "seq_q": 96, "seq_kv": 96,
+                            "head_dim": 64}}
 
 
 def several(value):
@@ -52,7 +58,8 @@ def several(value):
 
 
 def gradients(function, inputs, differentiable):
-    leaves = [x.detach().clone(memory_format=torch.preserve_format).requires_grad_(i in differentiable) for i, x in enumerate(inputs)]
+    leaves = [x.detach().clone(memory_format=torch.preserve_format).requires_grad_(i in differentiable) for i,
+              x in enumerate(inputs)]
     outputs = several(function(*leaves))
     followed = [o for o in outputs if o.requires_grad]  # rope's k_out does not depend on q
     torch.autograd.backward(followed, [torch.cos(torch.arange(o.numel(), device=DEVICE)).reshape(o.shape).to(o.dtype) for o in followed])
@@ -78,8 +85,9 @@ def tearDownModule():
 
 
 class Gate:
-    """Holds a stream until it is left: the GPU polls a word in host memory. It opens by itself after 20 s, so that a call which waits for the stream
-    comes back. Where the driver has no such wait, two seconds of a kernel that spins stand for it."""
+    """Holds a stream until it is left: the GPU polls a word in host memory. It opens by itself after 20 s, so
+    that a call which waits for the stream comes back. Where the driver has no such wait, two seconds of a
+    kernel that spins stand for it."""
 
     SECONDS = 20.0
 
@@ -135,10 +143,12 @@ class Both:
         self.patched.stop()
 
     def close(self, got, want, dtype):
-        tolerance = {torch.float32: 2e-3, torch.bfloat16: 6e-2}[dtype]  # whether it is the right thing at all: the judge is stricter
+        # whether it is the right thing at all: the judge is stricter
+        tolerance = {torch.float32: 2e-3, torch.bfloat16: 6e-2}[dtype]
         for g, w in zip(got, want, strict=True):
             self.assertEqual((g.dtype, g.shape), (w.dtype, w.shape))
-            self.assertLess(((g.double() - w.double()).norm() / w.double().norm().clamp_min(1e-9)).item(), tolerance)
+            self.assertLess(((g.double() - w.double()).norm() / w.double().norm().clamp_min(1e-9)).item(),
+                            tolerance)
 
     def test_every_variant(self):
         for name, (inputs, reference, differentiable) in OPERATORS.items():
@@ -146,26 +156,32 @@ class Both:
             for impl in operator.implementations(DEVICE):
                 for dtype in (torch.float32, torch.bfloat16):
                     with self.subTest(impl, op=name, dtype=dtype):
-                        if impl.endswith("compile") or not operator._row(impl, torch.device(DEVICE)).outputs("forward", {torch.float32: "fp32"}.get(dtype, "bf16")):
+                        if impl.endswith("compile") or not operator._row(impl,
+                            torch.device(DEVICE)).outputs("forward",
+                                                          {torch.float32: "fp32"}.get(dtype, "bf16")):
                             continue
                         tensors = inputs(dtype)
                         want = gradients(reference, tensors, differentiable)
                         try:
                             for _ in range(3):
-                                self.close(gradients(lambda *t: operator(*t, impl=impl), tensors, differentiable), want, dtype)
+                                self.close(gradients(lambda *t: operator(*t, impl=impl), tensors,
+                                                     differentiable), want, dtype)
                         except triad.UsageError as e:
                             self.refused(name, impl, dtype, str(e))
 
     def refused(self, name, impl, dtype, sentence):
-        """A refusal names the implementation, and a comparison on the same sizes refuses it too: the pass that the sentence speaks of is not judged."""
+        """A refusal names the implementation, and a comparison on the same sizes refuses it too: the pass
+        that the sentence speaks of is not judged."""
         whom, _, why = sentence.partition(": ")
         label, _, direction = whom.partition(" ")
         self.assertTrue(label.startswith(f"{name}/") and why, sentence)
         follower = label.partition("/")[2]  # the backward may be another implementation's
         self.assertEqual(follower.partition("/")[0], impl.partition("/")[0], sentence)
         print(f"refused: {sentence}")
-        judged = triad.compare(name, impl=follower, dims=DIMS[name], dtype={torch.float32: "fp32"}.get(dtype, "bf16"), pass_=direction or "forward", device="gpu",
-                               distribution="normal", layout="contiguous", upstream="normal", saved=None if name in ("rope", "swiglu") else "driver",
+        judged = triad.compare(name, impl=follower, dims=DIMS[name], dtype={torch.float32: "fp32"}.get(dtype,
+            "bf16"), pass_=direction or "forward", device="gpu",
+                               distribution="normal", layout="contiguous", upstream="normal", saved=None
+                               if name in ("rope", "swiglu") else "driver",
                                no_timing=True, offline=True, db=DATA.name + "/refused.db")
         found = {r.status for r in judged if r.impl == follower}
         if direction or "it has no" not in why:
@@ -178,11 +194,13 @@ class Both:
             for wanted in ((differentiable[0],), differentiable[-1:]):
                 with self.subTest(name, wanted=wanted):
                     for _ in range(2):
-                        self.close(gradients(lambda *t: getattr(ops, name)(*t, impl="cuda"), apart, wanted), gradients(reference, tensors, wanted), torch.float32)
+                        self.close(gradients(lambda *t: getattr(ops, name)(*t, impl="cuda"), apart, wanted),
+                                   gradients(reference, tensors, wanted), torch.float32)
 
     def test_another_stream(self):
-        """The kernel waits for what is before it on the current stream, and for that alone. Everything that may wait by itself is done before: copies
-        from the host, first launches, which load modules, and first allocations on a stream."""
+        """The kernel waits for what is before it on the current stream, and for that alone. Everything that
+        may wait by itself is done before: copies from the host, first launches, which load modules, and first
+        allocations on a stream."""
         fresh, small, x = draw(256, 256), draw(8, 8), torch.zeros(256, 256, device=DEVICE)
         wanted = [torch.softmax(fresh, -1), torch.softmax(small, -1)]
         side = torch.cuda.Stream()
@@ -205,8 +223,10 @@ class Both:
             after = gate.shut()
         torch.cuda.synchronize()
         how = f"{gate.kind}; other stream {side}, calls on {torch.cuda.current_stream()}"
-        self.assertTrue(asked, f"the call on the other stream came back only when its stream was free: it synchronised ({how})")
-        self.assertTrue(passed and after, f"the call on the default stream {'ended' if passed else 'did not end'} while the other stream was "
+        self.assertTrue(asked, f"the call on the other stream came back only when its stream was free: it "
+                               f"synchronised ({how})")
+        self.assertTrue(passed and after, f"the call on the default stream "
+                                          f"{'ended' if passed else 'did not end'} while the other stream was "
                         f"{'held' if after else 'free again'}: it waited for the other one ({how})")
         self.close([y, other], wanted, torch.float32)
 
@@ -241,7 +261,8 @@ class Both:
                 with self.subTest(name, dtype=dtype):
                     tensors = inputs(dtype)
                     with torch.autocast(DEVICE, dtype=torch.bfloat16):
-                        got = gradients(lambda *t: getattr(ops, name)(*t, impl="cuda"), tensors, differentiable)
+                        got = gradients(lambda *t: getattr(ops, name)(*t, impl="cuda"), tensors,
+                                        differentiable)
                         want = gradients(reference, tensors, differentiable)
                     self.assertEqual([g.dtype for g in got], [w.dtype for w in want])
                     self.close(got, want, torch.bfloat16)
@@ -289,8 +310,10 @@ class Traced(unittest.TestCase):
             with self.subTest(name):
                 torch._dynamo.reset()
                 tensors = inputs(torch.bfloat16)
-                compiled = torch.compile(lambda *t: several(getattr(ops, name)(*t, impl="cuda")), fullgraph=True)
-                for g, w in zip(gradients(compiled, tensors, differentiable), gradients(reference, tensors, differentiable), strict=True):
+                compiled = torch.compile(lambda *t: several(getattr(ops, name)(*t, impl="cuda")),
+                                         fullgraph=True)
+                for g, w in zip(gradients(compiled, tensors, differentiable),
+                                gradients(reference, tensors, differentiable), strict=True):
                     self.assertLess(((g.double() - w.double()).norm() / w.double().norm()).item(), 6e-2)
 
     def test_opcheck(self):
@@ -298,7 +321,8 @@ class Traced(unittest.TestCase):
             with self.subTest(name):
                 tensors = [t.requires_grad_(i in differentiable) for i, t in enumerate(inputs(torch.float32))]
                 impl = getattr(ops, name).choose("cuda", "cuda:0", "fp32", None, True)
-                attributes = {"layernorm": (1e-5,), "rope": (False, 0), "flash_attention": (False, None)}.get(name, ())
+                attributes = {"layernorm": (1e-5,), "rope": (False, 0),
+                              "flash_attention": (False, None)}.get(name, ())
                 torch.library.opcheck(getattr(torch.ops.triad, name).default, (*tensors, *attributes, impl))
 
 

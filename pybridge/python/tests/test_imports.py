@@ -20,7 +20,8 @@ def modules(folder: Path) -> dict[str, str]:
 
 
 def imported(source: str, ours: set[str]) -> set[str]:
-    """The modules of ours that a source imports: at its top, within functions, and for type checkers alone."""
+    """The modules of ours that a source imports: at its top, within functions, and for type checkers
+    alone."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -45,14 +46,17 @@ class Imports(unittest.TestCase):
         try:
             self.assertEqual(sorted(order(found)), sorted(found))
         except CycleError as e:
-            self.fail(f"a circle of imports: {' imports '.join(reversed(e.args[1]))}: move what both need into a module of its own")
+            self.fail(f"a circle of imports: {' imports '.join(reversed(e.args[1]))}: move what both need "
+                      "into a module of its own")
 
     def test_a_circle_is_found(self):
         """Also one that only a function or a type checker closes, and one through a package."""
-        for back in ("import p.a", "def f():\n    from p.a import x", "if TYPE_CHECKING:\n    from p import a", "from p.a import x"):
+        for back in ("import p.a", "def f():\n    from p.a import x",
+                     "if TYPE_CHECKING:\n    from p import a", "from p.a import x"):
             with self.subTest(back), self.assertRaises(CycleError):
                 order({"p": "", "p.a": "from p.b import y", "p.b": back})
-        self.assertEqual(order({"p": "", "p.a": "from p.b import y", "p.b": "from p import other"})[-1], "p.a")
+        self.assertEqual(order({"p": "", "p.a": "from p.b import y", "p.b": "from p import other"})[-1],
+                         "p.a")
 
     def test_no_relative_imports(self):
         for name, source in modules(PACKAGE).items():

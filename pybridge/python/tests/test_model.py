@@ -1,4 +1,5 @@
-"""The transformer of triad's operators trains as that of torch's does: no loss is farther from fp64's than rounding puts it."""
+"""The transformer of triad's operators trains as that of torch's does: no loss is farther from fp64's than
+rounding puts it."""
 
 import contextlib
 import io
@@ -62,30 +63,37 @@ class Model(unittest.TestCase):
                     self.assertEqual(len(a.losses), 50)
 
     def test_wrong_models_are_found(self):
-        for wrong, dtype in ((LooseNorm, torch.float32), (LooksAhead, torch.float32), (Shifted, torch.float32), (DropsAGradient, torch.float32),
+        for wrong, dtype in ((LooseNorm, torch.float32), (LooksAhead, torch.float32),
+                             (Shifted, torch.float32), (DropsAGradient, torch.float32),
                              (LooksAhead, torch.bfloat16), (DropsAGradient, torch.bfloat16)):
             with self.subTest(wrong.__name__, dtype=dtype):
                 a = model.agreement(model.Sizes(), wrong("torch"), dtype)
                 self.assertFalse(a.ok, f"{a}")
 
     def test_the_times_name_the_implementations(self):
-        """Those that are portable, those that a database knows to be faster, and without one what times them; compiled and in eager mode the same."""
+        """Those that are portable, those that a database knows to be faster, and without one what times them;
+        compiled and in eager mode the same."""
         timed, said = [], io.StringIO()
 
         def step_times(sizes, operators, dtype, compiled):
             timed.append((dict(getattr(operators, "impls", {})), compiled))
             return 1.0, 2.0
         faster = ["torch/eager"]
-        with mock.patch.object(model, "step_times", step_times), mock.patch.object(model.choice, "fastest", lambda *of: [n for n in faster if n in of[-1]]), \
+        with mock.patch.object(model, "step_times", step_times), mock.patch.object(model.choice, "fastest",
+            lambda *of: [n for n in faster if n in of[-1]]), \
                 mock.patch("triad.torch.operators.gpu", lambda device: "Some GPU"), contextlib.redirect_stdout(said):
             model.print_times("fp32", torch.float32, None, "cpu")
             before, faster[:] = len(timed), ["torch/upcast", "torch/compile"]
             model.print_times("fp32", torch.float32, None, "cpu")
-        portable = {"layernorm": "torch/eager", "rope": "torch/eager", "flash_attention": "torch/eager", "swiglu": "torch/eager"}
-        upcast = {"layernorm": "torch/compile", "rope": "torch/upcast", "flash_attention": "torch/sdpa", "swiglu": "torch/upcast"}
+        portable = {"layernorm": "torch/eager", "rope": "torch/eager", "flash_attention": "torch/eager",
+                    "swiglu": "torch/eager"}
+        upcast = {"layernorm": "torch/compile", "rope": "torch/upcast", "flash_attention": "torch/sdpa",
+                  "swiglu": "torch/upcast"}
         plainly = model.chosen(model.LARGE, None, "fp32", "cpu", measured=False)
-        self.assertEqual([t[0] for t in timed[before:]], [{}, {}, plainly, plainly, upcast, upcast], said.getvalue())
-        self.assertIn(f"triad fastest: {', '.join(f'{op} {name}' for op, name in upcast.items())}", said.getvalue())
+        self.assertEqual([t[0] for t in timed[before:]], [{}, {}, plainly, plainly, upcast, upcast],
+                         said.getvalue())
+        self.assertIn(f"triad fastest: {', '.join(f'{op} {name}' for op, name in upcast.items())}",
+                      said.getvalue())
         self.assertEqual(timed[before - 1][0], portable)
         for line in model.benches(model.LARGE, "bf16"):
             self.assertRegex(line, r"^triad bench \w+ --dtype bf16 --dims \w+=\d+,")
@@ -95,7 +103,8 @@ class Model(unittest.TestCase):
         impls = model.chosen(small, None, "fp32", "cpu", measured=False)
         self.assertEqual(set(impls), set(model.calls(small)))
         ours, data = model.Model(small, model.Ours(impls=impls), torch.float32), model.batch(small)
-        torch.testing.assert_close(torch.compile(ours, fullgraph=True, backend="aot_eager")(*data), ours(*data))
+        torch.testing.assert_close(torch.compile(ours, fullgraph=True, backend="aot_eager")(*data),
+                                   ours(*data))
 
     def test_the_command(self):
         self.assertEqual(model.main(["--device", "cpu", "--impl", "torch", "--dtype", "fp32", "--steps", "3"]), 0)

@@ -22,7 +22,8 @@ except ImportError:
     numpy = None
 
 ROOT = Path(__file__).resolve().parents[3]
-QUICK = {"impl": "cuda", "dtype": "bf16", "dims": {"rows": 8, "cols": 100}, "distribution": "normal", "layout": "contiguous", "pass_": "forward"}
+QUICK = {"impl": "cuda", "dtype": "bf16", "dims": {"rows": 8, "cols": 100}, "distribution": "normal",
+         "layout": "contiguous", "pass_": "forward"}
 
 
 def setUpModule():
@@ -37,7 +38,8 @@ def tearDownModule():
 
 def python(code, *arguments, **kwargs):
     """Runs code in an interpreter of its own."""
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120, **kwargs)
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True,
+                          timeout=120, **kwargs)
 
 
 class Import(unittest.TestCase):
@@ -47,7 +49,8 @@ class Import(unittest.TestCase):
         self.assertEqual(python(code).stdout.split(), ["False", "False", "False"])
 
     def test_version_is_the_drivers(self):
-        said = subprocess.run([triad.binary(), "version"], capture_output=True, text=True, check=True).stdout.split()
+        said = subprocess.run([triad.binary(), "version"], capture_output=True, text=True,
+                              check=True).stdout.split()
         self.assertEqual(said[:2], ["triad", triad.__version__])
 
     def test_every_name_is_there(self):
@@ -60,7 +63,8 @@ class Import(unittest.TestCase):
 class Catalogue(unittest.TestCase):
     def test_operators(self):
         names = triad.ops().names()
-        listed = subprocess.run([triad.binary(), "ops", "list", "--json"], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run([triad.binary(), "ops", "list", "--json"], capture_output=True, text=True,
+                                check=True).stdout
         self.assertEqual(names, [json.loads(line)["op"] for line in listed.splitlines()])
         self.assertIn("softmax", triad.ops()._repr_html_())
         self.assertEqual(triad.op("softmax").dims, ("rows", "cols"))
@@ -88,7 +92,8 @@ class BadInput(unittest.TestCase):
             (triad.UsageError, "operator '--help': want its name", lambda: triad.compare("--help")),
             (triad.UsageError, "operator 3: want its name", lambda: triad.compare(3)),
             (triad.UsageError, 'softmax: unknown dtype "fp9"', lambda: triad.compare("softmax", dtype="fp9")),
-            (triad.UsageError, 'softmax: unknown dim "row"', lambda: triad.compare("softmax", dims={"row": 1})),
+            (triad.UsageError, 'softmax: unknown dim "row"',
+             lambda: triad.compare("softmax", dims={"row": 1})),
             (triad.UsageError, '--dims "rows=x"', lambda: triad.compare("softmax", dims={"rows": "x"})),
             (triad.UsageError, "unknown keyword 'colour'", lambda: triad.gradcheck("softmax", colour=1)),
             (triad.UsageError, "softmax: read case", lambda: triad.case("softmax", dims={"rows": "x", "cols": 1})),
@@ -114,12 +119,17 @@ class BadInput(unittest.TestCase):
 
 class Keywords(unittest.TestCase):
     def test_they_are_the_flags(self):
-        """Every flag of the command line is a keyword. Python itself sets --json and --yes; what --sanitize prints are no records."""
+        """Every flag of the command line is a keyword. Python itself sets --json and --yes; what --sanitize
+        prints are no records."""
         import inspect
         for verb in ("compare", "gradcheck"):
-            said = subprocess.run([triad.binary(), verb, "--help"], capture_output=True, text=True, check=True).stdout
-            listed = {m.replace("-", "_") for m in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said, re.MULTILINE)} - {"help", "json", "yes", "sanitize"}
-            known = set(inspect.signature(triad.start).parameters) - {"op", "verb"} - ({"no_timing"} if verb == "gradcheck" else set())  # which times nothing
+            said = subprocess.run([triad.binary(), verb, "--help"], capture_output=True, text=True,
+                                  check=True).stdout
+            listed = {m.replace("-", "_") for m in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said,
+                re.MULTILINE)} - {"help", "json", "yes", "sanitize"}
+            # which times nothing
+            known = (set(inspect.signature(triad.start).parameters) - {"op", "verb"}
+                     - ({"no_timing"} if verb == "gradcheck" else set()))
             self.assertEqual({k.rstrip("_") for k in known}, listed)
             for name in known:
                 self.assertIn(name, triad.compare.__doc__)
@@ -127,14 +137,17 @@ class Keywords(unittest.TestCase):
     def test_words_with_commas(self):
         from triad.command import flags
         self.assertEqual(flags({"nvcc_flags": "-Xcompiler -a,-b", "grid": "ceildiv(cols, 16), rows", "no_timing": True, "explain": False}),
-                         ["--nvcc-flags", "-Xcompiler -a,-b", "--grid", "ceildiv(cols,16),rows", "--no-timing"])
+                         ["--nvcc-flags", "-Xcompiler -a,-b", "--grid", "ceildiv(cols,16),rows",
+                          "--no-timing"])
 
 
 class Panics(unittest.TestCase):
     """A panic behind any exported function is an exception; the interpreter goes on."""
 
-    CALLS = {"Provoke": ("x",), "Operators": (), "Operator": ("softmax",), "Statuses": (), "Contracts": (), "Expand": ("softmax", ""),
-             "Case": ("softmax", '{"dims": {"rows": 1, "cols": 1}}'), "Decode": ("bf16", 0, 0, 0), "Encode": ("bf16", 0, 0, 0), "Summarize": (0, 0),
+    CALLS = {"Provoke": ("x",), "Operators": (), "Operator": ("softmax",), "Statuses": (), "Contracts": (),
+             "Expand": ("softmax", ""),
+             "Case": ("softmax", '{"dims": {"rows": 1, "cols": 1}}'), "Decode": ("bf16", 0, 0, 0),
+             "Encode": ("bf16", 0, 0, 0), "Summarize": (0, 0),
              "CompareTable": ("", "", 3, "", ""), "Explain": ("",), "ListTable": ("",)}
 
     def test_all(self):
@@ -176,12 +189,15 @@ class Processes(unittest.TestCase):
 
     def test_forked(self):
         """Go does not survive a fork: the call is refused, it does not hang."""
-        code = ("import os, triad\ntriad.ops()\npid = os.fork()\nif not pid:\n try: triad.ops()\n except triad.ForkError: os._exit(7)\n os._exit(1)\n"
+        code = ("import os, triad\ntriad.ops()\npid = os.fork()\nif not pid:\n try: triad.ops()\n except "
+                "triad.ForkError: os._exit(7)\n os._exit(1)\n"
                 "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))")
         self.assertEqual(python(code).stdout.split(), ["7"])
 
     def test_forked_before_the_first_call(self):
-        code = ("import os, triad\npid = os.fork()\nif not pid: os._exit(len(triad.ops()))\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == len(triad.ops()))")
+        code = ("import os, triad\npid = os.fork()\nif not pid: "
+                "os._exit(len(triad.ops()))\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == "
+                "len(triad.ops()))")
         self.assertEqual(python(code).stdout.split(), ["True"])
 
 
@@ -192,7 +208,9 @@ def rows_of(rows):
 @unittest.skipUnless(numpy, "NumPy is not installed")
 class Arrays(unittest.TestCase):
     def test_every_code(self):
-        for dtype, codes in (("bf16", numpy.arange(1 << 16, dtype="u2")), ("fp16", numpy.arange(1 << 16, dtype="u2")), ("e4m3", numpy.arange(256, dtype="u1")),
+        for dtype, codes in (("bf16", numpy.arange(1 << 16, dtype="u2")),
+                             ("fp16", numpy.arange(1 << 16, dtype="u2")),
+                             ("e4m3", numpy.arange(256, dtype="u1")),
                              ("e5m2", numpy.arange(256, dtype="u1"))):
             values = triad.decode(codes, dtype)
             finite = ~numpy.isnan(values)
@@ -235,8 +253,10 @@ class Running(unittest.TestCase):
         found = triad.compare("softmax", explain=True, **QUICK)
         self.assertEqual(found.exit, 0, str(found))
         self.assertEqual({r.op for r in found}, {"softmax"})
-        printed = subprocess.run([triad.binary(), "compare", "softmax", "--impl", "cuda", "--dtype", "bf16", "--dims", "rows=8,cols=100", "--distribution", "normal",
-                                  "--layout", "contiguous", "--pass", "forward", "--explain"], capture_output=True, text=True).stdout
+        printed = subprocess.run([triad.binary(), "compare", "softmax", "--impl", "cuda", "--dtype", "bf16",
+                                  "--dims", "rows=8,cols=100", "--distribution", "normal",
+                                  "--layout", "contiguous", "--pass", "forward", "--explain"],
+                                  capture_output=True, text=True).stdout
         self.assertEqual(without_session(str(found)), without_session(printed))
         self.assertIn("relation   each row adds up to 1: holds in", found.explanation)
         self.assertEqual(found[0].explained[0]["output"], "y")
@@ -274,14 +294,17 @@ class Running(unittest.TestCase):
             wait_for_a_record(db)
             run.cancel()
             found = run.wait(timeout=60)
-        self.assertIn(found[0].id, {r.id for r in triad.results(limit=10_000, db=db)}, "what was done is not recorded")
+        self.assertIn(found[0].id, {r.id for r in triad.results(limit=10_000, db=db)},
+                      "what was done is not recorded")
         self.assertIn("resume", found.reason + "resume" * (found.exit == 0))
 
     def test_ctrl_c(self):
         db = data.name + "/interrupt.db"
-        code = ("import sys, triad\ntry: triad.compare('softmax', impl='cuda', full=True, pass_='forward', dtype='fp32', db=sys.argv[1])\n"
+        code = ("import sys, triad\ntry: triad.compare('softmax', impl='cuda', full=True, pass_='forward', "
+                "dtype='fp32', db=sys.argv[1])\n"
                 "except triad.Interrupted as e: print('kept', len(e.results))")
-        child = subprocess.Popen([sys.executable, "-c", code, db], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        child = subprocess.Popen([sys.executable, "-c", code, db], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
         wait_for_a_record(db)
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=60)

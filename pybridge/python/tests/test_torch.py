@@ -113,7 +113,8 @@ class Agreement(unittest.TestCase):
             want = gradients(reference, [t.float() for t in tensors], differentiable)
             for family in ("triton", "cuda"):
                 with self.subTest(name, family=family):
-                    outputs, grads = gradients(lambda *t: getattr(ops, name)(*t, impl=family), tensors, differentiable)
+                    outputs, grads = gradients(lambda *t: getattr(ops, name)(*t, impl=family), tensors,
+                                               differentiable)
                     self.assertEqual({t.dtype for t in outputs + grads}, {torch.bfloat16})
                     self.close([t.float() for t in outputs + grads], want[0] + want[1], 3e-2)
 
@@ -123,9 +124,11 @@ class Agreement(unittest.TestCase):
                 with self.subTest(name, family=family):
                     tensors = inputs(torch.float32)
                     apart = [torch.stack((t, t), -1)[..., 0] for t in tensors]
-                    turned = [t.transpose(-1, -2).contiguous().transpose(-1, -2) if t.dim() > 1 else t for t in tensors]
+                    turned = [t.transpose(-1, -2).contiguous().transpose(-1, -2) if t.dim() > 1 else t
+                              for t in tensors]
                     for strided in (apart, turned):
-                        self.close(several(getattr(ops, name)(*strided, impl=family)), several(reference(*tensors)), 3e-5)
+                        self.close(several(getattr(ops, name)(*strided, impl=family)),
+                                   several(reference(*tensors)), 3e-5)
 
     def test_some_gradients_only(self):
         for name, (inputs, reference, differentiable) in OPERATORS.items():
@@ -148,7 +151,8 @@ class Agreement(unittest.TestCase):
         k, v = k[:, :, :9], v[:, :, :9]
         for family in FAMILIES:
             got = ops.flash_attention(q, k, v, causal=True, scale=0.5, impl=family)
-            torch.testing.assert_close(got, F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.5, enable_gqa=True), rtol=3e-5, atol=3e-5)
+            torch.testing.assert_close(got, F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.5,
+                enable_gqa=True), rtol=3e-5, atol=3e-5)
 
     def test_fp8(self):
         a, b = (draw(17, 32).to(torch.float8_e4m3fn), draw(13, 32).to(torch.float8_e4m3fn))
@@ -174,9 +178,12 @@ class Rules(unittest.TestCase):
             for family in ("torch", "triton", "cuda"):
                 impl = ops.__getattribute__(name).choose(family, "cpu", "fp32", None, True)
                 with self.subTest(name, impl=impl):
-                    tensors = [t.requires_grad_(i in differentiable) for i, t in enumerate(inputs(torch.float32))]
-                    attributes = {"layernorm": (1e-5,), "rope": (False, 0), "flash_attention": (False, None)}.get(name, ())
-                    torch.library.opcheck(getattr(torch.ops.triad, name).default, (*tensors, *attributes, impl))
+                    tensors = [t.requires_grad_(i in differentiable) for i,
+                               t in enumerate(inputs(torch.float32))]
+                    attributes = {"layernorm": (1e-5,), "rope": (False, 0),
+                                  "flash_attention": (False, None)}.get(name, ())
+                    torch.library.opcheck(getattr(torch.ops.triad, name).default,
+                                          (*tensors, *attributes, impl))
 
     def test_compile(self):
         for name, (inputs, reference, differentiable) in OPERATORS.items():
@@ -184,13 +191,16 @@ class Rules(unittest.TestCase):
                 with self.subTest(name, family=family):
                     tensors = inputs(torch.float32)
                     torch._dynamo.reset()
-                    compiled = torch.compile(lambda *t: several(getattr(ops, name)(*t, impl=family)), fullgraph=True, backend="aot_eager")
-                    got, want = gradients(compiled, tensors, differentiable), gradients(reference, tensors, differentiable)
+                    compiled = torch.compile(lambda *t: several(getattr(ops, name)(*t, impl=family)),
+                                             fullgraph=True, backend="aot_eager")
+                    got, want = gradients(compiled, tensors, differentiable), gradients(reference, tensors,
+                        differentiable)
                     for g, w in zip(got[0] + got[1], want[0] + want[1], strict=True):
                         torch.testing.assert_close(g, w, rtol=3e-5, atol=3e-5)
 
     def test_the_choice_knows_the_sizes(self):
-        """Compiled and exported as in eager mode, so that the implementation is the same; sizes that are not settled are any."""
+        """Compiled and exported as in eager mode, so that the implementation is the same; sizes that are not
+        settled are any."""
         asked = []
 
         def choose(function, *arguments):
@@ -203,7 +213,8 @@ class Rules(unittest.TestCase):
                 torch._dynamo.reset()
                 asked.clear()
                 x = draw(6, 10)
-                got = torch.compile(lambda t: ops.softmax(t), fullgraph=True, backend="aot_eager", dynamic=not static)(x)
+                got = torch.compile(lambda t: ops.softmax(t), fullgraph=True, backend="aot_eager",
+                                    dynamic=not static)(x)
                 torch.testing.assert_close(got, torch.softmax(x, -1))
                 self.assertEqual(asked, [(("rows", 6), ("cols", 10)) if static else None])
         operators._choices.clear()
@@ -217,20 +228,24 @@ class Rules(unittest.TestCase):
     def test_fake(self):
         from torch._subclasses import FakeTensorMode
         with FakeTensorMode():
-            y = ops.layernorm(torch.empty(3, 8, dtype=torch.bfloat16), torch.empty(8, dtype=torch.bfloat16), torch.empty(8, dtype=torch.bfloat16), impl="torch/eager")
+            y = ops.layernorm(torch.empty(3, 8, dtype=torch.bfloat16), torch.empty(8, dtype=torch.bfloat16),
+                              torch.empty(8, dtype=torch.bfloat16), impl="torch/eager")
         self.assertEqual((y.shape, y.dtype), ((3, 8), torch.bfloat16))
 
 
 class BadInput(unittest.TestCase):
     def test_fp8_gradients(self):
         """fp8_gemm says where its gradients come from, and gives them."""
-        a, b, scale = draw(4, 16).to(torch.float8_e4m3fn), draw(8, 16).to(torch.float8_e4m3fn), torch.tensor([0.5])
+        a, b, scale = draw(4, 16).to(torch.float8_e4m3fn), draw(8,
+            16).to(torch.float8_e4m3fn), torch.tensor([0.5])
         for family in (None, "cuda"):
-            with self.assertRaisesRegex(triad.UsageError, "fp8_gemm has no gradient of its own: .* fp8_gemm.backward"):
+            with self.assertRaisesRegex(triad.UsageError, "fp8_gemm has no gradient of its own: .* "
+                                                          "fp8_gemm.backward"):
                 ops.fp8_gemm(a, scale.clone().requires_grad_(), b, scale, impl=family)
         g = draw(4, 8)
         e4, e5 = torch.float8_e4m3fn, torch.float8_e5m2
-        operands = (g.to(e5), scale, b.float().T.contiguous().to(e4), scale, g.T.contiguous().to(e5), scale, a.float().T.contiguous().to(e4), scale)
+        operands = (g.to(e5), scale, b.float().T.contiguous().to(e4), scale, g.T.contiguous().to(e5), scale,
+                    a.float().T.contiguous().to(e4), scale)
         for impl in ("torch/dequant", ops.fp8_gemm.implementations()[0]):
             grad_a, grad_b = ops.fp8_gemm.backward(*operands, impl=impl, out="fp32")
             torch.testing.assert_close(grad_a, g.to(e5).float() @ b.float() / 4, rtol=1e-3, atol=1e-3)
@@ -267,11 +282,13 @@ class BadInput(unittest.TestCase):
             ("eps is 'a': want a number above 0", lambda: ops.layernorm(x, draw(8), draw(8), eps="a")),
             ("eps is -1.0: want a number above 0", lambda: ops.layernorm(x, draw(8), draw(8), eps=-1.0)),
             ("causal is 'yes': want True or False", lambda: ops.flash_attention(*attention_inputs(torch.float32), causal="yes")),
-            ("heads_q is 4, heads_kv is 3", lambda: ops.flash_attention(draw(1, 4, 9, 16), draw(1, 3, 9, 16), draw(1, 3, 9, 16))),
+            ("heads_q is 4, heads_kv is 3", lambda: ops.flash_attention(draw(1, 4, 9, 16), draw(1, 3, 9, 16),
+                draw(1, 3, 9, 16))),
             ("offset + seq <= max_pos", lambda: ops.rope(*rope_inputs(torch.float32), offset=1)),
             ("offset >= 0", lambda: ops.rope(*rope_inputs(torch.float32), offset=-1)),
             ("offset is 0.5: want a whole number", lambda: ops.rope(*rope_inputs(torch.float32), offset=0.5)),
-            ("out is 'fp8': want 'bf16' or", lambda: ops.fp8_gemm(x.to(torch.float8_e4m3fn), draw(1), x.to(torch.float8_e4m3fn), draw(1), out="fp8")),
+            ("out is 'fp8': want 'bf16' or", lambda: ops.fp8_gemm(x.to(torch.float8_e4m3fn), draw(1),
+                x.to(torch.float8_e4m3fn), draw(1), out="fp8")),
         ):
             with self.subTest(words):
                 with self.assertRaises((triad.TriadError, AttributeError)) as caught:
@@ -280,7 +297,8 @@ class BadInput(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    """What an implementation declines is declined in one form, and as a comparison does: by the same question, with UNSUPPORTED."""
+    """What an implementation declines is declined in one form, and as a comparison does: by the same
+    question, with UNSUPPORTED."""
 
     def test_as_the_judge(self):
         for name, impl, dims, tensors in (
@@ -293,24 +311,30 @@ class Refusals(unittest.TestCase):
                 operator, _, why = str(caught.exception).partition(": ")
                 self.assertEqual(operator, f"{name}/{impl}")
                 with as_the_workers_python():
-                    judged = triad.compare(name, impl=impl, dims=dims, dtype="fp32", pass_="forward", distribution="normal", layout="contiguous")
+                    judged = triad.compare(name, impl=impl, dims=dims, dtype="fp32", pass_="forward",
+                                           distribution="normal", layout="contiguous")
                 self.assertEqual({(r.impl, r.status) for r in judged}, {(impl, "UNSUPPORTED")})
                 self.assertIn(why, judged[0].message)
 
     def test_torchs_reasons(self):
-        """Torch says at once why it takes none of its kernels for attention: of those reasons the kernel's own are kept."""
+        """Torch says at once why it takes none of its kernels for attention: of those reasons the kernel's
+        own are kept."""
         from torch.nn.attention import SDPBackend
 
         from triad.torch import files
         heads = "For dense input, both fused kernels require query, key and value to have the same num_heads. Query.sizes(): [2, 4], Key sizes(): [2, 2]"
         half = "Expected query, key and value to all be of dtype: {Half, BFloat16}. Got Query dtype: float, Key dtype: float."
-        said = ["Memory efficient kernel not used because: (Triggered internally at a.cpp:986.)", f"{heads} (Triggered internally at h:418.)",
-                "Flash attention kernel not used because: (Triggered internally at a.cpp:988.)", f"{half} (Triggered internally at h:91.)", "Another.",
-                "cuDNN attention kernel not used because: (Triggered internally at a.cpp:990.)", "cuDNN attention has been runtime disabled. (Triggered internally at a.cpp:706.)"]
+        said = ["Memory efficient kernel not used because: (Triggered internally at a.cpp:986.)",
+                f"{heads} (Triggered internally at h:418.)",
+                "Flash attention kernel not used because: (Triggered internally at a.cpp:988.)",
+                f"{half} (Triggered internally at h:91.)", "Another.",
+                "cuDNN attention kernel not used because: (Triggered internally at a.cpp:990.)",
+                "cuDNN attention has been runtime disabled. (Triggered internally at a.cpp:706.)"]
         reasons = files.module("flash_attention")._reasons
         self.assertEqual(reasons(SDPBackend.EFFICIENT_ATTENTION, said), heads)
         self.assertEqual(reasons(SDPBackend.FLASH_ATTENTION, said), half[:-1] + "; Another")
-        self.assertEqual(reasons(SDPBackend.CUDNN_ATTENTION, said), "cuDNN attention has been runtime disabled")
+        self.assertEqual(reasons(SDPBackend.CUDNN_ATTENTION, said),
+                         "cuDNN attention has been runtime disabled")
 
 
 @contextlib.contextmanager
@@ -352,8 +376,9 @@ def softmax_backward(y, grad_y):
 
 
 class Judge(unittest.TestCase):
-    """The gradients that autograd gives, judged by triad itself: a file that calls the operators is added beside triad's implementations.
-    Not layernorm's: a judged backward starts from mean and rstd that it is given, and autograd's from those of its own forward."""
+    """The gradients that autograd gives, judged by triad itself: a file that calls the operators is added
+    beside triad's implementations. Not layernorm's: a judged backward starts from mean and rstd that it is
+    given, and autograd's from those of its own forward."""
 
     def test_autograd(self):
         file = data.name + "/through_autograd.py"
@@ -361,14 +386,18 @@ class Judge(unittest.TestCase):
             f.write(JUDGED.format(path=os.path.dirname(os.path.dirname(triad.__file__)), impl="cuda"))
         with as_the_workers_python(), contextlib.ExitStack() as stack:
             runs = {}
-            for name in sorted(set(OPERATORS) - {"layernorm"}):  # beside each other: most of their time is the start of a worker
+            for name in sorted(set(OPERATORS) - {"layernorm"}):
+                # beside each other: most of their time is the start of a worker
                 saved, db = None if name in ("rope", "swiglu") else "driver", f"{data.name}/{name}.db"
-                runs[name] = stack.enter_context(triad.start(name, add=f"{file}:{name}_backward@backward", impl="mine", pass_="backward", quick=True, dtype="fp32",
-                                                             distribution="normal", layout="contiguous", upstream="normal", saved=saved, db=db))
+                runs[name] = stack.enter_context(triad.start(name, add=f"{file}:{name}_backward@backward",
+                    impl="mine", pass_="backward", quick=True, dtype="fp32",
+                                                             distribution="normal", layout="contiguous",
+                                                             upstream="normal", saved=saved, db=db))
             for name, run in runs.items():
                 with self.subTest(name):
                     found = run.wait()
-                    self.assertEqual((found.exit, found.bad, {r.op for r in found}), (0, [], {name}), str(found))
+                    self.assertEqual((found.exit, found.bad, {r.op for r in found}), (0, [], {name}),
+                                     str(found))
 
 
 class Beside(unittest.TestCase):
@@ -394,7 +423,8 @@ class Beside(unittest.TestCase):
 
     def test_without_the_native_part(self):
         """The operators need no Go: a package for another Python has them."""
-        code = ("import sys\nsys.modules['triad._native'] = None\nimport torch, triad\nfrom triad.torch import ops\n"
+        code = ("import sys\nsys.modules['triad._native'] = None\nimport torch, triad\nfrom triad.torch "
+                "import ops\n"
                 "x = torch.ones(2, 4)\nprint(torch.equal(ops.softmax(x), torch.softmax(x, -1)))\n"
                 "try: triad.ops()\nexcept triad.Unavailable as e: print('built for another Python' in str(e))")
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
@@ -408,8 +438,10 @@ class Beside(unittest.TestCase):
         """In the workers of a DataLoader that are spawned."""
         code = ("import torch, triad\nfrom torch.utils.data import DataLoader, Dataset\n"
                 "class Sizes(Dataset):\n def __len__(self): return 4\n"
-                " def __getitem__(self, i): return triad.case('softmax', dims={'rows': i + 1, 'cols': 2}).dims['rows']\n"
-                "if __name__ == '__main__':\n print(sum(int(b) for b in DataLoader(Sizes(), num_workers=1, multiprocessing_context='spawn')))\n")
+                " def __getitem__(self, i): return triad.case('softmax', dims={'rows': i + 1, 'cols': "
+                "2}).dims['rows']\n"
+                "if __name__ == '__main__':\n print(sum(int(b) for b in DataLoader(Sizes(), num_workers=1, "
+                "multiprocessing_context='spawn')))\n")
         with tempfile.NamedTemporaryFile("w", suffix=".py") as f:
             f.write(code)
             f.flush()

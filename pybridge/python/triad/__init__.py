@@ -9,9 +9,10 @@
     triad.query("select op, impl, status from latest")        one read-only SQL statement
     from triad.torch import ops                               the kernels as PyTorch operators
 
-What runs a kernel or reads the database is the `triad` program that this package brings along, a process of its own; specs, cases, codecs
-and statistics are computed in this one. Importing triad imports neither: both are loaded by the first call that needs them, and torch
-only by triad.torch. Go does not survive a fork: start worker processes by "spawn" (a call in a forked child raises ForkError).
+What runs a kernel or reads the database is the `triad` program that this package brings along, a process of
+its own; specs, cases, codecs and statistics are computed in this one. Importing triad imports neither: both
+are loaded by the first call that needs them, and torch only by triad.torch. Go does not survive a fork: start
+worker processes by "spawn" (a call in a forked child raises ForkError).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 from triad._version import version as __version__
 
 _PLACES = {
-    "catalog": ("Operator", "Case", "Plan", "TensorType", "ops", "op", "cases", "case", "contracts", "statuses"),
+    "catalog": ("Operator", "Case", "Plan", "TensorType", "ops", "op", "cases", "case",
+                "contracts", "statuses"),
     "codecs": ("encode", "decode"),
     "command": ("binary",),
     "database": ("query",),

@@ -29,7 +29,8 @@ class TensorType:
 
 @dataclass(frozen=True, repr=False)
 class Case:
-    """One thing to judge: what is computed, on which sizes, from which kind of data. `key` is the hash that its history is kept under."""
+    """One thing to judge: what is computed, on which sizes, from which kind of data. `key` is the hash that
+    its history is kept under."""
 
     op: str
     direction: str
@@ -55,14 +56,17 @@ class Case:
 
 def _case(detail: Mapping[str, Any]) -> Case:
     c = detail["case"]
-    types = {side: tuple(TensorType(t["name"], t["dtype"], tuple(t["shape"] or ()), t["optional"]) for t in detail.get(side) or ()) for side in ("inputs", "outputs")}
-    return Case(c["op"], c["pass"], c["dtype"], c["dims"], c["attributes"], c["layout"], c["distribution"], c["upstream"], c["saved"], detail.get("key", ""),
+    types = {side: tuple(TensorType(t["name"], t["dtype"], tuple(t["shape"] or ()), t["optional"])
+                         for t in detail.get(side) or ()) for side in ("inputs", "outputs")}
+    return Case(c["op"], c["pass"], c["dtype"], c["dims"], c["attributes"], c["layout"], c["distribution"],
+                c["upstream"], c["saved"], detail.get("key", ""),
                 bytes=detail.get("bytes", 0), flops=detail.get("flops", 0), **types)
 
 
 @dataclass(frozen=True, repr=False)
 class Plan(Sequence[Case]):
-    """The cases that a request expands to; `skipped` are those that the device cannot hold, each with the reason."""
+    """The cases that a request expands to; `skipped` are those that the device cannot hold, each with the
+    reason."""
 
     cases: tuple[Case, ...]
     skipped: tuple[tuple[Case, str], ...] = ()
@@ -98,19 +102,22 @@ class Operator:
         return cases(self.name, **options)
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {self.summary}", "", f"  {self.formula}", f"  {self.source}", "", f"  dtypes  {', '.join(self.dtypes)}", f"  dims    {', '.join(self.dims)}"]
+        lines = [f"{self.name}: {self.summary}", "", f"  {self.formula}", f"  {self.source}", "",
+                 f"  dtypes  {', '.join(self.dtypes)}", f"  dims    {', '.join(self.dims)}"]
         for a in self.spec["attributes"] or ():
             allowed = ", ".join(a["values"]) if a["values"] else a["type"]
             lines.append(f"  {a['name']}  {allowed}, default {a['default']}")
         for p in self.spec["passes"]:
             for side, role in (("inputs", "in "), ("outputs", "out")):
-                lines += [f"  {p['pass']:8}  {role}  {t['name']}  {t['dtype'] or 'the dtype of the case'}  {t['shape_text']}" for t in p[side]]
+                lines += [f"  {p['pass']:8}  {role}  {t['name']}  {t['dtype'] or 'the dtype of the case'}  "
+                          f"{t['shape_text']}" for t in p[side]]
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = [(p["pass"], side[:-1], t["name"], t["dtype"] or "of the case", t["shape_text"]) for p in self.spec["passes"] for side in ("inputs", "outputs") for t in p[side]]
+        rows = [(p["pass"], side[:-1], t["name"], t["dtype"] or "of the case", t["shape_text"])
+                for p in self.spec["passes"] for side in ("inputs", "outputs") for t in p[side]]
         return html_table(("pass", "", "tensor", "dtype", "shape"), rows, f"{self.name}: {self.formula}")
 
 
@@ -124,7 +131,8 @@ class Operators(tuple):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table(("operator", "dtypes", "formula"), [(o.name, ", ".join(o.dtypes), o.formula) for o in self])
+        return html_table(("operator", "dtypes", "formula"), [(o.name, ", ".join(o.dtypes), o.formula)
+            for o in self])
 
     def names(self) -> list[str]:
         """The names alone."""
@@ -132,8 +140,10 @@ class Operators(tuple):
 
 
 def _operator(spec: Mapping[str, Any]) -> Operator:
-    return Operator(spec["name"], spec["summary"], spec["formula"], spec["source"], tuple(spec["dtypes"]), tuple(d["name"] for d in spec["dims"]),
-                    tuple(a["name"] for a in spec["attributes"] or ()), tuple(p["pass"] for p in spec["passes"]), spec)
+    return Operator(spec["name"], spec["summary"], spec["formula"], spec["source"], tuple(spec["dtypes"]),
+                    tuple(d["name"] for d in spec["dims"]),
+                    tuple(a["name"] for a in spec["attributes"] or ()),
+                    tuple(p["pass"] for p in spec["passes"]), spec)
 
 
 def ops() -> Operators:
@@ -146,22 +156,29 @@ def op(name: str) -> Operator:
     return _operator(ask("Operator", str(name)))
 
 
-def cases(op: str, *, level: str = "default", dtype: Words = None, pass_: Words = None, dims: Mapping[str, int] | None = None,
-          attr: Mapping[str, Any] | None = None, device: str = "cpu", distribution: Words = None, layout: Words = None, upstream: Words = None,
+def cases(op: str, *, level: str = "default", dtype: Words = None, pass_: Words = None,
+          dims: Mapping[str, int] | None = None,
+          attr: Mapping[str, Any] | None = None, device: str = "cpu", distribution: Words = None,
+          layout: Words = None, upstream: Words = None,
           saved: Words = None, memory_bytes: int = 0) -> Plan:
     """The cases that a comparison would judge, without running any. level is "quick", "default" or "full"."""
-    options = {"level": level, "dtypes": words(dtype), "passes": words(pass_), "dims": _sizes(dims), "attributes": {n: text_of(v) for n, v in (attr or {}).items()},
-               "device": device, "distributions": words(distribution), "layouts": words(layout), "upstreams": words(upstream), "saved": words(saved),
+    options = {"level": level, "dtypes": words(dtype), "passes": words(pass_), "dims": _sizes(dims),
+               "attributes": {n: text_of(v) for n, v in (attr or {}).items()},
+               "device": device, "distributions": words(distribution), "layouts": words(layout),
+               "upstreams": words(upstream), "saved": words(saved),
                "memory_bytes": memory_bytes}
     got = ask("Expand", str(op), json.dumps(options))
     return Plan(tuple(map(_case, got["cases"])), tuple((_case(s), s["reason"]) for s in got["skipped"]))
 
 
-def case(op: str, *, dtype: str | None = None, pass_: str = "forward", dims: Mapping[str, int], attr: Mapping[str, Any] | None = None, layout: str = "contiguous",
+def case(op: str, *, dtype: str | None = None, pass_: str = "forward", dims: Mapping[str, int],
+         attr: Mapping[str, Any] | None = None, layout: str = "contiguous",
          distribution: str = "normal", upstream: str = "", saved: str = "") -> Case:
     """One case, completed: every default resolved, with its key and the dtypes and sizes of its tensors."""
-    fields = {"op": op, "pass": pass_, "dims": _sizes(dims), "attributes": {n: text_of(v) for n, v in (attr or {}).items()}, "layout": layout,
-              "distribution": distribution, "upstream": upstream, "saved": saved, **({"dtype": dtype} if dtype else {})}
+    fields = {"op": op, "pass": pass_, "dims": _sizes(dims), "attributes": {n: text_of(v) for n,
+        v in (attr or {}).items()}, "layout": layout,
+              "distribution": distribution, "upstream": upstream, "saved": saved,
+              **({"dtype": dtype} if dtype else {})}
     return _case(ask("Case", str(op), json.dumps(fields)))
 
 

@@ -10,7 +10,8 @@ from triad.go import call
 if TYPE_CHECKING:
     import numpy as np
 
-STORAGE = {"fp64": "f8", "fp32": "f4", "fp16": "u2", "bf16": "u2", "e4m3": "u1", "e5m2": "u1", "int64": "i8", "int32": "i4", "int8": "i1", "uint8": "u1",
+STORAGE = {"fp64": "f8", "fp32": "f4", "fp16": "u2", "bf16": "u2", "e4m3": "u1", "e5m2": "u1", "int64": "i8",
+           "int32": "i4", "int8": "i1", "uint8": "u1",
            "bool": "u1"}
 """The NumPy dtype that holds the codes of each dtype."""
 
@@ -25,8 +26,9 @@ def numpy() -> Any:
 
 
 def encode(values: Any, dtype: str) -> np.ndarray:
-    """Rounds fp64 numbers once, to nearest even, and gives their codes: fp16 and bf16 as uint16, e4m3 and e5m2 as uint8, others as themselves.
-    Beyond the largest number that is infinity, NaN for e4m3, the nearest bound for an integer. The shape stays."""
+    """Rounds fp64 numbers once, to nearest even, and gives their codes: fp16 and bf16 as uint16, e4m3 and
+    e5m2 as uint8, others as themselves. Beyond the largest number that is infinity, NaN for e4m3, the nearest
+    bound for an integer. The shape stays."""
     np = numpy()
     source = np.ascontiguousarray(values, dtype="<f8")
     codes = np.empty(source.shape, dtype="<" + _storage(dtype))
@@ -35,13 +37,15 @@ def encode(values: Any, dtype: str) -> np.ndarray:
 
 
 def decode(codes: Any, dtype: str) -> np.ndarray:
-    """The values of codes in fp64, each exact (int64 beyond 2^53 apart). codes is an array whose elements have the size of the dtype's,
-    or bytes. The shape stays."""
+    """The values of codes in fp64, each exact (int64 beyond 2^53 apart). codes is an array whose elements
+    have the size of the dtype's, or bytes. The shape stays."""
     np = numpy()
     wanted = np.dtype("<" + _storage(dtype))
-    source = np.frombuffer(codes, dtype=wanted) if isinstance(codes, (bytes, bytearray, memoryview)) else np.asarray(codes)
+    source = (np.frombuffer(codes, dtype=wanted) if isinstance(codes, (bytes, bytearray, memoryview))
+              else np.asarray(codes))
     if source.dtype.itemsize != wanted.itemsize or source.dtype.hasobject:
-        raise UsageError(f"decode {dtype}: elements of {source.dtype}: want {wanted.itemsize} bytes each, such as {wanted}")
+        raise UsageError(f"decode {dtype}: elements of {source.dtype}: want {wanted.itemsize} bytes each, "
+                         f"such as {wanted}")
     source = np.ascontiguousarray(source)
     values = np.empty(source.shape, dtype="<f8")
     call("Decode", dtype, source.ctypes.data, values.ctypes.data, source.size)

@@ -1,4 +1,5 @@
-"""The triad program as a process: start, poll, cancel. It runs kernels and reads the database; this process does neither."""
+"""The triad program as a process: start, poll, cancel. It runs kernels and reads the database; this process
+does neither."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def binary() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """What the program sees: our environment, and this virtual environment as the active one, so that its workers use its torch."""
+    """What the program sees: our environment, and this virtual environment as the active one, so that its
+    workers use its torch."""
     env = dict(os.environ)
     if sys.prefix != sys.base_prefix:
         env.setdefault("VIRTUAL_ENV", sys.prefix)
@@ -53,7 +55,8 @@ class Process:
         weakref.finalize(self, lambda *files: [os.close(f) for f in files], self._out, self._err)
         try:
             # A session of its own: a Ctrl-C on the terminal is ours to pass on, once.
-            self.process = subprocess.Popen([str(binary()), *self.arguments], stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err, env=environment(),
+            self.process = subprocess.Popen([str(binary()), *self.arguments], stdin=subprocess.DEVNULL,
+                                            stdout=self._out, stderr=self._err, env=environment(),
                                             start_new_session=True)
         except OSError as e:
             raise Unavailable(f"start {binary()}: {e}") from e
@@ -64,7 +67,8 @@ class Process:
         return self.process.poll()
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for the end, in short naps so that Ctrl-C is heard, and gives the exit code. TimeoutError if it takes longer."""
+        """Waits for the end, in short naps so that Ctrl-C is heard, and gives the exit code. TimeoutError if
+        it takes longer."""
         deadline = None if timeout is None else time.monotonic() + timeout
         nap = POLL_S
         while self.process.poll() is None:
@@ -118,7 +122,8 @@ def _read(file: int) -> str:
 
 def fail(code: int, sentence: str, otherwise: type[TriadError]) -> None:
     """Raises what the program ended with."""
-    raise {2: UsageError, 3: Unavailable}.get(code, otherwise)(sentence or f"the triad program ended with {code} and said nothing")
+    raise {2: UsageError, 3: Unavailable}.get(code, otherwise)(sentence
+        or f"the triad program ended with {code} and said nothing")
 
 
 def read(arguments: Sequence[str], otherwise: type[TriadError] = DatabaseError) -> tuple[str, list[str]]:
@@ -134,7 +139,8 @@ def read(arguments: Sequence[str], otherwise: type[TriadError] = DatabaseError) 
 
 
 def flags(values: Mapping[str, Any]) -> list[str]:
-    """Keywords as flags: None and False are left out, True stands alone, several words are joined or, for a mapping, name=value."""
+    """Keywords as flags: None and False are left out, True stands alone, several words are joined or, for a
+    mapping, name=value."""
     out: list[str] = []
     for name, value in values.items():
         flag = "--" + name.rstrip("_").replace("_", "-")

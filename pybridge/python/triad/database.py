@@ -16,9 +16,11 @@ from triad.sql import bind
 PathLike = str | os.PathLike[str]
 
 
-def query(sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None, *, rows: int = 10_000, deadline: str = "2s", db: PathLike | None = None) -> Rows:
-    """One read-only SQL statement: ? in it takes the next of params, :name one of a mapping. It can read and nothing else; DatabaseError
-    for what writes, takes too long or does not parse. Views: latest, history, disagreements, speed."""
+def query(sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None, *, rows: int = 10_000,
+          deadline: str = "2s", db: PathLike | None = None) -> Rows:
+    """One read-only SQL statement: ? in it takes the next of params, :name one of a mapping. It can read and
+    nothing else; DatabaseError for what writes, takes too long or does not parse. Views: latest, history,
+    disagreements, speed."""
     options = {"rows": int(rows), "deadline": deadline, "db": None if db is None else os.fspath(db)}
     try:
         output, remarks = read(["results", "query", "--json", *flags(options), "--", bind(sql, params)])
@@ -32,4 +34,5 @@ def query(sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None, *, 
 def default_database() -> Path:
     """The database that is used where none is named."""
     base = os.environ.get("XDG_DATA_HOME", "")
-    return Path(base if os.path.isabs(base) else os.path.expanduser("~/.local/share")) / "triad" / "results.db"
+    return (Path(base if os.path.isabs(base) else os.path.expanduser("~/.local/share"))
+            / "triad" / "results.db")

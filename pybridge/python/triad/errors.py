@@ -8,11 +8,13 @@ class TriadError(Exception):
 
 
 class UsageError(TriadError, ValueError):
-    """The call asks for what cannot be: an unknown operator, dtype, dim or flag. The command line would exit with 2."""
+    """The call asks for what cannot be: an unknown operator, dtype, dim or flag. The command line would exit
+    with 2."""
 
 
 class Unavailable(TriadError, RuntimeError):
-    """What is needed is not here: the triad program, a compiler, a GPU, an optional package, the native part of this Python's version."""
+    """What is needed is not here: the triad program, a compiler, a GPU, an optional package, the native part
+    of this Python's version."""
 
 
 class DatabaseError(TriadError):
@@ -20,16 +22,19 @@ class DatabaseError(TriadError):
 
 
 class InternalError(TriadError):
-    """A mistake of triad's own; the text holds where. No panic of Go ends the interpreter: it becomes this."""
+    """A mistake of triad's own; the text holds where. No panic of Go ends the interpreter: it becomes
+    this."""
 
 
 class ForkError(TriadError, RuntimeError):
-    """A call into Go in a forked process, where Go's threads are missing: start worker processes by "spawn"."""
+    """A call into Go in a forked process, where Go's threads are missing: start worker processes by
+    "spawn"."""
 
 
 def refusal(implementation: str, why: str, direction: str = "forward") -> UsageError:
-    """The one form of what an implementation declines: "softmax/cuda/vec: cols 9 is not a multiple of 4", "softmax/cuda/vec backward: ...".
-    It is the sentence that a comparison gives with UNSUPPORTED, in which kernels may have named themselves."""
+    """The one form of what an implementation declines: "softmax/cuda/vec: cols 9 is not a multiple of 4",
+    "softmax/cuda/vec backward: ...". It is the sentence that a comparison gives with UNSUPPORTED, in which
+    kernels may have named themselves."""
     op, _, name = implementation.partition("/")
     for prefix in (f"{implementation} {direction}: ", f"{implementation}: ", f"{op}: ", f"{name}: "):
         why = why.removeprefix(prefix)

@@ -24,9 +24,10 @@ def native() -> Any:
                 try:
                     from triad._native import native as loaded
                 except ImportError as e:
-                    raise Unavailable(f"load triad's native part: {e}: this package was built for another Python or platform; install it for this one") from e
-                # gopy's module asks for a collection of Go's heap at every collection of Python's: milliseconds each, for the few strings
-                # that pass here. Go collects by itself.
+                    raise Unavailable(f"load triad's native part: {e}: this package was built for another "
+                                      "Python or platform; install it for this one") from e
+                # gopy's module asks for a collection of Go's heap at every collection of Python's:
+                # milliseconds each, for the few strings that pass here. Go collects by itself.
                 gc.callbacks[:] = [c for c in gc.callbacks if not getattr(c, "__module__", "").startswith("triad._native")]
                 _native = loaded
                 os.register_at_fork(after_in_child=_forked)
@@ -42,8 +43,10 @@ class _Forked:
     """What stands for the native part in a forked child."""
 
     def __getattr__(self, name: str) -> Any:
-        raise ForkError(f"call {name} in a forked process: Go's threads stayed in the parent; start worker processes by \"spawn\" "
-                        "(multiprocessing.get_context(\"spawn\"), DataLoader(multiprocessing_context=\"spawn\"))")
+        raise ForkError(f"call {name} in a forked process: Go's threads stayed in the parent; start worker "
+                        "processes by \"spawn\" "
+                        "(multiprocessing.get_context(\"spawn\"), "
+                        "DataLoader(multiprocessing_context=\"spawn\"))")
 
 
 def call(name: str, *arguments: Any) -> Any:

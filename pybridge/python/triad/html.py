@@ -9,7 +9,8 @@ from typing import Any
 COLOURS = {"good": "#2e7d32", "neutral": "#8d6e00", "bad": "#c62828"}
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "", weights: Mapping[str, str] | None = None) -> str:
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "",
+          weights: Mapping[str, str] | None = None) -> str:
     """An HTML table. A cell whose text is a key of weights gets the colour of its weight."""
     def cell(value: Any) -> str:
         text = "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,5 +1,5 @@
-"""What was found, as objects: one record, many, a comparison, one read whole. They print as the command line's tables do, and render as
-HTML in a notebook."""
+"""What was found, as objects: one record, many, a comparison, one read whole. They print as the command
+line's tables do, and render as HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def _numbers(value: Any) -> Any:
 
 
 class Record(Mapping[str, Any]):
-    """One implementation on one case: the fields of docs/json.md, as attributes (`record.status`) and as a mapping (`record["pass"]`)."""
+    """One implementation on one case: the fields of docs/json.md, as attributes (`record.status`) and as a
+    mapping (`record["pass"]`)."""
 
     id: str
     session: str
@@ -80,7 +81,8 @@ class Record(Mapping[str, Any]):
 
     @property
     def headroom(self) -> float | None:
-        """The smallest of the outputs: how many times closer to the truth than allowed the worst element is."""
+        """The smallest of the outputs: how many times closer to the truth than allowed the worst element
+        is."""
         return min((o["headroom"] for o in self.outputs if o["headroom"] is not None), default=None)
 
     @property
@@ -89,8 +91,10 @@ class Record(Mapping[str, Any]):
         return max((o["ulp_max"] for o in self.outputs if o["ulp_max"] is not None), default=None)
 
     def samples(self) -> dict[str, np.ndarray]:
-        """The times that were measured, in ns, by regime; empty where nothing was timed, as always in the emulator."""
-        rows = query("select t.regime, t.samples_ns_json from timing t join run r using (run_id) where r.run_ulid = ?", [self.id], db=self._db or None)
+        """The times that were measured, in ns, by regime; empty where nothing was timed, as always in the
+        emulator."""
+        rows = query("select t.regime, t.samples_ns_json from timing t join run r using (run_id) where "
+                     "r.run_ulid = ?", [self.id], db=self._db or None)
         return {row["regime"]: numpy().array(json.loads(row["samples_ns_json"]), dtype="f8") for row in rows}
 
     def show(self) -> Detail:
@@ -105,7 +109,8 @@ class Record(Mapping[str, Any]):
 class Records(Sequence[Record]):
     """Records, newest first as `triad results list` gives them."""
 
-    columns = ("op", "pass", "impl", "dtype", "dims", "attributes", "layout", "distribution", "status", "headroom", "ulp_max", "device", "message", "id")
+    columns = ("op", "pass", "impl", "dtype", "dims", "attributes", "layout", "distribution", "status",
+               "headroom", "ulp_max", "device", "message", "id")
 
     def __init__(self, lines: Iterable[str], db: str = "", remark: str = ""):
         self._lines, self._db = [line for line in lines if line.strip()], db
@@ -134,7 +139,8 @@ class Records(Sequence[Record]):
         return table(self.columns, self._rows(), self.remark, weights=statuses())
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row a record: its fields, a column for each dim and attribute, the worst of the outputs' measures."""
+        """A row a record: its fields, a column for each dim and attribute, the worst of the outputs'
+        measures."""
         def row(r: Record) -> dict[str, Any]:
             plain = {k: v for k, v in r.items() if not isinstance(v, (dict, list))}
             return {**plain, **r.dims, **r.attributes, "headroom": r.headroom, "ulp_max": r.ulp_max}
@@ -142,8 +148,8 @@ class Records(Sequence[Record]):
 
 
 class Comparison(Records):
-    """What `triad compare` or `gradcheck` found. `exit` is what the command line ends with: 0 at least one pass and nothing bad, 1 something is
-    wrong, 3 nothing was proven."""
+    """What `triad compare` or `gradcheck` found. `exit` is what the command line ends with: 0 at least one
+    pass and nothing bad, 1 something is wrong, 3 nothing was proven."""
 
     def __init__(self, output: str, exit: int, db: str = "", database: str = "", reason: str = ""):
         super().__init__(output.splitlines(), db)
@@ -178,8 +184,8 @@ class Comparison(Records):
 
     @property
     def explanation(self) -> str:
-        """What explain=True has to say about each output, in words: what its contract promises, the worst elements, how the errors are
-        distributed. "" without it. As data: the `explained` of a record."""
+        """What explain=True has to say about each output, in words: what its contract promises, the worst
+        elements, how the errors are distributed. "" without it. As data: the `explained` of a record."""
         return call("Explain", "\n".join(self._lines)) if any("explained" in r for r in self) else ""
 
     def __str__(self) -> str:
@@ -187,13 +193,16 @@ class Comparison(Records):
             apart = "\n".join(json.dumps(d) for d in self.differences)
         except TriadError:  # the table can do without: the database may be elsewhere by now
             apart = ""
-        return self.explanation + call("CompareTable", "\n".join(self._lines), apart, self.exit, self.reason, self._database)
+        return self.explanation + call("CompareTable", "\n".join(self._lines), apart, self.exit, self.reason,
+                                       self._database)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        meaning = {0: "nothing is wrong", 1: "something is wrong"}.get(self.exit, "nothing was proven right or wrong")
-        explained = f"<details><summary>explanation</summary><pre>{escape(self.explanation)}</pre></details>" if self.explanation else ""
+        meaning = {0: "nothing is wrong", 1: "something is wrong"}.get(self.exit,
+            "nothing was proven right or wrong")
+        explained = (f"<details><summary>explanation</summary><pre>{escape(self.explanation)}</pre></details>"
+                     if self.explanation else "")
         return f"{super()._repr_html_()}<p>{len(self)} runs: {escape(meaning)}. {escape(self.reason)}</p>{explained}"
 
 
@@ -211,14 +220,17 @@ def _differences(session: str, db: str) -> list[dict[str, Any]]:
 
     def entry(r: Mapping[str, Any]) -> dict[str, Any]:
         worst = r["worst_index_json"]
-        return {"session": r["session_ulid"], "case": r["case_key"], "op": r["op"], "pass": r["pass"], "dtype": r["dtype"], "output": r["output"], "a": r["impl_a"],
-                "b": r["impl_b"], "run_a": r["run_a"], "run_b": r["run_b"], "n": r["n"], "bitwise": bool(r["bitwise"]), "n_different": r["n_different"],
+        return {"session": r["session_ulid"], "case": r["case_key"], "op": r["op"], "pass": r["pass"],
+                "dtype": r["dtype"], "output": r["output"], "a": r["impl_a"],
+                "b": r["impl_b"], "run_a": r["run_a"], "run_b": r["run_b"], "n": r["n"],
+                "bitwise": bool(r["bitwise"]), "n_different": r["n_different"],
                 "ulp_max": number(r, "ulp_max"), "worst": {"index": json.loads(worst), "a": number(r, "worst_a"), "b": number(r, "worst_b")} if worst else None}
     return [entry(r) for r in rows]
 
 
 class Detail(Mapping[str, Any]):
-    """One run read whole: `run` (a Record), `session`, `command` (which repeats it on the same bits), `differences`."""
+    """One run read whole: `run` (a Record), `session`, `command` (which repeats it on the same bits),
+    `differences`."""
 
     def __init__(self, text: str, words: str, db: str = ""):
         self._fields, self._words = json.loads(text), words

@@ -22,7 +22,8 @@ def pandas() -> Any:
 
 
 class Rows(Sequence[dict[str, Any]]):
-    """The answer to a query: a dictionary a row. `cut` says in a sentence that there were more, and is "" where all are here."""
+    """The answer to a query: a dictionary a row. `cut` says in a sentence that there were more, and is ""
+    where all are here."""
 
     def __init__(self, rows: Sequence[dict[str, Any]], cut: str = ""):
         self._rows, self.cut = list(rows), cut

@@ -24,7 +24,8 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Run:
-    """A comparison that was started: `poll`, `cancel`, `wait`. Every record is stored as soon as it is there."""
+    """A comparison that was started: `poll`, `cancel`, `wait`. Every record is stored as soon as it is
+    there."""
 
     def __init__(self, arguments: Sequence[str], database: str):
         self._process = Process(arguments)
@@ -46,13 +47,15 @@ class Run:
         return next(iter(reversed(self._process.messages())), "")
 
     def cancel(self) -> None:
-        """Asks it to finish what is running and stop; a second call stops it at once. What is done stays recorded: wait gives it."""
+        """Asks it to finish what is running and stop; a second call stops it at once. What is done stays
+        recorded: wait gives it."""
         self._cancelled = self._cancelled or self.poll() is None
         self._process.interrupt()
 
     def wait(self, timeout: float | None = None) -> Comparison:
-        """Waits for the end and gives what was found. Ctrl-C stops the run, waits for the case that is running (a second one does not), and
-        raises Interrupted, which holds what was done. TimeoutError leaves it running."""
+        """Waits for the end and gives what was found. Ctrl-C stops the run, waits for the case that is
+        running (a second one does not), and raises Interrupted, which holds what was done. TimeoutError
+        leaves it running."""
         try:
             code = self._process.wait(timeout)
         except KeyboardInterrupt:
@@ -73,7 +76,8 @@ class Run:
             if code == 2 or code and not output.strip() and not self._cancelled:
                 fail(code, self._process.sentence(), TriadError)
             reason = "The run was stopped before its plan was done: the same call with resume=True finishes it." if self._cancelled and code else ""
-            self._comparison = Comparison(output, code, self._database, self._database or str(default_database()), reason)
+            self._comparison = Comparison(output, code, self._database, self._database
+                                          or str(default_database()), reason)
         return self._comparison
 
     def __enter__(self) -> Run:

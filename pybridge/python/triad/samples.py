@@ -12,8 +12,9 @@ from triad.go import ask
 
 @dataclass(frozen=True)
 class Summary:
-    """Samples in a few numbers, in their own unit, no distribution assumed. low and high hold the true median between them with 95 %
-    confidence from six samples on; fewer give their extremes and an infinite half_width, which is a share of the median."""
+    """Samples in a few numbers, in their own unit, no distribution assumed. low and high hold the true median
+    between them with 95 % confidence from six samples on; fewer give their extremes and an infinite
+    half_width, which is a share of the median."""
 
     n: int
     median: float

@@ -1,4 +1,5 @@
-"""Parameters of SQL: the triad program takes one statement as text, so values are written into it as literals."""
+"""Parameters of SQL: the triad program takes one statement as text, so values are written into it as
+literals."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def literal(value: Any) -> str:
 
 
 def bind(sql: str, parameters: Sequence[Any] | Mapping[str, Any] | None) -> str:
-    """The statement with its parameters: ? takes the next of a sequence, :name one of a mapping. UsageError where they do not match."""
+    """The statement with its parameters: ? takes the next of a sequence, :name one of a mapping. UsageError
+    where they do not match."""
     if parameters is None:
         return sql
     if isinstance(parameters, (str, bytes)):

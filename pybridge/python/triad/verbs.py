@@ -1,4 +1,5 @@
-"""The verbs of the command line as functions. Keywords are its flags; `pass` and `from` being words of Python, `pass_` stands for --pass."""
+"""The verbs of the command line as functions. Keywords are its flags; `pass` and `from` being words of
+Python, `pass_` stands for --pass."""
 
 from __future__ import annotations
 
@@ -14,15 +15,21 @@ from triad.run import Run
 from triad.words import Words
 
 
-def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words = None, pass_: str | None = None, dims: Mapping[str, int] | None = None,
-          attr: Mapping[str, Any] | None = None, device: str | None = None, gpu: int | None = None, quick: bool = False, full: bool = False,
-          seed: int | str | None = None, distribution: Words = None, layout: Words = None, upstream: Words = None, saved: Words = None,
-          limit: Mapping[str, str] | None = None, resume: bool = False, explain: bool = False, no_timing: bool = False,
-          strict: bool = False, dump: PathLike | None = None, add: PathLike | Sequence[PathLike] | None = None,
-          map: Mapping[str, str] | None = None, grid: str | None = None, block: str | None = None, shared: str | None = None, nvcc_flags: str | Sequence[str] | None = None, offline: bool = False,
+def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words = None, pass_: str
+          | None = None, dims: Mapping[str, int] | None = None,
+          attr: Mapping[str, Any] | None = None, device: str | None = None, gpu: int | None = None,
+          quick: bool = False, full: bool = False,
+          seed: int | str | None = None, distribution: Words = None, layout: Words = None,
+          upstream: Words = None, saved: Words = None,
+          limit: Mapping[str, str] | None = None, resume: bool = False, explain: bool = False,
+          no_timing: bool = False,
+          strict: bool = False, dump: PathLike | None = None, add: PathLike
+          | Sequence[PathLike] | None = None,
+          map: Mapping[str, str] | None = None, grid: str | None = None, block: str | None = None, shared: str
+          | None = None, nvcc_flags: str | Sequence[str] | None = None, offline: bool = False,
           db: PathLike | None = None) -> Run:
-    """Starts a comparison in the background and gives a Run: poll, cancel, wait. See compare for the keywords; verb is "compare" or
-    "gradcheck"."""
+    """Starts a comparison in the background and gives a Run: poll, cancel, wait. See compare for the
+    keywords; verb is "compare" or "gradcheck"."""
     if verb not in ("compare", "gradcheck"):
         raise UsageError(f"start {verb!r}: want compare or gradcheck")
     if not (op is None or isinstance(op, str) or isinstance(op, Iterable)):
@@ -32,15 +39,20 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
         if not isinstance(name, str) or name.startswith("-"):
             raise UsageError(f"operator {name!r}: want its name, see triad.ops()")
     database = "" if db is None else os.fspath(db)
-    options = {"impl": impl, "dtype": dtype, "pass": pass_, "dims": dims, "attr": attr, "device": device, "gpu": gpu, "quick": quick, "full": full,
-               "seed": seed, "distribution": distribution, "layout": layout, "upstream": upstream, "saved": saved, "limit": limit, "resume": resume,
-               "explain": explain, "no_timing": no_timing, "strict": strict, "dump": None if dump is None else os.fspath(dump),
-               "add": add, "map": map, "grid": grid, "block": block, "shared": shared, "nvcc_flags": nvcc_flags, "offline": offline, "db": database or None, "yes": not offline}
+    options = {"impl": impl, "dtype": dtype, "pass": pass_, "dims": dims, "attr": attr, "device": device,
+               "gpu": gpu, "quick": quick, "full": full,
+               "seed": seed, "distribution": distribution, "layout": layout, "upstream": upstream,
+               "saved": saved, "limit": limit, "resume": resume,
+               "explain": explain, "no_timing": no_timing, "strict": strict, "dump": None if dump is None
+               else os.fspath(dump),
+               "add": add, "map": map, "grid": grid, "block": block, "shared": shared,
+               "nvcc_flags": nvcc_flags, "offline": offline, "db": database or None, "yes": not offline}
     return Run([verb, *names, "--json", *flags(options)], database)
 
 
 def compare(op: Words, **flags: Any) -> Comparison:
-    """Runs and judges every implementation of an operator, of several, or of "all", against an fp64 truth, and records every result.
+    """Runs and judges every implementation of an operator, of several, or of "all", against an fp64 truth,
+    and records every result.
 
     impl          only implementations with these prefixes: "cuda", ["triton/row", "torch"]
     dtype         only these: "bf16"
@@ -60,15 +72,16 @@ def compare(op: Words, **flags: Any) -> Comparison:
     limit         deadlines: {"call": "10s"}
     offline, db   fetch nothing; another database
 
-    Ctrl-C stops the run after the current case, keeps what is done, and raises Interrupted with it. UsageError, Unavailable and TriadError
-    carry the command line's sentence. A kernel that is wrong is no exception: look at the records, or at `ok`.
+    Ctrl-C stops the run after the current case, keeps what is done, and raises Interrupted with it.
+    UsageError, Unavailable and TriadError carry the command line's sentence. A kernel that is wrong is no
+    exception: look at the records, or at `ok`.
     """
     return _run("compare", op, flags)
 
 
 def gradcheck(op: Words, **flags: Any) -> Comparison:
-    """Judges every gradient of an operator, of several, or of "all": compare for backwards, with the truth proven by the complex step, repeated
-    launches, and each gradient alone. The keywords are compare's."""
+    """Judges every gradient of an operator, of several, or of "all": compare for backwards, with the truth
+    proven by the complex step, repeated launches, and each gradient alone. The keywords are compare's."""
     return _run("gradcheck", op, flags)
 
 
@@ -81,10 +94,12 @@ def _run(verb: str, op: Words, options: dict[str, Any]) -> Comparison:
         return run.wait()
 
 
-def results(*, op: Words = None, impl: Words = None, dtype: Words = None, status: Words = None, bad: bool = False, pass_: str | None = None,
+def results(*, op: Words = None, impl: Words = None, dtype: Words = None, status: Words = None,
+            bad: bool = False, pass_: str | None = None,
             since: str | None = None, limit: int = 50, db: PathLike | None = None) -> Records:
-    """What was recorded, newest first, at most `limit`; where there is more, `remark` says how much. since is a duration ("2h", "7d") or a date
-    ("2026-01-31")."""
+    """What was recorded, newest first, at most `limit`; where there is more, `remark` says how much. since is
+    a duration ("2h", "7d") or a date ("2026-01-31")."""
     database = "" if db is None else os.fspath(db)
-    options = {"op": op, "impl": impl, "dtype": dtype, "status": status, "bad": bad, "pass": pass_, "since": since, "limit": int(limit), "db": database or None}
+    options = {"op": op, "impl": impl, "dtype": dtype, "status": status, "bad": bad, "pass": pass_,
+               "since": since, "limit": int(limit), "db": database or None}
     return read_records(["results", "list", "--json", *flags(options)], database)

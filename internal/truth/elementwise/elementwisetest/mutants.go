@@ -48,7 +48,10 @@ func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 				f.planted[o.Name+fmt.Sprint(a)] = f.bugs(o, a)
 			}
 		}
-		all = append(all, truthtest.Suite{Op: name, Pass: pass, Right: f.right(), Kernel: f.kernel, Mutants: f.mutants()})
+		all = append(all, truthtest.Suite{
+			Op: name, Pass: pass, Right: f.right(), Kernel: f.kernel,
+			Mutants: f.mutants(),
+		})
 	}
 	return all
 }
@@ -149,7 +152,8 @@ func (f *family) mutants() []truthtest.Mutant {
 // outputsDiffer says whether there are several outputs of one shape that are not the same formula.
 func (f *family) outputsDiffer() bool {
 	outputs := f.operator.Outputs(f.pass)
-	return len(outputs) > 1 && outputs[0].At(f.under[0]).Forms[0].String() != outputs[1].At(f.under[0]).Forms[0].String()
+	return len(outputs) > 1 &&
+		outputs[0].At(f.under[0]).Forms[0].String() != outputs[1].At(f.under[0]).Forms[0].String()
 }
 
 // equivalent says why a bug shows nothing in a group: under the group's attributes no output has it, or its

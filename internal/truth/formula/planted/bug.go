@@ -59,21 +59,37 @@ type change struct {
 func changes(m *formula.Node) []change {
 	switch m.Kind {
 	case formula.Constant:
-		return []change{{fmt.Sprintf("the constant %v is %v", m, formula.C(mistaken(m.Value))), formula.C(mistaken(m.Value))}}
+		return []change{{
+			fmt.Sprintf("the constant %v is %v", m, formula.C(mistaken(m.Value))),
+			formula.C(mistaken(m.Value)),
+		}}
 	case formula.Neg:
 		return []change{{fmt.Sprintf("%v without its sign", m), m.Operands[0]}}
 	case formula.Add:
 		x, y := m.Operands[0], m.Operands[1]
-		return []change{{fmt.Sprintf("%v without %v", m, x), y}, {fmt.Sprintf("%v without %v", m, y), x}, {fmt.Sprintf("%v, subtracted", m), x.Minus(y)}}
+		return []change{
+			{fmt.Sprintf("%v without %v", m, x), y},
+			{fmt.Sprintf("%v without %v", m, y), x},
+			{fmt.Sprintf("%v, subtracted", m), x.Minus(y)},
+		}
 	case formula.Sub:
 		x, y := m.Operands[0], m.Operands[1]
-		return []change{{fmt.Sprintf("%v without %v", m, x), y.Neg()}, {fmt.Sprintf("%v without %v", m, y), x}, {fmt.Sprintf("%v, added", m), x.Plus(y)}}
+		return []change{{fmt.Sprintf("%v without %v", m, x), y.Neg()}, {
+			fmt.Sprintf("%v without %v", m, y),
+			x,
+		}, {fmt.Sprintf("%v, added", m), x.Plus(y)}}
 	case formula.Mul:
 		x, y := m.Operands[0], m.Operands[1]
-		return []change{{fmt.Sprintf("%v without the factor %v", m, x), y}, {fmt.Sprintf("%v without the factor %v", m, y), x}}
+		return []change{
+			{fmt.Sprintf("%v without the factor %v", m, x), y},
+			{fmt.Sprintf("%v without the factor %v", m, y), x},
+		}
 	case formula.Div:
 		x, y := m.Operands[0], m.Operands[1]
-		return []change{{fmt.Sprintf("%v without %v", m, x), formula.C(1).Over(y)}, {fmt.Sprintf("%v not divided", m), x}}
+		return []change{
+			{fmt.Sprintf("%v without %v", m, x), formula.C(1).Over(y)},
+			{fmt.Sprintf("%v not divided", m), x},
+		}
 	}
 	return nil
 }
@@ -109,7 +125,9 @@ func lowered(n *formula.Node) *formula.Node {
 
 // rewritten is a formula in which change gives nodes others in their place, nil to keep one. It gets the
 // operands as they are rewritten.
-func rewritten(n *formula.Node, change func(m *formula.Node, operands []*formula.Node) *formula.Node) *formula.Node {
+func rewritten(n *formula.Node, change func(m *formula.Node,
+	operands []*formula.Node) *formula.Node,
+) *formula.Node {
 	done := map[*formula.Node]*formula.Node{}
 	for _, m := range formula.Operations(n) {
 		operands := make([]*formula.Node, len(m.Operands))

@@ -36,8 +36,11 @@ func TestBugs(t *testing.T) {
 			t.Errorf("%s: no result differs", b.Name)
 		}
 	}
-	for _, want := range []string{"the constant 0.70710678 is 0.71", "the constant 0.5 is 0.505", "(0.5 * x) without the factor 0.5", "subtracted", "without 1",
-		"erf((x * 0.70710678)) in 16 bits", "every intermediate in 16 bits", "the result in 16 bits"} {
+	for _, want := range []string{
+		"the constant 0.70710678 is 0.71", "the constant 0.5 is 0.505", "(0.5 * x) without the factor 0.5",
+		"subtracted", "without 1",
+		"erf((x * 0.70710678)) in 16 bits", "every intermediate in 16 bits", "the result in 16 bits",
+	} {
 		if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, want) }) {
 			t.Errorf("no bug %q among %q", want, names)
 		}
@@ -51,7 +54,10 @@ func TestBugs(t *testing.T) {
 func TestFused(t *testing.T) {
 	x, y := formula.In("x"), formula.In("y")
 	in := []float64{1 + 0x1p-23, 1 - 0x1p-23}
-	for want, n := range map[float64]*formula.Node{-0x1p-46: x.Times(y).Minus(formula.C(1)), 0x1p-46: formula.C(1).Minus(x.Times(y))} {
+	for want, n := range map[float64]*formula.Node{
+		-0x1p-46: x.Times(y).Minus(formula.C(1)),
+		0x1p-46:  formula.C(1).Minus(x.Times(y)),
+	} {
 		if got := (planted.Kernel{Fused: true}).Prepare(n, "x", "y").Element(in); got != want {
 			t.Errorf("%v fused: %v, want %v", n, got, want)
 		}

@@ -42,11 +42,13 @@ func (k Kernel) Prepare(n *formula.Node, inputs ...string) *Prepared {
 		fused := -1
 		for j, operand := range m.Operands {
 			from = append(from, at[operand])
-			if k.Fused && fused < 0 && (m.Kind == formula.Add || m.Kind == formula.Sub) && operand.Kind == formula.Mul {
+			if k.Fused && fused < 0 && (m.Kind == formula.Add || m.Kind == formula.Sub) &&
+				operand.Kind == formula.Mul {
 				fused = j
 			}
 		}
-		p.from, p.fused, p.inputs = append(p.from, from), append(p.fused, fused), append(p.inputs, slices.Index(inputs, m.Name))
+		p.from, p.fused, p.inputs = append(p.from, from), append(p.fused, fused),
+			append(p.inputs, slices.Index(inputs, m.Name))
 	}
 	p.values = make([]float64, len(p.nodes))
 	return p

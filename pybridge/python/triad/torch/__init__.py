@@ -6,10 +6,11 @@
     y = ops.softmax(x, impl="cuda/online")  this one
     ops.softmax.implementations("cpu")      which there are
 
-Every operator of the catalogue is a torch.library custom operator (torch.ops.triad.softmax, and torch.ops.triad.softmax_backward) with
-autograd, fake-tensor and dtype rules: it works under torch.compile(fullgraph=True), with inputs that are not contiguous and with
-requires_grad on some of them. On a GPU the CUDA kernels are called through triad's C ABI on torch's current stream; on a CPU, for tests,
-CUDA and Triton kernels run in a worker process, in the emulator and in Triton's interpreter.
+Every operator of the catalogue is a torch.library custom operator (torch.ops.triad.softmax, and
+torch.ops.triad.softmax_backward) with autograd, fake-tensor and dtype rules: it works under
+torch.compile(fullgraph=True), with inputs that are not contiguous and with requires_grad on some of them. On
+a GPU the CUDA kernels are called through triad's C ABI on torch's current stream; on a CPU, for tests, CUDA
+and Triton kernels run in a worker process, in the emulator and in Triton's interpreter.
 """
 
 from triad.torch.operators import ops

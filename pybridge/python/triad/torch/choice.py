@@ -28,8 +28,9 @@ def shape_class(dims: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 
 @functools.cache
 def _measured(op: str, dtype: str, gpu: str) -> dict[tuple, dict[tuple[str, str], float]]:
-    """Nanoseconds by (pass, implementation), by the dims and attributes of the case, from this user's database; none where there is none. A
-    backward that was timed alone, through a retained graph, runs its forward again here: its forward's time is added."""
+    """Nanoseconds by (pass, implementation), by the dims and attributes of the case, from this user's
+    database; none where there is none. A backward that was timed alone, through a retained graph, runs its
+    forward again here: its forward's time is added."""
     try:
         rows = query(TIMED, [op, dtype, gpu], deadline="10s")
     except TriadError:
@@ -48,19 +49,23 @@ def _measured(op: str, dtype: str, gpu: str) -> dict[tuple, dict[tuple[str, str]
 
 def fastest(op: str, dtype: str, dims: Mapping[str, int] | None, attributes: Mapping[str, Any], gpu: str,
             usable: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:
-    """The usable implementations by speed, as timed on the case of this class whose sizes are nearest; empty where none was timed. Dims that are
-    not known (None) are any. `usable` has the (pass, implementation) that a call by a name runs; those whose every pass was timed come first."""
+    """The usable implementations by speed, as timed on the case of this class whose sizes are nearest; empty
+    where none was timed. Dims that are not known (None) are any. `usable` has the (pass, implementation) that
+    a call by a name runs; those whose every pass was timed come first."""
     wanted = None if dims is None else shape_class(dims)
 
     def apart(case: tuple) -> float:
-        return sum(abs(math.log2(max(size, 1) / max(dims[name], 1))) for name, size in case[0]) if dims else 0.0
+        return (sum(abs(math.log2(max(size, 1) / max(dims[name], 1))) for name, size in case[0])
+                if dims else 0.0)
 
     def fits(case: tuple) -> bool:
-        return wanted in (None, shape_class(dict(case[0]))) and all(case_value(attributes[n]) == v for n, v in case[1] if n in attributes)
+        return wanted in (None, shape_class(dict(case[0]))) and all(case_value(attributes[n]) == v for n,
+            v in case[1] if n in attributes)
     measured = _measured(op, dtype, gpu)
     for case in sorted(filter(fits, measured), key=apart):
         times = measured[case]
-        timed = {name: [times[p] for p in passes if p in times] for name, passes in usable.items() if passes[0] in times}
+        timed = {name: [times[p] for p in passes if p in times] for name, passes in usable.items()
+                 if passes[0] in times}
         if timed:
             return sorted(timed, key=lambda name: (-len(timed[name]), sum(timed[name])))
     return []
@@ -76,11 +81,13 @@ def within(name: str, family: str) -> bool:
     return not family or name == family or name.startswith(family + "/")
 
 
-def portable(rows: Mapping[str, Any], family: str, dtype: str, default_contract: str, directions: Sequence[str]) -> list[str]:
-    """Names by preference: torch's rows under the default contract, torch's others, then Triton's and CUDA's; what torch.compile makes comes
-    last, because it compiles at the first call."""
+def portable(rows: Mapping[str, Any], family: str, dtype: str, default_contract: str,
+             directions: Sequence[str]) -> list[str]:
+    """Names by preference: torch's rows under the default contract, torch's others, then Triton's and CUDA's;
+    what torch.compile makes comes last, because it compiles at the first call."""
     def takes(name: str) -> bool:
-        return all(rows[name if d == "forward" else behind(rows, name, dtype)].outputs(d, dtype) for d in directions)
+        return all(rows[name if d == "forward" else behind(rows, name, dtype)].outputs(d, dtype)
+                   for d in directions)
 
     def rank(name: str) -> tuple[int, ...]:
         row = rows[name]
@@ -91,8 +98,9 @@ def portable(rows: Mapping[str, Any], family: str, dtype: str, default_contract:
 
 
 def behind(rows: Mapping[str, Any], name: str, dtype: str) -> str:
-    """The implementation whose backward follows the forward of `name`: itself; where it has none, one of its family that declares to take
-    its saved tensors, else any of its family: what is saved is the operator's, not the implementation's."""
+    """The implementation whose backward follows the forward of `name`: itself; where it has none, one of its
+    family that declares to take its saved tensors, else any of its family: what is saved is the operator's,
+    not the implementation's."""
     if rows[name].outputs("backward", dtype):
         return name
     family = name.partition("/")[0]
@@ -104,4 +112,5 @@ def refuse(op: str, family: str, dtype: str, names: Sequence[str]) -> Exception:
     """Why nothing can be chosen."""
     if family and not any(within(n, family) for n in names):
         return UsageError(f"{op} has no implementation {family!r}: it has {', '.join(names)}")
-    return Unavailable(f"{op}: no implementation{f' {family}' if family else ''} takes {dtype} with a gradient: there are {', '.join(names)}")
+    return Unavailable(f"{op}: no implementation{f' {family}' if family else ''} takes {dtype} with a "
+                       f"gradient: there are {', '.join(names)}")

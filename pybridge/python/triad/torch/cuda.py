@@ -1,4 +1,5 @@
-"""CUDA kernels in this process, on torch's current stream, through the C ABI of cuda/abi.h. No tensor is copied."""
+"""CUDA kernels in this process, on torch's current stream, through the C ABI of cuda/abi.h. No tensor is
+copied."""
 
 from __future__ import annotations
 
@@ -21,43 +22,55 @@ ABI = 1
 RANK = 6
 UNSUPPORTED = -1
 WHY_BYTES = 512
-_NUMBERS = {torch.float64: 0, torch.float32: 1, torch.float16: 2, torch.bfloat16: 3, torch.float8_e4m3fn: 4, torch.float8_e5m2: 5, torch.int64: 6,
+_NUMBERS = {torch.float64: 0, torch.float32: 1, torch.float16: 2, torch.bfloat16: 3, torch.float8_e4m3fn: 4,
+            torch.float8_e5m2: 5, torch.int64: 6,
             torch.int32: 7, torch.int8: 8, torch.uint8: 9, torch.bool: 10}
 _BITS = {"fp64": 0, "fp32": 1, "fp16": 2, "bf16": 3, "e4m3": 4, "e5m2": 5}
 
 
-# torch's own names for what torch.cuda.current_device and current_stream find by several calls; a torch without CUDA lacks them.
-_current_gpu, _current_stream = (getattr(torch._C, name, None) for name in ("_cuda_getDevice", "_cuda_getCurrentRawStream"))
-# How what torch.compile generates makes its tensors: without the dispatcher, in a third of the time of torch.empty.
+# torch's own names for what torch.cuda.current_device and current_stream find by several calls; a torch
+# without CUDA lacks them.
+_current_gpu, _current_stream = (getattr(torch._C, name, None)
+                                 for name in ("_cuda_getDevice", "_cuda_getCurrentRawStream"))
+# How what torch.compile generates makes its tensors: without the dispatcher, in a third of the time of
+# torch.empty.
 _empty_strided = {name: getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), f"_empty_strided_{name}", None) for name in ("cpu", "cuda")}
 ALIGNED = 64
-"""Bytes. A kernel that took a call takes it again with other tensors of the same strides that begin at multiples of these, as fresh ones do."""
-_ACCEPTS, _BYTES, _LAUNCH = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_int32), ctypes.CFUNCTYPE(c_int64, c_void_p), ctypes.CFUNCTYPE(c_int, c_void_p)
+"""Bytes. A kernel that took a call takes it again with other tensors of the same strides that begin at
+multiples of these, as fresh ones do."""
+_ACCEPTS, _BYTES, _LAUNCH = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_int32), ctypes.CFUNCTYPE(c_int64,
+    c_void_p), ctypes.CFUNCTYPE(c_int, c_void_p)
 
 
 def _entry(kind: Any, function: int | None) -> Any:
-    """A function of a kernel that takes the address of a call as a number, which ctypes passes on faster than a reference; None where it has none."""
+    """A function of a kernel that takes the address of a call as a number, which ctypes passes on faster than
+    a reference; None where it has none."""
     return kind(function) if function else None
 
 
 class Tensor(ctypes.Structure):
     """triad_tensor."""
 
-    _fields_ = [("data", c_void_p), ("dtype", c_int32), ("rank", c_int32), ("shape", c_int64 * RANK), ("stride", c_int64 * RANK)]
+    _fields_ = [("data", c_void_p), ("dtype", c_int32), ("rank", c_int32), ("shape", c_int64 * RANK),
+                ("stride", c_int64 * RANK)]
 
 
 class Call(ctypes.Structure):
     """triad_call."""
 
-    _fields_ = [("size", c_uint32), ("n_in", c_int32), ("n_out", c_int32), ("n_attr", c_int32), ("inputs", POINTER(Tensor)), ("outputs", POINTER(Tensor)),
-                ("attr", POINTER(c_double)), ("workspace", c_void_p), ("workspace_bytes", c_int64), ("stream", c_void_p)]
+    _fields_ = [("size", c_uint32), ("n_in", c_int32), ("n_out", c_int32), ("n_attr", c_int32),
+                ("inputs", POINTER(Tensor)), ("outputs", POINTER(Tensor)),
+                ("attr", POINTER(c_double)), ("workspace", c_void_p), ("workspace_bytes", c_int64),
+                ("stream", c_void_p)]
 
 
 class Kernel(ctypes.Structure):
     """triad_kernel."""
 
-    _fields_ = [("size", c_uint32), ("op", c_char_p), ("variant", c_char_p), ("direction", c_char_p), ("contract", c_char_p), ("forward", c_char_p),
-                ("constraint", c_char_p), ("dtypes", c_uint32), ("outputs", c_uint32), ("nondeterministic", c_uint32),
+    _fields_ = [("size", c_uint32), ("op", c_char_p), ("variant", c_char_p), ("direction", c_char_p),
+                ("contract", c_char_p), ("forward", c_char_p),
+                ("constraint", c_char_p), ("dtypes", c_uint32), ("outputs", c_uint32),
+                ("nondeterministic", c_uint32),
                 ("accepts", c_void_p), ("workspace", c_void_p), ("launch", c_void_p)]
 
 
@@ -87,9 +100,11 @@ class CudaRow:
     compiled = False
     recomputes = False
     fresh = True  # its outputs are never its inputs
-    asked = True  # by its launch whether it takes a call, and given contiguous tensors where it takes those alone
+    # by its launch whether it takes a call, and given contiguous tensors where it takes those alone
+    asked = True
 
-    def __init__(self, name: str, kernels: Sequence[Any], names: Mapping[str, Sequence[str]], attributes: Sequence[Mapping[str, Any]]):
+    def __init__(self, name: str, kernels: Sequence[Any], names: Mapping[str, Sequence[str]],
+                 attributes: Sequence[Mapping[str, Any]]):
         forward = next((k.contents.forward for k in kernels if k.contents.forward), None)
         self.follows = f"cuda/{forward.decode()}" if forward else name
         self.name, self._kernels, self._names, self._attributes = name, kernels, names, attributes
@@ -105,7 +120,8 @@ class CudaRow:
     def outputs(self, direction: str, dtype: str) -> tuple[str, ...]:
         """The names that a pass gives for a dtype."""
         kernel = self._kernel(direction, dtype)
-        return tuple(n for i, n in enumerate(self._names.get(direction, ())) if kernel.outputs >> i & 1) if kernel is not None else ()
+        return (tuple(n for i, n in enumerate(self._names.get(direction, ())) if kernel.outputs >> i & 1)
+                if kernel is not None else ())
 
     def contract(self, direction: str, dtype: str) -> str:
         """The contract it declares."""
@@ -125,59 +141,74 @@ class CudaRow:
         """The attributes as the C ABI carries them."""
         return tuple(number(a, attributes[a["name"]])["number"] for a in self._attributes)
 
-    def prepared(self, direction: str, dtype: str, attributes: Mapping[str, Any], results: Sequence[tuple], **rows: Any) -> Launch:
-        """A function of the tensors that launches it. rows: leading, the dims that are one dim for the kernel, and which inputs and outputs have them."""
+    def prepared(self, direction: str, dtype: str, attributes: Mapping[str, Any], results: Sequence[tuple],
+                 **rows: Any) -> Launch:
+        """A function of the tensors that launches it. rows: leading, the dims that are one dim for the
+        kernel, and which inputs and outputs have them."""
         kernel = self._kernel(direction, dtype)
         if kernel is None:
             raise UsageError(f"{self.name} has no {direction} in {dtype}")
-        return Launch(f"{kernel.op.decode()}/{self.name}", direction, kernel, self.numbers(attributes), results, **rows)
+        return Launch(f"{kernel.op.decode()}/{self.name}", direction, kernel, self.numbers(attributes),
+                      results, **rows)
 
 
 class Launch:
-    """Calls of one kernel with tensors of the same dtypes, sizes and device: what stays the same is written into the structures of the ABI once."""
+    """Calls of one kernel with tensors of the same dtypes, sizes and device: what stays the same is written
+    into the structures of the ABI once."""
 
-    def __init__(self, name: str, direction: str, kernel: Any, numbers: Sequence[float], results: Sequence[tuple], leading: tuple[int, ...] | None = None,
+    def __init__(self, name: str, direction: str, kernel: Any, numbers: Sequence[float],
+                 results: Sequence[tuple], leading: tuple[int, ...] | None = None,
                  rows_in: Sequence[bool] = (), rows_out: Sequence[bool] = ()):
         self._name, self._direction, self._rows = name, direction, rows_in if leading is not None else ()
         self.address = ctypes.addressof(kernel)
         self.given = [bool(kernel.outputs >> i & 1) for i in range(len(results))]
         of_rows = [leading is not None and r for r in rows_out] or [False] * len(results)
         # Of each output sizes and dtype as the caller sees it, and the sizes as the kernel does.
-        self._results = [((*leading, shape[-1]) if r else tuple(shape), t, tuple(shape)) for (_, shape, t), r in zip(results, of_rows)]
-        self._accepts, self._workspace, self._launch = (_entry(kind, f) for kind, f in ((_ACCEPTS, kernel.accepts), (_BYTES, kernel.workspace), (_LAUNCH, kernel.launch)))
+        self._results = [((*leading, shape[-1]) if r else tuple(shape), t, tuple(shape)) for (_, shape, t),
+                         r in zip(results, of_rows)]
+        self._accepts, self._workspace, self._launch = (_entry(kind, f) for kind,
+                                                        f in ((_ACCEPTS, kernel.accepts), (_BYTES, kernel.workspace), (_LAUNCH, kernel.launch)))
         self._numbers = (c_double * max(1, len(numbers)))(*numbers)
         self._attributes = len(numbers)
         self._makers: list[Callable[[], torch.Tensor] | None] | None = None
         self._gpu: int | None = None
         self._other = False  # GPUs are here, so another one may be current
-        self._spare: list[tuple] = []  # structures that no call uses: taking one is one step of the interpreter, so threads share them
+        # structures that no call uses: taking one is one step of the interpreter, so threads share them
+        self._spare: list[tuple] = []
 
     def _first(self, device: torch.device) -> list[Callable[[], torch.Tensor] | None]:
         """What makes the outputs."""
         self._gpu = device.index if device.type == "cuda" else None
         self._other = self._gpu is not None and torch.cuda.device_count() > 1
         made = _empty_strided.get(device.type)
-        self._makers = [None if not given else functools.partial(torch.empty, shape, dtype=t, device=device) if made is None else
+        self._makers = [None if not given else functools.partial(torch.empty, shape, dtype=t, device=device)
+                        if made is None else
                         functools.partial(made, shape, torch.empty(shape, device="meta").stride(), t)
                         for (shape, t, _), given in zip(self._results, self.given)]
         return self._makers
 
     def _structures(self, tensors: Sequence[torch.Tensor]) -> tuple:
-        """The structures of a call; strides of inputs and all pointers are still to be written. why is handed over as its address."""
+        """The structures of a call; strides of inputs and all pointers are still to be written. why is handed
+        over as its address."""
         ins, outs = (Tensor * len(tensors))(), (Tensor * len(self._results))()
         for i, tensor in enumerate(tensors):
             rows = self._rows and self._rows[i]
-            _describe(ins[i], tensor.dtype, (math.prod(tensor.shape[:-1]), tensor.shape[-1]) if rows else tensor.shape)
+            _describe(ins[i], tensor.dtype, (math.prod(tensor.shape[:-1]), tensor.shape[-1]) if rows
+                      else tensor.shape)
         for into, (_, dtype, shape), given in zip(outs, self._results, self.given):
             if given:
                 _describe(into, dtype, shape)
                 into.stride[:len(shape)] = torch.empty(shape, device="meta").stride()
-        call = Call(ctypes.sizeof(Call), len(tensors), len(outs), self._attributes, ins, outs, self._numbers, None, 0, None)
+        call = Call(ctypes.sizeof(Call), len(tensors), len(outs), self._attributes, ins, outs, self._numbers,
+                    None, 0, None)
         why = ctypes.create_string_buffer(WHY_BYTES)
-        return call, ctypes.addressof(call), list(ins), list(outs), [None] * len(tensors), ctypes.addressof(why), (why, ins, outs)
+        return (call, ctypes.addressof(call), list(ins), list(outs), [None]
+                * len(tensors), ctypes.addressof(why), (why, ins, outs))
 
-    def _lay(self, tensors: Sequence[torch.Tensor], ins: Sequence[Tensor], strides: list) -> list[torch.Tensor] | None:
-        """Writes the strides of the inputs. Where leading dims of one do not lie as rows, it gives tensors of which they do."""
+    def _lay(self, tensors: Sequence[torch.Tensor], ins: Sequence[Tensor],
+             strides: list) -> list[torch.Tensor] | None:
+        """Writes the strides of the inputs. Where leading dims of one do not lie as rows, it gives tensors of
+        which they do."""
         apart = []
         for i, tensor in enumerate(tensors):
             stride: tuple[int, ...] | None = tensor.stride()
@@ -191,7 +222,8 @@ class Launch:
         return [t.contiguous() if i in apart else t for i, t in enumerate(tensors)] if apart else None
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
-        """The outputs, launched on the current stream. A kernel that declines tensors which are not contiguous gets contiguous ones."""
+        """The outputs, launched on the current stream. A kernel that declines tensors which are not
+        contiguous gets contiguous ones."""
         makers = self._makers or self._first(tensors[0].device)
         gpu = self._gpu
         if self._other and _current_gpu() != gpu:
@@ -220,16 +252,19 @@ class Launch:
         if gpu is not None:
             call.stream = _current_stream(gpu)
         # What it took, it takes again: see ALIGNED.
-        if self._accepts is not None and not (as_before and low % ALIGNED == 0) and self._accepts(address, why, WHY_BYTES):
+        if self._accepts is not None and not (as_before and low % ALIGNED == 0) and self._accepts(address,
+            why, WHY_BYTES):
             return self._packed(tensors, kept[0].value.decode(errors="replace"))
         if self._workspace is not None:
             count = max(0, self._workspace(address))
-            workspace = torch.empty(count, dtype=torch.uint8, device=tensors[0].device)  # given back in the order of the stream, so after the kernel
+            # given back in the order of the stream, so after the kernel
+            workspace = torch.empty(count, dtype=torch.uint8, device=tensors[0].device)
             call.workspace, call.workspace_bytes = workspace.data_ptr(), count
         code = self._launch(address)
         self._spare.append(structures)
         if code:
-            raise refusal(self._name, "the call is not supported", self._direction) if code == UNSUPPORTED else TriadError(f"{self._name}: the launch ended with CUDA error {code}")
+            raise refusal(self._name, "the call is not supported",
+                          self._direction) if code == UNSUPPORTED else TriadError(f"{self._name}: the launch ended with CUDA error {code}")
         return out
 
     def _packed(self, tensors: Sequence[torch.Tensor], why: str) -> list[torch.Tensor | None]:
@@ -241,16 +276,19 @@ class Launch:
 
 @functools.cache
 def rows(op: str, attributes: str, names: str) -> dict[str, CudaRow]:
-    """The variants in the library that this package brings along; attributes and names are the JSON of the spec's attributes and outputs."""
+    """The variants in the library that this package brings along; attributes and names are the JSON of the
+    spec's attributes and outputs."""
     return variants(binary().parent / "kernels" / f"{op}.so", json.loads(attributes), json.loads(names))
 
 
-def variants(path: Path, attributes: Sequence[Mapping[str, Any]], names: Mapping[str, Sequence[str]]) -> dict[str, CudaRow]:
+def variants(path: Path, attributes: Sequence[Mapping[str, Any]],
+             names: Mapping[str, Sequence[str]]) -> dict[str, CudaRow]:
     """The variants in a library."""
     try:
         library = ctypes.CDLL(str(path))
     except OSError as e:
-        raise Unavailable(f"open {path}: {e}: this package was made without the kernels for GPUs; make wheel on a machine with nvcc brings them along") from None
+        raise Unavailable(f"open {path}: {e}: this package was made without the kernels for GPUs; make wheel "
+                          "on a machine with nvcc brings them along") from None
     listed, count = POINTER(POINTER(Kernel))(), c_int32()
     if library.triad_kernels(c_int32(ABI), ctypes.byref(listed), ctypes.byref(count)):
         raise Unavailable(f"{path}: it speaks another ABI than {ABI}: install the package again")

@@ -1,5 +1,5 @@
-"""The C++ part of the eager path (eager.cpp): built on first use, kept in the cache, loaded beside torch. Without it, or until it is built,
-calls go through direct.py: the same in Python, slower."""
+"""The C++ part of the eager path (eager.cpp): built on first use, kept in the cache, loaded beside torch.
+Without it, or until it is built, calls go through direct.py: the same in Python, slower."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def compiler() -> str:
     for name in filter(None, (os.environ.get("CXX"), "g++", "clang++")):
         if found := shutil.which(name):
             return found
-    raise Unavailable("build triad's C++ part: no C++ compiler: install g++ or name one in $CXX; operators work without, with more host time a call")
+    raise Unavailable("build triad's C++ part: no C++ compiler: install g++ or name one in $CXX; operators "
+                      "work without, with more host time a call")
 
 
 def command(output: Path) -> list[str]:
@@ -54,8 +55,10 @@ def command(output: Path) -> list[str]:
     from torch.utils.cpp_extension import include_paths, library_paths
     folders = [f"-isystem{p}" for p in (*include_paths("cpu"), sysconfig.get_paths()["include"])]
     libraries = [f"-L{p}" for p in library_paths("cpu")]
-    return [compiler(), "-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}", *folders,
-            f"-I{header()}", str(SOURCE), "-o", str(output), *libraries, "-lc10", "-ltorch_cpu", "-ltorch_python"]
+    return [compiler(), "-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
+            f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}", *folders,
+            f"-I{header()}", str(SOURCE), "-o", str(output), *libraries, "-lc10", "-ltorch_cpu",
+            "-ltorch_python"]
 
 
 def built() -> Path:
@@ -72,7 +75,8 @@ def built() -> Path:
             output = Path(folder) / target.name
             done = subprocess.run(command(output), capture_output=True, text=True, stdin=subprocess.DEVNULL)
             if done.returncode:
-                first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[-300:])
+                first = next((line for line in done.stderr.splitlines() if "error" in line),
+                             done.stderr.strip()[-300:])
                 raise Unavailable(f"build triad's C++ part: {words[0]} ended with {done.returncode}: {first}")
             os.replace(output, target)  # whole or not at all: others may build it too
     except OSError as e:
@@ -98,7 +102,8 @@ def load() -> Any:
 
 
 def start() -> None:
-    """Loads it in the background, once; calls go on in Python meanwhile, and for good where it cannot be had."""
+    """Loads it in the background, once; calls go on in Python meanwhile, and for good where it cannot be
+    had."""
     global _started
     if _started or os.environ.get(SWITCH) == "0":
         return

@@ -43,10 +43,12 @@ def catalogue() -> list[Mapping[str, Any]]:
 
 @functools.cache
 def module(op: str) -> ModuleType:
-    """The operator's file, loaded once. It imports `implementation`, a name that we lend it only while it loads."""
+    """The operator's file, loaded once. It imports `implementation`, a name that we lend it only while it
+    loads."""
     with _lock:
         theirs = sys.modules.get("implementation")
-        ours = sys.modules.get("triad._pybridge.implementation") or _load("triad._pybridge.implementation", BRIDGE / "implementation.py")
+        ours = sys.modules.get("triad._pybridge.implementation") or _load("triad._pybridge.implementation",
+            BRIDGE / "implementation.py")
         sys.modules["implementation"] = ours
         try:
             return _load(f"triad._operators.{op}", OPERATORS / f"{op}.py")
@@ -59,9 +61,11 @@ def module(op: str) -> ModuleType:
 
 @contextmanager
 def autograd_inside() -> Iterator[None]:
-    """Below a custom operator torch has switched autograd's dispatch off; a row that goes through autograd needs it for its own tensors."""
+    """Below a custom operator torch has switched autograd's dispatch off; a row that goes through autograd
+    needs it for its own tensors."""
     include, exclude = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
-    for key in (torch._C.DispatchKey.AutogradFunctionality, torch._C.DispatchKey.AutogradOther, torch._C.DispatchKey.AutogradNestedTensor,
+    for key in (torch._C.DispatchKey.AutogradFunctionality, torch._C.DispatchKey.AutogradOther,
+                torch._C.DispatchKey.AutogradNestedTensor,
                 torch._C.DispatchKey.ADInplaceOrView):
         exclude = exclude.remove(key)
     with torch._C._ForceDispatchKeyGuard(include, exclude):
@@ -80,8 +84,10 @@ class FileRow:
         self.compiled: bool = implementation.compiled
 
     def outputs(self, direction: str, dtype: str) -> tuple[str, ...]:
-        """The names that a pass gives for a dtype; empty where it has no such pass or does not take the dtype."""
-        return self._row.gives(direction) if self._row.function(direction) and dtype in self._row.dtypes_of(direction) else ()
+        """The names that a pass gives for a dtype; empty where it has no such pass or does not take the
+        dtype."""
+        return (self._row.gives(direction) if self._row.function(direction)
+                and dtype in self._row.dtypes_of(direction) else ())
 
     def contract(self, direction: str, dtype: str) -> str:
         """The contract it declares."""
@@ -91,11 +97,13 @@ class FileRow:
         """Why it does not take this call, "" where it does."""
         return (self._row.accepts(direction, *tensors, **attributes) or "") if self._row.accepts else ""
 
-    def prepared(self, direction: str, dtype: str, attributes: Mapping[str, Any], results: Sequence[tuple]) -> Callable[..., Any]:
+    def prepared(self, direction: str, dtype: str, attributes: Mapping[str, Any],
+                 results: Sequence[tuple]) -> Callable[..., Any]:
         """A function of the tensors that calls it."""
         return lambda tensors: self.run(direction, dtype, tensors, attributes, results)
 
-    def run(self, direction: str, dtype: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any], results: Sequence[tuple]) -> list[torch.Tensor | None]:
+    def run(self, direction: str, dtype: str, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any],
+            results: Sequence[tuple]) -> list[torch.Tensor | None]:
         """Calls it; the outputs in the order of results, None for one that it does not give."""
         if direction == "forward":
             value = self._row.function(direction)(*tensors, **attributes)
@@ -108,5 +116,7 @@ class FileRow:
 
 @functools.cache
 def rows(op: str, device: str) -> dict[str, FileRow]:
-    """The rows of an operator file that run in this process for tensors on a device. Peers are measured, not called."""
-    return {i.name: FileRow(i) for i in module(op).IMPLEMENTATIONS if not i.module and (device == "cuda" or i.name.startswith("torch/"))}
+    """The rows of an operator file that run in this process for tensors on a device. Peers are measured, not
+    called."""
+    return {i.name: FileRow(i) for i in module(op).IMPLEMENTATIONS if not i.module
+            and (device == "cuda" or i.name.startswith("torch/"))}

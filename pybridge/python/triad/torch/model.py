@@ -1,11 +1,13 @@
-"""A transformer of triad's operators beside the same one of torch's: two layers of layernorm, rope, attention and swiglu, cross-entropy from torch.
+"""A transformer of triad's operators beside the same one of torch's: two layers of layernorm, rope, attention
+and swiglu, cross-entropy from torch.
 
     python -m triad.torch.model                  trains 50 steps, compares the losses with fp64's, and on a GPU the times of a step
     python -m triad.torch.model --impl cuda      with triad's CUDA kernels; --impl triton, or none for the default of each operator
 
-Which loss is within rounding: the same training in fp64 gives the true losses. Torch's operators in the dtype miss them by some distance, and so
-they do from weights that are moved by one unit roundoff, up or down by a coin; the largest of these distances over all steps is what rounding
-does to this training. Ours may be FACTOR times as far, plus one unit roundoff of the loss itself.
+Which loss is within rounding: the same training in fp64 gives the true losses. Torch's operators in the dtype
+miss them by some distance, and so they do from weights that are moved by one unit roundoff, up or down by a
+coin; the largest of these distances over all steps is what rounding does to this training. Ours may be FACTOR
+times as far, plus one unit roundoff of the loss itself.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from triad.torch import choice
 from triad.torch.operators import gpu, ops
 
 FACTOR = 4.0
-"""How many times farther than the yardstick a training may be. Two trainings that round alike are two draws of one random distance, and the
-yardstick is the largest of NUDGES + 1 such draws."""
+"""How many times farther than the yardstick a training may be. Two trainings that round alike are two draws
+of one random distance, and the yardstick is the largest of NUDGES + 1 such draws."""
 NUDGES = 3
 RATE = 0.02
 
@@ -67,7 +69,8 @@ class Ours:
     def norm(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         return ops.layernorm(x, weight, bias, impl=self.of("layernorm"))
 
-    def rope(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def rope(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor,
+             sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return ops.rope(q, k, cos, sin, impl=self.of("rope"))
 
     def attention(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -83,7 +86,8 @@ class Torchs:
     def norm(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         return F.layer_norm(x, x.shape[-1:], weight, bias)
 
-    def rope(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def rope(self, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor,
+             sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return _rotated(q, cos, sin), _rotated(k, cos, sin)
 
     def attention(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -108,15 +112,18 @@ def _uniform(generator: torch.Generator, *shape: int) -> torch.Tensor:
 
 
 class Model(torch.nn.Module):
-    """Weights are kept in fp32 (fp64 in fp64) and used in dtype; the loss is summed in what they are kept in."""
+    """Weights are kept in fp32 (fp64 in fp64) and used in dtype; the loss is summed in what they are kept
+    in."""
 
-    def __init__(self, sizes: Sizes, operators: Operators, dtype: torch.dtype, device: str = "cpu", nudge: int = 0):
+    def __init__(self, sizes: Sizes, operators: Operators, dtype: torch.dtype, device: str = "cpu",
+                 nudge: int = 0):
         super().__init__()
         self.sizes, self.operators, self.dtype = sizes, operators, dtype
         g, s = torch.Generator().manual_seed(20240229), sizes
         shapes = {"embedding": (s.vocab, s.dim), "head": (s.vocab, s.dim)}
         for i in range(s.layers):
-            shapes |= {f"qkv{i}": ((s.heads + 2 * s.heads_kv) * s.head_dim, s.dim), f"out{i}": (s.dim, s.dim), f"gate_up{i}": (2 * s.hidden, s.dim), f"down{i}": (s.dim, s.hidden)}
+            shapes |= {f"qkv{i}": ((s.heads + 2 * s.heads_kv) * s.head_dim, s.dim), f"out{i}": (s.dim, s.dim),
+                       f"gate_up{i}": (2 * s.hidden, s.dim), f"down{i}": (s.dim, s.hidden)}
         weights = {name: _uniform(g, *shape) for name, shape in shapes.items()}
         for name in (*(f"norm{i}{j}" for i in range(s.layers) for j in "ab"), "last"):
             weights |= {name: torch.ones(s.dim), name + "_bias": torch.zeros(s.dim)}
@@ -135,11 +142,13 @@ class Model(torch.nn.Module):
         """Attention and the gated layer, each behind a norm and beside the residual."""
         s, use = self.sizes, self.operators
         h = use.norm(x, self.w(f"norm{i}a"), self.w(f"norm{i}a_bias"))
-        q, k, v = F.linear(h, self.w(f"qkv{i}")).view(*h.shape[:2], -1, s.head_dim).split((s.heads, s.heads_kv, s.heads_kv), 2)
+        q, k, v = F.linear(h, self.w(f"qkv{i}")).view(*h.shape[:2], -1,
+                                                      s.head_dim).split((s.heads, s.heads_kv, s.heads_kv), 2)
         q, k = use.rope(q, k, self.cos, self.sin)
         o = use.attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
         x = x + F.linear(o.transpose(1, 2).flatten(2), self.w(f"out{i}"))
-        gate, up = F.linear(use.norm(x, self.w(f"norm{i}b"), self.w(f"norm{i}b_bias")), self.w(f"gate_up{i}")).chunk(2, -1)
+        gate, up = F.linear(use.norm(x, self.w(f"norm{i}b"), self.w(f"norm{i}b_bias")),
+                            self.w(f"gate_up{i}")).chunk(2, -1)
         return x + F.linear(use.swiglu(gate, up), self.w(f"down{i}"))
 
     def forward(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -161,7 +170,8 @@ def batch(sizes: Sizes, device: str = "cpu") -> tuple[torch.Tensor, torch.Tensor
     return text[:, :-1].contiguous(), text[:, 1:].contiguous()
 
 
-def step(loss_of: Callable[..., torch.Tensor], weights: Sequence[torch.Tensor], data: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+def step(loss_of: Callable[..., torch.Tensor], weights: Sequence[torch.Tensor],
+         data: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
     """One step of gradient descent; gives the loss before it."""
     loss = loss_of(*data)
     loss.backward()
@@ -172,7 +182,8 @@ def step(loss_of: Callable[..., torch.Tensor], weights: Sequence[torch.Tensor], 
     return loss.detach()
 
 
-def losses(sizes: Sizes, operators: Operators, dtype: torch.dtype, steps: int = 50, device: str = "cpu", nudge: int = 0) -> list[float]:
+def losses(sizes: Sizes, operators: Operators, dtype: torch.dtype, steps: int = 50, device: str = "cpu",
+           nudge: int = 0) -> list[float]:
     """Trains a new model and gives the loss of every step."""
     model, data = Model(sizes, operators, dtype, device, nudge), batch(sizes, device)
     return [x.item() for x in [step(model, list(model.parameters()), data) for _ in range(steps)]]
@@ -199,18 +210,21 @@ class Agreement:
 def _torchs(sizes: Sizes, dtype: torch.dtype, steps: int, device: str) -> tuple[list[float], list[float]]:
     """The true losses, and how far torch's are from them, the weights as they are and nudged."""
     true = losses(sizes, Torchs(), torch.float64, steps, device)
-    return true, [_distance(losses(sizes, Torchs(), dtype, steps, device, nudge), true) for nudge in range(NUDGES + 1)]
+    return true, [_distance(losses(sizes, Torchs(), dtype, steps, device, nudge), true)
+                  for nudge in range(NUDGES + 1)]
 
 
 def _distance(found: Sequence[float], true: Sequence[float]) -> float:
     return max(abs(a - b) if a == a else float("inf") for a, b in zip(found, true, strict=True))
 
 
-def agreement(sizes: Sizes, operators: Operators, dtype: torch.dtype, steps: int = 50, device: str = "cpu") -> Agreement:
+def agreement(sizes: Sizes, operators: Operators, dtype: torch.dtype, steps: int = 50,
+              device: str = "cpu") -> Agreement:
     """Trains ours, and torch's by which it is judged."""
     true, torchs = _torchs(sizes, dtype, steps, device)
     ours = losses(sizes, operators, dtype, steps, device)
-    return Agreement(true[0], true[-1], _distance(ours, true), torchs[0], max(torchs), FACTOR * max(torchs) + torch.finfo(dtype).eps / 2 * max(true), ours)
+    return Agreement(true[0], true[-1], _distance(ours, true), torchs[0], max(torchs), FACTOR
+                     * max(torchs) + torch.finfo(dtype).eps / 2 * max(true), ours)
 
 
 # ---- times ------------------------------------------------------------------------------------------------------------------------------
@@ -220,13 +234,16 @@ def calls(sizes: Sizes) -> dict[str, tuple[dict[str, int], dict[str, bool]]]:
     """The dims and attributes with which the model calls each operator."""
     s = sizes
     return {"layernorm": ({"rows": s.batch * s.seq, "cols": s.dim}, {}),
-            "rope": ({"batch": s.batch, "seq": s.seq, "heads_q": s.heads, "heads_k": s.heads_kv, "head_dim": s.head_dim, "max_pos": s.seq}, {"interleaved": False}),
-            "flash_attention": ({"batch": s.batch, "heads_q": s.heads, "heads_kv": s.heads_kv, "seq_q": s.seq, "seq_kv": s.seq, "head_dim": s.head_dim}, {"causal": True}),
+            "rope": ({"batch": s.batch, "seq": s.seq, "heads_q": s.heads, "heads_k": s.heads_kv,
+                      "head_dim": s.head_dim, "max_pos": s.seq}, {"interleaved": False}),
+            "flash_attention": ({"batch": s.batch, "heads_q": s.heads, "heads_kv": s.heads_kv, "seq_q": s.seq,
+                                 "seq_kv": s.seq, "head_dim": s.head_dim}, {"causal": True}),
             "swiglu": ({"rows": s.batch * s.seq, "cols": s.hidden}, {})}
 
 
 def chosen(sizes: Sizes, impl: str | None, dtype: str, device: str, measured: bool = True) -> dict[str, str]:
-    """The implementation that each operator of the model takes in training; without measured, as if no database knew of any timing."""
+    """The implementation that each operator of the model takes in training; without measured, as if no
+    database knew of any timing."""
     return {op: getattr(ops, op).choose(impl, device, dtype, tuple(dims.items()), True, tuple(attributes.items()), measured)
             for op, (dims, attributes) in calls(sizes).items()}
 
@@ -245,13 +262,15 @@ def benches(sizes: Sizes, dtype: str) -> list[str]:
     """The commands that time the implementations on the model's own calls, for the database that chooses."""
     def words(values: Mapping[str, int]) -> str:
         return ",".join(f"{n}={v}" for n, v in values.items())
-    return [f"triad bench {op} --dtype {dtype} --dims {words(dims)}" + "".join(f" --attr {n}={str(v).lower()}" for n, v in attributes.items()) + " --budget 1s"
+    return [f"triad bench {op} --dtype {dtype} --dims {words(dims)}" + "".join(f" --attr {n}={str(v).lower()}"
+        for n, v in attributes.items()) + " --budget 1s"
             for op, (dims, attributes) in calls(sizes).items()]
 
 
-def step_times(sizes: Sizes, operators: Operators, dtype: torch.dtype, compiled: bool, steps: int = 30) -> tuple[float, float]:
-    """Milliseconds of a training step on the GPU, the median between events of steps one after another; and of the host, until it has queued one
-    step on a GPU that waits for it."""
+def step_times(sizes: Sizes, operators: Operators, dtype: torch.dtype, compiled: bool,
+               steps: int = 30) -> tuple[float, float]:
+    """Milliseconds of a training step on the GPU, the median between events of steps one after another; and
+    of the host, until it has queued one step on a GPU that waits for it."""
     model, data = Model(sizes, operators, dtype, "cuda"), batch(sizes, "cuda")
     loss_of = torch.compile(model, fullgraph=True) if compiled else model
     weights = list(model.parameters())
@@ -273,10 +292,12 @@ def step_times(sizes: Sizes, operators: Operators, dtype: torch.dtype, compiled:
 
 
 def arms(impl: str | None, dtype: str, device: str) -> list[tuple[str, Operators]]:
-    """What is timed beside torch, each with its implementations by name: those of a family, or the portable ones, and the fastest where they are known."""
+    """What is timed beside torch, each with its implementations by name: those of a family, or the portable
+    ones, and the fastest where they are known."""
     fastest = chosen(LARGE, impl, dtype, device)
     portable = chosen(LARGE, impl, dtype, device, measured=False)
-    made: list[tuple[str, Operators]] = [("triad portable" if impl is None else f"triad {impl}", Ours(impls=portable))]
+    made: list[tuple[str, Operators]] = [("triad portable" if impl is None else f"triad {impl}",
+                                          Ours(impls=portable))]
     if fastest != portable:
         made.append(("triad fastest" if impl is None else f"triad {impl}, fastest", Ours(impls=fastest)))
     return made
@@ -285,24 +306,30 @@ def arms(impl: str | None, dtype: str, device: str) -> list[tuple[str, Operators
 def print_times(name: str, dtype: torch.dtype, impl: str | None, device: str = "cuda") -> None:
     """A line for every arm, and which implementations it is made of."""
     s = LARGE
-    print(f"{name}: a step with batch {s.batch}, {s.seq} tokens, {s.layers} layers of {s.dim}, {s.heads} heads ({s.heads_kv} for keys), {s.hidden} hidden, on {gpu(torch.device(device))}")
+    print(f"{name}: a step with batch {s.batch}, {s.seq} tokens, {s.layers} layers of {s.dim}, {s.heads} "
+          f"heads ({s.heads_kv} for keys), {s.hidden} hidden, on {gpu(torch.device(device))}")
     ours = arms(impl, name, device)
     for what, operators in ours:
         print(f"  {what}: {described(operators.impls, name, device)}")
     if len(ours) == 1:
-        print(f"  {default_database()} knows nothing faster for these sizes on this GPU; what times them:", *benches(s, name), sep="\n    ")
+        print(f"  {default_database()} knows nothing faster for these sizes on this GPU; what times them:",
+              *benches(s, name), sep="\n    ")
     print(f"  {'':34}{'GPU ms':>9}{'host ms':>9}")
     for what, operators in [("torch", Torchs()), *ours]:
         for compiled in (False, True):
             on_gpu, host = step_times(s, operators, dtype, compiled)
-            print(f"  {what + (', torch.compile' if compiled else ', eager'):34}{on_gpu:9.2f}{host:9.2f}", flush=True)
+            print(f"  {what + (', torch.compile' if compiled else ', eager'):34}{on_gpu:9.2f}{host:9.2f}",
+                  flush=True)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m triad.torch.model", description="a transformer of triad's operators beside torch's: losses, and on a GPU times")
+    parser = argparse.ArgumentParser(prog="python -m triad.torch.model",
+                                     description="a transformer of triad's operators beside torch's: losses, "
+                                                 "and on a GPU times")
     parser.add_argument("--impl", help='an implementation family: "cuda", "triton", "torch"; without it, the default of each operator')
     parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available()
+                        else "cpu")
     parser.add_argument("--dtype", choices=("fp32", "bf16"), nargs="+", default=["fp32", "bf16"])
     parser.add_argument("--no-times", action="store_true", help="losses only")
     return parser.parse_args(arguments)
@@ -320,8 +347,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[name]
         a = agreement(Sizes(), Ours(asked.impl), dtype, asked.steps, asked.device)
         good = good and a.ok
-        print(f"{name}: loss {a.first:.4f} -> {a.last:.4f} in {asked.steps} steps; farthest from fp64's: triad {a.distance:.3g}, torch {a.torchs:.3g}, "
-              f"torch from weights a roundoff away at most {a.yardstick:.3g}; allowed {a.allowed:.3g}: {'within rounding' if a.ok else 'NOT within rounding'}", flush=True)
+        print(f"{name}: loss {a.first:.4f} -> {a.last:.4f} in {asked.steps} steps; farthest from fp64's: "
+              f"triad {a.distance:.3g}, torch {a.torchs:.3g}, "
+              f"torch from weights a roundoff away at most {a.yardstick:.3g}; allowed {a.allowed:.3g}: "
+              f"{'within rounding' if a.ok else 'NOT within rounding'}", flush=True)
         if asked.device == "cpu" or asked.no_times:
             continue
         print_times(name, dtype, asked.impl)

@@ -13,12 +13,15 @@ import torch
 from triad.errors import UsageError
 
 DTYPES = {
-    "fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
-    "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8, "uint8": torch.uint8, "bool": torch.bool,
+    "fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
+    "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8,
+    "uint8": torch.uint8, "bool": torch.bool,
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _CASE = ("", "$1", "$2")  # dtypes of a spec that are the case's
-_FUNCTIONS = {"ceildiv": lambda a, b: -(-a // b), "min": min, "max": max, "sqrt": math.sqrt, "__builtins__": {}}
+_FUNCTIONS = {"ceildiv": lambda a, b: -(-a // b), "min": min, "max": max, "sqrt": math.sqrt,
+              "__builtins__": {}}
 
 
 @functools.cache
@@ -54,20 +57,25 @@ class Signature:
 
     def sizes(self, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any]) -> dict[str, Any]:
         """The dims by name as the tensors show them; nothing is checked."""
-        return {text: size for t, x in zip(self.inputs, tensors) for text, size in zip(self.shape_of(t, attributes), x.shape) if text in self.dims}
+        return {text: size for t, x in zip(self.inputs, tensors) for text,
+                size in zip(self.shape_of(t, attributes), x.shape) if text in self.dims}
 
     def resolve(self, attributes: Mapping[str, Any], dims: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes with every default: None stands for one that depends on dims."""
-        return {a["name"]: default(a, dims) if attributes.get(a["name"]) is None else attributes[a["name"]] for a in self.attributes}
+        return {a["name"]: default(a, dims) if attributes.get(a["name"]) is None else attributes[a["name"]]
+                for a in self.attributes}
 
-    def bind(self, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any], declared: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
-        """The dims by name, from the tensors' sizes. UsageError where ranks, sizes, dtypes or devices do not fit the spec."""
+    def bind(self, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any],
+             declared: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+        """The dims by name, from the tensors' sizes. UsageError where ranks, sizes, dtypes or devices do not
+        fit the spec."""
         declared = self.inputs if declared is None else declared
         values: dict[str, Any] = {name: v for name, v in attributes.items() if isinstance(v, (bool, int))}
         shapes = [self.shape_of(t, attributes) for t in declared]
         for t, shape, tensor in zip(declared, shapes, tensors):
             if tensor.dim() != len(shape):
-                raise UsageError(f"{self.op}: {t['name']} has shape {list(tensor.shape)}: want {t['shape_text']}")
+                raise UsageError(f"{self.op}: {t['name']} has shape {list(tensor.shape)}: want "
+                                 f"{t['shape_text']}")
             for text, size in zip(shape, tensor.shape):
                 if text in self.dims:
                     values.setdefault(text, size)
@@ -80,11 +88,13 @@ class Signature:
             for text, size in zip(shape, tensor.shape):
                 want = evaluate(text, values)
                 if size != want:
-                    raise UsageError(f"{self.op}: {t['name']} has shape {list(tensor.shape)}: want {t['shape_text']}, and {text} is {want}")
+                    raise UsageError(f"{self.op}: {t['name']} has shape {list(tensor.shape)}: want "
+                                     f"{t['shape_text']}, and {text} is {want}")
             if t["dtype"] not in _CASE and not t["dtype"].startswith("$") and tensor.dtype != DTYPES[t["dtype"]]:
                 raise UsageError(f"{self.op}: {t['name']} is {tensor.dtype}: want {DTYPES[t['dtype']]}")
             if tensor.device != tensors[0].device:
-                raise UsageError(f"{self.op}: {t['name']} is on {tensor.device}, {declared[0]['name']} on {tensors[0].device}: want one device")
+                raise UsageError(f"{self.op}: {t['name']} is on {tensor.device}, {declared[0]['name']} on "
+                                 f"{tensors[0].device}: want one device")
         if case not in self.dtypes:
             raise UsageError(f"{self.op} {self.direction}: dtype {case}: want one of {', '.join(self.dtypes)}")
         return values
@@ -98,16 +108,20 @@ class Signature:
                 name = NAMES.get(tensor.dtype, str(tensor.dtype))
                 part = "$2" if t["dtype"] == "$2" else "$1"
                 if found.setdefault(part, name) != name:
-                    raise UsageError(f"{self.op}: {t['name']} is {tensor.dtype}, other inputs are {DTYPES.get(found[part], found[part])}: want one dtype")
+                    raise UsageError(f"{self.op}: {t['name']} is {tensor.dtype}, other inputs are "
+                                     f"{DTYPES.get(found[part], found[part])}: want one dtype")
         if not found:  # every tensor of the pass declares its own
-            return next((d for d in self.dtypes if DTYPES.get(d.split("_")[0]) in {t.dtype for t in tensors}), "")
+            return next((d for d in self.dtypes if DTYPES.get(d.split("_")[0]) in {t.dtype for t in tensors}),
+                        "")
         return "_".join(dict.fromkeys(found.values()))
 
-    def results(self, values: Mapping[str, Any], first: torch.dtype, attributes: Mapping[str, Any]) -> list[tuple[str, list[Any], torch.dtype]]:
+    def results(self, values: Mapping[str, Any], first: torch.dtype,
+                attributes: Mapping[str, Any]) -> list[tuple[str, list[Any], torch.dtype]]:
         """Name, sizes and dtype of every output."""
         def dtype_of(text: str) -> torch.dtype:
             return first if text in _CASE else DTYPES[attributes[text[1:]] if text.startswith("$") else text]
-        return [(t["name"], [evaluate(e, values) for e in self.shape_of(t, attributes)], dtype_of(t["dtype"])) for t in self.outputs]
+        return [(t["name"], [evaluate(e, values) for e in self.shape_of(t, attributes)], dtype_of(t["dtype"]))
+                for t in self.outputs]
 
 
 def default(attribute: Mapping[str, Any], dims: Mapping[str, Any]) -> Any:
@@ -130,7 +144,9 @@ def check(op: str, attribute: Mapping[str, Any], value: Any) -> Any:
     else:
         right = kind == "int" or math.isfinite(value) and (not attribute["positive"] or value > 0)
     if not right:
-        want = " or ".join(map(repr, attribute["values"])) if kind == "enum" else {"bool": "True or False", "int": "a whole number"}.get(kind, "a number above 0" if attribute["positive"] else "a finite number")
+        want = (" or ".join(map(repr, attribute["values"])) if kind == "enum"
+                else {"bool": "True or False", "int": "a whole number"}.get(kind, "a number above 0"
+                    if attribute["positive"] else "a finite number"))
         raise UsageError(f"{op}: {name} is {value!r}: want {want}")
     return float(value) if kind == "float" and isinstance(value, int) else value
 

@@ -1,5 +1,5 @@
-"""CUDA and Triton kernels for tensors on a CPU: in a worker process, in the emulator and in Triton's interpreter, as `triad compare` runs
-them. It is meant for tests: it is slow, and every call copies."""
+"""CUDA and Triton kernels for tensors on a CPU: in a worker process, in the emulator and in Triton's
+interpreter, as `triad compare` runs them. It is meant for tests: it is slow, and every call copies."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class Worker:
         os.ftruncate(memory, MEMORY_BYTES)
         fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         self._memory = mmap.mmap(memory, MEMORY_BYTES)
-        command = [str(binary()), "worker", "cuda", "--cache", str(cache_folder() / "cuda")] if family == "cuda" else \
+        command = [str(binary()), "worker", "cuda", "--cache",
+                   str(cache_folder() / "cuda")] if family == "cuda" else \
             [sys.executable, "-u", str(BRIDGE / "worker.py"), "--operators", str(OPERATORS)]
         env = {**environment(), "TRIAD_DEVICE": "cpu", "PYTHONNOUSERSITE": "1"}
         env.pop("PYTHONPATH", None) if family == "cuda" else None
@@ -56,7 +57,8 @@ class Worker:
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in (theirs.fileno(), memory)]
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         self._log = os.memfd_create("log")
-        actions = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, self._log, 1), (os.POSIX_SPAWN_DUP2, self._log, 2),
+        actions = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, self._log, 1),
+                   (os.POSIX_SPAWN_DUP2, self._log, 2),
                    (os.POSIX_SPAWN_DUP2, high[0], 3), (os.POSIX_SPAWN_DUP2, high[1], 4)]
         try:
             self._pid = os.posix_spawn(command[0], command, env, file_actions=actions, setsid=True)
@@ -109,9 +111,11 @@ class Worker:
             raise Unavailable(f"{op}/{self.family}: {failed[0]['message']}")
         return ours
 
-    def run(self, entry: Mapping[str, Any], dtype: str, tensors: Sequence[torch.Tensor], attributes: Sequence[Mapping[str, Any]],
+    def run(self, entry: Mapping[str, Any], dtype: str, tensors: Sequence[torch.Tensor],
+            attributes: Sequence[Mapping[str, Any]],
             results: Sequence[tuple]) -> dict[str, torch.Tensor]:
-        """Runs one call and gives its outputs by name. UsageError for a call that the implementation declines."""
+        """Runs one call and gives its outputs by name. UsageError for a call that the implementation
+        declines."""
         with self._lock:
             self._used = 0
             inputs = [self._put(f"input{i}", t) for i, t in enumerate(tensors)]
@@ -124,9 +128,11 @@ class Worker:
                 name, why = f"{entry['op']}/{entry['name']}", launch.get("message", "")
                 raise refusal(name, why, entry["pass"]) if status == "UNSUPPORTED" else TriadError(f"{name}: {status}: {why}")
             given = {o["name"] for o in launch["outputs"] if o["present"]}
-            return {r["name"]: self._get(r, dtype_) for r, (_, _, dtype_) in zip(outputs, results) if r["name"] in given}
+            return {r["name"]: self._get(r, dtype_) for r, (_, _, dtype_) in zip(outputs, results)
+                    if r["name"] in given}
 
-    def _place(self, name: str, shape: Sequence[int], dtype: torch.dtype, storage: int | None = None, stride: Sequence[int] | None = None,
+    def _place(self, name: str, shape: Sequence[int], dtype: torch.dtype, storage: int | None = None,
+               stride: Sequence[int] | None = None,
                start: int = 0) -> dict[str, Any]:
         count = 1
         strides: list[int] = []
@@ -137,8 +143,10 @@ class Worker:
         at = -(-self._used // ALIGNMENT) * ALIGNMENT
         self._used = at + size
         if self._used > MEMORY_BYTES:
-            raise UsageError(f"{name}: tensors of more than {MEMORY_BYTES >> 30} GiB do not fit into a worker's memory: use a GPU")
-        return {"name": name, "dtype": NAMES[dtype], "shape": list(shape), "stride": list(stride if stride is not None else strides[::-1]), "start": start,
+            raise UsageError(f"{name}: tensors of more than {MEMORY_BYTES >> 30} GiB do not fit into a "
+                             "worker's memory: use a GPU")
+        return {"name": name, "dtype": NAMES[dtype], "shape": list(shape),
+                "stride": list(stride if stride is not None else strides[::-1]), "start": start,
                 "offset": at, "bytes": size, "crc32": 0}
 
     def _put(self, name: str, tensor: torch.Tensor) -> dict[str, Any]:
@@ -171,7 +179,8 @@ class WorkerRow:
     compiled = False
     fresh = True
 
-    def __init__(self, name: str, entries: Sequence[Mapping[str, Any]], attributes: Sequence[Mapping[str, Any]]):
+    def __init__(self, name: str, entries: Sequence[Mapping[str, Any]],
+                 attributes: Sequence[Mapping[str, Any]]):
         self.name, self._entries, self._attributes = name, entries, attributes
         forward = next((e["forward"] for e in entries if e.get("forward")), name)
         self.follows = forward if "/" in forward else f"{name.partition('/')[0]}/{forward}"
@@ -194,7 +203,8 @@ class WorkerRow:
         """Not known before the call: the worker answers it."""
         return ""
 
-    def prepared(self, direction: str, dtype: str, attributes: Mapping[str, Any], results: Sequence[tuple]) -> Callable[..., Any]:
+    def prepared(self, direction: str, dtype: str, attributes: Mapping[str, Any],
+                 results: Sequence[tuple]) -> Callable[..., Any]:
         """A function of the tensors that calls it."""
         return lambda tensors: self.run(direction, dtype, tensors, attributes, results)
 
@@ -205,7 +215,8 @@ class WorkerRow:
         if entry is None:
             raise UsageError(f"{self.name} has no {direction} in {dtype}")
         wanted = [r for r in results if r[0] in entry["outputs"]]
-        got = worker(self.name.partition("/")[0], os.getpid()).run(entry, dtype, tensors, [number(a, attributes[a["name"]]) for a in self._attributes], wanted)
+        got = worker(self.name.partition("/")[0], os.getpid()).run(entry, dtype, tensors,
+            [number(a, attributes[a["name"]]) for a in self._attributes], wanted)
         return [got.get(name) for name, *_ in results]
 
 
