@@ -132,7 +132,7 @@ func TestNewOperatorThatCannotBeJudged(t *testing.T) {
 		{
 			"unknown form",
 			[3]string{"my_norm.py", formula, "return x.prod(-1, keepdim=True) * x"},
-			`line 14: prod has no rule for its allowance`,
+			`line 15: prod has no rule for its allowance`,
 		},
 		{
 			"an input left out",
