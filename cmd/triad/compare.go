@@ -96,8 +96,8 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 		return err
 	}
 	if len(o.sanitizers) > 0 {
-		if o.resume || o.explain || o.dump != "" || o.untimed {
-			return usage("--sanitize says what tools find: --resume, --explain, --dump and --no-timing are " +
+		if o.resume || o.explain || o.verbose || o.dump != "" || o.untimed {
+			return usage("--sanitize says what tools find: --resume, --explain, --verbose, --dump and --no-timing are " +
 				"flags of a comparison without it")
 		}
 		return a.sanitize(ctx, request, o)

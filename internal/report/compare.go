@@ -120,7 +120,10 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 	if err := Times(w, style, records, summary.Timed); err != nil {
 		return err
 	}
-	return totals(w, style, records, summary)
+	if err := totals(w, style, records, summary); err != nil {
+		return err
+	}
+	return write(w, moreWords(records, summary))
 }
 
 // shownPowerless is how many cases without power are named.
@@ -415,5 +418,5 @@ func totals(w io.Writer, style Style, records []record.Record, summary Summary) 
 		text += fmt.Sprintf("Inputs from seed %d; recorded in %s, session %s.\n", summary.Seed,
 			clean(summary.Database), summary.Session)
 	}
-	return write(w, text+summary.Power.words()+summary.Spent.words()+moreWords(records, summary))
+	return write(w, text+summary.Power.words()+summary.Spent.words())
 }

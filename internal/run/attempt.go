@@ -45,13 +45,20 @@ func (x *execution) launch(ctx context.Context, c *prepared, e entry) (backend.O
 // attempt runs a job. Where the memory did not suffice while others held some of it, the job is run again
 // alone: an implementation is to blame only for what it does then.
 func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (backend.Outcome, error) {
-	left := x.company.join()
-	outcome, err := x.inParts(ctx, e, job)
-	if !left() || err != nil || outcome.Status != op.StatusOOM {
+	outcome, beside, err := x.besideOthers(ctx, e, job)
+	if !beside || err != nil || outcome.Status != op.StatusOOM {
 		return outcome, err
 	}
 	defer x.company.alone()()
 	return x.inParts(ctx, e, job)
+}
+
+// besideOthers runs a job and says whether others ran beside it. A panic leaves nothing locked.
+func (x *execution) besideOthers(ctx context.Context, e entry, job backend.Job) (outcome backend.Outcome, beside bool, err error) {
+	left := x.company.join()
+	defer func() { beside = left() }()
+	outcome, err = x.inParts(ctx, e, job)
+	return outcome, beside, err
 }
 
 // company is the jobs that run at the same time. The zero value is ready.

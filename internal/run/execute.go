@@ -262,7 +262,7 @@ func (x *execution) all(ctx context.Context, planned []work) error {
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			x.finished++
-			if err != nil && x.failure == nil {
+			if err != nil && (x.failure == nil || errors.Is(x.failure, errLeft)) {
 				x.failure = err
 			}
 			x.progress(Progress{Case: x.finished, Cases: x.cases, Elapsed: time.Since(x.began)})
@@ -353,8 +353,12 @@ func (x *execution) allEntries(ctx context.Context, c *prepared, entries []entry
 			}
 		})
 	}
-	if err := errors.Join(group.Wait(), errors.Join(failures...)); err != nil || x.leaves(c) {
+	if err := errors.Join(group.Wait(), errors.Join(failures...)); err != nil {
 		return err
+	}
+	if x.leaves(c) { // its pairs are not compared
+		x.cutShort()
+		return nil
 	}
 	return x.compareEntries(c)
 }

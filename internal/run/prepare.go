@@ -111,10 +111,10 @@ func largest(outputs []op.TensorType) int64 {
 }
 
 // sampleOf chooses the rows that are judged of a large product; nil: all of them. Which ones depends on the
-// seed and the case. What can be computed row by row, and what a reference of the user's own computes whole
-// anyway, is never sampled.
+// seed and the case. What can be computed row by row or element by element, and what a reference of the
+// user's own computes whole anyway, is never sampled.
 func sampleOf(w work, seed uint64) (*truth.Sample, error) {
-	if w.operator.ByRows() || w.operator.Reference != nil {
+	if w.operator.Whole() {
 		return nil, nil
 	}
 	_, flops, err := w.operator.Spec.Cost(w.Case)

@@ -240,6 +240,7 @@ func (x *execution) compareEntries(c *prepared) error {
 	for i, a := range c.kept {
 		for _, b := range c.kept[i+1:] {
 			if x.leaves(c) { // all pairs or none
+				x.cutShort()
 				return nil
 			}
 			for k, t := range c.outputs {

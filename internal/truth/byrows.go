@@ -16,6 +16,11 @@ import (
 // where it is dear.
 func (o *Operator) ByRows() bool { return o.Reference == nil && truths[o.Spec.Name].ByRows != nil }
 
+// Whole says whether the operator is never judged by sample.
+func (o *Operator) Whole() bool {
+	return o.ByRows() || o.Reference != nil || truths[o.Spec.Name].Whole
+}
+
 // TruthByRows is the method TruthOf for cases whose whole truth would take gigabytes: large outputs are
 // computed row by row when they are judged (see judge.Rows), every element of them, and to the same bits.
 // What has few elements, or needs all rows at once, is computed here.

@@ -24,6 +24,8 @@ type Definition struct {
 	// rows where that is more than other sizes.
 	ByRows []string
 	From   func(c op.Case, row int64) op.Case
+	// Whole: every element is judged, however large the case: nothing else would say anything of the others.
+	Whole bool
 }
 
 // truths is filled by the operators' packages, one declaration each: var _ = truth.Register("softmax",

@@ -106,7 +106,7 @@ func CompareTable(lines, differences string, exit int, reason, database string) 
 	if err != nil {
 		return "", err
 	}
-	s := report.Summary{Exit: exit, Reason: reason, Database: database}
+	s := report.Summary{Exit: exit, Reason: reason, Database: database, Details: true}
 	if len(records) > 0 {
 		s.Session, s.Seed = records[0].Session, records[0].Seed
 	}
