@@ -172,9 +172,22 @@ var remark = regexp.MustCompile(`\s+// .*$`)
 
 var handsOn = regexp.MustCompile(`^(return .*\berr\b.*|return .*(fmt\.Errorf|ctx\.Err)\(.*|return|continue|break|case .*err.*:|\}.*|.*\{)$`)
 
+// statements joins the lines of a statement that goes on behind a comma.
+func statements(lines []string) []string {
+	var all []string
+	for i, line := range lines {
+		if i > 0 && strings.HasSuffix(lines[i-1], ",") {
+			all[len(all)-1] += " " + strings.TrimSpace(line)
+			continue
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
 // onlyHandsOn says whether a block does nothing but to hand an error on.
 func onlyHandsOn(lines []string) bool {
-	for i, line := range lines {
+	for i, line := range statements(lines) {
 		line = strings.TrimSpace(remark.ReplaceAllString(line, ""))
 		if i == 0 && !strings.HasSuffix(line, "{") && len(lines) > 1 {
 			return false

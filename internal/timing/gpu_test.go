@@ -3,6 +3,7 @@ package timing_test
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ type gpu struct {
 	differing       map[string][]backend.Differing
 	facts           func(name string, f *backend.PrepareReply) // changes what is known of a call
 	kind            backend.Implementation                     // pass and such of all implementations
-	open            int                                        // arms that are not finished
+	open            atomic.Int64                               // arms that are not finished
 }
 
 func newGPU(t *testing.T, noise float64, ns map[string]float64) *gpu {
@@ -51,9 +52,9 @@ func (g *gpu) Measure(_ context.Context, job backend.MeasureJob) (backend.Arm, b
 	if end, ends := g.ends[name]; ends {
 		arm.End = &end
 	}
-	g.open++
+	g.open.Add(1)
 	arm.Written = func() (backend.Outcome, []backend.Differing, error) {
-		g.open--
+		g.open.Add(-1)
 		return g.written[name], g.differing[name], nil
 	}
 	return arm, backend.Outcome{}, nil
@@ -107,8 +108,8 @@ func timeOn(t *testing.T, g *gpu, plan timing.Plan, judged wrong) result {
 	if r.comparisons, err = timer.Time(t.Context(), of); err != nil {
 		t.Fatal(err)
 	}
-	if g.open != 0 {
-		t.Errorf("%d arms were not finished", g.open)
+	if open := g.open.Load(); open != 0 {
+		t.Errorf("%d arms were not finished", open)
 	}
 	return r
 }

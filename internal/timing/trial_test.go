@@ -1,6 +1,7 @@
 package timing_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -37,5 +38,14 @@ func TestTrial(t *testing.T) {
 	_, _, err = timer.Trial(t.Context(), arm("base", 1e5), arm("twin", 1e5), crashes)
 	if err == nil || !strings.Contains(err.Error(), "error 700") {
 		t.Errorf("an arm that crashes: %v", err)
+	}
+}
+
+// A case that is left to a later run is not timed: no regime of it begins.
+func TestLeftBeforeARegime(t *testing.T) {
+	timer := &timing.Timer{Plan: coldPlan, Telemetry: timingtest.NewCard(t, 0)}
+	found, err := timer.Time(t.Context(), timing.Case{Left: func() bool { return true }})
+	if !errors.Is(err, timing.ErrLeft) || len(found) != 0 {
+		t.Errorf("%v, %v: want %v and no comparison", found, err, timing.ErrLeft)
 	}
 }
