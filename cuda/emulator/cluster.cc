@@ -22,7 +22,8 @@ CUEMU_PLAIN Worker *block_of_rank(unsigned rank) {
 	void *memory = mmap(nullptr, sizeof(Worker), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED) return nullptr;
 	Worker *w = new (memory) Worker();
-	if (!prepare_worker(*w)) return nullptr;
+	// Guards double the mappings of a stack, and a process may have 65,530: blocks beside the first go without. All run the same code.
+	if (!prepare_worker(*w, rank == 0)) return nullptr;
 	return blocks[rank] = w;
 }
 

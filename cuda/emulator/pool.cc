@@ -21,12 +21,12 @@
 
 namespace cuemu {
 
-bool prepare_worker(Worker &w) {
+bool prepare_worker(Worker &w, bool guards) {
 	if (w.stacks) return true;
 	void *stacks = mmap(nullptr, (MAX_THREADS + 1) * STACK_STRIDE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (stacks == MAP_FAILED) return false;
 	w.stacks = static_cast<char *>(stacks);
-	for (unsigned i = 0; i <= MAX_THREADS; i++) mprotect(w.stacks + i * STACK_STRIDE, STACK_GUARD, PROT_NONE);
+	for (unsigned i = 0; guards && i <= MAX_THREADS; i++) mprotect(w.stacks + i * STACK_STRIDE, STACK_GUARD, PROT_NONE);
 	return map_arena(w);
 }
 

@@ -123,7 +123,7 @@ extern LaunchState current_launch;
 extern std::atomic<bool> abandoned;
 
 // pool.cc
-bool prepare_worker(Worker &w);                 // false: no memory
+bool prepare_worker(Worker &w, bool guards = true);                 // false: no memory
 
 // scheduler.cc
 void run_blocks(Worker &w);

@@ -50,7 +50,9 @@ var operators = map[string]Operator{}
 // Register("silu", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
-	definition := truth.Definition{Forward: o.compute(o.Forward), Permits: o.Permits, ByRows: o.ByRows, Whole: true}
+	definition := truth.Definition{
+		Forward: o.compute(o.Forward), Permits: o.Permits, ByRows: o.ByRows, Whole: true,
+	}
 	if len(o.Backward) > 0 {
 		definition.Backward = o.compute(o.Backward)
 		truth.RegisterLosses(name, o.losses)
