@@ -97,7 +97,8 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	}
 	if len(o.sanitizers) > 0 {
 		if o.resume || o.explain || o.verbose || o.dump != "" || o.untimed {
-			return usage("--sanitize says what tools find: --resume, --explain, --verbose, --dump and --no-timing are " +
+			return usage("--sanitize says what tools find: --resume, --explain, --verbose, --dump and " +
+				"--no-timing are " +
 				"flags of a comparison without it")
 		}
 		return a.sanitize(ctx, request, o)

@@ -55,7 +55,8 @@ func TestCheck(t *testing.T) {
 	if _, err := check("profile", filepath.Join(".", "list")); err == nil {
 		t.Error("a function may be left without a reason")
 	}
-	if lines := []string{"if n < 1 {", `return fmt.Errorf("want %d, not %d",`, "least, n)", "}"}; !onlyHandsOn(lines) {
+	twoLines := []string{"if n < 1 {", `return fmt.Errorf("want %d, not %d",`, "least, n)", "}"}
+	if !onlyHandsOn(twoLines) {
 		t.Error("an error of two lines is handed on")
 	}
 	if lines := []string{"if err != nil {", "return err", "}"}; !onlyHandsOn(lines) ||

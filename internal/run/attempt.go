@@ -54,7 +54,9 @@ func (x *execution) attempt(ctx context.Context, e entry, job backend.Job) (back
 }
 
 // besideOthers runs a job and says whether others ran beside it. A panic leaves nothing locked.
-func (x *execution) besideOthers(ctx context.Context, e entry, job backend.Job) (outcome backend.Outcome, beside bool, err error) {
+func (x *execution) besideOthers(ctx context.Context, e entry, job backend.Job) (
+	outcome backend.Outcome, beside bool, err error,
+) {
 	left := x.company.join()
 	defer func() { beside = left() }()
 	outcome, err = x.inParts(ctx, e, job)
