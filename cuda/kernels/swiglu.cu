@@ -11,26 +11,15 @@
 #include "pack.cuh"
 #include "register.cuh"
 #include "rows.cuh"
+#include "sigmoid.cuh"
 
 namespace {
 
 using triad::from_float;
+using triad::sigmoid;
 using triad::to_float;
 
 // ---- formulas ---------------------------------------------------------------------------------------------------------------------------
-
-// sigmoid(gate), and what is left to 1. Both come from t = exp(-|gate|), which is at most 1: nothing overflows or cancels, and the
-// denominator lies in [1, 2], where the approximate quotient is good to 2 ulp. An IEEE quotient costs more instructions than all the rest.
-struct Sigmoid {
-	float value, rest;
-};
-
-__device__ inline Sigmoid sigmoid(float gate) {
-	constexpr float log2_e = 1.44269504f;
-	const float t = exp2f(fabsf(gate) * -log2_e);
-	const float larger = __fdividef(1.0f, 1.0f + t), smaller = t * larger;
-	return gate < 0 ? Sigmoid{smaller, larger} : Sigmoid{larger, smaller};
-}
 
 __device__ inline float silu(float gate) { return gate * sigmoid(gate).value; }
 
@@ -39,7 +28,7 @@ struct Gradients {
 };
 
 __device__ inline Gradients gradients(float gate, float up, float dy) {
-	const Sigmoid s = sigmoid(gate);
+	const triad::Sigmoid s = sigmoid(gate);
 	return {dy * up * (s.value * (1.0f + gate * s.rest)), dy * (gate * s.value)};
 }
 

@@ -9,21 +9,26 @@ import (
 )
 
 // GuessOperators lists which of the given operators a file may implement: those whose name the file or one of
-// its functions carries, else those whose parameters a function has. It is empty where nothing fits.
+// its functions carries, else those whose parameters a function has, and of these the ones that call the most
+// tensors as the function does. It is empty where nothing fits.
 func GuessOperators(file *File, r Request, specs []*op.Spec) []string {
 	names := []string{filepath.Base(r.Path), r.Function}
 	for _, fn := range file.Functions {
 		names = append(names, fn.Name)
 	}
 	var named, fitting []string
+	tensorsNamed := map[string]int{} // of the operators that fit
 	for _, s := range specs {
 		plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 		carries := func(name string) bool { return strings.Contains(plain(name), plain(s.Name)) }
 		if slices.ContainsFunc(names, carries) {
 			named = append(named, s.Name)
 		}
-		if _, err := Bind(file, r, s, s.Passes(), Options{}); err == nil {
+		if bound, err := Bind(file, r, s, s.Passes(), Options{}); err == nil {
 			fitting = append(fitting, s.Name)
+			for _, b := range bound {
+				tensorsNamed[s.Name] += b.tensorsNamed()
+			}
 		}
 	}
 	unfit := func(name string) bool { return !slices.Contains(fitting, name) }
@@ -33,5 +38,20 @@ func GuessOperators(file *File, r Request, specs []*op.Spec) []string {
 	if len(named) > 0 {
 		return named
 	}
-	return fitting
+	most := 0
+	for _, n := range tensorsNamed {
+		most = max(most, n)
+	}
+	return slices.DeleteFunc(fitting, func(name string) bool { return tensorsNamed[name] < most })
+}
+
+// tensorsNamed counts the tensors whose parameter has the spec's name or one that means nothing else.
+func (b *Binding) tensorsNamed() int {
+	count := 0
+	for _, a := range b.Args {
+		if (a.Role == Input || a.Role == Output) && score(b.Spec, b.Pass, a.Name, a.Target) > scoreWeak {
+			count++
+		}
+	}
+	return count
 }

@@ -188,14 +188,11 @@ func heading(w io.Writer, style Style, lines []group) error {
 // implementationTable has a line for each implementation: what became of it in each dtype, and the counts and
 // the headroom of all together.
 func implementationTable(w io.Writer, style Style, lines []group) error {
-	names, byDType := []string{"implementation"}, dtypes(lines)
-	names = append(names, byDType...)
-	names = append(names, ">good", ">neutral", ">bad", "?>headroom", "?device")
-	if slices.ContainsFunc(byImplementation(lines),
-		func(all []group) bool { return joined(all).shortNote() != "" }) {
-		names = append(names, "note")
-	}
+	byDType := dtypes(lines)
+	names := slices.Concat([]string{"implementation"}, byDType,
+		[]string{">good", ">neutral", ">bad", "?>headroom", "?device", "note"})
 	var rows [][]string
+	noted := false
 	for _, all := range byImplementation(lines) {
 		together := joined(all)
 		cells := []string{together.impl}
@@ -209,9 +206,16 @@ func implementationTable(w io.Writer, style Style, lines []group) error {
 		}
 		good, neutral, bad := together.counts()
 		headroom, _ := together.measures()
-		cells = append(cells, fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad), figure(headroom),
-			together.devices(), together.shortNote())
-		rows = append(rows, cells[:len(names)])
+		note := together.shortNote()
+		noted = noted || note != ""
+		rows = append(rows, append(cells, fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad),
+			figure(headroom), together.devices(), note))
+	}
+	if !noted { // a column without words is left out
+		names = names[:len(names)-1]
+		for i := range rows {
+			rows[i] = rows[i][:len(names)]
+		}
 	}
 	return style.Table(w, "  ", columns(names...), rows)
 }
