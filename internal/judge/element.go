@@ -17,11 +17,13 @@ type grid struct {
 	floating bool
 	saturate bool
 	flushes  bool
+	bits     bool
 }
 
 func gridOf(t Target) *grid {
 	f, ok := tensor.FormatOf(t.DType)
-	return &grid{f, t.DType, ok, t.Saturate, t.FTZ && (t.DType == op.FP32 || t.DType == op.BF16)}
+	flushes := t.FTZ && (t.DType == op.FP32 || t.DType == op.BF16)
+	return &grid{f, t.DType, ok, t.Saturate, flushes, t.Bits}
 }
 
 // round is the one rounding of a value to the output's dtype.
@@ -78,6 +80,9 @@ func (g *grid) half(v float64) float64 {
 func (g *grid) accepts(y, r, t float64) bool {
 	if math.IsNaN(r) {
 		return math.IsNaN(y)
+	}
+	if g.bits {
+		return math.Float64bits(y) == math.Float64bits(r)
 	}
 	if math.IsInf(r, 0) {
 		if g.saturate {
@@ -155,6 +160,10 @@ func (s *tally) note(e ranked) {
 // lookAll is look for a run of elements from the first on. What is finite and clearly within its interval, as
 // nearly all of a right output is, is added up here; the rest is looked at one by one.
 func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
+	if g.bits {
+		s.lookBits(g, first, y, truth)
+		return
+	}
 	if !g.floating {
 		for i, v := range y {
 			s.look(g, first+i, v, truth[i], allowed[i])
@@ -204,6 +213,21 @@ func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 	s.compared += n
 	s.finite += n
 	s.ulps[0] += within
+}
+
+// lookBits is lookAll where bits are compared.
+func (s *tally) lookBits(g *grid, first int, y, truth []float64) {
+	same := int64(0)
+	for i, v := range y {
+		if v-v == 0 && math.Float64bits(v) == math.Float64bits(truth[i]) && s.leastBad() >= 0 {
+			same++ // finite, and no worse than what is kept
+			continue
+		}
+		s.look(g, first+i, v, truth[i], 0)
+	}
+	s.compared += same
+	s.finite += same
+	s.ulps[0] += same
 }
 
 // leastBad is what the badness of an accepted element must exceed for it to be among the worst.

@@ -18,6 +18,8 @@ func TestEachGate(t *testing.T) {
 	classes.T[0], classes.T[1] = 0, 0
 	exact := target(op.FP32, []float64{1, 2, 3}, 0)
 	exact.Exact = true
+	bits := target(op.FP32, []float64{math.Copysign(0, -1), nan, 0x1p-149}, 0)
+	bits.Bits, bits.FTZ = true, true
 	many, biased, noisy := plainNumbers(0.1), plainNumbers(1e-2), []float64{}
 	for i, v := range many.R {
 		noisy = append(noisy, tensor.Round(op.BF16, v*(1+0x1p-6*float64(1-2*(i%2))), false))
@@ -50,6 +52,9 @@ func TestEachGate(t *testing.T) {
 		{"the wrong infinity", classes, answer(classes, nan, -inf, 3), op.StatusFail, "G1"},
 		{"beyond its interval", one, answer(one, 1, 2+0x1p-19, 3), op.StatusFail, "G2"},
 		{"an ulp from an exact sum", exact, answer(exact, 1, 2+0x1p-22, 3), op.StatusFail, "G3"},
+		{"the very bits", bits, answer(bits, math.Copysign(0, -1), nan, 0x1p-149), op.StatusPass, ""},
+		{"the other zero", bits, answer(bits, 0, nan, 0x1p-149), op.StatusFail, "G2"},
+		{"flushed where bits are compared", bits, answer(bits, math.Copysign(0, -1), nan, 0), op.StatusFail, "G2"},
 		{"the simulated contract", many, answer(many, many.Sim...), op.StatusPass, ""},
 		{"noisier than the contract", many, answer(many, noisy...), op.StatusFail, "G4"},
 		{"the errors lean", biased, answer(biased, lean...), op.StatusWarn, "G5"},

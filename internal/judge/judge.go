@@ -250,6 +250,7 @@ func judgeValues(target Target, data []byte) Verdict {
 	}
 	v.Digest, v.DType, v.Saturate, v.FTZ, v.Exact = tensor.Digest(data), target.DType, target.Saturate,
 		target.FTZ, target.Exact
+	v.Bits = target.Bits
 	if v.Independent = target.Independent; !v.Independent {
 		return v
 	}

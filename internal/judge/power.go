@@ -114,7 +114,11 @@ func trialsOf(t Target, input tensor.Tensor, previous []float64) []trial {
 			"the last tile zeroed", true,
 			zeroed(t, func(_, col, _, cols int64) bool { return col >= cols-tile }),
 		},
-		{"off by 2^-10", false, scaled(t.R, 1+0x1p-10)},
+	}
+	if t.DType.IsFloat() {
+		trials = append(trials, trial{"off by 2^-10", false, scaled(t.R, 1+0x1p-10)})
+	} else {
+		trials = append(trials, trial{"off by 1", false, oneMore(t.R)})
 	}
 	if f, ok := tensor.FormatOf(t.DType); ok && t.DType != op.FP32 {
 		trials = append(trials, trial{"off by 16 roundoffs", false, scaled(t.R, 1+16*f.U())})
@@ -140,6 +144,15 @@ func scaled(x []float64, by float64) func(into []float64, first int) {
 	return func(into []float64, first int) {
 		for i := range into {
 			into[i] = x[first+i] * by
+		}
+	}
+}
+
+// oneMore is R + 1; what the dtype does not hold becomes NaN, which is rejected.
+func oneMore(x []float64) func(into []float64, first int) {
+	return func(into []float64, first int) {
+		for i := range into {
+			into[i] = x[first+i] + 1
 		}
 	}
 }

@@ -135,11 +135,11 @@ func decideAgain(v Verdict, then, now Constants) Decision {
 // error came near: |y-R| <= used*(T + ulp/2) with used <= Low/2 lies within Low*T and a quarter of an ulp,
 // the nearest that the midpoint to a neighbour may be.
 func (v Verdict) elementsAgain(now Constants) Decision {
-	g := gridOf(Target{DType: v.DType, Saturate: v.Saturate, FTZ: v.FTZ})
+	g := gridOf(Target{DType: v.DType, Saturate: v.Saturate, FTZ: v.FTZ, Bits: v.Bits})
 	kept := int64(0) // rejected elements of before that are kept, and accepted now
 	for _, e := range v.Worst16 {
 		low, high := now.Low*e.T, now.High*e.T
-		if v.Exact {
+		if v.Exact || v.Bits {
 			low, high = 0, 0
 		}
 		if high <= math.MaxFloat64 && !g.accepts(e.Got, e.R, high) {
@@ -162,11 +162,11 @@ func (v Verdict) elementsAgain(now Constants) Decision {
 	for _, n := range v.ULPs {
 		measured += n
 	}
-	if now.Low < 1 && !v.Exact && measured < v.Compared {
+	if now.Low < 1 && !v.Exact && !v.Bits && measured < v.Compared {
 		return undecided(v,
 			"allowances are smaller, and an infinity may have been accepted beside the overflow threshold")
 	}
-	if now.Low < 1 && !v.Exact && !(2*v.Used() <= now.Low) {
+	if now.Low < 1 && !v.Exact && !v.Bits && !(2*v.Used() <= now.Low) {
 		return undecided(v, fmt.Sprintf("allowances are smaller, and the largest error is %s of allowance "+
 			"and half an ulp", number(v.Used())))
 	}

@@ -33,6 +33,9 @@ type Target struct {
 	Sim      []float64
 	Saturate bool // overflow gives the largest finite number
 	FTZ      bool // results below 2^-126 may be flushed to zero (fp32, bf16)
+	// Bits: R is what must be stored, to the bit: -0 is not +0. Any NaN stands for NaN, since conversions
+	// that change nothing else may change its payload. T is 0 everywhere.
+	Bits bool
 	// Independent: the values are many independent ones, so that sums over their errors are statistics: G4
 	// and G5 are asked. Where a few rounding errors decide (rows of one value, outliers) the simulated ones
 	// may happen to be small, and a right kernel would be accused.
@@ -113,7 +116,7 @@ func (t Target) Check() error {
 	if i < 0 {
 		return nil
 	}
-	if t.Exact && t.T[i] > 0 {
+	if (t.Exact || t.Bits) && t.T[i] > 0 {
 		return fmt.Errorf("check the truth of %s: element %v of an exact case: T = %v: want 0", t.Name,
 			index(t.position(i), t.Shape), t.T[i])
 	}
@@ -128,7 +131,7 @@ func (t Target) firstUnfit(first, end int) int {
 	for i, allowed := range lows {
 		fp32 := fp32s[i]
 		if allowed >= 0 && allowed <= math.MaxFloat64 && fp32 >= 0 && fp32 <= math.MaxFloat64 &&
-			(allowed == 0 || !t.Exact) {
+			(allowed == 0 || !t.Exact && !t.Bits) {
 			continue
 		}
 		if r := truth[i]; !math.IsNaN(r) && !math.IsInf(r, 0) {

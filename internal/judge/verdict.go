@@ -38,6 +38,7 @@ type Verdict struct {
 	Saturate  bool
 	FTZ       bool
 	Exact     bool
+	Bits      bool
 	Expected  int        // relations (G6) planned to be evaluated on this output
 	Relations []Relation // what became of each of them, in the order of the plan
 	Sentence  string     // why it is not PASS, in one sentence

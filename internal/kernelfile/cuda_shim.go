@@ -221,8 +221,9 @@ func (b *Binding) acceptCode(n int) string {
 			if a.Role != Input && a.Role != Output {
 				continue
 			}
-			element, any, _ := a.instantiate(group.types).element()
-			if any {
+			own := a.instantiate(group.types)
+			element, any, _ := own.element()
+			if any || own.isBytes() {
 				continue
 			}
 			side, name := "in", b.tensor(a).Name

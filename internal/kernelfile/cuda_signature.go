@@ -199,7 +199,7 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 		fn.Launches = fn.Launches || t.text == "<<<" || strings.HasPrefix(t.text, "cudaLaunchKernel")
 		f.Vectors = f.Vectors || slices.Contains([]string{
 			"float4", "float2", "half2", "__half2", "int4",
-			"uint4", "int2", "uint2", "__nv_bfloat162", "double2",
+			"uint4", "int2", "uint2", "__nv_bfloat162", "double2", "uchar4", "uchar2", "char4",
 		}, t.text)
 	}
 	f.Functions = append(f.Functions, fn)

@@ -96,10 +96,11 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 			continue
 		}
 		tensor := b.tensor(a)
-		element, any, ok := a.instantiate(types).element()
+		own := a.instantiate(types)
+		element, any, ok := own.element()
 		want, fixed := tensorDType(tensor, dtype)
 		switch {
-		case any || a.Untyped:
+		case any || a.Untyped || own.isBytes() && fixed && want.Size() == 1:
 		case !ok:
 			return a.Name + " is " + a.Text
 		case !fixed: // an attribute says it: every float is one of its values

@@ -14,10 +14,16 @@ var elementTypes = map[string]op.DType{
 	"half":   op.FP16, "__half": op.FP16, "half2": op.FP16, "__half2": op.FP16, "fp16": op.FP16,
 	"__nv_bfloat16": op.BF16, "nv_bfloat16": op.BF16, "__nv_bfloat162": op.BF16, "bfloat16": op.BF16,
 	"__nv_fp8_e4m3": op.E4M3, "__nv_fp8_e5m2": op.E5M2,
+	"int": op.I32, "signed int": op.I32, "int32_t": op.I32, "int2": op.I32, "int3": op.I32, "int4": op.I32,
+	"long": op.I64, "long int": op.I64, "long long": op.I64, "long long int": op.I64, "int64_t": op.I64,
+	"longlong2": op.I64, "bool": op.Bool,
+	"char": op.I8, "signed char": op.I8, "int8_t": op.I8, "char2": op.I8, "char4": op.I8,
+	"unsigned char": op.U8, "uint8_t": op.U8, "uchar2": op.U8, "uchar3": op.U8, "uchar4": op.U8,
+	"__nv_fp8_storage_t": op.U8,
 }
 
-// untypedPointers are types of a pointer that say nothing of the elements.
-var untypedPointers = []string{"void", "unsigned char", "uint8_t", "__nv_fp8_storage_t", "char", "int8_t"}
+// byteTypes are types of a pointer to anything that is stored in bytes, such as codes of fp8.
+var byteTypes = []string{"unsigned char", "uint8_t", "__nv_fp8_storage_t", "char", "int8_t"}
 
 // integerTypes are types of sizes.
 var integerTypes = []string{
@@ -34,6 +40,7 @@ var cppTypes = map[op.DType]string{
 	op.FP64: "double", op.FP32: "float", op.FP16: "__half",
 	op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
 	op.E5M2: "__nv_fp8_e5m2",
+	op.I64:  "long long", op.I32: "int", op.I8: "signed char", op.U8: "unsigned char", op.Bool: "bool",
 }
 
 // abiNames is what a dtype is called in abi.h.
@@ -41,6 +48,7 @@ var abiNames = map[op.DType]string{
 	op.FP64: "TRIAD_F64", op.FP32: "TRIAD_F32", op.FP16: "TRIAD_F16",
 	op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
 	op.E5M2: "TRIAD_E5M2",
+	op.I64:  "TRIAD_I64", op.I32: "TRIAD_I32", op.I8: "TRIAD_I8", op.U8: "TRIAD_U8", op.Bool: "TRIAD_BOOL",
 }
 
 func (p Param) isStream() bool {
@@ -57,11 +65,16 @@ func (p Param) isBool() bool { return !p.Pointer && p.Base == "bool" }
 // to everything.
 func (p Param) element() (dtype op.DType, any, ok bool) {
 	base := strings.TrimPrefix(p.Base, "const ")
-	if slices.Contains(untypedPointers, base) {
+	if base == "void" {
 		return op.DTypeUnknown, true, true
 	}
 	dtype, ok = elementTypes[base]
 	return dtype, false, ok
+}
+
+// isBytes says whether a pointer may point to anything that is stored in bytes.
+func (p Param) isBytes() bool {
+	return slices.Contains(byteTypes, strings.TrimPrefix(p.Base, "const "))
 }
 
 // instantiate puts the arguments of a template into the types of its parameters.

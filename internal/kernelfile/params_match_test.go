@@ -101,3 +101,40 @@ func TestFixedSizesNeedNoParameter(t *testing.T) {
 		}
 	}
 }
+
+// Pointers to bytes hold uint8, int8 and the codes of fp8, and nothing wider; pointers to integers hold those
+// of their size.
+func TestPointersToIntegers(t *testing.T) {
+	for _, c := range []struct {
+		base  string
+		dtype op.DType
+		bytes bool
+	}{
+		{"unsigned char", op.U8, true},
+		{"uint8_t", op.U8, true},
+		{"uchar4", op.U8, false},
+		{"int8_t", op.I8, true},
+		{"signed char", op.I8, false},
+		{"int", op.I32, false},
+		{"int64_t", op.I64, false},
+		{"long long", op.I64, false},
+		{"bool", op.Bool, false},
+		{"const float", op.FP32, false},
+	} {
+		p := Param{Base: c.base, Pointer: true}
+		if d, any, ok := p.element(); d != c.dtype || any || !ok || p.isBytes() != c.bytes {
+			t.Errorf("%s *: %v %t %t, bytes %t; want %v, bytes %t", c.base, d, any, ok, p.isBytes(), c.dtype,
+				c.bytes)
+		}
+	}
+	for signature, want := range map[string]bool{
+		"const unsigned char* A, const unsigned char* B, float* C, const float* sa, const float* sb, int N": true,
+		"const unsigned char* A, const unsigned char* B, float* C, const char* sa, const float* sb, int N":  false,
+		"const int* A, const unsigned char* B, float* C, const float* sa, const float* sb, int N":           false,
+	} {
+		f := ReadCUDA(`extern "C" void solve(` + signature + ") { }")
+		if _, err := Bind(f, Request{}, spec(t, "fp8_gemm"), []op.Pass{op.Forward}, Options{}); (err == nil) != want {
+			t.Errorf("%s: %v", signature, err)
+		}
+	}
+}

@@ -70,7 +70,8 @@ def _load():
 _MODULE = _load()
 _TRITON = any(isinstance(v, types.ModuleType) and v.__name__.partition(".")[0] == "triton" for v in vars(_MODULE).values())
 _DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
-           "e5m2": torch.float8_e5m2}
+           "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8,
+           "uint8": torch.uint8, "bool": torch.bool}
 
 
 def _given(value, name):

@@ -18,9 +18,8 @@ func (s *Spec) compileTensors() error {
 		if err := s.compileTensor("input", t, taken); err != nil {
 			return err
 		}
-		if t.Optional || t.MayBeNegInf || t.Strided {
-			return fmt.Errorf("input %s: optional and may_be_neg_inf belong to outputs, strided to "+
-				"backward.tensors", t.Name)
+		if t.Optional || t.MayBeNegInf {
+			return fmt.Errorf("input %s: optional and may_be_neg_inf belong to outputs", t.Name)
 		}
 	}
 	for i := range s.OutputSpecs {

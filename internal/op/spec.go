@@ -66,10 +66,11 @@ type TensorSpec struct {
 	DType    string `toml:"dtype"`
 	Optional bool   `toml:"optional"` // output: an implementation says whether it gives it
 	// output: -inf where there is nothing to add up, whatever the inputs are
-	MayBeNegInf    bool   `toml:"may_be_neg_inf"`
-	Differentiable bool   `toml:"differentiable"` // input: has a gradient, and follows a case's layout
-	Strided        bool   `toml:"strided"`        // tensor of [[backward.tensors]]: follows a case's layout
-	Fill           string `toml:"fill"`
+	MayBeNegInf    bool `toml:"may_be_neg_inf"`
+	Differentiable bool `toml:"differentiable"` // input: has a gradient, and follows a case's layout
+	// input without a gradient, or tensor of [[backward.tensors]]: follows a case's layout
+	Strided bool   `toml:"strided"`
+	Fill    string `toml:"fill"`
 
 	shape shapeSpec
 }
@@ -221,7 +222,7 @@ var Layouts = []string{"contiguous", "offset", "sliced", "transposed", "expanded
 func (s *Spec) Layouts() []string {
 	for _, t := range s.InputSpecs {
 		for _, sizes := range t.shape.choices {
-			if t.Differentiable && len(sizes) > 1 {
+			if (t.Differentiable || t.Strided) && len(sizes) > 1 {
 				return Layouts
 			}
 		}
@@ -245,6 +246,7 @@ var Contracts = []ContractName{
 	{"product16", "softmax backward with p*dy stored in the input's dtype"},
 	{"tf32", "fp32 operands of products rounded to tf32"},
 	{"eager", "every intermediate of the written composition rounded to the dtype"},
+	{"exact", "the very bits: nothing is rounded or flushed to zero, and -0 is not +0"},
 }
 
 // Input gives the input called name; false where there is none.

@@ -12,6 +12,7 @@ type Statistics struct {
 	Saturates   bool     `json:"saturates"`   // overflow gives the largest finite number
 	Flushes     bool     `json:"flushes"`     // results below 2^-126 may become zero
 	Exact       bool     `json:"exact"`       // T is 0 everywhere
+	Bits        bool     `json:"bits"`        // bits are compared: -0 is not +0
 	Independent bool     `json:"independent"` // G4 and G5 are asked
 	// largest |y - R| / (T + half an ulp of y): the inverse of headroom
 	Used Float `json:"used"`

@@ -67,7 +67,7 @@ func judgedOf(v record.Verdict) judge.Verdict {
 	}
 	out.Contract, out.Digest, out.DType, out.Saturate, out.FTZ = s.Contract, s.Digest, s.DType,
 		s.Saturates, s.Flushes
-	out.Exact, out.Independent = s.Exact, s.Independent
+	out.Exact, out.Bits, out.Independent = s.Exact, s.Bits, s.Independent
 	copy(out.ULPs[:], s.ULPs)
 	for _, e := range s.Worst {
 		out.Worst16 = append(out.Worst16, judge.Element{

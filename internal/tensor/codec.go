@@ -211,7 +211,7 @@ func EncodeInto(b []byte, d op.DType, values []float64) {
 
 func encodeIntegers(b []byte, d op.DType, values []float64) {
 	for i, x := range values {
-		low, high := integerRange(d)
+		low, high := IntegerRange(d)
 		x = min(max(math.RoundToEven(x), low), high)
 		if math.IsNaN(x) {
 			x = 0

@@ -116,14 +116,14 @@ func Round(d op.DType, x float64, saturate bool) float64 {
 		return f.Round(x, saturate)
 	}
 	y := math.RoundToEven(x)
-	if lo, hi := integerRange(d); y >= lo && y <= hi {
+	if lo, hi := IntegerRange(d); y >= lo && y <= hi {
 		return y
 	}
 	return math.NaN()
 }
 
-// integerRange is the range of an integer dtype as far as fp64 holds it exactly.
-func integerRange(d op.DType) (lo, hi float64) {
+// IntegerRange is the range of an integer dtype as far as fp64 holds it exactly.
+func IntegerRange(d op.DType) (lo, hi float64) {
 	switch d {
 	case op.I64:
 		return -(1 << 53), 1 << 53

@@ -25,6 +25,7 @@ type Contract struct {
 	// fp8: truncation of the tensor core's adder, in units of 2^-13 of the largest term; 0: sums are fp32
 	Kappa float64
 
+	Bits        bool // bits are compared: -0 is not +0
 	FlushToZero bool // fp32 and bf16 results below 2^-126 may become zero
 	Saturate    bool // overflow gives the largest finite number instead of infinity
 	// the same inputs give the same bits, unless an implementation declares otherwise for an output
@@ -75,6 +76,10 @@ var contracts = []Contract{
 		Accumulator: "fp32", Stores: []string{"every intermediate"}, Approximate: fastMath, EveryStep: true,
 		FlushToZero: true, Deterministic: true,
 	},
+	{
+		Name:        "exact",
+		Accumulator: "none", Approximate: "none", Bits: true, Deterministic: true,
+	},
 }
 
 // Promise is what the contract promises, in words.
@@ -93,7 +98,7 @@ func Contracts() []Contract { return slices.Clone(contracts) }
 // What the words of a contract may be: an allowance is written for each of these, and for nothing else.
 var (
 	accumulators = []string{
-		"fp32", "13 bits below the largest term",
+		"none", "fp32", "13 bits below the largest term",
 		"13 bits below the largest term within 128 of K, then fp32",
 	}
 	storable = []string{
@@ -124,6 +129,8 @@ func (k Contract) Check() error {
 		return refuse("kappa", k.Kappa, "a finite number of at least 0")
 	case k.SumBlock < 0:
 		return refuse("sum block", k.SumBlock, "0 for the whole sum, or a number of terms")
+	case k.Bits && (k.Accumulator != "none" || k.FlushToZero || k.Saturate):
+		return refuse("bits", k.Bits, "a contract without sums, flushing and saturation")
 	case k.SumBlock > 0 && k.Kappa == 0:
 		return refuse("sum block", k.SumBlock, "0 where sums are fp32 (kappa = 0)")
 	}

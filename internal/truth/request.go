@@ -111,5 +111,8 @@ func (k *Request) described(name string, d op.DType, shape []int64) judge.Target
 		Independent: k.independent(),
 	}
 	t.FTZ = k.Rules.FlushToZero && (d == op.FP32 || d == op.BF16)
+	if k.Rules.Bits {
+		t.Bits, t.Independent = true, false // there are no rounding errors to take the mean of
+	}
 	return t
 }

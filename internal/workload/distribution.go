@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"triad/internal/op"
 	"triad/internal/parallel"
 	"triad/internal/tensor"
 )
@@ -16,6 +17,7 @@ type drawing struct {
 	elements   int64 // the last row may be shorter
 	keys       int64 // of the last two dims the first: how many rows belong to one head
 	format     tensor.Format
+	dtype      op.DType
 	role       role
 	oneHot     bool // what integers means
 }
@@ -56,8 +58,12 @@ func (d *drawing) draw(distribution string) ([]float64, error) {
 		return nil, fmt.Errorf("draw: there is no distribution %q", distribution)
 	}
 	x := zeroed(d.elements)
-	if len(x) > 0 {
+	switch {
+	case len(x) == 0:
+	case d.dtype.IsFloat():
 		fill(d, x)
+	default:
+		d.drawIntegers(distribution, x)
 	}
 	return x, nil
 }
@@ -221,6 +227,11 @@ func (d *drawing) extremes(x []float64) {
 // sparse: 99 of 100 are zero.
 func (d *drawing) sparse(x []float64) {
 	d.normal(x)
+	d.thin(x)
+}
+
+// thin leaves one element of 100 as it is; the others become zero.
+func (d *drawing) thin(x []float64) {
 	eachElement(x, d.random("sparse"), func(s *stream, first uint64, part []float64) {
 		for i := range part {
 			if s.below(first+uint64(i), 100) != 0 {

@@ -10,8 +10,8 @@ import (
 )
 
 // layOut encodes values, given in logical row-major order, into a storage of the layout. What lies in the
-// storage beside the view is NaN, so that a kernel that reads it shows. A layout that a shape cannot have
-// (fewer than two dims, no element) leaves it contiguous.
+// storage beside the view is NaN, in integers an odd byte, so that a kernel that reads it shows. A layout that
+// a shape cannot have (fewer than two dims, no element) leaves it contiguous.
 func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 	out := tensor.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape)}
 	rank, storage := len(t.Shape), int64(len(values))
@@ -41,7 +41,10 @@ func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 	}
 	out.Data = make([]byte, storage*t.DType.Size())
 	if layout == "offset" || layout == "sliced" {
-		beside := tensor.Encode(t.DType, []float64{math.NaN()})
+		beside := tensor.PoisonPattern(t.DType, "a")
+		if t.DType.IsFloat() {
+			beside = tensor.Encode(t.DType, []float64{math.NaN()})
+		}
 		for i := range out.Data {
 			out.Data[i] = beside[i%len(beside)]
 		}

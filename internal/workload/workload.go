@@ -165,6 +165,7 @@ func (m *maker) draw(name string, d op.DType, kind string, s *source) ([]float64
 	}
 	g := &drawing{
 		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format,
+		dtype:  d,
 		oneHot: m.spec.Check.Integers == "one_hot",
 	}
 	if n := len(s.shape); n >= 2 {
@@ -180,7 +181,7 @@ func (m *maker) draw(name string, d op.DType, kind string, s *source) ([]float64
 	case s.upstream:
 		return g.upstream(m.c.Upstream)
 	case kind == "" || kind == "quantize":
-		s.scalable = true
+		s.scalable = d.IsFloat()
 		return g.draw(m.c.Distribution)
 	default:
 		return g.parameter(kind, m.c.Distribution, s.shape)
