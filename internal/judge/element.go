@@ -383,7 +383,7 @@ func decodeJudged(y []float64, target Target, data []byte, first int) {
 func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 	v := Verdict{
 		Output: target.Name, N: int64(target.Judged()), Compared: s.compared, Wrong: s.wrong,
-		Headroom: s.headroom, ULPMax: s.ulpMax, ULPs: s.ulps,
+		Headroom: s.headroom, ULPMax: s.ulpMax, ULPs: s.ulps, DType: target.DType,
 	}
 	if s.finite > 0 {
 		v.ULPMean = s.ulpSum / float64(s.finite)

@@ -105,3 +105,59 @@ func TestZeroValuesNeverPass(t *testing.T) {
 		t.Errorf("no truth has power: %+v", p)
 	}
 }
+
+// An output of integers is judged to the digit, and a sentence names all digits.
+func TestIntegersToTheDigit(t *testing.T) {
+	large := target(op.I32, []float64{math.MaxInt32, math.MinInt32, 5}, 0)
+	large.Bits = true
+	if v := verdict(large, answer(large, math.MaxInt32, math.MinInt32, 5)); v.Status != op.StatusPass {
+		t.Errorf("right integers: %v (%s)", v.Status, v.Sentence)
+	}
+	v := verdict(large, answer(large, math.MaxInt32-1, math.MinInt32, 5))
+	if want := "y[0] is 2147483646, want 2147483647, accepted is that alone; 1 of 3 elements are wrong"; v.Status !=
+		op.StatusFail || v.Sentence != want {
+		t.Errorf("an integer off by one: %v %q, want %q", v.Status, v.Sentence, want)
+	}
+	var names []string
+	for _, w := range trialsOf(large, tensor.Tensor{}, nil) {
+		names = append(names, w.name)
+		if w.passes(large) {
+			t.Errorf("%s passes", w.name)
+		}
+	}
+	if !slices.Contains(names, "off by 1") || slices.Contains(names, "off by 2^-10") {
+		t.Errorf("integers are tried with %q", names)
+	}
+}
+
+// Many elements whose bits are compared are all looked at, whatever lies between.
+func TestBitsOfManyElements(t *testing.T) {
+	r := make([]float64, 3*chunk+17)
+	for i := range r {
+		switch i % 5 {
+		case 0:
+			r[i] = math.Copysign(0, -1)
+		case 1:
+			r[i] = nan
+		case 2:
+			r[i] = inf
+		default:
+			r[i] = float64(i)
+		}
+	}
+	truth := target(op.FP32, r, 0)
+	truth.Bits = true
+	if v := verdict(truth, answer(truth, r...)); v.Status != op.StatusPass || v.Compared != int64(len(r)) ||
+		v.ULPs[0] != v.Compared-2*((v.Compared+3)/5) {
+		t.Errorf("the same bits: %v, %d compared, %d finite and right", v.Status, v.Compared, v.ULPs[0])
+	}
+	wrong := slices.Clone(r)
+	wrong[5], wrong[chunk+1-chunk%5], wrong[len(r)-1] = 0, 7, wrong[len(r)-1]+1
+	v := verdict(truth, answer(truth, wrong...))
+	if v.Status != op.StatusFail || v.Wrong != 3 {
+		t.Errorf("three elements are other bits: %v, %d wrong", v.Status, v.Wrong)
+	}
+	if again := Rejudge(v); !again.Decided || again.Status != op.StatusFail {
+		t.Errorf("judged again: %v (%s)", again.Status, again.Why)
+	}
+}

@@ -246,7 +246,7 @@ func (f finding) constant() string {
 	case first == 0:
 		return "the wrong values are 0"
 	default:
-		return "the wrong values are all " + number(first)
+		return "the wrong values are all " + numberOf(f.DType, first)
 	}
 }
 

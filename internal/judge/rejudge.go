@@ -144,8 +144,8 @@ func (v Verdict) elementsAgain(now Constants) Decision {
 		}
 		if high <= math.MaxFloat64 && !g.accepts(e.Got, e.R, high) {
 			return decided(op.StatusFail, gateOf(Target{Exact: v.Exact}, e),
-				fmt.Sprintf("%s is %s, the truth is %s", place(v.Output, e.Index), number(e.Got),
-					number(e.R)))
+				fmt.Sprintf("%s is %s, the truth is %s", place(v.Output, e.Index), numberOf(v.DType, e.Got),
+					numberOf(v.DType, e.R)))
 		}
 		if !g.accepts(e.Got, e.R, low) {
 			return undecided(v, place(v.Output, e.Index)+

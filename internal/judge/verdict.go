@@ -114,6 +114,14 @@ func number(x float64) string {
 	return strings.Replace(strconv.FormatFloat(x, 'g', 9, 64), "+Inf", "inf", 1)
 }
 
+// numberOf writes a value of a dtype: an integer with all its digits.
+func numberOf(d op.DType, x float64) string {
+	if d == op.DTypeUnknown || d.IsFloat() || math.IsNaN(x) {
+		return number(x)
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}
+
 // place writes an element's name: y[3,17].
 func place(output string, index []int64) string {
 	parts := make([]string, len(index))
@@ -125,11 +133,11 @@ func place(output string, index []int64) string {
 
 // rejected is the sentence of an output whose elements are wrong.
 func rejected(v Verdict) string {
-	accepted := "accepted is " + number(v.Worst.Low) + " to " + number(v.Worst.High)
+	accepted := "accepted is " + numberOf(v.DType, v.Worst.Low) + " to " + numberOf(v.DType, v.Worst.High)
 	if math.IsNaN(v.Worst.Want) || v.Worst.Low == v.Worst.High {
 		accepted = "accepted is that alone"
 	}
 	return fmt.Sprintf("%s is %s, want %s, %s; %d of %d elements are wrong",
-		place(v.Output, v.Worst.Index), number(v.Worst.Got), number(v.Worst.Want), accepted,
+		place(v.Output, v.Worst.Index), numberOf(v.DType, v.Worst.Got), numberOf(v.DType, v.Worst.Want), accepted,
 		v.Wrong, v.Compared)
 }

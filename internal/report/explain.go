@@ -58,7 +58,7 @@ func Explain(w io.Writer, style Style, records []record.Record) error {
 				fmt.Fprintf(&text, "  pattern    %s\n", clean(e.Pattern))
 			}
 			if len(e.ULPs) > 0 {
-				fmt.Fprintf(&text, "  errors     %s\n", distribution(e.ULPs))
+				fmt.Fprintf(&text, "  errors     %s\n", distribution(e.ULPs, dtypeOf(r, e.Output)))
 			}
 			for _, r := range e.Relations {
 				fmt.Fprintf(&text, "  relation   %s\n", relationWords(r))
@@ -66,7 +66,7 @@ func Explain(w io.Writer, style Style, records []record.Record) error {
 			if err := write(w, text.String()); err != nil {
 				return err
 			}
-			if err := worstElements(w, style, e); err != nil {
+			if err := worstElements(w, style, e, dtypeOf(r, e.Output)); err != nil {
 				return err
 			}
 		}
@@ -143,8 +143,9 @@ func relationWords(r record.Relation) string {
 	return clean(words)
 }
 
-// distribution says how many elements are off by how much: "98% up to half an ulp, 2% up to 1 ulp".
-func distribution(ulps []int64) string {
+// distribution says how many elements are off by how much: "98 up to half an ulp, 2 up to 1 ulp", of integers
+// "98 right, 2 off by up to 1".
+func distribution(ulps []int64, d op.DType) string {
 	total := int64(0)
 	for _, n := range ulps {
 		total += n
@@ -157,22 +158,42 @@ func distribution(ulps []int64) string {
 		if n == 0 {
 			continue
 		}
-		limit := "up to half an ulp"
+		first, up, unit := "up to half an ulp", "up to", " ulp"
+		if isInteger(d) {
+			first, up, unit = "right", "off by up to", ""
+		}
+		limit := first
 		switch {
 		case i == len(ulps)-1:
-			limit = fmt.Sprintf("more than %d ulp", int64(1)<<(i-2))
+			limit = strings.TrimSuffix(up, "up to") + fmt.Sprintf("more than %d%s", int64(1)<<(i-2), unit)
 		case i > 0:
-			limit = fmt.Sprintf("up to %d ulp", int64(1)<<(i-1))
+			limit = fmt.Sprintf("%s %d%s", up, int64(1)<<(i-1), unit)
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", n, limit))
 	}
 	return fmt.Sprintf("of %d elements %s", total, strings.Join(parts, ", "))
 }
 
-// digits writes a value with as many digits as tell any two fp32 apart.
-func digits(f record.Float) string {
+// dtypeOf is the dtype of an output.
+func dtypeOf(r record.Record, output string) op.DType {
+	for _, m := range r.DTypes {
+		if m.Name == output {
+			return m.Value
+		}
+	}
+	return op.DTypeUnknown
+}
+
+// isInteger says whether a dtype is known and is one of integers.
+func isInteger(d op.DType) bool { return d != op.DTypeUnknown && !d.IsFloat() }
+
+// digits writes a value with as many digits as tell any two fp32 apart, an integer with all.
+func digits(d op.DType, f record.Float) string {
 	if f.Class() != "finite" {
 		return f.String()
+	}
+	if isInteger(d) {
+		return strconv.FormatFloat(float64(f), 'f', -1, 64)
 	}
 	return strconv.FormatFloat(float64(f), 'g', 9, 64)
 }
@@ -195,15 +216,15 @@ func btoi(b bool) int {
 	return 0
 }
 
-func worstElements(w io.Writer, style Style, e record.Explanation) error {
+func worstElements(w io.Writer, style Style, e record.Explanation, d op.DType) error {
 	if len(e.Worst) == 0 {
 		return write(w, "\n")
 	}
 	rows := make([][]string, 0, explainedElements)
 	for _, x := range e.Worst[:min(explainedElements, len(e.Worst))] {
 		rows = append(rows, []string{
-			element(e.Output, x.Index), digits(x.Got), digits(x.Want), digits(x.Low),
-			digits(x.High), timesAccepted(x),
+			element(e.Output, x.Index), digits(d, x.Got), digits(d, x.Want), digits(d, x.Low),
+			digits(d, x.High), timesAccepted(x),
 		})
 	}
 	if err := style.Table(w, "  ", columns("worst", "got", "want", "lowest accepted", "highest accepted",
