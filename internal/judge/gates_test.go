@@ -54,7 +54,7 @@ func TestEachGate(t *testing.T) {
 		{"an ulp from an exact sum", exact, answer(exact, 1, 2+0x1p-22, 3), op.StatusFail, "G3"},
 		{"the very bits", bits, answer(bits, math.Copysign(0, -1), nan, 0x1p-149), op.StatusPass, ""},
 		{"the other zero", bits, answer(bits, 0, nan, 0x1p-149), op.StatusFail, "G2"},
-		{"flushed where bits are compared", bits, answer(bits, math.Copysign(0, -1), nan, 0), op.StatusFail, "G2"},
+		{"a subnormal flushed", bits, answer(bits, math.Copysign(0, -1), nan, 0), op.StatusFail, "G2"},
 		{"the simulated contract", many, answer(many, many.Sim...), op.StatusPass, ""},
 		{"noisier than the contract", many, answer(many, noisy...), op.StatusFail, "G4"},
 		{"the errors lean", biased, answer(biased, lean...), op.StatusWarn, "G5"},
@@ -114,8 +114,8 @@ func TestIntegersToTheDigit(t *testing.T) {
 		t.Errorf("right integers: %v (%s)", v.Status, v.Sentence)
 	}
 	v := verdict(large, answer(large, math.MaxInt32-1, math.MinInt32, 5))
-	if want := "y[0] is 2147483646, want 2147483647, accepted is that alone; 1 of 3 elements are wrong"; v.Status !=
-		op.StatusFail || v.Sentence != want {
+	const want = "y[0] is 2147483646, want 2147483647, accepted is that alone; 1 of 3 elements are wrong"
+	if v.Status != op.StatusFail || v.Sentence != want {
 		t.Errorf("an integer off by one: %v %q, want %q", v.Status, v.Sentence, want)
 	}
 	var names []string

@@ -138,6 +138,6 @@ func rejected(v Verdict) string {
 		accepted = "accepted is that alone"
 	}
 	return fmt.Sprintf("%s is %s, want %s, %s; %d of %d elements are wrong",
-		place(v.Output, v.Worst.Index), numberOf(v.DType, v.Worst.Got), numberOf(v.DType, v.Worst.Want), accepted,
-		v.Wrong, v.Compared)
+		place(v.Output, v.Worst.Index), numberOf(v.DType, v.Worst.Got), numberOf(v.DType, v.Worst.Want),
+		accepted, v.Wrong, v.Compared)
 }

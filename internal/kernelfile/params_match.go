@@ -172,8 +172,8 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 	case p.Pointer:
 		if _, _, ok := p.element(); !ok && !b.isTemplateType(p.Base) {
 			return nil, b.errorf("the type of %s, %s, is none of float, half, __nv_bfloat16, "+
-				"__nv_fp8_e4m3, __nv_fp8_e5m2, signed integers, unsigned char, bool: write it so, or judge a "+
-				"function that takes plain device pointers", p.Name, p.Text)
+				"__nv_fp8_e4m3, __nv_fp8_e5m2, signed integers, unsigned char, bool: write it so, or "+
+				"judge a function that takes plain device pointers", p.Name, p.Text)
 		}
 		all = b.candidateTensors(p)
 	case p.isInteger() || p.isFloat() || p.isBool() || p.Untyped:

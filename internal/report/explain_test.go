@@ -58,13 +58,15 @@ func TestExplain(t *testing.T) {
 
 // Integers are shown with all their digits, and their errors without ulps.
 func TestExplainIntegers(t *testing.T) {
-	element := record.Element{Index: []int64{3}, Got: 2147483647, Want: 2147483646, Low: 2147483646, High: 2147483646}
+	element := record.Element{
+		Index: []int64{3}, Got: 2147483647, Want: 2147483646, Low: 2147483646, High: 2147483646,
+	}
 	r := record.Record{
 		Impl: "mine/k", Status: op.StatusFail,
 		DTypes: record.Members[op.DType]{{Name: "x", Value: op.FP32}, {Name: "y", Value: op.I32}},
 		Explained: []record.Explanation{{
-			Output: "y", Contract: "exact", Promise: "the very bits", Gate: "G2", Sentence: "y[3] is 2147483647",
-			Worst: []record.Element{element}, ULPs: []int64{5, 2, 3},
+			Output: "y", Contract: "exact", Promise: "the very bits", Gate: "G2",
+			Sentence: "y[3] is 2147483647", Worst: []record.Element{element}, ULPs: []int64{5, 2, 3},
 		}},
 	}
 	var text strings.Builder
@@ -72,7 +74,8 @@ func TestExplainIntegers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"errors     of 10 elements 5 right, 2 off by up to 1, 3 off by more than 1", "2147483647  2147483646  2147483646",
+		"errors     of 10 elements 5 right, 2 off by up to 1, 3 off by more than 1",
+		"2147483647  2147483646  2147483646",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())

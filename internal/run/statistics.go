@@ -13,7 +13,8 @@ func statisticsOf(v judge.Verdict) *record.Statistics {
 	}
 	s := &record.Statistics{
 		Contract: v.Contract, Digest: v.Digest, DType: v.DType, Saturates: v.Saturate, Flushes: v.FTZ,
-		Exact: v.Exact, Bits: v.Bits, Independent: v.Independent, Used: record.Float(v.Used()), ULPs: v.ULPs[:],
+		Exact: v.Exact, Bits: v.Bits, Independent: v.Independent, Used: record.Float(v.Used()),
+		ULPs: v.ULPs[:],
 	}
 	if k, err := truth.ContractNamed(v.Contract); err == nil {
 		s.Promise = k.Promise()

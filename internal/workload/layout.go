@@ -10,8 +10,8 @@ import (
 )
 
 // layOut encodes values, given in logical row-major order, into a storage of the layout. What lies in the
-// storage beside the view is NaN, in integers an odd byte, so that a kernel that reads it shows. A layout that
-// a shape cannot have (fewer than two dims, no element) leaves it contiguous.
+// storage beside the view is NaN, in integers an odd byte, so that a kernel that reads it shows. A layout
+// that a shape cannot have (fewer than two dims, no element) leaves it contiguous.
 func layOut(t op.TensorType, values []float64, layout string) tensor.Tensor {
 	out := tensor.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape)}
 	rank, storage := len(t.Shape), int64(len(values))
