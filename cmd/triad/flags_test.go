@@ -153,6 +153,7 @@ var elsewhere = map[string]string{
 	"nvcc": "folder_test.go", "remove": "verbs.txtar", "schema": "results.txtar", "deadline": "results.txtar",
 	"rows": "results.txtar", "op": "results.txtar", "bad": "results.txtar",
 	"status": "results.txtar", "since": "results.txtar", "format": "bench.txtar", "session": "flags_test.go",
+	"in-tree": "new_in_tree_test.go", "family": "new_in_tree_test.go",
 	"from": "folder_test.go", "strict": "findings_test.go", "peers": "faults_python.txtar",
 	"wheels": "faults_python.txtar",
 	"dtype":  "results.txtar", "impl": "results.txtar", "pass": "results.txtar", "limit": "results.txtar",

@@ -12,23 +12,44 @@ import (
 	"triad/internal/catalog"
 	"triad/internal/op"
 	"triad/internal/opfolder"
+	"triad/internal/room"
 	"triad/internal/session"
 )
 
 func (a *app) newCommand() *cobra.Command {
-	var from string
+	var from, family string
+	var inTree bool
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "make a working operator of your own: spec, kernel and truth",
-		Long: `new makes a folder with a working operator of your own: NAME.toml says what it is, NAME.py holds its truth, a
-torch function, and NAME.cu a kernel. triad compare ./NAME judges it at once; change the files from there.
+		Long: `new makes a folder with a working operator of your own: NAME.toml says what it is, NAME.py
+holds its truth, a torch function, and NAME.cu a kernel. triad compare ./NAME judges it at once; change the
+files from there.
 Nobody types a tolerance: the truth runs in fp64, and every operation of it says how far fp32 may be off.
-Gradients come from autograd of it.`,
+Gradients come from autograd of it.
+
+With --in-tree, in a checkout of triad, it makes the room of an operator of triad itself instead, from the
+template of a family: spec, truth and mutants in internal/catalog/NAME, cuda/kernels/NAME.cu and
+triton/NAME.py, and it adds the truth to the generated list of imports.`,
 		Example: `  triad new my_norm && triad compare ./my_norm
   triad new my_softmax --from softmax
-  triad watch ./my_norm`,
+  triad watch ./my_norm
+  go run ./cmd/triad new my_gate --in-tree --family elementwise`,
 		Args: one("one name"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			switch families := strings.Join(room.Families(), ", "); {
+			case inTree && from != "":
+				return usage("new %s: --from is for an operator in a folder of its own; with --in-tree "+
+					"choose a --family: %s", args[0], families)
+			case inTree && family == "":
+				return usage("new %s: --in-tree starts from the template of a family: say --family with "+
+					"one of %s", args[0], families)
+			case !inTree && family != "":
+				return usage("new %s: --family is for an operator of triad itself: say --in-tree too",
+					args[0])
+			case inTree:
+				return a.newInTree(args[0], family)
+			}
 			if err := opfolder.Create(args[0], from, a.files); err != nil {
 				var u *op.UsageError
 				if errors.As(err, &u) {
@@ -41,7 +62,51 @@ Gradients come from autograd of it.`,
 	}
 	cmd.Flags().StringVar(&from, "from", "", "start from a copy of this operator: "+
 		strings.Join(catalog.Names(), ", "))
+	cmd.Flags().BoolVar(&inTree, "in-tree", false,
+		"make the room of an operator of triad itself, in this checkout")
+	cmd.Flags().StringVar(&family, "family", "", "with --in-tree: whose template to start from, "+
+		strings.Join(room.Families(), ", "))
 	return cmd
+}
+
+// newInTree makes the room of an operator in the checkout of the working directory, and says what is left.
+func (a *app) newInTree(name, family string) error {
+	root, err := room.Checkout(".")
+	var files []string
+	if err == nil {
+		files, err = room.Create(root, name, family)
+	}
+	var u *op.UsageError
+	if errors.As(err, &u) {
+		return usage("new %s: %s", name, u.Message)
+	}
+	if err != nil {
+		return session.Fail(session.ExitBad, err)
+	}
+	_, err = fmt.Fprintf(a.out, `the room of %[1]s holds a working operator, from the template %[2]s:
+
+  %[3]s
+
+%[4]s links its truth.
+
+What is left, as docs/writing-an-op.md explains:
+
+  1. the spec: formula, source, sizes, tensors, contracts, shapes to judge, costs, synonyms
+  2. the truth: formulas, and what holds of them
+  3. the kernels and rows, fastest last, and the head of each file
+  4. the bugs that only this operator can have, in mutants_test.go
+
+Judge it:
+
+  go run ./cmd/triad compare %[1]s --quick
+  make mutation OP=%[1]s
+  go test ./internal/truth -run VersionNames -update
+  make test
+`, name, family, strings.Join(files, "\n  "), room.ImportList)
+	if err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
 }
 
 // tellNew says what was made and what to do with it.

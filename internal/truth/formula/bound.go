@@ -210,7 +210,8 @@ func (s *step) bound(x, y *step) float64 {
 		return moved(math.Erf, x, s.r) + rounding(erfUnits, s.r)
 	case Tanh:
 		if math.Abs(x.r)-x.t > tanhIsOne {
-			return 2 * math.Exp(2*(x.t-math.Abs(x.r))) // at least 1 - |tanh|
+			// at least 1 - |tanh|; the factor covers what fp64 loses of it
+			return (2 + 0x1p-40) * math.Exp(2*(x.t-math.Abs(x.r)))
 		}
 		return moved(math.Tanh, x, s.r) + rounding(tanhUnits, s.r)
 	}

@@ -287,3 +287,15 @@ func TestValueWithoutCancellation(t *testing.T) {
 		}
 	}
 }
+
+// Far out tanh is 1 in fp32: the bound of 1 - tanh covers all of it there, so that a kernel may give 0.
+func TestBoundOfSaturatedTanh(t *testing.T) {
+	n := c(1).Plus(x.Tanh())
+	b := bounds(t, []*formula.Node{n}, formula.Rules{Output: op.FP32, Step: op.FP32})
+	for v := -10.0; v > -80; v -= 0.0371 {
+		want := bigValue(n, map[string]float64{"x": v})
+		if _, bound, _ := b.Element([]float64{v, 0}); bigOf(bound).Cmp(want) < 0 {
+			t.Errorf("at %v: a bound of %v does not cover %v", v, bound, want)
+		}
+	}
+}

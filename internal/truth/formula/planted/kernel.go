@@ -109,10 +109,11 @@ func (k Kernel) operation(m *formula.Node, x, y float64) float64 {
 		if !k.Noisy {
 			return f32(math.Exp(x))
 		}
-		if v := k.approximate(math.Exp2(f32(x * math.Log2E))); v >= 0x1p-126 {
-			return v
+		v := k.approximate(math.Exp2(f32(x * math.Log2E)))
+		if v < 0x1p-126 {
+			return 0 // fast forms flush
 		}
-		return 0 // fast forms flush
+		return v
 	case formula.Erf:
 		return math.Max(-1, math.Min(1, k.approximate(math.Erf(x))))
 	case formula.Tanh:

@@ -1,0 +1,193 @@
+package room
+
+import (
+	"bytes"
+	"go/format"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"triad"
+	"triad/internal/need"
+	"triad/pybridge"
+)
+
+// everyTime are the families whose templates run on kernels in every run of the tests; the others' do with
+// TRIAD_TEST_LONG, as each costs half a minute.
+var everyTime = []string{"elementwise"}
+
+// stampedTree is a copy of the repository in which every family's template has been made an operator.
+type stampedTree struct {
+	root, triad string   // the copy, and the program that is built from it
+	operators   []string // all of them
+	run         []string // those whose kernels run
+}
+
+// operatorOf is the name of the operator that a family's template is made.
+func operatorOf(family string) string { return "made_up_" + family }
+
+// command runs a command in a folder of the copy, and fails the test where the command fails.
+func (s *stampedTree) command(t *testing.T, folder string, command ...string) {
+	t.Helper()
+	start := time.Now()
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Dir = filepath.Join(s.root, folder)
+	cmd.Env = append(os.Environ(), "TRIAD_DEVICE=cpu", "PYTHONDONTWRITEBYTECODE=1")
+	out, err := cmd.CombinedOutput()
+	shown := strings.TrimSpace(strings.Join(command, " "))
+	t.Logf("%v: %s", time.Since(start).Round(time.Millisecond), shown)
+	if err != nil {
+		t.Errorf("%s: %v\n%s", shown, err, out)
+	}
+}
+
+// test runs tests of the copy.
+func (s *stampedTree) test(t *testing.T, args ...string) {
+	t.Helper()
+	s.command(t, ".", append([]string{"go", "test", "-vet=off", "-timeout", "60m"}, args...)...)
+}
+
+// subtests is a -run pattern of the operators' subtests of some tests.
+func (s *stampedTree) subtests(tests string) string {
+	return "^(" + tests + ")$/^(" + strings.Join(s.operators, "|") + ")$"
+}
+
+// stamp copies the files that git knows, and those it does not ignore, and makes an operator of each family.
+func stamp(t *testing.T) *stampedTree {
+	t.Helper()
+	s := &stampedTree{root: t.TempDir(), triad: filepath.Join(t.TempDir(), "triad")}
+	copyTree(t, s.root)
+	s.command(t, ".", "go", "build", "-o", s.triad, "./cmd/triad")
+	for _, family := range Families() {
+		name := operatorOf(family)
+		s.operators = append(s.operators, name)
+		if os.Getenv("TRIAD_TEST_LONG") != "" || slices.Contains(everyTime, family) {
+			s.run = append(s.run, name)
+		}
+		s.command(t, "cmd", s.triad, "new", name, "--in-tree", "--family", family)
+	}
+	s.command(t, ".", "git", "init", "--quiet")
+	s.command(t, ".", "git", "add", "--all")
+	s.command(t, ".", "go", "build", "-o", s.triad, "./cmd/triad")
+	s.test(t, "./internal/truth", "-run", "^TestVersionNamesTheAllowances$", "-update")
+	if t.Failed() {
+		t.FailNow()
+	}
+	return s
+}
+
+// copyTree copies the repository, as it is on disk.
+func copyTree(t *testing.T, to string) {
+	t.Helper()
+	from, err := Checkout(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := exec.CommandContext(t.Context(), need.Tool(t, "git"), "ls-files", "-co", "--exclude-standard",
+		"-z")
+	list.Dir = from
+	out, err := list.Output()
+	if err != nil {
+		need.Missing(t, "no git checkout ("+err.Error()+"): clone the repository")
+	}
+	for file := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		info, err := os.Stat(filepath.Join(from, file))
+		if os.IsNotExist(err) {
+			continue // a file that git still knows may be gone
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(from, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, file)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(to, file), text, info.Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestStampedOperator: an operator of each family's template needs no other file to be edited than the
+// generated ones. In a copy of the tree it passes what is asked of every operator. With TRIAD_TEST_LONG every
+// other suite runs in the copy too.
+func TestStampedOperator(t *testing.T) {
+	s := stamp(t)
+	t.Run("repository", func(t *testing.T) {
+		s.test(t, ".", "-skip", "^TestCI")
+		s.test(t, "./internal/catalog", "./internal/truth/all", "./internal/opfolder", "./internal/timing")
+	})
+	t.Run("format", s.format)
+	t.Run("truth", func(t *testing.T) {
+		s.test(t, "./internal/truth", "-run", s.subtests("Test.*"))
+		s.test(t, "./internal/run", "-run",
+			s.subtests("TestPower|TestTrivialByDesign|TestMarkModerate|TestRelationsArePlanned"))
+	})
+	t.Run("mutation", func(t *testing.T) {
+		for _, name := range s.operators {
+			s.test(t, "./internal/catalog/"+name)
+		}
+	})
+	t.Run("compare", func(t *testing.T) {
+		for _, name := range s.run {
+			s.command(t, ".", s.triad, "compare", name, "--quick", "--offline", "--db",
+				filepath.Join(t.TempDir(), "r.db"))
+		}
+	})
+	t.Run("python", s.python)
+	if os.Getenv("TRIAD_TEST_LONG") == "" {
+		return
+	}
+	t.Run("every suite", func(t *testing.T) {
+		s.test(t, "./...", "-skip", "^TestStampedOperator$|^TestCI")
+	})
+}
+
+// format asks that what the templates give is formatted as everything else.
+func (s *stampedTree) format(t *testing.T) {
+	for _, name := range s.operators {
+		files, err := filepath.Glob(filepath.Join(s.root, "internal", "catalog", name, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no Go files of %s: %v", name, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if formatted, err := format.Source(text); err != nil || !bytes.Equal(formatted, text) {
+				t.Errorf("%s is not as gofmt writes it: %v", file, err)
+			}
+		}
+		s.command(t, ".", "go", "vet", "./internal/catalog/"+name)
+	}
+	s.command(t, ".", "go", "run", "./internal/linelength", "-list", ".ci/wide-lines")
+}
+
+// python runs what the Python tests ask of every operator, for the stamped ones alone.
+func (s *stampedTree) python(t *testing.T) {
+	e := &pybridge.Environment{Files: triad.Files, DataDir: need.DataDir(t), Offline: true}
+	i, err := e.Find(t.Context())
+	if err != nil {
+		need.MissingSetUp(t, err)
+	}
+	const narrowed = `
+import sys, unittest
+sys.path.insert(0, ".")
+import specs
+missing = set(sys.argv[2:]) - set(specs.NAMES)
+assert not missing, f"{missing} are not among {specs.NAMES}"
+specs.NAMES = tuple(sys.argv[2:])
+unittest.main(module=sys.argv[1], argv=sys.argv[:1])
+`
+	for _, module := range []string{"test_truth", "test_operators"} {
+		s.command(t, "pybridge/tests", append([]string{i.Path, "-c", narrowed, module}, s.run...)...)
+	}
+}

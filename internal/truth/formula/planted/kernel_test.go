@@ -1,0 +1,23 @@
+package planted
+
+import (
+	"math"
+	"testing"
+
+	"triad/internal/truth/formula"
+)
+
+// NaN stays NaN through every operation of every right kernel: a GPU's functions and quotients keep it.
+func TestNaNStays(t *testing.T) {
+	x := formula.In("x")
+	for _, n := range []*formula.Node{
+		x.Plus(x), x.Minus(formula.C(1)), x.Times(x), formula.C(1).Over(x), x.Neg(), x.Exp(), x.Erf(),
+		x.Tanh(), x.Sigmoid(),
+	} {
+		for _, k := range Kernels {
+			if got := k.Prepare(n, "x").Element([]float64{math.NaN()}); !math.IsNaN(got) {
+				t.Errorf("%v of NaN is %v in %+v", n, got, k)
+			}
+		}
+	}
+}
