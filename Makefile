@@ -90,6 +90,7 @@ test-long:
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPython$$/gpu_code' ./pybridge
 	TRIAD_TEST_PYTHONS="$(PYTHONS)" $(GO) test -count=1 -timeout 60m -run '^TestPackage$$/wheel' ./pybridge/python
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPower$$' -v ./internal/run
+	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^TestStampedOperator$$' -v ./internal/room
 	$(GO) test -timeout 60m -count=5 -run 'Kills|Cut|Writers' ./results
 	$(GO) test -run '^$$' -fuzz '^FuzzSource$$' -fuzztime 30s ./cuda/rewrite
 	$(GO) test -run '^$$' -fuzz '^FuzzExpression$$' -fuzztime 30s ./internal/op
