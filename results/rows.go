@@ -80,8 +80,8 @@ func onlyOnce(err error, item record.Item) error {
 }
 
 // column reads one column of a query.
-func column[T any](tx *sql.Tx, query string, args ...any) ([]T, error) {
-	rows, err := tx.Query(query, args...)
+func column[T any](q querier, query string, args ...any) ([]T, error) {
+	rows, err := q.Query(query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (a *app) examine(ctx context.Context, limits worker.Limits) ([]report.Findi
 	if err != nil {
 		return nil, err
 	}
-	findings := []report.Finding{{Subject: "triad", State: "ok", Detail: triad.Version + " " + commit()}}
+	findings := []report.Finding{{Subject: "triad", State: "ok", Detail: triad.Version + " " + commit(ctx)}}
 	findings = append(findings, hostCompiler(ctx))
 	findings = append(findings, a.gpuFindings(ctx)...)
 	findings = append(findings, a.nvcc(ctx))

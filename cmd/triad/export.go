@@ -26,7 +26,7 @@ func (a *app) resultsExport(db *string) *cobra.Command {
 			if format != "jsonl" && format != "sessions" && format != "md" {
 				return usage("--format %q: want jsonl, sessions or md", format)
 			}
-			store, err := a.readStore(cmd, *db)
+			store, err := a.readStore(cmd.Context(), *db)
 			if err != nil {
 				return err
 			}

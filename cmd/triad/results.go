@@ -30,7 +30,8 @@ func (a *app) resultsCommand() *cobra.Command {
 	}
 	cmd.PersistentFlags().StringVar(&db, "db", "",
 		"the database (default: results.db in the user's data directory)")
-	cmd.AddCommand(a.resultsList(&db), a.resultsShow(&db), a.resultsQuery(&db), a.resultsExport(&db))
+	cmd.AddCommand(a.resultsList(&db), a.resultsSessions(&db), a.resultsShow(&db), a.resultsHistory(&db),
+		a.resultsDiff(&db), a.resultsQuery(&db), a.resultsExport(&db))
 	return cmd
 }
 
@@ -88,7 +89,7 @@ func (a *app) listResults(cmd *cobra.Command, o *listOptions, db string) error {
 	if f.Since, err = parseSince(o.since, time.Now()); err != nil {
 		return err
 	}
-	store, err := a.readStore(cmd, db)
+	store, err := a.readStore(cmd.Context(), db)
 	if err != nil {
 		return err
 	}
@@ -153,11 +154,16 @@ func knownNames(ctx context.Context, store *results.Store, f results.Filter) err
 	return nil
 }
 
-// parseSince reads "2h", "7d", "2026-01-31" or "2026-01-31T12:00:00".
+// parseSince reads the value of --since; "" is the zero time.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
+	return parseTime("--since ", text, now)
+}
+
+// parseTime reads "2h" or "7d" ago, "2026-01-31" or "2026-01-31T12:00:00"; what names it in the error.
+func parseTime(what, text string, now time.Time) (time.Time, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
 			return now.AddDate(0, 0, -n), nil
@@ -171,8 +177,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usage("--since %q: want a duration such as 2h or 7d, or a date such as 2026-01-31",
-		text)
+	return time.Time{}, usage("%s%q: want a duration such as 2h or 7d, or a date such as 2026-01-31", what, text)
 }
 
 func (a *app) resultsShow(db *string) *cobra.Command {
@@ -182,7 +187,7 @@ func (a *app) resultsShow(db *string) *cobra.Command {
 		Short: "everything about one run, and the command that repeats it on the same bits",
 		Args:  one("the ID of one run, as triad results list prints it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.readStore(cmd, *db)
+			store, err := a.readStore(cmd.Context(), *db)
 			if err != nil {
 				return err
 			}
@@ -205,13 +210,13 @@ func (a *app) resultsShow(db *string) *cobra.Command {
 }
 
 // readStore opens the database for reading; one that is not there yet is a sentence, not a new file.
-func (a *app) readStore(cmd *cobra.Command, path string) (*results.Store, error) {
+func (a *app) readStore(ctx context.Context, path string) (*results.Store, error) {
 	named := path != ""
 	path, err := a.databasePath(path)
 	if err != nil {
 		return nil, err
 	}
-	store, err := results.Open(cmd.Context(), path, results.Options{ReadOnly: true})
+	store, err := results.Open(ctx, path, results.Options{ReadOnly: true})
 	if err != nil {
 		return nil, session.ReadFailure(err, named)
 	}

@@ -68,7 +68,7 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 	if c.Doing == "" {
 		c.Doing = "in triad " + o.verb
 	}
-	c.Info = a.sessionInfo(canonical(strings.Join(o.words, " "), *request, &o.caseFlags), *request, &o)
+	c.Info = a.sessionInfo(ctx, canonical(strings.Join(o.words, " "), *request, &o.caseFlags), *request, &o)
 	c.Info.Added = o.ownFlags.wordsOf(mine)
 	maps.Copy(c.Info.Toolchain, mine.versions(ctx))
 	if s, err = session.Open(ctx, c); err != nil {
@@ -83,9 +83,9 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 }
 
 // sessionInfo describes this invocation.
-func (a *app) sessionInfo(request string, r run.Request, o *sessionOptions) record.Session {
+func (a *app) sessionInfo(ctx context.Context, request string, r run.Request, o *sessionOptions) record.Session {
 	info := record.Session{
-		Request: request, Command: o.args, Version: triad.Version, Commit: commit(),
+		Request: request, Command: o.args, Version: triad.Version, Commit: commit(ctx),
 		Level: r.Options.Level.String(),
 		Seed:  r.Seed, Machine: o.gpu.describe(machine()),
 		Toolchain: record.Toolchain{"triad": triad.Version, "go": goVersion()},

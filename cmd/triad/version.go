@@ -1,17 +1,23 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"triad"
+	"triad/internal/fileversion"
 )
 
-// commit is the revision the binary was built from, "" where the build did not record one.
-func commit() string {
+// commit is the revision the binary was built from, with "+changes" where the sources were not as committed. A
+// binary that `go run` made does not know it: run from the checkout, it is that of the checkout. "" where nothing
+// tells.
+func commit(ctx context.Context) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
@@ -25,7 +31,13 @@ func commit() string {
 			dirty = "+changes"
 		}
 	}
-	return revision + dirty
+	if revision != "" {
+		return revision + dirty
+	}
+	if text, err := os.ReadFile("go.mod"); err != nil || !strings.HasPrefix(string(text), "module "+info.Main.Path+"\n") {
+		return ""
+	}
+	return fileversion.Head(ctx, ".")
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -35,7 +47,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text := "triad " + triad.Version
-			if c := commit(); c != "" {
+			if c := commit(cmd.Context()); c != "" {
 				text += " (" + c + ")"
 			}
 			_, err := fmt.Fprintf(a.out, "%s %s %s/%s\n", text, runtime.Version(), runtime.GOOS,

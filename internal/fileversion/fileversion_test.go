@@ -66,3 +66,35 @@ func TestCommitOfAFile(t *testing.T) {
 		t.Errorf("edited: %q, want %q", got, committed+", changed since")
 	}
 }
+
+// The commit that is checked out, and whether tracked files were changed since.
+func TestHeadOfARepository(t *testing.T) {
+	need.Tool(t, "git")
+	folder := t.TempDir()
+	file := filepath.Join(folder, "mine.cu")
+	write(t, file, "int a;\n")
+	if got := Head(t.Context(), folder); got != "" {
+		t.Errorf("outside of a repository: %q, want nothing", got)
+	}
+	for _, args := range [][]string{
+		{"init", "-q"},
+		{"add", "mine.cu"},
+		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first"},
+	} {
+		if out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	committed := Head(t.Context(), folder)
+	if len(committed) != 40 {
+		t.Errorf("the commit is %q, want 40 digits", committed)
+	}
+	write(t, filepath.Join(folder, "beside.cu"), "")
+	if got := Head(t.Context(), folder); got != committed {
+		t.Errorf("with an untracked file: %q, want %q", got, committed)
+	}
+	write(t, file, "int b;\n")
+	if got := Head(t.Context(), folder); got != committed+"+changes" {
+		t.Errorf("after an edit: %q", got)
+	}
+}

@@ -15,17 +15,32 @@ const gitLimit = 5 * time.Second
 // Commit is ", commit 0123abcd" of the last commit that changed a file, with ", changed since" where the file
 // is not as committed; "" where it lies in no repository or git is missing.
 func Commit(ctx context.Context, path string) string {
-	git := func(args ...string) (string, error) {
-		args = append([]string{"-C", filepath.Dir(path)}, args...)
-		out, err := subprocess.Run(ctx, subprocess.Command{Path: "git", Args: args, Deadline: gitLimit})
-		return strings.TrimSpace(out), err
-	}
-	commit, err := git("log", "-1", "--format=%h", "--", path)
+	commit, err := git(ctx, filepath.Dir(path), "log", "-1", "--format=%h", "--", path)
 	if err != nil || commit == "" {
 		return ""
 	}
-	if state, err := git("status", "--porcelain", "--", path); err != nil || state != "" {
+	if state, err := git(ctx, filepath.Dir(path), "status", "--porcelain", "--", path); err != nil || state != "" {
 		return ", commit " + commit + ", changed since"
 	}
 	return ", commit " + commit
+}
+
+// Head is the hash of the commit that is checked out in the repository of a folder, with "+changes" where tracked
+// files are not as committed; "" where it lies in none or git is missing.
+func Head(ctx context.Context, folder string) string {
+	commit, err := git(ctx, folder, "rev-parse", "HEAD")
+	if err != nil {
+		return ""
+	}
+	if state, err := git(ctx, folder, "status", "--porcelain", "--untracked-files=no"); err != nil || state != "" {
+		return commit + "+changes"
+	}
+	return commit
+}
+
+// git runs git in a folder and gives what it prints.
+func git(ctx context.Context, folder string, args ...string) (string, error) {
+	args = append([]string{"-C", folder}, args...)
+	out, err := subprocess.Run(ctx, subprocess.Command{Path: "git", Args: args, Deadline: gitLimit})
+	return strings.TrimSpace(out), err
 }

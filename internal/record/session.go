@@ -163,6 +163,25 @@ type Measured struct {
 	Comparisons []Comparison
 }
 
+// SessionCount is a session with how many of its runs came to what.
+type SessionCount struct {
+	Session                   Session
+	State                     string // "running", "complete" or "interrupted"
+	Good, Neutral, Bad, Timed int
+}
+
+// MarshalJSON writes the object that docs/json.md describes.
+func (c SessionCount) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		sessionObject
+		State   string `json:"state"`
+		Good    int    `json:"n_good"`
+		Neutral int    `json:"n_neutral"`
+		Bad     int    `json:"n_bad"`
+		Timed   int    `json:"n_timed"`
+	}{objectOf(c.Session), c.State, c.Good, c.Neutral, c.Bad, c.Timed})
+}
+
 // MarshalJSON writes the object that docs/json.md describes.
 func (m Measured) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {

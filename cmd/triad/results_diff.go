@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/report"
+	"triad/internal/resultdiff"
+	"triad/internal/session"
+	"triad/results"
+)
+
+// diffOptions are the flags of results diff.
+type diffOptions struct {
+	ops, impls             []string
+	across, strict, asJSON bool
+	limit                  int
+}
+
+func (a *app) resultsDiff(db *string) *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "what became wrong, right, slower or faster from one set of runs to another",
+		Long: `diff compares the newest run of each implementation on each case in A with that in B. Each of the two is
+
+  SESSION             the ID of a session or the beginning of one (triad results sessions)
+  last, last~1        the newest session, the one before it
+  HASH, commit:HASH   the runs of a commit of triad's sources
+  FILE.db             all runs of another database
+  machine:TEXT        the runs on a machine whose GPU or CPU is called so
+  before:DATE         the runs before a date (2026-01-31) or a time ago (7d)
+
+A time of B is SLOWER or FASTER where the medians lie further apart than two sessions of one kernel do (2 %, or
+the noise that was measured), their intervals do not meet, and a Mann-Whitney test with Holm's correction says
+so; SAME where the interval lies within. Where GPU, clock or kind of timing differ no word is given. Exit code 1:
+something became wrong or slower.`,
+		Example: `  triad results diff last~1 last
+  triad results diff 01M81MHBAW 01M8 --op softmax
+  triad results diff monday.db friday.db --json`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.diffResults(cmd.Context(), *db, args[0], args[1], &o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringSliceVar(&o.ops, "op", nil, "only these operators")
+	fs.StringSliceVar(&o.impls, "impl", nil, "only implementations with these prefixes")
+	fs.BoolVar(&o.across, "across", false, "say FASTER and SLOWER of other GPUs, clocks and kinds of timing too")
+	fs.BoolVar(&o.strict, "strict", false, "exit 1 too where something good is neither good nor wrong now")
+	fs.IntVar(&o.limit, "limit", 20, "at most so many lines of each kind")
+	fs.BoolVar(&o.asJSON, "json", false, "one JSON object a line for each implementation and case (docs/json.md)")
+	return cmd
+}
+
+// diffResults prints what changed from A to B.
+func (a *app) diffResults(ctx context.Context, db, nameA, nameB string, o *diffOptions) error {
+	if o.limit < 1 {
+		return usage("--limit %d: want at least 1", o.limit)
+	}
+	var sides [2]resultdiff.Side
+	for i, name := range []string{nameA, nameB} {
+		var err error
+		if sides[i], err = a.readSide(ctx, db, name, o); err != nil {
+			return err
+		}
+	}
+	changes := resultdiff.Diff(sides[0], sides[1], resultdiff.Options{Across: o.across})
+	if o.asJSON {
+		for _, c := range changes {
+			if err := report.JSON(a.out, report.Change(c)); err != nil {
+				return err
+			}
+		}
+	} else if err := report.Diff(a.out, a.style(), sides[0], sides[1], changes, o.limit); err != nil {
+		return err
+	}
+	if resultdiff.Counted(changes).Regressed(o.strict) {
+		return session.Fail(session.ExitBad, nil)
+	}
+	return nil
+}
+
+// readSide reads one side of a diff; db is the database of sides that are no file themselves.
+func (a *app) readSide(ctx context.Context, db, name string, o *diffOptions) (resultdiff.Side, error) {
+	selection, file, err := parseSide(name, time.Now())
+	if err != nil {
+		return resultdiff.Side{}, err
+	}
+	selection.Op, selection.Impl = o.ops, o.impls
+	store, err := a.readStore(ctx, cmp.Or(file, db))
+	if err != nil {
+		return resultdiff.Side{}, err
+	}
+	defer store.Close()
+	side, err := store.Side(ctx, name, selection)
+	if errors.Is(err, results.ErrNotFound) {
+		return side, usage("%w", err)
+	}
+	if err != nil {
+		return side, session.Fail(session.ExitBad, err)
+	}
+	return side, nil
+}
+
+var (
+	commitHash = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
+	lastWord   = regexp.MustCompile(`^last(?:~(\d{1,6}))?$`)
+	sessionID  = regexp.MustCompile(`^(?i)[0-9A-HJKMNP-TV-Z]{1,26}$`)
+)
+
+// parseSide reads what names a side of a diff: a selection of runs, or the file of a database.
+func parseSide(name string, now time.Time) (s results.Selection, file string, err error) {
+	if text, ok := strings.CutPrefix(name, "commit:"); ok {
+		s.Commit = strings.ToLower(text)
+		if !commitHash.MatchString(s.Commit) {
+			err = usage("%s: want 7 to 40 hexadecimal digits of a commit", name)
+		}
+		return s, "", err
+	}
+	if text, ok := strings.CutPrefix(name, "machine:"); ok {
+		if s.Machine = text; text == "" {
+			err = usage("machine: wants a part of the name of a GPU or CPU after it, such as machine:H200")
+		}
+		return s, "", err
+	}
+	if text, ok := strings.CutPrefix(name, "before:"); ok {
+		s.Before, err = parseTime("before:", text, now)
+		return s, "", err
+	}
+	if m := lastWord.FindStringSubmatch(name); m != nil {
+		back, _ := strconv.Atoi(m[1])
+		s.Last = back + 1
+		return s, "", nil
+	}
+	if info, statErr := os.Stat(name); statErr == nil && !info.IsDir() || strings.HasSuffix(name, ".db") ||
+		strings.ContainsRune(name, os.PathSeparator) {
+		return s, name, nil
+	}
+	if commitHash.MatchString(name) {
+		s.Commit = name
+		return s, "", nil
+	}
+	if !sessionID.MatchString(name) {
+		return s, "", usage("%q is no session, commit or database: want a session's ID, last, last~1, commit:HASH, "+
+			"FILE.db, machine:TEXT or before:DATE", name)
+	}
+	s.Session = name
+	return s, "", nil
+}

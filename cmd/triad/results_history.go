@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/report"
+	"triad/internal/resultdiff"
+	"triad/internal/session"
+	"triad/results"
+)
+
+func (a *app) resultsSessions(db *string) *cobra.Command {
+	var limit int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "sessions",
+		Short:   "the commands that recorded, newest first",
+		Example: "  triad results sessions --limit 5",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return usage("--limit %d: want at least 1", limit)
+			}
+			store, err := a.readStore(cmd.Context(), *db)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			all, err := store.Sessions(cmd.Context(), limit)
+			if err != nil {
+				return session.Fail(session.ExitBad, err)
+			}
+			if !asJSON {
+				return report.Sessions(a.out, a.style(), all)
+			}
+			for _, c := range all {
+				if err := report.JSON(a.out, c); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line (docs/json.md)")
+	return cmd
+}
+
+// historyOptions are the flags of results history.
+type historyOptions struct {
+	filter      results.Filter
+	pass, since string
+	asJSON      bool
+}
+
+func (a *app) resultsHistory(db *string) *cobra.Command {
+	var o historyOptions
+	cmd := &cobra.Command{
+		Use:   "history OP",
+		Short: "verdicts and times of an operator's implementations over time, and what changed when",
+		Long: `history lists the sessions of each implementation, oldest first: how many runs were good and bad, the least
+headroom, the time of the first case that was timed, and what changed since the session before (its source, the
+compiler, driver, torch, machine, commit), what became wrong or right, slower or faster. Sessions that brought
+nothing new are counted, not listed.`,
+		Example: `  triad results history softmax --impl cuda
+  triad results history flash_attention --pass backward --since 30d`,
+		Args: one("an operator, as triad ops list prints it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.historyOf(cmd.Context(), *db, args[0], &o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringSliceVar(&o.filter.Impl, "impl", nil, "only implementations with these prefixes")
+	fs.StringSliceVar(&o.filter.DType, "dtype", nil, "only these dtypes")
+	fs.StringVar(&o.pass, "pass", "", "forward or backward")
+	fs.StringVar(&o.since, "since", "",
+		"started since: a duration such as 2h or 7d, or a date such as 2026-01-31")
+	fs.BoolVar(&o.asJSON, "json", false, "one JSON object a line (docs/json.md)")
+	return cmd
+}
+
+// historyOf prints the history of an operator.
+func (a *app) historyOf(ctx context.Context, db, operator string, o *historyOptions) error {
+	f := o.filter
+	f.Op = []string{operator}
+	if o.pass != "" {
+		if err := f.Pass.UnmarshalText([]byte(o.pass)); err != nil {
+			return usage("--pass: %w", err)
+		}
+	}
+	var err error
+	if f.Since, err = parseSince(o.since, time.Now()); err != nil {
+		return err
+	}
+	store, err := a.readStore(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if err := knownNames(ctx, store, f); err != nil {
+		return err
+	}
+	visits, err := store.Visits(ctx, f)
+	if err != nil {
+		return session.Fail(session.ExitBad, err)
+	}
+	steps := resultdiff.Histories(visits)
+	if o.asJSON {
+		return report.HistoryJSON(a.out, operator, steps)
+	}
+	return report.History(a.out, a.style(), steps)
+}

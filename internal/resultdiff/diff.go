@@ -1,0 +1,125 @@
+package resultdiff
+
+import (
+	"cmp"
+	"slices"
+
+	"triad/internal/op"
+)
+
+// Outcome is what became of a verdict from the first side to the second.
+type Outcome string
+
+// The outcomes. Each has the one that it becomes where the sides are swapped; Unchanged and Other are their own.
+const (
+	Unchanged   Outcome = "UNCHANGED"    // the same status
+	BecameWrong Outcome = "BECAME_WRONG" // bad now, and was not
+	BecameRight Outcome = "BECAME_RIGHT" // was bad, and is not now
+	Lost        Outcome = "LOST"         // was good, and is neither good nor bad now
+	Gained      Outcome = "GAINED"       // is good, and was neither good nor bad
+	OnlyA       Outcome = "ONLY_A"       // the second side has no such run
+	OnlyB       Outcome = "ONLY_B"
+	Other       Outcome = "OTHER" // another status of the same weight: RACE instead of FAIL
+)
+
+// Change is one implementation on one case as the two sides have it.
+type Change struct {
+	Outcome Outcome
+	A, B    *Entry // nil where the side has none
+	Times   []Ratio
+}
+
+// Of is the entry that names implementation and case.
+func (c Change) Of() *Entry {
+	if c.B != nil {
+		return c.B
+	}
+	return c.A
+}
+
+// Impl is the name of the implementation.
+func (c Change) Impl() string { return c.Of().Impl }
+
+// Options say how times are compared.
+type Options struct {
+	Across bool // give words too where GPU, clock or kind of timing differ
+}
+
+// Diff compares two sides. The changes have the order of the cases of B, what only A has after them.
+func Diff(a, b Side, o Options) []Change {
+	before := map[key]*Entry{}
+	for i := range a.Entries {
+		before[a.Entries[i].key()] = &a.Entries[i]
+	}
+	var all []Change
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		all = append(all, change(before[e.key()], e))
+		delete(before, e.key())
+	}
+	for i := range a.Entries {
+		if e := &a.Entries[i]; before[e.key()] == e {
+			all = append(all, change(e, nil))
+		}
+	}
+	slices.SortStableFunc(all, func(x, y Change) int {
+		return cmp.Or(cmp.Compare(x.Of().Case.Op, y.Of().Case.Op), cmp.Compare(x.Of().Case.Pass, y.Of().Case.Pass),
+			cmp.Compare(x.Of().Impl, y.Of().Impl))
+	})
+	compareTimes(all, o)
+	return all
+}
+
+func change(a, b *Entry) Change {
+	c := Change{A: a, B: b}
+	switch {
+	case a == nil:
+		c.Outcome = OnlyB
+	case b == nil:
+		c.Outcome = OnlyA
+	default:
+		c.Outcome = outcome(a.Status, b.Status)
+	}
+	return c
+}
+
+func outcome(a, b op.Status) Outcome {
+	was, is := a.Weight(), b.Weight()
+	switch {
+	case a == b:
+		return Unchanged
+	case is == op.Bad && was != op.Bad:
+		return BecameWrong
+	case was == op.Bad && is != op.Bad:
+		return BecameRight
+	case was == op.Good && is == op.Neutral:
+		return Lost
+	case was == op.Neutral && is == op.Good:
+		return Gained
+	}
+	return Other
+}
+
+// Count counts changes by outcome, and ratios by word.
+type Count struct {
+	Outcomes map[Outcome]int
+	Words    map[Word]int
+}
+
+// Counted counts.
+func Counted(all []Change) Count {
+	c := Count{Outcomes: map[Outcome]int{}, Words: map[Word]int{}}
+	for _, x := range all {
+		c.Outcomes[x.Outcome]++
+		for _, r := range x.Times {
+			c.Words[r.Word]++
+		}
+	}
+	return c
+}
+
+// Regressed says whether the second side is worse: something became wrong or slower. strict counts what was
+// lost too.
+func (c Count) Regressed(strict bool) bool {
+	return c.Outcomes[BecameWrong] > 0 || c.Words[Slower] > 0 || strict && c.Outcomes[Lost] > 0
+}

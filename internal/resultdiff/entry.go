@@ -1,0 +1,137 @@
+package resultdiff
+
+import (
+	"maps"
+	"slices"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// Entry is one implementation on one case as a side has it: its newest run there.
+type Entry struct {
+	Case       op.Case
+	CaseKey    string
+	Impl       string
+	Run        string // ULID
+	Session    string // ULID
+	Source     string // content hash of the implementation; "" where it could not be loaded
+	Device     string
+	Status     op.Status
+	Message    string
+	Conditions *Conditions
+	Timings    []Time
+}
+
+// Conditions are where and with what a session ran.
+type Conditions struct {
+	Commit    string // of the source tree, "" where it is not known
+	Version   string // of triad
+	Machine   record.Machine
+	Toolchain record.Toolchain
+	CopyRate  float64 // bytes per second of the session's ruler "copy"; 0 where it was not measured
+}
+
+// Time is how long an implementation took on its case in one regime.
+type Time struct {
+	Regime   string
+	Mode     string // "graph" or "events"
+	Backward string // what a backward starts from
+	MedianNS float64
+	RoundsNS []float64 // median of each round
+	ClockMHz float64   // 0 where it is not known
+	Noise    float64   // that the session's A/A comparison of this case showed, as a share; 0 where there was none
+}
+
+// Side is a set of runs that are compared with another.
+type Side struct {
+	Name    string // as the user named it
+	Words   string // what it is: "session 01K..., started ..."
+	Entries []Entry
+}
+
+// key is what an entry of one side is matched with in the other: the same implementation by name on the same
+// case. The source may have changed, that is what is asked about.
+type key struct{ caseKey, impl string }
+
+func (e *Entry) key() key { return key{e.CaseKey, e.Impl} }
+
+// Causes lists what the two sides do not have in common and may be why something changed, in words: sources of
+// implementations apart, which Sources lists.
+func Causes(a, b Side) []string {
+	var all []string
+	for _, fact := range []struct {
+		name string
+		of   func(*Conditions) string
+	}{
+		{"GPU", func(c *Conditions) string { return c.Machine.GPU }},
+		{"driver", func(c *Conditions) string { return c.Machine.GPUDriver }},
+		{"CPU", func(c *Conditions) string { return c.Machine.CPU }},
+		{"triad", func(c *Conditions) string { return c.Version }},
+		{"commit", func(c *Conditions) string { return short(c.Commit) }},
+	} {
+		all = appendCause(all, fact.name, values(a, fact.of), values(b, fact.of))
+	}
+	tools := map[string]bool{}
+	for _, side := range []Side{a, b} {
+		for _, e := range side.Entries {
+			for name := range e.Conditions.Toolchain {
+				tools[name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		of := func(c *Conditions) string { return c.Toolchain[name] }
+		all = appendCause(all, name, values(a, of), values(b, of))
+	}
+	return all
+}
+
+// appendCause adds "name old -> new" where the two sides have not the same values.
+func appendCause(all []string, name string, a, b []string) []string {
+	if slices.Equal(a, b) {
+		return all
+	}
+	return append(all, name+" "+listed(a)+" -> "+listed(b))
+}
+
+// values are the different values of a fact on one side, sorted.
+func values(s Side, of func(*Conditions) string) []string {
+	found := map[string]bool{}
+	for _, e := range s.Entries {
+		found[of(e.Conditions)] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func listed(all []string) string {
+	words := ""
+	for i, v := range all {
+		if i > 0 {
+			words += ", "
+		}
+		if v == "" {
+			v = "none"
+		}
+		words += v
+	}
+	return words
+}
+
+// short is the beginning of a hash, enough for a person.
+func short(hash string) string { return hash[:min(len(hash), 12)] }
+
+// Sources lists the implementations whose sources differ between the sides, each "op/name".
+func Sources(a, b Side) []string {
+	before := map[key]string{}
+	for _, e := range a.Entries {
+		before[e.key()] = e.Source
+	}
+	changed := map[string]bool{}
+	for _, e := range b.Entries {
+		if old, both := before[e.key()]; both && old != e.Source && old != "" && e.Source != "" {
+			changed[e.Case.Op+"/"+e.Impl] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(changed))
+}

@@ -1,0 +1,58 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+)
+
+// MannWhitney is the two-sided p-value of the hypothesis that two samples come from one distribution; 1 where
+// one of them is empty.
+func MannWhitney(a, b []float64) float64 {
+	if len(a) == 0 || len(b) == 0 {
+		return 1
+	}
+	t := benchmath.DefaultThresholds
+	c := benchmath.AssumeNothing.Compare(benchmath.NewSample(slices.Clone(a), &t),
+		benchmath.NewSample(slices.Clone(b), &t))
+	return c.P
+}
+
+// Holm adjusts p-values for how many there are: each may then be compared with the level that all together are
+// to have. The order is kept; no value exceeds 1.
+func Holm(p []float64) []float64 {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		switch {
+		case p[i] < p[j]:
+			return -1
+		case p[i] > p[j]:
+			return 1
+		}
+		return 0
+	})
+	out := make([]float64, len(p))
+	largest := 0.0
+	for rank, i := range order {
+		largest = math.Max(largest, math.Min(1, p[i]*float64(len(p)-rank)))
+		out[i] = largest
+	}
+	return out
+}
+
+// MedianInterval is the distribution-free interval of the median with at least the given confidence; of too
+// few samples for one the smallest and the largest, NaN of none.
+func MedianInterval(samples []float64, confidence float64) (low, high float64) {
+	if len(samples) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	if 1-math.Pow(2, 1-float64(len(sorted))) < confidence {
+		return sorted[0], sorted[len(sorted)-1]
+	}
+	return interval(sorted, confidence)
+}

@@ -1,0 +1,259 @@
+package results
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/resultdiff"
+	"triad/internal/stats"
+)
+
+// Selection says which runs stand on a side of a comparison; the zero value takes all.
+type Selection struct {
+	Session string    // ULID or the beginning of one
+	Last    int       // the newest session but Last-1; 0: not asked
+	Commit  string    // hash of the source tree or the beginning of one
+	Machine string    // part of the name of its GPU or CPU, capitals or not
+	Before  time.Time // recorded before
+	Op      []string  // only these operators
+	Impl    []string  // only implementations with these prefixes
+}
+
+// Side gives the newest run of each implementation on each case among those selected, without interrupted ones,
+// and their times. It is ErrNotFound where there is none.
+func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdiff.Side, error) {
+	side := resultdiff.Side{Name: name}
+	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return side, s.explain("read "+name, err)
+	}
+	defer tx.Rollback()
+	where, args, words, err := s.choose(tx, sel)
+	if err != nil {
+		return side, s.explain("read "+name, err)
+	}
+	side.Words = words
+	sessions := map[string]*resultdiff.Conditions{}
+	ids, err := selectEntries(tx, &side, where, args)
+	if err != nil {
+		return side, s.explain("read "+name, err)
+	}
+	if len(side.Entries) == 0 {
+		return side, fmt.Errorf("read %s in %s: %w: nothing is recorded of %s; `triad results sessions` shows "+
+			"what is", name, s.path, ErrNotFound, words)
+	}
+	for i := range side.Entries {
+		e := &side.Entries[i]
+		if sessions[e.Session] == nil {
+			if sessions[e.Session], err = loadConditions(tx, e.Session); err != nil {
+				return side, s.explain("read "+name, err)
+			}
+		}
+		e.Conditions = sessions[e.Session]
+	}
+	err = addTimes(tx, &side, ids, where, args)
+	return side, s.explain("read "+name, err)
+}
+
+// choose is the condition of a selection on runTables, and what it selects in words.
+func (s *Store) choose(q querier, sel Selection) (where string, args []any, words string, err error) {
+	words = "all runs of " + s.path
+	f := Filter{Op: sel.Op, Impl: sel.Impl}
+	if sel.Session != "" || sel.Last > 0 {
+		info, err := oneSession(q, sel)
+		if err != nil {
+			return "", nil, "", err
+		}
+		f.Session = info.ID
+		words = fmt.Sprintf("session %s, started %s: triad %s", info.ID,
+			info.Started.UTC().Format("2006-01-02 15:04"), strings.Join(info.Command, " "))
+	}
+	where, args = f.where()
+	where += " AND r.status IS NOT NULL AND r.status <> 'INTERRUPTED'"
+	switch {
+	case sel.Commit != "":
+		where, args = where+" AND substr(s.commit_hash, 1, ?) = ?", append(args, len(sel.Commit), sel.Commit)
+		words = "runs of commit " + sel.Commit
+	case sel.Machine != "":
+		where += " AND s.machine_id IN (SELECT machine_id FROM machine WHERE " +
+			"instr(lower(gpu), lower(?)) > 0 OR instr(lower(cpu), lower(?)) > 0)"
+		args = append(args, sel.Machine, sel.Machine)
+		words = fmt.Sprintf("runs on a machine called %q", sel.Machine)
+	case !sel.Before.IsZero():
+		where, args = where+" AND r.started_utc < ?", append(args, utc(sel.Before))
+		words = "runs before " + sel.Before.UTC().Format("2006-01-02 15:04") + " UTC"
+	}
+	return where, args, words, nil
+}
+
+// oneSession finds the session that a selection names.
+func oneSession(q querier, sel Selection) (record.Session, error) {
+	var ids []int64
+	var err error
+	if sel.Last > 0 {
+		ids, err = column[int64](q, "SELECT session_id FROM session ORDER BY session_ulid DESC LIMIT 1 OFFSET ?",
+			sel.Last-1)
+	} else {
+		prefix := strings.ToUpper(sel.Session)
+		ids, err = column[int64](q, "SELECT session_id FROM session WHERE session_ulid >= ? AND session_ulid < ? "+
+			"LIMIT 2", prefix, prefix+"a")
+	}
+	switch {
+	case err != nil:
+		return record.Session{}, err
+	case len(ids) == 0:
+		return record.Session{}, fmt.Errorf("%w: no session has this ID; `triad results sessions` shows what "+
+			"there is", ErrNotFound)
+	case len(ids) > 1:
+		return record.Session{}, fmt.Errorf("%w: more than one session begins so: give more of the ID", ErrNotFound)
+	}
+	return loadSession(q, ids[0])
+}
+
+// newest is the FROM and WHERE of a query on the newest run r of each implementation on each case among the runs
+// that fit a condition, with its session s, case c and implementation i; join is joined to them.
+func newest(where, join string) string {
+	return ` FROM (SELECT r.*, p.implementation AS name,
+		row_number() OVER (PARTITION BY r.case_id, p.implementation ORDER BY r.run_ulid DESC) AS age
+		FROM ` + runTables + ` WHERE ` + where + `) r JOIN session s USING (session_id)
+		JOIN test_case c ON c.case_id = r.case_id LEFT JOIN implementation i USING (implementation_id) ` + join +
+		` WHERE r.age = 1`
+}
+
+// selectEntries fills the entries of a side, in the order in which they ran, and gives their rows' numbers.
+func selectEntries(q querier, side *resultdiff.Side, where string, args []any) (map[int64]int, error) {
+	rows, err := q.Query("SELECT r.run_id, r.run_ulid, s.session_ulid, c.case_key, r.name, coalesce(i.source_hash, ''), "+
+		"r.device, r.status, r.message, "+caseColumns+newest(where, "")+" ORDER BY r.run_ulid", args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	ids := map[int64]int{}
+	cases := map[string]op.Case{}
+	for rows.Next() {
+		var e resultdiff.Entry
+		var id int64
+		var status string
+		var c caseRow
+		targets := append([]any{&id, &e.Run, &e.Session, &e.CaseKey, &e.Impl, &e.Source, &e.Device, &status,
+			&e.Message}, c.targets()...)
+		if err := rows.Scan(targets...); err != nil {
+			return nil, err
+		}
+		if e.Status, err = op.ParseStatus(status); err != nil {
+			return nil, err
+		}
+		known, again := cases[e.CaseKey]
+		if !again {
+			if known, _, err = c.read(); err != nil {
+				return nil, err
+			}
+			cases[e.CaseKey] = known
+		}
+		e.Case = known
+		ids[id] = len(side.Entries)
+		side.Entries = append(side.Entries, e)
+	}
+	return ids, rows.Err()
+}
+
+// loadConditions reads where and with what a session ran.
+func loadConditions(q querier, ulid string) (*resultdiff.Conditions, error) {
+	ids, err := column[int64](q, "SELECT session_id FROM session WHERE session_ulid = ?", ulid)
+	if err != nil || len(ids) != 1 {
+		return nil, errors.Join(err, fmt.Errorf("session %s has %d rows", ulid, len(ids)))
+	}
+	info, err := loadSession(q, ids[0])
+	if err != nil {
+		return nil, err
+	}
+	c := &resultdiff.Conditions{
+		Commit: info.Commit, Version: info.Version, Machine: info.Machine, Toolchain: info.Toolchain,
+	}
+	rates, err := column[float64](q, "SELECT bytes_per_second FROM ruler WHERE session_id = ? AND name = 'copy' "+
+		"AND bytes_per_second IS NOT NULL", ids[0])
+	if len(rates) == 1 {
+		c.CopyRate = rates[0]
+	}
+	return c, err
+}
+
+// timeColumns are a time that a comparison of sides needs, of timing AS t and run AS r, in the order of timeRow.
+// The noise is that of the A/A comparison of the same case in the same session.
+const timeColumns = `t.regime, t.mode, t.backward, t.median_ns, t.samples_ns_json, t.rounds_json, t.clock_mhz,
+	(SELECT max(max(x.ratio_high - 1, 1 - x.ratio_low)) FROM comparison x JOIN run y ON y.run_id = x.run_a_id
+	WHERE x.run_a_id = x.run_b_id AND x.regime = t.regime AND y.session_id = r.session_id AND y.case_id = r.case_id)`
+
+type timeRow struct {
+	time            resultdiff.Time
+	samples, rounds string
+	clock, noise    sql.NullFloat64
+}
+
+func (t *timeRow) targets() []any {
+	return []any{
+		&t.time.Regime, &t.time.Mode, &t.time.Backward, &t.time.MedianNS, &t.samples, &t.rounds, &t.clock, &t.noise,
+	}
+}
+
+func (t *timeRow) read() (resultdiff.Time, error) {
+	var samplesNS []float64
+	var roundOf []int
+	if err := errors.Join(json.Unmarshal([]byte(t.samples), &samplesNS),
+		json.Unmarshal([]byte(t.rounds), &roundOf)); err != nil {
+		return t.time, fmt.Errorf("samples of a time: %w", err)
+	}
+	t.time.RoundsNS = medians(samplesNS, roundOf)
+	t.time.ClockMHz, t.time.Noise = t.clock.Float64, t.noise.Float64
+	return t.time, nil
+}
+
+// addTimes gives the entries of a side their times that can be used, with the noise that was measured beside
+// them. ids are the places of the entries by the number of their run.
+func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, where string, args []any) error {
+	rows, err := q.Query("SELECT r.run_id, "+timeColumns+newest(where, "JOIN timing t ON t.run_id = r.run_id")+
+		" AND t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime", args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var columns timeRow
+		if err := rows.Scan(append([]any{&id}, columns.targets()...)...); err != nil {
+			return err
+		}
+		t, err := columns.read()
+		if err != nil {
+			return err
+		}
+		e := &side.Entries[ids[id]]
+		e.Timings = append(e.Timings, t)
+	}
+	return rows.Err()
+}
+
+// medians are the medians of the samples of each round, in the order of the rounds; of samples that know no
+// rounds, the samples.
+func medians(samples []float64, rounds []int) []float64 {
+	if len(rounds) != len(samples) {
+		return samples
+	}
+	var all []float64
+	for i := 0; i < len(samples); {
+		end := i
+		for end < len(samples) && rounds[end] == rounds[i] {
+			end++
+		}
+		all = append(all, stats.Median(samples[i:end]))
+		i = end
+	}
+	return all
+}

@@ -1,0 +1,101 @@
+package results
+
+import (
+	"context"
+	"database/sql"
+
+	"triad/internal/resultdiff"
+)
+
+// Visits gives what each session recorded of each implementation that a filter on operators, implementations,
+// dtypes, pass and time asks for, oldest first.
+func (s *Store) Visits(ctx context.Context, f Filter) ([]resultdiff.Visit, error) {
+	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, s.explain("read the history", err)
+	}
+	defer tx.Rollback()
+	where, args := f.where()
+	where += " AND r.status IS NOT NULL AND r.status <> 'INTERRUPTED'"
+	visits, at, err := selectVisits(tx, where, args)
+	if err != nil {
+		return nil, s.explain("read the history", err)
+	}
+	conditions := map[string]*resultdiff.Conditions{}
+	for i := range visits {
+		v := &visits[i]
+		if conditions[v.Session] == nil {
+			if conditions[v.Session], err = loadConditions(tx, v.Session); err != nil {
+				return nil, s.explain("read the history", err)
+			}
+		}
+		v.Conditions = conditions[v.Session]
+	}
+	err = addVisitedTimes(tx, visits, at, where, args)
+	return visits, s.explain("read the history", err)
+}
+
+// visitKey is an implementation in a session.
+type visitKey struct{ session, impl string }
+
+// selectVisits counts the runs of each implementation in each session. What a run became is told by the newest
+// run before it of the same implementation on the same case.
+func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[visitKey]int, error) {
+	rows, err := q.Query(`SELECT session_ulid, started_utc, name, max(source), sum(weight = 'good'), sum(weight = 'neutral'), sum(weight = 'bad'),
+		sum(weight = 'bad' AND was <> 'bad'), sum(weight <> 'bad' AND was = 'bad'), min(headroom) FROM (
+		SELECT s.session_ulid, s.started_utc, p.implementation AS name, coalesce(i.source_hash, '') AS source, w.weight,
+			lag(w.weight) OVER (PARTITION BY r.case_id, p.implementation ORDER BY r.run_ulid) AS was,
+			(SELECT min(headroom) FROM verdict v WHERE v.run_id = r.run_id) AS headroom
+		FROM `+runTables+` JOIN status w USING (status) WHERE `+where+`) GROUP BY session_ulid, name ORDER BY session_ulid, name`, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	var visits []resultdiff.Visit
+	at := map[visitKey]int{}
+	for rows.Next() {
+		var v resultdiff.Visit
+		var started string
+		var wrong, right sql.NullInt64
+		var headroom sql.NullFloat64
+		if err := rows.Scan(&v.Session, &started, &v.Impl, &v.Source, &v.Good, &v.Neutral, &v.Bad, &wrong, &right,
+			&headroom); err != nil {
+			return nil, nil, err
+		}
+		v.Started, v.Headroom = parseUTC(started), floatOf(headroom)
+		v.BecameWrong, v.BecameRight = int(wrong.Int64), int(right.Int64)
+		at[visitKey{v.Session, v.Impl}] = len(visits)
+		visits = append(visits, v)
+	}
+	return visits, at, rows.Err()
+}
+
+// addVisitedTimes gives the visits their times that can be used.
+func addVisitedTimes(q querier, visits []resultdiff.Visit, at map[visitKey]int, where string, args []any) error {
+	rows, err := q.Query("SELECT s.session_ulid, p.implementation, c.case_key, "+caseColumns+", "+timeColumns+
+		" FROM "+runTables+" JOIN timing t ON t.run_id = r.run_id WHERE "+where+
+		" AND t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime", args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key visitKey
+		var t resultdiff.TimeOfCase
+		var c caseRow
+		var columns timeRow
+		targets := append([]any{&key.session, &key.impl, &t.CaseKey}, c.targets()...)
+		if err := rows.Scan(append(targets, columns.targets()...)...); err != nil {
+			return err
+		}
+		if t.Case, _, err = c.read(); err != nil {
+			return err
+		}
+		if t.Time, err = columns.read(); err != nil {
+			return err
+		}
+		v := &visits[at[key]]
+		v.Times = append(v.Times, t)
+	}
+	return rows.Err()
+}
