@@ -142,8 +142,10 @@ func selectEntries(q querier, side *resultdiff.Side, where string, args []any) (
 		var id int64
 		var status string
 		var c caseRow
-		targets := append([]any{&id, &e.Run, &e.Session, &e.CaseKey, &e.Impl, &e.Source, &e.Device, &status,
-			&e.Message}, c.targets()...)
+		targets := append([]any{
+			&id, &e.Run, &e.Session, &e.CaseKey, &e.Impl, &e.Source, &e.Device, &status,
+			&e.Message,
+		}, c.targets()...)
 		if err := rows.Scan(targets...); err != nil {
 			return nil, err
 		}

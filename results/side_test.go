@@ -131,7 +131,7 @@ func TestVisits(t *testing.T) {
 	recordSession(t, s, "aaaaaaa1", "NVIDIA H200", passed(1, "cuda/warp"), passed(2, "cuda/warp"))
 	recordSession(t, s, "bbbbbbb2", "NVIDIA H200", passed(1, "cuda/warp"), &wrong)
 	recordSession(t, s, "bbbbbbb2", "NVIDIA H200", passed(2, "cuda/warp"))
-	visits, err := s.Visits(ctx, Filter{Op: []string{"softmax"}})
+	visits, err := s.Visits(ctx, Filter{Op: []string{softmaxCase(1).Op}})
 	if err != nil {
 		t.Fatal(err)
 	}
