@@ -344,7 +344,7 @@ func readOnlyRole(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := Query(ctx, arguments[0], "SELECT count(*) FROM run", Limits{})
+	answer, err := Query(ctx, arguments[0], "SELECT count(*) FROM run", nil, Limits{})
 	if err != nil {
 		return err
 	}

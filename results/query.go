@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mattn/go-sqlite3"
 )
@@ -51,13 +50,17 @@ type Answer struct {
 // connection is read-only, an authorizer refuses all but SELECT and harmless functions, and time, memory,
 // rows and bytes are bounded; nothing spills to the disk. SQLite's heap limit holds for the whole process and
 // stays: call it from a process that has nothing else to do, as `triad results query` is one.
-func Query(ctx context.Context, path, statement string, l Limits) (*Answer, error) {
+// params are the values of parameters, :name in the statement: int64, float64 or string.
+func Query(ctx context.Context, path, statement string, params map[string]any, l Limits) (*Answer, error) {
 	l = l.orDefaults()
-	if err := oneStatement(statement); err != nil {
+	err := oneStatement(statement)
+	if err == nil {
+		err = bound(statement, params)
+	}
+	if err != nil {
 		return nil, statementf("%v", err)
 	}
-	path, err := filepath.Abs(path)
-	if err != nil {
+	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("query %s: %w", path, err)
 	}
 	found, err := inspect(ctx, path, time.Second)
@@ -79,7 +82,7 @@ func Query(ctx context.Context, path, statement string, l Limits) (*Answer, erro
 	began := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, l.Deadline)
 	defer cancel()
-	answer, err := collect(bounded, conn, statement, l)
+	answer, err := collect(bounded, conn, statement, named(params), l)
 	if err != nil {
 		return nil, refusal(bounded, path, l, err)
 	}
@@ -87,9 +90,18 @@ func Query(ctx context.Context, path, statement string, l Limits) (*Answer, erro
 	return answer, nil
 }
 
+// named are parameters as database/sql takes them.
+func named(params map[string]any) []any {
+	var all []any
+	for name, value := range params {
+		all = append(all, sql.Named(name, value))
+	}
+	return all
+}
+
 // collect runs the statement and keeps its rows up to the limits.
-func collect(ctx context.Context, conn *sql.Conn, statement string, l Limits) (*Answer, error) {
-	rows, err := conn.QueryContext(ctx, statement)
+func collect(ctx context.Context, conn *sql.Conn, statement string, params []any, l Limits) (*Answer, error) {
+	rows, err := conn.QueryContext(ctx, statement, params...)
 	if err != nil {
 		return nil, err
 	}
@@ -244,63 +256,4 @@ func authorize(action int, first, second, _ string) int {
 		return sqlite3.SQLITE_OK
 	}
 	return sqlite3.SQLITE_DENY
-}
-
-// longestStatement is the most bytes that a statement may have.
-const longestStatement = 1_000_000
-
-// oneStatement refuses text that is not one statement: the driver would run the first of several without a
-// word about its result.
-func oneStatement(text string) error {
-	switch {
-	case len(text) > longestStatement:
-		return fmt.Errorf("the statement has %d bytes, want at most %d", len(text), longestStatement)
-	case !utf8.ValidString(text):
-		return errors.New("the statement is not valid UTF-8")
-	case strings.ContainsRune(text, 0):
-		return errors.New("the statement contains a NUL character")
-	}
-	ended, any := false, false
-	for i := 0; i < len(text); {
-		n, token := nextToken(text[i:])
-		switch {
-		case token == ';':
-			ended = any
-		case token != ' ' && ended:
-			return errors.New("more than one statement: give one at a time")
-		case token != ' ':
-			any = true
-		}
-		i += n
-	}
-	if !any {
-		return errors.New(`the statement is empty: want one such as "SELECT * FROM latest"`)
-	}
-	return nil
-}
-
-// nextToken is the length and kind of what text begins with: ' ' for space and comments, ';', or 'x' for
-// anything else. A quoted text is one token, whatever it holds; one that does not end reaches to the end.
-func nextToken(text string) (length int, kind byte) {
-	upTo := func(end string, from int) int {
-		if i := strings.Index(text[from:], end); i >= 0 {
-			return from + i + len(end)
-		}
-		return len(text)
-	}
-	switch c := text[0]; {
-	case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f':
-		return 1, ' '
-	case strings.HasPrefix(text, "--"):
-		return upTo("\n", 2), ' '
-	case strings.HasPrefix(text, "/*"):
-		return upTo("*/", 2), ' '
-	case c == ';':
-		return 1, ';'
-	case c == '\'' || c == '"' || c == '`':
-		return upTo(string(c), 1), 'x'
-	case c == '[':
-		return upTo("]", 1), 'x'
-	}
-	return 1, 'x'
 }

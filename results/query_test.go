@@ -69,7 +69,7 @@ func queryRole(arguments []string) error {
 		return err
 	}
 	began := time.Now()
-	answer, err := Query(ctx, arguments[0], unescape(string(statement)), Limits{})
+	answer, err := Query(ctx, arguments[0], unescape(string(statement)), nil, Limits{})
 	out.Seconds = time.Since(began).Seconds()
 	if err != nil {
 		out.Error = err.Error()
@@ -305,7 +305,7 @@ func TestFunctionsOfQueries(t *testing.T) {
 		"(SELECT json_extract(dims_json, '$.cols') FROM latest LIMIT 1)":                int64(1000),
 		"(SELECT sum(value) FROM json_each('[1,2]'))":                                   int64(3),
 	} {
-		answer, err := Query(ctx, path, "SELECT "+expression+" AS v", Limits{HeapBytes: 1 << 30})
+		answer, err := Query(ctx, path, "SELECT "+expression+" AS v", nil, Limits{HeapBytes: 1 << 30})
 		if err != nil {
 			t.Errorf("%s: %v", expression, err)
 			continue
@@ -337,7 +337,7 @@ func TestACutIsSaid(t *testing.T) {
 		{"SELECT 1 WHERE 0", Limits{}, 0, false},
 	} {
 		c.limits.HeapBytes = 1 << 30
-		answer, err := Query(ctx, path, c.statement, c.limits)
+		answer, err := Query(ctx, path, c.statement, nil, c.limits)
 		if err != nil || len(answer.Rows) != c.rows || (answer.Cut != "") != c.cut {
 			t.Errorf("%s: %+v, %v; want %d rows, cut %v", c.statement, answer, err, c.rows, c.cut)
 		}

@@ -54,7 +54,7 @@ func TestAHalfChangedFileIsTakenBack(t *testing.T) {
 			t.Errorf("read-only %v: the change that was cut off is there", o.ReadOnly)
 		}
 	}
-	answer, err := Query(ctx, killed(), "SELECT count(*) FROM verdict", Limits{HeapBytes: 1 << 30})
+	answer, err := Query(ctx, killed(), "SELECT count(*) FROM verdict", nil, Limits{HeapBytes: 1 << 30})
 	if err != nil || fmt.Sprint(answer.Rows) != "[[6]]" {
 		t.Errorf("typed SQL: %+v, %v", answer, err)
 	}

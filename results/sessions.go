@@ -24,11 +24,11 @@ func (s *Store) Sessions(ctx context.Context, limit int) ([]record.SessionCount,
 		if c.Session, err = loadSession(tx, id); err != nil {
 			return nil, s.explain("list sessions", err)
 		}
-		err = tx.QueryRow(`SELECT state, (SELECT count(*) FROM run JOIN status USING (status) WHERE session_id = s.session_id AND weight = 'good'),
-			(SELECT count(*) FROM run JOIN status USING (status) WHERE session_id = s.session_id AND weight = 'neutral'),
-			(SELECT count(*) FROM run JOIN status USING (status) WHERE session_id = s.session_id AND weight = 'bad'),
-			(SELECT count(DISTINCT run_id) FROM run JOIN timing USING (run_id) WHERE session_id = s.session_id)
-			FROM session s WHERE session_id = ?`, id).Scan(&c.State, &c.Good, &c.Neutral, &c.Bad, &c.Timed)
+		err = tx.QueryRow(`SELECT s.state, coalesce(sum(w.weight = 'good'), 0),
+			coalesce(sum(w.weight = 'neutral'), 0), coalesce(sum(w.weight = 'bad'), 0),
+			coalesce(sum(EXISTS (SELECT 1 FROM timing t WHERE t.run_id = r.run_id)), 0)
+			FROM session s LEFT JOIN run r USING (session_id) LEFT JOIN status w USING (status)
+			WHERE s.session_id = ?`, id).Scan(&c.State, &c.Good, &c.Neutral, &c.Bad, &c.Timed)
 		if err != nil {
 			return nil, s.explain("list sessions", err)
 		}

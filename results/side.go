@@ -26,8 +26,8 @@ type Selection struct {
 	Impl    []string  // only implementations with these prefixes
 }
 
-// Side gives the newest run of each implementation on each case among those selected, without interrupted ones,
-// and their times. It is ErrNotFound where there is none.
+// Side gives the newest run of each implementation on each case among those selected, without interrupted
+// ones, and their times. It is ErrNotFound where there is none.
 func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdiff.Side, error) {
 	side := resultdiff.Side{Name: name}
 	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
@@ -46,8 +46,14 @@ func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdif
 		return side, s.explain("read "+name, err)
 	}
 	if len(side.Entries) == 0 {
-		return side, fmt.Errorf("read %s in %s: %w: nothing is recorded of %s; `triad results sessions` shows "+
-			"what is", name, s.path, ErrNotFound, words)
+		return side, fmt.Errorf(
+			"read %s in %s: %w: nothing is recorded of %s; `triad results sessions` shows "+
+				"what is",
+			name,
+			s.path,
+			ErrNotFound,
+			words,
+		)
 	}
 	for i := range side.Entries {
 		e := &side.Entries[i]
@@ -98,39 +104,51 @@ func oneSession(q querier, sel Selection) (record.Session, error) {
 	var ids []int64
 	var err error
 	if sel.Last > 0 {
-		ids, err = column[int64](q, "SELECT session_id FROM session ORDER BY session_ulid DESC LIMIT 1 OFFSET ?",
-			sel.Last-1)
+		ids, err = column[int64](
+			q,
+			"SELECT session_id FROM session ORDER BY session_ulid DESC LIMIT 1 OFFSET ?",
+			sel.Last-1,
+		)
 	} else {
 		prefix := strings.ToUpper(sel.Session)
-		ids, err = column[int64](q, "SELECT session_id FROM session WHERE session_ulid >= ? AND session_ulid < ? "+
+		ids, err = column[int64](q, "SELECT session_id FROM session WHERE session_ulid >= ? AND "+
+			"session_ulid < ? "+
 			"LIMIT 2", prefix, prefix+"a")
 	}
 	switch {
 	case err != nil:
 		return record.Session{}, err
 	case len(ids) == 0:
-		return record.Session{}, fmt.Errorf("%w: no session has this ID; `triad results sessions` shows what "+
-			"there is", ErrNotFound)
+		return record.Session{}, fmt.Errorf(
+			"%w: no session has this ID; `triad results sessions` shows what "+
+				"there is",
+			ErrNotFound,
+		)
 	case len(ids) > 1:
-		return record.Session{}, fmt.Errorf("%w: more than one session begins so: give more of the ID", ErrNotFound)
+		return record.Session{}, fmt.Errorf(
+			"%w: more than one session begins so: give more of the ID",
+			ErrNotFound,
+		)
 	}
 	return loadSession(q, ids[0])
 }
 
-// newest is the FROM and WHERE of a query on the newest run r of each implementation on each case among the runs
-// that fit a condition, with its session s, case c and implementation i; join is joined to them.
+// newest is the FROM and WHERE of a query on the newest run r of each implementation on each case among the
+// runs that fit a condition, with its session s, case c and implementation i; join is joined to them.
 func newest(where, join string) string {
 	return ` FROM (SELECT r.*, p.implementation AS name,
 		row_number() OVER (PARTITION BY r.case_id, p.implementation ORDER BY r.run_ulid DESC) AS age
 		FROM ` + runTables + ` WHERE ` + where + `) r JOIN session s USING (session_id)
-		JOIN test_case c ON c.case_id = r.case_id LEFT JOIN implementation i USING (implementation_id) ` + join +
-		` WHERE r.age = 1`
+		JOIN test_case c ON c.case_id = r.case_id
+		LEFT JOIN implementation i USING (implementation_id) ` + join + ` WHERE r.age = 1`
 }
 
 // selectEntries fills the entries of a side, in the order in which they ran, and gives their rows' numbers.
 func selectEntries(q querier, side *resultdiff.Side, where string, args []any) (map[int64]int, error) {
-	rows, err := q.Query("SELECT r.run_id, r.run_ulid, s.session_ulid, c.case_key, r.name, coalesce(i.source_hash, ''), "+
-		"r.device, r.status, r.message, "+caseColumns+newest(where, "")+" ORDER BY r.run_ulid", args...)
+	rows, err := q.Query(
+		"SELECT r.run_id, r.run_ulid, s.session_ulid, c.case_key, r.name, coalesce(i.source_hash, ''), "+
+			"r.device, r.status, r.message, "+caseColumns+newest(where, "")+" ORDER BY r.run_ulid",
+		args...)
 	if err != nil {
 		return nil, err
 	}
@@ -179,19 +197,24 @@ func loadConditions(q querier, ulid string) (*resultdiff.Conditions, error) {
 	c := &resultdiff.Conditions{
 		Commit: info.Commit, Version: info.Version, Machine: info.Machine, Toolchain: info.Toolchain,
 	}
-	rates, err := column[float64](q, "SELECT bytes_per_second FROM ruler WHERE session_id = ? AND name = 'copy' "+
-		"AND bytes_per_second IS NOT NULL", ids[0])
+	rates, err := column[float64](
+		q,
+		"SELECT bytes_per_second FROM ruler WHERE session_id = ? AND name = 'copy' "+
+			"AND bytes_per_second IS NOT NULL",
+		ids[0],
+	)
 	if len(rates) == 1 {
 		c.CopyRate = rates[0]
 	}
 	return c, err
 }
 
-// timeColumns are a time that a comparison of sides needs, of timing AS t and run AS r, in the order of timeRow.
-// The noise is that of the A/A comparison of the same case in the same session.
+// timeColumns are a time that a comparison of sides needs, of timing AS t and run AS r, in the order of
+// timeRow. The noise is that of the A/A comparison of the same case in the same session.
 const timeColumns = `t.regime, t.mode, t.backward, t.median_ns, t.samples_ns_json, t.rounds_json, t.clock_mhz,
 	(SELECT max(max(x.ratio_high - 1, 1 - x.ratio_low)) FROM comparison x JOIN run y ON y.run_id = x.run_a_id
-	WHERE x.run_a_id = x.run_b_id AND x.regime = t.regime AND y.session_id = r.session_id AND y.case_id = r.case_id)`
+	WHERE x.run_a_id = x.run_b_id AND x.regime = t.regime AND y.session_id = r.session_id
+	AND y.case_id = r.case_id)`
 
 type timeRow struct {
 	time            resultdiff.Time
@@ -201,7 +224,8 @@ type timeRow struct {
 
 func (t *timeRow) targets() []any {
 	return []any{
-		&t.time.Regime, &t.time.Mode, &t.time.Backward, &t.time.MedianNS, &t.samples, &t.rounds, &t.clock, &t.noise,
+		&t.time.Regime, &t.time.Mode, &t.time.Backward, &t.time.MedianNS, &t.samples, &t.rounds, &t.clock,
+		&t.noise,
 	}
 }
 
@@ -220,8 +244,10 @@ func (t *timeRow) read() (resultdiff.Time, error) {
 // addTimes gives the entries of a side their times that can be used, with the noise that was measured beside
 // them. ids are the places of the entries by the number of their run.
 func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, where string, args []any) error {
-	rows, err := q.Query("SELECT r.run_id, "+timeColumns+newest(where, "JOIN timing t ON t.run_id = r.run_id")+
-		" AND t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime", args...)
+	rows, err := q.Query(
+		"SELECT r.run_id, "+timeColumns+newest(where, "JOIN timing t ON t.run_id = r.run_id")+
+			" AND t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime",
+		args...)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,11 @@ func recordSession(t *testing.T, s *Store, commit, gpu string, all ...*record.Re
 	t.Helper()
 	x, err := s.Start(ctx, record.Session{
 		Request: commit + gpu, Version: "1", Commit: commit, Level: "quick",
-		Machine: record.Machine{OS: "linux", CPU: "a CPU", GPU: gpu}, Toolchain: record.Toolchain{"torch": commit},
+		Machine: record.Machine{
+			OS:  "linux",
+			CPU: "a CPU",
+			GPU: gpu,
+		}, Toolchain: record.Toolchain{"torch": commit},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +40,15 @@ func recordSession(t *testing.T, s *Store, commit, gpu string, all ...*record.Re
 		if err := x.AddRulers(ctx, []record.Ruler{copies}); err != nil {
 			t.Fatal(err)
 		}
-		twin := record.Comparison{RunA: all[0].ID, RunB: all[0].ID, Regime: "cold", Ratio: 1, Low: 0.97, High: 1.02, Word: "SAME"}
+		twin := record.Comparison{
+			RunA:   all[0].ID,
+			RunB:   all[0].ID,
+			Regime: "cold",
+			Ratio:  1,
+			Low:    0.97,
+			High:   1.02,
+			Word:   "SAME",
+		}
 		if err := x.AddComparisons(ctx, []record.Comparison{twin}); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +69,11 @@ func passed(i int, impl string) *record.Record {
 
 func TestSides(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{Now: func() time.Time { now = now.Add(time.Hour); return now }})
+	s := openTest(
+		t,
+		filepath.Join(t.TempDir(), "r.db"),
+		Options{Now: func() time.Time { now = now.Add(time.Hour); return now }},
+	)
 	older := passed(1, "cuda/warp")
 	older.Started = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	first := recordSession(t, s, "aaaaaaa1", "NVIDIA H100", older)
@@ -89,11 +105,19 @@ func TestSides(t *testing.T) {
 			continue
 		}
 		if len(side.Entries) != c.want || side.Entries[0].Status != c.of {
-			t.Errorf("%s: %d entries, the first %v; want %d, %v", c.name, len(side.Entries), side.Entries[0].Status, c.want, c.of)
+			t.Errorf(
+				"%s: %d entries, the first %v; want %d, %v",
+				c.name,
+				len(side.Entries),
+				side.Entries[0].Status,
+				c.want,
+				c.of,
+			)
 		}
 	}
 	for name, sel := range map[string]Selection{
-		"no session": {Session: "7ZZZ"}, "two sessions": {Session: first[:2]}, "too far back": {Last: 3}, "no commit": {Commit: "ccccccc"},
+		"no session": {Session: "7ZZZ"}, "two sessions": {Session: first[:2]}, "too far back": {Last: 3},
+		"no commit": {Commit: "ccccccc"},
 	} {
 		if _, err := s.Side(ctx, name, sel); !errors.Is(err, ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
@@ -110,13 +134,15 @@ func TestSidesHaveTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := side.Entries[0]
-	if len(e.Timings) != 1 || len(e.Timings[0].RoundsNS) != 2 || e.Timings[0].RoundsNS[0] != 101 || e.Timings[0].RoundsNS[1] != 109 {
+	if len(e.Timings) != 1 || len(e.Timings[0].RoundsNS) != 2 || e.Timings[0].RoundsNS[0] != 101 ||
+		e.Timings[0].RoundsNS[1] != 109 {
 		t.Fatalf("times %+v, want the medians of two rounds, 101 and 109", e.Timings)
 	}
 	if n := e.Timings[0].Noise; n < 0.0299 || n > 0.0301 {
 		t.Errorf("noise %v, want 0.03", n)
 	}
-	if e.Conditions.CopyRate != 4e12 || e.Conditions.Machine.GPU != "NVIDIA H200" || e.Conditions.Toolchain["torch"] != "aaaaaaa1" {
+	if e.Conditions.CopyRate != 4e12 || e.Conditions.Machine.GPU != "NVIDIA H200" ||
+		e.Conditions.Toolchain["torch"] != "aaaaaaa1" {
 		t.Errorf("conditions %+v", e.Conditions)
 	}
 	if e.Timings[0].ClockMHz != 1980 || e.Timings[0].Mode != "graph" {
@@ -138,7 +164,8 @@ func TestVisits(t *testing.T) {
 	if len(visits) != 3 {
 		t.Fatalf("%d visits, want 3", len(visits))
 	}
-	if v := visits[1]; v.Good != 1 || v.Bad != 1 || v.BecameWrong != 1 || v.BecameRight != 0 || v.Conditions.Commit != "bbbbbbb2" {
+	if v := visits[1]; v.Good != 1 || v.Bad != 1 || v.BecameWrong != 1 || v.BecameRight != 0 ||
+		v.Conditions.Commit != "bbbbbbb2" {
 		t.Errorf("the second is %+v", v)
 	}
 	if v := visits[2]; v.BecameRight != 1 || v.BecameWrong != 0 || len(v.Times) != 1 {
@@ -159,7 +186,9 @@ func TestSessionsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 2 || all[0].Session.Commit != "bbbbbbb2" || all[1].Good != 1 || all[1].Bad != 1 || all[1].Timed != 1 || all[1].State != "running" {
+	if len(all) != 2 || all[0].Session.Commit != "bbbbbbb2" || all[1].Good != 1 || all[1].Bad != 1 ||
+		all[1].Timed != 1 ||
+		all[1].State != "running" {
 		t.Errorf("sessions %+v", all)
 	}
 	if one, err := s.Sessions(ctx, 1); err != nil || len(one) != 1 {

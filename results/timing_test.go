@@ -73,7 +73,7 @@ func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
 	if got, err := s.Comparisons(ctx, x.ID()); err != nil || !cmp.Equal(got, comparisons) {
 		t.Errorf("%v\n%s", err, cmp.Diff(comparisons, got))
 	}
-	answer, err := Query(ctx, s.Path(), "select regime, median_ns, timing_status from speed order by regime limit 1", Limits{})
+	answer, err := Query(ctx, s.Path(), "select regime, median_ns, timing_status from speed order by regime limit 1", nil, Limits{})
 	if err != nil || len(answer.Rows) != 1 || answer.Rows[0][0] != "cold" {
 		t.Errorf("the view speed: %v %+v", err, answer.Rows)
 	}

@@ -38,15 +38,18 @@ func (s *Store) Visits(ctx context.Context, f Filter) ([]resultdiff.Visit, error
 // visitKey is an implementation in a session.
 type visitKey struct{ session, impl string }
 
-// selectVisits counts the runs of each implementation in each session. What a run became is told by the newest
-// run before it of the same implementation on the same case.
+// selectVisits counts the runs of each implementation in each session. What a run became is told by the
+// newest run before it of the same implementation on the same case.
 func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[visitKey]int, error) {
-	rows, err := q.Query(`SELECT session_ulid, started_utc, name, max(source), sum(weight = 'good'), sum(weight = 'neutral'), sum(weight = 'bad'),
-		sum(weight = 'bad' AND was <> 'bad'), sum(weight <> 'bad' AND was = 'bad'), min(headroom) FROM (
-		SELECT s.session_ulid, s.started_utc, p.implementation AS name, coalesce(i.source_hash, '') AS source, w.weight,
+	rows, err := q.Query(`SELECT session_ulid, started_utc, name, max(source), sum(weight = 'good'),
+		sum(weight = 'neutral'), sum(weight = 'bad'), sum(weight = 'bad' AND was <> 'bad'),
+		sum(weight <> 'bad' AND was = 'bad'), min(headroom) FROM (
+		SELECT s.session_ulid, s.started_utc, p.implementation AS name, coalesce(i.source_hash, '') AS source,
+			w.weight,
 			lag(w.weight) OVER (PARTITION BY r.case_id, p.implementation ORDER BY r.run_ulid) AS was,
 			(SELECT min(headroom) FROM verdict v WHERE v.run_id = r.run_id) AS headroom
-		FROM `+runTables+` JOIN status w USING (status) WHERE `+where+`) GROUP BY session_ulid, name ORDER BY session_ulid, name`, args...)
+		FROM `+runTables+` JOIN status w USING (status) WHERE `+where+`)
+		GROUP BY session_ulid, name ORDER BY session_ulid, name`, args...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -58,7 +61,8 @@ func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[
 		var started string
 		var wrong, right sql.NullInt64
 		var headroom sql.NullFloat64
-		if err := rows.Scan(&v.Session, &started, &v.Impl, &v.Source, &v.Good, &v.Neutral, &v.Bad, &wrong, &right,
+		if err := rows.Scan(&v.Session, &started, &v.Impl, &v.Source, &v.Good, &v.Neutral, &v.Bad, &wrong,
+			&right,
 			&headroom); err != nil {
 			return nil, nil, err
 		}
@@ -71,7 +75,13 @@ func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[
 }
 
 // addVisitedTimes gives the visits their times that can be used.
-func addVisitedTimes(q querier, visits []resultdiff.Visit, at map[visitKey]int, where string, args []any) error {
+func addVisitedTimes(
+	q querier,
+	visits []resultdiff.Visit,
+	at map[visitKey]int,
+	where string,
+	args []any,
+) error {
 	rows, err := q.Query("SELECT s.session_ulid, p.implementation, c.case_key, "+caseColumns+", "+timeColumns+
 		" FROM "+runTables+" JOIN timing t ON t.run_id = r.run_id WHERE "+where+
 		" AND t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime", args...)

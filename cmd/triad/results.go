@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,7 +176,11 @@ func parseTime(what, text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usage("%s%q: want a duration such as 2h or 7d, or a date such as 2026-01-31", what, text)
+	return time.Time{}, usage(
+		"%s%q: want a duration such as 2h or 7d, or a date such as 2026-01-31",
+		what,
+		text,
+	)
 }
 
 func (a *app) resultsShow(db *string) *cobra.Command {
@@ -221,77 +224,4 @@ func (a *app) readStore(ctx context.Context, path string) (*results.Store, error
 		return nil, session.ReadFailure(err, named)
 	}
 	return store, nil
-}
-
-// tellSchema prints what a statement can name.
-func (a *app) tellSchema(ctx context.Context) error {
-	tables, err := results.Schema(ctx)
-	if err != nil {
-		return session.Fail(session.ExitBad, err)
-	}
-	if _, err := io.WriteString(a.out, results.Describe(tables)); err != nil {
-		return fmt.Errorf("print the schema: %w", err)
-	}
-	return nil
-}
-
-func (a *app) resultsQuery(db *string) *cobra.Command {
-	var asJSON bool
-	var schema bool
-	var deadline time.Duration
-	var rows int
-	cmd := &cobra.Command{
-		Use:   "query SQL",
-		Short: "one read-only SQL statement against the database",
-		Long: `query runs one SELECT. It can read and nothing else: time, memory and rows are limited, and a result that was cut
-says so. Views: latest, history, disagreements, speed; --schema lists them and the tables with their columns and units. Beside SQLite's functions there are sqrt, ln, log10, exp, pow and median.`,
-		Example: `  triad results query "select op, implementation, status, count(*) from latest group by 1, 2, 3"
-  triad results query --json "select * from disagreements"
-  triad results query --schema`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if schema {
-				return nil
-			}
-			return one("one SQL statement, in quotes; --schema lists the views and tables with their columns")(cmd, args)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if schema {
-				if fs := cmd.Flags(); len(args) > 0 || fs.Changed("json") || fs.Changed("rows") ||
-					fs.Changed("deadline") || fs.Changed("db") {
-					return usage("--schema stands alone: it lists what a statement can name, and runs none")
-				}
-				return a.tellSchema(cmd.Context())
-			}
-			if deadline <= 0 || rows <= 0 {
-				return usage("--deadline %v, --rows %d: want more than 0 of both", deadline, rows)
-			}
-			path, err := a.databasePath(*db)
-			if err != nil {
-				return err
-			}
-			answer, err := results.Query(cmd.Context(), path, args[0],
-				results.Limits{Deadline: deadline, Rows: rows})
-			if err != nil {
-				return session.ReadFailure(err, *db != "")
-			}
-			if !asJSON {
-				return report.Rows(a.out, a.style(), answer.Columns, answer.Rows, answer.Cut)
-			}
-			for _, row := range answer.Rows {
-				if err := report.JSON(a.out, report.Row(answer.Columns, row)); err != nil {
-					return err
-				}
-			}
-			if answer.Cut != "" {
-				fmt.Fprintf(a.err, "triad: %s\n", answer.Cut)
-			}
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a row")
-	cmd.Flags().BoolVar(&schema, "schema", false,
-		"list the views and tables with their columns and units instead")
-	cmd.Flags().DurationVar(&deadline, "deadline", 2*time.Second, "how long the statement may run")
-	cmd.Flags().IntVar(&rows, "rows", 10_000, "at most so many rows")
-	return cmd
 }

@@ -30,7 +30,7 @@ func (a *app) resultsDiff(db *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "what became wrong, right, slower or faster from one set of runs to another",
-		Long: `diff compares the newest run of each implementation on each case in A with that in B. Each of the two is
+		Long: `diff compares the newest run of each implementation on each case in A with that in B. Each is
 
   SESSION             the ID of a session or the beginning of one (triad results sessions)
   last, last~1        the newest session, the one before it
@@ -39,10 +39,10 @@ func (a *app) resultsDiff(db *string) *cobra.Command {
   machine:TEXT        the runs on a machine whose GPU or CPU is called so
   before:DATE         the runs before a date (2026-01-31) or a time ago (7d)
 
-A time of B is SLOWER or FASTER where the medians lie further apart than two sessions of one kernel do (2 %, or
-the noise that was measured), their intervals do not meet, and a Mann-Whitney test with Holm's correction says
-so; SAME where the interval lies within. Where GPU, clock or kind of timing differ no word is given. Exit code 1:
-something became wrong or slower.`,
+A time of B is SLOWER or FASTER where the medians lie further apart than two sessions of one kernel do (2 %,
+or the noise that was measured), their intervals do not meet, and a Mann-Whitney test with Holm's correction
+says so; SAME where the interval lies within. Where GPU, clock or kind of timing differ no word is given. Exit
+code 1: something became wrong or slower.`,
 		Example: `  triad results diff last~1 last
   triad results diff 01M81MHBAW 01M8 --op softmax
   triad results diff monday.db friday.db --json`,
@@ -54,10 +54,20 @@ something became wrong or slower.`,
 	fs := cmd.Flags()
 	fs.StringSliceVar(&o.ops, "op", nil, "only these operators")
 	fs.StringSliceVar(&o.impls, "impl", nil, "only implementations with these prefixes")
-	fs.BoolVar(&o.across, "across", false, "say FASTER and SLOWER of other GPUs, clocks and kinds of timing too")
+	fs.BoolVar(
+		&o.across,
+		"across",
+		false,
+		"say FASTER and SLOWER of other GPUs, clocks and kinds of timing too",
+	)
 	fs.BoolVar(&o.strict, "strict", false, "exit 1 too where something good is neither good nor wrong now")
 	fs.IntVar(&o.limit, "limit", 20, "at most so many lines of each kind")
-	fs.BoolVar(&o.asJSON, "json", false, "one JSON object a line for each implementation and case (docs/json.md)")
+	fs.BoolVar(
+		&o.asJSON,
+		"json",
+		false,
+		"one JSON object a line for each implementation and case (docs/json.md)",
+	)
 	return cmd
 }
 
@@ -150,8 +160,11 @@ func parseSide(name string, now time.Time) (s results.Selection, file string, er
 		return s, "", nil
 	}
 	if !sessionID.MatchString(name) {
-		return s, "", usage("%q is no session, commit or database: want a session's ID, last, last~1, commit:HASH, "+
-			"FILE.db, machine:TEXT or before:DATE", name)
+		return s, "", usage(
+			"%q is no session, commit or database: want a session's ID, last, last~1, commit:HASH, "+
+				"FILE.db, machine:TEXT or before:DATE",
+			name,
+		)
 	}
 	s.Session = name
 	return s, "", nil

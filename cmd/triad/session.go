@@ -83,7 +83,12 @@ func (a *app) openSession(ctx context.Context, request *run.Request, o sessionOp
 }
 
 // sessionInfo describes this invocation.
-func (a *app) sessionInfo(ctx context.Context, request string, r run.Request, o *sessionOptions) record.Session {
+func (a *app) sessionInfo(
+	ctx context.Context,
+	request string,
+	r run.Request,
+	o *sessionOptions,
+) record.Session {
 	info := record.Session{
 		Request: request, Command: o.args, Version: triad.Version, Commit: commit(ctx),
 		Level: r.Options.Level.String(),

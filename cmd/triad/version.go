@@ -14,9 +14,9 @@ import (
 	"triad/internal/fileversion"
 )
 
-// commit is the revision the binary was built from, with "+changes" where the sources were not as committed. A
-// binary that `go run` made does not know it: run from the checkout, it is that of the checkout. "" where nothing
-// tells.
+// commit is the revision the binary was built from, with "+changes" where the sources were not as committed.
+// A binary that `go run` made does not know it: run from the checkout, it is that of the checkout. "" where
+// nothing tells.
 func commit(ctx context.Context) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -34,7 +34,8 @@ func commit(ctx context.Context) string {
 	if revision != "" {
 		return revision + dirty
 	}
-	if text, err := os.ReadFile("go.mod"); err != nil || !strings.HasPrefix(string(text), "module "+info.Main.Path+"\n") {
+	if text, err := os.ReadFile("go.mod"); err != nil ||
+		!strings.HasPrefix(string(text), "module "+info.Main.Path+"\n") {
 		return ""
 	}
 	return fileversion.Head(ctx, ".")

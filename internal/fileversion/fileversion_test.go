@@ -81,7 +81,8 @@ func TestHeadOfARepository(t *testing.T) {
 		{"add", "mine.cu"},
 		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first"},
 	} {
-		if out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).CombinedOutput(); err != nil {
+		out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).CombinedOutput()
+		if err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}

@@ -19,20 +19,22 @@ func Commit(ctx context.Context, path string) string {
 	if err != nil || commit == "" {
 		return ""
 	}
-	if state, err := git(ctx, filepath.Dir(path), "status", "--porcelain", "--", path); err != nil || state != "" {
+	if state, err := git(ctx, filepath.Dir(path), "status", "--porcelain", "--", path); err != nil ||
+		state != "" {
 		return ", commit " + commit + ", changed since"
 	}
 	return ", commit " + commit
 }
 
-// Head is the hash of the commit that is checked out in the repository of a folder, with "+changes" where tracked
-// files are not as committed; "" where it lies in none or git is missing.
+// Head is the hash of the commit that is checked out in the repository of a folder, with "+changes" where
+// tracked files are not as committed; "" where it lies in none or git is missing.
 func Head(ctx context.Context, folder string) string {
 	commit, err := git(ctx, folder, "rev-parse", "HEAD")
 	if err != nil {
 		return ""
 	}
-	if state, err := git(ctx, folder, "status", "--porcelain", "--untracked-files=no"); err != nil || state != "" {
+	if state, err := git(ctx, folder, "status", "--porcelain", "--untracked-files=no"); err != nil ||
+		state != "" {
 		return commit + "+changes"
 	}
 	return commit

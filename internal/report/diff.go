@@ -12,8 +12,8 @@ import (
 	"triad/internal/resultdiff"
 )
 
-// Diff writes what changed between two sides: what they are, what they do not have in common, how many of what,
-// then at most limit lines of each kind, what is worse first.
+// Diff writes what changed between two sides: what they are, what they do not have in common, how many of
+// what, then at most limit lines of each kind, what is worse first.
 func Diff(w io.Writer, style Style, a, b resultdiff.Side, changes []resultdiff.Change, limit int) error {
 	if err := diffHeading(style.Wrap(w), style, a, b, changes); err != nil {
 		return err
@@ -44,7 +44,8 @@ func Diff(w io.Writer, style Style, a, b resultdiff.Side, changes []resultdiff.C
 		{"ambiguous", resultdiff.Ambiguous, mild},
 		{"not comparable", resultdiff.Incomparable, mild},
 	} {
-		if err := diffTimes(w, style, style.paint(part.colour, part.title), changes, part.word, limit); err != nil {
+		title := style.paint(part.colour, part.title)
+		if err := diffTimes(w, style, title, changes, part.word, limit); err != nil {
 			return err
 		}
 	}
@@ -100,7 +101,12 @@ func diffSummary(c resultdiff.Count) string {
 }
 
 // diffVerdicts writes a line for each implementation, dtype and pair of statuses.
-func diffVerdicts(w io.Writer, style Style, title string, changes []resultdiff.Change, outcome resultdiff.Outcome,
+func diffVerdicts(
+	w io.Writer,
+	style Style,
+	title string,
+	changes []resultdiff.Change,
+	outcome resultdiff.Outcome,
 	limit int,
 ) error {
 	type line struct {
@@ -167,8 +173,15 @@ func diffTimes(w io.Writer, style Style, title string, changes []resultdiff.Chan
 			caseWords(t.B.Case), changed,
 		})
 	}
-	return section(w, style, title, columns("op", "pass", "dtype", "implementation", "regime", ">A", ">B", ">B / A",
-		"case", ""), rows, len(all))
+	return section(
+		w,
+		style,
+		title,
+		columns("op", "pass", "dtype", "implementation", "regime", ">A", ">B", ">B / A",
+			"case", ""),
+		rows,
+		len(all),
+	)
 }
 
 // section writes a titled table, and how many lines are left out.

@@ -30,13 +30,25 @@ func History(w io.Writer, style Style, all map[string][]resultdiff.Step) error {
 		var rows [][]string
 		for _, s := range all[impl] {
 			rows = append(rows, []string{
-				s.Started.UTC().Format("2006-01-02 15:04"), s.Session, short(s.Conditions.Commit, 9), short(s.Source, 8),
+				s.Started.UTC().
+					Format("2006-01-02 15:04"),
+				s.Session, short(s.Conditions.Commit, 9), short(s.Source, 8),
 				fmt.Sprint(s.Good), fmt.Sprint(s.Neutral), style.count(s.Bad), figure(s.Headroom), timesOf(s),
 				storyOf(style, s),
 			})
 		}
-		header := columns("started (UTC)", "session", "?commit", "source", ">good", "?>neutral", ">bad", "?>headroom",
-			">time", "what changed")
+		header := columns(
+			"started (UTC)",
+			"session",
+			"?commit",
+			"source",
+			">good",
+			"?>neutral",
+			">bad",
+			"?>headroom",
+			">time",
+			"what changed",
+		)
 		if err := style.Table(w, "  ", header, rows); err != nil {
 			return err
 		}
@@ -162,10 +174,17 @@ func Sessions(w io.Writer, style Style, all []record.SessionCount) error {
 		machine := cmp.Or(c.Session.Machine.GPU, c.Session.Machine.CPU)
 		rows[i] = []string{
 			c.Session.ID, c.Session.Started.UTC().Format("2006-01-02 15:04"), short(c.Session.Commit, 9),
-			fmt.Sprint(c.Good), fmt.Sprint(c.Neutral), style.count(c.Bad), fmt.Sprint(c.Timed), exit, clean(machine),
+			fmt.Sprint(
+				c.Good,
+			), fmt.Sprint(c.Neutral), style.count(c.Bad), fmt.Sprint(c.Timed), exit, clean(machine),
 			clean(strings.Join(c.Session.Command, " ")),
 		}
 	}
-	return style.Table(w, "", columns("id", "started (UTC)", "?commit", ">good", "?>neutral", ">bad", "?>timed", "exit",
-		"?machine", "command"), rows)
+	return style.Table(
+		w,
+		"",
+		columns("id", "started (UTC)", "?commit", ">good", "?>neutral", ">bad", "?>timed", "exit",
+			"?machine", "command"),
+		rows,
+	)
 }

@@ -10,7 +10,8 @@ import (
 // Outcome is what became of a verdict from the first side to the second.
 type Outcome string
 
-// The outcomes. Each has the one that it becomes where the sides are swapped; Unchanged and Other are their own.
+// The outcomes. Each has the one that it becomes where the sides are swapped; Unchanged and Other are their
+// own.
 const (
 	Unchanged   Outcome = "UNCHANGED"    // the same status
 	BecameWrong Outcome = "BECAME_WRONG" // bad now, and was not
@@ -63,8 +64,11 @@ func Diff(a, b Side, o Options) []Change {
 		}
 	}
 	slices.SortStableFunc(all, func(x, y Change) int {
-		return cmp.Or(cmp.Compare(x.Of().Case.Op, y.Of().Case.Op), cmp.Compare(x.Of().Case.Pass, y.Of().Case.Pass),
-			cmp.Compare(x.Of().Impl, y.Of().Impl))
+		return cmp.Or(
+			cmp.Compare(x.Of().Case.Op, y.Of().Case.Op),
+			cmp.Compare(x.Of().Case.Pass, y.Of().Case.Pass),
+			cmp.Compare(x.Of().Impl, y.Of().Impl),
+		)
 	})
 	compareTimes(all, o)
 	return all

@@ -11,13 +11,21 @@ import (
 
 // on are the conditions of a session on a GPU.
 func on(gpu string) *Conditions {
-	return &Conditions{Machine: record.Machine{GPU: gpu}, Toolchain: record.Toolchain{"torch": "2.11.0"}, CopyRate: 4e12}
+	return &Conditions{
+		Machine:   record.Machine{GPU: gpu},
+		Toolchain: record.Toolchain{"torch": "2.11.0"},
+		CopyRate:  4e12,
+	}
 }
 
 // entry is an implementation on the case of a name.
 func entry(caseKey, impl string, status op.Status, c *Conditions, times ...Time) Entry {
 	return Entry{
-		Case: op.Case{Op: "doubled", Pass: op.Forward, DType: "fp32"}, CaseKey: caseKey, Impl: impl, Status: status,
+		Case: op.Case{
+			Op:    "doubled",
+			Pass:  op.Forward,
+			DType: "fp32",
+		}, CaseKey: caseKey, Impl: impl, Status: status,
 		Source: "a", Conditions: c, Timings: times,
 	}
 }
@@ -56,8 +64,12 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestWhatOneSideAloneHas(t *testing.T) {
-	a := Side{Entries: []Entry{entry("1", "x", op.StatusPass, on("")), entry("2", "x", op.StatusPass, on(""))}}
-	b := Side{Entries: []Entry{entry("2", "x", op.StatusPass, on("")), entry("2", "y", op.StatusFail, on(""))}}
+	a := Side{
+		Entries: []Entry{entry("1", "x", op.StatusPass, on("")), entry("2", "x", op.StatusPass, on(""))},
+	}
+	b := Side{
+		Entries: []Entry{entry("2", "x", op.StatusPass, on("")), entry("2", "y", op.StatusFail, on(""))},
+	}
 	c := Counted(Diff(a, b, Options{}))
 	if c.Outcomes[OnlyA] != 1 || c.Outcomes[OnlyB] != 1 || c.Outcomes[Unchanged] != 1 {
 		t.Errorf("counts %v, want one of each", c.Outcomes)
@@ -76,24 +88,23 @@ func one(a, b Time, x, y *Conditions, o Options) Ratio {
 
 func TestPlantedSlowdowns(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 100 {
-		if r := one(series(random, 15, 1), series(random, 15, 1.05), on("H200"), on("H200"), Options{}); r.Word != Slower {
-			t.Fatalf("5 %% slower is %+v", r)
-		}
-		if r := one(series(random, 15, 1), series(random, 15, 0.95), on("H200"), on("H200"), Options{}); r.Word != Faster {
-			t.Fatalf("5 %% faster is %+v", r)
-		}
-		if r := one(series(random, 15, 1), series(random, 15, 1), on("H200"), on("H200"), Options{}); r.Word != Same {
-			t.Fatalf("the same is %+v", r)
-		}
-		if r := one(series(random, 15, 1), series(random, 15, 1.01), on("H200"), on("H200"), Options{}); r.Word == Slower {
-			t.Fatalf("1 %% is within what two sessions differ by: %+v", r)
-		}
-		if r := one(series(random, 4, 1), series(random, 4, 1.2), on("H200"), on("H200"), Options{}); r.Word != Ambiguous {
-			t.Fatalf("four rounds are too few for a word: %+v", r)
-		}
-		if r := one(series(random, 4, 1), series(random, 4, 3), on("H200"), on("H200"), Options{}); r.Word != Slower {
-			t.Fatalf("three times as long needs few rounds: %+v", r)
+	for _, c := range []struct {
+		rounds int
+		factor float64
+		want   []Word
+	}{
+		{15, 1.05, []Word{Slower}},
+		{15, 0.95, []Word{Faster}},
+		{15, 1, []Word{Same}},
+		{15, 1.01, []Word{Same, Ambiguous}}, // within what two sessions differ by
+		{4, 1.2, []Word{Ambiguous}},         // too few rounds for a word
+		{4, 3, []Word{Slower}},              // so far apart that few are enough
+	} {
+		for range 100 {
+			a, b := series(random, c.rounds, 1), series(random, c.rounds, c.factor)
+			if r := one(a, b, on("H200"), on("H200"), Options{}); !slices.Contains(c.want, r.Word) {
+				t.Fatalf("%d rounds, %v times as long: %+v, want %s", c.rounds, c.factor, r, c.want)
+			}
 		}
 	}
 }
@@ -123,7 +134,8 @@ func TestConditionsThatDiffer(t *testing.T) {
 		b Time
 		y *Conditions
 	}{
-		"GPU": {b, on("H100")}, "clock": {slowClock, on("H200")}, "mode": {events, on("H200")}, "backward": {pair, on("H200")},
+		"GPU": {b, on("H100")}, "clock": {slowClock, on("H200")}, "mode": {events, on("H200")},
+		"backward": {pair, on("H200")},
 	} {
 		if r := one(a, c.b, on("H200"), c.y, Options{}); r.Word != Incomparable || r.Why == "" {
 			t.Errorf("another %s: %+v", name, r)
@@ -140,7 +152,13 @@ func TestSwapInverts(t *testing.T) {
 		Unchanged: Unchanged, BecameWrong: BecameRight, BecameRight: BecameWrong, Lost: Gained, Gained: Lost,
 		OnlyA: OnlyB, OnlyB: OnlyA, Other: Other,
 	}
-	words := map[Word]Word{Faster: Slower, Slower: Faster, Same: Same, Ambiguous: Ambiguous, Incomparable: Incomparable}
+	words := map[Word]Word{
+		Faster:       Slower,
+		Slower:       Faster,
+		Same:         Same,
+		Ambiguous:    Ambiguous,
+		Incomparable: Incomparable,
+	}
 	random := rand.New(rand.NewPCG(7, 8))
 	statuses := op.Statuses()
 	var a, b Side
@@ -203,12 +221,14 @@ func TestHistoriesTellWhatIsNew(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	visit := func(source string, bad, wrong, right int, factor float64) Visit {
 		return Visit{
-			Impl: "x", Source: source, Conditions: on("H200"), Good: 5, Bad: bad, BecameWrong: wrong, BecameRight: right,
-			Times: []TimeOfCase{{CaseKey: "1", Time: series(random, 20, factor)}},
+			Impl: "x", Source: source, Conditions: on("H200"), Good: 5, Bad: bad, BecameWrong: wrong,
+			BecameRight: right,
+			Times:       []TimeOfCase{{CaseKey: "1", Time: series(random, 20, factor)}},
 		}
 	}
 	steps := Histories([]Visit{
-		visit("a", 0, 0, 0, 1), visit("a", 0, 0, 0, 1), visit("b", 2, 2, 0, 1), visit("c", 0, 0, 2, 1.2), visit("c", 0, 0, 0, 1.2),
+		visit("a", 0, 0, 0, 1), visit("a", 0, 0, 0, 1), visit("b", 2, 2, 0, 1), visit("c", 0, 0, 2, 1.2),
+		visit("c", 0, 0, 0, 1.2),
 	})["x"]
 	if len(steps) != 4 {
 		t.Fatalf("%d steps, want first, wrong, right and slower, newest", len(steps))
@@ -216,7 +236,8 @@ func TestHistoriesTellWhatIsNew(t *testing.T) {
 	if s := steps[0]; !s.First || s.Alike != 1 {
 		t.Errorf("the first step is %+v", s)
 	}
-	if s := steps[1]; !slices.Equal(s.Changed, []string{"source"}) || s.BecameWrong != 2 || s.Ratios[0].Word != Same {
+	if s := steps[1]; !slices.Equal(s.Changed, []string{"source"}) || s.BecameWrong != 2 ||
+		s.Ratios[0].Word != Same {
 		t.Errorf("the second step is %+v", s)
 	}
 	if s := steps[2]; s.BecameRight != 2 || s.Ratios[0].Word != Slower {

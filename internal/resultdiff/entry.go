@@ -40,7 +40,8 @@ type Time struct {
 	MedianNS float64
 	RoundsNS []float64 // median of each round
 	ClockMHz float64   // 0 where it is not known
-	Noise    float64   // that the session's A/A comparison of this case showed, as a share; 0 where there was none
+	// Noise is what the session's A/A comparison of this case showed, as a share; 0 where there was none.
+	Noise float64
 }
 
 // Side is a set of runs that are compared with another.
@@ -56,8 +57,8 @@ type key struct{ caseKey, impl string }
 
 func (e *Entry) key() key { return key{e.CaseKey, e.Impl} }
 
-// Causes lists what the two sides do not have in common and may be why something changed, in words: sources of
-// implementations apart, which Sources lists.
+// Causes lists what the two sides do not have in common and may be why something changed, in words: sources
+// of implementations apart, which Sources lists.
 func Causes(a, b Side) []string {
 	var all []string
 	for _, fact := range []struct {

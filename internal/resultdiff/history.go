@@ -45,6 +45,8 @@ type RatioOfCase struct {
 	Ratio
 }
 
+func (r RatioOfCase) different() bool { return r.Word == Slower || r.Word == Faster }
+
 // Histories gives each implementation's sessions, oldest first, as steps: those that brought nothing new are
 // counted at the one before them, the newest apart. visits are in the order of time.
 func Histories(visits []Visit) map[string][]Step {
@@ -108,8 +110,9 @@ func changed(a, b *Visit) []string {
 func folded(steps []Step) []Step {
 	var kept []Step
 	for i, s := range steps {
-		told := s.First || len(s.Changed) > 0 || s.BecameWrong > 0 || s.BecameRight > 0 || i == len(steps)-1 ||
-			slices.ContainsFunc(s.Ratios, func(r RatioOfCase) bool { return r.Word == Slower || r.Word == Faster })
+		told := s.First || len(s.Changed) > 0 || s.BecameWrong > 0 || s.BecameRight > 0 ||
+			i == len(steps)-1 ||
+			slices.ContainsFunc(s.Ratios, RatioOfCase.different)
 		if told {
 			kept = append(kept, s)
 		} else {

@@ -27,7 +27,8 @@ const (
 const (
 	// BetweenSessions is the smallest difference between two sessions that is ever called one, as a share.
 	BetweenSessions = 0.02
-	// LargestP is the p-value, adjusted for how many times are compared, below which a difference is no chance.
+	// LargestP is the p-value, adjusted for how many times are compared, below which a difference is no
+	// chance.
 	LargestP = 0.01
 	// ClockDrift is how far two clocks may lie apart, as a share, for times to be comparable.
 	ClockDrift = 0.02
@@ -41,12 +42,13 @@ type Ratio struct {
 	Regime   string
 	ANS, BNS float64 // medians
 	Ratio    float64
-	// Low and High enclose the ratio with at least 98 % confidence; with fewer than stats.LeastRounds rounds on
-	// a side they are the smallest and largest quotient.
+	// Low and High enclose the ratio with at least 98 % confidence; with fewer than stats.LeastRounds rounds
+	// on a side they are the smallest and largest quotient.
 	Low, High float64
-	P         float64 // two-sided Mann-Whitney over the rounds' medians, adjusted by Holm over all of the diff
-	Word      Word
-	Why       string // why the two are incomparable, "" where they are not
+	// P is of a two-sided Mann-Whitney test over the rounds' medians, adjusted by Holm over the whole diff.
+	P    float64
+	Word Word
+	Why  string // why the two are incomparable, "" where they are not
 
 	band     float64
 	distance float64 // of the medians, as the difference of their logarithms
@@ -97,8 +99,8 @@ func adjust(judged []*Ratio) {
 	}
 }
 
-// ratio compares two times without a word yet. What a word rests on is compared without a quotient, so that it
-// is the same whichever side stands first.
+// ratio compares two times without a word yet. What a word rests on is compared without a quotient, so that
+// it is the same whichever side stands first.
 func ratio(x, y *Entry, a, b Time) Ratio {
 	medianA, medianB := stats.Median(a.RoundsNS), stats.Median(b.RoundsNS)
 	lowA, highA := stats.MedianInterval(a.RoundsNS, confidence)

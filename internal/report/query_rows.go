@@ -1,0 +1,134 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"triad/internal/record"
+)
+
+// Rows writes the answer to typed SQL; cut says where it was cut off, "" where it is whole.
+func Rows(w io.Writer, style Style, names []string, rows [][]any, cut string) error {
+	header := make([]column, len(names))
+	for i, name := range names {
+		header[i] = column{name: clean(name), right: len(rows) > 0 && numeric(rows, i)}
+	}
+	cells := make([][]string, len(rows))
+	for i, row := range rows {
+		cells[i] = make([]string, len(row))
+		for j, v := range row {
+			cells[i][j] = Cell(v)
+		}
+	}
+	if len(names) > 0 {
+		if err := style.Table(w, "", header, cells); err != nil {
+			return err
+		}
+	}
+	if cut != "" {
+		return write(w, style.paint(mild, cut)+"\n")
+	}
+	return nil
+}
+
+// numeric says whether a column holds numbers alone.
+func numeric(rows [][]any, column int) bool {
+	for _, row := range rows {
+		switch row[column].(type) {
+		case int64, float64, nil:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Cell is a value of a database as text: NULL is empty, bytes are hexadecimal.
+func Cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case []byte:
+		return fmt.Sprintf("x'%x'", v)
+	case float64:
+		return record.Float(v).String()
+	}
+	return clean(fmt.Sprint(v))
+}
+
+// CSV writes the answer to typed SQL as RFC 4180 has it, with a header. NULL is empty.
+func CSV(w io.Writer, names []string, rows [][]any) error {
+	out := csv.NewWriter(w)
+	lines := [][]string{names}
+	for _, row := range rows {
+		lines = append(lines, cells(row, plain))
+	}
+	return out.WriteAll(lines)
+}
+
+// plain is a value of a database as text for a program: nothing is made harmless for a terminal.
+func plain(v any) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	return Cell(v)
+}
+
+// cells are the values of a row as text.
+func cells(row []any, text func(any) string) []string {
+	out := make([]string, len(row))
+	for i, v := range row {
+		out[i] = text(v)
+	}
+	return out
+}
+
+// MarkdownRows writes the answer to typed SQL as a table of Markdown.
+func MarkdownRows(w io.Writer, names []string, rows [][]any) error {
+	t := table.NewWriter()
+	line := func(values []string) table.Row {
+		out := make(table.Row, len(values))
+		for i, v := range values {
+			out[i] = v
+		}
+		return out
+	}
+	t.AppendHeader(line(names))
+	for _, row := range rows {
+		t.AppendRow(line(cells(row, Cell)))
+	}
+	return write(w, t.RenderMarkdown()+"\n")
+}
+
+// JSONRows writes one object a line.
+func JSONRows(w io.Writer, names []string, rows [][]any) error {
+	for _, row := range rows {
+		if err := JSON(w, Row(names, row)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SavedQuery is a query that comes with triad: its name, the question, and its parameters in words.
+type SavedQuery struct {
+	Name, Question string
+	Params         []string // "dtype = bf16"
+}
+
+// Queries writes the queries that come with triad.
+func Queries(w io.Writer, style Style, all []SavedQuery) error {
+	for _, q := range all {
+		words := style.paint(bold, q.Name) + "  " + q.Question
+		for _, p := range q.Params {
+			words += "\n    --param " + p
+		}
+		if err := write(style.Wrap(w), words+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

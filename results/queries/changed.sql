@@ -1,0 +1,8 @@
+-- what changed since a day: runs that are good where the newest before that day was bad, and the other way round
+-- :since = 7 days ago, as 2026-01-31
+SELECT n.op, n.pass, n.dtype, n.implementation, n.dims_json, b.status AS before, n.status AS now, n.run_ulid, b.run_ulid AS run_before
+FROM latest n JOIN history b ON b.run_ulid = (
+  SELECT max(h.run_ulid) FROM history h
+  WHERE h.case_key = n.case_key AND h.implementation = n.implementation AND h.recorded_utc < :since)
+WHERE n.recorded_utc >= :since AND n.weight <> b.weight
+ORDER BY n.weight, n.op, n.implementation
