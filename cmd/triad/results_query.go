@@ -34,7 +34,7 @@ func (a *app) resultsQuery(db *string) *cobra.Command {
 result that was cut says so. Views: latest, history, disagreements, speed; --schema lists them and the tables
 with their columns and units. Beside SQLite's functions there are sqrt, ln, log10, exp, pow and median.
 Queries that come with triad answer the questions that people ask: --list shows them, --saved NAME runs one.`,
-		Example: `  triad results query "select op, implementation, status, count(*) from latest group by 1, 2"
+		Example: `  triad results query "select op, implementation, status from latest"
   triad results query --saved only-in --param dtype=fp16
   triad results query --format csv "select * from latest where op = :op" --param op=softmax`,
 		Args: o.arguments,
