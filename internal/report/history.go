@@ -188,3 +188,24 @@ func Sessions(w io.Writer, style Style, all []record.SessionCount) error {
 		rows,
 	)
 }
+
+// Merged says what a database brought that was merged.
+func Merged(name string, sessions, sessionsThere, runs, runsThere, running int) string {
+	words := fmt.Sprintf(
+		"%s: %s and %s added",
+		clean(name),
+		counted(sessions, "session"),
+		counted(runs, "run"),
+	)
+	if sessionsThere+runsThere > 0 {
+		words += fmt.Sprintf(
+			", %s and %s were there",
+			counted(sessionsThere, "session"),
+			counted(runsThere, "run"),
+		)
+	}
+	if running > 0 {
+		words += fmt.Sprintf("; %s had not ended: left out", counted(running, "run"))
+	}
+	return words + "."
+}

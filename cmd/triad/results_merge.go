@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/report"
+	"triad/internal/session"
+	"triad/results"
+)
+
+func (a *app) resultsImport(db *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FILE...",
+		Short: "add what other databases hold to yours",
+		Long: `import adds the sessions, runs and times of other databases that triad wrote. What is there
+already stays as it is: files may come in any order and any number of times. Each file is added whole or not at all,
+and none of them is changed; one that is damaged, foreign or of a newer triad is refused.`,
+		Example: "  triad results import friday.db colleague/results.db",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			into, err := a.databasePath(*db)
+			if err != nil {
+				return err
+			}
+			return a.merge(cmd.Context(), into, args)
+		},
+	}
+}
+
+func (a *app) resultsMerge() *cobra.Command {
+	return &cobra.Command{
+		Use:   "merge INTO FROM...",
+		Short: "the union of several databases in one file",
+		Long: `merge makes INTO the union of itself and the others; a file that is not there yet is made. Files
+may come in any order and any number of times: nothing is doubled and nothing is lost. Each is added whole or
+not at all.`,
+		Example: "  triad results merge all.db shard1.db shard2.db shard3.db",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			into, err := a.databasePath(args[0])
+			if err != nil {
+				return err
+			}
+			return a.merge(cmd.Context(), into, args[1:])
+		},
+	}
+}
+
+// merge adds databases to the one at path into, one after the other, and says what each brought.
+func (a *app) merge(ctx context.Context, into string, from []string) error {
+	store, err := results.Open(ctx, into, results.Options{BusyTimeout: results.MergePatience})
+	if err != nil {
+		return session.ReadFailure(err, true)
+	}
+	defer store.Close()
+	for _, path := range from {
+		m, err := store.Merge(ctx, path)
+		if err != nil {
+			return mergeFailure(err)
+		}
+		fmt.Fprintln(
+			a.out,
+			report.Merged(filepath.Base(path), m.Sessions, m.SessionsThere, m.Runs, m.RunsThere,
+				m.Running),
+		)
+	}
+	return nil
+}
+
+// mergeFailure gives the exit code of a file that could not be merged: one that is no database of ours is a
+// mistake of who named it.
+func mergeFailure(err error) error {
+	if errors.Is(err, results.ErrForeign) || errors.Is(err, results.ErrCorrupt) ||
+		errors.Is(err, fs.ErrNotExist) {
+		return usage("%w", err)
+	}
+	return session.Fail(session.ExitBad, err)
+}
