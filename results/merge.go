@@ -298,7 +298,7 @@ func ofTwoRuns(table, order string) mergeStep {
 	return mergeStep{
 		table: table, joins: joinRun("run_a_id", "a") + joinRun("run_b_id", "b"),
 		order: "a.run_id, b.run_id, " + order,
-		refs: map[string]string{"run_a_id": "a.run_id", "run_b_id": "b.run_id"},
+		refs:  map[string]string{"run_a_id": "a.run_id", "run_b_id": "b.run_id"},
 	}
 }
 

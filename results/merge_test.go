@@ -133,7 +133,7 @@ func TestMergeIsAUnion(t *testing.T) {
 func TestMergeOfASessionThatGoesOn(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.db")
 	s := openTest(t, other, Options{})
-	x := start(t, s, "softmax")
+	x := start(t, s, "a request")
 	first, second := failed(1), failed(2)
 	if err := x.Record(ctx, &first); err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ func (a *app) resultsImport(db *string) *cobra.Command {
 		Use:   "import FILE...",
 		Short: "add what other databases hold to yours",
 		Long: `import adds the sessions, runs and times of other databases that triad wrote. What is there
-already stays as it is: files may come in any order and any number of times. Each file is added whole or not at all,
-and none of them is changed; one that is damaged, foreign or of a newer triad is refused.`,
+already stays as it is: files may come in any order and any number of times. Each file is added whole or not
+at all, and none of them is changed; one that is damaged, foreign or of a newer triad is refused.`,
 		Example: "  triad results import friday.db colleague/results.db",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,8 +37,8 @@ func (a *app) resultsMerge() *cobra.Command {
 	return &cobra.Command{
 		Use:   "merge INTO FROM...",
 		Short: "the union of several databases in one file",
-		Long: `merge makes INTO the union of itself and the others; a file that is not there yet is made. Files
-may come in any order and any number of times: nothing is doubled and nothing is lost. Each is added whole or
+		Long: `merge makes INTO the union of itself and the others; a file that is not there yet is made.
+Files may come in any order and any number of times: nothing is doubled and nothing is lost. Each is added whole or
 not at all.`,
 		Example: "  triad results merge all.db shard1.db shard2.db shard3.db",
 		Args:    cobra.MinimumNArgs(2),
