@@ -38,8 +38,8 @@ func (a *app) resultsMerge() *cobra.Command {
 		Use:   "merge INTO FROM...",
 		Short: "the union of several databases in one file",
 		Long: `merge makes INTO the union of itself and the others; a file that is not there yet is made.
-Files may come in any order and any number of times: nothing is doubled and nothing is lost. Each is added whole or
-not at all.`,
+Files may come in any order and any number of times: nothing is doubled and nothing is lost. Each is added
+whole or not at all.`,
 		Example: "  triad results merge all.db shard1.db shard2.db shard3.db",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
