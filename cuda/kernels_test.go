@@ -14,7 +14,9 @@ import (
 
 	"triad"
 	"triad/internal/backend"
+	"triad/internal/catalog"
 	"triad/internal/need"
+	"triad/internal/op"
 )
 
 // kernelNames lists the operators that have a kernel file.
@@ -171,9 +173,21 @@ func unjudgedIsRefused(t *testing.T, all []*kernel) {
 		if k.Name != "cuda/sm90_tma" {
 			continue
 		}
-		if why, ok, err := acceptsSomewhere(k, nil, nil); err != nil || ok ||
-			!strings.Contains(why, "not been judged on a GPU") {
-			t.Errorf("%s %s on a GPU: accepted %t, %q, %v", k.Name, k.Pass, ok, why, err)
+		o, err := catalog.Get(k.Op)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := op.Options{Level: op.LevelQuick, DTypes: k.DTypes, Passes: []op.Pass{k.Pass}}
+		plan, err := o.Spec.Expand(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range plan.Cases {
+			p := &provenCall{kernel: k}
+			p.of(t, o.Spec, c)
+			if why := p.refused(t); !strings.Contains(why, "not been judged on a GPU") {
+				t.Errorf("%s %s on a GPU, %v: %q", k.Name, k.Pass, c.Dims, why)
+			}
 		}
 	}
 }

@@ -84,6 +84,9 @@ func (s *sourceSet) read(embedded fs.FS, at string) ([]byte, error) {
 	if file, ok := strings.CutPrefix(at, onDisk+"/"); ok {
 		return os.ReadFile("/" + file)
 	}
+	if header, ok := specHeaderAt(at, s.home); ok {
+		return header, nil
+	}
 	return fs.ReadFile(embedded, at)
 }
 

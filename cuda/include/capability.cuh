@@ -17,5 +17,14 @@ inline void needs_capability(Check &check, const char *what, int least, bool new
 	           newer ? " or newer" : "", found / 10, found % 10);
 }
 
+// capability: the same as a limit of a registration. `what` is what needs the GPU.
+inline Limit capability(const char *what, int least, bool newer) {
+	const std::string version = std::to_string(least / 10) + "." + std::to_string(least % 10);
+	return {Limit::nothing, {what}, least,
+	        newer ? [](Check &check, const triad_call *, const Limit &l) { needs_capability(check, l.name(), static_cast<int>(l.number), true); }
+	              : [](Check &check, const triad_call *, const Limit &l) { needs_capability(check, l.name(), static_cast<int>(l.number), false); },
+	        "a GPU of compute capability " + version + (newer ? " or newer" : "")};
+}
+
 } // namespace triad
 #endif

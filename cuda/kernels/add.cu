@@ -6,6 +6,7 @@
 //   grid_stride   as many threads as the device runs at once, each with every so many elements; contiguous tensors
 //   vec           16-byte accesses, two of them a thread and tensor before the first use
 #include "elementwise.cuh"
+#include "spec/add.cuh"
 
 namespace {
 
@@ -101,36 +102,21 @@ template <class T> int add_bwd_grid_stride(const triad_call *call) {
 template <class T> int add_fwd_vec(const triad_call *call) { return triad::elementwise_vec<T>(call, Forward()); }
 template <class T> int add_bwd_vec(const triad_call *call) { return triad::elementwise_vec<T>(call, Backward()); }
 
-// ---- registration -----------------------------------------------------------------------------------------------------------------------
-
-// The Matrix of naive takes any strides.
-template <bool Vectors, bool Strided> int accepts_forward(const triad_call *call, char *why, int32_t why_bytes) {
-	static const char *const names[] = {"x", "y", "z"};
-	return triad::elementwise_accepts<2, 1, 0, Vectors, Strided>(call, names, why, why_bytes, 2);
-}
-
-template <bool Vectors, bool Strided> int accepts_backward(const triad_call *call, char *why, int32_t why_bytes) {
-	static const char *const names[] = {"grad_z", "grad_x", "grad_y"};
-	return triad::elementwise_accepts<1, 2, 0, Vectors, Strided>(call, names, why, why_bytes, 2);
-}
-
-constexpr const char *contiguous = "tensors contiguous";
-
 } // namespace
 
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
 TRIAD_KERNEL(add, naive, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_forward<false, true>).launch(TRIAD_BY_DTYPE(add_fwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(add_fwd_naive)))
 TRIAD_KERNEL(add, grid_stride, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_forward<false, false>)
-             .launch(TRIAD_BY_DTYPE(add_fwd_grid_stride)).constraint(contiguous))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous())
+             .launch(TRIAD_BY_DTYPE(add_fwd_grid_stride)))
 TRIAD_KERNEL(add, vec, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_forward<true, false>).launch(TRIAD_BY_DTYPE(add_fwd_vec))
-             .constraint(triad::elementwise_vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::whole_vectors()).launch(TRIAD_BY_DTYPE(add_fwd_vec)))
 TRIAD_KERNEL(add, naive, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts_backward<false, true>).launch(TRIAD_BY_DTYPE(add_bwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(3).launch(TRIAD_BY_DTYPE(add_bwd_naive)))
 TRIAD_KERNEL(add, grid_stride, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts_backward<false, false>)
-             .launch(TRIAD_BY_DTYPE(add_bwd_grid_stride)).constraint(contiguous))
+             .contract("fp32").dtypes(triad::floats).outputs(3).limits(triad::contiguous())
+             .launch(TRIAD_BY_DTYPE(add_bwd_grid_stride)))
 TRIAD_KERNEL(add, vec, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts_backward<true, false>).launch(TRIAD_BY_DTYPE(add_bwd_vec))
-             .constraint(triad::elementwise_vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(3).limits(triad::whole_vectors()).launch(TRIAD_BY_DTYPE(add_bwd_vec)))

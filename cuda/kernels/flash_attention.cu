@@ -26,6 +26,7 @@
 #include "flash_attention/tiled_backward.cuh"
 #include "flash_attention/tiled_forward.cuh"
 #include "register.cuh"
+#include "spec/flash_attention.cuh"
 
 namespace {
 
@@ -74,55 +75,50 @@ template <class T> int backward_wgmma(const triad_call *call) {
 // P stays in fp32 throughout, which meets p16, the contract of 16-bit attention, as well.
 constexpr uint32_t full = triad::bit(TRIAD_F32), halves = triad::bit(TRIAD_F16) | triad::bit(TRIAD_BF16);
 constexpr uint32_t o_and_lse = 3, gradients = 7, grad_q_only = 1;
-constexpr const char *tiled_limits = "head_dim a multiple of 8 in 16..256", *naive_limits = "head_dim in 1..256";
-constexpr const char *wgmma_limits = "as sm80_mma, on compute capability 9.0";
-constexpr const char *tma_limits = "as sm90_wgmma, rows not all in one place (a stride of 0); on a CPU only, until it has been judged on a GPU";
-constexpr const char *mma_limits = "head_dim a multiple of 8 in 8..128, scale > 0, rows aligned to 16 bytes, compute capability 8.0 or newer";
-
 TRIAD_KERNEL(flash_attention, naive, forward,
-             .contract("fp32").dtypes(full).outputs(o_and_lse).accepts(accepts_forward<1>)
-             .workspace(workspace_scores).launch(TRIAD_BY_DTYPE(forward_naive)).constraint(naive_limits))
+             .contract("fp32").dtypes(full).outputs(o_and_lse).limits(limits::naive())
+             .workspace(workspace_scores).launch(TRIAD_BY_DTYPE(forward_naive)))
 TRIAD_KERNEL(flash_attention, naive, forward,
-             .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_forward<1>)
-             .workspace(workspace_scores).launch(TRIAD_BY_DTYPE(forward_naive)).constraint(naive_limits))
+             .contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::naive())
+             .workspace(workspace_scores).launch(TRIAD_BY_DTYPE(forward_naive)))
 TRIAD_KERNEL(flash_attention, tiled, forward,
-             .contract("fp32").dtypes(full).outputs(o_and_lse).accepts(accepts_forward<8>)
-             .launch(TRIAD_BY_DTYPE(forward_tiled)).constraint(tiled_limits))
+             .contract("fp32").dtypes(full).outputs(o_and_lse).limits(limits::tiled())
+             .launch(TRIAD_BY_DTYPE(forward_tiled)))
 TRIAD_KERNEL(flash_attention, tiled, forward,
-             .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_forward<8>)
-             .launch(TRIAD_BY_DTYPE(forward_tiled)).constraint(tiled_limits))
+             .contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::tiled())
+             .launch(TRIAD_BY_DTYPE(forward_tiled)))
 TRIAD_KERNEL(flash_attention, sm80_mma, forward,
-             .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_forward_mma)
-             .launch(TRIAD_BY_HALF(forward_mma)).constraint(mma_limits))
+             .contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::mma_forward())
+             .launch(TRIAD_BY_HALF(forward_mma)))
 TRIAD_KERNEL(flash_attention, sm90_wgmma, forward,
-             .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_wgmma<accepts_forward_mma>)
-             .launch(TRIAD_BY_HALF(forward_wgmma)).constraint(wgmma_limits))
+             .contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::wgmma(limits::mma_forward()))
+             .launch(TRIAD_BY_HALF(forward_wgmma)))
 TRIAD_KERNEL(flash_attention, sm90_tma, forward,
-             .contract("p16").dtypes(halves).outputs(o_and_lse).accepts(accepts_forward_tma)
-             .launch(TRIAD_BY_HALF(forward_tma)).constraint(tma_limits))
+             .contract("p16").dtypes(halves).outputs(o_and_lse).limits(limits::tma_forward())
+             .launch(TRIAD_BY_HALF(forward_tma)))
 TRIAD_KERNEL(flash_attention, naive, backward,
-             .contract("fp32").dtypes(full).outputs(gradients).accepts(accepts_backward<1>)
-             .workspace(workspace_weights).launch(TRIAD_BY_DTYPE(backward_naive)).constraint(naive_limits))
+             .contract("fp32").dtypes(full).outputs(gradients).limits(limits::backward(limits::naive()))
+             .workspace(workspace_weights).launch(TRIAD_BY_DTYPE(backward_naive)))
 TRIAD_KERNEL(flash_attention, naive, backward,
-             .contract("p16").dtypes(halves).outputs(gradients).accepts(accepts_backward<1>)
-             .workspace(workspace_weights).launch(TRIAD_BY_DTYPE(backward_naive)).constraint(naive_limits))
+             .contract("p16").dtypes(halves).outputs(gradients).limits(limits::backward(limits::naive()))
+             .workspace(workspace_weights).launch(TRIAD_BY_DTYPE(backward_naive)))
 TRIAD_KERNEL(flash_attention, tiled, backward,
-             .contract("fp32").dtypes(full).outputs(gradients).accepts(accepts_backward<8>)
-             .workspace(workspace_delta).launch(TRIAD_BY_DTYPE(backward_tiled)).constraint(tiled_limits))
+             .contract("fp32").dtypes(full).outputs(gradients).limits(limits::backward(limits::tiled()))
+             .workspace(workspace_delta).launch(TRIAD_BY_DTYPE(backward_tiled)))
 TRIAD_KERNEL(flash_attention, tiled, backward,
-             .contract("p16").dtypes(halves).outputs(gradients).accepts(accepts_backward<8>)
-             .workspace(workspace_delta).launch(TRIAD_BY_DTYPE(backward_tiled)).constraint(tiled_limits))
+             .contract("p16").dtypes(halves).outputs(gradients).limits(limits::backward(limits::tiled()))
+             .workspace(workspace_delta).launch(TRIAD_BY_DTYPE(backward_tiled)))
 TRIAD_KERNEL(flash_attention, tiled_atomic, backward,
-             .contract("fp32").dtypes(full).outputs(gradients).nondeterministic(grad_q_only).forward("tiled").accepts(accepts_backward<8>)
-             .workspace(workspace_grad_q).launch(TRIAD_BY_DTYPE(backward_tiled_atomic)).constraint(tiled_limits))
+             .contract("fp32").dtypes(full).outputs(gradients).nondeterministic(grad_q_only).forward("tiled").limits(limits::backward(limits::tiled()))
+             .workspace(workspace_grad_q).launch(TRIAD_BY_DTYPE(backward_tiled_atomic)))
 TRIAD_KERNEL(flash_attention, tiled_atomic, backward,
-             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).forward("tiled").accepts(accepts_backward<8>)
-             .workspace(workspace_grad_q).launch(TRIAD_BY_DTYPE(backward_tiled_atomic)).constraint(tiled_limits))
+             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).forward("tiled").limits(limits::backward(limits::tiled()))
+             .workspace(workspace_grad_q).launch(TRIAD_BY_DTYPE(backward_tiled_atomic)))
 TRIAD_KERNEL(flash_attention, sm80_mma, backward,
-             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).accepts(accepts_backward_mma)
-             .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_mma)).constraint(mma_limits))
+             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::mma_backward())
+             .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_mma)))
 TRIAD_KERNEL(flash_attention, sm90_wgmma, backward,
-             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).accepts(accepts_wgmma<accepts_backward_mma>)
-             .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_wgmma)).constraint(wgmma_limits))
+             .contract("p16").dtypes(halves).outputs(gradients).nondeterministic(grad_q_only).limits(limits::wgmma(limits::mma_backward()))
+             .workspace(workspace_mma).launch(TRIAD_BY_HALF(backward_wgmma)))
 
 } // namespace

@@ -20,6 +20,7 @@
 #include "element.cuh"
 #include "fp8_gemm/product.cuh"
 #include "register.cuh"
+#include "spec/fp8_gemm.cuh"
 #ifndef __CUEMU__   // the emulator has no tensor cores
 #include "fp8_gemm/wgmma.cuh"
 #endif
@@ -293,74 +294,35 @@ int launch(const triad_call *call) {
 
 // ---- what a call may be
 
-bool scales_fit(const triad_tensor &scale, int scaling, const triad_tensor &x, int64_t row_group) {
-	if (scaling == tensor_scaling) return scale.rank == 1 && scale.shape[0] == 1;
-	if (scaling == row_scaling) return scale.rank == 1 && scale.shape[0] == x.shape[0];
-	return scale.rank == 2 && scale.shape[0] == ceil_div(x.shape[0], row_group) && scale.shape[1] == ceil_div(x.shape[1], scale_block);
-}
-
-// accepts asks the same of each product: operands and output fit together, and the scales are those of the scaling.
-template <int Products>
-int accepts(const triad_call *call, char *why, int32_t why_bytes) {
-	static const int32_t formats[] = {TRIAD_BF16, TRIAD_F16, TRIAD_F32};   // of the attribute out
-	triad::Check check(why, why_bytes);
-	if (!check.counts(call, 4 * Products, Products, 2)) return check.status();
-	const int scaling = static_cast<int>(call->attr[scaling_attribute]), out = static_cast<int>(call->attr[out_attribute]);
-	check.that(scaling >= tensor_scaling && scaling <= block_scaling, "scaling %d is not tensor, row or block (0, 1, 2)", scaling);
-	check.that(out >= 0 && out <= 2, "out %d is not bf16, fp16 or fp32 (0, 1, 2)", out);
-	for (int i = 0; i < Products && check.holds(); i++) {
-		const triad_tensor *in = call->in + 4 * i, &a = in[0], &b = in[2], &c = call->out[i];
-		check.that(a.dtype == TRIAD_E4M3 || (a.dtype == TRIAD_E5M2 && b.dtype == TRIAD_E4M3), "operand a is %s with b %s",
-		           triad::dtype_name(a.dtype), triad::dtype_name(b.dtype));
-		check.that(b.dtype == TRIAD_E4M3 || b.dtype == TRIAD_E5M2, "operand b is %s, not e4m3 or e5m2", triad::dtype_name(b.dtype));
-		check.rank(a, "a", 2).rank(b, "b", 2).rank(c, "c", 2);
-		check.that(a.shape[1] == b.shape[1], "a and b differ in k");
-		check.that(c.shape[0] == a.shape[0] && c.shape[1] == b.shape[0], "c is not [m, n]");
-		check.dtype(c, "c", formats[out]).contiguous(c, "c").dtype(in[1], "scale_a", TRIAD_F32).dtype(in[3], "scale_b", TRIAD_F32);
-		check.that(scales_fit(in[1], scaling, a, 1), "scale_a has not the shape that its scaling asks for");
-		check.that(scales_fit(in[3], scaling, b, scale_block), "scale_b has not the shape that its scaling asks for");
-	}
-	return check.status();
-}
-
-#ifndef __CUEMU__
-// The other architectures' code is empty.
-template <int Products>
-int accepts_wgmma(const triad_call *call, char *why, int32_t why_bytes) {
-	if (const int status = accepts<Products>(call, why, why_bytes)) return status;
-	triad::Check check(why, why_bytes);
-	triad::needs_capability(check, "wgmma", 90, false);
-	check.that(call->in[0].shape[1] < INT32_MAX, "k %lld is not below 2^31", static_cast<long long>(call->in[0].shape[1]));
-	return check.status();
-}
-#endif
-
 // ---- registration
 
 // The main (first) input of a backward is the codes of the upstream gradient, always e5m2.
 constexpr uint32_t forward_dtypes = triad::bit(TRIAD_E4M3) | triad::bit(TRIAD_E5M2), backward_dtypes = triad::bit(TRIAD_E5M2);
 
 TRIAD_KERNEL(fp8_gemm, naive, forward,
-             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).launch(launch<Naive>))
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).launch(launch<Naive>))
 TRIAD_KERNEL(fp8_gemm, tiled, forward,
-             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>).launch(launch<Tiled>))
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).launch(launch<Tiled>))
 TRIAD_KERNEL(fp8_gemm, splitk, forward,
-             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts<1>)
-             .workspace(splitk_workspace).launch(launch<SplitK>))
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).workspace(splitk_workspace).launch(launch<SplitK>))
 TRIAD_KERNEL(fp8_gemm, naive, backward,
-             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).launch(launch<Naive>))
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).launch(launch<Naive>))
 TRIAD_KERNEL(fp8_gemm, tiled, backward,
-             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>).launch(launch<Tiled>))
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).launch(launch<Tiled>))
 TRIAD_KERNEL(fp8_gemm, splitk, backward,
-             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts<2>)
-             .workspace(splitk_workspace).launch(launch<SplitK>))
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).workspace(splitk_workspace).launch(launch<SplitK>))
 #ifndef __CUEMU__
+// The other architectures' code is empty.
+void check_k(triad::Check &check, const triad_call *call) {
+	check.that(call->in[0].shape[1] < INT32_MAX, "the summed dim is %lld, not below 2^31 - 1", static_cast<long long>(call->in[0].shape[1]));
+}
+
+const triad::Limits wgmma = {triad::capability("wgmma", 90, false), triad::limit("sums of fewer than 2^31 - 1 products", check_k)};
+
 TRIAD_KERNEL(fp8_gemm, sm90_wgmma, forward,
-             .contract("promoted").dtypes(forward_dtypes).outputs(1).accepts(accepts_wgmma<1>).launch(launch<Wgmma>)
-             .constraint("a GPU of compute capability 9.0"))
+             .contract("promoted").dtypes(forward_dtypes).outputs(1).limits(wgmma).launch(launch<Wgmma>))
 TRIAD_KERNEL(fp8_gemm, sm90_wgmma, backward,
-             .contract("promoted").dtypes(backward_dtypes).outputs(3).accepts(accepts_wgmma<2>).launch(launch<Wgmma>)
-             .constraint("a GPU of compute capability 9.0"))
+             .contract("promoted").dtypes(backward_dtypes).outputs(3).limits(wgmma).launch(launch<Wgmma>))
 #endif
 
 } // namespace

@@ -10,6 +10,7 @@
 #include "elementwise.cuh"
 #include "normal.cuh"
 #include "sigmoid.cuh"
+#include "spec/gelu.cuh"
 
 namespace {
 
@@ -107,27 +108,15 @@ template <class T> int gelu_bwd_vec(const triad_call *call) {
 	return by_tanh(call) ? triad::elementwise_vec<T>(call, Backward<true>()) : triad::elementwise_vec<T>(call, Backward<false>());
 }
 
-// ---- registration -----------------------------------------------------------------------------------------------------------------------
-
-template <bool Vectors> int accepts_forward(const triad_call *call, char *why, int32_t why_bytes) {
-	static const char *const names[] = {"x", "y"};
-	return triad::elementwise_accepts<1, 1, 1, Vectors>(call, names, why, why_bytes);
-}
-
-template <bool Vectors> int accepts_backward(const triad_call *call, char *why, int32_t why_bytes) {
-	static const char *const names[] = {"x", "grad_y", "grad_x"};
-	return triad::elementwise_accepts<2, 1, 1, Vectors>(call, names, why, why_bytes);
-}
-
 } // namespace
 
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
 TRIAD_KERNEL(gelu, naive, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_forward<false>).launch(TRIAD_BY_DTYPE(gelu_fwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous()).launch(TRIAD_BY_DTYPE(gelu_fwd_naive)))
 TRIAD_KERNEL(gelu, vec, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_forward<true>).launch(TRIAD_BY_DTYPE(gelu_fwd_vec))
-             .constraint(triad::elementwise_vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::whole_vectors()).launch(TRIAD_BY_DTYPE(gelu_fwd_vec)))
 TRIAD_KERNEL(gelu, naive, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_backward<false>).launch(TRIAD_BY_DTYPE(gelu_bwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous()).launch(TRIAD_BY_DTYPE(gelu_bwd_naive)))
 TRIAD_KERNEL(gelu, vec, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_backward<true>).launch(TRIAD_BY_DTYPE(gelu_bwd_vec))
-             .constraint(triad::elementwise_vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::whole_vectors()).launch(TRIAD_BY_DTYPE(gelu_bwd_vec)))

@@ -25,6 +25,7 @@
 #include "reduce.cuh"
 #include "register.cuh"
 #include "rows.cuh"
+#include "spec/layernorm.cuh"
 
 namespace {
 
@@ -402,58 +403,6 @@ template <class T> int layernorm_bwd_atomic(const triad_call *call) {
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
 
-bool check_forward(triad::Check &check, const triad_call *call) {
-	if (!check.counts(call, 3, 3, 1)) return false;
-	const triad_tensor &x = call->in[0];
-	if (!check.rank(x, "x", 2).floating(x, "x").holds()) return false;
-	check.length(call->in[1], "weight", x.shape[1]).dtype(call->in[1], "weight", x.dtype);
-	check.length(call->in[2], "bias", x.shape[1]).dtype(call->in[2], "bias", x.dtype);
-	check.like(call->out[0], "y", x, "x").contiguous(call->out[0], "y");
-	static const char *const names[] = {"y", "mean", "rstd"};
-	for (int i = 1; i < 3; i++)
-		if (call->out[i].data != nullptr)
-			check.length(call->out[i], names[i], x.shape[0]).dtype(call->out[i], names[i], TRIAD_F32).contiguous(call->out[i], names[i]);
-	return check.holds();
-}
-
-int accepts_fwd_any_strides(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	check_forward(check, call);
-	return check.status();
-}
-
-int accepts_fwd_rows(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (check_forward(check, call))
-		check.contiguous_columns(call->in[0], "x").contiguous(call->in[1], "weight").contiguous(call->in[2], "bias");
-	return check.status();
-}
-
-int accepts_fwd_vec(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (check_forward(check, call)) {
-		check.vector_rows(call->in[0], "x").vector_rows(call->out[0], "y");
-		check.contiguous(call->in[1], "weight").aligned(call->in[1], "weight", 16);
-		check.contiguous(call->in[2], "bias").aligned(call->in[2], "bias", 16);
-	}
-	return check.status();
-}
-
-int accepts_bwd(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (!check.counts(call, 5, 3, call->n_attr)) return check.status(); // eps may come along; rstd holds it already
-	const triad_tensor &x = call->in[0];
-	if (!check.rank(x, "x", 2).floating(x, "x").holds()) return check.status();
-	check.length(call->in[1], "weight", x.shape[1]).dtype(call->in[1], "weight", x.dtype).contiguous(call->in[1], "weight");
-	check.length(call->in[2], "mean", x.shape[0]).dtype(call->in[2], "mean", TRIAD_F32).contiguous(call->in[2], "mean");
-	check.length(call->in[3], "rstd", x.shape[0]).dtype(call->in[3], "rstd", TRIAD_F32).contiguous(call->in[3], "rstd");
-	check.like(call->in[4], "grad_y", x, "x").contiguous_columns(x, "x").contiguous_columns(call->in[4], "grad_y");
-	check.like(call->out[0], "grad_x", x, "x").contiguous(call->out[0], "grad_x");
-	check.length(call->out[1], "grad_weight", x.shape[1]).dtype(call->out[1], "grad_weight", x.dtype);
-	check.length(call->out[2], "grad_bias", x.shape[1]).dtype(call->out[2], "grad_bias", x.dtype);
-	return check.status();
-}
-
 int64_t partials_workspace(const triad_call *call) {
 	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
 	return std::max(Plan(rows, cols).groups, std::min(rows, multiprocessors)) * 2 * cols * static_cast<int64_t>(sizeof(float));
@@ -461,26 +410,24 @@ int64_t partials_workspace(const triad_call *call) {
 
 int64_t atomic_workspace(const triad_call *call) { return 2 * call->in[0].shape[1] * static_cast<int64_t>(sizeof(float)); }
 
-constexpr const char *rows_constraint = "columns contiguous";
-constexpr const char *vec_constraint = "cols a multiple of the elements in 16 bytes (4 in fp32, 8 in fp16 and bf16), rows aligned to 16 bytes";
+const triad::Limits forward_rows = {triad::contiguous_columns("x"), triad::contiguous("weight", "bias")};
+const triad::Limits forward_vec = {triad::vector_rows("x", "y"), triad::contiguous("weight", "bias"), triad::aligned(16, "weight", "bias")};
+const triad::Limits backward_rows = {triad::contiguous_columns("x", "grad_y"), triad::contiguous("weight", "mean", "rstd")};
 
 } // namespace
 
 TRIAD_KERNEL(layernorm, naive, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd_any_strides).launch(TRIAD_BY_DTYPE(layernorm_fwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(7).launch(TRIAD_BY_DTYPE(layernorm_fwd_naive)))
 TRIAD_KERNEL(layernorm, block, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd_rows).launch(TRIAD_BY_DTYPE(layernorm_fwd_block))
-             .constraint(rows_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(7).limits(forward_rows).launch(TRIAD_BY_DTYPE(layernorm_fwd_block)))
 TRIAD_KERNEL(layernorm, welford, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd_rows).launch(TRIAD_BY_DTYPE(layernorm_fwd_welford))
-             .constraint(rows_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(7).limits(forward_rows).launch(TRIAD_BY_DTYPE(layernorm_fwd_welford)))
 TRIAD_KERNEL(layernorm, vec, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd_vec).launch(TRIAD_BY_DTYPE(layernorm_fwd_vec))
-             .constraint(vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(7).limits(forward_vec).launch(TRIAD_BY_DTYPE(layernorm_fwd_vec)))
 
 TRIAD_KERNEL(layernorm, partials, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).forward("block").accepts(accepts_bwd).workspace(partials_workspace)
-             .launch(TRIAD_BY_DTYPE(layernorm_bwd_partials)).constraint(rows_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(7).forward("block").limits(backward_rows).workspace(partials_workspace)
+             .launch(TRIAD_BY_DTYPE(layernorm_bwd_partials)))
 TRIAD_KERNEL(layernorm, atomic, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).nondeterministic(6).forward("block").accepts(accepts_bwd)
-             .workspace(atomic_workspace).launch(TRIAD_BY_DTYPE(layernorm_bwd_atomic)).constraint(rows_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(7).nondeterministic(6).forward("block").limits(backward_rows)
+             .workspace(atomic_workspace).launch(TRIAD_BY_DTYPE(layernorm_bwd_atomic)))

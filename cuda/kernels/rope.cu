@@ -14,6 +14,7 @@
 #include "pack.cuh"
 #include "register.cuh"
 #include "rows.cuh"
+#include "spec/rope.cuh"
 
 namespace {
 
@@ -210,62 +211,29 @@ template <class T> int rope_bwd_vec(const triad_call *call) {
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
 
-bool check_common(triad::Check &check, const triad_call *call, const Places &in) {
-	if (!check.counts(call, 4, 2, 2)) return false;
-	const triad_tensor &q = call->in[in.q], &k = call->in[in.k], &cos = call->in[in.cos], &sin = call->in[in.sin];
-	check.rank(q, "q", 4).rank(k, "k", 4).rank(cos, "cos", 2).rank(sin, "sin", 2).floating(q, "q").dtype(k, "k", q.dtype);
-	check.dtype(cos, "cos", TRIAD_F32).dtype(sin, "sin", TRIAD_F32);
-	if (!check.holds()) return false;
-	const long long dim = q.shape[3], seq = q.shape[1], positions = cos.shape[0], offset = static_cast<long long>(call->attr[1]);
-	check.that(dim % 2 == 0, "head_dim %lld is odd", dim);
-	check.that(k.shape[0] == q.shape[0] && k.shape[1] == q.shape[1] && k.shape[3] == q.shape[3], "k differs from q in batch, seq or head_dim");
-	check.that(cos.shape[1] == dim / 2, "cos has %lld columns, not head_dim/2 = %lld", static_cast<long long>(cos.shape[1]), dim / 2);
-	check.that(triad::same_shape(cos, sin), "sin has another shape than cos");
-	check.that(offset >= 0 && offset + seq <= positions, "offset %lld + seq %lld is not within max_pos %lld", offset, seq, positions);
-	check.like(call->out[0], "the output of q", q, "q").contiguous(call->out[0], "the output of q");
-	check.like(call->out[1], "the output of k", k, "k").contiguous(call->out[1], "the output of k");
-	return check.holds();
-}
-
-int accepts_any_strides(const triad_call *call, const Places &in, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	check_common(check, call, in);
-	return check.status();
-}
-
-int accepts_vec(const triad_call *call, const Places &in, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (!check_common(check, call, in)) return check.status();
-	const triad_tensor &q = call->in[in.q];
-	const long long vector = 16 / triad::element_bytes(q.dtype), dim = q.shape[3];
+// A thread of vec takes 16 bytes of one half of a head, or of its pairs.
+template <bool Backward> void check_vec(triad::Check &check, const triad_call *call) {
+	const triad_tensor &q = call->in[Backward ? 2 : 0], &k = call->in[Backward ? 3 : 1];
+	const long long vector = 16 / triad::element_bytes(q.dtype), dim = q.shape[3], heads = q.shape[2] + k.shape[2];
 	if (interleaved(call)) check.that(dim % vector == 0, "head_dim %lld is not a multiple of %lld", dim, vector);
 	else check.that(dim / 2 % vector == 0, "head_dim/2 %lld is not a multiple of %lld", dim / 2, vector);
-	static const char *const fwd_names[] = {"q", "k", "cos", "sin"}, *const bwd_names[] = {"cos", "sin", "grad_q_out", "grad_k_out"};
-	const char *const *names = in.q == 0 ? fwd_names : bwd_names;
-	const long long heads = q.shape[2] + call->in[in.k].shape[2];
 	check.that(heads < INT32_MAX / 2, "%lld heads are too many", heads);
-	for (int i = 0; i < 4; i++) check.contiguous(call->in[i], names[i]).aligned(call->in[i], names[i], 16);
-	return check.aligned(call->out[0], "the output of q", 16).aligned(call->out[1], "the output of k", 16).status();
 }
 
-int accepts_fwd_naive(const triad_call *call, char *why, int32_t bytes) { return accepts_any_strides(call, forward, why, bytes); }
-int accepts_bwd_naive(const triad_call *call, char *why, int32_t bytes) { return accepts_any_strides(call, backward, why, bytes); }
-int accepts_fwd_vec(const triad_call *call, char *why, int32_t bytes) { return accepts_vec(call, forward, why, bytes); }
-int accepts_bwd_vec(const triad_call *call, char *why, int32_t bytes) { return accepts_vec(call, backward, why, bytes); }
-
-constexpr const char *vec_constraint = "tensors contiguous and aligned to 16 bytes; head_dim (interleaved) or head_dim/2 (halves) a multiple of "
-                                       "the elements in 16 bytes (4 in fp32, 8 in fp16 and bf16)";
+template <bool Backward> triad::Limits vec() {
+	return {triad::limit("head_dim (interleaved) or head_dim/2 (halves) a multiple of the elements in 16 bytes (4 in fp32, 8 in fp16 and bf16)",
+	                     check_vec<Backward>),
+	        triad::contiguous(), triad::aligned(16)};
+}
 
 } // namespace
 
 // The dtype of a call is that of q, or in the backward pass that of grad_q_out, which comes third.
 TRIAD_KERNEL(rope, naive, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts_fwd_naive).launch(TRIAD_BY_DTYPE_OF(0, rope_fwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(3).launch(TRIAD_BY_DTYPE_OF(0, rope_fwd_naive)))
 TRIAD_KERNEL(rope, vec, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts_fwd_vec).launch(TRIAD_BY_DTYPE_OF(0, rope_fwd_vec))
-             .constraint(vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(3).limits(vec<false>()).launch(TRIAD_BY_DTYPE_OF(0, rope_fwd_vec)))
 TRIAD_KERNEL(rope, naive, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts_bwd_naive).launch(TRIAD_BY_DTYPE_OF(2, rope_bwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(3).launch(TRIAD_BY_DTYPE_OF(2, rope_bwd_naive)))
 TRIAD_KERNEL(rope, vec, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts_bwd_vec).launch(TRIAD_BY_DTYPE_OF(2, rope_bwd_vec))
-             .constraint(vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(3).limits(vec<true>()).launch(TRIAD_BY_DTYPE_OF(2, rope_bwd_vec)))

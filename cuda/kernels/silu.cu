@@ -7,6 +7,7 @@
 //   vec     16-byte accesses, two of them a thread and tensor before the first use; an exponential and a quotient an element
 #include "elementwise.cuh"
 #include "sigmoid.cuh"
+#include "spec/silu.cuh"
 
 namespace {
 
@@ -69,27 +70,15 @@ template <class T> int silu_bwd_naive(const triad_call *call) {
 template <class T> int silu_fwd_vec(const triad_call *call) { return triad::elementwise_vec<T>(call, Forward()); }
 template <class T> int silu_bwd_vec(const triad_call *call) { return triad::elementwise_vec<T>(call, Backward()); }
 
-// ---- registration -----------------------------------------------------------------------------------------------------------------------
-
-template <bool Vectors> int accepts_forward(const triad_call *call, char *why, int32_t why_bytes) {
-	static const char *const names[] = {"x", "y"};
-	return triad::elementwise_accepts<1, 1, 0, Vectors>(call, names, why, why_bytes);
-}
-
-template <bool Vectors> int accepts_backward(const triad_call *call, char *why, int32_t why_bytes) {
-	static const char *const names[] = {"x", "grad_y", "grad_x"};
-	return triad::elementwise_accepts<2, 1, 0, Vectors>(call, names, why, why_bytes);
-}
-
 } // namespace
 
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
 TRIAD_KERNEL(silu, naive, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_forward<false>).launch(TRIAD_BY_DTYPE(silu_fwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous()).launch(TRIAD_BY_DTYPE(silu_fwd_naive)))
 TRIAD_KERNEL(silu, vec, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_forward<true>).launch(TRIAD_BY_DTYPE(silu_fwd_vec))
-             .constraint(triad::elementwise_vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::whole_vectors()).launch(TRIAD_BY_DTYPE(silu_fwd_vec)))
 TRIAD_KERNEL(silu, naive, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_backward<false>).launch(TRIAD_BY_DTYPE(silu_bwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous()).launch(TRIAD_BY_DTYPE(silu_bwd_naive)))
 TRIAD_KERNEL(silu, vec, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_backward<true>).launch(TRIAD_BY_DTYPE(silu_bwd_vec))
-             .constraint(triad::elementwise_vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::whole_vectors()).launch(TRIAD_BY_DTYPE(silu_bwd_vec)))

@@ -17,6 +17,7 @@
 #include "register.cuh"
 #include "softmax/cluster.cuh"
 #include "softmax/long_rows.cuh"
+#include "spec/softmax.cuh"
 
 #include "rows.cuh"
 
@@ -399,90 +400,32 @@ template <class T> int softmax_bwd_cluster(const triad_call *call) {
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
 
-// What every variant asks: x -> y, or y, dy -> dx, all of one shape and dtype. The passes differ in the number of inputs alone.
-template <int Inputs> bool check_common(triad::Check &check, const triad_call *call) {
-	static const char *const forward[] = {"x"}, *const backward[] = {"y", "grad_y"};
-	const char *const *names = Inputs == 1 ? forward : backward;
-	if (!check.counts(call, Inputs, 1, 0)) return false;
-	check.rank(call->in[0], names[0], 2).floating(call->in[0], names[0]);
-	for (int i = 1; i < Inputs; i++) check.like(call->in[i], names[i], call->in[0], names[0]);
-	check.like(call->out[0], "the output", call->in[0], names[0]).contiguous(call->out[0], "the output");
-	return check.holds();
-}
-
-template <int Inputs> int accepts_any_strides(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	check_common<Inputs>(check, call);
-	return check.status();
-}
-
-template <int Inputs> int accepts_rows(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (check_common<Inputs>(check, call))
-		for (int i = 0; i < Inputs; i++) check.contiguous_columns(call->in[i], i == Inputs - 1 ? (Inputs == 1 ? "x" : "grad_y") : "y");
-	return check.status();
-}
-
-template <int Inputs> int accepts_warp(const triad_call *call, char *why, int32_t why_bytes) {
-	if (accepts_rows<Inputs>(call, why, why_bytes) != TRIAD_OK) return TRIAD_UNSUPPORTED;
-	const long long cols = call->in[0].shape[1];
-	return triad::Check(why, why_bytes).that(cols <= 1024, "cols %lld is more than 1024", cols).status();
-}
-
-template <int Inputs> int accepts_vec(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (check_common<Inputs>(check, call)) {
-		for (int i = 0; i < Inputs; i++) check.vector_rows(call->in[i], i == Inputs - 1 ? (Inputs == 1 ? "x" : "grad_y") : "y");
-		check.vector_rows(call->out[0], "the output");
-	}
-	return check.status();
-}
-
-template <int Inputs> int accepts_cluster(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	triad::hopper::needs_clusters(check, "a row spread over a cluster");
-	if (!check.holds() || accepts_vec<Inputs>(call, why, why_bytes) != TRIAD_OK) return TRIAD_UNSUPPORTED;
-	const long long rows = call->in[0].shape[0], most = triad::softmax::cluster::most_rows;
-	return check.that(rows <= most, "rows %lld is more than %lld, the clusters of a grid", rows, most).status();
-}
-
-constexpr const char *rows_constraint = "columns contiguous";
-constexpr const char *warp_constraint = "columns contiguous, cols <= 1024";
-constexpr const char *vec_constraint = "cols a multiple of the elements in 16 bytes (4 in fp32, 8 in fp16 and bf16), rows aligned to 16 bytes";
-constexpr const char *cluster_constraint =
-    "a GPU of compute capability 9.0; cols a multiple of the elements in 16 bytes (4 in fp32, 8 in fp16 and bf16), rows aligned to 16 bytes";
+const triad::Limits warp = {triad::contiguous_columns(), triad::at_most("cols", 1024)};
+const triad::Limits cluster = {triad::hopper::clusters("a row spread over a cluster"), triad::vector_rows(),
+                               triad::at_most("rows", triad::softmax::cluster::most_rows)};
 
 } // namespace
 
 TRIAD_KERNEL(softmax, naive, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_any_strides<1>).launch(TRIAD_BY_DTYPE(softmax_fwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(softmax_fwd_naive)))
 TRIAD_KERNEL(softmax, warp, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_warp<1>).launch(TRIAD_BY_DTYPE(softmax_fwd_warp))
-             .constraint(warp_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(warp).launch(TRIAD_BY_DTYPE(softmax_fwd_warp)))
 TRIAD_KERNEL(softmax, block, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_rows<1>).launch(TRIAD_BY_DTYPE(softmax_fwd_block))
-             .constraint(rows_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous_columns()).launch(TRIAD_BY_DTYPE(softmax_fwd_block)))
 TRIAD_KERNEL(softmax, online, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_rows<1>).launch(TRIAD_BY_DTYPE(softmax_fwd_online))
-             .constraint(rows_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous_columns()).launch(TRIAD_BY_DTYPE(softmax_fwd_online)))
 TRIAD_KERNEL(softmax, vec, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_vec<1>).launch(TRIAD_BY_DTYPE(softmax_fwd_vec))
-             .constraint(vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::vector_rows()).launch(TRIAD_BY_DTYPE(softmax_fwd_vec)))
 TRIAD_KERNEL(softmax, sm90_cluster, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_cluster<1>).launch(TRIAD_BY_DTYPE(softmax_fwd_cluster))
-             .constraint(cluster_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(cluster).launch(TRIAD_BY_DTYPE(softmax_fwd_cluster)))
 
 TRIAD_KERNEL(softmax, naive, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_any_strides<2>).launch(TRIAD_BY_DTYPE(softmax_bwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(softmax_bwd_naive)))
 TRIAD_KERNEL(softmax, warp, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_warp<2>).launch(TRIAD_BY_DTYPE(softmax_bwd_warp))
-             .constraint(warp_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(warp).launch(TRIAD_BY_DTYPE(softmax_bwd_warp)))
 TRIAD_KERNEL(softmax, block, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_rows<2>).launch(TRIAD_BY_DTYPE(softmax_bwd_block))
-             .constraint(rows_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous_columns()).launch(TRIAD_BY_DTYPE(softmax_bwd_block)))
 TRIAD_KERNEL(softmax, vec, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_vec<2>).launch(TRIAD_BY_DTYPE(softmax_bwd_vec))
-             .constraint(vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::vector_rows()).launch(TRIAD_BY_DTYPE(softmax_bwd_vec)))
 TRIAD_KERNEL(softmax, sm90_cluster, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_cluster<2>).launch(TRIAD_BY_DTYPE(softmax_bwd_cluster))
-             .constraint(cluster_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(cluster).launch(TRIAD_BY_DTYPE(softmax_bwd_cluster)))

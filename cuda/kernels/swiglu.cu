@@ -12,6 +12,7 @@
 #include "register.cuh"
 #include "rows.cuh"
 #include "sigmoid.cuh"
+#include "spec/swiglu.cuh"
 
 namespace {
 
@@ -185,39 +186,15 @@ template <class T> int swiglu_bwd_vec(const triad_call *call) {
 	return triad::launched();
 }
 
-// ---- registration -----------------------------------------------------------------------------------------------------------------------
-
-// gate, up -> y, or gate, up, grad_y -> grad_gate, grad_up: all of one shape and dtype.
-template <int Inputs, int Outputs, bool Vectors> int accepts(const triad_call *call, char *why, int32_t why_bytes) {
-	static const char *const in_names[] = {"gate", "up", "grad_y"};
-	static const char *const fwd_names[] = {"y"}, *const bwd_names[] = {"grad_gate", "grad_up"};
-	const char *const *out_names = Outputs == 1 ? fwd_names : bwd_names;
-	triad::Check check(why, why_bytes);
-	if (!check.counts(call, Inputs, Outputs, 0)) return check.status();
-	const triad_tensor &gate = call->in[0];
-	if (!check.rank(gate, "gate", 2).floating(gate, "gate").holds()) return check.status();
-	for (int i = 0; i < Inputs; i++) {
-		check.like(call->in[i], in_names[i], gate, "gate");
-		if (Vectors) check.contiguous(call->in[i], in_names[i]).aligned(call->in[i], in_names[i], 16);
-	}
-	for (int i = 0; i < Outputs; i++) {
-		check.like(call->out[i], out_names[i], gate, "gate").contiguous(call->out[i], out_names[i]);
-		if (Vectors) check.aligned(call->out[i], out_names[i], 16);
-	}
-	return check.status();
-}
-
-constexpr const char *vec_constraint = "tensors contiguous and aligned to 16 bytes";
-
 } // namespace
 
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
 TRIAD_KERNEL(swiglu, naive, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts<2, 1, false>).launch(TRIAD_BY_DTYPE(swiglu_fwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(swiglu_fwd_naive)))
 TRIAD_KERNEL(swiglu, vec, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts<2, 1, true>).launch(TRIAD_BY_DTYPE(swiglu_fwd_vec))
-             .constraint(vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::whole_vectors()).launch(TRIAD_BY_DTYPE(swiglu_fwd_vec)))
 TRIAD_KERNEL(swiglu, naive, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts<3, 2, false>).launch(TRIAD_BY_DTYPE(swiglu_bwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(3).launch(TRIAD_BY_DTYPE(swiglu_bwd_naive)))
 TRIAD_KERNEL(swiglu, vec, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(3).accepts(accepts<3, 2, true>).launch(TRIAD_BY_DTYPE(swiglu_bwd_vec))
-             .constraint(vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(3).limits(triad::whole_vectors()).launch(TRIAD_BY_DTYPE(swiglu_bwd_vec)))

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"go/ast"
 	"maps"
 	"slices"
 	"strings"
@@ -26,3 +27,16 @@ func (t TensorSpec) ShapeText() string {
 	}
 	return strings.Join(all, ", ")
 }
+
+// Sizes is the shape as expressions: those of each value of the enumeration called attribute, or under ""
+// where the shape depends on none.
+func (t TensorSpec) Sizes() (attribute string, choices map[string][]Expression) {
+	return t.shape.attribute, t.shape.choices
+}
+
+// Conditions are what the spec requires of dims and attributes.
+func (s *Spec) Conditions() []Expression { return s.require }
+
+// Tree is the syntax of the expression: literals, names, parentheses, operators and calls of ceildiv, min,
+// max and sqrt.
+func (e Expression) Tree() ast.Expr { return e.root }

@@ -95,6 +95,7 @@ func contentsOf(name, from string, sources fs.FS) (map[string]string, error) {
 		}
 		registration := regexp.MustCompile(`TRIAD_KERNEL\((\s*)` + from + `,`)
 		copied := registration.ReplaceAllString(string(text), "TRIAD_KERNEL(${1}"+name+",")
+		copied = strings.ReplaceAll(copied, `"spec/`+from+`.cuh"`, `"spec/`+name+`.cuh"`)
 		files[name+ending] = contractsOfOwn(copied)
 		if ending == ".cu" {
 			addParts(files, sources, file, text)

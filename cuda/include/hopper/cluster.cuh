@@ -44,7 +44,7 @@ inline void send_to_peer(float2 *own, Inbox *inbox, unsigned peer, float2 value,
 	__atomic_fetch_sub(&static_cast<Inbox *>(cuemu_peer_shared(inbox, peer, file, line))->missing, sizeof value, __ATOMIC_ACQ_REL);
 }
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-// No launch comes here: needs_clusters refuses the call.
+// No launch comes here: the limit `clusters` refuses the call.
 struct Inbox {
 	uint64_t barrier;
 
@@ -100,13 +100,15 @@ __device__ inline void send_to_peer(float2 *own, Inbox *inbox, unsigned peer, fl
 }
 #endif
 
-// needs_clusters: the call is refused where blocks cannot share a cluster. Code for them is compiled for 9.0 alone.
-inline void needs_clusters(Check &check, const char *what) {
+// clusters: the call is refused where blocks cannot share a cluster. Code for them is compiled for 9.0 alone.
+inline Limit clusters(const char *what) {
+	Limit limit = capability(what, 90, false);
 #ifdef __CUEMU__
-	check.that(device_attribute(cudaDevAttrClusterLaunch) != 0, "%s needs clusters, which this device has not", what);
-#else
-	needs_capability(check, what, 90, false);
+	limit.keeps = [](Check &check, const triad_call *, const Limit &l) {
+		check.that(device_attribute(cudaDevAttrClusterLaunch) != 0, "%s needs clusters, which this device has not", l.name());
+	};
 #endif
+	return limit;
 }
 
 constexpr unsigned portable_blocks = 8, most_blocks = 16; // of a cluster: on every GPU that has clusters, and on those of 9.0

@@ -47,7 +47,7 @@ __device__ inline void load_transposed(uint32_t (&r)[4], SharedAddress row) {
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-template <class T> struct Multiply { // never reached: needs_capability of capability.cuh declines such GPUs
+template <class T> struct Multiply { // never reached: the limit `capability` declines such GPUs
 	__device__ static void add(float (&)[4], const uint32_t (&)[4], uint32_t, uint32_t) { __trap(); }
 };
 #else
