@@ -91,6 +91,7 @@ func matrix(name string, rows, cols, stride int64) backend.TensorRef {
 		Name: name, DType: op.BF16, Shape: []int64{rows, cols}, Stride: []int64{stride, 1},
 	}
 }
+
 func TestLimits(t *testing.T) {
 	found := limitedKernels(t)
 	for _, c := range limited {

@@ -236,7 +236,7 @@ func (t *timeRow) read() (resultdiff.Time, error) {
 		json.Unmarshal([]byte(t.rounds), &roundOf)); err != nil {
 		return t.time, fmt.Errorf("samples of a time: %w", err)
 	}
-	t.time.RoundsNS = medians(samplesNS, roundOf)
+	t.time.RoundsNS = stats.RoundMedians(samplesNS, roundOf)
 	t.time.ClockMHz, t.time.Noise = t.clock.Float64, t.noise.Float64
 	return t.time, nil
 }
@@ -266,22 +266,4 @@ func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, where string,
 		e.Timings = append(e.Timings, t)
 	}
 	return rows.Err()
-}
-
-// medians are the medians of the samples of each round, in the order of the rounds; of samples that know no
-// rounds, the samples.
-func medians(samples []float64, rounds []int) []float64 {
-	if len(rounds) != len(samples) {
-		return samples
-	}
-	var all []float64
-	for i := 0; i < len(samples); {
-		end := i
-		for end < len(samples) && rounds[end] == rounds[i] {
-			end++
-		}
-		all = append(all, stats.Median(samples[i:end]))
-		i = end
-	}
-	return all
 }

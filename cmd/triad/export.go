@@ -1,90 +1,187 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"triad/internal/export"
 	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/session"
 	"triad/results"
 )
 
+// exportOptions are the flags of results export.
+type exportOptions struct {
+	format, session, output string
+	ops, impls              []string
+}
+
+// exportFormats are the formats that write records to a stream, by name.
+var exportFormats = map[string]func(context.Context, *results.Store, io.Writer, []record.Record) error{
+	"jsonl": func(_ context.Context, _ *results.Store, w io.Writer, records []record.Record) error {
+		for _, r := range records {
+			if err := report.JSON(w, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"sessions": func(ctx context.Context, store *results.Store, w io.Writer, records []record.Record) error {
+		return eachSession(ctx, store, records, func(m record.Measured, _ []record.Record) error {
+			return report.JSON(w, m)
+		})
+	},
+	"md": func(ctx context.Context, store *results.Store, w io.Writer, records []record.Record) error {
+		return eachSession(ctx, store, records, func(m record.Measured, records []record.Record) error {
+			timed := report.Timed{Rulers: m.Rulers, Comparisons: m.Comparisons}
+			return report.Markdown(w, m.Session, records, timed)
+		})
+	},
+	"csv": func(_ context.Context, _ *results.Store, w io.Writer, records []record.Record) error {
+		return export.CSV(w, export.Rows(records))
+	},
+	"parquet": func(_ context.Context, _ *results.Store, w io.Writer, records []record.Record) error {
+		return export.Parquet(w, export.Rows(records))
+	},
+	"bench": func(ctx context.Context, store *results.Store, w io.Writer, records []record.Record) error {
+		total := 0
+		err := eachSession(ctx, store, records, func(m record.Measured, records []record.Record) error {
+			lines, err := export.Benchmarks(w, m.Session, records)
+			total += lines
+			return err
+		})
+		if err == nil && total == 0 {
+			return session.Fail(
+				session.ExitNothing,
+				errors.New("none of these runs has a time that can be used: "+
+					"triad bench times what is right, on a GPU"),
+			)
+		}
+		return err
+	},
+}
+
 func (a *app) resultsExport(db *string) *cobra.Command {
-	var format, only string
-	var ops, impls []string
+	var o exportOptions
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "records with their times, as JSON lines or as Markdown",
+		Short: "records with their times, in formats of other tools",
+		Long: `export writes records: as JSON lines (docs/json.md), CSV or Parquet (a row for each record and
+regime), Markdown, the text of Go's benchmarks, which benchstat compares, or as a database of
+their own that can be passed on and imported.`,
 		Example: `  triad results export > results.jsonl
+  triad results export --format parquet --output results.parquet
+  triad results export --format db --op softmax --output softmax.db
   triad results export --format md --session 01M7YN134EXV2VYHMQS5VAV8X2 > results.md`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "jsonl" && format != "sessions" && format != "md" {
-				return usage("--format %q: want jsonl, sessions or md", format)
-			}
-			store, err := a.readStore(cmd.Context(), *db)
-			if err != nil {
-				return err
-			}
-			defer store.Close()
-			f := results.Filter{Session: only, Op: ops, Impl: impls, Limit: -1}
-			if err := knownNames(cmd.Context(), store, f); err != nil {
-				return err
-			}
-			records, _, err := store.List(cmd.Context(), f)
-			if err != nil {
-				return session.Fail(session.ExitBad, err)
-			}
-			if len(records) == 0 {
-				return session.Fail(session.ExitNothing,
-					errors.New("nothing is recorded that fits: triad results list shows what is"))
-			}
-			slices.Reverse(records) // oldest first: an export that grows keeps its beginning
-			switch format {
-			case "md":
-				err = a.eachSession(cmd.Context(), store, records,
-					func(m record.Measured, records []record.Record) error {
-						return report.Markdown(a.out, m.Session, records, report.Timed{
-							Rulers:      m.Rulers,
-							Comparisons: m.Comparisons,
-						})
-					})
-			case "sessions":
-				err = a.eachSession(cmd.Context(), store, records,
-					func(m record.Measured, _ []record.Record) error { return report.JSON(a.out, m) })
-			default:
-				err = a.exportLines(records)
-			}
-			if err != nil {
-				return session.Fail(session.ExitBad, err)
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.export(cmd.Context(), *db, &o) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&format, "format", "jsonl", "jsonl: the object of compare --json for each record; "+
-		"sessions: one for each session, with its rulers and ratios; md: tables")
-	fs.StringVar(&only, "session", "", "only this session")
-	fs.StringSliceVar(&ops, "op", nil, "only these operators")
-	fs.StringSliceVar(&impls, "impl", nil, "only implementations with these prefixes")
+	fs.StringVar(
+		&o.format,
+		"format",
+		"jsonl",
+		"jsonl: the object of compare --json for each record; sessions: "+
+			"one for each session, with its rulers and ratios; md: tables; csv, parquet: rows; bench: for "+
+			"benchstat; "+
+			"db: a database",
+	)
+	fs.StringVar(&o.output, "output", "", "the file to write (default: the standard output)")
+	fs.StringVar(&o.session, "session", "", "only this session")
+	fs.StringSliceVar(&o.ops, "op", nil, "only these operators")
+	fs.StringSliceVar(&o.impls, "impl", nil, "only implementations with these prefixes")
 	return cmd
 }
 
-func (a *app) exportLines(records []record.Record) error {
-	for _, r := range records {
-		if err := report.JSON(a.out, r); err != nil {
-			return err
-		}
+// export writes what the flags ask for.
+func (a *app) export(ctx context.Context, db string, o *exportOptions) error {
+	write, known := exportFormats[o.format]
+	switch {
+	case !known && o.format != "db":
+		return usage("--format %q: want jsonl, sessions, md, csv, parquet, bench or db", o.format)
+	case o.output == "" && (o.format == "db" || o.format == "parquet"):
+		return usage("--format %s writes a file: name it with --output FILE", o.format)
 	}
-	return nil
+	store, err := a.readStore(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	f := results.Filter{Session: o.session, Op: o.ops, Impl: o.impls, Limit: -1}
+	if err := knownNames(ctx, store, f); err != nil {
+		return err
+	}
+	nothing := session.Fail(session.ExitNothing,
+		errors.New("nothing is recorded that fits: triad results list shows what is"))
+	if o.format == "db" {
+		if _, total, err := store.List(ctx, results.Filter{
+			Session: f.Session, Op: f.Op, Impl: f.Impl, Limit: 1,
+		}); err != nil || total == 0 {
+			return cmp.Or(err, nothing)
+		}
+		return exportFailure(store.CopyTo(ctx, o.output, f))
+	}
+	records, _, err := store.List(ctx, f)
+	if err != nil {
+		return session.Fail(session.ExitBad, err)
+	}
+	if len(records) == 0 {
+		return nothing
+	}
+	slices.Reverse(records) // oldest first: an export that grows keeps its beginning
+	return exportFailure(
+		toFile(a.out, o.output, func(w io.Writer) error { return write(ctx, store, w, records) }),
+	)
+}
+
+// exportFailure gives the exit code of an export that failed: a file that is there, or a folder that is not,
+// is a mistake of who named it.
+func exportFailure(err error) error {
+	var told *session.Failure
+	switch {
+	case err == nil || errors.As(err, &told):
+		return err
+	case errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
+		return usage("%w", err)
+	}
+	return session.Fail(session.ExitBad, err)
+}
+
+// toFile writes a file whole or not at all; without a name it writes to out.
+func toFile(out io.Writer, name string, write func(io.Writer) error) error {
+	if name == "" {
+		return write(out)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+strings.TrimPrefix(filepath.Base(name), ".")+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	err = write(f)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(f.Name(), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
 }
 
 // eachSession hands over the records of one session after the other, with what the session measured.
-func (a *app) eachSession(ctx context.Context, store *results.Store, records []record.Record,
+func eachSession(ctx context.Context, store *results.Store, records []record.Record,
 	write func(record.Measured, []record.Record) error,
 ) error {
 	for len(records) > 0 {

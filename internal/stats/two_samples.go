@@ -56,3 +56,21 @@ func MedianInterval(samples []float64, confidence float64) (low, high float64) {
 	}
 	return interval(sorted, confidence)
 }
+
+// RoundMedians are the medians of the samples of each round, in the order of the rounds; of samples that know
+// no rounds, the samples. Samples of a round stand together.
+func RoundMedians(samples []float64, rounds []int) []float64 {
+	if len(rounds) != len(samples) {
+		return samples
+	}
+	var all []float64
+	for i := 0; i < len(samples); {
+		end := i
+		for end < len(samples) && rounds[end] == rounds[i] {
+			end++
+		}
+		all = append(all, Median(samples[i:end]))
+		i = end
+	}
+	return all
+}
