@@ -178,6 +178,8 @@ func (m *maker) draw(name string, d op.DType, kind string, s *source) ([]float64
 		}
 	}
 	switch {
+	case s.upstream && m.c.Upstream == "normal" && m.bitsOfUpstream():
+		return g.draw(m.c.Distribution) // the backward meets the distribution nowhere else
 	case s.upstream:
 		return g.upstream(m.c.Upstream)
 	case kind == "" || kind == "quantize":
@@ -186,6 +188,17 @@ func (m *maker) draw(name string, d op.DType, kind string, s *source) ([]float64
 	default:
 		return g.parameter(kind, m.c.Distribution, s.shape)
 	}
+}
+
+// bitsOfUpstream says whether the backward moves the bits of upstream gradients, and takes nothing else: then
+// -0, subnormals, infinities and NaN must be among them.
+func (m *maker) bitsOfUpstream() bool {
+	return m.spec.DefaultContract(m.c.DType) == "exact" &&
+		!slices.ContainsFunc(m.spec.Backward.Inputs, func(name string) bool {
+			output, isGradient := strings.CutPrefix(name, "grad_")
+			_, known := m.spec.Output(output)
+			return !isGradient || !known
+		})
 }
 
 // rowsAndCols sees a shape as rows of its last dim; a scalar is one row of one column.

@@ -1,0 +1,196 @@
+// transpose: y[c,r] = x[r,c]          backward: dx[r,c] = dy[c,r], the transpose of dy
+// Layout   x, dx: [rows, cols]; y, dy: [cols, rows]; fp32, fp16, bf16: elements are moved, never converted. Outputs are contiguous.
+// Limits   rows or cols = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
+// Source   Harris 2013, An Efficient Matrix Transpose in CUDA C/C++, NVIDIA developer blog
+//   naive      a thread an element, any strides; a warp reads neighbours and writes 32 places far apart
+//   tiled      tiles of 32 x 32 through shared memory: a warp reads and writes neighbours; any strides of the input
+//   padded     as tiled, with rows of 33 elements in shared memory: its columns lie in 32 banks
+//   swizzled   as padded, without the spare column: element (r, c) of a tile lies at column c ^ r
+//   vec        16-byte accesses: a thread turns a square of one pack a side in its registers; no shared memory
+#include "arguments.cuh"
+#include "element.cuh"
+#include "pack.cuh"
+#include "rows.cuh"
+
+namespace {
+
+// ---- kernels ----------------------------------------------------------------------------------------------------------------------------
+
+// One line each way: the index of the input's element, and of the output's. Reads are coalesced, writes are not: each of a warp's 32 elements
+// goes to another row of y, and so to another 32-byte sector, of which it writes 2 or 4 bytes.
+template <class T> __global__ void transpose_naive_kernel(triad::Matrix<const T> x, T *y, int64_t rows, int64_t cols) {
+	const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (i < rows * cols) y[i % cols * rows + i / cols] = x(i / cols, i % cols);
+}
+
+constexpr int edge = 32;         // of a tile: a warp reads or writes one of its rows
+constexpr int warps = 8;         // of a block: each has every eighth row of the tile
+constexpr int threads = 32 * warps;
+
+// A block's tile: the row and the column of x where it begins.
+struct Tile {
+	int64_t row, col;
+
+	__device__ explicit Tile(int64_t cols) {
+		const int64_t across = (cols + edge - 1) / edge;
+		row = blockIdx.x / across * edge;
+		col = blockIdx.x % across * edge;
+	}
+};
+
+// Adds a stop in shared memory: rows of the tile come in, its columns go out, and both are runs of 32 neighbours in global memory. Costs a
+// barrier, and conflicts: the 32 elements of a column of the tile are 32 words apart, all in one bank, so that a warp reads them one by one.
+template <class T> __global__ void transpose_tiled_kernel(triad::Matrix<const T> x, T *y, int64_t rows, int64_t cols) {
+	__shared__ T tile[edge][edge];
+	const Tile at(cols);
+	const int lane = threadIdx.x, warp = threadIdx.y;
+	for (int r = warp; r < edge; r += warps)
+		if (at.row + r < rows && at.col + lane < cols) tile[r][lane] = x(at.row + r, at.col + lane);
+	__syncthreads();
+	for (int c = warp; c < edge; c += warps)
+		if (at.col + c < cols && at.row + lane < rows) y[(at.col + c) * rows + at.row + lane] = tile[lane][c];
+}
+
+// Adds a column that nobody uses: the elements of a column of the tile are 33 words apart, in 32 different banks. Costs 3 % more shared memory.
+// Of 16-bit elements two share a word, and rows of 33 half words begin in the middle of one: pairs of lanes still meet in a bank.
+template <class T> __global__ void transpose_padded_kernel(triad::Matrix<const T> x, T *y, int64_t rows, int64_t cols) {
+	__shared__ T tile[edge][edge + 1];
+	const Tile at(cols);
+	const int lane = threadIdx.x, warp = threadIdx.y;
+	for (int r = warp; r < edge; r += warps)
+		if (at.row + r < rows && at.col + lane < cols) tile[r][lane] = x(at.row + r, at.col + lane);
+	__syncthreads();
+	for (int c = warp; c < edge; c += warps)
+		if (at.col + c < cols && at.row + lane < rows) y[(at.col + c) * rows + at.row + lane] = tile[lane][c];
+}
+
+// Takes the column away again: row r keeps its element c at c ^ r. That is a permutation of the row, and for a fixed c another column in every
+// row, so that neither rows nor columns of the tile meet in a bank. Costs an exclusive or for each access.
+template <class T> __global__ void transpose_swizzled_kernel(triad::Matrix<const T> x, T *y, int64_t rows, int64_t cols) {
+	__shared__ T tile[edge][edge];
+	const Tile at(cols);
+	const int lane = threadIdx.x, warp = threadIdx.y;
+	for (int r = warp; r < edge; r += warps)
+		if (at.row + r < rows && at.col + lane < cols) tile[r][lane ^ r] = x(at.row + r, at.col + lane);
+	__syncthreads();
+	for (int c = warp; c < edge; c += warps)
+		if (at.col + c < cols && at.row + lane < rows) y[(at.col + c) * rows + at.row + lane] = tile[lane][c ^ lane];
+}
+
+// Moves 16 bytes at a time: V packs of V elements are a square, turned in registers, whose columns are packs again. The eight threads of a
+// group read 128 bytes of a row of x together, the four groups of a warp write 64 bytes of a row of y together: whole sectors each way, without
+// shared memory and its barrier. Costs registers for two squares, and sizes that are multiples of a pack.
+template <class T> __global__ void transpose_vec_kernel(triad::Rows<const T> x, T *y, int64_t rows, int64_t cols) {
+	constexpr int V = triad::vector<T>, across = 8, down = threads / across; // squares of a block
+	const int64_t blocks_across = (cols / V + across - 1) / across;
+	const int64_t row = (blockIdx.x / blocks_across * down + threadIdx.x / across) * V;
+	const int64_t col = (blockIdx.x % blocks_across * across + threadIdx.x % across) * V;
+	if (row >= rows || col >= cols) return;
+	triad::Pack<T, V> in[V];
+#pragma unroll
+	for (int r = 0; r < V; r++) in[r] = triad::fetch<V>(x.row(row + r) + col);
+#pragma unroll
+	for (int c = 0; c < V; c++) {
+		triad::Pack<T, V> out;
+#pragma unroll
+		for (int r = 0; r < V; r++) out.at[r] = in[r].at[c];
+		triad::put(y + (col + c) * rows + row, out);
+	}
+}
+
+// ---- launchers: the backward is the forward of dy -----------------------------------------------------------------------------------------
+
+template <class T> T *output(const triad_call *call) { return static_cast<T *>(call->out[0].data); }
+template <class T> triad::Matrix<const T> matrix(const triad_call *call) { return triad::Matrix<const T>(call->in[0]); }
+
+unsigned tiles(int64_t rows, int64_t cols) { return static_cast<unsigned>((rows + edge - 1) / edge * ((cols + edge - 1) / edge)); }
+
+template <class T> int transpose_naive(const triad_call *call) {
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows * cols == 0) return TRIAD_OK;
+	transpose_naive_kernel<T><<<triad::blocks_for(rows * cols, threads), threads, 0, triad::stream_of(call)>>>(
+	    matrix<T>(call), output<T>(call), rows, cols);
+	return triad::launched();
+}
+
+template <class T> int transpose_tiled(const triad_call *call) {
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows * cols == 0) return TRIAD_OK;
+	transpose_tiled_kernel<T><<<tiles(rows, cols), dim3(32, warps), 0, triad::stream_of(call)>>>(
+	    matrix<T>(call), output<T>(call), rows, cols);
+	return triad::launched();
+}
+
+template <class T> int transpose_padded(const triad_call *call) {
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows * cols == 0) return TRIAD_OK;
+	transpose_padded_kernel<T><<<tiles(rows, cols), dim3(32, warps), 0, triad::stream_of(call)>>>(
+	    matrix<T>(call), output<T>(call), rows, cols);
+	return triad::launched();
+}
+
+template <class T> int transpose_swizzled(const triad_call *call) {
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows * cols == 0) return TRIAD_OK;
+	transpose_swizzled_kernel<T><<<tiles(rows, cols), dim3(32, warps), 0, triad::stream_of(call)>>>(
+	    matrix<T>(call), output<T>(call), rows, cols);
+	return triad::launched();
+}
+
+template <class T> int transpose_vec(const triad_call *call) {
+	constexpr int64_t V = triad::vector<T>, across = 8, down = threads / across;
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows * cols == 0) return TRIAD_OK;
+	const int64_t blocks = (rows / V + down - 1) / down * ((cols / V + across - 1) / across);
+	transpose_vec_kernel<T><<<static_cast<unsigned>(blocks), threads, 0, triad::stream_of(call)>>>(
+	    triad::Rows<const T>(call->in[0]), output<T>(call), rows, cols);
+	return triad::launched();
+}
+
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
+template <bool Backward, bool Vectors> int accepts(const triad_call *call, char *why, int32_t why_bytes) {
+	constexpr const char *in = Backward ? "grad_y" : "x", *out = Backward ? "grad_x" : "y";
+	triad::Check check(why, why_bytes);
+	if (!check.counts(call, 1, 1, 0)) return check.status();
+	const triad_tensor &x = call->in[0], &y = call->out[0];
+	if (!check.rank(x, in, 2).rank(y, out, 2).floating(x, in).holds()) return check.status();
+	check.dtype(y, out, x.dtype).contiguous(y, out);
+	check.that(y.shape[0] == x.shape[1] && y.shape[1] == x.shape[0], "%s is not the shape of %s turned", out, in);
+	const int64_t tiles_down = (x.shape[0] + edge - 1) / edge, tiles_across = (x.shape[1] + edge - 1) / edge;
+	check.that(tiles_across == 0 || tiles_down <= 0x7fffffff / tiles_across, "%s has more tiles than a grid has blocks", in);
+	if (Vectors) {
+		const int64_t vector = 16 / triad::element_bytes(x.dtype);
+		check.vector_rows(x, in).aligned(y, out, 16);
+		check.that(x.shape[0] % vector == 0, "%lld rows of %s are not a multiple of %lld", static_cast<long long>(x.shape[0]), in,
+		           static_cast<long long>(vector));
+	}
+	return check.status();
+}
+
+constexpr const char *packs = "rows and cols whole packs of 16 bytes, columns contiguous, aligned to 16 bytes";
+
+} // namespace
+
+TRIAD_KERNEL(transpose, naive, forward,
+             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<false, false>).launch(TRIAD_BY_DTYPE(transpose_naive)))
+TRIAD_KERNEL(transpose, tiled, forward,
+             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<false, false>).launch(TRIAD_BY_DTYPE(transpose_tiled)))
+TRIAD_KERNEL(transpose, padded, forward,
+             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<false, false>).launch(TRIAD_BY_DTYPE(transpose_padded)))
+TRIAD_KERNEL(transpose, swizzled, forward,
+             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<false, false>).launch(TRIAD_BY_DTYPE(transpose_swizzled)))
+TRIAD_KERNEL(transpose, vec, forward,
+             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<false, true>).launch(TRIAD_BY_DTYPE(transpose_vec))
+             .constraint(packs))
+TRIAD_KERNEL(transpose, naive, backward,
+             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<true, false>).launch(TRIAD_BY_DTYPE(transpose_naive)))
+TRIAD_KERNEL(transpose, tiled, backward,
+             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<true, false>).launch(TRIAD_BY_DTYPE(transpose_tiled)))
+TRIAD_KERNEL(transpose, padded, backward,
+             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<true, false>).launch(TRIAD_BY_DTYPE(transpose_padded)))
+TRIAD_KERNEL(transpose, swizzled, backward,
+             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<true, false>).launch(TRIAD_BY_DTYPE(transpose_swizzled)))
+TRIAD_KERNEL(transpose, vec, backward,
+             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<true, true>).launch(TRIAD_BY_DTYPE(transpose_vec))
+             .constraint(packs))

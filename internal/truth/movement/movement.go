@@ -1,0 +1,133 @@
+// Package movement is the family of operators that move elements and change none: every element of the output
+// is a copy of one of the input, and every element of the input goes to one place. An operator states the
+// map and its inverse; the truth (exact: bits are compared), the gradient, its proof and relations follow.
+// Package movementtest derives mutants and right variants.
+package movement
+
+import (
+	"fmt"
+
+	"triad/internal/catalog"
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/truth"
+)
+
+// Contract is the only one: what is moved keeps its bits.
+const Contract = "exact"
+
+// Map writes into from where an element comes from, given the index that it gets.
+type Map func(c op.Case, to, from []int64)
+
+// Operator is what an operator states.
+type Operator struct {
+	Input, Output string
+	From          Map // of an index of the output, the index of the input that it is a copy of
+	Back          Map // of an index of the input, the index of the output that is a copy of it
+	// the dims along which rows of the output lie: see truth.Definition
+	ByRows []string
+	// Again says that the operator undoes itself, and gives the case whose input is the output: nil where it
+	// does not.
+	Again func(c op.Case) op.Case
+}
+
+// operators are the registered ones, by name.
+var operators = map[string]Operator{}
+
+// Register makes an operator's truth, the proof of its gradient and its relations known: var _ =
+// Register("transpose", Operator{...}).
+func Register(name string, o Operator) struct{} {
+	operators[name] = o
+	truth.Register(name, truth.Definition{
+		Forward: o.compute, Backward: o.compute, Permits: []string{Contract}, ByRows: o.ByRows, Whole: true,
+	})
+	truth.RegisterLosses(name, o.losses)
+	truth.Relate(name, o.relations()...)
+	return struct{}{}
+}
+
+// Get gives what a registered operator states.
+func Get(name string) (Operator, bool) {
+	o, ok := operators[name]
+	return o, ok
+}
+
+// Of is the map of a pass, with the tensor that it reads.
+func (o Operator) Of(pass op.Pass) (input string, from Map) {
+	if pass == op.Backward {
+		return "grad_" + o.Output, o.Back
+	}
+	return o.Input, o.From
+}
+
+// compute is the truth of a pass: the elements of one input at other places.
+func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
+	input, from := o.Of(k.Pass)
+	in, out, err := tensors(k.Case)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.Shaped(input, in.Shape...); err != nil {
+		return nil, err
+	}
+	x, err := k.Tensor(input)
+	if err != nil {
+		return nil, err
+	}
+	if x.DType != out.DType {
+		return nil, fmt.Errorf("%s is %v: want %v", input, x.DType, out.DType)
+	}
+	return []judge.Target{k.Exact(out, func() func(at []int64) float64 {
+		read, place := truth.ElementReader(x), make([]int64, len(x.Shape))
+		return func(at []int64) float64 {
+			from(k.Case, at, place)
+			return read(place)
+		}
+	})}, nil
+}
+
+// tensors are the input and the output of a case's pass.
+func tensors(c op.Case) (in, out op.TensorType, err error) {
+	o, err := catalog.Get(c.Op)
+	if err != nil {
+		return in, out, err
+	}
+	inputs, err := o.Spec.Inputs(c)
+	if err != nil {
+		return in, out, err
+	}
+	outputs, err := o.Spec.Outputs(c)
+	if err != nil {
+		return in, out, err
+	}
+	if len(inputs) != 1 || len(outputs) != 1 {
+		return in, out, fmt.Errorf("%s %v has %d inputs and %d outputs: want one of each", c.Op, c.Pass,
+			len(inputs), len(outputs))
+	}
+	return inputs[0], outputs[0], nil
+}
+
+// losses are the forward, times its upstream gradient, as a function of its input: the complex step proves
+// Back with From alone.
+func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
+	forward := k.Case
+	forward.Pass = op.Forward
+	in, out, err := tensors(forward)
+	if err != nil {
+		return nil, err
+	}
+	upstream, err := k.Values("grad_" + o.Output)
+	if err != nil {
+		return nil, err
+	}
+	place := make([]int64, len(in.Shape))
+	x := [][]float64{make([]float64, in.Elements())}
+	return truth.Partial([]string{o.Input}, x, func(z [][]complex128) complex128 {
+		total := complex128(0)
+		for i, dy := range upstream[0] {
+			o.From(forward, truth.IndexOf(int64(i), out.Shape), place)
+			total += complex(dy, 0) * z[0][truth.PositionOf(place, in.Shape)]
+		}
+		return total
+	}), nil
+}
