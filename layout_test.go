@@ -99,8 +99,15 @@ var rules = []rule{
 	},
 	{packages: []string{"*"}, except: []string{"internal/testreport"}, never: []string{"triad/internal/need"}, reason: "it is for tests alone"},
 	{
-		packages: []string{"*"}, except: []string{"internal/mutationscore", "internal/truth/elementwise/elementwisetest"},
-		never:  []string{"triad/internal/truth/truthtest", "triad/internal/truth/formula/planted", "triad/internal/truth/elementwise/elementwisetest"},
+		packages: []string{"*"}, except: []string{
+			"internal/mutationscore", "internal/truth/elementwise/elementwisetest",
+			"internal/truth/integer/integertest", "internal/truth/movement/movementtest",
+		},
+		never: []string{
+			"triad/internal/truth/truthtest", "triad/internal/truth/formula/planted",
+			"triad/internal/truth/elementwise/elementwisetest", "triad/internal/truth/integer/integertest",
+			"triad/internal/truth/movement/movementtest",
+		},
 		reason: "it is for tests alone",
 	},
 	{

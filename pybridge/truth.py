@@ -140,7 +140,7 @@ def _truths(module: ModuleType) -> list:
                            else None, *names),
             Implementation("truth/saved_rounding", saved_rounding(module.reference, len(outputs)),
                            saved_rounding(saved, len(grads)) if saved else None, *names)]
-    if hasattr(module, "DIFFERENTIABLE"):
+    if module.DIFFERENTIABLE:
         rows += [Implementation("truth/chained", None, _in_fp64(chained), *names, recomputes=True),
                  Implementation("truth/chained_rounding", None, chained_rounding, *names, recomputes=True)]
     return [*rows, _composed(module)]
@@ -160,10 +160,12 @@ def _rounding(function, tensors: tuple, count: int, attributes: dict[str, Any], 
 
 
 def _in_fp64(function):
-    """function on inputs widened to fp64, with contiguous outputs."""
+    """function on floating inputs widened to fp64, with contiguous outputs in fp64."""
     def widened(*tensors, **attributes):
         value = function(*(t.double() if t.is_floating_point() else t for t in tensors), **attributes)
-        return tuple(t.contiguous() for t in value) if isinstance(value, tuple) else value.contiguous()
+        many = isinstance(value, tuple)
+        wide = tuple(t.double().contiguous() for t in (value if many else (value,)))
+        return wide if many else wide[0]
     return widened
 
 

@@ -249,6 +249,9 @@ func TestChainedForwards(t *testing.T) {
 // The moderate case is ordinary and of some size.
 func TestMarkModerate(t *testing.T) {
 	for _, o := range truth.All() {
+		if o.Spec.Backward == nil {
+			continue
+		}
 		for _, level := range []op.Level{op.LevelQuick, op.LevelDefault, op.LevelFull} {
 			plan, err := o.Spec.Expand(op.Options{Level: level, Passes: []op.Pass{op.Backward}})
 			if err != nil {

@@ -54,8 +54,9 @@ class Case:
 
     def truth(self) -> list[torch.Tensor]:
         """The outputs in fp64."""
-        value = reference_of(self.op).reference(*(t.double() for t in self.inputs), **self.attributes)
-        return list(value) if isinstance(value, tuple) else [value]
+        inputs = (t.double() if t.is_floating_point() else t for t in self.inputs)
+        value = reference_of(self.op).reference(*inputs, **self.attributes)
+        return [v.double() for v in (value if isinstance(value, tuple) else (value,))]
 
 
 @dataclass
@@ -138,6 +139,9 @@ class Draw:
             positions, half = shape
             turns = 10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
             return getattr(torch.arange(positions, dtype=torch.float64)[:, None] * turns, kind)().to(dtype)
+        if not dtype.is_floating_point:
+            low, high = (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+            return torch.randint(low, high, shape, generator=self.generator).to(dtype)
         plain = _normal(self.generator, torch.float64, *shape)
         return {"": plain, "weight": 1 + plain / 4, "bias": plain / 4}[kind].to(dtype)
 
@@ -205,7 +209,10 @@ def largest_error(got: torch.Tensor, truth: torch.Tensor) -> float:
     return float(((g - t).abs() / unit.clamp_min(1e-30)).max())
 
 
-BOUND = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+BOUND = {
+    **dict.fromkeys((torch.uint8, torch.int8, torch.int32, torch.int64, torch.bool), 0.0),
+    torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2,
+}
 """What largest_error may be, by the dtype of the output: a few roundings in it, not a verdict."""
 
 __all__ = [

@@ -132,8 +132,10 @@ def compiled_sizes(op: str) -> list[tuple[Sizes, str]]:
 
 def backward_inputs(op: str) -> list[dict[str, Any]]:
     """The tensors that the backward takes: inputs, saved outputs, upstream gradients, or what the backward
-    itself declares."""
+    itself declares. An operator without a backward has none."""
     spec = spec_of(op)
+    if "backward" not in spec:
+        return []
     own = {t["name"]: t for t in [*spec["inputs"], *spec["outputs"], *spec["backward"].get("tensors", [])]}
     return [
         own.get(name) or own[name.removeprefix("grad_")] | {"name": name}

@@ -9,8 +9,10 @@ import (
 	_ "triad/internal/catalog/fp8_gemm"
 	_ "triad/internal/catalog/gelu"
 	_ "triad/internal/catalog/layernorm"
+	_ "triad/internal/catalog/rgb_invert"
 	_ "triad/internal/catalog/rope"
 	_ "triad/internal/catalog/silu"
 	_ "triad/internal/catalog/softmax"
 	_ "triad/internal/catalog/swiglu"
+	_ "triad/internal/catalog/transpose"
 )

@@ -1,0 +1,96 @@
+// Package integer is the family of operators whose every output element is an exact formula of the integers
+// at the same place. An operator states the formula once; the truth (exact: bits are compared) and relations
+// follow. Package integertest derives mutants and right variants.
+package integer
+
+import (
+	"fmt"
+
+	"triad/internal/catalog"
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/truth"
+)
+
+// Contract is the only one: integers are right or wrong.
+const Contract = "exact"
+
+// Formula gives an element of the output from its index and the elements of the inputs there, in the order
+// of the spec. The result is within the range of the output's dtype.
+type Formula func(c op.Case, at, in []int64) int64
+
+// Operator is what an operator states.
+type Operator struct {
+	Output string
+	// Forms are formulas with the same values, such as right kernels use. The first is the truth.
+	Forms  []Formula
+	ByRows []string // the dims along which rows lie: see truth.Definition
+	// Again: applied to its own output, an operator of one input gives its input.
+	Again bool
+}
+
+// operators are the registered ones, by name.
+var operators = map[string]Operator{}
+
+// Register makes an operator's truth and its relations known: var _ = Register("rgb_invert", Operator{...}).
+func Register(name string, o Operator) struct{} {
+	operators[name] = o
+	truth.Register(name, truth.Definition{
+		Forward: o.compute, Permits: []string{Contract}, ByRows: o.ByRows, Whole: true,
+	})
+	truth.Relate(name, o.relations()...)
+	return struct{}{}
+}
+
+// Get gives what a registered operator states.
+func Get(name string) (Operator, bool) {
+	o, ok := operators[name]
+	return o, ok
+}
+
+// compute is the truth of the output.
+func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
+	inputs, out, err := tensors(k.Case)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range inputs {
+		if err := k.Shaped(in.Name, out.Shape...); err != nil {
+			return nil, err
+		}
+	}
+	return []judge.Target{k.Exact(out, func() func(at []int64) float64 {
+		read := make([]func(at []int64) float64, len(inputs))
+		for i, in := range inputs {
+			t, _ := k.Tensor(in.Name) // Shaped has found it
+			read[i] = truth.ElementReader(t)
+		}
+		values := make([]int64, len(inputs))
+		return func(at []int64) float64 {
+			for i := range read {
+				values[i] = int64(read[i](at))
+			}
+			return float64(o.Forms[0](k.Case, at, values))
+		}
+	})}, nil
+}
+
+// tensors are the inputs and the output of a case.
+func tensors(c op.Case) (in []op.TensorType, out op.TensorType, err error) {
+	o, err := catalog.Get(c.Op)
+	if err != nil {
+		return nil, out, err
+	}
+	in, err = o.Spec.Inputs(c)
+	if err != nil {
+		return nil, out, err
+	}
+	outputs, err := o.Spec.Outputs(c)
+	if err != nil {
+		return nil, out, err
+	}
+	if len(outputs) != 1 {
+		return nil, out, fmt.Errorf("%s has %d outputs: want one", c.Op, len(outputs))
+	}
+	return in, outputs[0], nil
+}

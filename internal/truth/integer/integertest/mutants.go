@@ -1,0 +1,126 @@
+// Package integertest derives what an operator of exact integers is scored with: right kernels in every form
+// it states, and bugs that integers have.
+package integertest
+
+import (
+	"math"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+	"triad/internal/truth/integer"
+	"triad/internal/truth/truthtest"
+)
+
+// Wrong is a bug of the operator's own: another formula. What is beyond the dtype wraps.
+type Wrong struct {
+	Name string
+	Of   integer.Formula
+}
+
+// The bugs that do not depend on the formula.
+const (
+	copied    = "the input, copied"
+	oneMore   = "one more"
+	oneLess   = "one less"
+	signed    = "the result saturates at half the range"
+	halved    = "the lowest bit lost"
+	neighbour = "the inputs of the next element"
+	shifted   = "the formula of the next column"
+	tail      = "tail not written"
+	lastZero  = "the last element zero"
+)
+
+// Suites is that of the operator's forward.
+func Suites(name string, wrong ...Wrong) []truthtest.Suite {
+	spec, err := catalog.Get(name)
+	if err != nil {
+		panic(err) // a test's own mistake
+	}
+	f := &family{wrong: wrong}
+	f.operator, _ = integer.Get(name)
+	for _, t := range spec.Spec.InputSpecs {
+		f.inputs = append(f.inputs, t.Name)
+	}
+	s := truthtest.Suite{Op: name, Pass: op.Forward, Kernel: f.kernel}
+	for i := range f.operator.Forms {
+		s.Right = append(s.Right, truthtest.Arithmetic{Form: i})
+	}
+	names := []string{copied, oneMore, oneLess, signed, halved, neighbour, shifted, tail, lastZero}
+	for _, w := range wrong {
+		names = append(names, w.Name)
+	}
+	for i, n := range names {
+		s.Mutants = append(s.Mutants, truthtest.Mutant{Number: i + 1, Name: n})
+	}
+	return []truthtest.Suite{s}
+}
+
+// family scores the forward.
+type family struct {
+	operator integer.Operator
+	inputs   []string
+	wrong    []Wrong
+}
+
+// kernel emulates the operator in 64-bit integers; what is stored wraps to the dtype.
+func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
+	out := p.Truth.Outputs[0]
+	formula := f.operator.Forms[a.Form]
+	for _, w := range f.wrong {
+		if w.Name == a.Bug {
+			formula = w.Of
+		}
+	}
+	y := make([]float64, len(out.R))
+	for i := range y {
+		y[i] = f.element(a.Bug, p, formula, i)
+	}
+	if a.Bug == tail && len(y) > 0 {
+		truthtest.LeaveTail(y, 1, len(y))
+	}
+	return [][]float64{y}
+}
+
+// element is one element, with its bug.
+func (f *family) element(bug string, p *truthtest.Prepared, formula integer.Formula, i int) float64 {
+	out := p.Truth.Outputs[0]
+	low, high := tensor.IntegerRange(out.DType)
+	n, from, at := len(out.R), i, truth.IndexOf(int64(i), out.Shape)
+	switch bug {
+	case neighbour:
+		from = min(i+1, n-1)
+	case shifted:
+		last := len(at) - 1
+		at[last] = (at[last] + 1) % out.Shape[last]
+	}
+	in := make([]int64, len(f.inputs))
+	for j, name := range f.inputs {
+		in[j] = int64(p.V[name][from])
+	}
+	y := formula(p.Case, at, in)
+	switch bug {
+	case copied:
+		y = in[0]
+	case oneMore:
+		y++
+	case oneLess:
+		y--
+	case signed:
+		y = min(y, int64(low+(high-low)/2))
+	case halved:
+		y &^= 1
+	case lastZero:
+		if i == n-1 && n > 1 {
+			y = 0
+		}
+	}
+	return wrapped(y, low, high)
+}
+
+// wrapped is a value as an integer of a range keeps it.
+func wrapped(y int64, low, high float64) float64 {
+	span := high - low + 1
+	return low + math.Mod(math.Mod(float64(y)-low, span)+span, span)
+}
