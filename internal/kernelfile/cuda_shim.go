@@ -56,6 +56,12 @@ inline const triad_tensor &out(const triad_call *c, int i) { return c->out[i]; }
 inline void *data_in(const triad_call *c, int i) { return c->in[i].data; }
 inline void *data_out(const triad_call *c, int i) { return c->out[i].data; }
 inline double attribute(const triad_call *c, int i) { return c->attr[i]; }
+inline int copy_to_output(const triad_call *c, int i) {
+	const triad_tensor &from = c->in[0];
+	const size_t bytes = static_cast<size_t>(triad::elements(from) * triad::element_bytes(from.dtype));
+	return static_cast<int>(cudaMemcpyAsync(c->out[i].data, from.data, bytes, cudaMemcpyDeviceToDevice,
+	                                        triad::stream_of(c)));
+}
 inline int dtype(const triad_call *c) { return c->in[0].dtype; }
 inline bool close(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::fabs(b) + 1e-30; }
 
@@ -205,10 +211,14 @@ func (b *Binding) acceptCode(n int) string {
 	fmt.Fprintf(&code, "\tif (!check.counts(triad_own_call, %d, %d, %d)) return check.status();\n",
 		len(b.inputs), len(b.outputs), len(b.Spec.Attributes))
 	for _, a := range b.Args {
-		if a.Role != Input {
+		read := a.Index
+		switch {
+		case a.InPlace:
+			read = 0
+		case a.Role != Input:
 			continue
 		}
-		t := fmt.Sprintf("in(triad_own_call, %d), %q", a.Index, b.inputs[a.Index].Name)
+		t := fmt.Sprintf("in(triad_own_call, %d), %q", read, b.inputs[read].Name)
 		fmt.Fprintf(&code, "\tcheck.contiguous(%s);\n\tcheck.aligned(%s, 16);\n", t, t)
 	}
 	for _, c := range b.conditions() {
@@ -253,8 +263,14 @@ func (b *Binding) byMain() []Instance {
 // launchCode calls the function with what the call gives.
 func (b *Binding) launchCode(n int) string {
 	var code strings.Builder
-	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n"+
-		"\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n", n)
+	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n", n)
+	for _, a := range b.Args {
+		if a.InPlace {
+			fmt.Fprintf(&code, "\tif (const int status = triad_own::copy_to_output(triad_own_call, %d)) "+
+				"return status;\n", a.Index)
+		}
+	}
+	code.WriteString("\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n")
 	for _, c := range b.byMain() {
 		var args []string
 		for _, a := range b.Args {

@@ -34,5 +34,8 @@ func (b *Binding) limits() []string {
 			all = append(all, c.sentence)
 		}
 	}
+	if b.inPlace() {
+		all = append(all, inPlaceSentence)
+	}
 	return all
 }

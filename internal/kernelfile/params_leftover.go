@@ -20,8 +20,11 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 	var pointers, numbers []int
 	for i, c := range chosen {
 		b.Args[i] = Argument{Param: b.Function.Params[i], Role: c.role, Target: c.target, Index: c.index}
+	}
+	b.matchInPlace()
+	for i := range chosen {
 		switch {
-		case c.role != Nothing:
+		case b.Args[i].Role != Nothing:
 		case b.Args[i].Optional: // it keeps its default
 		case b.Args[i].Pointer || b.Args[i].Untyped:
 			pointers = append(pointers, i)
@@ -39,7 +42,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 	var list []int
 	for i, t := range tensors {
-		if !b.has(role, t.Name) && !t.Optional {
+		if !b.has(role, t.Name) && !t.Optional && !(role == Input && b.inPlace()) {
 			list = append(list, i)
 		}
 	}

@@ -41,6 +41,8 @@ type Argument struct {
 	Role   Role
 	Target string
 	Index  int // of a tensor or attribute in the spec; the value of a constant
+	// InPlace: an output that holds the first input when the function is called.
+	InPlace bool
 }
 
 // Binding is a function matched to a pass of an operator.
@@ -255,10 +257,18 @@ func (b *Binding) Matched() string {
 	var words []string
 	for _, a := range b.Args {
 		if a.Role != Nothing {
-			words = append(words, a.Name+" is "+a.Target)
+			words = append(words, a.Name+" is "+a.meaning(b))
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// meaning is what a parameter stands for, in words.
+func (a Argument) meaning(b *Binding) string {
+	if a.InPlace {
+		return b.inputs[0].Name + " and " + a.Target
+	}
+	return a.Target
 }
 
 func names(args []Argument, at []int) string {

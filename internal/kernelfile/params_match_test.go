@@ -1,6 +1,8 @@
 package kernelfile
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"triad/internal/catalog"
@@ -147,5 +149,41 @@ func TestPointersToIntegers(t *testing.T) {
 	}
 	if coded == 0 {
 		t.Error("no operator takes codes of fp8")
+	}
+}
+
+// A function with one pointer that it may write changes its data where they lie, if input and output are
+// alike: it gets the output, which holds the input.
+func TestInPlace(t *testing.T) {
+	i := slices.IndexFunc(catalog.All(), func(o *catalog.Operator) bool {
+		return o.Spec.Check.Integers == "one_hot"
+	})
+	alike := catalog.All()[i].Spec // x [rows, cols] -> y [rows, cols]
+	for signature, want := range map[string]string{
+		"float* data, int rows, int cols":              "data is x and y, rows is rows, cols is cols",
+		"float* foo, int rows, int cols":               "foo is x and y, rows is rows, cols is cols",
+		"float* output, int rows, int cols":            "output is x and y, rows is rows, cols is cols",
+		"const float* data, int rows, int cols":        "",
+		"float* a, float* b, float* c, int M, int N":   "",
+		"const float* x, float* y, int rows, int cols": "x is x, y is y, rows is rows, cols is cols",
+	} {
+		f := ReadCUDA(`extern "C" void solve(` + signature + ") { }")
+		all, err := Bind(f, Request{}, alike, []op.Pass{op.Forward, op.Backward}, Options{})
+		if want == "" {
+			if err == nil {
+				t.Errorf("%s: matched as %s", signature, all[0].Matched())
+			}
+			continue
+		}
+		if err != nil || all[0].Matched() != want {
+			t.Errorf("%s: %v, %v; want %s", signature, all, err, want)
+			continue
+		}
+		inPlace := strings.Contains(want, " and ")
+		code := CUDAShim("x.cu", "mine/x", all)
+		if strings.Contains(code, "copy_to_output(triad_own_call, 0)") != inPlace ||
+			strings.Contains(all[0].Constraint(), inPlaceSentence) != inPlace {
+			t.Errorf("%s: in place %t in\n%s\n%s", signature, !inPlace, all[0].Constraint(), code)
+		}
 	}
 }

@@ -1,3 +1,4 @@
+// A is x, B is y, C is z, N is rows * cols
 #include <cuda_runtime.h>
 
 __global__ void vector_add(const float* A, const float* B, float* C, int N) {

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"triad/internal/need"
+)
+
+// The public exercise of an operator, testdata/exercises/<op>.cu, is judged without a flag: its parameters
+// stand for what the file's first line says, and it passes.
+func TestExercises(t *testing.T) {
+	need.Tool(t, "g++")
+	if testing.Short() {
+		t.Skip("-short: it compiles every file")
+	}
+	files, err := filepath.Glob("testdata/exercises/*.cu")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d exercises, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			matched, _, _ := strings.Cut(strings.TrimPrefix(string(source), "// "), "\n")
+			operator := strings.TrimSuffix(filepath.Base(file), ".cu")
+			text, code := runTriad(t, "compare", operator, "--impl", "mine", "--quick", "--verbose",
+				"--device", "cpu", "--add", file)
+			if code != 0 || !strings.Contains(text, matched+"\n") {
+				t.Errorf("exit %d, want 0 and %q in\n%s", code, matched, text)
+			}
+			for _, line := range statusOfAFile.FindAllStringSubmatch(text, -1) {
+				if line[1] != "PASS" {
+					t.Errorf("status %s, want PASS\n%s", line[1], text)
+				}
+			}
+		})
+	}
+}
