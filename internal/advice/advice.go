@@ -22,6 +22,7 @@ type Facts struct {
 	Pass           op.Pass
 	Status         op.Status
 	DType          string
+	Exact          bool // bits are compared: nothing is rounded on the way
 	Distribution   string
 	Message        string // of the smallest failing case
 	// the largest error there, in units in the last place; NaN or infinite where a class is wrong
@@ -149,7 +150,7 @@ func (f Facts) byStatus() []string {
 		return []string{"every value is near the truth, but further off than one rounding at the end: " +
 			"sums or other steps are kept in " + f.DType +
 			". Convert to float first, compute and sum in float, round once when storing"}
-	case f.UpTo == "" && !settled && f.ULP < 4096: // not a NaN
+	case f.UpTo == "" && !settled && f.ULP < 4096 && !f.Exact: // not a NaN
 		return []string{"every value is near the truth, but not near enough: look for an approximation, " +
 			"or for a constant such as eps that is off"}
 	case f.UpTo == "" && !settled:
@@ -175,7 +176,7 @@ func (f Facts) wrongShape() []string {
 // lowPrecision says whether the values are off as if intermediates were kept in 16 bits: near the truth, but
 // further than one rounding, or an overflow of that range.
 func (f Facts) lowPrecision() bool {
-	return f.DType != "fp32" && f.Status == op.StatusFail &&
+	return f.DType != "fp32" && !f.Exact && f.Status == op.StatusFail &&
 		(f.ULP >= 0.5 && f.ULP < 4096 || strings.Contains(f.Message, "breaks the relation"))
 }
 

@@ -41,3 +41,15 @@ func TestAdviceOfALimitInPython(t *testing.T) {
 		t.Errorf("of a .cu: %q", got)
 	}
 }
+
+// Where bits are compared nothing is near the truth, and no precision is to blame.
+func TestAdviceWhereBitsAreCompared(t *testing.T) {
+	f := Facts{Status: op.StatusFail, DType: "uint8", ULP: 35, Formula: "y = 255 - x", Layout: "x [n], y [n]"}
+	if got := For(f); !strings.Contains(got, "Convert to float first") {
+		t.Errorf("of rounded values: %q", got)
+	}
+	f.Exact = true
+	if got := For(f); !strings.Contains(got, "Compare it with the formula, y = 255 - x") {
+		t.Errorf("of bits: %q", got)
+	}
+}

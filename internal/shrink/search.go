@@ -61,6 +61,7 @@ func (s *Search) Find() Finding {
 	facts := advice.Facts{
 		SpecialNumbers: s.Spec.Advice.SpecialNumbers, Pass: first.Case.Pass, DType: first.Case.DType,
 		Distribution: first.Case.Distribution, Race: s.Suspect.Race, Formula: s.Spec.Formula,
+		Exact:  s.Spec.DefaultContract(first.Case.DType) == "exact",
 		Layout: layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python,
 	}
 	if first.Status == op.StatusFail {
