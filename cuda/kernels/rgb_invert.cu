@@ -4,9 +4,9 @@
 // Source   Burger and Burge 2016, Digital Image Processing, section 4.1.3: inverting images
 //   naive   a thread a pixel, byte by byte, any strides
 //   vec     16-byte accesses: four pixels at a time, two such packs a thread
-#include "arguments.cuh"
 #include "register.cuh"
 #include "rows.cuh"
+#include "spec/rgb_invert.cuh"
 
 namespace {
 
@@ -66,23 +66,10 @@ int rgb_invert_vec(const triad_call *call) {
 	return triad::launched();
 }
 
-// ---- registration -----------------------------------------------------------------------------------------------------------------------
-
-template <bool Vectors> int accepts(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (!check.counts(call, 1, 1, 0)) return check.status();
-	const triad_tensor &image = call->in[0], &out = call->out[0];
-	if (!check.rank(image, "image", 2).dtype(image, "image", TRIAD_U8).holds()) return check.status();
-	check.that(image.shape[1] == 4, "a pixel has %lld channels, not 4", static_cast<long long>(image.shape[1]));
-	check.like(out, "out", image, "image").contiguous(out, "out");
-	if (Vectors) check.contiguous(image, "image").aligned(image, "image", 16).aligned(out, "out", 16);
-	return check.status();
-}
-
 } // namespace
 
-TRIAD_KERNEL(rgb_invert, naive, forward,
-             .contract("exact").dtypes(triad::bit(TRIAD_U8)).outputs(1).accepts(accepts<false>).launch(rgb_invert_naive))
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
+TRIAD_KERNEL(rgb_invert, naive, forward, .contract("exact").dtypes(triad::bit(TRIAD_U8)).outputs(1).launch(rgb_invert_naive))
 TRIAD_KERNEL(rgb_invert, vec, forward,
-             .contract("exact").dtypes(triad::bit(TRIAD_U8)).outputs(1).accepts(accepts<true>).launch(rgb_invert_vec)
-             .constraint("tensors contiguous and aligned to 16 bytes"))
+             .contract("exact").dtypes(triad::bit(TRIAD_U8)).outputs(1).limits(triad::whole_vectors()).launch(rgb_invert_vec))

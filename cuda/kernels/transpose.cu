@@ -7,10 +7,10 @@
 //   padded     as tiled, with rows of 33 elements in shared memory: its columns lie in 32 banks
 //   swizzled   as padded, without the spare column: element (r, c) of a tile lies at column c ^ r
 //   vec        16-byte accesses: a thread turns a square of one pack a side in its registers; no shared memory
-#include "arguments.cuh"
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"
+#include "spec/transpose.cuh"
 
 namespace {
 
@@ -147,50 +147,19 @@ template <class T> int transpose_vec(const triad_call *call) {
 	return triad::launched();
 }
 
-// ---- registration -----------------------------------------------------------------------------------------------------------------------
-
-template <bool Backward, bool Vectors> int accepts(const triad_call *call, char *why, int32_t why_bytes) {
-	constexpr const char *in = Backward ? "grad_y" : "x", *out = Backward ? "grad_x" : "y";
-	triad::Check check(why, why_bytes);
-	if (!check.counts(call, 1, 1, 0)) return check.status();
-	const triad_tensor &x = call->in[0], &y = call->out[0];
-	if (!check.rank(x, in, 2).rank(y, out, 2).floating(x, in).holds()) return check.status();
-	check.dtype(y, out, x.dtype).contiguous(y, out);
-	check.that(y.shape[0] == x.shape[1] && y.shape[1] == x.shape[0], "%s is not the shape of %s turned", out, in);
-	const int64_t tiles_down = (x.shape[0] + edge - 1) / edge, tiles_across = (x.shape[1] + edge - 1) / edge;
-	check.that(tiles_across == 0 || tiles_down <= 0x7fffffff / tiles_across, "%s has more tiles than a grid has blocks", in);
-	if (Vectors) {
-		const int64_t vector = 16 / triad::element_bytes(x.dtype);
-		check.vector_rows(x, in).aligned(y, out, 16);
-		check.that(x.shape[0] % vector == 0, "%lld rows of %s are not a multiple of %lld", static_cast<long long>(x.shape[0]), in,
-		           static_cast<long long>(vector));
-	}
-	return check.status();
-}
-
-constexpr const char *packs = "rows and cols whole packs of 16 bytes, columns contiguous, aligned to 16 bytes";
-
 } // namespace
 
-TRIAD_KERNEL(transpose, naive, forward,
-             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<false, false>).launch(TRIAD_BY_DTYPE(transpose_naive)))
-TRIAD_KERNEL(transpose, tiled, forward,
-             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<false, false>).launch(TRIAD_BY_DTYPE(transpose_tiled)))
-TRIAD_KERNEL(transpose, padded, forward,
-             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<false, false>).launch(TRIAD_BY_DTYPE(transpose_padded)))
-TRIAD_KERNEL(transpose, swizzled, forward,
-             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<false, false>).launch(TRIAD_BY_DTYPE(transpose_swizzled)))
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
+TRIAD_KERNEL(transpose, naive, forward, .contract("exact").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(transpose_naive)))
+TRIAD_KERNEL(transpose, tiled, forward, .contract("exact").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(transpose_tiled)))
+TRIAD_KERNEL(transpose, padded, forward, .contract("exact").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(transpose_padded)))
+TRIAD_KERNEL(transpose, swizzled, forward, .contract("exact").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(transpose_swizzled)))
 TRIAD_KERNEL(transpose, vec, forward,
-             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<false, true>).launch(TRIAD_BY_DTYPE(transpose_vec))
-             .constraint(packs))
-TRIAD_KERNEL(transpose, naive, backward,
-             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<true, false>).launch(TRIAD_BY_DTYPE(transpose_naive)))
-TRIAD_KERNEL(transpose, tiled, backward,
-             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<true, false>).launch(TRIAD_BY_DTYPE(transpose_tiled)))
-TRIAD_KERNEL(transpose, padded, backward,
-             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<true, false>).launch(TRIAD_BY_DTYPE(transpose_padded)))
-TRIAD_KERNEL(transpose, swizzled, backward,
-             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<true, false>).launch(TRIAD_BY_DTYPE(transpose_swizzled)))
+             .contract("exact").dtypes(triad::floats).outputs(1).limits(triad::vector_rows()).launch(TRIAD_BY_DTYPE(transpose_vec)))
+TRIAD_KERNEL(transpose, naive, backward, .contract("exact").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(transpose_naive)))
+TRIAD_KERNEL(transpose, tiled, backward, .contract("exact").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(transpose_tiled)))
+TRIAD_KERNEL(transpose, padded, backward, .contract("exact").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(transpose_padded)))
+TRIAD_KERNEL(transpose, swizzled, backward, .contract("exact").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(transpose_swizzled)))
 TRIAD_KERNEL(transpose, vec, backward,
-             .contract("exact").dtypes(triad::floats).outputs(1).accepts(accepts<true, true>).launch(TRIAD_BY_DTYPE(transpose_vec))
-             .constraint(packs))
+             .contract("exact").dtypes(triad::floats).outputs(1).limits(triad::vector_rows()).launch(TRIAD_BY_DTYPE(transpose_vec)))
