@@ -62,6 +62,12 @@ func G(n int64) float64 {
 	return math.Min(x, sumLambda*math.Sqrt(x)+sumTruncation*x) + sumExtra
 }
 
+// GRounded is G where every addition rounds to nearest, outside tensor cores: min(n, 8*sqrt(n)) + 4.
+func GRounded(n int64) float64 {
+	x := float64(n)
+	return math.Min(x, sumLambda*math.Sqrt(x)) + sumExtra
+}
+
 // checkConstants refuses a constant that would disarm a gate: one that is not finite and positive.
 var checkConstants = sync.OnceValue(func() error {
 	return finitePositive(map[string]float64{

@@ -113,7 +113,7 @@ func elementAt(target Target, position int64, data []byte) Element {
 		Want: math.NaN(), Low: math.NaN(), High: math.NaN(), R: math.NaN(), T: math.NaN(),
 	}
 	if target.Rows != nil {
-		kept, err := target.keep([]int64{position / blockShape(target).cols})
+		kept, err := target.keep([]int64{position / target.rowLength()})
 		if err != nil {
 			return e
 		}

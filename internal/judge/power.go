@@ -27,10 +27,11 @@ type trial struct {
 	fill     func(into []float64, first int)
 }
 
-// PowerOf tries wrong outputs against the truth of one output: zeros, the mean everywhere, a copy of the
-// input (one without data, or with another number of elements: none), the truth with its last element, row or
-// tile of 16 columns zeroed, the truth off by 16 roundoffs (16-bit and fp8 outputs) or by 2^-10, and the
-// previous case's output (nil: none). It runs before any kernel does.
+// PowerOf tries wrong outputs against the truth of one output: zeros, the mean everywhere (of an output that
+// is one number by definition twice the truth and 1), a copy of the input (one without data, or with another
+// number of elements: none), the truth with its last element, row or tile of 16 columns zeroed, the truth off
+// by 16 roundoffs (16-bit and fp8 outputs) or by 2^-10, and the previous case's output (nil: none). It runs
+// before any kernel does.
 func PowerOf(t Target, input tensor.Tensor, previous []float64) Power {
 	p := Power{Output: t.Name}
 	t, err := t.few()
@@ -120,6 +121,9 @@ func trialsOf(t Target, input tensor.Tensor, previous []float64) []trial {
 	} else {
 		trials = append(trials, trial{"off by 1", false, oneMore(t.R)})
 	}
+	if t.Uniform { // the mean is right
+		trials[1] = trial{"twice the truth and 1", true, twiceAndOne(t)}
+	}
 	if f, ok := tensor.FormatOf(t.DType); ok && t.DType != op.FP32 {
 		trials = append(trials, trial{"off by 16 roundoffs", false, scaled(t.R, 1+16*f.U())})
 	}
@@ -136,6 +140,19 @@ func everywhere(v float64) func(into []float64, first int) {
 	return func(into []float64, _ int) {
 		for i := range into {
 			into[i] = v
+		}
+	}
+}
+
+// twiceAndOne is 2R + 1, and 1 where R is stored as an infinity or NaN, which doubled is the same.
+func twiceAndOne(t Target) func(into []float64, first int) {
+	g := gridOf(t)
+	return func(into []float64, first int) {
+		for i := range into {
+			into[i] = 1
+			if r := t.R[first+i]; isFinite(g.round(r)) {
+				into[i] = 2*r + 1
+			}
 		}
 	}
 }

@@ -16,6 +16,9 @@ type Values struct {
 // Rows computes the truth of an output row by row while it is judged, where keeping it would take gigabytes.
 // The output is seen as [rows, last dim], and every element of it is judged.
 type Rows struct {
+	// Length is how many elements of an output of one dim are a row, the last of which may be shorter; 0 where
+	// rows are those of the last dim.
+	Length int64
 	// Fill makes the working memory of one core. What it gives fills the rows from first up to end, for which
 	// into has room.
 	Fill func() func(into Values, first, end int64) error
@@ -66,6 +69,8 @@ func piecesOf(t Target) pieces {
 	switch {
 	case t.Index != nil:
 		p.row, p.each = max(p.n, 1), chunk
+	case t.Rows != nil && t.Rows.Length > 0: // the same runs as of one kept row
+		p.row, p.each = chunk, chunk
 	case cols > chunk:
 		p.row, p.each = cols, chunk
 	default:
@@ -133,10 +138,25 @@ func (t Target) fillRows(fill func(into Values, first, end int64) error, into Va
 
 // rowsAs is a target that keeps the truth of some rows, and of nothing else.
 func (t Target) rowsAs(v Values, first, end int64) Target {
-	t.Rows, t.Index, t.Shape = nil, nil, []int64{end - first, blockShape(t).cols}
+	shape := []int64{end - first, blockShape(t).cols}
+	if t.Rows.Length > 0 {
+		shape = []int64{int64(len(v.R))}
+	}
+	t.Rows, t.Index, t.Shape = nil, nil, shape
 	t.R, t.T, t.TFP32, t.Sim = v.R, v.T, v.TFP32, v.Sim
 	return t
 }
+
+// rowLength is how many elements a row of a target has that is computed row by row.
+func (t Target) rowLength() int64 {
+	if t.Rows.Length > 0 {
+		return t.Rows.Length
+	}
+	return blockShape(t).cols
+}
+
+// rowCount is how many such rows there are.
+func (t Target) rowCount() int64 { return (t.Elements() + t.rowLength() - 1) / t.rowLength() }
 
 // fewElements is how many elements a truth keeps of which some rows stand for all.
 const fewElements = 1 << 20
@@ -147,14 +167,14 @@ func (t Target) few() (Target, error) {
 	if t.Rows == nil {
 		return t, nil
 	}
-	b := blockShape(t)
-	wanted := min(b.rows, max(2, fewElements/b.cols))
+	n := t.rowCount()
+	wanted := min(n, max(2, fewElements/t.rowLength()))
 	var rows []int64
 	last := min(wanted-1, max(1, wanted/2))
 	for i := range wanted - last {
-		rows = append(rows, i*(b.rows-last)/(wanted-last))
+		rows = append(rows, i*(n-last)/(wanted-last))
 	}
-	for r := b.rows - last; r < b.rows; r++ {
+	for r := n - last; r < n; r++ {
 		rows = append(rows, r)
 	}
 	return t.keep(rows)
@@ -162,18 +182,20 @@ func (t Target) few() (Target, error) {
 
 // keep is a target that keeps the truth of some rows, rising.
 func (t Target) keep(rows []int64) (Target, error) {
-	kept, cols := t, blockShape(t).cols
-	v := t.Rows.room(len(rows) * int(cols))
-	kept.Rows, kept.Index = nil, make([]int64, 0, len(v.R))
-	kept.R, kept.T, kept.TFP32, kept.Sim = v.R, v.T, v.TFP32, v.Sim
+	kept, length, n := t, t.rowLength(), t.Elements()
+	kept.Rows, kept.Index = nil, make([]int64, 0, int64(len(rows))*length)
 	for _, r := range rows {
-		for c := range cols {
-			kept.Index = append(kept.Index, r*cols+c)
+		for at := r * length; at < min((r+1)*length, n); at++ {
+			kept.Index = append(kept.Index, at)
 		}
 	}
+	v := t.Rows.room(len(kept.Index))
+	kept.R, kept.T, kept.TFP32, kept.Sim = v.R, v.T, v.TFP32, v.Sim
 	var failure atomic.Pointer[error]
 	parallel.EachWith(len(rows), t.Rows.Fill, func(fill func(Values, int64, int64) error, i int) {
-		if err := t.fillRows(fill, v.part(i*int(cols), (i+1)*int(cols)), rows[i], rows[i]+1); err != nil {
+		first := i * int(length) // the last row, which alone may be shorter, comes last
+		into := v.part(first, min(first+int(length), len(v.R)))
+		if err := t.fillRows(fill, into, rows[i], rows[i]+1); err != nil {
 			failure.CompareAndSwap(nil, &err)
 		}
 	})
@@ -188,7 +210,7 @@ func (t Target) Kept() (Target, error) {
 	if t.Rows == nil {
 		return t, nil
 	}
-	rows := make([]int64, blockShape(t).rows)
+	rows := make([]int64, t.rowCount())
 	for r := range rows {
 		rows[r] = int64(r)
 	}

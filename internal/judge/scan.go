@@ -85,18 +85,19 @@ type computing struct {
 
 // compute computes the truth of a row, and what G4 and G5 add up of it whatever the output is.
 func (c *computing) compute(row int) error {
-	t, cols := c.target, blockShape(c.target).cols
+	t, length := c.target, c.target.rowLength()
 	if c.fill == nil {
 		c.fill, c.room = t.Rows.Fill(), t.Rows.room(min(c.row, c.n))
 		c.grid, c.blocks = gridOf(t), blockShape(t)
 	}
 	start, end := row*c.row, min((row+1)*c.row, c.n)
 	v := c.room.part(0, end-start)
-	if err := t.fillRows(c.fill, v, int64(start)/cols, int64(end)/cols); err != nil {
+	first, last := int64(start)/length, (int64(end)+length-1)/length
+	if err := t.fillRows(c.fill, v, first, last); err != nil {
 		return err
 	}
 	c.runs, c.sums = c.runs[:0], c.sums[:0]
-	for i, last := c.ofRow(row); i < last; i++ {
+	for i, after := c.ofRow(row); i < after; i++ {
 		a, b := c.at(i)
 		run := v.part(a-start, b-start)
 		if t.Independent {

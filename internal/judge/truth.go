@@ -40,6 +40,8 @@ type Target struct {
 	// and G5 are asked. Where a few rounding errors decide (rows of one value, outliers) the simulated ones
 	// may happen to be small, and a right kernel would be accused.
 	Independent bool
+	// Uniform: every element is one number by definition, as the only element of a sum is
+	Uniform bool
 	// every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
 	Exact bool
 
@@ -88,6 +90,10 @@ func (t Target) Check() error {
 			len(t.Sim) > 0 {
 			return fmt.Errorf("check the truth of %s: what is computed row by row is kept or sampled too",
 				t.Name)
+		}
+		if l := t.Rows.Length; l != 0 && (len(t.Shape) != 1 || l < 0 || chunk%l != 0) {
+			return fmt.Errorf("check the truth of %s: rows of %d elements of shape %v: want one dim, and a "+
+				"divisor of %d", t.Name, l, t.Shape, chunk)
 		}
 		return nil
 	}

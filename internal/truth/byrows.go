@@ -74,9 +74,7 @@ func FillRows[S any](k *Request, t judge.Target, chosen []int64, memory func() S
 	t.Rows.Fill = func() func(into judge.Values, first, end int64) error {
 		own := memory()
 		return func(into judge.Values, first, end int64) error {
-			for _, x := range [][]float64{into.R, into.T, into.TFP32, into.Sim} {
-				clear(x) // work leaves out what is 0
-			}
+			clearValues(into)
 			for r := first; r < end; r++ {
 				a, b := (r-first)*cols, (r-first+1)*cols
 				work(own, r, r, Row{into.R[a:b], into.T[a:b], into.TFP32[a:b], into.Sim[a:b]})
@@ -89,8 +87,8 @@ func FillRows[S any](k *Request, t judge.Target, chosen []int64, memory func() S
 // finishRows has what finish does done with rows as they are computed.
 func (k *Request) finishRows(t *judge.Target) {
 	fill, whole := t.Rows.Fill, *t
-	cols := t.Shape[len(t.Shape)-1]
-	t.Rows = &judge.Rows{OneAllowance: t.Rows.OneAllowance, Fill: func() func(into judge.Values, first,
+	cols, flat := t.Shape[len(t.Shape)-1], t.Rows.Length > 0
+	t.Rows = &judge.Rows{Length: t.Rows.Length, OneAllowance: t.Rows.OneAllowance, Fill: func() func(into judge.Values, first,
 		end int64) error {
 		work := fill()
 		return func(into judge.Values, first, end int64) error {
@@ -99,6 +97,9 @@ func (k *Request) finishRows(t *judge.Target) {
 			}
 			part := whole
 			part.Rows, part.Shape = nil, []int64{end - first, cols}
+			if flat {
+				part.Shape = []int64{int64(len(into.R))}
+			}
 			part.R, part.T, part.TFP32, part.Sim = into.R, into.T, into.TFP32, into.Sim
 			if part.Exact {
 				part = Exactly(part)
@@ -111,7 +112,7 @@ func (k *Request) finishRows(t *judge.Target) {
 	}}
 }
 
-// EveryRow says whether something holds of R in every row of an output.
+// EveryRow says whether something holds of R in every row of an output of at least two dims.
 func EveryRow(t judge.Target, holds func(r []float64) bool) bool {
 	if t.Rows == nil {
 		return holds(t.R)

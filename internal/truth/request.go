@@ -30,11 +30,19 @@ func (k *Request) Chained() bool { return k.Pass == op.Backward && k.Saved == "o
 // (one after the other, 4099 of them lose up to 0.2*n roundoffs on average), so where rows repeat one value,
 // as 99 of 100 do in sparse data, it is the worst case, n.
 func (k *Request) Growth(n int64) float64 {
-	switch k.Distribution {
-	case "constant", "ties", "sparse":
+	if k.equalTerms() {
 		return math.Max(judge.G(n), float64(n)+4)
 	}
 	return judge.G(n)
+}
+
+// equalTerms says whether rows repeat one value.
+func (k *Request) equalTerms() bool {
+	switch k.Distribution {
+	case "constant", "ties", "sparse":
+		return true
+	}
+	return false
 }
 
 // independent says whether the values of the case are many independent ones, so that the root mean square of
@@ -63,6 +71,18 @@ func (k *Request) Tensor(name string) (tensor.Tensor, error) {
 		}
 	}
 	return tensor.Tensor{}, fmt.Errorf("input %q is missing", name)
+}
+
+// Tensors gives several inputs in the order of names.
+func (k *Request) Tensors(names ...string) ([]tensor.Tensor, error) {
+	out := make([]tensor.Tensor, len(names))
+	for i, name := range names {
+		var err error
+		if out[i], err = k.Tensor(name); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // Values gives several inputs in fp64, row-major, in the order of names.

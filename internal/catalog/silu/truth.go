@@ -31,6 +31,7 @@ var _ = elementwise.Register("silu", elementwise.Operator{
 		Allowance: backwardAllowance,
 	}}},
 	Permits: []string{"fp32", "eager"},
+	ByRows:  []string{"n"},
 	Holds:   []elementwise.Property{elementwise.Apart("x"), elementwise.BetweenZeroAnd("x")},
 })
 

@@ -13,6 +13,7 @@ import (
 	_ "triad/internal/catalog/rope"
 	_ "triad/internal/catalog/silu"
 	_ "triad/internal/catalog/softmax"
+	_ "triad/internal/catalog/sum"
 	_ "triad/internal/catalog/swiglu"
 	_ "triad/internal/catalog/transpose"
 )

@@ -21,9 +21,8 @@ import (
 type Operator struct {
 	Forward, Backward []Output // in the order of the spec, of the names in its [backward] inputs
 	Permits           []string // the contracts: fp32, stored (at Stored nodes), eager
-	// the dims along which rows lie, for outputs of at least two dims: see truth.Definition
-	ByRows []string
-	Holds  []Property
+	ByRows            []string // the dims along which rows lie: see truth.Definition
+	Holds             []Property
 }
 
 // Output is one output or gradient. Its formula is Formula, or where attributes decide what Of says.
@@ -116,14 +115,53 @@ func (o Operator) compute(outputs []Output) truth.Function {
 		}
 		var targets []judge.Target
 		for _, output := range outputs {
-			e, err := evaluationOf(k, output.At(k.Attrs), names, in.Tensors[0].DType)
+			t, err := target(k, output, names, in)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", output.Name, err)
 			}
-			targets = append(targets, e.target(k, in, output.Name))
+			targets = append(targets, t)
 		}
 		return targets, nil
 	}
+}
+
+// target is an output that has the shape and dtype of the first input.
+func target(k *truth.Request, output Output, names []string, in truth.RowInputs) (judge.Target, error) {
+	like := in.Tensors[0]
+	if len(like.Shape) < 2 {
+		return Flat(k, output, names, in.Tensors, like.Elements())
+	}
+	e, err := NewEvaluation(k, output.At(k.Attrs), names, like.DType)
+	if err != nil {
+		return judge.Target{}, err
+	}
+	chosen := k.Sample.Choose(truth.RowsOf(like))
+	t := k.RowTarget(output.Name, like.DType, like.Shape, chosen)
+	truth.FillRows(k, t, chosen, e.Memory(in.Cols), func(own *Memory, _, r int64, out truth.Row) {
+		in.Read(own.Rows, r)
+		e.Fill(own, out)
+		truth.RoundRow(out.Sim, out.Sim, like.DType)
+	})
+	return t, nil
+}
+
+// Flat is the target of an output of n elements in one dim, which has the dtype of the first input. An input
+// of one element stands for the same value everywhere.
+func Flat(k *truth.Request, output Output, names []string, in []tensor.Tensor,
+	n int64,
+) (judge.Target, error) {
+	d := in[0].DType
+	e, err := NewEvaluation(k, output.At(k.Attrs), names, d)
+	if err != nil {
+		return judge.Target{}, err
+	}
+	t := k.FlatTarget(output.Name, d, n)
+	truth.FillFlat(k, t, e.Memory(truth.FlatRow), func(own *Memory, first int64, out truth.Row) {
+		own.Read(in, first, len(out.R))
+		e.Fill(own, out)
+		truth.RoundRow(out.Sim, out.Sim, d)
+	})
+	return t, nil
 }
 
 // ranked says which input has not as many dims as the operator's tensors have.
@@ -142,115 +180,6 @@ func ranked(k *truth.Request, names []string) error {
 		}
 	}
 	return nil
-}
-
-// evaluation computes the truth of one output under one contract.
-type evaluation struct {
-	Formula
-	names         []string
-	dtype         op.DType
-	strict, loose formula.Rules
-}
-
-func evaluationOf(k *truth.Request, f Formula, names []string, d op.DType) (*evaluation, error) {
-	strict := formula.Rules{Output: d, Step: d}
-	loose := strict
-	loose.EveryStep, loose.Marked = k.Rules.EveryStep, len(k.Rules.Stores) > 0
-	e := &evaluation{Formula: f, names: names, dtype: d, strict: strict, loose: loose}
-	_, err := formula.NewBounds(f.Forms, names, strict)
-	return e, err
-}
-
-// core is the working memory of one core.
-type core struct {
-	rows          [][]float64
-	element       []float64
-	strict, loose *formula.Bounds
-}
-
-func (e *evaluation) memory(cols int64) func() *core {
-	return func() *core {
-		c := &core{element: make([]float64, len(e.names)), rows: make([][]float64, len(e.names))}
-		for i := range c.rows {
-			c.rows[i] = make([]float64, cols)
-		}
-		// evaluationOf has proven that it can be made
-		c.strict, _ = formula.NewBounds(e.Forms, e.names, e.strict)
-		c.loose, _ = formula.NewBounds(e.Forms, e.names, e.loose)
-		return c
-	}
-}
-
-// fill computes a run of elements, whose inputs are in the core's rows.
-func (e *evaluation) fill(c *core, out truth.Row) {
-	for i := range out.R {
-		for k, row := range c.rows {
-			c.element[k] = row[i]
-		}
-		out.R[i], out.T[i], out.TFP32[i], out.Sim[i] = e.one(c)
-	}
-	truth.RoundRow(out.Sim, out.Sim, e.dtype)
-}
-
-// one is the truth of the core's element: sim is not rounded to the output yet.
-func (e *evaluation) one(c *core) (r, t, tFP32, sim float64) {
-	if e.Allowance != nil {
-		r = c.strict.Value(c.element)
-		tFP32, sim = e.Allowance(c.element, r), r
-	} else {
-		r, tFP32, sim = c.strict.Element(c.element)
-	}
-	t = tFP32
-	if e.loose != e.strict {
-		_, t, sim = c.loose.Element(c.element)
-		t = max(t, tFP32)
-	}
-	return r, t, tFP32, sim
-}
-
-// target is an output that has the shape and dtype of the first input.
-func (e *evaluation) target(k *truth.Request, in truth.RowInputs, name string) judge.Target {
-	like := in.Tensors[0]
-	if len(like.Shape) >= 2 {
-		chosen := k.Sample.Choose(truth.RowsOf(like))
-		t := k.RowTarget(name, like.DType, like.Shape, chosen)
-		truth.FillRows(k, t, chosen, e.memory(in.Cols), func(own *core, _, r int64, out truth.Row) {
-			in.Read(own.rows, r)
-			e.fill(own, out)
-		})
-		return t
-	}
-	return e.flat(k, in.Tensors, name)
-}
-
-// flatRow is how many neighbours of a tensor of one dim are a row of a sample, and what a core computes at
-// once.
-const flatRow = 4096
-
-// flat is the target of an output of one dim.
-func (e *evaluation) flat(k *truth.Request, in []tensor.Tensor, name string) judge.Target {
-	n := in[0].Elements()
-	rows := (n + flatRow - 1) / flatRow
-	chosen := k.Sample.Choose(rows)
-	var index []int64
-	if chosen != nil {
-		index = []int64{}
-		for _, r := range chosen {
-			for i := r * flatRow; i < min((r+1)*flatRow, n); i++ {
-				index = append(index, i)
-			}
-		}
-	}
-	t := k.TargetAt(name, in[0].DType, in[0].Shape, index)
-	truth.EachRowWith(chosen, rows, e.memory(flatRow), func(own *core, i, r int64) {
-		length := min(flatRow, n-r*flatRow)
-		for j, x := range in {
-			x.DecodeRow(own.rows[j][:length], 0, r*flatRow)
-		}
-		a, b := i*flatRow, i*flatRow+length // the last row, the only shorter one, comes last
-		e.fill(own, truth.Row{R: t.R[a:b], T: t.T[a:b], TFP32: t.TFP32[a:b], Sim: t.Sim[a:b]})
-	})
-	return t
 }
 
 // losses are the forward's outputs, each times its upstream gradient, as a function of each input that has a

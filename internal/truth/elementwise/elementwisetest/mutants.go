@@ -38,22 +38,35 @@ const (
 func Suites(name string, wrong ...Wrong) []truthtest.Suite {
 	var all []truthtest.Suite
 	spec := mustSpec(name)
+	operator, _ := elementwise.Get(name)
 	for _, pass := range spec.Passes() {
-		f := &family{spec: spec, pass: pass, wrong: wrong, planted: map[string][]planted.Bug{}}
-		f.operator, _ = elementwise.Get(name)
-		f.inputs, _ = elementwise.Inputs(op.Case{Op: name, Pass: pass})
-		f.under = f.attributes()
-		for _, a := range f.under {
-			for _, o := range f.operator.Outputs(pass) {
-				f.planted[o.Name+fmt.Sprint(a)] = f.bugs(o, a)
-			}
-		}
-		all = append(all, truthtest.Suite{
-			Op: name, Pass: pass, Right: f.right(), Kernel: f.kernel,
-			Mutants: f.mutants(),
-		})
+		f := &family{spec: spec, pass: pass, wrong: wrong, operator: operator}
+		all = append(all, f.suite())
 	}
 	return all
+}
+
+// Gradients is the suite of the backward of an operator of another family, whose gradients are elementwise in
+// its inputs and in upstream gradients of one element, which are the scalars.
+func Gradients(name string, outputs []elementwise.Output, scalars []string, wrong ...Wrong) truthtest.Suite {
+	f := &family{
+		spec: mustSpec(name), pass: op.Backward, wrong: wrong, scalars: scalars,
+		operator: elementwise.Operator{Backward: outputs},
+	}
+	return f.suite()
+}
+
+func (f *family) suite() truthtest.Suite {
+	f.inputs, _ = elementwise.Inputs(op.Case{Op: f.spec.Name, Pass: f.pass})
+	f.under, f.planted = f.attributes(), map[string][]planted.Bug{}
+	for _, a := range f.under {
+		for _, o := range f.operator.Outputs(f.pass) {
+			f.planted[o.Name+fmt.Sprint(a)] = f.bugs(o, a)
+		}
+	}
+	return truthtest.Suite{
+		Op: f.spec.Name, Pass: f.pass, Right: f.right(), Kernel: f.kernel, Mutants: f.mutants(),
+	}
 }
 
 func mustSpec(name string) *op.Spec {
@@ -71,6 +84,7 @@ type family struct {
 	pass     op.Pass
 	wrong    []Wrong
 	inputs   []string
+	scalars  []string                 // of them those of one element
 	under    []op.Attrs               // every combination of attributes
 	planted  map[string][]planted.Bug // by output and attributes
 }
@@ -142,11 +156,25 @@ func (f *family) mutants() []truthtest.Mutant {
 		}
 	}
 	add(tail, nil)
-	add(neighbour, nil)
+	if f.takesElements() {
+		add(neighbour, nil)
+	}
 	if f.outputsDiffer() {
 		add(swapped, nil)
 	}
 	return all
+}
+
+// takesElements says whether a formula takes an input that has another value elsewhere.
+func (f *family) takesElements() bool {
+	for _, o := range f.operator.Outputs(f.pass) {
+		for _, n := range formula.Operations(o.At(f.under[0]).Forms...) {
+			if n.Kind == formula.Input && !slices.Contains(f.scalars, n.Name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // outputsDiffer says whether there are several outputs of one shape that are not the same formula.
@@ -224,7 +252,7 @@ func (f *family) elements(k *planted.Prepared, p *truthtest.Prepared, next bool)
 			at = min(i+1, n-1)
 		}
 		for j, x := range in {
-			element[j] = x[at]
+			element[j] = x[min(at, len(x)-1)]
 		}
 		y[i] = k.Element(element)
 	}

@@ -123,6 +123,16 @@ func lowered(n *formula.Node) *formula.Node {
 	})
 }
 
+// Replaced is a formula with another node in the place of an input.
+func Replaced(n *formula.Node, input string, by *formula.Node) *formula.Node {
+	return rewritten(n, func(m *formula.Node, _ []*formula.Node) *formula.Node {
+		if m.Kind == formula.Input && m.Name == input {
+			return by
+		}
+		return nil
+	})
+}
+
 // rewritten is a formula in which change gives nodes others in their place, nil to keep one. It gets the
 // operands as they are rewritten.
 func rewritten(n *formula.Node, change func(m *formula.Node,

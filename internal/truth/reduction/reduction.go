@@ -1,0 +1,180 @@
+// Package reduction is the family of operators that add up a term over all elements of their inputs. An
+// operator states the term, as an elementwise formula, and its gradients, which are elementwise in the inputs
+// and the one upstream gradient; truth, allowance, the exact cases, the proof of the gradients and relations
+// follow. Package reductiontest derives mutants and right variants. Sums are in fp32, outside tensor cores.
+package reduction
+
+import (
+	"fmt"
+	"slices"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/truth"
+	"triad/internal/truth/elementwise"
+	"triad/internal/truth/formula"
+)
+
+// Operator is what an operator states.
+type Operator struct {
+	Output   string               // one element: the sum, 0 where there is no element
+	Term     elementwise.Formula  // of the inputs at one place
+	Backward []elementwise.Output // of the inputs at the place and of grad_<Output>
+	Permits  []string
+	Linear   []string // inputs that double the sum when they are doubled
+}
+
+// operators are the registered ones, by name.
+var operators = map[string]Operator{}
+
+// Register makes an operator's truth, the proof of its gradients and its relations known: var _ =
+// Register("sum", Operator{...}).
+func Register(name string, o Operator) struct{} {
+	operators[name] = o
+	definition := truth.Definition{Forward: o.forward, Permits: o.Permits, ByRows: []string{"n"}}
+	if len(o.Backward) > 0 {
+		definition.Backward = o.backward
+		truth.RegisterLosses(name, o.losses)
+	}
+	truth.Register(name, definition)
+	truth.Relate(name, o.relations()...)
+	return struct{}{}
+}
+
+// Get gives what a registered operator states.
+func Get(name string) (Operator, bool) {
+	o, ok := operators[name]
+	return o, ok
+}
+
+// forward is the sum: R and the companions are added up in rows of truth.FlatRow elements, and these pairwise,
+// so that the bits do not depend on the number of cores.
+func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
+	names, err := elementwise.Inputs(k.Case)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := k.Rank(names[0], 1); err != nil {
+		return nil, err
+	}
+	in, err := k.Rows(names...)
+	if err != nil {
+		return nil, err
+	}
+	d := in.Tensors[0].DType
+	e, err := elementwise.NewTerm(k, o.Term, names, d)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Output, err)
+	}
+	n := in.Tensors[0].Elements()
+	parts := make([]part, (n+truth.FlatRow-1)/truth.FlatRow)
+	truth.EachRowWith(nil, int64(len(parts)), roomFor(e), func(own *room, i, _ int64) {
+		first := i * truth.FlatRow
+		row := own.row(int(min(truth.FlatRow, n-first)))
+		own.Read(in.Tensors, first, len(row.R))
+		e.Fill(own.Memory, row)
+		parts[i] = part{truth.TermsOf(row), truth.Sum(row.Sim)}
+	})
+	all := together(parts)
+	y := k.TargetAt(o.Output, d, []int64{1}, nil)
+	y.Uniform = true
+	y.R[0] = all.Sum
+	y.T[0], y.TFP32[0] = k.SumError(all.Terms)
+	truth.RoundRow(y.Sim, []float64{all.sim}, d)
+	if k.ExactSums(all.Terms) {
+		y = truth.Exactly(y)
+	}
+	return []judge.Target{y}, nil
+}
+
+// part is some terms: sim is the sum of what the simulated contract gives.
+type part struct {
+	truth.Terms
+	sim float64
+}
+
+// together adds up parts pairwise.
+func together(parts []part) part {
+	switch n := len(parts); n {
+	case 0:
+		return part{}
+	case 1:
+		return parts[0]
+	default:
+		a, b := together(parts[:n/2]), together(parts[n/2:])
+		return part{a.With(b.Terms), a.sim + b.sim}
+	}
+}
+
+// room is the working memory of one core: what the formula takes, and one row of its results.
+type room struct {
+	*elementwise.Memory
+	values [4][]float64
+}
+
+func roomFor(e *elementwise.Evaluation) func() *room {
+	memory := e.Memory(truth.FlatRow)
+	return func() *room {
+		r := &room{Memory: memory()}
+		for i := range r.values {
+			r.values[i] = make([]float64, truth.FlatRow)
+		}
+		return r
+	}
+}
+
+func (r *room) row(n int) truth.Row {
+	return truth.Row{R: r.values[0][:n], T: r.values[1][:n], TFP32: r.values[2][:n], Sim: r.values[3][:n]}
+}
+
+// backward gives the gradients, which have the shape of the first input.
+func (o Operator) backward(k *truth.Request) ([]judge.Target, error) {
+	names, err := elementwise.Inputs(k.Case)
+	if err != nil {
+		return nil, err
+	}
+	x, err := k.Rank(names[0], 1)
+	if err != nil {
+		return nil, err
+	}
+	in, err := k.Tensors(names...)
+	if err = truth.FirstError(err, k.Shaped("grad_"+o.Output, 1)); err != nil {
+		return nil, err
+	}
+	var targets []judge.Target
+	for _, output := range o.Backward {
+		t, err := elementwise.Flat(k, output, names, in, x.Elements())
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", output.Name, err)
+		}
+		t.Uniform = !slices.ContainsFunc(formula.Operations(output.At(k.Attrs).Forms...),
+			func(n *formula.Node) bool { return n.Kind == formula.Input && n.Name != "grad_"+o.Output })
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+// losses are the sum times its upstream gradient, as a function of each input that has a gradient.
+func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
+	names, err := elementwise.Inputs(op.Case{Op: k.Op, Pass: op.Forward})
+	if err != nil {
+		return nil, err
+	}
+	values, err := k.Values(append(names, "grad_"+o.Output)...)
+	if err != nil {
+		return nil, err
+	}
+	dy := values[len(names)][0]
+	all := truth.Partial(names, values[:len(names)], func(z [][]complex128) complex128 {
+		total := complex128(0)
+		for i := range z[0] {
+			total += formula.Complex(o.Term.Forms[0],
+				func(name string) complex128 { return z[slices.Index(names, name)][i] })
+		}
+		return complex(dy, 0) * total
+	})
+	return slices.DeleteFunc(all, func(l truth.Loss) bool {
+		return !slices.ContainsFunc(o.Backward,
+			func(g elementwise.Output) bool { return g.Name == l.Gradient() })
+	}), nil
+}

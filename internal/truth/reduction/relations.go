@@ -1,0 +1,46 @@
+package reduction
+
+import (
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+)
+
+// relations hold of every sum: its order does not matter, zeros that are added to it neither, and a gradient
+// is linear in the upstream one.
+func (o Operator) relations() []truth.Relation {
+	several := truth.HasElements(2, "n")
+	all := []truth.Relation{{
+		Name: "the elements the other way round have the same sum", Pass: op.Forward,
+		Outputs: []string{o.Output}, Applies: several, Second: o.reversed, States: truth.SamePlaces,
+	}}
+	if len(o.Linear) > 0 {
+		all = append(all, truth.Relation{
+			Name: "doubled inputs double the sum", Pass: op.Forward, Outputs: []string{o.Output},
+			Applies: several, Second: truth.ScaledBy(2, o.Linear...), States: truth.Scales(2),
+		})
+	}
+	if len(o.Backward) == 0 {
+		return all
+	}
+	var gradients []string
+	for _, g := range o.Backward {
+		gradients = append(gradients, g.Name)
+	}
+	return append(all, truth.Relation{
+		Name: "a doubled upstream gradient doubles the gradients", Pass: op.Backward, Outputs: gradients,
+		Applies: truth.HasElements(1, "n"), Second: truth.ScaledBy(2, "grad_"+o.Output),
+		States: truth.Scales(2),
+	})
+}
+
+// reversed turns all inputs round.
+func (o Operator) reversed(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
+	var names []string
+	for _, t := range first {
+		if t.Name != o.Output {
+			names = append(names, t.Name)
+		}
+	}
+	return truth.Reversed(names...)(c, first)
+}
