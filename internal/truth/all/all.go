@@ -9,6 +9,7 @@ import (
 	_ "triad/internal/catalog/fp8_gemm"
 	_ "triad/internal/catalog/gelu"
 	_ "triad/internal/catalog/layernorm"
+	_ "triad/internal/catalog/prefix_sum"
 	_ "triad/internal/catalog/rgb_invert"
 	_ "triad/internal/catalog/rope"
 	_ "triad/internal/catalog/silu"

@@ -76,6 +76,19 @@ func (p *Prepared) Element(in []float64) float64 {
 	return p.values[len(p.nodes)-1]
 }
 
+// Elements computes a formula of the named inputs for every element of their values.
+func (k Kernel) Elements(n *formula.Node, inputs []string, values map[string][]float64) []float64 {
+	p := k.Prepare(n, inputs...)
+	y, element := make([]float64, len(values[inputs[0]])), make([]float64, len(inputs))
+	for i := range y {
+		for j, name := range inputs {
+			element[j] = values[name][i]
+		}
+		y[i] = p.Element(element)
+	}
+	return y
+}
+
 // fusedSum is x + y or x - y, of which one is a product that is not rounded.
 func (p *Prepared) fusedSum(i int, x, y float64) float64 {
 	factors := p.from[p.from[i][p.fused[i]]]

@@ -148,14 +148,5 @@ func (f family) terms(a truthtest.Arithmetic, p *truthtest.Prepared) []float64 {
 			n = b.Formula
 		}
 	}
-	k := planted.Kernel{Fused: a.Fused, Noisy: a.Noisy, Low: p.Low()}.Prepare(n, f.inputs...)
-	x := make([]float64, len(p.V[f.inputs[0]]))
-	element := make([]float64, len(f.inputs))
-	for i := range x {
-		for j, name := range f.inputs {
-			element[j] = p.V[name][i]
-		}
-		x[i] = k.Element(element)
-	}
-	return x
+	return planted.Kernel{Fused: a.Fused, Noisy: a.Noisy, Low: p.Low()}.Elements(n, f.inputs, p.V)
 }

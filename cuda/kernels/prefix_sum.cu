@@ -1,0 +1,347 @@
+// prefix_sum: y[i] = x[0] + ... + x[i]; exclusive: y[i] = x[0] + ... + x[i-1], y[0] = 0
+// Layout   x, y: [n], contiguous; fp32, fp16, bf16; added in fp32.
+// Limits   n = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
+// Source   Hillis and Steele 1986 (block); Blelloch 1990 (blelloch); Merrill and Garland 2016, NVR-2016-002 (lookback)
+//   block         one block, a thread an element: each step adds what lies twice as far before. n log n additions; n <= 1024
+//   blelloch      one block goes from tile to tile. A tile is summed up as a tree, and what is before each leaf is handed down the tree:
+//                 n additions, and twice as many steps; n <= 1048576, since one block is all that works
+//   three_kernel  a block a tile: the sums of the tiles, the scan of these sums by one block, the scan of each tile from what is before it.
+//                 Every element is read twice.
+//   lookback      one pass: a block publishes the sum of its tile and adds up what the tiles before it have published, back to the first
+//                 that knows all before it. Reads every element once, with 16-byte accesses. How far it looks depends on timing, and so do
+//                 the last bits.
+#include "arguments.cuh"
+#include "element.cuh"
+#include "pack.cuh"
+#include "rows.cuh"
+
+namespace {
+
+using triad::from_float;
+using triad::to_float;
+
+constexpr unsigned all_lanes = 0xffffffffu;
+
+// ---- kernels ----------------------------------------------------------------------------------------------------------------------------
+
+constexpr int block_threads = 1024;
+
+template <class T> __global__ void prefix_sum_block_kernel(const T *x, T *y, int n, bool exclusive) {
+	__shared__ float sums[2][block_threads];
+	const int i = threadIdx.x;
+	int from = 0;
+	sums[from][i] = i < n ? to_float(x[i]) : 0.0f;
+	for (int by = 1; by < n; by *= 2) {
+		__syncthreads();
+		sums[1 - from][i] = i >= by ? sums[from][i - by] + sums[from][i] : sums[from][i];
+		from = 1 - from;
+	}
+	__syncthreads();
+	if (i >= n) return;
+	if (exclusive) y[i] = from_float<T>(i == 0 ? 0.0f : sums[from][i - 1]);
+	else y[i] = from_float<T>(sums[from][i]);
+}
+
+constexpr int tree_threads = 512, tree_leaves = 2 * tree_threads;
+
+template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, int64_t n, bool exclusive) {
+	__shared__ float tree[tree_leaves];
+	float before = 0.0f; // what the tiles so far add up to
+	for (int64_t first = 0; first < n; first += tree_leaves) {
+		for (int i = threadIdx.x; i < tree_leaves; i += tree_threads) tree[i] = first + i < n ? to_float(x[first + i]) : 0.0f;
+		int by = 1;
+		for (int nodes = tree_threads; nodes > 0; nodes /= 2, by *= 2) { // up: node i gets the sum of the 2 * by leaves that end with it
+			__syncthreads();
+			const int i = 2 * by * (threadIdx.x + 1) - 1;
+			if (threadIdx.x < nodes) tree[i] += tree[i - by];
+		}
+		__syncthreads();
+		const float total = tree[tree_leaves - 1];
+		__syncthreads();
+		if (threadIdx.x == 0) tree[tree_leaves - 1] = 0.0f;
+		for (int nodes = 1; nodes < tree_leaves; nodes *= 2) { // down: the left child gets what is before its parent, the right one adds the left
+			by /= 2;
+			__syncthreads();
+			const int i = 2 * by * (threadIdx.x + 1) - 1;
+			if (threadIdx.x < nodes) {
+				const float left = tree[i - by];
+				tree[i - by] = tree[i];
+				tree[i] += left;
+			}
+		}
+		__syncthreads();
+		for (int i = threadIdx.x; i < tree_leaves && first + i < n; i += tree_threads) {
+			const float sum = before + tree[i];
+			y[first + i] = from_float<T>(exclusive ? sum : sum + to_float(x[first + i]));
+		}
+		before += total;
+		__syncthreads(); // the tree is filled anew
+	}
+}
+
+// before_in_warp is the sum of the values of the lanes before this one.
+__device__ float before_in_warp(float v) {
+	const int lane = threadIdx.x % 32;
+	for (int by = 1; by < 32; by *= 2) {
+		const float earlier = __shfl_up_sync(all_lanes, v, by);
+		if (lane >= by) v += earlier;
+	}
+	const float before = __shfl_up_sync(all_lanes, v, 1);
+	return lane == 0 ? 0.0f : before;
+}
+
+// before_in_block is the sum of the values of the threads before this one; total is that of all of them.
+template <int Threads> __device__ float before_in_block(float v, float &total) {
+	__shared__ float warps[Threads / 32];
+	const float before = before_in_warp(v);
+	__syncthreads(); // the call before may still be read
+	if (threadIdx.x % 32 == 31) warps[threadIdx.x / 32] = before + v;
+	__syncthreads();
+	float earlier = 0.0f;
+	total = 0.0f;
+	for (int warp = 0; warp < Threads / 32; warp++) {
+		if (warp == threadIdx.x / 32) earlier = total;
+		total += warps[warp];
+	}
+	return earlier + before;
+}
+
+constexpr int threads = 256;
+
+// Tile is the elements that a block scans: each warp has neighbouring rows of 32 * V elements, each lane V neighbours of every row.
+template <class T, int V, int Rows> struct Tile {
+	static constexpr int elements = threads * V * Rows;
+	float v[Rows][V], before[Rows]; // what is before the lane's elements of a row within the block
+
+	__device__ int64_t place(int64_t tile, int row) const {
+		const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+		return tile * elements + ((warp * Rows + row) * 32 + lane) * V;
+	}
+
+	// Elements beyond n count as 0.
+	__device__ void load(const T *x, int64_t tile, int64_t n) {
+#pragma unroll
+		for (int r = 0; r < Rows; r++) {
+			const int64_t at = place(tile, r);
+			if (at + V <= n) {
+				triad::load<V>(x + at, v[r]);
+			} else {
+#pragma unroll
+				for (int j = 0; j < V; j++) v[r][j] = at + j < n ? to_float(x[at + j]) : 0.0f;
+			}
+		}
+	}
+
+	// scan fills before and gives the sum of the tile.
+	__device__ float scan() {
+		float warp = 0.0f; // the sum of the warp's rows so far
+#pragma unroll
+		for (int r = 0; r < Rows; r++) {
+			float own = v[r][0];
+#pragma unroll
+			for (int j = 1; j < V; j++) own += v[r][j];
+			const float in_row = before_in_warp(own);
+			before[r] = warp + in_row;
+			warp += __shfl_sync(all_lanes, in_row + own, 31);
+		}
+		float total;
+		// one lane of a warp stands for it
+		const float warps = before_in_block<threads>(threadIdx.x % 32 == 0 ? warp : 0.0f, total);
+		const float earlier = __shfl_sync(all_lanes, warps, 0);
+#pragma unroll
+		for (int r = 0; r < Rows; r++) before[r] += earlier;
+		return total;
+	}
+
+	// store writes the outputs, where so much is before the tile.
+	__device__ void store(T *y, int64_t tile, int64_t n, float before_tile, bool exclusive) const {
+#pragma unroll
+		for (int r = 0; r < Rows; r++) {
+			const int64_t at = place(tile, r);
+			float sum = before_tile + before[r], out[V];
+#pragma unroll
+			for (int j = 0; j < V; j++) {
+				const float through = sum + v[r][j];
+				out[j] = exclusive ? sum : through;
+				sum = through;
+			}
+			if (at + V <= n) {
+				triad::store(y + at, out);
+			} else {
+#pragma unroll
+				for (int j = 0; j < V; j++)
+					if (at + j < n) y[at + j] = from_float<T>(out[j]);
+			}
+		}
+	}
+};
+
+template <class T> using PlainTile = Tile<T, 1, 8>; // asks for no alignment
+template <class T> using VectorTile = Tile<T, triad::vector<T>, 4>;
+
+template <class T> __global__ void prefix_sum_tile_sums_kernel(const T *x, float *sums, int64_t n) {
+	PlainTile<T> tile;
+	tile.load(x, blockIdx.x, n);
+	float sum = 0.0f, total;
+	for (const auto &row : tile.v) sum += row[0];
+	before_in_block<threads>(sum, total);
+	if (threadIdx.x == 0) sums[blockIdx.x] = total;
+}
+
+// In the place of each sum comes that of those before it.
+__global__ void prefix_sum_sums_kernel(float *sums, int64_t n) {
+	float before = 0.0f, total;
+	for (int64_t first = 0; first < n; first += block_threads) {
+		const int64_t i = first + threadIdx.x;
+		const float own = before_in_block<block_threads>(i < n ? sums[i] : 0.0f, total);
+		if (i < n) sums[i] = before + own;
+		before += total;
+	}
+}
+
+template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const float *before, T *y, int64_t n, bool exclusive) {
+	PlainTile<T> tile;
+	tile.load(x, blockIdx.x, n);
+	tile.scan();
+	tile.store(y, blockIdx.x, n, before[blockIdx.x], exclusive);
+}
+
+// What a tile has published: a word of a sum and how much it is of, which is read and written at once, so that no fence is needed.
+enum Published : unsigned { nothing = 0, of_tile = 1, of_all_before_too = 2 };
+
+struct Board {
+	volatile unsigned long long *words; // one a tile; cleared before the launch
+	unsigned *taken;                    // how many tiles blocks have taken
+
+	__device__ void publish(int64_t tile, float sum, Published what) const {
+		words[tile] = static_cast<unsigned long long>(what) << 32 | __float_as_uint(sum);
+	}
+
+	// before is the sum of all tiles before one; its block's first warp calls it. A lane looks at a tile, the first lane at the nearest. Every
+	// tile before has been taken by a block that runs, so that what is waited for comes.
+	__device__ float before(int64_t tile) const {
+		const int lane = threadIdx.x % 32;
+		float sum = 0.0f;
+		for (int64_t nearest = tile - 1;; nearest -= 32) {
+			unsigned long long word;
+			unsigned known, missing, needed;
+			do {
+				word = nearest >= lane ? words[nearest - lane] : static_cast<unsigned long long>(of_all_before_too) << 32;
+				known = __ballot_sync(all_lanes, word >> 32 == of_all_before_too);
+				missing = __ballot_sync(all_lanes, word >> 32 == nothing);
+				needed = known == 0 ? all_lanes : known ^ (known - 1); // the lanes up to the first that knows all before it
+			} while ((missing & needed) != 0);
+			float part = needed >> lane & 1 ? __uint_as_float(static_cast<unsigned>(word)) : 0.0f;
+			for (int lanes = 16; lanes > 0; lanes /= 2) part += __shfl_xor_sync(all_lanes, part, lanes);
+			sum += part;
+			if (known != 0) return sum;
+		}
+	}
+};
+
+template <class T> __global__ void __launch_bounds__(threads) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, Board board, bool exclusive) {
+	__shared__ unsigned taken;
+	__shared__ float before;
+	// Blocks start in any order. A tile is taken by who comes, so that the tiles before it have been taken by blocks that have started.
+	if (threadIdx.x == 0) taken = atomicAdd(board.taken, 1u);
+	__syncthreads();
+	const int64_t index = taken;
+	VectorTile<T> tile;
+	tile.load(x, index, n);
+	const float sum = tile.scan();
+	if (threadIdx.x < 32) {
+		if (threadIdx.x == 0) board.publish(index, sum, index == 0 ? of_all_before_too : of_tile);
+		const float earlier = board.before(index);
+		if (threadIdx.x == 0) {
+			if (index > 0) board.publish(index, earlier + sum, of_all_before_too);
+			before = earlier;
+		}
+	}
+	__syncthreads();
+	tile.store(y, index, n, before, exclusive);
+}
+
+// ---- launchers --------------------------------------------------------------------------------------------------------------------------
+
+template <class T> const T *input(const triad_call *call) { return static_cast<const T *>(call->in[0].data); }
+template <class T> T *output(const triad_call *call) { return static_cast<T *>(call->out[0].data); }
+bool exclusive(const triad_call *call) { return call->attr[0] != 0; }
+
+template <class T> int prefix_sum_fwd_block(const triad_call *call) {
+	const int64_t n = triad::elements(call->in[0]);
+	if (n == 0) return TRIAD_OK;
+	prefix_sum_block_kernel<T>
+	    <<<1, block_threads, 0, triad::stream_of(call)>>>(input<T>(call), output<T>(call), static_cast<int>(n), exclusive(call));
+	return triad::launched();
+}
+
+template <class T> int prefix_sum_fwd_blelloch(const triad_call *call) {
+	const int64_t n = triad::elements(call->in[0]);
+	if (n == 0) return TRIAD_OK;
+	prefix_sum_blelloch_kernel<T><<<1, tree_threads, 0, triad::stream_of(call)>>>(input<T>(call), output<T>(call), n, exclusive(call));
+	return triad::launched();
+}
+
+template <class T> int prefix_sum_fwd_three_kernel(const triad_call *call) {
+	const int64_t n = triad::elements(call->in[0]);
+	if (n == 0) return TRIAD_OK;
+	const unsigned tiles = triad::blocks_for(n, PlainTile<T>::elements);
+	float *sums = static_cast<float *>(call->workspace);
+	prefix_sum_tile_sums_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, n);
+	prefix_sum_sums_kernel<<<1, block_threads, 0, triad::stream_of(call)>>>(sums, tiles);
+	prefix_sum_tiles_kernel<T><<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), sums, output<T>(call), n, exclusive(call));
+	return triad::launched();
+}
+
+int64_t sum_a_tile(const triad_call *call) {
+	return triad::blocks_for(triad::elements(call->in[0]), PlainTile<float>::elements) * static_cast<int64_t>(sizeof(float));
+}
+
+// The words of all tiles, and behind them the count of those taken.
+int64_t board_bytes(const triad_call *call) {
+	const int64_t tile = VectorTile<float>::elements * (4 / triad::element_bytes(call->in[0].dtype));
+	return (static_cast<int64_t>(triad::blocks_for(triad::elements(call->in[0]), tile)) + 1) * 8;
+}
+
+template <class T> int prefix_sum_fwd_lookback(const triad_call *call) {
+	const int64_t n = triad::elements(call->in[0]);
+	if (n == 0) return TRIAD_OK;
+	const unsigned tiles = triad::blocks_for(n, VectorTile<T>::elements);
+	auto *words = static_cast<unsigned long long *>(call->workspace);
+	const Board board = {words, reinterpret_cast<unsigned *>(words + tiles)};
+	if (const cudaError_t error = cudaMemsetAsync(words, 0, static_cast<size_t>(board_bytes(call)), triad::stream_of(call))) return error;
+	prefix_sum_lookback_kernel<T>
+	    <<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), output<T>(call), n, board, exclusive(call));
+	return triad::launched();
+}
+
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
+constexpr int64_t most_of_blelloch = 1 << 20;
+
+// Most: elements that the variant takes, 0 for any number.
+template <int64_t Most, bool Vectors> int accepts(const triad_call *call, char *why, int32_t why_bytes) {
+	triad::Check check(why, why_bytes);
+	if (!check.counts(call, 1, 1, 1)) return check.status();
+	const triad_tensor &x = call->in[0], &y = call->out[0];
+	if (!check.rank(x, "x", 1).floating(x, "x").holds()) return check.status();
+	check.like(y, "y", x, "x").contiguous(x, "x").contiguous(y, "y");
+	check.that(Most == 0 || x.shape[0] <= Most, "n %lld is more than %lld", static_cast<long long>(x.shape[0]), static_cast<long long>(Most));
+	if (Vectors) check.aligned(x, "x", 16).aligned(y, "y", 16);
+	return check.status();
+}
+
+} // namespace
+
+TRIAD_KERNEL(prefix_sum, block, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts<block_threads, false>)
+             .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_block)).constraint("n <= 1024"))
+TRIAD_KERNEL(prefix_sum, blelloch, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts<most_of_blelloch, false>)
+             .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_blelloch)).constraint("n <= 1048576"))
+TRIAD_KERNEL(prefix_sum, three_kernel, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(sum_a_tile).accepts(accepts<0, false>)
+             .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_three_kernel)))
+TRIAD_KERNEL(prefix_sum, lookback, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(board_bytes).accepts(accepts<0, true>)
+             .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_lookback)).constraint("x and y aligned to 16 bytes"))

@@ -1,0 +1,16 @@
+// Package prefixsum is the truth of y[i] = x[0] + ... + x[i], or x[0] + ... + x[i-1].
+package prefixsum
+
+import (
+	"triad/internal/truth/elementwise"
+	"triad/internal/truth/formula"
+	"triad/internal/truth/scan"
+)
+
+var _ = scan.Register("prefix_sum", scan.Operator{
+	Output:    "y",
+	Term:      elementwise.Formula{Forms: []*formula.Node{formula.In("x")}},
+	Exclusive: "exclusive",
+	Permits:   []string{"fp32"},
+	Linear:    []string{"x"},
+})

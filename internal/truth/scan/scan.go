@@ -1,0 +1,134 @@
+// Package scan is the family of running sums: output i is the sum of a term over all places up to i, or
+// before i where an attribute asks for that. An operator states the term, as an elementwise formula; truth,
+// the allowance of each prefix, the exact cases and relations follow. Package scantest derives mutants and
+// right variants. Sums are in fp32, outside tensor cores.
+package scan
+
+import (
+	"fmt"
+	"math"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+	"triad/internal/truth/elementwise"
+)
+
+// Operator is what an operator states.
+type Operator struct {
+	Output    string
+	Term      elementwise.Formula // of the inputs at one place
+	Exclusive string              // the boolean attribute that leaves the place itself out; "": none does
+	Permits   []string
+	Linear    []string // inputs that double the sums when they are doubled
+}
+
+// operators are the registered ones, by name.
+var operators = map[string]Operator{}
+
+// Register makes an operator's truth and its relations known: var _ = Register("prefix_sum", Operator{...}).
+func Register(name string, o Operator) struct{} {
+	operators[name] = o
+	truth.Register(name, truth.Definition{Forward: o.forward, Permits: o.Permits, ByRows: []string{"n"}})
+	truth.Relate(name, o.relations()...)
+	return struct{}{}
+}
+
+// Get gives what a registered operator states.
+func Get(name string) (Operator, bool) {
+	o, ok := operators[name]
+	return o, ok
+}
+
+// LeavesOut says whether a case's output i leaves out the term at i.
+func (o Operator) LeavesOut(attributes op.Attrs) bool {
+	return o.Exclusive != "" && attributes.Text(o.Exclusive) == "true"
+}
+
+// forward computes the figures of every row of truth.FlatRow terms, then what each row begins with, and the
+// outputs of a row from there.
+func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
+	names, err := elementwise.Inputs(k.Case)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := k.Rank(names[0], 1); err != nil {
+		return nil, err
+	}
+	in, err := k.Rows(names...)
+	if err != nil {
+		return nil, err
+	}
+	e, err := elementwise.NewTerm(k, o.Term, names, in.Tensors[0].DType)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Output, err)
+	}
+	return []judge.Target{o.target(k, e, in.Tensors)}, nil
+}
+
+// running is the sum of some terms: sim is that of what the simulated contract gives.
+type running struct {
+	truth.Terms
+	sim float64
+}
+
+func (s running) with(o running) running { return running{s.Terms.With(o.Terms), s.sim + o.sim} }
+
+func (o Operator) target(k *truth.Request, e *elementwise.Evaluation, in []tensor.Tensor) judge.Target {
+	d, n := in[0].DType, in[0].Elements()
+	before := make([]running, (n+truth.FlatRow-1)/truth.FlatRow+1)
+	truth.EachRowWith(nil, int64(len(before)-1), roomFor(e), func(own *room, r, _ int64) {
+		terms := own.terms(e, in, r*truth.FlatRow, int(min(truth.FlatRow, n-r*truth.FlatRow)))
+		before[r+1] = running{truth.TermsOf(terms), truth.Sum(terms.Sim)}
+	})
+	for r := range before[1:] {
+		before[r+1] = before[r+1].with(before[r])
+	}
+	t := k.FlatTarget(o.Output, d, n)
+	t.Exact = k.ExactSums(before[len(before)-1].Terms)
+	leavesOut := o.LeavesOut(k.Attrs)
+	truth.FillFlat(k, t, roomFor(e), func(own *room, first int64, out truth.Row) {
+		terms, sum := own.terms(e, in, first, len(out.R)), before[first/truth.FlatRow]
+		for i, r := range terms.R {
+			next := sum.with(running{truth.Terms{
+				N: 1, Sum: r, Abs: math.Abs(r), Square: r * r, Off: terms.T[i], OffFP32: terms.TFP32[i],
+			}, terms.Sim[i]})
+			if !leavesOut {
+				sum = next
+			}
+			out.R[i], out.Sim[i] = sum.Sum, sum.sim
+			if !t.Exact {
+				out.T[i], out.TFP32[i] = k.SumError(sum.Terms)
+			}
+			sum = next
+		}
+		truth.RoundRow(out.Sim, out.Sim, d)
+	})
+	return t
+}
+
+// room is the working memory of one core: what the formula takes, and one row of terms.
+type room struct {
+	*elementwise.Memory
+	values [4][]float64
+}
+
+func roomFor(e *elementwise.Evaluation) func() *room {
+	memory := e.Memory(truth.FlatRow)
+	return func() *room {
+		r := &room{Memory: memory()}
+		for i := range r.values {
+			r.values[i] = make([]float64, truth.FlatRow)
+		}
+		return r
+	}
+}
+
+// terms computes a row of terms.
+func (r *room) terms(e *elementwise.Evaluation, in []tensor.Tensor, first int64, n int) truth.Row {
+	row := truth.Row{R: r.values[0][:n], T: r.values[1][:n], TFP32: r.values[2][:n], Sim: r.values[3][:n]}
+	r.Read(in, first, n)
+	e.Fill(r.Memory, row)
+	return row
+}
