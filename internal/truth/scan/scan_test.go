@@ -1,0 +1,107 @@
+package scan_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	_ "triad/internal/truth/all"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+	"triad/internal/truth/scan"
+	"triad/internal/truth/truthtest"
+)
+
+// caseOf is a case of the one operator that scans its input as it is.
+func caseOf(t *testing.T, d op.DType, n int64, distribution, exclusive string) (op.Case, []tensor.Tensor) {
+	t.Helper()
+	for _, o := range truth.All() {
+		if s, ok := scan.Get(o.Spec.Name); !ok || len(s.Term.Forms[0].Operands) > 0 {
+			continue
+		}
+		c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: d.String(), Distribution: distribution},
+			map[string]int64{"n": n}, map[string]string{"exclusive": exclusive})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c, truthtest.CaseInputs(t, o.Spec, c, 1)
+	}
+	t.Fatal("the family has no such operator")
+	return op.Case{}, nil
+}
+
+// TestRunningSums: R is the sum of every prefix and T that of a sum of so many terms; the first output is
+// exact, and so is every sum of small integers.
+func TestRunningSums(t *testing.T) {
+	for _, exclusive := range []string{"false", "true"} {
+		for _, distribution := range []string{"normal", "constant", "outlier", "integers"} {
+			c, in := caseOf(t, op.FP32, 9001, distribution, exclusive)
+			y := truthtest.TruthFor(t, c, "fp32", in).Outputs[0]
+			x := in[0].Float64s()
+			sum, abs, square, n := 0.0, 0.0, 0.0, 0.0
+			for i, v := range x {
+				before := [4]float64{sum, abs, square, n}
+				sum, abs, square, n = sum+v, abs+math.Abs(v), square+v*v, n+1
+				after := [4]float64{sum, abs, square, n}
+				if exclusive == "true" {
+					sum, abs, square, n = before[0], before[1], before[2], before[3]
+				}
+				truthtest.Near(t, c.Key(), y.R[i], sum, abs)
+				partial, growth := abs, math.Min(n, 8*math.Sqrt(n))+4
+				if distribution == "normal" {
+					partial = math.Min(abs, math.Abs(sum)+8*math.Sqrt(square))
+				}
+				if distribution == "constant" {
+					growth = n + 4
+				}
+				want := judge.U32 * growth * partial
+				if n <= 1 || distribution == "integers" {
+					want = 0
+				}
+				if math.Abs(y.T[i]-want) > 1e-9*want {
+					t.Fatalf("%s, exclusive %s: T[%d] = %v, want %v", distribution, exclusive, i, y.T[i], want)
+				}
+				sum, abs, square, n = after[0], after[1], after[2], after[3]
+			}
+			if y.Exact != (distribution == "integers") {
+				t.Errorf("%s: exact %v", distribution, y.Exact)
+			}
+		}
+	}
+}
+
+// TestScanOfRowsHasTheBitsOfTheWhole: a sample of rows, and a truth that is computed row by row, begin each
+// row with what is before it.
+func TestScanOfRowsHasTheBitsOfTheWhole(t *testing.T) {
+	const n = 100*truth.FlatRow + 11
+	c, in := caseOf(t, op.BF16, n, "normal", "true")
+	whole := truthtest.TruthFor(t, c, "fp32", in).Outputs[0]
+	sampled, err := truth.Of(c, "fp32", in, &truth.Sample{Rows: 5, Seed: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := sampled.Outputs[0]
+	if len(part.Index) == 0 || len(part.Index) == n {
+		t.Fatalf("%d elements are sampled", len(part.Index))
+	}
+	for i, at := range part.Index {
+		if part.R[i] != whole.R[at] || part.T[i] != whole.T[at] || part.Sim[i] != whole.Sim[at] {
+			t.Fatalf("element %d: R %v, T %v, want %v, %v", at, part.R[i], part.T[i], whole.R[at], whole.T[at])
+		}
+	}
+	o, err := truth.Get(c.Op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byRows, err := o.TruthByRows(c, "fp32", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := byRows.Outputs[0].Kept()
+	if err != nil || !slices.Equal(kept.R, whole.R) || !slices.Equal(kept.T, whole.T) {
+		t.Errorf("computed row by row it is another truth: %v", err)
+	}
+}
