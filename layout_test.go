@@ -102,11 +102,13 @@ var rules = []rule{
 		packages: []string{"*"}, except: []string{
 			"internal/mutationscore", "internal/truth/elementwise/elementwisetest",
 			"internal/truth/integer/integertest", "internal/truth/movement/movementtest",
+			"internal/truth/reduction/reductiontest", "internal/truth/scan/scantest",
 		},
 		never: []string{
 			"triad/internal/truth/truthtest", "triad/internal/truth/formula/planted",
 			"triad/internal/truth/elementwise/elementwisetest", "triad/internal/truth/integer/integertest",
-			"triad/internal/truth/movement/movementtest",
+			"triad/internal/truth/movement/movementtest", "triad/internal/truth/reduction/reductiontest",
+			"triad/internal/truth/scan/scantest",
 		},
 		reason: "it is for tests alone",
 	},
@@ -356,8 +358,8 @@ func TestSharedCodeNamesNoOperator(t *testing.T) {
 }
 
 // everyday are operators' names that are words of any sentence: a literal names such an operator where it is the name and nothing else.
-// The word add is a flag, a key and a name of functions too.
-var everyday = []string{"add"}
+// The word add is a flag, a key and a name of functions too, and sums are what kernels are made of.
+var everyday = []string{"add", "sum"}
 
 // operatorsNamed lists the string literals of a Go file in which a word is the name of an operator.
 func operatorsNamed(t *testing.T, file string, source any, operators []string) []string {

@@ -39,7 +39,6 @@ var largeFunctions = map[string]int{
 	"internal/session/exit_code_test.go TestEndings":                          62,
 	"internal/session/recorder_test.go TestResumedSessionKeepsItsVerdict":     61,
 	"internal/session/session_test.go TestRun":                                64,
-	"internal/truth/relation_part_test.go TestInvariantsOfParts":              62,
 	"internal/worker/spread_test.go TestSpread":                               66,
 }
 

@@ -35,13 +35,13 @@ func TestMayBeNegInf(t *testing.T) {
 		r    float64
 		want bool
 	}{
-		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "sum", MayBeNegInf: true}}}, math.Inf(-1), true},
-		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "sum", MayBeNegInf: true}}}, math.Inf(1), false},
-		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "sum", MayBeNegInf: true}}}, math.NaN(), false},
-		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "sum"}}}, math.Inf(-1), false},
+		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "total", MayBeNegInf: true}}}, math.Inf(-1), true},
+		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "total", MayBeNegInf: true}}}, math.Inf(1), false},
+		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "total", MayBeNegInf: true}}}, math.NaN(), false},
+		{&op.Spec{OutputSpecs: []op.TensorSpec{{Name: "total"}}}, math.Inf(-1), false},
 	} {
 		k := &Request{Case: op.Case{Distribution: "normal"}, spec: c.spec}
-		target := k.Target("sum", op.FP32, []int64{1}, nil)
+		target := k.Target("total", op.FP32, []int64{1}, nil)
 		target.R[0], target.Sim[0] = c.r, c.r
 		if err := k.finish(&target); (err == nil) != c.want {
 			t.Errorf("a truth of %v, declared %v: %v", c.r, c.spec.OutputSpecs[0].MayBeNegInf, err)

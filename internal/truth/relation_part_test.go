@@ -3,6 +3,7 @@ package truth_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"triad/internal/op"
@@ -40,14 +41,8 @@ func TestInvariantsOfParts(t *testing.T) {
 					}
 				}
 				y := call.Gave.Get(output)
-				cols := y.Shape[len(y.Shape)-1]
-				if len(y.Shape) == 1 {
-					cols = 1
-				}
-				last := make([]float64, cols)
-				for i := range last {
-					last[i] = -3
-				}
+				cols := rowOf(y)
+				last := slices.Repeat([]float64{-3}, int(cols))
 				tensor.EncodeInto(y.Data[(y.Elements()-cols)*y.DType.Size():], y.DType, last)
 				alone := o.HoldParts(r, contract, call, nil)
 				call.Parts = &shared
@@ -78,4 +73,12 @@ func TestInvariantsOfParts(t *testing.T) {
 	if key := "rope forward position 0 stays what it is"; asked[key] == 0 {
 		t.Errorf("%q was never asked", key)
 	}
+}
+
+// rowOf is how many elements a row of an output has: of one dim each element is a row.
+func rowOf(y tensor.Tensor) int64 {
+	if len(y.Shape) == 1 {
+		return 1
+	}
+	return y.Shape[len(y.Shape)-1]
 }

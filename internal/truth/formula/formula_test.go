@@ -22,7 +22,7 @@ var (
 
 // stated are formulas of every kind of operation, by name, with other forms of the same value.
 var stated = map[string][]*formula.Node{
-	"sum":         {x.Plus(y)},
+	"x + y":       {x.Plus(y)},
 	"difference":  {x.Minus(y)},
 	"product":     {x.Times(y)},
 	"quotient":    {x.Over(c(3).Plus(y.Times(y)))},
