@@ -14,7 +14,7 @@ import (
 
 // ownCase is a file as a user writes it: how it is asked for and what must come out.
 type ownCase struct {
-	file, op string
+	file, op string   // op "": what stands before _solve in the file's name
 	flags    []string // what the signature does not say
 	status   string   // of the line in the table
 	says     string   // a regular expression over what is printed
@@ -63,6 +63,7 @@ var ownCases = []ownCase{
 	{"layernorm_half_sum.cu", "layernorm", nil, "FAIL", "Convert to float first"},
 	{"layernorm_one_pass.cu", "layernorm", nil, "FAIL", "subtract the mean first"},
 	{"swiglu_flat.cu", "swiglu", nil, "PASS", `n is rows \* cols`},
+	{"sum_solve_atomic.cu", "", nil, "PASS", "(?s)input is x, output is y, N is n.*it calls atomicAdd"},
 	{
 		"layernorm_warp_llmc.cu", "layernorm", nil, "PASS",
 		"T is 1, as a factor of rows, C is cols, block_size is 256 threads",
@@ -173,6 +174,9 @@ func TestOwnFiles(t *testing.T) {
 	for _, c := range ownCases {
 		if len(c.flags) == 0 {
 			plain++
+		}
+		if c.op == "" {
+			c.op, _, _ = strings.Cut(c.file, "_solve")
 		}
 		t.Run(c.file, func(t *testing.T) {
 			if strings.HasSuffix(c.file, ".py") {

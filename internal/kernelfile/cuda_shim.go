@@ -31,10 +31,10 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 		for k, contract := range b.contracts() {
 			fmt.Fprintf(&tail, "static const ::triad::Registered "+
 				"triad_own_registered_%d_%d(::triad::Registration(%q, %q, %q)"+
-				".contract(%q).dtypes(%s).outputs(%du)"+
+				".contract(%q).dtypes(%s).outputs(%du).nondeterministic(%du)"+
 				".accepts(triad_own::accepts_%d).launch(triad_own_launch_%d).constraint(%q));\n",
 				i, k, b.Spec.Name, name, b.Pass.String(), contract.name, strings.Join(contract.bits, " | "),
-				b.outputBits(), i, i, b.Constraint())
+				b.outputBits(), b.varyingBits(), i, i, b.Constraint())
 		}
 		tail.WriteString("\n")
 	}
@@ -358,6 +358,14 @@ func (b *Binding) outputBits() uint32 {
 		}
 	}
 	return bits
+}
+
+// varyingBits are the outputs whose last bits may differ from run to run.
+func (b *Binding) varyingBits() uint32 {
+	if b.varies {
+		return b.outputBits()
+	}
+	return 0
 }
 
 // Constraint says in one sentence what the function is not judged on.

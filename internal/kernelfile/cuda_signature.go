@@ -53,6 +53,7 @@ type File struct {
 	Main      bool // it has a main() of its own
 	Shares    bool // it uses __shared__ memory
 	Waits     bool // it has a barrier
+	Adds      bool // it calls atomicAdd, whose order is that in which threads arrive
 	Vectors   bool // it uses float4 and the like, which want aligned addresses
 	source
 	aliases map[string]string
@@ -65,6 +66,7 @@ func ReadCUDA(text string) *File {
 	for _, t := range f.tokens {
 		f.Shares = f.Shares || t.text == "__shared__"
 		f.Waits = f.Waits || strings.Contains(t.text, "sync")
+		f.Adds = f.Adds || strings.HasPrefix(t.text, "atomicAdd")
 	}
 	return f
 }

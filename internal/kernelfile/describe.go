@@ -21,6 +21,10 @@ func (b *Binding) Describe() string {
 	for _, sentence := range b.limits() {
 		fmt.Fprintf(&text, "\n  %s", sentence)
 	}
+	if b.varies {
+		text.WriteString("\n  it calls atomicAdd: outputs may differ in their last bits from run to run, and " +
+			"each is judged")
+	}
 	return text.String()
 }
 

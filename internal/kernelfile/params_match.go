@@ -57,6 +57,7 @@ type Binding struct {
 	Notes    []string
 	kernels  []string // the file's
 	aligned  bool
+	varies   bool // the last bits of its outputs may differ from run to run
 	inputs   []op.TensorSpec
 	outputs  []op.TensorSpec
 	covered  map[string]bool // dims that need no parameter, since they have a default
@@ -82,7 +83,7 @@ type candidate struct {
 // Match finds what every parameter of a function stands for. The error is a *op.UsageError.
 func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	b := &Binding{
-		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors,
+		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
 		covered: map[string]bool{},
 	}
 	b.inputs, b.outputs = spec.Tensors(pass)
