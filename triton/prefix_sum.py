@@ -18,6 +18,7 @@ from implementation import (
     triton,
 )
 
+DIFFERENTIABLE = ()  # there is no backward
 BLOCK = 32768 if INTERPRETED else 4096  # elements of a program
 SUMS = 1024  # that the one program of the second stage scans at once
 

@@ -1,0 +1,54 @@
+"""Every operator of the catalog as a torch operator: what torch asks of one, and its values, on a small case
+that its spec makes."""
+
+import sys
+import unittest
+from pathlib import Path
+
+try:
+    import torch
+except ImportError:
+    raise unittest.SkipTest("no torch is here") from None
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
+
+from cases import forward_cases  # noqa: E402  (found through the line above)
+from specs import NAMES, spec_of  # noqa: E402
+
+from triad.torch import ops  # noqa: E402
+
+
+def called(name, family):
+    """A case of an operator in fp32, the implementation that takes it, and its arguments."""
+    case = max(forward_cases(name, "fp32"), key=lambda c: c.inputs[0].numel())
+    gradients = [t.get("differentiable", False) for t in spec_of(name)["inputs"]]
+    needed = "backward" in spec_of(name)
+    tensors = [t.requires_grad_(needed and g) for t, g in zip(case.inputs, gradients)]
+    impl = getattr(ops, name).choose(family, "cpu", "fp32", None, needed)
+    return case, impl, [*tensors, *case.attributes.values()]
+
+
+class EveryOperator(unittest.TestCase):
+    def each(self):
+        for name in NAMES:
+            if "fp32" in spec_of(name)["dtypes"]:
+                for family in ("torch", "triton", "cuda"):
+                    with self.subTest(name, family=family):
+                        yield name, family
+
+    def test_opcheck(self):
+        for name, family in self.each():
+            _, impl, arguments = called(name, family)
+            torch.library.opcheck(getattr(torch.ops.triad, name).default, (*arguments, impl))
+
+    def test_values(self):
+        for name, family in self.each():
+            case, impl, arguments = called(name, family)
+            with torch.no_grad():
+                got = getattr(torch.ops.triad, name).default(*arguments, impl)
+            for g, want in zip(got if isinstance(got, tuple) else (got,), case.truth()):
+                torch.testing.assert_close(g.double(), want, rtol=1e-3, atol=1e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()
