@@ -53,7 +53,7 @@ type File struct {
 	Main      bool // it has a main() of its own
 	Shares    bool // it uses __shared__ memory
 	Waits     bool // it has a barrier
-	Adds      bool // it calls atomicAdd, whose order is that in which threads arrive
+	Adds      bool // it adds with atomics, whose order is that in which threads arrive
 	Vectors   bool // it uses float4 and the like, which want aligned addresses
 	source
 	aliases map[string]string

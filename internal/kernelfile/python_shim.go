@@ -15,12 +15,15 @@ import (
 func PythonShim(path, name string, bindings []*Binding) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, pythonHead, strconv.Quote(path))
-	var passes, contracts, dtypes []string
+	var passes, contracts, dtypes, varying []string
 	fields := map[op.Pass]string{op.Forward: "outputs", op.Backward: "gradients"}
 	for _, b := range bindings {
 		text.WriteString(b.pythonCode())
 		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass],
 			quoted(b.givenNames())))
+		if b.varies {
+			varying = append(varying, b.givenNames()...)
+		}
 		for _, c := range b.Cases {
 			contracts = append(contracts, fmt.Sprintf("(%q, %q): %q", b.Pass.String(), c.DType,
 				b.Spec.DefaultContract(c.DType)))
@@ -30,8 +33,9 @@ func PythonShim(path, name string, bindings []*Binding) string {
 		}
 	}
 	fmt.Fprintf(&text, "IMPLEMENTATIONS = [Implementation(%q, %s, dtypes=(%s), contract={%s}, "+
-		"accepts=_accepts, constraint=%q)]\n__file__ = _PATH\n", name,
-		strings.Join(passes, ", "), quoted(dtypes), strings.Join(contracts, ", "), bindings[0].Constraint())
+		"accepts=_accepts, constraint=%q, nondeterministic=(%s))]\n__file__ = _PATH\n", name,
+		strings.Join(passes, ", "), quoted(dtypes), strings.Join(contracts, ", "), bindings[0].Constraint(),
+		quoted(varying))
 	return text.String()
 }
 

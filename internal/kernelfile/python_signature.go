@@ -10,7 +10,7 @@ var definition = regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(`)
 // ReadPython lists the functions that a Python file defines at its top. Kernels of Triton are no candidates:
 // they are called by a wrapper.
 func ReadPython(text string) *File {
-	f := &File{}
+	f := &File{Adds: strings.Contains(text, "atomic_add(")}
 	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[2]:at[3]]
 		if strings.HasPrefix(name, "_") || decoratedKernel(text[:at[0]]) {

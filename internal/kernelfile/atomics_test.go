@@ -1,0 +1,53 @@
+package kernelfile
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// fromXToY is an operator of one size that makes y of x.
+func fromXToY(t *testing.T) *op.Spec {
+	t.Helper()
+	for _, o := range catalog.All() {
+		if s := o.Spec; len(s.Dims) == 1 && len(s.InputSpecs) == 1 && s.InputSpecs[0].Name == "x" &&
+			s.OutputSpecs[0].Name == "y" && len(s.Attributes) == 0 {
+			return s
+		}
+	}
+	t.Fatal("the catalog has no such operator")
+	return nil
+}
+
+// A file that adds with atomics declares that the bits of its outputs may vary; another does not.
+func TestAtomicsMayVary(t *testing.T) {
+	for _, c := range []struct {
+		cuda   bool
+		text   string
+		varies bool
+	}{
+		{true, "__global__ void f(const float* x, float* y, int n) { atomicAdd(y, x[threadIdx.x]); }", true},
+		{true, "__global__ void f(const float* x, float* y, int n) { /* no atomicAdd( */ y[0] = x[0]; }", false},
+		{false, "def f(x):\n    tl.atomic_add(y, x)\n    return y\n", true},
+		{false, "def f(x):\n    return x\n", false},
+	} {
+		file := ReadPython(c.text)
+		if c.cuda {
+			file = ReadCUDA(c.text)
+		}
+		b, err := Match(file, file.Functions[0], fromXToY(t), op.Forward, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shim, declared := PythonShim("f.py", "f", []*Binding{b}), `nondeterministic=("y"`
+		if c.cuda {
+			shim, declared = CUDAShim("f.cu", "f", []*Binding{b}), ".nondeterministic(1u)"
+		}
+		if strings.Contains(shim, declared) != c.varies ||
+			strings.Contains(b.Describe(), "adds with atomics") != c.varies {
+			t.Errorf("%s\nvaries %v is not declared:\n%s", c.text, c.varies, b.Describe())
+		}
+	}
+}
