@@ -4,7 +4,7 @@ backward: grad_x[i] = grad_y
 Layout   x, grad_x: [n], contiguous; y, grad_y: [1]. fp32, fp16, bf16; added in fp32.
 Limits   n = 0 gives 0.
 Source   Harris 2007, Optimizing Parallel Reduction in CUDA
-  triton/two_stage  programs add up every so-many-th block, and one program adds up what they found: the same bits in every run
+  triton/two_stage  programs add up every so-many-th block, and one program adds up what they found
   torch/eager       torch.sum
 """
 

@@ -16,8 +16,8 @@ type Values struct {
 // Rows computes the truth of an output row by row while it is judged, where keeping it would take gigabytes.
 // The output is seen as [rows, last dim], and every element of it is judged.
 type Rows struct {
-	// Length is how many elements of an output of one dim are a row, the last of which may be shorter; 0 where
-	// rows are those of the last dim.
+	// Length is how many elements of an output of one dim are a row, the last of which may be shorter; 0
+	// where rows are those of the last dim.
 	Length int64
 	// Fill makes the working memory of one core. What it gives fills the rows from first up to end, for which
 	// into has room.

@@ -23,8 +23,8 @@ func flat(n int64) Target {
 	return t
 }
 
-// TestFlatRows: of an output of one dim rows are runs of elements. It is judged in the runs of a truth that is
-// kept, and what is kept of it are its elements: all of them, or some rows with the first and the last.
+// TestFlatRows: of an output of one dim rows are runs of elements. It is judged in the runs of a truth that
+// is kept, and what is kept of it are its elements: all of them, or some rows with the first and the last.
 func TestFlatRows(t *testing.T) {
 	for _, n := range []int64{1, 63, 64, 65, chunk, chunk + 1, 3*chunk + 77, 2 * fewElements} {
 		target := flat(n)
@@ -39,7 +39,8 @@ func TestFlatRows(t *testing.T) {
 		seen := make([]bool, n)
 		if err := target.eachPiece(piecesOf(target), func(i, first int, v Values) {
 			if a, b := kept.at(i); a != first || b-a != len(v.R) {
-				t.Errorf("run %d of %d elements: %d from %d on, kept %d from %d on", i, n, len(v.R), first, b-a, a)
+				t.Errorf("run %d of %d elements: %d from %d on, kept %d from %d on", i, n, len(v.R), first,
+					b-a, a)
 			}
 			for j, r := range v.R {
 				seen[first+j] = r == float64(first+j+1)

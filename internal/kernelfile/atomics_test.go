@@ -21,6 +21,9 @@ func fromXToY(t *testing.T) *op.Spec {
 	return nil
 }
 
+// kernel is how the CUDA files begin.
+const kernel = "__global__ void f(const float* x, float* y, int n) "
+
 // A file that adds with atomics declares that the bits of its outputs may vary; another does not.
 func TestAtomicsMayVary(t *testing.T) {
 	for _, c := range []struct {
@@ -28,8 +31,8 @@ func TestAtomicsMayVary(t *testing.T) {
 		text   string
 		varies bool
 	}{
-		{true, "__global__ void f(const float* x, float* y, int n) { atomicAdd(y, x[threadIdx.x]); }", true},
-		{true, "__global__ void f(const float* x, float* y, int n) { /* no atomicAdd( */ y[0] = x[0]; }", false},
+		{true, kernel + "{ atomicAdd(y, x[threadIdx.x]); }", true},
+		{true, kernel + "{ /* atomicAdd( */ y[0] = x[0]; }", false},
 		{false, "def f(x):\n    tl.atomic_add(y, x)\n    return y\n", true},
 		{false, "def f(x):\n    return x\n", false},
 	} {

@@ -22,8 +22,8 @@ func (b *Binding) Describe() string {
 		fmt.Fprintf(&text, "\n  %s", sentence)
 	}
 	if b.varies {
-		text.WriteString("\n  it adds with atomics: outputs may differ in their last bits from run to run, and " +
-			"each is judged")
+		text.WriteString("\n  it adds with atomics: outputs may differ in their last bits from run to run, " +
+			"and each is judged")
 	}
 	return text.String()
 }

@@ -88,8 +88,7 @@ func FillRows[S any](k *Request, t judge.Target, chosen []int64, memory func() S
 func (k *Request) finishRows(t *judge.Target) {
 	fill, whole := t.Rows.Fill, *t
 	cols, flat := t.Shape[len(t.Shape)-1], t.Rows.Length > 0
-	t.Rows = &judge.Rows{Length: t.Rows.Length, OneAllowance: t.Rows.OneAllowance, Fill: func() func(into judge.Values, first,
-		end int64) error {
+	finished := func() func(into judge.Values, first, end int64) error {
 		work := fill()
 		return func(into judge.Values, first, end int64) error {
 			if err := work(into, first, end); err != nil {
@@ -109,7 +108,8 @@ func (k *Request) finishRows(t *judge.Target) {
 			}
 			return nil
 		}
-	}}
+	}
+	t.Rows = &judge.Rows{Length: t.Rows.Length, OneAllowance: t.Rows.OneAllowance, Fill: finished}
 }
 
 // EveryRow says whether something holds of R in every row of an output of at least two dims.

@@ -30,7 +30,7 @@ func TermsOf(of Row) Terms {
 	}
 }
 
-// partialSigmas: a partial sum of independent terms of mean 0 stays within so many of its standard deviations.
+// partialSigmas: a partial sum of independent terms of mean 0 stays within so many standard deviations.
 const partialSigmas = 8.0
 
 // SumError is how far additions in fp32 may move the sum of some terms, in whatever order they are added. An

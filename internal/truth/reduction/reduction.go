@@ -47,8 +47,8 @@ func Get(name string) (Operator, bool) {
 	return o, ok
 }
 
-// forward is the sum: R and the companions are added up in rows of truth.FlatRow elements, and these pairwise,
-// so that the bits do not depend on the number of cores.
+// forward is the sum: R and the companions are added up in rows of truth.FlatRow elements, and these
+// pairwise, so that the bits do not depend on the number of cores.
 func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	names, err := elementwise.Inputs(k.Case)
 	if err != nil {

@@ -71,7 +71,7 @@ func TestSum(t *testing.T) {
 					t.Errorf("%s %s n %d: T = %v, want %v", distribution, d, n, y.T[0], want)
 				}
 				if most := judge.U32 * math.Max(judge.G(n), float64(n)+4) * abs; !(y.T[0] <= most) {
-					t.Errorf("%s %s n %d: T = %v, the row of judge.md has %v", distribution, d, n, y.T[0], most)
+					t.Errorf("%s %s n %d: T = %v, judge.md has %v", distribution, d, n, y.T[0], most)
 				}
 				if exact := distribution == "integers"; y.Exact != exact {
 					t.Errorf("%s n %d: exact %v", distribution, n, y.Exact)

@@ -62,7 +62,8 @@ func TestRunningSums(t *testing.T) {
 					want = 0
 				}
 				if math.Abs(y.T[i]-want) > 1e-9*want {
-					t.Fatalf("%s, exclusive %s: T[%d] = %v, want %v", distribution, exclusive, i, y.T[i], want)
+					t.Fatalf("%s, exclusive %s: T[%d] = %v, want %v", distribution, exclusive, i, y.T[i],
+						want)
 				}
 				sum, abs, square, n = after[0], after[1], after[2], after[3]
 			}
@@ -89,7 +90,8 @@ func TestScanOfRowsHasTheBitsOfTheWhole(t *testing.T) {
 	}
 	for i, at := range part.Index {
 		if part.R[i] != whole.R[at] || part.T[i] != whole.T[at] || part.Sim[i] != whole.Sim[at] {
-			t.Fatalf("element %d: R %v, T %v, want %v, %v", at, part.R[i], part.T[i], whole.R[at], whole.T[at])
+			t.Fatalf("element %d: R %v, T %v, want %v, %v", at, part.R[i], part.T[i], whole.R[at],
+				whole.T[at])
 		}
 	}
 	o, err := truth.Get(c.Op)

@@ -14,7 +14,6 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
 
 from cases import forward_cases  # noqa: E402  (found through the line above)
 from specs import NAMES, spec_of  # noqa: E402
-
 from triad.torch import ops  # noqa: E402
 
 
