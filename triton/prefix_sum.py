@@ -3,7 +3,7 @@
 Layout   x, y: [n], contiguous. fp32, fp16, bf16; added in fp32.
 Limits   n = 0 launches nothing.
 Source   Blelloch 1990, CMU-CS-90-190
-  triton/three_kernel  sums of blocks, their scan by one program, the scan of each block from what is before it
+  triton/three_kernel  sums of blocks, their scan by one program, the scan of each block behind it
   torch/eager          torch.cumsum in fp32, rounded once
 """
 
