@@ -88,7 +88,7 @@ func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 	for _, output := range []string{
 		"softmax forward y", "softmax backward grad_x", "layernorm forward y", "layernorm backward grad_x", "swiglu forward y",
 		"swiglu backward grad_gate", "swiglu backward grad_up", "rope forward q_out", "rope forward k_out", "rope backward grad_q", "rope backward grad_k",
-		"silu forward y", "gelu backward grad_x",
+		"silu forward y", "gelu backward grad_x", "sum backward grad_x", "prefix_sum forward y",
 	} {
 		if streamed[output] == 0 {
 			t.Errorf("no case of %s was judged row by row", output)
