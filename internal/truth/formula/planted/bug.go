@@ -17,6 +17,19 @@ type Bug struct {
 	Right func(d op.DType) string
 }
 
+// TermBugs lists what can be wrong with a formula whose result goes on in fp32, as what is added up does. An
+// input alone has none.
+func TermBugs(n *formula.Node) []Bug {
+	if len(n.Operands) == 0 {
+		return nil
+	}
+	list := Bugs(n)
+	for i := range list {
+		list[i].Name, list[i].Right = "term: "+list[i].Name, nil
+	}
+	return list
+}
+
 // Bugs lists what can be wrong with a formula: a constant, a missing term or factor, a sign, an intermediate
 // or the result in 16 bits.
 func Bugs(n *formula.Node) []Bug {
@@ -113,10 +126,10 @@ func replaced(n, old, by *formula.Node) *formula.Node {
 	})
 }
 
-// lowered is a formula whose every operation is stored.
+// lowered is a formula whose every operation is stored, those apart that 16 bits have exactly.
 func lowered(n *formula.Node) *formula.Node {
 	return rewritten(n, func(m *formula.Node, operands []*formula.Node) *formula.Node {
-		if len(operands) == 0 || m == n || m.Kind == formula.Stored {
+		if len(operands) == 0 || m == n || m.Kind == formula.Stored || m.Shifts() {
 			return nil
 		}
 		return with(m, operands).Stored()

@@ -43,7 +43,7 @@ func Suites(name string) []truthtest.Suite {
 	if err != nil {
 		panic(err) // a test's own mistake
 	}
-	f := family{Operator: o, inputs: inputs, planted: planted.Bugs(o.Term.Forms[0])}
+	f := family{Operator: o, inputs: inputs, planted: planted.TermBugs(o.Term.Forms[0])}
 	suite := truthtest.Suite{Op: name, Pass: op.Forward, Kernel: f.kernel}
 	for form := range o.Term.Forms {
 		for _, k := range planted.Kernels[:1+min(len(o.Term.Forms[0].Operands), 1)*3] {
@@ -76,9 +76,7 @@ func Suites(name string) []truthtest.Suite {
 		return "the result is stored in 16 bits anyway"
 	})
 	for _, b := range f.planted {
-		if len(o.Term.Forms[0].Operands) > 0 {
-			add(b.Name, nil)
-		}
+		add(b.Name, nil)
 	}
 	return []truthtest.Suite{suite}
 }
