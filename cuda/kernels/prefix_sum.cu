@@ -10,10 +10,10 @@
 //   lookback      one pass: a block publishes the sum of its tile and adds up what the tiles before it have published, back to the first
 //                 that knows all before it. Reads every element once, with 16-byte accesses. How far it looks depends on timing, and so do
 //                 the last bits.
-#include "arguments.cuh"
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"
+#include "spec/prefix_sum.cuh"
 
 namespace {
 
@@ -315,33 +315,19 @@ template <class T> int prefix_sum_fwd_lookback(const triad_call *call) {
 	return triad::launched();
 }
 
-// ---- registration -----------------------------------------------------------------------------------------------------------------------
-
-constexpr int64_t most_of_blelloch = 1 << 20;
-
-// Most: elements that the variant takes, 0 for any number.
-template <int64_t Most, bool Vectors> int accepts(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (!check.counts(call, 1, 1, 1)) return check.status();
-	const triad_tensor &x = call->in[0], &y = call->out[0];
-	if (!check.rank(x, "x", 1).floating(x, "x").holds()) return check.status();
-	check.like(y, "y", x, "x").contiguous(x, "x").contiguous(y, "y");
-	check.that(Most == 0 || x.shape[0] <= Most, "n %lld is more than %lld", static_cast<long long>(x.shape[0]), static_cast<long long>(Most));
-	if (Vectors) check.aligned(x, "x", 16).aligned(y, "y", 16);
-	return check.status();
-}
-
 } // namespace
 
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
 TRIAD_KERNEL(prefix_sum, block, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts<block_threads, false>)
-             .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_block)).constraint("n <= 1024"))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous(), triad::at_most("n", block_threads))
+             .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_block)))
 TRIAD_KERNEL(prefix_sum, blelloch, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts<most_of_blelloch, false>)
-             .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_blelloch)).constraint("n <= 1048576"))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous(), triad::at_most("n", 1 << 20))
+             .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_blelloch)))
 TRIAD_KERNEL(prefix_sum, three_kernel, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(sum_a_tile).accepts(accepts<0, false>)
+             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(sum_a_tile).limits(triad::contiguous())
              .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_three_kernel)))
 TRIAD_KERNEL(prefix_sum, lookback, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(board_bytes).accepts(accepts<0, true>)
-             .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_lookback)).constraint("x and y aligned to 16 bytes"))
+             .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(board_bytes).limits(triad::whole_vectors())
+             .launch(TRIAD_BY_DTYPE(prefix_sum_fwd_lookback)))

@@ -10,10 +10,10 @@
 //   vec     as warp, with 16-byte loads, four of them a thread before the first use
 //   naive   backward: a thread an element
 //   vec     backward: 16-byte stores
-#include "arguments.cuh"
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"
+#include "spec/sum.cuh"
 
 namespace {
 
@@ -177,44 +177,23 @@ template <class T> int sum_bwd_vec(const triad_call *call) {
 	return triad::launched();
 }
 
-// ---- registration -----------------------------------------------------------------------------------------------------------------------
-
-template <bool Vectors> int accepts_forward(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (!check.counts(call, 1, 1, 0)) return check.status();
-	const triad_tensor &x = call->in[0], &y = call->out[0];
-	if (!check.rank(x, "x", 1).floating(x, "x").holds()) return check.status();
-	check.length(y, "y", 1).dtype(y, "y", x.dtype).contiguous(x, "x");
-	if (Vectors) check.aligned(x, "x", 16);
-	return check.status();
-}
-
-template <bool Vectors> int accepts_backward(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (!check.counts(call, 2, 1, 0)) return check.status();
-	const triad_tensor &x = call->in[0], &dy = call->in[1], &dx = call->out[0];
-	if (!check.rank(x, "x", 1).floating(x, "x").holds()) return check.status();
-	check.length(dy, "grad_y", 1).dtype(dy, "grad_y", x.dtype).like(dx, "grad_x", x, "x").contiguous(dx, "grad_x");
-	if (Vectors) check.aligned(dx, "grad_x", 16);
-	return check.status();
-}
-
 } // namespace
 
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
 TRIAD_KERNEL(sum, atomic, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(one_sum)
-             .accepts(accepts_forward<false>).launch(TRIAD_BY_DTYPE(sum_fwd_atomic)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).nondeterministic(1).workspace(one_sum).limits(triad::contiguous())
+             .launch(TRIAD_BY_DTYPE(sum_fwd_atomic)))
 TRIAD_KERNEL(sum, tree, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(sum_a_block)
-             .accepts(accepts_forward<false>).launch(TRIAD_BY_DTYPE(sum_fwd_tree)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(sum_a_block).limits(triad::contiguous())
+             .launch(TRIAD_BY_DTYPE(sum_fwd_tree)))
 TRIAD_KERNEL(sum, warp, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(sum_a_block)
-             .accepts(accepts_forward<false>).launch(TRIAD_BY_DTYPE(sum_fwd_warp)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(sum_a_block).limits(triad::contiguous())
+             .launch(TRIAD_BY_DTYPE(sum_fwd_warp)))
 TRIAD_KERNEL(sum, vec, forward,
              .contract("fp32").dtypes(triad::floats).outputs(1).workspace(sum_a_block)
-             .accepts(accepts_forward<true>).launch(TRIAD_BY_DTYPE(sum_fwd_vec)).constraint("x aligned to 16 bytes"))
+             .limits(triad::contiguous(), triad::aligned(16, "x")).launch(TRIAD_BY_DTYPE(sum_fwd_vec)))
 TRIAD_KERNEL(sum, naive, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_backward<false>).launch(TRIAD_BY_DTYPE(sum_bwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(sum_bwd_naive)))
 TRIAD_KERNEL(sum, vec, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(1).accepts(accepts_backward<true>).launch(TRIAD_BY_DTYPE(sum_bwd_vec))
-             .constraint("grad_x aligned to 16 bytes"))
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::aligned(16, "grad_x")).launch(TRIAD_BY_DTYPE(sum_bwd_vec)))
