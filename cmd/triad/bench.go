@@ -76,6 +76,7 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 	fs.BoolVar(&o.json, "json", false,
 		"one JSON object a line for each implementation and bench point (docs/json.md)")
 	fs.StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
+	o.addPlan(cmd)
 }
 
 // plan turns flags into what run understands.
@@ -135,6 +136,9 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	if request.Timing, err = o.plan(); err != nil {
 		return err
 	}
+	if err := o.checkPlan(); err != nil {
+		return err
+	}
 	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {
 		return err
@@ -148,10 +152,13 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 			errors.New("there is no GPU to time on, and the time of an emulated kernel means "+
 				"nothing: triad compare judges the same kernels here"))
 	}
-	s, _, err := a.openSession(ctx, &request, sessionOptions{
-		compareOptions: &o.compareOptions, gpu: onGPU, workers: options,
-		words: o.words(request.Timing),
-	})
+	needs := sessionOptions{
+		compareOptions: &o.compareOptions, gpu: onGPU, workers: options, words: o.words(request.Timing),
+	}
+	if o.planOnly {
+		return a.printPlan(ctx, request, needs, (*run.Runner).PlanBench)
+	}
+	s, _, err := a.openSession(ctx, &request, needs)
 	if err != nil {
 		return err
 	}

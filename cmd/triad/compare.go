@@ -21,7 +21,7 @@ type compareOptions struct {
 	environmentFlags
 	ownFlags
 	json, resume, explain, verbose bool
-	untimed, strict                bool
+	untimed, strict, planOnly      bool
 	sanitizers                     []string // tools of compute-sanitizer
 	verb, db, dump                 string
 	args                           []string // as typed
@@ -50,6 +50,7 @@ worst element is.`,
 	}
 	o.add(cmd, "both")
 	o.addOnGPU(cmd)
+	o.addPlan(cmd)
 	return cmd
 }
 
@@ -92,6 +93,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 	if err != nil {
 		return err
 	}
+	if err := o.checkPlan(); err != nil {
+		return err
+	}
 	if _, err := a.databasePath(o.db); err != nil {
 		return err
 	}
@@ -123,10 +127,14 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if onGPU != nil && !o.untimed && o.verb == "compare" {
 		request.Timing = comparePlan()
 	}
-	s, mine, err := a.openSession(ctx, &request, sessionOptions{
+	needs := sessionOptions{
 		compareOptions: o, gpu: onGPU, workers: options,
 		words: append([]string{o.verb}, o.ownFlags.words()...),
-	})
+	}
+	if o.planOnly {
+		return a.printPlan(ctx, request, needs, (*run.Runner).PlanCompare)
+	}
+	s, mine, err := a.openSession(ctx, &request, needs)
 	if err != nil {
 		return err
 	}

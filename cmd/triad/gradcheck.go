@@ -38,6 +38,7 @@ one-hot, zero and huge upstream gradients in every memory layout. It takes the f
 		},
 	}
 	o.add(cmd, "backward")
+	o.addPlan(cmd)
 	return cmd
 }
 
@@ -45,6 +46,9 @@ one-hot, zero and huge upstream gradients in every memory layout. It takes the f
 func (a *app) gradcheck(ctx context.Context, names []string, o *compareOptions) error {
 	if o.pass != "backward" {
 		return usage("gradcheck judges backwards: --pass %s is what triad compare does", o.pass)
+	}
+	if err := o.checkPlan(); err != nil {
+		return err
 	}
 	request, err := o.request(names)
 	if err != nil {

@@ -24,24 +24,12 @@ func (r *Runner) bench(ctx context.Context, request Request, result *Result) (er
 	if request.Timing == nil {
 		return errors.New("bench: the request has no plan of timing")
 	}
-	if err := r.timingKept(request); err != nil {
-		return err
-	}
-	backends, err := r.wanted(request.Impls)
+	together(r.Backends) // what is timed was judged in the process that times it
+	p, err := r.begin(ctx, request, (*Runner).PlanBench, result)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	together(backends) // what is timed was judged in the process that times it
-	planned, versions, err := r.plan(ctx, request, benchCases, backends, result)
-	if err != nil {
-		return err
-	}
-	result.spend("loading", began)
-	result.Versions = versions
-	if err := r.Recorder.Plan(items(planned, request.Seed), versions); err != nil {
-		return err
-	}
+	backends, planned := p.backends, p.judged
 	x := &execution{Runner: r, request: request, result: result, cases: len(planned), began: time.Now()}
 	x.resumed()
 	if err := x.measureRulers(ctx, backends, planned); err != nil {

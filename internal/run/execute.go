@@ -15,7 +15,6 @@ import (
 	"triad/internal/record"
 	"triad/internal/tensor"
 	"triad/internal/timing"
-	"triad/internal/truth"
 )
 
 // Compare runs a request: every wanted implementation on every case, judged and recorded one by one.
@@ -40,165 +39,49 @@ func (r *Result) unlessStopped(ctx context.Context, err error) error {
 
 func (r *Runner) compare(ctx context.Context, request Request, result *Result) (err error) {
 	defer panics.Caught(&err, func() string { return "comparing " + names(request) })
-	if err := r.timingKept(request); err != nil {
-		return err
-	}
-	backends, err := r.wanted(request.Impls)
+	p, err := r.begin(ctx, request, (*Runner).PlanCompare, result)
 	if err != nil {
 		return err
-	}
-	if request.Operators, err = withDTypes(request); err != nil {
-		return err
-	}
-	began := time.Now()
-	planned, versions, err := r.plan(ctx, request, compareCases(request), backends, result)
-	if err != nil {
-		return err
-	}
-	result.spend("loading", began)
-	result.Versions = versions
-	planned, timed := splitTimed(request.kept(planned))
-	if err := r.Recorder.Plan(items(slices.Concat(planned, unjudged(timed)), request.Seed),
-		versions); err != nil {
-		return err
-	}
-	if !request.Single {
-		if err := markRelations(planned, request.Options.Level); err != nil {
-			return err
-		}
 	}
 	if request.Gradients {
-		if err := markModerate(planned); err != nil {
-			return err
-		}
-		if result.Steps, err = r.checkSteps(ctx, planned, request.Seed); err != nil {
+		if result.Steps, err = r.checkSteps(ctx, p.judged, request.Seed); err != nil {
 			return err
 		}
 	}
 	x := &execution{
-		Runner: r, request: request, result: result, cases: len(planned), began: time.Now(),
-		lanes: lanesOf(backends),
+		Runner: r, request: request, result: result, cases: len(p.judged), began: time.Now(),
+		lanes: lanesOf(p.backends),
 	}
 	x.resumed()
 	if x.lanes > 0 {
-		err = x.all(ctx, interleaved(planned))
-		result.inOrder(planned)
+		err = x.all(ctx, interleaved(p.judged))
+		result.inOrder(p.judged)
 	} else {
-		err = x.all(ctx, planned)
+		err = x.all(ctx, p.judged)
 	}
 	result.spend("running and judging", x.began)
 	if err != nil || result.Interrupted || request.Timing == nil {
 		return err
 	}
-	together(backends)
-	return x.timeWhatPassed(ctx, planned, timed, backends)
+	together(p.backends)
+	return x.timeWhatPassed(ctx, p.judged, p.timed, p.backends)
 }
 
-// expansion gives the cases of a spec that are judged, and those that are timed when all are judged.
-type expansion func(*op.Spec, op.Options) (judged op.Plan, timed []op.Case, err error)
-
-// justJudged is the expansion of a run that times nothing.
-func justJudged(spec *op.Spec, o op.Options) (op.Plan, []op.Case, error) {
-	plan, err := spec.Expand(o)
-	return plan, nil, err
-}
-
-// plan expands every operator of the request and asks the backends what they have for it.
-func (r *Runner) plan(ctx context.Context, request Request, expand expansion, backends []backend.Backend,
-	result *Result,
-) ([]work, record.Toolchain, error) {
-	versions := record.Toolchain{}
-	var planned []work
-	plans, timed := make([]op.Plan, len(request.Operators)), make([][]op.Case, len(request.Operators))
-	for i, operator := range request.Operators {
-		var err error
-		if plans[i], timed[i], err = expand(operator.Spec, request.Options); err != nil {
-			return nil, nil, err
-		}
+// begin makes the plan of a run and records it: after it everything that is run is known.
+func (r *Runner) begin(ctx context.Context, request Request,
+	plan func(*Runner, context.Context, Request) (*Plan, error), result *Result,
+) (*Plan, error) {
+	if err := r.timingKept(request); err != nil {
+		return nil, err
 	}
-	expectJobs(backends, request.Impls, plans)
-	for i, operator := range request.Operators {
-		r.progress(Progress{Text: "loading the implementations of " + operator.Spec.Name})
-		all, err := r.load(ctx, operator.Spec.Name, backends)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, l := range all {
-			for name, version := range l.hello.Versions {
-				versions[name] = version
-			}
-		}
-		result.noteUnavailable(all, request.Impls)
-		if err := nothingMatches(all, request.Impls, operator.Spec.Name); err != nil {
-			return nil, nil, err
-		}
-		planned = append(planned, assign(operator, plans[i], all, request)...)
-		planned = append(planned, assignTimed(operator, timed[i], all, request)...)
+	began := time.Now()
+	p, err := plan(r, ctx, request)
+	if err != nil {
+		return nil, err
 	}
-	return planned, versions, nil
-}
-
-// withDTypes leaves out, of several operators, those that have none of the asked-for dtypes: --dtype bf16
-// means what has bf16.
-func withDTypes(request Request) ([]*truth.Operator, error) {
-	if len(request.Operators) == 1 || len(request.Options.DTypes) == 0 {
-		return request.Operators, nil
-	}
-	var kept []*truth.Operator
-	for _, o := range request.Operators {
-		if slices.ContainsFunc(request.Options.DTypes,
-			func(d string) bool { return slices.Contains(o.Spec.DTypes, d) }) {
-			kept = append(kept, o)
-		}
-	}
-	if len(kept) == 0 {
-		return nil, usagef("no operator has dtype %s: triad ops list shows what each has",
-			strings.Join(request.Options.DTypes, ", "))
-	}
-	return kept, nil
-}
-
-// noteUnavailable keeps a sentence for every family that was asked for by name and is not here.
-func (r *Result) noteUnavailable(all []loaded, impls []string) {
-	for _, family := range familiesOf(impls) {
-		for _, l := range all {
-			if !slices.Contains(l.backend.Families(), family) {
-				continue
-			}
-			if gone := l.ruling(family); gone != nil && gone.status == op.StatusUnavailable &&
-				!slices.Contains(r.Unavailable, gone.sentence) {
-				r.Unavailable = append(r.Unavailable, gone.sentence)
-			}
-		}
-	}
-}
-
-// nothingMatches is the usage error of a prefix that no implementation has, although its family is here.
-func nothingMatches(all []loaded, impls []string, operator string) error {
-	for _, prefix := range impls {
-		var have []string
-		family, _, _ := strings.Cut(prefix, "/")
-		found := false
-		for _, l := range all {
-			if !slices.Contains(l.backend.Families(), family) {
-				continue
-			}
-			found = found || l.ruling(family) != nil
-			names := l.names()
-			for _, f := range l.failed {
-				names = append(names, f.Implementation)
-			}
-			for _, name := range names {
-				found = found || matches(name, []string{prefix}, names)
-			}
-			have = append(have, names...)
-		}
-		if !found {
-			return usagef("%s has no implementation %q: it has %s", operator, prefix,
-				strings.Join(have, ", "))
-		}
-	}
-	return nil
+	result.spend("loading", began)
+	result.Versions, result.Unavailable = p.Versions, p.Unavailable
+	return p, r.Recorder.Plan(p.items(), p.Versions)
 }
 
 func (r *Runner) progress(p Progress) {

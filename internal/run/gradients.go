@@ -101,13 +101,13 @@ func (r *Runner) checkSteps(ctx context.Context, planned []work, seed uint64) ([
 
 // launches are the launches of one job of a case: those of every run, and on a moderate case as many more as
 // a gradcheck asks for.
-func (c *prepared) launches(device string) []backend.LaunchPlan {
-	plan := launches(device, c.level)
-	if !c.moderate {
+func (w work) launches(device string, level op.Level) []backend.LaunchPlan {
+	plan := launches(device, level)
+	if !w.moderate {
 		return plan
 	}
 	want := gradientLaunches
-	if c.level == op.LevelFull {
+	if level == op.LevelFull {
 		want = gradientLaunchesFull
 	}
 	for n := len(plan); n < want; n++ {

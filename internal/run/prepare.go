@@ -210,7 +210,7 @@ func (x *execution) job(ctx context.Context, c *prepared, e entry) (backend.Job,
 	job := backend.Job{
 		Implementation: e.implementation, DType: c.DType, Contract: e.implementation.Contract,
 		Attrs:   attrRefs(c),
-		Outputs: c.outputs, Launches: c.launches(e.implementation.Device), SizesAlone: c.sizesAlone,
+		Outputs: c.outputs, Launches: c.launches(e.implementation.Device, c.level), SizesAlone: c.sizesAlone,
 	}
 	if c.Pass == op.Forward || e.implementation.Recomputes {
 		job.Inputs = c.given

@@ -42,6 +42,7 @@ type Request struct {
 	// check the truth against the complex step, and launch a moderate case of each operator and dtype more
 	// often
 	Gradients bool
+	OnlyPlan  bool // nothing is run after the plan: workers that run jobs side by side are not started
 }
 
 // A Dumper gets the tensors of every case that is run: its inputs and its truth under the default contract,

@@ -55,14 +55,10 @@ const kernelName = 511
 // or recorded.
 func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err error) {
 	defer panics.Caught(&err, func() string { return "asking which kernels the calls launch" })
-	backends, err := r.wanted(request.Impls)
-	if err != nil {
-		return s, err
-	}
 	if request.Operators, err = withDTypes(request); err != nil {
 		return s, err
 	}
-	planned, _, err := r.plan(ctx, request, justJudged, backends, &Result{})
+	p, err := r.makePlan(ctx, request, justJudged)
 	if err != nil {
 		return s, err
 	}
@@ -70,7 +66,7 @@ func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err err
 	var mu sync.Mutex
 	built := map[string]bool{}
 	lanes := map[string][]func() error{} // an implementation's calls follow each other in one worker
-	for _, w := range planned {
+	for _, w := range p.judged {
 		elements, _, err := w.operator.Spec.Footprint(w.Case)
 		if err != nil {
 			return s, err

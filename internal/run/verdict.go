@@ -45,7 +45,7 @@ func buildOf(b *backend.BuildFacts) *record.Build {
 // ruleOn turns an outcome into the record's status: what went wrong before a comparison, or what the judge
 // says. It gives the documented findings that explain everything that is wrong.
 func (x *execution) ruleOn(c *prepared, e entry, outcome backend.Outcome, r *record.Record) []op.Finding {
-	return x.ruleOnLaunches(c, e, outcome, r, len(c.launches(e.implementation.Device)))
+	return x.ruleOnLaunches(c, e, outcome, r, len(c.launches(e.implementation.Device, c.level)))
 }
 
 // ruleOnLaunches is ruleOn for an outcome of which so many launches were planned.

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/op"
+	"triad/internal/report"
+	"triad/internal/run"
+	"triad/internal/session"
+)
+
+// addPlan gives a verb that runs something the flag --plan.
+func (o *compareOptions) addPlan(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.planOnly, "plan", false,
+		"print what would be run, and run nothing; with --json one object a line for each case "+
+			"(docs/json.md)")
+}
+
+// checkPlan refuses, beside --plan, the flags that speak of a run.
+func (o *compareOptions) checkPlan() error {
+	if o.planOnly && (o.resume || o.explain || o.verbose || o.strict || o.dump != "" || o.db != "" ||
+		len(o.sanitizers) > 0) {
+		return usage("--plan runs and records nothing: --resume, --explain, --verbose, --strict, --dump, " +
+			"--db and --sanitize are flags of a run")
+	}
+	return nil
+}
+
+// printPlan makes the plan of a request and prints it. The implementations are loaded, for only a library or
+// an operator file can tell what it holds: what is not built yet is built.
+func (a *app) printPlan(ctx context.Context, request run.Request, o sessionOptions,
+	plan func(*run.Runner, context.Context, run.Request) (*run.Plan, error),
+) error {
+	o.gpu.apply(&request.Options)
+	backends, mine, refused, err := a.participants(ctx, &o.ownFlags, &request, o.gpu, o.environmentFlags,
+		o.workers)
+	if err != nil {
+		return err
+	}
+	defer session.CloseAll(backends)
+	a.tellMatched(mine, refused, o.json)
+	request.OnlyPlan = true
+	progress := a.progress()
+	p, err := plan(&run.Runner{Backends: backends, Progress: progress.Show, Stop: a.stop}, ctx, request)
+	progress.Clear()
+	if err != nil {
+		return err
+	}
+	cases, err := p.Cases()
+	if err != nil {
+		return err
+	}
+	lines := make([]report.PlannedCase, len(cases))
+	for i, c := range cases {
+		lines[i] = plannedCase(c, request.Seed)
+	}
+	if o.json {
+		err = report.PlanJSON(a.out, lines)
+	} else {
+		err = report.Plan(a.out, a.style(), lines)
+	}
+	if err == nil && len(refused) > 0 {
+		return session.Fail(session.ExitUsage,
+			errors.New("the plan lacks the files that were not understood"))
+	}
+	return err
+}
+
+// plannedCase turns a case of a plan into what is printed.
+func plannedCase(c run.PlannedCase, seed uint64) report.PlannedCase {
+	line := report.PlannedCase{
+		Case: c.Case, Key: c.Key(), Seed: seed, Judged: c.Judged, Timed: c.Timed, Moderate: c.Moderate,
+		Relations: append([]string{}, c.Relations...), Elements: c.Elements, Bytes: c.Bytes, FLOPs: c.FLOPs,
+		Work: c.Work(), Runs: []report.PlannedRun{},
+	}
+	for _, r := range c.Runs {
+		run := report.PlannedRun{
+			Impl: r.Impl, Contract: r.Contract, Device: r.Device, Source: r.Source, Launches: r.Launches,
+			Message: r.Message,
+		}
+		if r.Status != op.StatusUnknown {
+			run.Status = r.Status.String()
+		}
+		line.Runs = append(line.Runs, run)
+	}
+	return line
+}

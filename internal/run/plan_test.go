@@ -1,0 +1,188 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/timing"
+	"triad/internal/truth"
+)
+
+// planned is what a plan says and what a run of the same request records, a line for each run.
+func planned(t *testing.T, cases []PlannedCase) (lines []string) {
+	t.Helper()
+	for _, c := range cases {
+		for _, r := range c.Runs {
+			lines = append(lines, fmt.Sprint(c.Key(), " ", r.Impl, " ", r.Source, " ", r.Status))
+		}
+	}
+	return lines
+}
+
+func recorded(records []record.Record, known func(record.Record) bool) (lines []string) {
+	for _, r := range records {
+		status := op.StatusUnknown
+		if known(r) {
+			status = r.Status
+		}
+		lines = append(lines, fmt.Sprint(r.Case.Key(), " ", r.Impl, " ", r.Source, " ", status))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// A plan says what a run then does, case by case, and runs nothing itself.
+func TestPlanIsWhatIsRun(t *testing.T) {
+	o, err := truth.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fakes(map[string]way{"fake/right": right, "fake/zeros": zeros})
+	absent := &fake{family: "absent", load: &backend.Unavailable{Sentence: "absent is not here"}}
+	kept := &memory{}
+	r := &Runner{Backends: []backend.Backend{f, absent}, Recorder: kept, Stop: context.Background()}
+	request := Request{
+		Operators: []*truth.Operator{o}, Seed: 1,
+		Options: op.Options{Level: op.LevelQuick, DTypes: []string{"fp32", "bf16"}},
+		Impls:   []string{"fake", "absent"},
+	}
+	p, err := r.PlanCompare(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := p.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.runs) > 0 || kept.plan != nil || len(kept.records) > 0 {
+		t.Errorf("the plan ran %v and recorded %d items", f.runs, len(kept.plan))
+	}
+	result, err := r.Compare(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := planned(t, cases)
+	did := recorded(result.Records, func(r record.Record) bool {
+		return r.Status == op.StatusMissing || r.Status == op.StatusUnavailable
+	})
+	slices.Sort(said)
+	if !slices.Equal(said, did) || len(did) < 20 {
+		t.Errorf("planned %d:\n%v\ndone %d:\n%v", len(said), said, len(did), did)
+	}
+	if !slices.Equal(p.Unavailable, []string{"absent is not here"}) ||
+		!slices.Equal(result.Unavailable, p.Unavailable) {
+		t.Errorf("not here: %q, then %q", p.Unavailable, result.Unavailable)
+	}
+	for i, item := range kept.plan {
+		if !slices.ContainsFunc(cases, func(c PlannedCase) bool { return c.Key() == item.Case.Key() }) {
+			t.Errorf("item %d of the recorded plan is not in the plan", i)
+		}
+	}
+	relations := 0
+	for _, c := range cases {
+		relations += len(c.Relations)
+		if !c.Judged || c.Timed || c.Moderate || c.Pass == op.Forward && c.Elements > 0 && !(c.Work() > 0) {
+			t.Errorf("%+v", c)
+		}
+		for _, r := range c.Runs {
+			if (r.Launches > 0) == (r.Status != op.StatusUnknown) {
+				t.Errorf("%s: %d launches of what is %v", r.Impl, r.Launches, r.Status)
+			}
+		}
+	}
+	if relations == 0 {
+		t.Error("no relation is planned")
+	}
+}
+
+// The plan of a bench has its points, and that of a comparison on a GPU what is timed.
+func TestPlanOfWhatIsTimed(t *testing.T) {
+	o, err := truth.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fakes(map[string]way{"fake/right": right})
+	r := &Runner{Backends: []backend.Backend{f}, Stop: context.Background()}
+	request := Request{
+		Operators: []*truth.Operator{o}, Seed: 1, Timing: &timing.Plan{},
+		Options: op.Options{
+			Level: op.LevelQuick, DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward},
+		},
+	}
+	count := func(plan func(context.Context, Request) (*Plan, error)) (judged, timed int) {
+		p, err := plan(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases, err := p.Cases()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cases {
+			if c.Judged {
+				judged++
+			}
+			if c.Timed {
+				timed++
+			}
+		}
+		return judged, timed
+	}
+	if judged, timed := count(r.PlanCompare); judged < 10 || timed != 1 {
+		t.Errorf("a comparison judges %d and times %d", judged, timed)
+	}
+	if judged, timed := count(r.PlanBench); judged != 1 || timed != 1 {
+		t.Errorf("a bench judges %d and times %d", judged, timed)
+	}
+}
+
+// A gradcheck's plan says which case is launched more often.
+func TestPlanOfAGradcheck(t *testing.T) {
+	o, err := truth.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gradients{rows: []backend.Implementation{
+		{
+			Name: "fake/right", Op: "softmax", Pass: op.Forward, DTypes: []string{"fp32"}, Contract: "fp32",
+			Outputs: []string{"y"}, Device: "cpu",
+		},
+		{
+			Name: "fake/right", Op: "softmax", Pass: op.Backward, DTypes: []string{"fp32"}, Contract: "fp32",
+			Outputs: []string{"grad_x"}, Device: "cpu",
+		},
+	}}
+	r := &Runner{Backends: []backend.Backend{g}, Stop: context.Background()}
+	p, err := r.PlanCompare(t.Context(), Request{
+		Operators: []*truth.Operator{o}, Seed: 1, Gradients: true,
+		Options: op.Options{
+			Level: op.LevelQuick, DTypes: []string{"fp32"}, Passes: []op.Pass{op.Backward},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := p.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	moderate := 0
+	for _, c := range cases {
+		want := 2
+		if c.Moderate {
+			moderate++
+			want = gradientLaunches
+		}
+		if len(c.Runs) != 1 || c.Runs[0].Launches != want {
+			t.Errorf("moderate %t: %+v, want %d launches", c.Moderate, c.Runs, want)
+		}
+	}
+	if moderate != 1 {
+		t.Errorf("%d cases are launched more often", moderate)
+	}
+}
