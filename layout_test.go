@@ -406,6 +406,41 @@ func TestGoroutinesAreGuarded(t *testing.T) {
 	})
 }
 
+// A program that is started otherwise has no deadline, survives Ctrl-C and leaves behind what it started.
+func TestProgramsAreStartedInOnePlace(t *testing.T) {
+	starters := map[string][]string{
+		"os/exec": {"Command", "CommandContext", "Cmd"}, "os": {"StartProcess"},
+		"syscall": {"ForkExec", "StartProcess"}, "golang.org/x/sys/unix": {"ForkExec"},
+	}
+	found := 0
+	everyFile(t, func(file string, parsed *ast.File) {
+		names := map[string][]string{} // what starts a program, by the name of its package in this file
+		for _, i := range parsed.Imports {
+			at := strings.Trim(i.Path.Value, `"`)
+			name := path.Base(at)
+			if i.Name != nil {
+				name = i.Name.Name
+			}
+			names[name] = starters[at]
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			s, is := n.(*ast.SelectorExpr)
+			if !is {
+				return true
+			}
+			if of, is := s.X.(*ast.Ident); is && slices.Contains(names[of.Name], s.Sel.Name) {
+				if found++; !strings.HasPrefix(file, "internal/subprocess/") {
+					t.Errorf("%s: %s.%s: internal/subprocess starts programs", file, of.Name, s.Sel.Name)
+				}
+			}
+			return true
+		})
+	})
+	if found == 0 {
+		t.Error("nothing starts a program: the test looks for the wrong names")
+	}
+}
+
 // everyFile parses every file of ours that is no test.
 func everyFile(t *testing.T, do func(file string, parsed *ast.File)) {
 	t.Helper()

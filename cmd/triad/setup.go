@@ -105,7 +105,7 @@ func (a *app) setUp(ctx context.Context, o *setupOptions) error {
 		return nil
 	}
 	if o.gpu != "" {
-		return a.buildForGPU(ctx, o.environmentFlags, o.gpu)
+		return a.buildForGPU(a.stop, o.environmentFlags, o.gpu) // there is nothing to finish after Ctrl-C
 	}
 	i, err := e.Ensure(ctx)
 	var missing *backend.Unavailable

@@ -5,16 +5,18 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"triad/internal/subprocess"
 )
 
 // widest is the width of a line by the ending of its file, in columns.
@@ -44,12 +46,14 @@ func run(list string, update bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z").Output()
+	out, err := subprocess.Run(context.Background(), subprocess.Command{
+		Path: "git", Args: []string{"ls-files", "--cached", "--others", "--exclude-standard", "-z"},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list the files of the repository: %w", err)
 	}
 	found := map[string][]int{}
-	for _, file := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+	for _, file := range strings.Split(strings.TrimRight(out, "\x00"), "\x00") {
 		if widest[path.Ext(file)] == 0 || strings.Contains(file, "testdata/") {
 			continue
 		}

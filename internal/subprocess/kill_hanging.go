@@ -34,13 +34,36 @@ func (p *Process) kill() (reaped bool) {
 	return p.Wait(p.command.Grace.Kill)
 }
 
-// signal sends a signal to the process and what it started.
+// signal sends a signal to the process and what it started: to its group, or in the group of a worker to
+// those that the system knows as its descendants.
 func (p *Process) signal(s syscall.Signal) {
-	pid := p.PID()
 	if p.cmd.SysProcAttr.Setpgid {
-		pid = -pid
+		_ = p.command.Kill(-p.PID(), s) // it may have ended just now
+		return
 	}
-	_ = p.command.Kill(pid, s) // it may have ended just now
+	if p.Reaped() {
+		return // the number may be another process's by now
+	}
+	for _, pid := range p.stopped() {
+		_ = p.command.Kill(pid, s)
+		_ = p.command.Kill(pid, syscall.SIGCONT)
+	}
+}
+
+// stopped stops the process and all its descendants, so that none starts another one meanwhile, and lists
+// them.
+func (p *Process) stopped() []int {
+	var all []int
+	for {
+		found := append([]int{p.PID()}, descendants(p.PID())...)
+		if len(found) <= len(all) {
+			return found
+		}
+		all = found
+		for _, pid := range all {
+			_ = p.command.Kill(pid, syscall.SIGSTOP)
+		}
+	}
 }
 
 // killHanging kills a process that did not end in time, and gives the error of its caller.

@@ -23,7 +23,7 @@ type Process struct {
 var keepGroup atomic.Bool
 
 // KeepGroup makes the children of this process stay in its group. A worker calls it: whoever kills the group
-// of the worker then kills its compilers too.
+// of the worker then kills its compilers too. A child that hangs is still killed with what it started.
 func KeepGroup() { keepGroup.Store(true) }
 
 // pipeDelay is how long a grandchild that holds a pipe may hold us.

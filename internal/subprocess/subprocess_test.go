@@ -152,6 +152,53 @@ func TestUnkillable(t *testing.T) {
 	_ = syscall.Kill(survivor, syscall.SIGKILL)
 }
 
+// In a worker, whose children have no group of their own, a deadline kills a program with what it started
+// too, and nothing else of the group.
+func TestDeadlineInAWorker(t *testing.T) {
+	KeepGroup()
+	defer keepGroup.Store(false)
+	beside, err := Start(shell("sleep 100"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beside.End()
+	c, pid := grandchild(t)
+	c.Deadline = 300 * time.Millisecond
+	done := make(chan error, 1)
+	go func() { _, err := Run(t.Context(), c); done <- err }()
+	child := pid()
+	if err := <-done; !errors.Is(err, ErrDeadline) {
+		t.Errorf("%v", err)
+	}
+	gone(t, child)
+	if beside.Reaped() {
+		t.Error("another program of the worker was killed as well")
+	}
+}
+
+// In a worker End gives a program and what it started the time to end by themselves.
+func TestEndInAWorker(t *testing.T) {
+	KeepGroup()
+	defer keepGroup.Store(false)
+	c := shell(`trap "exit 3" TERM; sleep 100 & while :; do sleep 0.01; done`)
+	p, err := Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var children []int
+	for len(children) < 2 { // the sleep of 100 s is the first
+		children = descendants(p.PID())
+		time.Sleep(time.Millisecond)
+	}
+	if !p.End() {
+		t.Fatal("it was not reaped")
+	}
+	if sentence, _ := p.Exit(); sentence != "exited 3" {
+		t.Errorf("%q", sentence)
+	}
+	gone(t, children[0])
+}
+
 // The children of a worker stay in its group, so that whoever kills that kills them.
 func TestKeepGroup(t *testing.T) {
 	group := func() int {

@@ -1,0 +1,44 @@
+package subprocess
+
+import (
+	"os"
+	"strconv"
+	"strings"
+)
+
+// descendants lists the processes that a process started, what these started, and so on, as /proc has them.
+// One whose parent has ended is not among them.
+func descendants(root int) []int {
+	entries, _ := os.ReadDir("/proc") // without it only the process itself can be told
+	children := map[int][]int{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if parent := parentOf(pid); parent > 0 {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	var all []int
+	for next := children[root]; len(next) > 0; next = next[1:] {
+		all = append(all, next[0])
+		next = append(next, children[next[0]]...)
+	}
+	return all
+}
+
+// parentOf is the parent of a process; 0 where it has ended.
+func parentOf(pid int) int {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	// "pid (name) state parent ...": the name may hold anything
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(fields[1])
+	return parent
+}
