@@ -13,6 +13,15 @@ import (
 	"triad/internal/truth"
 )
 
+func casesOf(t *testing.T, p *Plan) []PlannedCase {
+	t.Helper()
+	cases, err := p.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
 // planned is what a plan says and what a run of the same request records, a line for each run.
 func planned(t *testing.T, cases []PlannedCase) (lines []string) {
 	t.Helper()
@@ -38,10 +47,7 @@ func recorded(records []record.Record, known func(record.Record) bool) (lines []
 
 // A plan says what a run then does, case by case, and runs nothing itself.
 func TestPlanIsWhatIsRun(t *testing.T) {
-	o, err := truth.Get("softmax")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := faked(t)
 	f := fakes(map[string]way{"fake/right": right, "fake/zeros": zeros})
 	absent := &fake{family: "absent", load: &backend.Unavailable{Sentence: "absent is not here"}}
 	kept := &memory{}
@@ -55,10 +61,7 @@ func TestPlanIsWhatIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := p.Cases()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := casesOf(t, p)
 	if len(f.runs) > 0 || kept.plan != nil || len(kept.records) > 0 {
 		t.Errorf("the plan ran %v and recorded %d items", f.runs, len(kept.plan))
 	}
@@ -83,6 +86,12 @@ func TestPlanIsWhatIsRun(t *testing.T) {
 			t.Errorf("item %d of the recorded plan is not in the plan", i)
 		}
 	}
+	describesRuns(t, cases)
+}
+
+// describesRuns looks at the fields of a plan that times nothing.
+func describesRuns(t *testing.T, cases []PlannedCase) {
+	t.Helper()
 	relations := 0
 	for _, c := range cases {
 		relations += len(c.Relations)
@@ -102,10 +111,7 @@ func TestPlanIsWhatIsRun(t *testing.T) {
 
 // The plan of a bench has its points, and that of a comparison on a GPU what is timed.
 func TestPlanOfWhatIsTimed(t *testing.T) {
-	o, err := truth.Get("softmax")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := faked(t)
 	f := fakes(map[string]way{"fake/right": right})
 	r := &Runner{Backends: []backend.Backend{f}, Stop: context.Background()}
 	request := Request{
@@ -119,10 +125,7 @@ func TestPlanOfWhatIsTimed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cases, err := p.Cases()
-		if err != nil {
-			t.Fatal(err)
-		}
+		cases := casesOf(t, p)
 		for _, c := range cases {
 			if c.Judged {
 				judged++
@@ -143,18 +146,15 @@ func TestPlanOfWhatIsTimed(t *testing.T) {
 
 // A gradcheck's plan says which case is launched more often.
 func TestPlanOfAGradcheck(t *testing.T) {
-	o, err := truth.Get("softmax")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := faked(t)
 	g := &gradients{rows: []backend.Implementation{
 		{
-			Name: "fake/right", Op: "softmax", Pass: op.Forward, DTypes: []string{"fp32"}, Contract: "fp32",
+			Name: "fake/right", Op: o.Spec.Name, Pass: op.Forward, DTypes: []string{"fp32"}, Contract: "fp32",
 			Outputs: []string{"y"}, Device: "cpu",
 		},
 		{
-			Name: "fake/right", Op: "softmax", Pass: op.Backward, DTypes: []string{"fp32"}, Contract: "fp32",
-			Outputs: []string{"grad_x"}, Device: "cpu",
+			Name: "fake/right", Op: o.Spec.Name, Pass: op.Backward, DTypes: []string{"fp32"},
+			Contract: "fp32", Outputs: []string{"grad_x"}, Device: "cpu",
 		},
 	}}
 	r := &Runner{Backends: []backend.Backend{g}, Stop: context.Background()}
@@ -167,10 +167,7 @@ func TestPlanOfAGradcheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := p.Cases()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := casesOf(t, p)
 	moderate := 0
 	for _, c := range cases {
 		want := 2

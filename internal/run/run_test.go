@@ -153,13 +153,20 @@ func (m *memory) Append(r *record.Record) error {
 }
 func (m *memory) AppendDifferences([]record.Difference) error { return nil }
 
-// compare runs softmax on one shape through the fakes.
-func compare(t *testing.T, kept *memory, impls []string, backends ...backend.Backend) (Result, error) {
+// faked is the operator that the fakes compute.
+func faked(t *testing.T) *truth.Operator {
 	t.Helper()
 	o, err := truth.Get("softmax")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return o
+}
+
+// compare runs the fakes' operator on one shape through them.
+func compare(t *testing.T, kept *memory, impls []string, backends ...backend.Backend) (Result, error) {
+	t.Helper()
+	o := faked(t)
 	r := &Runner{Backends: backends, Recorder: kept, Stop: t.Context()}
 	return r.Compare(t.Context(), Request{
 		Operators: []*truth.Operator{o}, Impls: impls, Seed: 1,
