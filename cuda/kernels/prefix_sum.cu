@@ -176,7 +176,7 @@ template <class T, int V, int Rows> struct Tile {
 	}
 };
 
-template <class T> using PlainTile = Tile<T, 1, 8>; // asks for no alignment
+template <class T> using PlainTile = Tile<T, 1, 16>; // asks for no alignment
 template <class T> using VectorTile = Tile<T, triad::vector<T>, 4>;
 
 template <class T> __global__ void prefix_sum_tile_sums_kernel(const T *x, float *sums, int64_t n) {
