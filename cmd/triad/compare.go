@@ -23,7 +23,7 @@ type compareOptions struct {
 	json, resume, explain, verbose bool
 	untimed, strict, planOnly      bool
 	sanitizers                     []string // tools of compute-sanitizer
-	verb, db, dump                 string
+	verb, db, dump, against        string
 	args                           []string // as typed
 	after                          func(run.Result)
 }
@@ -51,6 +51,7 @@ worst element is.`,
 	o.add(cmd, "both")
 	o.addOnGPU(cmd)
 	o.addPlan(cmd)
+	o.addAgainst(cmd)
 	return cmd
 }
 
@@ -61,6 +62,13 @@ func (o *compareOptions) addOnGPU(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&o.sanitizers, "sanitize", nil,
 		"on a GPU: run CUDA kernels, those of --add too, under these tools of compute-sanitizer, e.g. "+
 			"memcheck,racecheck, or all")
+}
+
+// addAgainst gives compare the flag of a comparison with what was recorded before.
+func (o *compareOptions) addAgainst(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.against, "against", "",
+		"then say what became wrong, right, slower or faster since a session, commit or database, as triad "+
+			"results diff names them")
 }
 
 // add gives a verb the flags of a run; pass is the default of --pass.
@@ -100,10 +108,12 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 		return err
 	}
 	if len(o.sanitizers) > 0 {
-		if o.resume || o.explain || o.verbose || o.dump != "" || o.untimed {
-			return usage("--sanitize says what tools find: --resume, --explain, --verbose, --dump and " +
-				"--no-timing are " +
-				"flags of a comparison without it")
+		if o.against != "" || o.resume || o.explain || o.verbose || o.dump != "" || o.untimed {
+			return usage(
+				"--sanitize says what tools find: --against, --resume, --explain, --verbose, --dump and " +
+					"--no-timing are " +
+					"flags of a comparison without it",
+			)
 		}
 		return a.sanitize(ctx, request, o)
 	}
@@ -143,6 +153,10 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		s.Runner.Dumper = dumper{o.dump}
 	}
 	var smallest []shrink.Finding
+	before, err := a.readAgainst(ctx, s.Request, o)
+	if err != nil {
+		return err
+	}
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
 		if !o.json {
 			smallest, err = a.smallestCases(ctx, mine, s.Request, result)
@@ -156,7 +170,15 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return end.Failure(err)
 	}
 	err = errors.Join(err, a.printCompare(s, result, o, end))
-	return end.Failure(errors.Join(err, a.tellSmallest(smallest, s.Info.Added)))
+	err = errors.Join(err, a.tellSmallest(smallest, s.Info.Added))
+	if o.against == "" || !s.Recorded() {
+		return end.Failure(err)
+	}
+	regressed, diffErr := a.tellSince(ctx, before, s, o)
+	if regressed {
+		end.Code = session.ExitBad
+	}
+	return end.Failure(errors.Join(err, diffErr))
 }
 
 // printCompare prints a result as a table, or as JSON lines.

@@ -22,9 +22,9 @@ func (o *compareOptions) addPlan(cmd *cobra.Command) {
 // checkPlan refuses, beside --plan, the flags that speak of a run.
 func (o *compareOptions) checkPlan() error {
 	if o.planOnly && (o.resume || o.explain || o.verbose || o.strict || o.dump != "" || o.db != "" ||
-		len(o.sanitizers) > 0) {
+		o.against != "" || len(o.sanitizers) > 0) {
 		return usage("--plan runs and records nothing: --resume, --explain, --verbose, --strict, --dump, " +
-			"--db and --sanitize are flags of a run")
+			"--db, --against and --sanitize are flags of a run")
 	}
 	return nil
 }

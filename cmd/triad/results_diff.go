@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"triad/internal/report"
 	"triad/internal/resultdiff"
+	"triad/internal/run"
 	"triad/internal/session"
 	"triad/results"
 )
@@ -61,7 +63,7 @@ code 1: something became wrong or slower.`,
 		"say FASTER and SLOWER of other GPUs, clocks and kinds of timing too",
 	)
 	fs.BoolVar(&o.strict, "strict", false, "exit 1 too where something good is neither good nor wrong now")
-	fs.IntVar(&o.limit, "limit", 20, "at most so many lines of each kind")
+	fs.IntVar(&o.limit, "limit", linesOfADiff, "at most so many lines of each kind")
 	fs.BoolVar(
 		&o.asJSON,
 		"json",
@@ -84,17 +86,69 @@ func (a *app) diffResults(ctx context.Context, db, nameA, nameB string, o *diffO
 		}
 	}
 	changes := resultdiff.Diff(sides[0], sides[1], resultdiff.Options{Across: o.across})
-	if o.asJSON {
-		for _, c := range changes {
-			if err := report.JSON(a.out, report.Change(c)); err != nil {
-				return err
-			}
-		}
-	} else if err := report.Diff(a.out, a.style(), sides[0], sides[1], changes, o.limit); err != nil {
+	if err := a.tellChanges(sides[0], sides[1], changes, o); err != nil {
 		return err
 	}
 	if resultdiff.Counted(changes).Regressed(o.strict) {
 		return session.Fail(session.ExitBad, nil)
+	}
+	return nil
+}
+
+// readAgainst reads what a comparison is to be compared with, before it records anything itself.
+func (a *app) readAgainst(
+	ctx context.Context,
+	request run.Request,
+	o *compareOptions,
+) (resultdiff.Side, error) {
+	if o.against == "" {
+		return resultdiff.Side{}, nil
+	}
+	var names []string
+	for _, operator := range request.Operators {
+		names = append(names, operator.Spec.Name)
+	}
+	return a.readSide(ctx, o.db, o.against, &diffOptions{ops: names})
+}
+
+// tellSince prints what changed from a side to a session that has just ended, of what the session ran. It
+// says whether something became wrong or slower.
+func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.Session,
+	o *compareOptions,
+) (regressed bool, err error) {
+	store, err := a.readStore(ctx, o.db)
+	if err != nil {
+		return false, err
+	}
+	defer store.Close()
+	now, err := store.Side(ctx, "this session", results.Selection{Session: s.ID()})
+	if errors.Is(err, results.ErrNotFound) {
+		return false, nil // it was stopped before anything ended
+	}
+	if err != nil {
+		return false, session.Fail(session.ExitBad, err)
+	}
+	changes := resultdiff.Diff(before, now, resultdiff.Options{})
+	changes = slices.DeleteFunc(changes, func(c resultdiff.Change) bool { return c.B == nil })
+	if err := a.tellChanges(before, now, changes,
+		&diffOptions{limit: linesOfADiff, asJSON: o.json}); err != nil {
+		return false, err
+	}
+	return resultdiff.Counted(changes).Regressed(false), nil
+}
+
+// linesOfADiff is how many lines of each kind are printed where nothing else is asked for.
+const linesOfADiff = 20
+
+// tellChanges prints changes as a table or as JSON lines.
+func (a *app) tellChanges(before, now resultdiff.Side, changes []resultdiff.Change, o *diffOptions) error {
+	if !o.asJSON {
+		return report.Diff(a.out, a.style(), before, now, changes, o.limit)
+	}
+	for _, c := range changes {
+		if err := report.JSON(a.out, report.Change(c)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
