@@ -1,6 +1,6 @@
 """How far a right kernel may be from the fp64 value of a torch function: a running error analysis.
 
-A Bounded tensor (bounded.py) carries the fp64 value r of an intermediate, t, how far fp32 arithmetic may have
+A Bounded tensor (bounded.py) carries the fp64 value r of an intermediate, e, how far fp32 arithmetic may have
 moved it from there, and s, the value under the rounding points of a contract. Every aten operation has a
 form, and every form a rule (allowance_rules.py):
 

@@ -85,9 +85,9 @@ def _monotone(f: Callable, k: float, lost: float = 0.0, slope: Callable | None =
     """The rule of a function that rises or falls throughout its domain, which begins at least, good to k
     units of 2^-24. Fast forms lose slope(x) units more."""
     def rule(r, x, *rest, **named):
-        low, high = f(torch.clamp(x.r - x.t, min=least), *rest), f(x.r + x.t, *rest)
+        low, high = f(torch.clamp(x.r - x.e, min=least), *rest), f(x.r + x.e, *rest)
         moved = torch.maximum((high - r).abs(), (low - r).abs())
-        moved = torch.where(x.t == 0, 0.0, torch.nan_to_num(moved, nan=math.inf, posinf=math.inf))
+        moved = torch.where(x.e == 0, 0.0, torch.nan_to_num(moved, nan=math.inf, posinf=math.inf))
         units = k + (slope(x.r) if slope else 0.0)
         return moved + torch.where(r == 0, 0.0, units * rules.u * r.abs() + lost)
     return rule
@@ -96,7 +96,7 @@ def _monotone(f: Callable, k: float, lost: float = 0.0, slope: Callable | None =
 def _lipschitz(f: Callable, constant: float, k: float, absolute: float = 0.0):
     """The rule of a function whose slope is at most constant."""
     def rule(r, x, *rest, **named):
-        return constant * x.t + k * rules.u * r.abs() + absolute * rules.u
+        return constant * x.e + k * rules.u * r.abs() + absolute * rules.u
     return rule
 
 
@@ -110,24 +110,24 @@ def _erf(r, x):
 
 def _sigmoid(r, x):
     lost = 2.0 ** -128  # where exp(-x) overflows
-    return 0.25 * x.t * torch.clamp(4 * torch.maximum(torch.sigmoid(x.r - x.t) * torch.sigmoid(x.t - x.r),
-                                                      torch.sigmoid(x.r + x.t) * torch.sigmoid(-x.r - x.t)),
+    return 0.25 * x.e * torch.clamp(4 * torch.maximum(torch.sigmoid(x.r - x.e) * torch.sigmoid(x.e - x.r),
+                                                      torch.sigmoid(x.r + x.e) * torch.sigmoid(-x.r - x.e)),
                                                       max=1) \
         * _straddles(x) + rules.u * (2 * x.r.abs() + 8) * r + lost
 
 
 def _straddles(x):
     """4 where the slope of sigmoid may be larger between x - T and x + T than at both ends, else 1."""
-    return torch.where(x.r.abs() < x.t, 4.0, 1.0)
+    return torch.where(x.r.abs() < x.e, 4.0, 1.0)
 
 
 def _silu(r, x):
-    return (1.1 * x.t + rules.u * (2 * x.r.abs() + 12) * r.abs() + x.r.abs() * 2.0 ** -128
+    return (1.1 * x.e + rules.u * (2 * x.r.abs() + 12) * r.abs() + x.r.abs() * 2.0 ** -128
             + torch.where(r == 0, 0.0, rules.subnormal * (1 + x.r.abs())))
 
 
 def _gelu(r, x, approximate="none"):  # 6: as in _erf
-    return 1.13 * x.t + (4 if approximate == "tanh" else 6) * rules.u * x.r.abs() + 8 * rules.u * r.abs()
+    return 1.13 * x.e + (4 if approximate == "tanh" else 6) * rules.u * x.r.abs() + 8 * rules.u * r.abs()
 
 
 def _pow(x, exponent):
@@ -140,11 +140,11 @@ def _pow(x, exponent):
     if exponent in whole:
         return whole[exponent]()
     r = torch.pow(x.r, exponent)
-    size = torch.maximum(torch.pow(x.r.abs() + x.t, exponent),
-                         torch.pow((x.r.abs() - x.t).clamp(min=0), exponent))
-    smaller = torch.minimum(torch.pow(x.r.abs() + x.t, exponent),
-                            torch.pow((x.r.abs() - x.t).clamp(min=0), exponent))
-    return joined(r, torch.where(x.t == 0, 0.0, size - smaller) + 16 * rules.u
+    size = torch.maximum(torch.pow(x.r.abs() + x.e, exponent),
+                         torch.pow((x.r.abs() - x.e).clamp(min=0), exponent))
+    smaller = torch.minimum(torch.pow(x.r.abs() + x.e, exponent),
+                            torch.pow((x.r.abs() - x.e).clamp(min=0), exponent))
+    return joined(r, torch.where(x.e == 0, 0.0, size - smaller) + 16 * rules.u
                   * r.abs() + torch.where(r == 0, 0.0, rules.subnormal), torch.pow(x.s, exponent), True)
 
 
@@ -166,8 +166,8 @@ def _sum(r, x, dim=None, keepdim=False, dtype=None):
     dims = _dims(x, dim)
     n = _count(x, dim)
     if n <= 1:
-        return x.t.sum(dims, keepdim) if dims else x.t
-    return x.t.sum(dims, keepdim) + rules.u * rules.growth(n) * (x.r.abs() + x.t).sum(dims, keepdim)
+        return x.e.sum(dims, keepdim) if dims else x.e
+    return x.e.sum(dims, keepdim) + rules.u * rules.growth(n) * (x.r.abs() + x.e).sum(dims, keepdim)
 
 
 def _mean(x, dim=None, keepdim=False, dtype=None):
@@ -205,13 +205,13 @@ def _norm(x, ord=2, dim=None, keepdim=False, dtype=None):
 
 def _largest(r, x, dim=(), keepdim=False):
     """Two maxima lie no further apart than the values do."""
-    return x.t.amax(_dims(x, dim if dim != () else None), keepdim)
+    return x.e.amax(_dims(x, dim if dim != () else None), keepdim)
 
 
 def _largest_where(r, x, dim=None, keepdim=False):
     if dim is None:
-        return x.t.amax()
-    return x.t.amax(dim, keepdim), r[1]
+        return x.e.amax()
+    return x.e.amax(dim, keepdim), r[1]
 
 
 def _cumsum(r, x, dim, dtype=None):
@@ -220,7 +220,7 @@ def _cumsum(r, x, dim, dtype=None):
         for d in range(x.dim())])
     usual = torch.minimum(count, 8 * count.sqrt() + count / 16) + 4
     growth = torch.maximum(usual, count + 4) if rules.equal_terms else usual
-    return x.t.cumsum(dim) + rules.u * growth * (x.r.abs() + x.t).cumsum(dim)
+    return x.e.cumsum(dim) + rules.u * growth * (x.r.abs() + x.e).cumsum(dim)
 
 
 def _softmax(x, dim, half_to_float=False):
@@ -228,7 +228,7 @@ def _softmax(x, dim, half_to_float=False):
     e = torch.exp(shifted)
     y = e / torch.sum(e, dim, keepdim=True)
     # what sums to 1 is off by 1 at most
-    return Bounded(y.r, torch.where(y.r.isfinite(), torch.nan_to_num(y.t, nan=1.0).clamp(max=1.0), 0.0), y.s)
+    return Bounded(y.r, torch.where(y.r.isfinite(), torch.nan_to_num(y.e, nan=1.0).clamp(max=1.0), 0.0), y.s)
 
 
 def _log_softmax(x, dim, half_to_float=False):
@@ -246,11 +246,11 @@ def _log_softmax_backward(grad, y, dim, input_dtype=None):
 
 def _logsumexp(x, dim, keepdim=False):
     # It moves no further than its inputs; a kernel's own sum of exponentials begins with exact ones.
-    exact = Bounded(x.r, torch.zeros_like(x.t), x.s)
+    exact = Bounded(x.r, torch.zeros_like(x.e), x.s)
     m = torch.amax(exact, dim, keepdim=True)
     m = torch.where(torch.isfinite(m), m, torch.zeros_like(m))
     out = torch.log(torch.sum(torch.exp(exact - m), dim, keepdim=True)) + m
-    out = Bounded(out.r, out.t + torch.where(out.r.isfinite(), x.t.amax(_dims(x, dim), True), 0.0), out.s)
+    out = Bounded(out.r, out.e + torch.where(out.r.isfinite(), x.e.amax(_dims(x, dim), True), 0.0), out.s)
     return out if keepdim else torch.squeeze(out, tuple(_dims(x, dim)))
 
 
@@ -359,7 +359,7 @@ COMPOSITE.update({
 
 FORMS.update({
     aten.add: _add, aten.sub: _add, aten.rsub: _rsub, aten.mul: _mul, aten.div: _div,
-    aten.neg: lambda r, x: x.t, aten.abs: lambda r, x: x.t,
+    aten.neg: lambda r, x: x.e, aten.abs: lambda r, x: x.e,
     aten.reciprocal: lambda r, x: _div(r, 1.0, x), aten.sum: _sum, aten.amax: _largest, aten.amin: _largest,
     aten.max: _largest_where, aten.min: _largest_where,
     aten.cumsum: _cumsum, aten.mm: _mm, aten.bmm: _mm, aten.convolution: _convolution,
@@ -374,15 +374,15 @@ FORMS.update({
     aten.atan: _monotone(torch.atan, 4, SUBNORMAL), aten.sin: _lipschitz(torch.sin, 1, 4, 2.0 ** -20),
     aten.cos: _lipschitz(torch.cos, 1, 4, 2.0 ** -20),
     aten.sigmoid: _sigmoid, aten.silu: _silu, aten.gelu: _gelu,
-    aten.relu: lambda r, x: torch.where(x.r > -x.t, x.t, 0.0),
-    aten.clamp: lambda r, x, *a, **k: x.t, aten.clamp_min: lambda r, x, *a: x.t,
-    aten.clamp_max: lambda r, x, *a: x.t, aten.hardtanh: lambda r, x, *a: x.t,
-    aten.leaky_relu: lambda r, x, slope=0.01: torch.where(x.r > x.t, x.t, max(1.0, abs(slope)) * x.t
+    aten.relu: lambda r, x: torch.where(x.r > -x.e, x.e, 0.0),
+    aten.clamp: lambda r, x, *a, **k: x.e, aten.clamp_min: lambda r, x, *a: x.e,
+    aten.clamp_max: lambda r, x, *a: x.e, aten.hardtanh: lambda r, x, *a: x.e,
+    aten.leaky_relu: lambda r, x, slope=0.01: torch.where(x.r > x.e, x.e, max(1.0, abs(slope)) * x.e
                                                           + rules.u * r.abs()),
     aten.convolution_backward: _convolution_backward,
     aten.avg_pool2d: _linear(aten.avg_pool2d, _window),
     aten.avg_pool2d_backward: _linear(aten.avg_pool2d_backward, lambda g, x, size, *a: _window(x, size)),
-    aten.max_pool2d_with_indices: lambda r, x, *a: (torch.max_pool2d(x.t, *a), r[1]),
+    aten.max_pool2d_with_indices: lambda r, x, *a: (torch.max_pool2d(x.e, *a), r[1]),
     aten.max_pool2d_with_indices_backward: _linear(aten.max_pool2d_with_indices_backward,
                                                    lambda g, x, size, *a: _window(x, size)),
     aten.scatter_add: _linear(aten.scatter_add, lambda x, dim, index, src: index.numel()),
@@ -391,8 +391,8 @@ FORMS.update({
                             if accumulate else 1),
     aten.embedding_dense_backward: _linear(aten.embedding_dense_backward,
                                            lambda g, indices, *a: indices.numel()),
-    aten.sort: lambda r, x, dim=-1, descending=False: (x.t.amax(dim, True).expand_as(x.t), r[1]),
-    aten.topk: lambda r, x, k, dim=-1, *a: (x.t.amax(dim, True).expand_as(r[0]), r[1]),
+    aten.sort: lambda r, x, dim=-1, descending=False: (x.e.amax(dim, True).expand_as(x.e), r[1]),
+    aten.topk: lambda r, x, k, dim=-1, *a: (x.e.amax(dim, True).expand_as(r[0]), r[1]),
     aten.elu: _lipschitz(torch.nn.functional.elu, 1, 8, 4),
     aten.softplus: _lipschitz(torch.nn.functional.softplus, 1, 8, 2),
 })

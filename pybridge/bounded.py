@@ -61,7 +61,8 @@ rules = Rules()
 
 
 class Bounded(torch.Tensor):
-    """A value with its allowance. Values are fp64."""
+    """A value r with its allowance e and its simulated value s, in fp64. The allowance is T everywhere else:
+    t() is a method that a tensor has."""
 
     @staticmethod
     def __new__(cls, r: torch.Tensor, t: torch.Tensor, s: torch.Tensor | None = None):
@@ -70,10 +71,10 @@ class Bounded(torch.Tensor):
                                                    device=r.device)
 
     def __init__(self, r: torch.Tensor, t: torch.Tensor, s: torch.Tensor | None = None):
-        self.r, self.t, self.s = r, t, r if s is None else s
+        self.r, self.e, self.s = r, t, r if s is None else s
 
     def __repr__(self) -> str:
-        return f"Bounded({self.r}, +-{self.t})"
+        return f"Bounded({self.r}, +-{self.e})"
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
@@ -106,19 +107,19 @@ class _Stored(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x):
-        return stored_as(Bounded(x.r, x.t, x.s))
+        return stored_as(Bounded(x.r, x.e, x.s))
 
     @staticmethod
     def backward(ctx, grad):
-        return stored_as(Bounded(grad.r, grad.t, grad.s))
+        return stored_as(Bounded(grad.r, grad.e, grad.s))
 
 
 def stored_as(x: Bounded, dtype: torch.dtype | None = None) -> Bounded:
     """x stored in a dtype, that of the case where no other is named."""
     dtype = dtype or rules.dtype
     u, lowest = ROUNDOFF.get(dtype, rules.u), LOWEST.get(dtype, rules.subnormal)
-    rounding = u * (x.r.abs() + x.t) + lowest / 2
-    return Bounded(x.r, x.t + torch.where((x.r == 0) | ~x.r.isfinite(), 0.0, rounding),
+    rounding = u * (x.r.abs() + x.e) + lowest / 2
+    return Bounded(x.r, x.e + torch.where((x.r == 0) | ~x.r.isfinite(), 0.0, rounding),
                    x.s.to(dtype).to(torch.float64))
 
 
@@ -127,7 +128,7 @@ def value_of(x: Any) -> Any:
 
 
 def allowance_of(x: Any) -> Any:
-    return (x.t if isinstance(x, Bounded) else torch.zeros_like(x) if isinstance(x, torch.Tensor)
+    return (x.e if isinstance(x, Bounded) else torch.zeros_like(x) if isinstance(x, torch.Tensor)
             and x.is_floating_point() else x)
 
 
@@ -137,7 +138,7 @@ def simulated_of(x: Any) -> Any:
 
 def error_of(x: Any) -> Any:
     """The allowance of an operand, 0 of a constant."""
-    return x.t if isinstance(x, Bounded) else 0.0
+    return x.e if isinstance(x, Bounded) else 0.0
 
 
 def size_of(x: Any) -> Any:
@@ -209,7 +210,7 @@ def _in_place(func, args: tuple, kwargs: dict[str, Any]) -> Any:
     if self.s is not self.r:
         _write(self.s, s)
     _write(self.r, r)
-    _write(self.t, t)
+    _write(self.e, t)
     return self
 
 

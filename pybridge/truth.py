@@ -109,7 +109,7 @@ def _composed(module: ModuleType) -> Any:
 
 def _parts(found: list) -> tuple:
     """Value, allowance and simulated value of each output."""
-    return tuple(part.contiguous() for x in found for part in (x.r, x.t, x.s))
+    return tuple(part.contiguous() for x in found for part in (x.r, x.e, x.s))
 
 
 def _truths(module: ModuleType) -> list:
@@ -156,7 +156,7 @@ def _rounding(function, tensors: tuple, count: int, attributes: dict[str, Any], 
     given = dict(enumerate(upstream)) if upstream else None
     found = allowance.compute(function, tensors, attributes, "fp64", torch.float64, False, count, given,
                               differentiable)
-    return tuple(x.t.contiguous() for x in found)
+    return tuple(x.e.contiguous() for x in found)
 
 
 def _in_fp64(function):

@@ -32,7 +32,7 @@ def figures() -> dict[str, list[float]]:
             forward = computed(function, given, contract, dtype)
             upstream = {0: drawn(15, *forward[0].r.shape).to(dtype)}
             backward = computed(function, given, contract, dtype, upstream, tuple(range(len(given))))
-            allowed = torch.cat([b.t.flatten() for b in (*forward, *backward)])
+            allowed = torch.cat([b.e.flatten() for b in (*forward, *backward)])
             allowed = allowed[(allowed > 0) & allowed.isfinite()]
             found[f"{name}, {contract}"] = [allowed.numel(), allowed.log2().sum().item()]
     return found
