@@ -17,20 +17,27 @@ from specs import NAMES, spec_of  # noqa: E402
 from triad.torch import ops  # noqa: E402
 
 
+def dtype_of(name):
+    """fp32, or of an operator of integers its first dtype; "" of one that has neither."""
+    dtypes = spec_of(name)["dtypes"]
+    return "fp32" if "fp32" in dtypes else dtypes[0] if "int" in dtypes[0] else ""
+
+
 def called(name, family):
-    """A case of an operator in fp32, the implementation that takes it, and its arguments."""
-    case = max(forward_cases(name, "fp32"), key=lambda c: c.inputs[0].numel())
+    """A case of an operator, the implementation that takes it, and its arguments."""
+    dtype = dtype_of(name)
+    case = max(forward_cases(name, dtype), key=lambda c: c.inputs[0].numel())
     gradients = [t.get("differentiable", False) for t in spec_of(name)["inputs"]]
     needed = "backward" in spec_of(name)
     tensors = [t.requires_grad_(needed and g) for t, g in zip(case.inputs, gradients)]
-    impl = getattr(ops, name).choose(family, "cpu", "fp32", None, needed)
+    impl = getattr(ops, name).choose(family, "cpu", dtype, None, needed)
     return case, impl, [*tensors, *case.attributes.values()]
 
 
 class EveryOperator(unittest.TestCase):
     def each(self):
         for name in NAMES:
-            if "fp32" in spec_of(name)["dtypes"]:
+            if dtype_of(name):
                 for family in ("torch", "triton", "cuda"):
                     with self.subTest(name, family=family):
                         yield name, family
