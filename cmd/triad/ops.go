@@ -122,6 +122,9 @@ func detailed(s *op.Spec) report.OperatorDetail {
 			if t.Optional {
 				role = "out, optional"
 			}
+			if t.Given {
+				role += ", given"
+			}
 			detail.Tensors = append(detail.Tensors, declared(t, role))
 		}
 		d.Signatures = append(d.Signatures, detail)

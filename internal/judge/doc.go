@@ -15,4 +15,6 @@
 //	G3  the same with T = 0, where the inputs make every partial sum exact
 //	G4  root mean square of the error against that of the simulated contract, as a whole and by blocks
 //	G5  bias: a slope of the error along R; only warns
+//	G6  relations hold (relation.go)
+//	G7  in the place of G1 to G3: what the kernel chose is a choice that the operator permits (choice.go)
 package judge

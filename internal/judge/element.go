@@ -408,6 +408,9 @@ func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 			": not every planned element was compared"
 	default:
 		v.Status, v.Gate, v.Sentence = op.StatusFail, gateOf(target, v.Worst), rejected(v)
+		if target.Choice != nil {
+			v.Sentence = target.refused(v, data)
+		}
 	}
 	return v
 }
@@ -415,6 +418,8 @@ func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 // gateOf names the gate that rejects an element.
 func gateOf(target Target, e Element) string {
 	switch {
+	case target.Choice != nil:
+		return "G7"
 	case math.IsNaN(e.R) || math.IsInf(e.R, 0) || math.IsNaN(e.Got):
 		return "G1"
 	case target.Exact:

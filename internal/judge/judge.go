@@ -38,7 +38,7 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 	if t.Elements() == 0 {
 		return Verdict{Status: op.StatusEmptyOK, Sentence: t.Name + " has no element"}
 	}
-	target, err := targetOf(truth, i, t)
+	whole, err := targetOf(truth, i, t)
 	if err != nil {
 		return Verdict{Status: op.StatusInconclusive, Sentence: err.Error()}
 	}
@@ -47,6 +47,7 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 	for l, launch := range answer.Launches {
 		data[l], poisons[l] = answer.bytesOf(t.Name, l), launch.Poison
 	}
+	target := whole.Under(answer.gave(plan, 0))
 	found := compareBits(t.DType, t.Elements(), poisons, data)
 	if found.unwritten > 0 {
 		return Verdict{
@@ -63,8 +64,8 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 	if !slices.Contains(plan.Nondeterministic, t.Name) {
 		return race(v, target, t, answer, found)
 	}
-	for _, b := range data[1:] {
-		v = worse(v, judgeValues(target, b))
+	for l, b := range data[1:] {
+		v = worse(v, judgeValues(whole.Under(answer.gave(plan, l+1)), b))
 	}
 	return v
 }
@@ -226,7 +227,7 @@ func race(v Verdict, target Target, t op.TensorType, answer Answer, found bits) 
 	sentence := fmt.Sprintf("%s differs %s; %d of %d elements do", where, orders, found.differing,
 		t.Elements())
 	if v.Wrong > 0 {
-		sentence += "; " + rejected(v)
+		sentence += "; " + v.Sentence
 	} else {
 		v.Worst = elementAt(target, found.firstDiffering, answer.bytesOf(t.Name, found.otherLaunch))
 	}

@@ -54,6 +54,11 @@ func PowerOf(t Target, input tensor.Tensor, previous []float64) Power {
 // within a few elements, so it stops at the first.
 func (w trial) passes(t Target) bool {
 	g := gridOf(t)
+	if t.Choice != nil {
+		whole := make([]float64, len(t.R))
+		w.stored(whole, g, 0) // of a choice no row says anything of another
+		return t.permits(whole)
+	}
 	n := len(t.R)
 	var rejected atomic.Bool
 	parallel.Runs(n, func(first, end int) {

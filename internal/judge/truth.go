@@ -45,6 +45,13 @@ type Target struct {
 	// every partial sum is exactly representable: T is 0 everywhere, and a rejection is gate G3's
 	Exact bool
 
+	// Choice is the rule of an output that names what the kernel chose: R and Sim are then one right choice,
+	// T is 0. nil: it has none.
+	Choice *Choice
+	// Depends is the truth under what an implementation gave of other outputs, where it follows from them.
+	// Without them R is the truth under the simulated contract's. nil: it does not depend on any.
+	Depends func(gave Gave) Target
+
 	// computes R, T, TFP32 and Sim where they are nil, of every element; nil: they are kept
 	Rows *Rows
 	// of a product judged by sample: covers the elements that Index leaves out; nil: they are not looked at

@@ -13,7 +13,7 @@ import (
 type Verdict struct {
 	Output   string
 	Status   op.Status
-	Gate     string // the gate that rejects or warns: "G0" ... "G6"; "" where none does
+	Gate     string // the gate that rejects or warns: "G0" ... "G7"; "" where none does
 	Contract string // the contract it was judged under
 	Version  string // of the judge's constants
 	N        int64  // elements planned to be compared

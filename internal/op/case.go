@@ -167,6 +167,7 @@ type TensorType struct {
 	Shape          []int64
 	Sizes          []string // the expression that gives each size: "rows", "ceildiv(k, 128)"
 	Optional       bool     // an output that an implementation may leave out
+	Given          bool     // an output that is a choice of the kernel's: judged first, by its own rule
 	Differentiable bool     // an input that has a gradient, or an upstream gradient
 	Strided        bool     // a layout of the case applies to it
 	Fill           string

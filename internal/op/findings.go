@@ -58,7 +58,7 @@ var WrongKinds = []string{"nan lost", "nan gained", "infinite", "finite"}
 var LibraryFamilies = []string{"torch", "liger", "quack", "fa4"}
 
 // Gates names the judge's gates.
-var Gates = []string{"G0", "G1", "G2", "G3", "G4", "G6"}
+var Gates = []string{"G0", "G1", "G2", "G3", "G4", "G6", "G7"}
 
 // LoadFindings reads the findings of an operator and proves them as Load does a spec. file stands in the
 // messages.

@@ -18,8 +18,8 @@ func (s *Spec) compileTensors() error {
 		if err := s.compileTensor("input", t, taken); err != nil {
 			return err
 		}
-		if t.Optional || t.MayBeNegInf {
-			return fmt.Errorf("input %s: optional and may_be_neg_inf belong to outputs", t.Name)
+		if t.Optional || t.MayBeNegInf || t.Given {
+			return fmt.Errorf("input %s: optional, may_be_neg_inf and given belong to outputs", t.Name)
 		}
 	}
 	for i := range s.OutputSpecs {
@@ -211,7 +211,7 @@ func (s *Spec) backwardInput(name string) (TensorSpec, error) {
 	if of, ok := strings.CutPrefix(name, "grad_"); ok {
 		if t, ok := s.Output(of); ok {
 			// an upstream gradient follows the case's layout
-			t.Name, t.Optional, t.MayBeNegInf, t.Differentiable = name, false, false, true
+			t.Name, t.Optional, t.MayBeNegInf, t.Given, t.Differentiable = name, false, false, false, true
 			return t, nil
 		}
 	}

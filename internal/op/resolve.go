@@ -262,8 +262,8 @@ func (s *Spec) tensorType(t *TensorSpec, c Case) (TensorType, error) {
 	}
 	return TensorType{
 		Name: t.Name, DType: d, Shape: shape, Sizes: expressions, Optional: t.Optional,
-		Differentiable: t.Differentiable,
-		Strided:        t.Differentiable || t.Strided, Fill: t.Fill,
+		Given: t.Given, Differentiable: t.Differentiable,
+		Strided: t.Differentiable || t.Strided, Fill: t.Fill,
 	}, nil
 }
 

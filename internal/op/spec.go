@@ -66,7 +66,10 @@ type TensorSpec struct {
 	DType    string `toml:"dtype"`
 	Optional bool   `toml:"optional"` // output: an implementation says whether it gives it
 	// output: -inf where there is nothing to add up, whatever the inputs are
-	MayBeNegInf    bool `toml:"may_be_neg_inf"`
+	MayBeNegInf bool `toml:"may_be_neg_inf"`
+	// output: a choice of the kernel's, judged first and by a rule of its own; the truth of the other outputs
+	// is that under this choice
+	Given          bool `toml:"given"`
 	Differentiable bool `toml:"differentiable"` // input: has a gradient, and follows a case's layout
 	// input without a gradient, or tensor of [[backward.tensors]]: follows a case's layout
 	Strided bool   `toml:"strided"`

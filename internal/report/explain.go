@@ -28,6 +28,8 @@ var gateWords = map[string]string{
 		"tile by tile",
 	"G5": "the errors must not all lean to one side",
 	"G6": "relations that hold for the true outputs must hold for these",
+	"G7": "what the kernel chose must be a choice that the operator permits: the other outputs are judged " +
+		"under it",
 }
 
 // Explain writes, for every record that was run with --explain, what each output promises, how it was judged

@@ -128,7 +128,7 @@ func whereBeyond(message string, w *record.Where) string {
 
 // verdictWords says what is wrong with an output, or how it stands.
 func verdictWords(v record.Verdict) string {
-	if v.Worst == nil || v.NWrong == 0 || v.Gate == "G0" || v.Gate == "G6" {
+	if v.Worst == nil || v.NWrong == 0 || v.Gate == "G0" || v.Gate == "G6" || v.Gate == "G7" {
 		// not rejected by a comparison of single elements: it has its own words
 		words := clean(v.Message)
 		if strings.HasPrefix(words, v.Name+"[") || strings.HasPrefix(words, v.Name+" ") ||

@@ -73,7 +73,7 @@ func (c *prepared) looks(f op.Finding, v judge.Verdict, outcome backend.Outcome,
 	if v.Wrong == 0 { // no single element is: it was not given, or a sum rejects it
 		return v.Gate == "G0" || v.Gate == "G4" || v.Gate == "G6"
 	}
-	truth, err := c.truth(v.Contract)
+	truth, err := c.truthUnder(v.Contract, outcome)
 	if err != nil || i >= len(truth.Outputs) || len(outcome.Launches) == 0 ||
 		i >= len(outcome.Launches[0].Outputs) {
 		return false

@@ -75,16 +75,36 @@ func (x *execution) ruleOnLaunches(c *prepared, e entry, outcome backend.Outcome
 		if v.Status == op.StatusDifferentContract {
 			r.Contract = v.Contract
 		}
-		if r.Message == "" && v.Status == r.Status {
-			r.Message = v.Sentence
-		}
 		r.Outputs = append(r.Outputs, verdictOf(v))
 	}
+	r.Message = c.reason(verdicts, r.Status)
 	c.describePatterns(verdicts, outcome, r.Outputs)
 	if x.request.Explain {
 		r.Explained = explain(verdicts, r)
 	}
 	return x.explaining(c, e, outcome, verdicts)
+}
+
+// reason is why a row has its status: what is said of the first output that has it, those that are given
+// before the others, whose truth follows from them.
+func (c *prepared) reason(verdicts []judge.Verdict, status op.Status) string {
+	said := ""
+	for i, v := range verdicts {
+		if v.Status == status && (said == "" || c.outputs[i].Given && v.Sentence != "") {
+			said = v.Sentence
+		}
+	}
+	return said
+}
+
+// truthUnder is the truth under a contract and what an implementation gave.
+func (c *prepared) truthUnder(contract string, outcome backend.Outcome) (judge.Truth, error) {
+	truth, err := c.truth(contract)
+	if err != nil {
+		return truth, err
+	}
+	given := gave(outcome)
+	return truth.Under(func(name string) []byte { return given.Get(name).Data }), nil
 }
 
 // describePatterns says of every rejection what is regular about the wrong elements.
@@ -95,7 +115,7 @@ func (c *prepared) describePatterns(verdicts []judge.Verdict, outcome backend.Ou
 		if v.Status != op.StatusFail || v.Wrong == 0 {
 			continue
 		}
-		truth, err := c.truth(v.Contract)
+		truth, err := c.truthUnder(v.Contract, outcome)
 		if err != nil || i >= len(truth.Outputs) {
 			continue
 		}
@@ -244,7 +264,7 @@ func (x *execution) compareEntries(c *prepared) error {
 				return nil
 			}
 			for k, t := range c.outputs {
-				if t.Elements() > 0 && k < len(a.outputs) && k < len(b.outputs) &&
+				if t.Elements() > 0 && !t.Given && k < len(a.outputs) && k < len(b.outputs) &&
 					comparable(a.outputs[k], b.outputs[k]) {
 					found = append(found, difference(c, t, a, b, a.outputs[k].Tensor, b.outputs[k].Tensor))
 				}

@@ -205,6 +205,7 @@ func (a *Related) answered(c Call, contract string) *Answered {
 		if err != nil {
 			return t, err
 		}
+		t = t.Under(func(name string) []byte { return c.Gave.Get(name).Data })
 		for _, target := range t.Outputs {
 			if target.Index != nil && !a.ofSample || target.Rows != nil {
 				return t, errors.New("its truth is not that of every element")

@@ -16,5 +16,6 @@ import (
 	_ "triad/internal/catalog/softmax"
 	_ "triad/internal/catalog/sum"
 	_ "triad/internal/catalog/swiglu"
+	_ "triad/internal/catalog/top_k"
 	_ "triad/internal/catalog/transpose"
 )

@@ -1,0 +1,187 @@
+// Package selection is the family of operators that choose some elements of each row by a score, the best
+// first, and give where they are and what they are. Equal scores may stand in any order: the output of the
+// places is judged by that rule (judge.Choice), and the elements are those at the places that the kernel chose.
+// Truth, relations and the rule follow from what an operator states. Package selectiontest derives mutants and
+// right variants.
+package selection
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"triad/internal/catalog"
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+)
+
+// Operator is what an operator states. Its tensors are matrices: so many rows of candidates, and as many rows
+// of those that are chosen.
+type Operator struct {
+	From   string // the input whose rows are chosen from
+	Values string // the output of the chosen elements, bit for bit; any NaN stands for NaN
+	Places string // the output of their columns: given = true in the spec
+	// Score is what is largest is chosen first; NaN comes before everything, and 0 and -0 are equal.
+	Score   func(x float64) float64
+	Permits []string
+}
+
+// operators are the registered ones, by name.
+var operators = map[string]Operator{}
+
+// Register makes an operator's truth and its relations known: var _ = Register("top_k", Operator{...}).
+func Register(name string, o Operator) struct{} {
+	operators[name] = o
+	truth.Register(name, truth.Definition{Forward: o.forward, Permits: o.Permits, Whole: true})
+	truth.Relate(name, o.relations()...)
+	return struct{}{}
+}
+
+// Get gives what a registered operator states.
+func Get(name string) (Operator, bool) {
+	o, ok := operators[name]
+	return o, ok
+}
+
+// Better orders scores, the better before the worse: NaN first, then falling; 0 and -0 are equal.
+func Better(a, b float64) int {
+	switch aNaN, bNaN := math.IsNaN(a), math.IsNaN(b); {
+	case aNaN && bNaN:
+		return 0
+	case aNaN:
+		return -1
+	case bNaN:
+		return 1
+	}
+	return cmp.Compare(b, a)
+}
+
+// Best gives the columns of the k best elements of a row, the best first, of equal ones the first.
+func (o Operator) Best(row []float64, k int) []float64 {
+	type candidate struct {
+		score float64
+		at    int
+	}
+	all := make([]candidate, len(row))
+	for i, x := range row {
+		all[i] = candidate{o.Score(x), i}
+	}
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(Better(a.score, b.score), a.at-b.at) })
+	best := make([]float64, k)
+	for i := range best {
+		best[i] = float64(all[i].at)
+	}
+	return best
+}
+
+// forward is the truth of the places under the simulated contract's choice, the first of equal elements, and
+// that of the values under the kernel's.
+func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
+	x, err := k.Rank(o.From, 2)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := catalog.Get(k.Op)
+	if err != nil {
+		return nil, err
+	}
+	types, err := entry.Spec.Outputs(k.Case)
+	if err != nil {
+		return nil, err
+	}
+	chosen := k.Sample.Choose(x.Shape[0])
+	targets := map[string]judge.Target{}
+	for _, t := range types {
+		if t.Shape[0] != x.Shape[0] || t.Shape[1] < 1 || t.Shape[1] > x.Shape[1] {
+			return nil, fmt.Errorf("%s %v: want as many rows as %s %v has, and 1 to %d columns", t.Name, t.Shape,
+				o.From, x.Shape, x.Shape[1])
+		}
+		targets[t.Name] = k.Target(t.Name, t.DType, t.Shape, chosen)
+	}
+	o.fill(targets[o.Places], targets[o.Values], x, chosen)
+	places, values := o.rules(targets[o.Places], targets[o.Values], x)
+	out := make([]judge.Target, len(types))
+	for i, t := range types {
+		if out[i] = places; t.Name == o.Values {
+			out[i] = values
+		}
+	}
+	return out, nil
+}
+
+// fill computes the simulated contract's choice. T is 0: what is chosen is not computed.
+func (o Operator) fill(places, values judge.Target, x tensor.Tensor, chosen []int64) {
+	cols, k := x.Shape[1], places.Shape[1]
+	memory := func() []float64 { return make([]float64, cols) }
+	truth.EachRowWith(chosen, x.Shape[0], memory, func(own []float64, i, r int64) {
+		x.DecodeRow(own, r, 0)
+		at, v := truth.RowOf(places, i, k), truth.RowOf(values, i, k)
+		copy(at.R, o.Best(own, int(k)))
+		copy(at.Sim, at.R)
+		for p, c := range at.R {
+			v.R[p] = own[int64(c)]
+		}
+		copy(v.Sim, v.R)
+	})
+}
+
+// rules are the places with their rule, and the values with what they follow from.
+func (o Operator) rules(places, values judge.Target, x tensor.Tensor) (judge.Target, judge.Target) {
+	places.Independent, values.Independent = false, false
+	places.Choice = &judge.Choice{
+		Candidates: x.Shape[1], Best: places.R,
+		Scores: func(row int64) func(candidate int64) float64 {
+			one := make([]float64, 1)
+			return func(candidate int64) float64 {
+				x.DecodeRow(one, row, candidate)
+				return o.Score(one[0])
+			}
+		},
+	}
+	plain := values
+	values.Depends = func(gave judge.Gave) judge.Target {
+		t := plain
+		if gave(o.Places) == nil {
+			t.Bits = false // which of equal elements was chosen is not known: 0 stands for -0
+			return t
+		}
+		t.R = make([]float64, len(plain.R))
+		t.Sim = t.R
+		for i, c := range places.Under(gave).R {
+			x.DecodeRow(t.R[i:i+1], position(t, i)/t.Shape[1], int64(c))
+		}
+		return t
+	}
+	return places, values
+}
+
+// position is the row-major position of a judged element.
+func position(t judge.Target, i int) int64 {
+	if t.Index != nil {
+		return t.Index[i]
+	}
+	return int64(i)
+}
+
+// relations are what holds of every selection: gate G6.
+func (o Operator) relations() []truth.Relation {
+	applies := func(c op.Case) bool { return truth.HasElements(1, "rows")(c) }
+	values := []string{o.Values}
+	return []truth.Relation{
+		{
+			Name: "reversed columns give the same values", Pass: op.Forward, Outputs: values, Applies: applies,
+			Second: truth.Reversed(o.From), States: truth.SamePlaces,
+		},
+		{
+			Name: "a row alone gives what it gives among others", Pass: op.Forward, Outputs: values,
+			Applies: truth.RowsAndColumns, Second: truth.LastRow(o.From), States: truth.LastRowPlaces,
+		},
+		{
+			Name: "doubled inputs give doubled values", Pass: op.Forward, Outputs: values,
+			Applies: applies, Second: truth.ScaledBy(2, o.From), States: truth.Scales(2),
+		},
+	}
+}
