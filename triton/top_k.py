@@ -4,7 +4,7 @@ Layout   x: [rows, cols] with any strides; values, indices: [rows, k], contiguou
 Limits   1 <= k <= cols. NaN before everything, then falling; 0 and -0 are equal, of equal elements any comes first.
          An element is copied: -0 stays -0.
 Source   Batcher 1968, Sorting networks and their applications (bitonic)
-  triton/bitonic  a tile of whole rows per program, sorted as integers; cols <= 16384
+  triton/bitonic  a tile of whole rows per program, sorted as integers; cols <= 32768
   torch/eager     torch.topk
 """
 
@@ -20,35 +20,70 @@ from implementation import (
 )
 
 DIFFERENTIABLE = ()  # of the inputs of reference
-ROW_COLS = 16384  # the widest row that a program sorts
-TILE = 16384 if INTERPRETED else 2048  # elements of a tile, unless one row has more
+ROW_COLS = 32768  # the widest row that a program sorts
+TILE = 65536 if INTERPRETED else 2048  # elements of a tile, unless one row has more
 
 
 @triton.jit
-def _keys(x):
-    """An int32 for each fp32 that falls as the order of top_k does: the best is the smallest."""
-    bits = x.to(tl.int32, bitcast=True)
-    rising = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
-    rising = tl.where(x == 0, 0, rising)  # -0 too
-    return tl.where(x != x, -2147483648, ~rising)
+def _keys(x, BITS: tl.constexpr):
+    """An integer for each element of so many bits that falls as the order of top_k does: the best is the
+    smallest. It fills the low half of its type."""
+    if BITS == 32:
+        bits = x.to(tl.uint32, bitcast=True).to(tl.int64)
+    else:
+        bits = x.to(tl.uint16, bitcast=True).to(tl.int32)
+    magnitude = bits & ((1 << (BITS - 1)) - 1)
+    value = x.to(tl.float32)
+    return tl.where(value != value, -(1 << (BITS - 1)), tl.where(bits == magnitude, -magnitude, magnitude))
 
 
 @triton.jit
-def _top_k_kernel(x_ptr, values_ptr, indices_ptr, rows, cols, k, x_row, x_col, ROWS: tl.constexpr,
-                  COLS: tl.constexpr):
-    """A tile of ROWS whole rows, COLS >= cols. Key and column make one int64, which tl.sort sorts: the column
-    of what lies beyond the row is past all others, so that it comes last among the largest keys."""
+def _halves(x, STRIDE: tl.constexpr):
+    """x [rows, cols] as the elements that are to be compared, each with the one STRIDE columns on."""
+    rows: tl.constexpr = x.shape[0]
+    pairs: tl.constexpr = x.shape[1] // (2 * STRIDE)
+    return tl.split(tl.permute(tl.reshape(x, [rows, pairs, 2, STRIDE]), (0, 1, 3, 2)))
+
+
+@triton.jit
+def _merge(x, SIZE: tl.constexpr, LOG_SIZE: tl.constexpr):
+    """Sorts runs of SIZE columns, each of which rises and then falls or the other way round: the first run
+    rises, the next falls, by turns."""
+    rows: tl.constexpr = x.shape[0]
+    cols: tl.constexpr = x.shape[1]
+    for step in tl.static_range(LOG_SIZE):
+        stride: tl.constexpr = SIZE >> (step + 1)
+        a, b = _halves(x, stride)
+        run = tl.arange(0, cols // (2 * stride))[None, :, None] // (SIZE // (2 * stride))
+        swap = (a > b) == (run % 2 == 0)
+        pairs = tl.join(tl.where(swap, b, a), tl.where(swap, a, b))
+        x = tl.reshape(tl.permute(pairs, (0, 1, 3, 2)), [rows, cols])
+    return x
+
+
+@triton.jit
+def _top_k_kernel(x_ptr, values_ptr, indices_ptr, rows, cols, k, x_row, x_col, BITS: tl.constexpr,
+                  ROWS: tl.constexpr, LOG_COLS: tl.constexpr, LOG_K: tl.constexpr):
+    """A tile of ROWS whole rows, 2^LOG_COLS >= cols, 2^LOG_K >= k. Key and column make one integer; what lies
+    beyond the row is larger than all others. Runs of 2^LOG_K are sorted, and of two runs the better half
+    stays, until one is left."""
     r = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
-    c = tl.arange(0, COLS)[None, :]
+    c = tl.arange(0, 1 << LOG_COLS)[None, :]
     inside = (r < rows) & (c < cols)
-    x = tl.load(x_ptr + r * x_row + c.to(tl.int64) * x_col, mask=inside, other=float("-inf")).to(tl.float32)
-    key = tl.where(inside, _keys(x), 2147483647)
-    best = tl.sort((key.to(tl.int64) << 32) | c.to(tl.int64), dim=1)
-    at = best & 0xFFFFFFFF
-    wanted = (r < rows) & (c < k)
+    x = tl.load(x_ptr + r * x_row + c.to(tl.int64) * x_col, mask=inside, other=0.0)
+    best = (tl.where(inside, _keys(x, BITS), (1 << (BITS - 1)) - 1) << BITS) | c
+    for log in tl.static_range(1, LOG_K + 1):
+        best = _merge(best, 1 << log, log)
+    for _ in tl.static_range(LOG_COLS - LOG_K):
+        a, b = _halves(best, 1 << LOG_K)
+        best = tl.reshape(tl.minimum(a, b), [ROWS, best.shape[1] // 2])
+        best = _merge(best, 1 << LOG_K, LOG_K)
+    at = (best & ((1 << BITS) - 1)).to(tl.int64)
+    i = tl.arange(0, 1 << LOG_K)[None, :]
+    wanted = (r < rows) & (i < k)
     value = tl.load(x_ptr + r * x_row + at * x_col, mask=wanted)
-    tl.store(values_ptr + r * k + c, value, mask=wanted)
-    tl.store(indices_ptr + r * k + c, at.to(tl.int32), mask=wanted)
+    tl.store(values_ptr + r * k + i, value, mask=wanted)
+    tl.store(indices_ptr + r * k + i, at.to(tl.int32), mask=wanted)
 
 
 def forward(x, *, k):
@@ -59,8 +94,10 @@ def forward(x, *, k):
     if rows:
         columns = next_power_of_2(cols)
         tile = max(1, min(TILE // columns, next_power_of_2(rows)))
-        _top_k_kernel[(ceildiv(rows, tile),)](x, values, indices, rows, cols, k, *x.stride(), ROWS=tile,
-                                              COLS=columns)
+        _top_k_kernel[(ceildiv(rows, tile),)](
+            x, values, indices, rows, cols, k, *x.stride(), BITS=8 * x.element_size(), ROWS=tile,
+            LOG_COLS=columns.bit_length() - 1, LOG_K=next_power_of_2(k).bit_length() - 1,
+            num_warps=4 if columns <= 4096 else 16)
     return values, indices
 
 
