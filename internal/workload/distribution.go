@@ -20,6 +20,8 @@ type drawing struct {
 	dtype      op.DType
 	role       role
 	oneHot     bool // what integers means
+	// what non_finite means
+	manyNonFinite bool
 }
 
 // role says what a tensor is to the logits of a softmax.
@@ -192,11 +194,37 @@ func (d *drawing) outlier(x []float64) {
 	})
 }
 
-// nonFinite: one of +inf, -inf and NaN in an otherwise normal tensor.
+// nonFinite: one of +inf, -inf and NaN in an otherwise normal tensor, or in many rows.
 func (d *drawing) nonFinite(x []float64) {
 	d.normal(x)
 	s := d.random("non-finite")
+	if d.manyNonFinite {
+		d.nonFiniteRows(x, s)
+		return
+	}
 	x[s.below(0, uint64(len(x)))] = [3]float64{math.Inf(1), math.Inf(-1), math.NaN()}[s.below(1, 3)]
+}
+
+// nonFiniteRows: by turns a row with one NaN, +inf or -inf, a row in which half of the elements are one of
+// these, and a row of NaN.
+func (d *drawing) nonFiniteRows(x []float64, s *stream) {
+	start, kinds := d.start(3), [3]float64{math.NaN(), math.Inf(1), math.Inf(-1)}
+	d.eachRow(x, s, func(s *stream, r int64, row []float64) {
+		switch (r + start) % 3 {
+		case 0:
+			row[s.below(uint64(r*d.cols), uint64(len(row)))] = kinds[s.below(uint64(r*d.cols)+1, 3)]
+		case 1:
+			for i := range row {
+				if w := s.word(uint64(r*d.cols + int64(i))); w>>31 == 0 {
+					row[i] = kinds[w%3]
+				}
+			}
+		default:
+			for i := range row {
+				row[i] = math.NaN()
+			}
+		}
+	})
 }
 
 // extremes: by turns rows of the smallest numbers of the dtype, rows of its largest, and normal rows with

@@ -166,7 +166,7 @@ func (m *maker) draw(name string, d op.DType, kind string, s *source) ([]float64
 	g := &drawing{
 		random: m.stream(name), rows: rows, cols: cols, elements: elements, keys: 1, format: format,
 		dtype:  d,
-		oneHot: m.spec.Check.Integers == "one_hot",
+		oneHot: m.spec.Check.Integers == "one_hot", manyNonFinite: m.spec.Check.NonFinite == "rows",
 	}
 	if n := len(s.shape); n >= 2 {
 		g.keys = max(s.shape[n-2], 1)
