@@ -18,12 +18,13 @@ type grid struct {
 	saturate bool
 	flushes  bool
 	bits     bool
+	choice   bool
 }
 
 func gridOf(t Target) *grid {
 	f, ok := tensor.FormatOf(t.DType)
 	flushes := t.FTZ && (t.DType == op.FP32 || t.DType == op.BF16)
-	return &grid{f, t.DType, ok, t.Saturate, flushes, t.Bits}
+	return &grid{f, t.DType, ok, t.Saturate, flushes, t.Bits, t.Choice != nil}
 }
 
 // round is the one rounding of a value to the output's dtype.
@@ -260,7 +261,10 @@ func (s *tally) look(g *grid, i int, y, r, t float64) {
 		s.wrong++
 	}
 	badness := math.Inf(1)
-	if math.IsNaN(r) || math.IsInf(r, 0) {
+	if g.choice && !accepted { // no choice is nearer to a right one than another
+		s.ulps.add(badness)
+		s.ulpMax, s.headroom = badness, 0
+	} else if math.IsNaN(r) || math.IsInf(r, 0) {
 		if accepted {
 			return
 		}

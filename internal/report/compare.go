@@ -340,6 +340,13 @@ func size(c op.Case) float64 {
 	return n
 }
 
+// choicesFirst puts wrong choices before the outputs that follow from them.
+func choicesFirst(outputs []record.Verdict) []record.Verdict {
+	return slices.SortedStableFunc(slices.Values(outputs), func(a, b record.Verdict) int {
+		return btoi(b.Gate == "G7") - btoi(a.Gate == "G7")
+	})
+}
+
 // Bad tells one bad record: which case, which element of which output, what was accepted.
 func Bad(w io.Writer, style Style, r record.Record) error {
 	return badRecord(style.Wrap(w), style, r, nil)
@@ -353,7 +360,7 @@ func badRecord(w io.Writer, style Style, r record.Record, others []string) error
 	fmt.Fprintf(&text, "\n  %s  %s/%s %s %s, %s\n", style.status(r.Status), r.Case.Op, r.Impl, r.Case.Pass,
 		r.Case.DType, caseWords(r.Case))
 	judged := false
-	for _, v := range r.Outputs {
+	for _, v := range choicesFirst(r.Outputs) {
 		if v.Status.Weight() == op.Bad {
 			judged = true
 			text.WriteString(indent + verdictWords(v) + "\n")

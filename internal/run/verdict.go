@@ -120,6 +120,9 @@ func (c *prepared) describePatterns(verdicts []judge.Verdict, outcome backend.Ou
 			continue
 		}
 		target := truth.Outputs[i]
+		if target.Choice != nil {
+			continue // its own sentence says what is wrong
+		}
 		target.Axes = axesOf(c.outputs[i].Sizes)
 		if v.Compared == 0 {
 			into[i].Pattern = whereUnwritten(target, outcome, i)

@@ -42,14 +42,21 @@ func layoutOf(spec *op.Spec, pass op.Pass) string {
 	return strings.Join(words, ", ")
 }
 
-// sentenceOf is the message of the first wrong output, or of the record where none is.
+// sentenceOf is the message of the first wrong output, a wrong choice before others, or of the record where
+// none is.
 func sentenceOf(r record.Record) string {
+	said := r.Message
+	for _, v := range slices.Backward(r.Outputs) {
+		if rejects(v) && v.Gate != "G7" {
+			said = v.Message
+		}
+	}
 	for _, v := range r.Outputs {
-		if rejects(v) {
+		if rejects(v) && v.Gate == "G7" {
 			return v.Message
 		}
 	}
-	return r.Message
+	return said
 }
 
 // farthest is the largest distance from the truth among the wrong outputs, in units in the last place; NaN

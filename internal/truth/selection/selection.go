@@ -144,14 +144,23 @@ func (o Operator) rules(places, values judge.Target, x tensor.Tensor) (judge.Tar
 	plain := values
 	values.Depends = func(gave judge.Gave) judge.Target {
 		t := plain
-		if gave(o.Places) == nil {
+		data, own := gave(o.Places), gave(o.Values)
+		if data == nil {
 			t.Bits = false // which of equal elements was chosen is not known: 0 stands for -0
 			return t
 		}
 		t.R = make([]float64, len(plain.R))
 		t.Sim = t.R
+		size := t.DType.Size()
 		for i, c := range places.Under(gave).R {
-			x.DecodeRow(t.R[i:i+1], position(t, i)/t.Shape[1], int64(c))
+			at := position(t, i)
+			x.DecodeRow(t.R[i:i+1], at/t.Shape[1], int64(c))
+			if t.R[i] == 0 && own != nil && tensor.Decode(places.DType, data[4*at:4*at+4])[0] != c {
+				// the place is wrong, and does not say which of the zeros was chosen
+				if v := tensor.Decode(t.DType, own[at*size:(at+1)*size])[0]; v == 0 {
+					t.R[i] = v
+				}
+			}
 		}
 		return t
 	}
