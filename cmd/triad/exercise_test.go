@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,6 +39,35 @@ func TestExercises(t *testing.T) {
 					t.Errorf("status %s, want PASS\n%s", line[1], text)
 				}
 			}
+		})
+	}
+}
+
+// Files that are nearly the public exercise of an operator, testdata/wrong_exercises/<op>/<what>.cu, are wrong:
+// what is said of them matches the file's first line.
+func TestWrongExercises(t *testing.T) {
+	need.Tool(t, "g++")
+	if testing.Short() {
+		t.Skip("-short: it compiles every file")
+	}
+	files, err := filepath.Glob("testdata/wrong_exercises/*/*.cu")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d wrong exercises, %v", len(files), err)
+	}
+	for _, file := range files {
+		operator := filepath.Base(filepath.Dir(file))
+		t.Run(operator+"/"+filepath.Base(file), func(t *testing.T) {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			says, _, _ := strings.Cut(strings.TrimPrefix(string(source), "// "), "\n")
+			text, code := runTriad(t, "compare", operator, "--impl", "mine", "--quick", "--verbose",
+				"--device", "cpu", "--add", file)
+			if code != 1 || !regexp.MustCompile(says).MatchString(text) {
+				t.Errorf("exit %d, want 1 and %s in\n%s", code, says, text)
+			}
+			repeats(t, text)
 		})
 	}
 }

@@ -228,6 +228,41 @@ func TestDistributionsAreWhatTheySay(t *testing.T) {
 	}
 }
 
+// Where rows stand alone non_finite has rows of one NaN or infinity, rows of many, and rows of NaN.
+func TestNonFiniteRows(t *testing.T) {
+	at := slices.IndexFunc(catalog.All(), func(o catalog.Operator) bool { return o.Spec.Check.NonFinite == "rows" })
+	if at < 0 {
+		t.Fatal("no operator has such rows")
+	}
+	s := catalog.All()[at].Spec
+	c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp16", Distribution: "non_finite"},
+		map[string]int64{"rows": 30, "cols": 64}, nil)
+	x, kinds, seen := inputs(t, s, c, defaultSeed)["x"].Float64s(), map[string]int{}, map[float64]bool{}
+	for r := range 30 {
+		numbers, nans := 0, 0
+		for _, v := range x[r*64 : (r+1)*64] {
+			if math.IsNaN(v) {
+				nans++
+			} else if !math.IsInf(v, 0) {
+				numbers++
+			} else {
+				seen[v] = true
+			}
+		}
+		switch {
+		case nans == 64:
+			kinds["NaN"]++
+		case numbers == 63:
+			kinds["one"]++
+		case numbers > 16 && numbers < 48 && nans > 2:
+			kinds["many"]++
+		}
+	}
+	if kinds["NaN"] != 10 || kinds["one"] != 10 || kinds["many"] != 10 || len(seen) != 2 {
+		t.Errorf("kinds of rows %v, infinities %v: want ten of each kind and both infinities", kinds, seen)
+	}
+}
+
 // What the limits bound stays below, in every dtype, and no further below than one power of two.
 func TestLimitsHold(t *testing.T) {
 	attention := specNamed(t, "flash_attention")

@@ -28,6 +28,7 @@ type tensorSpec struct {
 	Shape          any    `json:"shape"`
 	ShapeText      string `json:"shape_text"`
 	Optional       bool   `json:"optional"`
+	Given          bool   `json:"given"`
 	Differentiable bool   `json:"differentiable"`
 }
 
@@ -100,7 +101,7 @@ func describe(s *op.Spec) operator {
 func declared(specs []op.TensorSpec) []tensorSpec {
 	out := make([]tensorSpec, len(specs))
 	for i, t := range specs {
-		out[i] = tensorSpec{t.Name, t.DType, t.Shape, t.ShapeText(), t.Optional, t.Differentiable}
+		out[i] = tensorSpec{t.Name, t.DType, t.Shape, t.ShapeText(), t.Optional, t.Given, t.Differentiable}
 	}
 	return out
 }

@@ -170,6 +170,35 @@ class Agreement(unittest.TestCase):
             self.assertEqual(ops.flash_attention(q, k, v).dtype, attention(q, k, v).dtype)
 
 
+class Choices(unittest.TestCase):
+    """Operators whose outputs a kernel chooses, without a backward."""
+
+    def test_values_and_indices(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            x = draw(3, 5, 33, dtype=dtype)
+            for family in FAMILIES:
+                with self.subTest(family=family, dtype=dtype):
+                    values, indices = ops.top_k(x, k=5, impl=family)
+                    self.assertTrue(torch.equal(values, torch.topk(x, 5).values))
+                    self.assertEqual(indices.dtype, torch.int32)
+                    self.assertTrue(torch.equal(torch.gather(x, -1, indices.long()), values))
+
+    def test_rules(self):
+        for family in ("torch", "triton", "cuda"):
+            impl = ops.top_k.choose(family, "cpu", "fp32", None, False)
+            with self.subTest(impl=impl):
+                torch.library.opcheck(torch.ops.triad.top_k.default, (draw(5, 33), 8, impl))
+        compiled = torch.compile(lambda x: ops.top_k(x, k=3), fullgraph=True, backend="aot_eager")
+        x = draw(4, 9)
+        self.assertTrue(torch.equal(compiled(x)[0], torch.topk(x, 3).values))
+
+    def test_no_gradient(self):
+        with self.assertRaisesRegex(triad.UsageError, "has no backward: call it under torch.no_grad"):
+            ops.top_k(draw(2, 9).requires_grad_())
+        with torch.no_grad():
+            self.assertEqual(ops.top_k(draw(2, 9).requires_grad_())[0].shape, (2, 8))
+
+
 class Rules(unittest.TestCase):
     """What torch asks of a custom operator."""
 

@@ -43,7 +43,7 @@ class Function:
         self.differentiable = self._backward is not None and all(t["name"] in own | upstream for t in self._backward.inputs)
         self._upstream = [t["name"] for t in self._backward.inputs if t["name"] in upstream] if self._backward and self.differentiable else []
         self._count = len(self._forward.inputs)
-        self._kept_outputs = [i for i, t in enumerate(self._forward.outputs) if not t["optional"]]
+        self._kept_outputs = [i for i, t in enumerate(self._forward.outputs) if _is_kept(t)]
         self._plans = Plans()
         self._number: int | None = None  # in the C++ part
         self.__name__ = self.__qualname__ = self.name
@@ -59,7 +59,7 @@ class Function:
         lines += [f"{t['name']}  {t['shape_text']} {t['dtype'] or ', '.join(self._spec['dtypes'])}" for t in self._forward.inputs]
         lines += [f"{a['name']}  {', '.join(a['values']) if a['values'] else a['type']}, default {a['default']}" for a in self._attributes]
         lines += ["impl  an implementation or a family (\"cuda/online\", \"triton\"); None: the fastest that passed for such a case on this GPU, else the portable one",
-                  "", f"Gives {', '.join(t['name'] + ' ' + t['shape_text'] for t in self._forward.outputs if not t['optional'])}."]
+                  "", f"Gives {', '.join(t['name'] + ' ' + t['shape_text'] for t in self._forward.outputs if _is_kept(t))}."]
         return "\n".join(lines)
 
     # ---- definition
@@ -342,6 +342,8 @@ class Function:
         if dtype not in self._forward.dtypes:
             raise UsageError(f"{self.name}: dtype {dtype}: want one of {', '.join(self._forward.dtypes)}")
         gradient = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+        if gradient and self._backward is None:
+            raise UsageError(f"{self.name} has no backward: call it under torch.no_grad()")
         if gradient and not self.differentiable:
             raise UsageError(f"{self.name} has no gradient of its own: the operands of its backward are quantised anew by the caller: call it under "
                              f"torch.no_grad(), and {self.name}.backward for the gradients")
@@ -439,6 +441,11 @@ def _product(sizes: Sequence[int]) -> int:
 def _first(tensors: Sequence[torch.Tensor], inputs: Sequence[Mapping[str, Any]]) -> torch.dtype:
     """The dtype of the case: of the first input that has it; of gradients where a backward has no other."""
     return next((x.dtype for t, x in zip(inputs, tensors) if t["dtype"] in ("", "$1")), tensors[0].dtype)
+
+
+def _is_kept(output: Mapping[str, Any]) -> bool:
+    """Whether a call gives an output: optional ones are saved for the backward alone, unless a kernel chose them."""
+    return not output["optional"] or output["given"]
 
 
 def _of_rows(declared: Sequence[Mapping[str, Any]]) -> list[bool]:

@@ -1,3 +1,4 @@
+// (?s)indices\[\d+,\d+\] is \d+, whose score is .* elements are wrong\n +values\[\d+, \d+\]: got
 #include <cuda_runtime.h>
 #include <math.h>
 
@@ -9,7 +10,7 @@ __device__ bool before(float a, int i, float b, int j) {
     return i < j;
 }
 
-__global__ void topk_kernel(const float* logits, float* topk_values, int num_rows, int vocab_size, int k) {
+__global__ void topk_kernel(const float* logits, float* topk_values, int* topk_ids, int num_rows, int vocab_size, int k) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= num_rows) return;
     const float* x = logits + (long long)row * vocab_size;
@@ -20,11 +21,17 @@ __global__ void topk_kernel(const float* logits, float* topk_values, int num_row
             if (last >= 0 && !before(x[last], last, x[c], c)) continue;
             if (best < 0 || before(x[c], c, x[best], best)) best = c;
         }
-        topk_values[(long long)row * k + i] = x[best];
         last = best;
+    }
+    // everything that is not behind the k-th, in the order of columns
+    int at = 0;
+    for (int c = 0; c < vocab_size && at < k; c++) {
+        if (c != last && !before(x[c], c, x[last], last)) continue;
+        topk_values[(long long)row * k + at] = x[c];
+        topk_ids[(long long)row * k + at++] = c;
     }
 }
 
-extern "C" void solve(const float* logits, float* topk_values, int num_rows, int vocab_size, int k) {
-    topk_kernel<<<(num_rows + 63) / 64, 64>>>(logits, topk_values, num_rows, vocab_size, k);
+extern "C" void solve(const float* logits, float* topk_values, int* topk_ids, int num_rows, int vocab_size, int k) {
+    topk_kernel<<<(num_rows + 63) / 64, 64>>>(logits, topk_values, topk_ids, num_rows, vocab_size, k);
 }

@@ -1,3 +1,4 @@
+// logits is x, topk_values is values, topk_ids is indices, num_rows is rows, vocab_size is cols, k is k
 #include <cuda_runtime.h>
 #include <math.h>
 
