@@ -78,5 +78,21 @@ template <int Group, class V, class Merge> __device__ inline V group_reduce_in_t
 	}
 }
 
+// sum_of_later is, for each thread of the block, the sum of what the later threads have. scratch: Threads/32 values in shared memory.
+template <int Threads> __device__ inline int sum_of_later(int own, int *scratch) {
+	const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
+	int sum = own; // of this lane and the later ones
+#pragma unroll
+	for (int step = 1; step < warp_size; step *= 2) {
+		const int other = __shfl_down_sync(all_lanes, sum, step);
+		if (lane + step < warp_size) sum += other;
+	}
+	if (lane == 0) scratch[warp] = sum;
+	__syncthreads();
+	for (int w = warp + 1; w < Threads / warp_size; w++) sum += scratch[w];
+	__syncthreads(); // scratch is free again
+	return sum - own;
+}
+
 } // namespace triad
 #endif

@@ -6,8 +6,8 @@
 // Source   Batcher 1968, Sorting networks and their applications (bitonic); Alabi et al. 2012, Fast k-selection algorithms (radix)
 //   heap      a thread a row, the best so far in a heap that lies in the outputs; any strides; the readable one, and the one to trust first
 //   bitonic   a block sorts a whole row in shared memory: log^2 steps, whatever k is; cols <= 4096
-//   radix     a block a row: counts the leading digits of all elements until the k-th is found, and sorts what lies before it; reads a row
-//             four (fp32) or three times, mostly from the L2 cache; any cols, k <= 2048
+//   radix     a block a row: counts the leading digits of all elements until the k-th is found, and sorts those before it; reads a row three
+//             (16 bits) to six times (fp32 with equal elements), mostly from the L2 cache; any cols, k <= 2048
 #include <cstring>
 
 #include "arguments.cuh"
@@ -32,11 +32,12 @@ template <class T> __device__ uint32_t key_of(T element) {
 }
 
 // An entry is a key with its column, so that the larger of two entries is the better, and of equal elements the one in the earlier column.
-// 0 is no element's entry: what pads a row to a power of two.
+// Columns take the low half: last - column, with 0 <= column <= last. 0 is no element's entry: what pads a row to a power of two.
 using Entry = unsigned long long;
 
-__device__ inline Entry entry_of(uint32_t key, int64_t col) { return Entry{key} << 32 | (0xffffffffu - static_cast<uint32_t>(col)); }
-__device__ inline int32_t column_of(Entry e) { return static_cast<int32_t>(0xffffffffu - static_cast<uint32_t>(e)); }
+template <class T> __device__ Entry entry_of(T element, int64_t column, uint32_t last) {
+	return Entry{key_of(element)} << 32 | (last - static_cast<uint32_t>(column));
+}
 
 // ---- kernels ----------------------------------------------------------------------------------------------------------------------------
 
@@ -103,11 +104,12 @@ template <int Threads> __device__ void sort_entries(Entry *entries, int n) {
 }
 
 // write_entries writes the first k of the sorted entries: what they point to.
-template <class T, int Threads> __device__ void write_entries(const Entry *entries, const T *x, T *values, int32_t *indices, int64_t k) {
+template <class T, int Threads>
+__device__ void write_entries(const Entry *entries, uint32_t last, const T *x, T *values, int32_t *indices, int64_t k) {
 	for (int64_t i = threadIdx.x; i < k; i += Threads) {
-		const int32_t col = column_of(entries[i]);
-		values[i] = x[col];
-		if (indices != nullptr) indices[i] = col;
+		const uint32_t column = last - static_cast<uint32_t>(entries[i]);
+		values[i] = x[column];
+		if (indices != nullptr) indices[i] = static_cast<int32_t>(column);
 	}
 }
 
@@ -117,101 +119,69 @@ __global__ void __launch_bounds__(Threads)
 	__shared__ Entry entries[Most];
 	for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
 		const T *from = x.row(row);
-		for (int c = threadIdx.x; c < padded; c += Threads) entries[c] = c < cols ? entry_of(key_of(from[c]), c) : 0;
+		for (int c = threadIdx.x; c < padded; c += Threads) entries[c] = c < cols ? entry_of(from[c], c, padded - 1) : 0;
 		sort_entries<Threads>(entries, padded);
-		write_entries<T, Threads>(entries, from, values + row * k, indices == nullptr ? nullptr : indices + row * k, k);
+		write_entries<T, Threads>(entries, padded - 1, from, values + row * k, indices == nullptr ? nullptr : indices + row * k, k);
 		__syncthreads(); // the next row overwrites the entries
 	}
 }
 
-// Radix finds the k-th largest key digit by digit, from the first: counts how many keys that begin as it does have each next digit, and
-// takes the digit in which the k-th lies.
+// Radix finds the k-th largest entry digit by digit, from the first: it counts how many entries that begin as the k-th does have each next
+// digit, and takes the digit in which the k-th lies, until all that begin so are wanted.
 constexpr int digit_bits = 11, digits = 1 << digit_bits;
 
-// beyond is, for each thread, how many of the counts belong to later threads. totals: a value for each warp, free for use.
-template <int Threads> __device__ int beyond(int own, int *totals) {
-	const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-	int sum = own; // of this lane and the later ones
-#pragma unroll
-	for (int step = 1; step < 32; step *= 2) {
-		const int other = __shfl_down_sync(triad::all_lanes, sum, step);
-		if (lane + step < 32) sum += other;
-	}
-	if (lane == 0) totals[warp] = sum;
-	__syncthreads();
-	for (int w = warp + 1; w < Threads / 32; w++) sum += totals[w];
-	__syncthreads();
-	return sum - own;
-}
-
 struct Found {
-	uint32_t prefix; // the digits of the k-th key that are known, in place
-	int rank;        // how many keys that begin so are wanted
+	Entry prefix; // what is known of the k-th entry, in place
+	int rank;     // how many of the entries that begin so are wanted
+	bool all;     // all of them are
 };
 
-// next_digit extends what is known of the k-th key by the digit of `width` bits from bit `shift` on.
+// next_digit extends what is known by the digit of `width` bits from bit `shift` on.
 template <class T, int Threads>
-__device__ Found next_digit(const T *x, int64_t cols, Found known, int shift, int width, int *counts, int *totals, Found *found) {
+__device__ Found next_digit(const T *x, int64_t cols, uint32_t last, Found known, int shift, int width, int *counts, int *scratch, Found *found) {
 	for (int d = threadIdx.x; d < digits; d += Threads) counts[d] = 0;
 	__syncthreads();
 	for (int64_t c = threadIdx.x; c < cols; c += Threads) {
-		const uint32_t key = key_of(x[c]);
-		if ((uint64_t{key} ^ known.prefix) >> (shift + width) == 0) atomicAdd(&counts[key >> shift & ((1 << width) - 1)], 1);
+		const Entry e = entry_of(x[c], c, last);
+		if ((e ^ known.prefix) >> shift >> width == 0) atomicAdd(&counts[e >> shift & ((1 << width) - 1)], 1);
 	}
 	__syncthreads();
 	constexpr int each = digits / Threads; // neighbouring digits of a thread
+	const int first = static_cast<int>(threadIdx.x) * each;
 	int own = 0;
-	for (int i = 0; i < each; i++) own += counts[threadIdx.x * each + i];
-	int above = beyond<Threads>(own, totals); // keys with a larger digit
-	for (int d = threadIdx.x * each + each - 1; d >= static_cast<int>(threadIdx.x) * each; above += counts[d--])
-		if (above < known.rank && known.rank <= above + counts[d]) *found = {known.prefix | static_cast<uint32_t>(d) << shift, known.rank - above};
+	for (int d = first; d < first + each; d++) own += counts[d];
+	int above = triad::sum_of_later<Threads>(own, scratch); // entries with a larger digit
+	for (int d = first + each - 1; d >= first; above += counts[d--])
+		if (above < known.rank && known.rank <= above + counts[d])
+			*found = {known.prefix | static_cast<Entry>(d) << shift, known.rank - above, known.rank == above + counts[d]};
 	__syncthreads();
 	return *found;
 }
 
-// gather collects the keys before the k-th, in any order, and after them so many equal to it as are wanted, the first of the row.
-template <class T, int Threads>
-__device__ void gather(const T *x, int64_t cols, Found kth, int k, Entry *entries, int *slot, int *totals) {
-	for (int64_t c = threadIdx.x; c < cols; c += Threads) {
-		const uint32_t key = key_of(x[c]);
-		if (key > kth.prefix) entries[atomicAdd(slot, 1)] = entry_of(key, c);
-	}
-	int taken = 0;
-	for (int64_t first = 0; first < cols && taken < kth.rank; first += Threads) {
-		const int64_t c = first + threadIdx.x;
-		const bool equal = c < cols && key_of(x[c]) == kth.prefix;
-		const unsigned lanes = __ballot_sync(triad::all_lanes, equal);
-		if (threadIdx.x % 32 == 0) totals[threadIdx.x / 32] = __popc(lanes);
-		__syncthreads();
-		int place = taken + __popc(lanes & ((1u << threadIdx.x % 32) - 1));
-		for (int w = 0; w < Threads / 32; w++) {
-			if (w < static_cast<int>(threadIdx.x / 32)) place += totals[w];
-			taken += totals[w];
-		}
-		if (equal && place < kth.rank) entries[k - kth.rank + place] = entry_of(kth.prefix, c);
-		__syncthreads(); // totals are read
-	}
-}
-
 template <class T, int Threads, int Most>
 __global__ void __launch_bounds__(Threads)
-    top_k_radix_kernel(triad::Rows<const T> x, T *values, int32_t *indices, int64_t rows, int64_t cols, int k, int padded) {
+    top_k_radix_kernel(triad::Rows<const T> x, T *values, int32_t *indices, int64_t rows, int64_t cols, int column_bits, int k, int padded) {
 	__shared__ Entry entries[Most];
-	__shared__ int counts[digits], totals[Threads / 32], slot;
+	__shared__ int counts[digits], scratch[Threads / 32], slot;
 	__shared__ Found found;
+	const uint32_t last = (uint32_t{1} << column_bits) - 1;
 	for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
 		const T *from = x.row(row);
-		Found kth{0, k};
-		for (int left = 8 * sizeof(T); left > 0; left -= digit_bits) {
-			const int width = left < digit_bits ? left : digit_bits;
-			kth = next_digit<T, Threads>(from, cols, kth, left - width, width, counts, totals, &found);
+		Found kth{0, k, false};
+		for (int left = 32 + 8 * static_cast<int>(sizeof(T)); left > 0 && !kth.all;) { // first the key, then the column where keys are equal
+			const int above = left > 32 ? left - 32 : left, width = above < digit_bits ? above : digit_bits;
+			kth = next_digit<T, Threads>(from, cols, last, kth, left - width, width, counts, scratch, &found);
+			left = left - width == 32 ? column_bits : left - width;
 		}
 		for (int i = k + threadIdx.x; i < padded; i += Threads) entries[i] = 0;
 		if (threadIdx.x == 0) slot = 0;
 		__syncthreads();
-		gather<T, Threads>(from, cols, kth, k, entries, &slot, totals);
+		for (int64_t c = threadIdx.x; c < cols; c += Threads) { // the k best, in any order
+			const Entry e = entry_of(from[c], c, last);
+			if (e >= kth.prefix) entries[atomicAdd(&slot, 1)] = e;
+		}
 		sort_entries<Threads>(entries, padded);
-		write_entries<T, Threads>(entries, from, values + row * k, indices == nullptr ? nullptr : indices + row * k, k);
+		write_entries<T, Threads>(entries, last, from, values + row * k, indices == nullptr ? nullptr : indices + row * k, k);
 		__syncthreads();
 	}
 }
@@ -220,10 +190,11 @@ __global__ void __launch_bounds__(Threads)
 
 constexpr int bitonic_most = 4096, radix_most = 2048;
 
-int power_of_two(int64_t n) {
-	int p = 1;
-	while (p < n) p *= 2;
-	return p;
+// bits_of is the smallest number of bits that tell n things apart.
+int bits_of(int64_t n) {
+	int bits = 0;
+	while (int64_t{1} << bits < n) bits++;
+	return bits;
 }
 
 template <class T> struct Call {
@@ -248,7 +219,7 @@ template <class T> int top_k_heap(const triad_call *call) {
 template <class T, int Threads, int Most> int bitonic_of(const triad_call *call) {
 	const Call<T> c(call);
 	top_k_bitonic_kernel<T, Threads, Most><<<triad::blocks_for(c.rows, 1), Threads, 0, triad::stream_of(call)>>>(
-	    triad::Rows<const T>(call->in[0]), c.values, c.indices, c.rows, static_cast<int>(c.cols), power_of_two(c.cols), static_cast<int>(c.k));
+	    triad::Rows<const T>(call->in[0]), c.values, c.indices, c.rows, static_cast<int>(c.cols), 1 << bits_of(c.cols), static_cast<int>(c.k));
 	return triad::launched();
 }
 
@@ -264,7 +235,8 @@ template <class T> int top_k_radix(const triad_call *call) {
 	const Call<T> c(call);
 	if (c.rows == 0) return TRIAD_OK;
 	top_k_radix_kernel<T, threads, radix_most><<<triad::blocks_for(c.rows, 1), threads, 0, triad::stream_of(call)>>>(
-	    triad::Rows<const T>(call->in[0]), c.values, c.indices, c.rows, c.cols, static_cast<int>(c.k), power_of_two(c.k));
+	    triad::Rows<const T>(call->in[0]), c.values, c.indices, c.rows, c.cols, bits_of(c.cols), static_cast<int>(c.k),
+	    1 << bits_of(c.k));
 	return triad::launched();
 }
 
