@@ -19,19 +19,8 @@ func (s *Spec) compileCheck() error {
 	if err := each("check.quick", c.Quick, c.Distributions[1:]); err != nil {
 		return err
 	}
-	if c.Row < 0 {
-		return fmt.Errorf("check.row = %d: want at least 1, or nothing for tensors of one dim as one row",
-			c.Row)
-	}
-	if c.Integers != "" && c.Integers != "one_hot" {
-		return fmt.Errorf("check.integers = %q: want one_hot, or nothing for small integers", c.Integers)
-	}
-	if c.NonFinite != "" && c.NonFinite != "rows" {
-		return fmt.Errorf("check.non_finite = %q: want rows, or nothing for one number in a tensor", c.NonFinite)
-	}
-	if n := len(c.Logits); n != 0 && n != 2 {
-		return fmt.Errorf("check.logits: %v: want the two inputs whose product makes the logits, or nothing",
-			c.Logits)
+	if err := c.checkMeanings(); err != nil {
+		return err
 	}
 	for _, name := range c.Logits {
 		if _, ok := s.Input(name); !ok {
@@ -68,6 +57,25 @@ func (s *Spec) compileCheck() error {
 	if n := quick + len(c.Quick) + 1; quick < 1 || n > maxQuick {
 		return fmt.Errorf("check: %d quick shapes and %d quick distributions: want at least one shape, and "+
 			"at most %d in all", quick, len(c.Quick), maxQuick-1)
+	}
+	return nil
+}
+
+// checkMeanings reads what says what a distribution means to the operator.
+func (c *CheckSpec) checkMeanings() error {
+	if c.Row < 0 {
+		return fmt.Errorf("check.row = %d: want at least 1, or nothing for tensors of one dim as one row",
+			c.Row)
+	}
+	if c.Integers != "" && c.Integers != "one_hot" {
+		return fmt.Errorf("check.integers = %q: want one_hot, or nothing for small integers", c.Integers)
+	}
+	if c.NonFinite != "" && c.NonFinite != "rows" {
+		return fmt.Errorf("check.non_finite = %q: want rows, or nothing for one number in a tensor", c.NonFinite)
+	}
+	if n := len(c.Logits); n != 0 && n != 2 {
+		return fmt.Errorf("check.logits: %v: want the two inputs whose product makes the logits, or nothing",
+			c.Logits)
 	}
 	return nil
 }
