@@ -10,11 +10,11 @@
 //             (16 bits) to six times (fp32 with equal elements), mostly from the L2 cache; any cols, k <= 2048
 #include <cstring>
 
-#include "arguments.cuh"
 #include "element.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
 #include "rows.cuh"
+#include "spec/top_k.cuh"
 
 namespace {
 
@@ -242,47 +242,21 @@ template <class T> int top_k_radix(const triad_call *call) {
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
 
-bool check_common(triad::Check &check, const triad_call *call) {
-	if (!check.counts(call, 1, 2, 1)) return false;
-	const triad_tensor &x = call->in[0], &values = call->out[0], &indices = call->out[1];
-	if (!check.rank(x, "x", 2).floating(x, "x").rank(values, "values", 2).rank(indices, "indices", 2).holds()) return false;
-	check.dtype(values, "values", x.dtype).dtype(indices, "indices", TRIAD_I32).contiguous(values, "values").contiguous(indices, "indices");
-	check.that(triad::same_shape(values, indices), "values and indices have different shapes");
-	check.that(values.shape[0] == x.shape[0], "values has another number of rows than x");
-	const long long k = values.shape[1], cols = x.shape[1];
-	check.that(1 <= k && k <= cols, "k %lld is not 1 to %lld, the columns", k, cols);
-	return check.that(cols <= 0x7fffffff, "cols %lld is more than an int32 index can name", cols).holds();
-}
+// An index is an int32.
+const triad::Limits heap = {triad::at_most("cols", 0x7fffffff)};
+const triad::Limits bitonic = {triad::contiguous_columns(), triad::at_most("cols", bitonic_most)};
 
-int accepts_heap(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	check_common(check, call);
-	return check.status();
+void few(triad::Check &check, const triad_call *call) {
+	const long long k = call->out[0].shape[1];
+	check.that(k <= radix_most, "k %lld is more than %d", k, radix_most);
 }
-
-int accepts_bitonic(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (check_common(check, call))
-		check.contiguous_columns(call->in[0], "x").that(call->in[0].shape[1] <= bitonic_most, "cols %lld is more than %d",
-		                                                static_cast<long long>(call->in[0].shape[1]), bitonic_most);
-	return check.status();
-}
-
-int accepts_radix(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (check_common(check, call))
-		check.contiguous_columns(call->in[0], "x").that(call->out[0].shape[1] <= radix_most, "k %lld is more than %d",
-		                                                static_cast<long long>(call->out[0].shape[1]), radix_most);
-	return check.status();
-}
+const triad::Limits radix = {triad::contiguous_columns(), triad::at_most("cols", 0x7fffffff), triad::limit("k <= 2048", few)};
 
 } // namespace
 
 TRIAD_KERNEL(top_k, heap, forward,
-             .contract("exact").dtypes(triad::floats).outputs(3).accepts(accepts_heap).launch(TRIAD_BY_DTYPE(top_k_heap)))
+             .contract("exact").dtypes(triad::floats).outputs(3).limits(heap).launch(TRIAD_BY_DTYPE(top_k_heap)))
 TRIAD_KERNEL(top_k, bitonic, forward,
-             .contract("exact").dtypes(triad::floats).outputs(3).accepts(accepts_bitonic).launch(TRIAD_BY_DTYPE(top_k_bitonic))
-             .constraint("columns contiguous, cols <= 4096"))
+             .contract("exact").dtypes(triad::floats).outputs(3).limits(bitonic).launch(TRIAD_BY_DTYPE(top_k_bitonic)))
 TRIAD_KERNEL(top_k, radix, forward,
-             .contract("exact").dtypes(triad::floats).outputs(3).accepts(accepts_radix).launch(TRIAD_BY_DTYPE(top_k_radix))
-             .constraint("columns contiguous, k <= 2048"))
+             .contract("exact").dtypes(triad::floats).outputs(3).limits(radix).launch(TRIAD_BY_DTYPE(top_k_radix)))
