@@ -159,7 +159,7 @@ __device__ Found next_digit(const T *x, int64_t cols, uint32_t last, Found known
 }
 
 template <class T, int Threads, int Most>
-__global__ void __launch_bounds__(Threads)
+__global__ void __launch_bounds__(Threads, 2) // without the 2 ptxas aims at more blocks, and spills
     top_k_radix_kernel(triad::Rows<const T> x, T *values, int32_t *indices, int64_t rows, int64_t cols, int column_bits, int k, int padded) {
 	__shared__ Entry entries[Most];
 	__shared__ int counts[digits], scratch[Threads / 32], slot;

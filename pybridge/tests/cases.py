@@ -48,6 +48,11 @@ class Case:
         """The names of all outputs, optional ones too."""
         return [t["name"] for t in spec_of(self.op)["outputs"]]
 
+    @property
+    def given(self) -> list[str]:
+        """The names of the outputs that are a choice of the kernel's."""
+        return [t["name"] for t in spec_of(self.op)["outputs"] if t.get("given")]
+
     def dtype_of(self, name: str) -> torch.dtype:
         """What dtype an output has."""
         return next(self.sizes.dtype_of(t) for t in spec_of(self.op)["outputs"] if t["name"] == name)

@@ -51,6 +51,8 @@ class Operators(unittest.TestCase):
             self.assertIn(name, got[0], first["outputs"])
             a, b = (g[name].view(torch.uint8) if g[name].numel() else g[name] for g in got)
             self.assertTrue(torch.equal(a, b), f"{name} differs between two launches")
+            if name in case.given:
+                continue  # equal elements may be chosen in another order than the reference's
             # An output in fp32 may still show the roundings of 16-bit inputs; a composition that rounds every
             # intermediate has several of them.
             bound = max(BOUND[dtype], BOUND.get(inputs[0].dtype, 0)) * (4 if entry["contract"] == "eager"
