@@ -46,18 +46,21 @@ def _halves(x, STRIDE: tl.constexpr):
 
 
 @triton.jit
+def _exchange(x, SIZE: tl.constexpr, STRIDE: tl.constexpr):
+    """Puts the elements of each pair in order: rising in the first run of SIZE columns, falling in the next,
+    by turns."""
+    a, b = _halves(x, STRIDE)
+    run = tl.arange(0, x.shape[1] // (2 * STRIDE))[None, :, None] // (SIZE // (2 * STRIDE))
+    swap = (a > b) == (run % 2 == 0)
+    pairs = tl.join(tl.where(swap, b, a), tl.where(swap, a, b))
+    return tl.reshape(tl.permute(pairs, (0, 1, 3, 2)), [x.shape[0], x.shape[1]])
+
+
+@triton.jit
 def _merge(x, SIZE: tl.constexpr, LOG_SIZE: tl.constexpr):
-    """Sorts runs of SIZE columns, each of which rises and then falls or the other way round: the first run
-    rises, the next falls, by turns."""
-    rows: tl.constexpr = x.shape[0]
-    cols: tl.constexpr = x.shape[1]
+    """Sorts runs of SIZE columns, each of which rises and then falls or the other way round."""
     for step in tl.static_range(LOG_SIZE):
-        stride: tl.constexpr = SIZE >> (step + 1)
-        a, b = _halves(x, stride)
-        run = tl.arange(0, cols // (2 * stride))[None, :, None] // (SIZE // (2 * stride))
-        swap = (a > b) == (run % 2 == 0)
-        pairs = tl.join(tl.where(swap, b, a), tl.where(swap, a, b))
-        x = tl.reshape(tl.permute(pairs, (0, 1, 3, 2)), [rows, cols])
+        x = _exchange(x, SIZE, SIZE >> (step + 1))
     return x
 
 
