@@ -1,8 +1,9 @@
 """top_k: values[r,i] = x[r, indices[r,i]]: the k largest elements of each row, falling, with their columns
 
-Layout   x: [rows, cols] with any strides; values, indices: [rows, k], contiguous. fp32, fp16, bf16; indices int32.
-Limits   1 <= k <= cols. NaN before everything, then falling; 0 and -0 are equal, of equal elements any comes first.
-         An element is copied: -0 stays -0.
+Layout   x: [rows, cols] with any strides; values, indices: [rows, k], contiguous. fp32, fp16, bf16; indices
+         int32. An element is copied: -0 stays -0.
+Limits   1 <= k <= cols. NaN before everything, then falling; 0 and -0 are equal, of equal elements any comes
+         first.
 Source   Batcher 1968, Sorting networks and their applications (bitonic)
   triton/bitonic  a tile of whole rows per program, sorted as integers; cols <= 32768
   torch/eager     torch.topk

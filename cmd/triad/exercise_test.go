@@ -43,8 +43,8 @@ func TestExercises(t *testing.T) {
 	}
 }
 
-// Files that are nearly the public exercise of an operator, testdata/wrong_exercises/<op>/<what>.cu, are wrong:
-// what is said of them matches the file's first line.
+// Files that are nearly the public exercise of an operator, testdata/wrong_exercises/<op>/<what>.cu, are
+// wrong: what is said of them matches the file's first line.
 func TestWrongExercises(t *testing.T) {
 	need.Tool(t, "g++")
 	if testing.Short() {

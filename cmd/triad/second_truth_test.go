@@ -116,7 +116,8 @@ func truthsOf(second backend.Backend, spec *op.Spec, c op.Case) (both truths, er
 	if both.second, err = runTruth(second, spec, c, name, in); err != nil {
 		return both, err
 	}
-	both.first = both.first.Under(func(output string) []byte { // where kernels may choose, the second truth does
+	// where kernels may choose, the second truth does
+	both.first = both.first.Under(func(output string) []byte {
 		for i, t := range both.first.Outputs {
 			if t.Name == output {
 				return tensor.Encode(t.DType, both.second[i])

@@ -71,7 +71,8 @@ func (c *CheckSpec) checkMeanings() error {
 		return fmt.Errorf("check.integers = %q: want one_hot, or nothing for small integers", c.Integers)
 	}
 	if c.NonFinite != "" && c.NonFinite != "rows" {
-		return fmt.Errorf("check.non_finite = %q: want rows, or nothing for one number in a tensor", c.NonFinite)
+		return fmt.Errorf("check.non_finite = %q: want rows, or nothing for one number in a tensor",
+			c.NonFinite)
 	}
 	if n := len(c.Logits); n != 0 && n != 2 {
 		return fmt.Errorf("check.logits: %v: want the two inputs whose product makes the logits, or nothing",

@@ -152,8 +152,8 @@ type CheckSpec struct {
 	// Integers is what the distribution integers means: "" small integers, "one_hot" one column of 1024 among
 	// zeros.
 	Integers string `toml:"integers"`
-	// NonFinite is what the distribution non_finite means: "" one NaN or infinity in a tensor, "rows" by turns
-	// rows of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone.
+	// NonFinite is what the distribution non_finite means: "" one NaN or infinity in a tensor, "rows" by
+	// turns rows of NaN, rows of many NaN and infinities, and rows with one of them: where rows stand alone.
 	NonFinite string `toml:"non_finite"`
 	// Row says that tensors of one dim are drawn as rows of so many elements, so that one case meets every
 	// kind of row that a distribution has; 0: as one row.

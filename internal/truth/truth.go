@@ -115,7 +115,8 @@ func (k *Request) finish(t *judge.Target) error {
 	declared := k.Distribution == "non_finite" || k.Distribution == "neg_inf_mask"
 	output, _ := k.spec.Output(t.Name)
 	if t.Choice != nil && !output.Given {
-		return fmt.Errorf("compute the truth of %s: %s is a choice: want given = true in its spec", k.Op, t.Name)
+		return fmt.Errorf("compute the truth of %s: %s is a choice: want given = true in its spec", k.Op,
+			t.Name)
 	}
 	unasked := parallel.First(len(t.R), func(first, end int) int {
 		for i, r := range t.R[first:end] {

@@ -20,7 +20,8 @@ class TopK(Rows):
         torch.testing.assert_close(values, torch.topk(x, k, dim=1).values, rtol=0, atol=0, equal_nan=True)
         at = torch.gather(x, 1, indices)
         torch.testing.assert_close(values, at, rtol=0, atol=0, equal_nan=True)
-        self.assertTrue(torch.equal(values.signbit() | values.isnan(), at.signbit() | at.isnan()), "a zero's sign")
+        signs = [t.signbit() | t.isnan() for t in (values, at)]
+        self.assertTrue(torch.equal(*signs), "the sign of a zero")
         self.assertTrue(all(len(set(row)) == k for row in indices.tolist()), indices)
 
     def test_ties(self):
@@ -37,7 +38,11 @@ class TopK(Rows):
 
     def test_layouts(self):
         base = torch.randn(6, 24).to(torch.bfloat16)
-        layouts = {"sliced": base[:, 1:18], "transposed": base.T.contiguous().T, "expanded": base[:1].expand(6, 24)}
+        layouts = {
+            "sliced": base[:, 1:18],
+            "transposed": base.T.contiguous().T,
+            "expanded": base[:1].expand(6, 24),
+        }
         for layout, x in layouts.items():
             for name in ("triton/bitonic", "torch/eager"):
                 with self.subTest(name, layout=layout):

@@ -1,8 +1,8 @@
 // Package selection is the family of operators that choose some elements of each row by a score, the best
 // first, and give where they are and what they are. Equal scores may stand in any order: the output of the
-// places is judged by that rule (judge.Choice), and the elements are those at the places that the kernel chose.
-// Truth, relations and the rule follow from what an operator states. Package selectiontest derives mutants and
-// right variants.
+// places is judged by that rule (judge.Choice), and the elements are those at the places that the kernel
+// chose. Truth, relations and the rule follow from what an operator states. Package selectiontest derives
+// mutants and right variants.
 package selection
 
 import (
@@ -96,8 +96,8 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	targets := map[string]judge.Target{}
 	for _, t := range types {
 		if t.Shape[0] != x.Shape[0] || t.Shape[1] < 1 || t.Shape[1] > x.Shape[1] {
-			return nil, fmt.Errorf("%s %v: want as many rows as %s %v has, and 1 to %d columns", t.Name, t.Shape,
-				o.From, x.Shape, x.Shape[1])
+			return nil, fmt.Errorf("%s %v: want as many rows as %s %v has, and 1 to %d columns", t.Name,
+				t.Shape, o.From, x.Shape, x.Shape[1])
 		}
 		targets[t.Name] = k.Target(t.Name, t.DType, t.Shape, chosen)
 	}
@@ -181,8 +181,8 @@ func (o Operator) relations() []truth.Relation {
 	values := []string{o.Values}
 	return []truth.Relation{
 		{
-			Name: "reversed columns give the same values", Pass: op.Forward, Outputs: values, Applies: applies,
-			Second: truth.Reversed(o.From), States: truth.SamePlaces,
+			Name: "reversed columns give the same values", Pass: op.Forward, Outputs: values,
+			Applies: applies, Second: truth.Reversed(o.From), States: truth.SamePlaces,
 		},
 		{
 			Name: "a row alone gives what it gives among others", Pass: op.Forward, Outputs: values,

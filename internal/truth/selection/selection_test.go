@@ -74,7 +74,8 @@ func TestValuesUnderTheChoice(t *testing.T) {
 			}
 			return truthtest.Judged(known, places, values)
 		}
-		truthtest.Accepts(t, "the first zero first", judged([]float64{math.NaN(), 0, minus}, []float64{3, 0, 2}))
+		truthtest.Accepts(t, "the first zero first", judged([]float64{math.NaN(), 0, minus},
+			[]float64{3, 0, 2}))
 		truthtest.Accepts(t, "the other first", judged([]float64{math.NaN(), minus, 0}, []float64{3, 2, 0}))
 		truthtest.Rejects(t, "zeros of the other places", judged([]float64{math.NaN(), minus, 0},
 			[]float64{3, 0, 2}))
@@ -109,7 +110,8 @@ func TestSample(t *testing.T) {
 		places := map[string][]byte{}
 		for i, x := range part.Outputs {
 			if len(x.Index) == 0 || len(x.R) == len(whole.Outputs[i].R) {
-				t.Fatalf("%s %s: %d of %d elements are sampled", name, x.Name, len(x.R), len(whole.Outputs[i].R))
+				t.Fatalf("%s %s: %d of %d elements are sampled", name, x.Name, len(x.R),
+					len(whole.Outputs[i].R))
 			}
 			for j, at := range x.Index {
 				if x.R[j] != whole.Outputs[i].R[at] {
@@ -125,7 +127,8 @@ func TestSample(t *testing.T) {
 			}
 		}
 		bytes := places[o.Places]
-		copy(bytes[len(bytes)-4:], bytes[len(bytes)-8:]) // the last place of the last row names the one before again
+		// the last place of the last row names the one before again
+		copy(bytes[len(bytes)-4:], bytes[len(bytes)-8:])
 		under = part.Under(func(output string) []byte { return places[output] })
 		for i, x := range under.Outputs {
 			if x.Name == o.Places && !slices.Equal(x.R, part.Outputs[i].R) {

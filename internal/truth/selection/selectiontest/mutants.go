@@ -64,7 +64,9 @@ func Suites(name string) []truthtest.Suite {
 	for i := range forms {
 		right = append(right, truthtest.Arithmetic{Form: i})
 	}
-	return []truthtest.Suite{{Op: name, Pass: op.Forward, Right: right, Kernel: f.kernel, Mutants: f.mutants()}}
+	return []truthtest.Suite{
+		{Op: name, Pass: op.Forward, Right: right, Kernel: f.kernel, Mutants: f.mutants()},
+	}
 }
 
 type family struct{ selection.Operator }
@@ -74,7 +76,9 @@ func (f family) mutants() []truthtest.Mutant {
 		smallest, rising, byColumn, nanLast, byMagnitude, inBF16, tail, lastLost, paddedByZero, startsAtZero,
 		otherRow, lastPlace, neighbour, signLost, otherTies,
 	}
-	for _, bug := range []string{ofNextRow, inTensor, offByOne, firstEqual, twice, unwrittenBug, paddedByInf} {
+	for _, bug := range []string{
+		ofNextRow, inTensor, offByOne, firstEqual, twice, unwrittenBug, paddedByInf,
+	} {
 		names = append(names, f.Places+bug)
 	}
 	all := make([]truthtest.Mutant, len(names))

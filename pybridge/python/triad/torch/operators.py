@@ -59,7 +59,8 @@ class Function:
         lines += [f"{t['name']}  {t['shape_text']} {t['dtype'] or ', '.join(self._spec['dtypes'])}" for t in self._forward.inputs]
         lines += [f"{a['name']}  {', '.join(a['values']) if a['values'] else a['type']}, default {a['default']}" for a in self._attributes]
         lines += ["impl  an implementation or a family (\"cuda/online\", \"triton\"); None: the fastest that passed for such a case on this GPU, else the portable one",
-                  "", f"Gives {', '.join(t['name'] + ' ' + t['shape_text'] for t in self._forward.outputs if _is_kept(t))}."]
+                  "", "Gives " + ", ".join(t["name"] + " " + t["shape_text"]
+                                           for t in self._forward.outputs if _is_kept(t)) + "."]
         return "\n".join(lines)
 
     # ---- definition
@@ -444,7 +445,8 @@ def _first(tensors: Sequence[torch.Tensor], inputs: Sequence[Mapping[str, Any]])
 
 
 def _is_kept(output: Mapping[str, Any]) -> bool:
-    """Whether a call gives an output: optional ones are saved for the backward alone, unless a kernel chose them."""
+    """Whether a call gives an output: optional ones are saved for the backward alone, unless a kernel chose
+    them."""
     return not output["optional"] or output["given"]
 
 
