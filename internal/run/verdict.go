@@ -120,13 +120,13 @@ func (c *prepared) describePatterns(verdicts []judge.Verdict, outcome backend.Ou
 			continue
 		}
 		target := truth.Outputs[i]
-		if target.Choice != nil {
-			continue // its own sentence says what is wrong
-		}
 		target.Axes = axesOf(c.outputs[i].Sizes)
 		if v.Compared == 0 {
 			into[i].Pattern = whereUnwritten(target, outcome, i)
 			continue
+		}
+		if target.Choice != nil {
+			continue // its own sentence says what is wrong
 		}
 		into[i].Pattern = judge.Pattern(target, outcome.Launches[0].Outputs[i].Tensor.Data)
 	}
