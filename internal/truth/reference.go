@@ -25,8 +25,9 @@ type Reference interface {
 // points, before the output's own.
 type Computed struct{ R, T, Simulated []float64 }
 
-// ComposedContracts are the contracts that an operator of a user's own may name.
-var ComposedContracts = []string{"fp32", "stored", "eager", "tf32"}
+// ComposedContracts are the contracts that an operator of a user's own may name. Under exact the allowance
+// must come out as 0: of what is moved, and of integers.
+var ComposedContracts = []string{"fp32", "stored", "eager", "tf32", "exact"}
 
 // TruthOf computes the truth of a case of the operator; see the function of that name.
 func (o *Operator) TruthOf(c op.Case, contract string, in []tensor.Tensor, sample *Sample) (judge.Truth,
