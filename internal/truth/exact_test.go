@@ -45,11 +45,13 @@ func TestExactReference(t *testing.T) {
 			t.Errorf("%s: %+v, %v", o.Spec.Name, known, err)
 			continue
 		}
-		if v := truthtest.Judged(known, make([]float64, 15)); v[0].Status != op.StatusFail || v[0].Wrong != 15 {
-			t.Errorf("%s: zeros in place of -0: %v (%s)", o.Spec.Name, v[0].Status, v[0].Sentence)
+		v := truthtest.Judged(known, make([]float64, 15))[0]
+		if v.Status != op.StatusFail || v.Wrong != 15 {
+			t.Errorf("%s: zeros in place of -0: %v (%s)", o.Spec.Name, v.Status, v.Sentence)
 		}
 		own.Reference = stated{r: 1, t: 1e-9}
-		if _, err := own.TruthOf(c, "exact", in, nil); err == nil || !strings.Contains(err.Error(), "want 0") {
+		_, err = own.TruthOf(c, "exact", in, nil)
+		if err == nil || !strings.Contains(err.Error(), "want 0") {
 			t.Errorf("%s: a reference that rounds is taken for exact: %v", o.Spec.Name, err)
 		}
 		return
