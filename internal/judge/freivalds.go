@@ -16,7 +16,7 @@ const Signs = 20
 
 // Freivalds covers what a sample leaves out of a product C = A*B, the elements outside of the sampled rows
 // and columns, by C*r against A*(B*r) for vectors r of random signs (Freivalds 1977). It needs no element of
-// the truth. A row i is accepted if and only if, for every r,
+// the truth. Of a batch of products the rows are counted through the batch. A row i is accepted if and only if, for every r,
 //
 //	|sum_j C_ij*r_j - (A*(B*r))_i| <= sum_j (T_ij + ulp_out(C_ij)/2) + g(N)*u64*sum_j |C_ij|
 //
@@ -56,13 +56,14 @@ func (f *Freivalds) check(t Target) error {
 	if f == nil {
 		return nil
 	}
-	if len(t.Shape) != 2 || f.Element == nil || len(f.Sums) != len(f.Rows) ||
+	rows, cols := rowsOf(t.Shape)
+	if len(t.Shape) < 2 || f.Element == nil || len(f.Sums) != len(f.Rows) ||
 		len(f.Allowance) != len(f.Rows) {
 		return fmt.Errorf("check the truth of %s: %d sums and %d allowances for %d rows of shape %v: want "+
 			"one of each", t.Name, len(f.Sums), len(f.Allowance),
 			len(f.Rows), t.Shape)
 	}
-	if !risingBelow(f.Rows, t.Shape[0]) || !risingBelow(f.Cols, t.Shape[1]) {
+	if !risingBelow(f.Rows, rows) || !risingBelow(f.Cols, cols) {
 		return fmt.Errorf("check the truth of %s: the rows or columns its sums cover: want rising ones "+
 			"within %v", t.Name, t.Shape)
 	}
@@ -78,6 +79,18 @@ func (f *Freivalds) check(t Target) error {
 		}
 	}
 	return nil
+}
+
+// rowsOf sees the shape of a batch of matrices as rows of its last dim.
+func rowsOf(shape []int64) (rows, cols int64) {
+	rows = 1
+	for _, n := range shape[:max(len(shape)-1, 0)] {
+		rows *= n
+	}
+	if len(shape) > 0 {
+		cols = shape[len(shape)-1]
+	}
+	return rows, cols
 }
 
 func risingBelow(x []int64, limit int64) bool {
@@ -125,7 +138,8 @@ func judgeFreivalds(v Verdict, target Target, data []byte) Verdict {
 // row compares the sums of one row.
 func (f *Freivalds) row(target Target, data []byte, signs [][]float64, i int) signedRow {
 	g := gridOf(target)
-	row, cols := f.Rows[i], target.Shape[1]
+	row := f.Rows[i]
+	_, cols := rowsOf(target.Shape)
 	all, left := make([]float64, cols), make([]float64, len(f.Cols))
 	tensor.DecodeInto(all, target.DType, data[row*cols*target.DType.Size():])
 	allowed, size := f.Allowance[i], 0.0
@@ -177,7 +191,8 @@ func dot(x, y []float64) float64 {
 
 // accuse says which row is wrong, and which element of it, as far as the elements' own intervals show it.
 func (f *Freivalds) accuse(v Verdict, target Target, data []byte, i int, r signedRow) Verdict {
-	row, cols, size := f.Rows[i], target.Shape[1], target.DType.Size()
+	row, size := f.Rows[i], target.DType.Size()
+	_, cols := rowsOf(target.Shape)
 	g := gridOf(target)
 	looked := f.Cols
 	if r.col >= 0 {
@@ -189,7 +204,7 @@ func (f *Freivalds) accuse(v Verdict, target Target, data []byte, i int, r signe
 		y := tensor.Decode(target.DType, data[(row*cols+col)*size:(row*cols+col+1)*size])[0]
 		e, t := f.Element(row, col)
 		at[k] = Element{
-			Index: []int64{row, col}, Got: y, Want: g.round(e), Low: g.round(e - t),
+			Index: index(row*cols+col, target.Shape), Got: y, Want: g.round(e), Low: g.round(e - t),
 			High: g.round(e + t), R: e, T: t,
 		}
 		if !g.accepts(y, e, t) {

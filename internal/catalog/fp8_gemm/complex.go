@@ -2,25 +2,26 @@ package fp8gemm
 
 import (
 	"triad/internal/truth"
+	"triad/internal/truth/product"
 )
 
 // The product is linear in each operand, so that its derivative is the same everywhere; the other operand and
 // the upstream gradient are what the backward's own quantised copies stand for: grad_a is the derivative of
 // <g, a b^T> with b from bt, grad_b that with a from at and the upstream gradient from gt.
 var _ = truth.RegisterLosses("fp8_gemm", func(k *truth.Request) ([]truth.Loss, error) {
-	g, err := dequantized(k, "g", "scale_g", 1)
+	g, err := product.Dequantized(k, operator.Scaling, firstOperand("g", "scale_g"))
 	if err != nil {
 		return nil, err
 	}
-	bt, err := dequantized(k, "bt", "scale_bt", scaleBlock)
+	bt, err := product.Dequantized(k, operator.Scaling, secondOperand("bt", "scale_bt"))
 	if err != nil {
 		return nil, err
 	}
-	gt, err := dequantized(k, "gt", "scale_gt", 1)
+	gt, err := product.Dequantized(k, operator.Scaling, firstOperand("gt", "scale_gt"))
 	if err != nil {
 		return nil, err
 	}
-	at, err := dequantized(k, "at", "scale_at", scaleBlock)
+	at, err := product.Dequantized(k, operator.Scaling, secondOperand("at", "scale_at"))
 	if err != nil {
 		return nil, err
 	}
@@ -54,19 +55,3 @@ var _ = truth.RegisterLosses("fp8_gemm", func(k *truth.Request) ([]truth.Loss, e
 				func(i, j int) float64 { return gt[j][i] })
 		})...), nil
 })
-
-// dequantized gives the rows of a matrix times its scales.
-func dequantized(k *truth.Request, name, scale string, rowsPerBlock int64) ([][]float64, error) {
-	o, err := operandOf(k, name, scale, k.Attrs.Text("scaling"), rowsPerBlock)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([][]float64, o.rows)
-	for r := range rows {
-		rows[r] = o.row(newFactors(o.k), int64(r)).values
-		for c := range rows[r] {
-			rows[r][c] *= o.scale(int64(r), int64(c)/scaleBlock)
-		}
-	}
-	return rows, nil
-}

@@ -7,6 +7,7 @@ import (
 	"triad/internal/parallel"
 	"triad/internal/tensor"
 	"triad/internal/truth"
+	"triad/internal/truth/product"
 	"triad/internal/truth/truthtest"
 )
 
@@ -32,8 +33,8 @@ func evaluate(c op.Case, in truthtest.InputsByName) [][]float64 {
 func evaluateProduct(c op.Case, in truthtest.InputsByName, a, scaleA, b, scaleB string) []float64 {
 	m, n, k := in[a].Shape[0], in[b].Shape[0], in[a].Shape[1]
 	k2 := &truth.Request{Case: c, In: []tensor.Tensor{in[a], in[scaleA], in[b], in[scaleB]}}
-	left, _ := operandOf(k2, a, scaleA, c.Attrs.Text("scaling"), 1)
-	right, _ := operandOf(k2, b, scaleB, c.Attrs.Text("scaling"), scaleBlock)
+	left, _ := product.ScaleOf(k2, operator.Scaling, firstOperand(a, scaleA))
+	right, _ := product.ScaleOf(k2, operator.Scaling, secondOperand(b, scaleB))
 	second := in[b].Float64s()
 	out := make([]float64, m*n)
 	parallel.EachWith(m, truthtest.Buffers(1, k), func(own [][]float64, i int64) {
@@ -45,7 +46,7 @@ func evaluateProduct(c op.Case, in truthtest.InputsByName, a, scaleA, b, scaleB 
 				for x, v := range own[0][first:last] {
 					dot += v * y[x]
 				}
-				out[i*n+j] += left.scale(i, first/scaleBlock) * right.scale(j, first/scaleBlock) * dot
+				out[i*n+j] += left(i, first/scaleBlock) * right(j, first/scaleBlock) * dot
 			}
 		}
 	})

@@ -27,7 +27,7 @@ func scalesOf(r *rand.Rand, name, scaling string, rows, k, rowsPerBlock int64) t
 	case "row":
 		shape = []int64{rows}
 	case "block":
-		shape = []int64{ceilDiv(rows, rowsPerBlock), ceilDiv(k, 128)}
+		shape = []int64{(rows + rowsPerBlock - 1) / rowsPerBlock, (k + 127) / 128}
 	}
 	t := tensor.New(name, op.FP32, shape)
 	v := make([]float64, t.Elements())
@@ -37,6 +37,9 @@ func scalesOf(r *rand.Rand, name, scaling string, rows, k, rowsPerBlock int64) t
 	t.SetFloat64s(v)
 	return t
 }
+
+// mmaStep is how much of k a tensor-core instruction adds at once.
+const mmaStep = 32
 
 // adder adds the products of up to 32 numbers to a sum.
 type adder func(sum float64, x, y []float64) float64

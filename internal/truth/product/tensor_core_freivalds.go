@@ -1,4 +1,4 @@
-package fp8gemm
+package product
 
 import (
 	"math"
@@ -7,73 +7,6 @@ import (
 	"triad/internal/parallel"
 	"triad/internal/truth"
 )
-
-// productPart is what is compared of a product element by element: whole rows and whole columns. index is nil
-// where that is everything.
-type productPart struct {
-	rows, cols []int64 // rising; of a whole product every row and no column
-	start      []int64 // of every row: where its elements begin among those that are compared
-	index      []int64
-	n          int64
-	seed       uint64
-}
-
-// choosePart takes rows and columns of a product by sample, each as Sample.choose does, and those that hold a
-// number that is not finite, which no sum of random signs can cover.
-func choosePart(k *truth.Request, a, b operand) productPart {
-	p := productPart{rows: k.Sample.Choose(a.rows), cols: k.Sample.Columns().Choose(b.rows)}
-	whole := p.rows == nil && p.cols == nil
-	if whole {
-		p.rows = truth.Rest(nil, a.rows)
-	} else if k.Distribution == "non_finite" {
-		p.rows, p.cols = truth.Union(p.rows, a.notFinite()), truth.Union(p.cols, b.notFinite())
-	}
-	p.start = make([]int64, a.rows)
-	sampled := 0
-	for r := range a.rows {
-		p.start[r] = p.n
-		if sampled < len(p.rows) && p.rows[sampled] == r {
-			p.n += b.rows
-			sampled++
-		} else {
-			p.n += int64(len(p.cols))
-		}
-	}
-	if whole {
-		return p
-	}
-	p.seed = k.Sample.Seed
-	p.index = make([]int64, 0, p.n)
-	sampled = 0
-	for r := range a.rows {
-		if sampled < len(p.rows) && p.rows[sampled] == r {
-			for n := range b.rows {
-				p.index = append(p.index, r*b.rows+n)
-			}
-			sampled++
-			continue
-		}
-		for _, n := range p.cols {
-			p.index = append(p.index, r*b.rows+n)
-		}
-	}
-	return p
-}
-
-// notFinite lists the rows of an operand with a number or scale that is not finite.
-func (o operand) notFinite() []int64 {
-	var rows []int64
-	row := newFactors(o.k)
-	for r := range o.rows {
-		for k, v := range o.row(row, r).values {
-			if !truth.IsFinite(v * o.scale(r, int64(k)/scaleBlock)) {
-				rows = append(rows, r)
-				break
-			}
-		}
-	}
-	return rows
-}
 
 // signedBlock is what 128 of K of the second operand add up to over the columns that are covered, b_jk being
 // its scaled values.
@@ -95,51 +28,46 @@ type signedBlock struct {
 // w_j) * |x|, |x|^2 = sum_j x_j^2/w_j; w_j is the norm of column j, so that columns of unlike size lose
 // nothing. M_s is at most the root of the sum of squares of what it is the largest of:
 //
-//	sum_j M_sj <= sqrt(sum_j w_j) * sqrt(|S_{s-1}|^2 + |S_s|^2 + sum_j D_sj/w_j),    sum_j |R_j| <= sum_P sum_j |P_j| <= sqrt(sum_j w_j) * sum_P |P|
+//	sum_j M_sj <= sqrt(sum_j w_j) * sqrt(|S_{s-1}|^2 + |S_s|^2 + sum_j D_sj/w_j)
+//	sum_j |R_j| <= sum_P sum_j |P_j| <= sqrt(sum_j w_j) * sum_P |P|
 //
 // Within 128 of K, |S|^2 = sum_{k,l} a_k*a_l*G_kl with the Gram matrix G_kl = sum_j b_jk*b_jl/w_j, which does
 // not depend on the row: O(128*K) a row. Where a promotion block is longer, norms of its parts of 128 add up
 // (Minkowski). The form sum a_k*a_l*G_kl is off in fp64 by less than 2^-36 times its diagonal, since sum
 // |a_k*a_l*G_kl| <= 128 * sum_k a_k^2*G_kk; that much is added. The sums under the signs themselves are off
 // by (g(N)+g(K))*u64*sum_k |a_k|*sum_j |b_jk|.
-func (g gemm) freivalds(seed uint64, rows, cols []int64) *judge.Freivalds {
+func (g *tensorCore) freivalds(m *multiplication, seed uint64, rows, cols []int64) *judge.Freivalds {
 	f := &judge.Freivalds{
 		Rows: rows, Cols: cols, Seed: seed, Sums: make([][]float64, len(rows)),
-		Allowance: make([]float64, len(rows)), Element: g.elementAt,
+		Allowance: make([]float64, len(rows)), Element: m.elementAt,
 	}
 	if len(rows) == 0 || len(cols) == 0 {
 		return f
 	}
 	signs := judge.SignsOf(seed, cols)
-	weights := g.columnNorms(cols)
+	weights := g.columnNorms(m, cols)
 	total := truth.SumOf(len(weights), func(j int) float64 { return weights[j] })
-	blocks := make([]signedBlock, ceilDiv(g.a.k, scaleBlock))
-	parallel.Each(int64(len(blocks)), func(i int64) { blocks[i] = g.signedBlock(i, cols, weights, signs) })
-	parallel.EachWith(int64(len(rows)), g.newRow, func(a factors, i int64) {
-		g.a.row(a, rows[i])
+	blocks := make([]signedBlock, ceilDiv(g.a.k, g.scaleBlock))
+	parallel.Each(int64(len(blocks)), func(i int64) { blocks[i] = g.signedBlock(m, i, cols, weights, signs) })
+	parallel.EachWith(int64(len(rows)), m.newRow, func(a factors, i int64) {
+		m.row(g.a, a, rows[i])
 		for k := range a.values {
-			scale := g.a.scale(rows[i], int64(k)/scaleBlock)
+			scale := g.a.scale(rows[i], int64(k)/g.scaleBlock)
 			a.values[k] *= scale
-			a.aligned[k] *= scale
+			a.seen[k] *= scale
 		}
 		f.Sums[i], f.Allowance[i] = g.signedSums(a, blocks, int64(len(cols)), total)
 	})
 	return f
 }
 
-// elementAt is R and T of one element.
-func (g gemm) elementAt(row, col int64) (r, t float64) {
-	r, t, _ = g.element(g.a.row(g.newRow(), row), g.b.row(g.newRow(), col), row, col)
-	return r, t
-}
-
 // columnNorms are the Euclidean norms of columns of the product's second factor: of scaled rows of the
 // operand.
-func (g gemm) columnNorms(cols []int64) []float64 {
+func (g *tensorCore) columnNorms(m *multiplication, cols []int64) []float64 {
 	norms := make([]float64, len(cols))
-	parallel.EachWith(int64(len(cols)), g.newRow, func(b factors, j int64) {
-		for k, x := range g.b.row(b, cols[j]).values {
-			x *= g.b.scale(cols[j], int64(k)/scaleBlock)
+	parallel.EachWith(int64(len(cols)), m.newRow, func(b factors, j int64) {
+		for k, x := range m.row(g.b, b, cols[j]).values {
+			x *= g.b.scale(cols[j], int64(k)/g.scaleBlock)
 			norms[j] += x * x
 		}
 		norms[j] = math.Sqrt(norms[j])
@@ -148,9 +76,11 @@ func (g gemm) columnNorms(cols []int64) []float64 {
 }
 
 // signedBlock adds up one block of K of the second operand.
-func (g gemm) signedBlock(block int64, cols []int64, weights []float64, signs [][]float64) signedBlock {
-	first := block * scaleBlock
-	n := min(scaleBlock, g.b.k-first)
+func (g *tensorCore) signedBlock(m *multiplication, block int64, cols []int64, weights []float64,
+	signs [][]float64,
+) signedBlock {
+	first := block * g.scaleBlock
+	n := min(g.scaleBlock, g.b.k-first)
 	s := signedBlock{
 		signed: make([][]float64, len(signs)), sizes: make([]float64, n),
 		gram: make([][]float64, n), steps: make([]float64, n),
@@ -161,17 +91,17 @@ func (g gemm) signedBlock(block int64, cols []int64, weights []float64, signs []
 	for k := range s.gram {
 		s.gram[k] = make([]float64, k+1)
 	}
-	row := newFactors(n)
+	row := m.room(n)
 	for j, col := range cols {
 		b := row.values
 		g.b.matrix.DecodeRow(b, col, first)
-		g.b.align(row)
+		g.see(g.b, row)
 		scale := g.b.scale(col, block)
 		for k := range b {
 			b[k] *= scale
 			s.sizes[k] += math.Abs(b[k])
 			if b[k] != 0 {
-				aligned := row.aligned[k] * scale
+				aligned := row.seen[k] * scale
 				s.steps[k] += aligned * aligned / weights[j]
 				truth.Axpy(s.gram[k], b[k]/weights[j], b[:k+1])
 			}
@@ -185,14 +115,14 @@ func (g gemm) signedBlock(block int64, cols []int64, weights []float64, signs []
 
 // signedSums are a's sums under the signs, and the bound of its sum_j T_j over n columns, whose weights add
 // up to weight.
-func (g gemm) signedSums(a factors, blocks []signedBlock, n int64, weight float64) (sums []float64,
+func (g *tensorCore) signedSums(a factors, blocks []signedBlock, n int64, weight float64) (sums []float64,
 	allowance float64,
 ) {
 	sums = make([]float64, judge.Signs)
 	var lost, size, absolute, norm float64 // norm is |S| where the block begins
 	for i, block := range blocks {
-		first := int64(i) * scaleBlock
-		part := a.part(first, min(first+scaleBlock, g.a.k))
+		first := int64(i) * g.scaleBlock
+		part := a.part(first, min(first+g.scaleBlock, g.a.k))
 		for v := range sums {
 			dot, _ := truth.Dots(part.values, block.signed[v])
 			sums[v] += dot
@@ -205,12 +135,12 @@ func (g gemm) signedSums(a factors, blocks []signedBlock, n int64, weight float6
 		var here float64
 		here, lost = block.norms(part, norm, lost)
 		norm = here
-		if end := min(first+scaleBlock, g.a.k); end%g.length == 0 || end == g.a.k {
+		if end := min(first+g.scaleBlock, g.a.k); end%g.length == 0 || end == g.a.k {
 			size += norm
 		}
 	}
 	const slack = 1 + 0x1p-30 // of the fp64 arithmetic of the bound itself
-	bound := math.Sqrt(weight) * (lost*g.rules.Kappa*0x1p-13 + (judge.U32*judge.G(g.blocks)+6*judge.U32)*size)
+	bound := math.Sqrt(weight) * (lost*g.kappa*0x1p-13 + (judge.U32*judge.G(g.blocks)+6*judge.U32)*size)
 	return sums, slack * (bound + (judge.G(n)+judge.G(g.a.k))*judge.U64*absolute)
 }
 
@@ -227,7 +157,7 @@ func (s signedBlock) norms(row factors, before, lost float64) (norm, total float
 			square := a[k] * a[k] * gram[k]
 			form += 2*a[k]*across + square
 			diagonal += square
-			step += row.aligned[k] * row.aligned[k] * s.steps[k]
+			step += row.seen[k] * row.seen[k] * s.steps[k]
 		}
 		norm = begin + math.Sqrt(max(form, 0)+0x1p-36*diagonal)
 		lost += math.Sqrt(before*before + norm*norm + step)

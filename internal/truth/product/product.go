@@ -1,0 +1,191 @@
+// Package product is the family of operators that multiply matrices: every element of an output is a sum
+// sum_k A[i,k]*B[j,k], of row i of one operand and row j of the other. An operator states its operands, which
+// way they lie, their scales and what is done with a product; truth, allowance, simulated contract, samples
+// covered by Freivalds' sums, the proof of the gradients and relations follow. Package producttest derives
+// mutants and right variants.
+package product
+
+import (
+	"fmt"
+	"slices"
+
+	"triad/internal/catalog"
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/truth"
+)
+
+// Operator is what an operator states.
+type Operator struct {
+	// Forward and Backward are the products of a pass under the attributes of a case, one for each of its
+	// outputs, in the order of the spec. Which operands they take does not depend on the attributes.
+	Forward, Backward func(attributes op.Attrs) []Product
+	Permits           []string // the contracts: fp32, tf32, and of scaled operands promoted, fast
+	Scaling           Scaling
+	// Upstream are the operands that the upstream gradient is in.
+	Upstream []string
+}
+
+// Product is one output: Alpha * A B^T + Beta * Added, for each matrix of a batch.
+type Product struct {
+	Output string
+	A, B   Factor
+	Epilogue
+}
+
+// Factor is an operand, a tensor of one or two dims beside the batch: its rows are what is multiplied and
+// summed along.
+type Factor struct {
+	Tensor     string // an input of the pass: [rows, k] or [batch, rows, k]
+	Transposed bool   // it lies the other way round: [k, rows]
+	Scale      string // the fp32 multipliers of its values; "" for none
+	// SharedRows is how many of its rows share a multiplier under block scaling.
+	SharedRows int64
+}
+
+// Scaling says how multipliers belong to values. The enumeration Attribute has the values tensor (one of
+// all), row (one each), block (one for Block values of a row, which SharedRows rows may share).
+type Scaling struct {
+	Attribute string
+	Block     int64
+}
+
+// Epilogue is what is done with a product before it is rounded. The zero value leaves it as it is.
+type Epilogue struct {
+	Scaled      bool    // by Alpha, and added to
+	Alpha, Beta float64 // fp32 numbers
+	Added       string  // an input of the output's shape, or without elements; with Beta = 0 it is not read
+}
+
+// operators are the registered ones, by name.
+var operators = map[string]Operator{}
+
+// Register makes an operator's truth and relations known, and where its backward takes the operands of its
+// forward the proof of its gradients: var _ = Register("gemm", Operator{...}).
+func Register(name string, o Operator) struct{} {
+	operators[name] = o
+	definition := truth.Definition{Forward: o.compute(o.Forward), Permits: o.Permits}
+	if o.Backward != nil {
+		definition.Backward = o.compute(o.Backward)
+		if o.Scaling.Attribute == "" {
+			truth.RegisterLosses(name, o.losses)
+		}
+	}
+	truth.Register(name, definition)
+	truth.Relate(name, o.relations()...)
+	return struct{}{}
+}
+
+// Get gives what a registered operator states.
+func Get(name string) (Operator, bool) {
+	o, ok := operators[name]
+	return o, ok
+}
+
+// Products are those of a pass under the attributes of a case.
+func (o Operator) Products(pass op.Pass, attributes op.Attrs) []Product {
+	if pass == op.Backward {
+		return o.Backward(attributes)
+	}
+	return o.Forward(attributes)
+}
+
+// compute is the truth of the outputs of a pass.
+func (o Operator) compute(products func(op.Attrs) []Product) truth.Function {
+	return func(k *truth.Request) ([]judge.Target, error) {
+		spec, err := catalog.Get(k.Op)
+		if err != nil {
+			return nil, err
+		}
+		outputs, err := spec.Spec.Outputs(k.Case)
+		if err != nil {
+			return nil, err
+		}
+		var targets []judge.Target
+		for _, p := range products(k.Attrs) {
+			at := slices.IndexFunc(outputs, func(t op.TensorType) bool { return t.Name == p.Output })
+			if at < 0 {
+				return nil, fmt.Errorf("a product gives %s: want an output of the pass", p.Output)
+			}
+			m, err := o.multiplicationOf(k, p, outputs[at].DType)
+			if err != nil {
+				return nil, err
+			}
+			targets = append(targets, m.target(k, p.Output))
+		}
+		return targets, nil
+	}
+}
+
+// multiplication is one product under a contract.
+type multiplication struct {
+	a, b     operand
+	sums     sums
+	out      op.DType
+	integers bool // every sum may be exact
+}
+
+// sums are the arithmetic of a contract. Rows of the operands are counted through the batch.
+type sums interface {
+	// see fills in what the arithmetic needs of an operand's values beside them.
+	see(o operand, f factors)
+	// seesMore says whether see does anything.
+	seesMore() bool
+	// element is that of rows r and n of the operands, decoded into a and b.
+	element(a, b factors, r, n int64) element
+	// exact says whether every sum of an element of integers is exactly representable, in whatever order.
+	exact(a, b factors, r, n int64) bool
+	// freivalds makes the sums that cover rows and columns of the product.
+	freivalds(m *multiplication, seed uint64, rows, cols []int64) *judge.Freivalds
+	// lowered says whether the contract rounds anything below fp32 before the output.
+	lowered() bool
+	// unread lists rows of the output whose elements no sum of random signs can cover, beside those that
+	// the operands have.
+	unread() []int64
+}
+
+// element is the truth of one element. sim is not rounded to the output yet.
+type element struct{ r, t, tFP32, sim float64 }
+
+func (o Operator) multiplicationOf(k *truth.Request, p Product, out op.DType) (*multiplication, error) {
+	a, err := operandOf(k, o.Scaling, p.A)
+	if err != nil {
+		return nil, err
+	}
+	b, err := operandOf(k, o.Scaling, p.B)
+	if err != nil {
+		return nil, err
+	}
+	if a.k != b.k || a.batch != b.batch {
+		return nil, fmt.Errorf("%s is %d matrices with %d columns and %s is %d with %d: want as many", p.A.Tensor,
+			a.batch, a.k, p.B.Tensor, b.batch, b.k)
+	}
+	m := &multiplication{a: a, b: b, out: out, integers: k.Distribution == "integers"}
+	if k.Rules.Kappa > 0 {
+		m.sums = tensorCoreOf(k, o.Scaling, a, b)
+		return m, nil
+	}
+	m.sums, err = fp32SumsOf(k, p.Epilogue, a, b)
+	return m, err
+}
+
+// target is the truth of the product, whole or by sample.
+func (m *multiplication) target(k *truth.Request, name string) judge.Target {
+	shape := []int64{m.a.rows, m.b.rows}
+	if len(m.a.matrix.Shape) == 3 {
+		shape = []int64{m.a.batch, m.a.rows, m.b.rows}
+	}
+	chosen := m.choosePart(k)
+	c := k.TargetAt(name, m.out, shape, chosen.index)
+	if !m.sums.lowered() {
+		c.TFP32 = c.T // nothing is stored low
+	}
+	if exact := m.fill(c, chosen); exact && m.integers {
+		c = truth.Exactly(c)
+	}
+	if chosen.index != nil {
+		c.Freivalds = m.sums.freivalds(m, chosen.seed, truth.Rest(chosen.rows, m.a.all()),
+			truth.Rest(chosen.cols, m.b.rows))
+	}
+	return c
+}
