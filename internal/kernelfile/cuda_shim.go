@@ -120,6 +120,12 @@ func (b *Binding) conditions() []condition {
 				fmt.Sprintf("%s has no parameter for %s: it is judged with --dims %s=%d", b.Function.Name,
 					d.Name, d.Name, n),
 			})
+		} else if n, err := strconv.ParseInt(d.Default, 10, 64); err == nil && !b.givesSize(d.Name) {
+			all = append(all, condition{
+				fmt.Sprintf("%s == %d", code, n),
+				fmt.Sprintf("%s has no parameter for %s: it is judged with %s = %d", b.Function.Name,
+					d.Name, d.Name, n),
+			})
 		}
 	}
 	for _, a := range b.Args {

@@ -204,7 +204,7 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 	for i, t := range b.inputs {
 		s := b.score(p, t.Name)
 		if !p.Const {
-			s -= 2 // where both fit, what may be written is the output
+			s -= 12 // where both fit, what may be written is the output
 		}
 		all = append(all, candidate{Input, t.Name, i, max(s, 0)})
 	}
