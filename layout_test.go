@@ -104,6 +104,7 @@ var rules = []rule{
 			"internal/truth/integer/integertest", "internal/truth/movement/movementtest",
 			"internal/truth/reduction/reductiontest", "internal/truth/scan/scantest",
 			"internal/truth/selection/selectiontest",
+			"internal/truth/product/producttest",
 		},
 		never: []string{
 			"triad/internal/truth/truthtest", "triad/internal/truth/formula/planted",
@@ -111,6 +112,7 @@ var rules = []rule{
 			"triad/internal/truth/movement/movementtest", "triad/internal/truth/reduction/reductiontest",
 			"triad/internal/truth/scan/scantest",
 			"triad/internal/truth/selection/selectiontest",
+			"triad/internal/truth/product/producttest",
 		},
 		reason: "it is for tests alone",
 	},

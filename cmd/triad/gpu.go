@@ -222,8 +222,10 @@ func (a *app) gpuBackend(g *gpu, cache string, f environmentFlags, options worke
 					return worker.Command{}, err
 				}
 			}
+			// where a kernel that calls one of NVIDIA's libraries looks for it
+			folders := strings.Join(e.CUDALibraries(ctx), string(filepath.ListSeparator))
 			command := worker.Command{
-				Path: g.worker, Env: a.with(g).compilerEnv(),
+				Path: g.worker, Env: append(a.with(g).compilerEnv(), "TRIAD_CUDA_LIBRARIES="+folders),
 				Args: []string{
 					"--cache", filepath.Join(cache, "cuda"), "--kernels", shipped, "--environment",
 					folder,

@@ -16,7 +16,8 @@ const Signs = 20
 
 // Freivalds covers what a sample leaves out of a product C = A*B, the elements outside of the sampled rows
 // and columns, by C*r against A*(B*r) for vectors r of random signs (Freivalds 1977). It needs no element of
-// the truth. Of a batch of products the rows are counted through the batch. A row i is accepted if and only if, for every r,
+// the truth. Of a batch of products the rows are counted through the batch. A row i is accepted if and only
+// if, for every r,
 //
 //	|sum_j C_ij*r_j - (A*(B*r))_i| <= sum_j (T_ij + ulp_out(C_ij)/2) + g(N)*u64*sum_j |C_ij|
 //

@@ -11,7 +11,9 @@ const scaleBlock = 128
 
 var operator = product.Operator{
 	Forward: func(op.Attrs) []product.Product {
-		return []product.Product{{Output: "c", A: firstOperand("a", "scale_a"), B: secondOperand("b", "scale_b")}}
+		return []product.Product{
+			{Output: "c", A: firstOperand("a", "scale_a"), B: secondOperand("b", "scale_b")},
+		}
 	},
 	// two products of operands that are already quantised in the layout they are needed in
 	Backward: func(op.Attrs) []product.Product {

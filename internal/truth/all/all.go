@@ -8,6 +8,7 @@ import (
 	_ "triad/internal/catalog/flash_attention"
 	_ "triad/internal/catalog/fp8_gemm"
 	_ "triad/internal/catalog/gelu"
+	_ "triad/internal/catalog/gemm"
 	_ "triad/internal/catalog/layernorm"
 	_ "triad/internal/catalog/prefix_sum"
 	_ "triad/internal/catalog/rgb_invert"

@@ -31,7 +31,8 @@ var tf32Format = tensor.Format{P: 11, EMin: -126, Max: math.MaxFloat32, Infinity
 
 func fp32SumsOf(k *truth.Request, e Epilogue, a, b operand) (*fp32Sums, error) {
 	if a.scales != nil || b.scales != nil {
-		return nil, fmt.Errorf("operands with scales under contract %s: want one of tensor cores", k.Rules.Name)
+		return nil, fmt.Errorf("operands with scales under contract %s: want one of tensor cores",
+			k.Rules.Name)
 	}
 	if !e.Scaled {
 		e.Alpha = 1
@@ -51,7 +52,8 @@ func fp32SumsOf(k *truth.Request, e Epilogue, a, b operand) (*fp32Sums, error) {
 	none := slices.Clone(want)
 	none[0] = 0
 	if !slices.Equal(s.added.Shape, want) && !slices.Equal(s.added.Shape, none) {
-		return nil, fmt.Errorf("%s has shape %v: want %v, or %v for nothing to add", e.Added, s.added.Shape, want, none)
+		return nil, fmt.Errorf("%s has shape %v: want %v, or %v for nothing to add", e.Added, s.added.Shape,
+			want, none)
 	}
 	s.adds = s.added.Elements() > 0 && e.Beta != 0
 	if s.adds && k.Distribution == "integers" {

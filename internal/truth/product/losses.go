@@ -44,7 +44,9 @@ func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 	}
 	return truth.Partial(names, values, func(z [][]complex128) complex128 {
 		total := complex128(0)
-		of := func(f Factor) elements { return elementsOf(f, shapes[f.Tensor], z[slices.Index(names, f.Tensor)]) }
+		of := func(f Factor) elements {
+			return elementsOf(f, shapes[f.Tensor], z[slices.Index(names, f.Tensor)])
+		}
 		for i, p := range products {
 			total += p.alpha() * weighted(of(p.A), of(p.B), upstream[i])
 		}
@@ -69,7 +71,9 @@ type elements struct {
 
 func elementsOf(f Factor, shape []int64, values []complex128) elements {
 	n := len(shape)
-	x := elements{values: values, batch: 1, rows: int(shape[n-2]), k: int(shape[n-1]), transposed: f.Transposed}
+	x := elements{
+		values: values, batch: 1, rows: int(shape[n-2]), k: int(shape[n-1]), transposed: f.Transposed,
+	}
 	if n == 3 {
 		x.batch = int(shape[0])
 	}

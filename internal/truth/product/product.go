@@ -61,7 +61,7 @@ type Epilogue struct {
 var operators = map[string]Operator{}
 
 // Register makes an operator's truth and relations known, and where its backward takes the operands of its
-// forward the proof of its gradients: var _ = Register("gemm", Operator{...}).
+// forward the proof of its gradients: var _ = Register(NAME, Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
 	definition := truth.Definition{Forward: o.compute(o.Forward), Permits: o.Permits}
@@ -157,8 +157,8 @@ func (o Operator) multiplicationOf(k *truth.Request, p Product, out op.DType) (*
 		return nil, err
 	}
 	if a.k != b.k || a.batch != b.batch {
-		return nil, fmt.Errorf("%s is %d matrices with %d columns and %s is %d with %d: want as many", p.A.Tensor,
-			a.batch, a.k, p.B.Tensor, b.batch, b.k)
+		return nil, fmt.Errorf("%s is %d matrices with %d columns and %s is %d with %d: want as many",
+			p.A.Tensor, a.batch, a.k, p.B.Tensor, b.batch, b.k)
 	}
 	m := &multiplication{a: a, b: b, out: out, integers: k.Distribution == "integers"}
 	if k.Rules.Kappa > 0 {

@@ -55,7 +55,8 @@ func (f Factor) linear() string {
 
 func (o Operator) forwardRelations(p Product) []truth.Relation {
 	// 16-bit values are doubled alone: halved, those below the normal range would be rounded
-	ofA, ofB, by := "doubled "+p.A.Tensor+" doubles the product", "doubled "+p.B.Tensor+" doubles the product", 2.0
+	ofA, by := "doubled "+p.A.Tensor+" doubles the product", 2.0
+	ofB := "doubled " + p.B.Tensor + " doubles the product"
 	if p.A.Scale != "" {
 		ofA, by = "doubled scales of "+p.A.Tensor+" double the product", 0.5
 		ofB = "halved scales of " + p.B.Tensor + " halve the product"
@@ -132,7 +133,8 @@ func (o Operator) reversed(p Product) func(op.Case, truth.Inputs) (op.Case, []te
 		var replaced []tensor.Tensor
 		for _, name := range names {
 			t := first.Get(name)
-			replaced = append(replaced, truth.Moved(t, t.Shape, reversal(t.Shape, len(first.Get(p.A.Tensor).Shape))))
+			rank := len(first.Get(p.A.Tensor).Shape)
+			replaced = append(replaced, truth.Moved(t, t.Shape, reversal(t.Shape, rank)))
 		}
 		return c, replaced
 	}

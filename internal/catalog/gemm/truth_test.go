@@ -1,0 +1,122 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/truth"
+	"triad/internal/truth/truthtest"
+)
+
+// sampled is a batch of products that a sample leaves something of, with its truth whole and by sample.
+func sampled(t *testing.T, c op.Case, contract string) (whole, part judge.Truth) {
+	t.Helper()
+	o, err := truth.Get("gemm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[string]int64{"batch": 3, "m": 40, "n": 90, "k": 70}
+	attributes := map[string]string{"layout_b": "nk", "with_c": "true", "alpha": "1.5", "beta": "-0.75"}
+	if c, err = o.Spec.NewCase(c, sizes, attributes); err != nil {
+		t.Fatal(err)
+	}
+	in := truthtest.CaseInputs(t, o.Spec, c, 3)
+	whole = truthtest.TruthFor(t, c, contract, in)
+	if part, err = truth.Of(c, contract, in, &truth.Sample{Rows: 4, Seed: 5}); err != nil {
+		t.Fatal(err)
+	}
+	return whole, part
+}
+
+// TestFreivaldsOfABatch: right answers pass, the sums cover what the sample leaves out of every matrix of the
+// batch, their allowance is at least the sum of the elements' own and not many times as large, and an element
+// that is wrong by more fails, with its place.
+func TestFreivaldsOfABatch(t *testing.T) {
+	for _, pass := range []op.Pass{op.Forward, op.Backward} {
+		for contract, distribution := range map[string]string{"fp32": "normal", "tf32": "outlier"} {
+			c := op.Case{Pass: pass, DType: "fp32", Distribution: distribution}
+			whole, part := sampled(t, c, contract)
+			what := fmt.Sprint(pass, " ", contract)
+			values := truthtest.Sims(whole)
+			truthtest.Accepts(t, what, truthtest.Judged(part, values...))
+			for i, y := range part.Outputs {
+				f, cols := y.Freivalds, y.Shape[2]
+				if f == nil || len(f.Rows) == 0 || len(y.R)+len(f.Rows)*len(f.Cols) != int(y.Elements()) {
+					t.Fatalf("%s: %s: sample and sums do not make up the whole", what, y.Name)
+				}
+				for r, row := range f.Rows {
+					own := 0.0
+					for _, col := range f.Cols {
+						own += whole.Outputs[i].T[row*cols+col]
+					}
+					if ratio := f.Allowance[r] / own; !(ratio >= 1 && ratio < 3) {
+						t.Fatalf("%s: row %d of %s: the allowance is %v times the sum of T", what, row,
+							y.Name, ratio)
+					}
+				}
+				last := len(f.Rows) - 1
+				row, col := f.Rows[last], f.Cols[1]
+				at := row*cols + col
+				was := values[i][at]
+				values[i][at] += 4*f.Allowance[last] + math.Abs(was)
+				v := truthtest.Judged(part, values...)[i]
+				want := []int64{row / y.Shape[1], row % y.Shape[1], col}
+				if v.Status != op.StatusFail || v.Gate != "G6" || !slices.Equal(v.Worst.Index, want) {
+					t.Errorf("%s: %s %v is wrong: %v %s %v", what, y.Name, want, v.Status,
+						v.Gate, v.Worst.Index)
+				}
+				values[i][at] = was
+			}
+		}
+	}
+}
+
+// TestNonFiniteRowsAreCompared: what no sum of signs can cover, in an operand or in what is added, is
+// compared element by element.
+func TestNonFiniteRowsAreCompared(t *testing.T) {
+	whole, part := sampled(t, op.Case{Pass: op.Forward, DType: "bf16", Distribution: "non_finite"}, "fp32")
+	truthtest.Accepts(t, "sim", truthtest.Judged(part, truthtest.Sims(whole)...))
+	y := part.Outputs[0]
+	for _, row := range y.Freivalds.Rows {
+		for _, col := range y.Freivalds.Cols {
+			if r := whole.Outputs[0].R[row*y.Shape[2]+col]; !truth.IsFinite(r) {
+				t.Fatalf("row %d, column %d is %v and covered by sums", row, col, r)
+			}
+		}
+	}
+}
+
+// TestAddedIsNotReadWithoutItsFactor: with beta = 0 a NaN in c shows nowhere, and with another it does.
+func TestAddedIsNotReadWithoutItsFactor(t *testing.T) {
+	for _, beta := range []float64{0, 0.5} {
+		c := op.Case{
+			Op: "gemm", Pass: op.Forward, DType: "fp32", Distribution: "non_finite",
+			Dims: op.Dims{
+				{Name: "batch", Value: 1},
+				{Name: "m", Value: 1},
+				{Name: "n", Value: 1},
+				{Name: "k", Value: 2},
+			},
+			Attrs: op.Attrs{
+				{Name: "layout_b", Text: "kn"},
+				{Name: "with_c", Text: "true", Number: 1},
+				{Name: "alpha", Number: 2},
+				{Name: "beta", Number: beta},
+			},
+		}
+		a, b := truthtest.Literal("a", op.FP32, []float64{1, 2}, 1, 1, 2), truthtest.Literal("b", op.FP32,
+			[]float64{3, 4}, 1, 2, 1)
+		nan := truthtest.Literal("c", op.FP32, []float64{math.NaN()}, 1, 1, 1)
+		y, err := truth.Of(c, "fp32", truth.Inputs{a, b, nan}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := y.Outputs[0].R[0]; beta == 0 && got != 22 || beta != 0 && !math.IsNaN(got) {
+			t.Errorf("beta = %v: %v", beta, got)
+		}
+	}
+}

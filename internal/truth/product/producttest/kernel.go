@@ -1,0 +1,302 @@
+package producttest
+
+import (
+	"math"
+	"slices"
+
+	"triad/internal/op"
+	"triad/internal/tensor"
+	"triad/internal/truth"
+	"triad/internal/truth/product"
+	"triad/internal/truth/truthtest"
+)
+
+// tf32Format has fp32's range and 11 significant bits.
+var tf32Format = tensor.Format{P: 11, EMin: -126, Max: math.MaxFloat32, Infinity: true}
+
+// operand is one operand of an emulated product: its rows, those of each matrix of the batch after the other.
+type operand struct {
+	rows     [][]float64
+	batch, k int
+	each     int // rows of one matrix
+}
+
+// operandOf reads an operand as the kernel does.
+func operandOf(p *truthtest.Prepared, f product.Factor) operand {
+	shape, values := p.In[f.Tensor].Shape, p.V[f.Tensor]
+	n := len(shape)
+	o := operand{batch: 1, each: int(shape[n-2]), k: int(shape[n-1])}
+	if n == 3 {
+		o.batch = int(shape[0])
+	}
+	if f.Transposed {
+		o.each, o.k = o.k, o.each
+	}
+	for matrix := range o.batch {
+		for r := range o.each {
+			at := (matrix*o.each + r) * o.k
+			row := values[at : at+o.k : at+o.k]
+			if f.Transposed {
+				row = make([]float64, o.k)
+				for k := range row {
+					row[k] = values[(matrix*o.k+k)*o.each+r]
+				}
+			}
+			o.rows = append(o.rows, row)
+		}
+	}
+	return o
+}
+
+// mapped is the operand with every value changed.
+func (o operand) mapped(change func(v float64) float64) operand {
+	rows := make([][]float64, len(o.rows))
+	for r, row := range o.rows {
+		rows[r] = make([]float64, len(row))
+		for k, v := range row {
+			rows[r][k] = change(v)
+		}
+	}
+	o.rows = rows
+	return o
+}
+
+// transposedWhereSquare reads the matrices the other way round where nothing but the values tells.
+func (o operand) transposedWhereSquare() operand {
+	if o.each != o.k {
+		return o
+	}
+	rows := make([][]float64, len(o.rows))
+	for r := range rows {
+		first := r - r%o.each
+		rows[r] = make([]float64, o.k)
+		for k := range rows[r] {
+			rows[r][k] = o.rows[first+k][r%o.each]
+		}
+	}
+	o.rows = rows
+	return o
+}
+
+// kernel emulates the pass.
+func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
+	var all [][]float64
+	for i, one := range f.operator.Products(f.pass, p.Attrs) {
+		left, right := operandOf(p, one.A), operandOf(p, one.B)
+		for _, o := range []*operand{&left, &right} {
+			switch a.Bug {
+			case throughFP8:
+				*o = o.mapped(func(v float64) float64 { return tensor.Round(op.E4M3, v, false) })
+			case throughTF32:
+				*o = o.mapped(func(v float64) float64 { return tf32Format.Round(v, false) })
+			}
+		}
+		if a.Bug == transposedSquare {
+			right = right.transposedWhereSquare()
+		}
+		m := &emulation{
+			Arithmetic: a, p: p, left: left, right: right, epilogue: one.Epilogue,
+			dtype: p.Plan.Outputs[i].DType,
+		}
+		all = append(all, m.product())
+	}
+	return all
+}
+
+// emulation is one product of a kernel.
+type emulation struct {
+	truthtest.Arithmetic
+	p           *truthtest.Prepared
+	left, right operand
+	epilogue    product.Epilogue
+	dtype       op.DType
+	carried     float64 // what an accumulator that is not zeroed begins with
+}
+
+func (e *emulation) product() []float64 {
+	m, n := e.left.each, e.right.each
+	y := make([]float64, 0, len(e.left.rows)*n)
+	for matrix := range e.left.batch {
+		for i := range m {
+			for j := range n {
+				from := matrix
+				if e.Bug == firstMatrix {
+					from = 0
+				}
+				inLast := i >= (m-1)/tile*tile && j >= (n-1)/tile*tile
+				sum := e.sum(e.left.rows[matrix*m+i], e.right.rows[from*n+j], inLast)
+				switch {
+				case e.Bug == rowTail && i >= m/tile*tile:
+					y = append(y, truthtest.Unwritten)
+				case e.Bug == columnTail && j >= n/tile*tile:
+					y = append(y, 0)
+				default:
+					y = append(y, e.finish(sum, len(y)))
+				}
+			}
+		}
+	}
+	if e.Bug == oneElement && len(y) > 0 {
+		y[len(y)/2] *= 1.05
+	}
+	return y
+}
+
+// finish is the epilogue of one element.
+func (e *emulation) finish(sum float64, at int) float64 {
+	f32 := truthtest.F32
+	alpha := 1.0
+	if e.epilogue.Scaled {
+		alpha = e.epilogue.Alpha
+	}
+	switch e.Bug {
+	case alphaLarge:
+		sum = f32(sum * 1.01)
+	case alphaMedium:
+		sum = f32(sum * 1.001)
+	case alphaSmall:
+		sum = f32(sum * 1.0003)
+	case alphaIgnored:
+		alpha = 1
+	}
+	adds := e.epilogue.Added != "" && e.p.In[e.epilogue.Added].Elements() > 0
+	if !(e.Form == scaled && powerOfTwo(alpha)) { // there alpha is in the operand
+		sum = f32(sum * alpha)
+	}
+	if !adds || e.epilogue.Beta == 0 && e.Bug != addedAlways {
+		return sum
+	}
+	c, beta := e.p.V[e.epilogue.Added][at], e.epilogue.Beta
+	switch e.Bug {
+	case betaIgnored:
+		beta = 1
+		if e.epilogue.Beta == 1 {
+			return sum // as if nothing were added
+		}
+	case alphaOnBoth:
+		if alpha == 1 {
+			alpha = 2
+			sum = f32(2 * sum)
+		}
+		c = f32(alpha * c)
+	case roundedEarly:
+		sum = tensor.Round(e.dtype, sum, false)
+	}
+	if e.Fused {
+		return f32(sum + beta*c)
+	}
+	return f32(sum + f32(beta*c))
+}
+
+func powerOfTwo(x float64) bool {
+	fraction, _ := math.Frexp(math.Abs(x))
+	return fraction == 0.5
+}
+
+// sum is the sum of products of two rows; inLast says whether the element lies in the last tile.
+func (e *emulation) sum(x, y []float64, inLast bool) float64 {
+	n := len(x)
+	switch e.Bug {
+	case kTail:
+		n = n / tile * tile
+	case kLast:
+		n = max(n-1, 0)
+	case bf16Accumulator, fp16Accumulator:
+		d := op.BF16
+		if e.Bug == fp16Accumulator {
+			d = op.FP16
+		}
+		return truthtest.SumLow(d, n, func(k int) float64 { return x[k] * y[k] })
+	case kTwice:
+		sum := truthtest.Sum32(truthtest.InSequence, n, func(k int) float64 { return x[k] * y[k] })
+		return truthtest.F32(sum + truthtest.Sum32(truthtest.InSequence, min(n, tile),
+			func(k int) float64 { return x[k] * y[k] }))
+	case notZeroed:
+		sum := truthtest.F32(e.carried +
+			truthtest.Sum32(truthtest.InSequence, n, func(k int) float64 { return x[k] * y[k] }))
+		if truth.IsFinite(sum) {
+			e.carried = sum
+		}
+		return sum
+	case partLost, partLow:
+		return e.parts(x, y, inLast)
+	}
+	switch {
+	case e.Other:
+		return e.parts(x, y, inLast)
+	case e.LowP && e.dtype != op.FP32:
+		return tensorCoreSum(x, y)
+	case e.Block > 0:
+		s := 0.0
+		for first := 0; first < n; first += e.Block {
+			s = truthtest.F32(s + truthtest.Sum32(truthtest.InSequence, min(e.Block, n-first),
+				func(k int) float64 { return x[first+k] * y[first+k] }))
+		}
+		return s
+	case e.Fused:
+		s := 0.0
+		for k := range n {
+			s = truthtest.F32(s + x[k]*y[k])
+		}
+		return s
+	case e.Form == scaled && e.epilogue.Scaled && powerOfTwo(e.epilogue.Alpha):
+		return truthtest.Sum32(e.Order, n, func(k int) float64 { return e.epilogue.Alpha * x[k] * y[k] })
+	}
+	return truthtest.Sum32(e.Order, n, func(k int) float64 { return x[k] * y[k] })
+}
+
+// parts adds parts of the sum, each summed by another block.
+func (e *emulation) parts(x, y []float64, inLast bool) float64 {
+	length := max(1, (len(x)+splits-1)/splits)
+	s := 0.0
+	for first := 0; first < len(x); first += length {
+		last := min(first+length, len(x))
+		part := truthtest.Sum32(truthtest.InSequence, last-first,
+			func(k int) float64 { return x[first+k] * y[first+k] })
+		switch {
+		case e.Bug == partLow:
+			part = tensor.Round(op.BF16, part, false)
+		case e.Bug == partLost && inLast && last == len(x):
+			part = 0
+		}
+		s = truthtest.F32(s + part)
+	}
+	return s
+}
+
+// tensorCoreSum adds 16 products and the accumulator at once, exactly, and cuts the result to fp32.
+func tensorCoreSum(x, y []float64) float64 {
+	s := 0.0
+	for first := 0; first < len(x); first += tile {
+		terms := []float64{s}
+		for k := first; k < min(first+tile, len(x)); k++ {
+			terms = append(terms, x[k]*y[k])
+		}
+		slices.SortFunc(terms, func(a, b float64) int { return compareMagnitude(a, b) })
+		sum := 0.0
+		for _, v := range terms {
+			sum += v
+		}
+		s = cut(sum)
+	}
+	return s
+}
+
+func compareMagnitude(a, b float64) int {
+	switch {
+	case math.Abs(a) < math.Abs(b):
+		return -1
+	case math.Abs(a) > math.Abs(b):
+		return 1
+	}
+	return 0
+}
+
+// cut rounds to fp32 toward zero.
+func cut(x float64) float64 {
+	y := float32(x)
+	if math.IsInf(x, 0) || math.Abs(float64(y)) <= math.Abs(x) || math.IsNaN(x) {
+		return float64(y)
+	}
+	return float64(math.Nextafter32(y, 0))
+}
