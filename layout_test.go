@@ -131,7 +131,7 @@ var rules = []rule{
 		},
 		reason: "what times knows calls and times: what is right is told to it",
 	},
-	{packages: []string{"*"}, never: []string{"triad/internal/timing/timingtest"}, reason: "it is for tests alone"},
+	{packages: []string{"*"}, never: []string{"triad/internal/timing/timingtest", "triad/internal/backend/backendtest"}, reason: "it is for tests alone"},
 	{
 		packages: []string{"internal/session"}, never: []string{"triad/cuda/...", "triad/pybridge/..."},
 		reason: "a session takes workers as they are: which there are is wired in cmd",

@@ -251,6 +251,9 @@ func found(k *kernel, r *C.cuemu_report) Finding {
 	case C.CUEMU_WATCHDOG:
 		f.Status = op.StatusHang
 	case C.CUEMU_LAUNCH_ERROR:
+		if int(r.code) == cudaerror.OutOfMemory { // as on a GPU
+			return launched(k, int(r.code))
+		}
 		f.Dirty = r.code <= 0 || !cudaerror.Refused(int(r.code)) // without a code the launch was cut short
 		if f.Message == "" {
 			f.Message = launched(k, int(r.code)).Message

@@ -67,6 +67,10 @@ func fakeWorker(mode string) {
 			if folder := os.Getenv("FAKE_LOADED"); folder != "" {
 				os.WriteFile(filepath.Join(folder, "loaded-"+r.Load.Op+"-"+r.Load.Slot), nil, 0o600)
 			}
+			if mode == byName {
+				reply(r.ID, fakeImplementations(r.Load.Op))
+				continue
+			}
 			reply(r.ID, backend.LoadReply{})
 		case backend.DoBye:
 			return
@@ -75,6 +79,10 @@ func fakeWorker(mode string) {
 		case backend.DoMeasure:
 			measuring(mode, r, reply)
 		case backend.DoRun:
+			if mode == byName {
+				conform(r, conn, reply)
+				continue
+			}
 			misbehave(mode, r, conn, reply)
 		}
 	}

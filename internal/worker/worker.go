@@ -1,10 +1,12 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"syscall"
 	"time"
@@ -31,6 +33,8 @@ type Options struct {
 	MemoryBytes int64                                 // of shared memory; sparse, so large costs nothing
 	Kill        func(pid int, s syscall.Signal) error // nil: the system call
 	Pending     *Pending                              // lists the requests in flight; may be nil
+	// Transcript gets every line of the wire behind "> " (to a worker) or "< "; nil: nobody listens.
+	Transcript io.Writer
 }
 
 func (o Options) withDefaults() Options {
@@ -52,8 +56,16 @@ func (o Options) withDefaults() Options {
 // worker is a live process that said hello. One goroutine at a time may use it.
 type worker struct {
 	*process
-	hello  backend.HelloReply
-	nextID int64
+	hello      backend.HelloReply
+	nextID     int64
+	transcript io.Writer
+}
+
+// said adds a line to the transcript.
+func (w *worker) said(side string, line []byte) {
+	if w.transcript != nil {
+		_, _ = fmt.Fprintf(w.transcript, "%s %s\n", side, bytes.TrimSpace(line))
+	}
 }
 
 // open starts a process and greets it.
@@ -62,7 +74,7 @@ func open(ctx context.Context, c Command, o Options) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{process: p}
+	w := &worker{process: p, transcript: o.Transcript}
 	err = w.call(ctx, backend.Request{
 		Do:    backend.DoHello,
 		Hello: &backend.HelloArgs{Protocol: backend.Protocol, MemoryBytes: o.MemoryBytes},
@@ -95,6 +107,7 @@ func (w *worker) call(ctx context.Context, r backend.Request, deadline time.Dura
 	}
 	timer := time.NewTimer(deadline)
 	defer timer.Stop()
+	w.said(">", line)
 	_ = w.conn.SetWriteDeadline(time.Now().Add(deadline))
 	if _, err := w.conn.Write(append(line, '\n')); err != nil {
 		return w.bury(r.Do)
@@ -108,6 +121,7 @@ func (w *worker) call(ctx context.Context, r backend.Request, deadline time.Dura
 		if !ok {
 			return w.bury(r.Do)
 		}
+		w.said("<", reply)
 		return w.decode(reply, r, result)
 	case <-timer.C:
 		return w.hang(r.Do, phase, deadline)
@@ -189,6 +203,7 @@ func (w *worker) garbage(what string) error {
 func (w *worker) close() (reaped bool) {
 	w.nextID++
 	if line, err := json.Marshal(backend.Request{ID: w.nextID, Do: backend.DoBye}); err == nil {
+		w.said(">", line)
 		_ = w.conn.SetWriteDeadline(time.Now().Add(time.Second))
 		_, _ = w.conn.Write(append(line, '\n'))
 	}

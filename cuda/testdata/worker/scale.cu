@@ -18,6 +18,11 @@ int accepts(const triad_call *call, char *why, int32_t bytes) {
 	return TRIAD_UNSUPPORTED;
 }
 
+int declines(const triad_call *call, char *why, int32_t bytes) {
+	snprintf(why, bytes, "%lld elements are too many", static_cast<long long>(count(call)));
+	return TRIAD_UNSUPPORTED;
+}
+
 __global__ void scale(const float *x, float *y, int n) {
 	int i = threadIdx.x;
 	if (i < n) y[i] = 2 * x[i];
@@ -103,6 +108,7 @@ int prints(const triad_call *call) {
 	return right(call);
 }
 int nothing(const triad_call *) { return TRIAD_OK; }
+int full(const triad_call *) { return 2; } // CUDA's number for: out of memory
 int scribbles(const triad_call *call) {
 	int n = static_cast<int>(count(call));
 	scribble<<<1, n>>>(const_cast<float *>(in(call)), out(call), n);
@@ -149,11 +155,13 @@ int through_workspace(const triad_call *call) {
 #define VARIANT(name, launcher) TRIAD_KERNEL(scale, name, forward, .contract("fp32").dtypes(triad::bit(TRIAD_F32)).outputs(1).accepts(accepts).launch(launcher))
 
 VARIANT(right, right);
+TRIAD_KERNEL(scale, declines, forward, .contract("fp32").dtypes(triad::bit(TRIAD_F32)).outputs(1).accepts(declines).launch(right))
 VARIANT(wild, writes_to_8);
 VARIANT(forever, loops);
 VARIANT(exit, exits);
 VARIANT(print, prints);
 VARIANT(nothing, nothing);
+VARIANT(full, full);
 VARIANT(scribble, scribbles);
 VARIANT(beyond, goes_beyond);
 VARIANT(before, goes_before);
