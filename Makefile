@@ -1,6 +1,7 @@
 # make          build triad, and for GPU machines triad-cuda and the kernel libraries, into bin/; fetches nvcc where there is none
 # make test     every test: Go, Python, emulator; fetches what they need on first use, and ends with what was skipped and why
 # make lint     go vet, staticcheck, gofumpt, ruff and the widths of lines; make format writes what of it can be written by a program
+# make generated  what is made from the operators' rooms: the list of imports, the judge's books, tables of documents, findings
 # make gpu-coverage  what no test runs of the code that only a GPU reaches
 # make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
 # make test-long  more seeds, more kills, fuzzing, every kernel compiled for every GPU
@@ -66,6 +67,16 @@ format: $(ruff)
 	$(go_files) | xargs -0 $(GO) tool gofumpt -w
 	$(ruff) check --fix .
 
+# What is made from the operators' rooms, after one was added or changed: the list of imports, the books of the judge, the tables of relations, power and
+# costs, the page of findings.
+generated:
+	$(GO) test ./internal/truth/all -run '^TestAllListsEveryOperator$$' -update
+	$(GO) test ./internal/truth -run '^(TestVersionNamesTheAllowances|TestRelationsPage)$$' -update
+	$(GO) test ./internal/run -run '^TestPower$$' -update
+	$(GO) test . -run '^TestLineBudgets$$' -update
+	@mkdir -p build
+	$(GO) run ./cmd/triad ops findings > build/findings.md && cp build/findings.md docs/findings.md
+
 lint-list:
 	$(wide_lines) -update
 
@@ -116,4 +127,4 @@ release: build
 clean:
 	rm -rf bin build dist
 
-.PHONY: lint lint-list format gpu-coverage build figures wheel release test vet set-up mutation test-long bench clean
+.PHONY: generated lint lint-list format gpu-coverage build figures wheel release test vet set-up mutation test-long bench clean

@@ -98,6 +98,7 @@ var rules = []rule{
 		reason: "one package talks to the database",
 	},
 	{packages: []string{"*"}, except: []string{"internal/testreport"}, never: []string{"triad/internal/need"}, reason: "it is for tests alone"},
+	{packages: []string{"*"}, never: []string{"triad/internal/docpage"}, reason: "it is for tests alone"},
 	{
 		packages: []string{"*"}, except: []string{
 			"internal/mutationscore", "internal/truth/elementwise/elementwisetest",

@@ -100,7 +100,7 @@ Judge it:
 
   go run ./cmd/triad compare %[1]s --quick
   make mutation OP=%[1]s
-  go test ./internal/truth -run VersionNames -update
+  make generated
   make test
 `, name, family, strings.Join(files, "\n  "), room.ImportList)
 	if err != nil {

@@ -1,22 +1,26 @@
 package run
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	"triad/internal/docpage"
 	"triad/internal/op"
 	"triad/internal/truth"
 )
+
+var updatePower = flag.Bool("update", false, "write the table of power into docs/judge.md")
 
 // leastPowered is the share of cases that must be able to tell right from wrong, those left out that are
 // trivial by design.
 const leastPowered = 0.95
 
 // powerAt counts the cases of every operator that a level plans, forward and backward, before any kernel
-// runs.
-func powerAt(t *testing.T, level op.Level) (whole Power, table string) {
+// runs: in all, in words, and as rows of a table in Markdown.
+func powerAt(t *testing.T, level op.Level) (whole Power, table, rows string) {
 	t.Helper()
 	var lines []string
 	for _, o := range truth.All() {
@@ -28,6 +32,7 @@ func powerAt(t *testing.T, level op.Level) (whole Power, table string) {
 			Seed:    20240229,
 			Options: op.Options{Level: level},
 		}, result: &Result{}}
+		shares := map[op.Pass]string{op.Backward: "none"}
 		for _, pass := range o.Spec.Passes() {
 			var p Power
 			for _, c := range plan.Cases {
@@ -41,6 +46,7 @@ func powerAt(t *testing.T, level op.Level) (whole Power, table string) {
 				}
 				p.add(w, made.powers)
 			}
+			shares[pass] = fmt.Sprintf("%d of %d", p.Cases-len(p.Powerless), p.Cases)
 			lines = append(lines, fmt.Sprintf("%s %v: %d of %d cases have power, %d are trivial by design",
 				o.Spec.Name, pass, p.Cases-len(p.Powerless), p.Cases, len(p.Trivial)))
 			for _, c := range p.Powerless {
@@ -50,8 +56,10 @@ func powerAt(t *testing.T, level op.Level) (whole Power, table string) {
 			whole.Powerless = append(whole.Powerless, p.Powerless...)
 			whole.Trivial = append(whole.Trivial, p.Trivial...)
 		}
+		rows += fmt.Sprintf("| %s | %s | %s | %v |\n", o.Spec.Name, shares[op.Forward], shares[op.Backward],
+			o.Spec.Check.Trivial)
 	}
-	return whole, strings.Join(lines, "\n")
+	return whole, strings.Join(lines, "\n"), rows
 }
 
 // TestPower: of the cases that are planned, at least 95 % can tell right from wrong on every level, and what
@@ -62,8 +70,15 @@ func TestPower(t *testing.T) {
 		levels = append(levels, op.LevelDefault, op.LevelFull)
 	}
 	for _, level := range levels {
-		p, table := powerAt(t, level)
+		p, table, rows := powerAt(t, level)
 		powered := p.Cases - len(p.Powerless)
+		if level == op.LevelQuick {
+			table := "| operator | forward | backward | trivial by design |\n|---|---|---|---|\n" + rows +
+				fmt.Sprintf("| all, %d trivial cases beside | %d of %d | | |\n", len(p.Trivial), powered,
+					p.Cases)
+			docpage.Is(t, "../../docs/judge.md", "power", table, *updatePower,
+				"go test ./internal/run -run TestPower -update")
+		}
 		t.Logf("%v: %d of %d cases have power (%.1f %%), %d are trivial by design\n%s", level, powered,
 			p.Cases, 100*float64(powered)/float64(p.Cases), len(p.Trivial), table)
 		if p.Cases < 200 || float64(powered) < leastPowered*float64(p.Cases) {

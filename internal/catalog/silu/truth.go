@@ -10,12 +10,10 @@ import (
 	"triad/internal/truth/formula"
 )
 
-var (
-	x, dy   = formula.In("x"), formula.In("grad_y")
-	one     = formula.C(1)
-	sigmoid = x.Sigmoid()
-	rest    = x.Neg().Sigmoid() // 1 - sigmoid(x) without cancellation
-)
+var x, dy, one = formula.In("x"), formula.In("grad_y"), formula.C(1)
+
+// rest is 1 - sigmoid(x) without cancellation.
+var sigmoid, rest = x.Sigmoid(), x.Neg().Sigmoid()
 
 var _ = elementwise.Register("silu", elementwise.Operator{
 	Forward: []elementwise.Output{{Name: "y", Formula: elementwise.Formula{

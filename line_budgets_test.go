@@ -1,0 +1,368 @@
+package triad_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"triad/internal/docpage"
+	"triad/internal/need"
+)
+
+var updateCosts = flag.Bool("update", false,
+	"write the table of what operators cost into docs/architecture.md")
+
+// budgets are how many lines an operator may have in spec, truth, relations, Triton and torch together, by
+// the family that its truth registers with; plain is without one. Comments and blank lines are not counted.
+var budgets = map[string]int{
+	"elementwise": 150, "movement": 150, "integer": 150,
+	"reduction": 250, "scan": 250, "rownorm": 250, "selection": 250, "loss": 250,
+	"product": 400, "plain": 400,
+}
+
+// mostRungLines is how many lines a variant of a CUDA file may have in each pass, on average: what variants
+// share is told to none of them. The variants for Hopper are not counted.
+const mostRungLines = 60
+
+// overBudget lists the operators above their family's budget, and those above mostRungLines, with their
+// lines. It shrinks: no operator joins it, and none on it grows.
+const overBudget = "testdata/over_budget.txt"
+
+// cost is what an operator takes, in lines of code. Rungs are its variants, once for each pass.
+type cost struct {
+	family                                 string
+	spec, truth, python, cuda, rungs, each int
+}
+
+func (c cost) together() int { return c.spec + c.truth + c.python }
+
+// TestLineBudgets: an operator costs no more lines than its family allows.
+func TestLineBudgets(t *testing.T) {
+	costs := costsOf(t)
+	together, each := readOverBudget(t)
+	for _, wrong := range againstBudgets(costs, together, each) {
+		t.Error(wrong)
+	}
+	const page = "docs/architecture.md"
+	if *updateCosts {
+		docpage.Write(t, page, "costs", tableOf(costs))
+	}
+	for _, wrong := range againstTable(docpage.Read(t, page, "costs"), costs) {
+		t.Errorf("%s: %s: run go test . -run LineBudgets -update", page, wrong)
+	}
+}
+
+// readOverBudget reads the list: the lines of an operator together, and those of a CUDA variant and pass.
+func readOverBudget(t *testing.T) (together, each map[string]int) {
+	t.Helper()
+	together, each = map[string]int{}, map[string]int{}
+	for line := range strings.Lines(read(t, overBudget)) {
+		var n int
+		var what, name string
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		_, err := fmt.Sscan(line, &n, &what, &name)
+		switch {
+		case err == nil && what == "together":
+			together[name] = n
+		case err == nil && what == "rung":
+			each[name] = n
+		default:
+			t.Fatalf("%s: the line %q: want LINES together|rung OPERATOR", overBudget,
+				strings.TrimSpace(line))
+		}
+	}
+	return together, each
+}
+
+// againstBudgets says which operators are above their budgets and not listed, or listed without need.
+func againstBudgets(costs map[string]cost, total, rungs map[string]int) []string {
+	var wrong []string
+	judge := func(name, what string, lines, most int, listed map[string]int) {
+		limit, is := listed[name]
+		switch {
+		case lines <= most && is:
+			wrong = append(wrong, fmt.Sprintf("%s has %d lines %s: remove it from "+overBudget,
+				name, lines, what))
+		case lines > max(most, limit):
+			wrong = append(wrong, fmt.Sprintf("%s has %d lines %s, at most %d are allowed: let its family "+
+				"derive more of it", name, lines, what, max(most, limit)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(costs)) {
+		c := costs[name]
+		most, known := budgets[c.family]
+		if !known {
+			wrong = append(wrong, fmt.Sprintf("%s is of the family %s, which has no budget in "+
+				"line_budgets_test.go", name, c.family))
+			continue
+		}
+		judge(name, "in spec, truth, Triton and torch", c.together(), most, total)
+		judge(name, "a CUDA variant and pass", c.each, mostRungLines, rungs)
+	}
+	for _, listed := range []map[string]int{total, rungs} {
+		for name := range listed {
+			if _, there := costs[name]; !there {
+				wrong = append(wrong, name+" is not there: remove it from "+overBudget)
+			}
+		}
+	}
+	return wrong
+}
+
+// costsOf counts the lines of every operator.
+func costsOf(t *testing.T) map[string]cost {
+	t.Helper()
+	costs, python := map[string]cost{}, map[string][]string{}
+	var all []string
+	for _, name := range operatorNames(t) {
+		c := cost{family: "plain"}
+		for _, file := range sources(t, "internal/catalog/"+name+"/*.go") {
+			text := read(t, file)
+			if family := familyOf(text); family != "" {
+				c.family = family
+			}
+			c.truth += codeLines(text)
+		}
+		c.spec = codeLines(read(t, "internal/catalog/"+name+"/"+name+".toml"))
+		rungs := map[string]bool{}
+		for _, pattern := range []string{".cu", "/*.cu", "/*.cuh"} {
+			for _, file := range sources(t, "cuda/kernels/"+name+pattern) {
+				text := read(t, file)
+				for _, rung := range registered.FindAllStringSubmatch(text, -1) {
+					if !forHopper.MatchString(rung[1]) {
+						rungs[rung[1]+" "+rung[2]] = true
+					}
+				}
+				if !forHopper.MatchString(path.Base(file)) {
+					c.cuda += codeLines(text)
+				}
+			}
+		}
+		c.rungs = len(rungs)
+		c.each = (c.cuda + max(c.rungs, 1) - 1) / max(c.rungs, 1)
+		python[name] = append(sources(t, "triton/"+name+".py"), sources(t, "triton/"+name+"/*.py")...)
+		all = append(all, python[name]...)
+		costs[name] = c
+	}
+	lines := pythonCode(t, all)
+	for name, c := range costs {
+		for _, file := range python[name] {
+			c.python += lines[file]
+		}
+		costs[name] = c
+	}
+	return costs
+}
+
+var (
+	registered = regexp.MustCompile(`TRIAD_KERNEL\(\s*\w+,\s*(\w+),\s*(\w+)`)
+	// forHopper are variants, and the files that hold them.
+	forHopper   = regexp.MustCompile(`sm90|wgmma|tma|cluster|hopper`)
+	registersAt = regexp.MustCompile(`(?m)^var _ = (\w+)\.Register\(`)
+)
+
+// familyOf is the family that a Go file registers its operator with; "" for none.
+func familyOf(text string) string {
+	if found := registersAt.FindStringSubmatch(text); found != nil && found[1] != "truth" {
+		return found[1]
+	}
+	return ""
+}
+
+// sources lists the files of a pattern that are no tests.
+func sources(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// codeLines counts the lines of Go, TOML or C++ that hold more than a comment of one line.
+func codeLines(text string) int {
+	n := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		comment := strings.HasPrefix(line, "//") || strings.HasPrefix(line, "#") && !isDirective(line)
+		if line != "" && !comment {
+			n++
+		}
+	}
+	return n
+}
+
+// isDirective says whether a line that begins with # is one of the C preprocessor.
+func isDirective(line string) bool {
+	word, _, _ := strings.Cut(strings.TrimSpace(line[1:]), " ")
+	return !strings.HasPrefix(line, "# ") &&
+		slices.Contains(strings.Fields("include pragma define undef if ifdef ifndef else elif endif"), word)
+}
+
+// pythonCode counts the lines of Python files that hold more than a comment or a docstring, by file.
+func pythonCode(t *testing.T, files []string) map[string]int {
+	t.Helper()
+	const count = `
+import ast, json, sys, tokenize
+from tokenize import COMMENT, DEDENT, ENDMARKER, INDENT, NEWLINE, NL
+layout = (COMMENT, DEDENT, ENDMARKER, INDENT, NEWLINE, NL)
+found = {}
+for file in sys.argv[1:]:
+    strings = {(n.value.lineno, n.value.col_offset) for n in ast.walk(ast.parse(open(file).read()))
+               if isinstance(n, ast.Expr) and isinstance(getattr(n.value, "value", None), str)}
+    lines = set()
+    for token in tokenize.generate_tokens(open(file).readline):
+        if token.type not in layout and token.start not in strings:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    found[file] = len(lines)
+print(json.dumps(found))
+`
+	command := exec.Command(need.Tool(t, "python3"), append([]string{"-c", count}, files...)...)
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("count the lines of %d Python files: %v", len(files), err)
+	}
+	lines := map[string]int{}
+	if err := json.Unmarshal(out, &lines); err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// tableOf is the table of costs, in Markdown.
+func tableOf(costs map[string]cost) string {
+	var b strings.Builder
+	b.WriteString("| operator | family | spec | truth | Python | together | of | CUDA | rungs | each |\n" +
+		"|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, name := range slices.Sorted(maps.Keys(costs)) {
+		c := costs[name]
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d |\n", name, c.family,
+			c.spec, c.truth, c.python, c.together(), budgets[c.family], c.cuda, c.rungs, c.each)
+	}
+	return b.String()
+}
+
+// againstTable says where a table is not what is there: an operator that is missing or gone, another
+// family, or a figure that is off by more than a twentieth and more than 10 lines.
+func againstTable(table string, costs map[string]cost) []string {
+	read := func(table string) map[string][]string {
+		rows := map[string][]string{}
+		for line := range strings.Lines(table) {
+			if cells := strings.Split(strings.Trim(strings.TrimSpace(line), "| "), " | "); len(cells) == 10 {
+				rows[cells[0]] = cells[1:]
+			}
+		}
+		return rows
+	}
+	got, want := read(table), read(tableOf(costs))
+	var wrong []string
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		for i, cell := range want[name] {
+			if got[name] == nil || !near(got[name][i], cell) {
+				wrong = append(wrong, fmt.Sprintf("the row of %s is %v, want %v", name, got[name],
+					want[name]))
+				break
+			}
+		}
+	}
+	for name := range got {
+		if want[name] == nil {
+			wrong = append(wrong, name+" is no operator")
+		}
+	}
+	return wrong
+}
+
+// near says whether two cells are the same text, or numbers that hardly differ.
+func near(a, b string) bool {
+	x, errX := strconv.Atoi(a)
+	y, errY := strconv.Atoi(b)
+	return a == b || errX == nil && errY == nil && max(x, y)-min(x, y) <= max(10, y/20)
+}
+
+// The budgets are examined too: what is new and above one is told, what grows, what is listed without need,
+// what is gone, and a family without a budget.
+func TestLineBudgetsBite(t *testing.T) {
+	costs := map[string]cost{
+		"new":  {family: "movement", spec: 90, truth: 30, python: 31, each: 60},
+		"wide": {family: "scan", each: 61}, "grown": {family: "product", spec: 501},
+		"kept": {family: "product", spec: 500}, "small": {family: "product"}, "odd": {family: "unheard_of"},
+	}
+	got := againstBudgets(costs, map[string]int{"grown": 500, "kept": 500, "small": 500, "gone": 500},
+		map[string]int{})
+	for _, name := range []string{"new", "wide", "grown", "small", "odd", "gone"} {
+		if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, name+" ") }) {
+			t.Errorf("%s is not told: %q", name, got)
+		}
+	}
+	if len(got) != 6 {
+		t.Errorf("%d complaints, want 6: %q", len(got), got)
+	}
+	table := tableOf(costs)
+	if wrong := againstTable(table, costs); len(wrong) > 0 {
+		t.Errorf("%q of the table\n%s", wrong, table)
+	}
+	for written, told := range map[string]bool{"51": false, "71": false, "50": true, "72": true} {
+		changed := strings.ReplaceAll(table, " 61 ", " "+written+" ")
+		if got := len(againstTable(changed, costs)) > 0; got != told {
+			t.Errorf("a figure of 61 that is written %s: told %v, want %v", written, got, told)
+		}
+	}
+	if got := againstTable(strings.Replace(table, "| odd |", "| even |", 1), costs); len(got) != 2 {
+		t.Errorf("of one operator missing and one that is none: %q", got)
+	}
+}
+
+// Lines are counted that hold code.
+func TestLinesAreCounted(t *testing.T) {
+	for text, want := range map[string]int{
+		"// a\n\nx := 1 // b\n\t// c\n}\n":              2,
+		"# a\n[b]\nc = 1 # d\n":                         2,
+		"#include <x>\n#if 1\n  #pragma unroll\n#endif": 4,
+	} {
+		if got := codeLines(text); got != want {
+			t.Errorf("%d lines of code, want %d in\n%s", got, want, text)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "a.py")
+	text := `"""a
+b"""
+
+import os  # c
+
+
+def f():
+    """d"""
+    # e
+    return """f
+g"""
+`
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := pythonCode(t, []string{file})[file]; got != 4 {
+		t.Errorf("%d lines of code, want 4 in\n%s", got, text)
+	}
+}

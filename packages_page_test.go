@@ -1,0 +1,78 @@
+package triad_test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"triad/internal/need"
+)
+
+// packagesNamed gives the packages that a page lists under "Every package", by their paths below the module.
+func packagesNamed(page string) []string {
+	_, rest, _ := strings.Cut(page, "\n## Every package\n")
+	section, _, _ := strings.Cut(rest, "\n## ")
+	var named []string
+	item, name := regexp.MustCompile("(?m)^\\* ((?:`[^`]+`(?:, )?)+)"), regexp.MustCompile("`([^`]+)`")
+	for _, names := range item.FindAllStringSubmatch(section, -1) {
+		for _, found := range name.FindAllStringSubmatch(names[1], -1) {
+			named = append(named, found[1])
+		}
+	}
+	return named
+}
+
+// patternOf is what a page calls a package: an operator's and a family's packages are named all at once.
+func patternOf(dir string, operators []string) string {
+	dir = strings.TrimPrefix(strings.TrimPrefix(dir, "triad"), "/")
+	if dir == "" {
+		return "triad"
+	}
+	if name, is := strings.CutPrefix(dir, "internal/catalog/"); is && slices.Contains(operators, name) {
+		return "internal/catalog/<op>"
+	}
+	for family := range budgets {
+		switch dir {
+		case "internal/truth/" + family:
+			return "internal/truth/<family>"
+		case "internal/truth/" + family + "/" + family + "test":
+			return "internal/truth/<family>/<family>test"
+		}
+	}
+	return dir
+}
+
+// docs/architecture.md names every package, once, and no other.
+func TestEveryPackageIsNamed(t *testing.T) {
+	page, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(need.Tool(t, "go"), "list", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	operators := operatorNames(t)
+	named := packagesNamed(string(page))
+	var there []string
+	for dir := range strings.FieldsSeq(string(out)) {
+		there = append(there, patternOf(dir, operators))
+	}
+	for _, name := range there {
+		if !slices.Contains(named, name) {
+			t.Errorf("docs/architecture.md does not name the package %s", name)
+		}
+	}
+	for i, name := range named {
+		if !slices.Contains(there, name) || slices.Contains(named[:i], name) {
+			t.Errorf("docs/architecture.md names %s, which is no package or stands there twice", name)
+		}
+	}
+	const small = "\n## Every package\n\n* `a`, `b/c`: d `e`\n* `f`: g\n\n## Next\n* `h`: i\n"
+	if got := packagesNamed(small); !slices.Equal(got, []string{"a", "b/c", "f"}) {
+		t.Errorf("of a small page %v are read", got)
+	}
+}
