@@ -103,7 +103,8 @@ var rules = []rule{
 		packages: []string{"*"}, except: []string{
 			"internal/mutationscore", "internal/truth/elementwise/elementwisetest",
 			"internal/truth/integer/integertest", "internal/truth/movement/movementtest",
-			"internal/truth/reduction/reductiontest", "internal/truth/scan/scantest",
+			"internal/truth/reduction/reductiontest", "internal/truth/rownorm/rownormtest",
+			"internal/truth/scan/scantest",
 			"internal/truth/selection/selectiontest",
 			"internal/truth/product/producttest",
 		},
@@ -111,7 +112,7 @@ var rules = []rule{
 			"triad/internal/truth/truthtest", "triad/internal/truth/formula/planted",
 			"triad/internal/truth/elementwise/elementwisetest", "triad/internal/truth/integer/integertest",
 			"triad/internal/truth/movement/movementtest", "triad/internal/truth/reduction/reductiontest",
-			"triad/internal/truth/scan/scantest",
+			"triad/internal/truth/rownorm/rownormtest", "triad/internal/truth/scan/scantest",
 			"triad/internal/truth/selection/selectiontest",
 			"triad/internal/truth/product/producttest",
 		},

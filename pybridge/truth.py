@@ -122,15 +122,19 @@ def _truths(module: ModuleType) -> list:
     taken = [p for p in inspect.signature(module.reference).parameters.values()
              if p.kind is not p.KEYWORD_ONLY]
     dtypes = module.IMPLEMENTATIONS[0].dtypes
+    saved = getattr(module, "reference_backward", None)
+    followed = _followed(saved, outputs)
 
     def chained(*tensors, **attributes):
-        return gradients(module.reference, tensors[:len(taken)], tensors[len(taken):], module.DIFFERENTIABLE,
+        def wanted(*inputs, **attributes):
+            given = module.reference(*inputs, **attributes)
+            return tuple(given[i] for i in followed) if isinstance(given, tuple) else given
+        return gradients(wanted, tensors[:len(taken)], tensors[len(taken):], module.DIFFERENTIABLE,
                          **attributes)
 
-    saved = getattr(module, "reference_backward", None)
     def chained_rounding(*tensors, **attributes):
         return _rounding(module.reference, tensors[:len(taken)], len(outputs), attributes,
-                         tensors[len(taken):], module.DIFFERENTIABLE)
+                         dict(zip(followed, tensors[len(taken):])), module.DIFFERENTIABLE)
 
     def saved_rounding(function, count):
         return lambda *tensors, **attributes: _rounding(function, tensors, count, attributes)
@@ -146,15 +150,24 @@ def _truths(module: ModuleType) -> list:
     return [*rows, _composed(module)]
 
 
-def _rounding(function, tensors: tuple, count: int, attributes: dict[str, Any], upstream: tuple = (),
+def _followed(backward: Any, outputs: tuple[str, ...]) -> list[int]:
+    """The positions of the outputs whose gradients a backward formula takes, in its order; of the first ones
+    where it takes none by name."""
+    taken = inspect.signature(backward).parameters if backward else ()
+    found = [outputs.index(name.removeprefix("grad_")) for name in taken
+             if name.startswith("grad_") and name.removeprefix("grad_") in outputs]
+    return found or list(range(len(outputs)))
+
+
+def _rounding(function, tensors: tuple, count: int, attributes: dict[str, Any],
+              upstream: dict[int, Any] | None = None,
               differentiable: tuple[int, ...] = ()) -> tuple:
     """Of every element of function's count outputs, or of its gradients where there is an upstream, how far
     fp64 may round it."""
     import torch
 
     import allowance
-    given = dict(enumerate(upstream)) if upstream else None
-    found = allowance.compute(function, tensors, attributes, "fp64", torch.float64, False, count, given,
+    found = allowance.compute(function, tensors, attributes, "fp64", torch.float64, False, count, upstream,
                               differentiable)
     return tuple(x.e.contiguous() for x in found)
 

@@ -10,6 +10,8 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/truth/rownorm"
+	"triad/internal/truth/rownorm/rownormtest"
 	"triad/internal/truth/truthtest"
 )
 
@@ -248,7 +250,8 @@ func TestByWelford(t *testing.T) {
 		var y, means, rstds []float64
 		for i := range int64(rows) {
 			row := values[i*cols : (i+1)*cols]
-			mean, rstd := statistics(truthtest.Arithmetic{Other: running}, row, eps, op.BF16)
+			mean, rstd := rownormtest.Statistics(rownorm.Operator{Centred: true},
+				truthtest.Arithmetic{Other: running}, row, eps, op.BF16)
 			for _, v := range row {
 				y = append(y, truthtest.F32(truthtest.F32(v-mean)*rstd))
 			}

@@ -12,6 +12,7 @@ import (
 	_ "triad/internal/catalog/layernorm"
 	_ "triad/internal/catalog/prefix_sum"
 	_ "triad/internal/catalog/rgb_invert"
+	_ "triad/internal/catalog/rmsnorm"
 	_ "triad/internal/catalog/rope"
 	_ "triad/internal/catalog/silu"
 	_ "triad/internal/catalog/softmax"

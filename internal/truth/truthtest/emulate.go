@@ -127,7 +127,7 @@ const partialRows = 16
 
 // OverRows sums over the rows in two stages: blocks of rows, then the partial sums.
 func (a Arithmetic) OverRows(rows int, lost bool, low op.DType, f func(r int) float64) float64 {
-	if a.Bug == "grad_weight and grad_bias in a low-precision accumulator" {
+	if a.Bug == "sums over rows in a low-precision accumulator" {
 		return SumLow(low, rows, f)
 	}
 	blocks := (rows + partialRows - 1) / partialRows

@@ -1,0 +1,143 @@
+// Package rownormtest derives what an operator of the family rownorm is scored with: right kernels in several
+// orders of their sums, and bugs that follow from what the operator states.
+package rownormtest
+
+import (
+	"triad/internal/op"
+	"triad/internal/truth/rownorm"
+	"triad/internal/truth/truthtest"
+)
+
+// The bugs that kernel.go looks for by name.
+const (
+	countLess       = "statistic over n-1"
+	padded          = "statistic over padded n"
+	tailUnsummed    = "tail not reduced"
+	lowSum          = "low-precision accumulator"
+	epsOutside      = "eps outside the root"
+	epsMissing      = "eps missing"
+	epsMaximum      = "maximum of variance and eps"
+	epsTenth        = "eps a tenth"
+	tailUnwritten   = "tail not written"
+	otherRow        = "rstd of another row"
+	weightPlusOne   = "weight plus 1"
+	onePass         = "variance in one pass"
+	notCentred      = "variance not centred"
+	meanKept        = "mean not subtracted"
+	meanTaken       = "mean subtracted"
+	sumNotMean      = "sum of squares for the mean"
+	castFirst       = "cast before weight"
+	biasMissing     = "bias missing"
+	residualMissing = "residual missing"
+	sumStored       = "y of the rounded h"
+	hOfX            = "h without the residual"
+
+	meanTermMissing = "mean term missing"
+	xhatTermMissing = "xhat term missing"
+	factorX         = "grad_weight from x"
+	blockDropped    = "last row block dropped"
+	lowRowSums      = "sums over rows in a low-precision accumulator"
+	updateLost      = "one atomic update lost"
+	weightIgnored   = "grad_x ignores weight"
+	biasTimesWeight = "grad_bias times weight"
+	partialsLow     = "partial sums in bf16"
+	rstdWithoutEps  = "rstd recomputed without eps"
+	gradHMissing    = "grad_h missing"
+	gradHOnce       = "grad_h not in grad_residual"
+	gradHRounded    = "gradient rounded before grad_h"
+)
+
+// Suites are those of the passes of an operator.
+func Suites(name string) []truthtest.Suite {
+	o, _ := rownorm.Get(name)
+	f := family{o}
+	return []truthtest.Suite{
+		{Op: name, Pass: op.Forward, Right: f.right(), Kernel: f.forward, Mutants: f.forwardMutants()},
+		{Op: name, Pass: op.Backward, Right: f.right(), Kernel: f.backward, Mutants: f.backwardMutants()},
+	}
+}
+
+// family emulates an operator.
+type family struct{ rownorm.Operator }
+
+// right are the orders of sums; with a mean also Welford's running mean and variance (Other).
+func (f family) right() []truthtest.Arithmetic {
+	all := append([]truthtest.Arithmetic{}, truthtest.RowVariants...)
+	if f.Centred {
+		all = append(all, truthtest.Arithmetic{Order: truthtest.InLanes, Other: true})
+	}
+	return all
+}
+
+// list numbers names that are mutants in every group.
+type list []truthtest.Mutant
+
+func (l *list) add(equivalent func(g truthtest.Group) string, names ...string) {
+	for _, name := range names {
+		*l = append(*l, truthtest.Mutant{Number: len(*l) + 1, Name: name, Equivalent: equivalent})
+	}
+}
+
+// withoutResidual says where a bug of the residual is none.
+func withoutResidual(g truthtest.Group) string {
+	if g.Value == "false" {
+		return "there is no residual"
+	}
+	return ""
+}
+
+// wide says where a rounding to the dtype is none.
+func wide(g truthtest.Group) string {
+	if g.Dtype == op.FP32.String() {
+		return "the value is an fp32 one whether it is stored or not"
+	}
+	return ""
+}
+
+func wideOrWithoutResidual(g truthtest.Group) string {
+	if why := wide(g); why != "" {
+		return why
+	}
+	return withoutResidual(g)
+}
+
+// forwardMutants: a reduction brings a wrong and a padded count, a lost tail and a low accumulator, an eps its
+// four mistakes, a store its lost tail; the rest is of the statistic and of the affine part.
+func (f family) forwardMutants() []truthtest.Mutant {
+	var l list
+	l.add(nil, countLess, epsOutside, epsMissing, epsMaximum, epsTenth, lowSum, weightPlusOne, padded,
+		tailUnsummed, tailUnwritten, otherRow)
+	if f.Centred {
+		l.add(nil, onePass, notCentred, meanKept)
+	} else {
+		l.add(nil, sumNotMean, meanTaken)
+		l.add(wide, castFirst)
+	}
+	if f.Bias {
+		l.add(nil, biasMissing)
+	}
+	if f.Residual {
+		l.add(withoutResidual, residualMissing, hOfX)
+		l.add(wideOrWithoutResidual, sumStored)
+	}
+	return l
+}
+
+func (f family) backwardMutants() []truthtest.Mutant {
+	var l list
+	l.add(nil, xhatTermMissing, factorX, blockDropped, lowRowSums, updateLost, weightIgnored, countLess,
+		otherRow, partialsLow, rstdWithoutEps)
+	if f.Centred {
+		l.add(nil, meanTermMissing)
+	} else {
+		l.add(nil, weightPlusOne)
+	}
+	if f.Bias {
+		l.add(nil, biasTimesWeight)
+	}
+	if f.Residual {
+		l.add(withoutResidual, residualMissing, gradHMissing, gradHOnce)
+		l.add(wideOrWithoutResidual, gradHRounded)
+	}
+	return l
+}
