@@ -65,6 +65,17 @@ var ownCases = []ownCase{
 	{"swiglu_flat.cu", "swiglu", nil, "PASS", `n is rows \* cols`},
 	{"sum_solve_atomic.cu", "", nil, "PASS", "(?s)input is x, output is y, N is n.*it adds with atomics"},
 	{
+		"rmsnorm_solve.cu", "", nil, "PASS",
+		`(?s)input is x, weight is weight, output is y, B is rows, N is cols, eps is eps.*judged with add = false`,
+	},
+	{
+		"rmsnorm_solve_fused_add.cu", "", nil, "PASS",
+		`(?s)residual is residual.*residual_out is h, num_tokens is rows.*judged with add = true`,
+	},
+	{"rmsnorm_solve_torch.py", "", nil, "PASS", "weight is weight, eps is eps"},
+	{"rmsnorm_solve_triton.py", "", nil, "PASS", "x is x, weight is weight, eps is eps"},
+	{"add_solve.cu", "add", nil, "PASS", `A is x, B is y, C is z, N is rows \* cols`},
+	{
 		"layernorm_warp_llmc.cu", "layernorm", nil, "PASS",
 		"T is 1, as a factor of rows, C is cols, block_size is 256 threads",
 	},

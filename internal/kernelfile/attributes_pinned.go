@@ -89,6 +89,9 @@ func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 	words = b.Options.Attrs[a.Name]
 	if words == "" {
 		words = fmt.Sprint(a.Default)
+		if decides, on := b.switched(a.Name); decides {
+			words = strconv.FormatBool(on)
+		}
 		if b.nameSetsSwitch(a) {
 			words = "true"
 		}

@@ -363,6 +363,11 @@ func (b *Binding) outputBits() uint32 {
 			bits |= 1 << a.Index
 		}
 	}
+	for i, t := range b.outputs {
+		if b.leftOut(t) {
+			bits |= 1 << i
+		}
+	}
 	return bits
 }
 

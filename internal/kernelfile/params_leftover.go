@@ -42,7 +42,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 	var list []int
 	for i, t := range tensors {
-		if !b.has(role, t.Name) && !t.Optional && !(role == Input && b.inPlace()) {
+		if !b.has(role, t.Name) && !t.Optional && !b.leftOut(t) && !(role == Input && b.inPlace()) {
 			list = append(list, i)
 		}
 	}

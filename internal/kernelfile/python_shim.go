@@ -72,6 +72,7 @@ def _load():
 
 
 _MODULE = _load()
+_LEFT_OUT = {}  # by pass, the inputs without an element, which the function has no parameter for
 _TRITON = any(isinstance(v, types.ModuleType) and v.__name__.partition(".")[0] == "triton" for v in vars(_MODULE).values())
 _DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
            "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8,
@@ -85,6 +86,16 @@ def _given(value, name):
     if type(value) is torch.Tensor:
         return value.contiguous()
     return tuple(v.contiguous() if type(v) is torch.Tensor else v for v in value) if isinstance(value, tuple) else value
+
+
+def _joined(given, empty):
+    """What a function returned and, at their positions, the outputs that have no element."""
+    if not empty:
+        return given
+    values = list(given) if isinstance(given, tuple) else [given]
+    for position, value in empty.items():
+        values.insert(position, value)
+    return tuple(values)
 
 
 @functools.cache
@@ -107,7 +118,7 @@ def _accepts(direction, *tensors, **attributes):
     """Why a call is not the function's to answer. Triton kernels of one's own may take every tensor for dense."""
     if _TRITON and any(not t.is_contiguous() for t in tensors):
         return "Triton files added with --add are judged on contiguous tensors"
-    if _TRITON and any(t.numel() == 0 for t in tensors):
+    if _TRITON and any(t.numel() == 0 for i, t in enumerate(tensors) if i not in _LEFT_OUT[direction]):
         return "Triton files added with --add are not judged on empty tensors"
     if why := {"forward": _refuses_forward, "backward": _refuses_backward}[direction](*tensors, **attributes):
         return why
@@ -149,7 +160,7 @@ func quoted(names []string) string {
 func (b *Binding) givenNames() []string {
 	var names []string
 	for _, t := range b.outputs {
-		if b.fills() && b.has(Output, t.Name) || !b.fills() && !t.Optional {
+		if b.leftOut(t) || b.fills() && b.has(Output, t.Name) || !b.fills() && !t.Optional {
 			names = append(names, t.Name)
 		}
 	}
@@ -178,7 +189,7 @@ func (b *Binding) pythonCode() string {
 		code.WriteString("    " + line + "\n")
 	}
 	for _, t := range b.outputs {
-		if b.has(Output, t.Name) {
+		if b.has(Output, t.Name) || b.leftOut(t) {
 			fmt.Fprintf(&code, "    out_%s = torch.empty((%s), dtype=%s, device=in_%s.device)\n", t.Name,
 				b.pythonShape(t), b.pythonDType(t), b.inputs[0].Name)
 		}
@@ -207,8 +218,10 @@ func (b *Binding) pythonCode() string {
 		result := strings.Join(outs, ", ")
 		fmt.Fprintf(&code, "    %s\n    return %s\n\n\n", call, result)
 	} else {
-		fmt.Fprintf(&code, "    return _given(%s, %q)\n\n\n", call, b.Function.Name)
+		fmt.Fprintf(&code, "    return _joined(_given(%s, %q), {%s})\n\n\n", call, b.Function.Name,
+			b.leftOutReturns())
 	}
+	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {%s}\n\n\n", b.Pass.String(), b.leftOutInputs())
 	fmt.Fprintf(&code, "def _refuses_%v(%s, **attributes):\n", b.Pass, strings.Join(tensors, ", "))
 	for _, line := range b.pythonSizes() {
 		code.WriteString("    " + line + "\n")
@@ -258,7 +271,11 @@ func (b *Binding) pythonShape(t op.TensorSpec) string {
 	var words strings.Builder
 	list, _ := t.Shape.([]any)
 	for _, size := range list {
-		words.WriteString(pythonExpression(fmt.Sprint(size)) + ", ")
+		word := pythonExpression(fmt.Sprint(size))
+		if name := b.switchOf(t); name != "" {
+			word = strings.ReplaceAll(word, pythonName(name), fmt.Sprintf("int(attributes[%q])", name))
+		}
+		words.WriteString(word + ", ")
 	}
 	return strings.TrimRight(words.String(), " ")
 }

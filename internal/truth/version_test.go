@@ -29,12 +29,18 @@ var update = flag.Bool("update", false,
 // books is the file that holds every constant and allowance of the version it names.
 const books = "testdata/version.txt"
 
+// judging are the files whose constants decide.
+var judging = []string{
+	"../judge/*.go", "../truth/*.go", "../truth/formula/*.go", "../truth/product/*.go",
+	"../truth/rownorm/*.go", "../catalog/*/*.go",
+}
+
 // notJudging are constants that decide nothing: how work is divided, how far a message goes, what proves the
 // truth.
 var notJudging = []string{
 	"judge.chunk", "judge.strip", "judge.glance", "judge.worstKept", "judge.blocksKept", "judge.mostly",
 	"judge.nearly",
-	"layernorm.rowBlock", "layernorm.stripe", "softmax.appendedColumns", "flash_attention.mostParts",
+	"rownorm.rowBlock", "rownorm.stripe", "softmax.appendedColumns", "flash_attention.mostParts",
 	"flash_attention.tileQueries", "product.signedColumns",
 	"truth.StepTolerance", "truth.stepSize", "truth.randomDirections", "truth.singleElements",
 	"truth.DifferenceTolerance", "truth.FlatRow",
@@ -187,7 +193,7 @@ func sameEntry(a, b string) bool {
 func constantsNow(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"../judge/*.go", "../truth/*.go", "../truth/formula/*.go", "../truth/product/*.go", "../catalog/*/*.go"} {
+	for _, pattern := range judging {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

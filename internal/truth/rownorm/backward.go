@@ -54,7 +54,7 @@ func (o Operator) backward(k *truth.Request) ([]judge.Target, error) {
 func (o Operator) gradientsOf(k *truth.Request) (*gradients, error) {
 	x, err := k.Rank("x", 2)
 	if err = truth.FirstError(err, checkParameters(k, x, "weight"),
-		k.Shaped("grad_y", x.Shape...)); err != nil {
+		k.Shaped("grad_y", x.Shape...), o.checkRows(k, x, "residual", "grad_h")); err != nil {
 		return nil, err
 	}
 	parameters, err := k.Values("weight")

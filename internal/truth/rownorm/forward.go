@@ -23,6 +23,23 @@ func checkParameters(k *truth.Request, x tensor.Tensor, names ...string) error {
 	return nil
 }
 
+// checkRows says whether inputs that belong to a residual have the shape of x, or without one no rows.
+func (o Operator) checkRows(k *truth.Request, x tensor.Tensor, names ...string) error {
+	if !o.Residual || len(x.Shape) != 2 {
+		return nil
+	}
+	rows := int64(0)
+	if o.Adds(k.Case) {
+		rows = x.Shape[0]
+	}
+	for _, name := range names {
+		if err := k.Shaped(name, rows, x.Shape[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sum reads the row of s into own[0], the room of x.
 func sum(in truth.RowInputs, own [][]float64, r int64) []float64 {
 	in.Read(own, r)
@@ -44,7 +61,8 @@ func rowTarget(k *truth.Request, st storage, name string, d op.DType, shape, cho
 
 func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	x, err := k.Rank("x", 2)
-	if err = truth.FirstError(err, checkParameters(k, x, o.Parameters()...)); err != nil {
+	if err = truth.FirstError(err, checkParameters(k, x, o.Parameters()...),
+		o.checkRows(k, x, "residual")); err != nil {
 		return nil, err
 	}
 	parameters, err := k.Values(o.Parameters()...)

@@ -26,9 +26,9 @@ func (o Operator) storageOf(k *truth.Request, d op.DType) storage {
 	return storage{low: true, dtype: d, unit: truth.Unit(d), subnormal: truth.HalfSubnormal(d)}
 }
 
-// off is how far a stored value may lie from v.
+// off is how far a stored value may lie from v; 0 is stored as it is.
 func (st storage) off(v float64) float64 {
-	if !st.low {
+	if !st.low || v == 0 {
 		return 0
 	}
 	return st.unit*math.Abs(v) + st.subnormal
