@@ -3,6 +3,7 @@ package truth
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"triad/internal/judge"
@@ -153,11 +154,16 @@ func (o *Operator) within(call Call, p part) (Call, error) {
 	return Call{Case: p.Case, Given: narrow(call.Given), Gave: narrow(call.Gave)}, nil
 }
 
-// rowsOf is the view of a part's rows of a tensor whose sizes begin with the dims that rows are counted in;
-// another stays what it is.
+// rowsOf is the view of a part's rows of a tensor whose sizes begin with the dims that rows are counted in,
+// or with their product with a switch that is on ("rows * add"); another stays what it is.
 func (o *Operator) rowsOf(t tensor.Tensor, sizes []string, p part) tensor.Tensor {
 	dims := truths[o.Spec.Name].ByRows
-	if len(sizes) < len(dims) || !slices.Equal(sizes[:len(dims)], dims) {
+	counts := func(size, dim string) bool {
+		of, switched, _ := strings.Cut(size, " * ")
+		on, isSwitch := p.Attrs.Lookup(switched)
+		return of == dim && (switched == "" || isSwitch && on.Number == 1)
+	}
+	if len(sizes) < len(dims) || !slices.EqualFunc(sizes[:len(dims)], dims, counts) {
 		return t
 	}
 	t.Shape = slices.Clone(t.Shape)

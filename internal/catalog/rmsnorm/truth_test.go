@@ -6,6 +6,7 @@ import (
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/tensor"
 	"triad/internal/truth"
 	"triad/internal/truth/rownorm/rownormtest"
 	"triad/internal/truth/truthtest"
@@ -99,6 +100,40 @@ func TestAllowances(t *testing.T) {
 				near(t, "h", h.T[i], judge.U32*math.Abs(s))
 			}
 		}
+	}
+}
+
+// An invariant of a case whose truth is computed row by row is asked of runs of rows, of the residual too.
+func TestInvariantOfParts(t *testing.T) {
+	o, err := truth.Get("rmsnorm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "bf16"}, map[string]int64{"rows": 2000, "cols": 300},
+		map[string]string{"add": "true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := truthtest.CaseInputs(t, o.Spec, c, 1)
+	call := truth.Call{Case: c, Given: in}
+	for _, target := range truthtest.TruthFor(t, c, "fp32", in).Outputs {
+		y := tensor.New(target.Name, target.DType, target.Shape)
+		y.SetFloat64s(target.Sim)
+		call.Gave = append(call.Gave, y)
+	}
+	asked := 0
+	for _, r := range truth.RelationsOf(c) {
+		if r.Second != nil {
+			continue
+		}
+		for _, held := range o.HoldParts(r, "fp32", call, nil) {
+			if asked++; !held.Accepted() {
+				t.Errorf("%s: %s", r.Name, held.Sentence())
+			}
+		}
+	}
+	if asked == 0 {
+		t.Error("no invariant was asked")
 	}
 }
 
