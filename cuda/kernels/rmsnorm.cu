@@ -23,6 +23,7 @@
 #include "rmsnorm/backward.cuh"
 #include "rmsnorm/sum.cuh"
 #include "rows.cuh"
+#include "spec/rmsnorm.cuh"
 
 namespace {
 
@@ -311,54 +312,6 @@ template <class T> int rmsnorm_bwd_atomic(const triad_call *call) { return rmsno
 
 // ---- registration -----------------------------------------------------------------------------------------------------------------------
 
-// Proves x, and what has x's rows where there is a residual and none elsewhere.
-bool check_rows(triad::Check &check, const triad_call *call, const triad_tensor &t, const char *name) {
-	const triad_tensor &x = call->in[0];
-	check.rank(t, name, 2).dtype(t, name, x.dtype);
-	if (!check.holds()) return false;
-	const int64_t want = call->attr[0] != 0 ? x.shape[0] : 0;
-	check.that(t.shape[0] == want && t.shape[1] == x.shape[1], "%s is [%lld, %lld], not [%lld, %lld]", name, static_cast<long long>(t.shape[0]),
-	           static_cast<long long>(t.shape[1]), static_cast<long long>(want), static_cast<long long>(x.shape[1]));
-	return check.holds();
-}
-
-bool check_forward(triad::Check &check, const triad_call *call) {
-	if (!check.counts(call, 3, 3, 2)) return false;
-	const triad_tensor &x = call->in[0], &rstd = call->out[1];
-	if (!check.rank(x, "x", 2).floating(x, "x").holds() || !check_rows(check, call, call->in[1], "residual")) return false;
-	check.length(call->in[2], "weight", x.shape[1]).dtype(call->in[2], "weight", x.dtype);
-	check.like(call->out[0], "y", x, "x").contiguous(call->out[0], "y");
-	if (rstd.data != nullptr) check.length(rstd, "rstd", x.shape[0]).dtype(rstd, "rstd", TRIAD_F32).contiguous(rstd, "rstd");
-	return check_rows(check, call, call->out[2], "h") && check.contiguous(call->out[2], "h").holds();
-}
-
-enum class Access { strided, rows, vectors };
-
-template <Access access> int accepts_fwd(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (!check_forward(check, call) || access == Access::strided) return check.status();
-	check.contiguous_columns(call->in[0], "x").contiguous_columns(call->in[1], "residual").contiguous(call->in[2], "weight");
-	if (access == Access::rows) return check.status();
-	check.vector_rows(call->in[0], "x").vector_rows(call->out[0], "y").aligned(call->in[2], "weight", 16);
-	if (call->attr[0] != 0) check.vector_rows(call->in[1], "residual").vector_rows(call->out[2], "h");
-	return check.status();
-}
-
-int accepts_bwd(const triad_call *call, char *why, int32_t why_bytes) {
-	triad::Check check(why, why_bytes);
-	if (!check.counts(call, 6, 3, 2)) return check.status();
-	const triad_tensor &x = call->in[0];
-	if (!check.rank(x, "x", 2).floating(x, "x").holds() || !check_rows(check, call, call->in[1], "residual")) return check.status();
-	check.length(call->in[2], "weight", x.shape[1]).dtype(call->in[2], "weight", x.dtype).contiguous(call->in[2], "weight");
-	check.length(call->in[3], "rstd", x.shape[0]).dtype(call->in[3], "rstd", TRIAD_F32).contiguous(call->in[3], "rstd");
-	check.like(call->in[4], "grad_y", x, "x").contiguous_columns(x, "x").contiguous_columns(call->in[4], "grad_y");
-	check.like(call->out[0], "grad_x", x, "x").contiguous(call->out[0], "grad_x");
-	check.length(call->out[2], "grad_weight", x.shape[1]).dtype(call->out[2], "grad_weight", x.dtype);
-	if (check_rows(check, call, call->in[5], "grad_h") && check_rows(check, call, call->out[1], "grad_residual"))
-		check.contiguous_columns(call->in[1], "residual").contiguous_columns(call->in[5], "grad_h").contiguous(call->out[1], "grad_residual");
-	return check.status();
-}
-
 int64_t partials_workspace(const triad_call *call) {
 	const int64_t cols = call->in[0].shape[1];
 	return std::max<int64_t>(1, Plan(call->in[0].shape[0], cols).groups) * cols * static_cast<int64_t>(sizeof(float));
@@ -366,26 +319,24 @@ int64_t partials_workspace(const triad_call *call) {
 
 int64_t atomic_workspace(const triad_call *call) { return call->in[0].shape[1] * static_cast<int64_t>(sizeof(float)); }
 
-constexpr const char *rows_constraint = "columns contiguous";
-constexpr const char *vec_constraint = "cols a multiple of the elements in 16 bytes (4 in fp32, 8 in fp16 and bf16), rows aligned to 16 bytes";
+const triad::Limits forward_rows = {triad::contiguous_columns("x", "residual"), triad::contiguous("weight")};
+const triad::Limits forward_vectors = {triad::vector_rows("x", "residual", "y", "h"), triad::contiguous("weight"), triad::aligned(16, "weight")};
+const triad::Limits backward_rows = {triad::contiguous_columns("x", "residual", "grad_y", "grad_h"), triad::contiguous("weight", "rstd")};
 
 } // namespace
 
 TRIAD_KERNEL(rmsnorm, naive, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd<Access::strided>).launch(TRIAD_BY_DTYPE(rmsnorm_fwd_naive)))
+             .contract("fp32").dtypes(triad::floats).outputs(7).launch(TRIAD_BY_DTYPE(rmsnorm_fwd_naive)))
 TRIAD_KERNEL(rmsnorm, block, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd<Access::rows>).launch(TRIAD_BY_DTYPE(rmsnorm_fwd_block))
-             .constraint(rows_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(7).limits(forward_rows).launch(TRIAD_BY_DTYPE(rmsnorm_fwd_block)))
 TRIAD_KERNEL(rmsnorm, vec, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd<Access::vectors>).launch(TRIAD_BY_DTYPE(rmsnorm_fwd_vec))
-             .constraint(vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(7).limits(forward_vectors).launch(TRIAD_BY_DTYPE(rmsnorm_fwd_vec)))
 TRIAD_KERNEL(rmsnorm, ring, forward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).accepts(accepts_fwd<Access::vectors>).launch(TRIAD_BY_DTYPE(rmsnorm_fwd_ring))
-             .constraint(vec_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(7).limits(forward_vectors).launch(TRIAD_BY_DTYPE(rmsnorm_fwd_ring)))
 
 TRIAD_KERNEL(rmsnorm, partials, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).forward("block").accepts(accepts_bwd).workspace(partials_workspace)
-             .launch(TRIAD_BY_DTYPE(rmsnorm_bwd_partials)).constraint(rows_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(7).forward("block").limits(backward_rows).workspace(partials_workspace)
+             .launch(TRIAD_BY_DTYPE(rmsnorm_bwd_partials)))
 TRIAD_KERNEL(rmsnorm, atomic, backward,
-             .contract("fp32").dtypes(triad::floats).outputs(7).nondeterministic(4).forward("block").accepts(accepts_bwd)
-             .workspace(atomic_workspace).launch(TRIAD_BY_DTYPE(rmsnorm_bwd_atomic)).constraint(rows_constraint))
+             .contract("fp32").dtypes(triad::floats).outputs(7).nondeterministic(4).forward("block").limits(backward_rows)
+             .workspace(atomic_workspace).launch(TRIAD_BY_DTYPE(rmsnorm_bwd_atomic)))
