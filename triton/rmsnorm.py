@@ -3,14 +3,17 @@ cols + eps)
 backward, with n = h * rstd and w = weight * grad_y: grad_x = rstd * (w - n * mean_c(w * n)) + grad_h,
 grad_residual = grad_x, grad_weight = sum_r grad_y * n
 
-Layout   x, y, residual, h and their gradients: [rows, cols], residual and h empty without add; weight [cols]; rstd [rows] fp32.
-         Inputs with any strides, outputs contiguous. fp32, fp16, bf16; every value inside is fp32, the sum h too.
+Layout   x, y, residual, h and their gradients: [rows, cols], residual and h empty without add; weight [cols];
+         rstd [rows] fp32. Inputs with any strides, outputs contiguous. fp32, fp16, bf16; every value inside
+         is fp32, the sum h too.
 Limits   rows = 0 gives zeros for grad_weight.
 Source   Zhang and Sennrich 2019, arXiv:1910.07467
-  triton/row     a tile of whole rows per program; cols <= 131072; the backward sums grad_weight in two stages, always in the same order
+  triton/row     a tile of whole rows per program; cols <= 131072; the backward sums grad_weight in two
+                 stages, always in the same order
   torch/eager    torch.nn.functional.rms_norm of the rounded sum
   torch/compile  the same in fp32, rounded once, through Inductor
-  liger/kernel   Liger-Kernel's Triton kernels, which compute in fp32 and take the rounded sum; rows of up to 65536
+  liger/kernel   Liger-Kernel's Triton kernels, which compute in fp32 and take the rounded sum; rows of up to
+                 65536
   quack/kernel   quack-kernels' CuTe kernel; its backward takes the rounded sum
 """
 
@@ -51,8 +54,8 @@ def _load_sum(x_ptr, residual_ptr, r, c, inside, x_row, x_col, residual_row, res
 
 
 @triton.jit
-def _rmsnorm_fwd_kernel(x_ptr, residual_ptr, weight_ptr, y_ptr, rstd_ptr, h_ptr, rows, cols, eps, x_row, x_col,
-                        residual_row, residual_col, weight_col,
+def _rmsnorm_fwd_kernel(x_ptr, residual_ptr, weight_ptr, y_ptr, rstd_ptr, h_ptr, rows, cols, eps, x_row,
+                        x_col, residual_row, residual_col, weight_col,
                         ADD: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr):
     """A tile of ROWS whole rows, COLS >= cols."""
     row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
@@ -71,8 +74,9 @@ def _rmsnorm_fwd_kernel(x_ptr, residual_ptr, weight_ptr, y_ptr, rstd_ptr, h_ptr,
 
 
 @triton.jit
-def _rmsnorm_bwd_kernel(x_ptr, residual_ptr, weight_ptr, rstd_ptr, dy_ptr, dh_ptr, dx_ptr, dresidual_ptr, dweight_ptr,
-                        rows, cols, programs, x_row, x_col, residual_row, residual_col, weight_col, rstd_row,
+def _rmsnorm_bwd_kernel(x_ptr, residual_ptr, weight_ptr, rstd_ptr, dy_ptr, dh_ptr, dx_ptr, dresidual_ptr,
+                        dweight_ptr, rows, cols, programs, x_row, x_col, residual_row, residual_col,
+                        weight_col, rstd_row,
                         dy_row, dy_col, dh_row, dh_col,
                         ADD: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr):
     """Every programs-th tile of ROWS whole rows: dx, and this program's partial sum dweight[program, :]."""
@@ -101,7 +105,8 @@ def _rmsnorm_bwd_kernel(x_ptr, residual_ptr, weight_ptr, rstd_ptr, dy_ptr, dh_pt
 
 
 @triton.jit
-def _rmsnorm_partials_kernel(partial_ptr, dweight_ptr, programs, cols, COLS: tl.constexpr, PROGRAMS: tl.constexpr):
+def _rmsnorm_partials_kernel(partial_ptr, dweight_ptr, programs, cols, COLS: tl.constexpr,
+                             PROGRAMS: tl.constexpr):
     """Sums the partial sums of COLS columns."""
     col = (tl.program_id(0) * COLS + tl.arange(0, COLS)).to(tl.int64)
     p = tl.arange(0, PROGRAMS).to(tl.int64)[:, None]
@@ -125,8 +130,8 @@ def forward(x, residual, weight, *, add, eps):
     if rows:
         tile = _tile(rows, cols)
         _rmsnorm_fwd_kernel[(ceildiv(rows, tile["ROWS"]),)](
-            x, residual, weight, y, rstd, h, rows, cols, eps, *x.stride(), *residual.stride(), *weight.stride(),
-            ADD=add, **tile)
+            x, residual, weight, y, rstd, h, rows, cols, eps, *x.stride(), *residual.stride(),
+            *weight.stride(), ADD=add, **tile)
     return y, rstd, h
 
 
@@ -142,7 +147,8 @@ def backward(x, residual, weight, rstd, grad_y, grad_h, *, add, eps):
     partials = torch.empty((programs, cols), dtype=torch.float32, device=x.device)
     _rmsnorm_bwd_kernel[(programs,)](
         x, residual, weight, rstd, grad_y, grad_h, dx, dresidual, partials, rows, cols, programs, *x.stride(),
-        *residual.stride(), *weight.stride(), *rstd.stride(), *grad_y.stride(), *grad_h.stride(), ADD=add, **tile)
+        *residual.stride(), *weight.stride(), *rstd.stride(), *grad_y.stride(), *grad_h.stride(), ADD=add,
+        **tile)
     dweight = torch.empty(cols, dtype=weight.dtype, device=x.device)
     block = min(PARTIAL_COLS, tile["COLS"])
     _rmsnorm_partials_kernel[(ceildiv(cols, block),)](partials, dweight, programs, cols, COLS=block,
@@ -174,8 +180,9 @@ def reference_backward(x, residual, weight, rstd, grad_y, grad_h, *, add, eps):
 
 def forward_eager(x, residual, weight, *, add, eps):
     """y and h: torch saves what the backward needs."""
-    h = x + residual if add else x
-    return F.rms_norm(h, (x.shape[1],), weight, eps).contiguous(), (h if add else residual).contiguous()
+    h = x + residual if add else torch.empty_like(residual)
+    y = F.rms_norm(h if add else x, (x.shape[1],), weight, eps)
+    return y.contiguous(), h.contiguous()
 
 
 def forward_upcast(x, residual, weight, *, add, eps):
@@ -189,14 +196,14 @@ def _liger(x, residual, weight, *, add, eps):
     from liger_kernel.ops.rms_norm import LigerRMSNormFunction
     if add:
         return LigerFusedAddRMSNormFunction.apply(x, residual, weight, eps, 0.0, "gemma", False)
-    return LigerRMSNormFunction.apply(x, weight, eps, 0.0, "gemma", False), residual
+    return LigerRMSNormFunction.apply(x, weight, eps, 0.0, "gemma", False), torch.empty_like(residual)
 
 
 def _quack(x, residual, weight, *, add, eps):
     from quack.rmsnorm import rmsnorm
     if add:
         return rmsnorm(aligned(x), aligned(weight), residual=aligned(residual), eps=eps, prenorm=True)
-    return rmsnorm(aligned(x), aligned(weight), eps=eps), residual
+    return rmsnorm(aligned(x), aligned(weight), eps=eps), torch.empty_like(residual)
 
 
 _GRADIENTS = ("grad_x", "grad_residual", "grad_weight")

@@ -377,7 +377,8 @@ class Function:
         outputs = out if isinstance(out, tuple) else (out,)
         kept = [outputs[i] for i in self._kept_outputs]
         if leading is not None:
-            kept = [o.reshape(*leading, *o.shape[1:]) for o in kept]
+            count = _product(leading)  # what has no rows, since a switch is off, stays as it is
+            kept = [o.reshape(*leading, *o.shape[1:]) if o.shape[0] == count else o for o in kept]
         return kept[0] if len(kept) == 1 else tuple(kept)
 
     def _arguments(self, tensors: tuple, keywords: dict[str, Any]) -> tuple[tuple[torch.Tensor, ...], dict[str, Any]]:

@@ -30,8 +30,9 @@ def _compiled(text: str, whole: bool) -> Any:
 
 
 def evaluate(text: str, values: Mapping[str, Any], whole: bool = True) -> Any:
-    """An expression of a spec, in whole numbers or not."""
-    return eval(_compiled(text, whole), _FUNCTIONS, dict(values))
+    """An expression of a spec, in whole numbers or not. A switch is 0 or 1, also times a symbolic size."""
+    numbers = {name: int(v) if isinstance(v, bool) else v for name, v in values.items()}
+    return eval(_compiled(text, whole), _FUNCTIONS, numbers)
 
 
 class Signature:
