@@ -8,8 +8,8 @@ import (
 	"triad/internal/op"
 )
 
-// switchOf is the switch without which a tensor has no element, the bool among the factors of its sizes: add of
-// residual["rows * add", "cols"]; "" where it has none.
+// switchOf is the switch without which a tensor has no element, the bool among the factors of its sizes: add
+// of residual["rows * add", "cols"]; "" where it has none.
 func (b *Binding) switchOf(t op.TensorSpec) string {
 	sizes, _ := t.Shape.([]any)
 	for _, size := range sizes {
@@ -24,8 +24,8 @@ func (b *Binding) switchOf(t op.TensorSpec) string {
 	return ""
 }
 
-// switched says whether a switch decides which tensors have elements, and whether the function has a parameter
-// for one of them, which it is judged with then.
+// switched says whether a switch decides which tensors have elements, and whether the function has a
+// parameter for one of them, which it is judged with then.
 func (b *Binding) switched(name string) (decides, on bool) {
 	for _, side := range []struct {
 		role    Role

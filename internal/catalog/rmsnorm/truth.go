@@ -1,4 +1,5 @@
-// Package rmsnorm is the truth of rmsnorm: rows divided by their root mean square, a residual added first or not.
+// Package rmsnorm is the truth of rmsnorm: rows divided by their root mean square, a residual added first or
+// not.
 package rmsnorm
 
 import "triad/internal/truth/rownorm"

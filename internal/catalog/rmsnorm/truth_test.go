@@ -20,7 +20,8 @@ func planned(t *testing.T, s truthtest.Suite) []*truthtest.Prepared {
 		t.Fatal(err)
 	}
 	plan, err := o.Spec.Expand(op.Options{
-		Passes: []op.Pass{s.Pass}, DTypes: []string{"fp16", "bf16"}, Attributes: map[string]string{"add": "true"},
+		Passes: []op.Pass{s.Pass}, DTypes: []string{"fp16", "bf16"},
+		Attributes: map[string]string{"add": "true"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,14 +56,15 @@ func TestStored(t *testing.T) {
 				verdicts, _ := p.Judged(kernel)
 				if status := judge.Row(verdicts); status != op.StatusPass && status != op.StatusEmptyOK &&
 					status != op.StatusWarn {
-					t.Errorf("%s: %v under stored: %s", truthtest.Describe(p.Case), status, verdicts[0].Sentence)
+					t.Errorf("%s: %v under stored: %s", truthtest.Describe(p.Case), status,
+						verdicts[0].Sentence)
 				}
 			}
 			for i, o := range p.Truth.Outputs {
 				for j := range o.T {
 					if o.T[j] < strict.Outputs[i].T[j] || o.TFP32[j] != strict.Outputs[i].TFP32[j] {
-						t.Fatalf("%s: T of %s[%d] is %v under stored, %v under fp32", truthtest.Describe(p.Case),
-							o.Name, j, o.T[j], strict.Outputs[i].T[j])
+						t.Fatalf("%s: T of %s[%d] is %v under stored, %v under fp32",
+							truthtest.Describe(p.Case), o.Name, j, o.T[j], strict.Outputs[i].T[j])
 					}
 				}
 			}
@@ -81,8 +83,8 @@ func TestAllowances(t *testing.T) {
 			continue
 		}
 		x, rows, cols := p.Matrix("x")
-		eps, weight, y, rstd, h := p.Attrs.Number("eps"), p.V["weight"], p.Truth.Outputs[0], p.Truth.Outputs[1],
-			p.Truth.Outputs[2]
+		eps, weight := p.Attrs.Number("eps"), p.V["weight"]
+		y, rstd, h := p.Truth.Outputs[0], p.Truth.Outputs[1], p.Truth.Outputs[2]
 		for r := range rows {
 			v := 0.0
 			for c := range cols {
@@ -109,8 +111,8 @@ func TestInvariantOfParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "bf16"}, map[string]int64{"rows": 2000, "cols": 300},
-		map[string]string{"add": "true"})
+	c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "bf16"},
+		map[string]int64{"rows": 2000, "cols": 300}, map[string]string{"add": "true"})
 	if err != nil {
 		t.Fatal(err)
 	}

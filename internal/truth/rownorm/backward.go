@@ -146,7 +146,8 @@ func (b *gradients) gradRows(k *truth.Request, name string, x tensor.Tensor, cho
 
 // gradX fills one row of dx = rstd*(wdy - mean(wdy) - xhat*c2), c2 = mean(wdy*xhat), wdy = weight*dy, with
 //
-//	T = rstd*(u32*(6|wdy| + g*mean|wdy| + g*|xhat|*mean|wdy*xhat| + 6|xhat*c2|) + e*|c2| + |xhat|*mean(|wdy|*e))
+//	T = rstd*(u32*(6|wdy| + g*mean|wdy| + g*|xhat|*mean|wdy*xhat| + 6|xhat*c2|)
+//	          + e*|c2| + |xhat|*mean(|wdy|*e))
 //	    + |R|*(max(u32*g, rho/2) + 8*u32)
 //
 // the last term for rstd, whose error is rho/2 where it is not given. Without a mean the terms of mean(wdy)

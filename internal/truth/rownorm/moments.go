@@ -9,7 +9,8 @@ import (
 
 // moments are the statistics of one row with what their allowances need.
 type moments struct {
-	mean, variance, rstd float64 // variance divides by the number of columns; mean is 0 where none is subtracted
+	// variance divides by the number of columns; mean is 0 where none is subtracted
+	mean, variance, rstd float64
 	meanAbs              float64 // mean of |s|: what the error of the mean scales with; 0 without a mean
 	rho                  float64 // relative error of the variance, see momentsOf
 	drift                float64 // relative error of rstd where s is stored in the dtype, see storage
@@ -50,9 +51,9 @@ func (o Operator) momentsOf(x, scratch []float64, eps, g float64) moments {
 	return s
 }
 
-// underflow is what a product with an element of s may lose where it lies below fp32's normal range: a half of
-// the smallest subnormal, which rstd may still multiply. With a mean nothing is that small beside the terms
-// of the mean.
+// underflow is what a product with an element of s may lose where it lies below fp32's normal range: a half
+// of the smallest subnormal, which rstd may still multiply. With a mean nothing is that small beside the
+// terms of the mean.
 func (o Operator) underflow(rstd float64) float64 {
 	if o.Centred {
 		return 0
@@ -68,8 +69,8 @@ const rootError = 5
 //
 //	e = rstd*(2*u32*|x-mean| + u32*g(n)*mean|x|) + |xhat|*(rho/2 + 6*u32)
 //
-// Where mean and rstd were given, the terms of their errors drop out. Without a mean the first term is that of
-// the sum of x and a residual, and e has a term for underflow.
+// Where mean and rstd were given, the terms of their errors drop out. Without a mean the first term is that
+// of the sum of x and a residual, and e has a term for underflow.
 func (s *moments) normalized(x float64, given bool) (xhat, e float64) {
 	xhat = (x - s.mean) * s.rstd
 	e = s.rstd*2*judge.U32*math.Abs(x-s.mean) + 6*judge.U32*math.Abs(xhat)

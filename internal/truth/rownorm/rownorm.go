@@ -1,10 +1,11 @@
-// Package rownorm is the family of operators that normalise each row of a matrix by a statistic of the row and
-// then scale it by column: layer normalisation and its relatives. An operator states which statistic, which
-// affine part, and whether a residual is added first; truth, allowance, simulated contract, gradients with
-// their proof, and relations follow. Package rownormtest derives mutants and right variants.
+// Package rownorm is the family of operators that normalise each row of a matrix by a statistic of the row
+// and then scale it by column: layer normalisation and its relatives. An operator states which statistic,
+// which affine part, and whether a residual is added first; truth, allowance, simulated contract, gradients
+// with their proof, and relations follow. Package rownormtest derives mutants and right variants.
 //
 //	s[r,c] = x[r,c], plus residual[r,c] under the attribute add
-//	xhat   = (s - mean_r) * rstd_r    rstd_r = 1 / sqrt(mean_c (s - mean_r)^2 + eps)    mean_r = 0 unless Centred
+//	xhat   = (s - mean_r) * rstd_r    rstd_r = 1 / sqrt(mean_c (s - mean_r)^2 + eps)
+//	mean_r = mean_c s, or 0 unless Centred
 //	y      = xhat * weight[c] + bias[c]
 //	h      = s, rounded once
 //

@@ -8,8 +8,8 @@ import (
 	"triad/internal/truth"
 )
 
-// storage says what a contract lets a kernel store in the dtype of the case before it goes on: s, where it is a
-// sum with a residual, and in the backward the gradient of s before grad_h joins it. The zero value is a
+// storage says what a contract lets a kernel store in the dtype of the case before it goes on: s, where it is
+// a sum with a residual, and in the backward the gradient of s before grad_h joins it. The zero value is a
 // kernel that keeps both in fp32.
 type storage struct {
 	low       bool

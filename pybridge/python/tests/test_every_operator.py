@@ -52,7 +52,10 @@ class EveryOperator(unittest.TestCase):
             case, impl, arguments = called(name, family)
             with torch.no_grad():
                 got = getattr(torch.ops.triad, name).default(*arguments, impl)
-            for g, want in zip(got if isinstance(got, tuple) else (got,), case.truth()):
+            given = zip(spec_of(name)["outputs"], got if isinstance(got, tuple) else (got,), case.truth())
+            for output, g, want in given:
+                if output.get("optional") and g.numel() == 0:
+                    continue  # the implementation does not give it
                 torch.testing.assert_close(g.double(), want, rtol=1e-3, atol=1e-3)
 
 

@@ -101,8 +101,8 @@ func wideOrWithoutResidual(g truthtest.Group) string {
 	return withoutResidual(g)
 }
 
-// forwardMutants: a reduction brings a wrong and a padded count, a lost tail and a low accumulator, an eps its
-// four mistakes, a store its lost tail; the rest is of the statistic and of the affine part.
+// forwardMutants: a reduction brings a wrong and a padded count, a lost tail and a low accumulator, an eps
+// its four mistakes, a store its lost tail; the rest is of the statistic and of the affine part.
 func (f family) forwardMutants() []truthtest.Mutant {
 	var l list
 	l.add(nil, countLess, epsOutside, epsMissing, epsMaximum, epsTenth, lowSum, weightPlusOne, padded,
