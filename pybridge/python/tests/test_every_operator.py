@@ -58,6 +58,14 @@ class EveryOperator(unittest.TestCase):
                     continue  # the implementation does not give it
                 torch.testing.assert_close(g.double(), want, rtol=1e-3, atol=1e-3)
 
+    def test_a_switch_times_a_symbolic_size(self):
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        from triad.torch.signature import evaluate
+        n = ShapeEnv().create_unbacked_symint()
+        self.assertEqual(str(evaluate("n * on", {"n": n, "on": True})), str(n))
+        self.assertEqual(evaluate("n * on", {"n": 7, "on": False}), 0)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -214,14 +214,6 @@ class Rules(unittest.TestCase):
                     torch.library.opcheck(getattr(torch.ops.triad, name).default,
                                           (*tensors, *attributes, impl))
 
-    def test_a_switch_times_a_symbolic_size(self):
-        from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-        from triad.torch.signature import evaluate
-        n = ShapeEnv().create_unbacked_symint()
-        self.assertEqual(str(evaluate("n * on", {"n": n, "on": True})), str(n))
-        self.assertEqual(evaluate("n * on", {"n": 7, "on": False}), 0)
-
     def test_compile(self):
         for name, (inputs, reference, differentiable) in OPERATORS.items():
             for family in (None, "cuda"):
