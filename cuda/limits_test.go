@@ -322,3 +322,22 @@ func TestSpecBeside(t *testing.T) {
 		}
 	}
 }
+
+// TestKernelsAreProvenBySpecs: no kernel file of ours writes again what its operator's spec says.
+func TestKernelsAreProvenBySpecs(t *testing.T) {
+	for _, name := range kernelNames(t) {
+		file := "cuda/kernels/" + name + ".cu"
+		text, err := triad.Files.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if include := `#include "spec/` + name + `.cuh"`; !strings.Contains(string(text), include) {
+			t.Errorf("%s lacks the line %s", file, include)
+		}
+		for _, field := range []string{".accepts(", ".constraint("} {
+			if strings.Contains(string(text), field) {
+				t.Errorf("%s: a registration has %s: state limits (cuda/include/limits.cuh)", file, field)
+			}
+		}
+	}
+}

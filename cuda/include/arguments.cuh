@@ -1,4 +1,5 @@
-// arguments.cuh: what an `accepts` function asks of a call, and the sentence it answers when it must refuse.
+// arguments.cuh: conditions on a call, and the sentence of the first that does not hold. The spec of an operator and the limits of its kernels
+// are made of them (spec.cuh, limits.cuh); a kernel file without these writes its own:
 //
 //   static int accepts_warp(const triad_call *call, char *why, int32_t why_bytes) {
 //       triad::Check check(why, why_bytes);
@@ -46,13 +47,6 @@ inline bool is_contiguous(const triad_tensor &t) {
 	return true;
 }
 
-inline bool same_shape(const triad_tensor &a, const triad_tensor &b) {
-	if (a.rank != b.rank) return false;
-	for (int d = 0; d < a.rank; d++)
-		if (a.shape[d] != b.shape[d]) return false;
-	return true;
-}
-
 // Check collects the conditions of a call and keeps the sentence of the first one that does not hold.
 class Check {
 public:
@@ -85,23 +79,6 @@ public:
 
 	Check &dtype(const triad_tensor &t, const char *name, int32_t want) {
 		return that(t.dtype == want, "%s is %s, not %s", name, dtype_name(t.dtype), dtype_name(want));
-	}
-
-	Check &floating(const triad_tensor &t, const char *name) {
-		return that(t.dtype == TRIAD_F32 || t.dtype == TRIAD_F16 || t.dtype == TRIAD_BF16, "%s is %s, not fp32, fp16 or bf16", name,
-		            dtype_name(t.dtype));
-	}
-
-	// like: the shape and the dtype of another tensor.
-	Check &like(const triad_tensor &t, const char *name, const triad_tensor &other, const char *other_name) {
-		that(same_shape(t, other), "%s has another shape than %s", name, other_name);
-		return that(t.dtype == other.dtype, "%s is %s, %s is %s", name, dtype_name(t.dtype), other_name, dtype_name(other.dtype));
-	}
-
-	Check &length(const triad_tensor &t, const char *name, int64_t want) {
-		rank(t, name, 1);
-		return that(t.shape[0] == want, "%s has %lld elements, not %lld", name, static_cast<long long>(t.shape[0]),
-		            static_cast<long long>(want));
 	}
 
 	Check &contiguous(const triad_tensor &t, const char *name) { return that(is_contiguous(t), "%s is not contiguous", name); }

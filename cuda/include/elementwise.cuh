@@ -90,25 +90,5 @@ template <class T, class F> int elementwise_vec(const triad_call *call, F f) {
 	return launched();
 }
 
-// elementwise_accepts proves a call of tensors that are all like the first input: of so many dims and a
-// floating dtype, contiguous or, where Strided says so, with inputs of any strides, and for kernels with
-// 16-byte accesses aligned to 16 bytes. The names are those of the inputs and then of the outputs.
-template <int Inputs, int Outputs, int Attributes, bool Vectors, bool Strided = false>
-int elementwise_accepts(const triad_call *call, const char *const *names, char *why, int32_t why_bytes, int rank = 1) {
-	Check check(why, why_bytes);
-	if (!check.counts(call, Inputs, Outputs, Attributes)) return check.status();
-	const triad_tensor &first = call->in[0];
-	if (!check.rank(first, names[0], rank).floating(first, names[0]).holds()) return check.status();
-	for (int i = 0; i < Inputs + Outputs; i++) {
-		const triad_tensor &t = i < Inputs ? call->in[i] : call->out[i - Inputs];
-		check.like(t, names[i], first, names[0]);
-		if (!Strided || i >= Inputs) check.contiguous(t, names[i]);
-		if (Vectors) check.aligned(t, names[i], 16);
-	}
-	return check.status();
-}
-
-constexpr const char *elementwise_vec_constraint = "tensors contiguous and aligned to 16 bytes";
-
 } // namespace triad
 #endif
