@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
@@ -13,6 +14,9 @@ func (o Operator) relations() []truth.Relation {
 	all := []truth.Relation{{
 		Name: "the first half alone has the sums that it has in the whole", Pass: op.Forward,
 		Outputs: []string{o.Output}, Applies: several, Second: o.firstHalf, States: truth.SamePlaces,
+	}, {
+		Name: "other elements in the second half change nothing in the first", Pass: op.Forward,
+		Outputs: []string{o.Output}, Applies: several, Second: o.secondHalfNegated, States: sameFirstHalf,
 	}}
 	if len(o.Linear) > 0 {
 		all = append(all, truth.Relation{
@@ -33,4 +37,30 @@ func (o Operator) firstHalf(c op.Case, first truth.Inputs) (op.Case, []tensor.Te
 		}
 	}
 	return truth.WithDims(c, map[string]int64{"n": n}), half
+}
+
+// secondHalfNegated has the other sign in the second half of every input.
+func (o Operator) secondHalfNegated(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
+	n := c.Dims.Get("n")
+	var negated []tensor.Tensor
+	for _, t := range first {
+		if t.Name != o.Output {
+			negated = append(negated, truth.Changed(t, func(i int64, v float64) float64 {
+				if i < n/2 {
+					return v
+				}
+				return -v
+			}))
+		}
+	}
+	return c, negated
+}
+
+// sameFirstHalf states that the first halves of both outputs agree.
+func sameFirstHalf(a *truth.Related, output string) judge.Statement {
+	at := make([]int64, a.First.Dims.Get("n")/2)
+	for i := range at {
+		at[i] = int64(i)
+	}
+	return a.Agree(output, 1, at, func(i int64) int64 { return i })
 }
