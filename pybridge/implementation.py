@@ -158,6 +158,17 @@ def aligned(x: Any) -> Any:
     return x.clone() if x.data_ptr() % 16 else x
 
 
+DENSE = "contiguous tensors"
+
+
+def dense(direction: str, *tensors: Any, **attributes: Any) -> str | None:
+    """accepts of a row whose kernels find element i behind i others."""
+    for i, t in enumerate(tensors):
+        if not t.is_contiguous():
+            return f"input {i} of the {direction} has strides {list(t.stride())}: want contiguous tensors"
+    return None
+
+
 LIGER_ROWS = "rows of 1 to 65536 elements"
 
 

@@ -15,10 +15,12 @@ import torch
 import torch.nn.functional as F
 
 from implementation import (
+    DENSE,
     INTERPRETED,
     Implementation,
     ceildiv,
     compile_for,
+    dense,
     differentiable_row,
     next_power_of_2,
     tl,
@@ -93,7 +95,7 @@ def reference_backward(x, grad_y, *, approximate):
 _NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}
 
 IMPLEMENTATIONS = [
-    Implementation("triton/block", forward, backward, **_NAMES),
+    Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
     differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
     differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True, **_NAMES),
 ]

@@ -10,9 +10,11 @@ Source   Blelloch 1990, CMU-CS-90-190
 import torch
 
 from implementation import (
+    DENSE,
     INTERPRETED,
     Implementation,
     ceildiv,
+    dense,
     next_power_of_2,
     tl,
     triton,
@@ -80,6 +82,6 @@ def _eager(x, exclusive):
 
 
 IMPLEMENTATIONS = [
-    Implementation("triton/three_kernel", forward, outputs=("y",)),
+    Implementation("triton/three_kernel", forward, outputs=("y",), accepts=dense, constraint=DENSE),
     Implementation("torch/eager", _eager, outputs=("y",)),
 ]

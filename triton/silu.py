@@ -13,10 +13,12 @@ import torch
 import torch.nn.functional as F
 
 from implementation import (
+    DENSE,
     INTERPRETED,
     Implementation,
     ceildiv,
     compile_for,
+    dense,
     differentiable_row,
     next_power_of_2,
     tl,
@@ -79,7 +81,7 @@ def reference_backward(x, grad_y):
 _NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}
 
 IMPLEMENTATIONS = [
-    Implementation("triton/block", forward, backward, **_NAMES),
+    Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
     differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
     differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True, **_NAMES),
 ]

@@ -11,9 +11,11 @@ Source   Harris 2007, Optimizing Parallel Reduction in CUDA
 import torch
 
 from implementation import (
+    DENSE,
     INTERPRETED,
     Implementation,
     ceildiv,
+    dense,
     differentiable_row,
     next_power_of_2,
     tl,
@@ -74,6 +76,6 @@ def reference_backward(x, grad_y):
 _NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}
 
 IMPLEMENTATIONS = [
-    Implementation("triton/two_stage", forward, backward, **_NAMES),
+    Implementation("triton/two_stage", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
     differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
 ]
