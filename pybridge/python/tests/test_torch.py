@@ -183,11 +183,7 @@ class Choices(unittest.TestCase):
                     self.assertEqual(indices.dtype, torch.int32)
                     self.assertTrue(torch.equal(torch.gather(x, -1, indices.long()), values))
 
-    def test_rules(self):
-        for family in ("torch", "triton", "cuda"):
-            impl = ops.top_k.choose(family, "cpu", "fp32", None, False)
-            with self.subTest(impl=impl):
-                torch.library.opcheck(torch.ops.triad.top_k.default, (draw(5, 33), 8, impl))
+    def test_compile(self):
         compiled = torch.compile(lambda x: ops.top_k(x, k=3), fullgraph=True, backend="aot_eager")
         x = draw(4, 9)
         self.assertTrue(torch.equal(compiled(x)[0], torch.topk(x, 3).values))
