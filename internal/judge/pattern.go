@@ -304,8 +304,8 @@ func (f finding) factor() string {
 		return f.y[i] / f.R[i], math.Abs(f.R[i]) > 16*f.T[i] && isFinite(f.y[i]) && isFinite(f.R[i]) &&
 			f.R[i] != 0
 	})
-	if math.IsNaN(ratio) || ratio == 0 || math.Abs(ratio-1) < 1e-6 {
-		return ""
+	if math.IsNaN(ratio) || ratio == 0 || math.Abs(ratio-1) < 5e-4 {
+		return "" // "1 times the truth" says nothing
 	}
 	if !f.holds(func(i int) (bool, bool) {
 		r := ratio * f.R[i]

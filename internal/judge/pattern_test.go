@@ -74,6 +74,18 @@ func TestPattern(t *testing.T) {
 	}
 }
 
+// A factor that is 1 as far as it is known is none.
+func TestPatternOfNoFactor(t *testing.T) {
+	target := patternTarget(6, 64)
+	y := make([]float64, len(target.R))
+	for i, r := range target.R {
+		y[i] = r * 1.0002
+	}
+	if got := Pattern(target, tensor.Encode(op.FP32, y)); strings.Contains(got, "times the truth") {
+		t.Errorf("%q", got)
+	}
+}
+
 // What does not fit together has no pattern, and no panic.
 func TestPatternOfNothing(t *testing.T) {
 	target := patternTarget(3, 3)
