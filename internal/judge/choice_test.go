@@ -33,31 +33,38 @@ func TestChoice(t *testing.T) {
 		{"the first of equal candidates", []float64{1, 2, 3, 0, 1, 2}, ""},
 		{"others of equal candidates", []float64{1, 3, 2, 5, 3, 1}, ""},
 		{
-			"one twice", []float64{1, 2, 2, 0, 1, 2},
+			"one twice",
+			[]float64{1, 2, 2, 0, 1, 2},
 			"places[0,2] is 2, which stands before it in its row already, want another, such as 3; 1 of 6",
 		},
 		{
-			"one three times", []float64{1, 2, 3, 4, 4, 4},
+			"one three times",
+			[]float64{1, 2, 3, 4, 4, 4},
 			"places[1,1] is 4, which stands before it in its row already, want another, such as 0; 2 of 6",
 		},
 		{
-			"a worse one", []float64{1, 2, 0, 0, 1, 2},
+			"a worse one",
+			[]float64{1, 2, 0, 0, 1, 2},
 			"places[0,2] is 0, whose score is 1, want one whose score is 5, such as 3; 1 of 6",
 		},
 		{
-			"NaN last", []float64{2, 3, 1, 0, 1, 2},
+			"NaN last",
+			[]float64{2, 3, 1, 0, 1, 2},
 			"places[0,0] is 2, whose score is 5, want one whose score is NaN, such as 1; 2 of 6",
 		},
 		{
-			"beyond the row", []float64{1, 2, 3, 0, 1, 6},
+			"beyond the row",
+			[]float64{1, 2, 3, 0, 1, 6},
 			"places[1,2] is 6, want one of 0 to 5; 1 of 6",
 		},
 		{
-			"before the row", []float64{1, 2, 3, -1, 1, 2},
+			"before the row",
+			[]float64{1, 2, 3, -1, 1, 2},
 			"places[1,0] is -1, want one of 0 to 5; 1 of 6",
 		},
 		{
-			"the largest int32", []float64{1, 2, 3, math.MaxInt32, 1, 2},
+			"the largest int32",
+			[]float64{1, 2, 3, math.MaxInt32, 1, 2},
 			"places[1,0] is 2147483647, want one of 0 to 5; 1 of 6",
 		},
 	} {
