@@ -62,9 +62,8 @@ var approximateBackward = elementwise.Formula{Forms: []*formula.Node{
 var _ = elementwise.Register("gelu", elementwise.Operator{
 	Forward:  []elementwise.Output{{Name: "y", Of: either(exact, approximate)}},
 	Backward: []elementwise.Output{{Name: "grad_x", Of: either(exactBackward, approximateBackward)}},
-	Permits:  []string{"fp32"},
-	ByRows:   []string{"n"},
-	Holds:    []elementwise.Property{elementwise.Apart("x"), elementwise.BetweenZeroAnd("x")},
+	Permits:  []string{"fp32"}, ByRows: []string{"n"},
+	Holds: []elementwise.Property{elementwise.Apart("x"), elementwise.BetweenZeroAnd("x")},
 })
 
 // either is the formula that the attribute asks for.

@@ -28,9 +28,8 @@ var _ = elementwise.Register("silu", elementwise.Operator{
 		},
 		Allowance: backwardAllowance,
 	}}},
-	Permits: []string{"fp32", "eager"},
-	ByRows:  []string{"n"},
-	Holds:   []elementwise.Property{elementwise.Apart("x"), elementwise.BetweenZeroAnd("x")},
+	Permits: []string{"fp32", "eager"}, ByRows: []string{"n"},
+	Holds: []elementwise.Property{elementwise.Apart("x"), elementwise.BetweenZeroAnd("x")},
 })
 
 // overflowed is what exp(-x) loses where it overflows fp32: the sigmoid is then below 2^-128 and becomes 0.
