@@ -75,6 +75,8 @@ template <int V, class T> __device__ inline void write_row(const Forward<T> &f, 
 	triad::store(f.y + row * f.cols + c, v);
 }
 
+TRIAD_SPILLS(rmsnorm_fwd_block_kernel, 24, "fp32 rows beyond the registers, four elements at a time, for sm_90a");
+
 template <class T, int V, int Threads> __global__ void __launch_bounds__(Threads) rmsnorm_fwd_block_kernel(Forward<T> f) {
 	__shared__ float scratch[Threads / 32];
 	for (int64_t row = blockIdx.x; row < f.rows; row += gridDim.x) {
