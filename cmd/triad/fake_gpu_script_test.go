@@ -135,16 +135,16 @@ func noPanic(t *testing.T, text string, code int) {
 func TestFakeGPUWrongFiles(t *testing.T) {
 	need.Tool(t, "g++")
 	tried := 0
-	for _, c := range ownCases {
-		if c.status == "PASS" || c.status == "RACE" || strings.HasSuffix(c.file, ".py") {
+	for _, c := range readOwnCases(t) {
+		if exitOf(c.Status) != 1 || c.Status == "RACE" || strings.HasSuffix(c.File, ".py") {
 			continue
 		}
 		tried++
-		t.Run(c.file, func(t *testing.T) {
+		t.Run(c.File, func(t *testing.T) {
 			text, code := onMachine(t, "", append([]string{
-				"compare", c.op, "--impl", "mine", "--quick",
-				"--device", "gpu", "--add", filepath.Join("testdata", "own", c.file),
-			}, c.flags...)...)
+				"compare", c.Operator, "--impl", "mine", "--quick",
+				"--device", "gpu", "--add", filepath.Join("testdata", "own", c.File),
+			}, c.Flags...)...)
 			noPanic(t, text, code)
 			if line := statusOfAFile.FindStringSubmatch(text); line == nil || line[1] == "PASS" {
 				t.Errorf("%v\n%s", line, text)

@@ -69,7 +69,7 @@ func fileForOperator(word string, beside ...string) error {
 		for _, o := range catalog.All() {
 			specs = append(specs, o.Spec)
 		}
-		operators = kernelfile.GuessOperators(r.Read(string(text)), r, specs)
+		operators = kernelfile.GuessOperators(r.Read(string(text), nil), r, specs)
 	}
 	if len(operators) == 1 {
 		return usage("%s is a file, not an operator: triad compare %s --add %s", word, operators[0], word)

@@ -150,7 +150,6 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	if err != nil {
 		return nil, nil, err
 	}
-	options.Several = len(f.add) > 1
 	operator := request.Operators[0]
 	reading := ownkernels.Reading{
 		Spec: operator.Spec, Passes: operator.Spec.Passes(), Options: options,
@@ -182,6 +181,9 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 	if len(all.Files) == 0 && folder == nil {
 		return nil, nil, errors.Join(refused...)
 	}
+	if err := a.settle(ctx, all, *request); err != nil {
+		return nil, nil, err
+	}
 	if folder == nil {
 		all.Narrow(&request.Options)
 	}
@@ -194,7 +196,13 @@ func (a *app) addOwn(ctx context.Context, f *ownFlags, request *run.Request, g *
 
 // read reads files and adds those that are understood; the errors are those of the others.
 func (o *ownFiles) read(reading ownkernels.Reading, files []string) (refused []error) {
+	var each []string
 	for _, text := range files {
+		reading.Request = text
+		each = append(each, reading.Each()...)
+	}
+	reading.Options.Several = len(each) > 1
+	for _, text := range each {
 		reading.Request = text
 		file, err := reading.Read()
 		same := func(x *ownkernels.File) bool { return x.Name == file.Name }

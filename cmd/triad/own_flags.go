@@ -21,6 +21,7 @@ type ownFlags struct {
 	add, nvccFlags      []string
 	mapped              []string
 	grid, block, shared string
+	contract            string
 }
 
 func (f *ownFlags) register(cmd *cobra.Command) {
@@ -30,6 +31,8 @@ func (f *ownFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.mapped, "map", nil, "with --add: what a parameter stands for, e.g. out=y,N=cols")
 	fs.StringArrayVar(&f.nvccFlags, "nvcc-flags", nil, "with --add of a .cu: flags for its compiler, e.g. "+
 		"\"-DTILE=32 -use_fast_math\"; without a GPU -D and -U alone apply")
+	fs.StringVar(&f.contract, "contract", "", "with --add: the contract that the file declares, e.g. eager "+
+		"for every step in the dtype (triad ops show OP lists them)")
 	fs.StringVar(&f.grid, "grid", "",
 		"with --add of a lone __global__ function: its grid over the sizes, e.g. \"ceildiv(cols, 16), rows\"")
 	fs.StringVar(&f.block, "block", "",
@@ -41,7 +44,7 @@ func (f *ownFlags) register(cmd *cobra.Command) {
 func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
 	options := kernelfile.Options{
 		Map: map[string]string{}, Dims: o.Dims, Attrs: o.Attributes, Grid: f.grid,
-		Block: f.block, Shared: f.shared,
+		Block: f.block, Shared: f.shared, Contract: f.contract,
 	}
 	for _, word := range f.mapped {
 		name, target, ok := strings.Cut(word, "=")
@@ -62,14 +65,15 @@ func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
 // check refuses flags that speak of files where none is added; folder is that of the operator, nil where it
 // is of the catalog.
 func (f *ownFlags) check(request *run.Request, folder *opfolder.Folder) error {
-	speaks := len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared != ""
+	speaks := len(f.mapped)+len(f.nvccFlags) > 0 || f.grid+f.block+f.shared+f.contract != ""
 	own := func(impl string) bool {
 		return impl == ownkernels.Family || strings.HasPrefix(impl, ownkernels.Family+"/")
 	}
 	none := len(f.add) == 0 && folder == nil
 	switch {
 	case none && speaks:
-		return usage("--map, --grid, --block, --shared and --nvcc-flags speak of a file that --add names")
+		return usage("--map, --contract, --grid, --block, --shared and --nvcc-flags speak of a file that " +
+			"--add names")
 	case none && slices.ContainsFunc(request.Impls, own):
 		return usage("--impl %s: no file of your own is here; name it with --add FILE",
 			strings.Join(request.Impls, ","))
@@ -96,7 +100,9 @@ func (f *ownFlags) words() []string {
 	for _, flags := range f.nvccFlags {
 		all = append(all, "--nvcc-flags="+flags)
 	}
-	for name, value := range map[string]string{"grid": f.grid, "block": f.block, "shared": f.shared} {
+	for name, value := range map[string]string{
+		"grid": f.grid, "block": f.block, "shared": f.shared, "contract": f.contract,
+	} {
 		if value != "" {
 			all = append(all, "--"+name+"="+value)
 		}
@@ -116,8 +122,15 @@ func (f *ownFlags) wordsOf(mine *ownFiles) []string {
 
 // wordsOfFile are the words of a session that concern one added file: the file, and what was said of all.
 func wordsOfFile(impl string, added []string) []string {
-	return slices.DeleteFunc(slices.Clone(added), func(word string) bool {
+	var all []string
+	for _, word := range added {
 		r, err := kernelfile.ParseRequest(word)
-		return !strings.HasPrefix(word, "--") && (err != nil || r.Implementation() != impl)
-	})
+		switch function, one := strings.CutPrefix(impl, r.Implementation()+":"); {
+		case strings.HasPrefix(word, "--"), err == nil && r.Implementation() == impl:
+			all = append(all, word)
+		case err == nil && one && r.Function == "": // one of several functions of the file
+			all = append(all, strings.Replace(word, r.Path, r.Path+":"+function, 1))
+		}
+	}
+	return all
 }

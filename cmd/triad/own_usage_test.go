@@ -41,8 +41,9 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 		{"only main", "mine.cu", "int main() { return 0; }\n", "softmax", nil, 2, "has a main\\(\\) of its own and no function that triad can call"},
 		{"main beside it", "mine.cu", rightRow + "int main() { return 0; }\n", "softmax", nil, 0, "PASS"},
 		{
-			"several kernels", "mine.cu", rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax", nil, 2,
-			`(?s)several functions could be softmax forward: say which with --add FILE:NAME\n  line 1: .*line 9: `,
+			"several kernels", "mine.cu", rightRow + strings.Replace(rightRow, "void softmax", "void other", 1),
+			"softmax", nil, 0,
+			`(?s)mine/mine:other +PASS.*mine/mine:softmax +PASS`,
 		},
 		{
 			"one of several", "mine.cu:other", rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax", nil, 0,
@@ -50,12 +51,9 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 		},
 		{"no such function", "mine.cu:nothing", rightRow, "softmax", nil, 2, "it has no function nothing: it has softmax"},
 		{
-			"a size is missing", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int N) {}\n", "softmax", nil, 2,
-			`no parameter for the size rows of softmax \(matched: x is x, y is y, N is cols\): fix it with --dims rows=1`,
-		},
-		{
-			"ambiguous", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int p, int q) {}\n", "softmax", nil, 2,
-			`p could be rows or cols: say which with --map p=rows or --map p=cols`,
+			"a size is missing", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int N) {}\n",
+			"softmax", nil, 3,
+			`mine/mine was not understood: .*rows is 1. If it is meant so, say --dims rows=1;`,
 		},
 		{
 			"wrong type", "mine.cu", "extern \"C\" void solve(const double* x, double* y, int rows, int cols) {}\n", "softmax", nil, 2,
@@ -112,7 +110,7 @@ func TestOwnFilesThatCannotBeJudged(t *testing.T) {
 		{"two operators", "mine.cu", rightRow, "all", nil, 2, "--add speaks of one operator"},
 		{"no backward", "mine.cu", rightRow, "softmax", []string{"--pass", "backward"}, 2, "it has no backward: .*--add FILE:NAME@backward"},
 		{"mine without a file", "", "", "softmax", []string{"--impl", "mine"}, 2, "no file of your own is here; name it with --add FILE"},
-		{"flags without a file", "", "", "softmax", []string{"--map", "x=y"}, 2, "speak of a file that --add names"},
+		{"flags without a file", "", "", "softmax", []string{"--map", "x=y", "--contract", "eager"}, 2, "speak of a file that --add names"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder := t.TempDir()

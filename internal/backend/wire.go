@@ -96,6 +96,8 @@ type Implementation struct {
 	Constraint       string   `json:"constraint,omitempty"`
 	Device           string   `json:"device"` // "gpu", "emulator", "interpreter", "cpu"
 	Source           string   `json:"source"` // content hash of its sources and flags
+	// why a wrong answer is no verdict, "" where it is one: a guess about a user's file; not on the wire
+	Doubt string `json:"-"`
 	// "quick2": at most two cases a dtype with --quick (torch.compile)
 	Limit string `json:"limit,omitempty"`
 }

@@ -56,10 +56,18 @@ func (r Request) Implementation() string {
 // IsPython says whether the file is a .py.
 func (r Request) IsPython() bool { return filepath.Ext(r.Path) == ".py" }
 
-// Read lists the functions of the file, whose contents are text, in its language.
-func (r Request) Read(text string) *File {
+// Read lists the functions of the file, whose contents are text, in its language. flags are those of its
+// compiler.
+func (r Request) Read(text string, flags []string) *File {
 	if r.IsPython() {
 		return ReadPython(text)
 	}
-	return ReadCUDA(text)
+	var defined []string
+	for _, flag := range flags {
+		if name, ok := strings.CutPrefix(flag, "-D"); ok {
+			name, _, _ = strings.Cut(name, "=")
+			defined = append(defined, name)
+		}
+	}
+	return ReadCUDA(text, defined...)
 }

@@ -55,13 +55,17 @@ inline const triad_tensor &in(const triad_call *c, int i) { return c->in[i]; }
 inline const triad_tensor &out(const triad_call *c, int i) { return c->out[i]; }
 inline void *data_in(const triad_call *c, int i) { return c->in[i].data; }
 inline void *data_out(const triad_call *c, int i) { return c->out[i].data; }
-inline double attribute(const triad_call *c, int i) { return c->attr[i]; }
-inline int copy_to_output(const triad_call *c, int i) {
-	const triad_tensor &from = c->in[0];
-	const size_t bytes = static_cast<size_t>(triad::elements(from) * triad::element_bytes(from.dtype));
-	return static_cast<int>(cudaMemcpyAsync(c->out[i].data, from.data, bytes, cudaMemcpyDeviceToDevice,
-	                                        triad::stream_of(c)));
+inline size_t bytes_of(const triad_tensor &t) {
+	return static_cast<size_t>(triad::elements(t) * triad::element_bytes(t.dtype));
 }
+inline int zero_output(const triad_call *c, int i) {
+	return static_cast<int>(cudaMemsetAsync(c->out[i].data, 0, bytes_of(c->out[i]), triad::stream_of(c)));
+}
+inline int copy_to_output(const triad_call *c, int i, int from) {
+	return static_cast<int>(cudaMemcpyAsync(c->out[i].data, c->in[from].data, bytes_of(c->out[i]),
+	                                        cudaMemcpyDeviceToDevice, triad::stream_of(c)));
+}
+inline double attribute(const triad_call *c, int i) { return c->attr[i]; }
 inline int dtype(const triad_call *c) { return c->in[0].dtype; }
 inline bool close(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::fabs(b) + 1e-30; }
 
@@ -114,7 +118,7 @@ func (b *Binding) conditions() []condition {
 				"files added with --add are not judged where " + d.Name + " is 0" + b.whereEmpty(),
 			})
 		}
-		if n, fixed := b.Options.Dims[d.Name]; fixed && !b.givesSize(d.Name) {
+		if n, fixed := b.fixed(d.Name); fixed {
 			all = append(all, condition{
 				fmt.Sprintf("%s == %d", code, n),
 				fmt.Sprintf("%s has no parameter for %s: it is judged with --dims %s=%d", b.Function.Name,
@@ -216,15 +220,11 @@ func (b *Binding) acceptCode(n int) string {
 		"\ttriad::Check check(why, why_bytes);\n", n)
 	fmt.Fprintf(&code, "\tif (!check.counts(triad_own_call, %d, %d, %d)) return check.status();\n",
 		len(b.inputs), len(b.outputs), len(b.Spec.Attributes))
-	for _, a := range b.Args {
-		read := a.Index
-		switch {
-		case a.InPlace:
-			read = 0
-		case a.Role != Input:
+	for i, tensor := range b.inputs {
+		if !b.has(Input, tensor.Name) {
 			continue
 		}
-		t := fmt.Sprintf("in(triad_own_call, %d), %q", read, b.inputs[read].Name)
+		t := fmt.Sprintf("in(triad_own_call, %d), %q", i, tensor.Name)
 		fmt.Fprintf(&code, "\tcheck.contiguous(%s);\n\tcheck.aligned(%s, 16);\n", t, t)
 	}
 	for _, c := range b.conditions() {
@@ -269,14 +269,8 @@ func (b *Binding) byMain() []Instance {
 // launchCode calls the function with what the call gives.
 func (b *Binding) launchCode(n int) string {
 	var code strings.Builder
-	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n", n)
-	for _, a := range b.Args {
-		if a.InPlace {
-			fmt.Fprintf(&code, "\tif (const int status = triad_own::copy_to_output(triad_own_call, %d)) "+
-				"return status;\n", a.Index)
-		}
-	}
-	code.WriteString("\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n")
+	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n"+
+		"%s\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n", n, b.beforeCode())
 	for _, c := range b.byMain() {
 		var args []string
 		for _, a := range b.Args {
@@ -343,7 +337,7 @@ type contract struct {
 func (b *Binding) contracts() []contract {
 	var list []contract
 	for _, c := range b.Cases {
-		name, bit := b.Spec.DefaultContract(c.DType), "triad::bit("+abiNames[c.Main]+")"
+		name, bit := b.contract(c.DType), "triad::bit("+abiNames[c.Main]+")"
 		i := slices.IndexFunc(list, func(x contract) bool { return x.name == name })
 		if i < 0 {
 			i = len(list)

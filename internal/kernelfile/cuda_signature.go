@@ -22,6 +22,7 @@ type Param struct {
 	Base    string // the type without const, pointer and reference, aliases resolved: "float", "unsigned int"
 	Pointer bool
 	Const   bool // what is pointed to may not be written
+	writing      // what the file's lines are seen to do with what is pointed to
 	// Of a Python function: it has a default, or nothing says what it is.
 	Optional, Untyped bool
 }
@@ -56,13 +57,19 @@ type File struct {
 	Adds      bool // it adds with atomics, whose order is that in which threads arrive
 	Vectors   bool // it uses float4 and the like, which want aligned addresses
 	source
-	aliases map[string]string
+	aliases  map[string]string
+	literals []float64 // numbers outside of comments
+	// of a Python file whose lines ask for them: the dtypes that it takes; none where it asks for none
+	dtypes []string
 }
 
-// ReadCUDA lists the functions of a CUDA file.
-func ReadCUDA(text string) *File {
-	f := &File{source: lex(text), aliases: map[string]string{}}
+// ReadCUDA lists the functions of a CUDA file; defined are the names that flags define.
+func ReadCUDA(text string, defined ...string) *File {
+	f := &File{
+		source: lex(text, defined...), aliases: map[string]string{}, literals: literals(cComment, text),
+	}
 	f.scope(0, len(f.tokens), nil, false)
+	f.markWritten()
 	for _, t := range f.tokens {
 		f.Shares = f.Shares || t.text == "__shared__"
 		f.Waits = f.Waits || strings.Contains(t.text, "sync")

@@ -18,13 +18,19 @@ func (t token) isName() bool {
 
 // source is a C++ text cut into tokens, with the words that #define gives a plain value.
 type source struct {
-	tokens  []token
-	defines map[string]string
+	tokens   []token
+	defines  map[string]string
+	names    map[string]bool // that #define or a flag defines
+	branches []branch        // the conditions that the text being read stands under
 }
 
-// lex cuts C++ text into tokens. It never fails: what is no C++ is for the compiler to say.
-func lex(text string) source {
-	s := source{defines: map[string]string{}}
+// lex cuts C++ text into tokens, those left out by #if 0 and #ifdef excepted; defined are names that a flag
+// defines. It never fails: what is no C++ is for the compiler to say.
+func lex(text string, defined ...string) source {
+	s := source{defines: map[string]string{}, names: map[string]bool{}}
+	for _, name := range defined {
+		s.names[name] = true
+	}
 	line, fresh := 1, true // fresh: nothing but blanks so far on this line
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -50,34 +56,50 @@ func lex(text string) source {
 			continue
 		case c == '#' && fresh:
 			end := endOfLine(text, i)
-			s.define(text[i:end])
+			s.directive(text[i:end])
+			if !s.off() {
+				s.define(text[i:end])
+			}
+			line += strings.Count(text[i:end], "\n")
+			i = end
+			continue
+		}
+		if s.off() {
+			end := endOfLine(text, i)
 			line += strings.Count(text[i:end], "\n")
 			i = end
 			continue
 		}
 		fresh = false
-		end := i + 1
-		switch {
-		case isWordByte(c):
-			for end < len(text) && (isWordByte(text[end]) || text[end] == '.' && c >= '0' && c <= '9') {
-				end++
-			}
-		case c == '"' || c == '\'':
-			end = endOfLiteral(text, i)
-		case strings.HasPrefix(text[i:], "<<<"), strings.HasPrefix(text[i:], ">>>"):
-			end = i + 3
-		case strings.HasPrefix(text[i:], "::"), strings.HasPrefix(text[i:], "->"),
-			strings.HasPrefix(text[i:], ">="), strings.HasPrefix(text[i:], "<="),
-			strings.HasPrefix(text[i:], "=="), strings.HasPrefix(text[i:], "!="),
-			strings.HasPrefix(text[i:], "||"), strings.HasPrefix(text[i:], "&&"),
-			strings.HasPrefix(text[i:], "+="):
-			end = i + 2
-		}
+		end := endOfToken(text, i)
 		s.tokens = append(s.tokens, token{text[i:end], line})
 		line += strings.Count(text[i:end], "\n")
 		i = end
 	}
 	return s
+}
+
+// endOfToken is the end of the token at i: a word or a number, a literal, a sign of one to three characters.
+func endOfToken(text string, i int) int {
+	c := text[i]
+	end := i + 1
+	switch {
+	case isWordByte(c):
+		for end < len(text) && (isWordByte(text[end]) || text[end] == '.' && c >= '0' && c <= '9') {
+			end++
+		}
+	case c == '"' || c == '\'':
+		end = endOfLiteral(text, i)
+	case strings.HasPrefix(text[i:], "<<<"), strings.HasPrefix(text[i:], ">>>"):
+		end = i + 3
+	case strings.HasPrefix(text[i:], "::"), strings.HasPrefix(text[i:], "->"),
+		strings.HasPrefix(text[i:], ">="), strings.HasPrefix(text[i:], "<="),
+		strings.HasPrefix(text[i:], "=="), strings.HasPrefix(text[i:], "!="),
+		strings.HasPrefix(text[i:], "||"), strings.HasPrefix(text[i:], "&&"),
+		strings.HasPrefix(text[i:], "+="):
+		end = i + 2
+	}
+	return end
 }
 
 // endOfLine is the end of a line and of what a backslash joins to it.

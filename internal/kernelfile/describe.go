@@ -18,6 +18,13 @@ func (b *Binding) Describe() string {
 	if l := b.Launch; l != nil {
 		fmt.Fprintf(&text, "\n  launched with %s", l)
 	}
+	if len(b.asked) > 0 {
+		fmt.Fprintf(&text, "\n  its lines ask for %s: it is judged in no other dtype",
+			strings.Join(b.asked, ", "))
+	}
+	if words := b.accumulated(); words != "" {
+		fmt.Fprintf(&text, "\n  %s", words)
+	}
 	for _, sentence := range b.limits() {
 		fmt.Fprintf(&text, "\n  %s", sentence)
 	}

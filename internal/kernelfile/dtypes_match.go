@@ -19,6 +19,10 @@ func (b *Binding) instances() error {
 		if !ok {
 			continue
 		}
+		if len(b.asked) > 0 && !slices.Contains(b.asked, main.String()) {
+			why = "its lines ask for " + strings.Join(b.asked, ", ")
+			continue
+		}
 		here := map[string]string{}
 		for k, v := range values {
 			here[k] = v
@@ -155,4 +159,36 @@ func tensorDType(t op.TensorSpec, dtype string) (op.DType, bool) {
 	}
 	d, err := op.ParseDType(text)
 	return d, err == nil
+}
+
+// contract is what a function declares for a dtype: what the user said, where the operator permits it. Said
+// nothing, a function in 16 bits may keep every step in its dtype, as PyTorch code does: it is judged under
+// the
+// default contract first, and one that meets the looser one alone ends DIFFERENT_CONTRACT.
+func (b *Binding) contract(dtype string) string {
+	standard := b.Spec.DefaultContract(dtype)
+	asked := b.Options.Contract
+	if asked == "" && (dtype == "fp16" || dtype == "bf16") {
+		asked = "eager"
+	}
+	if b.Spec.Permits(dtype, asked) {
+		return asked
+	}
+	return standard
+}
+
+// checkContract refuses a contract that the operator permits for no dtype of the function.
+func (b *Binding) checkContract() error {
+	asked := b.Options.Contract
+	permits := func(c Instance) bool { return b.Spec.Permits(c.DType, asked) }
+	if asked == "" || slices.ContainsFunc(b.Cases, permits) {
+		return nil
+	}
+	permitted := slices.Clone(b.Spec.Contract.Permits)
+	for _, c := range b.Cases {
+		if standard := b.Spec.DefaultContract(c.DType); !slices.Contains(permitted, standard) {
+			permitted = append(permitted, standard)
+		}
+	}
+	return b.errorf("--contract %s: %s permits %s", asked, b.Spec.Name, strings.Join(permitted, ", "))
 }

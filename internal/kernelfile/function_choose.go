@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,11 +17,39 @@ func isBackward(name string) bool {
 		func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
 }
 
+// helperWords begin the names of functions that stand beside what is to be judged.
+var helperWords = []string{
+	"free", "cuda_free", "alloc", "malloc", "cuda_malloc", "bench", "benchmark", "test", "check", "verify",
+	"validate", "plot", "print", "show", "dump", "main", "profile", "timeit", "init", "fill", "random",
+	"rand", "generate", "gen_", "load", "save", "read", "write", "compile", "setup", "copy_to", "to_host",
+	"to_device", "assert", "compare", "max_diff", "allclose", "error", "get_", "set_", "calculate_settings",
+	"next_power", "cdiv", "is_",
+}
+
+// helps says whether a function's name is that of one that stands beside what is to be judged: cudaFree,
+// check_result, benchmark.
+func helps(name string) bool {
+	word := snake(name[strings.LastIndex(name, ":")+1:])
+	return slices.ContainsFunc(helperWords, func(w string) bool {
+		return word == w || strings.HasPrefix(word, strings.TrimSuffix(w, "_")+"_")
+	})
+}
+
+// SeveralError says that several functions of a file can be judged: each is a row of its own.
+type SeveralError struct {
+	Names   []string
+	Message string
+}
+
+func (e *SeveralError) Error() string { return e.Message }
+
 // Bind finds the functions of a file that are to be judged, one for each pass it has, and matches them;
-// passes are those that are asked for. The error is a *op.UsageError.
+// passes are those that are asked for. The error is a *op.UsageError, or a
+// *SeveralError where several functions fit a pass.
 func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
 	options.Arguments = r.Arguments
 	var bindings []*Binding
+	var several *SeveralError
 	found := false
 	for _, pass := range spec.Passes() {
 		list := file.eligible(r, pass)
@@ -29,6 +58,15 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 		}
 		asked := slices.Contains(passes, pass)
 		b, err := bindOne(file, list, spec, pass, options)
+		if more := (*SeveralError)(nil); errors.As(err, &more) {
+			if several == nil {
+				several = more
+			} else if asked {
+				several.Names = append(several.Names, more.Names...)
+			}
+			found = found || asked
+			continue
+		}
 		switch {
 		case err == nil: // a forward that is not asked for makes what its backward takes
 			bindings = append(bindings, b)
@@ -37,8 +75,14 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 			return nil, err
 		}
 	}
-	if !found {
+	switch {
+	case !found:
 		return nil, file.noFunction(r, passes)
+	case several != nil:
+		for _, b := range bindings { // of the other pass
+			several.Names = append(several.Names, b.Function.Name)
+		}
+		return nil, several
 	}
 	return bindings, nil
 }
@@ -50,7 +94,7 @@ func (f *File) eligible(r Request, pass op.Pass) []Function {
 	for _, fn := range f.Functions {
 		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
 		fits := r.Pass == pass || isBackward(fn.Name) == (pass == op.Backward)
-		if r.Function != "" && named && fits || r.Function == "" && fits &&
+		if r.Function != "" && named && fits || r.Function == "" && fits && !helps(fn.Name) &&
 			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}
@@ -101,13 +145,17 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 	for _, fn := range list {
 		fmt.Fprintf(&words, "\n  line %d: %s", fn.Line, fn.Text)
 	}
-	what := "none of these functions can be matched to"
 	if len(fit) > 1 {
-		what = "several functions could be"
+		several := &SeveralError{Message: fmt.Sprintf("several functions could be %s %v: say which with "+
+			"--add FILE:NAME%s", spec.Name, pass, words.String())}
+		for _, b := range fit {
+			several.Names = append(several.Names, b.Function.Name)
+		}
+		return nil, several
 	}
-	message := fmt.Sprintf("%s %s %v: say which with --add FILE:NAME%s", what, spec.Name, pass,
-		words.String())
-	if len(fit) == 0 && list[0].Kind == Kernel {
+	message := fmt.Sprintf("none of these functions can be matched to %s %v: say which with --add "+
+		"FILE:NAME%s", spec.Name, pass, words.String())
+	if list[0].Kind == Kernel {
 		message += "\n  Several kernels that work together need a host function that launches them: " +
 			"extern \"C\" void solve(...)"
 	}

@@ -14,6 +14,7 @@ type Launch struct {
 	Grid, Block [3]string
 	Shared      string // bytes of dynamic shared memory
 	proposed    []string
+	guessed     bool // the kernel's lines do not say it
 }
 
 // maxThreads is the most threads a block has on every GPU.

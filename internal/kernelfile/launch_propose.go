@@ -16,13 +16,29 @@ func (b *Binding) proposeLaunch(file *File) error {
 	b.Launch = &Launch{Shared: "0"}
 	l := b.Launch
 	k := body{b: b, file: file, tokens: b.Function.body}
+	block, threads := k.block()
+	grid, shared := k.grid, ""
+	if found := k.ownLaunch(); found != nil { // what the file says itself
+		if found.block[0] != "" {
+			block, threads = found.block, true
+		}
+		if found.grid[0] != "" {
+			grid = func() ([3]string, bool) { return found.grid, true }
+		}
+		shared = found.shared
+	}
 	for _, part := range []struct {
 		flag, asked string
 		into        *[3]string
-		otherwise   func() [3]string
-	}{{"--block", b.Options.Block, &l.Block, k.block}, {"--grid", b.Options.Grid, &l.Grid, k.grid}} {
+		otherwise   func() (sizes [3]string, said bool)
+	}{
+		{"--block", b.Options.Block, &l.Block, func() ([3]string, bool) { return block, threads }},
+		{"--grid", b.Options.Grid, &l.Grid, grid},
+	} {
 		if part.asked == "" {
-			*part.into = part.otherwise()
+			var said bool
+			*part.into, said = part.otherwise()
+			l.guessed = l.guessed || !said
 			l.proposed = append(l.proposed, part.flag)
 			continue
 		}
@@ -39,8 +55,11 @@ func (b *Binding) proposeLaunch(file *File) error {
 		if l.Shared, err = b.launchSize("--shared", b.Options.Shared); err != nil {
 			return err
 		}
+	} else if dynamic && shared != "" {
+		l.Shared = shared
+		l.proposed = append(l.proposed, "--shared")
 	} else if dynamic {
-		l.Shared = fmt.Sprintf("%d * %s", element, product(l.Block))
+		l.Shared, l.guessed = fmt.Sprintf("%d * %s", element, product(l.Block)), true
 		l.proposed = append(l.proposed, "--shared")
 	}
 	return nil
@@ -88,37 +107,45 @@ func (k body) number(word string) (int, bool) {
 }
 
 // block proposes a block: what the kernel promises by __launch_bounds__, the sides of its shared tiles, a
-// constant whose name says it.
-func (k body) block() [3]string {
+// constant whose name says it. said is false where the kernel depends on its block and says none of these.
+func (k body) block() (sizes [3]string, said bool) {
+	of := func(x, y, z int) [3]string {
+		return [3]string{strconv.Itoa(x), strconv.Itoa(y), strconv.Itoa(z)}
+	}
 	second, third := k.uses(k.tokens, "threadIdx", "y"), k.uses(k.tokens, "threadIdx", "z")
+	any := k.uses(k.tokens, "blockDim", "x") && (!second || k.uses(k.tokens, "blockDim", "y")) ||
+		!second && k.firstThreadAlone()
 	if third {
-		return [3]string{"8", "8", "8"}
+		return of(8, 8, 8), any
 	}
 	if n, ok := k.number(k.b.Function.bounds); ok && !second {
-		return [3]string{strconv.Itoa(n), "1", "1"}
+		return of(n, 1, 1), true
 	}
 	if sides := k.tile(); len(sides) > 0 {
 		switch {
 		case second && len(sides) == 2 && sides[0]*sides[0] <= maxThreads:
-			return [3]string{strconv.Itoa(sides[0]), strconv.Itoa(sides[0]), "1"}
+			return of(sides[0], sides[0], 1), true
 		case !second && len(sides) == 1 && sides[0] >= 64 && sides[0] <= maxThreads:
-			return [3]string{strconv.Itoa(sides[0]), "1", "1"}
+			return of(sides[0], 1, 1), true
 		}
 	}
 	if n := k.blockConstant(); n > 0 {
 		if second && n*n <= maxThreads {
-			return [3]string{strconv.Itoa(n), strconv.Itoa(n), "1"}
+			return of(n, n, 1), true
 		} else if !second && n <= maxThreads {
-			return [3]string{strconv.Itoa(n), "1", "1"}
+			return of(n, 1, 1), true
 		}
 	}
+	if n := k.stride(); n > 0 && !second {
+		return of(n, 1, 1), true
+	}
 	if second {
-		return [3]string{"16", "16", "1"}
+		return of(16, 16, 1), any
 	}
 	if !k.uses(k.tokens, "threadIdx", "x") {
-		return [3]string{"1", "1", "1"}
+		return of(1, 1, 1), true
 	}
-	return [3]string{strconv.Itoa(blockThreads), "1", "1"}
+	return of(blockThreads, 1, 1), any
 }
 
 // tile gives the sides of the first shared array whose sides are numbers.
@@ -144,6 +171,30 @@ func (k body) tile() []int {
 	return nil
 }
 
+// firstThreadAlone says whether threadIdx.x is but asked for being 0: "if (threadIdx.x) return;".
+func (k body) firstThreadAlone() bool {
+	for i := 0; i+3 < len(k.tokens); i++ {
+		if k.tokens[i].text == "threadIdx" && k.tokens[i+2].text == "x" &&
+			!slices.Contains([]string{")", "==", "!="}, k.tokens[i+3].text) {
+			return false
+		}
+	}
+	return true
+}
+
+// stride is the number of whole warps by which a loop of the kernel's threads goes on, "c += 256"; 0 where
+// there is none.
+func (k body) stride() int {
+	for i, t := range k.tokens {
+		if t.text == "+=" && i+2 < len(k.tokens) && strings.Contains(");", k.tokens[i+2].text) {
+			if n, ok := k.number(k.tokens[i+1].text); ok && n >= 32 && n <= maxThreads && n%32 == 0 {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
 // blockConstant is the value of a constant that the kernel uses and whose name speaks of a block of threads;
 // 0 where there is none.
 func (k body) blockConstant() int {
@@ -159,9 +210,9 @@ func (k body) blockConstant() int {
 }
 
 // grid proposes a grid: as many blocks as the index that the kernel makes of blockIdx needs to reach what it
-// is compared with.
-func (k body) grid() [3]string {
-	grid := [3]string{"1", "1", "1"}
+// is compared with. said is false where it is compared with nothing and could count several things.
+func (k body) grid() (grid [3]string, said bool) {
+	grid, said = [3]string{"1", "1", "1"}, true
 	used := 0
 	for _, axis := range axes {
 		if k.uses(k.tokens, "blockIdx", axis) {
@@ -180,6 +231,7 @@ func (k body) grid() [3]string {
 		}
 		limit := k.limit(name)
 		if limit == "" {
+			said = said && used == 1
 			limit = k.defaultLimit(i, used, len(made) > 0 && k.uses(made, "threadIdx", axis))
 		}
 		per := k.perBlock(made, axis)
@@ -189,7 +241,7 @@ func (k body) grid() [3]string {
 			grid[i] = fmt.Sprintf("ceildiv(%s, %s)", limit, per)
 		}
 	}
-	return grid
+	return grid, said
 }
 
 // index finds "NAME = ... blockIdx.axis ...;": the name, and the tokens after "=".

@@ -2,6 +2,9 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"triad/internal/op"
 )
@@ -31,7 +34,7 @@ func (b *Binding) matchInPlace() {
 		return
 	}
 	a := &b.Args[only]
-	a.Role, a.Target, a.Index, a.InPlace = Output, out.Name, outputs[0], true
+	a.Role, a.Target, a.Index, a.Over = Output, out.Name, outputs[0], in.Name
 }
 
 // required lists the required outputs.
@@ -48,7 +51,7 @@ func (b *Binding) required() []int {
 // inPlace says whether the function changes its input where it lies.
 func (b *Binding) inPlace() bool {
 	for _, a := range b.Args {
-		if a.InPlace {
+		if a.Over != "" {
 			return true
 		}
 	}
@@ -58,3 +61,62 @@ func (b *Binding) inPlace() bool {
 // inPlaceSentence is what is said of such a function.
 const inPlaceSentence = "it works in place: the input is copied to the output before each call, and the " +
 	"copy is timed"
+
+// pairInPlace lets one pointer that may be written stand for an input and the output in its place, where the
+// spec permits that and the function has no parameter for one of them.
+func (b *Binding) pairInPlace() {
+	if b.Function.Kind == Python || b.Pass != op.Forward {
+		return
+	}
+	for _, output := range slices.Sorted(maps.Keys(b.Spec.Own.InPlace)) {
+		input := b.Spec.Own.InPlace[output]
+		at := slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool { return t.Name == output })
+		if b.has(Input, input) == b.has(Output, output) {
+			continue
+		}
+		for i := range b.Args {
+			a := &b.Args[i]
+			tensor := a.Role == Input && a.Target == input || a.Role == Output && a.Target == output
+			if tensor && a.Pointer && !a.Const {
+				a.Role, a.Target, a.Index, a.Over = Output, output, at, input
+			}
+		}
+	}
+}
+
+// beforeCode prepares outputs before a call: those in the place of an input get its values, those that are
+// added to are zeroed.
+func (b *Binding) beforeCode() string {
+	var code strings.Builder
+	for _, a := range b.Args {
+		switch at := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == a.Over }); {
+		case a.Over != "":
+			fmt.Fprintf(&code, "\tif (const int status = triad_own::copy_to_output(triad_own_call, %d, %d)) "+
+				"return status;\n", a.Index, at)
+		case b.accumulates(a):
+			fmt.Fprintf(&code, "\tif (const int status = triad_own::zero_output(triad_own_call, %d)) "+
+				"return status;\n", a.Index)
+		}
+	}
+	return code.String()
+}
+
+// accumulates says whether a function adds to an output without writing it first, so that its caller zeroes
+// it: by atomic additions, or in a backward, as training loops do.
+func (b *Binding) accumulates(a Argument) bool {
+	return a.Role == Output && a.Over == "" && !a.plain && (a.atomic || a.added && b.Pass == op.Backward)
+}
+
+// accumulated says of which outputs it is so; "" where of none.
+func (b *Binding) accumulated() string {
+	var names []string
+	for _, a := range b.Args {
+		if b.accumulates(a) {
+			names = append(names, a.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return strings.Join(names, ", ") + ": added to and never written before, so zeroed before each call"
+}

@@ -2,7 +2,9 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -42,7 +44,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 	var list []int
 	for i, t := range tensors {
-		if !b.has(role, t.Name) && !t.Optional && !b.leftOut(t) && !(role == Input && b.inPlace()) {
+		if !b.has(role, t.Name) && !t.Optional && !b.leftOut(t) {
 			list = append(list, i)
 		}
 	}
@@ -62,10 +64,14 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 			written = append(written, i)
 		}
 	}
-	// Where nothing is const, inputs come first, outputs after them.
+	// Where nothing is const, inputs come first, outputs after them; what is written is no input.
 	python := b.Function.Kind == Python
 	for len(read) < len(inputs) && (len(written) > len(outputs) || python && len(written) > 0) {
-		read, written = append(read, written[0]), written[1:]
+		first := slices.IndexFunc(written, func(i int) bool { return !b.Args[i].any() })
+		if first < 0 {
+			break
+		}
+		read, written = append(read, written[first]), slices.Delete(written, first, first+1)
 	}
 	slices.Sort(read)
 	if len(read) != len(inputs) || len(written) != len(outputs) && !(python && len(written) == 0) {
@@ -85,27 +91,26 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 func (b *Binding) leftoverNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
-		var open []string
+		var open []candidate
 		for _, k := range b.unmatchedSizes(a.Param) {
-			open = append(open, b.Spec.Dims[k].Name)
-			a.Role, a.Target, a.Index = Size, b.Spec.Dims[k].Name, k
+			open = append(open, candidate{role: Size, target: b.Spec.Dims[k].Name, index: k})
 		}
 		for k, t := range b.Spec.Attributes {
 			fits := a.isFloat() && t.Type == "float" || a.isBool() && t.Type == "bool"
 			if !b.has(Attribute, t.Name) && fits {
-				open = append(open, t.Name)
-				a.Role, a.Target, a.Index = Attribute, t.Name, k
+				open = append(open, candidate{role: Attribute, target: t.Name, index: k})
 			}
 		}
-		if len(open) == 0 && b.takeConstant(a) {
+		if b.takeStride(a) {
 			continue
 		}
-		if len(open) == 0 {
+		if len(open) > 0 { // of several the first, as people write rows before columns
+			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
+			continue
+		}
+		if !b.takeConstant(a) {
 			return b.errorf("what %s stands for is not clear: %s has the sizes %s%s; say it with --map "+
 				"%s=NAME", a.Name, b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec), a.Name)
-		}
-		if len(open) > 1 {
-			return b.ambiguous(a.Param, open)
 		}
 	}
 	return nil
@@ -115,6 +120,41 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 var blockNames = []string{
 	"block_size", "blocksize", "threads", "num_threads", "nthreads", "n_threads",
 	"block_dim", "tpb", "threads_per_block",
+}
+
+// takeStride takes a number whose name speaks of a stride or a leading dimension for that of the rows of the
+// first tensor, or of the one that it names: without gaps that is the last size.
+func (b *Binding) takeStride(a *Argument) bool {
+	of, is := strideOf(a.Name)
+	if !a.isInteger() || !is {
+		return false
+	}
+	list, _ := b.inputs[0].Shape.([]any)
+	for _, arg := range b.Args {
+		if (arg.Role == Input || arg.Role == Output) && of != "" && snake(arg.Name) == of {
+			list, _ = b.tensor(arg).Shape.([]any)
+		}
+	}
+	if len(list) < 2 {
+		return false
+	}
+	last, isDim := list[len(list)-1].(string)
+	at := slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == last })
+	if !isDim || at < 0 {
+		return false
+	}
+	a.Role, a.Target, a.Index = Size, last, at
+	return true
+}
+
+// strideOf says whether a name speaks of the stride of rows, and of which tensor's: "lda" of a.
+func strideOf(name string) (of string, is bool) {
+	name = snake(name)
+	of, leading := strings.CutPrefix(name, "ld")
+	if leading && len(of) <= 1 {
+		return of, true
+	}
+	return "", name == "stride" || name == "pitch" || strings.HasSuffix(name, "row_stride")
 }
 
 // takeConstant takes a number that is left for the threads of a block, or for one more factor of a size that
@@ -187,22 +227,71 @@ func (b *Binding) checkTensors() error {
 	return nil
 }
 
-// checkSizes refuses a function that gives not every size, and names the missing ones.
-func (b *Binding) checkSizes() error {
-	var missing []string
+// checkSizes gives the sizes without a parameter what the file says they are, else 1. It refuses a function
+// that does not give the last size of its first input.
+func (b *Binding) checkSizes(file *File) error {
+	b.implied = map[string]int64{}
 	if b.Function.Kind == Python {
-		return nil
-	}
-	for _, d := range b.Spec.Dims {
-		if _, fixed := b.Options.Dims[d.Name]; !fixed && !b.covered[d.Name] && !b.givesSize(d.Name) &&
-			!(b.Launch != nil && b.Launch.uses(d.Name)) {
-			missing = append(missing, d.Name)
+		for _, name := range b.Options.Without {
+			b.implied[name] = 1
+		}
+		if !b.takesSizes() || !b.fills() || !b.givesAnySize() {
+			return nil // its tensors show their sizes
 		}
 	}
-	if len(missing) > 0 {
-		return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s=1, or "+
-			"add a parameter", strings.Join(missing, ", "), b.Spec.Name, b.Matched(),
-			strings.Join(missing, "=1,"))
+	for _, d := range b.Spec.Dims {
+		if _, fixed := b.Options.Dims[d.Name]; fixed || b.covered[d.Name] || b.givesSize(d.Name) ||
+			b.Launch != nil && b.Launch.uses(d.Name) {
+			continue
+		}
+		n, constant := b.constantSize(file, d.Name)
+		list, _ := b.inputs[0].Shape.([]any)
+		if !constant && (len(list) == 0 || list[len(list)-1] == d.Name || !b.givesAnySize()) {
+			return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s=1, or "+
+				"add a parameter", d.Name, b.Spec.Name, b.Matched(), d.Name)
+		}
+		b.implied[d.Name] = max(n, 1)
 	}
 	return nil
+}
+
+// takesSizes says whether a function of Python is called as one of CUDA's is, with sizes beside the tensors.
+func (b *Binding) takesSizes() bool {
+	return slices.ContainsFunc(b.Function.Params, func(p Param) bool { return p.isInteger() && !p.Optional })
+}
+
+// constantSize is what a constant of the file says of a size by its name: #define HEAD_DIM 64.
+func (b *Binding) constantSize(file *File, dim string) (int64, bool) {
+	for _, name := range slices.Sorted(maps.Keys(file.defines)) {
+		n, err := strconv.ParseInt(strings.Trim(file.defines[name], "() "), 0, 64)
+		if err == nil && n > 0 && score(b.Spec, b.Pass, name, dim) > scoreWeak {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// givesAnySize says whether some parameter stands for a size.
+func (b *Binding) givesAnySize() bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == Size })
+}
+
+// fixed is the value of a size without a parameter: what the user said, else what was taken for it.
+func (b *Binding) fixed(dim string) (n int64, ok bool) {
+	if n, ok = b.Options.Dims[dim]; ok {
+		return n, !b.givesSize(dim)
+	}
+	n, ok = b.implied[dim]
+	return n, ok
+}
+
+// Fixed are the sizes without a parameter, and what they are taken for.
+func (b *Binding) Fixed() map[string]int64 {
+	all := maps.Clone(b.implied)
+	for _, d := range b.Spec.Dims {
+		if n, ok := b.fixed(d.Name); ok && b.Function.Kind != Python {
+			all[d.Name] = n
+		}
+	}
+	return all
 }

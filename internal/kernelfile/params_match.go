@@ -17,6 +17,8 @@ type Options struct {
 	Attrs               map[string]string // attributes that --attr fixes
 	Grid, Block, Shared string            // of a lone kernel, over the dims; "": one is proposed
 	Arguments           []string          // of a template
+	Without             []string          // sizes of 1 that the tensors of a Python function do not have
+	Contract            string            // that the functions declare; "": see Binding.contract
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 }
 
@@ -40,9 +42,8 @@ type Argument struct {
 	Param
 	Role   Role
 	Target string
-	Index  int // of a tensor or attribute in the spec; the value of a constant
-	// InPlace: an output that holds the first input when the function is called.
-	InPlace bool
+	Index  int    // of a tensor or attribute in the spec; the value of a constant
+	Over   string // the input in whose place an output is written; "" where it has a buffer of its own
 }
 
 // Binding is a function matched to a pass of an operator.
@@ -60,7 +61,11 @@ type Binding struct {
 	varies   bool // the last bits of its outputs may differ from run to run
 	inputs   []op.TensorSpec
 	outputs  []op.TensorSpec
-	covered  map[string]bool // dims that need no parameter, since they have a default
+	open     map[string]bool  // parameters whose names fit several things as well
+	covered  map[string]bool  // dims that need no parameter, since they have a default
+	implied  map[string]int64 // dims without a parameter and what they are taken for
+	literals []float64        // the numbers in the file
+	asked    []string         // the dtypes that its lines ask for; none where they ask for none
 }
 
 // Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with
@@ -84,7 +89,7 @@ type candidate struct {
 func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
 	b := &Binding{
 		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
-		covered: map[string]bool{},
+		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
 	}
 	b.inputs, b.outputs = spec.Tensors(pass)
 	for _, f := range file.Functions {
@@ -105,20 +110,20 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 			return nil, err
 		}
 	}
-	chosen, err := b.byName(choices)
-	if err != nil {
+	if err := b.matchLeftover(b.byName(choices)); err != nil {
 		return nil, err
 	}
-	if err := b.matchLeftover(chosen); err != nil {
-		return nil, err
-	}
+	b.pairInPlace()
 	if err := b.checkTensors(); err != nil {
 		return nil, err
 	}
-	if fn.Kind == Python {
+	if fn.Kind == Python && !b.takesSizes() {
 		b.covered = nil // a tensor shows its sizes
 	}
 	if err := b.instances(); err != nil {
+		return nil, err
+	}
+	if err := b.checkContract(); err != nil {
 		return nil, err
 	}
 	if fn.Kind == Kernel {
@@ -126,7 +131,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 			return nil, err
 		}
 	}
-	return b, b.checkSizes()
+	return b, b.checkSizes(file)
 }
 
 func (b *Binding) errorf(format string, a ...any) error {
@@ -134,7 +139,7 @@ func (b *Binding) errorf(format string, a ...any) error {
 		fmt.Sprintf(format, a...)}
 }
 
-// targets lists every name a parameter may be mapped to.
+// targets lists all that a parameter may be mapped to.
 func (b *Binding) targets() []string {
 	var all []string
 	for _, t := range slices.Concat(b.inputs, b.outputs) {
@@ -146,7 +151,13 @@ func (b *Binding) targets() []string {
 	for _, a := range b.Spec.Attributes {
 		all = append(all, a.Name)
 	}
-	return all
+	return append(all, b.Spec.SizesBeside()...)
+}
+
+// sameTarget compares with a target of --map, which may be written with or without blanks.
+func sameTarget(asked string) func(string) bool {
+	plain := func(s string) string { return strings.ReplaceAll(s, " ", "") }
+	return func(target string) bool { return plain(target) == plain(asked) }
 }
 
 func (b *Binding) checkMap() error {
@@ -157,8 +168,7 @@ func (b *Binding) checkMap() error {
 			}
 			return b.errorf("--map %s=%s: it has no parameter called %s", name, b.Options.Map[name], name)
 		}
-		if target := b.Options.Map[name]; !slices.Contains(b.targets(), target) &&
-			!slices.Contains(b.Spec.SizesBeside(), target) {
+		if target := b.Options.Map[name]; !slices.ContainsFunc(b.targets(), sameTarget(target)) {
 			return b.errorf("--map %s=%s: %s has no %s: want one of %s", name, target, b.Spec.Name, target,
 				strings.Join(b.targets(), ", "))
 		}
@@ -186,7 +196,7 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 			"pointers, sizes, attributes and a cudaStream_t", p.Text)
 	}
 	if wanted, ok := b.Options.Map[p.Name]; ok {
-		all = slices.DeleteFunc(all, func(c candidate) bool { return c.target != wanted })
+		all = slices.DeleteFunc(all, func(c candidate) bool { return !sameTarget(wanted)(c.target) })
 		for i := range all {
 			all[i].score = 1000
 		}
@@ -250,7 +260,9 @@ func (b *Binding) isTemplateType(name string) bool {
 }
 
 func (b *Binding) has(role Role, target string) bool {
-	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Role == role && a.Target == target })
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Role == role && a.Target == target || role == Input && a.Over == target
+	})
 }
 
 // Matched says what every parameter stands for: "input = x, N = cols".
@@ -258,16 +270,16 @@ func (b *Binding) Matched() string {
 	var words []string
 	for _, a := range b.Args {
 		if a.Role != Nothing {
-			words = append(words, a.Name+" is "+a.meaning(b))
+			words = append(words, a.Name+" is "+a.meaning())
 		}
 	}
 	return strings.Join(words, ", ")
 }
 
 // meaning is what a parameter stands for, in words.
-func (a Argument) meaning(b *Binding) string {
-	if a.InPlace {
-		return b.inputs[0].Name + " and " + a.Target
+func (a Argument) meaning() string {
+	if a.Over != "" {
+		return a.Over + " and " + a.Target
 	}
 	return a.Target
 }

@@ -140,7 +140,9 @@ func scoreGradient(spec *op.Spec, form, of string) int {
 			"grad_" + name, "d" + name, "d_" + name, name + "_grad", "g" + name,
 			"grad" + name, "g_" + name, name + "_gradient",
 		} {
-			if form == pattern {
+			if form == pattern && i == 0 {
+				return scoreExact // rather than what is left of d_o without its d_
+			} else if form == pattern {
 				return scoreFirst - i
 			}
 		}

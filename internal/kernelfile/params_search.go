@@ -2,7 +2,6 @@ package kernelfile
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -23,8 +22,8 @@ type search struct {
 const maxSteps = 1 << 17
 
 // byName chooses, for all parameters together, what their names fit best; a parameter whose name fits nothing
-// stays open.
-func (b *Binding) byName(choices [][]candidate) ([]candidate, error) {
+// stays open. Where several assignments fit as well, the first is taken, and where they differ is noted.
+func (b *Binding) byName(choices [][]candidate) []candidate {
 	for i, list := range choices { // the few best of each are enough, and keep the search small
 		list = slices.DeleteFunc(slices.Clone(list), func(c candidate) bool { return c.score == 0 })
 		slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
@@ -44,20 +43,11 @@ func (b *Binding) byName(choices [][]candidate) ([]candidate, error) {
 	for _, tie := range s.ties {
 		for i := range tie {
 			if tie[i].target != s.best[i].target {
-				return nil, b.ambiguous(b.Function.Params[i], []string{s.best[i].target, tie[i].target})
+				b.open[b.Function.Params[i].Name] = true
 			}
 		}
 	}
-	return s.best, nil
-}
-
-func (b *Binding) ambiguous(p Param, targets []string) error {
-	var flags []string
-	for _, t := range targets {
-		flags = append(flags, fmt.Sprintf("--map %s=%s", p.Name, strings.ReplaceAll(t, " ", "")))
-	}
-	return b.errorf("%s could be %s: say which with %s", p.Name, strings.Join(targets, " or "),
-		strings.Join(flags, " or "))
+	return s.best
 }
 
 func (s *search) step(i, sum int) {
@@ -89,7 +79,8 @@ func (s *search) step(i, sum int) {
 // taken says whether an earlier parameter stands for the same, or for a part of it.
 func (s *search) taken(i int, c candidate) bool {
 	for _, other := range s.current[:i] {
-		if other.role != c.role {
+		said := c.score >= 1000 || other.score >= 1000 // by --map: two parameters may stand for one size
+		if other.role != c.role || c.role == Size && said {
 			continue
 		}
 		if other.target == c.target {
@@ -110,7 +101,7 @@ func (s *search) taken(i int, c candidate) bool {
 // elementTypes of an elementwise operator.
 func (s *search) uncovered() int {
 	n := 0
-	if s.b.Function.Kind == Python {
+	if s.b.Function.Kind == Python && !s.b.takesSizes() {
 		return 0
 	}
 	for name, known := range s.b.covered {

@@ -26,7 +26,7 @@ func PythonShim(path, name string, bindings []*Binding) string {
 		}
 		for _, c := range b.Cases {
 			contracts = append(contracts, fmt.Sprintf("(%q, %q): %q", b.Pass.String(), c.DType,
-				b.Spec.DefaultContract(c.DType)))
+				b.contract(c.DType)))
 			if b.Pass == bindings[0].Pass {
 				dtypes = append(dtypes, c.DType)
 			}
@@ -96,6 +96,14 @@ def _joined(given, empty):
     for position, value in empty.items():
         values.insert(position, value)
     return tuple(values)
+
+
+def _whole(value, shapes):
+    """What a function returned, with the sizes of 1 that it was not shown. Another shape stays as it is."""
+    values = value if isinstance(value, tuple) else (value,)
+    whole = tuple(v.reshape(all_of_it) if type(v) is torch.Tensor and tuple(v.shape) == seen else v
+                  for v, (seen, all_of_it) in zip(values, shapes)) + values[len(shapes):]
+    return whole if isinstance(value, tuple) else whole[0]
 
 
 @functools.cache
@@ -191,9 +199,49 @@ func (b *Binding) pythonCode() string {
 	for _, t := range b.outputs {
 		if b.has(Output, t.Name) || b.leftOut(t) {
 			fmt.Fprintf(&code, "    out_%s = torch.empty((%s), dtype=%s, device=in_%s.device)\n", t.Name,
-				b.pythonShape(t), b.pythonDType(t), b.inputs[0].Name)
+				b.pythonShape(t, true), b.pythonDType(t), b.inputs[0].Name)
 		}
 	}
+	for _, t := range b.inputs {
+		if view := b.pythonShape(t, true); view != b.pythonShape(t, false) {
+			fmt.Fprintf(&code, "    in_%s = in_%s.reshape((%s))\n", t.Name, t.Name, view)
+		}
+	}
+	call := fmt.Sprintf("_MODULE.%s(%s)", b.Function.Name, strings.Join(b.pythonArguments(), ", "))
+	if b.fills() {
+		var outs []string
+		for _, t := range b.outputs {
+			if view := b.pythonShape(t, false); !b.has(Output, t.Name) {
+				continue
+			} else if view != b.pythonShape(t, true) {
+				outs = append(outs, fmt.Sprintf("out_%s.reshape((%s))", t.Name, view))
+			} else {
+				outs = append(outs, "out_"+t.Name)
+			}
+		}
+		result := strings.Join(outs, ", ")
+		fmt.Fprintf(&code, "    %s\n    return %s\n\n\n", call, result)
+	} else {
+		given := fmt.Sprintf("_given(%s, %q)", call, b.Function.Name)
+		if shapes := b.hiddenShapes(); shapes != "" {
+			given = fmt.Sprintf("_whole(%s, (%s))", given, shapes)
+		}
+		fmt.Fprintf(&code, "    return _joined(%s, {%s})\n\n\n", given, b.leftOutReturns())
+	}
+	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {%s}\n\n\n", b.Pass.String(), b.leftOutInputs())
+	fmt.Fprintf(&code, "def _refuses_%v(%s, **attributes):\n", b.Pass, strings.Join(tensors, ", "))
+	for _, line := range b.pythonSizes() {
+		code.WriteString("    " + line + "\n")
+	}
+	for _, c := range b.pythonConditions() {
+		fmt.Fprintf(&code, "    if not (%s):\n        return %q\n", c.code, c.sentence)
+	}
+	code.WriteString("    return None\n\n\n")
+	return code.String()
+}
+
+// pythonArguments are the arguments of the call, by name.
+func (b *Binding) pythonArguments() []string {
 	var args []string
 	for _, a := range b.Args {
 		switch a.Role {
@@ -209,28 +257,7 @@ func (b *Binding) pythonCode() string {
 			args = append(args, fmt.Sprintf("%s=attributes[%q]", a.Name, a.Target))
 		}
 	}
-	call := fmt.Sprintf("_MODULE.%s(%s)", b.Function.Name, strings.Join(args, ", "))
-	if b.fills() {
-		var outs []string
-		for _, name := range b.givenNames() {
-			outs = append(outs, "out_"+name)
-		}
-		result := strings.Join(outs, ", ")
-		fmt.Fprintf(&code, "    %s\n    return %s\n\n\n", call, result)
-	} else {
-		fmt.Fprintf(&code, "    return _joined(_given(%s, %q), {%s})\n\n\n", call, b.Function.Name,
-			b.leftOutReturns())
-	}
-	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {%s}\n\n\n", b.Pass.String(), b.leftOutInputs())
-	fmt.Fprintf(&code, "def _refuses_%v(%s, **attributes):\n", b.Pass, strings.Join(tensors, ", "))
-	for _, line := range b.pythonSizes() {
-		code.WriteString("    " + line + "\n")
-	}
-	for _, c := range b.pythonConditions() {
-		fmt.Fprintf(&code, "    if not (%s):\n        return %q\n", c.code, c.sentence)
-	}
-	code.WriteString("    return None\n\n\n")
-	return code.String()
+	return args
 }
 
 // pythonSizes gives every dim that a tensor shows a variable.
@@ -267,15 +294,39 @@ func pythonSize(target string) string {
 	return strings.Join(dims, " * ")
 }
 
-func (b *Binding) pythonShape(t op.TensorSpec) string {
+// pythonShape is a tensor's shape; seen is the one that the function gets: without the sizes that it has no
+// parameter for and that are 1.
+func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	var words strings.Builder
 	list, _ := t.Shape.([]any)
 	for _, size := range list {
+		if name, _ := size.(string); seen && b.implied[name] == 1 {
+			continue
+		}
 		word := pythonExpression(fmt.Sprint(size))
 		if name := b.switchOf(t); name != "" {
 			word = strings.ReplaceAll(word, pythonName(name), fmt.Sprintf("int(attributes[%q])", name))
 		}
 		words.WriteString(word + ", ")
+	}
+	return strings.TrimRight(words.String(), " ")
+}
+
+// hiddenShapes are, for each output that is returned, the shape that the function sees and the whole one; ""
+// where it sees all.
+func (b *Binding) hiddenShapes() string {
+	var words strings.Builder
+	hides := false
+	for _, t := range b.outputs {
+		if t.Optional {
+			continue
+		}
+		seen, whole := b.pythonShape(t, true), b.pythonShape(t, false)
+		hides = hides || seen != whole
+		fmt.Fprintf(&words, "((%s), (%s)), ", seen, whole)
+	}
+	if !hides {
+		return ""
 	}
 	return strings.TrimRight(words.String(), " ")
 }
@@ -324,7 +375,7 @@ func pythonExpression(text string) string {
 func (b *Binding) pythonConditions() []condition {
 	var all []condition
 	for _, d := range b.Spec.Dims {
-		if n, fixed := b.Options.Dims[d.Name]; fixed && !b.givesSize(d.Name) && d.Default == "" {
+		if n, fixed := b.fixed(d.Name); fixed && d.Default == "" {
 			all = append(all, condition{
 				fmt.Sprintf("%s == %d", pythonName(d.Name), n),
 				fmt.Sprintf("it is judged with --dims %s=%d", d.Name, n),

@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -10,7 +11,10 @@ var definition = regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(`)
 // ReadPython lists the functions that a Python file defines at its top. Kernels of Triton are no candidates:
 // they are called by a wrapper.
 func ReadPython(text string) *File {
-	f := &File{Adds: strings.Contains(text, "atomic_add(")}
+	f := &File{
+		literals: literals(pythonComment, text), dtypes: askedDTypes(text),
+		Adds: strings.Contains(text, "atomic_add("),
+	}
 	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[2]:at[3]]
 		if strings.HasPrefix(name, "_") || decoratedKernel(text[:at[0]]) {
@@ -108,4 +112,37 @@ func pythonParam(text string) (Param, bool) {
 		p.Untyped = true
 	}
 	return p, true
+}
+
+var (
+	castPointer  = regexp.MustCompile(`pointer_type\(\s*tl\.(\w+)`)
+	assertDType  = regexp.MustCompile(`(?m)^\s*assert\b.*\.dtype\s*(?:==|in)\s*(.*)$`)
+	dtypeOfTorch = regexp.MustCompile(`torch\.(\w+)`)
+)
+
+// torchDTypes are our names of torch's and Triton's dtypes.
+var torchDTypes = map[string]string{
+	"float64": "fp64", "double": "fp64", "float32": "fp32", "float": "fp32",
+	"float16": "fp16", "half": "fp16", "bfloat16": "bf16",
+}
+
+// askedDTypes are the dtypes that a file's lines ask for: pointers that are cast to one, and asserts.
+func askedDTypes(text string) []string {
+	text = pythonComment.ReplaceAllString(text, "")
+	var words []string
+	for _, m := range castPointer.FindAllStringSubmatch(text, -1) {
+		words = append(words, m[1])
+	}
+	for _, m := range assertDType.FindAllStringSubmatch(text, -1) {
+		for _, d := range dtypeOfTorch.FindAllStringSubmatch(m[1], -1) {
+			words = append(words, d[1])
+		}
+	}
+	var all []string
+	for _, w := range words {
+		if d := torchDTypes[w]; d != "" && !slices.Contains(all, d) {
+			all = append(all, d)
+		}
+	}
+	return all
 }

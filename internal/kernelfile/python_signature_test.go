@@ -1,6 +1,7 @@
 package kernelfile
 
 import (
+	"strings"
 	"testing"
 
 	"triad/internal/op"
@@ -28,5 +29,26 @@ def solve(x: torch.Tensor,  # a comment, with a comma
 	}
 	if got, want := all[0].Matched(), "x is x, weight is weight, bias is bias, eps is eps"; got != want {
 		t.Errorf("matched %q, want %q", got, want)
+	}
+}
+
+// What a file's own lines ask for is what it is judged in.
+func TestPythonDTypes(t *testing.T) {
+	for text, want := range map[string]string{
+		"def f(x):\n    assert x.dtype == torch.float32\n":                                "fp32",
+		"def f(x):\n    assert x.dtype in (torch.float16, torch.bfloat16), 'half'\n":      "fp16 bf16",
+		"@triton.jit\ndef k(p):\n    p = p.to(tl.pointer_type(tl.float32))\n":             "fp32",
+		"def f(x):\n    # assert x.dtype == torch.float32\n    y = x.to(torch.float32)\n": "",
+		"def f(x):\n    assert x.shape[0] == 3\n    assert x.dtype == y.dtype\n":          "",
+	} {
+		if got := strings.Join(ReadPython(text).dtypes, " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	r := Request{Path: "mine.py"}
+	text := "def f(x):\n    assert x.dtype == torch.float32\n    return x\n"
+	all, err := Bind(r.Read(text, nil), r, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+	if err != nil || strings.Join(all[0].DTypes(), " ") != "fp32" {
+		t.Errorf("%v %v, want fp32", all, err)
 	}
 }

@@ -15,6 +15,9 @@ var (
 
 // compileUsage checks what the spec says for those who call the operator: [synonyms], [torch], [[compile]].
 func (s *Spec) compileUsage() error {
+	if err := s.checkOwn(); err != nil {
+		return err
+	}
 	if err := s.checkSynonyms(); err != nil {
 		return err
 	}
@@ -47,6 +50,22 @@ func (s *Spec) checkCompile(c CompileSpec) error {
 		return err
 	}
 	return s.prove(c.Dims, pins, c.DTypes)
+}
+
+// checkOwn asks that the forms of files of one's own speak of dims.
+func (s *Spec) checkOwn() error {
+	for _, name := range s.Own.Flat {
+		if !s.isDim(name) {
+			return fmt.Errorf("own.flat: there is no dim %q", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Own.InPlace)) {
+		_, isOutput := s.Output(name)
+		if _, isInput := s.Input(s.Own.InPlace[name]); !isOutput || !isInput {
+			return fmt.Errorf("own.in_place: %s = %q: want an output and an input", name, s.Own.InPlace[name])
+		}
+	}
+	return nil
 }
 
 // checkSynonyms asks that the keys are names of the spec, products or equal sizes, and the values words.

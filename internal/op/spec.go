@@ -24,6 +24,7 @@ type Spec struct {
 	// likely first, after | weak ones, which often mean something else. The key "a * b" is a product of
 	// sizes, "a = b" several sizes that must be equal: one parameter may stand for either.
 	Synonyms map[string]string `toml:"synonyms"`
+	Own      OwnSpec           `toml:"own"`
 	Advice   AdviceSpec        `toml:"advice"`
 	Torch    TorchSpec         `toml:"torch"`
 	Compile  []CompileSpec     `toml:"compile"`
@@ -133,6 +134,14 @@ type PassCost struct {
 	Flops string `toml:"flops"`
 
 	bytes, flops Expression
+}
+
+// OwnSpec says in which forms people write the operator in files of their own.
+type OwnSpec struct {
+	// sizes that decide over the order in which tensors lie: where all are 1, every order is the same
+	Flat []string `toml:"flat"`
+	// outputs that may be written in the place of an input, by name: y = "x"
+	InPlace map[string]string `toml:"in_place"`
 }
 
 // CheckSpec says what is judged: the distributions that apply, and at most 32 shapes. A shape gives every dim

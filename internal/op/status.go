@@ -33,6 +33,8 @@ const (
 	StatusImpossible  // faster than physics allows
 	StatusUnstable    // too noisy to say
 	StatusKnown       // a FAIL of a library's row that a documented finding covers
+	// wrong as triad reads the file, which leaves open whether that reading is meant
+	StatusNotUnderstood
 )
 
 var statusNames = [...]string{
@@ -41,6 +43,7 @@ var statusNames = [...]string{
 	"INCONCLUSIVE", "FAIL", "RACE", "OUT_OF_BOUNDS", "DIVERGENT", "DEADLOCK", "CRASH", "HANG", "OOM",
 	"BUILD_FAIL", "FLAKY",
 	"INTERRUPTED", "IMPOSSIBLE", "UNSTABLE", "KNOWN",
+	"NOT_UNDERSTOOD",
 }
 
 // String is the name that is stored and shown.
@@ -96,7 +99,8 @@ func (s Status) Weight() Weight {
 	case StatusPass, StatusWarn:
 		return Good
 	case StatusDifferentContract, StatusEmptyOK, StatusNoPower, StatusUnsupported, StatusMissing,
-		StatusSkipped, StatusUnavailable, StatusInterrupted, StatusUnstable, StatusKnown:
+		StatusSkipped, StatusUnavailable, StatusInterrupted, StatusUnstable, StatusKnown,
+		StatusNotUnderstood:
 		return Neutral
 	default:
 		return Bad

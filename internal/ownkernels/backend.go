@@ -72,12 +72,14 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case errors.As(err, &broken):
 		failed.Message, failed.Log = broken.Sentence, broken.Log
+		f.limit(&failed)
 		return backend.LoadReply{Failed: []backend.LoadFailure{failed}}, hello, nil
 	case err != nil:
 		return reply, hello, err
 	}
 	for i := range reply.Implementations {
 		reply.Implementations[i].Source = f.source
+		reply.Implementations[i].Doubt = f.doubts[reply.Implementations[i].Pass]
 		if f.interpreted {
 			reply.Implementations[i].Device = "interpreter"
 		}
@@ -86,9 +88,30 @@ func (f *File) load(ctx context.Context, operator string) (backend.LoadReply, ba
 		failed = reply.Failed[0]
 		failed.Implementation = f.Name
 		failed.Message = advice.ExplainBuild(f.placeMessage(failed.Message, failed.Log))
+		f.limit(&failed)
 		reply.Failed = []backend.LoadFailure{failed}
 	}
 	return reply, hello, nil
+}
+
+// limit makes a failure neutral that is a limit of this machine's or of the emulator, and no fault of the
+// file.
+func (f *File) limit(failed *backend.LoadFailure) {
+	if failed.Status != op.StatusBuildFail {
+		return
+	}
+	status, sentence, ok := advice.BuildLimit(failed.Message, failed.Log, !f.reading.Workers.GPU)
+	if ok {
+		failed.Status, failed.Message = status, sentence
+	}
+}
+
+// line is a line of the file, from 1; "" where it has no such line.
+func (f *File) line(n int) string {
+	if n < 1 || n > len(f.lines) {
+		return ""
+	}
+	return f.lines[n-1]
 }
 
 // placeMessage gives a compiler's first message with its line of the user's file, or says that it is about
@@ -122,6 +145,13 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	}
 	if err == nil {
 		advice.Explain(&outcome, f.launchLines, f.dynamicShared)
+	}
+	if err == nil && f.IsPython() {
+		line := ""
+		if w := outcome.Where; w != nil && w.File == f.Path {
+			line = f.line(w.Line)
+		}
+		advice.ExplainDeclined(&outcome, line, !f.reading.Workers.GPU)
 	}
 	if outcome.Where != nil && outcome.Where.File == f.shim {
 		outcome.Where = nil // a line of the shim tells the user nothing

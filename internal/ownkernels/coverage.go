@@ -13,9 +13,12 @@ type Coverage struct {
 	DTypes []string
 	Equal  [][]string        // dims that one parameter stands for, group by group
 	Pins   map[string]string // values of the attributes without a parameter; "" where two functions differ
+	Dims   map[string]int64  // sizes without a parameter, that the user did not fix; 0 where two differ
 }
 
-func (c *Coverage) add(pass op.Pass, dtypes []string, pins map[string]string, equal [][]string) {
+// add takes what a function of a pass can be judged on.
+func (c *Coverage) add(pass op.Pass, one Coverage) {
+	dtypes, pins, equal := one.DTypes, one.Pins, one.Equal
 	// Shapes of unequal sizes are given up for the file that has no parameters for them
 	for _, group := range equal {
 		if !slices.ContainsFunc(c.Equal, func(g []string) bool { return slices.Equal(g, group) }) {
@@ -31,8 +34,13 @@ func (c *Coverage) add(pass op.Pass, dtypes []string, pins map[string]string, eq
 		}
 	}
 	if c.Pins == nil {
-		c.Pins = maps.Clone(pins)
+		c.Pins, c.Dims = maps.Clone(pins), maps.Clone(one.Dims)
 		return
+	}
+	for name := range c.Dims { // another one gives this size, or takes another value
+		if c.Dims[name] != one.Dims[name] {
+			c.Dims[name] = 0
+		}
 	}
 	for name, value := range pins {
 		if c.Pins[name] != value {
@@ -51,7 +59,7 @@ func (b *Backend) Narrow(options *op.Options) {
 	var all Coverage
 	for _, f := range b.Files {
 		for _, pass := range f.Covers.Passes {
-			all.add(pass, f.Covers.DTypes, f.Covers.Pins, f.Covers.Equal)
+			all.add(pass, f.Covers)
 		}
 	}
 	if len(options.Passes) == 0 {
@@ -69,5 +77,14 @@ func (b *Backend) Narrow(options *op.Options) {
 			attributes[name] = value
 		}
 	}
-	options.Attributes, options.Equal = attributes, all.Equal
+	dims := maps.Clone(options.Dims)
+	if dims == nil {
+		dims = map[string]int64{}
+	}
+	for name, n := range all.Dims {
+		if _, asked := dims[name]; !asked && n > 0 {
+			dims[name] = n
+		}
+	}
+	options.Attributes, options.Equal, options.Dims = attributes, all.Equal, dims
 }

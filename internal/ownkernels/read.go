@@ -40,19 +40,40 @@ type File struct {
 	Matched    []string // what was understood of each function, in sentences
 	Parameters []string // of the functions that are judged
 	Covers     Coverage
-	NoBarrier  bool // its threads share memory and it has no barrier
+	Bindings   []*kernelfile.Binding // of the functions that are judged, one for each pass
+	NoBarrier  bool                  // its threads share memory and it has no barrier
 
 	reading       Reading
+	doubts        map[op.Pass]string
 	source        string // hash of the file, of what it includes and of how it is called
 	shim          string // path of the code that triad wrote to call it
 	adapter       *worker.Adapter
-	interpreted   bool  // its kernels run in Triton's interpreter
-	launchLines   []int // the lines with a <<<
-	dynamicShared bool  // a kernel takes shared memory at its launch
+	interpreted   bool     // its kernels run in Triton's interpreter
+	lines         []string // of the file
+	launchLines   []int    // the lines with a <<<
+	dynamicShared bool     // a kernel takes shared memory at its launch
+}
+
+// Each lists the requests that a request stands for: itself, or one for each function of the file that can be
+// judged.
+func (r Reading) Each() []string {
+	var several *kernelfile.SeveralError
+	if _, err := r.Read(); !errors.As(err, &several) {
+		return []string{r.Request}
+	}
+	path, pass := r.Request, ""
+	if at := strings.LastIndexByte(path, '@'); at > strings.LastIndexByte(path, '/') {
+		path, pass = path[:at], path[at:]
+	}
+	var all []string
+	for _, name := range several.Names {
+		all = append(all, path+":"+name+pass)
+	}
+	return all
 }
 
 // Read reads a file, matches its functions and writes the code that calls them. The error is a *op.UsageError
-// where the user can correct it.
+// where the user can correct it, a *kernelfile.SeveralError where several functions can be judged.
 func (r Reading) Read() (*File, error) {
 	request, err := kernelfile.ParseRequest(r.Request)
 	if err != nil {
@@ -67,6 +88,7 @@ func (r Reading) Read() (*File, error) {
 		return nil, r.refuse("cannot read the file: %v", errors.Unwrap(err))
 	}
 	f := &File{Path: path, Name: request.Implementation(), reading: r}
+	f.lines = strings.Split(string(content), "\n")
 	if strings.ContainsAny(f.Name, " \t\"\\,") {
 		return nil, r.refuse("the file's name becomes the name of the implementation: rename it so that " +
 			"it has no blanks, commas or quotes")
@@ -75,7 +97,11 @@ func (r Reading) Read() (*File, error) {
 	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
 	f.NoBarrier = asCUDA.Shares && !asCUDA.Waits
 	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
-	bindings, err := kernelfile.Bind(request.Read(string(content)), request, r.Spec, r.Passes, r.Options)
+	read := request.Read(string(content), r.Options.Flags)
+	bindings, err := kernelfile.Bind(read, request, r.Spec, r.Passes, r.Options)
+	if several := (*kernelfile.SeveralError)(nil); errors.As(err, &several) {
+		return nil, several
+	}
 	if err != nil {
 		return nil, r.refuse("%v", err)
 	}
@@ -85,7 +111,8 @@ func (r Reading) Read() (*File, error) {
 		}
 		f.Matched = append(f.Matched, b.Describe())
 		f.Parameters = append(f.Parameters, b.Parameters()...)
-		f.Covers.add(b.Pass, b.DTypes(), b.Pins(), b.Equal())
+		f.Bindings = append(f.Bindings, b)
+		f.Covers.add(b.Pass, Coverage{DTypes: b.DTypes(), Pins: b.Pins(), Equal: b.Equal(), Dims: b.Fixed()})
 	}
 	if request.IsPython() {
 		return f, f.writePython(kernelfile.PythonShim(path, f.Name, bindings))
@@ -147,6 +174,28 @@ func (f *File) Assumed() map[string][]string {
 		}
 	}
 	return assumed
+}
+
+// Doubt says of a pass why a wrong answer is no verdict: what was assumed when the file was read.
+func (f *File) Doubt(pass op.Pass, why string) {
+	if f.doubts == nil {
+		f.doubts = map[op.Pass]string{}
+	}
+	f.doubts[pass] = why
+	if why != "" {
+		f.Matched = append(f.Matched, fmt.Sprintf("%v: %s", pass, why))
+	}
+}
+
+// With reads the file again, in another way. The worker of the new one is its own.
+func (f *File) With(other kernelfile.Alternative) (*File, error) {
+	changed := f.reading
+	changed.Options = f.reading.Options.With(other)
+	read, err := changed.Read()
+	if err == nil {
+		read.Matched = append(read.Matched, "read so since it is wrong otherwise: "+other.Flags)
+	}
+	return read, err
 }
 
 // WithAttribute reads the file again, to be judged with another value of an attribute.

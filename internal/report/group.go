@@ -138,7 +138,8 @@ func (g group) counts() (good, neutral, bad int) {
 	return good, neutral, bad
 }
 
-// rank orders statuses by how much they must be seen: bad before a known fault before a looser contract
+// rank orders statuses by how much they must be seen: bad before a known fault or one that rests on a guess
+// before a looser contract
 // before good before neutral, a bias before a plain pass. One that meets the default contract in a few cases
 // alone does not meet it.
 func rank(s op.Status) int {
@@ -149,7 +150,7 @@ func rank(s op.Status) int {
 		return 7
 	case s.Weight() == op.Bad:
 		return 6
-	case s == op.StatusKnown:
+	case s == op.StatusKnown, s == op.StatusNotUnderstood:
 		return 5
 	case s == op.StatusDifferentContract:
 		return 4

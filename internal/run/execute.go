@@ -299,6 +299,7 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 		return errLeft // what was judged meanwhile may be judged in part
 	}
 	x.known(c, e, found, &r)
+	e.doubted(&r)
 	r.Wall = time.Since(began)
 	if err := x.append(&r); err != nil {
 		return err

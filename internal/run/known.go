@@ -117,3 +117,12 @@ func (r *Result) seen(operator string, f op.Finding) *FindingSeen {
 	}
 	return &r.Findings[at]
 }
+
+// doubted ends a bad record as NOT_UNDERSTOOD where the function was read with a guess that may be to blame.
+func (e entry) doubted(r *record.Record) {
+	if why := e.implementation.Doubt; why != "" && r.Status.Weight() == op.Bad &&
+		r.Status != op.StatusInconclusive {
+		r.Message = why + ". As it is read: " + strings.TrimSuffix(r.Status.String()+": "+r.Message, ": ")
+		r.Status = op.StatusNotUnderstood
+	}
+}

@@ -143,3 +143,23 @@ func TestFindingGone(t *testing.T) {
 		t.Errorf("it shows: %+v", result.Findings)
 	}
 }
+
+// A wrong answer of a function that was read with a guess is no verdict; a right one is.
+func TestDoubtedIsNotUnderstood(t *testing.T) {
+	for status, want := range map[op.Status]op.Status{
+		op.StatusFail: op.StatusNotUnderstood, op.StatusCrash: op.StatusNotUnderstood,
+		op.StatusOutOfBounds: op.StatusNotUnderstood, op.StatusPass: op.StatusPass,
+		op.StatusUnsupported: op.StatusUnsupported, op.StatusInconclusive: op.StatusInconclusive,
+	} {
+		r := record.Record{Status: status, Message: "y is 3"}
+		entry{implementation: backend.Implementation{Doubt: "rows is 1"}}.doubted(&r)
+		if r.Status != want || want == op.StatusNotUnderstood &&
+			r.Message != "rows is 1. As it is read: "+status.String()+": y is 3" {
+			t.Errorf("%v: %v %q, want %v", status, r.Status, r.Message, want)
+		}
+		r = record.Record{Status: status}
+		if (entry{}).doubted(&r); r.Status != status {
+			t.Errorf("without a doubt: %v, want %v", r.Status, status)
+		}
+	}
+}

@@ -185,10 +185,11 @@ func (e Ending) Failure(after error) error {
 // verdictOf is the exit code of a result: see the table of statuses.
 func verdictOf(result run.Result) ExitCode {
 	good, bad := false, false
+	open := notUnderstood(result)
 	for _, r := range result.Records {
 		switch r.Status.Weight() {
-		case op.Good:
-			good = true
+		case op.Good: // being right here and there proves nothing of a function that was guessed at
+			good = good || !slices.ContainsFunc(open, func(o record.Record) bool { return o.Impl == r.Impl })
 		case op.Neutral:
 		default:
 			bad = true
@@ -205,6 +206,12 @@ func verdictOf(result run.Result) ExitCode {
 	default:
 		return ExitGood
 	}
+}
+
+// notUnderstood are the records of functions that were read with a guess and are wrong.
+func notUnderstood(result run.Result) []record.Record {
+	return slices.DeleteFunc(slices.Clone(result.Records),
+		func(r record.Record) bool { return r.Status != op.StatusNotUnderstood })
 }
 
 // Proven says whether the truth of every operator agrees with the complex step: else no verdict on a gradient
@@ -238,6 +245,10 @@ func reason(result run.Result, refused []error, end Ending) string {
 		return strings.Join(result.Unavailable, "; ")
 	case len(result.Records) == 0:
 		return "Nothing was run."
+	case len(notUnderstood(result)) > 0:
+		r := notUnderstood(result)[0]
+		why, _, _ := strings.Cut(r.Message, ". As it is read")
+		return r.Impl + " was not understood: " + why + "."
 	default:
 		return "Nothing that ran ended PASS or WARN."
 	}

@@ -175,3 +175,24 @@ func TestCommand(t *testing.T) {
 		}
 	}
 }
+
+// What is right here and there by chance proves nothing of a function that was not understood; what else was
+// judged counts.
+func TestNotUnderstoodProvesNothing(t *testing.T) {
+	result := run.Result{Records: []record.Record{
+		{Impl: "mine/x", Status: op.StatusPass},
+		{Impl: "mine/x", Status: op.StatusNotUnderstood, Message: "rows is 1. As it is read: FAIL"},
+	}}
+	end := EndingOf(result, nil, nil, true)
+	if end.Code != ExitNothing || end.Reason != "mine/x was not understood: rows is 1." {
+		t.Errorf("exit %d, %q, want 3 and what was assumed", end.Code, end.Reason)
+	}
+	result.Records = append(result.Records, record.Record{Impl: "cuda/y", Status: op.StatusPass})
+	if end := EndingOf(result, nil, nil, true); end.Code != ExitGood {
+		t.Errorf("beside one that passes: exit %d, want 0", end.Code)
+	}
+	result.Records = append(result.Records, record.Record{Impl: "cuda/z", Status: op.StatusFail})
+	if end := EndingOf(result, nil, nil, true); end.Code != ExitBad {
+		t.Errorf("beside one that is wrong: exit %d, want 1", end.Code)
+	}
+}

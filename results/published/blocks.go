@@ -261,7 +261,7 @@ var weights = map[string]string{
 	"PASS": "good", "WARN": "good", "KNOWN": "known", "DIFFERENT_CONTRACT": "neutral", "EMPTY_OK": "neutral",
 	"NO_POWER":    "neutral",
 	"UNSUPPORTED": "neutral", "MISSING": "neutral", "SKIPPED": "neutral", "UNAVAILABLE": "neutral",
-	"INTERRUPTED": "neutral", "UNSTABLE": "neutral",
+	"INTERRUPTED": "neutral", "UNSTABLE": "neutral", "NOT_UNDERSTOOD": "neutral",
 }
 
 // verdicts counts the records of each operator and pass.

@@ -26,7 +26,8 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
           strict: bool = False, dump: PathLike | None = None, add: PathLike
           | Sequence[PathLike] | None = None,
           map: Mapping[str, str] | None = None, grid: str | None = None, block: str | None = None, shared: str
-          | None = None, nvcc_flags: str | Sequence[str] | None = None, offline: bool = False,
+          | None = None, contract: str | None = None, nvcc_flags: str | Sequence[str] | None = None,
+          offline: bool = False,
           db: PathLike | None = None) -> Run:
     """Starts a comparison in the background and gives a Run: poll, cancel, wait. See compare for the
     keywords; verb is "compare" or "gradcheck"."""
@@ -46,6 +47,7 @@ def start(op: Words, *, verb: str = "compare", impl: Words = None, dtype: Words 
                "explain": explain, "no_timing": no_timing, "strict": strict, "dump": None if dump is None
                else os.fspath(dump),
                "add": add, "map": map, "grid": grid, "block": block, "shared": shared,
+               "contract": contract,
                "nvcc_flags": nvcc_flags, "offline": offline, "db": database or None, "yes": not offline}
     return Run([verb, *names, "--json", *flags(options)], database)
 
@@ -64,6 +66,7 @@ def compare(op: Words, **flags: Any) -> Comparison:
     seed          of the inputs: a number or "random"
     explain       keep what there is to say about each output: what its contract promises, the worst elements, how the errors are distributed
     add, map      files of your own judged beside ours, and what their parameters stand for
+    contract      the one that your files declare: "eager" keeps every step in the dtype
     grid, block, shared, nvcc_flags    for a lone __global__ function how it is launched, and more words for nvcc
     no_timing     on a GPU: do not time what passed
     strict        count KNOWN as bad: faults of libraries that a documented finding covers

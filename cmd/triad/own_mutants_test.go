@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"triad/internal/need"
+	"triad/internal/op"
+)
+
+// ownMutants are the mutants of an operator's file in testdata/mutants.
+type ownMutants struct {
+	Mutants []struct{ Name, Old, New string }
+}
+
+// A mutant that is written as a file of one's own ends FAIL, or another bad status, or NOT_UNDERSTOOD: no
+// other reading of it is taken. The file itself passes.
+func TestOwnMutants(t *testing.T) {
+	need.Tool(t, "g++")
+	if testing.Short() {
+		t.Skip("-short: it compiles five dozen files")
+	}
+	for name, mutants := range readPlanted[ownMutants](t, "mutants") {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("testdata", "mutants", name+".cu"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder := t.TempDir()
+			args := []string{"compare", name, "--impl", "mine", "--quick", "--device", "cpu", "--json"}
+			add := func(stem, text string) {
+				path := filepath.Join(folder, stem+".cu")
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				args = append(args, "--add", path)
+			}
+			add("right", string(text))
+			for _, m := range mutants.Mutants {
+				if strings.Count(string(text), m.Old) != 1 {
+					t.Fatalf("%s: %q is not there once", m.Name, m.Old)
+				}
+				add(m.Name, strings.Replace(string(text), m.Old, m.New, 1))
+			}
+			out, _ := runTriad(t, args...)
+			ends := worstOf(out)
+			if w := ends["mine/right"]; w != op.StatusPass {
+				t.Errorf("right: %v, want PASS\n%s", w, out)
+			}
+			for _, m := range mutants.Mutants {
+				w := ends["mine/"+m.Name]
+				if w.Weight() != op.Bad && w != op.StatusNotUnderstood || w == op.StatusUnknown ||
+					w == op.StatusBuildFail {
+					t.Errorf("%s ends %v", m.Name, w)
+				}
+				t.Logf("%-32s %v", m.Name, w)
+			}
+		})
+	}
+}
+
+// worstOf is the status of each implementation in lines of JSON that must be seen first: bad, then
+// NOT_UNDERSTOOD, then good.
+func worstOf(lines string) map[string]op.Status {
+	rank := func(s op.Status) int {
+		switch {
+		case s == op.StatusUnknown:
+			return 0
+		case s.Weight() == op.Bad:
+			return 4
+		case s == op.StatusNotUnderstood:
+			return 3
+		case s.Weight() == op.Good:
+			return 2
+		}
+		return 1
+	}
+	worst := map[string]op.Status{}
+	scanner := bufio.NewScanner(strings.NewReader(lines))
+	scanner.Buffer(nil, 1<<24)
+	for scanner.Scan() {
+		var r result
+		if json.Unmarshal(scanner.Bytes(), &r) != nil || r.Impl == "" {
+			continue
+		}
+		if rank(r.Status) > rank(worst[r.Impl]) {
+			worst[r.Impl] = r.Status
+		}
+	}
+	return worst
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"triad/internal/backend"
+	"triad/internal/kernelfile"
+	"triad/internal/op"
+	"triad/internal/ownkernels"
+	"triad/internal/panics"
+	"triad/internal/record"
+	"triad/internal/run"
+)
+
+// readingLimit is how long trials of one function may take: what is not tried by then is left open.
+const readingLimit = 10 * time.Second
+
+// settle tries each function of the added files of which something was assumed. It takes another reading
+// where only that is right, and notes why a wrong answer is no verdict.
+func (a *app) settle(ctx context.Context, mine *ownFiles, request run.Request) error {
+	for i := range mine.Files {
+		for n := range mine.Files[i].Bindings {
+			t := &readingTrial{
+				ctx: ctx, stopped: a.stop, file: mine.Files[i], pass: mine.Files[i].Bindings[n].Pass,
+				request: request, until: time.Now().Add(readingLimit),
+			}
+			settled := kernelfile.Settle(mine.Files[i].Bindings[n], t)
+			if t.fault != nil {
+				return t.fault
+			}
+			if settled.Taken != nil {
+				read, err := mine.Files[i].With(*settled.Taken)
+				if err != nil {
+					return err
+				}
+				_ = mine.Files[i].Close() // the reading that is left
+				mine.Files[i] = read
+				continue
+			}
+			mine.Files[i].Doubt(t.pass, settled.Doubt)
+		}
+	}
+	return nil
+}
+
+// readingTrial runs one function of a file on ordinary numbers. Nothing is recorded.
+type readingTrial struct {
+	ctx, stopped context.Context
+	file         *ownkernels.File
+	pass         op.Pass
+	request      run.Request
+	until        time.Time
+	fault        error // an internal error of a trial
+}
+
+// Read tries the file as it was read, or in another way.
+func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
+	file := t.file
+	if other != nil {
+		if time.Now().After(t.until) {
+			return kernelfile.Tally{}
+		}
+		var err error
+		if file, err = t.file.With(*other); err != nil { // it does not fit the signature
+			return kernelfile.Tally{}
+		}
+		defer file.Close() // what it judged stands
+	}
+	// Sizes that have a parameter are free here: those of one case say little about a reading.
+	tally := t.try(file, maps.Clone(file.Covers.Dims))
+	if tally.Right+tally.Wrong == 0 {
+		tally = t.try(file, t.request.Options.Dims)
+	}
+	return tally
+}
+
+// Flat tries the file where the sizes are 1 that decide over the order in which tensors lie.
+func (t *readingTrial) Flat() kernelfile.Tally {
+	dims := map[string]int64{}
+	for _, name := range t.request.Operators[0].Spec.Own.Flat {
+		dims[name] = 1
+	}
+	return t.try(t.file, dims)
+}
+
+// try judges the quick cases of a file on ordinary numbers, with some sizes fixed.
+func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64) (tally kernelfile.Tally) {
+	at := slices.IndexFunc(file.Bindings, func(b *kernelfile.Binding) bool { return b.Pass == t.pass })
+	if at < 0 || t.fault != nil {
+		return tally
+	}
+	request := t.request
+	request.Impls, request.Single, request.Timing = []string{file.Name}, true, nil
+	request.Explain, request.Gradients, request.Before = false, false, nil
+	o := op.Options{
+		Level: op.LevelQuick, Dims: dims, Attributes: t.request.Options.Attributes,
+		DTypes: file.Bindings[at].DTypes()[:1], Passes: []op.Pass{t.pass},
+		Distributions: []string{"normal"}, Layouts: []string{"contiguous"},
+		Device: t.request.Options.Device, Memory: t.request.Options.Memory,
+	}
+	mine := &ownkernels.Backend{Files: []*ownkernels.File{file}}
+	mine.Narrow(&o)
+	fixed := o.Dims
+	if file.IsPython() { // a call of what is interpreted is dear
+		o.Dims = smallestTelling(t.request.Operators[0].Spec, o)
+	}
+	request.Options = o
+	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: discard{}, Stop: t.stopped}
+	result, err := runner.Compare(t.ctx, request)
+	if panics.In(err) != nil {
+		t.fault = err
+	}
+	return tallyOf(result.Records, fixed)
+}
+
+// smallestTelling are the sizes of the smallest case in which no free size is 1; those that are fixed where
+// there is none.
+func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
+	plan, err := spec.Expand(o)
+	if err != nil {
+		return o.Dims
+	}
+	least, chosen := int64(math.MaxInt64), o.Dims
+	for _, c := range plan.Cases {
+		dims, n, tells := map[string]int64{}, int64(1), true
+		for _, d := range c.Dims {
+			_, stays := o.Dims[d.Name]
+			tells = tells && (stays || d.Value > 1)
+			n *= max(d.Value, 1)
+			dims[d.Name] = d.Value
+		}
+		if tells && n < least {
+			least, chosen = n, dims
+		}
+	}
+	return chosen
+}
+
+// tallyOf counts what trials gave. Where a free size is 1 several readings are the same: being right there
+// counts only where no trial has larger sizes.
+func tallyOf(records []record.Record, fixed map[string]int64) kernelfile.Tally {
+	var all, telling kernelfile.Tally
+	for _, r := range records {
+		same := slices.ContainsFunc(r.Case.Dims, func(d op.Dim) bool {
+			_, stays := fixed[d.Name]
+			return d.Value == 1 && !stays
+		})
+		switch {
+		case r.Status.Weight() == op.Good, r.Status == op.StatusDifferentContract:
+			all.Right++
+			if !same {
+				telling.Right++
+			}
+		case r.Status.Weight() == op.Bad && r.Status != op.StatusBuildFail:
+			all.Wrong++
+			if !same {
+				telling.Wrong++
+			}
+		}
+	}
+	if telling.Right+telling.Wrong == 0 {
+		return all
+	}
+	return kernelfile.Tally{Right: telling.Right, Wrong: all.Wrong}
+}

@@ -1,0 +1,115 @@
+package advice
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+var (
+	missingHeader = regexp.MustCompile(`fatal error: '?([^:'\n]+)'?` +
+		`(?:: No such file or directory| file not found)`)
+	missingModule = regexp.MustCompile(`(?:ModuleNotFoundError|ImportError): No module named '([\w.]+)'`)
+	unknownName   = regexp.MustCompile(`[‘']([\w:]+)[’'] (?:was not declared|has not been declared|` +
+		`does not name a type|is not a member of)`)
+	noNamespace = regexp.MustCompile(`[‘'](\w+)[’'] is not a ` +
+		`(?:namespace-name|class, namespace, or enumeration)`)
+	// headers of CUDA and its libraries; the emulator has its own of those that it knows
+	toolkitHeader = regexp.MustCompile(`^(mma|nccl|curand\w*|cublas\w*|cudnn\w*|cusparse|` +
+		`cusolver\w*|cufft\w*|` +
+		`cuda\w*|nvtx\w*|nvToolsExt|cooperative_groups\w*|math_functions|sm_\w+|texture_\w+)\.h$|` +
+		`^(cub|thrust|cuda|nvtx3|cooperative_groups)/`)
+	wantsGPU = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
+		`no CUDA-capable device|0 active drivers`)
+	// an assert that looks at what tensors hold, and not at their sizes, dtypes or strides
+	looksAtValues = regexp.MustCompile(`allclose|isnan|isfinite|isinf|\.(?:all|any|max|min|sum|item|equal)\(`)
+	checksGPU     = regexp.MustCompile(`\bis_cuda\b|\.device\.type\b|\bis_available\b`)
+)
+
+// toolkit are the beginnings of names that CUDA and its libraries define, and no program of a user's.
+var toolkit = []string{
+	"cuda", "cublas", "cudnn", "curand", "cusparse", "cusolver", "cufft", "nvcuda", "nvtx", "nccl", "__nv",
+	"__half", "__bfloat", "__hfma", "__shfl", "__dp", "thrust", "cub", "wmma", "cooperative_groups", "cute",
+	"cutlass", "cg", "__cvta", "__ld", "__st", "tex1D", "tex2D", "make_", "__funnelshift", "__byte_perm",
+	"__match", "__reduce", "__nanosleep", "__pipeline", "at", "torch", "c10",
+}
+
+// BuildLimit says of a file that could not be built or imported whether something is missing here, rather
+// than wrong in the file: UNAVAILABLE for a header, a package or a GPU, UNSUPPORTED for what the emulator
+// does
+// not have; ok is false where it is the file's fault. message is the failure's sentence, log all that was
+// printed. emulated says that no GPU runs it.
+func BuildLimit(message, log string, emulated bool) (status op.Status, sentence string, ok bool) {
+	text := message + "\n" + log
+	if m := missingHeader.FindStringSubmatch(text); m != nil && emulated && toolkitHeader.MatchString(m[1]) {
+		return op.StatusUnsupported, fmt.Sprintf("it includes %s, which the emulator does not have: run it "+
+			"where a GPU is, or leave out what needs it", m[1]), true
+	} else if m != nil {
+		return op.StatusUnavailable, fmt.Sprintf("it includes %s, which is not here: put that header beside "+
+			"the file, or leave out what needs it", m[1]), true
+	}
+	if m := missingModule.FindStringSubmatch(message); m != nil {
+		return op.StatusUnavailable, fmt.Sprintf("it imports %s, which is not in the Python that runs it: "+
+			"pip install it there (triad doctor names that Python), or leave the import out",
+			m[1]), true
+	}
+	if emulated && wantsGPU.MatchString(message) {
+		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +
+			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +
+			firstLine(message) + ")", true
+	}
+	for _, pattern := range []*regexp.Regexp{unknownName, noNamespace} {
+		if m := pattern.FindStringSubmatch(text); m != nil && emulated && ofToolkit(m[1]) {
+			return op.StatusUnsupported, fmt.Sprintf("the emulator does not have %s: run it where a GPU is, "+
+				"or leave it out (%s)", m[1], firstLine(message)), true
+		}
+	}
+	return op.StatusUnknown, "", false
+}
+
+// ofToolkit says whether a name is one of CUDA's own or of a library beside it.
+func ofToolkit(name string) bool {
+	return slices.ContainsFunc(toolkit, func(prefix string) bool {
+		if strings.HasPrefix(prefix, "_") || strings.HasSuffix(prefix, "_") || len(prefix) > 3 {
+			return strings.HasPrefix(name, prefix)
+		}
+		return name == prefix || strings.HasPrefix(name, prefix+"::") || prefix == "cub" &&
+			strings.HasPrefix(name, "cub")
+	})
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
+
+// ExplainDeclined makes an exception of a Python function UNSUPPORTED that says no more than that it does not
+// take such a call: no GPU is here, or an assert about sizes, dtypes or strides does not hold. line is the
+// line of the user's file that raised it, "" where that is not known. Whether it declines data alone is asked
+// by the run, as of every function that declines.
+func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
+	if o.Status != op.StatusCrash {
+		return
+	}
+	line = strings.TrimSpace(line)
+	what := firstLine(o.Sentence)
+	if line != "" {
+		what = line
+	}
+	what = strings.TrimSuffix(what, ".")
+	asserts := strings.HasPrefix(o.Sentence, "AssertionError") && strings.HasPrefix(line, "assert ")
+	switch {
+	case emulated && (wantsGPU.MatchString(o.Sentence) || asserts && checksGPU.MatchString(line)):
+		o.Sentence = "it asks for a GPU, and none is here: " + what + ". Make tensors with device=x.device " +
+			"and leave such checks out, or run it where a GPU is"
+	case asserts && !looksAtValues.MatchString(line):
+		o.Sentence = "it declines this call: " + what
+	default:
+		return
+	}
+	o.Status = op.StatusUnsupported
+}

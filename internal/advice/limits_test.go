@@ -1,0 +1,101 @@
+package advice
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/backend"
+	"triad/internal/op"
+)
+
+// What is not here is no fault of a file; what the file gets wrong is.
+func TestBuildLimit(t *testing.T) {
+	for _, c := range []struct {
+		message, log string
+		gpu          bool
+		status       op.Status
+		says         string
+	}{
+		{
+			"x.cu:1: cutlass/cutlass.h",
+			"x.cu:1:10: fatal error: cutlass/cutlass.h: No such file or directory", true,
+			op.StatusUnavailable, "it includes cutlass/cutlass.h,",
+		},
+		{
+			"x.cu:1: mma.h", "x.cu:1:10: fatal error: mma.h: No such file or directory", false,
+			op.StatusUnsupported, "it includes mma.h, which the emulator",
+		},
+		{
+			"x.cu:1: cub/cub.cuh", "x.cu:1:10: fatal error: cub/cub.cuh: No such file or directory", true,
+			op.StatusUnavailable, "it includes cub/cub.cuh,",
+		},
+		{
+			"x.cu:1: 'my.h' file not found", "x.cu:1:10: fatal error: 'my.h' file not found", false,
+			op.StatusUnavailable, "it includes my.h,",
+		},
+		{
+			"/x.py:2: ModuleNotFoundError: No module named 'flash_attn'", "", false, op.StatusUnavailable,
+			"it imports flash_attn,",
+		},
+		{
+			"/x.py:9: RuntimeError: Found no NVIDIA driver on your system.", "", false,
+			op.StatusUnavailable, `if __name__ == "__main__":`,
+		},
+		{"/x.py:9: RuntimeError: Found no NVIDIA driver on your system.", "", true, op.StatusUnknown, ""},
+		{
+			"/x.py:9: AssertionError: Torch not compiled with CUDA enabled", "", false,
+			op.StatusUnavailable, "needs a GPU when it is imported",
+		},
+		{
+			"x.cu:7: ‘cublasSgemm’ was not declared in this scope", "", false, op.StatusUnsupported,
+			"the emulator does not have cublasSgemm",
+		},
+		{
+			"x.cu:7: ‘__nv_fp8x4_e4m3’ does not name a type", "", false, op.StatusUnsupported,
+			"__nv_fp8x4_e4m3",
+		},
+		{"x.cu:7: ‘cublasSgemm’ was not declared in this scope", "", true, op.StatusUnknown, ""},
+		{"x.cu:7: ‘total’ was not declared in this scope", "", false, op.StatusUnknown, ""},
+		{"x.cu:7: ‘attention’ was not declared in this scope", "", false, op.StatusUnknown, ""},
+		{"x.cu:7: expected ‘;’ before ‘}’ token", "", false, op.StatusUnknown, ""},
+		{"/x.py:3: NameError: name 'softmx' is not defined", "", false, op.StatusUnknown, ""},
+	} {
+		status, sentence, ok := BuildLimit(c.message, c.log, !c.gpu)
+		if status != c.status || ok != (c.status != op.StatusUnknown) || !strings.Contains(sentence, c.says) {
+			t.Errorf("%s: %v %q, want %v and %q", c.message, status, sentence, c.status, c.says)
+		}
+	}
+}
+
+// A function that asks for a GPU where none is, or declines sizes, dtypes and strides by an assert, was not
+// wrong; one that asserts what tensors hold, or raises something else, is.
+func TestExplainDeclined(t *testing.T) {
+	for _, c := range []struct {
+		sentence, line string
+		status         op.Status
+	}{
+		{"AssertionError: ", "    assert x.is_cuda", op.StatusUnsupported},
+		{
+			"AssertionError: want a GPU", "    assert x.device.type == 'cuda', 'want a GPU'",
+			op.StatusUnsupported,
+		},
+		{"AssertionError: Torch not compiled with CUDA enabled", "", op.StatusUnsupported},
+		{
+			"RuntimeError: Found no NVIDIA driver on your system.", "y = torch.empty(4, device='cuda')",
+			op.StatusUnsupported,
+		},
+		{"AssertionError: ", "    assert x.shape[0] == 3", op.StatusUnsupported},
+		{"AssertionError: ", "    assert HEAD_DIM in {16, 32, 64, 128}", op.StatusUnsupported},
+		{"AssertionError: ", "    assert x.is_contiguous()", op.StatusUnsupported},
+		{"AssertionError: ", "    assert torch.allclose(x, y)", op.StatusCrash},
+		{"AssertionError: ", "    assert x.max() < 10", op.StatusCrash},
+		{"AssertionError: never", "    raise AssertionError('never')", op.StatusCrash},
+		{"AssertionError: ", "", op.StatusCrash},
+		{"ValueError: is_cuda", "    raise ValueError('is_cuda')", op.StatusCrash},
+	} {
+		o := backend.Outcome{Status: op.StatusCrash, Sentence: c.sentence}
+		if ExplainDeclined(&o, c.line, true); o.Status != c.status {
+			t.Errorf("%s at %q: %v %s, want %v", c.sentence, c.line, o.Status, o.Sentence, c.status)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package kernelfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Alternative is another reading of a function, as what a user may say: Flags are the words of the command
+// line, Options holds nothing else.
+type Alternative struct {
+	Flags   string
+	Options Options
+	// what it changes is fixed by the operator's definition, such as a switch or an eps: it is proposed where
+	// it is right, and never taken
+	Attribute string
+}
+
+// maxAlternatives bounds how many readings of one kind are tried.
+const maxAlternatives = 24
+
+// With are the options with what an alternative says.
+func (o Options) With(a Alternative) Options {
+	join := func(a, b map[string]string) map[string]string {
+		all := maps.Clone(a)
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, b)
+		return all
+	}
+	o.Map, o.Attrs = join(o.Map, a.Options.Map), join(o.Attrs, a.Options.Attrs)
+	dims := maps.Clone(o.Dims)
+	if dims == nil {
+		dims = map[string]int64{}
+	}
+	maps.Copy(dims, a.Options.Dims)
+	o.Dims = dims
+	if a.Options.Block != "" {
+		o.Block = a.Options.Block
+	}
+	if a.Options.Shared != "" {
+		o.Shared = a.Options.Shared
+	}
+	if len(a.Options.Without) > 0 {
+		o.Without = a.Options.Without
+	}
+	o.Several = true // the other pass need not have such parameters
+	return o
+}
+
+// Alternatives lists the other readings of what was assumed: the likely ones first, those that are only
+// proposed last.
+func (b *Binding) Alternatives() []Alternative {
+	var all []Alternative
+	tensors := func(a Argument) bool { return a.Role == Input || a.Role == Output }
+	for _, some := range []func(Argument) bool{tensors, func(a Argument) bool { return a.Role == Size }} {
+		all = append(all, b.reordered(some)...)
+	}
+	all = append(all, b.otherSizes()...)
+	if flat := b.Spec.Own.Flat; b.Function.Kind == Python && len(flat) > 0 && !b.takesSizes() {
+		all = append(all, Alternative{
+			Flags:   "tensors without " + strings.Join(flat, ", "),
+			Options: Options{Without: flat},
+		})
+	}
+	if ones := b.launchedSizes(); len(ones) > 0 {
+		dims := map[string]int64{}
+		for _, name := range ones {
+			dims[name] = 1
+		}
+		all = append(all, Alternative{
+			Flags:   "--dims " + strings.Join(ones, "=1,") + "=1",
+			Options: Options{Dims: dims},
+		})
+	}
+	if slices.Contains(b.proposedParts(), "--shared") {
+		all = append(all, Alternative{
+			Flags:   fmt.Sprintf("--shared %q", mostShared),
+			Options: Options{Shared: mostShared},
+		})
+	}
+	if b.Launch != nil && b.Launch.guessed && b.Options.Block == "" {
+		for _, block := range []string{"1024", "128", "512", "64", "32", b.lastSize()} {
+			all = append(all, Alternative{
+				Flags:   fmt.Sprintf("--block %q", block),
+				Options: Options{Block: block},
+			})
+		}
+	}
+	return append(all, b.otherAttributes()...)
+}
+
+// reordered gives the guessed parameters of a kind their targets in every other order.
+func (b *Binding) reordered(kind func(Argument) bool) []Alternative {
+	_, guessed := b.guessedParameters()
+	var names, targets []string
+	for _, a := range b.Args {
+		if slices.Contains(guessed, a.Name) && kind(a) {
+			names, targets = append(names, a.Name), append(targets, strings.ReplaceAll(a.Target, " ", ""))
+		}
+	}
+	var all []Alternative
+	for _, order := range permutations(targets) {
+		if !slices.Equal(order, targets) && len(all) < maxAlternatives {
+			all = append(all, mapped(names, order))
+		}
+	}
+	return all
+}
+
+// mapped is the alternative that says of parameters what they stand for.
+func mapped(names, targets []string) Alternative {
+	words := map[string]string{}
+	var text []string
+	for i, name := range names {
+		words[name] = targets[i]
+		text = append(text, name+"="+targets[i])
+	}
+	return Alternative{Flags: "--map " + strings.Join(text, ","), Options: Options{Map: words}}
+}
+
+// permutations are all orders of words, the one given first.
+func permutations(words []string) [][]string {
+	if len(words) < 2 || len(words) > 5 {
+		return [][]string{words}
+	}
+	var all [][]string
+	for i, first := range words {
+		rest := slices.Delete(slices.Clone(words), i, i+1)
+		for _, order := range permutations(rest) {
+			all = append(all, append([]string{first}, order...))
+		}
+	}
+	return all
+}
+
+// otherSizes gives a guessed size each of the meanings that no other parameter has.
+func (b *Binding) otherSizes() []Alternative {
+	_, guessed := b.guessedParameters()
+	var all []Alternative
+	for _, a := range b.Args {
+		if a.Role != Size || !slices.Contains(guessed, a.Name) {
+			continue
+		}
+		targets := b.Spec.SizesBeside()
+		for _, d := range b.Spec.Dims {
+			targets = append(targets, d.Name)
+		}
+		for _, target := range targets {
+			if target != a.Target && !b.has(Size, target) {
+				all = append(all, mapped([]string{a.Name}, []string{strings.ReplaceAll(target, " ", "")}))
+			}
+		}
+	}
+	return all
+}
+
+// launchedSizes are the sizes that only a guessed launch gives.
+func (b *Binding) launchedSizes() []string {
+	var all []string
+	for _, d := range b.Spec.Dims {
+		_, said := b.Options.Dims[d.Name]
+		if l := b.Launch; l != nil && l.guessed && l.uses(d.Name) && !b.givesSize(d.Name) && !said {
+			all = append(all, d.Name)
+		}
+	}
+	return all
+}
+
+// mostShared is the shared memory that every kernel may have without asking, in bytes.
+const mostShared = "49152"
+
+// proposedParts are the flags of a launch that the file does not say.
+func (b *Binding) proposedParts() []string {
+	if b.Launch == nil || !b.Launch.guessed {
+		return nil
+	}
+	return b.Launch.proposed
+}
+
+// lastSize is the last size of the first output: a thread for each column.
+func (b *Binding) lastSize() string {
+	if sizes := b.outputSizes(); len(sizes) > 0 {
+		return sizes[len(sizes)-1]
+	}
+	return "1"
+}
+
+// otherAttributes gives each guessed attribute its other values, of an eps those that stand in the file.
+func (b *Binding) otherAttributes() []Alternative {
+	var all []Alternative
+	for _, a := range b.Spec.Attributes {
+		value := b.guessedAttribute(a)
+		values := a.Values
+		switch a.Type {
+		case "bool":
+			values = []string{"true", "false"}
+		case "float":
+			values = b.smallLiterals()
+		}
+		for _, v := range values {
+			if value != "" && v != value {
+				all = append(all, Alternative{
+					Flags:   fmt.Sprintf("--attr %s=%s", a.Name, v),
+					Options: Options{Attrs: map[string]string{a.Name: v}}, Attribute: a.Name,
+				})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,187 @@
+package kernelfile
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// publishedSignatures are the signatures of testdata/published.toml.
+type publishedSignatures struct {
+	Published []struct {
+		Name, Operator, File, Pass, Text string
+		Want                             string // what is matched; "" where it is refused
+		Says                             string // the words of the refusal
+	}
+}
+
+// readTable reads a file of testdata.
+func readTable[T any](t *testing.T, file string) (table T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&table); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return table
+}
+
+func TestPublishedSignatures(t *testing.T) {
+	for _, c := range readTable[publishedSignatures](t, "published.toml").Published {
+		var pass op.Pass
+		if err := pass.UnmarshalText([]byte(c.Pass)); err != nil {
+			t.Fatal(err)
+		}
+		r := Request{Path: c.File}
+		all, err := Bind(r.Read(c.Text, nil), r, spec(t, c.Operator), []op.Pass{pass}, Options{})
+		switch {
+		case c.Want == "" && err == nil:
+			t.Errorf("%s: %s, want it refused", c.Name, all[0].Matched())
+		case c.Want == "" && !strings.Contains(err.Error(), c.Says):
+			t.Errorf("%s: %v, want %q", c.Name, err, c.Says)
+		case c.Want != "" && err != nil:
+			t.Errorf("%s: %v", c.Name, err)
+		case c.Want != "" && all[len(all)-1].Matched() != c.Want:
+			t.Errorf("%s:\n got %s\nwant %s", c.Name, all[len(all)-1].Matched(), c.Want)
+		}
+	}
+}
+
+// A branch is read where a flag defines its name.
+func TestFlagsDecideBranches(t *testing.T) {
+	const text = "#ifdef FAST\nextern \"C\" void fast() {}\n#else\nextern \"C\" void slow() {}\n#endif\n" +
+		"#ifndef FAST\nextern \"C\" void also() {}\n#endif\n"
+	for flags, want := range map[string]string{
+		"": "slow also", "-DFAST": "fast", "-DFAST=1": "fast", "-DSLOW": "slow also",
+	} {
+		var names []string
+		for _, fn := range (Request{Path: "x.cu"}).Read(text, strings.Fields(flags)).Functions {
+			names = append(names, fn.Name)
+		}
+		if strings.Join(names, " ") != want {
+			t.Errorf("%q: read %v, want %s", flags, names, want)
+		}
+	}
+}
+
+// A function of Python that takes sizes gets tensors without those that it has no parameter for.
+func TestPythonGetsWhatItsSizesSay(t *testing.T) {
+	r := Request{Path: "mine.py"}
+	text := "def solve(input: torch.Tensor, output: torch.Tensor, N: int):\n    pass\n"
+	all, err := Bind(r.Read(text, nil), r, rowsAndCols(t), []op.Pass{op.Forward}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shim := PythonShim("mine.py", "mine/mine", all)
+	for _, want := range []string{
+		"in_x = in_x.reshape((dim_cols,))", "out_y = torch.empty((dim_cols,)",
+		"return out_y.reshape((dim_rows, dim_cols,))", "if not (dim_rows == 1):",
+	} {
+		if !strings.Contains(shim, want) {
+			t.Errorf("no %q in\n%s", want, shim[strings.Index(shim, "def _forward(in_x"):])
+		}
+	}
+}
+
+// apply reads words of the command line as cmd/triad does.
+func apply(t *testing.T, o Options, flags string) Options {
+	t.Helper()
+	for _, part := range strings.Split(" "+flags, " --")[1:] {
+		name, words, _ := strings.Cut(part, " ")
+		words = strings.Trim(words, `"`)
+		pairs := map[string]string{}
+		if name == "map" || name == "attr" || name == "dims" {
+			for _, pair := range strings.Split(words, ",") {
+				key, value, ok := strings.Cut(pair, "=")
+				if !ok {
+					t.Fatalf("--%s %s is no NAME=VALUE", name, words)
+				}
+				pairs[key] = value
+			}
+		}
+		switch name {
+		case "map":
+			o = o.With(Alternative{Options: Options{Map: pairs}})
+		case "attr":
+			o = o.With(Alternative{Options: Options{Attrs: pairs}})
+		case "dims":
+			dims := map[string]int64{}
+			for key := range pairs {
+				dims[key] = 1
+			}
+			o = o.With(Alternative{Options: Options{Dims: dims}})
+		case "grid":
+			o.Grid = words
+		case "block":
+			o.Block = words
+		case "shared":
+			o.Shared = words
+		default:
+			t.Fatalf("--%s is no flag that settles a reading", name)
+		}
+	}
+	return o
+}
+
+// Every flag that is proposed for a function is understood, and settles what it was proposed for.
+func TestProposedFlagsAreUnderstood(t *testing.T) {
+	var texts [][2]string
+	for _, c := range readTable[publishedSignatures](t, "published.toml").Published {
+		texts = append(texts, [2]string{c.File, c.Text})
+	}
+	for _, c := range readTable[settleCases](t, "settle.toml").Cases {
+		texts = append(texts, [2]string{"x.cu", c.Text})
+	}
+	proposed := 0
+	for _, text := range texts {
+		r := Request{Path: text[0]}
+		for _, name := range catalog.Names() {
+			s := spec(t, name)
+			bound, err := Bind(r.Read(text[1], nil), r, s, s.Passes(), Options{})
+			if err != nil {
+				continue
+			}
+			for _, b := range bound {
+				proposed += proposals(t, b, r.Read(text[1], nil))
+			}
+		}
+	}
+	if proposed < 50 {
+		t.Errorf("%d flags were proposed, want at least 50", proposed)
+	}
+}
+
+// proposals applies every flag that is proposed for a function, and counts them.
+func proposals(t *testing.T, b *Binding, file *File) (proposed int) {
+	t.Helper()
+	for _, a := range b.Assumptions() {
+		proposed++
+		again, err := Match(file, b.Function, b.Spec, b.Pass, apply(t, Options{}, a.Flag))
+		if err != nil {
+			t.Errorf("%s %s: %s: %v", b.Spec.Name, b.Function.Text, a.Flag, err)
+			continue
+		}
+		same := func(x Assumption) bool { return x.Kind == a.Kind && x.What == a.What }
+		if slices.ContainsFunc(again.Assumptions(), same) {
+			t.Errorf("%s %s: %s settles nothing: %s", b.Spec.Name, b.Function.Text, a.Flag, a.What)
+		}
+	}
+	for _, other := range b.Alternatives() {
+		proposed++
+		if len(other.Options.Without) > 0 {
+			continue // found by a trial each time: there is nothing to say
+		}
+		apply(t, Options{}, other.Flags) // one that does not fit the types is dropped before anybody sees it
+	}
+	return proposed
+}

@@ -1,0 +1,224 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Guess is the kind of what an assumption is about.
+type Guess uint8
+
+// The kinds of assumptions. A wrong launch may show at some sizes alone, another wrong assumption shows
+// everywhere.
+const (
+	GuessedParameter Guess = iota
+	GuessedSize            // a size without a parameter
+	GuessedLaunch
+	GuessedAttribute
+	GuessedLayout
+)
+
+// Assumption is something that a file leaves open and that was taken in one way: What says which, Flag is
+// what a user writes to say that it is meant so.
+type Assumption struct {
+	Kind      Guess
+	What      string
+	Flag      string // "--attr causal=false"
+	Attribute string // of a GuessedAttribute
+	// the file has another value of the attribute in its lines: a wrong answer is not held against it
+	Contradicted string
+}
+
+// Assumptions lists what was assumed of a function. What the user said is no assumption.
+func (b *Binding) Assumptions() []Assumption {
+	var all []Assumption
+	if words, parameters := b.guessedParameters(); len(words) > 0 {
+		all = append(all, Assumption{
+			Kind: GuessedParameter,
+			What: strings.Join(words, ", ") + ", though the names say too little",
+			Flag: "--map " + b.mapWords(parameters),
+		})
+	}
+	for _, d := range b.Spec.Dims {
+		if n, implied := b.implied[d.Name]; implied {
+			all = append(all, Assumption{
+				Kind: GuessedSize, What: fmt.Sprintf("%s is %d", d.Name, n),
+				Flag: fmt.Sprintf("--dims %s=%d", d.Name, n),
+			})
+		}
+	}
+	if l := b.Launch; l != nil && l.guessed {
+		launch := Assumption{
+			Kind: GuessedLaunch, What: fmt.Sprintf("it is launched with grid (%s) and block (%s)",
+				sizes(l.Grid), sizes(l.Block)),
+			Flag: fmt.Sprintf("--grid %q --block %q", sizes(l.Grid), sizes(l.Block)),
+		}
+		if l.Shared != "0" {
+			launch.What += fmt.Sprintf(" and %s bytes of dynamic shared memory", l.Shared)
+			launch.Flag += fmt.Sprintf(" --shared %q", l.Shared)
+		}
+		all = append(all, launch)
+	}
+	for _, a := range b.Spec.Attributes {
+		if value := b.guessedAttribute(a); value != "" {
+			assumed := Assumption{
+				Kind: GuessedAttribute, What: a.Name + " is " + value, Attribute: a.Name,
+				Flag: fmt.Sprintf("--attr %s=%s", a.Name, value),
+			}
+			if others := b.smallLiterals(); a.Type == "float" && len(others) > 0 {
+				assumed.Contradicted = others[0]
+			}
+			all = append(all, assumed)
+		}
+	}
+	if words := b.guessedLayout(); words != "" && len(b.Spec.Own.Flat) > 0 {
+		all = append(all, Assumption{
+			Kind: GuessedLayout, What: words,
+			Flag: "--map " + b.mapWords(b.tensorParameters()),
+		})
+	}
+	return all
+}
+
+// guessedParameters are the parameters whose names do not say what they stand for, and what they were taken
+// for.
+func (b *Binding) guessedParameters() (words, parameters []string) {
+	for _, a := range b.Args {
+		matched := a.Role == Input || a.Role == Output || a.Role == Size || a.Role == Attribute
+		_, stride := strideOf(a.Name)
+		named := score(b.Spec, b.Pass, a.Name, a.Target) > scoreWeak || b.byElimination(a)
+		clear := stride || named && !b.open[a.Name] && !b.contrary(a)
+		if b.said(a) || !matched || clear || a.Optional {
+			continue
+		}
+		words = append(words, fmt.Sprintf("%s is %s", a.Name, a.Target))
+		parameters = append(parameters, a.Name)
+	}
+	return words, parameters
+}
+
+// contrary says whether a size may change places with another one by their names, and stands in the signature
+// where the other would be expected: (N, M) of which M is the rows.
+func (b *Binding) contrary(a Argument) bool {
+	at := slices.IndexFunc(b.Args, func(o Argument) bool { return o.Name == a.Name })
+	for i, o := range b.Args {
+		exchange := a.Role == Size && o.Role == Size && o.Target != a.Target &&
+			score(b.Spec, b.Pass, a.Name, o.Target) > 0 && score(b.Spec, b.Pass, o.Name, a.Target) > 0
+		if exchange && (i < at) != (b.dimIndex(o.Target) < b.dimIndex(a.Target)) {
+			return true
+		}
+	}
+	return false
+}
+
+// dimIndex is the place of a size among the spec's, or of the first size of several.
+func (b *Binding) dimIndex(target string) int {
+	return slices.IndexFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == dimsOf(target)[0] })
+}
+
+// byElimination says whether a weak name of a size is clear beside the others: each of its better meanings
+// has a parameter whose name cannot stand for this one. In (N, D) the D is the columns, so N is the rows.
+func (b *Binding) byElimination(a Argument) bool {
+	if a.Role != Size || score(b.Spec, b.Pass, a.Name, a.Target) == 0 {
+		return false
+	}
+	better := 0
+	for _, d := range b.Spec.Dims {
+		if d.Name == a.Target || score(b.Spec, b.Pass, a.Name, d.Name) <= scoreWeak {
+			continue
+		}
+		better++
+		fixed := func(o Argument) bool {
+			return o.Role == Size && o.Target == d.Name && o.Name != a.Name &&
+				b.score(o.Param, a.Target) == 0 && b.score(o.Param, d.Name) > scoreWeak
+		}
+		if !slices.ContainsFunc(b.Args, fixed) {
+			return false
+		}
+	}
+	return better > 0
+}
+
+// mapWords are the words of --map that say what parameters stand for: "a=x,N=rows*cols".
+func (b *Binding) mapWords(parameters []string) string {
+	var words []string
+	for _, a := range b.Args {
+		if slices.Contains(parameters, a.Name) {
+			words = append(words, a.Name+"="+strings.ReplaceAll(a.Target, " ", ""))
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// guessedAttribute is the value of an attribute that neither a parameter, the user nor the file says; ""
+// where
+// one does. A value that follows from the sizes, such as a scale of 1 / sqrt(head_dim), is part of the
+// operator's definition.
+func (b *Binding) guessedAttribute(a op.AttributeSpec) string {
+	_, said := b.Options.Attrs[a.Name]
+	if said || b.has(Attribute, a.Name) || b.nameSetsSwitch(a) {
+		return ""
+	}
+	code, value := b.attributeValue(a)
+	if code == "" {
+		return ""
+	}
+	if a.Type == "float" {
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil || slices.Contains(b.literals, n) {
+			return ""
+		}
+	}
+	return value
+}
+
+// guessedLayout says in which order the sizes of the tensors are taken to lie, where they have three or more
+// and the user did not say that he means just that.
+func (b *Binding) guessedLayout() string {
+	for _, a := range b.Args {
+		if a.Role != Input || b.said(a) {
+			continue
+		}
+		if list, _ := b.inputs[a.Index].Shape.([]any); len(list) >= 3 {
+			return fmt.Sprintf("%s lies as %s %v, row after row", a.Name, a.Target, shapeWords(list))
+		}
+	}
+	return ""
+}
+
+// said says whether the user named what a parameter stands for.
+func (b *Binding) said(a Argument) bool { _, said := b.Options.Map[a.Name]; return said }
+
+func shapeWords(list []any) string {
+	var words []string
+	for _, size := range list {
+		words = append(words, fmt.Sprint(size))
+	}
+	return "[" + strings.Join(words, ", ") + "]"
+}
+
+// smallLiterals are the numbers of the file that may be an eps: "1e-06".
+func (b *Binding) smallLiterals() []string {
+	var all []string
+	for _, n := range b.literals {
+		if text := strconv.FormatFloat(n, 'g', -1, 64); n > 0 && n < 0.01 && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// tensorParameters are the parameters that stand for tensors.
+func (b *Binding) tensorParameters() []string {
+	var all []string
+	for _, a := range b.Args {
+		if a.Role == Input || a.Role == Output {
+			all = append(all, a.Name)
+		}
+	}
+	return all
+}

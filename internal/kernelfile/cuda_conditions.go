@@ -1,0 +1,57 @@
+package kernelfile
+
+import "strings"
+
+// branch is a condition of the preprocessor: what stands under it is read where on is true. open says that
+// some branch of
+// it was.
+type branch struct{ on, open bool }
+
+// directive follows #if, #else and #endif. What cannot be decided without the compiler, such as an
+// expression,
+// is read in all branches.
+func (s *source) directive(text string) {
+	words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(text), "#"))
+	if len(words) == 0 {
+		return
+	}
+	name := ""
+	if len(words) > 1 {
+		name = words[1]
+	}
+	_, defined := s.names[name]
+	own := strings.HasPrefix(name, "_") || strings.HasPrefix(name, "CUDA") // the compiler's
+	top := len(s.branches) - 1
+	switch words[0] {
+	case "define":
+		s.names[strings.SplitN(name, "(", 2)[0]] = true
+	case "undef":
+		delete(s.names, name)
+	case "ifdef":
+		s.branches = append(s.branches, branch{defined || own, defined})
+	case "ifndef":
+		s.branches = append(s.branches, branch{!defined, !defined && !own})
+	case "if":
+		s.branches = append(s.branches, branch{name != "0", name == "1"})
+	case "elif":
+		if top >= 0 {
+			s.branches[top].on = !s.branches[top].open
+		}
+	case "else":
+		if top >= 0 {
+			s.branches[top].on = !s.branches[top].open
+		}
+	case "endif":
+		s.branches = s.branches[:max(top, 0)]
+	}
+}
+
+// off says whether what is being read stands under a condition that does not hold.
+func (s *source) off() bool {
+	for _, b := range s.branches {
+		if !b.on {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package kernelfile
+
+import (
+	"slices"
+	"strings"
+)
+
+// markWritten notes of every function how its own lines write its parameters, or hand them to a kernel that
+// does. What is written in ways that are not recognised stays unmarked.
+func (f *File) markWritten() {
+	for i := range f.Functions {
+		fn := &f.Functions[i]
+		for k := range fn.Params {
+			if fn.Params[k].Pointer {
+				fn.Params[k].writing = writes(fn.body, fn.Params[k].Name)
+			}
+		}
+	}
+	for i := range f.Functions {
+		if fn := &f.Functions[i]; fn.Kind == Host {
+			f.markHanded(fn)
+		}
+	}
+}
+
+// markHanded notes the parameters that a host function hands to kernels that write them.
+func (f *File) markHanded(fn *Function) {
+	for i := range fn.body {
+		if fn.body[i].text != "<<<" {
+			continue
+		}
+		name := launched(fn.body, i)
+		kernel := slices.IndexFunc(f.Functions,
+			func(k Function) bool { return k.Kind == Kernel && k.Name == name })
+		end := i
+		for end < len(fn.body) && fn.body[end].text != ">>>" {
+			end++
+		}
+		if kernel < 0 || end+1 >= len(fn.body) {
+			continue
+		}
+		for at, argument := range split(fn.body[end+2 : closing(fn.body, end+1)]) {
+			if at >= len(f.Functions[kernel].Params) {
+				continue
+			}
+			for k := range fn.Params {
+				if slices.ContainsFunc(argument, func(t token) bool { return t.text == fn.Params[k].Name }) {
+					fn.Params[k].writing = fn.Params[k].with(f.Functions[kernel].Params[at].writing)
+				}
+			}
+		}
+	}
+}
+
+// closing is the index of the bracket that closes the one at i, or the last index.
+func closing(tokens []token, i int) int {
+	depth := 0
+	for ; i < len(tokens); i++ {
+		switch {
+		case strings.Contains("([{", tokens[i].text):
+			depth++
+		case strings.Contains(")]}", tokens[i].text):
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return max(len(tokens)-1, 0)
+}
+
+// writing is how a body writes what a pointer points to: plainly, by adding to what is there, and by atomic
+// additions.
+type writing struct{ plain, added, atomic bool }
+
+func (w writing) any() bool { return w.plain || w.added || w.atomic }
+
+func (w writing) with(o writing) writing {
+	return writing{w.plain || o.plain, w.added || o.added, w.atomic || o.atomic}
+}
+
+// writes says how a body assigns to elements of a pointer, or of a pointer made of it.
+func writes(body []token, name string) writing {
+	var w writing
+	for i := range body {
+		if body[i].text != name {
+			continue
+		}
+		end := i + 1
+		for end < len(body) && body[end].text == "[" {
+			end = closing(body, end) + 1
+		}
+		switch {
+		case end > i+1 && end < len(body) && body[end].text == "=":
+			w.plain = true
+		case end > i+1 && end < len(body) && body[end].text == "+=":
+			w.added = true
+		case end > i+1 && end+1 < len(body) && strings.Contains("-*/", body[end].text) &&
+			body[end+1].text == "=":
+			w.plain = true
+		case i >= 3 && body[i-1].text == "&" && body[i-3].text == "atomicAdd",
+			i >= 2 && body[i-1].text == "(" && body[i-2].text == "atomicAdd":
+			w.atomic = true
+		case i >= 3 && body[i-1].text == "=" && body[i-2].isName() && body[i-3].text == "*" &&
+			body[i-2].text != name:
+			w = w.with(writes(body[i:], body[i-2].text)) // float* row = name + ...
+		}
+	}
+	return w
+}

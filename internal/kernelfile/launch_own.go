@@ -1,0 +1,194 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// foundLaunch is what the file itself launches a kernel with, in the operator's sizes; a part that cannot be
+// said so is empty.
+type foundLaunch struct {
+	grid, block [3]string
+	shared      string // bytes
+}
+
+// ownLaunch looks for kernel<<<grid, block>>>(arguments) in the file, such as in its main; nil where there is
+// none.
+func (k body) ownLaunch() *foundLaunch {
+	tokens := k.file.tokens
+	name := k.b.Function.Name[strings.LastIndex(k.b.Function.Name, ":")+1:]
+	for i := range tokens {
+		if tokens[i].text != "<<<" || launched(tokens, i) != name {
+			continue
+		}
+		end := i
+		for end < len(tokens) && tokens[end].text != ">>>" {
+			end++
+		}
+		if end+1 >= len(tokens) || tokens[end+1].text != "(" {
+			continue
+		}
+		parts := split(tokens[i+1 : end])
+		close := k.file.matching(end+1, len(tokens))
+		c := callSite{k: k, before: tokens[:i], stands: map[string]string{}}
+		for at, argument := range split(tokens[end+2 : close]) {
+			if at < len(k.b.Args) && len(argument) == 1 && argument[0].isName() {
+				c.stands[argument[0].text] = k.b.Args[at].Name
+			}
+		}
+		found := &foundLaunch{}
+		if len(parts) >= 2 {
+			found.grid, found.block = c.sizes(parts[0]), c.sizes(parts[1])
+			if _, number := k.number(strings.Trim(product(found.grid), "()")); number {
+				found.grid = [3]string{} // of the caller's own sizes
+			}
+			if len(parts) >= 3 {
+				found.shared = c.sizes(parts[2])[0]
+			}
+		}
+		return found
+	}
+	return nil
+}
+
+// launched is the name before <<<, without the arguments of a template.
+func launched(tokens []token, at int) string {
+	i := at - 1
+	if i >= 0 && tokens[i].text == ">" {
+		for depth := 0; i >= 0; i-- {
+			switch tokens[i].text {
+			case ">":
+				depth++
+			case "<":
+				depth--
+			}
+			if depth == 0 {
+				i--
+				break
+			}
+		}
+	}
+	if i < 0 {
+		return ""
+	}
+	return tokens[i].text
+}
+
+// callSite is where a file launches a kernel: the tokens before it, and which of the kernel's parameters the
+// caller's variables are handed to.
+type callSite struct {
+	k      body
+	before []token
+	stands map[string]string
+}
+
+// sizes reads a grid or a block: an expression, dim3(...), or a variable that was given either. Its first
+// word is empty where it cannot be said in the operator's sizes.
+func (c callSite) sizes(words []token) [3]string {
+	if len(words) == 1 && words[0].isName() {
+		if made := c.defined(words[0].text); made != nil {
+			words = made
+		}
+	}
+	if len(words) > 2 && words[0].text == "dim3" {
+		words = words[2 : len(words)-1]
+	}
+	all := [3]string{"1", "1", "1"}
+	parts := split(words)
+	if len(parts) > 3 {
+		return [3]string{}
+	}
+	for i, part := range parts {
+		text, ok := c.expression(part, 0)
+		known := func(name string) bool {
+			return slices.ContainsFunc(c.k.b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name })
+		}
+		if _, err := op.ParseExpression(text, known, false); !ok || err != nil {
+			return [3]string{}
+		}
+		all[i] = text
+	}
+	if n, ok := c.k.number(product(all)); ok && n < 1 {
+		return [3]string{}
+	}
+	return all
+}
+
+// defined is what a variable was given last: "int n = 256;" or "dim3 n(16, 16);", the latter as dim3 (16,
+// 16).
+func (c callSite) defined(name string) []token {
+	for i := len(c.before) - 2; i > 0; i-- {
+		if c.before[i].text != name || c.before[i-1].text == "." {
+			continue
+		}
+		end := i + 1
+		for end < len(c.before) && c.before[end].text != ";" && c.before[end].text != "," ||
+			end < len(c.before) && depthOf(c.before[i:end]) > 0 {
+			end++
+		}
+		switch {
+		case c.before[i+1].text == "=" && end > i+2:
+			return c.before[i+2 : end]
+		case c.before[i+1].text == "(" && (c.before[i-1].text == "dim3" || c.before[i-1].text == ","):
+			return append([]token{{"dim3", 0}}, c.before[i+1:end]...)
+		}
+	}
+	return nil
+}
+
+// depthOf is how many parentheses are open at the end of some tokens.
+func depthOf(words []token) int {
+	depth := 0
+	for _, t := range words {
+		switch t.text {
+		case "(", "{":
+			depth++
+		case ")", "}":
+			depth--
+		}
+	}
+	return depth
+}
+
+// expression writes a size of the caller in the operator's sizes.
+func (c callSite) expression(words []token, depth int) (text string, ok bool) {
+	var all []token
+	for i := 0; i < len(words); i++ {
+		t := words[i]
+		if t.text == "sizeof" && i+3 < len(words) {
+			if d, known := elementTypes[c.k.file.resolve(words[i+2].text)]; known {
+				all = append(all, token{fmt.Sprint(d.Size()), t.line})
+				i += 3
+				continue
+			}
+		}
+		target, handed := c.stands[t.text]
+		number, constant := c.k.number(t.text)
+		made := c.defined(t.text)
+		switch {
+		case !t.isName():
+			all = append(all, t)
+		case constant:
+			all = append(all, token{fmt.Sprint(number), t.line})
+		case handed:
+			own, known := c.k.b.translate([]token{{target, t.line}})
+			if !known {
+				return "", false
+			}
+			all = append(all, token{own, t.line})
+		case slices.Contains([]string{"unsigned", "int", "long", "size_t"}, t.text):
+		case made != nil && depth < 4:
+			inner, known := c.expression(made, depth+1)
+			if !known {
+				return "", false
+			}
+			all = append(all, token{"(" + inner + ")", t.line})
+		default:
+			return "", false
+		}
+	}
+	return join(all), len(all) > 0
+}

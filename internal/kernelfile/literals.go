@@ -1,0 +1,25 @@
+package kernelfile
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+var (
+	cComment      = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
+	pythonComment = regexp.MustCompile(`#[^\n]*`)
+	realNumber    = regexp.MustCompile(`(?:^|[^\w.])((?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)`)
+)
+
+// literals are the numbers of a text outside of its comments, each once.
+func literals(comment *regexp.Regexp, text string) []float64 {
+	var all []float64
+	for _, found := range realNumber.FindAllStringSubmatch(comment.ReplaceAllString(text, " "), -1) {
+		n, err := strconv.ParseFloat(found[1], 64)
+		if err == nil && !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	return all
+}

@@ -1,0 +1,84 @@
+package kernelfile
+
+import (
+	"slices"
+	"strings"
+)
+
+// Tally counts the cases of a trial that were right and wrong.
+type Tally struct{ Right, Wrong int }
+
+func (t Tally) clean() bool { return t.Right > 0 && t.Wrong == 0 }
+
+// Trial runs a function on ordinary numbers. Read is it as it is read, or with an alternative; Flat is where
+// the sizes are 1 that decide over the order in which tensors lie.
+type Trial interface {
+	Read(other *Alternative) Tally
+	Flat() Tally
+}
+
+// Settled is what trials showed of a reading.
+type Settled struct {
+	Taken *Alternative // the reading that is right where the first one is wrong; nil: the first one stays
+	// why a wrong answer is no verdict: what was assumed, and the flag to write; "" where it is one
+	Doubt string
+}
+
+// Settle decides whether a function was understood. Where something was assumed and the function is wrong on
+// ordinary numbers, other readings are tried: one that the operator's definition leaves open is taken where
+// it is right, one that it fixes is proposed. Where none is right, a function that is right nowhere was
+// perhaps not understood; a guessed launch may be wrong at some sizes alone.
+func Settle(b *Binding, t Trial) Settled {
+	assumed := b.Assumptions()
+	if len(assumed) == 0 {
+		return Settled{}
+	}
+	first := t.Read(nil)
+	if first.Wrong == 0 {
+		return Settled{Doubt: contradictions(assumed)}
+	}
+	for _, other := range b.Alternatives() {
+		switch {
+		case !t.Read(&other).clean():
+		case other.Attribute == "":
+			return Settled{Taken: &other}
+		default:
+			return Settled{Doubt: "with " + strings.TrimPrefix(other.Flags, "--attr ") +
+				" it is right, and the file does not say it: say " + other.Flags}
+		}
+	}
+	return Settled{Doubt: doubt(slices.DeleteFunc(assumed, func(a Assumption) bool {
+		switch {
+		case a.Kind == GuessedLaunch:
+			return false
+		case first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
+			return true
+		}
+		// A function of Python that takes its sizes off its tensors may want others altogether.
+		return a.Kind == GuessedLayout && b.Function.Kind != Python && !t.Flat().clean()
+	}))}
+}
+
+// contradictions is the doubt about attributes of which the file has another value than the one assumed.
+func contradictions(assumed []Assumption) string {
+	for _, a := range assumed {
+		if a.Contradicted != "" {
+			return "it is judged with " + a.Flag[len("--attr "):] + ", which no parameter says, and its " +
+				"lines have " + a.Contradicted + ": say --attr " + a.Attribute + "=" + a.Contradicted
+		}
+	}
+	return ""
+}
+
+// doubt is the sentence about what is left of the assumptions; "" where nothing is.
+func doubt(assumed []Assumption) string {
+	if len(assumed) == 0 {
+		return ""
+	}
+	var what, flags []string
+	for _, a := range assumed {
+		what, flags = append(what, a.What), append(flags, a.Flag)
+	}
+	return "wrong as triad reads it, and this was assumed: " + strings.Join(what, "; ") +
+		". If it is meant so, say " + strings.Join(flags, " ") + "; if not, say what is meant"
+}

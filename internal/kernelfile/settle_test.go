@@ -1,0 +1,116 @@
+package kernelfile
+
+import (
+	"strings"
+	"testing"
+
+	"triad/internal/catalog"
+	"triad/internal/op"
+)
+
+// trial answers as a function would that is right under some flags alone.
+type trial struct {
+	first Tally
+	right string // flags of the reading that is right
+	flat  Tally
+	asked []string
+}
+
+func (t *trial) Read(other *Alternative) Tally {
+	if other == nil {
+		return t.first
+	}
+	t.asked = append(t.asked, other.Flags)
+	if other.Flags == t.right {
+		return Tally{Right: 3}
+	}
+	return Tally{Wrong: 3}
+}
+
+func (t *trial) Flat() Tally { return t.flat }
+
+// settleCases are the functions of testdata/settle.toml.
+type settleCases struct {
+	Cases []struct {
+		Name, Operator, Text string
+		Said                 string // flags of the user
+		Right, Wrong         int    // of the trials of the first reading
+		RightWith            string `toml:"right_with"` // the flags with which it is right
+		FlatRight            int    `toml:"flat_right"`
+		FlatWrong            int    `toml:"flat_wrong"`
+		Taken, Doubt         string
+	}
+}
+
+// A wrong answer is held against a function only where nothing was assumed that may be to blame.
+func TestSettle(t *testing.T) {
+	for _, c := range readTable[settleCases](t, "settle.toml").Cases {
+		options := apply(t, Options{}, c.Said)
+		all, err := Bind(ReadCUDA(c.Text), Request{}, spec(t, c.Operator), []op.Pass{op.Forward}, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		try := &trial{
+			first: Tally{c.Right, c.Wrong}, right: c.RightWith, flat: Tally{c.FlatRight, c.FlatWrong},
+		}
+		got := Settle(all[0], try)
+		taken := ""
+		if got.Taken != nil {
+			taken = got.Taken.Flags
+		}
+		if taken != c.Taken || !strings.Contains(got.Doubt, c.Doubt) || (got.Doubt == "") != (c.Doubt == "") {
+			t.Errorf("%s: took %q, doubts %q; want %q and %q (tried %q)", c.Name, taken, got.Doubt, c.Taken,
+				c.Doubt, try.asked)
+		}
+		for _, other := range all[0].Alternatives() { // what the definition fixes is never taken
+			if (len(other.Options.Attrs) > 0) != (other.Attribute != "") {
+				t.Errorf("%s: %s would be taken", c.Name, other.Flags)
+			}
+		}
+	}
+}
+
+// rowsAndCols is the spec of an operator of rows and columns, x to y.
+func rowsAndCols(t *testing.T) *op.Spec {
+	t.Helper()
+	for _, name := range catalog.Names() {
+		s := spec(t, name)
+		if len(s.InputSpecs) == 1 && len(s.Dims) == 2 && len(s.Attributes) == 0 && s.Dims[0].Name == "rows" {
+			return s
+		}
+	}
+	t.Fatal("no operator of rows and columns")
+	return nil
+}
+
+// A lone kernel is launched as its own file launches it.
+func TestLaunchOfTheFile(t *testing.T) {
+	const kernel = "#define WIDE 96\n__global__ void k(const float* x, float* y, int rows, int cols) " +
+		"{ int i = threadIdx.x; y[i] = x[blockIdx.x * cols + i]; }\nint main() { int n = 128, d = 64; "
+	for _, c := range [][2]string{
+		{"k<<<n, WIDE>>>(a, b, n, d); }", "grid (rows) and block (96)"},
+		{
+			"dim3 block(32, 4); dim3 grid((n + 3) / 4, 1); k<<<grid, block>>>(a, b, n, d); }",
+			"grid ((rows + 3)/4) and block (32, 4)",
+		},
+		{
+			"int t = 64; int g = (d + t - 1) / t; k<<<g, t>>>(a, b, n, d); }",
+			"grid ((cols + (64) - 1) / (64)) and block (64)",
+		},
+		{"k<<<f(n), g(n)>>>(a, b, n, d); }", "grid (rows) and block (256)"},
+		{"int blocks = 128; k<<<blocks, 32>>>(a, b, n, d); }", "grid (rows) and block (32)"},
+		{"other<<<7, 32>>>(a); }", "grid (rows) and block (256)"},
+	} {
+		call, want := c[0], c[1]
+		all, err := Bind(ReadCUDA(kernel+call), Request{}, rowsAndCols(t), []op.Pass{op.Forward},
+			Options{})
+		if err != nil {
+			t.Errorf("%s: %v", call, err)
+			continue
+		}
+		plain := strings.ReplaceAll(all[0].Launch.String(), " ", "")
+		if !strings.HasPrefix(plain, strings.ReplaceAll(want, " ", "")) {
+			t.Errorf("%s: %s, want %s", call, all[0].Launch, want)
+		}
+	}
+}
