@@ -182,12 +182,12 @@ func (k body) firstThreadAlone() bool {
 	return true
 }
 
-// stride is the number of whole warps by which a loop of the kernel's threads goes on, "c += 256"; 0 where
-// there is none.
+// stride is the number of threads, more than a warp, by which a loop goes on, "c += 256"; 0 where there is
+// none.
 func (k body) stride() int {
 	for i, t := range k.tokens {
 		if t.text == "+=" && i+2 < len(k.tokens) && strings.Contains(");", k.tokens[i+2].text) {
-			if n, ok := k.number(k.tokens[i+1].text); ok && n >= 32 && n <= maxThreads && n%32 == 0 {
+			if n, ok := k.number(k.tokens[i+1].text); ok && n >= 64 && n <= maxThreads && n%32 == 0 {
 				return n
 			}
 		}

@@ -37,9 +37,12 @@ func Settle(b *Binding, t Trial) Settled {
 	if first.Wrong == 0 {
 		return Settled{Doubt: contradictions(assumed)}
 	}
+	untried := map[string]bool{} // attributes of which a value could not be tried in time
 	for _, other := range b.Alternatives() {
+		tally := t.Read(&other)
+		untried[other.Attribute] = untried[other.Attribute] || tally == Tally{}
 		switch {
-		case !t.Read(&other).clean():
+		case !tally.clean():
 		case other.Attribute == "":
 			return Settled{Taken: &other}
 		default:
@@ -49,7 +52,7 @@ func Settle(b *Binding, t Trial) Settled {
 	}
 	return Settled{Doubt: doubt(slices.DeleteFunc(assumed, func(a Assumption) bool {
 		switch {
-		case a.Kind == GuessedLaunch:
+		case a.Kind == GuessedLaunch, a.Attribute != "" && untried[a.Attribute]:
 			return false
 		case first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
 			return true

@@ -10,10 +10,11 @@ import (
 
 // trial answers as a function would that is right under some flags alone.
 type trial struct {
-	first Tally
-	right string // flags of the reading that is right
-	flat  Tally
-	asked []string
+	first   Tally
+	right   string // flags of the reading that is right
+	flat    Tally
+	asked   []string
+	untried bool // there was no time for another reading
 }
 
 func (t *trial) Read(other *Alternative) Tally {
@@ -21,6 +22,9 @@ func (t *trial) Read(other *Alternative) Tally {
 		return t.first
 	}
 	t.asked = append(t.asked, other.Flags)
+	if t.untried {
+		return Tally{}
+	}
 	if other.Flags == t.right {
 		return Tally{Right: 3}
 	}
@@ -39,6 +43,7 @@ type settleCases struct {
 		FlatRight            int    `toml:"flat_right"`
 		FlatWrong            int    `toml:"flat_wrong"`
 		Taken, Doubt         string
+		Untried              bool
 	}
 }
 
@@ -52,6 +57,7 @@ func TestSettle(t *testing.T) {
 		}
 		try := &trial{
 			first: Tally{c.Right, c.Wrong}, right: c.RightWith, flat: Tally{c.FlatRight, c.FlatWrong},
+			untried: c.Untried,
 		}
 		got := Settle(all[0], try)
 		taken := ""
