@@ -62,7 +62,8 @@ def _tile(size: int) -> int:
 
 
 def _product(a, b, c, alpha: float, beta: float, precision: str):
-    """alpha a b + beta c of a [batch, m, k] and b [batch, k, n] of any strides; c is None for nothing."""
+    """alpha a b + beta c of a [batch, m, k] and b [batch, k, n] of any strides; c, contiguous, is
+    None for nothing."""
     (batch, m, k), n = a.shape, b.shape[2]
     y = torch.empty((batch, m, n), dtype=a.dtype, device=a.device)
     if y.numel():
@@ -77,7 +78,7 @@ def _product(a, b, c, alpha: float, beta: float, precision: str):
 def forward(a, b, c, *, layout_b, with_c, alpha, beta, precision="ieee"):
     """a [batch, m, k], b, c -> y [batch, m, n] of a's dtype."""
     b = b.mT if layout_b == "nk" else b
-    return _product(a, b, c if with_c and beta != 0 else None, alpha, beta, precision)
+    return _product(a, b, c.contiguous() if with_c and beta != 0 else None, alpha, beta, precision)
 
 
 def backward(a, b, grad_y, *, layout_b, with_c, alpha, beta, precision="ieee"):
