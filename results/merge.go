@@ -117,15 +117,11 @@ func snapshot(ctx context.Context, from, to string) error {
 // sameTables refuses a database whose tables are not those of this program: a view in the place of a table,
 // say.
 func sameTables(ctx context.Context, db *sql.DB, from string, steps []migration) error {
-	fresh, err := sql.Open("sqlite3", ":memory:")
+	fresh, err := emptyDatabase(ctx, steps)
 	if err != nil {
 		return fmt.Errorf("merge %s: %w", from, err)
 	}
 	defer fresh.Close()
-	fresh.SetMaxOpenConns(1)
-	if err := migrate(ctx, fresh, steps, nil); err != nil {
-		return fmt.Errorf("merge %s: %w", from, err)
-	}
 	const all = "SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema " +
 		"ORDER BY type, name"
 	want, err := column[string](fresh, all)

@@ -3,6 +3,7 @@ package results
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,15 +44,11 @@ func Schema(ctx context.Context) ([]Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := sql.Open("sqlite3", ":memory:")
+	db, err := emptyDatabase(ctx, steps)
 	if err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(1) // each connection has a memory of its own
-	if err := migrate(ctx, db, steps, nil); err != nil {
-		return nil, fmt.Errorf("read the schema: %w", err)
-	}
 	rows, err := db.QueryContext(ctx,
 		"SELECT s.name, s.type = 'view', c.name FROM sqlite_schema s JOIN pragma_table_info(s.name) c "+
 			"WHERE s.type IN ('view', 'table') AND s.name NOT LIKE 'sqlite_%' ORDER BY s.type = 'table', "+
@@ -77,6 +74,19 @@ func Schema(ctx context.Context) ([]Table, error) {
 	order := []string{"latest", "history", "disagreements", "speed"} // as often as they are asked for
 	slices.SortStableFunc(all, func(a, b Table) int { return place(order, a.Name) - place(order, b.Name) })
 	return all, rows.Err()
+}
+
+// emptyDatabase is a database in memory that has the tables of these steps and no rows.
+func emptyDatabase(ctx context.Context, steps []migration) (*sql.DB, error) {
+	db, err := sql.Open("sqlite3", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1) // each connection has a memory of its own
+	if err := migrate(ctx, db, steps, nil); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 // place is the index of a name, the length where it is not there.

@@ -80,13 +80,7 @@ func (a *app) listResults(cmd *cobra.Command, o *listOptions, db string) error {
 		}
 		f.Status = append(f.Status, s)
 	}
-	if o.pass != "" {
-		if err := f.Pass.UnmarshalText([]byte(o.pass)); err != nil {
-			return usage("--pass: %w", err)
-		}
-	}
-	var err error
-	if f.Since, err = parseSince(o.since, time.Now()); err != nil {
+	if err := passAndSince(&f, o.pass, o.since); err != nil {
 		return err
 	}
 	store, err := a.readStore(cmd.Context(), db)
@@ -152,6 +146,17 @@ func knownNames(ctx context.Context, store *results.Store, f results.Filter) err
 		}
 	}
 	return nil
+}
+
+// passAndSince sets in a filter what --pass and --since say; "" of either asks nothing.
+func passAndSince(f *results.Filter, pass, since string) (err error) {
+	if pass != "" {
+		if err := f.Pass.UnmarshalText([]byte(pass)); err != nil {
+			return usage("--pass: %w", err)
+		}
+	}
+	f.Since, err = parseSince(since, time.Now())
+	return err
 }
 
 // parseSince reads the value of --since; "" is the zero time.

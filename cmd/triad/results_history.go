@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -86,13 +85,7 @@ Sessions that brought nothing new are counted, not listed.`,
 func (a *app) historyOf(ctx context.Context, db, operator string, o *historyOptions) error {
 	f := o.filter
 	f.Op = []string{operator}
-	if o.pass != "" {
-		if err := f.Pass.UnmarshalText([]byte(o.pass)); err != nil {
-			return usage("--pass: %w", err)
-		}
-	}
-	var err error
-	if f.Since, err = parseSince(o.since, time.Now()); err != nil {
+	if err := passAndSince(&f, o.pass, o.since); err != nil {
 		return err
 	}
 	store, err := a.readStore(ctx, db)
