@@ -173,12 +173,7 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 // printBench prints a result as tables, or as JSON lines.
 func (a *app) printBench(s *session.Session, result run.Result, o *benchOptions, end session.Ending) error {
 	if o.json {
-		for _, r := range result.Records {
-			if err := report.JSON(a.out, r); err != nil {
-				return err
-			}
-		}
-		return nil
+		return report.JSONLines(a.out, result.Records)
 	}
 	return report.Bench(a.out, a.style(), result.Records, timed(result), summaryOf(s, result, end))
 }

@@ -195,12 +195,7 @@ func (a *app) printCompare(s *session.Session, result run.Result, o *compareOpti
 		return err
 	}
 	if o.json {
-		for _, r := range result.Records {
-			if err := report.JSON(a.out, r); err != nil {
-				return err
-			}
-		}
-		return nil
+		return report.JSONLines(a.out, result.Records)
 	}
 	if o.explain {
 		if err := report.Explain(a.out, a.style(), result.Records); err != nil {

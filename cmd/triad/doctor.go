@@ -38,12 +38,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			if !asJSON {
 				return report.Doctor(a.out, a.style(), findings)
 			}
-			for _, f := range findings {
-				if err := report.JSON(a.out, f); err != nil {
-					return err
-				}
-			}
-			return nil
+			return report.JSONLines(a.out, findings)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")

@@ -29,12 +29,7 @@ type exportOptions struct {
 // exportFormats are the formats that write records to a stream, by name.
 var exportFormats = map[string]func(context.Context, *results.Store, io.Writer, []record.Record) error{
 	"jsonl": func(_ context.Context, _ *results.Store, w io.Writer, records []record.Record) error {
-		for _, r := range records {
-			if err := report.JSON(w, r); err != nil {
-				return err
-			}
-		}
-		return nil
+		return report.JSONLines(w, records)
 	},
 	"sessions": func(ctx context.Context, store *results.Store, w io.Writer, records []record.Record) error {
 		return eachSession(ctx, store, records, func(m record.Measured, _ []record.Record) error {

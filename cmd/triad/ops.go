@@ -37,7 +37,7 @@ func (a *app) opsCommand() *cobra.Command {
 				all = append(all, summarised(o.Spec))
 			}
 			if asJSON {
-				return a.jsonLines(all)
+				return report.JSONLines(a.out, all)
 			}
 			return report.Operators(a.out, a.style(), all)
 		},
@@ -75,15 +75,6 @@ func (a *app) opsCommand() *cobra.Command {
 	}
 	ops.AddCommand(a.findingsCommand())
 	return ops
-}
-
-func (a *app) jsonLines(all []report.Operator) error {
-	for _, o := range all {
-		if err := report.JSON(a.out, o); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func summarised(s *op.Spec) report.Operator {

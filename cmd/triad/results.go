@@ -98,10 +98,8 @@ func (a *app) listResults(cmd *cobra.Command, o *listOptions, db string) error {
 	if !o.asJSON {
 		return report.List(a.out, a.style(), records, total)
 	}
-	for _, r := range records {
-		if err := report.JSON(a.out, r); err != nil {
-			return err
-		}
+	if err := report.JSONLines(a.out, records); err != nil {
+		return err
 	}
 	if total > len(records) {
 		fmt.Fprintf(a.err, "triad: %s\n", report.Shown(len(records), total))

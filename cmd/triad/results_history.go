@@ -35,12 +35,7 @@ func (a *app) resultsSessions(db *string) *cobra.Command {
 			if !asJSON {
 				return report.Sessions(a.out, a.style(), all)
 			}
-			for _, c := range all {
-				if err := report.JSON(a.out, c); err != nil {
-					return err
-				}
-			}
-			return nil
+			return report.JSONLines(a.out, all)
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many")

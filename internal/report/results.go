@@ -13,6 +13,16 @@ import (
 	"triad/internal/record"
 )
 
+// JSONLines writes each value as one line.
+func JSONLines[T any](w io.Writer, all []T) error {
+	for _, v := range all {
+		if err := JSON(w, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // JSON writes one value as one line: a record, a record.Run, or any plain struct.
 func JSON(w io.Writer, v any) error {
 	var line bytes.Buffer
