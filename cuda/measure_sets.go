@@ -15,10 +15,8 @@ func rotation(cold bool, l2, in, out int64) int {
 		return 1
 	}
 	sets := int64(2)
-	for _, bytes := range []int64{in, out} {
-		if bytes > 0 {
-			sets = max(sets, (backend.RotatedL2*l2+bytes-1)/bytes)
-		}
+	if bytes := backend.Rotated(in, out); bytes > 0 {
+		sets = max(sets, (backend.RotatedL2*l2+bytes-1)/bytes)
 	}
 	return int(max(2, min(sets, backend.MostSets, backend.MostRotated/max(in+out, 1))))
 }
@@ -67,7 +65,7 @@ func (a *arm) prepareCall(args backend.PrepareArgs) (Finding, error) {
 		sets = evened(sets, a.facts.Device.L2Bytes, in, out)
 	}
 	f, err := a.addSets(k, run, sets)
-	a.facts.Sets, a.facts.RotatedBytes = sets, int64(sets)*min(in, out)
+	a.facts.Sets, a.facts.RotatedBytes = sets, int64(sets)*backend.Rotated(in, out)
 	return f, err
 }
 

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_map
 
 FP32 = (2.0 ** -24, 2.0 ** -149, torch.finfo(torch.float32).max)
 FP64 = (2.0 ** -53, 2.0 ** -1074, torch.finfo(torch.float64).max)
-TF32 = 2.0 ** -11
+TF32 = 2.0 ** -10  # tensor cores drop the low bits of fp32 operands
 ROUNDOFF = {torch.float32: 2.0 ** -24, torch.float16: 2.0 ** -11, torch.bfloat16: 2.0 ** -8,
             torch.float8_e4m3fn: 2.0 ** -4, torch.float8_e5m2: 2.0 ** -3}
 LOWEST = {torch.float32: 2.0 ** -149, torch.float16: 2.0 ** -24, torch.bfloat16: 2.0 ** -133,

@@ -24,9 +24,10 @@ from wire import Memory, NotHere, WireError
 ROTATED_L2 = 2  # these as in internal/backend/measure.go
 MOST_ROTATED = 16 << 30
 MOST_SETS = 1024
+SMALL_PART = 64
 EVEN_SETS, EVEN_L2 = 8, 16
 SLOW_CALL_NS = 1_000_000
-CACHE_SHARE, SLOWEST_MEMORY, MOST_REPLAY_NS = 1000, 100e9, 5_000_000_000
+CACHE_SHARE, SLOWEST_MEMORY, MOST_REPLAY_NS = 1000, 100e9, 500_000_000
 POISON_OF_FIRST, POISON_OF_REST = "a", "b"
 
 SAVED_TENSORS, RETAINED_GRAPH, PAIR = "saved tensors", "retained graph", "forward+backward"
@@ -55,14 +56,23 @@ def _memory_rate(p) -> float:
     return 2.0 * getattr(p, "memory_clock_rate", 0) * 1e3 * getattr(p, "memory_bus_width", 0) / 8
 
 
+def rotated(given: int, returned: int) -> int:
+    """The bytes that count in one set, of the inputs or of the outputs: backend.Rotated."""
+    total = given + returned
+    if given * SMALL_PART < total:
+        return returned
+    if returned * SMALL_PART < total:
+        return given
+    return min(given, returned)
+
+
 def rotation(cold: bool, l2: int, given: int, returned: int) -> int:
     """How many sets keep inputs and outputs out of the L2 cache, each by themselves."""
     if not cold:
         return 1
     sets = 2
-    for count in (given, returned):
-        if count:
-            sets = max(sets, -(-ROTATED_L2 * l2 // count))
+    if count := rotated(given, returned):
+        sets = max(sets, -(-ROTATED_L2 * l2 // count))
     return max(2, min(sets, MOST_SETS, MOST_ROTATED // max(given + returned, 1)))
 
 
@@ -126,7 +136,7 @@ class CallArm:
             if self.graphs:
                 self.graphs.append(self._graph(i))
         self.arm.sets = len(self.loaded)
-        self.rotated = self.arm.sets * min(self.given, self.returned)
+        self.rotated = self.arm.sets * rotated(self.given, self.returned)
 
     def _call(self, i: int) -> tuple:
         with implementation.sizes_alone(), torch.no_grad():

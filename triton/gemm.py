@@ -7,7 +7,7 @@ Layout   a [batch, m, k], b [batch, k, n] or with layout_b = nk [batch, n, k], c
 Limits   batch, m, n, k may be 0.
 Source   Dongarra et al. 1990, A set of level 3 basic linear algebra subprograms
   triton/tiled      a tile of y per program, programs grouped so that neighbours share operands in L2
-  triton/tiled_tf32 the same with fp32 operands rounded to tf32 (contract tf32), for the tensor cores
+  triton/tiled_tf32 the same with fp32 operands read as tf32 (contract tf32), for the tensor cores
   torch/eager       torch.baddbmm
 """
 

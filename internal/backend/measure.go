@@ -72,9 +72,11 @@ type PrepareArgs struct {
 }
 
 // The least rotation: as many bytes as this many times the L2 cache. The bytes of all sets are capped, and so
-// is their number.
+// is their number. Inputs, or outputs, that are less than one part in SmallPart of a call's bytes do not count:
+// where a sum reads a gigabyte, it does not matter where its one number lies.
 const (
 	RotatedL2    = 2
+	SmallPart    = 64
 	MostRotated  = 16 << 30
 	MostSets     = 1024
 	MostCaptured = 4096 // calls in one graph
@@ -96,8 +98,20 @@ const (
 const (
 	CacheShare          = 1000
 	SlowestMemory       = 100e9 // bytes per second
-	MostReplayNS  int64 = 5_000_000_000
+	MostReplayNS  int64 = 500_000_000
 )
+
+// Rotated is how many bytes of inputs, or of outputs if they are fewer, a rotation over one set moves: those
+// that count.
+func Rotated(in, out int64) int64 {
+	switch total := in + out; {
+	case in*SmallPart < total:
+		return out
+	case out*SmallPart < total:
+		return in
+	}
+	return min(in, out)
+}
 
 // CacheMatters says whether a call of tookNS could gain from finding its inputs and outputs, together so many
 // bytes, in the cache.

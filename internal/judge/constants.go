@@ -9,12 +9,12 @@ import (
 // Version names every constant and allowance: a test compares them with what is written down for it. It is
 // stored with every verdict, so that old results can be judged again when one changes. docs/judge.md has its
 // history.
-const Version = "4"
+const Version = "5"
 
 // Unit roundoffs: half the distance between 1 and the next number.
 const (
 	U32  = 0x1p-24
-	UTF  = 0x1p-11 // tf32
+	UTF  = 0x1p-10 // tf32 whose operands lose their low bits: the distance, not half of it
 	U64  = 0x1p-53
 	Tiny = 0x1p-126 // smallest normal fp32 and bf16 number: what lies below may be flushed to zero
 )

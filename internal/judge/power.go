@@ -96,7 +96,7 @@ func (w trial) rms(t Target, g *grid) RMS {
 			sums[p].add(t, g, b, part, v.part(at, end), nil, first+at)
 		}
 	})
-	return joined(b, sums).worst()
+	return joined(b, sums, false).worst()
 }
 
 // stored gives the elements from the first on as the output's dtype keeps them.

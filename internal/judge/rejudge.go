@@ -22,6 +22,8 @@ type Constants struct {
 	// OtherReach says that the allowance of G5 is another quantity than in the version before: nothing is
 	// known of it but that it is not negative.
 	OtherReach bool
+	// Contract is the one contract whose allowances the version changed; "": all.
+	Contract string
 }
 
 // versions are all versions in their order, the last being the one in force. Where a change of allowances has
@@ -42,14 +44,18 @@ var versions = []Constants{
 		Fewer: []string{"G4", "G5"},
 	},
 	{
-		Version: "4", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, OtherReach: true,
+		Version: "4", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: 1, OtherReach: true,
+	},
+	{
+		Version: "5", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: math.Inf(1), OtherReach: true, Contract: "tf32",
 	},
 }
 
 // constantsOf gives the constants of a version, and those of a later one with what became of the allowances
-// since.
-func constantsOf(all []Constants, from, to string) (then, now Constants, err error) {
+// since, for verdicts under a contract.
+func constantsOf(all []Constants, from, to, contract string) (then, now Constants, err error) {
 	first := slices.IndexFunc(all, func(c Constants) bool { return c.Version == from })
 	last := slices.IndexFunc(all, func(c Constants) bool { return c.Version == to })
 	if first < 0 || last < first {
@@ -58,6 +64,9 @@ func constantsOf(all []Constants, from, to string) (then, now Constants, err err
 	then, now = all[first], all[last]
 	now.Low, now.High, now.Fewer, now.OtherReach = 1, 1, nil, false
 	for _, step := range all[first+1 : last+1] {
+		if step.Contract != "" && step.Contract != contract {
+			continue
+		}
 		now.Low *= step.Low
 		now.High *= step.High
 		now.Fewer = append(now.Fewer, step.Fewer...)
@@ -77,7 +86,7 @@ type Decision struct {
 // Rejudge decides a verdict again, from what it keeps alone, under the constants in force. Whether the case
 // has power is not asked again.
 func Rejudge(v Verdict) Decision {
-	then, now, err := constantsOf(versions, v.Version, Version)
+	then, now, err := constantsOf(versions, v.Version, Version, v.Contract)
 	if err != nil {
 		return undecided(v, err.Error())
 	}

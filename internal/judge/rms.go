@@ -59,6 +59,7 @@ func (m *moments) join(o moments) {
 type slopes struct {
 	r2, r4, slope, variance float64 // of R², R⁴, (y-sim)R, (y-sim)²R²
 	away, toward            float64
+	lean                    float64 // of (sim-R)R
 }
 
 func (s *slopes) join(o slopes) {
@@ -68,6 +69,7 @@ func (s *slopes) join(o slopes) {
 	s.variance += o.variance
 	s.away += o.away
 	s.toward += o.toward
+	s.lean += o.lean
 }
 
 // statistics is what G4 and G5 say of an output.
@@ -189,6 +191,7 @@ func segmentOf(g *grid, values Values, y []float64) segment {
 		}
 		m.n++
 		m.sim += noise * noise
+		s.lean += noise * r
 		m.expected += tf * tf
 		square, size := r*r, math.Abs(r)
 		s.r2 += square
@@ -280,8 +283,8 @@ func (c *chunkSums) segment(g *grid, y []float64, values Values, known *[]segmen
 	return own.moments, own.slopes
 }
 
-// joined turns the sums of all runs into what the gates say.
-func joined(b blocks, runs []chunkSums) statistics {
+// joined turns the sums of all runs into what the gates say. leans is as in Target.
+func joined(b blocks, runs []chunkSums, leans bool) statistics {
 	sums := make([]moments, len(b.names))
 	var total slopes
 	for _, c := range runs {
@@ -295,7 +298,7 @@ func joined(b blocks, runs []chunkSums) statistics {
 		sums[b.lastCol].join(c.lastCol)
 		total.join(c.slopes)
 	}
-	return statistics{worstBlocks(b, sums), total.bias()}
+	return statistics{worstBlocks(b, sums), total.bias(leans)}
 }
 
 // blocksKept is how many blocks of G4 a verdict keeps.
@@ -395,14 +398,17 @@ func (b Bias) sentence(output string) string {
 }
 
 // bias is the slope of (y - sim) against R. Truths of the judged dtypes stay below 2^128, so that no fourth
-// power overflows.
-func (s slopes) bias() Bias {
+// power overflows. Where the simulated contract leans, a slope the other way, as far as R, is allowed.
+func (s slopes) bias(leans bool) Bias {
 	if !(s.r2 > 0 && s.r4 <= math.MaxFloat64 && s.r4 > 0) {
 		return Bias{}
 	}
 	allowance := s.away
 	if s.slope < 0 {
 		allowance = s.toward
+	}
+	if leans && s.lean*s.slope < 0 {
+		allowance += math.Abs(s.lean)
 	}
 	return Bias{
 		Evaluated: s.r2*s.r2 >= biasSpread*s.r4, Spread: s.r2 * s.r2 / s.r4,

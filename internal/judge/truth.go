@@ -33,6 +33,9 @@ type Target struct {
 	Sim      []float64
 	Saturate bool // overflow gives the largest finite number
 	FTZ      bool // results below 2^-126 may be flushed to zero (fp32, bf16)
+	// Leans: the simulated contract errs toward one side, as where bits of operands are dropped, and need
+	// not: G5 does not ask the same of who comes nearer to R.
+	Leans bool
 	// Bits: R is what must be stored, to the bit: -0 is not +0. Any NaN stands for NaN, since conversions
 	// that change nothing else may change its payload. T is 0 everywhere.
 	Bits bool

@@ -259,7 +259,7 @@ var Contracts = []ContractName{
 	{"promoted", "fp8 products summed in the tensor core over at most 128 of K, then in fp32"},
 	{"fast", "fp8 products summed in the tensor core over the whole K"},
 	{"product16", "softmax backward with p*dy stored in the input's dtype"},
-	{"tf32", "fp32 operands of products rounded to tf32"},
+	{"tf32", "fp32 operands of products read as tf32"},
 	{"eager", "every intermediate of the written composition rounded to the dtype"},
 	{"exact", "the very bits: nothing is rounded or flushed to zero, and -0 is not +0"},
 }

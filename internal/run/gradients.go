@@ -122,12 +122,13 @@ func (w work) launches(device string, level op.Level) []backend.LaunchPlan {
 
 // oneByOne runs a row that goes through autograd once more, each input alone requiring its gradient, and
 // records what is then wrong: a function that looks at which gradients are needed must give the same ones.
-// found becomes what explains that.
+// found becomes what explains that. A row that declined the call, or was not judged for another reason, has
+// nothing to differ from.
 func (x *execution) oneByOne(ctx context.Context, c *prepared, e entry, r *record.Record,
 	found *[]op.Finding,
 ) error {
 	if !c.moderate || !e.implementation.Recomputes || e.implementation.Limit != "" ||
-		r.Status.Weight() == op.Bad || len(c.outputs) < 2 {
+		r.Status.Weight() == op.Bad || len(r.Outputs) == 0 || len(c.outputs) < 2 {
 		return nil
 	}
 	job, err := x.job(ctx, c, e)

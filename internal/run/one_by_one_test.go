@@ -20,8 +20,9 @@ type endsWith struct {
 
 func (e endsWith) Run(context.Context, backend.Job) (backend.Outcome, error) { return e.outcome, e.err }
 
-// A row whose gradients could not be asked for one by one has not passed, whyever that was.
-func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
+// oneByOneCase is a moderate case of a backward with three gradients.
+func oneByOneCase(t *testing.T) (*execution, *prepared) {
+	t.Helper()
 	o, err := truth.Get("layernorm")
 	if err != nil {
 		t.Fatal(err)
@@ -39,6 +40,21 @@ func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return x, c
+}
+
+// oneByOneEntry is a row that goes through autograd.
+func oneByOneEntry(b backend.Backend) entry {
+	return entry{backend: b, implementation: backend.Implementation{
+		Name: "fake/row", Op: "layernorm",
+		Pass: op.Backward, Recomputes: true, Contract: "fp32", Device: "cpu",
+		Outputs: []string{"grad_x", "grad_weight", "grad_bias"},
+	}}
+}
+
+// A row whose gradients could not be asked for one by one has not passed, whyever that was.
+func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
+	x, c := oneByOneCase(t)
 	for _, of := range []struct {
 		how  endsWith
 		want op.Status
@@ -48,11 +64,7 @@ func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
 		{endsWith{outcome: backend.Outcome{Status: op.StatusUnsupported, Sentence: "not so"}}, op.StatusFail},
 		{endsWith{outcome: backend.Outcome{Status: op.StatusCrash, Sentence: "exited 7"}}, op.StatusCrash},
 	} {
-		e := entry{backend: of.how, implementation: backend.Implementation{
-			Name: "fake/row", Op: "layernorm",
-			Pass: op.Backward, Recomputes: true, Contract: "fp32", Device: "cpu",
-			Outputs: []string{"grad_x", "grad_weight", "grad_bias"},
-		}}
+		e := oneByOneEntry(of.how)
 		passed := []record.Verdict{{Name: "grad_x", Status: op.StatusPass}}
 		r := record.Record{Status: op.StatusPass, Outputs: passed}
 		var found []op.Finding
@@ -63,5 +75,19 @@ func TestOneByOneThatDoesNotRunIsNoPass(t *testing.T) {
 		if r.Status != of.want || len(r.Outputs) > 0 || !strings.HasPrefix(r.Message, begins) {
 			t.Errorf("%v: %v %q with %d outputs", of.want, r.Status, r.Message, len(r.Outputs))
 		}
+	}
+}
+
+// A call that the row declined is not asked for again: declining it twice is no change of mind.
+func TestOneByOneLeavesWhatWasDeclined(t *testing.T) {
+	x, c := oneByOneCase(t)
+	declines := endsWith{outcome: backend.Outcome{Status: op.StatusUnsupported, Sentence: "not in fp32"}}
+	r := record.Record{Status: op.StatusUnsupported, Message: "not in fp32"}
+	var found []op.Finding
+	if err := x.oneByOne(t.Context(), c, oneByOneEntry(declines), &r, &found); err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != op.StatusUnsupported || r.Message != "not in fp32" {
+		t.Errorf("%v %q, want UNSUPPORTED as before", r.Status, r.Message)
 	}
 }

@@ -20,7 +20,7 @@ type Contract struct {
 	LowWeights bool  // attention: P, and in the backward P and dS, stored in the dtype
 	LowProduct bool  // softmax backward: p*dy stored in the dtype
 	EveryStep  bool  // every intermediate of the written composition stored in the dtype
-	TF32       bool  // fp32 operands of products rounded to tf32
+	TF32       bool  // fp32 operands of products read as tf32, low bits dropped or rounded
 	SumBlock   int64 // fp8: how much of K the tensor core sums before fp32 takes over; 0: all of it
 	// fp8: truncation of the tensor core's adder, in units of 2^-13 of the largest term; 0: sums are fp32
 	Kappa float64

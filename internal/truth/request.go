@@ -131,6 +131,7 @@ func (k *Request) described(name string, d op.DType, shape []int64) judge.Target
 		Independent: k.independent(),
 	}
 	t.FTZ = k.Rules.FlushToZero && (d == op.FP32 || d == op.BF16)
+	t.Leans = k.Rules.TF32
 	if k.Rules.Bits {
 		t.Bits, t.Independent = true, false // there are no rounding errors to take the mean of
 	}

@@ -29,7 +29,8 @@ class Rotation(unittest.TestCase):
 
     def test_sets(self):
         for given, returned, want in ((8 << 20, 8 << 20, 15), (128 << 20, 128 << 20, 2),
-                                      (1 << 30, 8 << 20, 15), (7 << 30, 7 << 30, 2), (1000, 1000, 1024),
+                                      (256 << 20, 8 << 20, 15), (1 << 30, 8 << 20, 2),
+                                      (16 << 20, 24 << 10, 8), (7 << 30, 7 << 30, 2), (1000, 1000, 1024),
                                       (8 << 20, 0, 15), (0, 0, 2), (6 << 30, 1 << 20, 2)):
             self.assertEqual(measure.rotation(True, L2, given, returned), want, (given, returned))
             self.assertEqual(measure.rotation(False, L2, given, returned), 1)
@@ -42,7 +43,7 @@ class Rotation(unittest.TestCase):
 
     def test_slow_calls_get_fewer_sets(self):
         for sets, took_ns, count, want in ((240, 80_000_000, 2 << 20, 2), (240, 1_000_000, 2 << 20, 240),
-                                           (1024, 60_000_000, 1 << 30, 83),
+                                           (1024, 60_000_000, 1 << 30, 8),
                                            (15, 9_000_000_000, 1 << 30, 2), (1, 80_000_000, 2 << 20, 1),
                                            (2, 0, 0, 2)):
             self.assertEqual(measure.sets_of_slow(sets, took_ns, count), want, (sets, took_ns, count))

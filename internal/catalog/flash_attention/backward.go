@@ -314,7 +314,7 @@ func (b *gradients) addToQuery(h *oneHead, q *backRow) {
 	dq.addLost(float64(len(q.p)) * b.lostProducts())
 }
 
-// operandError is what rounding both operands of a product to tf32 costs.
+// operandError is what reading both operands of a product as tf32 costs.
 func (b *gradients) operandError(size float64) float64 {
 	if b.tf32() {
 		return 2 * judge.UTF * size

@@ -33,11 +33,8 @@ type attention struct {
 	simOnly bool    // R and T are not asked for
 }
 
-// tf32 says whether fp32 operands of products are rounded to tf32.
+// tf32 says whether fp32 operands of products are read as tf32.
 func (a *attention) tf32() bool { return a.rules.TF32 && a.d == op.FP32 }
-
-// tf32Format has fp32's range and 11 significant bits.
-var tf32Format = tensor.Format{P: 11, EMin: -126, Max: math.MaxFloat32, Infinity: true}
 
 // operands are values as the contract's products see them.
 func (a *attention) operands(x []float64) []float64 {
@@ -46,7 +43,7 @@ func (a *attention) operands(x []float64) []float64 {
 	}
 	y := make([]float64, len(x))
 	for i, v := range x {
-		y[i] = tf32Format.Round(v, false)
+		y[i] = truth.TF32(v)
 	}
 	return y
 }
@@ -225,7 +222,7 @@ func (a *attention) exponentError(s, abs, base float64) float64 {
 	return judge.U32*(a.gD*abs+4*math.Abs(s)+4*math.Abs(s-base)) + 8*judge.U32
 }
 
-// weightError is the same under the contract: tf32 rounds both operands of the product first, +
+// weightError is the same under the contract: tf32 drops low bits of both operands first, +
 // 2*u_tf32*scale*(|q|.|k|) in the exponent.
 func (a *attention) weightError(s, abs, base float64) float64 {
 	eps := a.exponentError(s, abs, base)
@@ -471,7 +468,7 @@ func (a *attention) storedWeight(e float64) float64 {
 		return tensor.Round(a.d, e, false)
 	}
 	if a.tf32() {
-		return tf32Format.Round(e, false)
+		return truth.TF32(e)
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 
 	"triad/internal/op"
 	"triad/internal/tensor"
+	"triad/internal/truth"
 	"triad/internal/truth/truthtest"
 )
 
@@ -216,28 +217,32 @@ func TestContracts(t *testing.T) {
 	s := sizes{1, 2, 2, 33, 65, 64}
 	q, k, v, do := s.inputs(r, op.FP32, 1)
 	in := []tensor.Tensor{q, k, v}
-	tf32 := func(x []float64) []float64 {
-		y := make([]float64, len(x))
-		for i := range x {
-			y[i] = tensor.Format{P: 11, EMin: -126, Max: math.MaxFloat32, Infinity: true}.Round(x[i], false)
-		}
-		return y
-	}
-	one := func(x float64) float64 { return tf32([]float64{x})[0] }
-	kernel := kernel32{sizes: s, weight: one, scale: 0.125}
-	o, lse := kernel.forward(tf32(q.Float64s()), tf32(k.Float64s()), tf32(v.Float64s()))
-	truthtest.Rejects(t, "tf32 under fp32",
-		truthtest.Judged(truthtest.TruthFor(t, s.of(op.Forward, op.FP32, false, ""), "fp32", in), o, lse))
-	truthtest.Accepts(t, "tf32", truthtest.Judged(truthtest.TruthFor(t, s.of(op.Forward, op.FP32, false, ""),
-		"tf32", in), o, lse))
+	forward := s.of(op.Forward, op.FP32, false, "")
 	own := truthtest.TruthFor(t, s.of(op.Backward, op.FP32, false, "own"), "tf32", append(in, do))
-	dq, dk, dv := kernel.backward(tf32(q.Float64s()), tf32(k.Float64s()), tf32(v.Float64s()), o, lse,
-		tf32(do.Float64s()))
-	truthtest.Accepts(t, "tf32 backward", truthtest.Judged(own, dq, dk, dv))
+	rounded := tensor.Format{P: 11, EMin: -126, Max: math.MaxFloat32, Infinity: true}
+	for how, one := range map[string]func(float64) float64{
+		"rounded": func(x float64) float64 { return rounded.Round(x, false) },
+		"dropped": truth.TF32, // as a tensor core reads fp32
+	} {
+		tf32 := func(x tensor.Tensor) []float64 {
+			y := x.Float64s()
+			for i := range y {
+				y[i] = one(y[i])
+			}
+			return y
+		}
+		kernel := kernel32{sizes: s, weight: one, scale: 0.125}
+		o, lse := kernel.forward(tf32(q), tf32(k), tf32(v))
+		truthtest.Rejects(t, how+" tf32 under fp32",
+			truthtest.Judged(truthtest.TruthFor(t, forward, "fp32", in), o, lse))
+		truthtest.Accepts(t, how+" tf32", truthtest.Judged(truthtest.TruthFor(t, forward, "tf32", in), o, lse))
+		dq, dk, dv := kernel.backward(tf32(q), tf32(k), tf32(v), o, lse, tf32(do))
+		truthtest.Accepts(t, how+" tf32 backward", truthtest.Judged(own, dq, dk, dv))
+	}
 	low := func(x float64) float64 { return tensor.Round(op.BF16, x, false) }
-	bf16, _ := kernel32{sizes: s, weight: low, scale: 0.125}.forward(q.Float64s(), k.Float64s(), v.Float64s())
+	bf16, lse := kernel32{sizes: s, weight: low, scale: 0.125}.forward(q.Float64s(), k.Float64s(), v.Float64s())
 	truthtest.Rejects(t, "P in bf16 for fp32",
-		truthtest.Judged(truthtest.TruthFor(t, s.of(op.Forward, op.FP32, false, ""), "tf32", in), bf16, lse))
+		truthtest.Judged(truthtest.TruthFor(t, forward, "fp32", in), bf16, lse))
 }
 
 // eagerComposition is the written composition: every intermediate stored in the dtype, forward and by

@@ -8,6 +8,7 @@ import (
 
 	"triad/internal/judge"
 	"triad/internal/op"
+	"triad/internal/tensor"
 	"triad/internal/truth"
 	"triad/internal/truth/truthtest"
 )
@@ -117,6 +118,46 @@ func TestAddedIsNotReadWithoutItsFactor(t *testing.T) {
 		}
 		if got := y.Outputs[0].R[0]; beta == 0 && got != 22 || beta != 0 && !math.IsNaN(got) {
 			t.Errorf("beta = %v: %v", beta, got)
+		}
+	}
+}
+
+// TestTF32OfTensorCores: operands whose low bits are dropped, as tensor cores read fp32, and rounded ones pass
+// under tf32 in every element and in the noise of all of them; neither passes under fp32.
+func TestTF32OfTensorCores(t *testing.T) {
+	o, err := truth.Get("gemm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounded := tensor.Format{P: 11, EMin: -126, Max: math.MaxFloat32, Infinity: true}
+	for _, pass := range []op.Pass{op.Forward, op.Backward} {
+		for seed := range uint64(5) {
+			c := op.Case{Pass: pass, DType: "fp32", Distribution: "normal"}
+			sizes := map[string]int64{"batch": 2, "m": 33, "n": 49, "k": 129}
+			attributes := map[string]string{"layout_b": "kn", "with_c": "true", "alpha": "1.5", "beta": "-0.75"}
+			if c, err = o.Spec.NewCase(c, sizes, attributes); err != nil {
+				t.Fatal(err)
+			}
+			in := truthtest.CaseInputs(t, o.Spec, c, seed)
+			for how, read := range map[string]func(float64) float64{
+				"rounded": func(x float64) float64 { return rounded.Round(x, false) }, "dropped": truth.TF32,
+			} {
+				given := make([]tensor.Tensor, len(in))
+				for i, x := range in {
+					values := x.Float64s()
+					if x.Name != "c" {
+						for j := range values {
+							values[j] = read(values[j])
+						}
+					}
+					given[i] = truthtest.Literal(x.Name, op.FP32, values, x.Shape...)
+				}
+				values := truthtest.Sims(truthtest.TruthFor(t, c, "fp32", given))
+				what := fmt.Sprint(how, " ", pass, " seed ", seed)
+				truthtest.Accepts(t, what, truthtest.Judged(truthtest.TruthFor(t, c, "tf32", in), values...))
+				truthtest.Rejects(t, what+" under fp32",
+					truthtest.Judged(truthtest.TruthFor(t, c, "fp32", in), values...))
+			}
 		}
 	}
 }

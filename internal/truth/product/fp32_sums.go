@@ -13,7 +13,7 @@ import (
 )
 
 // fp32Sums is the arithmetic of products and sums in fp32, with an epilogue before the one rounding; under
-// tf32 fp32 operands are rounded to it first.
+// tf32 fp32 operands lose their low bits first.
 type fp32Sums struct {
 	Epilogue
 	a, b  operand
@@ -25,9 +25,6 @@ type fp32Sums struct {
 
 // exactSum is the largest sum, in units of its terms, that fp32 holds exactly whatever the order.
 const exactSum = 1 << 24
-
-// tf32Format has fp32's range and 11 significant bits.
-var tf32Format = tensor.Format{P: 11, EMin: -126, Max: math.MaxFloat32, Infinity: true}
 
 func fp32SumsOf(k *truth.Request, e Epilogue, a, b operand) (*fp32Sums, error) {
 	if a.scales != nil || b.scales != nil {
@@ -69,7 +66,9 @@ func (s *fp32Sums) lowered() bool { return s.tf32 }
 // see fills in the values as the contract's products take them.
 func (s *fp32Sums) see(_ operand, f factors) {
 	if s.tf32 {
-		tf32Format.RoundAll(f.seen, f.values, false)
+		for i, v := range f.values {
+			f.seen[i] = truth.TF32(v)
+		}
 	}
 }
 
@@ -104,7 +103,7 @@ func (s *fp32Sums) plus(r, n int64) float64 {
 //	T = |alpha|*u32*g(K)*sum_k |a_k*b_k| + u32*(2*|alpha*ab| + |beta*c| + |R|)
 //
 // whose second part is 0 where alpha is 1 and nothing is added: one rounding of alpha*ab and beta*c each, one
-// of their sum, and one of a compiler that scales the operands first. tf32 rounds both operands: 2*u_tf32
+// of their sum, and one of a compiler that scales the operands first. tf32 takes the low bits of both operands: 2*u_tf32
 // beside g(K)*u32, and what flushed says. Below fp32's normal range each product, and each of the operations
 // after it, loses up to half of the smallest subnormal.
 func (s *fp32Sums) element(a, b factors, r, n int64) element {
@@ -135,8 +134,8 @@ func (s *fp32Sums) allowed(unit, size, product, added, result float64) float64 {
 	return t
 }
 
-// flushed is what a product loses where tf32 rounds factors below its normal range: half of its smallest
-// subnormal, times the other factor.
+// flushed is what a product loses where tf32 takes low bits of factors below its normal range: up to its
+// smallest subnormal, times the other factor.
 func flushed(a, b []float64) float64 {
 	lost := 0.0
 	for k, x := range a {
@@ -151,7 +150,7 @@ func flushed(a, b []float64) float64 {
 			lost += math.Abs(x)
 		}
 	}
-	return lost * tf32Format.SmallestSubnormal() / 2
+	return lost * truth.TF32Lost
 }
 
 // subnormal is what an element may lose below the normal range of fp32.
@@ -256,7 +255,7 @@ func (s *fp32Sums) signedSums(a []float64, b signedMatrix, row int64, cols []int
 		for k, v := range a {
 			lost += b.sizes[k] + float64(n)*math.Abs(v) // as if every factor lay below the normal range
 		}
-		lost *= math.Abs(s.Alpha) * tf32Format.SmallestSubnormal() / 2
+		lost *= math.Abs(s.Alpha) * truth.TF32Lost
 	}
 	if s.Alpha != 1 || s.adds {
 		unit += 3 * judge.U32

@@ -11,9 +11,6 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
-// tf32Format has fp32's range and 11 significant bits.
-var tf32Format = tensor.Format{P: 11, EMin: -126, Max: math.MaxFloat32, Infinity: true}
-
 // operand is one operand of an emulated product: its rows, those of each matrix of the batch after the other.
 type operand struct {
 	rows     [][]float64
@@ -88,7 +85,7 @@ func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float
 			case throughFP8:
 				*o = o.mapped(func(v float64) float64 { return tensor.Round(op.E4M3, v, false) })
 			case throughTF32:
-				*o = o.mapped(func(v float64) float64 { return tf32Format.Round(v, false) })
+				*o = o.mapped(truth.TF32)
 			}
 		}
 		if a.Bug == transposedSquare {
