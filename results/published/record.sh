@@ -10,7 +10,7 @@
 #
 # TRIAD names the binary (default: bin/triad; figures take bin/figures.test beside it). PEERS= leaves out the rows of other people's kernels.
 set -u
-steps="attention fp8_gemm softmax layernorm swiglu rope sustained judged figures plain large"
+steps="attention fp8_gemm softmax layernorm swiglu rope sustained judged figures plain large catalogue"
 if [ $# -lt 3 ]; then
 	cat <<'END'
 record.sh FOLDER SECONDS STEP...: the steps of the published session, most important first, each with about how long it takes on an H200
@@ -26,12 +26,14 @@ record.sh FOLDER SECONDS STEP...: the steps of the published session, most impor
   figures     400 s   one call as both arms, a planted slowdown, faults, false alarms, sanitizers; needs nvcc and compute-sanitizer
   plain        30 s   torch's operators timed without triad
   large        60 s   more than 2^31 elements
+  catalogue   300 s   every other operator on its bench points, gemm 4096 cubed in fp32 and bf16
 
 For commands of at most 480 s:
 
   results/published/record.sh build/session 480 attention fp8_gemm softmax
   results/published/record.sh build/session 480 layernorm swiglu rope sustained plain
   results/published/record.sh build/session 480 judged large
+  results/published/record.sh build/session 480 catalogue
   results/published/record.sh build/session 480 figures
 
 FOLDER is all that a command needs of the one before: it can be copied to another machine of the same kind.
@@ -139,13 +141,16 @@ for step in "$@"; do
 		bench sustained sustained-attention cuda/sm90_wgmma,torch/cudnn ,fa4 flash_attention --pass forward --dtype bf16 --attr causal=true \
 			--dims batch=4,heads_q=16,heads_kv=16,seq_q=4096,seq_kv=4096,head_dim=128 --sustained
 		;;
-	judged) # nothing is timed here: operators share the GPU
-		for verb in compare gradcheck; do
-			untimed=$([ $verb = compare ] && echo --no-timing)
-			for operator in softmax layernorm swiglu rope fp8_gemm flash_attention; do
-				run judged "judged-$verb-$operator" $verb $operator --quick $untimed &
-			done
-			wait
+	judged) # nothing is timed here
+		run judged judged-compare compare all --quick --no-timing
+		run judged judged-gradcheck gradcheck all --quick
+		;;
+	catalogue) # the operators beside the first six, each on its largest points
+		for operator in add silu gelu rgb_invert transpose sum prefix_sum rmsnorm top_k; do
+			bench catalogue "catalogue-$operator" cuda,triton,torch "" $operator
+		done
+		for dtype in fp32 bf16; do
+			bench catalogue "catalogue-gemm-$dtype" cuda,triton,torch "" gemm --pass forward --dtype $dtype --dims batch=1,m=4096,n=4096,k=4096
 		done
 		;;
 	figures)
