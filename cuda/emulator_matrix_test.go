@@ -57,9 +57,9 @@ func TestAttentionForHopper(t *testing.T) {
 func TestBugsOfAttentionForHopper(t *testing.T) {
 	t.Parallel()
 	const tma, wgmma = "sm90_tma.cuh", "sm90_wgmma.cuh"
-	const waits = "c.wait_keys();\n\t\t\t\t\tc.wait_values();"
-	const released = "\n\t\t\t\t\tc.release_keys();"
-	const scores = "hopper::wait_for<1>();\n\t\t\t\t\thopper::changed(p);"
+	const waits = "c.wait_keys();\n\t\t\tc.wait_values();"
+	const released = "\n\t\t\tc.release_keys();"
+	const scores = "hopper::wait_for<1>();\n\t\t\thopper::changed(p);"
 	for _, planted := range []struct{ name, part, from, to string }{
 		{"a panel of another tile's size", wgmma, "d / 64 * PanelB", "d / 64 * PanelA"},
 		{

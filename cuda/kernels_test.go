@@ -14,9 +14,7 @@ import (
 
 	"triad"
 	"triad/internal/backend"
-	"triad/internal/catalog"
 	"triad/internal/need"
-	"triad/internal/op"
 )
 
 // kernelNames lists the operators that have a kernel file.
@@ -134,11 +132,9 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, err := kernels(handle, catalogSpec)
-			if err != nil {
+			if _, err := kernels(handle, catalogSpec); err != nil {
 				t.Error(err)
 			}
-			unjudgedIsRefused(t, all)
 			made, err := readRecord(filepath.Dir(library.Path))
 			if err != nil {
 				t.Fatal(err)
@@ -163,32 +159,6 @@ func TestKernelsCompileForGPUs(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// unjudgedIsRefused: a variant that no GPU has judged refuses every call in a library for GPUs.
-func unjudgedIsRefused(t *testing.T, all []*kernel) {
-	t.Helper()
-	for _, k := range all {
-		if k.Name != "cuda/sm90_tma" {
-			continue
-		}
-		o, err := catalog.Get(k.Op)
-		if err != nil {
-			t.Fatal(err)
-		}
-		options := op.Options{Level: op.LevelQuick, DTypes: k.DTypes, Passes: []op.Pass{k.Pass}}
-		plan, err := o.Spec.Expand(options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range plan.Cases {
-			p := &provenCall{kernel: k}
-			p.of(t, o.Spec, c)
-			if why := p.refused(t); !strings.Contains(why, "not been judged on a GPU") {
-				t.Errorf("%s %s on a GPU, %v: %q", k.Name, k.Pass, c.Dims, why)
-			}
-		}
 	}
 }
 

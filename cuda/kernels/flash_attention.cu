@@ -14,8 +14,7 @@
 //   tiled_atomic  backward only: one kernel; what its tile of keys gives to grad_q is added to an fp32 sum by atomics, in any order
 //   sm80_mma      fp16 and bf16 on tensor cores, D a multiple of 8 in 8..128; grad_q by atomics
 //   sm90_wgmma    the same on Hopper's tensor cores
-//   sm90_tma      forward only: as sm90_wgmma, with a warpgroup that has the copy engine bring the tiles. It has not been judged on a GPU yet, and
-//                 is refused there
+//   sm90_tma      forward only: as sm90_wgmma, with a warpgroup that has the copy engine bring the tiles: 1.7 times as fast (docs/performance.md)
 //   Each variant is in the file of flash_attention/ that has its name.
 #include "flash_attention/accepts.cuh"
 #include "flash_attention/naive.cuh"

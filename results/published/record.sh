@@ -127,7 +127,7 @@ figure() { # NAME of a test, and settings for it
 row="cuda/vec,triton,torch"
 for step in "$@"; do
 	case $step in
-	attention) bench attention attention cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash ,fa4 flash_attention --dtype bf16 ;;
+	attention) bench attention attention cuda/sm90_tma,cuda/sm90_wgmma,cuda/sm80_mma,triton/tiled,torch/cudnn,torch/flash ,fa4 flash_attention --dtype bf16 ;;
 	fp8_gemm) bench fp8_gemm fp8_gemm cuda/sm90_wgmma,triton,torch/scaled_mm,torch/scaled_mm_fast "" fp8_gemm ;;
 	softmax) bench softmax softmax cuda/sm90_cluster,$row ,liger,quack softmax --dtype bf16 ;;
 	layernorm) bench layernorm layernorm cuda/vec,cuda/partials,triton,torch ,liger,quack layernorm --dtype bf16 ;;
@@ -138,7 +138,7 @@ for step in "$@"; do
 			bench sustained "sustained-$scaling" cuda/sm90_wgmma,torch/scaled_mm "" fp8_gemm --pass forward --dims m=4096,n=4096,k=4096 \
 				--attr scaling=$scaling --sustained
 		done
-		bench sustained sustained-attention cuda/sm90_wgmma,torch/cudnn ,fa4 flash_attention --pass forward --dtype bf16 --attr causal=true \
+		bench sustained sustained-attention cuda/sm90_tma,torch/cudnn ,fa4 flash_attention --pass forward --dtype bf16 --attr causal=true \
 			--dims batch=4,heads_q=16,heads_kv=16,seq_q=4096,seq_kv=4096,head_dim=128 --sustained
 		;;
 	judged) # nothing is timed here

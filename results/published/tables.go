@@ -33,7 +33,7 @@ var (
 	compiled = family{"torch.compile", []string{"torch/compile"}}
 	liger    = family{"Liger-Kernel", []string{"liger/"}}
 	quack    = family{"quack-kernels", []string{"quack/"}}
-	hopper   = family{"our Hopper variant", []string{"cuda/sm90_wgmma"}}
+	hopper   = family{"our Hopper variant", []string{"cuda/sm90_tma", "cuda/sm90_wgmma"}}
 	ampere   = family{"our Ampere variant", []string{"cuda/sm80_mma"}}
 	cudnn    = family{"cuDNN", []string{"torch/cudnn"}}
 	flash    = family{"FlashAttention-2 in torch", []string{"torch/flash"}}

@@ -81,15 +81,10 @@ inline Limits wgmma(Limits limits) {
 	return limits;
 }
 
-// Only the emulator has judged this variant.
+// What the copy engine asks besides.
 inline Limits tma_forward() {
 	Limits limits = wgmma(mma_forward());
 	limits.push_back(limit("rows not all in one place (a stride of 0)", check_copies));
-	limits.insert(limits.begin(), limit("a CPU, until it has been judged on a GPU", []([[maybe_unused]] Check &check, const triad_call *) {
-#ifndef __CUEMU__
-		check.that(false, "sm90_tma has not been judged on a GPU yet and runs in the emulator only; use sm90_wgmma");
-#endif
-	}));
 	return limits;
 }
 
