@@ -12,23 +12,11 @@ Source   Hendrycks and Gimpel 2016, arXiv:1606.08415
 import math
 
 import torch
-import torch.nn.functional as F
 
-from implementation import (
-    DENSE,
-    INTERPRETED,
-    Implementation,
-    ceildiv,
-    compile_for,
-    dense,
-    differentiable_row,
-    next_power_of_2,
-    tl,
-    triton,
-)
+from elementwise import fill, rows
+from implementation import tl, triton
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
-BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
 
 
 @triton.jit
@@ -57,45 +45,29 @@ def _gelu_bwd_kernel(x_ptr, dy_ptr, dx_ptr, n, TANH: tl.constexpr, BLOCK: tl.con
     tl.store(dx_ptr + i, (dy * slope).to(dx_ptr.dtype.element_ty), mask=i < n)
 
 
-def _launch(kernel, approximate, *tensors):
-    n = tensors[0].numel()
-    if n:
-        block = min(BLOCK, next_power_of_2(n))
-        kernel[(ceildiv(n, block),)](*tensors, n, TANH=approximate == "tanh", BLOCK=block)
-
-
 def forward(x, *, approximate):
     """x [n] -> y [n] of its dtype; approximate is "none" or "tanh"."""
-    y = torch.empty_like(x)
-    _launch(_gelu_fwd_kernel, approximate, x, y)
-    return y
+    return fill(_gelu_fwd_kernel, x, TANH=approximate == "tanh")
 
 
 def backward(x, grad_y, *, approximate):
     """x, grad_y [n] -> grad_x [n]."""
-    grad_x = torch.empty_like(x)
-    _launch(_gelu_bwd_kernel, approximate, x, grad_y, grad_x)
-    return grad_x
+    return fill(_gelu_bwd_kernel, x, grad_y, TANH=approximate == "tanh")
 
 
 def reference(x, *, approximate):
     """The formula in torch, in the dtype of x; differentiable."""
-    return F.gelu(x, approximate=approximate)
+    return torch.nn.functional.gelu(x, approximate=approximate)
 
 
 def reference_backward(x, grad_y, *, approximate):
     """The backward formula in torch."""
     if approximate == "tanh":
         t = torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x))
-        return grad_y * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)))
-    return grad_y * (0.5 * (1 + torch.erf(x * math.sqrt(0.5))) + x
-                     * torch.exp(-0.5 * x * x) / math.sqrt(2 * math.pi))
+        slope = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)
+        return grad_y * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope)
+    phi = 0.5 * (1 + torch.erf(x * math.sqrt(0.5)))
+    return grad_y * (phi + x * torch.exp(-0.5 * x * x) / math.sqrt(2 * math.pi))
 
 
-_NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}
-
-IMPLEMENTATIONS = [
-    Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
-    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
-    differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True, **_NAMES),
-]
+IMPLEMENTATIONS = rows(forward, backward, reference)

@@ -12,21 +12,10 @@ Source   Elfwing et al. 2017, arXiv:1702.03118
 import torch
 import torch.nn.functional as F
 
-from implementation import (
-    DENSE,
-    INTERPRETED,
-    Implementation,
-    ceildiv,
-    compile_for,
-    dense,
-    differentiable_row,
-    next_power_of_2,
-    tl,
-    triton,
-)
+from elementwise import fill, rows
+from implementation import tl, triton
 
 DIFFERENTIABLE = (0,)  # of the inputs of reference
-BLOCK = 65536 if INTERPRETED else 1024  # elements of a program
 
 
 @triton.jit
@@ -46,25 +35,14 @@ def _silu_bwd_kernel(x_ptr, dy_ptr, dx_ptr, n, BLOCK: tl.constexpr):
     tl.store(dx_ptr + i, (dy * (s * (1.0 + x * (1.0 - s)))).to(dx_ptr.dtype.element_ty), mask=i < n)
 
 
-def _launch(kernel, *tensors):
-    n = tensors[0].numel()
-    if n:
-        block = min(BLOCK, next_power_of_2(n))
-        kernel[(ceildiv(n, block),)](*tensors, n, BLOCK=block)
-
-
 def forward(x):
     """x [n] -> y [n] of its dtype."""
-    y = torch.empty_like(x)
-    _launch(_silu_fwd_kernel, x, y)
-    return y
+    return fill(_silu_fwd_kernel, x)
 
 
 def backward(x, grad_y):
     """x, grad_y [n] -> grad_x [n]."""
-    grad_x = torch.empty_like(x)
-    _launch(_silu_bwd_kernel, x, grad_y, grad_x)
-    return grad_x
+    return fill(_silu_bwd_kernel, x, grad_y)
 
 
 def reference(x):
@@ -78,10 +56,4 @@ def reference_backward(x, grad_y):
     return grad_y * s * (1 + x * (1 - s))
 
 
-_NAMES = {"outputs": ("y",), "gradients": ("grad_x",)}
-
-IMPLEMENTATIONS = [
-    Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **_NAMES),
-    differentiable_row("torch/eager", reference, 1, DIFFERENTIABLE, **_NAMES),
-    differentiable_row("torch/compile", compile_for(reference), 1, DIFFERENTIABLE, compiled=True, **_NAMES),
-]
+IMPLEMENTATIONS = rows(forward, backward, reference)

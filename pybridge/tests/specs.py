@@ -102,29 +102,36 @@ def sizes(op: str, dtype: str, given: dict[str, Any]) -> Sizes:
     return Sizes(op, dtype, dims, attributes)
 
 
+def words_of(op: str) -> list[dict[str, Any]]:
+    """Every combination of the values that the bools and enums of an operator have."""
+    words = {
+        a["name"]: a.get("values", [False, True])
+        for a in spec_of(op).get("attributes", [])
+        if a["type"] in ("bool", "enum")
+    }
+    return [dict(zip(words, values)) for values in itertools.product(*words.values())]
+
+
 def quick_sizes(op: str, dtype: str) -> list[Sizes]:
     """The shapes that the spec marks as quick, with every combination of the values that its bools and
     enums have."""
-    spec = spec_of(op)
-    shapes = [s for s in spec["check"]["shapes"] if s.get("quick")]
-    words = {
-        a["name"]: a.get("values", [False, True])
-        for a in spec.get("attributes", [])
-        if a["type"] in ("bool", "enum")
-    }
-    chosen = list(itertools.product(*words.values()))
+    shapes = [s for s in spec_of(op)["check"]["shapes"] if s.get("quick")]
+    chosen = words_of(op)
     return [
-        sizes(op, dtype, dict(zip(words, chosen[i % len(chosen)])) | shapes[i % len(shapes)])
+        sizes(op, dtype, chosen[i % len(chosen)] | shapes[i % len(shapes)])
         for i in range(max(len(shapes), len(chosen)))
     ]
 
 
 def compiled_sizes(op: str) -> list[tuple[Sizes, str]]:
-    """The sizes of [[compile]] in each of their dtypes and layouts."""
+    """The sizes of [[compile]] in each of their dtypes and layouts, with every value of the bools and enums
+    that they leave open."""
     spec = spec_of(op)
     return [
-        (sizes(op, dtype, c["dims"] | c.get("attributes", {})), layout)
+        (sizes(op, dtype, c["dims"] | words | c.get("attributes", {})), layout)
         for c in spec.get("compile", [])
+        for words in words_of(op)
+        if all(words.get(name, value) == value for name, value in c.get("attributes", {}).items())
         for dtype in c.get("dtypes", spec["dtypes"][-1:])
         for layout in c.get("layouts", ["contiguous"])
     ]

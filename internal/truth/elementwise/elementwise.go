@@ -42,6 +42,19 @@ type Formula struct {
 	Allowance func(in []float64, r float64) float64
 }
 
+// Either chooses between the formulas of an output: the first where an attribute has the value, else the
+// second.
+func Either(attribute, value string) func(chosen, other Formula) func(op.Attrs) Formula {
+	return func(chosen, other Formula) func(op.Attrs) Formula {
+		return func(attributes op.Attrs) Formula {
+			if attributes.Text(attribute) == value {
+				return chosen
+			}
+			return other
+		}
+	}
+}
+
 // operators are the registered ones, by name.
 var operators = map[string]Operator{}
 

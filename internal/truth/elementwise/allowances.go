@@ -1,0 +1,22 @@
+package elementwise
+
+import (
+	"math"
+
+	"triad/internal/judge"
+	"triad/internal/truth"
+)
+
+// Units is the allowance T = u32*(input*|x| + result*|R|) of the first input x, and what products lose below
+// fp32's normal range. The formula gives 0 where x is 0.
+func Units(input, result float64) func(in []float64, r float64) float64 {
+	return func(in []float64, r float64) float64 {
+		if in[0] == 0 {
+			return 0
+		}
+		return judge.U32*(input*math.Abs(in[0])+result*math.Abs(r)) + Lost(in[0])
+	}
+}
+
+// Lost is what two products and one by x lose below fp32's normal range.
+func Lost(x float64) float64 { return (2 + math.Abs(x)) * truth.Subnormal }
