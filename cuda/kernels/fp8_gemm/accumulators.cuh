@@ -66,10 +66,10 @@ __device__ inline RowFactors row_factors(const float (&a)[2], float b) {
 __device__ inline void add_scaled(float (&sum)[accumulators], const float (&part)[accumulators], const RowFactors &by) {
 	if (by.simple) {
 #pragma unroll
-		for (int i = 0; i < accumulators; i++) sum[i] += part[i] * by.row[i / 2 % 2].first;
+		for (int i = 0; i < accumulators; i++) sum[i] = fmaf(part[i], by.row[i / 2 % 2].first, sum[i]);
 	} else {
 #pragma unroll
-		for (int i = 0; i < accumulators; i++) sum[i] += part[i] * by.row[i / 2 % 2].first * by.row[i / 2 % 2].second;
+		for (int i = 0; i < accumulators; i++) sum[i] = fmaf(part[i] * by.row[i / 2 % 2].first, by.row[i / 2 % 2].second, sum[i]);
 	}
 }
 
