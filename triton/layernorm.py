@@ -1,24 +1,26 @@
-"""layernorm over the last dimension: y = (x - mean) * rstd * weight + bias, with mean = sum_c x / cols, rstd
-= 1 / sqrt(sum_c (x - mean)^2 / cols + eps) backward, with h = (x - mean) * rstd and w = weight * grad_y:
-grad_x = rstd * (w - mean_c(w) - h * mean_c(w * h)),
-    grad_weight = sum_r grad_y * h, grad_bias = sum_r grad_y
+"""layernorm over the last dimension: y = (x - mean) * rstd * weight + bias, with mean = sum_c x / cols,
+rstd = 1 / sqrt(sum_c (x - mean)^2 / cols + eps)
+backward, with h = (x - mean) * rstd and w = weight * grad_y: grad_x = rstd * (w - mean_c(w) - h * mean_c(w *
+h)), grad_weight = sum_r grad_y * h, grad_bias = sum_r grad_y
 
-Layout   x, y, grad_y, grad_x: [rows, cols]; weight, bias and their gradients [cols]; mean, rstd [rows] fp32. Inputs with any strides,
-         outputs contiguous. fp32, fp16, bf16; every value inside is fp32, the variance in a second pass over the row in registers.
+Layout   x, y, grad_y, grad_x: [rows, cols]; weight, bias and their gradients [cols]; mean, rstd [rows] fp32.
+         Inputs with any strides, outputs contiguous. fp32, fp16, bf16; every value inside is fp32, the
+         variance in a second pass over the row in registers.
 Limits   rows = 0 gives zeros for grad_weight and grad_bias.
 Source   Ba, Kiros and Hinton 2016, arXiv:1607.06450
-  triton/row     a tile of whole rows per program; cols <= 131072; the backward sums grad_weight and grad_bias in two stages, always in the same order
+  triton/row     a tile of whole rows per program; cols <= 131072; the backward sums grad_weight and grad_bias
+                 in two stages, always in the same order
   torch/eager    torch.nn.functional.layer_norm
   torch/compile  torch.nn.functional.layer_norm in fp32, rounded once, through Inductor
   liger/kernel   Liger-Kernel's Triton kernel, rows of up to 65536
-  quack/kernel   quack-kernels' CuTe kernel, which wants weight and bias in fp32: in 16 bits its forward casts them first
+  quack/kernel   quack-kernels' CuTe kernel, which wants weight and bias in fp32: in 16 bits its forward casts
+                 them first
 """
 
 import torch
 import torch.nn.functional as F
 
 from implementation import (
-    INTERPRETED,
     LIGER_ROWS,
     Implementation,
     aligned,
@@ -26,17 +28,12 @@ from implementation import (
     compile_for,
     differentiable_row,
     fused_by_liger,
-    next_power_of_2,
     tl,
     triton,
 )
+from row_norm import CONSTRAINT, accepts, parameter_gradients, tile
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
-ROW_COLS = 131072  # the widest row that a program holds
-TILE = 65536 if INTERPRETED else 4096  # elements of a tile
-# programs of the backward, each with a partial sum of its own: about one a multiprocessor
-PARTIALS = 4 if INTERPRETED else 128
-PARTIAL_COLS = 1024 if INTERPRETED else 128  # columns that a program of the second stage sums
 
 
 @triton.jit
@@ -94,68 +91,30 @@ def _layernorm_bwd_kernel(x_ptr, weight_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr,
     tl.store(dbias_ptr + program * cols + col, dbias, mask=col < cols)
 
 
-@triton.jit
-def _layernorm_partials_kernel(dweight_ptr, dbias_ptr, dweight_out_ptr, dbias_out_ptr, programs, cols,
-                               COLS: tl.constexpr, PROGRAMS: tl.constexpr):
-    """Sums the partial sums of COLS columns."""
-    col = (tl.program_id(0) * COLS + tl.arange(0, COLS)).to(tl.int64)
-    p = tl.arange(0, PROGRAMS).to(tl.int64)[:, None]
-    inside = (p < programs) & (col[None, :] < cols)
-    dweight = tl.sum(tl.load(dweight_ptr + p * cols + col[None, :], mask=inside, other=0.0), axis=0)
-    dbias = tl.sum(tl.load(dbias_ptr + p * cols + col[None, :], mask=inside, other=0.0), axis=0)
-    tl.store(dweight_out_ptr + col, dweight.to(dweight_out_ptr.dtype.element_ty), mask=col < cols)
-    tl.store(dbias_out_ptr + col, dbias.to(dbias_out_ptr.dtype.element_ty), mask=col < cols)
-
-
-def _tile(rows: int, width: int) -> tuple[int, int]:
-    """How many rows of width columns a program takes at once, and with how many warps."""
-    count = max(1, min(TILE // width, next_power_of_2(rows)))
-    return count, max(4, min(32, count * width // 1024))
-
-
 def forward(x, weight, bias, *, eps):
     """x [rows, cols], weight, bias [cols] -> y [rows, cols] of x's dtype, mean and rstd [rows] fp32."""
     rows, cols = x.shape
     y = torch.empty((rows, cols), dtype=x.dtype, device=x.device)
-    mean = torch.empty(rows, dtype=torch.float32, device=x.device)
-    rstd = torch.empty(rows, dtype=torch.float32, device=x.device)
+    mean, rstd = (torch.empty(rows, dtype=torch.float32, device=x.device) for _ in range(2))
     if rows:
-        width = next_power_of_2(cols)
-        count, warps = _tile(rows, width)
-        _layernorm_fwd_kernel[(ceildiv(rows, count),)](x, weight, bias, y, mean, rstd, rows, cols, eps,
-                                                       *x.stride(), *weight.stride(), *bias.stride(),
-                                                       ROWS=count, COLS=width, num_warps=warps)
+        shape = tile(rows, cols)
+        _layernorm_fwd_kernel[(ceildiv(rows, shape["ROWS"]),)](
+            x, weight, bias, y, mean, rstd, rows, cols, eps, *x.stride(), *weight.stride(), *bias.stride(),
+            **shape)
     return y, mean, rstd
 
 
 def backward(x, weight, mean, rstd, grad_y, *, eps):
     """x, grad_y [rows, cols], weight [cols], mean, rstd [rows] -> grad_x [rows, cols], grad_weight, grad_bias
     [cols]; the gradients have x's dtype. eps is in rstd already."""
-    rows, cols = x.shape
-    grad_x = torch.empty((rows, cols), dtype=x.dtype, device=x.device)
-    if not rows:
-        return grad_x, torch.zeros(cols, dtype=weight.dtype, device=x.device), torch.zeros(cols,
-            dtype=weight.dtype, device=x.device)
-    width = next_power_of_2(cols)
-    count, warps = _tile(rows, width)
-    programs = min(PARTIALS, ceildiv(rows, count))
-    partials = torch.empty((2, programs, cols), dtype=torch.float32, device=x.device)
-    _layernorm_bwd_kernel[(programs,)](x, weight, mean, rstd, grad_y, grad_x, partials[0], partials[1], rows,
-                                       cols, programs, *x.stride(), *weight.stride(),
-                                       *mean.stride(), *rstd.stride(), *grad_y.stride(), ROWS=count,
-                                       COLS=width, num_warps=warps)
-    grad_weight = torch.empty(cols, dtype=weight.dtype, device=x.device)
-    grad_bias = torch.empty(cols, dtype=weight.dtype, device=x.device)
-    block = min(PARTIAL_COLS, width)
-    _layernorm_partials_kernel[(ceildiv(cols, block),)](partials[0], partials[1], grad_weight, grad_bias,
-                                                        programs, cols,
-                                                        COLS=block, PROGRAMS=next_power_of_2(programs))
-    return grad_x, grad_weight, grad_bias
+    grad_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
 
+    def launch(programs, partials, shape):
+        _layernorm_bwd_kernel[(programs,)](
+            x, weight, mean, rstd, grad_y, grad_x, partials[0], partials[1], *x.shape, programs,
+            *x.stride(), *weight.stride(), *mean.stride(), *rstd.stride(), *grad_y.stride(), **shape)
 
-def _accepts_row(direction, x, *rest, eps):
-    cols = x.shape[1]
-    return f"layernorm/triton/row: cols {cols} is more than {ROW_COLS}" if cols > ROW_COLS else None
+    return grad_x, *parameter_gradients(x, weight, 2, launch)
 
 
 def reference(x, weight, bias, *, eps):
@@ -206,7 +165,7 @@ _GRADIENTS = ("grad_x", "grad_weight", "grad_bias")
 
 IMPLEMENTATIONS = [
     Implementation("triton/row", forward, backward, outputs=("y", "mean", "rstd"), gradients=_GRADIENTS,
-                   accepts=_accepts_row, constraint=f"cols <= {ROW_COLS}"),
+                   accepts=accepts, constraint=CONSTRAINT),
     differentiable_row("torch/eager", forward_eager, 3, DIFFERENTIABLE, ("y",), _GRADIENTS),
     differentiable_row("torch/compile", compile_for(forward_upcast), 3, DIFFERENTIABLE, ("y",), _GRADIENTS,
                        compiled=True),

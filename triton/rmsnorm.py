@@ -21,7 +21,6 @@ import torch
 import torch.nn.functional as F
 
 from implementation import (
-    INTERPRETED,
     LIGER_ROWS,
     Implementation,
     aligned,
@@ -29,19 +28,14 @@ from implementation import (
     compile_for,
     differentiable_row,
     fused_by_liger,
-    next_power_of_2,
     rounded,
     sixteen_bit,
     tl,
     triton,
 )
+from row_norm import CONSTRAINT, accepts, parameter_gradients, tile
 
 DIFFERENTIABLE = (0, 1, 2)  # of the inputs of reference
-ROW_COLS = 131072  # the widest row that a program holds
-TILE = 65536 if INTERPRETED else 4096  # elements of a tile
-# programs of the backward, each with a partial sum of its own: about one a multiprocessor
-PARTIALS = 4 if INTERPRETED else 128
-PARTIAL_COLS = 1024 if INTERPRETED else 128  # columns that a program of the second stage sums
 
 
 @triton.jit
@@ -76,8 +70,7 @@ def _rmsnorm_fwd_kernel(x_ptr, residual_ptr, weight_ptr, y_ptr, rstd_ptr, h_ptr,
 @triton.jit
 def _rmsnorm_bwd_kernel(x_ptr, residual_ptr, weight_ptr, rstd_ptr, dy_ptr, dh_ptr, dx_ptr, dresidual_ptr,
                         dweight_ptr, rows, cols, programs, x_row, x_col, residual_row, residual_col,
-                        weight_col, rstd_row,
-                        dy_row, dy_col, dh_row, dh_col,
+                        weight_col, rstd_row, dy_row, dy_col, dh_row, dh_col,
                         ADD: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr):
     """Every programs-th tile of ROWS whole rows: dx, and this program's partial sum dweight[program, :]."""
     program = tl.program_id(0)
@@ -104,61 +97,31 @@ def _rmsnorm_bwd_kernel(x_ptr, residual_ptr, weight_ptr, rstd_ptr, dy_ptr, dh_pt
     tl.store(dweight_ptr + program * cols + col, dweight, mask=col < cols)
 
 
-@triton.jit
-def _rmsnorm_partials_kernel(partial_ptr, dweight_ptr, programs, cols, COLS: tl.constexpr,
-                             PROGRAMS: tl.constexpr):
-    """Sums the partial sums of COLS columns."""
-    col = (tl.program_id(0) * COLS + tl.arange(0, COLS)).to(tl.int64)
-    p = tl.arange(0, PROGRAMS).to(tl.int64)[:, None]
-    inside = (p < programs) & (col[None, :] < cols)
-    dweight = tl.sum(tl.load(partial_ptr + p * cols + col[None, :], mask=inside, other=0.0), axis=0)
-    tl.store(dweight_ptr + col, dweight.to(dweight_ptr.dtype.element_ty), mask=col < cols)
-
-
-def _tile(rows: int, cols: int) -> dict[str, int]:
-    """How many rows of how many columns a program takes at once, and with how many warps."""
-    width = next_power_of_2(cols)
-    count = max(1, min(TILE // width, next_power_of_2(rows)))
-    return {"ROWS": count, "COLS": width, "num_warps": max(4, min(32, count * width // 1024))}
-
-
 def forward(x, residual, weight, *, add, eps):
     """x [rows, cols], residual of x's shape or empty, weight [cols] -> y, rstd [rows] fp32, h as residual."""
     rows, cols = x.shape
     y, h = (torch.empty(t.shape, dtype=x.dtype, device=x.device) for t in (x, residual))
     rstd = torch.empty(rows, dtype=torch.float32, device=x.device)
     if rows:
-        tile = _tile(rows, cols)
-        _rmsnorm_fwd_kernel[(ceildiv(rows, tile["ROWS"]),)](
+        shape = tile(rows, cols)
+        _rmsnorm_fwd_kernel[(ceildiv(rows, shape["ROWS"]),)](
             x, residual, weight, y, rstd, h, rows, cols, eps, *x.stride(), *residual.stride(),
-            *weight.stride(), ADD=add, **tile)
+            *weight.stride(), ADD=add, **shape)
     return y, rstd, h
 
 
 def backward(x, residual, weight, rstd, grad_y, grad_h, *, add, eps):
     """What forward takes, rstd and the gradients of y and h -> those of x, residual and weight. eps is in
     rstd already."""
-    rows, cols = x.shape
     dx, dresidual = (torch.empty(t.shape, dtype=x.dtype, device=x.device) for t in (x, residual))
-    if not rows:
-        return dx, dresidual, torch.zeros(cols, dtype=weight.dtype, device=x.device)
-    tile = _tile(rows, cols)
-    programs = min(PARTIALS, ceildiv(rows, tile["ROWS"]))
-    partials = torch.empty((programs, cols), dtype=torch.float32, device=x.device)
-    _rmsnorm_bwd_kernel[(programs,)](
-        x, residual, weight, rstd, grad_y, grad_h, dx, dresidual, partials, rows, cols, programs, *x.stride(),
-        *residual.stride(), *weight.stride(), *rstd.stride(), *grad_y.stride(), *grad_h.stride(), ADD=add,
-        **tile)
-    dweight = torch.empty(cols, dtype=weight.dtype, device=x.device)
-    block = min(PARTIAL_COLS, tile["COLS"])
-    _rmsnorm_partials_kernel[(ceildiv(cols, block),)](partials, dweight, programs, cols, COLS=block,
-                                                      PROGRAMS=next_power_of_2(programs))
-    return dx, dresidual, dweight
 
+    def launch(programs, partials, shape):
+        _rmsnorm_bwd_kernel[(programs,)](
+            x, residual, weight, rstd, grad_y, grad_h, dx, dresidual, partials, *x.shape, programs,
+            *x.stride(), *residual.stride(), *weight.stride(), *rstd.stride(), *grad_y.stride(),
+            *grad_h.stride(), ADD=add, **shape)
 
-def _accepts_row(direction, x, *rest, **attributes):
-    cols = x.shape[1]
-    return f"rmsnorm/triton/row: cols {cols} is more than {ROW_COLS}" if cols > ROW_COLS else None
+    return dx, dresidual, *parameter_gradients(x, weight, 1, launch)
 
 
 def reference(x, residual, weight, *, add, eps):
@@ -211,7 +174,7 @@ _ROW = (3, DIFFERENTIABLE, ("y", "h"), _GRADIENTS)  # of a function that autogra
 
 IMPLEMENTATIONS = [
     Implementation("triton/row", forward, backward, outputs=("y", "rstd", "h"), gradients=_GRADIENTS,
-                   accepts=_accepts_row, constraint=f"cols <= {ROW_COLS}"),
+                   accepts=accepts, constraint=CONSTRAINT),
     differentiable_row("torch/eager", forward_eager, *_ROW, contract=sixteen_bit("stored")),
     differentiable_row("torch/compile", compile_for(forward_upcast), *_ROW, compiled=True),
     differentiable_row("liger/kernel", _liger, *_ROW, module="liger_kernel.ops.rms_norm",

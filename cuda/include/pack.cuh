@@ -86,5 +86,16 @@ template <int N, class T> __device__ inline void store(T *to, const float (&from
 	}
 }
 
+// Writes values side by side to shared memory, 16 bytes at a time; store is for global memory alone.
+template <int V> __device__ inline void put_shared(float *to, const float (&from)[V]) {
+	if constexpr (V % 4 != 0) {
+#pragma unroll
+		for (int j = 0; j < V; j++) to[j] = from[j];
+	} else {
+#pragma unroll
+		for (int j = 0; j < V; j += 4) *reinterpret_cast<float4 *>(to + j) = make_float4(from[j], from[j + 1], from[j + 2], from[j + 3]);
+	}
+}
+
 } // namespace triad
 #endif

@@ -30,8 +30,8 @@
 namespace {
 
 using triad::from_float;
-using triad::layernorm::RowSums;
 using triad::layernorm::Saved;
+using triad::RowSums;
 using triad::Statistics;
 using triad::to_float;
 using triad::Two;
@@ -308,7 +308,7 @@ struct Backward {
 	const triad_call *call;
 	int64_t rows, cols;
 	Plan plan;
-	RowSums sums;
+	RowSums<2> sums;
 
 	Backward(const triad_call *c, bool shared)
 	    : call(c), rows(c->in[0].shape[0]), cols(c->in[0].shape[1]), plan(rows, cols), sums{static_cast<float *>(c->workspace), shared} {}
@@ -365,7 +365,7 @@ template <class T> int launch_single(const Backward &b) {
 // Adds up the sums of so many groups.
 template <class T, int V> int launch_finish(const Backward &b, int64_t groups) {
 	constexpr int columns = 8, lanes = 16;
-	triad::layernorm::layernorm_bwd_finish_kernel<T, V, columns, lanes><<<triad::blocks_for(2 * b.cols, columns * V), columns * lanes, 0, b.stream()>>>(
+	triad::sum_groups_kernel<T, 2, V, columns, lanes><<<triad::blocks_for(2 * b.cols, columns * V), columns * lanes, 0, b.stream()>>>(
 	    b.sums.data, b.out<T>(1), b.out<T>(2), static_cast<int>(b.sums.shared ? 1 : groups), b.cols);
 	return triad::launched();
 }

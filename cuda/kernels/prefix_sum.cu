@@ -13,14 +13,16 @@
 #include "element.cuh"
 #include "pack.cuh"
 #include "rows.cuh"
+#include "scan.cuh"
 #include "spec/prefix_sum.cuh"
 
 namespace {
 
+using triad::all_lanes;
+using triad::before_in_block;
+using triad::before_in_warp;
 using triad::from_float;
 using triad::to_float;
-
-constexpr unsigned all_lanes = 0xffffffffu;
 
 // ---- kernels ----------------------------------------------------------------------------------------------------------------------------
 
@@ -77,33 +79,6 @@ template <class T> __global__ void prefix_sum_blelloch_kernel(const T *x, T *y, 
 		before += total;
 		__syncthreads(); // the tree is filled anew
 	}
-}
-
-// before_in_warp is the sum of the values of the lanes before this one.
-__device__ float before_in_warp(float v) {
-	const int lane = threadIdx.x % 32;
-	for (int by = 1; by < 32; by *= 2) {
-		const float earlier = __shfl_up_sync(all_lanes, v, by);
-		if (lane >= by) v += earlier;
-	}
-	const float before = __shfl_up_sync(all_lanes, v, 1);
-	return lane == 0 ? 0.0f : before;
-}
-
-// before_in_block is the sum of the values of the threads before this one; total is that of all of them.
-template <int Threads> __device__ float before_in_block(float v, float &total) {
-	__shared__ float warps[Threads / 32];
-	const float before = before_in_warp(v);
-	__syncthreads(); // the call before may still be read
-	if (threadIdx.x % 32 == 31) warps[threadIdx.x / 32] = before + v;
-	__syncthreads();
-	float earlier = 0.0f;
-	total = 0.0f;
-	for (int warp = 0; warp < Threads / 32; warp++) {
-		if (warp == threadIdx.x / 32) earlier = total;
-		total += warps[warp];
-	}
-	return earlier + before;
 }
 
 constexpr int threads = 256;
@@ -206,40 +181,7 @@ template <class T> __global__ void prefix_sum_tiles_kernel(const T *x, const flo
 	tile.store(y, blockIdx.x, n, before[blockIdx.x], exclusive);
 }
 
-// What a tile has published: a word of a sum and how much it is of, which is read and written at once, so that no fence is needed.
-enum Published : unsigned { nothing = 0, of_tile = 1, of_all_before_too = 2 };
-
-struct Board {
-	volatile unsigned long long *words; // one a tile; cleared before the launch
-	unsigned *taken;                    // how many tiles blocks have taken
-
-	__device__ void publish(int64_t tile, float sum, Published what) const {
-		words[tile] = static_cast<unsigned long long>(what) << 32 | __float_as_uint(sum);
-	}
-
-	// before is the sum of all tiles before one; its block's first warp calls it. A lane looks at a tile, the first lane at the nearest. Every
-	// tile before has been taken by a block that runs, so that what is waited for comes.
-	__device__ float before(int64_t tile) const {
-		const int lane = threadIdx.x % 32;
-		float sum = 0.0f;
-		for (int64_t nearest = tile - 1;; nearest -= 32) {
-			unsigned long long word;
-			unsigned known, missing, needed;
-			do {
-				word = nearest >= lane ? words[nearest - lane] : static_cast<unsigned long long>(of_all_before_too) << 32;
-				known = __ballot_sync(all_lanes, word >> 32 == of_all_before_too);
-				missing = __ballot_sync(all_lanes, word >> 32 == nothing);
-				needed = known == 0 ? all_lanes : known ^ (known - 1); // the lanes up to the first that knows all before it
-			} while ((missing & needed) != 0);
-			float part = needed >> lane & 1 ? __uint_as_float(static_cast<unsigned>(word)) : 0.0f;
-			for (int lanes = 16; lanes > 0; lanes /= 2) part += __shfl_xor_sync(all_lanes, part, lanes);
-			sum += part;
-			if (known != 0) return sum;
-		}
-	}
-};
-
-template <class T> __global__ void __launch_bounds__(threads) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, Board board, bool exclusive) {
+template <class T> __global__ void __launch_bounds__(threads) prefix_sum_lookback_kernel(const T *x, T *y, int64_t n, triad::Board board, bool exclusive) {
 	__shared__ unsigned taken;
 	__shared__ float before;
 	// Blocks start in any order. A tile is taken by who comes, so that the tiles before it have been taken by blocks that have started.
@@ -250,10 +192,10 @@ template <class T> __global__ void __launch_bounds__(threads) prefix_sum_lookbac
 	tile.load(x, index, n);
 	const float sum = tile.scan();
 	if (threadIdx.x < 32) {
-		if (threadIdx.x == 0) board.publish(index, sum, index == 0 ? of_all_before_too : of_tile);
+		if (threadIdx.x == 0) board.publish(index, sum, index == 0 ? triad::of_all_before_too : triad::of_tile);
 		const float earlier = board.before(index);
 		if (threadIdx.x == 0) {
-			if (index > 0) board.publish(index, earlier + sum, of_all_before_too);
+			if (index > 0) board.publish(index, earlier + sum, triad::of_all_before_too);
 			before = earlier;
 		}
 	}
@@ -308,7 +250,7 @@ template <class T> int prefix_sum_fwd_lookback(const triad_call *call) {
 	if (n == 0) return TRIAD_OK;
 	const unsigned tiles = triad::blocks_for(n, VectorTile<T>::elements);
 	auto *words = static_cast<unsigned long long *>(call->workspace);
-	const Board board = {words, reinterpret_cast<unsigned *>(words + tiles)};
+	const triad::Board board = {words, reinterpret_cast<unsigned *>(words + tiles)};
 	if (const cudaError_t error = cudaMemsetAsync(words, 0, static_cast<size_t>(board_bytes(call)), triad::stream_of(call))) return error;
 	prefix_sum_lookback_kernel<T>
 	    <<<tiles, threads, 0, triad::stream_of(call)>>>(input<T>(call), output<T>(call), n, board, exclusive(call));

@@ -22,6 +22,7 @@
 #include "register.cuh"
 #include "rmsnorm/backward.cuh"
 #include "rmsnorm/sum.cuh"
+#include "row_norm_backward.cuh"
 #include "rows.cuh"
 #include "spec/rmsnorm.cuh"
 
@@ -271,13 +272,13 @@ template <class T, int V> int launch_bwd(const triad_call *call, const Backward<
 	const cudaStream_t stream = triad::stream_of(call);
 	const auto groups = static_cast<unsigned>(plan.groups);
 	switch (plan.group) {
-	case 32: triad::rmsnorm::rmsnorm_bwd_kernel<T, V, 32, 16><<<groups / 4, triad::group_block<32>, 0, stream>>>(b); break;
-	case 128: triad::rmsnorm::rmsnorm_bwd_kernel<T, V, 128, 16><<<groups, 128, 0, stream>>>(b); break;
-	case 512: triad::rmsnorm::rmsnorm_bwd_kernel<T, V, 512, 16><<<groups, 512, 0, stream>>>(b); break;
+	case 32: triad::row_norm_bwd_kernel<Backward<T>, V, 32, 16><<<groups / 4, triad::group_block<32>, 0, stream>>>(b); break;
+	case 128: triad::row_norm_bwd_kernel<Backward<T>, V, 128, 16><<<groups, 128, 0, stream>>>(b); break;
+	case 512: triad::row_norm_bwd_kernel<Backward<T>, V, 512, 16><<<groups, 512, 0, stream>>>(b); break;
 	default:
 		if (b.dx != nullptr || b.dresidual != nullptr)
-			triad::rmsnorm::rmsnorm_bwd_long_rows_kernel<T, V, long_threads><<<triad::blocks_for(b.rows, 1), long_threads, 0, stream>>>(b);
-		triad::rmsnorm::rmsnorm_bwd_long_sums_kernel<T, V, block_threads>
+			triad::row_norm_bwd_long_rows_kernel<Backward<T>, V, long_threads><<<triad::blocks_for(b.rows, 1), long_threads, 0, stream>>>(b);
+		triad::row_norm_bwd_long_sums_kernel<Backward<T>, V, block_threads>
 		    <<<dim3(triad::blocks_for(b.cols, block_threads * V), groups), block_threads, 0, stream>>>(b);
 	}
 	return triad::launched();
@@ -295,17 +296,17 @@ bool vectors(const triad_call *call) {
 template <class T, bool Shared> int rmsnorm_bwd(const triad_call *call) {
 	const auto rows = [&](int i) { return triad::Rows<const T>(call->in[i]); };
 	const Backward<T> b = {rows(0), rows(1), rows(4), rows(5), static_cast<const T *>(call->in[2].data), static_cast<const float *>(call->in[3].data),
-	                       static_cast<T *>(call->out[0].data), static_cast<T *>(call->out[1].data), static_cast<float *>(call->workspace),
-	                       Shared, call->attr[0] != 0, call->in[0].shape[0], call->in[0].shape[1]};
+	                       static_cast<T *>(call->out[0].data), static_cast<T *>(call->out[1].data),
+	                       {static_cast<float *>(call->workspace), Shared}, call->attr[0] != 0, call->in[0].shape[0], call->in[0].shape[1]};
 	const Plan plan(b.rows, b.cols);
 	int status = TRIAD_OK;
-	if (Shared) status = cudaMemsetAsync(b.sums, 0, static_cast<size_t>(b.cols) * sizeof(float), triad::stream_of(call));
+	if (Shared) status = cudaMemsetAsync(b.sums.data, 0, static_cast<size_t>(b.cols) * sizeof(float), triad::stream_of(call));
 	if (status == TRIAD_OK && b.rows > 0)
 		status = vectors(call) ? launch_bwd<T, triad::vector<T>>(call, b, plan) : launch_bwd<T, 1>(call, b, plan);
 	T *const dw = static_cast<T *>(call->out[2].data);
 	if (status != TRIAD_OK || dw == nullptr) return status;
-	triad::rmsnorm::rmsnorm_bwd_finish_kernel<T, 32, 8><<<triad::blocks_for(b.cols, 32), 32 * 8, 0, triad::stream_of(call)>>>(
-	    b.sums, dw, Shared ? 1 : plan.groups, b.cols);
+	triad::sum_groups_kernel<T, 1, 1, 32, 8><<<triad::blocks_for(b.cols, 32), 32 * 8, 0, triad::stream_of(call)>>>(
+	    b.sums.data, dw, nullptr, Shared ? 1 : static_cast<int>(plan.groups), b.cols);
 	return triad::launched();
 }
 

@@ -8,9 +8,8 @@
 //   bitonic   a block sorts a whole row in shared memory: log^2 steps, whatever k is; cols <= 4096
 //   radix     a block a row: counts the leading digits of all elements until the k-th is found, and sorts those before it; reads a row three
 //             (16 bits) to six times (fp32 with equal elements), mostly from the L2 cache; any cols, k <= 2048
-#include <cstring>
-
 #include "element.cuh"
+#include "order.cuh"
 #include "reduce.cuh"
 #include "register.cuh"
 #include "rows.cuh"
@@ -18,18 +17,9 @@
 
 namespace {
 
-// ---- order ------------------------------------------------------------------------------------------------------------------------------
+using triad::key_of;
 
-// key_of maps an element to an unsigned number of as many bits that rises with the order of top_k. 0 is no element's.
-template <class T> __device__ uint32_t key_of(T element) {
-	constexpr uint32_t sign = uint32_t{1} << (8 * sizeof(T) - 1), all = sign | (sign - 1);
-	uint32_t bits = 0;
-	memcpy(&bits, &element, sizeof element);
-	const float value = triad::to_float(element);
-	if (value != value) return all; // NaN
-	if (value == 0) return sign;    // -0 too
-	return bits & sign ? ~bits & all : bits | sign;
-}
+// ---- order ------------------------------------------------------------------------------------------------------------------------------
 
 // An entry is a key with its column, so that the larger of two entries is the better, and of equal elements the one in the earlier column.
 // Columns take the low half: last - column, with 0 <= column <= last. 0 is no element's entry: what pads a row to a power of two.
@@ -85,24 +75,6 @@ __global__ void top_k_heap_kernel(triad::Matrix<const T> x, T *values, int32_t *
 	}
 }
 
-// sort_entries sorts n entries in shared memory, n a power of two, the larger first. All threads of the block take part.
-template <int Threads> __device__ void sort_entries(Entry *entries, int n) {
-	for (int size = 2; size <= n; size *= 2)
-		for (int stride = size / 2; stride > 0; stride /= 2) {
-			__syncthreads();
-			for (int i = threadIdx.x; i < n / 2; i += Threads) {
-				const int a = 2 * i - (i & (stride - 1)), b = a + stride;
-				const bool falling = (a & size) == 0; // runs fall and rise by turns, so that two of them make the next
-				const Entry first = entries[a], second = entries[b];
-				if ((first < second) == falling) {
-					entries[a] = second;
-					entries[b] = first;
-				}
-			}
-		}
-	__syncthreads();
-}
-
 // write_entries writes the first k of the sorted entries: what they point to.
 template <class T, int Threads>
 __device__ void write_entries(const Entry *entries, uint32_t last, const T *x, T *values, int32_t *indices, int64_t k) {
@@ -120,7 +92,7 @@ __global__ void __launch_bounds__(Threads)
 	for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
 		const T *from = x.row(row);
 		for (int c = threadIdx.x; c < padded; c += Threads) entries[c] = c < cols ? entry_of(from[c], c, padded - 1) : 0;
-		sort_entries<Threads>(entries, padded);
+		triad::sort_falling<Threads>(entries, padded);
 		write_entries<T, Threads>(entries, padded - 1, from, values + row * k, indices == nullptr ? nullptr : indices + row * k, k);
 		__syncthreads(); // the next row overwrites the entries
 	}
@@ -180,7 +152,7 @@ __global__ void __launch_bounds__(Threads, 2) // without the 2 ptxas aims at mor
 			const Entry e = entry_of(from[c], c, last);
 			if (e >= kth.prefix) entries[atomicAdd(&slot, 1)] = e;
 		}
-		sort_entries<Threads>(entries, padded);
+		triad::sort_falling<Threads>(entries, padded);
 		write_entries<T, Threads>(entries, last, from, values + row * k, indices == nullptr ? nullptr : indices + row * k, k);
 		__syncthreads();
 	}

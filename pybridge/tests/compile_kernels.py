@@ -29,6 +29,9 @@ import implementation  # noqa: E402
 from described import described  # noqa: E402
 from specs import Sizes, backward_inputs, compiled_sizes, spec_of  # noqa: E402
 
+FAMILIES = ("elementwise", "row_norm")
+"""Modules of kernels that operator files share."""
+
 TYPES = {
     torch.float32: "*fp32",
     torch.float16: "*fp16",
@@ -54,13 +57,18 @@ class Recorder:
 
 
 def load(op: str, calls: list):
-    """The operator file with a recorder in the place of every kernel."""
+    """The operator file with a recorder in the place of every kernel, of those too that are in a module of
+    its family."""
     spec = importlib.util.spec_from_file_location(op, OPERATORS / f"{op}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    for name, value in list(vars(module).items()):
-        if isinstance(value, triton.runtime.JITFunction) and name.endswith("_kernel"):
-            setattr(module, name, Recorder(value, calls))
+    owners = {getattr(value, "__module__", None) for value in vars(module).values()}
+    families = [sys.modules[family] for family in FAMILIES if family in owners]
+    for holder in [module, *families]:
+        for name, value in list(vars(holder).items()):
+            kernel = value.kernel if isinstance(value, Recorder) else value  # of the operator before
+            if isinstance(kernel, triton.runtime.JITFunction) and name.endswith("_kernel"):
+                setattr(holder, name, Recorder(kernel, calls))
     return module
 
 

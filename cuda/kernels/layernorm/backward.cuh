@@ -1,5 +1,5 @@
 // backward.cuh: the kernels of layernorm's backward pass; cuda/kernels/layernorm.cu has the formula and launches them. First the rows:
-// dx, and the sums of dw and db over the rows of each group of threads; then a kernel that adds the groups' sums.
+// dx, and the sums of dw and db over the rows of each group of threads, which a kernel of row_sums.cuh adds up.
 #ifndef TRIAD_LAYERNORM_BACKWARD_CUH
 #define TRIAD_LAYERNORM_BACKWARD_CUH
 #include <type_traits>
@@ -9,6 +9,7 @@
 #include "hopper/finish.cuh"
 #include "pack.cuh"
 #include "reduce.cuh"
+#include "row_sums.cuh"
 #include "rows.cuh"
 
 namespace triad {
@@ -18,23 +19,6 @@ template <class T> struct Saved {
 	Rows<const T> x, dy;
 	const T *weight;
 	const float *mean, *rstd;
-};
-
-// The sums over rows, fp32, [groups, 2, cols]: dw, then db. With `shared` set all groups add to one pair of rows, by atomics.
-struct RowSums {
-	float *data;
-	bool shared;
-
-	// which: 0 for dw, 1 for db.
-	template <int V> __device__ void put(int64_t group, int which, int64_t cols, int64_t col, const float (&v)[V]) const {
-		float *to = data + (shared ? 0 : group * 2 * cols) + which * cols + col;
-		if (shared) {
-#pragma unroll
-			for (int j = 0; j < V; j++) atomicAdd(to + j, v[j]);
-		} else {
-			store(to, v);
-		}
-	}
 };
 
 __device__ inline float gradient(float weighted, float xhat, Two means, float rstd) {
@@ -59,22 +43,11 @@ template <class T, int V> __device__ inline void unpack_raw(Raw raw, float (&to)
 	}
 }
 
-// Writes values side by side to shared memory, 16 bytes at a time; store is for global memory alone.
-template <int V> __device__ inline void put_shared(float *to, const float (&from)[V]) {
-	if constexpr (V % 4 != 0) {
-#pragma unroll
-		for (int j = 0; j < V; j++) to[j] = from[j];
-	} else {
-#pragma unroll
-		for (int j = 0; j < V; j += 4) *reinterpret_cast<float4 *>(to + j) = make_float4(from[j], from[j + 1], from[j + 2], from[j + 3]);
-	}
-}
-
 // Single elements, any alignment: Group threads take rows group, group + groups, ...; a thread keeps Items columns of dw and db in registers all
 // the way.
 template <class T, int Group, int Items>
 __global__ void __launch_bounds__(group_block<Group>, 512 / group_block<Group>)
-    layernorm_bwd_kernel(Saved<T> in, T *dx, RowSums sums, int64_t rows, int cols) {
+    layernorm_bwd_kernel(Saved<T> in, T *dx, RowSums<2> sums, int64_t rows, int cols) {
 	constexpr int GroupsPerBlock = group_block<Group> / Group;
 	static_assert(Group >= 32, "a group without a row leaves the loop, so it must not share a warp");
 	__shared__ Two scratch[2][group_warps<Group>];
@@ -219,7 +192,7 @@ template <int Group> __device__ inline Two group_sum(Two v, float *scratch) {
 // Writes what a block found of dw and db: the sums of its groups, added in their order. The ring is empty and its memory free for them:
 // [group][dw, db][column].
 template <class Shape, int Packs, int V>
-__device__ inline void put_sums(const Ring<Shape> &ring, unsigned char *memory, const RowSums &sums, int cols, const float (&dw)[Packs][V],
+__device__ inline void put_sums(const Ring<Shape> &ring, unsigned char *memory, const RowSums<2> &sums, int cols, const float (&dw)[Packs][V],
                                 const float (&db)[Packs][V]) {
 	float *all = reinterpret_cast<float *>(memory);
 	__syncthreads();
@@ -248,7 +221,7 @@ __device__ inline void put_sums(const Ring<Shape> &ring, unsigned char *memory, 
 // A block adds the sums of its groups before it writes them.
 template <class Shape>
 __global__ void __launch_bounds__(Shape::Threads, 1)
-    layernorm_bwd_ring_kernel(Saved<typename Shape::Element> in, typename Shape::Element *dx, RowSums sums, int64_t rows, int cols) {
+    layernorm_bwd_ring_kernel(Saved<typename Shape::Element> in, typename Shape::Element *dx, RowSums<2> sums, int64_t rows, int cols) {
 	using T = typename Shape::Element;
 	constexpr int V = Shape::V, Packs = Shape::Packs, Group = Shape::Group;
 	extern __shared__ __align__(128) unsigned char ring_memory[];
@@ -348,7 +321,7 @@ __global__ void __launch_bounds__(Threads) layernorm_bwd_long_dx_kernel(Saved<T>
 
 // Second half: the sums over rows. blockIdx.x chooses the columns, V a thread; blockIdx.y is the group, which takes every gridDim.y-th row.
 template <class T, int V, int Threads>
-__global__ void __launch_bounds__(Threads) layernorm_bwd_long_sums_kernel(Saved<T> in, RowSums sums, int64_t rows, int64_t cols) {
+__global__ void __launch_bounds__(Threads) layernorm_bwd_long_sums_kernel(Saved<T> in, RowSums<2> sums, int64_t rows, int64_t cols) {
 	const int64_t c = (blockIdx.x * static_cast<int64_t>(Threads) + threadIdx.x) * V;
 	if (c >= cols) return;
 	float dw[V] = {}, db[V] = {};
@@ -365,35 +338,6 @@ __global__ void __launch_bounds__(Threads) layernorm_bwd_long_sums_kernel(Saved<
 	}
 	sums.put(blockIdx.y, 0, cols, c, dw);
 	sums.put(blockIdx.y, 1, cols, c, db);
-}
-
-// Adds the groups' sums in a fixed order: of the 2 * cols columns of a group, dw's and then db's, each thread takes V side by side. Columns threads
-// stand side by side; every Lanes-th group falls to one of Lanes of them, whose sums the block adds up.
-template <class T, int V, int Columns, int Lanes>
-__global__ void __launch_bounds__(Columns *Lanes) layernorm_bwd_finish_kernel(const float *sums, T *dw, T *db, int groups, int64_t cols) {
-	__shared__ __align__(16) float part[Lanes][Columns][V];
-	const int column = threadIdx.x % Columns, lane = threadIdx.x / Columns;
-	const int64_t c = (blockIdx.x * static_cast<int64_t>(Columns) + column) * V;
-	float mine[V] = {};
-	if (c < 2 * cols) {
-#pragma unroll 8
-		for (int g = lane; g < groups; g += Lanes) {
-			float one[V];
-			load(sums + g * 2 * cols + c, one);
-#pragma unroll
-			for (int j = 0; j < V; j++) mine[j] += one[j];
-		}
-	}
-	put_shared(part[lane][column], mine);
-	__syncthreads();
-	if (threadIdx.x >= Columns * V) return;
-	const int64_t own = blockIdx.x * static_cast<int64_t>(Columns * V) + threadIdx.x;
-	if (own >= 2 * cols) return;
-	float total = part[0][threadIdx.x / V][threadIdx.x % V];
-#pragma unroll
-	for (int l = 1; l < Lanes; l++) total += part[l][threadIdx.x / V][threadIdx.x % V];
-	T *to = own < cols ? dw : db;
-	if (to != nullptr) to[own < cols ? own : own - cols] = from_float<T>(total);
 }
 
 } // namespace layernorm

@@ -55,10 +55,10 @@ template <class Shape> void check(Case c) {
 	const layernorm::Saved<T> in = {Rows<const T>(like_x), Rows<const T>(like_dy), weight, mean, rstd};
 	const auto kernel = layernorm::layernorm_bwd_ring_kernel<Shape>;
 	cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::bytes);
-	kernel<<<static_cast<unsigned>(c.blocks), Shape::Threads, Shape::bytes>>>(in, dx, layernorm::RowSums{sums, c.shared}, c.rows, c.cols);
+	kernel<<<static_cast<unsigned>(c.blocks), Shape::Threads, Shape::bytes>>>(in, dx, RowSums<2>{sums, c.shared}, c.rows, c.cols);
 	if (cudaDeviceSynchronize() != cudaSuccess && wrong++ < 20) printf("the launch ended with an error\n");
 	T *dw = poisoned<T>(c.cols), *db = poisoned<T>(c.cols);
-	layernorm::layernorm_bwd_finish_kernel<T, 4, 8, 16><<<blocks_for(2 * c.cols, 32), 128>>>(sums, dw, db, c.shared ? 1 : c.blocks, c.cols);
+	sum_groups_kernel<T, 2, 4, 8, 16><<<blocks_for(2 * c.cols, 32), 128>>>(sums, dw, db, c.shared ? 1 : c.blocks, c.cols);
 	cudaDeviceSynchronize();
 
 	float *want_dw = filled<float>(c.cols, 0, 0), *want_db = filled<float>(c.cols, 0, 0);
