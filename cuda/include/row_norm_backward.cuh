@@ -3,9 +3,9 @@
 //
 // Norm is what an operator states:
 //   int64_t rows, cols;
-//   RowSums<1> sums;
 //   read<V>(row, c, n, dy, w)          V neighbours from column c on of the normalised values, of dy, and of weight * dy
 //   put_gradient<V>(row, c, n, w, m)   writes V neighbours of the gradient; m is the mean of w * n over the row
+//   put_sum<V>(group, c, v)            writes the sums of dy * n over the rows of a group, as RowSums<1> does
 #ifndef TRIAD_ROW_NORM_BACKWARD_CUH
 #define TRIAD_ROW_NORM_BACKWARD_CUH
 #include "reduce.cuh"
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(group_block<Group>) row_norm_bwd_kernel(Norm b
 #pragma unroll
 	for (int p = 0; p < Packs; p++) {
 		const int64_t c = (member + p * Group) * V;
-		if (c < b.cols) b.sums.put(group, 0, b.cols, c, dw[p]);
+		if (c < b.cols) b.put_sum(group, c, dw[p]);
 	}
 }
 
@@ -81,7 +81,7 @@ template <class Norm, int V, int Threads> __global__ void __launch_bounds__(Thre
 #pragma unroll
 		for (int j = 0; j < V; j++) dw[j] += dy[j] * n[j];
 	}
-	b.sums.put(blockIdx.y, 0, b.cols, c, dw);
+	b.put_sum(blockIdx.y, c, dw);
 }
 
 } // namespace triad

@@ -297,16 +297,16 @@ template <class T, bool Shared> int rmsnorm_bwd(const triad_call *call) {
 	const auto rows = [&](int i) { return triad::Rows<const T>(call->in[i]); };
 	const Backward<T> b = {rows(0), rows(1), rows(4), rows(5), static_cast<const T *>(call->in[2].data), static_cast<const float *>(call->in[3].data),
 	                       static_cast<T *>(call->out[0].data), static_cast<T *>(call->out[1].data),
-	                       {static_cast<float *>(call->workspace), Shared}, call->attr[0] != 0, call->in[0].shape[0], call->in[0].shape[1]};
+	                       static_cast<float *>(call->workspace), Shared, call->attr[0] != 0, call->in[0].shape[0], call->in[0].shape[1]};
 	const Plan plan(b.rows, b.cols);
 	int status = TRIAD_OK;
-	if (Shared) status = cudaMemsetAsync(b.sums.data, 0, static_cast<size_t>(b.cols) * sizeof(float), triad::stream_of(call));
+	if (Shared) status = cudaMemsetAsync(b.sums, 0, static_cast<size_t>(b.cols) * sizeof(float), triad::stream_of(call));
 	if (status == TRIAD_OK && b.rows > 0)
 		status = vectors(call) ? launch_bwd<T, triad::vector<T>>(call, b, plan) : launch_bwd<T, 1>(call, b, plan);
 	T *const dw = static_cast<T *>(call->out[2].data);
 	if (status != TRIAD_OK || dw == nullptr) return status;
 	triad::sum_groups_kernel<T, 1, 1, 32, 8><<<triad::blocks_for(b.cols, 32), 32 * 8, 0, triad::stream_of(call)>>>(
-	    b.sums.data, dw, nullptr, Shared ? 1 : static_cast<int>(plan.groups), b.cols);
+	    b.sums, dw, nullptr, Shared ? 1 : static_cast<int>(plan.groups), b.cols);
 	return triad::launched();
 }
 

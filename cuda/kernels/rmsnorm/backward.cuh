@@ -14,10 +14,13 @@ template <class T> struct Backward {
 	const T *weight;
 	const float *rstd;
 	T *dx, *dresidual; // either may be unwanted
-	RowSums<1> sums;   // of dw
-	bool add;
+	float *sums;       // of dw
+	bool shared, add;
 	int64_t rows, cols;
 
+	template <int V> __device__ void put_sum(int64_t group, int64_t c, const float (&v)[V]) const {
+		RowSums<1>{sums, shared}.put(group, 0, cols, c, v);
+	}
 	// V neighbours of the gradient of h from normalised values n, weighted upstream w and the mean of their products.
 	template <int V> __device__ void put_gradient(int64_t row, int64_t c, const float (&n)[V], const float (&w)[V], float mean) const {
 		float v[V], upstream[V] = {};
