@@ -182,8 +182,9 @@ func (m *maker) draw(name string, d op.DType, kind string, s *source) ([]float64
 		return g.draw(m.c.Distribution) // the backward meets the distribution nowhere else
 	case s.upstream:
 		return g.upstream(m.c.Upstream)
-	case kind == "" || kind == "quantize":
+	case kind == "" || kind == "addend" || kind == "quantize":
 		s.scalable = d.IsFloat()
+		g.manyNonFinite = g.manyNonFinite || kind == "addend"
 		return g.draw(m.c.Distribution)
 	default:
 		return g.parameter(kind, m.c.Distribution, s.shape)

@@ -229,6 +229,38 @@ func TestDistributionsAreWhatTheySay(t *testing.T) {
 	}
 }
 
+// What is added to a result has whole rows of NaN under non_finite: a kernel that reads it where it must not
+// shows, wherever the result is NaN already.
+func TestAddendIsNotFinite(t *testing.T) {
+	at := slices.IndexFunc(catalog.All(), func(o *catalog.Operator) bool {
+		return slices.ContainsFunc(o.Spec.InputSpecs, func(in op.TensorSpec) bool { return in.Fill == "addend" })
+	})
+	if at < 0 {
+		t.Fatal("no operator has such an input")
+	}
+	s := catalog.All()[at].Spec
+	for seed := range uint64(20) {
+		c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "bf16", Distribution: "non_finite"},
+			map[string]int64{"m": 6, "n": 5, "k": 4}, map[string]string{"with_c": "true", "beta": "0"})
+		drawn := inputs(t, s, c, seed)
+		rows := 0
+		for row := range slices.Chunk(drawn["c"].Float64s(), 5) {
+			if !slices.ContainsFunc(row, func(v float64) bool { return !math.IsNaN(v) }) {
+				rows++
+			}
+		}
+		one := 0
+		for _, v := range drawn["a"].Float64s() {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				one++
+			}
+		}
+		if rows != 2 || one != 1 {
+			t.Errorf("seed %d: %d rows of c are NaN, want 2; %d elements of a are not finite, want 1", seed, rows, one)
+		}
+	}
+}
+
 // Where rows stand alone non_finite has rows of one NaN or infinity, rows of many, and rows of NaN.
 func TestNonFiniteRows(t *testing.T) {
 	at := slices.IndexFunc(catalog.All(),

@@ -148,7 +148,7 @@ class Draw:
             low, high = (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
             return torch.randint(low, high, shape, generator=self.generator).to(dtype)
         plain = _normal(self.generator, torch.float64, *shape)
-        return {"": plain, "weight": 1 + plain / 4, "bias": plain / 4}[kind].to(dtype)
+        return {"": plain, "addend": plain, "weight": 1 + plain / 4, "bias": plain / 4}[kind].to(dtype)
 
 
 def forward_cases(op: str, dtype: str) -> list[Case]:
