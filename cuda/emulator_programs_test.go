@@ -160,36 +160,43 @@ var allOrders = []string{"forward", "reverse", "random:1", "greedy:1", "greedy:2
 var kernelIncludes = []string{"-I", ".", "-I", "include", "-I", "kernels"}
 
 // editedKernels copies the parts of an operator, cuda/kernels/<operator>, into a folder of the same name in a
-// new one, rewritten for the emulator. In one file of them the text from becomes to; "" changes nothing.
+// new one, and the headers of cuda/include beside it, rewritten for the emulator. In one file of the parts the
+// text from becomes to; "" changes nothing.
 func editedKernels(t *testing.T, operator, file, from, to string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
 	if err := os.Mkdir(filepath.Join(folder, operator), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	parts, err := filepath.Glob(filepath.Join("kernels", operator, "*.cuh"))
-	if err != nil || len(parts) == 0 {
-		t.Fatalf("find the parts of %s: %d, %v", operator, len(parts), err)
-	}
 	edited := false
-	for _, part := range parts {
-		text, err := os.ReadFile(part)
-		if err != nil {
-			t.Fatal(err)
+	rewriteAll := func(pattern, to string, edit func(file string, text string) string) {
+		parts, err := filepath.Glob(pattern)
+		if err != nil || len(parts) == 0 {
+			t.Fatalf("find %s: %d, %v", pattern, len(parts), err)
 		}
-		if filepath.Base(part) == file {
-			edited = strings.Contains(string(text), from)
-			text = []byte(strings.Replace(string(text), from, to, 1))
-		}
-		rewritten, err := rewrite.Source(part, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, operator, filepath.Base(part)), rewritten.Text,
-			0o644); err != nil {
-			t.Fatal(err)
+		for _, part := range parts {
+			text, err := os.ReadFile(part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rewritten, err := rewrite.Source(part, []byte(edit(filepath.Base(part), string(text))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(folder, to, filepath.Base(part)), rewritten.Text,
+				0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	rewriteAll(filepath.Join("kernels", operator, "*.cuh"), operator, func(at, text string) string {
+		if at != file {
+			return text
+		}
+		edited = strings.Contains(text, from)
+		return strings.Replace(text, from, to, 1)
+	})
+	rewriteAll(filepath.Join("include", "*.cuh"), "", func(_, text string) string { return text })
 	if !edited {
 		t.Fatalf("kernels/%s/%s does not contain %q", operator, file, from)
 	}

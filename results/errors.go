@@ -17,6 +17,7 @@ var (
 	ErrBusy            = errors.New("database in use")
 	ErrFull            = errors.New("no space for the database")
 	ErrNotFound        = errors.New("no such run")
+	ErrAmbiguous       = errors.New("more than one run begins so")
 	ErrAlreadyRecorded = errors.New("already recorded")
 	ErrNothingToResume = errors.New("nothing to resume")
 )

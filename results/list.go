@@ -181,8 +181,8 @@ func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 		return record.Run{}, fmt.Errorf("show run %s in %s: %w; `triad results list` shows what there is", id,
 			s.path, ErrNotFound)
 	case 2:
-		return record.Run{}, fmt.Errorf("show run %s in %s: more than one run begins so (%s, %s): give "+
-			"more of the ID", id, s.path, records[0].ID, records[1].ID)
+		return record.Run{}, fmt.Errorf("show run %s in %s: %w (%s, %s): give more of the ID", id, s.path,
+			ErrAmbiguous, records[0].ID, records[1].ID)
 	}
 	out := record.Run{Record: records[0]}
 	var session int64

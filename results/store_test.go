@@ -468,9 +468,12 @@ func TestShowSaysWhatIsWrongWithAnID(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, id := range []string{"", "0", "ZZZ", "'; --", "01ARZ3NDEKTSV4RRFFQ69G5FAV0"} {
-		if _, err := s.Show(ctx, id); err == nil {
-			t.Errorf("%q was shown", id)
+	for id, want := range map[string]error{
+		"": ErrNotFound, "ZZZ": ErrNotFound, "'; --": ErrNotFound, "01ARZ3NDEKTSV4RRFFQ69G5FAV0": ErrNotFound,
+		"0": ErrAmbiguous,
+	} {
+		if _, err := s.Show(ctx, id); !errors.Is(err, want) {
+			t.Errorf("show %q: %v, want %v", id, err, want)
 		}
 	}
 }

@@ -201,7 +201,7 @@ func (a *app) resultsShow(db *string) *cobra.Command {
 			defer store.Close()
 			run, err := store.Show(cmd.Context(), args[0])
 			if err != nil {
-				if errors.Is(err, results.ErrNotFound) {
+				if errors.Is(err, results.ErrNotFound) || errors.Is(err, results.ErrAmbiguous) {
 					return usage("%w", err)
 				}
 				return session.Fail(session.ExitBad, err)

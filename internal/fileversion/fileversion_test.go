@@ -98,4 +98,36 @@ func TestHeadOfARepository(t *testing.T) {
 	if got := Head(t.Context(), folder); got != committed+"+changes" {
 		t.Errorf("after an edit: %q", got)
 	}
+	if calls := callsOfGit(t, func() { Head(t.Context(), folder) }); len(calls) != 1 {
+		t.Errorf("git is asked %q, want one question", calls)
+	}
+}
+
+// A repository without a commit has none to name.
+func TestHeadBeforeTheFirstCommit(t *testing.T) {
+	folder := t.TempDir()
+	if out, err := exec.Command(need.Tool(t, "git"), "init", "-q", folder).CombinedOutput(); err != nil {
+		t.Fatalf("git init: %v\n%s", err, out)
+	}
+	if got := Head(t.Context(), folder); got != "" {
+		t.Errorf("before the first commit: %q, want nothing", got)
+	}
+}
+
+// callsOfGit lists what git is asked while f runs.
+func callsOfGit(t *testing.T, f func()) []string {
+	t.Helper()
+	git, folder := need.Tool(t, "git"), t.TempDir()
+	log, first := filepath.Join(folder, "log"), filepath.Join(folder, "git")
+	write(t, first, "#!/bin/sh\necho \"$@\" >> '"+log+"'\nexec '"+git+"' \"$@\"\n")
+	if err := os.Chmod(first, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+	f()
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }

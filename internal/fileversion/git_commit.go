@@ -29,15 +29,25 @@ func Commit(ctx context.Context, path string) string {
 // Head is the hash of the commit that is checked out in the repository of a folder, with "+changes" where
 // tracked files are not as committed; "" where it lies in none or git is missing.
 func Head(ctx context.Context, folder string) string {
-	commit, err := git(ctx, folder, "rev-parse", "HEAD")
-	if err != nil {
+	state, err := git(ctx, folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
+	if err != nil { // what takes longest is to look for changes
+		if commit, err := git(ctx, folder, "rev-parse", "HEAD"); err == nil {
+			return commit + "+changes"
+		}
 		return ""
 	}
-	if state, err := git(ctx, folder, "status", "--porcelain", "--untracked-files=no"); err != nil ||
-		state != "" {
-		return commit + "+changes"
+	commit, changes := "", ""
+	for line := range strings.Lines(state) {
+		if id, is := strings.CutPrefix(line, "# branch.oid "); is {
+			commit = strings.TrimSpace(id)
+		} else if !strings.HasPrefix(line, "# ") {
+			changes = "+changes"
+		}
 	}
-	return commit
+	if commit == "(initial)" { // nothing is committed yet
+		return ""
+	}
+	return commit + changes
 }
 
 // git runs git in a folder and gives what it prints.
