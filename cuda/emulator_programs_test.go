@@ -160,8 +160,8 @@ var allOrders = []string{"forward", "reverse", "random:1", "greedy:1", "greedy:2
 var kernelIncludes = []string{"-I", ".", "-I", "include", "-I", "kernels"}
 
 // editedKernels copies the parts of an operator, cuda/kernels/<operator>, into a folder of the same name in a
-// new one, and the headers of cuda/include beside it, rewritten for the emulator. In one file of the parts the
-// text from becomes to; "" changes nothing.
+// new one, and the headers of cuda/include beside it, rewritten for the emulator. In one file of the parts
+// the text from becomes to; "" changes nothing.
 func editedKernels(t *testing.T, operator, file, from, to string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()

@@ -34,7 +34,11 @@ func kernelNames(t *testing.T) []string {
 // TestKernelsCompileForTheEmulator compiles every kernel file with g++ and with clang++, the one that
 // TRIAD_TEST_CLANG names or any.
 func TestKernelsCompileForTheEmulator(t *testing.T) {
-	for name, find := range map[string]func(testing.TB) string{"g++": func(t testing.TB) string { return need.Tool(t, "g++") }, "clang++": need.Clang} {
+	compilers := map[string]func(testing.TB) string{
+		"g++":     func(t testing.TB) string { return need.Tool(t, "g++") },
+		"clang++": need.Clang,
+	}
+	for name, find := range compilers {
 		t.Run(name, func(t *testing.T) {
 			compiler, err := inspectHostCompiler(t.Context(), find(t))
 			if err != nil {

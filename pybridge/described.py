@@ -31,7 +31,8 @@ class Described(torch.Tensor):
         return self._past
 
     def __repr__(self) -> str:
-        return f"Described(shape={list(self.shape)}, strides={list(self.stride())}, {self.dtype}, {self.device})"
+        strides = list(self.stride())
+        return f"Described(shape={list(self.shape)}, strides={strides}, {self.dtype}, {self.device})"
 
     @classmethod
     def __torch_dispatch__(cls, function, types, args=(), kwargs=None):

@@ -65,7 +65,9 @@ func (e *Environment) Peers(ctx context.Context, i Interpreter, wheels string) (
 	question := "triad will install Liger-Kernel, quack-kernels and flash-attn-4, whose rows stand beside " +
 		"its own:\n"
 	if wheels == "" && e.Consent != nil && !e.Consent(question+e.describe(peersParcel, dir)) {
-		return "", &backend.Unavailable{Sentence: "installing the peers was declined; nothing else needs them"}
+		return "", &backend.Unavailable{
+			Sentence: "installing the peers was declined; nothing else needs them",
+		}
 	}
 	install := func(dir string) error { return e.installPeers(ctx, i, wheels, dir) }
 	if err := e.make(ctx, peersParcel, dir, install,

@@ -42,7 +42,8 @@ def copy_out(target: memoryview, content: torch.Tensor) -> int:
     if not len(target):
         return 0
     shared = torch.frombuffer(target, dtype=torch.uint8)
-    return _summed(len(target), lambda first, end: _crc32(_move(shared[first:end], _on_host(content[first:end]))))
+    return _summed(len(target),
+                   lambda first, end: _crc32(_move(shared[first:end], _on_host(content[first:end]))))
 
 
 def checksum(content: torch.Tensor) -> int:

@@ -1,7 +1,8 @@
 """add: z = x + y
 backward: grad_x = grad_z, grad_y = grad_z
 
-Layout   x, y, z and the gradients: [rows, cols]; inputs with any strides, outputs contiguous. fp32, fp16, bf16; added in fp32.
+Layout   x, y, z and the gradients: [rows, cols]; inputs with any strides, outputs contiguous. fp32, fp16,
+         bf16; added in fp32.
 Limits   rows or cols = 0 launches nothing.
 Source   NVIDIA, CUDA C++ Programming Guide: vector addition
   triton/block   a block of elements per program
@@ -82,7 +83,7 @@ def reference(x, y):
 
 def reference_backward(grad_z):
     """The backward formula in torch."""
-    return grad_z.clone(memory_format=torch.contiguous_format), grad_z.clone(memory_format=torch.contiguous_format)
+    return tuple(grad_z.clone(memory_format=torch.contiguous_format) for _ in range(2))
 
 
 _NAMES = {"outputs": ("z",), "gradients": ("grad_x", "grad_y")}

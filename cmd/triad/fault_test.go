@@ -78,7 +78,9 @@ func TestPanicIsAnInternalError(t *testing.T) {
 		t.Run(c.at, func(t *testing.T) {
 			var out, said bytes.Buffer
 			a := newApp(strings.NewReader(""), &out, &said)
-			a.around = func([]backend.Backend) []backend.Backend { return []backend.Backend{&plantedBackend{panicsAt: c.at}} }
+			a.around = func([]backend.Backend) []backend.Backend {
+				return []backend.Backend{&plantedBackend{panicsAt: c.at}}
+			}
 			db := filepath.Join(t.TempDir(), "r.db")
 			code := a.execute([]string{
 				"compare", "softmax", "--device", "cpu", "--pass", "forward", "--dtype", "fp32", "--dims",

@@ -56,7 +56,8 @@ code 1: something became wrong or slower.`,
 	fs := cmd.Flags()
 	fs.StringSliceVar(&o.ops, "op", nil, "only these operators")
 	fs.StringSliceVar(&o.impls, "impl", nil, "only implementations with these prefixes")
-	fs.BoolVar(&o.across, "across", false, "say FASTER and SLOWER of other GPUs, clocks and kinds of timing too")
+	fs.BoolVar(&o.across, "across", false,
+		"say FASTER and SLOWER of other GPUs, clocks and kinds of timing too")
 	fs.BoolVar(&o.strict, "strict", false, "exit 1 too where something good is neither good nor wrong now")
 	fs.IntVar(&o.limit, "limit", linesOfADiff, "at most so many lines of each kind")
 	fs.BoolVar(&o.asJSON, "json", false,

@@ -72,8 +72,8 @@ type PrepareArgs struct {
 }
 
 // The least rotation: as many bytes as this many times the L2 cache. The bytes of all sets are capped, and so
-// is their number. Inputs, or outputs, that are less than one part in SmallPart of a call's bytes do not count:
-// where a sum reads a gigabyte, it does not matter where its one number lies.
+// is their number. Inputs, or outputs, that are less than one part in SmallPart of a call's bytes do not
+// count: where a sum reads a gigabyte, it does not matter where its one number lies.
 const (
 	RotatedL2    = 2
 	SmallPart    = 64

@@ -9,7 +9,8 @@
 //
 // The gates, in the order in which they are asked:
 //
-//	G0  the shape of the answer: what was planned came back, guards and inputs are untouched, every element was written
+//	G0  the shape of the answer: what was planned came back, guards and inputs are untouched, every element
+//	    was written
 //	G1  class: NaN, infinities and overflow are where the truth has them
 //	G2  the rounded interval
 //	G3  the same with T = 0, where the inputs make every partial sum exact

@@ -53,7 +53,8 @@ func judgeOutput(plan Plan, answer Answer, truth Truth, i int, fault string) Ver
 		return Verdict{
 			Status: op.StatusFail, Gate: "G0", N: int64(target.Judged()), Wrong: found.unwritten,
 			Worst: elementAt(target, found.firstUnwritten, data[0]),
-			Sentence: fmt.Sprintf("%s was never written; %d of %d elements still show the poison of their launch",
+			Sentence: fmt.Sprintf("%s was never written; %d of %d elements still show the poison of their "+
+				"launch",
 				place(t.Name, index(found.firstUnwritten, t.Shape)), found.unwritten, t.Elements()),
 		}
 	}

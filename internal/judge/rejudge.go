@@ -247,7 +247,9 @@ func (v Verdict) slopeAgain(now Constants) Decision {
 			v.Output, number(b.Slope)))
 	}
 	if !(math.Abs(b.Slope) <= now.Sigmas*b.Sigma+least) {
-		return Decision{Why: "the slope of G5 lies between what the smallest and the largest allowance accept"}
+		return Decision{
+			Why: "the slope of G5 lies between what the smallest and the largest allowance accept",
+		}
 	}
 	return decided(op.StatusPass, "", "")
 }

@@ -274,8 +274,8 @@ func TestVersions(t *testing.T) {
 			t.Errorf("from 2 to 4 under %s: %+v, %v", contract, now, err)
 		}
 	}
-	if _, now, _ = constantsOf(history, "2", "2", "fp32"); now.Low != 1 || now.High != 1 || now.Fewer != nil ||
-		now.OtherReach {
+	_, now, _ = constantsOf(history, "2", "2", "fp32")
+	if now.Low != 1 || now.High != 1 || now.Fewer != nil || now.OtherReach {
 		t.Errorf("from 2 to 2: %+v", now)
 	}
 	for _, pair := range [][2]string{{"3", "1"}, {"", "3"}, {"1", "9"}} {

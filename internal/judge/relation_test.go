@@ -75,7 +75,8 @@ func TestARelationWithoutItsComparisonsDoesNotHold(t *testing.T) {
 func TestABrokenRelationNamesItsWorstComparison(t *testing.T) {
 	r := Hold("each row adds up to 1", claims(between(1, 1, 1), between(1.5, 0.5, 1), between(3, 0, 1),
 		between(-0.5, 0, 1)))
-	want := `y breaks the relation "each row adds up to 1": at y[2] it is 3, accepted is 0 to 1; 3 of 4 comparisons do not hold`
+	want := `y breaks the relation "each row adds up to 1": at y[2] it is 3, accepted is 0 to 1; ` +
+		"3 of 4 comparisons do not hold"
 	if r.Sentence() != want || r.Wrong != 3 || r.Worst.Got != 3 {
 		t.Errorf("%s\nwant %s (%+v)", r.Sentence(), want, r)
 	}

@@ -13,7 +13,8 @@ import (
 //	"weight"    1 + N(0,1)/4
 //	"bias"      N(0,1)/4
 //	"cos", "sin" of t * 10000^(-2i/d), in a table [positions, d/2]
-//	"quantize"  Source, drawn in fp32 (an input, or the gradient of an output), divided by Scale and rounded to the tensor's dtype
+//	"quantize"  Source, drawn in fp32 (an input, or the gradient of an output), divided by Scale and rounded
+//	            to the tensor's dtype
 //	"scale"     the fp32 multipliers of the tensor Of: amax / the dtype's largest number, a group each
 type Fill struct {
 	Kind       string

@@ -84,7 +84,8 @@ func (s *Spec) checkSynonyms() error {
 		taken := map[string]bool{}
 		for _, word := range words {
 			if !identifier.MatchString(word) || taken[word] {
-				return fmt.Errorf("synonyms: %s: %q: want names of lower-case letters, digits and _, each once",
+				return fmt.Errorf("synonyms: %s: %q: want names of lower-case letters, digits and _, each "+
+					"once",
 					key, word)
 			}
 			taken[word] = true

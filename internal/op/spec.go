@@ -255,7 +255,10 @@ type ContractName struct{ Name, Promise string }
 var Contracts = []ContractName{
 	{"fp32", "inputs exact, every internal value and sum in fp32, one rounding at the output"},
 	{"stored", "as fp32, but what the reference marks as rounded may be stored in the input's dtype"},
-	{"p16", "as fp32, but the probabilities P, and in the backward P and dS, may be stored in the input's dtype"},
+	{
+		"p16",
+		"as fp32, but the probabilities P, and in the backward P and dS, may be stored in the input's dtype",
+	},
 	{"promoted", "fp8 products summed in the tensor core over at most 128 of K, then in fp32"},
 	{"fast", "fp8 products summed in the tensor core over the whole K"},
 	{"product16", "softmax backward with p*dy stored in the input's dtype"},

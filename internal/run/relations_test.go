@@ -87,7 +87,8 @@ func TestRelationsBetweenCalls(t *testing.T) {
 		},
 		"fake/unshifted": {
 			op.StatusFail,
-			`y breaks the relation "adding 16 to every input changes nothing": at y[0,0] it is NaN, accepted is`, 7,
+			`y breaks the relation "adding 16 to every input changes nothing": at y[0,0] it is NaN, ` +
+				"accepted is", 7,
 		},
 		"fake/crashing": {op.StatusFail, "a further call ended CRASH: exited 7", 7},
 		"fake/refusing": {op.StatusPass, "", 5},

@@ -173,7 +173,8 @@ func exactly(f Format, x float64) float64 {
 	var y float64
 	switch quantum := f.SmallestSubnormal(); {
 	case precision >= 1:
-		y, _ = new(big.Float).SetPrec(uint(precision)).SetMode(big.ToNearestEven).Set(big.NewFloat(x)).Float64()
+		rounded := new(big.Float).SetPrec(uint(precision)).SetMode(big.ToNearestEven)
+		y, _ = rounded.Set(big.NewFloat(x)).Float64()
 	case math.Abs(x) > quantum/2:
 		y = math.Copysign(quantum, x)
 	default:

@@ -169,7 +169,8 @@ func (w *worker) bury(do backend.Do) error {
 		d.Sentence = fmt.Sprintf("%s during %s, before it answered", sentence, do)
 		if signal == syscall.SIGKILL {
 			d.Status = op.StatusOOM
-			d.Sentence = "was killed by SIGKILL, which triad did not send: probably the host ran out of memory"
+			d.Sentence = "was killed by SIGKILL, which triad did not send: probably the host ran out of " +
+				"memory"
 		}
 	}
 	if last := lastLine(d.Log); last != "" {

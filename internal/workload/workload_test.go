@@ -233,7 +233,8 @@ func TestDistributionsAreWhatTheySay(t *testing.T) {
 // shows, wherever the result is NaN already.
 func TestAddendIsNotFinite(t *testing.T) {
 	at := slices.IndexFunc(catalog.All(), func(o *catalog.Operator) bool {
-		return slices.ContainsFunc(o.Spec.InputSpecs, func(in op.TensorSpec) bool { return in.Fill == "addend" })
+		return slices.ContainsFunc(o.Spec.InputSpecs,
+			func(in op.TensorSpec) bool { return in.Fill == "addend" })
 	})
 	if at < 0 {
 		t.Fatal("no operator has such an input")
@@ -256,7 +257,8 @@ func TestAddendIsNotFinite(t *testing.T) {
 			}
 		}
 		if rows != 2 || one != 1 {
-			t.Errorf("seed %d: %d rows of c are NaN, want 2; %d elements of a are not finite, want 1", seed, rows, one)
+			t.Errorf("seed %d: %d rows of c are NaN, want 2; %d elements of a are not finite, want 1",
+				seed, rows, one)
 		}
 	}
 }

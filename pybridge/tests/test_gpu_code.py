@@ -65,7 +65,8 @@ class Declines(unittest.TestCase):
         told = 0
         for op in NAMES:
             size, _ = compiled_sizes(op)[0]
-            tensors = described([torch.zeros(size.shape_of(t)).to(size.dtype_of(t)) for t in spec_of(op)["inputs"]])
+            inputs = spec_of(op)["inputs"]
+            tensors = described([torch.zeros(size.shape_of(t)).to(size.dtype_of(t)) for t in inputs])
             for row in compile_kernels.load(op, []).IMPLEMENTATIONS:
                 if not row.name.startswith("triton/") or not row.accepts:
                     continue

@@ -362,7 +362,8 @@ func (m *queryRow) weigh(tf32 bool) {
 // forwardRow fills one row of o (which is 0) and gives its lse. With w = P.|v| and the weights' errors eps
 // the allowance is
 //
-//	T = u_P*w + eta*sum|v| + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w + Sk*2^-149
+//	T = u_P*w + eta*sum|v| + sum_j P_j*eps_j*|v_j| + |R|*(sum_j P_j*eps_j + u32*g(Sk)) + u32*g(Sk)*w
+//	    + Sk*2^-149
 //
 // storing P, its underflow (P may be stored before it is divided by l >= 1, or after), the weights in the
 // numerator and in the sum l, the sum over the keys; never more than max_j |v_j| + |R|, as o is a weighted

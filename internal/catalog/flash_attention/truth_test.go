@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"triad/internal/judge"
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
@@ -152,15 +153,21 @@ func TestAcceptsAndRejects(t *testing.T) {
 		if d == op.FP32 {
 			contract, weight = "fp32", truthtest.F32
 		}
-		for _, s := range []sizes{{1, 1, 1, 1, 1, 1}, {2, 4, 2, 33, 65, 16}, {1, 2, 1, 40, 24, 40}, {1, 2, 2, 17, 130, 64}} {
+		for _, s := range []sizes{
+			{1, 1, 1, 1, 1, 1}, {2, 4, 2, 33, 65, 16}, {1, 2, 1, 40, 24, 40}, {1, 2, 2, 17, 130, 64},
+		} {
 			for _, causal := range []bool{false, true} {
 				for _, sigma := range []float64{1, 3} {
 					what := fmt.Sprintf("%v %+v causal %v sigma %v", d, s, causal, sigma)
 					q, k, v, do := s.inputs(r, d, sigma)
 					qs, ks, vs, dos := q.Float64s(), k.Float64s(), v.Float64s(), do.Float64s()
-					truth := truthtest.TruthFor(t, s.of(op.Forward, d, causal, ""), contract, []tensor.Tensor{q, k, v})
+					truth := truthtest.TruthFor(t, s.of(op.Forward, d, causal, ""), contract,
+						[]tensor.Tensor{q, k, v})
 					truthtest.Accepts(t, what+" sim", truthtest.Judged(truth, truthtest.Sims(truth)...))
-					kernel := kernel32{sizes: s, causal: causal, weight: weight, scale: truthtest.F32(1 / math.Sqrt(float64(s.dim)))}
+					kernel := kernel32{
+						sizes: s, causal: causal, weight: weight,
+						scale: truthtest.F32(1 / math.Sqrt(float64(s.dim))),
+					}
 					after := kernel
 					after.lowAfter = true
 					o, lse := kernel.forward(qs, ks, vs)
@@ -169,44 +176,61 @@ func TestAcceptsAndRejects(t *testing.T) {
 					truthtest.Accepts(t, what+" normalised first", truthtest.Judged(truth, oAfter, lse))
 					os := truthtest.Literal("o", d, truth.Outputs[0].Sim, s.batch, s.headsQ, s.seqQ, s.dim)
 					lses := truthtest.Literal("lse", op.FP32, truth.Outputs[1].Sim, s.batch, s.headsQ, s.seqQ)
-					given := truthtest.TruthFor(t, s.of(op.Backward, d, causal, "driver"), contract, []tensor.Tensor{q, k, v, os, lses, do})
-					truthtest.Accepts(t, what+" driver sim", truthtest.Judged(given, truthtest.Sims(given)...))
+					given := truthtest.TruthFor(t, s.of(op.Backward, d, causal, "driver"), contract,
+						[]tensor.Tensor{q, k, v, os, lses, do})
+					simulated := truthtest.Judged(given, truthtest.Sims(given)...)
+					truthtest.Accepts(t, what+" driver sim", simulated)
 					dq, dk, dv := kernel.backward(qs, ks, vs, os.Float64s(), lses.Float64s(), dos)
 					truthtest.Accepts(t, what+" driver", truthtest.Judged(given, dq, dk, dv))
-					own := truthtest.TruthFor(t, s.of(op.Backward, d, causal, "own"), contract, []tensor.Tensor{q, k, v, do})
+					own := truthtest.TruthFor(t, s.of(op.Backward, d, causal, "own"), contract,
+						[]tensor.Tensor{q, k, v, do})
 					truthtest.Accepts(t, what+" chained sim", truthtest.Judged(own, truthtest.Sims(own)...))
 					dq, dk, dv = kernel.backward(qs, ks, vs, truthtest.RoundedTo(d, o), lse, dos)
 					truthtest.Accepts(t, what+" chained", truthtest.Judged(own, dq, dk, dv))
 					if s.seqKV < 2 || s.dim == 1 {
 						continue
 					}
-					wrong := kernel
-					wrong.scale *= 1.01
-					o, lse = wrong.forward(qs, ks, vs)
-					truthtest.Rejects(t, what+" scale off 1 %", truthtest.Judged(truth, o, lse))
-					wrong = kernel
-					wrong.noDelta = true
-					dq, dk, dv = wrong.backward(qs, ks, vs, os.Float64s(), lses.Float64s(), dos)
-					truthtest.Rejects(t, what+" delta missing", truthtest.Judged(given, dq, dk, dv))
-					wrong = kernel
-					wrong.unscaledQ = true
-					dq, dk, dv = wrong.backward(qs, ks, vs, os.Float64s(), lses.Float64s(), dos)
-					truthtest.Rejects(t, what+" dQ unscaled", truthtest.Judged(given, dq, dk, dv))
-					if causal {
-						wrong = kernel
-						wrong.topLeft = true
-						o, lse = wrong.forward(qs, ks, vs)
-						truthtest.Rejects(t, what+" aligned top-left", truthtest.Judged(truth, o, lse))
+					bugs := plantedBugs{
+						what: what, kernel: kernel, truth: truth, given: given,
+						q: qs, k: ks, v: vs, o: os.Float64s(), lse: lses.Float64s(), do: dos,
 					}
-					if s.headsQ > s.headsKV {
-						wrong = kernel
-						wrong.lastHeadOnly = true
-						dq, dk, dv = wrong.backward(qs, ks, vs, os.Float64s(), lses.Float64s(), dos)
-						truthtest.Rejects(t, what+" group not summed", truthtest.Judged(given, dq, dk, dv))
-					}
+					bugs.areRejected(t)
 				}
 			}
 		}
+	}
+}
+
+// plantedBugs are changes of a right kernel, with the truths of both passes and the values that it gets.
+type plantedBugs struct {
+	what                string
+	kernel              kernel32
+	truth, given        judge.Truth
+	q, k, v, o, lse, do []float64
+}
+
+func (p plantedBugs) areRejected(t *testing.T) {
+	t.Helper()
+	forward := func(bug string, change func(k *kernel32)) {
+		wrong := p.kernel
+		change(&wrong)
+		o, lse := wrong.forward(p.q, p.k, p.v)
+		truthtest.Rejects(t, p.what+" "+bug, truthtest.Judged(p.truth, o, lse))
+	}
+	backward := func(bug string, change func(k *kernel32)) {
+		wrong := p.kernel
+		change(&wrong)
+		dq, dk, dv := wrong.backward(p.q, p.k, p.v, p.o, p.lse, p.do)
+		truthtest.Rejects(t, p.what+" "+bug, truthtest.Judged(p.given, dq, dk, dv))
+	}
+	forward("scale off 1 %", func(k *kernel32) { k.scale *= 1.01 })
+	backward("delta missing", func(k *kernel32) { k.noDelta = true })
+	backward("dQ unscaled", func(k *kernel32) { k.unscaledQ = true })
+	if p.kernel.causal {
+		forward("aligned top-left", func(k *kernel32) { k.topLeft = true })
+	}
+	if p.kernel.headsQ > p.kernel.headsKV {
+		backward("group not summed", func(k *kernel32) { k.lastHeadOnly = true })
 	}
 }
 
@@ -235,12 +259,14 @@ func TestContracts(t *testing.T) {
 		o, lse := kernel.forward(tf32(q), tf32(k), tf32(v))
 		truthtest.Rejects(t, how+" tf32 under fp32",
 			truthtest.Judged(truthtest.TruthFor(t, forward, "fp32", in), o, lse))
-		truthtest.Accepts(t, how+" tf32", truthtest.Judged(truthtest.TruthFor(t, forward, "tf32", in), o, lse))
+		declared := truthtest.TruthFor(t, forward, "tf32", in)
+		truthtest.Accepts(t, how+" tf32", truthtest.Judged(declared, o, lse))
 		dq, dk, dv := kernel.backward(tf32(q), tf32(k), tf32(v), o, lse, tf32(do))
 		truthtest.Accepts(t, how+" tf32 backward", truthtest.Judged(own, dq, dk, dv))
 	}
 	low := func(x float64) float64 { return tensor.Round(op.BF16, x, false) }
-	bf16, lse := kernel32{sizes: s, weight: low, scale: 0.125}.forward(q.Float64s(), k.Float64s(), v.Float64s())
+	right := kernel32{sizes: s, weight: low, scale: 0.125}
+	bf16, lse := right.forward(q.Float64s(), k.Float64s(), v.Float64s())
 	truthtest.Rejects(t, "P in bf16 for fp32",
 		truthtest.Judged(truthtest.TruthFor(t, forward, "fp32", in), bf16, lse))
 }

@@ -122,8 +122,8 @@ func TestAddedIsNotReadWithoutItsFactor(t *testing.T) {
 	}
 }
 
-// TestTF32OfTensorCores: operands whose low bits are dropped, as tensor cores read fp32, and rounded ones pass
-// under tf32 in every element and in the noise of all of them; neither passes under fp32.
+// TestTF32OfTensorCores: operands whose low bits are dropped, as tensor cores read fp32, and rounded ones
+// pass under tf32 in every element and in the noise of all of them; neither passes under fp32.
 func TestTF32OfTensorCores(t *testing.T) {
 	o, err := truth.Get("gemm")
 	if err != nil {
@@ -134,7 +134,9 @@ func TestTF32OfTensorCores(t *testing.T) {
 		for seed := range uint64(5) {
 			c := op.Case{Pass: pass, DType: "fp32", Distribution: "normal"}
 			sizes := map[string]int64{"batch": 2, "m": 33, "n": 49, "k": 129}
-			attributes := map[string]string{"layout_b": "kn", "with_c": "true", "alpha": "1.5", "beta": "-0.75"}
+			attributes := map[string]string{
+				"layout_b": "kn", "with_c": "true", "alpha": "1.5", "beta": "-0.75",
+			}
 			if c, err = o.Spec.NewCase(c, sizes, attributes); err != nil {
 				t.Fatal(err)
 			}

@@ -103,9 +103,9 @@ func (s *fp32Sums) plus(r, n int64) float64 {
 //	T = |alpha|*u32*g(K)*sum_k |a_k*b_k| + u32*(2*|alpha*ab| + |beta*c| + |R|)
 //
 // whose second part is 0 where alpha is 1 and nothing is added: one rounding of alpha*ab and beta*c each, one
-// of their sum, and one of a compiler that scales the operands first. tf32 takes the low bits of both operands: 2*u_tf32
-// beside g(K)*u32, and what flushed says. Below fp32's normal range each product, and each of the operations
-// after it, loses up to half of the smallest subnormal.
+// of their sum, and one of a compiler that scales the operands first. tf32 takes the low bits of both
+// operands: 2*u_tf32 beside g(K)*u32, and what flushed says. Below fp32's normal range each product, and each
+// of the operations after it, loses up to half of the smallest subnormal.
 func (s *fp32Sums) element(a, b factors, r, n int64) element {
 	sum, size := truth.Dots(a.values, b.values)
 	plus := s.plus(r, n)

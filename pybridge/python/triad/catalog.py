@@ -49,7 +49,8 @@ class Case:
 
     def __str__(self) -> str:
         sizes = " ".join(f"{n}={v}" for n, v in {**self.dims, **self.attributes}.items())
-        return " ".join(filter(None, (self.op, self.direction, self.dtype, sizes, self.distribution, self.layout, self.upstream, self.saved)))
+        kind = (self.distribution, self.layout, self.upstream, self.saved)
+        return " ".join(filter(None, (self.op, self.direction, self.dtype, sizes, *kind)))
 
     __repr__ = __str__
 

@@ -25,7 +25,8 @@ def binary() -> Path:
     """The triad program that this package brings along."""
     path = Path(__file__).parent / "_bin" / "triad"
     if not os.access(path, os.X_OK):
-        raise Unavailable(f"{path}: the triad program is not here or not executable: install the package again")
+        raise Unavailable(f"{path}: the triad program is not here or not executable: install the package "
+                          "again")
     return path
 
 

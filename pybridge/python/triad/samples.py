@@ -34,4 +34,5 @@ def summarize(samples: Any) -> Summary:
     array = numpy().ascontiguousarray(samples, dtype="<f8")
     if array.ndim != 1:
         raise UsageError(f"summarize an array of shape {list(array.shape)}: want one dimension")
-    return Summary(**{name: float(v) if name == "half_width" else v for name, v in ask("Summarize", array.ctypes.data, array.size).items()})
+    found = ask("Summarize", array.ctypes.data, array.size)
+    return Summary(**{name: float(v) if name == "half_width" else v for name, v in found.items()})
