@@ -42,7 +42,22 @@ var (
 		"-Icuda/include", "-Wno-unknown-pragmas",
 	}
 	emulatorFlags = []string{"-O2", "-Icuda/emulator", "-Icuda"}
+	// watchedFlags have every ordinary access of a kernel reported to the emulator (cuda/emulator/access.cc) by
+	// the calls that are meant for ThreadSanitizer, which is not linked.
+	watchedFlags    = []string{"-fsanitize=thread", "-DCUEMU_ACCESSES"}
+	watchedFlagsGCC = []string{
+		"--param=tsan-instrument-func-entry-exit=0", "-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s",
+	}
+	watchedFlagsClang = []string{"-mllvm", "-tsan-instrument-func-entry-exit=0"}
 )
+
+// watched are the flags of a kernel file that includes asynchronous instructions.
+func (b *Builder) watched() []string {
+	if b.Compiler.Clang {
+		return append(slices.Clone(watchedFlags), watchedFlagsClang...)
+	}
+	return append(slices.Clone(watchedFlags), watchedFlagsGCC...)
+}
 
 func (b *Builder) common() []string {
 	if b.Compiler.Clang {
@@ -92,6 +107,9 @@ func (b *Builder) Kernels(ctx context.Context, file string) (Library, error) {
 	}
 	flags := slices.Concat(b.common(), kernelFlags, emulated)
 	source := set.hash(flags)
+	if set.asynchronous() {
+		flags = append(flags, b.watched()...)
+	}
 	for at, text := range emulator {
 		if _, mine := files[at]; !mine {
 			files[at] = text

@@ -9,7 +9,7 @@ import (
 // show in every order.
 func TestEmulatorMatrices(t *testing.T) {
 	t.Parallel()
-	program := newEmulated(t, "g++", "-O1", "-I"+emulatorFolder, "-Iinclude", "-I.").build(t, "matrix.cu")
+	program := newWatched(t, "-O1", "-I"+emulatorFolder, "-Iinclude", "-I.").build(t, "matrix.cu")
 	for _, order := range allOrders {
 		for _, right := range []string{"products", "copies"} {
 			if out, status := runEmulated(t, order, program, right); status != 0 || out != "ok\n" {
@@ -29,7 +29,7 @@ func hopperModel(t *testing.T, program, part, from, to string, flags ...string) 
 	t.Helper()
 	folder := editedKernels(t, "flash_attention", part, from, to)
 	flags = append(flags, "-O1", "-I"+folder, "-I"+emulatorFolder, "-Iinclude", "-I.")
-	return newEmulated(t, "g++", flags...).build(t, program)
+	return newWatched(t, flags...).build(t, program)
 }
 
 // The last copy before the loop over queries, which has no turn where there are none.

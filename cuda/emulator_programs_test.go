@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 type emulated struct {
 	compiler string
 	flags    []string
+	watched  []string // flags of the programs alone, and not of the emulator
 	folder   string
 	library  func() (string, error)
 }
@@ -49,6 +51,14 @@ func newEmulated(t testing.TB, compiler string, flags ...string) *emulated {
 			emulatorFolder, "-o", library, "-ldl",
 		}, sources...)...)
 	})
+	return e
+}
+
+// newWatched is newEmulated for programs whose ordinary accesses are reported to the emulator.
+func newWatched(t testing.TB, flags ...string) *emulated {
+	t.Helper()
+	e := newEmulated(t, "g++", flags...)
+	e.watched = (&Builder{}).watched()
 	return e
 }
 
@@ -82,7 +92,7 @@ func (e *emulated) build(t testing.TB, name string, extra ...string) string {
 		t.Fatal(err)
 	}
 	args := append([]string{"-I", emulatorFolder, "-include", "cuda_runtime.h", unit, "-o", program},
-		extra...)
+		append(slices.Clone(e.watched), extra...)...)
 	if len(extra) == 0 {
 		args = append(args, library, "-Wl,-rpath,"+e.folder)
 	}
@@ -136,7 +146,7 @@ func bugLine(t *testing.T, file, name string) int {
 		t.Fatal(err)
 	}
 	for i, line := range strings.Split(string(text), "\n") {
-		if strings.Contains(line, "// BUG("+name+")") {
+		if strings.Contains(line, "BUG("+name+")") {
 			return i + 1
 		}
 	}

@@ -114,6 +114,16 @@ func (s *sourceSet) rewritten() (map[string][]byte, []rewrite.Note, error) {
 	return out, notes, nil
 }
 
+// asynchronous says whether the set includes instructions that run beside the thread that asks for them.
+func (s *sourceSet) asynchronous() bool {
+	for _, part := range []string{"async_copy", "barrier", "wgmma"} {
+		if _, includes := s.files["cuda/include/hopper/"+part+".cuh"]; includes {
+			return true
+		}
+	}
+	return false
+}
+
 // plain is the set as nvcc gets it.
 func (s *sourceSet) plain() map[string][]byte {
 	out := map[string][]byte{}

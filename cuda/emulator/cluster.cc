@@ -114,6 +114,8 @@ CUEMU_PLAIN Worker *next_in_turn(const Worker &w, Cluster &c, Turn &t) {
 	c.yielded = c.size;
 	for (unsigned i = 0; i < c.size; i++)
 		if (c.block[t.rank[i]]->ready) return c.block[t.rank[i]];
+	for (unsigned i = 0; i < c.size; i++)
+		if (async_idle(*c.block[t.rank[i]])) return c.block[t.rank[i]];
 	return nullptr;
 }
 
@@ -241,9 +243,9 @@ CUEMU_PLAIN void cuemu_cluster_wait(const char *file, int line) {
 		report(CUEMU_DIVERGENT, file, line, "a thread waits at the barrier of the cluster and has not arrived there");
 		abandon(*this_worker);
 	}
-	Wait wait = {IN_CLUSTER, 0, line, file};
+	Wait wait = {IN_CLUSTER, 0, line, file, nullptr};
 	if (p.passed & bit) p.passed &= ~bit;
-	else wait_for_cluster(&wait);
+	else wait_for_others(&wait);
 	hook_barrier_leave(&this_worker->cluster->departures);
 }
 

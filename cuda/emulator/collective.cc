@@ -83,7 +83,7 @@ CUEMU_PLAIN int mismatch(const LaneValue *v, uint32_t lanes, const LaneValue &la
 }
 
 CUEMU_PLAIN static const char *place_name(const Wait &wait) {
-	return wait.what == IN_BARRIER ? "__syncthreads" : wait.what == IN_CLUSTER ? "the barrier of the cluster" : collective_names[wait.kind];
+	return wait.what == IN_BARRIER ? "__syncthreads" : wait.what == IN_CLUSTER ? "the barrier of the cluster" : wait.what == IN_ASYNC ? wait.name : collective_names[wait.kind];
 }
 
 CUEMU_PLAIN void tell_divergence(Worker &w, const Wait &wait) {
@@ -102,7 +102,7 @@ CUEMU_PLAIN void tell_deadlock(Worker &w) {
 	for (unsigned t = 0; t < w.threads && count < 8; t++) {
 		const Warp &p = w.warp[t / 32];
 		uint32_t bit = 1u << t % 32;
-		if (!((p.at_barrier | p.in_collective | p.in_cluster) & bit)) continue;
+		if (!((p.at_barrier | p.in_collective | p.in_cluster | p.in_async) & bit)) continue;
 		const Wait *wait = w.fiber[t].wait;
 		bool known = false;
 		for (int i = 0; i < count; i++) known |= same_place(*wait, said[i]->file, said[i]->line) && said[i]->what == wait->what;

@@ -72,6 +72,7 @@ CUEMU_PLAIN void release_barrier(Worker &w) {
 	w.votes = 0;
 	w.cursor = 0;
 	hook_barrier_complete(&w.arrived, &w.votes);
+	async_barrier(w);
 	for (unsigned i = 0; i < w.warps; i++) {
 		Warp &p = w.warp[i];
 		if (!p.at_barrier) continue;
@@ -94,14 +95,17 @@ CUEMU_PLAIN bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
 		abandon(w);
 	}
 	compute(v, v[lane].kind, group);
-	if (v[lane].kind == SYNCWARP) hook_syncwarp_complete(&p, &p.started);
+	if (v[lane].kind == SYNCWARP) {
+		hook_syncwarp_complete(&p, &p.started);
+		async_warp_barrier(w, warp, group);
+	}
 	p.in_collective &= ~group;
 	make_runnable(w, warp, group);
 	return true;
 }
 
 CUEMU_PLAIN inline unsigned pick(Worker &w) {
-	if (!w.ready) {
+	if (!w.ready && !async_idle(w)) {
 		tell_deadlock(w);
 		abandon(w);
 	}
@@ -253,6 +257,7 @@ CUEMU_PLAIN void start_block(Worker &w, uint64_t block) {
 	w.direct = !CUEMU_TSAN;
 	w.direct_thread = MAX_THREADS;
 	cuemu_promoted = false;
+	async_start(w);
 	open_arena(w);
 }
 
@@ -438,12 +443,12 @@ CUEMU_PLAIN __attribute__((noinline)) Transfer arrive_at_collective(uint32_t mas
 	return next_of(w);
 }
 
-CUEMU_PLAIN __attribute__((noinline)) Transfer wait_in_cluster(const Wait *wait) {
+CUEMU_PLAIN __attribute__((noinline)) Transfer wait_beside(const Wait *wait) {
 	Worker &w = *this_worker;
 	const unsigned warp = w.current / 32;
 	const uint32_t bit = 1u << w.current % 32;
 	w.fiber[w.current].wait = wait;
-	w.warp[warp].in_cluster |= bit;
+	(wait->what == IN_CLUSTER ? w.warp[warp].in_cluster : w.warp[warp].in_async) |= bit;
 	leave_runnable(w, warp, bit);
 	return next_of(w);
 }
@@ -457,14 +462,14 @@ using namespace cuemu;
 extern "C" {
 
 CUEMU_PLAIN int cuemu_barrier(int kind, int predicate, const char *file, int line) {
-	Wait wait = {IN_BARRIER, kind, line, file};
+	Wait wait = {IN_BARRIER, kind, line, file, nullptr};
 	Worker &w = go(arrive_at_barrier(predicate, &wait));
 	hook_barrier_leave(&w.votes);
 	return w.barrier_result;
 }
 
 CUEMU_PLAIN uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t source, const char *file, int line) {
-	Wait wait = {IN_COLLECTIVE, kind, line, file};
+	Wait wait = {IN_COLLECTIVE, kind, line, file, nullptr};
 	Worker &w = go(arrive_at_collective(mask, value, source, &wait));
 	if (CUEMU_TSAN && wait.kind == SYNCWARP) hook_syncwarp_leave(&w.warp[w.current / 32].started);
 	return w.lane[w.current].result;
@@ -475,7 +480,7 @@ CUEMU_PLAIN void cuemu_promote(void) {
 	if (this_worker->direct) promote(*this_worker);
 }
 
-CUEMU_PLAIN void wait_for_cluster(const Wait *wait) { go(wait_in_cluster(wait)); }
+CUEMU_PLAIN void wait_for_others(const Wait *wait) { go(wait_beside(wait)); }
 
 // cuemu_yield lets others run: other blocks of the cluster, other warps first, and in its own warp the other lanes.
 CUEMU_PLAIN void cuemu_yield(void) {

@@ -112,6 +112,7 @@ CUEMU_PLAIN void open_arena(Worker &w) {
 // close_arena checks the red zones and fills what the block could write with 0xFF again.
 CUEMU_PLAIN void close_arena(Worker &w) {
 	unpoison(w.arena, ARENA_BYTES);
+	async_end(w);
 	if (CUEMU_TSAN) return;
 	size_t used = current_launch.static_bytes.load(std::memory_order_relaxed);
 	if (used == 0 && w.job->shared_bytes == 0) return;

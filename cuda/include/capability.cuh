@@ -26,5 +26,14 @@ inline Limit capability(const char *what, int least, bool newer) {
 	        "a GPU of compute capability " + version + (newer ? " or newer" : "")};
 }
 
+// wgmma_capability: a GPU for wgmma, whose code is compiled for 9.0 alone. The emulator, a GPU of 8.0, has models of the instructions.
+inline Limit wgmma_capability() {
+	Limit limit = capability("wgmma", 90, false);
+#ifdef __CUEMU__
+	limit.keeps = [](Check &, const triad_call *, const Limit &) {};
+#endif
+	return limit;
+}
+
 } // namespace triad
 #endif

@@ -19,11 +19,9 @@
 #include "capability.cuh"
 #include "element.cuh"
 #include "fp8_gemm/product.cuh"
+#include "fp8_gemm/wgmma.cuh"
 #include "register.cuh"
 #include "spec/fp8_gemm.cuh"
-#ifndef __CUEMU__   // the emulator has no tensor cores
-#include "fp8_gemm/wgmma.cuh"
-#endif
 
 namespace {
 
@@ -224,7 +222,6 @@ struct SplitK {
 	}
 };
 
-#ifndef __CUEMU__
 struct Wgmma {
 	// Whether the copy engine can read an operand: rows that begin at multiples of 16 bytes, and sizes that fit its coordinates.
 	static bool copyable(const Fp8Matrix &x, int64_t rows, int64_t k) {
@@ -248,7 +245,7 @@ struct Wgmma {
 	static int multiprocessors() { return std::max(1, triad::device_attribute(cudaDevAttrMultiProcessorCount)); }
 
 	// The stride of a single row is free in a tensor, not in a map.
-	static int map(CUtensorMap *to, const Fp8Matrix &x, int64_t rows, int64_t k, int box_rows) {
+	static int map(triad::hopper::ByteMap *to, const Fp8Matrix &x, int64_t rows, int64_t k, int box_rows) {
 		return triad::hopper::map_bytes(to, x.codes, rows, k, rows == 1 ? ceil_div(k, 16) * 16 : x.row_stride, box_rows);
 	}
 
@@ -270,7 +267,6 @@ struct Wgmma {
 		return triad::launched();
 	}
 };
-#endif
 
 // Runs every product of the call whose output is wanted and has elements.
 template <class Variant>
@@ -311,18 +307,15 @@ TRIAD_KERNEL(fp8_gemm, tiled, backward,
              .contract("promoted").dtypes(backward_dtypes).outputs(3).launch(launch<Tiled>))
 TRIAD_KERNEL(fp8_gemm, splitk, backward,
              .contract("promoted").dtypes(backward_dtypes).outputs(3).workspace(splitk_workspace).launch(launch<SplitK>))
-#ifndef __CUEMU__
-// The other architectures' code is empty.
 void check_k(triad::Check &check, const triad_call *call) {
 	check.that(call->in[0].shape[1] < INT32_MAX, "the summed dim is %lld, not below 2^31 - 1", static_cast<long long>(call->in[0].shape[1]));
 }
 
-const triad::Limits wgmma = {triad::capability("wgmma", 90, false), triad::limit("sums of fewer than 2^31 - 1 products", check_k)};
+const triad::Limits wgmma = {triad::wgmma_capability(), triad::limit("sums of fewer than 2^31 - 1 products", check_k)};
 
 TRIAD_KERNEL(fp8_gemm, sm90_wgmma, forward,
              .contract("promoted").dtypes(forward_dtypes).outputs(1).limits(wgmma).launch(launch<Wgmma>))
 TRIAD_KERNEL(fp8_gemm, sm90_wgmma, backward,
              .contract("promoted").dtypes(backward_dtypes).outputs(3).limits(wgmma).launch(launch<Wgmma>))
-#endif
 
 } // namespace

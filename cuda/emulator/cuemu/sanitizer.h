@@ -9,7 +9,10 @@
 #define CUEMU_ASAN 1
 #endif
 #endif
-#if defined(__SANITIZE_THREAD__)
+// CUEMU_ACCESSES: the compiler's calls for ThreadSanitizer go to access.cc of the emulator, and there is no ThreadSanitizer.
+#if defined(CUEMU_ACCESSES)
+#define CUEMU_TSAN 0
+#elif defined(__SANITIZE_THREAD__)
 #define CUEMU_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -27,5 +30,8 @@
 // The scheduler's functions must not be instrumented: clang's fake stacks break when a fiber dies in an instrumented frame, and the
 // scheduler's own memory traffic must not order the threads for TSan.
 #define CUEMU_PLAIN __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
+
+// For a function whose own variables are none of the kernel's: its accesses are not seen, and it stays a function.
+#define CUEMU_UNWATCHED CUEMU_PLAIN __attribute__((noinline))
 
 #endif

@@ -24,13 +24,14 @@ size_t shared_limit();
 const size_t STACK_STRIDE = 17 * 4096, STACK_GUARD = 4096;
 const unsigned DIRECT_STACK = MAX_THREADS;   // the stack on which direct mode runs
 
-enum WaitKind { IN_BARRIER, IN_COLLECTIVE, IN_CLUSTER };
+enum WaitKind { IN_BARRIER, IN_COLLECTIVE, IN_CLUSTER, IN_ASYNC };
 
 // Wait says where a fiber waits; it lies on the fiber's own stack, which is in the cache when it matters.
 struct Wait {
 	WaitKind what;
 	int kind, line;
 	const char *file;
+	const char *name;                           // IN_ASYNC: of what is waited for
 };
 
 struct Fiber {
@@ -45,9 +46,9 @@ struct LaneValue {
 	int32_t kind;
 };
 
-// Warp: one bit a lane. live = has not left the kernel; every live lane is in exactly one of the five states that follow.
+// Warp: one bit a lane. live = has not left the kernel; every live lane is in exactly one of the six states that follow.
 struct Warp {
-	uint32_t live, runnable, at_barrier, in_collective, in_activemask, in_cluster;
+	uint32_t live, runnable, at_barrier, in_collective, in_activemask, in_cluster, in_async;
 	uint32_t arrived, passed;                   // has arrived at the cluster's barrier and not waited; passed: the others have arrived too
 	uint32_t started;                           // has a stack
 	uint32_t yielded;                           // runnable, but others go first
@@ -62,6 +63,7 @@ struct Order {
 };
 
 struct Worker;
+struct Async;                                   // async_state.h
 
 // Cluster: the blocks that run beside each other on one OS thread, and their barrier. A block that no cluster was asked for is one of its own.
 struct Cluster {
@@ -91,6 +93,7 @@ struct Worker {
 	Fiber fiber[MAX_THREADS];
 	LaneValue lane[MAX_THREADS];
 	char *stacks, *arena;
+	Async *async;                               // null until it is needed
 	void *sanitizer_home, *sanitizer_fiber[MAX_THREADS + 1], *sanitizer_fake[MAX_THREADS + 1], *sanitizer_home_fake;
 	const void *home_stack;
 	size_t home_stack_bytes;
@@ -147,13 +150,20 @@ unsigned start_fibers(Worker &w);               // every thread is a fiber from 
 void enter_block(Worker &w);                    // from home, until it ends or no thread of it can run
 void make_runnable(Worker &w, unsigned warp, uint32_t lanes);
 extern "C" void cuemu_promote(void);
-extern "C" void wait_for_cluster(const Wait *wait);
+extern "C" void wait_for_others(const Wait *wait);   // in the barrier of the cluster, or in an asynchronous instruction
 
 // cluster.cc
 bool run_cluster(Worker &w, uint64_t number);   // false: the launch is abandoned, or there is no memory
 void cluster_left(Worker &w);                   // a thread has ended: whoever waits for it goes on
 void guard_arena(Worker &w, bool closed);       // closed: no access
 const Worker *peer_of(const Worker &w, const char *address);  // the block of the same cluster whose shared memory holds an address
+
+// async.cc
+void async_start(Worker &w);                    // a block starts
+void async_end(Worker &w);                      // ... and has ended
+void async_barrier(Worker &w);                  // all threads of the block have met
+void async_warp_barrier(Worker &w, unsigned warp, uint32_t lanes);
+bool async_idle(Worker &w);                     // no thread can run: true if one can once a copy has been made
 
 // collective.cc
 extern const char *const collective_names[18];

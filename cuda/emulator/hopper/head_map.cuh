@@ -2,7 +2,7 @@
 #ifndef TRIAD_HOPPER_HEAD_MAP_CUH
 #define TRIAD_HOPPER_HEAD_MAP_CUH
 #include "hopper/barrier.cuh"
-#include "hopper/copies.cuh"
+#include "hopper/copied_tile.cuh"
 #include "hopper/swizzle.cuh"
 
 namespace triad {
@@ -31,14 +31,11 @@ inline int map_heads(HeadMap *map, const void *data, const HeadSizes &s, int box
 
 inline void prefetch_map(const HeadMap *) {}
 
-inline void copy_rows(SharedAddress to, const HeadMap *map, int column, int row, int head, int batch, SharedAddress barrier) {
+inline void copy_rows(SharedAddress to, const HeadMap *map, int column, int row, int head, int batch, SharedAddress barrier, CUEMU_HERE) {
 	const HeadSizes &s = map->sizes;
-	if (to % tile_alignment != 0) __trap(); // the swizzle is a function of the address
 	const int64_t rows = head < s.heads && batch < s.batch ? s.rows - row : 0, columns = s.columns - column;
-	const cuemu::Box box = {to, barrier, map->data + (batch * s.batch_stride + head * s.head_stride + row * s.row_stride + column) * 2, s.row_stride * 2,
-	                        map->box_rows, static_cast<int>(rows < map->box_rows ? rows : map->box_rows),
-	                        static_cast<int>(columns < box_columns ? columns : box_columns) * 2, false};
-	if (cuemu::copies().add(box, pointer_to)) bytes_came(barrier, static_cast<uint32_t>(map->box_rows) * tile_row_bytes);
+	const int64_t first = batch * s.batch_stride + head * s.head_stride + row * s.row_stride + column;
+	copy_tile(to, map->data + first * 2, s.row_stride * 2, map->box_rows, rows, columns * 2, barrier, file, line);
 }
 
 } // namespace hopper

@@ -8,61 +8,17 @@
 //   __syncthreads();                    // ... and for the block
 //
 // Until the wait the destination belongs to the copy. A wait is for groups: what was not committed may arrive after it, over what was written
-// there since. The emulator copies as late as it may, at the wait, and fills the destination with ones (NaN) when the copy is asked for: a
-// missing wait, a missing barrier and a destination that is still being read all show. It traps where a copy is never waited for.
+// there since. The emulator has a file of its own for this, and reports what breaks these rules.
 #ifndef TRIAD_HOPPER_ASYNC_COPY_CUH
 #define TRIAD_HOPPER_ASYNC_COPY_CUH
 #include <cuda_runtime.h>
-
-#include <cstring>
 
 #include "hopper/shared_address.cuh"
 
 namespace triad {
 namespace hopper {
 
-#ifdef __CUEMU__
-class AsyncCopies {
-public:
-	AsyncCopies() = default;
-	AsyncCopies(const AsyncCopies &) = delete;
-	AsyncCopies &operator=(const AsyncCopies &) = delete;
-	~AsyncCopies() {
-		if (count > 0) __trap(); // a copy that no wait covers: commit it, and wait for it
-	}
-	void copy16(SharedAddress to, const void *from, bool valid) { add(to, from, valid, 16); }
-	void copy4(SharedAddress to, const void *from, bool valid) { add(to, from, valid, 4); }
-	void commit() { groups++; }
-	template <int Pending> void wait() {
-		int done = 0;
-		for (; done < count && list[done].group < groups - Pending; done++) {
-			const Copy &c = list[done];
-			if (c.valid) memcpy(pointer_to(c.to), __builtin_assume_aligned(c.from, 4), static_cast<size_t>(c.bytes));
-			else memset(pointer_to(c.to), 0, static_cast<size_t>(c.bytes));
-		}
-		for (int i = done; i < count; i++) list[i - done] = list[i];
-		count -= done;
-	}
-
-private:
-	static constexpr int most = 160;
-	struct Copy {
-		SharedAddress to;
-		const void *from;
-		int group, bytes;
-		bool valid;
-	};
-	void add(SharedAddress to, const void *from, bool valid, int bytes) {
-		const bool aligned = reinterpret_cast<uintptr_t>(pointer_to(to)) % static_cast<unsigned>(bytes) == 0 &&
-		                     (!valid || reinterpret_cast<uintptr_t>(from) % static_cast<unsigned>(bytes) == 0);
-		if (!aligned || count == most) __trap();
-		memset(pointer_to(to), 0xff, static_cast<size_t>(bytes));
-		list[count++] = {to, from, groups, bytes, valid};
-	}
-	Copy list[most];
-	int count = 0, groups = 0;
-};
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 struct AsyncCopies {
 	__device__ void copy16(SharedAddress to, const void *from, bool valid) { copy<uint4>(to, from, valid); }
 	__device__ void copy4(SharedAddress to, const void *from, bool valid) { copy<uint32_t>(to, from, valid); }

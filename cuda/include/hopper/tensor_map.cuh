@@ -11,9 +11,11 @@
 
 namespace triad::hopper {
 
+using ByteMap = CUtensorMap;
+
 // map_bytes describes a matrix of bytes, rows x row_bytes at `data`, as boxes of box_rows x 128 bytes that land swizzled. What lies outside
 // the matrix reads as zero. data and stride are multiples of 16; box_rows <= 256. Returns 0 or a CUDA error code.
-inline int map_bytes(CUtensorMap *map, const void *data, int64_t rows, int64_t row_bytes, int64_t stride, int box_rows) {
+inline int map_bytes(ByteMap *map, const void *data, int64_t rows, int64_t row_bytes, int64_t stride, int box_rows) {
 	void *found = nullptr;
 	cudaDriverEntryPointQueryResult known;
 	const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &known);
@@ -27,13 +29,13 @@ inline int map_bytes(CUtensorMap *map, const void *data, int64_t rows, int64_t r
 		CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 }
 
-__device__ inline void prefetch_map(const CUtensorMap *map) {
+__device__ inline void prefetch_map(const ByteMap *map) {
 	asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<uint64_t>(map)) : "memory");
 }
 
 // copy_box copies the box that begins at (row, byte) to a shared-memory address and reports all of its bytes, also those outside the
 // matrix, to a barrier.
-__device__ inline void copy_box(uint32_t to, const CUtensorMap *map, int32_t row, int32_t byte, uint32_t barrier) {
+__device__ inline void copy_box(uint32_t to, const ByteMap *map, int32_t row, int32_t byte, uint32_t barrier) {
 	asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
 	             "l"(reinterpret_cast<uint64_t>(map)), "r"(byte), "r"(row), "r"(barrier)
 	             : "memory");

@@ -71,13 +71,9 @@ inline Limits mma_backward() {
 	            stepped(8, "q", "k", "v", "o", "grad_o")});
 }
 
-// What Hopper's tensor cores ask besides. The other architectures' code is empty; the emulator, a GPU of 8.0, has models of the instructions.
+// What Hopper's tensor cores ask besides.
 inline Limits wgmma(Limits limits) {
-	Limit hopper = capability("wgmma", 90, false);
-#ifdef __CUEMU__
-	hopper.keeps = [](Check &, const triad_call *, const Limit &) {};
-#endif
-	limits.push_back(hopper);
+	limits.push_back(wgmma_capability());
 	return limits;
 }
 

@@ -26,7 +26,7 @@ static_assert(tile_k == scale_block, "a stage is what the tensor core may sum, a
 
 struct CopyLoader {
 	static constexpr int arrivals = 1, threads = 1;   // one thread issues all
-	CUtensorMap a, b;
+	hopper::ByteMap a, b;
 
 	__device__ void prepare() const {
 		hopper::prefetch_map(&a);

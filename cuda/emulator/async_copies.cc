@@ -1,0 +1,194 @@
+// Copies that run beside the thread that asked for them: boxes by the copy engine, which report to an mbarrier, and cp.async, which a thread's
+// groups cover. From the request on the destination holds ones (NaN) and belongs to the copy, and the source may not be written.
+#include "cuemu/async_state.h"
+
+namespace cuemu {
+
+namespace {
+
+const int ROW = 128; // bytes of a row of a box
+
+int new_copy(Worker &w, Async &a, const Copy &copy) {
+	int number;
+	if (a.free_copies.empty()) {
+		number = static_cast<int>(a.copies.size());
+		if (number >= 65534) wrong(w, copy.at, "%d copies are outstanding", number);
+		a.copies.push_back(copy);
+	} else {
+		number = a.free_copies.back();
+		a.free_copies.pop_back();
+		a.copies[number] = copy;
+	}
+	a.outstanding++;
+	for (uint32_t i = copy.to / 4; i < (copy.to + copy.bytes + 3) / 4; i++) a.in_flight[i] = static_cast<uint16_t>(number + 1);
+	memset(w.arena + copy.to, 0xff, copy.bytes);
+	return number;
+}
+
+uintptr_t source_end(const Copy &c) {
+	const uintptr_t from = reinterpret_cast<uintptr_t>(c.box.from);
+	if (c.box.rows == 0) return from + (c.valid ? c.bytes : 0);
+	return c.box.valid_rows > 0 ? from + static_cast<uintptr_t>((c.box.valid_rows - 1) * c.box.row_bytes + c.box.valid_bytes) : from;
+}
+
+void watch_source(Async &a, const Copy &c) {
+	const uintptr_t from = reinterpret_cast<uintptr_t>(c.box.from), end = source_end(c);
+	if (end == from) return;
+	if (from < a.source_low) a.source_low = from;
+	if (end > a.source_high) a.source_high = end;
+}
+
+void made(Async &a, Copy &c) {
+	c.made = true;
+	if (--a.outstanding == 0) a.source_low = ~uintptr_t(0), a.source_high = 0;
+}
+
+void make_box(Worker &w, const Copy &c) {
+	for (int row = 0; row < c.box.rows; row++)
+		for (int chunk = 0; chunk < ROW / 16; chunk++) {
+			const uint32_t at = c.to + static_cast<uint32_t>(row * ROW + (chunk ^ row % 8) * 16);
+			char *to = w.arena + at;
+			const int inside = row < c.box.valid_rows ? c.box.valid_bytes - chunk * 16 : 0;
+			const int bytes = inside < 0 ? 0 : inside > 16 ? 16 : inside;
+			if (bytes > 0) memcpy(to, c.box.from + row * c.box.row_bytes + chunk * 16, static_cast<size_t>(bytes));
+			if (bytes < 16) memset(to + bytes, 0, static_cast<size_t>(16 - bytes));
+		}
+}
+
+}  // namespace
+
+const Copy *copy_reading(const Async &a, uintptr_t address, size_t bytes) {
+	for (const Copy &c : a.copies) {
+		if (!c.used || c.made) continue;
+		const uintptr_t from = reinterpret_cast<uintptr_t>(c.box.from);
+		if (address >= source_end(c) || address + bytes <= from) continue;
+		if (c.box.rows == 0) return &c;
+		const int64_t from_first = static_cast<int64_t>(address) - static_cast<int64_t>(from), step = c.box.row_bytes > 0 ? c.box.row_bytes : 1;
+		const int64_t column = from_first < 0 ? 0 : from_first % step;
+		if (c.box.valid_rows == 1 || column < c.box.valid_bytes || column + static_cast<int64_t>(bytes) > step) return &c;
+	}
+	return nullptr;
+}
+
+void check_destination(Worker &w, Async &a, uint32_t begin, uint32_t end, Origin at, const char *what) {
+	for (uint32_t i = begin / 4; i < (end + 3) / 4; i++) {
+		if (!a.in_flight[i]) continue;
+		const Copy &c = a.copies[a.in_flight[i] - 1];
+		wrong(w, at, "%s touches %s, where the copy of %s:%d has not been waited for", what, byte_of(w, i * 4).text, c.at.file, c.at.line);
+	}
+}
+
+void make_copy(Worker &w, Async &a, int number) {
+	Copy &c = a.copies[number];
+	if (c.box.rows > 0) {
+		make_box(w, c);
+		made(a, c);
+		bytes_came(w, a, c.barrier, c.bytes);
+		return;
+	}
+	if (c.valid) memcpy(w.arena + c.to, c.box.from, c.bytes);
+	else memset(w.arena + c.to, 0, c.bytes);
+	made(a, c);
+}
+
+// make_any makes one of the copies that report to an mbarrier: the youngest, or any. False: there is none.
+bool make_any(Worker &w, Async &a) {
+	int found = -1;
+	uint32_t seen = 0;
+	for (size_t i = 0; i < a.copies.size(); i++) {
+		const Copy &c = a.copies[i];
+		if (!c.used || c.made || c.barrier < 0) continue;
+		seen++;
+		if (found < 0 || a.completion != SHUFFLED || random_below(a, seen) == 0) found = static_cast<int>(i);
+	}
+	if (found >= 0) make_copy(w, a, found);
+	return found >= 0;
+}
+
+}  // namespace cuemu
+
+using namespace cuemu;
+
+extern "C" {
+
+void cuemu_copy_box(const Box *box, void *barrier, const char *file, int line) {
+	Worker &w = *this_worker;
+	Async &a = activate(w);
+	const Origin at = {file, line};
+	const uint32_t t = w.current, bytes = static_cast<uint32_t>(box->rows) * ROW, to = arena_offset(w, box->to, bytes, at), end = to + bytes;
+	const int number = barrier_at(w, a, barrier, at);
+	const MBarrier &b = a.barriers[number];
+	if (a.generic[t][b.init_thread] < b.init_epoch || !(b.init_fenced || a.async[t][b.init_thread] >= b.init_epoch))
+		wrong(w, at, "a copy reports to the mbarrier that %s:%d initialised, with no fence.mbarrier_init and barrier of the block between", b.init.file, b.init.line);
+	check_destination(w, a, to, end, at, "a copy");
+	const uint32_t byte = unseen(a, t, to, end);
+	if (byte != end) {
+		const uint32_t by = a.written[byte] & THREAD_BITS;
+		if (a.written[byte] & BY_COPY && by >= w.threads) wrong(w, at, "a copy overwrites %s, and this thread does not know that its last copy has arrived", byte_of(w, byte).text);
+		wrong(w, at, "a copy overwrites %s, which thread %u wrote, with no fence.proxy.async between", byte_of(w, byte).text, by);
+	}
+	for (uint32_t chunk = to / 16; chunk < end / 16; chunk++)
+		if (a.reading[chunk]) {
+			const Product *p = product_reading(a, chunk);
+			wrong(w, at, "a copy overwrites %s, which the product of %s:%d still reads", byte_of(w, chunk * 16).text, p ? p->at.file : "?", p ? p->at.line : 0);
+		}
+	Copy c = {};
+	c.at = at, c.box = *box, c.to = to, c.bytes = bytes, c.barrier = number, c.thread = t, c.used = true;
+	const int copy = new_copy(w, a, c);
+	if (a.completion == EARLY || (a.completion == SHUFFLED && random_below(a, 3) == 0)) make_copy(w, a, copy);
+	else watch_source(a, c);
+}
+
+void cuemu_copy_async(void *to, const void *from, int bytes, int valid, const char *file, int line) {
+	Worker &w = *this_worker;
+	Async &a = activate(w);
+	const Origin at = {file, line};
+	const uint32_t t = w.current, begin = arena_offset(w, to, static_cast<size_t>(bytes), at), end = begin + static_cast<uint32_t>(bytes);
+	if (reinterpret_cast<uintptr_t>(to) % static_cast<unsigned>(bytes) != 0 || (valid && reinterpret_cast<uintptr_t>(from) % static_cast<unsigned>(bytes) != 0))
+		wrong(w, at, "cp.async of %d bytes from %p to %p: want both aligned to %d bytes", bytes, from, to, bytes);
+	check_destination(w, a, begin, end, at, "cp.async");
+	if (a.reading[begin / 16]) {
+		const Product *p = product_reading(a, begin / 16);
+		wrong(w, at, "cp.async overwrites %s, which the product of %s:%d still reads", byte_of(w, begin).text, p ? p->at.file : "?", p ? p->at.line : 0);
+	}
+	Copy c = {};
+	c.at = at, c.box.from = static_cast<const char *>(from), c.to = begin, c.bytes = static_cast<uint32_t>(bytes), c.valid = valid;
+	c.barrier = -1, c.thread = t, c.group = a.groups[t], c.used = true;
+	const int number = new_copy(w, a, c);
+	a.of_thread[t].push_back(number);
+	if (a.completion == EARLY || (a.completion == SHUFFLED && random_below(a, 2))) make_copy(w, a, number);
+	else watch_source(a, c);
+}
+
+void cuemu_copy_commit(void) {
+	Worker &w = *this_worker;
+	activate(w).groups[w.current]++;
+}
+
+void cuemu_copy_wait(int pending, const char *, int) {
+	Worker &w = *this_worker;
+	Async &a = activate(w);
+	const uint32_t t = w.current;
+	std::vector<int> &list = a.of_thread[t];
+	size_t done = 0;
+	for (; done < list.size(); done++) {
+		Copy &c = a.copies[list[done]];
+		if (static_cast<int64_t>(c.group) >= static_cast<int64_t>(a.groups[t]) - pending) break;
+		if (!c.made) make_copy(w, a, list[done]);
+		for (uint32_t i = c.to; i < c.to + c.bytes; i++) a.written[i] = a.epoch[t] << 11 | BY_COPY | t;
+		memset(a.in_flight + c.to / 4, 0, c.bytes / 4 * sizeof *a.in_flight);
+		a.dirty = true;
+		c.used = false;
+		a.free_copies.push_back(list[done]);
+	}
+	list.erase(list.begin(), list.begin() + static_cast<long>(done));
+}
+
+void cuemu_copy_end(void) {
+	Worker &w = *this_worker;
+	if (!w.in_block || !w.async || !w.async->active || w.async->of_thread[w.current].empty()) return;
+	const Copy &c = w.async->copies[w.async->of_thread[w.current][0]];
+	wrong(w, c.at, "no wait covers this copy: commit it, and wait for it before the thread is done");
+}
+
+}  // extern "C"

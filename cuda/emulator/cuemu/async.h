@@ -1,0 +1,65 @@
+// Where the models of asynchronous instructions (files of cuda/emulator/hopper/) meet the runtime library: mbarriers, copies, products of a
+// warpgroup, fences. Addresses are pointers into shared memory; file and line are the kernel's.
+#ifndef CUEMU_ASYNC_H
+#define CUEMU_ASYNC_H
+
+#include <cstdint>
+
+#include "cuemu/execution.h"
+
+namespace cuemu {
+
+// Box is a copy by the copy engine: `rows` rows of 128 bytes to shared memory, chunks of 16 bytes exchanged as the 128-byte swizzle has it.
+// Of the source, valid_rows rows with valid_bytes bytes are inside of the tensor; the rest reads as zero.
+struct Box {
+	void *to;
+	const char *from;
+	int64_t row_bytes; // from one row of the source to the next
+	int rows, valid_rows, valid_bytes;
+};
+
+// Issued is what a lane hands in for one wgmma: d[64, cols] = or += a[64, K] b, K elements of 32 bytes together.
+struct Issued {
+	float *d;                  // cols / 2 accumulators
+	const uint32_t *registers; // the operand a; null: in shared memory
+	const float *decode;       // the values of all codes of one byte; null: decode16
+	const float *decode_b;
+	float (*decode16)(uint32_t);
+	uint64_t a, b;             // descriptors
+	bool a_across, b_across, add;
+	int cols, warp;
+	const char *file;
+	int line;
+};
+
+// Waited is what a lane hands in for a wait: so many groups may be unfinished.
+struct Waited {
+	int warp, pending;
+	const char *file;
+	int line;
+};
+
+}  // namespace cuemu
+
+#pragma GCC visibility push(default)
+extern "C" {
+void cuemu_mbarrier_init(void *barrier, uint32_t arrivals, const char *file, int line);
+void cuemu_mbarrier_fence(void);
+void cuemu_mbarrier_arrive(void *barrier, uint32_t bytes, const char *file, int line);  // and expects so many bytes more
+void cuemu_mbarrier_wait(void *barrier, uint32_t parity, const char *file, int line);
+void cuemu_proxy_fence(void);
+void cuemu_named_barrier(int number, int threads, int waits, const char *file, int line);
+void cuemu_registers(int wanted, int more, const char *file, int line);
+void cuemu_copy_box(const cuemu::Box *box, void *barrier, const char *file, int line);
+void cuemu_copy_async(void *to, const void *from, int bytes, int valid, const char *file, int line);
+void cuemu_copy_commit(void);
+void cuemu_copy_wait(int pending, const char *file, int line);
+void cuemu_copy_end(void);                                     // the thread asks for no more: all have been waited for
+void cuemu_wgmma_fence(const char *file, int line);
+void cuemu_wgmma_issue(void *const *lanes);                    // of a warp; for warp_call
+void cuemu_wgmma_commit(void *const *lanes);
+void cuemu_wgmma_wait(void *const *lanes);
+}
+#pragma GCC visibility pop
+
+#endif

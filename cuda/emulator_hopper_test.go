@@ -1,0 +1,102 @@
+package cuda
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// hopperBugs: what each bug of hopper_zoo.cu must be reported as, at its line, in all orders or in those that
+// are named.
+var hopperBugs = []struct {
+	name, text string
+	orders     []string
+}{
+	{"copy_no_wait", "has not", allOrders},
+	{"copy_write_early", "a write to byte", lateOrders},
+	{"copy_source", "a write to what the copy of", lateOrders},
+	{"copy_twice", "a copy touches byte", allOrders},
+	{"copy_before_release", "dynamic shared memory, which thread 0 wrote", allOrders},
+	{"copy_other_barrier", "has not", allOrders},
+	{"async_no_wait", "has not been waited for", allOrders},
+	{"async_no_barrier", "", allOrders},
+	{"async_no_commit", "has not been waited for", allOrders},
+	{"async_too_few", "has not been waited for", allOrders},
+	{"async_write_early", "has not been waited for", allOrders},
+	{"async_source", "a write to what the copy of", lateOrders},
+	{"wgmma_read_early", "a read of an accumulator", allOrders},
+	{"wgmma_write_early", "a write to an accumulator", allOrders},
+	{"wgmma_register", "a write to a register operand", allOrders},
+	{"wgmma_no_fence", "no wgmma.fence", allOrders},
+	{"wgmma_sum_unfenced", "accumulator 0 of thread", allOrders},
+	{"wgmma_operand_unfenced", "register operand 0 of thread", allOrders},
+	{"wgmma_no_commit", "this product was not committed", allOrders},
+	{"wgmma_store_early", "a write to byte", allOrders},
+	{"wgmma_copy_early", "which the product of", allOrders},
+	{"wgmma_no_copy_wait", "", allOrders},
+	{"wgmma_no_wait", "the block ended before this product", allOrders},
+	{"proxy_no_fence", "with no fence.proxy.async and barrier between", allOrders},
+	{"proxy_late_store", "with no fence.proxy.async and barrier between", allOrders},
+	{"proxy_bystander", "with no fence.proxy.async and barrier between", allOrders},
+	{"proxy_one_fences", "with no fence.proxy.async and barrier between", allOrders},
+	{"proxy_copy", "with no fence.proxy.async between", allOrders},
+	{"barrier_too_many", "more than the 1 arrivals", lateOrders},
+	{"barrier_never", "wait in an mbarrier", allOrders},
+	{"barrier_no_fence", "no fence.mbarrier_init", allOrders},
+	{"barrier_no_sync", "no barrier of the block lies between", []string{"forward"}},
+	{"barrier_not_made", "not initialised", []string{"forward"}},
+	{"barrier_bytes", "an mbarrier counts to 1048575", allOrders},
+	{"barrier_overtaken", "ended 3 phases", allOrders},
+	{"barrier_overwritten", "was written over", allOrders},
+	{"named_counts", "named barrier 1 of", allOrders},
+	{"named_missing", "", allOrders},
+	{"named_number", "named barrier 16", allOrders},
+	{"registers_too_many", "more registers than the launch holds", allOrders},
+	{"registers_raise", "setmaxnreg.inc to 32", allOrders},
+	{"registers_lower", "setmaxnreg.dec to 240", allOrders},
+}
+
+// Orders in which a copy is made late. In the others it may have been made at once, and then nothing is wrong
+// with what follows.
+var lateOrders = []string{"forward", "greedy:3"}
+
+// TestHopperZoo: each bug with an asynchronous instruction is reported with kernel and line, its mended twin and
+// every right place of a fence is silent.
+func TestHopperZoo(t *testing.T) {
+	t.Parallel()
+	program := newWatched(t, "-O1").buildWithKernels(t, "hopper_zoo.cu")
+	pc := regexp.MustCompile(`addr2line -e (\S+) (0x[0-9a-f]+)`)
+	for _, bug := range hopperBugs {
+		where := fmt.Sprintf("hopper_zoo.cu:%d", bugLine(t, "hopper_zoo.cu", bug.name))
+		for _, order := range bug.orders {
+			out, status := runEmulated(t, order, program, bug.name, "buggy")
+			if at := pc.FindStringSubmatch(out); at != nil {
+				out += addressLine(t, at[1], at[2])
+			}
+			if status != 3 || !strings.Contains(out, bug.text) || !strings.Contains(out, where) {
+				t.Errorf("%s, %s: status %d, want 3, %q and %s in\n%s", bug.name, order, status, bug.text, where, out)
+			}
+		}
+		hopperIsRight(t, program, bug.name, "fixed")
+	}
+	for _, name := range []string{"writer_fences", "issuer_fences", "path_fences", "expect_late"} {
+		hopperIsRight(t, program, name)
+	}
+}
+
+func hopperIsRight(t *testing.T, program string, words ...string) {
+	t.Helper()
+	sum := ""
+	for _, order := range allOrders {
+		out, status := runEmulated(t, order, program, words...)
+		if status != 0 || !strings.HasPrefix(out, "sum=") {
+			t.Errorf("%v, %s: status %d, output\n%s", words, order, status, out)
+			return
+		}
+		if sum != "" && out != sum {
+			t.Errorf("%v gives %q in order %s, %q before", words, out, order, sum)
+		}
+		sum = out
+	}
+}
