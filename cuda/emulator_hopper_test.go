@@ -2,9 +2,12 @@ package cuda
 
 import (
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
+
+	"triad"
 )
 
 // hopperBugs: what each bug of hopper_zoo.cu must be reported as, at its line, in all orders or in those that
@@ -75,7 +78,15 @@ func TestHopperZoo(t *testing.T) {
 				out += addressLine(t, at[1], at[2])
 			}
 			if status != 3 || !strings.Contains(out, bug.text) || !strings.Contains(out, where) {
-				t.Errorf("%s, %s: status %d, want 3, %q and %s in\n%s", bug.name, order, status, bug.text, where, out)
+				t.Errorf(
+					"%s, %s: status %d, want 3, %q and %s in\n%s",
+					bug.name,
+					order,
+					status,
+					bug.text,
+					where,
+					out,
+				)
 			}
 		}
 		hopperIsRight(t, program, bug.name, "fixed")
@@ -98,5 +109,43 @@ func hopperIsRight(t *testing.T, program string, words ...string) {
 			t.Errorf("%v gives %q in order %s, %q before", words, out, order, sum)
 		}
 		sum = out
+	}
+}
+
+// TestHopperKernelsAreEmulated: every variant for Hopper that a kernel file registers is there in the emulator,
+// so that compare judges it without a GPU.
+func TestHopperKernelsAreEmulated(t *testing.T) {
+	needCompiler(t)
+	registration := regexp.MustCompile(`TRIAD_KERNEL\((\w+), (sm90_\w+), (\w+),`)
+	count := 0
+	for _, operator := range kernelNames(t) {
+		text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+operator+".cu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := registration.FindAllStringSubmatch(string(text), -1)
+		if len(found) == 0 {
+			continue
+		}
+		_, kernels, err := (&server{device: NewEmulator(triad.Files, testCache), specs: catalogSpec}).open(
+			t.Context(),
+			operator,
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		emulated := map[string]bool{}
+		for _, k := range kernels {
+			emulated[fmt.Sprintf("%s %s", k.Name, k.Pass)] = true
+		}
+		for _, m := range found {
+			count++
+			if name := "cuda/" + m[2] + " " + m[3]; !emulated[name] {
+				t.Errorf("%s: %s is not in the emulator", operator, name)
+			}
+		}
+	}
+	if count < 7 {
+		t.Errorf("%d registrations for Hopper were found", count)
 	}
 }
