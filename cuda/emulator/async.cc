@@ -6,6 +6,7 @@
 #include <new>
 
 #include "cuemu/async_state.h"
+#include "cuemu/fiber_hooks.h"
 
 namespace cuemu {
 
@@ -118,6 +119,7 @@ CUEMU_PLAIN void async_start(Worker &w) {
 }
 
 void async_end(Worker &w) {
+	Unseen books;
 	if (!w.async) return;
 	Async &a = *w.async;
 	if (a.active) {
@@ -151,6 +153,7 @@ void learn(Async &a, uint32_t thread, const Clock &generic, const Clock &async) 
 }
 
 void async_barrier(Worker &w) {
+	Unseen books;
 	if (!w.async || !w.async->active) return;
 	Async &a = *w.async;
 	Clock generic, async;
@@ -159,6 +162,7 @@ void async_barrier(Worker &w) {
 }
 
 void async_warp_barrier(Worker &w, unsigned warp, uint32_t lanes) {
+	Unseen books;
 	if (!w.async || !w.async->active) return;
 	Async &a = *w.async;
 	Clock generic, async;
@@ -195,6 +199,7 @@ void wake(Worker &w, std::vector<uint32_t> &threads) {
 }
 
 bool async_idle(Worker &w) {
+	Unseen books;
 	if (!w.async || !w.async->active) return false;
 	while (!w.ready)
 		if (!make_any(w, *w.async)) return false;
@@ -208,6 +213,7 @@ using namespace cuemu;
 extern "C" {
 
 void cuemu_proxy_fence(void) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const uint32_t t = w.current;
@@ -217,6 +223,7 @@ void cuemu_proxy_fence(void) {
 
 // cuemu_registers: setmaxnreg, which the first lane does for its warp.
 void cuemu_registers(int wanted, int more, const char *file, int line) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	if (w.current % 32 != 0) return;

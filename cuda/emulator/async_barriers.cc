@@ -76,6 +76,7 @@ using namespace cuemu;
 extern "C" {
 
 void cuemu_mbarrier_init(void *barrier, uint32_t arrivals, const char *file, int line) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const Origin at = {file, line};
@@ -95,12 +96,14 @@ void cuemu_mbarrier_init(void *barrier, uint32_t arrivals, const char *file, int
 
 // cuemu_mbarrier_fence: fence.mbarrier_init.
 void cuemu_mbarrier_fence(void) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	for (MBarrier &b : a.barriers) b.init_fenced |= b.init_thread == w.current;
 }
 
 void cuemu_mbarrier_arrive(void *barrier, uint32_t bytes, const char *file, int line) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const Origin at = {file, line};
@@ -120,6 +123,7 @@ void cuemu_mbarrier_arrive(void *barrier, uint32_t bytes, const char *file, int 
 }
 
 void cuemu_mbarrier_wait(void *barrier, uint32_t parity, const char *file, int line) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const Origin at = {file, line};
@@ -141,6 +145,7 @@ void cuemu_mbarrier_wait(void *barrier, uint32_t parity, const char *file, int l
 
 // cuemu_named_barrier: bar.sync, or bar.arrive, which does not wait.
 void cuemu_named_barrier(int number, int threads, int waits, const char *file, int line) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const Origin at = {file, line};

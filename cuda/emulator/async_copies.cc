@@ -1,6 +1,7 @@
 // Copies that run beside the thread that asked for them: boxes by the copy engine, which report to an mbarrier, and cp.async, which a thread's
 // groups cover. From the request on the destination holds ones (NaN) and belongs to the copy, and the source may not be written.
 #include "cuemu/async_state.h"
+#include "cuemu/fiber_hooks.h"
 
 namespace cuemu {
 
@@ -112,6 +113,7 @@ using namespace cuemu;
 extern "C" {
 
 void cuemu_copy_box(const Box *box, void *barrier, const char *file, int line) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const Origin at = {file, line};
@@ -140,6 +142,7 @@ void cuemu_copy_box(const Box *box, void *barrier, const char *file, int line) {
 }
 
 void cuemu_copy_async(void *to, const void *from, int bytes, int valid, const char *file, int line) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const Origin at = {file, line};
@@ -161,11 +164,13 @@ void cuemu_copy_async(void *to, const void *from, int bytes, int valid, const ch
 }
 
 void cuemu_copy_commit(void) {
+	Unseen books;
 	Worker &w = *this_worker;
 	activate(w).groups[w.current]++;
 }
 
 void cuemu_copy_wait(int pending, const char *, int) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const uint32_t t = w.current;
@@ -185,6 +190,7 @@ void cuemu_copy_wait(int pending, const char *, int) {
 }
 
 void cuemu_copy_end(void) {
+	Unseen books;
 	Worker &w = *this_worker;
 	if (!w.in_block || !w.async || !w.async->active || w.async->of_thread[w.current].empty()) return;
 	const Copy &c = w.async->copies[w.async->of_thread[w.current][0]];

@@ -2,6 +2,7 @@
 // multiplies its own 16 of the 64 rows, and reads all of b. A product runs when it is issued, when it is waited for, or between, so it reads its
 // operands, registers too, at the earliest and at the latest moment. Until the wait the accumulators hold NaN and belong to the product.
 #include "cuemu/async_state.h"
+#include "cuemu/fiber_hooks.h"
 
 namespace cuemu {
 
@@ -252,6 +253,7 @@ using namespace cuemu;
 extern "C" {
 
 void cuemu_wgmma_fence(const char *, int) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	a.fences[w.current]++;
@@ -259,6 +261,7 @@ void cuemu_wgmma_fence(const char *, int) {
 }
 
 void cuemu_wgmma_issue(void *const *lanes) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const Issued &any = *static_cast<const Issued *>(lanes[0]);
@@ -289,6 +292,7 @@ void cuemu_wgmma_issue(void *const *lanes) {
 }
 
 void cuemu_wgmma_commit(void *const *lanes) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	WarpProducts &products = products_of(a, static_cast<unsigned>(static_cast<const Waited *>(lanes[0])->warp));
@@ -297,6 +301,7 @@ void cuemu_wgmma_commit(void *const *lanes) {
 }
 
 void cuemu_wgmma_wait(void *const *lanes) {
+	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
 	const Waited &any = *static_cast<const Waited *>(lanes[0]);

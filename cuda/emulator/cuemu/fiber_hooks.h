@@ -102,6 +102,26 @@ inline void hook_barrier_complete(void *, void *) {}
 inline void hook_barrier_leave(void *) {}
 #endif
 
+// Unseen: while it lives, TSan does not look at what this thread does. The books of asynchronous instructions are kept so.
+class Unseen {
+public:
+#if CUEMU_TSAN
+	CUEMU_PLAIN Unseen() {
+		AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+		AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+	}
+	CUEMU_PLAIN ~Unseen() {
+		AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+		AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+	}
+#else
+	Unseen() {}
+	~Unseen() {}
+#endif
+	Unseen(const Unseen &) = delete;
+	Unseen &operator=(const Unseen &) = delete;
+};
+
 // __syncwarp is a barrier of its own tokens, a pair for each warp.
 inline void hook_syncwarp_arrive(void *arrivals) { hook_barrier_arrive(arrivals); }
 inline void hook_syncwarp_complete(void *arrivals, void *departures) { hook_barrier_complete(arrivals, departures); }
