@@ -42,8 +42,8 @@ var (
 		"-Icuda/include", "-Wno-unknown-pragmas",
 	}
 	emulatorFlags = []string{"-O2", "-Icuda/emulator", "-Icuda"}
-	// watchedFlags have every ordinary access of a kernel reported to the emulator (cuda/emulator/access.cc) by
-	// the calls that are meant for ThreadSanitizer, which is not linked.
+	// watchedFlags have every ordinary access of a kernel reported to the emulator (cuda/emulator/access.cc)
+	// by the calls that are meant for ThreadSanitizer, which is not linked.
 	watchedFlags    = []string{"-fsanitize=thread", "-DCUEMU_ACCESSES"}
 	watchedFlagsGCC = []string{
 		"--param=tsan-instrument-func-entry-exit=0", "-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s",

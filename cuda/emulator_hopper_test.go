@@ -64,8 +64,8 @@ var hopperBugs = []struct {
 // with what follows.
 var lateOrders = []string{"forward", "greedy:3"}
 
-// TestHopperZoo: each bug with an asynchronous instruction is reported with kernel and line, its mended twin and
-// every right place of a fence is silent.
+// TestHopperZoo: each bug with an asynchronous instruction is reported with kernel and line, its mended twin
+// and every right place of a fence is silent.
 func TestHopperZoo(t *testing.T) {
 	t.Parallel()
 	program := newWatched(t, "-O1").buildWithKernels(t, "hopper_zoo.cu")
@@ -112,8 +112,8 @@ func hopperIsRight(t *testing.T, program string, words ...string) {
 	}
 }
 
-// TestHopperKernelsAreEmulated: every variant for Hopper that a kernel file registers is there in the emulator,
-// so that compare judges it without a GPU.
+// TestHopperKernelsAreEmulated: every variant for Hopper that a kernel file registers is there in the
+// emulator, so that compare judges it without a GPU.
 func TestHopperKernelsAreEmulated(t *testing.T) {
 	needCompiler(t)
 	registration := regexp.MustCompile(`TRIAD_KERNEL\((\w+), (sm90_\w+), (\w+),`)

@@ -95,10 +95,7 @@ CUEMU_PLAIN bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
 		abandon(w);
 	}
 	compute(v, v[lane].kind, group);
-	if (v[lane].kind == SYNCWARP) {
-		hook_syncwarp_complete(&p, &p.started);
-		async_warp_barrier(w, warp, group);
-	}
+	if (v[lane].kind == SYNCWARP) hook_syncwarp_complete(&p, &p.started), async_warp_barrier(w, warp, group);
 	p.in_collective &= ~group;
 	make_runnable(w, warp, group);
 	return true;
