@@ -105,14 +105,25 @@ func DataDir(t testing.TB) string {
 // NVCCFolders are the private environments with nvcc that "triad setup --nvcc" made, and "" for none.
 func NVCCFolders(t testing.TB) []string {
 	t.Helper()
-	private, err := filepath.Glob(filepath.Join(DataDir(t), "nvcc-*", "lib"))
+	return append(environments(t, "nvcc-*"), "")
+}
+
+// PythonFolders are the private Python environments of this user, which bring Triton.
+func PythonFolders(t testing.TB) []string {
+	t.Helper()
+	return environments(t, "python-*")
+}
+
+func environments(t testing.TB, pattern string) []string {
+	t.Helper()
+	private, err := filepath.Glob(filepath.Join(DataDir(t), pattern, "lib"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range private {
 		private[i] = filepath.Dir(private[i])
 	}
-	return append(private, "")
+	return private
 }
 
 // What Python's unittest -v prints of a test, of one that was skipped, and at its end.

@@ -1,0 +1,94 @@
+package cuda
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"triad"
+	"triad/internal/need"
+	"triad/internal/sass"
+)
+
+// eachHopperLoop calls check with every innermost loop for sm_90a of the operators that register a variant
+// for Hopper.
+func eachHopperLoop(t *testing.T, check func(operator string, kernel sass.Kernel, loop sass.Loop)) {
+	t.Helper()
+	nvcc := needNVCC(t)
+	tool, err := FindDisassembler(nvcc, "")
+	for _, python := range need.PythonFolders(t) {
+		if err != nil {
+			tool, err = FindDisassembler(nvcc, python)
+		}
+	}
+	if err != nil {
+		need.MissingSetUp(t, err)
+	}
+	b := GPUBuilder{
+		Sources: triad.Files, Cache: testCache, Compiler: nvcc, Architectures: ShippedArchitectures,
+	}
+	for _, operator := range kernelNames(t) {
+		text, err := fs.ReadFile(triad.Files, "cuda/kernels/"+operator+".cu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), ", sm90_wgmma, ") {
+			continue
+		}
+		library, err := b.Kernels(t.Context(), operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, k := range library.Facts.Kernels {
+			if k.Arch == "sm_90a" {
+				names = append(names, k.Kernel)
+			}
+		}
+		kernels, err := Disassemble(t.Context(), tool, library, "sm_90a", names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range kernels {
+			for _, l := range k.Loops() {
+				check(operator, k, l)
+			}
+		}
+	}
+}
+
+// TestHopperLoops: in kernels that the copy engine feeds, ptxas has not moved exponentials behind the wait for
+// the product that they are to run beside; and what 8-bit products are scaled by is multiplied and added by one
+// FFMA.
+func TestHopperLoops(t *testing.T) {
+	t.Parallel()
+	exponentials, scaled := 0, 0
+	eachHopperLoop(t, func(operator string, k sass.Kernel, l sass.Loop) {
+		if beside, behind := l.ExponentialsBehindWait(); beside+behind > 0 && k.Has("UTMALDG") {
+			exponentials++
+			if behind > 0 {
+				t.Errorf("%s, %s, loop 0x%x: %d of %d exponentials stand behind the wait for all products",
+					operator, k.Name, l.First, behind, beside+behind)
+			}
+		}
+		if l.Has("QGMMA") {
+			scaled++
+			if apart := l.ProductsAddedApart(); apart > 0 {
+				t.Errorf(
+					"%s, %s, loop 0x%x: %d products are multiplied and added apart",
+					operator,
+					k.Name,
+					l.First,
+					apart,
+				)
+			}
+		}
+	})
+	if exponentials < 8 || scaled < 12 {
+		t.Errorf(
+			"%d loops with exponentials beside products and %d with 8-bit products, want 8 and 12 or more",
+			exponentials,
+			scaled,
+		)
+	}
+}
