@@ -57,9 +57,9 @@ func eachHopperLoop(t *testing.T, check func(operator string, kernel sass.Kernel
 	}
 }
 
-// TestHopperLoops: in kernels that the copy engine feeds, ptxas has not moved exponentials behind the wait for
-// the product that they are to run beside; and what 8-bit products are scaled by is multiplied and added by one
-// FFMA.
+// TestHopperLoops: in kernels that the copy engine feeds, ptxas has not moved exponentials behind the wait
+// for the product that they are to run beside; and what 8-bit products are scaled by is multiplied and added
+// by one FFMA.
 func TestHopperLoops(t *testing.T) {
 	t.Parallel()
 	exponentials, scaled := 0, 0

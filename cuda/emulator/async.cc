@@ -74,6 +74,7 @@ Async *async_of(Worker &w) {
 	a->registers = zeros<uint32_t>(STACKS / 4);
 	if (!a->written || !a->in_flight || !a->reading || !a->registers) return nullptr;
 	for (uint32_t &fence : a->fences) fence = 1;
+	a->last_fence = 1;
 	return w.async = a;
 }
 

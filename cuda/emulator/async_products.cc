@@ -256,7 +256,7 @@ void cuemu_wgmma_fence(const char *, int) {
 	Unseen books;
 	Worker &w = *this_worker;
 	Async &a = activate(w);
-	a.fences[w.current]++;
+	a.fences[w.current] = ++a.last_fence; // no other thread's: blocks give a stack to one thread after another
 	a.fenced[w.current] = true;
 }
 

@@ -95,7 +95,7 @@ struct Async {
 	uint32_t *written;                          // by byte of the arena: 0, or epoch << 11 | by_copy | thread
 	uint16_t *in_flight, *reading;              // by 4 bytes: a copy's number + 1; by 16 bytes: products
 	uint32_t *registers;                        // by 4 bytes of the stacks: fence << 5 | operands << 1 | accumulator
-	uint32_t fences[MAX_THREADS];               // the fence that each thread has passed
+	uint32_t fences[MAX_THREADS], last_fence;   // the number of the fence that each thread has passed, and of the youngest
 	bool dirty, active;                         // dirty: `written` is not all zero; active: the block has used an asynchronous instruction
 	// Of the block.
 	Completion completion;
