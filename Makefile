@@ -102,7 +102,8 @@ test-long:
 	TRIAD_TEST_PYTHONS="$(PYTHONS)" $(GO) test -count=1 -timeout 60m -run '^TestPackage$$/wheel' ./pybridge/python
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestPower$$' -v ./internal/run
 	TRIAD_TEST_LONG=1 $(GO) test -count=1 -timeout 90m -run '^TestStampedOperator$$' -v ./internal/room
-	$(GO) test -timeout 60m -count=5 -run 'Kills|Cut|Writers' ./results
+	$(GO) test -timeout 60m -count=5 -run 'KillsLose|CutOften|Writers' ./results
+	TRIAD_TEST_LONG=1 $(GO) test -timeout 120m -count=1 -run 'KillsOfTheCommand|PowerCut' -v ./results
 	$(GO) test -run '^$$' -fuzz '^FuzzSource$$' -fuzztime 30s ./cuda/rewrite
 	$(GO) test -run '^$$' -fuzz '^FuzzExpression$$' -fuzztime 30s ./internal/op
 	$(GO) test -run '^$$' -fuzz '^FuzzLoad$$' -fuzztime 30s ./internal/op

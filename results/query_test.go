@@ -26,6 +26,7 @@ const (
 var roles = map[string]func(arguments []string) error{
 	"query": queryRole, "write": writeRole,
 	"resume": resumeRole, "fill": fillRole, "lock": lockRole, "read-only": readOnlyRole,
+	"power": powerRole,
 }
 
 func TestMain(m *testing.M) {
