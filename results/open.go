@@ -287,17 +287,22 @@ func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path}).String()
 }
 
+// keptStatements is how many statements a connection keeps prepared: recording a result runs about ten, and
+// preparing them took as long as running them.
+const keptStatements = 64
+
 func writeDSN(path string, patience time.Duration, network bool) string {
 	journal := "WAL"
 	if network {
 		journal = "DELETE" // a write-ahead log needs shared memory, which a network file system does not have
 	}
-	return fmt.Sprintf("%s?_journal_mode=%s&_synchronous=FULL&_foreign_keys=on&_busy_timeout=%d&_txlock=immediate",
-		fileURI(path), journal, patience.Milliseconds())
+	return fmt.Sprintf("%s?_journal_mode=%s&_synchronous=FULL&_foreign_keys=on&_busy_timeout=%d&_txlock=immediate"+
+		"&_stmt_cache_size=%d", fileURI(path), journal, patience.Milliseconds(), keptStatements)
 }
 
 func readDSN(path string, patience time.Duration) string {
-	dsn := fmt.Sprintf("%s?mode=ro&_query_only=on&_busy_timeout=%d", fileURI(path), patience.Milliseconds())
+	dsn := fmt.Sprintf("%s?mode=ro&_query_only=on&_busy_timeout=%d&_stmt_cache_size=%d", fileURI(path),
+		patience.Milliseconds(), keptStatements)
 	if unix.Access(filepath.Dir(path), unix.W_OK) != nil && !endedUncleanly(path) {
 		// SQLite cannot make its -shm file here, and neither can a writer.
 		dsn += "&immutable=1"

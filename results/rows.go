@@ -147,6 +147,15 @@ func upsertCase(tx *sql.Tx, c op.Case, dtypes any) (id int64, err error) {
 		}
 		types = string(text)
 	}
+	key := c.Key()
+	var known string
+	err = tx.QueryRow("SELECT case_id, dtypes_json FROM test_case WHERE case_key = ?", key).Scan(&id, &known)
+	if err == nil && (known != "{}" || types == "{}") {
+		return id, nil
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, err
+	}
 	dims, err := json.Marshal(record.DimMembers(c.Dims))
 	if err != nil {
 		return 0, err
@@ -166,12 +175,12 @@ func upsertCase(tx *sql.Tx, c op.Case, dtypes any) (id int64, err error) {
 	if _, err = tx.Exec(`INSERT INTO test_case (case_key, op, pass, dtype, dims_json, attributes_json, attribute_numbers_json, layout, distribution, upstream,
 		saved, dtypes_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET dtypes_json = excluded.dtypes_json WHERE test_case.dtypes_json = '{}' AND excluded.dtypes_json <> '{}'`,
-		c.Key(), c.Op, c.Pass.String(), c.DType, string(dims), string(attributes), string(numbersText),
+		key, c.Op, c.Pass.String(), c.DType, string(dims), string(attributes), string(numbersText),
 		c.Layout, c.Distribution,
 		orNull(c.Upstream), orNull(c.Saved), types); err != nil {
 		return 0, err
 	}
-	return id, tx.QueryRow("SELECT case_id FROM test_case WHERE case_key = ?", c.Key()).Scan(&id)
+	return id, tx.QueryRow("SELECT case_id FROM test_case WHERE case_key = ?", key).Scan(&id)
 }
 
 func orNull(text string) any {
@@ -182,11 +191,7 @@ func orNull(text string) any {
 }
 
 // insertPlan adds an entry to a session's plan; an item that is planned twice is an error.
-func insertPlan(tx *sql.Tx, session int64, position int, item record.Item) (int64, error) {
-	caseID, err := upsertCase(tx, item.Case, nil)
-	if err != nil {
-		return 0, err
-	}
+func insertPlan(tx *sql.Tx, session, caseID int64, position int, item record.Item) (int64, error) {
 	done, err := tx.Exec("INSERT INTO plan (session_id, position, case_id, implementation, seed) VALUES "+
 		"(?, ?, ?, ?, ?)",
 		session, position, caseID, item.Impl, seedText(item.Seed))

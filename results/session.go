@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"triad/internal/op"
 	"triad/internal/record"
@@ -65,7 +67,11 @@ func (s *Store) Start(ctx context.Context, info record.Session, plan []record.It
 			return err
 		}
 		for position, item := range plan {
-			if _, err := insertPlan(tx, x.id, position, item); err != nil {
+			caseID, err := upsertCase(tx, item.Case, nil)
+			if err != nil {
+				return err
+			}
+			if _, err := insertPlan(tx, x.id, caseID, position, item); err != nil {
 				return err
 			}
 		}
@@ -187,38 +193,55 @@ func (x *Session) Begin(ctx context.Context, item record.Item) error {
 	})
 }
 
-// Record stores one result with its verdicts and fills in ID and Session. When it returns nil the result is
-// on the disk. What was not planned is added to the plan; what the session has recorded already is
-// ErrAlreadyRecorded.
-func (x *Session) Record(ctx context.Context, r *record.Record) error {
-	if err := storable(*r); err != nil {
-		return err
+// Record stores results with their verdicts in one transaction and fills in ID and Session. When it returns nil
+// they are on the disk; else none of them is stored. What was not planned is added to the plan; what the
+// session has recorded already is ErrAlreadyRecorded.
+func (x *Session) Record(ctx context.Context, records ...*record.Record) error {
+	var words []string
+	for _, r := range records {
+		if err := storable(*r); err != nil {
+			return err
+		}
+		words = append(words, r.Impl)
 	}
-	id := ""
-	item := record.Item{Case: r.Case, Impl: r.Impl, Seed: r.Seed}
-	err := x.store.write(ctx, "record "+r.Impl, func(tx *sql.Tx) error {
-		plan, caseID, err := x.planned(tx, item, r.DTypes)
-		if err != nil {
-			return err
+	ids := make([]string, len(records))
+	verb := "record " + strings.Join(slices.Compact(words), ", ")
+	err := x.store.write(ctx, verb, func(tx *sql.Tx) (err error) {
+		for i, r := range records {
+			if ids[i], err = x.record(tx, *r); err != nil {
+				return err
+			}
 		}
-		implementation, err := upsertImplementation(tx, *r)
-		if err != nil {
-			return err
-		}
-		var run int64
-		if run, id, err = x.runRow(tx, plan, caseID, item); err != nil {
-			return err
-		}
-		if err := fillRun(tx, run, implementation, *r, x.store.now()); err != nil {
-			return err
-		}
-		return insertVerdicts(tx, run, r.Outputs)
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	r.ID, r.Session = id, x.info.ID
+	for i, r := range records {
+		r.ID, r.Session = ids[i], x.info.ID
+	}
 	return nil
+}
+
+// record writes one result and gives its ID.
+func (x *Session) record(tx *sql.Tx, r record.Record) (id string, err error) {
+	item := record.Item{Case: r.Case, Impl: r.Impl, Seed: r.Seed}
+	plan, caseID, err := x.planned(tx, item, r.DTypes)
+	if err != nil {
+		return "", err
+	}
+	implementation, err := upsertImplementation(tx, r)
+	if err != nil {
+		return "", err
+	}
+	run, id, err := x.runRow(tx, plan, caseID, item)
+	if err != nil {
+		return "", err
+	}
+	if err := fillRun(tx, run, implementation, r, x.store.now()); err != nil {
+		return "", err
+	}
+	return id, insertVerdicts(tx, run, r.Outputs)
 }
 
 // storable refuses a record that says nothing: a status that nobody set must not be stored as if it were one.
@@ -270,7 +293,7 @@ func (x *Session) planned(tx *sql.Tx, item record.Item, dtypes any) (plan, caseI
 		x.id).Scan(&next); err != nil {
 		return 0, 0, err
 	}
-	plan, err = insertPlan(tx, x.id, next, item)
+	plan, err = insertPlan(tx, x.id, caseID, next, item)
 	return plan, caseID, err
 }
 
