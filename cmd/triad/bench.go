@@ -77,6 +77,7 @@ func (o *benchOptions) add(cmd *cobra.Command) {
 		"one JSON object a line for each implementation and bench point (docs/json.md)")
 	fs.StringVar(&o.db, "db", "", "the database (default: results.db in the user's data directory)")
 	o.addPlan(cmd)
+	o.addShard(cmd)
 }
 
 // plan turns flags into what run understands.
@@ -120,7 +121,7 @@ func (o *benchOptions) plan() (*timing.Plan, error) {
 
 // words are the verb and what else decides what a bench does, by which --resume finds an interrupted one.
 func (o *benchOptions) words(p *timing.Plan) []string {
-	words := append([]string{o.verb}, o.ownFlags.words()...)
+	words := slices.Concat([]string{o.verb}, o.ownFlags.words(), o.shardWords())
 	for _, r := range p.Regimes {
 		words = append(words, r.String())
 	}
@@ -137,6 +138,9 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 		return err
 	}
 	if err := o.checkPlan(); err != nil {
+		return err
+	}
+	if request.Shard, err = parseShard(o.shard); err != nil {
 		return err
 	}
 	options, err := a.workerOptions(&o.caseFlags)

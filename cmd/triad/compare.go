@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,7 @@ type compareOptions struct {
 	json, resume, explain, verbose bool
 	untimed, strict, planOnly      bool
 	sanitizers                     []string // tools of compute-sanitizer
-	verb, db, dump, against        string
+	verb, db, dump, against, shard string
 	args                           []string // as typed
 	after                          func(run.Result)
 }
@@ -51,6 +52,7 @@ worst element is.`,
 	o.add(cmd, "both")
 	o.addOnGPU(cmd)
 	o.addPlan(cmd)
+	o.addShard(cmd)
 	o.addAgainst(cmd)
 	return cmd
 }
@@ -108,11 +110,10 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 		return err
 	}
 	if len(o.sanitizers) > 0 {
-		if o.against != "" || o.resume || o.explain || o.verbose || o.dump != "" || o.untimed {
+		if o.against != "" || o.shard != "" || o.resume || o.explain || o.verbose || o.dump != "" || o.untimed {
 			return usage(
-				"--sanitize says what tools find: --against, --resume, --explain, --verbose, --dump and " +
-					"--no-timing are " +
-					"flags of a comparison without it",
+				"--sanitize says what tools find: --against, --shard, --resume, --explain, --verbose, " +
+					"--dump and --no-timing are flags of a comparison without it",
 			)
 		}
 		return a.sanitize(ctx, request, o)
@@ -122,6 +123,9 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 
 // judge runs a request, records and prints what it finds, and turns that into an exit code.
 func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) (err error) {
+	if request.Shard, err = parseShard(o.shard); err != nil {
+		return err
+	}
 	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {
 		return err
@@ -139,7 +143,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	}
 	needs := sessionOptions{
 		compareOptions: o, gpu: onGPU, workers: options,
-		words: append([]string{o.verb}, o.ownFlags.words()...),
+		words: slices.Concat([]string{o.verb}, o.ownFlags.words(), o.shardWords()),
 	}
 	if o.planOnly {
 		return a.printPlan(ctx, request, needs, (*run.Runner).PlanCompare)

@@ -39,6 +39,7 @@ one-hot, zero and huge upstream gradients in every memory layout. It takes the f
 	}
 	o.add(cmd, "backward")
 	o.addPlan(cmd)
+	o.addShard(cmd)
 	return cmd
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +19,42 @@ func (o *compareOptions) addPlan(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.planOnly, "plan", false,
 		"print what would be run, and run nothing; with --json one object a line for each case "+
 			"(docs/json.md)")
+}
+
+// addShard gives a verb that runs something the flag --shard.
+func (o *compareOptions) addShard(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.shard, "shard", "",
+		"run part I of N alone, e.g. 1/4: the parts take about equally long, and triad results merge makes one "+
+			"database of theirs")
+}
+
+// parseShard reads "I/N"; "" is the whole plan.
+func parseShard(text string) (s run.Shard, err error) {
+	if text == "" {
+		return s, nil
+	}
+	index, of, ok := strings.Cut(text, "/")
+	i, errIndex := strconv.Atoi(index)
+	n, errOf := strconv.Atoi(of)
+	if !ok || errIndex != nil || errOf != nil || i < 1 || n < i || n > mostShards {
+		return s, usage(
+			"--shard %q: want I/N, part I of N, with I from 1 to N and N at most %d, e.g. 1/4",
+			text,
+			mostShards,
+		)
+	}
+	return run.Shard{Index: i, Of: n}, nil
+}
+
+// mostShards is more than machines that one plan is cut for.
+const mostShards = 100_000
+
+// shardWords name the part of a plan among what decides what is run.
+func (o *compareOptions) shardWords() []string {
+	if o.shard == "" {
+		return nil
+	}
+	return []string{"shard", o.shard}
 }
 
 // checkPlan refuses, beside --plan, the flags that speak of a run.

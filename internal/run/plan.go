@@ -74,18 +74,21 @@ func (r *Runner) PlanCompare(ctx context.Context, request Request) (*Plan, error
 		}
 	}
 	if request.Gradients {
-		err = markModerate(p.judged)
+		if err := markModerate(p.judged); err != nil {
+			return nil, err
+		}
 	}
-	return p, err
+	return p, p.cut(request.Shard)
 }
 
 // PlanBench is the plan of Bench, which times each case as soon as it is judged.
 func (r *Runner) PlanBench(ctx context.Context, request Request) (*Plan, error) {
 	p, err := r.makePlan(ctx, request, benchCases)
-	if err == nil {
-		p.timesAll = true
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	p.timesAll = true
+	return p, p.cut(request.Shard)
 }
 
 // Cases lists what is judged, in the order in which it is recorded, and then what is timed without that.

@@ -39,6 +39,7 @@ type Request struct {
 	// ask no relation between calls (G6): what a case gives is judged alone
 	Single bool
 	Keep   func(c op.Case, implementation string) bool // of what is planned only this is run; nil: all
+	Shard  Shard                                       // of the plan only this part is run
 	// check the truth against the complex step, and launch a moderate case of each operator and dtype more
 	// often
 	Gradients bool

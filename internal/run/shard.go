@@ -1,0 +1,60 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Shard is one of several parts of a plan that machines run side by side: number Index, from 1, of Of. The
+// zero value is the whole plan.
+type Shard struct{ Index, Of int }
+
+// cut leaves in a plan the cases of one shard, in their order; one without a case is a usage error. The most costly case goes
+// to the shard that has the least work so far, and so on, so that parts take about equally long; every case
+// is in exactly one, and which it is follows from the plan alone. A case is judged and timed in one shard.
+func (p *Plan) cut(s Shard) error {
+	if s.Of <= 1 {
+		return nil
+	}
+	cases, err := p.Cases()
+	if err != nil {
+		return err
+	}
+	shards := shardsOf(cases, s.Of)
+	elsewhere := func(w work) bool { return shards[w.Key()] != s.Index }
+	p.judged = slices.DeleteFunc(p.judged, elsewhere)
+	p.timed = slices.DeleteFunc(p.timed, func(w timedWork) bool { return elsewhere(w.work) })
+	if len(p.judged)+len(p.timed) == 0 {
+		return usagef("shard %d/%d has no case: the plan has %d; want at most so many shards", s.Index, s.Of,
+			len(shards))
+	}
+	return nil
+}
+
+// shardsOf gives the shard, from 1, of each case by its key.
+func shardsOf(cases []PlannedCase, n int) map[string]int {
+	work, shards := map[string]float64{}, map[string]int{}
+	for _, c := range cases { // a case may stand in the plan twice: as one that runs, and as one that is skipped
+		work[c.Key()] += c.Work()
+	}
+	keys := make([]string, 0, len(work))
+	for key := range work {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(work[b], work[a]), cmp.Compare(a, b))
+	})
+	load, count := make([]float64, n), make([]int, n)
+	for _, key := range keys {
+		least := 0
+		for i := range n {
+			if cmp.Or(cmp.Compare(load[i], load[least]), cmp.Compare(count[i], count[least])) < 0 {
+				least = i
+			}
+		}
+		load[least] += work[key]
+		count[least]++
+		shards[key] = least + 1
+	}
+	return shards
+}
