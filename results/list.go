@@ -3,8 +3,10 @@ package results
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +28,7 @@ type Filter struct {
 	Limit   int         // newest first; 0: 100, below 0: all
 }
 
-// where is the condition of the filter on runTables.
+// where is the condition of the filter on run AS r alone, so that an index of runs can answer it.
 func (f Filter) where() (string, []any) {
 	conditions := []string{"1"}
 	var args []any
@@ -34,40 +36,26 @@ func (f Filter) where() (string, []any) {
 		conditions = append(conditions, condition)
 		args = append(args, values...)
 	}
-	anyOf := func(expression string, values []string) {
-		if len(values) > 0 {
-			all := make([]any, len(values))
-			for i, v := range values {
-				all[i] = v
-			}
-			add(expression+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", all...)
-		}
-	}
 	if f.Session != "" {
-		add("s.session_ulid = ?", f.Session)
+		add("r.session_id = (SELECT session_id FROM session WHERE session_ulid = ?)", f.Session)
 	}
-	if f.Case != "" {
-		add("c.case_key = ?", f.Case)
+	if cases, values := f.cases(); cases != "" {
+		add("r.case_id IN (SELECT case_id FROM test_case WHERE "+cases+")", values...)
 	}
-	anyOf("c.op", f.Op)
-	anyOf("c.dtype", f.DType)
 	if len(f.Impl) > 0 {
-		var either []string
-		var prefixes []any
-		for _, prefix := range f.Impl {
-			either = append(either, "substr(p.implementation, 1, ?) = ?")
-			prefixes = append(prefixes, len([]rune(prefix)), prefix)
-		}
-		add("("+strings.Join(either, " OR ")+")", prefixes...)
-	}
-	if f.Pass != op.PassUnknown {
-		add("c.pass = ?", f.Pass.String())
+		named, values := prefixed("name", f.Impl)
+		planned, more := prefixed("implementation", f.Impl) // of a run that has not ended
+		add("(r.implementation_id IN (SELECT implementation_id FROM implementation WHERE "+named+") OR "+
+			"r.implementation_id IS NULL AND (SELECT "+planned+" FROM plan WHERE plan_id = r.plan_id))",
+			append(values, more...)...)
 	}
 	statuses := make([]string, len(f.Status))
 	for i, status := range f.Status {
 		statuses[i] = status.String()
 	}
-	anyOf("r.status", statuses)
+	if among, values := anyOf("r.status", statuses); among != "" {
+		add(among, values...)
+	}
 	if f.Bad {
 		add("r.status IN (SELECT status FROM status WHERE weight = 'bad')")
 	}
@@ -75,6 +63,56 @@ func (f Filter) where() (string, []any) {
 		add("r.started_utc >= ?", utc(f.Since))
 	}
 	return strings.Join(conditions, " AND "), args
+}
+
+// cases is the condition of the filter on test_case, "" where it asks nothing of cases.
+func (f Filter) cases() (string, []any) {
+	var conditions []string
+	var args []any
+	one := func(column, value string) (string, []any) {
+		if value == "" {
+			return "", nil
+		}
+		return column + " = ?", []any{value}
+	}
+	pass := ""
+	if f.Pass != op.PassUnknown {
+		pass = f.Pass.String()
+	}
+	for _, part := range []func() (string, []any){
+		func() (string, []any) { return one("case_key", f.Case) },
+		func() (string, []any) { return anyOf("op", f.Op) },
+		func() (string, []any) { return anyOf("dtype", f.DType) },
+		func() (string, []any) { return one("pass", pass) },
+	} {
+		if condition, values := part(); condition != "" {
+			conditions, args = append(conditions, condition), append(args, values...)
+		}
+	}
+	return strings.Join(conditions, " AND "), args
+}
+
+// anyOf is the condition that a column has one of some values, "" where there are none.
+func anyOf(column string, values []string) (string, []any) {
+	if len(values) == 0 {
+		return "", nil
+	}
+	all := make([]any, len(values))
+	for i, v := range values {
+		all[i] = v
+	}
+	return column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")", all
+}
+
+// prefixed is the condition that a column begins with one of some texts.
+func prefixed(column string, prefixes []string) (string, []any) {
+	var either []string
+	var args []any
+	for _, prefix := range prefixes {
+		either = append(either, "substr("+column+", 1, ?) = ?")
+		args = append(args, len([]rune(prefix)), prefix)
+	}
+	return "(" + strings.Join(either, " OR ") + ")", args
 }
 
 // List gives the records that the filter asks for, newest first, and how many there are without its limit.
@@ -85,16 +123,47 @@ func (s *Store) List(ctx context.Context, f Filter) (records []record.Record, to
 	}
 	defer tx.Rollback()
 	where, args := f.where()
-	if err := tx.QueryRow("SELECT count(*) FROM "+runTables+" WHERE "+where,
-		args...).Scan(&total); err != nil {
+	if err := tx.QueryRow("SELECT count(*) FROM run r WHERE "+where, args...).Scan(&total); err != nil {
 		return nil, 0, s.explain("list runs", err)
 	}
 	limit := f.Limit
 	if limit == 0 {
 		limit = 100
 	}
-	records, _, err = selectRuns(tx, where+" ORDER BY r.run_ulid DESC LIMIT ?", append(args, limit)...)
+	if limit < 0 {
+		records, _, err = selectRuns(tx, where+" ORDER BY r.run_ulid DESC", args...)
+		return records, total, s.explain("list runs", err)
+	}
+	ids, err := newestRuns(tx, where, args, min(limit, total))
+	if err == nil {
+		records, _, err = selectRuns(tx, "r.run_id IN (SELECT value FROM json_each(?)) "+
+			"ORDER BY r.run_ulid DESC", numbers(ids))
+	}
 	return records, total, s.explain("list runs", err)
+}
+
+// newestRuns are the newest runs that fit a condition on run AS r. They are looked for among the newest of
+// all first, in the order of an index; where too few of those fit, what is asked for is rare, and sorting all
+// that fit is cheaper than going on.
+func newestRuns(q querier, where string, args []any, limit int) ([]int64, error) {
+	const amongNewest = 20_000
+	ids, err := column[int64](q, "SELECT r.run_id FROM run r INDEXED BY run_listed WHERE r.run_ulid > coalesce("+
+		"(SELECT run_ulid FROM run ORDER BY run_ulid DESC LIMIT 1 OFFSET ?), '') AND "+where+
+		" ORDER BY r.run_ulid DESC LIMIT ?", slices.Concat([]any{amongNewest}, args, []any{limit})...)
+	if err != nil || len(ids) == limit {
+		return ids, err
+	}
+	return column[int64](q, "SELECT r.run_id FROM run r WHERE "+where+" ORDER BY r.run_ulid DESC LIMIT ?",
+		append(slices.Clone(args), limit)...)
+}
+
+// numbers are numbers as a JSON array: a list of any length as one parameter.
+func numbers(all []int64) string {
+	if len(all) == 0 {
+		return "[]"
+	}
+	text, _ := json.Marshal(all)
+	return string(text)
 }
 
 // Recorded are the names that occur in the database, each once.

@@ -2,6 +2,7 @@ package results
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ const (
 
 func scaleOp(i int) string { return fmt.Sprintf("op%02d", i) }
 
-// scaleRecord is one of scaleRuns results of a session. Each fiftieth is wrong, each fourth is timed.
+// scaleRecord is one of scaleRuns results of a session. Each fiftieth is wrong, each eighth is timed.
 func scaleRecord(i int) record.Record {
 	r := failed(i / scaleImpls % scaleCases)
 	impl := i % scaleImpls
@@ -34,7 +35,7 @@ func scaleRecord(i int) record.Record {
 	r.Backend, r.Variant, r.Source = family, fmt.Sprint("v", impl), fmt.Sprintf("source%d", impl)
 	r.Message, r.LogTail, r.Started = "", "", time.Time{}
 	r.Outputs = r.Outputs[:1]
-	r.Outputs[0].Relations = nil
+	r.Outputs[0].Relations, r.Outputs[0].RelationsPlanned = nil, 0
 	if i%50 != 0 {
 		r.Status, r.Outputs[0].Status = op.StatusPass, op.StatusPass
 	}
@@ -44,9 +45,9 @@ func scaleRecord(i int) record.Record {
 func scaleTiming(i int) record.Timing {
 	t := timed("cold")
 	t.N, t.SamplesNS, t.Rounds, t.Positions, t.ClocksMHz = 0, nil, nil, nil, nil
-	for k := range 60 {
+	for k := range 40 {
 		t.SamplesNS = append(t.SamplesNS, 1000+float64(i%97)+float64(k*k%13)/8)
-		t.Rounds, t.ClocksMHz = append(t.Rounds, k/3), append(t.ClocksMHz, 1980)
+		t.Rounds, t.ClocksMHz = append(t.Rounds, k/2), append(t.ClocksMHz, 1980)
 		t.N++
 	}
 	return t
@@ -73,8 +74,13 @@ func scaleDatabase(t testing.TB, path string, sessions int) {
 		if err := x.Record(ctx, &r); err != nil {
 			t.Fatal(err)
 		}
-		if i%4 == 0 && r.Status == op.StatusPass {
-			if err := x.AddTiming(ctx, r.ID, scaleTiming(i)); err != nil {
+		if i%8 == 0 && r.Status == op.StatusPass {
+			same := record.Comparison{
+				A: r.Impl, B: r.Impl, RunA: r.ID, RunB: r.ID, Regime: "cold", Ratio: 1, Low: 0.99, High: 1.01,
+				Word: "SAME",
+			}
+			if err := errors.Join(x.AddTiming(ctx, r.ID, scaleTiming(i)),
+				x.AddComparisons(ctx, []record.Comparison{same})); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -133,6 +139,10 @@ func copiesOfASession(s *Store) ([]string, error) {
 		}},
 		{"verdict", map[string]string{"run_id": fmt.Sprint("o.run_id + ?1 * ", scaleRuns)}},
 		{"timing", map[string]string{"run_id": fmt.Sprint("o.run_id + ?1 * ", scaleRuns)}},
+		{"comparison", map[string]string{
+			"run_a_id": fmt.Sprint("o.run_a_id + ?1 * ", scaleRuns),
+			"run_b_id": fmt.Sprint("o.run_b_id + ?1 * ", scaleRuns),
+		}},
 	} {
 		step := mergeStep{
 			table: c.table,
@@ -145,6 +155,8 @@ func copiesOfASession(s *Store) ([]string, error) {
 			step.where = "o.session_id = 1"
 		case "verdict", "timing":
 			step.where = fmt.Sprint("o.run_id <= ", scaleRuns)
+		case "comparison":
+			step.where = fmt.Sprint("o.run_a_id <= ", scaleRuns)
 		}
 		statement, err := step.statement(s.reader)
 		if err != nil {
@@ -236,6 +248,7 @@ func questions(path string) []question {
 		{"history/impl", visits(Filter{Op: one, Impl: []string{"cuda/v0"}})},
 		{"diff/last~1-last", side(Selection{Last: 1})},
 		{"diff/last~1-commit", side(Selection{Commit: "0000000003"})},
+		{"diff/last~1-machine", side(Selection{Machine: "h200"})},
 		{"diff/op-machine", side(Selection{Machine: "h200", Op: one})},
 		{"query/least-headroom", saved("least-headroom")},
 		{"query/disagree", saved("disagree")},

@@ -26,7 +26,8 @@ func (s *Store) Sessions(ctx context.Context, limit int) ([]record.SessionCount,
 		}
 		err = tx.QueryRow(`SELECT s.state, coalesce(sum(w.weight = 'good'), 0),
 			coalesce(sum(w.weight = 'neutral'), 0), coalesce(sum(w.weight = 'bad'), 0),
-			coalesce(sum(EXISTS (SELECT 1 FROM timing t WHERE t.run_id = r.run_id)), 0)
+			coalesce(sum(EXISTS (SELECT 1 FROM timing t INDEXED BY timing_status
+				WHERE t.run_id = r.run_id)), 0)
 			FROM session s LEFT JOIN run r USING (session_id) LEFT JOIN status w USING (status)
 			WHERE s.session_id = ?`, id).Scan(&c.State, &c.Good, &c.Neutral, &c.Bad, &c.Timed)
 		if err != nil {

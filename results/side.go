@@ -85,10 +85,11 @@ func (s *Store) choose(q querier, sel Selection) (where string, args []any, word
 	where += " AND r.status IS NOT NULL AND r.status <> 'INTERRUPTED'"
 	switch {
 	case sel.Commit != "":
-		where, args = where+" AND substr(s.commit_hash, 1, ?) = ?", append(args, len(sel.Commit), sel.Commit)
+		where, args = where+" AND r.session_id IN (SELECT session_id FROM session WHERE substr(commit_hash, 1, ?) = ?)",
+			append(args, len(sel.Commit), sel.Commit)
 		words = "runs of commit " + sel.Commit
 	case sel.Machine != "":
-		where += " AND s.machine_id IN (SELECT machine_id FROM machine WHERE " +
+		where += " AND r.session_id IN (SELECT session_id FROM session JOIN machine USING (machine_id) WHERE " +
 			"instr(lower(gpu), lower(?)) > 0 OR instr(lower(cpu), lower(?)) > 0)"
 		args = append(args, sel.Machine, sel.Machine)
 		words = fmt.Sprintf("runs on a machine called %q", sel.Machine)
@@ -134,19 +135,21 @@ func oneSession(q querier, sel Selection) (record.Session, error) {
 }
 
 // newest is the FROM and WHERE of a query on the newest run r of each implementation on each case among the
-// runs that fit a condition, with its session s, case c and implementation i; join is joined to them.
+// runs that fit a condition on run AS r, with its session s, case c and implementation i; join is joined to
+// them. The newest of each source is found in the order of an index, the newest of those by name.
 func newest(where, join string) string {
-	return ` FROM (SELECT r.*, p.implementation AS name,
-		row_number() OVER (PARTITION BY r.case_id, p.implementation ORDER BY r.run_ulid DESC) AS age
-		FROM ` + runTables + ` WHERE ` + where + `) r JOIN session s USING (session_id)
-		JOIN test_case c ON c.case_id = r.case_id
-		LEFT JOIN implementation i USING (implementation_id) ` + join + ` WHERE r.age = 1`
+	return ` FROM (SELECT run_id, max(run_ulid) FROM (
+			SELECT r.run_id, r.case_id, r.implementation_id, max(r.run_ulid) AS run_ulid
+			FROM run r WHERE ` + where + ` GROUP BY r.case_id, r.implementation_id)
+		JOIN implementation USING (implementation_id) GROUP BY case_id, name) newest
+		JOIN run r USING (run_id) JOIN session s USING (session_id) JOIN test_case c ON c.case_id = r.case_id
+		JOIN implementation i USING (implementation_id) ` + join
 }
 
 // selectEntries fills the entries of a side, in the order in which they ran, and gives their rows' numbers.
 func selectEntries(q querier, side *resultdiff.Side, where string, args []any) (map[int64]int, error) {
 	rows, err := q.Query(
-		"SELECT r.run_id, r.run_ulid, s.session_ulid, c.case_key, r.name, coalesce(i.source_hash, ''), "+
+		"SELECT r.run_id, r.run_ulid, s.session_ulid, c.case_key, i.name, i.source_hash, "+
 			"r.device, r.status, r.message, "+caseColumns+newest(where, "")+" ORDER BY r.run_ulid",
 		args...)
 	if err != nil {
@@ -246,7 +249,7 @@ func (t *timeRow) read() (resultdiff.Time, error) {
 func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, where string, args []any) error {
 	rows, err := q.Query(
 		"SELECT r.run_id, "+timeColumns+newest(where, "JOIN timing t ON t.run_id = r.run_id")+
-			" AND t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime",
+			" WHERE t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime",
 		args...)
 	if err != nil {
 		return err

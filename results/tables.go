@@ -27,6 +27,7 @@ var holds = map[string]string{
 	"session":    "one command",
 	"plan":       "what a session is to run",
 	"run":        "one implementation on one case",
+	"newest":     "which run latest shows of each implementation on each case",
 	"test_case":  "what is computed, on which sizes, from which kind of data",
 	"verdict":    "what the judge says of one output of a run",
 	"relation":   "what must hold of an output whatever the inputs are, and whether it does",

@@ -44,11 +44,11 @@ func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[
 	rows, err := q.Query(`SELECT session_ulid, started_utc, name, max(source), sum(weight = 'good'),
 		sum(weight = 'neutral'), sum(weight = 'bad'), sum(weight = 'bad' AND was <> 'bad'),
 		sum(weight <> 'bad' AND was = 'bad'), min(headroom) FROM (
-		SELECT s.session_ulid, s.started_utc, p.implementation AS name, coalesce(i.source_hash, '') AS source,
-			w.weight,
-			lag(w.weight) OVER (PARTITION BY r.case_id, p.implementation ORDER BY r.run_ulid) AS was,
-			(SELECT min(headroom) FROM verdict v WHERE v.run_id = r.run_id) AS headroom
-		FROM `+runTables+` JOIN status w USING (status) WHERE `+where+`)
+		SELECT s.session_ulid, s.started_utc, i.name, i.source_hash AS source, w.weight,
+			lag(w.weight) OVER (PARTITION BY r.case_id, i.name ORDER BY r.run_ulid) AS was,
+			(SELECT min(headroom) FROM verdict v INDEXED BY verdict_extremes WHERE v.run_id = r.run_id) AS headroom
+		FROM run r JOIN session s USING (session_id) JOIN implementation i USING (implementation_id)
+		JOIN status w USING (status) WHERE `+where+`)
 		GROUP BY session_ulid, name ORDER BY session_ulid, name`, args...)
 	if err != nil {
 		return nil, nil, err
@@ -82,8 +82,9 @@ func addVisitedTimes(
 	where string,
 	args []any,
 ) error {
-	rows, err := q.Query("SELECT s.session_ulid, p.implementation, c.case_key, "+caseColumns+", "+timeColumns+
-		" FROM "+runTables+" JOIN timing t ON t.run_id = r.run_id WHERE "+where+
+	rows, err := q.Query("SELECT s.session_ulid, i.name, c.case_key, "+caseColumns+", "+timeColumns+
+		" FROM run r JOIN session s USING (session_id) JOIN implementation i USING (implementation_id) "+
+		"JOIN test_case c ON c.case_id = r.case_id JOIN timing t ON t.run_id = r.run_id WHERE "+where+
 		" AND t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime", args...)
 	if err != nil {
 		return err
