@@ -33,7 +33,7 @@ func buildCommand(t *testing.T) *command {
 	t.Helper()
 	need.Tool(t, "g++")
 	d := &command{binary: filepath.Join(t.TempDir(), "triad"), args: []string{
-		"compare", "softmax", "--impl", "cuda", "--dtype", "fp32", "--pass", "forward", "--quick", "--device", "cpu",
+		"compare", softmaxCase(0).Op, "--impl", "cuda", "--dtype", "fp32", "--pass", "forward", "--quick", "--device", "cpu",
 	}}
 	if out, err := exec.Command(need.Tool(t, "go"), "build", "-o", d.binary, "../cmd/triad").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -140,9 +140,6 @@ func (a *app) bench(ctx context.Context, names []string, o *benchOptions) (err e
 	if err := o.checkPlan(); err != nil {
 		return err
 	}
-	if request.Shard, err = parseShard(o.shard); err != nil {
-		return err
-	}
 	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {
 		return err

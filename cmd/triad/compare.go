@@ -24,7 +24,7 @@ type compareOptions struct {
 	json, resume, explain, verbose bool
 	untimed, strict, planOnly      bool
 	sanitizers                     []string // tools of compute-sanitizer
-	verb, db, dump, against, shard string
+	verb, db, dump, against        string
 	args                           []string // as typed
 	after                          func(run.Result)
 }
@@ -123,9 +123,6 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 
 // judge runs a request, records and prints what it finds, and turns that into an exit code.
 func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions) (err error) {
-	if request.Shard, err = parseShard(o.shard); err != nil {
-		return err
-	}
 	options, err := a.workerOptions(&o.caseFlags)
 	if err != nil {
 		return err
@@ -137,8 +134,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if err != nil {
 		return err
 	}
-	request.Explain = o.explain
-	if onGPU != nil && !o.untimed && o.verb == "compare" {
+	if request.Explain = o.explain; onGPU != nil && !o.untimed && o.verb == "compare" {
 		request.Timing = comparePlan()
 	}
 	needs := sessionOptions{

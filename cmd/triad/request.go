@@ -26,7 +26,7 @@ const defaultSeed = 20240229
 
 // caseFlags choose what is run: the flags of every verb that runs something.
 type caseFlags struct {
-	pass, device, seed                    string
+	pass, device, seed, shard             string
 	gpu                                   int // a number among the visible GPUs, -1 where none is asked for
 	dtypes, dims, attrs, impls, limits    []string
 	quick, full                           bool
@@ -67,6 +67,9 @@ func (f *caseFlags) request(names []string) (run.Request, error) {
 		return r, err
 	}
 	if r.Options, err = f.options(); err != nil {
+		return r, err
+	}
+	if r.Shard, err = parseShard(f.shard); err != nil {
 		return r, err
 	}
 	r.Seed, err = parseSeed(f.seed)

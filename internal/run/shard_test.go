@@ -69,7 +69,7 @@ func TestShardsPartAPlan(t *testing.T) {
 
 // What asks for further launches of a case is decided on the whole plan: a part asks the same.
 func TestAShardAsksWhatTheWholeAsks(t *testing.T) {
-	o, _ := truth.Get("softmax")
+	o := faked(t)
 	f := fakes(map[string]way{"fake/right": right})
 	r := &Runner{Backends: []backend.Backend{f}, Stop: context.Background()}
 	request := Request{
