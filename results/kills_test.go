@@ -33,9 +33,11 @@ func buildCommand(t *testing.T) *command {
 	t.Helper()
 	need.Tool(t, "g++")
 	d := &command{binary: filepath.Join(t.TempDir(), "triad"), args: []string{
-		"compare", softmaxCase(0).Op, "--impl", "cuda", "--dtype", "fp32", "--pass", "forward", "--quick", "--device", "cpu",
+		"compare", softmaxCase(0).Op, "--impl", "cuda", "--dtype", "fp32", "--pass", "forward", "--quick",
+		"--device", "cpu",
 	}}
-	if out, err := exec.Command(need.Tool(t, "go"), "build", "-o", d.binary, "../cmd/triad").CombinedOutput(); err != nil {
+	build := exec.Command(need.Tool(t, "go"), "build", "-o", d.binary, "../cmd/triad")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	path := filepath.Join(t.TempDir(), "whole.db")
@@ -252,8 +254,8 @@ func TestKillsOfTheCommand(t *testing.T) {
 	)
 }
 
-// killed waits for a command and says whether it was killed. If not, it has come to its end; or its worker was
-// killed while it loaded the implementations to resume with, which it says.
+// killed waits for a command and says whether it was killed. If not, it has come to its end; or its worker
+// was killed while it loaded the implementations to resume with, which it says.
 func killed(t *testing.T, cmd *exec.Cmd, out fmt.Stringer, path string, sameStatus bool) bool {
 	t.Helper()
 	err := cmd.Wait()

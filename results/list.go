@@ -147,8 +147,8 @@ func (s *Store) List(ctx context.Context, f Filter) (records []record.Record, to
 // that fit is cheaper than going on.
 func newestRuns(q querier, where string, args []any, limit int) ([]int64, error) {
 	const amongNewest = 20_000
-	ids, err := column[int64](q, "SELECT r.run_id FROM run r INDEXED BY run_listed WHERE r.run_ulid > coalesce("+
-		"(SELECT run_ulid FROM run ORDER BY run_ulid DESC LIMIT 1 OFFSET ?), '') AND "+where+
+	ids, err := column[int64](q, "SELECT r.run_id FROM run r INDEXED BY run_listed WHERE r.run_ulid > "+
+		"coalesce((SELECT run_ulid FROM run ORDER BY run_ulid DESC LIMIT 1 OFFSET ?), '') AND "+where+
 		" ORDER BY r.run_ulid DESC LIMIT ?", slices.Concat([]any{amongNewest}, args, []any{limit})...)
 	if err != nil || len(ids) == limit {
 		return ids, err

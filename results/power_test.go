@@ -81,7 +81,8 @@ type diskFile struct {
 	pending []diskStep
 }
 
-// done is what a step makes of the content of a file. Sectors are written whole or not at all: keep says which.
+// done is what a step makes of the content of a file. Sectors are written whole or not at all: keep says
+// which.
 func (s diskStep) done(content []byte, keep func() bool) []byte {
 	switch s.kind {
 	case 'T':
@@ -105,8 +106,8 @@ func (s diskStep) done(content []byte, keep func() bool) []byte {
 	return content
 }
 
-// disk follows steps up to a power cut. A sync of a file makes its content and its name safe, as ext4, XFS and
-// btrfs do; a removal may be lost until the folder is synced.
+// disk follows steps up to a power cut. A sync of a file makes its content and its name safe, as ext4, XFS
+// and btrfs do; a removal may be lost until the folder is synced.
 type disk struct {
 	folder       string
 	files        map[string]*diskFile
@@ -282,8 +283,8 @@ func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 		if err := completePlan(path, items, 0); err != nil {
 			t.Fatalf("cut %d: %v", cut, err)
 		}
-		if got := rowsOf(t, path, "SELECT count(*) || ' ' || count(DISTINCT case_id) FROM run WHERE status = "+
-			"'FAIL'"); got[0] != fmt.Sprint(
+		if got := rowsOf(t, path, "SELECT count(*) || ' ' || count(DISTINCT case_id) FROM run "+
+			"WHERE status = 'FAIL'"); got[0] != fmt.Sprint(
 			items,
 			" ",
 			items,
@@ -297,8 +298,8 @@ func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 	t.Logf("%d cuts in %d steps, %d acknowledged results looked for", cuts, len(steps), acknowledged)
 }
 
-// The same with the log of the real command: whatever was synced is there, the database is sound, and --resume
-// completes the plan of every tenth disk exactly once.
+// The same with the log of the real command: whatever was synced is there, the database is sound, and
+// --resume completes the plan of every tenth disk exactly once.
 func TestPowerCutsOfTheCommand(t *testing.T) {
 	d := buildCommand(t)
 	path := filepath.Join(t.TempDir(), "r.db")

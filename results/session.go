@@ -247,7 +247,13 @@ func (x *Session) record(tx *sql.Tx, r record.Record) (id string, err error) {
 // storable refuses a record that says nothing: a status that nobody set must not be stored as if it were one.
 func storable(r record.Record) error {
 	if r.Status == op.StatusUnknown || r.Case.Pass == op.PassUnknown || r.Impl == "" {
-		return fmt.Errorf("record %q on case %s: status %s, pass %s: want an implementation, a status and a pass", r.Impl, r.Case.Key(), r.Status, r.Case.Pass)
+		return fmt.Errorf(
+			"record %q on case %s: status %s, pass %s: want an implementation, a status and a pass",
+			r.Impl,
+			r.Case.Key(),
+			r.Status,
+			r.Case.Pass,
+		)
 	}
 	for _, v := range r.Outputs {
 		if v.Status == op.StatusUnknown {
@@ -352,9 +358,12 @@ func (x *Session) end(ctx context.Context, state string, exit int, internalError
 
 // missingItems are the entries of a plan that have no result, in the plan's order.
 func missingItems(tx *sql.Tx, session int64) ([]record.Item, error) {
-	rows, err := tx.Query(`SELECT p.implementation, p.seed, `+caseColumns+` FROM plan p JOIN test_case c USING (case_id)
+	rows, err := tx.Query(
+		`SELECT p.implementation, p.seed, `+caseColumns+` FROM plan p JOIN test_case c USING (case_id)
 		WHERE p.session_id = ? AND NOT EXISTS (SELECT 1 FROM run r WHERE r.plan_id = p.plan_id AND (r.status IS NULL OR r.status <> 'INTERRUPTED'))
-		ORDER BY p.position`, session)
+		ORDER BY p.position`,
+		session,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -387,11 +396,21 @@ func insertSession(tx *sql.Tx, info record.Session) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	done, err := tx.Exec(`INSERT INTO session (session_ulid, request, command_json, version, commit_hash, level, seed, added_json, machine_id, toolchain_id,
+	done, err := tx.Exec(
+		`INSERT INTO session (session_ulid, request, command_json, version, commit_hash, level, seed, added_json, machine_id, toolchain_id,
 		started_utc, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')`,
-		info.ID, info.Request, list(info.Command), info.Version, info.Commit, info.Level, seedText(info.Seed),
-		list(info.Added), machine, toolchain,
-		utc(info.Started))
+		info.ID,
+		info.Request,
+		list(info.Command),
+		info.Version,
+		info.Commit,
+		info.Level,
+		seedText(info.Seed),
+		list(info.Added),
+		machine,
+		toolchain,
+		utc(info.Started),
+	)
 	if err != nil {
 		return 0, err
 	}

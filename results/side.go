@@ -35,13 +35,13 @@ func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdif
 		return side, s.explain("read "+name, err)
 	}
 	defer tx.Rollback()
-	where, args, words, err := s.choose(tx, sel)
+	chosen, err := s.choose(tx, sel)
 	if err != nil {
 		return side, s.explain("read "+name, err)
 	}
-	side.Words = words
+	side.Words = chosen.words
 	sessions := map[string]*resultdiff.Conditions{}
-	ids, err := selectEntries(tx, &side, where, args)
+	ids, err := selectEntries(tx, &side, chosen)
 	if err != nil {
 		return side, s.explain("read "+name, err)
 	}
@@ -52,7 +52,7 @@ func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdif
 			name,
 			s.path,
 			ErrNotFound,
-			words,
+			chosen.words,
 		)
 	}
 	for i := range side.Entries {
@@ -64,40 +64,51 @@ func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdif
 		}
 		e.Conditions = sessions[e.Session]
 	}
-	err = addTimes(tx, &side, ids, where, args)
+	err = addTimes(tx, &side, ids, chosen)
 	return side, s.explain("read "+name, err)
 }
 
-// choose is the condition of a selection on runTables, and what it selects in words.
-func (s *Store) choose(q querier, sel Selection) (where string, args []any, words string, err error) {
-	words = "all runs of " + s.path
+// chosen is what a selection asks for: a condition on run AS r with its values, the index that answers it
+// where the planner would take another, and what it is in words.
+type chosen struct {
+	where string
+	args  []any
+	index string
+	words string
+}
+
+// choose reads a selection.
+func (s *Store) choose(q querier, sel Selection) (c chosen, err error) {
+	// most runs of the database may be asked for: in the order of this index their newest need not be sorted
+	c.words, c.index = "all runs of "+s.path, "INDEXED BY run_by_case"
 	f := Filter{Op: sel.Op, Impl: sel.Impl}
 	if sel.Session != "" || sel.Last > 0 {
 		info, err := oneSession(q, sel)
 		if err != nil {
-			return "", nil, "", err
+			return c, err
 		}
-		f.Session = info.ID
-		words = fmt.Sprintf("session %s, started %s: triad %s", info.ID,
+		f.Session, c.index = info.ID, "INDEXED BY run_by_session"
+		c.words = fmt.Sprintf("session %s, started %s: triad %s", info.ID,
 			info.Started.UTC().Format("2006-01-02 15:04"), strings.Join(info.Command, " "))
 	}
-	where, args = f.where()
-	where += " AND r.status IS NOT NULL AND r.status <> 'INTERRUPTED'"
+	c.where, c.args = f.where()
+	c.where += " AND r.status IS NOT NULL AND r.status <> 'INTERRUPTED'"
 	switch {
 	case sel.Commit != "":
-		where, args = where+" AND r.session_id IN (SELECT session_id FROM session WHERE substr(commit_hash, 1, ?) = ?)",
-			append(args, len(sel.Commit), sel.Commit)
-		words = "runs of commit " + sel.Commit
+		c.index = "INDEXED BY run_by_session"
+		c.where += " AND r.session_id IN (SELECT session_id FROM session WHERE substr(commit_hash, 1, ?) = ?)"
+		c.args = append(c.args, len(sel.Commit), sel.Commit)
+		c.words = "runs of commit " + sel.Commit
 	case sel.Machine != "":
-		where += " AND r.session_id IN (SELECT session_id FROM session JOIN machine USING (machine_id) WHERE " +
-			"instr(lower(gpu), lower(?)) > 0 OR instr(lower(cpu), lower(?)) > 0)"
-		args = append(args, sel.Machine, sel.Machine)
-		words = fmt.Sprintf("runs on a machine called %q", sel.Machine)
+		c.where += " AND r.session_id IN (SELECT session_id FROM session JOIN machine USING (machine_id) " +
+			"WHERE instr(lower(gpu), lower(?)) > 0 OR instr(lower(cpu), lower(?)) > 0)"
+		c.args = append(c.args, sel.Machine, sel.Machine)
+		c.words = fmt.Sprintf("runs on a machine called %q", sel.Machine)
 	case !sel.Before.IsZero():
-		where, args = where+" AND r.started_utc < ?", append(args, utc(sel.Before))
-		words = "runs before " + sel.Before.UTC().Format("2006-01-02 15:04") + " UTC"
+		c.where, c.args = c.where+" AND r.started_utc < ?", append(c.args, utc(sel.Before))
+		c.words = "runs before " + sel.Before.UTC().Format("2006-01-02 15:04") + " UTC"
 	}
-	return where, args, words, nil
+	return c, nil
 }
 
 // oneSession finds the session that a selection names.
@@ -134,24 +145,24 @@ func oneSession(q querier, sel Selection) (record.Session, error) {
 	return loadSession(q, ids[0])
 }
 
-// newest is the FROM and WHERE of a query on the newest run r of each implementation on each case among the
+// newest is the FROM of a query on the newest run r of each implementation on each case among the
 // runs that fit a condition on run AS r, with its session s, case c and implementation i; join is joined to
 // them. The newest of each source is found in the order of an index, the newest of those by name.
-func newest(where, join string) string {
+func (c chosen) newest(join string) string {
 	return ` FROM (SELECT run_id, max(run_ulid) FROM (
 			SELECT r.run_id, r.case_id, r.implementation_id, max(r.run_ulid) AS run_ulid
-			FROM run r WHERE ` + where + ` GROUP BY r.case_id, r.implementation_id)
+			FROM run r ` + c.index + ` WHERE ` + c.where + ` GROUP BY r.case_id, r.implementation_id)
 		JOIN implementation USING (implementation_id) GROUP BY case_id, name) newest
 		JOIN run r USING (run_id) JOIN session s USING (session_id) JOIN test_case c ON c.case_id = r.case_id
 		JOIN implementation i USING (implementation_id) ` + join
 }
 
 // selectEntries fills the entries of a side, in the order in which they ran, and gives their rows' numbers.
-func selectEntries(q querier, side *resultdiff.Side, where string, args []any) (map[int64]int, error) {
+func selectEntries(q querier, side *resultdiff.Side, from chosen) (map[int64]int, error) {
 	rows, err := q.Query(
 		"SELECT r.run_id, r.run_ulid, s.session_ulid, c.case_key, i.name, i.source_hash, "+
-			"r.device, r.status, r.message, "+caseColumns+newest(where, "")+" ORDER BY r.run_ulid",
-		args...)
+			"r.device, r.status, r.message, "+caseColumns+from.newest("")+" ORDER BY r.run_ulid",
+		from.args...)
 	if err != nil {
 		return nil, err
 	}
@@ -246,11 +257,11 @@ func (t *timeRow) read() (resultdiff.Time, error) {
 
 // addTimes gives the entries of a side their times that can be used, with the noise that was measured beside
 // them. ids are the places of the entries by the number of their run.
-func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, where string, args []any) error {
+func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, from chosen) error {
 	rows, err := q.Query(
-		"SELECT r.run_id, "+timeColumns+newest(where, "JOIN timing t ON t.run_id = r.run_id")+
+		"SELECT r.run_id, "+timeColumns+from.newest("JOIN timing t ON t.run_id = r.run_id")+
 			" WHERE t.status = 'PASS' ORDER BY r.run_ulid, length(t.regime), t.regime",
-		args...)
+		from.args...)
 	if err != nil {
 		return err
 	}

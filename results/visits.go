@@ -46,7 +46,8 @@ func selectVisits(q querier, where string, args []any) ([]resultdiff.Visit, map[
 		sum(weight <> 'bad' AND was = 'bad'), min(headroom) FROM (
 		SELECT s.session_ulid, s.started_utc, i.name, i.source_hash AS source, w.weight,
 			lag(w.weight) OVER (PARTITION BY r.case_id, i.name ORDER BY r.run_ulid) AS was,
-			(SELECT min(headroom) FROM verdict v INDEXED BY verdict_extremes WHERE v.run_id = r.run_id) AS headroom
+			(SELECT min(headroom) FROM verdict v INDEXED BY verdict_extremes
+				WHERE v.run_id = r.run_id) AS headroom
 		FROM run r JOIN session s USING (session_id) JOIN implementation i USING (implementation_id)
 		JOIN status w USING (status) WHERE `+where+`)
 		GROUP BY session_ulid, name ORDER BY session_ulid, name`, args...)

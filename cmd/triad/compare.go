@@ -110,7 +110,7 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 		return err
 	}
 	if len(o.sanitizers) > 0 {
-		if o.against != "" || o.shard != "" || o.resume || o.explain || o.verbose || o.dump != "" || o.untimed {
+		if o.against+o.shard+o.dump != "" || o.resume || o.explain || o.verbose || o.untimed {
 			return usage(
 				"--sanitize says what tools find: --against, --shard, --resume, --explain, --verbose, " +
 					"--dump and --no-timing are flags of a comparison without it",

@@ -24,8 +24,8 @@ func (o *compareOptions) addPlan(cmd *cobra.Command) {
 // addShard gives a verb that runs something the flag --shard.
 func (o *compareOptions) addShard(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.shard, "shard", "",
-		"run part I of N alone, e.g. 1/4: the parts take about equally long, and triad results merge makes one "+
-			"database of theirs")
+		"run part I of N alone, e.g. 1/4: the parts take about equally long, and triad results merge makes "+
+			"one database of theirs")
 }
 
 // parseShard reads "I/N"; "" is the whole plan.

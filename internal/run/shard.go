@@ -9,9 +9,10 @@ import (
 // zero value is the whole plan.
 type Shard struct{ Index, Of int }
 
-// cut leaves in a plan the cases of one shard, in their order; one without a case is a usage error. The most costly case goes
-// to the shard that has the least work so far, and so on, so that parts take about equally long; every case
-// is in exactly one, and which it is follows from the plan alone. A case is judged and timed in one shard.
+// cut leaves in a plan the cases of one shard, in their order; one without a case is a usage error. The most
+// costly case goes to the shard that has the least work so far, and so on, so that parts take about equally
+// long; every case is in exactly one, and which it is follows from the plan alone. A case is judged and timed
+// in one shard.
 func (p *Plan) cut(s Shard) error {
 	if s.Of <= 1 {
 		return nil
@@ -34,7 +35,7 @@ func (p *Plan) cut(s Shard) error {
 // shardsOf gives the shard, from 1, of each case by its key.
 func shardsOf(cases []PlannedCase, n int) map[string]int {
 	work, shards := map[string]float64{}, map[string]int{}
-	for _, c := range cases { // a case may stand in the plan twice: as one that runs, and as one that is skipped
+	for _, c := range cases { // one may stand in the plan twice: as one that runs, and as one that is skipped
 		work[c.Key()] += c.Work()
 	}
 	keys := make([]string, 0, len(work))

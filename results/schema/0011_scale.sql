@@ -3,7 +3,7 @@
 DROP INDEX run_by_session;
 CREATE INDEX run_by_session ON run (session_id, case_id, status);
 DROP INDEX run_by_case;
-CREATE INDEX run_by_case ON run (case_id, implementation_id, seed, device, status, run_ulid, session_id, plan_id);
+CREATE INDEX run_by_case ON run (case_id, implementation_id, seed, device, status, run_ulid, session_id, plan_id, started_utc);
 CREATE INDEX run_listed ON run (run_ulid, status, case_id, implementation_id, session_id, started_utc, plan_id);
 CREATE INDEX verdict_extremes ON verdict (run_id, headroom, ulp_max);
 CREATE INDEX timing_status ON timing (run_id, status);
@@ -36,7 +36,8 @@ END;
 DROP VIEW speed;
 DROP VIEW disagreements;
 DROP VIEW latest;
-CREATE VIEW latest AS SELECT h.* FROM newest n JOIN history h ON h.run_id = n.run_id;
+-- from newest to history, in this order: it is short
+CREATE VIEW latest AS SELECT h.* FROM newest n CROSS JOIN history h ON h.run_id = n.run_id;
 CREATE VIEW disagreements AS
   SELECT 'run' AS kind, run_ulid, NULL AS other_run_ulid, op, pass, dtype, dims_json, implementation, NULL AS other_implementation, status,
          message
