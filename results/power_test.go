@@ -30,8 +30,8 @@ type diskStep struct {
 func diskLog(t *testing.T, cmd *exec.Cmd, database string) string {
 	t.Helper()
 	library := filepath.Join(t.TempDir(), "disk.so")
-	out, err := exec.Command(need.Tool(t, "gcc"), "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library,
-		"testdata/disk.c", "-ldl").
+	out, err := exec.Command(need.Tool(t, "gcc"), "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o",
+		library, "testdata/disk.c", "-ldl").
 		CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

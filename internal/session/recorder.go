@@ -65,8 +65,8 @@ func (r *recorder) samePlan(items []record.Item) error {
 		if k := keyOf(i); !r.missing[k] && !recorded[k] {
 			if !strings.Contains(i.Impl, "/") { // it stands for a family that is not here
 				return &op.UsageError{Message: fmt.Sprintf("--resume: the %s implementations of %s could "+
-					"not be loaded now, and the interrupted run had them; try again with --resume, or run it "+
-					"without --resume to see why", i.Impl, i.Case.Op)}
+					"not be loaded now, and the interrupted run had them; try again with --resume, or run "+
+					"it without --resume to see why", i.Impl, i.Case.Op)}
 			}
 			return &op.UsageError{Message: fmt.Sprintf("--resume: %s of %s was not in the plan of the "+
 				"interrupted run: the cases or the "+
