@@ -25,8 +25,9 @@ type compareOptions struct {
 	untimed, strict, planOnly      bool
 	sanitizers                     []string // tools of compute-sanitizer
 	verb, db, dump, against        string
-	args                           []string // as typed
-	after                          func(run.Result)
+	ciFlags
+	args  []string // as typed
+	after func(run.Result)
 }
 
 func (a *app) compareCommand() *cobra.Command {
@@ -54,6 +55,7 @@ worst element is.`,
 	o.addPlan(cmd)
 	o.addShard(cmd)
 	o.addAgainst(cmd)
+	o.addCI(cmd)
 	return cmd
 }
 
@@ -110,10 +112,10 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 		return err
 	}
 	if len(o.sanitizers) > 0 {
-		if o.against+o.shard+o.dump != "" || o.resume || o.explain || o.verbose || o.untimed {
+		if o.against+o.shard+o.dump+o.junit != "" || o.github || o.resume || o.explain || o.verbose || o.untimed {
 			return usage(
-				"--sanitize says what tools find: --against, --shard, --resume, --explain, --verbose, " +
-					"--dump and --no-timing are flags of a comparison without it",
+				"--sanitize says what tools find: --against, --shard, --junit, --github, --resume, " +
+					"--explain, --verbose, --dump and --no-timing are flags of a comparison without it",
 			)
 		}
 		return a.sanitize(ctx, request, o)
@@ -127,7 +129,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if err != nil {
 		return err
 	}
-	if err := (dumper{o.dump}).ready(); err != nil {
+	if err := errors.Join((dumper{o.dump}).ready(), o.readyForCI()); err != nil {
 		return err
 	}
 	onGPU, err := a.chooseGPU(ctx, &o.caseFlags, o.environmentFlags)
@@ -169,7 +171,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if end.Usage() {
 		return end.Failure(err)
 	}
-	err = errors.Join(err, a.printCompare(s, result, o, end))
+	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
 	err = errors.Join(err, a.tellSmallest(smallest, s.Info.Added))
 	if o.against == "" || !s.Recorded() {
 		return end.Failure(err)

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"triad/internal/report"
+	"triad/internal/run"
+	"triad/internal/session"
+)
+
+// ciFlags are what a verb says to a CI system beside its table.
+type ciFlags struct {
+	junit  string
+	github bool
+}
+
+// addCI gives compare the flags for CI systems.
+func (f *ciFlags) addCI(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.junit, "junit", "",
+		"write this file as JUnit's XML: a test case for each implementation and case")
+	cmd.Flags().BoolVar(&f.github, "github", false,
+		"print what is bad as annotations of GitHub Actions too, on stderr")
+}
+
+// readyForCI removes the file of an earlier run, which would be read as this one's if this one were killed.
+func (f *ciFlags) readyForCI() error {
+	if f.junit == "" {
+		return nil
+	}
+	if info, err := os.Stat(filepath.Dir(f.junit)); err != nil || !info.IsDir() {
+		return usage("--junit %s: its folder is not there; make it, or name another file", f.junit)
+	}
+	if info, err := os.Lstat(f.junit); err == nil && !info.Mode().IsRegular() {
+		return usage("--junit %s: it is there, and no regular file; name another", f.junit)
+	}
+	if err := os.Remove(f.junit); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return usage("--junit %s: %w; name another file", f.junit, err)
+	}
+	return nil
+}
+
+// tellCI writes what the flags for CI systems ask for.
+func (a *app) tellCI(s *session.Session, result run.Result, o *compareOptions) error {
+	if !s.Recorded() {
+		return nil
+	}
+	var err error
+	if o.junit != "" {
+		err = toFile(nil, o.junit, func(w io.Writer) error {
+			return report.JUnit(w, result.Records, s.Info.Added, o.strict)
+		})
+	}
+	if o.github {
+		err = errors.Join(err, report.GitHub(a.err, result.Records, s.Info.Added, o.strict))
+	}
+	return err
+}
