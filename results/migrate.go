@@ -1,11 +1,18 @@
 package results
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -67,6 +74,38 @@ func migrate(ctx context.Context, db *sql.DB, steps []migration, copyTo func(ver
 		}
 	}
 	return nil
+}
+
+// keptCopies is how many of the copies that migrations make stay beside a database.
+const keptCopies = 2
+
+// copyName is what follows the name of a database in that of a copy: its schema, when it was made, by which
+// process.
+var copyName = regexp.MustCompile(`^\.schema\d+-(\d{8}T\d{6}\.\d{3})-\d+$`)
+
+// removeOldCopies removes all but the newest copies that migrations of the database at path made. Nothing else
+// beside it is touched.
+func removeOldCopies(path string) error {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	made := map[string]string{} // when each copy was made
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), filepath.Base(path))
+		if m := copyName.FindStringSubmatch(rest); ours && m != nil && e.Type().IsRegular() {
+			made[e.Name()] = m[1]
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(made), func(a, b string) int {
+		return cmp.Or(cmp.Compare(made[b], made[a]), cmp.Compare(b, a))
+	})
+	for _, name := range names[min(keptCopies, len(names)):] {
+		for _, beside := range []string{"", "-wal", "-shm", livenessSuffix} {
+			err = errors.Join(err, ignoreMissing(os.Remove(filepath.Join(filepath.Dir(path), name+beside))))
+		}
+	}
+	return err
 }
 
 // apply runs one step, or nothing where the database has it already.

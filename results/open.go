@@ -120,13 +120,20 @@ func (s *Store) openWriter(ctx context.Context, o Options, steps []migration) er
 	if err := pingUntil(ctx, s.writer, o.BusyTimeout); err != nil {
 		return explain("open", s.path, err)
 	}
+	copied := false
 	backup := func(version int) string {
+		copied = true
 		// another process may migrate now
 		return fmt.Sprintf("%s.schema%d-%s-%d", s.path, version, s.now().UTC().Format("20060102T150405.000"),
 			os.Getpid())
 	}
 	if err := migrate(ctx, s.writer, steps, backup); err != nil {
 		return explain("migrate", s.path, err)
+	}
+	if copied {
+		if err := removeOldCopies(s.path); err != nil {
+			return fmt.Errorf("remove old copies of %s: %w", s.path, err)
+		}
 	}
 	if s.live, err = openLiveness(s.path); err != nil {
 		return fmt.Errorf("open %s%s, which says what sessions are alive: %w: make its folder writable, or "+

@@ -26,7 +26,7 @@ const (
 var roles = map[string]func(arguments []string) error{
 	"query": queryRole, "write": writeRole,
 	"resume": resumeRole, "fill": fillRole, "lock": lockRole, "read-only": readOnlyRole,
-	"power": powerRole,
+	"power": powerRole, "migrate": migrateRole,
 }
 
 func TestMain(m *testing.M) {

@@ -112,7 +112,8 @@ func (a *app) compare(ctx context.Context, names []string, o *compareOptions) er
 		return err
 	}
 	if len(o.sanitizers) > 0 {
-		if o.against+o.shard+o.dump+o.junit != "" || o.github || o.resume || o.explain || o.verbose || o.untimed {
+		if o.against+o.shard+o.dump+o.junit != "" || o.github || o.resume || o.explain || o.verbose ||
+			o.untimed {
 			return usage(
 				"--sanitize says what tools find: --against, --shard, --junit, --github, --resume, " +
 					"--explain, --verbose, --dump and --no-timing are flags of a comparison without it",

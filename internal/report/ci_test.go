@@ -65,7 +65,8 @@ func TestGitHub(t *testing.T) {
 		t.Fatalf("want a line for each implementation and pass that is bad:\n%s", text.String())
 	}
 	for _, want := range []string{
-		"::error file=my%2Ckernels/a%3Ab.cu,line=7,title=FAIL%3A ", "cuda/naive forward::y[0] is <wrong> & 100 %25,",
+		"::error file=my%2Ckernels/a%3Ab.cu,line=7,title=FAIL%3A ",
+		"cuda/naive forward::y[0] is <wrong> & 100 %25,",
 		"bad in 2 of 3 cases)%0Aagain on the same bits: triad compare ",
 	} {
 		if !strings.Contains(lines[0], want) {

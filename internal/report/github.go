@@ -9,9 +9,9 @@ import (
 	"triad/internal/record"
 )
 
-// GitHub writes a line for each implementation and pass that is bad anywhere, which GitHub Actions shows as an
-// annotation: an error, a warning where a file was not understood. It says what the first such case says, in
-// how many cases it is bad, and stands at the line of the kernel where that is known. strict counts known
+// GitHub writes a line for each implementation and pass that is bad anywhere, which GitHub Actions shows as
+// an annotation: an error, a warning where a file was not understood. It says what the first such case says,
+// in how many cases it is bad, and stands at the line of the kernel where that is known. strict counts known
 // faults of libraries as bad.
 func GitHub(w io.Writer, records []record.Record, added []string, strict bool) error {
 	type group struct {
