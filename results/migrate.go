@@ -83,8 +83,8 @@ const keptCopies = 2
 // process.
 var copyName = regexp.MustCompile(`^\.schema\d+-(\d{8}T\d{6}\.\d{3})-\d+$`)
 
-// removeOldCopies removes all but the newest copies that migrations of the database at path made. Nothing else
-// beside it is touched.
+// removeOldCopies removes all but the newest copies that migrations of the database at path made. Nothing
+// else beside it is touched.
 func removeOldCopies(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
