@@ -44,7 +44,8 @@ func ofSchema(t *testing.T, path string, version int) {
 			arms_json, clocks_mhz_json, n_discarded, discarded_because, status)
 			SELECT run_id, 'cold', 1, 5, 4, 6, '[5]', '[0]', '[0]', '[]', 0, '', 'PASS' FROM run
 			WHERE status = 'PASS'`,
-		`INSERT INTO difference (run_a_id, run_b_id, output, n, bitwise, n_different) VALUES (1, 2, 'y', 8, 1, 0)`,
+		`INSERT INTO difference (run_a_id, run_b_id, output, n, bitwise, n_different)
+			VALUES (1, 2, 'y', 8, 1, 0)`,
 		`INSERT INTO comparison (run_a_id, run_b_id, regime, ratios_json, ratio, ratio_low, ratio_high, word)
 			VALUES (2, 2, 'cold', '[1]', 1, 1, 1, 'SAME')`,
 	} {

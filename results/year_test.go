@@ -45,8 +45,9 @@ func publishedRecords(t *testing.T, file, impl string) []record.Record {
 			continue
 		}
 		r := record.Record{
-			Impl: impl, Source: object.Source, Status: object.Status, Outputs: object.Outputs, Contract: object.Contract,
-			Timings: []record.Timing{*object.Timing}, Device: "gpu", Seed: 1,
+			Impl: impl, Source: object.Source, Status: object.Status, Outputs: object.Outputs,
+			Contract: object.Contract,
+			Timings:  []record.Timing{*object.Timing}, Device: "gpu", Seed: 1,
 			Case: op.Case{
 				Op: object.Op, DType: object.DType, Layout: object.Layout, Distribution: object.Distribution,
 			},
@@ -126,8 +127,8 @@ func recordMonth(t *testing.T, path string, number int, m month, records []recor
 	}
 }
 
-// A year of one kernel, made from published results of an H200: a new source that changes nothing, one that is
-// wrong and its repair, one that is slower and its repair, a new torch, a new driver.
+// recordedYear is a year of one kernel, made from published results of an H200: a new source that changes
+// nothing, one that is wrong and its repair, one that is slower and its repair, a new torch, a new driver.
 func recordedYear(t *testing.T) (path string, cases int) {
 	t.Helper()
 	records := publishedRecords(t, "rope.jsonl", "cuda/vec")
@@ -230,20 +231,21 @@ func TestDifferencesOfARecordedYear(t *testing.T) {
 		{"faster", of(8), of(9), 0, 0, 0, cases, false},
 		{"across the faults", of(1), of(12), 0, 0, 0, 0, false},
 		{
-			"before June", Selection{Before: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}, of(12),
+			"before June",
+			Selection{Before: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)},
+			of(12),
 			0, cases, 0, 0, false,
 		},
 	} {
 		got, back := counts(c.a, c.b), counts(c.b, c.a)
-		if got.Outcomes[resultdiff.BecameWrong] != c.wrong || got.Outcomes[resultdiff.BecameRight] != c.right ||
-			got.Words[resultdiff.Slower] != c.slower ||
-			got.Words[resultdiff.Faster] != c.faster ||
+		wrong, right := resultdiff.BecameWrong, resultdiff.BecameRight
+		if got.Outcomes[wrong] != c.wrong || got.Outcomes[right] != c.right ||
+			got.Words[resultdiff.Slower] != c.slower || got.Words[resultdiff.Faster] != c.faster ||
 			got.Regressed(false) != c.regressed {
 			t.Errorf("%s: %+v", c.name, got)
 		}
-		if back.Outcomes[resultdiff.BecameRight] != c.wrong || back.Outcomes[resultdiff.BecameWrong] != c.right ||
-			back.Words[resultdiff.Faster] != c.slower ||
-			back.Words[resultdiff.Slower] != c.faster {
+		if back.Outcomes[right] != c.wrong || back.Outcomes[wrong] != c.right ||
+			back.Words[resultdiff.Faster] != c.slower || back.Words[resultdiff.Slower] != c.faster {
 			t.Errorf("%s, swapped: %+v", c.name, back)
 		}
 	}
