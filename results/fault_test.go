@@ -222,22 +222,28 @@ func TestAPlanThatIsCutOftenIsCompletedOnce(t *testing.T) {
 }
 
 func TestWritersSideBySide(t *testing.T) {
+	const writers = 8
+	each := 60
+	if os.Getenv("TRIAD_TEST_LONG") != "" {
+		each = 1000
+	}
 	path := filepath.Join(t.TempDir(), "r.db")
 	var group sync.WaitGroup
-	for i := range 4 {
+	for i := range writers {
 		group.Go(func() {
-			if out, err := process("write", path, strconv.Itoa(i*1000), "100").CombinedOutput(); err != nil {
+			cmd := process("write", path, strconv.Itoa(i*1000), strconv.Itoa(each))
+			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("writer %d: %v: %s", i, err, out)
 			}
 		})
 	}
 	group.Wait()
 	s := openTest(t, path, Options{})
-	if n := count(t, s, "SELECT count(*) FROM run WHERE status = 'FAIL'"); n != 400 {
-		t.Errorf("%d results, want 400", n)
+	if n := count(t, s, "SELECT count(*) FROM run WHERE status = 'FAIL'"); n != writers*each {
+		t.Errorf("%d results, want %d", n, writers*each)
 	}
-	if n := count(t, s, "SELECT count(DISTINCT run_ulid) FROM run"); n != 400 {
-		t.Errorf("%d different IDs, want 400", n)
+	if n := count(t, s, "SELECT count(DISTINCT run_ulid) FROM run"); n != writers*each {
+		t.Errorf("%d different IDs, want %d", n, writers*each)
 	}
 }
 

@@ -281,3 +281,28 @@ func lost(t *testing.T, before, after []string) {
 		}
 	}
 }
+
+// A large database is not checked again by everybody who reads it while a session writes to it, and is after
+// that session was killed.
+func TestASessionThatWritesIsNoUncleanEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	s := openTest(t, path, Options{})
+	start(t, s, "all of it", plan(2)...)
+	look := func() (journal, written bool) {
+		db, err := sql.Open("sqlite3", readDSN(path, time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		return endedUncleanly(path), writtenNow(ctx, db, path)
+	}
+	if journal, written := look(); !journal || !written {
+		t.Errorf("while a session writes: journal %v, written %v", journal, written)
+	}
+	if err := s.live.close(); err != nil { // as the kernel does when the process is killed
+		t.Fatal(err)
+	}
+	if journal, written := look(); !journal || written {
+		t.Errorf("after its process is gone: journal %v, written %v", journal, written)
+	}
+}

@@ -1,6 +1,8 @@
 package results
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"os"
 
@@ -60,6 +62,33 @@ func (l *liveness) alive(session int64) (bool, error) {
 		return false, err
 	}
 	return lock.Type != unix.F_UNLCK, nil
+}
+
+// writtenNow says whether a session in the database behind db is alive: what its process has not yet moved
+// from the journal to the database is then no sign of an unclean end, and its process has checked the file.
+// Where that cannot be told it is false.
+func writtenNow(ctx context.Context, db *sql.DB, path string) bool {
+	file, err := os.Open(path + livenessSuffix)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	running, err := db.QueryContext(ctx, "SELECT session_id FROM session WHERE state = 'running'")
+	if err != nil {
+		return false
+	}
+	defer running.Close()
+	l := &liveness{file: file}
+	for running.Next() {
+		var session int64
+		if running.Scan(&session) != nil {
+			return false
+		}
+		if alive, err := l.alive(session); err == nil && alive {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *liveness) close() error { return l.file.Close() }

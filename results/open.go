@@ -211,7 +211,7 @@ func inspect(ctx context.Context, path string, patience time.Duration) (facts, e
 		return facts{}, fmt.Errorf("open %s: %w (application id %#x, want %#x): nothing was written; give "+
 			"another file with --db", path, ErrForeign, id, applicationID)
 	}
-	if info.Size() <= checkedWhenSmall || endedUncleanly(path) {
+	if info.Size() <= checkedWhenSmall || endedUncleanly(path) && !writtenNow(ctx, db, path) {
 		err = check(ctx, db, path)
 	}
 	return f, err
