@@ -281,3 +281,14 @@ func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, from chosen) 
 	}
 	return rows.Err()
 }
+
+// SessionID is the ULID of the session that a selection names: the beginning of one, or how many back.
+func (s *Store) SessionID(ctx context.Context, sel Selection) (string, error) {
+	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return "", s.explain("find the session", err)
+	}
+	defer tx.Rollback()
+	info, err := oneSession(tx, sel)
+	return info.ID, s.explain("find the session", err)
+}

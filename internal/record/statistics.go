@@ -22,6 +22,19 @@ type Statistics struct {
 	NBlocks int      `json:"n_blocks"` // blocks that G4 looked at
 	Blocks  []Block  `json:"blocks"`   // of these at most 8, those closest to their limits first
 	Slope   *Slope   `json:"slope"`    // null where G5 is not asked
+	Map     *Map     `json:"map"`      // null where no element was rejected
+}
+
+// Map is where the errors of a rejected output lie: the output, seen as [rows, last dim], in a grid of cells,
+// row by row.
+type Map struct {
+	Rows     int64   `json:"rows"` // of the output
+	Cols     int64   `json:"cols"`
+	Down     int     `json:"down"`   // cells of a column of the grid
+	Across   int     `json:"across"` // cells of a row of the grid
+	Compared []int64 `json:"compared"`
+	Wrong    []int64 `json:"wrong"`
+	Most     []Float `json:"most"` // largest |y - R| / (T + half an ulp of y) of a cell: above 1 it is wrong
 }
 
 // Judged is one element with its truth: index, what it is, R and T in fp64.

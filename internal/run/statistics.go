@@ -1,6 +1,8 @@
 package run
 
 import (
+	"math"
+
 	"triad/internal/judge"
 	"triad/internal/record"
 	"triad/internal/truth"
@@ -39,4 +41,23 @@ func statisticsOf(v judge.Verdict) *record.Statistics {
 		}
 	}
 	return s
+}
+
+// mapOf is a map of errors as it is kept: three digits of each share are enough to draw it.
+func mapOf(m *judge.Map) *record.Map {
+	if m == nil {
+		return nil
+	}
+	kept := &record.Map{
+		Rows: m.Rows, Cols: m.Cols, Down: m.Down, Across: m.Across, Compared: m.Compared, Wrong: m.Wrong,
+		Most: make([]record.Float, len(m.Most)),
+	}
+	for i, share := range m.Most {
+		rounded := math.Ceil(share*1000) / 1000 // upwards: what is above 1 stays so
+		if share > 1e3 {
+			rounded = math.Round(share)
+		}
+		kept.Most[i] = record.Float(rounded)
+	}
+	return kept
 }

@@ -128,7 +128,11 @@ func (c *prepared) describePatterns(verdicts []judge.Verdict, outcome backend.Ou
 		if target.Choice != nil {
 			continue // its own sentence says what is wrong
 		}
-		into[i].Pattern = judge.Pattern(target, outcome.Launches[0].Outputs[i].Tensor.Data)
+		data := outcome.Launches[0].Outputs[i].Tensor.Data
+		into[i].Pattern = judge.Pattern(target, data)
+		if s := into[i].Statistics; s != nil {
+			s.Map = mapOf(judge.MapOf(target, data))
+		}
 	}
 }
 

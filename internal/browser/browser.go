@@ -1,0 +1,293 @@
+// Package browser is for tests alone: a page in a headless Chromium, driven through the DevTools protocol on
+// two pipes.
+package browser
+
+import (
+	"bufio"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"triad/internal/need"
+)
+
+// axe is axe-core 4.14.1, which finds what a page hides from those who cannot see it or use no mouse.
+//
+//go:embed testdata/axe.min.js
+var axe string
+
+// patience is how long a command of the protocol may take.
+const patience = 60 * time.Second
+
+// Page is one page of a browser.
+type Page struct {
+	t       testing.TB
+	out     *os.File
+	lines   chan message
+	last    int
+	session string
+	errors  []string // of scripts, and what a policy refused
+	loaded  bool
+}
+
+type message struct {
+	ID        int             `json:"id,omitempty"`
+	Method    string          `json:"method,omitempty"`
+	SessionID string          `json:"sessionId,omitempty"`
+	Params    json.RawMessage `json:"params,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Error     *struct {
+		Message string `json:"message"`
+	} `json:"error,omitempty"`
+}
+
+// Open starts a browser with an empty page; it ends with the test. Without Chromium the test is skipped.
+func Open(t testing.TB) *Page {
+	t.Helper()
+	command := exec.Command(need.Tool(t, "chromium"), "--headless", "--no-sandbox", "--disable-gpu",
+		"--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
+		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir())
+	read, theirs := pipe(t)
+	theirsToo, write := pipe(t)
+	command.ExtraFiles = []*os.File{theirsToo, theirs} // 3 is read by the browser, 4 written
+	if err := command.Start(); err != nil {
+		t.Fatalf("start chromium: %v", err)
+	}
+	theirs.Close()
+	theirsToo.Close()
+	p := &Page{t: t, out: write, lines: make(chan message, 1000)}
+	go p.listen(read)
+	t.Cleanup(func() {
+		write.Close()
+		_ = command.Process.Kill() // it may have ended with its pipe
+		_ = command.Wait()
+		read.Close()
+	})
+	var target struct{ TargetID string }
+	p.into(p.call("Target.createTarget", map[string]any{"url": "about:blank"}), &target)
+	var attached struct{ SessionID string }
+	p.into(p.call("Target.attachToTarget",
+		map[string]any{"targetId": target.TargetID, "flatten": true}), &attached)
+	p.session = attached.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log"} {
+		p.call(domain+".enable", nil)
+	}
+	return p
+}
+
+func pipe(t testing.TB) (read, write *os.File) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read, write
+}
+
+// listen reads messages, which end with NUL.
+func (p *Page) listen(from *os.File) {
+	defer close(p.lines)
+	reader := bufio.NewReaderSize(from, 1<<20)
+	for {
+		text, err := reader.ReadString(0)
+		if err != nil {
+			return
+		}
+		var m message
+		if json.Unmarshal([]byte(strings.TrimSuffix(text, "\x00")), &m) == nil {
+			p.lines <- m
+		}
+	}
+}
+
+// call runs a command of the protocol and gives its result.
+func (p *Page) call(method string, params any) json.RawMessage {
+	p.t.Helper()
+	p.last++
+	request := map[string]any{"id": p.last, "method": method}
+	if params != nil {
+		request["params"] = params
+	}
+	if p.session != "" {
+		request["sessionId"] = p.session
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := p.out.Write(append(text, 0)); err != nil {
+		p.t.Fatalf("%s: %v", method, err)
+	}
+	id := p.last
+	return p.until(method, func(m message) bool { return m.ID == id })
+}
+
+// until handles messages up to the one that is waited for.
+func (p *Page) until(what string, found func(message) bool) json.RawMessage {
+	p.t.Helper()
+	timeout := time.After(patience)
+	for {
+		select {
+		case m, open := <-p.lines:
+			if !open {
+				p.t.Fatalf("%s: chromium has ended", what)
+			}
+			p.note(m)
+			if found(m) {
+				if m.Error != nil {
+					p.t.Fatalf("%s: %s", what, m.Error.Message)
+				}
+				return m.Result
+			}
+		case <-timeout:
+			p.t.Fatalf("%s: chromium has not answered for %v", what, patience)
+		}
+	}
+}
+
+// note keeps what went wrong on the page, and that it is loaded.
+func (p *Page) note(m message) {
+	switch m.Method {
+	case "Page.loadEventFired":
+		p.loaded = true
+	case "Runtime.exceptionThrown":
+		p.errors = append(p.errors, string(m.Params))
+	case "Log.entryAdded":
+		var entry struct {
+			Entry struct{ Level, Text, URL string }
+		}
+		p.into(m.Params, &entry)
+		if entry.Entry.Level == "error" {
+			p.errors = append(p.errors, entry.Entry.Text+" "+entry.Entry.URL)
+		}
+	}
+}
+
+func (p *Page) into(from json.RawMessage, to any) {
+	p.t.Helper()
+	if err := json.Unmarshal(from, to); err != nil {
+		p.t.Fatalf("read %s: %v", from, err)
+	}
+}
+
+// Size is the size of the window in CSS pixels; dark asks for dark colours.
+func (p *Page) Size(width, height int, dark bool) {
+	p.t.Helper()
+	p.call("Emulation.setDeviceMetricsOverride", map[string]any{
+		"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500,
+	})
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	p.call("Emulation.setEmulatedMedia", map[string]any{
+		"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}},
+	})
+}
+
+// Script says whether pages may run scripts.
+func (p *Page) Script(runs bool) {
+	p.t.Helper()
+	p.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !runs})
+}
+
+// Go opens an address and waits until it is loaded.
+func (p *Page) Go(address string) {
+	p.t.Helper()
+	p.loaded, p.errors = false, nil
+	var result struct{ ErrorText string }
+	p.into(p.call("Page.navigate", map[string]any{"url": address}), &result)
+	if result.ErrorText != "" {
+		p.t.Fatalf("open %s: %s", address, result.ErrorText)
+	}
+	p.Loaded()
+}
+
+// Loaded waits until the page that is being opened is loaded.
+func (p *Page) Loaded() {
+	p.t.Helper()
+	if !p.loaded {
+		p.until("load the page", func(m message) bool { return m.Method == "Page.loadEventFired" })
+	}
+}
+
+// Follow runs an expression that leads to another page, and waits until it is loaded.
+func (p *Page) Follow(expression string) {
+	p.t.Helper()
+	p.loaded = false
+	p.Eval(expression, nil)
+	p.Loaded()
+}
+
+// Eval runs an expression on the page and reads its value, as JSON, into to; nil: the value is not wanted.
+func (p *Page) Eval(expression string, to any) {
+	p.t.Helper()
+	var answer struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	p.into(p.call("Runtime.evaluate", map[string]any{
+		"expression": expression, "returnByValue": true, "awaitPromise": true,
+	}), &answer)
+	if answer.ExceptionDetails != nil {
+		p.t.Fatalf("run %.200s: %s", expression, answer.ExceptionDetails)
+	}
+	if to != nil {
+		p.into(answer.Result.Value, to)
+	}
+}
+
+// Press types into what has the focus, as a keyboard does.
+func (p *Page) Press(words string) {
+	p.t.Helper()
+	p.call("Input.insertText", map[string]any{"text": words})
+}
+
+// Errors are those of the page's scripts since it was opened, and what its policy refused.
+func (p *Page) Errors() []string {
+	p.t.Helper()
+	p.Eval("0", nil) // what was said before has come by then
+	return p.errors
+}
+
+// Overflow is by how many pixels the page is wider than its window.
+func (p *Page) Overflow() (pixels int) {
+	p.t.Helper()
+	p.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth", &pixels)
+	return pixels
+}
+
+// Axe lists what axe-core reports of the page.
+func (p *Page) Axe() (found []string) {
+	p.t.Helper()
+	p.Eval(axe+";0", nil)
+	p.Eval(`axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) =>
+		v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html.slice(0, 200) + " " + n.failureSummary)))`, &found)
+	return found
+}
+
+// Picture is the page as a PNG, whole or down to a height, encoded as the protocol gives it, in base64.
+func (p *Page) Picture(width, height int) string {
+	p.t.Helper()
+	var picture struct{ Data string }
+	p.into(p.call("Page.captureScreenshot", map[string]any{
+		"format": "png", "captureBeyondViewport": true,
+		"clip": map[string]any{"x": 0, "y": 0, "width": width, "height": height, "scale": 1},
+	}), &picture)
+	return picture.Data
+}
+
+// Height is how high the page is.
+func (p *Page) Height() (pixels int) {
+	p.t.Helper()
+	p.Eval("Math.ceil(document.documentElement.getBoundingClientRect().height)", &pixels)
+	return pixels
+}
+
+// File is the address of a file.
+func File(path string) string { return fmt.Sprintf("file://%s", path) }

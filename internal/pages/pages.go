@@ -1,0 +1,127 @@
+// Package pages reads from the database what a page shows: of an operator, of a session, of a comparison. How
+// it looks is decided in report.
+package pages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"triad/internal/record"
+	"triad/internal/report"
+	"triad/internal/resultdiff"
+	"triad/results"
+)
+
+// Most is how many runs a page shows.
+const Most = 4000
+
+// mostSessions is of how many sessions a page reads what they measured beside their runs.
+const mostSessions = 40
+
+// OfOperator is a page of the newest run of each implementation on each case of an operator, with its history.
+// Without runs its Nothing says so.
+func OfOperator(ctx context.Context, store *results.Store, operator string, now time.Time) (report.Page, error) {
+	p := report.Page{Subject: operator, Made: now, Database: store.Path()}
+	f := results.Filter{Op: []string{operator}, Limit: Most}
+	records, total, err := store.Latest(ctx, f)
+	if err != nil {
+		return p, err
+	}
+	p.Records, p.Left = records, total-len(records)
+	if total == 0 {
+		p.Nothing = fmt.Sprintf("Nothing is recorded of %s: triad compare %[1]s runs and records it.", operator)
+		return p, nil
+	}
+	if p.Sessions, err = sessionsOf(ctx, store, records); err != nil {
+		return p, err
+	}
+	p.Histories, err = histories(ctx, store, operator)
+	return p, err
+}
+
+// OfSession is a page of what a session recorded; of a session of one operator with the operator's history.
+// An ID that is not there is results.ErrNotFound.
+func OfSession(ctx context.Context, store *results.Store, id string, now time.Time) (report.Page, error) {
+	p := report.Page{Subject: "session " + id, Made: now, Database: store.Path()}
+	session, err := measured(ctx, store, id)
+	if err != nil {
+		return p, err
+	}
+	p.Sessions = []record.Measured{session}
+	records, total, err := store.List(ctx, results.Filter{Session: id, Limit: Most})
+	if err != nil {
+		return p, err
+	}
+	p.Left = total - len(records)
+	slices.Reverse(records) // in the order in which they ran
+	operators := map[string]bool{}
+	for _, r := range records {
+		if r.Status != 0 { // it has ended
+			p.Records = append(p.Records, r)
+			operators[r.Case.Op] = true
+		}
+	}
+	if len(p.Records) == 0 {
+		p.Nothing = "This session recorded no run that ended."
+		return p, nil
+	}
+	if len(operators) == 1 {
+		p.Histories, err = histories(ctx, store, p.Records[0].Case.Op)
+	}
+	return p, err
+}
+
+// OfDiff is a page of what changed from one side to another.
+func OfDiff(a, b resultdiff.Side, o resultdiff.Options, database string, now time.Time) report.Page {
+	return report.Page{
+		Subject: "from " + a.Name + " to " + b.Name, Made: now, Database: database,
+		Diff: &report.PageDiff{A: a, B: b, Changes: resultdiff.Diff(a, b, o)},
+	}
+}
+
+// sessionsOf are the newest sessions that records come from, newest first.
+func sessionsOf(ctx context.Context, store *results.Store, records []record.Record) ([]record.Measured, error) {
+	var ids []string
+	seen := map[string]bool{}
+	for _, r := range records {
+		if !seen[r.Session] {
+			seen[r.Session] = true
+			ids = append(ids, r.Session)
+		}
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	var all []record.Measured
+	for _, id := range ids[:min(len(ids), mostSessions)] {
+		m, err := measured(ctx, store, id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// measured is a session with its rulers and comparisons.
+func measured(ctx context.Context, store *results.Store, id string) (m record.Measured, err error) {
+	if m.Session, err = store.Session(ctx, id); err != nil {
+		return m, err
+	}
+	var rulers, comparisons error
+	m.Rulers, rulers = store.Rulers(ctx, id)
+	m.Comparisons, comparisons = store.Comparisons(ctx, id)
+	return m, errors.Join(rulers, comparisons)
+}
+
+func histories(
+	ctx context.Context, store *results.Store, operator string,
+) (map[string]map[string][]resultdiff.Step, error) {
+	visits, err := store.Visits(ctx, results.Filter{Op: []string{operator}})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]map[string][]resultdiff.Step{operator: resultdiff.Histories(visits)}, nil
+}

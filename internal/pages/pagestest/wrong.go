@@ -1,0 +1,91 @@
+package pagestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/results"
+)
+
+// Operator is the made-up operator of Wrong.
+const Operator = "doubled"
+
+// AddWrong adds two sessions of a made-up operator to a database: in the first every implementation is right,
+// in the second one is wrong in its last columns, and its name and message are hostile to a page.
+func AddWrong(t testing.TB, path string) {
+	t.Helper()
+	ctx := context.Background()
+	store, err := results.Open(ctx, path, results.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for _, wrong := range []bool{false, true} {
+		x, err := store.Start(ctx, record.Session{
+			Request: fmt.Sprint(wrong), Command: []string{"compare", Operator}, Version: "0", Level: "default",
+			Machine: record.Machine{OS: "linux", CPU: "a CPU", Cores: 2}, Toolchain: record.Toolchain{"go": "1"},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, impl := range []string{"cuda/plain", "torch/eager", "mine/<script>alert(1)</script>"} {
+			for _, dtype := range []string{"fp32", "bf16"} {
+				r := made(impl, dtype, wrong && impl[0] == 'm')
+				if err := x.Record(ctx, &r); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := x.Finish(ctx, true, map[bool]int{true: 1}[wrong]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(store.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// made is a record of the made-up operator.
+func made(impl, dtype string, wrong bool) record.Record {
+	r := record.Record{
+		Case: op.Case{
+			Op: Operator, Pass: op.Forward, DType: dtype, Layout: "contiguous", Distribution: "normal",
+			Dims: op.Dims{{Name: "rows", Value: 33}, {Name: "cols", Value: 70}},
+		},
+		DTypes: record.Members[op.DType]{{Name: "y", Value: op.FP32}}, Seed: 7, Impl: impl, Device: "emulator",
+		Source: "5eed", Status: op.StatusPass, Contract: "fp32",
+	}
+	v := record.Verdict{
+		Name: "y", Status: op.StatusPass, N: 2310, NCompared: 2310, Judge: "4",
+		Headroom: new(record.Float(3.5)), ULPMax: new(record.Float(1)), ULPMean: new(record.Float(0.2)),
+		Worst:      &record.Element{Index: []int64{1, 2}, Got: 1, Want: 1, Low: 0.5, High: 1.5},
+		Statistics: &record.Statistics{DType: op.FP32, Digest: "00", ULPs: []int64{2000, 300, 10, 0, 0, 0}},
+	}
+	if wrong {
+		r.Status, r.Message = op.StatusFail, "the tail is wrong </script><img src=x onerror=alert(2)>"
+		v.Status, v.Gate, v.NWrong, v.Headroom = op.StatusFail, "G2", 66, new(record.Float(0.01))
+		v.ULPMax = new(record.Float(math.Inf(1)))
+		v.Worst = &record.Element{Index: []int64{0, 69}, Got: record.Float(math.NaN()), Want: 1, Low: 0.5, High: 1.5}
+		s := v.Statistics
+		s.ULPs = []int64{2000, 200, 44, 0, 0, 66}
+		s.Map = &record.Map{Rows: 33, Cols: 70, Down: 3, Across: 7}
+		for i := range 21 {
+			compared, bad, most := int64(110), int64(0), record.Float(0.4)
+			if i%7 == 6 {
+				bad, most = 22, record.Float(math.Inf(1))
+			}
+			s.Map.Compared, s.Map.Wrong = append(s.Map.Compared, compared), append(s.Map.Wrong, bad)
+			s.Map.Most = append(s.Map.Most, most)
+		}
+		for i := range int64(16) {
+			s.Worst = append(s.Worst, record.Judged{Index: []int64{i, 69}, Got: 2, R: 1, T: 0.5})
+		}
+	}
+	r.Outputs = []record.Verdict{v}
+	return r
+}

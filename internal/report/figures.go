@@ -1,0 +1,456 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+	"triad/internal/plot"
+	"triad/internal/record"
+	"triad/internal/resultdiff"
+)
+
+// Figure is one drawing of what was recorded.
+type Figure struct {
+	Kind    string // one of FigureKinds
+	Drawing plot.Drawing
+	Chart   *plot.Chart // what it was drawn from, where it is a chart
+}
+
+// FigureKinds are the kinds of figures, in the order of Figures.
+var FigureKinds = []string{"map", "errors", "roofline", "times", "ratios", "history"}
+
+// Figures are all drawings of a page.
+func Figures(p Page) []Figure {
+	return slices.Concat(p.mapFigures(), p.errorFigures(), p.rooflineFigures(), p.timeFigures(),
+		p.ratioFigures(), p.historyFigures())
+}
+
+func (f Figure) html() *htmlFigure {
+	return &htmlFigure{
+		Title: f.Drawing.Title, Words: f.Drawing.Words, SVG: template.HTML(f.Drawing.Inline()), Chart: f.Chart,
+	}
+}
+
+// chartFigure is a chart. The script that draws it anew has one value of a series at each place: of several
+// points in one place, those after the first are moved aside by a thousandth.
+func chartFigure(kind string, c plot.Chart) Figure {
+	f := Figure{Kind: kind, Drawing: c.SVG()}
+	apart := c
+	apart.Series = slices.Clone(c.Series)
+	for i := range apart.Series {
+		s := &apart.Series[i]
+		s.Points = slices.Clone(s.Points)
+		for k := 1; k < len(s.Points); k++ {
+			if last := s.Points[k-1].X; s.Points[k].X <= last {
+				s.Points[k].X = last * 1.001
+			}
+		}
+	}
+	f.Chart = &apart
+	return f
+}
+
+// mapFigures draw where the errors of wrong outputs lie.
+func (p Page) mapFigures() []Figure {
+	var all []Figure
+	for _, r := range badRecords(p.Records) {
+		for _, v := range r.Outputs {
+			if len(all) == mostMaps || v.Statistics == nil || v.Statistics.Map == nil {
+				continue
+			}
+			m := v.Statistics.Map
+			g := plot.Grid{
+				Title: fmt.Sprintf("Where %s of %s %s %s is wrong: %s", v.Name, r.Impl, r.Case.Pass, r.Case.DType,
+					caseWords(r.Case)),
+				Down: m.Down, Across: m.Across, Rows: m.Rows, Cols: m.Cols, Wrong: m.Wrong,
+				Share: make([]float64, len(m.Most)),
+			}
+			for i, share := range m.Most {
+				if g.Share[i] = float64(share); m.Compared[i] == 0 {
+					g.Share[i] = math.NaN()
+				}
+			}
+			if len(m.Most) == m.Down*m.Across && len(m.Wrong) == len(m.Most) && len(m.Most) > 0 {
+				all = append(all, Figure{Kind: "map", Drawing: g.SVG()})
+			}
+		}
+	}
+	return all
+}
+
+// errorFigures draw how errors are distributed, for each operator, pass and dtype.
+func (p Page) errorFigures() []Figure {
+	var all []Figure
+	for _, lines := range groups(p.Records) {
+		for _, dtype := range dtypes(lines) {
+			h := plot.Histogram{
+				Title: fmt.Sprintf("Errors of %s %s %s", lines[0].op, lines[0].pass, dtype),
+				Label: "error in units in the last place, at most; heights are logarithmic",
+			}
+			for _, g := range lines {
+				if counts := g.ulps(); g.dtype == dtype && counts != nil {
+					h.Rows = append(h.Rows, plot.Counts{Name: g.impl, Counts: counts})
+				}
+			}
+			if len(h.Rows) > 0 {
+				h.Buckets = ulpBuckets(len(h.Rows[0].Counts))
+				all = append(all, Figure{Kind: "errors", Drawing: h.SVG()})
+			}
+		}
+	}
+	return all
+}
+
+// ulps adds up the histograms of all outputs; nil where none was kept.
+func (g group) ulps() []int64 {
+	var sum []int64
+	for _, r := range g.records {
+		for _, v := range r.Outputs {
+			if v.Statistics == nil || len(v.Statistics.ULPs) == 0 {
+				continue
+			}
+			if sum == nil {
+				sum = make([]int64, len(v.Statistics.ULPs))
+			}
+			for i, n := range v.Statistics.ULPs[:min(len(sum), len(v.Statistics.ULPs))] {
+				sum[i] += n
+			}
+		}
+	}
+	return sum
+}
+
+// ulpBuckets name the buckets of a histogram of errors.
+func ulpBuckets(n int) []string {
+	names := []string{"1/2"}
+	for i := 1; i < n-1; i++ {
+		names = append(names, fmt.Sprint(1<<(i-1)))
+	}
+	return append(names, "more")
+}
+
+// ofSession are the records of the newest session that has rulers and times, and the session.
+func (p Page) ofSession() (record.Measured, []record.Record) {
+	for _, m := range p.Sessions {
+		var records []record.Record
+		timed := false
+		for _, r := range p.Records {
+			if r.Session == m.Session.ID {
+				records = append(records, r)
+				timed = timed || len(r.Timings) > 0
+			}
+		}
+		if timed && len(m.Rulers) > 0 {
+			return m, records
+		}
+	}
+	return record.Measured{}, nil
+}
+
+// rooflineFigures draw what was reached beside what the rulers of the session allow.
+func (p Page) rooflineFigures() []Figure {
+	session, records := p.ofSession()
+	var all []Figure
+	for _, lines := range groups(records) {
+		c := plot.Chart{
+			Title: fmt.Sprintf("Roofline of %s %s on %s", lines[0].op, lines[0].pass, session.Session.Machine.GPU),
+			X:     plot.Axis{Label: "FLOPs a byte", Log: true},
+			Y:     plot.Axis{Label: "reached", Unit: plot.FLOPs, Log: true},
+		}
+		low, high := math.Inf(1), 0.0
+		for _, byImpl := range byImplementation(lines) {
+			s := plot.Series{Name: byImpl[0].impl, Scattered: true}
+			for _, g := range byImpl {
+				for _, t := range g.times() {
+					if t.FLOPs > 0 && t.Bytes > 0 {
+						x := float64(t.FLOPs) / float64(t.Bytes)
+						low, high = math.Min(low, x), math.Max(high, x)
+						s.Points = append(s.Points, plot.Point{X: x, Y: float64(t.FLOPs) / t.MedianNS * 1e9})
+					}
+				}
+			}
+			if len(s.Points) > 0 {
+				sortPoints(s.Points)
+				c.Series = append(c.Series, s)
+			}
+		}
+		if len(c.Series) > 0 {
+			c.Series = append(c.Series, roofs(session.Rulers, low/3, high*3)...)
+			all = append(all, chartFigure("roofline", c))
+		}
+	}
+	return all
+}
+
+func sortPoints(points []plot.Point) {
+	slices.SortStableFunc(points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
+}
+
+// times are the times of a group that can be used, of its first regime each.
+func (g group) times() []record.Timing {
+	var all []record.Timing
+	for _, r := range g.records {
+		if len(r.Timings) > 0 && usableTime(r.Timings[0]) {
+			all = append(all, r.Timings[0])
+		}
+	}
+	return all
+}
+
+func usableTime(t record.Timing) bool {
+	return t.Status == op.StatusPass && t.MedianNS > 0 && t.Backward != record.ForwardBackward
+}
+
+// roofs are the limits that the rulers set between two intensities.
+func roofs(rulers []record.Ruler, low, high float64) []plot.Series {
+	bytes := 0.0
+	for _, r := range rulers {
+		if r.Name == "copy" && r.BytesPerSecond != nil {
+			bytes = float64(*r.BytesPerSecond)
+		}
+	}
+	if bytes <= 0 {
+		return nil
+	}
+	slope := func(x float64) plot.Point { return plot.Point{X: x, Y: x * bytes} }
+	var all []plot.Series
+	for _, r := range rulers {
+		if r.FLOPsPerSecond == nil || strings.Contains(r.Name, " ") {
+			continue
+		}
+		peak := float64(*r.FLOPsPerSecond)
+		s := plot.Series{Name: "copy, then " + r.Name + " product", Limit: true, Points: []plot.Point{slope(low)}}
+		if ridge := peak / bytes; ridge < high && ridge > low {
+			s.Points = append(s.Points, plot.Point{X: ridge, Y: peak}, plot.Point{X: high, Y: peak})
+		} else if ridge >= high {
+			s.Points = append(s.Points, slope(high))
+		} else {
+			s.Points = []plot.Point{{X: low, Y: peak}, {X: high, Y: peak}}
+		}
+		all = append(all, s)
+	}
+	if len(all) == 0 {
+		all = []plot.Series{{Name: "copy", Limit: true, Points: []plot.Point{slope(low), slope(high)}}}
+	}
+	return all
+}
+
+// timeFigures draw times over sizes, for each operator, pass, dtype, attributes and regime; where there is
+// one size alone, the times of the implementations beside each other.
+func (p Page) timeFigures() []Figure {
+	type key struct{ title, regime string }
+	type sized struct {
+		impl string
+		plot.Point
+	}
+	var order []key
+	byKey := map[key][]sized{}
+	for _, point := range points(p.Records) {
+		c := point.records[0].Case
+		title := fmt.Sprintf("%s %s %s", c.Op, c.Pass, c.DType)
+		for _, a := range c.Attrs {
+			title += " " + a.Name + "=" + a.Text
+		}
+		for _, l := range point.lines(nil) {
+			if l.timing == nil || !usableTime(*l.timing) || l.timing.Bytes <= 0 {
+				continue
+			}
+			k := key{title, l.timing.Regime}
+			if byKey[k] == nil {
+				order = append(order, k)
+			}
+			t := l.timing
+			byKey[k] = append(byKey[k], sized{l.impl, plot.Point{
+				X: float64(t.Bytes), Y: t.MedianNS, Low: t.LowNS, High: t.HighNS,
+			}})
+		}
+	}
+	var all []Figure
+	for _, k := range order {
+		series := map[string]*plot.Series{}
+		var names []string
+		sizes := map[float64]bool{}
+		for _, s := range byKey[k] {
+			if series[s.impl] == nil {
+				series[s.impl] = &plot.Series{Name: s.impl}
+				names = append(names, s.impl)
+			}
+			series[s.impl].Points = append(series[s.impl].Points, s.Point)
+			sizes[s.X] = true
+		}
+		slices.SortFunc(names, func(a, b string) int {
+			return cmp.Or(backendRank(a)-backendRank(b), strings.Compare(a, b))
+		})
+		if len(sizes) == 1 {
+			all = append(all, Figure{Kind: "times", Drawing: oneSize(k.title+", "+k.regime, names, series)})
+			continue
+		}
+		c := plot.Chart{
+			Title: "Times of " + k.title + ", " + k.regime,
+			X:     plot.Axis{Label: "moved at least", Unit: plot.Bytes, Log: true},
+			Y:     plot.Axis{Label: "median of a call", Unit: plot.NS, Log: true},
+		}
+		for _, name := range names {
+			sortPoints(series[name].Points)
+			c.Series = append(c.Series, *series[name])
+		}
+		all = append(all, chartFigure("times", c))
+	}
+	return all
+}
+
+// oneSize draws the times of one size, each with its interval, beside the shortest.
+func oneSize(title string, names []string, series map[string]*plot.Series) plot.Drawing {
+	c := plot.Intervals{Title: "Times of " + title, X: plot.Axis{Label: "median of a call", Unit: plot.NS}}
+	for _, name := range names {
+		for _, t := range series[name].Points {
+			if c.At == 0 || t.Y < c.At {
+				c.At = t.Y
+			}
+			c.Rows = append(c.Rows, plot.Interval{
+				Name: name, Value: t.Y, Low: t.Low, High: t.High, Word: c.X.Text(t.Y),
+			})
+		}
+	}
+	slices.SortStableFunc(c.Rows, func(a, b plot.Interval) int { return cmp.Compare(a.Value, b.Value) })
+	return c.SVG()
+}
+
+// mostRatios is how many cases have their ratios drawn; all stand in the tables.
+const mostRatios = 8
+
+// ratioFigures draw how much longer than the fastest each implementation takes on a case, as it was measured
+// in the same rounds.
+func (p Page) ratioFigures() []Figure {
+	var all []Figure
+	compared := p.comparisons()
+	for _, point := range points(p.Records) {
+		best := ""
+		c := plot.Intervals{At: 1, X: plot.Axis{Label: "times as long", Unit: plot.Ratio, Log: true}}
+		for _, l := range point.lines(compared) {
+			if x := l.comparison; x != nil && l.timing != nil && usableTime(*l.timing) && x.Ratio > 0 &&
+				x.Low > 0 && l.timing.Regime == firstRegime(point.records) {
+				best = x.B
+				c.Rows = append(c.Rows, plot.Interval{
+					Name: l.impl, Value: x.Ratio, Low: x.Low, High: x.High, Word: x.Word,
+				})
+			}
+		}
+		if len(c.Rows) == 0 || len(all) == mostRatios {
+			continue
+		}
+		c.Title = "Beside " + best + ": " + point.title()
+		all = append(all, Figure{Kind: "ratios", Drawing: c.SVG()})
+	}
+	return all
+}
+
+// comparisons are those of all sessions.
+func (p Page) comparisons() []record.Comparison {
+	var all []record.Comparison
+	for _, s := range p.Sessions {
+		all = append(all, s.Comparisons...)
+	}
+	return all
+}
+
+// mostHistories is how many cases have their history drawn.
+const mostHistories = 4
+
+// historyFigures draw the times of the cases that most sessions timed, or the least headroom where nothing
+// was timed.
+func (p Page) historyFigures() []Figure {
+	var all []Figure
+	for _, operator := range sortedKeys(p.Histories) {
+		steps := p.Histories[operator]
+		figures := historyOfTimes(operator, steps)
+		if len(figures) == 0 {
+			figures = historyOfHeadroom(operator, steps)
+		}
+		all = append(all, figures...)
+	}
+	return all
+}
+
+func historyOfTimes(operator string, steps map[string][]resultdiff.Step) []Figure {
+	type timed struct{ caseKey, regime string }
+	var order []timed
+	titles := map[timed]string{}
+	series := map[timed]map[string]*plot.Series{}
+	count := map[timed]int{}
+	for _, impl := range historyOrder(steps) {
+		for _, s := range steps[impl] {
+			for _, t := range s.Times {
+				k := timed{t.CaseKey, t.Time.Regime}
+				if series[k] == nil {
+					series[k] = map[string]*plot.Series{}
+					order = append(order, k)
+					titles[k] = fmt.Sprintf("%s %s %s, %s, %s", operator, t.Case.Pass, t.Case.DType,
+						caseWords(t.Case), t.Time.Regime)
+				}
+				if series[k][impl] == nil {
+					series[k][impl] = &plot.Series{Name: impl}
+				}
+				series[k][impl].Points = append(series[k][impl].Points,
+					plot.Point{X: float64(s.Started.Unix()), Y: t.Time.MedianNS})
+				count[k] = max(count[k], len(series[k][impl].Points))
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b timed) int { return count[b] - count[a] })
+	var all []Figure
+	for _, k := range order {
+		if count[k] < 2 || len(all) == mostHistories {
+			continue
+		}
+		c := plot.Chart{
+			Title: "History of " + titles[k], X: plot.Axis{Label: "session (UTC)", Unit: plot.UTC},
+			Y: plot.Axis{Label: "median of a call", Unit: plot.NS},
+		}
+		for _, impl := range historyOrder(steps) {
+			if s := series[k][impl]; s != nil {
+				c.Series = append(c.Series, *s)
+			}
+		}
+		all = append(all, chartFigure("history", c))
+	}
+	return all
+}
+
+func historyOfHeadroom(operator string, steps map[string][]resultdiff.Step) []Figure {
+	c := plot.Chart{
+		Title: "History of " + operator + ": least headroom", X: plot.Axis{Label: "session (UTC)", Unit: plot.UTC},
+		Y: plot.Axis{Label: "least headroom", Log: true},
+	}
+	most := 0
+	for _, impl := range historyOrder(steps) {
+		s := plot.Series{Name: impl}
+		for _, step := range steps[impl] {
+			if h := step.Headroom; h != nil && h.Class() == "finite" && *h > 0 {
+				s.Points = append(s.Points, plot.Point{X: float64(step.Started.Unix()), Y: float64(*h)})
+			}
+		}
+		if most = max(most, len(s.Points)); len(s.Points) > 0 {
+			c.Series = append(c.Series, s)
+		}
+	}
+	if most < 2 {
+		return nil
+	}
+	return []Figure{chartFigure("history", c)}
+}
+
+// firstRegime is the regime that tables show first.
+func firstRegime(records []record.Record) string {
+	for _, r := range records {
+		if len(r.Timings) > 0 {
+			return r.Timings[0].Regime
+		}
+	}
+	return ""
+}

@@ -1,0 +1,239 @@
+package report
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"time"
+
+	"triad/internal/plot"
+	"triad/internal/record"
+	"triad/internal/resultdiff"
+)
+
+// Page is what an HTML report shows; what is empty has no section.
+type Page struct {
+	Subject  string // "softmax", "session 01M81...", "A and B"
+	Records  []record.Record
+	Sessions []record.Measured // that the records come from, newest first
+	// the steps of each implementation's history, by operator
+	Histories map[string]map[string][]resultdiff.Step
+	Diff      *PageDiff // of a comparison
+	Made      time.Time
+	Left      int    // records that are not shown, since there are too many
+	Nothing   string // why there are no records, in a sentence
+	Database  string
+	// Linked: the page is served, and names of runs, sessions and operators lead to their pages
+	Linked bool
+}
+
+// PageDiff is a comparison of two sides.
+type PageDiff struct {
+	A, B    resultdiff.Side
+	Changes []resultdiff.Change
+}
+
+//go:embed html
+var htmlFiles embed.FS
+
+var htmlTemplate = template.Must(template.ParseFS(htmlFiles, "html/*.tmpl"))
+
+// document is a page as the template takes it.
+type document struct {
+	Title    string
+	Answer   []string
+	Bad      bool // the answer is that something is wrong
+	Nav      []navLink
+	Sections []htmlSection
+	Made     string
+	Database string
+	Live     string // address of what a running session tells of itself; "" where nothing runs
+	Refresh  bool
+	Search   template.HTML
+	Policy   string
+	Nonce    string
+	Style    template.CSS
+	Scripts  []template.JS
+}
+
+type navLink struct{ Address, Words string }
+
+// htmlSection is a part of a page under a heading.
+type htmlSection struct {
+	ID, Title string
+	Words     string
+	Filter    bool // its rows can be filtered
+	Blocks    []htmlBlock
+}
+
+// htmlBlock is one of its fields.
+type htmlBlock struct {
+	Words  string
+	Code   string // to be copied
+	Table  *htmlTable
+	Figure *htmlFigure
+	More   *htmlMore
+}
+
+// htmlMore is what is shown when it is opened.
+type htmlMore struct {
+	Title  string
+	Blocks []htmlBlock
+}
+
+// htmlTable is a table whose first column names its rows.
+type htmlTable struct {
+	Caption string
+	Header  []htmlColumn
+	Rows    []htmlRow
+}
+
+type htmlColumn struct {
+	Name string
+	Sort string // address of the page sorted by it
+	Now  string // "ascending", "descending" where the page is
+	End  bool   // holds numbers
+}
+
+type htmlRow struct {
+	Search string // what a filter looks at
+	Weight string // "good", "neutral", "bad"
+	Cells  []htmlCell
+}
+
+type htmlCell struct {
+	Words  string
+	Weight string
+	Link   string
+	Code   bool
+}
+
+// htmlFigure is a drawing with what it shows; Chart is drawn anew by a script where there is one.
+type htmlFigure struct {
+	Title, Words string
+	SVG          template.HTML
+	Chart        *plot.Chart
+}
+
+// HTML writes a page that needs nothing else: no network, and for its tables no script.
+func HTML(w io.Writer, p Page) error {
+	d := p.document()
+	d.Style, d.Scripts = styleSheet(), scripts(d)
+	sources := make([]string, len(d.Scripts))
+	for i, s := range d.Scripts {
+		sources[i] = hashOf(string(s))
+	}
+	d.Policy = fmt.Sprintf("default-src 'none'; img-src data:; style-src %s; script-src %s; base-uri 'none'; "+
+		"form-action 'none'", hashOf(string(d.Style)), orNone(sources))
+	return htmlTemplate.ExecuteTemplate(w, "page.tmpl", d)
+}
+
+// hashOf names a script or style sheet in a Content-Security-Policy.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+func orNone(sources []string) string {
+	if len(sources) == 0 {
+		return "'none'"
+	}
+	return strings.Join(sources, " ")
+}
+
+// asset is an embedded file.
+func asset(name string) string {
+	text, err := htmlFiles.ReadFile("html/" + name)
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return string(text)
+}
+
+func styleSheet() template.CSS {
+	return template.CSS("\n" + plot.Style + asset("uPlot.min.css") + asset("style.css"))
+}
+
+// scripts are those that a page needs: the one of charts where there is a chart.
+func scripts(d document) []template.JS {
+	all := []template.JS{}
+	if d.hasChart() {
+		all = append(all, template.JS("\n/*\n"+asset("uPlot.LICENSE")+"*/\n"+asset("uPlot.min.js")))
+	}
+	return append(all, template.JS("\n"+asset("page.js")))
+}
+
+func (d document) hasChart() bool {
+	var look func(blocks []htmlBlock) bool
+	look = func(blocks []htmlBlock) bool {
+		for _, b := range blocks {
+			if b.Figure != nil && b.Figure.Chart != nil || b.More != nil && look(b.More.Blocks) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, s := range d.Sections {
+		if look(s.Blocks) {
+			return true
+		}
+	}
+	return false
+}
+
+// document builds the parts of a page.
+func (p Page) document() document {
+	d := document{
+		Title: p.Subject, Made: p.Made.UTC().Format("2006-01-02 15:04") + " UTC", Database: clean(p.Database),
+	}
+	d.Answer, d.Bad = p.answer()
+	for _, s := range []htmlSection{
+		p.changesSection(), p.verdictSection(), p.wrongSection(), p.errorSection(), p.timeSection(),
+		p.historySection(), p.elementSection(), p.environmentSection(),
+	} {
+		if len(s.Blocks) > 0 {
+			d.Sections = append(d.Sections, s)
+		}
+	}
+	return d
+}
+
+// tableOf makes a table from the names that columns takes; the first cell of each row heads it.
+func tableOf(caption string, names []string, rows []htmlRow) htmlBlock {
+	t := &htmlTable{Caption: caption, Rows: rows}
+	for _, c := range columns(names...) {
+		t.Header = append(t.Header, htmlColumn{Name: c.name, End: c.right})
+	}
+	return htmlBlock{Table: t}
+}
+
+// row is a row of plain cells that a filter finds by all of its words.
+func row(weight string, words ...string) htmlRow {
+	r := htmlRow{Weight: weight, Search: strings.ToLower(strings.Join(words, " "))}
+	for _, w := range words {
+		r.Cells = append(r.Cells, htmlCell{Words: clean(w)})
+	}
+	return r
+}
+
+// runCell names a run.
+func (p Page) runCell(id string) htmlCell {
+	c := htmlCell{Words: id, Code: true}
+	if p.Linked && id != "" {
+		c.Link = "/run/" + id
+	}
+	return c
+}
+
+// sessionCell names a session.
+func (p Page) sessionCell(id string) htmlCell {
+	c := htmlCell{Words: id, Code: true}
+	if p.Linked && id != "" {
+		c.Link = "/session/" + id
+	}
+	return c
+}

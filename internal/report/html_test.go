@@ -1,0 +1,105 @@
+package report
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"triad/internal/op"
+	"triad/internal/record"
+	"triad/internal/resultdiff"
+)
+
+// pageText is a page without its style sheet and scripts.
+func pageText(t *testing.T, p Page) string {
+	t.Helper()
+	var text strings.Builder
+	if err := HTML(&text, p); err != nil {
+		t.Fatal(err)
+	}
+	page := regexp.MustCompile(`(?s)<style>.*?</style>|<script>.*?</script>`).ReplaceAllString(text.String(), "")
+	for _, address := range regexp.MustCompile(`(?:src|href|action)="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if !strings.HasPrefix(address[1], "#") && address[1] != "data:," && !p.Linked {
+			t.Errorf("the page asks for %s", address[1])
+		}
+	}
+	return page
+}
+
+// The page of records begins with who is wrong; where nobody is, with that.
+func TestAnswerOfAPage(t *testing.T) {
+	right := []record.Record{
+		softmax(1, "cuda/a", "fp32", 7, op.StatusPass), softmax(2, "cuda/b", "fp32", 7, op.StatusPass),
+	}
+	bad := softmax(3, "cuda/b", "bf16", 9, op.StatusFail)
+	for _, c := range []struct {
+		records []record.Record
+		says    string
+		wrong   bool
+	}{
+		{right, "nothing is wrong in 2 runs of 2 implementations; 2 are good.", false},
+		{append(right, bad), "1 of 2 implementations is wrong: cuda/b in 1 of 2 runs (FAIL).", true},
+		{nil, "Nothing is recorded.", false},
+		{[]record.Record{softmax(1, "cuda/a", "fp32", 7, op.StatusUnsupported)}, "nothing was proven", false},
+	} {
+		answer, wrong := Page{Records: c.records}.answer()
+		if wrong != c.wrong || !strings.Contains(answer[0], c.says) {
+			t.Errorf("%q, wrong %v; want %q", answer, wrong, c.says)
+		}
+		pageText(t, Page{Subject: "x", Records: c.records})
+	}
+	p := Page{Subject: "x", Records: append(right, bad), Made: time.Unix(0, 0)}
+	if text := pageText(t, p); !strings.Contains(text, `id="wrong"`) || !strings.Contains(text, `class="answer bad"`) {
+		t.Error("a page with a wrong run does not say so")
+	}
+}
+
+// A comparison says what became wrong, and swapped what became right.
+func TestPageOfAComparison(t *testing.T) {
+	side := func(name string, status op.Status) resultdiff.Side {
+		r := softmax(1, "cuda/a", "fp32", 7, status)
+		return resultdiff.Side{Name: name, Words: name, Entries: []resultdiff.Entry{{
+			Case: r.Case, CaseKey: "1", Impl: r.Impl, Status: status, Conditions: &resultdiff.Conditions{},
+		}}}
+	}
+	a, b := side("A", op.StatusPass), side("B", op.StatusFail)
+	for says, d := range map[string]PageDiff{
+		"B is worse than A: 1 became wrong.": {a, b, resultdiff.Diff(a, b, resultdiff.Options{})},
+		"Nothing became wrong or slower.":    {b, a, resultdiff.Diff(b, a, resultdiff.Options{})},
+	} {
+		text := pageText(t, Page{Subject: "A to B", Diff: &d})
+		if !strings.Contains(text, says) || strings.Contains(text, "Became wrong") != strings.HasPrefix(says, "B") {
+			t.Errorf("lacks %q or its table", says)
+		}
+	}
+}
+
+// Every kind of figure is named, and the ratio of two runs is inverted where it was measured the other way.
+func TestRatiosBesidePeers(t *testing.T) {
+	own, other := softmax(1, "cuda/a", "fp32", 7, op.StatusPass), softmax(2, "torch/b", "fp32", 7, op.StatusPass)
+	for i, r := range []*record.Record{&own, &other} {
+		r.Timings = []record.Timing{{
+			Regime: "cold", Status: op.StatusPass, MedianNS: float64(100 * (i + 1)), Bytes: 10, FLOPs: 10,
+		}}
+	}
+	p := Page{Records: []record.Record{own, other}, Sessions: []record.Measured{{
+		Comparisons: []record.Comparison{{
+			RunA: other.ID, RunB: own.ID, A: other.Impl, B: own.Impl, Regime: "cold", Ratio: 2, Low: 1.6, High: 2.5,
+			Word: "SLOWER",
+		}},
+	}}}
+	rows := p.peerRows()
+	if len(rows) != 1 || rows[0].Cells[6].Words != "0.500 [0.400, 0.625]" {
+		t.Fatalf("%+v", rows)
+	}
+	p.Sessions = nil
+	if got := p.peerRows()[0].Cells[6].Words; got != "0.500 of the medians" {
+		t.Errorf("without a comparison: %q", got)
+	}
+	for _, f := range Figures(p) {
+		if !strings.Contains(strings.Join(FigureKinds, " "), f.Kind) {
+			t.Errorf("%q is no kind", f.Kind)
+		}
+	}
+}

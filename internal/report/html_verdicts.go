@@ -1,0 +1,230 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// weightOf is the class of a status.
+func weightOf(s op.Status) string {
+	switch s.Weight() {
+	case op.Good:
+		return "good"
+	case op.Neutral:
+		return "neutral"
+	}
+	return "bad"
+}
+
+// verdictSection is the matrix of implementations and dtypes, one for each operator and pass.
+func (p Page) verdictSection() htmlSection {
+	s := htmlSection{ID: "verdicts", Title: "Verdicts", Filter: true}
+	for _, lines := range groups(p.Records) {
+		byDType := dtypes(lines)
+		names := slices.Concat([]string{"implementation"}, byDType,
+			[]string{">good", ">neutral", ">bad", ">headroom", ">max ulp", "device", "note"})
+		var rows []htmlRow
+		for _, all := range byImplementation(lines) {
+			rows = append(rows, p.matrixRow(all, byDType))
+		}
+		s.Blocks = append(s.Blocks, tableOf(lines[0].op+" "+lines[0].pass.String(), names, rows))
+	}
+	return s
+}
+
+// matrixRow is one implementation: its status in each dtype, then what all of them come to.
+func (p Page) matrixRow(all []group, byDType []string) htmlRow {
+	together := joined(all)
+	r := row(weightOf(together.status()), together.impl)
+	for _, d := range byDType {
+		cell := htmlCell{}
+		for _, g := range all {
+			if g.dtype == d {
+				good, _, bad := g.counts()
+				cell = htmlCell{Words: g.status().String(), Weight: weightOf(g.status())}
+				if bad > 0 {
+					cell.Words = fmt.Sprintf("%s %d of %d", cell.Words, bad, len(g.records))
+				} else if good < len(g.records) && good > 0 {
+					cell.Words = fmt.Sprintf("%s %d of %d", cell.Words, good, len(g.records))
+				}
+				if p.Linked {
+					cell.Link = fmt.Sprintf("/runs?op=%s&impl=%s&dtype=%s&pass=%s", g.op, g.impl, g.dtype, g.pass)
+				}
+			}
+		}
+		r.Cells = append(r.Cells, cell)
+	}
+	good, neutral, bad := together.counts()
+	headroom, ulp := together.measures()
+	for _, words := range []string{
+		fmt.Sprint(good), fmt.Sprint(neutral), fmt.Sprint(bad), figure(headroom), figure(ulp),
+		together.devices(), together.note(),
+	} {
+		r.Cells = append(r.Cells, htmlCell{Words: clean(words)})
+	}
+	for _, c := range r.Cells {
+		r.Search += " " + strings.ToLower(c.Words)
+	}
+	return r
+}
+
+// mostWrong is how many wrong runs are told in full, and how many maps of errors are drawn.
+const (
+	mostWrong = 40
+	mostMaps  = 6
+)
+
+// wrongSection tells what is wrong, the smallest cases first, with maps of where.
+func (p Page) wrongSection() htmlSection {
+	s := htmlSection{ID: "wrong", Title: "What is wrong", Filter: true}
+	bads := badRecords(p.Records)
+	var rows []htmlRow
+	for _, r := range bads[:min(len(bads), mostWrong)] {
+		line := row("bad", r.Case.Op+"/"+r.Impl, r.Status.String(), r.Case.Pass.String(), r.Case.DType,
+			caseWords(r.Case), wrongWords(r))
+		line.Cells[1].Weight = "bad"
+		line.Cells = append(line.Cells, p.runCell(r.ID))
+		rows = append(rows, line)
+	}
+	if len(rows) == 0 {
+		return s
+	}
+	if more := len(bads) - len(rows); more > 0 {
+		s.Words = fmt.Sprintf("%d of %s; triad results list --bad shows all.", len(rows),
+			counted(len(bads), "wrong run"))
+	}
+	s.Blocks = append(s.Blocks, tableOf("Wrong runs, the smallest cases first",
+		[]string{"implementation", "status", "pass", "dtype", "case", "what is wrong", "run"}, rows))
+	for _, f := range p.mapFigures() {
+		s.Blocks = append(s.Blocks, htmlBlock{Figure: f.html()})
+	}
+	return s
+}
+
+// badRecords are the wrong runs: of each implementation its smallest case first, then the rest.
+func badRecords(records []record.Record) []record.Record {
+	var bads []record.Record
+	for _, r := range records {
+		if r.Status.Weight() == op.Bad {
+			bads = append(bads, r)
+		}
+	}
+	slices.SortStableFunc(bads, func(a, b record.Record) int { return cmp.Compare(size(a.Case), size(b.Case)) })
+	seen := map[string]int{}
+	turn := map[string]int{}
+	for _, r := range bads {
+		key := r.Case.Op + "/" + r.Impl
+		turn[r.ID] = seen[key]
+		seen[key]++
+	}
+	slices.SortStableFunc(bads, func(a, b record.Record) int { return turn[a.ID] - turn[b.ID] })
+	return bads
+}
+
+// wrongWords say what is wrong with a run.
+func wrongWords(r record.Record) string {
+	var words []string
+	for _, v := range choicesFirst(r.Outputs) {
+		if v.Status.Weight() == op.Bad {
+			words = append(words, verdictWords(v))
+		}
+	}
+	if len(words) == 0 {
+		words = append(words, clean(r.Message))
+	}
+	if where := whereBeyond(r.Message, r.Where); where != "" {
+		words = append(words, "at "+where)
+	}
+	return strings.Join(words, "; ")
+}
+
+// elementSection is the table of the worst element of each implementation, output and dtype, and the worst 16
+// of what is wrong.
+func (p Page) elementSection() htmlSection {
+	s := htmlSection{ID: "elements", Title: "Worst elements", Filter: true, Words: "Of each implementation the " +
+		"element that came closest to what is rejected, or lies furthest beyond it."}
+	names := []string{
+		"implementation", "dtype", "element", ">got", ">truth", ">lowest accepted", ">highest accepted",
+		">headroom", "case", "run",
+	}
+	for _, lines := range groups(p.Records) {
+		var rows []htmlRow
+		for _, g := range lines {
+			r, v := g.worst()
+			if v == nil {
+				continue
+			}
+			rows = append(rows, p.elementRow(g.impl, r, *v))
+		}
+		if len(rows) > 0 {
+			s.Blocks = append(s.Blocks, tableOf("Worst elements of "+lines[0].op+" "+lines[0].pass.String(), names,
+				rows))
+		}
+	}
+	bads := badRecords(p.Records)
+	for _, r := range bads[:min(len(bads), mostMaps)] {
+		for _, v := range r.Outputs {
+			if v.NWrong > 0 && v.Statistics != nil && len(v.Statistics.Worst) > 1 {
+				s.Blocks = append(s.Blocks, htmlBlock{More: &htmlMore{
+					Title:  fmt.Sprintf("The worst %d of %s, %s %s", len(v.Statistics.Worst), v.Name, r.Impl, r.Case.DType),
+					Blocks: []htmlBlock{worstTable(v)},
+				}})
+			}
+		}
+	}
+	return s
+}
+
+// worst is the run and output whose worst element says most: a wrong one, else the one of least headroom.
+func (g group) worst() (record.Record, *record.Verdict) {
+	var of record.Record
+	var found *record.Verdict
+	least := math.Inf(1)
+	for _, r := range g.records {
+		for i, v := range r.Outputs {
+			if v.Worst == nil || v.Headroom == nil || r.Status == op.StatusNoPower {
+				continue
+			}
+			key := float64(*v.Headroom)
+			if v.NWrong > 0 {
+				key = -1 / (1 + key)
+			}
+			if found == nil || key < least {
+				of, found, least = r, &r.Outputs[i], key
+			}
+		}
+	}
+	return of, found
+}
+
+func (p Page) elementRow(impl string, r record.Record, v record.Verdict) htmlRow {
+	weight := "good"
+	if v.NWrong > 0 {
+		weight = "bad"
+	}
+	e := v.Worst
+	line := row(weight, impl, r.Case.DType, element(v.Name, e.Index), value(e.Got), value(e.Want), value(e.Low),
+		value(e.High), figure(v.Headroom), caseWords(r.Case))
+	if v.NWrong > 0 {
+		line.Cells[3].Weight = "bad"
+	}
+	line.Cells = append(line.Cells, p.runCell(r.ID))
+	return line
+}
+
+// worstTable lists the elements that a verdict keeps, with truth and allowance before they are rounded.
+func worstTable(v record.Verdict) htmlBlock {
+	var rows []htmlRow
+	for _, e := range v.Statistics.Worst {
+		rows = append(rows, row("", element(v.Name, e.Index), value(e.Got), value(e.R), value(e.T),
+			value(e.R-e.T), value(e.R+e.T)))
+	}
+	return tableOf("Worst elements of "+v.Name+"; an output is accepted where it rounds into the interval",
+		[]string{"element", ">got", ">truth", ">allowance", ">from", ">to"}, rows)
+}

@@ -1,0 +1,62 @@
+package results
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"triad/internal/record"
+)
+
+// The newest run of each implementation on each case is given, in the order in which they ran; those of a GPU
+// and those of no GPU do not hide each other.
+func TestLatestGivesTheNewestOfEach(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	ctx := context.Background()
+	var want []string
+	for i, device := range []string{"emulator", "gpu", "emulator"} {
+		x, err := s.Start(ctx, record.Session{Request: device}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, impl := range []string{"cuda/a", "cuda/b"} {
+			r := passed(0, impl)
+			r.Device = device
+			if err := x.Record(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 {
+				want = append(want, r.ID)
+			}
+		}
+		if err := x.Finish(ctx, true, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, total, err := s.Latest(ctx, Filter{Limit: -1})
+	if err != nil || total != 4 {
+		t.Fatalf("%d runs, %v; want 4", total, err)
+	}
+	same(t, got, want)
+	got, total, err = s.Latest(ctx, Filter{Limit: 1})
+	if err != nil || total != 4 {
+		t.Fatalf("%d runs, %v; want 4", total, err)
+	}
+	same(t, got, want[3:])
+	if got, _, err = s.Latest(ctx, Filter{Impl: []string{"cuda/b"}}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, []string{want[1], want[3]})
+}
+
+func same(t *testing.T, got []record.Record, want []string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d runs, want %v", len(got), want)
+	}
+	for i, r := range got {
+		if r.ID != want[i] {
+			t.Errorf("run %d is %s, want %s", i, r.ID, want[i])
+		}
+	}
+}
