@@ -8,12 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"triad/internal/need"
+	"triad/internal/panics"
+	"triad/internal/subprocess"
 )
 
 // axe is axe-core 4.14.1, which finds what a page hides from those who cannot see it or use no mouse.
@@ -49,23 +50,27 @@ type message struct {
 // Open starts a browser with an empty page; it ends with the test. Without Chromium the test is skipped.
 func Open(t testing.TB) *Page {
 	t.Helper()
-	command := exec.Command(need.Tool(t, "chromium"), "--headless", "--no-sandbox", "--disable-gpu",
-		"--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
-		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir())
 	read, theirs := pipe(t)
 	theirsToo, write := pipe(t)
-	command.ExtraFiles = []*os.File{theirsToo, theirs} // 3 is read by the browser, 4 written
-	if err := command.Start(); err != nil {
+	process, err := subprocess.Start(subprocess.Command{
+		Path: need.Tool(t, "chromium"),
+		Args: []string{
+			"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+			"--no-first-run", "--disable-background-networking", "--remote-debugging-pipe",
+			"--user-data-dir=" + t.TempDir(),
+		},
+		Files: []*os.File{theirsToo, theirs}, // the browser reads 3 and writes 4
+	})
+	if err != nil {
 		t.Fatalf("start chromium: %v", err)
 	}
 	theirs.Close()
 	theirsToo.Close()
 	p := &Page{t: t, out: write, lines: make(chan message, 1000)}
-	go p.listen(read)
+	panics.Go(func() { p.listen(read) }, func(err error) { t.Error(err) })
 	t.Cleanup(func() {
 		write.Close()
-		_ = command.Process.Kill() // it may have ended with its pipe
-		_ = command.Wait()
+		process.End()
 		read.Close()
 	})
 	var target struct{ TargetID string }

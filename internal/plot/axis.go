@@ -3,6 +3,7 @@ package plot
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ const (
 	NS      Unit = "ns"      // a time of ns: "1.5 us"
 	Bytes   Unit = "bytes"   // "2 MB"
 	FLOPs   Unit = "FLOP/s"  // "3 TFLOP/s"
+	Work    Unit = "FLOP"    // "3 TFLOP"
 	UTC     Unit = "utc"     // seconds since 1970: a date
 	Ratio   Unit = "ratio"   // "1.5 x"
 	Session Unit = "session" // the number of a session in its order
@@ -38,6 +40,8 @@ func (a Axis) Text(v float64) string {
 		return scaled(v, []string{"B", "kB", "MB", "GB", "TB"}, 1e3)
 	case FLOPs:
 		return scaled(v, []string{"FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"}, 1e3)
+	case Work:
+		return scaled(v, []string{"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"}, 1e3)
 	case UTC:
 		return time.Unix(int64(v), 0).UTC().Format(time.DateOnly)
 	case Ratio:
@@ -86,7 +90,7 @@ func newSpan(a Axis, values []float64, from, to float64) span {
 	case a.Log:
 		margin := math.Max(math.Pow(s.high/s.low, 0.05), 1.15)
 		s.low, s.high = s.low/margin, s.high*margin
-	case a.Unit == NS || a.Unit == FLOPs || a.Unit == Bytes:
+	case slices.Contains([]Unit{NS, FLOPs, Work, Bytes}, a.Unit):
 		s.low, s.high = 0, s.high*1.08
 	default:
 		margin := (s.high - s.low) * 0.06

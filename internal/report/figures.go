@@ -55,32 +55,53 @@ func chartFigure(kind string, c plot.Chart) Figure {
 	return f
 }
 
-// mapFigures draw where the errors of wrong outputs lie.
+// mapFigures draw where the errors of wrong outputs lie, first of those of which a part is right.
 func (p Page) mapFigures() []Figure {
-	var all []Figure
+	type mapped struct {
+		r record.Record
+		v record.Verdict
+	}
+	var partly, wholly []mapped
 	for _, r := range badRecords(p.Records) {
 		for _, v := range r.Outputs {
-			if len(all) == mostMaps || v.Statistics == nil || v.Statistics.Map == nil {
+			if v.Statistics == nil || v.Statistics.Map == nil {
 				continue
 			}
-			m := v.Statistics.Map
-			g := plot.Grid{
-				Title: fmt.Sprintf("Where %s of %s %s %s is wrong: %s", v.Name, r.Impl, r.Case.Pass, r.Case.DType,
-					caseWords(r.Case)),
-				Down: m.Down, Across: m.Across, Rows: m.Rows, Cols: m.Cols, Wrong: m.Wrong,
-				Share: make([]float64, len(m.Most)),
-			}
-			for i, share := range m.Most {
-				if g.Share[i] = float64(share); m.Compared[i] == 0 {
-					g.Share[i] = math.NaN()
-				}
-			}
-			if len(m.Most) == m.Down*m.Across && len(m.Wrong) == len(m.Most) && len(m.Most) > 0 {
-				all = append(all, Figure{Kind: "map", Drawing: g.SVG()})
+			if slices.Contains(v.Statistics.Map.Wrong, 0) {
+				partly = append(partly, mapped{r, v})
+			} else {
+				wholly = append(wholly, mapped{r, v})
 			}
 		}
 	}
+	var all []Figure
+	for _, m := range append(partly, wholly...) {
+		if f, fits := mapFigure(m.r, m.v); fits && len(all) < mostMaps {
+			all = append(all, f)
+		}
+	}
 	return all
+}
+
+// mapFigure draws the map of an output; one whose lists do not fit its grid is left out.
+func mapFigure(r record.Record, v record.Verdict) (f Figure, fits bool) {
+	m := v.Statistics.Map
+	cells := m.Down * m.Across
+	if cells <= 0 || len(m.Most) != cells || len(m.Wrong) != cells || len(m.Compared) != cells {
+		return f, false
+	}
+	g := plot.Grid{
+		Title: fmt.Sprintf("Where %s of %s %s %s is wrong: %s", v.Name, r.Impl, r.Case.Pass, r.Case.DType,
+			caseWords(r.Case)),
+		Down: m.Down, Across: m.Across, Rows: m.Rows, Cols: m.Cols, Wrong: m.Wrong,
+		Share: make([]float64, cells),
+	}
+	for i, share := range m.Most {
+		if g.Share[i] = float64(share); m.Compared[i] == 0 {
+			g.Share[i] = math.NaN()
+		}
+	}
+	return Figure{Kind: "map", Drawing: g.SVG()}, true
 }
 
 // errorFigures draw how errors are distributed, for each operator, pass and dtype.
@@ -244,10 +265,6 @@ func roofs(rulers []record.Ruler, low, high float64) []plot.Series {
 // one size alone, the times of the implementations beside each other.
 func (p Page) timeFigures() []Figure {
 	type key struct{ title, regime string }
-	type sized struct {
-		impl string
-		plot.Point
-	}
 	var order []key
 	byKey := map[key][]sized{}
 	for _, point := range points(p.Records) {
@@ -265,43 +282,61 @@ func (p Page) timeFigures() []Figure {
 				order = append(order, k)
 			}
 			t := l.timing
-			byKey[k] = append(byKey[k], sized{l.impl, plot.Point{
-				X: float64(t.Bytes), Y: t.MedianNS, Low: t.LowNS, High: t.HighNS,
+			byKey[k] = append(byKey[k], sized{l.impl, float64(t.Bytes), float64(t.FLOPs), plot.Point{
+				Y: t.MedianNS, Low: t.LowNS, High: t.HighNS,
 			}})
 		}
 	}
 	var all []Figure
 	for _, k := range order {
-		series := map[string]*plot.Series{}
-		var names []string
-		sizes := map[float64]bool{}
-		for _, s := range byKey[k] {
-			if series[s.impl] == nil {
-				series[s.impl] = &plot.Series{Name: s.impl}
-				names = append(names, s.impl)
-			}
-			series[s.impl].Points = append(series[s.impl].Points, s.Point)
-			sizes[s.X] = true
-		}
-		slices.SortFunc(names, func(a, b string) int {
-			return cmp.Or(backendRank(a)-backendRank(b), strings.Compare(a, b))
-		})
-		if len(sizes) == 1 {
-			all = append(all, Figure{Kind: "times", Drawing: oneSize(k.title+", "+k.regime, names, series)})
-			continue
-		}
-		c := plot.Chart{
-			Title: "Times of " + k.title + ", " + k.regime,
-			X:     plot.Axis{Label: "moved at least", Unit: plot.Bytes, Log: true},
-			Y:     plot.Axis{Label: "median of a call", Unit: plot.NS, Log: true},
-		}
-		for _, name := range names {
-			sortPoints(series[name].Points)
-			c.Series = append(c.Series, *series[name])
-		}
-		all = append(all, chartFigure("times", c))
+		all = append(all, sizesFigure(k.title+", "+k.regime, byKey[k]))
 	}
 	return all
+}
+
+// sized is a time of an implementation at a size: what is moved and computed at least.
+type sized struct {
+	impl         string
+	bytes, flops float64
+	plot.Point
+}
+
+// sizesFigure draws times over sizes, or beside each other where there is one size.
+func sizesFigure(title string, times []sized) Figure {
+	series := map[string]*plot.Series{}
+	var names []string
+	sizes := map[float64]bool{}
+	x := plot.Axis{Label: "moved at least", Unit: plot.Bytes, Log: true}
+	if slices.ContainsFunc(times, func(s sized) bool { return s.flops > computeBound*s.bytes }) {
+		x = plot.Axis{Label: "computed at least", Unit: plot.Work, Log: true}
+	}
+	for _, s := range times {
+		if s.X = s.bytes; x.Unit == plot.Work {
+			s.X = s.flops
+		}
+		if series[s.impl] == nil {
+			series[s.impl] = &plot.Series{Name: s.impl}
+			names = append(names, s.impl)
+		}
+		series[s.impl].Points = append(series[s.impl].Points, s.Point)
+		sizes[s.X] = true
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(backendRank(a)-backendRank(b), strings.Compare(a, b))
+	})
+	if len(sizes) == 1 {
+		return Figure{Kind: "times", Drawing: oneSize(title, names, series)}
+	}
+	c := plot.Chart{
+		Title: "Times of " + title,
+		X:     x,
+		Y:     plot.Axis{Label: "median of a call", Unit: plot.NS, Log: true},
+	}
+	for _, name := range names {
+		sortPoints(series[name].Points)
+		c.Series = append(c.Series, *series[name])
+	}
+	return chartFigure("times", c)
 }
 
 // oneSize draws the times of one size, each with its interval, beside the shortest.

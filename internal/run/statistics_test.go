@@ -47,18 +47,7 @@ func TestRecordsKeepStatistics(t *testing.T) {
 		if r.Impl == "fake/right" != (s.Map == nil) {
 			t.Errorf("%s keeps the map %+v: what is rejected has one, and nothing else", r.Impl, s.Map)
 		}
-		if m := s.Map; m != nil {
-			compared, wrong := int64(0), int64(0)
-			for i := range m.Most {
-				compared, wrong = compared+m.Compared[i], wrong+m.Wrong[i]
-				if (m.Most[i] > 1) != (m.Wrong[i] > 0) {
-					t.Errorf("cell %d: %d wrong, and the most is %v", i, m.Wrong[i], m.Most[i])
-				}
-			}
-			if compared != v.NCompared || wrong != v.NWrong || len(m.Most) != m.Down*m.Across {
-				t.Errorf("a map of %d elements, %d of them wrong: %+v", compared, wrong, m)
-			}
-		}
+		checkMap(t, v)
 		digests[s.Digest] = true
 		if got, want := againOf(t, r, judge.Version), ""; got != want {
 			t.Errorf("%s under its own version: %q", r.Impl, got)
@@ -76,6 +65,25 @@ func TestRecordsKeepStatistics(t *testing.T) {
 	}
 	if len(digests) != 2 {
 		t.Errorf("two different outputs have %d digests", len(digests))
+	}
+}
+
+// checkMap says where the map of an output does not add up to its verdict.
+func checkMap(t *testing.T, v record.Verdict) {
+	t.Helper()
+	m := v.Statistics.Map
+	if m == nil {
+		return
+	}
+	compared, wrong := int64(0), int64(0)
+	for i := range m.Most {
+		compared, wrong = compared+m.Compared[i], wrong+m.Wrong[i]
+		if (m.Most[i] > 1) != (m.Wrong[i] > 0) {
+			t.Errorf("cell %d: %d wrong, and the most is %v", i, m.Wrong[i], m.Most[i])
+		}
+	}
+	if compared != v.NCompared || wrong != v.NWrong || len(m.Most) != m.Down*m.Across {
+		t.Errorf("a map of %d elements, %d of them wrong: %+v", compared, wrong, m)
 	}
 }
 

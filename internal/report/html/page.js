@@ -49,6 +49,7 @@
       case "ns": return scaled(v, ["ns", "us", "ms", "s"]);
       case "bytes": return scaled(v, ["B", "kB", "MB", "GB", "TB"]);
       case "FLOP/s": return scaled(v, ["FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"]);
+      case "FLOP": return scaled(v, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"]);
       case "utc": return new Date(v * 1000).toISOString().slice(0, 10);
       case "ratio": return digits(v) + " x";
     }
@@ -86,7 +87,7 @@
     const range = (a) => (u, low, high) => {
       if (low == null || high == null) { return [1, 10]; }
       if (a.log) { return uPlot.rangeLog(low, high, 10, false); }
-      if (["ns", "bytes", "FLOP/s"].includes(a.unit)) { return [0, high * 1.08]; }
+      if (["ns", "bytes", "FLOP", "FLOP/s"].includes(a.unit)) { return [0, high * 1.08]; }
       const margin = (high - low) * 0.06 || Math.max(Math.abs(high) * 0.1, 0.5);
       return [low - margin, high + margin];
     };
