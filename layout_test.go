@@ -97,12 +97,19 @@ var rules = []rule{
 		packages: []string{"*"}, except: []string{"results"}, never: []string{"database/sql", "github.com/mattn/go-sqlite3"},
 		reason: "one package talks to the database",
 	},
-	{packages: []string{"*"}, except: []string{"internal/testreport", "internal/browser"}, never: []string{"triad/internal/need"}, reason: "it is for tests alone"},
 	{
-		packages: []string{"*"}, never: []string{"triad/internal/docpage", "triad/internal/browser", "triad/internal/pages/pagestest"},
-		reason: "it is for tests alone",
+		packages: []string{"*"}, except: []string{"internal/testreport", "internal/browser"},
+		never: []string{"triad/internal/need"}, reason: "it is for tests alone",
 	},
-	{packages: []string{"internal/plot"}, never: []string{"triad/..."}, reason: "a drawing knows numbers and names, not what they are of"},
+	{
+		packages: []string{"*"},
+		never:    []string{"triad/internal/docpage", "triad/internal/browser", "triad/internal/pages/pagestest"},
+		reason:   "it is for tests alone",
+	},
+	{
+		packages: []string{"internal/plot"}, never: []string{"triad/..."},
+		reason: "a drawing knows numbers and names, not what they are of",
+	},
 	{
 		packages: []string{"*"}, except: []string{
 			"internal/mutationscore", "internal/truth/elementwise/elementwisetest",

@@ -29,9 +29,21 @@ func (a *app) resultsCommand() *cobra.Command {
 	}
 	cmd.PersistentFlags().StringVar(&db, "db", "",
 		"the database (default: results.db in the user's data directory)")
-	cmd.AddCommand(a.resultsList(&db), a.resultsSessions(&db), a.resultsShow(&db), a.resultsHistory(&db),
-		a.resultsDiff(&db), a.resultsReport(&db), a.resultsPlot(&db), a.resultsQuery(&db), a.resultsExport(&db),
-		a.resultsImport(&db), a.resultsMerge())
+	cmd.AddCommand(
+		a.resultsList(&db),
+		a.resultsSessions(&db),
+		a.resultsShow(&db),
+		a.resultsHistory(&db),
+		a.resultsDiff(
+			&db,
+		),
+		a.resultsReport(&db),
+		a.resultsPlot(&db),
+		a.resultsQuery(&db),
+		a.resultsExport(&db),
+		a.resultsImport(&db),
+		a.resultsMerge(),
+	)
 	return cmd
 }
 

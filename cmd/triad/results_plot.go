@@ -19,8 +19,8 @@ func (a *app) resultsPlot(db *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot [OP | SESSION]",
 		Short: "the drawings of a report as SVG files, for a README or a paper",
-		Long: `plot writes each drawing of the report of an operator or a session as an SVG file that follows light
-and dark. The kinds are: map (where errors of a wrong output lie), errors (how large they are, in units in
+		Long: `plot writes each drawing of the report of an operator or a session as an SVG file that follows
+light and dark. The kinds are: map (where errors of a wrong output lie), errors (how large they are, in units in
 the last place), roofline, times (over sizes, with intervals), ratios (beside the fastest), history.`,
 		Example: `  triad results plot softmax --kind times,roofline --output figures`,
 		Args:    cobra.MaximumNArgs(1),
@@ -38,7 +38,8 @@ the last place), roofline, times (over sizes, with intervals), ratios (beside th
 		},
 	}
 	cmd.Flags().StringSliceVar(&o.kinds, "kind", nil, "only these kinds (default: all that there are)")
-	cmd.Flags().StringVar(&o.output, "output", ".", "the folder to write into; it is made where it is missing")
+	cmd.Flags().
+		StringVar(&o.output, "output", ".", "the folder to write into; it is made where it is missing")
 	return cmd
 }
 
@@ -54,7 +55,10 @@ func (a *app) writeFigures(page report.Page, o *reportOptions) error {
 			return usage("--output %s: %w", o.output, err)
 		}
 		count[f.Kind]++
-		name := filepath.Join(o.output, fmt.Sprintf("%s-%s-%d.svg", fileWord(page.Subject), f.Kind, count[f.Kind]))
+		name := filepath.Join(
+			o.output,
+			fmt.Sprintf("%s-%s-%d.svg", fileWord(page.Subject), f.Kind, count[f.Kind]),
+		)
 		if err := exportFailure(toFile(a.out, name, func(w io.Writer) error {
 			_, err := io.WriteString(w, f.Drawing.File())
 			return err
@@ -68,8 +72,11 @@ func (a *app) writeFigures(page report.Page, o *reportOptions) error {
 		if len(o.kinds) > 0 {
 			what += " of the kind " + strings.Join(o.kinds, ", ")
 		}
-		return session.Fail(session.ExitNothing, fmt.Errorf("%s has no %s: what is recorded of it has no such "+
-			"figures", page.Subject, what))
+		return session.Fail(
+			session.ExitNothing,
+			fmt.Errorf("%s has no %s: what is recorded of it has no such "+
+				"figures", page.Subject, what),
+		)
 	}
 	_, err := fmt.Fprintln(a.out, strings.Join(names, "\n"))
 	return err

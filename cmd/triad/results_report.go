@@ -36,8 +36,8 @@ func (a *app) resultsReport(db *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [OP | SESSION | A B]",
 		Short: "one HTML file of an operator, a session or a comparison, to look at and to send",
-		Long: `report writes one HTML file that needs nothing else: the answer in a sentence, verdicts, how large the
-errors are and where they lie, times and rooflines, history, the worst elements with what is accepted, and
+		Long: `report writes one HTML file that needs nothing else: the answer in a sentence, verdicts, how large
+the errors are and where they lie, times and rooflines, history, the worst elements with what is accepted, and
 where it ran. It is of an operator (the newest run of each implementation on each case), of a session, or of
 what changed from A to B, which are named as for triad results diff. Without a name it is of the newest
 session.`,
@@ -136,8 +136,11 @@ func (a *app) pageOf(ctx context.Context, db string, args []string, o *reportOpt
 func sessionPage(ctx context.Context, store *results.Store, name string) (report.Page, error) {
 	selection, _, err := parseSide(name, time.Now())
 	if err != nil || selection.Session == "" && selection.Last == 0 {
-		return report.Page{}, usage("%q is no operator and no session: want one that triad ops list or triad "+
-			"results sessions prints, last, last~1, or two sides A B as for triad results diff", name)
+		return report.Page{}, usage(
+			"%q is no operator and no session: want one that triad ops list or triad "+
+				"results sessions prints, last, last~1, or two sides A B as for triad results diff",
+			name,
+		)
 	}
 	id, err := store.SessionID(ctx, selection)
 	if err != nil {
@@ -147,7 +150,11 @@ func sessionPage(ctx context.Context, store *results.Store, name string) (report
 }
 
 // pageOfDiff is the page of a comparison.
-func (a *app) pageOfDiff(ctx context.Context, db, nameA, nameB string, o *reportOptions) (report.Page, error) {
+func (a *app) pageOfDiff(
+	ctx context.Context,
+	db, nameA, nameB string,
+	o *reportOptions,
+) (report.Page, error) {
 	var sides [2]resultdiff.Side
 	for i, name := range []string{nameA, nameB} {
 		var err error

@@ -272,7 +272,8 @@ func (p *Page) Axe() (found []string) {
 	p.t.Helper()
 	p.Eval(axe+";0", nil)
 	p.Eval(`axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) =>
-		v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html.slice(0, 200) + " " + n.failureSummary)))`, &found)
+		v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html.slice(0, 200) + " " +
+		n.failureSummary)))`, &found)
 	return found
 }
 

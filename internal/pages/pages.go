@@ -21,9 +21,14 @@ const Most = 4000
 // mostSessions is of how many sessions a page reads what they measured beside their runs.
 const mostSessions = 40
 
-// OfOperator is a page of the newest run of each implementation on each case of an operator, with its history.
-// Without runs its Nothing says so.
-func OfOperator(ctx context.Context, store *results.Store, operator string, now time.Time) (report.Page, error) {
+// OfOperator is a page of the newest run of each implementation on each case of an operator, with its
+// history. Without runs its Nothing says so.
+func OfOperator(
+	ctx context.Context,
+	store *results.Store,
+	operator string,
+	now time.Time,
+) (report.Page, error) {
 	p := report.Page{Subject: operator, Made: now, Database: store.Path()}
 	f := results.Filter{Op: []string{operator}, Limit: Most}
 	records, total, err := store.Latest(ctx, f)
@@ -32,7 +37,10 @@ func OfOperator(ctx context.Context, store *results.Store, operator string, now 
 	}
 	p.Records, p.Left = records, total-len(records)
 	if total == 0 {
-		p.Nothing = fmt.Sprintf("Nothing is recorded of %s: triad compare %[1]s runs and records it.", operator)
+		p.Nothing = fmt.Sprintf(
+			"Nothing is recorded of %s: triad compare %[1]s runs and records it.",
+			operator,
+		)
 		return p, nil
 	}
 	if p.Sessions, err = sessionsOf(ctx, store, records); err != nil {
@@ -83,7 +91,11 @@ func OfDiff(a, b resultdiff.Side, o resultdiff.Options, database string, now tim
 }
 
 // sessionsOf are the newest sessions that records come from, newest first.
-func sessionsOf(ctx context.Context, store *results.Store, records []record.Record) ([]record.Measured, error) {
+func sessionsOf(
+	ctx context.Context,
+	store *results.Store,
+	records []record.Record,
+) ([]record.Measured, error) {
 	var ids []string
 	seen := map[string]bool{}
 	for _, r := range records {

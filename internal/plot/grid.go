@@ -58,9 +58,17 @@ func (g Grid) Words() string {
 	if cells == 0 {
 		return g.Title + ". Nothing is wrong."
 	}
-	return fmt.Sprintf("%s. %d wrong elements in %d of %d cells, within rows %d to %d and columns %d to %d.",
-		g.Title, wrong, cells, len(g.Wrong), firstOf(top, g.Rows, g.Down), firstOf(bottom+1, g.Rows, g.Down)-1,
-		firstOf(first, g.Cols, g.Across), firstOf(last+1, g.Cols, g.Across)-1)
+	return fmt.Sprintf(
+		"%s. %d wrong elements in %d of %d cells, within rows %d to %d and columns %d to %d.",
+		g.Title,
+		wrong,
+		cells,
+		len(g.Wrong),
+		firstOf(top, g.Rows, g.Down),
+		firstOf(bottom+1, g.Rows, g.Down)-1,
+		firstOf(first, g.Cols, g.Across),
+		firstOf(last+1, g.Cols, g.Across)-1,
+	)
 }
 
 // firstOf is the first of n indices that lies in a cell: the inverse of index * cells / n.

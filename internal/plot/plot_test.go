@@ -25,7 +25,8 @@ func drawings() map[string]Drawing {
 		}.SVG(),
 		"no points": Chart{Title: "empty"}.SVG(),
 		"one point": Chart{
-			Title: "one", X: Axis{Unit: UTC}, Series: []Series{{Name: "a", Points: []Point{{X: 1.7e9, Y: 0}}}},
+			Title: "one", X: Axis{Unit: UTC},
+			Series: []Series{{Name: "a", Points: []Point{{X: 1.7e9, Y: 0}}}},
 		}.SVG(),
 		"no number": Chart{
 			Title: "NaN", Y: Axis{Log: true},
@@ -84,7 +85,8 @@ func TestWords(t *testing.T) {
 		Title: "y", Down: 2, Across: 3, Rows: 10, Cols: 7, Wrong: []int64{0, 0, 0, 0, 0, 4},
 		Share: make([]float64, 6),
 	}
-	if want := "y. 4 wrong elements in 1 of 6 cells, within rows 5 to 9 and columns 5 to 6."; g.Words() != want {
+	want := "y. 4 wrong elements in 1 of 6 cells, within rows 5 to 9 and columns 5 to 6."
+	if g.Words() != want {
 		t.Errorf("%q, want %q", g.Words(), want)
 	}
 	h := Histogram{

@@ -32,7 +32,8 @@ func Figures(p Page) []Figure {
 
 func (f Figure) html() *htmlFigure {
 	return &htmlFigure{
-		Title: f.Drawing.Title, Words: f.Drawing.Words, SVG: template.HTML(f.Drawing.Inline()), Chart: f.Chart,
+		Title: f.Drawing.Title, Words: f.Drawing.Words, SVG: template.HTML(f.Drawing.Inline()),
+		Chart: f.Chart,
 	}
 }
 
@@ -179,9 +180,14 @@ func (p Page) rooflineFigures() []Figure {
 	var all []Figure
 	for _, lines := range groups(records) {
 		c := plot.Chart{
-			Title: fmt.Sprintf("Roofline of %s %s on %s", lines[0].op, lines[0].pass, session.Session.Machine.GPU),
-			X:     plot.Axis{Label: "FLOPs a byte", Log: true},
-			Y:     plot.Axis{Label: "reached", Unit: plot.FLOPs, Log: true},
+			Title: fmt.Sprintf(
+				"Roofline of %s %s on %s",
+				lines[0].op,
+				lines[0].pass,
+				session.Session.Machine.GPU,
+			),
+			X: plot.Axis{Label: "FLOPs a byte", Log: true},
+			Y: plot.Axis{Label: "reached", Unit: plot.FLOPs, Log: true},
 		}
 		low, high := math.Inf(1), 0.0
 		for _, byImpl := range byImplementation(lines) {
@@ -245,7 +251,11 @@ func roofs(rulers []record.Ruler, low, high float64) []plot.Series {
 			continue
 		}
 		peak := float64(*r.FLOPsPerSecond)
-		s := plot.Series{Name: "copy, then " + r.Name + " product", Limit: true, Points: []plot.Point{slope(low)}}
+		s := plot.Series{
+			Name:   "copy, then " + r.Name + " product",
+			Limit:  true,
+			Points: []plot.Point{slope(low)},
+		}
 		if ridge := peak / bytes; ridge < high && ridge > low {
 			s.Points = append(s.Points, plot.Point{X: ridge, Y: peak}, plot.Point{X: high, Y: peak})
 		} else if ridge >= high {
@@ -459,8 +469,9 @@ func historyOfTimes(operator string, steps map[string][]resultdiff.Step) []Figur
 
 func historyOfHeadroom(operator string, steps map[string][]resultdiff.Step) []Figure {
 	c := plot.Chart{
-		Title: "History of " + operator + ": least headroom", X: plot.Axis{Label: "session (UTC)", Unit: plot.UTC},
-		Y: plot.Axis{Label: "least headroom", Log: true},
+		Title: "History of " + operator + ": least headroom",
+		X:     plot.Axis{Label: "session (UTC)", Unit: plot.UTC},
+		Y:     plot.Axis{Label: "least headroom", Log: true},
 	}
 	most := 0
 	for _, impl := range historyOrder(steps) {

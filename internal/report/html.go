@@ -127,8 +127,12 @@ func HTML(w io.Writer, p Page) error {
 	for i, s := range d.Scripts {
 		sources[i] = hashOf(string(s))
 	}
-	d.Policy = fmt.Sprintf("default-src 'none'; img-src data:; style-src %s; script-src %s; base-uri 'none'; "+
-		"form-action 'none'", hashOf(string(d.Style)), orNone(sources))
+	d.Policy = fmt.Sprintf(
+		"default-src 'none'; img-src data:; style-src %s; script-src %s; base-uri 'none'; "+
+			"form-action 'none'",
+		hashOf(string(d.Style)),
+		orNone(sources),
+	)
 	return htmlTemplate.ExecuteTemplate(w, "page.tmpl", d)
 }
 

@@ -49,8 +49,11 @@ func (p Page) timeSection() htmlSection {
 	}
 	for _, m := range p.Sessions {
 		if words := rulerWords(m.Rulers); words != "" && len(s.Blocks) > 0 {
-			s.Blocks = append(s.Blocks, htmlBlock{Words: "At best, measured in session " + m.Session.ID + ": " +
-				words + "."})
+			s.Blocks = append(
+				s.Blocks,
+				htmlBlock{Words: "At best, measured in session " + m.Session.ID + ": " +
+					words + "."},
+			)
 		}
 	}
 	return s
@@ -131,7 +134,8 @@ func (p Page) historySection() htmlSection {
 				line := row(weight, impl, step.Started.UTC().Format("2006-01-02 15:04"))
 				line.Cells = append(line.Cells, p.sessionCell(step.Session))
 				for _, words := range []string{
-					short(step.Source, 8), fmt.Sprint(step.Good), fmt.Sprint(step.Neutral), fmt.Sprint(step.Bad),
+					short(step.Source, 8), fmt.Sprint(step.Good), fmt.Sprint(step.Neutral),
+					fmt.Sprint(step.Bad),
 					figure(step.Headroom), timesOf(step), storyOf(Style{}, step),
 				} {
 					line.Cells = append(line.Cells, htmlCell{Words: clean(words)})
@@ -142,7 +146,8 @@ func (p Page) historySection() htmlSection {
 		}
 		if len(rows) > 0 {
 			s.Blocks = append(s.Blocks, tableOf("History of "+operator, []string{
-				"implementation", "started (UTC)", "session", "source", ">good", ">neutral", ">bad", ">headroom",
+				"implementation", "started (UTC)", "session", "source", ">good", ">neutral", ">bad",
+				">headroom",
 				">time", "what changed",
 			}, rows))
 		}

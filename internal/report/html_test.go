@@ -18,8 +18,10 @@ func pageText(t *testing.T, p Page) string {
 	if err := HTML(&text, p); err != nil {
 		t.Fatal(err)
 	}
-	page := regexp.MustCompile(`(?s)<style>.*?</style>|<script>.*?</script>`).ReplaceAllString(text.String(), "")
-	for _, address := range regexp.MustCompile(`(?:src|href|action)="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+	page := regexp.MustCompile(`(?s)<style>.*?</style>|<script>.*?</script>`).
+		ReplaceAllString(text.String(), "")
+	addresses := regexp.MustCompile(`(?:src|href|action)="([^"]*)"`).FindAllStringSubmatch(page, -1)
+	for _, address := range addresses {
 		if !strings.HasPrefix(address[1], "#") && address[1] != "data:," && !p.Linked {
 			t.Errorf("the page asks for %s", address[1])
 		}
@@ -50,7 +52,8 @@ func TestAnswerOfAPage(t *testing.T) {
 		pageText(t, Page{Subject: "x", Records: c.records})
 	}
 	p := Page{Subject: "x", Records: append(right, bad), Made: time.Unix(0, 0)}
-	if text := pageText(t, p); !strings.Contains(text, `id="wrong"`) || !strings.Contains(text, `class="answer bad"`) {
+	if text := pageText(t, p); !strings.Contains(text, `id="wrong"`) ||
+		!strings.Contains(text, `class="answer bad"`) {
 		t.Error("a page with a wrong run does not say so")
 	}
 }
@@ -69,7 +72,8 @@ func TestPageOfAComparison(t *testing.T) {
 		"Nothing became wrong or slower.":    {b, a, resultdiff.Diff(b, a, resultdiff.Options{})},
 	} {
 		text := pageText(t, Page{Subject: "A to B", Diff: &d})
-		if !strings.Contains(text, says) || strings.Contains(text, "Became wrong") != strings.HasPrefix(says, "B") {
+		if !strings.Contains(text, says) ||
+			strings.Contains(text, "Became wrong") != strings.HasPrefix(says, "B") {
 			t.Errorf("lacks %q or its table", says)
 		}
 	}
@@ -77,7 +81,19 @@ func TestPageOfAComparison(t *testing.T) {
 
 // Every kind of figure is named, and the ratio of two runs is inverted where it was measured the other way.
 func TestRatiosBesidePeers(t *testing.T) {
-	own, other := softmax(1, "cuda/a", "fp32", 7, op.StatusPass), softmax(2, "torch/b", "fp32", 7, op.StatusPass)
+	own, other := softmax(
+		1,
+		"cuda/a",
+		"fp32",
+		7,
+		op.StatusPass,
+	), softmax(
+		2,
+		"torch/b",
+		"fp32",
+		7,
+		op.StatusPass,
+	)
 	for i, r := range []*record.Record{&own, &other} {
 		r.Timings = []record.Timing{{
 			Regime: "cold", Status: op.StatusPass, MedianNS: float64(100 * (i + 1)), Bytes: 10, FLOPs: 10,
@@ -85,7 +101,8 @@ func TestRatiosBesidePeers(t *testing.T) {
 	}
 	p := Page{Records: []record.Record{own, other}, Sessions: []record.Measured{{
 		Comparisons: []record.Comparison{{
-			RunA: other.ID, RunB: own.ID, A: other.Impl, B: own.Impl, Regime: "cold", Ratio: 2, Low: 1.6, High: 2.5,
+			RunA: other.ID, RunB: own.ID, A: other.Impl, B: own.Impl, Regime: "cold", Ratio: 2,
+			Low: 1.6, High: 2.5,
 			Word: "SLOWER",
 		}},
 	}}}

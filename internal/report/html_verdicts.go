@@ -54,7 +54,13 @@ func (p Page) matrixRow(all []group, byDType []string) htmlRow {
 					cell.Words = fmt.Sprintf("%s %d of %d", cell.Words, good, len(g.records))
 				}
 				if p.Linked {
-					cell.Link = fmt.Sprintf("/runs?op=%s&impl=%s&dtype=%s&pass=%s", g.op, g.impl, g.dtype, g.pass)
+					cell.Link = fmt.Sprintf(
+						"/runs?op=%s&impl=%s&dtype=%s&pass=%s",
+						g.op,
+						g.impl,
+						g.dtype,
+						g.pass,
+					)
 				}
 			}
 		}
@@ -115,7 +121,10 @@ func badRecords(records []record.Record) []record.Record {
 			bads = append(bads, r)
 		}
 	}
-	slices.SortStableFunc(bads, func(a, b record.Record) int { return cmp.Compare(size(a.Case), size(b.Case)) })
+	slices.SortStableFunc(
+		bads,
+		func(a, b record.Record) int { return cmp.Compare(size(a.Case), size(b.Case)) },
+	)
 	seen := map[string]int{}
 	turn := map[string]int{}
 	for _, r := range bads {
@@ -147,8 +156,13 @@ func wrongWords(r record.Record) string {
 // elementSection is the table of the worst element of each implementation, output and dtype, and the worst 16
 // of what is wrong.
 func (p Page) elementSection() htmlSection {
-	s := htmlSection{ID: "elements", Title: "Worst elements", Filter: true, Words: "Of each implementation the " +
-		"element that came closest to what is rejected, or lies furthest beyond it."}
+	s := htmlSection{
+		ID:     "elements",
+		Title:  "Worst elements",
+		Filter: true,
+		Words: "Of each implementation the " +
+			"element that came closest to what is rejected, or lies furthest beyond it.",
+	}
 	names := []string{
 		"implementation", "dtype", "element", ">got", ">truth", ">lowest accepted", ">highest accepted",
 		">headroom", "case", "run",
@@ -163,8 +177,11 @@ func (p Page) elementSection() htmlSection {
 			rows = append(rows, p.elementRow(g.impl, r, *v))
 		}
 		if len(rows) > 0 {
-			s.Blocks = append(s.Blocks, tableOf("Worst elements of "+lines[0].op+" "+lines[0].pass.String(), names,
-				rows))
+			s.Blocks = append(
+				s.Blocks,
+				tableOf("Worst elements of "+lines[0].op+" "+lines[0].pass.String(), names,
+					rows),
+			)
 		}
 	}
 	bads := badRecords(p.Records)
@@ -172,7 +189,13 @@ func (p Page) elementSection() htmlSection {
 		for _, v := range r.Outputs {
 			if v.NWrong > 0 && v.Statistics != nil && len(v.Statistics.Worst) > 1 {
 				s.Blocks = append(s.Blocks, htmlBlock{More: &htmlMore{
-					Title:  fmt.Sprintf("The worst %d of %s, %s %s", len(v.Statistics.Worst), v.Name, r.Impl, r.Case.DType),
+					Title: fmt.Sprintf(
+						"The worst %d of %s, %s %s",
+						len(v.Statistics.Worst),
+						v.Name,
+						r.Impl,
+						r.Case.DType,
+					),
 					Blocks: []htmlBlock{worstTable(v)},
 				}})
 			}
@@ -209,8 +232,18 @@ func (p Page) elementRow(impl string, r record.Record, v record.Verdict) htmlRow
 		weight = "bad"
 	}
 	e := v.Worst
-	line := row(weight, impl, r.Case.DType, element(v.Name, e.Index), value(e.Got), value(e.Want), value(e.Low),
-		value(e.High), figure(v.Headroom), caseWords(r.Case))
+	line := row(
+		weight,
+		impl,
+		r.Case.DType,
+		element(v.Name, e.Index),
+		value(e.Got),
+		value(e.Want),
+		value(e.Low),
+		value(e.High),
+		figure(v.Headroom),
+		caseWords(r.Case),
+	)
 	if v.NWrong > 0 {
 		line.Cells[3].Weight = "bad"
 	}

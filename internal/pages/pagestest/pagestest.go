@@ -139,7 +139,8 @@ func (p published) record() record.Record {
 		Case: op.Case{
 			Op: p.Op, Pass: p.Pass, DType: p.DType, Layout: p.Layout, Distribution: p.Distribution,
 		},
-		DTypes: p.DTypes, Seed: p.Seed, Impl: p.Impl, Backend: p.Backend, Variant: p.Variant, Device: p.Device,
+		DTypes: p.DTypes, Seed: p.Seed, Impl: p.Impl, Backend: p.Backend, Variant: p.Variant,
+		Device: p.Device,
 		Source: p.Source, Status: p.Status, Contract: p.Contract, Message: p.Message, Outputs: p.Outputs,
 		Launches: p.Launches, Started: p.Started, Timings: p.Timings,
 	}

@@ -27,8 +27,14 @@ func AddWrong(t testing.TB, path string) {
 	defer store.Close()
 	for _, wrong := range []bool{false, true} {
 		x, err := store.Start(ctx, record.Session{
-			Request: fmt.Sprint(wrong), Command: []string{"compare", Operator}, Version: "0", Level: "default",
-			Machine: record.Machine{OS: "linux", CPU: "a CPU", Cores: 2}, Toolchain: record.Toolchain{"go": "1"},
+			Request: fmt.Sprint(
+				wrong,
+			), Command: []string{"compare", Operator}, Version: "0", Level: "default",
+			Machine: record.Machine{
+				OS:    "linux",
+				CPU:   "a CPU",
+				Cores: 2,
+			}, Toolchain: record.Toolchain{"go": "1"},
 		}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -57,7 +63,9 @@ func made(impl, dtype string, wrong bool) record.Record {
 			Op: Operator, Pass: op.Forward, DType: dtype, Layout: "contiguous", Distribution: "normal",
 			Dims: op.Dims{{Name: "rows", Value: 33}, {Name: "cols", Value: 70}},
 		},
-		DTypes: record.Members[op.DType]{{Name: "y", Value: op.FP32}}, Seed: 7, Impl: impl, Device: "emulator",
+		DTypes: record.Members[op.DType]{
+			{Name: "y", Value: op.FP32},
+		}, Seed: 7, Impl: impl, Device: "emulator",
 		Source: "5eed", Status: op.StatusPass, Contract: "fp32",
 	}
 	v := record.Verdict{
@@ -70,7 +78,13 @@ func made(impl, dtype string, wrong bool) record.Record {
 		r.Status, r.Message = op.StatusFail, "the tail is wrong </script><img src=x onerror=alert(2)>"
 		v.Status, v.Gate, v.NWrong, v.Headroom = op.StatusFail, "G2", 66, new(record.Float(0.01))
 		v.ULPMax = new(record.Float(math.Inf(1)))
-		v.Worst = &record.Element{Index: []int64{0, 69}, Got: record.Float(math.NaN()), Want: 1, Low: 0.5, High: 1.5}
+		v.Worst = &record.Element{
+			Index: []int64{0, 69},
+			Got:   record.Float(math.NaN()),
+			Want:  1,
+			Low:   0.5,
+			High:  1.5,
+		}
 		s := v.Statistics
 		s.ULPs = []int64{2000, 200, 44, 0, 0, 66}
 		s.Map = &record.Map{Rows: 33, Cols: 70, Down: 3, Across: 7}
