@@ -20,8 +20,8 @@ func (a *app) resultsPlot(db *string) *cobra.Command {
 		Use:   "plot [OP | SESSION]",
 		Short: "the drawings of a report as SVG files, for a README or a paper",
 		Long: `plot writes each drawing of the report of an operator or a session as an SVG file that follows
-light and dark. The kinds are: map (where errors of a wrong output lie), errors (how large they are, in units in
-the last place), roofline, times (over sizes, with intervals), ratios (beside the fastest), history.`,
+light and dark. The kinds are: map (where errors of a wrong output lie), errors (how large they are, in units
+in the last place), roofline, times (over sizes, with intervals), ratios (beside the fastest), history.`,
 		Example: `  triad results plot softmax --kind times,roofline --output figures`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

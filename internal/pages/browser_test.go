@@ -145,7 +145,8 @@ func TestFilterOfAReport(t *testing.T) {
 	p.Go(browser.File(file))
 	count := func() (shown int) {
 		p.Eval(
-			`Array.from(document.querySelectorAll("#verdicts tbody tr")).filter((r) => r.offsetHeight).length`,
+			`Array.from(document.querySelectorAll("#verdicts tbody tr")).filter((r) => r.offsetHeight)
+				.length`,
 			&shown,
 		)
 		return shown
