@@ -25,6 +25,7 @@ type Filter struct {
 	Status  []op.Status // any of these
 	Bad     bool        // only what counts as bad
 	Since   time.Time   // started at or after
+	Before  string      // ULID of a run: only those recorded before it
 	Limit   int         // newest first; 0: 100, below 0: all
 }
 
@@ -38,6 +39,12 @@ func (f Filter) where() (string, []any) {
 	}
 	if f.Session != "" {
 		add("r.session_id = (SELECT session_id FROM session WHERE session_ulid = ?)", f.Session)
+	}
+	if f.Before != "" {
+		add("r.run_ulid < ?", f.Before)
+	}
+	if f.Case != "" {
+		add("r.case_id = (SELECT case_id FROM test_case WHERE case_key = ?)", f.Case)
 	}
 	if cases, values := f.cases(); cases != "" {
 		add("r.case_id IN (SELECT case_id FROM test_case WHERE "+cases+")", values...)

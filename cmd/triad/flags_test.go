@@ -150,7 +150,7 @@ var elsewhere = map[string]string{
 	"sanitize": "sanitize_test.go", "no-timing": "flags_test.go", "plan": "plan.txtar",
 	"shard": "shard.txtar", "junit": "ci.txtar", "github": "ci.txtar",
 	"against": "history.txtar", "across": "history.txtar", "output": "history.txtar",
-	"param": "results.txtar", "list": "results.txtar", "kind": "report.txtar",
+	"param": "results.txtar", "list": "results.txtar", "kind": "report.txtar", "port": "serve_test.go",
 	"add": "own_usage_test.go", "map": "own_usage_test.go", "contract": "own_usage_test.go",
 	"nvcc-flags": "own_usage_test.go",
 	"grid":       "own_usage_test.go", "block": "own_usage_test.go", "shared": "own_usage_test.go",

@@ -36,10 +36,10 @@ func (a *app) resultsReport(db *string) *cobra.Command {
 		Use:   "report [OP | SESSION | A B]",
 		Short: "one HTML file of an operator, a session or a comparison, to look at and to send",
 		Long: `report writes one HTML file that needs nothing else: the answer in a sentence, verdicts, how
-large the errors are and where they lie, times and rooflines, history, the worst elements with what is
-accepted, and where it ran. It is of an operator (the newest run of each implementation on each case), of a session, or of
-what changed from A to B, which are named as for triad results diff. Without a name it is of the newest
-session.`,
+large the errors are and where they lie, times and rooflines, history, the worst elements with what
+is accepted, and where it ran. It is of an operator (the newest run of each implementation on each
+case), of a session, or of what changed from A to B, which are named as for triad results diff.
+Without a name it is of the newest session.`,
 		Example: `  triad results report softmax
   triad results report last --output report.html
   triad results report last~1 last`,

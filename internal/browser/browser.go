@@ -213,6 +213,9 @@ func (p *Page) Go(address string) {
 	p.Loaded()
 }
 
+// Expect says that another page will be opened: Loaded waits for it.
+func (p *Page) Expect() { p.loaded = false }
+
 // Loaded waits until the page that is being opened is loaded.
 func (p *Page) Loaded() {
 	p.t.Helper()

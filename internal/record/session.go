@@ -197,3 +197,10 @@ func orEmpty[T any](list []T) []T {
 	}
 	return list
 }
+
+// Progress is how far a session is.
+type Progress struct {
+	State               string // "running", "complete" or "interrupted"
+	Planned, Ended, Bad int    // runs
+	At                  string // what runs now, in words; "" where that is not known
+}

@@ -42,6 +42,9 @@ var htmlFiles embed.FS
 
 var htmlTemplate = template.Must(template.ParseFS(htmlFiles, "html/*.tmpl"))
 
+// Document is a page as it is written.
+type Document struct{ document }
+
 // document is a page as the template takes it.
 type document struct {
 	Title    string
@@ -52,12 +55,23 @@ type document struct {
 	Made     string
 	Database string
 	Live     string // address of what a running session tells of itself; "" where nothing runs
-	Refresh  bool
-	Search   template.HTML
+	Form     *htmlForm
 	Policy   string
 	Nonce    string
 	Style    template.CSS
 	Scripts  []template.JS
+}
+
+// htmlForm asks for another page.
+type htmlForm struct {
+	Action, Button string
+	Fields         []htmlField
+}
+
+// htmlField is one field of it; with Choices one of them, else text.
+type htmlField struct {
+	Name, Label, Value string
+	Choices            []string
 }
 
 type navLink struct{ Address, Words string }
@@ -77,6 +91,7 @@ type htmlBlock struct {
 	Table  *htmlTable
 	Figure *htmlFigure
 	More   *htmlMore
+	Link   *navLink
 }
 
 // htmlMore is what is shown when it is opened.
@@ -134,6 +149,21 @@ func HTML(w io.Writer, p Page) error {
 		orNone(sources),
 	)
 	return htmlTemplate.ExecuteTemplate(w, "page.tmpl", d)
+}
+
+// Document is the page.
+func (p Page) Document() Document { return Document{p.document()} }
+
+// Serve writes a page of a server: its policy stands in the header of the answer and lets scripts and styles
+// of this nonce through.
+func (d Document) Serve(w io.Writer, nonce string) error {
+	page := d.document
+	page.Nonce = nonce
+	page.Nav = []navLink{
+		{"/", "Sessions"}, {"/runs", "Runs"}, {"/diff", "Compare"}, {"/findings", "Findings"},
+	}
+	page.Style, page.Scripts = styleSheet(), scripts(page)
+	return htmlTemplate.ExecuteTemplate(w, "page.tmpl", page)
 }
 
 // hashOf names a script or style sheet in a Content-Security-Policy.

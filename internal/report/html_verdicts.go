@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -54,13 +55,9 @@ func (p Page) matrixRow(all []group, byDType []string) htmlRow {
 					cell.Words = fmt.Sprintf("%s %d of %d", cell.Words, good, len(g.records))
 				}
 				if p.Linked {
-					cell.Link = fmt.Sprintf(
-						"/runs?op=%s&impl=%s&dtype=%s&pass=%s",
-						g.op,
-						g.impl,
-						g.dtype,
-						g.pass,
-					)
+					cell.Link = "/runs?" + url.Values{
+						"op": {g.op}, "impl": {g.impl}, "dtype": {g.dtype}, "pass": {g.pass.String()},
+					}.Encode()
 				}
 			}
 		}

@@ -23,6 +23,28 @@
     form.addEventListener("submit", (e) => e.preventDefault());
   }
 
+  // The value of a cell that a table is sorted by: numbers by size, times with their unit.
+  function key(cell) {
+    const words = cell.textContent.trim(), scale = { ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 };
+    const found = /^(-?[0-9.]+(?:e[+-]?[0-9]+)?) ?([a-z]*)/.exec(words);
+    return found ? Number(found[1]) * (scale[found[2]] || 1) : words;
+  }
+  for (const head of document.querySelectorAll("[data-filter] thead th")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const table = head.closest("table"), column = Array.from(head.parentNode.children).indexOf(head);
+      const down = head.getAttribute("aria-sort") === "ascending";
+      for (const other of head.parentNode.children) { other.removeAttribute("aria-sort"); }
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const sorted = Array.from(table.tBodies[0].rows).map((row) => [key(row.cells[column]), row]);
+      sorted.sort(([a], [b]) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1) * (down ? -1 : 1));
+      table.tBodies[0].append(...sorted.map(([, row]) => row));
+    });
+  }
+
   for (const button of document.querySelectorAll(".command button")) {
     button.hidden = !navigator.clipboard;
     button.addEventListener("click", () => {

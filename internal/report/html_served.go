@@ -1,0 +1,333 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// served begins a page of a server.
+func served(title, database string, now time.Time, answer ...string) document {
+	return document{
+		Title: title, Answer: answer, Database: clean(database),
+		Made: now.UTC().Format("2006-01-02 15:04:05") + " UTC",
+	}
+}
+
+// SessionsDocument lists the newest sessions and the operators that something is recorded of.
+func SessionsDocument(
+	all []record.SessionCount,
+	operators []string,
+	database string,
+	now time.Time,
+) Document {
+	p := Page{Linked: true}
+	answer := fmt.Sprintf("The newest %s.", counted(len(all), "session"))
+	if len(all) == 0 {
+		answer = "No session is recorded: triad compare OP runs and records one."
+	}
+	d := served("Sessions", database, now, answer)
+	var rows []htmlRow
+	for _, name := range operators {
+		r := row("", name)
+		r.Cells[0].Link = "/op/" + name
+		rows = append(rows, r)
+	}
+	if len(rows) > 0 {
+		d.Sections = append(d.Sections, htmlSection{
+			ID: "operators", Title: "Operators", Blocks: []htmlBlock{tableOf("What is recorded of",
+				[]string{"operator"}, rows)},
+		})
+	}
+	rows = nil
+	for _, c := range all {
+		weight := "good"
+		if c.Bad > 0 {
+			weight = "bad"
+		}
+		state := c.State
+		if !c.Session.Ended.IsZero() {
+			state = fmt.Sprintf("exit %d", c.Session.Exit)
+		}
+		line := row(weight, c.Session.ID, c.Session.Started.UTC().Format("2006-01-02 15:04"), state,
+			fmt.Sprint(c.Good), fmt.Sprint(c.Neutral), fmt.Sprint(c.Bad), fmt.Sprint(c.Timed),
+			short(c.Session.Commit, 9), cmp.Or(c.Session.Machine.GPU, c.Session.Machine.CPU),
+			"triad "+strings.Join(c.Session.Command, " "))
+		line.Cells[0] = p.sessionCell(c.Session.ID)
+		rows = append(rows, line)
+	}
+	if len(rows) > 0 {
+		d.Sections = append(d.Sections, htmlSection{
+			ID: "sessions", Title: "Sessions", Filter: true,
+			Blocks: []htmlBlock{tableOf("Sessions, newest first",
+				[]string{
+					"session", "started (UTC)", "state", ">good", ">neutral", ">bad", ">timed", "commit",
+					"machine",
+					"command",
+				}, rows)},
+		})
+	}
+	return Document{d}
+}
+
+// RunsAsked is what a list of runs was asked for, as it was typed.
+type RunsAsked struct{ Op, Impl, DType, Pass, Status, Since, Session string }
+
+// RunsDocument lists runs, newest first, of total that fit; older is the address of those after them.
+func RunsDocument(
+	records []record.Record, total int, asked RunsAsked, operators, dtypes []string, older, database string,
+	now time.Time,
+) Document {
+	p := Page{Linked: true}
+	answer := fmt.Sprintf("%s, newest first.", counted(total, "run"))
+	if total > len(records) {
+		answer = fmt.Sprintf("The newest %d of %s.", len(records), counted(total, "run"))
+	}
+	if total == 0 {
+		answer = "No run fits."
+	}
+	d := served("Runs", database, now, answer)
+	d.Form = runsForm(asked, operators, dtypes)
+	var rows []htmlRow
+	for _, r := range records {
+		g := group{records: []record.Record{r}}
+		headroom, ulp := g.measures()
+		median := ""
+		if len(r.Timings) > 0 && usableTime(r.Timings[0]) {
+			median = Duration(r.Timings[0].MedianNS)
+		}
+		line := row(
+			weightOf(r.Status),
+			r.ID,
+			r.Started.UTC().Format("2006-01-02 15:04"),
+			r.Case.Op,
+			r.Case.Pass.String(),
+			r.Case.DType,
+			r.Impl,
+			r.Status.String(),
+			figure(headroom),
+			figure(ulp),
+			median,
+			r.Device,
+			caseWords(r.Case),
+		)
+		line.Cells[0], line.Cells[6].Weight = p.runCell(r.ID), weightOf(r.Status)
+		rows = append(rows, line)
+	}
+	if len(rows) > 0 {
+		s := htmlSection{
+			ID:     "runs",
+			Title:  "Runs",
+			Filter: true,
+			Blocks: []htmlBlock{tableOf("Runs", []string{
+				"run", "started (UTC)", "op", "pass", "dtype", "implementation", "status", ">headroom",
+				">max ulp",
+				">median", "device", "case",
+			}, rows)},
+		}
+		if total > len(records) {
+			s.Blocks = append(s.Blocks, htmlBlock{Link: &navLink{older, "Older runs"}})
+		}
+		d.Sections = append(d.Sections, s)
+	}
+	return Document{d}
+}
+
+// runsForm asks for other runs.
+func runsForm(asked RunsAsked, operators, dtypes []string) *htmlForm {
+	statuses := []string{}
+	for _, s := range op.Statuses() {
+		statuses = append(statuses, s.String())
+	}
+	return &htmlForm{Action: "/runs", Button: "Show", Fields: []htmlField{
+		{"op", "operator", asked.Op, operators},
+		{"impl", "implementation begins with", asked.Impl, nil},
+		{"dtype", "dtype", asked.DType, dtypes},
+		{"pass", "pass", asked.Pass, []string{op.Forward.String(), op.Backward.String()}},
+		{"status", "status", asked.Status, append([]string{"bad"}, statuses...)},
+		{"since", "since (2h, 7d, 2026-01-31)", asked.Since, nil},
+		{"session", "session", asked.Session, nil},
+	}}
+}
+
+// RunDocument shows everything about one run, and the command that repeats it.
+func RunDocument(run record.Run, history []record.Record, database string, now time.Time) Document {
+	r := run.Record
+	p := Page{Linked: true, Records: []record.Record{r}, Sessions: []record.Measured{{Session: run.Session}}}
+	words := fmt.Sprintf("%s: %s/%s %s %s on %s.", r.Status, r.Case.Op, r.Impl, r.Case.Pass, r.Case.DType,
+		caseWords(r.Case))
+	if r.Status == op.StatusUnknown {
+		words = "Still running, or its process was killed: " + words
+	}
+	d := served("Run "+r.ID, database, now, words)
+	if d.Bad = r.Status.Weight() == op.Bad && r.Status != op.StatusUnknown; d.Bad {
+		d.Answer = append(d.Answer, wrongWords(r))
+	}
+	d.Sections = append(d.Sections, p.factsSection(run))
+	for _, s := range []htmlSection{
+		p.wrongSection(), p.errorSection(), p.timeSection(), p.elementSection(), p.pastSection(history),
+		p.environmentSection(),
+	} {
+		if len(s.Blocks) > 0 {
+			d.Sections = append(d.Sections, s)
+		}
+	}
+	return Document{d}
+}
+
+// factsSection is what a run is, and how it is run again.
+func (p Page) factsSection(run record.Run) htmlSection {
+	r := run.Record
+	var rows []htmlRow
+	fact := func(name, words string) {
+		if words != "" {
+			rows = append(rows, row("", name, words))
+		}
+	}
+	fact("message", r.Message)
+	fact("where", whereWords(r.Where))
+	fact("case", caseWords(r.Case)+" (key "+r.Case.Key()+")")
+	fact("tensors", dtypeWords(r.DTypes))
+	fact("layout", r.Case.Layout)
+	fact("seed", fmt.Sprint(r.Seed))
+	fact("contract", r.Contract)
+	fact("device", r.Device)
+	fact("source", r.Source)
+	fact("build", buildWords(r.Build))
+	for _, t := range r.Timings {
+		fact("timed, "+t.Regime, timingWords(t))
+	}
+	fact("started", r.Started.UTC().Format(time.RFC3339))
+	session := row("", "session")
+	session.Cells = append(session.Cells, p.sessionCell(r.Session))
+	rows = append(rows, session)
+	s := htmlSection{ID: "run", Title: "Run", Blocks: []htmlBlock{
+		tableOf("What was run", []string{"", ""}, rows),
+		{Words: "Run it again on the same bits:"},
+		{Code: clean(record.Repeat(r, run.Session.Added))},
+	}}
+	rows = nil
+	for _, v := range r.Outputs {
+		line := row(
+			weightOf(v.Status),
+			v.Name,
+			v.Status.String(),
+			v.Gate,
+			fmt.Sprintf("%d of %d", v.NCompared, v.N),
+			fmt.Sprint(v.NWrong),
+			figure(v.Headroom),
+			figure(v.ULPMax),
+			v.Message,
+		)
+		line.Cells[1].Weight = weightOf(v.Status)
+		rows = append(rows, line)
+	}
+	if len(rows) > 0 {
+		s.Blocks = append(s.Blocks, tableOf("Outputs", []string{
+			"output", "status", "gate", ">compared", ">wrong", ">headroom", ">max ulp", "what it says",
+		}, rows))
+	}
+	if r.LogTail != "" {
+		s.Blocks = append(s.Blocks, htmlBlock{More: &htmlMore{
+			Title: "End of the worker's log", Blocks: []htmlBlock{{Code: cleanLines(r.LogTail, "")}},
+		}})
+	}
+	return s
+}
+
+// pastSection lists the runs of the same implementation on the same case.
+func (p Page) pastSection(history []record.Record) htmlSection {
+	var rows []htmlRow
+	for _, r := range history {
+		headroom, _ := group{records: []record.Record{r}}.measures()
+		line := row(weightOf(r.Status), r.ID, r.Started.UTC().Format("2006-01-02 15:04"), r.Status.String(),
+			figure(headroom), short(r.Source, 8), r.Device)
+		line.Cells[0], line.Cells[2].Weight = p.runCell(r.ID), weightOf(r.Status)
+		rows = append(rows, line)
+	}
+	s := htmlSection{ID: "history", Title: "History"}
+	if len(rows) > 1 {
+		s.Blocks = []htmlBlock{
+			tableOf("Runs of the same implementation on the same case, oldest first", []string{
+				"run", "started (UTC)", "status", ">headroom", "source", "device",
+			}, rows),
+		}
+	}
+	return s
+}
+
+// FindingsDocument lists the documented faults of libraries' rows, and the newest wrong runs.
+func FindingsDocument(
+	all []OperatorFindings, wrong []record.Record, database string, now time.Time,
+) Document {
+	d := served("Findings", database, now, "What triad found in kernels of libraries, and which newest runs "+
+		"are wrong here.")
+	var rows []htmlRow
+	for _, o := range all {
+		for _, f := range o.Findings {
+			rows = append(
+				rows,
+				row("neutral", f.ID, o.Op, strings.Join(f.Implementations, ", "), f.Happens, f.Why,
+					findingCases(f)),
+			)
+		}
+	}
+	if len(rows) > 0 {
+		d.Sections = append(d.Sections, htmlSection{
+			ID: "documented", Title: "Documented", Filter: true,
+			Blocks: []htmlBlock{tableOf("Documented findings", []string{
+				"finding", "op", "implementations", "what happens", "why", "covers",
+			}, rows)},
+		})
+	}
+	p := Page{Linked: true, Records: wrong}
+	if s := p.wrongSection(); len(s.Blocks) > 0 {
+		d.Sections = append(d.Sections, s)
+	}
+	return Document{d}
+}
+
+// DiffDocument is a comparison of two sides, or asks for them where p is nil; why says why it cannot be made.
+func DiffDocument(p *Page, a, b, why, database string, now time.Time) Document {
+	d := served(
+		"Compare",
+		database,
+		now,
+		cmp.Or(clean(why), "Name two sets of runs: the beginning of a session's "+
+			"ID, last, last~1, commit:HASH, machine:TEXT or before:DATE."),
+	)
+	d.Bad = why != ""
+	if p != nil {
+		p.Linked = true
+		d = p.document()
+	}
+	d.Form = &htmlForm{Action: "/diff", Button: "Compare", Fields: []htmlField{
+		{"a", "A, before", a, nil}, {"b", "B, after", b, nil},
+	}}
+	return Document{d}
+}
+
+// WithProgress has the page tell how far its session is; address answers with that.
+func (d Document) WithProgress(address string) Document {
+	d.Live = address
+	return d
+}
+
+// ProgressWords is how far a session is.
+func ProgressWords(p record.Progress) string {
+	words := fmt.Sprintf("%d of %s ended, %d bad.", p.Ended, counted(p.Planned, "run"), p.Bad)
+	if p.At != "" {
+		words += " Now " + clean(p.At) + "."
+	}
+	return words
+}
+
+// WithReason has the page say why it shows nothing.
+func (d Document) WithReason(why string) Document {
+	d.Answer = append([]string{clean(why)}, d.Answer...)
+	return d
+}

@@ -1,0 +1,167 @@
+package serve
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Limits of a request.
+const (
+	mostHeaderBytes = 16 << 10
+	mostURL         = 2048
+	mostValue       = 200 // of a parameter
+	atOnce          = 8   // requests that are answered at a time
+)
+
+// plainPath are the paths that pages have: names without dots at their beginning, and nothing encoded.
+var plainPath = regexp.MustCompile(`^/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)?)?$`)
+
+// refusal is why a request is not answered.
+type refusal struct {
+	code int
+	why  string
+}
+
+// check refuses what no page of ours asks for: another host or origin, another site, a method that could
+// change something, a body, an odd path or parameter, a request without the token.
+func (s *Server) check(r *http.Request) *refusal {
+	switch origin := r.Header.Values("Origin"); {
+	case !slices.Contains(s.hosts, r.Host):
+		return &refusal{
+			http.StatusForbidden,
+			"the host is not this server's: open the address that triad serve " +
+				"printed",
+		}
+	case len(origin) > 1 || len(origin) == 1 && origin[0] != "http://"+r.Host:
+		return &refusal{http.StatusForbidden, "the request comes from another origin"}
+	case !slices.Contains([]string{"", "none", "same-origin"}, r.Header.Get("Sec-Fetch-Site")):
+		return &refusal{
+			http.StatusForbidden,
+			"the request comes from another site: copy the address into the " +
+				"browser instead",
+		}
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return &refusal{http.StatusMethodNotAllowed, "pages can only be read: GET"}
+	case r.ContentLength != 0 || len(r.TransferEncoding) > 0 || r.Header.Get("Upgrade") != "":
+		return &refusal{http.StatusBadRequest, "pages take no body"}
+	case len(r.RequestURI) > mostURL:
+		return &refusal{http.StatusRequestURITooLong, fmt.Sprintf("an address has at most %d bytes", mostURL)}
+	case r.URL.Host != "" || r.URL.RawPath != "" || strings.ContainsAny(path(r), "%;\\") ||
+		!plainPath.MatchString(r.URL.Path):
+		return &refusal{http.StatusBadRequest, "no page has such a path"}
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return &refusal{http.StatusBadRequest, "the parameters cannot be read"}
+	}
+	for name, all := range values {
+		if len(all) > 1 || len(all[0]) > mostValue || strings.ContainsFunc(all[0], control) ||
+			!slices.Contains(parameters(r.URL.Path), name) && name != "token" {
+			return &refusal{
+				http.StatusBadRequest,
+				fmt.Sprintf("the parameter %q is not known here, is given "+
+					"twice, or is too long", name),
+			}
+		}
+	}
+	return nil
+}
+
+// path is the path as it was sent.
+func path(r *http.Request) string {
+	sent, _, _ := strings.Cut(r.RequestURI, "?")
+	return sent
+}
+
+func control(r rune) bool { return r < ' ' || r == 0x7f }
+
+// parameters are those that a page takes.
+func parameters(path string) []string {
+	switch path {
+	case "/runs":
+		return []string{"op", "impl", "dtype", "pass", "status", "since", "session", "before"}
+	case "/diff":
+		return []string{"a", "b"}
+	}
+	return nil
+}
+
+// admits says whether a request knows the token: by its cookie, or in its address, which sets the cookie and
+// leads to the address without it.
+func (s *Server) admits(w http.ResponseWriter, r *http.Request) bool {
+	if cookie, err := r.Cookie(s.cookie); err == nil && s.isToken(cookie.Value) {
+		return true
+	}
+	values := r.URL.Query()
+	if !s.isToken(values.Get("token")) {
+		http.Error(w, "open the address that triad serve printed: it has the token that this browser lacks",
+			http.StatusForbidden)
+		return false
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: s.cookie, Value: s.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
+	values.Del("token")
+	to := url.URL{Path: r.URL.Path, RawQuery: values.Encode()}
+	http.Redirect(w, r, to.String(), http.StatusSeeOther)
+	return false
+}
+
+func (s *Server) isToken(given string) bool {
+	return subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1
+}
+
+// guarded answers what check and admits let through.
+func (s *Server) guarded(answer http.Handler) http.Handler {
+	slots := make(chan struct{}, atOnce)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		if no := s.check(r); no != nil {
+			h.Set("Connection", "close")
+			http.Error(w, no.why, no.code)
+			return
+		}
+		if !s.admits(w, r) {
+			return
+		}
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+			answer.ServeHTTP(w, r)
+		default:
+			http.Error(w, "too many requests at once: try again", http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// hostsOf are the names under which an address of this machine alone may be asked.
+func hostsOf(address net.Addr) (hosts []string, port string, err error) {
+	tcp, is := address.(*net.TCPAddr)
+	if !is || !tcp.IP.IsLoopback() {
+		return nil, "", fmt.Errorf(
+			"serve on %v: only addresses of this machine alone (127.0.0.1, ::1) are served",
+			address,
+		)
+	}
+	port = fmt.Sprint(tcp.Port)
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
+		hosts = append(hosts, host+":"+port)
+	}
+	return hosts, port, nil
+}
+
+// newToken is a word that nobody can guess.
+func newToken() string { return rand.Text() }

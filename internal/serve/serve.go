@@ -1,0 +1,283 @@
+// Package serve shows the database as pages on this machine alone. It only reads: there is no request that
+// changes anything. What a page looks like is decided in report, what it shows is read by pages.
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"triad/internal/op"
+	"triad/internal/pages"
+	"triad/internal/panics"
+	"triad/internal/report"
+	"triad/internal/resultdiff"
+	"triad/results"
+)
+
+// How long parts of a request may take.
+const (
+	headerTime = 5 * time.Second
+	answerTime = 20 * time.Second
+	idleTime   = time.Minute
+)
+
+// perPage is how many runs and sessions a list shows.
+const perPage = 200
+
+// Options are what the server cannot know itself.
+type Options struct {
+	Findings []report.OperatorFindings
+	// Side reads one side of a comparison by the name that a user gave it.
+	Side func(ctx context.Context, name string) (resultdiff.Side, error)
+	// Since reads a time that a user wrote.
+	Since      func(text string) (time.Time, error)
+	Now        func() time.Time
+	HeaderTime time.Duration // 0: five seconds
+}
+
+// Server shows one database.
+type Server struct {
+	store   *results.Store
+	options Options
+	hosts   []string
+	cookie  string
+	token   string
+	port    string
+	http    *http.Server
+}
+
+// New makes a server that answers on a listener, which must be of this machine alone.
+func New(store *results.Store, listener net.Listener, o Options) (*Server, error) {
+	hosts, port, err := hostsOf(listener.Addr())
+	if err != nil {
+		return nil, err
+	}
+	if o.HeaderTime == 0 {
+		o.HeaderTime = headerTime
+	}
+	s := &Server{
+		store: store, options: o, hosts: hosts, cookie: "triad_" + port, token: newToken(), port: port,
+	}
+	s.http = &http.Server{
+		Handler: s.guarded(http.HandlerFunc(s.answer)), ReadHeaderTimeout: o.HeaderTime,
+		ReadTimeout: 2 * o.HeaderTime, WriteTimeout: answerTime + headerTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: mostHeaderBytes, ErrorLog: log.New(io.Discard, "", 0),
+	}
+	return s, nil
+}
+
+// Address is the one to open, with the token.
+func (s *Server) Address() string { return "http://127.0.0.1:" + s.port + "/?token=" + s.token }
+
+// Serve answers until the context ends.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	stop := context.AfterFunc(ctx, func() { s.http.Close() })
+	defer stop()
+	if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+var ulid = regexp.MustCompile(`^[0-9A-HJKMNP-TV-Z]{26}$`)
+
+// answer writes the page that a path names.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+	defer cancel()
+	var document report.Document
+	var err error
+	internal := panics.Call(func() {
+		kind, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		if kind == "live" && ulid.MatchString(name) {
+			err = s.progress(ctx, w, name)
+			document = report.Document{}
+			return
+		}
+		document, err = s.document(ctx, kind, name, r.URL.Query())
+		if err == nil {
+			err = s.write(w, document)
+		}
+	})
+	switch {
+	case internal != nil:
+		http.Error(w, "something went wrong inside triad: "+internal.Error(), http.StatusInternalServerError)
+	case errors.Is(err, results.ErrNotFound):
+		http.Error(w, err.Error(), http.StatusNotFound)
+	case errors.Is(err, context.DeadlineExceeded):
+		http.Error(w, fmt.Sprintf("the database did not answer within %v: ask for less", answerTime),
+			http.StatusServiceUnavailable)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// write writes a page with a policy that lets its own scripts and styles through.
+func (s *Server) write(w http.ResponseWriter, document report.Document) error {
+	nonce := newToken()
+	var page bytes.Buffer
+	if err := document.Serve(&page, nonce); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Security-Policy", fmt.Sprintf("default-src 'none'; img-src data:; style-src "+
+		"'nonce-%[1]s'; script-src 'nonce-%[1]s'; connect-src 'self'; form-action 'self'; base-uri 'none'; "+
+		"frame-ancestors 'none'", nonce))
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = page.WriteTo(w) // who asked may have gone
+	return nil
+}
+
+var errNoPage = fmt.Errorf("%w: no page is called so; / lists the sessions", results.ErrNotFound)
+
+// document reads what a page shows.
+func (s *Server) document(
+	ctx context.Context, kind, name string, asked url.Values,
+) (report.Document, error) {
+	now := s.options.Now()
+	switch {
+	case kind == "" && name == "":
+		return s.sessions(ctx)
+	case kind == "runs" && name == "":
+		return s.runs(ctx, asked)
+	case kind == "diff" && name == "":
+		return s.diff(ctx, asked.Get("a"), asked.Get("b")), nil
+	case kind == "findings" && name == "":
+		wrong, _, err := s.store.List(ctx, results.Filter{Bad: true, Limit: perPage})
+		return report.FindingsDocument(s.options.Findings, wrong, s.store.Path(), now), err
+	case kind == "run" && ulid.MatchString(name):
+		run, err := s.store.Show(ctx, name)
+		if err != nil {
+			return report.Document{}, err
+		}
+		history, err := s.store.History(ctx, run.Record.Case.Key(), run.Record.Impl)
+		return report.RunDocument(run, history, s.store.Path(), now), err
+	case kind == "session" && ulid.MatchString(name):
+		page, err := pages.OfSession(ctx, s.store, name, now)
+		if err != nil {
+			return report.Document{}, err
+		}
+		page.Linked = true
+		document := page.Document()
+		if p, err := s.store.Progress(ctx, name); err == nil && p.State == "running" {
+			document = document.WithProgress("/live/" + name)
+		}
+		return document, nil
+	case kind == "op" && name != "":
+		page, err := pages.OfOperator(ctx, s.store, name, now)
+		page.Linked = true
+		return page.Document(), err
+	}
+	return report.Document{}, errNoPage
+}
+
+// progress says how far a session is, as JSON.
+func (s *Server) progress(ctx context.Context, w http.ResponseWriter, id string) error {
+	p, err := s.store.Progress(ctx, id)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(w).Encode(map[string]any{
+		"running": p.State == "running", "planned": p.Planned, "ended": p.Ended,
+		"words": report.ProgressWords(p),
+	})
+}
+
+// sessions lists the newest sessions.
+func (s *Server) sessions(ctx context.Context) (report.Document, error) {
+	all, err := s.store.Sessions(ctx, perPage)
+	if err != nil {
+		return report.Document{}, err
+	}
+	found, err := s.store.Recorded(ctx)
+	return report.SessionsDocument(all, found.Ops, s.store.Path(), s.options.Now()), err
+}
+
+// runs lists the runs that the parameters ask for. A parameter that says nothing that can be looked for fits
+// no run, and the page says so.
+func (s *Server) runs(ctx context.Context, asked url.Values) (report.Document, error) {
+	shown := report.RunsAsked{
+		Op: asked.Get("op"), Impl: asked.Get("impl"), DType: asked.Get("dtype"), Pass: asked.Get("pass"),
+		Status: asked.Get("status"), Since: asked.Get("since"), Session: asked.Get("session"),
+	}
+	found, err := s.store.Recorded(ctx)
+	if err != nil {
+		return report.Document{}, err
+	}
+	f := results.Filter{Session: shown.Session, Before: asked.Get("before"), Limit: perPage}
+	for _, part := range []struct {
+		into  *[]string
+		value string
+	}{{&f.Op, shown.Op}, {&f.Impl, shown.Impl}, {&f.DType, shown.DType}} {
+		if part.value != "" {
+			*part.into = []string{part.value}
+		}
+	}
+	wrong := readFilter(&f, shown, s.options.Since)
+	if wrong != nil {
+		return report.RunsDocument(nil, 0, shown, found.Ops, found.DTypes, "", s.store.Path(),
+			s.options.Now()).WithReason(wrong.Error()), nil
+	}
+	records, total, err := s.store.List(ctx, f)
+	older := ""
+	if n := len(records); n > 0 {
+		asked.Set("before", records[n-1].ID)
+		older = "/runs?" + asked.Encode()
+	}
+	return report.RunsDocument(records, total, shown, found.Ops, found.DTypes, older, s.store.Path(),
+		s.options.Now()), err
+}
+
+// readFilter reads what is no plain text: pass, status and time.
+func readFilter(f *results.Filter, shown report.RunsAsked, since func(string) (time.Time, error)) error {
+	if shown.Pass != "" {
+		if err := f.Pass.UnmarshalText([]byte(shown.Pass)); err != nil {
+			return err
+		}
+	}
+	switch shown.Status {
+	case "":
+	case "bad":
+		f.Bad = true
+	default:
+		status, err := op.ParseStatus(shown.Status)
+		if err != nil {
+			return err
+		}
+		f.Status = []op.Status{status}
+	}
+	if shown.Since == "" {
+		return nil
+	}
+	var err error
+	f.Since, err = since(shown.Since)
+	return err
+}
+
+// diff compares two sides; what they cannot be is said on the page.
+func (s *Server) diff(ctx context.Context, a, b string) report.Document {
+	now, path := s.options.Now(), s.store.Path()
+	if a == "" && b == "" {
+		return report.DiffDocument(nil, a, b, "", path, now)
+	}
+	var sides [2]resultdiff.Side
+	for i, name := range []string{a, b} {
+		var err error
+		if sides[i], err = s.options.Side(ctx, name); err != nil {
+			return report.DiffDocument(nil, a, b, err.Error(), path, now)
+		}
+	}
+	page := pages.OfDiff(sides[0], sides[1], resultdiff.Options{}, path, now)
+	return report.DiffDocument(&page, a, b, "", path, now)
+}
