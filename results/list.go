@@ -43,9 +43,6 @@ func (f Filter) where() (string, []any) {
 	if f.Before != "" {
 		add("r.run_ulid < ?", f.Before)
 	}
-	if f.Case != "" {
-		add("r.case_id = (SELECT case_id FROM test_case WHERE case_key = ?)", f.Case)
-	}
 	if cases, values := f.cases(); cases != "" {
 		add("r.case_id IN (SELECT case_id FROM test_case WHERE "+cases+")", values...)
 	}
