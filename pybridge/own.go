@@ -9,20 +9,21 @@ import (
 // OwnBackend is the adapter for a Python file of the user's own: folder holds the operator file, <op>.py,
 // that calls it. It runs in a process of its own.
 func OwnBackend(e *Environment, cacheDir, folder string, options worker.Options) *worker.Adapter {
-	return inFolder(Backend(e, cacheDir, options), folder)
+	return inFolder(e, Backend(e, cacheDir, options), folder)
 }
 
 // OwnTruthBackend is the adapter for the truth of an operator of the user's own, whose file lies in folder.
 func OwnTruthBackend(e *Environment, cacheDir, folder string, options worker.Options) *worker.Adapter {
-	return inFolder(TruthBackend(e, cacheDir, options), folder)
+	return inFolder(e, TruthBackend(e, cacheDir, options), folder)
 }
 
-func inFolder(adapter *worker.Adapter, folder string) *worker.Adapter {
+func inFolder(e *Environment, adapter *worker.Adapter, folder string) *worker.Adapter {
 	start := adapter.Command
 	adapter.Command = func(ctx context.Context) (worker.Command, error) {
 		c, err := start(ctx)
 		if err == nil {
 			c.Args[len(c.Args)-1] = folder // of --operators, which command puts last
+			c.Env = append(c.Env, "TRIAD_USER_PYTHONPATH="+e.getenv()("PYTHONPATH"))
 		}
 		return c, err
 	}

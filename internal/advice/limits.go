@@ -13,8 +13,11 @@ import (
 var (
 	missingHeader = regexp.MustCompile(`fatal error: '?([^:'\n]+)'?` +
 		`(?:: No such file or directory| file not found)`)
-	missingModule = regexp.MustCompile(`(?:ModuleNotFoundError|ImportError): No module named '([\w.]+)'`)
-	unknownName   = regexp.MustCompile(`[‘']([\w:]+)[’'] (?:was not declared|has not been declared|` +
+	missingModule = regexp.MustCompile(`(?:ModuleNotFoundError|ImportError): No module named '([\w.]+)'` +
+		`(?:: (\S+ -m pip install \S+))?`)
+	otherVersion = regexp.MustCompile(`ImportError: cannot import name '(\w+)' from '([\w.]+)' ` +
+		`\(\S*site-packages/`)
+	unknownName = regexp.MustCompile(`[‘']([\w:]+)[’'] (?:was not declared|has not been declared|` +
 		`does not name a type|is not a member of)`)
 	noNamespace = regexp.MustCompile(`[‘'](\w+)[’'] is not a ` +
 		`(?:namespace-name|class, namespace, or enumeration)`)
@@ -53,9 +56,17 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			"the file, or leave out what needs it", m[1]), true
 	}
 	if m := missingModule.FindStringSubmatch(message); m != nil {
+		install := m[2]
+		if install == "" {
+			install = "pip install it there (triad doctor names that Python)"
+		}
 		return op.StatusUnavailable, fmt.Sprintf("it imports %s, which is not in the Python that runs it: "+
-			"pip install it there (triad doctor names that Python), or leave the import out",
-			m[1]), true
+			"%s, or leave the import out", m[1], install), true
+	}
+	if m := otherVersion.FindStringSubmatch(message); m != nil {
+		return op.StatusUnavailable, fmt.Sprintf("it imports %s from %s, which the version here does not "+
+			"have: triad doctor names the versions; leave the import out, or install another one", m[1],
+			m[2]), true
 	}
 	if emulated && wantsGPU.MatchString(message) {
 		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +

@@ -38,6 +38,19 @@ func TestBuildLimit(t *testing.T) {
 			"it imports flash_attn,",
 		},
 		{
+			"/x.py:2: ModuleNotFoundError: No module named 'yaml': /v/bin/python -m pip install pyyaml", "",
+			false, op.StatusUnavailable, "/v/bin/python -m pip install pyyaml, or leave the import out",
+		},
+		{
+			"/x.py:2: ImportError: cannot import name 'libdevice' from 'triton.language' " +
+				"(/v/lib/site-packages/triton/language/__init__.py)", "", true, op.StatusUnavailable,
+			"it imports libdevice from triton.language, which the version here does not have",
+		},
+		{
+			"/x.py:2: ImportError: cannot import name 'softmx' from 'kernels' (/home/u/kernels.py)", "",
+			false, op.StatusUnknown, "",
+		},
+		{
 			"/x.py:9: RuntimeError: Found no NVIDIA driver on your system.", "", false,
 			op.StatusUnavailable, `if __name__ == "__main__":`,
 		},

@@ -41,69 +41,19 @@ func PythonShim(path, name string, bindings []*Binding) string {
 
 const pythonHead = `"""Written by triad to call the functions of the file below."""
 import functools
-import importlib.util
-import os
-import sys
-import traceback
-import types
 
 import torch
 
 from implementation import Implementation
+from own_file import called, given, joined, load, uses_triton, whole
 
 _PATH = %s
-
-
-def _load():
-    """Imports the user's file. What goes wrong is said with the line of that file."""
-    sys.path.insert(0, os.path.dirname(_PATH))
-    sys.dont_write_bytecode = True  # the folder is the user's
-    spec = importlib.util.spec_from_file_location("triad_own_" + os.path.splitext(os.path.basename(_PATH))[0], _PATH)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except SyntaxError:
-        raise
-    except BaseException as e:
-        lines = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == _PATH]
-        raise ImportError(f"triad: {_PATH}:{lines[-1] if lines else 1}: {type(e).__name__}: {e}") from e
-    return module
-
-
-_MODULE = _load()
+_MODULE = load(_PATH)
 _LEFT_OUT = {}  # by pass, the inputs without an element, which the function has no parameter for
-_TRITON = any(isinstance(v, types.ModuleType) and v.__name__.partition(".")[0] == "triton" for v in vars(_MODULE).values())
+_TRITON = uses_triton(_MODULE)
 _DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
            "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8,
            "uint8": torch.uint8, "bool": torch.bool}
-
-
-def _given(value, name):
-    """What a function returned, which must be something."""
-    if value is None:
-        raise TypeError(f"{name} returned nothing: return the result, or take a parameter that it is written into")
-    if type(value) is torch.Tensor:
-        return value.contiguous()
-    return tuple(v.contiguous() if type(v) is torch.Tensor else v for v in value) if isinstance(value, tuple) else value
-
-
-def _joined(given, empty):
-    """What a function returned and, at their positions, the outputs that have no element."""
-    if not empty:
-        return given
-    values = list(given) if isinstance(given, tuple) else [given]
-    for position, value in empty.items():
-        values.insert(position, value)
-    return tuple(values)
-
-
-def _whole(value, shapes):
-    """What a function returned, with the sizes of 1 that it was not shown. Another shape stays as it is."""
-    values = value if isinstance(value, tuple) else (value,)
-    whole = tuple(v.reshape(all_of_it) if type(v) is torch.Tensor and tuple(v.shape) == seen else v
-                  for v, (seen, all_of_it) in zip(values, shapes)) + values[len(shapes):]
-    return whole if isinstance(value, tuple) else whole[0]
 
 
 @functools.cache
@@ -220,13 +170,14 @@ func (b *Binding) pythonCode() string {
 			}
 		}
 		result := strings.Join(outs, ", ")
-		fmt.Fprintf(&code, "    %s\n    return %s\n\n\n", call, result)
+		fmt.Fprintf(&code, "    with called():\n        %s\n    return %s\n\n\n", call, result)
 	} else {
-		given := fmt.Sprintf("_given(%s, %q)", call, b.Function.Name)
+		fmt.Fprintf(&code, "    with called():\n        value = %s\n", call)
+		given := fmt.Sprintf("given(value, %q)", b.Function.Name)
 		if shapes := b.hiddenShapes(); shapes != "" {
-			given = fmt.Sprintf("_whole(%s, (%s))", given, shapes)
+			given = fmt.Sprintf("whole(%s, (%s))", given, shapes)
 		}
-		fmt.Fprintf(&code, "    return _joined(%s, {%s})\n\n\n", given, b.leftOutReturns())
+		fmt.Fprintf(&code, "    return joined(%s, {%s})\n\n\n", given, b.leftOutReturns())
 	}
 	fmt.Fprintf(&code, "_LEFT_OUT[%q] = {%s}\n\n\n", b.Pass.String(), b.leftOutInputs())
 	fmt.Fprintf(&code, "def _refuses_%v(%s, **attributes):\n", b.Pass, strings.Join(tensors, ", "))

@@ -1,0 +1,188 @@
+"""What "cuda" means to a file of the user's own where no GPU is: the CPU, on which Triton's interpreter runs.
+
+Within `meant()` a tensor says that it is on the GPU, `device="cuda"` and `.cuda()` give one, and after
+`stand_in()` `torch.cuda` and Triton's driver describe a small GPU. Events take no time: what they say is shown
+nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+MULTIPROCESSORS = 4
+"""As few as may be: a kernel that starts a program on each is interpreted program by program."""
+
+PROPERTIES = {
+    "name": "no GPU", "major": 8, "minor": 0, "total_memory": 1 << 34, "multi_processor_count": MULTIPROCESSORS,
+    "max_threads_per_multi_processor": 2048, "warp_size": 32, "regs_per_multiprocessor": 65536,
+    "shared_memory_per_block": 49152, "shared_memory_per_block_optin": 166912,
+    "shared_memory_per_multiprocessor": 167936, "L2_cache_size": 1 << 22,
+}
+DRIVER_PROPERTIES = {
+    "max_shared_mem": 166912, "max_num_regs": 65536, "multiprocessor_count": MULTIPROCESSORS, "warpSize": 32,
+    "sm_clock_rate": 1, "mem_clock_rate": 1, "mem_bus_width": 1,
+}
+
+_standing = False
+_TENSOR = torch.Tensor
+
+
+class _Meant(TorchFunctionMode):
+    """Sends what is meant for the GPU to the CPU."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        said = _SAID.get(function)
+        if said is not None:
+            return said(*args)
+        kwargs = {k: _here(v, k) for k, v in (kwargs or {}).items() if k != "pin_memory"}
+        return function(*(_here(a) for a in args), **kwargs)
+
+
+def _here(value: Any, name: str = "") -> Any:
+    """A device of an argument, or what else it is."""
+    if isinstance(value, torch.device) and value.type == "cuda" or name == "device" and type(value) is int:
+        return torch.device("cpu")
+    if type(value) is str and (value == "cuda" or value.startswith("cuda:")):
+        return "cpu"
+    return value
+
+
+def _itself(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    return tensor
+
+
+def _device(tensor: torch.Tensor) -> torch.device:
+    with torch._C.DisableTorchFunction():
+        real = tensor.device
+    return torch.device("cuda", 0) if real.type == "cpu" else real
+
+
+# What a tensor says of itself, by the functions that a mode is asked about.
+_SAID: dict[Any, Callable[..., Any]] = {
+    _TENSOR.is_cuda.__get__: lambda _: True,
+    _TENSOR.is_cpu.__get__: lambda _: False,
+    _TENSOR.device.__get__: _device,
+    _TENSOR.get_device: lambda _: 0,
+    _TENSOR.cuda: _itself,
+    _TENSOR.pin_memory: _itself,
+    _TENSOR.is_pinned: lambda *_: True,
+}
+
+
+@contextlib.contextmanager
+def meant():
+    """While it is entered, "cuda" means the CPU, where stand_in() was called. A mode of torch's would keep
+    others apart: the file's own code alone runs within."""
+    if not _standing:
+        yield
+        return
+    with _Meant():
+        yield
+
+
+class _Event:
+    """An event or a stream, on which everything has happened."""
+
+    cuda_stream = 0
+    device_index = 0
+
+    def __init__(self, *_: Any, **__: Any):
+        self.device = torch.device("cuda", 0)
+
+    def __enter__(self) -> _Event:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        return None
+
+    def _nothing(self, *_: Any, **__: Any) -> None:
+        return None
+
+    record = synchronize = wait = wait_event = wait_stream = _nothing
+
+    def query(self) -> bool:
+        return True
+
+    def record_event(self, *_: Any) -> _Event:
+        return _Event()
+
+    def elapsed_time(self, _: Any) -> float:
+        return 1.0  # milliseconds, of which nothing is shown
+
+
+def _answer(value: Any) -> Callable[..., Any]:
+    return lambda *_, **__: value
+
+
+def stand_in() -> None:
+    """Has torch.cuda and Triton's driver describe a GPU, for this process, which runs one file."""
+    global _standing
+    if _standing:
+        return
+    _standing = True
+    properties = types.SimpleNamespace(**PROPERTIES)
+    for name, value in {
+        "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "synchronize": None,
+        "get_device_name": PROPERTIES["name"], "get_device_capability": (8, 0), "get_device_properties": properties,
+        "empty_cache": None, "memory_allocated": 0, "max_memory_allocated": 0, "memory_reserved": 0,
+        "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None, "set_device": None,
+        "init": None, "is_bf16_supported": True, "mem_get_info": (1 << 34, 1 << 34), "current_blas_handle": 0,
+        "current_stream": _Event(), "default_stream": _Event(), "set_stream": None,
+    }.items():
+        setattr(torch.cuda, name, _answer(value))
+    for name in ("Event", "Stream", "device", "device_of", "stream"):
+        setattr(torch.cuda, name, _Event)
+    for name in ("range_push", "range_pop", "mark"):
+        setattr(torch.cuda.nvtx, name, _answer(None))
+    _stand_in_for_the_driver()
+
+
+def _stand_in_for_the_driver() -> None:
+    """Gives Triton a driver to ask about the GPU. What is to be timed is not run: of several configurations
+    autotune takes the first."""
+    from implementation import triton
+    if not hasattr(triton, "runtime"):
+        return  # it is not here
+    from triton.backends.compiler import GPUTarget
+
+    driver = types.SimpleNamespace(
+        get_active_torch_device=_answer(torch.device("cuda", 0)), get_current_device=_answer(0),
+        get_current_stream=_answer(0), get_current_target=_answer(GPUTarget("cuda", 80, 32)),
+        get_device_capability=_answer((8, 0)), get_device_interface=_answer(torch.cuda), is_active=_answer(True),
+        get_benchmarker=_answer(_not_timed), clear_cache=_answer(None), get_empty_cache_for_benchmark=_answer(None),
+        utils=types.SimpleNamespace(get_device_properties=_answer(dict(DRIVER_PROPERTIES))),
+    )
+    triton.runtime.driver.set_active(driver)
+    import triton.testing
+    for name in ("do_bench", "do_bench_cudagraph"):
+        setattr(triton.testing, name, _not_timed)
+    triton.testing.Mark.run = _answer(None)
+    from triton.runtime import interpreter
+    interpreter.InterpretedFunction.warmup = lambda kernel, *_, **__: _Compiled(kernel)
+
+
+class _Compiled:
+    """What warmup() gives for a kernel that is interpreted: it has few registers, and can be launched."""
+
+    n_regs, n_spills, n_max_threads, shared = 32, 0, 1024, 0
+
+    def __init__(self, kernel: Any):
+        self._kernel = kernel
+        self.metadata = types.SimpleNamespace(shared=0, num_warps=4, num_ctas=1, num_stages=1)
+
+    def _init_handles(self) -> None:
+        pass
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        return self._kernel[grid]
+
+
+def _not_timed(*_: Any, quantiles: Any = None, **__: Any) -> Any:
+    """A time in milliseconds, or one for each quantile: nothing is timed."""
+    return [1.0 for _ in quantiles] if quantiles else 1.0

@@ -1,0 +1,264 @@
+"""Imports a Python file of the user's own and calls what it defines, for the operator file that triad writes
+beside it (internal/kernelfile/python_shim.go).
+
+The file is imported as part of its package: relative imports work, the roots of its package and of its
+repository and what PYTHONPATH names are searched for what it imports. Lines at its top that show or test what
+it defines may fail: that is printed, and ends nothing. An assignment, an import or a definition that fails
+ends the import.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import re
+import sys
+import traceback
+import types
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import absent_gpu
+
+PATHS = "TRIAD_USER_PYTHONPATH"
+"""The PYTHONPATH of whoever started triad. The worker itself runs without it: a package there may be called
+like a part of ours."""
+
+ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+"""What lies at the root of a repository."""
+
+SHOWING = ("matplotlib", "pandas", "pytest", "seaborn", "tabulate", "tqdm", "task")
+"""Packages that show and test what a file computes, and the module with the types of the competitions that
+ask for custom_kernel(data): where one is not here, something that takes every call stands for it."""
+
+PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml",
+            "flash_attn": "flash-attn", "liger_kernel": "liger-kernel", "fla": "flash-linear-attention",
+            "cutlass": "nvidia-cutlass-dsl", "skimage": "scikit-image"}
+"""What pip calls a package that is not called as its module."""
+
+
+def load(path: str) -> types.ModuleType:
+    """Imports the file. What goes wrong is an ImportError with the line of the file; what is missing here
+    says so, with the line that installs it."""
+    sys.dont_write_bytecode = True  # the folder is the user's
+    text = Path(path).read_text(encoding="utf-8", errors="replace")
+    on_gpu = os.environ.get("TRIAD_DEVICE") != "cpu" and torch.cuda.is_available()
+    if not on_gpu and "torch.compile" not in text:  # the compiler looks at the devices by ways of its own
+        absent_gpu.stand_in()
+    if _SHOWS not in sys.meta_path:
+        sys.meta_path.append(_SHOWS)  # behind whatever finds the real ones
+    module = _module(Path(path), text)
+    try:
+        with absent_gpu.meant():
+            _run(path, text, module)
+    except SyntaxError:
+        raise
+    except BaseException as e:
+        lines = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == path]
+        raise ImportError(f"triad: {path}:{lines[-1] if lines else 1}: {_sentence(e)}") from e
+    return module
+
+
+def _sentence(e: BaseException) -> str:
+    """What is wrong. For a package that is missing the line that installs it."""
+    text = f"{type(e).__name__}: {e}"
+    if isinstance(e, ModuleNotFoundError) and e.name:
+        name = e.name.partition(".")[0]
+        return f"{text}: {sys.executable} -m pip install {PACKAGES.get(name, name.replace('_', '-'))}"
+    return text
+
+
+# ---- the package
+
+
+def _module(path: Path, text: str) -> types.ModuleType:
+    """The empty module of a file, with its package and the paths that are searched for what it imports."""
+    folders = _packages(path, text)
+    root = folders[0].parent if folders else path.parent
+    for place in reversed([path.parent, root, *_roots(path), *os.environ.get(PATHS, "").split(os.pathsep)]):
+        if str(place) and str(place) in sys.path:
+            sys.path.remove(str(place))
+        if str(place):
+            sys.path.insert(0, str(place))
+    names = [folder.name for folder in folders]
+    if names and names[0] in sys.modules:  # a folder called like a package that is here
+        names[0] = "triad_own_" + names[0]
+    for depth, folder in enumerate(folders):
+        _package(".".join(names[:depth + 1]), folder)
+    name = ".".join([*names, path.stem if names else "triad_own_" + path.stem])
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    return module
+
+
+def _packages(path: Path, text: str) -> list[Path]:
+    """The folders that are the packages of a file, the outermost first: those with an __init__.py, and as
+    many as the dots of its relative imports ask for."""
+    dots = [len(m[1]) for m in re.finditer(r"(?m)^\s*from\s+(\.+)", text)]
+    folders: list[Path] = []
+    folder = path.parent
+    while folder != folder.parent and ((folder / "__init__.py").is_file() or len(folders) < max(dots, default=0)):
+        folders.insert(0, folder)
+        folder = folder.parent
+    return folders
+
+
+def _roots(path: Path) -> list[Path]:
+    """The root of a file's repository, and its folder src."""
+    for folder in path.parents:
+        if any((folder / mark).exists() for mark in ROOTS):
+            return [folder, *([folder / "src"] if (folder / "src").is_dir() else [])]
+    return []
+
+
+def _package(name: str, folder: Path) -> None:
+    """Imports a package that a file is part of. One whose own imports fail is there without what it
+    defines: the file may need none of it."""
+    start = folder / "__init__.py"
+    spec = importlib.util.spec_from_file_location(name, start if start.is_file() else None, submodule_search_locations=[str(folder)])
+    if spec is None:
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [str(folder)]
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[name] = package
+    if spec.loader is None:
+        return
+    try:
+        with absent_gpu.meant():
+            spec.loader.exec_module(package)
+    except Exception:
+        print(f"triad: the package {name} of the file cannot be imported:\n{traceback.format_exc()}",
+              file=sys.stderr)
+
+
+class _Shows(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the packages of SHOWING, and theirs."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if name.partition(".")[0] not in SHOWING:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        return _Showing(spec.name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """It has nothing to run."""
+
+
+_SHOWS = _Shows()
+
+
+class _Showing(types.ModuleType):
+    """A module whose names stand for Anything."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Anything()
+
+
+class Anything:
+    """Takes every call and leaves what it decorates, or goes through, as it is."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Anything()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        wraps = args and (callable(args[0]) or hasattr(args[0], "__iter__") and type(args[0]) is not str)
+        return args[0] if wraps and len(args) == 1 else Anything()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        return None
+
+
+# ---- its lines
+
+
+def _run(path: str, text: str, module: types.ModuleType) -> None:
+    """Runs the lines of the file, statement by statement."""
+    tree = ast.parse(text, path)
+    flags = 0
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            for feature in node.names:
+                flags |= getattr(__import__("__future__"), feature.name).compiler_flag
+    if (doc := ast.get_docstring(tree, clean=False)) is not None:
+        module.__doc__ = doc
+    for node in tree.body:
+        code = compile(ast.Module([node], []), path, "exec", flags=flags, dont_inherit=True)
+        try:
+            exec(code, module.__dict__)
+        except Exception:
+            if not _shows(node):
+                raise
+            print(f"triad: line {node.lineno} shows or tests what the file defines, and failed:\n"
+                  f"{traceback.format_exc()}", file=sys.stderr)
+
+
+def _shows(node: ast.stmt) -> bool:
+    """Says whether a statement defines nothing: it calls, asserts, or does so in a block."""
+    defining = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.AsyncFunctionDef)
+    return (isinstance(node, (ast.Expr, ast.Assert, ast.For, ast.While, ast.With, ast.If, ast.Try))
+            and not any(isinstance(inner, defining) for inner in ast.walk(node)))
+
+
+# ---- its calls
+
+
+called = absent_gpu.meant
+"""What a call of what the file defines runs within."""
+
+
+def uses_triton(module: types.ModuleType) -> bool:
+    """Says whether the file, or another one that it imports and that is of no library, uses Triton."""
+    root = getattr(module, "__name__", "").partition(".")[0]
+    places = (os.path.dirname(module.__file__), *(str(place) for place in _roots(Path(module.__file__))))
+    for name, other in list(sys.modules.items()):
+        file = getattr(other, "__file__", None) or ""
+        near = other is module or name.startswith(root + ".") or file.startswith(tuple(p + os.sep for p in places))
+        if near and "site-packages" not in file and any(
+                isinstance(v, types.ModuleType) and v.__name__.partition(".")[0] == "triton"
+                for v in vars(other).values()):
+            return True
+    return False
+
+
+def given(value: Any, name: str) -> Any:
+    """What a function returned, which must be something."""
+    if value is None:
+        raise TypeError(f"{name} returned nothing: return the result, or take a parameter that it is written into")
+    if type(value) is torch.Tensor:
+        return value.contiguous()
+    if isinstance(value, (tuple, list)):
+        return tuple(v.contiguous() if type(v) is torch.Tensor else v for v in value)
+    return value
+
+
+def joined(value: Any, empty: dict[int, torch.Tensor]) -> Any:
+    """What a function returned and, at their positions, the outputs that have no element."""
+    if not empty:
+        return value
+    values = list(value) if isinstance(value, tuple) else [value]
+    for position, tensor in empty.items():
+        values.insert(position, tensor)
+    return tuple(values)
+
+
+def whole(value: Any, shapes: tuple) -> Any:
+    """What a function returned, with the sizes of 1 that it was not shown. Another shape stays as it is."""
+    values = value if isinstance(value, tuple) else (value,)
+    seen_whole = tuple(v.reshape(all_of_it) if type(v) is torch.Tensor and tuple(v.shape) == seen else v
+                       for v, (seen, all_of_it) in zip(values, shapes)) + values[len(shapes):]
+    return seen_whole if isinstance(value, tuple) else seen_whole[0]

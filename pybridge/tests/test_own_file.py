@@ -1,0 +1,133 @@
+"""A user's file is imported as people publish it: as part of its package, with lines that want a GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
+
+import client  # noqa: E402, F401  (puts pybridge on sys.path)
+import torch  # noqa: E402
+
+import own_file  # noqa: E402
+
+
+class OwnFile(unittest.TestCase):
+    """Each test writes files into a folder of its own, and imports one of them."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        before, paths = set(sys.modules), list(sys.path)
+
+        def restore() -> None:
+            sys.path[:] = paths
+            for name in set(sys.modules) - before:
+                if str(getattr(sys.modules[name], "__file__", "")).startswith(folder.name):
+                    del sys.modules[name]
+        self.addCleanup(restore)
+
+    def write(self, **files: str) -> None:
+        for name, text in files.items():
+            path = self.folder / (name.replace("__in__", "/") + ".py")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text))
+
+    def load(self, name: str):
+        self.printed = io.StringIO()
+        with contextlib.redirect_stderr(self.printed):
+            return own_file.load(str(self.folder / name))
+
+    def test_relative_imports_without_init(self):
+        self.write(day_1__in__shared="N = 3", day_1__in__parts__in__other="M = 4", day_1__in__parts__in__mine="""
+            from ..shared import N
+            from .other import M
+            """)
+        module = self.load("day_1/parts/mine.py")
+        self.assertEqual((module.N, module.M), (3, 4))
+
+    def test_the_root_of_the_repository_is_searched(self):
+        self.write(lib__in__parts="N = 5", examples__in__mine="from lib.parts import N")
+        with self.assertRaisesRegex(ImportError, "No module named 'lib'"):
+            self.load("examples/mine.py")
+        (self.folder / "pyproject.toml").touch()
+        self.assertEqual(self.load("examples/mine.py").N, 5)
+
+    def test_pythonpath(self):
+        self.write(elsewhere__in__only_there="N = 6", mine="from only_there import N")
+        os.environ[own_file.PATHS] = str(self.folder / "elsewhere")
+        self.addCleanup(os.environ.pop, own_file.PATHS)
+        self.assertEqual(self.load("mine.py").N, 6)
+
+    def test_a_package_like_one_that_is_here(self):
+        (self.folder / "torch").mkdir()
+        (self.folder / "torch" / "__init__.py").touch()
+        self.write(torch__in__part="N = 7", torch__in__mine="from .part import N\nimport torch\nones = torch.ones(2)")
+        module = self.load("torch/mine.py")
+        self.assertEqual((module.N, module.ones.sum().item()), (7, 2))
+        self.assertIs(sys.modules["torch"], torch)
+
+    def test_a_missing_package_is_named_with_its_line(self):
+        self.write(mine="\nimport cv2_not_here.parts")
+        with self.assertRaisesRegex(ImportError, r"mine.py:2: .*No module named 'cv2_not_here': .* -m pip install cv2-not-here"):
+            self.load("mine.py")
+
+    def test_lines_that_show_may_fail_and_others_may_not(self):
+        self.write(mine="""
+            def f(x): return x
+            assert f(1) == 2, "shown"
+            for _ in range(1): f(nowhere)
+            """)
+        self.assertEqual(self.load("mine.py").f(3), 3)
+        self.assertIn("AssertionError: shown", self.printed.getvalue())
+        self.assertIn("line 4 shows or tests", self.printed.getvalue())
+        self.write(wrong="N = nowhere")
+        with self.assertRaisesRegex(ImportError, "wrong.py:1: NameError"):
+            self.load("wrong.py")
+
+    def test_cuda_means_the_device_that_is_here(self):
+        self.write(mine="""
+            from __future__ import annotations
+            import torch
+            x = torch.ones(2, 3, device="cuda").cuda().to("cuda:0", non_blocking=True).to(torch.device("cuda"))
+            said = (x.is_cuda, x.device.type, torch.cuda.is_available(), torch.empty(1, device=x.device).is_cuda)
+            with torch.cuda.device(x.device), torch.cuda.stream(torch.cuda.Stream()):
+                torch.cuda.synchronize()
+            def f(x: Nothing): return x.is_cuda
+            """)
+        module = self.load("mine.py")
+        self.assertEqual(module.said, (True, "cuda", True, True))
+        self.assertEqual((module.x.device.type, module.x.is_cuda, module.f(module.x)), ("cpu", False, False))
+        with own_file.called():
+            self.assertTrue(module.f(module.x))
+
+    def test_triton_in_another_file_of_the_package(self):
+        self.write(a__in__kernels="import triton", a__in__mine="from .kernels import triton as _\ndel _",
+                   b__in__mine="import torch")
+        self.assertTrue(own_file.uses_triton(self.load("a/mine.py")))
+        self.assertFalse(own_file.uses_triton(self.load("b/mine.py")))
+
+    def test_what_shows_is_not_needed(self):
+        self.write(mine="""
+            import matplotlib.pyplot as plt
+            import pytest
+            from tqdm import tqdm
+            @pytest.mark.parametrize("n", [1])
+            def f(n): return n
+            plt.figure(figsize=(1, 2)).savefig("x")
+            total = sum(tqdm([1, 2]))
+            """)
+        module = self.load("mine.py")
+        self.assertEqual((module.f(4), module.total), (4, 3))
+
+
+if __name__ == "__main__":
+    unittest.main()
