@@ -13,6 +13,7 @@ import ast
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -24,6 +25,7 @@ from typing import Any
 import torch
 
 import absent_gpu
+from implementation import Autograd
 
 PATHS = "TRIAD_USER_PYTHONPATH"
 """The PYTHONPATH of whoever started triad. The worker itself runs without it: a package there may be called
@@ -262,3 +264,50 @@ def whole(value: Any, shapes: tuple) -> Any:
     seen_whole = tuple(v.reshape(all_of_it) if type(v) is torch.Tensor and tuple(v.shape) == seen else v
                        for v, (seen, all_of_it) in zip(values, shapes)) + values[len(shapes):]
     return seen_whole if isinstance(value, tuple) else seen_whole[0]
+
+
+def default(function: Any, name: str) -> Any:
+    """The default of a parameter, for a call by position."""
+    return inspect.signature(function).parameters[name].default
+
+
+class ThroughAutograd(Autograd):
+    """The backward of a torch.autograd.Function: what "cuda" means holds there too."""
+
+    def __call__(self, *tensors: torch.Tensor, **attributes: Any) -> tuple:
+        with called():
+            return super().__call__(*tensors, **attributes)
+
+
+class Module:
+    """A module of the file, made for the sizes and attributes of a call: init by name, and what the file's
+    get_init_inputs() has for the others. Those of its parameters that are called weights are ours."""
+
+    _made: dict[Any, torch.nn.Module] = {}
+
+    def __init__(self, file: types.ModuleType, name: str, init: dict[str, Any], weights: tuple[str, ...]):
+        self.kind, self.name, self.weights = getattr(file, name), name, weights
+        self.init = dict(init)
+        taken = [p for p in inspect.signature(self.kind.__init__).parameters.values()][1:]
+        inputs = getattr(file, "get_init_inputs", None)
+        for parameter, value in zip(taken, inputs() if inputs else ()):
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                self.init.setdefault(parameter.name, value)
+
+    def _module(self) -> torch.nn.Module:
+        key = (self.kind, repr(sorted(self.init.items())))
+        if key not in self._made:
+            with called():
+                self._made[key] = self.kind(**self.init).eval()
+        return self._made[key]
+
+    def has_others(self) -> str | None:
+        """Says which parameters and weights it has that the operator has none for."""
+        others = sorted({n for n, _ in self._module().named_parameters()} ^ set(self.weights))
+        return (f"{self.name} has parameters that the operator knows nothing of, or lacks some: "
+                f"{', '.join(others)}") if others else None
+
+    def call(self, weights: dict[str, torch.Tensor], arguments: dict[str, Any]) -> Any:
+        """Its forward, with these weights."""
+        device = next(t.device for t in [*arguments.values(), *weights.values()] if isinstance(t, torch.Tensor))
+        return torch.func.functional_call(self._module().to(device), weights, (), arguments)

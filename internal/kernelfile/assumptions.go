@@ -160,7 +160,8 @@ func (b *Binding) mapWords(parameters []string) string {
 // operator's definition.
 func (b *Binding) guessedAttribute(a op.AttributeSpec) string {
 	_, said := b.Options.Attrs[a.Name]
-	if said || b.has(Attribute, a.Name) || b.nameSetsSwitch(a) {
+	decided, _ := b.switched(a.Name) // a switch of tensors that it has or has not
+	if said || decided || b.has(Attribute, a.Name) || b.nameSetsSwitch(a) {
 		return ""
 	}
 	code, value := b.attributeValue(a)

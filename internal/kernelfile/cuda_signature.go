@@ -25,6 +25,8 @@ type Param struct {
 	writing      // what the file's lines are seen to do with what is pointed to
 	// Of a Python function: it has a default, or nothing says what it is.
 	Optional, Untyped bool
+	place             place
+	path              string // of a weight: its name in the module, norm.weight
 }
 
 // Function is a function definition that could be judged.
@@ -39,6 +41,17 @@ type Function struct {
 	Launches bool   // the body has a <<< >>>
 	body     []token
 	bounds   string // the first argument of __launch_bounds__, "" where there is none
+	python
+}
+
+// python is what is more to know of what a Python file defines.
+type python struct {
+	form     pythonForm
+	call     string // what is called: softmax, Softmax.apply
+	defaults string // what has its signature, where that is another one
+	text     string // from its first line to its last
+	autograd bool   // its backward is that of an autograd function of the file
+	packs    bool   // its one parameter is a tuple
 }
 
 // TemplateParam is one parameter of a template.

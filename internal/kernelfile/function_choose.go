@@ -50,14 +50,18 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 	options.Arguments = r.Arguments
 	var bindings []*Binding
 	var several *SeveralError
-	found := false
+	found, through := false, false
 	for _, pass := range spec.Passes() {
-		list := file.eligible(r, pass)
-		if r.Pass != op.PassUnknown && r.Pass != pass || len(list) == 0 {
+		if through { // the backward of an autograd function is its own
+			break
+		}
+		ranks := file.eligible(r, pass)
+		if r.Pass != op.PassUnknown && r.Pass != pass && (pass == op.Backward || !file.autograd()) ||
+			len(ranks) == 0 {
 			continue
 		}
-		asked := slices.Contains(passes, pass)
-		b, err := bindOne(file, list, spec, pass, options)
+		asked := slices.Contains(passes, pass) && (r.Pass == op.PassUnknown || r.Pass == pass)
+		b, err := bindFirst(file, ranks, spec, pass, options)
 		if more := (*SeveralError)(nil); errors.As(err, &more) {
 			if several == nil {
 				several = more
@@ -71,6 +75,10 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 		case err == nil: // a forward that is not asked for makes what its backward takes
 			bindings = append(bindings, b)
 			found = found || asked
+			if back := b.throughAutograd(); back != nil && (r.Pass == op.PassUnknown || r.Pass == op.Backward) {
+				bindings, through = append(bindings, back), true
+				found = found || slices.Contains(passes, op.Backward)
+			}
 		case asked:
 			return nil, err
 		}
@@ -87,9 +95,29 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 	return bindings, nil
 }
 
-// eligible lists the functions that may be the one of a pass: those that are named, else host functions that
-// C can call, else host functions that launch, else kernels.
-func (f *File) eligible(r Request, pass op.Pass) []Function {
+// autograd says whether something in the file goes through an autograd function of it.
+func (f *File) autograd() bool {
+	return slices.ContainsFunc(f.Functions, func(fn Function) bool { return fn.autograd })
+}
+
+// bindFirst matches the functions of the first rank of which one fits; the error is that of the first.
+func bindFirst(file *File, ranks [][]Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
+	var first error
+	for _, list := range ranks {
+		b, err := bindOne(file, list, spec, pass, options)
+		if several := (*SeveralError)(nil); err == nil || errors.As(err, &several) {
+			return b, err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// eligible lists the functions that may be the one of a pass, rank by rank: those that are named, else host
+// functions that C can call, else host functions that launch, else kernels.
+func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 	var list []Function
 	for _, fn := range f.Functions {
 		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
@@ -99,17 +127,21 @@ func (f *File) eligible(r Request, pass op.Pass) []Function {
 			list = append(list, fn)
 		}
 	}
-	if r.Function != "" {
-		return list
+	switch {
+	case len(list) == 0:
+		return nil
+	case r.Function != "":
+		return [][]Function{list}
 	}
 	// After @backward a function whose name says so goes before others.
 	saysOther := func(fn Function) bool { return isBackward(fn.Name) != (pass == op.Backward) }
 	if says := slices.DeleteFunc(slices.Clone(list), saysOther); len(says) > 0 {
 		list = says
 	}
+	if list[0].Kind == Python {
+		return pythonRanks(list)
+	}
 	for _, rank := range []func(Function) bool{
-		func(fn Function) bool { return fn.Kind == Python && fn.Name == "solve" },
-		func(fn Function) bool { return fn.Kind == Python },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC && fn.Name == "solve" },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC },
 		func(fn Function) bool { return fn.Kind == Host && fn.Launches },
@@ -117,7 +149,7 @@ func (f *File) eligible(r Request, pass op.Pass) []Function {
 	} {
 		lower := func(fn Function) bool { return !rank(fn) }
 		if best := slices.DeleteFunc(slices.Clone(list), lower); len(best) > 0 {
-			return best
+			return [][]Function{best}
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 	for i := range chosen {
 		switch {
 		case b.Args[i].Role != Nothing:
-		case b.Args[i].Optional: // it keeps its default
+		case b.Args[i].Optional, b.Args[i].place == inInit: // it keeps its default, or get_init_inputs() has it
 		case b.Args[i].Pointer || b.Args[i].Untyped:
 			pointers = append(pointers, i)
 		default:
@@ -257,7 +257,9 @@ func (b *Binding) checkSizes(file *File) error {
 
 // takesSizes says whether a function of Python is called as one of CUDA's is, with sizes beside the tensors.
 func (b *Binding) takesSizes() bool {
-	return slices.ContainsFunc(b.Function.Params, func(p Param) bool { return p.isInteger() && !p.Optional })
+	return slices.ContainsFunc(b.Function.Params, func(p Param) bool {
+		return p.isInteger() && !p.Optional && p.place == inCall
+	})
 }
 
 // constantSize is what a constant of the file says of a size by its name: #define HEAD_DIM 64.

@@ -64,6 +64,7 @@ type Binding struct {
 	open     map[string]bool  // parameters whose names fit several things as well
 	covered  map[string]bool  // dims that need no parameter, since they have a default
 	implied  map[string]int64 // dims without a parameter and what they are taken for
+	forward  *Binding         // of a backward that goes through autograd: the function that it is of
 	literals []float64        // the numbers in the file
 	asked    []string         // the dtypes that its lines ask for; none where they ask for none
 }
@@ -235,7 +236,7 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 			all = append(all, candidate{Attribute, a.Name, i, b.score(p, a.Name)})
 		}
 	}
-	if p.Untyped {
+	if p.Untyped && p.place == inCall {
 		all = append(all, b.candidateTensors(p)...)
 	}
 	if p.isInteger() || p.Untyped {

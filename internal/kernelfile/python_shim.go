@@ -17,10 +17,18 @@ func PythonShim(path, name string, bindings []*Binding) string {
 	fmt.Fprintf(&text, pythonHead, strconv.Quote(path))
 	var passes, contracts, dtypes, varying []string
 	fields := map[op.Pass]string{op.Forward: "outputs", op.Backward: "gradients"}
+	recomputes := ""
 	for _, b := range bindings {
-		text.WriteString(b.pythonCode())
+		names := b.givenNames()
+		if b.forward != nil {
+			names, _ = b.gradientNames()
+			recomputes = "recomputes=True, "
+			text.WriteString(b.autogradCode())
+		} else {
+			text.WriteString(b.pythonCode())
+		}
 		passes = append(passes, fmt.Sprintf("%v=_%v, %s=(%s)", b.Pass, b.Pass, fields[b.Pass],
-			quoted(b.givenNames())))
+			quoted(names)))
 		if b.varies {
 			varying = append(varying, b.givenNames()...)
 		}
@@ -32,9 +40,9 @@ func PythonShim(path, name string, bindings []*Binding) string {
 			}
 		}
 	}
-	fmt.Fprintf(&text, "IMPLEMENTATIONS = [Implementation(%q, %s, dtypes=(%s), contract={%s}, "+
+	fmt.Fprintf(&text, "IMPLEMENTATIONS = [Implementation(%q, %s, %sdtypes=(%s), contract={%s}, "+
 		"accepts=_accepts, constraint=%q, nondeterministic=(%s))]\n__file__ = _PATH\n", name,
-		strings.Join(passes, ", "), quoted(dtypes), strings.Join(contracts, ", "), bindings[0].Constraint(),
+		strings.Join(passes, ", "), recomputes, quoted(dtypes), strings.Join(contracts, ", "), bindings[0].Constraint(),
 		quoted(varying))
 	return text.String()
 }
@@ -45,7 +53,7 @@ import functools
 import torch
 
 from implementation import Implementation
-from own_file import called, given, joined, load, uses_triton, whole
+from own_file import Module, ThroughAutograd, called, default, given, joined, load, uses_triton, whole
 
 _PATH = %s
 _MODULE = load(_PATH)
@@ -157,8 +165,8 @@ func (b *Binding) pythonCode() string {
 			fmt.Fprintf(&code, "    in_%s = in_%s.reshape((%s))\n", t.Name, t.Name, view)
 		}
 	}
-	call := fmt.Sprintf("_MODULE.%s(%s)", b.Function.Name, strings.Join(b.pythonArguments(), ", "))
-	if b.fills() {
+	call := b.pythonCall()
+	if b.fills() && b.Function.form != packedForm { // what custom_kernel(data) returns is judged
 		var outs []string
 		for _, t := range b.outputs {
 			if view := b.pythonShape(t, false); !b.has(Output, t.Name) {
@@ -187,28 +195,12 @@ func (b *Binding) pythonCode() string {
 	for _, c := range b.pythonConditions() {
 		fmt.Fprintf(&code, "    if not (%s):\n        return %q\n", c.code, c.sentence)
 	}
-	code.WriteString("    return None\n\n\n")
-	return code.String()
-}
-
-// pythonArguments are the arguments of the call, by name.
-func (b *Binding) pythonArguments() []string {
-	var args []string
-	for _, a := range b.Args {
-		switch a.Role {
-		case Input:
-			args = append(args, a.Name+"=in_"+a.Target)
-		case Output:
-			args = append(args, a.Name+"=out_"+a.Target)
-		case Size:
-			args = append(args, a.Name+"="+pythonSize(a.Target))
-		case Constant:
-			args = append(args, fmt.Sprintf("%s=%d", a.Name, a.Index))
-		case Attribute:
-			args = append(args, fmt.Sprintf("%s=attributes[%q]", a.Name, a.Target))
-		}
+	last := "None"
+	if b.Function.form == moduleForm {
+		last = b.pythonModule() + ".has_others()"
 	}
-	return args
+	fmt.Fprintf(&code, "    return %s\n\n\n", last)
+	return code.String()
 }
 
 // pythonSizes gives every dim that a tensor shows a variable.

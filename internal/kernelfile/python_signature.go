@@ -8,8 +8,8 @@ import (
 
 var definition = regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(`)
 
-// ReadPython lists the functions that a Python file defines at its top. Kernels of Triton are no candidates:
-// they are called by a wrapper.
+// ReadPython lists what a Python file defines at its top and can be called: functions, autograd functions and
+// modules. Kernels of Triton are no candidates: they are called by a wrapper.
 func ReadPython(text string) *File {
 	f := &File{
 		literals: literals(pythonComment, text), dtypes: askedDTypes(text),
@@ -20,16 +20,16 @@ func ReadPython(text string) *File {
 		if strings.HasPrefix(name, "_") || decoratedKernel(text[:at[0]]) {
 			continue
 		}
-		list := argumentList(text[at[1]:])
-		fn := Function{Name: name, Kind: Python, Line: 1 + strings.Count(text[:at[0]], "\n")}
-		for _, part := range list {
-			if p, ok := pythonParam(part); ok {
-				fn.Params = append(fn.Params, p)
-			}
+		fn := Function{
+			Name: name, Kind: Python, Line: 1 + strings.Count(text[:at[0]], "\n"),
+			Params: pythonParams(argumentList(text[at[1]:])),
+			python: python{call: name, text: pythonBlock(text, at[0])},
 		}
 		fn.Text = "def " + name + "(" + joinParams(fn.Params) + ")"
+		unpacked(&fn)
 		f.Functions = append(f.Functions, fn)
 	}
+	f.readClasses(text)
 	return f
 }
 

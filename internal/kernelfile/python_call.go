@@ -1,0 +1,115 @@
+package kernelfile
+
+import (
+	"fmt"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// pythonCall is the expression that calls the function.
+func (b *Binding) pythonCall() string {
+	fn := b.Function
+	switch fn.form {
+	case appliedTo:
+		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(b.byPosition(), ", "))
+	case moduleForm:
+		return fmt.Sprintf("%s.call({%s}, {%s})", b.pythonModule(), b.dictionary(inWeight),
+			b.dictionary(inCall))
+	case packedForm:
+		data := strings.Join(b.byPosition(), ", ")
+		if fn.packs {
+			data = "(" + data + ",)"
+		}
+		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, data)
+	}
+	var words []string
+	for _, a := range b.Args {
+		if value := pythonValue(a); value != "" {
+			words = append(words, a.Name+"="+value)
+		}
+	}
+	return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(words, ", "))
+}
+
+// pythonValue is what is handed over for a parameter; "" where it keeps its default.
+func pythonValue(a Argument) string {
+	switch a.Role {
+	case Input:
+		return "in_" + a.Target
+	case Output:
+		return "out_" + a.Target
+	case Size:
+		if strings.Contains(a.Text, "uple") || strings.HasSuffix(a.Name, "_shape") {
+			return "(" + pythonSize(a.Target) + ",)"
+		}
+		return pythonSize(a.Target)
+	case Constant:
+		return fmt.Sprint(a.Index)
+	case Attribute:
+		return fmt.Sprintf("attributes[%q]", a.Target)
+	}
+	return ""
+}
+
+// byPosition are the arguments up to the last one that is not left at its default.
+func (b *Binding) byPosition() []string {
+	var words []string
+	last := 0
+	for _, a := range b.Args {
+		value := pythonValue(a)
+		if value != "" {
+			last = len(words) + 1
+		} else {
+			value = fmt.Sprintf("default(_MODULE.%s, %q)", b.Function.defaults, a.Name)
+		}
+		words = append(words, value)
+	}
+	return words[:last]
+}
+
+// pythonModule is the expression of the module that is made for the sizes of a call.
+func (b *Binding) pythonModule() string {
+	var weights []string
+	for _, a := range b.Args {
+		if a.place == inWeight && a.Role != Nothing {
+			weights = append(weights, a.path)
+		}
+	}
+	return fmt.Sprintf("Module(_MODULE, %q, {%s}, (%s))", b.Function.call, b.dictionary(inInit),
+		quoted(weights))
+}
+
+// dictionary lists the arguments of a place, by name, as Python writes it.
+func (b *Binding) dictionary(where place) string {
+	var words []string
+	for _, a := range b.Args {
+		value := pythonValue(a)
+		if a.place != where || value == "" {
+			continue
+		}
+		name := a.Name
+		if where == inWeight {
+			name = a.path
+		}
+		words = append(words, fmt.Sprintf("%q: %s", name, value))
+	}
+	return strings.Join(words, ", ")
+}
+
+// autogradCode is the backward of a forward that goes through an autograd function: it takes what the forward
+// takes, and the upstream gradients.
+func (b *Binding) autogradCode() string {
+	_, positions := b.gradientNames()
+	var at strings.Builder
+	for _, i := range positions {
+		fmt.Fprintf(&at, "%d, ", i)
+	}
+	n := len(b.inputs)
+	var code strings.Builder
+	fmt.Fprintf(&code, "_backward = ThroughAutograd(_forward, %d, (%s))\n", n, strings.TrimRight(at.String(), " "))
+	fmt.Fprintf(&code, "_LEFT_OUT[%q] = _LEFT_OUT[%q]\n\n\n", op.Backward, op.Forward)
+	fmt.Fprintf(&code, "def _refuses_backward(*tensors, **attributes):\n"+
+		"    return _refuses_forward(*tensors[:%d], **attributes)\n\n\n", n)
+	return code.String()
+}

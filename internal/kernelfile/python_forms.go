@@ -1,0 +1,266 @@
+package kernelfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// pythonForm says how what a Python file defines is called.
+type pythonForm uint8
+
+// The forms of what a Python file defines.
+const (
+	plainForm  pythonForm = iota // NAME(a=..., b=...)
+	appliedTo                    // a torch.autograd.Function: its apply takes its arguments by position
+	moduleForm                   // a torch.nn.Module: it is made, and called with weights of ours
+	packedForm                   // custom_kernel(data), where data holds all tensors
+	kernelForm                   // a kernel of Triton, which we launch
+)
+
+// place is where the argument of a Python function goes.
+type place uint8
+
+// The places of arguments.
+const (
+	inCall   place = iota
+	inWeight       // a parameter of the module
+	inInit         // an argument of its __init__
+)
+
+var (
+	classHead = regexp.MustCompile(`(?m)^class[ \t]+(\w+)[ \t]*\(([^)]*)\)[ \t]*:`)
+	isModule  = regexp.MustCompile(`\bModule\b`)
+	isApplied = regexp.MustCompile(`\bFunction\b`)
+	alias     = regexp.MustCompile(`(?m)^(\w+)[ \t]*=[ \t]*(\w+)\.apply\b[ \t]*(?:#.*)?$`)
+	weight    = regexp.MustCompile(`self\.(\w+)\s*(?::[^=\n]+)?=\s*(?:torch\.)?(?:nn\.)?Parameter\(`)
+	layer     = regexp.MustCompile(`self\.(\w+)\s*=\s*(?:torch\.)?nn\.(LayerNorm|RMSNorm|Linear)\(`)
+	packed    = regexp.MustCompile(`(?m)^[ \t]+\(?([\w, \t*]+?),?\)?[ \t]*=[ \t]*data[ \t]*(?:#.*)?$`)
+	packedAt  = regexp.MustCompile(`(?m)^[ \t]+(\w+)[ \t]*=[ \t]*data\[(\d+)\]`)
+)
+
+// pythonBlock is the text of a definition at the top of a file, from its first line to the next line that
+// begins at the left.
+func pythonBlock(text string, from int) string {
+	rest := text[from:]
+	at := strings.IndexByte(rest, '\n')
+	for at >= 0 && at+1 < len(rest) {
+		line := rest[at+1:]
+		if !strings.ContainsAny(line[:1], " \t\n#)") {
+			return rest[:at+1]
+		}
+		next := strings.IndexByte(line, '\n')
+		if next < 0 {
+			break
+		}
+		at += 1 + next
+	}
+	return rest
+}
+
+// method is the parameter list of a method of a class, without self or ctx; ok is false where it has none.
+func method(class, name string) (params []Param, ok bool) {
+	at := regexp.MustCompile(`(?m)^[ \t]+def[ \t]+` + name + `[ \t]*\(`).FindStringIndex(class)
+	if at == nil {
+		return nil, false
+	}
+	return pythonParams(argumentList(class[at[1]:])[1:]), true
+}
+
+func pythonParams(list []string) (params []Param) {
+	for _, part := range list {
+		if p, ok := pythonParam(part); ok {
+			params = append(params, p)
+		}
+	}
+	return params
+}
+
+// readClasses adds what a file offers as classes: autograd functions, under their own name or one that stands
+// for their apply, and modules.
+func (f *File) readClasses(text string) {
+	for _, at := range classHead.FindAllStringSubmatchIndex(text, -1) {
+		name, bases := text[at[2]:at[3]], text[at[4]:at[5]]
+		block := pythonBlock(text, at[0])
+		line := 1 + strings.Count(text[:at[0]], "\n")
+		switch {
+		case isModule.MatchString(bases):
+			if fn, ok := readModule(name, block); ok {
+				fn.Line, fn.text = line, block
+				f.Functions = append(f.Functions, fn)
+			}
+		case isApplied.MatchString(bases):
+			params, ok := method(block, "forward")
+			if !ok {
+				continue
+			}
+			f.Functions = append(f.Functions, Function{
+				Name: name, Kind: Python, Line: line, Params: params,
+				Text: name + ".apply(" + joinParams(params) + ")",
+				python: python{
+					form: appliedTo, call: name + ".apply", defaults: name + ".forward", text: block,
+				},
+			})
+		}
+	}
+	f.readAliases(text)
+	f.markAutograd()
+}
+
+// readAliases adds the names that stand for the apply of an autograd function: softmax = Softmax.apply.
+func (f *File) readAliases(text string) {
+	for _, at := range alias.FindAllStringSubmatchIndex(text, -1) {
+		name, of := text[at[2]:at[3]], text[at[4]:at[5]]
+		i := slices.IndexFunc(f.Functions, func(fn Function) bool { return fn.Name == of })
+		if i < 0 || f.Functions[i].form != appliedTo {
+			continue
+		}
+		fn := f.Functions[i]
+		fn.Name, fn.call = name, name
+		fn.Text = name + " = " + f.Functions[i].Text
+		fn.Line = 1 + strings.Count(text[:at[0]], "\n")
+		f.Functions = append(f.Functions, fn)
+	}
+}
+
+// readModule reads a module: what its forward takes, its parameters by name, and what its __init__ takes.
+func readModule(name, block string) (Function, bool) {
+	params, ok := method(block, "forward")
+	if !ok {
+		return Function{}, false
+	}
+	fn := Function{Name: name, Kind: Python, Params: params, python: python{form: moduleForm, call: name}}
+	add := func(p Param) {
+		if !slices.ContainsFunc(fn.Params, func(o Param) bool { return o.Name == p.Name }) {
+			fn.Params = append(fn.Params, p)
+		}
+	}
+	block = pythonComment.ReplaceAllString(block, "")
+	for _, m := range weight.FindAllStringSubmatch(block, -1) {
+		add(Param{Name: m[1], Text: m[1], Base: "void", Pointer: true, Const: true, place: inWeight, path: m[1]})
+	}
+	for _, m := range layer.FindAllStringSubmatch(block, -1) {
+		for _, leaf := range []string{"weight", "bias"} {
+			if leaf == "weight" || m[2] != "RMSNorm" {
+				add(Param{
+					Name: leaf, Text: leaf, Base: "void", Pointer: true, Const: true, place: inWeight,
+					path: m[1] + "." + leaf,
+				})
+			}
+		}
+	}
+	init, _ := method(block, "__init__")
+	for _, p := range init {
+		p.place = inInit
+		add(p)
+	}
+	fn.Text = "class " + name + ", forward(" + joinParams(params) + ")"
+	return fn, true
+}
+
+// markAutograd notes which functions and modules call an autograd function of the file: their backward is
+// judged too.
+func (f *File) markAutograd() {
+	for i := range f.Functions {
+		fn := &f.Functions[i]
+		fn.autograd = fn.form == appliedTo
+		for _, other := range f.Functions {
+			if other.form == appliedTo && other.Name != fn.Name &&
+				regexp.MustCompile(`\b`+regexp.QuoteMeta(other.call)+`\(`).MatchString(fn.text) {
+				fn.autograd = true
+			}
+		}
+	}
+}
+
+// unpacked gives custom_kernel(data) a parameter for each thing that data holds.
+func unpacked(fn *Function) {
+	if fn.Name != "custom_kernel" || len(fn.Params) == 0 {
+		return
+	}
+	data := fn.Params[0].Name
+	body := strings.ReplaceAll(fn.text, " "+data, " data")
+	var names []string
+	if m := packed.FindStringSubmatch(body); m != nil {
+		names = strings.FieldsFunc(m[1], func(r rune) bool { return strings.ContainsRune(", \t*", r) })
+		fn.packs = true
+	}
+	for _, m := range packedAt.FindAllStringSubmatch(body, -1) {
+		if len(names) == 0 || fn.packs && fmt.Sprint(len(names)) == m[2] {
+			fn.packs = true
+		}
+		if fmt.Sprint(len(names)) == m[2] {
+			names = append(names, m[1])
+		}
+	}
+	if len(names) == 0 {
+		names = []string{data}
+	}
+	fn.form, fn.Params = packedForm, nil
+	for _, name := range names {
+		fn.Params = append(fn.Params, Param{Name: name, Text: name, Untyped: true})
+	}
+	fn.Text = fmt.Sprintf("def custom_kernel(%s), which holds %s", data, strings.Join(names, ", "))
+}
+
+// pythonRanks lists the candidates of a Python file, the likely ones first: of a rank those are judged that
+// fit, a later one only where none does. What another one calls is judged through that.
+func pythonRanks(list []Function) [][]Function {
+	calls := func(fn Function) bool {
+		return slices.ContainsFunc(list, func(other Function) bool {
+			name := regexp.QuoteMeta(fn.call)
+			return other.Name != fn.Name && other.form != kernelForm && other.call != fn.call &&
+				regexp.MustCompile(`\b`+name+`\(`).MatchString(other.text) ||
+				fn.form == appliedTo && other.form == appliedTo && other.Name != fn.Name &&
+					other.defaults == fn.defaults && fn.call != fn.Name
+		})
+	}
+	var ranks [][]Function
+	for _, rank := range []func(Function) bool{
+		func(fn Function) bool { return fn.Name == "solve" },
+		func(fn Function) bool { return fn.Name == "custom_kernel" },
+		func(fn Function) bool { return fn.Name == "ModelNew" },
+		func(fn Function) bool { return fn.form == plainForm || fn.form == appliedTo && !calls(fn) },
+		func(fn Function) bool { return fn.form == moduleForm },
+		func(fn Function) bool { return fn.form == kernelForm },
+	} {
+		some := slices.DeleteFunc(slices.Clone(list), func(fn Function) bool { return !rank(fn) })
+		if len(some) > 0 {
+			ranks = append(ranks, some)
+		}
+	}
+	return ranks
+}
+
+// throughAutograd is the backward of a forward that goes through an autograd function.
+func (b *Binding) throughAutograd() *Binding {
+	if !b.Function.autograd || b.Pass != op.Forward || b.fills() || b.Spec.Backward == nil {
+		return nil
+	}
+	back := *b
+	back.Pass, back.forward, back.Cases = op.Backward, b, nil
+	for _, c := range b.Cases {
+		if slices.Contains(b.Spec.PassDTypes(op.Backward), c.DType) {
+			back.Cases = append(back.Cases, c)
+		}
+	}
+	if len(back.Cases) == 0 {
+		return nil
+	}
+	return &back
+}
+
+// gradientNames are the gradients that a backward gives, and the positions of the inputs that they are of.
+func (b *Binding) gradientNames() (names []string, positions []int) {
+	_, outputs := b.Spec.Tensors(op.Backward)
+	for _, t := range outputs {
+		of, found := strings.CutPrefix(t.Name, "grad_")
+		if i := slices.IndexFunc(b.inputs, func(in op.TensorSpec) bool { return in.Name == of }); found && i >= 0 {
+			names, positions = append(names, t.Name), append(positions, i)
+		}
+	}
+	return names, positions
+}

@@ -1,0 +1,135 @@
+package kernelfile
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+)
+
+const autogradFile = `
+class Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, normalized_shape, weight, bias=None, eps=1e-5):
+        return x
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy, None, dy, dy, None
+`
+
+// bindPython reads a file and matches it to an operator.
+func bindPython(t *testing.T, operator, request, text string) ([]*Binding, error) {
+	t.Helper()
+	r, err := ParseRequest(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := spec(t, operator)
+	return Bind(r.Read(text, nil), r, s, s.Passes(), Options{})
+}
+
+// What a Python file defines is called in the way of its form, and its backward is judged where autograd goes
+// through the file.
+func TestPythonForms(t *testing.T) {
+	for name, c := range map[string]struct {
+		operator, text string
+		want           []string // in the code that is written
+		without        string
+	}{
+		"an autograd function": {
+			"layernorm", autogradFile, []string{
+				`_MODULE.Norm.apply(in_x, (dim_cols,), in_weight, in_bias, attributes["eps"])`,
+				`_backward = ThroughAutograd(_forward, 3, (0, 1, 2,))`, `recomputes=True`,
+				`gradients=("grad_x", "grad_weight", "grad_bias",)`,
+			}, "",
+		},
+		"a name for its apply": {
+			"layernorm", autogradFile + "\nlayer_norm = Norm.apply\n",
+			[]string{`_MODULE.layer_norm(in_x, (dim_cols,)`}, "Norm.apply",
+		},
+		"a function that calls it": {
+			"softmax", "class S(Function):\n    def forward(ctx, x):\n        return x\n\n" +
+				"def softmax(x):\n    return S.apply(x)\n",
+			[]string{"_MODULE.softmax(x=in_x)", "ThroughAutograd(_forward, 1, (0,))"}, "S.apply",
+		},
+		"a default in the middle": {
+			"rmsnorm", "class N(Function):\n    def forward(ctx, x, mode=None, weight=None, out_dtype=None):\n" +
+				"        return x\n",
+			[]string{`_MODULE.N.apply(in_x, default(_MODULE.N.forward, "mode"), in_weight)`}, "out_dtype",
+		},
+		"a module": {
+			"rmsnorm", "class Norm(nn.Module):\n    def __init__(self, dim: int, eps: float = 1e-6):\n" +
+				"        self.g = nn.Parameter(torch.ones(dim))\n\n    def forward(self, x):\n        return x\n",
+			[]string{
+				`Module(_MODULE, "Norm", {"dim": dim_cols, "eps": attributes["eps"]}, ("g",))` +
+					`.call({"g": in_weight}, {"x": in_x})`, ".has_others()",
+			}, "ThroughAutograd",
+		},
+		"a module of a layer, beside its model": {
+			"layernorm", "class Model(nn.Module):\n    def forward(self, x, weight, bias):\n        return x\n\n" +
+				"class ModelNew(nn.Module):\n    def __init__(self, normalized_shape: tuple):\n" +
+				"        self.ln = nn.LayerNorm(normalized_shape)\n\n    def forward(self, x):\n" +
+				"        return self.ln(x)\n",
+			[]string{
+				`{"normalized_shape": (dim_cols,)}, ("ln.weight", "ln.bias",))` +
+					`.call({"ln.weight": in_weight, "ln.bias": in_bias}, {"x": in_x})`,
+			}, `"Model"`,
+		},
+		"data that is unpacked": {
+			"swiglu", "def custom_kernel(data: input_t) -> output_t:\n    (gate, up, out) = data\n    return out\n",
+			[]string{"_MODULE.custom_kernel((in_gate, in_up, out_y,))"}, "",
+		},
+		"data by their places": {
+			"swiglu", "def custom_kernel(data):\n    g = data[0]\n    u = data[1]\n    return g * u\n",
+			[]string{"_MODULE.custom_kernel((in_gate, in_up,))"}, "",
+		},
+		"data that are one tensor": {
+			"softmax", "def custom_kernel(data):\n    return data.softmax(-1)\n",
+			[]string{"_MODULE.custom_kernel(in_x)"}, "",
+		},
+	} {
+		bindings, err := bindPython(t, c.operator, "mine.py", c.text)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		code := PythonShim("mine.py", "mine/mine", bindings)
+		for _, want := range c.want {
+			if !strings.Contains(code, want) {
+				t.Errorf("%s: the code does not have %q:\n%s", name, want, code[strings.Index(code, "def _forward"):])
+			}
+		}
+		if c.without != "" && strings.Contains(code[strings.Index(code, "bool}"):], c.without) {
+			t.Errorf("%s: the code has %q", name, c.without)
+		}
+	}
+}
+
+// A backward that is asked for alone needs its forward; one of another name stands back behind autograd's.
+func TestAutogradPasses(t *testing.T) {
+	text := autogradFile + "\ndef layer_norm_backward(dy, x):\n    return dy\n"
+	for request, want := range map[string]string{
+		"mine.py": "forward backward", "mine.py:Norm@backward": "forward backward", "mine.py:Norm@forward": "forward",
+	} {
+		bindings, err := bindPython(t, "layernorm", request, text)
+		var passes []string
+		for _, b := range bindings {
+			passes = append(passes, b.Pass.String())
+		}
+		if got := strings.Join(passes, " "); err != nil || got != want {
+			t.Errorf("%s: passes %q %v, want %q", request, got, err, want)
+		}
+	}
+}
+
+// A parameter of a module for which the operator has no tensor is refused: its value would be a guess.
+func TestModuleWithAnotherWeight(t *testing.T) {
+	_, err := bindPython(t, "softmax", "mine.py", "class M(nn.Module):\n    def __init__(self):\n"+
+		"        self.proj = nn.Parameter(torch.ones(3))\n\n    def forward(self, x):\n        return x\n")
+	var u *op.UsageError
+	if !errors.As(err, &u) || !strings.Contains(u.Message, "proj") {
+		t.Errorf("%v, want it to name proj", err)
+	}
+}
