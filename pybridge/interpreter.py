@@ -11,11 +11,18 @@ int8 was right before, and stays so: the assertion that `tl.dot(a, b, acc)` meet
 fault of the interpreter. Triton's compiler makes the same one for a GPU, and both take `tl.dot(a, b, acc,
 out_dtype=tl.int32)`.
 
-Arithmetic on bf16 values themselves is as wrong as `tl.dot` was: kernels convert to fp32 first, as they do on
-a GPU.
+* arithmetic on bf16 values themselves, sums of them and conversions between them and integers work on the
+  bits: here every operation is one in fp32 that is rounded once, as on a GPU, and a sum is one of pairs;
+* a float that is handed to a kernel stays Python's, so that it has no `.to` and takes the dtype of what it meets:
+  here it is a scalar of fp32, as the compiler makes it; `.to` of any other number works as well;
+* libdevice has no functions: here it has those that NumPy and torch have.
 """
 
 from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -31,7 +38,6 @@ _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 _convert_without_correction = interpreter._convert_float
-_dot_without_correction = interpreter.InterpreterBuilder.create_dot
 
 
 def _as_torch(data: np.ndarray, dtype: tl.dtype) -> torch.Tensor:
@@ -67,16 +73,187 @@ def _create_dot(self, a, b, d, input_precision, max_num_imprecise_acc):
     return interpreter.TensorHandle(product + d.data, d.dtype.scalar)
 
 
+# ---- bf16 values
+
+
+def _narrow(handle) -> bool:
+    """Says whether a handle holds bits of a type that NumPy does not know."""
+    return handle.dtype.scalar in _TORCH and handle.dtype.scalar not in (tl.float16, tl.float32, tl.float64)
+
+
+def _rounded(data: np.ndarray, dtype: tl.dtype):
+    """Values as a handle of a type that NumPy does not know."""
+    return interpreter.TensorHandle(_convert_float(np.asarray(data, np.float32), tl.float32, dtype, None), dtype)
+
+
+def _computing(original: Callable) -> Callable:
+    """Has an operation of the builder, op(handles..., function), compute with values. A comparison gives
+    bools."""
+    @functools.wraps(original)
+    def operation(self, *arguments):
+        *handles, function = arguments
+        narrow = next((h.dtype.scalar for h in reversed(handles) if _narrow(h)), None)
+        if narrow is None or function is np.where:
+            return original(self, *arguments)
+        with np.errstate(all="ignore"):
+            data = function(*(_decoded(h) for h in handles))
+        return interpreter.TensorHandle(data, tl.int1) if data.dtype == bool else _rounded(data, narrow)
+    return operation
+
+
+def _fma(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def create_fma(self, x, y, z):
+        if not _narrow(z):
+            return original(self, x, y, z)
+        exact = _decoded(x).astype(np.float64) * _decoded(y) + _decoded(z)
+        return _rounded(exact, z.dtype.scalar)
+    return create_fma
+
+
+def _cast(original: Callable) -> Callable:
+    """Converts between bf16 and the types that the interpreter has no conversion for."""
+    @functools.wraps(original)
+    def cast_impl(self, source, target):
+        wanted = target.scalar
+        if _narrow(source):
+            value = interpreter.TensorHandle(_decoded(source), tl.float32)
+            return value if wanted == tl.float32 else cast_impl(self, value, target)
+        if wanted in _TORCH and wanted not in (tl.float16, tl.float32, tl.float64):
+            if source.dtype.scalar in _TORCH:
+                return interpreter.TensorHandle(_convert_float(source.data, source.dtype.scalar, wanted, None), wanted)
+            exact = torch.from_numpy(np.ascontiguousarray(source.data).reshape(source.data.shape).astype(np.int64))
+            return _rounded(exact.to(_TORCH[wanted]).float().numpy(), wanted)
+        return original(self, source, target)
+    return cast_impl
+
+
+def _sum(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def sum(self, value):
+        if not _narrow(value.handle):
+            return original(self, value)
+        dtype, data = value.dtype, value.handle.data
+        axis = self.axis
+        if axis is None:
+            data, axis = data.reshape(-1), 0
+        handle = interpreter.TensorHandle(np.moveaxis(data, axis, 0), dtype)
+        while handle.data.shape[0] > 1:
+            half = handle.data.shape[0] // 2
+            values = _decoded(handle)
+            odd = handle.data[2 * half:]
+            pairs = _rounded(values[:half] + values[half:2 * half], dtype).data
+            handle = interpreter.TensorHandle(np.concatenate([pairs, odd]), dtype)
+        total = handle.data[0]
+        if self.keep_dims:
+            total = np.expand_dims(total, self.axis) if self.axis is not None else total.reshape((1,) * value.handle.data.ndim)
+        return self.to_tensor(total, dtype)
+    return sum
+
+
+# ---- numbers of Python
+
+
+def _implicit(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def implicit(argument):
+        if type(argument) is float:
+            return tl.tensor(interpreter.TensorHandle(np.array([argument], np.float32), tl.float32), tl.float32)
+        return original(argument)
+    return implicit
+
+
+def _number(value):
+    """A number of Python as a scalar of Triton; all else as it is."""
+    return interpreter.interpreter_semantic.to_tensor(value, False) if isinstance(value, (int, float)) else value
+
+
+class _Numbers(interpreter.ASTTransformer):
+    """Lets numbers of Python have .to()."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        return super().visit_Assign(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            node.func.value = ast.Call(func=ast.Name(id="interpreter_number", ctx=ast.Load()),
+                                       args=[node.func.value], keywords=[])
+        return node
+
+
+# ---- libdevice
+
+
+_ELEMENTWISE = {
+    **{name: getattr(np, name) for name in (
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh",
+        "tanh", "floor", "ceil", "trunc", "rint", "fmod", "hypot", "copysign", "isnan", "isinf")},
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
+    "acosh": np.arccosh, "atanh": np.arctanh, "pow": np.power, "abs": np.abs, "fabs": np.abs, "fmin": np.fmin,
+    "fmax": np.fmax, "rsqrt": lambda x: 1 / np.sqrt(x), "fast_expf": np.exp, "fast_tanhf": np.tanh,
+    "fast_dividef": np.divide, "fast_logf": np.log, "fast_powf": np.power, "div_rn": np.divide,
+    **{name: lambda x, f=getattr(torch.special, name): f(torch.from_numpy(np.ascontiguousarray(x))).numpy()
+       for name in ("erf", "erfc", "erfinv")},
+    "lgamma": lambda x: torch.lgamma(torch.from_numpy(np.ascontiguousarray(x))).numpy(),
+}
+
+
+def _elementwise(function: Callable) -> Callable:
+    def call(*arguments, _semantic=None):
+        semantic = interpreter.interpreter_semantic
+        tensors = [semantic.to_tensor(a) for a in arguments]
+        if any(t.dtype not in (tl.float32, tl.float64) for t in tensors):
+            raise ValueError(f"libdevice takes fp32 and fp64, not {', '.join(str(t.dtype) for t in tensors)}")
+        with np.errstate(all="ignore"):
+            data = function(*(t.handle.data for t in tensors))
+        dtype = tl.int1 if data.dtype == bool else tensors[0].dtype
+        shape = list(data.shape) if any(t.type.is_block() for t in tensors) else []
+        return tl.tensor(interpreter.TensorHandle(data.astype(interpreter._get_np_dtype(dtype), copy=False), dtype),
+                         tl.block_type(dtype, shape) if shape else dtype)
+    return call
+
+
+def _give_libdevice() -> None:
+    from triton.language.extra import libdevice
+    from triton.language.extra.cuda import libdevice as of_cuda
+    for name, function in _ELEMENTWISE.items():
+        for module in (libdevice, of_cuda):
+            if hasattr(module, name):
+                setattr(module, name, _elementwise(function))
+
+
+# ---- all of them
+
+
+_BUILDER = interpreter.InterpreterBuilder
+_CORRECTIONS = (
+    (interpreter, "_convert_float", _convert_float), (_BUILDER, "create_dot", _create_dot),
+    (_BUILDER, "binary_op", _computing(_BUILDER.binary_op)), (_BUILDER, "unary_op", _computing(_BUILDER.unary_op)),
+    (_BUILDER, "ternary_op", _computing(_BUILDER.ternary_op)), (_BUILDER, "create_fma", _fma(_BUILDER.create_fma)),
+    (_BUILDER, "cast_impl", _cast(_BUILDER.cast_impl)),
+    (interpreter.ReduceOps, "sum", _sum(interpreter.ReduceOps.sum)),
+    (interpreter, "_implicit_cvt", _implicit(interpreter._implicit_cvt)),
+    (interpreter.FunctionRewriter, "ast_transformer", _Numbers()),
+)
+_ORIGINALS = [(owner, name, vars(owner)[name]) for owner, name, _ in _CORRECTIONS]
+
+
 def correct() -> None:
     """Puts the corrections in place, for the whole process."""
-    interpreter._convert_float = _convert_float
-    interpreter.InterpreterBuilder.create_dot = _create_dot
+    for owner, name, corrected in _CORRECTIONS:
+        setattr(owner, name, corrected)
+    _BUILDER.get_bf16 = lambda self, value: _rounded(np.array([value]), tl.bfloat16)
+    interpreter.interpreter_number = _number
+    _give_libdevice()
 
 
 def without_correction() -> None:
     """Takes the corrections back: the tests show that they are needed."""
-    interpreter._convert_float = _convert_without_correction
-    interpreter.InterpreterBuilder.create_dot = _dot_without_correction
+    for owner, name, original in _ORIGINALS:
+        setattr(owner, name, original)
+    interpreter.InterpretedFunction.rewritten_fn.clear()  # they were rewritten with the corrections
 
 
 def dot(a: torch.Tensor, b: torch.Tensor, accumulator: torch.dtype) -> torch.Tensor:

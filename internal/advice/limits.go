@@ -26,7 +26,10 @@ var (
 		`cusolver\w*|cufft\w*|` +
 		`cuda\w*|nvtx\w*|nvToolsExt|cooperative_groups\w*|math_functions|sm_\w+|texture_\w+)\.h$|` +
 		`^(cub|thrust|cuda|nvtx3|cooperative_groups)/`)
-	wantsGPU = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
+	notInterpreted = regexp.MustCompile(`(\w+) not supported in interpreter mode|` +
+		`'(?:InterpreterBuilder|TensorHandle)' object has no attribute '(\w+)'`)
+	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
+	wantsGPU    = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
 		`no CUDA-capable device|0 active drivers`)
 	// an assert that looks at what tensors hold, and not at their sizes, dtypes or strides
 	looksAtValues = regexp.MustCompile(`allclose|isnan|isfinite|isinf|\.(?:all|any|max|min|sum|item|equal)\(`)
@@ -112,6 +115,16 @@ func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
 		what = line
 	}
 	what = strings.TrimSuffix(what, ".")
+	if m := notInterpreted.FindStringSubmatch(o.Sentence); m != nil && emulated {
+		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not have "+
+			m[1]+m[2]+" ("+what+"): run it where a GPU is"
+		return
+	}
+	if m := notInTriton.FindStringSubmatch(o.Sentence); m != nil {
+		o.Status, o.Sentence = op.StatusUnsupported, fmt.Sprintf("the version of Triton that is here has no "+
+			"%s.%s (%s): triad doctor names the version", m[1], m[2], what)
+		return
+	}
 	asserts := strings.HasPrefix(o.Sentence, "AssertionError") && strings.HasPrefix(line, "assert ")
 	switch {
 	case emulated && (wantsGPU.MatchString(o.Sentence) || asserts && checksGPU.MatchString(line)):

@@ -102,6 +102,16 @@ func TestExplainDeclined(t *testing.T) {
 		{"AssertionError: ", "    assert x.is_contiguous()", op.StatusUnsupported},
 		{"AssertionError: ", "    assert torch.allclose(x, y)", op.StatusCrash},
 		{"AssertionError: ", "    assert x.max() < 10", op.StatusCrash},
+		{
+			"NotImplementedError: inline_asm not supported in interpreter mode", "    y = f(x)",
+			op.StatusUnsupported,
+		},
+		{
+			"AttributeError: 'InterpreterBuilder' object has no attribute 'create_fp8'", "    y = f(x)",
+			op.StatusUnsupported,
+		},
+		{"AttributeError: module 'triton.language' has no attribute 'libdevice'", "", op.StatusUnsupported},
+		{"AttributeError: module 'mine' has no attribute 'libdevice'", "", op.StatusCrash},
 		{"AssertionError: never", "    raise AssertionError('never')", op.StatusCrash},
 		{"AssertionError: ", "", op.StatusCrash},
 		{"ValueError: is_cuda", "    raise ValueError('is_cuda')", op.StatusCrash},

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"triad/internal/op"
 )
 
 // search looks for the assignment of parameters with the best names.
@@ -101,8 +103,14 @@ func (s *search) taken(i int, c candidate) bool {
 // elementTypes of an elementwise operator.
 func (s *search) uncovered() int {
 	n := 0
-	if s.b.Function.Kind == Python && !s.b.takesSizes() {
-		return 0
+	if s.b.Function.Kind == Python && !s.b.takesSizes() { // its tensors show the sizes; none may be missing
+		for _, t := range s.b.inputs {
+			has := func(c candidate) bool { return c.role == Input && c.target == t.Name }
+			if s.b.Pass == op.Forward && s.b.switchOf(t) == "" && !slices.ContainsFunc(s.current, has) {
+				n++
+			}
+		}
+		return n
 	}
 	for name, known := range s.b.covered {
 		gives := func(c candidate) bool { return c.role == Size && slices.Contains(dimsOf(c.target), name) }

@@ -77,6 +77,9 @@ func TestPythonForms(t *testing.T) {
 					`.call({"ln.weight": in_weight, "ln.bias": in_bias}, {"x": in_x})`,
 			}, `"Model"`,
 		},
+		"a name that could be a size": {
+			"swiglu", "def swiglu(a, b):\n    return a * b\n", []string{"_MODULE.swiglu(a=in_gate, b=in_up)"}, "",
+		},
 		"data that is unpacked": {
 			"swiglu", "def custom_kernel(data: input_t) -> output_t:\n    (gate, up, out) = data\n    return out\n",
 			[]string{"_MODULE.custom_kernel((in_gate, in_up, out_y,))"}, "",

@@ -10,6 +10,7 @@ os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 import torch  # noqa: E402
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
+from triton.language.extra import libdevice  # noqa: E402
 
 import client  # noqa: E402, F401  (puts pybridge on sys.path)
 
@@ -111,6 +112,109 @@ class Interpreter(unittest.TestCase):
         self.assertEqual(convert(torch.tensor([1.0 + 2**-8 + 2**-10]), torch.bfloat16).item(), 1.0)
         interpreter.correct()
         self.assertEqual(convert(torch.tensor([1.0 + 2**-8 + 2**-10]), torch.bfloat16).item(), 1.0 + 2**-7)
+
+    def test_bf16_is_computed_with_rounded_once(self):
+        a, b = (torch.randn(256, generator=torch.Generator().manual_seed(i)).to(torch.bfloat16) for i in (1, 2))
+        a[:4], b[:4] = torch.tensor([float("nan"), float("inf"), -0.0, 3e38]).to(torch.bfloat16), torch.ones(4)
+        for name, want in BF16.items():
+            with self.subTest(name):
+                right = want(a, b)
+                y = torch.empty(256, dtype=right.dtype)
+                _bf16_kernel[(1,)](a, b, y, N=256, WHAT=name)
+                self.assertTrue(same(y, right) if right.dtype != torch.int32 else torch.equal(y, right))
+
+    def test_without_the_correction_bf16_is_not_computed_with(self):
+        interpreter.without_correction()
+        a = torch.full((256,), -1.5, dtype=torch.bfloat16)
+        for name, want in BF16.items():
+            with self.subTest(name):
+                right = want(a, a + 1)
+                y = torch.empty(256, dtype=right.dtype)
+                try:
+                    _bf16_kernel[(1,)](a, a + 1, y, N=256, WHAT=name)
+                except Exception:
+                    continue
+                self.assertFalse(torch.equal(y, right), "right without the correction: drop it")
+
+    def test_bf16_and_integers(self):
+        whole = torch.tensor([0, 1, -2, 257, 1000003, -70000], dtype=torch.int32)
+        self.assertTrue(same(convert(whole, torch.bfloat16), whole.to(torch.bfloat16)))
+        narrow = torch.tensor([0.0, 1.5, -2.75, 300.0]).to(torch.bfloat16)
+        self.assertTrue(torch.equal(convert(narrow, torch.int32), narrow.to(torch.int32)))
+
+    def test_sums_of_bf16_round_every_step(self):
+        x = torch.randn(4, 8, generator=torch.Generator().manual_seed(3)).to(torch.bfloat16)
+        y = torch.empty(4, dtype=torch.bfloat16)
+        _sum_kernel[(1,)](x, y, M=4, N=8)
+        want = x
+        while want.shape[1] > 1:
+            half = want.shape[1] // 2
+            want = want[:, :half] + want[:, half:]
+        self.assertTrue(same(y, want[:, 0].contiguous()))
+
+    def test_a_float_is_a_scalar_of_fp32(self):
+        x = torch.randn(64, generator=torch.Generator().manual_seed(4)).to(torch.float16)
+        y = torch.empty(64, dtype=torch.float32)
+        _scale_kernel[(1,)](x, y, 0.1, 3, N=64)
+        want = x.float() * torch.tensor(0.1) + 3 + sum(range(4))  # fp16 times fp32 is fp32
+        self.assertTrue(torch.equal(y, want))
+
+    def test_libdevice(self):
+        x = torch.linspace(-2, 2, 64)
+        y = torch.empty(64)
+        _libdevice_kernel[(1,)](x, y, N=64)
+        torch.testing.assert_close(y, torch.tanh(x) + torch.erf(x) + x.abs().pow(1.5), rtol=1e-6, atol=1e-6)
+
+
+BF16 = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "neg": lambda a, b: -a,
+    "less": lambda a, b: (a < b).to(torch.int32), "where": lambda a, b: torch.where(a > b, a, b),
+    "scaled": lambda a, b: a * 0.5 + b,
+}
+
+
+@triton.jit
+def _bf16_kernel(a_ptr, b_ptr, y_ptr, N: tl.constexpr, WHAT: tl.constexpr):
+    i = tl.arange(0, N)
+    a = tl.load(a_ptr + i)
+    b = tl.load(b_ptr + i)
+    if WHAT == "add":
+        y = a + b
+    elif WHAT == "sub":
+        y = a - b
+    elif WHAT == "mul":
+        y = a * b
+    elif WHAT == "neg":
+        y = -a
+    elif WHAT == "less":
+        y = (a < b).to(tl.int32)
+    elif WHAT == "where":
+        y = tl.where(a > b, a, b)
+    else:
+        y = a * 0.5 + b
+    tl.store(y_ptr + i, y)
+
+
+@triton.jit
+def _sum_kernel(x_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr):
+    rows = tl.arange(0, M)
+    x = tl.load(x_ptr + rows[:, None] * N + tl.arange(0, N)[None, :])
+    tl.store(y_ptr + rows, tl.sum(x, axis=1))
+
+
+@triton.jit
+def _scale_kernel(x_ptr, y_ptr, scale, shift, N: tl.constexpr):
+    i = tl.arange(0, N)
+    y = tl.load(x_ptr + i) * scale + shift.to(tl.float32)
+    for k in range(4):
+        y += k.to(tl.float32)
+    tl.store(y_ptr + i, y)
+
+
+@triton.jit
+def _libdevice_kernel(x_ptr, y_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(y_ptr + tl.arange(0, N), libdevice.tanh(x) + libdevice.erf(x) + libdevice.pow(tl.abs(x), 1.5))
 
 
 if __name__ == "__main__":
