@@ -1,8 +1,8 @@
 """What "cuda" means to a file of the user's own where no GPU is: the CPU, on which Triton's interpreter runs.
 
 Within `meant()` a tensor says that it is on the GPU, `device="cuda"` and `.cuda()` give one, and after
-`stand_in()` `torch.cuda` and Triton's driver describe a small GPU. Events take no time: what they say is shown
-nowhere.
+`stand_in()` `torch.cuda` and Triton's driver describe a small GPU. Events take no time: what they say is
+shown nowhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ MULTIPROCESSORS = 4
 """As few as may be: a kernel that starts a program on each is interpreted program by program."""
 
 PROPERTIES = {
-    "name": "no GPU", "major": 8, "minor": 0, "total_memory": 1 << 34, "multi_processor_count": MULTIPROCESSORS,
+    "name": "no GPU", "major": 8, "minor": 0, "total_memory": 1 << 34,
+    "multi_processor_count": MULTIPROCESSORS,
     "max_threads_per_multi_processor": 2048, "warp_size": 32, "regs_per_multiprocessor": 65536,
     "shared_memory_per_block": 49152, "shared_memory_per_block_optin": 166912,
     "shared_memory_per_multiprocessor": 167936, "L2_cache_size": 1 << 22,
@@ -128,8 +129,9 @@ def stand_in() -> None:
     _standing = True
     properties = types.SimpleNamespace(**PROPERTIES)
     for name, value in {
-        "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "synchronize": None,
-        "get_device_name": PROPERTIES["name"], "get_device_capability": (8, 0), "get_device_properties": properties,
+        "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0,
+        "get_device_name": PROPERTIES["name"], "get_device_capability": (8, 0),
+        "get_device_properties": properties, "synchronize": None,
         "empty_cache": None, "memory_allocated": 0, "max_memory_allocated": 0, "memory_reserved": 0,
         "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None, "set_device": None,
         "init": None, "is_bf16_supported": True, "mem_get_info": (1 << 34, 1 << 34), "current_blas_handle": 0,
@@ -154,8 +156,9 @@ def _stand_in_for_the_driver() -> None:
     driver = types.SimpleNamespace(
         get_active_torch_device=_answer(torch.device("cuda", 0)), get_current_device=_answer(0),
         get_current_stream=_answer(0), get_current_target=_answer(GPUTarget("cuda", 80, 32)),
-        get_device_capability=_answer((8, 0)), get_device_interface=_answer(torch.cuda), is_active=_answer(True),
-        get_benchmarker=_answer(_not_timed), clear_cache=_answer(None), get_empty_cache_for_benchmark=_answer(None),
+        get_device_capability=_answer((8, 0)), get_device_interface=_answer(torch.cuda),
+        get_benchmarker=_answer(_not_timed), clear_cache=_answer(None), is_active=_answer(True),
+        get_empty_cache_for_benchmark=_answer(None),
         utils=types.SimpleNamespace(get_device_properties=_answer(dict(DRIVER_PROPERTIES))),
     )
     triton.runtime.driver.set_active(driver)

@@ -13,8 +13,8 @@ out_dtype=tl.int32)`.
 
 * arithmetic on bf16 values themselves, sums of them and conversions between them and integers work on the
   bits: here every operation is one in fp32 that is rounded once, as on a GPU, and a sum is one of pairs;
-* a float that is handed to a kernel stays Python's, so that it has no `.to` and takes the dtype of what it meets:
-  here it is a scalar of fp32, as the compiler makes it; `.to` of any other number works as well;
+* a float that is handed to a kernel stays Python's, so that it has no `.to` and takes the dtype of what it
+  meets: here it is a scalar of fp32, as the compiler makes it; `.to` of any other number works as well;
 * libdevice has no functions: here it has those that NumPy and torch have.
 """
 
@@ -83,7 +83,8 @@ def _narrow(handle) -> bool:
 
 def _rounded(data: np.ndarray, dtype: tl.dtype):
     """Values as a handle of a type that NumPy does not know."""
-    return interpreter.TensorHandle(_convert_float(np.asarray(data, np.float32), tl.float32, dtype, None), dtype)
+    data = np.asarray(data, np.float32)
+    return interpreter.TensorHandle(_convert_float(data, tl.float32, dtype, None), dtype)
 
 
 def _computing(original: Callable) -> Callable:
@@ -121,8 +122,9 @@ def _cast(original: Callable) -> Callable:
             return value if wanted == tl.float32 else cast_impl(self, value, target)
         if wanted in _TORCH and wanted not in (tl.float16, tl.float32, tl.float64):
             if source.dtype.scalar in _TORCH:
-                return interpreter.TensorHandle(_convert_float(source.data, source.dtype.scalar, wanted, None), wanted)
-            exact = torch.from_numpy(np.ascontiguousarray(source.data).reshape(source.data.shape).astype(np.int64))
+                data = _convert_float(source.data, source.dtype.scalar, wanted, None)
+                return interpreter.TensorHandle(data, wanted)
+            exact = torch.from_numpy(np.asarray(source.data).astype(np.int64))
             return _rounded(exact.to(_TORCH[wanted]).float().numpy(), wanted)
         return original(self, source, target)
     return cast_impl
@@ -146,7 +148,8 @@ def _sum(original: Callable) -> Callable:
             handle = interpreter.TensorHandle(np.concatenate([pairs, odd]), dtype)
         total = handle.data[0]
         if self.keep_dims:
-            total = np.expand_dims(total, self.axis) if self.axis is not None else total.reshape((1,) * value.handle.data.ndim)
+            total = (total.reshape((1,) * value.handle.data.ndim) if self.axis is None
+                     else np.expand_dims(total, self.axis))
         return self.to_tensor(total, dtype)
     return sum
 
@@ -158,14 +161,16 @@ def _implicit(original: Callable) -> Callable:
     @functools.wraps(original)
     def implicit(argument):
         if type(argument) is float:
-            return tl.tensor(interpreter.TensorHandle(np.array([argument], np.float32), tl.float32), tl.float32)
+            handle = interpreter.TensorHandle(np.array([argument], np.float32), tl.float32)
+            return tl.tensor(handle, tl.float32)
         return original(argument)
     return implicit
 
 
 def _number(value):
     """A number of Python as a scalar of Triton; all else as it is."""
-    return interpreter.interpreter_semantic.to_tensor(value, False) if isinstance(value, (int, float)) else value
+    scalar = isinstance(value, (int, float))
+    return interpreter.interpreter_semantic.to_tensor(value, False) if scalar else value
 
 
 class _Numbers(interpreter.ASTTransformer):
@@ -188,8 +193,8 @@ class _Numbers(interpreter.ASTTransformer):
 
 _ELEMENTWISE = {
     **{name: getattr(np, name) for name in (
-        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh",
-        "tanh", "floor", "ceil", "trunc", "rint", "fmod", "hypot", "copysign", "isnan", "isinf")},
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "sinh",
+        "cosh", "tanh", "floor", "ceil", "trunc", "rint", "fmod", "hypot", "copysign", "isnan", "isinf")},
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
     "acosh": np.arccosh, "atanh": np.arctanh, "pow": np.power, "abs": np.abs, "fabs": np.abs, "fmin": np.fmin,
     "fmax": np.fmax, "rsqrt": lambda x: 1 / np.sqrt(x), "fast_expf": np.exp, "fast_tanhf": np.tanh,
@@ -205,13 +210,13 @@ def _elementwise(function: Callable) -> Callable:
         semantic = interpreter.interpreter_semantic
         tensors = [semantic.to_tensor(a) for a in arguments]
         if any(t.dtype not in (tl.float32, tl.float64) for t in tensors):
-            raise ValueError(f"libdevice takes fp32 and fp64, not {', '.join(str(t.dtype) for t in tensors)}")
+            raise ValueError("libdevice takes fp32 and fp64, not " + ", ".join(str(t.dtype) for t in tensors))
         with np.errstate(all="ignore"):
             data = function(*(t.handle.data for t in tensors))
         dtype = tl.int1 if data.dtype == bool else tensors[0].dtype
         shape = list(data.shape) if any(t.type.is_block() for t in tensors) else []
-        return tl.tensor(interpreter.TensorHandle(data.astype(interpreter._get_np_dtype(dtype), copy=False), dtype),
-                         tl.block_type(dtype, shape) if shape else dtype)
+        handle = interpreter.TensorHandle(data.astype(interpreter._get_np_dtype(dtype), copy=False), dtype)
+        return tl.tensor(handle, tl.block_type(dtype, shape) if shape else dtype)
     return call
 
 
@@ -230,9 +235,8 @@ def _give_libdevice() -> None:
 _BUILDER = interpreter.InterpreterBuilder
 _CORRECTIONS = (
     (interpreter, "_convert_float", _convert_float), (_BUILDER, "create_dot", _create_dot),
-    (_BUILDER, "binary_op", _computing(_BUILDER.binary_op)), (_BUILDER, "unary_op", _computing(_BUILDER.unary_op)),
-    (_BUILDER, "ternary_op", _computing(_BUILDER.ternary_op)), (_BUILDER, "create_fma", _fma(_BUILDER.create_fma)),
-    (_BUILDER, "cast_impl", _cast(_BUILDER.cast_impl)),
+    *((_BUILDER, name, _computing(vars(_BUILDER)[name])) for name in ("unary_op", "binary_op", "ternary_op")),
+    (_BUILDER, "create_fma", _fma(_BUILDER.create_fma)), (_BUILDER, "cast_impl", _cast(_BUILDER.cast_impl)),
     (interpreter.ReduceOps, "sum", _sum(interpreter.ReduceOps.sum)),
     (interpreter, "_implicit_cvt", _implicit(interpreter._implicit_cvt)),
     (interpreter.FunctionRewriter, "ast_transformer", _Numbers()),

@@ -105,7 +105,8 @@ def _packages(path: Path, text: str) -> list[Path]:
     dots = [len(m[1]) for m in re.finditer(r"(?m)^\s*from\s+(\.+)", text)]
     folders: list[Path] = []
     folder = path.parent
-    while folder != folder.parent and ((folder / "__init__.py").is_file() or len(folders) < max(dots, default=0)):
+    deepest = max(dots, default=0)
+    while folder != folder.parent and ((folder / "__init__.py").is_file() or len(folders) < deepest):
         folders.insert(0, folder)
         folder = folder.parent
     return folders
@@ -123,7 +124,8 @@ def _package(name: str, folder: Path) -> None:
     """Imports a package that a file is part of. One whose own imports fail is there without what it
     defines: the file may need none of it."""
     start = folder / "__init__.py"
-    spec = importlib.util.spec_from_file_location(name, start if start.is_file() else None, submodule_search_locations=[str(folder)])
+    spec = importlib.util.spec_from_file_location(name, start if start.is_file() else None,
+                                                  submodule_search_locations=[str(folder)])
     if spec is None:
         spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
         spec.submodule_search_locations = [str(folder)]
@@ -226,10 +228,10 @@ called = absent_gpu.meant
 def uses_triton(module: types.ModuleType) -> bool:
     """Says whether the file, or another one that it imports and that is of no library, uses Triton."""
     root = getattr(module, "__name__", "").partition(".")[0]
-    places = (os.path.dirname(module.__file__), *(str(place) for place in _roots(Path(module.__file__))))
+    places = tuple(f"{place}{os.sep}" for place in (Path(module.__file__).parent, *_roots(Path(module.__file__))))
     for name, other in list(sys.modules.items()):
         file = getattr(other, "__file__", None) or ""
-        near = other is module or name.startswith(root + ".") or file.startswith(tuple(p + os.sep for p in places))
+        near = other is module or name.startswith(root + ".") or file.startswith(places)
         if near and "site-packages" not in file and any(
                 isinstance(v, types.ModuleType) and v.__name__.partition(".")[0] == "triton"
                 for v in vars(other).values()):
@@ -240,7 +242,8 @@ def uses_triton(module: types.ModuleType) -> bool:
 def given(value: Any, name: str) -> Any:
     """What a function returned, which must be something."""
     if value is None:
-        raise TypeError(f"{name} returned nothing: return the result, or take a parameter that it is written into")
+        raise TypeError(f"{name} returned nothing: return the result, or take a parameter that it is "
+                        "written into")
     if type(value) is torch.Tensor:
         return value.contiguous()
     if isinstance(value, (tuple, list)):
@@ -309,5 +312,6 @@ class Module:
 
     def call(self, weights: dict[str, torch.Tensor], arguments: dict[str, Any]) -> Any:
         """Its forward, with these weights."""
-        device = next(t.device for t in [*arguments.values(), *weights.values()] if isinstance(t, torch.Tensor))
+        tensors = [t for t in [*arguments.values(), *weights.values()] if isinstance(t, torch.Tensor)]
+        device = tensors[0].device
         return torch.func.functional_call(self._module().to(device), weights, (), arguments)

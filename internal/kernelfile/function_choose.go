@@ -75,7 +75,8 @@ func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Option
 		case err == nil: // a forward that is not asked for makes what its backward takes
 			bindings = append(bindings, b)
 			found = found || asked
-			if back := b.throughAutograd(); back != nil && (r.Pass == op.PassUnknown || r.Pass == op.Backward) {
+			if back := b.throughAutograd(); back != nil &&
+				(r.Pass == op.PassUnknown || r.Pass == op.Backward) {
 				bindings, through = append(bindings, back), true
 				found = found || slices.Contains(passes, op.Backward)
 			}
@@ -101,7 +102,13 @@ func (f *File) autograd() bool {
 }
 
 // bindFirst matches the functions of the first rank of which one fits; the error is that of the first.
-func bindFirst(file *File, ranks [][]Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
+func bindFirst(
+	file *File,
+	ranks [][]Function,
+	spec *op.Spec,
+	pass op.Pass,
+	options Options,
+) (*Binding, error) {
 	var first error
 	for _, list := range ranks {
 		b, err := bindOne(file, list, spec, pass, options)

@@ -140,7 +140,17 @@ func readModule(name, block string) (Function, bool) {
 	}
 	block = pythonComment.ReplaceAllString(block, "")
 	for _, m := range weight.FindAllStringSubmatch(block, -1) {
-		add(Param{Name: m[1], Text: m[1], Base: "void", Pointer: true, Const: true, place: inWeight, path: m[1]})
+		add(
+			Param{
+				Name:    m[1],
+				Text:    m[1],
+				Base:    "void",
+				Pointer: true,
+				Const:   true,
+				place:   inWeight,
+				path:    m[1],
+			},
+		)
 	}
 	for _, m := range layer.FindAllStringSubmatch(block, -1) {
 		for _, leaf := range []string{"weight", "bias"} {
@@ -258,7 +268,8 @@ func (b *Binding) gradientNames() (names []string, positions []int) {
 	_, outputs := b.Spec.Tensors(op.Backward)
 	for _, t := range outputs {
 		of, found := strings.CutPrefix(t.Name, "grad_")
-		if i := slices.IndexFunc(b.inputs, func(in op.TensorSpec) bool { return in.Name == of }); found && i >= 0 {
+		if i := slices.IndexFunc(b.inputs, func(in op.TensorSpec) bool { return in.Name == of }); found &&
+			i >= 0 {
 			names, positions = append(names, t.Name), append(positions, i)
 		}
 	}

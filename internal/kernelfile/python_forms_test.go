@@ -101,7 +101,12 @@ func TestPythonForms(t *testing.T) {
 		code := PythonShim("mine.py", "mine/mine", bindings)
 		for _, want := range c.want {
 			if !strings.Contains(code, want) {
-				t.Errorf("%s: the code does not have %q:\n%s", name, want, code[strings.Index(code, "def _forward"):])
+				t.Errorf(
+					"%s: the code does not have %q:\n%s",
+					name,
+					want,
+					code[strings.Index(code, "def _forward"):],
+				)
 			}
 		}
 		if c.without != "" && strings.Contains(code[strings.Index(code, "bool}"):], c.without) {

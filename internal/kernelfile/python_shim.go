@@ -40,10 +40,21 @@ func PythonShim(path, name string, bindings []*Binding) string {
 			}
 		}
 	}
-	fmt.Fprintf(&text, "IMPLEMENTATIONS = [Implementation(%q, %s, %sdtypes=(%s), contract={%s}, "+
-		"accepts=_accepts, constraint=%q, nondeterministic=(%s))]\n__file__ = _PATH\n", name,
-		strings.Join(passes, ", "), recomputes, quoted(dtypes), strings.Join(contracts, ", "), bindings[0].Constraint(),
-		quoted(varying))
+	fmt.Fprintf(
+		&text,
+		"IMPLEMENTATIONS = [Implementation(%q, %s, %sdtypes=(%s), contract={%s}, "+
+			"accepts=_accepts, constraint=%q, nondeterministic=(%s))]\n__file__ = _PATH\n",
+		name,
+		strings.Join(
+			passes,
+			", ",
+		),
+		recomputes,
+		quoted(dtypes),
+		strings.Join(contracts, ", "),
+		bindings[0].Constraint(),
+		quoted(varying),
+	)
 	return text.String()
 }
 

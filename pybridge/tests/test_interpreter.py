@@ -114,8 +114,8 @@ class Interpreter(unittest.TestCase):
         self.assertEqual(convert(torch.tensor([1.0 + 2**-8 + 2**-10]), torch.bfloat16).item(), 1.0 + 2**-7)
 
     def test_bf16_is_computed_with_rounded_once(self):
-        a, b = (torch.randn(256, generator=torch.Generator().manual_seed(i)).to(torch.bfloat16) for i in (1, 2))
-        a[:4], b[:4] = torch.tensor([float("nan"), float("inf"), -0.0, 3e38]).to(torch.bfloat16), torch.ones(4)
+        a, b = (torch.randn(256, generator=torch.Generator().manual_seed(i)).bfloat16() for i in (1, 2))
+        a[:4], b[:4] = torch.tensor([float("nan"), float("inf"), -0.0, 3e38]).bfloat16(), torch.ones(4)
         for name, want in BF16.items():
             with self.subTest(name):
                 right = want(a, b)

@@ -31,7 +31,7 @@ class OwnFile(unittest.TestCase):
         def restore() -> None:
             sys.path[:] = paths
             for name in set(sys.modules) - before:
-                if str(getattr(sys.modules[name], "__file__", "")).startswith(folder.name):
+                if str(getattr(sys.modules[name], "__file__", "")).startswith(str(self.folder)):
                     del sys.modules[name]
         self.addCleanup(restore)
 
@@ -47,7 +47,8 @@ class OwnFile(unittest.TestCase):
             return own_file.load(str(self.folder / name))
 
     def test_relative_imports_without_init(self):
-        self.write(day_1__in__shared="N = 3", day_1__in__parts__in__other="M = 4", day_1__in__parts__in__mine="""
+        self.write(day_1__in__shared="N = 3", day_1__in__parts__in__other="M = 4",
+                   day_1__in__parts__in__mine="""
             from ..shared import N
             from .other import M
             """)
@@ -70,14 +71,16 @@ class OwnFile(unittest.TestCase):
     def test_a_package_like_one_that_is_here(self):
         (self.folder / "torch").mkdir()
         (self.folder / "torch" / "__init__.py").touch()
-        self.write(torch__in__part="N = 7", torch__in__mine="from .part import N\nimport torch\nones = torch.ones(2)")
+        self.write(torch__in__part="N = 7",
+                   torch__in__mine="from .part import N\nimport torch\nones = torch.ones(2)")
         module = self.load("torch/mine.py")
         self.assertEqual((module.N, module.ones.sum().item()), (7, 2))
         self.assertIs(sys.modules["torch"], torch)
 
     def test_a_missing_package_is_named_with_its_line(self):
         self.write(mine="\nimport cv2_not_here.parts")
-        with self.assertRaisesRegex(ImportError, r"mine.py:2: .*No module named 'cv2_not_here': .* -m pip install cv2-not-here"):
+        line = r"mine.py:2: .*No module named 'cv2_not_here': .* -m pip install cv2-not-here"
+        with self.assertRaisesRegex(ImportError, line):
             self.load("mine.py")
 
     def test_lines_that_show_may_fail_and_others_may_not(self):
@@ -97,8 +100,10 @@ class OwnFile(unittest.TestCase):
         self.write(mine="""
             from __future__ import annotations
             import torch
-            x = torch.ones(2, 3, device="cuda").cuda().to("cuda:0", non_blocking=True).to(torch.device("cuda"))
-            said = (x.is_cuda, x.device.type, torch.cuda.is_available(), torch.empty(1, device=x.device).is_cuda)
+            x = torch.ones(2, 3, device="cuda").cuda().to("cuda:0", non_blocking=True)
+            x = x.to(torch.device("cuda"))
+            made = torch.empty(1, device=x.device)
+            said = (x.is_cuda, x.device.type, torch.cuda.is_available(), made.is_cuda)
             with torch.cuda.device(x.device), torch.cuda.stream(torch.cuda.Stream()):
                 torch.cuda.synchronize()
             def f(x: Nothing): return x.is_cuda
