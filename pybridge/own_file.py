@@ -228,7 +228,8 @@ called = absent_gpu.meant
 def uses_triton(module: types.ModuleType) -> bool:
     """Says whether the file, or another one that it imports and that is of no library, uses Triton."""
     root = getattr(module, "__name__", "").partition(".")[0]
-    places = tuple(f"{place}{os.sep}" for place in (Path(module.__file__).parent, *_roots(Path(module.__file__))))
+    path = Path(module.__file__)
+    places = tuple(f"{place}{os.sep}" for place in (path.parent, *_roots(path)))
     for name, other in list(sys.modules.items()):
         file = getattr(other, "__file__", None) or ""
         near = other is module or name.startswith(root + ".") or file.startswith(places)

@@ -8,71 +8,73 @@ import (
 	"triad/internal/op"
 )
 
+var buildLimits = []struct {
+	message, log string
+	gpu          bool
+	status       op.Status
+	says         string
+}{
+	{
+		"x.cu:1: cutlass/cutlass.h",
+		"x.cu:1:10: fatal error: cutlass/cutlass.h: No such file or directory", true,
+		op.StatusUnavailable, "it includes cutlass/cutlass.h,",
+	},
+	{
+		"x.cu:1: mma.h", "x.cu:1:10: fatal error: mma.h: No such file or directory", false,
+		op.StatusUnsupported, "it includes mma.h, which the emulator",
+	},
+	{
+		"x.cu:1: cub/cub.cuh", "x.cu:1:10: fatal error: cub/cub.cuh: No such file or directory", true,
+		op.StatusUnavailable, "it includes cub/cub.cuh,",
+	},
+	{
+		"x.cu:1: 'my.h' file not found", "x.cu:1:10: fatal error: 'my.h' file not found", false,
+		op.StatusUnavailable, "it includes my.h,",
+	},
+	{
+		"/x.py:2: ModuleNotFoundError: No module named 'flash_attn'", "", false, op.StatusUnavailable,
+		"it imports flash_attn,",
+	},
+	{
+		"/x.py:2: ModuleNotFoundError: No module named 'yaml': /v/bin/python -m pip install pyyaml", "",
+		false, op.StatusUnavailable, "/v/bin/python -m pip install pyyaml, or leave the import out",
+	},
+	{
+		"/x.py:2: ImportError: cannot import name 'libdevice' from 'triton.language' " +
+			"(/v/lib/site-packages/triton/language/__init__.py)", "", true, op.StatusUnavailable,
+		"it imports libdevice from triton.language, which the version here does not have",
+	},
+	{
+		"/x.py:2: ImportError: cannot import name 'softmx' from 'kernels' (/home/u/kernels.py)", "",
+		false, op.StatusUnknown, "",
+	},
+	{
+		"/x.py:9: RuntimeError: Found no NVIDIA driver on your system.", "", false,
+		op.StatusUnavailable, `if __name__ == "__main__":`,
+	},
+	{"/x.py:9: RuntimeError: Found no NVIDIA driver on your system.", "", true, op.StatusUnknown, ""},
+	{
+		"/x.py:9: AssertionError: Torch not compiled with CUDA enabled", "", false,
+		op.StatusUnavailable, "needs a GPU when it is imported",
+	},
+	{
+		"x.cu:7: ‘cublasSgemm’ was not declared in this scope", "", false, op.StatusUnsupported,
+		"the emulator does not have cublasSgemm",
+	},
+	{
+		"x.cu:7: ‘__nv_fp8x4_e4m3’ does not name a type", "", false, op.StatusUnsupported,
+		"__nv_fp8x4_e4m3",
+	},
+	{"x.cu:7: ‘cublasSgemm’ was not declared in this scope", "", true, op.StatusUnknown, ""},
+	{"x.cu:7: ‘total’ was not declared in this scope", "", false, op.StatusUnknown, ""},
+	{"x.cu:7: ‘attention’ was not declared in this scope", "", false, op.StatusUnknown, ""},
+	{"x.cu:7: expected ‘;’ before ‘}’ token", "", false, op.StatusUnknown, ""},
+	{"/x.py:3: NameError: name 'softmx' is not defined", "", false, op.StatusUnknown, ""},
+}
+
 // What is not here is no fault of a file; what the file gets wrong is.
 func TestBuildLimit(t *testing.T) {
-	for _, c := range []struct {
-		message, log string
-		gpu          bool
-		status       op.Status
-		says         string
-	}{
-		{
-			"x.cu:1: cutlass/cutlass.h",
-			"x.cu:1:10: fatal error: cutlass/cutlass.h: No such file or directory", true,
-			op.StatusUnavailable, "it includes cutlass/cutlass.h,",
-		},
-		{
-			"x.cu:1: mma.h", "x.cu:1:10: fatal error: mma.h: No such file or directory", false,
-			op.StatusUnsupported, "it includes mma.h, which the emulator",
-		},
-		{
-			"x.cu:1: cub/cub.cuh", "x.cu:1:10: fatal error: cub/cub.cuh: No such file or directory", true,
-			op.StatusUnavailable, "it includes cub/cub.cuh,",
-		},
-		{
-			"x.cu:1: 'my.h' file not found", "x.cu:1:10: fatal error: 'my.h' file not found", false,
-			op.StatusUnavailable, "it includes my.h,",
-		},
-		{
-			"/x.py:2: ModuleNotFoundError: No module named 'flash_attn'", "", false, op.StatusUnavailable,
-			"it imports flash_attn,",
-		},
-		{
-			"/x.py:2: ModuleNotFoundError: No module named 'yaml': /v/bin/python -m pip install pyyaml", "",
-			false, op.StatusUnavailable, "/v/bin/python -m pip install pyyaml, or leave the import out",
-		},
-		{
-			"/x.py:2: ImportError: cannot import name 'libdevice' from 'triton.language' " +
-				"(/v/lib/site-packages/triton/language/__init__.py)", "", true, op.StatusUnavailable,
-			"it imports libdevice from triton.language, which the version here does not have",
-		},
-		{
-			"/x.py:2: ImportError: cannot import name 'softmx' from 'kernels' (/home/u/kernels.py)", "",
-			false, op.StatusUnknown, "",
-		},
-		{
-			"/x.py:9: RuntimeError: Found no NVIDIA driver on your system.", "", false,
-			op.StatusUnavailable, `if __name__ == "__main__":`,
-		},
-		{"/x.py:9: RuntimeError: Found no NVIDIA driver on your system.", "", true, op.StatusUnknown, ""},
-		{
-			"/x.py:9: AssertionError: Torch not compiled with CUDA enabled", "", false,
-			op.StatusUnavailable, "needs a GPU when it is imported",
-		},
-		{
-			"x.cu:7: ‘cublasSgemm’ was not declared in this scope", "", false, op.StatusUnsupported,
-			"the emulator does not have cublasSgemm",
-		},
-		{
-			"x.cu:7: ‘__nv_fp8x4_e4m3’ does not name a type", "", false, op.StatusUnsupported,
-			"__nv_fp8x4_e4m3",
-		},
-		{"x.cu:7: ‘cublasSgemm’ was not declared in this scope", "", true, op.StatusUnknown, ""},
-		{"x.cu:7: ‘total’ was not declared in this scope", "", false, op.StatusUnknown, ""},
-		{"x.cu:7: ‘attention’ was not declared in this scope", "", false, op.StatusUnknown, ""},
-		{"x.cu:7: expected ‘;’ before ‘}’ token", "", false, op.StatusUnknown, ""},
-		{"/x.py:3: NameError: name 'softmx' is not defined", "", false, op.StatusUnknown, ""},
-	} {
+	for _, c := range buildLimits {
 		status, sentence, ok := BuildLimit(c.message, c.log, !c.gpu)
 		if status != c.status || ok != (c.status != op.StatusUnknown) || !strings.Contains(sentence, c.says) {
 			t.Errorf("%s: %v %q, want %v and %q", c.message, status, sentence, c.status, c.says)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"triad/internal/catalog"
 	"triad/internal/op"
 )
 
@@ -19,81 +20,102 @@ class Norm(torch.autograd.Function):
         return dy, None, dy, dy, None
 `
 
-// bindPython reads a file and matches it to an operator.
-func bindPython(t *testing.T, operator, request, text string) ([]*Binding, error) {
+// bindPython reads a file and matches it to the first operator of the catalog with these inputs.
+func bindPython(t *testing.T, inputs, request, text string) ([]*Binding, error) {
 	t.Helper()
 	r, err := ParseRequest(request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := spec(t, operator)
+	var s *op.Spec
+	for _, o := range catalog.All() {
+		if s == nil && tensorNames(o.Spec.InputSpecs) == inputs {
+			s = o.Spec
+		}
+	}
+	if s == nil {
+		t.Fatalf("no operator has the inputs %s", inputs)
+	}
 	return Bind(r.Read(text, nil), r, s, s.Passes(), Options{})
+}
+
+var pythonForms = map[string]struct {
+	inputs, text string
+	want         []string // in the code that is written
+	without      string
+}{
+	"an autograd function": {
+		"x, weight, bias", autogradFile, []string{
+			`_MODULE.Norm.apply(in_x, (dim_cols,), in_weight, in_bias, attributes["eps"])`,
+			`_backward = ThroughAutograd(_forward, 3, (0, 1, 2,))`, `recomputes=True`,
+			`gradients=("grad_x", "grad_weight", "grad_bias",)`,
+		}, "",
+	},
+	"a name for its apply": {
+		"x, weight, bias", autogradFile + "\nlayer_norm = Norm.apply\n",
+		[]string{`_MODULE.layer_norm(in_x, (dim_cols,)`},
+		"Norm.apply",
+	},
+	"a function that calls it": {
+		"x", "class S(Function):\n    def forward(ctx, x):\n        return x\n\n" +
+			"def softmax(x):\n    return S.apply(x)\n",
+		[]string{"_MODULE.softmax(x=in_x)", "ThroughAutograd(_forward, 1, (0,))"},
+		"S.apply",
+	},
+	"a default in the middle": {
+		"x, residual, weight", "class N(Function):\n    def forward(ctx, x, mode=None, weight=None, " +
+			"out_dtype=None):\n        return x\n",
+		[]string{`_MODULE.N.apply(in_x, default(_MODULE.N.forward, "mode"), in_weight)`},
+		"out_dtype",
+	},
+	"a module": {
+		"x, residual, weight", "class Norm(nn.Module):\n    def __init__(self, dim: int, eps: float = 1e-6):\n" +
+			"        self.g = nn.Parameter(torch.ones(dim))\n\n    def forward(self, x):\n        return x\n",
+		[]string{
+			`Module(_MODULE, "Norm", {"dim": dim_cols, "eps": attributes["eps"]}, ("g",))` +
+				`.call({"g": in_weight}, {"x": in_x})`, ".has_others()",
+		},
+		"ThroughAutograd",
+	},
+	"a module of a layer, beside its model": {
+		"x, weight, bias", "class Model(nn.Module):\n    def forward(self, x, weight, bias):\n" +
+			"        return x\n\n" +
+			"class ModelNew(nn.Module):\n    def __init__(self, normalized_shape: tuple):\n" +
+			"        self.ln = nn.LayerNorm(normalized_shape)\n\n    def forward(self, x):\n" +
+			"        return self.ln(x)\n",
+		[]string{
+			`{"normalized_shape": (dim_cols,)}, ("ln.weight", "ln.bias",))` +
+				`.call({"ln.weight": in_weight, "ln.bias": in_bias}, {"x": in_x})`,
+		},
+		`"Model"`,
+	},
+	"a name that could be a size": {
+		"gate, up", "def swiglu(a, b):\n    return a * b\n",
+		[]string{"_MODULE.swiglu(a=in_gate, b=in_up)"}, "",
+	},
+	"data that is unpacked": {
+		"gate, up", "def custom_kernel(data: input_t) -> output_t:\n    (gate, up, out) = data\n" +
+			"    return out\n",
+		[]string{"_MODULE.custom_kernel((in_gate, in_up, out_y,))"},
+		"",
+	},
+	"data by their places": {
+		"gate, up", "def custom_kernel(data):\n    g = data[0]\n    u = data[1]\n    return g * u\n",
+		[]string{"_MODULE.custom_kernel((in_gate, in_up,))"},
+		"",
+	},
+	"data that are one tensor": {
+		"x", "def custom_kernel(data):\n    return data.softmax(-1)\n",
+		[]string{"_MODULE.custom_kernel(in_x)"},
+		"",
+	},
 }
 
 // What a Python file defines is called in the way of its form, and its backward is judged where autograd goes
 // through the file.
 func TestPythonForms(t *testing.T) {
-	for name, c := range map[string]struct {
-		operator, text string
-		want           []string // in the code that is written
-		without        string
-	}{
-		"an autograd function": {
-			"layernorm", autogradFile, []string{
-				`_MODULE.Norm.apply(in_x, (dim_cols,), in_weight, in_bias, attributes["eps"])`,
-				`_backward = ThroughAutograd(_forward, 3, (0, 1, 2,))`, `recomputes=True`,
-				`gradients=("grad_x", "grad_weight", "grad_bias",)`,
-			}, "",
-		},
-		"a name for its apply": {
-			"layernorm", autogradFile + "\nlayer_norm = Norm.apply\n",
-			[]string{`_MODULE.layer_norm(in_x, (dim_cols,)`}, "Norm.apply",
-		},
-		"a function that calls it": {
-			"softmax", "class S(Function):\n    def forward(ctx, x):\n        return x\n\n" +
-				"def softmax(x):\n    return S.apply(x)\n",
-			[]string{"_MODULE.softmax(x=in_x)", "ThroughAutograd(_forward, 1, (0,))"}, "S.apply",
-		},
-		"a default in the middle": {
-			"rmsnorm", "class N(Function):\n    def forward(ctx, x, mode=None, weight=None, out_dtype=None):\n" +
-				"        return x\n",
-			[]string{`_MODULE.N.apply(in_x, default(_MODULE.N.forward, "mode"), in_weight)`}, "out_dtype",
-		},
-		"a module": {
-			"rmsnorm", "class Norm(nn.Module):\n    def __init__(self, dim: int, eps: float = 1e-6):\n" +
-				"        self.g = nn.Parameter(torch.ones(dim))\n\n    def forward(self, x):\n        return x\n",
-			[]string{
-				`Module(_MODULE, "Norm", {"dim": dim_cols, "eps": attributes["eps"]}, ("g",))` +
-					`.call({"g": in_weight}, {"x": in_x})`, ".has_others()",
-			}, "ThroughAutograd",
-		},
-		"a module of a layer, beside its model": {
-			"layernorm", "class Model(nn.Module):\n    def forward(self, x, weight, bias):\n        return x\n\n" +
-				"class ModelNew(nn.Module):\n    def __init__(self, normalized_shape: tuple):\n" +
-				"        self.ln = nn.LayerNorm(normalized_shape)\n\n    def forward(self, x):\n" +
-				"        return self.ln(x)\n",
-			[]string{
-				`{"normalized_shape": (dim_cols,)}, ("ln.weight", "ln.bias",))` +
-					`.call({"ln.weight": in_weight, "ln.bias": in_bias}, {"x": in_x})`,
-			}, `"Model"`,
-		},
-		"a name that could be a size": {
-			"swiglu", "def swiglu(a, b):\n    return a * b\n", []string{"_MODULE.swiglu(a=in_gate, b=in_up)"}, "",
-		},
-		"data that is unpacked": {
-			"swiglu", "def custom_kernel(data: input_t) -> output_t:\n    (gate, up, out) = data\n    return out\n",
-			[]string{"_MODULE.custom_kernel((in_gate, in_up, out_y,))"}, "",
-		},
-		"data by their places": {
-			"swiglu", "def custom_kernel(data):\n    g = data[0]\n    u = data[1]\n    return g * u\n",
-			[]string{"_MODULE.custom_kernel((in_gate, in_up,))"}, "",
-		},
-		"data that are one tensor": {
-			"softmax", "def custom_kernel(data):\n    return data.softmax(-1)\n",
-			[]string{"_MODULE.custom_kernel(in_x)"}, "",
-		},
-	} {
-		bindings, err := bindPython(t, c.operator, "mine.py", c.text)
+	for name, c := range pythonForms {
+		bindings, err := bindPython(t, c.inputs, "mine.py", c.text)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -119,9 +141,10 @@ func TestPythonForms(t *testing.T) {
 func TestAutogradPasses(t *testing.T) {
 	text := autogradFile + "\ndef layer_norm_backward(dy, x):\n    return dy\n"
 	for request, want := range map[string]string{
-		"mine.py": "forward backward", "mine.py:Norm@backward": "forward backward", "mine.py:Norm@forward": "forward",
+		"mine.py": "forward backward", "mine.py:Norm@backward": "forward backward",
+		"mine.py:Norm@forward": "forward",
 	} {
-		bindings, err := bindPython(t, "layernorm", request, text)
+		bindings, err := bindPython(t, "x, weight, bias", request, text)
 		var passes []string
 		for _, b := range bindings {
 			passes = append(passes, b.Pass.String())
@@ -134,7 +157,7 @@ func TestAutogradPasses(t *testing.T) {
 
 // A parameter of a module for which the operator has no tensor is refused: its value would be a guess.
 func TestModuleWithAnotherWeight(t *testing.T) {
-	_, err := bindPython(t, "softmax", "mine.py", "class M(nn.Module):\n    def __init__(self):\n"+
+	_, err := bindPython(t, "x", "mine.py", "class M(nn.Module):\n    def __init__(self):\n"+
 		"        self.proj = nn.Parameter(torch.ones(3))\n\n    def forward(self, x):\n        return x\n")
 	var u *op.UsageError
 	if !errors.As(err, &u) || !strings.Contains(u.Message, "proj") {
