@@ -191,6 +191,11 @@ class _Numbers(interpreter.ASTTransformer):
 # ---- libdevice
 
 
+def _by_torch(function: Callable) -> Callable:
+    """A function of torch's, of arrays."""
+    return lambda x: function(torch.from_numpy(np.ascontiguousarray(x))).numpy()
+
+
 _ELEMENTWISE = {
     **{name: getattr(np, name) for name in (
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "sinh",
@@ -199,9 +204,8 @@ _ELEMENTWISE = {
     "acosh": np.arccosh, "atanh": np.arctanh, "pow": np.power, "abs": np.abs, "fabs": np.abs, "fmin": np.fmin,
     "fmax": np.fmax, "rsqrt": lambda x: 1 / np.sqrt(x), "fast_expf": np.exp, "fast_tanhf": np.tanh,
     "fast_dividef": np.divide, "fast_logf": np.log, "fast_powf": np.power, "div_rn": np.divide,
-    **{name: lambda x, f=getattr(torch.special, name): f(torch.from_numpy(np.ascontiguousarray(x))).numpy()
-       for name in ("erf", "erfc", "erfinv")},
-    "lgamma": lambda x: torch.lgamma(torch.from_numpy(np.ascontiguousarray(x))).numpy(),
+    "erf": _by_torch(torch.erf), "erfc": _by_torch(torch.erfc), "erfinv": _by_torch(torch.erfinv),
+    "lgamma": _by_torch(torch.lgamma),
 }
 
 

@@ -91,7 +91,8 @@ var pythonForms = map[string]struct {
 	},
 	"a name that could be a size": {
 		"gate, up", "def swiglu(a, b):\n    return a * b\n",
-		[]string{"_MODULE.swiglu(a=in_gate, b=in_up)"}, "",
+		[]string{"_MODULE.swiglu(a=in_gate, b=in_up)"},
+		"",
 	},
 	"data that is unpacked": {
 		"gate, up", "def custom_kernel(data: input_t) -> output_t:\n    (gate, up, out) = data\n" +

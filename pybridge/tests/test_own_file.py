@@ -13,8 +13,9 @@ from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 
-import client  # noqa: E402, F401  (puts pybridge on sys.path)
 import torch  # noqa: E402
+
+import client  # noqa: E402, F401  (puts pybridge on sys.path)
 
 import own_file  # noqa: E402
 
