@@ -26,6 +26,8 @@ var (
 		`cusolver\w*|cufft\w*|` +
 		`cuda\w*|nvtx\w*|nvToolsExt|cooperative_groups\w*|math_functions|sm_\w+|texture_\w+)\.h$|` +
 		`^(cub|thrust|cuda|nvtx3|cooperative_groups)/`)
+	notInExtension = regexp.MustCompile(`[‘'](?:class |struct |const )*(?:torch|at|c10)::[^’']*[’'] has no member ` +
+		`named [‘'](\w+)[’']|[‘'](\w+)[’'] is not a member of [‘'](?:torch|at|c10)[^’']*[’']`)
 	notInterpreted = regexp.MustCompile(`(\w+) not supported in interpreter mode|` +
 		`'(?:InterpreterBuilder|TensorHandle)' object has no attribute '(\w+)'`)
 	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
@@ -76,6 +78,11 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +
 			firstLine(message) + ")", true
 	}
+	if m := notInExtension.FindStringSubmatch(text); m != nil {
+		return op.StatusUnsupported, fmt.Sprintf("triad's torch/extension.h, with which it is compiled, "+
+			"does not have %s of PyTorch: leave it out, or judge the function that takes device pointers (%s)",
+			m[1]+m[2], firstLine(message)), true
+	}
 	for _, pattern := range []*regexp.Regexp{unknownName, noNamespace} {
 		if m := pattern.FindStringSubmatch(text); m != nil && emulated && ofToolkit(m[1]) {
 			return op.StatusUnsupported, fmt.Sprintf("the emulator does not have %s: run it where a GPU is, "+
@@ -99,6 +106,16 @@ func ofToolkit(name string) bool {
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line
+}
+
+// ExplainThrown makes a CUDA call UNSUPPORTED whose host code threw, as a TORCH_CHECK does that does not hold:
+// the shim returns so. Whether it declines data alone is asked by the run.
+func ExplainThrown(o *backend.Outcome) {
+	if o.Status == op.StatusCrash && strings.Contains(o.Sentence, "returned TRIAD_UNSUPPORTED") {
+		o.Status = op.StatusUnsupported
+		o.Sentence = "it declines this call by an exception, such as a TORCH_CHECK that does not hold; " +
+			"triad results show has its words"
+	}
 }
 
 // ExplainDeclined makes an exception of a Python function UNSUPPORTED that says no more than that it does not

@@ -70,6 +70,15 @@ var buildLimits = []struct {
 	{"x.cu:7: ‘attention’ was not declared in this scope", "", false, op.StatusUnknown, ""},
 	{"x.cu:7: expected ‘;’ before ‘}’ token", "", false, op.StatusUnknown, ""},
 	{"/x.py:3: NameError: name 'softmx' is not defined", "", false, op.StatusUnknown, ""},
+	{
+		"x.cu:7: ‘class at::Tensor’ has no member named ‘argsort’", "", false, op.StatusUnsupported,
+		"does not have argsort of PyTorch",
+	},
+	{
+		"x.cu:7: ‘matmul’ is not a member of ‘torch’", "", true, op.StatusUnsupported,
+		"does not have matmul of PyTorch",
+	},
+	{"x.cu:7: ‘struct Mine’ has no member named ‘argsort’", "", false, op.StatusUnknown, ""},
 }
 
 // What is not here is no fault of a file; what the file gets wrong is.
@@ -121,6 +130,19 @@ func TestExplainDeclined(t *testing.T) {
 		o := backend.Outcome{Status: op.StatusCrash, Sentence: c.sentence}
 		if ExplainDeclined(&o, c.line, true); o.Status != c.status {
 			t.Errorf("%s at %q: %v %s, want %v", c.sentence, c.line, o.Status, o.Sentence, c.status)
+		}
+	}
+}
+
+// What a function of a PyTorch extension throws declines the call.
+func TestExplainThrown(t *testing.T) {
+	for sentence, want := range map[string]op.Status{
+		"the launch of mine/a returned TRIAD_UNSUPPORTED for a call that it had accepted": op.StatusUnsupported,
+		"the launch of mine/a returned CUDA error 9":                                      op.StatusCrash,
+	} {
+		o := backend.Outcome{Status: op.StatusCrash, Sentence: sentence}
+		if ExplainThrown(&o); o.Status != want {
+			t.Errorf("%s: %v, want %v", sentence, o.Status, want)
 		}
 	}
 }

@@ -18,8 +18,15 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	var head, tail strings.Builder
 	head.WriteString("// Written by triad to call the functions of the file that it includes below.\n" +
 		"#include \"arguments.cuh\"\n#include \"register.cuh\"\n#include \"watched_launch.cuh\"\n" +
-		"#include <cmath>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n\n" +
-		"namespace triad_own {\n\n" + supportCode)
+		"#include <cmath>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n")
+	extends := slices.ContainsFunc(bindings, func(b *Binding) bool { return b.extension })
+	if extends {
+		head.WriteString("#include \"torch/extension.h\"\n")
+	}
+	head.WriteString("\nnamespace triad_own {\n\n" + supportCode)
+	if extends {
+		head.WriteString(extensionCode)
+	}
 	for i, b := range bindings {
 		head.WriteString(b.acceptCode(i))
 	}
@@ -277,7 +284,9 @@ func (b *Binding) launchCode(n int) string {
 			args = append(args, b.argumentCode(a, c))
 		}
 		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])
-		if b.Launch == nil {
+		if b.extension && b.Launch == nil {
+			code.WriteString(b.extensionCall(c, args))
+		} else if b.Launch == nil {
 			fmt.Fprintf(&code, "\t\t%s(%s);\n", c.Call, strings.Join(args, ", "))
 		} else {
 			l := b.Launch
@@ -310,6 +319,12 @@ func (b *Binding) argumentCode(a Argument, c Instance) string {
 		}
 		return fmt.Sprintf("static_cast<%s%s *>(triad_own::data_%s(triad_own_call, %d))", constant, a.Base,
 			side, a.Index)
+	}
+	switch {
+	case a.tensor && a.Role == Input:
+		return fmt.Sprintf("triad_own::tensor(triad_own::in(triad_own_call, %d))", a.Index)
+	case a.tensor && a.Role == Output:
+		return fmt.Sprintf("triad_own::tensor(triad_own::out(triad_own_call, %d))", a.Index)
 	}
 	switch a.Role {
 	case Input:
@@ -358,7 +373,7 @@ func (b *Binding) outputBits() uint32 {
 		}
 	}
 	for i, t := range b.outputs {
-		if b.leftOut(t) {
+		if b.leftOut(t) || b.Function.returns && !t.Optional {
 			bits |= 1 << i
 		}
 	}

@@ -27,6 +27,7 @@ type Param struct {
 	Optional, Untyped bool
 	place             place
 	path              string // of a weight: its name in the module, norm.weight
+	tensor            bool   // a torch::Tensor
 }
 
 // Function is a function definition that could be judged.
@@ -42,6 +43,8 @@ type Function struct {
 	body     []token
 	bounds   string // the first argument of __launch_bounds__, "" where there is none
 	python
+	returns bool   // it returns its outputs as torch::Tensor
+	bound   string // the name under which Python calls it
 }
 
 // python is what is more to know of what a Python file defines.
@@ -73,7 +76,8 @@ type File struct {
 	aliases  map[string]string
 	literals []float64 // numbers outside of comments
 	// of a Python file whose lines ask for them: the dtypes that it takes; none where it asks for none
-	dtypes []string
+	dtypes    []string
+	extension bool // it includes torch/extension.h
 }
 
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags define.
@@ -83,6 +87,7 @@ func ReadCUDA(text string, defined ...string) *File {
 	}
 	f.scope(0, len(f.tokens), nil, false)
 	f.markWritten()
+	f.readExtension(text)
 	for _, t := range f.tokens {
 		f.Shares = f.Shares || t.text == "__shared__"
 		f.Waits = f.Waits || strings.Contains(t.text, "sync")
@@ -216,6 +221,7 @@ func (f *File) function(head, body []token, namespaces []string, externC bool) b
 		}
 	}
 	fn.Params = f.params(head[open+1 : end])
+	fn.returns = slices.ContainsFunc(before, func(t token) bool { return t.text == "Tensor" })
 	fn.Text = join(trimWords(before)) + " " + name.text + "(" + joinParams(fn.Params) + ")"
 	for _, t := range body {
 		fn.Launches = fn.Launches || t.text == "<<<" || strings.HasPrefix(t.text, "cudaLaunchKernel")
@@ -237,8 +243,10 @@ func (f *File) readWords(fn *Function, before []token) (skip bool) {
 			fn.Kind = Kernel
 		case "__device__":
 			skip = true
-		case "operator", "::", "~":
+		case "operator", "~":
 			skip = true
+		case "::": // else it is of the type that is returned
+			skip = skip || i == len(before)-1
 		case `"C"`:
 			fn.ExternC = i > 0 && before[i-1].text == "extern"
 		case "__launch_bounds__":
@@ -356,6 +364,9 @@ func (f *File) param(part []token) Param {
 	}
 	if strings.HasSuffix(p.Base, " *") {
 		p.Pointer, p.Base = true, strings.TrimSuffix(p.Base, " *")
+	}
+	if optional, is := torchTensor(p.Base); is {
+		p.tensor, p.Pointer, p.Const, p.Base, p.Optional = true, true, false, "void", optional
 	}
 	return p
 }

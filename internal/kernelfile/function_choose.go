@@ -128,7 +128,7 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 	var list []Function
 	for _, fn := range f.Functions {
 		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
-		fits := r.Pass == pass || isBackward(fn.Name) == (pass == op.Backward)
+		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
 		if r.Function != "" && named && fits || r.Function == "" && fits && !helps(fn.Name) &&
 			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
@@ -141,7 +141,9 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 		return [][]Function{list}
 	}
 	// After @backward a function whose name says so goes before others.
-	saysOther := func(fn Function) bool { return isBackward(fn.Name) != (pass == op.Backward) }
+	saysOther := func(fn Function) bool {
+		return isBackward(fn.Name+" "+fn.bound) != (pass == op.Backward)
+	}
 	if says := slices.DeleteFunc(slices.Clone(list), saysOther); len(says) > 0 {
 		list = says
 	}
@@ -149,6 +151,7 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 		return pythonRanks(list)
 	}
 	for _, rank := range []func(Function) bool{
+		func(fn Function) bool { return fn.bound != "" },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC && fn.Name == "solve" },
 		func(fn Function) bool { return fn.Kind == Host && fn.ExternC },
 		func(fn Function) bool { return fn.Kind == Host && fn.Launches },

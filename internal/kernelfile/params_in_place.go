@@ -13,7 +13,7 @@ import (
 // one of each, alike in shape and dtype: the function changes its data where they lie. It gets the output,
 // into which the input is copied before each call.
 func (b *Binding) matchInPlace() {
-	if b.Pass != op.Forward || b.Function.Kind == Python || len(b.inputs) != 1 {
+	if b.Pass != op.Forward || b.Function.mayReturn() || len(b.inputs) != 1 {
 		return
 	}
 	outputs := b.required()
@@ -65,7 +65,7 @@ const inPlaceSentence = "it works in place: the input is copied to the output be
 // pairInPlace lets one pointer that may be written stand for an input and the output in its place, where the
 // spec permits that and the function has no parameter for one of them.
 func (b *Binding) pairInPlace() {
-	if b.Function.Kind == Python || b.Pass != op.Forward {
+	if b.Function.mayReturn() || b.Pass != op.Forward {
 		return
 	}
 	for _, output := range slices.Sorted(maps.Keys(b.Spec.Own.InPlace)) {

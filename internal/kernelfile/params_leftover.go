@@ -208,7 +208,7 @@ func (b *Binding) checkTensors() error {
 	for _, i := range b.unmatched(Input, b.inputs) {
 		missing = append(missing, b.inputs[i].Name)
 	}
-	if b.Function.Kind != Python || b.fills() { // else it returns them
+	if !b.Function.mayReturn() || b.fills() { // else it returns them
 		for _, i := range b.unmatched(Output, b.outputs) {
 			missing = append(missing, b.outputs[i].Name)
 		}
@@ -231,11 +231,11 @@ func (b *Binding) checkTensors() error {
 // that does not give the last size of its first input.
 func (b *Binding) checkSizes(file *File) error {
 	b.implied = map[string]int64{}
-	if b.Function.Kind == Python {
+	if b.Function.showsSizes() {
 		for _, name := range b.Options.Without {
 			b.implied[name] = 1
 		}
-		if !b.takesSizes() || !b.fills() || !b.givesAnySize() {
+		if b.Function.Kind != Python || !b.takesSizes() || !b.fills() || !b.givesAnySize() {
 			return nil // its tensors show their sizes
 		}
 	}

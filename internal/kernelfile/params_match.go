@@ -48,25 +48,26 @@ type Argument struct {
 
 // Binding is a function matched to a pass of an operator.
 type Binding struct {
-	Spec     *op.Spec
-	Pass     op.Pass
-	Function Function
-	Args     []Argument
-	Cases    []Instance
-	Options  Options
-	Launch   *Launch // of a kernel; nil for a host function
-	Notes    []string
-	kernels  []string // the file's
-	aligned  bool
-	varies   bool // the last bits of its outputs may differ from run to run
-	inputs   []op.TensorSpec
-	outputs  []op.TensorSpec
-	open     map[string]bool  // parameters whose names fit several things as well
-	covered  map[string]bool  // dims that need no parameter, since they have a default
-	implied  map[string]int64 // dims without a parameter and what they are taken for
-	forward  *Binding         // of a backward that goes through autograd: the function that it is of
-	literals []float64        // the numbers in the file
-	asked    []string         // the dtypes that its lines ask for; none where they ask for none
+	Spec      *op.Spec
+	Pass      op.Pass
+	Function  Function
+	Args      []Argument
+	Cases     []Instance
+	Options   Options
+	Launch    *Launch // of a kernel; nil for a host function
+	Notes     []string
+	kernels   []string // the file's
+	aligned   bool
+	varies    bool // the last bits of its outputs may differ from run to run
+	inputs    []op.TensorSpec
+	outputs   []op.TensorSpec
+	open      map[string]bool  // parameters whose names fit several things as well
+	covered   map[string]bool  // dims that need no parameter, since they have a default
+	implied   map[string]int64 // dims without a parameter and what they are taken for
+	extension bool             // its file includes torch/extension.h
+	forward   *Binding         // of a backward that goes through autograd: the function that it is of
+	literals  []float64        // the numbers in the file
+	asked     []string         // the dtypes that its lines ask for; none where they ask for none
 }
 
 // Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with
@@ -91,6 +92,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	b := &Binding{
 		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
+		extension: file.extension,
 	}
 	b.inputs, b.outputs = spec.Tensors(pass)
 	for _, f := range file.Functions {
@@ -118,7 +120,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 	if err := b.checkTensors(); err != nil {
 		return nil, err
 	}
-	if fn.Kind == Python && !b.takesSizes() {
+	if fn.showsSizes() && !b.takesSizes() {
 		b.covered = nil // a tensor shows its sizes
 	}
 	if err := b.instances(); err != nil {
@@ -220,7 +222,7 @@ func (b *Binding) candidateTensors(p Param) []candidate {
 		all = append(all, candidate{Input, t.Name, i, max(s, 0)})
 	}
 	for i, t := range b.outputs {
-		if !p.Const {
+		if !p.Const && !b.Function.returns {
 			all = append(all, candidate{Output, t.Name, i, b.score(p, t.Name)})
 		}
 	}

@@ -144,6 +144,7 @@ func (b *Backend) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		advice.ExplainEmpty(&outcome, f.dynamicShared)
 	}
 	if err == nil {
+		advice.ExplainThrown(&outcome)
 		advice.Explain(&outcome, f.launchLines, f.dynamicShared)
 	}
 	if err == nil && f.IsPython() {

@@ -1,0 +1,148 @@
+package kernelfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	includesTorch = regexp.MustCompile(`(?m)^\s*#\s*include\s*[<"](?:torch|ATen|c10)/`)
+	// m.def("softmax", &softmax_cuda, ...), torch::wrap_pybind_function and TORCH_FN around it or not
+	bindsName = regexp.MustCompile(`\.(?:def|impl)\(\s*"(?:\w+::)?(\w+)[^"]*",\s*(?:[\w:]+\()?&?\s*([\w:]+)`)
+	asksFor   = regexp.MustCompile(`(?:data_ptr|data|accessor\w*)<\s*([\w:]+)`)
+	dispatch  = regexp.MustCompile(`AT_DISPATCH_\w+`)
+)
+
+// torchTensor says whether a type without its const and & is torch's Tensor, or an optional one.
+func torchTensor(base string) (optional, is bool) {
+	words := strings.Fields(base)
+	if len(words) == 0 || words[len(words)-1] != "Tensor" {
+		return false, false
+	}
+	for _, w := range words[:len(words)-1] {
+		switch w {
+		case "optional":
+			optional = true
+		case "torch", "at", "c10", "std":
+		default:
+			return false, false
+		}
+	}
+	return optional, true
+}
+
+// showsSizes says whether the tensors that a function takes show their sizes.
+func (fn Function) showsSizes() bool {
+	return fn.Kind == Python || slices.ContainsFunc(fn.Params, func(p Param) bool { return p.tensor })
+}
+
+// mayReturn says whether a function can return its outputs.
+func (fn Function) mayReturn() bool { return fn.Kind == Python || fn.returns }
+
+// readExtension reads what a PyTorch extension says of its functions: the names under which Python calls
+// them, and the dtypes that their lines ask for.
+func (f *File) readExtension(text string) {
+	text = cComment.ReplaceAllString(text, "")
+	if f.extension = includesTorch.MatchString(text); !f.extension {
+		return
+	}
+	for _, m := range bindsName.FindAllStringSubmatch(text, -1) {
+		for i := range f.Functions {
+			if fn := &f.Functions[i]; fn.Name == m[2] && fn.Kind == Host {
+				fn.bound = m[1]
+			}
+		}
+	}
+	add := func(names ...string) {
+		for _, d := range names {
+			if !slices.Contains(f.dtypes, d) {
+				f.dtypes = append(f.dtypes, d)
+			}
+		}
+	}
+	for _, m := range asksFor.FindAllStringSubmatch(text, -1) {
+		switch m[1][strings.LastIndexByte(m[1], ':')+1:] {
+		case "float":
+			add("fp32")
+		case "Half", "half", "__half":
+			add("fp16")
+		case "BFloat16", "__nv_bfloat16", "nv_bfloat16":
+			add("bf16")
+		}
+	}
+	for _, word := range dispatch.FindAllString(text, -1) {
+		switch {
+		case strings.Contains(word, "REDUCED"):
+			add("fp16", "bf16")
+		case strings.HasSuffix(word, "_HALF"):
+			add("fp32", "fp16")
+		case strings.Contains(word, "_AND"), strings.Contains(word, "SWITCH"):
+			add("fp32")
+			if strings.Contains(text, "Half") || strings.Contains(text, "kFloat16") {
+				add("fp16")
+			}
+			if strings.Contains(text, "BFloat16") {
+				add("bf16")
+			}
+		case strings.Contains(word, "FLOATING"), strings.Contains(word, "ALL_TYPES"):
+			add("fp32")
+		}
+	}
+}
+
+// extensionCall calls a function that takes and returns torch::Tensor. What it throws, such as a TORCH_CHECK
+// that does not hold, declines the call.
+func (b *Binding) extensionCall(c Instance, args []string) string {
+	tensors := ""
+	for i, a := range b.Args {
+		if a.tensor && (a.Role == Input || a.Role == Output) { // a reference takes no temporary
+			name := fmt.Sprintf("triad_own_tensor_%d", i)
+			tensors += fmt.Sprintf("\t\t::at::Tensor %s = %s;\n", name, args[i])
+			args[i] = name
+		}
+	}
+	call := fmt.Sprintf("%s(%s)", c.Call, strings.Join(args, ", "))
+	if b.Function.returns {
+		var at []string
+		for i, t := range b.outputs {
+			if !t.Optional && !b.leftOut(t) {
+				at = append(at, fmt.Sprint(i))
+			}
+		}
+		call = fmt.Sprintf("triad_own::store(triad_own_call, {%s}, %s)", strings.Join(at, ", "), call)
+	}
+	return "\t\t{\n" + tensors + "\t\t::c10::cuda::stream_of_the_call() = triad::stream_of(triad_own_call);\n" +
+		"\t\ttry {\n\t\t\t" + call + ";\n\t\t} catch (const std::exception &e) {\n" +
+		"\t\t\tstd::fprintf(stderr, \"%s\\n\", e.what());\n\t\t\treturn TRIAD_UNSUPPORTED;\n\t\t}\n\t\t}\n"
+}
+
+// extensionCode makes tensors of a call and takes those that come back. A returned tensor of another shape or
+// dtype is left where it is: the output stays unwritten.
+const extensionCode = `inline ::at::Tensor tensor(const triad_tensor &t) {
+	static const ::c10::ScalarType types[] = {
+		::c10::kDouble, ::c10::kFloat, ::c10::kHalf, ::c10::kBFloat16, ::c10::kByte, ::c10::kByte,
+		::c10::kLong, ::c10::kInt, ::c10::kChar, ::c10::kByte, ::c10::kBool,
+	};
+	return ::at::Tensor(t.data, std::vector<int64_t>(t.shape, t.shape + t.rank), types[t.dtype]);
+}
+inline void store(const triad_call *c, const std::vector<int> &at, const std::vector<::at::Tensor> &values) {
+	for (size_t i = 0; i < at.size() && i < values.size(); i++) {
+		const ::at::Tensor want = tensor(c->out[at[i]]);
+		if (values[i].sizes() != want.sizes() || values[i].scalar_type() != want.scalar_type()) {
+			std::fprintf(stderr, "output %d: it returned another shape or dtype\n", at[i]);
+		} else if (want.numel() > 0) {
+			cudaMemcpyAsync(want.data_ptr(), values[i].data_ptr(), want.nbytes(), cudaMemcpyDeviceToDevice, triad::stream_of(c));
+		}
+	}
+	cudaStreamSynchronize(triad::stream_of(c)); // what was returned is freed now
+}
+inline void store(const triad_call *c, const std::vector<int> &at, const ::at::Tensor &value) {
+	store(c, at, std::vector<::at::Tensor>{value});
+}
+template <typename... T> void store(const triad_call *c, const std::vector<int> &at, const std::tuple<T...> &values) {
+	std::apply([&](const auto &...each) { store(c, at, std::vector<::at::Tensor>{each...}); }, values);
+}
+
+`

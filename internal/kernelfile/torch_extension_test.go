@@ -1,0 +1,62 @@
+package kernelfile
+
+import (
+	"strings"
+	"testing"
+)
+
+const extensionFile = `#include <torch/extension.h>
+template <typename T> __global__ void k(const T* x, T* y, int n) {}
+torch::Tensor run_cuda(const torch::Tensor& x) {
+	auto y = torch::empty_like(x);
+	AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "run", ([&] { k<scalar_t><<<1, 1>>>(0, 0, 1); }));
+	return y;
+}
+std::vector<at::Tensor> run_cuda_backward(torch::Tensor grad_y, c10::optional<torch::Tensor> mask, at::Tensor y) {
+	return {grad_y};
+}
+void helper(torch::Tensor t) { k<float><<<1, 1>>>(t.data<float>(), 0, 1); }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+	m.def("forward", &run_cuda, "runs");
+	m.def("backward", torch::wrap_pybind_function(run_cuda_backward));
+}
+`
+
+// A PyTorch extension is judged by the functions that it binds, on the dtypes that it dispatches over; tensors
+// show their sizes, and what is returned is stored.
+func TestPyTorchExtension(t *testing.T) {
+	r := Request{Path: "mine.cu"}
+	s := rowsAndCols(t)
+	bindings, err := Bind(r.Read(extensionFile, nil), r, s, s.Passes(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bindings[0].Matched() + " in " + strings.Join(bindings[0].DTypes(), " "); got != "x is x in fp32 fp16" {
+		t.Errorf("matched %q", got)
+	}
+	code := CUDAShim("mine.cu", "mine/mine", bindings)
+	for _, want := range []string{
+		`#include "torch/extension.h"`, "triad_own_tensor_0 = triad_own::tensor(triad_own::in(triad_own_call, 0));",
+		"triad_own::store(triad_own_call, {0}, ::run_cuda(triad_own_tensor_0))", "outputs(1u)",
+	} {
+		if !strings.Contains(code, want) {
+			t.Errorf("the code does not have %q:\n%s", want, code)
+		}
+	}
+}
+
+// A pointer beside it is no reason to take a file for an extension.
+func TestNoExtension(t *testing.T) {
+	f := ReadCUDA("#include <cuda_runtime.h>\nvoid run(const float* x, float* y, int rows, int cols) {}\n")
+	if f.extension || f.Functions[0].returns || f.Functions[0].showsSizes() {
+		t.Errorf("%+v", f.Functions[0])
+	}
+	for text, optional := range map[string]bool{"torch Tensor": false, "std optional at Tensor": true} {
+		if got, is := torchTensor(text); !is || got != optional {
+			t.Errorf("%s: %v %v", text, got, is)
+		}
+	}
+	if _, is := torchTensor("mine Tensor"); is {
+		t.Error("another Tensor is taken for torch's")
+	}
+}
