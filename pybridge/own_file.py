@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 import absent_gpu
-from implementation import Autograd
+from implementation import Autograd, next_power_of_2
 
 PATHS = "TRIAD_USER_PYTHONPATH"
 """The PYTHONPATH of whoever started triad. The worker itself runs without it: a package there may be called
@@ -268,6 +268,11 @@ def whole(value: Any, shapes: tuple) -> Any:
     seen_whole = tuple(v.reshape(all_of_it) if type(v) is torch.Tensor and tuple(v.shape) == seen else v
                        for v, (seen, all_of_it) in zip(values, shapes)) + values[len(shapes):]
     return seen_whole if isinstance(value, tuple) else seen_whole[0]
+
+
+def power_of_2(n: int) -> int:
+    """The smallest power of two that is at least n, for a tile."""
+    return next_power_of_2(n)
 
 
 def default(function: Any, name: str) -> Any:

@@ -63,6 +63,12 @@ func (b *Binding) Assumptions() []Assumption {
 		}
 		all = append(all, launch)
 	}
+	if l := b.triton; l != nil && !l.said {
+		all = append(all, Assumption{
+			Kind: GuessedLaunch, What: fmt.Sprintf("it is launched with grid (%s)", strings.Join(l.grid, ", ")),
+			Flag: fmt.Sprintf("--grid %q", strings.Join(l.grid, ", ")),
+		})
+	}
 	for _, a := range b.Spec.Attributes {
 		if value := b.guessedAttribute(a); value != "" {
 			assumed := Assumption{

@@ -28,6 +28,7 @@ type Param struct {
 	place             place
 	path              string // of a weight: its name in the module, norm.weight
 	tensor            bool   // a torch::Tensor
+	address           bool   // of a Python function: the address of a tensor, as an integer
 }
 
 // Function is a function definition that could be judged.
@@ -55,6 +56,7 @@ type python struct {
 	text     string // from its first line to its last
 	autograd bool   // its backward is that of an autograd function of the file
 	packs    bool   // its one parameter is a tuple
+	grid     string // of a kernel: what the file's words say, "M, triton.cdiv(N, BLOCK)"
 }
 
 // TemplateParam is one parameter of a template.

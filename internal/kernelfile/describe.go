@@ -2,6 +2,8 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +19,13 @@ func (b *Binding) Describe() string {
 	fmt.Fprintf(&text, "  %s %v, %s: %s", b.Spec.Name, b.Pass, strings.Join(dtypes, ", "), b.Matched())
 	if l := b.Launch; l != nil {
 		fmt.Fprintf(&text, "\n  launched with %s", l)
+	}
+	if l := b.triton; l != nil {
+		fmt.Fprintf(&text, "\n  launched with grid (%s)", strings.Join(l.grid, ", "))
+		for _, name := range slices.Sorted(maps.Keys(l.tiles)) {
+			words := strings.NewReplacer("dim_", "", "( ", "(", " )", ")", "((", "(", "))", ")").Replace(l.tiles[name])
+			fmt.Fprintf(&text, ", %s=%s", name, words)
+		}
 	}
 	if len(b.asked) > 0 {
 		fmt.Fprintf(&text, "\n  its lines ask for %s: it is judged in no other dtype",

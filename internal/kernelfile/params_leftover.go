@@ -258,7 +258,7 @@ func (b *Binding) checkSizes(file *File) error {
 // takesSizes says whether a function of Python is called as one of CUDA's is, with sizes beside the tensors.
 func (b *Binding) takesSizes() bool {
 	return slices.ContainsFunc(b.Function.Params, func(p Param) bool {
-		return p.isInteger() && !p.Optional && p.place == inCall
+		return p.isInteger() && !p.Optional && p.place == inCall && b.Function.form != kernelForm
 	})
 }
 

@@ -33,6 +33,7 @@ const (
 	Size
 	Attribute
 	Stream
+	Stride   // of a tensor, as kernels of Triton take it
 	Constant // a number: threads of a block, or a factor of a size that another parameter gives whole
 )
 
@@ -65,6 +66,7 @@ type Binding struct {
 	covered   map[string]bool  // dims that need no parameter, since they have a default
 	implied   map[string]int64 // dims without a parameter and what they are taken for
 	extension bool             // its file includes torch/extension.h
+	triton    *tritonLaunch    // of a kernel of Triton
 	forward   *Binding         // of a backward that goes through autograd: the function that it is of
 	literals  []float64        // the numbers in the file
 	asked     []string         // the dtypes that its lines ask for; none where they ask for none
@@ -134,6 +136,11 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 			return nil, err
 		}
 	}
+	if fn.form == kernelForm {
+		if err := b.proposeTriton(); err != nil {
+			return nil, err
+		}
+	}
 	return b, b.checkSizes(file)
 }
 
@@ -183,6 +190,8 @@ func (b *Binding) checkMap() error {
 func (b *Binding) candidates(p Param) ([]candidate, error) {
 	var all []candidate
 	switch {
+	case p.place == inStride:
+		return []candidate{{Stride, p.Name, 0, 1000}}, nil
 	case p.isStream():
 		return []candidate{{Stream, "the stream", 0, 1000}}, nil
 	case p.Pointer:
@@ -272,7 +281,7 @@ func (b *Binding) has(role Role, target string) bool {
 func (b *Binding) Matched() string {
 	var words []string
 	for _, a := range b.Args {
-		if a.Role != Nothing {
+		if a.Role != Nothing && a.Role != Stride {
 			words = append(words, a.Name+" is "+a.meaning())
 		}
 	}

@@ -11,6 +11,8 @@ import (
 func (b *Binding) pythonCall() string {
 	fn := b.Function
 	switch fn.form {
+	case kernelForm:
+		return b.tritonCall()
 	case appliedTo:
 		return fmt.Sprintf("_MODULE.%s(%s)", fn.call, strings.Join(b.byPosition(), ", "))
 	case moduleForm:
@@ -34,11 +36,15 @@ func (b *Binding) pythonCall() string {
 
 // pythonValue is what is handed over for a parameter; "" where it keeps its default.
 func pythonValue(a Argument) string {
+	pointer := ""
+	if a.address {
+		pointer = ".data_ptr()"
+	}
 	switch a.Role {
 	case Input:
-		return "in_" + a.Target
+		return "in_" + a.Target + pointer
 	case Output:
-		return "out_" + a.Target
+		return "out_" + a.Target + pointer
 	case Size:
 		if strings.Contains(a.Text, "uple") || strings.HasSuffix(a.Name, "_shape") {
 			return "(" + pythonSize(a.Target) + ",)"

@@ -29,6 +29,8 @@ const (
 	inCall   place = iota
 	inWeight       // a parameter of the module
 	inInit         // an argument of its __init__
+	inTile         // a constexpr of a kernel
+	inStride       // a stride that a kernel takes
 )
 
 var (
@@ -274,4 +276,22 @@ func (b *Binding) gradientNames() (names []string, positions []int) {
 		}
 	}
 	return names, positions
+}
+
+var castParam = regexp.MustCompile(`\b(\w+)\s*=\s*(\w+)\.to\(tl\.pointer_type\(`)
+
+// readAddresses takes integers for addresses of tensors: those that a kernel casts to pointers, or that are
+// called pointers.
+func (fn *Function) readAddresses(text string) {
+	var cast []string
+	for _, m := range castParam.FindAllStringSubmatch(text, -1) {
+		cast = append(cast, m[2])
+	}
+	for i := range fn.Params {
+		p := &fn.Params[i]
+		named := strings.HasSuffix(p.Name, "_ptr") || slices.Contains(cast, p.Name)
+		if p.Base == "int" && len(cast) > 0 && named {
+			p.Base, p.Pointer, p.address = "void", true, true
+		}
+	}
 }

@@ -105,6 +105,29 @@ var pythonForms = map[string]struct {
 		[]string{"_MODULE.custom_kernel((in_gate, in_up,))"},
 		"",
 	},
+	"addresses": {
+		"gate, up", "@triton.jit\ndef k(a, n):\n    a = a.to(tl.pointer_type(tl.float32))\n    tl.store(a, 0)\n\n" +
+			"def solve(gate_ptr: int, up_ptr: int, out_ptr: int, n: int):\n    k[(1,)](gate_ptr, n)\n",
+		[]string{
+			"gate_ptr=in_gate.data_ptr(), up_ptr=in_up.data_ptr(), out_ptr=out_y.data_ptr(), " +
+				"n=dim_rows * dim_cols",
+		},
+		"",
+	},
+	"a kernel that nothing launches": {
+		"gate, up", "# grid = (M,)\n@triton.jit\n" +
+			"def k(X, U, Y, stride_xm, stride_y_row, M, N, BLOCK: tl.constexpr):\n" +
+			"    row = tl.program_id(0)\n    cols = tl.arange(0, BLOCK)\n    X += row * stride_xm\n" +
+			"    x = tl.load(X + cols, mask=cols < N)\n    u = tl.load(U + cols)\n" +
+			"    tl.store(Y + row * stride_y_row + cols, x)\n\n" +
+			"def test():\n    pass\n",
+		[]string{
+			"_MODULE.k[(dim_rows,)](X=in_gate, U=in_up, Y=out_y, stride_xm=in_gate.stride(0), " +
+				"stride_y_row=out_y.stride(0), " +
+				"M=dim_rows, N=dim_cols, BLOCK=power_of_2(",
+		},
+		"",
+	},
 	"data that are one tensor": {
 		"x", "def custom_kernel(data):\n    return data.softmax(-1)\n",
 		[]string{"_MODULE.custom_kernel(in_x)"},

@@ -64,7 +64,8 @@ import functools
 import torch
 
 from implementation import Implementation
-from own_file import Module, ThroughAutograd, called, default, given, joined, load, uses_triton, whole
+from own_file import Module, ThroughAutograd, called, default
+from own_file import given, joined, load, power_of_2, uses_triton, whole
 
 _PATH = %s
 _MODULE = load(_PATH)
@@ -180,7 +181,7 @@ func (b *Binding) pythonCode() string {
 	if b.fills() && b.Function.form != packedForm { // what custom_kernel(data) returns is judged
 		var outs []string
 		for _, t := range b.outputs {
-			if view := b.pythonShape(t, false); !b.has(Output, t.Name) {
+			if view := b.pythonShape(t, false); !b.has(Output, t.Name) && !b.leftOut(t) {
 				continue
 			} else if view != b.pythonShape(t, true) {
 				outs = append(outs, fmt.Sprintf("out_%s.reshape((%s))", t.Name, view))

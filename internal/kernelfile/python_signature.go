@@ -9,7 +9,7 @@ import (
 var definition = regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(`)
 
 // ReadPython lists what a Python file defines at its top and can be called: functions, autograd functions and
-// modules. Kernels of Triton are no candidates: they are called by a wrapper.
+// modules, and kernels of Triton that nothing launches.
 func ReadPython(text string) *File {
 	f := &File{
 		literals: literals(pythonComment, text), dtypes: askedDTypes(text),
@@ -26,10 +26,12 @@ func ReadPython(text string) *File {
 			python: python{call: name, text: pythonBlock(text, at[0])},
 		}
 		fn.Text = "def " + name + "(" + joinParams(fn.Params) + ")"
+		fn.readAddresses(text)
 		unpacked(&fn)
 		f.Functions = append(f.Functions, fn)
 	}
 	f.readClasses(text)
+	f.readKernels(text)
 	return f
 }
 

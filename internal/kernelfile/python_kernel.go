@@ -1,0 +1,323 @@
+package kernelfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Threads do not count in a kernel of Triton: it is launched with a grid, and its constexpr parameters that
+// are no size of the operator are tiles.
+const (
+	tileAlone  = "1024" // elements that one program covers
+	tileSide   = "32"   // of a tile with two sides
+	tileInLoop = "256"  // that a program steps by
+)
+
+var (
+	programID  = regexp.MustCompile(`tl\.program_id\(\s*(?:axis\s*=\s*)?([012])\s*\)(?:\.to\(tl\.int64\))?`)
+	gridInText = regexp.MustCompile(`(?i)\bgrid\b[^\n(]*\(([^\n]*)\)`)
+	isTile     = regexp.MustCompile(`(?i)block|tile|_size$`)
+	namesReal  = regexp.MustCompile(`(?i)^(eps\w*|epsilon|\w*scale|alpha|beta|theta|dropout\w*)$`)
+	isStride   = regexp.MustCompile(`(?i)stride`)
+)
+
+// readKernels adds the kernels of Triton that no function of the file launches.
+func (f *File) readKernels(text string) {
+	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
+		name := text[at[2]:at[3]]
+		launches := regexp.MustCompile(`\b` + name + `\[`)
+		launched := slices.ContainsFunc(f.Functions, func(fn Function) bool {
+			return launches.MatchString(fn.text)
+		})
+		block := pythonComment.ReplaceAllString(pythonBlock(text, at[0]), "")
+		if !decoratedKernel(text[:at[0]]) || launched || !strings.Contains(block, "tl.store(") {
+			continue
+		}
+		fn := Function{
+			Name: name, Kind: Python, Line: 1 + strings.Count(text[:at[0]], "\n"),
+			Params: kernelParams(pythonParams(argumentList(text[at[1]:])), block),
+			python: python{form: kernelForm, call: name, text: pythonBlock(text, at[0])},
+		}
+		if m := gridInText.FindStringSubmatch(text[:at[0]] + fn.text); m != nil {
+			fn.grid = m[1]
+		}
+		fn.Text = "@triton.jit def " + name + "(" + joinParams(fn.Params) + ")"
+		f.Functions = append(f.Functions, fn)
+	}
+}
+
+// kernelParams tells pointers, strides, tiles and numbers apart by what the kernel does with them.
+func kernelParams(params []Param, block string) []Param {
+	written := storedTo(block)
+	for i := range params {
+		p := &params[i]
+		p.Untyped, p.Pointer = false, false
+		name := regexp.QuoteMeta(p.Name)
+		uses := func(pattern string) bool { return regexp.MustCompile(pattern).MatchString(block) }
+		switch {
+		case strings.Contains(p.Text, "constexpr"):
+			p.Base, p.Optional, p.place = "int", true, inTile
+			if namesReal.MatchString(p.Name) {
+				p.Base = "float"
+			}
+		case isStride.MatchString(p.Name):
+			p.Base, p.place = "int", inStride
+		case written[p.Name], uses(`(?:tl\.(?:load|atomic_\w+|make_block_ptr)\(\s*(?:base\s*=\s*)?)` + name + `\b`),
+			uses(`(?m)^\s*(?:\w+\s*=\s*)?`+name+`\s*\+=?`) && !uses(`<\s*`+name+`\b`):
+			p.Base, p.Pointer, p.Const = "void", true, !written[p.Name]
+		case namesReal.MatchString(p.Name):
+			p.Base = "float"
+		default:
+			p.Base = "int"
+		}
+	}
+	return params
+}
+
+// storedTo are the parameters whose memory a kernel writes, through variables too.
+func storedTo(block string) map[string]bool {
+	stands := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^\s*(\w+)\s*=\s*(?:tl\.make_block_ptr\()?(\w+)\s*[+,)]`).
+		FindAllStringSubmatch(block, -1) {
+		stands[m[1]] = m[2]
+	}
+	written := map[string]bool{}
+	for _, m := range regexp.MustCompile(`tl\.(?:store|atomic_\w+)\(\s*(\w+)`).FindAllStringSubmatch(block, -1) {
+		name := m[1]
+		for range 4 {
+			written[name] = true
+			if stands[name] == "" || stands[name] == name {
+				break
+			}
+			name = stands[name]
+		}
+	}
+	return written
+}
+
+// tritonLaunch is how a kernel of Triton is launched: its grid in the operator's sizes, and a value, in
+// Python, for each constexpr parameter that is no size.
+type tritonLaunch struct {
+	grid  []string
+	tiles map[string]string
+	said  bool // by --grid or by a comment of the file
+}
+
+// proposeTriton finds the grid and the tiles of a kernel of Triton.
+func (b *Binding) proposeTriton() error {
+	text := programID.ReplaceAllString(pythonComment.ReplaceAllString(b.Function.text, ""), "pid_axis_$1")
+	l := &tritonLaunch{tiles: map[string]string{}}
+	axes := 0
+	for axis := range 3 {
+		if strings.Contains(text, fmt.Sprint("pid_axis_", axis)) {
+			axes = axis + 1
+		}
+	}
+	moved := map[string]string{} // the tiles that program ids are multiplied with
+	for axis := range max(axes, 1) {
+		names := []string{fmt.Sprint("pid_axis_", axis)}
+		alone := regexp.MustCompile(`(?m)^\s*(\w+)\s*=\s*` + names[0] + `\s*$`)
+		for _, m := range alone.FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		l.grid = append(l.grid, b.gridOf(text, strings.Join(names, "|"), axes, axis, moved))
+	}
+	for _, a := range b.Args {
+		if a.place != inTile || a.Role != Nothing {
+			continue
+		}
+		value := b.tile(text, a, moved)
+		if value == "" {
+			return b.errorf("what %s stands for is not clear: say it with --map %s=NAME, or add a function that "+
+				"launches the kernel", a.Name, a.Name)
+		}
+		l.tiles[a.Name] = value
+	}
+	if asked := b.Options.Grid; asked != "" {
+		sizes, err := b.launchSizes("--grid", asked)
+		if err != nil {
+			return err
+		}
+		l.grid, l.said = sizes[:], true
+	} else if words, ok := b.gridOfComment(l.tiles); ok {
+		l.grid, l.said = words, true
+	}
+	b.triton = l
+	return nil
+}
+
+// gridOf is the number of programs along an axis. names are those of its program id, as a pattern.
+func (b *Binding) gridOf(text, names string, axes, axis int, moved map[string]string) string {
+	rows := b.outputSizes()
+	last := rows[max(len(rows)-1, 0):]
+	m := regexp.MustCompile(`(?m)(?:(\w+)\s*=\s*)?\(?\b(?:`+names+`)\)?\s*\*\s*(\w+)\b(.*)`).
+		FindAllStringSubmatch(text, -1)
+	for _, found := range m {
+		tile := slices.IndexFunc(b.Args, func(a Argument) bool {
+			return a.Name == found[2] && a.place == inTile && a.Role == Nothing
+		})
+		if tile < 0 {
+			continue
+		}
+		side := tileAlone
+		if axes > 1 {
+			side = tileSide
+		}
+		moved[found[2]] = side
+		if limit := b.comparedWith(text, found[1]); limit != "" {
+			return fmt.Sprintf("ceildiv(%s, %s)", limit, side)
+		}
+		if axes == 1 {
+			return fmt.Sprintf("ceildiv(%s, %s)", strings.Join(rows, " * "), side)
+		}
+	}
+	if limit := b.comparedWith(text, names); limit != "" {
+		return limit
+	}
+	switch {
+	case axes <= 1 && len(rows) > 1:
+		return strings.Join(rows[:len(rows)-1], " * ")
+	case axes <= 1:
+		return "1"
+	case axis == 0:
+		return strings.Join(rows[:max(len(rows)-1, 1)], " * ")
+	}
+	return strings.Join(last, " * ")
+}
+
+// comparedWith is the size that a variable is compared with; "" where it is compared with none.
+func (b *Binding) comparedWith(text, names string) string {
+	if names == "" {
+		return ""
+	}
+	for _, m := range regexp.MustCompile(`\b(?:`+names+`)(?:\[[^\]]*\])?\s*(?:<|>=)\s*(\w+)`).
+		FindAllStringSubmatch(text, -1) {
+		for _, a := range b.Args {
+			if a.Name == m[1] && a.Role == Size {
+				return "(" + strings.ReplaceAll(dimsOrProduct(a.Target), " = ", "") + ")"
+			}
+		}
+	}
+	return ""
+}
+
+// dimsOrProduct is a size as an expression: the first of several equal ones.
+func dimsOrProduct(target string) string {
+	if strings.Contains(target, "=") {
+		return dimsOf(target)[0]
+	}
+	return target
+}
+
+// tile is the value of a constexpr parameter, in Python; "" where nothing says it.
+func (b *Binding) tile(text string, a Argument, moved map[string]string) string {
+	name := regexp.QuoteMeta(a.Name)
+	ranges := regexp.MustCompile(`(\w+)\s*=\s*tl\.arange\(0,\s*` + name + `\)`)
+	steps := regexp.MustCompile(`range\([^\n]*,\s*` + name + `\s*[),]`)
+	switch {
+	case moved[a.Name] != "":
+		return moved[a.Name]
+	case strings.Contains(a.Text, "=") && strings.Contains(a.Text[strings.Index(a.Text, "constexpr"):], "="):
+		return fmt.Sprintf("default(_MODULE.%s.fn, %q)", b.Function.call, a.Name)
+	case strings.EqualFold(a.Name, "num_stages"):
+		return "2"
+	case strings.EqualFold(a.Name, "num_warps"):
+		return "4"
+	case strings.HasPrefix(strings.ToLower(a.Name), "group"):
+		return "8"
+	case !isTile.MatchString(a.Name) && !regexp.MustCompile(`tl\.arange\(0,\s*`+name+`\)`).MatchString(text):
+		return ""
+	case steps.MatchString(strings.ReplaceAll(text, "tl.arange", "")):
+		return tileInLoop
+	}
+	limit := ""
+	if m := ranges.FindStringSubmatch(text); m != nil {
+		limit = b.comparedWith(text, m[1])
+	}
+	if sizes := b.outputSizes(); limit == "" && len(sizes) > 0 {
+		limit = sizes[len(sizes)-1]
+	}
+	return "power_of_2(" + pythonExpression(limit) + ")"
+}
+
+// gridOfComment reads a grid that the file's own words say, "grid = (M,)"; ok is false where they say none.
+func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool) {
+	text := strings.NewReplacer("triton.", "", "tl.", "", "cdiv(", "ceildiv(").Replace(b.Function.grid)
+	for name, value := range tiles {
+		text = regexp.MustCompile(`\b(?:meta\[["']`+name+`["']\]|`+name+`)`).ReplaceAllString(text, value)
+	}
+	known := func(name string) bool {
+		return slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name })
+	}
+	for _, part := range argumentList(text + ")") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		own, translated := b.translate(lex(strings.ReplaceAll(part, "ceildiv", "")).tokens)
+		if strings.Contains(part, "ceildiv") {
+			own = "ceildiv" + own
+		}
+		if _, err := op.ParseExpression(own, known, false); err != nil || !translated {
+			return nil, false
+		}
+		grid = append(grid, own)
+	}
+	return grid, len(grid) > 0
+}
+
+// strideOfTensor is the stride that a parameter of a kernel stands for, in Python: of the tensor that its
+// name speaks of, else of the first input; the dims in the order in which the parameters stand.
+func (b *Binding) strideOfTensor(a Argument) string {
+	of := func(p Param) (at int) {
+		word := strings.Trim(strings.ReplaceAll(isStride.ReplaceAllString(snake(p.Name), ""), "__", "_"), "_")
+		at, longest := -1, 0
+		for i, o := range b.Args {
+			plain := strings.TrimSuffix(strings.TrimSuffix(snake(o.Name), "_ptr"), "_pointer")
+			if o.Pointer && strings.HasPrefix(word, plain) && len(plain) > longest {
+				at, longest = i, len(plain)
+			}
+		}
+		return at
+	}
+	tensor := of(a.Param)
+	count, index := 0, 0
+	for _, o := range b.Args {
+		if o.place == inStride && of(o.Param) == tensor {
+			if o.Name == a.Name {
+				index = count
+			}
+			count++
+		}
+	}
+	name := "in_" + b.inputs[0].Name
+	if tensor >= 0 {
+		name = pythonValue(b.Args[tensor])
+	}
+	return fmt.Sprintf("%s.stride(%d)", name, index)
+}
+
+// tritonCall is the launch of a kernel.
+func (b *Binding) tritonCall() string {
+	var grid, words []string
+	for _, g := range b.triton.grid {
+		grid = append(grid, pythonExpression(g))
+	}
+	for _, a := range b.Args {
+		value := pythonValue(a)
+		switch {
+		case a.place == inStride:
+			value = b.strideOfTensor(a)
+		case value == "":
+			value = b.triton.tiles[a.Name]
+		}
+		if value != "" {
+			words = append(words, a.Name+"="+value)
+		}
+	}
+	return fmt.Sprintf("_MODULE.%s[(%s,)](%s)", b.Function.call, strings.Join(grid, ", "),
+		strings.Join(words, ", "))
+}
