@@ -72,8 +72,11 @@ public:
 	// A tensor over memory that somebody else frees.
 	Tensor(void *data, std::vector<int64_t> sizes, ScalarType type) : memory(data, [](void *) {}), sizes_(std::move(sizes)), type_(type) { pack(); }
 
-	static Tensor made(const IntArrayRef &sizes, ScalarType type) {
+	// made: memory of its own. What is on the CPU lies on the device too: it can be filled and moved to the GPU, and its elements cannot be
+	// reached from there.
+	static Tensor made(const IntArrayRef &sizes, ScalarType type, bool on_cpu = false) {
 		Tensor t(nullptr, sizes.vec(), type);
+		t.on_cpu = on_cpu;
 		if (t.numel() > 0) {
 			void *data = nullptr;
 			if (cudaMalloc(&data, t.nbytes()) != cudaSuccess) throw Error("torch::empty: out of memory");
@@ -99,11 +102,11 @@ public:
 	ScalarType scalar_type() const { return type_; }
 	ScalarType dtype() const { return type_; }
 	DeprecatedType type() const { return {type_}; }
-	Device device() const { return Device(DeviceType::CUDA); }
+	Device device() const { return Device(on_cpu ? DeviceType::CPU : DeviceType::CUDA); }
 	DeviceIndex get_device() const { return 0; }
 	TensorOptions options() const { return TensorOptions(type_).device(device()); }
-	bool is_cuda() const { return true; }
-	bool is_cpu() const { return false; }
+	bool is_cuda() const { return !on_cpu; }
+	bool is_cpu() const { return on_cpu; }
 	bool is_contiguous(int = 0) const { return true; }
 	bool defined() const { return type_ != ScalarType::Undefined; }
 	bool requires_grad() const { return false; }
@@ -113,13 +116,28 @@ public:
 	Tensor detach() const { return *this; }
 	Tensor set_requires_grad(bool) const { return *this; }
 
-	void *data_ptr() const { return memory.get(); }
-	void *mutable_data_ptr() const { return memory.get(); }
-	const void *const_data_ptr() const { return memory.get(); }
+	Tensor to(Device device) const {
+		Tensor t = *this;
+		t.on_cpu = device.is_cpu();
+		return t;
+	}
+	Tensor to(ScalarType type) const {
+		if (type != type_) refuse("to", 0, "triad's torch/extension.h converts no elements, here to", type);
+		return *this;
+	}
+	Tensor to(const TensorOptions &options) const { return to(options.dtype()).to(options.device()); }
+	Tensor cuda() const { return to(Device(DeviceType::CUDA)); }
+
+	void *data_ptr() const {
+		if (on_cpu) throw Error("data_ptr of a tensor on the CPU: triad's torch/extension.h has elements on the GPU alone");
+		return memory.get();
+	}
+	void *mutable_data_ptr() const { return data_ptr(); }
+	const void *const_data_ptr() const { return data_ptr(); }
 	template <typename T> T *data_ptr() const {
 		if (ScalarTypeOf<T>::value != type_)
 			throw Error(std::string("expected scalar type ") + toString(ScalarTypeOf<T>::value) + " but found " + toString(type_));
-		return static_cast<T *>(memory.get());
+		return static_cast<T *>(data_ptr());
 	}
 	template <typename T> T *mutable_data_ptr() const { return data_ptr<T>(); }
 	template <typename T> const T *const_data_ptr() const { return data_ptr<T>(); }
@@ -181,12 +199,16 @@ public:
 		if (numel() > 0) cudaMemcpy(memory.get(), other.memory.get(), nbytes(), cudaMemcpyDeviceToDevice);
 		return *this;
 	}
-	Tensor clone() const { return made(sizes_, type_).copy_(*this); }
+	Tensor clone() const { return made(sizes_, type_, on_cpu).copy_(*this); }
+	void write_from_host(const void *values) {
+		if (numel() > 0) cudaMemcpy(memory.get(), values, nbytes(), cudaMemcpyHostToDevice);
+	}
 
 private:
 	std::shared_ptr<void> memory;
 	std::vector<int64_t> sizes_, strides_;
 	ScalarType type_ = ScalarType::Undefined;
+	bool on_cpu = false;
 
 	void pack() {
 		strides_.assign(sizes_.size(), 1);
@@ -200,7 +222,7 @@ private:
 
 template <typename T> void fill_with(Tensor &t, T value) {
 	std::vector<T> all(static_cast<size_t>(t.numel()), value);
-	if (!all.empty()) cudaMemcpy(t.data_ptr(), all.data(), t.nbytes(), cudaMemcpyHostToDevice);
+	t.write_from_host(all.data());
 }
 template <> inline void fill_with<bool>(Tensor &t, bool value) { fill_with<uint8_t>(t, value); }
 
@@ -219,8 +241,7 @@ inline Tensor &Tensor::fill_(double value) {
 }
 
 inline Tensor empty(const IntArrayRef &sizes, const TensorOptions &options = {}) {
-	if (!options.device().is_cuda()) throw Error("torch::empty: a tensor on the CPU; triad's torch/extension.h has them on the GPU alone");
-	return Tensor::made(sizes, options.dtype());
+	return Tensor::made(sizes, options.dtype(), options.device().is_cpu());
 }
 inline Tensor full(const IntArrayRef &sizes, double value, const TensorOptions &options = {}) { return empty(sizes, options).fill_(value); }
 inline Tensor zeros(const IntArrayRef &sizes, const TensorOptions &options = {}) { return empty(sizes, options).zero_(); }
