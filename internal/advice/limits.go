@@ -26,16 +26,20 @@ var (
 		`cusolver\w*|cufft\w*|` +
 		`cuda\w*|nvtx\w*|nvToolsExt|cooperative_groups\w*|math_functions|sm_\w+|texture_\w+)\.h$|` +
 		`^(cub|thrust|cuda|nvtx3|cooperative_groups)/`)
-	notInExtension = regexp.MustCompile(`[‘'](?:class |struct |const )*(?:torch|at|c10)::[^’']*[’'] has no member ` +
-		`named [‘'](\w+)[’']|[‘'](\w+)[’'] is not a member of [‘'](?:torch|at|c10)[^’']*[’']`)
+	notInExtension = regexp.MustCompile(
+		`[‘'](?:class |struct |const )*(?:torch|at|c10)::[^’']*[’'] has no member ` +
+			`named [‘'](\w+)[’']|[‘'](\w+)[’'] is not a member of [‘'](?:torch|at|c10)[^’']*[’']`,
+	)
 	notInterpreted = regexp.MustCompile(`(\w+) not supported in interpreter mode|` +
 		`'(?:InterpreterBuilder|TensorHandle)' object has no attribute '(\w+)'`)
 	notInTriton = regexp.MustCompile(`module '(triton[\w.]*)' has no attribute '(\w+)'`)
 	wantsGPU    = regexp.MustCompile(`no NVIDIA driver|not compiled with CUDA|No CUDA GPUs are available|` +
 		`no CUDA-capable device|0 active drivers`)
 	// an assert that looks at what tensors hold, and not at their sizes, dtypes or strides
-	looksAtValues = regexp.MustCompile(`allclose|isnan|isfinite|isinf|\.(?:all|any|max|min|sum|item|equal)\(`)
-	checksGPU     = regexp.MustCompile(`\bis_cuda\b|\.device\.type\b|\bis_available\b`)
+	looksAtValues = regexp.MustCompile(
+		`allclose|isnan|isfinite|isinf|\.(?:all|any|max|min|sum|item|equal)\(`,
+	)
+	checksGPU = regexp.MustCompile(`\bis_cuda\b|\.device\.type\b|\bis_available\b`)
 )
 
 // toolkit are the beginnings of names that CUDA and its libraries define, and no program of a user's.
@@ -53,9 +57,13 @@ var toolkit = []string{
 // printed. emulated says that no GPU runs it.
 func BuildLimit(message, log string, emulated bool) (status op.Status, sentence string, ok bool) {
 	text := message + "\n" + log
-	if m := missingHeader.FindStringSubmatch(text); m != nil && emulated && toolkitHeader.MatchString(m[1]) {
-		return op.StatusUnsupported, fmt.Sprintf("it includes %s, which the emulator does not have: run it "+
-			"where a GPU is, or leave out what needs it", m[1]), true
+	if m := missingHeader.FindStringSubmatch(text); m != nil && emulated &&
+		toolkitHeader.MatchString(m[1]) {
+		return op.StatusUnsupported, fmt.Sprintf(
+			"it includes %s, which the emulator does not have: run it "+
+				"where a GPU is, or leave out what needs it",
+			m[1],
+		), true
 	} else if m != nil {
 		return op.StatusUnavailable, fmt.Sprintf("it includes %s, which is not here: put that header beside "+
 			"the file, or leave out what needs it", m[1]), true
@@ -76,17 +84,24 @@ func BuildLimit(message, log string, emulated bool) (status op.Status, sentence 
 	if emulated && wantsGPU.MatchString(message) {
 		return op.StatusUnavailable, "it needs a GPU when it is imported, and there is none here: put what " +
 			"runs at the top of the file under if __name__ == \"__main__\":, or run it where a GPU is (" +
-			firstLine(message) + ")", true
+			firstLine(
+				message,
+			) + ")", true
 	}
 	if m := notInExtension.FindStringSubmatch(text); m != nil {
 		return op.StatusUnsupported, fmt.Sprintf("triad's torch/extension.h, with which it is compiled, "+
-			"does not have %s of PyTorch: leave it out, or judge the function that takes device pointers (%s)",
+			"does not have %s of PyTorch: leave it out, or judge the function that takes device "+
+			"pointers (%s)",
 			m[1]+m[2], firstLine(message)), true
 	}
 	for _, pattern := range []*regexp.Regexp{unknownName, noNamespace} {
 		if m := pattern.FindStringSubmatch(text); m != nil && emulated && ofToolkit(m[1]) {
-			return op.StatusUnsupported, fmt.Sprintf("the emulator does not have %s: run it where a GPU is, "+
-				"or leave it out (%s)", m[1], firstLine(message)), true
+			return op.StatusUnsupported, fmt.Sprintf(
+				"the emulator does not have %s: run it where a GPU is, "+
+					"or leave it out (%s)",
+				m[1],
+				firstLine(message),
+			), true
 		}
 	}
 	return op.StatusUnknown, "", false
@@ -108,8 +123,8 @@ func firstLine(text string) string {
 	return line
 }
 
-// ExplainThrown makes a CUDA call UNSUPPORTED whose host code threw, as a TORCH_CHECK does that does not hold:
-// the shim returns so. Whether it declines data alone is asked by the run.
+// ExplainThrown makes a CUDA call UNSUPPORTED whose host code threw, as a TORCH_CHECK does that does not
+// hold: the shim returns so. Whether it declines data alone is asked by the run.
 func ExplainThrown(o *backend.Outcome) {
 	if o.Status == op.StatusCrash && strings.Contains(o.Sentence, "returned TRIAD_UNSUPPORTED") {
 		o.Status = op.StatusUnsupported
@@ -133,13 +148,19 @@ func ExplainDeclined(o *backend.Outcome, line string, emulated bool) {
 	}
 	what = strings.TrimSuffix(what, ".")
 	if m := notInterpreted.FindStringSubmatch(o.Sentence); m != nil && emulated {
-		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, does not have "+
+		o.Status, o.Sentence = op.StatusUnsupported, "Triton's interpreter, which runs it here, "+
+			"does not have "+
 			m[1]+m[2]+" ("+what+"): run it where a GPU is"
 		return
 	}
 	if m := notInTriton.FindStringSubmatch(o.Sentence); m != nil {
-		o.Status, o.Sentence = op.StatusUnsupported, fmt.Sprintf("the version of Triton that is here has no "+
-			"%s.%s (%s): triad doctor names the version", m[1], m[2], what)
+		o.Status, o.Sentence = op.StatusUnsupported, fmt.Sprintf(
+			"the version of Triton that is here has no "+
+				"%s.%s (%s): triad doctor names the version",
+			m[1],
+			m[2],
+			what,
+		)
 		return
 	}
 	asserts := strings.HasPrefix(o.Sentence, "AssertionError") && strings.HasPrefix(line, "assert ")

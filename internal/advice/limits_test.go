@@ -85,7 +85,8 @@ var buildLimits = []struct {
 func TestBuildLimit(t *testing.T) {
 	for _, c := range buildLimits {
 		status, sentence, ok := BuildLimit(c.message, c.log, !c.gpu)
-		if status != c.status || ok != (c.status != op.StatusUnknown) || !strings.Contains(sentence, c.says) {
+		if status != c.status || ok != (c.status != op.StatusUnknown) ||
+			!strings.Contains(sentence, c.says) {
 			t.Errorf("%s: %v %q, want %v and %q", c.message, status, sentence, c.status, c.says)
 		}
 	}
@@ -137,8 +138,8 @@ func TestExplainDeclined(t *testing.T) {
 // What a function of a PyTorch extension throws declines the call.
 func TestExplainThrown(t *testing.T) {
 	for sentence, want := range map[string]op.Status{
-		"the launch of mine/a returned TRIAD_UNSUPPORTED for a call that it had accepted": op.StatusUnsupported,
-		"the launch of mine/a returned CUDA error 9":                                      op.StatusCrash,
+		"the launch of a returned TRIAD_UNSUPPORTED for a call that it had accepted": op.StatusUnsupported,
+		"the launch of a returned CUDA error 9":                                      op.StatusCrash,
 	} {
 		o := backend.Outcome{Status: op.StatusCrash, Sentence: sentence}
 		if ExplainThrown(&o); o.Status != want {

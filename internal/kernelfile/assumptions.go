@@ -65,7 +65,8 @@ func (b *Binding) Assumptions() []Assumption {
 	}
 	if l := b.triton; l != nil && !l.said {
 		all = append(all, Assumption{
-			Kind: GuessedLaunch, What: fmt.Sprintf("it is launched with grid (%s)", strings.Join(l.grid, ", ")),
+			Kind: GuessedLaunch,
+			What: fmt.Sprintf("it is launched with grid (%s)", strings.Join(l.grid, ", ")),
 			Flag: fmt.Sprintf("--grid %q", strings.Join(l.grid, ", ")),
 		})
 	}

@@ -23,7 +23,8 @@ func (b *Binding) Describe() string {
 	if l := b.triton; l != nil {
 		fmt.Fprintf(&text, "\n  launched with grid (%s)", strings.Join(l.grid, ", "))
 		for _, name := range slices.Sorted(maps.Keys(l.tiles)) {
-			words := strings.NewReplacer("dim_", "", "( ", "(", " )", ")", "((", "(", "))", ")").Replace(l.tiles[name])
+			words := strings.NewReplacer("dim_", "", "( ", "(", " )", ")", "((", "(", "))", ")").
+				Replace(l.tiles[name])
 			fmt.Fprintf(&text, ", %s=%s", name, words)
 		}
 	}
@@ -38,8 +39,10 @@ func (b *Binding) Describe() string {
 		fmt.Fprintf(&text, "\n  %s", sentence)
 	}
 	if b.varies {
-		text.WriteString("\n  it adds with atomics: outputs may differ in their last bits from run to run, " +
-			"and each is judged")
+		text.WriteString(
+			"\n  it adds with atomics: outputs may differ in their last bits from run to run, " +
+				"and each is judged",
+		)
 	}
 	return text.String()
 }

@@ -27,7 +27,8 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 	for i := range chosen {
 		switch {
 		case b.Args[i].Role != Nothing:
-		case b.Args[i].Optional, b.Args[i].place == inInit: // it keeps its default, or get_init_inputs() has it
+		case b.Args[i].Optional,
+			b.Args[i].place == inInit: // it keeps its default, or get_init_inputs() has it
 		case b.Args[i].Pointer || b.Args[i].Untyped:
 			pointers = append(pointers, i)
 		default:
@@ -162,7 +163,10 @@ func strideOf(name string) (of string, is bool) {
 func (b *Binding) takeConstant(a *Argument) bool {
 	name := snake(a.Name)
 	if a.isInteger() && slices.Contains(blockNames, name) {
-		a.Role, a.Target, a.Index = Constant, fmt.Sprintf("%d threads of a block", blockThreads), blockThreads
+		a.Role, a.Target, a.Index = Constant, fmt.Sprintf(
+			"%d threads of a block",
+			blockThreads,
+		), blockThreads
 		return true
 	}
 	rows := b.Spec.Dims[0].Name
@@ -247,8 +251,14 @@ func (b *Binding) checkSizes(file *File) error {
 		n, constant := b.constantSize(file, d.Name)
 		list, _ := b.inputs[0].Shape.([]any)
 		if !constant && (len(list) == 0 || list[len(list)-1] == d.Name || !b.givesAnySize()) {
-			return b.errorf("no parameter for the size %s of %s (matched: %s): fix it with --dims %s=1, or "+
-				"add a parameter", d.Name, b.Spec.Name, b.Matched(), d.Name)
+			return b.errorf(
+				"no parameter for the size %s of %s (matched: %s): fix it with --dims %s=1, or "+
+					"add a parameter",
+				d.Name,
+				b.Spec.Name,
+				b.Matched(),
+				d.Name,
+			)
 		}
 		b.implied[d.Name] = max(n, 1)
 	}

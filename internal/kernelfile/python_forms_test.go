@@ -69,7 +69,8 @@ var pythonForms = map[string]struct {
 		"out_dtype",
 	},
 	"a module": {
-		"x, residual, weight", "class Norm(nn.Module):\n    def __init__(self, dim: int, eps: float = 1e-6):\n" +
+		"x, residual, weight", "class Norm(nn.Module):\n" +
+			"    def __init__(self, dim: int, eps: float = 1e-6):\n" +
 			"        self.g = nn.Parameter(torch.ones(dim))\n\n    def forward(self, x):\n        return x\n",
 		[]string{
 			`Module(_MODULE, "Norm", {"dim": dim_cols, "eps": attributes["eps"]}, ("g",))` +
@@ -106,7 +107,8 @@ var pythonForms = map[string]struct {
 		"",
 	},
 	"addresses": {
-		"gate, up", "@triton.jit\ndef k(a, n):\n    a = a.to(tl.pointer_type(tl.float32))\n    tl.store(a, 0)\n\n" +
+		"gate, up", "@triton.jit\ndef k(a, n):\n    a = a.to(tl.pointer_type(tl.float32))\n" +
+			"    tl.store(a, 0)\n\n" +
 			"def solve(gate_ptr: int, up_ptr: int, out_ptr: int, n: int):\n    k[(1,)](gate_ptr, n)\n",
 		[]string{
 			"gate_ptr=in_gate.data_ptr(), up_ptr=in_up.data_ptr(), out_ptr=out_y.data_ptr(), " +

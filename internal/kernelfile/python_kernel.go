@@ -66,7 +66,8 @@ func kernelParams(params []Param, block string) []Param {
 			}
 		case isStride.MatchString(p.Name):
 			p.Base, p.place = "int", inStride
-		case written[p.Name], uses(`(?:tl\.(?:load|atomic_\w+|make_block_ptr)\(\s*(?:base\s*=\s*)?)` + name + `\b`),
+		case written[p.Name],
+			uses(`(?:tl\.(?:load|atomic_\w+|make_block_ptr)\(\s*(?:base\s*=\s*)?)` + name + `\b`),
 			uses(`(?m)^\s*(?:\w+\s*=\s*)?`+name+`\s*\+=?`) && !uses(`<\s*`+name+`\b`):
 			p.Base, p.Pointer, p.Const = "void", true, !written[p.Name]
 		case namesReal.MatchString(p.Name):
@@ -86,7 +87,8 @@ func storedTo(block string) map[string]bool {
 		stands[m[1]] = m[2]
 	}
 	written := map[string]bool{}
-	for _, m := range regexp.MustCompile(`tl\.(?:store|atomic_\w+)\(\s*(\w+)`).FindAllStringSubmatch(block, -1) {
+	stores := regexp.MustCompile(`tl\.(?:store|atomic_\w+)\(\s*(\w+)`)
+	for _, m := range stores.FindAllStringSubmatch(block, -1) {
 		name := m[1]
 		for range 4 {
 			written[name] = true
@@ -132,8 +134,12 @@ func (b *Binding) proposeTriton() error {
 		}
 		value := b.tile(text, a, moved)
 		if value == "" {
-			return b.errorf("what %s stands for is not clear: say it with --map %s=NAME, or add a function that "+
-				"launches the kernel", a.Name, a.Name)
+			return b.errorf(
+				"what %s stands for is not clear: say it with --map %s=NAME, or add a function that "+
+					"launches the kernel",
+				a.Name,
+				a.Name,
+			)
 		}
 		l.tiles[a.Name] = value
 	}
@@ -273,7 +279,10 @@ func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool
 // name speaks of, else of the first input; the dims in the order in which the parameters stand.
 func (b *Binding) strideOfTensor(a Argument) string {
 	of := func(p Param) (at int) {
-		word := strings.Trim(strings.ReplaceAll(isStride.ReplaceAllString(snake(p.Name), ""), "__", "_"), "_")
+		word := strings.Trim(
+			strings.ReplaceAll(isStride.ReplaceAllString(snake(p.Name), ""), "__", "_"),
+			"_",
+		)
 		at, longest := -1, 0
 		for i, o := range b.Args {
 			plain := strings.TrimSuffix(strings.TrimSuffix(snake(o.Name), "_ptr"), "_pointer")

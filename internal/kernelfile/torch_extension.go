@@ -10,9 +10,11 @@ import (
 var (
 	includesTorch = regexp.MustCompile(`(?m)^\s*#\s*include\s*[<"](?:torch|ATen|c10)/`)
 	// m.def("softmax", &softmax_cuda, ...), torch::wrap_pybind_function and TORCH_FN around it or not
-	bindsName = regexp.MustCompile(`\.(?:def|impl)\(\s*"(?:\w+::)?(\w+)[^"]*",\s*(?:[\w:]+\()?&?\s*([\w:]+)`)
-	asksFor   = regexp.MustCompile(`(?:data_ptr|data|accessor\w*)<\s*([\w:]+)`)
-	dispatch  = regexp.MustCompile(`AT_DISPATCH_\w+`)
+	bindsName = regexp.MustCompile(
+		`\.(?:def|impl)\(\s*"(?:\w+::)?(\w+)[^"]*",\s*(?:[\w:]+\()?&?\s*([\w:]+)`,
+	)
+	asksFor  = regexp.MustCompile(`(?:data_ptr|data|accessor\w*)<\s*([\w:]+)`)
+	dispatch = regexp.MustCompile(`AT_DISPATCH_\w+`)
 )
 
 // torchTensor says whether a type without its const and & is torch's Tensor, or an optional one.
@@ -113,7 +115,8 @@ func (b *Binding) extensionCall(c Instance, args []string) string {
 		}
 		call = fmt.Sprintf("triad_own::store(triad_own_call, {%s}, %s)", strings.Join(at, ", "), call)
 	}
-	return "\t\t{\n" + tensors + "\t\t::c10::cuda::stream_of_the_call() = triad::stream_of(triad_own_call);\n" +
+	return "\t\t{\n" + tensors +
+		"\t\t::c10::cuda::stream_of_the_call() = triad::stream_of(triad_own_call);\n" +
 		"\t\ttry {\n\t\t\t" + call + ";\n\t\t} catch (const std::exception &e) {\n" +
 		"\t\t\tstd::fprintf(stderr, \"%s\\n\", e.what());\n\t\t\treturn TRIAD_UNSUPPORTED;\n\t\t}\n\t\t}\n"
 }
@@ -133,7 +136,8 @@ inline void store(const triad_call *c, const std::vector<int> &at, const std::ve
 		if (values[i].sizes() != want.sizes() || values[i].scalar_type() != want.scalar_type()) {
 			std::fprintf(stderr, "output %d: it returned another shape or dtype\n", at[i]);
 		} else if (want.numel() > 0) {
-			cudaMemcpyAsync(want.data_ptr(), values[i].data_ptr(), want.nbytes(), cudaMemcpyDeviceToDevice, triad::stream_of(c));
+			cudaMemcpyAsync(want.data_ptr(), values[i].data_ptr(), want.nbytes(), cudaMemcpyDeviceToDevice,
+			                triad::stream_of(c));
 		}
 	}
 	cudaStreamSynchronize(triad::stream_of(c)); // what was returned is freed now
@@ -141,7 +145,8 @@ inline void store(const triad_call *c, const std::vector<int> &at, const std::ve
 inline void store(const triad_call *c, const std::vector<int> &at, const ::at::Tensor &value) {
 	store(c, at, std::vector<::at::Tensor>{value});
 }
-template <typename... T> void store(const triad_call *c, const std::vector<int> &at, const std::tuple<T...> &values) {
+template <typename... T>
+void store(const triad_call *c, const std::vector<int> &at, const std::tuple<T...> &values) {
 	std::apply([&](const auto &...each) { store(c, at, std::vector<::at::Tensor>{each...}); }, values);
 }
 

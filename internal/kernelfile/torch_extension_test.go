@@ -12,7 +12,8 @@ torch::Tensor run_cuda(const torch::Tensor& x) {
 	AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "run", ([&] { k<scalar_t><<<1, 1>>>(0, 0, 1); }));
 	return y;
 }
-std::vector<at::Tensor> run_cuda_backward(torch::Tensor grad_y, c10::optional<torch::Tensor> mask, at::Tensor y) {
+std::vector<at::Tensor> run_cuda_backward(torch::Tensor grad_y, c10::optional<torch::Tensor> mask,
+                                          at::Tensor y) {
 	return {grad_y};
 }
 void helper(torch::Tensor t) { k<float><<<1, 1>>>(t.data<float>(), 0, 1); }
@@ -22,8 +23,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 }
 `
 
-// A PyTorch extension is judged by the functions that it binds, on the dtypes that it dispatches over; tensors
-// show their sizes, and what is returned is stored.
+// A PyTorch extension is judged by the functions that it binds, on the dtypes that it dispatches over;
+// tensors show their sizes, and what is returned is stored.
 func TestPyTorchExtension(t *testing.T) {
 	r := Request{Path: "mine.cu"}
 	s := rowsAndCols(t)
@@ -31,12 +32,14 @@ func TestPyTorchExtension(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := bindings[0].Matched() + " in " + strings.Join(bindings[0].DTypes(), " "); got != "x is x in fp32 fp16" {
+	got := bindings[0].Matched() + " in " + strings.Join(bindings[0].DTypes(), " ")
+	if got != "x is x in fp32 fp16" {
 		t.Errorf("matched %q", got)
 	}
 	code := CUDAShim("mine.cu", "mine/mine", bindings)
 	for _, want := range []string{
-		`#include "torch/extension.h"`, "triad_own_tensor_0 = triad_own::tensor(triad_own::in(triad_own_call, 0));",
+		`#include "torch/extension.h"`,
+		"triad_own_tensor_0 = triad_own::tensor(triad_own::in(triad_own_call, 0));",
 		"triad_own::store(triad_own_call, {0}, ::run_cuda(triad_own_tensor_0))", "outputs(1u)",
 	} {
 		if !strings.Contains(code, want) {
