@@ -23,8 +23,7 @@ func (b *Binding) Describe() string {
 	if l := b.triton; l != nil {
 		fmt.Fprintf(&text, "\n  launched with grid (%s)", strings.Join(l.grid, ", "))
 		for _, name := range slices.Sorted(maps.Keys(l.tiles)) {
-			words := strings.NewReplacer("dim_", "", "( ", "(", " )", ")", "((", "(", "))", ")").
-				Replace(l.tiles[name])
+			words := strings.ReplaceAll(l.tiles[name], pythonName(""), "")
 			fmt.Fprintf(&text, ", %s=%s", name, words)
 		}
 	}

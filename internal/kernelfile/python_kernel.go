@@ -204,7 +204,7 @@ func (b *Binding) comparedWith(text, names string) string {
 		FindAllStringSubmatch(text, -1) {
 		for _, a := range b.Args {
 			if a.Name == m[1] && a.Role == Size {
-				return "(" + strings.ReplaceAll(dimsOrProduct(a.Target), " = ", "") + ")"
+				return dimsOrProduct(a.Target)
 			}
 		}
 	}
@@ -213,8 +213,11 @@ func (b *Binding) comparedWith(text, names string) string {
 
 // dimsOrProduct is a size as an expression: the first of several equal ones.
 func dimsOrProduct(target string) string {
-	if strings.Contains(target, "=") {
+	switch {
+	case strings.Contains(target, "="):
 		return dimsOf(target)[0]
+	case strings.Contains(target, "*"):
+		return "(" + target + ")"
 	}
 	return target
 }
