@@ -45,6 +45,11 @@ func bigValue(n *formula.Node, in map[string]float64) *big.Float {
 		return bigErf(x)
 	case formula.Tanh:
 		return bigTanh(x)
+	case formula.Above, formula.AtMost:
+		if (x.Cmp(y) > 0) == (n.Kind == formula.Above) {
+			return bigValue(n.Operands[2], in)
+		}
+		return bigValue(n.Operands[3], in)
 	}
 	return x
 }

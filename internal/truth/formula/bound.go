@@ -54,7 +54,7 @@ type Bounds struct {
 // step is a node with its values for one element.
 type step struct {
 	*Node
-	from  [2]int // places of the operands
+	from  [4]int // places of the operands
 	input int
 	last  bool // a result, and nothing is made of it
 	// the result is one correctly rounded operation on exact values, and fp32: the output's rounding is all
@@ -76,20 +76,19 @@ func NewBounds(forms []*Node, inputs []string, rules Rules) (*Bounds, error) {
 		b.u, b.half, b.most = f.U(), f.SmallestSubnormal()/2, f.Max
 	}
 	nodes := Operations(forms...)
-	used := map[*Node]bool{}
-	for _, n := range nodes {
-		for _, operand := range n.Operands {
-			used[operand] = true
-		}
-	}
+	results := map[*Node]bool{}
 	for _, f := range forms {
 		if err := f.Check(inputs); err != nil {
 			return nil, err
 		}
 		b.forms = append(b.forms, slices.Index(nodes, f))
+		for _, n := range f.Results() {
+			results[n] = true
+		}
 	}
-	for i, n := range nodes {
-		s := step{Node: n, input: slices.Index(inputs, n.Name), last: slices.Contains(b.forms, i) && !used[n]}
+	used := usedBy(nodes, results)
+	for _, n := range nodes {
+		s := step{Node: n, input: slices.Index(inputs, n.Name), last: results[n] && !used[n]}
 		for k, operand := range n.Operands {
 			s.from[k] = slices.Index(nodes, operand)
 		}
@@ -97,7 +96,7 @@ func NewBounds(forms []*Node, inputs []string, rules Rules) (*Bounds, error) {
 		s.once = s.last && rules.Output == op.FP32 && (n.Kind == Add || n.Kind == Sub || n.Kind == Mul) &&
 			n.Operands[0].exact() && n.Operands[1].exact()
 		s.stored = b.u > 0 && !s.last && (n.Kind == Stored && rules.Marked || n.Kind != Input &&
-			n.Kind != Neg && rules.EveryStep)
+			n.Kind != Neg && !n.Chooses() && rules.EveryStep)
 		if s.most = math.MaxFloat32; s.stored {
 			s.most = b.most
 		}
@@ -106,11 +105,33 @@ func NewBounds(forms []*Node, inputs []string, rules Rules) (*Bounds, error) {
 	return b, nil
 }
 
+// usedBy are the nodes that others are made of, a choice among results apart.
+func usedBy(nodes []*Node, results map[*Node]bool) map[*Node]bool {
+	used := map[*Node]bool{}
+	for _, n := range nodes {
+		for i, operand := range n.Operands {
+			if !(n.Chooses() && i >= 2 && results[n]) {
+				used[operand] = true
+			}
+		}
+	}
+	return used
+}
+
+// chosen is the step whose value one that chooses has.
+func (b *Bounds) chosen(s *step) *step {
+	return &b.steps[s.from[s.Chosen(b.steps[s.from[0]].r, b.steps[s.from[1]].r)]]
+}
+
 // Value is the fp64 value of the first formula.
 func (b *Bounds) Value(in []float64) float64 {
 	last := b.forms[0]
 	for i := range b.steps[:last+1] {
 		s := &b.steps[i]
+		if s.Chooses() {
+			s.r = b.chosen(s).r
+			continue
+		}
 		s.r = s.apply(in, b.steps[s.from[0]].r, b.steps[s.from[1]].r)
 	}
 	return b.steps[last].r
@@ -122,6 +143,11 @@ func (b *Bounds) Value(in []float64) float64 {
 func (b *Bounds) Element(in []float64) (r, t, sim float64) {
 	for i := range b.steps {
 		s := &b.steps[i]
+		if s.Chooses() {
+			from := b.chosen(s)
+			s.r, s.t, s.s = from.r, from.t, from.s
+			continue
+		}
 		x, y := &b.steps[s.from[0]], &b.steps[s.from[1]]
 		s.r, s.s = s.apply(in, x.r, y.r), s.apply(in, x.s, y.s)
 		s.t = b.settled(s, s.bound(x, y))

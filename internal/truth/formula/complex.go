@@ -40,6 +40,8 @@ func Complex(n *Node, in func(name string) complex128) complex128 {
 			done[m] = cmplx.Tanh(x)
 		case Stored:
 			done[m] = x
+		case Above, AtMost:
+			done[m] = done[m.Operands[m.Chosen(real(x), real(y))]]
 		}
 	}
 	return done[n]

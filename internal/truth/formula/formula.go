@@ -14,7 +14,7 @@ import (
 // Kind is what a node of a formula computes.
 type Kind uint8
 
-// The kinds. Input and Constant have no operands, Add to Div have two, the others one.
+// The kinds. Input and Constant have no operands, Add to Div have two, Above and AtMost four, the others one.
 const (
 	Unknown Kind = iota
 	Input
@@ -28,11 +28,13 @@ const (
 	Erf
 	Tanh
 	Stored // a rounding point: what a contract, or a planted bug, stores in a dtype of less precision
+	Above  // the third operand where the first is more than the second, else the fourth
+	AtMost // the third operand where the first is not more than the second, else the fourth
 )
 
 var names = [...]string{
 	"unknown", "input", "constant", "+", "-", "*", "/", "-", "exp", "erf",
-	"tanh", "stored",
+	"tanh", "stored", ">", "<=",
 }
 
 // Node is one value of a formula: an input, a constant, or an operation on other nodes. Nodes are never
@@ -79,6 +81,17 @@ func (n *Node) Tanh() *Node { return node(Tanh, n) }
 // Sigmoid is 1/(1 + e^-n).
 func (n *Node) Sigmoid() *Node { return C(1).Over(C(1).Plus(n.Neg().Exp())) }
 
+// Above is then where n > limit, and otherwise elsewhere, also where one of them is NaN. What is compared is
+// an input, a constant, or the negative of one: no rounding decides.
+func (n *Node) Above(limit, then, otherwise *Node) *Node {
+	return node(Above, n, limit, then, otherwise)
+}
+
+// AtMost is then where n <= limit, and otherwise elsewhere, also where one of them is NaN.
+func (n *Node) AtMost(limit, then, otherwise *Node) *Node {
+	return node(AtMost, n, limit, then, otherwise)
+}
+
 // Stored is n, which may be rounded to the dtype of the case there.
 func (n *Node) Stored() *Node { return node(Stored, n) }
 
@@ -93,6 +106,9 @@ func (n *Node) String() string {
 		return fmt.Sprintf("(%v %s %v)", n.Operands[0], names[n.Kind], n.Operands[1])
 	case Neg:
 		return fmt.Sprintf("-%v", n.Operands[0])
+	case Above, AtMost:
+		return fmt.Sprintf("(%v %s %v ? %v : %v)", n.Operands[0], names[n.Kind], n.Operands[1],
+			n.Operands[2], n.Operands[3])
 	}
 	return fmt.Sprintf("%s(%v)", names[min(int(n.Kind), len(names)-1)], n.Operands[0])
 }
@@ -128,18 +144,42 @@ func (n *Node) Check(inputs []string) error {
 			want = 0
 		case Add, Sub, Mul, Div:
 			want = 2
+		case Above, AtMost:
+			want = 4
 		}
 		switch {
-		case m.Kind == Unknown || m.Kind > Stored || len(m.Operands) != want:
+		case m.Kind == Unknown || m.Kind > AtMost || len(m.Operands) != want:
 			return fmt.Errorf("check formula %v: node of kind %d with %d operands: want a known kind with %d",
 				n, m.Kind, len(m.Operands), want)
 		case m.Kind == Input && !slices.Contains(inputs, m.Name):
 			return fmt.Errorf("check formula %v: input %q: want one of %v", n, m.Name, inputs)
 		case m.Kind == Constant && !(math.Abs(m.Value) <= math.MaxFloat32):
 			return fmt.Errorf("check formula %v: constant %v: want a number that fp32 has", n, m.Value)
+		case m.Chooses() && !(m.Operands[0].exact() && m.Operands[1].exact()):
+			return fmt.Errorf("check formula %v: %v compares %v with %v: want inputs and constants of fp32",
+				n, m, m.Operands[0], m.Operands[1])
 		}
 	}
 	return nil
+}
+
+// Chooses says whether a node is one of two others, as a comparison decides.
+func (n *Node) Chooses() bool { return n.Kind == Above || n.Kind == AtMost }
+
+// Chosen is which operand a node that chooses has the value of, where the compared ones are x and y.
+func (n *Node) Chosen(x, y float64) int {
+	if n.Kind == Above && x > y || n.Kind == AtMost && x <= y {
+		return 2
+	}
+	return 3
+}
+
+// Results are the nodes whose value a formula may have as it is: itself, and what it chooses from.
+func (n *Node) Results() []*Node {
+	if !n.Chooses() {
+		return []*Node{n}
+	}
+	return append(append([]*Node{n}, n.Operands[2].Results()...), n.Operands[3].Results()...)
 }
 
 // exact says whether a node's value is exactly the meant one in fp32 whatever the inputs are.

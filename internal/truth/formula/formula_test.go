@@ -34,6 +34,8 @@ var stated = map[string][]*formula.Node{
 	"swish":       {x.Times(x.Sigmoid()), x.Over(c(1).Plus(x.Neg().Exp()))},
 	"gaussian":    {x.Times(x.Times(x).Times(c(-0.5)).Exp()).Times(y)},
 	"normal tail": {c(0.5).Times(x).Times(c(1).Plus(x.Times(c(math.Sqrt(0.5))).Erf()))},
+	"leaky":       {x.Above(c(1), x.Times(y), c(0.3).Times(x)), x.AtMost(c(1), x.Times(c(0.3)), y.Times(x))},
+	"clamped":     {x.AtMost(c(-1), c(-1), c(2).AtMost(x, c(2), x)).Times(y)},
 	"cubic":       {x.Plus(c(0.044715).Times(x).Times(x).Times(x)).Times(c(math.Sqrt(2 / math.Pi))).Tanh()},
 }
 
@@ -122,7 +124,8 @@ var leastUsed = map[string]float64{
 func TestSingleOperation(t *testing.T) {
 	for name, n := range map[string]*formula.Node{
 		"x + y": x.Plus(y), "x - y": x.Minus(y),
-		"3*x": c(3).Times(x), "x": x, "-x": x.Neg(),
+		"3*x": c(3).Times(x), "x": x, "-x": x.Neg(), "x > 9 ? y : 3*x": x.Above(c(9), y, c(3).Times(x)),
+		"x <= 0 ? 0 : x": x.AtMost(c(0), c(0), x),
 	} {
 		_, bound, _ := bounds(t, []*formula.Node{n}, formula.Rules{
 			Output: op.FP32,
@@ -136,6 +139,7 @@ func TestSingleOperation(t *testing.T) {
 			Step:   op.BF16,
 		}).Element([]float64{3.25, 1.5})
 		if want := judge.U32 * math.Abs(r); n.Kind != formula.Input && n.Kind != formula.Neg &&
+			n.Kind != formula.AtMost &&
 			!(math.Abs(bound-want) <= 1e-6*want) {
 			t.Errorf("%s: bound %v, want a roundoff of %v in bf16", name, bound, r)
 		}
@@ -231,12 +235,34 @@ func TestComplexStep(t *testing.T) {
 	}
 }
 
+// A comparison decides where its sides lie on the two sides of each other, at both, and where one is NaN.
+func TestChoice(t *testing.T) {
+	nan := math.NaN()
+	for _, k := range []struct{ x, above, atMost float64 }{{-1, 7, 5}, {0, 7, 5}, {1, 5, 7}, {nan, 7, 7}} {
+		for n, want := range map[*formula.Node]float64{
+			x.Above(c(0), c(5), c(7)): k.above, x.AtMost(c(0), c(5), c(7)): k.atMost,
+		} {
+			r, bound, sim := bounds(t, []*formula.Node{n}, formula.Rules{
+				Output: op.BF16, Step: op.BF16,
+				EveryStep: true,
+			}).Element([]float64{k.x, 0})
+			kernel := planted.Kernel{}.Prepare(n, "x").Element([]float64{k.x})
+			step := formula.Complex(n, func(string) complex128 { return complex(k.x, 1) })
+			if r != want || bound != 0 || sim != want || kernel != want || step != complex(want, 0) {
+				t.Errorf("%v at %v: %v within %v, simulated %v, a kernel gives %v, complex %v: want %v", n,
+					k.x, r, bound, sim, kernel, step, want)
+			}
+		}
+	}
+}
+
 // A formula that cannot be computed is refused, and one is written as it is read.
 func TestCheck(t *testing.T) {
 	for want, n := range map[string]*formula.Node{
 		`input "z"`: formula.In("z").Plus(x), "constant NaN": c(math.NaN()).Times(x),
 		"constant 1e+39": c(1e39).Plus(x),
 		"operands":       {Kind: formula.Add, Operands: []*formula.Node{x}}, "kind 0": {},
+		"compares (x + y)": x.Plus(y).Above(c(0), x, y), "with 0.1": x.AtMost(c(0.1), x, y),
 	} {
 		if _, err := formula.NewBounds([]*formula.Node{n}, []string{"x", "y"},
 			formula.Rules{Output: op.FP32}); err == nil || !strings.Contains(err.Error(), want) {

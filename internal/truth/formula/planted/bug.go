@@ -3,6 +3,7 @@ package planted
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"triad/internal/op"
@@ -47,7 +48,9 @@ func Bugs(n *formula.Node) []Bug {
 		}
 	}
 	for _, m := range formula.Operations(n) {
-		if m != n && len(m.Operands) > 0 && m.Kind != formula.Neg && m.Kind != formula.Stored && !m.Shifts() {
+		if !slices.Contains(n.Results(), m) && len(m.Operands) > 0 && m.Kind != formula.Neg &&
+			m.Kind != formula.Stored &&
+			!m.Shifts() {
 			add(fmt.Sprintf("%v in 16 bits", m), replaced(n, m, m.Stored()))
 		}
 	}
@@ -103,6 +106,14 @@ func changes(m *formula.Node) []change {
 			{fmt.Sprintf("%v without %v", m, x), formula.C(1).Over(y)},
 			{fmt.Sprintf("%v not divided", m), x},
 		}
+	case formula.Above, formula.AtMost:
+		then, otherwise := m.Operands[2], m.Operands[3]
+		return []change{
+			{fmt.Sprintf("%v throughout in place of %v", then, m), then},
+			{fmt.Sprintf("%v throughout in place of %v", otherwise, m), otherwise},
+			{fmt.Sprintf("%v the other way round", m), with(m,
+				[]*formula.Node{m.Operands[0], m.Operands[1], otherwise, then})},
+		}
 	}
 	return nil
 }
@@ -129,7 +140,7 @@ func replaced(n, old, by *formula.Node) *formula.Node {
 // lowered is a formula whose every operation is stored, those apart that 16 bits have exactly.
 func lowered(n *formula.Node) *formula.Node {
 	return rewritten(n, func(m *formula.Node, operands []*formula.Node) *formula.Node {
-		if len(operands) == 0 || m == n || m.Kind == formula.Stored || m.Shifts() {
+		if len(operands) == 0 || slices.Contains(n.Results(), m) || m.Kind == formula.Stored || m.Shifts() {
 			return nil
 		}
 		return with(m, operands).Stored()

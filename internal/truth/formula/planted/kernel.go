@@ -67,6 +67,8 @@ func (p *Prepared) Element(in []float64) float64 {
 		switch {
 		case m.Kind == formula.Input:
 			p.values[i] = in[p.inputs[i]]
+		case m.Chooses():
+			p.values[i] = p.values[p.from[i][m.Chosen(x, y)]]
 		case p.fused[i] >= 0:
 			p.values[i] = p.fusedSum(i, x, y)
 		default:
