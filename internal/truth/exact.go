@@ -10,16 +10,6 @@ import (
 // Exact makes an output whose every element is known to the bit. memory is called once a core; what it gives
 // computes the element at an index, which it must not keep.
 func (k *Request) Exact(t op.TensorType, memory func() func(at []int64) float64) judge.Target {
-	cols := int64(1)
-	if rank := len(t.Shape); rank > 0 {
-		cols = t.Shape[rank-1]
-	}
-	rows := int64(0)
-	if cols > 0 {
-		rows = t.Elements() / cols
-	}
-	chosen := k.Sample.Choose(rows)
-	target := k.RowTargetInFP32(t.Name, t.DType, t.Shape, chosen)
 	fill := func(value func(at []int64) float64, r, sim []float64, first int64) {
 		at := IndexOf(first, t.Shape)
 		for i := range r {
@@ -28,6 +18,24 @@ func (k *Request) Exact(t op.TensorType, memory func() func(at []int64) float64)
 			next(at, t.Shape)
 		}
 	}
+	cols := int64(1)
+	switch rank := len(t.Shape); rank {
+	case 0:
+	case 1:
+		target := k.FlatTarget(t.Name, t.DType, t.Elements())
+		FillFlat(k, target, memory, func(value func(at []int64) float64, first int64, out Row) {
+			fill(value, out.R, out.Sim, first)
+		})
+		return target
+	default:
+		cols = t.Shape[rank-1]
+	}
+	rows := int64(0)
+	if cols > 0 {
+		rows = t.Elements() / cols
+	}
+	chosen := k.Sample.Choose(rows)
+	target := k.RowTargetInFP32(t.Name, t.DType, t.Shape, chosen)
 	if chosen == nil && target.Rows == nil { // however long a row is, on all cores
 		parallel.Runs(len(target.R), func(first, end int) {
 			fill(memory(), target.R[first:end], target.Sim[first:end], int64(first))
