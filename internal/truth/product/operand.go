@@ -14,6 +14,7 @@ import (
 // in block b along k is scales[scaleRow(r)*perRow + b*along].
 type operand struct {
 	matrix         tensor.Tensor // seen as [rows, k] or [batch, rows, k]
+	vector         bool          // one row, and no dim of the output
 	batch, rows, k int64
 	block          int64     // of k, that a scale is for
 	scales         []float64 // nil: none
@@ -32,8 +33,14 @@ func operandOf(k *truth.Request, scaling Scaling, f Factor) (operand, error) {
 		return operand{}, err
 	}
 	rank := len(t.Shape)
-	if rank != 2 && rank != 3 {
-		return operand{}, fmt.Errorf("%s has shape %v: want a matrix, or a batch of them", f.Tensor, t.Shape)
+	if rank < 1 || rank > 3 {
+		return operand{}, fmt.Errorf("%s has shape %v: want a vector, a matrix, or a batch of them", f.Tensor,
+			t.Shape)
+	}
+	vector := rank == 1
+	if vector {
+		t.Shape, t.Stride = []int64{1, t.Shape[0]}, []int64{0, t.Stride[0]}
+		rank = 2
 	}
 	if f.Transposed {
 		t.Shape, t.Stride = slices.Clone(t.Shape), slices.Clone(t.Stride)
@@ -41,7 +48,10 @@ func operandOf(k *truth.Request, scaling Scaling, f Factor) (operand, error) {
 			x[rank-1], x[rank-2] = x[rank-2], x[rank-1]
 		}
 	}
-	o := operand{matrix: t, batch: 1, rows: t.Shape[rank-2], k: t.Shape[rank-1], block: 1, rowsPerScale: 1}
+	o := operand{
+		matrix: t, vector: vector, batch: 1, rows: t.Shape[rank-2], k: t.Shape[rank-1],
+		block: 1, rowsPerScale: 1,
+	}
 	if rank == 3 {
 		o.batch = t.Shape[0]
 	}

@@ -20,10 +20,14 @@ type part struct {
 }
 
 // choosePart takes rows and columns of a product by sample, each as Sample.Choose does, and those that hold a
-// number that is not finite, which no sum of random signs can cover.
+// number that is not finite, which no sum of random signs can cover. Of a product with a vector it takes all:
+// sums that cover its one column would cost as much.
 func (m *multiplication) choosePart(k *truth.Request) part {
 	rows, cols := m.a.all(), m.b.rows
-	p := part{rows: k.Sample.Choose(rows), cols: k.Sample.Columns().Choose(cols)}
+	var p part
+	if !m.b.vector {
+		p = part{rows: k.Sample.Choose(rows), cols: k.Sample.Columns().Choose(cols)}
+	}
 	whole := p.rows == nil && p.cols == nil
 	if whole {
 		p.rows = truth.Rest(nil, rows)

@@ -33,10 +33,10 @@ type Product struct {
 	Epilogue
 }
 
-// Factor is an operand, a tensor of one or two dims beside the batch: its rows are what is multiplied and
-// summed along.
+// Factor is an operand, a vector, a matrix or a batch of them: its rows are what is multiplied and summed
+// along. A vector is one row; a product with one is a vector too.
 type Factor struct {
-	Tensor     string // an input of the pass: [rows, k] or [batch, rows, k]
+	Tensor     string // an input of the pass: [k], [rows, k] or [batch, rows, k]
 	Transposed bool   // it lies the other way round: [k, rows]
 	Scale      string // the fp32 multipliers of its values; "" for none
 	// SharedRows is how many of its rows share a multiplier under block scaling.
@@ -111,7 +111,11 @@ func (o Operator) compute(products func(op.Attrs) []Product) truth.Function {
 			if err != nil {
 				return nil, err
 			}
-			targets = append(targets, m.target(k, p.Output))
+			if n := m.a.all() * m.b.rows; n != outputs[at].Elements() {
+				return nil, fmt.Errorf("%s has shape %v: want the %d elements of the product", p.Output,
+					outputs[at].Shape, n)
+			}
+			targets = append(targets, m.target(k, outputs[at]))
 		}
 		return targets, nil
 	}
@@ -170,13 +174,9 @@ func (o Operator) multiplicationOf(k *truth.Request, p Product, out op.DType) (*
 }
 
 // target is the truth of the product, whole or by sample.
-func (m *multiplication) target(k *truth.Request, name string) judge.Target {
-	shape := []int64{m.a.rows, m.b.rows}
-	if len(m.a.matrix.Shape) == 3 {
-		shape = []int64{m.a.batch, m.a.rows, m.b.rows}
-	}
+func (m *multiplication) target(k *truth.Request, output op.TensorType) judge.Target {
 	chosen := m.choosePart(k)
-	c := k.TargetAt(name, m.out, shape, chosen.index)
+	c := k.TargetAt(output.Name, m.out, output.Shape, chosen.index)
 	if !m.sums.lowered() {
 		c.TFP32 = c.T // nothing is stored low
 	}

@@ -21,6 +21,9 @@ type operand struct {
 // operandOf reads an operand as the kernel does.
 func operandOf(p *truthtest.Prepared, f product.Factor) operand {
 	shape, values := p.In[f.Tensor].Shape, p.V[f.Tensor]
+	if len(shape) == 1 {
+		shape = []int64{1, shape[0]}
+	}
 	n := len(shape)
 	o := operand{batch: 1, each: int(shape[n-2]), k: int(shape[n-1])}
 	if n == 3 {
@@ -88,8 +91,11 @@ func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float
 				*o = o.mapped(truth.TF32)
 			}
 		}
-		if a.Bug == transposedSquare {
+		switch a.Bug {
+		case transposedSquare:
 			right = right.transposedWhereSquare()
+		case firstTransposed:
+			left = left.transposedWhereSquare()
 		}
 		m := &emulation{
 			Arithmetic: a, p: p, left: left, right: right, epilogue: one.Epilogue,

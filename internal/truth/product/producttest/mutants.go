@@ -3,6 +3,7 @@
 package producttest
 
 import (
+	"slices"
 	"strings"
 
 	"triad/internal/catalog"
@@ -43,6 +44,7 @@ const (
 	rowTail          = "row tail not written"
 	columnTail       = "column tail zero"
 	transposedSquare = "second operand transposed where square"
+	firstTransposed  = "first operand transposed where square"
 	oneElement       = "one element 5 % off"
 	alphaLarge       = "alpha 1.01 times too large"
 	alphaMedium      = "alpha 1.001 times too large"
@@ -76,10 +78,17 @@ func Suites(name string) []truthtest.Suite {
 		f := &family{operator: operator, pass: pass}
 		all = append(all, truthtest.Suite{
 			Op: name, Pass: pass, Right: right, Kernel: f.kernel,
-			Mutants: f.mutants(operator.Products(pass, nil), hasDim(spec.Spec, "batch")),
+			Mutants: f.mutants(operator.Products(pass, nil), spec.Spec),
 		})
 	}
 	return all
+}
+
+// isVector says whether an input has one dim.
+func isVector(spec *op.Spec, name string) bool {
+	t, ok := spec.Input(name)
+	_, shapes := t.Sizes()
+	return ok && len(shapes[""]) == 1
 }
 
 func hasDim(spec *op.Spec, name string) bool {
@@ -98,9 +107,12 @@ type family struct {
 }
 
 // mutants are the bugs that the products of a pass can have.
-func (f *family) mutants(products []product.Product, batch bool) []truthtest.Mutant {
-	names := append([]string{}, everywhere...)
-	if batch {
+func (f *family) mutants(products []product.Product, spec *op.Spec) []truthtest.Mutant {
+	names := slices.Clone(everywhere)
+	if isVector(spec, products[0].B.Tensor) {
+		names[slices.Index(names, transposedSquare)] = firstTransposed
+	}
+	if hasDim(spec, "batch") {
 		names = append(names, firstMatrix)
 	}
 	if products[0].Scaled {
