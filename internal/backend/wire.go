@@ -159,7 +159,7 @@ type RunArgs struct {
 }
 
 // Launch is one launch: which poison fills outputs and workspace before it ("a" or "b"), the schedule order
-// (emulator only: "forward", "reverse", "random:SEED", "greedy:SEED"; for a row that goes through autograd
+// (emulator only: "forward", OrderReverse, "random:SEED", "greedy:SEED"; for a row that goes through autograd
 // "one by one": each gradient from a backward in which its input alone requires one) and where its outputs
 // go.
 type Launch struct {
@@ -167,6 +167,9 @@ type Launch struct {
 	Order   string      `json:"order,omitempty"`
 	Outputs []TensorRef `json:"outputs"`
 }
+
+// OrderReverse is the schedule order of the emulator in which the last thread of the last block comes first.
+const OrderReverse = "reverse"
 
 // RunReply says for each launch that took place what it did. A launch that ended otherwise than "ok" is the
 // last.

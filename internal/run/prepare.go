@@ -318,7 +318,7 @@ func launches(device string, level op.Level) []backend.LaunchPlan {
 		{Poison: "b", Order: "greedy:3"},
 	}
 	if level == op.LevelFull {
-		plan = append(plan, backend.LaunchPlan{Poison: "a", Order: "reverse"}, backend.LaunchPlan{
+		plan = append(plan, backend.LaunchPlan{Poison: "a", Order: backend.OrderReverse}, backend.LaunchPlan{
 			Poison: "b",
 			Order:  "random:1",
 		})

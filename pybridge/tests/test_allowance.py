@@ -31,7 +31,7 @@ OPERATORS = {
     "softmax": (lambda x: torch.softmax(x, -1), (X * 5,)),
     "log softmax": (lambda x: F.log_softmax(x, -1), (X * 5,)),
     "gelu": (F.gelu, (X * 3,)), "silu": (F.silu, (X * 9,)), "tanh": (torch.tanh, (X,)),
-    "relu": (F.relu, (X,)), "softplus": (F.softplus, (X * 4,)),
+    "rectified": (F.relu, (X,)), "softplus": (F.softplus, (X * 4,)),
     "product": (lambda a, b: a @ b, (X, drawn(4, 37, 11))),
     "linear": (F.linear, (X, drawn(5, 7, 37), drawn(6, 7))),
     "attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),

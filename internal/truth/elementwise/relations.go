@@ -142,3 +142,27 @@ func BetweenZeroAnd(input string) Property {
 		}
 	}
 }
+
+// Again: applied to its own output, which is its only one, the forward gives it again, bit for bit.
+func Again(input string) Property {
+	states := func(a *truth.Related, output string) judge.Statement {
+		y1, y2, target := a.First.Out(output), a.Second.Out(output), a.First.Target(output)
+		if a.Failed() {
+			return judge.Statement{}
+		}
+		return judge.Statement{Shape: target.Shape, N: int64(len(y1)), At: func(i int64) judge.Claim {
+			return judge.Claim{Position: i, Got: y2[i], Low: y1[i], High: y1[i], Bits: true}
+		}}
+	}
+	return func(o Operator) truth.Relation {
+		again := func(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
+			y := first.Get(o.Forward[0].Name)
+			y.Name = input
+			return c, []tensor.Tensor{y}
+		}
+		return truth.Relation{
+			Name: "applied again it changes nothing", Pass: op.Forward, Outputs: o.outputs(),
+			Applies: nonEmpty, Second: again, States: states,
+		}
+	}
+}
