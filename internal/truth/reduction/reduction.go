@@ -1,11 +1,13 @@
-// Package reduction is the family of operators that add up a term over all elements of their inputs. An
-// operator states the term, as an elementwise formula, and its gradients, which are elementwise in the inputs
-// and the one upstream gradient; truth, allowance, the exact cases, the proof of the gradients and relations
-// follow. Package reductiontest derives mutants and right variants. Sums are in fp32, outside tensor cores.
+// Package reduction is the family of operators that add up a term over all elements of their inputs, or take
+// its mean. An operator states the term, as an elementwise formula, and its gradients, which are elementwise
+// in the inputs and the one upstream gradient; truth, allowance, the exact cases, the proof of the gradients
+// and relations follow. Package reductiontest derives mutants and right variants. Sums are in fp32, outside
+// tensor cores.
 package reduction
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"triad/internal/judge"
@@ -18,6 +20,7 @@ import (
 // Operator is what an operator states.
 type Operator struct {
 	Output   string               // one element: the sum, 0 where there is no element
+	Mean     bool                 // the sum divided by the number of elements, of which there is one at least
 	Term     elementwise.Formula  // of the inputs at one place
 	Backward []elementwise.Output // of the inputs at the place and of grad_<Output>
 	Permits  []string
@@ -67,12 +70,17 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 		return nil, fmt.Errorf("%s: %w", o.Output, err)
 	}
 	n := in.Tensors[0].Elements()
+	exactTerms := k.Distribution == "integers" && wholeNumbers(o.Term, names, in.Tensors)
 	parts := make([]part, (n+truth.FlatRow-1)/truth.FlatRow)
 	truth.EachRowWith(nil, int64(len(parts)), roomFor(e), func(own *room, i, _ int64) {
 		first := i * truth.FlatRow
 		row := own.row(int(min(truth.FlatRow, n-first)))
 		own.Read(in.Tensors, first, len(row.R))
 		e.Fill(own.Memory, row)
+		if exactTerms {
+			clear(row.T)
+			clear(row.TFP32)
+		}
 		parts[i] = part{truth.TermsOf(row), truth.Sum(row.Sim)}
 	})
 	all := together(parts)
@@ -80,11 +88,32 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	y.Uniform = true
 	y.R[0] = all.Sum
 	y.T[0], y.TFP32[0] = k.SumError(all.Terms)
+	exact := k.ExactSums(all.Terms)
+	if o.Mean {
+		all.sim /= float64(n)
+		exact = divide(&y, float64(n)) && exact
+	}
 	truth.RoundRow(y.Sim, []float64{all.sim}, d)
-	if k.ExactSums(all.Terms) {
+	if exact {
 		y = truth.Exactly(y)
 	}
 	return []judge.Target{y}, nil
+}
+
+// quotientUnits is what a mean loses beside its sum, in units of judge.U32: an approximate quotient (see
+// package formula) by a number of elements that fp32 may have to round.
+const quotientUnits = 5.0
+
+// divide makes a mean of a sum, and says whether the quotient is exact, as by a power of two.
+func divide(y *judge.Target, n float64) bool {
+	y.R[0] /= n
+	fraction, _ := math.Frexp(n)
+	lost := 0.0
+	if fraction != 0.5 {
+		lost = quotientUnits*judge.U32*math.Abs(y.R[0]) + truth.Subnormal
+	}
+	y.T[0], y.TFP32[0] = y.T[0]/n+lost, y.TFP32[0]/n+lost
+	return lost == 0
 }
 
 // part is some terms: sim is the sum of what the simulated contract gives.

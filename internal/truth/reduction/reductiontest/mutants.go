@@ -26,7 +26,7 @@ const (
 	lastWarp       = "the last warp is not added"
 	lostUpdate     = "the update of a block is lost"
 	ignoresNaN     = "NaN and infinities are left out"
-	mean           = "the mean"
+	mean           = "the mean for the sum, or the sum for the mean"
 	low            = "the result in 16 bits"
 )
 
@@ -119,7 +119,8 @@ func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float6
 			}
 		}
 	case lowAccumulator:
-		return [][]float64{{truthtest.SumLow(p.Low(), n, func(i int) float64 { return x[i] })}}
+		return [][]float64{{f.finished(a.Bug, p,
+			truthtest.SumLow(p.Low(), n, func(i int) float64 { return x[i] }), n)}}
 	}
 	y := a.Sum((len(x)+block-1)/block, func(b int) float64 {
 		s := a.Sum(min(block, len(x)-b*block), func(i int) float64 { return x[b*block+i] })
@@ -128,13 +129,18 @@ func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float6
 		}
 		return s
 	})
-	switch {
-	case a.Bug == mean:
+	return [][]float64{{f.finished(a.Bug, p, y, n)}}
+}
+
+// finished is what becomes of the sum of n terms.
+func (f family) finished(bug string, p *truthtest.Prepared, y float64, n int) float64 {
+	if f.Mean != (bug == mean) {
 		y = truthtest.F32(y / math.Max(1, float64(n)))
-	case a.Bug == low:
+	}
+	if bug == low {
 		y = tensor.Round(p.Low(), y, false)
 	}
-	return [][]float64{{y}}
+	return y
 }
 
 // terms are what is added up.
