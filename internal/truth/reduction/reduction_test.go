@@ -19,7 +19,7 @@ import (
 func caseOf(t *testing.T, pass op.Pass, d op.DType, n int64, distribution string) (op.Case, []tensor.Tensor) {
 	t.Helper()
 	for _, o := range truth.All() {
-		if r, ok := reduction.Get(o.Spec.Name); !ok || len(r.Term.Forms[0].Operands) > 0 {
+		if r, ok := reduction.Get(o.Spec.Name); !ok || len(r.Term.Forms[0].Operands) > 0 || r.Mean {
 			continue
 		}
 		c, err := o.Spec.NewCase(op.Case{Pass: pass, DType: d.String(), Distribution: distribution},
@@ -121,4 +121,36 @@ func TestRefusedInputs(t *testing.T) {
 	if _, err := truth.Of(c, "fp32", in, nil); err == nil {
 		t.Error("two upstream gradients are one")
 	}
+}
+
+// TestMean: R is the sum divided by the number of elements, and T that of the sum, divided too, with what a
+// quotient loses; by a power of two it loses nothing.
+func TestMean(t *testing.T) {
+	for _, o := range truth.All() {
+		if r, ok := reduction.Get(o.Spec.Name); !ok || !r.Mean {
+			continue
+		}
+		for n, exact := range map[int64]bool{1: true, 3: false, 4: true, 1000: false, 1024: true} {
+			c, err := o.Spec.NewCase(op.Case{Pass: op.Forward, DType: "bf16", Distribution: "integers"},
+				map[string]int64{"n": n}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := truthtest.CaseInputs(t, o.Spec, c, 1)
+			y := truthtest.TruthFor(t, c, "fp32", in).Outputs[0]
+			want, a, b := 0.0, in[0].Float64s(), in[1].Float64s()
+			for i := range a {
+				want += (a[i] - b[i]) * (a[i] - b[i]) / float64(n)
+			}
+			truthtest.Near(t, c.Key(), y.R[0], want, want)
+			if y.Exact != exact || exact != (y.T[0] == 0) {
+				t.Errorf("%d elements: exact %v, T %v: want exact %v", n, y.Exact, y.T[0], exact)
+			}
+			if most := 20 * judge.U32 * want; n == 3 && !(y.T[0] >= 2*judge.U32*want && y.T[0] < most) {
+				t.Errorf("%d elements: T = %v, R = %v", n, y.T[0], want)
+			}
+		}
+		return
+	}
+	t.Fatal("the family has no mean")
 }

@@ -1,0 +1,183 @@
+// gemv: y[r] = sum_c a[r,c] * x[c]
+// Layout   a [rows, cols], x [cols], y [rows]; fp32, fp16, bf16; multiplied and added in fp32.
+// Limits   rows = 0 launches nothing; a call outside a variant's own limit answers UNSUPPORTED.
+// Source   Dongarra et al. 1988, An extended set of Fortran basic linear algebra subprograms
+//   naive   a thread a row, any strides; the readable one, and the one to trust first. Threads of a warp read 32 rows, cols elements apart.
+//   warp    a warp a row: its threads read neighbours and pass their sums by shuffles; any strides
+//   block   a block a row, for few and long rows: the sums of its warps go through shared memory
+//   vec     16-byte loads, four of them a thread before the first use; where rows are few, their columns are split among blocks, whose
+//           sums a second launch adds in a fixed order
+#include "element.cuh"
+#include "pack.cuh"
+#include "rows.cuh"
+#include "spec/gemv.cuh"
+
+namespace {
+
+using triad::from_float;
+using triad::to_float;
+
+constexpr int threads = 256;
+
+// ---- kernels ------------------------------------------------------------------------------------------------
+
+template <class T>
+__global__ void gemv_naive_kernel(triad::Matrix<const T> a, triad::Vector<const T> x, T *y, int64_t rows, int64_t cols) {
+	const int64_t r = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (r >= rows) return;
+	triad::LongSum sum;
+	for (int64_t c = 0; c < cols; c++) sum.add(to_float(a(r, c)) * to_float(x(c)));
+	y[r] = from_float<T>(sum.total());
+}
+
+// products is the sum of every so-many-th product of a row, from `first` on.
+template <class T>
+__device__ float products(triad::Matrix<const T> a, triad::Vector<const T> x, int64_t r, int64_t cols, int first, int step) {
+	triad::LongSum sum;
+	for (int64_t c = first; c < cols; c += step) sum.add(to_float(a(r, c)) * to_float(x(c)));
+	return sum.total();
+}
+
+// warp_sum: lane 0 gets the sum over the warp.
+__device__ float warp_sum(float v) {
+	for (int lanes = 16; lanes > 0; lanes /= 2) v += __shfl_down_sync(0xffffffffu, v, lanes);
+	return v;
+}
+
+// block_sum: thread 0 gets the sum over the block: that of each warp, and of these in the first warp.
+__device__ float block_sum(float v) {
+	__shared__ float sums[threads / 32];
+	v = warp_sum(v);
+	if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = v;
+	__syncthreads();
+	return threadIdx.x < 32 ? warp_sum(threadIdx.x < threads / 32 ? sums[threadIdx.x] : 0.0f) : 0.0f;
+}
+
+template <class T>
+__global__ void gemv_warp_kernel(triad::Matrix<const T> a, triad::Vector<const T> x, T *y, int64_t rows, int64_t cols) {
+	const int64_t r = blockIdx.x * static_cast<int64_t>(threads / 32) + threadIdx.x / 32;
+	if (r >= rows) return; // a whole warp leaves
+	const float sum = warp_sum(products(a, x, r, cols, threadIdx.x % 32, 32));
+	if (threadIdx.x % 32 == 0) y[r] = from_float<T>(sum);
+}
+
+template <class T>
+__global__ void gemv_block_kernel(triad::Matrix<const T> a, triad::Vector<const T> x, T *y, int64_t cols) {
+	const float sum = block_sum(products(a, x, blockIdx.x, cols, threadIdx.x, threads));
+	if (threadIdx.x == 0) y[blockIdx.x] = from_float<T>(sum);
+}
+
+constexpr int packs = 4; // loads of 16 bytes in flight for each thread
+
+// Block (r, p) adds up the products of part p of row r and writes the sum to y[r * parts + p]. All of a is read once, and x from the cache:
+// the loads of a are what is waited for, so they come first.
+template <class T, class Y>
+__global__ void __launch_bounds__(threads)
+    gemv_vec_kernel(triad::Rows<const T> a, const T *x, Y *y, int64_t cols, int64_t length, int parts) {
+	constexpr int V = triad::vector<T>;
+	constexpr int step = threads * V; // columns that a block reads with one load of each thread
+	const int64_t first = blockIdx.x % parts * length, end = first + length < cols ? first + length : cols;
+	const T *row = a.row(blockIdx.x / parts);
+	float part[packs] = {};
+	for (int64_t c = first + threadIdx.x * V; c < end; c += packs * step) {
+		triad::Pack<T, V> of_a[packs];
+#pragma unroll
+		for (int p = 0; p < packs; p++)
+			if (c + p * step < end) of_a[p] = triad::fetch<V>(row + c + p * step);
+#pragma unroll
+		for (int p = 0; p < packs; p++) {
+			if (c + p * step >= end) continue;
+			float u[V], v[V];
+			triad::unpack(of_a[p], u);
+			triad::load(x + c + p * step, v);
+#pragma unroll
+			for (int j = 0; j < V; j++) part[p] += u[j] * v[j];
+		}
+	}
+	const float sum = block_sum((part[0] + part[1]) + (part[2] + part[3]));
+	if (threadIdx.x == 0) y[blockIdx.x] = from_float<Y>(sum);
+}
+
+template <class T> __global__ void gemv_finish_kernel(const float *sums, T *y, int64_t rows, int parts) {
+	const int64_t r = blockIdx.x * static_cast<int64_t>(threads) + threadIdx.x;
+	if (r >= rows) return;
+	float sum = 0.0f;
+	for (int p = 0; p < parts; p++) sum += sums[r * parts + p];
+	y[r] = from_float<T>(sum);
+}
+
+// ---- launchers ----------------------------------------------------------------------------------------------
+
+template <class T> triad::Matrix<const T> matrix(const triad_call *call) { return triad::Matrix<const T>(call->in[0]); }
+template <class T> triad::Vector<const T> vector(const triad_call *call) { return triad::Vector<const T>(call->in[1]); }
+template <class T> T *output(const triad_call *call) { return static_cast<T *>(call->out[0].data); }
+
+template <class T> int gemv_naive(const triad_call *call) {
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows == 0) return TRIAD_OK;
+	gemv_naive_kernel<T><<<triad::blocks_for(rows, threads), threads, 0, triad::stream_of(call)>>>(
+	    matrix<T>(call), vector<T>(call), output<T>(call), rows, cols);
+	return triad::launched();
+}
+
+template <class T> int gemv_warp(const triad_call *call) {
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows == 0) return TRIAD_OK;
+	gemv_warp_kernel<T><<<triad::blocks_for(rows, threads / 32), threads, 0, triad::stream_of(call)>>>(
+	    matrix<T>(call), vector<T>(call), output<T>(call), rows, cols);
+	return triad::launched();
+}
+
+template <class T> int gemv_block(const triad_call *call) {
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows == 0) return TRIAD_OK;
+	gemv_block_kernel<T><<<static_cast<unsigned>(rows), threads, 0, triad::stream_of(call)>>>(
+	    matrix<T>(call), vector<T>(call), output<T>(call), cols);
+	return triad::launched();
+}
+
+constexpr int64_t enough_blocks = 1024; // fill a large GPU
+constexpr int64_t least_length = 4096;  // columns of a part: less is not worth a block
+
+// parts is among how many blocks the columns of a row are split.
+int parts(const triad_call *call) {
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows == 0 || rows >= enough_blocks) return 1;
+	const int64_t wanted = (enough_blocks + rows - 1) / rows, most = (cols + least_length - 1) / least_length;
+	return static_cast<int>(wanted < most ? wanted : most);
+}
+
+int64_t part_sums(const triad_call *call) {
+	return parts(call) == 1 ? 0 : call->in[0].shape[0] * parts(call) * static_cast<int64_t>(sizeof(float));
+}
+
+template <class T> int gemv_vec(const triad_call *call) {
+	constexpr int64_t V = triad::vector<T>;
+	const int64_t rows = call->in[0].shape[0], cols = call->in[0].shape[1];
+	if (rows == 0) return TRIAD_OK;
+	const int split = parts(call);
+	const int64_t length = ((cols + split - 1) / split + V - 1) / V * V; // parts begin at whole packs
+	const triad::Rows<const T> a(call->in[0]);
+	const T *x = static_cast<const T *>(call->in[1].data);
+	const unsigned grid = static_cast<unsigned>(rows * split);
+	if (split == 1) {
+		gemv_vec_kernel<T, T><<<grid, threads, 0, triad::stream_of(call)>>>(a, x, output<T>(call), cols, length, 1);
+		return triad::launched();
+	}
+	float *sums = static_cast<float *>(call->workspace);
+	gemv_vec_kernel<T, float><<<grid, threads, 0, triad::stream_of(call)>>>(a, x, sums, cols, length, split);
+	gemv_finish_kernel<T><<<triad::blocks_for(rows, threads), threads, 0, triad::stream_of(call)>>>(sums, output<T>(call), rows, split);
+	return triad::launched();
+}
+
+} // namespace
+
+// ---- registration -------------------------------------------------------------------------------------------
+
+TRIAD_KERNEL(gemv, naive, forward, .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(gemv_naive)))
+TRIAD_KERNEL(gemv, warp, forward, .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(gemv_warp)))
+TRIAD_KERNEL(gemv, block, forward, .contract("fp32").dtypes(triad::floats).outputs(1).launch(TRIAD_BY_DTYPE(gemv_block)))
+TRIAD_KERNEL(gemv, vec, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(part_sums)
+             .limits(triad::vector_rows("a"), triad::contiguous("x"), triad::aligned(16, "x"))
+             .launch(TRIAD_BY_DTYPE(gemv_vec)))
