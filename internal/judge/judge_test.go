@@ -141,54 +141,62 @@ func TestIntervalIsTight(t *testing.T) {
 	}
 }
 
+// incomplete are changes of a right answer, its plan or its truth after which it must not pass.
+var incomplete = map[string]func(p *Plan, a *Answer, truth *Truth){
+	"no launch":          func(_ *Plan, a *Answer, _ *Truth) { a.Launches = nil },
+	"one launch lost":    func(_ *Plan, a *Answer, _ *Truth) { a.Launches = a.Launches[:1] },
+	"one poison only":    func(_ *Plan, a *Answer, _ *Truth) { a.Launches[1].Poison = "a" },
+	"inputs changed":     func(_ *Plan, a *Answer, _ *Truth) { a.Launches[1].InputsUnchanged = false },
+	"guard changed":      func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].GuardsIntact = false },
+	"frame fault":        func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Fault = "checksum" },
+	"zero launch":        func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0] = Launch{} },
+	"output missing":     func(_ *Plan, a *Answer, _ *Truth) { a.Launches[1].Outputs = nil },
+	"output not present": func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].Present = false },
+	"output twice": func(_ *Plan, a *Answer, _ *Truth) {
+		a.Launches[0].Outputs = append(a.Launches[0].Outputs, a.Launches[0].Outputs[0])
+	},
+	"surplus output": func(_ *Plan, a *Answer, _ *Truth) {
+		a.Launches[0].Outputs = append(a.Launches[0].Outputs, Returned{Name: "z"})
+	},
+	"other dtype":   func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].DType = op.I32 },
+	"other shape":   func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].Shape = []int64{1, 3} },
+	"other strides": func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].Stride = []int64{2} },
+	"too few bytes": func(_ *Plan, a *Answer, _ *Truth) {
+		a.Launches[0].Outputs[0].Data = a.Launches[0].Outputs[0].Data[:8]
+	},
+	"no truth":             func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs = nil },
+	"truth of another":     func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].Name = "z" },
+	"truth of other shape": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].Shape = []int64{4} },
+	"truth too short":      func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].R = truth.Outputs[0].R[:2] },
+	"no element planned": func(_ *Plan, _ *Answer, truth *Truth) {
+		o := &truth.Outputs[0]
+		o.Index, o.R, o.T, o.TFP32, o.Sim = []int64{}, nil, nil, nil, nil
+	},
+	"negative allowance": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, -1, 1} },
+	"nan allowance":      func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, nan, 1} },
+	"infinite allowance": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, inf, 1} },
+	"exact with allowance": func(_ *Plan, _ *Answer, truth *Truth) {
+		truth.Outputs[0].Exact = true
+	},
+	"plan of one launch": func(p *Plan, a *Answer, _ *Truth) { p.Launches = 1; a.Launches = a.Launches[:1] },
+}
+
 func TestPassNeedsEverything(t *testing.T) {
 	good := target(op.FP32, []float64{1, 2, 3}, 1e-6)
-	if v := verdict(good, answer(good, 1, 2, 3)); v.Status != op.StatusPass || v.N != 3 || v.Compared != 3 || v.Wrong != 0 || v.Headroom != inf {
+	v := verdict(good, answer(good, 1, 2, 3))
+	if v.Status != op.StatusPass || v.N != 3 || v.Compared != 3 || v.Wrong != 0 || v.Headroom != inf {
 		t.Fatalf("right values: %+v", v)
 	}
-	if v := verdict(good, answer(good, 1, 2.5, 3)); v.Status != op.StatusFail || v.Gate != "G2" || v.Wrong != 1 || v.Worst.Index[0] != 1 ||
-		v.Worst.Got != 2.5 || v.Worst.Want != 2 || !(v.Worst.Low <= 2 && v.Worst.High >= 2 && v.Worst.High < 2.5) {
+	v = verdict(good, answer(good, 1, 2.5, 3))
+	if v.Status != op.StatusFail || v.Gate != "G2" || v.Wrong != 1 || v.Worst.Index[0] != 1 || v.Worst.Got != 2.5 ||
+		v.Worst.Want != 2 || !(v.Worst.Low <= 2 && v.Worst.High >= 2 && v.Worst.High < 2.5) {
 		t.Fatalf("one wrong value: %+v", v)
 	}
-	if v := verdict(good, answer(good, 1, nan, 3)); v.Status != op.StatusFail || v.Gate != "G1" || !strings.Contains(v.Sentence, "y[1] is NaN, want 2") {
+	v = verdict(good, answer(good, 1, nan, 3))
+	if v.Status != op.StatusFail || v.Gate != "G1" || !strings.Contains(v.Sentence, "y[1] is NaN, want 2") {
 		t.Fatalf("NaN: %+v", v)
 	}
-	for what, change := range map[string]func(p *Plan, a *Answer, truth *Truth){
-		"no launch":          func(_ *Plan, a *Answer, _ *Truth) { a.Launches = nil },
-		"one launch lost":    func(_ *Plan, a *Answer, _ *Truth) { a.Launches = a.Launches[:1] },
-		"one poison only":    func(_ *Plan, a *Answer, _ *Truth) { a.Launches[1].Poison = "a" },
-		"inputs changed":     func(_ *Plan, a *Answer, _ *Truth) { a.Launches[1].InputsUnchanged = false },
-		"guard changed":      func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].GuardsIntact = false },
-		"frame fault":        func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Fault = "checksum" },
-		"zero launch":        func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0] = Launch{} },
-		"output missing":     func(_ *Plan, a *Answer, _ *Truth) { a.Launches[1].Outputs = nil },
-		"output not present": func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].Present = false },
-		"output twice": func(_ *Plan, a *Answer, _ *Truth) {
-			a.Launches[0].Outputs = append(a.Launches[0].Outputs, a.Launches[0].Outputs[0])
-		},
-		"surplus output": func(_ *Plan, a *Answer, _ *Truth) {
-			a.Launches[0].Outputs = append(a.Launches[0].Outputs, Returned{Name: "z"})
-		},
-		"other dtype":          func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].DType = op.I32 },
-		"other shape":          func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].Shape = []int64{1, 3} },
-		"other strides":        func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].Stride = []int64{2} },
-		"too few bytes":        func(_ *Plan, a *Answer, _ *Truth) { a.Launches[0].Outputs[0].Data = a.Launches[0].Outputs[0].Data[:8] },
-		"no truth":             func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs = nil },
-		"truth of another":     func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].Name = "z" },
-		"truth of other shape": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].Shape = []int64{4} },
-		"truth too short":      func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].R = truth.Outputs[0].R[:2] },
-		"no element planned": func(_ *Plan, _ *Answer, truth *Truth) {
-			o := &truth.Outputs[0]
-			o.Index, o.R, o.T, o.TFP32, o.Sim = []int64{}, nil, nil, nil, nil
-		},
-		"negative allowance": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, -1, 1} },
-		"nan allowance":      func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, nan, 1} },
-		"infinite allowance": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, inf, 1} },
-		"exact with allowance": func(_ *Plan, _ *Answer, truth *Truth) {
-			truth.Outputs[0].Exact = true
-		},
-		"plan of one launch": func(p *Plan, a *Answer, _ *Truth) { p.Launches = 1; a.Launches = a.Launches[:1] },
-	} {
+	for what, change := range incomplete {
 		tt := target(op.FP32, []float64{1, 2, 3}, 1e-6)
 		p, a, truth := plan(tt), answer(tt, 1, 2, 3), Truth{Contract: "fp32", Outputs: []Target{tt}}
 		change(&p, &a, &truth)

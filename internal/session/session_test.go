@@ -36,38 +36,44 @@ var aCase = op.Case{
 	Distribution: "normal",
 }
 
+// runs are what a session can meet, the exit code, and what it does in which order.
+var runs = []struct {
+	name   string
+	status op.Status
+	fails  error // of the run
+	close  error // of a worker that cannot be ended
+	look   error
+	code   ExitCode
+	events []string
+}{
+	{"good", op.StatusPass, nil, nil, nil, ExitGood, []string{"do", "look", "close", "release", "decide"}},
+	{"wrong", op.StatusFail, nil, nil, nil, ExitBad, []string{"do", "look", "close", "release", "decide"}},
+	{
+		"refused", op.StatusUnknown, &op.UsageError{Message: "no such dim"}, nil, nil, ExitUsage,
+		[]string{"do", "close", "release"},
+	},
+	{
+		"broken off", op.StatusPass, errors.New("disk full"), nil, nil, ExitBad,
+		[]string{"do", "close", "release", "decide"},
+	},
+	{
+		"a worker lives on", op.StatusPass, nil, errors.New("it cannot be killed"), nil, ExitBad,
+		[]string{"do", "look", "close", "release", "decide"},
+	},
+	{
+		"the look fails", op.StatusPass, nil, nil, errors.New("no room"), ExitBad,
+		[]string{"do", "look", "close", "release", "decide"},
+	},
+	{
+		"an internal error", op.StatusPass, &panics.Error{Value: "planted"}, nil, nil, ExitNothing,
+		[]string{"do", "close", "release", "decide"},
+	},
+}
+
 // Run looks closer while the workers are there, ends them, then gives the GPU back, then decides; the exit
 // code that is recorded is the one that it decided.
 func TestRun(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		status op.Status
-		fails  error // of the run
-		close  error // of a worker that cannot be ended
-		look   error
-		code   ExitCode
-		events []string
-	}{
-		{"good", op.StatusPass, nil, nil, nil, ExitGood, []string{"do", "look", "close", "release", "decide"}},
-		{"wrong", op.StatusFail, nil, nil, nil, ExitBad, []string{"do", "look", "close", "release", "decide"}},
-		{
-			"refused", op.StatusUnknown, &op.UsageError{Message: "no such dim"}, nil, nil, ExitUsage,
-			[]string{"do", "close", "release"},
-		},
-		{"broken off", op.StatusPass, errors.New("disk full"), nil, nil, ExitBad, []string{"do", "close", "release", "decide"}},
-		{
-			"a worker lives on", op.StatusPass, nil, errors.New("it cannot be killed"), nil, ExitBad,
-			[]string{"do", "look", "close", "release", "decide"},
-		},
-		{
-			"the look fails", op.StatusPass, nil, nil, errors.New("no room"), ExitBad,
-			[]string{"do", "look", "close", "release", "decide"},
-		},
-		{
-			"an internal error", op.StatusPass, &panics.Error{Value: "planted"}, nil, nil, ExitNothing,
-			[]string{"do", "close", "release", "decide"},
-		},
-	} {
+	for _, c := range runs {
 		t.Run(c.name, func(t *testing.T) {
 			var events []string
 			note := func(what string) { events = append(events, what) }
@@ -82,12 +88,14 @@ func TestRun(t *testing.T) {
 				}
 			}
 			s.Release = func() { note("release") }
-			result, end, err := s.Run(t.Context(), func(r *run.Runner, _ context.Context, _ run.Request) (run.Result, error) {
+			do := func(r *run.Runner, _ context.Context, _ run.Request) (run.Result, error) {
 				note("do")
 				return planned(t, r, c.status), c.fails
-			}, func(run.Result) error { note("look"); return c.look })
+			}
+			result, end, err := s.Run(t.Context(), do, func(run.Result) error { note("look"); return c.look })
 			if err != nil || end.Code != c.code || len(result.Records) != 1 {
-				t.Errorf("%v: exit %d (%s), want %d; %d records", err, end.Code, end.Reason, c.code, len(result.Records))
+				t.Errorf("%v: exit %d (%s), want %d; %d records", err, end.Code, end.Reason, c.code,
+					len(result.Records))
 			}
 			if !slices.Equal(events, c.events) {
 				t.Errorf("in the order %v, want %v", events, c.events)
