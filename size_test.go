@@ -34,7 +34,6 @@ var largeFunctions = map[string]int{
 	"internal/advice/refused_launch_test.go TestRefusedLaunchesAreExplained":  65,
 	"internal/catalog/flash_attention/mutants_test.go forwardRow":             68,
 	"internal/kernelfile/params_match_test.go TestParametersAreMatchedByName": 71,
-	"internal/session/exit_code_test.go TestEndings":                          62,
 	"internal/session/recorder_test.go TestResumedSessionKeepsItsVerdict":     61,
 	"internal/worker/spread_test.go TestSpread":                               66,
 }

@@ -16,62 +16,89 @@ import (
 	"triad/internal/truth"
 )
 
+var (
+	good, bad = record.Record{Status: op.StatusPass}, record.Record{Status: op.StatusFail}
+	wrongTime = record.Record{Status: op.StatusPass, Timings: []record.Timing{{Status: op.StatusFail}}}
+	missing   = &backend.Unavailable{Sentence: "no Python with torch"}
+	unproven  = []run.Step{{
+		Case: op.Case{Op: "rope"},
+		Step: truth.Step{Gradients: []string{"grad_q"}, Error: 3e-9, Worst: "grad_q"},
+	}}
+)
+
+// endings are what a run gave, and how it ends.
+var endings = []struct {
+	name    string
+	result  run.Result
+	refused []error
+	err     error
+	code    ExitCode
+	want    string
+}{
+	{
+		"all is well", run.Result{Records: []record.Record{good}}, nil, nil, ExitGood,
+		"0 bad. Exit 0: nothing is wrong.",
+	},
+	{
+		"a bad row", run.Result{Records: []record.Record{good, bad}}, nil, nil, ExitBad,
+		"1 bad. Exit 1: something is wrong.",
+	},
+	{
+		"the truth is not here",
+		run.Result{Interrupted: true},
+		nil, fmt.Errorf("prepare softmax: %w\n%w", missing, missing), ExitNothing,
+		"0 bad. Exit 3: nothing was proven right or wrong: no Python with torch.",
+	},
+	{
+		"the truth is not here any more", run.Result{Records: []record.Record{bad}}, nil, missing, ExitBad,
+		"1 bad. Exit 1: something is wrong. no Python with torch.",
+	},
+	{
+		"broken off", run.Result{Records: []record.Record{good}}, nil, errors.New("prepare softmax: disk full"),
+		ExitBad, "0 bad. Exit 1: prepare softmax: disk full.",
+	},
+	{
+		"a truth that is not proven",
+		run.Result{Records: []record.Record{good}, Steps: unproven},
+		nil, nil, ExitBad,
+		"0 bad. Exit 1: The truth of rope is not proven, so no verdict on its gradients counts: complex step " +
+			"is 3e-09 away in grad_q: want at most 1e-13.",
+	},
+	{
+		"a wrong timed call", run.Result{Records: []record.Record{wrongTime}}, nil, nil, ExitBad,
+		"0 bad. Exit 1: What a timed call gave is wrong.",
+	},
+	{
+		"a refused file",
+		run.Result{Records: []record.Record{good}},
+		[]error{errors.New("x.cu: no function")},
+		nil, ExitUsage,
+		"0 bad. Exit 2: the request cannot be understood: x.cu: no function.",
+	},
+	{
+		"a refused file beside a bad row",
+		run.Result{Records: []record.Record{bad}},
+		[]error{errors.New("x.cu: no function")},
+		nil, ExitBad,
+		"1 bad. Exit 1: something is wrong. x.cu: no function.",
+	},
+}
+
 // The last line of a table and the exit code agree: what is wrong is named, also where no row is bad.
 func TestEndings(t *testing.T) {
-	good, bad := record.Record{Status: op.StatusPass}, record.Record{Status: op.StatusFail}
-	wrongTime := record.Record{Status: op.StatusPass, Timings: []record.Timing{{Status: op.StatusFail}}}
-	missing := &backend.Unavailable{Sentence: "no Python with torch"}
-	unproven := []run.Step{{Case: op.Case{Op: "rope"}, Step: truth.Step{Gradients: []string{"grad_q"}, Error: 3e-9, Worst: "grad_q"}}}
-	for _, c := range []struct {
-		name    string
-		result  run.Result
-		refused []error
-		err     error
-		code    ExitCode
-		want    string
-	}{
-		{"all is well", run.Result{Records: []record.Record{good}}, nil, nil, ExitGood, "0 bad. Exit 0: nothing is wrong."},
-		{"a bad row", run.Result{Records: []record.Record{good, bad}}, nil, nil, ExitBad, "1 bad. Exit 1: something is wrong."},
-		{
-			"the truth is not here",
-			run.Result{Interrupted: true},
-			nil, fmt.Errorf("prepare softmax: %w\n%w", missing, missing), ExitNothing,
-			"0 bad. Exit 3: nothing was proven right or wrong: no Python with torch.",
-		},
-		{"the truth is not here any more", run.Result{Records: []record.Record{bad}}, nil, missing, ExitBad, "1 bad. Exit 1: something is wrong. no Python with torch."},
-		{"broken off", run.Result{Records: []record.Record{good}}, nil, errors.New("prepare softmax: disk full"), ExitBad, "0 bad. Exit 1: prepare softmax: disk full."},
-		{
-			"a truth that is not proven",
-			run.Result{Records: []record.Record{good}, Steps: unproven},
-			nil, nil, ExitBad,
-			"0 bad. Exit 1: The truth of rope is not proven, so no verdict on its gradients counts: complex step is 3e-09 away in grad_q: want at most 1e-13.",
-		},
-		{"a wrong timed call", run.Result{Records: []record.Record{wrongTime}}, nil, nil, ExitBad, "0 bad. Exit 1: What a timed call gave is wrong."},
-		{
-			"a refused file",
-			run.Result{Records: []record.Record{good}},
-			[]error{errors.New("x.cu: no function")},
-			nil, ExitUsage,
-			"0 bad. Exit 2: the request cannot be understood: x.cu: no function.",
-		},
-		{
-			"a refused file beside a bad row",
-			run.Result{Records: []record.Record{bad}},
-			[]error{errors.New("x.cu: no function")},
-			nil, ExitBad,
-			"1 bad. Exit 1: something is wrong. x.cu: no function.",
-		},
-	} {
+	for _, c := range endings {
 		end := EndingOf(c.result, c.refused, c.err, false)
 		var out bytes.Buffer
-		if err := report.Compare(&out, report.Style{}, c.result.Records, nil, report.Summary{Exit: int(end.Code), Reason: end.Reason}); err != nil {
+		summary := report.Summary{Exit: int(end.Code), Reason: end.Reason}
+		if err := report.Compare(&out, report.Style{}, c.result.Records, nil, summary); err != nil {
 			t.Fatal(err)
 		}
 		if end.Code != c.code || !strings.Contains(out.String(), c.want+"\n") {
 			t.Errorf("%s: exit %d, want %d and %q in\n%s", c.name, end.Code, c.code, c.want, &out)
 		}
 		var f *Failure
-		if err := end.Failure(nil); c.code == ExitGood && err != nil || c.code != ExitGood && (!errors.As(err, &f) || f.Code != c.code) {
+		if err := end.Failure(nil); c.code == ExitGood && err != nil ||
+			c.code != ExitGood && (!errors.As(err, &f) || f.Code != c.code) {
 			t.Errorf("%s: %v, want exit code %d", c.name, err, c.code)
 		}
 		if err := end.Failure(errors.New("the pipe is closed")); !errors.As(err, &f) || f.Code != ExitBad {
