@@ -36,11 +36,15 @@ var endings = []struct {
 	want    string
 }{
 	{
-		"all is well", run.Result{Records: []record.Record{good}}, nil, nil, ExitGood,
+		"all is well",
+		run.Result{Records: []record.Record{good}},
+		nil, nil, ExitGood,
 		"0 bad. Exit 0: nothing is wrong.",
 	},
 	{
-		"a bad row", run.Result{Records: []record.Record{good, bad}}, nil, nil, ExitBad,
+		"a bad row",
+		run.Result{Records: []record.Record{good, bad}},
+		nil, nil, ExitBad,
 		"1 bad. Exit 1: something is wrong.",
 	},
 	{
@@ -50,11 +54,15 @@ var endings = []struct {
 		"0 bad. Exit 3: nothing was proven right or wrong: no Python with torch.",
 	},
 	{
-		"the truth is not here any more", run.Result{Records: []record.Record{bad}}, nil, missing, ExitBad,
+		"the truth is not here any more",
+		run.Result{Records: []record.Record{bad}},
+		nil, missing, ExitBad,
 		"1 bad. Exit 1: something is wrong. no Python with torch.",
 	},
 	{
-		"broken off", run.Result{Records: []record.Record{good}}, nil, errors.New("prepare softmax: disk full"),
+		"broken off",
+		run.Result{Records: []record.Record{good}},
+		nil, errors.New("prepare softmax: disk full"),
 		ExitBad, "0 bad. Exit 1: prepare softmax: disk full.",
 	},
 	{
@@ -65,7 +73,9 @@ var endings = []struct {
 			"is 3e-09 away in grad_q: want at most 1e-13.",
 	},
 	{
-		"a wrong timed call", run.Result{Records: []record.Record{wrongTime}}, nil, nil, ExitBad,
+		"a wrong timed call",
+		run.Result{Records: []record.Record{wrongTime}},
+		nil, nil, ExitBad,
 		"0 bad. Exit 1: What a timed call gave is wrong.",
 	},
 	{

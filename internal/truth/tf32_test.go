@@ -10,10 +10,18 @@ import (
 // TestTF32 holds it against what the format says: bits are dropped toward zero, and nothing else changes.
 func TestTF32(t *testing.T) {
 	for _, c := range []struct{ x, want float64 }{
-		{0, 0}, {1, 1}, {-1.5, -1.5}, {1 + 0x1p-10, 1 + 0x1p-10}, {1 + 0x1p-11, 1},
+		{0, 0},
+		{1, 1},
+		{-1.5, -1.5},
+		{1 + 0x1p-10, 1 + 0x1p-10},
+		{1 + 0x1p-11, 1},
 		{-1 - 0x1.8p-10, -1 - 0x1p-10},
-		{math.MaxFloat32, 0x1.ffcp127}, {math.Inf(1), math.Inf(1)}, {math.Inf(-1), math.Inf(-1)},
-		{0x1p-136, truth.TF32Lost}, {0x1.8p-136, truth.TF32Lost}, {0x1p-137, 0},
+		{math.MaxFloat32, 0x1.ffcp127},
+		{math.Inf(1), math.Inf(1)},
+		{math.Inf(-1), math.Inf(-1)},
+		{0x1p-136, truth.TF32Lost},
+		{0x1.8p-136, truth.TF32Lost},
+		{0x1p-137, 0},
 	} {
 		if got := truth.TF32(c.x); got != c.want {
 			t.Errorf("%x: %x, want %x", c.x, got, c.want)
