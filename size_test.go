@@ -30,8 +30,6 @@ var largeFiles = map[string]int{}
 // files.
 var largeFunctions = map[string]int{
 	"cmd/triad/own_usage_test.go TestOwnFilesThatCannotBeJudged":              109,
-	"cuda/gpuworker/fault_test.go TestFaultsOnGPU":                            63,
-	"internal/advice/refused_launch_test.go TestRefusedLaunchesAreExplained":  65,
 	"internal/catalog/flash_attention/mutants_test.go forwardRow":             68,
 	"internal/kernelfile/params_match_test.go TestParametersAreMatchedByName": 71,
 	"internal/session/recorder_test.go TestResumedSessionKeepsItsVerdict":     61,

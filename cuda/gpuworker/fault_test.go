@@ -111,6 +111,22 @@ func disguised(t *testing.T, folder string, g GPU, name string, source []byte) s
 	return kernels
 }
 
+// gpuFaults are kernels that do what they must not, and what is found.
+var gpuFaults = []struct {
+	name   string
+	status op.Status
+	says   string
+}{
+	{"wild", op.StatusCrash, "700, illegal address"},
+	{"misaligned", op.StatusCrash, "716, misaligned address"},
+	{"trap", op.StatusCrash, "CUDA error 7"},
+	{"forever", op.StatusHang, "no answer to run"},
+	{"beyond", op.StatusOutOfBounds, "4 bytes past the end of y"},
+	{"before", op.StatusOutOfBounds, "8 bytes before the start of y"},
+	{"too_many_threads", op.StatusCrash, "returned CUDA error"},
+	{"greedy", op.StatusOOM, "no room on the GPU for workspace"},
+}
+
 // Every way in which a kernel can fail on a GPU is an outcome with a sentence, and an innocent kernel finds a
 // worker that works right after.
 func TestFaultsOnGPU(t *testing.T) {
@@ -152,20 +168,7 @@ func TestFaultsOnGPU(t *testing.T) {
 	}
 	innocent(t, "right")
 	innocent(t, "default_stream")
-	for _, c := range []struct {
-		name   string
-		status op.Status
-		says   string
-	}{
-		{"wild", op.StatusCrash, "700, illegal address"},
-		{"misaligned", op.StatusCrash, "716, misaligned address"},
-		{"trap", op.StatusCrash, "CUDA error 7"},
-		{"forever", op.StatusHang, "no answer to run"},
-		{"beyond", op.StatusOutOfBounds, "4 bytes past the end of y"},
-		{"before", op.StatusOutOfBounds, "8 bytes before the start of y"},
-		{"too_many_threads", op.StatusCrash, "returned CUDA error"},
-		{"greedy", op.StatusOOM, "no room on the GPU for workspace"},
-	} {
+	for _, c := range gpuFaults {
 		t.Run(c.name, func(t *testing.T) {
 			outcome := run(t, c.name)
 			if outcome.Status != c.status || !strings.Contains(outcome.Sentence, c.says) {

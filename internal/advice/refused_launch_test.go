@@ -8,55 +8,58 @@ import (
 	"triad/internal/op"
 )
 
+// refusedLaunches are what a worker says of a launch, and what its author is told.
+var refusedLaunches = []struct {
+	sentence string
+	dynamic  bool
+	status   op.Status
+	says     string
+	empty    op.Status // of a call with nothing to write
+}{
+	{
+		"the launch function returned CUDA error 9: invalid configuration argument", false, op.StatusFail,
+		"in line 5, so nothing was computed: the grid or the block", op.StatusUnsupported,
+	},
+	{
+		"the launch of mine/x returned CUDA error 9, invalid configuration: grid, block or shared memory " +
+			"are out of bounds", true, op.StatusFail,
+		"in line 5, so nothing was computed: the grid or the block", op.StatusUnsupported,
+	},
+	{
+		"the launch function returned CUDA error 1: invalid argument", true, op.StatusFail,
+		"in line 5, so nothing was computed: it asks for more dynamic shared memory", op.StatusFail,
+	},
+	{
+		"the launch of mine/x returned CUDA error 1, invalid value", true, op.StatusFail,
+		"in line 5, so nothing was computed: it asks for more dynamic shared memory", op.StatusFail,
+	},
+	{
+		"the launch of mine/x returned CUDA error 1, invalid value", false, op.StatusFail,
+		"in line 5, so nothing was computed: it, or another call of CUDA", op.StatusUnsupported,
+	},
+	{
+		"the launch of mine/x returned CUDA error 701, out of resources: too many registers", false,
+		op.StatusFail, "in line 5, so nothing was computed: a block needs more registers", op.StatusFail,
+	},
+	{"the launch of mine/x returned CUDA error 98, invalid device function: the library holds no code " +
+		"for this GPU", false, op.StatusCrash, "CUDA error 98", op.StatusCrash},
+	{
+		"the launch of mine/x returned CUDA error 999", false, op.StatusCrash, "CUDA error 999",
+		op.StatusCrash,
+	},
+	{
+		"the kernel ended with CUDA error 700, illegal address", false, op.StatusCrash,
+		"--device cpu runs the same and names the line", op.StatusCrash,
+	},
+	{
+		"the kernel ended with CUDA error 719, launch failure", false, op.StatusCrash, "launch failure",
+		op.StatusCrash,
+	},
+}
+
 // The sentences are those of the emulator and of a GPU: what they mean for a user's function is the same.
 func TestRefusedLaunchesAreExplained(t *testing.T) {
-	for _, c := range []struct {
-		sentence string
-		dynamic  bool
-		status   op.Status
-		says     string
-		empty    op.Status // of a call with nothing to write
-	}{
-		{
-			"the launch function returned CUDA error 9: invalid configuration argument", false, op.StatusFail,
-			"in line 5, so nothing was computed: the grid or the block", op.StatusUnsupported,
-		},
-		{
-			"the launch of mine/x returned CUDA error 9, invalid configuration: grid, block or shared memory " +
-				"are out of bounds", true, op.StatusFail,
-			"in line 5, so nothing was computed: the grid or the block", op.StatusUnsupported,
-		},
-		{
-			"the launch function returned CUDA error 1: invalid argument", true, op.StatusFail,
-			"in line 5, so nothing was computed: it asks for more dynamic shared memory", op.StatusFail,
-		},
-		{
-			"the launch of mine/x returned CUDA error 1, invalid value", true, op.StatusFail,
-			"in line 5, so nothing was computed: it asks for more dynamic shared memory", op.StatusFail,
-		},
-		{
-			"the launch of mine/x returned CUDA error 1, invalid value", false, op.StatusFail,
-			"in line 5, so nothing was computed: it, or another call of CUDA", op.StatusUnsupported,
-		},
-		{
-			"the launch of mine/x returned CUDA error 701, out of resources: too many registers", false,
-			op.StatusFail, "in line 5, so nothing was computed: a block needs more registers", op.StatusFail,
-		},
-		{"the launch of mine/x returned CUDA error 98, invalid device function: the library holds no code " +
-			"for this GPU", false, op.StatusCrash, "CUDA error 98", op.StatusCrash},
-		{
-			"the launch of mine/x returned CUDA error 999", false, op.StatusCrash, "CUDA error 999",
-			op.StatusCrash,
-		},
-		{
-			"the kernel ended with CUDA error 700, illegal address", false, op.StatusCrash,
-			"--device cpu runs the same and names the line", op.StatusCrash,
-		},
-		{
-			"the kernel ended with CUDA error 719, launch failure", false, op.StatusCrash, "launch failure",
-			op.StatusCrash,
-		},
-	} {
+	for _, c := range refusedLaunches {
 		o := backend.Outcome{Status: op.StatusCrash, Sentence: c.sentence}
 		Explain(&o, []int{5}, c.dynamic)
 		if o.Status != c.status || !strings.Contains(o.Sentence, c.says) {
