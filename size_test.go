@@ -32,7 +32,6 @@ var largeFunctions = map[string]int{
 	"cmd/triad/own_usage_test.go TestOwnFilesThatCannotBeJudged":              109,
 	"internal/catalog/flash_attention/mutants_test.go forwardRow":             68,
 	"internal/kernelfile/params_match_test.go TestParametersAreMatchedByName": 71,
-	"internal/session/recorder_test.go TestResumedSessionKeepsItsVerdict":     61,
 	"internal/worker/spread_test.go TestSpread":                               66,
 }
 

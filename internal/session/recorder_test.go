@@ -23,7 +23,10 @@ func TestResumedSessionKeepsItsVerdict(t *testing.T) {
 	}
 	defer store.Close()
 	item := func(rows int64) record.Item {
-		c := op.Case{Op: "softmax", Pass: op.Forward, DType: "fp32", Dims: op.Dims{{Name: "rows", Value: rows}}, Layout: "contiguous", Distribution: "normal"}
+		c := op.Case{
+			Op: "softmax", Pass: op.Forward, DType: "fp32", Dims: op.Dims{{Name: "rows", Value: rows}},
+			Layout: "contiguous", Distribution: "normal",
+		}
 		return record.Item{Case: c, Impl: "fake/wrong", Seed: 1, Source: "aa"}
 	}
 	session, err := store.Start(ctx, record.Session{Request: "the request", Seed: 1}, []record.Item{item(1), item(2), item(3)})
@@ -61,15 +64,21 @@ func TestResumedSessionKeepsItsVerdict(t *testing.T) {
 			t.Errorf("a resumed plan of %d items: %v, want %q", len(c.plan), err, c.want)
 		}
 	}
+	verdictCountsWhatWasKept(t, kept.before)
+}
+
+// verdictCountsWhatWasKept: a resumed session is wrong where a record from before is.
+func verdictCountsWhatWasKept(t *testing.T, before []record.Record) {
+	t.Helper()
 	rest := record.Record{Status: op.StatusPass}
 	for _, c := range []struct {
 		result run.Result
 		want   ExitCode
 	}{
-		{run.Result{Records: append(kept.before, rest)}, ExitBad},
+		{run.Result{Records: append(before, rest)}, ExitBad},
 		{run.Result{Records: []record.Record{rest}}, ExitGood},
 		{run.Result{Records: []record.Record{rest}, Interrupted: true}, ExitNothing},
-		{run.Result{Records: kept.before, Interrupted: true}, ExitBad},
+		{run.Result{Records: before, Interrupted: true}, ExitBad},
 	} {
 		if got := verdictOf(c.result); got != c.want {
 			t.Errorf("exit %d, want %d: %d records, interrupted %v", got, c.want, len(c.result.Records), c.result.Interrupted)
