@@ -99,6 +99,8 @@ template <unsigned N, class Parent = void> class thread_block_tile {
 	static_assert(N >= 1 && N <= 32 && (N & (N - 1)) == 0, "a tile has a power of two of threads, at most 32");
 
 public:
+	thread_block_tile() = default;
+	template <class Other> thread_block_tile(const thread_block_tile<N, Other> &) {} // a tile of any parent is one of no particular parent
 	static void sync(CUEMU_HERE) { __syncwarp(mask(), file, line); }
 	static constexpr unsigned size() { return N; }
 	static constexpr unsigned num_threads() { return N; }
@@ -124,6 +126,30 @@ private:
 	static unsigned mask() { return (N == 32 ? 0xffffffffu : (1u << (N % 32)) - 1) << first(); }
 };
 template <unsigned N, class Parent> inline thread_block_tile<N, Parent> tiled_partition(const Parent &) { return {}; }
+
+// A group of which only the size is known when the kernel runs: a block, or a tile of it.
+class thread_group {
+public:
+	thread_group(const thread_block &) : threads_(cuemu_block_threads()), block_(true) {}
+	template <unsigned N, class Parent> thread_group(const thread_block_tile<N, Parent> &) : threads_(N), block_(false) {}
+	explicit thread_group(unsigned threads) : threads_(threads), block_(false) {}
+	void sync(CUEMU_HERE) const {
+		if (block_) {
+			__syncthreads(file, line);
+		} else {
+			__syncwarp((threads_ == 32 ? 0xffffffffu : (1u << (threads_ % 32)) - 1) << (cuemu_lane() & ~(threads_ - 1)), file, line);
+		}
+	}
+	unsigned size() const { return threads_; }
+	unsigned num_threads() const { return threads_; }
+	unsigned thread_rank() const { return cuemu_linear_thread() % threads_; }
+
+private:
+	unsigned threads_;
+	bool block_;
+};
+inline thread_group tiled_partition(const thread_block &, unsigned threads) { return thread_group(threads); }
+inline thread_group tiled_partition(const thread_group &, unsigned threads) { return thread_group(threads); }
 
 template <class Group> inline void sync(const Group &group, CUEMU_HERE) { group.sync(file, line); }
 

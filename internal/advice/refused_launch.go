@@ -37,7 +37,9 @@ func returnedCode(o *backend.Outcome) int {
 // shared memory at the launch.
 func ExplainEmpty(o *backend.Outcome, dynamic bool) {
 	code := returnedCode(o)
-	if code == cudaerror.InvalidConfiguration || code == cudaerror.InvalidValue && !dynamic {
+	ended := o.Status == op.StatusCrash && strings.Contains(o.Sentence, "exited") &&
+		strings.Contains(o.Sentence, "invalid configuration argument") // it checks the error and exits
+	if code == cudaerror.InvalidConfiguration || code == cudaerror.InvalidValue && !dynamic || ended {
 		o.Status = op.StatusUnsupported
 		o.Sentence = "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a " +
 			"size is 0"
@@ -50,6 +52,11 @@ func ExplainEmpty(o *backend.Outcome, dynamic bool) {
 func Explain(o *backend.Outcome, lines []int, dynamic bool) {
 	code := returnedCode(o)
 	why := ""
+	if code == cudaerror.NotSupported {
+		o.Status, o.Sentence = op.StatusUnsupported, "it calls a function of a library that the emulator does "+
+			"not have, which what it printed names: run it where a GPU is, or judge a function that does not"
+		return
+	}
 	switch {
 	case code == cudaerror.InvalidConfiguration:
 		why = "the grid or the block is 0 or too large. N / 256 is 0 blocks where N is below 256: write " +

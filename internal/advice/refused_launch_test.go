@@ -77,3 +77,24 @@ func TestRefusedLaunchesAreExplained(t *testing.T) {
 		t.Errorf("what did not crash became %v", plain)
 	}
 }
+
+// What the emulator lacks, and what only an empty call does, is not held against a function.
+func TestLimitsAreNeutral(t *testing.T) {
+	o := backend.Outcome{
+		Status: op.StatusCrash, Sentence: "the launch function returned CUDA error 801: operation not supported",
+	}
+	Explain(&o, nil, false)
+	if o.Status != op.StatusUnsupported || !strings.Contains(o.Sentence, "the emulator does not have") {
+		t.Errorf("a library: %v %q", o.Status, o.Sentence)
+	}
+	const ended = "exited 1 during run, before it answered; it last printed: CUDA error: " +
+		"invalid configuration argument"
+	o = backend.Outcome{Status: op.StatusCrash, Sentence: ended}
+	if Explain(&o, nil, false); o.Status != op.StatusCrash {
+		t.Errorf("0 blocks where something is to be written: %v, want CRASH", o.Status)
+	}
+	o = backend.Outcome{Status: op.StatusCrash, Sentence: ended}
+	if ExplainEmpty(&o, false); o.Status != op.StatusUnsupported {
+		t.Errorf("0 blocks where nothing is: %v, want UNSUPPORTED", o.Status)
+	}
+}

@@ -9,6 +9,7 @@ const (
 	InvalidConfiguration = 9   // a grid or a block that no GPU takes
 	IllegalAddress       = 700 // a kernel used memory that is not its own
 	OutOfResources       = 701 // a block needs more registers or shared memory than there are
+	NotSupported         = 801 // what neither the device nor the emulator has
 )
 
 // Refused says whether a launch function that returned this error began no kernel: CUDA checked the launch

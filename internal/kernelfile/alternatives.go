@@ -58,6 +58,7 @@ func (b *Binding) Alternatives() []Alternative {
 	for _, some := range []func(Argument) bool{tensors, func(a Argument) bool { return a.Role == Size }} {
 		all = append(all, b.reordered(some)...)
 	}
+	all = append(all, b.exchanged()...)
 	all = append(all, b.otherSizes()...)
 	if flat := b.Spec.Own.Flat; b.Function.Kind == Python && len(flat) > 0 && !b.takesSizes() {
 		all = append(all, Alternative{

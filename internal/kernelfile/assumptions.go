@@ -98,7 +98,12 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 		matched := a.Role == Input || a.Role == Output || a.Role == Size || a.Role == Attribute
 		_, stride := strideOf(a.Name)
 		named := score(b.Spec, b.Pass, a.Name, a.Target) > scoreWeak || b.byElimination(a)
-		clear := stride || named && !b.open[a.Name] && !b.contrary(a)
+		clear := stride || named && !b.open[a.Name] && !b.contrary(a) || b.shownByRows(a) ||
+			a.Form != AsItLies ||
+			b.onlyTensor(a) ||
+			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
+			a.Share > 0 ||
+			strings.HasPrefix(a.Target, "2 *")
 		if b.said(a) || !matched || clear || a.Optional {
 			continue
 		}

@@ -24,6 +24,9 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 		head.WriteString("#include \"torch/extension.h\"\n")
 	}
 	head.WriteString("\nnamespace triad_own {\n\n" + supportCode)
+	if slices.ContainsFunc(bindings, func(b *Binding) bool { return len(b.formSentences()) > 0 }) {
+		head.WriteString(formsCode)
+	}
 	if extends {
 		head.WriteString(extensionCode)
 	}
@@ -34,14 +37,14 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	fmt.Fprintf(&tail, "#define main triad_own_main_of_the_file\n#include %s\n#undef main\n\n",
 		strconv.Quote(include))
 	for i, b := range bindings {
-		tail.WriteString(b.launchCode(i))
+		tail.WriteString(b.workspaceCode(i) + b.launchCode(i))
 		for k, contract := range b.contracts() {
 			fmt.Fprintf(&tail, "static const ::triad::Registered "+
 				"triad_own_registered_%d_%d(::triad::Registration(%q, %q, %q)"+
 				".contract(%q).dtypes(%s).outputs(%du).nondeterministic(%du)"+
-				".accepts(triad_own::accepts_%d).launch(triad_own_launch_%d).constraint(%q));\n",
+				".accepts(triad_own::accepts_%d)%s.launch(triad_own_launch_%d).constraint(%q));\n",
 				i, k, b.Spec.Name, name, b.Pass.String(), contract.name, strings.Join(contract.bits, " | "),
-				b.outputBits(), b.varyingBits(), i, i, b.Constraint())
+				b.outputBits(), b.varyingBits(), i, b.workspaceWord(i), i, b.Constraint())
 		}
 		tail.WriteString("\n")
 	}
@@ -57,6 +60,11 @@ const supportCode = `inline bool is_empty(const triad_call *call, int i) {
 inline int64_t ceildiv(int64_t a, int64_t b) { return b == 0 ? 0 : (a + b - 1) / b; }
 inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+inline int64_t factor(int64_t n, int which) { // the two factors of n that are nearest to each other
+	int64_t small = 1;
+	for (int64_t i = 1; i * i <= n; i++) small = n % i == 0 ? i : small;
+	return which == 1 ? small : n / small;
+}
 inline unsigned size_of_launch(int64_t n) { return n < 0 || n > 0xffffffffll ? 0u : static_cast<unsigned>(n); }
 inline const triad_tensor &in(const triad_call *c, int i) { return c->in[i]; }
 inline const triad_tensor &out(const triad_call *c, int i) { return c->out[i]; }
@@ -102,6 +110,10 @@ func (b *Binding) sizeCodeOf(target string) string {
 	}
 	var parts []string
 	for _, d := range dims {
+		if d[0] >= '0' && d[0] <= '9' {
+			parts = append(parts, "int64_t("+d+")")
+			continue
+		}
 		parts = append(parts, b.dimCode(d))
 	}
 	return strings.Join(parts, " * ")
@@ -151,6 +163,7 @@ func (b *Binding) conditions() []condition {
 			}
 		}
 	}
+	all = append(all, b.blockLimit()...)
 	for i, a := range b.Spec.Attributes {
 		if b.has(Attribute, a.Name) {
 			continue
@@ -165,6 +178,19 @@ func (b *Binding) conditions() []condition {
 		}
 	}
 	return all
+}
+
+// blockLimit is the condition that a block of the file's own launch, in sizes of the operator, can be.
+func (b *Binding) blockLimit() []condition {
+	l := b.Launch
+	if l == nil || b.Options.Block != "" || !(&Launch{Block: l.Block, Shared: "0"}).usesAny(b.Spec) {
+		return nil
+	}
+	return []condition{{
+		b.expressionCode(product(l.Block), false) + fmt.Sprintf(" <= %d", maxThreads),
+		fmt.Sprintf("%s is launched with block (%s): a block has %d threads at most", b.Function.Name,
+			sizes(l.Block), maxThreads),
+	}}
 }
 
 // nothingToWrite is the C++ that allows a call whose outputs are all empty. A host function must then launch
@@ -228,7 +254,7 @@ func (b *Binding) acceptCode(n int) string {
 	fmt.Fprintf(&code, "\tif (!check.counts(triad_own_call, %d, %d, %d)) return check.status();\n",
 		len(b.inputs), len(b.outputs), len(b.Spec.Attributes))
 	for i, tensor := range b.inputs {
-		if !b.has(Input, tensor.Name) {
+		if !b.has(Input, tensor.Name) && !b.without[tensor.Name] {
 			continue
 		}
 		t := fmt.Sprintf("in(triad_own_call, %d), %q", i, tensor.Name)
@@ -276,11 +302,43 @@ func (b *Binding) byMain() []Instance {
 // launchCode calls the function with what the call gives.
 func (b *Binding) launchCode(n int) string {
 	var code strings.Builder
-	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n"+
-		"%s\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n", n, b.beforeCode())
+	fmt.Fprintf(&code, "static int triad_own_launch_%d(const triad_call *triad_own_call) {\n", n)
+	calls := [][]Argument{b.Args}
+	if b.each {
+		calls = append(calls, b.second())
+	}
+	code.WriteString(b.formsBefore())
+	for _, args := range calls {
+		code.WriteString(b.beforeCode(args) + b.callCode(args))
+	}
+	code.WriteString(b.formsAfter())
+	code.WriteString("\treturn triad::watched();\n}\n")
+	return code.String()
+}
+
+// workspaceWord registers the size of the workspace, where there is one.
+func (b *Binding) workspaceWord(n int) string {
+	if !b.usesWorkspace() {
+		return ""
+	}
+	return fmt.Sprintf(".workspace(triad_own_workspace_%d)", n)
+}
+
+func (b *Binding) workspaceCode(n int) string {
+	if !b.usesWorkspace() {
+		return ""
+	}
+	return fmt.Sprintf("static int64_t triad_own_workspace_%d(const triad_call *triad_own_call) {\n"+
+		"\treturn static_cast<int64_t>(%s);\n}\n", n, b.workAt(""))
+}
+
+// callCode calls the function once, in the dtype of the call.
+func (b *Binding) callCode(arguments []Argument) string {
+	var code strings.Builder
+	code.WriteString("\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n")
 	for _, c := range b.byMain() {
 		var args []string
-		for _, a := range b.Args {
+		for _, a := range arguments {
 			args = append(args, b.argumentCode(a, c))
 		}
 		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])
@@ -297,7 +355,7 @@ func (b *Binding) launchCode(n int) string {
 		}
 		code.WriteString("\t\tbreak;\n")
 	}
-	code.WriteString("\t}\n\treturn triad::watched();\n}\n")
+	code.WriteString("\t}\n")
 	return code.String()
 }
 
@@ -325,6 +383,8 @@ func (b *Binding) argumentCode(a Argument, c Instance) string {
 		return fmt.Sprintf("triad_own::tensor(triad_own::in(triad_own_call, %d))", a.Index)
 	case a.tensor && a.Role == Output:
 		return fmt.Sprintf("triad_own::tensor(triad_own::out(triad_own_call, %d))", a.Index)
+	case a.Form != AsItLies:
+		return fmt.Sprintf("reinterpret_cast<%s *>(%s)", a.Base, b.workPointer(a))
 	}
 	switch a.Role {
 	case Input:
@@ -332,6 +392,10 @@ func (b *Binding) argumentCode(a Argument, c Instance) string {
 	case Output:
 		return pointer("out")
 	case Size:
+		if a.Share > 0 {
+			return fmt.Sprintf("static_cast<%s>(triad_own::factor(%s, %d))", a.Base, b.sizeCodeOf(a.Target),
+				a.Share)
+		}
 		return fmt.Sprintf("static_cast<%s>(%s)", a.Base, b.sizeCodeOf(a.Target))
 	case Constant:
 		return fmt.Sprintf("static_cast<%s>(%d)", a.Base, a.Index)
@@ -373,7 +437,7 @@ func (b *Binding) outputBits() uint32 {
 		}
 	}
 	for i, t := range b.outputs {
-		if b.leftOut(t) || b.Function.returns && !t.Optional {
+		if b.leftOut(t) || b.without[t.Name] || b.Function.returns && !t.Optional {
 			bits |= 1 << i
 		}
 	}

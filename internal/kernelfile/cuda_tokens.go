@@ -22,6 +22,7 @@ type source struct {
 	defines  map[string]string
 	names    map[string]bool // that #define or a flag defines
 	branches []branch        // the conditions that the text being read stands under
+	comments []string        // line by line
 }
 
 // lex cuts C++ text into tokens, those left out by #if 0 and #ifdef excepted; defined are names that a flag
@@ -44,13 +45,16 @@ func lex(text string, defined ...string) source {
 			i++
 			continue
 		case strings.HasPrefix(text[i:], "//"):
-			i = endOfLine(text, i)
+			end := endOfLine(text, i)
+			s.comments = append(s.comments, text[i:end])
+			i = end
 			continue
 		case strings.HasPrefix(text[i:], "/*"):
 			end := strings.Index(text[i+2:], "*/")
 			if end < 0 {
 				return s
 			}
+			s.comments = append(s.comments, strings.Split(text[i:i+2+end], "\n")...)
 			line += strings.Count(text[i:i+2+end], "\n")
 			i += end + 4
 			continue

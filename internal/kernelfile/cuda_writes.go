@@ -69,13 +69,13 @@ func closing(tokens []token, i int) int {
 }
 
 // writing is how a body writes what a pointer points to: plainly, by adding to what is there, and by atomic
-// additions.
-type writing struct{ plain, added, atomic bool }
+// additions; reread says that what is written is made of what was there.
+type writing struct{ plain, added, atomic, reread bool }
 
 func (w writing) any() bool { return w.plain || w.added || w.atomic }
 
 func (w writing) with(o writing) writing {
-	return writing{w.plain || o.plain, w.added || o.added, w.atomic || o.atomic}
+	return writing{w.plain || o.plain, w.added || o.added, w.atomic || o.atomic, w.reread || o.reread}
 }
 
 // writes says how a body assigns to elements of a pointer, or of a pointer made of it.
@@ -92,6 +92,9 @@ func writes(body []token, name string) writing {
 		switch {
 		case end > i+1 && end < len(body) && body[end].text == "=":
 			w.plain = true
+			for k := end; k < len(body) && body[k].text != ";"; k++ {
+				w.reread = w.reread || body[k].text == name
+			}
 		case end > i+1 && end < len(body) && body[end].text == "+=":
 			w.added = true
 		case end > i+1 && end+1 < len(body) && strings.Contains("-*/", body[end].text) &&

@@ -31,9 +31,6 @@ func (b *Binding) Describe() string {
 		fmt.Fprintf(&text, "\n  its lines ask for %s: it is judged in no other dtype",
 			strings.Join(b.asked, ", "))
 	}
-	if words := b.accumulated(); words != "" {
-		fmt.Fprintf(&text, "\n  %s", words)
-	}
 	for _, sentence := range b.limits() {
 		fmt.Fprintf(&text, "\n  %s", sentence)
 	}
@@ -55,6 +52,10 @@ func (b *Binding) limits() []string {
 			seen[c.sentence] = true
 			all = append(all, c.sentence)
 		}
+	}
+	all = append(all, b.formSentences()...)
+	if words := b.accumulated(); words != "" {
+		all = append(all, words)
 	}
 	if b.inPlace() {
 		all = append(all, inPlaceSentence)

@@ -16,7 +16,7 @@ func (b *Binding) instances() error {
 	var why string
 	for _, name := range b.Spec.PassDTypes(b.Pass) {
 		main, ok := tensorDType(b.inputs[0], name)
-		if !ok {
+		if !ok || len(b.unscaled) > 0 && main != op.FP32 { // another rounding point in 16 bits
 			continue
 		}
 		if len(b.asked) > 0 && !slices.Contains(b.asked, main.String()) {

@@ -50,6 +50,11 @@ func (l *Launch) uses(dim string) bool {
 	return false
 }
 
+// usesAny says whether an expression of the launch names a dim of the operator.
+func (l *Launch) usesAny(spec *op.Spec) bool {
+	return slices.ContainsFunc(spec.Dims, func(d op.DimSpec) bool { return l.uses(d.Name) })
+}
+
 func product(s [3]string) string {
 	var words []string
 	for _, x := range s {

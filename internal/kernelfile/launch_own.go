@@ -2,7 +2,9 @@ package kernelfile
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -77,6 +79,42 @@ func launched(tokens []token, at int) string {
 	return tokens[i].text
 }
 
+// launchedArguments are the arguments of a kernel's template in the file's own launch of it; none where that
+// has none, or one that is neither a type nor a number.
+func (f *File) launchedArguments(fn Function) []string {
+	name := fn.Name[strings.LastIndex(fn.Name, ":")+1:]
+	for i := range f.tokens {
+		if f.tokens[i].text != "<<<" || i < 2 || f.tokens[i-1].text != ">" || launched(f.tokens, i) != name {
+			continue
+		}
+		open := i - 1
+		for open > 0 && f.tokens[open-1].text != name {
+			open--
+		}
+		k := body{b: &Binding{}, file: f}
+		c := callSite{k: k, before: f.tokens[:i], stands: map[string]string{}}
+		var all []string
+		for _, part := range split(f.tokens[open+1 : i-1]) {
+			text := join(part)
+			if _, isType := elementTypes[f.resolve(text)]; !isType {
+				value, known := c.expression(part, 0)
+				e, err := op.ParseExpression(value, func(string) bool { return false }, false)
+				if !known || err != nil {
+					return nil
+				}
+				n, err := e.Int(func(string) (int64, bool) { return 0, false })
+				if err != nil {
+					return nil
+				}
+				text = fmt.Sprint(n)
+			}
+			all = append(all, text)
+		}
+		return all
+	}
+	return nil
+}
+
 // callSite is where a file launches a kernel: the tokens before it, and which of the kernel's parameters the
 // caller's variables are handed to.
 type callSite struct {
@@ -115,6 +153,61 @@ func (c callSite) sizes(words []token) [3]string {
 		return [3]string{}
 	}
 	return all
+}
+
+// roundingUp are the names of functions and macros that divide and round up, in small letters.
+var roundingUp = []string{
+	"cdiv",
+	"ceildiv",
+	"divup",
+	"divceil",
+	"ceildivision",
+	"updiv",
+	"idivup",
+	"roundupdiv",
+}
+
+// ceil reads "ceil(n / 16.0)" at a token as a division that rounds up; end is its last token, or before i
+// where it is none. Whole numbers are divided before they are rounded, so nothing is rounded up.
+func (c callSite) ceil(words []token, i, depth int) (text string, end int) {
+	if t := words[i].text; t != "ceil" && t != "ceilf" {
+		return "", -1
+	}
+	end = closing(words, i+1)
+	inside := words[i+2 : end]
+	real := slices.ContainsFunc(inside, func(t token) bool {
+		return t.text == "float" || t.text == "double" ||
+			t.text[0] >= '0' && t.text[0] <= '9' && strings.ContainsAny(t.text, ".f")
+	})
+	parts := cutAt(inside, "/")
+	if len(parts) != 2 {
+		return "", -1
+	}
+	var sides []string
+	for _, part := range parts {
+		part = slices.Clone(part)
+		for k := 0; k+2 < len(part); k++ { // (float)n
+			if part[k].text == "(" && part[k+2].text == ")" &&
+				(part[k+1].text == "float" || part[k+1].text == "double") {
+				part = slices.Delete(part, k, k+3)
+			}
+		}
+		if len(part) == 1 {
+			n, err := strconv.ParseFloat(strings.TrimSuffix(part[0].text, "f"), 64)
+			if err == nil && n == math.Trunc(n) { // 16.0f
+				part[0].text = fmt.Sprint(int64(n))
+			}
+		}
+		side, ok := c.expression(part, depth+1)
+		if !ok {
+			return "", -1
+		}
+		sides = append(sides, side)
+	}
+	if real {
+		return "ceildiv(" + sides[0] + ", " + sides[1] + ")", end
+	}
+	return "(" + sides[0] + ") / (" + sides[1] + ")", end
 }
 
 // defined is what a variable was given last: "int n = 256;" or "dim3 n(16, 16);", the latter as dim3 (16,
@@ -158,6 +251,20 @@ func (c callSite) expression(words []token, depth int) (text string, ok bool) {
 	var all []token
 	for i := 0; i < len(words); i++ {
 		t := words[i]
+		if i+1 < len(words) && words[i+1].text == "(" {
+			if plain := strings.ReplaceAll(strings.ToLower(t.text), "_", ""); slices.Contains(
+				roundingUp,
+				plain,
+			) {
+				all = append(all, token{"ceildiv", t.line})
+				continue
+			}
+			if text, end := c.ceil(words, i, depth); end > i {
+				all = append(all, token{text, t.line})
+				i = end
+				continue
+			}
+		}
 		if t.text == "sizeof" && i+3 < len(words) {
 			if d, known := elementTypes[c.k.file.resolve(words[i+2].text)]; known {
 				all = append(all, token{fmt.Sprint(d.Size()), t.line})
@@ -171,14 +278,14 @@ func (c callSite) expression(words []token, depth int) (text string, ok bool) {
 		switch {
 		case !t.isName():
 			all = append(all, t)
-		case constant:
-			all = append(all, token{fmt.Sprint(number), t.line})
 		case handed:
 			own, known := c.k.b.translate([]token{{target, t.line}})
 			if !known {
 				return "", false
 			}
 			all = append(all, token{own, t.line})
+		case constant:
+			all = append(all, token{fmt.Sprint(number), t.line})
 		case slices.Contains([]string{"unsigned", "int", "long", "size_t"}, t.text):
 		case made != nil && depth < 4:
 			inner, known := c.expression(made, depth+1)

@@ -50,6 +50,7 @@ func (b *Binding) proposeLaunch(file *File) error {
 			return err
 		}
 	}
+	l.guessed = l.guessed || b.Options.Grid == "" && k.valueOfEachBlock()
 	if element, dynamic := k.dynamicShared(); b.Options.Shared != "" {
 		var err error
 		if l.Shared, err = b.launchSize("--shared", b.Options.Shared); err != nil {
@@ -70,6 +71,26 @@ type body struct {
 	b      *Binding
 	file   *File
 	tokens []token
+}
+
+// valueOfEachBlock says whether a kernel writes a value of each block, "out[blockIdx.x]", to an output of one
+// element: what it is launched with, and what adds the values, is not in the file.
+func (k body) valueOfEachBlock() bool {
+	for _, a := range k.b.Args {
+		if a.Role != Output {
+			continue
+		}
+		if list := k.b.shape(k.b.outputs[a.Index]); len(list) != 1 || list[0] != "1" {
+			continue
+		}
+		for i := 0; i+5 < len(k.tokens); i++ {
+			if k.tokens[i].text == a.Name && k.tokens[i+1].text == "[" && k.tokens[i+2].text == "blockIdx" &&
+				k.tokens[i+5].text == "]" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // axes are the words behind blockIdx and threadIdx.

@@ -86,13 +86,16 @@ func (b *Binding) pairInPlace() {
 
 // beforeCode prepares outputs before a call: those in the place of an input get its values, those that are
 // added to are zeroed.
-func (b *Binding) beforeCode() string {
+func (b *Binding) beforeCode(args []Argument) string {
 	var code strings.Builder
-	for _, a := range b.Args {
+	for _, a := range args {
 		switch at := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == a.Over }); {
 		case a.Over != "":
 			fmt.Fprintf(&code, "\tif (const int status = triad_own::copy_to_output(triad_own_call, %d, %d)) "+
 				"return status;\n", a.Index, at)
+		case b.accumulates(a) && a.Form == ByToken:
+			code.WriteString(checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
+				"triad::stream_of(triad_own_call)))", b.workPointer(a), b.roomOf(a))))
 		case b.accumulates(a):
 			fmt.Fprintf(&code, "\tif (const int status = triad_own::zero_output(triad_own_call, %d)) "+
 				"return status;\n", a.Index)
@@ -102,9 +105,18 @@ func (b *Binding) beforeCode() string {
 }
 
 // accumulates says whether a function adds to an output without writing it first, so that its caller zeroes
-// it: by atomic additions, or in a backward, as training loops do.
+// it: by atomic additions, or in a backward, as training loops do, or in a kernel whose launch the file does
+// not have.
 func (b *Binding) accumulates(a Argument) bool {
-	return a.Role == Output && a.Over == "" && !a.plain && (a.atomic || a.added && b.Pass == op.Backward)
+	if a.Role != Output || a.Over != "" {
+		return false
+	}
+	if a.plain { // beside running sums an output is scaled and added to
+		return a.reread && slices.ContainsFunc(b.Args, func(o Argument) bool {
+			return o.Form == Scratch && scratchFill(o.Name) != ""
+		})
+	}
+	return a.atomic || a.added && (b.Pass == op.Backward || b.Function.Kind == Kernel)
 }
 
 // accumulated says of which outputs it is so; "" where of none.
@@ -118,5 +130,6 @@ func (b *Binding) accumulated() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return strings.Join(names, ", ") + ": added to and never written before, so zeroed before each call"
+	return strings.Join(names, ", ") + ": added to before it is written, so zeroed before each call: " +
+		"assumed that its caller does that"
 }

@@ -24,6 +24,7 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 		b.Args[i] = Argument{Param: b.Function.Params[i], Role: c.role, Target: c.target, Index: c.index}
 	}
 	b.matchInPlace()
+	b.chooseForm()
 	for i := range chosen {
 		switch {
 		case b.Args[i].Role != Nothing:
@@ -38,14 +39,18 @@ func (b *Binding) matchLeftover(chosen []candidate) error {
 	if err := b.leftoverPointers(pointers); err != nil {
 		return err
 	}
-	return b.leftoverNumbers(numbers)
+	if err := b.leftoverNumbers(numbers); err != nil {
+		return err
+	}
+	b.widen()
+	return nil
 }
 
 // unmatched lists the tensors that no parameter stands for yet.
 func (b *Binding) unmatched(role Role, tensors []op.TensorSpec) []int {
 	var list []int
 	for i, t := range tensors {
-		if !b.has(role, t.Name) && !t.Optional && !b.leftOut(t) {
+		if !b.has(role, t.Name) && !t.Optional && !b.leftOut(t) && !b.without[t.Name] {
 			list = append(list, i)
 		}
 	}
@@ -102,14 +107,14 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 				open = append(open, candidate{role: Attribute, target: t.Name, index: k})
 			}
 		}
-		if b.takeStride(a) {
+		if b.takeStride(a) || b.takePlainFactor(a) {
 			continue
 		}
 		if len(open) > 0 { // of several the first, as people write rows before columns
 			a.Role, a.Target, a.Index = open[0].role, open[0].target, open[0].index
 			continue
 		}
-		if !b.takeConstant(a) {
+		if !b.takeConstant(a) && !b.takeShare(a) {
 			return b.errorf("what %s stands for is not clear: %s has the sizes %s%s; say it with --map "+
 				"%s=NAME", a.Name, b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec), a.Name)
 		}
@@ -175,6 +180,28 @@ func (b *Binding) takeConstant(a *Argument) bool {
 		return false
 	}
 	a.Role, a.Target, a.Index = Constant, "1, as a factor of "+rows, 1
+	return true
+}
+
+// takeShare takes a second size of an operator that has one: the two are factors of it, such as the rows and
+// columns of an elementwise function.
+func (b *Binding) takeShare(a *Argument) bool {
+	side := isLetter(a.Name) || slices.ContainsFunc(sides[:], func(words []string) bool {
+		return slices.Contains(words, snake(a.Name))
+	})
+	if len(b.Spec.Dims) != 1 || !a.isInteger() || b.Function.Kind != Host || !side {
+		return false
+	}
+	dim := b.Spec.Dims[0].Name
+	at := slices.IndexFunc(b.Args, func(o Argument) bool { return o.Role == Size && o.Target == dim })
+	if at < 0 || b.Args[at].Share != 0 {
+		return false
+	}
+	a.Role, a.Target, a.Index, a.Share = Size, dim, 0, 2
+	b.Args[at].Share = 1
+	if slices.IndexFunc(b.Args, func(o Argument) bool { return o.Name == a.Name }) < at {
+		a.Share, b.Args[at].Share = 1, 2
+	}
 	return true
 }
 
@@ -245,7 +272,8 @@ func (b *Binding) checkSizes(file *File) error {
 	}
 	for _, d := range b.Spec.Dims {
 		if _, fixed := b.Options.Dims[d.Name]; fixed || b.covered[d.Name] || b.givesSize(d.Name) ||
-			b.Launch != nil && b.Launch.uses(d.Name) {
+			b.Launch != nil && b.Launch.uses(d.Name) ||
+			b.each && b.givesSize(b.Spec.Own.Each[d.Name]) {
 			continue
 		}
 		n, constant := b.constantSize(file, d.Name)

@@ -45,6 +45,8 @@ type Argument struct {
 	Target string
 	Index  int    // of a tensor or attribute in the spec; the value of a constant
 	Over   string // the input in whose place an output is written; "" where it has a buffer of its own
+	Form   Form
+	Share  int // of a size that several parameters are the factors of: 1 is the smaller factor, 2 the larger
 }
 
 // Binding is a function matched to a pass of an operator.
@@ -70,6 +72,18 @@ type Binding struct {
 	forward   *Binding         // of a backward that goes through autograd: the function that it is of
 	literals  []float64        // the numbers in the file
 	asked     []string         // the dtypes that its lines ask for; none where they ask for none
+	// the parameters that the file's lines show to be the length of a pointer's rows, by the pointer's name
+	rows    map[string]string
+	places  map[string][]string // the indexes of each pointer
+	squared map[string]bool     // sizes whose square the lines have
+	// how it is called where its tensors do not lie as the operator has them (forms.go)
+	without    map[string]bool // tensors without a parameter of their own
+	each       bool            // it is called once for each of a pair of tensors
+	byToken    bool            // tensors lie token by token
+	packedRows bool            // several inputs stand beside each other in each row
+	unscaled   []string        // the factor and the addend that triad applies
+	doubled    bool            // it is called with a factor of 2
+	others     []Function      // of the file
 }
 
 // Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with
@@ -91,12 +105,20 @@ type candidate struct {
 
 // Match finds what every parameter of a function stands for. The error is a *op.UsageError.
 func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options) (*Binding, error) {
+	if fn.Kind == Kernel && len(options.Arguments) == 0 && len(fn.Template) > 0 {
+		options.Arguments = file.launchedArguments(fn)
+	}
 	b := &Binding{
 		Spec: spec, Pass: pass, Function: fn, Options: options, aligned: file.Vectors, varies: file.Adds,
+		without: map[string]bool{}, others: file.Functions,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
 		extension: file.extension,
 	}
 	b.inputs, b.outputs = spec.Tensors(pass)
+	if fn.Kind != Python {
+		b.rows, b.places = file.rowLengths(&fn)
+		b.squared = file.squares(&fn)
+	}
 	for _, f := range file.Functions {
 		if f.Kind == Kernel {
 			b.kernels = append(b.kernels, f.Name)
@@ -251,8 +273,13 @@ func (b *Binding) candidateNumbers(p Param) []candidate {
 		all = append(all, b.candidateTensors(p)...)
 	}
 	if p.isInteger() || p.Untyped {
+		free := b.sizeByRows(p)
 		for i, d := range b.Spec.Dims {
-			all = append(all, candidate{Size, d.Name, i, b.score(p, d.Name)})
+			score := b.score(p, d.Name)
+			if free && slices.Contains(b.sides(), d.Name) {
+				score = max(score, 1)
+			}
+			all = append(all, candidate{Size, d.Name, i, score})
 		}
 		for _, name := range b.Spec.SizesBeside() {
 			all = append(all, candidate{Size, name, -1, b.score(p, name)})
@@ -290,6 +317,9 @@ func (b *Binding) Matched() string {
 
 // meaning is what a parameter stands for, in words.
 func (a Argument) meaning() string {
+	if a.Share > 0 {
+		return "a factor of " + a.Target
+	}
 	if a.Over != "" {
 		return a.Over + " and " + a.Target
 	}

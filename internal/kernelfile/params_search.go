@@ -29,12 +29,13 @@ func (b *Binding) byName(choices [][]candidate) []candidate {
 	for i, list := range choices { // the few best of each are enough, and keep the search small
 		list = slices.DeleteFunc(slices.Clone(list), func(c candidate) bool { return c.score == 0 })
 		slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
-		choices[i] = list[:min(len(list), 4)]
+		choices[i] = list[:min(len(list), 4+len(b.rows))]
 	}
 	s := &search{
 		b: b, choices: choices, current: make([]candidate, len(choices)), score: -1 << 30,
 		rest: make([]int, len(choices)+1),
 	}
+	s.rest[len(choices)] = scoreRows * (len(b.rows) + len(b.squared))
 	for i := len(choices) - 1; i >= 0; i-- {
 		s.rest[i] = s.rest[i+1]
 		if len(choices[i]) > 0 {
@@ -57,7 +58,7 @@ func (s *search) step(i, sum int) {
 		return
 	}
 	if i == len(s.choices) {
-		sum -= 1000 * s.uncovered()
+		sum += s.b.scoreRows(s.current) - 1000*s.uncovered()
 		switch {
 		case sum > s.score:
 			s.score, s.best, s.ties = sum, slices.Clone(s.current), nil
@@ -88,7 +89,8 @@ func (s *search) taken(i int, c candidate) bool {
 		if other.target == c.target {
 			return true
 		}
-		if c.role == Size && (strings.Contains(c.target, "=") || strings.Contains(other.target, "=")) {
+		product := strings.Contains(c.target, "*") || strings.Contains(other.target, "*")
+		if c.role == Size && !product && (strings.Contains(c.target, "=") || strings.Contains(other.target, "=")) {
 			for _, d := range dimsOf(c.target) {
 				if slices.Contains(dimsOf(other.target), d) {
 					return true

@@ -30,7 +30,8 @@ type Settled struct {
 // perhaps not understood; a guessed launch may be wrong at some sizes alone.
 func Settle(b *Binding, t Trial) Settled {
 	assumed := b.Assumptions()
-	if len(assumed) == 0 {
+	names, _ := b.exchangeable()
+	if len(assumed) == 0 && len(names) == 0 {
 		return Settled{}
 	}
 	first := t.Read(nil)

@@ -142,6 +142,24 @@ type OwnSpec struct {
 	Flat []string `toml:"flat"`
 	// outputs that may be written in the place of an input, by name: y = "x"
 	InPlace map[string]string `toml:"in_place"`
+	// inputs that may stand in one buffer, one after the other or row by row
+	Packed []string `toml:"packed"`
+	// tensors, and sizes, that a function of one tensor does without, with those it is called for first:
+	// k = "q"
+	Each map[string]string `toml:"each"`
+	// the inputs that the output is multiplied by and added to at last, row after row: a function may do
+	// without
+	Factor string `toml:"factor"`
+	Addend string `toml:"addend"`
+	// tensors [batch, heads, seq, dim] that may lie token by token, where a parameter is the product
+	// TokenSize
+	Tokens    []string `toml:"tokens"`
+	TokenSize string   `toml:"token_size"`
+	// tables whose rows may be given twice, where they are as wide as WideSize
+	Wide     []string `toml:"wide"`
+	WideSize string   `toml:"wide_size"`
+	// how many elements room to work in may have beside those of the largest tensor
+	Scratch string `toml:"scratch"`
 }
 
 // CheckSpec says what is judged: the distributions that apply, and at most 32 shapes. A shape gives every dim

@@ -4,6 +4,7 @@
 #define CUEMU_RUNTIME_API_H
 
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -50,6 +51,7 @@ struct cudaDeviceProp {
 	size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor, totalConstMem, memPitch;
 	int regsPerBlock, regsPerMultiprocessor, warpSize, maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], major, minor;
 	int multiProcessorCount, maxThreadsPerMultiProcessor, maxBlocksPerMultiProcessor, l2CacheSize, memoryBusWidth, unifiedAddressing;
+	int clockRate, memoryClockRate, concurrentKernels, integrated, canMapHostMemory, managedMemory, pciBusID, pciDeviceID;
 };
 
 struct cudaFuncAttributes {
@@ -99,6 +101,10 @@ inline cudaError_t cudaFreeAsync(void *p, cudaStream_t) { return cudaFree(p); }
 inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = nullptr) {
 	return cudaMemcpy(to, from, bytes, kind);
 }
+inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                                     cudaStream_t = nullptr) {
+	return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+}
 inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t = nullptr) { return cudaMemset(to, value, bytes); }
 template <class T> inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes, size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice) {
 	return cudaMemcpy(reinterpret_cast<char *>(&symbol) + offset, from, bytes, cudaMemcpyHostToDevice);
@@ -130,8 +136,8 @@ inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) { retu
 inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr) { return cudaSuccess; }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
-// No time on an emulated device: the answer is 0, and the error says that it is none.
-inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t, cudaEvent_t) { return *milliseconds = 0, cudaErrorNotSupported; }
+// An emulated device has no time: programs that check the error go on, and what they print is not shown as a time.
+inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t, cudaEvent_t) { return *milliseconds = 1, cudaSuccess; }
 
 template <class Kernel> inline cudaError_t cudaFuncSetAttribute(Kernel *, cudaFuncAttribute attribute, int value) {
 	return cuemu_set_function_attribute(attribute, value);
@@ -145,6 +151,21 @@ template <class Kernel> inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultip
 	*blocks = threads > 0 ? 2048 / threads : 0;
 	return cudaSuccess;
 }
+
+template <class Kernel> inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, Kernel *, size_t = 0, int limit = 0) {
+	*block = limit > 0 && limit < 256 ? limit : 256;
+	*grid = 4 * 2048 / *block;
+	return cudaSuccess;
+}
+
+namespace cuemu {
+// absent is what functions of libraries do that are not emulated: the call fails, and says which it was.
+inline int absent(const char *name) {
+	fprintf(stderr, "the emulator does not have %s\n", name);
+	set_last_error(cudaErrorNotSupported);
+	return cudaErrorNotSupported;
+}
+}  // namespace cuemu
 
 // cudaLaunchKernelEx knows one attribute, the size of clusters; a launch with any other is refused.
 enum cudaLaunchAttributeID { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeClusterDimension = 4, cudaLaunchAttributeProgrammaticStreamSerialization = 6 };

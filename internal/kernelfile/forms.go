@@ -1,0 +1,339 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Form is how a pointer is given what it stands for, where that is not the tensor as it lies.
+type Form uint8
+
+// The forms of a pointer. All but AsItLies point into the workspace of the call.
+const (
+	AsItLies Form = iota
+	Scratch       // room for what the function keeps between its kernels
+	Packed        // several inputs one after the other, or row by row
+	Wide          // a table whose rows are written twice, as wide as the tensor that is multiplied by it
+	ByToken       // [batch, seq, heads, dim] where the operator has [batch, heads, seq, dim]
+)
+
+// chooseForm decides in which of the operator's forms a function is written, by how many pointers it has: it
+// takes one tensor and is called once for each pair, one buffer for several inputs, no factors, or room to
+// work in.
+func (b *Binding) chooseForm() {
+	if b.Function.Kind == Python || b.Pass != op.Forward {
+		return
+	}
+	b.chooseTokens()
+	for _, try := range []func(missing int) bool{b.takePacked, b.takeEach, b.takeUnscaled} {
+		if missing := b.missingPointers(); missing > 0 || b.tripled() {
+			try(missing)
+		}
+	}
+	b.takeScratch()
+}
+
+// missingPointers is how many pointers fewer a function has than the operator has required tensors; negative
+// where it has more.
+func (b *Binding) missingPointers() int {
+	need, have := 0, 0
+	for _, list := range [][]op.TensorSpec{b.inputs, b.outputs} {
+		for _, t := range list {
+			if !t.Optional && !b.leftOut(t) && !b.without[t.Name] {
+				need++
+			}
+		}
+	}
+	for _, a := range b.Args {
+		optional := a.Role == Output && b.outputs[a.Index].Optional
+		if a.Pointer && a.Role != Stream && a.Form != Scratch && !optional {
+			have++
+			if a.Over != "" {
+				have++
+			}
+		}
+	}
+	return need - have
+}
+
+// tripled says whether the lines of a file speak of rows of several inputs: "3 * C".
+func (b *Binding) tripled() bool {
+	n := fmt.Sprint(len(b.Spec.Own.Packed))
+	return len(b.Spec.Own.Packed) > 2 && b.speaksOf(func(t []token) bool {
+		return t[1].text == "*" && (t[0].text == n && t[2].isName() || t[2].text == n && t[0].isName())
+	})
+}
+
+// speaksOf says whether three tokens in a row, of the function or of a kernel of the file, fulfil a
+// condition.
+func (b *Binding) speaksOf(is func(t []token) bool) bool {
+	bodies := [][]token{b.Function.body}
+	for _, k := range b.others {
+		bodies = append(bodies, k.body)
+	}
+	for _, body := range bodies {
+		for i := 0; i+2 < len(body); i++ {
+			if is(body[i : i+3]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// takePacked takes one pointer for several inputs.
+func (b *Binding) takePacked(missing int) bool {
+	packed := b.Spec.Own.Packed
+	if len(packed) == 0 || missing != len(packed)-1 && !b.tripled() {
+		return false
+	}
+	at, named := -1, 0
+	for i, a := range b.Args {
+		isPacked := a.Role == Input && slices.Contains(packed, a.Target)
+		if isPacked {
+			named++
+		}
+		if a.Pointer && !a.any() && (isPacked || a.Role == Nothing && at < 0) {
+			at = i
+		}
+	}
+	if at < 0 || named > 1 {
+		return false
+	}
+	a := &b.Args[at]
+	first := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == packed[0] })
+	a.Role, a.Target, a.Index, a.Form = Input, packed[0], first, Packed
+	for _, name := range packed[1:] {
+		b.without[name] = true
+	}
+	sizes := 0
+	for _, o := range b.Args {
+		if o.Role == Size || o.Role == Nothing && o.isInteger() {
+			sizes++
+		}
+	}
+	b.packedRows = sizes > 1
+	for i := range b.Args { // N of "input[N / 2 + i]" counts both
+		o := &b.Args[i]
+		if o.Role == Size && sizes == 1 && strings.Contains(o.Target, "*") && b.halved(len(packed)) {
+			o.Target = fmt.Sprintf("%d * %s", len(packed), o.Target)
+		}
+	}
+	return true
+}
+
+// halved says whether the lines divide a size by so many.
+func (b *Binding) halved(n int) bool {
+	return b.speaksOf(func(t []token) bool {
+		return t[0].isName() &&
+			(t[1].text == "/" && t[2].text == fmt.Sprint(n) || t[1].text == ">" && t[2].text == ">")
+	})
+}
+
+// takeEach takes a function of one tensor, which is called once for each of the pairs that the operator has.
+func (b *Binding) takeEach(missing int) bool {
+	tensors := 0
+	for name := range b.Spec.Own.Each {
+		if b.has(Input, name) || b.has(Output, name) {
+			return false
+		}
+		if !b.isDim(name) {
+			tensors++
+		}
+	}
+	pointer := func(a Argument) bool { return a.Pointer && !a.Const && a.any() }
+	inPlace := missing == tensors+1 && slices.ContainsFunc(b.Args, pointer)
+	if tensors == 0 || missing != tensors && !inPlace {
+		return false
+	}
+	for name := range b.Spec.Own.Each {
+		b.without[name] = true
+	}
+	b.each = true
+	return true
+}
+
+func (b *Binding) isDim(name string) bool {
+	return slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name })
+}
+
+// takeUnscaled takes a function without the factor, the addend or both, or with plain numbers for them: what
+// it gives is multiplied and added to after each call.
+func (b *Binding) takeUnscaled(missing int) bool {
+	own := b.Spec.Own
+	if own.Factor == "" || missing < 1 {
+		return false
+	}
+	var lacks []string
+	for _, name := range []string{own.Addend, own.Factor} {
+		if name != "" && !b.has(Input, name) && len(lacks) < missing {
+			lacks = append(lacks, name)
+		}
+	}
+	if len(lacks) != missing {
+		return false
+	}
+	for _, name := range lacks {
+		b.without[name] = true
+	}
+	b.unscaled = lacks
+	return true
+}
+
+// onlyTensor says whether an argument is the only input or output that it can be: those without a parameter
+// of their own are not counted.
+func (b *Binding) onlyTensor(a Argument) bool {
+	if len(b.without) == 0 || a.Role != Output {
+		return false
+	}
+	return len(slices.DeleteFunc(b.required(), func(i int) bool { return b.without[b.outputs[i].Name] })) == 1
+}
+
+// numberNames are what people call a plain number that is added.
+var numberNames = []string{"beta", "bias", "shift"}
+
+// takePlainFactor takes a number for a factor or an addend that the operator has a tensor for.
+func (b *Binding) takePlainFactor(a *Argument) bool {
+	own := b.Spec.Own
+	if len(b.unscaled) == 0 || !a.isFloat() {
+		return false
+	}
+	switch {
+	case b.without[own.Factor] && score(b.Spec, b.Pass, a.Name, own.Factor) > scoreWeak:
+		a.Role, a.Target, a.Index = Constant, "2, as a factor", 2
+		b.doubled = true
+	case slices.Contains(numberNames, snake(a.Name)) && (own.Addend == "" || !b.has(Input, own.Addend)):
+		a.Role, a.Target, a.Index = Constant, "0, as an addend", 0
+	default:
+		return false
+	}
+	return true
+}
+
+// scratchSums and scratchMaxima are what people call the running sums and maxima that a caller prepares.
+var (
+	scratchSums   = []string{"l", "l_i", "sum", "sums", "row_sum", "row_sums", "rowsum", "denom", "l_buf"}
+	scratchMaxima = []string{
+		"m",
+		"m_i",
+		"max",
+		"maxes",
+		"maxs",
+		"maxima",
+		"row_max",
+		"rowmax",
+		"row_maxes",
+		"m_buf",
+	}
+)
+
+// takeScratch takes the pointers beyond those of tensors, which may be written, for room to work in: the
+// first values of sums are 0, of maxima -infinity, others have none.
+func (b *Binding) takeScratch() {
+	var open []int
+	maxima := false
+	for i, a := range b.Args {
+		if a.Pointer && !a.Const && a.Role == Nothing {
+			open = append(open, i)
+			maxima = maxima || slices.Contains(scratchMaxima, snake(a.Name))
+		}
+	}
+	extra := -b.missingPointers()
+	if extra <= 0 || len(open) < extra {
+		return
+	}
+	open = slices.DeleteFunc(open, func(i int) bool { return !isScratchName(b.Args[i].Name) })
+	if len(open) != extra {
+		return
+	}
+	for i := range b.Args {
+		a := &b.Args[i]
+		sums := maxima && a.Role == Output && b.outputs[a.Index].Optional &&
+			slices.Contains(scratchSums, snake(a.Name))
+		if sums || slices.Contains(open, i) {
+			a.Role, a.Form, a.Target = Constant, Scratch, "room to work in"
+		}
+	}
+}
+
+// isScratchName says whether a name is one that people give to room to work in.
+func isScratchName(name string) bool {
+	word := snake(name)
+	return slices.Contains(scratchSums, word) || slices.Contains(scratchMaxima, word) ||
+		slices.ContainsFunc([]string{
+			"work", "tmp", "temp", "scratch", "buf", "partial", "score", "prob", "att", "inter", "_s", "_p",
+		}, func(part string) bool { return strings.Contains("_"+word, part) })
+}
+
+// scratchFill is what a scratch buffer is filled with before a call: 0, -infinity or nothing.
+func scratchFill(name string) string {
+	switch word := snake(name); {
+	case slices.Contains(scratchMaxima, word):
+		return "-INFINITY"
+	case slices.Contains(scratchSums, word):
+		return "0.0f"
+	}
+	return ""
+}
+
+// chooseTokens notes that the tensors lie token by token, where one size counts all heads of a token.
+func (b *Binding) chooseTokens() {
+	own := b.Spec.Own
+	if len(own.Tokens) == 0 {
+		return
+	}
+	all := slices.ContainsFunc(
+		b.Args,
+		func(a Argument) bool { return a.Role == Size && a.Target == own.TokenSize },
+	)
+	for i := range b.Args {
+		a := &b.Args[i]
+		if all && (a.Role == Input || a.Role == Output) && slices.Contains(own.Tokens, a.Target) &&
+			a.Form == AsItLies {
+			a.Form = ByToken
+		}
+	}
+	b.byToken = all
+}
+
+// widen notes the tables whose rows the lines show to be as wide as the tensor.
+func (b *Binding) widen() {
+	for i := range b.Args {
+		a := &b.Args[i]
+		wide := a.Role == Input && slices.Contains(b.Spec.Own.Wide, a.Target)
+		length := b.rows[a.Name]
+		if wide && (length != "" && b.sizeTarget(length) == b.Spec.Own.WideSize || b.indexedAlike(*a)) {
+			a.Form = Wide
+		}
+	}
+	b.chooseTokensOfRest()
+}
+
+// indexedAlike says whether a table is somewhere indexed just as the first input is.
+func (b *Binding) indexedAlike(table Argument) bool {
+	for _, a := range b.Args {
+		if (a.Role == Input || a.Over != "") && a.Name != table.Name &&
+			!slices.Contains(b.Spec.Own.Wide, a.Target) {
+			for _, place := range b.places[a.Name] {
+				if slices.Contains(b.places[table.Name], place) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// chooseTokensOfRest gives the tensors that were matched by their order the form of the others.
+func (b *Binding) chooseTokensOfRest() {
+	for i := range b.Args {
+		a := &b.Args[i]
+		tensor := (a.Role == Input || a.Role == Output) && slices.Contains(b.Spec.Own.Tokens, a.Target)
+		if b.byToken && tensor && a.Form == AsItLies {
+			a.Form = ByToken
+		}
+	}
+}

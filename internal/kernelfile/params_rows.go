@@ -1,0 +1,211 @@
+package kernelfile
+
+import (
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// scoreRows is what it counts that a size stands for the last dim of a tensor whose rows it is the length of:
+// more than what names of a letter say.
+const scoreRows = 300
+
+// sizeByRows says whether the lines of a file decide what a size stands for, rather than its name: a letter,
+// or a name that says nothing.
+func (b *Binding) sizeByRows(p Param) bool {
+	if len(b.rows) == 0 || !p.isInteger() {
+		return false
+	}
+	if slices.ContainsFunc(
+		b.Spec.Attributes,
+		func(a op.AttributeSpec) bool { return b.score(p, a.Name) > scoreWeak },
+	) {
+		return false
+	}
+	return isLetter(p.Name) || !slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool {
+		return b.score(p, d.Name) > scoreWeak
+	})
+}
+
+// sides are the dims that are one of the last two sizes of a tensor.
+func (b *Binding) sides() []string {
+	var all []string
+	for _, t := range slices.Concat(b.inputs, b.outputs) {
+		if list := b.shape(t); len(list) >= 2 && !t.Optional {
+			for _, size := range list[len(list)-2:] {
+				if name, ok := size.(string); ok && !slices.Contains(all, name) {
+					all = append(all, name)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// squares are the sizes of which a file's lines have the square: "i < N * N".
+func (f *File) squares(fn *Function) map[string]bool {
+	all := map[string]bool{}
+	for _, p := range fn.Params {
+		for i := 0; p.isInteger() && i+2 < len(f.tokens); i++ {
+			if f.tokens[i].text == p.Name && f.tokens[i+1].text == "*" && f.tokens[i+2].text == p.Name {
+				all[p.Name] = true
+			}
+		}
+	}
+	return all
+}
+
+// isLetter says whether a name is one letter, such as M.
+func isLetter(name string) bool { return len(strings.Trim(snake(name), "_")) == 1 }
+
+// scoreRows says how well an assignment fits the row lengths that the file shows.
+func (b *Binding) scoreRows(chosen []candidate) int {
+	sum := 0
+	for i, c := range chosen {
+		if c.role == Size && b.squared[b.Function.Params[i].Name] { // N of "N * N"
+			if strings.Contains(c.target, "=") {
+				sum += scoreRows
+			} else if strings.Contains(c.target, "*") {
+				sum -= scoreRows
+			}
+		}
+		if fits, known := b.fitsRows(b.Function.Params[i].Name, c.role, c.index, func(name string) string {
+			at := slices.IndexFunc(b.Function.Params, func(p Param) bool { return p.Name == name })
+			if at < 0 || chosen[at].role != Size {
+				return ""
+			}
+			return chosen[at].target
+		}); known && fits {
+			sum += scoreRows
+		} else if known {
+			sum -= scoreRows
+		}
+	}
+	return sum
+}
+
+// fitsRows says whether a pointer that stands for a tensor has rows as long as the tensor's; target is what a
+// size stands for. It is not known of a pointer that the file shows no row length of.
+func (b *Binding) fitsRows(
+	pointer string,
+	role Role,
+	index int,
+	target func(string) string,
+) (fits, known bool) {
+	length, shown := b.rows[pointer]
+	if !shown || role != Input && role != Output {
+		return false, false
+	}
+	tensor := b.inputs
+	if role == Output {
+		tensor = b.outputs
+	}
+	last := b.lastDim(tensor[index])
+	if last == "" {
+		return false, false
+	}
+	stands := target(length)
+	if own := b.Spec.Own; stands == own.TokenSize && stands != "" &&
+		slices.Contains(own.Tokens, tensor[index].Name) {
+		return true, true
+	}
+	return !strings.Contains(stands, "*") && slices.Contains(dimsOf(stands), last), true
+}
+
+// shape lists the sizes of a tensor; where they depend on an attribute those under what was said of it, else
+// under its default.
+func (b *Binding) shape(t op.TensorSpec) []any {
+	shape := t.Shape
+	if by, depends := shape.(map[string]any); depends {
+		for _, a := range b.Spec.Attributes {
+			if values, is := by[a.Name].(map[string]any); is {
+				value, _ := a.Default.(string)
+				if said := b.Options.Attrs[a.Name]; said != "" {
+					value = said
+				}
+				shape = values[value]
+			}
+		}
+	}
+	list, _ := shape.([]any)
+	return list
+}
+
+// lastDim is the last size of a tensor, where that is a dim.
+func (b *Binding) lastDim(t op.TensorSpec) string {
+	list := b.shape(t)
+	if len(list) < 2 {
+		return ""
+	}
+	last, _ := list[len(list)-1].(string)
+	if !slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == last }) {
+		return ""
+	}
+	return last
+}
+
+// shownByRows says whether the file shows what a size stands for: it is the length of the rows of some
+// tensor, or what is left when each other size is.
+func (b *Binding) shownByRows(a Argument) bool {
+	if a.Role != Size || len(b.rows) == 0 || b.againstRows() {
+		return false
+	}
+	shown, left := map[string]bool{}, 0
+	for _, length := range b.rows {
+		shown[length] = true
+	}
+	for _, o := range b.Args {
+		if o.Role == Size && !shown[o.Name] {
+			left++
+		}
+	}
+	return shown[a.Name] || left == 1
+}
+
+// againstRows says whether the reading by names does not fit the row lengths that the file shows.
+func (b *Binding) againstRows() bool {
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		fits, known := b.fitsRows(a.Name, a.Role, a.Index, b.sizeTarget)
+		return known && !fits
+	})
+}
+
+// sizeTarget is what a size stands for, by the name of its parameter.
+func (b *Binding) sizeTarget(name string) string {
+	for _, a := range b.Args {
+		if a.Role == Size && a.Name == name {
+			return a.Target
+		}
+	}
+	return ""
+}
+
+// exchangeable are the sizes that may have each other's meaning: those named by a letter that the file's
+// lines do not decide, or all of them where its lines contradict the names.
+func (b *Binding) exchangeable() (names, targets []string) {
+	against := b.againstRows()
+	for _, a := range b.Args {
+		letter := isLetter(a.Name) && !b.shownByRows(a)
+		if a.Role == Size && !b.said(a) && (letter || against) {
+			names = append(names, a.Name)
+			targets = append(targets, strings.ReplaceAll(a.Target, " ", ""))
+		}
+	}
+	if len(names) < 2 {
+		return nil, nil
+	}
+	return names, targets
+}
+
+// exchanged gives the sizes that may have each other's meaning their targets in every other order.
+func (b *Binding) exchanged() []Alternative {
+	names, targets := b.exchangeable()
+	var all []Alternative
+	for _, order := range permutations(targets) {
+		if !slices.Equal(order, targets) && len(all) < maxAlternatives {
+			all = append(all, mapped(names, order))
+		}
+	}
+	return all
+}

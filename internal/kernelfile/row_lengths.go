@@ -1,0 +1,296 @@
+package kernelfile
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// rowLengths says of the pointers of a function which of its size parameters is the length of their rows, by
+// how its lines, and those of the kernels it launches, index them: N of "A[row * N + k]". A pointer that is
+// indexed with several lengths is left out, one that is not indexed takes what comments say: "A is M x N".
+//
+// places are the indexes of each pointer as they are written, with the function that they stand in.
+func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[string][]string) {
+	found := map[string][]string{}
+	places = map[string][]string{}
+	f.collectRows(fn, func(name string) string { return name }, found, places, 0)
+	lengths = map[string]string{}
+	for pointer, names := range found {
+		if len(names) == 1 {
+			lengths[pointer] = names[0]
+		}
+	}
+	for pointer, name := range f.rowsInComments(fn) {
+		if len(found[pointer]) == 0 {
+			lengths[pointer] = name
+		}
+	}
+	return lengths, places
+}
+
+// collectRows adds the row lengths and the indexes that the lines of a function show. name says what a parameter of it is
+// called by the function that is asked about, "" where that has none.
+func (f *File) collectRows(
+	fn *Function,
+	name func(string) string,
+	found, places map[string][]string,
+	depth int,
+) {
+	sizes := func(word string) bool {
+		return slices.ContainsFunc(fn.Params, func(p Param) bool { return p.isInteger() && p.Name == word })
+	}
+	for _, p := range fn.Params {
+		if !p.Pointer || name(p.Name) == "" {
+			continue
+		}
+		pointer := name(p.Name)
+		lengths, indexes := f.rowsOf(fn.body, p.Name, sizes)
+		for _, index := range indexes {
+			places[pointer] = append(places[pointer], fn.Name+": "+index)
+		}
+		for _, length := range lengths {
+			length := name(length)
+			if length != "" && !slices.Contains(found[pointer], length) {
+				found[pointer] = append(found[pointer], length)
+			}
+		}
+	}
+	if depth >= 3 {
+		return
+	}
+	copies := deviceCopies(fn.body)
+	for i := range fn.body {
+		callee, open := f.called(fn, i)
+		if callee == nil {
+			continue
+		}
+		handed := map[string]string{}
+		for at, argument := range split(fn.body[open+1 : closing(fn.body, open)]) {
+			if word := lone(argument); word != "" && at < len(callee.Params) {
+				if host, is := copies[word]; is {
+					word = host
+				}
+				handed[callee.Params[at].Name] = name(word)
+			}
+		}
+		f.collectRows(callee, func(word string) string { return handed[word] }, found, places, depth+1)
+	}
+}
+
+// called is the function of the file that is launched or called at a token, with the index of the parenthesis
+// before its arguments; nil where none is.
+func (f *File) called(fn *Function, i int) (callee *Function, open int) {
+	body := fn.body
+	word := body[i].text
+	switch {
+	case word == "<<<":
+		for open = i; open < len(body) && body[open].text != ">>>"; {
+			open++
+		}
+		word, open = launched(body, i), open+1
+	case i+1 < len(body) && body[i+1].text == "(":
+		open = i + 1
+	default:
+		return nil, 0
+	}
+	at := slices.IndexFunc(f.Functions, func(o Function) bool { return o.Name == word && o.Name != fn.Name })
+	if at < 0 || open >= len(body) || body[open].text != "(" {
+		return nil, 0
+	}
+	return &f.Functions[at], open
+}
+
+// lone is the name that an argument consists of, a cast and an & left out; "" where it is more.
+func lone(argument []token) string {
+	if n := len(argument); n > 1 && argument[0].text == "(" {
+		argument = argument[closing(argument, 0)+1:]
+	}
+	if len(argument) == 1 && argument[0].isName() {
+		return argument[0].text
+	}
+	return ""
+}
+
+// deviceCopies are the buffers that a function copies its parameters to or from: d_A of cudaMemcpy(d_A, A,
+// ...) stands for A.
+func deviceCopies(body []token) map[string]string {
+	copies := map[string]string{}
+	for i := 0; i+1 < len(body); i++ {
+		if !strings.HasPrefix(body[i].text, "cudaMemcpy") || body[i+1].text != "(" {
+			continue
+		}
+		parts := split(body[i+2 : closing(body, i+1)])
+		if len(parts) < 4 {
+			continue
+		}
+		to, from := lone(parts[0]), lone(parts[1])
+		switch kind := lone(parts[3]); {
+		case to == "" || from == "":
+		case kind == "cudaMemcpyHostToDevice":
+			copies[to] = from
+		case kind == "cudaMemcpyDeviceToHost":
+			copies[from] = to
+		}
+	}
+	return copies
+}
+
+// rowsOf lists the sizes by which a body moves from one row of a pointer to the next, and its indexes.
+func (f *File) rowsOf(body []token, pointer string, size func(string) bool) (all, indexes []string) {
+	for i := 0; i+1 < len(body); i++ {
+		if body[i].text != pointer || i > 0 && (body[i-1].text == "." || body[i-1].text == "->") {
+			continue
+		}
+		var index []token
+		switch body[i+1].text {
+		case "[":
+			index = body[i+2 : closing(body, i+1)]
+			indexes = append(indexes, join(index))
+		case "+", "+=": // X = A + row * N;
+			end := i + 2
+			for depth := 0; end < len(body) && depth >= 0; end++ {
+				switch {
+				case strings.Contains("([{", body[end].text):
+					depth++
+				case strings.Contains(")]}", body[end].text):
+					depth--
+				case depth == 0 && (body[end].text == ";" || body[end].text == ","):
+					depth = -1
+				}
+			}
+			index = body[i+2 : end-1]
+		}
+		if word := f.rowOf(body, index, size, 0); word != "" && !slices.Contains(all, word) {
+			all = append(all, word)
+		}
+	}
+	return all, indexes
+}
+
+// rowOf is the size that an index is made of rows of: N of "row * N + k", C of "(b * T + t) * C + c"; ""
+// where there is none. A variable stands for what it was given.
+func (f *File) rowOf(body, index []token, size func(string) bool, depth int) string {
+	if name := lone(index); name != "" && depth < 2 {
+		return f.rowOf(body, assigned(body, name), size, depth+1)
+	}
+	if len(index) > 3 && index[0].isName() && index[1].text == "(" && closing(index, 1) == len(index)-1 {
+		parts := split(index[2 : len(index)-1])
+		if last := lone(parts[len(parts)-1]); len(parts) == 3 && size(last) {
+			return last // OFFSET(row, col, N)
+		}
+		return ""
+	}
+	found, least := "", 1<<30
+	for _, term := range cutAt(index, "+-") {
+		if len(term) > 2 && term[0].text == "(" && closing(term, 0) == len(term)-1 {
+			if inner := f.rowOf(body, term[1:len(term)-1], size, depth); inner != "" && least > 2 {
+				found, least = inner, 2
+			}
+			continue
+		}
+		if name := lone(term); name != "" && !size(name) && depth < 2 && least > 2 { // base + k
+			if inner := f.rowOf(body, assigned(body, name), size, depth+1); inner != "" {
+				found, least = inner, 2
+			}
+			continue
+		}
+		factors := cutAt(term, "*")
+		if len(factors) < 2 || len(factors) >= least {
+			continue
+		}
+		for _, factor := range factors {
+			if word := lone(factor); word != "" && size(word) {
+				found, least = word, len(factors)
+			}
+		}
+	}
+	return found
+}
+
+// cutAt cuts tokens at signs of depth 0.
+func cutAt(tokens []token, signs string) [][]token {
+	var parts [][]token
+	depth, start := 0, 0
+	for i, t := range tokens {
+		switch {
+		case strings.Contains("([{", t.text):
+			depth++
+		case strings.Contains(")]}", t.text):
+			depth--
+		case depth == 0 && strings.Contains(signs, t.text):
+			parts = append(parts, tokens[start:i])
+			start = i + 1
+		}
+	}
+	return append(parts, tokens[start:])
+}
+
+// assigned is what a variable was given first: "i = row * N + k;".
+func assigned(body []token, name string) []token {
+	for i := 1; i+2 < len(body); i++ {
+		if body[i].text != name || body[i+1].text != "=" {
+			continue
+		}
+		end := i + 2
+		for depth := 0; end < len(body) && (depth > 0 || body[end].text != ";" && body[end].text != ","); end++ {
+			switch {
+			case strings.Contains("([{", body[end].text):
+				depth++
+			case strings.Contains(")]}", body[end].text):
+				depth--
+			}
+		}
+		return body[i+2 : end]
+	}
+	return nil
+}
+
+// shapeInWords finds "A is M x N", "A: [M, N]", "B (N * K)" in a comment.
+var shapeInWords = regexp.MustCompile(
+	`\b([A-Za-z_]\w*)\b(?:\s+(?:is|has|shape|of|matrix|a|an|the|size)\b|[:=(\[\s])*?\s*[\[(]?\s*` +
+		`([A-Za-z_]\w*)\s*(?:x|X|×|\*|,)\s*([A-Za-z_]\w*)(?:\s*(?:x|X|×|\*|,)\s*([A-Za-z_]\w*))?`)
+
+// squeezed is a shape that is written in one word: MxN.
+var squeezed = regexp.MustCompile(`\b([A-Z])x([A-Z])\b`)
+
+// rowsInComments are the row lengths of pointers that comments give.
+func (f *File) rowsInComments(fn *Function) map[string]string {
+	has := func(name string, pointer bool) bool {
+		return slices.ContainsFunc(fn.Params, func(p Param) bool {
+			return p.Name == name && p.Pointer == pointer && (pointer || p.isInteger())
+		})
+	}
+	lengths, differ := map[string]string{}, map[string]bool{}
+	for _, line := range f.comments {
+		line = squeezed.ReplaceAllString(line, "$1 x $2")
+		for from := 0; from < len(line); {
+			m := shapeInWords.FindStringSubmatchIndex(line[from:])
+			if m == nil {
+				break
+			}
+			word := func(k int) string {
+				if m[2*k] < 0 {
+					return ""
+				}
+				return line[from+m[2*k] : from+m[2*k+1]]
+			}
+			last := word(4)
+			if last == "" {
+				last = word(3)
+			}
+			pointer := word(1)
+			if has(pointer, true) && has(word(2), false) && has(last, false) {
+				differ[pointer] = differ[pointer] || lengths[pointer] != "" && lengths[pointer] != last
+				lengths[pointer] = last
+			}
+			from += m[3] // behind the first word
+		}
+	}
+	for pointer := range differ {
+		if differ[pointer] {
+			delete(lengths, pointer)
+		}
+	}
+	return lengths
+}
