@@ -172,8 +172,8 @@ func (b *Binding) mapWords(parameters []string) string {
 // operator's definition.
 func (b *Binding) guessedAttribute(a op.AttributeSpec) string {
 	_, said := b.Options.Attrs[a.Name]
-	decided, _ := b.switched(a.Name) // a switch of tensors that it has or has not
-	if said || decided || b.has(Attribute, a.Name) || b.nameSetsSwitch(a) {
+	decides, _ := b.switched(a.Name) // by which tensors have a parameter
+	if said || decides || b.has(Attribute, a.Name) || b.nameSetsSwitch(a) || b.literalSays(a) != "" {
 		return ""
 	}
 	code, value := b.attributeValue(a)

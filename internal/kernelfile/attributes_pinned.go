@@ -35,6 +35,16 @@ func (b *Binding) nameSetsSwitch(a op.AttributeSpec) bool {
 		func(t token) bool { return slices.Contains(b.kernels, t.text) && says(t.text) })
 }
 
+// literalSays is the value of an attribute that a number of the file's lines says; "" where none does.
+func (b *Binding) literalSays(a op.AttributeSpec) string {
+	for value, number := range b.Spec.Own.Literals[a.Name] {
+		if slices.Contains(b.literals, number) {
+			return value
+		}
+	}
+	return ""
+}
+
 // Pins are the attributes that the function is judged with alone: what its signature has no parameter for,
 // and what the type of an output says. A number that follows from the sizes is none.
 func (b *Binding) Pins() map[string]string {
@@ -94,6 +104,9 @@ func (b *Binding) attributeValue(a op.AttributeSpec) (code, words string) {
 		}
 		if b.nameSetsSwitch(a) {
 			words = "true"
+		}
+		if value := b.literalSays(a); value != "" {
+			words = value
 		}
 	}
 	switch a.Type {

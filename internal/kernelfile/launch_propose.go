@@ -50,7 +50,7 @@ func (b *Binding) proposeLaunch(file *File) error {
 			return err
 		}
 	}
-	l.guessed = l.guessed || b.Options.Grid == "" && k.valueOfEachBlock()
+	l.guessed = l.guessed || b.Options.Grid == "" && (k.valueOfEachBlock() || k.partOfMore(file))
 	if element, dynamic := k.dynamicShared(); b.Options.Shared != "" {
 		var err error
 		if l.Shared, err = b.launchSize("--shared", b.Options.Shared); err != nil {
@@ -71,6 +71,16 @@ type body struct {
 	b      *Binding
 	file   *File
 	tokens []token
+}
+
+// partOfMore says whether a kernel may be one of several that work together, though the file launches none: it
+// has room to work in, or goes through all of a vector by blocks that share memory.
+func (k body) partOfMore(file *File) bool {
+	if k.ownLaunch() != nil {
+		return false
+	}
+	scratch := slices.ContainsFunc(k.b.Args, func(a Argument) bool { return a.Form == Scratch })
+	return scratch || len(k.b.Spec.Dims) == 1 && file.Shares
 }
 
 // valueOfEachBlock says whether a kernel writes a value of each block, "out[blockIdx.x]", to an output of one
