@@ -103,6 +103,8 @@ func writes(body []token, name string) writing {
 		case i >= 3 && body[i-1].text == "&" && body[i-3].text == "atomicAdd",
 			i >= 2 && body[i-1].text == "(" && body[i-2].text == "atomicAdd":
 			w.atomic = true
+		case end > i+1 && end < len(body) && (i == 0 || body[i-1].text != "&"):
+			w.reread = true
 		case i >= 3 && body[i-1].text == "=" && body[i-2].isName() && body[i-3].text == "*" &&
 			body[i-2].text != name:
 			w = w.with(writes(body[i:], body[i-2].text)) // float* row = name + ...

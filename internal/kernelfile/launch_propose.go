@@ -22,6 +22,7 @@ func (b *Binding) proposeLaunch(file *File) error {
 		if found.block[0] != "" {
 			block, threads = found.block, true
 		}
+		l.guessed = found.grid[0] == "" && b.Options.Grid == "" // it is there, and cannot be said in sizes
 		if found.grid[0] != "" {
 			grid = func() ([3]string, bool) { return found.grid, true }
 		}

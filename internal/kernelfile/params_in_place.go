@@ -77,6 +77,11 @@ func (b *Binding) pairInPlace() {
 		for i := range b.Args {
 			a := &b.Args[i]
 			tensor := a.Role == Input && a.Target == input || a.Role == Output && a.Target == output
+			from := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == input })
+			// An input that a switch leaves out is there where the lines make the output of what was in it.
+			if optional := b.switchOf(b.inputs[from]) != ""; optional && !a.reread {
+				continue
+			}
 			if tensor && a.Pointer && !a.Const {
 				a.Role, a.Target, a.Index, a.Over = Output, output, at, input
 			}
