@@ -126,7 +126,7 @@ type callSite struct {
 // sizes reads a grid or a block: an expression, dim3(...), or a variable that was given either. Its first
 // word is empty where it cannot be said in the operator's sizes.
 func (c callSite) sizes(words []token) [3]string {
-	if len(words) == 1 && words[0].isName() {
+	if len(words) == 1 && words[0].isName() && c.stands[words[0].text] == "" {
 		if made := c.defined(words[0].text); made != nil {
 			words = made
 		}
