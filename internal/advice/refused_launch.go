@@ -53,8 +53,9 @@ func Explain(o *backend.Outcome, lines []int, dynamic bool) {
 	code := returnedCode(o)
 	why := ""
 	if code == cudaerror.NotSupported {
-		o.Status, o.Sentence = op.StatusUnsupported, "it calls a function of a library that the emulator does "+
-			"not have, which what it printed names: run it where a GPU is, or judge a function that does not"
+		o.Status = op.StatusUnsupported
+		o.Sentence = "it calls a function of a library that the emulator does not have, which what it " +
+			"printed names: run it where a GPU is, or judge a function that does not"
 		return
 	}
 	switch {

@@ -81,7 +81,8 @@ func TestRefusedLaunchesAreExplained(t *testing.T) {
 // What the emulator lacks, and what only an empty call does, is not held against a function.
 func TestLimitsAreNeutral(t *testing.T) {
 	o := backend.Outcome{
-		Status: op.StatusCrash, Sentence: "the launch function returned CUDA error 801: operation not supported",
+		Status:   op.StatusCrash,
+		Sentence: "the launch function returned CUDA error 801: operation not supported",
 	}
 	Explain(&o, nil, false)
 	if o.Status != op.StatusUnsupported || !strings.Contains(o.Sentence, "the emulator does not have") {

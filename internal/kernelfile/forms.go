@@ -264,7 +264,8 @@ func isScratchName(name string) bool {
 	word := snake(name)
 	return slices.Contains(scratchSums, word) || slices.Contains(scratchMaxima, word) ||
 		slices.ContainsFunc([]string{
-			"work", "tmp", "_var", "rms", "_std", "_mean", "temp", "scratch", "buf", "partial", "score", "prob", "att", "inter", "_s", "_p",
+			"work", "tmp", "_var", "rms", "_std", "_mean", "temp", "scratch", "buf", "partial",
+			"score", "prob", "att", "inter", "_s", "_p",
 		}, func(part string) bool { return strings.Contains("_"+word, part) })
 }
 

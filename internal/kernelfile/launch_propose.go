@@ -74,8 +74,8 @@ type body struct {
 	tokens []token
 }
 
-// partOfMore says whether a kernel may be one of several that work together, though the file launches none: it
-// has room to work in, or goes through all of a vector by blocks that share memory.
+// partOfMore says whether a kernel may be one of several that work together, though the file launches none:
+// it has room to work in, or goes through all of a vector by blocks that share memory.
 func (k body) partOfMore(file *File) bool {
 	if k.ownLaunch() != nil {
 		return false

@@ -115,18 +115,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		extension: file.extension,
 	}
 	b.inputs, b.outputs = spec.Tensors(pass)
-	if fn.Kind != Python {
-		b.rows, b.places = file.rowLengths(&fn)
-		b.squared = file.squares(&fn)
-	}
-	for _, f := range file.Functions {
-		if f.Kind == Kernel {
-			b.kernels = append(b.kernels, f.Name)
-		}
-	}
-	for _, d := range spec.Dims {
-		b.covered[d.Name] = d.Default != ""
-	}
+	b.readLines(file)
 	if err := b.checkMap(); err != nil {
 		return nil, err
 	}
@@ -164,6 +153,22 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		}
 	}
 	return b, b.checkSizes(file)
+}
+
+// readLines keeps what the file's lines say, and which dims need no parameter.
+func (b *Binding) readLines(file *File) {
+	if b.Function.Kind != Python {
+		b.rows, b.places = file.rowLengths(&b.Function)
+		b.squared = file.squares(&b.Function)
+	}
+	for _, f := range file.Functions {
+		if f.Kind == Kernel {
+			b.kernels = append(b.kernels, f.Name)
+		}
+	}
+	for _, d := range b.Spec.Dims {
+		b.covered[d.Name] = d.Default != ""
+	}
 }
 
 func (b *Binding) errorf(format string, a ...any) error {

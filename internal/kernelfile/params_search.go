@@ -90,7 +90,8 @@ func (s *search) taken(i int, c candidate) bool {
 			return true
 		}
 		product := strings.Contains(c.target, "*") || strings.Contains(other.target, "*")
-		if c.role == Size && !product && (strings.Contains(c.target, "=") || strings.Contains(other.target, "=")) {
+		if c.role == Size && !product &&
+			(strings.Contains(c.target, "=") || strings.Contains(other.target, "=")) {
 			for _, d := range dimsOf(c.target) {
 				if slices.Contains(dimsOf(other.target), d) {
 					return true

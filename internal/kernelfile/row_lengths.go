@@ -29,8 +29,8 @@ func (f *File) rowLengths(fn *Function) (lengths map[string]string, places map[s
 	return lengths, places
 }
 
-// collectRows adds the row lengths and the indexes that the lines of a function show. name says what a parameter of it is
-// called by the function that is asked about, "" where that has none.
+// collectRows adds the row lengths and the indexes that the lines of a function show. name says what a
+// parameter of it is called by the function that is asked about, "" where that has none.
 func (f *File) collectRows(
 	fn *Function,
 	name func(string) string,
@@ -233,7 +233,8 @@ func assigned(body []token, name string) []token {
 			continue
 		}
 		end := i + 2
-		for depth := 0; end < len(body) && (depth > 0 || body[end].text != ";" && body[end].text != ","); end++ {
+		ends := func() bool { return body[end].text == ";" || body[end].text == "," }
+		for depth := 0; end < len(body) && (depth > 0 || !ends()); end++ {
 			switch {
 			case strings.Contains("([{", body[end].text):
 				depth++

@@ -44,7 +44,9 @@ inline int by_token(const triad_call *c, const triad_tensor &t, char *place, siz
 inline size_t token_bytes(const triad_tensor &t) {
 	return static_cast<size_t>(t.shape[1] * t.shape[3]) * size_of(t);
 }
-inline __device__ size_t thread_of_all() { return blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; }
+inline __device__ size_t thread_of_all() {
+	return blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x;
+}
 inline __device__ size_t all_threads() { return static_cast<size_t>(gridDim.x) * blockDim.x; }
 __global__ void fill_room(float *to, float value, size_t n) {
 	for (size_t i = thread_of_all(); i < n; i += all_threads()) to[i] = value;

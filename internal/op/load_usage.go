@@ -59,7 +59,8 @@ func (s *Spec) checkOwn() error {
 			return fmt.Errorf("own.flat: there is no dim %q", name)
 		}
 	}
-	for _, name := range slices.Concat(s.Own.Packed, s.Own.Wide, s.Own.Tokens, []string{s.Own.Factor, s.Own.Addend},
+	for _, name := range slices.Concat(s.Own.Packed, s.Own.Wide, s.Own.Tokens,
+		[]string{s.Own.Factor, s.Own.Addend},
 		slices.Sorted(maps.Keys(s.Own.Each)), slices.Sorted(maps.Values(s.Own.Each))) {
 		if name != "" && !s.isNamed(name) && !s.isDim(name) {
 			return fmt.Errorf("own: there is no tensor and no dim %q", name)

@@ -121,7 +121,7 @@ export_step() {
 figure() { # NAME of a test, and settings for it
 	local test=$1
 	shift
-	once "$test" env TRIAD_TEST_GPU=bin TRIAD_FIGURES="$out" "$@" bin/figures.test -test.v -test.run "^$test\$"
+	once "$test" env TRIAD_TEST_GPU="$PWD/bin" TRIAD_FIGURES="$out" "$@" bin/figures.test -test.v -test.run "^$test\$"
 }
 
 row="cuda/vec,triton,torch"

@@ -13,5 +13,5 @@ var _ = reduction.Register("mse", reduction.Operator{
 	Output:  "y",
 	Mean:    true,
 	Term:    elementwise.Formula{Forms: []*formula.Node{off.Times(off)}},
-	Permits: []string{"fp32"},
+	Permits: []string{"fp32"}, Commutes: true,
 })

@@ -25,6 +25,7 @@ type Operator struct {
 	Backward []elementwise.Output // of the inputs at the place and of grad_<Output>
 	Permits  []string
 	Linear   []string // inputs that double the sum when they are doubled
+	Commutes bool     // its two inputs may be swapped
 }
 
 // operators are the registered ones, by name.

@@ -20,6 +20,12 @@ func (o Operator) relations() []truth.Relation {
 			Applies: several, Second: truth.ScaledBy(2, o.Linear...), States: truth.Scales(2),
 		})
 	}
+	if o.Commutes {
+		all = append(all, truth.Relation{
+			Name: "swapped inputs have the same sum", Pass: op.Forward, Outputs: []string{o.Output},
+			Applies: several, Second: o.swapped, States: truth.SamePlaces,
+		})
+	}
 	if len(o.Backward) == 0 {
 		return all
 	}
@@ -43,4 +49,16 @@ func (o Operator) reversed(c op.Case, first truth.Inputs) (op.Case, []tensor.Ten
 		}
 	}
 	return truth.Reversed(names...)(c, first)
+}
+
+// swapped gives each of two inputs the other's values.
+func (o Operator) swapped(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
+	var in []tensor.Tensor
+	for _, t := range first {
+		if t.Name != o.Output {
+			in = append(in, t)
+		}
+	}
+	in[0].Name, in[1].Name = in[1].Name, in[0].Name
+	return c, in
 }

@@ -120,8 +120,8 @@ class BadInput(unittest.TestCase):
 class Keywords(unittest.TestCase):
     def test_they_are_the_flags(self):
         """Every flag of the command line is a keyword. Python itself sets --json and --yes; what --sanitize,
-        --plan and --against print are no records, --shard, --junit and --github are for commands, and what Python
-        prints is as with --verbose."""
+        --plan and --against print are no records, --shard, --junit and --github are for commands, and what
+        Python prints is as with --verbose."""
         import inspect
         for verb in ("compare", "gradcheck"):
             said = subprocess.run([triad.binary(), verb, "--help"], capture_output=True, text=True,
