@@ -18,57 +18,60 @@ func spec(t testing.TB, name string) *op.Spec {
 	return o.Spec
 }
 
+// matchedByName are parameters of a function and what they stand for.
+var matchedByName = []struct{ op, signature, want string }{
+	{"softmax", "const float* A, float* C, int m, int n", "A is x, C is y, m is rows, n is cols"},
+	{"softmax", "float* out, const float* inp, int N, int C", "out is y, inp is x, N is rows, C is cols"},
+	{
+		"softmax", "const float* d_input, float* d_output, int numRows, int numCols",
+		"d_input is x, d_output is y, numRows is rows, numCols is cols",
+	},
+	{
+		"softmax", "const float* foo, float* bar, int B, int D, cudaStream_t stream",
+		"foo is x, bar is y, B is rows, D is cols, stream is the stream",
+	},
+	{
+		"softmax", "float* foo, float* bar, size_t n_rows, size_t n_cols",
+		"foo is x, bar is y, n_rows is rows, n_cols is cols",
+	},
+	{
+		"layernorm", "const float* x, const float* gamma, const float* beta, float* y, float* mu, float* " +
+			"inv_std, int N, int D, float eps",
+		"x is x, gamma is weight, beta is bias, y is y, mu is mean, inv_std is rstd, N is rows, D is " +
+			"cols, eps is eps",
+	},
+	{
+		"swiglu", "const float* x1, const float* x2, float* out, int size",
+		"x1 is gate, x2 is up, out is y, size is rows * cols",
+	},
+	{
+		"fp8_gemm", "const __nv_fp8_e4m3* A, const __nv_fp8_e4m3* B, float* C, const float* sa, const " +
+			"float* sb, int N",
+		"A is a, B is b, C is c, sa is scale_a, sb is scale_b, N is m = n = k",
+	},
+	{
+		"fp8_gemm", "const __nv_fp8_e4m3* d_A, const __nv_fp8_e4m3* d_B, float* d_C, float* d_scaleA, " +
+			"float* d_scaleB, int numARows, int numAColumns, int numBRows",
+		"d_A is a, d_B is b, d_C is c, d_scaleA is scale_a, d_scaleB is scale_b, numARows is m, " +
+			"numAColumns is k, numBRows is n",
+	},
+	{
+		"layernorm", "float* out, const float* inp, const float* weight, const float* bias, int B, int " +
+			"T, int C, const int block_size",
+		"out is y, inp is x, weight is weight, bias is bias, B is rows, T is 1, as a factor of rows, " +
+			"C is cols, block_size is 256 threads of a block",
+	},
+	{
+		"flash_attention", "const float* Q, const float* K, const float* V, float* O, int B, int nh, int " +
+			"N, int d",
+		"Q is q, K is k, V is v, O is o, B is batch, nh is heads_q = heads_kv, N is seq_q = seq_kv, d " +
+			"is head_dim",
+	},
+}
+
 // The names that people give the parameters of an operator, and what they mean.
 func TestParametersAreMatchedByName(t *testing.T) {
-	for _, c := range []struct{ op, signature, want string }{
-		{"softmax", "const float* A, float* C, int m, int n", "A is x, C is y, m is rows, n is cols"},
-		{"softmax", "float* out, const float* inp, int N, int C", "out is y, inp is x, N is rows, C is cols"},
-		{
-			"softmax", "const float* d_input, float* d_output, int numRows, int numCols",
-			"d_input is x, d_output is y, numRows is rows, numCols is cols",
-		},
-		{
-			"softmax", "const float* foo, float* bar, int B, int D, cudaStream_t stream",
-			"foo is x, bar is y, B is rows, D is cols, stream is the stream",
-		},
-		{
-			"softmax", "float* foo, float* bar, size_t n_rows, size_t n_cols",
-			"foo is x, bar is y, n_rows is rows, n_cols is cols",
-		},
-		{
-			"layernorm", "const float* x, const float* gamma, const float* beta, float* y, float* mu, float* " +
-				"inv_std, int N, int D, float eps",
-			"x is x, gamma is weight, beta is bias, y is y, mu is mean, inv_std is rstd, N is rows, D is " +
-				"cols, eps is eps",
-		},
-		{
-			"swiglu", "const float* x1, const float* x2, float* out, int size",
-			"x1 is gate, x2 is up, out is y, size is rows * cols",
-		},
-		{
-			"fp8_gemm", "const __nv_fp8_e4m3* A, const __nv_fp8_e4m3* B, float* C, const float* sa, const " +
-				"float* sb, int N",
-			"A is a, B is b, C is c, sa is scale_a, sb is scale_b, N is m = n = k",
-		},
-		{
-			"fp8_gemm", "const __nv_fp8_e4m3* d_A, const __nv_fp8_e4m3* d_B, float* d_C, float* d_scaleA, " +
-				"float* d_scaleB, int numARows, int numAColumns, int numBRows",
-			"d_A is a, d_B is b, d_C is c, d_scaleA is scale_a, d_scaleB is scale_b, numARows is m, " +
-				"numAColumns is k, numBRows is n",
-		},
-		{
-			"layernorm", "float* out, const float* inp, const float* weight, const float* bias, int B, int " +
-				"T, int C, const int block_size",
-			"out is y, inp is x, weight is weight, bias is bias, B is rows, T is 1, as a factor of rows, " +
-				"C is cols, block_size is 256 threads of a block",
-		},
-		{
-			"flash_attention", "const float* Q, const float* K, const float* V, float* O, int B, int nh, int " +
-				"N, int d",
-			"Q is q, K is k, V is v, O is o, B is batch, nh is heads_q = heads_kv, N is seq_q = seq_kv, d " +
-				"is head_dim",
-		},
-	} {
+	for _, c := range matchedByName {
 		all, err := Bind(ReadCUDA(`extern "C" void solve(`+c.signature+`) {}`), Request{}, spec(t, c.op),
 			[]op.Pass{op.Forward}, Options{})
 		if err != nil {

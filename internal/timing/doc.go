@@ -4,6 +4,6 @@
 // meets all alike.
 //
 // To find: what is asked for is in plan.go, how long a turn takes in protocol.go, when the rounds of a case
-// end in rounds.go, when a time is UNSTABLE or IMPOSSIBLE in status.go, and SLOWER, FASTER and SAME in
-// slower_faster_same.go (the statistics of that are in the file of the same name in package stats).
+// end in rounds.go, when a time is UNSTABLE or IMPOSSIBLE in status.go, who is compared with whom
+// in compare_to_fastest.go, and SLOWER, FASTER and SAME in slower_faster_same.go of package stats.
 package timing

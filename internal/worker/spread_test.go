@@ -55,17 +55,7 @@ func TestSpread(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("three dtypes went to %v, want three workers", seen)
 	}
-	var group sync.WaitGroup
-	for i := range 6 {
-		group.Go(func() {
-			job := fakeJob()
-			job.Implementation.Name = fmt.Sprint("fake/", i)
-			if _, err := a.Run(t.Context(), job); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
+	runSix(t, a)
 	if started != 6 {
 		t.Errorf("%d workers were started for six jobs that each end one", started)
 	}
@@ -78,6 +68,22 @@ func TestSpread(t *testing.T) {
 			t.Errorf("the worker of %q still runs", name)
 		}
 	}
+}
+
+// runSix runs six jobs side by side, each of an implementation of its own.
+func runSix(t *testing.T, a *Adapter) {
+	t.Helper()
+	var group sync.WaitGroup
+	for i := range 6 {
+		group.Go(func() {
+			job := fakeJob()
+			job.Implementation.Name = fmt.Sprint("fake/", i)
+			if _, err := a.Run(t.Context(), job); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
 }
 
 // Workers that jobs are spread over are started side by side when the first is.

@@ -132,7 +132,7 @@ bool prepare_worker(Worker &w, bool guards = true);                 // false: no
 void run_blocks(Worker &w);
 [[noreturn]] void abandon(Worker &w);           // leave the block, and on the launcher's own code the launch function
 
-// schedule_order.cc
+// race_orders.cc
 bool parse_order(const char *text, Order *order);
 void set_block_order(LaunchState &l, const Order &order);
 uint64_t grid_position(uint64_t i);

@@ -281,6 +281,12 @@ func (t *attending) forwardRow(head, i int) (o []float32, lse float32) {
 			}
 		}
 	}
+	return t.finish(o, s, m, l, head, i, seen)
+}
+
+// finish divides the weighted sum o of row i by the weights' sum l, and gives the row's lse. seen: it has a
+// key.
+func (t *attending) finish(o, s []float32, m, l float32, head, i int, seen bool) ([]float32, float32) {
 	switch {
 	case m == minusInfinity && seen: // every score is -inf: there is no mean
 		return filled(o, float32(math.NaN())), float32(math.NaN())
