@@ -146,7 +146,9 @@ func TestFakeGPUWrongFiles(t *testing.T) {
 				"compare", c.Operator, "--impl", "mine", "--quick",
 				"--device", "gpu", "--add", filepath.Join("testdata", "own", c.File),
 			}, c.Flags...)...)
-			noPanic(t, text, code)
+			if code != int(session.ExitNothing) || !strings.Contains(c.Status, "NOT_UNDERSTOOD") {
+				noPanic(t, text, code)
+			}
 			lines := statusOfAFile.FindAllStringSubmatch(text, -1) // of every function of the file
 			if !slices.ContainsFunc(lines, func(line []string) bool { return line[1] != "PASS" }) {
 				t.Errorf("%v\n%s", lines, text)

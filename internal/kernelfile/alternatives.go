@@ -137,6 +137,15 @@ func permutations(words []string) [][]string {
 	return all
 }
 
+// equates says whether a target is several equal sizes, one of which has a parameter of its own: a function
+// that is told m, n and k apart is not judged on squares alone.
+func (b *Binding) equates(a Argument, target string) bool {
+	sizes := strings.Split(strings.ReplaceAll(target, " ", ""), "=")
+	return len(sizes) > 1 && slices.ContainsFunc(b.Args, func(other Argument) bool {
+		return other.Role == Size && other.Name != a.Name && slices.Contains(sizes, other.Target)
+	})
+}
+
 // otherSizes gives a guessed size each of the meanings that no other parameter has.
 func (b *Binding) otherSizes() []Alternative {
 	_, guessed := b.guessedParameters()
@@ -150,7 +159,7 @@ func (b *Binding) otherSizes() []Alternative {
 			targets = append(targets, d.Name)
 		}
 		for _, target := range targets {
-			if target != a.Target && !b.has(Size, target) {
+			if target != a.Target && !b.has(Size, target) && !b.equates(a, target) {
 				all = append(all, mapped([]string{a.Name}, []string{strings.ReplaceAll(target, " ", "")}))
 			}
 		}
