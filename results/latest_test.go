@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"triad/internal/op"
 	"triad/internal/record"
 )
 
@@ -47,6 +48,32 @@ func TestLatestGivesTheNewestOfEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, got, []string{want[1], want[3]})
+}
+
+// Of more runs than are asked for the bad ones come first: a page of the newest alone would say that nothing is
+// wrong.
+func TestLatestLeavesNoBadRunOut(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
+	ctx := context.Background()
+	x, err := s.Start(ctx, record.Session{Request: "one"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := passed(0, "cuda/bad")
+	bad.Status = op.StatusFail
+	for _, r := range []*record.Record{bad, passed(0, "cuda/a"), passed(0, "cuda/b")} {
+		if err := x.Record(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.Finish(ctx, true, 1); err != nil {
+		t.Fatal(err)
+	}
+	got, total, err := s.Latest(ctx, Filter{Limit: 1})
+	if err != nil || total != 3 {
+		t.Fatalf("%d runs, %v; want 3", total, err)
+	}
+	same(t, got, []string{bad.ID})
 }
 
 func same(t *testing.T, got []record.Record, want []string) {

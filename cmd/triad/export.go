@@ -157,6 +157,18 @@ func toFile(out io.Writer, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return write(out)
 	}
+	if at, err := filepath.EvalSymlinks(name); err == nil {
+		name = at // what a link leads to is written, not the link
+	}
+	if there, err := os.Stat(name); err == nil && there.IsDir() {
+		return usage("--output %s is a folder: name a file in it", name)
+	} else if err == nil && !there.Mode().IsRegular() { // /dev/null, a pipe
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+strings.TrimPrefix(filepath.Base(name), ".")+".*")
 	if err != nil {
 		return err

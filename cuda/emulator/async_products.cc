@@ -8,7 +8,7 @@ namespace cuemu {
 
 namespace {
 
-const uint32_t ACCUMULATOR = 1, OPERAND = 2, OPERANDS = 30, FENCE = 5; // of a word of Async::registers
+const uint32_t ACCUMULATOR = 1, OPERAND = 2, FENCE = 5; // of a word of Async::registers
 
 struct Field {
 	uint32_t start, leading, eights;

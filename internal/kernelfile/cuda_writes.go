@@ -39,7 +39,7 @@ func (f *File) markHanded(fn *Function) {
 		if kernel < 0 || end+1 >= len(fn.body) {
 			continue
 		}
-		for at, argument := range split(fn.body[end+2 : closing(fn.body, end+1)]) {
+		for at, argument := range split(inside(fn.body, end+1)) {
 			if at >= len(f.Functions[kernel].Params) {
 				continue
 			}
@@ -66,6 +66,15 @@ func closing(tokens []token, i int) int {
 		}
 	}
 	return max(len(tokens)-1, 0)
+}
+
+// inside are the tokens between a bracket and what closes it; none where the file ends before.
+func inside(tokens []token, open int) []token {
+	end := closing(tokens, open)
+	if open >= len(tokens) || end <= open {
+		return nil
+	}
+	return tokens[open+1 : end]
 }
 
 // writing is how a body writes what a pointer points to: plainly, by adding to what is there, and by atomic

@@ -24,8 +24,8 @@ const (
 // takes one tensor and is called once for each pair, one buffer for several inputs, no factors, or room to
 // work in.
 func (b *Binding) chooseForm() {
-	if b.Function.Kind == Python || b.Pass != op.Forward {
-		return
+	if b.Function.Kind == Python || b.Pass != op.Forward || b.Function.showsSizes() || b.Function.returns {
+		return // tensors of PyTorch lie as they say
 	}
 	b.chooseTokens()
 	for _, try := range []func(missing int) bool{b.takePacked, b.takeEach, b.takeUnscaled} {
@@ -100,11 +100,14 @@ func (b *Binding) takePacked(missing int) bool {
 			at = i
 		}
 	}
-	if at < 0 || named > 1 {
-		return false
+	if at < 0 || named > 1 || slices.Contains(packed, strings.ToLower(b.Args[at].Name)) {
+		return false // one that has a tensor's own name holds that tensor
 	}
 	a := &b.Args[at]
 	first := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == packed[0] })
+	if rank := len(b.shape(b.inputs[first])); rank > 2 && !b.byToken {
+		return false // in which order the heads lie is not said
+	}
 	a.Role, a.Target, a.Index, a.Form = Input, packed[0], first, Packed
 	for _, name := range packed[1:] {
 		b.without[name] = true
@@ -118,18 +121,17 @@ func (b *Binding) takePacked(missing int) bool {
 	b.packedRows = sizes > 1
 	for i := range b.Args { // N of "input[N / 2 + i]" counts both
 		o := &b.Args[i]
-		if o.Role == Size && sizes == 1 && strings.Contains(o.Target, "*") && b.halved(len(packed)) {
+		if o.Role == Size && sizes == 1 && strings.Contains(o.Target, "*") && b.halved(o.Name, len(packed)) {
 			o.Target = fmt.Sprintf("%d * %s", len(packed), o.Target)
 		}
 	}
 	return true
 }
 
-// halved says whether the lines divide a size by so many.
-func (b *Binding) halved(n int) bool {
+// halved says whether the lines divide a size, by the name that it has in the signature, by so many.
+func (b *Binding) halved(size string, n int) bool {
 	return b.speaksOf(func(t []token) bool {
-		return t[0].isName() &&
-			(t[1].text == "/" && t[2].text == fmt.Sprint(n) || t[1].text == ">" && t[2].text == ">")
+		return strings.EqualFold(t[0].text, size) && t[1].text == "/" && t[2].text == fmt.Sprint(n)
 	})
 }
 

@@ -173,8 +173,11 @@ func (c callSite) ceil(words []token, i, depth int) (text string, end int) {
 	if t := words[i].text; t != "ceil" && t != "ceilf" {
 		return "", -1
 	}
+	if i+1 >= len(words) {
+		return "", -1
+	}
 	end = closing(words, i+1)
-	inside := words[i+2 : end]
+	inside := inside(words, i+1)
 	real := slices.ContainsFunc(inside, func(t token) bool {
 		return t.text == "float" || t.text == "double" ||
 			t.text[0] >= '0' && t.text[0] <= '9' && strings.ContainsAny(t.text, ".f")

@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -256,8 +257,10 @@ func (b *Binding) tile(text string, a Argument, moved map[string]string) string 
 // gridOfComment reads a grid that the file's own words say, "grid = (M,)"; ok is false where they say none.
 func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool) {
 	text := strings.NewReplacer("triton.", "", "tl.", "", "cdiv(", "ceildiv(").Replace(b.Function.grid)
-	for name, value := range tiles {
-		text = regexp.MustCompile(`\b(?:meta\[["']`+name+`["']\]|`+name+`)`).ReplaceAllString(text, value)
+	for _, name := range slices.Sorted(maps.Keys(tiles)) {
+		word := regexp.QuoteMeta(name)
+		named := regexp.MustCompile(`\bmeta\[["']` + word + `["']\]|\b` + word + `\b`)
+		text = named.ReplaceAllString(text, tiles[name])
 	}
 	known := func(name string) bool {
 		return slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool { return d.Name == name })

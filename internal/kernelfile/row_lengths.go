@@ -66,7 +66,7 @@ func (f *File) collectRows(
 			continue
 		}
 		handed := map[string]string{}
-		for at, argument := range split(fn.body[open+1 : closing(fn.body, open)]) {
+		for at, argument := range split(inside(fn.body, open)) {
 			if word := lone(argument); word != "" && at < len(callee.Params) {
 				if host, is := copies[word]; is {
 					word = host
@@ -120,7 +120,7 @@ func deviceCopies(body []token) map[string]string {
 		if !strings.HasPrefix(body[i].text, "cudaMemcpy") || body[i+1].text != "(" {
 			continue
 		}
-		parts := split(body[i+2 : closing(body, i+1)])
+		parts := split(inside(body, i+1))
 		if len(parts) < 4 {
 			continue
 		}
@@ -145,7 +145,7 @@ func (f *File) rowsOf(body []token, pointer string, size func(string) bool) (all
 		var index []token
 		switch body[i+1].text {
 		case "[":
-			index = body[i+2 : closing(body, i+1)]
+			index = inside(body, i+1)
 			indexes = append(indexes, join(index))
 		case "+", "+=": // X = A + row * N;
 			end := i + 2
@@ -159,7 +159,7 @@ func (f *File) rowsOf(body []token, pointer string, size func(string) bool) (all
 					depth = -1
 				}
 			}
-			index = body[i+2 : end-1]
+			index = body[i+2 : max(end-1, i+2)]
 		}
 		if word := f.rowOf(body, index, size, 0); word != "" && !slices.Contains(all, word) {
 			all = append(all, word)

@@ -3,6 +3,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,11 @@ func OfSession(ctx context.Context, store *results.Store, id string, now time.Ti
 	if err != nil {
 		return p, err
 	}
-	p.Left = total - len(records)
+	if p.Left = total - len(records); p.Left > 0 { // what is wrong is never what is left out
+		if records, err = badFirst(ctx, store, id, records); err != nil {
+			return p, err
+		}
+	}
 	slices.Reverse(records) // in the order in which they ran
 	operators := map[string]bool{}
 	for _, r := range records {
@@ -80,6 +85,30 @@ func OfSession(ctx context.Context, store *results.Store, id string, now time.Ti
 		p.Histories, err = histories(ctx, store, p.Records[0].Case.Op)
 	}
 	return p, err
+}
+
+// badFirst are the bad runs of a session and then its newest, as many as a page shows, newest first.
+func badFirst(
+	ctx context.Context,
+	store *results.Store,
+	id string,
+	newest []record.Record,
+) ([]record.Record, error) {
+	all, _, err := store.List(ctx, results.Filter{Session: id, Bad: true, Limit: Most})
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, r := range all {
+		there[r.ID] = true
+	}
+	for _, r := range newest {
+		if len(all) < Most && !there[r.ID] {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b record.Record) int { return cmp.Compare(b.ID, a.ID) })
+	return all, nil
 }
 
 // OfDiff is a page of what changed from one side to another.

@@ -37,7 +37,7 @@ func (f Figure) html() *htmlFigure {
 }
 
 // chartFigure is a chart. The script that draws it anew has one value of a series at each place: of several
-// points in one place, those after the first are moved aside by a thousandth.
+// points in one place, those after the first are moved aside by a thousandth; in time, by a second.
 func chartFigure(kind string, c plot.Chart) Figure {
 	f := Figure{Kind: kind, Drawing: c.SVG()}
 	apart := c
@@ -48,6 +48,9 @@ func chartFigure(kind string, c plot.Chart) Figure {
 		for k := 1; k < len(s.Points); k++ {
 			if last := s.Points[k-1].X; s.Points[k].X <= last {
 				s.Points[k].X = last * 1.001
+				if c.X.Unit == plot.UTC {
+					s.Points[k].X = last + 1
+				}
 			}
 		}
 	}
@@ -114,7 +117,11 @@ func (p Page) errorFigures() []Figure {
 				Label: "error in units in the last place, at most; heights are logarithmic",
 			}
 			for _, g := range lines {
-				if counts := g.ulps(); g.dtype == dtype && counts != nil {
+				counts := g.ulps()
+				if len(h.Rows) > 0 && len(counts) != len(h.Rows[0].Counts) {
+					continue // kept by a version with other buckets
+				}
+				if g.dtype == dtype && counts != nil {
 					h.Rows = append(h.Rows, plot.Counts{Name: g.impl, Counts: counts})
 				}
 			}
@@ -276,7 +283,7 @@ func (p Page) timeFigures() []Figure {
 	type key struct{ title, regime string }
 	var order []key
 	byKey := map[key][]sized{}
-	for _, point := range points(p.Records) {
+	for _, point := range points(p.timed()) {
 		c := point.records[0].Case
 		title := fmt.Sprintf("%s %s %s", c.Op, c.Pass, c.DType)
 		for _, a := range c.Attrs {
@@ -373,7 +380,7 @@ const mostRatios = 8
 func (p Page) ratioFigures() []Figure {
 	var all []Figure
 	compared := p.comparisons()
-	for _, point := range points(p.Records) {
+	for _, point := range points(p.timed()) {
 		best := ""
 		c := plot.Intervals{At: 1, X: plot.Axis{Label: "times as long", Unit: plot.Ratio, Log: true}}
 		for _, l := range point.lines(compared) {

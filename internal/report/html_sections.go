@@ -34,7 +34,7 @@ func (p Page) timeSection() htmlSection {
 			[]string{"case", "regime", "own", ">median", "best of others", ">median", ">own / best"}, rows))
 	}
 	compared := p.comparisons()
-	for _, point := range points(p.Records) {
+	for _, point := range points(p.timed()) {
 		var rows []htmlRow
 		for _, l := range point.lines(compared) {
 			cells := append([]string{l.impl, l.status.String(), l.compared}, l.cells()...)
@@ -72,7 +72,7 @@ func (p Page) peerRows() []htmlRow {
 		compared[[3]string{c.RunA, c.RunB, c.Regime}] = c
 	}
 	var rows []htmlRow
-	for _, point := range points(p.Records) {
+	for _, point := range points(p.timed()) {
 		best := map[string][2]*timedRun{} // by regime: own, others'
 		for _, r := range point.records {
 			for i, t := range r.Timings {

@@ -120,3 +120,25 @@ func TestRatiosBesidePeers(t *testing.T) {
 		}
 	}
 }
+
+// Times of two GPUs are not compared: the page shows those of the one that was timed last, and says so.
+func TestTimesOfOneGPU(t *testing.T) {
+	old, now := softmax(1, "cuda/a", "fp32", 7, op.StatusPass), softmax(2, "torch/b", "fp32", 7, op.StatusPass)
+	old.ID, old.Session, old.Timings = "1", "S1", []record.Timing{{Status: op.StatusPass, MedianNS: 10, N: 20}}
+	now.ID, now.Session, now.Timings = "2", "S2", []record.Timing{{Status: op.StatusPass, MedianNS: 12, N: 20}}
+	p := Page{Records: []record.Record{old, now}}
+	for id, gpu := range map[string]string{"S1": "NVIDIA H100", "S2": "NVIDIA H200"} {
+		s := record.Session{ID: id}
+		s.Machine.GPU = gpu
+		p.Sessions = append(p.Sessions, record.Measured{Session: s})
+	}
+	answer, _ := p.answer()
+	text := strings.Join(answer, "\n")
+	if !strings.Contains(text, "Times are those of NVIDIA H200; 1 timed run on another GPU") ||
+		strings.Contains(text, "then") || strings.Contains(text, "cuda/a, 10") {
+		t.Error(text)
+	}
+	if len(old.Timings) != 1 || len(p.Records[0].Timings) != 1 {
+		t.Error("the records themselves lost their times")
+	}
+}
