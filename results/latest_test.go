@@ -50,8 +50,8 @@ func TestLatestGivesTheNewestOfEach(t *testing.T) {
 	same(t, got, []string{want[1], want[3]})
 }
 
-// Of more runs than are asked for the bad ones come first: a page of the newest alone would say that nothing is
-// wrong.
+// Of more runs than are asked for the bad ones come first: a page of the newest alone would say that nothing
+// is wrong.
 func TestLatestLeavesNoBadRunOut(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	ctx := context.Background()

@@ -38,11 +38,12 @@ func (p Page) answer() (sentences []string, wrong bool) {
 	sentences = append(sentences, right...)
 	sentences = append(sentences, fastest(p.timed())...)
 	if other := p.timedElsewhere(); other > 0 {
-		sentences = append(sentences, fmt.Sprintf("Times are those of %s; %s on another GPU are not shown.",
-			p.gpu(), counted(other, "timed run")))
+		const words = "Times are those of %s; %s on another GPU are not shown."
+		sentences = append(sentences, fmt.Sprintf(words, p.gpu(), counted(other, "timed run")))
 	}
 	if p.Left > 0 {
-		sentences = append(sentences, fmt.Sprintf("%s more than are shown here: what is wrong is shown first.", counted(p.Left, "run")))
+		const words = "%s more than are shown here: what is wrong is shown first."
+		sentences = append(sentences, fmt.Sprintf(words, counted(p.Left, "run")))
 	}
 	return sentences, wrong
 }

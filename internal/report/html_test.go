@@ -123,9 +123,13 @@ func TestRatiosBesidePeers(t *testing.T) {
 
 // Times of two GPUs are not compared: the page shows those of the one that was timed last, and says so.
 func TestTimesOfOneGPU(t *testing.T) {
-	old, now := softmax(1, "cuda/a", "fp32", 7, op.StatusPass), softmax(2, "torch/b", "fp32", 7, op.StatusPass)
-	old.ID, old.Session, old.Timings = "1", "S1", []record.Timing{{Status: op.StatusPass, MedianNS: 10, N: 20}}
-	now.ID, now.Session, now.Timings = "2", "S2", []record.Timing{{Status: op.StatusPass, MedianNS: 12, N: 20}}
+	timed := func(n int, impl, session string, median float64) record.Record {
+		r := softmax(n, impl, "fp32", 7, op.StatusPass)
+		r.ID, r.Session = impl, session
+		r.Timings = []record.Timing{{Status: op.StatusPass, MedianNS: median, N: 20}}
+		return r
+	}
+	old, now := timed(1, "cuda/a", "S1", 10), timed(2, "torch/b", "S2", 12)
 	p := Page{Records: []record.Record{old, now}}
 	for id, gpu := range map[string]string{"S1": "NVIDIA H100", "S2": "NVIDIA H200"} {
 		s := record.Session{ID: id}
