@@ -21,7 +21,7 @@ from implementation import (
     triton,
 )
 
-DIFFERENTIABLE = (0, 1)  # of the inputs of reference
+DIFFERENTIABLE = ()  # there is no backward
 BLOCK = 65536 if INTERPRETED else 4096  # squares that a program adds at once
 PROGRAMS = 1024  # of the first stage at most: as many run at once on a large GPU
 

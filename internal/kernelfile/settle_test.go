@@ -1,7 +1,6 @@
 package kernelfile
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -121,27 +120,6 @@ func TestLaunchOfTheFile(t *testing.T) {
 		plain := strings.ReplaceAll(all[0].Launch.String(), " ", "")
 		if !strings.HasPrefix(plain, strings.ReplaceAll(want, " ", "")) {
 			t.Errorf("%s: %s, want %s", call, all[0].Launch, want)
-		}
-	}
-}
-
-// A function that is told its sizes apart is not judged on squares alone, where a wrong stride does not show.
-func TestSizesThatAreToldApartAreNotEquated(t *testing.T) {
-	text, err := os.ReadFile("../../cmd/triad/testdata/own/gemm_mnk_wrong_stride.cu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := Bind(ReadCUDA(string(text)), Request{}, spec(t, "gemm"), []op.Pass{op.Forward}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	others := all[0].Alternatives()
-	if len(others) == 0 {
-		t.Fatal("no other reading of M, N and K")
-	}
-	for _, other := range others {
-		if strings.Contains(other.Flags, "m=n") || strings.Contains(other.Flags, "n=k") {
-			t.Errorf("%s: it is judged on squares alone", other.Flags)
 		}
 	}
 }

@@ -41,22 +41,31 @@ def catalogue() -> list[Mapping[str, Any]]:
         raise Unavailable(f"{path}: {e.strerror}: install the package again") from None
 
 
+SHARED = ("implementation", "elementwise", "row_norm")
+"""What operators' files import, each after those that it imports itself."""
+
+
+@contextmanager
+def _lent(names: Sequence[str]) -> Iterator[None]:
+    """Modules of the bridge under the names that operators' files import them by, for as long as one loads:
+    somebody else may have modules of these names."""
+    theirs = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    try:
+        for name in names:
+            own = f"triad._pybridge.{name}"
+            sys.modules[name] = sys.modules.get(own) or _load(own, BRIDGE / f"{name}.py")
+        yield
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+        sys.modules.update(theirs)
+
+
 @functools.cache
 def module(op: str) -> ModuleType:
-    """The operator's file, loaded once. It imports `implementation`, a name that we lend it only while it
-    loads."""
-    with _lock:
-        theirs = sys.modules.get("implementation")
-        ours = sys.modules.get("triad._pybridge.implementation") or _load("triad._pybridge.implementation",
-            BRIDGE / "implementation.py")
-        sys.modules["implementation"] = ours
-        try:
-            return _load(f"triad._operators.{op}", OPERATORS / f"{op}.py")
-        finally:
-            if theirs is None:
-                del sys.modules["implementation"]
-            else:
-                sys.modules["implementation"] = theirs
+    """The operator's file, loaded once."""
+    with _lock, _lent(SHARED):
+        return _load(f"triad._operators.{op}", OPERATORS / f"{op}.py")
 
 
 @contextmanager
