@@ -36,10 +36,11 @@ func (p Page) answer() (sentences []string, wrong bool) {
 		}
 	}
 	sentences = append(sentences, right...)
-	sentences = append(sentences, fastest(p.timed())...)
-	if other := p.timedElsewhere(); other > 0 {
+	timed, gpu, elsewhere := p.ofLastGPU()
+	sentences = append(sentences, fastest(timed)...)
+	if elsewhere > 0 {
 		const words = "Times are those of %s; %s on another GPU are not shown."
-		sentences = append(sentences, fmt.Sprintf(words, p.gpu(), counted(other, "timed run")))
+		sentences = append(sentences, fmt.Sprintf(words, gpu, counted(elsewhere, "timed run")))
 	}
 	if p.Left > 0 {
 		const words = "%s more than are shown here: what is wrong is shown first."
