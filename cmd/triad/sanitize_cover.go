@@ -46,8 +46,13 @@ func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o 
 		return survey, session.Fail(session.ExitNothing, errors.New("--sanitize: no CUDA kernel could be "+
 			"called without a tool: the same command without --sanitize says why"))
 	}
+	cover := survey.Cover()
+	if len(cover) == 0 {
+		return survey, session.Fail(session.ExitNothing, errors.New("--sanitize: these implementations launch "+
+			"kernels of a library alone, which compute-sanitizer cannot follow: want variants with source"))
+	}
 	keep := map[string]bool{}
-	for _, r := range survey.Cover() {
+	for _, r := range cover {
 		keep[r.Case.Key()+" "+r.Impl] = true
 	}
 	request.Keep = func(c op.Case, implementation string) bool { return keep[c.Key()+" "+implementation] }

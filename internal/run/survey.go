@@ -28,6 +28,7 @@ type Reached struct {
 	Elements int64    // of all tensors
 	// the rows of all tensors are whole vectors of 16 bytes: kernels have other ways for those that are not
 	Vectors bool
+	Library bool // what it launches was compiled by somebody else, as cuBLAS was: nobody here could mend it
 }
 
 // surveyedElements bounds the cases that are asked: the least that reach a kernel are wanted. Every compiled
@@ -92,8 +93,8 @@ func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err err
 				mu.Lock()
 				defer mu.Unlock()
 				s.Reached = append(s.Reached, Reached{
-					w.Case, e.implementation.Name, kernels,
-					elements, vectors,
+					Case: w.Case, Impl: e.implementation.Name, Kernels: kernels, Elements: elements,
+					Vectors: vectors,
 				})
 				return nil
 			})
@@ -104,6 +105,10 @@ func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err err
 	}
 	slices.Sort(s.Built)
 	err = sideBySide(r, lanes)
+	for i, reached := range s.Reached {
+		s.Reached[i].Library = len(reached.Kernels) > 0 && !slices.ContainsFunc(reached.Kernels,
+			func(k string) bool { return built[k] || strings.HasPrefix(k, unprepared) })
+	}
 	return s, err
 }
 
@@ -135,6 +140,9 @@ func sideBySide(r *Runner, lanes map[string][]func() error) error {
 
 func told(kernel string) string { return kernel[:min(len(kernel), kernelName)] }
 
+// unprepared begins what stands for the kernels of a call that could not be prepared.
+const unprepared = "not prepared: "
+
 // notPrepared is what is known of a call that could not be prepared. One that failed stands for a kernel of
 // its own, so that it is run again and seen.
 func notPrepared(status op.Status) (kernels []string, runs bool, err error) {
@@ -144,7 +152,7 @@ func notPrepared(status op.Status) (kernels []string, runs bool, err error) {
 	case op.StatusUnsupported, op.StatusSkipped, op.StatusMissing:
 		return nil, false, nil
 	}
-	return []string{status.String()}, true, nil
+	return []string{unprepared + status.String()}, true, nil
 }
 
 // launched prepares a call as if it were to be timed, and gives the kernels in its graph. It does not run
@@ -185,11 +193,14 @@ type reach struct {
 
 // Cover chooses from a survey, for each implementation, pass and dtype, the fewest calls that launch every
 // kernel that any call launches, each on whole vectors and on ragged rows where both occur; of equal ones the
-// smaller.
+// smaller. Calls of a library are left out.
 func (s Survey) Cover() []Reached {
 	groups := map[string][]Reached{}
 	var order []string
 	for _, r := range s.Reached {
+		if r.Library {
+			continue
+		}
 		key := strings.Join([]string{r.Case.Op, r.Impl, r.Case.Pass.String(), r.Case.DType}, " ")
 		if groups[key] == nil {
 			order = append(order, key)

@@ -37,7 +37,10 @@ func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (bac
 	arm, outcome, err := f.timedFake.Measure(ctx, job)
 	if a, ok := arm.(*timingtest.Arm); ok {
 		kernel := "short"
-		if job.Inputs[0].Shape[1] > 1000 {
+		switch {
+		case job.Implementation.Name == "cuda/library":
+			kernel = "nvjet" // that nobody here compiled
+		case job.Inputs[0].Shape[1] > 1000:
 			kernel = "long"
 		}
 		a.Prepared.Kernels = []backend.LaunchFact{{Kernel: kernel}}
@@ -106,6 +109,32 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
+// Calls that launch kernels of a library alone are surveyed, and no cover has them.
+func TestSurveyOfALibrary(t *testing.T) {
+	softmax, err := truth.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &surveyedFake{&timedFake{
+		fake: &fake{family: "cuda", ways: map[string]way{"cuda/library": right}, runs: map[string]int{}},
+		card: timingtest.NewCard(t, 0), ns: map[string]float64{"cuda/library": 10},
+	}}
+	r := &Runner{Backends: []backend.Backend{f}, Recorder: &memory{}, Stop: t.Context()}
+	s, err := r.Survey(t.Context(), Request{
+		Operators: []*truth.Operator{softmax}, Impls: []string{"cuda"}, Seed: 1, Single: true,
+		Options: op.Options{
+			Level: op.LevelQuick, Device: "gpu", DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward},
+			Distributions: []string{"normal"}, Layouts: []string{"contiguous"},
+		},
+	})
+	if err != nil || len(s.Reached) == 0 {
+		t.Fatalf("%d calls were surveyed, %v", len(s.Reached), err)
+	}
+	if chosen := s.Cover(); len(chosen) > 0 {
+		t.Errorf("chosen: %+v", chosen)
+	}
+}
+
 // Where a backend cannot tell what a call launches, the cover has one call on whole vectors and one on ragged
 // rows for each group.
 func TestCoverWithoutKernels(t *testing.T) {
@@ -158,7 +187,9 @@ func TestSurveyOfFailures(t *testing.T) {
 	}
 	chosen := s.Cover()
 	if len(chosen) == 0 || slices.ContainsFunc(chosen,
-		func(c Reached) bool { return c.Impl != "cuda/bad" || !slices.Equal(c.Kernels, []string{"CRASH"}) }) {
+		func(c Reached) bool {
+			return c.Impl != "cuda/bad" || !slices.Equal(c.Kernels, []string{unprepared + "CRASH"})
+		}) {
 		t.Errorf("chosen: %+v", chosen)
 	}
 }

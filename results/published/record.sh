@@ -158,9 +158,9 @@ for step in "$@"; do
 		figure TestFigureSlowdown
 		figure TestFigureFaults
 		figure TestPlantedBugsOnGPU
+		figure TestFigureAlarms TRIAD_FIGURE_SECONDS=100 TRIAD_FIGURE_WORKERS=8
 		once sanitizers bash -c '"$0" compare all --sanitize all --json --db "$1/sanitizers.db" >"$1/sanitizers.part"; code=$?
 			mv "$1/sanitizers.part" "$1/figure-sanitizers.json"; exit $code' "$triad" "$out"
-		figure TestFigureAlarms TRIAD_FIGURE_SECONDS=100 TRIAD_FIGURE_WORKERS=8
 		;;
 	plain) once plain "${PYTHON:-python3}" "$(dirname "$0")/plain_torch.py" "$out/figure-plain.json" ;;
 	large)

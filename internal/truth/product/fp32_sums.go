@@ -21,6 +21,7 @@ type fp32Sums struct {
 	added tensor.Tensor // [rows, columns] or [batch, rows, columns]; read where adds
 	adds  bool
 	unit  float64 // of the added tensor's values
+	alignment
 }
 
 // exactSum is the largest sum, in units of its terms, that fp32 holds exactly whatever the order.
@@ -34,7 +35,10 @@ func fp32SumsOf(k *truth.Request, e Epilogue, a, b operand) (*fp32Sums, error) {
 	if !e.Scaled {
 		e.Alpha = 1
 	}
-	s := &fp32Sums{Epilogue: e, a: a, b: b, tf32: k.Rules.TF32 && a.matrix.DType == op.FP32, unit: 1}
+	s := &fp32Sums{
+		Epilogue: e, a: a, b: b, tf32: k.Rules.TF32 && a.matrix.DType == op.FP32, unit: 1,
+		alignment: alignmentOf(a, b),
+	}
 	if e.Added == "" {
 		return s, nil
 	}
@@ -103,7 +107,8 @@ func (s *fp32Sums) plus(r, n int64) float64 {
 //	T = |alpha|*u32*g(K)*sum_k |a_k*b_k| + u32*(2*|alpha*ab| + |beta*c| + |R|)
 //
 // whose second part is 0 where alpha is 1 and nothing is added: one rounding of alpha*ab and beta*c each, one
-// of their sum, and one of a compiler that scales the operands first. tf32 takes the low bits of both
+// of their sum, and one of a compiler that scales the operands first. In 16 bits |alpha| times what alignment
+// says tensor cores lose to subnormal operands goes on top. tf32 takes the low bits of both
 // operands: 2*u_tf32 beside g(K)*u32, and what flushed says. Below fp32's normal range each product, and each
 // of the operations after it, loses up to half of the smallest subnormal.
 func (s *fp32Sums) element(a, b factors, r, n int64) element {
@@ -111,6 +116,7 @@ func (s *fp32Sums) element(a, b factors, r, n int64) element {
 	plus := s.plus(r, n)
 	e := element{r: float64(s.Alpha*sum) + plus}
 	e.tFP32 = s.allowed(judge.U32*judge.G(s.a.k), size, math.Abs(s.Alpha*sum), math.Abs(plus), math.Abs(e.r))
+	e.tFP32 += math.Abs(s.Alpha) * s.lost(a.values, b.values, r, n)
 	e.t, e.sim = e.tFP32, e.r
 	if s.tf32 {
 		low, _ := truth.Dots(a.seen, b.seen)
@@ -171,8 +177,10 @@ func (s *fp32Sums) exact(a, b factors, r, n int64) bool {
 
 // signedMatrix is what the columns of one matrix of the second operand that are covered add up to.
 type signedMatrix struct {
-	signed [][]float64 // of every vector: sum_j r_j*b_jk
-	sizes  []float64   // sum_j |b_jk|
+	signed  [][]float64 // of every vector: sum_j r_j*b_jk
+	sizes   []float64   // sum_j |b_jk|
+	aligned []float64   // sum_j of what tensor cores align b_jk by; nil where they do not read it
+	lows    []float64   // how many b_jk are subnormal
 }
 
 // freivalds makes the sums that cover rows and columns of the product. With |R_j| at most |alpha|*(|a|.|b_j|)
@@ -180,8 +188,8 @@ type signedMatrix struct {
 //
 //	(|alpha|*u32*g(K) + 3*u32*|alpha|) * sum_k |a_k|*sum_j |b_jk| + 2*u32*sum_j |beta*c_j|
 //
-// which takes no element of the product. The sums under the signs are off by (g(N)+g(K))*u64 of the same
-// magnitudes.
+// which takes no element of the product, and in 16 bits what alignment says of subnormal operands. The sums
+// under the signs are off by (g(N)+g(K))*u64 of the same magnitudes.
 func (s *fp32Sums) freivalds(m *multiplication, seed uint64, rows, cols []int64) *judge.Freivalds {
 	f := &judge.Freivalds{
 		Rows: rows, Cols: cols, Seed: seed, Sums: make([][]float64, len(rows)),
@@ -209,6 +217,9 @@ func (s *fp32Sums) signedMatrices(cols []int64, signs [][]float64) []signedMatri
 		for v := range signs {
 			all[i].signed[v] = make([]float64, s.b.k)
 		}
+		if s.smallest > 0 {
+			all[i].aligned, all[i].lows = make([]float64, s.b.k), make([]float64, s.b.k)
+		}
 	}
 	blocks := ceilDiv(s.b.k, signedColumns)
 	parallel.Each(s.b.batch*blocks, func(i int64) {
@@ -218,6 +229,7 @@ func (s *fp32Sums) signedMatrices(cols []int64, signs [][]float64) []signedMatri
 		for j, col := range cols {
 			s.b.matrix.DecodeRow(row, matrix*s.b.rows+col, first)
 			truth.AxpyAbs(all[matrix].sizes[first:last], 1, row)
+			s.countLows(all[matrix], row, first)
 			for v := range signs {
 				truth.Axpy(all[matrix].signed[v][first:last], signs[v][j], row)
 			}
@@ -249,13 +261,13 @@ func (s *fp32Sums) signedSums(a []float64, b signedMatrix, row int64, cols []int
 		}
 	}
 	n := int64(len(cols))
-	unit, lost := judge.U32*judge.G(s.a.k), 0.0
+	unit, lost := judge.U32*judge.G(s.a.k), math.Abs(s.Alpha)*s.signedLoss(a, b)
 	if s.tf32 {
 		unit += 2 * judge.UTF
 		for k, v := range a {
 			lost += b.sizes[k] + float64(n)*math.Abs(v) // as if every factor lay below the normal range
 		}
-		lost *= math.Abs(s.Alpha) * truth.TF32Lost
+		lost *= math.Abs(s.Alpha) * truth.TF32Lost // fp32 operands: no other loss
 	}
 	if s.Alpha != 1 || s.adds {
 		unit += 3 * judge.U32

@@ -2,7 +2,6 @@ package producttest
 
 import (
 	"math"
-	"slices"
 
 	"triad/internal/op"
 	"triad/internal/tensor"
@@ -228,7 +227,7 @@ func (e *emulation) sum(x, y []float64, inLast bool) float64 {
 	case e.Other:
 		return e.parts(x, y, inLast)
 	case e.LowP && e.dtype != op.FP32:
-		return tensorCoreSum(x, y)
+		return tensorCoreSum(e.dtype, x, y)
 	case e.Block > 0:
 		s := 0.0
 		for first := 0; first < n; first += e.Block {
@@ -267,32 +266,34 @@ func (e *emulation) parts(x, y []float64, inLast bool) float64 {
 	return s
 }
 
-// tensorCoreSum adds 16 products and the accumulator at once, exactly, and cuts the result to fp32.
-func tensorCoreSum(x, y []float64) float64 {
+// tensorCoreSum adds 16 products and the accumulator at once, as a tensor core does: each term is cut at the
+// last bit that a fp32 number of the largest one's exponent has, and the sum to fp32. A product has the sum of
+// the exponents that its factors store, of which a subnormal's is that of the smallest normal number.
+func tensorCoreSum(d op.DType, x, y []float64) float64 {
+	format, _ := tensor.FormatOf(d)
+	stored := func(v float64) int { return max(math.Ilogb(v), format.EMin) }
 	s := 0.0
 	for first := 0; first < len(x); first += tile {
-		terms := []float64{s}
+		terms, largest := []float64{s}, math.MinInt
+		if s != 0 && truth.IsFinite(s) {
+			largest = math.Ilogb(s)
+		}
 		for k := first; k < min(first+tile, len(x)); k++ {
 			terms = append(terms, x[k]*y[k])
+			if x[k] != 0 && y[k] != 0 && truth.IsFinite(x[k]*y[k]) {
+				largest = max(largest, stored(x[k])+stored(y[k]))
+			}
 		}
-		slices.SortFunc(terms, func(a, b float64) int { return compareMagnitude(a, b) })
-		sum := 0.0
+		unit, sum := math.Ldexp(1, max(largest, -900)-24), 0.0
 		for _, v := range terms {
+			if truth.IsFinite(v) {
+				v = math.Trunc(v/unit) * unit
+			}
 			sum += v
 		}
 		s = cut(sum)
 	}
 	return s
-}
-
-func compareMagnitude(a, b float64) int {
-	switch {
-	case math.Abs(a) < math.Abs(b):
-		return -1
-	case math.Abs(a) > math.Abs(b):
-		return 1
-	}
-	return 0
 }
 
 // cut rounds to fp32 toward zero.

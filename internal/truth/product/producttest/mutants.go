@@ -25,7 +25,7 @@ var right = []truthtest.Arithmetic{
 	{Order: truthtest.InLanes},
 	{Block: tile},  // partial sums of a tile of k
 	{Other: true},  // k split among blocks, the parts added in a fixed order
-	{LowP: true},   // 16-bit operands on tensor cores: 16 products at once, cut at fp32's last bit
+	{LowP: true},   // 16-bit operands on tensor cores: 16 products at once, aligned and cut
 	{Form: scaled}, // alpha multiplies the first operand
 }
 
