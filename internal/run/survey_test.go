@@ -49,10 +49,12 @@ func (f *surveyedFake) Measure(ctx context.Context, job backend.MeasureJob) (bac
 	return nil, outcome, err
 }
 
+const surveyedOp = "softmax"
+
 // A survey says what each call launches; the cover of it reaches every kernel on both kinds of rows with few
 // and small calls; and a run that keeps the cover runs that alone.
 func TestSurvey(t *testing.T) {
-	softmax, err := truth.Get("softmax")
+	softmax, err := truth.Get(surveyedOp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +113,7 @@ func TestSurvey(t *testing.T) {
 
 // Calls that launch kernels of a library alone are surveyed, and no cover has them.
 func TestSurveyOfALibrary(t *testing.T) {
-	softmax, err := truth.Get("softmax")
+	softmax, err := truth.Get(surveyedOp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +162,7 @@ func TestCoverWithoutKernels(t *testing.T) {
 
 // A call that fails while it is asked is run under the tool all the same, and one that is declined is not.
 func TestSurveyOfFailures(t *testing.T) {
-	softmax, err := truth.Get("softmax")
+	softmax, err := truth.Get(surveyedOp)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ const alignedTerms = 17
 
 // alignment is what tensor cores lose to subnormal operands of 16 bits. Their adder aligns the products of a
 // step by the exponents that the factors store and cuts below the last bit of the largest. A subnormal is not
-// normalised there: it counts as the smallest normal number, so that its product with a large factor makes the
-// others lose bits, however small it is itself.
+// normalised there: it counts as the smallest normal number, so that its product with a large factor makes
+// the others lose bits, however small it is itself.
 type alignment struct {
 	smallest float64 // the smallest normal number of the operands; 0 where tensor cores do not read them
 	a, b     []bool  // of each row of an operand: it holds a subnormal number

@@ -267,8 +267,8 @@ func (e *emulation) parts(x, y []float64, inLast bool) float64 {
 }
 
 // tensorCoreSum adds 16 products and the accumulator at once, as a tensor core does: each term is cut at the
-// last bit that a fp32 number of the largest one's exponent has, and the sum to fp32. A product has the sum of
-// the exponents that its factors store, of which a subnormal's is that of the smallest normal number.
+// last bit that a fp32 number of the largest one's exponent has, and the sum to fp32. A product has the sum
+// of the exponents that its factors store, of which a subnormal's is that of the smallest normal number.
 func tensorCoreSum(d op.DType, x, y []float64) float64 {
 	format, _ := tensor.FormatOf(d)
 	stored := func(v float64) int { return max(math.Ilogb(v), format.EMin) }
