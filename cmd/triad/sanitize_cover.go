@@ -48,11 +48,8 @@ func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o 
 	}
 	cover := survey.Cover()
 	if len(cover) == 0 {
-		return survey, session.Fail(
-			session.ExitNothing,
-			errors.New("--sanitize: these implementations launch "+
-				"kernels of a library alone, which compute-sanitizer cannot follow: want variants with source"),
-		)
+		return survey, session.Fail(session.ExitNothing, errors.New("--sanitize: these implementations "+
+			"launch kernels of a library alone, which compute-sanitizer cannot follow"))
 	}
 	keep := map[string]bool{}
 	for _, r := range cover {
