@@ -15,6 +15,7 @@ type Alternative struct {
 	// what it changes is fixed by the operator's definition, such as a switch or an eps: it is proposed where
 	// it is right, and never taken
 	Attribute string
+	Proposed  bool // so is another order or layout of tensors
 }
 
 // maxAlternatives bounds how many readings of one kind are tried.
@@ -59,6 +60,7 @@ func (b *Binding) Alternatives() []Alternative {
 		all = append(all, b.reordered(some)...)
 	}
 	all = append(all, b.exchanged()...)
+	all = append(all, b.otherForms()...)
 	all = append(all, b.otherSizes()...)
 	if flat := b.Spec.Own.Flat; b.Function.Kind == Python && len(flat) > 0 && !b.takesSizes() {
 		all = append(all, Alternative{

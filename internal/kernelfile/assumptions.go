@@ -20,6 +20,7 @@ const (
 	GuessedLaunch
 	GuessedAttribute
 	GuessedLayout
+	GuessedForm // how tensors lie, or what beside them a function takes
 )
 
 // Assumption is something that a file leaves open and that was taken in one way: What says which, Flag is
@@ -31,6 +32,7 @@ type Assumption struct {
 	Attribute string // of a GuessedAttribute
 	// the file has another value of the attribute in its lines: a wrong answer is not held against it
 	Contradicted string
+	anySize      bool // of a GuessedForm: a wrong one shows at every size
 }
 
 // Assumptions lists what was assumed of a function. What the user said is no assumption.
@@ -82,6 +84,7 @@ func (b *Binding) Assumptions() []Assumption {
 			all = append(all, assumed)
 		}
 	}
+	all = append(all, b.assumedForms()...)
 	if words := b.guessedLayout(); words != "" && len(b.Spec.Own.Flat) > 0 {
 		all = append(all, Assumption{
 			Kind: GuessedLayout, What: words,
@@ -102,7 +105,7 @@ func (b *Binding) guessedParameters() (words, parameters []string) {
 			a.Form != AsItLies ||
 			b.onlyTensor(a) ||
 			b.squared[a.Name] && strings.Contains(a.Target, "=") ||
-			a.Share > 0 ||
+			a.Share > 0 && b.multiplied(a) ||
 			strings.HasPrefix(a.Target, "2 *")
 		if b.said(a) || !matched || clear || a.Optional {
 			continue
@@ -160,7 +163,7 @@ func (b *Binding) mapWords(parameters []string) string {
 	var words []string
 	for _, a := range b.Args {
 		if slices.Contains(parameters, a.Name) {
-			words = append(words, a.Name+"="+strings.ReplaceAll(a.Target, " ", ""))
+			words = append(words, a.Name+"="+b.formWord(a))
 		}
 	}
 	return strings.Join(words, ",")

@@ -18,7 +18,7 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	var head, tail strings.Builder
 	head.WriteString("// Written by triad to call the functions of the file that it includes below.\n" +
 		"#include \"arguments.cuh\"\n#include \"register.cuh\"\n#include \"watched_launch.cuh\"\n" +
-		"#include <cmath>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n")
+		"#include <cmath>\n#include <limits>\n#include <type_traits>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n")
 	extends := slices.ContainsFunc(bindings, func(b *Binding) bool { return b.extension })
 	if extends {
 		head.WriteString("#include \"torch/extension.h\"\n")
@@ -307,11 +307,11 @@ func (b *Binding) launchCode(n int) string {
 	if b.each {
 		calls = append(calls, b.second())
 	}
-	code.WriteString(b.formsBefore())
-	for _, args := range calls {
-		code.WriteString(b.beforeCode(args) + b.callCode(args))
+	for i, args := range calls {
+		code.WriteString(b.formsBefore(args) + b.beforeCode(args) + b.fillRooms() +
+			b.callCode(args, i > 0) + b.formsAfter(args))
 	}
-	code.WriteString(b.formsAfter())
+	code.WriteString(b.scaleCode())
 	code.WriteString("\treturn triad::watched();\n}\n")
 	return code.String()
 }
@@ -329,25 +329,29 @@ func (b *Binding) workspaceCode(n int) string {
 		return ""
 	}
 	return fmt.Sprintf("static int64_t triad_own_workspace_%d(const triad_call *triad_own_call) {\n"+
-		"\treturn static_cast<int64_t>(%s);\n}\n", n, b.workAt(""))
+		"\treturn static_cast<int64_t>(%s);\n}\n", n, b.workBefore(len(b.Args)))
 }
 
-// callCode calls the function once, in the dtype of the call.
-func (b *Binding) callCode(arguments []Argument) string {
+// callCode calls the function once, in the dtype of the call; again says that it is the second of two calls,
+// for other tensors.
+func (b *Binding) callCode(arguments []Argument, again bool) string {
 	var code strings.Builder
 	code.WriteString("\ttriad::begin_watching();\n\tswitch (triad_own::dtype(triad_own_call)) {\n")
 	for _, c := range b.byMain() {
 		var args []string
-		for _, a := range arguments {
-			args = append(args, b.argumentCode(a, c))
-		}
 		fmt.Fprintf(&code, "\tcase %s:\n", abiNames[c.Main])
+		for i, a := range arguments {
+			args = append(args, b.argumentCode(a, i, c))
+		}
 		if b.extension && b.Launch == nil {
 			code.WriteString(b.extensionCall(c, args))
 		} else if b.Launch == nil {
 			fmt.Fprintf(&code, "\t\t%s(%s);\n", c.Call, strings.Join(args, ", "))
 		} else {
 			l := b.Launch
+			if again {
+				l = l.forOthers(b.Spec.Own.Each)
+			}
 			fmt.Fprintf(&code, "\t\t%s<<<dim3(%s), dim3(%s), static_cast<size_t>(%s), "+
 				"triad::stream_of(triad_own_call)>>>(%s);\n", c.Call,
 				b.dim3Code(l.Grid), b.dim3Code(l.Block), b.expressionCode(l.Shared, false),
@@ -367,8 +371,8 @@ func (b *Binding) dim3Code(sizes [3]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// argumentCode is one argument of the call, cast to the type of the parameter.
-func (b *Binding) argumentCode(a Argument, c Instance) string {
+// argumentCode is the argument at a place of the call, cast to the type of the parameter.
+func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 	a.Param = a.instantiate(c.types)
 	pointer := func(side string) string {
 		constant := ""
@@ -384,7 +388,7 @@ func (b *Binding) argumentCode(a Argument, c Instance) string {
 	case a.tensor && a.Role == Output:
 		return fmt.Sprintf("triad_own::tensor(triad_own::out(triad_own_call, %d))", a.Index)
 	case a.Form != AsItLies:
-		return fmt.Sprintf("reinterpret_cast<%s *>(%s)", a.Base, b.workPointer(a))
+		return fmt.Sprintf("reinterpret_cast<%s *>(%s)", a.Base, b.workPointer(at))
 	}
 	switch a.Role {
 	case Input:

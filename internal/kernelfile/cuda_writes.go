@@ -100,9 +100,10 @@ func writes(body []token, name string) writing {
 		}
 		switch {
 		case end > i+1 && end < len(body) && body[end].text == "=":
+			before := w.plain && !w.reread // what is read after that was written here
 			w.plain = true
 			for k := end; k < len(body) && body[k].text != ";"; k++ {
-				w.reread = w.reread || body[k].text == name
+				w.reread = w.reread || body[k].text == name && !before
 			}
 		case end > i+1 && end < len(body) && body[end].text == "+=":
 			w.added = true
@@ -113,7 +114,7 @@ func writes(body []token, name string) writing {
 			i >= 2 && body[i-1].text == "(" && body[i-2].text == "atomicAdd":
 			w.atomic = true
 		case end > i+1 && end < len(body) && (i == 0 || body[i-1].text != "&"):
-			w.reread = true
+			w.reread = w.reread || !w.plain
 		case i >= 3 && body[i-1].text == "=" && body[i-2].isName() && body[i-3].text == "*" &&
 			body[i-2].text != name:
 			w = w.with(writes(body[i:], body[i-2].text)) // float* row = name + ...

@@ -15,10 +15,30 @@ type Form uint8
 const (
 	AsItLies Form = iota
 	Scratch       // room for what the function keeps between its kernels
-	Packed        // several inputs one after the other, or row by row
+	Packed        // several inputs in one buffer, laid out as packing says
 	Wide          // a table whose rows are written twice, as wide as the tensor that is multiplied by it
-	ByToken       // [batch, seq, heads, dim] where the operator has [batch, heads, seq, dim]
+	Pairs         // a table of which each value is written twice, one beside the other
+	ByToken       // the second and third size changed places: [batch, seq, heads, dim] for [batch, heads, seq, dim]
 )
+
+// packing says how several inputs lie in one buffer.
+type packing uint8
+
+// The packings.
+const (
+	wholeTensors packing = iota // one tensor after the other
+	rowByRow                    // a row of each, then the next row of each
+	elementwise                 // an element of each, then the next element of each
+)
+
+// formOf is how a pointer is given what it stands for.
+type formOf struct {
+	Form  Form
+	parts []string // of a Packed one, the inputs in their order
+	lies  packing
+	fill  string // of a Scratch one: what a caller fills it with, in C++; "" for nothing
+	told  bool   // the user said it
+}
 
 // chooseForm decides in which of the operator's forms a function is written, by how many pointers it has: it
 // takes one tensor and is called once for each pair, one buffer for several inputs, no factors, or room to
@@ -27,6 +47,7 @@ func (b *Binding) chooseForm() {
 	if b.Function.Kind == Python || b.Pass != op.Forward || b.Function.showsSizes() || b.Function.returns {
 		return // tensors of PyTorch lie as they say
 	}
+	b.sayForms()
 	b.chooseTokens()
 	for _, try := range []func(missing int) bool{b.takePacked, b.takeEach, b.takeUnscaled} {
 		if missing := b.missingPointers(); missing > 0 || b.tripled() {
@@ -90,6 +111,9 @@ func (b *Binding) takePacked(missing int) bool {
 	if len(packed) == 0 || missing != len(packed)-1 && !b.tripled() {
 		return false
 	}
+	if slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Form == Packed }) {
+		return false // the user said which
+	}
 	at, named := -1, 0
 	for i, a := range b.Args {
 		isPacked := a.Role == Input && slices.Contains(packed, a.Target)
@@ -108,24 +132,38 @@ func (b *Binding) takePacked(missing int) bool {
 	if rank := len(b.shape(b.inputs[first])); rank > 2 && !b.byToken {
 		return false // in which order the heads lie is not said
 	}
-	a.Role, a.Target, a.Index, a.Form = Input, packed[0], first, Packed
-	for _, name := range packed[1:] {
+	lies := wholeTensors
+	if b.countSizes() > 1 {
+		lies = rowByRow
+	}
+	b.pack(a, formOf{Form: Packed, parts: packed, lies: lies})
+	return true
+}
+
+// pack lets an argument hold several inputs.
+func (b *Binding) pack(a *Argument, form formOf) {
+	a.Role, a.Target, a.formOf = Input, form.parts[0], form
+	a.Index = slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == a.Target })
+	for _, name := range form.parts[1:] {
 		b.without[name] = true
 	}
-	sizes := 0
+	n := len(form.parts)
+	for i := range b.Args { // N of "input[N / 2 + i]" counts both
+		o := &b.Args[i]
+		if o.Role == Size && b.countSizes() == 1 && strings.Contains(o.Target, "*") && b.halved(o.Name, n) {
+			o.Target = fmt.Sprintf("%d * %s", n, o.Target)
+		}
+	}
+}
+
+// countSizes is how many parameters stand for a size, or may do so.
+func (b *Binding) countSizes() (sizes int) {
 	for _, o := range b.Args {
 		if o.Role == Size || o.Role == Nothing && o.isInteger() {
 			sizes++
 		}
 	}
-	b.packedRows = sizes > 1
-	for i := range b.Args { // N of "input[N / 2 + i]" counts both
-		o := &b.Args[i]
-		if o.Role == Size && sizes == 1 && strings.Contains(o.Target, "*") && b.halved(o.Name, len(packed)) {
-			o.Target = fmt.Sprintf("%d * %s", len(packed), o.Target)
-		}
-	}
-	return true
+	return sizes
 }
 
 // halved says whether the lines divide a size, by the name that it has in the signature, by so many.
@@ -203,12 +241,13 @@ func (b *Binding) takePlainFactor(a *Argument) bool {
 	if len(b.unscaled) == 0 || !a.isFloat() {
 		return false
 	}
-	switch {
-	case b.without[own.Factor] && score(b.Spec, b.Pass, a.Name, own.Factor) > scoreWeak:
-		a.Role, a.Target, a.Index = Constant, "2, as a factor", 2
+	switch said := b.Options.Map[a.Name]; {
+	case said == wordAddend || said == "" && slices.Contains(numberNames, snake(a.Name)) &&
+		(own.Addend == "" || !b.has(Input, own.Addend)):
+		a.Role, a.Target, a.Index, a.told = Constant, "0, as an addend", 0, said != ""
+	case said == wordFactor || said == "" && b.without[own.Factor] && score(b.Spec, b.Pass, a.Name, own.Factor) > scoreWeak:
+		a.Role, a.Target, a.Index, a.told = Constant, "2, as a factor", 2, said != ""
 		b.doubled = true
-	case slices.Contains(numberNames, snake(a.Name)) && (own.Addend == "" || !b.has(Input, own.Addend)):
-		a.Role, a.Target, a.Index = Constant, "0, as an addend", 0
 	default:
 		return false
 	}
@@ -232,8 +271,7 @@ var (
 	}
 )
 
-// takeScratch takes the pointers beyond those of tensors, which may be written, for room to work in: the
-// first values of sums are 0, of maxima -infinity, others have none.
+// takeScratch takes the pointers beyond those of tensors, which may be written, for room to work in.
 func (b *Binding) takeScratch() {
 	var open []int
 	maxima := false
@@ -256,9 +294,15 @@ func (b *Binding) takeScratch() {
 		sums := maxima && a.Role == Output && b.outputs[a.Index].Optional &&
 			slices.Contains(scratchSums, snake(a.Name))
 		if sums || slices.Contains(open, i) {
-			a.Role, a.Form, a.Target = Constant, Scratch, "room to work in"
+			a.takeRoom(formOf{fill: scratchFill(a.Param)})
 		}
 	}
+}
+
+// takeRoom lets an argument point to room to work in.
+func (a *Argument) takeRoom(form formOf) {
+	form.Form = Scratch
+	a.Role, a.Target, a.formOf = Constant, "room to work in", form
 }
 
 // isScratchName says whether a name is one that people give to room to work in.
@@ -271,13 +315,21 @@ func isScratchName(name string) bool {
 		}, func(part string) bool { return strings.Contains("_"+word, part) })
 }
 
-// scratchFill is what a scratch buffer is filled with before a call: 0, -infinity or nothing.
-func scratchFill(name string) string {
-	switch word := snake(name); {
+// What room to work in is filled with before a call: 0 or -infinity.
+const (
+	fillZero     = "0"
+	fillInfinity = "-infinity"
+)
+
+// scratchFill is what room to work in is filled with, which is "" where its values before a call do not
+// matter: sums begin with 0, and so does what the lines add to without writing it first; maxima begin with
+// -infinity.
+func scratchFill(p Param) string {
+	switch word := snake(p.Name); {
 	case slices.Contains(scratchMaxima, word):
-		return "-INFINITY"
-	case slices.Contains(scratchSums, word):
-		return "0.0f"
+		return fillInfinity
+	case slices.Contains(scratchSums, word), (p.atomic || p.added) && !p.plain:
+		return fillZero
 	}
 	return ""
 }
@@ -295,18 +347,18 @@ func (b *Binding) chooseTokens() {
 	for i := range b.Args {
 		a := &b.Args[i]
 		if all && (a.Role == Input || a.Role == Output) && slices.Contains(own.Tokens, a.Target) &&
-			a.Form == AsItLies {
+			a.Form == AsItLies && !a.told {
 			a.Form = ByToken
 		}
 	}
-	b.byToken = all
+	b.byToken = b.byToken || all
 }
 
 // widen notes the tables whose rows the lines show to be as wide as the tensor.
 func (b *Binding) widen() {
 	for i := range b.Args {
 		a := &b.Args[i]
-		wide := a.Role == Input && slices.Contains(b.Spec.Own.Wide, a.Target)
+		wide := a.Role == Input && slices.Contains(b.Spec.Own.Wide, a.Target) && !a.told
 		length := b.rows[a.Name]
 		if wide && (length != "" && b.sizeTarget(length) == b.Spec.Own.WideSize || b.indexedAlike(*a)) {
 			a.Form = Wide
@@ -315,19 +367,28 @@ func (b *Binding) widen() {
 	b.chooseTokensOfRest()
 }
 
-// indexedAlike says whether a table is somewhere indexed just as the first input is.
+// indexedAlike says whether a table is read wherever something is written: with rows half as wide the second
+// half of what is written has no value of its own in it.
 func (b *Binding) indexedAlike(table Argument) bool {
+	found := false
 	for _, a := range b.Args {
-		if (a.Role == Input || a.Over != "") && a.Name != table.Name &&
-			!slices.Contains(b.Spec.Own.Wide, a.Target) {
-			for _, place := range b.places[a.Name] {
-				if slices.Contains(b.places[table.Name], place) {
-					return true
-				}
+		if a.Role != Output || !b.sameRows(a) {
+			continue
+		}
+		for _, place := range b.places[a.Name] {
+			if !slices.Contains(b.places[table.Name], place) {
+				return false
 			}
+			found = true
 		}
 	}
-	return false
+	return found
+}
+
+// sameRows says whether the rows of an output are as long as a wide table's.
+func (b *Binding) sameRows(a Argument) bool {
+	list := b.shape(b.outputs[a.Index])
+	return len(list) > 0 && list[len(list)-1] == b.Spec.Own.WideSize
 }
 
 // chooseTokensOfRest gives the tensors that were matched by their order the form of the others.
@@ -335,7 +396,7 @@ func (b *Binding) chooseTokensOfRest() {
 	for i := range b.Args {
 		a := &b.Args[i]
 		tensor := (a.Role == Input || a.Role == Output) && slices.Contains(b.Spec.Own.Tokens, a.Target)
-		if b.byToken && tensor && a.Form == AsItLies {
+		if b.byToken && tensor && a.Form == AsItLies && !a.told {
 			a.Form = ByToken
 		}
 	}

@@ -50,6 +50,29 @@ func (l *Launch) uses(dim string) bool {
 	return false
 }
 
+// forOthers is the launch for the second of two calls, whose sizes are those that each names: heads_k for
+// heads_q.
+func (l *Launch) forOthers(each map[string]string) *Launch {
+	other := *l
+	change := func(text string) string {
+		tokens := slices.Clone(lex(text).tokens)
+		for i := range tokens {
+			for name, of := range each {
+				if tokens[i].text == of {
+					tokens[i].text = name
+					break
+				}
+			}
+		}
+		return join(tokens)
+	}
+	for i := range 3 {
+		other.Grid[i], other.Block[i] = change(l.Grid[i]), change(l.Block[i])
+	}
+	other.Shared = change(l.Shared)
+	return &other
+}
+
 // usesAny says whether an expression of the launch names a dim of the operator.
 func (l *Launch) usesAny(spec *op.Spec) bool {
 	return slices.ContainsFunc(spec.Dims, func(d op.DimSpec) bool { return l.uses(d.Name) })

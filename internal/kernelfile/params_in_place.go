@@ -93,14 +93,14 @@ func (b *Binding) pairInPlace() {
 // added to are zeroed.
 func (b *Binding) beforeCode(args []Argument) string {
 	var code strings.Builder
-	for _, a := range args {
+	for i, a := range args {
 		switch at := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == a.Over }); {
 		case a.Over != "":
 			fmt.Fprintf(&code, "\tif (const int status = triad_own::copy_to_output(triad_own_call, %d, %d)) "+
 				"return status;\n", a.Index, at)
 		case b.accumulates(a) && a.Form == ByToken:
 			code.WriteString(checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
-				"triad::stream_of(triad_own_call)))", b.workPointer(a), b.roomOf(a))))
+				"triad::stream_of(triad_own_call)))", b.workPointer(i), b.roomOf(a))))
 		case b.accumulates(a):
 			fmt.Fprintf(&code, "\tif (const int status = triad_own::zero_output(triad_own_call, %d)) "+
 				"return status;\n", a.Index)
@@ -118,7 +118,7 @@ func (b *Binding) accumulates(a Argument) bool {
 	}
 	if a.plain { // beside running sums an output is scaled and added to
 		return a.reread && slices.ContainsFunc(b.Args, func(o Argument) bool {
-			return o.Form == Scratch && scratchFill(o.Name) != ""
+			return o.Form == Scratch && o.fill != ""
 		})
 	}
 	return a.atomic || a.added && (b.Pass == op.Backward || b.Function.Kind == Kernel)

@@ -183,6 +183,21 @@ func (b *Binding) takeConstant(a *Argument) bool {
 	return true
 }
 
+// constantWord is the word of --map for a number.
+func constantWord(a Argument) string { return strconv.Itoa(a.Index) }
+
+// multiplied says whether the lines multiply a parameter by another one that is a size: "n * m".
+func (b *Binding) multiplied(a Argument) bool {
+	other := func(t token) bool {
+		return slices.ContainsFunc(b.Args, func(o Argument) bool {
+			return o.Name == t.text && o.Name != a.Name && o.Role == Size
+		})
+	}
+	return b.speaksOf(func(t []token) bool {
+		return t[1].text == "*" && (t[0].text == a.Name && other(t[2]) || t[2].text == a.Name && other(t[0]))
+	})
+}
+
 // takeShare takes a second size of an operator that has one: the two are factors of it, such as the rows and
 // columns of an elementwise function.
 func (b *Binding) takeShare(a *Argument) bool {

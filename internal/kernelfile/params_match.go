@@ -45,8 +45,8 @@ type Argument struct {
 	Target string
 	Index  int    // of a tensor or attribute in the spec; the value of a constant
 	Over   string // the input in whose place an output is written; "" where it has a buffer of its own
-	Form   Form
-	Share  int // of a size that several parameters are the factors of: 1 is the smaller factor, 2 the larger
+	formOf
+	Share int // of a size that several parameters are the factors of: 1 is the smaller factor, 2 the larger
 }
 
 // Binding is a function matched to a pass of an operator.
@@ -77,13 +77,12 @@ type Binding struct {
 	places  map[string][]string // the indexes of each pointer
 	squared map[string]bool     // sizes whose square the lines have
 	// how it is called where its tensors do not lie as the operator has them (forms.go)
-	without    map[string]bool // tensors without a parameter of their own
-	each       bool            // it is called once for each of a pair of tensors
-	byToken    bool            // tensors lie token by token
-	packedRows bool            // several inputs stand beside each other in each row
-	unscaled   []string        // the factor and the addend that triad applies
-	doubled    bool            // it is called with a factor of 2
-	others     []Function      // of the file
+	without  map[string]bool // tensors without a parameter of their own
+	each     bool            // it is called once for each of a pair of tensors
+	byToken  bool            // tensors lie token by token
+	unscaled []string        // the factor and the addend that triad applies
+	doubled  bool            // it is called with a factor of 2
+	others   []Function      // of the file
 }
 
 // Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with
@@ -205,9 +204,10 @@ func (b *Binding) checkMap() error {
 			}
 			return b.errorf("--map %s=%s: it has no parameter called %s", name, b.Options.Map[name], name)
 		}
-		if target := b.Options.Map[name]; !slices.ContainsFunc(b.targets(), sameTarget(target)) {
-			return b.errorf("--map %s=%s: %s has no %s: want one of %s", name, target, b.Spec.Name, target,
-				strings.Join(b.targets(), ", "))
+		if target := b.Options.Map[name]; !slices.ContainsFunc(b.targets(), sameTarget(target)) &&
+			!b.knownWord(target) {
+			return b.errorf("--map %s=%s: %s has no %s: want one of %s, or of %s", name, target, b.Spec.Name,
+				target, strings.Join(b.targets(), ", "), strings.Join(b.formWords(), ", "))
 		}
 	}
 	return nil
@@ -235,6 +235,15 @@ func (b *Binding) candidates(p Param) ([]candidate, error) {
 			"pointers, sizes, attributes and a cudaStream_t", p.Text)
 	}
 	if wanted, ok := b.Options.Map[p.Name]; ok {
+		if b.knownWord(wanted) {
+			if err := b.checkWord(p, wanted); err != nil {
+				return nil, err
+			}
+			said, tensor := b.sayWord(wanted)
+			if wanted = said.target; !tensor || wanted == "" || said.form.Form == Packed {
+				return nil, nil // sayForms and takePlainFactor take it
+			}
+		}
 		all = slices.DeleteFunc(all, func(c candidate) bool { return !sameTarget(wanted)(c.target) })
 		for i := range all {
 			all[i].score = 1000

@@ -43,17 +43,31 @@ func (b *Binding) sides() []string {
 	return all
 }
 
-// squares are the sizes of which a file's lines have the square: "i < N * N".
+// squares are the sizes of which the lines of a function, or of what it calls, have the square: "i < N * N".
 func (f *File) squares(fn *Function) map[string]bool {
 	all := map[string]bool{}
+	f.collectSquares(fn, func(name string) string { return name }, all, 0)
+	return all
+}
+
+// collectSquares adds the squares in the lines of a function. name says what a parameter of it is called by
+// the function that is asked about, "" where that has none.
+func (f *File) collectSquares(fn *Function, name func(string) string, all map[string]bool, depth int) {
 	for _, p := range fn.Params {
-		for i := 0; p.isInteger() && i+2 < len(f.tokens); i++ {
-			if f.tokens[i].text == p.Name && f.tokens[i+1].text == "*" && f.tokens[i+2].text == p.Name {
-				all[p.Name] = true
+		for i := 0; p.isInteger() && name(p.Name) != "" && i+2 < len(fn.body); i++ {
+			if fn.body[i].text == p.Name && fn.body[i+1].text == "*" && fn.body[i+2].text == p.Name {
+				all[name(p.Name)] = true
 			}
 		}
 	}
-	return all
+	if depth >= 3 {
+		return
+	}
+	for i := range fn.body {
+		if callee, handed := f.handed(fn, i, name); callee != nil {
+			f.collectSquares(callee, func(word string) string { return handed[word] }, all, depth+1)
+		}
+	}
 }
 
 // isLetter says whether a name is one letter, such as M.
@@ -152,8 +166,13 @@ func (b *Binding) shownByRows(a Argument) bool {
 		return false
 	}
 	shown, left := map[string]bool{}, 0
-	for _, length := range b.rows {
-		shown[length] = true
+	for _, o := range b.Args { // a pointer that stands for no tensor says nothing about its sizes
+		if length := b.rows[o.Name]; length != "" && (o.Role == Input || o.Role == Output) {
+			shown[length] = true
+		}
+	}
+	if len(shown) == 0 {
+		return false
 	}
 	for _, o := range b.Args {
 		if o.Role == Size && !shown[o.Name] {

@@ -59,23 +59,31 @@ func (f *File) collectRows(
 	if depth >= 3 {
 		return
 	}
-	copies := deviceCopies(fn.body)
 	for i := range fn.body {
-		callee, open := f.called(fn, i)
-		if callee == nil {
-			continue
+		if callee, handed := f.handed(fn, i, name); callee != nil {
+			f.collectRows(callee, func(word string) string { return handed[word] }, found, places, depth+1)
 		}
-		handed := map[string]string{}
-		for at, argument := range split(inside(fn.body, open)) {
-			if word := lone(argument); word != "" && at < len(callee.Params) {
-				if host, is := copies[word]; is {
-					word = host
-				}
-				handed[callee.Params[at].Name] = name(word)
-			}
-		}
-		f.collectRows(callee, func(word string) string { return handed[word] }, found, places, depth+1)
 	}
+}
+
+// handed is the function of the file that is launched or called at a token, and what its parameters are
+// called by the function that is asked about; nil where none is.
+func (f *File) handed(fn *Function, i int, name func(string) string) (*Function, map[string]string) {
+	callee, open := f.called(fn, i)
+	if callee == nil {
+		return nil, nil
+	}
+	copies := deviceCopies(fn.body)
+	names := map[string]string{}
+	for at, argument := range split(inside(fn.body, open)) {
+		if word := lone(argument); word != "" && at < len(callee.Params) {
+			if host, is := copies[word]; is {
+				word = host
+			}
+			names[callee.Params[at].Name] = name(word)
+		}
+	}
+	return callee, names
 }
 
 // called is the function of the file that is launched or called at a token, with the index of the parenthesis

@@ -44,16 +44,17 @@ func Settle(b *Binding, t Trial) Settled {
 		untried[other.Attribute] = untried[other.Attribute] || tally == Tally{}
 		switch {
 		case !tally.clean():
-		case other.Attribute == "":
+		case other.Attribute == "" && !other.Proposed:
 			return Settled{Taken: &other}
 		default:
-			return Settled{Doubt: "with " + strings.TrimPrefix(other.Flags, "--attr ") +
+			_, words, _ := strings.Cut(other.Flags, " ")
+			return Settled{Doubt: "with " + words +
 				" it is right, and the file does not say it: say " + other.Flags}
 		}
 	}
 	return Settled{Doubt: doubt(slices.DeleteFunc(assumed, func(a Assumption) bool {
 		switch {
-		case a.Kind == GuessedLaunch, a.Attribute != "" && untried[a.Attribute]:
+		case a.Kind == GuessedLaunch, a.Kind == GuessedForm && !a.anySize, a.Attribute != "" && untried[a.Attribute]:
 			return false
 		case first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
 			return true
@@ -79,9 +80,21 @@ func doubt(assumed []Assumption) string {
 	if len(assumed) == 0 {
 		return ""
 	}
-	var what, flags []string
+	var what, flags, words []string
 	for _, a := range assumed {
-		what, flags = append(what, a.What), append(flags, a.Flag)
+		what = append(what, a.What)
+		if mapped, is := strings.CutPrefix(a.Flag, "--map "); is { // one flag for all parameters
+			for _, word := range strings.Split(mapped, ",") {
+				if !slices.Contains(words, word) {
+					words = append(words, word)
+				}
+			}
+			continue
+		}
+		flags = append(flags, a.Flag)
+	}
+	if len(words) > 0 {
+		flags = append(flags, "--map "+strings.Join(words, ","))
 	}
 	return "wrong as triad reads it, and this was assumed: " + strings.Join(what, "; ") +
 		". If it is meant so, say " + strings.Join(flags, " ") + "; if not, say what is meant"

@@ -48,8 +48,21 @@ inline __device__ size_t thread_of_all() {
 	return blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x;
 }
 inline __device__ size_t all_threads() { return static_cast<size_t>(gridDim.x) * blockDim.x; }
-__global__ void fill_room(float *to, float value, size_t n) {
-	for (size_t i = thread_of_all(); i < n; i += all_threads()) to[i] = value;
+// Room to work in: eight bytes for each element of the largest tensor, and never less than 1 MiB, as callers
+// give a fixed number of partial results.
+inline size_t scratch_bytes(size_t elements) {
+	const size_t least = size_t(1) << 20;
+	return 8 * elements > least ? 8 * elements : least;
+}
+template <typename T> __host__ __device__ T lowest() {
+	if constexpr (std::is_integral<T>::value) {
+		return std::numeric_limits<T>::min();
+	} else {
+		return T(-INFINITY);
+	}
+}
+template <typename T> __global__ void fill_lowest(T *to, size_t n) {
+	for (size_t i = thread_of_all(); i < n; i += all_threads()) to[i] = lowest<T>();
 }
 // y[r, c] * factor * weight[c] + bias[c]; without weight or bias where they are null
 __global__ void scale_and_add(float *y, float factor, const float *weight, const float *bias, size_t n,
@@ -88,30 +101,35 @@ func (b *Binding) roomOf(a Argument) string {
 	case Scratch:
 		code := "triad_own::most_elements(triad_own_call)"
 		if own := b.Spec.Own.Scratch; own != "" {
-			code = "(" + code + " + static_cast<size_t>(" + b.expressionCode(own, false) + "))"
+			code += " + static_cast<size_t>(" + b.expressionCode(own, false) + ")"
 		}
-		return "8 * " + code
+		return "triad_own::scratch_bytes(" + code + ")"
 	case Packed:
 		var parts []string
-		for _, name := range b.Spec.Own.Packed {
+		for _, name := range a.parts {
 			parts = append(parts, "triad_own::bytes_of("+b.inputAt(name)+")")
 		}
 		return strings.Join(parts, " + ")
-	case Wide:
+	case Wide, Pairs:
 		return "2 * triad_own::bytes_of(" + b.tensorAt(a) + ")"
 	case ByToken:
-		return "triad_own::bytes_of(" + b.tensorAt(a) + ")"
+		bytes := "triad_own::bytes_of(" + b.tensorAt(a) + ")"
+		for _, name := range slices.Sorted(maps.Keys(b.Spec.Own.Each)) {
+			if b.each && b.Spec.Own.Each[name] == a.Target { // the second call has the same room
+				other := a
+				other.Target = name
+				bytes += " + triad_own::bytes_of(" + b.tensorAt(other) + ")"
+			}
+		}
+		return bytes
 	}
 	return "0"
 }
 
-// workAt is where in the workspace the room of an argument begins, in C++; of "" it is the whole size.
-func (b *Binding) workAt(name string) string {
+// workBefore is how many bytes of the workspace the first n arguments take, in C++.
+func (b *Binding) workBefore(n int) string {
 	sum := "size_t(0)"
-	for _, a := range b.Args {
-		if a.Name == name {
-			break
-		}
+	for _, a := range b.Args[:n] {
 		if a.Form != AsItLies {
 			sum += " + triad_own::room(" + b.roomOf(a) + ")"
 		}
@@ -123,9 +141,9 @@ func (b *Binding) usesWorkspace() bool {
 	return slices.ContainsFunc(b.Args, func(a Argument) bool { return a.Form != AsItLies })
 }
 
-// workPointer is the pointer into the workspace that an argument is called with.
-func (b *Binding) workPointer(a Argument) string {
-	return "triad_own::work(triad_own_call, " + b.workAt(a.Name) + ")"
+// workPointer is the pointer into the workspace that the argument at a place is called with.
+func (b *Binding) workPointer(at int) string {
+	return "triad_own::work(triad_own_call, " + b.workBefore(at) + ")"
 }
 
 // checked is a step of the shim that may fail.
@@ -133,27 +151,27 @@ func checked(code string) string {
 	return "\tif (const int status = " + code + ") return status;\n"
 }
 
-// formsBefore prepares what does not lie as the operator has it.
-func (b *Binding) formsBefore() string {
+// formsBefore prepares, for a call, what does not lie as the operator has it.
+func (b *Binding) formsBefore(args []Argument) string {
 	var code strings.Builder
-	for _, a := range b.Args {
-		place := b.workPointer(a)
+	for i, a := range args {
+		place := b.workPointer(i)
+		t := b.tensorAt(a)
 		switch {
-		case a.Form == Scratch && scratchFill(a.Name) != "":
-			fmt.Fprintf(&code, "\ttriad_own::fill_room<<<64, 256, 0, triad::stream_of(triad_own_call)>>>("+
-				"reinterpret_cast<float *>(%s), %s, (%s) / 4);\n", place, scratchFill(a.Name), b.roomOf(a))
 		case a.Form == Packed:
-			code.WriteString(b.packCode(place))
+			code.WriteString(b.packCode(a, place))
 		case a.Form == Wide:
-			t := b.tensorAt(a)
 			for _, at := range []string{"", " + row"} {
 				fmt.Fprintf(&code, "\t{\n\tconst size_t row = static_cast<size_t>(%s.shape[1]) * "+
 					"triad_own::size_of(%s);\n%s\t}\n", t, t, checked(fmt.Sprintf("triad_own::copy_rows("+
 					"triad_own_call, %s%s, 2 * row, %s.data, row, row, static_cast<size_t>(%s.shape[0]))",
 					place, at, t, t)))
 			}
+		case a.Form == Pairs:
+			for k := range 2 {
+				code.WriteString(spreadCode(t, place, fmt.Sprint(k), 2))
+			}
 		case a.Form == ByToken && a.Role == Input:
-			t := b.tensorAt(a)
 			code.WriteString(checked(fmt.Sprintf("triad_own::by_token(triad_own_call, %s, %s, "+
 				"triad_own::token_bytes(%s), true)", t, place, t)))
 		}
@@ -161,12 +179,45 @@ func (b *Binding) formsBefore() string {
 	return code.String()
 }
 
+// spreadCode copies the elements of a tensor to every nth place of a buffer, from the kth on.
+func spreadCode(t, place, k string, n int) string {
+	size := "triad_own::size_of(" + t + ")"
+	return checked(fmt.Sprintf("triad_own::copy_rows(triad_own_call, %s + %s * %s, %d * %s, %s.data, %s, %s, "+
+		"static_cast<size_t>(triad::elements(%s)))", place, k, size, n, size, t, size, size, t))
+}
+
+// fillRooms fills the room to work in that is to hold something before a call, in its own type.
+func (b *Binding) fillRooms() string {
+	var code strings.Builder
+	for _, c := range b.byMain() {
+		var fills strings.Builder
+		for i, a := range b.Args {
+			place, bytes := b.workPointer(i), b.roomOf(a)
+			base := a.instantiate(c.types).Base
+			switch {
+			case a.Form != Scratch || a.fill == "":
+			case a.fill == fillZero:
+				fills.WriteString("\t" + checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
+					"triad::stream_of(triad_own_call)))", place, bytes)))
+			default:
+				fmt.Fprintf(&fills, "\t\ttriad_own::fill_lowest<<<64, 256, 0, triad::stream_of(triad_own_call)>>>("+
+					"reinterpret_cast<%s *>(%s), (%s) / sizeof(%s));\n", base, place, bytes, base)
+			}
+		}
+		if fills.Len() > 0 {
+			fmt.Fprintf(&code, "\tif (triad_own::dtype(triad_own_call) == %s) {\n%s\t}\n", abiNames[c.Main],
+				fills.String())
+		}
+	}
+	return code.String()
+}
+
 // packCode puts several inputs into one buffer: one after the other, or row by row.
-func (b *Binding) packCode(place string) string {
+func (b *Binding) packCode(a Argument, place string) string {
 	var code strings.Builder
 	at, wide := "", ""
 	var tensors, rows []string
-	for _, name := range b.Spec.Own.Packed {
+	for _, name := range a.parts {
 		tensors = append(tensors, b.inputAt(name))
 		if b.byToken {
 			rows = append(rows, "triad_own::token_bytes("+b.inputAt(name)+")")
@@ -183,7 +234,9 @@ func (b *Binding) packCode(place string) string {
 			code.WriteString(checked(fmt.Sprintf("triad_own::by_token(triad_own_call, %s, %s, %s, true)",
 				t, to, wide)))
 			at += " + " + rows[i]
-		case b.packedRows:
+		case a.lies == elementwise:
+			code.WriteString(spreadCode(t, place, fmt.Sprint(i), len(tensors)))
+		case a.lies == rowByRow:
 			code.WriteString(checked(fmt.Sprintf("triad_own::copy_rows(triad_own_call, %s, %s, %s.data, %s, "+
 				"%s, static_cast<size_t>(%s.shape[0]))", to, wide, t, rows[i], rows[i], t)))
 			at += " + " + rows[i]
@@ -197,16 +250,22 @@ func (b *Binding) packCode(place string) string {
 	return code.String()
 }
 
-// formsAfter puts what was written where the operator has it.
-func (b *Binding) formsAfter() string {
+// formsAfter puts what a call wrote where the operator has it.
+func (b *Binding) formsAfter(args []Argument) string {
 	var code strings.Builder
-	for _, a := range b.Args {
+	for i, a := range args {
 		if a.Form == ByToken && a.Role == Output {
 			t := b.tensorAt(a)
 			code.WriteString(checked(fmt.Sprintf("triad_own::by_token(triad_own_call, %s, %s, "+
-				"triad_own::token_bytes(%s), false)", t, b.workPointer(a), t)))
+				"triad_own::token_bytes(%s), false)", t, b.workPointer(i), t)))
 		}
 	}
+	return code.String()
+}
+
+// scaleCode multiplies by the factor and adds the addend that the function does without.
+func (b *Binding) scaleCode() string {
+	var code strings.Builder
 	if len(b.unscaled) > 0 {
 		y := b.outputAt(b.required1())
 		factor, weight, bias := "1.0f", "nullptr", "nullptr"
@@ -265,22 +324,36 @@ func (b *Binding) second() []Argument {
 	return args
 }
 
+// packed says how several inputs lie in one buffer: "gate, up one after the other".
+func (f formOf) packed() string {
+	how := map[packing]string{
+		wholeTensors: "one after the other",
+		rowByRow:     "beside each other in each row", elementwise: "element by element",
+	}[f.lies]
+	return strings.Join(f.parts, ", ") + " " + how
+}
+
+// swappedShape is the shape of a tensor whose second and third size have changed places, in words.
+func (b *Binding) swappedShape(a Argument) string {
+	list := slices.Clone(b.shape(b.tensor(a)))
+	if len(list) > 2 {
+		list[1], list[2] = list[2], list[1]
+	}
+	return shapeWords(list)
+}
+
 // formSentences say how a function is called where its tensors do not lie as the operator has them.
 func (b *Binding) formSentences() []string {
 	var all []string
 	for _, a := range b.Args {
 		switch {
-		case a.Form == Scratch && scratchFill(a.Name) != "":
-			what := map[string]string{"0.0f": "zeros", "-INFINITY": "-infinity"}[scratchFill(a.Name)]
+		case a.Form == Scratch && a.fill != "":
+			what := map[string]string{fillZero: "zeros", fillInfinity: "-infinity"}[a.fill]
 			all = append(all, a.Name+" is room to work in, filled with "+what+" before each call")
 		case a.Form == Scratch:
 			all = append(all, a.Name+" is room to work in, which holds nothing before a call")
 		case a.Form == Packed:
-			how := " one after the other"
-			if b.packedRows {
-				how = " beside each other in each row"
-			}
-			all = append(all, a.Name+" holds "+strings.Join(b.Spec.Own.Packed, ", ")+how+
+			all = append(all, a.Name+" holds "+a.packed()+
 				": they are copied there before each call, and the copy is timed")
 		case a.Form == Wide:
 			all = append(
@@ -288,12 +361,12 @@ func (b *Binding) formSentences() []string {
 				fmt.Sprintf("%s has rows of %s: each value of %s is given twice, [values, values]",
 					a.Name, b.Spec.Own.WideSize, a.Target),
 			)
+		case a.Form == Pairs:
+			all = append(all, fmt.Sprintf("%s has rows of %s: each value of %s is given twice, one beside the "+
+				"other", a.Name, b.Spec.Own.WideSize, a.Target))
 		case a.Form == ByToken:
-			all = append(
-				all,
-				fmt.Sprintf("%s is [batch, seq, heads, head_dim]: %s is copied so, and the copy "+
-					"is timed", a.Name, a.Target),
-			)
+			all = append(all, fmt.Sprintf("%s is %s: %s is copied so, and the copy is timed", a.Name,
+				b.swappedShape(a), a.Target))
 		}
 	}
 	if b.each {

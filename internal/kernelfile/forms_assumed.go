@@ -1,0 +1,169 @@
+package kernelfile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// formWord is the word of --map that says what an argument stands for and how it lies.
+func (b *Binding) formWord(a Argument) string {
+	switch {
+	case a.Form == Scratch:
+		return map[string]string{"": wordRoom, fillZero: wordZeros, fillInfinity: wordLowest}[a.fill]
+	case a.Form == Packed:
+		end := map[packing]string{rowByRow: ":" + endRows, elementwise: ":" + endElements}[a.lies]
+		return strings.Join(a.parts, "+") + end
+	case a.Form == Wide:
+		return a.Target + ":" + endTwice
+	case a.Form == Pairs:
+		return a.Target + ":" + endPairs
+	case a.Form == ByToken:
+		return a.Target + ":" + endSwapped
+	case a.Role == Constant && strings.HasSuffix(a.Target, "factor"):
+		return wordFactor
+	case a.Role == Constant && strings.HasSuffix(a.Target, "addend"):
+		return wordAddend
+	case a.Role == Constant:
+		return constantWord(a)
+	}
+	return strings.ReplaceAll(a.Target, " ", "")
+}
+
+// assumedForms are the assumptions about how a function takes what does not lie as the operator has it.
+func (b *Binding) assumedForms() []Assumption {
+	var what, parameters []string
+	telling := true
+	for _, a := range b.Args {
+		if a.told || a.Form == AsItLies && !b.guessedNumber(a) {
+			continue
+		}
+		telling = telling && a.Form != Scratch && a.Form != Wide && a.Form != Pairs
+		parameters = append(parameters, a.Name)
+		switch {
+		case a.Form == Packed:
+			what = append(what, a.Name+" holds "+a.packed())
+		case a.Form == Scratch || a.Role == Constant:
+			what = append(what, a.Name+" is "+a.Target)
+		case a.Form == ByToken:
+			what = append(what, a.Name+" lies as "+b.swappedShape(a))
+		default:
+			what = append(what, a.Name+" has each value of "+a.Target+" twice")
+		}
+	}
+	all := b.calledOtherwise()
+	if len(parameters) > 0 {
+		all = append(all, Assumption{
+			Kind: GuessedForm, What: strings.Join(what, ", "), Flag: "--map " + b.mapWords(parameters),
+			anySize: telling,
+		})
+	}
+	return all
+}
+
+// guessedNumber says whether a number is passed for a parameter whose name alone says what it is: a plain
+// factor or addend, or a letter that is taken for one more factor of the rows though no line multiplies it.
+func (b *Binding) guessedNumber(a Argument) bool {
+	if a.Role != Constant || a.Form != AsItLies || a.place == inTile {
+		return false
+	}
+	word := b.formWord(a)
+	return word == wordFactor || word == wordAddend || isLetter(a.Name) && !b.multiplied(a)
+}
+
+// calledOtherwise is the assumption about a function that has no parameter for some tensors: it is called for
+// one of a pair after the other, or triad multiplies and adds itself.
+func (b *Binding) calledOtherwise() []Assumption {
+	parameters := b.tensorParameters()
+	told := !slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return slices.Contains(parameters, a.Name) && !b.said(a)
+	})
+	if told || !b.each && len(b.unscaled) == 0 {
+		return nil
+	}
+	what := "it does without " + strings.Join(b.unscaled, " and ")
+	if b.each {
+		what = "it is called once for " + strings.Join(slices.Sorted(maps.Values(b.Spec.Own.Each)), ", ") +
+			" and once for " + strings.Join(slices.Sorted(maps.Keys(b.Spec.Own.Each)), ", ")
+	}
+	return []Assumption{{
+		Kind: GuessedForm, What: what, Flag: "--map " + b.mapWords(parameters), anySize: true,
+	}}
+}
+
+// otherForms are the other ways in which the arguments may lie whose form the file leaves open. Which order
+// and which layout a function takes is part of the operator's definition: these are proposed, never taken.
+// What room to work in is filled with is left to its caller.
+func (b *Binding) otherForms() []Alternative {
+	if b.Function.Kind == Python || b.Function.showsSizes() || b.Function.returns {
+		return nil
+	}
+	all := b.otherPackings()
+	for _, group := range []struct {
+		targets []string
+		endings []string
+	}{{b.Spec.Own.Wide, []string{"", endTwice, endPairs}}, {b.Spec.Own.Tokens, []string{"", endSwapped}}} {
+		for _, end := range group.endings {
+			if other, ok := b.allLying(group.targets, end); ok {
+				all = append(all, other)
+			}
+		}
+	}
+	for _, a := range b.Args {
+		for _, word := range []string{wordZeros, wordLowest, wordRoom} {
+			if a.Form == Scratch && !a.told && word != b.formWord(a) {
+				all = append(all, mapped([]string{a.Name}, []string{word}))
+			}
+		}
+	}
+	return all
+}
+
+// otherPackings are the other orders and packings of what one buffer holds.
+func (b *Binding) otherPackings() []Alternative {
+	var all []Alternative
+	for _, a := range b.Args {
+		if a.Form != Packed || a.told {
+			continue
+		}
+		for _, order := range permutations(a.parts) {
+			for _, lies := range []packing{a.lies, wholeTensors, rowByRow, elementwise} {
+				other := a
+				other.parts, other.lies = order, lies
+				word := b.formWord(other)
+				same := func(o Alternative) bool { return o.Options.Map[a.Name] == word }
+				if b.byToken && lies != a.lies || word == b.formWord(a) || slices.ContainsFunc(all, same) {
+					continue
+				}
+				alternative := mapped([]string{a.Name}, []string{word})
+				alternative.Proposed = true
+				all = append(all, alternative)
+			}
+		}
+	}
+	return all
+}
+
+// allLying is the reading in which all arguments for some tensors lie in one way; ok is false where they do
+// so already, or the user said how one of them lies.
+func (b *Binding) allLying(targets []string, end string) (other Alternative, ok bool) {
+	var names, words []string
+	differs := false
+	for _, a := range b.Args {
+		if !slices.Contains(targets, a.Target) || a.Role != Input && a.Role != Output || a.Form == Packed {
+			continue
+		}
+		if a.told || a.Over != "" {
+			return other, false
+		}
+		word := a.Target
+		if end != "" {
+			word += ":" + end
+		}
+		differs = differs || word != b.formWord(a)
+		names, words = append(names, a.Name), append(words, word)
+	}
+	other = mapped(names, words)
+	other.Proposed = true
+	return other, differs
+}

@@ -1,0 +1,148 @@
+package kernelfile
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// Words of --map that stand for no tensor, size or attribute.
+const (
+	wordRoom   = "room"  // room to work in, which holds nothing before a call
+	wordZeros  = "zeros" // the same, filled with 0
+	wordLowest = "lowest"
+	wordFactor = "factor" // a plain number in the place of the tensor that the output is multiplied by
+	wordAddend = "addend"
+)
+
+// Endings of a word of --map that say how a tensor, or several, lie: cos:twice, gate+up:rows.
+const (
+	endRows     = "rows"
+	endElements = "elements"
+	endTwice    = "twice"
+	endPairs    = "pairs"
+	endSwapped  = "swapped"
+)
+
+// saidWord is what a word of --map says of a parameter beside the name of a tensor.
+type saidWord struct {
+	target string // the tensor, the first of several; "" for room to work in and for plain numbers
+	form   formOf
+	number int
+	plain  bool // number says what is passed
+}
+
+// sayWord reads a word of --map that says more than a name; ok is false for one that does not.
+func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
+	said.form.told = true
+	fills := map[string]string{wordRoom: "", wordZeros: fillZero, wordLowest: fillInfinity}
+	if fill, room := fills[text]; room {
+		said.form.Form, said.form.fill = Scratch, fill
+		return said, true
+	}
+	if n, err := strconv.ParseInt(text, 0, 32); err == nil {
+		said.number, said.plain = int(n), true
+		return said, true
+	}
+	names, end, ends := strings.Cut(text, ":")
+	parts := strings.Split(names, "+")
+	said.target = parts[0]
+	if len(parts) > 1 {
+		lies, known := map[string]packing{"": wholeTensors, endRows: rowByRow, endElements: elementwise}[end]
+		said.form.Form, said.form.parts, said.form.lies = Packed, parts, lies
+		same := slices.Clone(parts)
+		own := slices.Clone(b.Spec.Own.Packed)
+		slices.Sort(same)
+		slices.Sort(own)
+		return said, known && slices.Equal(same, own)
+	}
+	switch own := b.Spec.Own; {
+	case !ends:
+		return said, false
+	case end == endTwice, end == endPairs:
+		said.form.Form = map[string]Form{endTwice: Wide, endPairs: Pairs}[end]
+		return said, slices.Contains(own.Wide, names)
+	case end == endSwapped:
+		said.form.Form = ByToken
+		return said, slices.Contains(own.Tokens, names)
+	}
+	return said, false
+}
+
+// plainWords are the words of --map that stand for a number in the place of a tensor, where the operator has
+// one.
+func (b *Binding) plainWords() []string {
+	var all []string
+	if b.Spec.Own.Factor != "" {
+		all = append(all, wordFactor, wordAddend)
+	}
+	return all
+}
+
+// formWords are all words of --map that an operator knows beside its names.
+func (b *Binding) formWords() []string {
+	own := b.Spec.Own
+	all := append(b.plainWords(), wordRoom, wordZeros, wordLowest)
+	if len(own.Packed) > 0 {
+		names := strings.Join(own.Packed, "+")
+		all = append(all, names, names+":"+endRows, names+":"+endElements)
+	}
+	for _, name := range own.Wide {
+		all = append(all, name+":"+endTwice, name+":"+endPairs)
+	}
+	for _, name := range own.Tokens {
+		all = append(all, name+":"+endSwapped)
+	}
+	return all
+}
+
+// knownWord says whether a word of --map says a form that the operator has.
+func (b *Binding) knownWord(text string) bool {
+	_, ok := b.sayWord(text)
+	return ok || slices.Contains(b.plainWords(), text)
+}
+
+// checkWord refuses a word of --map that does not fit its parameter; it has been read before.
+func (b *Binding) checkWord(p Param, text string) error {
+	said, ok := b.sayWord(text)
+	tensors := b.Function.Kind == Python || b.Function.showsSizes() || b.Function.returns
+	pointer := p.Pointer && !p.tensor
+	switch {
+	case ok && !said.plain && tensors:
+		return b.errorf("--map %s=%s: tensors of PyTorch are handed over as they lie", p.Name, text)
+	case ok && said.plain && !p.isInteger() || ok && !said.plain && !pointer,
+		!ok && slices.Contains(b.plainWords(), text) && !p.isFloat():
+		return b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, text, p.Text, text)
+	case ok && p.Const && said.form.Form == Scratch:
+		return b.errorf("--map %s=%s: room to work in is written, and %s is const", p.Name, text, p.Text)
+	}
+	return nil
+}
+
+// sayForms gives parameters what the user said of their forms.
+func (b *Binding) sayForms() {
+	for i := range b.Args {
+		a := &b.Args[i]
+		word := b.Options.Map[a.Name]
+		said, ok := b.sayWord(word)
+		switch {
+		case word == "":
+		case !ok:
+			a.told = true // just as it lies
+		case said.plain:
+			a.Role, a.Target, a.Index, a.told = Constant, word, said.number, true
+		case said.form.Form == Scratch:
+			a.takeRoom(said.form)
+		case said.form.Form == Packed:
+			b.pack(a, said.form)
+		default:
+			at := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == said.target })
+			if a.Role == Output {
+				at = slices.IndexFunc(b.outputs, func(t op.TensorSpec) bool { return t.Name == said.target })
+			}
+			a.Target, a.Index, a.formOf = said.target, at, said.form
+		}
+	}
+}
