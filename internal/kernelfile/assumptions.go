@@ -68,7 +68,7 @@ func (b *Binding) Assumptions() []Assumption {
 	if l := b.triton; l != nil && !l.said {
 		all = append(all, Assumption{
 			Kind: GuessedLaunch,
-			What: fmt.Sprintf("it is launched with grid (%s)", strings.Join(l.grid, ", ")),
+			What: "it is launched with " + l.String(),
 			Flag: fmt.Sprintf("--grid %q", strings.Join(l.grid, ", ")),
 		})
 	}

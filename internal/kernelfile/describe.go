@@ -2,8 +2,6 @@ package kernelfile
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -21,11 +19,7 @@ func (b *Binding) Describe() string {
 		fmt.Fprintf(&text, "\n  launched with %s", l)
 	}
 	if l := b.triton; l != nil {
-		fmt.Fprintf(&text, "\n  launched with grid (%s)", strings.Join(l.grid, ", "))
-		for _, name := range slices.Sorted(maps.Keys(l.tiles)) {
-			words := strings.ReplaceAll(l.tiles[name], pythonName(""), "")
-			fmt.Fprintf(&text, ", %s=%s", name, words)
-		}
+		fmt.Fprintf(&text, "\n  launched with %s", l)
 	}
 	if len(b.asked) > 0 {
 		fmt.Fprintf(&text, "\n  its lines ask for %s: it is judged in no other dtype",

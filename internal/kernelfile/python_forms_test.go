@@ -2,6 +2,8 @@ package kernelfile
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +132,14 @@ var pythonForms = map[string]struct {
 		},
 		"",
 	},
+	"a grid of another kernel's comment": {
+		"gate, up", "# grid = (M,)\n@triton.jit\ndef one(X):\n    tl.load(X)\n\n\n" +
+			"# grid = (M, N)\n@triton.jit\n" +
+			"def k(X, U, Y, M, N):\n    row = tl.program_id(0)\n    col = tl.program_id(1)\n" +
+			"    tl.store(Y + row * N + col, tl.load(X + row * N + col) * tl.load(U + row * N + col))\n",
+		[]string{"_MODULE.k[(dim_rows, dim_cols,)]"},
+		"",
+	},
 	"data that are one tensor": {
 		"x", "def custom_kernel(data):\n    return data.softmax(-1)\n",
 		[]string{"_MODULE.custom_kernel(in_x)"},
@@ -159,6 +169,53 @@ func TestPythonForms(t *testing.T) {
 		}
 		if c.without != "" && strings.Contains(code[strings.Index(code, "bool}"):], c.without) {
 			t.Errorf("%s: the code has %q", name, c.without)
+		}
+	}
+}
+
+// A grid that the file's words say settles the launch only where no tile was chosen for it.
+func TestGridOfAComment(t *testing.T) {
+	const kernel = "# grid = (%s,)\n@triton.jit\ndef k(X, U, Y, M, N, BLOCK: tl.constexpr%s):\n" +
+		"    row = tl.program_id(0)\n    cols = tl.arange(0, BLOCK)\n" +
+		"    x = tl.load(X + row * N + cols, mask=cols < N)\n    u = tl.load(U + row * N + cols)\n" +
+		"    tl.store(Y + row * N + cols, x * u)\n"
+	for text, want := range map[string]bool{
+		fmt.Sprintf(kernel, "M", " = 64"): true,
+		fmt.Sprintf(kernel, "M", ""):      false,
+	} {
+		bindings, err := bindPython(t, "gate, up", "mine.py", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		assumed := slices.ContainsFunc(bindings[0].Assumptions(), func(a Assumption) bool {
+			return a.Kind == GuessedLaunch && strings.Contains(a.What, "BLOCK=power_of_2(cols)")
+		})
+		if assumed == want {
+			t.Errorf("assumed %v of\n%s", assumed, text)
+		}
+	}
+}
+
+// Of fewer strides than a tensor has sizes they are those of the last ones.
+func TestStridesOfTheLastSizes(t *testing.T) {
+	const kernel = `@triton.jit
+def attention(Q, K, V, O, stride_qm, stride_qd, seq_q, seq_kv, head_dim, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    q = tl.load(Q + row * stride_qm + cols * stride_qd, mask=cols < head_dim)
+    k = tl.load(K + cols)
+    v = tl.load(V + cols)
+    tl.store(O + row * stride_qm + cols, q + k + v)
+`
+	r := Request{Path: "mine.py"}
+	bindings, err := Bind(r.Read(kernel, nil), r, spec(t, "flash_attention"), []op.Pass{op.Forward}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := PythonShim("mine.py", "mine/mine", bindings)
+	for _, want := range []string{"stride_qm=in_q.stride(2)", "stride_qd=in_q.stride(3)"} {
+		if !strings.Contains(code, want) {
+			t.Errorf("no %s in\n%s", want, code[strings.Index(code, "def _forward"):])
 		}
 	}
 }

@@ -43,12 +43,42 @@ func (f *File) readKernels(text string) {
 			Params: kernelParams(pythonParams(argumentList(text[at[1]:])), block),
 			python: python{form: kernelForm, call: name, text: pythonBlock(text, at[0])},
 		}
-		if m := gridInText.FindStringSubmatch(text[:at[0]] + fn.text); m != nil {
-			fn.grid = m[1]
+		for _, words := range []string{fn.text, wordsAbove(text[:at[0]], f.oneKernel(text))} {
+			if m := gridInText.FindAllStringSubmatch(words, -1); len(m) > 0 && fn.grid == "" {
+				fn.grid = m[len(m)-1][1]
+			}
 		}
 		fn.Text = "@triton.jit def " + name + "(" + joinParams(fn.Params) + ")"
 		f.Functions = append(f.Functions, fn)
 	}
+}
+
+// oneKernel says whether a file defines a single kernel of Triton.
+func (f *File) oneKernel(text string) bool {
+	kernels := 0
+	for _, at := range definition.FindAllStringIndex(text, -1) {
+		if decoratedKernel(text[:at[0]]) {
+			kernels++
+		}
+	}
+	return kernels == 1
+}
+
+// wordsAbove are the comments and decorators right above a definition; where all words of the file speak of
+// it, what stands before it.
+func wordsAbove(before string, all bool) string {
+	if all {
+		return before
+	}
+	lines := strings.Split(strings.TrimRight(before, "\n"), "\n")
+	first := len(lines)
+	for first > 0 && (lines[first-1] == "" || strings.ContainsAny(lines[first-1][:1], "#@ )]")) {
+		first--
+	}
+	for first < len(lines) && !strings.HasPrefix(lines[first], "#") && !strings.HasPrefix(lines[first], "@") {
+		first++ // the end of a function above
+	}
+	return strings.Join(lines[first:], "\n")
 }
 
 // kernelParams tells pointers, strides, tiles and numbers apart by what the kernel does with them.
@@ -107,7 +137,15 @@ func storedTo(block string) map[string]bool {
 type tritonLaunch struct {
 	grid  []string
 	tiles map[string]string
-	said  bool // by --grid or by a comment of the file
+	said  bool // by --grid, or by a comment of the file where no tile and no stride is a guess
+}
+
+func (l *tritonLaunch) String() string {
+	text := fmt.Sprintf("grid (%s)", strings.Join(l.grid, ", "))
+	for _, name := range slices.Sorted(maps.Keys(l.tiles)) {
+		text += fmt.Sprintf(", %s=%s", name, strings.ReplaceAll(l.tiles[name], pythonName(""), ""))
+	}
+	return text
 }
 
 // proposeTriton finds the grid and the tiles of a kernel of Triton.
@@ -129,10 +167,19 @@ func (b *Binding) proposeTriton() error {
 		}
 		l.grid = append(l.grid, b.gridOf(text, strings.Join(names, "|"), axes, axis, moved))
 	}
+	guessed := false // a tile whose value nothing says, or a stride of a tensor with more sizes than strides
 	for _, a := range b.Args {
+		if a.place == inStride {
+			of, err := b.strideOfTensor(a)
+			if err != nil {
+				return err
+			}
+			guessed = guessed || !of.said
+		}
 		if a.place != inTile || a.Role != Nothing {
 			continue
 		}
+		guessed = guessed || !hasDefault(a.Param)
 		value := b.tile(text, a, moved)
 		if value == "" {
 			return b.errorf(
@@ -151,7 +198,7 @@ func (b *Binding) proposeTriton() error {
 		}
 		l.grid, l.said = sizes[:], true
 	} else if words, ok := b.gridOfComment(l.tiles); ok {
-		l.grid, l.said = words, true
+		l.grid, l.said = words, !guessed
 	}
 	b.triton = l
 	return nil
@@ -223,6 +270,12 @@ func dimsOrProduct(target string) string {
 	return target
 }
 
+// hasDefault says whether a constexpr parameter has a value of its own: "BLOCK: tl.constexpr = 64".
+func hasDefault(p Param) bool {
+	_, after, found := strings.Cut(p.Text, "constexpr")
+	return found && strings.Contains(after, "=")
+}
+
 // tile is the value of a constexpr parameter, in Python; "" where nothing says it.
 func (b *Binding) tile(text string, a Argument, moved map[string]string) string {
 	name := regexp.QuoteMeta(a.Name)
@@ -231,7 +284,7 @@ func (b *Binding) tile(text string, a Argument, moved map[string]string) string 
 	switch {
 	case moved[a.Name] != "":
 		return moved[a.Name]
-	case strings.Contains(a.Text, "=") && strings.Contains(a.Text[strings.Index(a.Text, "constexpr"):], "="):
+	case hasDefault(a.Param):
 		return fmt.Sprintf("default(_MODULE.%s.fn, %q)", b.Function.call, a.Name)
 	case strings.EqualFold(a.Name, "num_stages"):
 		return "2"
@@ -281,9 +334,17 @@ func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool
 	return grid, len(grid) > 0
 }
 
-// strideOfTensor is the stride that a parameter of a kernel stands for, in Python: of the tensor that its
-// name speaks of, else of the first input; the dims in the order in which the parameters stand.
-func (b *Binding) strideOfTensor(a Argument) string {
+// tensorStride is the stride that a parameter of a kernel stands for, in Python; said is false where the tensor
+// has more sizes than the kernel has strides of it, so that which they are is taken from their number.
+type tensorStride struct {
+	code string
+	said bool
+}
+
+// strideOfTensor finds the stride that a parameter stands for: of the tensor that its name speaks of, else of
+// the first input. They stand in the order of the sizes. Of fewer than there are sizes they are those of the
+// last ones, and one alone is that from row to row.
+func (b *Binding) strideOfTensor(a Argument) (tensorStride, error) {
 	of := func(p Param) (at int) {
 		word := strings.Trim(
 			strings.ReplaceAll(isStride.ReplaceAllString(snake(p.Name), ""), "__", "_"),
@@ -298,21 +359,34 @@ func (b *Binding) strideOfTensor(a Argument) string {
 		}
 		return at
 	}
-	tensor := of(a.Param)
+	at := of(a.Param)
 	count, index := 0, 0
 	for _, o := range b.Args {
-		if o.place == inStride && of(o.Param) == tensor {
+		if o.place == inStride && of(o.Param) == at {
 			if o.Name == a.Name {
 				index = count
 			}
 			count++
 		}
 	}
-	name := "in_" + b.inputs[0].Name
-	if tensor >= 0 {
-		name = pythonValue(b.Args[tensor])
+	name, tensor := "in_"+b.inputs[0].Name, b.inputs[0]
+	if at >= 0 {
+		name = pythonValue(b.Args[at])
+		if role := b.Args[at].Role; role == Input || role == Output {
+			tensor = b.tensor(b.Args[at])
+		}
 	}
-	return fmt.Sprintf("%s.stride(%d)", name, index)
+	rank := strings.Count(b.pythonShape(tensor, true), ",")
+	switch {
+	case count > rank:
+		return tensorStride{}, b.errorf("it has %d strides for %s, which has %d sizes here: add a function "+
+			"that launches the kernel", count, tensor.Name, rank)
+	case count == 1 && rank > 1:
+		index = rank - 2
+	default:
+		index += rank - count
+	}
+	return tensorStride{fmt.Sprintf("%s.stride(%d)", name, index), count == rank || rank == 2}, nil
 }
 
 // tritonCall is the launch of a kernel.
@@ -325,7 +399,8 @@ func (b *Binding) tritonCall() string {
 		value := pythonValue(a)
 		switch {
 		case a.place == inStride:
-			value = b.strideOfTensor(a)
+			of, _ := b.strideOfTensor(a) // proposeTriton has refused what it cannot be
+			value = of.code
 		case value == "":
 			value = b.triton.tiles[a.Name]
 		}

@@ -54,7 +54,9 @@ func Settle(b *Binding, t Trial) Settled {
 	}
 	return Settled{Doubt: doubt(slices.DeleteFunc(assumed, func(a Assumption) bool {
 		switch {
-		case a.Kind == GuessedLaunch, a.Kind == GuessedForm && !a.anySize, a.Attribute != "" && untried[a.Attribute]:
+		case a.Kind == GuessedLaunch,
+			a.Kind == GuessedForm && !a.anySize,
+			a.Attribute != "" && untried[a.Attribute]:
 			return false
 		case first.Right > 0, a.Kind == GuessedAttribute: // no other value of it is right either
 			return true

@@ -71,9 +71,12 @@ func TestSettle(t *testing.T) {
 				c.Doubt, try.asked)
 		}
 		for _, other := range all[0].Alternatives() { // what the definition fixes is never taken
-			fixed := slices.ContainsFunc(slices.Collect(maps.Values(other.Options.Map)), func(word string) bool {
-				return strings.ContainsAny(word, "+:")
-			})
+			fixed := slices.ContainsFunc(
+				slices.Collect(maps.Values(other.Options.Map)),
+				func(word string) bool {
+					return strings.ContainsAny(word, "+:")
+				},
+			)
 			if (len(other.Options.Attrs) > 0) != (other.Attribute != "") || fixed && !other.Proposed {
 				t.Errorf("%s: %s would be taken", c.Name, other.Flags)
 			}

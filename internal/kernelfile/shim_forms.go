@@ -182,8 +182,10 @@ func (b *Binding) formsBefore(args []Argument) string {
 // spreadCode copies the elements of a tensor to every nth place of a buffer, from the kth on.
 func spreadCode(t, place, k string, n int) string {
 	size := "triad_own::size_of(" + t + ")"
-	return checked(fmt.Sprintf("triad_own::copy_rows(triad_own_call, %s + %s * %s, %d * %s, %s.data, %s, %s, "+
-		"static_cast<size_t>(triad::elements(%s)))", place, k, size, n, size, t, size, size, t))
+	return checked(
+		fmt.Sprintf("triad_own::copy_rows(triad_own_call, %s + %s * %s, %d * %s, %s.data, %s, %s, "+
+			"static_cast<size_t>(triad::elements(%s)))", place, k, size, n, size, t, size, size, t),
+	)
 }
 
 // fillRooms fills the room to work in that is to hold something before a call, in its own type.
@@ -200,8 +202,15 @@ func (b *Binding) fillRooms() string {
 				fills.WriteString("\t" + checked(fmt.Sprintf("static_cast<int>(cudaMemsetAsync(%s, 0, %s, "+
 					"triad::stream_of(triad_own_call)))", place, bytes)))
 			default:
-				fmt.Fprintf(&fills, "\t\ttriad_own::fill_lowest<<<64, 256, 0, triad::stream_of(triad_own_call)>>>("+
-					"reinterpret_cast<%s *>(%s), (%s) / sizeof(%s));\n", base, place, bytes, base)
+				fmt.Fprintf(
+					&fills,
+					"\t\ttriad_own::fill_lowest<<<64, 256, 0, triad::stream_of(triad_own_call)>>>("+
+						"reinterpret_cast<%s *>(%s), (%s) / sizeof(%s));\n",
+					base,
+					place,
+					bytes,
+					base,
+				)
 			}
 		}
 		if fills.Len() > 0 {
@@ -362,8 +371,11 @@ func (b *Binding) formSentences() []string {
 					a.Name, b.Spec.Own.WideSize, a.Target),
 			)
 		case a.Form == Pairs:
-			all = append(all, fmt.Sprintf("%s has rows of %s: each value of %s is given twice, one beside the "+
-				"other", a.Name, b.Spec.Own.WideSize, a.Target))
+			all = append(
+				all,
+				fmt.Sprintf("%s has rows of %s: each value of %s is given twice, one beside the "+
+					"other", a.Name, b.Spec.Own.WideSize, a.Target),
+			)
 		case a.Form == ByToken:
 			all = append(all, fmt.Sprintf("%s is %s: %s is copied so, and the copy is timed", a.Name,
 				b.swappedShape(a), a.Target))
