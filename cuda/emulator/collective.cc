@@ -1,4 +1,7 @@
 // What warp functions compute once all lanes of a group have arrived, and what a block says when it cannot go on.
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -70,6 +73,26 @@ CUEMU_PLAIN void compute(LaneValue *v, int kind, uint32_t lanes) {
 		if (kind <= SHFL_XOR) lane.result = lanes >> lane.source & 1 ? v[lane.source].value : ~uint64_t(0);
 		else if (kind == MATCH_ANY) lane.result = equal_lanes(v, lane.value, lanes);
 		else lane.result = common;
+	}
+}
+
+// tell_ended_lane says once, in the log, that a shuffle reads a lane whose thread has ended: its value is undefined. That alone is no
+// fault, since what is read may be of no use.
+CUEMU_PLAIN void tell_ended_lane(const Worker &w, unsigned warp, uint32_t lanes) {
+	static std::atomic<bool> told{false};
+	const LaneValue *v = w.lane + warp * 32;
+	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+		const unsigned reader = __builtin_ctz(rest);
+		const LaneValue &lane = v[reader];
+		const unsigned source = lane.source;
+		if (lanes >> source & 1 || w.warp[warp].live >> source & 1 || !(lane.mask >> source & 1)) continue;
+		if (told.exchange(true)) return;
+		const Wait *wait = w.fiber[warp * 32 + reader].wait;
+		char text[512];
+		int n = snprintf(text, sizeof text, "triad: %s:%d: %s of lane %u reads lane %u, whose thread has ended or was never there\n", wait->file, wait->line,
+		                 collective_names[lane.kind], reader, source);
+		if (n > 0 && write(2, text, static_cast<size_t>(n) < sizeof text ? n : sizeof text - 1) < 0) return;
+		return;
 	}
 }
 

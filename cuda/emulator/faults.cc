@@ -106,6 +106,24 @@ void describe_access(cuemu_report *r, const Worker &w, const char *address) {
 	         static_cast<long long>(past < 0 ? -past : past), past < 0 ? "before the start of" : "past the end of", b->name, b->bytes);
 }
 
+// wants_alignment says whether an instruction is a move of 16 bytes whose address must be a multiple of 16: what the compiler makes of
+// CUDA's vectors of 16 bytes, float4 and double2.
+bool wants_alignment(uintptr_t pc) {
+#if defined(__x86_64__)
+	const unsigned char *code = reinterpret_cast<const unsigned char *>(pc);
+	bool operand = false;
+	while (*code == 0x66 || (*code >= 0x40 && *code <= 0x4f)) operand |= *code++ == 0x66;
+	if (*code == 0xc5 || *code == 0xc4) {      // VEX: vmovaps, vmovdqa
+		const unsigned char what = code[*code == 0xc5 ? 2 : 3], kind = code[*code == 0xc5 ? 1 : 2] & 3;
+		return what == 0x28 || what == 0x29 || ((what == 0x6f || what == 0x7f) && kind == 1);
+	}
+	return code[0] == 0x0f && (code[1] == 0x28 || code[1] == 0x29 || (operand && (code[1] == 0x6f || code[1] == 0x7f)));
+#else
+	(void)pc;
+	return false;
+#endif
+}
+
 void describe(cuemu_report *r, const Worker &w, int number, const siginfo_t *info, const Machine &m) {
 	fault_pc = m.pc;
 	const uintptr_t *words = reinterpret_cast<const uintptr_t *>(m.sp & ~uintptr_t(7));
@@ -121,6 +139,10 @@ void describe(cuemu_report *r, const Worker &w, int number, const siginfo_t *inf
 	} else if (number == SIGILL) {
 		r->kind = CUEMU_TRAP;
 		snprintf(r->message, sizeof r->message, "illegal instruction");
+	} else if (number == SIGSEGV && info->si_code == SI_KERNEL && wants_alignment(m.pc)) {
+		r->kind = CUEMU_TRAP;
+		snprintf(r->message, sizeof r->message, "misaligned address: 16 bytes at once, as a float4 has, are read or written where the address is not a "
+		                                        "multiple of 16");
 	} else {
 		r->access = m.access;
 		describe_access(r, w, static_cast<const char *>(info->si_addr));

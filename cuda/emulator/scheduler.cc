@@ -94,6 +94,7 @@ CUEMU_PLAIN bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
 		       lane, other, warp, collective_names[a->kind], a->file, a->line, v[lane].mask, collective_names[b->kind], b->file, b->line, v[other].mask);
 		abandon(w);
 	}
+	if (v[lane].kind <= SHFL_XOR && v[lane].mask & ~p.live) tell_ended_lane(w, warp, group);
 	compute(v, v[lane].kind, group);
 	if (v[lane].kind == SYNCWARP) hook_syncwarp_complete(&p, &p.started), async_warp_barrier(w, warp, group);
 	p.in_collective &= ~group;

@@ -25,6 +25,7 @@ type Facts struct {
 	Exact          bool // bits are compared: nothing is rounded on the way
 	Distribution   string
 	Message        string // of the smallest failing case
+	Log            string // the tail of what the worker of that case printed
 	// the largest error there, in units in the last place; NaN or infinite where a class is wrong
 	ULP    float64
 	Python bool // the function is one of Python
@@ -57,6 +58,18 @@ type Facts struct {
 // For says in a learner's words what usually causes these facts; "" where nothing is known.
 func For(f Facts) string {
 	var words []string
+	if read := endedLane.FindStringSubmatch(f.Log); read != nil && strings.Contains(f.Message, "NaN") {
+		return fmt.Sprintf(
+			"line %s: %s of a thread that has returned, or that the block does not have, gives an "+
+				"undefined value, and it was read in such a run: let all threads of the warp reach the shuffle, and "+
+				"give those without an element what changes nothing",
+			read[1],
+			read[2],
+		)
+	}
+	if strings.Contains(f.Message, misaligned) {
+		return f.misaligned()
+	}
 	if f.Otherwise != "" {
 		name, value, _ := strings.Cut(f.Otherwise, "=")
 		return fmt.Sprintf("with %s = %s it is right. The function has no parameter for %s and was judged "+
@@ -161,6 +174,29 @@ func (f Facts) byStatus() []string {
 	return nil
 }
 
+// endedLane is what the emulator prints where a shuffle reads a thread that is not there.
+var endedLane = regexp.MustCompile(
+	`triad: [^\n]*?:(\d+): (__shfl\w*) of lane \d+ reads lane \d+, whose thread has ended`,
+)
+
+// misaligned begins the message of an access to an address that is not a multiple of its size.
+const misaligned = "misaligned address"
+
+// misaligned is the advice for such an access.
+func (f Facts) misaligned() string {
+	where := ""
+	if f.Multiple > 0 {
+		where = fmt.Sprintf(
+			"it is right where %s is a multiple of %d and stops beside it: ",
+			f.Of,
+			f.Multiple,
+		)
+	}
+	return where + "a float4 is read or written where its address is not a multiple of 16 bytes, which a GPU refuses. " +
+		"Row r begins at r * its length: take four elements at once where the length is a multiple of 4, and " +
+		"single elements elsewhere"
+}
+
 var shapes = regexp.MustCompile(`came back with shape \[(\d+) (\d+)\], want \[(\d+) (\d+)\]`)
 
 // wrongShape is the advice for an output of another shape, which is not compared: only a transposed one is
@@ -184,6 +220,10 @@ func (f Facts) lowPrecision() bool {
 func (f Facts) specialNumbers() string {
 	start := fmt.Sprintf("on ordinary numbers this shape is right, on others (%s) it is wrong: ",
 		f.Distribution)
+	if f.Distribution == "neg_inf_mask" && strings.Contains(f.Message, "NaN") {
+		return start + "some inputs are -infinity there, and -INFINITY - (-INFINITY) is NaN: where the maximum so far " +
+			"is -INFINITY nothing has been seen, so leave exp(x - maximum) out, or take 0 for it"
+	}
 	if f.SpecialNumbers != "" {
 		return start + f.SpecialNumbers
 	}

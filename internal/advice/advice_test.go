@@ -53,3 +53,36 @@ func TestAdviceWhereBitsAreCompared(t *testing.T) {
 		t.Errorf("of bits: %q", got)
 	}
 }
+
+// What the emulator saw goes before what the sizes suggest.
+func TestAdviceOfWhatWasSeen(t *testing.T) {
+	ended := Facts{
+		Status: op.StatusFail, Message: "y[0, 0]: got NaN, want 1", Multiple: 32, Of: "cols",
+		Log: "triad: mine.cu:6: __shfl_xor_sync of lane 0 reads lane 16, whose thread has ended or was never there",
+	}
+	if got := For(ended); !strings.HasPrefix(got, "line 6: __shfl_xor_sync of a thread that has returned") {
+		t.Errorf("of a lane that has ended: %q", got)
+	}
+	ended.Message = "y[0, 0]: got 2, want 1"
+	if got := For(ended); strings.Contains(got, "__shfl") {
+		t.Errorf("of a number: %q", got)
+	}
+	misaligned := Facts{
+		Status:   op.StatusCrash,
+		Message:  "misaligned address: 16 bytes",
+		Multiple: 4,
+		Of:       "cols",
+	}
+	if got := For(misaligned); !strings.HasPrefix(
+		got,
+		"it is right where cols is a multiple of 4 and stops",
+	) {
+		t.Errorf("of a misaligned address: %q", got)
+	}
+	masked := Facts{
+		Status: op.StatusFail, Message: "got NaN, want 0", Distribution: "neg_inf_mask", OrdinaryPasses: true,
+	}
+	if got := For(masked); !strings.Contains(got, "-INFINITY - (-INFINITY) is NaN") {
+		t.Errorf("of inputs of -infinity: %q", got)
+	}
+}

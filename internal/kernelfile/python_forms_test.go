@@ -208,7 +208,13 @@ def attention(Q, K, V, O, stride_qm, stride_qd, seq_q, seq_kv, head_dim, BLOCK: 
     tl.store(O + row * stride_qm + cols, q + k + v)
 `
 	r := Request{Path: "mine.py"}
-	bindings, err := Bind(r.Read(kernel, nil), r, spec(t, "flash_attention"), []op.Pass{op.Forward}, Options{})
+	bindings, err := Bind(
+		r.Read(kernel, nil),
+		r,
+		spec(t, "flash_attention"),
+		[]op.Pass{op.Forward},
+		Options{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,6 +90,7 @@ func (s *Search) Find() Finding {
 		}
 	}
 	facts.Status, facts.Message, facts.ULP = smallest.Status, sentenceOf(smallest), farthest(smallest)
+	facts.Log = smallest.LogTail
 	s.askNeighbours(&facts, at, lastRight)
 	return Finding{smallest, advice.For(facts)}
 }

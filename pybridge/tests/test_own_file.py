@@ -17,6 +17,7 @@ import torch  # noqa: E402
 
 import client  # noqa: E402, F401  (puts pybridge on sys.path)
 
+import launch  # noqa: E402
 import own_file  # noqa: E402
 
 
@@ -46,6 +47,14 @@ class OwnFile(unittest.TestCase):
         self.printed = io.StringIO()
         with contextlib.redirect_stderr(self.printed):
             return own_file.load(str(self.folder / name))
+
+    def test_no_line_of_triad_is_named_as_the_place_of_a_fault(self):
+        try:
+            own_file.given(None, "softmax")
+        except TypeError as e:
+            outcome = launch._outcome(e, str(self.folder / "mine.py"))
+        self.assertIn("softmax returned nothing", outcome["message"])
+        self.assertEqual(outcome["where"]["file"], __file__)
 
     def test_relative_imports_without_init(self):
         self.write(day_1__in__shared="N = 3", day_1__in__parts__in__other="M = 4",

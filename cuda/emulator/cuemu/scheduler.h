@@ -169,6 +169,7 @@ bool async_idle(Worker &w);                     // no thread can run: true if on
 extern const char *const collective_names[18];
 void compute(LaneValue *v, int kind, uint32_t lanes);
 int mismatch(const LaneValue *v, uint32_t lanes, const LaneValue &lane);
+void tell_ended_lane(const Worker &w, unsigned warp, uint32_t lanes);
 void tell_deadlock(Worker &w);
 void tell_divergence(Worker &w, const Wait &wait);
 inline CUEMU_PLAIN bool same_place(const Wait &wait, const char *file, int line) {
