@@ -58,7 +58,8 @@ func TestAdviceWhereBitsAreCompared(t *testing.T) {
 func TestAdviceOfWhatWasSeen(t *testing.T) {
 	ended := Facts{
 		Status: op.StatusFail, Message: "y[0, 0]: got NaN, want 1", Multiple: 32, Of: "cols",
-		Log: "triad: mine.cu:6: __shfl_xor_sync of lane 0 reads lane 16, whose thread has ended or was never there",
+		Log: "triad: mine.cu:6: __shfl_xor_sync of lane 0 reads lane 16, " +
+			"whose thread has ended or was never there",
 	}
 	if got := For(ended); !strings.HasPrefix(got, "line 6: __shfl_xor_sync of a thread that has returned") {
 		t.Errorf("of a lane that has ended: %q", got)

@@ -18,7 +18,8 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	var head, tail strings.Builder
 	head.WriteString("// Written by triad to call the functions of the file that it includes below.\n" +
 		"#include \"arguments.cuh\"\n#include \"register.cuh\"\n#include \"watched_launch.cuh\"\n" +
-		"#include <cmath>\n#include <limits>\n#include <type_traits>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n")
+		"#include <cmath>\n#include <limits>\n#include <type_traits>\n#include <cuda_bf16.h>\n" +
+		"#include <cuda_fp16.h>\n#include <cuda_fp8.h>\n")
 	extends := slices.ContainsFunc(bindings, func(b *Binding) bool { return b.extension })
 	if extends {
 		head.WriteString("#include \"torch/extension.h\"\n")

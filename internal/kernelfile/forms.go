@@ -18,7 +18,9 @@ const (
 	Packed        // several inputs in one buffer, laid out as packing says
 	Wide          // a table whose rows are written twice, as wide as the tensor that is multiplied by it
 	Pairs         // a table of which each value is written twice, one beside the other
-	ByToken       // the second and third size changed places: [batch, seq, heads, dim] for [batch, heads, seq, dim]
+	// ByToken is a tensor whose second and third size have changed places: [batch, seq, heads, dim] where the
+	// operator has [batch, heads, seq, dim].
+	ByToken
 )
 
 // packing says how several inputs lie in one buffer.
@@ -245,7 +247,8 @@ func (b *Binding) takePlainFactor(a *Argument) bool {
 	case said == wordAddend || said == "" && slices.Contains(numberNames, snake(a.Name)) &&
 		(own.Addend == "" || !b.has(Input, own.Addend)):
 		a.Role, a.Target, a.Index, a.told = Constant, "0, as an addend", 0, said != ""
-	case said == wordFactor || said == "" && b.without[own.Factor] && score(b.Spec, b.Pass, a.Name, own.Factor) > scoreWeak:
+	case said == wordFactor || said == "" && b.without[own.Factor] &&
+		score(b.Spec, b.Pass, a.Name, own.Factor) > scoreWeak:
 		a.Role, a.Target, a.Index, a.told = Constant, "2, as a factor", 2, said != ""
 		b.doubled = true
 	default:

@@ -334,8 +334,8 @@ func (b *Binding) gridOfComment(tiles map[string]string) (grid []string, ok bool
 	return grid, len(grid) > 0
 }
 
-// tensorStride is the stride that a parameter of a kernel stands for, in Python; said is false where the tensor
-// has more sizes than the kernel has strides of it, so that which they are is taken from their number.
+// tensorStride is the stride that a parameter of a kernel stands for, in Python; said is false where the
+// tensor has more sizes than the kernel has strides of it, so that which they are is taken from their number.
 type tensorStride struct {
 	code string
 	said bool
