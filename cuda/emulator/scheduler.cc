@@ -87,8 +87,7 @@ CUEMU_PLAIN bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
 	LaneValue *v = w.lane + warp * 32;
 	uint32_t group = v[lane].mask & p.live;
 	if ((p.in_collective & group) != group) return false;
-	int other = mismatch(v, group, v[lane]);
-	if (other >= 0) {
+	if (int other = mismatch(v, group, v[lane]); other >= 0) {
 		const Wait *a = w.fiber[warp * 32 + lane].wait, *b = w.fiber[warp * 32 + other].wait;
 		report(CUEMU_DIVERGENT, a->file, a->line, "lanes %u and %d of warp %u meet in different warp functions: %s at %s:%d with mask %08x, %s at %s:%d with mask %08x",
 		       lane, other, warp, collective_names[a->kind], a->file, a->line, v[lane].mask, collective_names[b->kind], b->file, b->line, v[other].mask);

@@ -61,9 +61,8 @@ func For(f Facts) string {
 	if read := endedLane.FindStringSubmatch(f.Log); read != nil && strings.Contains(f.Message, "NaN") {
 		return fmt.Sprintf(
 			"line %s: %s of a thread that has returned, or that the block does not have, gives an "+
-				"undefined value, and it was read in such a run: let all threads of the warp reach the shuffle, "+
-				"and "+
-				"give those without an element what changes nothing",
+				"undefined value, and it was read in such a run: let all threads of the warp "+
+				"reach the shuffle, and give those without an element what changes nothing",
 			read[1],
 			read[2],
 		)
@@ -193,11 +192,9 @@ func (f Facts) misaligned() string {
 			f.Multiple,
 		)
 	}
-	return where + "a float4 is read or written where its address is not a multiple of 16 bytes, which a GPU " +
-		"refuses. " +
-		"Row r begins at r * its length: take four elements at once where the length is a multiple of 4, " +
-		"and " +
-		"single elements elsewhere"
+	return where + "a float4 is read or written where its address is not a multiple of 16 bytes, which a " +
+		"GPU refuses. Row r begins at r * its length: take four elements at once where the length is a " +
+		"multiple of 4, and single elements elsewhere"
 }
 
 var shapes = regexp.MustCompile(`came back with shape \[(\d+) (\d+)\], want \[(\d+) (\d+)\]`)
@@ -224,9 +221,9 @@ func (f Facts) specialNumbers() string {
 	start := fmt.Sprintf("on ordinary numbers this shape is right, on others (%s) it is wrong: ",
 		f.Distribution)
 	if f.Distribution == "neg_inf_mask" && strings.Contains(f.Message, "NaN") {
-		return start + "some inputs are -infinity there, and -INFINITY - (-INFINITY) is NaN: where the maximum " +
-			"so far " +
-			"is -INFINITY nothing has been seen, so leave exp(x - maximum) out, or take 0 for it"
+		return start + "some inputs are -infinity there, and -INFINITY - (-INFINITY) is NaN: where " +
+			"the maximum so far is -INFINITY nothing has been seen, so leave exp(x - maximum) out, or take " +
+			"0 for it"
 	}
 	if f.SpecialNumbers != "" {
 		return start + f.SpecialNumbers

@@ -207,14 +207,7 @@ def attention(Q, K, V, O, stride_qm, stride_qd, seq_q, seq_kv, head_dim, BLOCK: 
     v = tl.load(V + cols)
     tl.store(O + row * stride_qm + cols, q + k + v)
 `
-	r := Request{Path: "mine.py"}
-	bindings, err := Bind(
-		r.Read(kernel, nil),
-		r,
-		spec(t, "flash_attention"),
-		[]op.Pass{op.Forward},
-		Options{},
-	)
+	bindings, err := bindPython(t, "q, k, v", "mine.py", kernel)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,10 +50,10 @@ class OwnFile(unittest.TestCase):
 
     def test_no_line_of_triad_is_named_as_the_place_of_a_fault(self):
         try:
-            own_file.given(None, "softmax")
+            own_file.given(None, "mine")
         except TypeError as e:
             outcome = launch._outcome(e, str(self.folder / "mine.py"))
-        self.assertIn("softmax returned nothing", outcome["message"])
+        self.assertIn("mine returned nothing", outcome["message"])
         self.assertEqual(outcome["where"]["file"], __file__)
 
     def test_relative_imports_without_init(self):
