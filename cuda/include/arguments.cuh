@@ -25,15 +25,16 @@ inline int64_t elements(const triad_tensor &t) {
 inline int64_t element_bytes(int32_t dtype) {
 	switch (dtype) {
 	case TRIAD_F64: case TRIAD_I64: return 8;
-	case TRIAD_F32: case TRIAD_I32: return 4;
+	case TRIAD_F32: case TRIAD_I32: case TRIAD_U32: return 4;
 	case TRIAD_F16: case TRIAD_BF16: return 2;
 	default: return 1;
 	}
 }
 
 inline const char *dtype_name(int32_t dtype) {
-	static const char *const names[] = {"fp64", "fp32", "fp16", "bf16", "e4m3", "e5m2", "int64", "int32", "int8", "uint8", "bool"};
-	return dtype >= TRIAD_F64 && dtype <= TRIAD_BOOL ? names[dtype] : "unknown";
+	static const char *const names[] = {"fp64", "fp32", "fp16", "bf16", "e4m3", "e5m2", "int64", "int32", "int8", "uint8",
+	                                      "bool", "uint32"};
+	return dtype >= TRIAD_F64 && dtype <= TRIAD_U32 ? names[dtype] : "unknown";
 }
 
 // is_contiguous: row-major without gaps. The stride of a dimension of length 0 or 1 never matters.

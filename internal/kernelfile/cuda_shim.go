@@ -273,6 +273,8 @@ func (b *Binding) acceptCode(n int) string {
 			}
 			own := a.instantiate(group.types)
 			element, any, _ := own.element()
+			want, _ := tensorDType(b.tensor(a), group.DType)
+			element = sameBits(element, want)
 			if any || own.isBytes() {
 				continue
 			}

@@ -103,6 +103,7 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 		own := a.instantiate(types)
 		element, any, ok := own.element()
 		want, fixed := tensorDType(tensor, dtype)
+		element = sameBits(element, want)
 		switch {
 		case any || a.Untyped || own.isBytes() && fixed && want.Size() == 1:
 		case !ok:
@@ -119,6 +120,15 @@ func (b *Binding) misfit(dtype string, types map[string]string) string {
 		}
 	}
 	return ""
+}
+
+// sameBits is what a pointer's element is taken for where a tensor is of a dtype: an int holds the bits of an
+// unsigned int, and people write one for the other.
+func sameBits(element, want op.DType) op.DType {
+	if element == op.I32 && want == op.U32 {
+		return want
+	}
+	return element
 }
 
 // typesOf lists the types of the tensors that share the dtype of a case.

@@ -20,6 +20,8 @@ var elementTypes = map[string]op.DType{
 	"char": op.I8, "signed char": op.I8, "int8_t": op.I8, "char2": op.I8, "char4": op.I8,
 	"unsigned char": op.U8, "uint8_t": op.U8, "uchar2": op.U8, "uchar3": op.U8, "uchar4": op.U8,
 	"__nv_fp8_storage_t": op.U8,
+	"unsigned int":       op.U32, "unsigned": op.U32, "uint32_t": op.U32, "uint": op.U32,
+	"uint2": op.U32, "uint4": op.U32,
 }
 
 // byteTypes are types of a pointer to anything that is stored in bytes, such as codes of fp8.
@@ -41,6 +43,7 @@ var cppTypes = map[op.DType]string{
 	op.BF16: "__nv_bfloat16", op.E4M3: "__nv_fp8_e4m3",
 	op.E5M2: "__nv_fp8_e5m2",
 	op.I64:  "long long", op.I32: "int", op.I8: "signed char", op.U8: "unsigned char", op.Bool: "bool",
+	op.U32: "unsigned int",
 }
 
 // abiNames is what a dtype is called in abi.h.
@@ -49,6 +52,7 @@ var abiNames = map[op.DType]string{
 	op.BF16: "TRIAD_BF16", op.E4M3: "TRIAD_E4M3",
 	op.E5M2: "TRIAD_E5M2",
 	op.I64:  "TRIAD_I64", op.I32: "TRIAD_I32", op.I8: "TRIAD_I8", op.U8: "TRIAD_U8", op.Bool: "TRIAD_BOOL",
+	op.U32: "TRIAD_U32",
 }
 
 func (p Param) isStream() bool {

@@ -121,6 +121,8 @@ func TestPointersToIntegers(t *testing.T) {
 		{"int8_t", op.I8, true},
 		{"signed char", op.I8, false},
 		{"int", op.I32, false},
+		{"unsigned int", op.U32, false},
+		{"uint32_t", op.U32, false},
 		{"int64_t", op.I64, false},
 		{"long long", op.I64, false},
 		{"bool", op.Bool, false},

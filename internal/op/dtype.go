@@ -19,6 +19,7 @@ const (
 	I8
 	U8
 	Bool
+	U32
 )
 
 var dtypes = [...]struct {
@@ -29,6 +30,7 @@ var dtypes = [...]struct {
 	FP64:         {"fp64", 8}, FP32: {"fp32", 4}, FP16: {"fp16", 2}, BF16: {"bf16", 2}, E4M3: {"e4m3", 1},
 	E5M2: {"e5m2", 1},
 	I64:  {"int64", 8}, I32: {"int32", 4}, I8: {"int8", 1}, U8: {"uint8", 1}, Bool: {"bool", 1},
+	U32: {"uint32", 4},
 }
 
 // ParseDType reads a dtype by the name that flags, specs, tables and the wire use.
@@ -39,7 +41,7 @@ func ParseDType(name string) (DType, error) {
 		}
 	}
 	return DTypeUnknown, fmt.Errorf("dtype %q: want one of fp64, fp32, fp16, bf16, e4m3, e5m2, int64, "+
-		"int32, int8, uint8, bool", name)
+		"int32, int8, uint8, bool, uint32", name)
 }
 
 // String is the name that flags, specs, tables and the wire use.

@@ -11,10 +11,14 @@ import (
 	"triad/internal/record"
 )
 
-// value is a judged number with nine digits, which tell every fp32 apart.
+// value is a judged number with nine digits, which tell every fp32 apart; a whole number, such as an element
+// of an integer dtype, with all of its digits.
 func value(f record.Float) string {
 	if f.Class() != "finite" {
 		return strings.Replace(f.Class(), "nan", "NaN", 1)
+	}
+	if x := float64(f); math.Abs(x) >= 1e9 && math.Abs(x) < 1<<53 && x == math.Trunc(x) {
+		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(float64(f), 'g', 9, 64)
 }

@@ -151,6 +151,10 @@ func decodeIntegers(values []float64, d op.DType, b []byte) {
 		for i := range values {
 			values[i] = float64(int32(binary.LittleEndian.Uint32(b[4*i:])))
 		}
+	case op.U32:
+		for i := range values {
+			values[i] = float64(binary.LittleEndian.Uint32(b[4*i:]))
+		}
 	case op.I8:
 		for i := range values {
 			values[i] = float64(int8(b[i]))
@@ -221,6 +225,8 @@ func encodeIntegers(b []byte, d op.DType, values []float64) {
 			binary.LittleEndian.PutUint64(b[8*i:], uint64(int64(x)))
 		case op.I32:
 			binary.LittleEndian.PutUint32(b[4*i:], uint32(int32(x)))
+		case op.U32:
+			binary.LittleEndian.PutUint32(b[4*i:], uint32(x))
 		case op.I8:
 			b[i] = byte(int8(x))
 		case op.U8, op.Bool:

@@ -135,6 +135,8 @@ func IntegerRange(d op.DType) (lo, hi float64) {
 		return 0, math.MaxUint8
 	case op.Bool:
 		return 0, 1
+	case op.U32:
+		return 0, math.MaxUint32
 	}
 	return math.NaN(), math.NaN()
 }

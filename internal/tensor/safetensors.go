@@ -25,6 +25,7 @@ const maxHeader = 1 << 20
 var safetensorsNames = map[op.DType]string{
 	op.FP64: "F64", op.FP32: "F32", op.FP16: "F16", op.BF16: "BF16", op.E4M3: "F8_E4M3", op.E5M2: "F8_E5M2",
 	op.I64: "I64", op.I32: "I32", op.I8: "I8", op.U8: "U8", op.Bool: "BOOL",
+	op.U32: "U32",
 }
 
 // Packed gives the bytes of the view's elements in logical row-major order: Data itself where that is what it

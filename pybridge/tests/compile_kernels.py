@@ -43,6 +43,7 @@ TYPES = {
     torch.int8: "*i8",
     torch.uint8: "*u8",
     torch.bool: "*i1",
+    torch.uint32: "*u32",
 }
 
 
