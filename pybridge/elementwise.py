@@ -36,14 +36,18 @@ def fill(kernel: Any, *inputs: torch.Tensor, **constants: Any) -> torch.Tensor:
 
 
 def rows(forward: Callable[..., Any], backward: Callable[..., Any], plain: Callable[..., Any],
-         gradients: tuple[str, ...] = ("grad_x",)) -> list[Implementation]:
+         gradients: tuple[str, ...] = ("grad_x",), differentiable: tuple[int, ...] | None = None,
+         inputs: int | None = None, *, eager: Any = "fp32", compiled: Any = "fp32") -> list[Implementation]:
     """The rows triton/block, of forward and backward, and torch/eager and torch/compile, of the function
     plain that torch differentiates, of an operator with the output y. gradients are those of plain's
-    tensors, in their order."""
+    tensors at the places differentiable, of so many inputs; without these of all, in their order. eager and
+    compiled are the contracts of torch's rows."""
     names = {"outputs": ("y",), "gradients": gradients}
-    inputs = len(gradients), tuple(range(len(gradients)))  # all are differentiable
+    places = tuple(range(len(gradients))) if differentiable is None else differentiable
+    taken = len(gradients) if inputs is None else inputs, places
     return [
         Implementation("triton/block", forward, backward, accepts=dense, constraint=DENSE, **names),
-        differentiable_row("torch/eager", plain, *inputs, **names),
-        differentiable_row("torch/compile", compile_for(plain), *inputs, compiled=True, **names),
+        differentiable_row("torch/eager", plain, *taken, contract=eager, **names),
+        differentiable_row("torch/compile", compile_for(plain), *taken, compiled=True, contract=compiled,
+                           **names),
     ]

@@ -12,6 +12,7 @@ import (
 //	"addend"    the case's distribution, with whole rows that are not finite where it declares such
 //	"weight"    1 + N(0,1)/4
 //	"bias"      N(0,1)/4
+//	"mask"      bools: by turns rows of which half are set, one in eight, none, and all
 //	"cos", "sin" of t * 10000^(-2i/d), in a table [positions, d/2]
 //	"quantize"  Source, drawn in fp32 (an input, or the gradient of an output), divided by Scale and rounded
 //	            to the tensor's dtype
@@ -24,14 +25,14 @@ type Fill struct {
 	Of         string
 }
 
-// ParseFill reads "addend", "weight", "bias", "cos", "sin", "quantize [transposed] SOURCE by SCALE" or "scale
-// of TENSOR".
+// ParseFill reads "addend", "weight", "bias", "mask", "cos", "sin", "quantize [transposed] SOURCE by SCALE"
+// or "scale of TENSOR".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
 	case len(words) == 0:
 		return Fill{}, nil
-	case slices.Contains([]string{"addend", "weight", "bias", "cos", "sin"}, text):
+	case slices.Contains([]string{"addend", "weight", "bias", "mask", "cos", "sin"}, text):
 		return Fill{Kind: text}, nil
 	case len(words) == 3 && words[0] == "scale" && words[1] == "of":
 		return Fill{Kind: "scale", Of: words[2]}, nil
@@ -40,6 +41,6 @@ func ParseFill(text string) (Fill, error) {
 	case len(words) == 5 && words[0] == "quantize" && words[1] == "transposed" && words[3] == "by":
 		return Fill{Kind: "quantize", Source: words[2], Transposed: true, Scale: words[4]}, nil
 	}
-	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, cos, sin, quantize [transposed] "+
-		"SOURCE by SCALE, or scale of TENSOR", text)
+	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, mask, cos, sin, quantize "+
+		"[transposed] SOURCE by SCALE, or scale of TENSOR", text)
 }

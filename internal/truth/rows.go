@@ -29,6 +29,27 @@ func (k *Request) Rows(names ...string) (RowInputs, error) {
 	return in, nil
 }
 
+// Broadcast gives inputs to be read row by row: the first says how many rows there are, and one that has a
+// dim alone where the first has several stands for every row.
+func (k *Request) Broadcast(names ...string) (RowInputs, error) {
+	var whole, single []string
+	first, err := k.Tensor(names[0])
+	for _, name := range names {
+		if t, missing := k.Tensor(name); missing == nil && len(t.Shape) == 1 && len(first.Shape) > 1 {
+			single = append(single, name)
+			err = FirstError(err, k.Shaped(name, first.Shape[len(first.Shape)-1]))
+			continue
+		}
+		whole = append(whole, name)
+	}
+	in, wrong := k.Rows(whole...)
+	if err = FirstError(err, wrong); err != nil || len(single) == 0 {
+		return in, err
+	}
+	in.Tensors, err = k.Tensors(names...)
+	return in, err
+}
+
 // Memory is room for one row of every input and as many more.
 func (in RowInputs) Memory(more int) func() [][]float64 {
 	return func() [][]float64 {
@@ -42,7 +63,15 @@ func (in RowInputs) Memory(more int) func() [][]float64 {
 
 // Read decodes row r of every input.
 func (in RowInputs) Read(into [][]float64, r int64) {
-	for i, t := range in.Tensors {
-		t.DecodeRow(into[i], r, 0)
+	for i := range in.Tensors {
+		in.ReadPart(i, into[i], r, 0)
 	}
+}
+
+// ReadPart decodes elements of row r of one input, from a column on.
+func (in RowInputs) ReadPart(i int, into []float64, r, first int64) {
+	if len(in.Tensors[i].Shape) < len(in.Tensors[0].Shape) {
+		r = 0 // it is every row
+	}
+	in.Tensors[i].DecodeRow(into, r, first)
 }

@@ -20,6 +20,11 @@ func (t Terms) With(o Terms) Terms {
 	}
 }
 
+// Term is the figures of one number that may be off.
+func Term(r, off, offFP32 float64) Terms {
+	return Terms{N: 1, Sum: r, Abs: math.Abs(r), Square: r * r, Off: off, OffFP32: offFP32}
+}
+
 // TermsOf are those of some numbers, each of which may be off.
 func TermsOf(of Row) Terms {
 	n := len(of.R)

@@ -40,8 +40,8 @@ func (d *drawing) upstream(kind string) ([]float64, error) {
 	return x, nil
 }
 
-// parameter draws what does not follow the distribution: weights, biases, tables of angles. Under integers
-// they are what changes nothing.
+// parameter draws what does not follow the distribution: weights, biases, masks, tables of angles. Under
+// integers they are what changes nothing.
 func (d *drawing) parameter(kind, distribution string, shape []int64) ([]float64, error) {
 	x := zeroed(d.elements)
 	exact := distribution == "integers"
@@ -50,6 +50,8 @@ func (d *drawing) parameter(kind, distribution string, shape []int64) ([]float64
 		d.affine(x, exact, 1)
 	case "bias":
 		d.affine(x, exact, 0)
+	case "mask":
+		d.mask(x)
 	case "cos", "sin":
 		if len(shape) != 2 {
 			return nil, fmt.Errorf("table %s has shape %v: want [positions, pairs]", kind, shape)
@@ -62,6 +64,19 @@ func (d *drawing) parameter(kind, distribution string, shape []int64) ([]float64
 		return nil, fmt.Errorf("draw: there is no fill %q", kind)
 	}
 	return x, nil
+}
+
+// mask: by turns rows of which half are set, one in eight, none, and all.
+func (d *drawing) mask(x []float64) {
+	start := d.start(4)
+	d.eachRow(x, d.random("mask"), func(s *stream, r int64, row []float64) {
+		of8 := [4]int64{4, 1, 0, 8}[(r+start)%4]
+		for i := range row {
+			if s.below(uint64(r*d.cols+int64(i)), 8) < of8 {
+				row[i] = 1
+			}
+		}
+	})
 }
 
 // affine: centre + N(0,1)/4, or the centre alone.

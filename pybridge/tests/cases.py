@@ -144,8 +144,10 @@ class Draw:
             positions, half = shape
             turns = 10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
             return getattr(torch.arange(positions, dtype=torch.float64)[:, None] * turns, kind)().to(dtype)
+        if kind == "mask":
+            return torch.randint(0, 2, shape, generator=self.generator).to(dtype)
         if not dtype.is_floating_point:
-            low, high = (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+            low, high = (0, 2) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
             return torch.randint(low, high, shape, generator=self.generator).to(dtype)
         plain = _normal(self.generator, torch.float64, *shape)
         return {"": plain, "addend": plain, "weight": 1 + plain / 4, "bias": plain / 4}[kind].to(dtype)
@@ -215,7 +217,7 @@ def largest_error(got: torch.Tensor, truth: torch.Tensor) -> float:
 
 
 BOUND = {
-    **dict.fromkeys((torch.uint8, torch.int8, torch.int32, torch.int64, torch.bool), 0.0),
+    **dict.fromkeys((torch.uint8, torch.int8, torch.int32, torch.int64, torch.bool, torch.uint32), 0.0),
     torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2,
 }
 """What largest_error may be, by the dtype of the output: a few roundings in it, not a verdict."""

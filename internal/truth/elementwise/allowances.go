@@ -20,3 +20,11 @@ func Units(input, result float64) func(in []float64, r float64) float64 {
 
 // Lost is what two products and one by x lose below fp32's normal range.
 func Lost(x float64) float64 { return (2 + math.Abs(x)) * truth.Subnormal }
+
+// Rounded is u32*units*|value|, and what a product loses below fp32's normal range; 0 of 0.
+func Rounded(units, value float64) float64 {
+	if value == 0 {
+		return 0
+	}
+	return judge.U32*units*math.Abs(value) + truth.Subnormal
+}

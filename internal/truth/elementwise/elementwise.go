@@ -25,11 +25,14 @@ type Operator struct {
 	Holds             []Property
 }
 
-// Output is one output or gradient. Its formula is Formula, or where attributes decide what Of says.
+// Output is one output or gradient. Its formula is Formula, or where attributes decide what Of says. With
+// Columns it is the sum of the formula over all rows, one element a column: the gradient of an input that
+// stands for every row.
 type Output struct {
 	Name string
 	Formula
-	Of func(attributes op.Attrs) Formula
+	Of      func(attributes op.Attrs) Formula
+	Columns bool
 }
 
 // Formula is a value with the ways in which right kernels compute it.
@@ -122,13 +125,17 @@ func (o Operator) compute(outputs []Output) truth.Function {
 		if err := ranked(k, names); err != nil {
 			return nil, err
 		}
-		in, err := k.Rows(names...)
+		in, err := k.Broadcast(names...)
 		if err != nil {
 			return nil, err
 		}
 		var targets []judge.Target
 		for _, output := range outputs {
-			t, err := target(k, output, names, in)
+			fill := target
+			if output.Columns {
+				fill = columns
+			}
+			t, err := fill(k, output, names, in)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", output.Name, err)
 			}
@@ -213,10 +220,14 @@ func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 		}
 		upstream = append(upstream, dy[0])
 	}
-	for _, in := range spec.Spec.InputSpecs {
+	inputs, err := spec.Spec.ForwardInputs(k.Case)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range inputs {
 		x, err := k.Values(in.Name)
 		if err != nil {
-			x = [][]float64{make([]float64, len(upstream[0]))}
+			x = [][]float64{make([]float64, in.Elements())}
 		}
 		names, values = append(names, in.Name), append(values, x[0])
 	}
@@ -225,8 +236,10 @@ func (o Operator) losses(k *truth.Request) ([]truth.Loss, error) {
 		for j, output := range o.Forward {
 			first := output.At(k.Attrs).Forms[0]
 			for i, dy := range upstream[j] {
-				total += complex(dy, 0) * formula.Complex(first,
-					func(name string) complex128 { return z[slices.Index(names, name)][i] })
+				total += complex(dy, 0) * formula.Complex(first, func(name string) complex128 {
+					x := z[slices.Index(names, name)]
+					return x[i%len(x)] // a row that stands for every row
+				})
 			}
 		}
 		return total

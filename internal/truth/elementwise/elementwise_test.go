@@ -94,7 +94,7 @@ func TestStatedAllowances(t *testing.T) {
 				}
 				most, least := 0.0, math.Inf(1)
 				for _, x := range []float64{-3, -1.2, -0.3, 1e-3, 0.4, 1, 2.5} {
-					in := []float64{x, 0.7}[:len(inputs)]
+					in := []float64{x, 0.7, 1, -0.4}[:len(inputs)]
 					r, composed, _ := b.Element(in)
 					stated := f.Allowance(in, r)
 					most, least = math.Max(most, stated/composed), math.Min(least, stated/composed)

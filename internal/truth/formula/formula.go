@@ -66,6 +66,14 @@ func (n *Node) Times(m *Node) *Node { return node(Mul, n, m) }
 // Over is n / m.
 func (n *Node) Over(m *Node) *Node { return node(Div, n, m) }
 
+// Scaled is n times a constant, and n as it is where that is 1.
+func (n *Node) Scaled(by float64) *Node {
+	if by == 1 {
+		return n
+	}
+	return n.Times(C(by))
+}
+
 // Neg is -n.
 func (n *Node) Neg() *Node { return node(Neg, n) }
 

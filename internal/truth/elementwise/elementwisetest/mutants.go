@@ -121,12 +121,19 @@ func (f *family) right() []truthtest.Arithmetic {
 			all = append(all, truthtest.Arithmetic{Form: i, Fused: k.Fused, Noisy: k.Noisy})
 		}
 	}
+	if slices.ContainsFunc(f.operator.Outputs(f.pass), isColumns) {
+		all = append(all, truthtest.RowVariants...)
+	}
 	return all
 }
 
 // bugs are those of one output under some attributes.
 func (f *family) bugs(o elementwise.Output, a op.Attrs) []planted.Bug {
-	list := planted.Bugs(o.At(a).Forms[0])
+	n := o.At(a).Forms[0]
+	list := planted.Bugs(n)
+	if o.Columns {
+		list = planted.TermBugs(n)
+	}
 	for _, w := range f.wrong {
 		if w.Output == o.Name {
 			if n := w.Of(a); n != nil {
@@ -162,6 +169,13 @@ func (f *family) mutants() []truthtest.Mutant {
 	if f.outputsDiffer() {
 		add(swapped, nil)
 	}
+	for _, o := range f.operator.Outputs(f.pass) {
+		for _, b := range columnBugs {
+			if o.Columns {
+				add(o.Name+": "+b, nil)
+			}
+		}
+	}
 	return all
 }
 
@@ -179,9 +193,23 @@ func (f *family) takesElements() bool {
 
 // outputsDiffer says whether there are several outputs of one shape that are not the same formula.
 func (f *family) outputsDiffer() bool {
+	a, b := f.alike()
 	outputs := f.operator.Outputs(f.pass)
-	return len(outputs) > 1 &&
-		outputs[0].At(f.under[0]).Forms[0].String() != outputs[1].At(f.under[0]).Forms[0].String()
+	return a != b &&
+		outputs[a].At(f.under[0]).Forms[0].String() != outputs[b].At(f.under[0]).Forms[0].String()
+}
+
+// alike are the first two outputs of one shape; one twice where there are none.
+func (f *family) alike() (a, b int) {
+	outputs := f.operator.Outputs(f.pass)
+	for i, o := range outputs {
+		for j := range i {
+			if o.Columns == outputs[j].Columns {
+				return j, i
+			}
+		}
+	}
+	return 0, 0
 }
 
 // equivalent says why a bug shows nothing in a group: under the group's attributes no output has it, or its
@@ -223,7 +251,11 @@ func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float
 				n = b.Formula
 			}
 		}
-		all = append(all, f.elements(k.Prepare(n, f.inputs...), p, a.Bug == neighbour))
+		y := f.elements(k.Prepare(n, f.inputs...), p, a.Bug == neighbour)
+		if o.Columns {
+			y = sumOfRows(a, o.Name, p, y)
+		}
+		all = append(all, y)
 	}
 	switch a.Bug {
 	case tail:
@@ -232,14 +264,16 @@ func (f *family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float
 			truthtest.LeaveTail(y, rows, cols)
 		}
 	case swapped:
-		all[0], all[1] = all[1], all[0]
+		i, j := f.alike()
+		all[i], all[j] = all[j], all[i]
 	}
 	return all
 }
 
-// elements computes an output element by element; next takes each from the inputs of the following one.
+// elements computes an output element by element; next takes each from the inputs of the following one. An
+// input of fewer elements is there again and again.
 func (f *family) elements(k *planted.Prepared, p *truthtest.Prepared, next bool) []float64 {
-	n := len(p.Truth.Outputs[0].R)
+	n := len(p.Truth.Outputs[0].R) // no sum over rows comes first
 	y := make([]float64, n)
 	in := make([][]float64, len(f.inputs))
 	for j, name := range f.inputs {
@@ -252,7 +286,7 @@ func (f *family) elements(k *planted.Prepared, p *truthtest.Prepared, next bool)
 			at = min(i+1, n-1)
 		}
 		for j, x := range in {
-			element[j] = x[min(at, len(x)-1)]
+			element[j] = x[at%len(x)]
 		}
 		y[i] = k.Element(element)
 	}
