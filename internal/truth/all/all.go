@@ -5,6 +5,7 @@ package all
 
 import (
 	_ "triad/internal/catalog/add"
+	_ "triad/internal/catalog/bias_mask_scale_add"
 	_ "triad/internal/catalog/copy"
 	_ "triad/internal/catalog/dot"
 	_ "triad/internal/catalog/flash_attention"
@@ -17,6 +18,7 @@ import (
 	_ "triad/internal/catalog/leaky_relu"
 	_ "triad/internal/catalog/mse"
 	_ "triad/internal/catalog/prefix_sum"
+	_ "triad/internal/catalog/rainbow_table"
 	_ "triad/internal/catalog/relu"
 	_ "triad/internal/catalog/reverse"
 	_ "triad/internal/catalog/rgb_invert"
