@@ -32,7 +32,7 @@ test:
 	@mkdir -p build
 	$(GO) build -o build/ ./cmd/triad ./internal/testreport
 	@$(MAKE) --no-print-directory -j2 vet set-up
-	$(GO) test -json -vet=off -timeout 40m $(if $(SKIP),-skip '$(SKIP)') $(PACKAGES) | tee build/test.json | build/testreport -budgets .ci/budgets $(if $(TRIAD_TEST_ALL),-ci)
+	$(GO) test -json -vet=off -timeout 60m $(if $(SKIP),-skip '$(SKIP)') $(PACKAGES) | tee build/test.json | build/testreport -budgets .ci/budgets $(if $(TRIAD_TEST_ALL),-ci)
 
 # What only a GPU reaches is run by the tests, on the fake GPU where it takes one: .ci/gpu-lines lists the files, and what of them may be left.
 # Only those tests run that reach it.
