@@ -142,7 +142,7 @@ func answer(mode string, r backend.Request, conn *os.File, reply func(int64, any
 	case "stumbles":
 		text, _ := json.Marshal(backend.Reply{
 			ID:    r.ID,
-			Error: "run: RuntimeError: no sizes\x1b[2J\n  fake/good  PASS",
+			Error: "run: RuntimeError: \x1b[1;31mno sizes\x1b[0m\x1b[2J\n  fake/good  PASS",
 		})
 		conn.Write(append(text, '\n'))
 	case "raises":

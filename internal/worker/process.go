@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -209,9 +210,13 @@ func (r *ring) Tail() string {
 
 var _ io.Writer = (*ring)(nil)
 
+// colours are the sequences with which compilers colour their messages.
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
 // withoutControls makes text safe to print: what a worker says comes from the code that is judged, and an
-// escape sequence could wipe its own verdict off the screen. Line ends and tabs stay.
+// escape sequence could wipe its own verdict off the screen. Colours go; line ends and tabs stay.
 func withoutControls(text string) string {
+	text = colours.ReplaceAllString(text, "")
 	return strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\t' || unicode.IsGraphic(c) {
 			return c
