@@ -14,10 +14,7 @@ import (
 // is missing or does not know. Frames inlined from the emulator's own headers are left out in favour of the
 // kernel's line.
 func lineOfAddress(library string, offset uint64) (file string, line int) {
-	out, err := subprocess.Run(context.Background(), subprocess.Command{
-		Path: "addr2line",
-		Args: []string{"-i", "-e", library, fmt.Sprintf("%#x", offset)}, Deadline: 10 * time.Second,
-	})
+	out, err := runTool(context.Background(), "addr2line", []string{"-i", "-e", library, fmt.Sprintf("%#x", offset)})
 	if err != nil {
 		return "", 0
 	}
@@ -40,6 +37,11 @@ func lineOfAddress(library string, offset uint64) (file string, line int) {
 		}
 	}
 	return file, line
+}
+
+// runTool runs one of the compiler's tools, and gives what it printed.
+func runTool(ctx context.Context, name string, args []string) (string, error) {
+	return subprocess.Run(ctx, subprocess.Command{Path: name, Args: args, Deadline: 20 * time.Second})
 }
 
 // shortName is the name of a source as messages have it. Debug information puts the build folder in front of

@@ -22,7 +22,13 @@ type sourceSet struct {
 	name  string // the kernel file as messages name it
 	home  string // the folder of a kernel file on disk, "" for an embedded one
 	files map[string]sourceFile
+	// folders in which includes are looked for, below the build folder; nil: those of kernel files
+	search []string
 }
+
+// kernelSearch are the folders from which kernel files include what is triad's.
+var kernelSearch = []string{"cuda", "cuda/include"}
+
 
 // sourceFile is one file of a set: its text and the name that messages use.
 type sourceFile struct {
@@ -57,8 +63,12 @@ func gather(embedded fs.FS, name string) (*sourceSet, error) {
 
 // follow adds what a file includes. A file that cannot be read may lie behind an #if: the compiler will say.
 func (s *sourceSet) follow(embedded fs.FS, from string, text []byte) {
+	search := s.search
+	if search == nil {
+		search = kernelSearch
+	}
 	for _, include := range rewrite.Includes(text) {
-		for _, folder := range []string{path.Dir(from), "cuda", "cuda/include"} {
+		for _, folder := range append([]string{path.Dir(from)}, search...) {
 			at := path.Join(folder, include)
 			if filepath.IsAbs(include) {
 				at = path.Join(onDisk, include)

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "cuemu/async_state.h"
+#include "cuemu/check.h"
 
 #if !CUEMU_TSAN
 
@@ -16,7 +17,6 @@ namespace cuemu {
 
 namespace {
 
-using Pc = const void *;
 const size_t STACKS = (MAX_THREADS + 1) * STACK_STRIDE;
 
 CUEMU_PLAIN uint32_t thread_here(const Worker &w) {
@@ -96,6 +96,7 @@ CUEMU_PLAIN void on_stack(Worker &w, size_t begin, size_t end, bool writes, Pc p
 CUEMU_PLAIN inline void seen(const void *p, size_t bytes, bool writes, Pc pc) {
 	Worker *w = this_worker;
 	if (!w || !w->in_block || bytes == 0) return;
+	if (watching) watch_access(*w, p, bytes, writes ? WRITES : 0, pc);
 	const char *at = static_cast<const char *>(p);
 	const size_t shared = static_cast<size_t>(at - w->arena);
 	const bool active = w->async && w->async->active;
@@ -116,12 +117,22 @@ CUEMU_PLAIN inline void seen(const void *p, size_t bytes, bool writes, Pc pc) {
 
 // An atomic operation on shared memory orders threads, by whatever it means to the kernel.
 void seen_atomic(const volatile void *p, size_t bytes, bool writes, Pc pc) {
-	seen(const_cast<const void *>(p), bytes, writes, pc);
 	Worker *w = this_worker;
+	if (watching) {
+		if (w && w->in_block) watch_access(*w, const_cast<const void *>(p), bytes, ATOMIC | (writes ? WRITES : 0), pc);
+		return;
+	}
+	seen(const_cast<const void *>(p), bytes, writes, pc);
 	if (!w || !w->in_block || !w->async || !w->async->active) return;
 	Async &a = *w->async;
 	learn(a, w->current, a.atomics_generic, a.atomics_async);
 	if (writes) let_know(a, w->current, a.atomics_generic, a.atomics_async);
+}
+
+void seen_volatile(const void *p, size_t bytes, bool writes, Pc pc) {
+	Worker *w = this_worker;
+	if (!watching) return seen(p, bytes, writes, pc);
+	if (w && w->in_block) watch_access(*w, p, bytes, VOLATILE | (writes ? WRITES : 0), pc);
 }
 
 }  // namespace
@@ -139,6 +150,10 @@ extern "C" {
 	CUEMU_PLAIN void __tsan_write##n(void *p) { seen(p, n, true, HERE); }                             \
 	CUEMU_PLAIN void __tsan_unaligned_read##n(void *p) { seen(p, n, false, HERE); }                   \
 	CUEMU_PLAIN void __tsan_unaligned_write##n(void *p) { seen(p, n, true, HERE); }                   \
+	CUEMU_PLAIN void __tsan_volatile_read##n(void *p) { seen_volatile(p, n, false, HERE); }           \
+	CUEMU_PLAIN void __tsan_volatile_write##n(void *p) { seen_volatile(p, n, true, HERE); }           \
+	CUEMU_PLAIN void __tsan_unaligned_volatile_read##n(void *p) { seen_volatile(p, n, false, HERE); } \
+	CUEMU_PLAIN void __tsan_unaligned_volatile_write##n(void *p) { seen_volatile(p, n, true, HERE); } \
 	CUEMU_PLAIN void __tsan_read_write##n(void *p) { seen(p, n, true, HERE); }                        \
 	CUEMU_PLAIN void __tsan_unaligned_read_write##n(void *p) { seen(p, n, true, HERE); }
 ACCESSES(1)
@@ -208,7 +223,10 @@ ATOMICS(8, uint8_t)
 ATOMICS(16, uint16_t)
 ATOMICS(32, uint32_t)
 ATOMICS(64, uint64_t)
-void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_thread_fence(int) {
+	if (watching && this_worker && this_worker->in_block) order_fence(*this_worker);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 void __tsan_atomic_signal_fence(int) {}
 
 }  // extern "C"

@@ -111,8 +111,10 @@ CUEMU_PLAIN static const char *place_name(const Wait &wait) {
 
 CUEMU_PLAIN void tell_divergence(Worker &w, const Wait &wait) {
 	w.divergence_told = true;
-	report(CUEMU_DIVERGENT, wait.file, wait.line, "threads of one block meet in different barriers: %s:%d and %s:%d", w.barrier_wait.file,
-	       w.barrier_wait.line, wait.file, wait.line);
+	if (!report(CUEMU_DIVERGENT, wait.file, wait.line, "threads of one block meet in different barriers: %s:%d and %s:%d", w.barrier_wait.file,
+	            w.barrier_wait.line, wait.file, wait.line))
+		return;
+	add_other_place(w.barrier_wait.file, w.barrier_wait.line);
 }
 
 // tell_deadlock: nothing can run. One line for each place where threads wait.
@@ -136,6 +138,8 @@ CUEMU_PLAIN void tell_deadlock(Worker &w) {
 			snprintf(r->file, sizeof r->file, "%s", wait->file);
 			r->line = wait->line;
 			r->thread[0] = at.x, r->thread[1] = at.y, r->thread[2] = at.z;
+		} else if (count == 2) {
+			add_other_place(wait->file, wait->line);
 		}
 		char detail[80] = "";
 		if (wait->what == IN_COLLECTIVE) {

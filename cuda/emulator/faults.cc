@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cuemu/check.h"
 #include "cuemu/faults.h"
 #include "cuemu/scheduler.h"
 
@@ -149,11 +150,27 @@ void describe(cuemu_report *r, const Worker &w, int number, const siginfo_t *inf
 	}
 }
 
+// on_host: a fault of a program's host code, for `triad check`.
+void on_host(int number, siginfo_t *info, void *context) {
+	const Machine m = machine_of(static_cast<const ucontext_t *>(context));
+	const Pc pc = program_address(m.pc, m.sp);
+	if (number == SIGSEGV && host_fault(static_cast<const char *>(info->si_addr), m.access == 2, pc)) return;
+	Finding f("host-crash");
+	if (pc) f.place("place", pc);
+	f.text("access", m.access == 2 ? "write" : "read").message("%s", strsignal(number)).write();
+	pass_on(number, info, context);
+}
+
 void handler(int number, siginfo_t *info, void *context) {
 	Worker *w = this_worker;
+	if (checking && (!w || !w->in_block)) return on_host(number, info, context);
 	if (!w) return pass_on(number, info, context);
 	if (cuemu_report *r = open_report(watchdog_fired.load() ? CUEMU_WATCHDOG : CUEMU_OUT_OF_BOUNDS))
 		describe(r, *w, number, info, machine_of(static_cast<const ucontext_t *>(context)));
+	if (checking && watchdog_fired.load()) {           // the thread may hold a lock of the C library: nothing can go on
+		report_to_finding();
+		_exit(WATCHDOG_STATUS);
+	}
 	if (number == SIGBUS && w->at_home.load()) return;             // the watchdog's signal between two blocks of a cluster: who chooses them sees that it is over
 	if (!w->in_block && !w->launcher_base) return pass_on(number, info, context);
 	abandon(*w);

@@ -53,6 +53,8 @@ typedef struct {
 	char     pc_module[256];                 /* `addr2line -e pc_module pc_offset` names the source line of a bad access */
 	uint64_t pc_offset;
 	char     message[1024];                  /* all of it as one sentence */
+	int32_t  other_line;                     /* the second place: of the other barrier, of another thread that waits */
+	char     other_file[256];
 } cuemu_report;
 
 /* Order in which threads and blocks run: "forward", "reverse", "random:SEED", "greedy:SEED". 0, or -1 for another text. */

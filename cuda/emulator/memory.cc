@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cuemu/check.h"
 #include "cuemu/faults.h"
 #include "cuemu/scheduler.h"
 
@@ -73,6 +74,20 @@ void share_with_host(void *data) {
 		managed[b - buffers].store(true);
 		reach(*b, PROT_READ | PROT_WRITE);
 	}
+}
+
+void let_host_reach(const void *data, int rights) {
+	if (Buffer *b = find(data)) reach(*b, rights);
+}
+
+// retire: the mapping stays, so that no other buffer gets these addresses; its memory goes back to the system.
+void retire(void *data) {
+	Buffer *b = find(data);
+	if (!b) return;
+	madvise(b->mapping + GAP, b->mapped - 2 * GAP, MADV_DONTNEED);
+	reach(*b, PROT_NONE);
+	b->data = nullptr;
+	b->used.store(false);
 }
 
 DeviceMemory::DeviceMemory() : was_closed(closed.load()) {

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <new>
 
+#include "cuemu/check.h"
 #include "cuemu/faults.h"
 #include "cuemu/fiber_hooks.h"
 #include "cuemu/runtime_api.h"
@@ -58,7 +59,7 @@ unsigned cores() {
 unsigned pool_size() {
 	if (!wanted_workers) {
 		const char *asked = getenv("CUEMU_WORKERS");
-		wanted_workers = asked ? static_cast<unsigned>(atoi(asked)) : cores();
+		wanted_workers = watching ? 1 : asked ? static_cast<unsigned>(atoi(asked)) : cores();
 		if (wanted_workers < 1) wanted_workers = 1;
 		if (wanted_workers > MAX_WORKERS) wanted_workers = MAX_WORKERS;
 	}
@@ -258,6 +259,34 @@ void finish_message(cuemu_report *r) {
 
 }  // namespace
 
+// watch_for_hangs starts a thread that ends the program when no block of a launch finishes for long.
+static void watch_for_hangs() {
+	static bool started;
+	if (started) return;
+	const char *asked = getenv("CUEMU_WATCHDOG");
+	if (asked && atof(asked) > 0) watchdog_seconds = atof(asked);
+	started = start_thread([](void *) -> void * {
+		uint64_t seen = 0;
+		for (double idle = 0;; usleep(50 * 1000), idle += 0.05) {
+			const Worker *w = workers[0];
+			const uint64_t at = progress();
+			if (at != seen || !w || !w->busy.load()) seen = at, idle = 0;
+			if (idle < watchdog_seconds) continue;
+			watchdog_fired.store(true);
+			stop_workers();
+			return nullptr;
+		}
+	}, nullptr);
+}
+
+// launch_ended: what went wrong in a launch is a finding, and the program goes on.
+static void launch_ended() {
+	settle_pending();
+	if (abandoned.load()) set_sticky_error();
+	if (have_report()) report_to_finding();
+	abandoned.store(false);
+}
+
 // end_on_report: in a plain program a report is the end.
 void end_on_report() {
 	if (in_protected_run || !have_report()) return;
@@ -296,8 +325,10 @@ void cuemu_launch(const Job *job) {
 		fprintf(stderr, "cuemu: %s:%d: a kernel is launched from a kernel, or by two threads: not emulated\n", job->file, job->line);
 		abort();
 	}
+	if (checking && sticky_error()) return;
 	cudaError_t refused = refuse(*job);
 	if (refused != cudaSuccess) {
+		if (checking) tell_refused(*job, refused);
 		set_last_error(refused);
 		return;
 	}
@@ -313,15 +344,19 @@ void cuemu_launch(const Job *job) {
 	if (l.chunk > 256) l.chunk = 256;
 	set_block_order(l, order);
 	if (++cuemu_launch_serial == 0) ++cuemu_launch_serial;
-	bool protect = !in_protected_run;
+	bool protect = !in_protected_run && !checking;
+	if (checking) watch_for_hangs();
+	if (watching) order_launch();
 	if (protect) protect_begin();
 	hook_launch_starts();
 	{
 		DeviceMemory open;
 		run_grid(*w);
+		if (checking) launch_ended();
 	}
 	if (protect) protect_end();
 	if (in_protected_run && abandoned.load()) cuemu_jump(w->launcher_base);
+	if (checking) launch_returns();
 	end_on_report();
 }
 

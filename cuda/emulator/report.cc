@@ -28,6 +28,11 @@ cuemu_report *open_report(int kind) {
 	return &the_report;
 }
 
+void add_other_place(const char *file, int line) {
+	snprintf(the_report.other_file, sizeof the_report.other_file, "%s", file ? file : "");
+	the_report.other_line = line;
+}
+
 // fill_place writes down the kernel, and the block and thread that the calling OS thread runs.
 void fill_place(cuemu_report *r) {
 	const Worker *w = this_worker;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cuemu/check.h"
 #include "cuemu/faults.h"
 #include "cuemu/runtime_api.h"
 #include "cuemu/scheduler.h"
@@ -38,12 +39,12 @@ using namespace cuemu;
 extern "C" {
 
 cudaError_t cudaGetLastError() {
-	cudaError_t error = last_error;
+	cudaError_t error = cudaPeekAtLastError();
 	last_error = cudaSuccess;
 	return error;
 }
 
-cudaError_t cudaPeekAtLastError() { return last_error; }
+cudaError_t cudaPeekAtLastError() { return checking && sticky_error() ? sticky_error() : last_error; }
 
 const char *cudaGetErrorName(cudaError_t error) {
 	switch (error) {
@@ -79,6 +80,7 @@ const char *cudaGetErrorString(cudaError_t error) {
 
 // Under a sanitizer memory comes from its own allocator, which knows red zones and leaks.
 cudaError_t cuemu_malloc(void **p, size_t bytes, const char *file, int line) {
+	if (checking) return check_malloc(p, bytes, false, false, file, line);
 	char name[64];
 	const char *slash = strrchr(file, '/');
 	snprintf(name, sizeof name, "cudaMalloc at %.40s:%d", slash ? slash + 1 : file, line);
@@ -92,6 +94,7 @@ cudaError_t cuemu_malloc(void **p, size_t bytes, const char *file, int line) {
 }
 
 cudaError_t cuemu_malloc_managed(void **p, size_t bytes, const char *file, int line) {
+	if (checking) return check_malloc(p, bytes, true, false, file, line);
 	cudaError_t error = cuemu_malloc(p, bytes, file, line);
 #if !CUEMU_SANITIZER
 	if (error == cudaSuccess) share_with_host(*p);
@@ -99,18 +102,21 @@ cudaError_t cuemu_malloc_managed(void **p, size_t bytes, const char *file, int l
 	return error;
 }
 
-cudaError_t cuemu_malloc_host(void **p, size_t bytes) {
+cudaError_t cuemu_malloc_host(void **p, size_t bytes, const char *file, int line) {
+	if (checking) return check_malloc(p, bytes, false, true, file, line);
 	*p = malloc(bytes ? bytes : 1);
 	return *p ? cudaSuccess : last_error = cudaErrorMemoryAllocation;
 }
 
-cudaError_t cudaFreeHost(void *p) {
+cudaError_t cuemu_free_host(void *p, const char *file, int line) {
+	if (checking && p) return check_free(p, true, file, line);
 	free(p);
 	return cudaSuccess;
 }
 
-cudaError_t cudaFree(void *p) {
+cudaError_t cuemu_free_memory(void *p, const char *file, int line) {
 	if (!p) return cudaSuccess;
+	if (checking) return check_free(p, false, file, line);
 #if CUEMU_SANITIZER
 	free(p);
 	return cudaSuccess;
@@ -124,23 +130,27 @@ cudaError_t cudaFree(void *p) {
 #endif
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
+cudaError_t cuemu_copy_memory(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, bool waits, const char *file, int line) {
+	if (checking) return check_copy(to, from, bytes, kind, waits, file, line);
 	DeviceMemory open;
 	if (bytes) memmove(to, from, bytes);
 	return cudaSuccess;
 }
 
-cudaError_t cudaMemset(void *to, int value, size_t bytes) {
+cudaError_t cuemu_fill_memory(void *to, int value, size_t bytes, const char *file, int line) {
+	if (checking) return check_fill(to, value, bytes, file, line);
 	DeviceMemory open;
 	if (bytes) memset(to, value, bytes);
 	return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind) {
-	if (width > to_pitch || width > from_pitch) return last_error = cudaErrorInvalidValue;
-	DeviceMemory open;
-	for (size_t row = 0; row < height; row++)
-		memcpy(static_cast<char *>(to) + row * to_pitch, static_cast<const char *>(from) + row * from_pitch, width);
+cudaError_t cuemu_wait() {
+	if (checking) check_synchronised();
+	return cudaPeekAtLastError();
+}
+
+cudaError_t cudaDeviceReset() {
+	if (checking) check_reset();
 	return cudaSuccess;
 }
 

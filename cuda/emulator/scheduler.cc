@@ -3,6 +3,7 @@
 // A block first runs in direct mode: its threads are called one after the other on one stack. The first that has to wait promotes the block:
 // those before it have finished, it becomes a fiber where it stands, each later thread gets a stack when it is first chosen. Fibers
 // switch only where they wait, and switch straight to the next one.
+#include "cuemu/check.h"
 #include "cuemu/fiber_hooks.h"
 #include "cuemu/scheduler.h"
 
@@ -72,6 +73,7 @@ CUEMU_PLAIN void release_barrier(Worker &w) {
 	w.votes = 0;
 	w.cursor = 0;
 	hook_barrier_complete(&w.arrived, &w.votes);
+	if (watching) order_barrier(w);
 	async_barrier(w);
 	for (unsigned i = 0; i < w.warps; i++) {
 		Warp &p = w.warp[i];
@@ -91,10 +93,12 @@ CUEMU_PLAIN bool complete_collective(Worker &w, unsigned warp, unsigned lane) {
 		const Wait *a = w.fiber[warp * 32 + lane].wait, *b = w.fiber[warp * 32 + other].wait;
 		report(CUEMU_DIVERGENT, a->file, a->line, "lanes %u and %d of warp %u meet in different warp functions: %s at %s:%d with mask %08x, %s at %s:%d with mask %08x",
 		       lane, other, warp, collective_names[a->kind], a->file, a->line, v[lane].mask, collective_names[b->kind], b->file, b->line, v[other].mask);
+		add_other_place(b->file, b->line);
 		abandon(w);
 	}
 	if (v[lane].kind <= SHFL_XOR && v[lane].mask & ~p.live) tell_ended_lane(w, warp, group);
 	compute(v, v[lane].kind, group);
+	if (watching && v[lane].kind == SYNCWARP) order_warp(w, warp, group);
 	if (v[lane].kind == SYNCWARP) hook_syncwarp_complete(&p, &p.started), async_warp_barrier(w, warp, group);
 	p.in_collective &= ~group;
 	make_runnable(w, warp, group);
@@ -256,6 +260,7 @@ CUEMU_PLAIN void start_block(Worker &w, uint64_t block) {
 	cuemu_promoted = false;
 	async_start(w);
 	open_arena(w);
+	if (watching) watch_block(w);
 }
 
 namespace {

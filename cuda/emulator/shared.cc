@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cuemu/check.h"
 #include "cuemu/fiber_hooks.h"
 #include "cuemu/scheduler.h"
 
@@ -15,10 +16,7 @@ namespace cuemu {
 
 namespace {
 
-// What declarations have got in this launch: place and size, for red zones and for ASan.
-struct Area {
-	uint32_t offset, bytes;
-};
+// What declarations have got in this launch: place and size, for red zones, for ASan and for `triad check`.
 const unsigned MAX_AREAS = 256;
 Area areas[MAX_AREAS];
 std::atomic<unsigned> area_count{0};
@@ -80,6 +78,16 @@ CUEMU_PLAIN void check_red_zones(Worker &w) {
 
 size_t shared_limit() { return limit; }
 
+bool area_near(uint32_t offset, Area *area) {
+	bool found = false;
+	for (unsigned i = 0, n = area_count.load(std::memory_order_acquire); i < n; i++) {
+		if (areas[i].offset > offset || (found && areas[i].offset < area->offset)) continue;
+		*area = areas[i];
+		found = true;
+	}
+	return found;
+}
+
 bool map_arena(Worker &w) {
 	char *mapping = static_cast<char *>(mmap(nullptr, ARENA_BYTES + 2 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
 	if (mapping == MAP_FAILED) return false;
@@ -129,7 +137,7 @@ using namespace cuemu;
 extern "C" {
 
 // cuemu_shared_offset gives a declaration its place, the same in all blocks of a launch.
-CUEMU_PLAIN uint32_t cuemu_shared_offset(uint64_t *slot, size_t bytes, size_t align) {
+CUEMU_PLAIN uint32_t cuemu_shared_offset(uint64_t *slot, size_t bytes, size_t align, const char *file, int line) {
 	while (handing_out.test_and_set(std::memory_order_acquire)) {
 	}
 	if (serial_of_areas != cuemu_launch_serial) {
@@ -144,7 +152,7 @@ CUEMU_PLAIN uint32_t cuemu_shared_offset(uint64_t *slot, size_t bytes, size_t al
 		unsigned n = area_count.load(std::memory_order_relaxed);
 		full = l.static_used.load(std::memory_order_relaxed) + bytes > STATIC_LIMIT || n == MAX_AREAS;
 		if (!full) {
-			areas[n] = {static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes)};
+			areas[n] = {static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes), file, line};
 			l.static_bytes.store((offset + bytes + RED_ZONE + 15) / 16 * 16, std::memory_order_relaxed);
 			l.static_used.store(l.static_used.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
 			area_count.store(n + 1, std::memory_order_release);

@@ -53,6 +53,12 @@ func Source(name string, text []byte) (Result, error) {
 	return Result{Text: append([]byte("#line 1 "+quote(name)+"\n"), body...), Notes: f.notes}, nil
 }
 
+// Code is text with comments, the insides of literals and preprocessor lines blank.
+func Code(text []byte) []byte {
+	code, _ := mask(text)
+	return code
+}
+
 // Includes lists the files that text includes with quotes, in order.
 func Includes(text []byte) []string {
 	var names []string

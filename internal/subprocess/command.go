@@ -19,6 +19,7 @@ type Command struct {
 	Dir   string     // its working directory; "": that of this process
 	Files []*os.File // its descriptors from 3 on
 
+	Stdin          *os.File  // nil: empty
 	Stdout, Stderr io.Writer // nil: dropped, save for what Run gives of stdout
 
 	// Deadline is how long Run waits for its end; 0: as long as the context lasts.

@@ -34,6 +34,9 @@ func Start(c Command) (*Process, error) {
 	c = c.withDefaults()
 	p := &Process{command: c, cmd: exec.Command(c.Path, c.Args...), exited: make(chan struct{})}
 	p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles = c.Env, c.Dir, c.Files
+	if c.Stdin != nil {
+		p.cmd.Stdin = c.Stdin
+	}
 	p.cmd.Stdout, p.cmd.Stderr = c.Stdout, c.Stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !keepGroup.Load(), Pdeathsig: syscall.SIGKILL}
 	p.cmd.WaitDelay = pipeDelay

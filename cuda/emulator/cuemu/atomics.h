@@ -21,10 +21,10 @@ template <class T, class Change> inline T update(T *address, Change change) {
 	W before = __atomic_load_n(word, __ATOMIC_RELAXED);
 	for (;;) {
 		T old;
-		std::memcpy(static_cast<void *>(&old), &before, sizeof(T));
+		__builtin_memcpy(static_cast<void *>(&old), &before, sizeof(T));
 		T next = change(old);
 		W after;
-		std::memcpy(&after, &next, sizeof(T));
+		__builtin_memcpy(&after, &next, sizeof(T));
 		if (__atomic_compare_exchange_n(word, &before, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return old;
 	}
 }
@@ -32,12 +32,12 @@ template <class T, class Change> inline T update(T *address, Change change) {
 template <class T> inline T compare_and_swap(T *address, T compare, T value) {
 	typedef typename Word<sizeof(T)>::type W;
 	W expected, desired;
-	std::memcpy(&expected, &compare, sizeof(T));
-	std::memcpy(&desired, &value, sizeof(T));
+	__builtin_memcpy(&expected, &compare, sizeof(T));
+	__builtin_memcpy(&desired, &value, sizeof(T));
 	bool swapped = __atomic_compare_exchange_n(reinterpret_cast<W *>(address), &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 	if (!swapped) cuemu_yield();
 	T old;
-	std::memcpy(static_cast<void *>(&old), &expected, sizeof(T));
+	__builtin_memcpy(static_cast<void *>(&old), &expected, sizeof(T));
 	return old;
 }
 

@@ -21,7 +21,7 @@ namespace cuemu {
 template <class To, class From> inline To bit_cast(From from) {
 	static_assert(sizeof(To) == sizeof(From), "a bit cast keeps the size");
 	To to;
-	std::memcpy(&to, &from, sizeof to);
+	__builtin_memcpy(&to, &from, sizeof to);
 	return to;
 }
 

@@ -49,7 +49,7 @@ struct Job {
 extern "C" {
 void cuemu_launch(const cuemu::Job *job);
 extern uint32_t cuemu_launch_serial;                       // the number of the launch that runs; 0 is none
-uint32_t cuemu_shared_offset(uint64_t *slot, size_t bytes, size_t align);
+uint32_t cuemu_shared_offset(uint64_t *slot, size_t bytes, size_t align, const char *file, int line);
 void *cuemu_dynamic_shared(void);
 int cuemu_barrier(int kind, int predicate, const char *file, int line);
 uint64_t cuemu_collective(int kind, uint32_t mask, uint64_t value, uint32_t arg, const char *file, int line);
@@ -101,7 +101,7 @@ template <class Kernel> struct Bound {
 	Job job;
 	Kernel kernel;
 	template <class... Args> void operator()(Args... args) {
-		auto body = [&] { kernel(args...); };
+		auto body = [&]() CUEMU_PLAIN { kernel(args...); };    // what it reads is the host's
 		using Body = decltype(body);
 		job.thread = &Threads<Body>::one;
 		job.lanes = &Threads<Body>::lanes;
@@ -134,11 +134,11 @@ template <class T> __attribute__((visibility("hidden"))) uint64_t SharedSlot<T>:
 
 // shared<T>() is the block's instance of T, a struct of the variables that one `__shared__` declaration makes. A block starts with all its
 // shared memory filled with 0xFF.
-template <class T> inline T &shared() {
+template <class T> CUEMU_PLAIN inline T &shared(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
 	uint64_t slot = __atomic_load_n(&SharedSlot<T>::packed, __ATOMIC_RELAXED);
 	uint32_t offset = static_cast<uint32_t>(slot);
 	if (CUEMU_SANITIZER || static_cast<uint32_t>(slot >> 32) != cuemu_launch_serial)
-		offset = cuemu_shared_offset(&SharedSlot<T>::packed, sizeof(T), alignof(T));
+		offset = cuemu_shared_offset(&SharedSlot<T>::packed, sizeof(T), alignof(T), file, line);
 	return *reinterpret_cast<T *>(cuemu_arena + offset);
 }
 

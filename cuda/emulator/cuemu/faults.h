@@ -13,6 +13,7 @@ void protect_end();                        // put it back
 bool use_signal_stack();                   // give the calling thread a signal stack of its own
 void locate(cuemu_report *r);              // pc_module and pc_offset of the fault, if there was one
 extern std::atomic<bool> watchdog_fired;
+const int WATCHDOG_STATUS = 98;            // of a program under `triad check` that a launch hangs
 
 // memory.cc: device memory is out of the host's reach while a launch function runs, as it is on a GPU: kernels and copies open it. Managed memory
 // stays open.

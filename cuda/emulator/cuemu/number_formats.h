@@ -11,13 +11,13 @@ namespace cuemu {
 
 inline uint32_t float_bits(float x) {
 	uint32_t bits;
-	std::memcpy(&bits, &x, 4);
+	__builtin_memcpy(&bits, &x, 4);
 	return bits;
 }
 
 inline float float_of(uint32_t bits) {
 	float x;
-	std::memcpy(&x, &bits, 4);
+	__builtin_memcpy(&x, &bits, 4);
 	return x;
 }
 
@@ -92,9 +92,9 @@ inline float fused(float a, float b, float c) {
 	double part = sum - product, error = (product - (sum - part)) + (c - part);
 	if (error != 0 && std::isfinite(sum)) {
 		uint64_t bits;
-		std::memcpy(&bits, &sum, 8);
+		__builtin_memcpy(&bits, &sum, 8);
 		if (!(bits & 1)) bits += ((error > 0) == (sum > 0)) ? 1 : -1;
-		std::memcpy(&sum, &bits, 8);
+		__builtin_memcpy(&sum, &bits, 8);
 	}
 	return to_odd(sum);
 }

@@ -36,7 +36,8 @@ enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFu
 enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
 enum { cudaSharedmemCarveoutDefault = -1, cudaSharedmemCarveoutMaxL1 = 0, cudaSharedmemCarveoutMaxShared = 100 };
 enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
-enum { cudaMemAttachGlobal = 1, cudaHostAllocDefault = 0 };
+enum { cudaMemAttachGlobal = 1, cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4 };
+enum { cudaCpuDeviceId = -1, cudaMemAdviseSetReadMostly = 1, cudaMemAdviseSetPreferredLocation = 3, cudaMemAdviseSetAccessedBy = 5 };
 enum cudaDeviceAttr {
 	cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrWarpSize = 10, cudaDevAttrMultiProcessorCount = 16,
 	cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
@@ -65,17 +66,18 @@ cudaError_t cudaGetLastError();
 cudaError_t cudaPeekAtLastError();
 const char *cudaGetErrorString(cudaError_t error);
 const char *cudaGetErrorName(cudaError_t error);
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
-cudaError_t cudaMemset(void *to, int value, size_t bytes);
-cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind);
-cudaError_t cudaFree(void *p);
-cudaError_t cudaFreeHost(void *p);
+cudaError_t cuemu_copy_memory(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, bool waits, const char *file, int line);
+cudaError_t cuemu_fill_memory(void *to, int value, size_t bytes, const char *file, int line);
+cudaError_t cuemu_free_memory(void *p, const char *file, int line);
+cudaError_t cuemu_free_host(void *p, const char *file, int line);
+cudaError_t cuemu_wait();                                  // the host waits for all that was asked for
+cudaError_t cudaDeviceReset();
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cuemu_malloc(void **p, size_t bytes, const char *file, int line);
 cudaError_t cuemu_malloc_managed(void **p, size_t bytes, const char *file, int line);
-cudaError_t cuemu_malloc_host(void **p, size_t bytes);
+cudaError_t cuemu_malloc_host(void **p, size_t bytes, const char *file, int line);
 cudaError_t cuemu_set_function_attribute(cudaFuncAttribute attribute, int value);
 }
 #pragma GCC visibility pop
@@ -95,30 +97,68 @@ template <class T> inline cudaError_t cudaMallocAsync(T **p, size_t bytes, cudaS
 template <class T> inline cudaError_t cudaMallocManaged(T **p, size_t bytes, unsigned = cudaMemAttachGlobal, CUEMU_HERE) {
 	return cuemu_malloc_managed(reinterpret_cast<void **>(p), bytes, file, line);
 }
-template <class T> inline cudaError_t cudaMallocHost(T **p, size_t bytes) { return cuemu_malloc_host(reinterpret_cast<void **>(p), bytes); }
-template <class T> inline cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned) { return cuemu_malloc_host(reinterpret_cast<void **>(p), bytes); }
-inline cudaError_t cudaFreeAsync(void *p, cudaStream_t) { return cudaFree(p); }
-inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = nullptr) {
-	return cudaMemcpy(to, from, bytes, kind);
+template <class T> inline cudaError_t cudaMallocHost(T **p, size_t bytes, unsigned = 0, CUEMU_HERE) {
+	return cuemu_malloc_host(reinterpret_cast<void **>(p), bytes, file, line);
+}
+template <class T> inline cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned, CUEMU_HERE) {
+	return cuemu_malloc_host(reinterpret_cast<void **>(p), bytes, file, line);
+}
+template <class T> inline cudaError_t cudaMallocPitch(T **p, size_t *pitch, size_t width, size_t height, CUEMU_HERE) {
+	*pitch = (width + 511) / 512 * 512;
+	return cuemu_malloc(reinterpret_cast<void **>(p), *pitch * height, file, line);
+}
+inline cudaError_t cudaFree(void *p, CUEMU_HERE) { return cuemu_free_memory(p, file, line); }
+inline cudaError_t cudaFreeHost(void *p, CUEMU_HERE) { return cuemu_free_host(p, file, line); }
+inline cudaError_t cudaFreeAsync(void *p, cudaStream_t, CUEMU_HERE) { return cuemu_free_memory(p, file, line); }
+inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, CUEMU_HERE) {
+	return cuemu_copy_memory(to, from, bytes, kind, true, file, line);
+}
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = nullptr, CUEMU_HERE) {
+	return cuemu_copy_memory(to, from, bytes, kind, false, file, line);
+}
+inline cudaError_t cudaMemset(void *to, int value, size_t bytes, CUEMU_HERE) { return cuemu_fill_memory(to, value, bytes, file, line); }
+inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t = nullptr, CUEMU_HERE) {
+	return cuemu_fill_memory(to, value, bytes, file, line);
+}
+inline cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height, CUEMU_HERE) {
+	for (size_t row = 0; row < height; row++)
+		if (cudaError_t error = cuemu_fill_memory(static_cast<char *>(to) + row * pitch, value, width, file, line)) return error;
+	return cudaSuccess;
+}
+namespace cuemu {
+inline cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind, bool waits,
+                             const char *file, int line) {
+	if (width > to_pitch || width > from_pitch) return set_last_error(cudaErrorInvalidValue), cudaErrorInvalidValue;
+	for (size_t row = 0; row < height; row++)
+		if (cudaError_t error = cuemu_copy_memory(static_cast<char *>(to) + row * to_pitch, static_cast<const char *>(from) + row * from_pitch,
+		                                          width, kind, waits, file, line))
+			return error;
+	return cudaSuccess;
+}
+}  // namespace cuemu
+inline cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                                CUEMU_HERE) {
+	return cuemu::copy_rows(to, to_pitch, from, from_pitch, width, height, kind, true, file, line);
 }
 inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind,
-                                     cudaStream_t = nullptr) {
-	return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+                                     cudaStream_t = nullptr, CUEMU_HERE) {
+	return cuemu::copy_rows(to, to_pitch, from, from_pitch, width, height, kind, false, file, line);
 }
-inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t = nullptr) { return cudaMemset(to, value, bytes); }
-template <class T> inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes, size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice) {
-	return cudaMemcpy(reinterpret_cast<char *>(&symbol) + offset, from, bytes, cudaMemcpyHostToDevice);
+template <class T> inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes, size_t offset = 0,
+                                                         cudaMemcpyKind kind = cudaMemcpyHostToDevice, CUEMU_HERE) {
+	return cuemu_copy_memory(reinterpret_cast<char *>(&symbol) + offset, from, bytes, kind, true, file, line);
 }
-template <class T> inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost) {
-	return cudaMemcpy(to, reinterpret_cast<const char *>(&symbol) + offset, bytes, cudaMemcpyDeviceToHost);
+template <class T> inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
+                                                           cudaMemcpyKind kind = cudaMemcpyDeviceToHost, CUEMU_HERE) {
+	return cuemu_copy_memory(to, reinterpret_cast<const char *>(&symbol) + offset, bytes, kind, true, file, line);
 }
 template <class T> inline cudaError_t cudaGetSymbolAddress(void **p, const T &symbol) {
 	*p = const_cast<void *>(static_cast<const void *>(&symbol));
 	return cudaSuccess;
 }
 
-inline cudaError_t cudaDeviceSynchronize() { return cudaPeekAtLastError(); }
-inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
+inline cudaError_t cudaDeviceSynchronize() { return cuemu_wait(); }
+inline cudaError_t cudaThreadSynchronize() { return cuemu_wait(); }
 inline cudaError_t cudaGetDevice(int *device) { return *device = 0, cudaSuccess; }
 inline cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
 inline cudaError_t cudaGetDeviceCount(int *count) { return *count = 1, cudaSuccess; }
@@ -128,13 +168,16 @@ inline cudaError_t cudaDriverGetVersion(int *version) { return *version = 13000,
 inline cudaError_t cudaStreamCreate(cudaStream_t *stream) { return *stream = nullptr, cudaSuccess; }
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) { return *stream = nullptr, cudaSuccess; }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaPeekAtLastError(); }
-inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cuemu_wait(); }
+inline cudaError_t cudaStreamQuery(cudaStream_t) { return cuemu_wait(); }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
 inline cudaError_t cudaEventCreate(cudaEvent_t *event) { return *event = nullptr, cudaSuccess; }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) { return *event = nullptr, cudaSuccess; }
 inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr) { return cudaSuccess; }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cuemu_wait(); }
+inline cudaError_t cudaEventQuery(cudaEvent_t) { return cuemu_wait(); }
+inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
+inline cudaError_t cudaMemAdvise(const void *, size_t, int, int) { return cudaSuccess; }
 inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 // An emulated device has no time: programs that check the error go on, and what they print is not shown as a time.
 inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t, cudaEvent_t) { return *milliseconds = 1, cudaSuccess; }

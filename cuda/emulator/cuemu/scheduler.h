@@ -185,6 +185,7 @@ void close_arena(Worker &w);
 bool report(int kind, const char *file, int line, const char *format, ...) __attribute__((format(printf, 4, 5)));
 cuemu_report *open_report(int kind);            // null if there is one already
 void fill_place(cuemu_report *r);
+void add_other_place(const char *file, int line);                   // of the report that is open
 void clear_report();
 const cuemu_report &first_report();
 bool have_report();

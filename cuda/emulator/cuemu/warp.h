@@ -30,13 +30,13 @@ inline void warp_call(void (*run)(void *const *lanes), void *lane, const char *f
 template <class T> inline uint64_t to_bits(T value) {
 	static_assert(sizeof(T) <= 8 && std::is_trivially_copyable<T>::value, "a warp function moves at most 8 bytes");
 	uint64_t bits = 0;
-	std::memcpy(&bits, &value, sizeof(T));
+	__builtin_memcpy(&bits, &value, sizeof(T));
 	return bits;
 }
 
 template <class T> inline T from_bits(uint64_t bits) {
 	typename std::remove_const<T>::type value;
-	std::memcpy(static_cast<void *>(&value), &bits, sizeof(T));
+	__builtin_memcpy(static_cast<void *>(&value), &bits, sizeof(T));
 	return value;
 }
 

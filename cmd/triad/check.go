@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"triad"
+	"triad/cuda"
+	"triad/internal/check"
+	"triad/internal/panics"
+	"triad/internal/report"
+	"triad/internal/session"
+)
+
+// checkOptions are the flags of check.
+type checkOptions struct {
+	include, define, limits []string
+	sarif                   string
+	json                    bool
+
+	run, stall, all time.Duration
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	var o checkOptions
+	cmd := &cobra.Command{
+		Use:   "check FILE.cu [-- ARGUMENTS]",
+		Short: "find the mistakes of a CUDA program that a GPU hides; no GPU is needed",
+		Long: `check compiles an ordinary CUDA program, one with a main(), for the emulator, and runs it in several
+schedule orders with every access of its kernels watched. It finds races with both lines, accesses out of
+bounds, reads of memory that nobody wrote, barriers that not all threads reach, deadlocks, misaligned
+accesses, host and device pointers mixed up, memory used before it was waited for, launches that a GPU
+refuses, and leaks. Each finding says where, what it means, and how it is mended.
+
+The program gets what stands behind --, and check's standard input.`,
+		Example: "  triad check reduce.cu\n  triad check -I include -D N=1000 sort.cu -- 4096 < numbers.txt",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if n := cmd.ArgsLenAtDash(); len(args) == 0 || n == 0 || n < 0 && len(args) > 1 || n > 1 {
+				return usage("check: want one CUDA file; the program's own arguments stand behind --")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.check(cmd.Context(), args[0], args[1:], &o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&o.include, "include", "I", nil, "a folder in which included files are looked for")
+	f.StringArrayVarP(&o.define, "define", "D", nil, "a macro, NAME or NAME=VALUE")
+	f.StringVar(&o.sarif, "sarif", "", "write the findings to this file as SARIF 2.1.0, for editors and code hosts")
+	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to standard error")
+	f.StringArrayVar(&o.limits, "limit", nil, "a deadline, NAME=DURATION: run (of one run, 60s), stall (of a "+
+		"launch in which no block finishes, 10s), all (orders are left out after it, 60s)")
+	return cmd
+}
+
+// deadlines reads --limit.
+func (o *checkOptions) deadlines() error {
+	o.run, o.stall, o.all = time.Minute, 10*time.Second, time.Minute
+	for _, text := range o.limits {
+		name, value, _ := strings.Cut(text, "=")
+		d, err := time.ParseDuration(value)
+		to := map[string]*time.Duration{"run": &o.run, "stall": &o.stall, "all": &o.all}[name]
+		if err != nil || to == nil || d <= 0 {
+			return usage("--limit %q: want run=DURATION, stall=DURATION or all=DURATION, e.g. run=5m", text)
+		}
+		*to = d
+	}
+	return nil
+}
+
+func (a *app) check(ctx context.Context, file string, args []string, o *checkOptions) error {
+	if err := o.deadlines(); err != nil {
+		return err
+	}
+	program, err := a.buildProgram(ctx, file, o)
+	if err != nil {
+		return err
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		folder = "" // files keep their whole names
+	}
+	q := check.Request{
+		Program: program.Path, Args: args, Input: a.inputOfProgram(), Limit: o.run, Stall: o.stall, Budget: o.all,
+		Output: a.out, Locate: locator(program),
+	}
+	if o.json {
+		q.Output = a.err
+	}
+	found, err := check.Run(ctx, q)
+	if err != nil {
+		return err
+	}
+	if o.sarif != "" {
+		text, err := check.SARIF(found, folder, triad.Version)
+		if err == nil {
+			err = os.WriteFile(o.sarif, text, 0o644)
+		}
+		if err != nil {
+			return usage("--sarif: %v", err)
+		}
+	}
+	if o.json {
+		err = report.JSON(a.out, found)
+	} else {
+		err = check.Write(a.out, found, folder)
+	}
+	if err != nil {
+		return err
+	}
+	if len(found.Findings) > 0 {
+		return session.Fail(session.ExitBad, nil)
+	}
+	return nil
+}
+
+// buildProgram compiles the file, or says why there is nothing to run.
+func (a *app) buildProgram(ctx context.Context, file string, o *checkOptions) (cuda.Program, error) {
+	var none cuda.Program
+	if info, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return none, usage("check: there is no file %s", file)
+	} else if err == nil && info.IsDir() {
+		return none, usage("check: %s is a folder: want the CUDA file with the main()", file)
+	}
+	compiler, err := cuda.FindHostCompiler(ctx)
+	if err != nil {
+		return none, session.ToolchainFailure(err)
+	}
+	cache, err := a.cacheDir()
+	if err != nil {
+		return none, err
+	}
+	b := cuda.Builder{Sources: a.files, Cache: filepath.Join(cache, "cuda"), Compiler: compiler}
+	program, err := b.Program(ctx, cuda.ProgramSource{File: file, Include: o.include, Define: o.define})
+	var unfit *cuda.ProgramError
+	var mistake *cuda.BuildError
+	switch {
+	case errors.As(err, &unfit), errors.As(err, &mistake):
+		return none, usage("check: %v", err)
+	case errors.Is(err, fs.ErrPermission):
+		return none, usage("check: %v", err)
+	case err != nil:
+		return none, session.ToolchainFailure(err)
+	}
+	for _, n := range program.Notes {
+		fmt.Fprintf(a.err, "%s:%d: note: %s\n", file, n.Line, n.Text)
+	}
+	return program, nil
+}
+
+// locator finds the lines of a program's addresses.
+func locator(p cuda.Program) func(context.Context, []uint64) (map[uint64]check.Place, error) {
+	return func(ctx context.Context, offsets []uint64) (map[uint64]check.Place, error) {
+		lines, err := cuda.LinesOfProgram(ctx, p.Path, p.Files, offsets)
+		places := map[uint64]check.Place{}
+		for offset, line := range lines {
+			places[offset] = check.Place{File: line.File, Line: line.Line}
+		}
+		return places, err
+	}
+}
+
+const (
+	mostInput   = 64 << 20        // bytes of standard input that a program gets
+	waitOnInput = 2 * time.Second // for a standard input that does not end
+)
+
+// inputOfProgram reads check's own standard input, for every run begins with the same one. A terminal gives
+// none, and of a pipe that stays open what has arrived.
+func (a *app) inputOfProgram() []byte {
+	if a.in == nil || isTerminal(a.in) {
+		return nil
+	}
+	arrived := make(chan []byte, 1024)
+	panics.Go(func() {
+		defer close(arrived)
+		in := io.LimitReader(a.in, mostInput)
+		for {
+			part := make([]byte, 64<<10)
+			n, err := in.Read(part)
+			if n > 0 {
+				arrived <- part[:n]
+			}
+			if err != nil {
+				return
+			}
+		}
+	}, a.broke)
+	var all []byte
+	late := time.After(waitOnInput)
+	for {
+		select {
+		case part, more := <-arrived:
+			if !more {
+				return all
+			}
+			all = append(all, part...)
+		case <-late:
+			fmt.Fprintln(a.err, "triad: standard input has not ended: the program gets what has arrived (give a file: "+
+				"triad check ... < FILE)")
+			return all
+		}
+	}
+}

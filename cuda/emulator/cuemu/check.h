@@ -1,0 +1,117 @@
+// `triad check`: a program of the user's own, with its main, runs in the emulator, and what is found goes into a file as one JSON object a line.
+// The program goes on after most findings. Nothing of this is active where CUEMU_FINDINGS is not set. One OS thread runs all blocks.
+#ifndef CUEMU_CHECK_H
+#define CUEMU_CHECK_H
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuemu/execution.h"
+#include "cuemu/runtime_api.h"
+#include "cuemu/scheduler.h"
+
+#pragma GCC visibility push(hidden)
+namespace cuemu {
+
+using Pc = const void *;                        // a return address: it points behind a call
+
+extern bool checking;                           // findings are written
+extern bool watching;                           // ... and every access of a kernel is looked at
+
+// ---- findings.cc
+
+// Finding is one line of the file. A finding whose kind and places were written before is dropped.
+class Finding {
+public:
+	explicit Finding(const char *kind);            // with the kernel, block and thread that run, if any
+	Finding &text(const char *name, const char *value);
+	Finding &number(const char *name, long long value);
+	Finding &index(const char *name, unsigned x, unsigned y, unsigned z);
+	Finding &place(const char *name, Pc pc);       // of the program
+	Finding &place(const char *name, const char *file, int line);
+	Finding &message(const char *format, ...) __attribute__((format(printf, 2, 3)));
+	void write();
+
+private:
+	void add(const char *format, ...) __attribute__((format(printf, 2, 3)));
+	void name(const char *name);
+	void quoted(const char *value);
+	char line[8192];
+	size_t n;
+	uint64_t same;                                 // a hash of kind and places
+};
+
+uint32_t offset_in_program(Pc pc);              // from where the program is loaded; 0: not of the program
+bool in_program(const void *p);                 // its code, constants and global variables
+void report_to_finding();                       // the report of a launch becomes a finding, and the program goes on
+Pc program_address(uintptr_t pc, uintptr_t sp); // of the program's own code: pc, or the first return address on the stack
+
+// ---- watch.cc: accesses of kernels
+
+enum { WRITES = 1, ATOMIC = 2, VOLATILE = 4 };
+void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc);
+void shadow_buffer(char *data, size_t bytes, const char *file, int line);  // a new device buffer
+void drop_buffer(char *data, const char *file, int line);                  // it is freed
+void set_initialised(const void *p, size_t bytes);
+void copy_initialised(const void *to, const void *from, size_t bytes);
+void watch_block(Worker &w);                     // a block starts
+void settle_pending();                          // a write that raced is looked at once it is made
+
+// ---- order.cc: what happens before what
+
+// Access: of four bytes or fewer, the last one of its kind. time is the number of events that order threads before it.
+struct Access {
+	uint32_t time, pc, block;
+	uint16_t thread;
+	uint8_t mask, atomic;
+};
+
+extern uint32_t now;                            // rises with every event that orders threads
+extern uint32_t launch_time;                    // when the launch began
+uint32_t block_time(const Worker &w);           // when its block began
+bool known(Worker &w, const Access &before);    // happens before what the current thread of w does now
+void order_launch();
+void order_block(Worker &w);
+void order_barrier(Worker &w);
+void order_warp(Worker &w, unsigned warp, uint32_t lanes);
+void order_fence(Worker &w);
+void order_release(Worker &w, const void *flag);
+void order_acquire(Worker &w, const void *flag);
+CUEMU_PLAIN inline uint32_t thread_of(const Worker &w) {
+	return w.direct ? threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z) : w.current;
+}
+CUEMU_PLAIN inline uint32_t block_of(const Worker &) { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
+
+// ---- host_checks.cc
+
+void set_sticky_error();                        // the launch died: every later call fails, as on a GPU
+cudaError sticky_error();
+
+bool host_fault(const char *address, bool writes, Pc pc);  // true: told, and the access can be repeated
+void launch_returns();                          // a launch ended, and the host has not waited for it
+void check_end();                               // the program ends
+
+void tell_refused(const Job &job, cudaError error);
+cudaError check_malloc(void **p, size_t bytes, bool managed, bool pinned, const char *file, int line);
+cudaError check_free(void *p, bool pinned, const char *file, int line);
+cudaError check_copy(void *to, const void *from, size_t bytes, int kind, bool waits, const char *file, int line);
+cudaError check_fill(void *to, int value, size_t bytes, const char *file, int line);
+void check_synchronised();                      // the host has waited for everything
+void check_reset();                             // cudaDeviceReset gives back all memory
+
+// memory.cc
+void let_host_reach(const void *data, int rights);
+void retire(void *data);                        // a freed buffer: nobody reaches it again, and its addresses stay
+
+// shared.cc: Area is what a __shared__ declaration has got in this launch.
+struct Area {
+	uint32_t offset, bytes;
+	const char *file;
+	int line;
+};
+bool area_near(uint32_t offset, Area *area);    // the one that holds an offset, or the last before it
+
+}  // namespace cuemu
+#pragma GCC visibility pop
+
+#endif

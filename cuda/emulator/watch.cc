@@ -1,0 +1,338 @@
+// Every access of a kernel, for `triad check`: inside its buffer, initialised, and ordered with the accesses of other threads. The shadow of a
+// stretch of memory has a cell for every four bytes, with the last write and two reads, and a bit for every byte that says it was written.
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "cuemu/check.h"
+#include "cuemu/runtime_api.h"
+
+namespace cuemu {
+
+namespace {
+
+struct Cell {
+	Access write, read[2];
+};
+
+// Memory is a stretch with its shadow: a device buffer or the shared memory of a worker.
+struct Memory {
+	const char *begin;
+	size_t bytes;
+	Cell *cells;
+	uint8_t *written;                              // a bit a byte
+	const char *file;                              // where it was asked for
+	int line;
+	bool freed;
+	const char *freed_file;
+	int freed_line;
+};
+
+std::vector<Memory *> buffers;                    // freed ones too: their addresses are not handed out again
+Memory *last_buffer;
+std::unordered_map<const Worker *, Memory *> arenas;
+std::unordered_map<uintptr_t, Cell> elsewhere;    // cells of global variables
+
+template <class T> T *zeros(size_t count) {
+	void *p = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return p == MAP_FAILED ? nullptr : static_cast<T *>(p);
+}
+
+Memory *new_memory(const char *begin, size_t bytes, const char *file, int line) {
+	Memory *m = new Memory{begin, bytes, zeros<Cell>(bytes / 4 + 2), zeros<uint8_t>(bytes / 8 + 1), file, line, false, nullptr, 0};
+	return m->cells && m->written ? m : nullptr;
+}
+
+Memory *buffer_of(const char *at) {
+	auto holds = [at](const Memory *m) { return at >= m->begin && at < m->begin + m->bytes; };
+	if (last_buffer && holds(last_buffer)) return last_buffer;
+	for (Memory *m : buffers)
+		if (holds(m)) return last_buffer = m;
+	return nullptr;
+}
+
+// near is the buffer in whose surroundings an address lies.
+Memory *near(const char *at) {
+	Memory *best = nullptr;
+	int64_t least = int64_t(1) << 20;
+	for (Memory *m : buffers) {
+		const int64_t away = at < m->begin ? m->begin - at : at - (m->begin + static_cast<int64_t>(m->bytes));
+		if (away < least && !(m->freed && best)) best = m, least = away;
+	}
+	return best;
+}
+
+Memory *arena_of(Worker &w) {
+	Memory *&m = arenas[&w];
+	if (!m) m = new_memory(w.arena, ARENA_BYTES, nullptr, 0);
+	return m;
+}
+
+const char *verb(int how) { return how & ATOMIC ? "atomic" : how & WRITES ? "write" : "read"; }
+
+unsigned block_x(uint32_t b) { return b % gridDim.x; }
+unsigned block_y(uint32_t b) { return b / gridDim.x % gridDim.y; }
+unsigned block_z(uint32_t b) { return b / gridDim.x / gridDim.y; }
+
+void add_other(Finding &f, const Access &a, const char *access) {
+	const uint3 t = { a.thread % blockDim.x, a.thread / blockDim.x % blockDim.y, a.thread / blockDim.x / blockDim.y };
+	f.number("other_offset", a.pc).index("other_block", block_x(a.block), block_y(a.block), block_z(a.block));
+	f.index("other_thread", t.x, t.y, t.z).text("other_access", access);
+}
+
+void add_memory(Finding &f, Worker &w, const Memory *m, const char *at) {
+	if (!m) {
+		f.text("memory", "global variable");
+	} else if (m->begin == w.arena) {
+		const char *dynamic = current_launch.dynamic_of(w.arena);
+		f.text("memory", at >= dynamic ? "dynamic shared memory" : "shared memory");
+		Area area;
+		if (at >= dynamic) f.number("byte", at - dynamic).number("memory_bytes", static_cast<long long>(w.job->shared_bytes));
+		else if (area_near(static_cast<uint32_t>(at - w.arena), &area))
+			f.number("byte", at - w.arena - area.offset).number("memory_bytes", area.bytes).place("declared", area.file, area.line);
+	} else {
+		f.text("memory", "device memory").number("byte", at - m->begin).number("memory_bytes", static_cast<long long>(m->bytes));
+		f.place("allocated", m->file, m->line);
+	}
+}
+
+// Pending: a write that raced with another write, about to be made. The same value written twice harms nobody.
+struct Pending {
+	bool is;
+	const char *at;
+	size_t bytes;
+	char before[16];
+	Finding finding{"race"};
+} *pending;
+
+void tell_race(Worker &w, const Memory *m, const char *at, size_t bytes, int how, Pc pc, const Access &other, const char *other_access) {
+	static Pending the_pending;
+	pending = &the_pending;
+	Finding f("race");
+	f.place("place", pc).text("access", verb(how)).number("bytes", static_cast<long long>(bytes));
+	add_other(f, other, other_access);
+	add_memory(f, w, m, at);
+	uint64_t value = 0;
+	memcpy(&value, at, bytes < 8 ? bytes : 8);
+	f.number("value", static_cast<long long>(value));
+	f.text("scope", other.block != block_of(w) ? "blocks" : other.thread / 32 == thread_of(w) / 32 ? "warp" : "block");
+	if ((how & WRITES) && !(how & ATOMIC) && strcmp(other_access, "write") == 0 && bytes <= 16) {
+		pending->is = true;
+		pending->at = at;
+		pending->bytes = bytes;
+		memcpy(pending->before, at, bytes);
+		pending->finding = f;
+		return;
+	}
+	f.write();
+}
+
+bool differs(const Access &a, uint32_t block, uint32_t thread) { return a.block != block || a.thread != thread; }
+
+// note_read keeps the last read and one by another thread.
+void note_read(Cell &c, const Access &a) {
+	if (differs(c.read[0], a.block, a.thread)) c.read[1] = c.read[0];
+	c.read[0] = a;
+}
+
+// order_cell: whether an access of a cell is ordered with those before it; then it is noted.
+void order_cell(Worker &w, const Memory *m, Cell &c, const char *at, size_t bytes, uint8_t mask, int how, Pc pc, uint32_t since) {
+	const uint32_t block = block_of(w), thread = thread_of(w);
+	const bool atomic = how & (ATOMIC | VOLATILE);
+	const Access a = {now, offset_in_program(pc), block, static_cast<uint16_t>(thread), mask, static_cast<uint8_t>(atomic)};
+	auto races = [&](const Access &b) {
+		return b.time >= since && (b.mask & mask) && differs(b, block, thread) && !(atomic && b.atomic) && !known(w, b);
+	};
+	if (races(c.write)) tell_race(w, m, at, bytes, how, pc, c.write, c.write.atomic ? "atomic" : "write");
+	if (!(how & WRITES)) return note_read(c, a);
+	for (const Access &r : c.read)
+		if (races(r)) {
+			tell_race(w, m, at, bytes, how, pc, r, r.atomic ? "atomic" : "read");
+			break;
+		}
+	c.write = a;
+}
+
+CUEMU_PLAIN bool has_written(const Memory *m, size_t from, size_t to) {
+	for (size_t i = from; i < to; i++)
+		if (m->written[i / 8] >> i % 8 & 1) return true;
+	return false;
+}
+
+void mark(Memory *m, size_t from, size_t to) {
+	for (; from < to && from % 8; from++) m->written[from / 8] |= uint8_t(1u << from % 8);
+	if (to - from >= 8) {
+		memset(m->written + from / 8, 0xff, (to - from) / 8);
+		from += (to - from) / 8 * 8;
+	}
+	for (; from < to; from++) m->written[from / 8] |= uint8_t(1u << from % 8);
+}
+
+void tell_uninitialised(Worker &w, const Memory *m, const char *at, size_t bytes, Pc pc) {
+	Finding f("uninitialised");
+	f.place("place", pc).text("access", "read").number("bytes", static_cast<long long>(bytes));
+	add_memory(f, w, m, at);
+	f.write();
+}
+
+void visit(Worker &w, Memory *m, const char *at, size_t bytes, int how, Pc pc, uint32_t since) {
+	const size_t begin = static_cast<size_t>(at - m->begin), end = begin + bytes;
+	for (size_t i = begin; i < end; ) {
+		const size_t cell = i / 4, stop = end < cell * 4 + 4 ? end : cell * 4 + 4;
+		const uint8_t mask = static_cast<uint8_t>((1u << (stop - cell * 4)) - (1u << i % 4));
+		if (!(how & WRITES && !(how & ATOMIC)) && !has_written(m, i, stop)) {
+			tell_uninitialised(w, m, m->begin + i, bytes, pc);
+			mark(m, i, stop);                        // told once
+		}
+		order_cell(w, m, m->cells[cell], m->begin + i, stop - i, mask, how, pc, since);
+		i = stop;
+	}
+	if (how & WRITES) mark(m, begin, end);
+}
+
+[[noreturn]] void die(Worker &w) {
+	set_sticky_error();
+	abandon(w);
+}
+
+void tell_outside(Worker &w, const Memory *m, const char *at, size_t bytes, int how, Pc pc) {
+	Finding f(m->freed ? "use-after-free" : "out-of-bounds");
+	f.place("place", pc).text("access", verb(how)).number("bytes", static_cast<long long>(bytes));
+	add_memory(f, w, m, at);
+	if (m->freed) f.place("freed", m->freed_file, m->freed_line);
+	f.write();
+	die(w);
+}
+
+void watch_shared(Worker &w, const char *at, size_t bytes, int how, Pc pc) {
+	Memory *m = arena_of(w);
+	if (!m) return;
+	const char *dynamic = current_launch.dynamic_of(w.arena);
+	const uint32_t begin = static_cast<uint32_t>(at - w.arena);
+	Area area;
+	const bool inside = at >= dynamic ? at + bytes <= dynamic + w.job->shared_bytes
+	                                  : area_near(begin, &area) && begin >= area.offset && begin + bytes <= area.offset + area.bytes;
+	if (!inside) return tell_outside(w, m, at, bytes, how, pc);
+	visit(w, m, at, bytes, how & ~VOLATILE, pc, block_time(w));
+}
+
+void watch_elsewhere(Worker &w, const char *at, size_t bytes, int how, Pc pc) {
+	if (Memory *m = near(at)) tell_outside(w, m, at, bytes, how, pc);
+	if (!in_program(at)) {
+		if (reinterpret_cast<uintptr_t>(at) < 4096) {
+			Finding("null-pointer").place("place", pc).text("access", verb(how)).number("bytes", static_cast<long long>(bytes)).write();
+			die(w);
+		}
+		Finding("host-pointer").place("place", pc).text("access", verb(how)).number("bytes", static_cast<long long>(bytes)).write();
+		return;
+	}
+	const bool flag = how & (ATOMIC | VOLATILE);
+	if (flag) order_acquire(w, at);
+	for (size_t i = 0; i < bytes; i += 4) {
+		Cell &c = elsewhere[reinterpret_cast<uintptr_t>(at + i) / 4];
+		order_cell(w, nullptr, c, at + i, bytes - i < 4 ? bytes - i : 4, 15, how, pc, launch_time);
+	}
+	if (flag && how & WRITES) order_release(w, at);
+}
+
+}  // namespace
+
+void settle_pending() {
+	if (!pending || !pending->is) return;
+	pending->is = false;
+	if (memcmp(pending->at, pending->before, pending->bytes) != 0) pending->finding.write();
+}
+
+// is_index: threadIdx and its like, which every kernel reads.
+CUEMU_PLAIN static bool is_index(const char *at) {
+	static const uintptr_t all[] = {
+		reinterpret_cast<uintptr_t>(&threadIdx), reinterpret_cast<uintptr_t>(&blockIdx), reinterpret_cast<uintptr_t>(&blockDim),
+		reinterpret_cast<uintptr_t>(&gridDim), reinterpret_cast<uintptr_t>(&cuemu_promoted), reinterpret_cast<uintptr_t>(&cuemu_arena),
+	};
+	for (uintptr_t variable : all)
+		if (reinterpret_cast<uintptr_t>(at) - variable < sizeof threadIdx) return true;
+	return false;
+}
+
+void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {
+	settle_pending();
+	const char *at = static_cast<const char *>(p);
+	if (is_index(at)) return;
+	if (static_cast<size_t>(at - w.stacks) < (MAX_THREADS + 1) * STACK_STRIDE) return;
+	if (current_launch.cluster_size > 1) return;
+	if (static_cast<size_t>(at - w.arena) < ARENA_BYTES) return watch_shared(w, at, bytes, how, pc);
+	Memory *m = buffer_of(at);
+	if (!m) return watch_elsewhere(w, at, bytes, how, pc);
+	if (m->freed || at + bytes > m->begin + m->bytes) return tell_outside(w, m, at, bytes, how, pc);
+	const bool flag = how & (ATOMIC | VOLATILE);
+	if (flag) order_acquire(w, p);
+	visit(w, m, at, bytes, how, pc, launch_time);
+	if (flag && how & WRITES) order_release(w, p);
+}
+
+void watch_block(Worker &w) {
+	if (Memory *m = arena_of(w)) memset(m->written, 0, ARENA_BYTES / 8);
+	order_block(w);
+}
+
+void shadow_buffer(char *data, size_t bytes, const char *file, int line) {
+	if (Memory *m = new_memory(data, bytes, file, line)) buffers.push_back(m);
+}
+
+void drop_buffer(char *data, const char *file, int line) {
+	for (Memory *m : buffers) {
+		if (m->begin != data || m->freed) continue;
+		m->freed = true;
+		m->freed_file = file;
+		m->freed_line = line;
+		munmap(m->cells, (m->bytes / 4 + 2) * sizeof(Cell));
+		m->cells = nullptr;
+	}
+}
+
+void set_initialised(const void *p, size_t bytes) {
+	const char *at = static_cast<const char *>(p);
+	Memory *m = bytes ? buffer_of(at) : nullptr;
+	if (!m) return;
+	const size_t begin = static_cast<size_t>(at - m->begin);
+	mark(m, begin, begin + bytes < m->bytes ? begin + bytes : m->bytes);
+}
+
+void copy_initialised(const void *to, const void *from, size_t bytes) {
+	Memory *source = bytes ? buffer_of(static_cast<const char *>(from)) : nullptr;
+	if (!source) return set_initialised(to, bytes);
+	const size_t offset = static_cast<size_t>(static_cast<const char *>(from) - source->begin);
+	for (size_t i = 0; i < bytes && offset + i < source->bytes; i++)
+		if (source->written[(offset + i) / 8] >> (offset + i) % 8 & 1) set_initialised(static_cast<const char *>(to) + i, 1);
+}
+
+}  // namespace cuemu
+
+using namespace cuemu;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+// The program's calls of these functions come here, by the linker's --wrap.
+#define WATCH(p, n, how) \
+	if (watching && this_worker && this_worker->in_block && (n)) watch_access(*this_worker, p, n, how, __builtin_return_address(0))
+void *__wrap_memcpy(void *to, const void *from, size_t bytes) {
+	WATCH(from, bytes, 0);
+	WATCH(to, bytes, WRITES);
+	return memcpy(to, from, bytes);
+}
+void *__wrap_memmove(void *to, const void *from, size_t bytes) {
+	WATCH(from, bytes, 0);
+	WATCH(to, bytes, WRITES);
+	return memmove(to, from, bytes);
+}
+void *__wrap_memset(void *to, int value, size_t bytes) {
+	WATCH(to, bytes, WRITES);
+	return memset(to, value, bytes);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

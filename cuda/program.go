@@ -1,0 +1,265 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"triad/cuda/rewrite"
+)
+
+// ProgramSource is a program of the user's own: a CUDA file with a main.
+type ProgramSource struct {
+	File    string
+	Include []string // folders, as a compiler's -I
+	Define  []string // NAME or NAME=VALUE, as a compiler's -D
+}
+
+// Program is a program that was built for the emulator, with every access of its kernels reported to it.
+type Program struct {
+	Path  string
+	Files []string // the program's own files, absolute
+	Notes []rewrite.Note
+}
+
+// ProgramError is a file that is no program which can be checked: what it lacks, or what it uses.
+type ProgramError struct {
+	File string
+	Line int // 0: of the whole file
+	Text string
+}
+
+func (e *ProgramError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.Text)
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text)
+}
+
+// Flags of programs. Inlined functions of the emulator's headers have the line of the kernel that calls them;
+// copies by the C library are calls, which the linker leads to the emulator.
+var (
+	programFlags = []string{
+		"-std=c++17", "-O1", "-g", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-unknown-pragmas",
+		"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset",
+		"-fsanitize=thread,alignment,bounds,integer-divide-by-zero", "-fsanitize-recover=all",
+		"-DCUEMU_ACCESSES", "-Icuda/emulator", "-include", "cuda_runtime.h",
+	}
+	programFlagsGCC = []string{
+		"-finline-small-functions", "--param=tsan-instrument-func-entry-exit=0",
+		"--param=tsan-distinguish-volatile=1",
+	}
+	programFlagsClang = []string{
+		"-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-distinguish-volatile=1",
+	}
+	// programLink keeps the compiler's own sanitizer libraries out: the emulator has what the calls ask for.
+	programLink = []string{
+		"-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lpthread",
+		"-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset",
+	}
+)
+
+// absentLibraries are includes that the emulator has nothing for.
+var absentLibraries = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]((thrust|cub|cutlass|cute|cudnn|` +
+	`cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|npp|cudaGL|cuda_gl|GL)[^>"\n]*)[>"]`)
+
+// absentNames are how people know these libraries.
+var absentNames = map[string]string{
+	"thrust": "Thrust", "cub": "CUB", "cutlass": "CUTLASS", "cute": "CuTe", "cudnn": "cuDNN",
+	"cublas": "cuBLAS", "cufft": "cuFFT", "curand": "cuRAND", "cusparse": "cuSPARSE",
+	"cusolver": "cuSOLVER", "nccl": "NCCL", "nvrtc": "NVRTC", "npp": "NPP",
+}
+
+var (
+	mainFunction   = regexp.MustCompile(`\bmain\s*\(`)
+	kernelFunction = regexp.MustCompile(`\b__global__\b`)
+)
+
+// Program builds a program for the emulator. A file that does not compile gives a *BuildError, one that is no
+// program to check a *ProgramError.
+func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error) {
+	emulator, err := b.Emulator(ctx)
+	if err != nil {
+		return Program{}, fmt.Errorf("build the emulator: %w", err)
+	}
+	set, flags, err := gatherProgram(b.Sources, p)
+	if err != nil {
+		return Program{}, err
+	}
+	files, notes, err := set.rewritten()
+	if err != nil {
+		return Program{}, err
+	}
+	headers, err := b.emulatorTree()
+	if err != nil {
+		return Program{}, err
+	}
+	built := Program{Notes: notes}
+	for _, at := range set.order() {
+		built.Files = append(built.Files, strings.TrimPrefix(at, onDisk))
+	}
+	for at, text := range headers {
+		if path.Ext(at) != ".cc" {
+			files[at] = text
+		}
+	}
+	unit := strings.TrimSuffix(set.main, path.Ext(set.main)) + ".cc"
+	files[unit] = files[set.main]
+	delete(files, set.main)
+	flags = slices.Concat(b.programFlags(), flags, []string{"-iquote", set.home})
+	built.Path, err = b.buildProgram(ctx, set.name, files, unit, flags, emulator.Path)
+	return built, err
+}
+
+func (b *Builder) programFlags() []string {
+	if b.Compiler.Clang {
+		return slices.Concat(programFlags, programFlagsClang)
+	}
+	return slices.Concat(programFlags, programFlagsGCC)
+}
+
+// gatherProgram reads a program with the files it includes, and makes flags of its folders and macros.
+func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error) {
+	file, err := filepath.Abs(p.File)
+	if err != nil {
+		return nil, nil, fmt.Errorf("resolve %s: %w", p.File, err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	set := &sourceSet{
+		name: file, home: filepath.Dir(file), main: path.Join(onDisk, filepath.ToSlash(file)),
+		files: map[string]sourceFile{}, search: []string{},
+	}
+	var flags []string
+	for _, folder := range p.Include {
+		at, err := filepath.Abs(folder)
+		if err != nil {
+			return nil, nil, fmt.Errorf("resolve %s: %w", folder, err)
+		}
+		set.search = append(set.search, path.Join(onDisk, filepath.ToSlash(at)))
+		flags = append(flags, "-I"+path.Join(onDisk, filepath.ToSlash(at)), "-I"+at)
+	}
+	for _, d := range p.Define {
+		flags = append(flags, "-D"+d)
+	}
+	set.files[set.main] = sourceFile{file, text}
+	set.follow(embedded, set.main, text)
+	return set, flags, set.isProgram()
+}
+
+// isProgram says what a set of files lacks to be checked; nil: nothing.
+func (s *sourceSet) isProgram() error {
+	kernels := false
+	for _, at := range s.order() {
+		f := s.files[at]
+		if m := absentLibraries.FindSubmatchIndex(f.text); m != nil {
+			name := string(f.text[m[4]:m[5]])
+			if known := absentNames[name]; known != "" {
+				name = known
+			}
+			return &ProgramError{
+				File: f.name, Line: 1 + strings.Count(string(f.text[:m[0]]), "\n"),
+				Text: fmt.Sprintf("%s is included, a library for GPUs that the emulator does not have: "+
+					"check a file with the kernels of your own", name),
+			}
+		}
+		kernels = kernels || kernelFunction.Match(rewrite.Code(f.text))
+	}
+	main := rewrite.Code(s.files[s.main].text)
+	switch {
+	case !kernels:
+		return &ProgramError{File: s.name, Text: "there is no __global__ function in it: nothing to check"}
+	case !mainFunction.Match(main):
+		return &ProgramError{File: s.name, Text: "it has no main(): add one that allocates, launches and " +
+			"copies back, so that there is something to run"}
+	}
+	return nil
+}
+
+// buildProgram compiles one unit into an executable that finds the emulator's library where it lies.
+func (b *Builder) buildProgram(ctx context.Context, author string, files map[string][]byte, unit string,
+	flags []string, emulator string,
+) (string, error) {
+	link := slices.Concat([]string{emulator, "-Wl,-rpath," + filepath.Dir(emulator)}, programLink)
+	key := "program-" + hashFiles(files, slices.Concat(flags, link, []string{b.Compiler.Path, b.Compiler.Version}))
+	folder, _, _, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
+		began := time.Now()
+		if err := writeTree(filepath.Join(folder, "src"), files); err != nil {
+			return record{}, err
+		}
+		args := slices.Concat(flags, []string{unit, "-o", filepath.Join(folder, "program")}, link)
+		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, args)
+		if err != nil {
+			if ctx.Err() != nil {
+				return record{}, err
+			}
+			return record{}, firstError(author, log)
+		}
+		r := record{
+			Compiler: b.Compiler.Version, Flags: flags, Seconds: time.Since(began).Seconds(),
+			Log: tail(log, 8<<10),
+		}
+		return r, os.RemoveAll(filepath.Join(folder, "src"))
+	})
+	var mistake *BuildError
+	if errors.As(err, &mistake) {
+		return "", mistake
+	}
+	if err != nil {
+		return "", fmt.Errorf("build the program %s: %w", author, err)
+	}
+	return filepath.Join(folder, "program"), nil
+}
+
+// SourceLine is a line of a source file; Line 0: not known.
+type SourceLine struct {
+	File string
+	Line int
+}
+
+// LinesOfProgram asks addr2line where addresses of a program lie in its own files. An address in a header of
+// the emulator has the line that the header's function was inlined into.
+func LinesOfProgram(ctx context.Context, program string, files []string, offsets []uint64) (map[uint64]SourceLine,
+	error,
+) {
+	if len(offsets) == 0 {
+		return nil, nil
+	}
+	args := []string{"-a", "-i", "-e", program}
+	for _, at := range offsets {
+		args = append(args, fmt.Sprintf("%#x", at))
+	}
+	out, err := runTool(ctx, "addr2line", args)
+	if err != nil {
+		return nil, fmt.Errorf("find the lines of a program's addresses: %w", err)
+	}
+	lines := map[uint64]SourceLine{}
+	var current uint64
+	for _, text := range strings.Split(strings.TrimSpace(out), "\n") {
+		if address, is := strings.CutPrefix(text, "0x"); is {
+			current, _ = strconv.ParseUint(address, 16, 64)
+			continue
+		}
+		text, _, _ = strings.Cut(text, " (discriminator")
+		at := strings.LastIndexByte(text, ':')
+		if at < 0 || lines[current].Line != 0 {
+			continue
+		}
+		line, _ := strconv.Atoi(text[at+1:])
+		if name := path.Clean(text[:at]); line > 0 && slices.Contains(files, name) {
+			lines[current] = SourceLine{name, line}
+		}
+	}
+	return lines, nil
+}

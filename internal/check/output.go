@@ -1,0 +1,93 @@
+package check
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// capped keeps the first bytes of what is written and drops the rest.
+type capped struct {
+	most   int
+	mutex  sync.Mutex
+	text   []byte
+	beyond bool
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	room := c.most - len(c.text)
+	c.text = append(c.text, p[:min(room, len(p))]...)
+	c.beyond = c.beyond || len(p) > room
+	return len(p), nil
+}
+
+func (c *capped) taken() (text []byte, beyond bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return bytes.Clone(c.text), c.beyond
+}
+
+// rounding is how far two printed numbers may be apart, relative to the larger: sums of floats in another
+// order round in another way, and that is no mistake.
+const rounding = 1e-4
+
+// sameOutput says whether two outputs are equal, but for the rounding of the numbers in them.
+func sameOutput(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	x, y := strings.Fields(string(a)), strings.Fields(string(b))
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if !sameWord(x[i], y[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameWord(a, b string) bool {
+	if a == b {
+		return true
+	}
+	if !strings.ContainsAny(a, ".eE") && !strings.ContainsAny(b, ".eE") {
+		return false // whole numbers are exact
+	}
+	trim := func(s string) string { return strings.Trim(s, "()[]{},;:=") }
+	x, err := strconv.ParseFloat(trim(a), 64)
+	y, wrong := strconv.ParseFloat(trim(b), 64)
+	if err != nil || wrong != nil {
+		return false
+	}
+	return math.Abs(x-y) <= rounding*math.Max(math.Abs(x), math.Abs(y))
+}
+
+// firstDifference is the first line, from 1, in which two outputs differ, and what it is in each.
+func firstDifference(a, b []byte) (line int, x, y string) {
+	left, right := strings.Split(string(a), "\n"), strings.Split(string(b), "\n")
+	at := func(lines []string, i int) string {
+		if i < len(lines) {
+			return shortened(lines[i])
+		}
+		return ""
+	}
+	for i := range max(len(left), len(right)) {
+		if x, y := at(left, i), at(right, i); !sameOutput([]byte(x), []byte(y)) {
+			return i + 1, x, y
+		}
+	}
+	return 0, "", ""
+}
+
+func shortened(line string) string {
+	if len(line) > 80 {
+		return line[:80] + " ..."
+	}
+	return line
+}

@@ -1,0 +1,307 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"triad/internal/subprocess"
+)
+
+// Orders are the schedule orders in which a program runs.
+var Orders = []string{"forward", "reverse", "random:1", "greedy:1", "greedy:2", "greedy:3"}
+
+// Request is a program that was built, and how it is run.
+type Request struct {
+	Program string
+	Args    []string
+	Input   []byte        // the standard input of every run
+	Limit   time.Duration // of one run
+	Stall   time.Duration // of a launch without a block that finishes
+	Budget  time.Duration // orders are left out when it is used up
+	Output  io.Writer     // gets what the program prints in the first run
+	// Locate gives the lines of addresses of the program; one that it does not know is left out.
+	Locate func(ctx context.Context, offsets []uint64) (map[uint64]Place, error)
+}
+
+// Report is what a check found.
+type Report struct {
+	Findings []Finding `json:"findings"`
+	Orders   []string  `json:"orders"`            // in which the program ran
+	Skipped  []string  `json:"skipped,omitempty"` // for want of time
+	Notes    []string  `json:"notes,omitempty"`   // what was left out, in sentences
+}
+
+const (
+	mostOutput = 1 << 20 // bytes of a program's output that are shown and compared
+	hangStatus = 98      // WATCHDOG_STATUS of the emulator
+)
+
+// run is one run of the program.
+type run struct {
+	order    string
+	findings []Finding
+	output   []byte
+	cut      bool   // it printed more than mostOutput
+	status   int    // its exit status; -1: a signal
+	signal   string // that ended it
+	late     bool   // it was stopped at the limit
+	memory   int64  // bytes at which it was stopped; 0: it was not
+	took     time.Duration
+}
+
+// Run runs the program in every order. The error is one of triad: whatever the program does is a finding.
+func Run(ctx context.Context, q Request) (*Report, error) {
+	folder, err := os.MkdirTemp("", "triad-check-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the findings: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	report := &Report{Findings: []Finding{}}
+	var first run
+	began := time.Now()
+	for i, order := range Orders {
+		if i > 0 && time.Since(began)+first.took > q.Budget {
+			report.Skipped = Orders[i:]
+			break
+		}
+		r, err := q.once(ctx, folder, order)
+		if err != nil {
+			return nil, err
+		}
+		report.Orders = append(report.Orders, order)
+		if err := report.add(ctx, q, &r); err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			first = r
+			report.notes(&r)
+			if _, err := q.Output.Write(r.output); err != nil {
+				return nil, fmt.Errorf("print the program's output: %w", err)
+			}
+			if r.late || r.memory > 0 || r.status == hangStatus || r.signal != "" {
+				break
+			}
+			continue
+		}
+		if err := report.compare(ctx, q, folder, &first, &r); err != nil {
+			return nil, err
+		}
+	}
+	report.sort()
+	return report, nil
+}
+
+// add takes up what one run found. A finding of an earlier order gets the order's name.
+func (r *Report) add(ctx context.Context, q Request, one *run) error {
+	if err := locate(ctx, q, one.findings); err != nil {
+		return err
+	}
+	found := append(one.findings, one.ending()...)
+	for _, f := range found {
+		if one.status != 0 && f.Kind == Leak || f.Kind == HostPointer && f.atLaunch() {
+			continue
+		}
+		i := slices.IndexFunc(r.Findings, func(g Finding) bool { return g.same(&f) })
+		if i < 0 {
+			f.Orders = []string{one.order}
+			r.Findings = append(r.Findings, f)
+		} else if !slices.Contains(r.Findings[i].Orders, one.order) {
+			r.Findings[i].Orders = append(r.Findings[i].Orders, one.order)
+		}
+	}
+	return nil
+}
+
+// atLaunch says whether an access is the launch's own: it reads the kernel's arguments where the host has them.
+func (f *Finding) atLaunch() bool {
+	return f.Place.known() && f.Launched.known() && *f.Place == *f.Launched
+}
+
+// ending is what the end of a run tells. A program that ends badly after a finding says nothing new.
+func (r *run) ending() []Finding {
+	switch {
+	case r.late:
+		return []Finding{{Kind: NeverEnds, Message: fmt.Sprintf("it was stopped after %v", r.took.Round(time.Second))}}
+	case r.memory > 0:
+		return []Finding{{Kind: OutOfMemory, Message: fmt.Sprintf("the program's host code had %d MiB and was "+
+			"stopped, for this machine has not much more", r.memory>>20)}}
+	case len(r.findings) > 0 || r.status == 0:
+		return nil
+	case r.signal != "":
+		return []Finding{{Kind: HostCrash, Message: r.signal}}
+	}
+	return []Finding{{Kind: ExitStatus, Message: fmt.Sprintf("exit status %d", r.status)}}
+}
+
+func (r *Report) notes(first *run) {
+	if first.cut {
+		r.Notes = append(r.Notes, fmt.Sprintf("The program printed more than %d MiB; the rest is not shown.",
+			mostOutput>>20))
+	}
+}
+
+// compare asks whether a run in another order printed something else. A program whose output differs between
+// two runs in one order prints times or chance.
+func (r *Report) compare(ctx context.Context, q Request, folder string, first, other *run) error {
+	if len(r.Findings) > 0 || other.late || sameOutput(first.output, other.output) {
+		return nil
+	}
+	for _, again := range []*run{first, other} {
+		repeated, err := q.once(ctx, folder, again.order)
+		if err != nil {
+			return err
+		}
+		if !sameOutput(again.output, repeated.output) {
+			return nil
+		}
+	}
+	line, a, b := firstDifference(first.output, other.output)
+	r.Findings = append(r.Findings, Finding{
+		Kind: OrderDependent, Orders: []string{other.order},
+		Message: fmt.Sprintf("line %d of the output is %q in order %s and %q in order %s", line, a, first.order, b,
+			other.order),
+	})
+	return nil
+}
+
+// sort puts the findings into the order of their kinds, then of their lines.
+func (r *Report) sort() {
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		if c := slices.Index(Kinds, a.Kind) - slices.Index(Kinds, b.Kind); c != 0 {
+			return c
+		}
+		if a.Place == nil || b.Place == nil {
+			return 0
+		}
+		return a.Place.Line - b.Place.Line
+	})
+}
+
+// locate turns addresses of the program into lines.
+func locate(ctx context.Context, q Request, findings []Finding) error {
+	var offsets []uint64
+	for i := range findings {
+		for _, p := range findings[i].places() {
+			if p.Offset != 0 && !slices.Contains(offsets, p.Offset) {
+				offsets = append(offsets, p.Offset)
+			}
+		}
+	}
+	lines, err := q.Locate(ctx, offsets)
+	if err != nil {
+		return err
+	}
+	for i := range findings {
+		for _, p := range findings[i].places() {
+			if p.Offset != 0 {
+				*p = lines[p.Offset]
+			}
+		}
+	}
+	return nil
+}
+
+// once runs the program in one order.
+func (q Request) once(ctx context.Context, folder, order string) (run, error) {
+	r := run{order: order}
+	name, input := filepath.Join(folder, "findings"), filepath.Join(folder, "input")
+	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+		return r, fmt.Errorf("remove the findings of the run before: %w", err)
+	}
+	if err := os.WriteFile(input, q.Input, 0o600); err != nil {
+		return r, fmt.Errorf("write the program's standard input: %w", err)
+	}
+	stdin, err := os.Open(input)
+	if err != nil {
+		return r, fmt.Errorf("open the program's standard input: %w", err)
+	}
+	defer stdin.Close()
+	output := &capped{most: mostOutput}
+	began := time.Now()
+	p, err := subprocess.Start(subprocess.Command{
+		Path: q.Program, Args: q.Args, Stdin: stdin, Stdout: output, Stderr: output,
+		Env: append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
+			fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds())),
+		Grace: subprocess.Grace{Term: 200 * time.Millisecond, Kill: 5 * time.Second},
+	})
+	if err != nil {
+		return r, fmt.Errorf("start the program: %w", err)
+	}
+	defer p.End()
+	for !p.Wait(20 * time.Millisecond) {
+		r.took = time.Since(began)
+		if ctx.Err() != nil {
+			return r, context.Cause(ctx)
+		}
+		if r.late = r.took > q.Limit; r.late {
+			break
+		}
+		if resident := residentBytes(p.PID()); resident > mostResident() {
+			r.memory = resident
+			break
+		}
+	}
+	if r.late || r.memory > 0 {
+		p.End()
+		r.status = -1
+	} else {
+		r.status, r.signal = statusOf(p)
+	}
+	r.took = time.Since(began)
+	r.output, r.cut = output.taken()
+	return r, r.read(name)
+}
+
+// statusOf is the exit status of a program that has ended; -1 and the signal's name where one ended it.
+func statusOf(p *subprocess.Process) (status int, signal string) {
+	sentence, number := p.Exit()
+	if number != 0 {
+		return -1, "signal: " + number.String()
+	}
+	if at := strings.LastIndexByte(sentence, ' '); at >= 0 {
+		status, _ = strconv.Atoi(sentence[at+1:])
+	}
+	return status, ""
+}
+
+func (r *run) read(name string) error {
+	file, err := os.Open(name)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the findings of the program: %w", err)
+	}
+	defer file.Close()
+	r.findings, err = readFindings(file)
+	return err
+}
+
+// residentBytes is the memory of a process that is in use; 0 where it has ended.
+func residentBytes(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	fields := bytes.Fields(text)
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// mostResident is three quarters of this machine's memory.
+func mostResident() int64 {
+	var info syscall.Sysinfo_t
+	if syscall.Sysinfo(&info) != nil {
+		return 1 << 40
+	}
+	return int64(uint64(info.Totalram) * uint64(info.Unit) / 4 * 3)
+}

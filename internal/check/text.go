@@ -1,0 +1,194 @@
+package check
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// around is how many lines of the source are drawn before and after the one that is meant.
+const around = 2
+
+// Write prints the report: each finding with its lines, what it means and how it is mended.
+func Write(w io.Writer, r *Report, folder string) error {
+	p := printer{folder: folder, sources: map[string][]string{}}
+	for i := range r.Findings {
+		p.finding(i+1, &r.Findings[i], len(r.Orders))
+	}
+	for _, note := range r.Notes {
+		p.line("%s", note)
+	}
+	p.summary(r)
+	_, err := io.WriteString(w, p.text.String())
+	return err
+}
+
+// printer makes the text of a report.
+type printer struct {
+	text    strings.Builder
+	folder  string              // names of files are relative to it
+	sources map[string][]string // the lines of files, read when they are drawn
+}
+
+func (p *printer) line(format string, a ...any) { fmt.Fprintf(&p.text, format+"\n", a...) }
+
+func (p *printer) finding(number int, f *Finding, orders int) {
+	p.line("%d. %s", number, f.Sentence())
+	what := f.Access
+	if what == "" {
+		what = "here"
+	} else if f.Bytes > 0 {
+		what = fmt.Sprintf("%s of %d bytes", f.Access, f.Bytes)
+	}
+	p.side(f.Place, what, f.Thread, f.Block)
+	p.side(f.Other, otherWord(f), f.OtherThread, f.OtherBlock)
+	if f.Kernel != "" {
+		text := "   in kernel " + f.Kernel
+		if f.Launched.known() {
+			text += ", launched at " + p.at(f.Launched)
+		}
+		p.line("%s", text)
+	}
+	p.memory(f)
+	if value := f.valueText(); value != "" {
+		p.line("   the value there was %s", value)
+	}
+	if n := len(f.Orders); n > 0 && n < orders && f.Kind != OrderDependent {
+		p.line("   seen in order %s, not in the other %d", strings.Join(f.Orders, ", "), orders-n)
+	}
+	p.drawn(f)
+	a := f.Kind.about()
+	p.line("   meaning  %s", folded(a.means))
+	p.line("   mending  %s", folded(a.mend))
+	p.line("")
+}
+
+// otherWord names the second side of a finding.
+func otherWord(f *Finding) string {
+	switch {
+	case f.OtherAccess != "" && f.Kind == NotWaitedFor:
+		return f.OtherAccess
+	case f.OtherAccess != "":
+		return f.OtherAccess + " before"
+	}
+	return "and here"
+}
+
+func (p *printer) side(at *Place, what string, thread, block *[3]int) {
+	if !at.known() {
+		return
+	}
+	text := fmt.Sprintf("   %s: %s", p.at(at), what)
+	if thread != nil {
+		text += " by thread " + index(thread)
+	}
+	if block != nil {
+		text += " of block " + index(block)
+	}
+	p.line("%s", text)
+}
+
+func (p *printer) memory(f *Finding) {
+	if f.MemoryBytes > 0 && (f.Message != "" || f.Kind == Race) {
+		p.line("   %s", f.where())
+	}
+	for _, side := range []struct {
+		at   *Place
+		text string
+	}{{f.Declared, "declared"}, {f.Allocated, "allocated"}, {f.Freed, "given back"}} {
+		if side.at.known() {
+			p.line("   %s at %s", side.text, p.at(side.at))
+		}
+	}
+}
+
+// drawn shows the lines around the two sides of a finding.
+func (p *printer) drawn(f *Finding) {
+	var shown []*Place
+	for _, at := range []*Place{f.Place, f.Other} {
+		if at.known() && (len(shown) == 0 || *shown[0] != *at) {
+			shown = append(shown, at)
+		}
+	}
+	if len(shown) == 2 && shown[0].File == shown[1].File && distance(shown[0], shown[1]) <= 2*around+1 {
+		p.lines(shown[0].File, min(shown[0].Line, shown[1].Line), max(shown[0].Line, shown[1].Line),
+			shown[0].Line, shown[1].Line)
+		return
+	}
+	for _, at := range shown {
+		p.lines(at.File, at.Line, at.Line, at.Line)
+	}
+}
+
+func distance(a, b *Place) int { return max(a.Line-b.Line, b.Line-a.Line) }
+
+// lines draws lines from..to of a file with those around; marked ones carry a sign.
+func (p *printer) lines(file string, from, to int, marked ...int) {
+	source := p.source(file)
+	for n := max(1, from-around); n <= min(len(source), to+around); n++ {
+		sign := " "
+		for _, m := range marked {
+			if m == n {
+				sign = ">"
+			}
+		}
+		text := strings.TrimRight(strings.ReplaceAll(source[n-1], "\t", "    "), " \r")
+		p.line("   %s %4d | %s", sign, n, text)
+	}
+}
+
+func (p *printer) source(file string) []string {
+	if lines, read := p.sources[file]; read {
+		return lines
+	}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		p.sources[file] = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	} else {
+		p.sources[file] = nil // it was moved meanwhile: the report goes without
+	}
+	return p.sources[file]
+}
+
+func (p *printer) at(place *Place) string { return fmt.Sprintf("%s:%d", Relative(p.folder, place.File), place.Line) }
+
+// Relative is a file's name as people type it in a folder.
+func Relative(folder, file string) string {
+	if short, err := filepath.Rel(folder, file); err == nil && !strings.HasPrefix(short, "..") {
+		return short
+	}
+	return file
+}
+
+func (p *printer) summary(r *Report) {
+	found := "Nothing was found"
+	if n := len(r.Findings); n > 0 {
+		found = fmt.Sprintf("%d finding%s", n, map[bool]string{true: "", false: "s"}[n == 1])
+	}
+	p.line("%s, in %d schedule order%s: %s.", found, len(r.Orders), map[bool]string{true: "", false: "s"}[len(r.Orders) == 1],
+		strings.Join(r.Orders, ", "))
+	if len(r.Skipped) > 0 {
+		p.line("Left out for want of time: %s (--limit all=DURATION).", strings.Join(r.Skipped, ", "))
+	}
+}
+
+// folded breaks a text into lines of about a hundred columns.
+func folded(text string) string {
+	const width, indent = 100, "\n            "
+	var out strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		if i > 0 && column+1+len(word) > width {
+			out.WriteString(indent)
+			column = 0
+		} else if i > 0 {
+			out.WriteByte(' ')
+			column++
+		}
+		out.WriteString(word)
+		column += len(word)
+	}
+	return out.String()
+}
