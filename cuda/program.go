@@ -46,10 +46,11 @@ func (e *ProgramError) Error() string {
 }
 
 // Flags of programs. Inlined functions of the emulator's headers have the line of the kernel that calls them;
-// copies by the C library are calls, which the linker leads to the emulator.
+// copies by the C library are calls, which the linker leads to the emulator. addr2line of binutils 2.40 takes
+// the names of files that #line gives from DWARF 4 alone.
 var (
 	programFlags = []string{
-		"-std=c++17", "-O1", "-g", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-unknown-pragmas",
+		"-std=c++17", "-O1", "-gdwarf-4", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-unknown-pragmas",
 		"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset",
 		"-fsanitize=thread,alignment,bounds,integer-divide-by-zero", "-fsanitize-recover=all",
 		"-DCUEMU_ACCESSES", "-Icuda/emulator", "-include", "cuda_runtime.h",

@@ -31,6 +31,7 @@ struct Memory {
 	int freed_line;
 };
 
+const ptrdiff_t ROUND_ARENA = 4096;                // a page on both sides is nobody's
 std::vector<Memory *> buffers;                    // freed ones too: their addresses are not handed out again
 Memory *last_buffer;
 std::unordered_map<const Worker *, Memory *> arenas;
@@ -213,8 +214,9 @@ void watch_shared(Worker &w, const char *at, size_t bytes, int how, Pc pc) {
 	const char *dynamic = current_launch.dynamic_of(w.arena);
 	const uint32_t begin = static_cast<uint32_t>(at - w.arena);
 	Area area;
-	const bool inside = at >= dynamic ? at + bytes <= dynamic + w.job->shared_bytes
-	                                  : area_near(begin, &area) && begin >= area.offset && begin + bytes <= area.offset + area.bytes;
+	const bool inside = at < w.arena ? false
+	                  : at >= dynamic ? at + bytes <= dynamic + w.job->shared_bytes
+	                  : area_near(begin, &area) && begin >= area.offset && begin + bytes <= area.offset + area.bytes;
 	if (!inside) return tell_outside(w, m, at, bytes, how, pc);
 	visit(w, m, at, bytes, how & ~VOLATILE, pc, block_time(w));
 }
@@ -263,7 +265,7 @@ void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {
 	if (is_index(at)) return;
 	if (static_cast<size_t>(at - w.stacks) < (MAX_THREADS + 1) * STACK_STRIDE) return;
 	if (current_launch.cluster_size > 1) return;
-	if (static_cast<size_t>(at - w.arena) < ARENA_BYTES) return watch_shared(w, at, bytes, how, pc);
+	if (static_cast<size_t>(at - w.arena + ROUND_ARENA) < ARENA_BYTES + 2 * ROUND_ARENA) return watch_shared(w, at, bytes, how, pc);
 	Memory *m = buffer_of(at);
 	if (!m) return watch_elsewhere(w, at, bytes, how, pc);
 	if (m->freed || at + bytes > m->begin + m->bytes) return tell_outside(w, m, at, bytes, how, pc);

@@ -64,7 +64,7 @@ func (f *Finding) same(g *Finding) bool {
 		return false
 	}
 	a, b, c, d := at(f.Place), at(f.Other), at(g.Place), at(g.Other)
-	return a == c && b == d || f.Kind == Race && a == d && b == c
+	return a == c && b == d || f.Other.known() && a == d && b == c
 }
 
 // readFindings reads the lines that the emulator wrote. The last one may be cut off, where the program was

@@ -96,6 +96,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 			return nil, err
 		}
 	}
+	report.dropConsequences()
 	report.sort()
 	return report, nil
 }
@@ -171,6 +172,15 @@ func (r *Report) compare(ctx context.Context, q Request, folder string, first, o
 			other.order),
 	})
 	return nil
+}
+
+// dropConsequences leaves out reads of shared memory that came too early, where the race that let them is found.
+func (r *Report) dropConsequences() {
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
+		return f.Kind == Uninitialised && f.Place != nil && slices.ContainsFunc(r.Findings, func(g Finding) bool {
+			return g.Kind == Race && (g.Place.known() && *g.Place == *f.Place || g.Other.known() && *g.Other == *f.Place)
+		})
+	})
 }
 
 // sort puts the findings into the order of their kinds, then of their lines.

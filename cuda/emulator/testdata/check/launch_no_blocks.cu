@@ -1,0 +1,30 @@
+// The number of blocks is rounded down, to none.
+#include <cstdio>
+#include <cuda_runtime.h>
+
+__global__ void fill(float *y, int n) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n) y[i] = 1;
+}
+
+#ifdef MENDED
+#define BLOCKS(n) ((n + 1023) / 1024)
+#else
+#define BLOCKS(n) (n / 1024)
+#endif
+
+int main() {
+	const int n = 1000;
+	static float h[n];
+	for (int i = 0; i < n; i++) h[i] = i % 7;
+	float *x, *y;
+	cudaMalloc(&x, n * sizeof(float));
+	cudaMalloc(&y, n * sizeof(float));
+	cudaMemcpy(x, h, n * sizeof(float), cudaMemcpyHostToDevice);
+	cudaMemset(y, 0, n * sizeof(float));
+	fill<<<BLOCKS(n), 1024>>>(y, n);   // BUG(launch-refused)
+	cudaMemcpy(h, y, n * sizeof(float), cudaMemcpyDeviceToHost);
+	printf("%g %g\n", h[0], h[n - 1]);
+	cudaFree(x);
+	cudaFree(y);
+}
