@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"net/url"
 	"path/filepath"
 )
 
@@ -97,8 +98,9 @@ func SARIF(r *Report, folder, version string) ([]byte, error) {
 }
 
 func location(at *Place, folder, message string) sarifLocation {
+	name := url.URL{Path: filepath.ToSlash(Relative(folder, at.File))}
 	l := sarifLocation{Physical: sarifPhysical{
-		Artifact: sarifArtifact{filepath.ToSlash(Relative(folder, at.File))}, Region: sarifRegion{at.Line},
+		Artifact: sarifArtifact{name.EscapedPath()}, Region: sarifRegion{at.Line},
 	}}
 	if message != "" {
 		l.Message = &sarifText{message}

@@ -21,7 +21,11 @@ func Write(w io.Writer, r *Report, folder string) error {
 		p.line("%s", note)
 	}
 	p.summary(r)
-	_, err := io.WriteString(w, p.text.String())
+	text := p.text.String()
+	if len(folder) > 1 {
+		text = strings.ReplaceAll(text, folder+"/", "") // in messages of the emulator too
+	}
+	_, err := io.WriteString(w, text)
 	return err
 }
 

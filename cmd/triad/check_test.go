@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"triad/internal/check"
+)
+
+// doubling is a right program; %s stands for what else its main does.
+const doubling = `#include <cstdio>
+#include <cstdlib>
+#include <cuda_runtime.h>
+__global__ void twice(float *x, int n) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n) x[i] *= 2;
+}
+int main(int argc, char **argv) {
+	float h[64] = {1, 2, 3}, *x;
+	cudaMalloc(&x, sizeof h);
+	cudaMemcpy(x, h, sizeof h, cudaMemcpyHostToDevice);
+	twice<<<1, 64>>>(x, 64);
+	cudaMemcpy(h, x, sizeof h, cudaMemcpyDeviceToHost);
+	cudaFree(x);
+	printf("%g %g\n", h[0], h[2]);
+	MORE
+}
+`
+
+// checkFile writes a program into a new folder.
+func checkFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "program.cu")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func with(more string) string { return strings.Replace(doubling, "MORE", more, 1) }
+
+// TestCheckBadInput: whatever file comes, check ends with one clear sentence and its exit code, and leaves
+// nothing running.
+func TestCheckBadInput(t *testing.T) {
+	for name, c := range map[string]struct {
+		text, says string
+		code       int
+		flags      []string
+	}{
+		"right":         {with(""), "Nothing was found, in 6 schedule orders", 0, nil},
+		"no kernel":     {"int main() {}\n", "there is no __global__ function in it", 2, nil},
+		"no main":       {"__global__ void k() {}\n// int main() {}\n", "it has no main()", 2, nil},
+		"empty":         {"", "there is no __global__ function in it", 2, nil},
+		"does not read": {with("this is no C++;"), "program.cu:16: ", 2, nil},
+		"thrust":        {"#include <thrust/sort.h>\n" + with(""), "program.cu:1: Thrust is included", 2, nil},
+		"cub":           {"#include <cub/cub.cuh>\n" + with(""), "program.cu:1: CUB is included", 2, nil},
+		"cublas":        {"\n#include \"cublas_v2.h\"\n" + with(""), "program.cu:2: cuBLAS is included", 2, nil},
+		"cutlass":       {"#include <cutlass/gemm.h>\n" + with(""), "program.cu:1: CUTLASS is included", 2, nil},
+		"file not there": {
+			with(`if (!fopen("weights.bin", "rb")) { printf("no weights.bin\n"); return 4; }`),
+			"the program says that it failed: exit status 4", 1, nil,
+		},
+		"waits for input": {with("if (getchar() == EOF) printf(\"no input\\n\");"), "no input", 0, nil},
+		"never ends": {
+			with("for (volatile int i = 0;;) i = i + 1;"), "the program does not end", 1, []string{"--limit", "run=1s"},
+		},
+		"huge on the device": {
+			with("char *p; cudaMalloc(&p, 100ull << 30);"), "an allocation fails: 107374182400 bytes were asked for", 1, nil,
+		},
+		"prints much": {
+			with("for (int i = 0; i < 2000000; i++) puts(\"0123456789 0123456789 0123456789 0123456789 012345\");"),
+			"The program printed more than 1 MiB", 0, nil,
+		},
+		"too many threads": {with("twice<<<1, 2048>>>(x, 0);"), "2048 threads in a block, and a card takes 1024", 1, nil},
+		"too much shared": {
+			with("twice<<<1, 32, 1 << 20>>>(x, 0);"), "1048576 bytes of dynamic shared memory", 1, nil,
+		},
+		"crashes on the host": {with("volatile int *p = nullptr; *p = 1;"), "the program crashes in host code", 1, nil},
+		"wrong limit":         {with(""), `--limit "run=soon"`, 2, []string{"--limit", "run=soon"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := checkFile(t, c.text)
+			text, code := runTriad(t, append([]string{"check", file}, c.flags...)...)
+			if code != c.code || !strings.Contains(text, c.says) {
+				t.Errorf("exit %d, want %d and %q in\n%.3000s", code, c.code, c.says, text)
+			}
+			if len(text) > 2<<20 {
+				t.Errorf("%d bytes were printed", len(text))
+			}
+			if out, err := exec.Command("pgrep", "-f", file).CombinedOutput(); err == nil {
+				t.Errorf("still running: %s", out)
+			}
+		})
+	}
+	for line, says := range map[string]string{
+		"check": "want one CUDA file", "check a.cu b.cu": "want one CUDA file",
+		"check nowhere.cu": "there is no file nowhere.cu", "check .": "is a folder",
+	} {
+		text, code := runTriad(t, strings.Fields(line)...)
+		if code != 2 || !strings.Contains(text, says) {
+			t.Errorf("triad %s: exit %d, want 2 and %q in\n%s", line, code, says, text)
+		}
+	}
+}
+
+// TestCheckFlags: --include and --define reach the compiler, a header's launch is rewritten, arguments and
+// standard input reach every run, and --json and --sarif hold what was found.
+func TestCheckFlags(t *testing.T) {
+	file := checkFile(t, `#include "kernels.cuh"
+#include <cstdio>
+int main(int argc, char **argv) {
+	int n = 0;
+	if (argc != 2 || scanf("%d", &n) != 1) return 5;
+	printf("%s %d\n", argv[1], n);
+	run(n);
+}
+`)
+	headers := filepath.Join(filepath.Dir(file), "headers")
+	if err := os.Mkdir(headers, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(headers, "kernels.cuh"), []byte(`#pragma once
+__global__ void fill(int *x) {
+	__shared__ int s[COUNT];
+	s[threadIdx.x] = threadIdx.x;
+	x[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+inline void run(int n) {
+	int *x;
+	cudaMalloc(&x, n * sizeof(int));
+	fill<<<1, n>>>(x);
+	cudaFree(x);
+}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := exec.LookPath("triad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sarif := filepath.Join(t.TempDir(), "it.sarif")
+	cmd := exec.Command(self, "check", file, "--include", headers, "--define", "COUNT=32", "--json", "--sarif", sarif,
+		"--", "word")
+	var out, messages bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("32\n"), &out, &messages
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
+		t.Fatalf("%v, want exit 1\n%s\n%s", err, out.Bytes(), messages.Bytes())
+	}
+	if !strings.Contains(messages.String(), "word 32\n") {
+		t.Errorf("the program's output is not on standard error: %q", messages.String())
+	}
+	var r check.Report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, out.Bytes())
+	}
+	if len(r.Findings) != 1 || r.Findings[0].Kind != check.Race || r.Findings[0].Place.Line+r.Findings[0].Other.Line != 9 ||
+		filepath.Base(r.Findings[0].Place.File) != "kernels.cuh" || r.Findings[0].Thread == nil {
+		t.Errorf("found %s, want a race of lines 4 and 5", out.Bytes())
+	}
+	text, err := os.ReadFile(sarif)
+	if err != nil || !bytes.Contains(text, []byte(`"ruleId": "race"`)) {
+		t.Errorf("%v, no race in %s", err, text)
+	}
+}
+
+// A pipe that stays open does not hold check up: the program gets what has arrived.
+func TestCheckOpenInput(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer write.Close()
+	defer read.Close()
+	a := newApp(read, &bytes.Buffer{}, &bytes.Buffer{})
+	if _, err := write.WriteString("7\n"); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan []byte, 1)
+	go func() { got <- a.inputOfProgram() }()
+	select {
+	case text := <-got:
+		if string(text) != "7\n" {
+			t.Errorf("%q, want what has arrived", text)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it still waits for the end of standard input")
+	}
+}

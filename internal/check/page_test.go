@@ -1,0 +1,34 @@
+package check
+
+import (
+	"flag"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"triad/internal/docpage"
+)
+
+var updatePage = flag.Bool("update", false, "write the reports of docs/check.md")
+
+// TestPage: the reports in docs/check.md are what check prints about these programs.
+func TestPage(t *testing.T) {
+	for _, name := range []string{
+		"race_tree_reduction", "race_last_block", "bounds_tail", "uninitialised_shared", "deadlock_shuffle",
+		"misaligned_vector", "managed_too_early", "device_pointer_on_host",
+	} {
+		r, _ := checked(t, filepath.Join(zoo, name+".cu"), time.Minute)
+		folder, err := filepath.Abs(zoo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := Write(&text, r, folder); err != nil {
+			t.Fatal(err)
+		}
+		report, _, _ := strings.Cut(text.String(), "\n   meaning")
+		docpage.Is(t, "../../docs/check.md", name, "```\n"+report+"\n```\n", *updatePage,
+			"go test ./internal/check -run Page -update")
+	}
+}

@@ -1,0 +1,231 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"triad"
+	"triad/cuda"
+	"triad/internal/need"
+)
+
+// zoo is where the programs with planted bugs lie. A line with a bug has the comment BUG(kind); with MENDED
+// defined there is none.
+const zoo = "../../cuda/emulator/testdata/check"
+
+var planted = regexp.MustCompile(`BUG\(([a-z-]+)\)`)
+
+// checked builds a program and runs it in all orders.
+func checked(t *testing.T, file string, limit time.Duration, define ...string) (*Report, string) {
+	t.Helper()
+	need.Tool(t, "g++")
+	ctx := context.Background()
+	compiler, err := cuda.FindHostCompiler(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := cuda.Builder{Sources: triad.Files, Cache: filepath.Join(cache, "triad", "cuda"), Compiler: compiler}
+	program, err := b.Program(ctx, cuda.ProgramSource{File: file, Define: define})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var output strings.Builder
+	r, err := Run(ctx, Request{
+		Program: program.Path, Limit: limit, Stall: 2 * time.Second, Budget: 2 * limit, Output: &output,
+		Locate: func(ctx context.Context, offsets []uint64) (map[uint64]Place, error) {
+			lines, err := cuda.LinesOfProgram(ctx, program.Path, program.Files, offsets)
+			places := map[uint64]Place{}
+			for at, line := range lines {
+				places[at] = Place{File: line.File, Line: line.Line}
+			}
+			return places, err
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, output.String()
+}
+
+// bugs are the kinds and lines that a program's comments name.
+func bugs(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for i, line := range strings.Split(string(text), "\n") {
+		for _, m := range planted.FindAllStringSubmatch(line, -1) {
+			all = append(all, fmt.Sprintf("%s at line %d", m[1], i+1))
+		}
+	}
+	return all
+}
+
+// sides are a finding's kind with each of its lines.
+func sides(f Finding) []string {
+	var all []string
+	for _, at := range []*Place{f.Place, f.Other} {
+		if at.known() {
+			all = append(all, fmt.Sprintf("%s at line %d", f.Kind, at.Line))
+		}
+	}
+	return all
+}
+
+// TestZoo: every planted bug is found at its line, with nothing else, and every mended twin is silent in every
+// order.
+func TestZoo(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(zoo, "*.cu"))
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d programs, %v: want at least 40", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".cu"), func(t *testing.T) {
+			t.Parallel()
+			want := bugs(t, file)
+			if len(want) == 0 {
+				t.Fatal("no line says BUG(kind)")
+			}
+			r, _ := checked(t, file, time.Minute)
+			if len(r.Findings) == 0 {
+				t.Errorf("nothing was found, want %v", want)
+			}
+			for _, f := range r.Findings {
+				if f.Kind == OrderDependent && strings.HasPrefix(want[0], string(OrderDependent)) {
+					continue // the output has no line of the source
+				}
+				if !slices.ContainsFunc(sides(f), func(side string) bool { return slices.Contains(want, side) }) {
+					t.Errorf("found %v (%s), want %v", sides(f), f.Sentence(), want)
+				}
+				if (f.Kind == Race || f.Kind == Divergence && len(want) > 1) && len(sides(f)) != 2 {
+					t.Errorf("%s has lines %v, want both", f.Sentence(), sides(f))
+				}
+			}
+			mended, _ := checked(t, file, time.Minute, "MENDED")
+			for _, f := range mended.Findings {
+				t.Errorf("the mended twin: %v %s", sides(f), f.Sentence())
+			}
+			if len(mended.Orders) != len(Orders) {
+				t.Errorf("the mended twin ran in %v, want %v", mended.Orders, Orders)
+			}
+		})
+	}
+}
+
+// Every kind that the emulator or this package can name is explained, and the zoo plants most of them.
+func TestKindsAreExplained(t *testing.T) {
+	for _, kind := range Kinds {
+		if a := abouts[kind]; a.title == "" || a.means == "" || a.mend == "" {
+			t.Errorf("%s has no explanation", kind)
+		}
+	}
+	sources, err := filepath.Glob("../../cuda/emulator/*.cc")
+	if err != nil || len(sources) == 0 {
+		t.Fatal(len(sources), err)
+	}
+	named := regexp.MustCompile(`Finding(?: \w+)?\((?:[^"()]*\? )?"([a-z-]+)"(?: : "([a-z-]+)")?\)`)
+	found := 0
+	for _, source := range sources {
+		text, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			for _, kind := range m[1:] {
+				if kind == "" {
+					continue
+				}
+				found++
+				if !slices.Contains(Kinds, Kind(kind)) {
+					t.Errorf("%s writes findings of kind %s, which has no explanation", filepath.Base(source), kind)
+				}
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("%d kinds in the emulator's sources, want at least 15", found)
+	}
+}
+
+// A report draws both lines of a race, says who and what, and how it is mended.
+func TestTextOfARace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.cu")
+	if err := os.WriteFile(file, []byte("one\ntwo\nthree\nfour\nfive\nsix\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	value := int64(0x3f800000)
+	r := &Report{Orders: Orders, Findings: []Finding{{
+		Kind: Race, Kernel: "k", Scope: "block", Access: "read", Bytes: 4, Value: &value,
+		Place: &Place{File: file, Line: 4}, Other: &Place{File: file, Line: 2}, OtherAccess: "write",
+		Block: &[3]int{1, 0, 0}, Thread: &[3]int{5, 0, 0}, OtherBlock: &[3]int{1, 0, 0},
+		OtherThread: &[3]int{37, 0, 0}, Memory: "shared memory", Byte: 20, MemoryBytes: 512, Orders: Orders[:1],
+	}}}
+	var b strings.Builder
+	if err := Write(&b, r, filepath.Dir(file)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"1. race: two threads of one block use shared memory at the same time\n",
+		"   a.cu:4: read of 4 bytes by thread (5,0,0) of block (1,0,0)\n",
+		"   a.cu:2: write before by thread (37,0,0) of block (1,0,0)\n",
+		"byte 20 of shared memory of 512 bytes", "0x3f800000 (int 1065353216, float 1)",
+		"seen in order forward, not in the other 5", "   >    2 | two\n        3 | three\n   >    4 | four\n",
+		"__syncthreads()", "1 finding, in 6 schedule orders: forward",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+// Two outputs are the same where their numbers differ by rounding alone.
+func TestSameOutput(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"sum 1.000001\n", "sum 1.000002\n", true}, {"sum 1.0\n", "sum 1.1\n", false}, {"7\n", "8\n", false},
+		{"a b\n", "a\n", false}, {"x=1.5,\n", "x=1.5,\n", true}, {"100000\n", "100001\n", false}, {"nan\n", "1.0\n", false},
+	} {
+		if got := sameOutput([]byte(c.a), []byte(c.b)); got != c.same {
+			t.Errorf("%q and %q: %v", c.a, c.b, got)
+		}
+	}
+}
+
+// A line that was cut off when the program was killed is left out; the ones before it count.
+func TestFindingsOfAKilledProgram(t *testing.T) {
+	all, err := readFindings(strings.NewReader(`{"kind":"race","other_offset":16}` + "\n" + `{"kind":"ra`))
+	if err != nil || len(all) != 1 || all[0].Other == nil || all[0].Other.Offset != 16 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+var _ io.Writer = (*capped)(nil)
+
+// A program that prints without end costs no memory.
+func TestOutputIsCapped(t *testing.T) {
+	c := &capped{most: 5}
+	for range 3 {
+		if n, err := c.Write([]byte("abc")); n != 3 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if text, beyond := c.taken(); string(text) != "abcab" || !beyond {
+		t.Errorf("%q %v", text, beyond)
+	}
+}
