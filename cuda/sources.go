@@ -29,7 +29,6 @@ type sourceSet struct {
 // kernelSearch are the folders from which kernel files include what is triad's.
 var kernelSearch = []string{"cuda", "cuda/include"}
 
-
 // sourceFile is one file of a set: its text and the name that messages use.
 type sourceFile struct {
 	name string

@@ -156,7 +156,9 @@ func (p *printer) source(file string) []string {
 	return p.sources[file]
 }
 
-func (p *printer) at(place *Place) string { return fmt.Sprintf("%s:%d", Relative(p.folder, place.File), place.Line) }
+func (p *printer) at(place *Place) string {
+	return fmt.Sprintf("%s:%d", Relative(p.folder, place.File), place.Line)
+}
 
 // Relative is a file's name as people type it in a folder.
 func Relative(folder, file string) string {
