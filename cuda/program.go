@@ -70,7 +70,7 @@ var (
 )
 
 // absentLibraries are includes that the emulator has nothing for.
-var absentLibraries = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]((thrust|cub|cutlass|cute|cudnn|` +
+var absentLibraries = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]((thrust|cub/|cutlass|cute/|cudnn|` +
 	`cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|npp|cudaGL|cuda_gl|GL)[^>"\n]*)[>"]`)
 
 // absentNames are how people know these libraries.
@@ -166,7 +166,7 @@ func (s *sourceSet) isProgram() error {
 		f := s.files[at]
 		if m := absentLibraries.FindSubmatchIndex(f.text); m != nil {
 			name := string(f.text[m[4]:m[5]])
-			if known := absentNames[name]; known != "" {
+			if known := absentNames[strings.TrimSuffix(name, "/")]; known != "" {
 				name = known
 			}
 			return &ProgramError{
