@@ -144,7 +144,10 @@ void order_cell(Worker &w, const Memory *m, Cell &c, const char *at, size_t byte
 	const uint32_t block = block_of(w), thread = thread_of(w);
 	const bool atomic = how & (ATOMIC | VOLATILE);
 	const Access a = {now, offset_in_program(pc), block, static_cast<uint16_t>(thread), mask, static_cast<uint8_t>(atomic)};
+	// An atomic of this thread came after the others' atomics, and what the thread does now comes after its own.
+	const bool mine = c.write.atomic && !differs(c.write, block, thread);
 	auto races = [&](const Access &b) {
+		if (mine && b.atomic && b.time <= c.write.time) return false;
 		return b.time >= since && (b.mask & mask) && differs(b, block, thread) && !(atomic && b.atomic) && !known(w, b);
 	};
 	if (races(c.write)) tell_race(w, m, at, bytes, how, pc, c.write, c.write.atomic ? "atomic" : "write");

@@ -1,0 +1,32 @@
+package check
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPrograms: ordinary programs in the manner of courses run in every order, are right by their own check, and
+// nothing is found in them.
+func TestPrograms(t *testing.T) {
+	files, err := filepath.Glob("../../cuda/emulator/testdata/programs/*.cu")
+	if err != nil || len(files) < 28 {
+		t.Fatalf("%d programs, %v: want at least 28", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".cu"), func(t *testing.T) {
+			t.Parallel()
+			r, output := checked(t, file, time.Minute)
+			if output != "right\n" {
+				t.Errorf("it printed %q", output)
+			}
+			for _, f := range r.Findings {
+				t.Errorf("%v %s", sides(f), f.Sentence())
+			}
+			if len(r.Orders) != len(Orders) {
+				t.Errorf("it ran in %v", r.Orders)
+			}
+		})
+	}
+}
