@@ -45,45 +45,50 @@ func checkFile(t *testing.T, text string) string {
 
 func with(more string) string { return strings.Replace(doubling, "MORE", more, 1) }
 
+// badInput is a program for check, what it says of it, and its exit code.
+type badInput struct {
+	text, says string
+	code       int
+	flags      []string
+}
+
+var badInputs = map[string]badInput{
+	"right":         {with(""), "Nothing was found, in 6 schedule orders", 0, nil},
+	"no kernel":     {"int main() {}\n", "there is no __global__ function in it", 2, nil},
+	"no main":       {"__global__ void k() {}\n// int main() {}\n", "it has no main()", 2, nil},
+	"empty":         {"", "there is no __global__ function in it", 2, nil},
+	"does not read": {with("this is no C++;"), "program.cu:16: ", 2, nil},
+	"thrust":        {"#include <thrust/sort.h>\n" + with(""), "program.cu:1: Thrust is included", 2, nil},
+	"cub":           {"#include <cub/cub.cuh>\n" + with(""), "program.cu:1: CUB is included", 2, nil},
+	"cublas":        {"\n#include \"cublas_v2.h\"\n" + with(""), "program.cu:2: cuBLAS is included", 2, nil},
+	"cutlass":       {"#include <cutlass/gemm.h>\n" + with(""), "program.cu:1: CUTLASS is included", 2, nil},
+	"file not there": {
+		with(`if (!fopen("weights.bin", "rb")) { printf("no weights.bin\n"); return 4; }`),
+		"the program says that it failed: exit status 4", 1, nil,
+	},
+	"waits for input": {with("if (getchar() == EOF) printf(\"no input\\n\");"), "no input", 0, nil},
+	"never ends": {
+		with("for (volatile int i = 0;;) i = i + 1;"), "the program does not end", 1, []string{"--limit", "run=1s"},
+	},
+	"huge on the device": {
+		with("char *p; cudaMalloc(&p, 100ull << 30);"), "an allocation fails: 107374182400 bytes were asked for", 1, nil,
+	},
+	"prints much": {
+		with("for (int i = 0; i < 2000000; i++) puts(\"0123456789 0123456789 0123456789 0123456789 012345\");"),
+		"The program printed more than 1 MiB", 0, nil,
+	},
+	"too many threads": {with("twice<<<1, 2048>>>(x, 0);"), "2048 threads in a block, and a card takes 1024", 1, nil},
+	"too much shared": {
+		with("twice<<<1, 32, 1 << 20>>>(x, 0);"), "1048576 bytes of dynamic shared memory", 1, nil,
+	},
+	"crashes on the host": {with("volatile int *p = nullptr; *p = 1;"), "the program crashes in host code", 1, nil},
+	"wrong limit":         {with(""), `--limit "run=soon"`, 2, []string{"--limit", "run=soon"}},
+}
+
 // TestCheckBadInput: whatever file comes, check ends with one clear sentence and its exit code, and leaves
 // nothing running.
 func TestCheckBadInput(t *testing.T) {
-	for name, c := range map[string]struct {
-		text, says string
-		code       int
-		flags      []string
-	}{
-		"right":         {with(""), "Nothing was found, in 6 schedule orders", 0, nil},
-		"no kernel":     {"int main() {}\n", "there is no __global__ function in it", 2, nil},
-		"no main":       {"__global__ void k() {}\n// int main() {}\n", "it has no main()", 2, nil},
-		"empty":         {"", "there is no __global__ function in it", 2, nil},
-		"does not read": {with("this is no C++;"), "program.cu:16: ", 2, nil},
-		"thrust":        {"#include <thrust/sort.h>\n" + with(""), "program.cu:1: Thrust is included", 2, nil},
-		"cub":           {"#include <cub/cub.cuh>\n" + with(""), "program.cu:1: CUB is included", 2, nil},
-		"cublas":        {"\n#include \"cublas_v2.h\"\n" + with(""), "program.cu:2: cuBLAS is included", 2, nil},
-		"cutlass":       {"#include <cutlass/gemm.h>\n" + with(""), "program.cu:1: CUTLASS is included", 2, nil},
-		"file not there": {
-			with(`if (!fopen("weights.bin", "rb")) { printf("no weights.bin\n"); return 4; }`),
-			"the program says that it failed: exit status 4", 1, nil,
-		},
-		"waits for input": {with("if (getchar() == EOF) printf(\"no input\\n\");"), "no input", 0, nil},
-		"never ends": {
-			with("for (volatile int i = 0;;) i = i + 1;"), "the program does not end", 1, []string{"--limit", "run=1s"},
-		},
-		"huge on the device": {
-			with("char *p; cudaMalloc(&p, 100ull << 30);"), "an allocation fails: 107374182400 bytes were asked for", 1, nil,
-		},
-		"prints much": {
-			with("for (int i = 0; i < 2000000; i++) puts(\"0123456789 0123456789 0123456789 0123456789 012345\");"),
-			"The program printed more than 1 MiB", 0, nil,
-		},
-		"too many threads": {with("twice<<<1, 2048>>>(x, 0);"), "2048 threads in a block, and a card takes 1024", 1, nil},
-		"too much shared": {
-			with("twice<<<1, 32, 1 << 20>>>(x, 0);"), "1048576 bytes of dynamic shared memory", 1, nil,
-		},
-		"crashes on the host": {with("volatile int *p = nullptr; *p = 1;"), "the program crashes in host code", 1, nil},
-		"wrong limit":         {with(""), `--limit "run=soon"`, 2, []string{"--limit", "run=soon"}},
-	} {
+	for name, c := range badInputs {
 		t.Run(name, func(t *testing.T) {
 			file := checkFile(t, c.text)
 			text, code := runTriad(t, append([]string{"check", file}, c.flags...)...)

@@ -19,10 +19,6 @@ namespace {
 
 const size_t STACKS = (MAX_THREADS + 1) * STACK_STRIDE;
 
-CUEMU_PLAIN uint32_t thread_here(const Worker &w) {
-	return w.direct ? threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z) : w.current;
-}
-
 // stop reports an access at a place of the program; a return address points behind the call.
 __attribute__((format(printf, 3, 4))) void stop(Worker &w, Pc pc, const char *format, ...) {
 	if (cuemu_report *r = open_report(CUEMU_TRAP)) {
@@ -65,7 +61,7 @@ void read_shared(Worker &w, uint32_t begin, uint32_t end, Pc pc) {
 CUEMU_PLAIN void write_shared(Worker &w, uint32_t begin, uint32_t end, Pc pc) {
 	Async *a = async_of(w);
 	if (!a) return;
-	const uint32_t t = thread_here(w);
+	const uint32_t t = thread_of(w);
 	if (a->active) {
 		for (uint32_t word = begin / 4; word <= (end - 1) / 4; word++)
 			if (a->in_flight[word]) stop_at_copy(w, *a, word, "write to", pc);

@@ -7,6 +7,8 @@
 
 #include "cuemu/scheduler.h"
 
+extern "C" CUEMU_PLAIN unsigned cuemu_lane(void) { return cuemu::thread_of(*cuemu::this_worker) % 32; }
+
 namespace cuemu {
 
 const char *const collective_names[18] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "a vote", "__match_any_sync",

@@ -24,8 +24,6 @@ CUEMU_PLAIN void make_runnable(Worker &w, unsigned warp, uint32_t lanes) {
 
 namespace {
 
-CUEMU_PLAIN unsigned linear_index(const uint3 &t) { return t.x + blockDim.x * (t.y + blockDim.y * t.z); }
-
 CUEMU_PLAIN unsigned lanes_of(const Worker &w, unsigned warp) {
 	unsigned rest = w.threads - warp * 32;
 	return rest < 32 ? rest : 32;
@@ -224,7 +222,7 @@ CUEMU_PLAIN void leave_kernel(Worker &w) {
 
 // promote leaves direct mode: the running thread keeps its stack, the others that have not run become fibers.
 CUEMU_PLAIN void promote(Worker &w) {
-	unsigned self = linear_index(threadIdx), rank = w.rank_of[self / 32], lane = self % 32;
+	unsigned self = thread_of(w), rank = w.rank_of[self / 32], lane = self % 32;
 	w.direct = false;
 	cuemu_promoted = true;
 	w.current = w.direct_thread = self;
@@ -495,11 +493,6 @@ CUEMU_PLAIN void cuemu_yield(void) {
 	else w.cursor = rank + 1 < w.warps ? rank + 1 : 0;
 	w.cluster->yielded = w.rank;
 	go(w.cluster->size > 1 ? to_home(w) : next_of(w));
-}
-
-CUEMU_PLAIN unsigned cuemu_lane(void) {
-	const Worker &w = *this_worker;
-	return (w.direct ? linear_index(threadIdx) : w.current) % 32;
 }
 
 }  // extern "C"

@@ -77,9 +77,6 @@ void order_warp(Worker &w, unsigned warp, uint32_t lanes);
 void order_fence(Worker &w);
 void order_release(Worker &w, const void *flag);
 void order_acquire(Worker &w, const void *flag);
-CUEMU_PLAIN inline uint32_t thread_of(const Worker &w) {
-	return w.direct ? threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z) : w.current;
-}
 CUEMU_PLAIN inline uint32_t block_of(const Worker &) { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
 
 // ---- host_checks.cc

@@ -111,6 +111,11 @@ struct Worker {
 
 extern __thread Worker *this_worker __attribute__((tls_model("initial-exec")));
 
+// thread_of is the linear index of the thread that runs.
+CUEMU_PLAIN inline uint32_t thread_of(const Worker &w) {
+	return w.direct ? threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z) : w.current;
+}
+
 // One launch at a time; what its workers share.
 struct LaunchState {
 	Job job;
