@@ -14,7 +14,11 @@ import (
 // is missing or does not know. Frames inlined from the emulator's own headers are left out in favour of the
 // kernel's line.
 func lineOfAddress(library string, offset uint64) (file string, line int) {
-	out, err := runTool(context.Background(), "addr2line", []string{"-i", "-e", library, fmt.Sprintf("%#x", offset)})
+	out, err := runTool(
+		context.Background(),
+		"addr2line",
+		[]string{"-i", "-e", library, fmt.Sprintf("%#x", offset)},
+	)
 	if err != nil {
 		return "", 0
 	}

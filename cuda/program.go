@@ -50,7 +50,8 @@ func (e *ProgramError) Error() string {
 // the names of files that #line gives from DWARF 4 alone.
 var (
 	programFlags = []string{
-		"-std=c++17", "-O1", "-gdwarf-4", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-unknown-pragmas",
+		"-std=c++17", "-O1", "-gdwarf-4", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing",
+		"-Wno-unknown-pragmas",
 		"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset",
 		"-fsanitize=thread,alignment,bounds,integer-divide-by-zero", "-fsanitize-recover=all",
 		"-DCUEMU_ACCESSES", "-Icuda/emulator", "-include", "cuda_runtime.h",
@@ -70,8 +71,10 @@ var (
 )
 
 // absentLibraries are includes that the emulator has nothing for.
-var absentLibraries = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]((thrust|cub/|cutlass|cute/|cudnn|` +
-	`cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|npp|cudaGL|cuda_gl|GL)[^>"\n]*)[>"]`)
+var absentLibraries = regexp.MustCompile(
+	`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]((thrust|cub/|cutlass|cute/|cudnn|` +
+		`cublas|cufft|curand|cusparse|cusolver|nccl|nvrtc|npp|cudaGL|cuda_gl|GL)[^>"\n]*)[>"]`,
+)
 
 // absentNames are how people know these libraries.
 var absentNames = map[string]string{
@@ -193,7 +196,10 @@ func (b *Builder) buildProgram(ctx context.Context, author string, files map[str
 	flags []string, emulator string,
 ) (string, error) {
 	link := slices.Concat([]string{emulator, "-Wl,-rpath," + filepath.Dir(emulator)}, programLink)
-	key := "program-" + hashFiles(files, slices.Concat(flags, link, []string{b.Compiler.Path, b.Compiler.Version}))
+	key := "program-" + hashFiles(
+		files,
+		slices.Concat(flags, link, []string{b.Compiler.Path, b.Compiler.Version}),
+	)
 	folder, _, _, err := cache{b.Cache}.get(ctx, key, func(folder string) (record, error) {
 		began := time.Now()
 		if err := writeTree(filepath.Join(folder, "src"), files); err != nil {
@@ -231,7 +237,12 @@ type SourceLine struct {
 
 // LinesOfProgram asks addr2line where addresses of a program lie in its own files. An address in a header of
 // the emulator has the line that the header's function was inlined into.
-func LinesOfProgram(ctx context.Context, program string, files []string, offsets []uint64) (map[uint64]SourceLine,
+func LinesOfProgram(
+	ctx context.Context,
+	program string,
+	files []string,
+	offsets []uint64,
+) (map[uint64]SourceLine,
 	error,
 ) {
 	if len(offsets) == 0 {

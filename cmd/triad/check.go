@@ -35,8 +35,8 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE.cu [-- ARGUMENTS]",
 		Short: "find the mistakes of a CUDA program that a GPU hides; no GPU is needed",
-		Long: `check compiles an ordinary CUDA program, one with a main(), for the emulator, and runs it in several
-schedule orders with every access of its kernels watched. It finds races with both lines, accesses out of
+		Long: `check compiles an ordinary CUDA program, one with a main(), for the emulator, and runs it in
+several schedule orders with every access of its kernels watched. It finds races with both lines, accesses out of
 bounds, reads of memory that nobody wrote, barriers that not all threads reach, deadlocks, misaligned
 accesses, host and device pointers mixed up, memory used before it was waited for, launches that a GPU
 refuses, and leaks. Each finding says where, what it means, and how it is mended.
@@ -56,10 +56,20 @@ The program gets what stands behind --, and check's standard input.`,
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.include, "include", "I", nil, "a folder in which included files are looked for")
 	f.StringArrayVarP(&o.define, "define", "D", nil, "a macro, NAME or NAME=VALUE")
-	f.StringVar(&o.sarif, "sarif", "", "write the findings to this file as SARIF 2.1.0, for editors and code hosts")
+	f.StringVar(
+		&o.sarif,
+		"sarif",
+		"",
+		"write the findings to this file as SARIF 2.1.0, for editors and code hosts",
+	)
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to standard error")
-	f.StringArrayVar(&o.limits, "limit", nil, "a deadline, NAME=DURATION: run (of one run, 60s), stall (of a "+
-		"launch in which no block finishes, 10s), all (orders are left out after it, 60s)")
+	f.StringArrayVar(
+		&o.limits,
+		"limit",
+		nil,
+		"a deadline, NAME=DURATION: run (of one run, 60s), stall (of a "+
+			"launch in which no block finishes, 10s), all (orders are left out after it, 60s)",
+	)
 	return cmd
 }
 
@@ -91,7 +101,8 @@ func (a *app) check(ctx context.Context, file string, args []string, o *checkOpt
 		folder = "" // files keep their whole names
 	}
 	q := check.Request{
-		Program: program.Path, Args: args, Input: a.inputOfProgram(), Limit: o.run, Stall: o.stall, Budget: o.all,
+		Program: program.Path, Args: args, Input: a.inputOfProgram(),
+		Limit: o.run, Stall: o.stall, Budget: o.all,
 		Output: a.out, Locate: locator(program),
 	}
 	if o.json {
@@ -206,8 +217,11 @@ func (a *app) inputOfProgram() []byte {
 			}
 			all = append(all, part...)
 		case <-late:
-			fmt.Fprintln(a.err, "triad: standard input has not ended: the program gets what has arrived (give a file: "+
-				"triad check ... < FILE)")
+			fmt.Fprintln(
+				a.err,
+				"triad: standard input has not ended: the program gets what has arrived (give a file: "+
+					"triad check ... < FILE)",
+			)
 			return all
 		}
 	}

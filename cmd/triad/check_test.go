@@ -68,21 +68,37 @@ var badInputs = map[string]badInput{
 	},
 	"waits for input": {with("if (getchar() == EOF) printf(\"no input\\n\");"), "no input", 0, nil},
 	"never ends": {
-		with("for (volatile int i = 0;;) i = i + 1;"), "the program does not end", 1, []string{"--limit", "run=1s"},
+		with(
+			"for (volatile int i = 0;;) i = i + 1;",
+		), "the program does not end", 1, []string{"--limit", "run=1s"},
 	},
 	"huge on the device": {
-		with("char *p; cudaMalloc(&p, 100ull << 30);"), "an allocation fails: 107374182400 bytes were asked for", 1, nil,
+		with(
+			"char *p; cudaMalloc(&p, 100ull << 30);",
+		), "an allocation fails: 107374182400 bytes were asked for", 1, nil,
 	},
 	"prints much": {
-		with("for (int i = 0; i < 2000000; i++) puts(\"0123456789 0123456789 0123456789 0123456789 012345\");"),
+		with(
+			"for (int i = 0; i < 2000000; i++) puts(\"0123456789 0123456789 0123456789 0123456789 012345\");",
+		),
 		"The program printed more than 1 MiB", 0, nil,
 	},
-	"too many threads": {with("twice<<<1, 2048>>>(x, 0);"), "2048 threads in a block, and a card takes 1024", 1, nil},
+	"too many threads": {
+		with("twice<<<1, 2048>>>(x, 0);"),
+		"2048 threads in a block, and a card takes 1024",
+		1,
+		nil,
+	},
 	"too much shared": {
 		with("twice<<<1, 32, 1 << 20>>>(x, 0);"), "1048576 bytes of dynamic shared memory", 1, nil,
 	},
-	"crashes on the host": {with("volatile int *p = nullptr; *p = 1;"), "the program crashes in host code", 1, nil},
-	"wrong limit":         {with(""), `--limit "run=soon"`, 2, []string{"--limit", "run=soon"}},
+	"crashes on the host": {
+		with("volatile int *p = nullptr; *p = 1;"),
+		"the program crashes in host code",
+		1,
+		nil,
+	},
+	"wrong limit": {with(""), `--limit "run=soon"`, 2, []string{"--limit", "run=soon"}},
 }
 
 // TestCheckBadInput: whatever file comes, check ends with one clear sentence and its exit code, and leaves
@@ -150,8 +166,20 @@ inline void run(int n) {
 		t.Fatal(err)
 	}
 	sarif := filepath.Join(t.TempDir(), "it.sarif")
-	cmd := exec.Command(self, "check", file, "--include", headers, "--define", "COUNT=32", "--json", "--sarif", sarif,
-		"--", "word")
+	cmd := exec.Command(
+		self,
+		"check",
+		file,
+		"--include",
+		headers,
+		"--define",
+		"COUNT=32",
+		"--json",
+		"--sarif",
+		sarif,
+		"--",
+		"word",
+	)
 	var out, messages bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("32\n"), &out, &messages
 	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
@@ -164,8 +192,10 @@ inline void run(int n) {
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatalf("%v in %s", err, out.Bytes())
 	}
-	if len(r.Findings) != 1 || r.Findings[0].Kind != check.Race || r.Findings[0].Place.Line+r.Findings[0].Other.Line != 9 ||
-		filepath.Base(r.Findings[0].Place.File) != "kernels.cuh" || r.Findings[0].Thread == nil {
+	if len(r.Findings) != 1 || r.Findings[0].Kind != check.Race ||
+		r.Findings[0].Place.Line+r.Findings[0].Other.Line != 9 ||
+		filepath.Base(r.Findings[0].Place.File) != "kernels.cuh" ||
+		r.Findings[0].Thread == nil {
 		t.Errorf("found %s, want a race of lines 4 and 5", out.Bytes())
 	}
 	text, err := os.ReadFile(sarif)

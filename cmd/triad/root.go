@@ -147,8 +147,8 @@ emulator that is a stricter judge than a GPU, and Triton runs in its interpreter
 			strings.TrimPrefix(cmd.CommandPath(), "triad "))
 	})
 	root.AddCommand(a.versionCommand(), a.workerCommand(), a.setupCommand(), a.doctorCommand(),
-		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(), a.benchCommand(),
-		a.opsCommand(), a.resultsCommand(), a.sassCommand(), a.serveCommand())
+		a.compareCommand(), a.checkCommand(), a.gradcheckCommand(), a.watchCommand(), a.newCommand(),
+		a.benchCommand(), a.opsCommand(), a.resultsCommand(), a.sassCommand(), a.serveCommand())
 	return root
 }
 

@@ -1,6 +1,7 @@
-// Package check runs a CUDA program of the user's own in the emulator, in several schedule orders, and says what
-// is wrong with it: each finding with the lines of the user's source, what it means and how it is mended. It
-// builds nothing, and knows no operator: the program is built by cuda.Builder, and triad's judge has no part.
+// Package check runs a CUDA program of the user's own in the emulator, in several schedule orders, and says
+// what is wrong with it: each finding with the lines of the user's source, what it means and how it is
+// mended. It builds nothing, and knows no operator: the program is built by cuda.Builder, and triad's judge
+// has no part.
 package check
 
 import (
@@ -155,8 +156,13 @@ func (f *Finding) where() string {
 		return fmt.Sprintf("%d bytes past the end of %s of %d bytes", f.Byte-f.MemoryBytes, f.memory(),
 			f.MemoryBytes)
 	case f.Byte+f.Bytes > f.MemoryBytes:
-		return fmt.Sprintf("%d bytes from byte %d on, across the end of %s of %d bytes", f.Bytes, f.Byte, f.memory(),
-			f.MemoryBytes)
+		return fmt.Sprintf(
+			"%d bytes from byte %d on, across the end of %s of %d bytes",
+			f.Bytes,
+			f.Byte,
+			f.memory(),
+			f.MemoryBytes,
+		)
 	}
 	return fmt.Sprintf("byte %d of %s of %d bytes", f.Byte, f.memory(), f.MemoryBytes)
 }

@@ -35,8 +35,9 @@ const (
 
 // Kinds lists them, those of kernels first.
 var Kinds = []Kind{
-	Race, OutOfBounds, Uninitialised, Misaligned, UseAfterFree, NullPointer, HostPointer, Divergence, Deadlock,
-	Hang, Assert, DivisionByZero, Trap, LaunchRefused, Launch, DevicePointerOnHost, PointerMixup, NotWaitedFor,
+	Race, OutOfBounds, Uninitialised, Misaligned, UseAfterFree, NullPointer, HostPointer, Divergence,
+	Deadlock, Hang, Assert, DivisionByZero, Trap, LaunchRefused, Launch, DevicePointerOnHost, PointerMixup,
+	NotWaitedFor,
 	OutOfMemory, BadFree, DoubleFree, Leak, HostCrash, OrderDependent, ExitStatus, NeverEnds,
 }
 
@@ -53,27 +54,28 @@ func (k Kind) about() about {
 var abouts = map[Kind]about{
 	Race: {
 		"race: two threads",
-		"At least one of the two accesses writes, and nothing says which comes first. A GPU may run them in " +
-			"either order, and the result changes with the card, the driver or the load.",
-		"Put __syncthreads() between the two accesses (__syncwarp() inside one warp), in a place that all " +
-			"threads reach. Between blocks there is no such barrier: use an atomic operation, two kernels, or a " +
-			"flag with __threadfence() before it is set.",
+		"At least one of the two accesses writes, and nothing says which comes first. A GPU may " +
+			"run them in either order, and the result changes with the card, the driver or the load.",
+		"Put __syncthreads() between the two accesses (__syncwarp() inside one warp), in a place " +
+			"that all threads reach. Between blocks there is no such barrier: use an atomic " +
+			"operation, two kernels, or a flag with __threadfence() before it is set.",
 	},
 	OutOfBounds: {
 		"access out of bounds",
 		"A GPU often lets this pass: it reads or overwrites whatever lies there.",
-		"Check the index against the size (if (i < n)) before the access, or ask for as much memory as is used. " +
-			"Sizes of cudaMalloc and cudaMemcpy are bytes, not elements.",
+		"Check the index against the size (if (i < n)) before the access, or ask for as much " +
+			"memory as is used. Sizes of cudaMalloc and cudaMemcpy are bytes, not elements.",
 	},
 	Uninitialised: {
 		"read of memory that nobody has written",
 		"Neither cudaMalloc nor __shared__ clears memory: the value is whatever was there.",
-		"Write it first: cudaMemset or cudaMemcpy for device memory, a store of every element and a barrier for " +
-			"shared memory.",
+		"Write it first: cudaMemset or cudaMemcpy for device memory, a store of every element and " +
+			"a barrier for shared memory.",
 	},
 	Misaligned: {
 		"misaligned access",
-		"A GPU stops the kernel here: vector types are loaded whole, from a multiple of their size.",
+		"A GPU stops the kernel here: vector types are loaded whole, from a multiple of their " +
+			"size.",
 		"Keep the offset a multiple of the vector's elements, and load the rest one by one.",
 	},
 	UseAfterFree: {
@@ -88,7 +90,8 @@ var abouts = map[Kind]about{
 	},
 	HostPointer: {
 		"a kernel uses a pointer to host memory",
-		"A GPU cannot reach memory of malloc, new, a vector or a local variable: it stops the kernel.",
+		"A GPU cannot reach memory of malloc, new, a vector or a local variable: it stops the " +
+			"kernel.",
 		"Allocate with cudaMalloc and copy with cudaMemcpy, or use cudaMallocManaged.",
 	},
 	DevicePointerOnHost: {
@@ -103,26 +106,30 @@ var abouts = map[Kind]about{
 	},
 	NotWaitedFor: {
 		"host code uses memory while a kernel or a copy may still use it",
-		"A launch and an asynchronous copy return at once; the values may be old ones or half of the new.",
-		"Call cudaDeviceSynchronize() (or cudaStreamSynchronize) before the host touches the memory.",
+		"A launch and an asynchronous copy return at once; the values may be old ones or half of " +
+			"the new.",
+		"Call cudaDeviceSynchronize() (or cudaStreamSynchronize) before the host touches the " +
+			"memory.",
 	},
 	Divergence: {
 		"threads meet in different places",
-		"A barrier or a warp function is for all threads of its block or mask at one place; on a GPU it hangs " +
-			"or exchanges the wrong values.",
-		"Take the call out of the branch, so that all threads reach the same one, and give each warp function " +
-			"the mask of the lanes that call it.",
+		"A barrier or a warp function is for all threads of its block or mask at one place; on a " +
+			"GPU it hangs or exchanges the wrong values.",
+		"Take the call out of the branch, so that all threads reach the same one, and give each " +
+			"warp function the mask of the lanes that call it.",
 	},
 	Deadlock: {
 		"deadlock: no thread can go on",
-		"Some threads wait for others that have left the kernel or wait elsewhere. A GPU hangs here.",
-		"Let all threads reach the barrier: no return and no branch around it that only some threads take.",
+		"Some threads wait for others that have left the kernel or wait elsewhere. A GPU hangs " +
+			"here.",
+		"Let all threads reach the barrier: no return and no branch around it that only some " +
+			"threads take.",
 	},
 	Hang: {
 		"a kernel does not end",
 		"No block finished in the time allowed.",
-		"Look at the loop's condition; a thread that waits for a flag needs volatile or an atomic, and someone " +
-			"who runs to set it.",
+		"Look at the loop's condition; a thread that waits for a flag needs volatile or an " +
+			"atomic, and someone who runs to set it.",
 	},
 	LaunchRefused: {
 		"a launch that a GPU refuses",
@@ -148,7 +155,8 @@ var abouts = map[Kind]about{
 	OutOfMemory: {
 		"an allocation fails",
 		"The pointer stays null or what it was.",
-		"Ask for less, and check what the call returned. Sizes are bytes: check the multiplication for overflow.",
+		"Ask for less, and check what the call returned. Sizes are bytes: check the " +
+			"multiplication for overflow.",
 	},
 	BadFree: {
 		"memory is given back by the wrong pointer or function",
@@ -173,12 +181,18 @@ var abouts = map[Kind]about{
 	OrderDependent: {
 		"the program's output depends on the order in which threads run",
 		"A GPU runs them in any order, so the output is one of several.",
-		"Look for threads that use the same element, and for sums of floats by atomics, whose order rounds.",
+		"Look for threads that use the same element, and for sums of floats by atomics, whose " +
+			"order rounds.",
 	},
-	ExitStatus: {"the program says that it failed", "Its exit status is not zero.", "Look at what it printed."},
+	ExitStatus: {
+		"the program says that it failed",
+		"Its exit status is not zero.",
+		"Look at what it printed.",
+	},
 	NeverEnds: {
 		"the program does not end",
 		"It was stopped at the limit of time, outside of a kernel.",
-		"Look for a loop of the host that never ends; --limit run=DURATION changes how long is waited.",
+		"Look for a loop of the host that never ends; --limit run=DURATION changes how long is " +
+			"waited.",
 	},
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestPrograms: ordinary programs in the manner of courses run in every order, are right by their own check, and
-// nothing is found in them.
+// TestPrograms: ordinary programs in the manner of courses run in every order, are right by their own check,
+// and nothing is found in them.
 func TestPrograms(t *testing.T) {
 	files, err := filepath.Glob("../../cuda/emulator/testdata/programs/*.cu")
 	if err != nil || len(files) < 28 {

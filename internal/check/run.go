@@ -122,7 +122,8 @@ func (r *Report) add(ctx context.Context, q Request, one *run) error {
 	return nil
 }
 
-// atLaunch says whether an access is the launch's own: it reads the kernel's arguments where the host has them.
+// atLaunch says whether an access is the launch's own: it reads the kernel's arguments where the host has
+// them.
 func (f *Finding) atLaunch() bool {
 	return f.Place.known() && f.Launched.known() && *f.Place == *f.Launched
 }
@@ -131,10 +132,14 @@ func (f *Finding) atLaunch() bool {
 func (r *run) ending() []Finding {
 	switch {
 	case r.late:
-		return []Finding{{Kind: NeverEnds, Message: fmt.Sprintf("it was stopped after %v", r.took.Round(time.Second))}}
+		return []Finding{
+			{Kind: NeverEnds, Message: fmt.Sprintf("it was stopped after %v", r.took.Round(time.Second))},
+		}
 	case r.memory > 0:
-		return []Finding{{Kind: OutOfMemory, Message: fmt.Sprintf("the program's host code had %d MiB and was "+
-			"stopped, for this machine has not much more", r.memory>>20)}}
+		return []Finding{
+			{Kind: OutOfMemory, Message: fmt.Sprintf("the program's host code had %d MiB and was "+
+				"stopped, for this machine has not much more", r.memory>>20)},
+		}
 	case len(r.findings) > 0 || r.status == 0:
 		return nil
 	case r.signal != "":
@@ -168,18 +173,27 @@ func (r *Report) compare(ctx context.Context, q Request, folder string, first, o
 	line, a, b := firstDifference(first.output, other.output)
 	r.Findings = append(r.Findings, Finding{
 		Kind: OrderDependent, Orders: []string{other.order},
-		Message: fmt.Sprintf("line %d of the output is %q in order %s and %q in order %s", line, a, first.order, b,
-			other.order),
+		Message: fmt.Sprintf(
+			"line %d of the output is %q in order %s and %q in order %s",
+			line,
+			a,
+			first.order,
+			b,
+			other.order,
+		),
 	})
 	return nil
 }
 
-// dropConsequences leaves out reads of shared memory that came too early, where the race that let them is found.
+// dropConsequences leaves out reads of shared memory that came too early, where the race that let them is
+// found.
 func (r *Report) dropConsequences() {
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
-		return f.Kind == Uninitialised && f.Place != nil && slices.ContainsFunc(r.Findings, func(g Finding) bool {
-			return g.Kind == Race && (g.Place.known() && *g.Place == *f.Place || g.Other.known() && *g.Other == *f.Place)
-		})
+		return f.Kind == Uninitialised && f.Place != nil &&
+			slices.ContainsFunc(r.Findings, func(g Finding) bool {
+				return g.Kind == Race && (g.Place.known() && *g.Place == *f.Place ||
+					g.Other.known() && *g.Other == *f.Place)
+			})
 	})
 }
 

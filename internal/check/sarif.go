@@ -87,7 +87,10 @@ func SARIF(r *Report, folder, version string) ([]byte, error) {
 			result.RelatedLocations = append(result.RelatedLocations, location(f.Other, folder, otherWord(f)))
 		}
 		if f.Allocated.known() {
-			result.RelatedLocations = append(result.RelatedLocations, location(f.Allocated, folder, "allocated"))
+			result.RelatedLocations = append(
+				result.RelatedLocations,
+				location(f.Allocated, folder, "allocated"),
+			)
 		}
 		one.Results = append(one.Results, result)
 	}

@@ -9,7 +9,11 @@ import (
 // message.text, of a location an artifact and a line from 1 on; rules are found by their index.
 func TestSARIF(t *testing.T) {
 	text, err := SARIF(&Report{Findings: []Finding{
-		{Kind: Race, Place: &Place{File: "/home/u/a b.cu", Line: 3}, Other: &Place{File: "/home/u/a b.cu", Line: 2}},
+		{
+			Kind:  Race,
+			Place: &Place{File: "/home/u/a b.cu", Line: 3},
+			Other: &Place{File: "/home/u/a b.cu", Line: 2},
+		},
 		{Kind: ExitStatus, Message: "exit status 1"},
 	}}, "/home/u", "1.2.3")
 	if err != nil {
@@ -55,7 +59,8 @@ func TestSARIF(t *testing.T) {
 	}
 	race := log.Runs[0].Results[0]
 	if len(race.Locations) != 1 || len(race.Related) != 1 ||
-		race.Locations[0].Physical.Artifact.URI != "a%20b.cu" || race.Locations[0].Physical.Region.StartLine != 3 {
+		race.Locations[0].Physical.Artifact.URI != "a%20b.cu" ||
+		race.Locations[0].Physical.Region.StartLine != 3 {
 		t.Errorf("locations %+v %+v", race.Locations, race.Related)
 	}
 	if len(log.Runs[0].Results[1].Locations) != 0 {

@@ -21,11 +21,7 @@ func Write(w io.Writer, r *Report, folder string) error {
 		p.line("%s", note)
 	}
 	p.summary(r)
-	text := p.text.String()
-	if len(folder) > 1 {
-		text = strings.ReplaceAll(text, folder+"/", "") // in messages of the emulator too
-	}
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(w, p.text.String())
 	return err
 }
 
@@ -39,7 +35,7 @@ type printer struct {
 func (p *printer) line(format string, a ...any) { fmt.Fprintf(&p.text, format+"\n", a...) }
 
 func (p *printer) finding(number int, f *Finding, orders int) {
-	p.line("%d. %s", number, f.Sentence())
+	p.line("%d. %s", number, p.folded(f.Sentence(), "\n   "))
 	what := f.Access
 	if what == "" {
 		what = "here"
@@ -64,8 +60,8 @@ func (p *printer) finding(number int, f *Finding, orders int) {
 	}
 	p.drawn(f)
 	a := f.Kind.about()
-	p.line("   meaning  %s", folded(a.means))
-	p.line("   mending  %s", folded(a.mend))
+	p.line("   meaning  %s", p.folded(a.means, underMeaning))
+	p.line("   mending  %s", p.folded(a.mend, underMeaning))
 	p.line("")
 }
 
@@ -173,16 +169,27 @@ func (p *printer) summary(r *Report) {
 	if n := len(r.Findings); n > 0 {
 		found = fmt.Sprintf("%d finding%s", n, map[bool]string{true: "", false: "s"}[n == 1])
 	}
-	p.line("%s, in %d schedule order%s: %s.", found, len(r.Orders), map[bool]string{true: "", false: "s"}[len(r.Orders) == 1],
-		strings.Join(r.Orders, ", "))
+	p.line(
+		"%s, in %d schedule order%s: %s.",
+		found,
+		len(r.Orders),
+		map[bool]string{true: "", false: "s"}[len(r.Orders) == 1],
+		strings.Join(r.Orders, ", "),
+	)
 	if len(r.Skipped) > 0 {
 		p.line("Left out for want of time: %s (--limit all=DURATION).", strings.Join(r.Skipped, ", "))
 	}
 }
 
-// folded breaks a text into lines of about a hundred columns.
-func folded(text string) string {
-	const width, indent = 100, "\n            "
+const underMeaning = "\n            "
+
+// folded breaks a text into lines of about a hundred columns. Files of the folder are named as people type
+// them.
+func (p *printer) folded(text, indent string) string {
+	const width = 100
+	if len(p.folder) > 1 {
+		text = strings.ReplaceAll(text, p.folder+"/", "")
+	}
 	var out strings.Builder
 	column := 0
 	for i, word := range strings.Fields(text) {

@@ -86,8 +86,8 @@ func sides(f Finding) []string {
 	return all
 }
 
-// TestZoo: every planted bug is found at its line, with nothing else, and every mended twin is silent in every
-// order.
+// TestZoo: every planted bug is found at its line, with nothing else, and every mended twin is silent in
+// every order.
 func TestZoo(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(zoo, "*.cu"))
 	if err != nil || len(files) < 40 {
@@ -108,7 +108,10 @@ func TestZoo(t *testing.T) {
 				if f.Kind == OrderDependent && strings.HasPrefix(want[0], string(OrderDependent)) {
 					continue // the output has no line of the source
 				}
-				if !slices.ContainsFunc(sides(f), func(side string) bool { return slices.Contains(want, side) }) {
+				if !slices.ContainsFunc(
+					sides(f),
+					func(side string) bool { return slices.Contains(want, side) },
+				) {
 					t.Errorf("found %v (%s), want %v", sides(f), f.Sentence(), want)
 				}
 				if (f.Kind == Race || f.Kind == Divergence && len(want) > 1) && len(sides(f)) != 2 {
@@ -151,7 +154,11 @@ func TestKindsAreExplained(t *testing.T) {
 				}
 				found++
 				if !slices.Contains(Kinds, Kind(kind)) {
-					t.Errorf("%s writes findings of kind %s, which has no explanation", filepath.Base(source), kind)
+					t.Errorf(
+						"%s writes findings of kind %s, which has no explanation",
+						filepath.Base(source),
+						kind,
+					)
 				}
 			}
 		}
@@ -172,7 +179,11 @@ func TestTextOfARace(t *testing.T) {
 		Kind: Race, Kernel: "k", Scope: "block", Access: "read", Bytes: 4, Value: &value,
 		Place: &Place{File: file, Line: 4}, Other: &Place{File: file, Line: 2}, OtherAccess: "write",
 		Block: &[3]int{1, 0, 0}, Thread: &[3]int{5, 0, 0}, OtherBlock: &[3]int{1, 0, 0},
-		OtherThread: &[3]int{37, 0, 0}, Memory: "shared memory", Byte: 20, MemoryBytes: 512, Orders: Orders[:1],
+		OtherThread: &[3]int{
+			37,
+			0,
+			0,
+		}, Memory: "shared memory", Byte: 20, MemoryBytes: 512, Orders: Orders[:1],
 	}}}
 	var b strings.Builder
 	if err := Write(&b, r, filepath.Dir(file)); err != nil {
@@ -198,8 +209,13 @@ func TestSameOutput(t *testing.T) {
 		a, b string
 		same bool
 	}{
-		{"sum 1.000001\n", "sum 1.000002\n", true}, {"sum 1.0\n", "sum 1.1\n", false}, {"7\n", "8\n", false},
-		{"a b\n", "a\n", false}, {"x=1.5,\n", "x=1.5,\n", true}, {"100000\n", "100001\n", false}, {"nan\n", "1.0\n", false},
+		{"sum 1.000001\n", "sum 1.000002\n", true},
+		{"sum 1.0\n", "sum 1.1\n", false},
+		{"7\n", "8\n", false},
+		{"a b\n", "a\n", false},
+		{"x=1.5,\n", "x=1.5,\n", true},
+		{"100000\n", "100001\n", false},
+		{"nan\n", "1.0\n", false},
 	} {
 		if got := sameOutput([]byte(c.a), []byte(c.b)); got != c.same {
 			t.Errorf("%q and %q: %v", c.a, c.b, got)
