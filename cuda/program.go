@@ -61,7 +61,7 @@ var (
 		"--param=tsan-distinguish-volatile=1",
 	}
 	programFlagsClang = []string{
-		"-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-distinguish-volatile=1",
+		"-fno-sanitize-link-runtime", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-distinguish-volatile=1",
 	}
 	// programLink keeps the compiler's own sanitizer libraries out: the emulator has what the calls ask for.
 	programLink = []string{

@@ -36,10 +36,11 @@ func (a *app) checkCommand() *cobra.Command {
 		Use:   "check FILE.cu [-- ARGUMENTS]",
 		Short: "find the mistakes of a CUDA program that a GPU hides; no GPU is needed",
 		Long: `check compiles an ordinary CUDA program, one with a main(), for the emulator, and runs it in
-several schedule orders with every access of its kernels watched. It finds races with both lines, accesses out of
-bounds, reads of memory that nobody wrote, barriers that not all threads reach, deadlocks, misaligned
-accesses, host and device pointers mixed up, memory used before it was waited for, launches that a GPU
-refuses, and leaks. Each finding says where, what it means, and how it is mended.
+several schedule orders with every access of its kernels watched. It finds races with both lines,
+accesses out of bounds, reads of memory that nobody wrote, barriers that not all threads reach,
+deadlocks, misaligned accesses, host and device pointers mixed up, memory used before it was waited
+for, launches that a GPU refuses, and leaks. Each finding says where, what it means, and how it is
+mended.
 
 The program gets what stands behind --, and check's standard input.`,
 		Example: "  triad check reduce.cu\n  triad check -I include -D N=1000 sort.cu -- 4096 < numbers.txt",
