@@ -61,9 +61,10 @@ var (
 		"--param=tsan-distinguish-volatile=1",
 	}
 	programFlagsClang = []string{
-		"-fno-sanitize-link-runtime", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-distinguish-volatile=1",
+		"-fno-sanitize-link-runtime", "-mllvm", "-tsan-instrument-func-entry-exit=0",
+		"-mllvm", "-tsan-distinguish-volatile=1",
 	}
-	// programLink keeps the compiler's own sanitizer libraries out: the emulator has what the calls ask for.
+	// programLink keeps the compiler's own sanitizer libraries out: the emulator has what is called.
 	programLink = []string{
 		"-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lpthread",
 		"-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset",

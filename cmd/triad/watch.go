@@ -91,11 +91,16 @@ func (a *app) watch(ctx context.Context, names []string, o *compareOptions) erro
 		if !w.wait(ctx, &o.ownFlags, folder, seen) {
 			return said(last)
 		}
-		if isTerminal(a.out) {
-			fmt.Fprint(a.out, "\x1b[2J\x1b[H")
-		} else {
-			fmt.Fprint(a.out, "\n----\n\n")
-		}
+		a.newPage()
+	}
+}
+
+// newPage begins what is printed anew: on a terminal at its top.
+func (a *app) newPage() {
+	if isTerminal(a.out) {
+		fmt.Fprint(a.out, "\x1b[2J\x1b[H")
+	} else {
+		fmt.Fprint(a.out, "\n----\n\n")
 	}
 }
 
@@ -173,22 +178,27 @@ func (w *watcher) tellChanges(order []string, now map[string]op.Status) {
 
 // wait returns when a watched file has other contents and has settled; false when it is time to end.
 func (w *watcher) wait(ctx context.Context, f *ownFlags, folder, seen string) bool {
+	return w.untilSaved(ctx, seen, func() string { return f.state(folder) })
+}
+
+// untilSaved returns when a state is another one than was seen, and has settled; false when it is time to end.
+func (a *app) untilSaved(ctx context.Context, seen string, stateNow func() string) bool {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-w.stop.Done():
+		case <-a.stop.Done():
 			return false
 		case <-tick.C:
 		}
-		state := f.state(folder)
+		state := stateNow()
 		if state == seen || state == "" {
 			continue
 		}
 		time.Sleep(settleFor)
-		if f.state(folder) == state {
+		if stateNow() == state {
 			return true
 		}
 	}
