@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"triad"
 	"triad/cuda"
 	"triad/internal/check"
+	"triad/internal/fileversion"
 	"triad/internal/panics"
 	"triad/internal/report"
 	"triad/internal/session"
@@ -25,7 +27,7 @@ import (
 type checkOptions struct {
 	include, define, limits []string
 	sarif                   string
-	json                    bool
+	json, watch             bool
 
 	run, stall, all time.Duration
 }
@@ -57,20 +59,11 @@ The program gets what stands behind --, and check's standard input.`,
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.include, "include", "I", nil, "a folder in which included files are looked for")
 	f.StringArrayVarP(&o.define, "define", "D", nil, "a macro, NAME or NAME=VALUE")
-	f.StringVar(
-		&o.sarif,
-		"sarif",
-		"",
-		"write the findings to this file as SARIF 2.1.0, for editors and code hosts",
-	)
+	f.StringVar(&o.sarif, "sarif", "", "a file for the findings as SARIF 2.1.0, for editors and code hosts")
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to standard error")
-	f.StringArrayVar(
-		&o.limits,
-		"limit",
-		nil,
-		"a deadline, NAME=DURATION: run (of one run, 60s), stall (of a "+
-			"launch in which no block finishes, 10s), all (orders are left out after it, 60s)",
-	)
+	f.BoolVar(&o.watch, "watch", false, "check again whenever the file or one that it includes is saved")
+	f.StringArrayVar(&o.limits, "limit", nil, "a deadline, NAME=DURATION: run (of one run, 60s), stall (of a "+
+		"launch in which no block finishes, 10s), all (orders are left out after it, 60s)")
 	return cmd
 }
 
@@ -93,6 +86,51 @@ func (a *app) check(ctx context.Context, file string, args []string, o *checkOpt
 	if err := o.deadlines(); err != nil {
 		return err
 	}
+	if o.watch && (o.json || o.sarif != "") {
+		return usage("check: --watch draws for people: --json and --sarif are for one check")
+	}
+	input := a.inputOfProgram()
+	if o.watch {
+		return a.checkOnSave(ctx, file, args, input, o)
+	}
+	return a.checkOnce(ctx, file, args, input, o)
+}
+
+// checkOnSave checks, and again on every save, until it is told to end.
+func (a *app) checkOnSave(ctx context.Context, file string, args []string, input []byte,
+	o *checkOptions,
+) error {
+	state := func() string {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return ""
+		}
+		if _, err := os.Stat(path); err != nil {
+			return ""
+		}
+		hash := sha256.New()
+		fileversion.WriteContents(hash, path)
+		return string(hash.Sum(nil))
+	}
+	for {
+		seen := state()
+		last := a.checkOnce(ctx, file, args, input, o)
+		if last != nil && last.Error() != "" {
+			fmt.Fprintf(a.err, "triad: %v\n", last)
+		}
+		if session.CodeOf(last) == session.ExitNothing {
+			return said(last)
+		}
+		fmt.Fprintln(a.out, "\nWaiting for the next save; Ctrl-C ends.")
+		if !a.untilSaved(ctx, seen, state) {
+			return said(last)
+		}
+		a.newPage()
+	}
+}
+
+// checkOnce builds the program, runs it, and prints what was found.
+func (a *app) checkOnce(ctx context.Context, file string, args []string, input []byte, o *checkOptions) error {
 	program, err := a.buildProgram(ctx, file, o)
 	if err != nil {
 		return err
@@ -102,7 +140,7 @@ func (a *app) check(ctx context.Context, file string, args []string, o *checkOpt
 		folder = "" // files keep their whole names
 	}
 	q := check.Request{
-		Program: program.Path, Args: args, Input: a.inputOfProgram(),
+		Program: program.Path, Args: args, Input: input,
 		Limit: o.run, Stall: o.stall, Budget: o.all,
 		Output: a.out, Locate: locator(program),
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
@@ -225,5 +226,50 @@ func TestCheckOpenInput(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("it still waits for the end of standard input")
+	}
+}
+
+// TestCheckWatch: check --watch checks again on a save, and ends on Ctrl-C with the exit code of the last one.
+func TestCheckWatch(t *testing.T) {
+	file := checkFile(t, with("cudaMalloc(&x, 64);"))
+	self, err := exec.LookPath("triad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "check", "--watch", file)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	lines := bufio.NewScanner(out)
+	until := func() string {
+		var text strings.Builder
+		for lines.Scan() && !strings.HasPrefix(lines.Text(), "Waiting for the next save") {
+			text.WriteString(lines.Text() + "\n")
+		}
+		return text.String()
+	}
+	if text := until(); !strings.Contains(text, "memory is never given back") {
+		t.Errorf("the first check printed\n%s", text)
+	}
+	if err := os.WriteFile(file, []byte(with("")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text := until(); !strings.Contains(text, "Nothing was found") {
+		t.Errorf("the check of the mended program printed\n%s", text)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v, want exit 0", err)
+	}
+	text, code := runTriad(t, "check", "--watch", "--json", file)
+	if code != 2 || !strings.Contains(text, "--watch draws for people") {
+		t.Errorf("exit %d, %s", code, text)
 	}
 }

@@ -181,7 +181,8 @@ func (w *watcher) wait(ctx context.Context, f *ownFlags, folder, seen string) bo
 	return w.untilSaved(ctx, seen, func() string { return f.state(folder) })
 }
 
-// untilSaved returns when a state is another one than was seen, and has settled; false when it is time to end.
+// untilSaved returns when a state is another one than was seen, and has settled; false when it is time to
+// end.
 func (a *app) untilSaved(ctx context.Context, seen string, stateNow func() string) bool {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
