@@ -59,7 +59,7 @@ The program gets what stands behind --, and check's standard input.`,
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.include, "include", "I", nil, "a folder in which included files are looked for")
 	f.StringArrayVarP(&o.define, "define", "D", nil, "a macro, NAME or NAME=VALUE")
-	f.StringVar(&o.sarif, "sarif", "", "a file for the findings as SARIF 2.1.0, for editors and code hosts")
+	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to standard error")
 	f.BoolVar(&o.watch, "watch", false, "check again whenever the file or one that it includes is saved")
 	f.StringArrayVar(&o.limits, "limit", nil, "a deadline, NAME=DURATION: run (of one run, 60s), stall (of a "+
@@ -130,7 +130,9 @@ func (a *app) checkOnSave(ctx context.Context, file string, args []string, input
 }
 
 // checkOnce builds the program, runs it, and prints what was found.
-func (a *app) checkOnce(ctx context.Context, file string, args []string, input []byte, o *checkOptions) error {
+func (a *app) checkOnce(ctx context.Context, file string, args []string, input []byte,
+	o *checkOptions,
+) error {
 	program, err := a.buildProgram(ctx, file, o)
 	if err != nil {
 		return err

@@ -229,7 +229,8 @@ func TestCheckOpenInput(t *testing.T) {
 	}
 }
 
-// TestCheckWatch: check --watch checks again on a save, and ends on Ctrl-C with the exit code of the last one.
+// TestCheckWatch: check --watch checks again on a save, and ends on Ctrl-C with the exit code of the last
+// check.
 func TestCheckWatch(t *testing.T) {
 	file := checkFile(t, with("cudaMalloc(&x, 64);"))
 	self, err := exec.LookPath("triad")
