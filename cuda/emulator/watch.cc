@@ -90,7 +90,7 @@ void add_memory(Finding &f, Worker &w, const Memory *m, const char *at) {
 	} else if (m->begin == w.arena) {
 		const char *dynamic = current_launch.dynamic_of(w.arena);
 		f.text("memory", at >= dynamic ? "dynamic shared memory" : "shared memory");
-		Area area;
+		Area area = {};
 		if (at >= dynamic) f.number("byte", at - dynamic).number("memory_bytes", static_cast<long long>(w.job->shared_bytes));
 		else if (area_near(static_cast<uint32_t>(at - w.arena), &area))
 			f.number("byte", at - w.arena - area.offset).number("memory_bytes", area.bytes).place("declared", area.file, area.line);
@@ -216,7 +216,7 @@ void watch_shared(Worker &w, const char *at, size_t bytes, int how, Pc pc) {
 	if (!m) return;
 	const char *dynamic = current_launch.dynamic_of(w.arena);
 	const uint32_t begin = static_cast<uint32_t>(at - w.arena);
-	Area area;
+	Area area = {};
 	const bool inside = at < w.arena ? false
 	                  : at >= dynamic ? at + bytes <= dynamic + w.job->shared_bytes
 	                  : area_near(begin, &area) && begin >= area.offset && begin + bytes <= area.offset + area.bytes;
