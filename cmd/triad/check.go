@@ -62,8 +62,8 @@ The program gets what stands behind --, and check's standard input.`,
 	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to stderr")
 	f.BoolVar(&o.watch, "watch", false, "check again when the file, or one that it includes, is saved")
-	f.StringArrayVar(&o.limits, "limit", nil, "a deadline, NAME=DURATION: run (of one run, 60s), stall (of a "+
-		"launch in which no block finishes, 10s), all (orders are left out after it, 60s)")
+	f.StringArrayVar(&o.limits, "limit", nil, "a deadline, NAME=DURATION: run (of one run, 60s), stall "+
+		"(of a launch in which no block finishes, 10s), all (orders are left out after it, 60s)")
 	return cmd
 }
 
