@@ -12,5 +12,6 @@
 #include "cuemu/atomics.h"
 #include "cuemu/device_functions.h"
 #include "cuemu/runtime_api.h"
+#include "cuemu/program_api.h"
 
 #endif

@@ -182,6 +182,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 	case cudaDevAttrMaxThreadsPerBlock: *value = 1024; break;
 	case cudaDevAttrMaxSharedMemoryPerBlock: *value = STATIC_LIMIT; break;
 	case cudaDevAttrWarpSize: *value = 32; break;
+	case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; break;
+	case cudaDevAttrClockRate: *value = 1000000; break;        // kHz; a device that is none has no clock
+	case cudaDevAttrCooperativeLaunch: *value = 0; break;
 	case cudaDevAttrMultiProcessorCount: *value = 4; break;
 	case cudaDevAttrComputeCapabilityMajor: *value = capability / 10; break;
 	case cudaDevAttrComputeCapabilityMinor: *value = capability % 10; break;

@@ -75,8 +75,21 @@ inline float4 atomicAdd(float4 *p, float4 v) {
 	return {atomicAdd(&p->x, v.x), atomicAdd(&p->y, v.y), atomicAdd(&p->z, v.z), atomicAdd(&p->w, v.w)};
 }
 
-template <class T, class V> inline T atomicAdd_block(T *p, V v) { return atomicAdd(p, static_cast<T>(v)); }
-template <class T, class V> inline T atomicAdd_system(T *p, V v) { return atomicAdd(p, static_cast<T>(v)); }
+// Scopes: the emulator's atomics are those of the whole system.
+#define CUEMU_SCOPES(name)                                                                                              \
+	template <class T, class V> inline T name##_block(T *p, V v) { return name(p, static_cast<T>(v)); }                    \
+	template <class T, class V> inline T name##_system(T *p, V v) { return name(p, static_cast<T>(v)); }
+CUEMU_SCOPES(atomicAdd)
+CUEMU_SCOPES(atomicSub)
+CUEMU_SCOPES(atomicExch)
+CUEMU_SCOPES(atomicMin)
+CUEMU_SCOPES(atomicMax)
+CUEMU_SCOPES(atomicAnd)
+CUEMU_SCOPES(atomicOr)
+CUEMU_SCOPES(atomicXor)
+#undef CUEMU_SCOPES
+template <class T, class C, class V> inline T atomicCAS_block(T *p, C compare, V v) { return atomicCAS(p, static_cast<T>(compare), static_cast<T>(v)); }
+template <class T, class C, class V> inline T atomicCAS_system(T *p, C compare, V v) { return atomicCAS(p, static_cast<T>(compare), static_cast<T>(v)); }
 
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

@@ -219,6 +219,9 @@ inline double sinpi(double x) { return sin(M_PI * fmod(x, 2.0)); }
 inline double cospi(double x) { return cos(M_PI * fmod(x, 2.0)); }
 inline float normcdff(float x) { return static_cast<float>(0.5 * erfc(-static_cast<double>(x) * M_SQRT1_2)); }
 inline double normcdf(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
+inline float rnorm3df(float a, float b, float c) { return static_cast<float>(1 / sqrt(double(a) * a + double(b) * b + double(c) * c)); }
+inline void sincospif(float x, float *s, float *c) { *s = sinpif(x), *c = cospif(x); }
+inline void sincospi(double x, double *s, double *c) { *s = sinpi(x), *c = cospi(x); }
 inline float norm3df(float a, float b, float c) { return static_cast<float>(sqrt(double(a) * a + double(b) * b + double(c) * c)); }
 inline float norm4df(float a, float b, float c, float d) {
 	return static_cast<float>(sqrt(double(a) * a + double(b) * b + double(c) * c + double(d) * d));
@@ -244,5 +247,30 @@ inline float __tanhf(float x) { return tanhf(x); }
 
 // A counter that rises; no measure of a device's time.
 inline long long clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+inline long long __clock64() { return clock64(); }
+inline void __prof_trigger(int) {}
+
+// Four bytes or two halves of a word at once.
+#define CUEMU_IN_PARTS(name, T, bits, expression)                                      \
+	inline unsigned name(unsigned x, unsigned y) {                                        \
+		unsigned out = 0;                                                                    \
+		for (int i = 0; i < 32; i += bits) {                                                 \
+			const T a = static_cast<T>(x >> i), b = static_cast<T>(y >> i);                     \
+			out |= static_cast<unsigned>((expression) & ((1ull << bits) - 1)) << i;             \
+		}                                                                                    \
+		return out;                                                                          \
+	}
+CUEMU_IN_PARTS(__vadd4, unsigned char, 8, a + b)
+CUEMU_IN_PARTS(__vsub4, unsigned char, 8, a - b)
+CUEMU_IN_PARTS(__vmaxu4, unsigned char, 8, a > b ? a : b)
+CUEMU_IN_PARTS(__vminu4, unsigned char, 8, a < b ? a : b)
+CUEMU_IN_PARTS(__vmaxs4, signed char, 8, a > b ? a : b)
+CUEMU_IN_PARTS(__vmins4, signed char, 8, a < b ? a : b)
+CUEMU_IN_PARTS(__vabsdiffu4, unsigned char, 8, a > b ? a - b : b - a)
+CUEMU_IN_PARTS(__vcmpeq4, unsigned char, 8, a == b ? 0xff : 0)
+CUEMU_IN_PARTS(__vadd2, unsigned short, 16, a + b)
+CUEMU_IN_PARTS(__vsub2, unsigned short, 16, a - b)
+#undef CUEMU_IN_PARTS
 
 #endif

@@ -23,8 +23,11 @@ enum cudaError {
 	cudaErrorNoDevice = 100,
 	cudaErrorNotReady = 600,
 	cudaErrorInvalidClusterSize = 912,
+	cudaErrorInvalidKernelImage = 200,
 	cudaErrorIllegalAddress = 700,
 	cudaErrorLaunchOutOfResources = 701,
+	cudaErrorLaunchTimeout = 702,
+	cudaErrorLaunchFailure = 719,
 	cudaErrorNotSupported = 801,
 	cudaErrorUnknown = 999
 };
@@ -39,6 +42,7 @@ enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, c
 enum { cudaMemAttachGlobal = 1, cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4 };
 enum { cudaCpuDeviceId = -1, cudaMemAdviseSetReadMostly = 1, cudaMemAdviseSetPreferredLocation = 3, cudaMemAdviseSetAccessedBy = 5 };
 enum cudaDeviceAttr {
+	cudaDevAttrClockRate = 13, cudaDevAttrMaxThreadsPerMultiProcessor = 39, cudaDevAttrCooperativeLaunch = 95,
 	cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrWarpSize = 10, cudaDevAttrMultiProcessorCount = 16,
 	cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
 	cudaDevAttrMaxSharedMemoryPerBlockOptin = 97, cudaDevAttrClusterLaunch = 120
@@ -53,6 +57,9 @@ struct cudaDeviceProp {
 	int regsPerBlock, regsPerMultiprocessor, warpSize, maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], major, minor;
 	int multiProcessorCount, maxThreadsPerMultiProcessor, maxBlocksPerMultiProcessor, l2CacheSize, memoryBusWidth, unifiedAddressing;
 	int clockRate, memoryClockRate, concurrentKernels, integrated, canMapHostMemory, managedMemory, pciBusID, pciDeviceID;
+	int deviceOverlap, asyncEngineCount, ECCEnabled, kernelExecTimeoutEnabled, computeMode, tccDriver, pciDomainID, cooperativeLaunch;
+	int concurrentManagedAccess, pageableMemoryAccess, computePreemptionSupported, streamPrioritiesSupported, maxTexture1D, isMultiGpuBoard;
+	size_t textureAlignment, surfaceAlignment, texturePitchAlignment;
 };
 
 struct cudaFuncAttributes {
@@ -248,7 +255,7 @@ inline cudaError_t cudaLaunchKernelEx(cuemu::LaunchAt at, void (*kernel)(Params.
 		if (c.attrs[i].id != cudaLaunchAttributeClusterDimension) return cudaErrorNotSupported;
 		launch.job.cluster = dim3(c.attrs[i].val.clusterDim.x, c.attrs[i].val.clusterDim.y, c.attrs[i].val.clusterDim.z);
 	}
-	(launch->*[=](auto... a) { kernel(a...); })(static_cast<Params>(std::forward<Args>(args))...);
+	(launch->*[=](auto... a) CUEMU_PLAIN { kernel(a...); })(static_cast<Params>(std::forward<Args>(args))...);
 	return cudaGetLastError();
 }
 

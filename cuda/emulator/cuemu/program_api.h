@@ -1,0 +1,70 @@
+// The part of CUDA's runtime API that a main() uses and kernels' host code seldom does: settings that have no meaning here, memory of the host that
+// kernels reach, launches by a pointer to the kernel. There is one device, which is its own peer.
+#ifndef CUEMU_PROGRAM_API_H
+#define CUEMU_PROGRAM_API_H
+
+#include "cuemu/runtime_api.h"
+
+enum { cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2 };
+enum { cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1, cudaDeviceScheduleYield = 2, cudaDeviceScheduleBlockingSync = 4, cudaDeviceMapHost = 8 };
+enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize, cudaLimitDevRuntimeSyncDepth };
+enum cudaSharedMemConfig { cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte };
+enum cudaComputeMode { cudaComputeModeDefault, cudaComputeModeExclusive, cudaComputeModeProhibited };
+
+inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
+template <class Kernel> inline cudaError_t cudaFuncSetSharedMemConfig(Kernel *, cudaSharedMemConfig) { return cudaSuccess; }
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned, int) { return *stream = nullptr, cudaSuccess; }
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) { return *least = *greatest = 0, cudaSuccess; }
+inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
+inline cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *) { return *device = 0, cudaSuccess; }
+inline cudaError_t cudaDeviceCanAccessPeer(int *can, int, int) { return *can = 0, cudaSuccess; }
+inline cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaErrorInvalidDevice; }
+inline cudaError_t cudaDeviceGetPCIBusId(char *id, int bytes, int) { return snprintf(id, static_cast<size_t>(bytes), "0000:00:00.0"), cudaSuccess; }
+
+// Memory that the host has and kernels reach: cudaHostAlloc's has one address for both.
+template <class T> inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned) {
+	return *device = static_cast<T *>(host), cudaSuccess;
+}
+
+// Copies between devices are copies on the one that there is.
+inline cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int, size_t bytes, CUEMU_HERE) {
+	return cuemu_copy_memory(to, from, bytes, cudaMemcpyDeviceToDevice, true, file, line);
+}
+template <class T> inline cudaError_t cudaMemcpyToSymbolAsync(T &symbol, const void *from, size_t bytes, size_t offset = 0,
+                                                              cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = nullptr, CUEMU_HERE) {
+	return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind, file, line);
+}
+template <class T> inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset = 0,
+                                                                cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t = nullptr, CUEMU_HERE) {
+	return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind, file, line);
+}
+
+// Functions that a stream calls: it has nothing to wait for.
+typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *data);
+typedef void (*cudaHostFn_t)(void *data);
+inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call, void *data, unsigned) {
+	return call(stream, cudaSuccess, data), cudaSuccess;
+}
+inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t call, void *data) { return call(data), cudaSuccess; }
+
+namespace cuemu {
+template <class... Params, size_t... Index>
+inline cudaError_t launch_by_pointer(void (*kernel)(Params...), dim3 grid, dim3 block, void **args, size_t shared_bytes, const char *file, int line,
+                                     std::index_sequence<Index...>) {
+	(launch(grid, block, shared_bytes, nullptr, file, line)->*[=](auto... a) CUEMU_PLAIN { kernel(a...); })(
+	    *static_cast<std::remove_reference_t<Params> *>(args[Index])...);
+	return cudaPeekAtLastError();
+}
+}  // namespace cuemu
+
+// cudaLaunchKernel takes the kernel by its name; a pointer to void has lost what its arguments are.
+template <class... Params>
+inline cudaError_t cudaLaunchKernel(void (*kernel)(Params...), dim3 grid, dim3 block, void **args, size_t shared_bytes = 0, cudaStream_t = nullptr,
+                                    CUEMU_HERE) {
+	return cuemu::launch_by_pointer(kernel, grid, block, args, shared_bytes, file, line, std::index_sequence_for<Params...>());
+}
+
+#endif
