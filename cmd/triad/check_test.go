@@ -131,10 +131,9 @@ func TestCheckBadInput(t *testing.T) {
 	}
 }
 
-// TestCheckFlags: --include and --define reach the compiler, a header's launch is rewritten, arguments and
-// standard input reach every run, and --json and --sarif hold what was found.
-func TestCheckFlags(t *testing.T) {
-	file := checkFile(t, `#include "kernels.cuh"
+// launching is a program whose kernel is in a header, which has a race of its lines 4 and 5.
+const (
+	launching = `#include "kernels.cuh"
 #include <cstdio>
 int main(int argc, char **argv) {
 	int n = 0;
@@ -142,12 +141,8 @@ int main(int argc, char **argv) {
 	printf("%s %d\n", argv[1], n);
 	run(n);
 }
-`)
-	headers := filepath.Join(filepath.Dir(file), "headers")
-	if err := os.Mkdir(headers, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(headers, "kernels.cuh"), []byte(`#pragma once
+`
+	header = `#pragma once
 __global__ void fill(int *x) {
 	__shared__ int s[COUNT];
 	s[threadIdx.x] = threadIdx.x;
@@ -159,7 +154,18 @@ inline void run(int n) {
 	fill<<<1, n>>>(x);
 	cudaFree(x);
 }
-`), 0o600); err != nil {
+`
+)
+
+// TestCheckFlags: --include and --define reach the compiler, a header's launch is rewritten, arguments and
+// standard input reach every run, and --json and --sarif hold what was found.
+func TestCheckFlags(t *testing.T) {
+	file := checkFile(t, launching)
+	headers := filepath.Join(filepath.Dir(file), "headers")
+	if err := os.Mkdir(headers, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(headers, "kernels.cuh"), []byte(header), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	self, err := exec.LookPath("triad")
