@@ -17,7 +17,8 @@ const playMake = `#!/bin/sh
 mkdir -p "$GOMODCACHE/cache/x@v1" && echo x >"$GOMODCACHE/cache/x@v1/file" && chmod -R a-w "$GOMODCACHE/cache"
 env >"$PLAYED"
 echo "$@" >"$PLAYED.args"
-pip="$(cat "$XDG_CONFIG_HOME/pip/pip.conf") $(cat "$HOME/.netrc") $(cat "$HOME/.gitconfig") $(cat "$XDG_CONFIG_HOME/go/env")"
+pip="$(cat "$XDG_CONFIG_HOME/pip/pip.conf") $(cat "$HOME/.netrc")"
+pip="$pip $(cat "$HOME/.gitconfig") $(cat "$XDG_CONFIG_HOME/go/env")"
 echo "SETTINGS=$pip" >>"$PLAYED"
 case $MAKE_ENDS in
 well) ;;

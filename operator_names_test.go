@@ -113,7 +113,8 @@ func literalsOfTOML(file string, text []byte) ([]string, error) {
 const readPython = `
 import ast, json, sys
 print(json.dumps({f: [n.value for n in ast.walk(ast.parse(open(f, encoding="utf-8").read()))
-                      if isinstance(n, ast.Constant) and isinstance(n.value, str)] for f in json.load(sys.stdin)}))
+                      if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+                  for f in json.load(sys.stdin)}))
 `
 
 func literalsOfPython(t *testing.T, files []string) map[string][]string {

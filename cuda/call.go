@@ -8,7 +8,9 @@ package cuda
 static int triad_call_accepts(const triad_kernel *k, const triad_call *c, char *why, int32_t n) {
 	return k->accepts ? k->accepts(c, why, n) : TRIAD_OK;
 }
-static int64_t triad_call_workspace(const triad_kernel *k, const triad_call *c) { return k->workspace ? k->workspace(c) : 0; }
+static int64_t triad_call_workspace(const triad_kernel *k, const triad_call *c) {
+	return k->workspace ? k->workspace(c) : 0;
+}
 static int triad_call_launch(const triad_kernel *k, const triad_call *c) { return k->launch(c); }
 */
 import "C"

@@ -110,9 +110,12 @@ func compile(ctx context.Context, folder, compiler string, args []string) (log s
 // The first capture of each is the file, the second the line, the third the message. nvcc writes file(line):
 // error: message.
 var (
-	errorLine = regexp.MustCompile(`(?m)^([^\s:(][^:(\n]*)[:(](\d+)(?::\d+:|\):|:) (?:fatal )?error(?: #[\w-]+)?: (.*)$`)
-	placeLine = regexp.MustCompile(`(?m)^\s*(?:In file included from |from )?([^\s:(][^:(\n]*)[:(](\d+)(?:[:,)].*)?$`)
-	linkError = regexp.MustCompile(`(?m)^.*(?:undefined reference|multiple definition|undefined symbol|cannot find -l|ptxas (?:error|fatal)|nvlink error).*$`)
+	errorLine = regexp.MustCompile(`(?m)^([^\s:(][^:(\n]*)[:(](\d+)(?::\d+:|\):|:) (?:fatal )?error(?: ` +
+		`#[\w-]+)?: (.*)$`)
+	placeLine = regexp.MustCompile(`(?m)^\s*(?:In file included from |from ` +
+		`)?([^\s:(][^:(\n]*)[:(](\d+)(?:[:,)].*)?$`)
+	linkError = regexp.MustCompile(`(?m)^.*(?:undefined reference|multiple definition|undefined ` +
+		`symbol|cannot find -l|ptxas (?:error|fatal)|nvlink error).*$`)
 )
 
 // CompilerMessage is the first error that a compiler printed, g++, clang or nvcc: its file, line and text.
@@ -125,8 +128,9 @@ func CompilerMessage(log string) (file, line, text string, ok bool) {
 }
 
 var (
-	tooMuchShared = regexp.MustCompile(`Entry function '([^']+)' uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)`)
-	mangled       = regexp.MustCompile(`^_Z(\d+)(\w+)$`)
+	tooMuchShared = regexp.MustCompile(`Entry function '([^']+)' uses too much shared data ` +
+		`\((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)`)
+	mangled = regexp.MustCompile(`^_Z(\d+)(\w+)$`)
 )
 
 // sharedData says in words that ptxas found more __shared__ variables in a kernel than a block may have; ""

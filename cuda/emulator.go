@@ -20,18 +20,26 @@ typedef struct {
 static void emulator_set_watchdog(const emulator_api *e, double seconds) { e->set_watchdog(seconds); }
 
 static int emulator_set_order(const emulator_api *e, const char *order) { return e->set_order(order); }
-static uintptr_t emulator_alloc(const emulator_api *e, const char *name, size_t bytes) { return (uintptr_t)e->alloc(name, bytes, 0); }
+static uintptr_t emulator_alloc(const emulator_api *e, const char *name, size_t bytes) {
+	return (uintptr_t)e->alloc(name, bytes, 0);
+}
 static int emulator_free(const emulator_api *e, uintptr_t data) { return e->free((void *)data); }
-static void emulator_fill(const emulator_api *e, uintptr_t data, size_t bytes, const void *pattern, size_t n) {
+static void emulator_fill(const emulator_api *e, uintptr_t data, size_t bytes, const void *pattern,
+                          size_t n) {
 	e->fill((void *)data, bytes, pattern, n);
 }
-static void emulator_copy_in(const emulator_api *e, uintptr_t to, const void *from, size_t bytes) { e->copy((void *)to, from, bytes); }
-static void emulator_copy_out(const emulator_api *e, void *to, uintptr_t from, size_t bytes) { e->copy(to, (const void *)from, bytes); }
+static void emulator_copy_in(const emulator_api *e, uintptr_t to, const void *from, size_t bytes) {
+	e->copy((void *)to, from, bytes);
+}
+static void emulator_copy_out(const emulator_api *e, void *to, uintptr_t from, size_t bytes) {
+	e->copy(to, (const void *)from, bytes);
+}
 static int64_t emulator_check(const emulator_api *e, uintptr_t data, int64_t *before, int64_t *after) {
 	return e->check((const void *)data, before, after);
 }
 
-static int emulator_run(const emulator_api *e, const triad_kernel *k, const triad_call *call, cuemu_report *report) {
+static int emulator_run(const emulator_api *e, const triad_kernel *k, const triad_call *call,
+                        cuemu_report *report) {
 	return e->run((int (*)(const void *))k->launch, call, report);
 }
 static int emulator_add(const void *numbers) {

@@ -23,7 +23,9 @@ func FlagsLine(flags []string) string {
 // allowedFlag is what a user may hand to nvcc. What chooses files, architectures or the kind of output is
 // triad's.
 var (
-	allowedFlag  = regexp.MustCompile(`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|--?use_fast_math|--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)|--?maxrregcount=\d+|-O[0-3]|--?(restrict|extended-lambda|expt-relaxed-constexpr|lineinfo)|-w)$`)
+	allowedFlag = regexp.MustCompile(
+		`^(-[DU][A-Za-z_]\w*(=[\w.+-]*)?|--?use_fast_math|--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)|` +
+			`--?maxrregcount=\d+|-O[0-3]|--?(restrict|extended-lambda|expt-relaxed-constexpr|lineinfo)|-w)$`)
 	emulatedFlag = regexp.MustCompile(`^-[DU]`)
 )
 

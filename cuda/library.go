@@ -9,7 +9,9 @@ package cuda
 
 typedef int (*triad_list)(int32_t, const triad_kernel *const **, int32_t *);
 
-static int triad_call_list(void *f, const triad_kernel *const **list, int32_t *n) { return ((triad_list)f)(TRIAD_ABI, list, n); }
+static int triad_call_list(void *f, const triad_kernel *const **list, int32_t *n) {
+	return ((triad_list)f)(TRIAD_ABI, list, n);
+}
 static const triad_kernel *triad_nth(const triad_kernel *const *list, int32_t i) { return list[i]; }
 static uint32_t triad_smallest_kernel(void) { return offsetof(triad_kernel, launch) + sizeof(void *); }
 */

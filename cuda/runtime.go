@@ -24,20 +24,28 @@ static int32_t triad_rt_version(triad_runtime *r) { return r->version(); }
 static int triad_rt_open(triad_runtime *r, triad_timer **t, void **stream) { return r->open(t, stream); }
 static void triad_rt_close(triad_runtime *r, triad_timer *t) { r->close(t); }
 static int triad_rt_begin(triad_runtime *r, triad_timer *t) { return r->begin(t); }
-static int triad_rt_end(triad_runtime *r, triad_timer *t, int32_t keep, int64_t *nodes) { return r->end(t, keep, nodes); }
+static int triad_rt_end(triad_runtime *r, triad_timer *t, int32_t keep, int64_t *nodes) {
+	return r->end(t, keep, nodes);
+}
 static int triad_rt_settle(triad_runtime *r, triad_timer *t, int64_t ns) { return r->settle(t, ns); }
-static int triad_rt_replay(triad_runtime *r, triad_timer *t, int32_t n, float *ms) { return r->replay(t, n, ms); }
+static int triad_rt_replay(triad_runtime *r, triad_timer *t, int32_t n, float *ms) {
+	return r->replay(t, n, ms);
+}
 static int triad_rt_start(triad_runtime *r, triad_timer *t) { return r->start(t); }
 static int triad_rt_stop(triad_runtime *r, triad_timer *t, float *ms) { return r->stop(t, ms); }
 // Addresses of a device are numbers here: Go's pointers never are.
-static int triad_rt_ruler(triad_runtime *r, int32_t ruler, uintptr_t to, uintptr_t from, int64_t bytes, uintptr_t stream) {
+static int triad_rt_ruler(triad_runtime *r, int32_t ruler, uintptr_t to, uintptr_t from, int64_t bytes,
+                          uintptr_t stream) {
 	return r->ruler(ruler, (void *)to, (const void *)from, bytes, (void *)stream);
 }
 static int triad_rt_differing(triad_runtime *r, uintptr_t a, uintptr_t b, int64_t bytes, int64_t *n) {
 	return r->differing((const void *)a, (const void *)b, bytes, n);
 }
 static int triad_rt_physics(triad_runtime *r, triad_physics *p) { return r->physics(p); }
-static int triad_rt_kernels(triad_runtime *r, triad_timer *t, triad_kernel_fact *out, int32_t most, int32_t *n) { return r->kernels(t, out, most, n); }
+static int triad_rt_kernels(triad_runtime *r, triad_timer *t, triad_kernel_fact *out, int32_t most,
+                            int32_t *n) {
+	return r->kernels(t, out, most, n);
+}
 */
 import "C"
 

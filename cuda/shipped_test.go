@@ -83,7 +83,9 @@ func TestShippedLibraryDoesNotFit(t *testing.T) {
 		want   string
 	}{
 		{"another kernel", func(s fstest.MapFS, _ string, _ *GPULibraries) {
-			s["cuda/kernels/scale.cu"] = &fstest.MapFile{Data: []byte("#include \"half.cuh\"\nint scale = 2;\n")}
+			s["cuda/kernels/scale.cu"] = &fstest.MapFile{
+				Data: []byte("#include \"half.cuh\"\nint scale = 2;\n"),
+			}
 		}, "made from other sources"},
 		{"another include", func(s fstest.MapFS, _ string, _ *GPULibraries) {
 			s["cuda/include/half.cuh"] = &fstest.MapFile{Data: []byte("inline int half(int n) { return n " +

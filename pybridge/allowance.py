@@ -4,8 +4,10 @@ A Bounded tensor (bounded.py) carries the fp64 value r of an intermediate, e, ho
 moved it from there, and s, the value under the rounding points of a contract. Every aten operation has a
 form, and every form a rule (allowance_rules.py):
 
-    one operation     T(a + b) = T_a + T_b + u*|a + b|        T(a * b) = |a|*T_b + |b|*T_a + T_a*T_b + u*|a * b|
-    a function        T(f(a)) = the largest |f(a +- T_a) - f(a)| + k*u*|f(a)|, k twice the error that CUDA documents for f, in units in the last place
+    one operation     T(a + b) = T_a + T_b + u*|a + b|
+                      T(a * b) = |a|*T_b + |b|*T_a + T_a*T_b + u*|a * b|
+    a function        T(f(a)) = the largest |f(a +- T_a) - f(a)| + k*u*|f(a)|, k twice the error that
+                      CUDA documents for f, in units in the last place
     a reduction       T(sum x) = sum T_x + u*g(n)*sum(|x| + T_x)
     a product         T(A B) = |A| T_B + T_A |B| + T_A T_B + u*g(k)*(|A| + T_A)(|B| + T_B)
     moving            T of what is moved
@@ -48,7 +50,8 @@ def compute(function: Callable, tensors: tuple, attributes: dict[str, Any], cont
         wanted = [inputs[i] for i in differentiable]
         if not pairs:
             return [exactly(torch.zeros_like(x.r)) for x in wanted]
-        return list(torch.autograd.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True, materialize_grads=True))
+        return list(torch.autograd.grad([o for o, _ in pairs], wanted, [g for _, g in pairs],
+                                        allow_unused=True, materialize_grads=True))
 
 
 def chained(forward: Callable, backward: Callable, plan: str, tensors: tuple, count: int,
@@ -75,5 +78,6 @@ def _listed(value: Any, count: int) -> list:
     """What a function returned, which must be count tensors."""
     values = list(value) if isinstance(value, (tuple, list)) else [value]
     if len(values) != count or not all(isinstance(v, torch.Tensor) for v in values):
-        raise TypeError(f"it returns {', '.join('a tensor' if isinstance(v, torch.Tensor) else type(v).__name__ for v in values)}: want {count} tensor{'s' * (count != 1)}")
+        kinds = ", ".join("a tensor" if isinstance(v, torch.Tensor) else type(v).__name__ for v in values)
+        raise TypeError(f"it returns {kinds}: want {count} tensor{'s' * (count != 1)}")
     return [exactly(v) if isinstance(v, torch.Tensor) and not isinstance(v, Bounded) else v for v in values]

@@ -1,7 +1,9 @@
 """The rules by which allowances compose, one for each aten operation that computes:
 
-    one operation     T(a + b) = T_a + T_b + u*|a + b|        T(a * b) = |a|*T_b + |b|*T_a + T_a*T_b + u*|a * b|
-    a function        T(f(a)) = the largest |f(a +- T_a) - f(a)| + k*u*|f(a)|, k twice the error that CUDA documents for f, in units in the last place
+    one operation     T(a + b) = T_a + T_b + u*|a + b|
+                      T(a * b) = |a|*T_b + |b|*T_a + T_a*T_b + u*|a * b|
+    a function        T(f(a)) = the largest |f(a +- T_a) - f(a)| + k*u*|f(a)|, k twice the error that
+                      CUDA documents for f, in units in the last place
     a reduction       T(sum x) = sum T_x + u*g(n)*sum(|x| + T_x)
     a product         T(A B) = |A| T_B + T_A |B| + T_A T_B + u*g(k)*(|A| + T_A)(|B| + T_B)
 
@@ -331,7 +333,8 @@ def _gelu_backward(grad, x, approximate="none"):
     if approximate == "tanh":
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
         th = torch.tanh(inner)
-        return grad * (0.5 * (1 + th) + 0.5 * x * (1 - th * th) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)))
+        return grad * (0.5 * (1 + th)
+                       + 0.5 * x * (1 - th * th) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)))
     density = torch.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
     return grad * (0.5 * (1 + torch.erf(x * math.sqrt(0.5))) + x * density)
 

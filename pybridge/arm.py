@@ -58,9 +58,11 @@ class Arm:
         try:
             self._capture(self.sets)
         except Exception as e:  # what cannot be captured raises many kinds
-            if isinstance(e, (torch.AcceleratorError, torch.OutOfMemoryError)) and "captur" not in str(e).lower():
+            if (isinstance(e, (torch.AcceleratorError, torch.OutOfMemoryError))
+                and "captur" not in str(e).lower()):
                 raise
-            self.reason, self.graph = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"[:300], None
+            said = str(e).splitlines()[0] if str(e) else ""
+            self.reason, self.graph = f"{type(e).__name__}: {said}"[:300], None
             torch.cuda.synchronize()
         self._estimate()
         turns = math.ceil(graph_ns / max(self.estimate * self.sets, 1e-3))

@@ -33,13 +33,22 @@ case "$*" in
 		shift
 	done
 	case "$FAKE_PIP" in
-	full) echo "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device" >&2; exit 1 ;;
+	full)
+		echo "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device" >&2
+		exit 1
+		;;
 	slow) sleep 60 ;;
 	esac
 	sleep 0.3
 	echo '{"version": "3.11.7", "torch": "2.11.0", "triton": "3.6.0", "numpy": "2.3.5"}' > "$here/versions" ;;
 *"import venv"*) exit 0 ;;
-*) if [ -f "$here/versions" ]; then cat "$here/versions"; else echo '{"version": "3.11.7", "torch": "", "triton": "", "numpy": ""}'; fi ;;
+*)
+	if [ -f "$here/versions" ]; then
+		cat "$here/versions"
+	else
+		echo '{"version": "3.11.7", "torch": "", "triton": "", "numpy": ""}'
+	fi
+	;;
 esac
 `
 

@@ -51,19 +51,25 @@ free, so tiles are larger."""
 class Implementation:
     """One version of an operator: the row `name` of every table.
 
-    forward, backward  take tensors by position in the order of the spec (a backward: the order of [backward] inputs), attributes by
-                       keyword as bool, int, float or str, and return a tensor or a tuple in the spec's order of outputs, with None for an
-                       optional output that is not given. Outputs are contiguous. What they raise is a CRASH, NotImplementedError too.
+    forward, backward  take tensors by position in the order of the spec (a backward: the order of [backward]
+                       inputs), attributes by keyword as bool, int, float or str, and return a tensor or a
+                       tuple in the spec's order of outputs, with None for an
+                       optional output that is not given. Outputs are contiguous. What they raise is a CRASH,
+                       NotImplementedError too.
     outputs, gradients the names that forward and backward give.
     contract           a name, or a dict by (pass, dtype) with "fp32" for what it leaves out.
     dtypes             the case dtypes it takes; backward_dtypes where those of its backward are others.
-    recomputes         the backward cannot take saved tensors: it gets all inputs of the operator, then the upstream gradients.
-    accepts            accepts(pass, *tensors, **attributes) says in a sentence why a call is not supported, or None. Its tensors have shape,
-                       strides, dtype, device and alignment (data_ptr() modulo 4096), and no values (described.py): no implementation
-                       chooses its data. One that takes other data of the same sizes is FAIL where it declines.
+    recomputes         the backward cannot take saved tensors: it gets all inputs of the operator, then the
+                       upstream gradients.
+    accepts            accepts(pass, *tensors, **attributes) says in a sentence why a call is not supported,
+                       or None. Its tensors have shape, strides, dtype, device and alignment (data_ptr()
+                       modulo 4096), and no values (described.py): no implementation
+                       chooses its data. One that takes other data of the same sizes is FAIL where it
+                       declines.
     constraint         what accepts asks, in one sentence.
     nondeterministic   outputs whose bits may differ between two runs.
-    compiled           torch.compile makes it, which takes seconds a case: at most two cases a dtype with --quick, and its allocations are not poisoned.
+    compiled           torch.compile makes it, which takes seconds a case: at most two cases a dtype with
+                       --quick, and its allocations are not poisoned.
     module             of a peer's row: what its functions import, before the first call.
     remark             what is to be said of its times, in a sentence.
     """
@@ -125,7 +131,8 @@ def too_old(device: Any, what: str, least: tuple[int, int]) -> str | None:
     found = capability(device)
     if found is None or found >= least:
         return None
-    return f"{what} needs a GPU of compute capability {least[0]}.{least[1]} or newer, this one has {found[0]}.{found[1]}"
+    return (f"{what} needs a GPU of compute capability {least[0]}.{least[1]} or newer, "
+            f"this one has {found[0]}.{found[1]}")
 
 
 def rounded(x: Any) -> Any:

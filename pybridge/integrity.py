@@ -61,7 +61,8 @@ class Watch:
             os._exit(1)  # a child of the call: its parent answers
         changed = replaced + self._functions() + self._settings()
         if changed:
-            return f"changed {', '.join(changed[:4])}{f' and {len(changed) - 4} more' if len(changed) > 4 else ''}, which later calls rely on"
+            more = f" and {len(changed) - 4} more" if len(changed) > 4 else ""
+            return f"changed {', '.join(changed[:4])}{more}, which later calls rely on"
         left = sum(_runs_foreign_code(frame) for ident, frame in sys._current_frames().items()
                    if ident not in self.threads)
         return f"left {left} thread{'s' if left > 1 else ''} running after it returned" if left else ""
@@ -77,7 +78,8 @@ class Watch:
                     known[name] = now[name]
                     continue
                 setattr(owner, name, function)
-                changed.append(f"{owner.__module__ + '.' if isinstance(owner, type) else ''}{owner.__name__}.{name}")
+                changed.append(
+                    f"{owner.__module__ + '.' if isinstance(owner, type) else ''}{owner.__name__}.{name}")
         return changed
 
     def _settings(self) -> list[str]:
@@ -89,7 +91,8 @@ class Watch:
         return changed
 
 
-_LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+_LIBRARIES = tuple({sysconfig.get_path(name) + os.sep
+                     for name in ("stdlib", "platstdlib", "purelib", "platlib")}
                    | {os.path.dirname(os.path.dirname(torch.__file__)) + os.sep})
 
 
@@ -122,7 +125,8 @@ class Earlier:
         said = ""
         for name, tensor, sum_before in self.answers:
             if any(_share_memory(tensor, other) for other in now.values()):
-                said = said or f"gave its answer in the memory of the {name} that an earlier call gave, whose caller may still need it"
+                said = said or (f"gave its answer in the memory of the {name} that an earlier call gave, "
+                                "whose caller may still need it")
             elif _sum(tensor) != sum_before:
                 said = said or f"overwrote the {name} that an earlier call gave"
         kept = {n: t for n, t in now.items() if type(t) is torch.Tensor and t.layout is torch.strided

@@ -39,7 +39,8 @@ from importlib import metadata
 def version(name):
     try: return metadata.version(name)
     except Exception: return ""
-print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "torch": version("torch"), "triton": version("triton"), "numpy": version("numpy")}))
+print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3],
+                  **{name: version(name) for name in ("torch", "triton", "numpy")}}))
 `
 
 // probeLimit is how long a Python may take to answer.

@@ -53,7 +53,8 @@ def _convert_float(data, source, target, rounding_mode):
         return _convert_without_correction(data, source, target, rounding_mode)
     out = _as_torch(data, source).to(_TORCH[target])
     size = out.element_size()
-    return out.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]).numpy().view(_UNSIGNED[size])
+    signed = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
+    return out.view(signed).numpy().view(_UNSIGNED[size])
 
 
 def _decoded(handle) -> np.ndarray:

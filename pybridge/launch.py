@@ -64,7 +64,8 @@ def launch(implementation: Implementation, source: str, memory: Memory, device: 
     if not outcome:
         try:
             outputs = _outputs(implementation.gives(direction), returned, request["outputs"], memory, device)
-            fault = fault or earlier.overwritten({n: t for n, t in named.items() if not _no_plain_tensor(t, device)})
+            fault = fault or earlier.overwritten({n: t for n, t in named.items()
+                                                  if not _no_plain_tensor(t, device)})
         except Exception as e:  # a tensor that cannot even be looked at
             outcome = _outcome(e, source)
     if guards:
@@ -111,7 +112,8 @@ def _no_plain_tensor(value: Any, device: torch.device) -> str:
         return f"a {layout} tensor on {value.device.type}, want a dense one on {device.type}"
     reach = value.storage_offset() + sum((n - 1) * s for n, s in zip(value.shape, value.stride())) + 1
     if value.numel() and reach * value.itemsize > value.untyped_storage().nbytes():
-        return f"a tensor whose elements reach over byte {reach * value.itemsize} of a memory of {value.untyped_storage().nbytes()}"
+        return (f"a tensor whose elements reach over byte {reach * value.itemsize} of a memory of "
+                f"{value.untyped_storage().nbytes()}")
     return ""
 
 
@@ -123,7 +125,8 @@ def _outcome(e: BaseException, source: str) -> dict[str, Any]:
     reply: dict[str, Any] = {"status": "CRASH", "message": f"{type(e).__name__}: {text}"[:MESSAGE_CHARACTERS],
                              "fatal": False}
     if isinstance(e, NotImplementedError):  # whoever raises it may have looked at values
-        reply["message"] += " (a call that began is no call declined: what an implementation does not take, its accepts says)"
+        reply["message"] += (" (a call that began is no call declined: what an implementation does not take, "
+                             "its accepts says)")
     # torch has no type of its own for a CPU that is out of memory.
     if isinstance(e, (MemoryError, torch.OutOfMemoryError)) or "DefaultCPUAllocator" in text:
         reply["status"] = "OOM"

@@ -190,7 +190,8 @@ class CallArm:
             except Exception as e:
                 if isinstance(e, (torch.AcceleratorError, torch.OutOfMemoryError)):
                     raise
-                return f"a second backward through its graph fails: {str(e).splitlines()[0] if str(e) else type(e).__name__}"[:300]
+                said = str(e).splitlines()[0] if str(e) else type(e).__name__
+                return f"a second backward through its graph fails: {said}"[:300]
             self.arm.stream.synchronize()
             for name, a, b in zip(self.implementation.gives(self.direction), first, second):
                 if a.numel() and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr():
@@ -203,7 +204,8 @@ class CallArm:
         """Fills what the captured calls write, so that what is judged was written by a timed call."""
         for i, values in enumerate(self.arm.kept):
             for value in values:
-                if isinstance(value, torch.Tensor) and value.is_contiguous() and value.numel() and self.arm.graph is not None and not self._is_input(i, value):
+                if (isinstance(value, torch.Tensor) and value.is_contiguous() and value.numel()
+                    and self.arm.graph is not None and not self._is_input(i, value)):
                     tensors.poison(value.detach().view(-1), POISON_OF_REST if i else of_first)
         torch.cuda.synchronize()
 
@@ -223,7 +225,8 @@ class CallArm:
             buffers = [buffer for buffer, _ in self.loaded[i]]
             guards = [entry for buffer in buffers for entry in buffer.report()]
             reply = {"inputs": [tensors.checksum(buffer) for buffer in buffers],
-                     "outputs": _outputs(names, self.arm.kept[i], request["outputs"], self.memory, self.device)}
+                     "outputs": _outputs(names, self.arm.kept[i], request["outputs"], self.memory,
+                                         self.device)}
             if guards:
                 reply["guards"] = guards
             replies.append(reply)
@@ -277,7 +280,8 @@ def _unlike(a: Any, b: Any) -> int:
         return int(a is not b)
     if not a.numel():
         return 0
-    return int((a.detach().contiguous().view(-1).view(torch.uint8) != b.detach().contiguous().view(-1).view(torch.uint8)).sum())
+    a, b = (t.detach().contiguous().view(-1).view(torch.uint8) for t in (a, b))
+    return int((a != b).sum())
 
 
 class RulerArm:
@@ -288,7 +292,8 @@ class RulerArm:
         self.bytes = self.flops = 0
         if name == "memcpy":
             sets = rotation(cold, physics()["l2_bytes"], RULER_BYTES, RULER_BYTES)
-            pairs = [(torch.empty(RULER_BYTES, dtype=torch.uint8, device="cuda"), torch.randint(0, 256, (RULER_BYTES,), dtype=torch.uint8, device="cuda"))
+            pairs = [(torch.empty(RULER_BYTES, dtype=torch.uint8, device="cuda"),
+                      torch.randint(0, 256, (RULER_BYTES,), dtype=torch.uint8, device="cuda"))
                      for _ in range(sets)]
             self.bytes, self.rotated = 2 * RULER_BYTES, sets * RULER_BYTES
             self.arm = Arm(sets, lambda i: (pairs[i][0].copy_(pairs[i][1]),))

@@ -67,7 +67,8 @@ class Buffer:
         for band, first in ((self._all[:GUARD], -GUARD), (self._all[GUARD + self.count:], 0)):
             changed = torch.nonzero(band != CANARY).flatten()
             if changed.numel():
-                found.append({"buffer": self.name, "bytes": first + int(changed[0]), "count": changed.numel()})
+                found.append({"buffer": self.name, "bytes": first + int(changed[0]),
+                              "count": changed.numel()})
         return found
 
 
@@ -100,7 +101,10 @@ def store(memory: Memory, ref: dict[str, Any], tensor: torch.Tensor) -> int:
     if tensor.nbytes != len(view):
         raise WireError(f"output {ref['name']}: {len(view)} bytes of shared memory for a tensor of "
                         f"{tensor.nbytes}")
-    return pieces.copy_out(view, tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)) if len(view) else 0
+    if not len(view):
+        return 0
+    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    return pieces.copy_out(view, plain.reshape(-1).view(torch.uint8))
 
 
 def row_major(shape) -> list[int]:
@@ -155,6 +159,7 @@ class PoisonedAllocations:
         """Guard bands that changed, each buffer named for the output that lies in it, or "workspace"."""
         found = []
         for buffer in self.buffers:
-            buffer.name = next((n for n, t in outputs.items() if isinstance(t, torch.Tensor) and buffer.owns(t)), "workspace")
+            buffer.name = next((n for n, t in outputs.items() if isinstance(t, torch.Tensor)
+                                and buffer.owns(t)), "workspace")
             found += buffer.report()
         return found

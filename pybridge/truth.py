@@ -6,14 +6,18 @@ with.
 The wire is the worker's. Inputs come in the dtypes a kernel gets; every floating one is widened to fp64,
 exactly, before anything is computed, and outputs are fp64. It registers for each operator
 
-    truth/saved      forward: reference; backward: reference_backward, the formula on the saved tensors it is given
-    truth/chained    backward: autograd of the fp64 forward, from the operator's inputs and the upstream gradients
+    truth/saved      forward: reference; backward: reference_backward, the formula on the saved tensors it is
+                     given
+    truth/chained    backward: autograd of the fp64 forward, from the operator's inputs and the upstream
+                     gradients
     truth/saved_rounding, truth/chained_rounding
-                     the same calls, but of every element how far fp64 may round it: 2^-53 times the absolute terms that it is made of (allowance.py)
+                     the same calls, but of every element how far fp64 may round it: 2^-53 times the absolute
+                     terms that it is made of (allowance.py)
 
 and, for operators of a user's own, whose allowances nobody has written down,
 
-    truth/composed   reference or reference_backward, or autograd of reference, with the allowance of every element (allowance.py)
+    truth/composed   reference or reference_backward, or autograd of reference, with the allowance of every
+                     element (allowance.py)
 
 Nothing of a candidate runs here: Triton is kept out of the process, and of an operator file only these two
 functions are called.
@@ -44,7 +48,8 @@ class Truth(Worker):
         return {}
 
     def _import(self, op: str, path: Path) -> ModuleType | dict[str, Any]:
-        sys.modules["triton"], sys.modules["triton.language"] = _StandIn("triton"), _StandIn("triton.language")
+        for name in ("triton", "triton.language"):
+            sys.modules[name] = _StandIn(name)
         try:
             return _import(op, path, rows_needed=False)
         finally:

@@ -121,7 +121,8 @@ class Worker:
     def _import_triton(self) -> dict[str, str]:
         import implementation
         if implementation.TRITON_MISSING:
-            self.triton_missing = f"Triton cannot be imported by {sys.executable} ({implementation.TRITON_MISSING}): {SETUP}"
+            self.triton_missing = (f"Triton cannot be imported by {sys.executable} "
+                                   f"({implementation.TRITON_MISSING}): {SETUP}")
             return {}
         versions = {"triton": implementation.triton.__version__}
         if not self.on_gpu:
@@ -132,7 +133,8 @@ class Worker:
             interpreter.correct()
             wrong = interpreter.prove()
             if wrong:
-                self.triton_missing = f"{wrong} (triton {versions['triton']}, numpy {numpy.__version__}): {SETUP}"
+                self.triton_missing = (f"{wrong} (triton {versions['triton']}, numpy {numpy.__version__}): "
+                                       f"{SETUP}")
         return versions
 
     # ---- load

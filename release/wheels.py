@@ -36,7 +36,8 @@ def run(*command, **environment: str) -> str:
 
 def lacks(python: str) -> str:
     """What an interpreter lacks to build a wheel, "" for nothing."""
-    asked = "import os, sysconfig, pip, venv; print(os.path.exists(os.path.join(sysconfig.get_paths()['include'], 'Python.h')))"
+    asked = ("import os, sysconfig, pip, venv; "
+             "print(os.path.exists(os.path.join(sysconfig.get_paths()['include'], 'Python.h')))")
     try:
         done = subprocess.run([python, "-c", asked], text=True, capture_output=True)
     except OSError as e:
@@ -80,7 +81,8 @@ def build(python: str, gpu: Path | None, tool: Path, scratch: Path) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", type=Path)
     parser.add_argument("--dist", type=Path, default=Path("dist"))
     parser.add_argument("pythons", nargs="+")
@@ -101,7 +103,8 @@ def main() -> None:
         for file in (*wheels, ROOT / "release/Dockerfile", ROOT / "CHANGELOG.md", ROOT / "LICENSE"):
             shutil.copy(file, asked.dist / file.name)
     files = sorted(f.name for f in asked.dist.iterdir() if f.is_file())
-    (asked.dist / "SHA256SUMS").write_text("".join(f"{hashlib.sha256((asked.dist / f).read_bytes()).hexdigest()}  {f}\n" for f in files))
+    (asked.dist / "SHA256SUMS").write_text(
+        "".join(f"{hashlib.sha256((asked.dist / f).read_bytes()).hexdigest()}  {f}\n" for f in files))
     print("\n".join(str(asked.dist / f) for f in (*files, "SHA256SUMS")))
 
 

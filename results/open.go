@@ -303,8 +303,9 @@ func writeDSN(path string, patience time.Duration, network bool) string {
 	if network {
 		journal = "DELETE" // a write-ahead log needs shared memory, which a network file system does not have
 	}
-	return fmt.Sprintf("%s?_journal_mode=%s&_synchronous=FULL&_foreign_keys=on&_busy_timeout=%d&_txlock=immediate"+
-		"&_stmt_cache_size=%d", fileURI(path), journal, patience.Milliseconds(), keptStatements)
+	return fmt.Sprintf(
+		"%s?_journal_mode=%s&_synchronous=FULL&_foreign_keys=on&_busy_timeout=%d&_txlock=immediate"+
+			"&_stmt_cache_size=%d", fileURI(path), journal, patience.Milliseconds(), keptStatements)
 }
 
 func readDSN(path string, patience time.Duration) string {

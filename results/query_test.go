@@ -270,7 +270,8 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 		"nonsense": "syntax error", "SELECT missing": "no such column",
 		"ATTACH '/tmp/x' AS y": "only reading is allowed", "SELECT ?": "not enough args",
 		"SELECT load_extension('x')": "not authorized",
-		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c": "stopped after",
+		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) " +
+			"SELECT count(*) FROM c": "stopped after",
 	} {
 		out, err := runHostile(path, strings.NewReplacer("\xff", `\xff`, "\x00", `\x00`).Replace(statement),
 			t.TempDir())

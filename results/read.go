@@ -69,10 +69,12 @@ func (c *caseRow) read() (op.Case, record.Members[op.DType], error) {
 
 // runColumns are a record without its verdicts, in the order of scanRun, from runTables.
 const (
-	runColumns = `r.run_id, r.run_ulid, s.session_ulid, ` + caseColumns + `, r.seed, p.implementation, coalesce(i.backend, ''), coalesce(i.variant, ''),
-	coalesce(i.source_hash, ''), i.build_json, r.device, coalesce(r.status, ''), r.contract, r.message, r.where_json, r.log_tail, r.launches,
+	runColumns = `r.run_id, r.run_ulid, s.session_ulid, ` + caseColumns + `, r.seed, p.implementation,
+	coalesce(i.backend, ''), coalesce(i.variant, ''), coalesce(i.source_hash, ''), i.build_json, r.device,
+	coalesce(r.status, ''), r.contract, r.message, r.where_json, r.log_tail, r.launches,
 	r.harness_wall_ns, r.peak_memory_bytes, r.started_utc`
-	runTables = `run r JOIN session s USING (session_id) JOIN plan p USING (plan_id) JOIN test_case c ON c.case_id = r.case_id
+	runTables = `run r JOIN session s USING (session_id) JOIN plan p USING (plan_id)
+	JOIN test_case c ON c.case_id = r.case_id
 	LEFT JOIN implementation i USING (implementation_id)`
 )
 
@@ -122,8 +124,10 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := q.Query(`SELECT output, status, gate, message, n, n_compared, n_wrong, worst_index_json, got, got_class, want, want_class, low, low_class,
-		high, high_class, headroom, headroom_class, ulp_max, ulp_max_class, ulp_mean, ulp_mean_class, pattern, judge_version,
+	rows, err := q.Query(`SELECT output, status, gate, message, n, n_compared, n_wrong, worst_index_json, got,
+		got_class, want, want_class, low, low_class,
+		high, high_class, headroom, headroom_class, ulp_max, ulp_max_class, ulp_mean, ulp_mean_class, pattern,
+		judge_version,
 		relations_planned, n_covered, statistics_json FROM verdict WHERE run_id = ? ORDER BY position`, run)
 	if err != nil {
 		return nil, err
@@ -176,9 +180,13 @@ func loadSession(q querier, id int64) (record.Session, error) {
 	var exit sql.NullInt64
 	var internal sql.NullString
 	m := &x.Machine
-	err := q.QueryRow(`SELECT s.session_ulid, s.request, s.command_json, s.version, s.commit_hash, s.level, s.seed, s.added_json, s.started_utc, s.ended_utc,
-		s.exit_code, s.internal_error, t.versions_json, m.os, m.kernel, m.arch, m.cpu, m.cores, m.memory_bytes, m.gpu, m.gpu_memory_bytes, m.gpu_driver
-		FROM session s JOIN machine m USING (machine_id) JOIN toolchain t USING (toolchain_id) WHERE session_id = ?`, id).Scan(
+	err := q.QueryRow(`SELECT s.session_ulid, s.request, s.command_json, s.version, s.commit_hash, s.level,
+		s.seed, s.added_json, s.started_utc, s.ended_utc,
+		s.exit_code, s.internal_error, t.versions_json, m.os, m.kernel, m.arch, m.cpu, m.cores,
+		m.memory_bytes, m.gpu,
+		m.gpu_memory_bytes, m.gpu_driver
+		FROM session s JOIN machine m USING (machine_id) JOIN toolchain t USING (toolchain_id)
+		WHERE session_id = ?`, id).Scan(
 		&x.ID, &x.Request, &command, &x.Version, &x.Commit, &x.Level, &seed, &added, &started, &ended, &exit,
 		&internal, &versions,
 		&m.OS, &m.Kernel, &m.Arch, &m.CPU, &m.Cores, &m.MemoryBytes, &m.GPU, &m.GPUMemoryBytes, &m.GPUDriver)
@@ -204,11 +212,17 @@ func loadSession(q querier, id int64) (record.Session, error) {
 
 // loadDifferences reads what is known of a run against the others.
 func loadDifferences(q querier, run int64) ([]record.Difference, error) {
-	rows, err := q.Query(`SELECT s.session_ulid, c.case_key, c.op, c.pass, c.dtype, d.output, pa.implementation, pb.implementation, a.run_ulid, b.run_ulid,
-		d.n, d.bitwise, d.n_different, d.worst_index_json, d.ulp_max, d.ulp_max_class, d.worst_a, d.worst_a_class, d.worst_b, d.worst_b_class
-		FROM difference d JOIN run a ON a.run_id = d.run_a_id JOIN run b ON b.run_id = d.run_b_id JOIN plan pa ON pa.plan_id = a.plan_id
-		JOIN plan pb ON pb.plan_id = b.plan_id JOIN session s ON s.session_id = a.session_id JOIN test_case c ON c.case_id = a.case_id
-		WHERE d.run_a_id = ? OR d.run_b_id = ? ORDER BY pa.implementation, pb.implementation, d.output`, run, run)
+	rows, err := q.Query(`SELECT s.session_ulid, c.case_key, c.op, c.pass, c.dtype, d.output,
+		pa.implementation, pb.implementation, a.run_ulid, b.run_ulid,
+		d.n, d.bitwise, d.n_different, d.worst_index_json, d.ulp_max, d.ulp_max_class,
+		d.worst_a, d.worst_a_class, d.worst_b,
+		d.worst_b_class
+		FROM difference d JOIN run a ON a.run_id = d.run_a_id JOIN run b ON b.run_id = d.run_b_id
+		JOIN plan pa ON pa.plan_id = a.plan_id
+		JOIN plan pb ON pb.plan_id = b.plan_id JOIN session s ON s.session_id = a.session_id
+		JOIN test_case c ON c.case_id = a.case_id
+		WHERE d.run_a_id = ? OR d.run_b_id = ?
+		ORDER BY pa.implementation, pb.implementation, d.output`, run, run)
 	if err != nil {
 		return nil, err
 	}

@@ -20,8 +20,10 @@ func insertRelations(tx *sql.Tx, run int64, output string, relations []record.Re
 				worst = append(worst, value, class)
 			}
 		}
-		if _, err := tx.Exec(`INSERT INTO relation (run_id, output, position, name, holds, n, n_compared, n_wrong, message, worst_index_json, got, got_class,
-			low, low_class, high, high_class) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, append(args, worst...)...); err != nil {
+		if _, err := tx.Exec(`INSERT INTO relation (run_id, output, position, name, holds, n, n_compared,
+			n_wrong, message, worst_index_json, got, got_class,
+			low, low_class, high, high_class) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			append(args, worst...)...); err != nil {
 			return fmt.Errorf("relation %q of %s: %w", r.Name, output, err)
 		}
 	}
@@ -30,7 +32,8 @@ func insertRelations(tx *sql.Tx, run int64, output string, relations []record.Re
 
 // loadRelations reads the relations of a run by output, in their order.
 func loadRelations(q querier, run int64) (map[string][]record.Relation, error) {
-	rows, err := q.Query(`SELECT output, name, holds, n, n_compared, n_wrong, message, worst_index_json, got, got_class, low, low_class, high, high_class
+	rows, err := q.Query(`SELECT output, name, holds, n, n_compared, n_wrong, message, worst_index_json, got,
+		got_class, low, low_class, high, high_class
 		FROM relation WHERE run_id = ? ORDER BY output, position`, run)
 	if err != nil {
 		return nil, err

@@ -98,7 +98,8 @@ func column[T any](q querier, query string, args ...any) ([]T, error) {
 }
 
 func upsertMachine(tx *sql.Tx, m record.Machine) (id int64, err error) {
-	if _, err = tx.Exec(`INSERT INTO machine (content_hash, os, kernel, arch, cpu, cores, memory_bytes, gpu, gpu_memory_bytes, gpu_driver)
+	if _, err = tx.Exec(`INSERT INTO machine (content_hash, os, kernel, arch, cpu, cores, memory_bytes, gpu,
+		gpu_memory_bytes, gpu_driver)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		m.Hash(), m.OS, m.Kernel, m.Arch, m.CPU, m.Cores, m.MemoryBytes, m.GPU, m.GPUMemoryBytes,
 		m.GPUDriver); err != nil {
@@ -127,7 +128,8 @@ func upsertImplementation(tx *sql.Tx, r record.Record) (id int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err = tx.Exec(`INSERT INTO implementation (op, name, backend, variant, source_hash, build_json) VALUES (?, ?, ?, ?, ?, ?)
+	if _, err = tx.Exec(`INSERT INTO implementation (op, name, backend, variant, source_hash, build_json)
+		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET build_json = excluded.build_json WHERE implementation.build_json IS NULL`,
 		r.Case.Op, r.Impl, r.Backend, r.Variant, r.Source, build); err != nil {
 		return 0, err
@@ -172,9 +174,11 @@ func upsertCase(tx *sql.Tx, c op.Case, dtypes any) (id int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err = tx.Exec(`INSERT INTO test_case (case_key, op, pass, dtype, dims_json, attributes_json, attribute_numbers_json, layout, distribution, upstream,
+	if _, err = tx.Exec(`INSERT INTO test_case (case_key, op, pass, dtype, dims_json, attributes_json,
+		attribute_numbers_json, layout, distribution, upstream,
 		saved, dtypes_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET dtypes_json = excluded.dtypes_json WHERE test_case.dtypes_json = '{}' AND excluded.dtypes_json <> '{}'`,
+		ON CONFLICT DO UPDATE SET dtypes_json = excluded.dtypes_json
+			WHERE test_case.dtypes_json = '{}' AND excluded.dtypes_json <> '{}'`,
 		key, c.Op, c.Pass.String(), c.DType, string(dims), string(attributes), string(numbersText),
 		c.Layout, c.Distribution,
 		orNull(c.Upstream), orNull(c.Saved), types); err != nil {
@@ -211,7 +215,8 @@ func fillRun(tx *sql.Tx, run, implementation int64, r record.Record, now time.Ti
 	if started.IsZero() {
 		started = now
 	}
-	_, err = tx.Exec(`UPDATE run SET implementation_id = ?, status = ?, device = ?, contract = ?, message = ?, where_json = ?, log_tail = ?, launches = ?,
+	_, err = tx.Exec(`UPDATE run SET implementation_id = ?, status = ?, device = ?, contract = ?, message = ?,
+		where_json = ?, log_tail = ?, launches = ?,
 		harness_wall_ns = ?, peak_memory_bytes = ?, started_utc = ?, recorded_utc = ? WHERE run_id = ?`,
 		implementation, r.Status.String(), r.Device, r.Contract, r.Message, where, r.LogTail, r.Launches,
 		r.Wall.Nanoseconds(), r.PeakBytes,
@@ -231,10 +236,14 @@ func insertVerdicts(tx *sql.Tx, run int64, verdicts []record.Verdict) error {
 		if err != nil {
 			return fmt.Errorf("verdict of %s: %w", v.Name, err)
 		}
-		if _, err := tx.Exec(`INSERT INTO verdict (run_id, position, output, status, gate, message, n, n_compared, n_wrong, worst_index_json,
-			got, got_class, want, want_class, low, low_class, high, high_class, headroom, headroom_class, ulp_max, ulp_max_class,
-			ulp_mean, ulp_mean_class, pattern, judge_version, relations_planned, n_covered, statistics_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-			?, ?, ?, ?)`, append(args, v.Pattern, v.Judge, v.RelationsPlanned, v.NCovered, statistics)...); err != nil {
+		if _, err := tx.Exec(`INSERT INTO verdict (run_id, position, output, status, gate, message, n,
+			n_compared, n_wrong, worst_index_json,
+			got, got_class, want, want_class, low, low_class, high, high_class, headroom, headroom_class,
+			ulp_max, ulp_max_class,
+			ulp_mean, ulp_mean_class, pattern, judge_version, relations_planned, n_covered, statistics_json)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+			?, ?, ?, ?)`, append(args, v.Pattern, v.Judge, v.RelationsPlanned, v.NCovered,
+			statistics)...); err != nil {
 			return fmt.Errorf("verdict of %s: %w", v.Name, err)
 		}
 		if err := insertRelations(tx, run, v.Name, v.Relations); err != nil {
@@ -275,8 +284,10 @@ func insertDifference(tx *sql.Tx, d record.Difference) error {
 	}
 	args := append([]any{d.Output, d.N, d.Bitwise, d.NDifferent, ulp, ulpClass},
 		append(worst, d.RunA, d.RunB)...)
-	done, err := tx.Exec(`INSERT OR REPLACE INTO difference (output, n, bitwise, n_different, ulp_max, ulp_max_class, worst_index_json, worst_a, worst_a_class, worst_b, worst_b_class,
-		run_a_id, run_b_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, a.run_id, b.run_id FROM run a, run b WHERE a.run_ulid = ? AND b.run_ulid = ?`, args...)
+	done, err := tx.Exec(`INSERT OR REPLACE INTO difference (output, n, bitwise, n_different, ulp_max,
+		ulp_max_class, worst_index_json, worst_a, worst_a_class, worst_b, worst_b_class,
+		run_a_id, run_b_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, a.run_id, b.run_id FROM run a, run b
+		WHERE a.run_ulid = ? AND b.run_ulid = ?`, args...)
 	if err != nil {
 		return err
 	}

@@ -193,8 +193,8 @@ func (x *Session) Begin(ctx context.Context, item record.Item) error {
 	})
 }
 
-// Record stores results with their verdicts in one transaction and fills in ID and Session. When it returns nil
-// they are on the disk; else none of them is stored. What was not planned is added to the plan; what the
+// Record stores results with their verdicts in one transaction and fills in ID and Session. When it returns
+// nil they are on the disk; else none of them is stored. What was not planned is added to the plan; what the
 // session has recorded already is ErrAlreadyRecorded.
 func (x *Session) Record(ctx context.Context, records ...*record.Record) error {
 	var words []string
@@ -360,7 +360,8 @@ func (x *Session) end(ctx context.Context, state string, exit int, internalError
 func missingItems(tx *sql.Tx, session int64) ([]record.Item, error) {
 	rows, err := tx.Query(
 		`SELECT p.implementation, p.seed, `+caseColumns+` FROM plan p JOIN test_case c USING (case_id)
-		WHERE p.session_id = ? AND NOT EXISTS (SELECT 1 FROM run r WHERE r.plan_id = p.plan_id AND (r.status IS NULL OR r.status <> 'INTERRUPTED'))
+		WHERE p.session_id = ? AND NOT EXISTS (SELECT 1 FROM run r
+			WHERE r.plan_id = p.plan_id AND (r.status IS NULL OR r.status <> 'INTERRUPTED'))
 		ORDER BY p.position`,
 		session,
 	)
@@ -397,7 +398,8 @@ func insertSession(tx *sql.Tx, info record.Session) (int64, error) {
 		return 0, err
 	}
 	done, err := tx.Exec(
-		`INSERT INTO session (session_ulid, request, command_json, version, commit_hash, level, seed, added_json, machine_id, toolchain_id,
+		`INSERT INTO session (session_ulid, request, command_json, version, commit_hash, level, seed,
+		added_json, machine_id, toolchain_id,
 		started_utc, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')`,
 		info.ID,
 		info.Request,

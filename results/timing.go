@@ -28,9 +28,12 @@ func (x *Session) AddTiming(ctx context.Context, run string, t record.Timing) er
 			}
 			arrays[i] = string(text)
 		}
-		done, err := tx.Exec(`INSERT OR REPLACE INTO timing (regime, n, median_ns, low_ns, high_ns, samples_ns_json, rounds_json, arms_json, clocks_mhz_json,
-			temperature_c, throttle_mask, n_discarded, discarded_because, bytes, flops, status, message, min_ns, p10_ns, p90_ns, roofline, clock_mhz, power_w,
-			mode, sets, calls, rotated_bytes, kernels_json, backward, run_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, run_id FROM run
+		done, err := tx.Exec(`INSERT OR REPLACE INTO timing (regime, n, median_ns, low_ns, high_ns,
+			samples_ns_json, rounds_json, arms_json, clocks_mhz_json,
+			temperature_c, throttle_mask, n_discarded, discarded_because, bytes, flops, status, message,
+			min_ns, p10_ns, p90_ns, roofline, clock_mhz, power_w,
+			mode, sets, calls, rotated_bytes, kernels_json, backward, run_id) SELECT ?, ?, ?, ?, ?, ?, ?, ?,
+			?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, run_id FROM run
 			WHERE run_ulid = ?`,
 			t.Regime, t.N, t.MedianNS, t.LowNS, t.HighNS, arrays[0], arrays[1], arrays[2], arrays[3],
 			optional(t.TemperatureC), int64(t.Throttle),
@@ -95,8 +98,10 @@ func (x *Session) AddComparisons(ctx context.Context, all []record.Comparison) e
 			if err != nil {
 				return err
 			}
-			done, err := tx.Exec(`INSERT OR REPLACE INTO comparison (regime, ratios_json, ratio, ratio_low, ratio_high, word, run_a_id, run_b_id)
-				SELECT ?, ?, ?, ?, ?, ?, a.run_id, b.run_id FROM run a, run b WHERE a.run_ulid = ? AND b.run_ulid = ?`,
+			done, err := tx.Exec(`INSERT OR REPLACE INTO comparison (regime, ratios_json, ratio, ratio_low,
+				ratio_high, word, run_a_id, run_b_id)
+				SELECT ?, ?, ?, ?, ?, ?, a.run_id, b.run_id FROM run a, run b
+				WHERE a.run_ulid = ? AND b.run_ulid = ?`,
 				c.Regime, string(ratios), c.Ratio, c.Low, c.High, c.Word, c.RunA, c.RunB)
 			if err := oneRow(done, err, c.RunA+" or "+c.RunB); err != nil {
 				return err
@@ -108,7 +113,8 @@ func (x *Session) AddComparisons(ctx context.Context, all []record.Comparison) e
 
 // Rulers are those of a session, by name.
 func (s *Store) Rulers(ctx context.Context, session string) ([]record.Ruler, error) {
-	rows, err := s.reader.QueryContext(ctx, `SELECT r.name, r.bytes_per_second, r.flops_per_second, r.samples_ns_json FROM ruler r JOIN session s USING (session_id)
+	rows, err := s.reader.QueryContext(ctx, `SELECT r.name, r.bytes_per_second, r.flops_per_second,
+		r.samples_ns_json FROM ruler r JOIN session s USING (session_id)
 		WHERE s.session_ulid = ? ORDER BY r.name`, session)
 	if err != nil {
 		return nil, s.explain("read the rulers", err)
@@ -140,9 +146,12 @@ func floatOf(n sql.NullFloat64) *record.Float {
 
 // Comparisons are those of a session, in the order in which its records were made.
 func (s *Store) Comparisons(ctx context.Context, session string) ([]record.Comparison, error) {
-	rows, err := s.reader.QueryContext(ctx, `SELECT pa.implementation, pb.implementation, a.run_ulid, b.run_ulid, c.regime, c.ratios_json, c.ratio, c.ratio_low,
-		c.ratio_high, c.word FROM comparison c JOIN run a ON a.run_id = c.run_a_id JOIN run b ON b.run_id = c.run_b_id JOIN plan pa ON pa.plan_id = a.plan_id
-		JOIN plan pb ON pb.plan_id = b.plan_id JOIN session s ON s.session_id = a.session_id WHERE s.session_ulid = ? ORDER BY a.run_ulid, b.run_ulid, c.regime`,
+	rows, err := s.reader.QueryContext(ctx, `SELECT pa.implementation, pb.implementation, a.run_ulid,
+		b.run_ulid, c.regime, c.ratios_json, c.ratio, c.ratio_low,
+		c.ratio_high, c.word FROM comparison c JOIN run a ON a.run_id = c.run_a_id
+		JOIN run b ON b.run_id = c.run_b_id JOIN plan pa ON pa.plan_id = a.plan_id
+		JOIN plan pb ON pb.plan_id = b.plan_id JOIN session s ON s.session_id = a.session_id
+		WHERE s.session_ulid = ? ORDER BY a.run_ulid, b.run_ulid, c.regime`,
 		session)
 	if err != nil {
 		return nil, s.explain("read comparisons", err)
@@ -166,8 +175,10 @@ func (s *Store) Comparisons(ctx context.Context, session string) ([]record.Compa
 
 // loadTimings reads how long a run took, the regime that tables show first.
 func loadTimings(q querier, run int64) ([]record.Timing, error) {
-	rows, err := q.Query(`SELECT regime, n, median_ns, low_ns, high_ns, samples_ns_json, rounds_json, arms_json, clocks_mhz_json, temperature_c, throttle_mask,
-		n_discarded, discarded_because, bytes, flops, status, message, min_ns, p10_ns, p90_ns, roofline, clock_mhz, power_w, mode, sets, calls, rotated_bytes,
+	rows, err := q.Query(`SELECT regime, n, median_ns, low_ns, high_ns, samples_ns_json, rounds_json,
+		arms_json, clocks_mhz_json, temperature_c, throttle_mask,
+		n_discarded, discarded_because, bytes, flops, status, message, min_ns, p10_ns, p90_ns, roofline,
+		clock_mhz, power_w, mode, sets, calls, rotated_bytes,
 		kernels_json, backward FROM timing WHERE run_id = ? ORDER BY length(regime), regime`, run)
 	if err != nil {
 		return nil, err

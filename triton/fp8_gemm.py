@@ -2,9 +2,11 @@
 grad_a[m, k] = (g * scale_g) (bt * scale_bt)^T and grad_b[n, k] = (gt * scale_gt) (at * scale_at)^T, each the
 forward's product of operands that are already quantised in the layout it needs.
 
-Layout   a [m, k], b [n, k]: e4m3 x e4m3, e5m2 x e4m3 or e4m3 x e5m2, any strides; c [m, n] bf16, fp16 or fp32, contiguous. Scales are fp32
-         multipliers. scaling = tensor: [1] and [1]; row: [m] and [n]; block: [m, ceil(k/128)] for a, [ceil(n/128), ceil(k/128)] for b.
-         Products are summed in fp32; a tensor core that sums them in less hands over to fp32 every 128 of k (contract promoted).
+Layout   a [m, k], b [n, k]: e4m3 x e4m3, e5m2 x e4m3 or e4m3 x e5m2, any strides; c [m, n] bf16, fp16 or
+         fp32, contiguous. Scales are fp32 multipliers. scaling = tensor: [1] and [1]; row: [m] and [n];
+         block: [m, ceil(k/128)] for a, [ceil(n/128), ceil(k/128)] for b.
+         Products are summed in fp32; a tensor core that sums them in less hands over to fp32 every 128 of k
+         (contract promoted).
 Limits   m, n, k of any size; k = 0 gives zeros.
 Source   Micikevicius et al. 2022, arXiv:2209.05433; DeepSeek-V3 2024, arXiv:2412.19437 (block scaling)
   triton/tiled          a tile of c per program, programs grouped so that neighbours share operands in L2

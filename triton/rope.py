@@ -4,12 +4,13 @@
 The pair is (i, i + head_dim / 2), with interleaved = true (2i, 2i + 1). backward: the rotation by the
 negative angle.
 
-Layout   q, k and their gradients: [batch, seq, heads, head_dim]; cos, sin: [max_pos, head_dim / 2] fp32. Inputs with any strides, outputs
-         contiguous. fp32, fp16, bf16; every value inside is fp32.
+Layout   q, k and their gradients: [batch, seq, heads, head_dim]; cos, sin: [max_pos, head_dim / 2] fp32.
+         Inputs with any strides, outputs contiguous. fp32, fp16, bf16; every value inside is fp32.
 Limits   head_dim is even, offset + seq <= max_pos. batch or seq = 0 launches nothing.
 Source   Su et al. 2021, arXiv:2104.09864
   triton/block   a tile of heads of tokens per program, all pairs of a head
-  torch/eager    the written composition in the dtype, cos and sin cast to it first (contract eager in 16 bits)
+  torch/eager    the written composition in the dtype, cos and sin cast to it first (contract eager in 16
+                 bits)
   torch/upcast   the same in fp32, rounded once
   torch/compile  torch/upcast through Inductor
   liger/kernel   Liger-Kernel's Triton kernel, not interleaved. It rotates in place: it works on copies

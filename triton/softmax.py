@@ -1,14 +1,17 @@
 """softmax over the last dimension: y[r,c] = exp(x[r,c] - max_r) / sum_c exp(x[r,c] - max_r)
 backward: grad_x = y * (grad_y - sum_c y * grad_y)
 
-Layout   x, y, grad_y, grad_x: [rows, cols]; inputs with any strides, outputs contiguous. fp32, fp16, bf16; every value inside is fp32.
-Limits   a row of only -inf, with +inf or with NaN gives NaN in the whole row. rows or cols = 0 launches nothing.
+Layout   x, y, grad_y, grad_x: [rows, cols]; inputs with any strides, outputs contiguous. fp32, fp16, bf16;
+         every value inside is fp32.
+Limits   a row of only -inf, with +inf or with NaN gives NaN in the whole row. rows or cols = 0 launches
+         nothing.
 Source   Milakov and Gimelshein 2018, arXiv:1805.02867 (online)
   triton/row     a tile of whole rows per program; cols <= 131072
   triton/online  a tile of rows per program, running maximum and sum over blocks of columns; any cols
   torch/eager    torch.softmax; in 16 bits its backward stores y * grad_y in the dtype (contract product16)
   torch/compile  the same through Inductor
-  liger/kernel   Liger-Kernel's Triton kernel, rows of up to 65536; its backward in 16 bits multiplies and adds in the dtype
+  liger/kernel   Liger-Kernel's Triton kernel, rows of up to 65536; its backward in 16 bits multiplies and
+                 adds in the dtype
   quack/kernel   quack-kernels' CuTe kernel, rows of a multiple of 16 bytes
 """
 

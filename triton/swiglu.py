@@ -1,15 +1,16 @@
 """swiglu: y = gate * sigmoid(gate) * up backward, with s = sigmoid(gate): grad_gate = grad_y * up * s * (1 +
 gate * (1 - s)), grad_up = grad_y * gate * s
 
-Layout   gate, up, y and the gradients: [rows, cols]; inputs with any strides, outputs contiguous. fp32, fp16, bf16; every value inside is fp32.
+Layout   gate, up, y and the gradients: [rows, cols]; inputs with any strides, outputs contiguous. fp32, fp16,
+         bf16; every value inside is fp32.
 Limits   rows or cols = 0 launches nothing.
 Source   Shazeer 2020, arXiv:2002.05202
   triton/block   a block of elements per program
   torch/eager    silu, then product: in 16 bits silu is rounded to the dtype (contract eager)
   torch/upcast   the same in fp32, rounded once
   torch/compile  torch/eager through Inductor, which keeps the intermediate in fp32
-  liger/kernel   Liger-Kernel's Triton kernel, rows of up to 65536; silu is rounded to the dtype (contract eager). Its backward writes the gradients
-                 over gate and up: it works on copies
+  liger/kernel   Liger-Kernel's Triton kernel, rows of up to 65536; silu is rounded to the dtype (contract
+                 eager). Its backward writes the gradients over gate and up: it works on copies
 """
 
 import torch

@@ -33,9 +33,9 @@ func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench OP...",
 		Short: "time what is right, on a GPU",
-		Long: `bench judges every implementation on the operator's bench points and times those that passed: calls captured in CUDA
-graphs over rotating inputs and outputs, in rounds in which the implementations take turns. What the timed calls
-wrote is judged again. Every sample is kept.`,
+		Long: `bench judges every implementation on the operator's bench points and times those that passed:
+calls captured in CUDA graphs over rotating inputs and outputs, in rounds in which the implementations take
+turns. What the timed calls wrote is judged again. Every sample is kept.`,
 		Example: `  triad bench softmax
   triad bench all --regime cold,warm --sustained
   triad bench layernorm --pass backward --dims rows=8192,cols=4096 --impl cuda,torch`,

@@ -35,9 +35,9 @@ func (a *app) compareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare OP...",
 		Short: "run and judge every implementation of an operator",
-		Long: `compare runs every implementation of one operator, of several, or of all, judges each output element by
-element against an fp64 truth, records every result, and prints who is right, by how much, and where the
-worst element is.`,
+		Long: `compare runs every implementation of one operator, of several, or of all, judges each output
+element by element against an fp64 truth, records every result, and prints who is right, by how much, and
+where the worst element is.`,
 		Example: `  triad compare softmax
   triad compare softmax layernorm --quick --dtype bf16
   triad compare flash_attention --impl cuda --attr causal=true --dims seq_q=100,seq_kv=130

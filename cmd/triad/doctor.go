@@ -97,7 +97,8 @@ func (a *app) gpuFindings(ctx context.Context) []report.Finding {
 	if !a.driverHere() {
 		return []report.Finding{{
 			Subject: "GPU", State: "note",
-			Detail: "none found: CUDA kernels run in the emulator, Triton in its interpreter, torch on the CPU",
+			Detail: "none found: CUDA kernels run in the emulator, Triton in its interpreter, torch on " +
+				"the CPU",
 		}}
 	}
 	places, err := a.workerPlaces(environmentFlags{offline: true})

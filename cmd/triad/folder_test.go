@@ -48,8 +48,9 @@ func TestNewOperator(t *testing.T) {
 	needsPython(t)
 	folder := startOperator(t)
 	text, code := runTriad(t, "gradcheck", folder, "--quick", "--device", "cpu", "--dtype", "fp32")
-	if code != 0 ||
-		!regexp.MustCompile(`truth of my_norm: differences of the reference agrees to .*grad_x, grad_weight`).MatchString(text) {
+	agrees := regexp.MustCompile(
+		`truth of my_norm: differences of the reference agrees to .*grad_x, grad_weight`)
+	if code != 0 || !agrees.MatchString(text) {
 		t.Errorf("exit %d\n%s", code, text)
 	}
 	text, code = runTriad(t, "compare", folder, "--quick", "--device", "cpu", "--pass", "forward")

@@ -43,7 +43,9 @@ func gpuApp(t *testing.T, script string, environment map[string]string) (*app, *
 
 // facts is a script that prints what triad-cuda says of two GPUs.
 func facts(major, driver int) string {
-	return fmt.Sprintf(`echo '{"gpus":[{"name":"NVIDIA H200","memory_bytes":150000000000,"major":%d,"minor":0},{"name":"NVIDIA B","memory_bytes":1,"major":%d,"minor":0}],`+
+	return fmt.Sprintf(`echo '{"gpus":[`+
+		`{"name":"NVIDIA H200","memory_bytes":150000000000,"major":%d,"minor":0},`+
+		`{"name":"NVIDIA B","memory_bytes":1,"major":%d,"minor":0}],`+
 		`"release":"580.95.05","cuda":%d,"sources":"%s"}'`, major, major, driver,
 		cuda.SourcesHash(triad.Files))
 }
@@ -135,7 +137,8 @@ func TestGPURemark(t *testing.T) {
 
 // A variable that hides every GPU reaches the worker too, which then finds none.
 func TestGPUHidden(t *testing.T) {
-	script := `[ "${CUDA_VISIBLE_DEVICES-unset}" = "" ] && { echo "Error in initialization, for details on: NoDevice"; exit 1; }; ` + facts(9, 13000)
+	script := `[ "${CUDA_VISIBLE_DEVICES-unset}" = "" ] && { echo "Error in initialization, for details ` +
+		`on: NoDevice"; exit 1; }; ` + facts(9, 13000)
 	a, said := gpuApp(t, script, map[string]string{"CUDA_VISIBLE_DEVICES": ""})
 	if g, err := a.chooseGPU(t.Context(), &caseFlags{device: "auto", gpu: -1},
 		environmentFlags{}); g != nil || err != nil || !strings.Contains(said.String(), "finds no GPU") {

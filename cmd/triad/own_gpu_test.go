@@ -110,7 +110,8 @@ func TestRefusedLaunchesOnAGPU(t *testing.T) {
 		},
 		{
 			"swiglu_rounds_down.cu", "swiglu", "rows=1,cols=200", "FAIL",
-			`CUDA refused the launch in line 5, so nothing was computed: the grid or the block is 0.*\(N \+ 255\) / 256`,
+			`CUDA refused the launch in line 5, so nothing was computed: the grid or the block is 0.*\(N ` +
+				`\+ 255\) / 256`,
 		},
 		{
 			"softmax_thread_a_column.cu", "softmax", "rows=2,cols=1025", "FAIL",

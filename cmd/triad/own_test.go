@@ -76,7 +76,8 @@ func runTriad(t *testing.T, args ...string) (string, int) {
 }
 
 var (
-	smallestCase = regexp.MustCompile(`The smallest case found[^\n]*\n\n  ([A-Z_]+) (?:.*\n)+?        triad (compare .*--add .*)\n`)
+	smallestCase = regexp.MustCompile(`The smallest case found[^\n]*\n\n  ([A-Z_]+) (?:.*\n)+?        ` +
+		`triad (compare .*--add .*)\n`)
 	// with --verbose behind a dtype
 	statusOfAFile = regexp.MustCompile(`(?m)^  mine/\S+ +(?:[a-z]\S+ +)?([A-Z_]+)`)
 )

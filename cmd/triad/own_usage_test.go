@@ -21,7 +21,11 @@ const rightRow = `__global__ void softmax(const float* x, float* y, int rows, in
 }
 `
 
-// unjudged are files and flags that give no verdict, or one that says why the file is wrong, with the exit code.
+// words are the flags of one case: a call, since gofumpt writes every literal of a row on a line of its own.
+func words(flags ...string) []string { return flags }
+
+// unjudged are files and flags that give no verdict, or one that says why the file is wrong, with the exit
+// code.
 var unjudged = []struct {
 	name, file, text string
 	op               string
@@ -29,14 +33,20 @@ var unjudged = []struct {
 	code             int
 	says             string
 }{
-	{"not there", "", "", "softmax", []string{"--add", "nowhere.cu"}, 2, "cannot read the file: no such file"},
+	{
+		"not there", "", "", "softmax", words("--add", "nowhere.cu"), 2, "cannot read the file: no such file",
+	},
 	{"no kernel file", "mine.txt", "", "softmax", nil, 2, "want a .cu or a .py file"},
 	{
-		"does not compile", "mine.cu", rightRow + "extern \"C\" void solve(const float* x, float* y, int rows, int cols) { softmx<<<rows, 1>>>(x, y, rows, cols); }\n",
+		"does not compile", "mine.cu", rightRow + "extern \"C\" void solve(const float* x, float* y, int " +
+			"rows, int cols) { softmx<<<rows, 1>>>(x, y, rows, cols); }\n",
 		"softmax", nil, 1, `mine.cu:9: 'softmx' was not declared`,
 	},
 	{"no function", "mine.cu", "int x;\n", "softmax", nil, 2, `looks for extern "C" void solve`},
-	{"only main", "mine.cu", "int main() { return 0; }\n", "softmax", nil, 2, "has a main\\(\\) of its own and no function that triad can call"},
+	{
+		"only main", "mine.cu", "int main() { return 0; }\n", "softmax", nil, 2,
+		"has a main\\(\\) of its own and no function that triad can call",
+	},
 	{"main beside it", "mine.cu", rightRow + "int main() { return 0; }\n", "softmax", nil, 0, "PASS"},
 	{
 		"several kernels", "mine.cu", rightRow + strings.Replace(rightRow, "void softmax", "void other", 1),
@@ -44,71 +54,133 @@ var unjudged = []struct {
 		`(?s)mine/mine:other +PASS.*mine/mine:softmax +PASS`,
 	},
 	{
-		"one of several", "mine.cu:other", rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax", nil, 0,
-		"mine/mine:other +PASS",
+		"one of several", "mine.cu:other",
+		rightRow + regexp.MustCompile("void softmax").ReplaceAllString(rightRow, "void other"), "softmax",
+		nil, 0, "mine/mine:other +PASS",
 	},
-	{"no such function", "mine.cu:nothing", rightRow, "softmax", nil, 2, "it has no function nothing: it has softmax"},
+	{
+		"no such function", "mine.cu:nothing", rightRow, "softmax", nil, 2,
+		"it has no function nothing: it has softmax",
+	},
 	{
 		"a size is missing", "mine.cu", "extern \"C\" void solve(const float* x, float* y, int N) {}\n",
 		"softmax", nil, 3,
 		`mine/mine was not understood: .*rows is 1. If it is meant so, say --dims rows=1;`,
 	},
 	{
-		"wrong type", "mine.cu", "extern \"C\" void solve(const double* x, double* y, int rows, int cols) {}\n", "softmax", nil, 2,
+		"wrong type", "mine.cu", "extern \"C\" void solve(const double* x, double* y, int rows, int " +
+			"cols) {}\n", "softmax", nil, 2,
 		`x is fp64.*softmax is judged in fp32, fp16, bf16`,
 	},
 	{
-		"types that differ", "mine.cu", "#include <cuda_fp16.h>\nextern \"C\" void solve(const half* x, float* y, int rows, int cols) {}\n", "softmax", nil, 2,
+		"types that differ", "mine.cu", "#include <cuda_fp16.h>\nextern \"C\" void solve(const half* x, " +
+			"float* y, int rows, int cols) {}\n", "softmax", nil, 2,
 		`x is fp16, y is fp32: they must be of one type`,
 	},
 	{
-		"a class", "mine.cu", "#include <vector>\nextern \"C\" void solve(std::vector<float> x, float* y, int rows, int cols) {}\n", "softmax", nil, 2,
+		"a class", "mine.cu", "#include <vector>\nextern \"C\" void solve(std::vector<float> x, float* y, " +
+			"int rows, int cols) {}\n", "softmax", nil, 2,
 		`neither a device pointer nor a number`,
 	},
-	{"a tensor is missing", "mine.cu", "extern \"C\" void solve(const float* gate, float* out, int n) {}\n", "swiglu", nil, 2, "no parameter for up"},
-	{"map to nothing", "mine.cu", rightRow, "softmax", []string{"--map", "rows=depth"}, 2, "softmax has no depth: want one of x, y, rows, cols"},
-	{"map of nothing", "mine.cu", rightRow, "softmax", []string{"--map", "depth=rows"}, 2, "(it has no|no added file has a) parameter called depth"},
-	{"grid of nothing", "mine.cu", rightRow, "softmax", []string{"--grid", "depth"}, 2, `--grid: .*unknown name "depth"; the sizes of softmax are rows, cols`},
-	{"too many threads for some sizes", "mine.cu", rightRow, "softmax", []string{"--block", "max(cols, 1)"}, 1, "CUDA refused the launch.*at most 1024 threads"},
-	{"too many threads", "mine.cu", rightRow, "softmax", []string{"--block", "2048"}, 2, `--block "2048": a block has 1024 threads at most`},
-	{"too many threads in two directions", "mine.cu", rightRow, "softmax", []string{"--block", "64, 32"}, 2, `--block "64, 32": a block has 1024 threads at most`},
-	{"no thread", "mine.cu", rightRow, "softmax", []string{"--block", "0"}, 2, `--block "0": 0 is 0 whatever the sizes are: want at least 1`},
-	{"no block", "mine.cu", rightRow, "softmax", []string{"--grid", "rows * 0"}, 2, `--grid "rows \* 0": .* want at least 1`},
-	{"divided by nothing", "mine.cu", rightRow, "softmax", []string{"--grid", "rows/0"}, 2, `--grid "rows/0": .*division by zero`},
-	{"too much shared memory", "mine.cu", "__global__ void softmax(const float* x, float* y, int rows, int cols) {\n  __shared__ float all[20000];\n" +
-		"  all[0] = x[0]; y[0] = all[0];\n}\n", "softmax", nil, 1, `FAIL +0.*\n(.*\n)*.*static shared memory.*12288 floats`},
 	{
-		"too much dynamic shared memory", "mine.cu", "__global__ void k(const float* x, float* y) {\n  extern __shared__ float all[];\n  all[0] = x[0]; y[0] = all[0];\n}\n" +
-			"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 32, 300000>>>(x, y); }\n", "softmax",
-		[]string{"--dims", "rows=2,cols=3"},
-		1,
+		"a tensor is missing", "mine.cu", "extern \"C\" void solve(const float* gate, float* out, int " +
+			"n) {}\n",
+		"swiglu", nil, 2, "no parameter for up",
+	},
+	{
+		"map to nothing", "mine.cu", rightRow, "softmax", words("--map", "rows=depth"), 2,
+		"softmax has no depth: want one of x, y, rows, cols",
+	},
+	{
+		"map of nothing", "mine.cu", rightRow, "softmax", words("--map", "depth=rows"), 2,
+		"(it has no|no added file has a) parameter called depth",
+	},
+	{
+		"grid of nothing", "mine.cu", rightRow, "softmax", words("--grid", "depth"), 2,
+		`--grid: .*unknown name "depth"; the sizes of softmax are rows, cols`,
+	},
+	{
+		"too many threads for some sizes", "mine.cu", rightRow, "softmax",
+		words("--block", "max(cols, 1)"), 1, "CUDA refused the launch.*at most 1024 threads",
+	},
+	{
+		"too many threads", "mine.cu", rightRow, "softmax", words("--block", "2048"), 2,
+		`--block "2048": a block has 1024 threads at most`,
+	},
+	{
+		"too many threads in two directions", "mine.cu", rightRow, "softmax", words("--block", "64, 32"), 2,
+		`--block "64, 32": a block has 1024 threads at most`,
+	},
+	{
+		"no thread", "mine.cu", rightRow, "softmax", words("--block", "0"), 2,
+		`--block "0": 0 is 0 whatever the sizes are: want at least 1`,
+	},
+	{
+		"no block", "mine.cu", rightRow, "softmax", words("--grid", "rows * 0"), 2,
+		`--grid "rows \* 0": .* want at least 1`,
+	},
+	{
+		"divided by nothing", "mine.cu", rightRow, "softmax", words("--grid", "rows/0"), 2,
+		`--grid "rows/0": .*division by zero`,
+	},
+	{"too much shared memory", "mine.cu", "__global__ void softmax(const float* x, float* y, int rows, " +
+		"int cols) {\n  __shared__ float all[20000];\n" +
+		"  all[0] = x[0]; y[0] = all[0];\n}\n", "softmax", nil, 1, `FAIL +0.*\n(.*\n)*.*static shared ` +
+		`memory.*12288 floats`},
+	{
+		"too much dynamic shared memory", "mine.cu", "__global__ void k(const float* x, float* y) {\n  " +
+			"extern __shared__ float all[];\n  all[0] = x[0]; y[0] = all[0];\n}\n" +
+			"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 32, " +
+			"300000>>>(x, y); }\n", "softmax",
+		words("--dims", "rows=2,cols=3"), 1,
 		`FAIL +0.*\n(.*\n)*.*refused the launch in line 5.*more dynamic shared memory`,
 	},
 	{
-		"a backward by its name", "mine.cu@backward", rightRow + "extern \"C\" void solve(const float* x, float* y, int rows, int cols) { softmax<<<rows, 1>>>(x, y, rows, cols); }\n" +
-			"extern \"C\" void solve_backward(const float* y, const float* grad_y, float* grad_x, int rows, int cols) {}\n", "softmax",
-		[]string{"--pass", "backward", "--dims", "rows=2,cols=3"},
+		"a backward by its name", "mine.cu@backward", rightRow + "extern \"C\" void solve(const float* x, " +
+			"float* y, int rows, int cols) { softmax<<<rows, 1>>>(x, y, rows, cols); }\n" +
+			"extern \"C\" void solve_backward(const float* y, const float* grad_y, float* grad_x, int " +
+			"rows, int cols) {}\n", "softmax",
+		words("--pass", "backward", "--dims", "rows=2,cols=3"),
 		1, "solve_backward.*\n.*softmax backward, fp32: y is y",
 	},
 	{
 		"flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax",
-		[]string{"--nvcc-flags", "-DSCALE=1 -use_fast_math"},
-		0,
+		words("--nvcc-flags", "-DSCALE=1 -use_fast_math"), 0,
 		`compiled with -DSCALE=1; in the emulator these flags say nothing: -use_fast_math`,
 	},
-	{"other flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax", []string{"--nvcc-flags", "-DSCALE=2"}, 1, "mine/mine +FAIL"},
 	{
-		"empty tensors", "mine.cu", "__global__ void k(const float* x, float* y, int n) { y[blockIdx.x] = x[blockIdx.x]; }\n" +
-			"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 1>>>(x, y, cols); }\n", "softmax",
-		[]string{"--dims", "rows=0,cols=13"},
+		"other flags", "mine.cu", strings.Replace(rightRow, "/ s;", "/ s * SCALE;", 1), "softmax",
+		words("--nvcc-flags", "-DSCALE=2"), 1, "mine/mine +FAIL",
+	},
+	{
+		"empty tensors", "mine.cu", "__global__ void k(const float* x, float* y, int n) { y[blockIdx.x] = " +
+			"x[blockIdx.x]; }\n" +
+			"extern \"C\" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 1>>>(x, y, " +
+			"cols); }\n", "softmax",
+		words("--dims", "rows=0,cols=13"),
 		3, "on empty tensors it launches 0 blocks, which CUDA refuses: return first where a size is 0",
 	},
-	{"own grid", "mine.cu", rightRow, "softmax", []string{"--grid", "(rows + 31) / 32", "--block", "32"}, 0, `launched with grid \(\(rows \+ 31\) / 32\) and block \(32\)\n`},
-	{"own shared memory", "mine.cu", rightRow, "softmax", []string{"--shared", "4 * cols"}, 0, `4 \*cols bytes of dynamic shared memory`},
+	{
+		"own grid", "mine.cu", rightRow, "softmax", words("--grid", "(rows + 31) / 32", "--block", "32"), 0,
+		`launched with grid \(\(rows \+ 31\) / 32\) and block \(32\)\n`,
+	},
+	{
+		"own shared memory", "mine.cu", rightRow, "softmax", words("--shared", "4 * cols"), 0,
+		`4 \*cols bytes of dynamic shared memory`,
+	},
 	{"two operators", "mine.cu", rightRow, "all", nil, 2, "--add speaks of one operator"},
-	{"no backward", "mine.cu", rightRow, "softmax", []string{"--pass", "backward"}, 2, "it has no backward: .*--add FILE:NAME@backward"},
-	{"mine without a file", "", "", "softmax", []string{"--impl", "mine"}, 2, "no file of your own is here; name it with --add FILE"},
-	{"flags without a file", "", "", "softmax", []string{"--map", "x=y", "--contract", "eager"}, 2, "speak of a file that --add names"},
+	{
+		"no backward", "mine.cu", rightRow, "softmax", words("--pass", "backward"), 2,
+		"it has no backward: .*--add FILE:NAME@backward",
+	},
+	{
+		"mine without a file", "", "", "softmax", words("--impl", "mine"), 2,
+		"no file of your own is here; name it with --add FILE",
+	},
+	{
+		"flags without a file", "", "", "softmax", words("--map", "x=y", "--contract", "eager"), 2,
+		"speak of a file that --add names",
+	},
 }
 
 // What cannot be judged is said in one sentence with what to do, and the exit code says whose turn it is.
@@ -201,7 +273,9 @@ func TestBadFilesDoNotStopTheOthers(t *testing.T) {
 	text, code := runTriad(t, args...)
 	for _, want := range []string{
 		`mine/good +PASS`,
-		`Exit 2: the request cannot be understood: --add \S*nowhere.cu: cannot read the file: no such file or directory \(and 3 more, above the table\)`, `nowhere.cu: cannot read the file: no such file`, `empty.cu: it has no function to judge`, `program.cu: it has a main\(\)`,
+		`Exit 2: the request cannot be understood: --add \S*nowhere.cu: cannot read the file: no such ` +
+			`file or directory \(and 3 more, above the table\)`, `nowhere.cu: cannot read the file: no ` +
+			`such file`, `empty.cu: it has no function to judge`, `program.cu: it has a main\(\)`,
 		`double.cu: (?s:.*)x is fp64`, `mine/several:softmax +PASS`, `mine/several:other +PASS`,
 	} {
 		if code != 2 || !regexp.MustCompile(want).MatchString(text) {

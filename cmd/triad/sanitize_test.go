@@ -42,9 +42,10 @@ exit 0
 	if err := os.WriteFile(filepath.Join(bin, "compute-sanitizer"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	path := map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "CXX": os.Getenv("CXX")}
 	a, said := gpuApp(t, fmt.Sprintf(`[ "$1" = --facts ] && { %s; exit; }
 [ -n "$WATCHED" ] && [ "$7" != --under ] && { echo "not told of the tool: $*"; exit 1; }
-exec %s/triad worker cuda --cache "$2"`, facts(9, 13000), bin), map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "CXX": os.Getenv("CXX")})
+exec %s/triad worker cuda --cache "$2"`, facts(9, 13000), bin), path)
 	return a, func() string { defer said.Reset(); return said.String() }
 }
 
@@ -53,12 +54,13 @@ const cleanReport = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 err
 // compare --sanitize runs the CUDA kernels under each tool and says where a tool found what; clean is only
 // what a tool watched to its end.
 func TestSanitize(t *testing.T) {
-	a, said := sanitizerApp(t, map[string]string{"memcheck": cleanReport, "initcheck": `========= COMPUTE-SANITIZER
+	const uninitialized = `========= COMPUTE-SANITIZER
 ========= Uninitialized __global__ memory read of size 4 bytes
 =========     at swiglu_forward(const float *)+0x70 in swiglu.cu:27
 =========     by thread (0,0,0) in block (0,0,0)
 ========= ERROR SUMMARY: 1 error
-`})
+`
+	a, said := sanitizerApp(t, map[string]string{"memcheck": cleanReport, "initcheck": uninitialized})
 	run := func(tools string, more ...string) (string, session.ExitCode) {
 		db := filepath.Join(t.TempDir(), "r.db")
 		args := append([]string{

@@ -68,8 +68,8 @@ func (a *app) setupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "prepare the Python environment now, or remove it",
-		Long: `setup makes the private Python environment with torch and Triton that compare makes on first use,
-unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, or python3.`,
+		Long: `setup makes the private Python environment with torch and Triton that compare makes on first
+use, unless an interpreter that fits is found: TRIAD_PYTHON, the active environment, or python3.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.setUp(cmd.Context(), &o) },
 	}

@@ -35,8 +35,8 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch OP --add FILE | watch FOLDER",
 		Short: "judge a file of your own again on every save",
-		Long: `watch judges a file of your own, as compare --quick does, and again each time that the file or what it includes
-is saved. It says what changed since the save before. Ctrl-C ends it.`,
+		Long: `watch judges a file of your own, as compare --quick does, and again each time that the file or
+what it includes is saved. It says what changed since the save before. Ctrl-C ends it.`,
 		Example: `  triad watch softmax --add mine.cu
   triad watch layernorm --add mine.cu --pass forward --dtype fp16
   triad watch ./my_norm`,

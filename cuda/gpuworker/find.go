@@ -77,7 +77,8 @@ func installLine() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		version = info.Main.Version
 	}
-	return fmt.Sprintf(`CGO_CFLAGS="-I<triad>/cuda/compat -I<cuda>/include" CGO_LDFLAGS="-L<folder of libcuda.so>" go install -tags cuda triad/cmd/%s@%s`, Binary, version)
+	return fmt.Sprintf(`CGO_CFLAGS="-I<triad>/cuda/compat -I<cuda>/include" CGO_LDFLAGS="-L<folder of `+
+		`libcuda.so>" go install -tags cuda triad/cmd/%s@%s`, Binary, version)
 }
 
 func executable(path string) bool {

@@ -99,7 +99,8 @@ func script(t *testing.T, text string) string {
 
 func TestAsk(t *testing.T) {
 	good := script(t,
-		`[ "$1" = --facts ] && echo '{"gpus":[{"name":"NVIDIA H200","memory_bytes":150754820096,"major":9,"minor":0,"pci":"00000000:1B:00.0"}],"release":"580.95.05","cuda":13000}'`)
+		`[ "$1" = --facts ] && echo '{"gpus":[{"name":"NVIDIA H200","memory_bytes":150754820096,`+
+			`"major":9,"minor":0,"pci":"00000000:1B:00.0"}],"release":"580.95.05","cuda":13000}'`)
 	f, err := Ask(t.Context(), good, nil)
 	if err != nil || len(f.GPUs) != 1 ||
 		f.GPUs[0] != (GPU{"NVIDIA H200", 150754820096, 9, 0, "00000000:1B:00.0"}) ||
@@ -109,12 +110,17 @@ func TestAsk(t *testing.T) {
 	for _, c := range []struct{ name, script, want string }{
 		{
 			"no library",
-			`echo "$0: error while loading shared libraries: libcuda.so.1: cannot open shared object file" >&2; exit 127`, "driver is not installed",
+			`echo "$0: error while loading shared libraries: libcuda.so.1: cannot open shared object ` +
+				`file" >&2; exit 127`, "driver is not installed",
 		},
-		{"no GPU", `echo 'Error in initialization, please refer to "https://x" for details on: NoDevice'; exit 1`, "finds no GPU"},
 		{
-			"mismatch",
-			`echo 'Error in initialization, please refer to "https://x" for details on: SystemDriverMismatch'; exit 1`, "different versions",
+			"no GPU",
+			`echo 'Error in initialization, please refer to "https://x" for details on: NoDevice'; ` +
+				`exit 1`, "finds no GPU",
+		},
+		{
+			"mismatch", `echo 'Error in initialization, please refer to "https://x" for details on: ` +
+				`SystemDriverMismatch'; exit 1`, "different versions",
 		},
 		{
 			"full", `echo "triad-cuda: use the GPU NVIDIA H200: CUDA error 2, out of memory" >&2; exit 1`,
@@ -122,10 +128,19 @@ func TestAsk(t *testing.T) {
 		},
 		{
 			"exclusive",
-			`echo "triad-cuda: use the GPU NVIDIA H200: CUDA error 46, the GPU is busy or unavailable" >&2; exit 1`, "compute mode is exclusive",
+			`echo "triad-cuda: use the GPU NVIDIA H200: CUDA error 46, the GPU is busy or unavailable" ` +
+				`>&2; exit 1`, "compute mode is exclusive",
 		},
-		{"broken", `echo "triad-cuda: use the GPU NVIDIA H200: CUDA error 214, uncorrectable ECC error" >&2; exit 1`, "nvidia-smi shows its state"},
-		{"unknown", `echo 'Error in initialization, please refer to "https://x" for details on: UnknownErrorCode:34'; exit 1`, "does not start: UnknownErrorCode:34"},
+		{
+			"broken",
+			`echo "triad-cuda: use the GPU NVIDIA H200: CUDA error 214, uncorrectable ECC error" ` +
+				`>&2; exit 1`, "nvidia-smi shows its state",
+		},
+		{
+			"unknown",
+			`echo 'Error in initialization, please refer to "https://x" for details on: ` +
+				`UnknownErrorCode:34'; exit 1`, "does not start: UnknownErrorCode:34",
+		},
 		{
 			"too old", `echo '{"gpus":[{"name":"NVIDIA A100"}],"release":"535.54.03","cuda":12020}'`,
 			"driver 535.54.03 speaks CUDA 12.2, triad needs 13.0",

@@ -112,7 +112,8 @@ var (
 	sanitizerPlace   = regexp.MustCompile(`\bat (.+?)\+0x[0-9a-f]+(?: in (\S+):(\d+))?`)
 	// What varies from thread to thread and from run to run is no part of what was found.
 	sanitizerRace  = regexp.MustCompile(` at .*$`)
-	sanitizerNoise = regexp.MustCompile(`^(COMPUTE-SANITIZER|LEAK SUMMARY|Target application|Error: process didn't|Process \d+|This may be|No attachable)`)
+	sanitizerNoise = regexp.MustCompile(`^(COMPUTE-SANITIZER|LEAK SUMMARY|Target application|Error: ` +
+		`process didn't|Process \d+|This may be|No attachable)`)
 )
 
 // add reads the report of one process.

@@ -34,7 +34,8 @@ var reports = map[string]string{
 ========= Invalid __global__ write of size 4 bytes
 =========     at <unnamed>::beyond(float *, long)+0x1a0 in planted.cu:14
 =========     by thread (34,0,0) in block (0,0,0)
-========= Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on CUDA API call to cuCtxSynchronize.
+========= Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on ` +
+		"CUDA API call to cuCtxSynchronize." + `
 =========
 ========= ERROR SUMMARY: 3 errors
 `,
@@ -87,7 +88,8 @@ func TestReadReports(t *testing.T) {
 			},
 			{
 				"memcheck",
-				`Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on CUDA API call to cuCtxSynchronize`, "", "", 0, 1,
+				`Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on ` +
+					`CUDA API call to cuCtxSynchronize`, "", "", 0, 1,
 			},
 		},
 		"racecheck": {{

@@ -7,7 +7,9 @@ import (
 
 // launch rewrites the launch whose <<< is at open:
 //
-//	k<256><<<rows, 256>>>(x)  ->  (::cuemu::launch(rows, 256).kernel("k<256>")->*[&](auto... cuemu_a){ k<256>(cuemu_a...); })(x)
+//	k<256><<<rows, 256>>>(x)
+//	->
+//	(::cuemu::launch(rows, 256).kernel("k<256>")->*[&](auto... cuemu_a){ k<256>(cuemu_a...); })(x)
 //
 // The generic lambda keeps deduction, default arguments and overloads working; the parentheses keep it safe
 // inside a checking macro.

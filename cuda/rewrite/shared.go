@@ -10,7 +10,8 @@ import (
 // arena of the emulator:
 //
 //	extern __shared__ float s[];   ->  float * const s = (float *)::cuemu::dynsmem();
-//	__shared__ float a[16], b;     ->  struct cuemu_sh1 { float a[16], b; }; auto& a = ::cuemu::shared<cuemu_sh1>().a; auto& b = ...
+//	__shared__ float a[16], b;     ->  struct cuemu_sh1 { float a[16], b; };
+//	                                   auto& a = ::cuemu::shared<cuemu_sh1>().a; auto& b = ...
 //
 // A local struct is a type of its own in every instantiation of a template.
 func (f *file) shared(view []byte, word int, inFunction func(int) bool) error {

@@ -170,7 +170,8 @@ func functionsOf(name string, text []byte) (map[int]string, error) {
 // remark is what stands behind a statement.
 var remark = regexp.MustCompile(`\s+// .*$`)
 
-var handsOn = regexp.MustCompile(`^(return .*\berr\b.*|return .*(fmt\.Errorf|ctx\.Err)\(.*|return|continue|break|case .*err.*:|\}.*|.*\{)$`)
+var handsOn = regexp.MustCompile(`^(return .*\berr\b.*|return ` +
+	`.*(fmt\.Errorf|ctx\.Err)\(.*|return|continue|break|case .*err.*:|\}.*|.*\{)$`)
 
 // statements joins the lines of a statement that goes on behind a comma.
 func statements(lines []string) []string {

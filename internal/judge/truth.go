@@ -112,7 +112,8 @@ func (t Target) Check() error {
 		last := int64(-1)
 		for _, p := range t.Index {
 			if !(p > last && p < t.Elements()) {
-				return fmt.Errorf("check the truth of %s: sampled position %d: want rising positions below %d",
+				return fmt.Errorf("check the truth of %s: sampled position %d: want rising positions "+
+					"below %d",
 					t.Name, p, t.Elements())
 			}
 			last = p

@@ -66,7 +66,9 @@ inline int64_t factor(int64_t n, int which) { // the two factors of n that are n
 	for (int64_t i = 1; i * i <= n; i++) small = n % i == 0 ? i : small;
 	return which == 1 ? small : n / small;
 }
-inline unsigned size_of_launch(int64_t n) { return n < 0 || n > 0xffffffffll ? 0u : static_cast<unsigned>(n); }
+inline unsigned size_of_launch(int64_t n) {
+	return n < 0 || n > 0xffffffffll ? 0u : static_cast<unsigned>(n);
+}
 inline const triad_tensor &in(const triad_call *c, int i) { return c->in[i]; }
 inline const triad_tensor &out(const triad_call *c, int i) { return c->out[i]; }
 inline void *data_in(const triad_call *c, int i) { return c->in[i].data; }

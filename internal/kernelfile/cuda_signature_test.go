@@ -10,7 +10,10 @@ import (
 const softmaxFile = `#include <cuda_runtime.h>
 #define BLOCK 256
 // a comment { with a brace
-__device__ float warpMax(float v) { for (int i = 16; i > 0; i /= 2) v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, i)); return v; }
+__device__ float warpMax(float v) {
+    for (int i = 16; i > 0; i /= 2) v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, i));
+    return v;
+}
 __global__ void softmax_kernel(const float* __restrict__ input, float* output, int M, int N) {
     __shared__ float s[BLOCK];
     output[0] = input[0];

@@ -21,11 +21,15 @@ func TestLaunchesAreProposed(t *testing.T) {
 		},
 		{
 			"softmax", "const float* x, float* y, int M, int N", "int c = blockIdx.x * blockDim.x + " +
-				"threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y; if (r < M && c < N) y[r * N + c] = 0;",
+				"threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y; if (r < M && c < N) y[r * N + " +
+				"c] = 0;",
 			"grid (ceildiv(cols, 16), ceildiv(rows, 16)) and block (16, 16)",
 		},
-		{"softmax", "const float* x, float* y, int M, int N", "extern __shared__ float s[]; int r = " +
-			"blockIdx.x; s[threadIdx.x] = 0;", "4 * 256 bytes of dynamic shared memory"},
+		{
+			"softmax", "const float* x, float* y, int M, int N",
+			"extern __shared__ float s[]; int r = " +
+				"blockIdx.x; s[threadIdx.x] = 0;", "4 * 256 bytes of dynamic shared memory",
+		},
 		{
 			"fp8_gemm", "const __nv_fp8_e4m3* A, const __nv_fp8_e4m3* B, float* C, const float* sa, const " +
 				"float* sb, int numARows, int numACols, int numBRows",

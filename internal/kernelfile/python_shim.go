@@ -71,15 +71,17 @@ _PATH = %s
 _MODULE = load(_PATH)
 _LEFT_OUT = {}  # by pass, the inputs without an element, which the function has no parameter for
 _TRITON = uses_triton(_MODULE)
-_DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
+_DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16,
+           "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
            "e5m2": torch.float8_e5m2, "int64": torch.int64, "int32": torch.int32, "int8": torch.int8,
            "uint8": torch.uint8, "bool": torch.bool, "uint32": torch.uint32}
 
 
 @functools.cache
 def _raises(direction, kinds, attributes):
-    """What a function raises on strided or empty tensors, which it need not take, "" for nothing. It is called on ones: a function is not judged where
-    it does not take sizes or strides, and cannot choose its values."""
+    """What a function raises on strided or empty tensors, which it need not take, "" for nothing. It
+    is called on ones: a function is not judged where it does not take sizes or strides, and cannot choose its
+    values."""
     tensors = []
     for shape, stride, dtype, device in kinds:
         extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride)) if all(shape) else 0
@@ -88,12 +90,14 @@ def _raises(direction, kinds, attributes):
         with torch.no_grad():
             {"forward": _forward, "backward": _backward}[direction](*tensors, **dict(attributes))
     except Exception as e:
-        return f"{type(e).__name__} on {'empty' if any(t.numel() == 0 for t in tensors) else 'strided'} tensors: {e}"
+        what = "empty" if any(t.numel() == 0 for t in tensors) else "strided"
+        return f"{type(e).__name__} on {what} tensors: {e}"
     return ""
 
 
 def _accepts(direction, *tensors, **attributes):
-    """Why a call is not the function's to answer. Triton kernels of one's own may take every tensor for dense."""
+    """Why a call is not the function's to answer. Triton kernels of one's own may take every tensor for
+    dense."""
     if _TRITON and any(not t.is_contiguous() for t in tensors):
         return "Triton files added with --add are judged on contiguous tensors"
     if _TRITON and any(t.numel() == 0 for i, t in enumerate(tensors) if i not in _LEFT_OUT[direction]):

@@ -14,7 +14,8 @@ func TestScoresAddUp(t *testing.T) {
 		t.Errorf("an empty folder: %v", err)
 	}
 	for name, text := range map[string]string{
-		"a": `{"Mutants":3,"Killed":2,"Judgements":10,"Accused":1,"Seeds":2,"Survivors":["a forward 1, sign: fp32"],"PeerKills":[1,2]}`,
+		"a": `{"Mutants":3,"Killed":2,"Judgements":10,"Accused":1,"Seeds":2,"Survivors":["a forward 1, ` +
+			`sign: fp32"],"PeerKills":[1,2]}`,
 		"b": `{"Mutants":4,"Killed":4,"Judgements":5,"Seeds":2,"PeerKills":[10,20]}`,
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name+".json"), []byte(text), 0o644); err != nil {

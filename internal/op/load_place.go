@@ -42,10 +42,13 @@ func keysBeside(t reflect.Type, key []string) []string {
 // named says of what an error speaks: "attribute eps: ...", "check.shapes, entry 3: ...", "contract.default
 // of ...".
 var (
-	named   = regexp.MustCompile(`^(?:default of )?(?:dim|attribute|input|output|backward tensor) "?([a-z0-9_]+)`)
+	named = regexp.MustCompile(`^(?:default of )?(?:dim|attribute|input|output|backward tensor) ` +
+		`"?([a-z0-9_]+)`)
 	shapeAt = regexp.MustCompile(`^check\.shapes, entry (\d+)`)
-	section = regexp.MustCompile(`^(backward|contract|cost\.forward|cost\.backward|cost|limits\.forward|limits\.backward|limits|check)\b`)
-	topKey  = regexp.MustCompile(`^(name|summary|dtypes|require|dims)\b`)
+	section = regexp.MustCompile(
+		`^(backward|contract|cost\.forward|cost\.backward|cost|limits\.forward|limits\.backward|limits|` +
+			`check)\b`)
+	topKey = regexp.MustCompile(`^(name|summary|dtypes|require|dims)\b`)
 )
 
 // placeOf is ":12", the line of a spec that an error of its meaning speaks of, as well as the text tells; ""

@@ -68,7 +68,8 @@ flops = "rows * cols"
 distributions = ["normal", "scaled", "zeros"]
 quick = ["scaled"]
 pins = { zeros = { flip = false } }
-shapes = [{ rows = 4, groups = 2, all = true, quick = true }, { rows = 6, groups = 3, factor = 0.5 }, { rows = 64, groups = 1, device = "gpu" }]
+shapes = [{ rows = 4, groups = 2, all = true, quick = true }, { rows = 6, groups = 3, factor = 0.5 },
+  { rows = 64, groups = 1, device = "gpu" }]
 [[bench]]
 name = "one"
 dims = { rows = 1024, groups = 4 }

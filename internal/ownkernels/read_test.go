@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	softmax   = `extern "C" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, 256>>>(x, y, cols); }`
-	attention = `extern "C" void solve(const float* q, const float* k, const float* v, float* o, int B, int H, int T, int D) {}`
+	softmax = `extern "C" void solve(const float* x, float* y, int rows, int cols) { k<<<rows, ` +
+		`256>>>(x, y, cols); }`
+	attention = `extern "C" void solve(const float* q, const float* k, const float* v, float* o, int B, ` +
+		`int H, int T, int D) {}`
 )
 
 // reading is that of a file with this text for an operator of the catalog; its workers start nothing.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"triad/internal/op"
 )
@@ -17,11 +18,14 @@ type OperatorFindings struct {
 
 const findingsHead = `# Findings
 
-What triad found in kernels of libraries. It is made by ` + "`triad ops findings`" + ` from ` + "`internal/catalog/<op>/findings.toml`" + `, and a test compares the two.
+What triad found in kernels of libraries. It is made by ` + "`triad ops findings`" + ` from
+` + "`internal/catalog/<op>/findings.toml`" + `, and a test compares the two.
 
-Rows of libraries are judged like all others. A failure that a finding covers is shown as KNOWN, with its sentence. KNOWN is neutral for the exit code;
-` + "`--strict`" + ` counts it as bad. A finding covers the implementation, versions, device and cases that stand here, and only where every wrong element looks as
-it says: another fault of the same row is FAIL. Where none of the cases that a finding covers fails any more, triad says so below its table.
+Rows of libraries are judged like all others. A failure that a finding covers is shown as KNOWN, with its
+sentence. KNOWN is neutral for the exit code; ` + "`--strict`" + ` counts it as bad. A finding covers the
+implementation, versions, device and cases that stand here, and only where every wrong element looks as it
+says: another fault of the same row is FAIL. Where none of the cases that a finding covers fails any more,
+triad says so below its table.
 `
 
 // Findings writes docs/findings.md.
@@ -40,11 +44,14 @@ func Findings(w io.Writer, operators []OperatorFindings) error {
 // findingText is one finding as a section.
 func findingText(f op.Finding) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\n### %s\n\n%s%s.\n\n%s\n\n", f.ID, strings.ToUpper(f.Happens[:1]), f.Happens[1:],
-		strings.TrimSpace(f.Why))
+	fmt.Fprintf(&text, "\n### %s\n\n%s\n", f.ID, folded(strings.ToUpper(f.Happens[:1])+f.Happens[1:]+".", ""))
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(f.Why), "\n\n") {
+		fmt.Fprintf(&text, "\n%s\n", folded(paragraph, ""))
+	}
+	text.WriteString("\n")
 	line := func(what, words string) {
 		if words != "" {
-			fmt.Fprintf(&text, "* %s: %s\n", what, words)
+			fmt.Fprintf(&text, "%s\n", folded("* "+what+": "+words, "  "))
 		}
 	}
 	line("implementations", code(f.Implementations))
@@ -59,6 +66,23 @@ func findingText(f op.Finding) string {
 	line("public", f.Link)
 	fmt.Fprintf(&text, "\n```\n%s\n```\n", f.Command)
 	return text.String()
+}
+
+// folded breaks a paragraph into lines of at most 120 columns, those after the first indented.
+func folded(paragraph, indent string) string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(paragraph) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line+" "+word) > 120:
+			lines, line = append(lines, line), indent+word
+		default:
+			line += " " + word
+		}
+	}
+	return strings.Join(append(lines, line), "\n")
 }
 
 // findingCases says which cases a finding covers.

@@ -14,7 +14,8 @@ func statisticsWords(v record.Verdict) string {
 	if s == nil {
 		return ""
 	}
-	lines := []string{fmt.Sprintf("errors %s; mean %s ulp; the largest share of allowance and half an ulp is %s", distribution(s.ULPs, s.DType), figure(v.ULPMean), figure(&s.Used))}
+	lines := []string{fmt.Sprintf("errors %s; mean %s ulp; the largest share of allowance and half an ulp "+
+		"is %s", distribution(s.ULPs, s.DType), figure(v.ULPMean), figure(&s.Used))}
 	if len(s.Blocks) > 0 {
 		b := s.Blocks[0]
 		lines = append(lines, fmt.Sprintf("root mean square error %s in %s, the closest of %d blocks; the "+

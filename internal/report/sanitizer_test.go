@@ -13,7 +13,9 @@ func TestSanitized(t *testing.T) {
 			Tool: "memcheck", Clean: true, Kernels: 2, Calls: 9, Processes: 1,
 			Never:   []string{"softmax cuda/block forward: cols > 1024"},
 			Watched: 30,
-			Beyond:  []string{"_ZN43_GLOBAL__N__fdc72d18_10_softmax_cu_e246014515softmax_fwd_vecIfLi8ELi8EEEvPf"},
+			Beyond: []string{
+				"_ZN43_GLOBAL__N__fdc72d18_10_softmax_cu_e246014515softmax_fwd_vecIfLi8ELi8EEEvPf",
+			},
 		},
 		{
 			Tool: "racecheck", Kernels: 2, Calls: 9, Processes: 1,

@@ -69,7 +69,8 @@ var endings = []struct {
 		"a truth that is not proven",
 		run.Result{Records: []record.Record{good}, Steps: unproven},
 		nil, nil, ExitBad,
-		"0 bad. Exit 1: The truth of rope is not proven, so no verdict on its gradients counts: complex step " +
+		"0 bad. Exit 1: The truth of rope is not proven, so no verdict on its gradients counts: complex " +
+			"step " +
 			"is 3e-09 away in grad_q: want at most 1e-13.",
 	},
 	{

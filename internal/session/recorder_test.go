@@ -29,12 +29,16 @@ func TestResumedSessionKeepsItsVerdict(t *testing.T) {
 		}
 		return record.Item{Case: c, Impl: "fake/wrong", Seed: 1, Source: "aa"}
 	}
-	session, err := store.Start(ctx, record.Session{Request: "the request", Seed: 1}, []record.Item{item(1), item(2), item(3)})
+	session, err := store.Start(ctx, record.Session{Request: "the request", Seed: 1},
+		[]record.Item{item(1), item(2), item(3)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, status := range []op.Status{op.StatusFail, op.StatusPass} {
-		r := record.Record{Case: item(int64(i + 1)).Case, Seed: 1, Impl: "fake/wrong", Status: status, Source: "aa"}
+		r := record.Record{
+			Case: item(int64(i + 1)).Case, Seed: 1, Impl: "fake/wrong", Status: status,
+			Source: "aa",
+		}
 		if err := session.Record(ctx, &r); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +50,8 @@ func TestResumedSessionKeepsItsVerdict(t *testing.T) {
 	if err := kept.takeOver(); err != nil {
 		t.Fatal(err)
 	}
-	if len(kept.before) != 2 || kept.before[0].Status != op.StatusFail || kept.Done(item(3)) || !kept.Done(item(1)) {
+	if len(kept.before) != 2 || kept.before[0].Status != op.StatusFail || kept.Done(item(3)) ||
+		!kept.Done(item(1)) {
 		t.Errorf("before: %d records, the third done: %v", len(kept.before), kept.Done(item(3)))
 	}
 	edited := item(3)
@@ -56,11 +61,15 @@ func TestResumedSessionKeepsItsVerdict(t *testing.T) {
 		want string
 	}{
 		{[]record.Item{item(1), item(2), item(3)}, ""},
-		{[]record.Item{item(1), edited}, "the sources or flags of softmax fake/wrong changed since the interrupted run (aa then, bb now)"},
+		{
+			[]record.Item{item(1), edited},
+			"the sources or flags of softmax fake/wrong changed since the interrupted run (aa then, bb now)",
+		},
 		{[]record.Item{item(1), item(4)}, "fake/wrong of softmax was not in the plan of the interrupted run"},
 	} {
 		err := kept.Plan(c.plan, nil)
-		if u := (*op.UsageError)(nil); c.want == "" && err != nil || c.want != "" && (!errors.As(err, &u) || !strings.Contains(err.Error(), c.want)) {
+		if u := (*op.UsageError)(nil); c.want == "" && err != nil || c.want != "" &&
+			(!errors.As(err, &u) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("a resumed plan of %d items: %v, want %q", len(c.plan), err, c.want)
 		}
 	}
@@ -81,7 +90,8 @@ func verdictCountsWhatWasKept(t *testing.T, before []record.Record) {
 		{run.Result{Records: before, Interrupted: true}, ExitBad},
 	} {
 		if got := verdictOf(c.result); got != c.want {
-			t.Errorf("exit %d, want %d: %d records, interrupted %v", got, c.want, len(c.result.Records), c.result.Interrupted)
+			t.Errorf("exit %d, want %d: %d records, interrupted %v", got, c.want, len(c.result.Records),
+				c.result.Interrupted)
 		}
 	}
 }

@@ -64,30 +64,40 @@ func TestVerdictByRowsIsThatOfTheWhole(t *testing.T) {
 			streamed[fmt.Sprint(c.Op, " ", c.Pass, " ", target.Name)]++
 			right := tensor.Encode(target.DType, target.Sim)
 			for what, a := range truthtest.PlantedAnswers(target, right) {
-				if c.Distribution != "normal" && what != "right" && what != "noisy" && what != "last element off" {
+				if c.Distribution != "normal" && what != "right" && what != "noisy" &&
+					what != "last element off" {
 					continue
 				}
-				plan := judge.Plan{Outputs: []op.TensorType{{Name: target.Name, DType: target.DType, Shape: target.Shape}}, Launches: 2}
+				plan := judge.Plan{
+					Outputs:  []op.TensorType{{Name: target.Name, DType: target.DType, Shape: target.Shape}},
+					Launches: 2,
+				}
 				verdict := func(truth judge.Truth, i int) judge.Verdict {
-					return judge.Judge(plan, a, judge.Truth{Contract: contract, Outputs: truth.Outputs[i : i+1]})[0]
+					return judge.Judge(plan, a,
+						judge.Truth{Contract: contract, Outputs: truth.Outputs[i : i+1]})[0]
 				}
 				want, got := verdict(whole, i), verdict(rows, i)
 				if !sameBits(want, got) {
-					t.Errorf("%s %v %s %s, %s:\n  by rows  %+v\n  of all   %+v", c.Op, c.Pass, c.Key(), target.Name, what, got, want)
+					t.Errorf("%s %v %s %s, %s:\n  by rows  %+v\n  of all   %+v", c.Op, c.Pass, c.Key(),
+						target.Name, what, got, want)
 				}
 				if what != "right" {
 					wrong[got.Status]++
 				}
 				data := a.Launches[0].Outputs[0].Data
-				if want, got := judge.WrongsOf(target, data), judge.WrongsOf(rows.Outputs[i], data); want != got {
-					t.Errorf("%s %v %s %s, %s: wrong by rows %+v, of all %+v", c.Op, c.Pass, c.Key(), target.Name, what, got, want)
+				of, by := judge.WrongsOf(target, data), judge.WrongsOf(rows.Outputs[i], data)
+				if of != by {
+					t.Errorf("%s %v %s %s, %s: wrong by rows %+v, of all %+v", c.Op, c.Pass, c.Key(),
+						target.Name, what, by, of)
 				}
 			}
 		}
 	})
 	for _, output := range []string{
-		"softmax forward y", "softmax backward grad_x", "layernorm forward y", "layernorm backward grad_x", "swiglu forward y",
-		"swiglu backward grad_gate", "swiglu backward grad_up", "rope forward q_out", "rope forward k_out", "rope backward grad_q", "rope backward grad_k",
+		"softmax forward y", "softmax backward grad_x", "layernorm forward y", "layernorm backward grad_x",
+		"swiglu forward y",
+		"swiglu backward grad_gate", "swiglu backward grad_up", "rope forward q_out", "rope forward k_out",
+		"rope backward grad_q", "rope backward grad_k",
 		"silu forward y", "gelu backward grad_x", "sum backward grad_x", "prefix_sum forward y",
 	} {
 		if streamed[output] == 0 {

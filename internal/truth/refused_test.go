@@ -26,13 +26,14 @@ func TestContractsAreProven(t *testing.T) {
 		`kappa = +Inf: want a finite number of at least 0`: func(k *truth.Contract) { k.Kappa = math.Inf(1) },
 		`sum block = -128: want 0`:                         func(k *truth.Contract) { k.SumBlock = -128 },
 		`sum block = 128: want 0 where sums are fp32`:      func(k *truth.Contract) { k.Kappa = 0 },
-		`accumulator = fp16: want one of`:                  func(k *truth.Contract) { k.Accumulator = "fp16" },
-		`approximations = tanh: want one of`:               func(k *truth.Contract) { k.Approximate = "tanh" },
+		`accumulator = fp16: want one of`: func(k *truth.Contract) {
+			k.Accumulator = "fp16"
+		},
+		`approximations = tanh: want one of`: func(k *truth.Contract) {
+			k.Approximate = "tanh"
+		},
 		`stores = Q: want of`: func(k *truth.Contract) {
-			k.Stores = []string{
-				"P",
-				"Q",
-			}
+			k.Stores = []string{"P", "Q"}
 		},
 		`name = loose: want one of`: func(k *truth.Contract) { k.Name = "loose" },
 	} {

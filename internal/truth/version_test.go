@@ -222,7 +222,8 @@ func constantsNow(t *testing.T) map[string]string {
 						if i >= len(s.Values) {
 							continue
 						}
-						value := string(text[set.Position(s.Values[i].Pos()).Offset:set.Position(s.Values[i].End()).Offset])
+						from, to := set.Position(s.Values[i].Pos()), set.Position(s.Values[i].End())
+						value := string(text[from.Offset:to.Offset])
 						full := filepath.Base(filepath.Dir(file)) + "." + name.Name
 						if !strings.HasPrefix(value, `"`) {
 							found["constant "+full] = value

@@ -30,7 +30,10 @@ func TestSpread(t *testing.T) {
 	}
 	at := func(name string, pass op.Pass, dtype, limit string) string {
 		a.init()
-		return a.slotOf(backend.Job{Implementation: backend.Implementation{Op: "copy", Name: name, Pass: pass, Limit: limit}, DType: dtype}).name
+		return a.slotOf(backend.Job{Implementation: backend.Implementation{
+			Op: "copy", Name: name, Pass: pass,
+			Limit: limit,
+		}, DType: dtype}).name
 	}
 	compiled := at("torch/compile", op.Forward, "fp32", "quick2")
 	others := map[string]int{}

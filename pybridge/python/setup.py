@@ -53,12 +53,14 @@ def build_native(target: Path, scratch: Path):
     run(GO, "build", "-o", f"{bin_folder}/", *TOOLS)
     # gopy links libpython, and asks for it where the interpreter was built for, which is not where it lies
     # when it was moved.
-    libraries = os.pathsep.join([str(Path(sys.base_prefix) / "lib"), *filter(None, [os.environ.get("LIBRARY_PATH")])])
+    libraries = os.pathsep.join([str(Path(sys.base_prefix) / "lib"),
+                                 *filter(None, [os.environ.get("LIBRARY_PATH")])])
     text = (ROOT / "go.mod").read_text()
     text = re.sub(r"^module triad$", "module triad_native", text, flags=re.MULTILINE)
     (module / "go.mod").write_text(f"{text}\nrequire triad v0.0.0\n\nreplace triad => {ROOT}\n")
     shutil.copy(ROOT / "go.sum", module / "go.sum")
-    (module / "import.go").write_text('package main\n\nimport (\n\t_ "github.com/go-python/gopy/gopyh"\n\t_ "triad/pybridge/native"\n)\n\nfunc main() {}\n')
+    (module / "import.go").write_text('package main\n\nimport (\n\t_ "github.com/go-python/gopy/gopyh"\n'
+                                      '\t_ "triad/pybridge/native"\n)\n\nfunc main() {}\n')
     run(bin_folder / "gopy", "build", "-vm", sys.executable, "-output", output, "-name", "native", "-no-make",
         "-symbols=false", "triad/pybridge/native",
         cwd=module, PATH=f"{bin_folder}{os.pathsep}{os.environ['PATH']}", GOFLAGS=os.environ.get("GOFLAGS",

@@ -44,7 +44,8 @@ class Client:
         self.memory = mmap.mmap(memory_fd, memory_bytes)
         self.log_fd = os.memfd_create("log")
         path = str(BRIDGE / script)
-        start = f"import runpy, sys\n{first}\nsys.argv[0] = {path!r}\nsys.path.insert(0, {str(BRIDGE)!r})\nrunpy.run_path({path!r}, run_name='__main__')"
+        start = (f"import runpy, sys\n{first}\nsys.argv[0] = {path!r}\nsys.path.insert(0, {str(BRIDGE)!r})\n"
+                 f"runpy.run_path({path!r}, run_name='__main__')")
         program = ["-c", start] if first else [path]
 
         def place():  # through high numbers: the descriptors may themselves be 3 and 4

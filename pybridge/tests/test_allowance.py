@@ -41,7 +41,8 @@ OPERATORS = {
     "cross entropy": (lambda x: F.cross_entropy(x, torch.arange(13)), (X,)),
     "cumulative sum": (lambda x: x.cumsum(-1), (X,)),
     "standard deviation": (lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True), (X,)),
-    "masked": (lambda x: x.masked_fill(torch.ones_like(x, dtype=torch.bool).triu(1), float("-inf")).softmax(-1), (X,)),
+    "masked": (lambda x: x.masked_fill(torch.ones_like(x, dtype=torch.bool).triu(1),
+                                       float("-inf")).softmax(-1), (X,)),
     "turned": (lambda x, w: x @ w.t() + w.T.sum(), (X, drawn(15, 7, 37))),
     "in place": (lambda x: x.mul(torch.sigmoid(x)).add_(1), (X,)),
     "rotation": (lambda x, c, s: torch.cat((x[:, :4] * c - x[:, 4:8] * s, x[:, 4:8] * c + x[:, :4] * s), -1),
@@ -64,7 +65,8 @@ class Allowances(unittest.TestCase):
                 g = drawn(15, *y.shape)
                 leaves = [t.clone().requires_grad_() for t in tensors]
                 wanted = torch.autograd.grad(function(*leaves), leaves, g)
-                for bounded, got in zip(computed(function, tensors, upstream={0: g}, differentiable=tuple(range(len(tensors)))), wanted):
+                for bounded, got in zip(computed(function, tensors, upstream={0: g},
+                                                 differentiable=tuple(range(len(tensors)))), wanted):
                     self.within(bounded, got)
 
     def test_values_are_those_of_fp64(self):
@@ -101,7 +103,8 @@ class Allowances(unittest.TestCase):
         [eager] = computed(rms_norm, (x, w), "eager", torch.bfloat16)
         self.within(eager, got, 2.0 ** -7)
         [strict] = computed(rms_norm, (x, w), "fp32", torch.bfloat16)
-        self.assertGreater(((got.double() - strict.r).abs() - strict.e - 2.0 ** -8 * strict.r.abs()).max().item(), 0)
+        self.assertGreater(((got.double() - strict.r).abs() - strict.e - 2.0 ** -8
+                            * strict.r.abs()).max().item(), 0)
 
     def test_rounding_points_count_where_the_contract_has_them(self):
         from implementation import rounded

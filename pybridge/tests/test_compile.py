@@ -92,7 +92,8 @@ class Compile(unittest.TestCase):
             def double(x, *, times):
                 return x * 2 + times.__len__()
 
-            IMPLEMENTATIONS = [Implementation("torch/compile", compile_for(double), outputs=("y",), compiled=True)]
+            IMPLEMENTATIONS = [Implementation("torch/compile", compile_for(double), outputs=("y",),
+                                              compiled=True)]
         """))
         client = self.start(operators=self.folder)
         client.ask("load", {"op": "falling"})

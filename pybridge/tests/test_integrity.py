@@ -45,10 +45,12 @@ class WatchTest(unittest.TestCase):
         self.assertIs(self.module.check, scope["check"])
 
     def test_settings_are_put_back(self):
-        for name, change in (("torch's number of threads", lambda: torch.set_num_threads(torch.get_num_threads() + 1)),
+        for name, change in (("torch's number of threads",
+                              lambda: torch.set_num_threads(torch.get_num_threads() + 1)),
                              ("torch's default dtype", lambda: torch.set_default_dtype(torch.float64)),
                              ("torch's deterministic mode", lambda: torch.use_deterministic_algorithms(True)),
-                             ("the flushing of small numbers to zero", lambda: torch.set_flush_denormal(True))):
+                             ("the flushing of small numbers to zero",
+                              lambda: torch.set_flush_denormal(True))):
             change()
             said = self.watch.after([])
             self.assertEqual(self.watch.after([]), "", name)

@@ -85,7 +85,8 @@ class Interpreter(unittest.TestCase):
 
     def test_int8_accumulates_in_int32(self):
         a, b = (torch.full(shape, -128, dtype=torch.int8) for shape in ((16, 32), (32, 16)))
-        self.assertTrue(torch.equal(product(a, b, torch.int32), torch.full((16, 16), 32 * 128 * 128, dtype=torch.int32)))
+        self.assertTrue(torch.equal(product(a, b, torch.int32),
+                                    torch.full((16, 16), 32 * 128 * 128, dtype=torch.int32)))
 
     def test_the_proof_at_start_sees_it(self):
         self.assertEqual(interpreter.prove(), "")
@@ -95,16 +96,20 @@ class Interpreter(unittest.TestCase):
     def test_every_narrow_number_widens_exactly(self):
         for dtype in (torch.float16, torch.bfloat16, E4M3, E5M2):
             with self.subTest(dtype):
-                every = torch.arange(1 << 8 * dtype.itemsize).to({1: torch.uint8, 2: torch.uint16}[dtype.itemsize]).view(dtype)
+                unsigned = {1: torch.uint8, 2: torch.uint16}[dtype.itemsize]
+                every = torch.arange(1 << 8 * dtype.itemsize).to(unsigned).view(dtype)
                 self.assertTrue(same(convert(every, torch.float32), every.to(torch.float32)))
 
     def test_conversions_round_to_nearest_even(self):
         for dtype in (torch.float16, torch.bfloat16, E4M3, E5M2):
             with self.subTest(dtype):
-                every = torch.arange(1 << 8 * dtype.itemsize).to({1: torch.uint8, 2: torch.uint16}[dtype.itemsize]).view(dtype).to(torch.float32)
+                every = torch.arange(1 << 8 * dtype.itemsize).to({1: torch.uint8,
+                                                                  2: torch.uint16}[dtype.itemsize]).view(
+                                                                      dtype).to(torch.float32)
                 ordered = every[every.isfinite()].sort().values
                 halves = ordered[:-1] / 2 + ordered[1:] / 2
-                near = torch.cat((ordered, halves, torch.nextafter(halves, halves + 1), torch.nextafter(halves, halves - 1)))
+                near = torch.cat((ordered, halves, torch.nextafter(halves, halves + 1),
+                                  torch.nextafter(halves, halves - 1)))
                 self.assertTrue(same(convert(near, dtype), near.to(dtype)))
 
     def test_without_the_correction_bf16_truncates(self):

@@ -62,7 +62,8 @@ class WithoutGPU(unittest.TestCase):
     def test_says_so(self):
         client = Client(environment={"TRIAD_DEVICE": "cpu"})
         try:
-            reply = client.ask("measure", {"step": "prepare", "arm": 1, "prepare": {"ruler": "bf16", "graph_ns": 1000}})
+            reply = client.ask("measure",
+                               {"step": "prepare", "arm": 1, "prepare": {"ruler": "bf16", "graph_ns": 1000}})
             self.assertEqual(reply["status"], "UNSUPPORTED")
         finally:
             client.close()
@@ -80,7 +81,8 @@ class Uncaptured(unittest.TestCase):
         cuda = mock.patch.multiple("torch.cuda", Stream=mock.MagicMock(), Event=mock.MagicMock(),
                                    CUDAGraph=mock.MagicMock(), stream=mock.MagicMock(),
                                    synchronize=mock.DEFAULT,
-                                   graph=mock.Mock(side_effect=RuntimeError("operation not permitted when stream is capturing")))
+                                   graph=mock.Mock(side_effect=RuntimeError("operation not permitted when "
+                                                                            "stream is capturing")))
         cuda.start()
         self.addCleanup(cuda.stop)
         torch.cuda.Event.return_value.elapsed_time.return_value = 1.0
@@ -141,7 +143,8 @@ class Host:
                                        synchronize=mock.DEFAULT, current_stream=mock.DEFAULT,
                                        memory_allocated=lambda: 0, memory_reserved=lambda: 0,
                                        max_memory_allocated=lambda: 0, mem_get_info=lambda: (free, free),
-                                       graph=mock.Mock(side_effect=RuntimeError("operation not permitted when stream is capturing"))),
+                                       graph=mock.Mock(side_effect=RuntimeError("operation not permitted "
+                                                                                "when stream is capturing"))),
                    mock.patch("measure.physics", lambda: {"l2_bytes": l2})]
         for patch in patches:
             patch.start()
@@ -267,7 +270,8 @@ class BackwardAlone(unittest.TestCase):
         """Bits that may differ between two calls are no sign of a spoilt graph."""
         host = Host(self)
         Noisy = type("Noisy", (torch.autograd.Function,), {"forward": staticmethod(lambda ctx, x: x.clone()),
-                                                           "backward": staticmethod(lambda ctx, g: g + torch.rand(()))})
+                                                           "backward": staticmethod(lambda ctx, g: g
+                                                                                    + torch.rand(()))})
         for declared, want in ((("grad_x",), "retained graph"), ((), "forward+backward")):
             row = differentiable_row("torch/noisy", Noisy.apply, 1, (0,), ("y",), ("grad_x",),
                                      nondeterministic=declared)
@@ -281,7 +285,8 @@ class BackwardAlone(unittest.TestCase):
         self.assertEqual(host.arm(saved, "forward", self.X).backward, "")
         self.assertEqual(host.arm(saved, "backward", self.X, self.GRAD).backward, "saved tensors")
         arm = host.arm(by_hand, "backward", self.X, self.GRAD)
-        self.assertEqual((arm.backward, arm.note), ("forward+backward", "its backward runs the forward itself"))
+        self.assertEqual((arm.backward, arm.note),
+                         ("forward+backward", "its backward runs the forward itself"))
 
     def test_nothing_depends_on_the_inputs(self):
         host = Host(self)
@@ -388,7 +393,8 @@ class OfTheFunction(unittest.TestCase):
                 arms.step({"step": "time", "arm": 1, "time": {"samples": 1}}, None)
 
     def test_a_broken_context_is_fatal(self):
-        with mock.patch("torch.cuda.synchronize", side_effect=RuntimeError("CUDA error: an illegal memory access was encountered")):
+        with mock.patch("torch.cuda.synchronize",
+                        side_effect=RuntimeError("CUDA error: an illegal memory access was encountered")):
             self.assertFalse(launch.computes(torch.device("cuda", 0)))
         with mock.patch("torch.cuda.synchronize"):
             self.assertTrue(launch.computes(torch.device("cuda", 0)))
@@ -427,7 +433,9 @@ class OnGPU(unittest.TestCase):
         self.assertIsNotNone(arm.graph, arm.reason)
 
     def test_events(self):
-        arm = measure.Arm(2, lambda i: (torch.full((int(torch.ones(1, device="cuda").item()),), i, device="cuda"),))
+        arm = measure.Arm(2,
+                          lambda i: (torch.full((int(torch.ones(1, device="cuda").item()),), i,
+                                                device="cuda"),))
         arm.prepare(10_000)
         self.assertIsNone(arm.graph)
         self.assertIn("captur", arm.reason)

@@ -49,7 +49,8 @@ class Missing(unittest.TestCase):
         peers.reach.cache_clear()
         with mock.patch.dict(os.environ, {"TRIAD_PEERS": str(self.folder)}):
             self.assertEqual(peers.missing(here, True), "")
-            self.assertEqual(peers.missing(absent, True), "flash-attn-4 is not installed: triad setup --peers")
+            self.assertEqual(peers.missing(absent, True), "flash-attn-4 is not installed: triad setup "
+                                                          "--peers")
         self.assertEqual(sys.path_of_a_test, 1, "what installs itself by a .pth is reached")
         self.assertEqual(sys.path[-1], str(self.folder), "behind what the interpreter has itself")
         self.assertNotIn("quack_of_a_test.softmax", sys.modules)
@@ -69,7 +70,9 @@ class Missing(unittest.TestCase):
         row = Implementation("quack/kernel", forward, outputs=("y",), module="quack_of_a_test.keeping")
         run = {"pass": "forward", "inputs": []}
         watch = mock.Mock(after=lambda replaced: "")
-        with mock.patch("tensors.load", return_value=(mock.Mock(report=list), torch.ones(2))), mock.patch("tensors.checksum", return_value=0):
+        with mock.patch("tensors.load",
+                        return_value=(mock.Mock(report=list), torch.ones(2))), mock.patch("tensors.checksum",
+                                                                                          return_value=0):
             launch.launch(row, __file__, None, torch.device("cpu"), {**run, "inputs": [{}]}, {},
                           {"poison": "a", "outputs": []}, watch, mock.Mock(overwritten=lambda n: ""))
         self.assertEqual(seen, [(True, False)])
@@ -86,7 +89,8 @@ class Load(unittest.TestCase):
             self.assertEqual({e["name"].split("/")[0] for e in reply["implementations"]}, {"triton", "torch"})
             failed = {f["implementation"]: f for f in reply.get("failed", [])}
             self.assertEqual(set(failed), families)
-            self.assertTrue(all(f["status"] == "UNAVAILABLE" and "need a GPU" in f["message"] for f in failed.values()))
+            self.assertTrue(all(f["status"] == "UNAVAILABLE" and "need a GPU" in f["message"]
+                                for f in failed.values()))
 
     def test_rows(self):
         """Each is of a peer that can be installed, says what it imports, and is right to look at."""

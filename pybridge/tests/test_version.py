@@ -1,7 +1,8 @@
 """The judge's version names the composed allowances too: what they are on fixed functions stands in
 allowances.json beside the version.
 
-    UPDATE=1 python -m unittest test_version.py     writes the file, where nothing changed or the version is new
+    UPDATE=1 python -m unittest test_version.py     writes the file, where nothing changed or the version is
+                                                    new
 """
 
 from __future__ import annotations

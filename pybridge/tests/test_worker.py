@@ -66,10 +66,12 @@ BAD = """
             return "planted: it declines what is finite"
         if what == "reaches" and x.tolist():
             return "planted: it declines numbers"
-        if what == "past": return f"planted: {tuple(x.shape)} {x.stride()} {x.dtype} {x.device.type} {x.data_ptr() % 64}"
+        if what == "past":
+            return f"planted: {tuple(x.shape)} {x.stride()} {x.dtype} {x.device.type} {x.data_ptr() % 64}"
         return "planted: it is declined" if what == "declined" else None
 
-    IMPLEMENTATIONS = [Implementation("torch/planted", planted, outputs=("y",), dtypes=("fp32",), accepts=accepts, nondeterministic=("y",))]
+    IMPLEMENTATIONS = [Implementation("torch/planted", planted, outputs=("y",), dtypes=("fp32",),
+                                      accepts=accepts, nondeterministic=("y",))]
 """
 
 
@@ -141,8 +143,10 @@ class Files(Folder):
         self.assertEqual(client.ask("load", {"op": "absent"})["failed"][0]["status"], "UNAVAILABLE")
         self.assertEqual(client.ask("load", {"op": "../fine"})["failed"][0]["status"], "UNAVAILABLE")
         [entry] = client.ask("load", {"op": "fine"})["implementations"]
-        self.assertEqual((entry["name"], entry["pass"], entry["dtypes"], entry["outputs"], entry["nondeterministic"], entry["device"]),
-                         ("torch/planted", "forward", ["fp32"], ["y"], ["y"], "gpu" if client.greeting["device"] == "gpu" else "cpu"))
+        self.assertEqual((entry["name"], entry["pass"], entry["dtypes"], entry["outputs"],
+                          entry["nondeterministic"], entry["device"]),
+                         ("torch/planted", "forward", ["fp32"], ["y"], ["y"],
+                          "gpu" if client.greeting["device"] == "gpu" else "cpu"))
         self.assertEqual(client.ask("probe"), {"healthy": True})
         self.assertEqual(client.ask("bye"), {})
         self.assertEqual(client.process.wait(timeout=30), 0)
@@ -188,7 +192,9 @@ class Misbehaviour(Folder):
             self.assertEqual(a, b)
             self.assertEqual((a["inputs"], "status" in a, "guards" in a), ([clean], False, False))
             self.assertTrue(torch.equal(got[0]["y"], self.x * 2))
-            self.assertEqual(a["outputs"], [{"name": "y", "present": True, "dtype": "fp32", "shape": [3, 4], "stride": [4, 1],
+            self.assertEqual(a["outputs"],
+                             [{"name": "y", "present": True, "dtype": "fp32", "shape": [3, 4],
+                               "stride": [4, 1],
                                              "crc32": zlib.crc32((self.x * 2).numpy().tobytes())}])
 
         wrong = {"shape": {"shape": [3, 3], "stride": [3, 1]}, "dtype": {"dtype": "fp64"},
@@ -355,7 +361,10 @@ class Protocol(Folder):
             import os, subprocess, sys, torch
             from implementation import Implementation
             def forward(x):
-                seen = subprocess.run([sys.executable, "-c", "import os; print([fd for fd in (3, 4) if os.path.exists(f'/proc/self/fd/{fd}') and 'memfd:tensors' in os.readlink(f'/proc/self/fd/{fd}')])"], close_fds=False, capture_output=True, text=True).stdout
+                code = ("import os; print([fd for fd in (3, 4) if os.path.exists(f'/proc/self/fd/{fd}') "
+                        "and 'memfd:tensors' in os.readlink(f'/proc/self/fd/{fd}')])")
+                seen = subprocess.run([sys.executable, "-c", code], close_fds=False, capture_output=True,
+                                      text=True).stdout
                 raise ValueError(seen)
             IMPLEMENTATIONS = [Implementation("torch/child", forward, outputs=("y",))]
         """)
@@ -379,7 +388,8 @@ class Lacking(Folder):
         def _kernel(x_ptr, N: tl.constexpr):
             pass
 
-        IMPLEMENTATIONS = [Implementation("triton/row", lambda x: x + 0, outputs=("y",)), Implementation("torch/eager", lambda x: x + 0, outputs=("y",))]
+        IMPLEMENTATIONS = [Implementation("triton/row", lambda x: x + 0, outputs=("y",)),
+                           Implementation("torch/eager", lambda x: x + 0, outputs=("y",))]
     """
 
     def load(self, first: str, **how):

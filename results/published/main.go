@@ -1,7 +1,9 @@
 // Command published makes the tables of the published session from its JSON.
 //
-//	go run ./results/published           writes every table of docs/performance.md and results/published/README.md anew
-//	go run ./results/published FOLDER    takes the exports and figures of record.sh from FOLDER into results/published/h200 first
+//	go run ./results/published           writes every table of docs/performance.md and of
+//	                                     results/published/README.md anew
+//	go run ./results/published FOLDER    takes the exports and figures of record.sh from FOLDER into
+//	                                     results/published/h200 first
 //
 // A table stands between <!-- begin: NAME --> and <!-- end: NAME -->. A test compares what stands there with
 // what the JSON gives.

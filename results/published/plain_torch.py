@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Times a few of torch's operators on a GPU without triad, to compare with its cold medians of torch/eager: calls over sets of inputs that together
-exceed the L2 cache several times, captured in a CUDA graph of at least 0.5 ms, replayed in turns of 2 ms with a rest between, timed by events.
+"""Times a few of torch's operators on a GPU without triad, to compare with its cold medians of torch/eager:
+calls over sets of inputs that together exceed the L2 cache several times, captured in a CUDA graph of at
+least 0.5 ms, replayed in turns of 2 ms with a rest between, timed by events.
 
     plain_torch.py [FILE]
 
-One line for each operator: the median of all samples, in us a call, and how far the middle half of them spreads. FILE gets the same as JSON, in ns.
+One line for each operator: the median of all samples, in us a call, and how far the middle half of them
+spreads. FILE gets the same as JSON, in ns.
 """
 
 import json
@@ -84,7 +86,8 @@ def main():
     del a
     calls = (
         ("softmax", ((8192, 4096),), lambda x: torch.softmax(x, -1)),
-        ("layernorm", ((8192, 4096), (4096,), (4096,)), lambda x, weight, bias: torch.native_layer_norm(x, (4096,), weight, bias, 1e-5)),
+        ("layernorm", ((8192, 4096), (4096,), (4096,)),
+         lambda x, weight, bias: torch.native_layer_norm(x, (4096,), weight, bias, 1e-5)),
         ("swiglu", ((8192, 14336), (8192, 14336)), lambda gate, up: torch.nn.functional.silu(gate) * up),
     )
     found = []
@@ -95,9 +98,13 @@ def main():
             inputs = normal(sets, *shapes)
             samples = measure(lambda i: call(*inputs[i]), sets)
             low, _, high = statistics.quantiles(samples, n=4)
-            print(f"{name} forward bf16 {rows} x {cols}: {statistics.median(samples):.2f} us a call, middle half {low:.2f} to {high:.2f}, {sets} sets, {len(samples)} samples")
-            found.append({"op": name, "pass": "forward", "dtype": "bf16", "dims": {"rows": rows, "cols": cols}, "median_ns": statistics.median(samples) * 1000,
-                          "low_quartile_ns": low * 1000, "high_quartile_ns": high * 1000, "sets": sets, "samples": len(samples)})
+            print(f"{name} forward bf16 {rows} x {cols}: {statistics.median(samples):.2f} us a call, middle "
+                  f"half {low:.2f} to {high:.2f}, {sets} sets, {len(samples)} samples")
+            found.append({"op": name, "pass": "forward", "dtype": "bf16",
+                          "dims": {"rows": rows, "cols": cols},
+                          "median_ns": statistics.median(samples) * 1000,
+                          "low_quartile_ns": low * 1000, "high_quartile_ns": high * 1000, "sets": sets,
+                          "samples": len(samples)})
             del inputs
     if len(sys.argv) > 1:
         with open(sys.argv[1], "w", encoding="utf-8") as out:

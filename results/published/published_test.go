@@ -254,7 +254,9 @@ func TestProblemsAreFound(t *testing.T) {
 // What is taken from a machine names no folder of it, and tells a library's kernels once.
 func TestTake(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "h200")
-	line := `{"op":"softmax","backend":"cuda","source":"s","build":{"flags":["-L/root/x/lib","cuda/opt.h"],"cached":true,"kernels":[{"kernel":"_Z1k"}]},"message":"in /tmp/a/b: 3"}` + "\n"
+	line := `{"op":"softmax","backend":"cuda","source":"s",` +
+		`"build":{"flags":["-L/root/x/lib","cuda/opt.h"],"cached":true,"kernels":[{"kernel":"_Z1k"}]},` +
+		`"message":"in /tmp/a/b: 3"}` + "\n"
 	for name, text := range map[string]string{
 		"softmax.jsonl":          line + line,
 		"softmax.sessions.jsonl": "{\"id\":\"1\"}\n", "figure-x.json": "[1]\n", "softmax.jsonl.part": "half",
@@ -268,7 +270,9 @@ func TestTake(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(to, "softmax.jsonl"))
-	want := `{"op":"softmax","backend":"cuda","source":"s","build":{"flags":["-L$FOLDER","cuda/opt.h"],"cached":true,"kernels":[{"kernel":"_Z1k"}]},"message":"in $FOLDER: 3"}` + "\n"
+	want := `{"op":"softmax","backend":"cuda","source":"s",` +
+		`"build":{"flags":["-L$FOLDER","cuda/opt.h"],"cached":true,"kernels":[{"kernel":"_Z1k"}]},` +
+		`"message":"in $FOLDER: 3"}` + "\n"
 	if want += strings.Replace(want, `,"kernels":[{"kernel":"_Z1k"}]`, "", 1); err != nil ||
 		string(text) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, text, want)

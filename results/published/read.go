@@ -190,6 +190,9 @@ func take(from, to string) error {
 // machineFolder is a path of the machine, up to where the part begins that says something.
 var machineFolder = regexp.MustCompile(`(^|\W|-[IL])/(?:root|home|tmp|opt|work|usr/local)(?:/[\w.+@-]+)*`)
 
+// kernelsOfABuild are what a library's build says of its kernels.
+var kernelsOfABuild = regexp.MustCompile(`,?"kernels":\[\{"kernel":[^\]]*\]`)
+
 // shortened leaves out what an earlier record of the same library said of its kernels.
 func shortened(text []byte, told map[string]bool) ([]byte, error) {
 	var out bytes.Buffer
@@ -201,7 +204,7 @@ func shortened(text []byte, told map[string]bool) ([]byte, error) {
 			return nil, err
 		}
 		line := scanner.Bytes()
-		if kernels := regexp.MustCompile(`,?"kernels":\[\{"kernel":[^\]]*\]`).Find(object["build"]); kernels != nil {
+		if kernels := kernelsOfABuild.Find(object["build"]); kernels != nil {
 			if library := string(object["op"]) + string(object["backend"]) +
 				string(object["source"]); told[library] {
 				line = bytes.Replace(line, kernels, nil, 1)

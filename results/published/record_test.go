@@ -19,7 +19,11 @@ case "$*" in
 	calls="$*"
 	echo "$*" >>"$here/calls"
 	while [ $# -gt 0 ]; do [ "$1" = --db ] && touch "$2"; shift; done
-	case "$calls" in *liger*) [ -e "$here/alone" ] && echo 'triad: no implementation begins with "liger": want a prefix' && exit 2 ;; esac
+	case "$calls" in
+	*liger*)
+		[ -e "$here/alone" ] && echo 'triad: no implementation begins with "liger": want a prefix' && exit 2
+		;;
+	esac
 	[ -e "$here/slow" ] && echo "The run was stopped before its plan was done" && exit 3
 	exit 0
 	;;

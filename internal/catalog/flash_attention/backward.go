@@ -324,10 +324,12 @@ func (b *gradients) operandError(size float64) float64 {
 
 // backRow computes P, dP and dS of query i, the x-th that is looked at, with
 //
-//	eps_b = eps + sum_j P_j*eps_j + u32*g(Sk)                             the last two only where l is not given
+//	eps_b = eps + sum_j P_j*eps_j + u32*g(Sk)              the last two only where l is not given
 //	pError = P*(eps_b + u_P) + eta
-//	T_dS  = P*(2*eps_b*|dP - delta| + (1 + eps_b)*(u32*g(D)*|dO|.|v| + T_delta)) + 2^-126*|dP - delta| + 2^-149
-//	        + (u_P*P + eta)*|dP - delta|, then + u*(|dS| + T_dS) + eta*max(1, 1/scale)     where P and dS may be stored low
+//	T_dS  = P*(2*eps_b*|dP - delta| + (1 + eps_b)*(u32*g(D)*|dO|.|v| + T_delta))
+//	        + 2^-126*|dP - delta| + 2^-149
+//	        + (u_P*P + eta)*|dP - delta|, then + u*(|dS| + T_dS) + eta*max(1, 1/scale)
+//	                                                       the last line where P and dS may be stored low
 //
 // It says whether the query adds anything: where nothing comes from above, what it adds is exactly 0.
 func (b *gradients) backRow(h *oneHead, q *backRow, w headWork, i, x int64) bool {

@@ -84,8 +84,8 @@ func (g *g4) join(o g4) {
 }
 
 func (g g4) String() string {
-	return fmt.Sprintf("%d of %d outputs of right kernels are rejected, the largest error is %.3f of its limit",
-		g.rejected, g.asked, g.furthest)
+	return fmt.Sprintf("%d of %d outputs of right kernels are rejected, the largest error is %.3f of its "+
+		"limit", g.rejected, g.asked, g.furthest)
 }
 
 func statisticsSeeds(t *testing.T) int {

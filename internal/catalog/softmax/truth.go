@@ -131,9 +131,10 @@ func (b *gradient) forward(memory [][]float64) {
 
 // fill computes the row. The allowance is
 //
-//	|p|*u32*(g(n)*sum(|p*dy|) + 2|dy| + 4|d|) + 4*u32*|R| + 4*2^-126                  fp32 product, sum and difference; underflow
-//	+ u*(|p*dy| + |p|*sum(|p*dy|)), fp16 also + 2^-24                                  where p*dy is stored low
-//	+ t*|dy - d| + (p + t)*sum(t*|dy|)                                                 chained: the saved p is off by t
+//	|p|*u32*(g(n)*sum(|p*dy|) + 2|dy| + 4|d|) + 4*u32*|R| + 4*2^-126
+//	                                                 fp32 product, sum and difference; underflow
+//	+ u*(|p*dy| + |p|*sum(|p*dy|)), fp16 also + 2^-24  where p*dy is stored low
+//	+ t*|dy - d| + (p + t)*sum(t*|dy|)               chained: the saved p is off by t
 //
 // and 0 where the gradient is exactly 0: p is 0 and saved as that, the whole row of dy is 0, or the row has
 // one column, whose p is 1 and whose d is dy.

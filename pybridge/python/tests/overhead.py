@@ -53,7 +53,8 @@ def series(impl, device):
     launch = plan.forward.launch
     held = launch([x]), launch._spare.pop()  # structures of its own: no call takes them
     address = held[1][1]
-    in_python = costs({**arms, **{("Python", what): f for what, f in of(ours).items()}, "ctypes": lambda: launch._launch(address)})
+    in_python = costs({**arms, **{("Python", what): f for what, f in of(ours).items()},
+                       "ctypes": lambda: launch._launch(address)})
     fast = extension.load()
     for t in (x, leaf):
         ours(t)
@@ -79,7 +80,8 @@ def package():
 
     from triad import go
     code = "import time; a = time.perf_counter(); import triad; print(time.perf_counter() - a)"
-    best = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(5))
+    best = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                    check=True).stdout) for _ in range(5))
     one = numpy.ones(1).ctypes
     try:
         call = f"{costs({'it': lambda: go.call('Encode', 'fp64', one.data, one.data, 1)})['it']:.2f} us"

@@ -54,7 +54,8 @@ def plant(times, gpu=GPU, regime="cold", status="PASS", verdict="PASS", alone=()
                        "rounds_json, arms_json, clocks_mhz_json, n_discarded, "
                        "discarded_because, status, backward) values (?, ?, 1, ?, ?, ?, ?, '[]', '[]', '[]', "
                        "0, '', ?, ?)",
-                       [run, regime, ns, ns, ns, json.dumps([ns]), status, "retained graph" if direction == "backward" and name in alone else ""])
+                       [run, regime, ns, ns, ns, json.dumps([ns]), status,
+                        "retained graph" if direction == "backward" and name in alone else ""])
             db.execute("update run set status = ? where run_id = ?", [verdict, run])
     db.close()
     choice._measured.cache_clear()
@@ -64,14 +65,17 @@ def plant(times, gpu=GPU, regime="cold", status="PASS", verdict="PASS", alone=()
 class Fastest(unittest.TestCase):
     def chosen(self, cols=100, gradient=False, impl=None, gpu=GPU):
         """As on a GPU that is called so; the implementations are those that are here for a CPU."""
-        rows = {f"cuda/{n}": row for n, row in ((n, ops.softmax._rows(torch.device("cpu"), f"cuda/{n}")[f"cuda/{n}"]) for n in ("naive", "block"))}
+        rows = {f"cuda/{n}": row
+                for n, row in ((n, ops.softmax._rows(torch.device("cpu"), f"cuda/{n}")[f"cuda/{n}"])
+                               for n in ("naive", "block"))}
         rows["torch/eager"] = ops.softmax._rows(torch.device("cpu"), "torch")["torch/eager"]
         with mock.patch.object(operators, "gpu", lambda device: gpu), mock.patch.object(ops.softmax.__class__,
             "_rows", lambda *_: rows):
             return ops.softmax.choose(impl, "cpu", "fp32", (("rows", 8), ("cols", cols)), gradient)
 
     def test_the_fastest_of_the_class(self):
-        plant({("forward", "cuda/naive", 100): 900, ("forward", "cuda/block", 100): 500, ("forward", "torch/eager", 100): 700})
+        plant({("forward", "cuda/naive", 100): 900, ("forward", "cuda/block", 100): 500,
+               ("forward", "torch/eager", 100): 700})
         self.assertEqual(self.chosen(), "cuda/block")
         self.assertEqual(self.chosen(cols=120), "cuda/block")  # up to a factor of two
         self.assertEqual(self.chosen(cols=500), "torch/eager")  # another class: the portable one
@@ -79,11 +83,13 @@ class Fastest(unittest.TestCase):
         self.assertEqual(self.chosen(), "cuda/naive")
 
     def test_the_nearest_sizes(self):
-        plant({("forward", "cuda/naive", 100): 300, ("forward", "cuda/block", 100): 500, ("forward", "cuda/naive", 64): 200, ("forward", "cuda/block", 64): 100})
+        plant({("forward", "cuda/naive", 100): 300, ("forward", "cuda/block", 100): 500,
+               ("forward", "cuda/naive", 64): 200, ("forward", "cuda/block", 64): 100})
         self.assertEqual((self.chosen(cols=66), self.chosen(cols=99)), ("cuda/block", "cuda/naive"))
 
     def test_with_a_gradient_both_passes_count(self):
-        plant({("forward", "cuda/naive", 100): 400, ("backward", "cuda/naive", 100): 900, ("forward", "cuda/block", 100): 500, ("backward", "cuda/block", 100): 600})
+        plant({("forward", "cuda/naive", 100): 400, ("backward", "cuda/naive", 100): 900,
+               ("forward", "cuda/block", 100): 500, ("backward", "cuda/block", 100): 600})
         self.assertEqual((self.chosen(), self.chosen(gradient=True)), ("cuda/naive", "cuda/block"))
 
     def test_a_backward_that_was_timed_alone_runs_its_forward_again_here(self):
@@ -94,7 +100,8 @@ class Fastest(unittest.TestCase):
             self.assertEqual(self.chosen(gradient=True), want)
 
     def test_a_family(self):
-        plant({("forward", "cuda/naive", 100): 900, ("forward", "cuda/block", 100): 500, ("forward", "torch/eager", 100): 100})
+        plant({("forward", "cuda/naive", 100): 900, ("forward", "cuda/block", 100): 500,
+               ("forward", "torch/eager", 100): 100})
         self.assertEqual((self.chosen(impl="cuda"), self.chosen()), ("cuda/block", "torch/eager"))
 
     def test_what_does_not_count(self):

@@ -97,7 +97,8 @@ class Paths:
         with mock.patch.object(ops.softmax.__class__, "_any", side_effect=AssertionError("the long way")):
             ops.softmax(x, impl="cuda/stub")
             if self.fast:
-                with mock.patch.object(operators, "plain", side_effect=AssertionError("the way through Python")):
+                with mock.patch.object(operators, "plain",
+                                       side_effect=AssertionError("the way through Python")):
                     ops.softmax(x, impl="cuda/stub")
 
     def test_values_and_gradients(self):
@@ -257,7 +258,8 @@ class Paths:
         turned = draw(5, 3).T
         for _ in range(3):
             for sentence, call in (
-                ("softmax/cuda/narrow: cols 5 is above 4", lambda: ops.softmax(draw(3, 5), impl="cuda/narrow")),
+                ("softmax/cuda/narrow: cols 5 is above 4",
+                 lambda: ops.softmax(draw(3, 5), impl="cuda/narrow")),
                 ("softmax/cuda/forward_only: it has no backward in fp32",
                  lambda: torch.ops.triad.softmax_backward(turned, turned, "cuda/forward_only")),
                 ("softmax/cuda/late: the call is not supported",

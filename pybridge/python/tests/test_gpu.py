@@ -41,7 +41,8 @@ OPERATORS = {
                (0, 1)),
     "rope": (lambda t: (draw(2, 33, 4, 64, dtype=t), draw(2, 33, 2, 64, dtype=t), *angles(33, 32)),
              lambda q, k, c, s: (_rotated(q, c, s), _rotated(k, c, s)), (0, 1)),
-    "flash_attention": (lambda t: (draw(2, 4, 96, 64, dtype=t), draw(2, 2, 96, 64, dtype=t), draw(2, 2, 96, 64, dtype=t, seed=2)),
+    "flash_attention": (lambda t: (draw(2, 4, 96, 64, dtype=t), draw(2, 2, 96, 64, dtype=t),
+                                   draw(2, 2, 96, 64, dtype=t, seed=2)),
                         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), (0, 1, 2)),
 }
 
@@ -62,7 +63,9 @@ def gradients(function, inputs, differentiable):
               x in enumerate(inputs)]
     outputs = several(function(*leaves))
     followed = [o for o in outputs if o.requires_grad]  # rope's k_out does not depend on q
-    torch.autograd.backward(followed, [torch.cos(torch.arange(o.numel(), device=DEVICE)).reshape(o.shape).to(o.dtype) for o in followed])
+    torch.autograd.backward(followed,
+                            [torch.cos(torch.arange(o.numel(), device=DEVICE)).reshape(o.shape).to(o.dtype)
+                             for o in followed])
     return [o.detach() for o in outputs] + [leaves[i].grad for i in differentiable]
 
 
@@ -226,7 +229,8 @@ class Both:
         self.assertTrue(asked, f"the call on the other stream came back only when its stream was free: it "
                                f"synchronised ({how})")
         self.assertTrue(passed and after, f"the call on the default stream "
-                                          f"{'ended' if passed else 'did not end'} while the other stream was "
+                                          f"{'ended' if passed else 'did not end'} while the "
+                                          "other stream was "
                         f"{'held' if after else 'free again'}: it waited for the other one ({how})")
         self.close([y, other], wanted, torch.float32)
 
@@ -239,7 +243,8 @@ class Both:
 
                 def work():
                     outputs = several(getattr(ops, name)(*tensors, impl="cuda"))
-                    return (*outputs, *torch.autograd.grad(outputs, leaves, [torch.ones_like(o) for o in outputs]))
+                    return (*outputs,
+                            *torch.autograd.grad(outputs, leaves, [torch.ones_like(o) for o in outputs]))
                 side = torch.cuda.Stream()
                 with torch.cuda.stream(side):
                     for _ in range(3):

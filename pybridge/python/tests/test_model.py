@@ -81,7 +81,8 @@ class Model(unittest.TestCase):
         faster = ["torch/eager"]
         with mock.patch.object(model, "step_times", step_times), mock.patch.object(model.choice, "fastest",
             lambda *of: [n for n in faster if n in of[-1]]), \
-                mock.patch("triad.torch.operators.gpu", lambda device: "Some GPU"), contextlib.redirect_stdout(said):
+                mock.patch("triad.torch.operators.gpu", lambda device: "Some GPU"), \
+                contextlib.redirect_stdout(said):
             model.print_times("fp32", torch.float32, None, "cpu")
             before, faster[:] = len(timed), ["torch/upcast", "torch/compile"]
             model.print_times("fp32", torch.float32, None, "cpu")
@@ -107,7 +108,8 @@ class Model(unittest.TestCase):
                                    ours(*data))
 
     def test_the_command(self):
-        self.assertEqual(model.main(["--device", "cpu", "--impl", "torch", "--dtype", "fp32", "--steps", "3"]), 0)
+        args = ["--device", "cpu", "--impl", "torch", "--dtype", "fp32", "--steps", "3"]
+        self.assertEqual(model.main(args), 0)
 
 
 if __name__ == "__main__":

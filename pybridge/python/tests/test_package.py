@@ -45,7 +45,7 @@ def python(code, *arguments, **kwargs):
 class Import(unittest.TestCase):
     def test_light(self):
         """An import loads neither torch nor NumPy nor Go. What it takes is printed by overhead.py."""
-        code = "import sys, triad; print('torch' in sys.modules, 'numpy' in sys.modules, 'triad.go' in sys.modules)"
+        code = "import sys, triad; print(*(name in sys.modules for name in ('torch', 'numpy', 'triad.go')))"
         self.assertEqual(python(code).stdout.split(), ["False", "False", "False"])
 
     def test_version_is_the_drivers(self):
@@ -96,7 +96,8 @@ class BadInput(unittest.TestCase):
              lambda: triad.compare("softmax", dims={"row": 1})),
             (triad.UsageError, '--dims "rows=x"', lambda: triad.compare("softmax", dims={"rows": "x"})),
             (triad.UsageError, "unknown keyword 'colour'", lambda: triad.gradcheck("softmax", colour=1)),
-            (triad.UsageError, "softmax: read case", lambda: triad.case("softmax", dims={"rows": "x", "cols": 1})),
+            (triad.UsageError, "softmax: read case",
+             lambda: triad.case("softmax", dims={"rows": "x", "cols": 1})),
             (triad.UsageError, "SQL parameter ?", lambda: triad.query("select ?, ?", [1])),
             (triad.UsageError, "2 SQL parameters, 1 of them used", lambda: triad.query("select ?", [1, 2])),
             (triad.Unavailable, "file does not exist", lambda: triad.results(db=data.name + "/no.db")),
@@ -138,7 +139,8 @@ class Keywords(unittest.TestCase):
 
     def test_words_with_commas(self):
         from triad.command import flags
-        self.assertEqual(flags({"nvcc_flags": "-Xcompiler -a,-b", "grid": "ceildiv(cols, 16), rows", "no_timing": True, "explain": False}),
+        self.assertEqual(flags({"nvcc_flags": "-Xcompiler -a,-b", "grid": "ceildiv(cols, 16), rows",
+                                "no_timing": True, "explain": False}),
                          ["--nvcc-flags", "-Xcompiler -a,-b", "--grid", "ceildiv(cols,16),rows",
                           "--no-timing"])
 
@@ -272,7 +274,8 @@ class Running(unittest.TestCase):
         self.assertEqual({r.impl for r in listed}, {"cuda/naive"})
         self.assertEqual(triad.show(found[0].id).run.id, found[0].id)
         self.assertIn(found[0].id, str(found[0].show()))
-        rows = triad.query("select implementation, ':x ?' as text from latest where op = :op and status = :status", {"op": "softmax", "status": "PASS"})
+        rows = triad.query("select implementation, ':x ?' as text from latest where op = :op and status = "
+                           ":status", {"op": "softmax", "status": "PASS"})
         self.assertEqual({row["text"] for row in rows}, {":x ?"})
         with self.assertRaisesRegex(triad.DatabaseError, "only reading is allowed"):
             triad.query("delete from run")

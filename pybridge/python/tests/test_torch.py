@@ -306,7 +306,8 @@ class BadInput(unittest.TestCase):
             ("softmax: impl is 3", lambda: ops.softmax(x, impl=3)),
             ("eps is 'a': want a number above 0", lambda: ops.layernorm(x, draw(8), draw(8), eps="a")),
             ("eps is -1.0: want a number above 0", lambda: ops.layernorm(x, draw(8), draw(8), eps=-1.0)),
-            ("causal is 'yes': want True or False", lambda: ops.flash_attention(*attention_inputs(torch.float32), causal="yes")),
+            ("causal is 'yes': want True or False",
+             lambda: ops.flash_attention(*attention_inputs(torch.float32), causal="yes")),
             ("heads_q is 4, heads_kv is 3", lambda: ops.flash_attention(draw(1, 4, 9, 16), draw(1, 3, 9, 16),
                 draw(1, 3, 9, 16))),
             ("offset + seq <= max_pos", lambda: ops.rope(*rope_inputs(torch.float32), offset=1)),
@@ -347,8 +348,10 @@ class Refusals(unittest.TestCase):
         from torch.nn.attention import SDPBackend
 
         from triad.torch import files
-        heads = "For dense input, both fused kernels require query, key and value to have the same num_heads. Query.sizes(): [2, 4], Key sizes(): [2, 2]"
-        half = "Expected query, key and value to all be of dtype: {Half, BFloat16}. Got Query dtype: float, Key dtype: float."
+        heads = ("For dense input, both fused kernels require query, key and value to have the same "
+                 "num_heads. Query.sizes(): [2, 4], Key sizes(): [2, 2]")
+        half = ("Expected query, key and value to all be of dtype: {Half, BFloat16}. Got Query dtype: float, "
+                "Key dtype: float.")
         said = ["Memory efficient kernel not used because: (Triggered internally at a.cpp:986.)",
                 f"{heads} (Triggered internally at h:418.)",
                 "Flash attention kernel not used because: (Triggered internally at a.cpp:988.)",
@@ -388,11 +391,13 @@ def swiglu_backward(gate, up, grad_y):
 
 def rope_backward(cos, sin, grad_q_out, grad_k_out, interleaved, offset):
     zeros = torch.zeros_like(grad_q_out), torch.zeros_like(grad_k_out)
-    return through(lambda q, k: ops.rope(q, k, cos, sin, interleaved=interleaved, offset=offset, impl={impl!r}), zeros, (grad_q_out, grad_k_out))
+    return through(lambda q, k: ops.rope(q, k, cos, sin, interleaved=interleaved, offset=offset,
+                                         impl={impl!r}), zeros, (grad_q_out, grad_k_out))
 
 
 def flash_attention_backward(q, k, v, o, lse, grad_o, causal, scale):
-    return through(lambda *t: ops.flash_attention(*t, causal=causal, scale=scale, impl={impl!r}), (q, k, v), grad_o)
+    return through(lambda *t: ops.flash_attention(*t, causal=causal, scale=scale, impl={impl!r}),
+                   (q, k, v), grad_o)
 
 
 def softmax_backward(y, grad_y):
@@ -451,7 +456,8 @@ class Beside(unittest.TestCase):
         code = ("import sys\nsys.modules['triad._native'] = None\nimport torch, triad\nfrom triad.torch "
                 "import ops\n"
                 "x = torch.ones(2, 4)\nprint(torch.equal(ops.softmax(x), torch.softmax(x, -1)))\n"
-                "try: triad.ops()\nexcept triad.Unavailable as e: print('built for another Python' in str(e))")
+                "try: triad.ops()\nexcept triad.Unavailable as e: print('built for another Python' in "
+                "str(e))")
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.stdout.split(), ["True", "True"], done.stderr)
 

@@ -28,7 +28,8 @@ def native() -> Any:
                                       "Python or platform; install it for this one") from e
                 # gopy's module asks for a collection of Go's heap at every collection of Python's:
                 # milliseconds each, for the few strings that pass here. Go collects by itself.
-                gc.callbacks[:] = [c for c in gc.callbacks if not getattr(c, "__module__", "").startswith("triad._native")]
+                gc.callbacks[:] = [c for c in gc.callbacks
+                                   if not getattr(c, "__module__", "").startswith("triad._native")]
                 _native = loaded
                 os.register_at_fork(after_in_child=_forked)
     return _native

@@ -103,7 +103,8 @@ class Record(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         sizes = " ".join(f"{n}={v}" for n, v in {**self.dims, **self.attributes}.items())
-        return f"<{self.status} {self.op}/{self.impl} {self['pass']} {self.dtype} {sizes} {self['distribution']} {self.id}>"
+        return (f"<{self.status} {self.op}/{self.impl} {self['pass']} {self.dtype} {sizes} "
+                f"{self['distribution']} {self.id}>")
 
 
 class Records(Sequence[Record]):
@@ -203,17 +204,25 @@ class Comparison(Records):
             "nothing was proven right or wrong")
         explained = (f"<details><summary>explanation</summary><pre>{escape(self.explanation)}</pre></details>"
                      if self.explanation else "")
-        return f"{super()._repr_html_()}<p>{len(self)} runs: {escape(meaning)}. {escape(self.reason)}</p>{explained}"
+        return (f"{super()._repr_html_()}<p>{len(self)} runs: {escape(meaning)}. {escape(self.reason)}</p>"
+                f"{explained}")
 
 
 def _differences(session: str, db: str) -> list[dict[str, Any]]:
     rows = query("""
-        select s.session_ulid, c.case_key, c.op, c.pass, c.dtype, d.output, ia.name as impl_a, ib.name as impl_b, a.run_ulid as run_a, b.run_ulid as run_b,
-               d.n, d.bitwise, d.n_different, d.ulp_max, d.ulp_max_class, d.worst_index_json, d.worst_a, d.worst_a_class, d.worst_b, d.worst_b_class
-        from difference d join run a on a.run_id = d.run_a_id join run b on b.run_id = d.run_b_id join session s on s.session_id = a.session_id
-             join test_case c on c.case_id = a.case_id join implementation ia on ia.implementation_id = a.implementation_id
+        select s.session_ulid, c.case_key, c.op, c.pass, c.dtype, d.output,
+               ia.name as impl_a, ib.name as impl_b,
+               a.run_ulid as run_a, b.run_ulid as run_b,
+               d.n, d.bitwise, d.n_different, d.ulp_max, d.ulp_max_class, d.worst_index_json,
+               d.worst_a, d.worst_a_class,
+               d.worst_b, d.worst_b_class
+        from difference d join run a on a.run_id = d.run_a_id join run b on b.run_id = d.run_b_id
+             join session s on s.session_id = a.session_id
+             join test_case c on c.case_id = a.case_id
+             join implementation ia on ia.implementation_id = a.implementation_id
              join implementation ib on ib.implementation_id = b.implementation_id
-        where s.session_ulid = ? order by c.case_id, impl_a, impl_b, d.output""", [session], db=db or None, deadline="30s", rows=1_000_000)
+        where s.session_ulid = ? order by c.case_id, impl_a, impl_b, d.output""",
+                  [session], db=db or None, deadline="30s", rows=1_000_000)
 
     def number(row: Mapping[str, Any], name: str) -> Any:
         return row[name] if row[f"{name}_class"] in (None, "finite") else row[f"{name}_class"]
@@ -224,7 +233,9 @@ def _differences(session: str, db: str) -> list[dict[str, Any]]:
                 "dtype": r["dtype"], "output": r["output"], "a": r["impl_a"],
                 "b": r["impl_b"], "run_a": r["run_a"], "run_b": r["run_b"], "n": r["n"],
                 "bitwise": bool(r["bitwise"]), "n_different": r["n_different"],
-                "ulp_max": number(r, "ulp_max"), "worst": {"index": json.loads(worst), "a": number(r, "worst_a"), "b": number(r, "worst_b")} if worst else None}
+                "ulp_max": number(r, "ulp_max"),
+                "worst": {"index": json.loads(worst), "a": number(r, "worst_a"), "b": number(r, "worst_b")}
+                if worst else None}
     return [entry(r) for r in rows]
 
 

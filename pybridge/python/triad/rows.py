@@ -40,7 +40,8 @@ class Rows(Sequence[dict[str, Any]]):
         return Rows(self._rows[index], self.cut) if isinstance(index, slice) else self._rows[index]
 
     def __str__(self) -> str:
-        cells = [self.columns, *([("NULL" if v is None else str(v)) for v in row.values()] for row in self._rows)]
+        cells = [self.columns,
+                 *([("NULL" if v is None else str(v)) for v in row.values()] for row in self._rows)]
         widths = [max(map(len, column)) for column in zip(*cells)]
         lines = ["  ".join(f"{c:{w}}" for c, w in zip(row, widths)).rstrip() for row in cells if row]
         return "\n".join(lines + ([self.cut] if self.cut else [])) if self._rows else "no rows"

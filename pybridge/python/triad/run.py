@@ -19,7 +19,8 @@ class Interrupted(KeyboardInterrupt):
     results: Comparison
 
     def __init__(self, results: Comparison):
-        super().__init__(f"stopped after {len(results)} records; the same call with resume=True finishes the run")
+        super().__init__(f"stopped after {len(results)} records; the same call with resume=True finishes "
+                         "the run")
         self.results = results
 
 
@@ -75,7 +76,9 @@ class Run:
             output = self._process.output()
             if code == 2 or code and not output.strip() and not self._cancelled:
                 fail(code, self._process.sentence(), TriadError)
-            reason = "The run was stopped before its plan was done: the same call with resume=True finishes it." if self._cancelled and code else ""
+            stopped = ("The run was stopped before its plan was done: the same call with resume=True "
+                       "finishes it.")
+            reason = stopped if self._cancelled and code else ""
             self._comparison = Comparison(output, code, self._database, self._database
                                           or str(default_database()), reason)
         return self._comparison
@@ -88,4 +91,5 @@ class Run:
 
     def __repr__(self) -> str:
         code = self.poll()
-        return f"<triad {' '.join(self.command)}: {self.progress() or 'running' if code is None else f'ended with {code}'}>"
+        state = self.progress() or "running" if code is None else f"ended with {code}"
+        return f"<triad {' '.join(self.command)}: {state}>"

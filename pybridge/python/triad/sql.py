@@ -11,7 +11,9 @@ from typing import Any
 from triad.errors import UsageError
 
 # What is no parameter although it looks like one: text, quoted names and comments, each as a whole.
-_PARTS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?\*/|(?P<mark>\?|[:@$][A-Za-z_]\w*)""", re.DOTALL)
+_PARTS = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?\*/|(?P<mark>\?|[:@$][A-Za-z_]\w*)""",
+    re.DOTALL)
 
 
 def literal(value: Any) -> str:
@@ -36,7 +38,8 @@ def literal(value: Any) -> str:
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, (bytes, bytearray)):
         return f"x'{bytes(value).hex()}'"
-    raise UsageError(f"SQL parameter of type {type(value).__name__}: want None, bool, int, float, str or bytes")
+    raise UsageError(f"SQL parameter of type {type(value).__name__}: want None, bool, int, float, str "
+                     "or bytes")
 
 
 def bind(sql: str, parameters: Sequence[Any] | Mapping[str, Any] | None) -> str:

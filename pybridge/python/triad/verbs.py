@@ -58,16 +58,19 @@ def compare(op: Words, **flags: Any) -> Comparison:
 
     impl          only implementations with these prefixes: "cuda", ["triton/row", "torch"]
     dtype         only these: "bf16"
-    dims, attr    sizes and attributes: {"rows": 8, "cols": 1000}, {"causal": True}; what is not named keeps the level's values
+    dims, attr    sizes and attributes: {"rows": 8, "cols": 1000}, {"causal": True}; what is not named keeps
+                  the level's values
     pass_         "forward", "backward" or "both"
     quick, full   at most 12 cases for each operator, dtype and pass; every case
     distribution, layout, upstream, saved    only these kinds of data
     device, gpu   "cpu" or "gpu"; which GPU
     seed          of the inputs: a number or "random"
-    explain       keep what there is to say about each output: what its contract promises, the worst elements, how the errors are distributed
+    explain       keep what there is to say about each output: what its contract promises, the worst elements,
+                  how the errors are distributed
     add, map      files of your own judged beside ours, and what their parameters stand for
     contract      the one that your files declare: "eager" keeps every step in the dtype
-    grid, block, shared, nvcc_flags    for a lone __global__ function how it is launched, and more words for nvcc
+    grid, block, shared, nvcc_flags    for a lone __global__ function how it is launched, and more words for
+                                       nvcc
     no_timing     on a GPU: do not time what passed
     strict        count KNOWN as bad: faults of libraries that a documented finding covers
     resume        finish the newest interrupted run of the same request

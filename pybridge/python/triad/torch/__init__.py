@@ -2,7 +2,8 @@
 
     from triad.torch import ops
 
-    y = ops.softmax(x)                      the fastest implementation that passed for such a case on this GPU, else the portable one
+    y = ops.softmax(x)                      the fastest implementation that passed for such a case on this
+                                            GPU, else the portable one
     y = ops.softmax(x, impl="cuda/online")  this one
     ops.softmax.implementations("cpu")      which there are
 

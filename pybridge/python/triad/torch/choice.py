@@ -13,7 +13,8 @@ from triad.errors import TriadError, Unavailable, UsageError
 
 TIMED = """
     select c.pass, i.name, c.dims_json, c.attributes_json, t.median_ns, t.backward
-    from timing t join run r using (run_id) join test_case c using (case_id) join implementation i using (implementation_id)
+    from timing t join run r using (run_id) join test_case c using (case_id)
+         join implementation i using (implementation_id)
       join session e on e.session_id = r.session_id join machine m using (machine_id)
     where c.op = ? and c.dtype = ? and c.layout = 'contiguous' and m.gpu = ? and t.regime in ('cold', 'warm')
       and r.status in ('PASS', 'WARN') and t.status in ('PASS', 'WARN')
@@ -38,7 +39,7 @@ def _measured(op: str, dtype: str, gpu: str) -> dict[tuple, dict[tuple[str, str]
     cases: dict[tuple, dict[tuple[str, str], float]] = {}
     alone: set[tuple[tuple, str]] = set()
     for r in rows:
-        case = tuple(sorted(json.loads(r["dims_json"]).items())), tuple(sorted(json.loads(r["attributes_json"]).items()))
+        case = tuple(tuple(sorted(json.loads(r[part]).items())) for part in ("dims_json", "attributes_json"))
         cases.setdefault(case, {})[r["pass"], r["name"]] = r["median_ns"]
         if r["pass"] == "backward":
             (alone.add if r["backward"] == "retained graph" else alone.discard)((case, r["name"]))

@@ -35,7 +35,8 @@ _current_gpu, _current_stream = (getattr(torch._C, name, None)
                                  for name in ("_cuda_getDevice", "_cuda_getCurrentRawStream"))
 # How what torch.compile generates makes its tensors: without the dispatcher, in a third of the time of
 # torch.empty.
-_empty_strided = {name: getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), f"_empty_strided_{name}", None) for name in ("cpu", "cuda")}
+_empty_strided = {name: getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None),
+                                f"_empty_strided_{name}", None) for name in ("cpu", "cuda")}
 ALIGNED = 64
 """Bytes. A kernel that took a call takes it again with other tensors of the same strides that begin at
 multiples of these, as fresh ones do."""
@@ -115,7 +116,9 @@ class CudaRow:
         if (direction, dtype) in self._found:
             return self._found[direction, dtype]
         bit = 1 << _BITS.get(dtype.split("_")[0], 31)
-        self._found[direction, dtype] = next((k.contents for k in self._kernels if k.contents.direction.decode() == direction and k.contents.dtypes & bit), None)
+        found = (k.contents for k in self._kernels
+                 if k.contents.direction.decode() == direction and k.contents.dtypes & bit)
+        self._found[direction, dtype] = next(found, None)
         return self._found[direction, dtype]
 
     def outputs(self, direction: str, dtype: str) -> tuple[str, ...]:
@@ -168,7 +171,9 @@ class Launch:
         self._results = [((*leading, shape[-1]) if r else tuple(shape), t, tuple(shape)) for (_, shape, t),
                          r in zip(results, of_rows)]
         self._accepts, self._workspace, self._launch = (_entry(kind, f) for kind,
-                                                        f in ((_ACCEPTS, kernel.accepts), (_BYTES, kernel.workspace), (_LAUNCH, kernel.launch)))
+                                                        f in ((_ACCEPTS, kernel.accepts),
+                                                              (_BYTES, kernel.workspace),
+                                                              (_LAUNCH, kernel.launch)))
         self._numbers = (c_double * max(1, len(numbers)))(*numbers)
         self._attributes = len(numbers)
         self._makers: list[Callable[[], torch.Tensor] | None] | None = None
@@ -265,7 +270,8 @@ class Launch:
         self._spare.append(structures)
         if code:
             raise refusal(self._name, "the call is not supported",
-                          self._direction) if code == UNSUPPORTED else TriadError(f"{self._name}: the launch ended with CUDA error {code}")
+                          self._direction) if code == UNSUPPORTED else TriadError(
+                              f"{self._name}: the launch ended with CUDA error {code}")
         return out
 
     def _packed(self, tensors: Sequence[torch.Tensor], why: str) -> list[torch.Tensor | None]:

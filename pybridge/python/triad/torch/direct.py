@@ -163,7 +163,8 @@ def _through(plan: Plan) -> Callable[..., Any]:
         return made[0] if len(gradients) == 1 else tuple([None if i is None else made[i] for i in gradients])
 
     kind = type(torch.autograd.Function)(plan.forward.op, (torch.autograd.Function,),
-                                         {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+                                         {"forward": staticmethod(forward),
+                                          "backward": staticmethod(backward)})
     # What Function.apply does in Python before this is for the transforms of torch.func: none is there, see
     # plain.
     return super(torch.autograd.Function, kind).apply

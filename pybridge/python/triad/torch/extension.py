@@ -65,7 +65,8 @@ def built() -> Path:
     """The library, built if this torch, Python, compiler and source have none in the cache."""
     words = command(Path("out"))
     ours = (str(SOURCE), f"-I{header()}")  # what they hold counts, not where this environment has them
-    text = "\0".join([*(w for w in words if w not in ours), torch.__version__, sys.version, *(p.read_text() for p in sources())])
+    text = "\0".join([*(w for w in words if w not in ours), torch.__version__, sys.version,
+                      *(p.read_text() for p in sources())])
     target = cache_folder() / "torch" / f"triad_eager-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
     if target.is_file():
         return target

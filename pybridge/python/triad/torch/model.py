@@ -1,8 +1,10 @@
 """A transformer of triad's operators beside the same one of torch's: two layers of layernorm, rope, attention
 and swiglu, cross-entropy from torch.
 
-    python -m triad.torch.model                  trains 50 steps, compares the losses with fp64's, and on a GPU the times of a step
-    python -m triad.torch.model --impl cuda      with triad's CUDA kernels; --impl triton, or none for the default of each operator
+    python -m triad.torch.model                  trains 50 steps, compares the losses with fp64's, and on a
+                                                 GPU the times of a step
+    python -m triad.torch.model --impl cuda      with triad's CUDA kernels; --impl triton, or none for the
+                                                 default of each operator
 
 Which loss is within rounding: the same training in fp64 gives the true losses. Torch's operators in the dtype
 miss them by some distance, and so they do from weights that are moved by one unit roundoff, up or down by a
@@ -130,8 +132,11 @@ class Model(torch.nn.Module):
         keep = torch.float64 if dtype == torch.float64 else torch.float32
         coin = torch.Generator().manual_seed(nudge)
         step = torch.finfo(dtype).eps / 2 if nudge else 0.0
-        self.weights = torch.nn.ParameterDict({n: (w * (1 + step * (2 * torch.randint(2, w.shape, generator=coin) - 1))).to(device, keep) for n, w in weights.items()})
-        angles = torch.outer(torch.arange(float(s.seq)), 10000 ** -(torch.arange(0, s.head_dim, 2) / s.head_dim))
+        self.weights = torch.nn.ParameterDict(
+            {n: (w * (1 + step * (2 * torch.randint(2, w.shape, generator=coin) - 1))).to(device, keep)
+             for n, w in weights.items()})
+        angles = torch.outer(torch.arange(float(s.seq)),
+                             10000 ** -(torch.arange(0, s.head_dim, 2) / s.head_dim))
         self.cos, self.sin = (t.to(device, keep) for t in (angles.cos(), angles.sin()))
 
     def w(self, name: str) -> torch.Tensor:
@@ -227,7 +232,7 @@ def agreement(sizes: Sizes, operators: Operators, dtype: torch.dtype, steps: int
                      * max(torchs) + torch.finfo(dtype).eps / 2 * max(true), ours)
 
 
-# ---- times ------------------------------------------------------------------------------------------------------------------------------
+# ---- times -------------------------------------------------------------------------------------------------
 
 
 def calls(sizes: Sizes) -> dict[str, tuple[dict[str, int], dict[str, bool]]]:
@@ -244,7 +249,8 @@ def calls(sizes: Sizes) -> dict[str, tuple[dict[str, int], dict[str, bool]]]:
 def chosen(sizes: Sizes, impl: str | None, dtype: str, device: str, measured: bool = True) -> dict[str, str]:
     """The implementation that each operator of the model takes in training; without measured, as if no
     database knew of any timing."""
-    return {op: getattr(ops, op).choose(impl, device, dtype, tuple(dims.items()), True, tuple(attributes.items()), measured)
+    return {op: getattr(ops, op).choose(impl, device, dtype, tuple(dims.items()), True,
+                                        tuple(attributes.items()), measured)
             for op, (dims, attributes) in calls(sizes).items()}
 
 
@@ -326,7 +332,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m triad.torch.model",
                                      description="a transformer of triad's operators beside torch's: losses, "
                                                  "and on a GPU times")
-    parser.add_argument("--impl", help='an implementation family: "cuda", "triton", "torch"; without it, the default of each operator')
+    parser.add_argument("--impl", help='an implementation family: "cuda", "triton", "torch"; without it, the '
+                                       'default of each operator')
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available()
                         else "cpu")

@@ -91,16 +91,19 @@ class Signature:
                 if size != want:
                     raise UsageError(f"{self.op}: {t['name']} has shape {list(tensor.shape)}: want "
                                      f"{t['shape_text']}, and {text} is {want}")
-            if t["dtype"] not in _CASE and not t["dtype"].startswith("$") and tensor.dtype != DTYPES[t["dtype"]]:
+            if (t["dtype"] not in _CASE and not t["dtype"].startswith("$")
+                and tensor.dtype != DTYPES[t["dtype"]]):
                 raise UsageError(f"{self.op}: {t['name']} is {tensor.dtype}: want {DTYPES[t['dtype']]}")
             if tensor.device != tensors[0].device:
                 raise UsageError(f"{self.op}: {t['name']} is on {tensor.device}, {declared[0]['name']} on "
                                  f"{tensors[0].device}: want one device")
         if case not in self.dtypes:
-            raise UsageError(f"{self.op} {self.direction}: dtype {case}: want one of {', '.join(self.dtypes)}")
+            raise UsageError(f"{self.op} {self.direction}: dtype {case}: want one of "
+                             f"{', '.join(self.dtypes)}")
         return values
 
-    def case_dtype(self, tensors: Sequence[torch.Tensor], declared: Sequence[Mapping[str, Any]] | None = None) -> str:
+    def case_dtype(self, tensors: Sequence[torch.Tensor],
+                   declared: Sequence[Mapping[str, Any]] | None = None) -> str:
         """The name of the case's dtype: "bf16", "e5m2_e4m3"."""
         declared = self.inputs if declared is None else declared
         found: dict[str, str] = {}

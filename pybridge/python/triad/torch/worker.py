@@ -120,13 +120,16 @@ class Worker:
             self._used = 0
             inputs = [self._put(f"input{i}", t) for i, t in enumerate(tensors)]
             outputs = [self._place(name, shape, dtype_) for name, shape, dtype_ in results]
-            reply = self.ask("run", {"op": entry["op"], "implementation": entry["name"], "pass": entry["pass"], "dtype": dtype, "contract": entry["contract"],
-                                     "attrs": attributes, "inputs": inputs, "launches": [{"poison": "a", "outputs": outputs}]})
+            reply = self.ask("run", {"op": entry["op"], "implementation": entry["name"],
+                                     "pass": entry["pass"], "dtype": dtype, "contract": entry["contract"],
+                                     "attrs": attributes, "inputs": inputs,
+                                     "launches": [{"poison": "a", "outputs": outputs}]})
             launch = reply["launches"][0]
             status = launch.get("status")
             if status:
                 name, why = f"{entry['op']}/{entry['name']}", launch.get("message", "")
-                raise refusal(name, why, entry["pass"]) if status == "UNSUPPORTED" else TriadError(f"{name}: {status}: {why}")
+                raise (refusal(name, why, entry["pass"]) if status == "UNSUPPORTED"
+                       else TriadError(f"{name}: {status}: {why}"))
             given = {o["name"] for o in launch["outputs"] if o["present"]}
             return {r["name"]: self._get(r, dtype_) for r, (_, _, dtype_) in zip(outputs, results)
                     if r["name"] in given}
