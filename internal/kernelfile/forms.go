@@ -40,16 +40,18 @@ type formOf struct {
 	lies  packing
 	fill  string // of a Scratch one: what a caller fills it with, in C++; "" for nothing
 	told  bool   // the user said it
+	// number is what is passed for a Constant, where the user said it: "0.5"
+	number string
 }
 
 // chooseForm decides in which of the operator's forms a function is written, by how many pointers it has: it
 // takes one tensor and is called once for each pair, one buffer for several inputs, no factors, or room to
 // work in.
 func (b *Binding) chooseForm() {
+	b.sayForms()
 	if b.Function.Kind == Python || b.Pass != op.Forward || b.Function.showsSizes() || b.Function.returns {
 		return // tensors of PyTorch lie as they say
 	}
-	b.sayForms()
 	b.chooseTokens()
 	for _, try := range []func(missing int) bool{b.takePacked, b.takeEach, b.takeUnscaled} {
 		if missing := b.missingPointers(); missing > 0 || b.tripled() {

@@ -1,8 +1,8 @@
 package kernelfile
 
 import (
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"triad/internal/op"
@@ -30,9 +30,11 @@ const (
 type saidWord struct {
 	target string // the tensor, the first of several; "" for room to work in and for plain numbers
 	form   formOf
-	number int
-	plain  bool // number says what is passed
+	plain  bool   // a number is passed
 }
+
+// isNumber is a word of --map that is a number, which is passed as it is.
+var isNumber = regexp.MustCompile(`^-?\d+(\.\d*)?(e-?\d+)?$`)
 
 // sayWord reads a word of --map that says more than a name; ok is false for one that does not.
 func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
@@ -42,8 +44,8 @@ func (b *Binding) sayWord(text string) (said saidWord, ok bool) {
 		said.form.Form, said.form.fill = Scratch, fill
 		return said, true
 	}
-	if n, err := strconv.ParseInt(text, 0, 32); err == nil {
-		said.number, said.plain = int(n), true
+	if isNumber.MatchString(text) {
+		said.form.number, said.plain = text, true
 		return said, true
 	}
 	names, end, ends := strings.Cut(text, ":")
@@ -112,7 +114,8 @@ func (b *Binding) checkWord(p Param, text string) error {
 	switch {
 	case ok && !said.plain && tensors:
 		return b.errorf("--map %s=%s: tensors of PyTorch are handed over as they lie", p.Name, text)
-	case ok && said.plain && !p.isInteger() || ok && !said.plain && !pointer,
+	case ok && said.plain && (pointer || p.isInteger() && strings.ContainsAny(text, ".e")),
+		ok && !said.plain && !pointer,
 		!ok && slices.Contains(b.plainWords(), text) && !p.isFloat():
 		return b.errorf("--map %s=%s: the type of %s does not fit %s", p.Name, text, p.Text, text)
 	case ok && p.Const && said.form.Form == Scratch:
@@ -132,7 +135,7 @@ func (b *Binding) sayForms() {
 		case !ok:
 			a.told = true // just as it lies
 		case said.plain:
-			a.Role, a.Target, a.Index, a.told = Constant, word, said.number, true
+			a.Role, a.Target, a.formOf = Constant, word, said.form
 		case said.form.Form == Scratch:
 			a.takeRoom(said.form)
 		case said.form.Form == Packed:

@@ -115,11 +115,29 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 			continue
 		}
 		if !b.takeConstant(a) && !b.takeShare(a) {
-			return b.errorf("what %s stands for is not clear: %s has the sizes %s%s; say it with --map "+
-				"%s=NAME", a.Name, b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec), a.Name)
+			return b.errorf("what %[1]s stands for is not clear: %[2]s has the sizes %[3]s%[4]s; say it with "+
+				"--map %[1]s=NAME, or which number is passed with --map %[1]s=%[5]s", a.Name, b.Spec.Name,
+				dimNames(b.Spec), attributeNames(b.Spec), b.firstCase(a.Name))
 		}
 	}
 	return nil
+}
+
+// firstCase is the first number that the lines choose by, of a parameter that chooses one of several kernels:
+// "switch (kernel_num) { case 1:"; 1 where they do not.
+func (b *Binding) firstCase(name string) string {
+	body := b.Function.body
+	for i := 0; i+3 < len(body); i++ {
+		if body[i].text != "switch" || body[i+2].text != name {
+			continue
+		}
+		for k := i; k+1 < len(body); k++ {
+			if body[k].text == "case" && isNumber.MatchString(body[k+1].text) {
+				return body[k+1].text
+			}
+		}
+	}
+	return "1"
 }
 
 // blockNames are what people call the number of threads in a block.
@@ -183,8 +201,13 @@ func (b *Binding) takeConstant(a *Argument) bool {
 	return true
 }
 
-// constantWord is the word of --map for a number.
-func constantWord(a Argument) string { return strconv.Itoa(a.Index) }
+// constantWord is the number that is passed for a parameter, as a word of --map.
+func constantWord(a Argument) string {
+	if a.number != "" {
+		return a.number
+	}
+	return strconv.Itoa(a.Index)
+}
 
 // multiplied says whether the lines multiply a parameter by another one that is a size: "n * m".
 func (b *Binding) multiplied(a Argument) bool {

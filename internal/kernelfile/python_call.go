@@ -51,7 +51,7 @@ func pythonValue(a Argument) string {
 		}
 		return pythonSize(a.Target)
 	case Constant:
-		return fmt.Sprint(a.Index)
+		return constantWord(a)
 	case Attribute:
 		return fmt.Sprintf("attributes[%q]", a.Target)
 	}
