@@ -98,6 +98,9 @@ type Implementation struct {
 	Source           string   `json:"source"` // content hash of its sources and flags
 	// why a wrong answer is no verdict, "" where it is one: a guess about a user's file; not on the wire
 	Doubt string `json:"-"`
+	// the family of a library whose operations a function of the user's calls, "torch": what is known of them
+	// is no fault of the function
+	Calls string `json:"-"`
 	// "quick2": at most two cases a dtype with --quick (torch.compile)
 	Limit string `json:"limit,omitempty"`
 }

@@ -30,7 +30,7 @@ const (
 type saidWord struct {
 	target string // the tensor, the first of several; "" for room to work in and for plain numbers
 	form   formOf
-	plain  bool   // a number is passed
+	plain  bool // a number is passed
 }
 
 // isNumber is a word of --map that is a number, which is passed as it is.

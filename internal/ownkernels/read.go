@@ -49,6 +49,7 @@ type File struct {
 	shim          string // path of the code that triad wrote to call it
 	adapter       *worker.Adapter
 	interpreted   bool     // its kernels run in Triton's interpreter
+	launches      bool     // it has kernels of its own, beside the operations of a library
 	lines         []string // of the file
 	launchLines   []int    // the lines with a <<<
 	dynamicShared bool     // a kernel takes shared memory at its launch
@@ -97,6 +98,7 @@ func (r Reading) Read() (*File, error) {
 	f.launchLines, f.dynamicShared = asCUDA.LaunchLines(), asCUDA.TakesShared()
 	f.NoBarrier = asCUDA.Shares && !asCUDA.Waits
 	f.interpreted = request.IsPython() && !r.Workers.GPU && importsTriton.Match(content)
+	f.launches = !request.IsPython() || ownKernels.Match(content)
 	read := request.Read(string(content), r.Options.Flags)
 	bindings, err := kernelfile.Bind(read, request, r.Spec, r.Passes, r.Options)
 	if several := (*kernelfile.SeveralError)(nil); errors.As(err, &several) {
@@ -122,6 +124,9 @@ func (r Reading) Read() (*File, error) {
 		return cuda.FlagsLine(r.Options.Flags) + kernelfile.CUDAShim(include, f.Name, bindings)
 	})
 }
+
+// ownKernels finds kernels in a Python file: of Triton, or CUDA in a string.
+var ownKernels = regexp.MustCompile(`@(triton\.)?(jit|autotune|heuristics)\b|__global__|load_inline`)
 
 // importsTriton finds a line that imports Triton, alone or among others.
 var importsTriton = regexp.MustCompile(`(?m)^[ \t]*(import|from)\b.*\btriton\b`)

@@ -23,11 +23,15 @@ type FindingSeen struct {
 // they should be.
 func (f FindingSeen) Gone() bool { return f.Covered >= f.Enough && f.Shown == 0 && f.Wrong == 0 }
 
-// candidates are the findings that speak of an entry on a case.
+// candidates are the findings that speak of an entry on a case, or of the library's operations that it calls.
 func (x *execution) candidates(c *prepared, e entry) []op.Finding {
 	var all []op.Finding
 	for _, f := range c.operator.Findings {
-		if f.Covers(c.Case, e.implementation.Name, e.implementation.Device, x.result.Versions) {
+		calls := e.implementation.Calls
+		if slices.ContainsFunc(f.Implementations, func(name string) bool {
+			return (name == e.implementation.Name || calls != "" && strings.HasPrefix(name, calls+"/")) &&
+				f.Covers(c.Case, name, e.implementation.Device, x.result.Versions)
+		}) {
 			all = append(all, f)
 		}
 	}
@@ -89,6 +93,9 @@ func (x *execution) known(c *prepared, e entry, found []op.Finding, r *record.Re
 			words = append(words, f.ID+": "+f.Happens)
 		}
 		r.Status, r.Message = op.StatusKnown, strings.Join(words, "; ")
+	}
+	if e.implementation.Calls != "" { // it says nothing about whether the library still has the fault
+		return
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

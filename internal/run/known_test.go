@@ -62,6 +62,9 @@ func explained(t *testing.T, w wrongly) (record.Record, *Result) {
 	}
 	x := &execution{Runner: &Runner{}, result: &Result{Versions: w.versions}}
 	e := entry{implementation: backend.Implementation{Name: w.impl, Device: w.device}}
+	if family, own := strings.CutPrefix(w.impl, "mine/"); own {
+		e.implementation.Calls = family
+	}
 	ended := record.Record{Status: w.status, Impl: w.impl}
 	x.known(p, e, x.explaining(p, e, outcome, verdicts), &ended)
 	return ended, x.result
@@ -99,6 +102,8 @@ func TestKnown(t *testing.T) {
 		"a crash":                       {on(lost, func(w *wrongly) { w.status = op.StatusCrash }), ""},
 		"the forward":                   {on(lost, func(w *wrongly) { w.pass, w.output = op.Forward, "o" }), ""},
 		"other data":                    {on(lost, func(w *wrongly) { w.distribution = "normal" }), ""},
+		"a user's file of torch":        {on(lost, func(w *wrongly) { w.impl = "mine/torch" }), "flash-2-lse"},
+		"a user's kernel":               {on(lost, func(w *wrongly) { w.impl = "mine/" }), ""},
 		"ours":                          {on(lost, func(w *wrongly) { w.impl = "cuda/tiled" }), ""},
 		"Triton's":                      {on(lost, func(w *wrongly) { w.impl = "triton/tiled" }), ""},
 		"no mask":                       {on(masked, func(w *wrongly) { w.causal = "false" }), ""},
