@@ -43,7 +43,7 @@ func (f *ownFlags) register(cmd *cobra.Command) {
 
 func (f *ownFlags) options(o op.Options) (kernelfile.Options, error) {
 	options := kernelfile.Options{
-		Map: map[string]string{}, Dims: o.Dims, Attrs: o.Attributes, Grid: f.grid,
+		Map: map[string]string{}, DTypes: o.DTypes, Dims: o.Dims, Attrs: o.Attributes, Grid: f.grid,
 		Block: f.block, Shared: f.shared, Contract: f.contract,
 	}
 	for _, word := range f.mapped {

@@ -21,7 +21,9 @@ func (b *Binding) Describe() string {
 	if l := b.triton; l != nil {
 		fmt.Fprintf(&text, "\n  launched with %s", l)
 	}
-	if len(b.asked) > 0 {
+	if b.untold {
+		text.WriteString("\n  it names no dtype: its tensors are taken for fp32 (--dtype says another)")
+	} else if len(b.asked) > 0 {
 		fmt.Fprintf(&text, "\n  its lines ask for %s: it is judged in no other dtype",
 			strings.Join(b.asked, ", "))
 	}

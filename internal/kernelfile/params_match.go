@@ -18,6 +18,7 @@ type Options struct {
 	Grid, Block, Shared string            // of a lone kernel, over the dims; "": one is proposed
 	Arguments           []string          // of a template
 	Without             []string          // sizes of 1 that the tensors of a Python function do not have
+	DTypes              []string          // that --dtype asks for; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
 	Flags               []string          // for nvcc; definitions for the emulator's compiler too
 }
@@ -72,6 +73,7 @@ type Binding struct {
 	forward   *Binding         // of a backward that goes through autograd: the function that it is of
 	literals  []float64        // the numbers in the file
 	asked     []string         // the dtypes that its lines ask for; none where they ask for none
+	untold    bool             // nothing asks for a dtype: its tensors are taken for fp32
 	// the parameters that the file's lines show to be the length of a pointer's rows, by the pointer's name
 	rows    map[string]string
 	places  map[string][]string // the indexes of each pointer
@@ -114,6 +116,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		extension: file.extension,
 	}
 	b.inputs, b.outputs = spec.Tensors(pass)
+	b.takeFP32()
 	b.readLines(file)
 	if err := b.checkMap(); err != nil {
 		return nil, err

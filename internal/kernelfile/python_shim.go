@@ -222,6 +222,11 @@ func (b *Binding) pythonCode() string {
 // pythonSizes gives every dim that a tensor shows a variable.
 func (b *Binding) pythonSizes() []string {
 	var lines []string
+	for _, a := range b.Spec.Attributes { // such a one may be a size of an output
+		if a.Type == "int" {
+			lines = append(lines, fmt.Sprintf("%s = attributes[%q]", pythonName(a.Name), a.Name))
+		}
+	}
 	for _, d := range b.Spec.Dims {
 		for _, t := range b.inputs {
 			sizes, _ := t.Shape.([]any)
