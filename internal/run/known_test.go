@@ -83,6 +83,7 @@ func TestKnown(t *testing.T) {
 		"torch/cudnn", "gpu", "bf16", "normal", op.Forward, "false", 0, 9, "o", "", 1, 1, op.StatusCrash,
 		"TypeError: scaled_dot_product_attention returned None", lost.versions,
 	}
+	const lse = "flash-2-lse"
 	on := func(w wrongly, change func(*wrongly)) wrongly { change(&w); return w }
 	for name, c := range map[string]struct {
 		w  wrongly
@@ -102,7 +103,7 @@ func TestKnown(t *testing.T) {
 		"a crash":                       {on(lost, func(w *wrongly) { w.status = op.StatusCrash }), ""},
 		"the forward":                   {on(lost, func(w *wrongly) { w.pass, w.output = op.Forward, "o" }), ""},
 		"other data":                    {on(lost, func(w *wrongly) { w.distribution = "normal" }), ""},
-		"a user's file of torch":        {on(lost, func(w *wrongly) { w.impl = "mine/torch" }), "flash-2-lse"},
+		"a user's file of torch":        {on(lost, func(w *wrongly) { w.impl = "mine/torch" }), lse},
 		"a user's kernel":               {on(lost, func(w *wrongly) { w.impl = "mine/" }), ""},
 		"ours":                          {on(lost, func(w *wrongly) { w.impl = "cuda/tiled" }), ""},
 		"Triton's":                      {on(lost, func(w *wrongly) { w.impl = "triton/tiled" }), ""},
