@@ -7,11 +7,11 @@ import (
 	"triad/internal/op"
 )
 
-// takeFP32 takes the tensors of a Python function that is called with sizes beside them, as exercises are,
-// for fp32, where neither its lines nor the user say a dtype: their authors' tensors have no other.
+// takeFP32 takes the tensors of an exercise in Python, solve with sizes beside its tensors, for fp32, where
+// neither its lines nor the user say a dtype: its author's tensors have no other.
 func (b *Binding) takeFP32() {
 	said := len(b.asked) > 0 || len(b.Options.DTypes) > 0
-	b.untold = b.Function.Kind == Python && b.takesSizes() && !said &&
+	b.untold = b.Function.Kind == Python && b.Function.Name == "solve" && b.takesSizes() && !said &&
 		slices.Contains(b.Spec.PassDTypes(b.Pass), op.FP32.String())
 	if b.untold {
 		b.asked = []string{op.FP32.String()}

@@ -116,8 +116,8 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 		}
 		if !b.takeConstant(a) && !b.takeShare(a) {
 			return b.errorf("what %[1]s stands for is not clear: %[2]s has the sizes %[3]s%[4]s; say it "+
-				"with --map %[1]s=NAME, or which number is passed with --map %[1]s=%[5]s", a.Name, b.Spec.Name,
-				dimNames(b.Spec), attributeNames(b.Spec), b.firstCase(a.Name))
+				"with --map %[1]s=NAME, or which number is passed with --map %[1]s=%[5]s", a.Name,
+				b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec), b.firstCase(a.Name))
 		}
 	}
 	return nil
