@@ -68,7 +68,10 @@ func (b *Binding) guessedNumber(a Argument) bool {
 		return false
 	}
 	word := b.formWord(a)
-	return word == wordFactor || word == wordAddend || isLetter(a.Name) && !b.multiplied(a)
+	// A tensor of PyTorch has its sizes, and may be wanted with both.
+	factor := strings.Contains(a.Target, "as a factor of")
+	return word == wordFactor || word == wordAddend || isLetter(a.Name) && !b.multiplied(a) ||
+		factor && b.Function.Kind == Python
 }
 
 // calledOtherwise is the assumption about a function that has no parameter for some tensors: it is called for

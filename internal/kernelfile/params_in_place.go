@@ -3,6 +3,7 @@ package kernelfile
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // one of each, alike in shape and dtype: the function changes its data where they lie. It gets the output,
 // into which the input is copied before each call.
 func (b *Binding) matchInPlace() {
-	if b.Pass != op.Forward || b.Function.mayReturn() || len(b.inputs) != 1 {
+	if b.Pass != op.Forward || b.Function.mayReturn() && !b.fillsInPlace() || len(b.inputs) != 1 {
 		return
 	}
 	outputs := b.required()
@@ -37,6 +38,16 @@ func (b *Binding) matchInPlace() {
 	a.Role, a.Target, a.Index, a.Over = Output, out.Name, outputs[0], in.Name
 }
 
+// returnsSomething finds a return in a Python function.
+var returnsSomething = regexp.MustCompile(`\b(return|yield)\b`)
+
+// fillsInPlace says whether a Python function, called as an exercise is with sizes beside its tensors, gives
+// nothing back.
+func (b *Binding) fillsInPlace() bool {
+	return b.Function.Kind == Python && b.Function.form == plainForm && b.takesSizes() &&
+		!returnsSomething.MatchString(pythonComment.ReplaceAllString(b.Function.text, ""))
+}
+
 // required lists the required outputs.
 func (b *Binding) required() []int {
 	var list []int
@@ -56,6 +67,16 @@ func (b *Binding) inPlace() bool {
 		}
 	}
 	return false
+}
+
+// inPlaceOf is the input in whose place an output is written; "" where it has a buffer of its own.
+func (b *Binding) inPlaceOf(output string) string {
+	for _, a := range b.Args {
+		if a.Role == Output && a.Target == output {
+			return a.Over
+		}
+	}
+	return ""
 }
 
 // inPlaceSentence is what is said of such a function.

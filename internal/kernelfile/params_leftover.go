@@ -193,7 +193,7 @@ func (b *Binding) takeConstant(a *Argument) bool {
 		return true
 	}
 	rows := b.Spec.Dims[0].Name
-	if !a.isInteger() || b.Function.Kind == Python || !b.givesSize(rows) ||
+	if !a.isInteger() || b.Function.Kind == Python && !b.fillsInPlace() || !b.givesSize(rows) ||
 		score(b.Spec, b.Pass, a.Name, rows) <= scoreWeak {
 		return false
 	}

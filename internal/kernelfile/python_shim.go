@@ -171,7 +171,9 @@ func (b *Binding) pythonCode() string {
 		code.WriteString("    " + line + "\n")
 	}
 	for _, t := range b.outputs {
-		if b.has(Output, t.Name) || b.leftOut(t) {
+		if in := b.inPlaceOf(t.Name); in != "" {
+			fmt.Fprintf(&code, "    out_%s = in_%s.clone()\n", t.Name, in)
+		} else if b.has(Output, t.Name) || b.leftOut(t) {
 			fmt.Fprintf(&code, "    out_%s = torch.empty((%s), dtype=%s, device=in_%s.device)\n", t.Name,
 				b.pythonShape(t, true), b.pythonDType(t), b.inputs[0].Name)
 		}
