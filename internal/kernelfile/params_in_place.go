@@ -153,6 +153,13 @@ func (b *Binding) accumulated() string {
 			names = append(names, a.Name)
 		}
 	}
+	if b.Function.Kind == Python && b.varies && len(names) == 0 { // which of them is added to is not looked for
+		for _, a := range b.Args {
+			if a.Role == Output && a.Over == "" {
+				names = append(names, a.Name)
+			}
+		}
+	}
 	if len(names) == 0 {
 		return ""
 	}

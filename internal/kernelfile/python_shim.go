@@ -174,7 +174,11 @@ func (b *Binding) pythonCode() string {
 		if in := b.inPlaceOf(t.Name); in != "" {
 			fmt.Fprintf(&code, "    out_%s = in_%s.clone()\n", t.Name, in)
 		} else if b.has(Output, t.Name) || b.leftOut(t) {
-			fmt.Fprintf(&code, "    out_%s = torch.empty((%s), dtype=%s, device=in_%s.device)\n", t.Name,
+			made := "empty"
+			if b.varies { // it adds with atomics to what its caller has zeroed
+				made = "zeros"
+			}
+			fmt.Fprintf(&code, "    out_%s = torch.%s((%s), dtype=%s, device=in_%s.device)\n", t.Name, made,
 				b.pythonShape(t, true), b.pythonDType(t), b.inputs[0].Name)
 		}
 	}
