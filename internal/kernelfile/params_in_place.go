@@ -153,7 +153,8 @@ func (b *Binding) accumulated() string {
 			names = append(names, a.Name)
 		}
 	}
-	if b.Function.Kind == Python && b.varies && len(names) == 0 { // which of them is added to is not looked for
+	// Which outputs of a Python function are added to is not looked for.
+	if b.Function.Kind == Python && b.varies && len(names) == 0 {
 		for _, a := range b.Args {
 			if a.Role == Output && a.Over == "" {
 				names = append(names, a.Name)

@@ -170,18 +170,7 @@ func (b *Binding) pythonCode() string {
 	for _, line := range b.pythonSizes() {
 		code.WriteString("    " + line + "\n")
 	}
-	for _, t := range b.outputs {
-		if in := b.inPlaceOf(t.Name); in != "" {
-			fmt.Fprintf(&code, "    out_%s = in_%s.clone()\n", t.Name, in)
-		} else if b.has(Output, t.Name) || b.leftOut(t) {
-			made := "empty"
-			if b.varies { // it adds with atomics to what its caller has zeroed
-				made = "zeros"
-			}
-			fmt.Fprintf(&code, "    out_%s = torch.%s((%s), dtype=%s, device=in_%s.device)\n", t.Name, made,
-				b.pythonShape(t, true), b.pythonDType(t), b.inputs[0].Name)
-		}
-	}
+	code.WriteString(b.pythonOutputs())
 	for _, t := range b.inputs {
 		if view := b.pythonShape(t, true); view != b.pythonShape(t, false) {
 			fmt.Fprintf(&code, "    in_%s = in_%s.reshape((%s))\n", t.Name, t.Name, view)
@@ -222,6 +211,24 @@ func (b *Binding) pythonCode() string {
 		last = b.pythonModule() + ".has_others()"
 	}
 	fmt.Fprintf(&code, "    return %s\n\n\n", last)
+	return code.String()
+}
+
+// pythonOutputs makes the outputs that the function is handed.
+func (b *Binding) pythonOutputs() string {
+	var code strings.Builder
+	for _, t := range b.outputs {
+		if in := b.inPlaceOf(t.Name); in != "" {
+			fmt.Fprintf(&code, "    out_%s = in_%s.clone()\n", t.Name, in)
+		} else if b.has(Output, t.Name) || b.leftOut(t) {
+			made := "empty"
+			if b.varies { // it adds with atomics to what its caller has zeroed
+				made = "zeros"
+			}
+			fmt.Fprintf(&code, "    out_%s = torch.%s((%s), dtype=%s, device=in_%s.device)\n", t.Name, made,
+				b.pythonShape(t, true), b.pythonDType(t), b.inputs[0].Name)
+		}
+	}
 	return code.String()
 }
 
