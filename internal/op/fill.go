@@ -17,16 +17,19 @@ import (
 //	"quantize"  Source, drawn in fp32 (an input, or the gradient of an output), divided by Scale and rounded
 //	            to the tensor's dtype
 //	"scale"     the fp32 multipliers of the tensor Of: amax / the dtype's largest number, a group each
+//	"offsets"   where consecutive groups begin, and the end: rising integers from 0 to the size Of
+//	"classes"   integers from 0 to the size Of less 1; one in eight is the attribute Ignoring instead
 type Fill struct {
 	Kind       string
 	Source     string
 	Transposed bool
 	Scale      string
 	Of         string
+	Ignoring   string
 }
 
-// ParseFill reads "addend", "weight", "bias", "mask", "cos", "sin", "quantize [transposed] SOURCE by SCALE"
-// or "scale of TENSOR".
+// ParseFill reads "addend", "weight", "bias", "mask", "cos", "sin", "quantize [transposed] SOURCE by SCALE", "scale
+// of TENSOR", "offsets of DIM" or "classes of DIM ignoring ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
@@ -36,11 +39,15 @@ func ParseFill(text string) (Fill, error) {
 		return Fill{Kind: text}, nil
 	case len(words) == 3 && words[0] == "scale" && words[1] == "of":
 		return Fill{Kind: "scale", Of: words[2]}, nil
+	case len(words) == 3 && words[0] == "offsets" && words[1] == "of":
+		return Fill{Kind: "offsets", Of: words[2]}, nil
+	case len(words) == 5 && words[0] == "classes" && words[1] == "of" && words[3] == "ignoring":
+		return Fill{Kind: "classes", Of: words[2], Ignoring: words[4]}, nil
 	case len(words) == 4 && words[0] == "quantize" && words[2] == "by":
 		return Fill{Kind: "quantize", Source: words[1], Scale: words[3]}, nil
 	case len(words) == 5 && words[0] == "quantize" && words[1] == "transposed" && words[3] == "by":
 		return Fill{Kind: "quantize", Source: words[2], Transposed: true, Scale: words[4]}, nil
 	}
-	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, mask, cos, sin, quantize "+
-		"[transposed] SOURCE by SCALE, or scale of TENSOR", text)
+	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, mask, cos, sin, quantize [transposed] "+
+		"SOURCE by SCALE, scale of TENSOR, offsets of DIM, or classes of DIM ignoring ATTRIBUTE", text)
 }

@@ -58,8 +58,29 @@ func (s *Spec) compileTensor(what string, t *TensorSpec, taken map[string]bool) 
 	if t.shape, err = s.compileShape(t.Shape); err != nil {
 		return fmt.Errorf("%s %s: shape: %w", what, t.Name, err)
 	}
-	if _, err = ParseFill(t.Fill); err != nil {
+	fill, err := ParseFill(t.Fill)
+	if err == nil {
+		err = s.checkFill(t, fill)
+	}
+	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, t.Name, err)
+	}
+	return nil
+}
+
+// checkFill says whether the sizes and attributes that places and classes are drawn from are there.
+func (s *Spec) checkFill(t *TensorSpec, fill Fill) error {
+	if fill.Kind != "offsets" && fill.Kind != "classes" {
+		return nil
+	}
+	if !slices.ContainsFunc(s.Dims, func(d DimSpec) bool { return d.Name == fill.Of }) {
+		return fmt.Errorf("fill %q: %s is no dim", t.Fill, fill.Of)
+	}
+	if d, err := ParseDType(t.DType); err != nil || d.IsFloat() {
+		return fmt.Errorf("fill %q: dtype %q: want one of integers", t.Fill, t.DType)
+	}
+	if a, ok := s.attribute(fill.Ignoring); fill.Kind == "classes" && (!ok || a.Type != "int") {
+		return fmt.Errorf("fill %q: %s is no attribute of type int", t.Fill, fill.Ignoring)
 	}
 	return nil
 }

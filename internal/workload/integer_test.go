@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"triad/internal/op"
@@ -113,5 +114,113 @@ func TestIntegersBesideAView(t *testing.T) {
 	want := append(make([]byte, 5), tensor.PoisonPattern(op.U8, "a")...)
 	if !bytes.Equal(x.Data, bytes.Repeat(want, 4)) || x.Stride[0] != 6 {
 		t.Errorf("sliced zeros lie in %v with strides %v", x.Data, x.Stride)
+	}
+}
+
+// indexSpec is an operator of offsets and classes.
+const indexSpec = `
+name = "indexed"
+summary = "elements of groups"
+formula = "y = x"
+source = "none"
+dtypes = ["fp32"]
+require = ["min(n, 1) <= groups"]
+[[dims]]
+name = "n"
+may_be_empty = true
+[[dims]]
+name = "groups"
+may_be_empty = true
+[[dims]]
+name = "classes"
+[[attributes]]
+name = "ignored"
+type = "int"
+default = -100
+[[inputs]]
+name = "x"
+shape = ["n"]
+[[inputs]]
+name = "offsets"
+shape = ["groups + 1"]
+dtype = "int64"
+fill = "offsets of n"
+[[inputs]]
+name = "target"
+shape = ["n"]
+dtype = "int64"
+fill = "classes of classes ignoring ignored"
+[[outputs]]
+name = "y"
+shape = ["n"]
+[contract]
+default = { fp32 = "fp32" }
+[cost.forward]
+bytes = "2 * n * size"
+flops = "0"
+[check]
+distributions = ["normal", "constant", "outlier", "sparse", "zeros"]
+shapes = [{ n = 300, groups = 5, classes = 7, all = true, quick = true }]
+`
+
+// Offsets rise from 0 to n whatever the distribution, and are as uneven as it says; a target is a class, or
+// the number that is ignored.
+func TestOffsetsAndClasses(t *testing.T) {
+	s, err := op.Load("indexed.toml", []byte(indexSpec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, distribution := range s.Check.Distributions {
+		for _, size := range [][3]int64{{3000, 50, 7}, {10, 100, 1}, {0, 0, 3}, {0, 4, 3}, {9, 1, 9}} {
+			n, groups, classes := size[0], size[1], float64(size[2])
+			c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32", Distribution: distribution},
+				map[string]int64{"n": n, "groups": groups, "classes": size[2]}, nil)
+			in := inputs(t, s, c, defaultSeed)
+			x := in["offsets"].Float64s()
+			if !slices.IsSorted(x) || x[0] != 0 || x[len(x)-1] != float64(n) {
+				t.Errorf("%s %v: offsets are %v", distribution, size, x)
+			}
+			empty, largest := 0, 0.0
+			for i := range x[1:] {
+				if x[i+1] == x[i] {
+					empty++
+				}
+				largest = max(largest, x[i+1]-x[i])
+			}
+			if n != 3000 {
+				continue
+			}
+			if got := map[string]bool{
+				"normal": 0 < empty && empty < 20 && largest > 100, "constant": largest == 60,
+				"outlier": largest == 3000, "sparse": empty > 35, "zeros": true,
+			}; !got[distribution] {
+				t.Errorf("%s: %d of 50 groups are empty, one has %v elements", distribution, empty, largest)
+			}
+			counts := map[float64]int{}
+			for _, v := range in["target"].Float64s() {
+				if v != -100 && !(0 <= v && v < classes && v == math.Trunc(v)) {
+					t.Errorf("%s: a target is %v", distribution, v)
+				}
+				counts[v]++
+			}
+			if all := distribution == "zeros"; all != (counts[-100] == 3000) ||
+				!all && (counts[-100] < 250 || counts[-100] > 500 || len(counts) != 8) {
+				t.Errorf("%s: targets are %v", distribution, counts)
+			}
+		}
+	}
+}
+
+// A size or an attribute that a fill names must be there.
+func TestFillsOfUnknownSizes(t *testing.T) {
+	for wrong, says := range map[string]string{
+		"offsets of m": "m is no dim", "classes of m ignoring ignored": "m is no dim",
+		"classes of classes ignoring n": "n is no attribute of type int", "offsets n": `fill "offsets n"`,
+	} {
+		text := strings.Replace(indexSpec, `fill = "offsets of n"`, `fill = "`+wrong+`"`, 1)
+		if _, err := op.Load("indexed.toml", []byte(text)); err == nil ||
+			!strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %s", wrong, err, says)
+		}
 	}
 }

@@ -128,7 +128,7 @@ func (m *maker) drawFor(t op.TensorType) error {
 			s.upstream = true
 		}
 	}
-	s.values, err = m.draw(name, t.DType, fill.Kind, s)
+	s.values, err = m.draw(name, t.DType, fill, s)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,8 @@ func largest(x []float64) float64 {
 }
 
 // draw gives the values of an input by its rule, or of an upstream gradient by the case's.
-func (m *maker) draw(name string, d op.DType, kind string, s *source) ([]float64, error) {
+func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float64, error) {
+	kind := fill.Kind
 	rows, cols := rowsAndCols(s.shape)
 	format, _ := tensor.FormatOf(d)
 	elements := rows * cols
@@ -186,6 +187,11 @@ func (m *maker) draw(name string, d op.DType, kind string, s *source) ([]float64
 		s.scalable = d.IsFloat()
 		g.manyNonFinite = g.manyNonFinite || kind == "addend"
 		return g.draw(m.c.Distribution)
+	case kind == "offsets":
+		return g.offsets(m.c.Distribution, m.c.Dims.Get(fill.Of))
+	case kind == "classes":
+		ignored, _ := m.c.Attrs.Lookup(fill.Ignoring)
+		return g.classes(m.c.Distribution, m.c.Dims.Get(fill.Of), ignored.Number)
 	default:
 		return g.parameter(kind, m.c.Distribution, s.shape)
 	}

@@ -30,6 +30,7 @@ type tensorSpec struct {
 	Optional       bool   `json:"optional"`
 	Given          bool   `json:"given"`
 	Differentiable bool   `json:"differentiable"`
+	Fill           string `json:"fill"`
 }
 
 type pass struct {
@@ -101,7 +102,8 @@ func describe(s *op.Spec) operator {
 func declared(specs []op.TensorSpec) []tensorSpec {
 	out := make([]tensorSpec, len(specs))
 	for i, t := range specs {
-		out[i] = tensorSpec{t.Name, t.DType, t.Shape, t.ShapeText(), t.Optional, t.Given, t.Differentiable}
+		out[i] = tensorSpec{t.Name, t.DType, t.Shape, t.ShapeText(), t.Optional, t.Given, t.Differentiable,
+			t.Fill}
 	}
 	return out
 }

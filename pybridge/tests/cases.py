@@ -146,6 +146,13 @@ class Draw:
             return getattr(torch.arange(positions, dtype=torch.float64)[:, None] * turns, kind)().to(dtype)
         if kind == "mask":
             return torch.randint(0, 2, shape, generator=self.generator).to(dtype)
+        if kind == "offsets":
+            n = self.sizes.dims[words[-1]]
+            cuts = torch.randint(0, n + 1, (max(shape[0] - 2, 0),), generator=self.generator).sort().values
+            return torch.cat([torch.zeros(1, dtype=dtype), cuts, torch.full((1,), n)])[-shape[0]:].to(dtype)
+        if kind == "classes":
+            x = torch.randint(0, self.sizes.dims[words[2]], shape, generator=self.generator)
+            return torch.where(torch.arange(len(x)) % 8 == 3, self.sizes.attributes[words[-1]], x).to(dtype)
         if not dtype.is_floating_point:
             low, high = (0, 2) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
             return torch.randint(low, high, shape, generator=self.generator).to(dtype)

@@ -68,10 +68,10 @@ class Sizes:
         return tuple(evaluate(text, self.dims | numbers) for text in shape)
 
     def dtype_of(self, tensor: dict[str, Any]) -> torch.dtype:
-        """The dtype of a tensor of the spec; fp64, which no spec names, is that of all."""
-        if self.dtype == "fp64":
-            return torch.float64
+        """The dtype of a tensor of the spec; fp64, which no spec names, is that of all that are no integers."""
         said = tensor.get("dtype", "")
+        if self.dtype == "fp64":
+            return DTYPES[said] if "int" in said else torch.float64
         if said in ("", "$1", "$2"):
             parts = self.dtype.split("_")
             return DTYPES[{"": self.dtype, "$1": parts[0], "$2": parts[-1]}[said]]

@@ -24,6 +24,7 @@ import (
 	_ "triad/internal/catalog/rgb_invert"
 	_ "triad/internal/catalog/rmsnorm"
 	_ "triad/internal/catalog/rope"
+	_ "triad/internal/catalog/segment_sum"
 	_ "triad/internal/catalog/silu"
 	_ "triad/internal/catalog/softmax"
 	_ "triad/internal/catalog/sum"

@@ -1,5 +1,5 @@
-// Package reduction is the family of operators that add up a term over all elements of their inputs, or take
-// its mean. An operator states the term, as an elementwise formula, and its gradients, which are elementwise
+// Package reduction is the family of operators that add up a term over all elements of their inputs, or over
+// those of each segment, or take its mean. An operator states the term, as an elementwise formula, and its gradients, which are elementwise
 // in the inputs and the one upstream gradient; truth, allowance, the exact cases, the proof of the gradients
 // and relations follow. Package reductiontest derives mutants and right variants. Sums are in fp32, outside
 // tensor cores.
@@ -20,6 +20,7 @@ import (
 // Operator is what an operator states.
 type Operator struct {
 	Output   string               // one element: the sum, 0 where there is no element
+	Offsets  string               // the input that says where segments begin; each has a sum. "": there is one
 	Mean     bool                 // the sum divided by the number of elements, of which there is one at least
 	Term     elementwise.Formula  // of the inputs at one place
 	Backward []elementwise.Output // of the inputs at the place and of grad_<Output>
@@ -36,6 +37,9 @@ var operators = map[string]Operator{}
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
 	definition := truth.Definition{Forward: o.forward, Permits: o.Permits, ByRows: []string{"n"}}
+	if o.Offsets != "" {
+		definition.Forward, definition.ByRows, definition.Whole = o.segments, nil, true
+	}
 	if len(o.Backward) > 0 {
 		definition.Backward = o.backward
 		truth.RegisterLosses(name, o.losses)
@@ -75,14 +79,7 @@ func (o Operator) forward(k *truth.Request) ([]judge.Target, error) {
 	parts := make([]part, (n+truth.FlatRow-1)/truth.FlatRow)
 	truth.EachRowWith(nil, int64(len(parts)), roomFor(e), func(own *room, i, _ int64) {
 		first := i * truth.FlatRow
-		row := own.row(int(min(truth.FlatRow, n-first)))
-		own.Read(in.Tensors, first, len(row.R))
-		e.Fill(own.Memory, row)
-		if exactTerms {
-			clear(row.T)
-			clear(row.TFP32)
-		}
-		parts[i] = part{truth.TermsOf(row), truth.Sum(row.Sim)}
+		parts[i] = own.sum(e, in.Tensors, first, min(first+truth.FlatRow, n), exactTerms)
 	})
 	all := together(parts)
 	y := k.TargetAt(o.Output, d, []int64{1}, nil)

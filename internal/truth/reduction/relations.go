@@ -10,9 +10,13 @@ import (
 // is linear in the upstream one.
 func (o Operator) relations() []truth.Relation {
 	several := truth.HasElements(2, "n")
+	same := truth.SamePlaces
+	if o.Offsets != "" {
+		same = truth.ReversedPlaces
+	}
 	all := []truth.Relation{{
 		Name: "the elements the other way round have the same sum", Pass: op.Forward,
-		Outputs: []string{o.Output}, Applies: several, Second: o.reversed, States: truth.SamePlaces,
+		Outputs: []string{o.Output}, Applies: several, Second: o.reversed, States: same,
 	}}
 	if len(o.Linear) > 0 {
 		all = append(all, truth.Relation{
@@ -40,15 +44,21 @@ func (o Operator) relations() []truth.Relation {
 	})
 }
 
-// reversed turns all inputs round.
+// reversed turns all inputs round, and the segments with them.
 func (o Operator) reversed(c op.Case, first truth.Inputs) (op.Case, []tensor.Tensor) {
 	var names []string
 	for _, t := range first {
-		if t.Name != o.Output {
+		if t.Name != o.Output && t.Name != o.Offsets {
 			names = append(names, t.Name)
 		}
 	}
-	return truth.Reversed(names...)(c, first)
+	_, turned := truth.Reversed(names...)(c, first)
+	if o.Offsets != "" { // the segments come in the other order
+		_, offsets := truth.Reversed(o.Offsets)(c, first)
+		n := float64(c.Dims.Get("n"))
+		turned = append(turned, truth.Changed(offsets[0], func(_ int64, v float64) float64 { return n - v }))
+	}
+	return c, turned
 }
 
 // swapped gives each of two inputs the other's values.

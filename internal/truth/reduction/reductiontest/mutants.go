@@ -4,11 +4,11 @@ package reductiontest
 
 import (
 	"math"
+	"slices"
 
 	"triad/internal/op"
 	"triad/internal/tensor"
 	"triad/internal/truth"
-	"triad/internal/truth/elementwise"
 	"triad/internal/truth/elementwise/elementwisetest"
 	"triad/internal/truth/formula"
 	"triad/internal/truth/formula/planted"
@@ -30,13 +30,23 @@ const (
 	low            = "the result in 16 bits"
 )
 
+// Bugs of segments.
+const (
+	nextBegins  = "the first element of the next segment is added"
+	keepsSum    = "a segment begins with the sum of the one before"
+	emptyKeeps  = "an empty segment has the sum of the one before"
+	lastUnknown = "the last segment is not written"
+	carryLost   = "what a segment has in later tiles is lost"
+	unevenLost  = "elements after the length of an even segment are lost"
+)
+
 // block is how many terms a partial sum of an emulated kernel has.
 const block = 64
 
 // Suites are those of the passes of an operator: its sum, and its gradients, which are elementwise.
 func Suites(name string) []truthtest.Suite {
 	o, _ := reduction.Get(name)
-	inputs, err := elementwise.Inputs(op.Case{Op: name, Pass: op.Forward})
+	inputs, err := o.Summed(op.Case{Op: name, Pass: op.Forward})
 	if err != nil {
 		panic(err) // a test's own mistake
 	}
@@ -60,6 +70,12 @@ func Suites(name string) []truthtest.Suite {
 	})
 	for _, b := range f.planted {
 		add(b.Name, nil)
+	}
+	if o.Offsets != "" {
+		suite.Kernel = f.segments
+		for _, b := range []string{nextBegins, keepsSum, emptyKeeps, lastUnknown, carryLost, unevenLost} {
+			add(b, nil)
+		}
 	}
 	return append([]truthtest.Suite{suite}, gradients(name, o)...)
 }
@@ -96,9 +112,38 @@ type family struct {
 	planted []planted.Bug
 }
 
-// kernel computes the terms and adds them up in blocks, each in the order of the variant.
+// kernel is the sum of all terms.
 func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
-	x := f.terms(a, p)
+	return [][]float64{{f.sum(a, p, f.terms(a, p))}}
+}
+
+// segments are the sums of the terms between offsets.
+func (f family) segments(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float64 {
+	x, offsets := f.terms(a, p), p.V[f.Offsets]
+	y := make([]float64, len(offsets)-1)
+	for s := range y {
+		first, end := int(offsets[s]), int(offsets[s+1])
+		switch a.Bug {
+		case nextBegins:
+			end = min(end+1, len(x))
+		case carryLost:
+			end = min(end, (first/block+1)*block)
+		case unevenLost:
+			end = min(end, first+(len(x)+len(y)-1)/len(y))
+		}
+		y[s] = f.sum(a, p, slices.Clone(x[first:end]))
+		if s > 0 && (a.Bug == keepsSum || a.Bug == emptyKeeps && first == end) {
+			y[s] = truthtest.F32(y[s] + y[s-1])
+		}
+	}
+	if a.Bug == lastUnknown && len(y) > 0 {
+		y[len(y)-1] = truthtest.Unwritten
+	}
+	return [][]float64{y}
+}
+
+// sum adds up terms in blocks, each in the order of the variant.
+func (f family) sum(a truthtest.Arithmetic, p *truthtest.Prepared, x []float64) float64 {
 	n := len(x)
 	switch a.Bug {
 	case tail:
@@ -119,8 +164,7 @@ func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float6
 			}
 		}
 	case lowAccumulator:
-		return [][]float64{{f.finished(a.Bug, p,
-			truthtest.SumLow(p.Low(), n, func(i int) float64 { return x[i] }), n)}}
+		return f.finished(a.Bug, p, truthtest.SumLow(p.Low(), n, func(i int) float64 { return x[i] }), n)
 	}
 	y := a.Sum((len(x)+block-1)/block, func(b int) float64 {
 		s := a.Sum(min(block, len(x)-b*block), func(i int) float64 { return x[b*block+i] })
@@ -129,7 +173,7 @@ func (f family) kernel(a truthtest.Arithmetic, p *truthtest.Prepared) [][]float6
 		}
 		return s
 	})
-	return [][]float64{{f.finished(a.Bug, p, y, n)}}
+	return f.finished(a.Bug, p, y, n)
 }
 
 // finished is what becomes of the sum of n terms.

@@ -14,6 +14,7 @@ import torch
 from torch.autograd import forward_ad
 
 from triad.errors import UsageError, refusal
+from triad.torch import indices
 
 PLAIN = {torch.Tensor, torch.nn.Parameter}
 RECENT = 8
@@ -90,16 +91,25 @@ class Step:
 
 
 def step(op: str, row: Any, direction: str, dtype: str, attributes: Mapping[str, Any],
-         results: Sequence[tuple], dtypes: Sequence[str], **rows: Any) -> Step:
+         results: Sequence[tuple], dtypes: Sequence[str], looks: Sequence[indices.Place] = (),
+         values: Mapping[str, Any] | None = None, **rows: Any) -> Step:
     """A step, ready to run. UsageError where the implementation has no such pass; dtypes are those that the
-    pass of the operator has."""
+    pass of the operator has. A forward looks at its offsets and targets first: values are the sizes."""
     if not row.outputs(direction, dtype):
         taken = [d for d in dtypes if row.outputs(direction, d)]
         raise refusal(f"{op}/{row.name}", f"it has no {direction} in {dtype}"
                       + f": it takes {', '.join(taken)}" * bool(taken))
     taken = rows if getattr(row, "asked", False) else {}
-    return Step(op, row, direction, dtype, attributes, results, row.prepared(direction, dtype, attributes,
+    made = Step(op, row, direction, dtype, attributes, results, row.prepared(direction, dtype, attributes,
         results, **taken), **rows)
+    if looks and direction == "forward":
+        run = made.run
+
+        def looked(tensors: Sequence[torch.Tensor]) -> list:
+            indices.look(op, looks, tensors, values or {}, attributes)
+            return run(tensors)
+        made.run = looked
+    return made
 
 
 def no_second(name: str) -> Exception:

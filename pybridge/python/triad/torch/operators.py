@@ -13,7 +13,7 @@ from torch.fx.experimental.symbolic_shapes import has_static_value
 from torch.utils._python_dispatch import _disable_current_modes
 
 from triad.errors import Unavailable, UsageError
-from triad.torch import choice, cuda, extension, files, worker
+from triad.torch import choice, cuda, extension, files, indices, worker
 from triad.torch.direct import PLAIN, Plan, Plans, Step, no_second, plain, step
 from triad.torch.signature import DTYPES, Signature, check, default, depends, evaluate
 
@@ -43,6 +43,7 @@ class Function:
         self.differentiable = self._backward is not None and all(t["name"] in own | upstream for t in self._backward.inputs)
         self._upstream = [t["name"] for t in self._backward.inputs if t["name"] in upstream] if self._backward and self.differentiable else []
         self._count = len(self._forward.inputs)
+        self._looks = indices.among(self._forward.inputs)
         self._kept_outputs = [i for i, t in enumerate(self._forward.outputs) if _is_kept(t)]
         self._plans = Plans()
         self._number: int | None = None  # in the C++ part
@@ -119,7 +120,7 @@ class Function:
             if len(steps) > PLANS:
                 steps.clear()
             steps[key] = step(self.name, self._row(impl, tensors[0].device), direction, signature.case_dtype(tensors, inputs), attributes, results,
-                              signature.dtypes)
+                              signature.dtypes, self._looks, values)
             return steps[key]
 
         def run(*arguments: Any) -> Any:
@@ -136,7 +137,7 @@ class Function:
         attributes, dtype, device = self._forward.resolve(attributes, values), self._forward.case_dtype(tensors), tensors[0].device
         first = _first(tensors, self._forward.inputs)
         row = self._row(impl, device)
-        forward = step(self.name, row, "forward", dtype, attributes, self._forward.results(values, first, attributes), self._forward.dtypes, leading=leading,
+        forward = step(self.name, row, "forward", dtype, attributes, self._forward.results(values, first, attributes), self._forward.dtypes, self._looks, values, leading=leading,
                        rows_in=_of_rows(self._forward.inputs), rows_out=_of_rows(self._forward.outputs))
         if isinstance(row, cuda.CudaRow) and device.type == "cuda":
             extension.start()
@@ -162,9 +163,9 @@ class Function:
         return Plan(forward, self._kept_outputs, backward, sources, [inputs.index(t["name"].removeprefix("grad_")) for t in self._backward.outputs])
 
     def _remember(self, fast: Any, plan: Plan, tensors: tuple, impl: str | None, keywords: dict[str, Any]) -> None:
-        """Tells the C++ part of a plan; it takes those that CUDA kernels make up."""
+        """Tells the C++ part of a plan; it takes those that CUDA kernels make up and that look at no data."""
         plan.remembered = True
-        if any(s is not None and not isinstance(s.row, cuda.CudaRow) for s in (plan.forward, plan.backward)):
+        if self._looks or any(s is not None and not isinstance(s.row, cuda.CudaRow) for s in (plan.forward, plan.backward)):
             return
         if self._number is None:
             self._number = fast.operator()

@@ -35,6 +35,12 @@ def evaluate(text: str, values: Mapping[str, Any], whole: bool = True) -> Any:
     return eval(_compiled(text, whole), _FUNCTIONS, numbers)
 
 
+def _size_of(text: str, size: Any, dims: Sequence[str]) -> dict[str, Any]:
+    """The dim that an expression of a size gives away: "segments + 1" is one more than segments."""
+    name, _, more = text.partition(" + ")
+    return {name: size - int(more or 0)} if name in dims and (more or "0").isdecimal() else {}
+
+
 class Signature:
     """One pass of an operator: names and order of its tensors and attributes, as the spec declares them."""
 
@@ -58,8 +64,11 @@ class Signature:
 
     def sizes(self, tensors: Sequence[torch.Tensor], attributes: Mapping[str, Any]) -> dict[str, Any]:
         """The dims by name as the tensors show them; nothing is checked."""
-        return {text: size for t, x in zip(self.inputs, tensors) for text,
-                size in zip(self.shape_of(t, attributes), x.shape) if text in self.dims}
+        found: dict[str, Any] = {}
+        for t, x in zip(self.inputs, tensors):
+            for text, size in zip(self.shape_of(t, attributes), x.shape):
+                found |= _size_of(text, size, self.dims)
+        return found
 
     def resolve(self, attributes: Mapping[str, Any], dims: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes with every default: None stands for one that depends on dims."""
@@ -78,8 +87,8 @@ class Signature:
                 raise UsageError(f"{self.op}: {t['name']} has shape {list(tensor.shape)}: want "
                                  f"{t['shape_text']}")
             for text, size in zip(shape, tensor.shape):
-                if text in self.dims:
-                    values.setdefault(text, size)
+                for name, n in _size_of(text, size, self.dims).items():
+                    values.setdefault(name, n)
         for rule in self.require:
             words = [w for w in re.findall(r"[a-z_]+", rule) if w in values]
             if not evaluate(rule, values):

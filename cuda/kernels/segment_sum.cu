@@ -1,0 +1,198 @@
+// segment_sum: y[s] = x[offsets[s]] + ... + x[offsets[s+1] - 1]
+// Layout   x: [n]; offsets: [segments + 1] int64, rising from 0 to n; y: [segments]; contiguous; fp32, fp16, bf16; added in fp32.
+// Limits   an empty segment gives 0; a call outside a variant's own limit answers UNSUPPORTED.
+// Source   Merrill and Garland 2016, Merge-based parallel sparse matrix-vector multiplication
+//   naive     a thread a segment, one element after the other. Neighbouring threads read places that are far apart, and the threads of a warp
+//             wait for the one whose segment is the longest.
+//   warp      a warp a segment: the lanes read neighbours and add up by shuffles. A segment of three elements keeps 29 lanes idle, and one
+//             long segment keeps one warp busy while the others have finished.
+//   balanced  the elements and the ends of the segments, merged in their order, are cut into tiles of one length, so that a block has as much to
+//             do as any other, whatever the segments are. It costs a search for the cuts and a last launch for the segments that cross tiles.
+#include "element.cuh"
+#include "reduce.cuh"
+#include "rows.cuh"
+#include "spec/segment_sum.cuh"
+
+namespace {
+
+using triad::from_float;
+using triad::to_float;
+
+constexpr int threads = 256;
+constexpr int warps = threads / 32;
+
+// ---- kernels ----------------------------------------------------------------------------------------------------------------------------
+
+template <class T> __global__ void segment_sum_naive_kernel(const T *x, const int64_t *offsets, T *y, int64_t segments) {
+	const int64_t s = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (s >= segments) return;
+	float sum = 0.0f;
+	for (int64_t i = offsets[s]; i < offsets[s + 1]; i++) sum += to_float(x[i]);
+	y[s] = from_float<T>(sum);
+}
+
+template <class T> __global__ void segment_sum_warp_kernel(const T *x, const int64_t *offsets, T *y, int64_t segments) {
+	const int64_t s = (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x) / 32;
+	if (s >= segments) return; // the whole warp
+	const int lane = threadIdx.x % 32;
+	float sum = 0.0f;
+	for (int64_t i = offsets[s] + lane; i < offsets[s + 1]; i += 32) sum += to_float(x[i]);
+	for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_down_sync(0xffffffffu, sum, lanes);
+	if (lane == 0) y[s] = from_float<T>(sum);
+}
+
+// ---- balanced: kernels
+
+constexpr int tile = 2048; // elements and ends of segments of one block
+
+// Cut is where a tile begins: at an element, and in the segment that is the next to end.
+struct Cut {
+	int64_t element, segment;
+};
+
+// Part is what a tile has of segments that it does not have whole.
+struct Part {
+	float head; // of the segment that the tile begins in, up to its end in this tile
+	float tail; // of the segment that the tile ends in
+};
+
+// segment_sum_cut_kernel finds the cuts: before position d of the merged list stand `segment` ends and d - segment elements. The end of segment s
+// comes after its elements and before the others.
+__global__ void segment_sum_cut_kernel(const int64_t *offsets, Cut *cuts, int64_t tiles, int64_t n, int64_t segments) {
+	const int64_t t = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+	if (t > tiles) return;
+	const int64_t d = t * tile < n + segments ? t * tile : n + segments;
+	int64_t low = d > n ? d - n : 0, high = d < segments ? d : segments;
+	while (low < high) { // the first segment whose end does not stand before d
+		const int64_t middle = low + (high - low) / 2;
+		if (offsets[middle + 1] + middle < d) low = middle + 1;
+		else high = middle;
+	}
+	cuts[t] = {d - low, low};
+}
+
+// sum_run adds up elements of the tile by Group threads, the first of which gets the sum.
+template <int Group> __device__ float sum_run(const float *elements, int first, int end, float *scratch) {
+	float sum = 0.0f;
+	for (int i = first + threadIdx.x % Group; i < end; i += Group) sum += elements[i];
+	return triad::group_reduce<Group>(sum, triad::Sum{}, scratch);
+}
+
+// sum_tile writes the segments that end in the tile, but what the first of them has in it is a head. Group threads take a segment.
+template <int Group, class T>
+__device__ void sum_tile(const float *elements, const int64_t *offsets, Cut from, Cut to, T *y, Part *part, float *scratch) {
+	const auto in_tile = [&](int64_t i) { return static_cast<int>((i < from.element ? from.element : i < to.element ? i : to.element) - from.element); };
+	const int64_t left = to.segment - from.segment + 1; // the last one is the tail
+	constexpr int at_once = threads / Group;
+	const int64_t rounds = (left + at_once - 1) / at_once;
+	for (int64_t round = 0; round < rounds; round++) { // whole warps stay together
+		const int64_t s = from.segment + round * at_once + threadIdx.x / Group;
+		int first = 0, end = 0;
+		if (s <= to.segment) {
+			first = s == from.segment ? 0 : in_tile(offsets[s]);
+			end = s == to.segment ? in_tile(to.element) : in_tile(offsets[s + 1]);
+		}
+		const float sum = sum_run<Group>(elements, first, end, scratch);
+		if (threadIdx.x % Group != 0 || s > to.segment) continue;
+		if (s == to.segment) part->tail = sum;
+		else if (s == from.segment) part->head = sum;
+		else y[s] = from_float<T>(sum);
+	}
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads)
+        segment_sum_tile_kernel(const T *x, const int64_t *offsets, const Cut *cuts, Part *parts, T *y) {
+	__shared__ float elements[tile];
+	__shared__ float scratch[warps];
+	const Cut from = cuts[blockIdx.x], to = cuts[blockIdx.x + 1];
+	const int count = static_cast<int>(to.element - from.element);
+#pragma unroll
+	for (int i = 0; i < tile / threads; i++) {
+		const int at = i * threads + threadIdx.x;
+		if (at < count) elements[at] = to_float(x[from.element + at]);
+	}
+	__syncthreads();
+	const int64_t left = to.segment - from.segment + 1;
+	Part *part = parts + blockIdx.x;
+	if (left == 1) sum_tile<threads>(elements, offsets, from, to, y, part, scratch);
+	else if (count > 8 * left) sum_tile<32>(elements, offsets, from, to, y, part, scratch);
+	else sum_tile<1>(elements, offsets, from, to, y, part, scratch);
+}
+
+// tails adds up those of the tiles from first up to end by Group threads.
+template <int Group> __device__ float tails(const Part *parts, int64_t first, int64_t end, float *scratch) {
+	float sum = 0.0f;
+#pragma unroll 4
+	for (int64_t t = first + threadIdx.x % Group; t < end; t += Group) sum += parts[t].tail;
+	return triad::group_reduce<Group>(sum, triad::Sum{}, scratch);
+}
+
+// segment_sum_join_kernel writes the first segment that ends in each tile: its head, and the tails of the tiles before that it lies in. A warp takes
+// a tile; where a segment lies in many tiles, the block does.
+template <class T>
+__global__ void __launch_bounds__(threads)
+        segment_sum_join_kernel(const int64_t *offsets, const Cut *cuts, const Part *parts, T *y, int64_t tiles) {
+	__shared__ float scratch[warps];
+	constexpr int64_t many = 1024;
+	for (int w = 0; w < warps; w++) {
+		const int64_t t = blockIdx.x * static_cast<int64_t>(warps) + w;
+		if (t >= tiles || cuts[t].segment == cuts[t + 1].segment) continue; // no segment ends in the tile
+		const int64_t s = cuts[t].segment, began = (offsets[s] + s) / tile;
+		const bool alone = t - began > many;
+		if (!alone && w != threadIdx.x / 32) continue;
+		const float sum = alone ? tails<threads>(parts, began, t, scratch) : tails<32>(parts, began, t, scratch);
+		if (threadIdx.x % (alone ? threads : 32) == 0) y[s] = from_float<T>(sum + parts[t].head);
+	}
+}
+
+// ---- launchers --------------------------------------------------------------------------------------------------------------------------
+
+template <class T> const T *x_of(const triad_call *call) { return static_cast<const T *>(call->in[0].data); }
+const int64_t *offsets_of(const triad_call *call) { return static_cast<const int64_t *>(call->in[1].data); }
+template <class T> T *y_of(const triad_call *call) { return static_cast<T *>(call->out[0].data); }
+int64_t segments_of(const triad_call *call) { return call->out[0].shape[0]; }
+
+template <class T> int segment_sum_naive(const triad_call *call) {
+	const int64_t segments = segments_of(call);
+	if (segments == 0) return TRIAD_OK;
+	segment_sum_naive_kernel<T><<<triad::blocks_for(segments, threads), threads, 0, triad::stream_of(call)>>>(x_of<T>(call), offsets_of(call),
+	                                                                                                   y_of<T>(call), segments);
+	return triad::launched();
+}
+
+template <class T> int segment_sum_warp(const triad_call *call) {
+	const int64_t segments = segments_of(call);
+	if (segments == 0) return TRIAD_OK;
+	segment_sum_warp_kernel<T><<<triad::blocks_for(segments, warps), threads, 0, triad::stream_of(call)>>>(x_of<T>(call), offsets_of(call),
+	                                                                                                y_of<T>(call), segments);
+	return triad::launched();
+}
+
+int64_t tiles_of(const triad_call *call) { return (triad::elements(call->in[0]) + segments_of(call) + tile - 1) / tile; }
+int64_t cuts_and_parts(const triad_call *call) { return (tiles_of(call) + 1) * (sizeof(Cut) + sizeof(Part)); }
+
+template <class T> int segment_sum_balanced(const triad_call *call) {
+	const int64_t segments = segments_of(call), tiles = tiles_of(call);
+	if (segments == 0) return TRIAD_OK;
+	Cut *cuts = static_cast<Cut *>(call->workspace);
+	Part *parts = reinterpret_cast<Part *>(cuts + tiles + 1);
+	const cudaStream_t stream = triad::stream_of(call);
+	segment_sum_cut_kernel<<<triad::blocks_for(tiles + 1, threads), threads, 0, stream>>>(offsets_of(call), cuts, tiles,
+	                                                                                     triad::elements(call->in[0]), segments);
+	segment_sum_tile_kernel<T><<<triad::blocks_for(tiles, 1), threads, 0, stream>>>(x_of<T>(call), offsets_of(call), cuts, parts, y_of<T>(call));
+	segment_sum_join_kernel<T><<<triad::blocks_for(tiles, warps), threads, 0, stream>>>(offsets_of(call), cuts, parts, y_of<T>(call), tiles);
+	return triad::launched();
+}
+
+} // namespace
+
+// ---- registration -----------------------------------------------------------------------------------------------------------------------
+
+TRIAD_KERNEL(segment_sum, naive, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous()).launch(TRIAD_BY_DTYPE(segment_sum_naive)))
+TRIAD_KERNEL(segment_sum, warp, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).limits(triad::contiguous()).launch(TRIAD_BY_DTYPE(segment_sum_warp)))
+TRIAD_KERNEL(segment_sum, balanced, forward,
+             .contract("fp32").dtypes(triad::floats).outputs(1).workspace(cuts_and_parts).limits(triad::contiguous())
+             .launch(TRIAD_BY_DTYPE(segment_sum_balanced)))

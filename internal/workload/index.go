@@ -1,0 +1,79 @@
+package workload
+
+import (
+	"fmt"
+	"slices"
+)
+
+// offsets draws where consecutive groups of n elements begin, and their end: integers that rise from 0 to n.
+// The distribution says how uneven the groups are: all of one size under constant and ties, all elements in
+// one group under outlier, most groups empty under sparse; else random, one in eight empty.
+func (d *drawing) offsets(distribution string, n int64) ([]float64, error) {
+	groups := d.elements - 1
+	if groups < 0 || groups == 0 && n != 0 {
+		return nil, fmt.Errorf(
+			"draw: %d offsets cannot cut %d elements: want at least one group",
+			groups+1,
+			n,
+		)
+	}
+	x := zeroed(d.elements)
+	s := d.random("offsets")
+	fresh := int64(7) // of 8 cuts so many are drawn; the others repeat the one before
+	switch distribution {
+	case "constant", "ties":
+		for i := range x {
+			x[i] = float64(int64(i) * n / max(groups, 1))
+		}
+		return x, nil
+	case "outlier":
+		full := s.integer(0, 0, float64(max(groups-1, 0)))
+		for i := range x {
+			if float64(i) > full {
+				x[i] = float64(n)
+			}
+		}
+		return x, nil
+	case "sparse":
+		fresh = 1
+	}
+	kinds, cuts := d.random("kind"), []float64{}
+	isFresh := func(i int64) bool { return kinds.below(uint64(i), 8) < fresh }
+	for i := int64(1); i < groups; i++ {
+		if isFresh(i) {
+			cuts = append(cuts, s.integer(uint64(i), 0, float64(n)))
+		}
+	}
+	slices.Sort(cuts)
+	for i := int64(1); i < groups; i++ {
+		x[i] = x[i-1]
+		if isFresh(i) {
+			x[i], cuts = cuts[0], cuts[1:]
+		}
+	}
+	x[len(x)-1] = float64(n)
+	return x, nil
+}
+
+// classes draws integers from 0 to n-1, the first and the last more often than others. One in eight is the
+// number that stands for none; under zeros all are.
+func (d *drawing) classes(distribution string, n int64, none float64) ([]float64, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("draw: there is no class among %d", n)
+	}
+	x := zeroed(d.elements)
+	kinds, s := d.random("kind"), d.random("class")
+	for i := range x {
+		switch kind := kinds.below(uint64(i), 16); {
+		case kind < 2 || distribution == "zeros":
+			x[i] = none
+		case kind < 4:
+			x[i] = float64(n - 1)
+		case kind < 5:
+			x[i] = 0
+		default:
+			x[i] = s.integer(uint64(i), 0, float64(n-1))
+		}
+	}
+	return x, nil
+}

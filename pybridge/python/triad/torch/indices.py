@@ -1,0 +1,41 @@
+"""Inputs that say where a kernel reads: offsets and targets are looked at before it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from triad.errors import UsageError
+
+Place = tuple[int, str, list[str]]
+"""Which input it is, its name, and the words of its fill in the spec (internal/op/fill.go)."""
+
+
+def among(declared: Sequence[Mapping[str, Any]]) -> list[Place]:
+    """The inputs of a spec that are offsets or classes."""
+    return [(i, t["name"], t["fill"].split()) for i, t in enumerate(declared)
+            if t["fill"].startswith(("offsets ", "classes "))]
+
+
+def look(op: str, found: Sequence[Place], tensors: Sequence[torch.Tensor], values: Mapping[str, Any],
+         attributes: Mapping[str, Any]) -> None:
+    """UsageError where offsets do not rise to the size that they cut, or a target is no class. It looks at the
+    data: on a GPU it waits for them, and while a graph is captured it looks at nothing."""
+    for i, name, (kind, *words) in found:
+        x = tensors[i]
+        if x.is_cuda and torch.cuda.is_current_stream_capturing():
+            continue
+        n = values[words[1]]
+        if kind == "offsets" and not bool((x[0] == 0) & (x[-1] == n) & (x[1:] >= x[:-1]).all()):
+            raise UsageError(f"{op}: {name} is {_few(x)}: want whole numbers that rise from 0 to {n}")
+        if kind == "classes":
+            ignored = attributes[words[-1]]
+            wrong = x[((x < 0) | (x >= n)) & (x != ignored)]
+            if wrong.numel():
+                raise UsageError(f"{op}: {name} has {int(wrong[0])}: want 0 to {n - 1}, or {ignored}")
+
+
+def _few(x: torch.Tensor) -> str:
+    return str(x.tolist()) if x.numel() <= 8 else f"[{x[0]}, {x[1]}, ..., {x[-1]}]"
