@@ -4,7 +4,7 @@ Layout   x: [n], offsets: [segments + 1] int64, rising from 0 to n; y: [segments
          bf16; added in fp32.
 Limits   an empty segment gives 0.
 Source   Merrill and Garland 2016, Merge-based parallel sparse matrix-vector multiplication
-  triton/segment  a program adds up a segment, a block of it at a time: one long segment keeps one program busy
+  triton/segment  a program adds up a segment, a block at a time: one long segment keeps one program busy
   torch/eager     torch.segment_reduce in fp32: in 16 bits it would add up in 16 bits
 """
 

@@ -28,8 +28,8 @@ type Fill struct {
 	Ignoring   string
 }
 
-// ParseFill reads "addend", "weight", "bias", "mask", "cos", "sin", "quantize [transposed] SOURCE by SCALE", "scale
-// of TENSOR", "offsets of DIM" or "classes of DIM ignoring ATTRIBUTE".
+// ParseFill reads "addend", "weight", "bias", "mask", "cos", "sin", "quantize [transposed] SOURCE by SCALE",
+// "scale of TENSOR", "offsets of DIM" or "classes of DIM ignoring ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {

@@ -102,8 +102,10 @@ func describe(s *op.Spec) operator {
 func declared(specs []op.TensorSpec) []tensorSpec {
 	out := make([]tensorSpec, len(specs))
 	for i, t := range specs {
-		out[i] = tensorSpec{t.Name, t.DType, t.Shape, t.ShapeText(), t.Optional, t.Given, t.Differentiable,
-			t.Fill}
+		out[i] = tensorSpec{
+			t.Name, t.DType, t.Shape, t.ShapeText(), t.Optional, t.Given, t.Differentiable,
+			t.Fill,
+		}
 	}
 	return out
 }

@@ -68,7 +68,7 @@ class Sizes:
         return tuple(evaluate(text, self.dims | numbers) for text in shape)
 
     def dtype_of(self, tensor: dict[str, Any]) -> torch.dtype:
-        """The dtype of a tensor of the spec; fp64, which no spec names, is that of all that are no integers."""
+        """The dtype of a tensor of the spec; fp64, which no spec names, is that of all but integers."""
         said = tensor.get("dtype", "")
         if self.dtype == "fp64":
             return DTYPES[said] if "int" in said else torch.float64

@@ -1,8 +1,8 @@
-// Package reduction is the family of operators that add up a term over all elements of their inputs, or over
-// those of each segment, or take its mean. An operator states the term, as an elementwise formula, and its gradients, which are elementwise
-// in the inputs and the one upstream gradient; truth, allowance, the exact cases, the proof of the gradients
-// and relations follow. Package reductiontest derives mutants and right variants. Sums are in fp32, outside
-// tensor cores.
+// Package reduction is the family of operators that add up a term over all elements of their inputs, or
+// over those of each segment, or take its mean. An operator states the term, as an elementwise formula, and
+// its gradients, which are elementwise in the inputs and the one upstream gradient; truth, allowance, the
+// exact cases, the proof of the gradients and relations follow. Package reductiontest derives mutants and
+// right variants. Sums are in fp32, outside tensor cores.
 package reduction
 
 import (
@@ -20,7 +20,7 @@ import (
 // Operator is what an operator states.
 type Operator struct {
 	Output   string               // one element: the sum, 0 where there is no element
-	Offsets  string               // the input that says where segments begin; each has a sum. "": there is one
+	Offsets  string               // the input that says where segments begin; each has a sum. "": none
 	Mean     bool                 // the sum divided by the number of elements, of which there is one at least
 	Term     elementwise.Formula  // of the inputs at one place
 	Backward []elementwise.Output // of the inputs at the place and of grad_<Output>

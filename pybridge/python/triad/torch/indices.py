@@ -21,8 +21,8 @@ def among(declared: Sequence[Mapping[str, Any]]) -> list[Place]:
 
 def look(op: str, found: Sequence[Place], tensors: Sequence[torch.Tensor], values: Mapping[str, Any],
          attributes: Mapping[str, Any]) -> None:
-    """UsageError where offsets do not rise to the size that they cut, or a target is no class. It looks at the
-    data: on a GPU it waits for them, and while a graph is captured it looks at nothing."""
+    """UsageError where offsets do not rise to the size that they cut, or a target is no class. It looks at
+    the data: on a GPU it waits for them, and while a graph is captured it looks at nothing."""
     for i, name, (kind, *words) in found:
         x = tensors[i]
         if x.is_cuda and torch.cuda.is_current_stream_capturing():

@@ -165,7 +165,8 @@ class Function:
     def _remember(self, fast: Any, plan: Plan, tensors: tuple, impl: str | None, keywords: dict[str, Any]) -> None:
         """Tells the C++ part of a plan; it takes those that CUDA kernels make up and that look at no data."""
         plan.remembered = True
-        if self._looks or any(s is not None and not isinstance(s.row, cuda.CudaRow) for s in (plan.forward, plan.backward)):
+        passes = [s for s in (plan.forward, plan.backward) if s is not None]
+        if self._looks or not all(isinstance(s.row, cuda.CudaRow) for s in passes):
             return
         if self._number is None:
             self._number = fast.operator()
