@@ -14,6 +14,7 @@ import (
 	_ "triad/internal/catalog/gemm"
 	_ "triad/internal/catalog/gemv"
 	_ "triad/internal/catalog/hardtanh"
+	_ "triad/internal/catalog/int8_gemm"
 	_ "triad/internal/catalog/layernorm"
 	_ "triad/internal/catalog/leaky_relu"
 	_ "triad/internal/catalog/mse"
