@@ -310,7 +310,7 @@ func versionCases(t *testing.T, spec *op.Spec) []op.Case {
 						c, err := spec.NewCase(op.Case{
 							Pass: pass, DType: dtype, Distribution: d,
 							Saved: from,
-						}, dims, attributes)
+						}, dims, pinned(spec, d, attributes))
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -321,6 +321,16 @@ func versionCases(t *testing.T, spec *op.Spec) []op.Case {
 		}
 	}
 	return cases
+}
+
+// pinned are attributes with what a distribution pins of the others.
+func pinned(spec *op.Spec, distribution string, attributes map[string]string) map[string]string {
+	all := map[string]string{}
+	for name, v := range spec.Check.Pins[distribution] {
+		all[name] = fmt.Sprint(v)
+	}
+	maps.Copy(all, attributes)
+	return all
 }
 
 // wordsOf are the values of all attributes that are words, each against the defaults of the others.
