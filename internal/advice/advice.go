@@ -159,6 +159,9 @@ func (f Facts) byStatus() []string {
 			"(N + 255) / 256), or a loop or a comparison ends too early"}
 	case f.OrdinaryPasses:
 		return []string{f.specialNumbers()}
+	case f.roundedOtherwise() && !settled:
+		return []string{"every value is right or off by 1: it is rounded another way. A cast to an integer " +
+			"drops what lies behind the point; rintf takes the nearest, of two the even one"}
 	case f.lowPrecision() && !settled:
 		return []string{"every value is near the truth, but further off than one rounding at the end: " +
 			"sums or other steps are kept in " + f.DType +
@@ -207,6 +210,12 @@ func (f Facts) wrongShape() []string {
 			"transposed; what lies where: " + f.Layout}
 	}
 	return nil
+}
+
+// roundedOtherwise says whether integers are off by one at most.
+func (f Facts) roundedOtherwise() bool {
+	integer := strings.HasPrefix(f.DType, "int") || strings.HasPrefix(f.DType, "uint")
+	return integer && !f.Exact && f.Status == op.StatusFail && f.ULP > 0 && f.ULP <= 1
 }
 
 // lowPrecision says whether the values are off as if intermediates were kept in 16 bits: near the truth, but

@@ -48,6 +48,10 @@ func TestAdviceWhereBitsAreCompared(t *testing.T) {
 	if got := For(f); !strings.Contains(got, "Convert to float first") {
 		t.Errorf("of rounded values: %q", got)
 	}
+	f.ULP = 1
+	if got := For(f); !strings.Contains(got, "rounded another way") {
+		t.Errorf("of values off by 1: %q", got)
+	}
 	f.Exact = true
 	if got := For(f); !strings.Contains(got, "Compare it with the formula, y = 255 - x") {
 		t.Errorf("of bits: %q", got)

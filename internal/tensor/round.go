@@ -117,7 +117,7 @@ func Round(d op.DType, x float64, saturate bool) float64 {
 	}
 	y := math.RoundToEven(x)
 	if lo, hi := IntegerRange(d); y >= lo && y <= hi {
-		return y
+		return y + 0 // integers have no -0
 	}
 	return math.NaN()
 }
