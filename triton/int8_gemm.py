@@ -22,8 +22,8 @@ ROUNDS = tl.constexpr(12582912.0)  # 1.5 * 2^23: added and taken off it leaves a
 
 
 @triton.jit
-def _int8_gemm_kernel(a_ptr, b_ptr, c_ptr, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c, m, n, k, a_m, a_k,
-                      b_k, b_n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def _int8_gemm_kernel(a_ptr, b_ptr, c_ptr, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c, m, n, k, a_m,
+                      a_k, b_k, b_n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     """One [M, N] tile of c. sum (a - za)(b - zb) = sum ab - zb sum a - za sum b + k za zb."""
     across = tl.cdiv(n, N)
     rm = (tl.program_id(0) // across).to(tl.int64) * M + tl.arange(0, M)
@@ -41,7 +41,7 @@ def _int8_gemm_kernel(a_ptr, b_ptr, c_ptr, scale_a, scale_b, scale_c, zero_a, ze
         sum_b += tl.sum(b.to(tl.int32), 0)
     acc = acc - zero_b * sum_a[:, None] - zero_a * sum_b[None, :] + k * zero_a * zero_b
     t = tl.div_rn(acc.to(tl.float32) * scale_a * scale_b, tl.zeros([M, N], tl.float32) + scale_c)
-    t = tl.minimum(tl.maximum(t, -512.0), 512.0)  # clamped first: what is added below rounds small numbers alone
+    t = tl.minimum(tl.maximum(t, -512.0), 512.0)  # ROUNDS rounds small numbers alone
     t = (t + ROUNDS) - ROUNDS + zero_c
     tl.store(c_ptr + rm[:, None] * n + rn[None, :], tl.minimum(tl.maximum(t, -128.0), 127.0).to(tl.int8),
              mask=(rm < m)[:, None] & (rn < n)[None, :])
@@ -96,7 +96,7 @@ def _fits(_pass, a, b, **_attributes):
     if m == 0:
         return "m is 0"
     if a.device.type == "cuda" and (m <= 16 or k % 8 or n % 8):
-        return f"m = {m}, k = {k}, n = {n}: on a GPU torch._int_mm takes m > 16 and k and n that are multiples of 8"
+        return f"m = {m}, k = {k}, n = {n}: a GPU takes m > 16, and k and n that are multiples of 8"
     return None
 
 

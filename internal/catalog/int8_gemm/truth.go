@@ -14,8 +14,8 @@ import (
 
 var _ = truth.Register("int8_gemm", truth.Definition{Forward: forward, Permits: []string{"fp32"}})
 
-// forward computes c = clamp(RN(t) + zero_c) with t = sum_k (a - zero_a)(b - zero_b) * scale_a*scale_b/scale_c,
-// row by row. The sums are exact in int32, and in fp64 here.
+// forward computes c = clamp(RN(t) + zero_c) row by row, with t = sum_k (a - zero_a)(b - zero_b) times
+// scale_a*scale_b/scale_c. The sums are exact in int32, and in fp64 here.
 func forward(k *truth.Request) ([]judge.Target, error) {
 	a, errA := k.Rank("a", 2)
 	b, errB := k.Rank("b", 2)
@@ -84,8 +84,8 @@ const exactSum = 1 << 24
 //
 //	T = 4*u32*|t|
 //
-// for the sum as an fp32 number and for three operations with the scales, or 0 where those are exact. What lies
-// beyond int8 is the nearest end, where nothing else is right.
+// for the sum as an fp32 number and for three operations with the scales, or 0 where those are exact. What
+// lies beyond int8 is the nearest end, where nothing else is right.
 func (q quantiser) element(sum float64) (r, t float64) {
 	scaled := sum * q.a * q.b / q.c
 	if q.exact && math.Abs(sum) <= exactSum {
