@@ -18,12 +18,12 @@ DIFFERENTIABLE = ()  # of the inputs of reference: integers have no gradients
 TILE_MAX = 128  # of m and n
 TILE_MIN = 1 if INTERPRETED else 16
 TILE_K = 128 if INTERPRETED else 64
-ROUNDS = tl.constexpr(12582912.0)  # 1.5 * 2^23: added and taken off it leaves an integer, halves to even
+ROUNDS = 1.5 * 2**23  # added and taken off it leaves an integer, halves to even
 
 
 @triton.jit
 def _int8_gemm_kernel(a_ptr, b_ptr, c_ptr, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c, m, n, k, a_m,
-                      a_k, b_k, b_n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+                      a_k, b_k, b_n, ROUNDS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     """One [M, N] tile of c. sum (a - za)(b - zb) = sum ab - zb sum a - za sum b + k za zb."""
     across = tl.cdiv(n, N)
     rm = (tl.program_id(0) // across).to(tl.int64) * M + tl.arange(0, M)
@@ -60,7 +60,7 @@ def forward(a, b, *, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c):
         tile_m, tile_n = _tile(m), _tile(n)
         _int8_gemm_kernel[(ceildiv(m, tile_m) * ceildiv(n, tile_n),)](
             a, b, c, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c, m, n, k, *a.stride(), *b.stride(),
-            M=tile_m, N=tile_n, K=TILE_K)
+            ROUNDS=ROUNDS, M=tile_m, N=tile_n, K=TILE_K)
     return c
 
 
