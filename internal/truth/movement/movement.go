@@ -29,7 +29,15 @@ type Operator struct {
 	// Again says that the operator undoes itself, and gives the case whose input is the output: nil where it
 	// does not.
 	Again func(c op.Case) op.Case
+	// Copies is how many places of the output an element of the input goes to, nil where it is one; CopyAt
+	// takes the place of Back and says which is the copy of a number. The backward is then a sum, and both
+	// passes are under the contract Sums.
+	Copies func(c op.Case) int64
+	CopyAt func(c op.Case, number int64, to, from []int64)
 }
+
+// Sums is the contract of an operator whose backward adds up copies. Its forward is judged to the bit too.
+const Sums = "fp32"
 
 // operators are the registered ones, by name.
 var operators = map[string]Operator{}
@@ -38,9 +46,13 @@ var operators = map[string]Operator{}
 // Register("transpose", Operator{...}).
 func Register(name string, o Operator) struct{} {
 	operators[name] = o
-	truth.Register(name, truth.Definition{
+	definition := truth.Definition{
 		Forward: o.compute, Backward: o.compute, Permits: []string{Contract}, ByRows: o.ByRows, Whole: true,
-	})
+	}
+	if o.Copies != nil {
+		definition.Backward, definition.Permits = o.added, []string{Sums}
+	}
+	truth.Register(name, definition)
 	truth.RegisterLosses(name, o.losses)
 	truth.Relate(name, o.relations()...)
 	return struct{}{}
@@ -75,15 +87,21 @@ func (o Operator) compute(k *truth.Request) ([]judge.Target, error) {
 		return nil, err
 	}
 	if x.DType != out.DType {
-		return nil, fmt.Errorf("%s is %v: want %v", input, x.DType, out.DType)
+		return nil, wrongDType(input, x.DType, out.DType)
 	}
-	return []judge.Target{k.Exact(out, func() func(at []int64) float64 {
+	y := k.Exact(out, func() func(at []int64) float64 {
 		read, place := truth.ElementReader(x), make([]int64, len(x.Shape))
 		return func(at []int64) float64 {
 			from(k.Case, at, place)
 			return read(place)
 		}
-	})}, nil
+	})
+	y.Bits, y.FTZ, y.Independent = true, false, false
+	return []judge.Target{y}, nil
+}
+
+func wrongDType(input string, got, want op.DType) error {
+	return fmt.Errorf("%s is %v: want %v", input, got, want)
 }
 
 // tensors are the input and the output of a case's pass.

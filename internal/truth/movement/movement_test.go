@@ -1,6 +1,7 @@
 package movement_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -48,6 +49,10 @@ func TestMapsAreInverse(t *testing.T) {
 		outputs, _ := spec.Outputs(c)
 		in, out := inputs[0], outputs[0]
 		_, from := o.Of(c.Pass)
+		if o.Copies != nil {
+			copiesAreInverse(t, o, c, in, out)
+			return
+		}
 		other := op.Forward
 		if c.Pass == op.Forward {
 			other = op.Backward
@@ -80,7 +85,11 @@ func TestMapsAreInverse(t *testing.T) {
 func TestTruthIsTheInput(t *testing.T) {
 	members(t, func(o movement.Operator, spec *op.Spec, c op.Case) {
 		in := truthtest.CaseInputs(t, spec, c, 1)
-		whole := truthtest.TruthFor(t, c, movement.Contract, in).Outputs[0]
+		if o.Copies != nil && c.Pass == op.Backward {
+			sumsOfCopies(t, o, c, in)
+			return
+		}
+		whole := truthtest.TruthFor(t, c, spec.DefaultContract(c.DType), in).Outputs[0]
 		input, from := o.Of(c.Pass)
 		x := truth.Inputs(in).Get(input)
 		values, place := x.Float64s(), make([]int64, len(x.Shape))
@@ -109,9 +118,55 @@ func TestRefused(t *testing.T) {
 			"another shape": {tensor.New(name, op.FP16, other)},
 			"another dtype": {tensor.New(name, op.FP32, inputs[0].Shape)},
 		} {
-			if _, err := truth.Of(c, movement.Contract, in, nil); err == nil {
+			if _, err := truth.Of(c, spec.DefaultContract(c.DType), in, nil); err == nil {
 				t.Errorf("%s %v: an input that is %s is taken", spec.Name, c.Pass, why)
 			}
 		}
 	})
+}
+
+// copiesAreInverse asks that the copies of every element of the input come from it, and that there are no
+// others.
+func copiesAreInverse(t *testing.T, o movement.Operator, c op.Case, in, out op.TensorType) {
+	t.Helper()
+	if c.Pass == op.Backward {
+		in, out = out, in
+	}
+	to, place := make([]int64, len(out.Shape)), make([]int64, len(in.Shape))
+	seen := map[int64]bool{}
+	for i := range in.Elements() {
+		for number := range o.Copies(c) {
+			o.CopyAt(c, number, to, truth.IndexOf(i, in.Shape))
+			o.From(c, to, place)
+			if got := truth.PositionOf(place, in.Shape); got != i {
+				t.Fatalf("%s: copy %d of element %d comes from element %d", c.Op, number, i, got)
+			}
+			seen[truth.PositionOf(to, out.Shape)] = true
+		}
+	}
+	if int64(len(seen)) != out.Elements() {
+		t.Errorf("%s: %d of %d elements are copies", c.Op, len(seen), out.Elements())
+	}
+}
+
+// sumsOfCopies asks that every element of the gradient is the sum over its copies, to fp64, with an allowance
+// where something is added.
+func sumsOfCopies(t *testing.T, o movement.Operator, c op.Case, in []tensor.Tensor) {
+	t.Helper()
+	got := truthtest.TruthFor(t, c, movement.Sums, in).Outputs[0]
+	input, _ := o.Of(c.Pass)
+	dy := truth.Inputs(in).Get(input)
+	values, to := dy.Float64s(), make([]int64, len(dy.Shape))
+	for i, r := range got.R {
+		want, abs := 0.0, 0.0
+		for number := range o.Copies(c) {
+			o.CopyAt(c, number, to, truth.IndexOf(int64(i), got.Shape))
+			v := values[truth.PositionOf(to, dy.Shape)]
+			want, abs = want+v, abs+math.Abs(v)
+		}
+		truthtest.Near(t, c.Key(), r, want, abs)
+		if several := o.Copies(c) > 1; several != (got.T[i] > 0) {
+			t.Fatalf("%s: element %d of %d copies: T = %v", c.Op, i, o.Copies(c), got.T[i])
+		}
+	}
 }

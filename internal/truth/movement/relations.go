@@ -22,8 +22,16 @@ func (o Operator) relations() []truth.Relation {
 		all = append(all, truth.Relation{
 			Name: "negated elements are negated at their places", Pass: pass, Outputs: output,
 			Applies: nonEmpty, Second: truth.ScaledBy(-1, input), States: truth.Scales(-1),
-		}, truth.Relation{
-			Name: "one element that changes, changes one place", Pass: pass, Outputs: output,
+		})
+		if o.Copies != nil && pass == op.Backward {
+			continue // a place is made of several
+		}
+		name := "one element that changes, changes one place"
+		if o.Copies != nil {
+			name = "one element that changes, changes its copies"
+		}
+		all = append(all, truth.Relation{
+			Name: name, Pass: pass, Outputs: output,
 			Applies: nonEmpty, Second: changed(input), States: changedThere(input, from),
 		})
 	}
