@@ -21,6 +21,7 @@ import (
 	_ "triad/internal/catalog/prefix_sum"
 	_ "triad/internal/catalog/rainbow_table"
 	_ "triad/internal/catalog/relu"
+	_ "triad/internal/catalog/repeat_kv"
 	_ "triad/internal/catalog/reverse"
 	_ "triad/internal/catalog/rgb_invert"
 	_ "triad/internal/catalog/rmsnorm"
