@@ -12,6 +12,7 @@ import (
 //	"addend"    the case's distribution, with whole rows that are not finite where it declares such
 //	"weight"    1 + N(0,1)/4
 //	"bias"      N(0,1)/4
+//	"digits"    integers of 0 to 9 where the case's distribution is normal, else that
 //	"mask"      bools: by turns rows of which half are set, one in eight, none, and all
 //	"cos", "sin" of t * 10000^(-2i/d), in a table [positions, d/2]
 //	"quantize"  Source, drawn in fp32 (an input, or the gradient of an output), divided by Scale and rounded
@@ -30,12 +31,14 @@ type Fill struct {
 
 // ParseFill reads "addend", "weight", "bias", "mask", "cos", "sin", "quantize [transposed] SOURCE by SCALE",
 // "scale of TENSOR", "offsets of DIM" or "classes of DIM ignoring ATTRIBUTE".
+// ParseFill reads "addend", "weight", "bias", "mask", "digits", "cos", "sin", "quantize [transposed] SOURCE
+// by SCALE" or "scale of TENSOR".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
 	case len(words) == 0:
 		return Fill{}, nil
-	case slices.Contains([]string{"addend", "weight", "bias", "mask", "cos", "sin"}, text):
+	case slices.Contains([]string{"addend", "weight", "bias", "digits", "mask", "cos", "sin"}, text):
 		return Fill{Kind: text}, nil
 	case len(words) == 3 && words[0] == "scale" && words[1] == "of":
 		return Fill{Kind: "scale", Of: words[2]}, nil
@@ -50,4 +53,6 @@ func ParseFill(text string) (Fill, error) {
 	}
 	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, mask, cos, sin, quantize [transposed] "+
 		"SOURCE by SCALE, scale of TENSOR, offsets of DIM, or classes of DIM ignoring ATTRIBUTE", text)
+	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, digits, mask, cos, sin, quantize "+
+		"[transposed] SOURCE by SCALE, or scale of TENSOR", text)
 }

@@ -20,6 +20,7 @@ type drawing struct {
 	dtype      op.DType
 	role       role
 	oneHot     bool // what integers means
+	digits     bool // integers of the normal distribution are 0 to 9
 	// what non_finite means
 	manyNonFinite bool
 }

@@ -43,6 +43,9 @@ func (d *drawing) drawIntegers(distribution string, x []float64) {
 		d.uniformIntegers(x, low, high)
 		d.thin(x)
 	default:
+		if d.digits {
+			low, high = 0, 9
+		}
 		d.uniformIntegers(x, low, high)
 	}
 }

@@ -183,8 +183,9 @@ func (m *maker) draw(name string, d op.DType, fill op.Fill, s *source) ([]float6
 		return g.draw(m.c.Distribution) // the backward meets the distribution nowhere else
 	case s.upstream:
 		return g.upstream(m.c.Upstream)
-	case kind == "" || kind == "addend" || kind == "quantize":
+	case kind == "" || kind == "addend" || kind == "digits" || kind == "quantize":
 		s.scalable = d.IsFloat()
+		g.digits = kind == "digits"
 		g.manyNonFinite = g.manyNonFinite || kind == "addend"
 		return g.draw(m.c.Distribution)
 	case kind == "offsets":

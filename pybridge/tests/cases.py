@@ -144,6 +144,8 @@ class Draw:
             positions, half = shape
             turns = 10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
             return getattr(torch.arange(positions, dtype=torch.float64)[:, None] * turns, kind)().to(dtype)
+        if kind == "digits":
+            return torch.randint(0, 10, shape, generator=self.generator).to(dtype)
         if kind == "mask":
             return torch.randint(0, 2, shape, generator=self.generator).to(dtype)
         if kind == "offsets":
