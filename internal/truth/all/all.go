@@ -7,6 +7,7 @@ import (
 	_ "triad/internal/catalog/add"
 	_ "triad/internal/catalog/bias_mask_scale_add"
 	_ "triad/internal/catalog/copy"
+	_ "triad/internal/catalog/count_equal"
 	_ "triad/internal/catalog/dot"
 	_ "triad/internal/catalog/flash_attention"
 	_ "triad/internal/catalog/fp8_gemm"
