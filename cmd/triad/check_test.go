@@ -102,12 +102,33 @@ var badInputs = map[string]badInput{
 	"wrong limit": {with(""), `--limit "run=soon"`, 2, []string{"--limit", "run=soon"}},
 }
 
+// startedBy is a variable that every process of a check inherits here.
+const startedBy = "TRIAD_TEST_STARTED_BY"
+
+// stillRunning lists the processes that inherited startedBy with a value.
+func stillRunning(t *testing.T, value string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no process can be seen: %v", err)
+	}
+	var left []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil && strings.Contains(string(text), startedBy+"="+value+"\x00") {
+			left = append(left, filepath.Dir(file))
+		}
+	}
+	return left
+}
+
 // TestCheckBadInput: whatever file comes, check ends with one clear sentence and its exit code, and leaves
 // nothing running.
 func TestCheckBadInput(t *testing.T) {
 	for name, c := range badInputs {
 		t.Run(name, func(t *testing.T) {
 			file := checkFile(t, c.text)
+			t.Setenv(startedBy, file)
 			text, code := runTriad(t, append([]string{"check", file}, c.flags...)...)
 			if code != c.code || !strings.Contains(text, c.says) {
 				t.Errorf("exit %d, want %d and %q in\n%.3000s", code, c.code, c.says, text)
@@ -115,8 +136,8 @@ func TestCheckBadInput(t *testing.T) {
 			if len(text) > 2<<20 {
 				t.Errorf("%d bytes were printed", len(text))
 			}
-			if out, err := exec.Command("pgrep", "-f", file).CombinedOutput(); err == nil {
-				t.Errorf("still running: %s", out)
+			if left := stillRunning(t, file); len(left) > 0 {
+				t.Errorf("still running: %v", left)
 			}
 		})
 	}

@@ -29,10 +29,8 @@ type Fill struct {
 	Ignoring   string
 }
 
-// ParseFill reads "addend", "weight", "bias", "mask", "cos", "sin", "quantize [transposed] SOURCE by SCALE",
-// "scale of TENSOR", "offsets of DIM" or "classes of DIM ignoring ATTRIBUTE".
 // ParseFill reads "addend", "weight", "bias", "mask", "digits", "cos", "sin", "quantize [transposed] SOURCE
-// by SCALE" or "scale of TENSOR".
+// by SCALE", "scale of TENSOR", "offsets of DIM" or "classes of DIM ignoring ATTRIBUTE".
 func ParseFill(text string) (Fill, error) {
 	words := strings.Fields(text)
 	switch {
@@ -51,8 +49,7 @@ func ParseFill(text string) (Fill, error) {
 	case len(words) == 5 && words[0] == "quantize" && words[1] == "transposed" && words[3] == "by":
 		return Fill{Kind: "quantize", Source: words[2], Transposed: true, Scale: words[4]}, nil
 	}
-	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, mask, cos, sin, quantize [transposed] "+
-		"SOURCE by SCALE, scale of TENSOR, offsets of DIM, or classes of DIM ignoring ATTRIBUTE", text)
 	return Fill{}, fmt.Errorf("fill %q: want addend, weight, bias, digits, mask, cos, sin, quantize "+
-		"[transposed] SOURCE by SCALE, or scale of TENSOR", text)
+		"[transposed] SOURCE by SCALE, scale of TENSOR, offsets of DIM, or classes of DIM ignoring "+
+		"ATTRIBUTE", text)
 }
