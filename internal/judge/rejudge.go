@@ -24,6 +24,8 @@ type Constants struct {
 	OtherReach bool
 	// Contract is the one contract whose allowances the version changed; "": all.
 	Contract string
+	// DTypes are those of the outputs whose allowances the version changed; nil: all.
+	DTypes []op.DType
 }
 
 // versions are all versions in their order, the last being the one in force. Where a change of allowances has
@@ -54,12 +56,13 @@ var versions = []Constants{
 	{
 		Version: "6", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
 		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: math.Inf(1), Contract: "fp32",
+		DTypes: []op.DType{op.FP16, op.BF16},
 	},
 }
 
 // constantsOf gives the constants of a version, and those of a later one with what became of the allowances
-// since, for verdicts under a contract.
-func constantsOf(all []Constants, from, to, contract string) (then, now Constants, err error) {
+// since, for verdicts on outputs of a dtype under a contract.
+func constantsOf(all []Constants, from, to, contract string, d op.DType) (then, now Constants, err error) {
 	first := slices.IndexFunc(all, func(c Constants) bool { return c.Version == from })
 	last := slices.IndexFunc(all, func(c Constants) bool { return c.Version == to })
 	if first < 0 || last < first {
@@ -68,7 +71,8 @@ func constantsOf(all []Constants, from, to, contract string) (then, now Constant
 	then, now = all[first], all[last]
 	now.Low, now.High, now.Fewer, now.OtherReach = 1, 1, nil, false
 	for _, step := range all[first+1 : last+1] {
-		if step.Contract != "" && step.Contract != contract {
+		other := step.DTypes != nil && !slices.Contains(step.DTypes, d)
+		if other || step.Contract != "" && step.Contract != contract {
 			continue
 		}
 		now.Low *= step.Low
@@ -90,7 +94,7 @@ type Decision struct {
 // Rejudge decides a verdict again, from what it keeps alone, under the constants in force. Whether the case
 // has power is not asked again.
 func Rejudge(v Verdict) Decision {
-	then, now, err := constantsOf(versions, v.Version, Version, v.Contract)
+	then, now, err := constantsOf(versions, v.Version, Version, v.Contract, v.DType)
 	if err != nil {
 		return undecided(v, err.Error())
 	}

@@ -261,25 +261,36 @@ func TestVersions(t *testing.T) {
 		t.Errorf("the last of the versions is %+v: want version %s with the constants in force", last,
 			Version)
 	}
-	history := []Constants{{Version: "1", Low: 1, High: 1}, {
-		Version: "2", Low: 0.5, High: 1,
-		Fewer: []string{"G4"},
-	}, {Version: "3", Low: 2, High: 3, OtherReach: true}, {Version: "4", Low: 1, High: 5, Contract: "tf32"}}
-	_, now, err := constantsOf(history, "1", "3", "fp32")
+	history := []Constants{
+		{Version: "1", Low: 1, High: 1},
+		{
+			Version: "2", Low: 0.5, High: 1,
+			Fewer: []string{"G4"},
+		},
+		{Version: "3", Low: 2, High: 3, OtherReach: true},
+		{Version: "4", Low: 1, High: 5, Contract: "tf32"},
+		{Version: "5", Low: 1, High: 7, DTypes: []op.DType{op.BF16}},
+	}
+	_, now, err := constantsOf(history, "1", "3", "fp32", op.FP32)
 	if err != nil || now.Low != 1 || now.High != 3 || strings.Join(now.Fewer, "") != "G4" || !now.OtherReach {
 		t.Errorf("from 1 to 3: %+v, %v", now, err)
 	}
 	for contract, high := range map[string]float64{"fp32": 3, "tf32": 15} {
-		if _, now, err = constantsOf(history, "2", "4", contract); err != nil || now.High != high {
+		if _, now, err = constantsOf(history, "2", "4", contract, op.FP32); err != nil || now.High != high {
 			t.Errorf("from 2 to 4 under %s: %+v, %v", contract, now, err)
 		}
 	}
-	_, now, _ = constantsOf(history, "2", "2", "fp32")
+	for d, high := range map[op.DType]float64{op.FP32: 1, op.BF16: 7} {
+		if _, now, err = constantsOf(history, "4", "5", "fp32", d); err != nil || now.High != high {
+			t.Errorf("from 4 to 5 in %s: %+v, %v", d, now, err)
+		}
+	}
+	_, now, _ = constantsOf(history, "2", "2", "fp32", op.FP32)
 	if now.Low != 1 || now.High != 1 || now.Fewer != nil || now.OtherReach {
 		t.Errorf("from 2 to 2: %+v", now)
 	}
 	for _, pair := range [][2]string{{"3", "1"}, {"", "3"}, {"1", "9"}} {
-		if _, _, err := constantsOf(history, pair[0], pair[1], "fp32"); err == nil {
+		if _, _, err := constantsOf(history, pair[0], pair[1], "fp32", op.FP32); err == nil {
 			t.Errorf("from %q to %q: no error", pair[0], pair[1])
 		}
 	}
