@@ -347,7 +347,7 @@ class Refusals(unittest.TestCase):
                 self.assertIn(why, judged[0].message)
 
     def test_torchs_reasons(self):
-        """Of the reasons that torch gives for all its kernels of attention at once, a kernel's own are kept."""
+        """Of the reasons that torch gives for all its kernels of attention, a kernel's own are kept."""
         from torch.nn.attention import SDPBackend
 
         from triad.torch import files
