@@ -199,10 +199,11 @@ class Function:
 
     def _gradients(self, ctx: Any, *grads: torch.Tensor) -> tuple:
         by_name = {f"grad_{t['name']}": g for t, g in zip(self._forward.outputs, grads)}
-        upstream = [by_name[name] for name in self._upstream]
         assert self._backward is not None
+        saved, declared = iter(ctx.saved_tensors), self._again if ctx.recomputes else self._backward.inputs
+        tensors = [by_name[t["name"]] if t["name"] in by_name else next(saved) for t in declared]
         backward = self._from_inputs if ctx.recomputes else self._from_saved
-        out = backward(*ctx.saved_tensors, *upstream, *ctx.attributes.values(), ctx.impl)
+        out = backward(*tensors, *ctx.attributes.values(), ctx.impl)
         got = dict(zip((t["name"] for t in self._backward.outputs), out if isinstance(out, tuple) else (out,)))
         wanted = [got.get(f"grad_{t['name']}") if ctx.needs_input_grad[i] else None for i, t in enumerate(self._forward.inputs)]
         return (*wanted, *(None for _ in self._attributes), None)

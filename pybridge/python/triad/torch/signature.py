@@ -35,8 +35,13 @@ def evaluate(text: str, values: Mapping[str, Any], whole: bool = True) -> Any:
     return eval(_compiled(text, whole), _FUNCTIONS, numbers)
 
 
-def _size_of(text: str, size: Any, dims: Sequence[str]) -> dict[str, Any]:
-    """The dim that an expression of a size gives away: "segments + 1" is one more than segments."""
+def _size_of(text: str, size: Any, dims: Sequence[str], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The dim that an expression of a size gives away: "segments + 1" is one more than segments, and
+    "heads * groups" is groups times heads where groups is an attribute."""
+    name, _, factor = text.partition(" * ")
+    times = attributes.get(factor)
+    if name in dims and type(times) is int and times > 0:
+        return {name: size // times}
     name, _, more = text.partition(" + ")
     return {name: size - int(more or 0)} if name in dims and (more or "0").isdecimal() else {}
 
@@ -67,7 +72,7 @@ class Signature:
         found: dict[str, Any] = {}
         for t, x in zip(self.inputs, tensors):
             for text, size in zip(self.shape_of(t, attributes), x.shape):
-                found |= _size_of(text, size, self.dims)
+                found |= _size_of(text, size, self.dims, attributes)
         return found
 
     def resolve(self, attributes: Mapping[str, Any], dims: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,7 +92,7 @@ class Signature:
                 raise UsageError(f"{self.op}: {t['name']} has shape {list(tensor.shape)}: want "
                                  f"{t['shape_text']}")
             for text, size in zip(shape, tensor.shape):
-                for name, n in _size_of(text, size, self.dims).items():
+                for name, n in _size_of(text, size, self.dims, attributes).items():
                     values.setdefault(name, n)
         for rule in self.require:
             words = [w for w in re.findall(r"[a-z_]+", rule) if w in values]
