@@ -461,10 +461,8 @@ def _row(name: str, function, contract: str, **more) -> Implementation:
 
 
 _GRADIENTS = ("grad_q", "grad_k", "grad_v")
-
-_ATOMIC = ("grad_q",) if torch.cuda.is_available() and not INTERPRETED else ()
-"""The GPU kernels behind torch's attention add grad_q up by atomics, where a row has more than one tile of
-keys."""
+_ATOMIC, _ANY_SUM = (("grad_q",), _GRADIENTS) if torch.cuda.is_available() and not INTERPRETED else ((), ())
+"""On GPUs torch's kernels add grad_q up by atomics; the memory-efficient one (sdpa's too) splits all sums."""
 
 _TAKES = "what torch says that this kernel takes, in rows that begin at a multiple of 16 bytes"
 
@@ -472,7 +470,7 @@ IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS,
                    contract=sixteen_bit("p16"), accepts=_accepts_tiled,
                    constraint="head_dim a multiple of 8 in 16..256; no GPU older than compute capability 8.0"),
-    _row("torch/sdpa", forward_sdpa, "p16", accepts=_accepts_sdpa, nondeterministic=_ATOMIC,
+    _row("torch/sdpa", forward_sdpa, "p16", accepts=_accepts_sdpa, nondeterministic=_ANY_SUM,
          constraint="on a GPU rows that begin at a multiple of 16 bytes"),
     _row("torch/eager", forward_eager, "eager"),
     Implementation("fa4/kernel", _fa4_forward, _fa4_backward, outputs=("o", "lse"), gradients=_GRADIENTS,
@@ -490,7 +488,7 @@ if torch.cuda.is_available() and not INTERPRETED:
              accepts=_accepts_held_to(SDPBackend.FLASH_ATTENTION), nondeterministic=_ATOMIC,
              constraint=_TAKES),
         _row("torch/efficient", _held_to(SDPBackend.EFFICIENT_ATTENTION), "p16",
-             accepts=_accepts_held_to(SDPBackend.EFFICIENT_ATTENTION), nondeterministic=_ATOMIC,
+             accepts=_accepts_held_to(SDPBackend.EFFICIENT_ATTENTION), nondeterministic=_ANY_SUM,
              constraint=_TAKES),
         # The scores are a product of the dtype. Where Inductor recognises attention it calls sdpa, whose
         # backward adds grad_q up by atomics.

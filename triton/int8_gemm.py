@@ -84,8 +84,10 @@ def eager(a, b, *, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c):
 
 
 def int_mm(a, b, *, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c):
-    """torch._int_mm, the zero points from the sums of rows and columns."""
-    t = torch._int_mm(a.contiguous(), b.contiguous()) - zero_b * a.sum(1, keepdim=True, dtype=torch.int32)
+    """torch._int_mm, the zero points from the sums of rows and columns. b is laid by columns, which cuBLASLt
+    takes in every size: by rows it refuses some."""
+    t = torch._int_mm(a.contiguous(), b.t().contiguous().t())
+    t = t - zero_b * a.sum(1, keepdim=True, dtype=torch.int32)
     t = t - zero_a * b.sum(0, keepdim=True, dtype=torch.int32) + a.shape[1] * zero_a * zero_b
     return _quantised(t.float() * scale_a * scale_b / scale_c, zero_c)
 

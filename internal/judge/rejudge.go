@@ -54,9 +54,12 @@ var versions = []Constants{
 		Low: 1, High: math.Inf(1), OtherReach: true, Contract: "tf32",
 	},
 	{
-		Version: "6", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
-		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: math.Inf(1), Contract: "fp32",
-		DTypes: []op.DType{op.FP16, op.BF16},
+		Version: "6", Factor: 1.5, Noise: 4, Allowance: 0.5, MinBlock: 64, Sigmas: 8, Spread: 256,
+		Low: 1, High: math.Inf(1), Contract: "fp32", DTypes: []op.DType{op.FP16, op.BF16},
+	},
+	{
+		Version: "7", Factor: rmsFactor, Noise: rmsNoise, Allowance: rmsAllowance, MinBlock: minBlock,
+		Sigmas: biasSigmas, Spread: biasSpread, Low: 1, High: 1, Fewer: []string{"G4", "G5"},
 	},
 }
 

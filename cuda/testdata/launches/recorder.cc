@@ -17,5 +17,7 @@ extern "C" __attribute__((visibility("default"))) void cuemu_launch(const cuemu:
 	std::fflush(to);
 }
 
-// There is no memory behind the pointers of a call.
-extern "C" __attribute__((visibility("default"))) cudaError_t cudaMemset(void *, int, size_t) { return cudaSuccess; }
+// There is no memory behind the pointers of a call: what cudaMemset and its like come to does nothing.
+extern "C" __attribute__((visibility("default"))) cudaError_t cuemu_fill_memory(void *, int, size_t, const char *, int) {
+	return cudaSuccess;
+}
