@@ -17,7 +17,7 @@ import (
 )
 
 // readingLimit is how long trials of one function may take: what is not tried by then is left open.
-const readingLimit = 30 * time.Second
+const readingLimit = 2 * time.Minute
 
 // settle tries each function of the added files of which something was assumed. It takes another reading
 // where only that is right, and notes why a wrong answer is no verdict.
