@@ -83,10 +83,16 @@ def eager(a, b, *, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c):
     return _quantised(t * scale_a * scale_b / scale_c, zero_c)
 
 
+def _aligned(t):
+    """The tensor by rows, from a multiple of 16 bytes on, as cuBLASLt wants it."""
+    t = t.contiguous()
+    return t if t.data_ptr() % 16 == 0 else t.clone()
+
+
 def int_mm(a, b, *, scale_a, scale_b, scale_c, zero_a, zero_b, zero_c):
     """torch._int_mm, the zero points from the sums of rows and columns. b is laid by columns, which cuBLASLt
     takes in every size: by rows it refuses some."""
-    t = torch._int_mm(a.contiguous(), b.t().contiguous().t())
+    t = torch._int_mm(_aligned(a), _aligned(b.t()).t())
     t = t - zero_b * a.sum(1, keepdim=True, dtype=torch.int32)
     t = t - zero_a * b.sum(0, keepdim=True, dtype=torch.int32) + a.shape[1] * zero_a * zero_b
     return _quantised(t.float() * scale_a * scale_b / scale_c, zero_c)
