@@ -2,6 +2,7 @@ package kernelfile
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -392,16 +393,29 @@ func (k body) defaultLimit(axis, used int, byElement bool) string {
 	return "1"
 }
 
-// outputSizes are the sizes of the first output.
+// outputSizes are the sizes of the first output, as a launch can say them: in dims and numbers. An attribute
+// stands there with what was said of it, else with its default.
 func (b *Binding) outputSizes() []string {
 	var words []string
 	list, _ := b.outputs[0].Shape.([]any)
 	for _, size := range list {
 		if text, ok := size.(string); ok {
-			words = append(words, text)
+			words = append(words, b.withoutAttributes(text))
 		}
 	}
 	return words
+}
+
+// withoutAttributes is an expression of a size with the values of attributes for their names.
+func (b *Binding) withoutAttributes(text string) string {
+	for _, a := range b.Spec.Attributes {
+		value := b.Options.Attrs[a.Name]
+		if value == "" {
+			value = fmt.Sprint(a.Default)
+		}
+		text = regexp.MustCompile(`\b`+regexp.QuoteMeta(a.Name)+`\b`).ReplaceAllString(text, value)
+	}
+	return text
 }
 
 // dynamicShared says whether the kernel has an extern __shared__ array, and how many bytes an element has.
