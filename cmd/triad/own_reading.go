@@ -71,9 +71,10 @@ func (t *readingTrial) Read(other *kernelfile.Alternative) kernelfile.Tally {
 		defer file.Close() // what it judged stands
 	}
 	// Sizes that have a parameter are free here: those of one case say little about a reading.
-	tally := t.try(file, maps.Clone(file.Covers.Dims))
+	enough := other != nil // of another reading it is asked whether all cases are right
+	tally := t.try(file, maps.Clone(file.Covers.Dims), enough)
 	if tally.Right+tally.Wrong == 0 {
-		tally = t.try(file, t.request.Options.Dims)
+		tally = t.try(file, t.request.Options.Dims, enough)
 	}
 	return tally
 }
@@ -84,11 +85,14 @@ func (t *readingTrial) Flat() kernelfile.Tally {
 	for _, name := range t.request.Operators[0].Spec.Own.Flat {
 		dims[name] = 1
 	}
-	return t.try(t.file, dims)
+	return t.try(t.file, dims, true)
 }
 
-// try judges the quick cases of a file on ordinary numbers, with some sizes fixed.
-func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64) (tally kernelfile.Tally) {
+// try judges the quick cases of a file on ordinary numbers, with some sizes fixed; where one that is wrong is
+// enough, the rest of them is left.
+func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough bool) (
+	tally kernelfile.Tally,
+) {
 	at := slices.IndexFunc(file.Bindings, func(b *kernelfile.Binding) bool { return b.Pass == t.pass })
 	if at < 0 || t.fault != nil {
 		return tally
@@ -109,12 +113,30 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64) (tally 
 		o.Dims = smallestTelling(t.request.Operators[0].Spec, o)
 	}
 	request.Options = o
-	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: discard{}, Stop: t.stopped}
+	stopped, stop := context.WithCancel(t.stopped)
+	defer stop()
+	runner := &run.Runner{Backends: []backend.Backend{mine}, Recorder: discard{}, Stop: stopped}
+	if enough {
+		runner.Recorder = untilWrong{stop: stop}
+	}
 	result, err := runner.Compare(t.ctx, request)
 	if panics.In(err) != nil {
 		t.fault = err
 	}
 	return tallyOf(result.Records, fixed)
+}
+
+// untilWrong ends a run with its first record that is wrong.
+type untilWrong struct {
+	discard
+	stop context.CancelFunc
+}
+
+func (u untilWrong) Append(r *record.Record) error {
+	if r.Status.Weight() == op.Bad {
+		u.stop()
+	}
+	return nil
 }
 
 // smallestTelling are the sizes of the smallest case in which no free size is 1; those that are fixed where
