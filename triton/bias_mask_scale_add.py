@@ -67,12 +67,12 @@ def backward(grad_y, mask, *, scale):
 
 def reference(x, bias, mask, residual, *, scale):
     """The formula in torch, in the dtype of x; differentiable."""
-    return ((x + bias) * mask * scale + residual).contiguous()
+    return ((x + bias) * mask.to(x.dtype) * scale + residual).contiguous()
 
 
 def reference_backward(grad_y, mask, *, scale):
     """The backward formula in torch."""
-    grad_x = grad_y * mask * scale
+    grad_x = grad_y * mask.to(grad_y.dtype) * scale
     return grad_x.contiguous(), grad_x.sum(0), grad_y.clone(memory_format=torch.contiguous_format)
 
 

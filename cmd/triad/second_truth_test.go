@@ -163,10 +163,14 @@ func runTruth(second backend.Backend, spec *op.Spec, c op.Case, name string, in 
 	return values, nil
 }
 
-// apart is the largest distance between both truths of a case.
+// apart is the largest distance between both truths of a case. The second rounds whole numbers as it stores
+// them.
 func (b truths) apart() (apart float64, where string) {
 	for i, target := range b.first.Outputs {
 		for j, r := range target.R {
+			if !target.DType.IsFloat() {
+				r = tensor.Round(target.DType, r, false)
+			}
 			if d := distance(r, b.second[i][j], b.rounding[i][j]); !(d <= apart) {
 				apart, where = d, fmt.Sprintf("%s%v: %v and %v", target.Name,
 					tensor.Index(int64(j), target.Shape), r, b.second[i][j])
@@ -186,6 +190,9 @@ func (b truths) plant(share float64) (output, element int, ok bool) {
 			off := share * b.rounding[i][j] / judge.U64
 			if b.rounding[i][j] == 0 { // it is exact: any distance is seen
 				off = share * math.Abs(target.R[j])
+			}
+			if off > 0 && !target.DType.IsFloat() {
+				off = 1
 			}
 			if !ok && off > 0 && !math.IsInf(off, 0) && !math.IsNaN(target.R[j]-target.R[j]) {
 				output, element, ok = i, j, true
