@@ -43,8 +43,12 @@ func TestRelationsHoldOfTheSimulatedContract(t *testing.T) {
 					}
 				}
 			})
-			if len(truth.Relations(o.Spec.Name)) < 2 {
-				t.Errorf("%d relations are declared: want at least 2", len(truth.Relations(o.Spec.Name)))
+			least := 2
+			if o.Spec.DefaultContract(o.Spec.DTypes[0]) == "exact" {
+				least = 1 // every bit is compared with a truth that rounds nothing
+			}
+			if n := len(truth.Relations(o.Spec.Name)); n < least {
+				t.Errorf("%d relations are declared: want at least %d", n, least)
 			}
 			for _, r := range truth.Relations(o.Spec.Name) {
 				if !met[fmt.Sprint(r.Pass, " ", r.Name)] {
