@@ -42,14 +42,9 @@ func (a *app) chooseWatched(ctx context.Context, request *run.Request, g gpu, o 
 	if err != nil {
 		return survey, fmt.Errorf("choose the cases for the tools: %w", err)
 	}
-	if len(survey.Reached) == 0 {
-		return survey, session.Fail(session.ExitNothing, errors.New("--sanitize: no CUDA kernel could be "+
-			"called without a tool: the same command without --sanitize says why"))
-	}
-	cover := survey.Cover()
-	if len(cover) == 0 {
-		return survey, session.Fail(session.ExitNothing, errors.New("--sanitize: these implementations "+
-			"launch kernels of a library alone, which compute-sanitizer cannot follow"))
+	cover, err := survey.Watchable()
+	if err != nil {
+		return survey, session.Fail(session.ExitNothing, fmt.Errorf("--sanitize: %w", err))
 	}
 	keep := map[string]bool{}
 	for _, r := range cover {

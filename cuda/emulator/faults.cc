@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <cstdio>
 #include <cstring>
@@ -125,13 +126,34 @@ bool wants_alignment(uintptr_t pc) {
 #endif
 }
 
+// words_above keeps the words on the stack of a thread that made a fault: its return addresses are among them. They may be read although the
+// fault has left the stack in a state that cannot be unwound.
+void words_above(uintptr_t sp) {
+	const uintptr_t *words = reinterpret_cast<const uintptr_t *>(sp & ~uintptr_t(7));
+	const uintptr_t top = (sp | 4095) + 1;     // stay on the page: the next may be unmapped
+	while (fault_words < 256 && reinterpret_cast<uintptr_t>(words) < top) fault_stack[fault_words++] = *words++;
+}
+
+// add_caller keeps a return address from the frame that was interrupted outwards; those of the signal's handler come first and are left out.
+_Unwind_Reason_Code add_caller(_Unwind_Context *frame, void *interrupted) {
+	const uintptr_t at = _Unwind_GetIP(frame);
+	if (at == fault_pc) *static_cast<bool *>(interrupted) = true;
+	else if (*static_cast<bool *>(interrupted)) fault_stack[fault_words++] = at;
+	return fault_words < 256 ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+// callers unwinds the stack of a thread that the watchdog interrupted, often between two instructions of this runtime: a slot of its frame
+// may still hold the return address of an earlier call, so that searching the stack's words could name a line that was left long ago.
+void callers() {
+	bool interrupted = false;
+	_Unwind_Backtrace(add_caller, &interrupted);
+}
+
 void describe(cuemu_report *r, const Worker &w, int number, const siginfo_t *info, const Machine &m) {
 	fault_pc = m.pc;
-	const uintptr_t *words = reinterpret_cast<const uintptr_t *>(m.sp & ~uintptr_t(7));
 	fault_words = 0;
-	uintptr_t top = (m.sp | 4095) + 1;         // stay on the page: the next may be unmapped
-	if (!(number == SIGSEGV && stack_of(w, static_cast<const char *>(info->si_addr)) >= 0))
-		while (fault_words < 256 && reinterpret_cast<uintptr_t>(words) < top) fault_stack[fault_words++] = *words++;
+	if (watchdog_fired.load()) callers();
+	else if (!(number == SIGSEGV && stack_of(w, static_cast<const char *>(info->si_addr)) >= 0)) words_above(m.sp);
 	if (watchdog_fired.load()) {
 		snprintf(r->message, sizeof r->message, "no block finished in the time that the watchdog allows");
 	} else if (number == SIGFPE) {

@@ -105,9 +105,10 @@ func (r *Runner) Survey(ctx context.Context, request Request) (s Survey, err err
 	}
 	slices.Sort(s.Built)
 	err = sideBySide(r, lanes)
+	ours := func(kernel string) bool { return built[kernel] || strings.HasPrefix(kernel, unprepared) }
 	for i, reached := range s.Reached {
-		s.Reached[i].Library = len(reached.Kernels) > 0 && !slices.ContainsFunc(reached.Kernels,
-			func(k string) bool { return built[k] || strings.HasPrefix(k, unprepared) })
+		s.Reached[i].Library = len(built) > 0 && len(reached.Kernels) > 0 &&
+			!slices.ContainsFunc(reached.Kernels, ours)
 	}
 	return s, err
 }
@@ -213,6 +214,20 @@ func (s Survey) Cover() []Reached {
 		chosen = append(chosen, coverOf(groups[key])...)
 	}
 	return chosen
+}
+
+// Watchable is Cover for a tool that watches kernels. Where no call is left the error says why.
+func (s Survey) Watchable() ([]Reached, error) {
+	if len(s.Reached) == 0 {
+		return nil, errors.New("no CUDA kernel could be called without a tool: the same command without " +
+			"--sanitize says why")
+	}
+	cover := s.Cover()
+	if len(cover) == 0 {
+		return nil, errors.New("these implementations launch kernels of a library alone, which " +
+			"compute-sanitizer cannot follow")
+	}
+	return cover, nil
 }
 
 // coverOf is Cover within one group.
