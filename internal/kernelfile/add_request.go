@@ -8,14 +8,15 @@ import (
 	"triad/internal/op"
 )
 
-// Request is what `--add FILE[:function][@pass]` says.
+// Request is what `--add FILE[:function[#number]][@pass]` says.
 type Request struct {
 	Path, Function string
+	Rung           string   // the number by which the function chooses one of its kernels
 	Arguments      []string // of a template
 	Pass           op.Pass  // PassUnknown: every pass the file has a function for
 }
 
-// ParseRequest reads FILE[:function[<arguments>]][@pass].
+// ParseRequest reads FILE[:function[<arguments>][#number]][@pass].
 func ParseRequest(text string) (Request, error) {
 	r := Request{Path: text}
 	if at := strings.LastIndexByte(r.Path, '@'); at > strings.LastIndexByte(r.Path, '/') {
@@ -30,6 +31,7 @@ func ParseRequest(text string) (Request, error) {
 			r.Path, r.Function = r.Path[:i+len(ending)], r.Path[i+len(ending)+1:]
 		}
 	}
+	r.Function, r.Rung, _ = strings.Cut(r.Function, "#")
 	if open := strings.IndexByte(r.Function, '<'); open >= 0 && strings.HasSuffix(r.Function, ">") {
 		for _, a := range strings.Split(r.Function[open+1:len(r.Function)-1], ",") {
 			r.Arguments = append(r.Arguments, strings.TrimSpace(a))
@@ -49,6 +51,9 @@ func (r Request) Implementation() string {
 	name := "mine/" + strings.TrimSuffix(filepath.Base(r.Path), filepath.Ext(r.Path))
 	if r.Function != "" {
 		name += ":" + r.Function
+	}
+	if r.Rung != "" {
+		name += "#" + r.Rung
 	}
 	return name
 }

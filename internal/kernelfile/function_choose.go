@@ -47,7 +47,7 @@ func (e *SeveralError) Error() string { return e.Message }
 // passes are those that are asked for. The error is a *op.UsageError, or a
 // *SeveralError where several functions fit a pass.
 func Bind(file *File, r Request, spec *op.Spec, passes []op.Pass, options Options) ([]*Binding, error) {
-	options.Arguments = r.Arguments
+	options.Arguments, options.Rung = r.Arguments, r.Rung
 	var bindings []*Binding
 	var several *SeveralError
 	found, through := false, false
@@ -178,20 +178,20 @@ func bindOne(file *File, list []Function, spec *op.Spec, pass op.Pass, options O
 		}
 	}
 	switch {
-	case len(fit) == 1:
+	case len(fit) == 1 && len(fit[0].rungs) == 0:
 		return fit[0], nil
-	case len(list) == 1:
+	case len(list) == 1 && len(fit) == 0:
 		return nil, first
 	}
 	var words strings.Builder
 	for _, fn := range list {
 		fmt.Fprintf(&words, "\n  line %d: %s", fn.Line, fn.Text)
 	}
-	if len(fit) > 1 {
+	if len(fit) > 0 {
 		several := &SeveralError{Message: fmt.Sprintf("several functions could be %s %v: say which with "+
 			"--add FILE:NAME%s", spec.Name, pass, words.String())}
 		for _, b := range fit {
-			several.Names = append(several.Names, b.Function.Name)
+			several.Names = append(several.Names, b.names()...)
 		}
 		return nil, several
 	}

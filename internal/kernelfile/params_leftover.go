@@ -97,6 +97,12 @@ func (b *Binding) leftoverPointers(pointers []int) error {
 func (b *Binding) leftoverNumbers(numbers []int) error {
 	for _, i := range numbers {
 		a := &b.Args[i]
+		if taken, err := b.takeRung(a); taken || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		var open []candidate
 		for _, k := range b.unmatchedSizes(a.Param) {
 			open = append(open, candidate{role: Size, target: b.Spec.Dims[k].Name, index: k})
@@ -116,28 +122,11 @@ func (b *Binding) leftoverNumbers(numbers []int) error {
 		}
 		if !b.takeConstant(a) && !b.takeShare(a) {
 			return b.errorf("what %[1]s stands for is not clear: %[2]s has the sizes %[3]s%[4]s; say it "+
-				"with --map %[1]s=NAME, or which number is passed with --map %[1]s=%[5]s", a.Name,
-				b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec), b.firstCase(a.Name))
+				"with --map %[1]s=NAME, or which number is passed with --map %[1]s=1", a.Name,
+				b.Spec.Name, dimNames(b.Spec), attributeNames(b.Spec))
 		}
 	}
-	return nil
-}
-
-// firstCase is the first number that the lines choose by, of a parameter that chooses one of several kernels:
-// "switch (kernel_num) { case 1:"; 1 where they do not.
-func (b *Binding) firstCase(name string) string {
-	body := b.Function.body
-	for i := 0; i+3 < len(body); i++ {
-		if body[i].text != "switch" || body[i+2].text != name {
-			continue
-		}
-		for k := i; k+1 < len(body); k++ {
-			if body[k].text == "case" && isNumber.MatchString(body[k+1].text) {
-				return body[k+1].text
-			}
-		}
-	}
-	return "1"
+	return b.checkRung()
 }
 
 // blockNames are what people call the number of threads in a block.

@@ -17,6 +17,7 @@ type Options struct {
 	Attrs               map[string]string // attributes that --attr fixes
 	Grid, Block, Shared string            // of a lone kernel, over the dims; "": one is proposed
 	Arguments           []string          // of a template
+	Rung                string            // of the kernels that a function chooses from; "": each
 	Without             []string          // sizes of 1 that the tensors of a Python function do not have
 	DTypes              []string          // that --dtype asks for; none: all
 	Contract            string            // that the functions declare; "": see Binding.contract
@@ -85,6 +86,7 @@ type Binding struct {
 	unscaled []string        // the factor and the addend that triad applies
 	doubled  bool            // it is called with a factor of 2
 	others   []Function      // of the file
+	rungs    []int           // the kernels that it chooses from by a number, where none is asked for
 }
 
 // Instance is one dtype of the operator that the function takes; Call is how it is called then: the name with

@@ -62,13 +62,17 @@ func (r Reading) Each() []string {
 	if _, err := r.Read(); !errors.As(err, &several) {
 		return []string{r.Request}
 	}
-	path, pass := r.Request, ""
-	if at := strings.LastIndexByte(path, '@'); at > strings.LastIndexByte(path, '/') {
-		path, pass = path[:at], path[at:]
+	request, err := kernelfile.ParseRequest(r.Request)
+	if err != nil {
+		return []string{r.Request}
+	}
+	pass := ""
+	if request.Pass != op.PassUnknown {
+		pass = "@" + request.Pass.String()
 	}
 	var all []string
 	for _, name := range several.Names {
-		all = append(all, path+":"+name+pass)
+		all = append(all, request.Path+":"+name+pass)
 	}
 	return all
 }

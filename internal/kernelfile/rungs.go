@@ -1,0 +1,120 @@
+package kernelfile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// choosesKernel is what is said of such a number.
+const choosesKernel = ", which chooses the kernel"
+
+// takeRung takes a number by which a function chooses one of several kernels: "switch (kernel_num)" or "if
+// (version == 2)" over 1, 2, 3 or 0, 1, 2. Each of them is judged in a row of its own, as FILE:function#2.
+// Sizes that a function tells apart, such as 64 and 128, do not follow each other like that.
+func (b *Binding) takeRung(a *Argument) (taken bool, err error) {
+	rungs := b.Function.rungs(a.Name)
+	if b.Function.Kind != Host || !a.isInteger() || len(rungs) < 2 {
+		return false, nil
+	}
+	rung := rungs[0]
+	if b.Options.Rung == "" {
+		b.rungs = rungs
+	} else if rung, err = strconv.Atoi(b.Options.Rung); err != nil || !slices.Contains(rungs, rung) {
+		return false, b.errorf("%s chooses no kernel by %s: want %s#%d to %s#%d", a.Name, b.Options.Rung,
+			b.Function.Name, rungs[0], b.Function.Name, rungs[len(rungs)-1])
+	}
+	a.Role, a.Target, a.Index = Constant, strconv.Itoa(rung)+choosesKernel, rung
+	return true, nil
+}
+
+// checkRung refuses a number where the function chooses no kernel by one.
+func (b *Binding) checkRung() error {
+	chooses := func(a Argument) bool { return strings.HasSuffix(a.Target, choosesKernel) }
+	if b.Options.Rung == "" || slices.ContainsFunc(b.Args, chooses) {
+		return nil
+	}
+	return b.errorf("%[1]s#%[2]s: it does not choose between kernels by a number, as in switch "+
+		"(kernel_num): leave out #%[2]s", b.Function.Name, b.Options.Rung)
+}
+
+// names are the functions that a binding stands for, as --add takes them: itself, or each of the kernels that
+// it chooses from.
+func (b *Binding) names() []string {
+	if len(b.rungs) == 0 {
+		return []string{b.Function.Name}
+	}
+	name := b.Function.Name
+	if len(b.Options.Arguments) > 0 {
+		name += "<" + strings.Join(b.Options.Arguments, ",") + ">"
+	}
+	var all []string
+	for _, n := range b.rungs {
+		all = append(all, fmt.Sprintf("%s#%d", name, n))
+	}
+	return all
+}
+
+// rungs lists the numbers that the lines of a function choose by, in rising order; none where they are not 0,
+// 1, 2, ... or 1, 2, 3, ...
+func (fn Function) rungs(param string) []int {
+	var found []int
+	add := func(text string) {
+		if n, err := strconv.Atoi(text); err == nil && !slices.Contains(found, n) {
+			found = append(found, n)
+		}
+	}
+	body := fn.body
+	for i := 0; i+3 < len(body); i++ {
+		switch {
+		case body[i].text == "switch" && body[i+2].text == param:
+			for _, n := range casesOf(body[i:]) {
+				add(n)
+			}
+		case body[i].text == param && body[i+1].text == "==":
+			add(body[i+2].text)
+		}
+	}
+	slices.Sort(found)
+	for i, n := range found {
+		if found[0] > 1 || n != found[0]+i {
+			return nil
+		}
+	}
+	return found
+}
+
+// casesOf lists the labels of a switch, which the tokens begin with, without those of switches inside it.
+func casesOf(body []token) []string {
+	var labels []string
+	var open []bool // of each brace: whether it is that of a switch
+	next, switches := false, 0
+	for i, t := range body[:len(body)-1] {
+		switch t.text {
+		case "switch":
+			next = true
+		case "{":
+			open = append(open, next)
+			if next {
+				switches++
+			}
+			next = false
+		case "}":
+			if len(open) == 0 {
+				return labels
+			}
+			if open[len(open)-1] {
+				switches--
+			}
+			if open = open[:len(open)-1]; len(open) == 0 {
+				return labels
+			}
+		case "case":
+			if switches == 1 {
+				labels = append(labels, body[i+1].text)
+			}
+		}
+	}
+	return labels
+}
