@@ -1,0 +1,28 @@
+package record
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A shell gives every word back as it was, and plain ones stand without quotes.
+func TestShellQuote(t *testing.T) {
+	words := []string{
+		"", "compare", "--dims", "rows=1,cols=3", "a b", "it's",
+		"#2", "mine.cu:run#2", "$HOME", "k<float,256>", "*",
+	}
+	line := "printf '%s\\n'"
+	for _, w := range words {
+		line += " " + shellQuote(w)
+	}
+	out, err := exec.Command("sh", "-c", line).Output()
+	if err != nil || string(out) != strings.Join(words, "\n")+"\n" {
+		t.Errorf("%s: %v\n%s", line, err, out)
+	}
+	for _, plain := range []string{"mine.cu:run#2", "rows=1,cols=3", "x@backward"} {
+		if got := shellQuote(plain); got != plain {
+			t.Errorf("%s: want it without quotes", got)
+		}
+	}
+}
