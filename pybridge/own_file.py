@@ -263,11 +263,21 @@ def joined(value: Any, empty: dict[int, torch.Tensor]) -> Any:
 
 
 def whole(value: Any, shapes: tuple) -> Any:
-    """What a function returned, with the sizes of 1 that it was not shown. Another shape stays as it is."""
+    """What a function returned, with the sizes of 1 that it was not shown, and with the second and third size
+    where the operator has them. Another shape stays as it is."""
     values = value if isinstance(value, tuple) else (value,)
-    seen_whole = tuple(v.reshape(all_of_it) if type(v) is torch.Tensor and tuple(v.shape) == seen else v
-                       for v, (seen, all_of_it) in zip(values, shapes)) + values[len(shapes):]
+    seen_whole = values[len(shapes):]
+    for v, (seen, all_of_it, is_exchanged) in reversed(list(zip(values, shapes))):
+        if type(v) is torch.Tensor and tuple(v.shape) == seen:
+            v = exchanged(v, all_of_it) if is_exchanged else v.reshape(all_of_it)
+        seen_whole = (v, *seen_whole)
     return seen_whole if isinstance(value, tuple) else seen_whole[0]
+
+
+def exchanged(value: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    """A tensor of the shape, from one in which its second and third size have changed places."""
+    first, second, third, *rest = shape
+    return value.reshape((first, third, second, *rest)).transpose(1, 2).contiguous()
 
 
 def power_of_2(n: int) -> int:

@@ -139,8 +139,8 @@ func (u untilWrong) Append(r *record.Record) error {
 	return nil
 }
 
-// smallestTelling are the sizes of the smallest case in which no free size is 1; those that are fixed where
-// there is none.
+// smallestTelling are the sizes of the smallest case in which no free size is 1 and those are equal that a
+// function may want to be; those that are fixed where there is none.
 func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 	plan, err := spec.Expand(o)
 	if err != nil {
@@ -149,13 +149,17 @@ func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 	least, chosen := int64(math.MaxInt64), o.Dims
 	for _, c := range plan.Cases {
 		dims, n, tells := map[string]int64{}, int64(1), true
+		alike := map[int64]bool{}
 		for _, d := range c.Dims {
 			_, stays := o.Dims[d.Name]
 			tells = tells && (stays || d.Value > 1)
 			n *= max(d.Value, 1)
 			dims[d.Name] = d.Value
+			if slices.Contains(spec.Grouped(), d.Name) {
+				alike[d.Value] = true
+			}
 		}
-		if tells && n < least {
+		if tells && len(alike) <= 1 && n < least {
 			least, chosen = n, dims
 		}
 	}

@@ -196,7 +196,7 @@ func (b *Binding) guessedAttribute(a op.AttributeSpec) string {
 // and the user did not say that he means just that.
 func (b *Binding) guessedLayout() string {
 	for _, a := range b.Args {
-		if a.Role != Input || b.said(a) {
+		if a.Role != Input || b.said(a) || b.ordered || a.Form == ByToken {
 			continue
 		}
 		if list, _ := b.inputs[a.Index].Shape.([]any); len(list) >= 3 {

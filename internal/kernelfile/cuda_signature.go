@@ -79,7 +79,8 @@ type File struct {
 	literals []float64 // numbers outside of comments
 	// of a Python file whose lines ask for them: the dtypes that it takes; none where it asks for none
 	dtypes    []string
-	extension bool // it includes torch/extension.h
+	text      string // of a Python file
+	extension bool   // it includes torch/extension.h
 }
 
 // ReadCUDA lists the functions of a CUDA file; defined are the names that flags define.

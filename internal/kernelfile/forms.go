@@ -49,6 +49,9 @@ type formOf struct {
 // work in.
 func (b *Binding) chooseForm() {
 	b.sayForms()
+	if b.Function.Kind == Python && b.Pass == op.Forward && b.mayExchange() {
+		b.chooseTokens()
+	}
 	if b.Function.Kind == Python || b.Pass != op.Forward || b.Function.showsSizes() || b.Function.returns {
 		return // tensors of PyTorch lie as they say
 	}

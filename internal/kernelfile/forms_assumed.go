@@ -35,7 +35,7 @@ func (b *Binding) assumedForms() []Assumption {
 	var what, parameters []string
 	telling := true
 	for _, a := range b.Args {
-		if a.told || a.Form == AsItLies && !b.guessedNumber(a) {
+		if a.told || b.ordered && a.Form == ByToken || a.Form == AsItLies && !b.guessedNumber(a) {
 			continue
 		}
 		telling = telling && a.Form != Scratch && a.Form != Wide && a.Form != Pairs
@@ -98,7 +98,7 @@ func (b *Binding) calledOtherwise() []Assumption {
 // and which layout a function takes is part of the operator's definition: these are proposed, never taken.
 // What room to work in is filled with is left to its caller.
 func (b *Binding) otherForms() []Alternative {
-	if b.Function.Kind == Python || b.Function.showsSizes() || b.Function.returns {
+	if !b.mayExchange() {
 		return nil
 	}
 	all := b.otherPackings()
@@ -106,6 +106,10 @@ func (b *Binding) otherForms() []Alternative {
 		targets []string
 		endings []string
 	}{{b.Spec.Own.Wide, []string{"", endTwice, endPairs}}, {b.Spec.Own.Tokens, []string{"", endSwapped}}} {
+		if python := b.Function.Kind == Python; python && slices.Contains(group.endings, endPairs) ||
+			(python && b.byToken || b.ordered) && slices.Contains(group.endings, endSwapped) {
+			continue
+		}
 		for _, end := range group.endings {
 			if other, ok := b.allLying(group.targets, end); ok {
 				all = append(all, other)

@@ -112,6 +112,9 @@ func (b *Binding) checkWord(p Param, text string) error {
 	tensors := b.Function.Kind == Python || b.Function.showsSizes() || b.Function.returns
 	pointer := p.Pointer && !p.tensor
 	switch {
+	case ok && said.form.Form == ByToken && b.Function.Kind == Python && b.mayExchange() &&
+		(p.Pointer || p.Untyped):
+		return nil
 	case ok && !said.plain && tensors:
 		return b.errorf("--map %s=%s: tensors of PyTorch are handed over as they lie", p.Name, text)
 	case ok && said.plain && (pointer || p.isInteger() && strings.ContainsAny(text, ".e")),

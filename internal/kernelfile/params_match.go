@@ -83,6 +83,7 @@ type Binding struct {
 	without  map[string]bool // tensors without a parameter of their own
 	each     bool            // it is called once for each of a pair of tensors
 	byToken  bool            // tensors lie token by token
+	ordered  bool            // the file says in which order the sizes of its tensors lie
 	unscaled []string        // the factor and the addend that triad applies
 	doubled  bool            // it is called with a factor of 2
 	others   []Function      // of the file
@@ -134,6 +135,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		return nil, err
 	}
 	b.pairInPlace()
+	b.chooseOrder(file)
 	if err := b.checkTensors(); err != nil {
 		return nil, err
 	}

@@ -122,5 +122,7 @@ func (b *Binding) autogradCode() string {
 	fmt.Fprintf(&code, "_LEFT_OUT[%q] = _LEFT_OUT[%q]\n\n\n", op.Backward, op.Forward)
 	fmt.Fprintf(&code, "def _refuses_backward(*tensors, **attributes):\n"+
 		"    return _refuses_forward(*tensors[:%d], **attributes)\n\n\n", n)
+	fmt.Fprintf(&code, "def _differ_backward(*tensors, **attributes):\n"+
+		"    return _differ_forward(*tensors[:%d], **attributes)\n\n\n", n)
 	return code.String()
 }

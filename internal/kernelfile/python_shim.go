@@ -65,7 +65,7 @@ import torch
 
 from implementation import Implementation
 from own_file import Module, ThroughAutograd, called, default
-from own_file import given, joined, load, power_of_2, uses_triton, whole
+from own_file import exchanged, given, joined, load, power_of_2, uses_triton, whole
 
 _PATH = %s
 _MODULE = load(_PATH)
@@ -79,9 +79,9 @@ _DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16,
 
 @functools.cache
 def _raises(direction, kinds, attributes):
-    """What a function raises on strided or empty tensors, which it need not take, "" for nothing. It
-    is called on ones: a function is not judged where it does not take sizes or strides, and cannot choose its
-    values."""
+    """What a function raises on tensors that it need not take, "" for nothing: strided or empty ones, and
+    a size that another one may be a multiple of. It is called on ones: a function is not judged where it does
+    not take sizes or strides, and cannot choose its values."""
     tensors = []
     for shape, stride, dtype, device in kinds:
         extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride)) if all(shape) else 0
@@ -90,8 +90,12 @@ def _raises(direction, kinds, attributes):
         with torch.no_grad():
             {"forward": _forward, "backward": _backward}[direction](*tensors, **dict(attributes))
     except Exception as e:
-        what = "empty" if any(t.numel() == 0 for t in tensors) else "strided"
-        return f"{type(e).__name__} on {what} tensors: {e}"
+        where = "where " + _differ(direction, *tensors, **dict(attributes))
+        if any(t.numel() == 0 for t in tensors):
+            where = "on empty tensors"
+        elif any(not t.is_contiguous() for t in tensors):
+            where = "on strided tensors"
+        return f"{type(e).__name__} {where}: {e}"
     return ""
 
 
@@ -104,11 +108,17 @@ def _accepts(direction, *tensors, **attributes):
         return "Triton files added with --add are not judged on empty tensors"
     if why := {"forward": _refuses_forward, "backward": _refuses_backward}[direction](*tensors, **attributes):
         return why
-    if any(t.numel() == 0 or not t.is_contiguous() for t in tensors):
+    if any(t.numel() == 0 or not t.is_contiguous() for t in tensors) or (
+            _differ(direction, *tensors, **attributes)):
         kinds = tuple((tuple(t.shape), tuple(t.stride()), t.dtype, t.device) for t in tensors)
         if why := _raises(direction, kinds, tuple(attributes.items())):
             return f"it raises {why}"
     return None
+
+
+def _differ(direction, *tensors, **attributes):
+    """Which sizes differ that a function may want to be equal, "" for none."""
+    return {"forward": _differ_forward, "backward": _differ_backward}[direction](*tensors, **attributes)
 
 
 def _forward(*tensors, **attributes):
@@ -125,6 +135,14 @@ def _refuses_forward(*tensors, **attributes):
 
 def _refuses_backward(*tensors, **attributes):
     return None
+
+
+def _differ_forward(*tensors, **attributes):
+    return ""
+
+
+def _differ_backward(*tensors, **attributes):
+    return ""
 
 
 `
@@ -172,8 +190,8 @@ func (b *Binding) pythonCode() string {
 	}
 	code.WriteString(b.pythonOutputs())
 	for _, t := range b.inputs {
-		if view := b.pythonShape(t, true); view != b.pythonShape(t, false) {
-			fmt.Fprintf(&code, "    in_%s = in_%s.reshape((%s))\n", t.Name, t.Name, view)
+		if view := b.pythonShape(t, true); view != b.pythonShape(t, false) || b.getsExchanged(t) {
+			fmt.Fprintf(&code, "    in_%s = in_%s%s\n", t.Name, t.Name, b.pythonView(t, view))
 		}
 	}
 	call := b.pythonCall()
@@ -182,6 +200,8 @@ func (b *Binding) pythonCode() string {
 		for _, t := range b.outputs {
 			if view := b.pythonShape(t, false); !b.has(Output, t.Name) && !b.leftOut(t) {
 				continue
+			} else if b.getsExchanged(t) {
+				outs = append(outs, fmt.Sprintf("exchanged(out_%s, (%s))", t.Name, view))
 			} else if view != b.pythonShape(t, true) {
 				outs = append(outs, fmt.Sprintf("out_%s.reshape((%s))", t.Name, view))
 			} else {
@@ -211,6 +231,27 @@ func (b *Binding) pythonCode() string {
 		last = b.pythonModule() + ".has_others()"
 	}
 	fmt.Fprintf(&code, "    return %s\n\n\n", last)
+	code.WriteString(b.pythonAlike(tensors))
+	return code.String()
+}
+
+// pythonAlike is the function that says which sizes differ that a function of PyTorch may want to be equal.
+func (b *Binding) pythonAlike(tensors []string) string {
+	alike := b.Spec.Grouped()
+	if len(alike) == 0 {
+		return ""
+	}
+	var code strings.Builder
+	fmt.Fprintf(&code, "def _differ_%v(%s, **attributes):\n", b.Pass, strings.Join(tensors, ", "))
+	for _, line := range b.pythonSizes() {
+		code.WriteString("    " + line + "\n")
+	}
+	var names []string
+	for _, name := range alike {
+		names = append(names, pythonName(name))
+	}
+	fmt.Fprintf(&code, "    return %q if len({%s}) > 1 else \"\"\n\n\n",
+		strings.Join(alike, " and ")+" differ", strings.Join(names, ", "))
 	return code.String()
 }
 
@@ -276,6 +317,9 @@ func pythonSize(target string) string {
 func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	var words strings.Builder
 	list, _ := t.Shape.([]any)
+	if seen && b.getsExchanged(t) {
+		list = exchangedSizes(list, b.byToken)
+	}
 	for _, size := range list {
 		if name, _ := size.(string); seen && b.implied[name] == 1 {
 			continue
@@ -289,8 +333,8 @@ func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 	return strings.TrimRight(words.String(), " ")
 }
 
-// hiddenShapes are, for each output that is returned, the shape that the function sees and the whole one; ""
-// where it sees all.
+// hiddenShapes are, for each output that is returned, the shape that the function sees, the whole one, and
+// whether its second and third size are exchanged; "" where it sees all.
 func (b *Binding) hiddenShapes() string {
 	var words strings.Builder
 	hides := false
@@ -299,8 +343,9 @@ func (b *Binding) hiddenShapes() string {
 			continue
 		}
 		seen, whole := b.pythonShape(t, true), b.pythonShape(t, false)
-		hides = hides || seen != whole
-		fmt.Fprintf(&words, "((%s), (%s)), ", seen, whole)
+		hides = hides || seen != whole || b.getsExchanged(t)
+		lies := map[bool]string{true: "True", false: "False"}[b.getsExchanged(t)]
+		fmt.Fprintf(&words, "((%s), (%s), %s), ", seen, whole, lies)
 	}
 	if !hides {
 		return ""

@@ -13,7 +13,7 @@ var definition = regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(`)
 func ReadPython(text string) *File {
 	f := &File{
 		literals: literals(pythonComment, text), dtypes: askedDTypes(text),
-		Adds: strings.Contains(text, "atomic_add("),
+		Adds: strings.Contains(text, "atomic_add("), text: text,
 	}
 	for _, at := range definition.FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[2]:at[3]]

@@ -100,6 +100,18 @@ func rowsAndCols(t *testing.T) *op.Spec {
 	return nil
 }
 
+// headsAndTokens is an operator whose tensors may lie token by token, which one size counts whole.
+func headsAndTokens(t *testing.T) *op.Spec {
+	t.Helper()
+	for _, name := range catalog.Names() {
+		if s := spec(t, name); len(s.Own.Tokens) > 0 && s.Own.TokenSize != "" {
+			return s
+		}
+	}
+	t.Fatal("no operator of heads and tokens")
+	return nil
+}
+
 // A lone kernel is launched as its own file launches it.
 func TestLaunchOfTheFile(t *testing.T) {
 	const kernel = "#define WIDE 96\n__global__ void k(const float* x, float* y, int rows, int cols) " +

@@ -1,0 +1,149 @@
+package kernelfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// chooseOrder takes the order in which a file says that the sizes of its tensors lie: "B, S, H, D = q.shape",
+// or (batch, seq, heads, head_dim) in a comment. One that says both orders says none.
+func (b *Binding) chooseOrder(file *File) {
+	own := b.Spec.Own
+	settled := slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Over != "" || a.Form == Packed || a.told
+	})
+	if len(own.Tokens) == 0 || settled || b.byToken || !b.mayExchange() || b.Pass != op.Forward {
+		return
+	}
+	plain, exchanged := false, false
+	for _, words := range file.sizeLists(b) {
+		p, e := b.orderOf(words)
+		plain, exchanged = plain || p, exchanged || e
+	}
+	if plain == exchanged {
+		return
+	}
+	b.ordered = true
+	for i := range b.Args {
+		a := &b.Args[i]
+		if exchanged && (a.Role == Input || a.Role == Output) && slices.Contains(own.Tokens, a.Target) {
+			a.Form = ByToken
+		}
+	}
+}
+
+// mayExchange says whether the function can be given tensors of which two sizes have changed places.
+func (b *Binding) mayExchange() bool {
+	if b.Function.Kind == Python {
+		return b.Function.form != kernelForm
+	}
+	return !b.Function.showsSizes() && !b.Function.returns
+}
+
+var (
+	unpackedSizes = regexp.MustCompile(
+		`(?m)^[ \t]*\(?(\w+(?:[ \t]*,[ \t]*\w+){3})\)?[ \t]*=[ \t]*(\w+)\.(?:shape|size\(\))[ \t]*(?:#.*)?$`)
+	sizesInWords = regexp.MustCompile(`[\[(]\s*(\w+(?:\s*,\s*\w+){3})\s*[\])]`)
+	docstring    = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)
+)
+
+// sizeLists are the lists of four names that a file gives the sizes of a tensor: those that a tensor of the
+// function is unpacked into, and those in brackets in comments.
+func (f *File) sizeLists(b *Binding) [][]string {
+	var all [][]string
+	add := func(list string) {
+		words := strings.Split(list, ",")
+		for i := range words {
+			words[i] = strings.TrimSpace(words[i])
+		}
+		all = append(all, words)
+	}
+	comments := f.comments
+	if b.Function.Kind == Python {
+		comments = slices.Concat(pythonComment.FindAllString(f.text, -1), docstring.FindAllString(f.text, -1))
+		for _, m := range unpackedSizes.FindAllStringSubmatch(f.text, -1) {
+			for _, tensor := range b.Spec.Own.Tokens {
+				if score(b.Spec, b.Pass, m[2], tensor) > scoreWeak {
+					add(m[1])
+					break
+				}
+			}
+		}
+	}
+	for _, line := range comments {
+		for _, m := range sizesInWords.FindAllStringSubmatch(line, -1) {
+			add(m[1])
+		}
+	}
+	return all
+}
+
+// orderOf says whether four names are the sizes of a tensor as the operator has them, or with the second and
+// the third one exchanged. Both are false where the names do not say it.
+func (b *Binding) orderOf(words []string) (plain, exchanged bool) {
+	var at [4]int // where the operator has the size that a name stands for; -1 where the name is nobody's
+	for i, word := range words {
+		at[i] = b.placeOf(word)
+		if i != 1 && i != 2 && at[i] >= 0 && at[i] != i {
+			return false, false
+		}
+	}
+	return at[1] == 1 && at[2] == 2, at[1] == 2 && at[2] == 1
+}
+
+// placeOf is the place, in the tensors that lie token by token, of the size that a name speaks of most
+// clearly; -1 where none or two are as clear.
+func (b *Binding) placeOf(word string) int {
+	place, best := -1, scoreWeak
+	for _, t := range slices.Concat(b.inputs, b.outputs) {
+		if !slices.Contains(b.Spec.Own.Tokens, t.Name) {
+			continue
+		}
+		for i, size := range b.shape(t) {
+			name, _ := size.(string)
+			switch clear := score(b.Spec, b.Pass, word, name); {
+			case clear > best:
+				place, best = i, clear
+			case clear == best && i != place:
+				place = -1
+			}
+		}
+	}
+	return place
+}
+
+// getsExchanged says whether a function of PyTorch gets a tensor with its second and third size exchanged;
+// what it returns lies as what it takes.
+func (b *Binding) getsExchanged(t op.TensorSpec) bool {
+	if b.Function.Kind != Python || !slices.Contains(b.Spec.Own.Tokens, t.Name) {
+		return false
+	}
+	given := b.has(Output, t.Name) || b.has(Input, t.Name)
+	return slices.ContainsFunc(b.Args, func(a Argument) bool {
+		return a.Form == ByToken && (a.Target == t.Name || !given && a.Role == Input)
+	})
+}
+
+// exchangedSizes are the sizes of a tensor with the second and third one exchanged; merged makes one size of
+// the last two, as in [batch, seq, heads * head_dim].
+func exchangedSizes(list []any, merged bool) []any {
+	if list = slices.Clone(list); len(list) > 2 {
+		list[1], list[2] = list[2], list[1]
+	}
+	if n := len(list); merged && n > 1 {
+		list = append(list[:n-2], fmt.Sprint(list[n-2])+" * "+fmt.Sprint(list[n-1]))
+	}
+	return list
+}
+
+// pythonView is what makes of a tensor the one that a function of PyTorch gets, whose shape is view.
+func (b *Binding) pythonView(t op.TensorSpec, view string) string {
+	if b.getsExchanged(t) {
+		return ".transpose(1, 2).reshape((" + view + ")).contiguous()"
+	}
+	return ".reshape((" + view + "))"
+}

@@ -1,0 +1,69 @@
+package kernelfile
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"triad/internal/op"
+)
+
+// A file says in which order the sizes of its tensors lie by what it unpacks them into or by a comment; what
+// says both orders, or what other things are called, says nothing.
+func TestSizeOrder(t *testing.T) {
+	for words, want := range map[string]string{
+		"B, S, H, D = q.shape":                            "exchanged",
+		"(batch, seq_len, num_heads, head_dim) = q.shape": "exchanged",
+		"B, H, S, D = q.size()":                           "plain",
+		"B, H, S, _ = k.shape  # as ever":                 "plain",
+		"# [batch, seq, heads, head_dim]":                 "exchanged",
+		"\"\"\"q: (B, H, N, D)\"\"\"":                     "plain",
+		"# (B, S, H, D) -> (B, H, S, D)":                  "",
+		"B, S, H, D = other.shape":                        "",
+		"H, B, S, D = q.shape":                            "",
+		"a, b, c, d = q.shape":                            "",
+		"x = f(B, S, H, D)":                               "",
+	} {
+		text := "def attention(q, k, v):\n    " + words + "\n    return q\n"
+		all, err := Bind(ReadPython(text), Request{Path: "mine.py"}, headsAndTokens(t),
+			[]op.Pass{op.Forward}, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", words, err)
+			continue
+		}
+		got := map[bool]string{true: "plain"}[all[0].ordered]
+		if slices.ContainsFunc(all[0].Args, func(a Argument) bool { return a.Form == ByToken }) {
+			got = "exchanged"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", words, got, want)
+		}
+		assumed := slices.ContainsFunc(all[0].Assumptions(), func(a Assumption) bool {
+			return a.Kind == GuessedLayout
+		})
+		if assumed != (want == "") {
+			t.Errorf("%s: the order is assumed: %v", words, assumed)
+		}
+	}
+}
+
+// Tensors with d_model wide rows are handed over so, and what is written is put back.
+func TestModelWidth(t *testing.T) {
+	const text = "def solve(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, output: torch.Tensor, " +
+		"N: int, d_model: int, h: int):\n    pass\n"
+	all, err := Bind(ReadPython(text), Request{Path: "mine.py"}, headsAndTokens(t),
+		[]op.Pass{op.Forward}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shim := PythonShim("mine.py", "mine/mine", all)
+	for _, words := range []string{
+		"in_k = in_k.transpose(1, 2).reshape((dim_seq_kv, dim_heads_kv * dim_head_dim,)).contiguous()",
+		"out_o = torch.empty((dim_seq_q, dim_heads_q * dim_head_dim,)",
+		"return exchanged(out_o, (dim_batch, dim_heads_q, dim_seq_q, dim_head_dim,))",
+	} {
+		if !strings.Contains(shim, words) {
+			t.Errorf("no %q in\n%s", words, shim)
+		}
+	}
+}
