@@ -343,10 +343,8 @@ func TestALockThatIsHeldIsWaitedForAndSaid(t *testing.T) {
 // readOnlyRole opens a database in a folder that it may not write to, as another user where this one may
 // write everywhere.
 func readOnlyRole(arguments []string) error {
-	if os.Geteuid() == 0 {
-		if err := syscall.Setuid(65534); err != nil {
-			return err
-		}
+	if err := asNobody(); err != nil {
+		return err
 	}
 	s, err := Open(ctx, arguments[0], Options{ReadOnly: true})
 	if err != nil {
@@ -365,14 +363,24 @@ func readOnlyRole(arguments []string) error {
 	return nil
 }
 
-func TestAFolderThatCannotBeWrittenTo(t *testing.T) {
+// asNobody gives up what root may do.
+func asNobody() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return syscall.Setuid(65534)
+}
+
+// readOnlyFolder is a copy of a database in a folder that only root may write to.
+func readOnlyFolder(t *testing.T, database string) (path string) {
+	t.Helper()
 	folder, err := os.MkdirTemp("", "triad-read-only")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { os.Chmod(folder, 0o755); os.RemoveAll(folder) }()
-	path := filepath.Join(folder, "r.db")
-	text, err := os.ReadFile(databaseFor(t, 3))
+	t.Cleanup(func() { os.Chmod(folder, 0o755); os.RemoveAll(folder) })
+	path = filepath.Join(folder, "r.db")
+	text, err := os.ReadFile(database)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,13 +390,23 @@ func TestAFolderThatCannotBeWrittenTo(t *testing.T) {
 	if err := os.Chmod(folder, 0o555); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+// copied runs a copy of this binary, which another user may start.
+func copied(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
 	binary := filepath.Join(t.TempDir(), "results.test")
 	copyFile(t, os.Args[0], binary)
-	cmd := process("read-only", path)
 	cmd.Path, cmd.Dir = binary, "/"
 	for up := filepath.Dir(binary); up != "/" && up != os.TempDir(); up = filepath.Dir(up) {
 		os.Chmod(up, 0o755)
 	}
+	return cmd
+}
+
+func TestAFolderThatCannotBeWrittenTo(t *testing.T) {
+	cmd := copied(t, process("read-only", readOnlyFolder(t, databaseFor(t, 3))))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -2,7 +2,6 @@ package results
 
 import (
 	"context"
-	"database/sql"
 
 	"triad/internal/record"
 )
@@ -11,7 +10,7 @@ import (
 // for, on a GPU and elsewhere apart, in the order in which they ran. Of more than the filter's limit it gives
 // the bad ones and then the newest; total says how many there are.
 func (s *Store) Latest(ctx context.Context, f Filter) (records []record.Record, total int, err error) {
-	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := s.read(ctx)
 	if err != nil {
 		return nil, 0, s.explain("read the newest runs", err)
 	}

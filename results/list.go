@@ -121,7 +121,7 @@ func prefixed(column string, prefixes []string) (string, []any) {
 
 // List gives the records that the filter asks for, newest first, and how many there are without its limit.
 func (s *Store) List(ctx context.Context, f Filter) (records []record.Record, total int, err error) {
-	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := s.read(ctx)
 	if err != nil {
 		return nil, 0, s.explain("list runs", err)
 	}
@@ -176,6 +176,11 @@ type Recorded struct{ Ops, DTypes, Impls []string }
 // Recorded lists what a filter can name.
 func (s *Store) Recorded(ctx context.Context) (Recorded, error) {
 	var found Recorded
+	tx, err := s.read(ctx)
+	if err != nil {
+		return found, s.explain("list names", err)
+	}
+	defer tx.Rollback()
 	for _, part := range []struct {
 		into  *[]string
 		query string
@@ -184,18 +189,7 @@ func (s *Store) Recorded(ctx context.Context) (Recorded, error) {
 		{&found.DTypes, "SELECT DISTINCT dtype FROM test_case ORDER BY dtype"},
 		{&found.Impls, "SELECT DISTINCT name FROM implementation ORDER BY name"},
 	} {
-		rows, err := s.reader.QueryContext(ctx, part.query)
-		if err != nil {
-			return found, s.explain("list names", err)
-		}
-		for rows.Next() {
-			var name string
-			if err := rows.Scan(&name); err != nil {
-				return found, errors.Join(s.explain("list names", err), rows.Close())
-			}
-			*part.into = append(*part.into, name)
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		if *part.into, err = column[string](tx, part.query); err != nil {
 			return found, s.explain("list names", err)
 		}
 	}
@@ -239,7 +233,7 @@ func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 		return record.Run{}, fmt.Errorf("show run %q: %w: an ID has up to 26 digits and letters; `triad "+
 			"results list` shows them", id, ErrNotFound)
 	}
-	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := s.read(ctx)
 	if err != nil {
 		return record.Run{}, s.explain("show run "+id, err)
 	}
@@ -269,29 +263,41 @@ func (s *Store) Show(ctx context.Context, id string) (record.Run, error) {
 	return out, s.explain("show run "+id, err)
 }
 
-// History gives every recorded run of one implementation on one case, oldest first.
-func (s *Store) History(ctx context.Context, caseKey, impl string) ([]record.Record, error) {
-	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+// History gives the newest recorded runs of one implementation on one case, oldest first, and how many there
+// are before the run whose ID is before; "" asks for all. limit below 0 gives all of them.
+func (s *Store) History(
+	ctx context.Context, caseKey, impl, before string, limit int,
+) (records []record.Record, total int, err error) {
+	tx, err := s.read(ctx)
 	if err != nil {
-		return nil, s.explain("read the history", err)
+		return nil, 0, s.explain("read the history", err)
 	}
 	defer tx.Rollback()
-	records, _, err := selectRuns(tx, "c.case_key = ? AND p.implementation = ? AND r.status IS NOT NULL "+
-		"ORDER BY r.run_ulid", caseKey, impl)
-	return records, s.explain("read the history", err)
+	condition := "c.case_key = ? AND p.implementation = ? AND r.status IS NOT NULL AND (? = '' OR " +
+		"r.run_ulid < ?)"
+	args := []any{caseKey, impl, before, before}
+	err = tx.QueryRow("SELECT count(*) FROM "+runTables+" WHERE "+condition, args...).Scan(&total)
+	if err == nil {
+		records, _, err = selectRuns(tx, condition+" ORDER BY r.run_ulid DESC LIMIT ?", append(args, limit)...)
+	}
+	slices.Reverse(records)
+	return records, total, s.explain("read the history", err)
 }
 
 // Session gives a session by its ULID.
-func (s *Store) Session(ctx context.Context, id string) (record.Session, error) {
-	var row int64
-	err := s.reader.QueryRowContext(ctx, "SELECT session_id FROM session WHERE session_ulid = ?",
-		id).Scan(&row)
-	if errors.Is(err, sql.ErrNoRows) {
-		return record.Session{}, fmt.Errorf("show session %s in %s: %w", id, s.path, ErrNotFound)
-	}
+func (s *Store) Session(ctx context.Context, id string) (out record.Session, err error) {
+	tx, err := s.read(ctx)
 	if err != nil {
-		return record.Session{}, s.explain("show session "+id, err)
+		return out, s.explain("show session "+id, err)
 	}
-	out, err := loadSession(s.reader, row)
+	defer tx.Rollback()
+	var row int64
+	err = tx.QueryRow("SELECT session_id FROM session WHERE session_ulid = ?", id).Scan(&row)
+	if errors.Is(err, sql.ErrNoRows) {
+		return out, fmt.Errorf("show session %s in %s: %w", id, s.path, ErrNotFound)
+	}
+	if err == nil {
+		out, err = loadSession(tx, row)
+	}
 	return out, s.explain("show session "+id, err)
 }

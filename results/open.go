@@ -40,6 +40,10 @@ type Store struct {
 
 	mu   sync.Mutex // guards live
 	live *liveness
+
+	patience  time.Duration
+	reopening sync.Mutex // guards reader and source of a store that only reads
+	source    source
 }
 
 // Open opens the database at path, creates it (and its folder) where there is none, and brings its schema up
@@ -71,7 +75,7 @@ func open(ctx context.Context, path string, o Options, steps []migration) (*Stor
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Store{path: path, now: o.Now}
+	s := &Store{path: path, now: o.Now, patience: o.BusyTimeout}
 	found, err := inspect(ctx, path, o.BusyTimeout)
 	if err != nil {
 		return nil, err
@@ -98,12 +102,13 @@ func open(ctx context.Context, path string, o Options, steps []migration) (*Stor
 			return nil, err
 		}
 	}
-	s.reader, err = sql.Open("sqlite3", readDSN(path, o.BusyTimeout))
+	if s.source, err = sourceOf(path, o.BusyTimeout); err == nil {
+		s.reader, err = openReader(s.source.dsn)
+	}
 	if err != nil {
 		s.Close()
 		return nil, explain("open", path, err)
 	}
-	s.reader.SetMaxOpenConns(2)
 	return s, nil
 }
 
@@ -308,12 +313,15 @@ func writeDSN(path string, patience time.Duration, network bool) string {
 			"&_stmt_cache_size=%d", fileURI(path), journal, patience.Milliseconds(), keptStatements)
 }
 
+// immutable tells SQLite that nobody writes to the file.
+const immutable = "&immutable=1"
+
 func readDSN(path string, patience time.Duration) string {
 	dsn := fmt.Sprintf("%s?mode=ro&_query_only=on&_busy_timeout=%d&_stmt_cache_size=%d", fileURI(path),
 		patience.Milliseconds(), keptStatements)
 	if unix.Access(filepath.Dir(path), unix.W_OK) != nil && !endedUncleanly(path) {
 		// SQLite cannot make its -shm file here, and neither can a writer.
-		dsn += "&immutable=1"
+		dsn += immutable
 	}
 	return dsn
 }

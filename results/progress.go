@@ -5,14 +5,21 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 
 	"triad/internal/record"
 )
 
 // Progress says how far a session is. An ID that is not there is ErrNotFound.
 func (s *Store) Progress(ctx context.Context, id string) (p record.Progress, err error) {
+	tx, err := s.read(ctx)
+	if err != nil {
+		return p, s.explain("read the progress of "+id, err)
+	}
+	defer tx.Rollback()
 	var running sql.NullString
-	err = s.reader.QueryRowContext(ctx, `SELECT s.state,
+	var session int64
+	err = tx.QueryRow(`SELECT s.session_id, s.state,
 		(SELECT count(*) FROM plan p WHERE p.session_id = s.session_id),
 		(SELECT count(*) FROM run r WHERE r.session_id = s.session_id AND r.status IS NOT NULL),
 		(SELECT count(*) FROM run r JOIN status w USING (status) WHERE r.session_id = s.session_id
@@ -20,10 +27,41 @@ func (s *Store) Progress(ctx context.Context, id string) (p record.Progress, err
 		(SELECT p.implementation || ' on ' || c.op || ' ' || c.pass || ' ' || c.dtype FROM run r
 			JOIN plan p USING (plan_id) JOIN test_case c ON c.case_id = r.case_id
 			WHERE r.session_id = s.session_id AND r.status IS NULL ORDER BY r.run_ulid DESC LIMIT 1)
-		FROM session s WHERE s.session_ulid = ?`, id).Scan(&p.State, &p.Planned, &p.Ended, &p.Bad, &running)
+		FROM session s WHERE s.session_ulid = ?`, id).
+		Scan(&session, &p.State, &p.Planned, &p.Ended, &p.Bad, &running)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, fmt.Errorf("show session %s in %s: %w", id, s.path, ErrNotFound)
 	}
-	p.At = running.String
+	p.At, p.State = running.String, s.stateNow(session, p.State)
 	return p, s.explain("read the progress of "+id, err)
+}
+
+// stateNow is the state of a session as it was recorded, but that one whose process is gone does not run: who
+// writes to the database next records that.
+func (s *Store) stateNow(session int64, recorded string) string {
+	if recorded != "running" {
+		return recorded
+	}
+	if alive, err := s.alive(session); err == nil && !alive {
+		return "interrupted"
+	}
+	return recorded
+}
+
+// alive says whether some process holds a session.
+func (s *Store) alive(session int64) (bool, error) {
+	if s.live != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.live.alive(session)
+	}
+	file, err := os.Open(s.path + livenessSuffix)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil // whoever runs a session has made it
+	}
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	return (&liveness{file: file}).alive(session)
 }

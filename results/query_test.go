@@ -27,7 +27,7 @@ const (
 var roles = map[string]func(arguments []string) error{
 	"query": queryRole, "write": writeRole,
 	"resume": resumeRole, "fill": fillRole, "lock": lockRole, "read-only": readOnlyRole,
-	"power": powerRole, "migrate": migrateRole,
+	"power": powerRole, "migrate": migrateRole, "reread": rereadRole,
 }
 
 func TestMain(m *testing.M) {

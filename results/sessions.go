@@ -2,14 +2,13 @@ package results
 
 import (
 	"context"
-	"database/sql"
 
 	"triad/internal/record"
 )
 
 // Sessions lists the newest sessions, newest first; limit below 0 takes all.
 func (s *Store) Sessions(ctx context.Context, limit int) ([]record.SessionCount, error) {
-	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := s.read(ctx)
 	if err != nil {
 		return nil, s.explain("list sessions", err)
 	}
@@ -33,6 +32,7 @@ func (s *Store) Sessions(ctx context.Context, limit int) ([]record.SessionCount,
 		if err != nil {
 			return nil, s.explain("list sessions", err)
 		}
+		c.State = s.stateNow(id, c.State)
 	}
 	return all, nil
 }

@@ -30,7 +30,7 @@ type Selection struct {
 // ones, and their times. It is ErrNotFound where there is none.
 func (s *Store) Side(ctx context.Context, name string, sel Selection) (resultdiff.Side, error) {
 	side := resultdiff.Side{Name: name}
-	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := s.read(ctx)
 	if err != nil {
 		return side, s.explain("read "+name, err)
 	}
@@ -284,7 +284,7 @@ func addTimes(q querier, side *resultdiff.Side, ids map[int64]int, from chosen) 
 
 // SessionID is the ULID of the session that a selection names: the beginning of one, or how many back.
 func (s *Store) SessionID(ctx context.Context, sel Selection) (string, error) {
-	tx, err := s.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := s.read(ctx)
 	if err != nil {
 		return "", s.explain("find the session", err)
 	}

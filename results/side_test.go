@@ -175,6 +175,11 @@ func TestVisits(t *testing.T) {
 	if len(steps) != 3 || len(steps[1].Changed) == 0 {
 		t.Errorf("steps %+v", steps)
 	}
+	newest, err := s.Visits(ctx, Filter{Op: []string{softmaxCase(1).Op}, Limit: 2})
+	if err != nil || len(newest) != 2 || newest[0].Session != visits[1].Session ||
+		newest[1].Session != visits[2].Session {
+		t.Errorf("the newest two: %+v, %v", newest, err)
+	}
 }
 
 func TestSessionsAreCounted(t *testing.T) {

@@ -237,9 +237,19 @@ func TestTheViewsAnswerFromTheNewestRun(t *testing.T) {
 	if n := count(t, s, "SELECT count(*) FROM speed"); n != 0 {
 		t.Errorf("speed has %d rows where nothing was timed", n)
 	}
-	history, err := s.History(ctx, softmaxCase(8).Key(), "cuda/warp")
-	if err != nil || len(history) != 2 || history[0].Status != op.StatusFail || history[1].Source != "source1" {
-		t.Errorf("history: %v, %v", history, err)
+	key := softmaxCase(8).Key()
+	history, total, err := s.History(ctx, key, "cuda/warp", "", -1)
+	if err != nil || total != 2 || len(history) != 2 || history[0].Status != op.StatusFail ||
+		history[1].Source != "source1" {
+		t.Fatalf("history: %v, %v", history, err)
+	}
+	newest, total, err := s.History(ctx, key, "cuda/warp", "", 1)
+	if err != nil || total != 2 || len(newest) != 1 || newest[0].ID != history[1].ID {
+		t.Errorf("the newest of the history: %v of %d, %v", newest, total, err)
+	}
+	older, total, err := s.History(ctx, key, "cuda/warp", newest[0].ID, 1)
+	if err != nil || total != 1 || len(older) != 1 || older[0].ID != history[0].ID {
+		t.Errorf("what is before it: %v of %d, %v", older, total, err)
 	}
 }
 

@@ -113,7 +113,12 @@ func (x *Session) AddComparisons(ctx context.Context, all []record.Comparison) e
 
 // Rulers are those of a session, by name.
 func (s *Store) Rulers(ctx context.Context, session string) ([]record.Ruler, error) {
-	rows, err := s.reader.QueryContext(ctx, `SELECT r.name, r.bytes_per_second, r.flops_per_second,
+	tx, err := s.read(ctx)
+	if err != nil {
+		return nil, s.explain("read the rulers", err)
+	}
+	defer tx.Rollback()
+	rows, err := tx.Query(`SELECT r.name, r.bytes_per_second, r.flops_per_second,
 		r.samples_ns_json FROM ruler r JOIN session s USING (session_id)
 		WHERE s.session_ulid = ? ORDER BY r.name`, session)
 	if err != nil {
@@ -146,7 +151,12 @@ func floatOf(n sql.NullFloat64) *record.Float {
 
 // Comparisons are those of a session, in the order in which its records were made.
 func (s *Store) Comparisons(ctx context.Context, session string) ([]record.Comparison, error) {
-	rows, err := s.reader.QueryContext(ctx, `SELECT pa.implementation, pb.implementation, a.run_ulid,
+	tx, err := s.read(ctx)
+	if err != nil {
+		return nil, s.explain("read comparisons", err)
+	}
+	defer tx.Rollback()
+	rows, err := tx.Query(`SELECT pa.implementation, pb.implementation, a.run_ulid,
 		b.run_ulid, c.regime, c.ratios_json, c.ratio, c.ratio_low,
 		c.ratio_high, c.word FROM comparison c JOIN run a ON a.run_id = c.run_a_id
 		JOIN run b ON b.run_id = c.run_b_id JOIN plan pa ON pa.plan_id = a.plan_id

@@ -20,7 +20,7 @@ import (
 )
 
 // nothing is a database without a session.
-func nothing(t *testing.T) string {
+func nothing(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "r.db")
 	store, err := results.Open(context.Background(), path, results.Options{})
@@ -34,7 +34,7 @@ func nothing(t *testing.T) string {
 }
 
 // serving serves a database and gives the address, host and port.
-func serving(t *testing.T, path string, o Options) (*Server, string) {
+func serving(t testing.TB, path string, o Options) (*Server, string) {
 	t.Helper()
 	store, err := results.Open(context.Background(), path, results.Options{ReadOnly: true})
 	if err != nil {

@@ -1,0 +1,110 @@
+package results
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// reading is a transaction that only reads. Each of its statements is stopped where the context ends.
+type reading struct {
+	ctx context.Context
+	tx  *sql.Tx
+}
+
+// read begins one; it ends with Rollback.
+func (s *Store) read(ctx context.Context) (reading, error) {
+	db, err := s.readers(ctx)
+	if err != nil {
+		return reading{}, err
+	}
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	return reading{ctx, tx}, err
+}
+
+// Query asks for rows.
+func (r reading) Query(query string, args ...any) (*sql.Rows, error) {
+	return r.tx.QueryContext(r.ctx, query, args...)
+}
+
+// QueryRow asks for one row.
+func (r reading) QueryRow(query string, args ...any) *sql.Row {
+	return r.tx.QueryRowContext(r.ctx, query, args...)
+}
+
+// Rollback ends the transaction.
+func (r reading) Rollback() error { return r.tx.Rollback() }
+
+// source says which file connections read, and how. Of a file in a folder that cannot be written to SQLite
+// sees no change (immutable), so that its size and time belong to it.
+type source struct {
+	dsn          string
+	device, node uint64
+	size         int64
+	changed      time.Time
+}
+
+func sourceOf(path string, patience time.Duration) (source, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return source{}, err
+	}
+	now := source{dsn: readDSN(path, patience)}
+	if file, known := info.Sys().(*syscall.Stat_t); known {
+		now.device, now.node = uint64(file.Dev), file.Ino
+	}
+	if strings.Contains(now.dsn, immutable) {
+		now.size, now.changed = info.Size(), info.ModTime()
+	}
+	return now, nil
+}
+
+// readers are the connections to read with. A store that only reads opens new ones where another file has
+// taken the place of its own, or where SQLite would not see that it changed.
+func (s *Store) readers(ctx context.Context) (*sql.DB, error) {
+	if s.writer != nil {
+		return s.reader, nil
+	}
+	s.reopening.Lock()
+	defer s.reopening.Unlock()
+	now, err := sourceOf(s.path, s.patience)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the database was there when it was opened: put it back, or give another "+
+			"file with --db", err)
+	}
+	if now == s.source {
+		return s.reader, nil
+	}
+	steps, err := migrations(schemaFiles)
+	if err != nil {
+		return nil, err
+	}
+	found, err := inspect(ctx, s.path, s.patience)
+	if err != nil {
+		return nil, err
+	}
+	if found.version < len(steps) {
+		return nil, fmt.Errorf("%w: a database of an older triad (schema %d) has taken its place: start this "+
+			"command again, which brings it up to date", ErrPlace, found.version)
+	}
+	db, err := openReader(now.dsn)
+	if err != nil {
+		return nil, err
+	}
+	err = s.reader.Close()
+	s.reader, s.source = db, now
+	return db, err
+}
+
+// openReader opens connections that only read.
+func openReader(dsn string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite3", dsn)
+	if err == nil {
+		db.SetMaxOpenConns(2)
+	}
+	return db, err
+}
