@@ -37,7 +37,7 @@ func contents(t *testing.T, path string) string {
 		}
 		fmt.Fprintf(&text, "%s\n", line)
 	}
-	sessions, err := s.Sessions(ctx, -1)
+	sessions, err := s.Sessions(ctx, "", -1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestAContextStopsEveryQuestion(t *testing.T) {
 		"latest":   func(c context.Context) error { _, _, err := s.Latest(c, Filter{}); return err },
 		"show":     func(c context.Context) error { _, err := s.Show(c, id); return err },
 		"history":  func(c context.Context) error { _, _, err := s.History(c, key, "cuda/warp", "", 9); return err },
-		"sessions": func(c context.Context) error { _, err := s.Sessions(c, 9); return err },
+		"sessions": func(c context.Context) error { _, err := s.Sessions(c, "", 9); return err },
 		"progress": func(c context.Context) error { _, err := s.Progress(c, records[0].Session); return err },
 		"visits":   func(c context.Context) error { _, err := s.Visits(c, Filter{}); return err },
 	} {
@@ -58,7 +58,7 @@ func TestAKilledSessionIsInterrupted(t *testing.T) {
 	x := start(t, writer, "all of it", plan(2)...)
 	reader := openTest(t, path, Options{ReadOnly: true})
 	said := func(s *Store) string {
-		all, err := s.Sessions(ctx, -1)
+		all, err := s.Sessions(ctx, "", -1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -185,7 +185,7 @@ func questions() []question {
 		{"list/op-bad-impl", listed(Filter{Op: one, Bad: true, Impl: []string{"cuda"}})},
 		{"list/dtype-impl", listed(Filter{DType: []string{"bf16"}, Impl: []string{"triton/v1"}})},
 		{"list/since", listed(Filter{Since: day})},
-		{"sessions", func(s *Store) error { _, err := s.Sessions(ctx, 20); return err }},
+		{"sessions", func(s *Store) error { _, err := s.Sessions(ctx, "", 20); return err }},
 		{"names", func(s *Store) error { _, err := s.Recorded(ctx); return err }},
 		{"show", func(s *Store) error {
 			records, _, err := s.List(ctx, Filter{Op: one, Limit: 1})

@@ -6,14 +6,16 @@ import (
 	"triad/internal/record"
 )
 
-// Sessions lists the newest sessions, newest first; limit below 0 takes all.
-func (s *Store) Sessions(ctx context.Context, limit int) ([]record.SessionCount, error) {
+// Sessions lists the newest sessions that began before the one whose ID is before, newest first; "" asks for
+// all, and a limit below 0 takes all.
+func (s *Store) Sessions(ctx context.Context, before string, limit int) ([]record.SessionCount, error) {
 	tx, err := s.read(ctx)
 	if err != nil {
 		return nil, s.explain("list sessions", err)
 	}
 	defer tx.Rollback()
-	ids, err := column[int64](tx, "SELECT session_id FROM session ORDER BY session_ulid DESC LIMIT ?", limit)
+	ids, err := column[int64](tx, "SELECT session_id FROM session WHERE ? = '' OR session_ulid < ? "+
+		"ORDER BY session_ulid DESC LIMIT ?", before, before, limit)
 	if err != nil {
 		return nil, s.explain("list sessions", err)
 	}

@@ -187,7 +187,7 @@ func TestSessionsAreCounted(t *testing.T) {
 	wrong := failed(2)
 	recordSession(t, s, "aaaaaaa1", "", passed(1, "cuda/warp"), &wrong)
 	recordSession(t, s, "bbbbbbb2", "")
-	all, err := s.Sessions(ctx, -1)
+	all, err := s.Sessions(ctx, "", -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,11 @@ func TestSessionsAreCounted(t *testing.T) {
 		all[1].State != "running" {
 		t.Errorf("sessions %+v", all)
 	}
-	if one, err := s.Sessions(ctx, 1); err != nil || len(one) != 1 {
+	if one, err := s.Sessions(ctx, "", 1); err != nil || len(one) != 1 {
 		t.Errorf("at most one: %d, %v", len(one), err)
+	}
+	older, err := s.Sessions(ctx, all[0].Session.ID, -1)
+	if err != nil || len(older) != 1 || older[0].Session.ID != all[1].Session.ID {
+		t.Errorf("before the newest: %+v, %v", older, err)
 	}
 }

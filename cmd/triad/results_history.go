@@ -28,7 +28,7 @@ func (a *app) resultsSessions(db *string) *cobra.Command {
 				return err
 			}
 			defer store.Close()
-			all, err := store.Sessions(cmd.Context(), limit)
+			all, err := store.Sessions(cmd.Context(), "", limit)
 			if err != nil {
 				return session.Fail(session.ExitBad, err)
 			}

@@ -54,7 +54,7 @@ func reports(t *testing.T) map[string]string {
 			all["published"] = page
 		}
 	}
-	sessions, err := store.Sessions(ctx, 2)
+	sessions, err := store.Sessions(ctx, "", 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,9 @@ import (
 // Most is how many runs a page shows.
 const Most = 4000
 
+// mostVisits is of how many sessions, the newest, a page shows the history.
+const mostVisits = 300
+
 // mostSessions is of how many sessions a page reads what they measured beside their runs.
 const mostSessions = 40
 
@@ -47,8 +50,7 @@ func OfOperator(
 	if p.Sessions, err = sessionsOf(ctx, store, records); err != nil {
 		return p, err
 	}
-	p.Histories, err = histories(ctx, store, operator)
-	return p, err
+	return p, addHistories(ctx, store, operator, &p)
 }
 
 // OfSession is a page of what a session recorded; of a session of one operator with the operator's history.
@@ -82,7 +84,7 @@ func OfSession(ctx context.Context, store *results.Store, id string, now time.Ti
 		return p, nil
 	}
 	if len(operators) == 1 {
-		p.Histories, err = histories(ctx, store, p.Records[0].Case.Op)
+		err = addHistories(ctx, store, p.Records[0].Case.Op, &p)
 	}
 	return p, err
 }
@@ -157,12 +159,19 @@ func measured(ctx context.Context, store *results.Store, id string) (m record.Me
 	return m, errors.Join(rulers, comparisons)
 }
 
-func histories(
-	ctx context.Context, store *results.Store, operator string,
-) (map[string]map[string][]resultdiff.Step, error) {
-	visits, err := store.Visits(ctx, results.Filter{Op: []string{operator}})
+// addHistories adds the history of an operator.
+func addHistories(ctx context.Context, store *results.Store, operator string, p *report.Page) error {
+	visits, err := store.Visits(ctx, results.Filter{Op: []string{operator}, Limit: mostVisits})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return map[string]map[string][]resultdiff.Step{operator: resultdiff.Histories(visits)}, nil
+	sessions := map[string]bool{}
+	for _, v := range visits {
+		sessions[v.Session] = true
+	}
+	if len(sessions) == mostVisits {
+		p.HistoryOf = mostVisits
+	}
+	p.Histories = map[string]map[string][]resultdiff.Step{operator: resultdiff.Histories(visits)}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -48,7 +49,20 @@ type drawing struct {
 	height       float64
 }
 
-func newDrawing(title, words string) *drawing { return &drawing{title: title, words: words} }
+func newDrawing(title, words string) *drawing {
+	return &drawing{title: visible(title), words: visible(words)}
+}
+
+// visible has no character that steers a terminal or turns the direction of what follows: titles are printed
+// too, and hold names that others chose.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
 
 func (d *drawing) end() Drawing { return Drawing{d.title, d.words, d.out.String(), d.height} }
 

@@ -152,3 +152,18 @@ func TestNumbersOfAnAxis(t *testing.T) {
 		t.Errorf("cut to %q", got)
 	}
 }
+
+// A name in a title neither steers the terminal that the title is printed on nor leaves its place in the SVG.
+func TestTitlesAreShown(t *testing.T) {
+	c := Chart{Title: "Times of \x1b[2J\u202e<b>&\"x\"\x00", Series: []Series{{Name: "\x1b]0;a</text>", Points: []Point{{X: 1, Y: 1}}}}}
+	d := c.SVG()
+	if strings.ContainsAny(d.Title+d.Words, "\x1b\u202e\x00") {
+		t.Errorf("title %q, words %q", d.Title, d.Words)
+	}
+	for _, text := range []string{d.File(), d.Inline()} {
+		if strings.ContainsAny(text, "\x1b\u202e\x00") || strings.Contains(text, "<b>") ||
+			strings.Contains(text, "a</text>") {
+			t.Errorf("the drawing has what is no text: %q", text)
+		}
+	}
+}

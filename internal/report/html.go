@@ -22,6 +22,7 @@ type Page struct {
 	Sessions []record.Measured // that the records come from, newest first
 	// the steps of each implementation's history, by operator
 	Histories map[string]map[string][]resultdiff.Step
+	HistoryOf int       // the newest sessions that they are of, where older ones are left out; else 0
 	Diff      *PageDiff // of a comparison
 	Made      time.Time
 	Left      int    // records that are not shown, since there are too many

@@ -18,17 +18,23 @@ func served(title, database string, now time.Time, answer ...string) document {
 	}
 }
 
-// SessionsDocument lists the newest sessions and the operators that something is recorded of.
+// SessionsDocument lists sessions and the operators that something is recorded of. after says that newer
+// sessions stand on another page; older is the address of those after these, "" where there are none.
 func SessionsDocument(
-	all []record.SessionCount,
-	operators []string,
-	database string,
-	now time.Time,
+	all []record.SessionCount, after bool, older string, operators []string, database string, now time.Time,
 ) Document {
 	p := Page{Linked: true}
 	answer := fmt.Sprintf("The newest %s.", counted(len(all), "session"))
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0 && after:
+		answer = "No session is older."
+	case len(all) == 0:
 		answer = "No session is recorded: triad compare OP runs and records one."
+	case after:
+		answer = fmt.Sprintf("%s, older than those on the page before, newest first.",
+			counted(len(all), "session"))
+	case older == "":
+		answer = fmt.Sprintf("%s, newest first.", counted(len(all), "session"))
 	}
 	d := served("Sessions", database, now, answer)
 	var rows []htmlRow
@@ -61,7 +67,7 @@ func SessionsDocument(
 		rows = append(rows, line)
 	}
 	if len(rows) > 0 {
-		d.Sections = append(d.Sections, htmlSection{
+		s := htmlSection{
 			ID: "sessions", Title: "Sessions", Filter: true,
 			Blocks: []htmlBlock{tableOf("Sessions, newest first",
 				[]string{
@@ -69,31 +75,57 @@ func SessionsDocument(
 					"machine",
 					"command",
 				}, rows)},
-		})
+		}
+		if older != "" {
+			s.Blocks = append(s.Blocks, htmlBlock{Link: &navLink{older, "Older sessions"}})
+		}
+		d.Sections = append(d.Sections, s)
 	}
+	return Document{d}
+}
+
+// FailureDocument says why there is no page.
+func FailureDocument(why, database string, now time.Time) Document {
+	d := served("No page", database, now, clean(why))
+	d.Bad = true
 	return Document{d}
 }
 
 // RunsAsked is what a list of runs was asked for, as it was typed.
 type RunsAsked struct{ Op, Impl, DType, Pass, Status, Since, Session string }
 
-// RunsDocument lists runs, newest first, of total that fit; older is the address of those after them.
-func RunsDocument(
-	records []record.Record, total int, asked RunsAsked, operators, dtypes []string, older, database string,
-	now time.Time,
-) Document {
+// Runs is a page of a list of runs, newest first.
+type Runs struct {
+	Asked             RunsAsked
+	Operators, DTypes []string // that can be asked for
+	Records           []record.Record
+	Total             int    // that fit
+	Newer             int    // of them, on pages before this one
+	Newest, Older     string // addresses of other pages, "" where there are none
+}
+
+// words say which runs these are.
+func (r Runs) words() string {
+	switch n := len(r.Records); {
+	case r.Total == 0:
+		return "No run fits."
+	case n == 0:
+		return fmt.Sprintf("None of %s that fit is older.", counted(r.Total, "run"))
+	case r.Newer > 0:
+		return fmt.Sprintf("Runs %d to %d of %d, newest first.", r.Newer+1, r.Newer+n, r.Total)
+	case r.Total > n:
+		return fmt.Sprintf("The newest %d of %s.", n, counted(r.Total, "run"))
+	}
+	return fmt.Sprintf("%s, newest first.", counted(r.Total, "run"))
+}
+
+// RunsDocument lists runs.
+func RunsDocument(list Runs, database string, now time.Time) Document {
 	p := Page{Linked: true}
-	answer := fmt.Sprintf("%s, newest first.", counted(total, "run"))
-	if total > len(records) {
-		answer = fmt.Sprintf("The newest %d of %s.", len(records), counted(total, "run"))
-	}
-	if total == 0 {
-		answer = "No run fits."
-	}
-	d := served("Runs", database, now, answer)
-	d.Form = runsForm(asked, operators, dtypes)
+	d := served("Runs", database, now, list.words())
+	d.Form = runsForm(list.Asked, list.Operators, list.DTypes)
 	var rows []htmlRow
-	for _, r := range records {
+	for _, r := range list.Records {
 		g := group{records: []record.Record{r}}
 		headroom, ulp := g.measures()
 		median := ""
@@ -129,8 +161,10 @@ func RunsDocument(
 				">median", "device", "case",
 			}, rows)},
 		}
-		if total > len(records) {
-			s.Blocks = append(s.Blocks, htmlBlock{Link: &navLink{older, "Older runs"}})
+		for _, l := range []navLink{{list.Newest, "The newest runs"}, {list.Older, "Older runs"}} {
+			if l.Address != "" {
+				s.Blocks = append(s.Blocks, htmlBlock{Link: &l})
+			}
 		}
 		d.Sections = append(d.Sections, s)
 	}
@@ -155,7 +189,7 @@ func runsForm(asked RunsAsked, operators, dtypes []string) *htmlForm {
 }
 
 // RunDocument shows everything about one run, and the command that repeats it.
-func RunDocument(run record.Run, history []record.Record, database string, now time.Time) Document {
+func RunDocument(run record.Run, past Past, database string, now time.Time) Document {
 	r := run.Record
 	p := Page{Linked: true, Records: []record.Record{r}, Sessions: []record.Measured{{Session: run.Session}}}
 	words := fmt.Sprintf("%s: %s/%s %s %s on %s.", r.Status, r.Case.Op, r.Impl, r.Case.Pass, r.Case.DType,
@@ -169,7 +203,7 @@ func RunDocument(run record.Run, history []record.Record, database string, now t
 	}
 	d.Sections = append(d.Sections, p.factsSection(run))
 	for _, s := range []htmlSection{
-		p.wrongSection(), p.errorSection(), p.timeSection(), p.elementSection(), p.pastSection(history),
+		p.wrongSection(), p.errorSection(), p.timeSection(), p.elementSection(), p.pastSection(past),
 		p.environmentSection(),
 	} {
 		if len(s.Blocks) > 0 {
@@ -239,10 +273,18 @@ func (p Page) factsSection(run record.Run) htmlSection {
 	return s
 }
 
+// Past are runs of the same implementation on the same case, oldest first, of all that there are; Older is
+// the address of those before them, "" where there are none.
+type Past struct {
+	Records []record.Record
+	Total   int
+	Older   string
+}
+
 // pastSection lists the runs of the same implementation on the same case.
-func (p Page) pastSection(history []record.Record) htmlSection {
+func (p Page) pastSection(past Past) htmlSection {
 	var rows []htmlRow
-	for _, r := range history {
+	for _, r := range past.Records {
 		headroom, _ := group{records: []record.Record{r}}.measures()
 		line := row(weightOf(r.Status), r.ID, r.Started.UTC().Format("2006-01-02 15:04"), r.Status.String(),
 			figure(headroom), short(r.Source, 8), r.Device)
@@ -250,12 +292,18 @@ func (p Page) pastSection(history []record.Record) htmlSection {
 		rows = append(rows, line)
 	}
 	s := htmlSection{ID: "history", Title: "History"}
-	if len(rows) > 1 {
+	if past.Total > len(rows) {
+		s.Words = fmt.Sprintf("%d of %s.", len(rows), counted(past.Total, "run"))
+	}
+	if past.Total > 1 && len(rows) > 0 {
 		s.Blocks = []htmlBlock{
 			tableOf("Runs of the same implementation on the same case, oldest first", []string{
 				"run", "started (UTC)", "status", ">headroom", "source", "device",
 			}, rows),
 		}
+	}
+	if past.Older != "" {
+		s.Blocks = append(s.Blocks, htmlBlock{Link: &navLink{past.Older, "Older runs"}})
 	}
 	return s
 }

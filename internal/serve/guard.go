@@ -89,6 +89,11 @@ func parameters(path string) []string {
 		return []string{"op", "impl", "dtype", "pass", "status", "since", "session", "before"}
 	case "/diff":
 		return []string{"a", "b"}
+	case "/":
+		return []string{"before"}
+	}
+	if strings.HasPrefix(path, "/run/") {
+		return []string{"before"}
 	}
 	return nil
 }
@@ -159,6 +164,9 @@ func hostsOf(address net.Addr) (hosts []string, port string, err error) {
 	port = fmt.Sprint(tcp.Port)
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
 		hosts = append(hosts, host+":"+port)
+		if tcp.Port == 80 { // which browsers leave out
+			hosts = append(hosts, host)
+		}
 	}
 	return hosts, port, nil
 }

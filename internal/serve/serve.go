@@ -4,6 +4,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"triad/internal/op"
 	"triad/internal/pages"
 	"triad/internal/panics"
+	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/resultdiff"
 	"triad/results"
@@ -44,6 +46,7 @@ type Options struct {
 	Since      func(text string) (time.Time, error)
 	Now        func() time.Time
 	HeaderTime time.Duration // 0: five seconds
+	AnswerTime time.Duration // of the database; 0: twenty seconds
 }
 
 // Server shows one database.
@@ -63,15 +66,13 @@ func New(store *results.Store, listener net.Listener, o Options) (*Server, error
 	if err != nil {
 		return nil, err
 	}
-	if o.HeaderTime == 0 {
-		o.HeaderTime = headerTime
-	}
+	o.HeaderTime, o.AnswerTime = cmp.Or(o.HeaderTime, headerTime), cmp.Or(o.AnswerTime, answerTime)
 	s := &Server{
 		store: store, options: o, hosts: hosts, cookie: "triad_" + port, token: newToken(), port: port,
 	}
 	s.http = &http.Server{
 		Handler: s.guarded(http.HandlerFunc(s.answer)), ReadHeaderTimeout: o.HeaderTime,
-		ReadTimeout: 2 * o.HeaderTime, WriteTimeout: answerTime + headerTime, IdleTimeout: idleTime,
+		ReadTimeout: 2 * o.HeaderTime, WriteTimeout: o.AnswerTime + headerTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: mostHeaderBytes, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	return s, nil
@@ -94,7 +95,7 @@ var ulid = regexp.MustCompile(`^[0-9A-HJKMNP-TV-Z]{26}$`)
 
 // answer writes the page that a path names.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+	ctx, cancel := context.WithTimeout(r.Context(), s.options.AnswerTime)
 	defer cancel()
 	var document report.Document
 	var err error
@@ -107,24 +108,35 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		}
 		document, err = s.document(ctx, kind, name, r.URL.Query())
 		if err == nil {
-			err = s.write(w, document)
+			err = s.write(w, http.StatusOK, document)
 		}
 	})
-	switch {
-	case internal != nil:
-		http.Error(w, "something went wrong inside triad: "+internal.Error(), http.StatusInternalServerError)
-	case errors.Is(err, results.ErrNotFound):
-		http.Error(w, err.Error(), http.StatusNotFound)
-	case errors.Is(err, context.DeadlineExceeded):
-		http.Error(w, fmt.Sprintf("the database did not answer within %v: ask for less", answerTime),
-			http.StatusServiceUnavailable)
-	case err != nil:
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+	if internal == nil && err == nil {
+		return
+	}
+	code, why := s.failure(internal, err)
+	document = report.FailureDocument(why, s.store.Path(), s.options.Now())
+	if s.write(w, code, document) != nil {
+		http.Error(w, why, code)
 	}
 }
 
+// failure is how an answer that cannot be given is told.
+func (s *Server) failure(internal, err error) (code int, why string) {
+	switch {
+	case internal != nil:
+		return http.StatusInternalServerError, "something went wrong inside triad: " + internal.Error()
+	case errors.Is(err, results.ErrNotFound):
+		return http.StatusNotFound, err.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusServiceUnavailable,
+			fmt.Sprintf("the database did not answer within %v: ask for less", s.options.AnswerTime)
+	}
+	return http.StatusInternalServerError, err.Error()
+}
+
 // write writes a page with a policy that lets its own scripts and styles through.
-func (s *Server) write(w http.ResponseWriter, document report.Document) error {
+func (s *Server) write(w http.ResponseWriter, code int, document report.Document) error {
 	nonce := newToken()
 	var page bytes.Buffer
 	if err := document.Serve(&page, nonce); err != nil {
@@ -134,6 +146,7 @@ func (s *Server) write(w http.ResponseWriter, document report.Document) error {
 		"'nonce-%[1]s'; script-src 'nonce-%[1]s'; connect-src 'self'; form-action 'self'; base-uri 'none'; "+
 		"frame-ancestors 'none'", nonce))
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
 	_, _ = page.WriteTo(w) // who asked may have gone
 	return nil
 }
@@ -147,7 +160,7 @@ func (s *Server) document(
 	now := s.options.Now()
 	switch {
 	case kind == "" && name == "":
-		return s.sessions(ctx)
+		return s.sessions(ctx, asked.Get("before"))
 	case kind == "runs" && name == "":
 		return s.runs(ctx, asked)
 	case kind == "diff" && name == "":
@@ -160,8 +173,8 @@ func (s *Server) document(
 		if err != nil {
 			return report.Document{}, err
 		}
-		history, err := s.store.History(ctx, run.Record.Case.Key(), run.Record.Impl)
-		return report.RunDocument(run, history, s.store.Path(), now), err
+		past, err := s.past(ctx, run.Record, asked.Get("before"))
+		return report.RunDocument(run, past, s.store.Path(), now), err
 	case kind == "session" && ulid.MatchString(name):
 		page, err := pages.OfSession(ctx, s.store, name, now)
 		if err != nil {
@@ -175,6 +188,9 @@ func (s *Server) document(
 		return document, nil
 	case kind == "op" && name != "":
 		page, err := pages.OfOperator(ctx, s.store, name, now)
+		if err == nil && page.Nothing != "" {
+			err = fmt.Errorf("%w: %s", results.ErrNotFound, page.Nothing)
+		}
 		page.Linked = true
 		return page.Document(), err
 	}
@@ -194,14 +210,33 @@ func (s *Server) progress(ctx context.Context, w http.ResponseWriter, id string)
 	})
 }
 
-// sessions lists the newest sessions.
-func (s *Server) sessions(ctx context.Context) (report.Document, error) {
-	all, err := s.store.Sessions(ctx, perPage)
+// past are the runs of the same implementation on the same case as a run, before the one whose ID is before.
+func (s *Server) past(ctx context.Context, r record.Record, before string) (report.Past, error) {
+	key := r.Case.Key()
+	records, total, err := s.store.History(ctx, key, r.Impl, before, perPage)
+	past := report.Past{Records: records, Total: total}
+	if err == nil && before != "" {
+		_, past.Total, err = s.store.History(ctx, key, r.Impl, "", 1)
+	}
+	if len(records) > 0 && total > len(records) {
+		past.Older = "/run/" + r.ID + "?before=" + records[0].ID + "#history"
+	}
+	return past, err
+}
+
+// sessions lists the newest sessions before the one whose ID is before.
+func (s *Server) sessions(ctx context.Context, before string) (report.Document, error) {
+	all, err := s.store.Sessions(ctx, before, perPage+1)
 	if err != nil {
 		return report.Document{}, err
 	}
+	older := ""
+	if len(all) > perPage {
+		all = all[:perPage]
+		older = "/?before=" + all[perPage-1].Session.ID
+	}
 	found, err := s.store.Recorded(ctx)
-	return report.SessionsDocument(all, found.Ops, s.store.Path(), s.options.Now()), err
+	return report.SessionsDocument(all, before != "", older, found.Ops, s.store.Path(), s.options.Now()), err
 }
 
 // runs lists the runs that the parameters ask for. A parameter that says nothing that can be looked for fits
@@ -215,6 +250,7 @@ func (s *Server) runs(ctx context.Context, asked url.Values) (report.Document, e
 	if err != nil {
 		return report.Document{}, err
 	}
+	list := report.Runs{Asked: shown, Operators: found.Ops, DTypes: found.DTypes}
 	f := results.Filter{Session: shown.Session, Before: asked.Get("before"), Limit: perPage}
 	for _, part := range []struct {
 		into  *[]string
@@ -226,17 +262,28 @@ func (s *Server) runs(ctx context.Context, asked url.Values) (report.Document, e
 	}
 	wrong := readFilter(&f, shown, s.options.Since)
 	if wrong != nil {
-		return report.RunsDocument(nil, 0, shown, found.Ops, found.DTypes, "", s.store.Path(),
-			s.options.Now()).WithReason(wrong.Error()), nil
+		return report.RunsDocument(list, s.store.Path(), s.options.Now()).WithReason(wrong.Error()), nil
 	}
-	records, total, err := s.store.List(ctx, f)
-	older := ""
-	if n := len(records); n > 0 {
-		asked.Set("before", records[n-1].ID)
-		older = "/runs?" + asked.Encode()
+	here := 0 // on this page and on older ones
+	if list.Records, here, err = s.store.List(ctx, f); err != nil {
+		return report.Document{}, err
 	}
-	return report.RunsDocument(records, total, shown, found.Ops, found.DTypes, older, s.store.Path(),
-		s.options.Now()), err
+	if list.Total = here; f.Before != "" {
+		f.Before, f.Limit = "", 1
+		if _, list.Total, err = s.store.List(ctx, f); err != nil {
+			return report.Document{}, err
+		}
+	}
+	list.Newer = list.Total - here
+	asked.Del("before")
+	if list.Newer > 0 {
+		list.Newest = "/runs?" + asked.Encode()
+	}
+	if n := len(list.Records); here > n && n > 0 {
+		asked.Set("before", list.Records[n-1].ID)
+		list.Older = "/runs?" + asked.Encode()
+	}
+	return report.RunsDocument(list, s.store.Path(), s.options.Now()), nil
 }
 
 // readFilter reads what is no plain text: pass, status and time.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -83,7 +84,6 @@ var answers = map[string]string{
 	"/diff":                                          "Name two sets",
 	"/findings":                                      "What triad found",
 	"/op/" + pagestest.Operator:                      "1 of 3 implementations is wrong",
-	"/op/nobody":                                     "Nothing is recorded of nobody",
 }
 
 // Every page renders in a browser: no script fails, nothing overflows, axe-core has nothing to say, the links
@@ -146,6 +146,19 @@ func TestPagesInABrowser(t *testing.T) {
 			.join(" ")`, &order)
 	if order != "bf16 fp32" {
 		t.Errorf("sorted by dtype: %q", order)
+	}
+	p.Go("http://" + address + "/runs")
+	for column, name := range []string{"ID", "date"} { // newest first at first
+		sorted := false
+		p.Eval(fmt.Sprintf(`(() => {
+			document.querySelectorAll("#runs thead button")[%d].click();
+			const words = Array.from(document.querySelectorAll("#runs tbody tr"))
+				.map((r) => r.cells[%[1]d].textContent);
+			return words.length > 9 && words[0] < words.at(-1) && words.every((w, i) => !i || words[i - 1] <= w);
+		})()`, column), &sorted)
+		if !sorted {
+			t.Errorf("the runs are not sorted by %s", name)
+		}
 	}
 }
 

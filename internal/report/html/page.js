@@ -23,11 +23,12 @@
     form.addEventListener("submit", (e) => e.preventDefault());
   }
 
-  // The value of a cell that a table is sorted by: numbers by size, times with their unit.
+  // The value of a cell that a table is sorted by: numbers by size, times with their unit; what only begins
+  // with digits, as dates and IDs do, is text.
   function key(cell) {
     const words = cell.textContent.trim(), scale = { ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 };
-    const found = /^(-?[0-9.]+(?:e[+-]?[0-9]+)?) ?([a-z]*)/.exec(words);
-    return found ? Number(found[1]) * (scale[found[2]] || 1) : words;
+    const found = /^(-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?|-?inf) ?(ns|us|ms|s|x|%)?(?![0-9A-Za-z.:-])/.exec(words);
+    return found ? Number(found[1].replace("inf", "Infinity")) * (scale[found[2]] || 1) : words;
   }
   for (const head of document.querySelectorAll("[data-filter] thead th")) {
     const button = document.createElement("button");
