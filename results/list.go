@@ -278,7 +278,10 @@ func (s *Store) History(
 	args := []any{caseKey, impl, before, before}
 	err = tx.QueryRow("SELECT count(*) FROM "+runTables+" WHERE "+condition, args...).Scan(&total)
 	if err == nil {
-		records, _, err = selectRuns(tx, condition+" ORDER BY r.run_ulid DESC LIMIT ?", append(args, limit)...)
+		records, _, err = selectRuns(
+			tx,
+			condition+" ORDER BY r.run_ulid DESC LIMIT ?",
+			append(args, limit)...)
 	}
 	slices.Reverse(records)
 	return records, total, s.explain("read the history", err)

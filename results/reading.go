@@ -88,8 +88,12 @@ func (s *Store) readers(ctx context.Context) (*sql.DB, error) {
 		return nil, err
 	}
 	if found.version < len(steps) {
-		return nil, fmt.Errorf("%w: a database of an older triad (schema %d) has taken its place: start this "+
-			"command again, which brings it up to date", ErrPlace, found.version)
+		return nil, fmt.Errorf(
+			"%w: a database of an older triad (schema %d) has taken its place: start this "+
+				"command again, which brings it up to date",
+			ErrPlace,
+			found.version,
+		)
 	}
 	db, err := openReader(now.dsn)
 	if err != nil {

@@ -1,18 +1,13 @@
 package results
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"triad/internal/record"
 )
 
 // An endless statement inside a read transaction ends with the context of whoever asked.
@@ -35,10 +30,13 @@ func TestAContextStopsEveryQuestion(t *testing.T) {
 		}
 	}
 	for name, ask := range map[string]func(context.Context) error{
-		"list":     func(c context.Context) error { _, _, err := s.List(c, Filter{}); return err },
-		"latest":   func(c context.Context) error { _, _, err := s.Latest(c, Filter{}); return err },
-		"show":     func(c context.Context) error { _, err := s.Show(c, id); return err },
-		"history":  func(c context.Context) error { _, _, err := s.History(c, key, "cuda/warp", "", 9); return err },
+		"list":   func(c context.Context) error { _, _, err := s.List(c, Filter{}); return err },
+		"latest": func(c context.Context) error { _, _, err := s.Latest(c, Filter{}); return err },
+		"show":   func(c context.Context) error { _, err := s.Show(c, id); return err },
+		"history": func(c context.Context) error {
+			_, _, err := s.History(c, key, "cuda/warp", "", 9)
+			return err
+		},
 		"sessions": func(c context.Context) error { _, err := s.Sessions(c, "", 9); return err },
 		"progress": func(c context.Context) error { _, err := s.Progress(c, records[0].Session); return err },
 		"visits":   func(c context.Context) error { _, err := s.Visits(c, Filter{}); return err },
@@ -122,87 +120,5 @@ func TestAReplacedFileIsReadAnew(t *testing.T) {
 	if _, _, err := s.List(ctx, Filter{}); !errors.Is(err, os.ErrNotExist) ||
 		!strings.Contains(err.Error(), "put it back") {
 		t.Errorf("nothing in its place: %v", err)
-	}
-}
-
-// rereadRole reads a database in a folder that it may not write to, and again after each line that it is
-// told.
-func rereadRole(arguments []string) error {
-	if err := asNobody(); err != nil {
-		return err
-	}
-	s, err := Open(ctx, arguments[0], Options{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	told := bufio.NewScanner(os.Stdin)
-	for {
-		_, total, err := s.List(ctx, Filter{})
-		if err != nil {
-			return err
-		}
-		fmt.Println(total, strings.Contains(s.source.dsn, immutable))
-		if !told.Scan() {
-			return nil
-		}
-	}
-}
-
-// What others write into a folder that this user may not write to is seen, while they write and afterwards.
-func TestAReadOnlyFolderIsReadAnew(t *testing.T) {
-	path := readOnlyFolder(t, databaseFor(t, 3))
-	cmd := copied(t, process("reread", path))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(out)
-	says := func() string {
-		line, _ := lines.ReadString('\n')
-		return strings.TrimSpace(line)
-	}
-	if got := says(); got != "3 true" {
-		t.Fatalf("at first it says %q", got)
-	}
-	var s *Store
-	writes := func() error {
-		if err := os.Chmod(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		s, err = Open(ctx, path, Options{})
-		return err
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("only root writes where another user may not")
-	}
-	if err := errors.Join(os.Chmod(path, 0o644), writes()); err != nil {
-		t.Fatal(err)
-	}
-	x, err := s.Start(ctx, record.Session{Request: "more"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := failed(9)
-	if err := errors.Join(x.Record(ctx, &r), x.Finish(ctx, true, 1), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Dir(path), 0o555); err != nil {
-		t.Fatal(err)
-	}
-	io.WriteString(in, "again\n")
-	if got := says(); got != "4 true" {
-		t.Errorf("after another user recorded one more it says %q", got)
-	}
-	in.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
 	}
 }

@@ -19,13 +19,18 @@ func (s *Store) Visits(ctx context.Context, f Filter) ([]resultdiff.Visit, error
 	where, args := f.where()
 	where += " AND r.status IS NOT NULL AND r.status <> 'INTERRUPTED'"
 	if f.Limit > 0 {
-		sessions, err := column[int64](tx, "SELECT session_id FROM session s WHERE EXISTS (SELECT 1 FROM run r "+
-			"WHERE r.session_id = s.session_id AND "+where+") ORDER BY session_ulid DESC LIMIT ?",
+		sessions, err := column[int64](
+			tx,
+			"SELECT session_id FROM session s WHERE EXISTS (SELECT 1 FROM run r "+
+				"WHERE r.session_id = s.session_id AND "+where+") ORDER BY session_ulid DESC LIMIT ?",
 			append(slices.Clone(args), f.Limit)...)
 		if err != nil {
 			return nil, s.explain("read the history", err)
 		}
-		where, args = where+" AND r.session_id IN (SELECT value FROM json_each(?))", append(args, numbers(sessions))
+		where, args = where+" AND r.session_id IN (SELECT value FROM json_each(?))", append(
+			args,
+			numbers(sessions),
+		)
 	}
 	visits, at, err := selectVisits(tx, where, args)
 	if err != nil {

@@ -155,7 +155,10 @@ func TestNumbersOfAnAxis(t *testing.T) {
 
 // A name in a title neither steers the terminal that the title is printed on nor leaves its place in the SVG.
 func TestTitlesAreShown(t *testing.T) {
-	c := Chart{Title: "Times of \x1b[2J\u202e<b>&\"x\"\x00", Series: []Series{{Name: "\x1b]0;a</text>", Points: []Point{{X: 1, Y: 1}}}}}
+	c := Chart{
+		Title:  "Times of \x1b[2J\u202e<b>&\"x\"\x00",
+		Series: []Series{{Name: "\x1b]0;a</text>", Points: []Point{{X: 1, Y: 1}}}},
+	}
 	d := c.SVG()
 	if strings.ContainsAny(d.Title+d.Words, "\x1b\u202e\x00") {
 		t.Errorf("title %q, words %q", d.Title, d.Words)

@@ -121,7 +121,10 @@ func besideWords(compared map[[3]string]record.Comparison, own, other *timedRun)
 func (p Page) historySection() htmlSection {
 	s := htmlSection{ID: "history", Title: "History", Filter: true}
 	if p.HistoryOf > 0 {
-		s.Words = fmt.Sprintf("Of the newest %d sessions; triad results history OP tells of all.", p.HistoryOf)
+		s.Words = fmt.Sprintf(
+			"Of the newest %d sessions; triad results history OP tells of all.",
+			p.HistoryOf,
+		)
 	}
 	for _, f := range p.historyFigures() {
 		s.Blocks = append(s.Blocks, htmlBlock{Figure: f.html()})

@@ -24,19 +24,7 @@ func SessionsDocument(
 	all []record.SessionCount, after bool, older string, operators []string, database string, now time.Time,
 ) Document {
 	p := Page{Linked: true}
-	answer := fmt.Sprintf("The newest %s.", counted(len(all), "session"))
-	switch {
-	case len(all) == 0 && after:
-		answer = "No session is older."
-	case len(all) == 0:
-		answer = "No session is recorded: triad compare OP runs and records one."
-	case after:
-		answer = fmt.Sprintf("%s, older than those on the page before, newest first.",
-			counted(len(all), "session"))
-	case older == "":
-		answer = fmt.Sprintf("%s, newest first.", counted(len(all), "session"))
-	}
-	d := served("Sessions", database, now, answer)
+	d := served("Sessions", database, now, sessionsWords(len(all), after, older != ""))
 	var rows []htmlRow
 	for _, name := range operators {
 		r := row("", name)
@@ -82,6 +70,21 @@ func SessionsDocument(
 		d.Sections = append(d.Sections, s)
 	}
 	return Document{d}
+}
+
+// sessionsWords say which sessions a page lists.
+func sessionsWords(n int, after, before bool) string {
+	switch {
+	case n == 0 && after:
+		return "No session is older."
+	case n == 0:
+		return "No session is recorded: triad compare OP runs and records one."
+	case after:
+		return fmt.Sprintf("%s, older than those on the page before, newest first.", counted(n, "session"))
+	case !before:
+		return fmt.Sprintf("%s, newest first.", counted(n, "session"))
+	}
+	return fmt.Sprintf("The newest %s.", counted(n, "session"))
 }
 
 // FailureDocument says why there is no page.

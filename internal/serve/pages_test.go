@@ -26,7 +26,8 @@ func page(t *testing.T, s *Server, address, path string) (status int, text strin
 		"Connection: close\r\n\r\n", path, address, s.cookie, s.token))
 }
 
-// recorded is a database with so many sessions, each with one run of the same implementation on the same case.
+// recorded is a database with so many sessions, each with one run of the same implementation on the same
+// case.
 func recorded(t *testing.T, sessions int) (path string, newest record.Record) {
 	t.Helper()
 	ctx := context.Background()
@@ -45,7 +46,8 @@ func recorded(t *testing.T, sessions int) (path string, newest record.Record) {
 			Case: op.Case{
 				Op: pagestest.Operator, Pass: op.Forward, DType: "fp32", Layout: "contiguous",
 				Distribution: "normal",
-			}, Impl: "cuda/a", Backend: "cuda", Variant: "a", Device: "emulator", Status: op.StatusFail, Seed: 1,
+			}, Impl: "cuda/a", Backend: "cuda", Variant: "a", Device: "emulator", Status: op.StatusFail,
+			Seed: 1,
 		}
 		if err := x.Record(ctx, &newest); err != nil {
 			t.Fatal(err)

@@ -14,7 +14,9 @@ import (
 func BenchmarkPages(b *testing.B) {
 	path := os.Getenv("TRIAD_TEST_SCALE")
 	if path == "" {
-		b.Skip("TRIAD_TEST_SCALE names no database: go test -run '^$' -bench Million ./results makes one there")
+		b.Skip(
+			"TRIAD_TEST_SCALE names no database: go test -run '^$' -bench Million ./results makes one there",
+		)
 	}
 	s, address := serving(b, path, Options{})
 	newest, _, err := s.store.List(b.Context(), results.Filter{Op: []string{"op07"}, Limit: 1})

@@ -140,6 +140,14 @@ func TestPagesInABrowser(t *testing.T) {
 	if !strings.Contains(answer(), "2 runs") {
 		t.Errorf("the form of runs leads to %q", answer())
 	}
+	sortsByDType(t, p)
+	p.Go("http://" + address + "/runs")
+	sortsAsText(t, p)
+}
+
+// sortsByDType sorts the two wrong runs that a page shows.
+func sortsByDType(t *testing.T, p *browser.Page) {
+	t.Helper()
 	order := ""
 	p.Eval(`document.querySelectorAll("#runs thead button")[4].click();
 		Array.from(document.querySelectorAll("#runs tbody tr")).map((r) => r.cells[4].textContent)
@@ -147,14 +155,19 @@ func TestPagesInABrowser(t *testing.T) {
 	if order != "bf16 fp32" {
 		t.Errorf("sorted by dtype: %q", order)
 	}
-	p.Go("http://" + address + "/runs")
+}
+
+// sortsAsText sorts the runs of a page, newest first, by their IDs and dates, which only begin with digits.
+func sortsAsText(t *testing.T, p *browser.Page) {
+	t.Helper()
 	for column, name := range []string{"ID", "date"} { // newest first at first
 		sorted := false
 		p.Eval(fmt.Sprintf(`(() => {
 			document.querySelectorAll("#runs thead button")[%d].click();
 			const words = Array.from(document.querySelectorAll("#runs tbody tr"))
 				.map((r) => r.cells[%[1]d].textContent);
-			return words.length > 9 && words[0] < words.at(-1) && words.every((w, i) => !i || words[i - 1] <= w);
+			return words.length > 9 && words[0] < words.at(-1) &&
+				words.every((w, i) => !i || words[i - 1] <= w);
 		})()`, column), &sorted)
 		if !sorted {
 			t.Errorf("the runs are not sorted by %s", name)
