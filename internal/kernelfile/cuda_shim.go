@@ -411,6 +411,9 @@ func (b *Binding) argumentCode(a Argument, at int, c Instance) string {
 	case Attribute:
 		return fmt.Sprintf("static_cast<%s>(triad_own::attribute(triad_own_call, %d))", a.Base, a.Index)
 	case Stream:
+		if a.isTorchStream() {
+			return "::at::cuda::getCurrentCUDAStream()"
+		}
 		return "triad::stream_of(triad_own_call)"
 	}
 	return "{}"

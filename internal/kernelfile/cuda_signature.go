@@ -40,7 +40,8 @@ type Function struct {
 	Params   []Param
 	Line     int
 	Text     string // the signature as written, on one line
-	Launches bool   // the body has a <<< >>>
+	Launches bool   // the body has a <<< >>>, or it hands a kernel to a function that has
+	launcher bool   // it launches a kernel that it is handed
 	body     []token
 	bounds   string // the first argument of __launch_bounds__, "" where there is none
 	python
@@ -90,6 +91,7 @@ func ReadCUDA(text string, defined ...string) *File {
 	}
 	f.scope(0, len(f.tokens), nil, false)
 	f.markWritten()
+	f.passLaunchesOn()
 	f.readExtension(text)
 	for _, t := range f.tokens {
 		f.Shares = f.Shares || t.text == "__shared__"

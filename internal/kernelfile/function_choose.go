@@ -129,7 +129,7 @@ func (f *File) eligible(r Request, pass op.Pass) [][]Function {
 	for _, fn := range f.Functions {
 		named := r.Function == fn.Name || strings.HasSuffix(fn.Name, "::"+r.Function)
 		fits := r.Pass == pass || isBackward(fn.Name+" "+fn.bound) == (pass == op.Backward)
-		if r.Function != "" && named && fits || r.Function == "" && fits && !helps(fn.Name) &&
+		if r.Function != "" && named && fits || r.Function == "" && fits && !helps(fn.Name) && !fn.launcher &&
 			slices.ContainsFunc(fn.Params, func(p Param) bool { return p.Pointer || p.Untyped }) {
 			list = append(list, fn)
 		}

@@ -56,8 +56,12 @@ var abiNames = map[op.DType]string{
 }
 
 func (p Param) isStream() bool {
-	return p.Base == "cudaStream_t" || p.Base == "CUstream" || p.Base == "cudaStream"
+	return p.Base == "cudaStream_t" || p.Base == "CUstream" || p.Base == "cudaStream" || p.isTorchStream()
 }
+
+// isTorchStream says whether a parameter takes a stream as PyTorch has it: at::cuda::CUDAStream, or an
+// optional one.
+func (p Param) isTorchStream() bool { return strings.HasSuffix(p.Base, "CUDAStream") }
 
 func (p Param) isInteger() bool { return !p.Pointer && slices.Contains(integerTypes, p.Base) }
 
