@@ -126,8 +126,8 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 	}
 	rows, err := q.Query(`SELECT output, status, gate, message, n, n_compared, n_wrong, worst_index_json, got,
 		got_class, want, want_class, low, low_class,
-		high, high_class, headroom, headroom_class, ulp_max, ulp_max_class, ulp_mean, ulp_mean_class, pattern,
-		judge_version,
+		high, high_class, headroom, headroom_class, ulp_max, ulp_max_class, ulp_mean, ulp_mean_class,
+		absolute_max, absolute_max_class, relative_max, relative_max_class, pattern, judge_version,
 		relations_planned, n_covered, statistics_json FROM verdict WHERE run_id = ? ORDER BY position`, run)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 		var v record.Verdict
 		var status string
 		var index, statistics sql.NullString
-		var n [7]numberColumns
+		var n [9]numberColumns
 		targets := []any{&v.Name, &status, &v.Gate, &v.Message, &v.N, &v.NCompared, &v.NWrong, &index}
 		for i := range n {
 			targets = append(targets, &n[i].value, &n[i].class)
@@ -167,6 +167,7 @@ func loadVerdicts(q querier, run int64) ([]record.Verdict, error) {
 		}
 		v.Relations = relations[v.Name]
 		v.Headroom, v.ULPMax, v.ULPMean = n[4].read(), n[5].read(), n[6].read()
+		v.AbsoluteMax, v.RelativeMax = n[7].read(), n[8].read()
 		verdicts = append(verdicts, v)
 	}
 	return verdicts, rows.Err()

@@ -228,7 +228,7 @@ func insertVerdicts(tx *sql.Tx, run int64, verdicts []record.Verdict) error {
 	for position, v := range verdicts {
 		args := []any{run, position, v.Name, v.Status.String(), v.Gate, v.Message, v.N, v.NCompared, v.NWrong}
 		args = append(args, elementColumns(v.Worst)...)
-		for _, f := range []*record.Float{v.Headroom, v.ULPMax, v.ULPMean} {
+		for _, f := range []*record.Float{v.Headroom, v.ULPMax, v.ULPMean, v.AbsoluteMax, v.RelativeMax} {
 			value, class := number(f)
 			args = append(args, value, class)
 		}
@@ -240,9 +240,11 @@ func insertVerdicts(tx *sql.Tx, run int64, verdicts []record.Verdict) error {
 			n_compared, n_wrong, worst_index_json,
 			got, got_class, want, want_class, low, low_class, high, high_class, headroom, headroom_class,
 			ulp_max, ulp_max_class,
-			ulp_mean, ulp_mean_class, pattern, judge_version, relations_planned, n_covered, statistics_json)
+			ulp_mean, ulp_mean_class,
+			absolute_max, absolute_max_class, relative_max, relative_max_class, pattern,
+			judge_version, relations_planned, n_covered, statistics_json)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-			?, ?, ?, ?)`, append(args, v.Pattern, v.Judge, v.RelationsPlanned, v.NCovered,
+			?, ?, ?, ?, ?, ?, ?, ?)`, append(args, v.Pattern, v.Judge, v.RelationsPlanned, v.NCovered,
 			statistics)...); err != nil {
 			return fmt.Errorf("verdict of %s: %w", v.Name, err)
 		}

@@ -43,6 +43,7 @@ func failed(i int) record.Record {
 				Name: "y", Status: op.StatusFail, Gate: "G1", Message: "NaN", N: 8000, NCompared: 7000, NCovered: 1000, NWrong: 1, Judge: "1",
 				Worst:    &record.Element{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Want: record.Float(math.Inf(-1)), Low: record.Float(math.Inf(1)), High: 0.1},
 				Headroom: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())), ULPMean: new(record.Float(5e-324)),
+				AbsoluteMax: new(record.Float(0.125)), RelativeMax: new(record.Float(math.Inf(1))),
 				RelationsPlanned: 3, Relations: []record.Relation{
 					{Name: "each row adds up to 1", Holds: true, N: 8, NCompared: 8},
 					{

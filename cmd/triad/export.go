@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triad/internal/catalog"
 	"triad/internal/export"
 	"triad/internal/record"
 	"triad/internal/report"
@@ -64,6 +66,42 @@ var exportFormats = map[string]func(context.Context, *results.Store, io.Writer, 
 		}
 		return err
 	},
+	"flashinfer": exportTraces,
+}
+
+// exportTraces writes traces of FlashInfer-Bench.
+func exportTraces(
+	ctx context.Context, store *results.Store, w io.Writer, records []record.Record,
+) error {
+	total := 0
+	err := eachSession(ctx, store, records, func(m record.Measured, records []record.Record) error {
+		lines, err := export.Traces(w, m.Session, records, inputNames)
+		total += lines
+		return err
+	})
+	if err == nil && total == 0 {
+		return session.Fail(session.ExitNothing, errors.New("none of these runs makes a trace: one of a "+
+			"pass needs a time, which triad bench takes on a GPU"))
+	}
+	return err
+}
+
+// inputNames are the tensors that a run reads.
+func inputNames(r record.Record) []string {
+	var names []string
+	if o, err := catalog.Get(r.Case.Op); err == nil {
+		inputs, _ := o.Spec.Tensors(r.Case.Pass)
+		for _, t := range inputs {
+			names = append(names, t.Name)
+		}
+		return names
+	}
+	for _, t := range r.DTypes { // of an operator in a folder
+		if !slices.ContainsFunc(r.Outputs, func(v record.Verdict) bool { return v.Name == t.Name }) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 func (a *app) resultsExport(db *string) *cobra.Command {
@@ -72,8 +110,8 @@ func (a *app) resultsExport(db *string) *cobra.Command {
 		Use:   "export",
 		Short: "records with their times, in formats of other tools",
 		Long: `export writes records: as JSON lines (docs/json.md), CSV or Parquet (a row for each record and
-regime), Markdown, the text of Go's benchmarks, which benchstat compares, or as a database of
-their own that can be passed on and imported.`,
+regime), Markdown, the text of Go's benchmarks, which benchstat compares, traces of
+FlashInfer-Bench, or as a database of their own that can be passed on and imported.`,
 		Example: `  triad results export > results.jsonl
   triad results export --format parquet --output results.parquet
   triad results export --format db --op softmax --output softmax.db
@@ -88,8 +126,7 @@ their own that can be passed on and imported.`,
 		"jsonl",
 		"jsonl: the object of compare --json for each record; sessions: "+
 			"one for each session, with its rulers and ratios; md: tables; csv, parquet: rows; bench: for "+
-			"benchstat; "+
-			"db: a database",
+			"benchstat; flashinfer: traces of FlashInfer-Bench; db: a database",
 	)
 	fs.StringVar(&o.output, "output", "", "the file to write (default: the standard output)")
 	fs.StringVar(&o.session, "session", "", "only this session")
@@ -103,7 +140,7 @@ func (a *app) export(ctx context.Context, db string, o *exportOptions) error {
 	write, known := exportFormats[o.format]
 	switch {
 	case !known && o.format != "db":
-		return usage("--format %q: want jsonl, sessions, md, csv, parquet, bench or db", o.format)
+		return usage("--format %q: want jsonl, sessions, md, csv, parquet, bench, flashinfer or db", o.format)
 	case o.output == "" && (o.format == "db" || o.format == "parquet"):
 		return usage("--format %s writes a file: name it with --output FILE", o.format)
 	}
@@ -171,7 +208,11 @@ func toFile(out io.Writer, name string, write func(io.Writer) error) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+strings.TrimPrefix(filepath.Base(name), ".")+".*")
 	if err != nil {
-		return err
+		var made *fs.PathError
+		if errors.As(err, &made) { // it names a file that nobody asked for
+			err = made.Err
+		}
+		return fmt.Errorf("--output %s: %w", name, err)
 	}
 	defer os.Remove(f.Name())
 	err = write(f)

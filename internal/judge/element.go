@@ -107,12 +107,37 @@ func (g *grid) accepts(y, r, t float64) bool {
 	return g.flushes && math.Abs(r)-t < Tiny && v == 0
 }
 
+// largest are the largest errors of a run of elements. They are shown, they decide nothing.
+type largest struct {
+	absolute float64 // |y-R|
+	relative float64 // |y-R| / (|R| + 1e-8), as FlashInfer-Bench has it: a truth of 0 has one too
+}
+
+// see adds a finite error at the truth r.
+func (l *largest) see(err, r float64) {
+	if err > l.absolute {
+		l.absolute = err
+	}
+	if size := math.Abs(r) + 1e-8; err > l.relative*size { // divided only where it may be the largest
+		l.relative = err / size
+	}
+}
+
+// sees adds the largest errors of others; NaN or an infinity in another's place is an infinite one.
+func (l *largest) sees(o largest) {
+	l.absolute, l.relative = math.Max(l.absolute, o.absolute), math.Max(l.relative, o.relative)
+}
+
+// endless is the error of NaN or an infinity in another's place.
+var endless = largest{math.Inf(1), math.Inf(1)}
+
 // tally is what a run of elements adds up to.
 type tally struct {
 	compared, wrong int64
 	ulpMax, ulpSum  float64
 	finite          int64
 	headroom        float64
+	errors          largest
 	ulps            Histogram
 	worst           []ranked // at most 16, worst first
 	bar             float64  // what an accepted element must exceed in badness once there are 16
@@ -175,6 +200,7 @@ func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 	most, lowest, precision := g.format.Max, uint64(g.format.EMin+1023), uint64(g.format.P)
 	n, within := int64(0), int64(0) // added up here since the last look, and those of them within half an ulp
 	ulpSum, ulpMax, headroom, bar := s.ulpSum, s.ulpMax, s.headroom, s.leastBad()
+	errors := s.errors
 	for i, v := range y {
 		r, t := truth[i], allowed[i]
 		bits := math.Float64bits(v)
@@ -184,9 +210,10 @@ func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 			safe /= 2 // the neighbour below a power of two is nearer
 		}
 		if !(math.Abs(v) <= most && math.Abs(r) <= most && r+t > v-safe && r-t < v+safe) {
-			s.ulpSum, s.ulpMax, s.headroom = ulpSum, ulpMax, headroom
+			s.ulpSum, s.ulpMax, s.headroom, s.errors = ulpSum, ulpMax, headroom, errors
 			s.look(g, first+i, v, r, t)
 			ulpSum, ulpMax, headroom, bar = s.ulpSum, s.ulpMax, s.headroom, s.leastBad()
+			errors = s.errors
 			continue
 		}
 		err := math.Abs(v - r)
@@ -202,6 +229,7 @@ func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 			ulpMax = ulps
 		}
 		ulpSum += ulps
+		errors.see(err, r)
 		if room := t + half; err > 0 && room <= headroom*err*(1+0x1p-40) {
 			headroom = min(headroom, room/err)
 		}
@@ -210,7 +238,7 @@ func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 			bar = s.leastBad()
 		}
 	}
-	s.ulpSum, s.ulpMax, s.headroom = ulpSum, ulpMax, headroom
+	s.ulpSum, s.ulpMax, s.headroom, s.errors = ulpSum, ulpMax, headroom, errors
 	s.compared += n
 	s.finite += n
 	s.ulps[0] += within
@@ -264,10 +292,12 @@ func (s *tally) look(g *grid, i int, y, r, t float64) {
 	if g.choice && !accepted { // no choice is nearer to a right one than another
 		s.ulps.add(badness)
 		s.ulpMax, s.headroom = badness, 0
+		s.errors = endless
 	} else if math.IsNaN(r) || math.IsInf(r, 0) {
 		if accepted {
 			return
 		}
+		s.errors = endless
 	} else {
 		v := g.value(y, r)
 		if math.IsInf(v, 0) && accepted {
@@ -289,10 +319,11 @@ func (s *tally) measure(g *grid, v, r, t float64) (badness float64) {
 	}
 	if math.IsInf(err, 0) {
 		s.ulps.add(err)
-		s.ulpMax = err
+		s.ulpMax, s.errors = err, endless
 		return err
 	}
 	s.count(err * perULP)
+	s.errors.see(err, r)
 	if room := t + power(g.logULP(v)-1); err > 0 && room <= s.headroom*err*(1+0x1p-40) {
 		s.headroom = min(s.headroom, room/err) // divided only where it may be the smallest
 	}
@@ -305,6 +336,7 @@ func (s *tally) merge(o tally) {
 	s.wrong += o.wrong
 	s.finite += o.finite
 	s.ulpMax = math.Max(s.ulpMax, o.ulpMax)
+	s.errors.sees(o.errors)
 	s.ulpSum += o.ulpSum
 	s.headroom = math.Min(s.headroom, o.headroom)
 	for i, n := range o.ulps {
@@ -388,6 +420,7 @@ func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 	v := Verdict{
 		Output: target.Name, N: int64(target.Judged()), Compared: s.compared, Wrong: s.wrong,
 		Headroom: s.headroom, ULPMax: s.ulpMax, ULPs: s.ulps, DType: target.DType,
+		AbsoluteMax: s.errors.absolute, RelativeMax: s.errors.relative,
 	}
 	if s.finite > 0 {
 		v.ULPMean = s.ulpSum / float64(s.finite)

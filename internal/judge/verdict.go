@@ -27,6 +27,8 @@ type Verdict struct {
 	Headroom    float64   // min of (T + half an ulp of y) / |y-R|: larger is better; it never decides
 	ULPMax      float64   // largest |y-R| in ulps of the dtype at R
 	ULPMean     float64
+	AbsoluteMax float64 // largest |y-R|; infinite where NaN or an infinity stands in another's place
+	RelativeMax float64 // largest |y-R| / (|R| + 1e-8)
 	ULPs        Histogram
 	Independent bool // G4 and G5 are asked: the target is Independent
 	RMS         RMS

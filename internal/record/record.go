@@ -73,7 +73,11 @@ type Verdict struct {
 	// largest distance from the truth in units in the last place of the output's dtype
 	ULPMax  *Float `json:"ulp_max"`
 	ULPMean *Float `json:"ulp_mean"`
-	Judge   string `json:"judge"` // version of the judge's constants
+	// largest distance from the truth R, and largest share that it is of |R| + 1e-8; null in verdicts from
+	// before they were kept
+	AbsoluteMax *Float `json:"absolute_max"`
+	RelativeMax *Float `json:"relative_max"`
+	Judge       string `json:"judge"` // version of the judge's constants
 
 	// relations (gate G6) that the plan asks of this output
 	RelationsPlanned int        `json:"relations_planned"`

@@ -256,6 +256,7 @@ func verdictOf(v judge.Verdict) record.Verdict {
 	if v.Compared > 0 {
 		headroom, ulp, mean := record.Float(v.Headroom), record.Float(v.ULPMax), record.Float(v.ULPMean)
 		out.Headroom, out.ULPMax, out.ULPMean = &headroom, &ulp, &mean
+		out.AbsoluteMax, out.RelativeMax = new(record.Float(v.AbsoluteMax)), new(record.Float(v.RelativeMax))
 	}
 	return out
 }

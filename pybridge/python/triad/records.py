@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
-_FIGURES = ("headroom", "ulp_max", "ulp_mean", "got", "want", "low", "high", "a", "b")
+_FIGURES = ("headroom", "ulp_max", "ulp_mean", "absolute_max", "relative_max", "got", "want", "low",
+            "high", "a", "b")
 
 
 def _number(value: Any) -> Any:
