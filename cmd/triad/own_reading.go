@@ -139,8 +139,8 @@ func (u untilWrong) Append(r *record.Record) error {
 	return nil
 }
 
-// smallestTelling are the sizes of the smallest case in which no free size is 1 and those are equal that a
-// function may want to be; those that are fixed where there is none.
+// smallestTelling are the sizes of the smallest case in which no free size is 1, but for those with a
+// default, and those are equal that a function may want to be; those that are fixed where there is none.
 func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 	plan, err := spec.Expand(o)
 	if err != nil {
@@ -152,6 +152,9 @@ func smallestTelling(spec *op.Spec, o op.Options) map[string]int64 {
 		alike := map[int64]bool{}
 		for _, d := range c.Dims {
 			_, stays := o.Dims[d.Name]
+			stays = stays || slices.ContainsFunc(spec.Dims, func(s op.DimSpec) bool {
+				return s.Name == d.Name && s.Default != ""
+			})
 			tells = tells && (stays || d.Value > 1)
 			n *= max(d.Value, 1)
 			dims[d.Name] = d.Value

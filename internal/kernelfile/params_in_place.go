@@ -86,7 +86,7 @@ const inPlaceSentence = "it works in place: the input is copied to the output be
 // pairInPlace lets one pointer that may be written stand for an input and the output in its place, where the
 // spec permits that and the function has no parameter for one of them.
 func (b *Binding) pairInPlace() {
-	if b.Function.mayReturn() || b.Pass != op.Forward {
+	if b.Function.mayReturn() && !b.fillsInPlace() || b.Pass != op.Forward {
 		return
 	}
 	for _, output := range slices.Sorted(maps.Keys(b.Spec.Own.InPlace)) {
@@ -100,10 +100,11 @@ func (b *Binding) pairInPlace() {
 			tensor := a.Role == Input && a.Target == input || a.Role == Output && a.Target == output
 			from := slices.IndexFunc(b.inputs, func(t op.TensorSpec) bool { return t.Name == input })
 			// An input that a switch leaves out is there where the lines make the output of what was in it.
-			if optional := b.switchOf(b.inputs[from]) != ""; optional && !a.reread {
+			optional := b.switchOf(b.inputs[from]) != ""
+			if optional && !a.reread || !optional && b.Function.mayReturn() {
 				continue
 			}
-			if tensor && a.Pointer && !a.Const {
+			if tensor && (a.Pointer || a.Untyped) && !a.Const {
 				a.Role, a.Target, a.Index, a.Over = Output, output, at, input
 			}
 		}

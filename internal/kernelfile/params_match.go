@@ -163,7 +163,9 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 
 // readLines keeps what the file's lines say, and which dims need no parameter.
 func (b *Binding) readLines(file *File) {
-	if b.Function.Kind != Python {
+	if b.Function.Kind == Python {
+		b.squared = b.Function.pythonSquares()
+	} else {
 		b.rows, b.places = file.rowLengths(&b.Function)
 		b.squared = file.squares(&b.Function)
 	}

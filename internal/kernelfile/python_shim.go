@@ -321,7 +321,7 @@ func (b *Binding) pythonShape(t op.TensorSpec, seen bool) string {
 		list = exchangedSizes(list, b.byToken)
 	}
 	for _, size := range list {
-		if name, _ := size.(string); seen && b.implied[name] == 1 {
+		if name, _ := size.(string); seen && b.hides(name) {
 			continue
 		}
 		word := pythonExpression(fmt.Sprint(size))
@@ -401,6 +401,12 @@ func (b *Binding) pythonConditions() []condition {
 			all = append(all, condition{
 				fmt.Sprintf("%s == %d", pythonName(d.Name), n),
 				fmt.Sprintf("it is judged with --dims %s=%d", d.Name, n),
+			})
+		} else if b.goesWithout(d) {
+			all = append(all, condition{
+				pythonName(d.Name) + " == 1",
+				fmt.Sprintf("%s has no parameter for %s: it is judged with %s = 1", b.Function.Name, d.Name,
+					d.Name),
 			})
 		}
 	}

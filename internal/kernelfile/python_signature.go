@@ -27,6 +27,7 @@ func ReadPython(text string) *File {
 		}
 		fn.Text = "def " + name + "(" + joinParams(fn.Params) + ")"
 		fn.readAddresses(text)
+		fn.markReread(text)
 		unpacked(&fn)
 		f.Functions = append(f.Functions, fn)
 	}

@@ -1,0 +1,50 @@
+package kernelfile
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"triad/internal/op"
+)
+
+// goesWithout says whether a function of PyTorch that is given its sizes as numbers is given none for a size
+// whose default is 1, such as a batch: its tensors do not have it then.
+func (b *Binding) goesWithout(d op.DimSpec) bool {
+	return b.Function.Kind == Python && d.Default == "1" && b.takesSizes() && !b.givesSize(d.Name)
+}
+
+// hides says whether tensors are handed over without a size, which is 1.
+func (b *Binding) hides(dim string) bool {
+	return b.implied[dim] == 1 || slices.ContainsFunc(b.Spec.Dims, func(d op.DimSpec) bool {
+		return d.Name == dim && b.goesWithout(d)
+	})
+}
+
+// pythonSquares are the sizes of which the lines of a Python function have the square: "N * N", "N ** 2".
+func (fn *Function) pythonSquares() map[string]bool {
+	all := map[string]bool{}
+	text := pythonComment.ReplaceAllString(fn.text, "")
+	for _, p := range fn.Params {
+		name := regexp.QuoteMeta(p.Name)
+		square := regexp.MustCompile(`\b` + name + `[ \t]*\*(?:[ \t]*` + name + `|\*[ \t]*2)\b`)
+		if square.MatchString(text) {
+			all[p.Name] = true
+		}
+	}
+	return all
+}
+
+// markReread notes the tensors whose new values are made of those that are there: "C[:] = a @ b + beta * C",
+// "C *= beta", or a kernel of the file that loads what it stores. text is the whole file.
+func (fn *Function) markReread(text string) {
+	for i := range fn.Params {
+		p := &fn.Params[i]
+		name := regexp.QuoteMeta(p.Name)
+		again := regexp.MustCompile(`(?m)^[ \t]+` + name + `(?:\[[^\]\n]*\])?[ \t]*(?:[-+*/]=|=[^=\n]*\b` +
+			name + `\b)|\b` + name + `\.(?:copy_\([^\n]*\b` + name + `\b|mul_\(|add_\(|addmm_\()`)
+		loaded := regexp.MustCompile(`\btl\.load\([ \t]*` + strings.ToLower(name) + `(?:_|\b)`)
+		p.reread = again.MatchString(pythonComment.ReplaceAllString(fn.text, "")) ||
+			strings.Contains(text, "tl.store(") && loaded.MatchString(text)
+	}
+}
