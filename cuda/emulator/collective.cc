@@ -8,6 +8,7 @@
 #include "cuemu/scheduler.h"
 
 extern "C" CUEMU_PLAIN unsigned cuemu_lane(void) { return cuemu::thread_of(*cuemu::this_worker) % 32; }
+extern "C" int cuemu_in_kernel(void) { return cuemu::this_worker && cuemu::this_worker->in_block; }
 
 namespace cuemu {
 

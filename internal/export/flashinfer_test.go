@@ -211,9 +211,13 @@ func TestRulesOfTracesBite(t *testing.T) {
 	}
 	line, _, _ := strings.Cut(text.String(), "\n")
 	for _, change := range [][2]string{
-		{`"PASSED"`, `"RUNTIME_ERROR"`}, {`"PASSED"`, `"PASS"`}, {`"rows":8`, `"rows":-8`},
-		{`"unknown"`, `""`}, {`"max_absolute_error":0.5`, `"max_absolute_error":-0.5`},
-		{`"speedup_factor":2`, `"speedup_factor":null`}, {`"type":"scalar"`, `"type":"random"`},
+		{`"PASSED"`, `"RUNTIME_ERROR"`},
+		{`"PASSED"`, `"PASS"`},
+		{`"rows":8`, `"rows":-8`},
+		{`"unknown"`, `""`},
+		{`"max_absolute_error":0.5`, `"max_absolute_error":-0.5`},
+		{`"speedup_factor":2`, `"speedup_factor":null`},
+		{`"type":"scalar"`, `"type":"random"`},
 	} {
 		var changed map[string]any
 		text := strings.Replace(line, change[0], change[1], 1)

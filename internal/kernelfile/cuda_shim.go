@@ -34,7 +34,14 @@ func CUDAShim(include, name string, bindings []*Binding) string {
 	for i, b := range bindings {
 		head.WriteString(b.acceptCode(i))
 	}
+	asserts := slices.ContainsFunc(bindings, func(b *Binding) bool { return b.asserts })
+	if asserts {
+		head.WriteString(assertCode)
+	}
 	head.WriteString("} // namespace triad_own\n\n")
+	if asserts {
+		head.WriteString("#define __assert_fail ::triad_own::assert_fails\n\n")
+	}
 	fmt.Fprintf(&tail, "#define main triad_own_main_of_the_file\n#include %s\n#undef main\n\n",
 		strconv.Quote(include))
 	for i, b := range bindings {
@@ -351,7 +358,7 @@ func (b *Binding) callCode(arguments []Argument, again bool) string {
 		if b.extension && b.Launch == nil {
 			code.WriteString(b.extensionCall(c, args))
 		} else if b.Launch == nil {
-			fmt.Fprintf(&code, "\t\t%s(%s);\n", c.Call, strings.Join(args, ", "))
+			code.WriteString(b.hostCall(fmt.Sprintf("%s(%s)", c.Call, strings.Join(args, ", "))))
 		} else {
 			l := b.Launch
 			if again {

@@ -84,6 +84,7 @@ type Binding struct {
 	each     bool            // it is called once for each of a pair of tensors
 	byToken  bool            // tensors lie token by token
 	ordered  bool            // the file says in which order the sizes of its tensors lie
+	asserts  bool            // the file has an assert
 	unscaled []string        // the factor and the addend that triad applies
 	doubled  bool            // it is called with a factor of 2
 	others   []Function      // of the file
@@ -117,6 +118,7 @@ func Match(file *File, fn Function, spec *op.Spec, pass op.Pass, options Options
 		without: map[string]bool{}, others: file.Functions,
 		covered: map[string]bool{}, open: map[string]bool{}, literals: file.literals, asked: file.dtypes,
 		extension: file.extension,
+		asserts:   slices.ContainsFunc(file.tokens, func(t token) bool { return t.text == "assert" }),
 	}
 	b.inputs, b.outputs = spec.Tensors(pass)
 	b.takeFP32()

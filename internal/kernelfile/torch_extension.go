@@ -122,7 +122,8 @@ func (b *Binding) extensionCall(c Instance, args []string) string {
 }
 
 // extensionCode makes tensors of a call and takes those that come back. A returned tensor of another shape or
-// dtype is left where it is: the output stays unwritten.
+// dtype is left where it is: the output stays unwritten. A flat one is taken for the shape: its elements lie
+// in the same order, as where a function of elements makes its output by numel().
 const extensionCode = `inline ::at::Tensor tensor(const triad_tensor &t) {
 	static const ::c10::ScalarType types[] = {
 		::c10::kDouble, ::c10::kFloat, ::c10::kHalf, ::c10::kBFloat16, ::c10::kByte, ::c10::kByte,
@@ -133,7 +134,8 @@ const extensionCode = `inline ::at::Tensor tensor(const triad_tensor &t) {
 inline void store(const triad_call *c, const std::vector<int> &at, const std::vector<::at::Tensor> &values) {
 	for (size_t i = 0; i < at.size() && i < values.size(); i++) {
 		const ::at::Tensor want = tensor(c->out[at[i]]);
-		if (values[i].sizes() != want.sizes() || values[i].scalar_type() != want.scalar_type()) {
+		const bool flat = values[i].dim() == 1 && values[i].numel() == want.numel();
+		if ((values[i].sizes() != want.sizes() && !flat) || values[i].scalar_type() != want.scalar_type()) {
 			std::fprintf(stderr, "output %d: it returned another shape or dtype\n", at[i]);
 		} else if (want.numel() > 0) {
 			cudaMemcpyAsync(want.data_ptr(), values[i].data_ptr(), want.nbytes(), cudaMemcpyDeviceToDevice,

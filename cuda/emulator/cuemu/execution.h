@@ -60,6 +60,7 @@ void cuemu_cluster_arrive(const char *file, int line);
 void cuemu_cluster_wait(const char *file, int line);
 void *cuemu_peer_shared(const void *own, unsigned rank, const char *file, int line);
 unsigned cuemu_lane(void);
+int cuemu_in_kernel(void); /* 1 on a thread of a kernel, 0 in host code */
 void cuemu_trap(const char *file, int line);
 void cuemu_not_global(const char *file, int line);
 }
