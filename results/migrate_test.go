@@ -1,6 +1,7 @@
 package results
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -8,8 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"testing/fstest"
 
 	"triad/internal/op"
+	"triad/internal/record"
 )
 
 // ofSchema makes a database as a triad with the first steps of the schema alone had written it, with a
@@ -158,5 +161,85 @@ func TestOldCopiesOfMigrationsAreRemoved(t *testing.T) {
 	}
 	if copies, _ := filepath.Glob(path + ".schema3-*"); len(copies) != 1 {
 		t.Errorf("%d copies of this migration, want 1", len(copies))
+	}
+}
+
+func TestANewerSchemaIsOpenedForReading(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	s := openTest(t, path, Options{})
+	x := start(t, s, softmaxCase(1).Op)
+	r := failed(1)
+	if err := x.Record(ctx, &r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.writer.Exec("PRAGMA user_version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	newer := openTest(t, path, Options{})
+	if !newer.ReadOnly() || newer.Notice() == "" {
+		t.Errorf("read-only %v, notice %q", newer.ReadOnly(), newer.Notice())
+	}
+	if got, _, err := newer.List(ctx, Filter{}); err != nil || len(got) != 1 {
+		t.Errorf("list: %d, %v", len(got), err)
+	}
+	if _, err := newer.Start(ctx, record.Session{}, nil); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("a session was started: %v", err)
+	}
+}
+
+// A second step is applied to a database of the first, after a copy was made; a step that fails leaves
+// everything as it was.
+func TestMigrationIsAllOrNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	s := openTest(t, path, Options{})
+	x := start(t, s, softmaxCase(1).Op)
+	r := failed(1)
+	if err := x.Record(ctx, &r); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	steps, err := migrations(schemaFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := len(steps) + 1
+	broken := append(slices.Clone(steps),
+		migration{next, "broken", "CREATE TABLE extra (a INTEGER) STRICT; INSERT INTO nowhere VALUES (1)"})
+	if _, err := open(ctx, path, Options{}, broken); err == nil {
+		t.Fatal("a broken step was applied")
+	}
+	good := append(slices.Clone(steps), migration{next, "good", "CREATE TABLE extra (a INTEGER) STRICT"})
+	s, err = open(ctx, path, Options{}, good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if n := count(t, s, "SELECT user_version FROM pragma_user_version"); n != next {
+		t.Errorf("version %d, want %d", n, next)
+	}
+	if got, _, err := s.List(ctx, Filter{}); err != nil || len(got) != 1 ||
+		count(t, s, "SELECT count(*) FROM extra") != 0 {
+		t.Errorf("after the migration: %d records, %v", len(got), err)
+	}
+	copies, _ := filepath.Glob(path + ".schema*")
+	if len(copies) == 0 {
+		t.Error("no copy was made before the migration")
+	}
+	for _, name := range copies {
+		c, err := Open(ctx, name, Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := c.List(ctx, Filter{}); err != nil || len(got) != 1 {
+			t.Errorf("the copy %s has %d records, %v", name, len(got), err)
+		}
+		c.Close()
+	}
+}
+
+func TestMigrationsHaveNoGap(t *testing.T) {
+	if _, err := migrations(fstest.MapFS{"schema/0001_a.sql": {}, "schema/0003_b.sql": {}}); err == nil {
+		t.Error("a gap in the numbers was accepted")
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,38 +24,53 @@ var ctx = context.Background()
 // softmaxCase is the i-th of many cases.
 func softmaxCase(i int) op.Case {
 	return op.Case{
-		Op: "softmax", Pass: op.Forward, DType: "bf16", Dims: op.Dims{{Name: "rows", Value: int64(i)}, {Name: "cols", Value: 1000}},
-		Attrs: op.Attrs{{Name: "scaling", Number: 2, Text: "block"}, {Name: "eps", Number: 0x1p-17, Text: "7.6293945e-06"}}, Layout: "contiguous", Distribution: "normal",
+		Op: "softmax", Pass: op.Forward, DType: "bf16",
+		Dims: op.Dims{{Name: "rows", Value: int64(i)}, {Name: "cols", Value: 1000}},
+		Attrs: op.Attrs{{Name: "scaling", Number: 2, Text: "block"},
+			{Name: "eps", Number: 0x1p-17, Text: "7.6293945e-06"}}, Layout: "contiguous",
+		Distribution: "normal",
 	}
 }
 
 // failed is a record with every field filled, NaN and infinities among them.
 func failed(i int) record.Record {
 	return record.Record{
-		Case: softmaxCase(i), DTypes: record.Members[op.DType]{{Name: "x", Value: op.BF16}, {Name: "y", Value: op.BF16}}, Seed: math.MaxUint64 - 1,
-		Impl: "cuda/warp", Backend: "cuda", Variant: "warp", Device: "emulator", Source: "abc123", Status: op.StatusFail, Contract: "fp32",
-		Message: "y[3,999] is NaN", Where: &record.Where{Kernel: "softmax_warp", Block: &[3]int{1, 2, 3}, File: "softmax.cu", Line: 7}, LogTail: "tail",
-		Build:    &record.Build{Compiler: "g++ 12", Flags: []string{"-O2"}, Seconds: 1.5, Kernels: []record.Kernel{{Kernel: "k", Arch: "sm_80", Registers: 32}}},
+		Case: softmaxCase(i), DTypes: record.Members[op.DType]{{Name: "x", Value: op.BF16},
+			{Name: "y", Value: op.BF16}}, Seed: math.MaxUint64 - 1,
+		Impl: "cuda/warp", Backend: "cuda", Variant: "warp", Device: "emulator", Source: "abc123",
+		Status: op.StatusFail, Contract: "fp32",
+		Message: "y[3,999] is NaN", Where: &record.Where{Kernel: "softmax_warp", Block: &[3]int{1, 2, 3},
+			File: "softmax.cu", Line: 7}, LogTail: "tail",
+		Build: &record.Build{Compiler: "g++ 12", Flags: []string{"-O2"}, Seconds: 1.5,
+			Kernels: []record.Kernel{{Kernel: "k", Arch: "sm_80", Registers: 32}}},
 		Launches: 4, Started: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC), Wall: 1234567, PeakBytes: 99,
 		Outputs: []record.Verdict{
 			{
-				Name: "y", Status: op.StatusFail, Gate: "G1", Message: "NaN", N: 8000, NCompared: 7000, NCovered: 1000, NWrong: 1, Judge: "1",
-				Worst:    &record.Element{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Want: record.Float(math.Inf(-1)), Low: record.Float(math.Inf(1)), High: 0.1},
-				Headroom: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())), ULPMean: new(record.Float(5e-324)),
+				Name: "y", Status: op.StatusFail, Gate: "G1", Message: "NaN", N: 8000, NCompared: 7000,
+				NCovered: 1000, NWrong: 1, Judge: "1",
+				Worst: &record.Element{Index: []int64{3, 999}, Got: record.Float(math.NaN()),
+					Want: record.Float(math.Inf(-1)), Low: record.Float(math.Inf(1)), High: 0.1},
+				Headroom: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())),
+				ULPMean:     new(record.Float(5e-324)),
 				AbsoluteMax: new(record.Float(0.125)), RelativeMax: new(record.Float(math.Inf(1))),
 				RelationsPlanned: 3, Relations: []record.Relation{
 					{Name: "each row adds up to 1", Holds: true, N: 8, NCompared: 8},
 					{
-						Name: "no element is negative", N: 8, NCompared: 8, NWrong: 1, Message: "y[3,999] is NaN",
-						Worst: &record.Broken{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Low: 0, High: record.Float(math.Inf(1))},
+						Name: "no element is negative", N: 8, NCompared: 8, NWrong: 1,
+						Message: "y[3,999] is NaN",
+						Worst: &record.Broken{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Low: 0,
+							High: record.Float(math.Inf(1))},
 					},
 				},
 				Statistics: &record.Statistics{
-					Contract: "fp32", Promise: "sums in fp32", Digest: "5eed", DType: op.BF16, Saturates: true, Flushes: true, Exact: true,
+					Contract: "fp32", Promise: "sums in fp32", Digest: "5eed", DType: op.BF16,
+					Saturates: true, Flushes: true, Exact: true,
 					Independent: true, Used: record.Float(math.Inf(1)), ULPs: []int64{1, 0, 2}, NBlocks: 9,
-					Worst:  []record.Judged{{Index: []int64{3, 999}, Got: record.Float(math.NaN()), R: 0.1, T: 5e-324}},
-					Blocks: []record.Block{{Block: "all of it", N: 7, Error: 0.5, Simulated: 0.25, FP32: 0x1p-24, Limit: record.Float(math.Inf(1))}},
-					Slope:  &record.Slope{Spread: 300, Slope: -1e-9, Sigma: 1e-10, Allowance: 0.3},
+					Worst: []record.Judged{{Index: []int64{3, 999}, Got: record.Float(math.NaN()), R: 0.1,
+						T: 5e-324}},
+					Blocks: []record.Block{{Block: "all of it", N: 7, Error: 0.5, Simulated: 0.25,
+						FP32: 0x1p-24, Limit: record.Float(math.Inf(1))}},
+					Slope: &record.Slope{Spread: 300, Slope: -1e-9, Sigma: 1e-10, Allowance: 0.3},
 				},
 			},
 			{Name: "lse", Status: op.StatusMissing, Message: "not given"},
@@ -78,7 +92,8 @@ func start(t *testing.T, s *Store, request string, plan ...record.Item) *Session
 	t.Helper()
 	x, err := s.Start(ctx, record.Session{
 		Request: request, Command: []string{"compare", "softmax"}, Version: "1", Level: "quick", Seed: 7,
-		Added: []string{"my.cu"}, Machine: record.Machine{OS: "linux", CPU: "test", Cores: 2}, Toolchain: record.Toolchain{"g++": "12"},
+		Added: []string{"my.cu"}, Machine: record.Machine{OS: "linux", CPU: "test", Cores: 2},
+		Toolchain: record.Toolchain{"g++": "12"},
 	}, plan)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +102,8 @@ func start(t *testing.T, s *Store, request string, plan ...record.Item) *Session
 }
 
 var floats = cmp.Comparer(func(a, b record.Float) bool {
-	return math.Float64bits(float64(a)) == math.Float64bits(float64(b)) || math.IsNaN(float64(a)) && math.IsNaN(float64(b))
+	return math.Float64bits(float64(a)) == math.Float64bits(float64(b)) ||
+		math.IsNaN(float64(a)) && math.IsNaN(float64(b))
 })
 
 func TestARecordComesBackAsItWasGiven(t *testing.T) {
@@ -126,8 +142,10 @@ func TestDifferencesComeBackWithBothRuns(t *testing.T) {
 		}
 	}
 	d := record.Difference{
-		Session: x.ID(), CaseKey: a.Case.Key(), Op: "softmax", Pass: op.Forward, DType: "bf16", Output: "y", A: b.Impl, B: a.Impl, RunA: b.ID,
-		RunB: a.ID, N: 8000, NDifferent: 3, ULPMax: new(record.Float(math.Inf(1))), Worst: &record.Disparity{Index: []int64{1, 2}, A: record.Float(math.NaN()), B: 2},
+		Session: x.ID(), CaseKey: a.Case.Key(), Op: "softmax", Pass: op.Forward, DType: "bf16", Output: "y",
+		A: b.Impl, B: a.Impl, RunA: b.ID,
+		RunB: a.ID, N: 8000, NDifferent: 3, ULPMax: new(record.Float(math.Inf(1))),
+		Worst: &record.Disparity{Index: []int64{1, 2}, A: record.Float(math.NaN()), B: 2},
 	}
 	if err := x.AddDifferences(ctx, []record.Difference{d}); err != nil {
 		t.Fatal(err)
@@ -157,9 +175,11 @@ func TestWhatSaysNothingIsNotStored(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	x := start(t, s, "softmax")
 	for name, change := range map[string]func(*record.Record){
-		"no status": func(r *record.Record) { r.Status = op.StatusUnknown }, "no pass": func(r *record.Record) { r.Case.Pass = op.PassUnknown },
-		"no implementation": func(r *record.Record) { r.Impl = "" }, "an output without status": func(r *record.Record) { r.Outputs[0].Status = op.StatusUnknown },
-		"an output twice": func(r *record.Record) { r.Outputs[1].Name = "y" },
+		"no status":                func(r *record.Record) { r.Status = op.StatusUnknown },
+		"no pass":                  func(r *record.Record) { r.Case.Pass = op.PassUnknown },
+		"no implementation":        func(r *record.Record) { r.Impl = "" },
+		"an output without status": func(r *record.Record) { r.Outputs[0].Status = op.StatusUnknown },
+		"an output twice":          func(r *record.Record) { r.Outputs[1].Name = "y" },
 	} {
 		r := failed(1)
 		change(&r)
@@ -167,7 +187,8 @@ func TestWhatSaysNothingIsNotStored(t *testing.T) {
 			t.Errorf("%s: stored as %q", name, r.ID)
 		}
 	}
-	if n := count(t, s, "SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM verdict) + (SELECT count(*) FROM plan)"); n != 0 {
+	if n := count(t, s, "SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM verdict) + (SELECT "+
+		"count(*) FROM plan)"); n != 0 {
 		t.Errorf("%d rows are left of what was refused", n)
 	}
 }
@@ -229,11 +250,15 @@ func TestTheViewsAnswerFromTheNewestRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := 1 - i; count(t, s, "SELECT count(*) FROM disagreements") != want {
-			t.Errorf("after %s disagreements has %d rows, want %d", status, count(t, s, "SELECT count(*) FROM disagreements"), want)
+			t.Errorf("after %s disagreements has %d rows, want %d", status,
+				count(t, s, "SELECT count(*) FROM disagreements"), want)
 		}
 	}
-	if a, b := count(t, s, "SELECT count(*) FROM latest"), count(t, s, "SELECT count(*) FROM history"); a != 1 || b != 2 {
-		t.Errorf("latest has %d rows, history %d, want 1 and 2", a, b)
+	if n := count(t, s, "SELECT count(*) FROM latest"); n != 1 {
+		t.Errorf("latest has %d rows, want 1", n)
+	}
+	if n := count(t, s, "SELECT count(*) FROM history"); n != 2 {
+		t.Errorf("history has %d rows, want 2", n)
 	}
 	if n := count(t, s, "SELECT count(*) FROM speed"); n != 0 {
 		t.Errorf("speed has %d rows where nothing was timed", n)
@@ -259,8 +284,10 @@ func TestEveryStatusHasItsWeight(t *testing.T) {
 	names := map[op.Weight]string{op.Good: "good", op.Neutral: "neutral", op.Bad: "bad"}
 	for _, status := range op.Statuses() {
 		var weight string
-		if err := s.reader.QueryRow("SELECT weight FROM status WHERE status = ?", status.String()).Scan(&weight); err != nil || weight != names[status.Weight()] {
-			t.Errorf("%s weighs %q in the database, %q in op: %v", status, weight, names[status.Weight()], err)
+		if err := s.reader.QueryRow("SELECT weight FROM status WHERE status = ?",
+			status.String()).Scan(&weight); err != nil || weight != names[status.Weight()] {
+			t.Errorf("%s weighs %q in the database, %q in op: %v", status, weight, names[status.Weight()],
+				err)
 		}
 	}
 	if n := count(t, s, "SELECT count(*) FROM status"); n != len(op.Statuses()) {
@@ -304,7 +331,8 @@ func TestResumeGivesWhatIsMissingExactlyOnce(t *testing.T) {
 	if y.ID() != x.ID() || y.Info().Version != "1" {
 		t.Errorf("resumed %s, want %s", y.ID(), x.ID())
 	}
-	want := slices.DeleteFunc(plan(10), func(i record.Item) bool { return slices.Contains([]int64{0, 3, 4}, i.Case.Dims[0].Value) })
+	want := slices.DeleteFunc(plan(10),
+		func(i record.Item) bool { return slices.Contains([]int64{0, 3, 4}, i.Case.Dims[0].Value) })
 	if diff := cmp.Diff(want, missing); diff != "" {
 		t.Errorf("missing (-want +got)\n%s", diff)
 	}
@@ -361,7 +389,8 @@ func TestOneOfManyGetsTheInterruptedSession(t *testing.T) {
 
 func TestIDsRiseThoughTheClockGoesBack(t *testing.T) {
 	clock := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{Now: func() time.Time { clock = clock.Add(-time.Hour); return clock }})
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"),
+		Options{Now: func() time.Time { clock = clock.Add(-time.Hour); return clock }})
 	last := ""
 	for i := range 20 {
 		x := start(t, s, "softmax")
@@ -376,93 +405,18 @@ func TestIDsRiseThoughTheClockGoesBack(t *testing.T) {
 	}
 }
 
-func TestANewerSchemaIsOpenedForReading(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.db")
-	s := openTest(t, path, Options{})
-	x := start(t, s, "softmax")
-	r := failed(1)
-	if err := x.Record(ctx, &r); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.writer.Exec("PRAGMA user_version = 99"); err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-	newer := openTest(t, path, Options{})
-	if !newer.ReadOnly() || newer.Notice() == "" {
-		t.Errorf("read-only %v, notice %q", newer.ReadOnly(), newer.Notice())
-	}
-	if got, _, err := newer.List(ctx, Filter{}); err != nil || len(got) != 1 {
-		t.Errorf("list: %d, %v", len(got), err)
-	}
-	if _, err := newer.Start(ctx, record.Session{}, nil); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("a session was started: %v", err)
-	}
-}
-
-// A second step is applied to a database of the first, after a copy was made; a step that fails leaves everything as it was.
-func TestMigrationIsAllOrNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.db")
-	s := openTest(t, path, Options{})
-	x := start(t, s, "softmax")
-	r := failed(1)
-	if err := x.Record(ctx, &r); err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-	steps, err := migrations(schemaFiles)
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := len(steps) + 1
-	broken := append(slices.Clone(steps), migration{next, "broken", "CREATE TABLE extra (a INTEGER) STRICT; INSERT INTO nowhere VALUES (1)"})
-	if _, err := open(ctx, path, Options{}, broken); err == nil {
-		t.Fatal("a broken step was applied")
-	}
-	good := append(slices.Clone(steps), migration{next, "good", "CREATE TABLE extra (a INTEGER) STRICT"})
-	s, err = open(ctx, path, Options{}, good)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if n := count(t, s, "SELECT user_version FROM pragma_user_version"); n != next {
-		t.Errorf("version %d, want %d", n, next)
-	}
-	if got, _, err := s.List(ctx, Filter{}); err != nil || len(got) != 1 || count(t, s, "SELECT count(*) FROM extra") != 0 {
-		t.Errorf("after the migration: %d records, %v", len(got), err)
-	}
-	copies, _ := filepath.Glob(path + ".schema*")
-	if len(copies) == 0 {
-		t.Error("no copy was made before the migration")
-	}
-	for _, name := range copies {
-		c, err := Open(ctx, name, Options{ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, _, err := c.List(ctx, Filter{}); err != nil || len(got) != 1 {
-			t.Errorf("the copy %s has %d records, %v", name, len(got), err)
-		}
-		c.Close()
-	}
-}
-
-func TestMigrationsHaveNoGap(t *testing.T) {
-	if _, err := migrations(fstest.MapFS{"schema/0001_a.sql": {}, "schema/0003_b.sql": {}}); err == nil {
-		t.Error("a gap in the numbers was accepted")
-	}
-}
-
 func TestTheConnectionIsSetAsPromised(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000", "application_id": "1414678849"} {
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2",
+		"foreign_keys": "1", "busy_timeout": "5000", "application_id": "1414678849"} {
 		var got string
 		if err := s.writer.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
 			t.Errorf("%s is %s, want %s (%v)", pragma, got, want, err)
 		}
 	}
 	var loose sql.NullString
-	if err := s.reader.QueryRow("SELECT group_concat(name) FROM pragma_table_list WHERE type = 'table' AND NOT strict AND name NOT LIKE 'sqlite_%'").Scan(&loose); err != nil || loose.Valid {
+	if err := s.reader.QueryRow("SELECT group_concat(name) FROM pragma_table_list WHERE type = 'table' " +
+		"AND NOT strict AND name NOT LIKE 'sqlite_%'").Scan(&loose); err != nil || loose.Valid {
 		t.Errorf("tables that are not STRICT: %q, %v", loose.String, err)
 	}
 	if _, err := s.reader.Exec("DELETE FROM status"); err == nil {

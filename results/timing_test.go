@@ -40,7 +40,8 @@ func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
 		}
 	}
 	want := []record.Timing{timed("cold"), timed("warm"), timed("cold burst")}
-	for _, timing := range []record.Timing{timed("cold burst"), timed("warm"), {Regime: "cold", Status: op.StatusUnstable, Mode: "graph"}, timed("cold")} {
+	for _, timing := range []record.Timing{timed("cold burst"), timed("warm"),
+		{Regime: "cold", Status: op.StatusUnstable, Mode: "graph"}, timed("cold")} {
 		if err := x.AddTiming(ctx, a.ID, timing); err != nil {
 			t.Fatal(err)
 		}
@@ -64,8 +65,10 @@ func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
 		t.Errorf("%v\n%s", err, cmp.Diff(rulers, got))
 	}
 	comparisons := []record.Comparison{
-		{A: "cuda/warp", B: "cuda/warp", RunA: a.ID, RunB: a.ID, Regime: "cold", Ratios: []float64{1, 1.01}, Ratio: 1.005, Low: 1, High: 1.01, Word: "SAME"},
-		{A: "cuda/warp", B: "cuda/block", RunA: a.ID, RunB: b.ID, Regime: "cold", Ratios: []float64{2}, Ratio: 2, Low: 2, High: 2, Word: "AMBIGUOUS"},
+		{A: "cuda/warp", B: "cuda/warp", RunA: a.ID, RunB: a.ID, Regime: "cold", Ratios: []float64{1, 1.01},
+			Ratio: 1.005, Low: 1, High: 1.01, Word: "SAME"},
+		{A: "cuda/warp", B: "cuda/block", RunA: a.ID, RunB: b.ID, Regime: "cold", Ratios: []float64{2},
+			Ratio: 2, Low: 2, High: 2, Word: "AMBIGUOUS"},
 	}
 	if err := x.AddComparisons(ctx, comparisons); err != nil {
 		t.Fatal(err)
@@ -73,7 +76,8 @@ func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
 	if got, err := s.Comparisons(ctx, x.ID()); err != nil || !cmp.Equal(got, comparisons) {
 		t.Errorf("%v\n%s", err, cmp.Diff(comparisons, got))
 	}
-	answer, err := Query(ctx, s.Path(), "select regime, median_ns, timing_status from speed order by regime limit 1", nil, Limits{})
+	answer, err := Query(ctx, s.Path(), "select regime, median_ns, timing_status from speed order by "+
+		"regime limit 1", nil, Limits{})
 	if err != nil || len(answer.Rows) != 1 || answer.Rows[0][0] != "cold" {
 		t.Errorf("the view speed: %v %+v", err, answer.Rows)
 	}
@@ -117,7 +121,8 @@ func TestAnOlderSchemaIsReadAfterItsMigration(t *testing.T) {
 	if err := x.Record(ctx, &r); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old.writer.Exec(`INSERT INTO verdict (run_id, position, output, status, gate, message, n, n_compared, n_wrong, pattern, judge_version)
+	if _, err := old.writer.Exec(`INSERT INTO verdict
+		(run_id, position, output, status, gate, message, n, n_compared, n_wrong, pattern, judge_version)
 		SELECT run_id, 0, 'y', 'PASS', '', '', 8, 8, 0, '', '1' FROM run`); err != nil {
 		t.Fatal(err)
 	}

@@ -1,24 +1,26 @@
-"""flash_attention: o = softmax(scale * q k^T) v, row by row, with lse = log sum_j exp(scale * q k^T) (natural
-logarithm, scaled scores) backward, with P = exp(scale * q k^T - lse), delta = sum(grad_o * o) and dS = P *
-(grad_o v^T - delta):
-    grad_q = scale * dS k, grad_k = scale * dS^T q, grad_v = P^T grad_o, the last two summed over the queries' heads of a key's head
+"""flash_attention: o = softmax(scale * q k^T) v, row by row, with lse = log sum_j exp(scale * q k^T), natural
+backward, with P = exp(scale * q k^T - lse), delta = sum(grad_o * o) and dS = P * (grad_o v^T - delta):
+    grad_q = scale * dS k, grad_k = scale * dS^T q, grad_v = P^T grad_o,
+    grad_k and grad_v summed over the query heads that share a key head
 
-Layout   q, o [batch, heads_q, seq_q, head_dim], k, v [batch, heads_kv, seq_kv, head_dim], lse [batch, heads_q, seq_q] fp32. Query head h reads
-         key head h / (heads_q / heads_kv). Inputs with any strides, outputs contiguous. fp32 (products in IEEE fp32), fp16, bf16 (P and dS are
-         multiplied in the dtype: contract p16); every other value inside is fp32.
-Causal   is aligned bottom-right: key j is visible to query i iff j <= i + seq_kv - seq_q. A row that sees no key has o = 0, lse = -inf, and
-         all its gradients are 0; where lse = -inf, P = 0.
+Layout   q, o [batch, heads_q, seq_q, head_dim], k, v [batch, heads_kv, seq_kv, head_dim], lse [batch,
+         heads_q, seq_q] fp32. Query head h reads key head h / (heads_q / heads_kv). Inputs with any strides,
+         outputs contiguous. fp32 (products in IEEE fp32), fp16, bf16 (P and dS are multiplied in the dtype:
+         contract p16); every other value inside is fp32.
+Causal   is aligned bottom-right: key j is visible to query i iff j <= i + seq_kv - seq_q. A row that sees no
+         key has o = 0, lse = -inf, and all its gradients are 0; where lse = -inf, P = 0.
 Limits   triton: head_dim a multiple of 8 in 16..256. batch, seq_q, seq_kv may be 0.
 Source   Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691
-  triton/tiled    a tile of queries per program, keys in steps; backward: one kernel over queries, one over keys, no atomics
+  triton/tiled    a tile of queries per program, keys in steps; backward: a kernel each over queries and keys
   torch/sdpa      torch.nn.functional.scaled_dot_product_attention, its choice of kernel
   torch/eager     the written composition (contract eager in 16 bits)
-  torch/cudnn, torch/flash, torch/efficient   sdpa held to that kernel, and torch/compile: registered on a GPU only
+  torch/cudnn, torch/flash, torch/efficient   sdpa held to that kernel; these and torch/compile on a GPU only
   fa4/kernel      flash-attn-4's CuTe kernels, 16 bits; head_dim a multiple of 8
 """
 
 import functools
 import warnings
+from contextlib import suppress
 
 import torch
 import torch.nn.functional as F
@@ -341,7 +343,8 @@ def reference_backward(q, k, v, o, lse, grad_o, *, causal, scale):
     s = _scores(q, k, causal, scale)
     lse = lse[..., None]
     p = rounded(torch.where((s == float("-inf")) | (lse == float("-inf")), 0.0, torch.exp(s - lse)))
-    ds = rounded(p * (grad_o @ v.repeat_interleave(group, 1).transpose(2, 3) - (grad_o * o).sum(-1, keepdim=True)))
+    grad_p = grad_o @ v.repeat_interleave(group, 1).transpose(2, 3)
+    ds = rounded(p * (grad_p - (grad_o * o).sum(-1, keepdim=True)))
     of_group = lambda t: t.unflatten(1, (k.shape[1], group)).sum(2)
     return (scale * (ds @ k.repeat_interleave(group, 1)), of_group(scale * (ds.transpose(2, 3) @ q)),
             of_group(p.transpose(2, 3) @ grad_o))
@@ -428,16 +431,14 @@ def _untaken(backend: SDPBackend, backward: bool, tensors: tuple, dtype: torch.d
     with sdpa_kernel(backend):
         if _TAKEN[backend](asked):
             return ""
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as said, suppress(RuntimeError):
             # torch tells the reasons at the call itself, which launches nothing then
             warnings.simplefilter("always")
-            try:
-                F.scaled_dot_product_attention(seeing, k, v, mask, 0.0, aligned, scale=scale,
-                                               enable_gqa=q.shape[1] != k.shape[1])
-            except RuntimeError:
-                pass
+            F.scaled_dot_product_attention(seeing, k, v, mask, 0.0, aligned, scale=scale,
+                                           enable_gqa=q.shape[1] != k.shape[1])
     why = _reasons(backend, [str(w.message) for w in said])
-    return f"{backend.name} does not take q {list(q.shape)}, k {list(k.shape)} in {q.dtype}{f': {why}' if why else ''}"
+    return (f"{backend.name} does not take q {list(q.shape)}, k {list(k.shape)} in {q.dtype}"
+            + (f": {why}" if why else ""))
 
 
 def _accepts_held_to(backend: SDPBackend):
@@ -469,7 +470,7 @@ _TAKES = "what torch says that this kernel takes, in rows that begin at a multip
 IMPLEMENTATIONS = [
     Implementation("triton/tiled", forward, backward, outputs=("o", "lse"), gradients=_GRADIENTS,
                    contract=sixteen_bit("p16"), accepts=_accepts_tiled,
-                   constraint="head_dim a multiple of 8 in 16..256; no GPU older than compute capability 8.0"),
+                   constraint="head_dim a multiple of 8 in 16..256; a GPU of capability 8.0 or higher"),
     _row("torch/sdpa", forward_sdpa, "p16", accepts=_accepts_sdpa, nondeterministic=_ANY_SUM,
          constraint="on a GPU rows that begin at a multiple of 16 bytes"),
     _row("torch/eager", forward_eager, "eager"),

@@ -257,7 +257,8 @@ def _accepts_scaled_mm(fast: bool):
                 sizes = _representative(m), _representative(n, scaling == "block"), _representative(k,
                     scaling == "block")
                 if why := _refused(scaling, out, a.dtype, b.dtype, *sizes, fast, a.device.type):
-                    return f"{name}: {scaling} scaling, out {out}, m {m}, n {n}, k {k}: torch {torch.__version__} on {a.device.type} refuses: {why}"
+                    return (f"{name}: {scaling} scaling, out {out}, m {m}, n {n}, k {k}: "
+                            f"torch {torch.__version__} on {a.device.type} refuses: {why}")
         return None
     return accepts
 

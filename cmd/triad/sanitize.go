@@ -79,8 +79,7 @@ func (a *app) sanitize(ctx context.Context, request run.Request, o *compareOptio
 		return err
 	}
 	if onGPU == nil {
-		return session.Fail(session.ExitNothing, errors.New("--sanitize: compute-sanitizer watches kernels on a GPU, and there is none; without --sanitize the emulator itself "+
-			"finds accesses out of bounds, divergent barriers and races"))
+		return session.Fail(session.ExitNothing, errNoGPUToWatch)
 	}
 	onGPU.apply(&request.Options)
 	tool, err := gpuworker.FindSanitizer(ctx, a.getenv)
@@ -260,3 +259,7 @@ func lines(all []sanitized) []report.SanitizerLine {
 	}
 	return out
 }
+
+// errNoGPUToWatch says what to do instead of --sanitize where there is no GPU.
+var errNoGPUToWatch = errors.New("--sanitize: compute-sanitizer watches kernels on a GPU, and there is " +
+	"none; without --sanitize the emulator itself finds accesses out of bounds, divergent barriers and races")

@@ -36,8 +36,10 @@ func (s *stored) Plan(items []record.Item, versions record.Toolchain) (err error
 	}, items)
 	return err
 }
-func (s *stored) Done(record.Item) bool                         { return false }
-func (s *stored) Append(r *record.Record) error                 { return s.session.Record(context.Background(), r) }
+func (s *stored) Done(record.Item) bool { return false }
+func (s *stored) Append(r *record.Record) error {
+	return s.session.Record(context.Background(), r)
+}
 func (s *stored) AppendDifferences(d []record.Difference) error { return nil }
 
 // faultKinds are the kernels of testdata/faults.cu that cost a worker or ask for too much, and what a case of
@@ -100,20 +102,24 @@ func TestFigureFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	distributions := []string{"normal", "scaled", "shifted", "integers", "outlier", "low_logits", "late_max", "row_offsets", "ties", "constant"}
+	distributions := []string{"normal", "scaled", "shifted", "integers", "outlier", "low_logits", "late_max",
+		"row_offsets", "ties", "constant"}
 	began := time.Now()
 	progress := func(p run.Progress) {
-		fmt.Printf("faults: %d of %d cases after %.0f s %s\n", p.Case, p.Cases, time.Since(began).Seconds(), p.Text)
+		fmt.Printf("faults: %d of %d cases after %.0f s %s\n", p.Case, p.Cases, time.Since(began).Seconds(),
+			p.Text)
 	}
-	r := &run.Runner{Backends: []backend.Backend{a}, Recorder: &stored{store: store}, Stop: t.Context(), Progress: progress}
+	r := &run.Runner{Backends: []backend.Backend{a}, Recorder: &stored{store: store}, Stop: t.Context(),
+		Progress: progress}
 	result, err := r.Compare(t.Context(), run.Request{
 		Operators: []*truth.Operator{softmax}, Seed: 1, InFlight: 3, Single: true,
-		Impls: []string{
-			"cuda/right", "cuda/wild", "cuda/wild_", "cuda/misaligned", "cuda/misaligned_", "cuda/trap", "cuda/trap_", "cuda/forever",
-			"cuda/forever_", "cuda/greedy", "cuda/right_after",
-		}, // names, and prefixes of names
+		Impls: []string{ // names, and prefixes of names
+			"cuda/right", "cuda/wild", "cuda/wild_", "cuda/misaligned", "cuda/misaligned_", "cuda/trap",
+			"cuda/trap_", "cuda/forever", "cuda/forever_", "cuda/greedy", "cuda/right_after",
+		},
 		Options: op.Options{
-			Device: "gpu", DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward}, Dims: map[string]int64{"rows": 5, "cols": 33},
+			Device: "gpu", DTypes: []string{"fp32"}, Passes: []op.Pass{op.Forward},
+			Dims:          map[string]int64{"rows": 5, "cols": 33},
 			Distributions: distributions, Layouts: []string{"contiguous"},
 		},
 	})
@@ -124,17 +130,12 @@ func TestFigureFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := map[string]map[string]int{} // by kind, innocent kernels by name
-	for _, x := range records {
-		kind := cmp.Or(faultKind(x.Impl), x.Impl)
-		if counts[kind] == nil {
-			counts[kind] = map[string]int{}
-		}
-		counts[kind][x.Status.String()]++
-	}
-	leave(t, "faults", fmt.Sprintf("%d records in %.0f s: %v", len(records), time.Since(began).Seconds(), counts), counts)
+	counts := faultCounts(records)
+	leave(t, "faults", fmt.Sprintf("%d records in %.0f s: %v", len(records), time.Since(began).Seconds(),
+		counts), counts)
 	checkFaultCounts(t, counts, len(distributions))
-	if want := (4*5 + 1 + 2) * len(distributions); len(result.Records) != len(records) || len(records) != want {
+	if want := (4*5 + 1 + 2) * len(distributions); len(result.Records) != len(records) ||
+		len(records) != want {
 		t.Errorf("%d records, %d of them stored, want %d", len(result.Records), len(records), want)
 	}
 }
@@ -155,4 +156,17 @@ func checkFaultCounts(t *testing.T, counts map[string]map[string]int, distributi
 			t.Errorf("the innocent kernel %s: %v", impl, n)
 		}
 	}
+}
+
+// faultCounts counts the statuses of each kind of fault; kernels without a fault are counted by name.
+func faultCounts(records []record.Record) map[string]map[string]int {
+	counts := map[string]map[string]int{}
+	for _, r := range records {
+		kind := cmp.Or(faultKind(r.Impl), r.Impl)
+		if counts[kind] == nil {
+			counts[kind] = map[string]int{}
+		}
+		counts[kind][r.Status.String()]++
+	}
+	return counts
 }

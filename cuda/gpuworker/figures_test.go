@@ -218,26 +218,30 @@ func firstArms(t *testing.T, b backend.Backend, all []backend.Implementation, fa
 	return "", nil
 }
 
+// sameKernelCalls are the calls that TestFigureSameKernel compares with themselves.
+var sameKernelCalls = []struct {
+	op   string
+	dims map[string]int64
+}{
+	{"softmax", map[string]int64{"rows": 8192, "cols": 4096}},
+	{"softmax", map[string]int64{"rows": 4096, "cols": 1024}},
+	{"layernorm", map[string]int64{"rows": 8192, "cols": 4096}},
+	{"swiglu", map[string]int64{"rows": 8192, "cols": 4096}},
+	{"flash_attention", map[string]int64{"batch": 2, "heads_q": 16, "heads_kv": 16, "seq_q": 1024,
+		"seq_kv": 1024, "head_dim": 128}},
+}
+
 // The same call as both arms is FASTER or SLOWER in at most 1 % of TRIAD_FIGURE_N comparisons, beside the
 // noise that a third arm of it shows, as implementations are compared.
 func TestFigureSameKernel(t *testing.T) {
 	figureFolder(t)
 	folder, path, _ := gpuFolder(t)
 	r := timer(t)
-	backends := []backend.Backend{kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits), rowsOfPython(t, true)}
-	calls := []struct {
-		op   string
-		dims map[string]int64
-	}{
-		{"softmax", map[string]int64{"rows": 8192, "cols": 4096}},
-		{"softmax", map[string]int64{"rows": 4096, "cols": 1024}},
-		{"layernorm", map[string]int64{"rows": 8192, "cols": 4096}},
-		{"swiglu", map[string]int64{"rows": 8192, "cols": 4096}},
-		{"flash_attention", map[string]int64{"batch": 2, "heads_q": 16, "heads_kv": 16, "seq_q": 1024, "seq_kv": 1024, "head_dim": 128}},
-	}
+	backends := []backend.Backend{kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits),
+		rowsOfPython(t, true)}
 	var all [][]backend.Arm
 	var names []string
-	for _, c := range calls {
+	for _, c := range sameKernelCalls {
 		for _, b := range backends {
 			reply, _, err := b.Load(t.Context(), c.op)
 			if err != nil {
@@ -271,8 +275,12 @@ func TestFigureSameKernel(t *testing.T) {
 		widest = max(widest, same.Noise())
 	}
 	wrong := words[stats.Faster] + words[stats.Slower]
-	leave(t, "same-kernel", fmt.Sprintf("%d A/A comparisons of %d calls: %d FASTER or SLOWER, %d SAME, %d AMBIGUOUS; widest interval reaches %.2f %% from 1; of the %d between the first two arms, for which no noise is known, %d FASTER or SLOWER",
-		n, len(all), wrong, words[stats.Same], words[stats.Ambiguous], widest*100, n, bare[stats.Faster]+bare[stats.Slower]), found)
+	leave(t, "same-kernel",
+		fmt.Sprintf("%d A/A comparisons of %d calls: %d FASTER or SLOWER, %d SAME, %d AMBIGUOUS; widest "+
+			"interval reaches %.2f %% from 1; of the %d between the first two arms, for which no noise is "+
+			"known, %d FASTER or SLOWER",
+			n, len(all), wrong, words[stats.Same], words[stats.Ambiguous], widest*100, n,
+			bare[stats.Faster]+bare[stats.Slower]), found)
 	if wrong*100 > n {
 		t.Errorf("%d of %d comparisons of a call with itself are FASTER or SLOWER", wrong, n)
 	}

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -25,7 +24,8 @@ func target(d op.DType, r []float64, t float64) Target {
 		sim[i] = tensor.Round(d, v, false)
 	}
 	ts := slices.Repeat([]float64{t}, n)
-	return Target{Name: "y", DType: d, Shape: []int64{int64(n)}, R: r, T: ts, TFP32: ts, Sim: sim, Independent: true}
+	return Target{Name: "y", DType: d, Shape: []int64{int64(n)}, R: r, T: ts, TFP32: ts, Sim: sim,
+		Independent: true}
 }
 
 // plan is what is asked for where y is the only output.
@@ -36,7 +36,8 @@ func plan(t Target) Plan {
 // launch is one sound launch that returned values.
 func launch(t Target, poison string, data []byte) Launch {
 	return Launch{Poison: poison, InputsUnchanged: true, GuardsIntact: true, Outputs: []Returned{
-		{Name: t.Name, Present: true, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape), Data: data},
+		{Name: t.Name, Present: true, DType: t.DType, Shape: t.Shape, Stride: tensor.Contiguous(t.Shape),
+			Data: data},
 	}}
 }
 
@@ -87,7 +88,8 @@ func TestElement(t *testing.T) {
 		{what: "inf within T of the threshold", d: op.FP16, y: inf, r: 65519.5, t: 1, ok: true},
 		{what: "inf far below", d: op.FP16, y: inf, r: 65000, t: 1},
 		{what: "inf for a finite truth, saturating", d: op.FP16, y: inf, r: 70000, saturate: true},
-		{what: "largest for a finite truth, saturating", d: op.FP16, y: 65504, r: 70000, saturate: true, ok: true},
+		{what: "largest for a finite truth, saturating", d: op.FP16, y: 65504, r: 70000, saturate: true,
+			ok: true},
 		{what: "e4m3 rounds 464 down", d: op.E4M3, y: 448, r: 464, ok: true},
 		{what: "e4m3 overflow code", d: op.E4M3, y: nan, r: 465, ok: true},
 		{what: "e4m3 overflow code for inf", d: op.E4M3, y: nan, r: inf, ok: true},
@@ -98,7 +100,8 @@ func TestElement(t *testing.T) {
 		{what: "fp16 subnormal flushed", d: op.FP16, y: 0, r: 0x1p-24, ftz: true},
 		{what: "bf16 subnormal flushed", d: op.BF16, y: 0, r: 0x1p-130, ftz: true, ok: true},
 		{what: "bf16 subnormal flushed, not permitted", d: op.BF16, y: 0, r: 0x1p-130},
-		{what: "R - T below the normal range", d: op.FP32, y: 0, r: 0x1p-126 + 0x1p-140, t: 0x1p-139, ftz: true, ok: true},
+		{what: "R - T below the normal range", d: op.FP32, y: 0, r: 0x1p-126 + 0x1p-140, t: 0x1p-139,
+			ftz: true, ok: true},
 		{what: "normal number flushed", d: op.FP32, y: 0, r: 0x1p-125, t: 0x1p-140, ftz: true},
 		{what: "integer exact", d: op.I32, y: 7, r: 7, ok: true},
 		{what: "integer off by one", d: op.I32, y: 8, r: 7},
@@ -125,7 +128,8 @@ func TestIntervalIsTight(t *testing.T) {
 					t.Fatalf("%v: %v rejected for %v ± %v", d, y, x, allowance)
 				}
 			}
-			below, above := low-g.ulp(low), high+g.ulp(high) // the neighbours, numbers of the dtype as every output is
+			// the neighbours, numbers of the dtype as every output is
+			below, above := low-g.ulp(low), high+g.ulp(high)
 			if low > 0 {
 				below = low - g.ulp(math.Nextafter(low, 0))
 			}
@@ -167,14 +171,20 @@ var incomplete = map[string]func(p *Plan, a *Answer, truth *Truth){
 	"no truth":             func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs = nil },
 	"truth of another":     func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].Name = "z" },
 	"truth of other shape": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].Shape = []int64{4} },
-	"truth too short":      func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].R = truth.Outputs[0].R[:2] },
+	"truth too short": func(_ *Plan, _ *Answer, truth *Truth) {
+		truth.Outputs[0].R = truth.Outputs[0].R[:2]
+	},
 	"no element planned": func(_ *Plan, _ *Answer, truth *Truth) {
 		o := &truth.Outputs[0]
 		o.Index, o.R, o.T, o.TFP32, o.Sim = []int64{}, nil, nil, nil, nil
 	},
 	"negative allowance": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, -1, 1} },
-	"nan allowance":      func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, nan, 1} },
-	"infinite allowance": func(_ *Plan, _ *Answer, truth *Truth) { truth.Outputs[0].T = []float64{1, inf, 1} },
+	"nan allowance": func(_ *Plan, _ *Answer, truth *Truth) {
+		truth.Outputs[0].T = []float64{1, nan, 1}
+	},
+	"infinite allowance": func(_ *Plan, _ *Answer, truth *Truth) {
+		truth.Outputs[0].T = []float64{1, inf, 1}
+	},
 	"exact with allowance": func(_ *Plan, _ *Answer, truth *Truth) {
 		truth.Outputs[0].Exact = true
 	},
@@ -188,7 +198,8 @@ func TestPassNeedsEverything(t *testing.T) {
 		t.Fatalf("right values: %+v", v)
 	}
 	v = verdict(good, answer(good, 1, 2.5, 3))
-	if v.Status != op.StatusFail || v.Gate != "G2" || v.Wrong != 1 || v.Worst.Index[0] != 1 || v.Worst.Got != 2.5 ||
+	if v.Status != op.StatusFail || v.Gate != "G2" || v.Wrong != 1 || v.Worst.Index[0] != 1 ||
+		v.Worst.Got != 2.5 ||
 		v.Worst.Want != 2 || !(v.Worst.Low <= 2 && v.Worst.High >= 2 && v.Worst.High < 2.5) {
 		t.Fatalf("one wrong value: %+v", v)
 	}
@@ -228,13 +239,17 @@ func TestPoisonAndRace(t *testing.T) {
 		a := Answer{Launches: []Launch{launch(good, "a", unwritten("a")), launch(good, "b", unwritten("b"))}}
 		if v := verdict(good, a); v.Status != op.StatusFail || v.Gate != "G0" || v.Worst.Index[0] != 2 {
 			t.Errorf("%v: unwritten element: %+v", d, v)
-		} else if v.Worst.Want != 3 || v.Worst.Low != 3 || v.Worst.High != 3 || v.Worst.Got == 3 || v.Worst.Got == 0 {
-			t.Errorf("%v: the unwritten element is told as %+v, want what it holds and that 3 was wanted", d, v.Worst)
+		} else if v.Worst.Want != 3 || v.Worst.Low != 3 || v.Worst.High != 3 || v.Worst.Got == 3 ||
+			v.Worst.Got == 0 {
+			t.Errorf("%v: the unwritten element is told as %+v, want what it holds and that 3 was wanted", d,
+				v.Worst)
 		}
 		other := answer(good, 1, 2, 3, 4)
 		other.Launches[1] = launch(good, "b", tensor.Encode(d, []float64{1, 2, 3, 1}))
 		other.Launches[0].Order, other.Launches[1].Order = "forward", "greedy:1"
-		if v := verdict(good, other); v.Status != op.StatusRace || !strings.Contains(v.Sentence, "y[3] differs between two orders in which blocks and threads may run") ||
+		if v := verdict(good, other); v.Status != op.StatusRace ||
+			!strings.Contains(v.Sentence, "y[3] differs between two orders in which blocks and threads "+
+				"may run") ||
 			v.Worst.Got != 1 || v.Worst.Want != 4 {
 			t.Errorf("%v: other bits in another order: %+v", d, v)
 		}
@@ -268,7 +283,8 @@ func TestPoisonAndRace(t *testing.T) {
 func TestOptionalEmptyAndSampled(t *testing.T) {
 	y := target(op.FP32, []float64{1, 2}, 1e-6)
 	p := plan(y)
-	p.Outputs = append(p.Outputs, op.TensorType{Name: "lse", DType: op.FP32, Shape: []int64{2}, Optional: true})
+	p.Outputs = append(p.Outputs, op.TensorType{Name: "lse", DType: op.FP32, Shape: []int64{2},
+		Optional: true})
 	a := answer(y, 1, 2)
 	truth := Truth{Outputs: []Target{y, target(op.FP32, []float64{1, 2}, 0)}}
 	truth.Outputs[1].Name = "lse"
@@ -281,15 +297,18 @@ func TestOptionalEmptyAndSampled(t *testing.T) {
 		t.Errorf("a declared output that is not given: %+v", v)
 	}
 	empty := Target{Name: "y", DType: op.FP32, Shape: []int64{0, 3}}
-	if v := verdict(empty, answer(empty)); v.Status != op.StatusEmptyOK || Row([]Verdict{v}) != op.StatusEmptyOK {
+	if v := verdict(empty, answer(empty)); v.Status != op.StatusEmptyOK ||
+		Row([]Verdict{v}) != op.StatusEmptyOK {
 		t.Errorf("an output without an element: %+v", v)
 	}
 	some := target(op.FP32, []float64{2}, 0)
 	some.Shape, some.Index = []int64{2, 2}, []int64{3}
-	if v := verdict(some, answer(some, 9, 9, 9, 2)); v.Status != op.StatusPass || v.N != 1 || v.Elements != 4 {
+	if v := verdict(some, answer(some, 9, 9, 9, 2)); v.Status != op.StatusPass || v.N != 1 ||
+		v.Elements != 4 {
 		t.Errorf("sampled: %+v", v)
 	}
-	if v := verdict(some, answer(some, 2, 2, 2, 9)); v.Status != op.StatusFail || !slices.Equal(v.Worst.Index, []int64{1, 1}) {
+	if v := verdict(some, answer(some, 2, 2, 2, 9)); v.Status != op.StatusFail ||
+		!slices.Equal(v.Worst.Index, []int64{1, 1}) {
 		t.Errorf("sampled: %+v", v)
 	}
 	exact := target(op.BF16, []float64{300, 257}, 0)
@@ -333,60 +352,6 @@ func TestRow(t *testing.T) {
 	}
 }
 
-func TestUnderContracts(t *testing.T) {
-	strict, loose := target(op.FP32, []float64{1, 2}, 1e-6), target(op.FP32, []float64{1, 2}, 1e-2)
-	truth := func(contract string) (Truth, error) {
-		if contract == "eager" {
-			return Truth{Contract: contract, Outputs: []Target{loose}}, nil
-		}
-		return Truth{Contract: contract, Outputs: []Target{strict}}, nil
-	}
-	for _, c := range []struct {
-		second   float64
-		declared string
-		want     op.Status
-	}{
-		{2, "eager", op.StatusPass},
-		{2.001, "eager", op.StatusDifferentContract},
-		{2.1, "eager", op.StatusFail},
-		{2.001, "fp32", op.StatusFail},
-		{2.001, "", op.StatusFail},
-	} {
-		v := UnderContracts(plan(strict), answer(strict, 1, c.second), truth, "fp32", c.declared)
-		if Row(v) != c.want {
-			t.Errorf("%v declared %q: %+v", c.second, c.declared, v)
-		}
-	}
-	none := func(string) (Truth, error) { return Truth{}, errors.New("no truth for such inputs") }
-	if v := UnderContracts(plan(strict), answer(strict, 1, 2), none, "fp32", "eager"); v[0].Status != op.StatusInconclusive || v[0].Sentence != "no truth for such inputs" {
-		t.Errorf("without a truth: %+v", v)
-	}
-	lost := func(contract string) (Truth, error) {
-		if contract == "eager" {
-			return none(contract)
-		}
-		return truth(contract)
-	}
-	if v := UnderContracts(plan(strict), answer(strict, 1, 2.1), lost, "fp32", "eager"); v[0].Status != op.StatusInconclusive {
-		t.Errorf("without a truth of the looser contract: %+v", v)
-	}
-	vague := target(op.FP32, []float64{1, 2}, 5)
-	loosest := func(contract string) (Truth, error) {
-		if contract == "eager" {
-			return Truth{Contract: contract, Outputs: []Target{vague}}, nil
-		}
-		return truth(contract)
-	}
-	if v := UnderContracts(plan(strict), answer(strict, 1, 2.1), loosest, "fp32", "eager"); v[0].Status != op.StatusNoPower {
-		t.Errorf("a looser contract that accepts anything: %+v", v)
-	}
-	a := answer(strict, 1, 2.001)
-	a.Launches[0].GuardsIntact = false
-	if v := UnderContracts(plan(strict), a, truth, "fp32", "eager"); v[0].Status != op.StatusFail {
-		t.Errorf("a looser contract excused a broken guard: %+v", v)
-	}
-}
-
 func TestRMS(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	const n = 4096
@@ -425,7 +390,8 @@ func TestBiasWarns(t *testing.T) {
 		truth.T[i] = 1e-3 * math.Abs(x[i])
 	}
 	truth.TFP32 = make([]float64, n)
-	if v := verdict(truth, answer(truth, y...)); v.Status != op.StatusWarn || v.Gate != "G5" || v.Status.Weight() != op.Good {
+	if v := verdict(truth, answer(truth, y...)); v.Status != op.StatusWarn || v.Gate != "G5" ||
+		v.Status.Weight() != op.Good {
 		t.Errorf("scaled by 1 + 1e-4: %v %s %+v", v.Status, v.Gate, v.Bias)
 	}
 	if v := verdict(truth, answer(truth, truth.Sim...)); v.Status != op.StatusPass {
@@ -455,7 +421,8 @@ func TestPower(t *testing.T) {
 	if !p.None {
 		t.Errorf("an allowance larger than the data: %+v", p)
 	}
-	v := WithPower([]Verdict{verdict(loose, answer(loose, make([]float64, 300)...)), {Output: "y", Status: op.StatusFail}}, []Power{p})
+	v := WithPower([]Verdict{verdict(loose, answer(loose, make([]float64, 300)...)),
+		{Output: "y", Status: op.StatusFail}}, []Power{p})
 	if v[0].Status != op.StatusNoPower || v[1].Status != op.StatusFail {
 		t.Errorf("without power: %v, %v", v[0].Status, v[1].Status)
 	}

@@ -21,44 +21,64 @@ func patternTarget(shape ...int64) Target {
 	return t
 }
 
+// planted are wrong outputs and what is said of the pattern of their wrong elements.
+var planted = []struct {
+	name   string
+	target Target
+	wrong  func(t Target, i int64) (float64, bool) // the value of element i, and whether it is planted
+	want   string
+}{
+	{"right", patternTarget(4, 100), func(Target, int64) (float64, bool) { return 0, false }, ""},
+	{"one row", patternTarget(5, 7),
+		func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)), i/7 == 3 },
+		"only row 3 is wrong"},
+	{"last row", patternTarget(5, 7),
+		func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)), i/7 == 4 },
+		"only the last row (4) is wrong"},
+	{
+		"tail", patternTarget(5, 100), func(_ Target, i int64) (float64, bool) { return 0, i%100 >= 96 },
+		"wrong from column 96 to the end (the tail: 100 is not a multiple of 32): the wrong values are 0",
+	},
+	{"head", patternTarget(2, 3, 4, 8),
+		func(t Target, i int64) (float64, bool) { return math.Sin(float64(i)), i/32%3 == 1 },
+		"only head 1 is wrong"},
+	{
+		"every other column", patternTarget(6, 64),
+		func(t Target, i int64) (float64, bool) { return math.NaN(), i%2 == 1 },
+		"every 2nd column is wrong, beginning with column 1: the wrong values are all NaN",
+	},
+	{
+		"factor", patternTarget(6, 64),
+		func(t Target, i int64) (float64, bool) { return t.R[i] / 2, true },
+		"every element is wrong: the wrong values are 0.5 times the truth",
+	},
+	{"sign", patternTarget(6, 64), func(t Target, i int64) (float64, bool) { return -t.R[i], true },
+		"every element is wrong: the wrong values have the opposite sign"},
+	{
+		"off by one", patternTarget(1, 200),
+		func(t Target, i int64) (float64, bool) { return t.R[min(i+1, 199)], i < 199 },
+		"each wrong value is the truth of the next column",
+	},
+	{"transposed", patternTarget(8, 8),
+		func(t Target, i int64) (float64, bool) { return t.R[i%8*8+i/8], true },
+		"row and column are exchanged"},
+	{"transposed, not square", patternTarget(3, 7),
+		func(t Target, i int64) (float64, bool) { return t.R[i%3*7+i/3], true },
+		"row and column are exchanged"},
+	{
+		"missing term", patternTarget(6, 64),
+		func(t Target, i int64) (float64, bool) { return t.R[i] - 0.75, true },
+		"differ from the truth by one number, -0.75",
+	},
+	{"noise", patternTarget(6, 64),
+		func(t Target, i int64) (float64, bool) {
+			return t.R[i] + math.Sin(float64(i)*3.1), i*7919%5 == 0
+		}, ""},
+}
+
 // What is regular about an error is said, and the rest is left unsaid.
 func TestPattern(t *testing.T) {
-	square := patternTarget(8, 8)
-	for _, c := range []struct {
-		name   string
-		target Target
-		wrong  func(t Target, i int64) (float64, bool) // the value of element i, and whether it is planted
-		want   string
-	}{
-		{"right", patternTarget(4, 100), func(Target, int64) (float64, bool) { return 0, false }, ""},
-		{"one row", patternTarget(5, 7), func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)), i/7 == 3 }, "only row 3 is wrong"},
-		{"last row", patternTarget(5, 7), func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)), i/7 == 4 }, "only the last row (4) is wrong"},
-		{
-			"tail", patternTarget(5, 100), func(_ Target, i int64) (float64, bool) { return 0, i%100 >= 96 },
-			"wrong from column 96 to the end (the tail: 100 is not a multiple of 32): the wrong values are 0",
-		},
-		{"head", patternTarget(2, 3, 4, 8), func(t Target, i int64) (float64, bool) { return math.Sin(float64(i)), i/32%3 == 1 }, "only head 1 is wrong"},
-		{
-			"every other column", patternTarget(6, 64), func(t Target, i int64) (float64, bool) { return math.NaN(), i%2 == 1 },
-			"every 2nd column is wrong, beginning with column 1: the wrong values are all NaN",
-		},
-		{
-			"factor", patternTarget(6, 64), func(t Target, i int64) (float64, bool) { return t.R[i] / 2, true },
-			"every element is wrong: the wrong values are 0.5 times the truth",
-		},
-		{"sign", patternTarget(6, 64), func(t Target, i int64) (float64, bool) { return -t.R[i], true }, "every element is wrong: the wrong values have the opposite sign"},
-		{
-			"off by one", patternTarget(1, 200), func(t Target, i int64) (float64, bool) { return t.R[min(i+1, 199)], i < 199 },
-			"each wrong value is the truth of the next column",
-		},
-		{"transposed", square, func(t Target, i int64) (float64, bool) { return t.R[i%8*8+i/8], true }, "row and column are exchanged"},
-		{"transposed, not square", patternTarget(3, 7), func(t Target, i int64) (float64, bool) { return t.R[i%3*7+i/3], true }, "row and column are exchanged"},
-		{
-			"missing term", patternTarget(6, 64), func(t Target, i int64) (float64, bool) { return t.R[i] - 0.75, true },
-			"differ from the truth by one number, -0.75",
-		},
-		{"noise", patternTarget(6, 64), func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)*3.1), i*7919%5 == 0 }, ""},
-	} {
+	for _, c := range planted {
 		t.Run(c.name, func(t *testing.T) {
 			y := append([]float64(nil), c.target.R...)
 			for i := range y {

@@ -17,19 +17,24 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	var records []record.Record
 	for _, impl := range []string{"mine/softmax_block", "cuda/online", "triton/row"} {
 		c := op.Case{
-			Op: "flash_attention", Pass: op.Backward, DType: "fp32", Dims: op.Dims{{Name: "rows", Value: 17}, {Name: "cols", Value: 264}}, Layout: "transposed",
+			Op: "flash_attention", Pass: op.Backward, DType: "fp32",
+			Dims: op.Dims{{Name: "rows", Value: 17}, {Name: "cols", Value: 264}}, Layout: "transposed",
 			Distribution: "normal", Upstream: "normal",
 		}
 		records = append(records,
 			record.Record{
-				ID: "01M7ZD0XZJBN29WS1DMBHRNP4H", Impl: impl, Device: "emulator", Status: op.StatusPass, Case: c,
-				Outputs: []record.Verdict{{Name: "y", Status: op.StatusPass, Headroom: &headroom, ULPMax: &ulp}},
+				ID: "01M7ZD0XZJBN29WS1DMBHRNP4H", Impl: impl, Device: "emulator", Status: op.StatusPass,
+				Case: c,
+				Outputs: []record.Verdict{{Name: "y", Status: op.StatusPass, Headroom: &headroom,
+					ULPMax: &ulp}},
 			},
-			record.Record{Impl: impl, Device: "emulator", Status: op.StatusUnsupported, Case: c, Message: "cols 264 is not a multiple of 1024, which this variant asks for"})
+			record.Record{Impl: impl, Device: "emulator", Status: op.StatusUnsupported, Case: c,
+				Message: "cols 264 is not a multiple of 1024, which this variant asks for"})
 	}
 	records = append(records, record.Record{
 		Impl: "torch/eager", Device: "cpu", Status: op.StatusHang, Case: records[0].Case,
-		Message: "the call did not come back within 30 s: it was ended, and what it had printed until then is in the log of the run",
+		Message: "the call did not come back within 30 s: it was ended, and what it had printed until " +
+			"then is in the log of the run",
 	})
 	known := map[string]bool{"…": true}
 	whole := shownAt(t, Style{}, records)
@@ -40,7 +45,8 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		seen := shownAt(t, Style{Width: width}, records)
 		for line := range strings.Lines(seen) {
 			line = strings.TrimSuffix(line, "\n")
-			if n := text.StringWidthWithoutEscSequences(line); n > width && !strings.HasPrefix(strings.TrimSpace(line), "triad ") {
+			if n := text.StringWidthWithoutEscSequences(line); n > width &&
+				!strings.HasPrefix(strings.TrimSpace(line), "triad ") {
 				t.Errorf("%d columns: a line of %d: %q", width, n, line)
 			}
 			for _, word := range strings.Fields(line) {
@@ -49,16 +55,19 @@ func TestTablesFitTheTerminal(t *testing.T) {
 				}
 			}
 		}
-		for _, must := range []string{"mine/softmax_block", "01M7ZD0XZJBN29WS1DMBHRNP4H", "HANG", "backward"} {
+		for _, must := range []string{"mine/softmax_block", "01M7ZD0XZJBN29WS1DMBHRNP4H", "HANG",
+			"backward"} {
 			if !strings.Contains(seen, must) {
 				t.Errorf("%d columns: %s is gone", width, must)
 			}
 		}
 	}
-	if narrow := shownAt(t, Style{Width: 80}, records); strings.Contains(narrow, "emulator") || !strings.Contains(narrow, "headroom") && !strings.Contains(narrow, "neutral") {
+	if narrow := shownAt(t, Style{Width: 80}, records); strings.Contains(narrow, "emulator") ||
+		!strings.Contains(narrow, "headroom") && !strings.Contains(narrow, "neutral") {
 		t.Errorf("at 80 columns the devices are the first to go:\n%s", narrow)
 	}
-	if wide := shownAt(t, Style{Width: 200}, records); !strings.Contains(wide, "emulator") || !strings.Contains(wide, "max ulp") {
+	if wide := shownAt(t, Style{Width: 200}, records); !strings.Contains(wide, "emulator") ||
+		!strings.Contains(wide, "max ulp") {
 		t.Errorf("at 200 columns something is left out:\n%s", wide)
 	}
 }

@@ -24,7 +24,8 @@ func TestCompareTimes(t *testing.T) {
 		options.Level, options.Passes = op.LevelQuick, []op.Pass{op.Forward}
 		kept := &memory{}
 		r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: t.Context()}
-		result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: plan, Options: options})
+		result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: plan,
+			Options: options})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,9 +39,12 @@ func TestCompareTimes(t *testing.T) {
 	}{
 		{op.Options{DTypes: []string{"fp32"}, Memory: memory}, "fp32 rows=4096,cols=1024 normal", 2},
 		{op.Options{Memory: memory}, "bf16 rows=4096,cols=1024 normal", 2},
-		{op.Options{DTypes: []string{"fp32", "fp16"}, Dims: map[string]int64{"rows": 5, "cols": 33}}, "fp16 rows=5,cols=33 normal; fp32 rows=5,cols=33 normal", 4},
-		{op.Options{DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"scaled"}}, "fp32 rows=5,cols=33 scaled", 2},
-		{op.Options{DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5}, Memory: 1 << 20}, "fp32 rows=5,cols=8192 normal", 2},
+		{op.Options{DTypes: []string{"fp32", "fp16"}, Dims: map[string]int64{"rows": 5, "cols": 33}},
+			"fp16 rows=5,cols=33 normal; fp32 rows=5,cols=33 normal", 4},
+		{op.Options{DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
+			Distributions: []string{"scaled"}}, "fp32 rows=5,cols=33 scaled", 2},
+		{op.Options{DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5}, Memory: 1 << 20},
+			"fp32 rows=5,cols=8192 normal", 2},
 	} {
 		result, kept := compare(c.options, &coldPlan)
 		times := map[string]int{}
@@ -48,11 +52,14 @@ func TestCompareTimes(t *testing.T) {
 		for _, r := range result.Records {
 			planned[r.Case.Key()+r.Impl]++
 			if len(r.Timings) > 0 {
-				times[fmt.Sprintf("%s rows=%d,cols=%d %s", r.Case.DType, r.Case.Dims.Get("rows"), r.Case.Dims.Get("cols"), r.Case.Distribution)]++
+				times[fmt.Sprintf("%s rows=%d,cols=%d %s", r.Case.DType, r.Case.Dims.Get("rows"),
+					r.Case.Dims.Get("cols"), r.Case.Distribution)]++
 			}
 		}
-		if got := strings.Join(slices.Sorted(maps.Keys(times)), "; "); got != c.want || len(kept.timings) != c.once {
-			t.Errorf("%+v: timed %q, %d times, want %q, %d times", c.options, got, len(kept.timings), c.want, c.once)
+		if got := strings.Join(slices.Sorted(maps.Keys(times)), "; "); got != c.want ||
+			len(kept.timings) != c.once {
+			t.Errorf("%+v: timed %q, %d times, want %q, %d times", c.options, got, len(kept.timings), c.want,
+				c.once)
 		}
 		for key, n := range planned {
 			if n > 1 {

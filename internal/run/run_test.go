@@ -270,7 +270,8 @@ func TestContractNotPermitted(t *testing.T) {
 		if _, err := compare(t, kept, nil, b); err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf(`fake/right declares the contract %q for the forward of softmax in fp32, which softmax does not permit: want fp32 or product16`, contract)
+		want := fmt.Sprintf(`fake/right declares the contract %q for the forward of softmax in fp32, `+
+			`which softmax does not permit: want fp32 or product16`, contract)
 		if r := kept.records[0]; len(kept.records) != 1 || r.Status != op.StatusFail || r.Message != want ||
 			len(r.Outputs) != 0 || b.runs["fake/right"] != 0 {
 			t.Errorf("%v %s, %d jobs ran: want %s", r.Status, r.Message, b.runs["fake/right"], want)
@@ -380,25 +381,39 @@ func TestATruthThatCannotJudge(t *testing.T) {
 		spoil func(c *truth.Computed)
 		want  []string
 	}{
-		"R is NaN":               {func(c *truth.Computed) { c.R[3] = math.NaN() }, []string{"y is NaN", "element 3"}},
-		"R is infinite":          {func(c *truth.Computed) { c.R[3] = math.Inf(1) }, []string{"y is +Inf", "element 3"}},
-		"R is too short":         {func(c *truth.Computed) { c.R = c.R[1:] }, []string{"164 values", "y", "want 165"}},
-		"T is too short":         {func(c *truth.Computed) { c.T = c.T[1:] }, []string{"164 allowances", "y", "want 165"}},
-		"sim is too long":        {func(c *truth.Computed) { c.Simulated = append(c.Simulated, 0) }, []string{"166 simulated", "y", "want 165"}},
-		"T is infinite":          {func(c *truth.Computed) { c.T[7] = math.Inf(1) }, []string{"y", "[0 7]", "T = +Inf", "want finite allowances >= 0"}},
-		"T is NaN":               {func(c *truth.Computed) { c.T[7] = math.NaN() }, []string{"y", "[0 7]", "T = NaN", "want finite allowances >= 0"}},
-		"T is negative":          {func(c *truth.Computed) { c.T[7] = -1 }, []string{"y", "[0 7]", "T = -1", "want finite allowances >= 0"}},
-		"sim is NaN":             {func(c *truth.Computed) { c.Simulated[7] = math.NaN() }, []string{"element 7 of y", "sim = NaN"}},
-		"sim is infinite":        {func(c *truth.Computed) { c.Simulated[7] = math.Inf(-1) }, []string{"element 7 of y", "sim = -Inf"}},
-		"an output is not there": {func(c *truth.Computed) { *c = truth.Computed{} }, []string{"0 values", "y", "want 165"}},
+		"R is NaN": {func(c *truth.Computed) { c.R[3] = math.NaN() },
+			[]string{"y is NaN", "element 3"}},
+		"R is infinite": {func(c *truth.Computed) { c.R[3] = math.Inf(1) },
+			[]string{"y is +Inf", "element 3"}},
+		"R is too short": {func(c *truth.Computed) { c.R = c.R[1:] },
+			[]string{"164 values", "y", "want 165"}},
+		"T is too short": {func(c *truth.Computed) { c.T = c.T[1:] },
+			[]string{"164 allowances", "y", "want 165"}},
+		"sim is too long": {func(c *truth.Computed) { c.Simulated = append(c.Simulated, 0) },
+			[]string{"166 simulated", "y", "want 165"}},
+		"T is infinite": {func(c *truth.Computed) { c.T[7] = math.Inf(1) },
+			[]string{"y", "[0 7]", "T = +Inf", "want finite allowances >= 0"}},
+		"T is NaN": {func(c *truth.Computed) { c.T[7] = math.NaN() },
+			[]string{"y", "[0 7]", "T = NaN", "want finite allowances >= 0"}},
+		"T is negative": {func(c *truth.Computed) { c.T[7] = -1 },
+			[]string{"y", "[0 7]", "T = -1", "want finite allowances >= 0"}},
+		"sim is NaN": {func(c *truth.Computed) { c.Simulated[7] = math.NaN() },
+			[]string{"element 7 of y", "sim = NaN"}},
+		"sim is infinite": {func(c *truth.Computed) { c.Simulated[7] = math.Inf(-1) },
+			[]string{"element 7 of y", "sim = -Inf"}},
+		"an output is missing": {func(c *truth.Computed) { *c = truth.Computed{} },
+			[]string{"0 values", "y", "want 165"}},
 	} {
 		kept := &memory{}
-		r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})}, Recorder: kept, Stop: t.Context()}
+		r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})}, Recorder: kept,
+			Stop: t.Context()}
 		o := &truth.Operator{Spec: softmaxOperator.Spec, Reference: badReference{c.spoil}}
-		_, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{
-			Level:  op.LevelQuick,
-			Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"},
-		}})
+		_, err := r.Compare(t.Context(),
+			Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{
+				Level:  op.LevelQuick,
+				Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+				Dims: map[string]int64{"rows": 5, "cols": 33}, Distributions: []string{"normal"},
+			}})
 		if err == nil || len(kept.records) != 0 {
 			t.Errorf("%s: %v, %d records", name, err, len(kept.records))
 			continue

@@ -63,57 +63,68 @@ func file(header string, data int) []byte {
 		make([]byte, data)...)
 }
 
+const good = `{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
+
+// brokenHeaders are headers, each with a number of bytes of data, that no reader may accept.
+var brokenHeaders = []struct {
+	header string
+	data   int
+}{
+	{good, 7},
+	{good, 9},
+	{good + "x", 8},
+	{good + "{}", 8},
+	{" " + good, 8},
+	{"[]", 0},
+	{"", 0},
+	{"{", 0},
+	{"null", 0},
+	{strings.Replace(good, `"dtype"`, `"DTYPE"`, 1), 8},
+	{strings.Replace(good, `F32`, `f32`, 1), 8},
+	{strings.Replace(good, `F32`, `F4`, 1), 8},
+	{strings.Replace(good, `[2]`, `[2.0]`, 1), 8},
+	{strings.Replace(good, `[2]`, `[2e0]`, 1), 8},
+	{strings.Replace(good, `[2]`, `[-2]`, 1), 8},
+	{strings.Replace(good, `[2]`, `["2"]`, 1), 8},
+	{strings.Replace(good, `[2]`, `[[2]]`, 1), 8},
+	{strings.Replace(good, `[2]`, `2`, 1), 8},
+	{strings.Replace(good, `[2]`, `[4194305,4194305,211106198978564]`, 1), 8},
+	{strings.Replace(good, `[2]`, `[-0]`, 1), 8},
+	{strings.Replace(good, `[2]`, `[02]`, 1), 8},
+	{strings.Replace(good, `[0,8]`, `[8,0]`, 1), 8},
+	{strings.Replace(good, `[0,8]`, `[1,9]`, 1), 9},
+	{strings.Replace(good, `[0,8]`, `[0,8,8]`, 1), 8},
+	{strings.Replace(good, `"shape":[2],`, ``, 1), 8},
+	{strings.Replace(good, `"shape":[2]`, `"shape":[2],"shape":[2]`, 1), 8},
+	{strings.Replace(good, `"shape"`, `"extra":1,"shape"`, 1), 8},
+	{strings.Replace(good, `"x"`, `""`, 1), 8},
+	{strings.Replace(good, `"x"`, `"\ud800"`, 1), 8},
+	{strings.Replace(good, `"x"`, "\"\xff\"", 1), 8},
+	{`{"__metadata__":{"a":1}}`, 0},
+	{`{"__metadata__":{"a":"1","a":"2"}}`, 0},
+	// a name twice
+	{good[:len(good)-1] + "," + good[1:], 8},
+	// an overlap
+	{`{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},` +
+		`"y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 3},
+	// a hole
+	{`{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},` +
+		`"y":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}}`, 5},
+}
+
 // What other readers let through, and what they refuse, is refused.
 func TestReadSafetensorsIsStrict(t *testing.T) {
-	const good = `{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
 	if _, _, err := ReadSafetensors(file(good, 8)); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		header string
-		data   int
-	}{
-		{good, 7},
-		{good, 9},
-		{good + "x", 8},
-		{good + "{}", 8},
-		{" " + good, 8},
-		{"[]", 0},
-		{"", 0},
-		{"{", 0},
-		{"null", 0},
-		{strings.Replace(good, `"dtype"`, `"DTYPE"`, 1), 8},
-		{strings.Replace(good, `F32`, `f32`, 1), 8},
-		{strings.Replace(good, `F32`, `F4`, 1), 8},
-		{strings.Replace(good, `[2]`, `[2.0]`, 1), 8},
-		{strings.Replace(good, `[2]`, `[2e0]`, 1), 8},
-		{strings.Replace(good, `[2]`, `[-2]`, 1), 8},
-		{strings.Replace(good, `[2]`, `["2"]`, 1), 8},
-		{strings.Replace(good, `[2]`, `[[2]]`, 1), 8},
-		{strings.Replace(good, `[2]`, `2`, 1), 8},
-		{strings.Replace(good, `[2]`, `[4194305,4194305,211106198978564]`, 1), 8},
-		{strings.Replace(good, `[2]`, `[-0]`, 1), 8},
-		{strings.Replace(good, `[2]`, `[02]`, 1), 8},
-		{strings.Replace(good, `[0,8]`, `[8,0]`, 1), 8},
-		{strings.Replace(good, `[0,8]`, `[1,9]`, 1), 9},
-		{strings.Replace(good, `[0,8]`, `[0,8,8]`, 1), 8},
-		{strings.Replace(good, `"shape":[2],`, ``, 1), 8},
-		{strings.Replace(good, `"shape":[2]`, `"shape":[2],"shape":[2]`, 1), 8},
-		{strings.Replace(good, `"shape"`, `"extra":1,"shape"`, 1), 8},
-		{strings.Replace(good, `"x"`, `""`, 1), 8},
-		{strings.Replace(good, `"x"`, `"\ud800"`, 1), 8},
-		{strings.Replace(good, `"x"`, "\"\xff\"", 1), 8},
-		{`{"__metadata__":{"a":1}}`, 0},
-		{`{"__metadata__":{"a":"1","a":"2"}}`, 0},
-		{good[:len(good)-1] + "," + good[1:], 8},                                                                         // a name twice
-		{`{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 3}, // an overlap
-		{`{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}}`, 5}, // a hole
-	} {
-		if _, _, err := ReadSafetensors(file(c.header, c.data)); err == nil || !strings.HasPrefix(err.Error(), "read safetensors: ") {
+	for _, c := range brokenHeaders {
+		if _, _, err := ReadSafetensors(file(c.header, c.data)); err == nil ||
+			!strings.HasPrefix(err.Error(), "read safetensors: ") {
 			t.Errorf("%s with %d bytes: %v", c.header, c.data, err)
 		}
 	}
-	for _, b := range [][]byte{nil, {1, 2, 3}, binary.LittleEndian.AppendUint64(nil, 1<<63), file(strings.Repeat(" ", maxHeader+1), 0), file(good, 8)[:20]} {
+	for _, b := range [][]byte{nil, {1, 2, 3}, binary.LittleEndian.AppendUint64(nil, 1<<63),
+		file(strings.Repeat(" ", maxHeader+1), 0), file(good, 8)[:20]} {
 		if _, _, err := ReadSafetensors(b); err == nil {
 			t.Errorf("%d bytes were read", len(b))
 		}
@@ -123,7 +134,8 @@ func TestReadSafetensorsIsStrict(t *testing.T) {
 // Any file ends in tensors that lie within it, or in a sentence; what was read can be written and read again.
 func FuzzReadSafetensors(f *testing.F) {
 	f.Add(file(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"__metadata__":{"a":"b"}}  `, 8))
-	f.Add(file(`{"a":{"dtype":"BOOL","shape":[],"data_offsets":[0,1]},"b":{"dtype":"F64","shape":[0],"data_offsets":[1,1]}}`, 1))
+	f.Add(file(`{"a":{"dtype":"BOOL","shape":[],"data_offsets":[0,1]},`+
+		`"b":{"dtype":"F64","shape":[0],"data_offsets":[1,1]}}`, 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, metadata, err := ReadSafetensors(b)
 		if err != nil {

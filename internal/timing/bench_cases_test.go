@@ -21,30 +21,41 @@ func TestBenchCases(t *testing.T) {
 			t.Errorf("%s: %v, %d cases", name, err, len(plan.Cases))
 		}
 		quick, err := timing.BenchCases(o.Spec, op.Options{Level: op.LevelQuick})
-		if err != nil || len(quick.Cases) >= len(plan.Cases) && len(o.Spec.Bench) > 1 || quick.Cases[0].Key() != plan.Cases[0].Key() {
+		if err != nil || len(quick.Cases) >= len(plan.Cases) && len(o.Spec.Bench) > 1 ||
+			quick.Cases[0].Key() != plan.Cases[0].Key() {
 			t.Errorf("%s: %v, %d of %d cases are quick", name, err, len(quick.Cases), len(plan.Cases))
 		}
 	}
+}
+
+// TestBenchCasesAsAsked: options narrow the benchmark, and what they name is checked.
+func TestBenchCasesAsAsked(t *testing.T) {
 	o, _ := catalog.Get("softmax")
-	if plan, err := timing.BenchCases(o.Spec, op.Options{Dims: map[string]int64{"rows": 8, "cols": 8}, DTypes: []string{"fp16"}}); err != nil || len(plan.Cases) != 2 {
+	if plan, err := timing.BenchCases(o.Spec,
+		op.Options{Dims: map[string]int64{"rows": 8, "cols": 8}, DTypes: []string{"fp16"}}); err != nil ||
+		len(plan.Cases) != 2 {
 		t.Errorf("one point in two passes: %v %d", err, len(plan.Cases))
 	}
 	named := op.Options{
-		Dims: map[string]int64{"rows": 8, "cols": 8}, Layouts: []string{"sliced"}, Distributions: []string{"zeros", "scaled"}, Upstreams: []string{"ones"},
+		Dims: map[string]int64{"rows": 8, "cols": 8}, Layouts: []string{"sliced"},
+		Distributions: []string{"zeros", "scaled"}, Upstreams: []string{"ones"},
 		Saved: []string{"driver"}, Passes: []op.Pass{op.Backward},
 	}
 	plan, err := timing.BenchCases(o.Spec, named)
 	if err != nil || len(plan.Cases) != 2 {
 		t.Fatalf("two distributions: %v %d", err, len(plan.Cases))
 	}
-	if c := plan.Cases[1]; c.Layout != "sliced" || c.Distribution != "scaled" || c.Upstream != "ones" || c.Saved != "driver" {
+	if c := plan.Cases[1]; c.Layout != "sliced" || c.Distribution != "scaled" || c.Upstream != "ones" ||
+		c.Saved != "driver" {
 		t.Errorf("%+v", c)
 	}
-	if plan, err := timing.BenchCases(o.Spec, op.Options{Memory: 1 << 20}); err != nil || len(plan.Cases) != 0 || len(plan.Skipped) != 2*len(o.Spec.Bench) {
+	if plan, err := timing.BenchCases(o.Spec, op.Options{Memory: 1 << 20}); err != nil ||
+		len(plan.Cases) != 0 || len(plan.Skipped) != 2*len(o.Spec.Bench) {
 		t.Errorf("a device of 1 MiB: %v, %d cases, %d skipped", err, len(plan.Cases), len(plan.Skipped))
 	}
 	attention, _ := catalog.Get("flash_attention")
-	one := op.Options{Equal: [][]string{{"heads_kv", "heads_q"}}, DTypes: []string{"bf16"}, Passes: []op.Pass{op.Forward}}
+	one := op.Options{Equal: [][]string{{"heads_kv", "heads_q"}}, DTypes: []string{"bf16"},
+		Passes: []op.Pass{op.Forward}}
 	plan, err = timing.BenchCases(attention.Spec, one)
 	for _, c := range plan.Cases {
 		if c.Dims.Get("heads_q") != c.Dims.Get("heads_kv") {

@@ -12,13 +12,24 @@ import (
 	"triad/internal/truth/truthtest"
 )
 
+// invariants are relations that TestInvariantsOfParts has to break.
+var invariants = []string{
+	"softmax forward each row adds up to 1", "softmax forward no element is negative",
+	"softmax backward the gradients of each row add up to 0",
+	"layernorm forward what each row is normalised to has mean 0",
+	"layernorm backward the gradients of each row add up to 0",
+	"swiglu forward no element lies beyond gate times up", "rope forward each pair keeps its norm",
+	"rope backward each pair keeps its norm",
+}
+
 // TestInvariantsOfParts: of a case whose truth is computed row by row the invariants are asked of runs of its
 // rows, the first and the last among them. They hold of right outputs, and the relation that the last row
 // breaks is found there.
 func TestInvariantsOfParts(t *testing.T) {
 	asked, broken := map[string]int{}, map[string]int{}
 	byRowCases(t, func(o *truth.Operator, c op.Case, contract string, in []tensor.Tensor) {
-		if c.Distribution != "normal" || c.Layout != "contiguous" || contract != o.Spec.DefaultContract(c.DType) {
+		if c.Distribution != "normal" || c.Layout != "contiguous" ||
+			contract != o.Spec.DefaultContract(c.DType) {
 			return
 		}
 		whole := truthtest.TruthFor(t, c, contract, in)
@@ -54,18 +65,15 @@ func TestInvariantsOfParts(t *testing.T) {
 						continue
 					}
 					broken[key]++
-					if at := held.Worst.Index; held.Wrong == 0 || at[0] != y.Shape[0]-1 || len(y.Shape) == 4 && at[1] != y.Shape[1]-1 {
+					if at := held.Worst.Index; held.Wrong == 0 || at[0] != y.Shape[0]-1 ||
+						len(y.Shape) == 4 && at[1] != y.Shape[1]-1 {
 						t.Errorf("%s %s: %s, want the last row of %v", key, c.Key(), held.Sentence(), y.Shape)
 					}
 				}
 			}
 		}
 	})
-	for _, key := range []string{
-		"softmax forward each row adds up to 1", "softmax forward no element is negative", "softmax backward the gradients of each row add up to 0",
-		"layernorm forward what each row is normalised to has mean 0", "layernorm backward the gradients of each row add up to 0",
-		"swiglu forward no element lies beyond gate times up", "rope forward each pair keeps its norm", "rope backward each pair keeps its norm",
-	} {
+	for _, key := range invariants {
 		if asked[key] == 0 || broken[key] == 0 {
 			t.Errorf("%q was asked %d times and broken %d times", key, asked[key], broken[key])
 		}

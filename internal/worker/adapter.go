@@ -347,18 +347,8 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 	err = w.call(ctx, backend.Request{Do: backend.DoRun, Run: &args}, limit, a.phase(earlier), &reply)
 	done()
 	wall := time.Since(began)
-	if d := asDeath(err); d != nil && ctx.Err() == nil {
-		a.lost(s, w, d)
-		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wall: wall, Wedged: d.Wedged, Ended: true}, nil
-	}
-	if err != nil && ctx.Err() == nil && panics.In(err) == nil { // whatever the worker stumbles over, it ran this job: the others go on in a new one
-		a.lost(s, w, &Death{Wedged: !w.end()})
-		return backend.Outcome{Status: op.StatusCrash, Sentence: "the worker could not run it: " + printable(err.Error()), Log: w.log.Tail(), Wall: wall, Ended: true}, nil
-	}
 	if err != nil {
-		w.end() // it may have answered just now
-		s.worker = nil
-		return backend.Outcome{}, fmt.Errorf("run %s/%s: %w", job.Implementation.Op, job.Implementation.Name, err)
+		return a.notAnswered(ctx, job, s, wall, err)
 	}
 	outcome := collect(job, args, arena, reply, wall)
 	if side && arena.used > mostKept { // each of many workers would keep the memory of its largest case
@@ -377,6 +367,27 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 		a.mu.Unlock()
 	}
 	return outcome, nil
+}
+
+// notAnswered is the outcome of a job whose call ended in err: the worker died, or gave a reply that cannot
+// be read. Both are of this job alone: the others go on in a new worker. An interruption is an error.
+func (a *Adapter) notAnswered(ctx context.Context, job backend.Job, s *slot, wall time.Duration,
+	err error) (backend.Outcome, error) {
+	w := s.worker
+	if d := asDeath(err); d != nil && ctx.Err() == nil {
+		a.lost(s, w, d)
+		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wall: wall,
+			Wedged: d.Wedged, Ended: true}, nil
+	}
+	if ctx.Err() == nil && panics.In(err) == nil {
+		a.lost(s, w, &Death{Wedged: !w.end()})
+		sentence := "the worker could not run it: " + printable(err.Error())
+		return backend.Outcome{Status: op.StatusCrash, Sentence: sentence, Log: w.log.Tail(), Wall: wall,
+			Ended: true}, nil
+	}
+	w.end() // it may have answered just now
+	s.worker = nil
+	return backend.Outcome{}, fmt.Errorf("run %s/%s: %w", job.Implementation.Op, job.Implementation.Name, err)
 }
 
 // lost takes a worker that ended out of its slot. On a GPU the next one is probed first, and one that

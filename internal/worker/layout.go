@@ -93,10 +93,12 @@ func checkFailures(failed []backend.LoadFailure) error {
 
 // collect turns a reply into an outcome and copies the outputs out of shared memory. A reply whose frames are
 // incomplete is a crash.
-func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunReply, wall time.Duration) backend.Outcome {
+func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunReply,
+	wall time.Duration) backend.Outcome {
 	outcome := backend.Outcome{Wall: wall, PeakBytes: reply.PeakBytes}
 	incomplete := func(format string, a ...any) backend.Outcome {
-		outcome.Status, outcome.Sentence = op.StatusCrash, "the worker's reply is incomplete: "+fmt.Sprintf(format, a...)
+		outcome.Status, outcome.Sentence = op.StatusCrash, "the worker's reply is incomplete: "+
+			fmt.Sprintf(format, a...)
 		outcome.Ended = true // it is trusted no more
 		return outcome
 	}
@@ -116,8 +118,8 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 			return outcome
 		}
 		if len(l.Inputs) != len(args.Inputs) || len(l.Outputs) != len(job.Outputs) {
-			return incomplete("launch %d has %d input hashes and %d outputs, want %d and %d", i, len(l.Inputs), len(l.Outputs), len(args.Inputs),
-				len(job.Outputs))
+			return incomplete("launch %d has %d input hashes and %d outputs, want %d and %d", i,
+				len(l.Inputs), len(l.Outputs), len(args.Inputs), len(job.Outputs))
 		}
 		result := backend.LaunchOutcome{Plan: job.Launches[i], Guards: l.Guards, Fault: printable(l.Fault)}
 		for k, sum := range l.Inputs {
@@ -134,8 +136,10 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 			output := backend.Output{OutputRef: out}
 			if out.Present {
 				var sum uint32
-				output.Tensor, sum = copyOut(declared, m.memory[place.Offset:place.Offset+place.Bytes], &firsts[k])
-				fits := out.Type == "" && out.DType == declared.DType.String() && slices.Equal(out.Shape, declared.Shape)
+				output.Tensor, sum = copyOut(declared, m.memory[place.Offset:place.Offset+place.Bytes],
+					&firsts[k])
+				fits := out.Type == "" && out.DType == declared.DType.String() &&
+					slices.Equal(out.Shape, declared.Shape)
 				if fits && sum != out.CRC32 {
 					return incomplete("launch %d: the bytes of %s do not match their checksum", i, out.Name)
 				}

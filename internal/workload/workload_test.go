@@ -181,7 +181,8 @@ func TestSeedsAndCasesDiffer(t *testing.T) {
 func TestDistributionsAreWhatTheySay(t *testing.T) {
 	s := specNamed(t, "softmax")
 	rows := func(distribution string) [][]float64 {
-		c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32", Distribution: distribution}, map[string]int64{"rows": 16, "cols": 64}, nil)
+		c := makeCase(t, s, op.Case{Pass: op.Forward, DType: "fp32", Distribution: distribution},
+			map[string]int64{"rows": 16, "cols": 64}, nil)
 		x := inputs(t, s, c, defaultSeed)["x"].Float64s()
 		var out [][]float64
 		for r := range 16 {
@@ -197,25 +198,33 @@ func TestDistributionsAreWhatTheySay(t *testing.T) {
 		return n
 	}
 	all := func(f func(float64) bool) func([]float64) bool {
-		return func(row []float64) bool { return !slices.ContainsFunc(row, func(v float64) bool { return !f(v) }) }
+		return func(row []float64) bool {
+			return !slices.ContainsFunc(row, func(v float64) bool { return !f(v) })
+		}
 	}
 	expect := func(what string, got, want int) {
 		if got != want {
 			t.Errorf("%s: %d rows, want %d", what, got, want)
 		}
 	}
-	expect("constant", count(rows("constant"), func(r []float64) bool { return slices.Min(r) == slices.Max(r) }), 16)
+	expect("constant",
+		count(rows("constant"), func(r []float64) bool { return slices.Min(r) == slices.Max(r) }), 16)
 	expect("zeros", count(rows("zeros"), all(func(v float64) bool { return v == 0 })), 16)
-	expect("both zeros", count(rows("zeros"), func(r []float64) bool { return slices.ContainsFunc(r, math.Signbit) }), 16)
-	expect("integers", count(rows("integers"), func(r []float64) bool { return slices.Max(r) == 1024 && slices.Min(r) == 0 }), 16)
+	expect("both zeros",
+		count(rows("zeros"), func(r []float64) bool { return slices.ContainsFunc(r, math.Signbit) }), 16)
+	expect("integers",
+		count(rows("integers"),
+			func(r []float64) bool { return slices.Max(r) == 1024 && slices.Min(r) == 0 }), 16)
 	expect("low", count(rows("low_logits"), all(func(v float64) bool { return v < -5e4 })), 8)
 	expect("negative", count(rows("low_logits"), all(func(v float64) bool { return v < 0 })), 16)
 	isMasked := func(v float64) bool { return math.IsInf(v, -1) }
-	expect("masked", count(rows("neg_inf_mask"), func(r []float64) bool { return slices.ContainsFunc(r, isMasked) }), 16)
+	expect("masked",
+		count(rows("neg_inf_mask"), func(r []float64) bool { return slices.ContainsFunc(r, isMasked) }), 16)
 	if n := count(rows("neg_inf_mask"), all(isMasked)); n < 4 || n == 16 {
 		t.Errorf("neg_inf_mask: %d rows masked whole", n)
 	}
-	expect("late max", count(rows("late_max"), func(r []float64) bool { return slices.Max(r) == r[63] && r[63] == 12 }), 8)
+	expect("late max",
+		count(rows("late_max"), func(r []float64) bool { return slices.Max(r) == r[63] && r[63] == 12 }), 8)
 	expect("ties", count(rows("ties"), func(r []float64) bool { return slices.Max(r) == 6 }), 16)
 	broken := 0
 	for _, r := range rows("non_finite") {
@@ -224,7 +233,8 @@ func TestDistributionsAreWhatTheySay(t *testing.T) {
 		}
 	}
 	expect("non-finite elements", broken, 1)
-	if n := count(rows("outlier"), func(r []float64) bool { return slices.Max(r) > 100 || slices.Min(r) < -100 }); n < 6 {
+	if n := count(rows("outlier"),
+		func(r []float64) bool { return slices.Max(r) > 100 || slices.Min(r) < -100 }); n < 6 {
 		t.Errorf("outlier: %d rows stand out", n)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // rowOperators are judged whole at every bench point.
@@ -45,10 +47,29 @@ func fill(page string, tables map[string][]string) (string, error) {
 				strings.Join(slices.Sorted(maps.Keys(tables)), ", "))
 			return old
 		}
-		return fmt.Sprintf("<!-- begin: %s -->\n%s\n<!-- end: %s -->", names[1], strings.Join(lines, "\n"),
-			names[1])
+		return fmt.Sprintf("<!-- begin: %s -->\n%s\n<!-- end: %s -->", names[1],
+			strings.Join(folded(lines), "\n"), names[1])
 	})
 	return filled, wrong
+}
+
+// widest is the width of a line of Markdown, in columns.
+const widest = 120
+
+// folded has items of lists on lines of at most widest columns. Tables stay as they are.
+func folded(lines []string) []string {
+	var all []string
+	for _, line := range lines {
+		words, item := strings.CutPrefix(line, "* ")
+		if !item {
+			all = append(all, line)
+			continue
+		}
+		for i, part := range strings.Split(text.WrapSoft(words, widest-2), "\n") {
+			all = append(all, []string{"* ", "  "}[min(i, 1)]+strings.TrimRight(part, " "))
+		}
+	}
+	return all
 }
 
 // machines says where the sessions ran, each machine once.

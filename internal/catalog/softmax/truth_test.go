@@ -74,6 +74,52 @@ func TestAcceptsRightVariants(t *testing.T) {
 	}
 }
 
+// wrongForwards and wrongBackwards are rows of kernels with one bug each.
+var (
+	wrongForwards = map[string]func(x []float64) []float64{
+		"tail not summed": func(x []float64) []float64 {
+			return append(truthtest.Softmax32(0, x[:1008]), truthtest.Softmax32(0, x)[1008:]...)
+		},
+		"exp in bf16": func(x []float64) []float64 {
+			y := make([]float64, len(x))
+			for i, v := range x {
+				y[i] = tensor.Round(op.BF16, math.Exp(v-3), false)
+			}
+			sum := truthtest.Sum32(0, len(y), func(i int) float64 { return y[i] })
+			for i := range y {
+				y[i] /= sum
+			}
+			return y
+		},
+		"exp2 without log2e": func(x []float64) []float64 {
+			z := make([]float64, len(x))
+			for i := range x {
+				z[i] = x[i] * math.Ln2
+			}
+			return truthtest.Softmax32(0, z)
+		},
+		"zeros": func(x []float64) []float64 { return make([]float64, len(x)) },
+	}
+	wrongBackwards = map[string]func(p, dy []float64) []float64{
+		"dot missing": func(p, dy []float64) []float64 {
+			out := make([]float64, len(p))
+			for i := range p {
+				out[i] = p[i] * dy[i]
+			}
+			return out
+		},
+		"dot rounded to the dtype": func(p, dy []float64) []float64 {
+			s := tensor.Round(op.BF16,
+				truthtest.Sum32(0, len(p), func(i int) float64 { return p[i] * dy[i] }), false)
+			out := make([]float64, len(p))
+			for i := range p {
+				out[i] = p[i] * (dy[i] - s)
+			}
+			return out
+		},
+	}
+)
+
 func TestRejectsMutants(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	const rows, cols = 33, 1023
@@ -81,55 +127,18 @@ func TestRejectsMutants(t *testing.T) {
 		x := truthtest.NormalTensor(r, "x", d, 0, 1, rows, cols)
 		xs := x.Float64s()
 		truth := truthtest.TruthFor(t, caseOf(d, op.Forward, rows, cols), "fp32", []tensor.Tensor{x})
-		for name, wrong := range map[string]func(x []float64) []float64{
-			"tail not summed": func(x []float64) []float64 {
-				return append(truthtest.Softmax32(0, x[:1008]), truthtest.Softmax32(0, x)[1008:]...)
-			},
-			"exp in bf16": func(x []float64) []float64 {
-				y := make([]float64, len(x))
-				for i, v := range x {
-					y[i] = tensor.Round(op.BF16, math.Exp(v-3), false)
-				}
-				sum := truthtest.Sum32(0, len(y), func(i int) float64 { return y[i] })
-				for i := range y {
-					y[i] /= sum
-				}
-				return y
-			},
-			"exp2 without log2e": func(x []float64) []float64 {
-				z := make([]float64, len(x))
-				for i := range x {
-					z[i] = x[i] * math.Ln2
-				}
-				return truthtest.Softmax32(0, z)
-			},
-			"zeros": func(x []float64) []float64 { return make([]float64, len(x)) },
-		} {
-			y := truthtest.ByRows(rows, cols, func(r int64) []float64 { return wrong(xs[r*cols : (r+1)*cols]) })
+		for name, wrong := range wrongForwards {
+			y := truthtest.ByRows(rows, cols,
+				func(r int64) []float64 { return wrong(xs[r*cols : (r+1)*cols]) })
 			truthtest.Rejects(t, fmt.Sprintf("%v %s", d, name), truthtest.Judged(truth, y))
 		}
 		y := truthtest.Literal("y", d, truth.Outputs[0].Sim, rows, cols)
 		dy := truthtest.NormalTensor(r, "grad_y", d, 0, 1, rows, cols)
 		ys, dys := y.Float64s(), dy.Float64s()
 		back := truthtest.TruthFor(t, caseOf(d, op.Backward, rows, cols), "fp32", []tensor.Tensor{y, dy})
-		for name, wrong := range map[string]func(p, dy []float64) []float64{
-			"dot missing": func(p, dy []float64) []float64 {
-				out := make([]float64, len(p))
-				for i := range p {
-					out[i] = p[i] * dy[i]
-				}
-				return out
-			},
-			"dot rounded to the dtype": func(p, dy []float64) []float64 {
-				s := tensor.Round(op.BF16, truthtest.Sum32(0, len(p), func(i int) float64 { return p[i] * dy[i] }), false)
-				out := make([]float64, len(p))
-				for i := range p {
-					out[i] = p[i] * (dy[i] - s)
-				}
-				return out
-			},
-		} {
-			got := truthtest.ByRows(rows, cols, func(r int64) []float64 { return wrong(ys[r*cols:(r+1)*cols], dys[r*cols:(r+1)*cols]) })
+		for name, wrong := range wrongBackwards {
+			got := truthtest.ByRows(rows, cols,
+				func(r int64) []float64 { return wrong(ys[r*cols:(r+1)*cols], dys[r*cols:(r+1)*cols]) })
 			truthtest.Rejects(t, fmt.Sprintf("%v backward %s", d, name), truthtest.Judged(back, got))
 		}
 	}

@@ -15,7 +15,7 @@ try:
 except ImportError:
     raise unittest.SkipTest("PyTorch is not installed") from None
 
-from triad.torch import choice, operators, ops
+from triad.torch import choice, implementations, operators, ops
 
 GPU = "Some GPU"
 CASES = {"impl": ["torch/eager", "cuda/naive", "cuda/block"], "dtype": "fp32", "distribution": "normal",
@@ -65,12 +65,11 @@ def plant(times, gpu=GPU, regime="cold", status="PASS", verdict="PASS", alone=()
 class Fastest(unittest.TestCase):
     def chosen(self, cols=100, gradient=False, impl=None, gpu=GPU):
         """As on a GPU that is called so; the implementations are those that are here for a CPU."""
-        rows = {f"cuda/{n}": row
-                for n, row in ((n, ops.softmax._rows(torch.device("cpu"), f"cuda/{n}")[f"cuda/{n}"])
-                               for n in ("naive", "block"))}
-        rows["torch/eager"] = ops.softmax._rows(torch.device("cpu"), "torch")["torch/eager"]
-        with mock.patch.object(operators, "gpu", lambda device: gpu), mock.patch.object(ops.softmax.__class__,
-            "_rows", lambda *_: rows):
+        found = ops.softmax._implementations
+        rows = {name: found.named(name, torch.device("cpu"))
+                for name in ("cuda/naive", "cuda/block", "torch/eager")}
+        with mock.patch.object(implementations, "gpu", lambda device: gpu), \
+                mock.patch.object(found.__class__, "on", lambda *_: rows):
             return ops.softmax.choose(impl, "cpu", "fp32", (("rows", 8), ("cols", cols)), gradient)
 
     def test_the_fastest_of_the_class(self):

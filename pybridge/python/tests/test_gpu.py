@@ -159,9 +159,9 @@ class Both:
             for impl in operator.implementations(DEVICE):
                 for dtype in (torch.float32, torch.bfloat16):
                     with self.subTest(impl, op=name, dtype=dtype):
-                        if impl.endswith("compile") or not operator._row(impl,
-                            torch.device(DEVICE)).outputs("forward",
-                                                          {torch.float32: "fp32"}.get(dtype, "bf16")):
+                        row = operator._implementations.named(impl, torch.device(DEVICE))
+                        word = {torch.float32: "fp32"}.get(dtype, "bf16")
+                        if impl.endswith("compile") or not row.outputs("forward", word):
                             continue
                         tensors = inputs(dtype)
                         want = gradients(reference, tensors, differentiable)

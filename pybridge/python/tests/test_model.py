@@ -81,7 +81,7 @@ class Model(unittest.TestCase):
         faster = ["torch/eager"]
         with mock.patch.object(model, "step_times", step_times), mock.patch.object(model.choice, "fastest",
             lambda *of: [n for n in faster if n in of[-1]]), \
-                mock.patch("triad.torch.operators.gpu", lambda device: "Some GPU"), \
+                mock.patch("triad.torch.implementations.gpu", lambda device: "Some GPU"), \
                 contextlib.redirect_stdout(said):
             model.print_times("fp32", torch.float32, None, "cpu")
             before, faster[:] = len(timed), ["torch/upcast", "torch/compile"]

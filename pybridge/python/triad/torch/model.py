@@ -28,7 +28,8 @@ import torch.nn.functional as F
 from triad.database import default_database
 from triad.errors import Unavailable, UsageError
 from triad.torch import choice
-from triad.torch.operators import gpu, ops
+from triad.torch.implementations import gpu
+from triad.torch.operators import ops
 
 FACTOR = 4.0
 """How many times farther than the yardstick a training may be. Two trainings that round alike are two draws
@@ -258,7 +259,7 @@ def described(impls: Mapping[str, str], dtype: str, device: str) -> str:
     """Implementations in a line, with that of the backward where it is another."""
     words = []
     for op, name in impls.items():
-        rows = getattr(ops, op)._rows(torch.device(device), name)
+        rows = getattr(ops, op)._implementations.on(torch.device(device), name)
         follower = choice.behind(rows, name, dtype)
         words.append(f"{op} {name}" + f" and {follower} backward" * (follower != name))
     return ", ".join(words)

@@ -1,0 +1,300 @@
+package triad_test
+
+import (
+	"go/ast"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rule is one line of the table of who may import whom.
+type rule struct {
+	packages []string // import paths below "triad/", "*" for all; a trailing "/..." takes subfolders
+	except   []string
+	never    []string // import paths: ours below "triad/", or others'
+	direct   bool     // about what a package imports itself, not what it reaches through packages of ours
+	reason   string
+}
+
+var rules = []rule{
+	{packages: []string{"internal/op"}, never: []string{"triad/..."},
+		reason: "op is everybody's vocabulary and knows nobody"},
+	{
+		packages: []string{
+			"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
+			"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror",
+		},
+		never: []string{"os", "os/exec", "syscall", "net", "net/http", "database/sql",
+			"golang.org/x/sys/unix", "C"},
+		reason: "the middle is pure: no process, file or database, so that it can be tested on literals",
+	},
+	{packages: []string{"internal/stats"}, never: []string{"time", "triad/..."},
+		reason: "statistics know numbers, not what they are numbers of"},
+	{
+		packages: []string{"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile"},
+		never:    []string{"time", "math/rand", "math/rand/v2"},
+		reason:   "no clock and no chance: the same case gives the same bits and the same verdict",
+	},
+	{
+		packages: []string{"internal/shrink", "internal/advice"},
+		never:    []string{"time", "math/rand", "math/rand/v2"}, direct: true,
+		reason: "no clock and no chance; the records that they read hold times",
+	},
+	{
+		packages: []string{"cuda", "cuda/rewrite"},
+		never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge",
+			"triad/internal/truth/..."},
+		reason: "the edges are siblings, and a worker never sees truth or verdict",
+	},
+	{
+		packages: []string{"pybridge"}, never: []string{"triad/cuda", "triad/results", "triad/internal/run",
+			"triad/internal/judge", "triad/internal/truth/..."},
+		reason: "the edges are siblings, and a worker never sees truth or verdict",
+	},
+	{
+		packages: []string{"results"}, never: []string{"triad/cuda", "triad/pybridge", "triad/internal/run",
+			"triad/internal/worker"},
+		reason: "the edges are siblings; the store knows records, not how they came about",
+	},
+	{packages: []string{"internal/cudaerror"}, never: []string{"triad/..."},
+		reason: "workers and driver share the numbers of CUDA's errors"},
+	{
+		packages: []string{"internal/fileversion"},
+		never:    []string{"triad/internal/backend", "triad/internal/op", "triad/internal/run"},
+		reason:   "it knows files, not what they hold",
+	},
+	{
+		packages: []string{"internal/kernelfile"},
+		never: []string{
+			"triad/cuda/...", "triad/pybridge", "triad/internal/backend", "triad/internal/worker",
+			"triad/internal/catalog",
+			"triad/internal/judge",
+		},
+		reason: "a file is read and matched to the spec that is given: text goes in, text comes out",
+	},
+	{
+		packages: []string{"internal/ownkernels"},
+		never: []string{"triad/pybridge", "triad/results", "triad/internal/truth/...",
+			"triad/internal/judge", "triad/internal/opfolder"},
+		reason: "the backend of added files starts the workers it is given and sees neither truth nor " +
+			"verdict",
+	},
+	{
+		packages: []string{"internal/opfolder"},
+		never: []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/internal/worker",
+			"triad/internal/judge"},
+		direct: true, reason: "the truth of a folder's operator comes from the backend it is given, " +
+			"which runs no candidate",
+	},
+	{
+		packages: []string{"internal/shrink"},
+		never:    []string{"triad/cuda/...", "triad/internal/backend", "triad/internal/worker"},
+		direct:   true,
+		reason:   "the search names the next case and is told its verdict; it runs nothing",
+	},
+	{packages: []string{"*"}, except: []string{"cuda"}, never: []string{"C"},
+		reason: "cgo of ours is in cuda alone"},
+	{
+		packages: []string{"*"}, except: []string{"cuda/cudevice"}, never: []string{"gorgonia.org/cu"},
+		reason: "what imports cu links the NVIDIA driver and cannot start without one: triad-cuda alone " +
+			"does, behind the tag cuda",
+	},
+	{
+		packages: []string{"cuda/cudevice", "cuda/gpuworker"},
+		never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge",
+			"triad/internal/truth/..."},
+		reason: "the edges are siblings, and a worker never sees truth or verdict",
+	},
+	{
+		packages: []string{"*"}, except: []string{"results"},
+		never:  []string{"database/sql", "github.com/mattn/go-sqlite3"},
+		reason: "one package talks to the database",
+	},
+	{
+		packages: []string{"*"}, except: []string{"internal/testreport", "internal/browser"},
+		never: []string{"triad/internal/need"}, reason: "it is for tests alone",
+	},
+	{
+		packages: []string{"*"},
+		never: []string{"triad/internal/docpage", "triad/internal/browser",
+			"triad/internal/pages/pagestest"},
+		reason: "it is for tests alone",
+	},
+	{
+		packages: []string{"internal/plot"}, never: []string{"triad/..."},
+		reason: "a drawing knows numbers and names, not what they are of",
+	},
+	{
+		packages: []string{"*"}, except: []string{
+			"internal/mutationscore", "internal/truth/elementwise/elementwisetest",
+			"internal/truth/integer/integertest", "internal/truth/movement/movementtest",
+			"internal/truth/reduction/reductiontest", "internal/truth/rownorm/rownormtest",
+			"internal/truth/scan/scantest",
+			"internal/truth/selection/selectiontest",
+			"internal/truth/product/producttest",
+		},
+		never: []string{
+			"triad/internal/truth/truthtest", "triad/internal/truth/formula/planted",
+			"triad/internal/truth/elementwise/elementwisetest", "triad/internal/truth/integer/integertest",
+			"triad/internal/truth/movement/movementtest", "triad/internal/truth/reduction/reductiontest",
+			"triad/internal/truth/rownorm/rownormtest", "triad/internal/truth/scan/scantest",
+			"triad/internal/truth/selection/selectiontest",
+			"triad/internal/truth/product/producttest",
+		},
+		reason: "it is for tests alone",
+	},
+	{
+		packages: []string{"*"}, except: []string{"cmd/triad"},
+		never:  []string{"github.com/spf13/cobra", "triad/internal/session"},
+		reason: "flags are wired in cmd, and an exit code is for a verb",
+	},
+	{
+		packages: []string{"*"}, except: []string{"cmd/triad", "internal/session"},
+		never:  []string{"triad/internal/run"},
+		reason: "the order of a run is started by a session",
+	},
+	{
+		packages: []string{"internal/timing"}, never: []string{
+			"triad/internal/run", "triad/internal/judge", "triad/internal/catalog",
+			"triad/internal/workload", "triad/internal/worker", "triad/results", "triad/cuda/...",
+			"triad/pybridge/...",
+		},
+		reason: "what times knows calls and times: what is right is told to it",
+	},
+	{packages: []string{"*"},
+		never:  []string{"triad/internal/timing/timingtest", "triad/internal/backend/backendtest"},
+		reason: "it is for tests alone"},
+	{
+		packages: []string{"internal/session"}, never: []string{"triad/cuda/...", "triad/pybridge/..."},
+		reason: "a session takes workers as they are: which there are is wired in cmd",
+	},
+	{
+		packages: []string{"internal/worker", "internal/backend", "internal/record", "internal/catalog/...",
+			"internal/truth/..."},
+		never:  []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/cmd/..."},
+		reason: "what lies inside does not know the edges",
+	},
+	{
+		packages: []string{"internal/catalog"},
+		never:    []string{"triad/internal/catalog/...", "triad/internal/truth/...", "triad/internal/judge"},
+		reason: "the catalog says what an operator is; a worker imports it and may not see a truth or a " +
+			"verdict",
+	},
+	{packages: []string{"internal/catalog/*"}, never: []string{"triad/internal/catalog/*"},
+		reason: "what two operators share belongs to internal/truth"},
+	{
+		packages: []string{"internal/truth"}, never: []string{"triad/internal/catalog/*"},
+		reason: "operators register with what they share, which knows none of them",
+	},
+}
+
+// imports gives, for every package of ours (by its path below "triad/"), what its non-test files import.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	everyFile(t, func(file string, parsed *ast.File) {
+		dir := path.Dir(file)
+		found[dir] = append(found[dir], "")
+		for _, i := range parsed.Imports {
+			name, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[dir] = append(found[dir], name)
+		}
+	})
+	return found
+}
+
+func covers(pattern, name string) bool {
+	if base, ok := strings.CutSuffix(pattern, "/*"); ok {
+		return strings.HasPrefix(name, base+"/")
+	}
+	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return strings.HasPrefix(name, base+"/") || name == base
+	}
+	return pattern == "*" || pattern == name
+}
+
+func coveredBy(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, name) })
+}
+
+// reached gives, for every import path that a package of ours reaches through packages of ours, the chain of
+// them that leads there.
+func reached(all map[string][]string, dir string) map[string][]string {
+	chains := map[string][]string{}
+	var visit func(dir string, chain []string)
+	visit = func(dir string, chain []string) {
+		for _, imported := range all[dir] {
+			if _, seen := chains[imported]; seen || imported == "" {
+				continue
+			}
+			chains[imported] = append(slices.Clone(chain), imported)
+			if ours, is := strings.CutPrefix(imported, "triad/"); is {
+				visit(ours, chains[imported])
+			}
+		}
+	}
+	visit(dir, nil)
+	return chains
+}
+
+// broken lists how packages break a rule. A rule of every package, and a direct one, is about what each
+// imports itself; the others are about what a package reaches through packages of ours too.
+func broken(all map[string][]string, r rule) []string {
+	var found []string
+	for _, dir := range slices.Sorted(maps.Keys(all)) {
+		if !coveredBy(r.packages, dir) || coveredBy(r.except, dir) {
+			continue
+		}
+		chains := reached(all, dir)
+		for _, imported := range slices.Sorted(maps.Keys(chains)) {
+			if coveredBy(r.never, imported) &&
+				(len(chains[imported]) == 1 || !r.direct && !slices.Contains(r.packages, "*")) {
+				found = append(found, dir+" imports "+strings.Join(chains[imported], ", which imports ")+": "+
+					r.reason)
+			}
+		}
+	}
+	return found
+}
+
+// Who may import whom: every rule with its reason.
+func TestImports(t *testing.T) {
+	all := imports(t)
+	for _, r := range rules {
+		for _, name := range r.packages {
+			if name != "*" &&
+				!slices.ContainsFunc(slices.Collect(maps.Keys(all)),
+					func(dir string) bool { return covers(name, dir) }) {
+				t.Errorf("the rule %q names the package %s, which is not there", r.reason, name)
+			}
+		}
+		for _, how := range broken(all, r) {
+			t.Error(how)
+		}
+	}
+}
+
+// The rules are examined too: a package that breaks one is seen.
+func TestImportRulesBite(t *testing.T) {
+	if !coveredBy(rules[0].never, "triad/internal/tensor") || coveredBy(rules[0].never, "fmt") {
+		t.Error("op may import nothing of ours")
+	}
+	if coveredBy(rules[1].never, "math") || !coveredBy(rules[1].never, "os") {
+		t.Error("the pure middle may not import os")
+	}
+	all := map[string][]string{"cuda": {"fmt", "triad/internal/catalog"},
+		"internal/catalog": {"triad/internal/truth"}, "internal/truth": {"triad/internal/judge"}}
+	r := rule{packages: []string{"cuda"}, never: []string{"triad/internal/judge"},
+		reason: "a worker sees no verdict"}
+	want := "cuda imports triad/internal/catalog, which imports triad/internal/truth, which imports " +
+		"triad/internal/judge: a worker sees no verdict"
+	if found := broken(all, r); !slices.Equal(found, []string{want}) {
+		t.Errorf("of a worker that reaches the judge through others: %q", found)
+	}
+}
