@@ -51,17 +51,16 @@ gpu-coverage:
 vet:
 	$(GO) vet ./...
 
-# The Go tools are pinned in go.mod, ruff in .ci/ruff.txt. .ci/wide-lines lists the files that still have wide lines: make lint-list removes from it.
+# The Go tools are pinned in go.mod, ruff in .ci/ruff.txt.
 ruff = build/ruff/bin/ruff
 go_files = git ls-files -z --cached --others --exclude-standard '*.go' ':!*testdata/*'
-wide_lines = $(GO) run ./internal/linelength -list .ci/wide-lines
 
 lint: vet $(ruff)
 	$(GO) tool staticcheck ./...
 	@unformatted=$$($(go_files) | xargs -0 $(GO) tool gofumpt -l) && if [ -n "$$unformatted" ]; then \
 		echo "not as gofumpt writes them, make format does it: $$unformatted" >&2; exit 1; fi
 	$(ruff) check .
-	$(wide_lines)
+	$(GO) run ./internal/linelength
 
 format: $(ruff)
 	$(go_files) | xargs -0 $(GO) tool gofumpt -w
@@ -76,9 +75,6 @@ generated:
 	$(GO) test . -run '^TestLineBudgets$$' -update
 	@mkdir -p build
 	$(GO) run ./cmd/triad ops findings > build/findings.md && cp build/findings.md docs/findings.md
-
-lint-list:
-	$(wide_lines) -update
 
 $(ruff): .ci/ruff.txt
 	python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes --upgrade --target build/ruff -r .ci/ruff.txt
@@ -128,4 +124,4 @@ release: build
 clean:
 	rm -rf bin build dist
 
-.PHONY: generated lint lint-list format gpu-coverage build figures wheel release test vet set-up mutation test-long bench clean
+.PHONY: generated lint format gpu-coverage build figures wheel release test vet set-up mutation test-long bench clean

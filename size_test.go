@@ -22,14 +22,6 @@ const (
 	mostFunctionLines = 60  // of a function in Go or Python, its comment apart
 )
 
-// largeFiles are the source files above mostLines, with their lines. The list shrinks: no file joins it, and
-// none on it grows.
-var largeFiles = map[string]int{}
-
-// largeFunctions are the functions above mostFunctionLines, with their lines. The list shrinks as that of the
-// files.
-var largeFunctions = map[string]int{}
-
 // A file that one head can hold: below 500 lines.
 func TestFilesAreShort(t *testing.T) {
 	lines := map[string]int{}
@@ -40,7 +32,7 @@ func TestFilesAreShort(t *testing.T) {
 		}
 		lines[file] = bytes.Count(text, []byte("\n"))
 	}
-	for _, complaint := range tooLarge(lines, largeFiles, mostLines,
+	for _, complaint := range tooLarge(lines, mostLines,
 		"find the second idea in it and give it a file") {
 		t.Error(complaint)
 	}
@@ -61,18 +53,16 @@ func TestFunctionsAreShort(t *testing.T) {
 			lines[name] = max(n, lines[name])
 		}
 	}
-	for _, complaint := range tooLarge(lines, largeFunctions, mostFunctionLines, "split it") {
+	for _, complaint := range tooLarge(lines, mostFunctionLines, "split it") {
 		t.Error(complaint)
 	}
 }
 
-// The list is examined too: what is new, what grows, what shrank and what is gone are each told.
-func TestSizeListsBite(t *testing.T) {
-	lines := map[string]int{"new": 11, "grown": 13, "kept": 12, "shrunk": 10, "short": 3}
-	allowed := map[string]int{"grown": 12, "kept": 12, "shrunk": 12, "gone": 12}
-	if got := tooLarge(lines, allowed, 10, "split it"); len(got) != 4 ||
-		strings.Contains(strings.Join(got, "\n"), "kept") {
-		t.Errorf("complaints %q: want one each about new, grown, shrunk and gone", got)
+// What is at the limit stays, what is above it is told with its lines.
+func TestSizesBite(t *testing.T) {
+	got := tooLarge(map[string]int{"long": 11, "limit": 10}, 10, "split it")
+	if want := "long has 11 lines, at most 10 are allowed: split it"; len(got) != 1 || got[0] != want {
+		t.Errorf("complaints %q, want %q", got, want)
 	}
 	long := "package p\n\n// f is long.\nfunc f() {\n" + strings.Repeat("\t_ = 1\n", 7) + "}\n"
 	if got := goFunctions(t, "f.go", []byte(long)); got["f.go f"] != 9 {
@@ -80,25 +70,13 @@ func TestSizeListsBite(t *testing.T) {
 	}
 }
 
-// tooLarge lists what is larger than most and not allowed, what is larger than allowed, and what no longer
-// needs to be allowed.
-func tooLarge(lines, allowed map[string]int, most int, advice string) []string {
+// tooLarge has a sentence for each name that has more lines than most.
+func tooLarge(lines map[string]int, most int, advice string) []string {
 	var found []string
 	for name, n := range lines {
-		if limit, listed := allowed[name]; n > most && !listed {
-			found = append(found, fmt.Sprintf("%s has %d lines, at most %d are allowed: %s", name,
-				n, most, advice))
-		} else if listed && n > limit {
-			found = append(found, fmt.Sprintf("%s grew from %d lines to %d: %s", name, limit, n, advice))
-		}
-	}
-	for name := range allowed {
-		if n, there := lines[name]; !there {
-			found = append(found, name+
-				" is not there: remove it from the list in size_test.go, or correct its path")
-		} else if n <= most {
-			found = append(found, fmt.Sprintf("%s has %d lines: remove it from the list in size_test.go",
-				name, n))
+		if n > most {
+			found = append(found,
+				fmt.Sprintf("%s has %d lines, at most %d are allowed: %s", name, n, most, advice))
 		}
 	}
 	slices.Sort(found)

@@ -254,8 +254,7 @@ def _accepts_scaled_mm(fast: bool):
             if a.device.type == "cuda" and any(t.is_contiguous() and t.data_ptr() % 16 for t in (a, b)):
                 return f"{name}: an operand does not begin at a multiple of 16 bytes, which cuBLASLt asks for"
             if m and n:
-                sizes = _representative(m), _representative(n, scaling == "block"), _representative(k,
-                    scaling == "block")
+                sizes = _representative(m), *(_representative(s, scaling == "block") for s in (n, k))
                 if why := _refused(scaling, out, a.dtype, b.dtype, *sizes, fast, a.device.type):
                     return (f"{name}: {scaling} scaling, out {out}, m {m}, n {n}, k {k}: "
                             f"torch {torch.__version__} on {a.device.type} refuses: {why}")

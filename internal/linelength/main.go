@@ -1,18 +1,15 @@
 // Command linelength checks how wide the lines of the repository are: at most 110 columns in Go and Python,
-// 120 in Markdown, a tab counted as four. Tables, blocks of code in Markdown and a line of one word may be
-// wider. A list says which files are still wider and in how many lines. It shrinks: no file joins it, and
-// none on it grows.
+// 120 in Markdown, a tab counted as four. Tables, fenced code in Markdown and a line of one word may be
+// wider.
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -23,29 +20,21 @@ import (
 var widest = map[string]int{".go": 110, ".py": 110, ".md": 120}
 
 func main() {
-	list := flag.String("list", "", "the files that are still wider, each with the number of such lines")
-	update := flag.Bool("update", false,
-		"write the list anew; it fails where a file has more such lines than before")
-	flag.Parse()
-	complaints, err := run(*list, *update)
-	for _, c := range complaints {
-		fmt.Println(c)
+	wide, err := run()
+	for _, file := range slices.Sorted(maps.Keys(wide)) {
+		fmt.Printf("%s: lines %s are wider than %d columns: fold them\n", file,
+			strings.Trim(fmt.Sprint(wide[file]), "[]"), widest[path.Ext(file)])
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "linelength:", err)
 	}
-	if err != nil || len(complaints) > 0 {
+	if err != nil || len(wide) > 0 {
 		os.Exit(1)
 	}
 }
 
-// run gives a sentence for every file that is wider than its list allows, and for every entry that need not
-// be there.
-func run(list string, update bool) ([]string, error) {
-	allowed, err := readList(list)
-	if err != nil {
-		return nil, err
-	}
+// run gives the numbers of the lines that are too wide, by file of the repository it runs in.
+func run() (map[string][]int, error) {
 	out, err := subprocess.Run(context.Background(), subprocess.Command{
 		Path: "git", Args: []string{"ls-files", "--cached", "--others", "--exclude-standard", "-z"},
 	})
@@ -68,14 +57,7 @@ func run(list string, update bool) ([]string, error) {
 			found[file] = wide
 		}
 	}
-	complaints := compare(found, allowed)
-	if update {
-		complaints = slices.DeleteFunc(complaints, func(c string) bool { return strings.Contains(c, listed) })
-		if len(complaints) == 0 {
-			return nil, os.WriteFile(list, []byte(written(found)), 0o644)
-		}
-	}
-	return complaints, nil
+	return found, nil
 }
 
 // wideLines gives the numbers of the lines that are too wide, from 1.
@@ -101,61 +83,3 @@ func wideLines(ending, text string) []int {
 
 // columns is the width of a line.
 func columns(line string) int { return utf8.RuneCountInString(line) + 3*strings.Count(line, "\t") }
-
-// listed is part of the complaints that a new list answers.
-const listed = "in the list"
-
-// compare says where the wide lines of files and the list do not agree.
-func compare(found map[string][]int, allowed map[string]int) []string {
-	var complaints []string
-	for _, file := range slices.Sorted(maps.Keys(found)) {
-		wide, most := found[file], allowed[file]
-		if len(wide) > most {
-			complaints = append(complaints,
-				fmt.Sprintf("%s: %d lines are wider than %d columns, at most %d may be; the last are %v",
-					file, len(wide), widest[path.Ext(file)], most, wide[max(0, len(wide)-5):]))
-		}
-	}
-	for _, file := range slices.Sorted(maps.Keys(allowed)) {
-		if len(found[file]) == 0 {
-			complaints = append(complaints,
-				fmt.Sprintf("%s: no line is too wide, %d are %s: run make lint-list",
-					file, allowed[file], listed))
-		}
-	}
-	return complaints
-}
-
-// readList reads lines of a number and a file; # begins a comment.
-func readList(list string) (map[string]int, error) {
-	text, err := os.ReadFile(list)
-	if err != nil {
-		return nil, fmt.Errorf("read the list of files with wide lines: %w", err)
-	}
-	allowed := map[string]int{}
-	for i, line := range strings.Split(string(text), "\n") {
-		words := strings.Fields(line)
-		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
-			continue
-		}
-		n, err := 0, error(nil)
-		if len(words) == 2 {
-			n, err = strconv.Atoi(words[0])
-		}
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%s:%d: %q: want a number of lines and a file", list, i+1, line)
-		}
-		allowed[words[1]] = n
-	}
-	return allowed, nil
-}
-
-func written(found map[string][]int) string {
-	var b strings.Builder
-	b.WriteString("# The files with lines wider than 110 columns (Go, Python) or 120 (Markdown), and how " +
-		"many: make lint-list\n")
-	for _, file := range slices.Sorted(maps.Keys(found)) {
-		fmt.Fprintf(&b, "%4d %s\n", len(found[file]), file)
-	}
-	return b.String()
-}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,34 +33,29 @@ func TestWideLines(t *testing.T) {
 	}
 }
 
-// What is new, what grew and what is listed without need are told; a new list answers the last alone.
-func TestTheListShrinks(t *testing.T) {
-	found := map[string][]int{"new.go": {3}, "grown.go": {1, 2}, "shrunk.go": {7}, "kept.go": {5}}
-	allowed := map[string]int{"grown.go": 1, "shrunk.go": 2, "kept.go": 1, "gone.go": 4}
-	got := compare(found, allowed)
-	for i, file := range []string{"grown.go", "new.go", "gone.go"} {
-		if len(got) != 3 || !strings.HasPrefix(got[i], file) || strings.Contains(got[i], listed) != (i > 1) {
-			t.Fatalf("complaints %q", got)
-		}
-	}
-}
-
-func TestReadList(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "list")
-	for text, want := range map[string]string{
-		"# why\n  3 a.go\n": "", written(map[string][]int{"a.go": {1, 2, 9}}): "",
-		"a.go 3\n": "list:1", "0 a.go\n": "list:1", "3\n": "list:1",
+// Files of the repository are read, those that git ignores and testdata are not.
+func TestRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	wide := strings.Repeat("word ", 30) + "\n"
+	for file, text := range map[string]string{
+		"wide.go": "// short\n// " + wide, "narrow.py": "# short\n", "ignored.go": "// " + wide,
+		"testdata/wide.md": wide, ".gitignore": "ignored.go\n",
 	} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		got, err := readList(file)
-		if want == "" && (err != nil || got["a.go"] != 3) || want != "" &&
-			(err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
 	}
-	if _, err := readList(file + ".gone"); err == nil {
-		t.Error("a list that is not there is read")
+	if found, err := run(); err == nil {
+		t.Errorf("a folder that is no repository is read: %v", found)
+	}
+	if out, err := exec.Command("git", "init", "-q").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	found, err := run()
+	if err != nil || len(found) != 1 || !slices.Equal(found["wide.go"], []int{2}) {
+		t.Errorf("wide lines %v, %v, want line 2 of wide.go", found, err)
 	}
 }
