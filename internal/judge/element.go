@@ -139,6 +139,7 @@ type tally struct {
 	headroom        float64
 	errors          largest
 	ulps            Histogram
+	tightest        ranked   // the element of least headroom, where headroom is finite
 	worst           []ranked // at most 16, worst first
 	bar             float64  // what an accepted element must exceed in badness once there are 16
 }
@@ -230,8 +231,8 @@ func (s *tally) lookAll(g *grid, first int, y, truth, allowed []float64) {
 		}
 		ulpSum += ulps
 		errors.see(err, r)
-		if room := t + half; err > 0 && room <= headroom*err*(1+0x1p-40) {
-			headroom = min(headroom, room/err)
+		if room := t + half; err > 0 && room <= headroom*err*(1+0x1p-40) && room/err < headroom {
+			headroom, s.tightest = room/err, ranked{i: first + i, r: r, t: t}
 		}
 		if badness := (err - t) * perULP; badness > bar {
 			s.note(ranked{first + i, false, badness, r, t})
@@ -303,7 +304,7 @@ func (s *tally) look(g *grid, i int, y, r, t float64) {
 		if math.IsInf(v, 0) && accepted {
 			return // the other side of the overflow threshold
 		}
-		badness = s.measure(g, v, r, t)
+		badness = s.measure(g, i, v, r, t)
 	}
 	if accepted && len(s.worst) == worstKept && badness <= s.bar {
 		return
@@ -311,8 +312,8 @@ func (s *tally) look(g *grid, i int, y, r, t float64) {
 	s.note(ranked{i, !accepted, badness, r, t})
 }
 
-// measure adds the error of one element to the statistics, and gives how bad it is: (|y-R| - T)/ulp.
-func (s *tally) measure(g *grid, v, r, t float64) (badness float64) {
+// measure adds the error of element i to the statistics, and gives how bad it is: (|y-R| - T)/ulp.
+func (s *tally) measure(g *grid, i int, v, r, t float64) (badness float64) {
 	err, perULP := math.Abs(v-r), power(-g.logULP(r))
 	if math.IsNaN(err) {
 		err = math.Inf(1)
@@ -324,8 +325,10 @@ func (s *tally) measure(g *grid, v, r, t float64) (badness float64) {
 	}
 	s.count(err * perULP)
 	s.errors.see(err, r)
-	if room := t + power(g.logULP(v)-1); err > 0 && room <= s.headroom*err*(1+0x1p-40) {
-		s.headroom = min(s.headroom, room/err) // divided only where it may be the smallest
+	room := t + power(g.logULP(v)-1)
+	// divided only where it may be the smallest
+	if err > 0 && room <= s.headroom*err*(1+0x1p-40) && room/err < s.headroom {
+		s.headroom, s.tightest = room/err, ranked{i: i, r: r, t: t}
 	}
 	return (err - t) * perULP
 }
@@ -338,7 +341,9 @@ func (s *tally) merge(o tally) {
 	s.ulpMax = math.Max(s.ulpMax, o.ulpMax)
 	s.errors.sees(o.errors)
 	s.ulpSum += o.ulpSum
-	s.headroom = math.Min(s.headroom, o.headroom)
+	if o.headroom < s.headroom {
+		s.headroom, s.tightest = o.headroom, o.tightest
+	}
 	for i, n := range o.ulps {
 		s.ulps[i] += n
 	}
@@ -414,6 +419,16 @@ func decodeJudged(y []float64, target Target, data []byte, first int) {
 	}
 }
 
+// shown are the elements that a verdict names, the worst first: where all are accepted, that is the one of
+// least headroom.
+func (s *tally) shown() []ranked {
+	if s.wrong > 0 || math.IsInf(s.headroom, 1) {
+		return s.worst
+	}
+	others := slices.DeleteFunc(slices.Clone(s.worst), func(e ranked) bool { return e.i == s.tightest.i })
+	return append([]ranked{s.tightest}, others[:min(len(others), worstKept-1)]...)
+}
+
 // verdictOf turns the sums into a verdict: it passes if and only if everything planned was compared and
 // accepted.
 func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
@@ -426,7 +441,7 @@ func verdictOf(target Target, g *grid, data []byte, s tally) Verdict {
 		v.ULPMean = s.ulpSum / float64(s.finite)
 	}
 	got := make([]float64, 1)
-	for _, e := range s.worst {
+	for _, e := range s.shown() {
 		r, t := e.r, e.t
 		decodeJudged(got, target, data, e.i)
 		v.Worst16 = append(v.Worst16, Element{

@@ -399,6 +399,30 @@ func TestBiasWarns(t *testing.T) {
 	}
 }
 
+// Of an output that passes, the element of least headroom is named first, though another one is fewer ulps
+// away from being rejected; of one that fails, the worst rejected element is.
+func TestTheTightestElementIsNamed(t *testing.T) {
+	truth := target(op.FP32, []float64{100, 100, 100}, 0)
+	truth.T = []float64{0x1p-16, 1, 0x1p-10}
+	v := verdict(truth, answer(truth, 100, 100.9375, 100))
+	if v.Status != op.StatusPass || v.Worst.Index[0] != 1 || len(v.Worst16) != 3 ||
+		v.Headroom != (1+0x1p-18)/0.9375 {
+		t.Errorf("%v, headroom %g, elements %+v: want element 1 first, once", v.Status, v.Headroom, v.Worst16)
+	}
+	many := target(op.FP32, slices.Repeat([]float64{100}, 300), 0x1p-16)
+	many.T = slices.Repeat([]float64{0x1p-16}, 300)
+	many.T[299] = 1
+	y := slices.Repeat([]float64{100}, 300)
+	y[299] = 100.9375
+	if v := verdict(many, answer(many, y...)); v.Worst.Index[0] != 299 || len(v.Worst16) != worstKept {
+		t.Errorf("%d elements, first %+v: want %d, element 299 first", len(v.Worst16), v.Worst, worstKept)
+	}
+	if v := verdict(truth, answer(truth, 100.01, 100.9375, 100)); v.Status != op.StatusFail ||
+		v.Worst.Index[0] != 0 {
+		t.Errorf("%v, element %+v: want the rejected element 0", v.Status, v.Worst)
+	}
+}
+
 func TestPower(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	x := make([]float64, 300)
