@@ -18,7 +18,7 @@ try:
 except ImportError:
     raise unittest.SkipTest("PyTorch is not installed") from None
 
-from triad.torch import cuda, extension, operators, ops
+from triad.torch import cuda, extension, implementations, operators, ops
 
 HERE = Path(__file__).resolve().parent
 CUSTOM = [n for n in ("softmax", "layernorm")]
@@ -33,7 +33,7 @@ def setUpModule():
     path = Path(folder.name) / "stub.so"
     subprocess.run(["g++", "-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror",
                     f"-I{extension.header()}", HERE / "stub_kernels.cpp", "-o", path], check=True)
-    patched = mock.patch.object(operators.worker, "rows", rows)
+    patched = mock.patch.object(implementations.worker, "rows", rows)
     patched.start()
 
 
