@@ -96,15 +96,7 @@ func (x *execution) complete(w work) bool {
 }
 
 // before is what a resumed session has recorded of a case.
-func (x *execution) before(w work) []record.Record {
-	var all []record.Record
-	for _, r := range x.request.Before {
-		if r.Case.Key() == w.Key() {
-			all = append(all, r)
-		}
-	}
-	return all
-}
+func (x *execution) before(w work) []record.Record { return x.recorded[w.Key()] }
 
 // timedBefore says whether every record that could be timed was, in every regime of the plan.
 func (x *execution) timedBefore(before []record.Record) bool {

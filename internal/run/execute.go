@@ -98,6 +98,8 @@ type execution struct {
 	began   time.Time
 	lanes   int           // jobs that are judged side by side
 	timer   *timing.Timer // of what passed; nil before anything is timed
+	// what an interrupted session had recorded, by the key of the case
+	recorded map[string][]record.Record
 
 	ahead    ahead
 	company  company
@@ -178,6 +180,9 @@ func (x *execution) prepareMissing(w work) (c *prepared, err error) {
 	defer panics.Caught(&err, func() string { return "preparing " + describe(w.Case) })
 	w.entries = x.missing(w)
 	if !slices.ContainsFunc(w.entries, func(e entry) bool { return e.verdict == nil }) {
+		x.mu.Lock()
+		x.result.Power.addRecorded(w, x.before(w))
+		x.mu.Unlock()
 		return nil, nil // a case that the device cannot hold is not made either
 	}
 	c, err = x.prepare(w)

@@ -7,6 +7,7 @@ import (
 
 	"triad/internal/backend"
 	"triad/internal/op"
+	"triad/internal/record"
 )
 
 // After so many cases in a row that cost a worker an implementation's pass is given up: each further one
@@ -96,9 +97,11 @@ func (l *losses) ruling() *ruling {
 	}
 }
 
-// resumed counts what an interrupted session had recorded of hangs, which are the dearest.
+// resumed takes over what an interrupted session had recorded, and counts its hangs, which are the dearest.
 func (x *execution) resumed() {
+	x.recorded = map[string][]record.Record{}
 	for _, r := range x.request.Before {
+		x.recorded[r.Case.Key()] = append(x.recorded[r.Case.Key()], r)
 		i := backend.Implementation{Op: r.Case.Op, Pass: r.Case.Pass, Name: r.Impl, Device: r.Device}
 		status := r.Status
 		if r.Launches > 0 { // it came back, whatever was then made of it

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -19,7 +20,7 @@ func TestBenchResumes(t *testing.T) {
 	if len(whole.Records) != 2 {
 		t.Fatalf("%d records", len(whole.Records))
 	}
-	o, _ := truth.Get("softmax")
+	o := rowOperator(t)
 	run := func(done []string, before []record.Record) (Result, *memory) {
 		kept := &memory{done: map[string]bool{}}
 		for _, name := range done {
@@ -64,4 +65,75 @@ func TestBenchResumes(t *testing.T) {
 		t.Errorf("one not run: %d timings, %d records, %+v", len(kept.timings), len(kept.records),
 			result.Comparisons)
 	}
+}
+
+// A resumed run counts the power of the cases that the interrupted one had judged, as a whole run does.
+func TestPowerOfAResumedRun(t *testing.T) {
+	o := rowOperator(t)
+	run := func(done map[string]bool, before []record.Record) Result {
+		r := &Runner{
+			Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})},
+			Recorder: &memory{done: done}, Stop: t.Context(),
+		}
+		result, err := r.Compare(t.Context(), Request{
+			Operators: []*truth.Operator{o}, Seed: 1, Before: before,
+			Options: op.Options{
+				Passes: []op.Pass{op.Forward}, DTypes: []string{"fp32"},
+				Distributions: []string{"normal", "zeros", "constant"},
+				Dims:          map[string]int64{"rows": 5, "cols": 33},
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	whole := run(nil, nil)
+	if p := whole.Power; p.Cases == 0 || len(p.Trivial) == 0 {
+		t.Fatalf("%d cases, %d trivial: want some of each", p.Cases, len(p.Trivial))
+	}
+	resumed := run(map[string]bool{"fake/right": true}, whole.Records)
+	if len(resumed.Records) != 0 || !reflect.DeepEqual(resumed.Power, whole.Power) {
+		t.Errorf("%d records, %d cases with power or without, %d trivial, want none, %d and %d",
+			len(resumed.Records), resumed.Power.Cases, len(resumed.Power.Trivial), whole.Power.Cases,
+			len(whole.Power.Trivial))
+	}
+}
+
+// A case is powerless where an implementation passed without power; one whose outputs were never compared
+// says nothing.
+func TestPowerOfRecords(t *testing.T) {
+	o := rowOperator(t)
+	plan, err := o.Spec.Expand(op.Options{Dims: map[string]int64{"cols": 33}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(status op.Status, compared int64) record.Record {
+		return record.Record{Status: status, Outputs: []record.Verdict{{Status: status, NCompared: compared}}}
+	}
+	w := work{operator: o, Case: plan.Cases[0]}
+	for name, c := range map[string]struct {
+		records          []record.Record
+		cases, powerless int
+	}{
+		"one passes":       {[]record.Record{of(op.StatusFail, 9), of(op.StatusPass, 9)}, 1, 0},
+		"one has no power": {[]record.Record{of(op.StatusFail, 9), of(op.StatusNoPower, 9)}, 1, 1},
+		"none is compared": {[]record.Record{of(op.StatusEmptyOK, 0), {Status: op.StatusUnsupported}}, 0, 0},
+	} {
+		var p Power
+		if p.addRecorded(w, c.records); p.Cases != c.cases || len(p.Powerless) != c.powerless {
+			t.Errorf("%s: %d cases, %d powerless, want %d and %d", name, p.Cases, len(p.Powerless), c.cases,
+				c.powerless)
+		}
+	}
+}
+
+// rowOperator is an operator of rows and columns.
+func rowOperator(t *testing.T) *truth.Operator {
+	t.Helper()
+	o, err := truth.Get("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }

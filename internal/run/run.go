@@ -84,7 +84,7 @@ type Result struct {
 	// where Request.Gradients asks for it: the truth against the complex step, an operator each
 	Steps       []Step
 	Unavailable []string      // what was asked for by name and is not here: a sentence each
-	Power       Power         // of the cases that were prepared
+	Power       Power         // of the cases that were judged, by an interrupted session too
 	Findings    []FindingSeen // documented findings that speak of cases of the run
 	Interrupted bool          // the run was stopped before its plan was done
 	Versions    record.Toolchain
@@ -104,25 +104,4 @@ func (r *Result) spend(on string, began time.Time) {
 		return
 	}
 	r.Spent = append(r.Spent, Spent{on, time.Since(began)})
-}
-
-// Power counts cases by whether their outputs can tell right from wrong.
-type Power struct {
-	Cases     int       // with elements to compare, and not trivial by design
-	Powerless []op.Case // those of them in which a wrong output would pass
-	Trivial   []op.Case // by design: what the spec marks
-}
-
-// add counts one case.
-func (p *Power) add(w work, powers []judge.Power) {
-	switch {
-	case len(powers) == 0:
-	case w.operator.Spec.Trivial(w.Case) != "":
-		p.Trivial = append(p.Trivial, w.Case)
-	default:
-		p.Cases++
-		if slices.ContainsFunc(powers, func(x judge.Power) bool { return x.None }) {
-			p.Powerless = append(p.Powerless, w.Case)
-		}
-	}
 }

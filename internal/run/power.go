@@ -1,0 +1,45 @@
+package run
+
+import (
+	"slices"
+
+	"triad/internal/judge"
+	"triad/internal/op"
+	"triad/internal/record"
+)
+
+// Power counts cases by whether their outputs can tell right from wrong.
+type Power struct {
+	Cases     int       // with elements to compare, and not trivial by design
+	Powerless []op.Case // those of them in which a wrong output would pass
+	Trivial   []op.Case // by design: what the spec marks
+}
+
+// add counts a case by what was asked of its outputs.
+func (p *Power) add(w work, powers []judge.Power) {
+	switch {
+	case len(powers) == 0:
+	case w.operator.Spec.Trivial(w.Case) != "":
+		p.Trivial = append(p.Trivial, w.Case)
+	default:
+		p.Cases++
+		if slices.ContainsFunc(powers, func(x judge.Power) bool { return x.None }) {
+			p.Powerless = append(p.Powerless, w.Case)
+		}
+	}
+}
+
+// addRecorded counts a case that an interrupted session had finished, by its records. A powerless case shows
+// where an implementation passed: its record is NO_POWER.
+func (p *Power) addRecorded(w work, records []record.Record) {
+	compared, powerless := false, false
+	for _, r := range records {
+		for _, v := range r.Outputs {
+			compared = compared || v.NCompared > 0
+			powerless = powerless || v.Status == op.StatusNoPower
+		}
+	}
+	if compared {
+		p.add(w, []judge.Power{{None: powerless}})
+	}
+}
