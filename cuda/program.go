@@ -17,9 +17,11 @@ import (
 	"triad/cuda/rewrite"
 )
 
-// ProgramSource is a program of the user's own: a CUDA file with a main.
+// ProgramSource is a program of the user's own: a CUDA file with a main, or a folder of files of which one has
+// it.
 type ProgramSource struct {
 	File    string
+	Main    string   // C++ behind the file's text, which has the main() that the file lacks; "": it has one
 	Include []string // folders, as a compiler's -I
 	Define  []string // NAME or NAME=VALUE, as a compiler's -D
 }
@@ -92,13 +94,23 @@ var (
 // Program builds a program for the emulator. A file that does not compile gives a *BuildError, one that is no
 // program to check a *ProgramError.
 func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error) {
-	emulator, err := b.Emulator(ctx)
-	if err != nil {
-		return Program{}, fmt.Errorf("build the emulator: %w", err)
-	}
 	set, flags, err := gatherProgram(b.Sources, p)
 	if err != nil {
 		return Program{}, err
+	}
+	return b.programOf(ctx, set, flags, p.Main)
+}
+
+// programOf builds a program of a set of files, with what stands behind the text of the main file.
+func (b *Builder) programOf(
+	ctx context.Context,
+	set *sourceSet,
+	flags []string,
+	behind string,
+) (Program, error) {
+	emulator, err := b.Emulator(ctx)
+	if err != nil {
+		return Program{}, fmt.Errorf("build the emulator: %w", err)
 	}
 	files, notes, err := set.rewritten()
 	if err != nil {
@@ -110,18 +122,25 @@ func (b *Builder) Program(ctx context.Context, p ProgramSource) (Program, error)
 	}
 	built := Program{Notes: notes}
 	for _, at := range set.order() {
-		built.Files = append(built.Files, strings.TrimPrefix(at, onDisk))
+		built.Files = append(built.Files, set.files[at].name)
 	}
 	for at, text := range headers {
 		if path.Ext(at) != ".cc" {
 			files[at] = text
 		}
 	}
-	unit := strings.TrimSuffix(set.main, path.Ext(set.main)) + ".cc"
-	files[unit] = files[set.main]
-	delete(files, set.main)
-	flags = slices.Concat(b.programFlags(), flags, []string{"-iquote", set.home})
-	built.Path, err = b.buildProgram(ctx, set.name, files, unit, flags, emulator.Path)
+	files[set.main] = append(files[set.main], behind...)
+	var units []string
+	for _, at := range append([]string{set.main}, set.beside...) {
+		units = append(units, at+".cc")
+		files[at+".cc"] = files[at]
+		delete(files, at)
+	}
+	flags = slices.Concat(b.programFlags(), flags)
+	if set.home != "" {
+		flags = append(flags, "-iquote", set.home)
+	}
+	built.Path, err = b.buildProgram(ctx, set.name, files, units, flags, emulator.Path)
 	return built, err
 }
 
@@ -138,13 +157,12 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 	if err != nil {
 		return nil, nil, fmt.Errorf("resolve %s: %w", p.File, err)
 	}
-	text, err := os.ReadFile(file)
+	units, err := unitsOf(file)
 	if err != nil {
 		return nil, nil, err
 	}
 	set := &sourceSet{
-		name: file, home: filepath.Dir(file), main: path.Join(onDisk, filepath.ToSlash(file)),
-		files: map[string]sourceFile{}, search: []string{},
+		name: file, home: filepath.Dir(units[0]), files: map[string]sourceFile{}, search: []string{},
 	}
 	var flags []string
 	for _, folder := range p.Include {
@@ -158,13 +176,53 @@ func gatherProgram(embedded fs.FS, p ProgramSource) (*sourceSet, []string, error
 	for _, d := range p.Define {
 		flags = append(flags, "-D"+d)
 	}
-	set.files[set.main] = sourceFile{file, text}
-	set.follow(embedded, set.main, text)
-	return set, flags, set.isProgram()
+	for _, unit := range units {
+		at := path.Join(onDisk, filepath.ToSlash(unit))
+		text, err := os.ReadFile(unit)
+		if err != nil {
+			return nil, nil, err
+		}
+		set.files[at] = sourceFile{unit, text}
+		set.beside = append(set.beside, at)
+	}
+	for _, at := range slices.Clone(set.beside) {
+		set.follow(embedded, at, set.files[at].text)
+		for _, include := range rewrite.Includes(set.files[at].text) { // a .cu that is included is no unit
+			included := path.Join(path.Dir(at), include)
+			set.beside = slices.DeleteFunc(set.beside, func(unit string) bool { return unit == included })
+		}
+	}
+	return set, flags, set.isProgram(p.Main != "")
 }
 
-// isProgram says what a set of files lacks to be checked; nil: nothing.
-func (s *sourceSet) isProgram() error {
+// unitsOf lists what is compiled: the file, or the .cu, .cpp and .cc files of a folder.
+func unitsOf(name string) ([]string, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{name}, nil
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	var units []string
+	for _, e := range entries {
+		if ext := path.Ext(e.Name()); !e.IsDir() && (ext == ".cu" || ext == ".cpp" || ext == ".cc") {
+			units = append(units, filepath.Join(name, e.Name()))
+		}
+	}
+	if len(units) == 0 {
+		return nil, &ProgramError{File: name, Text: "there is no .cu file in this folder"}
+	}
+	return units, nil
+}
+
+// isProgram says what a set of files lacks to be checked; nil: nothing. It chooses the file with the main();
+// given: the main() is not in the files.
+func (s *sourceSet) isProgram(given bool) error {
 	kernels := false
 	for _, at := range s.order() {
 		f := s.files[at]
@@ -181,19 +239,34 @@ func (s *sourceSet) isProgram() error {
 		}
 		kernels = kernels || kernelFunction.Match(rewrite.Code(f.text))
 	}
-	main := rewrite.Code(s.files[s.main].text)
+	var mains []string
+	for _, at := range s.beside {
+		if mainFunction.Match(rewrite.Code(s.files[at].text)) {
+			mains = append(mains, at)
+		}
+	}
 	switch {
 	case !kernels:
 		return &ProgramError{File: s.name, Text: "there is no __global__ function in it: nothing to check"}
-	case !mainFunction.Match(main):
+	case given:
+		mains = s.beside[:1]
+	case len(mains) == 0:
 		return &ProgramError{File: s.name, Text: "it has no main(): add one that allocates, launches and " +
 			"copies back, so that there is something to run"}
+	case len(mains) > 1:
+		return &ProgramError{
+			File: s.name,
+			Text: fmt.Sprintf("%s and %s both have a main(): these are several "+
+				"programs: check one file after the other", path.Base(mains[0]), path.Base(mains[1])),
+		}
 	}
+	s.main = mains[0]
+	s.beside = slices.DeleteFunc(s.beside, func(at string) bool { return at == s.main })
 	return nil
 }
 
-// buildProgram compiles one unit into an executable that finds the emulator's library where it lies.
-func (b *Builder) buildProgram(ctx context.Context, author string, files map[string][]byte, unit string,
+// buildProgram compiles units into an executable that finds the emulator's library where it lies.
+func (b *Builder) buildProgram(ctx context.Context, author string, files map[string][]byte, units,
 	flags []string, emulator string,
 ) (string, error) {
 	link := slices.Concat([]string{emulator, "-Wl,-rpath," + filepath.Dir(emulator)}, programLink)
@@ -206,7 +279,7 @@ func (b *Builder) buildProgram(ctx context.Context, author string, files map[str
 		if err := writeTree(filepath.Join(folder, "src"), files); err != nil {
 			return record{}, err
 		}
-		args := slices.Concat(flags, []string{unit, "-o", filepath.Join(folder, "program")}, link)
+		args := slices.Concat(flags, units, []string{"-o", filepath.Join(folder, "program")}, link)
 		log, err := compile(ctx, filepath.Join(folder, "src"), b.Compiler.Path, args)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -270,7 +343,7 @@ func LinesOfProgram(
 			continue
 		}
 		line, _ := strconv.Atoi(text[at+1:])
-		if name := path.Clean(text[:at]); line > 0 && slices.Contains(files, name) {
+		if name, own := ownName(files, path.Clean(text[:at])); line > 0 && own {
 			lines[current] = SourceLine{name, line}
 		}
 	}

@@ -22,6 +22,8 @@ type sourceSet struct {
 	name  string // the kernel file as messages name it
 	home  string // the folder of a kernel file on disk, "" for an embedded one
 	files map[string]sourceFile
+	// further files that are compiled by themselves, as paths in the build folder
+	beside []string
 	// folders in which includes are looked for, below the build folder; nil: those of kernel files
 	search []string
 }

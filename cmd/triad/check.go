@@ -25,9 +25,9 @@ import (
 
 // checkOptions are the flags of check.
 type checkOptions struct {
-	include, define, limits []string
-	sarif                   string
-	json, watch             bool
+	include, define, limits, sizes []string
+	sarif                          string
+	json, watch                    bool
 
 	run, stall, all time.Duration
 }
@@ -35,7 +35,7 @@ type checkOptions struct {
 func (a *app) checkCommand() *cobra.Command {
 	var o checkOptions
 	cmd := &cobra.Command{
-		Use:   "check FILE.cu [-- ARGUMENTS]",
+		Use:   "check FILE.cu|FOLDER|OPERATOR [-- ARGUMENTS]",
 		Short: "find the mistakes of a CUDA program that a GPU hides; no GPU is needed",
 		Long: `check compiles an ordinary CUDA program, one with a main(), for the emulator, and runs it in
 several schedule orders with every access of its kernels watched. It finds races with both lines,
@@ -44,11 +44,16 @@ deadlocks, misaligned accesses, host and device pointers mixed up, memory used b
 for, launches that a GPU refuses, and leaks. Each finding says where, what it means, and how it is
 mended.
 
-The program gets what stands behind --, and check's standard input.`,
-		Example: "  triad check reduce.cu\n  triad check -I include -D N=1000 sort.cu -- 4096 < numbers.txt",
+The program gets what stands behind --, and check's standard input. Of a folder all .cu files are one
+program. A file without a main() whose extern "C" solve launches the kernels is called with sizes of
+--size, or with several. An operator's name checks every CUDA kernel that triad has for it.`,
+		Example: "  triad check reduce.cu\n  triad check -I include -D N=1000 sort.cu -- 4096 < numbers.txt\n" +
+			"  triad check solve.cu --size N=1000 --size M=20 --size A=N*M\n  triad check softmax",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); len(args) == 0 || n == 0 || n < 0 && len(args) > 1 || n > 1 {
-				return usage("check: want one CUDA file; the program's own arguments stand behind --")
+				return usage(
+					"check: want one CUDA file, folder or operator; the program's own arguments stand behind --",
+				)
 			}
 			return nil
 		},
@@ -62,6 +67,13 @@ The program gets what stands behind --, and check's standard input.`,
 	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to stderr")
 	f.BoolVar(&o.watch, "watch", false, "check again when the file, or one that it includes, is saved")
+	f.StringArrayVar(
+		&o.sizes,
+		"size",
+		nil,
+		"of a solve(): an int's value, NAME=NUMBER, or how many elements "+
+			"a pointer has, NAME=PRODUCT of ints, e.g. N=1000, A=N*M",
+	)
 	f.StringArrayVar(&o.limits, "limit", nil, "a deadline, NAME=DURATION: run (of one run, 60s), stall "+
 		"(of a launch in which no block finishes, 10s), all (orders are left out after it, 60s)")
 	return cmd
@@ -133,25 +145,13 @@ func (a *app) checkOnSave(ctx context.Context, file string, args []string, input
 func (a *app) checkOnce(ctx context.Context, file string, args []string, input []byte,
 	o *checkOptions,
 ) error {
-	program, err := a.buildProgram(ctx, file, o)
+	found, err := a.found(ctx, file, args, input, o)
 	if err != nil {
 		return err
 	}
 	folder, err := os.Getwd()
 	if err != nil {
 		folder = "" // files keep their whole names
-	}
-	q := check.Request{
-		Program: program.Path, Args: args, Input: input,
-		Limit: o.run, Stall: o.stall, Budget: o.all,
-		Output: a.out, Locate: locator(program),
-	}
-	if o.json {
-		q.Output = a.err
-	}
-	found, err := check.Run(ctx, q)
-	if err != nil {
-		return err
 	}
 	if o.sarif != "" {
 		text, err := check.SARIF(found, folder, triad.Version)
@@ -176,24 +176,65 @@ func (a *app) checkOnce(ctx context.Context, file string, args []string, input [
 	return nil
 }
 
-// buildProgram compiles the file, or says why there is nothing to run.
-func (a *app) buildProgram(ctx context.Context, file string, o *checkOptions) (cuda.Program, error) {
-	var none cuda.Program
-	if info, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return none, usage("check: there is no file %s", file)
-	} else if err == nil && info.IsDir() {
-		return none, usage("check: %s is a folder: want the CUDA file with the main()", file)
+// found checks an operator of the catalog, a file with a solve() and no main(), or a program.
+func (a *app) found(ctx context.Context, file string, args []string, input []byte, o *checkOptions) (
+	*check.Report, error,
+) {
+	if isOperator(file) {
+		return a.checkOperator(ctx, file, o)
 	}
+	solve, err := readSolve(file, o)
+	if err != nil {
+		return nil, err
+	}
+	source := cuda.ProgramSource{File: file, Include: o.include, Define: o.define}
+	if solve != nil {
+		source.Main = solve.main()
+	}
+	program, err := a.buildProgram(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	q := o.request(program)
+	if solve != nil {
+		return solve.checked(ctx, q)
+	}
+	q.Input, q.Args, q.Output = input, args, a.out
+	if o.json {
+		q.Output = a.err
+	}
+	return check.Run(ctx, q)
+}
+
+// request is how a program is run.
+func (o *checkOptions) request(p cuda.Program) check.Request {
+	return check.Request{
+		Program: p.Path, Limit: o.run, Stall: o.stall, Budget: o.all, Output: io.Discard, Locate: locator(p),
+	}
+}
+
+// programBuilder builds programs with the compiler of this machine.
+func (a *app) programBuilder(ctx context.Context) (cuda.Builder, error) {
 	compiler, err := cuda.FindHostCompiler(ctx)
 	if err != nil {
-		return none, session.ToolchainFailure(err)
+		return cuda.Builder{}, session.ToolchainFailure(err)
 	}
 	cache, err := a.cacheDir()
+	return cuda.Builder{Sources: a.files, Cache: filepath.Join(cache, "cuda"), Compiler: compiler}, err
+}
+
+// buildProgram compiles the file, or says why there is nothing to run.
+func (a *app) buildProgram(ctx context.Context, source cuda.ProgramSource) (cuda.Program, error) {
+	var none cuda.Program
+	file := source.File
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return none, usage("check: there is no file %s, and no operator of the name (triad ops list)", file)
+	}
+	b, err := a.programBuilder(ctx)
 	if err != nil {
 		return none, err
 	}
-	b := cuda.Builder{Sources: a.files, Cache: filepath.Join(cache, "cuda"), Compiler: compiler}
-	program, err := b.Program(ctx, cuda.ProgramSource{File: file, Include: o.include, Define: o.define})
+	program, err := b.Program(ctx, source)
 	var unfit *cuda.ProgramError
 	var mistake *cuda.BuildError
 	switch {

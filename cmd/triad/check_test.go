@@ -143,7 +143,7 @@ func TestCheckBadInput(t *testing.T) {
 	}
 	for line, says := range map[string]string{
 		"check": "want one CUDA file", "check a.cu b.cu": "want one CUDA file",
-		"check nowhere.cu": "there is no file nowhere.cu", "check .": "is a folder",
+		"check nowhere.cu": "there is no file nowhere.cu", "check .": "there is no .cu file in this folder",
 	} {
 		text, code := runTriad(t, strings.Fields(line)...)
 		if code != 2 || !strings.Contains(text, says) {

@@ -1,5 +1,6 @@
 // Copies that run beside the thread that asked for them: boxes by the copy engine, which report to an mbarrier, and cp.async, which a thread's
 // groups cover. From the request on the destination holds ones (NaN) and belongs to the copy, and the source may not be written.
+#include "cuemu/check.h"
 #include "cuemu/async_state.h"
 #include "cuemu/fiber_hooks.h"
 
@@ -23,6 +24,7 @@ int new_copy(Worker &w, Async &a, const Copy &copy) {
 	a.outstanding++;
 	for (uint32_t i = copy.to / 4; i < (copy.to + copy.bytes + 3) / 4; i++) a.in_flight[i] = static_cast<uint16_t>(number + 1);
 	memset(w.arena + copy.to, 0xff, copy.bytes);
+	if (watching) watch_copied(w, copy.to, copy.bytes);
 	return number;
 }
 

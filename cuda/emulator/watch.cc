@@ -283,6 +283,11 @@ void watch_block(Worker &w) {
 	order_block(w);
 }
 
+// What an asynchronous copy writes is initialised: async.cc tells of reads that do not wait for it.
+void watch_copied(Worker &w, uint32_t to, uint32_t bytes) {
+	if (Memory *m = arena_of(w)) mark(m, to, to + bytes);
+}
+
 void shadow_buffer(char *data, size_t bytes, const char *file, int line) {
 	if (Memory *m = new_memory(data, bytes, file, line)) buffers.push_back(m);
 }

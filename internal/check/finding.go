@@ -50,6 +50,7 @@ type Finding struct {
 	OtherThread *[3]int `json:"other_thread,omitempty"`
 
 	Message string   `json:"message,omitempty"` // details in words
+	Call    string   `json:"call,omitempty"`    // which of several calls showed it first
 	Orders  []string `json:"orders,omitempty"`  // the schedule orders in which it showed
 }
 

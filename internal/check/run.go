@@ -28,6 +28,8 @@ type Request struct {
 	Stall   time.Duration // of a launch without a block that finishes
 	Budget  time.Duration // orders are left out when it is used up
 	Output  io.Writer     // gets what the program prints in the first run
+	Orders  []string      // in which it runs, of Orders; nil: all
+	Call    string        // which of several calls this is, for its findings; "" where there is one
 	// Locate gives the lines of addresses of the program; one that it does not know is left out.
 	Locate func(ctx context.Context, offsets []uint64) (map[uint64]Place, error)
 }
@@ -68,9 +70,13 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 	report := &Report{Findings: []Finding{}}
 	var first run
 	began := time.Now()
-	for i, order := range Orders {
+	orders := q.Orders
+	if orders == nil {
+		orders = Orders
+	}
+	for i, order := range orders {
 		if i > 0 && time.Since(began)+first.took > q.Budget {
-			report.Skipped = Orders[i:]
+			report.Skipped = orders[i:]
 			break
 		}
 		r, err := q.once(ctx, folder, order)
@@ -98,7 +104,29 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 	}
 	report.dropConsequences()
 	report.sort()
+	for i := range report.Findings {
+		report.Findings[i].Call = q.Call
+	}
 	return report, nil
+}
+
+// Merge takes up what another call of the same program showed. A finding at the same places is one.
+func (r *Report) Merge(other *Report) {
+	for _, f := range other.Findings {
+		if !slices.ContainsFunc(r.Findings, func(g Finding) bool { return g.same(&f) }) {
+			r.Findings = append(r.Findings, f)
+		}
+	}
+	for _, list := range []struct{ to, from *[]string }{
+		{&r.Orders, &other.Orders}, {&r.Skipped, &other.Skipped}, {&r.Notes, &other.Notes},
+	} {
+		for _, text := range *list.from {
+			if !slices.Contains(*list.to, text) {
+				*list.to = append(*list.to, text)
+			}
+		}
+	}
+	r.sort()
 }
 
 // add takes up what one run found. A finding of an earlier order gets the order's name.

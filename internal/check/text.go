@@ -51,6 +51,9 @@ func (p *printer) finding(number int, f *Finding, orders int) {
 		}
 		p.line("%s", text)
 	}
+	if f.Call != "" {
+		p.line("   in the call %s", f.Call)
+	}
 	p.memory(f)
 	if value := f.valueText(); value != "" {
 		p.line("   the value there was %s", value)

@@ -55,6 +55,7 @@ void drop_buffer(char *data, const char *file, int line);                  // it
 void set_initialised(const void *p, size_t bytes);
 void copy_initialised(const void *to, const void *from, size_t bytes);
 void watch_block(Worker &w);                     // a block starts
+void watch_copied(Worker &w, uint32_t to, uint32_t bytes);  // an asynchronous copy to shared memory starts
 void settle_pending();                          // a write that raced is looked at once it is made
 
 // ---- order.cc: what happens before what

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"triad/internal/catalog"
+)
+
+// product is a solve() without a main(); its kernel reads a as if it had K rows.
+const product = `#include <cuda_runtime.h>
+__global__ void product(const float *a, const float *b, float *c, int M, int N, int K) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i >= M * N) return;
+	float sum = 0;
+	for (int k = 0; k < K; k++) sum += a[INDEX] * b[k * N + i % N];
+	c[i] = sum;
+}
+extern "C" void solve(const float *a, const float *b, float *c, int M, int N, int K) {
+	product<<<(M * N + 127) / 128, 128>>>(a, b, c, M, N, K);
+	cudaDeviceSynchronize();
+}
+`
+
+var solves = map[string]struct {
+	index, flags, says string
+	code               int
+}{
+	"right":          {"i / N * K + k", "--size a=M*K --size b=K*N --size c=M*N", "Nothing was found", 0},
+	"sizes assumed":  {"k * M + i / N + 0 * K", "", "c was given M * N * K elements", 0},
+	"wrong index":    {"i / N * M * K + k", "--size a=M*K --size b=K*N --size c=M*N", "at line 9", 1},
+	"one call":       {"i / N * K + k", "--size M=2 --size N=3 --size K=4", "Nothing was found", 0},
+	"no such size":   {"0", "--size Q=3", "solve has no parameter Q: it is void solve(", 2},
+	"no number":      {"0", "--size M=many", `--size "M=many": want a whole number`, 2},
+	"no formula":     {"0", "--size a=1;exit(1)", `--size "a=1;exit(1)": want how many elements a has`, 2},
+	"no int in it":   {"0", "--size a=M*b", `--size "a=M*b": b is no int of`, 2},
+	"its own output": {"i / N * K + k + (c[i] == 1234)", "", "read of memory that nobody has written", 1},
+}
+
+// TestCheckSolve: a file whose extern "C" solve has no main() is called with sizes that are given or swept.
+func TestCheckSolve(t *testing.T) {
+	for name, c := range solves {
+		t.Run(name, func(t *testing.T) {
+			file := checkFile(t, strings.Replace(product, "INDEX", c.index, 1))
+			says := strings.Replace(c.says, "at line 9", "allocated at "+file+":9\n", 1)
+			text, code := runTriad(t, append([]string{"check", file}, strings.Fields(c.flags)...)...)
+			if code != c.code || !strings.Contains(text, says) {
+				t.Errorf("exit %d, want %d and %q in\n%.3000s", code, c.code, says, text)
+			}
+		})
+	}
+	file := checkFile(t, with(""))
+	text, code := runTriad(t, "check", file, "--size", "N=3")
+	if code != 2 || !strings.Contains(text, "sizes are for a file with an extern \"C\" solve") {
+		t.Errorf("--size for a program: exit %d, %s", code, text)
+	}
+	file = checkFile(t, "__global__ void k() {}\nextern \"C\" void solve(float **x) { k<<<1, 1>>>(); }\n")
+	text, code = runTriad(t, "check", file)
+	if code != 2 || !strings.Contains(text, "program.cu:2: solve takes float * *x") {
+		t.Errorf("a pointer to pointers: exit %d, %s", code, text)
+	}
+}
+
+// folderOf2 are the files of a program whose kernel, with a race of its lines 4 and 6, is not beside its main().
+var folderOf2 = map[string]string{
+	"kernel.cuh": "#pragma once\nvoid run(int *x);\n",
+	"kernel.cu": `#include "kernel.cuh"
+__global__ void fill(int *x) {
+	__shared__ int s[32];
+	s[threadIdx.x] = threadIdx.x;
+	BARRIER
+	x[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+#include "part.cu"
+void run(int *x) { fill<<<1, SIZE>>>(x); }
+`,
+	"part.cu": "const int SIZE = 32;\nint defined_once = SIZE;\n",
+	"main.cu": `#include "kernel.cuh"
+int main() {
+	int *x;
+	cudaMalloc(&x, 128);
+	run(x);
+	cudaFree(x);
+}
+`,
+}
+
+// TestCheckFolder: all files of a folder are one program, but for those that another includes.
+func TestCheckFolder(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range folderOf2 {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, code := runTriad(t, "check", folder, "-D", "BARRIER=")
+	if code != 1 || !strings.Contains(text, "kernel.cu:4: ") || !strings.Contains(text, "kernel.cu:6: ") ||
+		!strings.Contains(text, "1 finding") {
+		t.Errorf("exit %d, want a race of lines 4 and 6 in\n%s", code, text)
+	}
+	if text, code := runTriad(t, "check", folder, "-D", "BARRIER=__syncwarp();"); code != 0 {
+		t.Errorf("mended: exit %d, %s", code, text)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "other.cu"), []byte("int main() {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, code = runTriad(t, "check", folder)
+	if code != 2 || !strings.Contains(text, "main.cu and other.cu both have a main()") {
+		t.Errorf("two programs: exit %d, %s", code, text)
+	}
+	text, code = runTriad(t, "check", t.TempDir())
+	if code != 2 || !strings.Contains(text, "there is no .cu file in this folder") {
+		t.Errorf("an empty folder: exit %d, %s", code, text)
+	}
+}
+
+// checkedShare are operators whose kernels are checked always: barriers, warp functions, asynchronous copies,
+// blocks that wait for each other.
+var checkedShare = []string{"prefix_sum", "rmsnorm"}
+
+// TestCheckKernels: nothing is found in the CUDA kernels of the project, every access of which is watched in
+// every order, and all their results are right.
+func TestCheckKernels(t *testing.T) {
+	names := checkedShare
+	if os.Getenv("TRIAD_TEST_LONG") != "" {
+		names = catalog.Names()
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			text, code := runTriad(t, "check", name)
+			var calls int
+			_, err := fmt.Sscanf(text, "%d calls", &calls)
+			if code != 0 || err != nil || calls < 4 || strings.Contains(text, " is FAIL") {
+				t.Errorf("exit %d, %d calls were watched\n%.6000s", code, calls, text)
+			}
+		})
+	}
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"triad/internal/check"
+	"triad/internal/kernelfile"
+)
+
+// solveCall is a file without a main() whose extern "C" function launches its kernels, and how check calls it.
+type solveCall struct {
+	function kernelfile.Function
+	values   map[string]int64  // of ints, by --size
+	counts   map[string]string // elements of pointers, by --size: a product of ints
+}
+
+// sweep are the values that ints without a --size have, one call after the other; each further int is one
+// larger than the one before, so that sizes that are mixed up show. mostElements: with many ints an array of
+// all their product is too large.
+var sweep = []int64{1, 37, 300}
+
+const mostElements = 1 << 18
+
+var (
+	wholeNumber  = regexp.MustCompile(`^[0-9]{1,18}$`)
+	sizeFormula  = regexp.MustCompile(`^[A-Za-z0-9_+*() ]+$`)
+	wordInText   = regexp.MustCompile(`[A-Za-z_]\w*`)
+	integerTypes = []string{"int", "unsigned int", "unsigned", "long", "long long", "unsigned long",
+		"unsigned long long", "size_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short"}
+	numberTypes = []string{"float", "double", "bool", "char"}
+)
+
+// readSolve reads a file that is no program; nil where it is one, or has nothing to call.
+func readSolve(file string, o *checkOptions) (*solveCall, error) {
+	text, err := os.ReadFile(file)
+	if err != nil { // a folder, or nothing: who builds it says so
+		return nil, withoutSizes(o)
+	}
+	read := kernelfile.ReadCUDA(string(text))
+	var callable []kernelfile.Function
+	for _, f := range read.Functions {
+		if f.ExternC && f.Kind == kernelfile.Host && len(f.Template) == 0 {
+			callable = append(callable, f)
+		}
+	}
+	if i := slices.IndexFunc(callable, func(f kernelfile.Function) bool { return f.Name == "solve" }); i >= 0 {
+		callable = callable[i : i+1]
+	}
+	if read.Main || len(callable) == 0 {
+		return nil, withoutSizes(o)
+	}
+	if len(callable) > 1 {
+		return nil, usage(
+			"check: %s has no main(), and %s and %s are both extern \"C\": call the one to check solve",
+			file,
+			callable[0].Name,
+			callable[1].Name,
+		)
+	}
+	s := &solveCall{function: callable[0], values: map[string]int64{}, counts: map[string]string{}}
+	for _, size := range o.sizes {
+		if err := s.size(size); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.takes(file)
+}
+
+func withoutSizes(o *checkOptions) error {
+	if len(o.sizes) > 0 {
+		return usage("--size %s: sizes are for a file with an extern \"C\" solve and no main()", o.sizes[0])
+	}
+	return nil
+}
+
+// size takes one --size.
+func (s *solveCall) size(text string) error {
+	name, value, _ := strings.Cut(text, "=")
+	i := slices.IndexFunc(s.function.Params, func(p kernelfile.Param) bool { return p.Name == name })
+	if i < 0 {
+		return usage(
+			"--size %q: %s has no parameter %s: it is %s",
+			text,
+			s.function.Name,
+			name,
+			s.function.Text,
+		)
+	}
+	p := s.function.Params[i]
+	if p.Pointer {
+		if !sizeFormula.MatchString(value) {
+			return usage(
+				"--size %q: want how many elements %s has, in numbers and ints, e.g. %s=N*M",
+				text,
+				name,
+				name,
+			)
+		}
+		for _, word := range wordInText.FindAllString(value, -1) {
+			if !slices.ContainsFunc(s.ints(), func(p kernelfile.Param) bool { return p.Name == word }) {
+				return usage("--size %q: %s is no int of %s", text, word, s.function.Text)
+			}
+		}
+		s.counts[name] = value
+		return nil
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if !slices.Contains(integerTypes, p.Base) || !wholeNumber.MatchString(value) || err != nil {
+		return usage("--size %q: want a whole number for an int, e.g. N=1000", text)
+	}
+	s.values[name] = n
+	return nil
+}
+
+// ints are the parameters that are sizes.
+func (s *solveCall) ints() []kernelfile.Param {
+	return slices.DeleteFunc(slices.Clone(s.function.Params), func(p kernelfile.Param) bool {
+		return p.Pointer || !slices.Contains(integerTypes, p.Base)
+	})
+}
+
+// takes refuses what cannot be called.
+func (s *solveCall) takes(file string) error {
+	for _, p := range s.function.Params {
+		known := p.Pointer && p.Base != "void" && strings.Count(p.Text, "*") == 1 ||
+			!p.Pointer && (slices.Contains(integerTypes, p.Base) || slices.Contains(numberTypes, p.Base))
+		if !known {
+			return usage(
+				"check: %s:%d: %s takes %s, and check can give pointers to elements, whole numbers and "+
+					"floats: write a main() that calls it",
+				file,
+				s.function.Line,
+				s.function.Name,
+				p.Text,
+			)
+		}
+	}
+	return nil
+}
+
+// count is how many elements a pointer has: what --size says, else the product of all ints, which is the int
+// itself where there is one.
+func (s *solveCall) count(p kernelfile.Param) string {
+	if given := s.counts[p.Name]; given != "" {
+		return given
+	}
+	product := []string{}
+	for _, size := range s.ints() {
+		product = append(product, size.Name)
+	}
+	if len(product) == 0 {
+		return "1024"
+	}
+	return strings.Join(product, " * ")
+}
+
+// reads says whether a pointer gets values: one to const, and every pointer of a function that changes its
+// data in place.
+func (s *solveCall) reads(p kernelfile.Param) bool {
+	return p.Const || !slices.ContainsFunc(s.function.Params,
+		func(q kernelfile.Param) bool { return q.Pointer && q.Const })
+}
+
+// main is the main() that the file lacks. It gets the ints as arguments, in order.
+func (s *solveCall) main() string {
+	var text, behind strings.Builder
+	var names []string
+	argument := 0
+	for _, p := range s.ints() {
+		argument++
+		fmt.Fprintf(
+			&text,
+			"\t%s %s = static_cast<%s>(atoll(triad_argv[%d]));\n",
+			p.Base,
+			p.Name,
+			p.Base,
+			argument,
+		)
+	}
+	for _, p := range s.function.Params {
+		names = append(names, p.Name)
+		switch {
+		case p.Pointer:
+			bytes := fmt.Sprintf("sizeof(%s) * (%s)", p.Base, s.count(p))
+			fmt.Fprintf(&text, "\t%s *%s = nullptr;\n#line %d\n\tcudaMalloc(&%s, %s);\n", p.Base, p.Name,
+				s.function.Line, p.Name, bytes)
+			if s.reads(p) {
+				fmt.Fprintf(&text, "\ttriad_check::fill(%s, %s / sizeof *%s);\n", p.Name, bytes, p.Name)
+			}
+			fmt.Fprintf(
+				&behind,
+				"\ttriad_check::give_back(%s, %s / sizeof *%s, \"%s\", %t);\n",
+				p.Name,
+				bytes,
+				p.Name,
+				p.Name,
+				!p.Const,
+			)
+		case slices.Contains(numberTypes, p.Base):
+			value := map[string]string{"bool": "false", "char": "0"}[p.Base]
+			if value == "" {
+				value = "0.5"
+			}
+			fmt.Fprintf(&text, "\t%s %s = %s;\n", p.Base, p.Name, value)
+		}
+	}
+	// an array is allocated at the line of the function, in whose words a report speaks
+	return fmt.Sprintf("\n#include \"cuemu/solve_main.h\"\nint main(int, char **triad_argv) {\n"+
+		"\t(void)triad_argv;\n%s\t%s(%s);\n\tcudaDeviceSynchronize();\n%s}\n",
+		text.String(), s.function.Name, strings.Join(names, ", "), behind.String())
+}
+
+// checked runs the program with the sizes that were given, or with several.
+func (s *solveCall) checked(ctx context.Context, q check.Request) (*check.Report, error) {
+	var report *check.Report
+	calls := sweep
+	if len(s.values) == len(s.ints()) {
+		calls = sweep[:1] // all are given
+	}
+	for i, base := range calls {
+		if i > 0 && math.Pow(float64(base), float64(len(s.ints())-len(s.values))) > mostElements {
+			break
+		}
+		q.Args, q.Call = nil, ""
+		var words []string
+		for i, p := range s.ints() {
+			value, given := s.values[p.Name]
+			if !given {
+				value = base + int64(i)
+			}
+			q.Args = append(q.Args, fmt.Sprint(value))
+			words = append(words, fmt.Sprintf("%s=%d", p.Name, value))
+		}
+		q.Call = fmt.Sprintf("%s(%s)", s.function.Name, strings.Join(words, ", "))
+		found, err := check.Run(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if report == nil {
+			report = found
+		} else {
+			report.Merge(found)
+		}
+	}
+	if report == nil {
+		return nil, errors.New("check called nothing")
+	}
+	return report, s.note(report)
+}
+
+// note says which sizes were assumed.
+func (s *solveCall) note(report *check.Report) error {
+	if len(s.ints()) < 2 {
+		return nil
+	}
+	for _, p := range s.function.Params {
+		if p.Pointer && s.counts[p.Name] == "" {
+			report.Notes = append(
+				report.Notes,
+				fmt.Sprintf("%s was given %s elements, which may be more than it "+
+					"has: --size %s=... finds accesses behind its end.", p.Name, s.count(p), p.Name),
+			)
+		}
+	}
+	return nil
+}
