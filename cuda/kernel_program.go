@@ -83,9 +83,11 @@ func ownName(files []string, name string) (string, bool) {
 	if slices.Contains(files, name) {
 		return name, true
 	}
-	if _, inside, found := strings.Cut(filepath.ToSlash(name), "/src/"); found &&
-		slices.Contains(files, inside) {
-		return inside, true
+	at := slices.IndexFunc(files, func(file string) bool {
+		return !filepath.IsAbs(file) && strings.HasSuffix(filepath.ToSlash(name), "/src/"+file)
+	})
+	if at < 0 {
+		return "", false
 	}
-	return "", false
+	return files[at], true
 }

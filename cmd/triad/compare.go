@@ -155,6 +155,13 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if o.dump != "" {
 		s.Runner.Dumper = dumper{o.dump}
 	}
+	if onGPU == nil {
+		lines, err := a.newRaceLines()
+		if err != nil {
+			return err
+		}
+		s.Runner.Races = lines.find
+	}
 	var smallest []shrink.Finding
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {

@@ -178,6 +178,15 @@ func (b *Backend) Measure(ctx context.Context, job backend.MeasureJob) (backend.
 	return f.adapter.Measure(ctx, job)
 }
 
+// CUDAFile is the kernel file that is built for an implementation; "" where it is no CUDA.
+func (b *Backend) CUDAFile(implementation string) string {
+	f := b.file(implementation)
+	if f == nil || f.IsPython() {
+		return ""
+	}
+	return f.shim
+}
+
 // file is the one of an implementation; nil where there is none.
 func (b *Backend) file(implementation string) *File {
 	i := slices.IndexFunc(b.Files, func(f *File) bool { return f.Name == implementation })

@@ -294,6 +294,9 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 		return x.append(&r)
 	}
 	found := x.ruleOn(c, e, outcome, &r)
+	if err := x.placeRace(ctx, c, e, &r); err != nil {
+		return err
+	}
 	if err := x.relate(ctx, c, e, outcome, &r); err != nil {
 		return err
 	}
@@ -311,6 +314,27 @@ func (x *execution) oneEntry(ctx context.Context, c *prepared, e entry) (err err
 	}
 	c.keep(e.implementation.Name, r.ID, outcome)
 	return x.dump(c, e.implementation.Name, outcome)
+}
+
+// placeRace names the lines of a race.
+func (x *execution) placeRace(ctx context.Context, c *prepared, e entry, r *record.Record) error {
+	if x.Races == nil || r.Status != op.StatusRace {
+		return nil
+	}
+	job, err := x.job(ctx, c, e)
+	if err != nil {
+		return err
+	}
+	if race := x.Races(ctx, e.backend, job); race != nil {
+		r.Where = (*record.Where)(&race.Where)
+		r.Message += "; " + race.Sentence
+		for i := range r.Outputs {
+			if r.Outputs[i].Status == op.StatusRace {
+				r.Outputs[i].Message += "; " + race.Sentence
+			}
+		}
+	}
+	return nil
 }
 
 // dump hands over what the first launch gave.

@@ -64,8 +64,17 @@ type Runner struct {
 	Rest      func(ctx context.Context, d time.Duration) // nil: really waits
 	// may be nil; called from several goroutines, one at a time
 	Progress func(Progress)
+	// Races finds the lines of a race that was seen as other bits; nil: none. May be nil; called from several
+	// goroutines.
+	Races func(ctx context.Context, b backend.Backend, job backend.Job) *Race
 	// done: finish the cases that are running, start no others
 	Stop context.Context
+}
+
+// Race is where two accesses meet that nothing orders: the place of one, and both in words.
+type Race struct {
+	Where    backend.Where
+	Sentence string
 }
 
 // Progress says how far a run is.

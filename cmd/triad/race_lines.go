@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"triad/internal/backend"
+	"triad/internal/check"
+	"triad/internal/run"
+)
+
+// raceLines finds the two lines of a race that a comparison in the emulator saw as other bits: the call is made
+// once more in a build that reports every access.
+type raceLines struct {
+	calls  *watchedCalls
+	folder string // names of files are relative to it
+
+	mutex sync.Mutex
+	known map[string]*run.Race // by implementation and pass; nil: none was found
+}
+
+// newRaceLines makes it for the comparisons of a session.
+func (a *app) newRaceLines() (*raceLines, error) {
+	o := &checkOptions{limits: []string{"run=20s"}}
+	if err := o.deadlines(); err != nil {
+		return nil, err
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		folder = "" // files keep their whole names
+	}
+	return &raceLines{
+		calls: &watchedCalls{builder: a.programBuilder, options: o}, folder: folder,
+		known: map[string]*run.Race{},
+	}, nil
+}
+
+// find gives the race of an implementation, which is looked for on the first of its calls that had one; nil:
+// none is found, such as where sums by atomic operations differ. It costs a build, and is no reason to fail.
+func (l *raceLines) find(ctx context.Context, b backend.Backend, job backend.Job) *run.Race {
+	file := job.Implementation.Op
+	if own, is := backend.As[interface{ CUDAFile(string) string }](b); is {
+		file = own.CUDAFile(job.Implementation.Name)
+	}
+	if job.Implementation.Device != "emulator" || file == "" {
+		return nil
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	key := fmt.Sprint(job.Implementation.Name, " ", job.Implementation.Pass)
+	if race, known := l.known[key]; known {
+		return race
+	}
+	found, err := l.calls.run(ctx, file, job, check.Orders[:1])
+	if err != nil {
+		return nil
+	}
+	i := slices.IndexFunc(found.Findings, func(f check.Finding) bool {
+		return f.Kind == check.Race && f.Place != nil && f.Place.Line > 0 && f.Other != nil && f.Other.Line > 0
+	})
+	l.known[key] = nil
+	if i >= 0 {
+		f := &found.Findings[i]
+		l.known[key] = &run.Race{
+			Where: backend.Where{
+				Kernel: f.Kernel, Block: f.Block, Thread: f.Thread, File: f.Place.File, Line: f.Place.Line,
+			},
+			Sentence: fmt.Sprintf("nothing orders the %s at %s:%d and the %s at %s:%d", f.Access,
+				check.Relative(l.folder, f.Place.File), f.Place.Line, f.OtherAccess,
+				check.Relative(l.folder, f.Other.File), f.Other.Line),
+		}
+	}
+	return l.known[key]
+}
