@@ -33,8 +33,10 @@ var (
 	wholeNumber  = regexp.MustCompile(`^[0-9]{1,18}$`)
 	sizeFormula  = regexp.MustCompile(`^[A-Za-z0-9_+*() ]+$`)
 	wordInText   = regexp.MustCompile(`[A-Za-z_]\w*`)
-	integerTypes = []string{"int", "unsigned int", "unsigned", "long", "long long", "unsigned long",
-		"unsigned long long", "size_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short"}
+	integerTypes = []string{
+		"int", "unsigned int", "unsigned", "long", "long long", "unsigned long",
+		"unsigned long long", "size_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "short",
+	}
 	numberTypes = []string{"float", "double", "bool", "char"}
 )
 
