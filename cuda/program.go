@@ -17,8 +17,8 @@ import (
 	"triad/cuda/rewrite"
 )
 
-// ProgramSource is a program of the user's own: a CUDA file with a main, or a folder of files of which one has
-// it.
+// ProgramSource is a program of the user's own: a CUDA file with a main, or a folder of files of which one
+// has it.
 type ProgramSource struct {
 	File    string
 	Main    string   // C++ behind the file's text, which has the main() that the file lacks; "": it has one

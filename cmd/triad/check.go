@@ -47,13 +47,13 @@ mended.
 The program gets what stands behind --, and check's standard input. Of a folder all .cu files are one
 program. A file without a main() whose extern "C" solve launches the kernels is called with sizes of
 --size, or with several. An operator's name checks every CUDA kernel that triad has for it.`,
-		Example: "  triad check reduce.cu\n  triad check -I include -D N=1000 sort.cu -- 4096 < numbers.txt\n" +
+		Example: "  triad check reduce.cu\n" +
+			"  triad check -I include -D N=1000 sort.cu -- 4096 < numbers.txt\n" +
 			"  triad check solve.cu --size N=1000 --size M=20 --size A=N*M\n  triad check softmax",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); len(args) == 0 || n == 0 || n < 0 && len(args) > 1 || n > 1 {
-				return usage(
-					"check: want one CUDA file, folder or operator; the program's own arguments stand behind --",
-				)
+				return usage("check: want one CUDA file, folder or operator; the program's own " +
+					"arguments stand behind --")
 			}
 			return nil
 		},

@@ -64,7 +64,8 @@ func TestCheckSolve(t *testing.T) {
 	}
 }
 
-// folderOf2 are the files of a program whose kernel, with a race of its lines 4 and 6, is not beside its main().
+// folderOf2 are the files of a program whose kernel, with a race of its lines 4 and 6, is not beside its
+// main().
 var folderOf2 = map[string]string{
 	"kernel.cuh": "#pragma once\nvoid run(int *x);\n",
 	"kernel.cu": `#include "kernel.cuh"

@@ -15,7 +15,8 @@ import (
 	"triad/internal/kernelfile"
 )
 
-// solveCall is a file without a main() whose extern "C" function launches its kernels, and how check calls it.
+// solveCall is a file without a main() whose extern "C" function launches its kernels, and how check calls
+// it.
 type solveCall struct {
 	function kernelfile.Function
 	values   map[string]int64  // of ints, by --size
@@ -53,7 +54,8 @@ func readSolve(file string, o *checkOptions) (*solveCall, error) {
 			callable = append(callable, f)
 		}
 	}
-	if i := slices.IndexFunc(callable, func(f kernelfile.Function) bool { return f.Name == "solve" }); i >= 0 {
+	isSolve := func(f kernelfile.Function) bool { return f.Name == "solve" }
+	if i := slices.IndexFunc(callable, isSolve); i >= 0 {
 		callable = callable[i : i+1]
 	}
 	if read.Main || len(callable) == 0 {

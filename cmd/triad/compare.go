@@ -156,11 +156,7 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		s.Runner.Dumper = dumper{o.dump}
 	}
 	if onGPU == nil {
-		lines, err := a.newRaceLines()
-		if err != nil {
-			return err
-		}
-		s.Runner.Races = lines.find
+		s.Runner.Races = a.raceLines().find
 	}
 	var smallest []shrink.Finding
 	before, err := a.readAgainst(ctx, s.Request, o)

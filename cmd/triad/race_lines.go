@@ -6,14 +6,15 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"triad/internal/backend"
 	"triad/internal/check"
 	"triad/internal/run"
 )
 
-// raceLines finds the two lines of a race that a comparison in the emulator saw as other bits: the call is made
-// once more in a build that reports every access.
+// raceLines finds the two lines of a race that a comparison in the emulator saw as other bits: the call is
+// made once more in a build that reports every access.
 type raceLines struct {
 	calls  *watchedCalls
 	folder string // names of files are relative to it
@@ -22,12 +23,10 @@ type raceLines struct {
 	known map[string]*run.Race // by implementation and pass; nil: none was found
 }
 
-// newRaceLines makes it for the comparisons of a session.
-func (a *app) newRaceLines() (*raceLines, error) {
-	o := &checkOptions{limits: []string{"run=20s"}}
-	if err := o.deadlines(); err != nil {
-		return nil, err
-	}
+// raceLines makes it for the comparisons of a session.
+func (a *app) raceLines() *raceLines {
+	o := &checkOptions{}
+	o.run, o.stall, o.all = 20*time.Second, 10*time.Second, time.Minute
 	folder, err := os.Getwd()
 	if err != nil {
 		folder = "" // files keep their whole names
@@ -35,7 +34,7 @@ func (a *app) newRaceLines() (*raceLines, error) {
 	return &raceLines{
 		calls: &watchedCalls{builder: a.programBuilder, options: o}, folder: folder,
 		known: map[string]*run.Race{},
-	}, nil
+	}
 }
 
 // find gives the race of an implementation, which is looked for on the first of its calls that had one; nil:
@@ -58,8 +57,9 @@ func (l *raceLines) find(ctx context.Context, b backend.Backend, job backend.Job
 	if err != nil {
 		return nil
 	}
+	placed := func(p *check.Place) bool { return p != nil && p.Line > 0 }
 	i := slices.IndexFunc(found.Findings, func(f check.Finding) bool {
-		return f.Kind == check.Race && f.Place != nil && f.Place.Line > 0 && f.Other != nil && f.Other.Line > 0
+		return f.Kind == check.Race && placed(f.Place) && placed(f.Other)
 	})
 	l.known[key] = nil
 	if i >= 0 {
