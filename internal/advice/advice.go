@@ -44,7 +44,8 @@ type Facts struct {
 	Of       string
 	// Otherwise is another value of an attribute that nothing said, with which the function is right:
 	// "interleaved=true"; "" where there is none.
-	Otherwise string
+	Otherwise  string
+	JudgedWith string // the value that the function was judged with
 	// Transposed: wrong where both sizes of the matrix Matrix are 2 or more, even equal ones, and right where
 	// one of them is 1.
 	Transposed [2]string
@@ -73,8 +74,8 @@ func For(f Facts) string {
 	if f.Otherwise != "" {
 		name, value, _ := strings.Cut(f.Otherwise, "=")
 		return fmt.Sprintf("with %s = %s it is right. The function has no parameter for %s and was judged "+
-			"with the default: if that is what it computes, say --attr %s",
-			name, value, name, f.Otherwise)
+			"with %s: if %s is what it computes, say --attr %s",
+			name, value, name, f.JudgedWith, value, f.Otherwise)
 	}
 	if f.Transposed[0] != "" && f.Written {
 		return fmt.Sprintf("the right values stand in the transposed places: %[3]s is written, or what it "+

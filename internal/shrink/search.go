@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"triad/internal/advice"
 	"triad/internal/op"
@@ -65,7 +66,10 @@ func (s *Search) Find() Finding {
 		Layout: layoutOf(s.Spec, first.Case.Pass), NoBarrier: s.NoBarrier, Python: s.Python,
 	}
 	if first.Status == op.StatusFail {
-		facts.Otherwise = s.rightAttribute()
+		if facts.Otherwise = s.rightAttribute(); facts.Otherwise != "" {
+			name, _, _ := strings.Cut(facts.Otherwise, "=")
+			facts.JudgedWith = first.Case.Attrs.Text(name)
+		}
 	}
 	at := s.baseSizes()
 	for _, d := range s.Spec.Dims {
@@ -111,19 +115,36 @@ func (s *Search) baseSizes() Sizes {
 func (s *Search) rightAttribute() string {
 	for _, name := range slices.Sorted(maps.Keys(s.Assumed)) {
 		for _, value := range s.Assumed[name] {
-			if s.Stop() {
-				return ""
-			}
-			p := Probe{
-				Sizes: s.baseSizes(), Distribution: ordinaryNumbers, Relations: s.relations(),
-				Attribute: name, Value: value,
-			}
-			if r := s.Run(p); r != nil && r.Status.Weight() == op.Good {
-				return name + "=" + value
+			// a case of one element has no power: nothing can be right there
+			for _, sizes := range []Sizes{s.baseSizes(), s.roomySizes()} {
+				if s.Stop() {
+					return ""
+				}
+				r := s.Run(Probe{
+					Sizes: sizes, Distribution: ordinaryNumbers, Relations: s.relations(),
+					Attribute: name, Value: value,
+				})
+				if r != nil && r.Status.Weight() == op.Good {
+					return name + "=" + value
+				}
+				if r == nil || r.Status != op.StatusNoPower {
+					break
+				}
 			}
 		}
 	}
 	return ""
+}
+
+// roomySizes are the sizes of the suspect's case, each that is free at least 64.
+func (s *Search) roomySizes() Sizes {
+	all := s.baseSizes()
+	for name, n := range all {
+		if _, fixed := s.Fixed[name]; !fixed {
+			all[name] = max(n, 64)
+		}
+	}
+	return all
 }
 
 // relations says whether the suspect is a broken relation between calls: only then are relations asked again.

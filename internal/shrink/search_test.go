@@ -11,6 +11,9 @@ import (
 	"triad/internal/record"
 )
 
+// ofRows is an operator of rows and columns.
+const ofRows = "softmax"
+
 // outcome is a record of a probe: wrong with a large error, or right.
 func outcome(wrong bool) *record.Record {
 	if wrong {
@@ -91,7 +94,7 @@ func TestFindNamesTheFault(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dims := op.Dims{size(rows, 33), size(cols, 1023)}
-			got := searchOf(t, "softmax", "normal", dims,
+			got := searchOf(t, ofRows, "normal", dims,
 				func(p Probe) bool { return c.wrong(p.Sizes) }).Find()
 			found := Sizes{}
 			for _, d := range got.Record.Case.Dims {
@@ -107,7 +110,7 @@ func TestFindNamesTheFault(t *testing.T) {
 
 // A function that is wrong on special numbers alone is told so, and its sizes are not blamed.
 func TestFindTellsNumbersFromSizes(t *testing.T) {
-	s := searchOf(t, "softmax", "scaled", op.Dims{size("rows", 3), size("cols", 7)},
+	s := searchOf(t, ofRows, "scaled", op.Dims{size("rows", 3), size("cols", 7)},
 		func(p Probe) bool { return p.Distribution != "normal" && p.Sizes["cols"] > 4 })
 	got := s.Find()
 	if cols := got.Record.Case.Dims.Get("cols"); cols != 5 ||
@@ -145,11 +148,38 @@ func TestFindKeepsSizesTogether(t *testing.T) {
 
 // What nobody said of an attribute is tried with its other value before the sizes are blamed.
 func TestFindTriesWhatWasAssumed(t *testing.T) {
-	s := searchOf(t, "softmax", "normal", op.Dims{size("rows", 3), size("cols", 7)},
+	s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 3), size("cols", 7)},
 		func(p Probe) bool { return p.Attribute == "" })
 	s.Assumed = map[string][]string{"interleaved": {"true"}}
 	if got := s.Find(); !strings.Contains(got.Advice, "with interleaved = true it is right") {
 		t.Errorf("advice %q", got.Advice)
+	}
+}
+
+// A case of one element says nothing of what was assumed: a larger one is asked.
+func TestFindTriesWhatWasAssumedWherePowerIs(t *testing.T) {
+	s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 1), size("cols", 1)},
+		func(Probe) bool { return true })
+	s.Assumed = map[string][]string{"approximate": {"none"}}
+	s.Suspect.Record.Case.Attrs = op.Attrs{{Name: "approximate", Text: "tanh"}}
+	others := s.Run
+	s.Run = func(p Probe) *record.Record {
+		switch {
+		case p.Attribute == "":
+			return others(p)
+		case p.Sizes["cols"] < 2:
+			return &record.Record{Status: op.StatusNoPower}
+		}
+		return outcome(false)
+	}
+	want := "with approximate = none it is right. The function has no parameter for approximate and was " +
+		"judged with tanh: if none is what it computes, say --attr approximate=none"
+	if got := s.Find().Advice; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	s.Fixed = map[string]int64{"rows": 1, "cols": 1}
+	if got := s.Find().Advice; strings.Contains(got, "--attr") {
+		t.Errorf("a size that is fixed was changed: %q", got)
 	}
 }
 
@@ -175,7 +205,7 @@ func TestFindIsBounded(t *testing.T) {
 		t.Errorf("%d cases were run, want %d", runs, maxRuns)
 	}
 	runs, seen = 0, map[string]bool{}
-	searchOf(t, "softmax", "normal", op.Dims{size("rows", 3), size("cols", 7)}, onlyBase).Find()
+	searchOf(t, ofRows, "normal", op.Dims{size("rows", 3), size("cols", 7)}, onlyBase).Find()
 	if runs == 0 || runs >= maxRuns {
 		t.Errorf("%d cases of a small search were run", runs)
 	}
@@ -195,7 +225,7 @@ func TestFindIsBounded(t *testing.T) {
 // Relations between calls are asked again where nothing but a relation was broken, and only there.
 func TestFindAsksRelationsWhereOneBroke(t *testing.T) {
 	for gate, want := range map[string]bool{"G6": true, "G3": false} {
-		s := searchOf(t, "softmax", "normal", op.Dims{size("rows", 3), size("cols", 7)}, func(p Probe) bool {
+		s := searchOf(t, ofRows, "normal", op.Dims{size("rows", 3), size("cols", 7)}, func(p Probe) bool {
 			if p.Relations != want {
 				t.Errorf("gate %s: relations asked: %v, want %v", gate, p.Relations, want)
 			}
