@@ -135,7 +135,7 @@ func costsOf(t *testing.T) map[string]cost {
 			}
 			c.truth += codeLines(text)
 		}
-		c.spec = codeLines(read(t, "internal/catalog/"+name+"/"+name+".toml"))
+		c.spec = specLines(read(t, "internal/catalog/"+name+"/"+name+".toml"))
 		rungs := map[string]bool{}
 		for _, pattern := range []string{".cu", "/*.cu", "/*.cuh"} {
 			for _, file := range sources(t, "cuda/kernels/"+name+pattern) {
@@ -166,7 +166,24 @@ func costsOf(t *testing.T) map[string]cost {
 	return costs
 }
 
+// specLines counts the lines of a spec without its section [own]: in which forms people write an operator is
+// found out file by file, and is no cost of the operator.
+func specLines(text string) int { return codeLines(ownSection.ReplaceAllString(text, "")) }
+
+// TestSpecLines: the section ends where the next one begins, or with the file.
+func TestSpecLines(t *testing.T) {
+	const text = "name = 1\n[own] # forms\na = [\n  1,\n]\nb = 2\n\n[check]\nc = 3\n"
+	for spec, want := range map[string]int{
+		text: 3, text + "[own]\nd = 4\n": 3, "own.a = 1\n[owner]\na = 1\n": 3,
+	} {
+		if got := specLines(spec); got != want {
+			t.Errorf("%q has %d lines, want %d", spec, got, want)
+		}
+	}
+}
+
 var (
+	ownSection = regexp.MustCompile(`(?m)^\[own\][^\n]*\n(?:[^\[\n][^\n]*\n|\n)*`)
 	registered = regexp.MustCompile(`TRIAD_KERNEL\(\s*\w+,\s*(\w+),\s*(\w+)`)
 	// forHopper are variants, and the files that hold them.
 	forHopper   = regexp.MustCompile(`sm90|wgmma|tma|cluster|hopper`)
