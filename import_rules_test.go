@@ -20,19 +20,25 @@ type rule struct {
 }
 
 var rules = []rule{
-	{packages: []string{"internal/op"}, never: []string{"triad/..."},
-		reason: "op is everybody's vocabulary and knows nobody"},
+	{
+		packages: []string{"internal/op"}, never: []string{"triad/..."},
+		reason: "op is everybody's vocabulary and knows nobody",
+	},
 	{
 		packages: []string{
 			"internal/judge", "internal/report", "internal/workload", "internal/tensor", "internal/stats",
 			"internal/kernelfile", "internal/shrink", "internal/advice", "internal/cudaerror",
 		},
-		never: []string{"os", "os/exec", "syscall", "net", "net/http", "database/sql",
-			"golang.org/x/sys/unix", "C"},
+		never: []string{
+			"os", "os/exec", "syscall", "net", "net/http", "database/sql",
+			"golang.org/x/sys/unix", "C",
+		},
 		reason: "the middle is pure: no process, file or database, so that it can be tested on literals",
 	},
-	{packages: []string{"internal/stats"}, never: []string{"time", "triad/..."},
-		reason: "statistics know numbers, not what they are numbers of"},
+	{
+		packages: []string{"internal/stats"}, never: []string{"time", "triad/..."},
+		reason: "statistics know numbers, not what they are numbers of",
+	},
 	{
 		packages: []string{"internal/judge", "internal/workload", "internal/tensor", "internal/kernelfile"},
 		never:    []string{"time", "math/rand", "math/rand/v2"},
@@ -45,22 +51,30 @@ var rules = []rule{
 	},
 	{
 		packages: []string{"cuda", "cuda/rewrite"},
-		never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge",
-			"triad/internal/truth/..."},
+		never: []string{
+			"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge",
+			"triad/internal/truth/...",
+		},
 		reason: "the edges are siblings, and a worker never sees truth or verdict",
 	},
 	{
-		packages: []string{"pybridge"}, never: []string{"triad/cuda", "triad/results", "triad/internal/run",
-			"triad/internal/judge", "triad/internal/truth/..."},
+		packages: []string{"pybridge"}, never: []string{
+			"triad/cuda", "triad/results", "triad/internal/run",
+			"triad/internal/judge", "triad/internal/truth/...",
+		},
 		reason: "the edges are siblings, and a worker never sees truth or verdict",
 	},
 	{
-		packages: []string{"results"}, never: []string{"triad/cuda", "triad/pybridge", "triad/internal/run",
-			"triad/internal/worker"},
+		packages: []string{"results"}, never: []string{
+			"triad/cuda", "triad/pybridge", "triad/internal/run",
+			"triad/internal/worker",
+		},
 		reason: "the edges are siblings; the store knows records, not how they came about",
 	},
-	{packages: []string{"internal/cudaerror"}, never: []string{"triad/..."},
-		reason: "workers and driver share the numbers of CUDA's errors"},
+	{
+		packages: []string{"internal/cudaerror"}, never: []string{"triad/..."},
+		reason: "workers and driver share the numbers of CUDA's errors",
+	},
 	{
 		packages: []string{"internal/fileversion"},
 		never:    []string{"triad/internal/backend", "triad/internal/op", "triad/internal/run"},
@@ -77,15 +91,19 @@ var rules = []rule{
 	},
 	{
 		packages: []string{"internal/ownkernels"},
-		never: []string{"triad/pybridge", "triad/results", "triad/internal/truth/...",
-			"triad/internal/judge", "triad/internal/opfolder"},
+		never: []string{
+			"triad/pybridge", "triad/results", "triad/internal/truth/...",
+			"triad/internal/judge", "triad/internal/opfolder",
+		},
 		reason: "the backend of added files starts the workers it is given and sees neither truth nor " +
 			"verdict",
 	},
 	{
 		packages: []string{"internal/opfolder"},
-		never: []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/internal/worker",
-			"triad/internal/judge"},
+		never: []string{
+			"triad/cuda", "triad/pybridge", "triad/results", "triad/internal/worker",
+			"triad/internal/judge",
+		},
 		direct: true, reason: "the truth of a folder's operator comes from the backend it is given, " +
 			"which runs no candidate",
 	},
@@ -95,8 +113,10 @@ var rules = []rule{
 		direct:   true,
 		reason:   "the search names the next case and is told its verdict; it runs nothing",
 	},
-	{packages: []string{"*"}, except: []string{"cuda"}, never: []string{"C"},
-		reason: "cgo of ours is in cuda alone"},
+	{
+		packages: []string{"*"}, except: []string{"cuda"}, never: []string{"C"},
+		reason: "cgo of ours is in cuda alone",
+	},
 	{
 		packages: []string{"*"}, except: []string{"cuda/cudevice"}, never: []string{"gorgonia.org/cu"},
 		reason: "what imports cu links the NVIDIA driver and cannot start without one: triad-cuda alone " +
@@ -104,8 +124,10 @@ var rules = []rule{
 	},
 	{
 		packages: []string{"cuda/cudevice", "cuda/gpuworker"},
-		never: []string{"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge",
-			"triad/internal/truth/..."},
+		never: []string{
+			"triad/pybridge", "triad/results", "triad/internal/run", "triad/internal/judge",
+			"triad/internal/truth/...",
+		},
 		reason: "the edges are siblings, and a worker never sees truth or verdict",
 	},
 	{
@@ -119,8 +141,10 @@ var rules = []rule{
 	},
 	{
 		packages: []string{"*"},
-		never: []string{"triad/internal/docpage", "triad/internal/browser",
-			"triad/internal/pages/pagestest"},
+		never: []string{
+			"triad/internal/docpage", "triad/internal/browser",
+			"triad/internal/pages/pagestest",
+		},
 		reason: "it is for tests alone",
 	},
 	{
@@ -164,16 +188,20 @@ var rules = []rule{
 		},
 		reason: "what times knows calls and times: what is right is told to it",
 	},
-	{packages: []string{"*"},
-		never:  []string{"triad/internal/timing/timingtest", "triad/internal/backend/backendtest"},
-		reason: "it is for tests alone"},
+	{
+		packages: []string{"*"},
+		never:    []string{"triad/internal/timing/timingtest", "triad/internal/backend/backendtest"},
+		reason:   "it is for tests alone",
+	},
 	{
 		packages: []string{"internal/session"}, never: []string{"triad/cuda/...", "triad/pybridge/..."},
 		reason: "a session takes workers as they are: which there are is wired in cmd",
 	},
 	{
-		packages: []string{"internal/worker", "internal/backend", "internal/record", "internal/catalog/...",
-			"internal/truth/..."},
+		packages: []string{
+			"internal/worker", "internal/backend", "internal/record", "internal/catalog/...",
+			"internal/truth/...",
+		},
 		never:  []string{"triad/cuda", "triad/pybridge", "triad/results", "triad/cmd/..."},
 		reason: "what lies inside does not know the edges",
 	},
@@ -183,8 +211,10 @@ var rules = []rule{
 		reason: "the catalog says what an operator is; a worker imports it and may not see a truth or a " +
 			"verdict",
 	},
-	{packages: []string{"internal/catalog/*"}, never: []string{"triad/internal/catalog/*"},
-		reason: "what two operators share belongs to internal/truth"},
+	{
+		packages: []string{"internal/catalog/*"}, never: []string{"triad/internal/catalog/*"},
+		reason: "what two operators share belongs to internal/truth",
+	},
 	{
 		packages: []string{"internal/truth"}, never: []string{"triad/internal/catalog/*"},
 		reason: "operators register with what they share, which knows none of them",
@@ -288,10 +318,14 @@ func TestImportRulesBite(t *testing.T) {
 	if coveredBy(rules[1].never, "math") || !coveredBy(rules[1].never, "os") {
 		t.Error("the pure middle may not import os")
 	}
-	all := map[string][]string{"cuda": {"fmt", "triad/internal/catalog"},
-		"internal/catalog": {"triad/internal/truth"}, "internal/truth": {"triad/internal/judge"}}
-	r := rule{packages: []string{"cuda"}, never: []string{"triad/internal/judge"},
-		reason: "a worker sees no verdict"}
+	all := map[string][]string{
+		"cuda":             {"fmt", "triad/internal/catalog"},
+		"internal/catalog": {"triad/internal/truth"}, "internal/truth": {"triad/internal/judge"},
+	}
+	r := rule{
+		packages: []string{"cuda"}, never: []string{"triad/internal/judge"},
+		reason: "a worker sees no verdict",
+	}
 	want := "cuda imports triad/internal/catalog, which imports triad/internal/truth, which imports " +
 		"triad/internal/judge: a worker sees no verdict"
 	if found := broken(all, r); !slices.Equal(found, []string{want}) {

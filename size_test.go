@@ -20,6 +20,7 @@ import (
 const (
 	mostLines         = 500 // of a source file
 	mostFunctionLines = 60  // of a function in Go or Python, its comment apart
+	mostReadmeLines   = 90
 )
 
 // A file that one head can hold: below 500 lines.
@@ -35,6 +36,18 @@ func TestFilesAreShort(t *testing.T) {
 	for _, complaint := range tooLarge(lines, mostLines,
 		"find the second idea in it and give it a file") {
 		t.Error(complaint)
+	}
+}
+
+// The page that a stranger reads first stays short.
+func TestReadmeIsShort(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("\n")); n > mostReadmeLines {
+		t.Errorf("README.md has %d lines, at most %d are allowed: move what is for few to a page of docs", n,
+			mostReadmeLines)
 	}
 }
 

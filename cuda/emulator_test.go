@@ -190,6 +190,29 @@ func TestEmulatorWarpMatrix(t *testing.T) {
 	}
 }
 
+// hostLines are lines that host.cc prints, as regular expressions.
+var hostLines = []string{
+	"order forward 0", "order random:7 0", "order random -1", "order random:x -1", "order forward:1 -1",
+	"order sideways -1", "order greedy:3 0",
+	"misalign 4 4", "misalign 12 12",
+	"right kind=0 code=0 .* changed=0 .* twos=999 ",
+	"read kind=1 code=0 kernel=copy place=1 block=\\d+ thread=\\d+ access=1 buffer=x distance=\\d+ " +
+		"changed=0",
+	"before kind=1 .* access=1 buffer=x distance=-\\d+ changed=0",
+	"slack kind=1 .* kernel=store place=1 block=0 thread=77 access=2 buffer=y distance=0 .*0 bytes " +
+		"past the end of buffer y of 3996 bytes",
+	"front kind=0 .* changed=4 before=5 after=0",
+	"host kind=1 .* place=0 .* the launch function's own code: invalid write",
+	"threads kind=5 code=9 .*invalid configuration argument",
+	"shared kind=5 code=1 .*invalid argument",
+	"throw kind=5 .*threw a C\\+\\+ exception",
+	"overrun kind=1 code=0 kernel=overrun place=2 .*wrote past the end of a __shared__ declaration of " +
+		"100 bytes",
+	"recurse kind=1 .*stack overflow: a thread has 65536 bytes",
+	"spin kind=4 code=0 kernel=spin place=1 block=3 thread=0",
+	"own faults handled",
+}
+
 // The host interface, driven by a C++ host that opens both libraries: reports, canaries, the watchdog, and
 // handlers that stay untouched.
 func TestEmulatorHost(t *testing.T) {
@@ -209,27 +232,7 @@ func TestEmulatorHost(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("status %d\n%s", status, out)
 	}
-	for _, want := range []string{
-		"order forward 0", "order random:7 0", "order random -1", "order random:x -1", "order forward:1 -1",
-		"order sideways -1", "order greedy:3 0",
-		"misalign 4 4", "misalign 12 12",
-		"right kind=0 code=0 .* changed=0 .* twos=999 ",
-		"read kind=1 code=0 kernel=copy place=1 block=\\d+ thread=\\d+ access=1 buffer=x distance=\\d+ " +
-			"changed=0",
-		"before kind=1 .* access=1 buffer=x distance=-\\d+ changed=0",
-		"slack kind=1 .* kernel=store place=1 block=0 thread=77 access=2 buffer=y distance=0 .*0 bytes " +
-			"past the end of buffer y of 3996 bytes",
-		"front kind=0 .* changed=4 before=5 after=0",
-		"host kind=1 .* place=0 .* the launch function's own code: invalid write",
-		"threads kind=5 code=9 .*invalid configuration argument",
-		"shared kind=5 code=1 .*invalid argument",
-		"throw kind=5 .*threw a C\\+\\+ exception",
-		"overrun kind=1 code=0 kernel=overrun place=2 .*wrote past the end of a __shared__ declaration of " +
-			"100 bytes",
-		"recurse kind=1 .*stack overflow: a thread has 65536 bytes",
-		"spin kind=4 code=0 kernel=spin place=1 block=3 thread=0",
-		"own faults handled",
-	} {
+	for _, want := range hostLines {
 		if !regexp.MustCompile("(?m)^" + want).MatchString(out) {
 			t.Errorf("no line %q in\n%s", want, out)
 		}
@@ -237,8 +240,12 @@ func TestEmulatorHost(t *testing.T) {
 	if strings.Contains(out, "left its handler") {
 		t.Errorf("a handler was left in place:\n%s", out)
 	}
-	for _, bug := range []struct{ report, line string }{{"read", "read"}, {"slack", "store"},
-		{"spin", "spin"}, {"host", "host"}} {
+	for _, bug := range []struct{ report, line string }{
+		{"read", "read"},
+		{"slack", "store"},
+		{"spin", "spin"},
+		{"host", "host"},
+	} {
 		m := regexp.MustCompile("(?m)^" + bug.report + " .* pc=(\\S+):([0-9a-f]+) ").FindStringSubmatch(out)
 		if m == nil {
 			t.Errorf("%s: no pc in\n%s", bug.report, out)

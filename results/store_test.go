@@ -26,8 +26,10 @@ func softmaxCase(i int) op.Case {
 	return op.Case{
 		Op: "softmax", Pass: op.Forward, DType: "bf16",
 		Dims: op.Dims{{Name: "rows", Value: int64(i)}, {Name: "cols", Value: 1000}},
-		Attrs: op.Attrs{{Name: "scaling", Number: 2, Text: "block"},
-			{Name: "eps", Number: 0x1p-17, Text: "7.6293945e-06"}}, Layout: "contiguous",
+		Attrs: op.Attrs{
+			{Name: "scaling", Number: 2, Text: "block"},
+			{Name: "eps", Number: 0x1p-17, Text: "7.6293945e-06"},
+		}, Layout: "contiguous",
 		Distribution: "normal",
 	}
 }
@@ -35,21 +37,29 @@ func softmaxCase(i int) op.Case {
 // failed is a record with every field filled, NaN and infinities among them.
 func failed(i int) record.Record {
 	return record.Record{
-		Case: softmaxCase(i), DTypes: record.Members[op.DType]{{Name: "x", Value: op.BF16},
-			{Name: "y", Value: op.BF16}}, Seed: math.MaxUint64 - 1,
+		Case: softmaxCase(i), DTypes: record.Members[op.DType]{
+			{Name: "x", Value: op.BF16},
+			{Name: "y", Value: op.BF16},
+		}, Seed: math.MaxUint64 - 1,
 		Impl: "cuda/warp", Backend: "cuda", Variant: "warp", Device: "emulator", Source: "abc123",
 		Status: op.StatusFail, Contract: "fp32",
-		Message: "y[3,999] is NaN", Where: &record.Where{Kernel: "softmax_warp", Block: &[3]int{1, 2, 3},
-			File: "softmax.cu", Line: 7}, LogTail: "tail",
-		Build: &record.Build{Compiler: "g++ 12", Flags: []string{"-O2"}, Seconds: 1.5,
-			Kernels: []record.Kernel{{Kernel: "k", Arch: "sm_80", Registers: 32}}},
+		Message: "y[3,999] is NaN", Where: &record.Where{
+			Kernel: "softmax_warp", Block: &[3]int{1, 2, 3},
+			File: "softmax.cu", Line: 7,
+		}, LogTail: "tail",
+		Build: &record.Build{
+			Compiler: "g++ 12", Flags: []string{"-O2"}, Seconds: 1.5,
+			Kernels: []record.Kernel{{Kernel: "k", Arch: "sm_80", Registers: 32}},
+		},
 		Launches: 4, Started: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC), Wall: 1234567, PeakBytes: 99,
 		Outputs: []record.Verdict{
 			{
 				Name: "y", Status: op.StatusFail, Gate: "G1", Message: "NaN", N: 8000, NCompared: 7000,
 				NCovered: 1000, NWrong: 1, Judge: "1",
-				Worst: &record.Element{Index: []int64{3, 999}, Got: record.Float(math.NaN()),
-					Want: record.Float(math.Inf(-1)), Low: record.Float(math.Inf(1)), High: 0.1},
+				Worst: &record.Element{
+					Index: []int64{3, 999}, Got: record.Float(math.NaN()),
+					Want: record.Float(math.Inf(-1)), Low: record.Float(math.Inf(1)), High: 0.1,
+				},
 				Headroom: new(record.Float(math.Inf(1))), ULPMax: new(record.Float(math.NaN())),
 				ULPMean:     new(record.Float(5e-324)),
 				AbsoluteMax: new(record.Float(0.125)), RelativeMax: new(record.Float(math.Inf(1))),
@@ -58,18 +68,24 @@ func failed(i int) record.Record {
 					{
 						Name: "no element is negative", N: 8, NCompared: 8, NWrong: 1,
 						Message: "y[3,999] is NaN",
-						Worst: &record.Broken{Index: []int64{3, 999}, Got: record.Float(math.NaN()), Low: 0,
-							High: record.Float(math.Inf(1))},
+						Worst: &record.Broken{
+							Index: []int64{3, 999}, Got: record.Float(math.NaN()), Low: 0,
+							High: record.Float(math.Inf(1)),
+						},
 					},
 				},
 				Statistics: &record.Statistics{
 					Contract: "fp32", Promise: "sums in fp32", Digest: "5eed", DType: op.BF16,
 					Saturates: true, Flushes: true, Exact: true,
 					Independent: true, Used: record.Float(math.Inf(1)), ULPs: []int64{1, 0, 2}, NBlocks: 9,
-					Worst: []record.Judged{{Index: []int64{3, 999}, Got: record.Float(math.NaN()), R: 0.1,
-						T: 5e-324}},
-					Blocks: []record.Block{{Block: "all of it", N: 7, Error: 0.5, Simulated: 0.25,
-						FP32: 0x1p-24, Limit: record.Float(math.Inf(1))}},
+					Worst: []record.Judged{{
+						Index: []int64{3, 999}, Got: record.Float(math.NaN()), R: 0.1,
+						T: 5e-324,
+					}},
+					Blocks: []record.Block{{
+						Block: "all of it", N: 7, Error: 0.5, Simulated: 0.25,
+						FP32: 0x1p-24, Limit: record.Float(math.Inf(1)),
+					}},
 					Slope: &record.Slope{Spread: 300, Slope: -1e-9, Sigma: 1e-10, Allowance: 0.3},
 				},
 			},
@@ -407,8 +423,10 @@ func TestIDsRiseThoughTheClockGoesBack(t *testing.T) {
 
 func TestTheConnectionIsSetAsPromised(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"), Options{})
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2",
-		"foreign_keys": "1", "busy_timeout": "5000", "application_id": "1414678849"} {
+	for pragma, want := range map[string]string{
+		"journal_mode": "wal", "synchronous": "2",
+		"foreign_keys": "1", "busy_timeout": "5000", "application_id": "1414678849",
+	} {
 		var got string
 		if err := s.writer.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
 			t.Errorf("%s is %s, want %s (%v)", pragma, got, want, err)

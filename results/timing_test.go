@@ -40,8 +40,11 @@ func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
 		}
 	}
 	want := []record.Timing{timed("cold"), timed("warm"), timed("cold burst")}
-	for _, timing := range []record.Timing{timed("cold burst"), timed("warm"),
-		{Regime: "cold", Status: op.StatusUnstable, Mode: "graph"}, timed("cold")} {
+	for _, timing := range []record.Timing{
+		timed("cold burst"), timed("warm"),
+		{Regime: "cold", Status: op.StatusUnstable, Mode: "graph"},
+		timed("cold"),
+	} {
 		if err := x.AddTiming(ctx, a.ID, timing); err != nil {
 			t.Fatal(err)
 		}
@@ -65,10 +68,14 @@ func TestTimingsRulersAndComparisonsComeBack(t *testing.T) {
 		t.Errorf("%v\n%s", err, cmp.Diff(rulers, got))
 	}
 	comparisons := []record.Comparison{
-		{A: "cuda/warp", B: "cuda/warp", RunA: a.ID, RunB: a.ID, Regime: "cold", Ratios: []float64{1, 1.01},
-			Ratio: 1.005, Low: 1, High: 1.01, Word: "SAME"},
-		{A: "cuda/warp", B: "cuda/block", RunA: a.ID, RunB: b.ID, Regime: "cold", Ratios: []float64{2},
-			Ratio: 2, Low: 2, High: 2, Word: "AMBIGUOUS"},
+		{
+			A: "cuda/warp", B: "cuda/warp", RunA: a.ID, RunB: a.ID, Regime: "cold",
+			Ratios: []float64{1, 1.01}, Ratio: 1.005, Low: 1, High: 1.01, Word: "SAME",
+		},
+		{
+			A: "cuda/warp", B: "cuda/block", RunA: a.ID, RunB: b.ID, Regime: "cold", Ratios: []float64{2},
+			Ratio: 2, Low: 2, High: 2, Word: "AMBIGUOUS",
+		},
 	}
 	if err := x.AddComparisons(ctx, comparisons); err != nil {
 		t.Fatal(err)

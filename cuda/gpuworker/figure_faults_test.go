@@ -77,6 +77,12 @@ func faultSlots() func(string) string {
 	}
 }
 
+// faultDistributions are the inputs that every kernel is launched on.
+var faultDistributions = []string{
+	"normal", "scaled", "shifted", "integers", "outlier", "low_logits", "late_max", "row_offsets", "ties",
+	"constant",
+}
+
 // Ten and more illegal addresses, misaligned addresses, traps, infinite loops and demands of more memory than
 // there is, in one sweep: each is recorded as what it is, and the innocent kernels before and after them as
 // right.
@@ -102,15 +108,16 @@ func TestFigureFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	distributions := []string{"normal", "scaled", "shifted", "integers", "outlier", "low_logits", "late_max",
-		"row_offsets", "ties", "constant"}
+	distributions := faultDistributions
 	began := time.Now()
 	progress := func(p run.Progress) {
 		fmt.Printf("faults: %d of %d cases after %.0f s %s\n", p.Case, p.Cases, time.Since(began).Seconds(),
 			p.Text)
 	}
-	r := &run.Runner{Backends: []backend.Backend{a}, Recorder: &stored{store: store}, Stop: t.Context(),
-		Progress: progress}
+	r := &run.Runner{
+		Backends: []backend.Backend{a}, Recorder: &stored{store: store}, Stop: t.Context(),
+		Progress: progress,
+	}
 	result, err := r.Compare(t.Context(), run.Request{
 		Operators: []*truth.Operator{softmax}, Seed: 1, InFlight: 3, Single: true,
 		Impls: []string{ // names, and prefixes of names

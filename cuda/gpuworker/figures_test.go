@@ -227,8 +227,10 @@ var sameKernelCalls = []struct {
 	{"softmax", map[string]int64{"rows": 4096, "cols": 1024}},
 	{"layernorm", map[string]int64{"rows": 8192, "cols": 4096}},
 	{"swiglu", map[string]int64{"rows": 8192, "cols": 4096}},
-	{"flash_attention", map[string]int64{"batch": 2, "heads_q": 16, "heads_kv": 16, "seq_q": 1024,
-		"seq_kv": 1024, "head_dim": 128}},
+	{"flash_attention", map[string]int64{
+		"batch": 2, "heads_q": 16, "heads_kv": 16, "seq_q": 1024,
+		"seq_kv": 1024, "head_dim": 128,
+	}},
 }
 
 // The same call as both arms is FASTER or SLOWER in at most 1 % of TRIAD_FIGURE_N comparisons, beside the
@@ -237,8 +239,10 @@ func TestFigureSameKernel(t *testing.T) {
 	figureFolder(t)
 	folder, path, _ := gpuFolder(t)
 	r := timer(t)
-	backends := []backend.Backend{kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits),
-		rowsOfPython(t, true)}
+	backends := []backend.Backend{
+		kernelsOf(t, path, filepath.Join(folder, "kernels"), worker.DefaultLimits),
+		rowsOfPython(t, true),
+	}
 	var all [][]backend.Arm
 	var names []string
 	for _, c := range sameKernelCalls {

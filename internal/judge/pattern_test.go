@@ -29,19 +29,25 @@ var planted = []struct {
 	want   string
 }{
 	{"right", patternTarget(4, 100), func(Target, int64) (float64, bool) { return 0, false }, ""},
-	{"one row", patternTarget(5, 7),
+	{
+		"one row", patternTarget(5, 7),
 		func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)), i/7 == 3 },
-		"only row 3 is wrong"},
-	{"last row", patternTarget(5, 7),
+		"only row 3 is wrong",
+	},
+	{
+		"last row", patternTarget(5, 7),
 		func(t Target, i int64) (float64, bool) { return t.R[i] + math.Sin(float64(i)), i/7 == 4 },
-		"only the last row (4) is wrong"},
+		"only the last row (4) is wrong",
+	},
 	{
 		"tail", patternTarget(5, 100), func(_ Target, i int64) (float64, bool) { return 0, i%100 >= 96 },
 		"wrong from column 96 to the end (the tail: 100 is not a multiple of 32): the wrong values are 0",
 	},
-	{"head", patternTarget(2, 3, 4, 8),
+	{
+		"head", patternTarget(2, 3, 4, 8),
 		func(t Target, i int64) (float64, bool) { return math.Sin(float64(i)), i/32%3 == 1 },
-		"only head 1 is wrong"},
+		"only head 1 is wrong",
+	},
 	{
 		"every other column", patternTarget(6, 64),
 		func(t Target, i int64) (float64, bool) { return math.NaN(), i%2 == 1 },
@@ -52,28 +58,36 @@ var planted = []struct {
 		func(t Target, i int64) (float64, bool) { return t.R[i] / 2, true },
 		"every element is wrong: the wrong values are 0.5 times the truth",
 	},
-	{"sign", patternTarget(6, 64), func(t Target, i int64) (float64, bool) { return -t.R[i], true },
-		"every element is wrong: the wrong values have the opposite sign"},
+	{
+		"sign", patternTarget(6, 64), func(t Target, i int64) (float64, bool) { return -t.R[i], true },
+		"every element is wrong: the wrong values have the opposite sign",
+	},
 	{
 		"off by one", patternTarget(1, 200),
 		func(t Target, i int64) (float64, bool) { return t.R[min(i+1, 199)], i < 199 },
 		"each wrong value is the truth of the next column",
 	},
-	{"transposed", patternTarget(8, 8),
+	{
+		"transposed", patternTarget(8, 8),
 		func(t Target, i int64) (float64, bool) { return t.R[i%8*8+i/8], true },
-		"row and column are exchanged"},
-	{"transposed, not square", patternTarget(3, 7),
+		"row and column are exchanged",
+	},
+	{
+		"transposed, not square", patternTarget(3, 7),
 		func(t Target, i int64) (float64, bool) { return t.R[i%3*7+i/3], true },
-		"row and column are exchanged"},
+		"row and column are exchanged",
+	},
 	{
 		"missing term", patternTarget(6, 64),
 		func(t Target, i int64) (float64, bool) { return t.R[i] - 0.75, true },
 		"differ from the truth by one number, -0.75",
 	},
-	{"noise", patternTarget(6, 64),
+	{
+		"noise", patternTarget(6, 64),
 		func(t Target, i int64) (float64, bool) {
 			return t.R[i] + math.Sin(float64(i)*3.1), i*7919%5 == 0
-		}, ""},
+		}, "",
+	},
 }
 
 // What is regular about an error is said, and the rest is left unsaid.

@@ -81,43 +81,70 @@ func TestContracts(t *testing.T) {
 	}
 }
 
+// wrongOptions are options that no expansion takes, each with the sentence it is refused with.
+var wrongOptions = []struct {
+	options Options
+	want    string
+}{
+	{Options{DTypes: []string{"fp8"}}, `scale: unknown dtype "fp8": want one of fp32, bf16`},
+	{
+		Options{Dims: map[string]int64{"row": 3}},
+		`scale: unknown dim "row": want one of rows, groups, cols`,
+	},
+	{Options{Dims: map[string]int64{"rows": -3}}, `scale: dim rows = -3: want 0 to 2^40`},
+	{Options{Dims: map[string]int64{"groups": 0}}, `scale: dim groups = 0: want 1 to 2^40`},
+	{
+		Options{Dims: map[string]int64{"rows": 7, "groups": 2}},
+		`scale: rows = 7, groups = 2: want rows % groups == 0`,
+	},
+	{
+		Options{Dims: map[string]int64{"rows": 1 << 40, "groups": 1}},
+		`scale: x [1099511627776 2]: want at most 2^40 elements`,
+	},
+	{
+		Options{Dims: map[string]int64{"rows": 1 << 40, "groups": 1, "cols": 1 << 40}},
+		`scale: x [1099511627776 1099511627776]: want at most 2^40 elements`,
+	},
+	{
+		Options{Dims: map[string]int64{"cols": 1<<63 - 1}},
+		`scale: dim cols = 9223372036854775807: want 1 to 2^40`,
+	},
+	{
+		Options{Attributes: map[string]string{"mod": "fp16"}},
+		`scale: unknown attribute "mod": want one of factor, mode, flip`,
+	},
+	{
+		Options{Attributes: map[string]string{"mode": "fp64"}},
+		`scale: attribute mode = "fp64": want one of fp16, fp32`,
+	},
+	{
+		Options{Attributes: map[string]string{"flip": "yes"}},
+		`scale: attribute flip = "yes": want true or false`,
+	},
+	{
+		Options{Attributes: map[string]string{"factor": "NaN"}},
+		`scale: attribute factor = "NaN": want a finite number of fp32`,
+	},
+	{
+		Options{Attributes: map[string]string{"factor": "1e39"}},
+		`scale: attribute factor = "1e39": want a finite number of fp32`,
+	},
+	{
+		Options{Distributions: []string{"ties"}},
+		`scale forward: unknown distribution "ties": want one of normal, scaled, zeros`,
+	},
+	{Options{Layouts: []string{"diagonal"}}, `scale forward: unknown layout "diagonal": want one of ` +
+		`contiguous, offset, sliced, transposed, expanded`},
+	{
+		Options{Passes: []Pass{Backward}, Saved: []string{"mine"}},
+		`scale backward: unknown saved "mine": want one of driver, own`,
+	},
+}
+
 // What cannot be meant is one sentence with what is allowed.
 func TestUsageErrors(t *testing.T) {
 	s := loadScale(t)
-	for _, c := range []struct {
-		options Options
-		want    string
-	}{
-		{Options{DTypes: []string{"fp8"}}, `scale: unknown dtype "fp8": want one of fp32, bf16`},
-		{Options{Dims: map[string]int64{"row": 3}},
-			`scale: unknown dim "row": want one of rows, groups, cols`},
-		{Options{Dims: map[string]int64{"rows": -3}}, `scale: dim rows = -3: want 0 to 2^40`},
-		{Options{Dims: map[string]int64{"groups": 0}}, `scale: dim groups = 0: want 1 to 2^40`},
-		{Options{Dims: map[string]int64{"rows": 7, "groups": 2}},
-			`scale: rows = 7, groups = 2: want rows % groups == 0`},
-		{Options{Dims: map[string]int64{"rows": 1 << 40, "groups": 1}},
-			`scale: x [1099511627776 2]: want at most 2^40 elements`},
-		{Options{Dims: map[string]int64{"rows": 1 << 40, "groups": 1, "cols": 1 << 40}},
-			`scale: x [1099511627776 1099511627776]: want at most 2^40 elements`},
-		{Options{Dims: map[string]int64{"cols": 1<<63 - 1}},
-			`scale: dim cols = 9223372036854775807: want 1 to 2^40`},
-		{Options{Attributes: map[string]string{"mod": "fp16"}},
-			`scale: unknown attribute "mod": want one of factor, mode, flip`},
-		{Options{Attributes: map[string]string{"mode": "fp64"}},
-			`scale: attribute mode = "fp64": want one of fp16, fp32`},
-		{Options{Attributes: map[string]string{"flip": "yes"}},
-			`scale: attribute flip = "yes": want true or false`},
-		{Options{Attributes: map[string]string{"factor": "NaN"}},
-			`scale: attribute factor = "NaN": want a finite number of fp32`},
-		{Options{Attributes: map[string]string{"factor": "1e39"}},
-			`scale: attribute factor = "1e39": want a finite number of fp32`},
-		{Options{Distributions: []string{"ties"}},
-			`scale forward: unknown distribution "ties": want one of normal, scaled, zeros`},
-		{Options{Layouts: []string{"diagonal"}}, `scale forward: unknown layout "diagonal": want one of ` +
-			`contiguous, offset, sliced, transposed, expanded`},
-		{Options{Passes: []Pass{Backward}, Saved: []string{"mine"}},
-			`scale backward: unknown saved "mine": want one of driver, own`},
-	} {
+	for _, c := range wrongOptions {
 		_, err := s.Expand(c.options)
 		var usage *UsageError
 		if !errors.As(err, &usage) || usage.Message != c.want {

@@ -195,17 +195,19 @@ func TestWhatAKernelPrintsCannotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-func TestResults(t *testing.T) {
-	records, _ := comparison()
+// badRun is a run that failed, with all that is recorded of it.
+func badRun() record.Run {
 	bad := wrong(softmax(12, "cuda/online", "fp32", 1000, op.StatusFail))
 	bad.DTypes = record.Members[op.DType]{{Name: "x", Value: op.FP32}, {Name: "y", Value: op.FP32}}
 	bad.Build, bad.LogTail = &record.Build{Compiler: "g++ 12.2.0", Flags: []string{"-O2"}, Seconds: 2.5},
 		"warning: something\n"
-	run := record.Run{
+	return record.Run{
 		Record: bad, Session: record.Session{
 			ID: bad.Session, Command: []string{"compare", "softmax"}, Version: "0.1.0", Commit: "abc123",
-			Machine: record.Machine{OS: "linux", Kernel: "6.1", Arch: "amd64", CPU: "EPYC", Cores: 2,
-				MemoryBytes: 23 << 30}, Toolchain: record.Toolchain{"g++": "12.2.0", "go": "1.26"},
+			Machine: record.Machine{
+				OS: "linux", Kernel: "6.1", Arch: "amd64", CPU: "EPYC", Cores: 2,
+				MemoryBytes: 23 << 30,
+			}, Toolchain: record.Toolchain{"g++": "12.2.0", "go": "1.26"},
 		},
 		Differences: []record.Difference{{
 			Op: "softmax", Output: "y", A: "cuda/naive", B: "cuda/online", N: 33000, NDifferent: 17,
@@ -213,37 +215,52 @@ func TestResults(t *testing.T) {
 			Worst:  &record.Disparity{Index: []int64{3, 999}, A: 0.00233333, B: record.Float(math.NaN())},
 		}},
 	}
+}
+
+func TestResults(t *testing.T) {
+	records, _ := comparison()
+	run := badRun()
 	for name, print := range map[string]func(*bytes.Buffer) error{
 		"list.txt":  func(out *bytes.Buffer) error { return List(out, Style{}, records[:4], 12) },
 		"empty.txt": func(out *bytes.Buffer) error { return List(out, Style{}, nil, 0) },
 		"show.txt":  func(out *bytes.Buffer) error { return Show(out, Style{}, run) },
 		"rows.txt": func(out *bytes.Buffer) error {
 			return Rows(out, Style{}, []string{"op", "n", "x"},
-				[][]any{{"softmax", int64(3), 0.5}, {"rope", int64(12), nil},
-					{[]byte{1, 255}, int64(1), math.Inf(1)}}, "cut after 3 rows")
+				[][]any{
+					{"softmax", int64(3), 0.5},
+					{"rope", int64(12), nil},
+					{[]byte{1, 255}, int64(1), math.Inf(1)},
+				}, "cut after 3 rows")
 		},
 		"ops.txt": func(out *bytes.Buffer) error {
 			return Operators(out, Style{},
-				[]Operator{{Name: "softmax", Formula: "exp(x - max) / sum",
-					Passes: []string{"forward", "backward"}, DTypes: []string{"fp32", "bf16"}}})
+				[]Operator{{
+					Name: "softmax", Formula: "exp(x - max) / sum",
+					Passes: []string{"forward", "backward"}, DTypes: []string{"fp32", "bf16"},
+				}})
 		},
 		"op.txt": func(out *bytes.Buffer) error {
 			return ShowOperator(out, Style{}, OperatorDetail{
 				Operator: Operator{Name: "layernorm"}, Source: "Ba et al. 2016",
 				Attributes: []Attribute{{"eps", "a number", "1e-05"}},
-				Signatures: []PassDetail{{Pass: "forward", Formula: "y = (x - mean) * rstd * weight + bias",
+				Signatures: []PassDetail{{
+					Pass: "forward", Formula: "y = (x - mean) * rstd * weight + bias",
 					Tensors: []TensorDeclared{
 						{"x", "in", "dtype", "[rows, cols]"},
 						{"rstd", "out, optional", "fp32", "[rows]"},
-					}, Allowed: []ContractDeclared{{"fp32", true, ""}}}},
-				Declarations: []ImplementationDetail{{"cuda/vec", "forward", []string{"fp32"}, "fp32",
-					"emulator", "cols is a multiple of 4"}},
+					}, Allowed: []ContractDeclared{{"fp32", true, ""}},
+				}},
+				Declarations: []ImplementationDetail{
+					{"cuda/vec", "forward", []string{"fp32"}, "fp32", "emulator", "cols is a multiple of 4"},
+				},
 			})
 		},
 		"doctor.txt": func(out *bytes.Buffer) error {
 			return Doctor(out, Style{},
-				[]Finding{{"g++", "ok", "12.2.0, /usr/bin/g++", ""},
-					{"Python", "missing", "no interpreter with torch", "run `triad setup`"}})
+				[]Finding{
+					{"g++", "ok", "12.2.0, /usr/bin/g++", ""},
+					{"Python", "missing", "no interpreter with torch", "run `triad setup`"},
+				})
 		},
 	} {
 		var out bytes.Buffer

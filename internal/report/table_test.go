@@ -10,9 +10,8 @@ import (
 	"triad/internal/record"
 )
 
-// On no terminal does a line break inside a word: columns are left out or go on below, notes are cut and
-// paragraphs broken between words.
-func TestTablesFitTheTerminal(t *testing.T) {
+// wideRecords are records with long names, sizes and messages.
+func wideRecords() []record.Record {
 	headroom, ulp := record.Float(8.79), record.Float(17.5)
 	var records []record.Record
 	for _, impl := range []string{"mine/softmax_block", "cuda/online", "triton/row"} {
@@ -25,17 +24,26 @@ func TestTablesFitTheTerminal(t *testing.T) {
 			record.Record{
 				ID: "01M7ZD0XZJBN29WS1DMBHRNP4H", Impl: impl, Device: "emulator", Status: op.StatusPass,
 				Case: c,
-				Outputs: []record.Verdict{{Name: "y", Status: op.StatusPass, Headroom: &headroom,
-					ULPMax: &ulp}},
+				Outputs: []record.Verdict{
+					{Name: "y", Status: op.StatusPass, Headroom: &headroom, ULPMax: &ulp},
+				},
 			},
-			record.Record{Impl: impl, Device: "emulator", Status: op.StatusUnsupported, Case: c,
-				Message: "cols 264 is not a multiple of 1024, which this variant asks for"})
+			record.Record{
+				Impl: impl, Device: "emulator", Status: op.StatusUnsupported, Case: c,
+				Message: "cols 264 is not a multiple of 1024, which this variant asks for",
+			})
 	}
-	records = append(records, record.Record{
+	return append(records, record.Record{
 		Impl: "torch/eager", Device: "cpu", Status: op.StatusHang, Case: records[0].Case,
 		Message: "the call did not come back within 30 s: it was ended, and what it had printed until " +
 			"then is in the log of the run",
 	})
+}
+
+// On no terminal does a line break inside a word: columns are left out or go on below, notes are cut and
+// paragraphs broken between words.
+func TestTablesFitTheTerminal(t *testing.T) {
+	records := wideRecords()
 	known := map[string]bool{"…": true}
 	whole := shownAt(t, Style{}, records)
 	for _, word := range strings.Fields(whole) {
@@ -55,8 +63,9 @@ func TestTablesFitTheTerminal(t *testing.T) {
 				}
 			}
 		}
-		for _, must := range []string{"mine/softmax_block", "01M7ZD0XZJBN29WS1DMBHRNP4H", "HANG",
-			"backward"} {
+		for _, must := range []string{
+			"mine/softmax_block", "01M7ZD0XZJBN29WS1DMBHRNP4H", "HANG", "backward",
+		} {
 			if !strings.Contains(seen, must) {
 				t.Errorf("%d columns: %s is gone", width, must)
 			}

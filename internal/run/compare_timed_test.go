@@ -14,6 +14,31 @@ import (
 	"triad/internal/truth"
 )
 
+// memoryOfOne holds of the bench points only the last, 4096 x 1024, twice.
+const memoryOfOne = 100 << 20
+
+// timedRequests are options of a comparison, and which cases of it are timed.
+var timedRequests = []struct {
+	options op.Options
+	want    string
+	once    int // implementations times dtypes
+}{
+	{op.Options{DTypes: []string{"fp32"}, Memory: memoryOfOne}, "fp32 rows=4096,cols=1024 normal", 2},
+	{op.Options{Memory: memoryOfOne}, "bf16 rows=4096,cols=1024 normal", 2},
+	{
+		op.Options{DTypes: []string{"fp32", "fp16"}, Dims: map[string]int64{"rows": 5, "cols": 33}},
+		"fp16 rows=5,cols=33 normal; fp32 rows=5,cols=33 normal", 4,
+	},
+	{op.Options{
+		DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
+		Distributions: []string{"scaled"},
+	}, "fp32 rows=5,cols=33 scaled", 2},
+	{
+		op.Options{DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5}, Memory: 1 << 20},
+		"fp32 rows=5,cols=8192 normal", 2,
+	},
+}
+
 // A comparison times the first bench point that the device can hold, judged as a bench judges it, or the case
 // that its flags name, which is judged once. Nothing is timed without a plan for it.
 func TestCompareTimes(t *testing.T) {
@@ -24,28 +49,16 @@ func TestCompareTimes(t *testing.T) {
 		options.Level, options.Passes = op.LevelQuick, []op.Pass{op.Forward}
 		kept := &memory{}
 		r := &Runner{Backends: []backend.Backend{f}, Recorder: kept, Timings: kept, Stop: t.Context()}
-		result, err := r.Compare(t.Context(), Request{Operators: []*truth.Operator{o}, Seed: 1, Timing: plan,
-			Options: options})
+		result, err := r.Compare(t.Context(), Request{
+			Operators: []*truth.Operator{o}, Seed: 1, Timing: plan,
+			Options: options,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return result, kept
 	}
-	const memory = 100 << 20 // of the bench points only the last, 4096 x 1024, fits twice
-	for _, c := range []struct {
-		options op.Options
-		want    string
-		once    int // implementations times dtypes
-	}{
-		{op.Options{DTypes: []string{"fp32"}, Memory: memory}, "fp32 rows=4096,cols=1024 normal", 2},
-		{op.Options{Memory: memory}, "bf16 rows=4096,cols=1024 normal", 2},
-		{op.Options{DTypes: []string{"fp32", "fp16"}, Dims: map[string]int64{"rows": 5, "cols": 33}},
-			"fp16 rows=5,cols=33 normal; fp32 rows=5,cols=33 normal", 4},
-		{op.Options{DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5, "cols": 33},
-			Distributions: []string{"scaled"}}, "fp32 rows=5,cols=33 scaled", 2},
-		{op.Options{DTypes: []string{"fp32"}, Dims: map[string]int64{"rows": 5}, Memory: 1 << 20},
-			"fp32 rows=5,cols=8192 normal", 2},
-	} {
+	for _, c := range timedRequests {
 		result, kept := compare(c.options, &coldPlan)
 		times := map[string]int{}
 		planned := map[string]int{}

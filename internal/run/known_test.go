@@ -84,8 +84,10 @@ func failures() map[string]failure {
 		op.StatusFail, "",
 		map[string]string{"torch": "2.11.0", "cudnn": "91900"},
 	}
-	masked := wrongly{"torch/cudnn", "gpu", "bf16", "outlier", op.Forward, "true", 1, 150, "o", "G2", 1, 472,
-		op.StatusFail, "", lost.versions}
+	masked := wrongly{
+		"torch/cudnn", "gpu", "bf16", "outlier", op.Forward, "true", 1, 150, "o", "G2", 1, 472,
+		op.StatusFail, "", lost.versions,
+	}
 	empty := wrongly{
 		"torch/cudnn", "gpu", "bf16", "normal", op.Forward, "false", 0, 9, "o", "", 1, 1, op.StatusCrash,
 		"TypeError: scaled_dot_product_attention returned None", lost.versions,
@@ -93,18 +95,19 @@ func failures() map[string]failure {
 	const lse = "flash-2-lse"
 	on := func(w wrongly, change func(*wrongly)) wrongly { change(&w); return w }
 	return map[string]failure{
-		"FlashAttention-2's grad_v": {lost, "flash-2-lse"},
-		"the same through torch/sdpa": {on(lost, func(w *wrongly) { w.impl = "torch/sdpa" }),
-			"flash-2-lse"},
+		"FlashAttention-2's grad_v":   {lost, lse},
+		"the same through torch/sdpa": {on(lost, func(w *wrongly) { w.impl = "torch/sdpa" }), lse},
 		"cuDNN's grad_q": {
 			on(lost, func(w *wrongly) { w.impl, w.output, w.got = "torch/cudnn", "grad_q", math.Inf(-1) }),
-			"cudnn-nan-grad-q"},
+			"cudnn-nan-grad-q",
+		},
 		"cuDNN's mask":        {masked, "cudnn-finite-mask"},
 		"cuDNN's empty batch": {empty, "cudnn-empty-batch"},
 		"the CPU's forward": {
 			on(lost, func(w *wrongly) {
 				w.impl, w.device, w.pass, w.output = "torch/sdpa", "cpu", op.Forward, "o"
-			}), "sdpa-cpu-nan"},
+			}), "sdpa-cpu-nan",
+		},
 		"a value that should be finite": {on(lost, func(w *wrongly) { w.want = 1 }), ""},
 		"a NaN where none belongs":      {on(lost, func(w *wrongly) { w.want, w.got = 1, nan }), ""},
 		"another gate":                  {on(lost, func(w *wrongly) { w.gate = "G2" }), ""},
@@ -112,7 +115,8 @@ func failures() map[string]failure {
 		"a race":                        {on(lost, func(w *wrongly) { w.status = op.StatusRace }), ""},
 		"a crash":                       {on(lost, func(w *wrongly) { w.status = op.StatusCrash }), ""},
 		"the forward": {
-			on(lost, func(w *wrongly) { w.pass, w.output = op.Forward, "o" }), ""},
+			on(lost, func(w *wrongly) { w.pass, w.output = op.Forward, "o" }), "",
+		},
 		"other data":                {on(lost, func(w *wrongly) { w.distribution = "normal" }), ""},
 		"a user's file of torch":    {on(lost, func(w *wrongly) { w.impl = "mine/torch" }), lse},
 		"a user's kernel":           {on(lost, func(w *wrongly) { w.impl = "mine/" }), ""},
@@ -125,10 +129,12 @@ func failures() map[string]failure {
 		"a later torch": {
 			on(masked,
 				func(w *wrongly) { w.versions = map[string]string{"torch": "2.12.0", "cudnn": "91900"} }),
-			""},
+			"",
+		},
 		"fp32, which cuDNN refuses": {on(masked, func(w *wrongly) { w.dtype = "fp32" }), ""},
 		"another exception": {
-			on(empty, func(w *wrongly) { w.says = "TypeError: pad(): argument 'input'" }), ""},
+			on(empty, func(w *wrongly) { w.says = "TypeError: pad(): argument 'input'" }), "",
+		},
 		"None for a batch": {on(empty, func(w *wrongly) { w.batch = 1 }), ""},
 	}
 }

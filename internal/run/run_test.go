@@ -370,6 +370,57 @@ func (badReference) Prove(op.Case, []tensor.Tensor, uint64) (truth.Step, error) 
 	return truth.Step{}, nil
 }
 
+// spoiledTruths are truths that cannot judge, and words of the sentence about each.
+var spoiledTruths = map[string]struct {
+	spoil func(c *truth.Computed)
+	want  []string
+}{
+	"R is NaN": {
+		func(c *truth.Computed) { c.R[3] = math.NaN() },
+		[]string{"y is NaN", "element 3"},
+	},
+	"R is infinite": {
+		func(c *truth.Computed) { c.R[3] = math.Inf(1) },
+		[]string{"y is +Inf", "element 3"},
+	},
+	"R is too short": {
+		func(c *truth.Computed) { c.R = c.R[1:] },
+		[]string{"164 values", "y", "want 165"},
+	},
+	"T is too short": {
+		func(c *truth.Computed) { c.T = c.T[1:] },
+		[]string{"164 allowances", "y", "want 165"},
+	},
+	"sim is too long": {
+		func(c *truth.Computed) { c.Simulated = append(c.Simulated, 0) },
+		[]string{"166 simulated", "y", "want 165"},
+	},
+	"T is infinite": {
+		func(c *truth.Computed) { c.T[7] = math.Inf(1) },
+		[]string{"y", "[0 7]", "T = +Inf", "want finite allowances >= 0"},
+	},
+	"T is NaN": {
+		func(c *truth.Computed) { c.T[7] = math.NaN() },
+		[]string{"y", "[0 7]", "T = NaN", "want finite allowances >= 0"},
+	},
+	"T is negative": {
+		func(c *truth.Computed) { c.T[7] = -1 },
+		[]string{"y", "[0 7]", "T = -1", "want finite allowances >= 0"},
+	},
+	"sim is NaN": {
+		func(c *truth.Computed) { c.Simulated[7] = math.NaN() },
+		[]string{"element 7 of y", "sim = NaN"},
+	},
+	"sim is infinite": {
+		func(c *truth.Computed) { c.Simulated[7] = math.Inf(-1) },
+		[]string{"element 7 of y", "sim = -Inf"},
+	},
+	"an output is missing": {
+		func(c *truth.Computed) { *c = truth.Computed{} },
+		[]string{"0 values", "y", "want 165"},
+	},
+}
+
 // A truth that cannot judge ends the run with a sentence that names operator, output, value and what is
 // wanted; nothing passes under it, although the kernel gives what the truth says.
 func TestATruthThatCannotJudge(t *testing.T) {
@@ -377,36 +428,12 @@ func TestATruthThatCannotJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
-		spoil func(c *truth.Computed)
-		want  []string
-	}{
-		"R is NaN": {func(c *truth.Computed) { c.R[3] = math.NaN() },
-			[]string{"y is NaN", "element 3"}},
-		"R is infinite": {func(c *truth.Computed) { c.R[3] = math.Inf(1) },
-			[]string{"y is +Inf", "element 3"}},
-		"R is too short": {func(c *truth.Computed) { c.R = c.R[1:] },
-			[]string{"164 values", "y", "want 165"}},
-		"T is too short": {func(c *truth.Computed) { c.T = c.T[1:] },
-			[]string{"164 allowances", "y", "want 165"}},
-		"sim is too long": {func(c *truth.Computed) { c.Simulated = append(c.Simulated, 0) },
-			[]string{"166 simulated", "y", "want 165"}},
-		"T is infinite": {func(c *truth.Computed) { c.T[7] = math.Inf(1) },
-			[]string{"y", "[0 7]", "T = +Inf", "want finite allowances >= 0"}},
-		"T is NaN": {func(c *truth.Computed) { c.T[7] = math.NaN() },
-			[]string{"y", "[0 7]", "T = NaN", "want finite allowances >= 0"}},
-		"T is negative": {func(c *truth.Computed) { c.T[7] = -1 },
-			[]string{"y", "[0 7]", "T = -1", "want finite allowances >= 0"}},
-		"sim is NaN": {func(c *truth.Computed) { c.Simulated[7] = math.NaN() },
-			[]string{"element 7 of y", "sim = NaN"}},
-		"sim is infinite": {func(c *truth.Computed) { c.Simulated[7] = math.Inf(-1) },
-			[]string{"element 7 of y", "sim = -Inf"}},
-		"an output is missing": {func(c *truth.Computed) { *c = truth.Computed{} },
-			[]string{"0 values", "y", "want 165"}},
-	} {
+	for name, c := range spoiledTruths {
 		kept := &memory{}
-		r := &Runner{Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})}, Recorder: kept,
-			Stop: t.Context()}
+		r := &Runner{
+			Backends: []backend.Backend{fakes(map[string]way{"fake/right": right})}, Recorder: kept,
+			Stop: t.Context(),
+		}
 		o := &truth.Operator{Spec: softmaxOperator.Spec, Reference: badReference{c.spoil}}
 		_, err := r.Compare(t.Context(),
 			Request{Operators: []*truth.Operator{o}, Seed: 1, Options: op.Options{

@@ -123,8 +123,12 @@ func TestReadSafetensorsIsStrict(t *testing.T) {
 			t.Errorf("%s with %d bytes: %v", c.header, c.data, err)
 		}
 	}
-	for _, b := range [][]byte{nil, {1, 2, 3}, binary.LittleEndian.AppendUint64(nil, 1<<63),
-		file(strings.Repeat(" ", maxHeader+1), 0), file(good, 8)[:20]} {
+	for _, b := range [][]byte{
+		nil,
+		{1, 2, 3},
+		binary.LittleEndian.AppendUint64(nil, 1<<63),
+		file(strings.Repeat(" ", maxHeader+1), 0), file(good, 8)[:20],
+	} {
 		if _, _, err := ReadSafetensors(b); err == nil {
 			t.Errorf("%d bytes were read", len(b))
 		}

@@ -54,8 +54,10 @@ func TestBenchCasesAsAsked(t *testing.T) {
 		t.Errorf("a device of 1 MiB: %v, %d cases, %d skipped", err, len(plan.Cases), len(plan.Skipped))
 	}
 	attention, _ := catalog.Get("flash_attention")
-	one := op.Options{Equal: [][]string{{"heads_kv", "heads_q"}}, DTypes: []string{"bf16"},
-		Passes: []op.Pass{op.Forward}}
+	one := op.Options{
+		Equal: [][]string{{"heads_kv", "heads_q"}}, DTypes: []string{"bf16"},
+		Passes: []op.Pass{op.Forward},
+	}
 	plan, err = timing.BenchCases(attention.Spec, one)
 	for _, c := range plan.Cases {
 		if c.Dims.Get("heads_q") != c.Dims.Get("heads_kv") {

@@ -372,18 +372,23 @@ func (a *Adapter) Run(ctx context.Context, job backend.Job) (backend.Outcome, er
 // notAnswered is the outcome of a job whose call ended in err: the worker died, or gave a reply that cannot
 // be read. Both are of this job alone: the others go on in a new worker. An interruption is an error.
 func (a *Adapter) notAnswered(ctx context.Context, job backend.Job, s *slot, wall time.Duration,
-	err error) (backend.Outcome, error) {
+	err error,
+) (backend.Outcome, error) {
 	w := s.worker
 	if d := asDeath(err); d != nil && ctx.Err() == nil {
 		a.lost(s, w, d)
-		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wall: wall,
-			Wedged: d.Wedged, Ended: true}, nil
+		return backend.Outcome{
+			Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wall: wall,
+			Wedged: d.Wedged, Ended: true,
+		}, nil
 	}
 	if ctx.Err() == nil && panics.In(err) == nil {
 		a.lost(s, w, &Death{Wedged: !w.end()})
 		sentence := "the worker could not run it: " + printable(err.Error())
-		return backend.Outcome{Status: op.StatusCrash, Sentence: sentence, Log: w.log.Tail(), Wall: wall,
-			Ended: true}, nil
+		return backend.Outcome{
+			Status: op.StatusCrash, Sentence: sentence, Log: w.log.Tail(), Wall: wall,
+			Ended: true,
+		}, nil
 	}
 	w.end() // it may have answered just now
 	s.worker = nil

@@ -94,11 +94,12 @@ func checkFailures(failed []backend.LoadFailure) error {
 // collect turns a reply into an outcome and copies the outputs out of shared memory. A reply whose frames are
 // incomplete is a crash.
 func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunReply,
-	wall time.Duration) backend.Outcome {
+	wall time.Duration,
+) backend.Outcome {
 	outcome := backend.Outcome{Wall: wall, PeakBytes: reply.PeakBytes}
 	incomplete := func(format string, a ...any) backend.Outcome {
-		outcome.Status, outcome.Sentence = op.StatusCrash, "the worker's reply is incomplete: "+
-			fmt.Sprintf(format, a...)
+		outcome.Status = op.StatusCrash
+		outcome.Sentence = "the worker's reply is incomplete: " + fmt.Sprintf(format, a...)
 		outcome.Ended = true // it is trusted no more
 		return outcome
 	}
@@ -122,11 +123,7 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 				len(l.Inputs), len(l.Outputs), len(args.Inputs), len(job.Outputs))
 		}
 		result := backend.LaunchOutcome{Plan: job.Launches[i], Guards: l.Guards, Fault: printable(l.Fault)}
-		for k, sum := range l.Inputs {
-			if sum != args.Inputs[k].CRC32 {
-				result.Changed = append(result.Changed, args.Inputs[k].Name)
-			}
-		}
+		result.Changed = changedInputs(args, l.Inputs)
 		for k, out := range l.Outputs {
 			declared, place := job.Outputs[k], args.Launches[i].Outputs[k]
 			if out.Name != declared.Name {
@@ -152,6 +149,17 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 		return incomplete("%d launches, asked for %d", len(outcome.Launches), len(args.Launches))
 	}
 	return outcome
+}
+
+// changedInputs names the inputs whose checksums are others than those of what was sent.
+func changedInputs(args backend.RunArgs, sums []uint32) []string {
+	var changed []string
+	for i, sum := range sums {
+		if sum != args.Inputs[i].CRC32 {
+			changed = append(changed, args.Inputs[i].Name)
+		}
+	}
+	return changed
 }
 
 // copied is an output of the first launch that gave it, with the checksum of its bytes.

@@ -8,8 +8,7 @@ class TriadError(Exception):
 
 
 class UsageError(TriadError, ValueError):
-    """The call asks for what cannot be: an unknown operator, dtype, dim or flag. The command line would exit
-    with 2."""
+    """Invalid usage: an unknown operator, dtype, dim or flag. The command line would exit with 2."""
 
 
 class Unavailable(TriadError, RuntimeError):
