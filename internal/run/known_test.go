@@ -92,6 +92,8 @@ func failures() map[string]failure {
 		"torch/cudnn", "gpu", "bf16", "normal", op.Forward, "false", 0, 9, "o", "", 1, 1, op.StatusCrash,
 		"TypeError: scaled_dot_product_attention returned None", lost.versions,
 	}
+	forward := lost
+	forward.pass, forward.output = op.Forward, "o"
 	const lse = "flash-2-lse"
 	on := func(w wrongly, change func(*wrongly)) wrongly { change(&w); return w }
 	return map[string]failure{
@@ -104,9 +106,7 @@ func failures() map[string]failure {
 		"cuDNN's mask":        {masked, "cudnn-finite-mask"},
 		"cuDNN's empty batch": {empty, "cudnn-empty-batch"},
 		"the CPU's forward": {
-			on(lost, func(w *wrongly) {
-				w.impl, w.device, w.pass, w.output = "torch/sdpa", "cpu", op.Forward, "o"
-			}), "sdpa-cpu-nan",
+			on(forward, func(w *wrongly) { w.impl, w.device = "torch/sdpa", "cpu" }), "sdpa-cpu-nan",
 		},
 		"a value that should be finite": {on(lost, func(w *wrongly) { w.want = 1 }), ""},
 		"a NaN where none belongs":      {on(lost, func(w *wrongly) { w.want, w.got = 1, nan }), ""},
@@ -114,18 +114,16 @@ func failures() map[string]failure {
 		"another output":                {on(lost, func(w *wrongly) { w.output = "grad_k" }), ""},
 		"a race":                        {on(lost, func(w *wrongly) { w.status = op.StatusRace }), ""},
 		"a crash":                       {on(lost, func(w *wrongly) { w.status = op.StatusCrash }), ""},
-		"the forward": {
-			on(lost, func(w *wrongly) { w.pass, w.output = op.Forward, "o" }), "",
-		},
-		"other data":                {on(lost, func(w *wrongly) { w.distribution = "normal" }), ""},
-		"a user's file of torch":    {on(lost, func(w *wrongly) { w.impl = "mine/torch" }), lse},
-		"a user's kernel":           {on(lost, func(w *wrongly) { w.impl = "mine/" }), ""},
-		"ours":                      {on(lost, func(w *wrongly) { w.impl = "cuda/tiled" }), ""},
-		"Triton's":                  {on(lost, func(w *wrongly) { w.impl = "triton/tiled" }), ""},
-		"no mask":                   {on(masked, func(w *wrongly) { w.causal = "false" }), ""},
-		"torch's own mask":          {on(masked, func(w *wrongly) { w.seqKV = 9 }), ""},
-		"scores that no mask loses": {on(masked, func(w *wrongly) { w.distribution = "normal" }), ""},
-		"a mask not by cuDNN":       {on(masked, func(w *wrongly) { w.impl = "torch/flash" }), ""},
+		"the forward":                   {forward, ""},
+		"other data":                    {on(lost, func(w *wrongly) { w.distribution = "normal" }), ""},
+		"a user's file of torch":        {on(lost, func(w *wrongly) { w.impl = "mine/torch" }), lse},
+		"a user's kernel":               {on(lost, func(w *wrongly) { w.impl = "mine/" }), ""},
+		"ours":                          {on(lost, func(w *wrongly) { w.impl = "cuda/tiled" }), ""},
+		"Triton's":                      {on(lost, func(w *wrongly) { w.impl = "triton/tiled" }), ""},
+		"no mask":                       {on(masked, func(w *wrongly) { w.causal = "false" }), ""},
+		"torch's own mask":              {on(masked, func(w *wrongly) { w.seqKV = 9 }), ""},
+		"scores that no mask loses":     {on(masked, func(w *wrongly) { w.distribution = "normal" }), ""},
+		"a mask not by cuDNN":           {on(masked, func(w *wrongly) { w.impl = "torch/flash" }), ""},
 		"a later torch": {
 			on(masked,
 				func(w *wrongly) { w.versions = map[string]string{"torch": "2.12.0", "cudnn": "91900"} }),
