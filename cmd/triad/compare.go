@@ -152,17 +152,12 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		return err
 	}
 	defer s.Close(&err)
-	if o.dump != "" {
-		s.Runner.Dumper = dumper{o.dump}
-	}
-	if onGPU == nil {
-		s.Runner.Races = a.raceLines().find
-	}
-	var smallest []shrink.Finding
+	a.lookCloser(s.Runner, o.dump, onGPU == nil)
 	before, err := a.readAgainst(ctx, s.Request, o)
 	if err != nil {
 		return err
 	}
+	var smallest []shrink.Finding
 	result, end, err := s.Run(ctx, (*run.Runner).Compare, func(result run.Result) (err error) {
 		if !o.json {
 			smallest, err = a.smallestCases(ctx, mine, s.Request, result)
@@ -175,8 +170,8 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if end.Usage() {
 		return end.Failure(err)
 	}
-	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
-	err = errors.Join(err, a.tellSmallest(smallest, s.Info.Added))
+	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o),
+		a.tellSmallest(smallest, s.Info.Added))
 	if o.against == "" || !s.Recorded() {
 		return end.Failure(err)
 	}
@@ -185,6 +180,17 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 		end.Code = session.ExitBad
 	}
 	return end.Failure(errors.Join(err, diffErr))
+}
+
+// lookCloser sets what a run makes beside its verdicts: dumps into a folder, "" for none, and in the emulator
+// the lines of races.
+func (a *app) lookCloser(r *run.Runner, dump string, emulated bool) {
+	if dump != "" {
+		r.Dumper = dumper{dump}
+	}
+	if emulated {
+		r.Races = a.raceLines().find
+	}
 }
 
 // printCompare prints a result as a table, or as JSON lines.
