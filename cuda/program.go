@@ -69,7 +69,8 @@ var (
 	// programLink keeps the compiler's own sanitizer libraries out: the emulator has what is called.
 	programLink = []string{
 		"-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lpthread",
-		"-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset",
+		"-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=malloc,--wrap=free",
+		"-Wl,--wrap=_Znwm,--wrap=_Znam,--wrap=_ZdlPv,--wrap=_ZdlPvm,--wrap=_ZdaPv,--wrap=_ZdaPvm",
 	}
 )
 

@@ -13,7 +13,11 @@ enum cudaComputeMode { cudaComputeModeDefault, cudaComputeModeExclusive, cudaCom
 
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
-inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+extern "C" void cuemu_set_heap(size_t bytes);
+inline cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+	if (limit == cudaLimitMallocHeapSize) cuemu_set_heap(value);
+	return cudaSuccess;
+}
 inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
 template <class Kernel> inline cudaError_t cudaFuncSetSharedMemConfig(Kernel *, cudaSharedMemConfig) { return cudaSuccess; }
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned, int) { return *stream = nullptr, cudaSuccess; }
