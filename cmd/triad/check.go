@@ -27,7 +27,7 @@ import (
 type checkOptions struct {
 	include, define, limits, sizes []string
 	sarif                          string
-	json, watch                    bool
+	explain, json, watch           bool
 
 	run, stall, all time.Duration
 }
@@ -64,6 +64,13 @@ program. A file without a main() whose extern "C" solve launches the kernels is 
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.include, "include", "I", nil, "a folder in which included files are looked for")
 	f.StringArrayVarP(&o.define, "define", "D", nil, "a macro, NAME or NAME=VALUE")
+	f.BoolVar(
+		&o.explain,
+		"explain",
+		false,
+		"show for each line of a kernel its requests, with the sectors or the "+
+			"wavefronts that they need",
+	)
 	f.StringVar(&o.sarif, "sarif", "", "a file for the findings, as SARIF 2.1.0 for editors")
 	f.BoolVar(&o.json, "json", false, "one JSON object; what the program prints goes to stderr")
 	f.BoolVar(&o.watch, "watch", false, "check again when the file, or one that it includes, is saved")
@@ -210,6 +217,7 @@ func (a *app) found(ctx context.Context, file string, args []string, input []byt
 func (o *checkOptions) request(p cuda.Program) check.Request {
 	return check.Request{
 		Program: p.Path, Limit: o.run, Stall: o.stall, Budget: o.all, Output: io.Discard, Locate: locator(p),
+		Counts: o.explain,
 	}
 }
 

@@ -282,6 +282,7 @@ static void watch_for_hangs() {
 // launch_ended: what went wrong in a launch is a finding, and the program goes on.
 static void launch_ended() {
 	settle_pending();
+	if (counting) count_block(), count_launch();
 	if (abandoned.load()) set_sticky_error();
 	if (have_report()) report_to_finding();
 	abandoned.store(false);

@@ -221,6 +221,7 @@ void watch_shared(Worker &w, const char *at, size_t bytes, int how, Pc pc) {
 	                  : at >= dynamic ? at + bytes <= dynamic + w.job->shared_bytes
 	                  : area_near(begin, &area) && begin >= area.offset && begin + bytes <= area.offset + area.bytes;
 	if (!inside) return tell_outside(w, m, at, bytes, how, pc);
+	if (counting) count_access(w, at, bytes, how, pc, true);
 	visit(w, m, at, bytes, how & ~VOLATILE, pc, block_time(w));
 }
 
@@ -272,6 +273,10 @@ void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {
 	Memory *m = buffer_of(at);
 	if (!m) return watch_elsewhere(w, at, bytes, how, pc);
 	if (m->freed || at + bytes > m->begin + m->bytes) return tell_outside(w, m, at, bytes, how, pc);
+	if (counting) {                                // cudaMalloc's memory begins at a multiple of 256
+		const uintptr_t begin = reinterpret_cast<uintptr_t>(m->begin) & ~uintptr_t(255);
+		count_access(w, reinterpret_cast<const void *>(begin + static_cast<uintptr_t>(at - m->begin)), bytes, how, pc, false);
+	}
 	const bool flag = how & (ATOMIC | VOLATILE);
 	if (flag) order_acquire(w, p);
 	visit(w, m, at, bytes, how, pc, launch_time);
@@ -279,6 +284,7 @@ void watch_access(Worker &w, const void *p, size_t bytes, int how, Pc pc) {
 }
 
 void watch_block(Worker &w) {
+	if (counting) count_block();
 	if (Memory *m = arena_of(w)) memset(m->written, 0, ARENA_BYTES / 8);
 	order_block(w);
 }

@@ -29,6 +29,7 @@ type Request struct {
 	Budget  time.Duration // orders are left out when it is used up
 	Output  io.Writer     // gets what the program prints in the first run
 	Orders  []string      // in which it runs, of Orders; nil: all
+	Counts  bool          // count requests, sectors and wavefronts in the first run
 	Call    string        // which of several calls this is, for its findings; "" where there is one
 	// Locate gives the lines of addresses of the program; one that it does not know is left out.
 	Locate func(ctx context.Context, offsets []uint64) (map[uint64]Place, error)
@@ -40,6 +41,7 @@ type Report struct {
 	Orders   []string  `json:"orders"`            // in which the program ran
 	Skipped  []string  `json:"skipped,omitempty"` // for want of time
 	Notes    []string  `json:"notes,omitempty"`   // what was left out, in sentences
+	Counts   []Counts  `json:"counts,omitempty"`  // where Request.Counts asks for them
 }
 
 const (
@@ -89,6 +91,12 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 		}
 		if i == 0 {
 			first = r
+			if q.Counts {
+				if report.Counts, err = readCounts(ctx, q, filepath.Join(folder, "counts")); err != nil {
+					return nil, err
+				}
+				q.Counts = false // the other orders have the same
+			}
 			report.notes(&r)
 			if _, err := q.Output.Write(r.output); err != nil {
 				return nil, fmt.Errorf("print the program's output: %w", err)
@@ -112,6 +120,15 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 
 // Merge takes up what another call of the same program showed. A finding at the same places is one.
 func (r *Report) Merge(other *Report) {
+	seen := map[string]bool{} // a kernel has the counts of its first call: sizes differ
+	for _, c := range r.Counts {
+		seen[c.Kernel] = true
+	}
+	for _, c := range other.Counts {
+		if !seen[c.Kernel] {
+			r.Counts = append(r.Counts, c)
+		}
+	}
 	for _, f := range other.Findings {
 		if !slices.ContainsFunc(r.Findings, func(g Finding) bool { return g.same(&f) }) {
 			r.Findings = append(r.Findings, f)
@@ -277,12 +294,16 @@ func (q Request) once(ctx context.Context, folder, order string) (run, error) {
 		return r, fmt.Errorf("open the program's standard input: %w", err)
 	}
 	defer stdin.Close()
+	env := append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
+		fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds()))
+	if q.Counts {
+		env = append(env, "CUEMU_COUNTS="+filepath.Join(folder, "counts"))
+	}
 	output := &capped{most: mostOutput}
 	began := time.Now()
 	p, err := subprocess.Start(subprocess.Command{
 		Path: q.Program, Args: q.Args, Stdin: stdin, Stdout: output, Stderr: output,
-		Env: append(os.Environ(), "CUEMU_FINDINGS="+name, "CUEMU_WATCH=1", "CUEMU_ORDER="+order,
-			fmt.Sprintf("CUEMU_WATCHDOG=%g", q.Stall.Seconds())),
+		Env:   env,
 		Grace: subprocess.Grace{Term: 200 * time.Millisecond, Kill: 5 * time.Second},
 	})
 	if err != nil {

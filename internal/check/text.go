@@ -17,6 +17,7 @@ func Write(w io.Writer, r *Report, folder string) error {
 	for i := range r.Findings {
 		p.finding(i+1, &r.Findings[i], len(r.Orders))
 	}
+	p.explained(r.Counts)
 	for _, note := range r.Notes {
 		p.line("%s", note)
 	}

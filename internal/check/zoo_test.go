@@ -26,6 +26,19 @@ var planted = regexp.MustCompile(`BUG\(([a-z-]+)\)`)
 // checked builds a program and runs it in all orders.
 func checked(t *testing.T, file string, limit time.Duration, define ...string) (*Report, string) {
 	t.Helper()
+	var output strings.Builder
+	q := built(t, file, define...)
+	q.Limit, q.Stall, q.Budget, q.Output = limit, 2*time.Second, 2*limit, &output
+	r, err := Run(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, output.String()
+}
+
+// built is the request of a program that it builds.
+func built(t *testing.T, file string, define ...string) Request {
+	t.Helper()
 	need.Tool(t, "g++")
 	ctx := context.Background()
 	compiler, err := cuda.FindHostCompiler(ctx)
@@ -41,9 +54,8 @@ func checked(t *testing.T, file string, limit time.Duration, define ...string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	var output strings.Builder
-	r, err := Run(ctx, Request{
-		Program: program.Path, Limit: limit, Stall: 2 * time.Second, Budget: 2 * limit, Output: &output,
+	return Request{
+		Program: program.Path, Output: io.Discard,
 		Locate: func(ctx context.Context, offsets []uint64) (map[uint64]Place, error) {
 			lines, err := cuda.LinesOfProgram(ctx, program.Path, program.Files, offsets)
 			places := map[uint64]Place{}
@@ -52,11 +64,7 @@ func checked(t *testing.T, file string, limit time.Duration, define ...string) (
 			}
 			return places, err
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return r, output.String()
 }
 
 // bugs are the kinds and lines that a program's comments name.

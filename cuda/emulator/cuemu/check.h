@@ -58,6 +58,13 @@ void watch_block(Worker &w);                     // a block starts
 void watch_copied(Worker &w, uint32_t to, uint32_t bytes);  // an asynchronous copy to shared memory starts
 void settle_pending();                          // a write that raced is looked at once it is made
 
+// ---- counts.cc
+
+extern bool counting;                           // requests, sectors and wavefronts are counted
+void count_access(Worker &w, const void *p, size_t bytes, int how, Pc pc, bool shared);
+void count_block();                             // a block, or the launch, ended
+void count_launch();                            // the launch ended
+
 // ---- order.cc: what happens before what
 
 // Access: of four bytes or fewer, the last one of its kind. time is the number of events that order threads before it.

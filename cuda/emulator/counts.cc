@@ -1,0 +1,160 @@
+// What a profiler would show first of a kernel's accesses, for `triad check --explain`: the k-th accesses of a line by
+// the lanes of a warp are one request. Of device memory the sectors of 32 bytes that a request touches are counted, of
+// shared memory the wavefronts: as many as there are different words in the bank that has most.
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "cuemu/check.h"
+
+namespace cuemu {
+
+namespace {
+
+struct Request {
+	uint32_t pc = 0;
+	int how = 0;
+	bool shared = false;
+	std::vector<std::pair<uintptr_t, uint32_t>> lanes;  // address and bytes
+};
+
+// Total of a line and kernel. least is what the requests need at best.
+struct Total {
+	uint64_t requests = 0, lanes = 0, parts = 0, least = 0;
+};
+
+struct Launched {
+	uint64_t launches = 0, blocks = 0, threads = 0, shared_bytes = 0;
+};
+
+using Line = std::tuple<std::string, uint32_t, bool, int>;  // kernel, address, shared, how
+std::map<Line, Total> &totals = *new std::map<Line, Total>;
+std::map<std::string, Launched> &kernels = *new std::map<std::string, Launched>;
+std::unordered_map<uint64_t, uint32_t> times;      // accesses so far, by address and thread
+std::unordered_map<uint64_t, Request> open_requests;
+
+template <class T> uint64_t different(std::vector<T> &list) {
+	uint64_t n = 0;
+	for (size_t i = 0; i < list.size(); i++) {
+		bool before = false;
+		for (size_t k = 0; k < i && !before; k++) before = list[k] == list[i];
+		n += !before;
+	}
+	return n;
+}
+
+uint64_t sectors(const Request &r) {
+	std::vector<uintptr_t> touched;
+	for (const auto &l : r.lanes)
+		for (uintptr_t s = l.first / 32; s <= (l.first + l.second - 1) / 32; s++) touched.push_back(s);
+	return different(touched);
+}
+
+// wavefronts of shared memory: 32 banks of four bytes; lanes with 8 or 16 bytes go in 2 or 4 turns.
+uint64_t wavefronts(const Request &r, uint64_t *least) {
+	const uint32_t bytes = r.lanes[0].second, turn = bytes >= 16 ? 8 : bytes >= 8 ? 16 : 32;
+	uint64_t all = 0;
+	for (size_t first = 0; first < r.lanes.size(); first += turn) {
+		std::vector<uintptr_t> bank[32];
+		for (size_t i = first; i < r.lanes.size() && i < first + turn; i++)
+			for (uintptr_t word = r.lanes[i].first / 4; word <= (r.lanes[i].first + r.lanes[i].second - 1) / 4; word++)
+				bank[word % 32].push_back(word);
+		uint64_t most = 0;
+		for (auto &words : bank) {
+			const uint64_t n = different(words);
+			if (n > most) most = n;
+		}
+		all += most;
+		++*least;
+	}
+	return all;
+}
+
+const char *kernel_name() {
+	const Job &job = current_launch.job;
+	return job.kernel ? job.kernel : "";
+}
+
+void finish(const Request &r) {
+	Total &t = totals[{kernel_name(), r.pc, r.shared, r.how}];
+	uint64_t bytes = 0;
+	for (const auto &l : r.lanes) bytes += l.second;
+	t.requests++;
+	t.lanes += r.lanes.size();
+	if (r.shared) {
+		t.parts += wavefronts(r, &t.least);
+	} else {
+		t.parts += sectors(r);
+		t.least += (bytes + 31) / 32;
+	}
+}
+
+}  // namespace
+
+bool counting = getenv("CUEMU_COUNTS") != nullptr;   // not where nothing is watched: these come from there
+
+void count_block() {
+	for (auto &r : open_requests) finish(r.second);
+	open_requests.clear();
+	times.clear();
+}
+
+void count_launch() {
+	const Job &job = current_launch.job;
+	Launched &k = kernels[kernel_name()];
+	k.launches++;
+	k.blocks += uint64_t(job.grid.x) * job.grid.y * job.grid.z;
+	k.threads = uint64_t(job.block.x) * job.block.y * job.block.z;
+	const uint64_t bytes = job.shared_bytes + current_launch.static_used.load();
+	if (k.shared_bytes < bytes) k.shared_bytes = bytes;
+}
+
+void count_access(Worker &w, const void *p, size_t bytes, int how, Pc pc, bool shared) {
+	const uint32_t thread = thread_of(w), at = offset_in_program(pc);
+	const uint32_t nth = times[uint64_t(at) << 16 | thread]++;
+	const uint64_t key = (uint64_t(at) << 32 | uint64_t(nth) << 6 | thread / 32) ^ (shared ? uint64_t(1) << 63 : 0);
+	Request &r = open_requests[key];
+	r.pc = at;
+	r.how = how & (WRITES | ATOMIC);
+	r.shared = shared;
+	r.lanes.push_back({reinterpret_cast<uintptr_t>(p), static_cast<uint32_t>(bytes)});
+	const uint32_t of_warp = w.threads - thread / 32 * 32 < 32 ? w.threads - thread / 32 * 32 : 32;
+	if (r.lanes.size() < of_warp) return;
+	finish(r);
+	open_requests.erase(key);
+}
+
+static void write_counts() {
+	FILE *f = fopen(getenv("CUEMU_COUNTS"), "w");
+	if (!f) return;
+	auto number = [f](const char *name, uint64_t value) { fprintf(f, ",\"%s\":%llu", name, static_cast<unsigned long long>(value)); };
+	for (const auto &k : kernels) {
+		fprintf(f, "{\"kernel\":\"%s\"", k.first.c_str());
+		number("launches", k.second.launches);
+		number("blocks", k.second.blocks);
+		number("threads", k.second.threads);
+		number("shared_bytes", k.second.shared_bytes);
+		fprintf(f, "}\n");
+	}
+	for (const auto &l : totals) {
+		const int how = std::get<3>(l.first);
+		fprintf(f, "{\"kernel\":\"%s\",\"place\":{\"offset\":%u},\"memory\":\"%s\",\"access\":\"%s\"", std::get<0>(l.first).c_str(),
+		        std::get<1>(l.first), std::get<2>(l.first) ? "shared" : "device", how & ATOMIC ? "atomic" : how & WRITES ? "write" : "read");
+		number("requests", l.second.requests);
+		number("lanes", l.second.lanes);
+		number("parts", l.second.parts);
+		number("least", l.second.least);
+		fprintf(f, "}\n");
+	}
+	fclose(f);
+}
+
+}  // namespace cuemu
+
+__attribute__((destructor)) static void counts_at_the_end() {
+	if (cuemu::counting) cuemu::write_counts();
+}

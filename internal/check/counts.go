@@ -1,0 +1,145 @@
+package check
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Counts are of one line of a kernel, or without a place of the kernel: what a profiler would count. A request is
+// one instruction of a warp. Parts are the sectors of 32 bytes that requests of device memory touch, or the
+// wavefronts of those of shared memory; Least is what they would be at best for as many bytes.
+type Counts struct {
+	Kernel      string `json:"kernel"`
+	Launches    int64  `json:"launches,omitempty"`
+	Blocks      int64  `json:"blocks,omitempty"` // of all launches
+	Threads     int64  `json:"threads,omitempty"`
+	SharedBytes int64  `json:"shared_bytes,omitempty"` // of a block
+
+	Place    *Place `json:"place,omitempty"`
+	Memory   string `json:"memory,omitempty"` // "device" or "shared"
+	Access   string `json:"access,omitempty"`
+	Requests int64  `json:"requests,omitempty"`
+	Lanes    int64  `json:"lanes,omitempty"` // of all requests
+	Parts    int64  `json:"parts,omitempty"`
+	Least    int64  `json:"least,omitempty"`
+}
+
+// readCounts reads what the emulator wrote; a program that was killed wrote nothing.
+func readCounts(ctx context.Context, q Request, name string) ([]Counts, error) {
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the counts of the program: %w", err)
+	}
+	defer file.Close()
+	var all []Counts
+	var offsets []uint64
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var c Counts
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			continue
+		}
+		if c.Place != nil {
+			offsets = append(offsets, c.Place.Offset)
+		}
+		all = append(all, c)
+	}
+	places, err := q.Locate(ctx, offsets)
+	if err != nil {
+		return nil, err
+	}
+	return merged(all, places), nil
+}
+
+// merged adds up what lies on one line: instantiations of a template, and parts of an access.
+func merged(all []Counts, places map[uint64]Place) []Counts {
+	var out []Counts
+	for _, c := range all {
+		if c.Place != nil {
+			at, known := places[c.Place.Offset]
+			if !known {
+				continue
+			}
+			c.Place = &at
+		}
+		i := slices.IndexFunc(out, func(o Counts) bool {
+			return o.Kernel == c.Kernel && o.Memory == c.Memory && o.Access == c.Access && o.Place != nil &&
+				c.Place != nil && *o.Place == *c.Place
+		})
+		if i < 0 {
+			out = append(out, c)
+			continue
+		}
+		out[i].Requests += c.Requests
+		out[i].Lanes += c.Lanes
+		out[i].Parts += c.Parts
+		out[i].Least += c.Least
+	}
+	slices.SortStableFunc(out, func(a, b Counts) int {
+		if a.Kernel != b.Kernel {
+			return strings.Compare(a.Kernel, b.Kernel)
+		}
+		if a.Place == nil || b.Place == nil {
+			return bool2int(a.Place != nil) - bool2int(b.Place != nil)
+		}
+		return a.Place.Line - b.Place.Line
+	})
+	return out
+}
+
+func bool2int(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// explained draws the counts: a table for each kernel.
+func (p *printer) explained(all []Counts) {
+	for _, c := range all {
+		if c.Place == nil {
+			p.line(
+				"Kernel %s: %d launches, %d blocks in all, %d threads and %d bytes of shared memory a block.",
+				c.Kernel,
+				c.Launches,
+				c.Blocks,
+				c.Threads,
+				c.SharedBytes,
+			)
+			p.line(
+				"  %-28s %-14s %9s %8s %10s %10s",
+				"line",
+				"access",
+				"requests",
+				"lanes",
+				"each needs",
+				"at best",
+			)
+			continue
+		}
+		unit := map[string]string{"device": "sectors", "shared": "wavefronts"}[c.Memory]
+		each := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/float64(c.Requests)) }
+		p.line(
+			"  %-28s %-14s %9d %8s %10s %10s  %s",
+			p.at(c.Place),
+			c.Access+" "+c.Memory,
+			c.Requests,
+			each(c.Lanes),
+			each(c.Parts),
+			each(c.Least),
+			unit,
+		)
+	}
+	if len(all) > 0 {
+		p.line("")
+	}
+}

@@ -1,0 +1,114 @@
+package check
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// accesses is a program whose kernels read and write in ways with known figures.
+const accesses = `#include <cuda_runtime.h>
+__global__ void columns(const float *x, float *y) {
+	__shared__ float tile[32][WIDTH];
+	int r = threadIdx.y, c = threadIdx.x;
+	tile[r][c] = x[r * 32 + c];
+	__syncthreads();
+	y[r * 32 + c] = tile[c][r];
+}
+__global__ void strided(const float *x, float *y) {
+	y[threadIdx.x] = x[threadIdx.x * 8];
+}
+__global__ void vectors(const float4 *x, float4 *y) {
+	__shared__ float4 s[64];
+	s[threadIdx.x] = x[threadIdx.x];
+	__syncthreads();
+	y[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+__global__ void shifted(const float *x, float *y) {
+	y[threadIdx.x] = x[threadIdx.x + 1];
+}
+int main() {
+	float *x, *y;
+	cudaMalloc(&x, 4100);
+	cudaMalloc(&y, 4096);
+	cudaMemset(x, 0, 4100);
+	columns<<<1, dim3(32, 32)>>>(x, y);
+	strided<<<2, 48>>>(x, y);
+	vectors<<<1, 64>>>((float4 *)x, (float4 *)y);
+	shifted<<<1, 32>>>(x, y);
+	cudaFree(x);
+	cudaFree(y);
+}
+`
+
+// TestCounts: requests, sectors and wavefronts are those that follow from how a GPU serves a warp.
+func TestCounts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "accesses.cu")
+	if err := os.WriteFile(file, []byte(accesses), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for width, conflicts := range map[string]int64{"32": 32, "33": 1} {
+		r := counted(t, file, "WIDTH="+width)
+		want := map[string]string{ // requests, lanes, parts, least
+			"columns 5 read device":  "32 1024 128 128",
+			"columns 5 write shared": "32 1024 32 32",
+			"columns 7 read shared":  fmt.Sprintf("32 1024 %d 32", 32*conflicts),
+			"columns 7 write device": "32 1024 128 128",
+			// two blocks, each of a whole warp and half a one; every lane has a sector of its own
+			"strided 10 read device":  "4 96 96 12",
+			"strided 10 write device": "4 96 12 12",
+			// 16 bytes a lane go in four turns
+			"vectors 14 read device":  "2 64 32 32",
+			"vectors 14 write shared": "2 64 8 8",
+			"vectors 16 read shared":  "2 64 8 8",
+			"vectors 16 write device": "2 64 32 32",
+			"shifted 19 read device":  "1 32 5 4",
+			"shifted 19 write device": "1 32 4 4",
+		}
+		for _, c := range r.Counts {
+			if c.Place == nil {
+				continue
+			}
+			key := fmt.Sprint(c.Kernel, " ", c.Place.Line, " ", c.Access, " ", c.Memory)
+			got := fmt.Sprint(c.Requests, " ", c.Lanes, " ", c.Parts, " ", c.Least)
+			if want[key] != got {
+				t.Errorf("width %s: %s has %s, want %q", width, key, got, want[key])
+			}
+			delete(want, key)
+		}
+		if len(want) > 0 {
+			t.Errorf("width %s: not counted: %v", width, want)
+		}
+		var text strings.Builder
+		if err := Write(&text, r, filepath.Dir(file)); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{
+			"Kernel columns: 1 launches, 1 blocks in all, 1024 threads and ",
+			fmt.Sprintf("accesses.cu:7                read shared           32    32.00 %10.2f       1.00  wavefronts",
+				float64(conflicts)),
+		} {
+			if !strings.Contains(text.String(), line) {
+				t.Errorf("no %q in\n%s", line, text.String())
+			}
+		}
+	}
+}
+
+// counted runs a program with its accesses counted.
+func counted(t *testing.T, file string, define ...string) *Report {
+	t.Helper()
+	q := built(t, file, define...)
+	q.Limit, q.Stall, q.Budget, q.Counts = time.Minute, 2*time.Second, time.Minute, true
+	r, err := Run(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Findings) > 0 {
+		t.Errorf("found %s", r.Findings[0].Sentence())
+	}
+	return r
+}
