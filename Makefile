@@ -6,6 +6,7 @@
 # make mutation  score the judge on planted bugs and right variants; SEEDS=n on n fresh seeds, PEERS=1 with fixed tolerances beside it
 # make test-long  more seeds, more kills, fuzzing, every kernel compiled for every GPU
 # make bench    what the emulator, the truth, the verdicts on a large case and a call of an operator in Python cost
+# make database measure what docs/performance.md says of the database of results; PARTS="questions pages" alone, say
 # make figures  build bin/figures.test, which measures on a GPU what docs/performance.md promises
 # make wheel    a wheel of the Python package for this Python and platform into dist/: it installs without Go, and brings triad along
 # make release  what people install, into dist/: wheels for PYTHONS, the container file, the changelog, SHA256SUMS
@@ -113,6 +114,10 @@ bench:
 	$(GO) test -run '^$$' -bench Verdict -benchtime 3x ./internal/run
 	$(GO) test -run '^$$' -bench Overhead -benchtime 1x ./pybridge/python
 
+database:
+	results/published/database.sh $(PARTS)
+	$(GO) run ./results/published
+
 wheel:
 	$(MAKE) release PYTHONS=python3
 
@@ -125,4 +130,4 @@ release: build
 clean:
 	rm -rf bin build dist
 
-.PHONY: generated lint format gpu-coverage build figures wheel release test vet set-up mutation test-long bench clean
+.PHONY: generated lint format gpu-coverage build figures wheel release test vet set-up mutation test-long bench database clean

@@ -11,6 +11,7 @@ import (
 // What can be wrong with a database; an error wraps one of them, its text says what to do.
 var (
 	ErrForeign         = errors.New("not a triad database")
+	ErrNewer           = errors.New("database of a newer triad")
 	ErrCorrupt         = errors.New("damaged database")
 	ErrReadOnly        = errors.New("read-only database")
 	ErrPlace           = errors.New("the file or its folder cannot be opened for this")

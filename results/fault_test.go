@@ -245,6 +245,7 @@ func TestWritersSideBySide(t *testing.T) {
 	if n := count(t, s, "SELECT count(DISTINCT run_ulid) FROM run"); n != writers*each {
 		t.Errorf("%d different IDs, want %d", n, writers*each)
 	}
+	tell(t, map[string]int{"processes": writers, "results-of-each": each})
 }
 
 // fillRole writes until the file may not grow any more, and says what error that gave and how many results

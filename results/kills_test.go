@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"database/sql"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -243,15 +244,19 @@ func TestKillsOfTheCommand(t *testing.T) {
 	if count.read == 0 {
 		t.Error("no result had been read before a kill: nothing is proven")
 	}
-	t.Logf(
-		"%d kills, %d of them after a worker's, of %d plans of %d results; %d results had been read before "+
-			"a kill",
-		count.kills,
-		count.children,
-		count.plans,
-		len(d.whole),
-		count.read,
-	)
+	tell(t, map[string]int{
+		"kills": count.kills, "after-a-worker": count.children, "plans": count.plans,
+		"results-of-a-plan": len(d.whole), "results-read-before": count.read,
+	})
+}
+
+// tell says what a test counted, in its log and as attributes, which measure.sh keeps.
+func tell(t *testing.T, counted map[string]int) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(counted)) {
+		t.Logf("%s: %d", name, counted[name])
+		t.Attr(name, strconv.Itoa(counted[name]))
+	}
 }
 
 // killed waits for a command and says whether it was killed. If not, it has come to its end; or its worker

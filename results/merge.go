@@ -84,14 +84,8 @@ func snapshot(ctx context.Context, from, to string) error {
 		return err
 	}
 	if found.version > len(steps) {
-		return fmt.Errorf(
-			"merge %s: %w: it was written by a newer triad (schema %d, this one knows %d): update "+
-				"triad",
-			from,
-			ErrForeign,
-			found.version,
-			len(steps),
-		)
+		return fmt.Errorf("merge %s: %w (schema %d, this one knows %d): update triad", from, ErrNewer,
+			found.version, len(steps))
 	}
 	// query_only would refuse the copy, which is another file
 	dsn := strings.Replace(readDSN(from, MergePatience), "&_query_only=on", "", 1)

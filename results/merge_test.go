@@ -196,7 +196,7 @@ func TestMergeRefuses(t *testing.T) {
 		"no file":         {filepath.Join(folder, "none.db"), os.ErrNotExist},
 		"a folder":        {folder, ErrForeign},
 		"text":            {write("text.db", strings.Repeat("This is no database.\n", 400)), ErrForeign},
-		"a newer program": {altered("newer.db", "PRAGMA user_version = 99"), ErrForeign},
+		"a newer program": {altered("newer.db", "PRAGMA user_version = 99"), ErrNewer},
 		"another program": {altered("foreign.db", "PRAGMA application_id = 7"), ErrForeign},
 		"a view":          {altered("view.db", "DROP VIEW speed; CREATE VIEW speed AS SELECT 1"), ErrForeign},
 	} {

@@ -88,7 +88,7 @@ func open(ctx context.Context, path string, o Options, steps []migration) (*Stor
 	}
 	if o.ReadOnly && !found.exists {
 		return nil, fmt.Errorf("open %s: %w: record something first, or give another file with --db", path,
-			os.ErrNotExist)
+			missing(path))
 	}
 	outdated := found.version > 0 && found.version < len(steps) // its tables lack what reading asks for
 	if !o.ReadOnly || outdated {
@@ -110,6 +110,20 @@ func open(ctx context.Context, path string, o Options, steps []migration) (*Stor
 		return nil, explain("open", path, err)
 	}
 	return s, nil
+}
+
+// emptyFile is a file that holds nothing yet, which is as if there were none.
+type emptyFile struct{}
+
+func (emptyFile) Error() string        { return "the file is empty" }
+func (emptyFile) Is(target error) bool { return target == os.ErrNotExist }
+
+// missing says why there is nothing to read at a path.
+func missing(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return emptyFile{}
+	}
+	return os.ErrNotExist
 }
 
 // openWriter opens the one connection that writes, creating file and schema where they are missing.

@@ -295,7 +295,7 @@ func TestPowerCutsLoseNothingThatWasAcknowledged(t *testing.T) {
 	if acknowledged == 0 {
 		t.Error("no cut came after an acknowledged result: nothing is proven")
 	}
-	t.Logf("%d cuts in %d steps, %d acknowledged results looked for", cuts, len(steps), acknowledged)
+	tell(t, map[string]int{"cuts": cuts, "steps": len(steps), "acknowledged-results": acknowledged})
 }
 
 // The same with the log of the real command: whatever was synced is there, the database is sound, and
@@ -327,5 +327,5 @@ func TestPowerCutsOfTheCommand(t *testing.T) {
 		}
 		d.once(t, path, true)
 	})
-	t.Logf("%d cuts in %d steps, %d of them resumed by the command", powerCuts(10), len(steps), resumed)
+	tell(t, map[string]int{"cuts": powerCuts(10), "steps": len(steps), "resumed-by-the-command": resumed})
 }

@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -69,7 +68,7 @@ func Query(ctx context.Context, path, statement string, params map[string]any, l
 	}
 	if !found.exists {
 		return nil, fmt.Errorf("query %s: %w: record something first, or give another file with --db", path,
-			os.ErrNotExist)
+			missing(path))
 	}
 	db := sql.OpenDB(typedConnector{readDSN(path, time.Second), l})
 	defer db.Close()

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triad/internal/catalog"
+	"triad/internal/record"
 	"triad/internal/report"
 	"triad/internal/run"
 	"triad/internal/session"
@@ -170,16 +171,23 @@ func (a *app) judge(ctx context.Context, request run.Request, o *compareOptions)
 	if end.Usage() {
 		return end.Failure(err)
 	}
-	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o),
-		a.tellSmallest(smallest, s.Info.Added))
-	if o.against == "" || !s.Recorded() {
-		return end.Failure(err)
+	err = errors.Join(err, a.printCompare(s, result, o, end), a.tellCI(s, result, o))
+	err = errors.Join(err, a.tellSmallest(smallest, s.Info.Added))
+	err = errors.Join(err, a.tellSince(ctx, before, s, o, &end), a.tellReport(s, result, o))
+	return end.Failure(err)
+}
+
+// tellReport ends a comparison with the command that makes its page.
+func (a *app) tellReport(s *session.Session, result run.Result, o *compareOptions) error {
+	if o.json || !s.Recorded() || len(result.Records) == 0 {
+		return nil
 	}
-	regressed, diffErr := a.tellSince(ctx, before, s, o)
-	if regressed {
-		end.Code = session.ExitBad
+	line := "Look at it: triad results report " + s.ID()
+	if o.db != "" {
+		line += " --db " + record.ShellQuote(o.db)
 	}
-	return end.Failure(errors.Join(err, diffErr))
+	_, err := fmt.Fprintln(a.out, line)
+	return err
 }
 
 // lookCloser sets what a run makes beside its verdicts: dumps into a folder, "" for none, and in the emulator

@@ -103,30 +103,36 @@ func (a *app) readAgainst(
 	return a.readSide(ctx, o.db, o.against, &diffOptions{ops: names})
 }
 
-// tellSince prints what changed from a side to a session that has just ended, of what the session ran. It
-// says whether something became wrong or slower.
+// tellSince prints what changed from a side to a session that has just ended, of what the session ran. Where
+// something became wrong or slower it ends with that exit code.
 func (a *app) tellSince(ctx context.Context, before resultdiff.Side, s *session.Session,
-	o *compareOptions,
-) (regressed bool, err error) {
+	o *compareOptions, end *session.Ending,
+) error {
+	if o.against == "" || !s.Recorded() {
+		return nil
+	}
 	store, err := a.readStore(ctx, o.db)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer store.Close()
 	now, err := store.Side(ctx, "this session", results.Selection{Session: s.ID()})
 	if errors.Is(err, results.ErrNotFound) {
-		return false, nil // it was stopped before anything ended
+		return nil // it was stopped before anything ended
 	}
 	if err != nil {
-		return false, session.Fail(session.ExitBad, err)
+		return session.Fail(session.ExitBad, err)
 	}
 	changes := resultdiff.Diff(before, now, resultdiff.Options{})
 	changes = slices.DeleteFunc(changes, func(c resultdiff.Change) bool { return c.B == nil })
 	if err := a.tellChanges(before, now, changes,
 		&diffOptions{limit: linesOfADiff, asJSON: o.json}); err != nil {
-		return false, err
+		return err
 	}
-	return resultdiff.Counted(changes).Regressed(false), nil
+	if resultdiff.Counted(changes).Regressed(false) {
+		end.Code = session.ExitBad
+	}
+	return nil
 }
 
 // linesOfADiff is how many lines of each kind are printed where nothing else is asked for.

@@ -76,8 +76,8 @@ func (a *app) merge(ctx context.Context, into string, from []string) error {
 // mergeFailure gives the exit code of a file that could not be merged: one that is no database of ours is a
 // mistake of who named it.
 func mergeFailure(err error) error {
-	if errors.Is(err, results.ErrForeign) || errors.Is(err, results.ErrCorrupt) ||
-		errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, results.ErrForeign) || errors.Is(err, results.ErrNewer) ||
+		errors.Is(err, results.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
 		return usage("%w", err)
 	}
 	return session.Fail(session.ExitBad, err)

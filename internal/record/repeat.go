@@ -54,13 +54,13 @@ func Repeat(r Record, added []string) string {
 		words = append(words, file)
 	}
 	for i, w := range words {
-		words[i] = shellQuote(w)
+		words[i] = ShellQuote(w)
 	}
 	return strings.Join(words, " ")
 }
 
-// shellQuote quotes a word for a POSIX shell where it needs it. A # that begins a word begins a comment.
-func shellQuote(word string) string {
+// ShellQuote quotes a word for a POSIX shell where it needs it. A # that begins a word begins a comment.
+func ShellQuote(word string) string {
 	special := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
 			strings.ContainsRune("_-+=./,:@%#", r))

@@ -14,14 +14,14 @@ func TestShellQuote(t *testing.T) {
 	}
 	line := "printf '%s\\n'"
 	for _, w := range words {
-		line += " " + shellQuote(w)
+		line += " " + ShellQuote(w)
 	}
 	out, err := exec.Command("sh", "-c", line).Output()
 	if err != nil || string(out) != strings.Join(words, "\n")+"\n" {
 		t.Errorf("%s: %v\n%s", line, err, out)
 	}
 	for _, plain := range []string{"mine.cu:run#2", "rows=1,cols=3", "x@backward"} {
-		if got := shellQuote(plain); got != plain {
+		if got := ShellQuote(plain); got != plain {
 			t.Errorf("%s: want it without quotes", got)
 		}
 	}

@@ -123,7 +123,7 @@ func Compare(w io.Writer, style Style, records []record.Record, differences []re
 	if err := totals(w, style, records, summary); err != nil {
 		return err
 	}
-	return write(w, moreWords(records, summary)+lookWords(records, summary))
+	return write(w, moreWords(records, summary))
 }
 
 // shownPowerless is how many cases without power are named.
@@ -392,14 +392,6 @@ func moreWords(records []record.Record, summary Summary) string {
 	}
 	return "With --verbose a line for each dtype and the largest errors, with --explain each output; one " +
 		"run: triad results show ID.\n"
-}
-
-// lookWords is the line that makes the page of a session.
-func lookWords(records []record.Record, summary Summary) string {
-	if summary.Database == "" || summary.Session == "" || len(records) == 0 {
-		return ""
-	}
-	return "Look at it: triad results report " + summary.Session + "\n"
 }
 
 // totals are the last lines: how many runs weigh what, what the exit code means, and where the results are.

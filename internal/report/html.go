@@ -93,6 +93,7 @@ type htmlBlock struct {
 	Figure *htmlFigure
 	More   *htmlMore
 	Link   *navLink
+	Links  []navLink
 }
 
 // htmlMore is what is shown when it is opened.

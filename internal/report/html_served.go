@@ -25,19 +25,16 @@ func SessionsDocument(
 ) Document {
 	p := Page{Linked: true}
 	d := served("Sessions", database, now, sessionsWords(len(all), after, older != ""))
-	var rows []htmlRow
+	var links []navLink
 	for _, name := range operators {
-		r := row("", name)
-		r.Cells[0].Link = "/op/" + name
-		rows = append(rows, r)
+		links = append(links, navLink{"/op/" + name, name})
 	}
-	if len(rows) > 0 {
+	if len(links) > 0 {
 		d.Sections = append(d.Sections, htmlSection{
-			ID: "operators", Title: "Operators", Blocks: []htmlBlock{tableOf("What is recorded of",
-				[]string{"operator"}, rows)},
+			ID: "operators", Title: "Operators", Blocks: []htmlBlock{{Links: links}},
 		})
 	}
-	rows = nil
+	var rows []htmlRow
 	for _, c := range all {
 		weight := "good"
 		if c.Bad > 0 {

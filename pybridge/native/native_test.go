@@ -43,6 +43,7 @@ var calls = map[string]func() error{
 	"CompareTable": func() error { return second(CompareTable("", "", 3, "", "")) },
 	"Explain":      func() error { return second(Explain("")) },
 	"ListTable":    func() error { return second(ListTable("")) },
+	"Figures":      func() error { return second(Figures("")) },
 }
 
 func exported(t *testing.T) []string {
@@ -225,5 +226,55 @@ func TestExplain(t *testing.T) {
 	got, err := Explain(string(line))
 	if err != nil || got != want.String() || !strings.Contains(got, "G1 asks") {
 		t.Errorf("%v, got\n%s\nwant\n%s", err, got, &want)
+	}
+}
+
+// Records that went through JSON are drawn as they were before, times included.
+func TestFigures(t *testing.T) {
+	var lines strings.Builder
+	var records []record.Record
+	for _, cols := range []int64{64, 128} {
+		r := record.Record{
+			Case: op.Case{
+				Op: "doubled", Pass: op.Forward, DType: "bf16", Distribution: "normal", Layout: "contiguous",
+				Dims: []op.Dim{{Name: "rows", Value: 3}, {Name: "cols", Value: cols}},
+			}, Impl: "cuda/naive", Device: "gpu", Status: op.StatusPass, Session: "s",
+			Outputs: []record.Verdict{{
+				Name: "y", Status: op.StatusPass, N: 9, NCompared: 9,
+				Statistics: &record.Statistics{DType: op.BF16, ULPs: []int64{6, 2, 1}},
+			}},
+			Timings: []record.Timing{{
+				Regime: "cold", Status: op.StatusPass, MedianNS: float64(cols), LowNS: 1, HighNS: 200,
+				Bytes: 10,
+			}},
+		}
+		line, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Write(append(line, '\n'))
+		records = append(records, r)
+	}
+	text, err := Figures(lines.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []figure
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	want := report.Figures(report.Page{Records: records})
+	if len(got) != len(want) {
+		t.Fatalf("%d drawings, want %d", len(got), len(want))
+	}
+	for i, f := range got {
+		kinds[f.Kind] = true
+		if f.SVG != want[i].Drawing.File() || !strings.HasPrefix(f.SVG, "<svg ") || f.Words == "" {
+			t.Errorf("%s: %.300s", f.Title, f.SVG)
+		}
+	}
+	if !kinds["errors"] || !kinds["times"] {
+		t.Errorf("kinds %v, want errors and times", kinds)
 	}
 }

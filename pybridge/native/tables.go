@@ -37,6 +37,8 @@ type stored struct {
 	DTypes       record.Members[op.DType] `json:"dtypes"`
 	Started      string                   `json:"started"`
 	WallNS       int64                    `json:"harness_wall_ns"`
+	Timing       *record.Timing           `json:"timing"`
+	Timings      []record.Timing          `json:"timings"`
 	Explained    []record.Explanation     `json:"explained"`
 }
 
@@ -52,8 +54,13 @@ func (s stored) record() record.Record {
 	for _, a := range s.Attributes {
 		c.Attrs = append(c.Attrs, op.Attr{Name: a.Name, Text: a.Value})
 	}
+	var times []record.Timing
+	if s.Timing != nil {
+		times = append([]record.Timing{*s.Timing}, s.Timings...)
+	}
 	return record.Record{
-		ID: s.ID, Session: s.Session, Case: c, DTypes: s.DTypes, Seed: s.Seed, Impl: s.Impl,
+		Timings: times,
+		ID:      s.ID, Session: s.Session, Case: c, DTypes: s.DTypes, Seed: s.Seed, Impl: s.Impl,
 		Backend: s.Backend, Variant: s.Variant,
 		Device: s.Device, Status: s.Status, Contract: s.Contract, Message: s.Message, Outputs: s.Outputs,
 		Where: s.Where, Started: started, Wall: time.Duration(s.WallNS),

@@ -31,6 +31,7 @@ func tables(p published) map[string][]string {
 		"compared":   compared(p.records),
 		"verdicts":   verdicts(p.records),
 		"figures":    figureTable(p),
+		"database":   databaseTable(p.database),
 	}
 }
 

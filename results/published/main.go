@@ -42,7 +42,7 @@ func run(args []string) error {
 	default:
 		return fmt.Errorf("%d arguments: want the folder that record.sh wrote, or none", len(args))
 	}
-	s, err := read(filepath.Join(root, data))
+	s, err := readAll(root)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func here(t *testing.T) (published, func(page string) string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := read(filepath.Join(root, data))
+	p, err := readAll(root)
 	if err != nil {
 		t.Fatal(err)
 	}

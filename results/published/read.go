@@ -104,6 +104,17 @@ type published struct {
 	records  []record
 	sessions []session
 	figures  map[string]json.RawMessage // by name, "same-kernel"; sanitizers are several objects, a line each
+	database map[string]measuredPart    // what database.sh measured
+}
+
+// readAll reads everything below the root of the sources.
+func readAll(root string) (published, error) {
+	p, err := read(filepath.Join(root, data))
+	if err != nil {
+		return p, err
+	}
+	p.database, err = readDatabase(filepath.Join(root, databaseData))
+	return p, err
 }
 
 // read reads what a folder holds.

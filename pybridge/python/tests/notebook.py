@@ -32,8 +32,10 @@ def main():
             sys.exit(f"{NOTEBOOK.name}: a cell complains: {o.text[:2000]}")
     pictures = [o for o in outputs if "image/png" in o.get("data", {})]
     tables = [o for o in outputs if "<table" in o.get("data", {}).get("text/html", "")]
-    if len(pictures) != 3 or len(tables) < 3:
-        sys.exit(f"{NOTEBOOK.name}: {len(pictures)} pictures and {len(tables)} tables: want 3 and at least 3")
+    drawings = [o for o in outputs if "data:image/svg+xml" in o.get("data", {}).get("text/html", "")]
+    if len(pictures) != 3 or len(tables) < 3 or len(drawings) < 2:
+        sys.exit(f"{NOTEBOOK.name}: {len(pictures)} pictures, {len(tables)} tables and {len(drawings)} "
+                 "drawings: want 3, at least 3 and at least 2")
     if len(sys.argv) > 1:
         nbformat.write(notebook, sys.argv[1])
     print(f"{NOTEBOOK.name}: {len(notebook.cells)} cells, {len(pictures)} pictures, {len(tables)} tables")

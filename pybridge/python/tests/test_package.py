@@ -152,7 +152,8 @@ class Panics(unittest.TestCase):
              "Expand": ("softmax", ""),
              "Case": ("softmax", '{"dims": {"rows": 1, "cols": 1}}'), "Decode": ("bf16", 0, 0, 0),
              "Encode": ("bf16", 0, 0, 0), "Summarize": (0, 0),
-             "CompareTable": ("", "", 3, "", ""), "Explain": ("",), "ListTable": ("",)}
+             "CompareTable": ("", "", 3, "", ""), "Explain": ("",), "ListTable": ("",),
+             "Figures": ("",)}
 
     def test_all(self):
         from triad import go
@@ -266,6 +267,7 @@ class Running(unittest.TestCase):
         self.assertEqual(found[0].explained[0]["output"], "y")
         self.assertIn("<table>", found._repr_html_())
         self.assertIn("<summary>explanation</summary>", found._repr_html_())
+        self.drawn(found)
         listed = triad.results(op="softmax", impl="cuda/naive", since="1h")
         self.assertNotIn("explained", listed[0])
         some = triad.results(op="softmax", limit=1)
@@ -291,6 +293,32 @@ class Running(unittest.TestCase):
                 found.to_pandas()
         else:
             self.assertEqual(list(found.to_pandas()["rows"]), [8] * len(found))
+
+    def drawn(self, found):
+        """What was found draws the same SVG as `triad results plot`, for a notebook and for a file."""
+        drawings = found.plot("errors")
+        self.assertEqual([f.kind for f in drawings], ["errors"], drawings)
+        plotted = triad.plot(found.session, kind="errors")
+        self.assertEqual([(f.kind, f.title, f.words, f.svg) for f in plotted],
+                         [(f.kind, f.title, f.words, f.svg) for f in drawings])
+        self.assertTrue(drawings[0]._repr_svg_().startswith("<svg "))
+        self.assertEqual(drawings[0].save(data.name + "/errors.svg").read_text(), drawings[0].svg)
+        self.assertIn('<img alt="Errors of softmax', drawings._repr_html_())
+        self.assertIn(drawings._repr_html_(), found._repr_html_())
+        self.assertEqual(found.plot(["map"])._repr_html_(), "no drawings")
+        for wrong in (found.plot, lambda kind: triad.plot(found.session, kind=kind)):
+            with self.assertRaisesRegex(triad.UsageError, "kind 'pie': want map, errors"):
+                wrong("pie")
+        with self.assertRaisesRegex(triad.UsageError, "nosuch"):
+            triad.plot("nosuch")
+        with self.assertRaises(triad.Unavailable):
+            triad.plot(found.session, kind="roofline")
+        try:
+            from IPython.core.formatters import DisplayFormatter
+        except ImportError:
+            return  # the methods above are what it calls; the notebook of the documents is run with it
+        for shown, mime in ((drawings[0], "image/svg+xml"), (drawings, "text/html"), (found, "text/html")):
+            self.assertIn(mime, DisplayFormatter().format(shown)[0])
 
     def test_start_poll_cancel(self):
         db = data.name + "/cancel.db"

@@ -5,7 +5,8 @@
     triad.ops()                                               every operator of the catalogue
     triad.compare("softmax", impl="cuda", dtype="bf16", dims={"rows": 8, "cols": 1000})
     triad.gradcheck("layernorm", quick=True)
-    triad.results(op="softmax", since="2h")                   what was recorded
+    triad.results(op="softmax", since="2h")                   what was recorded; .plot() draws it
+    triad.plot("softmax", kind="times")                       the drawings of a report
     triad.query("select op, impl, status from latest")        one read-only SQL statement
     from triad.torch import ops                               the kernels as PyTorch operators
 
@@ -29,6 +30,7 @@ _PLACES = {
     "command": ("binary",),
     "database": ("query",),
     "errors": ("TriadError", "UsageError", "Unavailable", "DatabaseError", "InternalError", "ForkError"),
+    "figures": ("Figure", "Figures", "plot"),
     "records": ("Comparison", "Detail", "Record", "Records", "show"),
     "rows": ("Rows",),
     "run": ("Interrupted", "Run"),
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from triad.command import binary
     from triad.database import query
     from triad.errors import DatabaseError, ForkError, InternalError, TriadError, Unavailable, UsageError
+    from triad.figures import Figure, Figures, plot
     from triad.records import Comparison, Detail, Record, Records, show
     from triad.rows import Rows
     from triad.run import Interrupted, Run

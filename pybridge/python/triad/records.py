@@ -14,13 +14,18 @@ from triad.codecs import numpy
 from triad.command import flags, read
 from triad.database import PathLike, query
 from triad.errors import TriadError
+from triad.figures import Figures, drawn, wanted
 from triad.go import call
 from triad.html import table
 from triad.rows import pandas
+from triad.words import Words
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+
+SHOWN = 6
+"""How many drawings a notebook shows below a table."""
 
 _NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 _FIGURES = ("headroom", "ulp_max", "ulp_mean", "absolute_max", "relative_max", "got", "want", "low",
@@ -138,7 +143,17 @@ class Records(Sequence[Record]):
         return [[cell(r, name) for name in self.columns] for r in self]
 
     def _repr_html_(self) -> str:
-        return table(self.columns, self._rows(), self.remark, weights=statuses())
+        drawings = self.plot()
+        more = (f"<p>{len(drawings) - SHOWN} more drawings: .plot() gives all.</p>"
+                if len(drawings) > SHOWN else "")
+        return (table(self.columns, self._rows(), self.remark, weights=statuses())
+                + (drawings[:SHOWN]._repr_html_() + more if drawings else ""))
+
+    def plot(self, kind: Words = None) -> Figures:
+        """The drawings of these records, as `triad results plot` makes them: map (where errors of a wrong
+        output lie), errors, times and ratios, as far as they were recorded; kind takes some alone. What needs
+        more than the records, roofline and history, is drawn by triad.plot."""
+        return wanted(drawn(self._lines), kind)
 
     def to_pandas(self) -> pd.DataFrame:
         """A row a record: its fields, a column for each dim and attribute, the worst of the outputs'

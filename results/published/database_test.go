@@ -1,0 +1,48 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const printed = `measured: 2026-11-23
+machine: 2 cores, AMD EPYC
+load before: 1.5
+pkg: triad/results
+BenchmarkMillion/list-2    5  30000000 ns/op  31.00 cpu-ms/op
+BenchmarkMillion/list/op-bad-impl-2    5  10000000 ns/op  11.00 cpu-ms/op
+BenchmarkMillion/diff/last~1-last-2    5  127000000 ns/op  129.0 cpu-ms/op
+BenchmarkRecord/100-2    5  10000000 ns/op  9000.7 results/s
+=== ATTR  TestKillsOfTheCommand kills 1003
+=== ATTR  TestKillsOfTheCommand plans 80
+--- PASS: TestKillsOfTheCommand (1000.00s)
+=== ATTR  TestPowerCutsOfTheCommand cuts 300
+--- FAIL: TestPowerCutsOfTheCommand (10.00s)
+load after: 2.5
+`
+
+// What go test printed is told; what a test that failed counted is not.
+func TestDatabaseTable(t *testing.T) {
+	part := readPart([]byte(printed))
+	text := strings.Join(databaseTable(map[string]measuredPart{
+		"questions": part, "kills": part, "cuts": part,
+	}), "\n")
+	for _, want := range []string{
+		"| `results list` of 1,000,000 results | 10 to 30 ms (2 questions) | 1 s |",
+		"| `results diff` of 1,000,000 results | 127 ms | 1 s |",
+		"transactions of 100 | 9000 a second | 5,000 a second |", "| 1003 kills, ", "80 plans",
+		"questions: measured 2026-11-23 on 2 cores, AMD EPYC, beside a load of | 1.5 before, 2.5 after |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	for _, absent := range []string{"power cuts", "pages", "writers", "one by one"} {
+		if strings.Contains(text, absent) {
+			t.Errorf("%q is in\n%s", absent, text)
+		}
+	}
+	if lines := databaseTable(nil); len(lines) != 1 || !strings.Contains(lines[0], "Nothing was measured") {
+		t.Errorf("of nothing: %q", lines)
+	}
+}
