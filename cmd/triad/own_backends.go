@@ -266,7 +266,7 @@ func (a *app) truthOf(ctx context.Context, operator *truth.Operator, f *opfolder
 ) *worker.Adapter {
 	truth := workers.truth(f.Dir)
 	operator.Reference = &opfolder.Reference{Folder: f, Backend: truth, Context: ctx}
-	// Torch is imported while kernels are built; whoever asks for a truth learns what went wrong.
+	// Torch is imported while kernels are built; a request for a truth reports what went wrong.
 	panics.Go(func() { _, _, _ = truth.Load(ctx, f.Spec.Name) }, a.broke)
 	return truth
 }

@@ -109,7 +109,7 @@ func (t *readingTrial) try(file *ownkernels.File, dims map[string]int64, enough 
 	mine := &ownkernels.Backend{Files: []*ownkernels.File{file}}
 	mine.Narrow(&o)
 	fixed := o.Dims
-	if file.IsPython() { // a call of what is interpreted is dear
+	if file.IsPython() { // a call takes long in an interpreter
 		o.Dims = smallestTelling(t.request.Operators[0].Spec, o)
 	}
 	request.Options = o

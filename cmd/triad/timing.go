@@ -38,7 +38,7 @@ func (a *app) ownGPU(ctx context.Context, g *gpu, r *run.Runner) (done func(), e
 	return func() { card.Close(); unlock() }, nil
 }
 
-// lockGPU waits for whoever times on the same GPU.
+// lockGPU waits until no other process times on the same GPU.
 func (a *app) lockGPU(ctx context.Context, name string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return nil, fmt.Errorf("lock the GPU: %w", err)

@@ -97,7 +97,8 @@ func (l *losses) ruling() *ruling {
 	}
 }
 
-// resumed takes over what an interrupted session had recorded, and counts its hangs, which are the dearest.
+// resumed takes over what an interrupted session had recorded, and counts its hangs, which cost the most
+// time.
 func (x *execution) resumed() {
 	x.recorded = map[string][]record.Record{}
 	for _, r := range x.request.Before {

@@ -16,7 +16,7 @@ const (
 	unstableAt    = 0.05            // and beyond which nothing is said of it
 	leastSamples  = 30              // before an implementation can be done
 	settledRounds = 12              // before all can be: fewer say little of a difference
-	farBehind     = stats.ApartBy   // times the fastest's time: whoever takes longer needs few rounds
+	farBehind     = stats.ApartBy   // times the fastest's time: what takes longer needs few rounds
 	restBefore    = time.Second     // of a burst
 	settleBefore  = 3 * time.Second // of the first sustained turn of an implementation
 	settleAgain   = time.Second     // of its further ones: nothing rests between turns, to heat the card

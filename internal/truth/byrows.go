@@ -13,7 +13,7 @@ import (
 
 // ByRows says whether the truth of the operator can be computed row by row while an output is judged: each
 // row of its large outputs depends on few others. The truth of a product cannot: it is computed for a sample
-// where it is dear.
+// where it is expensive.
 func (o *Operator) ByRows() bool { return o.Reference == nil && truths[o.Spec.Name].ByRows != nil }
 
 // Whole says whether the operator is never judged by sample.

@@ -100,7 +100,7 @@ func collect(job backend.Job, args backend.RunArgs, m *arena, reply backend.RunR
 	incomplete := func(format string, a ...any) backend.Outcome {
 		outcome.Status = op.StatusCrash
 		outcome.Sentence = "the worker's reply is incomplete: " + fmt.Sprintf(format, a...)
-		outcome.Ended = true // it is trusted no more
+		outcome.Ended = true // the worker is not used again
 		return outcome
 	}
 	if len(reply.Launches) > len(args.Launches) {

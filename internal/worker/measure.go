@@ -98,7 +98,7 @@ func (m *arm) step(ctx context.Context, args backend.MeasureArgs, deadline time.
 		return backend.Outcome{Status: d.Status, Sentence: d.Sentence, Log: d.Log, Wedged: d.Wedged}, nil
 	}
 	if err != nil && ctx.Err() == nil && panics.In(err) == nil {
-		// whatever the worker stumbles over, it timed this arm: the others go on
+		// Whatever stopped the worker, it timed this arm: the others go on.
 		return backend.Outcome{Status: op.StatusCrash, Sentence: "the worker could not time it: " +
 			printable(err.Error()), Log: m.worker.log.Tail()}, nil
 	}
