@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Counts are of one line of a kernel, or without a place of the kernel: what a profiler would count. A request is
-// one instruction of a warp. Parts are the sectors of 32 bytes that requests of device memory touch, or the
-// wavefronts of those of shared memory; Least is what they would be at best for as many bytes.
+// Counts are of one line of a kernel, or without a place of the kernel: what a profiler would count. A
+// request is one instruction of a warp. Parts are the sectors of 32 bytes that requests of device memory
+// touch, or the wavefronts of those of shared memory; Least is what they would be at best for as many bytes.
 type Counts struct {
 	Kernel      string `json:"kernel"`
 	Launches    int64  `json:"launches,omitempty"`

@@ -88,7 +88,8 @@ func TestCounts(t *testing.T) {
 		}
 		for _, line := range []string{
 			"Kernel columns: 1 launches, 1 blocks in all, 1024 threads and ",
-			fmt.Sprintf("accesses.cu:7                read shared           32    32.00 %10.2f       1.00  wavefronts",
+			fmt.Sprintf("accesses.cu:7                read shared           32    32.00 %10.2f       1.00 "+
+				" wavefronts",
 				float64(conflicts)),
 		} {
 			if !strings.Contains(text.String(), line) {
