@@ -93,9 +93,12 @@ func databaseTable(all map[string]measuredPart) []string {
 	}
 	questions := all["questions"]
 	for _, verb := range []struct{ words, prefix string }{
-		{"`results list`", "Million/list"}, {"`results sessions`", "Million/sessions"},
-		{"`results show`", "Million/show"}, {"`results history OP`", "Million/history"},
-		{"`results diff`", "Million/diff"}, {"`results query --saved`", "Million/query"},
+		{"`results list`", "Million/list"},
+		{"`results sessions`", "Million/sessions"},
+		{"`results show`", "Million/show"},
+		{"`results history OP`", "Million/history"},
+		{"`results diff`", "Million/diff"},
+		{"`results query --saved`", "Million/query"},
 	} {
 		add(verb.words+" of 1,000,000 results", questions.spread(verb.prefix), "1 s")
 	}
